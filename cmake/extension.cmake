@@ -1,0 +1,25 @@
+# _C: the Python bindings, in build/python/taeda beside links to the package's Python files.
+file(GLOB_RECURSE extension_sources CONFIGURE_DEPENDS
+  ${CMAKE_SOURCE_DIR}/python/src/*.cpp ${CMAKE_SOURCE_DIR}/python/interop/*.cpp
+  ${CMAKE_SOURCE_DIR}/taeda/dynamo/*.cpp ${CMAKE_SOURCE_DIR}/taeda/dynamo/*.c)
+set(extension_generated ${TAEDA_GENERATED})
+list(FILTER extension_generated INCLUDE REGEX "^${TAEDA_GENERATED_DIR}/python/.*\\.cpp$")
+
+if(extension_sources)
+  Python_add_library(_C MODULE WITH_SOABI ${extension_sources} ${extension_generated})
+  target_link_libraries(_C PRIVATE taeda)
+  taeda_isa_definitions(_C ${TAEDA_BASELINE_ISA})
+  add_dependencies(_C taeda_generated)
+  target_precompile_headers(_C PRIVATE ${CMAKE_SOURCE_DIR}/python/src/python.h
+    ${TAEDA_GENERATED_DIR}/taeda/ops/functions.h)
+  target_compile_options(_C PRIVATE -fpch-preprocess)
+  set_target_properties(_C PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${TAEDA_PACKAGE_DIR}
+    INSTALL_RPATH "$ORIGIN")
+endif()
+
+add_custom_target(taeda_package ALL
+  COMMAND ${Python_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/link_package.py
+    ${CMAKE_SOURCE_DIR}/python/taeda ${TAEDA_GENERATED_DIR}/python/taeda ${TAEDA_PACKAGE_DIR}
+  COMMENT "Linking the Python package"
+  VERBATIM)
+add_dependencies(taeda_package taeda_generated)

@@ -1,0 +1,41 @@
+# Compiler flags shared by every target.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# Every binary finds its libraries relative to itself, so a build folder can be moved.
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+
+# Release is -O2: -O3 costs build time and size, and the kernels ask for what they need themselves.
+set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
+# -ffp-contract=off: eager and generated code agree bit for bit only if fma is used where it is
+# written. -fno-semantic-interposition: exported functions may be inlined and called directly.
+# -ffile-prefix-map: __FILE__ in an error message is a path in the repository.
+add_compile_options(-ffp-contract=off -fno-math-errno -fno-semantic-interposition -Wall -Wextra
+  -ffile-prefix-map=${CMAKE_BINARY_DIR}/= -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wno-psabi>")
+
+if(TAEDA_SANITIZE)
+  # vptr checks need the RTTI of classes that stay hidden inside libtaeda.so.
+  set(sanitizers -fsanitize=address,undefined -fno-sanitize=vptr
+    -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_compile_options(${sanitizers} -g1)
+  add_link_options(${sanitizers})
+endif()
+
+find_program(TAEDA_CCACHE ccache)
+if(TAEDA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${TAEDA_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TAEDA_CCACHE})
+endif()

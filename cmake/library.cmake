@@ -1,0 +1,44 @@
+# libtaeda.so: everything under taeda/ that needs no Python and is no plug-in backend.
+file(GLOB_RECURSE taeda_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/taeda/*.cpp)
+list(FILTER taeda_sources EXCLUDE REGEX "/taeda/(python|dynamo)/")
+list(FILTER taeda_sources EXCLUDE REGEX "/taeda/backends/(cuda|opencl)/")
+set(taeda_generated_sources ${TAEDA_GENERATED})
+list(FILTER taeda_generated_sources INCLUDE REGEX "^${TAEDA_GENERATED_DIR}/taeda/.*\\.cpp$")
+list(APPEND taeda_sources ${taeda_generated_sources})
+taeda_split_isa_sources(taeda_sources taeda_isa_objects)
+
+# The order is the linker's: of an inline function that several objects hold it keeps the first, so
+# the baseline's code stands before that of instruction sets which the machine may lack.
+add_library(taeda_baseline OBJECT ${taeda_sources})
+taeda_isa_definitions(taeda_baseline ${TAEDA_BASELINE_ISA})
+set(taeda_objects taeda_baseline ${taeda_isa_objects})
+add_library(taeda SHARED)
+foreach(objects IN LISTS taeda_objects)
+  target_include_directories(${objects} PRIVATE ${CMAKE_SOURCE_DIR} ${TAEDA_GENERATED_DIR})
+  add_dependencies(${objects} taeda_generated)
+  target_sources(taeda PRIVATE $<TARGET_OBJECTS:${objects}>)
+endforeach()
+
+# Nearly every source reads these; precompiled they save more than a second each.
+target_precompile_headers(taeda_baseline PRIVATE
+  <memory> <optional> <string> <tuple> <variant> <vector>
+  ${TAEDA_GENERATED_DIR}/taeda/ops/functions.h ${CMAKE_SOURCE_DIR}/taeda/dispatch/operator.h)
+target_compile_options(taeda_baseline PRIVATE -fpch-preprocess)
+
+add_library(Taeda::taeda ALIAS taeda)
+target_include_directories(taeda INTERFACE
+  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<BUILD_INTERFACE:${TAEDA_GENERATED_DIR}>)
+target_compile_features(taeda INTERFACE cxx_std_20)
+find_package(Threads REQUIRED)
+target_link_libraries(taeda PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+target_link_options(taeda PRIVATE -Wl,-Bsymbolic-functions -Wl,--no-undefined)
+
+# OpenMP stays inside one file: everything else calls parallel_for.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/taeda/base/parallel.cpp
+  PROPERTIES COMPILE_OPTIONS -fopenmp SKIP_PRECOMPILE_HEADERS ON)
+target_link_options(taeda PRIVATE -fopenmp)
+
+# The library lies beside the extension, in the build folder as in the wheel.
+set(TAEDA_PACKAGE_DIR ${CMAKE_BINARY_DIR}/python/taeda)
+set_target_properties(taeda PROPERTIES
+  LINKER_LANGUAGE CXX LIBRARY_OUTPUT_DIRECTORY ${TAEDA_PACKAGE_DIR})

@@ -1,0 +1,126 @@
+"""`./run`: sets the environment up, then builds, tests, formats or runs Taeda."""
+
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from driver.build import Build, build_command
+from driver.environment import ensure_environment, ensure_peers
+from driver.process import ROOT, VENV_PYTHON, StepError, check_call, say
+
+HELP = """\
+usage: ./run COMMAND [arguments]
+
+  demo                    build what is needed and run the demonstration
+  test [--quick|--full]   checks, C++ tests, Python tests; --quick leaves the slow ones out,
+                          --full adds sanitizers, other Pythons and the other architecture
+  build [--clean] [--keep-going] [--report] [target...]
+                          build with CMake and Ninja; --clean from nothing and without ccache,
+                          --keep-going past errors, --report prints seconds by folder
+  bench [name...]         run the benchmarks, or those whose names contain a given word
+  format                  format C++ and Python in place
+  docs                    collect the documentation in build/docs and check its links
+  python ...              the environment's interpreter, with Taeda as last built
+  peers                   add PyTorch and other packages that tests compare with
+  help                    this text
+
+Everything is installed on first use: Debian packages through apt-get (as root or with sudo),
+wheels into .venv. Versions stand in tools/pins.toml. TAEDA_JOBS limits parallel compiles.
+"""
+
+# The targets that `import taeda` needs.
+PACKAGE = ("_C", "taeda_package")
+
+
+def demo(arguments: list[str]) -> int:
+    build = Build()
+    build.run(*PACKAGE)
+    program = ROOT / "examples" / "char_transformer.py"
+    say(f"Running {program.relative_to(ROOT)}")
+    check_call([VENV_PYTHON, program, *arguments], env=build.python_env())
+    return 0
+
+
+def python(arguments: list[str]) -> int:
+    build = Build()
+    if not build.is_built():
+        build.run(*PACKAGE)
+    build.link_package()
+    os.environ.update(build.python_env())
+    os.execv(VENV_PYTHON, [str(VENV_PYTHON), *arguments])
+
+
+def bench(arguments: list[str]) -> int:
+    build = Build()
+    build.run()
+    programs = [*sorted((build.folder / "bench").glob("bench_*")), *sorted(ROOT.glob("bench/*.py"))]
+    chosen = [
+        program
+        for program in programs
+        if not arguments or any(word in program.name for word in arguments)
+    ]
+    if not chosen:
+        names = ", ".join(program.name for program in programs) or "none"
+        raise StepError(f"nothing to run for {arguments}; the benchmarks are: {names}")
+    for program in chosen:
+        say(f"Running {program.name}")
+        command = [VENV_PYTHON, program] if program.suffix == ".py" else [program]
+        check_call(command, env=build.python_env())
+    return 0
+
+
+def test(arguments: list[str]) -> int:
+    from driver.testing import test_command
+
+    return test_command(arguments)
+
+
+def format_sources(arguments: list[str]) -> int:
+    from driver.checks import format_in_place
+
+    return format_in_place()
+
+
+def docs(arguments: list[str]) -> int:
+    from driver.docs import docs_command
+
+    return docs_command()
+
+
+def peers(arguments: list[str]) -> int:
+    ensure_peers()
+    return 0
+
+
+COMMANDS = {
+    "demo": demo,
+    "test": test,
+    "build": build_command,
+    "bench": bench,
+    "format": format_sources,
+    "docs": docs,
+    "python": python,
+    "peers": peers,
+}
+
+
+def main(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("help", "-h", "--help"):
+        print(HELP, end="")
+        return 0
+    name, *rest = arguments
+    if name not in COMMANDS:
+        print(f"run: unknown command {name!r}\n\n{HELP}", end="", file=sys.stderr)
+        return 2
+    try:
+        ensure_environment()
+        return COMMANDS[name](rest)
+    except StepError as error:
+        print(f"run {name}: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
