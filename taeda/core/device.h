@@ -1,0 +1,55 @@
+// Where a tensor lives: a device type and an index. Layouts and memory formats beside it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "taeda/base/error.h"
+#include "taeda/base/export.h"
+
+namespace taeda {
+
+// One entry a backend; the order is the order of backend bits in a key set.
+enum class DeviceType : int8_t {
+  CPU,
+  CUDA,
+  Meta,
+  OpenCL,
+  Lazy,
+  PrivateUse1,
+  PrivateUse2,
+  PrivateUse3
+};
+constexpr int kNumDeviceTypes = 8;
+
+// "cpu", "cuda", ...; PrivateUse names can be changed by rename_device_type.
+TAEDA_API std::string device_type_name(DeviceType t);
+TAEDA_API void rename_device_type(DeviceType t, std::string name);
+
+struct Device {
+  DeviceType type = DeviceType::CPU;
+  int8_t index = -1;  // -1: the current device of that type
+
+  constexpr Device() = default;
+  constexpr Device(DeviceType type, int8_t index = -1) : type(type), index(index) {}
+  // Parses "cpu", "cuda:1"; throws RuntimeError with PyTorch's phrase on anything else.
+  TAEDA_API static Device parse(std::string_view text);
+  TAEDA_API std::string text() const;
+  constexpr bool is_cpu() const { return type == DeviceType::CPU; }
+  constexpr bool is_meta() const { return type == DeviceType::Meta; }
+  friend constexpr bool operator==(Device a, Device b) = default;
+};
+inline void append(std::string& out, Device d) { out.append(d.text()); }
+
+// The device factories use when none is given.
+TAEDA_API Device default_device();
+TAEDA_API void set_default_device(Device d);
+
+enum class Layout : int8_t { Strided, Sparse, SparseCsr, SparseCsc, SparseBsr, SparseBsc, Jagged };
+enum class MemoryFormat : int8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
+TAEDA_API std::string_view layout_name(Layout l);
+TAEDA_API std::string_view memory_format_name(MemoryFormat m);
+
+}  // namespace taeda

@@ -1,0 +1,118 @@
+// Seeds, offsets and states of generators.
+#include "taeda/core/generator.h"
+
+#include <pthread.h>
+#include <sys/random.h>
+
+#include <cerrno>
+#include <chrono>
+
+namespace taeda {
+namespace {
+
+void store_word(uint8_t* bytes, uint64_t word) {
+  for (int i = 0; i < 8; ++i) bytes[i] = static_cast<uint8_t>(word >> (8 * i));
+}
+
+uint64_t load_word(const uint8_t* bytes) {
+  uint64_t word = 0;
+  for (int i = 0; i < 8; ++i) word |= uint64_t{bytes[i]} << (8 * i);
+  return word;
+}
+
+uint64_t seed_from_os() {
+  uint64_t seed = 0;
+  ssize_t got;
+  do got = getrandom(&seed, sizeof seed, 0);
+  while (got < 0 && errno == EINTR);
+  if (got != static_cast<ssize_t>(sizeof seed)) {
+    // Kernels without getrandom: time and address-space layout, spread by one Philox block.
+    const auto now =
+        static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+    const PhiloxBlock mixed = philox(now, reinterpret_cast<uintptr_t>(&seed));
+    seed = mixed[0] | uint64_t{mixed[1]} << 32;
+  }
+  // PyTorch's seeds have 53 bits, so that they survive a double.
+  return seed & ((uint64_t{1} << 53) - 1);
+}
+
+}  // namespace
+
+PhiloxRange GeneratorImpl::reserve_range(int64_t num_counters) {
+  TAEDA_INTERNAL_CHECK(num_counters >= 0, "cannot reserve ", num_counters, " counters");
+  std::lock_guard lock(mutex_);
+  const PhiloxRange range{seed_, offset_};
+  offset_ += static_cast<uint64_t>(num_counters);
+  return range;
+}
+
+void GeneratorImpl::manual_seed(uint64_t seed) {
+  std::lock_guard lock(mutex_);
+  seed_ = seed;
+  offset_ = 0;
+}
+
+uint64_t GeneratorImpl::seed() {
+  const uint64_t fresh = seed_from_os();
+  manual_seed(fresh);
+  return fresh;
+}
+
+uint64_t GeneratorImpl::initial_seed() const {
+  std::lock_guard lock(mutex_);
+  return seed_;
+}
+
+uint64_t GeneratorImpl::offset() const {
+  std::lock_guard lock(mutex_);
+  return offset_;
+}
+
+void GeneratorImpl::set_offset(uint64_t offset) {
+  std::lock_guard lock(mutex_);
+  offset_ = offset;
+}
+
+GeneratorImpl::State GeneratorImpl::get_state() const {
+  std::lock_guard lock(mutex_);
+  State state;
+  store_word(state.data(), seed_);
+  store_word(state.data() + 8, offset_);
+  return state;
+}
+
+void GeneratorImpl::set_state(Span<uint8_t> state) {
+  TAEDA_CHECK(state.size() == kStateBytes, "RNG state is wrong size: got ", state.size(),
+              " bytes, expected ", kStateBytes);
+  std::lock_guard lock(mutex_);
+  seed_ = load_word(state.data());
+  offset_ = load_word(state.data() + 8);
+}
+
+IntrusivePtr<GeneratorImpl> GeneratorImpl::clone() const {
+  auto copy = make_intrusive<GeneratorImpl>(device_);
+  std::lock_guard lock(mutex_);
+  copy->seed_ = seed_;
+  copy->offset_ = offset_;
+  return copy;
+}
+
+Generator& default_cpu_generator() {
+  // Never destroyed: threads may draw while the process exits. Its lock is held over a fork, so
+  // that a child finds it free.
+  static Generator& generator = *new Generator(Device(DeviceType::CPU));
+  static const int registered = pthread_atfork([] { generator.impl().mutex_.lock(); },
+                                               [] { generator.impl().mutex_.unlock(); },
+                                               [] { generator.impl().mutex_.unlock(); });
+  (void)registered;
+  return generator;
+}
+
+const Generator& cpu_generator_or_default(const Generator& generator) {
+  if (!generator.defined()) return default_cpu_generator();
+  TAEDA_CHECK(generator.device().is_cpu(), "Expected a 'cpu' device type for generator but found '",
+              device_type_name(generator.device().type), "'");
+  return generator;
+}
+
+}  // namespace taeda

@@ -1,0 +1,61 @@
+// A run of bytes on a device, shared by a tensor and its views.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "taeda/base/intrusive_ptr.h"
+#include "taeda/core/allocator.h"
+#include "taeda/core/device.h"
+
+namespace taeda {
+
+// Note [Version counters]: a storage counts in-place writes; all views of it share the count, which
+// is how a saved tensor notices that its values changed. `Tensor.data` cuts a tensor off by giving
+// it a counter of its own (TensorExtra::version).
+class TAEDA_API StorageImpl final : public RefCounted {
+ public:
+  using Deleter = void (*)(void* context);
+  // Memory from `allocator`; device types without memory (meta) pass null.
+  StorageImpl(size_t nbytes, Device device, Allocator* allocator)
+      : data_(allocator ? allocator->allocate(nbytes) : nullptr),
+        nbytes_(nbytes),
+        allocator_(allocator),
+        device_(device) {}
+  // Memory owned by somebody else; `deleter(context)` runs when the last view is gone.
+  StorageImpl(void* data, size_t nbytes, Device device, Deleter deleter, void* context)
+      : data_(data), nbytes_(nbytes), deleter_(deleter), context_(context), device_(device) {}
+  ~StorageImpl() override { drop(); }
+
+  void* data() const { return data_; }
+  size_t nbytes() const { return nbytes_; }
+  Device device() const { return device_; }
+  bool is_resizable() const { return !deleter_; }
+  // Grows or shrinks, keeping the common prefix.
+  void resize(size_t nbytes);
+
+  std::atomic<uint32_t> version{0};
+
+ private:
+  void release_resources() override { drop(); }
+  void drop() {
+    if (deleter_)
+      deleter_(context_);
+    else if (allocator_ && data_)
+      allocator_->deallocate(data_, nbytes_);
+    deleter_ = nullptr;
+    allocator_ = nullptr;
+    data_ = nullptr;
+  }
+
+  void* data_;
+  size_t nbytes_;
+  Allocator* allocator_ = nullptr;
+  Deleter deleter_ = nullptr;
+  void* context_ = nullptr;
+  Device device_;
+};
+
+using Storage = IntrusivePtr<StorageImpl>;
+
+}  // namespace taeda

@@ -1,0 +1,189 @@
+// Making tensors and aliases; what needs no operator.
+#include "taeda/core/tensor.h"
+
+#include <array>
+
+namespace taeda {
+namespace {
+
+constinit std::array<std::atomic<Allocator*>, kNumDeviceTypes> allocators{};
+constinit std::atomic<void (*)()> device_loader{nullptr};
+thread_local bool inference_mode = false;
+thread_local int allocating_index = -1;
+
+void check_sizes(IntList sizes) {
+  for (int64_t s : sizes)
+    TAEDA_CHECK(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", sizes);
+}
+
+Storage make_device_storage(size_t nbytes, Device device) {
+  Allocator* allocator = device_allocator(device.type);
+  if (!allocator) {
+    if (auto* load = device_loader.load()) load();
+    allocator = device_allocator(device.type);
+  }
+  TAEDA_CHECK(allocator, "no device is registered for '", device,
+              "'; name a device plug-in in TAEDA_DEVICES, or use cpu or meta");
+  if (device.index < 0) device.index = 0;
+  struct Scope {
+    explicit Scope(int index) { allocating_index = index; }
+    ~Scope() { allocating_index = -1; }
+  } scope(device.index);
+  return make_intrusive<StorageImpl>(nbytes, device, allocator);
+}
+
+Tensor make_with_storage(size_t nbytes, DType dtype, Device device) {
+  Storage storage = device.is_cpu() || device.is_meta()
+                        ? make_intrusive<StorageImpl>(nbytes, device, device_allocator(device.type))
+                        : make_device_storage(nbytes, device);
+  return Tensor(make_intrusive<TensorImpl>(std::move(storage), dtype, dense_keys(device)));
+}
+
+}  // namespace
+
+bool is_inference_mode() { return inference_mode; }
+void set_inference_mode(bool on) { inference_mode = on; }
+
+void set_device_allocator(DeviceType type, Allocator* allocator) {
+  allocators[static_cast<int>(type)].store(allocator);
+}
+void set_device_loader(void (*loader)()) { device_loader.store(loader); }
+int allocating_device_index() { return allocating_index; }
+Allocator* device_allocator(DeviceType type) {
+  Allocator* a = allocators[static_cast<int>(type)].load(std::memory_order_relaxed);
+  return a || type != DeviceType::CPU ? a : &cpu_allocator();
+}
+
+KeySet dense_keys(Device device) {
+  const KeySet keys = KeySet(Key::Dense) | KeySet(device.type);
+  return inference_mode ? keys : keys | KeySet(Key::ADInplaceOrView);
+}
+
+int64_t wrap_dim(int64_t d, int64_t ndim, bool wrap_scalar) {
+  const int64_t range = ndim == 0 && wrap_scalar ? 1 : ndim;
+  TAEDA_CHECK_INDEX(range > 0, "Dimension specified as ", d, " but tensor has no dimensions");
+  TAEDA_CHECK_INDEX(d >= -range && d < range,
+                    "Dimension out of range (expected to be in range of [", -range, ", ", range - 1,
+                    "], but got ", d, ")");
+  return d < 0 ? d + range : d;
+}
+
+int64_t Tensor::size(int64_t d) const { return sizes()[wrap_dim(d, dim(), false)]; }
+int64_t Tensor::stride(int64_t d) const { return strides()[wrap_dim(d, dim(), false)]; }
+SymInt Tensor::sym_size(int64_t d) const { return sym_sizes()[wrap_dim(d, dim(), false)]; }
+
+MemoryFormat Tensor::suggested_format() const {
+  if (impl_->is_contiguous() || impl_->has_symbolic_sizes()) return MemoryFormat::Contiguous;
+  if (impl_->is_contiguous(MemoryFormat::ChannelsLast)) return MemoryFormat::ChannelsLast;
+  if (impl_->is_contiguous(MemoryFormat::ChannelsLast3d)) return MemoryFormat::ChannelsLast3d;
+  return MemoryFormat::Contiguous;
+}
+
+int64_t storage_bytes(IntList sizes, IntList strides, int64_t offset, DType dtype) {
+  int64_t last = offset;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) return 0;
+    int64_t reach;
+    TAEDA_CHECK(!__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) &&
+                    !__builtin_add_overflow(last, reach, &last),
+                "Storage size calculation overflowed with sizes=", sizes, " and strides=", strides);
+  }
+  int64_t bytes;
+  TAEDA_CHECK(!__builtin_mul_overflow(last + 1, item_size(dtype), &bytes),
+              "Storage size calculation overflowed with sizes=", sizes);
+  return bytes;
+}
+
+Tensor make_tensor(IntList sizes, DType dtype, Device device) {
+  check_sizes(sizes);
+  int64_t bytes = item_size(dtype);
+  bool overflow = false, is_empty = false;
+  for (int64_t s : sizes) {
+    is_empty |= s == 0;
+    overflow |= __builtin_mul_overflow(bytes, s, &bytes);
+  }
+  TAEDA_CHECK(!overflow || is_empty, "Storage size calculation overflowed with sizes=", sizes);
+  Tensor t = make_with_storage(is_empty ? 0 : static_cast<size_t>(bytes), dtype, device);
+  t.impl()->set_sizes_contiguous(sizes);
+  return t;
+}
+
+Tensor make_tensor_strided(IntList sizes, IntList strides, DType dtype, Device device) {
+  check_sizes(sizes);
+  TAEDA_CHECK(sizes.size() == strides.size(), "dimensionality of sizes (", sizes.size(),
+              ") must match dimensionality of strides (", strides.size(), ")");
+  for (int64_t s : strides)
+    TAEDA_CHECK(s >= 0, "empty_strided: strides must be non-negative, got ", strides);
+  Tensor t = make_with_storage(static_cast<size_t>(storage_bytes(sizes, strides, 0, dtype)), dtype,
+                               device);
+  t.impl()->set_geometry(sizes, strides, 0);
+  return t;
+}
+
+namespace {
+
+Tensor share_storage(const Tensor& self) {
+  // What describes the values travels; what tracks the tensor does not.
+  constexpr KeySet kept = KeySet::backends() | KeySet(Key::Dense) | KeySet(Key::Conjugate) |
+                          KeySet(Key::Negative) | KeySet(Key::ADInplaceOrView) | KeySet(Key::Fake) |
+                          KeySet(Key::Functionalize);
+  auto impl = make_intrusive<TensorImpl>(self.storage(), self.dtype(), self.keys() & kept);
+  if (const TensorExtra* x = self.impl()->extra_or_null(); x && x->fake_device)
+    impl->extra().fake_device = x->fake_device;
+  return Tensor(std::move(impl));
+}
+
+}  // namespace
+
+Tensor make_alias(const Tensor& self, IntList sizes, IntList strides, int64_t offset) {
+  Tensor t = share_storage(self);
+  t.impl()->set_geometry(sizes, strides, offset);
+  return t;
+}
+
+Tensor make_alias_sym(const Tensor& self, SymIntList sizes, SymIntList strides, SymInt offset) {
+  Tensor t = share_storage(self);
+  t.impl()->set_sym_geometry(sizes, strides, std::move(offset));
+  return t;
+}
+
+Tensor scalar_tensor_of(const Scalar& s, DType dtype, Device device) {
+  Tensor t = make_tensor({}, dtype, device);
+  if (device.is_cpu())
+    visit_dtype(dtype,
+                [&](auto tag) { *static_cast<decltype(tag)*>(t.data()) = s.to<decltype(tag)>(); });
+  return t;
+}
+
+Tensor wrapped_scalar(const Scalar& s) {
+  Tensor t = scalar_tensor_of(s, s.dtype(), DeviceType::CPU);
+  t.impl()->set_wrapped_number(true);
+  return t;
+}
+
+Scalar read_scalar(const Tensor& t) {
+  TAEDA_CHECK(t.numel() == 1, "a Tensor with ", t.numel(),
+              " elements cannot be converted to Scalar");
+  TAEDA_CHECK(t.is_cpu(), "read_scalar needs a CPU tensor, got ", t.device());
+  return visit_dtype(t.dtype(), [&](auto tag) -> Scalar {
+    using T = decltype(tag);
+    const T v = *static_cast<const T*>(t.data());
+    if constexpr (std::is_same_v<T, Complex<float>> || std::is_same_v<T, Complex<double>>) {
+      Complex<double> c(v);
+      if (t.is_conj()) c = c.conj();
+      return Scalar(t.is_neg() ? -c : c);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return Scalar(v);
+    } else if constexpr (std::is_integral_v<T>) {
+      if constexpr (std::is_same_v<T, uint64_t>)
+        return Scalar(v);
+      else
+        return Scalar(static_cast<int64_t>(v));
+    } else {
+      const double d = static_cast<double>(v);
+      return Scalar(t.is_neg() ? -d : d);
+    }
+  });
+}
+
+}  // namespace taeda

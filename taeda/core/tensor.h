@@ -1,0 +1,121 @@
+// Tensor: a value that refers to a TensorImpl. Operators are methods too, declared by the
+// generator.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "taeda/core/device.h"
+#include "taeda/core/generator.h"
+#include "taeda/core/scalar.h"
+#include "taeda/core/tensor_impl.h"
+
+namespace taeda {
+
+using TensorList = Span<Tensor>;
+
+// Copying shares; an undefined tensor (default-constructed) stands for "none" in signatures.
+// Concurrent reads are safe; writes to one tensor need the caller's order.
+class TAEDA_API Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(IntrusivePtr<TensorImpl> impl) : impl_(std::move(impl)) {}
+
+  bool defined() const { return static_cast<bool>(impl_); }
+  TensorImpl* impl() const { return impl_.get(); }
+  const IntrusivePtr<TensorImpl>& impl_ptr() const { return impl_; }
+  IntrusivePtr<TensorImpl> take_impl() { return std::move(impl_); }
+  bool is_same(const Tensor& o) const { return impl_ == o.impl_; }
+  void reset() { impl_.reset(); }
+
+  int64_t dim() const { return impl_->dim(); }
+  int64_t numel() const { return impl_->numel(); }
+  IntList sizes() const { return impl_->sizes(); }
+  IntList strides() const { return impl_->strides(); }
+  SymIntList sym_sizes() const { return impl_->sym_sizes(); }
+  SymIntList sym_strides() const { return impl_->sym_strides(); }
+  SymInt sym_numel() const { return impl_->sym_numel(); }
+  // Negative dimensions count from the end; IndexError with PyTorch's phrase outside.
+  int64_t size(int64_t d) const;
+  int64_t stride(int64_t d) const;
+  SymInt sym_size(int64_t d) const;
+  int64_t storage_offset() const { return impl_->storage_offset(); }
+  DType dtype() const { return impl_->dtype(); }
+  Device device() const { return impl_->device(); }
+  Layout layout() const { return Layout::Strided; }
+  int64_t element_size() const { return item_size(dtype()); }
+  int64_t nbytes() const { return numel() * element_size(); }
+  KeySet keys() const { return impl_->keys(); }
+  const Storage& storage() const { return impl_->storage(); }
+  bool is_contiguous(MemoryFormat f = MemoryFormat::Contiguous) const {
+    return f == MemoryFormat::Contiguous ? impl_->is_contiguous() : impl_->is_contiguous(f);
+  }
+  bool is_complex() const { return taeda::is_complex(dtype()); }
+  bool is_floating_point() const { return is_floating(dtype()); }
+  bool is_cpu() const { return keys().has(DeviceType::CPU); }
+  bool is_meta() const { return keys().has(DeviceType::Meta); }
+  bool is_conj() const { return impl_->is_conj(); }
+  bool is_neg() const { return impl_->is_neg(); }
+  bool is_inference() const { return impl_->is_inference(); }
+  bool is_view() const { return impl_->view_base() != nullptr; }
+  uint32_t version() const { return impl_->version(); }
+  // The memory format that `preserve_format` stands for.
+  MemoryFormat suggested_format() const;
+
+  void* data() const { return impl_->data(); }
+  template <class T>
+  T* data() const {
+    TAEDA_CHECK(DTypeOf<T>::value == dtype(), "expected scalar type ", DTypeOf<T>::value,
+                " but found ", dtype());
+    return static_cast<T*>(impl_->data());
+  }
+
+#if __has_include("taeda/core/tensor_methods.inc")
+#  include "taeda/core/tensor_methods.inc"
+#endif
+
+ private:
+  IntrusivePtr<TensorImpl> impl_;
+};
+
+// Wraps a dimension; IndexError with PyTorch's phrase when out of range. A scalar counts as one
+// dimension.
+TAEDA_API int64_t wrap_dim(int64_t d, int64_t ndim, bool wrap_scalar = true);
+
+// Key sets of fresh tensors on a device.
+KeySet TAEDA_API dense_keys(Device device);
+
+// New memory with contiguous strides (or the given ones); the device's allocator supplies it.
+TAEDA_API Tensor make_tensor(IntList sizes, DType dtype, Device device);
+TAEDA_API Tensor make_tensor_strided(IntList sizes, IntList strides, DType dtype, Device device);
+// Another look at the same storage; copies keys that describe values (conjugate, negative), no
+// tracking.
+TAEDA_API Tensor make_alias(const Tensor& self, IntList sizes, IntList strides, int64_t offset);
+TAEDA_API Tensor make_alias_sym(const Tensor& self, SymIntList sizes, SymIntList strides,
+                                SymInt offset);
+// A zero-dim CPU tensor that stands for a number (wrapped).
+TAEDA_API Tensor wrapped_scalar(const Scalar& s);
+TAEDA_API Tensor scalar_tensor_of(const Scalar& s, DType dtype, Device device);
+// Reads the one element of a CPU tensor.
+TAEDA_API Scalar read_scalar(const Tensor& t);
+
+// Where a device type's memory comes from; null for device types without memory.
+TAEDA_API void set_device_allocator(DeviceType type, Allocator* allocator);
+TAEDA_API Allocator* device_allocator(DeviceType type);
+
+// Runs before a tensor on a device type without an allocator is refused: a chance to load the
+// device.
+TAEDA_API void set_device_loader(void (*loader)());
+// Index of the device that the storage being made on this thread is for; -1 outside.
+TAEDA_API int allocating_device_index();
+
+// Bytes a tensor of these sizes and strides reaches from its offset.
+TAEDA_API int64_t storage_bytes(IntList sizes, IntList strides, int64_t offset, DType dtype);
+
+// Set while inference mode is on: new tensors carry no tracking key.
+TAEDA_API bool is_inference_mode();
+TAEDA_API void set_inference_mode(bool on);
+
+}  // namespace taeda

@@ -1,0 +1,174 @@
+// Geometry, lifetime and the rare parts of TensorImpl.
+#include "taeda/core/tensor_impl.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace taeda {
+
+namespace {
+PythonHooks python_hooks{nullptr};
+}
+
+AutogradMeta::~AutogradMeta() = default;
+
+void StorageImpl::resize(size_t nbytes) {
+  TAEDA_CHECK(is_resizable(), "Trying to resize storage that is not resizable");
+  if (nbytes == nbytes_) return;
+  if (allocator_) {
+    void* fresh = allocator_->allocate(nbytes);
+    if (data_ && fresh) allocator_->copy(fresh, data_, std::min(nbytes, nbytes_));
+    if (data_) allocator_->deallocate(data_, nbytes_);
+    data_ = fresh;
+  }
+  nbytes_ = nbytes;
+}
+
+TensorImpl::TensorImpl(Storage storage, DType dtype, KeySet keys)
+    : storage_(std::move(storage)), keys_(keys), dtype_(dtype), device_(storage_->device()) {
+  inline_dims_[0] = 0;
+  inline_dims_[kInlineDims] = 1;
+}
+
+TensorImpl::~TensorImpl() {
+  release_resources();
+  if (ndim_ > kInlineDims) delete[] heap_dims_;
+}
+
+void TensorImpl::release_resources() {
+  if (owns_python_object_ && python_hooks.release) {
+    void* object = python_object_;
+    python_object_ = nullptr;
+    owns_python_object_ = false;
+    python_hooks.release(object);
+  }
+  autograd_.reset();
+  base_.reset();
+  storage_.reset();
+}
+
+void TensorImpl::set_python_hooks(const PythonHooks& hooks) { python_hooks = hooks; }
+
+TensorExtra& TensorImpl::extra() {
+  if (!extra_) extra_ = std::make_unique<TensorExtra>();
+  return *extra_;
+}
+
+void TensorImpl::own_version_counter() {
+  extra().version = std::make_unique<std::atomic<uint32_t>>(0);
+}
+
+void TensorImpl::set_ndim(int64_t ndim) {
+  TAEDA_CHECK(ndim <= 64, "tensor has too many (>64) dims: got ", ndim);
+  if (ndim == ndim_) return;
+  if (ndim_ > kInlineDims) delete[] heap_dims_;
+  ndim_ = static_cast<int16_t>(ndim);
+  if (ndim > kInlineDims) heap_dims_ = new int64_t[2 * ndim];
+}
+
+void TensorImpl::set_sizes_contiguous(IntList sizes) {
+  set_ndim(static_cast<int64_t>(sizes.size()));
+  int64_t *size = dims(), *stride = size + stride_shift();
+  int64_t running = 1, total = 1;
+  bool overflow = false;
+  for (int64_t i = ndim_ - 1; i >= 0; --i) {
+    size[i] = sizes[i];
+    stride[i] = running;
+    overflow |= __builtin_mul_overflow(running, std::max<int64_t>(sizes[i], 1), &running);
+    total = sizes[i] == 0 ? 0 : total;
+  }
+  numel_ = total == 0 ? 0 : running;
+  TAEDA_CHECK(!overflow || numel_ == 0, "numel: integer multiplication overflow for sizes ", sizes);
+  has_symbolic_ = false;
+  is_contiguous_ = true;
+  offset_ = 0;
+}
+
+void TensorImpl::set_geometry(IntList sizes, IntList strides, int64_t offset) {
+  // The lists may point into this object's own inline storage.
+  IntVec kept_sizes(sizes), kept_strides(strides);
+  set_ndim(static_cast<int64_t>(kept_sizes.size()));
+  std::copy(kept_sizes.begin(), kept_sizes.end(), dims());
+  std::copy(kept_strides.begin(), kept_strides.end(), dims() + stride_shift());
+  offset_ = offset;
+  has_symbolic_ = false;
+  refresh();
+}
+
+void TensorImpl::set_sym_geometry(SymIntList sizes, SymIntList strides, SymInt offset) {
+  if (!has_symbolic(sizes) && !has_symbolic(strides) && !offset.is_symbolic())
+    return set_geometry(as_int(sizes), as_int(strides), offset.expect_int());
+  TensorExtra& x = extra();
+  x.sym_sizes.assign(sizes.begin(), sizes.end());
+  x.sym_strides.assign(strides.begin(), strides.end());
+  x.sym_offset = offset;
+  set_ndim(static_cast<int64_t>(sizes.size()));
+  has_symbolic_ = true;
+  is_contiguous_ = true;
+  SymInt running = 1;
+  for (int64_t i = ndim_ - 1; i >= 0 && is_contiguous_; --i) {
+    if (sizes[i] != SymInt(1) && strides[i] != running) is_contiguous_ = false;
+    running = running * sizes[i];
+  }
+}
+
+SymInt TensorImpl::sym_numel() const {
+  if (!has_symbolic_) return SymInt(numel_);
+  SymInt n = 1;
+  for (const SymInt& s : extra_->sym_sizes) n *= s;
+  return n;
+}
+
+void TensorImpl::refresh() {
+  const int64_t *size = dims(), *stride = size + stride_shift();
+  int64_t running = 1;
+  bool contiguous = true;
+  for (int64_t i = ndim_ - 1; i >= 0; --i) {
+    if (size[i] != 1 && stride[i] != running) contiguous = false;
+    TAEDA_CHECK(!__builtin_mul_overflow(running, size[i], &running),
+                "numel: integer multiplication overflow for sizes ", IntList(size, ndim_));
+  }
+  numel_ = running;
+  is_contiguous_ = contiguous || numel_ == 0;
+}
+
+namespace {
+
+// Whether walking the dimensions in `order` (innermost first) gives dense strides.
+bool is_dense_in_order(IntList sizes, IntList strides, Span<int> order) {
+  int64_t running = 1;
+  for (int d : order) {
+    if (sizes[d] != 1) {
+      if (strides[d] != running) return false;
+      running *= sizes[d];
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool TensorImpl::is_contiguous(MemoryFormat format) const {
+  switch (format) {
+    case MemoryFormat::ChannelsLast:
+      return ndim_ == 4 && is_dense_in_order(sizes(), strides(), {1, 3, 2, 0});
+    case MemoryFormat::ChannelsLast3d:
+      return ndim_ == 5 && is_dense_in_order(sizes(), strides(), {1, 4, 3, 2, 0});
+    default: return is_contiguous_;
+  }
+}
+
+bool TensorImpl::is_non_overlapping_and_dense() const {
+  if (is_contiguous_) return true;
+  SmallVector<int, 8> order;
+  for (int i = 0; i < ndim_; ++i) order.push_back(i);
+  const IntList n = sizes(), s = strides();
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    if (n[a] < 2) return false;
+    if (n[b] < 2) return true;
+    return s[a] < s[b];
+  });
+  return is_dense_in_order(n, s, Span<int>(order.data(), order.size()));
+}
+
+}  // namespace taeda
