@@ -1,0 +1,211 @@
+// Moves arguments between typed C++ calls and the boxed stack.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <tuple>
+
+#include "taeda/dispatch/operator.h"
+
+namespace taeda::dispatch {
+
+// Owned: what keeps an unboxed argument alive during the call.
+template <class T>
+struct Boxing {
+  using Owned = T;
+  static T from(const Value& v) { return v.get<T>(); }
+  static T pass(Owned& o) { return o; }
+  static Value to(T v) { return Value(std::move(v)); }
+};
+template <>
+struct Boxing<const Tensor&> {
+  using Owned = Tensor;
+  static Tensor from(const Value& v) { return v.is_none() ? Tensor() : v.get<Tensor>(); }
+  static const Tensor& pass(Owned& o) { return o; }
+  static Value to(const Tensor& t) { return t.defined() ? Value(t) : Value(); }
+};
+template <>
+struct Boxing<Tensor&> : Boxing<const Tensor&> {
+  static Tensor& pass(Owned& o) { return o; }
+};
+template <>
+struct Boxing<Tensor> : Boxing<const Tensor&> {
+  static Tensor pass(Owned& o) { return o; }
+};
+template <>
+struct Boxing<const Scalar&> {
+  using Owned = Scalar;
+  static Scalar from(const Value& v) { return v.to_scalar(); }
+  static const Scalar& pass(Owned& o) { return o; }
+  static Value to(const Scalar& s) { return Value(s); }
+};
+template <>
+struct Boxing<Scalar> : Boxing<const Scalar&> {
+  static Scalar pass(Owned& o) { return o; }
+};
+template <>
+struct Boxing<const Generator&> {
+  using Owned = Generator;
+  static Generator from(const Value& v) { return v.is_none() ? Generator() : v.get<Generator>(); }
+  static const Generator& pass(Owned& o) { return o; }
+  static Value to(const Generator& g) { return g.defined() ? Value(g) : Value(); }
+};
+template <>
+struct Boxing<int64_t> {
+  using Owned = int64_t;
+  static int64_t from(const Value& v) { return v.to_int(); }
+  static int64_t pass(Owned& o) { return o; }
+  static Value to(int64_t v) { return Value(v); }
+};
+template <>
+struct Boxing<SymInt> {
+  using Owned = SymInt;
+  static SymInt from(const Value& v) {
+    return v.is<int64_t>() ? SymInt(v.get<int64_t>()) : v.get<SymInt>();
+  }
+  static SymInt pass(Owned& o) { return o; }
+  static Value to(SymInt v) { return v.is_symbolic() ? Value(std::move(v)) : Value(v.word()); }
+};
+template <>
+struct Boxing<double> {
+  using Owned = double;
+  static double from(const Value& v) { return v.to_double(); }
+  static double pass(Owned& o) { return o; }
+  static Value to(double v) { return Value(v); }
+};
+template <>
+struct Boxing<std::string_view> {
+  using Owned = std::string;
+  static std::string from(const Value& v) { return v.get<std::string>(); }
+  static std::string_view pass(Owned& o) { return o; }
+  static Value to(std::string_view v) { return Value(std::string(v)); }
+};
+template <class T>
+struct Boxing<Span<T>> {
+  using Owned = std::vector<T>;
+  static Owned from(const Value& v) {
+    if constexpr (std::is_same_v<T, SymInt>) {
+      if (v.is<std::vector<int64_t>>()) {
+        const auto& plain = v.get<std::vector<int64_t>>();
+        return Owned(plain.begin(), plain.end());
+      }
+    }
+    return v.get<Owned>();
+  }
+  static Span<T> pass(Owned& o) { return o; }
+  static Value to(Span<T> v) {
+    if constexpr (std::is_same_v<T, SymInt>)
+      if (!has_symbolic(v)) return Value(as_int(v).vec());
+    return Value(v.vec());
+  }
+};
+// std::vector<bool> has no elements to point at.
+template <>
+struct Boxing<Span<bool>> {
+  using Owned = SmallVector<bool, 8>;
+  static Owned from(const Value& v) {
+    Owned out;
+    for (bool b : v.get<std::vector<bool>>()) out.push_back(b);
+    return out;
+  }
+  static Span<bool> pass(Owned& o) { return o; }
+  static Value to(Span<bool> v) { return Value(v.vec()); }
+};
+template <class T>
+struct Boxing<std::vector<T>> {
+  using Owned = std::vector<T>;
+  static Owned from(const Value& v) { return v.get<Owned>(); }
+  static Owned pass(Owned& o) { return o; }
+  static Value to(std::vector<T> v) { return Value(std::move(v)); }
+};
+template <class T>
+struct Boxing<std::optional<T>> {
+  using Inner = Boxing<T>;
+  using Owned = std::optional<typename Inner::Owned>;
+  static Owned from(const Value& v) { return v.is_none() ? Owned() : Owned(Inner::from(v)); }
+  static std::optional<T> pass(Owned& o) {
+    return o ? std::optional<T>(Inner::pass(*o)) : std::nullopt;
+  }
+  static Value to(const std::optional<T>& v) { return v ? Inner::to(*v) : Value(); }
+};
+
+template <class R>
+void push_result(Stack& stack, R&& r) {
+  stack.push_back(Boxing<std::remove_cvref_t<R>>::to(std::forward<R>(r)));
+}
+template <class... T>
+void push_result(Stack& stack, std::tuple<T...> r) {
+  std::apply([&](auto&... v) { (push_result(stack, v), ...); }, r);
+}
+
+template <class R>
+struct PopResult {
+  static R pop(Stack& stack) { return Boxing<R>::from(stack.at(0)); }
+};
+template <class... T>
+struct PopResult<std::tuple<T...>> {
+  static std::tuple<T...> pop(Stack& stack) {
+    return pop_each(stack, std::index_sequence_for<T...>());
+  }
+  template <size_t... I>
+  static std::tuple<T...> pop_each(Stack& stack, std::index_sequence<I...>) {
+    return std::tuple<T...>(Boxing<T>::from(stack.at(I))...);
+  }
+};
+
+template <class R, class... A>
+R TypedOperator<R(A...)>::call_through_stack(KeySet keys, A... args) {
+  const BoxedKernel kernel = resolve_boxed(*this, keys);
+  Stack stack;
+  stack.reserve(sizeof...(A));
+  (stack.push_back(Boxing<A>::to(args)), ...);
+  kernel.fn(*this, keys, stack, kernel.context);
+  if constexpr (std::is_void_v<R>) {
+    return;
+  } else if constexpr (std::is_same_v<R, Tensor&>) {
+    // In-place and out variants return the argument they wrote: the only non-const reference.
+    Tensor* written = nullptr;
+    (
+        [&] {
+          if constexpr (std::is_same_v<A, Tensor&>) written = &args;
+        }(),
+        ...);
+    return *written;
+  } else {
+    return PopResult<R>::pop(stack);
+  }
+}
+
+// Unboxes the stack, calls `invoke(args...)`, boxes what it returns.
+template <class R, class... A, class Invoke, size_t... I>
+void call_unboxed(Stack& stack, Invoke&& invoke, std::index_sequence<I...>) {
+  std::tuple<typename Boxing<A>::Owned...> owned{Boxing<A>::from(stack.at(I))...};
+  stack.clear();
+  if constexpr (std::is_void_v<R>) {
+    invoke(Boxing<A>::pass(std::get<I>(owned))...);
+  } else if constexpr (std::is_reference_v<R>) {
+    push_result(stack, Tensor(invoke(Boxing<A>::pass(std::get<I>(owned))...)));
+  } else {
+    push_result(stack, invoke(Boxing<A>::pass(std::get<I>(owned))...));
+  }
+}
+
+// Operator::CallBoxed of a typed operator; one instance a signature.
+template <class Signature>
+struct CallBoxedFor;
+template <class R, class... A>
+struct CallBoxedFor<R(A...)> {
+  static void call(Operator& op, KeySet keys, Stack& stack) {
+    auto& typed = static_cast<TypedOperator<R(A...)>&>(op);
+    call_unboxed<R, A...>(
+        stack, [&](A... args) -> R { return typed.redispatch(keys, std::forward<A>(args)...); },
+        std::index_sequence_for<A...>());
+  }
+  // A plain function as a boxed kernel; the context is the function.
+  static void call_function(const Operator&, KeySet, Stack& stack, void* context) {
+    auto fn = reinterpret_cast<R (*)(A...)>(context);
+    call_unboxed<R, A...>(stack, fn, std::index_sequence_for<A...>());
+  }
+};
+
+}  // namespace taeda::dispatch

@@ -1,0 +1,190 @@
+// Recursive-descent reader of operator schemas: name.overload(Type(a!) name=default, *, ...) ->
+// Type.
+#include "taeda/dispatch/schema.h"
+
+#include <cctype>
+
+namespace taeda::dispatch {
+namespace {
+
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text) {}
+
+  Schema read() {
+    Schema s;
+    s.name = word("operator name");
+    if (take(':')) {
+      expect(':');
+      s.name += "::" + word("operator name");
+    }
+    if (take('.')) s.overload = word("overload name");
+    expect('(');
+    read_arguments(s.arguments);
+    skip_space();
+    expect('-');
+    expect('>');
+    read_returns(s.returns);
+    skip_space();
+    if (at_ < text_.size()) error("unexpected text after the schema");
+    return s;
+  }
+
+ private:
+  [[noreturn]] void error(const char* what) const {
+    fail(ErrorKind::Runtime, "schema: ", what, " at column ", at_, " of '", text_, "'");
+  }
+  void skip_space() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
+  }
+  bool take(char c) {
+    if (at_ < text_.size() && text_[at_] == c) {
+      ++at_;
+      return true;
+    }
+    return false;
+  }
+  void expect(char c) {
+    skip_space();
+    if (!take(c)) error(str("expected '", c, "'").c_str());
+  }
+  std::string word(const char* what) {
+    skip_space();
+    const size_t start = at_;
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
+      ++at_;
+    if (start == at_) error(str("expected ", what).c_str());
+    return std::string(text_.substr(start, at_ - start));
+  }
+
+  void read_type(Argument& a) {
+    a.type.base = word("a type");
+    if (take('(')) {
+      while (at_ < text_.size() && text_[at_] != ')') {
+        if (text_[at_] == '!')
+          a.is_written = true;
+        else
+          a.alias += text_[at_];
+        ++at_;
+      }
+      expect(')');
+    }
+    if (take('[')) {
+      a.type.is_list = true;
+      const size_t start = at_;
+      while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_]))) ++at_;
+      if (at_ > start) a.type.list_size = std::stoi(std::string(text_.substr(start, at_ - start)));
+      expect(']');
+    }
+    if (take('?')) {
+      if (take('[')) {  // Tensor?[]
+        expect(']');
+        a.type.is_list = true;
+        a.type.base += "?";
+      } else {
+        a.type.is_optional = true;
+      }
+    }
+  }
+
+  void read_arguments(std::vector<Argument>& out) {
+    bool kwarg_only = false;
+    skip_space();
+    if (take(')')) return;
+    do {
+      skip_space();
+      if (take('*')) {
+        kwarg_only = true;
+        continue;
+      }
+      Argument a;
+      read_type(a);
+      a.name = word("an argument name");
+      a.is_kwarg_only = kwarg_only;
+      skip_space();
+      if (take('=')) {
+        a.has_default = true;
+        read_default(a.default_text);
+      }
+      out.push_back(std::move(a));
+      skip_space();
+    } while (take(','));
+    expect(')');
+  }
+
+  void read_default(std::string& out) {
+    int depth = 0;
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (depth == 0 && (c == ',' || c == ')')) break;
+      depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+      out.push_back(c);
+      ++at_;
+    }
+    while (!out.empty() && out.back() == ' ') out.pop_back();
+  }
+
+  void read_returns(std::vector<Argument>& out) {
+    skip_space();
+    if (!take('(')) {
+      Argument a;
+      read_type(a);
+      out.push_back(std::move(a));
+      return;
+    }
+    skip_space();
+    if (take(')')) return;
+    do {
+      Argument a;
+      read_type(a);
+      skip_space();
+      if (at_ < text_.size() && text_[at_] != ',' && text_[at_] != ')')
+        a.name = word("a result name");
+      out.push_back(std::move(a));
+      skip_space();
+    } while (take(','));
+    expect(')');
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+Schema parse_schema(std::string_view text) { return Reader(text).read(); }
+
+std::string TypeRef::text() const {
+  std::string out = base;
+  if (is_list) out += list_size >= 0 ? str("[", list_size, "]") : "[]";
+  if (is_optional) out += "?";
+  return out;
+}
+
+Value Argument::default_value() const {
+  const std::string& d = default_text;
+  if (!has_default || d == "None") return Value();
+  if (d == "True" || d == "False") return Value(d == "True");
+  if (d == "[]")
+    return type.base == "float" ? Value(std::vector<double>()) : Value(std::vector<int64_t>());
+  if (d.front() == '[') {
+    std::vector<int64_t> values;
+    for (size_t i = 1; i < d.size(); i = d.find_first_of(",]", i) + 1)
+      values.push_back(std::stoll(d.substr(i)));
+    return Value(std::move(values));
+  }
+  if (d.front() == '\'' || d.front() == '"') return Value(d.substr(1, d.size() - 2));
+  if (type.base == "ScalarType") return Value(d == "long" ? DType::Int64 : DType::Float);
+  if (type.base == "int" || type.base == "SymInt") {
+    const bool is_number = std::isdigit(static_cast<unsigned char>(d.back()));
+    if (!is_number) return Value(int64_t{d == "Mean" ? 1 : d == "Sum" ? 2 : 0});
+    const int64_t n = std::stoll(d);
+    return type.is_list ? Value(std::vector<int64_t>(std::max(type.list_size, 1), n)) : Value(n);
+  }
+  if (d.find_first_of(".e") == std::string::npos && type.base == "Scalar")
+    return Value(int64_t{std::stoll(d)});
+  return Value(std::stod(d));
+}
+
+}  // namespace taeda::dispatch

@@ -1,0 +1,43 @@
+// Conversions of boxed values.
+#include "taeda/dispatch/value.h"
+
+namespace taeda::dispatch {
+
+Value::Value(const Scalar& s) {
+  switch (s.kind()) {
+    case Scalar::Kind::Bool: v_ = s.to_bool(); break;
+    case Scalar::Kind::Float: v_ = s.to_double(); break;
+    case Scalar::Kind::Complex: v_ = s.to_complex(); break;
+    default: v_ = s.to_int();
+  }
+}
+
+const char* Value::kind_name() const {
+  constexpr const char* names[] = {"None",    "bool",         "int",       "float",      "complex",
+                                   "SymInt",  "Tensor",       "str",       "int[]",      "SymInt[]",
+                                   "float[]", "bool[]",       "Tensor[]",  "ScalarType", "Device",
+                                   "Layout",  "MemoryFormat", "Generator", "list",       "object"};
+  return names[v_.index()];
+}
+
+Scalar Value::to_scalar() const {
+  if (is<bool>()) return Scalar(get<bool>());
+  if (is<int64_t>()) return Scalar(get<int64_t>());
+  if (is<double>()) return Scalar(get<double>());
+  if (is<SymInt>()) return Scalar(get<SymInt>());
+  if (is<Tensor>()) return read_scalar(get<Tensor>());
+  return Scalar(get<Complex<double>>());
+}
+
+int64_t Value::to_int() const {
+  if (is<SymInt>()) return get<SymInt>().expect_int();
+  if (is<bool>()) return get<bool>();
+  return get<int64_t>();
+}
+
+double Value::to_double() const {
+  if (is<int64_t>()) return static_cast<double>(get<int64_t>());
+  return get<double>();
+}
+
+}  // namespace taeda::dispatch
