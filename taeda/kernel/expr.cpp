@@ -1,0 +1,290 @@
+// Hash-consing, typing and bit-exact simplification of expression nodes.
+#include "taeda/kernel/expr.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "taeda/base/error.h"
+
+namespace taeda::kernel {
+
+namespace {
+
+struct OpInfo {
+  const char* name;
+  int arity;
+  char result;
+  const char* form;
+};
+
+constexpr OpInfo kOps[] = {{"input", 0, 's', nullptr},
+                           {"uniform", 0, 's', nullptr},
+                           {"constant", 0, 's', nullptr},
+                           {"cast", 1, 's', nullptr},
+#define TAEDA_EXPR_INFO(id, name, arity, result, form) {name, arity, result, form},
+                           TAEDA_EXPR_OPS(TAEDA_EXPR_INFO)
+#undef TAEDA_EXPR_INFO
+};
+
+const OpInfo& info(Op op) { return kOps[static_cast<int>(op)]; }
+
+Type complex_type(Type type) {
+  if (type == Type::F32) return Type::C64;
+  TAEDA_CHECK_TYPE(type == Type::F64, "[kernel] make_complex of ", type_name(type),
+                   ": expected f32 or f64");
+  return Type::C128;
+}
+
+}  // namespace
+
+const char* type_name(Type type) {
+  constexpr const char* kNames[] = {"f32", "f64", "i64", "u64", "c64", "c128", "mask"};
+  return kNames[static_cast<int>(type)];
+}
+
+int type_size(Type type) {
+  constexpr int kSizes[] = {4, 8, 8, 8, 8, 16, 1};
+  return kSizes[static_cast<int>(type)];
+}
+
+bool is_complex(Type type) { return type == Type::C64 || type == Type::C128; }
+bool is_integer(Type type) { return type == Type::I64 || type == Type::U64; }
+
+Type real_type(Type type) {
+  if (type == Type::C64) return Type::F32;
+  return type == Type::C128 ? Type::F64 : type;
+}
+
+const char* op_name(Op op) { return info(op).name; }
+const char* op_form(Op op) { return info(op).form; }
+int op_arity(Op op) { return info(op).arity; }
+
+bool Node::operator==(const Node& other) const {
+  return op == other.op && type == other.type && index == other.index &&
+         std::memcmp(args, other.args, sizeof(args)) == 0 &&
+         std::memcmp(bits, other.bits, sizeof(bits)) == 0;
+}
+
+size_t ExprGraph::NodeHash::operator()(const Node& node) const {
+  uint64_t hash = static_cast<uint64_t>(node.op) * 31 + static_cast<uint64_t>(node.type);
+  auto mix = [&](uint64_t word) { hash = (hash ^ word) * 0x9e3779b97f4a7c15u + (hash >> 29); };
+  for (NodeId arg : node.args) mix(static_cast<uint64_t>(arg));
+  mix(static_cast<uint64_t>(node.index));
+  for (uint64_t word : node.bits) mix(word);
+  return hash;
+}
+
+NodeId ExprGraph::intern(const Node& node) {
+  auto [place, is_new] = index_.try_emplace(node, static_cast<NodeId>(nodes_.size()));
+  if (is_new) nodes_.push_back(node);
+  return place->second;
+}
+
+NodeId ExprGraph::input(int index, Type type) {
+  return intern({.op = Op::Input, .type = type, .index = index});
+}
+
+NodeId ExprGraph::uniform(int index, Type type) {
+  return intern({.op = Op::Uniform, .type = type, .index = index});
+}
+
+NodeId ExprGraph::constant(double value, Type type) {
+  Node node{.op = Op::Constant, .type = type};
+  switch (real_type(type)) {
+    case Type::F32: node.bits[0] = std::bit_cast<uint32_t>(static_cast<float>(value)); break;
+    case Type::F64: node.bits[0] = std::bit_cast<uint64_t>(value); break;
+    case Type::I64: node.bits[0] = static_cast<uint64_t>(static_cast<int64_t>(value)); break;
+    case Type::U64: node.bits[0] = static_cast<uint64_t>(value); break;
+    default: node.bits[0] = value != 0; break;
+  }
+  return intern(node);
+}
+
+NodeId ExprGraph::constant_int(int64_t value, Type type) {
+  if (!is_integer(type)) return constant(static_cast<double>(value), type);
+  return intern({.op = Op::Constant, .type = type, .bits = {static_cast<uint64_t>(value), 0}});
+}
+
+double ExprGraph::constant_value(NodeId id) const {
+  const Node& node = nodes_[id];
+  TAEDA_INTERNAL_CHECK(node.op == Op::Constant, "node is not a constant");
+  switch (real_type(node.type)) {
+    case Type::F32: return std::bit_cast<float>(static_cast<uint32_t>(node.bits[0]));
+    case Type::F64: return std::bit_cast<double>(node.bits[0]);
+    case Type::I64: return static_cast<double>(static_cast<int64_t>(node.bits[0]));
+    default: return static_cast<double>(node.bits[0]);
+  }
+}
+
+NodeId ExprGraph::retype_constant(NodeId id, Type type) {
+  const Node node = nodes_[id];
+  if (is_integer(node.type) && is_integer(type)) {
+    return constant_int(static_cast<int64_t>(node.bits[0]), type);
+  }
+  return constant(constant_value(id), type);
+}
+
+NodeId ExprGraph::cast(NodeId a, Type type) {
+  if (nodes_[a].type == type) return a;
+  return intern({.op = Op::Cast, .type = type, .args = {a, -1, -1}});
+}
+
+NodeId ExprGraph::apply(Op op, NodeId a, NodeId b, NodeId c) {
+  NodeId args[3] = {a, b, c};
+  int first = op == Op::Where ? 1 : 0;
+  int arity = info(op).arity;
+  if (op == Op::Where) {
+    TAEDA_CHECK_TYPE(nodes_[a].type == Type::Mask, "[kernel] where needs a mask: got ",
+                     type_name(nodes_[a].type));
+  }
+  Type type = nodes_[args[first]].type;
+  for (int i = first; i < arity; ++i) {
+    if (nodes_[args[i]].op != Op::Constant) {
+      type = nodes_[args[i]].type;
+      break;
+    }
+  }
+  for (int i = first; i < arity; ++i) {
+    if (nodes_[args[i]].op == Op::Constant && nodes_[args[i]].type != type) {
+      args[i] = retype_constant(args[i], type);
+    }
+    TAEDA_CHECK_TYPE(nodes_[args[i]].type == type, "[kernel] ", info(op).name,
+                     " of different types: got ", type_name(type), " and ",
+                     type_name(nodes_[args[i]].type), "; cast one of them");
+  }
+  if (NodeId simple = simplify(op, args[0], args[1], args[2]); simple >= 0) return simple;
+  Node node{.op = op, .type = type, .args = {args[0], args[1], args[2]}};
+  switch (info(op).result) {
+    case 'm': node.type = Type::Mask; break;
+    case 'r': node.type = real_type(type); break;
+    case 'c': node.type = complex_type(type); break;
+    default: break;
+  }
+  return intern(node);
+}
+
+// Only what keeps every bit for every value: x + 0.0 is not x (for x = -0.0), x + -0.0 is.
+NodeId ExprGraph::simplify(Op op, NodeId a, NodeId b, NodeId c) {
+  auto is_constant = [&](NodeId id, double value) {
+    if (id < 0 || nodes_[id].op != Op::Constant || is_complex(nodes_[id].type)) return false;
+    double v = constant_value(id);
+    return v == value && std::signbit(v) == std::signbit(value);
+  };
+  Type type = nodes_[a].type;
+  bool integer = is_integer(type);
+  switch (op) {
+    case Op::Add:
+      if (is_constant(b, integer ? 0.0 : -0.0)) return a;
+      if (is_constant(a, integer ? 0.0 : -0.0)) return b;
+      break;
+    case Op::Sub:
+      if (is_constant(b, 0.0)) return a;
+      break;
+    case Op::Mul:
+      if (is_constant(b, 1.0)) return a;
+      if (is_constant(a, 1.0)) return b;
+      break;
+    case Op::Div:
+      if (is_constant(b, 1.0)) return a;
+      break;
+    case Op::Neg:
+    case Op::Not:
+    case Op::BitNot:
+      if (nodes_[a].op == op) return nodes_[a].args[0];
+      break;
+    case Op::Where:
+      if (b == c) return b;
+      break;
+    case Op::IsNan:
+    case Op::IsInf:
+      if (integer) return constant(0.0, Type::Mask);
+      break;
+    case Op::IsFinite:
+      if (integer) return constant(1.0, Type::Mask);
+      break;
+    case Op::Floor:
+    case Op::Ceil:
+    case Op::Trunc:
+    case Op::Round:
+      if (integer) return a;
+      break;
+    case Op::Real:
+    case Op::Conj:
+      if (!is_complex(type)) return a;
+      break;
+    case Op::Imag:
+      if (!is_complex(type)) return constant(0.0, type);
+      break;
+    default: break;
+  }
+  return fold(op, a, b);
+}
+
+// Arithmetic on two constants, rounded in their own type as the kernel would.
+NodeId ExprGraph::fold(Op op, NodeId a, NodeId b) {
+  if (nodes_[a].op != Op::Constant || (b >= 0 && nodes_[b].op != Op::Constant)) return -1;
+  Type type = nodes_[a].type;
+  if (type != Type::F32 && type != Type::F64) return -1;
+  double x = constant_value(a);
+  double y = b >= 0 ? constant_value(b) : 0.0;
+  double result;
+  // A double operation on two floats rounds to float as the float operation does.
+  switch (op) {
+    case Op::Add: result = x + y; break;
+    case Op::Sub: result = x - y; break;
+    case Op::Mul: result = x * y; break;
+    case Op::Div: result = x / y; break;
+    case Op::Neg: result = -x; break;
+    default: return -1;
+  }
+  return std::isnan(result) ? -1 : constant(result, type);
+}
+
+std::vector<NodeId> ExprGraph::reachable(const std::vector<NodeId>& roots) const {
+  std::vector<bool> seen(nodes_.size(), false);
+  std::vector<NodeId> order;
+  std::vector<std::pair<NodeId, int>> stack;  // a node and its next argument
+  for (NodeId root : roots) {
+    if (!seen[root]) stack.push_back({root, 0});
+    while (!stack.empty()) {
+      auto& [id, next] = stack.back();
+      seen[id] = true;
+      NodeId arg = next < 3 ? nodes_[id].args[next++] : -1;
+      if (arg >= 0) {
+        if (!seen[arg]) stack.push_back({arg, 0});
+      } else {
+        order.push_back(id);
+        stack.pop_back();
+      }
+    }
+  }
+  return order;
+}
+
+std::string ExprGraph::dump(const std::vector<NodeId>& roots) const {
+  std::string text;
+  std::unordered_map<NodeId, int> number;
+  for (NodeId id : reachable(roots)) {
+    const Node& node = nodes_[id];
+    int line = static_cast<int>(number.size());
+    number[id] = line;
+    text += str("%", line, " = ", op_name(node.op));
+    if (node.op == Op::Input || node.op == Op::Uniform) text += str(" ", node.index);
+    if (node.op == Op::Constant) {
+      char value[64];
+      std::snprintf(value, sizeof(value), " %.17g", constant_value(id));
+      text += value;
+    }
+    for (NodeId arg : node.args) {
+      if (arg >= 0) text += str(" %", number[arg]);
+    }
+    text += str(" : ", type_name(node.type), "\n");
+  }
+  text += "return";
+  for (NodeId root : roots) text += str(" %", number[root]);
+  return text + "\n";
+}
+
+}  // namespace taeda::kernel

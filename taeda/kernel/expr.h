@@ -1,0 +1,126 @@
+// The expression DAG of a kernel: hash-consed nodes that a body builds when it is read
+// symbolically.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "taeda/base/export.h"
+
+namespace taeda::kernel {
+
+enum class Type : uint8_t { F32, F64, I64, U64, C64, C128, Mask };
+
+TAEDA_API const char* type_name(Type type);
+TAEDA_API int type_size(Type type);  // bytes in memory; a mask is one byte
+TAEDA_API bool is_complex(Type type);
+TAEDA_API bool is_integer(Type type);
+TAEDA_API Type real_type(Type type);  // F32 for C64, F64 for C128, itself otherwise
+
+// X(enumerator, name in dumps, arity, result, printed form). The result is `s` for the type of the
+// last argument, `m` for a mask, `r` for the real partner, `c` for the complex one. The printed
+// form is an infix or prefix operator, or the name of a function of math.h.
+// clang-format off
+#define TAEDA_EXPR_OPS(X) \
+  X(Add, "add", 2, 's', "+") X(Sub, "sub", 2, 's', "-") X(Mul, "mul", 2, 's', "*") \
+  X(Div, "div", 2, 's', "/") X(Neg, "neg", 1, 's', "-") \
+  X(Lt, "lt", 2, 'm', "<") X(Gt, "gt", 2, 'm', ">") X(Le, "le", 2, 'm', "<=") \
+  X(Ge, "ge", 2, 'm', ">=") X(Eq, "eq", 2, 'm', "==") X(Ne, "ne", 2, 'm', "!=") \
+  X(And, "and", 2, 's', "&") X(Or, "or", 2, 's', "|") X(Xor, "xor", 2, 's', "^") \
+  X(Not, "not", 1, 's', "!") X(BitNot, "bit_not", 1, 's', "~") \
+  X(Shl, "shl", 2, 's', "td_shift_left") X(Shr, "shr", 2, 's', "td_shift_right") \
+  X(Where, "where", 3, 's', "?") X(Fma, "fma", 3, 's', "td_fma") \
+  X(Maximum, "maximum", 2, 's', "td_maximum") X(Minimum, "minimum", 2, 's', "td_minimum") \
+  X(Fmax, "fmax", 2, 's', "td_fmax") X(Fmin, "fmin", 2, 's', "td_fmin") \
+  X(DivTrunc, "div_trunc", 2, 's', "td_div_trunc") \
+  X(DivFloor, "div_floor", 2, 's', "td_div_floor") X(Fmod, "fmod", 2, 's', "td_fmod") \
+  X(Remainder, "remainder", 2, 's', "td_remainder") X(Pow, "pow", 2, 's', "td_pow") \
+  X(Atan2, "atan2", 2, 's', "td_atan2") X(Copysign, "copysign", 2, 's', "td_copysign") \
+  X(Abs, "abs", 1, 'r', "td_abs") X(Real, "real", 1, 'r', "td_real") \
+  X(Imag, "imag", 1, 'r', "td_imag") X(Conj, "conj", 1, 's', "td_conj") \
+  X(MakeComplex, "make_complex", 2, 'c', "td_make_complex") \
+  X(IsNan, "isnan", 1, 'm', "td_isnan") X(IsInf, "isinf", 1, 'm', "td_isinf") \
+  X(IsFinite, "isfinite", 1, 'm', "td_isfinite") \
+  X(Floor, "floor", 1, 's', "td_floor") X(Ceil, "ceil", 1, 's', "td_ceil") \
+  X(Trunc, "trunc", 1, 's', "td_trunc") X(Round, "round", 1, 's', "td_round") \
+  X(Sqrt, "sqrt", 1, 's', "td_sqrt") X(Rsqrt, "rsqrt", 1, 's', "td_rsqrt") \
+  X(Exp, "exp", 1, 's', "td_exp") X(Exp2, "exp2", 1, 's', "td_exp2") \
+  X(Expm1, "expm1", 1, 's', "td_expm1") X(Log, "log", 1, 's', "td_log") \
+  X(Log2, "log2", 1, 's', "td_log2") X(Log10, "log10", 1, 's', "td_log10") \
+  X(Log1p, "log1p", 1, 's', "td_log1p") X(Sin, "sin", 1, 's', "td_sin") \
+  X(Cos, "cos", 1, 's', "td_cos") X(Tan, "tan", 1, 's', "td_tan") \
+  X(Asin, "asin", 1, 's', "td_asin") X(Acos, "acos", 1, 's', "td_acos") \
+  X(Atan, "atan", 1, 's', "td_atan") X(Sinh, "sinh", 1, 's', "td_sinh") \
+  X(Cosh, "cosh", 1, 's', "td_cosh") X(Tanh, "tanh", 1, 's', "td_tanh") \
+  X(Asinh, "asinh", 1, 's', "td_asinh") X(Acosh, "acosh", 1, 's', "td_acosh") \
+  X(Atanh, "atanh", 1, 's', "td_atanh") X(Erf, "erf", 1, 's', "td_erf") \
+  X(Erfc, "erfc", 1, 's', "td_erfc") X(Erfinv, "erfinv", 1, 's', "td_erfinv") \
+  X(Lgamma, "lgamma", 1, 's', "td_lgamma") X(Digamma, "digamma", 1, 's', "td_digamma")
+// clang-format on
+
+// Input is element data, Uniform one number a call, both numbered apart; Cast converts to its type.
+enum class Op : uint8_t {
+  Input,
+  Uniform,
+  Constant,
+  Cast,
+#define TAEDA_EXPR_ENUM(id, name, arity, result, form) id,
+  TAEDA_EXPR_OPS(TAEDA_EXPR_ENUM)
+#undef TAEDA_EXPR_ENUM
+};
+
+TAEDA_API const char* op_name(Op op);
+TAEDA_API const char* op_form(Op op);  // null for the four kinds without one
+TAEDA_API int op_arity(Op op);
+
+using NodeId = int32_t;
+
+struct TAEDA_API Node {
+  Op op;
+  Type type;
+  NodeId args[3] = {-1, -1, -1};
+  int index = 0;              // Input, Uniform
+  uint64_t bits[2] = {0, 0};  // Constant: its bytes; the imaginary part in the second word
+
+  bool operator==(const Node& other) const;
+};
+
+// Owns the nodes. Arguments come before their users, equal nodes are one node, and simplifications
+// are made only where they keep every bit. Not thread-safe.
+class TAEDA_API ExprGraph {
+ public:
+  NodeId input(int index, Type type);
+  NodeId uniform(int index, Type type);
+  NodeId constant(double value, Type type);
+  NodeId constant_int(int64_t value, Type type);
+  // Adds op over its arguments. A constant argument of another type is read as one of the type that
+  // its siblings have. Throws TypeError where the argument types do not fit.
+  NodeId apply(Op op, NodeId a, NodeId b = -1, NodeId c = -1);
+  NodeId cast(NodeId a, Type type);
+
+  const Node& node(NodeId id) const { return nodes_[id]; }
+  int size() const { return static_cast<int>(nodes_.size()); }
+  // The value of a constant, its real part where it is complex.
+  double constant_value(NodeId id) const;
+  // The nodes that the roots need, arguments first. The order follows from the expressions alone,
+  // not from the order in which a compiler evaluated a body's arguments.
+  std::vector<NodeId> reachable(const std::vector<NodeId>& roots) const;
+  // One line a node, renumbered from 0, then the roots: the same text for the same expression.
+  std::string dump(const std::vector<NodeId>& roots) const;
+
+ private:
+  NodeId intern(const Node& node);
+  NodeId retype_constant(NodeId id, Type type);
+  NodeId simplify(Op op, NodeId a, NodeId b, NodeId c);
+  NodeId fold(Op op, NodeId a, NodeId b);
+
+  struct NodeHash {
+    size_t operator()(const Node& node) const;
+  };
+  std::vector<Node> nodes_;
+  std::unordered_map<Node, NodeId, NodeHash> index_;
+};
+
+}  // namespace taeda::kernel

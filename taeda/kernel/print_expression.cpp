@@ -1,0 +1,168 @@
+// Spelling of values and nodes, the same text for vectors, scalars and CUDA.
+#include "taeda/kernel/print_expression.h"
+
+#include <cstring>
+
+#include "taeda/base/error.h"
+#include "taeda/base/str.h"
+
+namespace taeda::kernel {
+
+namespace {
+
+std::string hex(uint64_t bits) {
+  std::string digits;
+  do {
+    digits.insert(digits.begin(), "0123456789abcdef"[bits & 15]);
+    bits >>= 4;
+  } while (bits != 0);
+  return "0x" + digits + "u";
+}
+
+std::string scalar_constant(const Node& node) {
+  auto real = [&](uint64_t bits) {
+    return str("td_from_bits((", real_type(node.type) == Type::F32 ? "int" : "td_long", ")",
+               hex(bits), ")");
+  };
+  switch (node.type) {
+    case Type::F32:
+    case Type::F64: return real(node.bits[0]);
+    case Type::I64: return "(td_long)" + hex(node.bits[0]);
+    case Type::U64: return "(td_ulong)" + hex(node.bits[0]);
+    case Type::Mask: return node.bits[0] ? "true" : "false";
+    default:
+      return str(value_type(node.type, Lanes::One), "{", real(node.bits[0]), ", ",
+                 real(node.bits[1]), "}");
+  }
+}
+
+std::string cast_text(const NamedNodes& nodes, const Node& node, Lanes lanes) {
+  Type from = nodes.graph().node(node.args[0]).type;
+  std::string arg = nodes[node.args[0]], type = value_type(node.type, lanes);
+  if (node.type == Type::Mask) {
+    return is_complex(from) ? str(arg, " != ", value_type(from, lanes), "{}") : arg + " != 0";
+  }
+  if (from == Type::Mask) {
+    std::string one =
+        broadcast(str("(", element_type(real_type(node.type)), ")1"), real_type(node.type), lanes);
+    std::string zero =
+        broadcast(str("(", element_type(real_type(node.type)), ")0"), real_type(node.type), lanes);
+    std::string real = str("(", arg, " ? ", one, " : ", zero, ")");
+    return is_complex(node.type) ? str(type, "{", real, ", 0}") : real;
+  }
+  if (is_complex(node.type)) {
+    std::string real = element_type(real_type(node.type));
+    return is_complex(from) ? str(type, "{(", real, ")", arg, ".re, (", real, ")", arg, ".im}")
+                            : str(type, "{(", real, ")", arg, ", 0}");
+  }
+  if (is_complex(from)) return str("(", type, ")", arg, ".re");
+  if (lanes == Lanes::One) return str("(", type, ")", arg);
+  return str("__builtin_convertvector(", arg, ", ", type, ")");
+}
+
+std::string operation_text(const NamedNodes& nodes, const Node& node, Lanes lanes) {
+  if (node.op == Op::Constant) return broadcast(scalar_constant(node), node.type, lanes);
+  if (node.op == Op::Cast) return cast_text(nodes, node, lanes);
+  std::string form = op_form(node.op);
+  auto arg = [&](int i) { return nodes[node.args[i]]; };
+  if (node.op == Op::Where) return str(arg(0), " ? ", arg(1), " : ", arg(2));
+  int arity = op_arity(node.op);
+  if (form[0] != 't') {
+    return arity == 1 ? form + arg(0) : str(arg(0), " ", form, " ", arg(1));
+  }
+  std::string text = form + "(" + arg(0);
+  for (int i = 1; i < arity; ++i) text += ", " + arg(i);
+  return text + ")";
+}
+
+}  // namespace
+
+Lanes widest_lanes(const ExprGraph& graph, const std::vector<NodeId>& roots) {
+  bool has_narrow = false, has_wide = false;
+  for (NodeId id : graph.reachable(roots)) {
+    Type type = graph.node(id).type;
+    if (is_complex(type)) return Lanes::One;
+    has_narrow |= type == Type::F32;
+    has_wide |= type != Type::F32 && type != Type::Mask;
+  }
+  if (has_narrow && has_wide) return Lanes::One;
+  return has_wide ? Lanes::Wide64 : Lanes::Wide32;
+}
+
+std::string value_type(Type type, Lanes lanes) {
+  constexpr const char* kOne[] = {"float",  "double",  "td_long", "td_ulong",
+                                  "td_c64", "td_c128", "bool"};
+  constexpr const char* kWide[] = {"td_f32", "td_f64", "td_i64", "td_u64", "", "", ""};
+  if (lanes == Lanes::One) return kOne[static_cast<int>(type)];
+  if (type == Type::Mask) return lanes == Lanes::Wide32 ? "td_b32" : "td_b64";
+  return kWide[static_cast<int>(type)];
+}
+
+std::string element_type(Type type) {
+  return type == Type::Mask ? "unsigned char" : value_type(type, Lanes::One);
+}
+
+std::string broadcast(const std::string& value, Type type, Lanes lanes) {
+  if (lanes == Lanes::One) return value;
+  std::string wide = value_type(type, lanes);
+  if (type == Type::Mask) return str("(", value, " ? !", wide, "{} : ", wide, "{})");
+  if (is_integer(type)) return str("(", wide, "{} + ", value, ")");
+  return str("td_broadcast<", wide, ">::of(", value, ")");
+}
+
+NamedNodes::NamedNodes(const ExprGraph& graph, const std::vector<NodeId>& roots)
+    : graph_(graph), order_(graph.reachable(roots)) {
+  for (NodeId id : order_) number_.emplace(id, static_cast<int>(number_.size()));
+}
+
+std::string NamedNodes::operator[](NodeId id) const { return str("v", number_.at(id)); }
+
+std::string print_definitions(const NamedNodes& nodes, Lanes lanes,
+                              FunctionRef<std::string(const Node&)> leaf,
+                              const std::string& indent) {
+  std::string text;
+  for (NodeId id : nodes.order()) {
+    const Node& node = nodes.graph().node(id);
+    bool is_leaf = node.op == Op::Input || node.op == Op::Uniform;
+    text += str(indent, "const ", value_type(node.type, lanes), " ", nodes[id], " = ",
+                is_leaf ? leaf(node) : operation_text(nodes, node, lanes), ";\n");
+  }
+  return text;
+}
+
+std::string print_dim(const Dim& dim) {
+  return dim.param >= 0 ? str("p", dim.param) : str("(td_long)", dim.value);
+}
+
+std::string print_index(const LoopKernel& kernel, const Access& access) {
+  std::string text = print_dim(access.offset);
+  for (size_t i = 0; i < access.strides.size(); ++i) {
+    const Dim& stride = access.strides[i];
+    if (stride.is(0)) continue;
+    text += " + " + kernel.axes[i].name;
+    if (!stride.is(1)) text += " * " + print_dim(stride);
+  }
+  return text;
+}
+
+const char* combine_name(ReduceOp op) {
+  constexpr const char* kNames[] = {"td_combine_sum", "td_combine_prod", "td_combine_max",
+                                    "td_combine_min"};
+  return kNames[static_cast<int>(op)];
+}
+
+std::string print_init(const Reduction& reduction, const ExprGraph& graph) {
+  if (reduction.init >= 0) return scalar_constant(graph.node(reduction.init));
+  ExprGraph constants;
+  NodeId id = reduce_identity(constants, reduction.op, graph.node(reduction.value).type);
+  return scalar_constant(constants.node(id));
+}
+
+const Load* find_load(const LoopKernel& kernel, int input) {
+  for (const Load& load : kernel.loads) {
+    if (load.input == input) return &load;
+  }
+  return nullptr;
+}
+
+}  // namespace taeda::kernel

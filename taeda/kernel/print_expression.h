@@ -1,0 +1,53 @@
+// What both dialects share: types, constants and straight-line definitions of expression nodes.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "taeda/base/function_ref.h"
+#include "taeda/kernel/expr.h"
+#include "taeda/kernel/loop_ir.h"
+
+namespace taeda::kernel {
+
+// How many elements a printed value holds: one, or the lanes of a register of 4- or 8-byte
+// elements.
+enum class Lanes : uint8_t { One, Wide32, Wide64 };
+
+// The widest form in which all nodes under the roots can be printed together.
+Lanes widest_lanes(const ExprGraph& graph, const std::vector<NodeId>& roots);
+// The spelling of a value's type, and of its elements in memory.
+std::string value_type(Type type, Lanes lanes);
+std::string element_type(Type type);
+// The same value in every lane; `value` is a scalar expression.
+std::string broadcast(const std::string& value, Type type, Lanes lanes);
+
+// The nodes under some roots and their names v0, v1, ..., the same for the same expressions.
+class NamedNodes {
+ public:
+  NamedNodes(const ExprGraph& graph, const std::vector<NodeId>& roots);
+  std::string operator[](NodeId id) const;
+  const ExprGraph& graph() const { return graph_; }
+  const std::vector<NodeId>& order() const { return order_; }
+
+ private:
+  const ExprGraph& graph_;
+  std::vector<NodeId> order_;
+  std::unordered_map<NodeId, int> number_;
+};
+
+// Lines `const T v7 = ...;` for all nodes; leaf prints inputs and uniforms.
+std::string print_definitions(const NamedNodes& nodes, Lanes lanes,
+                              FunctionRef<std::string(const Node&)> leaf,
+                              const std::string& indent);
+
+std::string print_dim(const Dim& dim);
+// The element index of an access over axis variables named after the axes.
+std::string print_index(const LoopKernel& kernel, const Access& access);
+const char* combine_name(ReduceOp op);
+// The constant a reduction starts from, as a scalar expression.
+std::string print_init(const Reduction& reduction, const ExprGraph& graph);
+const Load* find_load(const LoopKernel& kernel, int input);
+
+}  // namespace taeda::kernel
