@@ -1,0 +1,69 @@
+"""The parts of `./run` that decide something: build times, package links, probes, page links."""
+
+import pytest
+from driver import build, docs, environment
+from link_package import link_package
+
+NINJA_LOG = """\
+# ninja log v6
+0\t1500\t0\tCMakeFiles/taeda.dir/taeda/base/error.cpp.o\tabc
+10\t20\t0\tpython/taeda/libtaeda.so\tabc
+5\t2005\t0\tCMakeFiles/taeda.dir/taeda/base/error.cpp.o\tabc
+"""
+
+
+def test_the_last_compile_of_a_file_counts():
+    times = build.compile_times(NINJA_LOG)
+    assert times == {"CMakeFiles/taeda.dir/taeda/base/error.cpp.o": 2.0}
+    assert build.source_of(*times) == "taeda/base/error.cpp"
+
+
+def test_package_links_follow_added_and_removed_files(tmp_path):
+    source, package = tmp_path / "source", tmp_path / "package"
+    source.mkdir()
+    package.mkdir()
+    (package / "libtaeda.so").write_text("built")
+    (source / "one.py").write_text("1")
+    link_package([source, tmp_path / "absent"], package)
+    assert (package / "one.py").resolve() == source / "one.py"
+    (source / "one.py").unlink()
+    (source / "two").mkdir()
+    link_package([source], package)
+    assert sorted(entry.name for entry in package.iterdir()) == ["libtaeda.so", "two"]
+
+
+@pytest.mark.parametrize(
+    ("probe", "is_present"),
+    [
+        ("command sh", True),
+        ("command no-such-command-here", False),
+        ("header no/such/header.h", False),
+        ("file /", True),
+        ("library no_such_library_here", False),
+    ],
+)
+def test_probes(probe, is_present):
+    assert environment.is_present(probe) is is_present
+
+
+def test_unknown_probe():
+    with pytest.raises(ValueError, match="unknown probe 'smell of solder'"):
+        environment.is_present("smell of solder")
+
+
+def test_every_probe_and_runtime_name_in_the_pins_is_known():
+    table = environment.pins()
+    tables = [table["system"]["required"], table["system"]["optional"]]
+    tables += table["system"]["cross"].values()
+    for probe in (probe for packages in tables for probe in packages.values()):
+        environment.is_present(probe)
+    assert set(table["pip"]["runtime"]["names"]) <= set(table["pip"]["tools"])
+    assert table["pip"]["peers"]["numpy"] == table["pip"]["tools"]["numpy"]
+
+
+def test_broken_links_are_found(tmp_path):
+    (tmp_path / "a.md").write_text(
+        "[b](b.md#part) [web](https://example.org) `[code](no.md)` [gone](gone.md)\n"
+    )
+    (tmp_path / "b.md").write_text("# B\n")
+    assert docs.broken_links(tmp_path) == ["a.md: gone.md"]

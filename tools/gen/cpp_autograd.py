@@ -1,0 +1,297 @@
+"""Autograd nodes and kernels from the records' formulas, and the kernels that track views and versions."""
+
+import re
+
+from cpp_ops import names, parameters
+from records import words
+from schema import cpp_return
+
+OWNED = {
+    "int": "int64_t",
+    "SymInt": "SymInt",
+    "float": "double",
+    "bool": "bool",
+    "str": "std::string",
+    "ScalarType": "DType",
+    "Layout": "Layout",
+    "Device": "Device",
+    "MemoryFormat": "MemoryFormat",
+    "Scalar": "Scalar",
+    "Generator": "Generator",
+}
+PROPERTIES = {
+    "sizes": "std::vector<int64_t>",
+    "strides": "std::vector<int64_t>",
+    "dtype": "DType",
+    "dim": "int64_t",
+    "numel": "int64_t",
+    "device": "Device",
+    "storage_offset": "int64_t",
+}
+LIST_PROPERTIES = {"sizes": "std::vector<std::vector<int64_t>>", "dtypes": "std::vector<DType>"}
+
+
+def owned_type(t):
+    base = OWNED[t.base]
+    if t.is_list:
+        base = f"std::vector<{base}>"
+    return f"std::optional<{base}>" if t.is_optional and t.base != "Generator" else base
+
+
+def result_names(s):
+    if len(s.returns) == 1:
+        return ["result"]
+    return [f"result{i}" for i in range(len(s.returns))]
+
+
+class Plan:
+    """What a node keeps and how its formulas read it."""
+
+    def __init__(self, r):
+        self.r = r
+        s = r.schema
+        self.targets = [a for a in s.arguments if a.name in r.grad]
+        self.members, self.saves, self.unpacks, self.releases = [], [], [], []
+        self.formulas = dict(r.grad)
+        self.uses_self = self.uses_result = False
+        for a in s.arguments:
+            self.tensor(a) if a.type.is_tensor else self.value(a)
+        self.results(s)
+        for a in self.targets:
+            if a.type.is_list:
+                self.members.append(f"size_t {a.name}_count = 0;")
+                self.saves.append(("before", f"node->{a.name}_count = {a.name}.size();"))
+            elif r.kind == "pointwise":
+                self.members.append(f"GradTarget {a.name}_target;")
+                self.saves.append(("before", f"node->{a.name}_target = GradTarget({a.name});"))
+
+    def replace_properties(self, name, properties, is_list):
+        for prop, kind in properties.items():
+            pattern = rf"\b{name}\.{prop}\(\)"
+            if not any(re.search(pattern, f) for f in self.formulas.values()):
+                continue
+            self.formulas = {
+                k: re.sub(pattern, f"{name}_{prop}", f) for k, f in self.formulas.items()
+            }
+            self.members.append(f"{kind} {name}_{prop};")
+            value = (
+                f"list_{prop}({name})"
+                if is_list
+                else f"{name}.{prop}()" + (".vec()" if "vector" in kind else "")
+            )
+            guard = "" if is_list else f"if ({name}.defined()) "
+            self.saves.append(("before", f"{guard}node->{name}_{prop} = {value};"))
+
+    def is_used(self, name):
+        return any(name in words(f) for f in self.formulas.values())
+
+    def tensor(self, a):
+        n = a.name
+        self.replace_properties(
+            n, LIST_PROPERTIES if a.type.is_list else PROPERTIES, a.type.is_list
+        )
+        if not self.is_used(n):
+            return
+        if a.type.is_list:
+            self.members.append(f"std::vector<SavedTensor> {n}_;")
+            self.saves.append(
+                ("before", f"for (const Tensor& t : {n}) node->{n}_.emplace_back(t, false);")
+            )
+            self.unpacks.append(
+                f"std::vector<Tensor> {n};\n  for (const SavedTensor& t : {n}_) {n}.push_back(t.unpack(this));"
+            )
+            self.releases.append(f"for (SavedTensor& t : {n}_) t.release();")
+            return
+        self.uses_self |= n == "self"
+        self.members.append(f"SavedTensor {n}_;")
+        self.saves.append(
+            ("self" if n == "self" else "before", f"node->{n}_ = SavedTensor({n}, false);")
+        )
+        self.unpacks.append(f"const Tensor {n} = {n}_.unpack(this);")
+        self.releases.append(f"{n}_.release();")
+
+    def value(self, a):
+        n = a.name
+        if not self.is_used(n):
+            return
+        self.members.append(f"{owned_type(a.type)} {n}_{{}};")
+        if a.type.is_list and a.type.is_optional:
+            self.saves.append(("before", f"if ({n}) node->{n}_ = {n}->vec();"))
+            base = OWNED[a.type.base]
+            self.unpacks.append(
+                f"const std::optional<Span<{base}>> {n} = {n}_ ? std::optional<Span<{base}>>(*{n}_) : std::nullopt;"
+            )
+        else:
+            value = (
+                f"{n}.vec()"
+                if a.type.is_list
+                else f"std::string({n})"
+                if a.type.base == "str" and not a.type.is_optional
+                else n
+            )
+            self.saves.append(("before", f"node->{n}_ = {value};"))
+            self.unpacks.append(f"[[maybe_unused]] const auto& {n} = {n}_;")
+
+    def results(self, s):
+        for i, n in enumerate(result_names(s)):
+            self.replace_properties(n, PROPERTIES, False)
+            if self.is_used(n):
+                self.uses_result = True
+                self.members.append(f"SavedTensor {n}_;")
+                self.saves.append(("after", f"node->{n}_ = SavedTensor({n}, true);"))
+                self.unpacks.append(f"const Tensor {n} = {n}_.unpack(this);")
+                self.releases.append(f"{n}_.release();")
+            # Properties of a result are known only after the call.
+            self.saves = [
+                ("after" if f"node->{n}_" in code else when, code) for when, code in self.saves
+            ]
+
+
+def node(r, p):
+    lines = [f"struct {r.node} final : Node {{"]
+    lines += [f"  {m}" for m in p.members]
+    lines.append(f'  const char* name() const override {{ return "{r.node}"; }}')
+    lines.append("  void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override;")
+    if p.releases:
+        lines.append(
+            "  void release_saved() override {\n    " + "\n    ".join(p.releases) + "\n  }"
+        )
+    lines.append("};\n")
+    lines.append(f"void {r.node}::apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) {{")
+    if len(r.schema.returns) == 1 and not r.schema.returns[0].type.is_list:
+        lines.append("  const Tensor& grad = grads[0];\n  if (!grad.defined()) return;")
+    lines += [f"  {u}" for u in p.unpacks]
+    lines.append("  [[maybe_unused]] size_t at = 0;")
+    for a in p.targets:
+        formula = p.formulas[a.name]
+        if a.type.is_list:
+            lines.append(
+                f"  if (needs_any_input(at, {a.name}_count)) put_list(grad_inputs, at, {formula});\n  at += {a.name}_count;"
+            )
+            continue
+        if r.kind == "pointwise":
+            formula = f"{a.name}_target.fit({formula})"
+        lines.append(f"  if (needs_input(at)) grad_inputs[at] = {formula};\n  ++at;")
+    lines.append("}\n")
+    return "\n".join(lines)
+
+
+def kernel_head(s):
+    params = parameters(s)
+    return f"{cpp_return(s)} {s.ident}(KeySet ks{', ' if params else ''}{params})"
+
+
+def redispatch(s, key, result="auto"):
+    return f"ops::{s.ident}.redispatch(ks & KeySet::below(Key::{key}){', ' if s.arguments else ''}{names(s)})"
+
+
+def functional(r, p):
+    s = r.schema
+    targets = ", ".join(a.name for a in p.targets)
+    save = lambda when: "".join(f"    {code}\n" for w, code in p.saves if w in when)
+    text = (
+        f"{kernel_head(s)} {{\n  IntrusivePtr<{r.node}> node;\n  if (should_record({targets})) {{\n"
+    )
+    text += f"    node = make_intrusive<{r.node}>();\n    node->set_next_edges(collect_edges({targets}));\n"
+    text += save(("before", "self")) + "  }\n"
+    results = result_names(s)
+    call = redispatch(s, "Autograd")
+    inner = f"[&] {{\n    BelowAutograd guard;\n    return {call};\n  }}()"
+    if len(results) > 1:
+        text += f"  auto results = {inner};\n"
+        text += "".join(
+            f"  [[maybe_unused]] Tensor& {n} = std::get<{i}>(results);\n"
+            for i, n in enumerate(results)
+        )
+        final = "results"
+    else:
+        text += f"  auto {results[0]} = {inner};\n"
+        final = results[0]
+    text += "  if (node) {\n"
+    for i, n in enumerate(results):
+        if s.returns[i].type.is_list:
+            text += f"    set_history({n}, node);\n"
+        elif s.returns[i].type.is_tensor:
+            text += f"    set_history({n}, node{f', {i}' if len(results) > 1 else ''});\n"
+    return text + save(("after",)) + f"  }}\n  return {final};\n}}\n"
+
+
+def inplace(r, s, p):
+    """In-place variants: the old value of self is saved by copy where a formula reads it."""
+    text = f"{kernel_head(s)} {{\n"
+    if not r.grad:
+        text += f"  check_inplace(self, requires_grad(self));\n  BelowAutograd guard;\n  {redispatch(s, 'Autograd')};\n  return self;\n}}\n"
+        return text
+    targets = ", ".join(a.name for a in p.targets)
+    text += f"  const bool is_recording = should_record({targets});\n  check_inplace(self, is_recording);\n"
+    text += f"  IntrusivePtr<{r.node}> node;\n  if (is_recording) {{\n    node = make_intrusive<{r.node}>();\n"
+    text += f"    node->set_next_edges(collect_edges({targets}));\n"
+    for when, code in p.saves:
+        if when == "before":
+            text += f"    {code}\n"
+        elif when == "self":
+            text += f"    {code.replace('SavedTensor(self, false)', 'SavedTensor(self.clone(), false)')}\n"
+    text += f"  }}\n  {{\n    BelowAutograd guard;\n    {redispatch(s, 'Autograd')};\n  }}\n"
+    # A view that changes its own geometry leaves its base alone and finds its new history there.
+    guard = "if (!self.is_view()) " if r.kind == "view" else ""
+    text += f"  if (node) {{\n    {guard}rebase_history(self, node);\n"
+    after = [code for when, code in p.saves if when == "after"]
+    if after:
+        text += "    const Tensor& result = self;\n" + "".join(f"    {c}\n" for c in after)
+    return text + "  }\n  return self;\n}\n"
+
+
+def out_variant(r, s):
+    tensors = ", ".join(a.name for a in s.tensors)
+    return (
+        f'{kernel_head(s)} {{\n  check_out_without_grad("{r.schema.name}", {tensors});\n  BelowAutograd guard;\n'
+        f"  return {redispatch(s, 'Autograd')};\n}}\n"
+    )
+
+
+def family_code(records):
+    text = "namespace taeda::autograd {\n\n"
+    for r in records:
+        if r.kind == "composite":
+            continue
+        p = Plan(r) if r.grad else None
+        if p:
+            text += "namespace {\n\n" + node(r, p) + "\n}  // namespace\n\n"
+            text += (inplace(r, r.schema, p) if r.schema.is_inplace else functional(r, p)) + "\n"
+        elif r.schema.is_inplace:
+            text += inplace(r, r.schema, None) + "\n"
+        if r.inplace:
+            text += inplace(r, r.inplace, p) + "\n"
+        if r.out:
+            text += out_variant(r, r.out) + "\n"
+    return text + "}  // namespace taeda::autograd\n"
+
+
+def tracking_code(records):
+    """ADInplaceOrView: writes count a version, views remember their base."""
+    text = "namespace taeda::tracking {\n\n"
+    for r in records:
+        if r.kind == "composite":
+            continue
+        for s in r.schemas:
+            call = redispatch(s, "ADInplaceOrView")
+            if s.is_inplace:
+                text += (
+                    f"{kernel_head(s)} {{\n  {{\n    BelowADInplaceOrView guard;\n    {call};\n  }}\n"
+                    "  self.impl()->bump_version();\n  return self;\n}\n\n"
+                )
+            elif s.outs:
+                bumps = "".join(f"  {a.name}.impl()->bump_version();\n" for a in s.outs)
+                text += (
+                    f"{kernel_head(s)} {{\n  {{\n    BelowADInplaceOrView guard;\n    {call};\n  }}\n{bumps}"
+                    f"  return {{{', '.join(a.name for a in s.outs)}}};\n}}\n\n"
+                    if len(s.outs) > 1
+                    else f"{kernel_head(s)} {{\n  {{\n    BelowADInplaceOrView guard;\n    {call};\n  }}\n{bumps}"
+                    f"  return {s.outs[0].name};\n}}\n\n"
+                )
+            elif r.kind == "view" and r.grad:
+                text += (
+                    f"{kernel_head(s)} {{\n  auto result = [&] {{\n    BelowADInplaceOrView guard;\n    return {call};\n  }}();\n"
+                    "  autograd::track_view(self, result);\n  return result;\n}\n\n"
+                )
+    return text + "}  // namespace taeda::tracking\n"

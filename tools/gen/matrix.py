@@ -1,0 +1,70 @@
+"""The operator x artefact matrix: what the generator made of each record, and why something is missing."""
+
+COLUMNS = (
+    "function",
+    "method",
+    "inplace",
+    "out",
+    "meta",
+    "gradient",
+    "forward",
+    "batching",
+    "printed",
+    "python",
+    "doc",
+)
+LATER = "with the functional transforms"
+
+
+def cells(r):
+    """Column -> True, or the reason in words why the artefact is not there, or '' for a hole."""
+    s = r.schema
+    has_self = any(a.name == "self" for a in s.arguments)
+    writes = s.is_inplace
+    row = {
+        "function": "function" in r.variants
+        or ("in place only" if writes else r.data.get("no_function", "method only")),
+        "method": writes
+        or ("method" in r.variants and has_self)
+        or ("no self argument" if not has_self else "function only, as in PyTorch"),
+        "inplace": writes or bool(r.inplace) or "PyTorch has none",
+        "out": bool(r.out) or "PyTorch has none, or the result is a view",
+        "meta": True
+        if r.kind != "kernel" or r.data.get("meta")
+        else "the result's size depends on values",
+        "gradient": True if r.grad or r.kind == "composite" else r.data.get("no_grad", ""),
+        "forward": bool(r.data.get("forward"))
+        or (LATER if r.grad or r.kind == "composite" else r.data.get("no_grad", "")),
+        "batching": bool(r.data.get("batch")) or LATER,
+        "printed": True if r.kind == "pointwise" else "no pointwise body",
+        "python": True,
+        "doc": True if r.data.get("doc", "").strip() else "",
+    }
+    return row
+
+
+def holes(records):
+    return [(r.key, c) for r in records for c, v in cells(r).items() if not v]
+
+
+def markdown(records):
+    notes = {}
+    lines = [
+        "# Operators and what is made of each",
+        "",
+        "Written by the generator from `taeda/ops/records`; a letter stands for the reason below the table.",
+        "",
+        "| operator | family | kind | " + " | ".join(COLUMNS) + " |",
+        "|" + " --- |" * (len(COLUMNS) + 3),
+    ]
+    for r in records:
+        row = []
+        for c, v in cells(r).items():
+            if v is True:
+                row.append("yes")
+            else:
+                row.append(notes.setdefault(v or "HOLE", f"n{len(notes) + 1}") if v else "HOLE")
+        lines.append(f"| {r.key} | {r.family} | {r.kind} | " + " | ".join(row) + " |")
+    lines.append("")
+    lines += [f"- {label}: {reason}" for reason, label in notes.items()]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,346 @@
+"""Python bindings: one METH_FASTCALL function a Python name, trying the overloads in record order."""
+
+from cpp_ops import function_name, quoted
+
+TYPES = {
+    "Tensor": "Tensor",
+    "Scalar": "Scalar",
+    "int": "Int",
+    "SymInt": "SymInt",
+    "float": "Float",
+    "bool": "Bool",
+    "str": "Str",
+    "ScalarType": "DType",
+    "Device": "Device",
+    "Layout": "Layout",
+    "MemoryFormat": "MemoryFormat",
+    "Generator": "Generator",
+}
+LISTS = {
+    "Tensor": "TensorList",
+    "int": "IntList",
+    "SymInt": "SymIntList",
+    "float": "FloatList",
+    "bool": "BoolList",
+}
+PRINTED = {
+    "Tensor": "Tensor",
+    "Scalar": "Number",
+    "int": "int",
+    "SymInt": "int",
+    "float": "float",
+    "bool": "bool",
+    "str": "str",
+    "ScalarType": "torch.dtype",
+    "Device": "torch.device",
+    "Layout": "torch.layout",
+    "MemoryFormat": "torch.memory_format",
+    "Generator": "torch.Generator",
+}
+GETTERS = {
+    "Scalar": "scalar",
+    "int": "integer",
+    "SymInt": "symint",
+    "float": "number",
+    "bool": "boolean",
+    "str": "string",
+    "ScalarType": "dtype",
+    "Device": "device",
+    "Layout": "layout",
+    "MemoryFormat": "memory_format",
+}
+LIST_GETTERS = {"int": "ints", "SymInt": "symints", "float": "numbers", "bool": "booleans"}
+
+
+class Parameter:
+    """One Python parameter: an argument of the schema, `out`, or `requires_grad`."""
+
+    def __init__(
+        self,
+        name,
+        base,
+        is_list=False,
+        allow_none=False,
+        kw=False,
+        default=None,
+        number=False,
+        size=-1,
+        argument=None,
+    ):
+        self.name, self.base, self.is_list, self.allow_none = name, base, is_list, allow_none
+        self.kw, self.default, self.number, self.size, self.argument = (
+            kw,
+            default,
+            number,
+            size,
+            argument,
+        )
+
+    def code(self):
+        kind = (LISTS if self.is_list else TYPES)[self.base]
+        if (
+            self.base == "Tensor"
+            and self.is_list
+            and self.argument
+            and self.argument.type.has_optional_items
+        ):
+            kind = "OptionalTensorList"
+        flags = [self.allow_none, self.kw, self.default is not None, self.number]
+        return (
+            f'{{"{self.name}", ParamType::{kind}, '
+            + ", ".join(str(bool(f)).lower() for f in flags)
+            + f", {self.size}}}"
+        )
+
+    def text(self, is_function):
+        name = "input" if self.name == "self" and is_function else self.name
+        printed = PRINTED[self.base]
+        if self.is_list:
+            printed = f"tuple of {printed}s"
+        default = "" if self.default is None else f" = {self.default}"
+        return f"{printed} {name}{default}"
+
+
+def python_parameters(r, s, as_method):
+    out = []
+    for a in s.arguments:
+        t = a.type
+        size = -1
+        if t.is_list and t.base in ("int", "SymInt", "float"):
+            size = t.list_size if t.list_size > 0 else -1
+            if r.data.get("varargs") == a.name:
+                size = "kVarargs"
+        number = t.is_tensor and not t.is_list and a.name in r.data.get("scalar", [])
+        default = a.default
+        out.append(
+            Parameter(
+                a.name, t.base, t.is_list, t.is_optional, a.is_kwarg_only, default, number, size, a
+            )
+        )
+    if as_method:
+        out.sort(key=lambda p: p.name != "self")
+    if not s.is_inplace and r.out and not as_method:
+        multi = len(r.out.outs) > 1
+        out.append(Parameter("out", "Tensor", multi, True, True, "None"))
+    if r.data.get("factory"):
+        out.append(Parameter("requires_grad", "bool", kw=True, default="False"))
+    return out
+
+
+def value(p, i):
+    """The C++ expression that reads parameter i, and lines that must come before it."""
+    a = p.argument
+    if p.base == "Tensor":
+        if p.is_list:
+            return f"list{i}", [f"const std::vector<Tensor> list{i} = a.tensors({i});"]
+        return f"a.tensor({i})", []
+    if p.base == "Generator":
+        return f"a.generator({i})", []
+    if p.is_list:
+        getter = LIST_GETTERS[p.base]
+        if p.allow_none:
+            return f"optional_span(list{i})", [f"const auto list{i} = a.opt_{getter}({i});"]
+        fallback = ""
+        if a.default not in (None, "[]"):
+            values = (
+                a.default[1:-1]
+                if a.default.startswith("[")
+                else ", ".join([a.default] * max(a.type.list_size, 1))
+            )
+            fallback = f", {{{values}}}"
+        return f"list{i}", [f"const auto list{i} = a.{getter}({i}{fallback});"]
+    getter = GETTERS[p.base]
+    if p.allow_none:
+        return f"a.opt_{getter}({i})", []
+    from schema import cpp_default
+
+    d = cpp_default(a) if a.default is not None else None
+    return f"a.{getter}({i}{f', {d}' if d is not None else ''})", []
+
+
+def result(r, s, call):
+    if not s.returns:
+        return f"{call};\n        Py_RETURN_NONE;"
+    named = len(s.returns) > 1 and all(x.name for x in s.returns)
+    if named:
+        fields = ", ".join(f'"{x.name}"' for x in s.returns)
+        return (
+            f'static PyTypeObject* const type = named_result_type("{r.python_name}", {{{fields}}});\n'
+            f"        return wrap_named(type, {call});"
+        )
+    return f"return wrap({call});"
+
+
+def case(r, s, params, index):
+    lines, values, first = [], {}, None
+    for i, p in enumerate(params):
+        if p.argument is None:
+            continue
+        expression, before = value(p, i)
+        lines += before
+        # Arguments are read here, while the interpreter is held; the call may let go of it.
+        if expression.startswith("a."):
+            kind = "Tensor&" if p.base == "Tensor" else "const auto"
+            lines.append(f"{kind} value{i} = {expression};")
+            expression = f"value{i}"
+        values[p.name] = expression
+        if first is None and p.base == "Tensor":
+            first = (
+                f"is_large(value{i})"
+                if not p.is_list
+                else f"!list{i}.empty() && is_large(list{i}[0])"
+            )
+    ordered = [values[a.name] for a in s.arguments]
+    gil = f"GilRelease gil({first}); " if first else ""
+    call = f"[&]() -> decltype(auto) {{ {gil}return taeda::{s.name}({', '.join(ordered)}); }}()"
+    text = f"      case {index}: {{\n" + "".join(f"        {line}\n" for line in lines)
+    out_at = next((i for i, p in enumerate(params) if p.name == "out" and p.argument is None), None)
+    if out_at is not None:
+        outs = r.out.outs
+        if len(outs) > 1:
+            text += (
+                f"        if (a.has({out_at})) {{\n          std::vector<Tensor> outs = a.tensors({out_at});\n"
+                f"          TAEDA_CHECK_TYPE(outs.size() == {len(outs)}, \"{r.python_name}(): argument 'out' must be tuple of Tensors of length {len(outs)}\");\n"
+            )
+            given = ", ".join(f"outs[{k}]" for k in range(len(outs)))
+        else:
+            text += f"        if (a.has({out_at})) {{\n"
+            text += f"          Tensor& given = a.tensor({out_at});\n"
+            given = "given"
+            if r.data.get("factory"):
+                text += f"          check_out_options({given}, {values['dtype']}, {values['layout']}, {values['device']});\n"
+        given_out = [values[a.name] for a in r.out.arguments if a not in outs]
+        call_out = f"[&]() -> decltype(auto) {{ {gil}return taeda::{function_name(r.out)}({', '.join([given, *given_out])}); }}()"
+        text += (
+            "          "
+            + result(r, s, call_out).replace("\n        ", "\n          ")
+            + "\n        }\n"
+        )
+    grad_at = next(
+        (i for i, p in enumerate(params) if p.name == "requires_grad" and p.argument is None), None
+    )
+    if grad_at is not None:
+        text += (
+            f"        Tensor r = {call};\n        if (a.boolean({grad_at})) autograd::set_requires_grad(r, true);\n"
+            "        return wrap(r);\n      }\n"
+        )
+    else:
+        text += f"        {result(r, s, call)}\n      }}\n"
+    return text
+
+
+def binding(name, rows, as_method):
+    """rows: (record, schema) that answer to this Python name."""
+    kind = "method" if as_method else "function"
+    ident = f"py_{kind}_{name}"
+    arrays, signatures, cases = [], [], []
+    for i, (r, s) in enumerate(rows):
+        params = python_parameters(r, s, as_method)
+        code = ",\n    ".join(p.code() for p in params)
+        shown = [p for p in params if not (as_method and p.name == "self")]
+        parts, starred = [], False
+        for p in shown:
+            if p.kw and not starred:
+                parts.append("*")
+                starred = True
+            parts.append(p.text(not as_method))
+        # Methods drop the first parameter when they print the text.
+        text = "(" + ", ".join((["Tensor input"] if as_method else []) + parts) + ")"
+        arrays.append(
+            f"  static const Param params{i}[] = {{\n    {code}}};"
+            if params
+            else f"  static const Param* const params{i} = nullptr;"
+        )
+        signatures.append(f"{{{quoted(text)}, params{i}, {len(params)}}}")
+        cases.append(case(r, s, params, i))
+    self_ = "self" if as_method else "nullptr"
+    text = f"PyObject* {ident}(PyObject* {'self' if as_method else ''}, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {{\n"
+    text += (
+        "\n".join(arrays)
+        + f"\n  static const Signature signatures[] = {{{', '.join(signatures)}}};\n"
+    )
+    text += f'  Args a;\n  const int chosen = parse("{name}", signatures, {len(rows)}, {self_}, args, nargs, kwnames, a);\n'
+    text += "  if (chosen < 0) return nullptr;\n  return guarded([&]() -> PyObject* {\n    switch (chosen) {\n"
+    text += "".join(cases) + "    }\n    return nullptr;\n  });\n}\n\n"
+    return ident, text
+
+
+def doc_of(rows):
+    r, s = rows[0]
+    first = f"{r.python_name}{s.text[s.text.index('(') :]}"
+    return quoted(first + "\\n\\n" + r.data.get("doc", "").strip().replace("\n", "\\n")).replace(
+        "\\\\n", "\\n"
+    )
+
+
+def entry(name, ident, rows):
+    return (
+        f'    {{"{name}", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&{ident})), '
+        f"METH_FASTCALL | METH_KEYWORDS, {doc_of(rows)}}},"
+    )
+
+
+def groups(records):
+    """Python names of a set of records: (methods, functions by module)."""
+    methods, functions = {}, {}
+    for r in records:
+        if (
+            "method" in r.variants and any(a.name == "self" for a in r.schema.arguments)
+        ) or r.schema.is_inplace:
+            methods.setdefault(r.python_name, []).append((r, r.schema))
+        if r.inplace:
+            methods.setdefault(r.python_name + "_", []).append((r, r.inplace))
+        if "function" in r.variants:
+            functions.setdefault(r.python_module, {}).setdefault(r.python_name, []).append(
+                (r, r.schema)
+            )
+            # PyTorch offers unary in-place forms as functions too.
+            if r.inplace and sum(a.type.is_tensor for a in r.schema.arguments) == 1:
+                functions[r.python_module].setdefault(r.python_name + "_", []).append(
+                    (r, r.inplace)
+                )
+    return methods, functions
+
+
+MODULES = ("", "nn", "special", "linalg")
+
+
+def family_code(family, records):
+    methods, functions = groups(records)
+    text = "namespace taeda::python {\nnamespace {\n\n"
+    tables = {"methods": []}
+    for name, rows in methods.items():
+        ident, code = binding(name, rows, True)
+        text += code
+        tables["methods"].append(entry(name, ident, rows))
+    for module in MODULES:
+        tables[module] = []
+        for name, rows in functions.get(module, {}).items():
+            ident, code = binding(name, rows, False)
+            ident2 = f"{ident}_{module}" if module else ident
+            text += code.replace(f"PyObject* {ident}(", f"PyObject* {ident2}(")
+            tables[module].append(entry(name, ident2, rows))
+    text += "}  // namespace\n\n"
+    for key, rows in tables.items():
+        label = {"methods": "methods", "": "functions"}.get(key, f"{key}_functions")
+        text += f"extern const PyMethodDef {family}_{label}[];\nconst PyMethodDef {family}_{label}[] = {{\n"
+        text += "\n".join(rows) + "\n    {nullptr, nullptr, 0, nullptr}};\n"
+    return text + "\n}  // namespace taeda::python\n"
+
+
+def tables(families):
+    text = "namespace taeda::python {\n\n"
+    labels = {
+        "tensor_method_tables": "methods",
+        "function_tables": "functions",
+        "nn_function_tables": "nn_functions",
+        "special_function_tables": "special_functions",
+        "linalg_function_tables": "linalg_functions",
+    }
+    for f in families:
+        for label in labels.values():
+            text += f"extern const PyMethodDef {f}_{label}[];\n"
+    for table, label in labels.items():
+        rows = ", ".join(f"{f}_{label}" for f in families)
+        text += f"\nconst PyMethodDef* const {table}[] = {{{rows}, nullptr}};\n"
+    return text + "\n}  // namespace taeda::python\n"

@@ -1,0 +1,195 @@
+"""Loads the operator records and derives the variants (in place, out) of each.
+
+A record is a table in taeda/ops/records/<family>.toml named after its overload ("sum.dim_IntList"):
+
+  schema     PyTorch's syntax
+  kind       pointwise   body in ops/<family>.h (struct Name), shape and dtype rules derived
+             structured  impl::<ident>_spec gives the results' shapes, cpu::<ident> writes them
+             view        impl::<ident> returns an alias, the same on every device
+             explicit    impl::<ident> serves every device; gradient formula in the record
+             composite   impl::<ident> calls other operators; their gradients compose
+             kernel      cpu::<ident>, cpu::<ident>_out (and impl::<ident>_meta when meta = true)
+  variants   of function, method, inplace, out
+  dtype      pointwise result rule: promote, float, compare, bool, real, mask_first, self
+  accept     dtype classes a pointwise body takes: b(ool) i(nteger) f(loat) c(omplex)
+  out_dtype  dtype of a structured result given as out, an expression over spec, out and the arguments
+  cpp_required  arguments without their default in C++, where overloads would be ambiguous
+  scalar     Tensor arguments that may be given as a number
+  bodies     several pointwise bodies over the same operands; select, a C++ expression, picks one
+  wrap       argument = C++ expression: the tensor a pointwise body reads in its place
+  uniforms   C++ expressions of the Uniform parameters, where they are not the schema's numbers in order
+  check      C++ statements run before anything else; check_inplace only in the in-place form
+  alias      composite: the operator whose function, in-place and out forms this one calls
+  out_overload   name of the out overload where PyTorch's rule does not give it
+  grad       formula an argument; or no_grad = "why there is none"
+  forward, batch   formula, or the reason why there is none yet
+  python     name and module ("", "nn", "special", "linalg") where they differ; varargs = "size"
+  inplace_overload, out_overload   names of derived overloads where PyTorch's differ from the rule
+  doc, tags
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import schema as schemas
+
+KINDS = ("pointwise", "structured", "view", "explicit", "composite", "kernel")
+FIELDS = {
+    "schema",
+    "kind",
+    "variants",
+    "dtype",
+    "accept",
+    "scalar",
+    "grad",
+    "no_grad",
+    "forward",
+    "batch",
+    "python",
+    "varargs",
+    "doc",
+    "tags",
+    "meta",
+    "factory",
+    "sparse_grad",
+    "samples",
+    "body",
+    "spec",
+    "conj_aware",
+    "out_dtype",
+    "self_position",
+    "check",
+    "cpp_required",
+    "check_inplace",
+    "bodies",
+    "select",
+    "wrap",
+    "uniforms",
+    "alias",
+    "out_overload",
+    "inplace_overload",
+}
+DTYPE_RULES = ("promote", "float", "compare", "bool", "real", "mask_first", "self")
+
+
+@dataclass
+class Record:
+    key: str
+    family: str
+    schema: schemas.Schema
+    kind: str
+    variants: list
+    data: dict
+    inplace: schemas.Schema | None = None
+    out: schemas.Schema | None = None
+    grad: dict = field(default_factory=dict)
+
+    @property
+    def ident(self):
+        return self.schema.ident
+
+    @property
+    def body(self):
+        """Name of the body struct: CamelCase of the operator's name."""
+        return self.data.get("body") or "".join(p.capitalize() for p in self.schema.name.split("_"))
+
+    @property
+    def bodies(self):
+        """(kernel table, body struct) of every body a pointwise record can run."""
+        names = self.data.get("bodies") or [self.body]
+        return [(f"k{self.ident}_kernel{i or ''}", name) for i, name in enumerate(names)]
+
+    @property
+    def python_name(self):
+        return self.data.get("python", {}).get("name", self.schema.name)
+
+    @property
+    def python_module(self):
+        return self.data.get("python", {}).get("module", "")
+
+    @property
+    def schemas(self):
+        return [s for s in (self.schema, self.inplace, self.out) if s]
+
+    @property
+    def node(self):
+        """Name of the autograd node's type, as PyTorch spells it."""
+        base = "".join(p[:1].upper() + p[1:] for p in self.schema.name.strip("_").split("_"))
+        return f"{base}Backward{[r for r in self.siblings if r.grad].index(self)}"
+
+    siblings: list = field(default_factory=list)
+
+
+def _fail(path, key, text):
+    raise SystemExit(f"{path.name}: [{key}]: {text}")
+
+
+def _load(path, key, data):
+    unknown = set(data) - FIELDS
+    if unknown:
+        _fail(path, key, f"unknown fields {sorted(unknown)}")
+    try:
+        s = schemas.parse(data["schema"], data.get("cpp_required", ()))
+    except (KeyError, ValueError) as error:
+        _fail(path, key, str(error))
+    if s.full_name != key:
+        _fail(path, key, f"the schema names {s.full_name}")
+    kind = data.get("kind", "")
+    if kind not in KINDS:
+        _fail(path, key, f"kind must be one of {KINDS}, got {kind!r}")
+    default = (
+        ["function", "method", "inplace", "out"] if kind == "pointwise" else ["function", "method"]
+    )
+    variants = data.get("variants", default)
+    r = Record(key, path.stem, s, kind, variants, data, grad=data.get("grad", {}))
+    if "inplace" in variants and not s.is_inplace:
+        r.inplace = schemas.inplace_of(s, data.get("inplace_overload"))
+    if "out" in variants:
+        r.out = schemas.out_of(s, data.get("out_overload"), data.get("factory", False))
+    names = {a.name for a in s.arguments}
+    for argument in r.grad:
+        if argument not in names:
+            _fail(path, key, f"gradient of {argument!r}, which is no argument")
+    if kind == "pointwise":
+        if data.get("dtype", "promote") not in DTYPE_RULES:
+            _fail(path, key, f"dtype must be one of {DTYPE_RULES}")
+    if kind != "composite" and not r.grad and "no_grad" not in data:
+        _fail(path, key, 'give grad formulas or no_grad = "why there is none"')
+    return r
+
+
+def load(folder):
+    """Every record, families in alphabetical order, records in file order."""
+    records = []
+    for path in sorted(Path(folder).glob("*.toml")):
+        with open(path, "rb") as fh:
+            tables = tomllib.load(fh)
+        for key, data in tables.items():
+            records.append(_load(path, key, data))
+    seen = {}
+    for r in records:
+        for s in r.schemas:
+            if s.full_name in seen:
+                raise SystemExit(
+                    f"{s.full_name} is defined twice: {seen[s.full_name]} and {r.family}"
+                )
+            seen[s.full_name] = r.family
+    by_name = {}
+    for r in records:
+        by_name.setdefault(r.schema.name.strip("_"), []).append(r)
+    for r in records:
+        r.siblings = by_name[r.schema.name.strip("_")]
+    return records
+
+
+def families(records):
+    out = {}
+    for r in records:
+        out.setdefault(r.family, []).append(r)
+    return out
+
+
+def words(text):
+    return set(re.findall(r"[A-Za-z_]\w*", text))
