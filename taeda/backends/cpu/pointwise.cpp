@@ -1,0 +1,268 @@
+// The one driver of pointwise kernels: strides, broadcasting, dtype conversion and threads around
+// tiles.
+#include "taeda/ops/pointwise.h"
+
+#include <algorithm>
+
+#include "taeda/backends/cpu/convert.h"
+#include "taeda/backends/cpu/loop_nest.h"
+#include "taeda/base/parallel.h"
+
+namespace taeda::cpu {
+namespace {
+
+constexpr int64_t kTileBytes = 8192;  // of one operand: all operands of a tile stay in the L1 cache
+constexpr int64_t kGrain = 32768;     // elements worth a thread
+
+struct Operand {
+  OperandKind kind;
+  DType dtype;
+  bool is_direct;  // memory already holds what the tile function takes
+  LoadFn load = nullptr;
+  StoreFn store = nullptr;
+};
+
+DType tile_dtype(OperandKind kind, ComputeType compute) {
+  switch (kind) {
+    case OperandKind::Mask: return DType::Bool;
+    case OperandKind::Real: return to_real(compute_dtype(compute));
+    default: return compute_dtype(compute);
+  }
+}
+
+// The numbers of a call, one compute-type value each.
+struct Numbers {
+  alignas(16) char bytes[8 * 16];
+
+  Numbers(ComputeType compute, Span<Scalar> values) {
+    char* p = bytes;
+    for (const Scalar& s : values) {
+      switch (compute) {
+        case ComputeType::F32:
+          *reinterpret_cast<float*>(p) = s.to<float>();
+          p += 4;
+          break;
+        case ComputeType::F64:
+          *reinterpret_cast<double*>(p) = s.to<double>();
+          p += 8;
+          break;
+        case ComputeType::I64:
+          *reinterpret_cast<int64_t*>(p) = s.to<int64_t>();
+          p += 8;
+          break;
+        case ComputeType::U64:
+          *reinterpret_cast<uint64_t*>(p) = s.to<uint64_t>();
+          p += 8;
+          break;
+        case ComputeType::C64:
+          *reinterpret_cast<Complex<float>*>(p) = s.to<Complex<float>>();
+          p += 8;
+          break;
+        default:
+          *reinterpret_cast<Complex<double>*>(p) = s.to<Complex<double>>();
+          p += 16;
+          break;
+      }
+    }
+  }
+};
+
+// Everything about one call that does not depend on the position in it.
+struct Call {
+  TileFn tile;
+  ComputeType compute;
+  int num_operands;
+  Operand operands[LoopNest::kMaxOperands];
+  const void* scalars;
+
+  void set_operand(int k, OperandKind kind, const Tensor& t) {
+    Operand& o = operands[k];
+    o.kind = kind;
+    o.dtype = t.dtype();
+    const DType wanted = tile_dtype(kind, compute);
+    // A byte mask may be read from uint8 only after normalizing it to 0 and 1.
+    o.is_direct = o.dtype == wanted;
+    if (o.is_direct && k > 0) {
+      o.load = kind == OperandKind::Mask ? load_mask_fn(o.dtype)
+                                         : load_fn(o.dtype, compute_type(wanted));
+      return;
+    }
+    if (kind == OperandKind::Mask) {
+      o.load = load_mask_fn(o.dtype);
+      o.store = store_mask_fn(o.dtype);
+    } else {
+      const ComputeType c = compute_type(wanted);
+      o.load = k > 0 ? load_fn(o.dtype, c) : nullptr;
+      o.store = k == 0 ? store_fn(c, o.dtype) : nullptr;
+    }
+  }
+};
+
+// The buffers of one thread; operands that never move (numbers, expanded values) are filled once.
+struct Buffers {
+  alignas(64) char data[LoopNest::kMaxOperands][kTileBytes];
+  bool is_constant_filled[LoopNest::kMaxOperands] = {};
+};
+
+void run_block(const Call& call, const LoopNest& nest, char* const* at, int64_t rows, int64_t cols,
+               Buffers& buffers) {
+  char* ptrs[LoopNest::kMaxOperands];
+  bool is_stored = false;
+  for (int k = 0; k < call.num_operands; ++k) {
+    const Operand& o = call.operands[k];
+    const int64_t s0 = nest.strides[k][0], s1 = nest.strides[k][1];
+    const int64_t item = item_size(o.dtype);
+    if (o.is_direct && s0 == item && (rows == 1 || s1 == cols * item)) {
+      ptrs[k] = at[k];
+      continue;
+    }
+    ptrs[k] = buffers.data[k];
+    if (k == 0) {
+      is_stored = true;
+      continue;
+    }
+    const bool is_constant = s0 == 0 && s1 == 0 && nest.sizes.size() == 2;
+    if (is_constant && buffers.is_constant_filled[k]) continue;
+    const Block block =
+        is_constant ? Block{1, kTileBytes / item_size(tile_dtype(o.kind, call.compute)), 0, 0}
+                    : Block{rows, cols, s1, s0};
+    o.load(at[k], block, ptrs[k]);
+    buffers.is_constant_filled[k] = is_constant;
+  }
+  call.tile(ptrs, rows * cols, call.scalars);
+  if (is_stored) {
+    const Operand& o = call.operands[0];
+    const Block block{rows, cols, nest.strides[0][1], nest.strides[0][0]};
+    if (o.store) return o.store(ptrs[0], block, at[0]);
+    const StoreFn same = o.kind == OperandKind::Mask ? store_mask_fn(o.dtype)
+                                                     : store_fn(compute_type(o.dtype), o.dtype);
+    same(ptrs[0], block, at[0]);
+  }
+}
+
+void run_nest(const Call& call, const LoopNest& nest) {
+  const int64_t tile = kTileBytes / item_size(compute_dtype(call.compute));
+  const int64_t cols = nest.sizes[0], rows = nest.sizes[1];
+  bool is_all_direct = true;
+  for (int k = 0; k < call.num_operands; ++k)
+    is_all_direct &=
+        call.operands[k].is_direct && nest.strides[k][0] == item_size(call.operands[k].dtype);
+  // Without buffers a run may be as long as a thread's share; with them it must fit the tile.
+  const int64_t run = is_all_direct ? kGrain : tile;
+  const int64_t col_step = std::min(cols, run);
+  const int64_t row_step = cols < tile ? std::max<int64_t>(1, tile / cols) : 1;
+  const int64_t col_blocks = (cols + col_step - 1) / col_step,
+                row_blocks = (rows + row_step - 1) / row_step;
+  const int64_t per_outer = col_blocks * row_blocks;
+  int64_t outer = 1;
+  for (size_t d = 2; d < nest.sizes.size(); ++d) outer *= nest.sizes[d];
+  const int64_t block_elements = std::min(cols, col_step) * std::min(rows, row_step);
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(block_elements, 1));
+
+  parallel_for(0, outer * per_outer, grain, [&](int64_t first, int64_t last) {
+    Buffers buffers;
+    for (int64_t b = first; b < last; ++b) {
+      int64_t rest = b / per_outer;
+      const int64_t inside = b % per_outer;
+      const int64_t row = inside / col_blocks * row_step, col = inside % col_blocks * col_step;
+      char* at[LoopNest::kMaxOperands];
+      for (int k = 0; k < call.num_operands; ++k)
+        at[k] = nest.base[k] + row * nest.strides[k][1] + col * nest.strides[k][0];
+      for (size_t d = 2; d < nest.sizes.size(); ++d) {
+        const int64_t i = rest % nest.sizes[d];
+        rest /= nest.sizes[d];
+        for (int k = 0; k < call.num_operands; ++k) at[k] += i * nest.strides[k][d];
+      }
+      run_block(call, nest, at, std::min(row_step, rows - row), std::min(col_step, cols - col),
+                buffers);
+    }
+  });
+}
+
+// Small calls whose operands all are what the tile takes, one element after another: nothing to set
+// up.
+bool run_direct(const PointwiseKernel& kernel, ComputeType compute, TileFn tile, const Tensor& out,
+                Span<const Tensor*> inputs, const void* numbers) {
+  const int64_t n = out.numel();
+  if (n > kGrain || out.dtype() != tile_dtype(kernel.operands.out, compute) || !out.is_contiguous())
+    return false;
+  char* ptrs[LoopNest::kMaxOperands] = {static_cast<char*>(out.data())};
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& t = *inputs[i];
+    if (t.numel() != n || t.dtype() != tile_dtype(kernel.operands.in[i], compute) ||
+        !t.is_contiguous())
+      return false;
+    ptrs[i + 1] = static_cast<char*>(t.data());
+  }
+  tile(ptrs, n, numbers);
+  return true;
+}
+
+// Small calls over plain memory: no nest, no buffers.
+bool run_flat(const Call& call, const Tensor& out, Span<const Tensor*> inputs) {
+  const int64_t n = out.numel();
+  if (!call.operands[0].is_direct || !out.is_contiguous()) return false;
+  char* ptrs[LoopNest::kMaxOperands] = {static_cast<char*>(out.data())};
+  alignas(64) char constants[LoopNest::kMaxOperands][256];
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& t = *inputs[i];
+    const Operand& o = call.operands[i + 1];
+    if (t.numel() == n && t.is_contiguous() && o.is_direct) {
+      ptrs[i + 1] = static_cast<char*>(t.data());
+    } else if (t.numel() == 1 && n * 16 <= static_cast<int64_t>(sizeof constants[0])) {
+      o.load(static_cast<const char*>(t.data()), Block{1, n, 0, 0}, constants[i]);
+      ptrs[i + 1] = constants[i];
+    } else {
+      return false;
+    }
+  }
+  if (n <= kGrain) {
+    call.tile(ptrs, n, call.scalars);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void run_pointwise(const PointwiseOp& op, DType common, const Tensor& out,
+                   Span<const Tensor*> inputs, Span<Scalar> scalars) {
+  if (out.numel() == 0) return;
+  const PointwiseKernel& kernel = *op.cpu;
+  const ComputeType compute = compute_type(common);
+  const TileFn tile = tile_of(kernel, compute);
+  TAEDA_CHECK_NOT_IMPLEMENTED(tile, "\"", op.name, "_cpu\" not implemented for '", common, "'");
+  TAEDA_INTERNAL_CHECK(kernel.operands.num_inputs == inputs.size(), op.name);
+  const Numbers numbers(compute, scalars);
+  if (run_direct(kernel, compute, tile, out, inputs, numbers.bytes)) return;
+  Call call;
+  call.compute = compute;
+  call.tile = tile;
+  call.scalars = numbers.bytes;
+  call.num_operands = static_cast<int>(inputs.size()) + 1;
+  call.set_operand(0, kernel.operands.out, out);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    call.set_operand(static_cast<int>(i) + 1, kernel.operands.in[i], *inputs[i]);
+  if (run_flat(call, out, inputs)) return;
+  LoopNest nest;
+  nest.add(out, out.sizes());
+  for (const Tensor* t : inputs) nest.add(*t, out.sizes());
+  nest.finish(out.sizes());
+  run_nest(call, nest);
+}
+
+#if defined(__x86_64__)
+int isa_level() {
+  static const int level =
+      __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")
+          ? 2
+      : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 1
+                                                                        : 0;
+  return level;
+}
+#else
+int isa_level() { return 0; }
+#endif
+
+}  // namespace taeda::cpu

@@ -1,0 +1,29 @@
+// Operands, uniforms and choices of a body that pointwise records name.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "taeda/core/tensor.h"
+
+namespace taeda {
+
+// A limit of clamp as an operand; a missing one becomes the end of self's range.
+TAEDA_API Tensor bound_operand(const Tensor& self, const std::optional<Scalar>& bound,
+                               bool is_lower);
+TAEDA_API Tensor bound_operand(const Tensor& self, const Tensor& bound, bool is_lower);
+// What nan_to_num puts for NaN (sign 0) and for the infinities: the given number, or zero and the
+// dtype's ends.
+TAEDA_API Scalar replacement(const Tensor& self, std::optional<double> given, int sign);
+// A number as it is stored in self; RuntimeError when it cannot be.
+TAEDA_API Scalar fill_number(const Tensor& self, const Scalar& value);
+TAEDA_API Scalar power_of_ten(int64_t decimals);
+
+// 0: any exponent, 1: two, 2: three.
+inline int power_body(const Scalar& exponent) {
+  return exponent.equals(2) ? 1 : exponent.equals(3) ? 2 : 0;
+}
+// 0: 'none', 1: 'tanh'.
+TAEDA_API int gelu_body(std::string_view approximate);
+
+}  // namespace taeda

@@ -1,0 +1,107 @@
+// Shape and dtype inference of pointwise operators.
+#include "taeda/ops/pointwise.h"
+
+namespace taeda {
+namespace {
+
+uint8_t class_of(DType t) {
+  if (t == DType::Bool) return kAcceptBool;
+  if (is_complex(t)) return kAcceptComplex;
+  return is_floating(t) ? kAcceptFloat : kAcceptInt;
+}
+
+}  // namespace
+
+PointwiseSpec::PointwiseSpec(const PointwiseOp& op, Span<const Tensor*> inputs) : op_(op) {
+  for (const Tensor* t : inputs)
+    TAEDA_CHECK_TYPE(t->defined(), op.name, "(): expected a Tensor, got None");
+  const bool has_mask = op.rule == DTypeRule::MaskFirst;
+  infer_dtypes(has_mask ? inputs.drop_front() : inputs);
+  infer_shape(inputs);
+  if (has_mask)
+    TAEDA_CHECK(inputs[0]->dtype() == DType::Bool || inputs[0]->dtype() == DType::UInt8, op.name,
+                " expected condition to be a boolean tensor, but got a tensor with dtype ",
+                inputs[0]->dtype());
+}
+
+void PointwiseSpec::infer_dtypes(Span<const Tensor*> inputs) {
+  common_ = inputs[0]->dtype();
+  bool is_uniform = !inputs[0]->impl()->is_wrapped_number();
+  for (size_t i = 1; i < inputs.size(); ++i)
+    is_uniform &= inputs[i]->dtype() == common_ && !inputs[i]->impl()->is_wrapped_number();
+  if (!is_uniform && op_.rule != DTypeRule::Self) common_ = result_type(inputs);
+  if (op_.rule == DTypeRule::Float && is_integral(common_, true)) common_ = default_dtype();
+  TAEDA_CHECK_NOT_IMPLEMENTED(op_.accept & class_of(common_), "\"", op_.name,
+                              "_cpu\" not implemented for '", common_, "'");
+  TAEDA_CHECK_NOT_IMPLEMENTED(!is_float8(common_) || op_.rule == DTypeRule::MaskFirst, "\"",
+                              op_.name, "_cpu\" not implemented for '", common_, "'");
+  switch (op_.rule) {
+    case DTypeRule::Compare:
+    case DTypeRule::Bool: result_ = DType::Bool; break;
+    case DTypeRule::Real: result_ = to_real(common_); break;
+    default: result_ = common_;
+  }
+}
+
+void PointwiseSpec::infer_shape(Span<const Tensor*> inputs) {
+  const Tensor& first = *inputs[0];
+  device_ = first.device();
+  bool is_simple = first.is_contiguous() && !first.impl()->has_symbolic_sizes();
+  for (size_t i = 1; i < inputs.size() && is_simple; ++i) {
+    const Tensor& t = *inputs[i];
+    is_simple = t.is_contiguous() && t.device() == device_ && !t.impl()->has_symbolic_sizes() &&
+                (t.sizes() == first.sizes() || (t.dim() == 0 && t.is_cpu()));
+  }
+  if (is_simple) {
+    like_ = &first;
+    return;
+  }
+  check_same_device(op_.name, inputs);
+  for (const Tensor* t : inputs)
+    if (!(t->is_cpu() && t->dim() == 0)) {
+      device_ = t->device();
+      break;
+    }
+  sizes_ = SymIntVec(first.sym_sizes());
+  for (size_t i = 1; i < inputs.size(); ++i)
+    sizes_ = broadcast_shapes(sizes_, inputs[i]->sym_sizes());
+  // Keeps the layout of the first input that has the full shape and is not plainly contiguous.
+  for (const Tensor* t : inputs) {
+    if (t->sym_sizes() != SymIntList(sizes_)) continue;
+    if (t->is_contiguous()) break;
+    strides_ = strides_like(*t, MemoryFormat::Preserve);
+    break;
+  }
+}
+
+Tensor PointwiseSpec::allocate() const {
+  if (like_) return make_tensor(like_->sizes(), result_, device_);
+  OutSpec spec(SymIntList(sizes_), result_, device_);
+  spec.strides = strides_;
+  return spec.allocate();
+}
+
+void PointwiseSpec::check_inplace(const Tensor& self, Span<const Tensor*> inputs) const {
+  TAEDA_CHECK(can_cast(result_, self.dtype()), "result type ", result_,
+              " can't be cast to the desired output type ", self.dtype());
+  TAEDA_CHECK(self.sym_sizes() == sizes(), "output with shape ", self.sym_sizes(),
+              " doesn't match the broadcast shape ", sizes());
+  check_no_internal_overlap(self);
+  for (const Tensor* t : inputs) check_no_partial_overlap(self, *t);
+}
+
+void PointwiseSpec::prepare_out(Tensor& out, Span<const Tensor*> inputs) const {
+  TAEDA_CHECK(can_cast(result_, out.dtype()), "result type ", result_,
+              " can't be cast to the desired output type ", out.dtype());
+  TAEDA_CHECK(out.is_meta() == device_.is_meta(), "Attempting to copy from device ", device_,
+              " to device ", out.device(), ", but cross-device copies are not allowed!");
+  TAEDA_CHECK(out.device() == device_,
+              "Expected all tensors to be on the same device, but found at least two devices, ",
+              device_, " and ", out.device(),
+              "! (when checking argument for argument out in method ", op_.name, ")");
+  resize_output(out, sizes());
+  check_no_internal_overlap(out);
+  for (const Tensor* t : inputs) check_no_partial_overlap(out, *t);
+}
+
+}  // namespace taeda

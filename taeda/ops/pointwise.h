@@ -1,0 +1,74 @@
+// The family of pointwise operators: one rule for shapes and dtypes, bodies elsewhere.
+#pragma once
+
+#include "taeda/ops/shape.h"
+#include "taeda/ops/spec.h"
+
+namespace taeda {
+
+namespace cpu {
+struct PointwiseKernel;
+}
+
+// How the result's dtype follows from the inputs' common one.
+enum class DTypeRule : uint8_t {
+  Promote,    // the common dtype
+  Float,      // integers become the default float
+  Compare,    // computed in the common dtype, bool comes out
+  Bool,       // each input is taken as a truth value or tested; bool comes out
+  Real,       // complex gives its real type
+  MaskFirst,  // the first input is a mask, the others are promoted
+  Self,       // the first input's dtype; the others are converted
+};
+enum : uint8_t { kAcceptBool = 1, kAcceptInt = 2, kAcceptFloat = 4, kAcceptComplex = 8 };
+
+// One pointwise operator, constant-initialized by the generator.
+struct PointwiseOp {
+  const char* name;
+  DTypeRule rule;
+  uint8_t accept;
+  uint8_t num_inputs;
+  const cpu::PointwiseKernel* cpu;
+};
+
+// Shape, dtypes and device of one call. Lives on the stack during the call and points at its
+// inputs.
+class TAEDA_API PointwiseSpec {
+ public:
+  PointwiseSpec(const PointwiseOp& op, Span<const Tensor*> inputs);
+  DType common() const { return common_; }
+  Tensor allocate() const;
+  void check_inplace(const Tensor& self, Span<const Tensor*> inputs) const;
+  void prepare_out(Tensor& out, Span<const Tensor*> inputs) const;
+
+ private:
+  void infer_dtypes(Span<const Tensor*> inputs);
+  void infer_shape(Span<const Tensor*> inputs);
+  SymIntList sizes() const { return like_ ? like_->sym_sizes() : SymIntList(sizes_); }
+
+  const PointwiseOp& op_;
+  const Tensor* like_ = nullptr;  // a contiguous input with the result's shape, the common case
+  DType common_, result_;
+  Device device_;
+  SymIntVec sizes_, strides_;
+};
+
+namespace cpu {
+// Computes `out` (any strides, any dtype that can hold the result) from inputs that broadcast to
+// it.
+TAEDA_API void run_pointwise(const PointwiseOp& op, DType common, const Tensor& out,
+                             Span<const Tensor*> inputs, Span<Scalar> scalars);
+}  // namespace cpu
+
+// False when the device has neither tiles here nor is meta: the caller hands over to the device's
+// kernel.
+inline bool run_pointwise(const PointwiseOp& op, const PointwiseSpec& spec, const Tensor& out,
+                          Span<const Tensor*> inputs, Span<Scalar> scalars) {
+  if (__builtin_expect(out.is_cpu(), 1)) {
+    cpu::run_pointwise(op, spec.common(), out, inputs, scalars);
+    return true;
+  }
+  return out.is_meta();
+}
+
+}  // namespace taeda

@@ -1,0 +1,206 @@
+// Broadcasting, size inference, strides and type promotion over tensors.
+#include "taeda/ops/shape.h"
+
+#include <algorithm>
+
+namespace taeda {
+
+SymIntVec broadcast_shapes(SymIntList a, SymIntList b) {
+  if (a.size() < b.size()) {
+    // The message names tensor a first whatever the lengths are.
+    SymIntVec padded(b.size() - a.size(), SymInt(1));
+    for (const SymInt& s : a) padded.push_back(s);
+    return broadcast_shapes(padded, b);
+  }
+  SymIntVec out(a);
+  const size_t shift = a.size() - b.size();
+  // From the right, so that the error names the innermost mismatch.
+  for (size_t i = b.size(); i-- > 0;) {
+    SymInt& o = out[i + shift];
+    if (o == b[i] || b[i] == SymInt(1)) continue;
+    TAEDA_CHECK(o == SymInt(1), "The size of tensor a (", o, ") must match the size of tensor b (",
+                b[i], ") at non-singleton dimension ", i + shift);
+    o = b[i];
+  }
+  return out;
+}
+
+bool is_expandable_to(SymIntList from, SymIntList to) {
+  if (from.size() > to.size()) return false;
+  const size_t shift = to.size() - from.size();
+  for (size_t i = 0; i < from.size(); ++i)
+    if (from[i] != to[i + shift] && from[i] != SymInt(1)) return false;
+  return true;
+}
+
+SymIntVec infer_size(SymIntList shape, const SymInt& numel) {
+  SymIntVec out(shape);
+  SymInt known = 1;
+  int unknown = -1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == SymInt(-1)) {
+      TAEDA_CHECK(unknown < 0, "only one dimension can be inferred");
+      unknown = static_cast<int>(i);
+    } else {
+      TAEDA_CHECK(shape[i] >= SymInt(0), "invalid shape dimension ", shape[i], " at index ", i,
+                  " of shape ", shape);
+      known *= shape[i];
+    }
+  }
+  if (unknown >= 0) {
+    TAEDA_CHECK(known != SymInt(0) || numel != SymInt(0),
+                "cannot reshape tensor of 0 elements into shape ", shape,
+                " because the unspecified dimension size -1 can be any value and is ambiguous");
+    TAEDA_CHECK(known != SymInt(0), "shape '", shape, "' is invalid for input of size ", numel);
+    out[unknown] = numel / known;
+    known *= out[unknown];
+  }
+  TAEDA_CHECK(known == numel, "shape '", shape, "' is invalid for input of size ", numel);
+  return out;
+}
+
+SymIntVec contiguous_strides(SymIntList sizes) {
+  SymIntVec out(sizes.size());
+  SymInt running = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    out[i] = running;
+    running = running * sym_max(sizes[i], 1);
+  }
+  return out;
+}
+
+SymIntVec channels_last_strides(SymIntList sizes) {
+  SymIntVec out(sizes.size());
+  SymInt running = 1;
+  auto place = [&](size_t d) {
+    out[d] = running;
+    running = running * sym_max(sizes[d], 1);
+  };
+  place(1);
+  for (size_t d = sizes.size(); d-- > 2;) place(d);
+  place(0);
+  return out;
+}
+
+SymIntVec strides_like(const Tensor& self, MemoryFormat format) {
+  switch (format) {
+    case MemoryFormat::ChannelsLast:
+      TAEDA_CHECK(self.dim() == 4, "required rank 4 tensor to use channels_last format");
+      return channels_last_strides(self.sym_sizes());
+    case MemoryFormat::ChannelsLast3d:
+      TAEDA_CHECK(self.dim() == 5, "required rank 5 tensor to use channels_last_3d format");
+      return channels_last_strides(self.sym_sizes());
+    case MemoryFormat::Contiguous: return contiguous_strides(self.sym_sizes());
+    default: break;
+  }
+  if (self.is_contiguous() || self.impl()->has_symbolic_sizes())
+    return contiguous_strides(self.sym_sizes());
+  if (self.impl()->is_non_overlapping_and_dense()) return SymIntVec(self.sym_strides());
+  // Keeps the order of the dimensions by stride, without the gaps.
+  SmallVector<int64_t, 6> order;
+  for (int64_t i = 0; i < self.dim(); ++i) order.push_back(i);
+  const IntList sizes = self.sizes(), strides = self.strides();
+  auto is_inner = [&](int64_t a, int64_t b) {
+    if (strides[a] == 0 || strides[b] == 0) return false;
+    if (strides[a] != strides[b]) return strides[a] < strides[b];
+    return sizes[a] < sizes[b];
+  };
+  // Insertion from the last dimension, so that ties keep the contiguous order.
+  std::reverse(order.begin(), order.end());
+  for (size_t i = 1; i < order.size(); ++i)
+    for (size_t j = i; j > 0 && is_inner(order[j], order[j - 1]); --j)
+      std::swap(order[j], order[j - 1]);
+  SymIntVec out(sizes.size());
+  SymInt running = 1;
+  for (int64_t d : order) {
+    out[d] = running;
+    running *= SymInt(std::max<int64_t>(sizes[d], 1));
+  }
+  return out;
+}
+
+uint64_t dim_bitset(IntList dims, int64_t ndim, bool all_when_empty) {
+  if (dims.empty() && all_when_empty) return ndim == 0 ? 0 : ~0ULL >> (64 - ndim);
+  uint64_t bits = 0;
+  for (int64_t d : dims) {
+    const int64_t w = wrap_dim(d, ndim);
+    TAEDA_CHECK(!(bits >> w & 1), "dim ", w, " appears multiple times in the list of dims");
+    bits |= 1ULL << w;
+  }
+  return ndim == 0 ? 0 : bits;
+}
+
+SymIntVec reduced_sizes(const Tensor& self, uint64_t bits, bool keepdim) {
+  SymIntVec out;
+  const SymIntList sizes = self.sym_sizes();
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (!(bits >> i & 1))
+      out.push_back(sizes[i]);
+    else if (keepdim)
+      out.push_back(SymInt(1));
+  }
+  return out;
+}
+
+void check_same_device(const char* op, Span<const Tensor*> tensors) {
+  const Tensor* first = nullptr;
+  for (const Tensor* t : tensors) {
+    if (!t->defined() || (t->is_cpu() && t->dim() == 0)) continue;
+    if (first && (first->is_meta() != t->is_meta()))
+      fail(ErrorKind::Runtime, "Tensor on device ", t->device(), " is not on the expected device ",
+           first->device(), "! (in ", op, ")");
+    if (first)
+      TAEDA_CHECK(first->device() == t->device(),
+                  "Expected all tensors to be on the same device, but found at least two devices, ",
+                  first->device(), " and ", t->device(), "! (in ", op, ")");
+    else
+      first = t;
+  }
+}
+
+namespace {
+
+DType promote_skip(DType a, DType b) {
+  if (a == DType::Undefined) return b;
+  if (b == DType::Undefined) return a;
+  return promote_types(a, b);
+}
+
+// Lower category yields to the higher one only when that is of a higher kind.
+DType combine(DType higher, DType lower) {
+  if (is_complex(higher)) return higher;
+  if (is_floating(higher)) return is_complex(lower) ? to_complex(higher) : higher;
+  if (higher == DType::Bool || is_floating(lower) || is_complex(lower))
+    return promote_skip(higher, lower);
+  return higher == DType::Undefined ? lower : higher;
+}
+
+}  // namespace
+
+DType result_type(Span<const Tensor*> tensors) {
+  DType dimensioned = DType::Undefined, zero_dim = DType::Undefined, number = DType::Undefined;
+  for (const Tensor* t : tensors) {
+    if (!t->defined()) continue;
+    DType d = t->dtype();
+    if (t->impl()->is_wrapped_number()) {
+      if (is_complex(d))
+        d = default_complex_dtype();
+      else if (is_floating(d))
+        d = default_dtype();
+      number = promote_skip(number, d);
+    } else if (t->dim() == 0) {
+      zero_dim = promote_skip(zero_dim, d);
+    } else {
+      dimensioned = promote_skip(dimensioned, d);
+    }
+  }
+  return combine(dimensioned, combine(zero_dim, number));
+}
+
+DType result_type(TensorList tensors) {
+  SmallVector<const Tensor*, 8> pointers;
+  for (const Tensor& t : tensors) pointers.push_back(&t);
+  return result_type(Span<const Tensor*>(pointers.data(), pointers.size()));
+}
+
+}  // namespace taeda

@@ -1,0 +1,136 @@
+// Allocation of results, out= and in-place checks, memory overlap.
+#include "taeda/ops/spec.h"
+
+#include <algorithm>
+
+#include "taeda/base/log.h"
+
+namespace taeda {
+
+Tensor OutSpec::allocate() const {
+  if (has_symbolic(sizes) || has_symbolic(strides)) {
+    Tensor t = make_tensor({0}, dtype, device);
+    SymIntVec dense = strides;
+    if (dense.empty()) {
+      dense.resize(sizes.size());
+      SymInt running = 1;
+      for (size_t i = sizes.size(); i-- > 0;) {
+        dense[i] = running;
+        running = running * sym_max(sizes[i], 1);
+      }
+    }
+    t.impl()->set_sym_geometry(sizes, dense, 0);
+    return t;
+  }
+  if (strides.empty()) return make_tensor(as_int(sizes), dtype, device);
+  return make_tensor_strided(as_int(sizes), as_int(strides), dtype, device);
+}
+
+void resize_to(Tensor& t, SymIntList sizes) {
+  if (SymIntList(t.sym_sizes()) == sizes) return;
+  const IntVec plain(as_int(sizes));
+  const int64_t offset = t.storage_offset();
+  t.impl()->set_sizes_contiguous(plain);
+  const int64_t bytes = (t.numel() + offset) * t.element_size();
+  if (offset != 0) {
+    const IntVec strides(t.strides());
+    t.impl()->set_geometry(plain, strides, offset);
+  }
+  if (bytes > static_cast<int64_t>(t.storage()->nbytes()))
+    t.storage()->resize(static_cast<size_t>(bytes));
+}
+
+void resize_output(Tensor& out, SymIntList sizes) {
+  if (SymIntList(out.sym_sizes()) == sizes) return;
+  if (out.numel() != 0)
+    warn(str("An output with one or more elements was resized since it had shape ", out.sizes(),
+             ", which does not match the required output shape ", sizes,
+             ". This behavior is deprecated, and in a future PyTorch release outputs will not be "
+             "resized unless they "
+             "have zero elements. You can explicitly reuse an out tensor t by resizing it, "
+             "inplace, to zero elements "
+             "with t.resize_(0)."));
+  resize_to(out, sizes);
+}
+
+void OutSpec::prepare_out(Tensor& out, const char* op) const {
+  TAEDA_CHECK(out.device().type == device.type,
+              "Expected all tensors to be on the same device, but found at least two devices, ",
+              device, " and ", out.device(),
+              "! (when checking argument for argument out in method ", op, ")");
+  if (is_cast_allowed)
+    TAEDA_CHECK_TYPE(can_cast(dtype, out.dtype()), "torch.", op,
+                     "(): input types can't be cast to the desired output type ", out.dtype());
+  else
+    TAEDA_CHECK(out.dtype() == dtype, "Expected out tensor to have dtype ", dtype_name(dtype),
+                ", but got ", dtype_name(out.dtype()), " instead");
+  // Before too: a resize would hide that the given elements overlap.
+  check_no_internal_overlap(out);
+  resize_output(out, sizes);
+  check_no_internal_overlap(out);
+}
+
+void OutSpec::check_inplace(const Tensor& self, const char* op) const {
+  TAEDA_CHECK(can_cast(dtype, self.dtype()), "result type ", dtype,
+              " can't be cast to the desired output type ", self.dtype());
+  TAEDA_CHECK(dtype == self.dtype(), op, ": expected self to have dtype ", dtype_name(dtype),
+              ", but got ", dtype_name(self.dtype()), " instead");
+  TAEDA_CHECK(self.sym_sizes() == SymIntList(sizes), "output with shape ", self.sym_sizes(),
+              " doesn't match the broadcast shape ", sizes);
+  check_no_internal_overlap(self);
+}
+
+void check_no_internal_overlap(const Tensor& out) {
+  if (out.is_contiguous() || out.impl()->has_symbolic_sizes()) return;
+  const IntList sizes = out.sizes(), strides = out.strides();
+  if (out.numel() == 0) return;
+  // Sorted by stride, each dimension must step over everything inside it; strides that fail this
+  // but do not repeat an address are rare and allowed, a zero stride always repeats.
+  for (size_t i = 0; i < sizes.size(); ++i)
+    TAEDA_CHECK(sizes[i] <= 1 || strides[i] != 0,
+                "unsupported operation: more than one element of the written-to tensor refers to a "
+                "single memory "
+                "location. Please clone() the tensor before performing the operation.");
+}
+
+namespace {
+
+// First and one-past-last byte a tensor touches.
+std::pair<const char*, const char*> extent(const Tensor& t) {
+  const char* low = static_cast<const char*>(t.data());
+  const char* high = low + t.element_size();
+  for (int64_t i = 0; i < t.dim(); ++i) {
+    const int64_t reach = (t.sizes()[i] - 1) * t.strides()[i] * t.element_size();
+    (reach < 0 ? low : high) += reach;
+  }
+  return {low, high};
+}
+
+}  // namespace
+
+void check_no_partial_overlap(const Tensor& out, const Tensor& input) {
+  if (out.storage() != input.storage() || out.is_same(input) || out.numel() == 0 ||
+      input.numel() == 0)
+    return;
+  if (!out.storage()->data()) return;
+  if (out.data() == input.data() && out.sizes() == input.sizes() &&
+      out.strides() == input.strides())
+    return;
+  if (!out.impl()->is_non_overlapping_and_dense() ||
+      !input.impl()->is_non_overlapping_and_dense()) {
+    // Interleaved views cannot be told apart cheaply; only a shared first element is certain.
+    if (out.data() != input.data()) return;
+  }
+  const auto [a0, a1] = extent(out);
+  const auto [b0, b1] = extent(input);
+  TAEDA_CHECK(a1 <= b0 || b1 <= a0,
+              "unsupported operation: some elements of the input tensor and the written-to tensor "
+              "refer to a single "
+              "memory location. Please clone() the tensor before performing the operation.");
+}
+
+void unsupported_device(const Tensor& t) {
+  fail(ErrorKind::NotImplemented, "no kernel for device ", t.device(), "; supported: cpu, meta");
+}
+
+}  // namespace taeda

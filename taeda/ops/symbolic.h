@@ -1,0 +1,26 @@
+// Every pointwise body as a symbolic expression, by operator: what compilers fuse and devices
+// print.
+#pragma once
+
+#include <string_view>
+
+#include "taeda/base/span.h"
+#include "taeda/kernel/sym.h"
+
+namespace taeda {
+
+struct SymbolicBody {
+  const char* name;   // "add.Tensor"
+  uint8_t type_mask;  // bit i: kernel::Type i (F32 ... C128) has a tile
+  kernel::TracedBody (*trace)(kernel::ExprGraph& graph, kernel::Type type);
+  // The eager tile of a type: the reference that printed code must equal bit for bit.
+  void (*(*eager_tile)(kernel::Type type))(char* const* ptrs, int64_t n, const void* scalars);
+
+  bool has(kernel::Type t) const { return type_mask >> static_cast<int>(t) & 1; }
+};
+
+// All of them, in record order.
+TAEDA_API Span<const SymbolicBody*> symbolic_bodies();
+TAEDA_API const SymbolicBody* find_symbolic_body(std::string_view name);
+
+}  // namespace taeda
