@@ -1,0 +1,182 @@
+// Chooses how a product is computed: empty, matrix-vector, small, thin, library, or packed.
+#include "taeda/backends/cpu/gemm/gemm.h"
+
+#include <algorithm>
+
+#include "taeda/backends/cpu/gemm/library.h"
+#include "taeda/backends/cpu/gemm/matvec.h"
+#include "taeda/backends/cpu/gemm/packed.h"
+#include "taeda/backends/cpu/gemm/thin.h"
+#include "taeda/base/parallel.h"
+
+namespace taeda::cpu {
+namespace {
+
+using gemm_kernels::Kernels;
+using gemm_kernels::Product;
+
+// The type a product is computed in: unsigned for integers, which wrap.
+template <class T>
+struct Computed {
+  using type = T;
+};
+template <class T>
+  requires std::is_integral_v<T>
+struct Computed<T> {
+  using type = std::make_unsigned_t<T>;
+};
+template <class T>
+using ComputedAs = typename Computed<T>::type;
+
+template <class T>
+Matrix<ComputedAs<T>> computed(Matrix<T> m) {
+  return {reinterpret_cast<ComputedAs<T>*>(m.data), m.row_stride, m.col_stride};
+}
+template <class T>
+Matrix<const ComputedAs<T>> computed(Matrix<const T> m) {
+  return {reinterpret_cast<const ComputedAs<T>*>(m.data), m.row_stride, m.col_stride};
+}
+
+// C = beta * C + bias, for a product without terms.
+template <class T>
+void scale_output(const Kernels<T>& kernels, const Product<T>& p) {
+  using Acc = gemm_kernels::AccOf<T>;
+  constexpr int64_t kBlock = 256;
+  static constexpr Acc zeros[kBlock] = {};
+  for (int64_t i = 0; i < p.m; ++i)
+    for (int64_t j = 0; j < p.n; j += kBlock) {
+      const int64_t cols = std::min(kBlock, p.n - j);
+      const Product<T> part = p.block(i, 1, j, cols);
+      kernels.store(1, cols, zeros, cols, Acc(1), p.beta, part.c, part.bias);
+    }
+}
+
+// C^T = B^T A^T.
+template <class T>
+Product<T> transposed(const Product<T>& p) {
+  const auto flip = [](auto m) { return decltype(m){m.data, m.col_stride, m.row_stride}; };
+  return {p.n, p.m, p.k, p.alpha, flip(p.b), flip(p.a), p.beta, flip(p.c), nullptr};
+}
+
+// Products of at most this many multiply-adds skip packing where B's rows are contiguous.
+constexpr int64_t kUnpackedWork = 64 * 64 * 64;
+// Where they are not, B is first copied, if it is at most this large.
+constexpr int64_t kCopiedElements = 512;
+
+template <class T>
+bool unpacked_product(const Kernels<T>& kernels, const Product<T>& p) {
+  if constexpr (!std::is_floating_point_v<T>) {
+    return false;
+  } else {
+    if (p.k > gemm_kernels::kUnpackedMaxDepth || p.m > kUnpackedWork || p.n > kUnpackedWork ||
+        p.m * p.n * p.k > kUnpackedWork)
+      return false;
+    if (p.b.col_stride == 1) {
+      kernels.unpacked(p.m, p.n, p.k, p.alpha, p.a, p.b, p.beta, p.c, p.bias);
+      return true;
+    }
+    if (p.k * p.n > kCopiedElements) return false;
+    T copy[kCopiedElements];
+    for (int64_t q = 0; q < p.k; ++q)
+      for (int64_t j = 0; j < p.n; ++j)
+        copy[q * p.n + j] = p.b.data[q * p.b.row_stride + j * p.b.col_stride];
+    kernels.unpacked(p.m, p.n, p.k, p.alpha, p.a, {copy, p.n, 1}, p.beta, p.c, p.bias);
+    return true;
+  }
+}
+
+template <class T>
+void run(const Product<T>& p) {
+  if (p.m <= 0 || p.n <= 0) return;
+  const Kernels<T>& kernels = gemm_kernels::kernels().get<T>();
+  if (p.k <= 0 || p.alpha == gemm_kernels::AccOf<T>(0)) return scale_output(kernels, p);
+  if ((p.m == 1 || p.n == 1) && gemm_kernels::matvec_product(kernels, p)) return;
+  if (unpacked_product(kernels, p)) return;
+  if (gemm_kernels::thin_product(kernels, p)) return;
+  if (gemm_kernels::library_product(p)) return;
+  if (!p.bias && (p.n <= gemm_kernels::kThinRows || (p.c.col_stride != 1 && p.c.row_stride == 1))) {
+    const Product<T> flipped = transposed(p);
+    if (gemm_kernels::thin_product(kernels, flipped)) return;
+    if (p.c.col_stride != 1) return gemm_kernels::parallel_product(kernels, flipped);
+  }
+  gemm_kernels::parallel_product(kernels, p);
+}
+
+template <class T>
+Product<ComputedAs<T>> product_of(int64_t m, int64_t n, int64_t k, ScalarOf<T> alpha,
+                                  Matrix<const T> a, Matrix<const T> b, ScalarOf<T> beta,
+                                  Matrix<T> c, const T* bias) {
+  using Acc = gemm_kernels::AccOf<ComputedAs<T>>;
+  return {m,
+          n,
+          k,
+          static_cast<Acc>(alpha),
+          computed(a),
+          computed(b),
+          static_cast<Acc>(beta),
+          computed(c),
+          reinterpret_cast<const ComputedAs<T>*>(bias)};
+}
+
+// Multiply-adds of one task of a batch.
+constexpr int64_t kBatchWork = 65536;
+
+}  // namespace
+
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, ScalarOf<T> alpha, Matrix<const T> a, Matrix<const T> b,
+          ScalarOf<T> beta, Matrix<T> c, const T* bias) {
+  run(product_of(m, n, k, alpha, a, b, beta, c, bias));
+}
+
+template <class T>
+void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, ScalarOf<T> alpha,
+                  Matrix<const T> a, int64_t a_batch_stride, Matrix<const T> b,
+                  int64_t b_batch_stride, ScalarOf<T> beta, Matrix<T> c, int64_t c_batch_stride) {
+  const auto all = product_of<T>(m, n, k, alpha, a, b, beta, c, nullptr);
+  if (batch <= 0 || m <= 0 || n <= 0) return;
+  if (b_batch_stride == 0 && a_batch_stride == m * a.row_stride &&
+      c_batch_stride == m * c.row_stride) {
+    auto stacked = all;
+    stacked.m = batch * m;
+    return run(stacked);
+  }
+  const auto one = [&](int64_t i) {
+    auto p = all;
+    p.a.data += i * a_batch_stride;
+    p.b.data += i * b_batch_stride;
+    p.c.data += i * c_batch_stride;
+    run(p);
+  };
+  // A few large products split better inside than between each other.
+  const double work = static_cast<double>(m) * n * k;
+  if (batch < 4 * num_threads() && batch % num_threads() != 0 && work > 16 * kBatchWork) {
+    for (int64_t i = 0; i < batch; ++i) one(i);
+    return;
+  }
+  const int64_t grain = work >= kBatchWork ? 1 : kBatchWork / std::max<int64_t>(1, work);
+  parallel_for(0, batch, grain, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) one(i);
+  });
+}
+
+#define TAEDA_GEMM_INSTANTIATE(T)                                                             \
+  template TAEDA_API void gemm<T>(int64_t, int64_t, int64_t, ScalarOf<T>, Matrix<const T>,    \
+                                  Matrix<const T>, ScalarOf<T>, Matrix<T>, const T*);         \
+  template TAEDA_API void gemm_batched<T>(int64_t, int64_t, int64_t, int64_t, ScalarOf<T>,    \
+                                          Matrix<const T>, int64_t, Matrix<const T>, int64_t, \
+                                          ScalarOf<T>, Matrix<T>, int64_t);
+TAEDA_GEMM_INSTANTIATE(float)
+TAEDA_GEMM_INSTANTIATE(double)
+TAEDA_GEMM_INSTANTIATE(Half)
+TAEDA_GEMM_INSTANTIATE(BFloat16)
+TAEDA_GEMM_INSTANTIATE(Complex<float>)
+TAEDA_GEMM_INSTANTIATE(Complex<double>)
+TAEDA_GEMM_INSTANTIATE(int64_t)
+TAEDA_GEMM_INSTANTIATE(int32_t)
+TAEDA_GEMM_INSTANTIATE(int16_t)
+TAEDA_GEMM_INSTANTIATE(int8_t)
+TAEDA_GEMM_INSTANTIATE(uint8_t)
+#undef TAEDA_GEMM_INSTANTIATE
+
+}  // namespace taeda::cpu

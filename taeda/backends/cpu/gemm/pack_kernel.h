@@ -1,0 +1,197 @@
+// Packing: lanes of a strided operand into panels that the micro-kernel reads front to back.
+#pragma once
+
+#include "taeda/backends/cpu/gemm/kernels.h"
+#include "taeda/backends/cpu/gemm/simd.h"
+
+namespace taeda::cpu::gemm_kernels {
+namespace {
+
+// 16 bytes of panel elements: the unit in which lanes are copied and transposed on every set.
+template <class P>
+struct Quad;
+template <>
+struct Quad<float> {
+  typedef float V __attribute__((vector_size(16)));
+};
+template <>
+struct Quad<double> {
+  typedef double V __attribute__((vector_size(16)));
+};
+template <>
+struct Quad<uint64_t> {
+  typedef uint64_t V __attribute__((vector_size(16)));
+};
+template <>
+struct Quad<uint32_t> {
+  typedef uint32_t V __attribute__((vector_size(16)));
+};
+template <>
+struct Quad<uint16_t> {
+  typedef uint16_t V __attribute__((vector_size(16)));
+};
+template <>
+struct Quad<uint8_t> {
+  typedef uint8_t V __attribute__((vector_size(16)));
+};
+template <class T>
+using QuadOf = typename Quad<PartOf<T>>::V;
+
+template <class T>
+[[gnu::always_inline]] inline QuadOf<T> load_quad(const T* p) {
+  QuadOf<T> v{};
+  if constexpr (std::is_same_v<T, BFloat16>) {
+#if defined(__aarch64__)
+    v = (QuadOf<T>)vshll_n_u16(vld1_u16(reinterpret_cast<const uint16_t*>(p)), 16);
+#elif defined(__AVX2__)
+    v = (QuadOf<T>)_mm_slli_epi32(
+        _mm_cvtepu16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))), 16);
+#else
+    for (int i = 0; i < 4; ++i) v[i] = widen(p[i]);
+#endif
+  } else if constexpr (std::is_same_v<T, Half>) {
+#if defined(__aarch64__)
+    v = (QuadOf<T>)vcvt_f32_f16(
+        vreinterpret_f16_u16(vld1_u16(reinterpret_cast<const uint16_t*>(p))));
+#elif defined(__F16C__)
+    v = (QuadOf<T>)_mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+#else
+    for (int i = 0; i < 4; ++i) v[i] = widen(p[i]);
+#endif
+  } else {
+    __builtin_memcpy(&v, p, sizeof v);
+  }
+  return v;
+}
+
+template <class P, class V>
+[[gnu::always_inline]] inline void store_quad(P* p, V v) {
+  __builtin_memcpy(p, &v, sizeof v);
+}
+
+// Four lanes of four (two of two for 8-byte parts), read along k, written along the lanes.
+template <class T>
+[[gnu::always_inline]] inline void transpose_quads(const T* src, int64_t lane_stride,
+                                                   PartOf<T>* dst, int64_t width) {
+  using V = QuadOf<T>;
+  if constexpr (sizeof(PartOf<T>) == 8) {
+    typedef int64_t I __attribute__((vector_size(16)));
+    const V r0 = load_quad(src), r1 = load_quad(src + lane_stride);
+    store_quad(dst, __builtin_shuffle(r0, r1, I{0, 2}));
+    store_quad(dst + width, __builtin_shuffle(r0, r1, I{1, 3}));
+  } else {
+    typedef int32_t I __attribute__((vector_size(16)));
+    const V r0 = load_quad(src), r1 = load_quad(src + lane_stride);
+    const V r2 = load_quad(src + 2 * lane_stride), r3 = load_quad(src + 3 * lane_stride);
+    const V lo02 = __builtin_shuffle(r0, r2, I{0, 4, 1, 5});
+    const V lo13 = __builtin_shuffle(r1, r3, I{0, 4, 1, 5});
+    const V hi02 = __builtin_shuffle(r0, r2, I{2, 6, 3, 7});
+    const V hi13 = __builtin_shuffle(r1, r3, I{2, 6, 3, 7});
+    store_quad(dst, __builtin_shuffle(lo02, lo13, I{0, 4, 1, 5}));
+    store_quad(dst + width, __builtin_shuffle(lo02, lo13, I{2, 6, 3, 7}));
+    store_quad(dst + 2 * width, __builtin_shuffle(hi02, hi13, I{0, 4, 1, 5}));
+    store_quad(dst + 3 * width, __builtin_shuffle(hi02, hi13, I{2, 6, 3, 7}));
+  }
+}
+
+template <class T>
+[[gnu::always_inline]] inline void put_element(const T& x, PartOf<T>* dst, int width) {
+  if constexpr (kParts<T> == 2) {
+    dst[0] = x.re;
+    dst[width] = x.im;
+  } else {
+    dst[0] = widen(x);
+  }
+}
+
+// Lanes [first, last) of one panel, element by element, zero beyond `lanes`.
+template <class T>
+void pack_lanes(int first, int last, int lanes, int64_t k, const T* src, int64_t lane_stride,
+                int64_t k_stride, int width, PartOf<T>* dst) {
+  const int64_t line = static_cast<int64_t>(width) * kParts<T>;
+  if (lane_stride == 1 && k_stride != 1) {
+    for (int64_t p = 0; p < k; ++p)
+      for (int j = first; j < last; ++j)
+        put_element(j < lanes ? src[p * k_stride + j] : T{}, dst + p * line + j, width);
+    return;
+  }
+  for (int j = first; j < last; ++j) {
+    if (j < lanes) {
+      const T* lane = src + j * lane_stride;
+      for (int64_t p = 0; p < k; ++p) put_element(lane[p * k_stride], dst + p * line + j, width);
+    } else {
+      for (int64_t p = 0; p < k; ++p) put_element(T{}, dst + p * line + j, width);
+    }
+  }
+}
+
+// Whole panels whose lanes are adjacent in memory. A group of panels is walked row by row, so that
+// each row of the operand is read in long runs.
+template <class T, int width>
+void pack_adjacent_lanes(int64_t panels, int64_t k, const T* src, int64_t k_stride,
+                         PartOf<T>* dst) {
+  constexpr int N = 16 / sizeof(PartOf<T>), kGroup = 8, whole = width / N * N;
+  const int64_t panel_size = width * k;
+  for (int64_t q0 = 0; q0 < panels; q0 += kGroup) {
+    const int64_t q1 = q0 + kGroup < panels ? q0 + kGroup : panels;
+    for (int64_t p = 0; p < k; ++p)
+      for (int64_t q = q0; q < q1; ++q) {
+        const T* from = src + p * k_stride + q * width;
+        PartOf<T>* to = dst + q * panel_size + p * width;
+#pragma GCC unroll 8
+        for (int j = 0; j < whole; j += N) store_quad(to + j, load_quad(from + j));
+        for (int j = whole; j < width; ++j) to[j] = widen(from[j]);
+      }
+  }
+}
+
+// One whole panel whose lanes run along k in memory.
+template <class T, int width>
+void pack_transposed_lanes(int64_t k, const T* src, int64_t lane_stride, PartOf<T>* dst) {
+  constexpr int N = 16 / sizeof(PartOf<T>), whole = width / N * N;
+  const int64_t k_whole = k / N * N;
+  for (int64_t p = 0; p < k_whole; p += N)
+#pragma GCC unroll 8
+    for (int j = 0; j < whole; j += N)
+      transpose_quads(src + j * lane_stride + p, lane_stride, dst + p * width + j, width);
+  if (k_whole < k)
+    pack_lanes(0, whole, whole, k - k_whole, src + k_whole, lane_stride, int64_t{1}, width,
+               dst + k_whole * width);
+  if (whole < width) pack_lanes(whole, width, width, k, src, lane_stride, int64_t{1}, width, dst);
+}
+
+template <class T, int width>
+void pack_width(int64_t extent, int64_t k, const T* src, int64_t lane_stride, int64_t k_stride,
+                PartOf<T>* dst) {
+  const int64_t whole = extent / width, panel_size = width * k * kParts<T>;
+  int64_t q = 0;
+  if constexpr (kParts<T> == 1) {
+    if (lane_stride == 1) {
+      pack_adjacent_lanes<T, width>(whole, k, src, k_stride, dst);
+      q = whole;
+    } else if constexpr (sizeof(PartOf<T>) >= 4) {
+      if (k_stride == 1)
+        for (; q < whole; ++q)
+          pack_transposed_lanes<T, width>(k, src + q * width * lane_stride, lane_stride,
+                                          dst + q * panel_size);
+    }
+  }
+  for (; q * width < extent; ++q) {
+    const int64_t left = extent - q * width;
+    pack_lanes(0, width, left < width ? static_cast<int>(left) : width, k,
+               src + q * width * lane_stride, lane_stride, k_stride, width, dst + q * panel_size);
+  }
+}
+
+// See Kernels::pack; width is MR or NR.
+template <class T, int MR, int NR>
+void pack_panels(int64_t extent, int64_t k, const T* src, int64_t lane_stride, int64_t k_stride,
+                 int width, PartOf<T>* dst) {
+  if (width == NR)
+    pack_width<T, NR>(extent, k, src, lane_stride, k_stride, dst);
+  else
+    pack_width<T, MR>(extent, k, src, lane_stride, k_stride, dst);
+}
+
+}  // namespace
+}  // namespace taeda::cpu::gemm_kernels
