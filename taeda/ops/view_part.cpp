@@ -1,0 +1,200 @@
+// Views of parts of a tensor, and the operators that put gradients of parts back.
+#include "taeda/ops/view_part_decl.h"
+
+#include "taeda/ops/functions.h"
+#include "taeda/ops/shape.h"
+
+namespace taeda::impl {
+
+Tensor select_int(const Tensor& self, int64_t dim, SymInt index) {
+  TAEDA_CHECK_INDEX(self.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
+  dim = wrap_dim(dim, self.dim());
+  const SymInt size = self.sym_sizes()[dim];
+  TAEDA_CHECK_INDEX(index >= -size && index < size, "select(): index ", index,
+                    " out of range for tensor of size ", self.sym_sizes(), " at dimension ", dim);
+  if (index < SymInt(0)) index = index + size;
+  SymIntVec sizes(self.sym_sizes()), strides(self.sym_strides());
+  const SymInt offset = self.impl()->sym_storage_offset() + index * strides[dim];
+  sizes.erase(dim);
+  strides.erase(dim);
+  return make_alias_sym(self, sizes, strides, offset);
+}
+
+Tensor slice_Tensor(const Tensor& self, int64_t dim, std::optional<SymInt> start,
+                    std::optional<SymInt> end, SymInt step) {
+  TAEDA_CHECK_INDEX(self.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
+  dim = wrap_dim(dim, self.dim());
+  TAEDA_CHECK(step > SymInt(0), "slice step must be positive");
+  SymIntVec sizes(self.sym_sizes()), strides(self.sym_strides());
+  const SymInt size = sizes[dim];
+  auto clamped = [&](SymInt at) {
+    if (at < SymInt(0)) at = at + size;
+    return at < SymInt(0) ? SymInt(0) : at > size ? size : at;
+  };
+  const SymInt first = clamped(start.value_or(0));
+  SymInt last = end ? clamped(*end) : size;
+  if (last < first) last = first;
+  const SymInt offset = self.impl()->sym_storage_offset() + first * strides[dim];
+  sizes[dim] = (last - first + step - SymInt(1)) / step;
+  strides[dim] = strides[dim] * step;
+  return make_alias_sym(self, sizes, strides, offset);
+}
+
+Tensor narrow(const Tensor& self, int64_t dim, SymInt start, SymInt length) {
+  TAEDA_CHECK(self.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
+  TAEDA_CHECK(length >= SymInt(0), "narrow(): length must be non-negative.");
+  const SymInt size = self.sym_size(dim);
+  TAEDA_CHECK_INDEX(start >= -size && start <= size,
+                    "start out of range (expected to be in range of [", -size, ", ", size,
+                    "], but got ", start, ")");
+  if (start < SymInt(0)) start = start + size;
+  TAEDA_CHECK(start <= size - length, "start (", start, ") + length (", length,
+              ") exceeds dimension size (", size, ").");
+  return self.slice(dim, start, start + length, 1);
+}
+
+Tensor narrow_Tensor(const Tensor& self, int64_t dim, const Tensor& start, SymInt length) {
+  TAEDA_CHECK(start.dim() == 0 && is_integral(start.dtype()),
+              "start must be an 0-dim integral Tensor.");
+  return self.narrow(dim, SymInt(read_scalar(start).to_int()), length);
+}
+
+Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
+  const int64_t given1 = dim1, given2 = dim2;
+  dim1 = wrap_dim(dim1, self.dim());
+  dim2 = wrap_dim(dim2, self.dim());
+  TAEDA_CHECK(dim1 != dim2, "diagonal dimensions cannot be identical ", given1, ", ", given2);
+  SymIntVec sizes(self.sym_sizes()), strides(self.sym_strides());
+  const SymInt rows = offset < 0 ? sizes[dim1] + SymInt(offset) : sizes[dim1];
+  const SymInt cols = offset > 0 ? sizes[dim2] - SymInt(offset) : sizes[dim2];
+  const SymInt length = sym_max(sym_min(rows, cols), 0);
+  SymInt start = self.impl()->sym_storage_offset();
+  if (length != SymInt(0))
+    start += offset >= 0 ? SymInt(offset) * strides[dim2] : SymInt(-offset) * strides[dim1];
+  const SymInt stride = strides[dim1] + strides[dim2];
+  for (int64_t d : {std::max(dim1, dim2), std::min(dim1, dim2)}) {
+    sizes.erase(d);
+    strides.erase(d);
+  }
+  sizes.push_back(length);
+  strides.push_back(stride);
+  return make_alias_sym(self, sizes, strides, start);
+}
+
+Tensor unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step) {
+  dimension = wrap_dim(dimension, self.dim());
+  const SymInt whole = self.dim() ? self.sym_sizes()[dimension] : SymInt(1);
+  TAEDA_CHECK(size >= 0, "size is ", size, " but must be >= 0");
+  TAEDA_CHECK(SymInt(size) <= whole, "maximum size for tensor at dimension ", dimension, " is ",
+              whole, " but size is ", size);
+  TAEDA_CHECK(step > 0, "step is ", step, " but must be > 0");
+  SymIntVec sizes(self.sym_sizes()), strides(self.sym_strides());
+  sizes.push_back(SymInt(size));
+  strides.push_back(self.dim() ? strides[dimension] : SymInt(1));
+  if (self.dim()) {
+    sizes[dimension] = (whole - SymInt(size)) / SymInt(step) + SymInt(1);
+    strides[dimension] = strides[dimension] * SymInt(step);
+  }
+  return make_alias_sym(self, sizes, strides, self.impl()->sym_storage_offset());
+}
+
+namespace {
+
+Tensor zeros_for(const Tensor& grad, SymIntList sizes) {
+  return taeda::zeros(sizes, grad.dtype(), {}, grad.device());
+}
+
+}  // namespace
+
+Tensor select_backward(const Tensor& grad_output, SymIntList input_sizes, int64_t dim,
+                       SymInt index) {
+  Tensor out = zeros_for(grad_output, input_sizes);
+  out.select(dim, index).copy_(grad_output);
+  return out;
+}
+
+Tensor slice_backward(const Tensor& grad_output, SymIntList input_sizes, int64_t dim, SymInt start,
+                      SymInt end, SymInt step) {
+  Tensor out = zeros_for(grad_output, input_sizes);
+  out.slice(dim, start, end, step).copy_(grad_output);
+  return out;
+}
+
+Tensor diagonal_backward(const Tensor& grad_output, SymIntList input_sizes, int64_t offset,
+                         int64_t dim1, int64_t dim2) {
+  Tensor out = zeros_for(grad_output, input_sizes);
+  out.diagonal(offset, dim1, dim2).copy_(grad_output);
+  return out;
+}
+
+Tensor unfold_backward(const Tensor& grad_in, SymIntList input_sizes, int64_t dim, int64_t size,
+                       int64_t step) {
+  Tensor out = zeros_for(grad_in, input_sizes);
+  if (step >= size) {
+    out.unfold(dim, size, step).copy_(grad_in);
+    return out;
+  }
+  // Windows overlap: their k-th elements, taken together, do not.
+  dim = wrap_dim(dim, out.dim());
+  const SymInt count = grad_in.sym_size(dim);
+  if (count == SymInt(0)) return out;
+  for (int64_t k = 0; k < size; ++k) {
+    const SymInt last = SymInt(k) + (count - SymInt(1)) * SymInt(step) + SymInt(1);
+    out.slice(dim, SymInt(k), last, SymInt(step)).add_(grad_in.select(-1, SymInt(k)));
+  }
+  return out;
+}
+
+namespace {
+
+void check_part(const Tensor& src, const Tensor& part) {
+  TAEDA_CHECK(src.sym_sizes() == part.sym_sizes(),
+              "expected src to have a size equal to the slice of self. src size = ",
+              src.sym_sizes(), ", slice size = ", part.sym_sizes());
+}
+
+}  // namespace
+
+Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, SymInt index) {
+  Tensor out = self.clone();
+  Tensor part = out.select(dim, index);
+  check_part(src, part);
+  part.copy_(src);
+  return out;
+}
+
+Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim,
+                     std::optional<SymInt> start, std::optional<SymInt> end, SymInt step) {
+  Tensor out = self.clone();
+  Tensor part = out.slice(dim, start, end, step);
+  check_part(src, part);
+  part.copy_(src);
+  return out;
+}
+
+Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1,
+                        int64_t dim2) {
+  Tensor out = self.clone();
+  Tensor part = out.diagonal(offset, dim1, dim2);
+  check_part(src, part);
+  part.copy_(src);
+  return out;
+}
+
+Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
+  const int64_t ndim = self.dim() + 1;
+  const int64_t given1 = dim1, given2 = dim2;
+  dim1 = wrap_dim(dim1, ndim);
+  dim2 = wrap_dim(dim2, ndim);
+  TAEDA_CHECK(dim1 != dim2, "diagonal dimensions cannot be identical ", given1, ", ", given2);
+  const SymInt side = self.sym_size(-1) + SymInt(offset < 0 ? -offset : offset);
+  SymIntVec sizes(self.sym_sizes());
+  sizes.pop_back();
+  sizes.insert(std::min(dim1, dim2), side);
+  sizes.insert(std::max(dim1, dim2), side);
+  Tensor out = taeda::zeros(sizes, self.dtype(), {}, self.device());
+  out.diagonal(offset, dim1, dim2).copy_(self);
+  return out;
+}
+
+}  // namespace taeda::impl
