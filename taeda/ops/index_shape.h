@@ -1,0 +1,32 @@
+// The result's shape of advanced indexing, from the shapes of the indices alone.
+#pragma once
+
+#include "taeda/core/tensor.h"
+
+namespace taeda {
+
+// One index tensor: the dimension it starts at, how many it covers (a mask covers its own), the
+// shape it contributes (a mask: the number of its true elements).
+struct IndexEntry {
+  int64_t dim, covered;
+  SymIntVec sizes;
+};
+
+struct TAEDA_API IndexShape {
+  SymIntVec index_sizes;  // all entries, broadcast
+  int64_t place = 0;      // where the index's dimensions start in the result
+  IntVec kept;            // the dimensions that no entry covers
+  SymIntVec sizes;        // of the result
+
+  // Adjacent entries are replaced where they stand; separated ones move to the front, as in NumPy.
+  IndexShape(const Tensor& self, Span<IndexEntry> entries);
+};
+
+inline bool is_mask_dtype(DType t) { return t == DType::Bool || t == DType::UInt8; }
+// Dtypes, number of dimensions, mask shapes: everything that can be checked without values.
+TAEDA_API void check_indices(const Tensor& self, TensorList indices);
+// What index_put_ asks of its arguments.
+TAEDA_API void check_index_put(const Tensor& self, TensorList indices, const Tensor& values);
+TAEDA_API void check_put_shape(const Tensor& values, SymIntList result);
+
+}  // namespace taeda

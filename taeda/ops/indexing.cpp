@@ -1,0 +1,94 @@
+// Shape rules of advanced indexing, masks and take, and what is composed of them.
+#include "taeda/ops/indexing_decl.h"
+
+#include "taeda/ops/functions.h"
+#include "taeda/ops/index_shape.h"
+#include "taeda/ops/selection_decl.h"
+#include "taeda/ops/shape.h"
+
+namespace taeda::impl {
+namespace {
+
+// Sizes of indexing without values; empty when no index is given. Masks have no size before they
+// are read.
+std::optional<IndexShape> shape_without_values(const Tensor& self, TensorList indices) {
+  check_indices(self, indices);
+  SmallVector<IndexEntry, 4> entries;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (!indices[i].defined()) continue;
+    TAEDA_CHECK_NOT_IMPLEMENTED(!is_mask_dtype(indices[i].dtype()),
+                                "nonzero: indexing a meta tensor with a mask: the result's size "
+                                "depends on the mask's values");
+    entries.push_back({static_cast<int64_t>(i), 1, SymIntVec(indices[i].sym_sizes())});
+  }
+  if (entries.empty()) return std::nullopt;
+  return IndexShape(self, entries);
+}
+
+}  // namespace
+
+Tensor index_Tensor_meta(const Tensor& self, TensorList indices) {
+  const auto shape = shape_without_values(self, indices);
+  return OutSpec(shape ? SymIntList(shape->sizes) : self.sym_sizes(), self.dtype(), self.device())
+      .allocate();
+}
+
+Tensor& _index_put_impl__meta(Tensor& self, TensorList indices, const Tensor& values, bool, bool) {
+  check_index_put(self, indices, values);
+  for (const Tensor& t : indices)
+    if (t.defined() && is_mask_dtype(t.dtype())) return self;
+  if (const auto shape = shape_without_values(self, indices)) check_put_shape(values, shape->sizes);
+  return self;
+}
+
+Tensor& index_put_(Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
+  return taeda::_index_put_impl_(self, indices, values, accumulate);
+}
+Tensor index_put(const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
+  Tensor out = self.clone();
+  return taeda::_index_put_impl_(out, indices, values, accumulate);
+}
+
+OutSpec take_spec(const Tensor& self, const Tensor& index) {
+  const Tensor* const inputs[] = {&self, &index};
+  check_same_device("take", inputs);
+  TAEDA_CHECK(index.dtype() == DType::Int64, "take(): Expected a long tensor for index, but got ",
+              index.dtype());
+  return OutSpec(index.sym_sizes(), self.dtype(), self.device());
+}
+
+Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> opt_dim) {
+  if (!opt_dim) return self.reshape({SymInt(-1)}).gather(0, indices.reshape({SymInt(-1)}));
+  TAEDA_CHECK(self.dim() == indices.dim(),
+              "torch.take_along_dim(): input and indices should have the same number of "
+              "dimensions, but got ",
+              self.dim(), " dimensions for input, and ", indices.dim(), " dimensions for indices");
+  TAEDA_CHECK(indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32,
+              "torch.take_along_dim(): dtype of indices should be Long but got ", indices.dtype());
+  const int64_t dim = wrap_dim(*opt_dim, self.dim());
+  SymIntVec self_sizes(self.sym_sizes()), index_sizes(indices.sym_sizes());
+  if (self_sizes.empty()) return self.gather(0, indices);
+  const SymInt along = index_sizes[dim], own = self_sizes[dim];
+  index_sizes[dim] = own;
+  const SymIntVec shape = broadcast_shapes(self_sizes, index_sizes);
+  SymIntVec index_shape = shape;
+  index_shape[dim] = along;
+  // Indices wrap around in both directions, as in PyTorch.
+  return self.expand(shape).gather(dim, indices.expand(index_shape).remainder(Scalar(own)));
+}
+
+Tensor argwhere(const Tensor& self) { return self.nonzero(); }
+
+std::vector<Tensor> nonzero_numpy(const Tensor& self) {
+  // A scalar counts as a vector of one.
+  const Tensor found = (self.dim() == 0 ? self.reshape({SymInt(1)}) : self).nonzero();
+  std::vector<Tensor> out;
+  for (int64_t d = 0; d < found.size(1); ++d) out.push_back(found.select(1, d));
+  return out;
+}
+
+std::vector<Tensor> where(const Tensor& condition) { return taeda::nonzero_numpy(condition); }
+
+Scalar item(const Tensor& self) { return taeda::_local_scalar_dense(self); }
+
+}  // namespace taeda::impl
