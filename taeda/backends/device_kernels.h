@@ -1,0 +1,39 @@
+// What every registered device gets: copies and fills through the seam, and the CPU for operators
+// it lacks.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "taeda/core/tensor.h"
+#include "taeda/dispatch/operator.h"
+
+namespace taeda::devices {
+
+// Registers copy_, fill_ and the CPU fallback in the Dense slots of a device type.
+void register_device_kernels(DeviceType type);
+
+// A CPU tensor with the same sizes, strides and flags; its memory holds what `t` reaches on the
+// device when `is_read`, and nothing yet otherwise.
+TAEDA_API Tensor host_image(const Tensor& t, bool is_read);
+// Copies an image's memory back to the tensor it was made of.
+TAEDA_API void write_image(const Tensor& image, const Tensor& t);
+
+// Runs an operator on the CPU for arguments that lie on a device: tensors are copied to the host,
+// results and written arguments back. Warns at the first call of each operator and counts every
+// call.
+TAEDA_API void run_on_cpu(const dispatch::Operator& op, KeySet keys, dispatch::Stack& stack,
+                          void* context);
+// Calls since the process started, by the operator's full name.
+TAEDA_API std::map<std::string, int64_t> fallback_counts();
+
+// The same for a kernel that handles some arguments only: `fall_back(ops::add_out, self, other,
+// alpha, out)`.
+template <class R, class... A>
+void fall_back(dispatch::TypedOperator<R(A...)>& op, std::type_identity_t<A>... args) {
+  dispatch::Stack stack;
+  (stack.push_back(dispatch::Boxing<A>::to(args)), ...);
+  run_on_cpu(op, KeySet(), stack, nullptr);
+}
+
+}  // namespace taeda::devices
