@@ -1,0 +1,36 @@
+// Adding gradients in place where nobody can tell.
+#include "taeda/autograd/accumulate.h"
+
+#include "taeda/autograd/grad_mode.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::autograd {
+
+bool is_exclusive(const Tensor& t) {
+  const TensorImpl* impl = t.impl();
+  const TensorExtra* extra = impl->extra_or_null();
+  // A base that only this view keeps alive is one more holder of the storage, but no observer.
+  const TensorImpl* base = impl->view_base();
+  const uint32_t holders = base && base->use_count() == 1 && !base->python_object() ? 2 : 1;
+  return impl->use_count() == 1 && !impl->python_object() &&
+         impl->storage()->use_count() == holders &&
+         !(extra && (extra->wrapper || extra->backend_meta)) && !impl->has_symbolic_sizes() &&
+         !impl->requires_grad_flag() && !impl->is_conj() && !impl->is_neg() &&
+         !impl->is_inference() && impl->is_non_overlapping_and_dense();
+}
+
+void accumulate_into(Tensor& slot, Tensor grad) {
+  if (!grad.defined()) return;
+  if (!slot.defined()) {
+    slot = std::move(grad);
+  } else if (!grad_enabled() && is_exclusive(slot)) {
+    slot.add_(grad);
+  } else if (!grad_enabled() && is_exclusive(grad)) {
+    grad.add_(slot);
+    slot = std::move(grad);
+  } else {
+    slot = add(slot, grad);
+  }
+}
+
+}  // namespace taeda::autograd

@@ -1,0 +1,63 @@
+// Writing into leaves.
+#include "taeda/autograd/accumulate_grad.h"
+
+#include "taeda/autograd/accumulate.h"
+#include "taeda/autograd/variable.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::autograd {
+namespace {
+
+// A kept gradient is laid out as its variable if that is dense, contiguous otherwise.
+bool has_layout_of(const Tensor& grad, const Tensor& variable) {
+  if (grad.impl()->has_symbolic_sizes()) return false;
+  if (!variable.impl()->is_non_overlapping_and_dense()) return grad.is_contiguous();
+  const IntList sizes = grad.sizes(), got = grad.strides(), wanted = variable.strides();
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (sizes[i] > 1 && got[i] != wanted[i]) return false;
+  return true;
+}
+
+Tensor copy_with_layout_of(const Tensor& grad, const Tensor& variable) {
+  if (variable.impl()->has_symbolic_sizes() || !variable.impl()->is_non_overlapping_and_dense())
+    return grad.clone(MemoryFormat::Contiguous);
+  Tensor out = grad.new_empty_strided(variable.sym_sizes(), variable.sym_strides());
+  out.copy_(grad);
+  return out;
+}
+
+}  // namespace
+
+AccumulateGrad::AccumulateGrad(const Tensor& variable) : Node(kRunsFirst), variable_(variable) {
+  set_input_metadata(0, variable);
+}
+
+void AccumulateGrad::release_resources() {
+  Node::release_resources();
+  variable_.reset();
+}
+
+void AccumulateGrad::apply(Span<Tensor> grads, std::vector<Tensor>&) {
+  const Tensor& incoming = grads[0];
+  if (!incoming.defined() || !requires_grad(variable_)) return;
+  {
+    const std::lock_guard lock(mutex_);
+    Tensor& kept = meta_of(variable_).grad;
+    if (kept.defined()) {
+      if (grad_enabled())
+        kept = add(kept, incoming);
+      else
+        kept.add_(incoming);
+    } else if (!grad_enabled() && is_exclusive(incoming) && has_layout_of(incoming, variable_)) {
+      kept = incoming.is_view() ? detached(incoming) : incoming;
+    } else {
+      kept = copy_with_layout_of(incoming, variable_);
+    }
+  }
+  if (hooks() && !hooks()->post_accumulate.empty()) {
+    const auto calls = hooks()->post_accumulate;  // a hook may remove itself
+    for (const auto& [id, call] : calls) call(variable_);
+  }
+}
+
+}  // namespace taeda::autograd

@@ -1,0 +1,15 @@
+// Derivative helpers of the arithmetic operators.
+#include "taeda/autograd/arithmetic_formulas.h"
+
+#include "taeda/ops/functions.h"
+
+namespace taeda::autograd {
+
+Tensor mul_scalar(const Tensor& grad, const Scalar& s) { return s.equals(1) ? grad : grad.mul(s); }
+
+Scalar one_minus(const Scalar& s) {
+  if (s.is_complex()) return Scalar(Complex<double>(1) - s.to_complex());
+  return Scalar(1 - s.to_double());
+}
+
+}  // namespace taeda::autograd

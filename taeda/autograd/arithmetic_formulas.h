@@ -1,0 +1,12 @@
+// Derivative helpers of the arithmetic operators.
+#pragma once
+
+#include "taeda/core/tensor.h"
+
+namespace taeda::autograd {
+
+// grad * s, the gradient itself when s is one.
+TAEDA_API Tensor mul_scalar(const Tensor& grad, const Scalar& s);
+TAEDA_API Scalar one_minus(const Scalar& s);
+
+}  // namespace taeda::autograd

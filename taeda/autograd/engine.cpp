@@ -1,0 +1,278 @@
+// Ordering, running and restricting the backward graph.
+#include "taeda/autograd/engine.h"
+
+#include <algorithm>
+
+#include "taeda/autograd/accumulate.h"
+#include "taeda/autograd/node_table.h"
+#include "taeda/autograd/roots.h"
+#include "taeda/autograd/validate.h"
+#include "taeda/autograd/variable.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::autograd {
+namespace {
+
+using Grads = SmallVector<Tensor, 2>;
+
+// ---- hooks ----
+
+// Lists are copied before they run: a hook may remove itself.
+void run_tensor_hooks(const NodeHooks& hooks, Grads& grads) {
+  const auto on_tensor = hooks.tensor;
+  for (const NodeHooks::OnTensor& hook : on_tensor) {
+    if (hook.input >= grads.size() || !grads[hook.input].defined()) continue;
+    if (Tensor changed = hook.call(grads[hook.input]); changed.defined())
+      grads[hook.input] = std::move(changed);
+  }
+  const auto retain = hooks.retain;
+  for (const NodeHooks::Retain& r : retain) {
+    const Tensor owner(r.tensor.lock());
+    if (!owner.defined() || r.input >= grads.size() || !grads[r.input].defined()) continue;
+    Tensor& kept = meta_of(owner).grad;
+    kept = kept.defined() ? add(kept, grads[r.input]) : grads[r.input].clone();
+  }
+}
+
+void run_pre_hooks(const NodeHooks& hooks, Grads& grads) {
+  if (hooks.pre.empty()) return;
+  const auto calls = hooks.pre;
+  std::vector<Tensor> list(grads.begin(), grads.end());
+  grads.clear();
+  for (const auto& [id, call] : calls) call(list);
+  grads.assign(list.begin(), list.end());
+}
+
+void run_post_hooks(const NodeHooks& hooks, std::vector<Tensor>& grad_inputs, const Grads& grads) {
+  const auto calls = hooks.post;
+  for (const auto& [id, call] : calls) call(grad_inputs, {grads.data(), grads.size()});
+}
+
+// ---- one run ----
+
+struct Capture {
+  uint32_t state;
+  uint32_t input;
+  size_t result;
+};
+
+class Run final : public ExecFilter {
+ public:
+  Run(bool keep_graph, bool create_graph) : keep_graph_(keep_graph), mode_(create_graph) {}
+
+  void add_root(Edge edge, Tensor grad) {
+    const uint32_t i = table_.insert(edge.node.get()).first;
+    receive(table_[i], edge.input, std::move(grad));
+    roots_.push_back(std::move(edge.node));
+  }
+  void count_dependencies();
+  // Both restrict the run to what leads to `edge`: its gradient becomes a result, or its node runs.
+  void capture(const Edge& edge, size_t result);
+  void require(const Edge& edge);
+  void mark_needed();
+  void execute(std::vector<Tensor>& results);
+
+  bool allows(const Node& node) const override {
+    const uint32_t i = table_.find(&node);
+    return i != NodeTable::kNone && (table_[i].is_needed || table_[i].has_capture);
+  }
+
+ private:
+  struct Ready {
+    uint64_t sequence_nr;
+    uint32_t state;
+    bool operator<(const Ready& o) const { return sequence_nr < o.sequence_nr; }
+  };
+
+  static void receive(NodeState& state, uint32_t input, Tensor grad) {
+    if (state.buffer.empty())
+      state.buffer.resize(std::max<size_t>(state.node->num_inputs(), input + 1));
+    accumulate_into(state.buffer[input], std::move(grad));
+  }
+  bool is_wanted(const NodeState& s) const {
+    return !is_restricted_ || s.is_needed || s.has_capture;
+  }
+  void enqueue(uint32_t i) {
+    NodeState& s = table_[i];
+    if (s.is_queued || s.dependencies > 0 || !is_wanted(s)) return;
+    s.is_queued = true;
+    ready_.push_back({s.node->sequence_nr(), i});
+    std::push_heap(ready_.begin(), ready_.end());
+  }
+  uint32_t pop() {
+    std::pop_heap(ready_.begin(), ready_.end());
+    const uint32_t i = ready_.back().state;
+    ready_.pop_back();
+    return i;
+  }
+  void run_node(uint32_t i, std::vector<Tensor>& results);
+  void apply(Node& node, Grads& grads);
+  void send(const Node& node);
+
+  NodeTable table_;
+  SmallVector<Ready, 16> ready_;
+  SmallVector<IntrusivePtr<Node>, 2> roots_;
+  SmallVector<Capture, 4> captures_;
+  std::vector<Tensor> grad_inputs_;  // of the node that runs; one allocation for all nodes
+  bool keep_graph_;
+  bool is_restricted_ = false;
+  GradMode mode_;
+};
+
+void Run::count_dependencies() {
+  SmallVector<uint32_t, 32> stack;
+  for (uint32_t i = 0; i < table_.size(); ++i) stack.push_back(i);
+  while (!stack.empty()) {
+    const Node* node = table_[stack.back()].node;
+    stack.pop_back();
+    for (const Edge& edge : node->next_edges()) {
+      if (!edge) continue;
+      const auto [next, is_new] = table_.insert(edge.node.get());
+      ++table_[next].dependencies;
+      if (is_new) stack.push_back(next);
+    }
+  }
+}
+
+void Run::capture(const Edge& edge, size_t result) {
+  is_restricted_ = true;
+  const uint32_t i = edge ? table_.find(edge.node.get()) : NodeTable::kNone;
+  if (i == NodeTable::kNone) return;
+  table_[i].has_capture = true;
+  captures_.push_back({i, edge.input, result});
+}
+
+void Run::require(const Edge& edge) {
+  is_restricted_ = true;
+  const uint32_t i = edge ? table_.find(edge.node.get()) : NodeTable::kNone;
+  if (i != NodeTable::kNone) table_[i].is_needed = true;
+}
+
+// A node is needed if a wanted node is behind it: depth first, children before parents.
+void Run::mark_needed() {
+  struct Frame {
+    uint32_t state;
+    uint32_t edge;
+  };
+  std::vector<Frame> stack;
+  std::vector<bool> is_seen(table_.size());
+  for (const IntrusivePtr<Node>& root : roots_) {
+    const uint32_t start = table_.find(root.get());
+    if (is_seen[start]) continue;
+    is_seen[start] = true;
+    stack.push_back({start, 0});
+    while (!stack.empty()) {
+      Frame& top = stack.back();
+      const Span<Edge> edges = table_[top.state].node->next_edges();
+      if (top.edge == edges.size()) {
+        stack.pop_back();
+        continue;
+      }
+      const Node* next_node = edges[top.edge].node.get();
+      const uint32_t next = next_node ? table_.find(next_node) : NodeTable::kNone;
+      if (next != NodeTable::kNone && !is_seen[next]) {
+        is_seen[next] = true;
+        stack.push_back({next, 0});
+        continue;  // comes back to this edge with the child done
+      }
+      if (next != NodeTable::kNone && (table_[next].is_needed || table_[next].has_capture))
+        table_[top.state].is_needed = true;
+      ++top.edge;
+    }
+  }
+}
+
+void Run::execute(std::vector<Tensor>& results) {
+  const ExecFilterScope scope(is_restricted_ ? this : nullptr);
+  for (const IntrusivePtr<Node>& root : roots_) enqueue(table_.find(root.get()));
+  while (!ready_.empty()) run_node(pop(), results);
+}
+
+void Run::run_node(uint32_t i, std::vector<Tensor>& results) {
+  Node& node = *table_[i].node;
+  Grads grads = std::move(table_[i].buffer);
+  grads.resize(std::max(grads.size(), node.num_inputs()));
+  if (node.hooks()) run_tensor_hooks(*node.hooks(), grads);
+  if (table_[i].has_capture)
+    for (const Capture& c : captures_)
+      if (c.state == i) results[c.result] = grads[c.input];
+  if (is_restricted_ && !table_[i].is_needed) return;
+  apply(node, grads);
+  grads.clear();  // so that sums below may reuse memory that only the results hold
+  send(node);
+}
+
+void Run::apply(Node& node, Grads& grads) {
+  if (node.hooks()) run_pre_hooks(*node.hooks(), grads);
+  const bool has_any =
+      std::any_of(grads.begin(), grads.end(), [](const Tensor& t) { return t.defined(); });
+  grad_inputs_.clear();
+  grad_inputs_.resize(node.num_edges());
+  if (has_any || node.wants_undefined()) node.apply({grads.data(), grads.size()}, grad_inputs_);
+  if (!keep_graph_) node.release_saved();
+  const Span<Edge> edges = node.next_edges();
+  TAEDA_CHECK(grad_inputs_.size() == edges.size(), "Function ", node.name(),
+              " returned an invalid number of gradients - expected ", edges.size(), ", but got ",
+              grad_inputs_.size());
+  for (size_t i = 0; i < edges.size(); ++i) {
+    if (!edges[i]) continue;
+    validate_gradient(edges[i].node->input_metadata(edges[i].input), grad_inputs_[i], node.name(),
+                      i);
+  }
+  if (node.hooks() && !node.hooks()->post.empty())
+    run_post_hooks(*node.hooks(), grad_inputs_, grads);
+}
+
+void Run::send(const Node& node) {
+  const Span<Edge> edges = node.next_edges();
+  for (size_t i = 0; i < edges.size(); ++i) {
+    if (!edges[i]) continue;
+    const uint32_t next = table_.find(edges[i].node.get());
+    NodeState& state = table_[next];
+    if (!is_wanted(state)) continue;
+    if (grad_inputs_[i].defined()) receive(state, edges[i].input, std::move(grad_inputs_[i]));
+    --state.dependencies;
+    enqueue(next);
+  }
+}
+
+}  // namespace
+
+std::vector<Tensor> run_backward(Span<Tensor> roots, Span<Tensor> grads, bool keep_graph,
+                                 bool create_graph, Span<Tensor> inputs, bool allow_unused,
+                                 bool accumulate) {
+  TAEDA_CHECK(grads.empty() || grads.size() == roots.size(), "got ", roots.size(), " tensors and ",
+              grads.size(), " gradients");
+  SmallVector<Root, 2> seeds;
+  for (size_t i = 0; i < roots.size(); ++i)
+    seeds.push_back(make_root(roots[i], grads.empty() ? Tensor() : grads[i], i));
+  for (const Tensor& input : inputs) {
+    if (accumulate) retain_grad(input);
+    TAEDA_CHECK(requires_grad(input), "One of the differentiated Tensors does not require grad");
+  }
+
+  Run run(keep_graph, create_graph);
+  for (Root& seed : seeds) run.add_root(std::move(seed.edge), std::move(seed.grad));
+  run.count_dependencies();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    IntrusivePtr<Node> node = grad_fn(inputs[i]);
+    const Edge edge = node ? Edge{std::move(node), output_nr(inputs[i])}
+                           : Edge{try_grad_accumulator(inputs[i]), 0};
+    if (accumulate)
+      run.require(edge);
+    else
+      run.capture(edge, i);
+  }
+  if (!inputs.empty()) run.mark_needed();
+
+  std::vector<Tensor> results(accumulate ? 0 : inputs.size());
+  run.execute(results);
+  if (!allow_unused)
+    for (size_t i = 0; i < results.size(); ++i)
+      TAEDA_CHECK(results[i].defined(), "The differentiated Tensor at index ", i,
+                  " appears to not have been used in the graph. Set allow_unused=True if this is "
+                  "the desired behavior.");
+  return results;
+}
+
+}  // namespace taeda::autograd

@@ -1,0 +1,91 @@
+// Derivative helpers of gather and scatter.
+#include "taeda/autograd/gather_scatter_formulas.h"
+
+#include "taeda/ops/functions.h"
+
+namespace taeda::autograd {
+
+Tensor gather_backward(const Tensor& grad, IntList sizes, int64_t dim, const Tensor& index) {
+  return taeda::zeros(as_symint(sizes), grad.dtype(), {}, grad.device())
+      .scatter_add(dim, index, grad);
+}
+
+Tensor scatter_source_backward(const Tensor& grad, int64_t dim, const Tensor& index,
+                               IntList sizes) {
+  const Tensor picked = grad.gather(dim, index);
+  if (picked.sizes() == sizes) return picked;
+  Tensor out = taeda::zeros(as_symint(sizes), grad.dtype(), {}, grad.device());
+  const Tensor corner = index.dim() == 0 ? picked.reshape(as_symint(sizes)) : picked;
+  out.as_strided(corner.sym_sizes(), out.sym_strides()).copy_(corner);
+  return out;
+}
+
+namespace {
+
+// How many elements went into each place of a mean, one where none did.
+Tensor mean_counts(const Tensor& grad, int64_t dim, const Tensor& index, const Tensor& src,
+                   bool include_self) {
+  const Tensor start = include_self ? taeda::ones_like(grad) : taeda::zeros_like(grad);
+  const Tensor counts = start.scatter_add(dim, index, taeda::ones_like(src));
+  return counts.masked_fill(counts.eq(Scalar(0)), Scalar(1));
+}
+
+// For amax and amin: which elements are the result, and the gradient divided among them.
+struct Ties {
+  Tensor self, src, share;
+  Ties(const Tensor& grad, const Tensor& self_values, int64_t dim, const Tensor& index,
+       const Tensor& src_values, const Tensor& result) {
+    self = self_values.eq(result).to(grad.dtype());
+    src = src_values.eq(result.gather(dim, index)).to(grad.dtype());
+    const Tensor counts = self.scatter_add(dim, index, src);
+    share = grad.div(counts.masked_fill(counts.eq(Scalar(0)), Scalar(1)));
+  }
+};
+
+}  // namespace
+
+Tensor scatter_reduce_self_backward(const Tensor& grad, const Tensor& self, int64_t dim,
+                                    const Tensor& index, const Tensor& src, std::string_view reduce,
+                                    bool include_self, const Tensor& result) {
+  Tensor out;
+  if (reduce == "sum") {
+    out = grad;
+  } else if (reduce == "prod") {
+    const Tensor nonzero = self.masked_fill(self.eq(Scalar(0)), Scalar(1));
+    out = grad.mul(nonzero.scatter_reduce(dim, index, src, reduce, include_self)).div(nonzero);
+  } else if (reduce == "mean") {
+    out = grad.div(mean_counts(grad, dim, index, src, include_self));
+  } else {
+    const Ties ties(grad, self, dim, index, src, result);
+    out = ties.self.mul(ties.share);
+  }
+  return include_self ? out : taeda::scatter(out, dim, index, Scalar(0));
+}
+
+Tensor scatter_reduce_src_backward(const Tensor& grad, const Tensor& self, int64_t dim,
+                                   const Tensor& index, const Tensor& src, std::string_view reduce,
+                                   bool include_self, const Tensor& result) {
+  if (reduce == "sum") return grad.gather(dim, index);
+  if (reduce == "mean")
+    return grad.div(mean_counts(grad, dim, index, src, include_self)).gather(dim, index);
+  if (reduce != "prod") {
+    const Ties ties(grad, self, dim, index, src, result);
+    return ties.src.mul(ties.share.gather(dim, index));
+  }
+  // A place with a single zero among its sources has a gradient there alone: the product of the
+  // others.
+  const Tensor is_zero = src.eq(Scalar(0));
+  const Tensor zeros =
+      taeda::zeros_like(self).scatter_add(dim, index, is_zero.to(self.dtype())).gather(dim, index);
+  const Tensor is_single = is_zero.logical_and(zeros.eq(Scalar(1)));
+  const Tensor others =
+      self.scatter_reduce(dim, index, src.masked_fill(is_single, Scalar(1)), reduce, include_self);
+  return taeda::where(is_single, grad.mul(others).gather(dim, index),
+                      grad.mul(result).gather(dim, index).div(src.masked_fill(is_zero, Scalar(1))));
+}
+
+Tensor no_scatter_derivative() {
+  fail(ErrorKind::Runtime, "derivative for aten::scatter is not implemented");
+}
+
+}  // namespace taeda::autograd

@@ -1,0 +1,14 @@
+// Derivative helpers of operators that index one dimension with a vector.
+#pragma once
+
+#include "taeda/core/tensor.h"
+
+namespace taeda::autograd {
+
+TAEDA_API Tensor index_select_backward(const Tensor& grad, IntList sizes, int64_t dim,
+                                       const Tensor& index);
+// The slices of the gradient that went into the source, in the source's shape.
+TAEDA_API Tensor index_source_backward(const Tensor& grad, int64_t dim, const Tensor& index,
+                                       IntList sizes);
+
+}  // namespace taeda::autograd

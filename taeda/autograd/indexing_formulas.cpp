@@ -1,0 +1,44 @@
+// Derivative helpers of advanced indexing, masks and take.
+#include "taeda/autograd/indexing_formulas.h"
+
+#include "taeda/autograd/formulas.h"
+#include "taeda/ops/functions.h"
+#include "taeda/ops/shape.h"
+
+namespace taeda::autograd {
+namespace {
+
+Tensor zeros_of(SymIntList sizes, const Tensor& like) {
+  return taeda::zeros(sizes, like.dtype(), {}, like.device());
+}
+
+}  // namespace
+
+Tensor index_backward(const Tensor& grad, IntList sizes, TensorList indices) {
+  return zeros_of(as_symint(sizes), grad).index_put(indices, grad, /*accumulate=*/true);
+}
+
+Tensor index_put_self_backward(const Tensor& grad, TensorList indices, bool accumulate) {
+  return accumulate ? grad : grad.index_put(indices, zeros_of({}, grad));
+}
+
+Tensor index_put_values_backward(const Tensor& grad, TensorList indices, IntList sizes) {
+  return sum_to(taeda::index(grad, indices), as_symint(sizes));
+}
+
+Tensor take_backward(const Tensor& grad, IntList sizes, const Tensor& index) {
+  SymInt numel = 1;
+  for (int64_t s : sizes) numel *= SymInt(s);
+  const Tensor indices[] = {index};
+  return zeros_of({numel}, grad)
+      .index_put(indices, grad, /*accumulate=*/true)
+      .view(as_symint(sizes));
+}
+
+Tensor masked_select_backward(const Tensor& grad, IntList sizes, const Tensor& mask) {
+  const SymIntVec shape = broadcast_shapes(as_symint(sizes), mask.sym_sizes());
+  const Tensor indices[] = {mask.expand(shape)};
+  return sum_to(zeros_of(shape, grad).index_put(indices, grad), as_symint(sizes));
+}
+
+}  // namespace taeda::autograd

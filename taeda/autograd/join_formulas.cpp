@@ -1,0 +1,34 @@
+// Derivative helpers of joins.
+#include "taeda/autograd/join_formulas.h"
+
+#include "taeda/autograd/formulas.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::autograd {
+
+std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<std::vector<int64_t>>& sizes,
+                                 const std::vector<DType>& dtypes, int64_t dim) {
+  std::vector<Tensor> out;
+  int64_t start = 0;
+  dim = wrap_dim(dim, grad.dim());
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    // Empty vectors join anything and take no part.
+    if (sizes[i].size() == 1 && sizes[i][0] == 0) {
+      out.push_back(taeda::zeros(as_symint(sizes[i]), dtypes[i], {}, grad.device()));
+      continue;
+    }
+    const int64_t length = sizes[i][dim];
+    out.push_back(cast_gradient(grad.narrow(dim, SymInt(start), SymInt(length)), dtypes[i]));
+    start += length;
+  }
+  return out;
+}
+
+std::vector<Tensor> stack_backward(const Tensor& grad, const std::vector<DType>& dtypes,
+                                   int64_t dim) {
+  std::vector<Tensor> out = grad.unbind(dim);
+  for (size_t i = 0; i < out.size(); ++i) out[i] = cast_gradient(out[i], dtypes[i]);
+  return out;
+}
+
+}  // namespace taeda::autograd

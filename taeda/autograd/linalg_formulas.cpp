@@ -1,0 +1,50 @@
+// Derivative helpers of matrix products.
+#include "taeda/autograd/linalg_formulas.h"
+
+#include "taeda/autograd/formulas.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::autograd {
+namespace {
+
+// Every dimension but the last folded into one.
+Tensor rows_of(const Tensor& t) {
+  return t.dim() == 2
+             ? t
+             : t.reshape({SymInt(t.sym_numel() / sym_max(t.sym_size(-1), 1)), t.sym_size(-1)});
+}
+
+}  // namespace
+
+Tensor scaled(const Tensor& grad, const Scalar& s) {
+  return s.equals(1) ? grad : grad.mul(s.conj());
+}
+
+Tensor batched_self_backward(const Tensor& grad, const Tensor& other, IntList self_sizes) {
+  if (self_sizes.size() != 2)
+    return sum_to(_batched_matmul(grad, adjoint(other)), as_symint(self_sizes));
+  // [..., m, n] and [..., k, n] to [m, ... n] and [... n, k].
+  return rows_of(grad.transpose(-2, -1))
+      .transpose(0, 1)
+      .mm(rows_of(other.transpose(-2, -1)).conj());
+}
+
+Tensor batched_other_backward(const Tensor& grad, const Tensor& self, IntList other_sizes) {
+  if (other_sizes.size() == 2) return adjoint(rows_of(self)).mm(rows_of(grad));
+  return sum_to(_batched_matmul(adjoint(self), grad), as_symint(other_sizes));
+}
+
+Tensor linear_input_backward(const Tensor& grad, const Tensor& weight) {
+  if (weight.dim() == 1) return grad.unsqueeze(-1).mul(weight.conj());
+  return grad.matmul(weight.conj());
+}
+
+Tensor linear_weight_backward(const Tensor& grad, const Tensor& input, int64_t weight_dim) {
+  if (weight_dim == 1)
+    return input.dim() == 1 ? input.conj().mul(grad)
+                            : adjoint(rows_of(input)).mv(grad.reshape({SymInt(-1)}));
+  if (input.dim() == 1) return taeda::outer(grad, input.conj());
+  return rows_of(grad).transpose(0, 1).mm(rows_of(input).conj());
+}
+
+}  // namespace taeda::autograd

@@ -1,0 +1,46 @@
+// Derivative helpers of the losses.
+#include "taeda/autograd/loss_formulas.h"
+
+#include "taeda/autograd/formulas.h"
+#include "taeda/autograd/grad_mode.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::autograd {
+
+Tensor nll_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target,
+                         const Tensor& weight, int64_t reduction, const SymInt& ignore_index,
+                         const Tensor& total_weight) {
+  if (!grad.defined()) return Tensor();
+  return taeda::nll_loss_backward(grad, self, target, weight, reduction, ignore_index,
+                                  total_weight);
+}
+
+Tensor nll_loss2d_gradient(const Tensor& grad, const Tensor& self, const Tensor& target,
+                           const Tensor& weight, int64_t reduction, const SymInt& ignore_index,
+                           const Tensor& total_weight) {
+  if (!grad.defined()) return Tensor();
+  return taeda::nll_loss2d_backward(grad, self, target, weight, reduction, ignore_index,
+                                    total_weight);
+}
+
+Tensor fused_cross_entropy_gradient(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                    int64_t reduction, const SymInt& ignore_index,
+                                    const Tensor& log_sum, const Tensor& count) {
+  if (!grad.defined()) return Tensor();
+  if (!grad_enabled())
+    return taeda::_fused_cross_entropy_backward(grad, self, target, reduction, ignore_index,
+                                                log_sum, count);
+  const Tensor inner = taeda::nll_loss_backward(grad, self, target, Tensor(), reduction,
+                                                ignore_index, count.detach());
+  return inner.sub(taeda::softmax(self, 1).mul(inner.sum(IntList({1}), /*keepdim=*/true)));
+}
+
+Tensor mse_loss_self_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                              int64_t reduction) {
+  const Tensor difference = self.sub(target);
+  const double scale = reduction == 1 ? 2.0 / static_cast<double>(difference.numel()) : 2.0;
+  return cast_gradient(sum_to(difference.mul(grad.mul(Scalar(scale))), self.sym_sizes()),
+                       self.dtype());
+}
+
+}  // namespace taeda::autograd

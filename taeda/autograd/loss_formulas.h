@@ -1,0 +1,22 @@
+// Derivative helpers of the losses.
+#pragma once
+
+#include "taeda/core/tensor.h"
+
+namespace taeda::autograd {
+
+TAEDA_API Tensor nll_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                   const Tensor& weight, int64_t reduction,
+                                   const SymInt& ignore_index, const Tensor& total_weight);
+TAEDA_API Tensor nll_loss2d_gradient(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                     const Tensor& weight, int64_t reduction,
+                                     const SymInt& ignore_index, const Tensor& total_weight);
+// One pass over memory; from softmax and nll_loss_backward when the gradient itself is recorded.
+TAEDA_API Tensor fused_cross_entropy_gradient(const Tensor& grad, const Tensor& self,
+                                              const Tensor& target, int64_t reduction,
+                                              const SymInt& ignore_index, const Tensor& log_sum,
+                                              const Tensor& count);
+TAEDA_API Tensor mse_loss_self_backward(const Tensor& grad, const Tensor& self,
+                                        const Tensor& target, int64_t reduction);
+
+}  // namespace taeda::autograd

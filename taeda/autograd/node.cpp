@@ -1,0 +1,103 @@
+// Lifetime, hooks and metadata of nodes.
+#include "taeda/autograd/node.h"
+
+#include <algorithm>
+#include <atomic>
+
+namespace taeda::autograd {
+
+namespace autograd_detail {
+thread_local constinit const ExecFilter* exec_filter = nullptr;
+thread_local constinit uint64_t next_sequence_nr = 0;
+}  // namespace autograd_detail
+
+namespace {
+
+// Nodes that wait for the one being freed; null while none is. See Note [Freeing graphs].
+thread_local constinit std::vector<IntrusivePtr<Node>>* pending = nullptr;
+
+uint64_t next_hook_id() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+template <class Hooks>
+bool erase_id(Hooks& hooks, uint64_t id) {
+  return std::erase_if(hooks, [id](const auto& hook) { return hook.first == id; }) != 0;
+}
+
+void release_edges(EdgeList& edges) {
+  for (Edge& edge : edges)
+    if (edge.node) release_node(std::move(edge.node));
+  edges.clear();
+}
+
+}  // namespace
+
+void release_node(IntrusivePtr<Node> node) {
+  if (!node || node->use_count() > 1) return;  // not the last one, nothing to free
+  if (pending) {
+    pending->push_back(std::move(node));
+    return;
+  }
+  std::vector<IntrusivePtr<Node>> waiting;
+  pending = &waiting;
+  node.reset();
+  while (!waiting.empty()) {
+    IntrusivePtr<Node> next = std::move(waiting.back());
+    waiting.pop_back();
+    next.reset();
+  }
+  pending = nullptr;
+}
+
+Node::~Node() { release_edges(next_edges_); }
+
+void Node::release_resources() {
+  release_saved();
+  release_edges(next_edges_);
+}
+
+std::string Node::operation_name() const {
+  const std::string full = name();
+  const size_t at = full.rfind("Backward");
+  return at == std::string::npos || at == 0 ? full : full.substr(0, at);
+}
+
+void Node::set_input_metadata(size_t i, const Tensor& output) {
+  if (i >= input_metadata_.size()) input_metadata_.resize(i + 1);
+  input_metadata_[i] = output.defined() ? InputMetadata(output) : InputMetadata();
+}
+
+const std::shared_ptr<NodeHooks>& Node::ensure_hooks() {
+  if (!hooks_) hooks_ = std::make_shared<NodeHooks>();
+  return hooks_;
+}
+
+uint64_t NodeHooks::add_tensor(uint32_t input, TensorHook hook) {
+  const uint64_t id = next_hook_id();
+  tensor.push_back({id, input, std::move(hook)});
+  return id;
+}
+uint64_t NodeHooks::add_pre(PreHook hook) {
+  const uint64_t id = next_hook_id();
+  pre.emplace_back(id, std::move(hook));
+  return id;
+}
+uint64_t NodeHooks::add_post(PostHook hook) {
+  const uint64_t id = next_hook_id();
+  post.emplace_back(id, std::move(hook));
+  return id;
+}
+uint64_t NodeHooks::add_post_accumulate(PostAccumulateHook hook) {
+  const uint64_t id = next_hook_id();
+  post_accumulate.emplace_back(id, std::move(hook));
+  return id;
+}
+
+bool NodeHooks::remove(uint64_t id) {
+  if (std::erase_if(tensor, [id](const OnTensor& hook) { return hook.id == id; }) != 0) return true;
+  return erase_id(pre, id) || erase_id(post, id) || erase_id(post_accumulate, id);
+}
+
+}  // namespace taeda::autograd

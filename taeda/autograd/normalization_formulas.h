@@ -1,0 +1,26 @@
+// Derivative helpers of softmax and layer normalization.
+#pragma once
+
+#include "taeda/core/tensor.h"
+
+namespace taeda::autograd {
+
+// Derivatives of _softmax_backward_data and _log_softmax_backward_data.
+TAEDA_API Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output,
+                                         const Tensor& output, int64_t dim);
+TAEDA_API Tensor log_softmax_grad_backward(const Tensor& grad, const Tensor& output, int64_t dim);
+TAEDA_API Tensor log_softmax_double_backward(const Tensor& grad, const Tensor& grad_output,
+                                             const Tensor& output, int64_t dim);
+
+// One kernel, or operators where the gradient will be differentiated again. The statistics that
+// come out of native_layer_norm pass no gradient on.
+TAEDA_API Tensor layer_norm_input_backward(const Tensor& grad, const Tensor& input,
+                                           SymIntList normalized_shape, const Tensor& mean,
+                                           const Tensor& rstd, const Tensor& weight, double eps);
+TAEDA_API Tensor layer_norm_weight_backward(const Tensor& grad, const Tensor& input,
+                                            SymIntList normalized_shape, const Tensor& mean,
+                                            const Tensor& rstd, const Tensor& weight, double eps);
+TAEDA_API Tensor layer_norm_bias_backward(const Tensor& grad, SymIntList normalized_shape,
+                                          const Tensor& bias);
+
+}  // namespace taeda::autograd

@@ -1,0 +1,10 @@
+// Derivative helpers of random numbers.
+#pragma once
+
+#include "taeda/core/tensor.h"
+
+namespace taeda::autograd {
+
+TAEDA_API Tensor zeros_of(const Tensor& grad, IntList sizes);
+
+}  // namespace taeda::autograd

@@ -1,0 +1,11 @@
+// Derivative helpers of signs.
+#pragma once
+
+#include "taeda/core/tensor.h"
+
+namespace taeda::autograd {
+
+// Derivative of z / |z|; zero at zero.
+TAEDA_API Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
+
+}  // namespace taeda::autograd

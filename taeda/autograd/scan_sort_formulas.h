@@ -1,0 +1,13 @@
+// Derivative helpers of running sums and products and of sorting.
+#pragma once
+
+#include "taeda/autograd/reduction_formulas.h"
+
+namespace taeda::autograd {
+
+// The running sum from the other end.
+TAEDA_API Tensor cumsum_backward(const Tensor& grad, int64_t dim, DType dtype);
+TAEDA_API Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim,
+                                  const Tensor& result);
+
+}  // namespace taeda::autograd

@@ -1,0 +1,56 @@
+// Derivative helpers of operators that return several views.
+#include "taeda/autograd/split_formulas.h"
+
+#include <algorithm>
+
+#include "taeda/ops/functions.h"
+
+namespace taeda::autograd {
+namespace {
+
+const Tensor* first_defined(Span<Tensor> grads) {
+  for (const Tensor& g : grads)
+    if (g.defined()) return &g;
+  return nullptr;
+}
+
+Tensor zeros_like_part(const Tensor& model, SymIntList sizes) {
+  return taeda::zeros(sizes, model.dtype(), {}, model.device());
+}
+
+}  // namespace
+
+Tensor unbind_backward(Span<Tensor> grads, IntList self_sizes, int64_t dim) {
+  const Tensor* model = first_defined(grads);
+  if (!model) return Tensor();
+  std::vector<Tensor> parts;
+  for (const Tensor& g : grads)
+    parts.push_back(g.defined() ? g : zeros_like_part(*model, model->sym_sizes()));
+  return taeda::stack(parts, wrap_dim(dim, static_cast<int64_t>(self_sizes.size())));
+}
+
+Tensor split_with_sizes_backward(Span<Tensor> grads, IntList self_sizes, SymIntList split_sizes,
+                                 int64_t dim) {
+  const Tensor* model = first_defined(grads);
+  if (!model) return Tensor();
+  dim = wrap_dim(dim, static_cast<int64_t>(self_sizes.size()));
+  std::vector<Tensor> parts;
+  for (size_t i = 0; i < grads.size(); ++i) {
+    SymIntVec sizes(as_symint(self_sizes));
+    sizes[dim] = split_sizes[i];
+    parts.push_back(grads[i].defined() ? grads[i] : zeros_like_part(*model, sizes));
+  }
+  return taeda::cat(parts, dim);
+}
+
+Tensor split_backward(Span<Tensor> grads, IntList self_sizes, const SymInt& split_size,
+                      int64_t dim) {
+  const int64_t total = self_sizes[wrap_dim(dim, static_cast<int64_t>(self_sizes.size()))];
+  const int64_t part = split_size.expect_int();
+  SymIntVec sizes;
+  for (size_t i = 0; i < grads.size(); ++i)
+    sizes.push_back(SymInt(std::min(part, total - static_cast<int64_t>(i) * part)));
+  return split_with_sizes_backward(grads, self_sizes, sizes, dim);
+}
+
+}  // namespace taeda::autograd

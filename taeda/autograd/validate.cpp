@@ -1,0 +1,29 @@
+// Fitting gradients whose shape, dtype or device differs from the forward value's.
+#include "taeda/autograd/validate.h"
+
+#include "taeda/autograd/formulas.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::autograd {
+
+void fit_gradient(const InputMetadata& expected, Tensor& grad, const char* name, size_t index) {
+  if (!expected.is_defined()) {
+    grad.reset();  // belongs to an output without gradient
+    return;
+  }
+  const SymIntList sizes(expected.sizes);
+  if (!(grad.sym_sizes() == sizes)) {
+    TAEDA_CHECK(can_sum_to(grad.sym_sizes(), sizes), "Function ", name,
+                " returned an invalid gradient at index ", index, " - got ", grad.sym_sizes(),
+                " but expected shape compatible with ", sizes);
+    grad = sum_to(grad, sizes);
+  }
+  grad = cast_gradient(grad, expected.dtype);
+  if (grad.device() != expected.device) {
+    TAEDA_CHECK(grad.dim() == 0, "Function ", name, " returned an invalid gradient at index ",
+                index, " - expected device ", expected.device, " but got ", grad.device());
+    grad = grad.to(expected.device, expected.dtype);
+  }
+}
+
+}  // namespace taeda::autograd

@@ -1,0 +1,63 @@
+// Derivative helpers of variance and standard deviation.
+#include "taeda/autograd/variance_formulas.h"
+
+#include <limits>
+
+#include "taeda/autograd/reduction_formulas.h"
+#include "taeda/ops/functions.h"
+#include "taeda/ops/shape.h"
+
+namespace taeda::autograd {
+
+Tensor var_backward(const Tensor& grad, const Tensor& self, std::optional<IntList> dim,
+                    std::optional<Scalar> correction, bool keepdim) {
+  const uint64_t bits = dim_bitset(dim.value_or(IntList()), self.dim(), true);
+  double count = 1;
+  for (int64_t d = 0; d < self.dim(); ++d)
+    if (bits >> d & 1) count *= static_cast<double>(self.size(d));
+  const double freedom = count - (correction ? correction->to_double() : 1.0);
+  const Tensor g = restore_reduced(grad, self.dim(), dim, keepdim);
+  const Tensor deviation = self.sub(self.mean(dim, /*keepdim=*/true));
+  if (freedom == 0) {
+    // No slope is defined at the mean, and elsewhere it is infinite.
+    using Limits = std::numeric_limits<double>;
+    return g.mul(taeda::full_like(deviation, Scalar(Limits::infinity()))
+                     .masked_fill(deviation.eq(0), Scalar(Limits::quiet_NaN())));
+  }
+  return g.mul(Scalar(2.0 / freedom)).mul(deviation);
+}
+
+Tensor std_backward(const Tensor& result, const Tensor& grad, const Tensor& self,
+                    std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
+  const Tensor scaled = grad.div(result.mul(Scalar(2))).masked_fill(result.eq(0), Scalar(0));
+  return var_backward(scaled, self, dim, correction, keepdim);
+}
+
+namespace {
+
+Tensor with_mean(const Tensor& grad, const Tensor& grad_mean, const Tensor& self,
+                 std::optional<IntList> dim, bool keepdim) {
+  if (!grad_mean.defined()) return grad;
+  const Tensor mean = mean_backward(grad_mean, self.sizes(), self.dtype(), dim, keepdim);
+  return grad.defined() ? grad.add(mean) : mean;
+}
+
+}  // namespace
+
+Tensor var_mean_backward(const Tensor& grad_var, const Tensor& grad_mean, const Tensor& self,
+                         std::optional<IntList> dim, std::optional<Scalar> correction,
+                         bool keepdim) {
+  const Tensor grad =
+      grad_var.defined() ? var_backward(grad_var, self, dim, correction, keepdim) : Tensor();
+  return with_mean(grad, grad_mean, self, dim, keepdim);
+}
+
+Tensor std_mean_backward(const Tensor& std, const Tensor& grad_std, const Tensor& grad_mean,
+                         const Tensor& self, std::optional<IntList> dim,
+                         std::optional<Scalar> correction, bool keepdim) {
+  const Tensor grad =
+      grad_std.defined() ? std_backward(std, grad_std, self, dim, correction, keepdim) : Tensor();
+  return with_mean(grad, grad_mean, self, dim, keepdim);
+}
+
+}  // namespace taeda::autograd

@@ -1,0 +1,159 @@
+// Following in-place writes through views.
+#include "taeda/autograd/view_history.h"
+
+#include "taeda/autograd/copy_slices.h"
+#include "taeda/autograd/variable.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::autograd {
+namespace {
+
+Tensor base_of(const Tensor& view) {
+  return Tensor(IntrusivePtr<TensorImpl>::share(view.impl()->view_base()));
+}
+
+const char* explain(ViewOrigin origin) {
+  switch (origin) {
+    case ViewOrigin::MultiOutput:
+      return " This view is the output of a function that returns multiple views. Such functions "
+             "do not allow the "
+             "output views to be modified inplace. You should replace the inplace operation by an "
+             "out-of-place one.";
+    case ViewOrigin::InNoGrad:
+      return " Given that this use case is ambiguous and error-prone, it is forbidden. You can "
+             "clarify your code by "
+             "moving both the view and the inplace either both inside the no_grad block (if you "
+             "don't want the "
+             "inplace to be tracked) or both outside (if you want the inplace to be tracked).";
+    case ViewOrigin::InInference:
+      return " Given that this use case is ambiguous and error-prone, it is forbidden. You can "
+             "clarify your code by "
+             "moving both the view and the inplace either both inside the inference_mode block (if "
+             "you don't want the "
+             "inplace to be tracked) or both outside (if you want the inplace to be tracked).";
+    default:
+      return " This view was created inside a custom Function (or because an input was returned "
+             "as-is) and the "
+             "autograd logic to handle view+inplace would override the custom backward associated "
+             "with the custom "
+             "Function, leading to incorrect gradients. This behavior is forbidden. You can fix "
+             "this by cloning the "
+             "output of the custom Function.";
+  }
+}
+
+// Records as_strided of the base as the view's history; the caller holds the view's mutex.
+IntrusivePtr<Node> refresh(const Tensor& view) {
+  const EnableGrad recording;
+  const Tensor fresh = ViewGeometry(view).of(base_of(view));
+  const AutogradMetaImpl* made = meta_or_null(fresh.impl());
+  TAEDA_INTERNAL_CHECK(made && made->grad_fn,
+                       "as_strided of a base that requires grad recorded no node");
+  assign_node(view.impl(), made->grad_fn, made->output_nr);
+  return made->grad_fn;
+}
+
+}  // namespace
+
+ViewGeometry::ViewGeometry(const Tensor& view)
+    : sizes(view.sym_sizes()),
+      strides(view.sym_strides()),
+      dtype(view.dtype()),
+      is_conj(view.is_conj()),
+      is_neg(view.is_neg()) {
+  const TensorImpl* base = view.impl()->view_base();
+  const SymInt base_bytes = base->sym_storage_offset() * SymInt(item_size(base->dtype()));
+  offset = view.impl()->sym_storage_offset() - base_bytes / SymInt(item_size(dtype));
+}
+
+Tensor ViewGeometry::of(const Tensor& base) const {
+  Tensor t = base;
+  if (t.is_complex() && !is_complex(dtype)) {
+    t = view_as_real(t.is_conj() ? t.conj() : t);
+  } else if (!t.is_complex() && is_complex(dtype)) {
+    t = view_as_complex(t);
+  }
+  const SymInt start = t.impl()->sym_storage_offset() + offset;
+  t = t.as_strided(SymIntList(sizes), SymIntList(strides), start);
+  if (t.is_conj() != is_conj) t = t.conj();
+  if (t.is_neg() != is_neg) t = t._neg_view();
+  return t;
+}
+
+IntrusivePtr<Node> view_grad_fn(const Tensor& view) {
+  TensorImpl* impl = view.impl();
+  TensorImpl* base = impl->view_base();
+  AutogradMetaImpl* meta = meta_or_null(impl);
+  if (!base->requires_grad_flag() || !is_differentiable(impl->dtype()))
+    return meta ? meta->grad_fn : nullptr;
+  if (!meta || meta->view_version == AutogradMetaImpl::kNoVersion) {
+    // Made while the base had no gradient: stale exactly if a recorded write reached the base
+    // since.
+    const AutogradMetaImpl* base_meta = meta_or_null(base);
+    if (!base_meta || !base_meta->grad_fn || impl->view_origin() == ViewOrigin::InNoGrad)
+      return nullptr;
+    meta = &meta_of(impl);
+  }
+  const std::lock_guard lock(meta->mutex);
+  if (meta->view_version == impl->version()) return meta->grad_fn;
+  check_view_writable(view, /*is_direct=*/false);
+  return refresh(view);
+}
+
+void rebase_view_history(const Tensor& self, IntrusivePtr<Node> node) {
+  node->set_input_metadata(0, self);
+  const Tensor base = base_of(self);
+  auto slices = make_intrusive<CopySlices>(base, ViewGeometry(self), std::move(node));
+  slices->set_input_metadata(0, base);
+  assign_node(base.impl(), std::move(slices), 0);
+  AutogradMetaImpl& meta = meta_of(self);
+  const std::lock_guard lock(meta.mutex);
+  refresh(self);
+}
+
+void check_view_writable(const Tensor& view, bool is_direct) {
+  const ViewOrigin origin = view.impl()->view_origin();
+  if (__builtin_expect(origin == ViewOrigin::Default, 1)) return;
+  const AutogradMetaImpl* meta = meta_or_null(view.impl());
+  const Node* maker = meta ? meta->grad_fn.get() : nullptr;
+  const bool by_mode =
+      origin == ViewOrigin::InNoGrad || origin == ViewOrigin::InInference || !maker;
+  const char* what = is_direct ? "is being" : "its base or another view of its base has been";
+  std::string prefix;
+  if (maker)
+    prefix = str("Output ", meta->output_nr, " of ", maker->operation_name(), " is a view");
+  if (by_mode) {
+    prefix = str(maker ? prefix + " of a view which was created in" : "A view was created in",
+                 origin == ViewOrigin::InInference ? " inference" : " no_grad", " mode and ", what,
+                 " modified inplace with grad mode enabled.");
+  } else {
+    prefix = str(prefix, " and ", what, " modified inplace.");
+  }
+  fail(ErrorKind::Runtime, prefix, explain(origin));
+}
+
+namespace {
+
+void tie(const Tensor& source, const Tensor& view, bool is_multi_output) {
+  if (source.is_inference()) return;
+  ViewOrigin origin = is_inference_mode() ? ViewOrigin::InInference
+                      : !grad_enabled()   ? ViewOrigin::InNoGrad
+                      : is_multi_output   ? ViewOrigin::MultiOutput
+                                          : ViewOrigin::Default;
+  TensorImpl* root = source.impl()->view_base();
+  if (root && origin == ViewOrigin::Default) origin = source.impl()->view_origin();
+  view.impl()->set_view_base(root ? IntrusivePtr<TensorImpl>::share(root) : source.impl_ptr(),
+                             origin);
+  // A view that records no history must still notice later writes to its base.
+  if (origin == ViewOrigin::InNoGrad && requires_grad(source))
+    meta_of(view).view_version = view.version();
+}
+
+}  // namespace
+
+void track_view(const Tensor& source, const Tensor& view) { tie(source, view, false); }
+void track_view(const Tensor& source, const std::vector<Tensor>& views) {
+  for (const Tensor& view : views) tie(source, view, true);
+}
+
+}  // namespace taeda::autograd

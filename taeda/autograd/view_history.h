@@ -1,0 +1,35 @@
+// Histories of views: how a view follows in-place writes to its base, and its base writes to the
+// view.
+//
+// Note [View histories]: a view is always as_strided of its root base, whatever made it. A view
+// that saw its base's version change records as_strided anew; a write to a view makes a CopySlices
+// node the base's history, after which all other views refresh themselves the same way.
+#pragma once
+
+#include "taeda/autograd/node.h"
+
+namespace taeda::autograd {
+
+// What distinguishes a view from its base; the offset counts from the base's own, in the view's
+// elements.
+struct ViewGeometry {
+  SymIntVec sizes, strides;
+  SymInt offset;
+  DType dtype;
+  bool is_conj, is_neg;
+
+  explicit ViewGeometry(const Tensor& view);
+  // The same look at another tensor laid out as the base is; differentiable.
+  Tensor of(const Tensor& base) const;
+};
+
+// Sets a tensor's node and flag, nothing else; the retain_grad hook moves along.
+void assign_node(TensorImpl* t, IntrusivePtr<Node> node, uint32_t output_nr);
+
+IntrusivePtr<Node> view_grad_fn(const Tensor& view);
+// `node` is the in-place operation's; its edge 0 is self's.
+void rebase_view_history(const Tensor& self, IntrusivePtr<Node> node);
+// Throws for views that must not be written to (`is_direct`) or whose base must not have been.
+void check_view_writable(const Tensor& view, bool is_direct);
+
+}  // namespace taeda::autograd
