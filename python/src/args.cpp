@@ -1,0 +1,188 @@
+// Fits the arguments of a call to signatures.
+#include "python/src/args.h"
+
+#include <cstring>
+
+#include "python/src/arg_match.h"
+#include "python/src/tensor_type.h"
+#include "python/src/types.h"
+
+namespace taeda::python {
+
+NumpyKind numpy_scalar_kind(PyObject* o) {
+  const char* name = Py_TYPE(o)->tp_name;
+  if (std::strncmp(name, "numpy.", 6) != 0 || !Py_TYPE(o)->tp_as_number) return NumpyKind::None;
+  name += 6;
+  if (std::strncmp(name, "bool", 4) == 0) return NumpyKind::Bool;
+  if (std::strncmp(name, "int", 3) == 0 || std::strncmp(name, "uint", 4) == 0 ||
+      std::strcmp(name, "longlong") == 0 || std::strcmp(name, "ulonglong") == 0)
+    return NumpyKind::Int;
+  if (std::strncmp(name, "float", 5) == 0 || std::strcmp(name, "longdouble") == 0)
+    return NumpyKind::Float;
+  if (std::strncmp(name, "complex", 7) == 0) return NumpyKind::Complex;
+  return NumpyKind::None;
+}
+
+bool is_number(PyObject* o) {
+  if (PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o)) return true;
+  return numpy_scalar_kind(o) != NumpyKind::None;
+}
+
+bool is_integer(PyObject* o) {
+  if (PyLong_CheckExact(o)) return true;
+  if (PyBool_Check(o)) return false;
+  if (PyLong_Check(o)) return true;
+  if (is_tensor(o)) {
+    const Tensor& t = tensor_of(o);
+    return t.dim() == 0 && is_integral(t.dtype()) && !t.impl()->requires_grad_flag();
+  }
+  return PyIndex_Check(o) && numpy_scalar_kind(o) != NumpyKind::Bool &&
+         !PyObject_HasAttrString(o, "shape");
+}
+
+namespace {
+
+bool is_zero_dim(PyObject* o) {
+  return is_tensor(o) && tensor_of(o).dim() == 0 && !tensor_of(o).impl()->requires_grad_flag();
+}
+// Sizes are integers or NumPy's, whose arrays of no dimension have a shape too.
+bool is_integer_or_numpy(PyObject* o) {
+  return is_integer(o) || numpy_scalar_kind(o) == NumpyKind::Int;
+}
+
+bool is_float(PyObject* o) {
+  if (PyFloat_Check(o) || PyLong_Check(o)) return true;
+  const NumpyKind kind = numpy_scalar_kind(o);
+  return kind == NumpyKind::Float || kind == NumpyKind::Int || is_zero_dim(o);
+}
+
+template <class F>
+bool is_list_of(PyObject* o, F&& is_element) {
+  if (PyTuple_Check(o)) return PyTuple_GET_SIZE(o) == 0 || is_element(PyTuple_GET_ITEM(o, 0));
+  if (PyList_Check(o)) return PyList_GET_SIZE(o) == 0 || is_element(PyList_GET_ITEM(o, 0));
+  return false;
+}
+
+bool is_size(PyObject* o) { return is_integer_or_numpy(o) || PyBool_Check(o); }
+
+}  // namespace
+
+bool accepts(const Param& param, PyObject* o) {
+  if (param.type == ParamType::Tensor) {
+    if (is_exact_tensor(o) || (param.allow_none && o == Py_None)) return true;
+    if (param.accepts_number && is_number(o)) return true;
+    return is_tensor(o);
+  }
+  if (o == Py_None) return param.allow_none || param.type == ParamType::PyObject;
+  switch (param.type) {
+    case ParamType::Int:
+    case ParamType::SymInt: return is_integer_or_numpy(o);
+    case ParamType::IntList:
+    case ParamType::SymIntList:
+      return is_list_of(o, is_size) || (param.list_size > 0 && is_integer_or_numpy(o));
+    case ParamType::Scalar: return is_number(o) || is_zero_dim(o);
+    case ParamType::Float: return is_float(o);
+    case ParamType::Bool: return PyBool_Check(o) || numpy_scalar_kind(o) == NumpyKind::Bool;
+    case ParamType::Str: return PyUnicode_Check(o);
+    case ParamType::TensorList:
+    case ParamType::OptionalTensorList: return PyTuple_Check(o) || PyList_Check(o);
+    case ParamType::FloatList:
+      return is_list_of(o, is_float) || (param.list_size > 0 && is_float(o));
+    case ParamType::BoolList:
+      return is_list_of(o, [](PyObject* e) { return PyBool_Check(e) != 0; });
+    case ParamType::DType: return is_dtype(o);
+    case ParamType::Device: return is_device(o);
+    case ParamType::Layout: return is_layout(o);
+    case ParamType::MemoryFormat: return is_memory_format(o);
+    case ParamType::Generator: return is_generator(o);
+    default: return true;
+  }
+}
+
+const char* shown_name(const Param& param) {
+  return std::strcmp(param.name, "self") == 0 ? "input" : param.name;
+}
+
+bool is_name_of(const Param& param, std::string_view name) {
+  const char* own = shown_name(param);
+  if (own[0] == name[0] && name == own) return true;
+  switch (name[0]) {
+    case 'a':
+      return (name == "axis" && !std::strcmp(own, "dim")) ||
+             (name == "a" && !std::strcmp(own, "input"));
+    case 'k': return name == "keepdims" && !std::strcmp(own, "keepdim");
+    case 'x':
+      if (name == "x2") return !std::strcmp(own, "other");
+      return (name == "x" || name == "x1") && !std::strcmp(own, "input");
+    default: return false;
+  }
+}
+
+std::string_view keyword(PyObject* kwnames, Py_ssize_t i) {
+  PyObject* name = PyTuple_GET_ITEM(kwnames, i);
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(name, &size);
+  if (!text) PyErr_Clear();
+  // Never empty, so that the first character can be looked at.
+  return text && size ? std::string_view(text, static_cast<size_t>(size)) : std::string_view("?");
+}
+
+class Matcher {
+ public:
+  static bool match(const Call& call, const Signature& signature, Args& out) {
+    const Param* params = signature.params;
+    PyObject** values = out.values_;
+    int i = 0;
+    if (call.self) values[i++] = call.self;
+    const int first = i;
+    Py_ssize_t used = 0;
+    for (; used < call.nargs && i < signature.count; ++used, ++i) {
+      if (params[i].is_kw_only) return false;
+      PyObject* o = call.args[used];
+      values[i] = o;
+      if (accepts(params[i], o)) continue;
+      if (params[i].list_size != kVarargs || !is_integer_or_numpy(o)) return false;
+      out.varargs_ = call.args + used;
+      out.varargs_count_ = call.nargs - used;
+      out.varargs_at_ = i++;
+      used = call.nargs;
+      break;
+    }
+    if (used < call.nargs) return false;
+    for (int j = i; j < signature.count; ++j) values[j] = nullptr;
+    if (call.kwnames && !match_keywords(call, signature, first, out)) return false;
+    for (; i < signature.count; ++i)
+      if (!values[i] && !params[i].has_default) return false;
+    return true;
+  }
+
+ private:
+  static bool match_keywords(const Call& call, const Signature& signature, int first, Args& out) {
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(call.kwnames); ++k) {
+      const std::string_view name = keyword(call.kwnames, k);
+      int i = first;
+      while (i < signature.count && !is_name_of(signature.params[i], name)) ++i;
+      PyObject* o = call.args[call.nargs + k];
+      if (i == signature.count || out.values_[i] || !accepts(signature.params[i], o)) return false;
+      out.values_[i] = o;
+    }
+    return true;
+  }
+};
+
+int parse(const char* function_name, const Signature* signatures, int count, PyObject* self,
+          PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Args& out) {
+  const Call call{function_name, self, args, nargs, kwnames};
+  out.function_ = function_name;
+  for (int i = 0; i < count; ++i) {
+    out.varargs_at_ = -1;
+    if (Matcher::match(call, signatures[i], out)) {
+      out.signature_ = &signatures[i];
+      return i;
+    }
+  }
+  set_no_match_error(call, signatures, count);
+  return -1;
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,84 @@
+// Devices from Python: loading plug-ins, naming them, and how often the CPU stood in for them.
+#include "python/src/args.h"
+#include "python/src/factories.h"
+#include "python/src/types.h"
+#include "python/src/wrap.h"
+#include "taeda/backends/device_kernels.h"
+#include "taeda/backends/device_registry.h"
+
+namespace taeda::python {
+
+namespace {
+
+std::string text_of(PyObject* o, const char* function) {
+  TAEDA_CHECK_TYPE(PyUnicode_Check(o), function, "(): expected a str, got ", Py_TYPE(o)->tp_name);
+  const char* utf8 = PyUnicode_AsUTF8(o);
+  if (!utf8) throw_python_error();
+  return utf8;
+}
+
+PyObject* load_device(PyObject*, PyObject* path) {
+  return guarded([&] {
+    return wrap(device_type_name(devices::load_device_plugin(text_of(path, "_load_device"))));
+  });
+}
+
+PyObject* rename_privateuse1(PyObject*, PyObject* o) {
+  return guarded([&] {
+    const std::string name = text_of(o, "rename_privateuse1_backend");
+    const std::string now = device_type_name(DeviceType::PrivateUse1);
+    TAEDA_CHECK(!name.empty() && name.find(':') == name.npos,
+                "rename_privateuse1_backend: not a device name: '", name, "'");
+    TAEDA_CHECK(
+        now == "privateuseone" || now == name,
+        "torch.register_privateuse1_backend() has already been set! Current backend: ", now);
+    for (int i = 0; i < kNumDeviceTypes; ++i)
+      TAEDA_CHECK(static_cast<DeviceType>(i) == DeviceType::PrivateUse1 ||
+                      device_type_name(static_cast<DeviceType>(i)) != name,
+                  "rename_privateuse1_backend: '", name, "' is the name of another device type");
+    rename_device_type(DeviceType::PrivateUse1, name);
+    return Py_NewRef(Py_None);
+  });
+}
+PyObject* privateuse1_name(PyObject*, PyObject*) {
+  return guarded([&] { return wrap(device_type_name(DeviceType::PrivateUse1)); });
+}
+
+PyObject* fallback_counts(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Ref dict(checked(PyDict_New()));
+    for (const auto& [name, count] : devices::fallback_counts()) {
+      Ref number(checked(PyLong_FromLongLong(count)));
+      if (PyDict_SetItemString(dict.get(), name.c_str(), number.get()) < 0) throw_python_error();
+    }
+    return dict.release();
+  });
+}
+
+PyObject* registered(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    devices::load_devices_from_environment();
+    Ref list(checked(PyList_New(0)));
+    for (DeviceType type : devices::registered_devices()) {
+      Ref name(wrap(device_type_name(type)));
+      if (PyList_Append(list.get(), name.get()) < 0) throw_python_error();
+    }
+    return list.release();
+  });
+}
+
+}  // namespace
+
+PyMethodDef device_table[] = {
+    {"_load_device", load_device, METH_O,
+     "_load_device(path): opens a device plug-in; returns its device type's name."},
+    {"_rename_privateuse1_backend", rename_privateuse1, METH_O, nullptr},
+    {"_get_privateuse1_backend_name", privateuse1_name, METH_NOARGS, nullptr},
+    {"_fallback_counts", fallback_counts, METH_NOARGS,
+     "Calls that ran on the CPU for a device, by operator."},
+    {"_registered_devices", registered, METH_NOARGS,
+     "The names of the device types that have a device."},
+    {},
+};
+
+}  // namespace taeda::python

@@ -1,0 +1,178 @@
+// taeda.tensor, as_tensor, asarray, from_dlpack: tensors from Python objects.
+#include "python/src/factories.h"
+
+#include <cstring>
+
+#include "python/src/args.h"
+#include "python/src/dlpack.h"
+#include "python/src/tensor_type.h"
+#include "python/src/types.h"
+#include "python/src/wrap.h"
+#include "taeda/autograd/variable.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::python {
+
+namespace {
+
+const Param tensor_params[] = {
+    {"data", ParamType::PyObject},
+    {"dtype", ParamType::DType, true, true, true},
+    {"device", ParamType::Device, true, true, true},
+    {"pin_memory", ParamType::Bool, false, true, true},
+    {"requires_grad", ParamType::Bool, false, true, true},
+    {"names", ParamType::PyObject, true, true, true},
+};
+const Signature tensor_signature[] = {
+    {"(object data, *, torch.dtype dtype = None, torch.device device = None, bool pin_memory = "
+     "False, bool "
+     "requires_grad = False)",
+     tensor_params, 6}};
+
+PyObject* tensor(PyObject*, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
+  Args args;
+  if (parse("tensor", tensor_signature, 1, nullptr, argv, nargs, kwnames, args) < 0) return nullptr;
+  return guarded([&] {
+    PyObject* data = args.object(0);
+    if (is_tensor(data) &&
+        PyErr_WarnEx(PyExc_UserWarning,
+                     "To copy construct from a tensor, it is recommended to use "
+                     "sourceTensor.detach().clone() or "
+                     "sourceTensor.detach().clone().requires_grad_(True), rather than "
+                     "torch.tensor(sourceTensor).",
+                     1) < 0)
+      throw_python_error();
+    Tensor t = tensor_from_data(data, args.dtype(1), args.device(2, default_device()));
+    if (args.boolean(4)) {
+      TAEDA_CHECK(autograd::is_differentiable(t.dtype()),
+                  "Only Tensors of floating point and complex dtype can require gradients");
+      autograd::set_requires_grad(t, true);
+    }
+    return wrap(t);
+  });
+}
+
+const Param as_tensor_params[] = {
+    {"data", ParamType::PyObject},
+    {"dtype", ParamType::DType, true, false, true},
+    {"device", ParamType::Device, true, false, true},
+};
+const Signature as_tensor_signature[] = {
+    {"(object data, torch.dtype dtype = None, torch.device device = None)", as_tensor_params, 3}};
+
+// A tensor stays where it is; other data goes to the default device.
+Device device_for(Args& args, int i, PyObject* data) {
+  return args.device(i, is_tensor(data) ? tensor_of(data).device() : default_device());
+}
+
+PyObject* as_tensor(PyObject*, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
+  Args args;
+  if (parse("as_tensor", as_tensor_signature, 1, nullptr, argv, nargs, kwnames, args) < 0)
+    return nullptr;
+  return guarded([&] {
+    PyObject* data = args.object(0);
+    return wrap(tensor_sharing_data(data, args.dtype(1), device_for(args, 2, data)));
+  });
+}
+
+const Param asarray_params[] = {
+    {"obj", ParamType::PyObject},
+    {"dtype", ParamType::DType, true, true, true},
+    {"device", ParamType::Device, true, true, true},
+    {"copy", ParamType::Bool, true, true, true},
+    {"requires_grad", ParamType::Bool, false, true, true},
+};
+const Signature asarray_signature[] = {
+    {"(object obj, *, torch.dtype dtype = None, torch.device device = None, bool copy = None, bool "
+     "requires_grad = "
+     "False)",
+     asarray_params, 5}};
+
+PyObject* asarray(PyObject*, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
+  Args args;
+  if (parse("asarray", asarray_signature, 1, nullptr, argv, nargs, kwnames, args) < 0)
+    return nullptr;
+  return guarded([&] {
+    PyObject* data = args.object(0);
+    const Device device = device_for(args, 2, data);
+    Tensor t = args.boolean(3) ? tensor_from_data(data, args.dtype(1), device)
+                               : tensor_sharing_data(data, args.dtype(1), device);
+    const bool wants_grad = args.boolean(4);
+    if (!wants_grad && autograd::requires_grad(t)) t = taeda::detach(t);
+    if (wants_grad && !autograd::requires_grad(t)) autograd::set_requires_grad(t, true);
+    return wrap(t);
+  });
+}
+
+PyObject* from_dlpack(PyObject*, PyObject* o) {
+  return guarded([&] {
+    return wrap(is_tensor(o) ? taeda::detach(tensor_of(o)) : tensor_from_dlpack_object(o));
+  });
+}
+PyObject* to_dlpack(PyObject*, PyObject* o) {
+  return guarded([&] {
+    return dlpack_capsule(expect_tensor(o, "to_dlpack(): argument 'tensor'"), false, false);
+  });
+}
+
+PyObject* is_tensor_function(PyObject*, PyObject* o) { return wrap(is_tensor(o)); }
+
+// _tensor_from_bytes(bytes, dtype, sizes, strides): what pickling rebuilds; copies the bytes.
+PyObject* from_bytes(PyObject*, PyObject* args) {
+  Py_buffer bytes;
+  PyObject *dtype = nullptr, *sizes_object = nullptr, *strides_object = nullptr;
+  if (!PyArg_ParseTuple(args, "y*OO!O!:_tensor_from_bytes", &bytes, &dtype, &PyTuple_Type,
+                        &sizes_object, &PyTuple_Type, &strides_object))
+    return nullptr;
+  PyObject* result = guarded([&] {
+    IntVec sizes, strides;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sizes_object); ++i)
+      sizes.push_back(to_int64(PyTuple_GET_ITEM(sizes_object, i)));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(strides_object); ++i)
+      strides.push_back(to_int64(PyTuple_GET_ITEM(strides_object, i)));
+    Tensor t = make_tensor_strided(sizes, strides, to_dtype(dtype), Device());
+    TAEDA_CHECK_VALUE(static_cast<size_t>(bytes.len) == t.storage()->nbytes(), "stored tensor has ",
+                      static_cast<int64_t>(bytes.len), " bytes, expected ",
+                      static_cast<int64_t>(t.storage()->nbytes()));
+    if (bytes.len) std::memcpy(t.data(), bytes.buf, static_cast<size_t>(bytes.len));
+    return wrap(t);
+  });
+  PyBuffer_Release(&bytes);
+  return result;
+}
+
+// _tensor_to_bytes(tensor): the bytes from the first element to the last, gaps included.
+PyObject* to_bytes(PyObject*, PyObject* o) {
+  return guarded([&] {
+    const Tensor& t = expect_tensor(o, "_tensor_to_bytes(): argument 'tensor'");
+    TAEDA_CHECK(t.is_cpu(), "only CPU memory has bytes: got a tensor on ", t.device());
+    return PyBytes_FromStringAndSize(static_cast<const char*>(t.data()),
+                                     storage_bytes(t.sizes(), t.strides(), 0, t.dtype()));
+  });
+}
+
+}  // namespace
+
+PyMethodDef factory_table[] = {
+    {"tensor", as_function(tensor), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"as_tensor", as_function(as_tensor), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"asarray", as_function(asarray), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"from_dlpack", from_dlpack, METH_O, nullptr},
+    {"to_dlpack", to_dlpack, METH_O, nullptr},
+    {"is_tensor", is_tensor_function, METH_O, nullptr},
+    {"_tensor_from_bytes", from_bytes, METH_VARARGS, nullptr},
+    {"_tensor_to_bytes", to_bytes, METH_O, nullptr},
+    {},
+};
+
+void check_out_options(const Tensor& out, std::optional<DType> dtype, std::optional<Layout> layout,
+                       std::optional<Device> device) {
+  TAEDA_CHECK(!dtype || *dtype == out.dtype(), "dtype ", *dtype,
+              " does not match dtype of out parameter (", out.dtype(), ")");
+  TAEDA_CHECK(!layout || *layout == out.layout(), "layout ", layout_name(*layout),
+              " does not match layout of out parameter (", layout_name(out.layout()), ")");
+  TAEDA_CHECK(!device || device->type == out.device().type, "device type ", *device,
+              " does not match device type of out parameter (", out.device(), ")");
+}
+
+}  // namespace taeda::python

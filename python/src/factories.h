@@ -1,0 +1,32 @@
+// Tensors from Python data: numbers, nested sequences, arrays.
+#pragma once
+
+#include "python/src/python.h"
+
+#include "taeda/core/tensor.h"
+
+namespace taeda::python {
+
+// A new tensor that copies `data`: numbers, nested sequences of them, tensors, objects with the
+// array interface, the buffer protocol or __dlpack__. DType::Undefined infers as PyTorch does.
+Tensor tensor_from_data(PyObject* data, DType dtype, Device device);
+// The same, sharing memory where dtype and device allow it.
+Tensor tensor_sharing_data(PyObject* data, DType dtype, Device device);
+// A tensor over the memory of an object with __array_interface__; undefined if it has none.
+Tensor tensor_from_array_interface(PyObject* array);
+
+extern PyMethodDef factory_table[];
+extern PyMethodDef mode_table[];
+extern PyMethodDef autograd_table[];
+extern PyMethodDef dispatch_table[];
+extern PyMethodDef interop_table[];
+extern PyMethodDef device_table[];
+
+// Sends the library's warnings to warnings.warn.
+bool install_warnings();
+
+// Throws where options given beside out= contradict it.
+void check_out_options(const Tensor& out, std::optional<DType> dtype, std::optional<Layout> layout,
+                       std::optional<Device> device);
+
+}  // namespace taeda::python

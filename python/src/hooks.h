@@ -1,0 +1,20 @@
+// Python callables as autograd hooks, and the handles that remove them.
+#pragma once
+
+#include "python/src/python.h"
+
+#include "taeda/autograd/node.h"
+
+namespace taeda::python {
+
+// Each keeps the callable; a Python error inside it stops the backward run and reaches its caller.
+autograd::TensorHook tensor_hook(PyObject* callable);
+autograd::PreHook pre_hook(PyObject* callable);
+autograd::PostHook post_hook(PyObject* callable);
+autograd::PostAccumulateHook post_accumulate_hook(PyObject* callable);
+
+// An object with remove() that also works as a context manager; it does not keep the hooks alive.
+PyObject* hook_handle(std::weak_ptr<autograd::NodeHooks> hooks, uint64_t id);
+bool init_hook_handle_type(PyObject* module);
+
+}  // namespace taeda::python

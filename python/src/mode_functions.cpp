@@ -1,0 +1,136 @@
+// Settings of the process and the thread: default dtype and device, threads, seeds, grad mode.
+#include "python/src/args.h"
+#include "python/src/factories.h"
+#include "python/src/types.h"
+#include "python/src/wrap.h"
+#include "taeda/autograd/grad_mode.h"
+#include "taeda/base/parallel.h"
+#include "taeda/ops/shape.h"
+
+namespace taeda::python {
+
+namespace {
+
+PyObject* none() { return Py_NewRef(Py_None); }
+
+PyObject* set_default_dtype_function(PyObject*, PyObject* o) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(
+        is_dtype(o),
+        "invalid dtype object: only floating-point types are supported as the default type");
+    const DType t = to_dtype(o);
+    TAEDA_CHECK_TYPE(is_floating(t), "only floating-point types are supported as the default type");
+    set_default_dtype(t);
+    return none();
+  });
+}
+PyObject* get_default_dtype_function(PyObject*, PyObject*) { return wrap(default_dtype()); }
+
+PyObject* set_default_device_function(PyObject*, PyObject* o) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(o == Py_None || is_device(o),
+                     "set_default_device(): expected a torch.device, got ", Py_TYPE(o)->tp_name);
+    set_default_device(o == Py_None ? Device() : to_device(o));
+    return none();
+  });
+}
+PyObject* get_default_device_function(PyObject*, PyObject*) { return wrap(default_device()); }
+
+PyObject* set_num_threads_function(PyObject*, PyObject* o) {
+  return guarded([&] {
+    TAEDA_CHECK(is_integer(o), "set_num_threads expects an int, but got ", Py_TYPE(o)->tp_name);
+    const int64_t n = to_int64(o);
+    TAEDA_CHECK(n > 0, "set_num_threads expects a positive integer");
+    set_num_threads(static_cast<int>(n));
+    return none();
+  });
+}
+PyObject* get_num_threads_function(PyObject*, PyObject*) { return PyLong_FromLong(num_threads()); }
+
+PyObject* manual_seed(PyObject*, PyObject* seed) {
+  return guarded([&] {
+    Ref integer(checked(PyNumber_Long(seed)));
+    default_cpu_generator().manual_seed(static_cast<uint64_t>(to_scalar(integer.get()).to_int()));
+    Ref module(checked(PyImport_ImportModule("taeda._C")));
+    return PyObject_GetAttrString(module.get(), "default_generator");
+  });
+}
+PyObject* seed(PyObject*, PyObject*) {
+  return guarded([&] { return PyLong_FromUnsignedLongLong(default_cpu_generator().seed()); });
+}
+PyObject* initial_seed(PyObject*, PyObject*) {
+  return PyLong_FromUnsignedLongLong(default_cpu_generator().initial_seed());
+}
+
+PyObject* is_grad_enabled(PyObject*, PyObject*) { return wrap(autograd::grad_enabled()); }
+PyObject* set_grad_enabled(PyObject*, PyObject* o) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(PyBool_Check(o), "set_grad_enabled(): argument 'mode' must be bool, not ",
+                     Py_TYPE(o)->tp_name);
+    autograd::set_grad_enabled(o == Py_True);
+    return none();
+  });
+}
+PyObject* is_inference_mode_enabled(PyObject*, PyObject*) { return wrap(is_inference_mode()); }
+PyObject* set_inference_mode_function(PyObject*, PyObject* o) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(PyBool_Check(o), "expected a bool, not ", Py_TYPE(o)->tp_name);
+    set_inference_mode(o == Py_True);
+    return none();
+  });
+}
+
+const Param two_dtypes[] = {{"type1", ParamType::DType}, {"type2", ParamType::DType}};
+const Signature promote_signature[] = {{"(torch.dtype type1, torch.dtype type2)", two_dtypes, 2}};
+PyObject* promote_types_function(PyObject*, PyObject* const* argv, Py_ssize_t nargs,
+                                 PyObject* kwnames) {
+  Args args;
+  if (parse("promote_types", promote_signature, 1, nullptr, argv, nargs, kwnames, args) < 0)
+    return nullptr;
+  return guarded([&] { return wrap(promote_types(args.dtype(0), args.dtype(1))); });
+}
+const Param cast_params[] = {{"from_", ParamType::DType}, {"to", ParamType::DType}};
+const Signature cast_signature[] = {{"(torch.dtype from_, torch.dtype to)", cast_params, 2}};
+const Param result_type_params[] = {{"self", ParamType::Tensor, false, false, false, true},
+                                    {"other", ParamType::Tensor, false, false, false, true}};
+const Signature result_type_signature[] = {{"(Tensor input, Tensor other)", result_type_params, 2}};
+PyObject* result_type_function(PyObject*, PyObject* const* argv, Py_ssize_t nargs,
+                               PyObject* kwnames) {
+  Args args;
+  if (parse("result_type", result_type_signature, 1, nullptr, argv, nargs, kwnames, args) < 0)
+    return nullptr;
+  return guarded([&] {
+    const Tensor* const pair[] = {&args.tensor(0), &args.tensor(1)};
+    return wrap(result_type(pair));
+  });
+}
+
+PyObject* can_cast_function(PyObject*, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
+  Args args;
+  if (parse("can_cast", cast_signature, 1, nullptr, argv, nargs, kwnames, args) < 0) return nullptr;
+  return guarded([&] { return wrap(can_cast(args.dtype(0), args.dtype(1))); });
+}
+
+}  // namespace
+
+PyMethodDef mode_table[] = {
+    {"set_default_dtype", set_default_dtype_function, METH_O, nullptr},
+    {"get_default_dtype", get_default_dtype_function, METH_NOARGS, nullptr},
+    {"set_default_device", set_default_device_function, METH_O, nullptr},
+    {"get_default_device", get_default_device_function, METH_NOARGS, nullptr},
+    {"set_num_threads", set_num_threads_function, METH_O, nullptr},
+    {"get_num_threads", get_num_threads_function, METH_NOARGS, nullptr},
+    {"manual_seed", manual_seed, METH_O, nullptr},
+    {"seed", seed, METH_NOARGS, nullptr},
+    {"initial_seed", initial_seed, METH_NOARGS, nullptr},
+    {"is_grad_enabled", is_grad_enabled, METH_NOARGS, nullptr},
+    {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
+    {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS, nullptr},
+    {"_set_inference_mode", set_inference_mode_function, METH_O, nullptr},
+    {"promote_types", as_function(promote_types_function), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"result_type", as_function(result_type_function), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"can_cast", as_function(can_cast_function), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {},
+};
+
+}  // namespace taeda::python

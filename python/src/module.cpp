@@ -1,0 +1,67 @@
+// The extension module taeda._C: puts types and functions together.
+#include "python/src/factories.h"
+#include "python/src/generated.h"
+#include "python/src/grad_fn_type.h"
+#include "python/src/hooks.h"
+#include "python/src/python_node.h"
+#include "python/src/storage_type.h"
+#include "python/src/tensor_type.h"
+#include "python/src/types.h"
+#include "python/src/wrap.h"
+
+namespace taeda::python {
+
+namespace {
+
+// The generated tables are const; Python only reads them.
+bool add_functions(PyObject* module, const PyMethodDef* const* tables) {
+  for (; *tables; ++tables)
+    if (PyModule_AddFunctions(module, const_cast<PyMethodDef*>(*tables)) < 0) return false;
+  return true;
+}
+
+bool add_submodule(PyObject* module, const char* name, const PyMethodDef* const* tables) {
+  Ref child(PyModule_New(name));
+  const char* dot = name;
+  for (const char* c = name; *c; ++c)
+    if (*c == '.') dot = c + 1;
+  // In sys.modules too, so that `from taeda._C._nn import relu` works.
+  return child && add_functions(child.get(), tables) &&
+         PyModule_AddObjectRef(module, dot, child.get()) == 0 &&
+         PyDict_SetItemString(PyImport_GetModuleDict(), name, child.get()) == 0;
+}
+
+const PyMethodDef* const own_functions[] = {
+    factory_table, mode_table,   autograd_table, python_node_table,
+    interop_table, device_table, nullptr};
+const PyMethodDef* const dispatch_tables[] = {dispatch_table, nullptr};
+
+bool fill(PyObject* module) {
+  return init_dtype_type(module) && init_layout_types(module) && init_device_type(module) &&
+         init_size_type(module) && init_generator_type(module) && init_storage_type(module) &&
+         init_hook_handle_type(module) && init_grad_fn_type(module) && init_tensor_type(module) &&
+         add_functions(module, function_tables) &&
+         // Hand-written functions replace generated ones of the same name.
+         add_functions(module, own_functions) &&
+         add_submodule(module, "taeda._C._nn", nn_function_tables) &&
+         add_submodule(module, "taeda._C._special", special_function_tables) &&
+         add_submodule(module, "taeda._C._linalg", linalg_function_tables) &&
+         add_submodule(module, "taeda._C._dispatch", dispatch_tables) &&
+         PyModule_AddObjectRef(module, "_return_types", return_types_module()) == 0 &&
+         install_warnings();
+}
+
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "taeda._C", nullptr, -1, nullptr, nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+
+}  // namespace taeda::python
+
+PyMODINIT_FUNC PyInit__C() {
+  using namespace taeda::python;
+  Ref module(PyModule_Create(&definition));
+  if (!module) return nullptr;
+  PyObject* filled = guarded([&] { return fill(module.get()) ? module.release() : nullptr; });
+  return filled;
+}

@@ -1,0 +1,98 @@
+// The storage object: size, address, bytes.
+#include "python/src/storage_type.h"
+
+#include <new>
+
+#include "python/src/args.h"
+#include "python/src/wrap.h"
+
+namespace taeda::python {
+
+namespace {
+
+struct StorageObject {
+  PyObject_HEAD Storage storage;
+};
+PyTypeObject* storage_type = nullptr;
+
+Storage& storage_of(PyObject* o) { return reinterpret_cast<StorageObject*>(o)->storage; }
+
+void dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  storage_of(self).~Storage();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* nbytes(PyObject* self, PyObject*) {
+  return PyLong_FromSize_t(storage_of(self)->nbytes());
+}
+Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(storage_of(self)->nbytes()); }
+PyObject* data_ptr(PyObject* self, PyObject*) {
+  return PyLong_FromVoidPtr(storage_of(self)->data());
+}
+PyObject* element_size(PyObject*, PyObject*) { return PyLong_FromLong(1); }
+PyObject* get_device(PyObject* self, void*) { return wrap(storage_of(self)->device()); }
+
+PyObject* resize(PyObject* self, PyObject* nbytes_object) {
+  return guarded([&] {
+    const int64_t n = to_int64(nbytes_object);
+    TAEDA_CHECK(n >= 0, "storage size must not be negative: got ", n);
+    storage_of(self)->resize(static_cast<size_t>(n));
+    return Py_NewRef(self);
+  });
+}
+PyObject* to_bytes(PyObject* self, PyObject*) {
+  const Storage& s = storage_of(self);
+  return PyBytes_FromStringAndSize(static_cast<const char*>(s->data()),
+                                   static_cast<Py_ssize_t>(s->nbytes()));
+}
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  if (!Py_IS_TYPE(b, storage_type) || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+  return wrap((storage_of(a) == storage_of(b)) == (op == Py_EQ));
+}
+Py_hash_t hash(PyObject* self) { return _Py_HashPointer(storage_of(self).get()); }
+PyObject* repr(PyObject* self) {
+  const Storage& s = storage_of(self);
+  return PyUnicode_FromFormat("[torch.storage.UntypedStorage(device=%s) of size %zu]",
+                              s->device().text().c_str(), s->nbytes());
+}
+
+PyGetSetDef getters[] = {{"device", get_device, nullptr, nullptr, nullptr}, {}};
+PyMethodDef methods[] = {
+    {"nbytes", nbytes, METH_NOARGS, nullptr},
+    {"size", nbytes, METH_NOARGS, nullptr},
+    {"data_ptr", data_ptr, METH_NOARGS, nullptr},
+    {"element_size", element_size, METH_NOARGS, nullptr},
+    {"resize_", resize, METH_O, nullptr},
+    {"__bytes__", to_bytes, METH_NOARGS, nullptr},
+    {},
+};
+PyType_Slot slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_repr, reinterpret_cast<void*>(repr)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
+    {Py_tp_hash, reinterpret_cast<void*>(hash)},
+    {Py_sq_length, reinterpret_cast<void*>(length)},
+    {Py_tp_getset, getters},
+    {Py_tp_methods, methods},
+    {0, nullptr},
+};
+PyType_Spec spec = {"taeda.UntypedStorage", sizeof(StorageObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+
+}  // namespace
+
+PyObject* wrap_storage(const Storage& storage) {
+  PyObject* self = storage_type->tp_alloc(storage_type, 0);
+  if (self) new (&storage_of(self)) Storage(storage);
+  return self;
+}
+
+bool init_storage_type(PyObject* module) {
+  storage_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  return storage_type && PyModule_AddObjectRef(module, "UntypedStorage",
+                                               reinterpret_cast<PyObject*>(storage_type)) == 0;
+}
+
+}  // namespace taeda::python

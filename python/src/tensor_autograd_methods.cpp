@@ -1,0 +1,168 @@
+// Methods of Tensor that speak to autograd, and the functions behind taeda.autograd.
+#include <memory>
+
+#include "python/src/args.h"
+#include "python/src/factories.h"
+#include "python/src/hooks.h"
+#include "python/src/tensor_type.h"
+#include "python/src/wrap.h"
+#include "taeda/autograd/engine.h"
+#include "taeda/autograd/variable.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::python {
+
+namespace {
+
+const Param requires_grad_params[] = {
+    {"self", ParamType::Tensor},
+    {"requires_grad", ParamType::Bool, false, false, true},
+};
+const Signature requires_grad_signature[] = {
+    {"(Tensor input, bool requires_grad = True)", requires_grad_params, 2}};
+
+PyObject* requires_grad_(PyObject* self, PyObject* const* argv, Py_ssize_t nargs,
+                         PyObject* kwnames) {
+  Args args;
+  if (parse("requires_grad_", requires_grad_signature, 1, self, argv, nargs, kwnames, args) < 0)
+    return nullptr;
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    const bool wanted = args.boolean(1, true);
+    TAEDA_CHECK(wanted || autograd::is_leaf(t),
+                "you can only change requires_grad flags of leaf variables. If you want to use a "
+                "computed variable in "
+                "a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+    TAEDA_CHECK(!wanted || autograd::is_differentiable(t.dtype()),
+                "only Tensors of floating point dtype can require gradients");
+    autograd::set_requires_grad(t, wanted);
+    return Py_NewRef(self);
+  });
+}
+
+const Param backward_params[] = {
+    {"self", ParamType::Tensor},
+    {"gradient", ParamType::Tensor, true, false, true},
+    {"retain_graph", ParamType::Bool, true, false, true},
+    {"create_graph", ParamType::Bool, false, false, true},
+    {"inputs", ParamType::PyObject, true, false, true},
+};
+const Signature backward_signature[] = {
+    {"(Tensor input, Tensor gradient = None, bool retain_graph = None, bool create_graph = False, "
+     "tuple of Tensors "
+     "inputs = None)",
+     backward_params, 5}};
+
+std::vector<Tensor> read_tensors(PyObject* o, const char* what) {
+  if (!o || o == Py_None) return {};
+  if (is_tensor(o)) return {tensor_of(o)};
+  Ref fast(checked(PySequence_Fast(o, what)));
+  std::vector<Tensor> out;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(fast.get(), i);
+    out.push_back(item == Py_None ? Tensor() : expect_tensor(item, what));
+  }
+  return out;
+}
+
+PyObject* backward(PyObject* self, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
+  Args args;
+  if (parse("backward", backward_signature, 1, self, argv, nargs, kwnames, args) < 0)
+    return nullptr;
+  return guarded([&] {
+    const Tensor roots[] = {tensor_of(self)};
+    const Tensor grads[] = {args.has(1) ? args.tensor(1) : Tensor()};
+    const bool create_graph = args.boolean(3), keep_graph = args.boolean(2, create_graph);
+    const std::vector<Tensor> inputs = read_tensors(args.object(4), "inputs");
+    TAEDA_CHECK(!args.has(4) || !inputs.empty(),
+                "`inputs` argument to `backward` cannot be empty.");
+    {
+      GilRelease gil;
+      autograd::run_backward(roots, grads, keep_graph, create_graph, inputs, true, true);
+    }
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyObject* detach(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap(taeda::detach(tensor_of(self))); });
+}
+PyObject* detach_(PyObject* self, PyObject*) {
+  return guarded([&] {
+    autograd::detach_inplace(tensor_of(self));
+    return Py_NewRef(self);
+  });
+}
+PyObject* retain_grad(PyObject* self, PyObject*) {
+  return guarded([&] {
+    autograd::retain_grad(tensor_of(self));
+    return Py_NewRef(Py_None);
+  });
+}
+
+// The hooks of a tensor live with its node, or with itself where it is a leaf.
+std::weak_ptr<autograd::NodeHooks> hooks_of(const Tensor& t) {
+  if (const auto node = autograd::grad_fn(t)) return node->ensure_hooks();
+  return autograd::meta_of(t).hooks;
+}
+
+PyObject* register_hook(PyObject* self, PyObject* callable) {
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    TAEDA_CHECK(autograd::requires_grad(t),
+                "cannot register a hook on a tensor that doesn't require gradient");
+    const uint64_t id = autograd::register_hook(t, tensor_hook(callable));
+    return hook_handle(hooks_of(t), id);
+  });
+}
+PyObject* register_post_accumulate_grad_hook(PyObject* self, PyObject* callable) {
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    TAEDA_CHECK(autograd::requires_grad(t),
+                "cannot register a hook on a tensor that doesn't require gradient");
+    TAEDA_CHECK(autograd::is_leaf(t),
+                "post accumulate grad hooks cannot be registered on non-leaf tensors");
+    const uint64_t id = autograd::register_post_accumulate_hook(t, post_accumulate_hook(callable));
+    return hook_handle(hooks_of(t), id);
+  });
+}
+
+// _run_backward(roots, grads, retain_graph, create_graph, inputs, allow_unused, accumulate)
+PyObject* run_backward(PyObject*, PyObject* args) {
+  PyObject *roots = nullptr, *grads = nullptr, *inputs = nullptr;
+  int keep_graph = 0, create_graph = 0, allow_unused = 0, accumulate = 0;
+  if (!PyArg_ParseTuple(args, "OOppOpp:_run_backward", &roots, &grads, &keep_graph, &create_graph,
+                        &inputs, &allow_unused, &accumulate))
+    return nullptr;
+  return guarded([&] {
+    const std::vector<Tensor> from = read_tensors(roots, "an element of roots"),
+                              seeds = read_tensors(grads, "an element of grads"),
+                              to = read_tensors(inputs, "an element of inputs");
+    std::vector<Tensor> results;
+    {
+      GilRelease gil;
+      results = autograd::run_backward(from, seeds, keep_graph, create_graph, to, allow_unused,
+                                       accumulate);
+    }
+    return wrap(results);
+  });
+}
+
+}  // namespace
+
+PyMethodDef tensor_autograd_methods[] = {
+    {"requires_grad_", as_function(requires_grad_), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"backward", as_function(backward), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"detach", detach, METH_NOARGS, nullptr},
+    {"detach_", detach_, METH_NOARGS, nullptr},
+    {"retain_grad", retain_grad, METH_NOARGS, nullptr},
+    {"register_hook", register_hook, METH_O, nullptr},
+    {"register_post_accumulate_grad_hook", register_post_accumulate_grad_hook, METH_O, nullptr},
+    {},
+};
+PyMethodDef autograd_table[] = {
+    {"_run_backward", run_backward, METH_VARARGS, nullptr},
+    {},
+};
+
+}  // namespace taeda::python

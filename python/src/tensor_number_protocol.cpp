@@ -1,0 +1,215 @@
+// Operators of Tensor: +, -, *, /, //, %, **, @, &, |, ^, <<, >>, comparisons, and conversion to
+// numbers.
+#include "python/src/args.h"
+#include "python/src/tensor_type.h"
+#include "python/src/wrap.h"
+
+#include "taeda/ops/functions.h"
+
+namespace taeda::python {
+
+namespace {
+
+// An operand: a tensor in place, or a number as a wrapped scalar.
+class Operand {
+ public:
+  explicit Operand(PyObject* o) {
+    if (is_tensor(o))
+      tensor_ = &tensor_of(o);
+    else if (is_number(o))
+      tensor_ = &(owned_ = wrapped_scalar(to_scalar(o)));
+  }
+  explicit operator bool() const { return tensor_ != nullptr; }
+  Tensor& operator*() const { return *tensor_; }
+
+ private:
+  Tensor owned_;
+  Tensor* tensor_ = nullptr;
+};
+
+template <auto op>
+Tensor run(const Tensor& a, const Tensor& b) {
+  GilRelease gil(is_large(a) || is_large(b));
+  return op(a, b);
+}
+
+template <auto op>
+PyObject* binary(PyObject* a, PyObject* b) {
+  return guarded([&]() -> PyObject* {
+    if (is_exact_tensor(a) && is_exact_tensor(b)) return wrap(run<op>(tensor_of(a), tensor_of(b)));
+    const Operand left(a), right(b);
+    if (!left || !right) Py_RETURN_NOTIMPLEMENTED;
+    return wrap(run<op>(*left, *right));
+  });
+}
+
+template <auto op>
+PyObject* inplace(PyObject* a, PyObject* b) {
+  return guarded([&]() -> PyObject* {
+    const Operand right(b);
+    if (!right) Py_RETURN_NOTIMPLEMENTED;
+    Tensor& self = tensor_of(a);
+    {
+      GilRelease gil(is_large(self));
+      op(self, *right);
+    }
+    return Py_NewRef(a);
+  });
+}
+
+template <auto op>
+PyObject* unary(PyObject* a) {
+  return guarded([&] {
+    const Tensor& self = tensor_of(a);
+    Tensor result = [&] {
+      GilRelease gil(is_large(self));
+      return op(self);
+    }();
+    return wrap(result);
+  });
+}
+
+// Numbers keep their own overload: an integer exponent needs no tensor, and no log in the
+// derivative.
+PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return guarded([&]() -> PyObject* {
+    if (is_tensor(a) && is_number(b)) {
+      GilRelease gil(false);
+      return wrap(taeda::pow(tensor_of(a), to_scalar(b)));
+    }
+    if (is_number(a) && is_tensor(b)) return wrap(taeda::pow(to_scalar(a), tensor_of(b)));
+    if (!is_tensor(a) || !is_tensor(b)) Py_RETURN_NOTIMPLEMENTED;
+    return wrap(taeda::pow(tensor_of(a), tensor_of(b)));
+  });
+}
+PyObject* inplace_power(PyObject* a, PyObject* b, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    if (is_number(b))
+      taeda::pow_(tensor_of(a), to_scalar(b));
+    else if (is_tensor(b))
+      taeda::pow_(tensor_of(a), tensor_of(b));
+    else
+      Py_RETURN_NOTIMPLEMENTED;
+    return Py_NewRef(a);
+  });
+}
+
+PyObject* matrix_multiply(PyObject* a, PyObject* b) {
+  return guarded([&]() -> PyObject* {
+    if (!is_tensor(a) || !is_tensor(b)) Py_RETURN_NOTIMPLEMENTED;
+    return wrap(run<[](const Tensor& x, const Tensor& y) { return taeda::matmul(x, y); }>(
+        tensor_of(a), tensor_of(b)));
+  });
+}
+
+PyObject* positive(PyObject* a) {
+  return guarded([&] {
+    TAEDA_CHECK(tensor_of(a).dtype() != DType::Bool,
+                "The `+` operator on a bool tensor is not supported.");
+    return Py_NewRef(a);
+  });
+}
+
+Tensor inverted(const Tensor& t) {
+  TAEDA_CHECK_TYPE(is_integral(t.dtype(), true),
+                   "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
+  return taeda::bitwise_not(t);
+}
+
+Scalar item_of(PyObject* self) { return read_item(tensor_of(self)); }
+
+int is_true(PyObject* self) {
+  return guarded_int([&] {
+    const Tensor& t = tensor_of(self);
+    TAEDA_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
+    TAEDA_CHECK(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+    return static_cast<int>(item_of(self).to_bool());
+  });
+}
+// int(), float() and complex(): one element, with the error type Python's conversions have.
+Scalar number_of(PyObject* self) {
+  TAEDA_CHECK_VALUE(tensor_of(self).numel() == 1,
+                    "only one element tensors can be converted to Python scalars");
+  return item_of(self);
+}
+
+PyObject* to_int(PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    const Scalar s = number_of(self);
+    if (s.is_floating()) return PyLong_FromDouble(s.to_double());
+    Ref plain(checked(wrap(s)));
+    return PyNumber_Long(plain.get());
+  });
+}
+PyObject* to_float(PyObject* self) {
+  return guarded([&] { return PyFloat_FromDouble(number_of(self).to_double()); });
+}
+PyObject* to_index(PyObject* self) {
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    TAEDA_CHECK_TYPE(t.numel() == 1 && is_integral(t.dtype(), true),
+                     "only integer tensors of a single element can be converted to an index");
+    return PyLong_FromLongLong(item_of(self).to_int());
+  });
+}
+
+#define TAEDA_BINARY(op) \
+  reinterpret_cast<void*>(binary<[](const Tensor& a, const Tensor& b) { return taeda::op(a, b); }>)
+#define TAEDA_INPLACE(op) \
+  reinterpret_cast<void*>(inplace<[](Tensor& a, const Tensor& b) { taeda::op(a, b); }>)
+#define TAEDA_UNARY(op) reinterpret_cast<void*>(unary<[](const Tensor& a) { return taeda::op(a); }>)
+
+}  // namespace
+
+PyType_Slot tensor_number_slots[] = {
+    {Py_nb_add, TAEDA_BINARY(add)},
+    {Py_nb_subtract, TAEDA_BINARY(sub)},
+    {Py_nb_multiply, TAEDA_BINARY(mul)},
+    {Py_nb_true_divide, TAEDA_BINARY(div)},
+    {Py_nb_floor_divide, TAEDA_BINARY(floor_divide)},
+    {Py_nb_remainder, TAEDA_BINARY(remainder)},
+    {Py_nb_power, reinterpret_cast<void*>(power)},
+    {Py_nb_matrix_multiply, reinterpret_cast<void*>(matrix_multiply)},
+    {Py_nb_and, TAEDA_BINARY(bitwise_and)},
+    {Py_nb_or, TAEDA_BINARY(bitwise_or)},
+    {Py_nb_xor, TAEDA_BINARY(bitwise_xor)},
+    {Py_nb_lshift, TAEDA_BINARY(bitwise_left_shift)},
+    {Py_nb_rshift, TAEDA_BINARY(bitwise_right_shift)},
+    {Py_nb_inplace_add, TAEDA_INPLACE(add_)},
+    {Py_nb_inplace_subtract, TAEDA_INPLACE(sub_)},
+    {Py_nb_inplace_multiply, TAEDA_INPLACE(mul_)},
+    {Py_nb_inplace_true_divide, TAEDA_INPLACE(div_)},
+    {Py_nb_inplace_floor_divide, TAEDA_INPLACE(floor_divide_)},
+    {Py_nb_inplace_remainder, TAEDA_INPLACE(remainder_)},
+    {Py_nb_inplace_power, reinterpret_cast<void*>(inplace_power)},
+    {Py_nb_inplace_and, TAEDA_INPLACE(bitwise_and_)},
+    {Py_nb_inplace_or, TAEDA_INPLACE(bitwise_or_)},
+    {Py_nb_inplace_xor, TAEDA_INPLACE(bitwise_xor_)},
+    {Py_nb_inplace_lshift, TAEDA_INPLACE(bitwise_left_shift_)},
+    {Py_nb_inplace_rshift, TAEDA_INPLACE(bitwise_right_shift_)},
+    {Py_nb_negative, TAEDA_UNARY(neg)},
+    {Py_nb_positive, reinterpret_cast<void*>(positive)},
+    {Py_nb_absolute, TAEDA_UNARY(abs)},
+    {Py_nb_invert, reinterpret_cast<void*>(unary<&inverted>)},
+    {Py_nb_bool, reinterpret_cast<void*>(is_true)},
+    {Py_nb_int, reinterpret_cast<void*>(to_int)},
+    {Py_nb_float, reinterpret_cast<void*>(to_float)},
+    {Py_nb_index, reinterpret_cast<void*>(to_index)},
+    {0, nullptr},
+};
+
+PyObject* tensor_richcompare(PyObject* self, PyObject* other, int op) {
+  using Compare = PyObject* (*)(PyObject*, PyObject*);
+  static constexpr Compare kCompare[] = {
+      binary<[](const Tensor& a, const Tensor& b) { return taeda::lt(a, b); }>,
+      binary<[](const Tensor& a, const Tensor& b) { return taeda::le(a, b); }>,
+      binary<[](const Tensor& a, const Tensor& b) { return taeda::eq(a, b); }>,
+      binary<[](const Tensor& a, const Tensor& b) { return taeda::ne(a, b); }>,
+      binary<[](const Tensor& a, const Tensor& b) { return taeda::gt(a, b); }>,
+      binary<[](const Tensor& a, const Tensor& b) { return taeda::ge(a, b); }>,
+  };
+  return kCompare[op](self, other);
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,179 @@
+// Attributes of Tensor: shape, dtype, device, gradient, transposes.
+#include "python/src/args.h"
+#include "python/src/grad_fn_type.h"
+#include "python/src/tensor_type.h"
+#include "python/src/types.h"
+#include "python/src/wrap.h"
+#include "taeda/autograd/variable.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::python {
+
+namespace {
+
+// A getter from an expression over the tensor.
+template <auto read>
+PyObject* get(PyObject* self, void*) {
+  return guarded([&] { return wrap(read(tensor_of(self))); });
+}
+#define TAEDA_GET(expression) get<[]([[maybe_unused]] const Tensor& t) { return expression; }>
+
+PyObject* get_shape(PyObject* self, void*) {
+  return guarded([&] { return wrap_size(tensor_of(self).sym_sizes()); });
+}
+
+bool check_not_deleted(PyObject* value, const char* name) {
+  if (value) return true;
+  PyErr_Format(PyExc_RuntimeError, "can't delete attribute '%s'", name);
+  return false;
+}
+
+PyObject* get_grad_fn(PyObject* self, void*) {
+  return guarded([&] { return wrap_node(autograd::grad_fn(tensor_of(self))); });
+}
+PyObject* get_grad(PyObject* self, void*) {
+  return guarded([&] { return wrap(autograd::grad(tensor_of(self))); });
+}
+int set_grad(PyObject* self, PyObject* value, void*) {
+  return guarded_int([&] {
+    if (!value || value == Py_None) {
+      autograd::set_grad(tensor_of(self), Tensor());
+      return 0;
+    }
+    TAEDA_CHECK_TYPE(is_tensor(value),
+                     "assigned grad expected to be a Tensor or None but got grad of type ",
+                     Py_TYPE(value)->tp_name);
+    TAEDA_CHECK(self != value, "can't assign Variable as its own grad");
+    autograd::set_grad(tensor_of(self), tensor_of(value));
+    return 0;
+  });
+}
+
+int set_requires_grad(PyObject* self, PyObject* value, void*) {
+  if (!check_not_deleted(value, "requires_grad")) return -1;
+  return guarded_int([&] {
+    TAEDA_CHECK_TYPE(PyBool_Check(value), "requires_grad must be a bool");
+    const Tensor& t = tensor_of(self);
+    TAEDA_CHECK(
+        value == Py_True || autograd::is_leaf(t),
+        "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+        "variable "
+        "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+    autograd::set_requires_grad(t, value == Py_True);
+    return 0;
+  });
+}
+
+// The values without history and with a version counter of their own.
+PyObject* get_data(PyObject* self, void*) {
+  return guarded([&] {
+    Tensor t = autograd::detached(tensor_of(self));
+    t.impl()->own_version_counter();
+    return wrap(t);
+  });
+}
+int set_data(PyObject* self, PyObject* value, void*) {
+  if (!check_not_deleted(value, "data")) return -1;
+  return guarded_int([&] {
+    const Tensor& source = expect_tensor(value, "Variable data");
+    TensorImpl* impl = tensor_of(self).impl();
+    impl->set_storage(source.storage());
+    impl->set_geometry(source.sizes(), source.strides(), source.storage_offset());
+    impl->set_dtype(source.dtype());
+    return 0;
+  });
+}
+
+Tensor reversed(const Tensor& t) {
+  IntVec order;
+  for (int64_t d = t.dim() - 1; d >= 0; --d) order.push_back(d);
+  return taeda::permute(t, order);
+}
+Tensor matrix_transposed(const Tensor& t, const char* name) {
+  TAEDA_CHECK(t.dim() >= 2, "tensor.", name,
+              " is only supported on matrices or batches of matrices. Got ", t.dim(), "-D tensor.");
+  return taeda::transpose(t, -2, -1);
+}
+Tensor adjoint(const Tensor& t, const char* name) {
+  Tensor r = t.dim() == 0 ? t : matrix_transposed(t, name);
+  return t.is_complex() ? taeda::conj(r) : r;
+}
+Tensor hermitian(const Tensor& t) {
+  TAEDA_CHECK(t.dim() == 0 || t.dim() == 2,
+              "tensor.H is only supported on matrices (2-D tensors). Got ", t.dim(), "-D tensor.",
+              t.dim() > 2 ? " For batches of matrices, consider using tensor.mH" : "");
+  return adjoint(t, "H");
+}
+
+int set_real(PyObject* self, PyObject* value, void*) {
+  if (!check_not_deleted(value, "real")) return -1;
+  return guarded_int([&] {
+    Tensor part = taeda::real(tensor_of(self));
+    if (is_tensor(value))
+      taeda::copy_(part, tensor_of(value));
+    else
+      taeda::fill_(part, to_scalar(value));
+    return 0;
+  });
+}
+int set_imag(PyObject* self, PyObject* value, void*) {
+  if (!check_not_deleted(value, "imag")) return -1;
+  return guarded_int([&] {
+    Tensor part = taeda::imag(tensor_of(self));
+    if (is_tensor(value))
+      taeda::copy_(part, tensor_of(value));
+    else
+      taeda::fill_(part, to_scalar(value));
+    return 0;
+  });
+}
+
+Tensor base_of(const Tensor& t) {
+  TensorImpl* base = t.impl()->view_base();
+  return base ? Tensor(IntrusivePtr<TensorImpl>::share(base)) : Tensor();
+}
+
+PyObject* get_name(PyObject* self, void*) {
+  const auto* meta = autograd::meta_or_null(tensor_of(self).impl());
+  return meta && !meta->name.empty() ? wrap(meta->name) : Py_NewRef(Py_None);
+}
+}  // namespace
+
+PyGetSetDef tensor_properties[] = {
+    {"shape", get_shape, nullptr, nullptr, nullptr},
+    {"dtype", TAEDA_GET(t.dtype()), nullptr, nullptr, nullptr},
+    {"device", TAEDA_GET(t.device()), nullptr, nullptr, nullptr},
+    {"layout", TAEDA_GET(t.layout()), nullptr, nullptr, nullptr},
+    {"ndim", TAEDA_GET(t.dim()), nullptr, nullptr, nullptr},
+    {"itemsize", TAEDA_GET(t.element_size()), nullptr, nullptr, nullptr},
+    {"nbytes", TAEDA_GET(t.nbytes()), nullptr, nullptr, nullptr},
+    {"grad", get_grad, set_grad, nullptr, nullptr},
+    {"_grad", get_grad, set_grad, nullptr, nullptr},
+    {"grad_fn", get_grad_fn, nullptr, nullptr, nullptr},
+    {"_grad_fn", get_grad_fn, nullptr, nullptr, nullptr},
+    {"is_leaf", TAEDA_GET(autograd::is_leaf(t)), nullptr, nullptr, nullptr},
+    {"requires_grad", TAEDA_GET(autograd::requires_grad(t)), set_requires_grad, nullptr, nullptr},
+    {"retains_grad", TAEDA_GET(autograd::retains_grad(t)), nullptr, nullptr, nullptr},
+    {"output_nr", TAEDA_GET(static_cast<int64_t>(autograd::output_nr(t))), nullptr, nullptr,
+     nullptr},
+    {"data", get_data, set_data, nullptr, nullptr},
+    {"_version", TAEDA_GET(static_cast<int64_t>(t.version())), nullptr, nullptr, nullptr},
+    {"_base", TAEDA_GET(base_of(t)), nullptr, nullptr, nullptr},
+    {"name", get_name, nullptr, nullptr, nullptr},
+    {"T", TAEDA_GET(reversed(t)), nullptr, nullptr, nullptr},
+    {"mT", TAEDA_GET(matrix_transposed(t, "mT")), nullptr, nullptr, nullptr},
+    {"H", TAEDA_GET(hermitian(t)), nullptr, nullptr, nullptr},
+    {"mH", TAEDA_GET(adjoint(t, "mH")), nullptr, nullptr, nullptr},
+    {"real", TAEDA_GET(t.is_complex() ? taeda::real(t) : t), set_real, nullptr, nullptr},
+    {"imag", TAEDA_GET(taeda::imag(t)), set_imag, nullptr, nullptr},
+    {"is_cpu", TAEDA_GET(t.is_cpu()), nullptr, nullptr, nullptr},
+    {"is_cuda", TAEDA_GET(t.device().type == DeviceType::CUDA), nullptr, nullptr, nullptr},
+    {"is_meta", TAEDA_GET(t.is_meta()), nullptr, nullptr, nullptr},
+    {"is_sparse", TAEDA_GET(t.layout() == Layout::Sparse), nullptr, nullptr, nullptr},
+    {"is_sparse_csr", TAEDA_GET(t.layout() == Layout::SparseCsr), nullptr, nullptr, nullptr},
+    {"is_quantized", TAEDA_GET(false), nullptr, nullptr, nullptr},
+    {"is_nested", TAEDA_GET(t.layout() == Layout::Jagged), nullptr, nullptr, nullptr},
+    {},
+};
+
+}  // namespace taeda::python

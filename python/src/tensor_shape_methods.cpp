@@ -1,0 +1,104 @@
+// Methods of Tensor that tell about its geometry, type and memory.
+#include "python/src/args.h"
+#include "python/src/tensor_type.h"
+#include "python/src/types.h"
+#include "python/src/wrap.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::python {
+
+namespace {
+
+template <auto read>
+PyObject* tell(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap(read(tensor_of(self))); });
+}
+#define TAEDA_TELL(expression) \
+  tell<[](const Tensor& t) { return expression; }>, METH_NOARGS, nullptr
+
+const Param dim_params[] = {
+    {"self", ParamType::Tensor},
+    {"dim", ParamType::Int, true, false, true},
+};
+const Signature dim_signature[] = {{"(Tensor input, int dim = None)", dim_params, 2}};
+
+PyObject* size(PyObject* self, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
+  if (nargs == 0 && !kwnames)
+    return guarded([&] { return wrap_size(tensor_of(self).sym_sizes()); });
+  Args args;
+  if (parse("size", dim_signature, 1, self, argv, nargs, kwnames, args) < 0) return nullptr;
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    return args.has(1) ? wrap(t.sym_size(args.integer(1))) : wrap_size(t.sym_sizes());
+  });
+}
+PyObject* stride(PyObject* self, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
+  Args args;
+  if (parse("stride", dim_signature, 1, self, argv, nargs, kwnames, args) < 0) return nullptr;
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    return args.has(1) ? wrap(t.stride(args.integer(1))) : wrap(t.strides());
+  });
+}
+
+const Param format_params[] = {
+    {"self", ParamType::Tensor},
+    {"memory_format", ParamType::MemoryFormat, false, true, true},
+};
+const Signature format_signature[] = {
+    {"(Tensor input, *, torch.memory_format memory_format = contiguous_format)", format_params, 2}};
+
+PyObject* is_contiguous(PyObject* self, PyObject* const* argv, Py_ssize_t nargs,
+                        PyObject* kwnames) {
+  if (nargs == 0 && !kwnames) return wrap(tensor_of(self).is_contiguous());
+  Args args;
+  if (parse("is_contiguous", format_signature, 1, self, argv, nargs, kwnames, args) < 0)
+    return nullptr;
+  return guarded([&] { return wrap(tensor_of(self).is_contiguous(args.memory_format(1))); });
+}
+
+int64_t address(const Tensor& t) {
+  return t.is_meta() || !t.storage()->data() ? 0 : reinterpret_cast<int64_t>(t.data());
+}
+bool is_signed(const Tensor& t) { return !is_unsigned(t.dtype()) && t.dtype() != DType::Bool; }
+
+PyObject* get_device(PyObject* self, PyObject*) {
+  return PyLong_FromLong(tensor_of(self).device().index);
+}
+
+PyObject* is_set_to(PyObject* self, PyObject* other) {
+  return guarded([&] {
+    const Tensor &a = tensor_of(self),
+                 &b = expect_tensor(other, "is_set_to(): argument 'tensor' (position 1)");
+    return wrap(a.storage() == b.storage() && a.storage_offset() == b.storage_offset() &&
+                a.sizes() == b.sizes() && a.strides() == b.strides());
+  });
+}
+
+}  // namespace
+
+PyMethodDef tensor_shape_methods[] = {
+    {"size", as_function(size), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"stride", as_function(stride), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"is_contiguous", as_function(is_contiguous), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"dim", TAEDA_TELL(t.dim())},
+    {"ndimension", TAEDA_TELL(t.dim())},
+    {"numel", TAEDA_TELL(t.sym_numel())},
+    {"nelement", TAEDA_TELL(t.sym_numel())},
+    {"element_size", TAEDA_TELL(t.element_size())},
+    {"storage_offset", TAEDA_TELL(t.impl()->sym_storage_offset())},
+    {"data_ptr", TAEDA_TELL(address(t))},
+    {"is_complex", TAEDA_TELL(t.is_complex())},
+    {"is_floating_point", TAEDA_TELL(t.is_floating_point())},
+    {"is_signed", TAEDA_TELL(is_signed(t))},
+    {"is_conj", TAEDA_TELL(t.is_conj())},
+    {"is_neg", TAEDA_TELL(t.is_neg())},
+    {"is_inference", TAEDA_TELL(t.is_inference())},
+    {"is_pinned", TAEDA_TELL((static_cast<void>(t), false))},
+    {"_is_view", TAEDA_TELL(t.is_view())},
+    {"get_device", get_device, METH_NOARGS, nullptr},
+    {"is_set_to", is_set_to, METH_O, nullptr},
+    {},
+};
+
+}  // namespace taeda::python

@@ -1,0 +1,173 @@
+// Methods of Tensor that read its values into Python: item, tolist, and conversions.
+#include "python/src/args.h"
+#include "python/src/factories.h"
+#include "python/src/tensor_type.h"
+#include "python/src/types.h"
+#include "python/src/wrap.h"
+#include "taeda/autograd/grad_mode.h"
+#include "taeda/autograd/variable.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::python {
+
+namespace {
+
+template <class T>
+PyObject* number(T v) {
+  if constexpr (std::is_same_v<T, bool>)
+    return wrap(v);
+  else if constexpr (std::is_same_v<T, uint64_t>)
+    return PyLong_FromUnsignedLongLong(v);
+  else if constexpr (std::is_integral_v<T>)
+    return PyLong_FromLongLong(v);
+  else if constexpr (std::is_same_v<T, Complex<float>> || std::is_same_v<T, Complex<double>>)
+    return PyComplex_FromDoubles(v.re, v.im);
+  else if constexpr (std::is_same_v<T, double>)
+    return PyFloat_FromDouble(v);
+  else
+    return PyFloat_FromDouble(static_cast<double>(static_cast<float>(v)));
+}
+
+template <class T>
+PyObject* nested_list(const T* data, IntList sizes, IntList strides) {
+  if (sizes.empty()) return number(*data);
+  Ref list(PyList_New(sizes[0]));
+  if (!list) return nullptr;
+  for (int64_t i = 0; i < sizes[0]; ++i) {
+    PyObject* item = nested_list(data + i * strides[0], sizes.drop_front(), strides.drop_front());
+    if (!item) return nullptr;
+    PyList_SET_ITEM(list.get(), i, item);
+  }
+  return list.release();
+}
+
+// The tensor's values in CPU memory, as they print.
+Tensor readable(const Tensor& t) {
+  autograd::NoGrad no_grad;
+  TAEDA_CHECK_NOT_IMPLEMENTED(!t.is_meta(), "Cannot copy out of meta tensor; no data!");
+  Tensor r = t.is_conj() ? taeda::resolve_conj(t) : t;
+  if (r.is_neg()) r = taeda::resolve_neg(r);
+  return r.is_cpu() ? r : taeda::to(r, Device(), r.dtype());
+}
+
+}  // namespace
+
+Scalar read_item(const Tensor& t) {
+  TAEDA_CHECK(t.numel() == 1, "a Tensor with ", t.numel(),
+              " elements cannot be converted to Scalar");
+  TAEDA_CHECK(!t.is_meta(), "Tensor.item() cannot be called on meta tensors");
+  return read_scalar(t.is_cpu() ? t : readable(t));
+}
+
+namespace {
+
+PyObject* tolist(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Tensor t = readable(tensor_of(self));
+    return visit_dtype(t.dtype(), [&](auto tag) {
+      return nested_list(static_cast<const decltype(tag)*>(t.data()), t.sizes(), t.strides());
+    });
+  });
+}
+
+PyObject* item(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap(read_item(tensor_of(self))); });
+}
+
+PyObject* to_complex(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const auto c = read_item(tensor_of(self)).to_complex();
+    return PyComplex_FromDoubles(c.re, c.im);
+  });
+}
+
+const Param new_tensor_params[] = {
+    {"self", ParamType::Tensor},
+    {"data", ParamType::PyObject},
+    {"dtype", ParamType::DType, true, true, true},
+    {"device", ParamType::Device, true, true, true},
+    {"requires_grad", ParamType::Bool, false, true, true},
+};
+const Signature new_tensor_signature[] = {
+    {"(Tensor input, object data, *, torch.dtype dtype = None, torch.device device = None, bool "
+     "requires_grad = False)",
+     new_tensor_params, 5}};
+
+PyObject* new_tensor(PyObject* self, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
+  Args args;
+  if (parse("new_tensor", new_tensor_signature, 1, self, argv, nargs, kwnames, args) < 0)
+    return nullptr;
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    Tensor r =
+        tensor_from_data(args.object(1), args.dtype(2, t.dtype()), args.device(3, t.device()));
+    if (args.boolean(4)) autograd::set_requires_grad(r, true);
+    return wrap(r);
+  });
+}
+
+// ---- to another dtype or device, by name ----
+const Param converted_params[] = {
+    {"self", ParamType::Tensor},
+    {"memory_format", ParamType::MemoryFormat, true, true, true},
+};
+const Signature converted_signature[] = {
+    {"(Tensor input, *, torch.memory_format memory_format = None)", converted_params, 2}};
+
+template <DType dtype>
+PyObject* to_dtype_method(PyObject* self, PyObject* const* argv, Py_ssize_t nargs,
+                          PyObject* kwnames) {
+  Args args;
+  if (parse("to", converted_signature, 1, self, argv, nargs, kwnames, args) < 0) return nullptr;
+  return guarded([&] {
+    return wrap(taeda::to(tensor_of(self), dtype, false, false, args.opt_memory_format(1)));
+  });
+}
+PyObject* cpu(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    return t.is_cpu() ? Py_NewRef(self) : wrap(taeda::to(t, Device(), t.dtype()));
+  });
+}
+PyObject* cuda(PyObject* self, PyObject*, PyObject*) {
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    return wrap(taeda::to(t, Device(DeviceType::CUDA), t.dtype()));
+  });
+}
+PyObject* type_as(PyObject* self, PyObject* other) {
+  return guarded([&] {
+    const Tensor& like = expect_tensor(other, "type_as(): argument 'other' (position 1)");
+    return wrap(taeda::to(tensor_of(self), like.device(), like.dtype()));
+  });
+}
+
+}  // namespace
+
+PyMethodDef tensor_value_methods[] = {
+    {"tolist", tolist, METH_NOARGS, nullptr},
+    {"item", item, METH_NOARGS, nullptr},
+    {"__complex__", to_complex, METH_NOARGS, nullptr},
+    {"new_tensor", as_function(new_tensor), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"float", as_function(to_dtype_method<DType::Float>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"double", as_function(to_dtype_method<DType::Double>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"half", as_function(to_dtype_method<DType::Half>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"bfloat16", as_function(to_dtype_method<DType::BFloat16>), METH_FASTCALL | METH_KEYWORDS,
+     nullptr},
+    {"long", as_function(to_dtype_method<DType::Int64>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"int", as_function(to_dtype_method<DType::Int32>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"short", as_function(to_dtype_method<DType::Int16>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"char", as_function(to_dtype_method<DType::Int8>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"byte", as_function(to_dtype_method<DType::UInt8>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"bool", as_function(to_dtype_method<DType::Bool>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"cfloat", as_function(to_dtype_method<DType::ComplexFloat>), METH_FASTCALL | METH_KEYWORDS,
+     nullptr},
+    {"cdouble", as_function(to_dtype_method<DType::ComplexDouble>), METH_FASTCALL | METH_KEYWORDS,
+     nullptr},
+    {"cpu", cpu, METH_NOARGS, nullptr},
+    {"cuda", as_function(cuda), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"type_as", type_as, METH_O, nullptr},
+    {},
+};
+
+}  // namespace taeda::python

@@ -1,0 +1,23 @@
+// The library's warnings as Python's UserWarning.
+#include "python/src/factories.h"
+#include "python/src/wrap.h"
+#include "taeda/base/log.h"
+
+namespace taeda::python {
+
+namespace {
+
+void warn_user(const std::string& message) {
+  const GilHold gil;
+  // A filter that turns warnings into errors raises here.
+  if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) < 0) throw_python_error();
+}
+
+}  // namespace
+
+bool install_warnings() {
+  set_warning_handler(&warn_user);
+  return true;
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,122 @@
+// Python objects for C++ results, and Python errors for C++ exceptions.
+#include "python/src/wrap.h"
+
+#include <map>
+#include <new>
+
+#include "python/src/tensor_type.h"
+#include "python/src/types.h"
+
+namespace taeda::python {
+
+PyObject* wrap(const Scalar& s) {
+  switch (s.kind()) {
+    case Scalar::Kind::Bool: return wrap(s.to_bool());
+    case Scalar::Kind::Float: return PyFloat_FromDouble(s.to_double());
+    case Scalar::Kind::Complex: return PyComplex_FromDoubles(s.to_complex().re, s.to_complex().im);
+    case Scalar::Kind::UInt: return PyLong_FromUnsignedLongLong(static_cast<uint64_t>(s.to_int()));
+    default: return PyLong_FromLongLong(s.to_int());
+  }
+}
+
+PyObject* wrap(const SymInt& v) { return PyLong_FromLongLong(v.expect_int()); }
+
+PyObject* wrap(std::string_view s) {
+  return PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size()));
+}
+
+PyObject* wrap(const std::vector<Tensor>& tensors) {
+  Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(tensors.size())));
+  if (!tuple) return nullptr;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    PyObject* item = wrap(tensors[i]);
+    if (!item) return nullptr;
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), item);
+  }
+  return tuple.release();
+}
+
+PyObject* wrap(IntList values) {
+  Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+  if (!tuple) return nullptr;
+  for (size_t i = 0; i < values.size(); ++i) {
+    PyObject* item = PyLong_FromLongLong(values[i]);
+    if (!item) return nullptr;
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), item);
+  }
+  return tuple.release();
+}
+
+PyObject* wrap(const IntVec& values) { return wrap(IntList(values)); }
+
+PyObject* return_types_module() {
+  static PyObject* const module = PyModule_New("taeda.return_types");
+  return module;
+}
+
+PyTypeObject* named_result_type(const char* name, std::initializer_list<const char*> fields) {
+  static std::map<std::string, PyTypeObject*> types;
+  PyTypeObject*& type = types[name];
+  if (type) return type;
+  // The descriptor's strings are read again at every repr: they live as long as the type.
+  auto* full_name = new std::string("torch.return_types." + std::string(name));
+  auto* members = new std::vector<PyStructSequence_Field>();
+  for (const char* field : fields) members->push_back({field, nullptr});
+  members->push_back({nullptr, nullptr});
+  PyStructSequence_Desc desc{full_name->c_str(), nullptr, members->data(),
+                             static_cast<int>(fields.size())};
+  PyTypeObject* fresh = PyStructSequence_NewType(&desc);
+  PyObject* module = return_types_module();
+  if (!fresh || !module ||
+      PyModule_AddObjectRef(module, name, reinterpret_cast<PyObject*>(fresh)) < 0)
+    return nullptr;
+  return type = fresh;
+}
+
+namespace {
+
+PyObject* exception_type(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::Value: return PyExc_ValueError;
+    case ErrorKind::Type: return PyExc_TypeError;
+    case ErrorKind::Index: return PyExc_IndexError;
+    case ErrorKind::NotImplemented: return PyExc_NotImplementedError;
+    case ErrorKind::Overflow: return PyExc_OverflowError;
+    case ErrorKind::ZeroDivision: return PyExc_ZeroDivisionError;
+    case ErrorKind::Attribute: return PyExc_AttributeError;
+    case ErrorKind::Key: return PyExc_KeyError;
+    case ErrorKind::Import: return PyExc_ImportError;
+    case ErrorKind::Buffer: return PyExc_BufferError;
+    default: return PyExc_RuntimeError;
+  }
+}
+
+}  // namespace
+
+void translate_exception() {
+  try {
+    throw;
+  } catch (const Error& e) {
+    // The Python error behind an External one is more precise than its copy, if it is still there.
+    if (e.kind() == ErrorKind::External && PyErr_Occurred()) return;
+    PyErr_SetString(exception_type(e.kind()), e.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  }
+}
+
+void throw_python_error() {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  std::string message = "a Python error";
+  if (Ref text(value ? PyObject_Str(value) : nullptr); text) {
+    if (const char* utf8 = PyUnicode_AsUTF8(text.get())) message = utf8;
+  }
+  PyErr_Clear();
+  PyErr_Restore(type, value, trace);
+  throw Error(ErrorKind::External, std::move(message));
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,99 @@
+"""Taeda: tensors, automatic differentiation and neural networks with PyTorch's interface."""
+
+from taeda import _C
+from taeda._C import *
+from taeda._C import Tensor
+from taeda._shape_functions import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    broadcast_tensors,
+    cartesian_prod,
+    meshgrid,
+    split,
+)
+from taeda._tensor import _install
+from taeda._version import __version__
+from taeda.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from taeda.functional import einsum, tensordot
+
+_install(Tensor)
+del _install
+
+inf = 1e309
+nan = inf - inf
+e = 2.718281828459045
+pi = 3.141592653589793
+newaxis = None
+return_types = _C._return_types
+
+
+def is_storage(obj, /):
+    """Whether `obj` is a storage."""
+    return isinstance(obj, _C.UntypedStorage)
+
+
+def is_floating_point(input):
+    """Whether the tensor's dtype is a floating point type."""
+    return input.is_floating_point()
+
+
+def is_complex(input):
+    """Whether the tensor's dtype is a complex type."""
+    return input.is_complex()
+
+
+def is_conj(input):
+    """Whether the tensor's conjugate bit is set."""
+    return input.is_conj()
+
+
+def numel(input):
+    """The number of elements of the tensor."""
+    return input.numel()
+
+
+def nonzero(input, *, out=None, as_tuple=False):
+    """The coordinates of the elements that are not zero: rows, or a vector for each dimension."""
+    return input.nonzero_numpy() if as_tuple else _C.nonzero(input, out=out)
+
+
+def get_rng_state():
+    """The state of the default random number generator."""
+    return _C.default_generator.get_state()
+
+
+def set_rng_state(new_state):
+    """Sets the state of the default random number generator."""
+    _C.default_generator.set_state(new_state)
+
+
+# Names that live in modules of their own, loaded when first asked for.
+_LAZY = {
+    "finfo": "_type_info",
+    "iinfo": "_type_info",
+    "set_printoptions": "_tensor_str",
+    "get_printoptions": "_tensor_str",
+    "printoptions": "_tensor_str",
+}
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(f"module 'taeda' has no attribute '{name}'")
+    from importlib import import_module
+
+    if name in _LAZY:
+        value = getattr(import_module(f"taeda.{_LAZY[name]}"), name)
+        globals()[name] = value
+        return value
+    try:
+        return import_module(f"taeda.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"taeda.{name}":
+            raise
+    raise AttributeError(f"module 'taeda' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted({*globals(), *_LAZY, "autograd", "nn"})

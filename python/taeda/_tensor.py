@@ -1,0 +1,165 @@
+"""Methods of Tensor that are written in Python: printing, copying, pickling, NumPy's protocols."""
+
+from taeda import _C
+
+
+def _repr(self, *, tensor_contents=None):
+    from taeda._tensor_str import _str
+
+    return _str(self, tensor_contents=tensor_contents)
+
+
+def _format(self, format_spec):
+    if self.dim() == 0 and not self.is_meta and type(self) is _C.Tensor:
+        return self.item().__format__(format_spec)
+    return object.__format__(self, format_spec)
+
+
+def _rebuild_tensor(data, dtype, size, stride, device, requires_grad):
+    """A tensor from what `__reduce_ex__` stored."""
+    tensor = _C._tensor_from_bytes(data, dtype, size, stride).to(device)
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _rebuild_subclass(cls, data, requires_grad, state):
+    """An instance of a subclass of Tensor with its attributes."""
+    tensor = _C.Tensor._make_subclass(cls, data, requires_grad)
+    tensor.__dict__.update(state)
+    return tensor
+
+
+def _reduce_ex(self, protocol):
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol and pickling at the moment; use tensor.detach()"
+        )
+    plain = self.detach().cpu().resolve_conj().resolve_neg()
+    # Strides are kept: what is stored is the run of memory the tensor reaches.
+    reach = (
+        1 + sum((n - 1) * s for n, s in zip(plain.size(), plain.stride())) if plain.numel() else 0
+    )
+    run = plain.as_strided((reach,), (1,), plain.storage_offset())
+    arguments = (
+        _C._tensor_to_bytes(run),
+        self.dtype,
+        tuple(plain.size()),
+        plain.stride(),
+        str(self.device),
+        self.requires_grad,
+    )
+    if type(self) is _C.Tensor and not self.__dict__:
+        return _rebuild_tensor, arguments
+    data = _rebuild_tensor(*arguments[:-1], False)
+    return _rebuild_subclass, (type(self), data, self.requires_grad, dict(self.__dict__))
+
+
+def _deepcopy(self, memo):
+    if id(self) in memo:
+        return memo[id(self)]
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
+            "because of a torch.nn.utils.weight_norm usage, see "
+            "https://github.com/pytorch/pytorch/pull/103001"
+        )
+    from copy import deepcopy
+
+    with _NoGrad():
+        data = _copy_with_storage(self.detach(), memo)
+    if type(self) is _C.Tensor:
+        result = data.requires_grad_() if self.requires_grad else data
+    else:
+        result = _C.Tensor._make_subclass(type(self), data, self.requires_grad)
+    memo[id(self)] = result
+    if self.grad is not None:
+        result.grad = deepcopy(self.grad, memo)
+    for name, value in self.__dict__.items():
+        setattr(result, name, deepcopy(value, memo))
+    return result
+
+
+def _copy_with_storage(tensor, memo):
+    """A copy that shares memory with the copies of those it shares memory with."""
+    if tensor.is_meta or tensor.is_conj() or tensor.is_neg() or tensor.device.type != "cpu":
+        return tensor.clone()
+    storage = tensor.untyped_storage()
+    key = ("storage", storage.data_ptr(), tensor.dtype)
+    if key not in memo or not storage.nbytes():
+        memo[key] = tensor.as_strided((storage.nbytes() // tensor.element_size(),), (1,), 0).clone()
+    return memo[key].as_strided(tensor.size(), tensor.stride(), tensor.storage_offset()).detach()
+
+
+def _reversed(self):
+    return self if self.dim() == 0 else self.flip(0)
+
+
+class _NoGrad:
+    def __enter__(self):
+        self.previous = _C.is_grad_enabled()
+        _C._set_grad_enabled(False)
+
+    def __exit__(self, *_):
+        _C._set_grad_enabled(self.previous)
+
+
+def _array_wrap(self, array, context=None, return_scalar=False):
+    return _C.from_numpy(array) if array.ndim else _C.tensor(array.item())
+
+
+_TYPE_NAMES = {
+    "float32": "Float",
+    "float64": "Double",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "uint8": "Byte",
+    "int8": "Char",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "bool": "Bool",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+}
+
+
+def _type(self, dtype=None, non_blocking=False, **_):
+    """The legacy type name, or the tensor converted to a dtype or legacy type name."""
+    if dtype is None:
+        name = str(self.dtype).rpartition(".")[2]
+        prefix = "torch" if self.device.type == "cpu" else f"torch.{self.device.type}"
+        return f"{prefix}.{_TYPE_NAMES.get(name, name)}Tensor"
+    if isinstance(dtype, str):
+        wanted = dtype.rpartition(".")[2]
+        for name, legacy in _TYPE_NAMES.items():
+            if wanted == f"{legacy}Tensor":
+                return self.to(getattr(_C, name))
+        raise ValueError(f"invalid type: '{dtype}'")
+    return self.to(dtype)
+
+
+def _rdiv(self, other):
+    """The name that PyTorch keeps beside __rtruediv__."""
+    return self.reciprocal() * other
+
+
+def _nonzero(self, *, as_tuple=False):
+    """The coordinates of the elements that are not zero: rows, or a vector for each dimension."""
+    return self.nonzero_numpy() if as_tuple else _C.nonzero(self)
+
+
+def _install(cls):
+    """Adds the methods to the type."""
+    cls.__repr__ = _repr
+    cls.__format__ = _format
+    cls.__reduce_ex__ = _reduce_ex
+    cls.__rdiv__ = cls.__rtruediv__
+    cls.__reversed__ = _reversed
+    cls.__deepcopy__ = _deepcopy
+    cls.__array_wrap__ = _array_wrap
+    cls.__array_priority__ = 1000
+    cls.type = _type
+    cls.nonzero = _nonzero
+    cls.__rdiv__ = _rdiv
+    cls.__module__ = "taeda"

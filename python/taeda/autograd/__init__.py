@@ -1,0 +1,100 @@
+"""Differentiation: `backward` and `grad`, and the modes that control recording."""
+
+from taeda import _C
+from taeda.autograd.function import Function
+from taeda.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+
+__all__ = [
+    "Function",
+    "Variable",
+    "backward",
+    "enable_grad",
+    "grad",
+    "inference_mode",
+    "no_grad",
+    "set_grad_enabled",
+]
+
+Variable = _C.Tensor
+
+
+def _as_tuple(tensors):
+    return (tensors,) if isinstance(tensors, _C.Tensor) else tuple(tensors)
+
+
+def _seeds(grads, outputs):
+    """One gradient an output; None stands for one, where the output has one element."""
+    if grads is None:
+        return (None,) * len(outputs)
+    grads = _as_tuple(grads)
+    if len(grads) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
+    return grads
+
+
+def backward(
+    tensors,
+    grad_tensors=None,
+    retain_graph=None,
+    create_graph=False,
+    grad_variables=None,
+    inputs=None,
+):
+    """Adds the gradients of `tensors` to the `grad` of the leaves, or of `inputs` where given."""
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
+                "`backward()`. Please only use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    tensors = _as_tuple(tensors)
+    inputs = () if inputs is None else _as_tuple(inputs)
+    if retain_graph is None:
+        retain_graph = create_graph
+    _C._run_backward(
+        tensors, _seeds(grad_tensors, tensors), retain_graph, create_graph, inputs, True, True
+    )
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+):
+    """The gradients of `outputs` with respect to `inputs`, as a tuple; nothing is accumulated."""
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, "
+            "but got: allow_unused=False."
+        )
+    if is_grads_batched:
+        raise NotImplementedError("is_grads_batched needs vmap: call grad once a row instead")
+    outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+    if not inputs:
+        raise ValueError("grad requires non-empty inputs.")
+    if retain_graph is None:
+        retain_graph = create_graph
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    results = _C._run_backward(
+        outputs,
+        _seeds(grad_outputs, outputs),
+        retain_graph,
+        create_graph,
+        inputs,
+        allow_unused,
+        False,
+    )
+    if materialize_grads:
+        results = tuple(
+            _C.zeros_like(tensor) if result is None else result
+            for result, tensor in zip(results, inputs)
+        )
+    return results

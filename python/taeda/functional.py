@@ -1,0 +1,59 @@
+"""Functions whose arguments take more shapes than an operator's schema can say."""
+
+from taeda import _C
+from taeda._C import Tensor
+
+__all__ = ["einsum", "tensordot"]
+
+
+def einsum(*args):
+    """Sums of products: einsum(equation, *operands) or einsum(op1, sublist1, ..., [out])."""
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one "
+            "operand and its subscripts list"
+        )
+    if isinstance(args[0], Tensor):
+        equation = ",".join(_subscripts(s) for s in args[1::2])
+        if len(args) % 2 == 1:
+            equation = ",".join(_subscripts(s) for s in args[1:-1:2]) + "->" + _subscripts(args[-1])
+            operands = args[:-1:2]
+        else:
+            operands = args[::2]
+    else:
+        equation, *operands = args
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        return einsum(equation, *operands[0])
+    return _C.einsum(equation, list(operands))
+
+
+def _subscripts(sublist):
+    return "".join("..." if s is Ellipsis else _label(s) for s in sublist)
+
+
+def _label(n):
+    if 0 <= n < 26:
+        return chr(ord("A") + n)
+    if 26 <= n < 52:
+        return chr(ord("a") + n - 26)
+    raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+
+
+def tensordot(a, b, dims=2, out=None):
+    """Sums products over the last `dims` dimensions of `a` and the first of `b`, or over pairs."""
+    if isinstance(dims, Tensor):
+        if dims.numel() > 1:
+            dims_a, dims_b = dims[0].tolist(), dims[1].tolist()
+        else:
+            return tensordot(a, b, int(dims.item()), out)
+    elif isinstance(dims, (list, tuple)):
+        dims_a, dims_b = (list(d) if isinstance(d, (list, tuple)) else [d] for d in dims)
+    else:
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        dims_a, dims_b = list(range(-dims, 0)), list(range(dims))
+    if out is None:
+        return _C.tensordot(a, b, dims_a, dims_b)
+    return _C.tensordot(a, b, dims_a, dims_b, out=out)

@@ -1,0 +1,3 @@
+"""Linear algebra functions with PyTorch's names."""
+
+from taeda._C._linalg import *  # noqa: F403
