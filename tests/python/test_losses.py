@@ -1,0 +1,242 @@
+"""Tests losses: values against NumPy, gradients against differences, reductions and errors."""
+
+import warnings
+
+import pytest
+from under_test import t
+
+np = pytest.importorskip("numpy")
+
+F = t.nn.functional
+RNG = np.random.default_rng(11)
+
+
+def values(*shape):
+    return RNG.standard_normal(shape)
+
+
+def log_softmax(x, axis=1):
+    shifted = x - x.max(axis, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
+
+
+def nll(log_probabilities, target, weight=None, ignore=-100, reduction="mean"):
+    """Classes in dimension 1; the mean divides by the sum of the weights in use."""
+    classes = log_probabilities.shape[1]
+    weight = np.ones(classes) if weight is None else weight
+    used = target != ignore
+    picked = np.where(used, target, 0)
+    w = weight[picked] * used
+    each = -np.take_along_axis(log_probabilities, picked[:, None], 1)[:, 0] * w
+    return {"none": each, "sum": each.sum(), "mean": each.sum() / w.sum()}[reduction]
+
+
+def close(got, want, tolerance=1e-10):
+    np.testing.assert_allclose(got.detach().numpy(), want, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", [(6, 4), (3, 4, 5), (2, 4, 3, 2), (2, 4, 2, 3, 2)])
+def test_class_targets(shape, weighted, reduction):
+    x = values(*shape)
+    target = RNG.integers(0, 4, (shape[0], *shape[2:]))
+    target.reshape(-1)[1] = 2
+    weight = np.array([0.5, 1.0, 2.0, 1.5]) if weighted else None
+    given = None if weight is None else t.tensor(weight)
+    for ignore in (-100, 2):
+        args = (t.tensor(target), given, None, ignore, None, reduction)
+        close(F.nll_loss(t.tensor(x), *args), nll(x, target, weight, ignore, reduction))
+        close(
+            F.cross_entropy(t.tensor(x), *args),
+            nll(log_softmax(x), target, weight, ignore, reduction),
+        )
+
+
+def test_cross_entropy_reads_any_layout():
+    x, target = values(5, 7), t.tensor([0, 6, 3, 3, 1])
+    want = nll(log_softmax(x), target.numpy())
+    close(F.cross_entropy(t.tensor(x.T.copy()).t(), target), want)
+    close(F.cross_entropy(t.tensor(np.repeat(x, 2, 1))[:, ::2], target), want)
+    close(F.cross_entropy(t.tensor(x.astype("float32")), target), want, 1e-5)
+
+
+def test_cross_entropy_does_not_overflow():
+    x = t.tensor([[1000.0, 0.0], [-1000.0, -1000.0]])
+    close(F.cross_entropy(x, t.tensor([0, 1]), reduction="none"), [0, np.log(2)], 1e-6)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_probabilities_and_smoothing(reduction):
+    x, p = values(6, 4), np.exp(log_softmax(values(6, 4)))
+    each = -(log_softmax(x) * p).sum(1)
+    want = {"none": each, "sum": each.sum(), "mean": each.mean()}[reduction]
+    close(F.cross_entropy(t.tensor(x), t.tensor(p), reduction=reduction), want)
+    target = RNG.integers(0, 4, 6)
+    smooth = np.eye(4)[target] * 0.9 + 0.1 / 4
+    each = -(log_softmax(x) * smooth).sum(1)
+    want = {"none": each, "sum": each.sum(), "mean": each.mean()}[reduction]
+    close(
+        F.cross_entropy(t.tensor(x), t.tensor(target), reduction=reduction, label_smoothing=0.1),
+        want,
+    )
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("name, each", [("mse_loss", np.square), ("l1_loss", np.abs)])
+def test_differences(name, each, reduction):
+    reduce = {"none": lambda v: v, "mean": np.mean, "sum": np.sum}[reduction]
+    a, b = values(40, 301), values(40, 301)
+    f = getattr(F, name)
+    close(f(t.tensor(a), t.tensor(b), reduction=reduction), reduce(each(a - b)))
+    close(f(t.tensor(a).t(), t.tensor(b.T.copy()), reduction=reduction), reduce(each(a - b).T))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        close(f(t.tensor(a), t.tensor(b[0]), reduction=reduction), reduce(each(a - b[0])))
+    assert f(t.tensor(a).bfloat16(), t.tensor(b).float()).dtype == t.float32
+
+
+def test_sums_do_not_depend_on_threads():
+    x, y = (
+        t.tensor(values(300, 1001).astype("float32")),
+        t.tensor(values(300, 1001).astype("float32")),
+    )
+    target = t.tensor(RNG.integers(0, 1001, 300))
+    before, results = t.get_num_threads(), set()
+    for threads in (1, 2, 3):
+        t.set_num_threads(threads)
+        results.add(
+            (
+                F.mse_loss(x, y).item(),
+                F.cross_entropy(x, target).item(),
+                F.nll_loss(x, target).item(),
+            )
+        )
+    t.set_num_threads(before)
+    assert len(results) == 1
+
+
+TARGET = t.tensor([0, 2, 2, 1])
+LOSSES = {
+    "nll_loss": (lambda x, _: F.nll_loss(x, TARGET), False),
+    "nll_loss_ignoring": (
+        lambda x, _: F.nll_loss(x, TARGET, ignore_index=2, reduction="sum"),
+        False,
+    ),
+    "nll_loss2d": (lambda x, _: F.nll_loss(x.view(2, 3, 2, 1), TARGET.view(2, 2, 1)), False),
+    "cross_entropy": (lambda x, _: F.cross_entropy(x, TARGET), False),
+    "cross_entropy_none": (lambda x, _: F.cross_entropy(x, TARGET, reduction="none"), False),
+    "cross_entropy_ignoring": (lambda x, _: F.cross_entropy(x, TARGET, ignore_index=2), False),
+    "cross_entropy_smoothed": (lambda x, _: F.cross_entropy(x, TARGET, label_smoothing=0.2), False),
+    "cross_entropy_probabilities": (lambda x, y: F.cross_entropy(x, y), True),
+    "mse_loss": (lambda x, y: F.mse_loss(x, y), True),
+    "mse_loss_none": (lambda x, y: F.mse_loss(x, y, reduction="none"), True),
+    "mse_loss_sum": (lambda x, y: F.mse_loss(x, y, reduction="sum"), True),
+    "l1_loss": (lambda x, y: F.l1_loss(x, y), True),
+}
+
+
+def squared(loss):
+    return (loss * loss * t.arange(1, loss.numel() + 1, dtype=t.float64).view(loss.shape)).sum()
+
+
+def differences(function, arrays, step=1e-5):
+    grads = []
+    for k, a in enumerate(arrays):
+        grad = np.zeros(a.shape)
+        for at in np.ndindex(*a.shape):
+            sides = []
+            for sign in (1, -1):
+                moved = [b.copy() for b in arrays]
+                moved[k][at] += sign * step
+                sides.append(float(function(*[t.tensor(b) for b in moved])))
+            grad[at] = (sides[0] - sides[1]) / (2 * step)
+        grads.append(grad)
+    return grads
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_gradients_match_differences(name):
+    loss, has_target = LOSSES[name]
+    arrays = [values(4, 3), values(4, 3)] if has_target else [values(4, 3)]
+
+    def number(*inputs):
+        return squared(loss(inputs[0], inputs[-1]))
+
+    def slope(*inputs):
+        inputs = [i.detach().requires_grad_() for i in inputs]
+        return sum((g * g).sum() for g in t.autograd.grad(number(*inputs), inputs))
+
+    leaves = [t.tensor(a).requires_grad_() for a in arrays]
+    for got, want in zip(t.autograd.grad(number(*leaves), leaves), differences(number, arrays)):
+        close(got, want, 1e-6)
+    recorded = t.autograd.grad(number(*leaves), leaves, create_graph=True)
+    seconds = t.autograd.grad(sum((g * g).sum() for g in recorded), leaves)
+    for got, want in zip(seconds, differences(slope, arrays)):
+        close(got, want, 1e-5)
+
+
+def test_empty_batches():
+    assert np.isnan(F.nll_loss(t.zeros(0, 3), t.zeros(0, dtype=t.int64)).item())
+    assert np.isnan(F.cross_entropy(t.zeros(0, 3), t.zeros(0, dtype=t.int64)).item())
+    assert F.cross_entropy(t.zeros(0, 3), t.zeros(0, dtype=t.int64), reduction="sum").item() == 0
+    assert np.isnan(F.mse_loss(t.zeros(0), t.zeros(0)).item())
+
+
+X = t.zeros(2, 3)
+L = t.tensor
+ERRORS = [
+    (lambda: F.nll_loss(X, L([0, 5])), IndexError, "Target 5 is out of bounds."),
+    (lambda: F.cross_entropy(X, L([0, -1])), IndexError, "Target -1 is out of bounds."),
+    (
+        lambda: F.nll_loss(X, L([0])),
+        ValueError,
+        r"Expected input batch_size \(2\) to match target batch_size \(1\).",
+    ),
+    (
+        lambda: F.nll_loss(X, L([0.0, 1.0])),
+        RuntimeError,
+        "expected target dtype to be Long or Byte, but got Float",
+    ),
+    (
+        lambda: F.nll_loss(X, L([0, 1]), t.ones(2)),
+        RuntimeError,
+        "weight tensor should be defined either for all 3 classes or no classes",
+    ),
+    (
+        lambda: F.nll_loss(X[None], L([[0, 1]])),
+        RuntimeError,
+        r"Expected target size \[1, 3\], got \[1, 2\]",
+    ),
+    (
+        lambda: F.cross_entropy(X, L([0, 1]), label_smoothing=2.0),
+        RuntimeError,
+        "label_smoothing must be between 0.0 and 1.0. Got: 2",
+    ),
+    (
+        lambda: F.cross_entropy(X, X, ignore_index=1),
+        RuntimeError,
+        "ignore_index is not supported for floating point target",
+    ),
+    (
+        lambda: F.cross_entropy(X, X.long()),
+        RuntimeError,
+        "Expected floating point type for target with class probabilities, got Long",
+    ),
+    (
+        lambda: F.mse_loss(X.long(), X.long()),
+        NotImplementedError,
+        "\"mse_cpu\" not implemented for 'Long'",
+    ),
+    (
+        lambda: F.mse_loss(X, X, reduction="all"),
+        ValueError,
+        "all is not a valid value for reduction",
+    ),
+]
+
+
+@pytest.mark.parametrize("call, kind, phrase", ERRORS, ids=range(len(ERRORS)))
+def test_errors(call, kind, phrase):
+    with pytest.raises(kind, match=phrase):
+        call()

@@ -1,0 +1,211 @@
+"""Tests indexing and assignment: random expressions against NumPy, and the special cases."""
+
+import random
+
+import pytest
+from under_test import t
+
+np = pytest.importorskip("numpy")
+
+EXPRESSIONS = 300
+
+
+def random_slice(rng, size):
+    bounds = [None, *range(-size - 2, size + 3)]
+    return slice(rng.choice(bounds), rng.choice(bounds), rng.choice([None, 1, 2, 3]))
+
+
+def random_integers(rng, size):
+    """Distinct positions, some counted from the end, in one or two dimensions."""
+    positions = rng.sample(range(size), rng.randint(1, size))
+    positions = [p - size if rng.random() < 0.3 else p for p in positions]
+    shape = rng.choice([(-1,), (-1, 1), (1, -1)])
+    return np.array(positions).reshape(shape)
+
+
+def random_expression(rng, shape, has_arrays):
+    """A list of index parts for an array of this shape; integer arrays broadcast together."""
+    parts, dim, has_ellipsis, array_length = [], 0, False, None
+    while dim < len(shape) and rng.random() < 0.9:
+        size = shape[dim]
+        kinds = ["int", "slice", "slice", "none"]
+        kinds += [] if has_ellipsis else ["ellipsis"]
+        kinds += ["integers", "mask"] if has_arrays else []
+        kind = rng.choice(kinds)
+        if kind == "int" and size > 0:
+            parts.append(rng.randint(-size, size - 1))
+            dim += 1
+        elif kind == "slice":
+            parts.append(random_slice(rng, size))
+            dim += 1
+        elif kind == "none":
+            parts.append(None)
+        elif kind == "ellipsis":
+            parts.append(Ellipsis)
+            has_ellipsis = True
+            dim += rng.randint(0, len(shape) - dim)
+        elif kind == "integers" and array_length in (None, 1):
+            integers = random_integers(rng, size)
+            array_length = max(array_length or 1, integers.size)
+            parts.append(integers)
+            dim += 1
+        elif kind == "mask" and array_length is None and not has_ellipsis:
+            count = rng.randint(1, min(2, len(shape) - dim))
+            mask = np.array([rng.random() < 0.5 for _ in range(np.prod(shape[dim : dim + count]))])
+            array_length = int(mask.sum()) if mask.sum() != 1 else 0
+            parts.append(mask.reshape(shape[dim : dim + count]))
+            dim += count
+    return parts
+
+
+def in_two_steps(parts):
+    """Splits an expression as PyTorch reads it: integers, slices and None first, then arrays."""
+    basic, advanced = [], []
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            ndim = part.ndim if part.dtype == bool else 1
+            basic += [slice(None)] * ndim
+            advanced.append(part)
+        elif isinstance(part, int):
+            basic.append(part)
+        else:
+            basic.append(part)
+            advanced.append(Ellipsis if part is Ellipsis else slice(None))
+    if Ellipsis not in [part for part in basic if not isinstance(part, np.ndarray)]:
+        basic.append(Ellipsis)
+    return tuple(basic), tuple(advanced)
+
+
+def as_tensors(parts):
+    return tuple(t.tensor(p.tolist()) if isinstance(p, np.ndarray) else p for p in parts)
+
+
+def random_case(seed):
+    rng = random.Random(seed)
+    shape = tuple(rng.randint(1, 5) for _ in range(rng.randint(1, 4)))
+    parts = random_expression(rng, shape, has_arrays=seed % 2 == 1)
+    return rng, shape, parts
+
+
+def base_arrays(shape):
+    numbers = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
+    return numbers, t.arange(numbers.size).reshape(shape)
+
+
+@pytest.mark.parametrize("seed", range(EXPRESSIONS))
+def test_reading_agrees_with_numpy(seed):
+    _, shape, parts = random_case(seed)
+    numbers, tensor = base_arrays(shape)
+    basic, advanced = in_two_steps(parts)
+    expected = numbers[basic][advanced]
+    result = tensor[as_tensors(parts)]
+    assert tuple(result.shape) == expected.shape, parts
+    assert result.tolist() == expected.tolist(), parts
+    has_arrays = any(isinstance(part, np.ndarray) for part in parts)
+    result.fill_(-5)
+    assert (-5 in tensor) == (not has_arrays and result.numel() > 0)
+
+
+@pytest.mark.parametrize("seed", range(EXPRESSIONS))
+def test_assignment_agrees_with_numpy(seed):
+    rng, shape, parts = random_case(seed)
+    numbers, tensor = base_arrays(shape)
+    basic, advanced = in_two_steps(parts)
+    target = numbers[basic]
+    result_shape = target[advanced].shape
+    kind = rng.choice(["number", "full", "trailing", "ones"])
+    if kind == "number":
+        value, value_tensor = -7, -7
+    else:
+        value_shape = {
+            "full": result_shape,
+            "trailing": result_shape[rng.randint(0, len(result_shape)) :],
+            "ones": tuple(1 if rng.random() < 0.5 else size for size in result_shape),
+        }[kind]
+        value = -np.arange(1, 1 + int(np.prod(value_shape))).reshape(value_shape)
+        value_tensor = -t.arange(1, 1 + value.size).reshape(value_shape)
+    target[advanced] = value
+    tensor[as_tensors(parts)] = value_tensor
+    assert tensor.tolist() == numbers.tolist(), (parts, kind)
+
+
+class TestSpecialCases:
+    def test_lists_and_tuples(self):
+        x = t.arange(12).reshape(3, 4)
+        assert x[[0, 2]].tolist() == [[0, 1, 2, 3], [8, 9, 10, 11]]
+        assert x[(1, 2)].item() == 6
+        assert x[[0, 1], [1, 2]].tolist() == [1, 6]
+        assert x[[True, False, True]].shape == (2, 4)
+
+    def test_python_bools_add_a_dimension(self):
+        x = t.arange(3)
+        assert x[True].shape == (1, 3) and x[False].shape == (0, 3)
+        assert t.tensor(5)[True].tolist() == [5]
+
+    def test_zero_dim_tensors_select(self):
+        x = t.arange(6).reshape(2, 3)
+        assert x[t.tensor(1)].tolist() == [3, 4, 5]
+        assert x[:, t.tensor(-1)].tolist() == [2, 5]
+        assert x[t.tensor(1) :].tolist() == [[3, 4, 5]]
+
+    def test_zero_dim_masks(self):
+        x = t.tensor(3)
+        assert x[t.tensor(True)].tolist() == [3] and x[t.tensor(False)].tolist() == []
+        x[t.tensor(True)] = 9
+        assert x.item() == 9
+
+    def test_zero_dim_with_none_and_ellipsis(self):
+        x = t.tensor(3)
+        assert x[None].shape == (1,) and x[...].item() == 3 and x[()].item() == 3
+        x[...] = 4
+        assert x.item() == 4
+
+    def test_index_dtypes(self):
+        x = t.arange(4) * 10
+        for dtype in (t.int32, t.int64):
+            assert x[t.tensor([3, 0], dtype=dtype)].tolist() == [30, 0]
+
+    def test_empty_index_tensors(self):
+        x = t.arange(6).reshape(2, 3)
+        assert x[t.tensor([], dtype=t.int64)].shape == (0, 3)
+        assert x[x > 100].shape == (0,)
+        x[x > 100] = 1
+        assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+    def test_separated_index_tensors_go_to_the_front(self):
+        x = t.arange(24).reshape(2, 3, 4)
+        i = t.tensor([0, 1, 1, 0, 1])
+        assert x[i, :, i].shape == (5, 3) and x[:, i, i].shape == (2, 5)
+
+    def test_masked_assignment_from_tensor(self):
+        x = t.zeros(2, 3)
+        x[t.tensor([[True, False, True], [False, True, False]])] = t.tensor([1.0, 2.0, 3.0])
+        assert x.tolist() == [[1, 0, 2], [0, 3, 0]]
+
+    def test_assignment_converts_dtype(self):
+        x = t.zeros(3, dtype=t.int64)
+        x[0] = 2.9
+        x[1:] = t.tensor([1.5, 3.5])
+        assert x.tolist() == [2, 1, 3]
+
+    def test_assignment_of_self_overlap(self):
+        x = t.arange(6)
+        x[:] = x.clone().flip(0)
+        assert x.tolist() == [5, 4, 3, 2, 1, 0]
+
+    def test_gradient_flows_through_reading_and_writing(self):
+        x = t.ones(4, requires_grad=True)
+        y = x * 1
+        y[1] = 0
+        y[t.tensor([2, 2])].sum().backward()
+        assert x.grad.tolist() == [0, 0, 2, 0]
+        x.grad = None
+        y = x * 1
+        y[1:3] = t.zeros(2)
+        y.sum().backward()
+        assert x.grad.tolist() == [1, 0, 0, 1]
+
+    def test_index_put_accumulates(self):
+        x = t.zeros(3)
+        x.index_put_((t.tensor([1, 1, 2]),), t.ones(3), accumulate=True)
+        assert x.tolist() == [0, 2, 1]
