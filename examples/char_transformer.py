@@ -1,0 +1,287 @@
+"""Trains a small character transformer on the text in data/ and writes new text with it.
+
+Everything is spelled out with tensors: the parameters are leaf tensors in lists, the attention is
+matmul, mask and softmax, and AdamW is a few in-place operations.
+"""
+
+import argparse
+import math
+import pathlib
+import time
+
+from loss_plot import save_plot
+from terminal import Progress, print_table
+
+import taeda
+
+F = taeda.nn.functional
+DATA = pathlib.Path(__file__).parent / "data" / "lighthouse.txt"
+
+
+class Text:
+    """The training text as integers, split into a training part and a held-out tail."""
+
+    def __init__(self, path):
+        text = path.read_text()
+        self.characters = sorted(set(text))
+        self.number = {character: i for i, character in enumerate(self.characters)}
+        numbers = self.encode(text)
+        cut = len(numbers) * 19 // 20
+        self.train, self.held_out = numbers[:cut], numbers[cut:]
+
+    def encode(self, text):
+        return taeda.tensor([self.number[character] for character in text])
+
+    def decode(self, numbers):
+        return "".join(self.characters[i] for i in numbers)
+
+
+def draw_batch(numbers, batch, length):
+    """`batch` random stretches of text and the character that follows each of theirs."""
+    start = taeda.randint(0, numbers.size(0) - length, (batch, 1))
+    places = start + taeda.arange(length)
+    return numbers[places], numbers[places + 1]
+
+
+class Linear:
+    """x @ weight.T + bias."""
+
+    def __init__(self, inputs, outputs, scale=1.0):
+        self.weight = taeda.randn(outputs, inputs) * (scale / math.sqrt(inputs))
+        self.bias = taeda.zeros(outputs)
+
+    def parameters(self):
+        return [self.weight, self.bias]
+
+    def __call__(self, x):
+        return F.linear(x, self.weight, self.bias)
+
+
+class LayerNorm:
+    """Zero mean and unit variance over the last dimension, then a learned scale and shift."""
+
+    def __init__(self, width):
+        self.weight, self.bias = taeda.ones(width), taeda.zeros(width)
+
+    def parameters(self):
+        return [self.weight, self.bias]
+
+    def __call__(self, x):
+        return F.layer_norm(x, (x.size(-1),), self.weight, self.bias)
+
+
+def distance_bias(length, heads):
+    """What each head adds to its scores: less for characters further back, nothing for the future.
+
+    The slopes fall by four from head to head, so that some heads read the last few characters and
+    others the whole stretch; this tells the places of characters apart without a table of places.
+    """
+    place = taeda.arange(length)
+    distance = (place.unsqueeze(1) - place).to(taeda.float32)
+    slopes = taeda.tensor([4.0**-head for head in range(heads)])
+    bias = -distance * slopes.reshape(heads, 1, 1)
+    future = taeda.ones(length, length, dtype=taeda.bool).tril(-1).transpose(0, 1)
+    return bias.masked_fill(future, -math.inf)
+
+
+class Block:
+    """Causal self-attention and a feed-forward layer, each behind a norm and beside a shortcut."""
+
+    def __init__(self, width, heads, layers, dropout):
+        residual_scale = 1 / math.sqrt(2 * layers)
+        self.heads, self.dropout = heads, dropout
+        self.norm_1, self.norm_2 = LayerNorm(width), LayerNorm(width)
+        self.query_key_value = Linear(width, 3 * width)
+        self.merge = Linear(width, width, residual_scale)
+        self.widen = Linear(width, 4 * width)
+        self.narrow = Linear(4 * width, width, residual_scale)
+
+    def parameters(self):
+        parts = (self.norm_1, self.query_key_value, self.merge)
+        parts += (self.norm_2, self.widen, self.narrow)
+        return [parameter for part in parts for parameter in part.parameters()]
+
+    def attend(self, x, bias, is_training):
+        batch, length, width = x.size()
+        shape = (batch, length, self.heads, width // self.heads)
+        parts = self.query_key_value(x).chunk(3, dim=-1)
+        query, key, value = (part.reshape(shape).transpose(1, 2) for part in parts)
+        scores = taeda.matmul(query, key.transpose(-2, -1)) / math.sqrt(shape[-1])
+        weights = (scores + bias).softmax(dim=-1)
+        weights = F.dropout(weights, self.dropout, is_training)
+        mixed = taeda.matmul(weights, value).transpose(1, 2).reshape(batch, length, width)
+        return self.merge(mixed)
+
+    def __call__(self, x, bias, is_training):
+        attended = self.attend(self.norm_1(x), bias, is_training)
+        x = x + F.dropout(attended, self.dropout, is_training)
+        fed = self.narrow(F.gelu(self.widen(self.norm_2(x))))
+        return x + F.dropout(fed, self.dropout, is_training)
+
+
+class CharTransformer:
+    """Predicts the next character at every place of a text; the embedding is tied to the output."""
+
+    def __init__(self, characters, length, width, heads, layers, dropout):
+        self.length = length
+        self.character_table = taeda.randn(characters, width) * 0.08
+        self.blocks = [Block(width, heads, layers, dropout) for _ in range(layers)]
+        self.norm = LayerNorm(width)
+        self.bias = taeda.zeros(characters)
+        self.bias_by_distance = distance_bias(length, heads)
+        for parameter in self.parameters():
+            parameter.requires_grad_()
+
+    def parameters(self):
+        blocks = [parameter for block in self.blocks for parameter in block.parameters()]
+        return [self.character_table, *blocks, *self.norm.parameters(), self.bias]
+
+    def __call__(self, numbers, is_training=False):
+        length = numbers.size(1)
+        bias = self.bias_by_distance[:, :length, :length]
+        x = F.embedding(numbers, self.character_table)
+        for block in self.blocks:
+            x = block(x, bias, is_training)
+        return F.linear(self.norm(x), self.character_table, self.bias)
+
+    def loss(self, numbers, following, is_training=False):
+        logits = self(numbers, is_training)
+        return F.cross_entropy(logits.reshape(-1, logits.size(-1)), following.reshape(-1))
+
+
+class AdamW:
+    """Adam with weight decay beside the gradient, not inside it; matrices alone decay."""
+
+    def __init__(self, parameters, betas=(0.9, 0.98), eps=1e-8, weight_decay=0.1):
+        self.parameters, self.betas, self.eps = parameters, betas, eps
+        self.weight_decay = weight_decay
+        self.mean = [taeda.zeros_like(parameter) for parameter in parameters]
+        self.square = [taeda.zeros_like(parameter) for parameter in parameters]
+        self.steps = 0
+
+    @taeda.no_grad()
+    def step(self, lr):
+        self.steps += 1
+        beta_1, beta_2 = self.betas
+        mean_scale = 1 - beta_1**self.steps
+        square_scale = 1 - beta_2**self.steps
+        for parameter, mean, square in zip(self.parameters, self.mean, self.square, strict=True):
+            gradient = parameter.grad
+            if parameter.dim() > 1:
+                parameter.mul_(1 - lr * self.weight_decay)
+            mean.lerp_(gradient, 1 - beta_1)
+            square.mul_(beta_2).addcmul_(gradient, gradient, value=1 - beta_2)
+            spread = (square / square_scale).sqrt_().add_(self.eps)
+            parameter.sub_(mean / spread, alpha=lr / mean_scale)
+            parameter.grad = None
+
+
+def learning_rate(step, steps, highest):
+    """Rises over the first twentieth, then falls along a cosine to a tenth."""
+    warm = max(1, steps // 20)
+    if step < warm:
+        return highest * (step + 1) / warm
+    part = (step - warm) / max(1, steps - warm)
+    return highest * (0.55 + 0.45 * math.cos(math.pi * part))
+
+
+@taeda.no_grad()
+def held_out_loss(model, text, batch, rounds=4):
+    losses = [model.loss(*draw_batch(text.held_out, batch, model.length)) for _ in range(rounds)]
+    return taeda.stack(losses).mean().item()
+
+
+@taeda.no_grad()
+def generate(model, text, prompt, count, temperature, k):
+    """Continues the prompt by `count` characters, each drawn from the `k` likeliest.
+
+    Adding Gumbel noise -log(-log(u)) to the logits makes argmax a draw from their softmax.
+    """
+    numbers = text.encode(prompt).unsqueeze(0)
+    for _ in range(count):
+        logits = model(numbers[:, -model.length :])[0, -1] / temperature
+        values, places = taeda.topk(logits, k)
+        noise = -(-taeda.rand(k).log()).log()
+        chosen = places[(values + noise).argmax()]
+        numbers = taeda.cat([numbers, chosen.reshape(1, 1)], dim=1)
+    return text.decode(numbers[0].tolist())
+
+
+def train(model, text, options):
+    """Runs the training loop; returns the curves and the rows of the loss table."""
+    optimizer = AdamW(model.parameters())
+    progress = Progress(options.steps, "training")
+    every = max(1, options.steps // 10)
+    losses, curve, held_out, rows = [], [], [], []
+    start = time.perf_counter()
+    for step in range(options.steps):
+        numbers, following = draw_batch(text.train, options.batch, model.length)
+        loss = model.loss(numbers, following, is_training=True)
+        loss.backward()
+        optimizer.step(learning_rate(step, options.steps, options.lr))
+        losses.append(loss.item())
+        curve.append((step, losses[-1]))
+        progress.update(step + 1, f"loss {losses[-1]:.3f}")
+        if step == 0 or (step + 1) % every == 0:
+            recent = losses[-every:]
+            held_out.append((step, held_out_loss(model, text, options.batch)))
+            speed = (step + 1) * options.batch * model.length / (time.perf_counter() - start)
+            rows.append(
+                (
+                    step + 1,
+                    f"{sum(recent) / len(recent):.3f}",
+                    f"{held_out[-1][1]:.3f}",
+                    f"{speed:,.0f}",
+                )
+            )
+    return {"training": curve, "held out": held_out}, rows
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=800)
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--length", type=int, default=64, help="characters seen at once")
+    parser.add_argument("--width", type=int, default=64)
+    parser.add_argument("--heads", type=int, default=4)
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--dropout", type=float, default=0.02)
+    parser.add_argument("--lr", type=float, default=5e-3)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--characters", type=int, default=500, help="characters to write")
+    parser.add_argument("--temperature", type=float, default=0.4)
+    parser.add_argument("--topk", type=int, default=8)
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("demo_output"))
+    return parser.parse_args()
+
+
+def main():
+    options = parse_options()
+    taeda.manual_seed(options.seed)
+    text = Text(DATA)
+    model = CharTransformer(
+        len(text.characters),
+        options.length,
+        options.width,
+        options.heads,
+        options.layers,
+        options.dropout,
+    )
+    count = sum(parameter.numel() for parameter in model.parameters())
+    print(
+        f"{DATA.name}: {text.train.numel() + text.held_out.numel():,} characters of "
+        f"{len(text.characters)} kinds; model: {count:,} parameters"
+    )
+    curves, rows = train(model, text, options)
+    print()
+    print_table(("step", "training loss", "held-out loss", "characters/s"), rows)
+    sample = generate(
+        model, text, "March 7. ", options.characters, options.temperature, options.topk
+    )
+    print(f"\n{sample}\n")
+    for path in save_plot(curves, options.out / "loss_curve", "loss of the character transformer"):
+        print(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    main()
