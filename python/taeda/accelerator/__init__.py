@@ -1,4 +1,4 @@
-"""The current accelerator. A plug-in device is addressed by its name; none counts as the accelerator."""
+"""The current accelerator; a plug-in device goes by its own name and does not count as one."""
 
 __all__ = ["current_accelerator", "device_count", "is_available"]
 
