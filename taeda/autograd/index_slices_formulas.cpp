@@ -16,4 +16,17 @@ Tensor index_source_backward(const Tensor& grad, int64_t dim, const Tensor& inde
   return picked.sizes() == sizes ? picked : picked.reshape(as_symint(sizes));
 }
 
+Tensor index_fill_value_backward(const Tensor& grad, int64_t dim, const Tensor& index) {
+  if (index.numel() == 0) return taeda::zeros({}, grad.dtype(), {}, grad.device());
+  const SymInt size = grad.dim() == 0 ? SymInt(1) : grad.sym_size(dim);
+  const Tensor indices[] = {index};
+  // Ones at the filled positions; negative ones count from the end.
+  const Tensor is_filled =
+      taeda::zeros({size}, grad.dtype(), {}, grad.device())
+          .index_put(indices, taeda::ones({}, grad.dtype(), {}, grad.device()));
+  SymIntVec shape(static_cast<size_t>(grad.dim()), SymInt(1));
+  if (grad.dim() > 0) shape[static_cast<size_t>(wrap_dim(dim, grad.dim()))] = size;
+  return grad.masked_fill(is_filled.eq(Scalar(0)).view(shape), Scalar(0)).sum();
+}
+
 }  // namespace taeda::autograd

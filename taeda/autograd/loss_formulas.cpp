@@ -25,11 +25,11 @@ Tensor nll_loss2d_gradient(const Tensor& grad, const Tensor& self, const Tensor&
 
 Tensor fused_cross_entropy_gradient(const Tensor& grad, const Tensor& self, const Tensor& target,
                                     int64_t reduction, const SymInt& ignore_index,
-                                    const Tensor& log_sum, const Tensor& count) {
+                                    const Tensor& norms, const Tensor& count) {
   if (!grad.defined()) return Tensor();
   if (!grad_enabled())
-    return taeda::_fused_cross_entropy_backward(grad, self, target, reduction, ignore_index,
-                                                log_sum, count);
+    return taeda::_fused_cross_entropy_backward(grad, self, target, reduction, ignore_index, norms,
+                                                count);
   const Tensor inner = taeda::nll_loss_backward(grad, self, target, Tensor(), reduction,
                                                 ignore_index, count.detach());
   return inner.sub(taeda::softmax(self, 1).mul(inner.sum(IntList({1}), /*keepdim=*/true)));

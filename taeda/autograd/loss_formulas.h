@@ -14,7 +14,7 @@ TAEDA_API Tensor nll_loss2d_gradient(const Tensor& grad, const Tensor& self, con
 // One pass over memory; from softmax and nll_loss_backward when the gradient itself is recorded.
 TAEDA_API Tensor fused_cross_entropy_gradient(const Tensor& grad, const Tensor& self,
                                               const Tensor& target, int64_t reduction,
-                                              const SymInt& ignore_index, const Tensor& log_sum,
+                                              const SymInt& ignore_index, const Tensor& norms,
                                               const Tensor& count);
 TAEDA_API Tensor mse_loss_self_backward(const Tensor& grad, const Tensor& self,
                                         const Tensor& target, int64_t reduction);

@@ -97,7 +97,7 @@ std::array<OutSpec, 3> _fused_cross_entropy_spec(const Tensor& self, const Tenso
                                                  int64_t reduction, SymInt) {
   return {
       OutSpec(reduction == kNone ? target.sym_sizes() : SymIntList(), self.dtype(), self.device()),
-      OutSpec(target.sym_sizes(), self.dtype(), self.device()),
+      OutSpec(SymIntList({self.sym_size(0), SymInt(2)}), self.dtype(), self.device()),
       OutSpec(SymIntList(), self.dtype(), self.device())};
 }
 

@@ -266,6 +266,7 @@ FUNCTIONS = {
     "index_add": (lambda x, s: x.index_add(0, ROWS, s, alpha=3), [(3, 4), (3, 4)]),
     "index_copy": (lambda x, s: x.index_copy(1, ROWS[:2], s), [(3, 4), (3, 2)]),
     "index_fill": (lambda x, v: x.index_fill(1, ROWS[:2], v), [(3, 4), ()]),
+    "index_fill_duplicates": (lambda x, v: x.index_fill(0, ROWS - 3, v), [(3, 4), ()]),
     "index": (lambda x: x[ROWS, :2], [(3, 4)]),
     "index_separated": (lambda x: x[ROWS, :, INDEX[:, :1]], [(3, 4, 2)]),
     "index_mask": (lambda x: x[MASK], [(3, 4)]),

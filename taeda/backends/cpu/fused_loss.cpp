@@ -46,7 +46,7 @@ void visit_real(DType dtype, F&& f) {
 }  // namespace
 
 void _fused_cross_entropy(const Tensor& self, const Tensor& target, int64_t reduction,
-                          SymInt ignore_index, Tensor& output, Tensor& log_sum, Tensor& count) {
+                          SymInt ignore_index, Tensor& output, Tensor& norms, Tensor& count) {
   const int64_t rows = self.sizes()[0], classes = self.sizes()[1],
                 ignored = ignore_index.expect_int();
   check_targets(target, classes, ignored);
@@ -54,7 +54,8 @@ void _fused_cross_entropy(const Tensor& self, const Tensor& target, int64_t redu
     using T = decltype(tag);
     const auto* targets = static_cast<const int64_t*>(target.data());
     const int64_t step = target.strides()[0], each = reduction == 0 ? output.strides()[0] : 0;
-    T *out = static_cast<T*>(output.data()), *sums = static_cast<T*>(log_sum.data());
+    T* out = static_cast<T*>(output.data());
+    auto* row_norms = static_cast<RowNorm<T>*>(norms.data());
     std::vector<T> losses(static_cast<size_t>(rows));
     parallel_for(0, rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(classes, 1)),
                  [&](int64_t first, int64_t last) {
@@ -62,11 +63,9 @@ void _fused_cross_entropy(const Tensor& self, const Tensor& target, int64_t redu
                    for (int64_t i = first; i < last; ++i) {
                      const int64_t k = targets[i * step];
                      const T* row = row_at(i);
-                     T largest;
-                     const T sum = loss_rows<T>().log_sum_exp(row, classes, &largest);
-                     sums[i * log_sum.strides()[0]] = largest + sum;
+                     const RowNorm<T> norm = row_norms[i] = loss_rows<T>().norm(row, classes);
                      losses[static_cast<size_t>(i)] =
-                         k == ignored ? T(0) : sum - (row[k] - largest);
+                         k == ignored ? T(0) : norm.maximum - row[k] + norm.log_sum;
                      if (reduction == 0) out[i * each] = losses[static_cast<size_t>(i)];
                    }
                  });
@@ -83,15 +82,15 @@ void _fused_cross_entropy(const Tensor& self, const Tensor& target, int64_t redu
 
 void _fused_cross_entropy_backward(const Tensor& grad_output, const Tensor& self,
                                    const Tensor& target, int64_t reduction, SymInt ignore_index,
-                                   const Tensor& log_sum, const Tensor& count, Tensor& out) {
+                                   const Tensor& norms, const Tensor& count, Tensor& out) {
   const int64_t rows = self.sizes()[0], classes = self.sizes()[1],
                 ignored = ignore_index.expect_int();
   check_targets(target, classes, ignored);
   visit_real(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const auto* targets = static_cast<const int64_t*>(target.data());
-    const T *grads = static_cast<const T*>(grad_output.data()),
-            *sums = static_cast<const T*>(log_sum.data());
+    const T* grads = static_cast<const T*>(grad_output.data());
+    const auto* row_norms = static_cast<const RowNorm<T>*>(norms.data());
     const int64_t each = grad_output.dim() ? grad_output.strides()[0] : 0;
     const T divisor = reduction == 1 ? *static_cast<const T*>(count.data()) : T(1);
     parallel_for(0, rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(classes, 1)),
@@ -105,8 +104,7 @@ void _fused_cross_entropy_backward(const Tensor& grad_output, const Tensor& self
                        continue;
                      }
                      const T scale = grads[i * each] / divisor;
-                     loss_rows<T>().scaled_softmax(row_at(i), to, classes,
-                                                   sums[i * log_sum.strides()[0]], scale);
+                     loss_rows<T>().scaled_softmax(row_at(i), to, classes, row_norms[i], scale);
                      to[k] -= scale;
                    }
                  });

@@ -6,12 +6,17 @@
 namespace taeda::cpu {
 
 template <class T>
+struct RowNorm {
+  T maximum, log_sum;
+};
+
+template <class T>
 struct LossRows {
-  // log(sum(exp(p - largest))) and the largest element; NaN for rows of infinities, as log_softmax
-  // has it. Apart, because their sum loses the digits of the logarithm beside large elements.
-  T (*log_sum_exp)(const T* p, int64_t n, T* largest);
-  // out = scale * exp(p - log_sum)
-  void (*scaled_softmax)(const T* p, T* out, int64_t n, T log_sum, T scale);
+  // The maximum of p and log(sum(exp(p - maximum))): apart, because their sum would round the loss.
+  // NaN for rows of infinities, as log_softmax has it.
+  RowNorm<T> (*norm)(const T* p, int64_t n);
+  // out = scale * exp(p - maximum - log_sum)
+  void (*scaled_softmax)(const T* p, T* out, int64_t n, RowNorm<T> norm, T scale);
   // sum((a - b) ** 2)
   T (*squared_difference)(const T* a, const T* b, int64_t n);
 };

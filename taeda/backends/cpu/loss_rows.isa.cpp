@@ -36,19 +36,20 @@ struct SquaredDifferences {
 };
 
 template <class T>
-T log_sum_exp(const T* p, int64_t n, T* largest) {
-  const T maximum = *largest =
-      td_reduce_run<td_combine_max, Raw<T>, T>(Elements<T>{p}, n, -__builtin_inf());
-  return td_log(td_reduce_run<td_combine_sum, Raw<T>, T>(Exponentials<T>{p, maximum}, n, T(0)));
+RowNorm<T> norm(const T* p, int64_t n) {
+  const T maximum = td_reduce_run<td_combine_max, Raw<T>, T>(Elements<T>{p}, n, -__builtin_inf());
+  return {maximum,
+          td_log(td_reduce_run<td_combine_sum, Raw<T>, T>(Exponentials<T>{p, maximum}, n, T(0)))};
 }
 
 template <class T>
-void scaled_softmax(const T* p, T* out, int64_t n, T log_sum, T scale) {
+void scaled_softmax(const T* p, T* out, int64_t n, RowNorm<T> norm, T scale) {
   constexpr int kWidth = Vec<T>::kWidth;
   int64_t i = 0;
   for (; i + kWidth <= n; i += kWidth)
-    Vec<T>::from_raw(td_exp(Vec<T>::load(p + i).raw - log_sum) * scale).store(out + i);
-  for (; i < n; ++i) out[i] = td_exp(p[i] - log_sum) * scale;
+    Vec<T>::from_raw(td_exp(Vec<T>::load(p + i).raw - norm.maximum - norm.log_sum) * scale)
+        .store(out + i);
+  for (; i < n; ++i) out[i] = td_exp(p[i] - norm.maximum - norm.log_sum) * scale;
 }
 
 template <class T>
@@ -62,9 +63,9 @@ T squared_difference(const T* a, const T* b, int64_t n) {
 #define TAEDA_JOIN(name, isa) TAEDA_JOIN_OF(name, isa)
 extern const LossRows<float> TAEDA_JOIN(float_loss_rows_, TAEDA_ISA);
 constinit const LossRows<float> TAEDA_JOIN(float_loss_rows_, TAEDA_ISA) = {
-    &log_sum_exp<float>, &scaled_softmax<float>, &squared_difference<float>};
+    &norm<float>, &scaled_softmax<float>, &squared_difference<float>};
 extern const LossRows<double> TAEDA_JOIN(double_loss_rows_, TAEDA_ISA);
 constinit const LossRows<double> TAEDA_JOIN(double_loss_rows_, TAEDA_ISA) = {
-    &log_sum_exp<double>, &scaled_softmax<double>, &squared_difference<double>};
+    &norm<double>, &scaled_softmax<double>, &squared_difference<double>};
 
 }  // namespace taeda::cpu

@@ -27,6 +27,13 @@ void visit_bundle(const LineWalk& walk, char* const* at, int64_t lines, F&& visi
   if (lines > 1 && i0 < i1)
     for (int64_t i = 0; i < walk.length; ++i)
       for (int64_t j = 0; j < lines; ++j) element(i, j);
+  else if (p1 == sizeof(T) && i1 == sizeof(int64_t) && x1 == sizeof(T))
+    for (int64_t j = 0; j < lines; ++j) {
+      const auto* at_index = reinterpret_cast<const int64_t*>(index + j * i0);
+      T *at_plain = reinterpret_cast<T*>(plain + j * p0),
+        *at_indexed = reinterpret_cast<T*>(indexed + j * x0);
+      for (int64_t i = 0; i < walk.length; ++i) visit(at_plain[i], at_indexed[at_index[i]]);
+    }
   else
     for (int64_t j = 0; j < lines; ++j)
       for (int64_t i = 0; i < walk.length; ++i) element(i, j);

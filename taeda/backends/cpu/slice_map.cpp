@@ -25,21 +25,28 @@ struct Points {
 
 template <class T>
 struct Assign {
-  static void apply(T& place, const T& value, const void*) { place = value; }
+  static void apply(T& place, const T& value, T) { place = value; }
 };
 template <class T>
 struct AddScaled {
-  static void apply(T& place, const T& value, const void* alpha) {
-    const T a = *static_cast<const T*>(alpha);
+  static void apply(T& place, const T& value, T alpha) {
     if constexpr (std::is_same_v<T, bool>)
-      place = place || (a && value);
+      place = place || (alpha && value);
     else
-      place = static_cast<T>(place + a * value);
+      place = static_cast<T>(place + alpha * value);
   }
 };
 
+// Read once, before stores that might touch it.
+template <class T>
+T number_at(const void* p) {
+  return p ? *static_cast<const T*>(p) : T();
+}
+
 template <class T, class Op>
-void run_row(char* dst, const char* src, int64_t n, int64_t ds, int64_t ss, const void* alpha) {
+void run_row(char* dst, const char* src, int64_t n, int64_t ds, int64_t ss,
+             const void* given_alpha) {
+  const T alpha = number_at<T>(given_alpha);
   if (ds == sizeof(T) && ss == sizeof(T)) {
     if constexpr (std::is_same_v<Op, Assign<T>>) {
       std::memcpy(dst, src, static_cast<size_t>(n) * sizeof(T));
@@ -57,7 +64,8 @@ void run_row(char* dst, const char* src, int64_t n, int64_t ds, int64_t ss, cons
 
 template <class T, class Op>
 void run_points(const Points& dst, const Points& src, int64_t first, int64_t last,
-                const void* alpha) {
+                const void* given_alpha) {
+  const T alpha = number_at<T>(given_alpha);
   for (int64_t p = first; p < last; ++p)
     Op::apply(*reinterpret_cast<T*>(dst.at(p)), *reinterpret_cast<const T*>(src.at(p)), alpha);
 }
