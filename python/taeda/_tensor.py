@@ -154,7 +154,6 @@ def _install(cls):
     cls.__repr__ = _repr
     cls.__format__ = _format
     cls.__reduce_ex__ = _reduce_ex
-    cls.__rdiv__ = cls.__rtruediv__
     cls.__reversed__ = _reversed
     cls.__deepcopy__ = _deepcopy
     cls.__array_wrap__ = _array_wrap
