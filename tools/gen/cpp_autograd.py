@@ -53,7 +53,6 @@ class Plan:
         self.targets = [a for a in s.arguments if a.name in r.grad]
         self.members, self.saves, self.unpacks, self.releases = [], [], [], []
         self.formulas = dict(r.grad)
-        self.uses_self = self.uses_result = False
         for a in s.arguments:
             self.tensor(a) if a.type.is_tensor else self.value(a)
         self.results(s)
@@ -102,7 +101,6 @@ class Plan:
             )
             self.releases.append(f"for (SavedTensor& t : {n}_) t.release();")
             return
-        self.uses_self |= n == "self"
         self.members.append(f"SavedTensor {n}_;")
         self.saves.append(
             ("self" if n == "self" else "before", f"node->{n}_ = SavedTensor({n}, false);")
@@ -136,7 +134,6 @@ class Plan:
         for i, n in enumerate(result_names(s)):
             self.replace_properties(n, PROPERTIES, False)
             if self.is_used(n):
-                self.uses_result = True
                 self.members.append(f"SavedTensor {n}_;")
                 self.saves.append(("after", f"node->{n}_ = SavedTensor({n}, true);"))
                 self.unpacks.append(f"const Tensor {n} = {n}_.unpack(this);")
@@ -181,7 +178,7 @@ def kernel_head(s):
     return f"{cpp_return(s)} {s.ident}(KeySet ks{', ' if params else ''}{params})"
 
 
-def redispatch(s, key, result="auto"):
+def redispatch(s, key):
     return f"ops::{s.ident}.redispatch(ks & KeySet::below(Key::{key}){', ' if s.arguments else ''}{names(s)})"
 
 

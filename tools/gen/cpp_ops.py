@@ -73,12 +73,10 @@ def definitions(records):
     for r in records:
         for s in r.schemas:
             if s.outs:
-                params = out_first(s).replace(" = ", " /*=").replace("/*=", "= ")
                 plain = ", ".join(
                     [f"Tensor& {a.name}" for a in s.outs]
                     + [f"{cpp_type(a)} {a.name}" for a in s.arguments if a not in s.outs]
                 )
-                del params
                 lines.append(
                     f"{return_type(s)} {function_name(s)}({plain}) {{ return ops::{s.ident}({names(s)}); }}"
                 )

@@ -23,7 +23,6 @@ import stubs
 from writer import Writer
 
 ROOT = Path(__file__).resolve().parents[2]
-OPS = ["taeda/ops/functions.h"]
 
 
 def generate(records, root):

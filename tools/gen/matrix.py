@@ -22,8 +22,7 @@ def cells(r):
     has_self = any(a.name == "self" for a in s.arguments)
     writes = s.is_inplace
     row = {
-        "function": "function" in r.variants
-        or ("in place only" if writes else r.data.get("no_function", "method only")),
+        "function": "function" in r.variants or ("in place only" if writes else "method only"),
         "method": writes
         or ("method" in r.variants and has_self)
         or ("no self argument" if not has_self else "function only, as in PyTorch"),
