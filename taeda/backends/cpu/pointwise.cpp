@@ -251,18 +251,4 @@ void run_pointwise(const PointwiseOp& op, DType common, const Tensor& out,
   run_nest(call, nest);
 }
 
-#if defined(__x86_64__)
-int isa_level() {
-  static const int level =
-      __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")
-          ? 2
-      : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 1
-                                                                        : 0;
-  return level;
-}
-#else
-int isa_level() { return 0; }
-#endif
-
 }  // namespace taeda::cpu

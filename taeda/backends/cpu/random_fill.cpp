@@ -1,6 +1,7 @@
 // Chooses the kernels of this processor, and does what needs no vectors.
 #include "taeda/backends/cpu/random_fill.h"
 
+#include "taeda/backends/cpu/isa.h"
 #include "taeda/backends/cpu/random_kernels.h"
 #include "taeda/base/parallel.h"
 
@@ -20,19 +21,10 @@ namespace {
 #if defined(__aarch64__)
 const RandomKernels& kernels() { return random_kernels_neon; }
 #else
-const RandomKernels& choose() {
-  __builtin_cpu_init();
-  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                        __builtin_cpu_supports("f16c");
-  if (has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    return random_kernels_avx512;
-  return has_avx2 ? random_kernels_avx2 : random_kernels_generic;
-}
-
 const RandomKernels& kernels() {
-  static const RandomKernels& chosen = choose();
-  return chosen;
+  static const RandomKernels* const sets[] = {&random_kernels_generic, &random_kernels_avx2,
+                                              &random_kernels_avx512};
+  return *sets[isa_level()];
 }
 #endif
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "taeda/backends/cpu/isa.h"
 #include "taeda/core/dtype.h"
 #include "taeda/kernel/vec.h"
 
@@ -46,13 +47,10 @@ constexpr int kNumIsas = 1;
 #endif
 
 struct PointwiseKernel {
-  const TileFn* float_tiles[kNumIsas];  // float, double
+  const TileFn* float_tiles[kNumIsas];  // by isa_level: float, double
   TileFn other_tiles[4];                // int64, uint64, complex64, complex128
   Operands operands;
 };
-
-// Index into float_tiles for this machine.
-TAEDA_API int isa_level();
 
 // The tile function of a compute type on this machine; null where the body has none.
 inline TileFn tile_of(const PointwiseKernel& kernel, ComputeType c) {

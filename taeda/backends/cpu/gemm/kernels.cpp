@@ -1,6 +1,8 @@
 // Chooses the kernel set of this processor, once.
 #include "taeda/backends/cpu/gemm/kernels.h"
 
+#include "taeda/backends/cpu/isa.h"
+
 namespace taeda::cpu::gemm_kernels {
 
 #if defined(__aarch64__)
@@ -10,23 +12,10 @@ const KernelSet& kernels() { return kernel_set_neon; }
 #else
 extern const KernelSet kernel_set_generic, kernel_set_avx2, kernel_set_avx512;
 
-namespace {
-
-const KernelSet& choose() {
-  __builtin_cpu_init();
-  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                        __builtin_cpu_supports("f16c");
-  if (has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    return kernel_set_avx512;
-  return has_avx2 ? kernel_set_avx2 : kernel_set_generic;
-}
-
-}  // namespace
-
 const KernelSet& kernels() {
-  static const KernelSet& chosen = choose();
-  return chosen;
+  static const KernelSet* const sets[] = {&kernel_set_generic, &kernel_set_avx2,
+                                          &kernel_set_avx512};
+  return *sets[isa_level()];
 }
 #endif
 
