@@ -3,13 +3,17 @@
 from taeda import _C
 from taeda.autograd.function import Function
 from taeda.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from taeda.autograd.gradcheck import gradcheck, gradgradcheck
 
 __all__ = [
     "Function",
     "Variable",
     "backward",
     "enable_grad",
+    "functional",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
     "inference_mode",
     "no_grad",
     "set_grad_enabled",
@@ -98,3 +102,11 @@ def grad(
             for result, tensor in zip(results, inputs)
         )
     return results
+
+
+def __getattr__(name):
+    if name == "functional":
+        from importlib import import_module
+
+        return import_module("taeda.autograd.functional")
+    raise AttributeError(f"module 'taeda.autograd' has no attribute '{name}'")
