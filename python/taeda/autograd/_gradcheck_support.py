@@ -3,7 +3,6 @@
 import warnings
 
 from taeda import _C
-from taeda.autograd._jacobian_check import forward_derivative, parts, unit
 from taeda.autograd.function import Function
 from taeda.autograd.gradcheck import GradcheckError, as_tuple, is_differentiable
 
@@ -142,12 +141,12 @@ def check_batched_tangents(case):
     for j, x in enumerate(case.inputs):
 
         def tangents(direction, x=x):
-            found = forward_derivative(case, x, direction, False)
-            return tuple(found)
+            found = _tangents(case, [direction if y is x else None for y in case.inputs])
+            pairs = zip(found, case.outputs)
+            return tuple(_C.zeros_like(output) if f is None else f for f, output in pairs)
 
-        for part in parts(x):
-            directions = _C.stack([_C.randn_like(x) for _ in range(2)]) * unit(x, part)
-            _compare_batched(vmap, tangents, directions, _BATCHED_FORWARD, lambda i, j=j: (i, j))
+        directions = _C.stack([_C.randn_like(x) for _ in range(2)])
+        _compare_batched(vmap, tangents, directions, _BATCHED_FORWARD, lambda i, j=j: (i, j))
 
 
 def _compare_batched(vmap, function, batch, text, positions):
