@@ -21,6 +21,7 @@ extern PyMethodDef autograd_table[];
 extern PyMethodDef dispatch_table[];
 extern PyMethodDef interop_table[];
 extern PyMethodDef device_table[];
+extern PyMethodDef transform_table[];
 
 // Sends the library's warnings to warnings.warn.
 bool install_warnings();

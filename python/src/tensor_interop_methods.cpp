@@ -37,6 +37,10 @@ const char* buffer_format(DType t) {
 
 void check_exportable(const Tensor& t) {
   TAEDA_CHECK(
+      !t.keys().has(Key::TransformBack),
+      "Cannot access data pointer of Tensor that doesn't have storage: a function transform "
+      "(grad, jvp, vmap) wraps its values");
+  TAEDA_CHECK(
       !autograd::requires_grad(t),
       "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
   TAEDA_CHECK_TYPE(

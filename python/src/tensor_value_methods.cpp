@@ -6,6 +6,7 @@
 #include "python/src/wrap.h"
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::python {
@@ -42,8 +43,9 @@ PyObject* nested_list(const T* data, IntList sizes, IntList strides) {
 }
 
 // The tensor's values in CPU memory, as they print.
-Tensor readable(const Tensor& t) {
+Tensor readable(const Tensor& given) {
   autograd::NoGrad no_grad;
+  const Tensor t = dispatch::plain_value(given);
   TAEDA_CHECK_NOT_IMPLEMENTED(!t.is_meta(), "Cannot copy out of meta tensor; no data!");
   Tensor r = t.is_conj() ? taeda::resolve_conj(t) : t;
   if (r.is_neg()) r = taeda::resolve_neg(r);
@@ -56,7 +58,8 @@ Scalar read_item(const Tensor& t) {
   TAEDA_CHECK(t.numel() == 1, "a Tensor with ", t.numel(),
               " elements cannot be converted to Scalar");
   TAEDA_CHECK(!t.is_meta(), "Tensor.item() cannot be called on meta tensors");
-  return read_scalar(t.is_cpu() ? t : readable(t));
+  const bool is_plain = t.is_cpu() && !dispatch::wrapper_of(t);
+  return read_scalar(is_plain ? t : readable(t));
 }
 
 namespace {

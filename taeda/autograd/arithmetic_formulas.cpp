@@ -12,4 +12,9 @@ Scalar one_minus(const Scalar& s) {
   return Scalar(1 - s.to_double());
 }
 
+Tensor abs_forward(const Tensor& self, const Tensor& tangent) {
+  const Tensor along = tangent.mul(self.sgn().conj());
+  return self.is_complex() ? taeda::real(along) : along;
+}
+
 }  // namespace taeda::autograd

@@ -9,4 +9,6 @@ namespace taeda::autograd {
 TAEDA_API Tensor mul_scalar(const Tensor& grad, const Scalar& s);
 TAEDA_API Scalar one_minus(const Scalar& s);
 
+TAEDA_API Tensor abs_forward(const Tensor& self, const Tensor& tangent);
+
 }  // namespace taeda::autograd

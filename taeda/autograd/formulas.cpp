@@ -1,6 +1,7 @@
 // Derivative helpers built from operators.
 #include "taeda/autograd/formulas.h"
 
+#include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::autograd {
@@ -51,6 +52,11 @@ std::vector<DType> list_dtypes(TensorList tensors) {
 Tensor cast_gradient(const Tensor& grad, DType dtype) {
   Tensor out = grad.is_complex() && !is_complex(dtype) ? real(grad) : grad;
   return out.dtype() == dtype ? out : out.to(dtype);
+}
+
+bool may_have_zeros(const Tensor& t) {
+  if (t.is_meta() || dispatch::wrapper_of(t)) return true;
+  return read_scalar(t.detach().eq(0).any()).to_bool();
 }
 
 }  // namespace taeda::autograd

@@ -35,4 +35,8 @@ TAEDA_API std::vector<DType> list_dtypes(TensorList tensors);
 // A complex gradient of a real tensor loses its imaginary part; any other dtype is converted.
 TAEDA_API Tensor cast_gradient(const Tensor& grad, DType dtype);
 
+// Whether a zero is among the values; true where they cannot be looked at (meta, inside
+// transforms), so that formulas take the form that is right either way.
+TAEDA_API bool may_have_zeros(const Tensor& t);
+
 }  // namespace taeda::autograd

@@ -6,15 +6,14 @@
 namespace taeda::autograd {
 
 Tensor gather_backward(const Tensor& grad, IntList sizes, int64_t dim, const Tensor& index) {
-  return taeda::zeros(as_symint(sizes), grad.dtype(), {}, grad.device())
-      .scatter_add(dim, index, grad);
+  return grad.new_zeros(as_symint(sizes)).scatter_add(dim, index, grad);
 }
 
 Tensor scatter_source_backward(const Tensor& grad, int64_t dim, const Tensor& index,
                                IntList sizes) {
   const Tensor picked = grad.gather(dim, index);
   if (picked.sizes() == sizes) return picked;
-  Tensor out = taeda::zeros(as_symint(sizes), grad.dtype(), {}, grad.device());
+  Tensor out = picked.new_zeros(as_symint(sizes));
   const Tensor corner = index.dim() == 0 ? picked.reshape(as_symint(sizes)) : picked;
   out.as_strided(corner.sym_sizes(), out.sym_strides()).copy_(corner);
   return out;
@@ -52,7 +51,8 @@ Tensor scatter_reduce_self_backward(const Tensor& grad, const Tensor& self, int6
     out = grad;
   } else if (reduce == "prod") {
     const Tensor nonzero = self.masked_fill(self.eq(Scalar(0)), Scalar(1));
-    out = grad.mul(nonzero.scatter_reduce(dim, index, src, reduce, include_self)).div(nonzero);
+    out =
+        grad.mul(nonzero.scatter_reduce(dim, index, src, reduce, include_self).div(nonzero).conj());
   } else if (reduce == "mean") {
     out = grad.div(mean_counts(grad, dim, index, src, include_self));
   } else {
@@ -80,12 +80,27 @@ Tensor scatter_reduce_src_backward(const Tensor& grad, const Tensor& self, int64
   const Tensor is_single = is_zero.logical_and(zeros.eq(Scalar(1)));
   const Tensor others =
       self.scatter_reduce(dim, index, src.masked_fill(is_single, Scalar(1)), reduce, include_self);
-  return taeda::where(is_single, grad.mul(others).gather(dim, index),
-                      grad.mul(result).gather(dim, index).div(src.masked_fill(is_zero, Scalar(1))));
+  const Tensor rest = result.gather(dim, index).div(src.masked_fill(is_zero, Scalar(1)));
+  return grad.gather(dim, index)
+      .mul(taeda::where(is_single, others.gather(dim, index), rest).conj());
 }
 
 Tensor no_scatter_derivative() {
   fail(ErrorKind::Runtime, "derivative for aten::scatter is not implemented");
+}
+
+Tensor scatter_reduce_forward(const Tensor& self, const Tensor& self_tangent, int64_t dim,
+                              const Tensor& index, const Tensor& src, const Tensor& src_tangent,
+                              std::string_view reduce, bool include_self, const Tensor& result) {
+  // Each source reaches one place: the backward of ones gives its slope there.
+  const Tensor ones = taeda::ones_like(result);
+  const Tensor self_slope =
+      scatter_reduce_self_backward(ones, self, dim, index, src, reduce, include_self, result);
+  const Tensor src_slope =
+      scatter_reduce_src_backward(ones, self, dim, index, src, reduce, include_self, result);
+  return self_slope.conj()
+      .mul(self_tangent)
+      .scatter_add(dim, index, src_slope.conj().mul(src_tangent));
 }
 
 }  // namespace taeda::autograd

@@ -6,8 +6,7 @@
 namespace taeda::autograd {
 
 Tensor index_select_backward(const Tensor& grad, IntList sizes, int64_t dim, const Tensor& index) {
-  return taeda::zeros(as_symint(sizes), grad.dtype(), {}, grad.device())
-      .index_add(dim, index, grad);
+  return grad.new_zeros(as_symint(sizes)).index_add(dim, index, grad);
 }
 
 Tensor index_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntList sizes) {
@@ -22,8 +21,7 @@ Tensor index_fill_value_backward(const Tensor& grad, int64_t dim, const Tensor& 
   const Tensor indices[] = {index};
   // Ones at the filled positions; negative ones count from the end.
   const Tensor is_filled =
-      taeda::zeros({size}, grad.dtype(), {}, grad.device())
-          .index_put(indices, taeda::ones({}, grad.dtype(), {}, grad.device()));
+      grad.new_zeros({size}).index_put(indices, taeda::ones({}, grad.dtype(), {}, grad.device()));
   SymIntVec shape(static_cast<size_t>(grad.dim()), SymInt(1));
   if (grad.dim() > 0) shape[static_cast<size_t>(wrap_dim(dim, grad.dim()))] = size;
   return grad.masked_fill(is_filled.eq(Scalar(0)).view(shape), Scalar(0)).sum();

@@ -8,9 +8,7 @@
 namespace taeda::autograd {
 namespace {
 
-Tensor zeros_of(SymIntList sizes, const Tensor& like) {
-  return taeda::zeros(sizes, like.dtype(), {}, like.device());
-}
+Tensor zeros_of(SymIntList sizes, const Tensor& like) { return like.new_zeros(sizes); }
 
 }  // namespace
 

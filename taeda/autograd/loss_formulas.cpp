@@ -2,7 +2,7 @@
 #include "taeda/autograd/loss_formulas.h"
 
 #include "taeda/autograd/formulas.h"
-#include "taeda/autograd/grad_mode.h"
+#include "taeda/autograd/forward.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::autograd {
@@ -27,7 +27,7 @@ Tensor fused_cross_entropy_gradient(const Tensor& grad, const Tensor& self, cons
                                     int64_t reduction, const SymInt& ignore_index,
                                     const Tensor& norms, const Tensor& count) {
   if (!grad.defined()) return Tensor();
-  if (!grad_enabled())
+  if (!may_be_differentiated())
     return taeda::_fused_cross_entropy_backward(grad, self, target, reduction, ignore_index, norms,
                                                 count);
   const Tensor inner = taeda::nll_loss_backward(grad, self, target, Tensor(), reduction,
@@ -41,6 +41,18 @@ Tensor mse_loss_self_backward(const Tensor& grad, const Tensor& self, const Tens
   const double scale = reduction == 1 ? 2.0 / static_cast<double>(difference.numel()) : 2.0;
   return cast_gradient(sum_to(difference.mul(grad.mul(Scalar(scale))), self.sym_sizes()),
                        self.dtype());
+}
+
+Tensor fused_cross_entropy_forward(const Tensor& self, const Tensor& tangent, const Tensor& target,
+                                   int64_t reduction, const SymInt& ignore_index) {
+  const Tensor mean = taeda::softmax(self, 1).mul(tangent).sum(IntList({1}), /*keepdim=*/true);
+  return taeda::nll_loss(tangent.sub(mean), target, Tensor(), reduction, ignore_index);
+}
+
+Tensor mse_loss_forward(const Tensor& self, const Tensor& self_tangent, const Tensor& target,
+                        const Tensor& target_tangent, int64_t reduction) {
+  const Tensor slope = self.sub(target).mul(Scalar(2)).mul(self_tangent.sub(target_tangent));
+  return reduction == 0 ? slope : reduction == 1 ? slope.mean() : slope.sum();
 }
 
 }  // namespace taeda::autograd

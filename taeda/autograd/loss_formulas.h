@@ -19,4 +19,12 @@ TAEDA_API Tensor fused_cross_entropy_gradient(const Tensor& grad, const Tensor& 
 TAEDA_API Tensor mse_loss_self_backward(const Tensor& grad, const Tensor& self,
                                         const Tensor& target, int64_t reduction);
 
+// ---- forward mode ----
+TAEDA_API Tensor fused_cross_entropy_forward(const Tensor& self, const Tensor& tangent,
+                                             const Tensor& target, int64_t reduction,
+                                             const SymInt& ignore_index);
+TAEDA_API Tensor mse_loss_forward(const Tensor& self, const Tensor& self_tangent,
+                                  const Tensor& target, const Tensor& target_tangent,
+                                  int64_t reduction);
+
 }  // namespace taeda::autograd

@@ -2,7 +2,7 @@
 #include "taeda/autograd/normalization_formulas.h"
 
 #include "taeda/autograd/formulas.h"
-#include "taeda/autograd/grad_mode.h"
+#include "taeda/autograd/forward.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::autograd {
@@ -54,7 +54,7 @@ Tensor layer_norm_input_backward(const Tensor& grad, const Tensor& input,
                                  SymIntList normalized_shape, const Tensor& mean,
                                  const Tensor& rstd, const Tensor& weight, double eps) {
   if (!grad.defined()) return grad;
-  if (!grad_enabled()) {
+  if (!may_be_differentiated()) {
     const bool mask[] = {true, false, false};
     return std::get<0>(taeda::native_layer_norm_backward(grad, input, normalized_shape, mean, rstd,
                                                          weight, Tensor(), mask));
@@ -69,7 +69,7 @@ Tensor layer_norm_weight_backward(const Tensor& grad, const Tensor& input,
                                   SymIntList normalized_shape, const Tensor& mean,
                                   const Tensor& rstd, const Tensor& weight, double eps) {
   if (!grad.defined()) return grad;
-  if (!grad_enabled()) {
+  if (!may_be_differentiated()) {
     const bool mask[] = {false, true, false};
     return std::get<1>(taeda::native_layer_norm_backward(grad, input, normalized_shape, mean, rstd,
                                                          weight, Tensor(), mask));
@@ -81,6 +81,67 @@ Tensor layer_norm_weight_backward(const Tensor& grad, const Tensor& input,
 Tensor layer_norm_bias_backward(const Tensor& grad, SymIntList normalized_shape,
                                 const Tensor& bias) {
   return grad.defined() ? cast_gradient(sum_leading(grad, normalized_shape), bias.dtype()) : grad;
+}
+
+Tensor softmax_forward(const Tensor& tangent, const Tensor& result, int64_t dim) {
+  const Tensor along = tangent.to(result.dtype()).mul(result);
+  return along.sub(result.mul(sum_along(along, dim)));
+}
+
+Tensor log_softmax_forward(const Tensor& tangent, const Tensor& result, int64_t dim) {
+  const Tensor t = tangent.to(result.dtype());
+  return t.sub(sum_along(result.exp().mul(t), dim));
+}
+
+Tensor softmax_backward_forward(const Tensor& grad, const Tensor& grad_tangent,
+                                const Tensor& output, const Tensor& output_tangent, int64_t dim) {
+  const Tensor inner = grad.sub(sum_along(grad.mul(output), dim));
+  const Tensor turned =
+      grad_tangent.sub(sum_along(grad_tangent.mul(output).add(grad.mul(output_tangent)), dim));
+  return output_tangent.mul(inner).add(output.mul(turned));
+}
+
+Tensor log_softmax_backward_forward(const Tensor& grad, const Tensor& grad_tangent,
+                                    const Tensor& output, const Tensor& output_tangent,
+                                    int64_t dim) {
+  const Tensor weights = output_tangent.mul(sum_along(grad, dim)).add(sum_along(grad_tangent, dim));
+  return grad_tangent.sub(output.exp().mul(weights));
+}
+
+namespace {
+
+IntVec last_dims(const Tensor& t, size_t count) {
+  IntVec dims;
+  for (int64_t d = t.dim() - static_cast<int64_t>(count); d < t.dim(); ++d) dims.push_back(d);
+  return dims;
+}
+
+}  // namespace
+
+Tensor layer_norm_forward(const Tensor& input, const Tensor& input_tangent,
+                          SymIntList normalized_shape, const Tensor& weight,
+                          const Tensor& weight_tangent, const Tensor& bias_tangent,
+                          const Tensor& mean, const Tensor& rstd) {
+  const IntVec dims = last_dims(input, normalized_shape.size());
+  const Tensor x = input.sub(mean).mul(rstd);
+  const Tensor along = x.mul(x.mul(input_tangent).mean(IntList(dims), true));
+  Tensor out = input_tangent.sub(input_tangent.mean(IntList(dims), true)).sub(along).mul(rstd);
+  if (weight.defined()) out = out.mul(weight).add(x.mul(weight_tangent));
+  if (bias_tangent.defined()) out = out.add(bias_tangent);
+  return out.to(input.dtype());
+}
+
+Tensor layer_norm_mean_forward(const Tensor& input_tangent, SymIntList normalized_shape) {
+  return input_tangent.mean(IntList(last_dims(input_tangent, normalized_shape.size())), true);
+}
+
+Tensor layer_norm_rstd_forward(const Tensor& input, const Tensor& input_tangent,
+                               SymIntList normalized_shape, const Tensor& mean,
+                               const Tensor& rstd) {
+  const Tensor x = input.sub(mean).mul(rstd);
+  const Tensor along =
+      x.mul(input_tangent).mean(IntList(last_dims(input, normalized_shape.size())), true);
+  return along.mul(rstd).mul(rstd).neg();
 }
 
 }  // namespace taeda::autograd

@@ -23,4 +23,22 @@ TAEDA_API Tensor layer_norm_weight_backward(const Tensor& grad, const Tensor& in
 TAEDA_API Tensor layer_norm_bias_backward(const Tensor& grad, SymIntList normalized_shape,
                                           const Tensor& bias);
 
+// ---- forward mode ----
+TAEDA_API Tensor softmax_forward(const Tensor& tangent, const Tensor& result, int64_t dim);
+TAEDA_API Tensor log_softmax_forward(const Tensor& tangent, const Tensor& result, int64_t dim);
+TAEDA_API Tensor softmax_backward_forward(const Tensor& grad, const Tensor& grad_tangent,
+                                          const Tensor& output, const Tensor& output_tangent,
+                                          int64_t dim);
+TAEDA_API Tensor log_softmax_backward_forward(const Tensor& grad, const Tensor& grad_tangent,
+                                              const Tensor& output, const Tensor& output_tangent,
+                                              int64_t dim);
+TAEDA_API Tensor layer_norm_forward(const Tensor& input, const Tensor& input_tangent,
+                                    SymIntList normalized_shape, const Tensor& weight,
+                                    const Tensor& weight_tangent, const Tensor& bias_tangent,
+                                    const Tensor& mean, const Tensor& rstd);
+TAEDA_API Tensor layer_norm_mean_forward(const Tensor& input_tangent, SymIntList normalized_shape);
+TAEDA_API Tensor layer_norm_rstd_forward(const Tensor& input, const Tensor& input_tangent,
+                                         SymIntList normalized_shape, const Tensor& mean,
+                                         const Tensor& rstd);
+
 }  // namespace taeda::autograd

@@ -27,8 +27,7 @@ Tensor exclusive_cumprod(const Tensor& x, int64_t dim) {
 // grad and result have `dim` as a one.
 Tensor prod_along(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim) {
   if (self.sym_size(dim) == SymInt(1)) return grad;
-  if (!self.is_meta() && !read_scalar(self.detach().eq(0).any()).to_bool())
-    return grad * (result / self).conj();
+  if (!may_have_zeros(self)) return grad * (result / self).conj();
   const Tensor before = exclusive_cumprod(self, dim);
   const int64_t dims[] = {dim};
   const Tensor after = exclusive_cumprod(self.flip(dims), dim).flip(dims);
@@ -96,7 +95,7 @@ Tensor value_selecting_backward(const Tensor& grad, IntList sizes, int64_t dim,
                                 const Tensor& indices, bool keepdim) {
   if (!grad.defined() || sizes.empty()) return grad;
   dim = wrap_dim(dim, static_cast<int64_t>(sizes.size()));
-  const Tensor zeros = taeda::zeros(as_symint(sizes), grad.dtype(), {}, grad.device());
+  const Tensor zeros = grad.new_zeros(as_symint(sizes));
   return keepdim ? zeros.scatter(dim, indices, grad)
                  : zeros.scatter(dim, indices.unsqueeze(dim), grad.unsqueeze(dim));
 }
@@ -106,6 +105,25 @@ Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& 
   const Tensor g = restore_reduced(grad, self.dim(), dim, keepdim),
                r = restore_reduced(result, self.dim(), dim, keepdim);
   return g.mul(self.sub(r).exp().conj());
+}
+
+Tensor extreme_forward(const Tensor& self, const Tensor& tangent, const Tensor& result, IntList dim,
+                       bool keepdim) {
+  const Tensor shares = share_among_equal(taeda::ones_like(result), self, result, dim, keepdim);
+  return shares.mul(tangent).sum(dim, keepdim);
+}
+
+Tensor selected_forward(const Tensor& tangent, int64_t dim, const Tensor& indices, bool keepdim) {
+  if (tangent.dim() == 0) return tangent;
+  if (keepdim) return tangent.gather(dim, indices);
+  dim = wrap_dim(dim, tangent.dim());
+  return tangent.gather(dim, indices.unsqueeze(dim)).squeeze(dim);
+}
+
+Tensor logsumexp_forward(const Tensor& self, const Tensor& tangent, const Tensor& result,
+                         IntList dim, bool keepdim) {
+  const Tensor r = restore_reduced(result, self.dim(), dim, keepdim);
+  return self.sub(r).exp().mul(tangent).sum(dim, keepdim);
 }
 
 }  // namespace taeda::autograd

@@ -28,4 +28,13 @@ TAEDA_API Tensor value_selecting_backward(const Tensor& grad, IntList sizes, int
 TAEDA_API Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
                                     IntList dim, bool keepdim);
 
+// ---- forward mode ----
+TAEDA_API Tensor extreme_forward(const Tensor& self, const Tensor& tangent, const Tensor& result,
+                                 IntList dim, bool keepdim);
+// The tangents of the elements that were selected along `dim`.
+TAEDA_API Tensor selected_forward(const Tensor& tangent, int64_t dim, const Tensor& indices,
+                                  bool keepdim);
+TAEDA_API Tensor logsumexp_forward(const Tensor& self, const Tensor& tangent, const Tensor& result,
+                                   IntList dim, bool keepdim);
+
 }  // namespace taeda::autograd

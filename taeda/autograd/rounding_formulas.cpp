@@ -11,4 +11,9 @@ Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& result
   return where(modulus.eq(Scalar(0)), Scalar(0), slope);
 }
 
+Tensor sgn_forward(const Tensor& self, const Tensor& tangent, const Tensor& result) {
+  // The part of the tangent across the direction turns it; the part along it does nothing.
+  return sgn_backward(tangent, self, result);
+}
+
 }  // namespace taeda::autograd

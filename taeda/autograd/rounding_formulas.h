@@ -8,4 +8,6 @@ namespace taeda::autograd {
 // Derivative of z / |z|; zero at zero.
 TAEDA_API Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 
+TAEDA_API Tensor sgn_forward(const Tensor& self, const Tensor& tangent, const Tensor& result);
+
 }  // namespace taeda::autograd

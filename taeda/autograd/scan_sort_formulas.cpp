@@ -23,7 +23,7 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim, con
   if (self.dim() == 0 || self.sym_numel() <= SymInt(1)) return cast_gradient(grad, self.dtype());
   dim = wrap_dim(dim, self.dim());
   const Tensor x = self.to(result.dtype());
-  if (!self.is_meta() && !read_scalar(self.detach().eq(0).any()).to_bool())
+  if (!may_have_zeros(self))
     return cast_gradient(reversed_cumsum(grad * result.conj(), dim) / x.conj(), self.dtype());
   // With zeros each element's share is summed over the products that leave it out.
   const int64_t n = self.size(dim);
@@ -38,6 +38,25 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim, con
                         .sum(IntList(dims), /*keepdim=*/true));
   }
   return cast_gradient(taeda::cat(parts, dim), self.dtype());
+}
+
+Tensor cumprod_forward(const Tensor& self, const Tensor& tangent, int64_t dim,
+                       const Tensor& result) {
+  const Tensor x = self.to(result.dtype()), t = tangent.to(result.dtype());
+  if (self.dim() == 0 || self.sym_numel() <= SymInt(1)) return t;
+  dim = wrap_dim(dim, self.dim());
+  if (!may_have_zeros(self)) return (t / x).cumsum(dim) * result;
+  // With zeros: the sum over the elements of the products in which one of them is its tangent.
+  const int64_t n = self.size(dim);
+  Tensor total;
+  for (int64_t i = 0; i < n; ++i) {
+    const Tensor row = taeda::cat(
+        {x.narrow(dim, 0, i), t.narrow(dim, i, 1), x.narrow(dim, i + 1, n - i - 1)}, dim);
+    const Tensor zeros = taeda::zeros_like(x.narrow(dim, 0, i));
+    const Tensor part = taeda::cat({zeros, row.cumprod(dim).narrow(dim, i, n - i)}, dim);
+    total = total.defined() ? total.add(part) : part;
+  }
+  return total;
 }
 
 }  // namespace taeda::autograd

@@ -14,9 +14,7 @@ const Tensor* first_defined(Span<Tensor> grads) {
   return nullptr;
 }
 
-Tensor zeros_like_part(const Tensor& model, SymIntList sizes) {
-  return taeda::zeros(sizes, model.dtype(), {}, model.device());
-}
+Tensor zeros_like_part(const Tensor& model, SymIntList sizes) { return model.new_zeros(sizes); }
 
 }  // namespace
 

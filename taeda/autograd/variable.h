@@ -18,6 +18,7 @@ struct TAEDA_API AutogradMetaImpl final : AutogradMeta {
   ~AutogradMetaImpl() override;
 
   Tensor grad;
+  Tensor tangent;  // forward mode, see forward.h
   IntrusivePtr<Node> grad_fn;
   uint32_t output_nr = 0;
   // Views: the version grad_fn belongs to; another one means the base's history changed.

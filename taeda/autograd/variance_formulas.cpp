@@ -9,22 +9,30 @@
 
 namespace taeda::autograd {
 
-Tensor var_backward(const Tensor& grad, const Tensor& self, std::optional<IntList> dim,
-                    std::optional<Scalar> correction, bool keepdim) {
+namespace {
+
+// Twice the deviation from the mean over the degrees of freedom: what each element adds.
+Tensor var_slope(const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction) {
   const uint64_t bits = dim_bitset(dim.value_or(IntList()), self.dim(), true);
   double count = 1;
   for (int64_t d = 0; d < self.dim(); ++d)
     if (bits >> d & 1) count *= static_cast<double>(self.size(d));
   const double freedom = count - (correction ? correction->to_double() : 1.0);
-  const Tensor g = restore_reduced(grad, self.dim(), dim, keepdim);
   const Tensor deviation = self.sub(self.mean(dim, /*keepdim=*/true));
   if (freedom == 0) {
     // No slope is defined at the mean, and elsewhere it is infinite.
     using Limits = std::numeric_limits<double>;
-    return g.mul(taeda::full_like(deviation, Scalar(Limits::infinity()))
-                     .masked_fill(deviation.eq(0), Scalar(Limits::quiet_NaN())));
+    return taeda::full_like(deviation, Scalar(Limits::infinity()))
+        .masked_fill(deviation.eq(0), Scalar(Limits::quiet_NaN()));
   }
-  return g.mul(Scalar(2.0 / freedom)).mul(deviation);
+  return deviation.mul(Scalar(2.0 / freedom));
+}
+
+}  // namespace
+
+Tensor var_backward(const Tensor& grad, const Tensor& self, std::optional<IntList> dim,
+                    std::optional<Scalar> correction, bool keepdim) {
+  return restore_reduced(grad, self.dim(), dim, keepdim).mul(var_slope(self, dim, correction));
 }
 
 Tensor std_backward(const Tensor& result, const Tensor& grad, const Tensor& self,
@@ -58,6 +66,23 @@ Tensor std_mean_backward(const Tensor& std, const Tensor& grad_std, const Tensor
   const Tensor grad =
       grad_std.defined() ? std_backward(std, grad_std, self, dim, correction, keepdim) : Tensor();
   return with_mean(grad, grad_mean, self, dim, keepdim);
+}
+
+Tensor var_forward(const Tensor& self, const Tensor& tangent, std::optional<IntList> dim,
+                   std::optional<Scalar> correction, bool keepdim) {
+  const Tensor along = var_slope(self, dim, correction).conj().mul(tangent);
+  return (self.is_complex() ? taeda::real(along) : along).sum(dim, keepdim);
+}
+
+Tensor std_forward(const Tensor& result, const Tensor& self, const Tensor& tangent,
+                   std::optional<IntList> dim, std::optional<Scalar> correction, bool keepdim) {
+  return var_forward(self, tangent, dim, correction, keepdim)
+      .div(result.mul(Scalar(2)))
+      .masked_fill(result.eq(0), Scalar(0));
+}
+
+Tensor mean_forward(const Tensor& tangent, std::optional<IntList> dim, bool keepdim) {
+  return tangent.mean(dim, keepdim);
 }
 
 }  // namespace taeda::autograd

@@ -20,4 +20,12 @@ TAEDA_API Tensor std_mean_backward(const Tensor& std, const Tensor& grad_std,
                                    std::optional<IntList> dim, std::optional<Scalar> correction,
                                    bool keepdim);
 
+// ---- forward mode ----
+TAEDA_API Tensor var_forward(const Tensor& self, const Tensor& tangent, std::optional<IntList> dim,
+                             std::optional<Scalar> correction, bool keepdim);
+TAEDA_API Tensor std_forward(const Tensor& result, const Tensor& self, const Tensor& tangent,
+                             std::optional<IntList> dim, std::optional<Scalar> correction,
+                             bool keepdim);
+TAEDA_API Tensor mean_forward(const Tensor& tangent, std::optional<IntList> dim, bool keepdim);
+
 }  // namespace taeda::autograd

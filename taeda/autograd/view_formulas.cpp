@@ -45,7 +45,7 @@ Tensor as_strided_backward(const Tensor& grad, IntList self_sizes, IntList self_
   const IntList view_sizes = as_int(size), view_strides = as_int(stride);
   const int64_t length = std::max(extent(self_sizes, self_strides, self_offset - base),
                                   extent(view_sizes, view_strides, view_offset - base));
-  Tensor storage = taeda::zeros({SymInt(length)}, grad.dtype(), {}, grad.device());
+  Tensor storage = grad.new_zeros({SymInt(length)});
   const bool is_overlapping = has_overlap(view_sizes, view_strides);
   const bool is_input_overlapping = has_overlap(self_sizes, self_strides);
   if (is_overlapping || is_input_overlapping) {

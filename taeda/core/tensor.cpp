@@ -164,6 +164,7 @@ Tensor wrapped_scalar(const Scalar& s) {
 Scalar read_scalar(const Tensor& t) {
   TAEDA_CHECK(t.numel() == 1, "a Tensor with ", t.numel(),
               " elements cannot be converted to Scalar");
+  TAEDA_INTERNAL_CHECK(!t.keys().has(Key::TransformBack), "read_scalar of a wrapper");
   TAEDA_CHECK(t.is_cpu(), "read_scalar needs a CPU tensor, got ", t.device());
   return visit_dtype(t.dtype(), [&](auto tag) -> Scalar {
     using T = decltype(tag);

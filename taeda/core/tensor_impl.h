@@ -131,9 +131,15 @@ class TAEDA_API TensorImpl : public RefCounted {
   }
   ViewOrigin view_origin() const { return origin_; }
   void set_view_origin(ViewOrigin o) { origin_ = o; }
+  // Whether a forward-mode derivative is attached.
+  bool has_tangent() const { return has_tangent_; }
+  void set_has_tangent(bool v) {
+    has_tangent_ = v;
+    update_autograd_key();
+  }
   // Keeps the Autograd key in step with the fields above and with `has_node`.
   void update_autograd_key(bool has_node = false) {
-    const bool wanted = requires_grad_ || has_node || base_;
+    const bool wanted = requires_grad_ || has_node || has_tangent_ || base_;
     keys_ =
         wanted && !is_inference() ? keys_ | KeySet(Key::Autograd) : keys_ - KeySet(Key::Autograd);
   }
@@ -177,6 +183,7 @@ class TAEDA_API TensorImpl : public RefCounted {
   bool is_contiguous_ : 1 = true;
   bool is_wrapped_number_ : 1 = false;
   bool requires_grad_ : 1 = false;
+  bool has_tangent_ : 1 = false;
   bool has_symbolic_ : 1 = false;
   bool owns_python_object_ : 1 = false;
 };

@@ -25,6 +25,8 @@ struct BoxedKernel {
 
 // What run-time registration adds to an operator; allocated at the first registration.
 struct RuntimeSlots;
+// How an operator runs over a batch of arguments; see ops/batching.h.
+struct BatchRule;
 
 class TAEDA_API Operator {
  public:
@@ -33,7 +35,7 @@ class TAEDA_API Operator {
 
   constexpr Operator(const char* name, const char* overload, const char* schema, uint64_t mask,
                      bool is_composite, void* table, const std::type_info* signature,
-                     CallBoxed call_boxed)
+                     CallBoxed call_boxed, const BatchRule* batch_rule = nullptr)
       : name(name),
         overload(overload),
         schema(schema),
@@ -41,7 +43,8 @@ class TAEDA_API Operator {
         is_composite(is_composite),
         table(table),
         signature(signature),
-        call_boxed(call_boxed) {}
+        call_boxed(call_boxed),
+        batch_rule(batch_rule) {}
 
   const char* name;      // "add"
   const char* overload;  // "Tensor", "" for the default one
@@ -51,6 +54,7 @@ class TAEDA_API Operator {
   void* table;           // R (*[kNumSlots])(KeySet, A...), null for operators defined at run time
   const std::type_info* signature;
   CallBoxed call_boxed;
+  const BatchRule* batch_rule;  // null: vmap calls the operator once for each example
   RuntimeSlots* runtime = nullptr;
 
   std::string full_name() const;  // "add.Tensor"
@@ -100,8 +104,10 @@ class TypedOperator<R(A...)> : public Operator {
   };
   constexpr TypedOperator(const char* name, const char* overload, const char* schema, uint64_t mask,
                           bool is_composite, CallBoxed call_boxed,
-                          std::initializer_list<Entry> entries)
-      : Operator(name, overload, schema, mask, is_composite, kernels, &typeid(R(A...)), call_boxed),
+                          std::initializer_list<Entry> entries,
+                          const BatchRule* batch_rule = nullptr)
+      : Operator(name, overload, schema, mask, is_composite, kernels, &typeid(R(A...)), call_boxed,
+                 batch_rule),
         kernels{} {
     for (const Entry& e : entries) kernels[e.slot] = e.fn;
   }

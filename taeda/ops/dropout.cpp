@@ -30,7 +30,7 @@ Tensor mask_for(const Tensor& input, double p, Unit unit) {
   SymIntVec sizes(static_cast<size_t>(input.dim()), SymInt(1));
   sizes[0] = input.sym_sizes()[0];
   sizes[1] = input.sym_sizes()[1];
-  return taeda::empty(SymIntList(sizes), input.dtype(), {}, input.device()).bernoulli_(1 - p);
+  return input.new_empty(SymIntList(sizes)).bernoulli_(1 - p);
 }
 
 // What an input is multiplied by and what is added to it.

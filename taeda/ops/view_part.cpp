@@ -100,9 +100,7 @@ Tensor unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step)
 
 namespace {
 
-Tensor zeros_for(const Tensor& grad, SymIntList sizes) {
-  return taeda::zeros(sizes, grad.dtype(), {}, grad.device());
-}
+Tensor zeros_for(const Tensor& grad, SymIntList sizes) { return grad.new_zeros(sizes); }
 
 }  // namespace
 
@@ -192,7 +190,7 @@ Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
   sizes.pop_back();
   sizes.insert(std::min(dim1, dim2), side);
   sizes.insert(std::max(dim1, dim2), side);
-  Tensor out = taeda::zeros(sizes, self.dtype(), {}, self.device());
+  Tensor out = self.new_zeros(sizes);
   out.diagonal(offset, dim1, dim2).copy_(self);
   return out;
 }

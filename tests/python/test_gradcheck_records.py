@@ -8,24 +8,13 @@ from taeda.autograd import gradcheck, gradgradcheck
 
 DTYPES = ["float64", "complex128"]
 
-# Wrong gradients of complex numbers that are known; each must still fail.
-WRONG = {
-    ("silu", "complex128"): "the gradient is not conjugated (PyTorch refuses it)",
-    ("silu_backward", "complex128"): "the gradient is not conjugated (PyTorch refuses it)",
-    ("tanh_backward", "complex128"): "the gradient of output is not conjugated",
-    ("scatter_reduce.two", "complex128"): "the gradient of 'prod' is not conjugated",
-}
-WRONG_SECOND = {("tanh", "complex128"): "see tanh_backward"}
 
-
-def cases(wrong):
+def cases():
     found = []
     for name in all_records():
         for dtype in DTYPES:
-            reason = wrong.get((name, dtype))
-            marks = [pytest.mark.xfail(strict=True, reason=reason)] if reason else []
             if samples(name, getattr(taeda, dtype)):
-                found.append(pytest.param(name, dtype, marks=marks, id=f"{name}-{dtype}"))
+                found.append(pytest.param(name, dtype, id=f"{name}-{dtype}"))
     return found
 
 
@@ -39,12 +28,12 @@ def check(checker, name, dtype):
             checker(function, sample.args, fast_mode=fast_mode)
 
 
-@pytest.mark.parametrize("name, dtype", cases(WRONG))
+@pytest.mark.parametrize("name, dtype", cases())
 def test_first_derivatives(name, dtype):
     check(gradcheck, name, dtype)
 
 
-@pytest.mark.parametrize("name, dtype", cases(WRONG | WRONG_SECOND))
+@pytest.mark.parametrize("name, dtype", cases())
 def test_second_derivatives(name, dtype):
     check(gradgradcheck, name, dtype)
 

@@ -2,6 +2,7 @@
 
 import re
 
+import cpp_forward
 from cpp_ops import names, parameters
 from records import words
 from schema import cpp_return
@@ -210,7 +211,9 @@ def functional(r, p):
             text += f"    set_history({n}, node);\n"
         elif s.returns[i].type.is_tensor:
             text += f"    set_history({n}, node{f', {i}' if len(results) > 1 else ''});\n"
-    return text + save(("after",)) + f"  }}\n  return {final};\n}}\n"
+    text += save(("after",)) + "  }\n"
+    text += f"  if ({cpp_forward.condition(r)}) {cpp_forward.after(r, results=results)}\n"
+    return text + f"  return {final};\n}}\n"
 
 
 def inplace(r, s, p):
@@ -221,6 +224,10 @@ def inplace(r, s, p):
         return text
     targets = ", ".join(a.name for a in p.targets)
     text += f"  const bool is_recording = should_record({targets});\n  check_inplace(self, is_recording);\n"
+    keeps_self = cpp_forward.uses(r, "self")
+    text += f"  const bool has_tangent = {cpp_forward.condition(r)};\n"
+    if keeps_self:  # the rule reads what self was; the copy brings its tangent along
+        text += "  const Tensor original = has_tangent ? self.clone() : Tensor();\n"
     text += f"  IntrusivePtr<{r.node}> node;\n  if (is_recording) {{\n    node = make_intrusive<{r.node}>();\n"
     text += f"    node->set_next_edges(collect_edges({targets}));\n"
     for when, code in p.saves:
@@ -235,7 +242,10 @@ def inplace(r, s, p):
     after = [code for when, code in p.saves if when == "after"]
     if after:
         text += "    const Tensor& result = self;\n" + "".join(f"    {c}\n" for c in after)
-    return text + "  }\n  return self;\n}\n"
+    text += "  }\n"
+    old = "original" if keeps_self else "self"
+    text += f"  if (has_tangent) {cpp_forward.after(r, old, ['self'], is_inplace=True)}\n"
+    return text + "  return self;\n}\n"
 
 
 def out_variant(r, s):
@@ -253,7 +263,8 @@ def family_code(records):
             continue
         p = Plan(r) if r.grad else None
         if p:
-            text += "namespace {\n\n" + node(r, p) + "\n}  // namespace\n\n"
+            text += "namespace {\n\n" + node(r, p) + "\n" + cpp_forward.function(r)
+            text += "\n}  // namespace\n\n"
             text += (inplace(r, r.schema, p) if r.schema.is_inplace else functional(r, p)) + "\n"
         elif r.schema.is_inplace:
             text += inplace(r, r.schema, None) + "\n"

@@ -167,14 +167,18 @@ def mask(r, rows):
     keys = {k for k, _, _ in rows} | {"Dense"}
     if r.kind != "composite" and not r.data.get("conj_aware") and r.kind != "view":
         keys |= {"Conjugate", "Negative"}
+    if r.kind != "composite":
+        keys |= {"TransformFront", "TransformBack"}
     return (
         " | ".join(f"KeySet(Key::{k}).bits()" for k in sorted(keys))
         + " | KeySet::backends().bits()"
     )
 
 
-def table(family, records):
+def table(family, records, batch_entry):
+    """Operators of a family; `batch_entry(r, s)` says whether an overload has a batching rule."""
     protos = {"dense": [], "tracking": [], "autograd": []}
+    rules = []
     ops, names_ = [], []
     for r in records:
         for s in r.schemas:
@@ -189,16 +193,21 @@ def table(family, records):
                 f"{{slot_of(Key::{k}, DeviceType::{b}), &{fn}}}" for k, b, fn in rows
             )
             composite = "true" if r.kind == "composite" else "false"
+            rule = f", &batch::{s.ident}_rule" if batch_entry(r, s) else ""
+            if rule:
+                rules.append(f"extern const dispatch::BatchRule {s.ident}_rule;")
             ops.append(
                 f"constinit dispatch::TypedOperator<{signature(s)}> {s.ident}{{\n    {quoted(s.name)}, {quoted(s.overload)},"
                 f" {quoted(s.text)},\n    {mask(r, rows)}, {composite},\n"
-                f"    &dispatch::CallBoxedFor<{signature(s)}>::call,\n    {{{entries}}}}};"
+                f"    &dispatch::CallBoxedFor<{signature(s)}>::call,\n    {{{entries}}}{rule}}};"
             )
             names_.append(f"&{s.ident}")
     text = "namespace taeda {\n"
     for where, lines in protos.items():
         if lines:
             text += f"namespace {where} {{\n" + "\n".join(lines) + f"\n}}  // namespace {where}\n"
+    if rules:
+        text += "namespace batch {\n" + "\n".join(rules) + "\n}  // namespace batch\n"
     text += "}  // namespace taeda\n\nnamespace taeda::ops {\n\n" + "\n".join(ops)
     text += (
         "\n\nnamespace {\ndispatch::Operator* const kOperators[] = {\n    "

@@ -14,6 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import cpp_autograd
+import cpp_batch
 import cpp_dense
 import cpp_ops
 import matrix
@@ -59,7 +60,7 @@ def generate(records, root):
             cpp_ops.impl_declarations(rows),
         )
         methods = "\n".join(d for _, d in cpp_ops.method_parts(rows))
-        body = cpp_ops.table(family, rows)
+        body = cpp_ops.table(family, rows, cpp_batch.entry)
         body += (
             "namespace taeda {\n\n"
             + cpp_ops.definitions(rows)
@@ -90,12 +91,27 @@ def generate(records, root):
             ],
             cpp_dense.dense(rows),
         )
+        w.cpp(
+            f"taeda/ops/{family}_batch.h",
+            ["taeda/ops/batching.h"],
+            cpp_batch.declarations(rows),
+        )
+        w.cpp(
+            f"taeda/ops/{family}_rules.cpp",
+            [
+                f"taeda/ops/{family}_batch.h",
+                f"taeda/ops/{family}_decl.h",
+                f"taeda/ops/{family}_operators.h",
+            ],
+            cpp_batch.table(rows),
+        )
         formulas = f"taeda/autograd/{family}_formulas.h"
         w.cpp(
             f"taeda/autograd/{family}_autograd.cpp",
             [
                 *([formulas] if (ROOT / formulas).exists() else []),
                 "taeda/autograd/formulas.h",
+                "taeda/autograd/forward.h",
                 "taeda/autograd/generated_support.h",
                 "taeda/autograd/node.h",
                 "taeda/autograd/saved.h",

@@ -299,7 +299,15 @@ def groups(records):
                 functions[r.python_module].setdefault(r.python_name + "_", []).append(
                     (r, r.inplace)
                 )
+    for rows in (*methods.values(), *(v for f in functions.values() for v in f.values())):
+        rows.sort(key=lambda row: numbers_taken(row[1]))
     return methods, functions
+
+
+def numbers_taken(s):
+    """Positional numbers: overloads with tensors in their place come first, since a tensor of no
+    dimensions passes for a number."""
+    return sum(a.type.base == "Scalar" and not a.is_kwarg_only for a in s.arguments)
 
 
 MODULES = ("", "nn", "special", "linalg")

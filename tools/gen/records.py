@@ -22,7 +22,11 @@ A record is a table in taeda/ops/records/<family>.toml named after its overload 
   alias      composite: the operator whose function, in-place and out forms this one calls
   out_overload   name of the out overload where PyTorch's rule does not give it
   grad       formula an argument; or no_grad = "why there is none"
-  forward, batch   formula, or the reason why there is none yet
+  forward    forward-mode rule: linear, multilinear, elementwise (what pointwise records do unless
+             they say otherwise), a formula over <argument>_t, or one a result; or no_forward = "why"
+  batch      rule under vmap: pointwise, dims, random, forbidden, decompose, or rule for a function
+             batch::<ident> of the family; or no_batch = "why it runs once for each example"
+  batch_roles   argument = role (see ops/batching.h) where its name and type do not tell
   python     name and module ("", "nn", "special", "linalg") where they differ; varargs = "size"
   inplace_overload, out_overload   names of derived overloads where PyTorch's differ from the rule
   doc, tags
@@ -46,7 +50,10 @@ FIELDS = {
     "grad",
     "no_grad",
     "forward",
+    "no_forward",
     "batch",
+    "batch_roles",
+    "no_batch",
     "python",
     "varargs",
     "doc",

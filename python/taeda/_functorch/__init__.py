@@ -1,0 +1,1 @@
+"""Where PyTorch keeps its function transforms; `taeda.func` is the public place."""

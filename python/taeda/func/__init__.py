@@ -1,0 +1,25 @@
+"""Function transforms: derivatives and batching of functions, in any composition."""
+
+from taeda._functorch.eager_transforms import (
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    vjp,
+)
+from taeda._functorch.vmap import vmap
+
+__all__ = [
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "vjp",
+    "vmap",
+]

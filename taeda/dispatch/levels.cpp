@@ -1,0 +1,145 @@
+// The stack of transforms and the wrappers its levels put around tensors.
+#include "taeda/dispatch/levels.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "taeda/dispatch/dispatcher.h"
+
+namespace taeda::dispatch {
+namespace {
+
+LevelHandler handlers[3] = {};
+std::atomic<uint64_t> next_id{1};
+
+void sync_front_key() {
+  LocalKeys& keys = local_keys();
+  keys.include = dispatch_detail::levels().empty() ? keys.include - KeySet(Key::TransformFront)
+                                                   : keys.include | KeySet(Key::TransformFront);
+}
+
+void take_geometry(TensorImpl* wrapper, const Tensor& value, int64_t batch_dim) {
+  SymIntVec sizes(value.sym_sizes()), strides(value.sym_strides());
+  if (batch_dim >= 0) {
+    sizes.erase(static_cast<size_t>(batch_dim));
+    strides.erase(static_cast<size_t>(batch_dim));
+  }
+  wrapper->set_sym_geometry(sizes, strides, value.impl()->sym_storage_offset());
+}
+
+void run_front(const Operator& op, KeySet, Stack& stack, void*) {
+  Operator& callee = const_cast<Operator&>(op);
+  map_tensors(stack, [](const Tensor& t) { return strip_dead(t); });
+  if (num_levels() == 0) return call_boxed(callee, stack);
+  handlers[static_cast<int>(top_level().kind)](callee, stack);
+}
+
+const bool is_registered = [] {
+  set_builtin_fallback(Key::TransformFront, {&run_front, nullptr},
+                       "the innermost function transform");
+  return true;
+}();
+
+}  // namespace
+
+namespace dispatch_detail {
+std::vector<Level>& levels() {
+  static thread_local std::vector<Level> stack;
+  return stack;
+}
+}  // namespace dispatch_detail
+
+size_t level_depth(uint64_t id) {
+  const std::vector<Level>& levels = dispatch_detail::levels();
+  for (size_t i = levels.size(); i > 0; --i)
+    if (levels[i - 1].id == id) return i;
+  return 0;
+}
+
+Level& push_level(LevelKind kind) {
+  Level level;
+  level.id = next_id++;
+  level.kind = kind;
+  level.outer_keys = local_keys();
+  dispatch_detail::levels().push_back(level);
+  sync_front_key();
+  return top_level();
+}
+
+void pop_level(uint64_t id) {
+  TAEDA_CHECK(num_levels() > 0 && top_level().id == id,
+              "function transforms must end in the reverse order of their start");
+  dispatch_detail::levels().pop_back();
+  sync_front_key();
+}
+
+Tensor make_wrapper(Tensor value, uint64_t level, int64_t batch_dim) {
+  constexpr KeySet kept = KeySet::backends() | KeySet(Key::Dense) | KeySet(Key::Conjugate) |
+                          KeySet(Key::Negative) | KeySet(Key::ADInplaceOrView);
+  const KeySet keys =
+      (value.keys() & kept) | KeySet(Key::TransformFront) | KeySet(Key::TransformBack);
+  auto impl = make_intrusive<TensorImpl>(value.storage(), value.dtype(), keys);
+  impl->set_wrapped_number(value.impl()->is_wrapped_number());
+  take_geometry(impl.get(), value, batch_dim);
+  if (const TensorExtra* x = value.impl()->extra_or_null(); x && x->fake_device)
+    impl->extra().fake_device = x->fake_device;
+  impl->extra().wrapper = make_intrusive<LevelWrapper>(level, std::move(value), batch_dim);
+  return Tensor(std::move(impl));
+}
+
+void update_wrapper(const Tensor& wrapper, Tensor value, int64_t batch_dim) {
+  auto* w = const_cast<LevelWrapper*>(wrapper_of(wrapper));
+  take_geometry(wrapper.impl(), value, batch_dim);
+  if (wrapper.storage() != value.storage()) wrapper.impl()->set_storage(value.storage());
+  w->value = std::move(value);
+  w->batch_dim = batch_dim;
+}
+
+Tensor strip_dead(const Tensor& t) {
+  const LevelWrapper* w = wrapper_of(t);
+  if (!w || level_depth(w->level) > 0) return t;
+  TAEDA_CHECK(w->batch_dim < 0,
+              "a tensor made inside vmap was used after that vmap had ended. A function under vmap "
+              "must return what it computes, not keep it elsewhere.");
+  return strip_dead(w->value);
+}
+
+Tensor plain_value(const Tensor& t) {
+  const LevelWrapper* w = wrapper_of(t);
+  if (!w) return t;
+  TAEDA_CHECK(w->batch_dim < 0,
+              "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over "
+              "calling .item() on a Tensor, please try to rewrite what you're doing with other "
+              "operations. If error is occurring somewhere inside PyTorch internals, please file a "
+              "bug report.");
+  return plain_value(w->value);
+}
+
+BelowLevel::BelowLevel(LocalKeys keys) : level_(top_level()), saved_(local_keys()) {
+  dispatch_detail::levels().pop_back();
+  local_keys() = keys;
+  sync_front_key();
+}
+
+BelowLevel::~BelowLevel() {
+  dispatch_detail::levels().push_back(level_);
+  local_keys() = saved_;
+}
+
+BelowAllLevels::BelowAllLevels() : saved_(local_keys()) {
+  std::vector<Level>& levels = dispatch_detail::levels();
+  if (!levels.empty()) local_keys() = levels.front().outer_keys;
+  levels_.swap(levels);
+  sync_front_key();
+}
+
+BelowAllLevels::~BelowAllLevels() {
+  dispatch_detail::levels().swap(levels_);
+  local_keys() = saved_;
+}
+
+void set_level_handler(LevelKind kind, LevelHandler handler) {
+  handlers[static_cast<int>(kind)] = handler;
+}
+
+}  // namespace taeda::dispatch

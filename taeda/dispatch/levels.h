@@ -1,0 +1,126 @@
+// Levels: the function transforms (grad, jvp, vmap) active on this thread, innermost last.
+//
+// Note [Levels]: while any level is active every operator goes to the TransformFront key first. The
+// innermost level takes the call: vmap replaces batched arguments by what they wrap, runs the
+// operator's batching rule and wraps the results; grad and jvp let autograd run on their wrappers
+// and come back at TransformBack, where the wrappers are taken off. Either way the operator is
+// called again on the values inside with that level taken off the stack, so levels compose in any
+// order. A wrapper knows its level by number; numbers are never reused, so a wrapper that outlives
+// its level is noticed.
+#pragma once
+
+#include <vector>
+
+#include "taeda/dispatch/operator.h"
+
+namespace taeda::dispatch {
+
+enum class LevelKind : uint8_t { Grad, Jvp, Vmap };
+enum class Randomness : uint8_t { Error, Same, Different };
+
+struct Level {
+  uint64_t id = 0;
+  LevelKind kind = LevelKind::Grad;
+  Randomness randomness = Randomness::Error;
+  // What holds outside a grad or jvp level; restored while outer levels run.
+  bool outer_grad_mode = true;
+  bool outer_forward_mode = true;
+  int64_t batch_size = 0;
+  LocalKeys outer_keys;
+};
+
+// What a wrapper tensor holds, in TensorExtra::wrapper.
+class TAEDA_API LevelWrapper final : public RefCounted {
+ public:
+  LevelWrapper(uint64_t level, Tensor value, int64_t batch_dim)
+      : level(level), batch_dim(batch_dim), value(std::move(value)) {}
+  const uint64_t level;
+  int64_t batch_dim;  // -1: a grad or jvp level
+  Tensor value;
+
+ private:
+  void release_resources() override { value.reset(); }
+};
+
+namespace dispatch_detail {
+TAEDA_API std::vector<Level>& levels();
+}
+
+inline size_t num_levels() { return dispatch_detail::levels().size(); }
+inline Level& top_level() { return dispatch_detail::levels().back(); }
+// Depth of a level from 1 (outermost), 0 if it is not active: what users see as its number.
+TAEDA_API size_t level_depth(uint64_t id);
+// Starts a level; the reference holds until the next push.
+TAEDA_API Level& push_level(LevelKind kind);
+// Ends the innermost level, which must be `id`.
+TAEDA_API void pop_level(uint64_t id);
+
+inline const LevelWrapper* wrapper_of(const Tensor& t) {
+  if (!t.defined() || !t.keys().has(Key::TransformBack)) return nullptr;
+  return static_cast<const LevelWrapper*>(t.impl()->extra_or_null()->wrapper.get());
+}
+inline const LevelWrapper* wrapper_at(const Tensor& t, uint64_t level) {
+  const LevelWrapper* w = wrapper_of(t);
+  return w && w->level == level ? w : nullptr;
+}
+inline bool is_batched(const Tensor& t) {
+  const LevelWrapper* w = wrapper_of(t);
+  return w && w->batch_dim >= 0;
+}
+// A tensor with the values' logical geometry, its batch dimension hidden.
+TAEDA_API Tensor make_wrapper(Tensor value, uint64_t level, int64_t batch_dim = -1);
+// Gives an in-place operator's argument what it has become.
+TAEDA_API void update_wrapper(const Tensor& wrapper, Tensor value, int64_t batch_dim);
+// The value of a wrapper whose level is over (grad, jvp); throws for one that vmap made.
+TAEDA_API Tensor strip_dead(const Tensor& t);
+
+// What grad and jvp levels wrapped, down to the values in memory; throws PyTorch's error for a
+// tensor that vmap batches, which has no values of its own.
+TAEDA_API Tensor plain_value(const Tensor& t);
+
+// Replaces every tensor on the stack (lists included) by f(tensor); undefined ones stay.
+template <class F>
+void map_tensors(Stack& stack, F&& f) {
+  for (Value& v : stack) {
+    if (v.is<Tensor>()) {
+      Tensor& t = v.get<Tensor>();
+      if (t.defined()) t = f(t);
+    } else if (v.is<std::vector<Tensor>>()) {
+      for (Tensor& t : v.get<std::vector<Tensor>>())
+        if (t.defined()) t = f(t);
+    }
+  }
+}
+
+// Takes the innermost level off until the end of the scope.
+class TAEDA_API BelowLevel {
+ public:
+  // `keys`: the thread's local keys in the meantime; the bit for active levels is kept in step.
+  explicit BelowLevel(LocalKeys keys);
+  BelowLevel() : BelowLevel(local_keys()) {}
+  ~BelowLevel();
+  BelowLevel(const BelowLevel&) = delete;
+  const Level& level() const { return level_; }
+
+ private:
+  Level level_;
+  LocalKeys saved_;
+};
+
+// Takes every level off until the end of the scope.
+class TAEDA_API BelowAllLevels {
+ public:
+  BelowAllLevels();
+  ~BelowAllLevels();
+  BelowAllLevels(const BelowAllLevels&) = delete;
+
+ private:
+  std::vector<Level> levels_;
+  LocalKeys saved_;
+};
+
+// What a level does with a call that reaches it: called at TransformFront.
+using LevelHandler = void (*)(Operator& op, Stack& stack);
+TAEDA_API void set_level_handler(LevelKind kind, LevelHandler handler);
+
+}  // namespace taeda::dispatch
