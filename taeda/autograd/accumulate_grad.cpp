@@ -54,10 +54,9 @@ void AccumulateGrad::apply(Span<Tensor> grads, std::vector<Tensor>&) {
       kept = copy_with_layout_of(incoming, variable_);
     }
   }
-  if (hooks() && !hooks()->post_accumulate.empty()) {
-    const auto calls = hooks()->post_accumulate;  // a hook may remove itself
-    for (const auto& [id, call] : calls) call(variable_);
-  }
+  if (!hooks()) return;
+  const auto calls = hooks()->copy_of(hooks()->post_accumulate);  // a hook may remove itself
+  for (const auto& [id, call] : calls) call(variable_);
 }
 
 }  // namespace taeda::autograd

@@ -6,16 +6,18 @@
 
 namespace taeda::autograd {
 
-CopySlices::CopySlices(const Tensor& base, ViewGeometry view, IntrusivePtr<Node> operation)
+CopySlices::CopySlices(const Tensor& base, ViewGeometry view, IntrusivePtr<Node> operation,
+                       size_t self_edge)
     : base_sizes_(base.sym_sizes()),
       base_strides_(base.sym_strides()),
       view_(std::move(view)),
-      operation_(std::move(operation)) {
+      operation_(std::move(operation)),
+      self_edge_(self_edge) {
   const Span<Edge> inner = operation_->next_edges();
   EdgeList edges(inner);
-  TAEDA_INTERNAL_CHECK(!edges.empty(), "in-place node ", operation_->name(),
+  TAEDA_INTERNAL_CHECK(self_edge < edges.size(), "in-place node ", operation_->name(),
                        " has no edge for self");
-  edges[0] = gradient_edge(base);
+  edges[self_edge] = gradient_edge(base);
   set_next_edges(std::move(edges));
 }
 
@@ -37,20 +39,20 @@ void CopySlices::apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) {
 
   std::vector<Tensor> inner(operation_->num_edges());
   {
-    // The operation's own edge 0 leads to the view's old history, which this run does not visit.
+    // The operation's own edge of self leads to the view's old history, which this run does not
+    // visit.
     const ExecFilterScope all(nullptr);
     const Tensor slice_grad = slice.clone();
     operation_->apply({&slice_grad, 1}, inner);
   }
-  if (needs_input(0)) {
-    if (inner[0].defined())
-      slice.copy_(inner[0]);
-    else
-      slice.zero_();
-    grad_inputs[0] = std::move(result);
-  }
-  for (size_t i = 1; i < inner.size(); ++i)
-    if (needs_input(i)) grad_inputs[i] = std::move(inner[i]);
+  for (size_t i = 0; i < inner.size(); ++i)
+    if (i != self_edge_ && needs_input(i)) grad_inputs[i] = std::move(inner[i]);
+  if (!needs_input(self_edge_)) return;
+  if (inner[self_edge_].defined())
+    slice.copy_(inner[self_edge_]);
+  else
+    slice.zero_();
+  grad_inputs[self_edge_] = std::move(result);
 }
 
 }  // namespace taeda::autograd

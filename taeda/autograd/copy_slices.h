@@ -12,8 +12,9 @@ namespace taeda::autograd {
 
 class CopySlices final : public Node {
  public:
-  // Before the base's history is replaced: edge 0 is the base's old gradient edge.
-  CopySlices(const Tensor& base, ViewGeometry view, IntrusivePtr<Node> operation);
+  // Before the base's history is replaced: edge `self_edge`, the view's in the operation's node, is
+  // the base's old gradient edge here.
+  CopySlices(const Tensor& base, ViewGeometry view, IntrusivePtr<Node> operation, size_t self_edge);
   ~CopySlices() override;
 
   const char* name() const override { return "CopySlices"; }
@@ -26,6 +27,7 @@ class CopySlices final : public Node {
   SymIntVec base_sizes_, base_strides_;
   ViewGeometry view_;
   IntrusivePtr<Node> operation_;
+  size_t self_edge_;
 };
 
 }  // namespace taeda::autograd

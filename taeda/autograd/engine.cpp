@@ -2,8 +2,10 @@
 #include "taeda/autograd/engine.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "taeda/autograd/accumulate.h"
+#include "taeda/autograd/anomaly.h"
 #include "taeda/autograd/node_table.h"
 #include "taeda/autograd/roots.h"
 #include "taeda/autograd/validate.h"
@@ -17,15 +19,15 @@ using Grads = SmallVector<Tensor, 2>;
 
 // ---- hooks ----
 
-// Lists are copied before they run: a hook may remove itself.
-void run_tensor_hooks(const NodeHooks& hooks, Grads& grads) {
-  const auto on_tensor = hooks.tensor;
+// Lists are copied before they run: a hook may remove itself, another thread may add one.
+void run_tensor_hooks(NodeHooks& hooks, Grads& grads) {
+  const auto on_tensor = hooks.copy_of(hooks.tensor);
   for (const NodeHooks::OnTensor& hook : on_tensor) {
     if (hook.input >= grads.size() || !grads[hook.input].defined()) continue;
     if (Tensor changed = hook.call(grads[hook.input]); changed.defined())
       grads[hook.input] = std::move(changed);
   }
-  const auto retain = hooks.retain;
+  const auto retain = hooks.copy_of(hooks.retain);
   for (const NodeHooks::Retain& r : retain) {
     const Tensor owner(r.tensor.lock());
     if (!owner.defined() || r.input >= grads.size() || !grads[r.input].defined()) continue;
@@ -34,17 +36,17 @@ void run_tensor_hooks(const NodeHooks& hooks, Grads& grads) {
   }
 }
 
-void run_pre_hooks(const NodeHooks& hooks, Grads& grads) {
-  if (hooks.pre.empty()) return;
-  const auto calls = hooks.pre;
+void run_pre_hooks(NodeHooks& hooks, Grads& grads) {
+  const auto calls = hooks.copy_of(hooks.pre);
+  if (calls.empty()) return;
   std::vector<Tensor> list(grads.begin(), grads.end());
   grads.clear();
   for (const auto& [id, call] : calls) call(list);
   grads.assign(list.begin(), list.end());
 }
 
-void run_post_hooks(const NodeHooks& hooks, std::vector<Tensor>& grad_inputs, const Grads& grads) {
-  const auto calls = hooks.post;
+void run_post_hooks(NodeHooks& hooks, std::vector<Tensor>& grad_inputs, const Grads& grads) {
+  const auto calls = hooks.copy_of(hooks.post);
   for (const auto& [id, call] : calls) call(grad_inputs, {grads.data(), grads.size()});
 }
 
@@ -56,9 +58,32 @@ struct Capture {
   size_t result;
 };
 
+class Run;
+// The innermost run on this thread; a hook or a node may start another.
+thread_local constinit Run* current_run = nullptr;
+std::atomic<int64_t> next_run_id{0};
+
 class Run final : public ExecFilter {
  public:
-  Run(bool keep_graph, bool create_graph) : keep_graph_(keep_graph), mode_(create_graph) {}
+  Run(bool keep_graph, bool create_graph)
+      : keep_graph_(keep_graph), mode_(create_graph), outer_(std::exchange(current_run, this)) {}
+  ~Run() { current_run = outer_; }
+
+  Node* node() const { return node_; }
+  int64_t id() {
+    if (id_ < 0) id_ = next_run_id++;
+    return id_;
+  }
+  bool keeps_graph() const { return keep_graph_; }
+  void call_at_end(std::function<void()> callback) { callbacks_.push_back(std::move(callback)); }
+  // A callback may ask for more of them.
+  void call_callbacks() {
+    for (size_t i = 0; i < callbacks_.size(); ++i) std::exchange(callbacks_[i], nullptr)();
+  }
+  bool will_run(const Node& node) const {
+    const uint32_t i = table_.find(&node);
+    return i != NodeTable::kNone && (!is_restricted_ || table_[i].is_needed);
+  }
 
   void add_root(Edge edge, Tensor grad) {
     const uint32_t i = table_.insert(edge.node.get()).first;
@@ -105,6 +130,7 @@ class Run final : public ExecFilter {
     ready_.pop_back();
     return i;
   }
+  void execute_node(uint32_t i, std::vector<Tensor>& results);
   void run_node(uint32_t i, std::vector<Tensor>& results);
   void apply(Node& node, Grads& grads);
   void send(const Node& node);
@@ -114,9 +140,13 @@ class Run final : public ExecFilter {
   SmallVector<IntrusivePtr<Node>, 2> roots_;
   SmallVector<Capture, 4> captures_;
   std::vector<Tensor> grad_inputs_;  // of the node that runs; one allocation for all nodes
+  std::vector<std::function<void()>> callbacks_;
   bool keep_graph_;
   bool is_restricted_ = false;
   GradMode mode_;
+  Run* outer_;
+  Node* node_ = nullptr;  // the one that runs
+  int64_t id_ = -1;
 };
 
 void Run::count_dependencies() {
@@ -185,11 +215,23 @@ void Run::mark_needed() {
 void Run::execute(std::vector<Tensor>& results) {
   const ExecFilterScope scope(is_restricted_ ? this : nullptr);
   for (const IntrusivePtr<Node>& root : roots_) enqueue(table_.find(root.get()));
-  while (!ready_.empty()) run_node(pop(), results);
+  while (!ready_.empty()) execute_node(pop(), results);
+  node_ = nullptr;
+}
+
+void Run::execute_node(uint32_t i, std::vector<Tensor>& results) {
+  if (__builtin_expect(!is_anomaly_enabled(), 1)) return run_node(i, results);
+  try {
+    run_node(i, results);
+  } catch (...) {
+    if (is_anomaly_enabled()) report_anomaly(*table_[i].node);
+    throw;
+  }
 }
 
 void Run::run_node(uint32_t i, std::vector<Tensor>& results) {
   Node& node = *table_[i].node;
+  node_ = &node;
   Grads grads = std::move(table_[i].buffer);
   grads.resize(std::max(grads.size(), node.num_inputs()));
   if (node.hooks()) run_tensor_hooks(*node.hooks(), grads);
@@ -219,8 +261,9 @@ void Run::apply(Node& node, Grads& grads) {
     validate_gradient(edges[i].node->input_metadata(edges[i].input), grad_inputs_[i], node.name(),
                       i);
   }
-  if (node.hooks() && !node.hooks()->post.empty())
-    run_post_hooks(*node.hooks(), grad_inputs_, grads);
+  if (__builtin_expect(is_anomaly_enabled() && does_anomaly_check_nan(), 0))
+    check_for_nan(node, grad_inputs_);
+  if (node.hooks()) run_post_hooks(*node.hooks(), grad_inputs_, grads);
 }
 
 void Run::send(const Node& node) {
@@ -238,6 +281,30 @@ void Run::send(const Node& node) {
 
 }  // namespace
 
+std::vector<Tensor> run_backward(SmallVector<Root, 2> roots, Span<Edge> inputs,
+                                 const RunOptions& options) {
+  Run run(options.keep_graph, options.create_graph);
+  for (Root& root : roots) run.add_root(std::move(root.edge), std::move(root.grad));
+  run.count_dependencies();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (options.accumulate)
+      run.require(inputs[i]);
+    else
+      run.capture(inputs[i], i);
+  }
+  if (!inputs.empty()) run.mark_needed();
+
+  std::vector<Tensor> results(options.accumulate ? 0 : inputs.size());
+  run.execute(results);
+  run.call_callbacks();
+  if (!options.allow_unused)
+    for (size_t i = 0; i < results.size(); ++i)
+      TAEDA_CHECK(results[i].defined(), "The differentiated Tensor at index ", i,
+                  " appears to not have been used in the graph. Set allow_unused=True if this is "
+                  "the desired behavior.");
+  return results;
+}
+
 std::vector<Tensor> run_backward(Span<Tensor> roots, Span<Tensor> grads, bool keep_graph,
                                  bool create_graph, Span<Tensor> inputs, bool allow_unused,
                                  bool accumulate) {
@@ -246,33 +313,34 @@ std::vector<Tensor> run_backward(Span<Tensor> roots, Span<Tensor> grads, bool ke
   SmallVector<Root, 2> seeds;
   for (size_t i = 0; i < roots.size(); ++i)
     seeds.push_back(make_root(roots[i], grads.empty() ? Tensor() : grads[i], i));
-  for (const Tensor& input : inputs) {
-    if (accumulate) retain_grad(input);
-    TAEDA_CHECK(requires_grad(input), "One of the differentiated Tensors does not require grad");
-  }
+  std::vector<Edge> edges;
+  for (const Tensor& input : inputs) edges.push_back(input_edge(input, accumulate));
+  return run_backward(std::move(seeds), edges,
+                      {keep_graph, create_graph, allow_unused, accumulate});
+}
 
-  Run run(keep_graph, create_graph);
-  for (Root& seed : seeds) run.add_root(std::move(seed.edge), std::move(seed.grad));
-  run.count_dependencies();
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    IntrusivePtr<Node> node = grad_fn(inputs[i]);
-    const Edge edge = node ? Edge{std::move(node), output_nr(inputs[i])}
-                           : Edge{try_grad_accumulator(inputs[i]), 0};
-    if (accumulate)
-      run.require(edge);
-    else
-      run.capture(edge, i);
-  }
-  if (!inputs.empty()) run.mark_needed();
+// ---- what a running node may ask ----
 
-  std::vector<Tensor> results(accumulate ? 0 : inputs.size());
-  run.execute(results);
-  if (!allow_unused)
-    for (size_t i = 0; i < results.size(); ++i)
-      TAEDA_CHECK(results[i].defined(), "The differentiated Tensor at index ", i,
-                  " appears to not have been used in the graph. Set allow_unused=True if this is "
-                  "the desired behavior.");
-  return results;
+namespace {
+
+Run& running(const char* what) {
+  TAEDA_CHECK(current_run && current_run->node(), what);
+  return *current_run;
+}
+
+}  // namespace
+
+Node* current_node() { return current_run ? current_run->node() : nullptr; }
+int64_t current_run_id() { return current_run ? current_run->id() : -1; }
+bool does_current_run_keep_graph() { return current_run && current_run->keeps_graph(); }
+
+bool will_run(const Node& node) {
+  return running("this may be asked only while backward is running").will_run(node);
+}
+
+void queue_callback(std::function<void()> callback) {
+  TAEDA_CHECK(current_run, "Final callbacks can only be installed during backward pass.");
+  current_run->call_at_end(std::move(callback));
 }
 
 }  // namespace taeda::autograd

@@ -1,7 +1,7 @@
 // The engine: runs the backward graph from roots to leaves.
 #pragma once
 
-#include "taeda/autograd/node.h"
+#include "taeda/autograd/roots.h"
 
 namespace taeda::autograd {
 
@@ -20,5 +20,26 @@ namespace taeda::autograd {
 TAEDA_API std::vector<Tensor> run_backward(Span<Tensor> roots, Span<Tensor> grads, bool keep_graph,
                                            bool create_graph, Span<Tensor> inputs = {},
                                            bool allow_unused = false, bool accumulate = true);
+
+struct RunOptions {
+  bool keep_graph = false;
+  bool create_graph = false;
+  bool allow_unused = false;
+  bool accumulate = true;
+};
+// The same over edges of the graph: where gradients start, and where they are wanted.
+TAEDA_API std::vector<Tensor> run_backward(SmallVector<Root, 2> roots, Span<Edge> inputs,
+                                           const RunOptions& options);
+
+// ---- for nodes and hooks while a run is going on ----
+// The node that runs on this thread, null outside.
+TAEDA_API Node* current_node();
+// A number of the innermost run on this thread, -1 outside; tells runs apart.
+TAEDA_API int64_t current_run_id();
+TAEDA_API bool does_current_run_keep_graph();
+// Whether the innermost run executes `node`, or has.
+TAEDA_API bool will_run(const Node& node);
+// Runs `callback` when the innermost run is through with its nodes.
+TAEDA_API void queue_callback(std::function<void()> callback);
 
 }  // namespace taeda::autograd

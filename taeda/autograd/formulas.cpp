@@ -27,16 +27,6 @@ Tensor sum_to(const Tensor& grad, SymIntList sizes) {
   return lead ? out.view(sizes) : out;
 }
 
-GradTarget::GradTarget(const Tensor& argument) {
-  if (!argument.defined()) return;
-  sizes_ = SymIntVec(argument.sym_sizes());
-  dtype_ = argument.dtype();
-}
-
-Tensor GradTarget::fit_slow(const Tensor& grad) const {
-  return cast_gradient(sum_to(grad, SymIntList(sizes_)), dtype_);
-}
-
 std::vector<std::vector<int64_t>> list_sizes(TensorList tensors) {
   std::vector<std::vector<int64_t>> out;
   for (const Tensor& t : tensors) out.push_back(t.sizes().vec());

@@ -10,24 +10,6 @@ TAEDA_API bool can_sum_to(SymIntList from, SymIntList to);
 // Sums a gradient over the dimensions along which a tensor of `sizes` was broadcast.
 TAEDA_API Tensor sum_to(const Tensor& grad, SymIntList sizes);
 
-// The shape and dtype a broadcast, promoted argument had; `fit` brings its gradient back to them.
-class TAEDA_API GradTarget {
- public:
-  GradTarget() = default;
-  explicit GradTarget(const Tensor& argument);
-  Tensor fit(const Tensor& grad) const {
-    if (!grad.defined() || (grad.dtype() == dtype_ && grad.sym_sizes() == SymIntList(sizes_)))
-      return grad;
-    return fit_slow(grad);
-  }
-
- private:
-  Tensor fit_slow(const Tensor& grad) const;
-
-  SymIntVec sizes_;
-  DType dtype_ = DType::Undefined;
-};
-
 // What a node keeps of a TensorList argument instead of the tensors.
 TAEDA_API std::vector<std::vector<int64_t>> list_sizes(TensorList tensors);
 TAEDA_API std::vector<DType> list_dtypes(TensorList tensors);

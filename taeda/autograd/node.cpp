@@ -51,6 +51,8 @@ void release_node(IntrusivePtr<Node> node) {
   pending = nullptr;
 }
 
+NodeHooks::~NodeHooks() { release_node(std::move(parent)); }
+
 Node::~Node() { release_edges(next_edges_); }
 
 void Node::release_resources() {
@@ -76,26 +78,31 @@ const std::shared_ptr<NodeHooks>& Node::ensure_hooks() {
 
 uint64_t NodeHooks::add_tensor(uint32_t input, TensorHook hook) {
   const uint64_t id = next_hook_id();
+  const std::lock_guard lock(mutex);
   tensor.push_back({id, input, std::move(hook)});
   return id;
 }
 uint64_t NodeHooks::add_pre(PreHook hook) {
   const uint64_t id = next_hook_id();
+  const std::lock_guard lock(mutex);
   pre.emplace_back(id, std::move(hook));
   return id;
 }
 uint64_t NodeHooks::add_post(PostHook hook) {
   const uint64_t id = next_hook_id();
+  const std::lock_guard lock(mutex);
   post.emplace_back(id, std::move(hook));
   return id;
 }
 uint64_t NodeHooks::add_post_accumulate(PostAccumulateHook hook) {
   const uint64_t id = next_hook_id();
+  const std::lock_guard lock(mutex);
   post_accumulate.emplace_back(id, std::move(hook));
   return id;
 }
 
 bool NodeHooks::remove(uint64_t id) {
+  const std::lock_guard lock(mutex);
   if (std::erase_if(tensor, [id](const OnTensor& hook) { return hook.id == id; }) != 0) return true;
   return erase_id(pre, id) || erase_id(post, id) || erase_id(post_accumulate, id);
 }

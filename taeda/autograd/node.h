@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 namespace taeda::autograd {
 
 class Node;
+class SavedVisitor;
 
 // Where a gradient goes: input `input` of `node`. No node: the argument needs no gradient.
 struct Edge {
@@ -46,9 +48,11 @@ using PostHook = std::function<void(std::vector<Tensor>& grad_inputs, Span<Tenso
 // Sees a leaf after its gradient was accumulated.
 using PostAccumulateHook = std::function<void(const Tensor& variable)>;
 
-// Everything registered on a node, behind one pointer. They run in the order of the members; hooks
-// of one kind in the order of registration. Ids are unique in the process.
+// Everything rare about a node, behind one pointer: its hooks, which run in the order of the
+// members, hooks of one kind in the order of registration, and what anomaly mode remembers. Ids are
+// unique in the process. Lists change under the mutex; the engine runs copies of them.
 struct TAEDA_API NodeHooks {
+  ~NodeHooks();
   struct OnTensor {
     uint64_t id;
     uint32_t input;
@@ -66,6 +70,16 @@ struct TAEDA_API NodeHooks {
   std::vector<std::pair<uint64_t, PostHook>> post;
   std::vector<std::pair<uint64_t, PostAccumulateHook>> post_accumulate;
 
+  std::shared_ptr<void> metadata;  // the host language's notes on the node
+  IntrusivePtr<Node> parent;       // anomaly mode: the node whose run made this one
+  std::mutex mutex;
+
+  // A copy that stays as it is while hooks come and go.
+  template <class List>
+  List copy_of(const List& list) {
+    const std::lock_guard lock(mutex);
+    return list;
+  }
   uint64_t add_tensor(uint32_t input, TensorHook hook);
   uint64_t add_pre(PreHook hook);
   uint64_t add_post(PostHook hook);
@@ -86,6 +100,8 @@ class ExecFilter {
 namespace autograd_detail {
 extern TAEDA_API thread_local constinit const ExecFilter* exec_filter;
 extern TAEDA_API thread_local constinit uint64_t next_sequence_nr;
+extern TAEDA_API constinit bool is_anomaly_enabled;  // see anomaly.h
+TAEDA_API void note_new_node(Node& node);
 }  // namespace autograd_detail
 
 // Sets the filter until the end of the scope; null lets every node run.
@@ -107,7 +123,10 @@ class TAEDA_API Node : public RefCounted {
   // Nodes made later on a thread run earlier: the number orders the engine's queue.
   static constexpr uint64_t kRunsFirst = ~0ULL;
 
-  Node() : sequence_nr_(autograd_detail::next_sequence_nr++) {}
+  Node() : sequence_nr_(autograd_detail::next_sequence_nr++) {
+    if (__builtin_expect(autograd_detail::is_anomaly_enabled, 0))
+      autograd_detail::note_new_node(*this);
+  }
   explicit Node(uint64_t sequence_nr) : sequence_nr_(sequence_nr) {}
   ~Node() override;
 
@@ -122,12 +141,18 @@ class TAEDA_API Node : public RefCounted {
   virtual void release_saved() {}
   // Whether apply must run even if no gradient arrived; otherwise the engine passes "none" on.
   virtual bool wants_undefined() const { return false; }
+  // Shows every saved value by name; see saved.h.
+  virtual void visit_saved(SavedVisitor&) {}
+  // The object of the host language that stands for this node; null: it makes one when asked.
+  virtual void* host_object() const { return nullptr; }
 
   uint64_t sequence_nr() const { return sequence_nr_; }
+  void set_sequence_nr(uint64_t nr) { sequence_nr_ = nr; }
 
   void set_next_edges(EdgeList edges) { next_edges_ = std::move(edges); }
   Span<Edge> next_edges() const { return {next_edges_.data(), next_edges_.size()}; }
   size_t num_edges() const { return next_edges_.size(); }
+  bool has_edge(size_t i) const { return static_cast<bool>(next_edges_[i]); }
   bool needs_input(size_t i) const {
     const Node* next = next_edges_[i].node.get();
     return next && (!autograd_detail::exec_filter || autograd_detail::exec_filter->allows(*next));

@@ -8,38 +8,67 @@
 namespace taeda::autograd {
 namespace {
 
-void check_grad_matches(const Tensor& root, const Tensor& grad, size_t index) {
-  TAEDA_CHECK(grad.sym_sizes() == root.sym_sizes(), "Mismatch in shape: grad_output[", index,
+void check_seed(SymIntList sizes, DType dtype, const Tensor& grad, size_t index) {
+  TAEDA_CHECK(grad.sym_sizes() == sizes, "Mismatch in shape: grad_output[", index,
               "] has a shape of torch.Size(", grad.sym_sizes(), ") and output[", index,
-              "] has a shape of torch.Size(", root.sym_sizes(), ").");
-  TAEDA_CHECK(grad.is_complex() == root.is_complex(),
+              "] has a shape of torch.Size(", sizes, ").");
+  TAEDA_CHECK(grad.is_complex() == is_complex(dtype),
               "For complex Tensors, both grad_output and output are required to have the same "
               "dtype. Mismatch in "
               "dtype: grad_output[",
               index, "] has a dtype of torch.", dtype_name(grad.dtype()), " and output[", index,
-              "] has a dtype of torch.", dtype_name(root.dtype()), ".");
+              "] has a dtype of torch.", dtype_name(dtype), ".");
+}
+
+void check_implicit(bool is_single, DType dtype) {
+  TAEDA_CHECK(is_single, "grad can be implicitly created only for scalar outputs");
+  TAEDA_CHECK(is_floating(dtype),
+              "grad can be implicitly created only for real scalar outputs but got torch.",
+              dtype_name(dtype));
+}
+
+Root checked_root(Edge edge, Tensor grad, size_t index) {
+  validate_gradient(edge.node->input_metadata(edge.input), grad, edge.node->name(), index);
+  return {std::move(edge), std::move(grad)};
 }
 
 }  // namespace
 
 Root make_root(const Tensor& root, Tensor grad, size_t index) {
-  Root out;
-  out.edge = gradient_edge(root);
-  TAEDA_CHECK(out.edge, "element ", index,
+  Edge edge = gradient_edge(root);
+  TAEDA_CHECK(edge, "element ", index,
               " of tensors does not require grad and does not have a grad_fn");
   if (grad.defined()) {
-    check_grad_matches(root, grad, index);
+    check_seed(root.sym_sizes(), root.dtype(), grad, index);
   } else {
-    TAEDA_CHECK(root.numel() == 1, "grad can be implicitly created only for scalar outputs");
-    TAEDA_CHECK(root.is_floating_point(),
-                "grad can be implicitly created only for real scalar outputs but got torch.",
-                dtype_name(root.dtype()));
+    check_implicit(root.numel() == 1, root.dtype());
     grad = ones_like(root);
   }
-  validate_gradient(out.edge.node->input_metadata(out.edge.input), grad, out.edge.node->name(),
-                    index);
-  out.grad = std::move(grad);
-  return out;
+  return checked_root(std::move(edge), std::move(grad), index);
+}
+
+Root make_root(Edge edge, Tensor grad, size_t index) {
+  TAEDA_CHECK(edge && edge.input < edge.node->num_inputs(), "element ", index,
+              " of tensors is not an edge of a graph");
+  const InputMetadata& like = edge.node->input_metadata(edge.input);
+  const SymIntList sizes(like.sizes);
+  if (grad.defined()) {
+    check_seed(sizes, like.dtype, grad, index);
+  } else {
+    bool is_single = true;
+    for (const SymInt& size : sizes) is_single = is_single && size == SymInt(1);
+    check_implicit(is_single, like.dtype);
+    grad = ones(sizes, like.dtype, Layout::Strided, like.device);
+  }
+  return checked_root(std::move(edge), std::move(grad), index);
+}
+
+Edge input_edge(const Tensor& input, bool accumulate) {
+  TAEDA_CHECK(input.defined() && requires_grad(input),
+              "One of the differentiated Tensors does not require grad");
+  if (accumulate) retain_grad(input);
+  if (IntrusivePtr<Node> node = grad_fn(input)) return {std::move(node), output_nr(input)};
+  return {try_grad_accumulator(input), 0};
 }
 
 }  // namespace taeda::autograd

@@ -11,6 +11,11 @@ struct Root {
 };
 
 // Checks root number `index` and its gradient as PyTorch does; an undefined gradient becomes one.
-Root make_root(const Tensor& root, Tensor grad, size_t index);
+TAEDA_API Root make_root(const Tensor& root, Tensor grad, size_t index);
+// The same for the output that a node's input stands for.
+TAEDA_API Root make_root(Edge edge, Tensor grad, size_t index);
+// Where the gradient of `input` is wanted; with `accumulate` a tensor with a node starts to keep
+// it. A leaf that no graph reaches has no node.
+TAEDA_API Edge input_edge(const Tensor& input, bool accumulate);
 
 }  // namespace taeda::autograd

@@ -1,6 +1,7 @@
 // Saving, checking and restoring tensors of the forward.
 #include "taeda/autograd/saved.h"
 
+#include "taeda/autograd/anomaly.h"
 #include "taeda/autograd/variable.h"
 
 namespace taeda::autograd {
@@ -10,15 +11,18 @@ namespace {
                                 uint32_t output_nr) {
   std::string origin;
   if (maker) origin = str(", which is output ", output_nr, " of ", maker->operation_name(), ",");
+  const char* hint =
+      is_anomaly_enabled()
+          ? "the backtrace further above shows the operation that failed to compute its gradient. "
+            "The variable in question was changed in there or anywhere later. Good luck!"
+          : "enable anomaly detection to find the operation that failed to compute its gradient, "
+            "with torch.autograd.set_detect_anomaly(True, check_nan=False).";
   fail(ErrorKind::Runtime,
        "one of the variables needed for gradient computation has been modified by an inplace "
        "operation: [torch.",
        data.device().is_cpu() ? std::string() : device_type_name(data.device().type) + ".",
        data.dtype(), "Tensor ", data.sym_sizes(), "]", origin, " is at version ", data.version(),
-       "; expected version ", saved_version,
-       " instead. Hint: enable anomaly detection to find the operation that failed to compute its "
-       "gradient, with "
-       "torch.autograd.set_detect_anomaly(True, check_nan=False).");
+       "; expected version ", saved_version, " instead. Hint: ", hint);
 }
 
 }  // namespace
@@ -34,6 +38,16 @@ void fail_freed() {
        "if you need to access saved tensors after calling backward.");
 }
 
+// What hooks left of a tensor, and where the gradient of the original goes.
+struct SavedTensor::Packed final : RefCounted {
+  IntrusivePtr<PackedTensor> values;
+  Edge edge;                  // an input with a node
+  WeakPtr<Node> accumulator;  // an input that is a leaf; the graph keeps it
+  bool requires_grad = false;
+
+  ~Packed() override { release_node(std::move(edge.node)); }
+};
+
 SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) : is_output_(is_output) {
   if (!tensor.defined()) return;
   TAEDA_CHECK(
@@ -43,29 +57,74 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) : is_output_(is_o
       "in computation tracked by autograd. To work around this, you can make a clone to get a "
       "normal tensor "
       "and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
-  data_ = is_output ? detached(tensor) : tensor;
   version_ = tensor.version();
   if (is_output && requires_grad(tensor)) {
     has_history_ = true;
     output_nr_ = output_nr(tensor);
   }
+  if (const auto hooks = default_saved_tensor_hooks(); __builtin_expect(bool(hooks), 0)) {
+    pack(*hooks, tensor);
+    return;
+  }
+  held_ = (is_output ? detached(tensor) : tensor).impl_ptr();
 }
 
-Tensor SavedTensor::unpack(Node* node) const {
-  if (__builtin_expect(is_freed_, 0)) fail_freed();
-  if (!data_.defined()) return data_;
-  if (__builtin_expect(data_.version() != version_, 0)) {
-    const AutogradMetaImpl* meta = meta_or_null(data_.impl());
-    fail_modified(data_, version_,
-                  is_output_ ? node
-                  : meta     ? meta->grad_fn.get()
-                             : nullptr,
-                  is_output_ || !meta ? output_nr_ : meta->output_nr);
+Tensor SavedTensor::plain() const {
+  return Tensor(IntrusivePtr<TensorImpl>::share(static_cast<TensorImpl*>(held_.get())));
+}
+
+const SavedTensor::Packed& SavedTensor::packed() const {
+  return static_cast<const Packed&>(*held_);
+}
+
+void SavedTensor::pack(SavedTensorHooks& hooks, const Tensor& tensor) {
+  auto kept = make_intrusive<Packed>();
+  if (!is_output_ && requires_grad(tensor)) {
+    kept->requires_grad = true;
+    Edge edge = gradient_edge(tensor);
+    if (is_leaf(tensor))
+      kept->accumulator = WeakPtr<Node>(edge.node);
+    else
+      kept->edge = std::move(edge);
   }
-  // Nobody asks for the history unless something is being recorded.
-  if (!has_history_ || !grad_enabled()) return data_;
+  const NoGrad unrecorded;
+  const uint32_t before = tensor.version();
+  kept->values = hooks.pack(detached(tensor));
+  TAEDA_CHECK(
+      tensor.version() == before,
+      "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack "
+      "hook cannot be modified by in-place operations as this can lead to unexpected side-effects. "
+      "Please open an issue if you need to perform in-place operations on the input to a pack "
+      "hook.");
+  held_ = std::move(kept);
+  is_packed_ = true;
+}
+
+void SavedTensor::register_hooks(IntrusivePtr<SavedTensorHooks> hooks) {
+  TAEDA_CHECK(
+      !is_freed_,
+      "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values "
+      "of the graph are freed when you call .backward() or autograd.grad(). Specify "
+      "retain_graph=True if you need to backward through the graph a second time or if you need to "
+      "access saved variables after calling backward.");
+  TAEDA_CHECK(!is_packed_,
+              "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: "
+              "only one pair of hooks is allowed at a time.");
+  TAEDA_CHECK(held_, "Calling register_hooks on a saved tensor with value None is forbidden");
+  const Tensor tensor = plain();
+  pack(*hooks, tensor);
+}
+
+void SavedTensor::check_unmodified(const Tensor& data, const Node* node) const {
+  if (__builtin_expect(data.version() == version_, 1)) return;
+  if (is_output_) fail_modified(data, version_, node, output_nr_);
+  const AutogradMetaImpl* meta = meta_or_null(data.impl());
+  fail_modified(data, version_, meta ? meta->grad_fn.get() : nullptr, meta ? meta->output_nr : 0);
+}
+
+Tensor SavedTensor::with_history(const Tensor& data, Node* node) const {
   TAEDA_INTERNAL_CHECK(node, "a saved output needs the node that holds it");
-  Tensor restored = detached(data_);
+  Tensor restored = detached(data);
   AutogradMetaImpl& meta = meta_of(restored);
   meta.grad_fn = IntrusivePtr<Node>::share(node);
   meta.output_nr = output_nr_;
@@ -73,8 +132,39 @@ Tensor SavedTensor::unpack(Node* node) const {
   return restored;
 }
 
+Tensor SavedTensor::unpack_packed(Node* node) const {
+  const Packed& kept = packed();
+  const Tensor data = kept.values->unpack();
+  if (!data.defined()) return data;
+  if (has_history_) return with_history(data, node);
+  if (!kept.requires_grad && !requires_grad(data)) return data;
+  Tensor restored = detached(data);
+  if (!kept.requires_grad) return restored;
+  AutogradMetaImpl& meta = meta_of(restored);
+  meta.grad_fn = kept.edge.node;
+  meta.output_nr = kept.edge.input;
+  meta.grad_accumulator = kept.accumulator;
+  restored.impl()->set_requires_grad_flag(true);
+  return restored;
+}
+
+Tensor SavedTensor::unpack(Node* node) const {
+  if (__builtin_expect(is_freed_, 0)) fail_freed();
+  if (!held_) return {};
+  if (__builtin_expect(is_packed_, 0)) return unpack_packed(node);
+  Tensor data = plain();
+  check_unmodified(data, node);
+  // Nobody asks for the history unless something is being recorded.
+  return has_history_ && grad_enabled() ? with_history(data, node) : data;
+}
+
+Tensor SavedTensor::unpack_with_history(Node* node) const {
+  Tensor data = unpack(node);
+  return has_history_ && !is_packed_ && !requires_grad(data) ? with_history(data, node) : data;
+}
+
 void SavedTensor::release() {
-  data_.reset();
+  held_.reset();
   is_freed_ = true;
 }
 

@@ -2,13 +2,15 @@
 #pragma once
 
 #include "taeda/autograd/node.h"
+#include "taeda/autograd/saved_hooks.h"
+#include "taeda/dispatch/value.h"
 
 namespace taeda::autograd {
 
 // Remembers the version, and refuses to hand out values that were overwritten since. An input is
 // kept as it is; an output is kept without its history, which would own the node that owns us, and
 // gets it back in unpack. This is the only way tensors get into a node, so it is where pack and
-// unpack hooks attach.
+// unpack hooks attach: a packed tensor is kept as what its hook returned, without a version.
 class TAEDA_API SavedTensor {
  public:
   SavedTensor() = default;
@@ -17,19 +19,45 @@ class TAEDA_API SavedTensor {
   SavedTensor(const Tensor& tensor, bool is_output);
 
   // `node`, needed for outputs, is the node that holds this. Undefined if an undefined tensor was
-  // saved; throws if the tensor was modified since or already freed.
+  // saved; throws if the tensor was modified since or already freed. Outputs get their history back
+  // only while recording: formulas ask for nothing else.
   Tensor unpack(Node* node = nullptr) const;
+  // The same, always with its history: for users, who may look at it.
+  Tensor unpack_with_history(Node* node) const;
+  // Packs what is kept; throws PyTorch's errors if that is too late.
+  void register_hooks(IntrusivePtr<SavedTensorHooks> hooks);
   // Frees the tensor; unpack throws from now on.
   void release();
   bool is_freed() const { return is_freed_; }
 
  private:
-  Tensor data_;
+  struct Packed;
+
+  const Packed& packed() const;
+  Tensor plain() const;
+  void pack(SavedTensorHooks& hooks, const Tensor& tensor);
+  Tensor unpack_packed(Node* node) const;
+  void check_unmodified(const Tensor& data, const Node* node) const;
+  Tensor with_history(const Tensor& data, Node* node) const;
+
+  IntrusivePtr<RefCounted> held_;  // a TensorImpl, or a Packed where is_packed_
   uint32_t version_ = 0;
   uint32_t output_nr_ = 0;
   bool is_output_ = false;
   bool has_history_ = false;  // outputs: unpack restores one
+  bool is_packed_ = false;
   bool is_freed_ = false;
+};
+
+// Sees what a node saved, by the names the formulas use.
+class SavedVisitor {
+ public:
+  virtual void tensor(const char* name, SavedTensor& saved) = 0;
+  virtual void tensors(const char* name, std::vector<SavedTensor>& saved) = 0;
+  virtual void value(const char* name, dispatch::Value value) = 0;
+
+ protected:
+  ~SavedVisitor() = default;
 };
 
 // What a node raises whose saved values are gone.

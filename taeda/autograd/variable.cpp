@@ -212,10 +212,11 @@ void set_history(const std::vector<Tensor>& outputs, const IntrusivePtr<Node>& n
     set_history(outputs[i], node, first_output_nr + static_cast<uint32_t>(i));
 }
 
-void rebase_history(const Tensor& self, IntrusivePtr<Node> node) {
-  if (!self.is_view()) return set_history(self, std::move(node));
+void rebase_history(const Tensor& self, IntrusivePtr<Node> node, uint32_t output_nr,
+                    size_t self_edge) {
+  if (!self.is_view()) return set_history(self, std::move(node), output_nr);
   if (!is_differentiable(self.dtype())) return;
-  rebase_view_history(self, std::move(node));
+  rebase_view_history(self, std::move(node), self_edge);
 }
 
 void check_inplace(const Tensor& self, bool any_requires_grad) {

@@ -111,8 +111,10 @@ EdgeList collect_edges(const T&... args) {
 TAEDA_API void set_history(const Tensor& output, IntrusivePtr<Node> node, uint32_t output_nr = 0);
 TAEDA_API void set_history(const std::vector<Tensor>& outputs, const IntrusivePtr<Node>& node,
                            uint32_t first_output_nr = 0);
-// The same after an in-place operation. A view's base gets the history; see copy_slices.h.
-TAEDA_API void rebase_history(const Tensor& self, IntrusivePtr<Node> node);
+// The same after an in-place operation. A view's base gets the history; see copy_slices.h. Edge
+// number `self_edge` of the node is self's.
+TAEDA_API void rebase_history(const Tensor& self, IntrusivePtr<Node> node, uint32_t output_nr = 0,
+                              size_t self_edge = 0);
 
 // Call before an in-place operation; `any_requires_grad`: any argument, self included, requires
 // grad.

@@ -100,10 +100,10 @@ IntrusivePtr<Node> view_grad_fn(const Tensor& view) {
   return refresh(view);
 }
 
-void rebase_view_history(const Tensor& self, IntrusivePtr<Node> node) {
+void rebase_view_history(const Tensor& self, IntrusivePtr<Node> node, size_t self_edge) {
   node->set_input_metadata(0, self);
   const Tensor base = base_of(self);
-  auto slices = make_intrusive<CopySlices>(base, ViewGeometry(self), std::move(node));
+  auto slices = make_intrusive<CopySlices>(base, ViewGeometry(self), std::move(node), self_edge);
   slices->set_input_metadata(0, base);
   assign_node(base.impl(), std::move(slices), 0);
   AutogradMetaImpl& meta = meta_of(self);

@@ -27,8 +27,8 @@ struct ViewGeometry {
 void assign_node(TensorImpl* t, IntrusivePtr<Node> node, uint32_t output_nr);
 
 IntrusivePtr<Node> view_grad_fn(const Tensor& view);
-// `node` is the in-place operation's; its edge 0 is self's.
-void rebase_view_history(const Tensor& self, IntrusivePtr<Node> node);
+// `node` is the in-place operation's, with one input; its edge number `self_edge` is self's.
+void rebase_view_history(const Tensor& self, IntrusivePtr<Node> node, size_t self_edge);
 // Throws for views that must not be written to (`is_direct`) or whose base must not have been.
 void check_view_writable(const Tensor& view, bool is_direct);
 

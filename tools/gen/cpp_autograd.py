@@ -29,6 +29,9 @@ PROPERTIES = {
     "device": "Device",
     "storage_offset": "int64_t",
 }
+# PyTorch's names of the saved ones speak of symbolic integers.
+SYMBOLIC = ("sizes", "strides", "numel", "storage_offset")
+IS_OUTPUT = {"before": "false", "self": "false", "after": "true"}
 LIST_PROPERTIES = {"sizes": "std::vector<std::vector<int64_t>>", "dtypes": "std::vector<DType>"}
 
 
@@ -52,7 +55,7 @@ class Plan:
         self.r = r
         s = r.schema
         self.targets = [a for a in s.arguments if a.name in r.grad]
-        self.members, self.saves, self.unpacks, self.releases = [], [], [], []
+        self.members, self.saves, self.unpacks, self.releases, self.fields = [], [], [], [], []
         self.formulas = dict(r.grad)
         for a in s.arguments:
             self.tensor(a) if a.type.is_tensor else self.value(a)
@@ -61,9 +64,29 @@ class Plan:
             if a.type.is_list:
                 self.members.append(f"size_t {a.name}_count = 0;")
                 self.saves.append(("before", f"node->{a.name}_count = {a.name}.size();"))
-            elif r.kind == "pointwise":
-                self.members.append(f"GradTarget {a.name}_target;")
-                self.saves.append(("before", f"node->{a.name}_target = GradTarget({a.name});"))
+        self.fields = list(dict.fromkeys(self.fields))
+
+    def keep(self, when, name, value):
+        """Saves a tensor where one of the gradients that read it is wanted."""
+        self.saves.append(
+            (
+                when,
+                f"{self.condition(name)}node->{name}_ = SavedTensor({value}, {IS_OUTPUT[when]});",
+            )
+        )
+        self.members.append(f"SavedTensor {name}_;")
+        self.unpacks.append(f"const Tensor {name} = {name}_.unpack(this);")
+        self.releases.append(f"{name}_.release();")
+        self.fields.append(f'v.tensor("{name}", {name}_);')
+
+    def condition(self, name):
+        """The test of the edges that lead to gradients whose formulas read `name`, if any can be spared."""
+        if any(a.type.is_list for a in self.targets):
+            return ""
+        readers = [i for i, a in enumerate(self.targets) if name in words(self.formulas[a.name])]
+        if len(readers) == len(self.targets):
+            return ""
+        return f"if ({' || '.join(f'node->has_edge({i})' for i in readers)}) "
 
     def replace_properties(self, name, properties, is_list):
         for prop, kind in properties.items():
@@ -74,6 +97,9 @@ class Plan:
                 k: re.sub(pattern, f"{name}_{prop}", f) for k, f in self.formulas.items()
             }
             self.members.append(f"{kind} {name}_{prop};")
+            if not is_list:
+                shown = f"{name}_sym_{prop}" if prop in SYMBOLIC else f"{name}_{prop}"
+                self.fields.append(f'v.value("{shown}", {name}_{prop});')
             value = (
                 f"list_{prop}({name})"
                 if is_list
@@ -101,19 +127,16 @@ class Plan:
                 f"std::vector<Tensor> {n};\n  for (const SavedTensor& t : {n}_) {n}.push_back(t.unpack(this));"
             )
             self.releases.append(f"for (SavedTensor& t : {n}_) t.release();")
+            self.fields.append(f'v.tensors("{n}", {n}_);')
             return
-        self.members.append(f"SavedTensor {n}_;")
-        self.saves.append(
-            ("self" if n == "self" else "before", f"node->{n}_ = SavedTensor({n}, false);")
-        )
-        self.unpacks.append(f"const Tensor {n} = {n}_.unpack(this);")
-        self.releases.append(f"{n}_.release();")
+        self.keep("self" if n == "self" else "before", n, n)
 
     def value(self, a):
         n = a.name
         if not self.is_used(n):
             return
         self.members.append(f"{owned_type(a.type)} {n}_{{}};")
+        self.fields.append(f'v.value("{n}", boxed({n}_));')
         if a.type.is_list and a.type.is_optional:
             self.saves.append(("before", f"if ({n}) node->{n}_ = {n}->vec();"))
             base = OWNED[a.type.base]
@@ -135,10 +158,7 @@ class Plan:
         for i, n in enumerate(result_names(s)):
             self.replace_properties(n, PROPERTIES, False)
             if self.is_used(n):
-                self.members.append(f"SavedTensor {n}_;")
-                self.saves.append(("after", f"node->{n}_ = SavedTensor({n}, true);"))
-                self.unpacks.append(f"const Tensor {n} = {n}_.unpack(this);")
-                self.releases.append(f"{n}_.release();")
+                self.keep("after", n, n)
             # Properties of a result are known only after the call.
             self.saves = [
                 ("after" if f"node->{n}_" in code else when, code) for when, code in self.saves
@@ -154,7 +174,13 @@ def node(r, p):
         lines.append(
             "  void release_saved() override {\n    " + "\n    ".join(p.releases) + "\n  }"
         )
+    if p.fields:
+        lines.append("  void visit_saved(SavedVisitor& v) override;")
     lines.append("};\n")
+    if p.fields:
+        lines.append(f"void {r.node}::visit_saved(SavedVisitor& v) {{")
+        lines += [f"  {field}" for field in p.fields]
+        lines.append("}\n")
     lines.append(f"void {r.node}::apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) {{")
     if len(r.schema.returns) == 1 and not r.schema.returns[0].type.is_list:
         lines.append("  const Tensor& grad = grads[0];\n  if (!grad.defined()) return;")
@@ -167,8 +193,6 @@ def node(r, p):
                 f"  if (needs_any_input(at, {a.name}_count)) put_list(grad_inputs, at, {formula});\n  at += {a.name}_count;"
             )
             continue
-        if r.kind == "pointwise":
-            formula = f"{a.name}_target.fit({formula})"
         lines.append(f"  if (needs_input(at)) grad_inputs[at] = {formula};\n  ++at;")
     lines.append("}\n")
     return "\n".join(lines)
@@ -285,17 +309,17 @@ def tracking_code(records):
             call = redispatch(s, "ADInplaceOrView")
             if s.is_inplace:
                 text += (
-                    f"{kernel_head(s)} {{\n  {{\n    BelowADInplaceOrView guard;\n    {call};\n  }}\n"
+                    f"{kernel_head(s)} {{\n  autograd::before_write(self);\n  {{\n    BelowADInplaceOrView guard;\n    {call};\n  }}\n"
                     "  self.impl()->bump_version();\n  return self;\n}\n\n"
                 )
             elif s.outs:
-                bumps = "".join(f"  {a.name}.impl()->bump_version();\n" for a in s.outs)
+                outs = [a.name for a in s.outs]
+                watched = "".join(f"  autograd::before_write({n});\n" for n in outs)
+                bumps = "".join(f"  {n}.impl()->bump_version();\n" for n in outs)
+                result = f"{{{', '.join(outs)}}}" if len(outs) > 1 else outs[0]
                 text += (
-                    f"{kernel_head(s)} {{\n  {{\n    BelowADInplaceOrView guard;\n    {call};\n  }}\n{bumps}"
-                    f"  return {{{', '.join(a.name for a in s.outs)}}};\n}}\n\n"
-                    if len(s.outs) > 1
-                    else f"{kernel_head(s)} {{\n  {{\n    BelowADInplaceOrView guard;\n    {call};\n  }}\n{bumps}"
-                    f"  return {s.outs[0].name};\n}}\n\n"
+                    f"{kernel_head(s)} {{\n{watched}  {{\n    BelowADInplaceOrView guard;\n    {call};\n  }}\n"
+                    f"{bumps}  return {result};\n}}\n\n"
                 )
             elif r.kind == "view" and r.grad:
                 text += (

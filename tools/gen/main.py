@@ -116,6 +116,7 @@ def generate(records, root):
                 "taeda/autograd/node.h",
                 "taeda/autograd/saved.h",
                 "taeda/autograd/variable.h",
+                "taeda/autograd/write_watch.h",
                 f"taeda/ops/{family}_operators.h",
                 "taeda/ops/functions.h",
             ],

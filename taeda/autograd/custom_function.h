@@ -1,0 +1,57 @@
+// What functions with a backward of the user's, written in C++ (function.h) or Python, share.
+#pragma once
+
+#include "taeda/autograd/saved.h"
+
+namespace taeda::autograd {
+
+// One call of a custom function.
+struct CustomCall {
+  Span<Tensor> inputs;  // the tensors among the arguments, one for each edge of the node
+  Span<Tensor> dirty;   // inputs the forward wrote to; all of them are outputs
+  Span<Tensor> non_differentiable;
+};
+
+// Makes `node` the history of the outputs; null: the call is not recorded. Undefined outputs stand
+// for what is no tensor. An input that comes back unchanged is replaced by a view of itself, and
+// views must not be written to afterwards, because that would go around the custom backward.
+TAEDA_API void record_outputs(std::vector<Tensor>& outputs, const CustomCall& call,
+                              const IntrusivePtr<Node>& node);
+
+// The node of a custom function: saved tensors, and the bookkeeping between the arguments of the
+// forward, of which only some are tensors, and the node's edges.
+class TAEDA_API CustomNode : public Node {
+ public:
+  bool wants_undefined() const override { return true; }
+  void release_saved() override;
+
+  // After record_outputs; saved outputs are told by identity.
+  void save(Span<Tensor> tensors, Span<Tensor> outputs);
+  std::vector<Tensor> saved_tensors();
+  std::vector<SavedTensor>& saved() { return saved_; }
+  size_t num_arguments() const { return is_tensor_.size(); }
+  bool is_tensor_argument(size_t i) const { return is_tensor_[i]; }
+  // Whether backward should compute the gradient of argument `i` in the run that is going on.
+  bool needs_argument(size_t i) const;
+
+ protected:
+  explicit CustomNode(std::vector<bool> is_tensor_argument)
+      : is_tensor_(std::move(is_tensor_argument)) {}
+  void release_resources() override;
+
+  // Backward will get zeros shaped like these outputs where no gradient arrived.
+  void remember_outputs(Span<Tensor> outputs);
+  std::vector<Tensor> materialized(Span<Tensor> grads) const;
+  // Checks what backward returned, a gradient for each argument, and hands it to the edges.
+  void route(std::vector<Tensor> results, std::vector<Tensor>& grad_inputs) const;
+
+ private:
+  std::vector<SavedTensor> saved_;
+  std::vector<bool> is_tensor_;
+  std::vector<InputMetadata> output_like_;
+};
+
+// The same values; going backward through them raises `message`.
+TAEDA_API std::vector<Tensor> delay_error(std::string message, const std::vector<Tensor>& tensors);
+
+}  // namespace taeda::autograd

@@ -1,0 +1,45 @@
+// The thread's stack of saved-tensor hooks.
+#include "taeda/autograd/saved_hooks.h"
+
+#include <vector>
+
+namespace taeda::autograd {
+
+namespace autograd_detail {
+constinit std::atomic<uint32_t> saved_hooks_in_process{0};
+}
+
+namespace {
+
+struct HookStack {
+  std::vector<IntrusivePtr<SavedTensorHooks>> pairs;
+  std::string disabled;
+};
+thread_local HookStack stack;
+
+}  // namespace
+
+void push_saved_tensor_hooks(IntrusivePtr<SavedTensorHooks> hooks) {
+  TAEDA_CHECK(stack.disabled.empty(), stack.disabled);
+  stack.pairs.push_back(std::move(hooks));
+  ++autograd_detail::saved_hooks_in_process;
+}
+
+void pop_saved_tensor_hooks() {
+  TAEDA_INTERNAL_CHECK(!stack.pairs.empty(), "no saved-tensor hooks to pop");
+  --autograd_detail::saved_hooks_in_process;
+  stack.pairs.pop_back();
+}
+
+void disable_saved_tensor_hooks(std::string message) {
+  TAEDA_CHECK(stack.pairs.empty(), message);
+  stack.disabled = std::move(message);
+}
+void enable_saved_tensor_hooks() { stack.disabled.clear(); }
+const std::string& saved_tensor_hooks_disabled() { return stack.disabled; }
+
+IntrusivePtr<SavedTensorHooks> innermost_saved_tensor_hooks() {
+  return stack.pairs.empty() ? nullptr : stack.pairs.back();
+}
+
+}  // namespace taeda::autograd

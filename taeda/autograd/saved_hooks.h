@@ -1,0 +1,47 @@
+// Hooks on what nodes save: a tensor may be packed into anything and unpacked for backward.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "taeda/core/tensor.h"
+
+namespace taeda::autograd {
+
+// What a tensor became; may be unpacked any number of times, from any thread.
+class TAEDA_API PackedTensor : public RefCounted {
+ public:
+  virtual Tensor unpack() = 0;
+};
+
+// A pair of hooks.
+class TAEDA_API SavedTensorHooks : public RefCounted {
+ public:
+  // Gets the values without history, and must not change them.
+  virtual IntrusivePtr<PackedTensor> pack(const Tensor& tensor) = 0;
+};
+
+// The thread's stack of default hooks; the innermost pair packs everything that is saved.
+TAEDA_API void push_saved_tensor_hooks(IntrusivePtr<SavedTensorHooks> hooks);
+TAEDA_API void pop_saved_tensor_hooks();
+// While disabled, pushing raises `message`; disabling raises it where hooks are active already.
+TAEDA_API void disable_saved_tensor_hooks(std::string message);
+TAEDA_API void enable_saved_tensor_hooks();
+// The message on this thread; empty while hooks are allowed.
+TAEDA_API const std::string& saved_tensor_hooks_disabled();
+
+namespace autograd_detail {
+// How many pairs all threads together have pushed: while it is zero nobody asks the thread's stack.
+extern TAEDA_API constinit std::atomic<uint32_t> saved_hooks_in_process;
+}  // namespace autograd_detail
+
+TAEDA_API IntrusivePtr<SavedTensorHooks> innermost_saved_tensor_hooks();
+// The pair new saved tensors go through, null almost always.
+inline IntrusivePtr<SavedTensorHooks> default_saved_tensor_hooks() {
+  if (__builtin_expect(autograd_detail::saved_hooks_in_process.load(std::memory_order_relaxed) == 0,
+                       1))
+    return nullptr;
+  return innermost_saved_tensor_hooks();
+}
+
+}  // namespace taeda::autograd
