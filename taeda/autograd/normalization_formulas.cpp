@@ -131,17 +131,4 @@ Tensor layer_norm_forward(const Tensor& input, const Tensor& input_tangent,
   return out.to(input.dtype());
 }
 
-Tensor layer_norm_mean_forward(const Tensor& input_tangent, SymIntList normalized_shape) {
-  return input_tangent.mean(IntList(last_dims(input_tangent, normalized_shape.size())), true);
-}
-
-Tensor layer_norm_rstd_forward(const Tensor& input, const Tensor& input_tangent,
-                               SymIntList normalized_shape, const Tensor& mean,
-                               const Tensor& rstd) {
-  const Tensor x = input.sub(mean).mul(rstd);
-  const Tensor along =
-      x.mul(input_tangent).mean(IntList(last_dims(input, normalized_shape.size())), true);
-  return along.mul(rstd).mul(rstd).neg();
-}
-
 }  // namespace taeda::autograd

@@ -36,9 +36,5 @@ TAEDA_API Tensor layer_norm_forward(const Tensor& input, const Tensor& input_tan
                                     SymIntList normalized_shape, const Tensor& weight,
                                     const Tensor& weight_tangent, const Tensor& bias_tangent,
                                     const Tensor& mean, const Tensor& rstd);
-TAEDA_API Tensor layer_norm_mean_forward(const Tensor& input_tangent, SymIntList normalized_shape);
-TAEDA_API Tensor layer_norm_rstd_forward(const Tensor& input, const Tensor& input_tangent,
-                                         SymIntList normalized_shape, const Tensor& mean,
-                                         const Tensor& rstd);
 
 }  // namespace taeda::autograd

@@ -2,6 +2,7 @@
 #include "taeda/autograd/saved.h"
 
 #include "taeda/autograd/anomaly.h"
+#include "taeda/autograd/forward.h"
 #include "taeda/autograd/variable.h"
 
 namespace taeda::autograd {
@@ -38,6 +39,17 @@ void fail_freed() {
        "if you need to access saved tensors after calling backward.");
 }
 
+namespace {
+
+// Without history but with the tangent, which a run of the graph in forward mode needs.
+Tensor detached_dual(const Tensor& t) {
+  Tensor out = detached(t);
+  if (any_tangent(t)) set_tangent(out, tangent_of(t));
+  return out;
+}
+
+}  // namespace
+
 // What hooks left of a tensor, and where the gradient of the original goes.
 struct SavedTensor::Packed final : RefCounted {
   IntrusivePtr<PackedTensor> values;
@@ -66,7 +78,7 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) : is_output_(is_o
     pack(*hooks, tensor);
     return;
   }
-  held_ = (is_output ? detached(tensor) : tensor).impl_ptr();
+  held_ = (is_output ? detached_dual(tensor) : tensor).impl_ptr();
 }
 
 Tensor SavedTensor::plain() const {
@@ -124,7 +136,7 @@ void SavedTensor::check_unmodified(const Tensor& data, const Node* node) const {
 
 Tensor SavedTensor::with_history(const Tensor& data, Node* node) const {
   TAEDA_INTERNAL_CHECK(node, "a saved output needs the node that holds it");
-  Tensor restored = detached(data);
+  Tensor restored = detached_dual(data);
   AutogradMetaImpl& meta = meta_of(restored);
   meta.grad_fn = IntrusivePtr<Node>::share(node);
   meta.output_nr = output_nr_;

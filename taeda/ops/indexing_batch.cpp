@@ -1,5 +1,6 @@
 // Batching rules of advanced indexing and take: the batch becomes one more index.
 #include "taeda/ops/indexing_batch.h"
+#include "taeda/ops/selection_batch.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::batch {
@@ -125,6 +126,15 @@ Batched index_put(const Batched& self, const BatchedList& indices, const Batched
     v = v.movedim(IntList(from), IntList(to));
   }
   return {taeda::index_put(into, wide.indices, v, accumulate), 0};
+}
+
+Batched masked_fill_Tensor(const Batched& self, const Batched& mask, const Batched& value) {
+  TAEDA_CHECK(value.rank() == 0,
+              "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+              value.rank(), " dimension(s).");
+  const int64_t rank = std::max(self.rank(), mask.rank());
+  const Tensor x = self.front_aligned(rank);
+  return {taeda::where(mask.front_aligned(rank), value.front_aligned(rank).to(x.dtype()), x), 0};
 }
 
 Batched take(const Batched& self, const Batched& index) {

@@ -235,8 +235,10 @@ def functional(r, p):
             text += f"    set_history({n}, node);\n"
         elif s.returns[i].type.is_tensor:
             text += f"    set_history({n}, node{f', {i}' if len(results) > 1 else ''});\n"
-    text += save(("after",)) + "  }\n"
-    text += f"  if ({cpp_forward.condition(r)}) {cpp_forward.after(r, results=results)}\n"
+    # Tangents before saved results, which keep theirs.
+    text += f"  }}\n  if ({cpp_forward.condition(r)}) {cpp_forward.after(r, results=results)}\n"
+    if after := save(("after",)):
+        text += f"  if (node) {{\n{after}  }}\n"
     return text + f"  return {final};\n}}\n"
 
 
@@ -261,14 +263,14 @@ def inplace(r, s, p):
             text += f"    {code.replace('SavedTensor(self, false)', 'SavedTensor(self.clone(), false)')}\n"
     text += f"  }}\n  {{\n    BelowAutograd guard;\n    {redispatch(s, 'Autograd')};\n  }}\n"
     # A view that changes its own geometry leaves its base alone and finds its new history there.
-    guard = "if (!self.is_view()) " if r.kind == "view" else ""
-    text += f"  if (node) {{\n    {guard}rebase_history(self, node);\n"
-    after = [code for when, code in p.saves if when == "after"]
-    if after:
-        text += "    const Tensor& result = self;\n" + "".join(f"    {c}\n" for c in after)
-    text += "  }\n"
+    guard = " && !self.is_view()" if r.kind == "view" else ""
+    text += f"  if (node{guard}) rebase_history(self, node);\n"
     old = "original" if keeps_self else "self"
     text += f"  if (has_tangent) {cpp_forward.after(r, old, ['self'], is_inplace=True)}\n"
+    after = [code for when, code in p.saves if when == "after"]
+    if after:
+        text += "  if (node) {\n    const Tensor& result = self;\n"
+        text += "".join(f"    {c}\n" for c in after) + "  }\n"
     return text + "  return self;\n}\n"
 
 
