@@ -22,6 +22,7 @@ extern PyMethodDef dispatch_table[];
 extern PyMethodDef interop_table[];
 extern PyMethodDef device_table[];
 extern PyMethodDef transform_table[];
+extern PyMethodDef autocast_table[];
 
 // Sends the library's warnings to warnings.warn.
 bool install_warnings();

@@ -33,7 +33,7 @@ bool add_submodule(PyObject* module, const char* name, const PyMethodDef* const*
 
 const PyMethodDef* const own_functions[] = {factory_table,     mode_table,    autograd_table,
                                             python_node_table, interop_table, device_table,
-                                            transform_table,   nullptr};
+                                            transform_table,   autocast_table, nullptr};
 const PyMethodDef* const dispatch_tables[] = {dispatch_table, nullptr};
 
 bool fill(PyObject* module) {

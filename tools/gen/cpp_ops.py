@@ -154,6 +154,8 @@ def slots(r, s):
         rows += [("Dense", b, f"dense::{s.ident}") for b in ("CPU", "Meta")]
     else:
         rows += [("Dense", b, f"dense::{s.ident}") for b in DENSE]
+    if s is r.schema and "autocast" in r.data:
+        rows += [("Autocast", b, f"autocast::{s.ident}") for b in DENSE]
     if r.kind == "composite":
         return rows
     if s.is_inplace or s.outs or (r.kind == "view" and r.grad):  # detach is no differentiable view
@@ -177,7 +179,7 @@ def mask(r, rows):
 
 def table(family, records, batch_entry):
     """Operators of a family; `batch_entry(r, s)` says whether an overload has a batching rule."""
-    protos = {"dense": [], "tracking": [], "autograd": []}
+    protos = {"dense": [], "tracking": [], "autograd": [], "autocast": []}
     rules = []
     ops, names_ = [], []
     for r in records:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import cpp_autocast
 import cpp_autograd
 import cpp_batch
 import cpp_dense
@@ -122,6 +123,12 @@ def generate(records, root):
             ],
             cpp_autograd.family_code(rows) + "\n" + cpp_autograd.tracking_code(rows),
         )
+        if any("autocast" in r.data for r in rows):
+            w.cpp(
+                f"taeda/autograd/{family}_autocast.cpp",
+                ["taeda/autograd/autocast.h", f"taeda/ops/{family}_operators.h"],
+                cpp_autocast.family_code(rows),
+            )
         if any(r.kind == "pointwise" for r in rows):
             tiles = ["taeda/backends/cpu/tiles.h", f"taeda/ops/{family}.h"]
             w.cpp(

@@ -27,6 +27,8 @@ A record is a table in taeda/ops/records/<family>.toml named after its overload 
   batch      rule under vmap: pointwise, dims, random, forbidden, decompose, or rule for a function
              batch::<ident> of the family; or no_batch = "why it runs once for each example"
   batch_roles   argument = role (see ops/batching.h) where its name and type do not tell
+  autocast   class under autocast: lower_precision, fp32, fp32_dtype (its dtype argument is set),
+             promote (widest); or a table of classes by device group: cpu, accelerator
   python     name and module ("", "nn", "special", "linalg") where they differ; varargs = "size"
   inplace_overload, out_overload   names of derived overloads where PyTorch's differ from the rule
   doc, tags
@@ -74,7 +76,10 @@ FIELDS = {
     "alias",
     "out_overload",
     "inplace_overload",
+    "autocast",
 }
+AUTOCAST_CLASSES = ("lower_precision", "fp32", "fp32_dtype", "promote")
+AUTOCAST_GROUPS = ("cpu", "accelerator")
 DTYPE_RULES = ("promote", "float", "compare", "bool", "real", "mask_first", "self")
 
 
@@ -159,6 +164,10 @@ def _load(path, key, data):
     if kind == "pointwise":
         if data.get("dtype", "promote") not in DTYPE_RULES:
             _fail(path, key, f"dtype must be one of {DTYPE_RULES}")
+    autocast = data.get("autocast", {})
+    groups = {"cpu": autocast} if isinstance(autocast, str) else autocast
+    if not set(groups) <= set(AUTOCAST_GROUPS) or not set(groups.values()) <= set(AUTOCAST_CLASSES):
+        _fail(path, key, f"autocast takes {AUTOCAST_CLASSES}, by {AUTOCAST_GROUPS}")
     if kind != "composite" and not r.grad and "no_grad" not in data:
         _fail(path, key, 'give grad formulas or no_grad = "why there is none"')
     return r

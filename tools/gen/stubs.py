@@ -122,5 +122,7 @@ def page(family, records):
             lines.append(f"- gradient of `{argument}`: `{' '.join(formula.split())}`")
         if "no_grad" in r.data:
             lines.append(f"- no gradient: {r.data['no_grad']}")
+        if "autocast" in r.data:
+            lines.append(f"- autocast: {r.data['autocast']}")
         lines.append("")
     return "\n".join(lines)
