@@ -75,6 +75,15 @@ _LAZY = {
     "set_printoptions": "_tensor_str",
     "get_printoptions": "_tensor_str",
     "printoptions": "_tensor_str",
+    "autocast": "amp.autocast_mode",
+    "is_autocast_cpu_enabled": "amp.autocast_mode",
+    "set_autocast_cpu_enabled": "amp.autocast_mode",
+    "get_autocast_cpu_dtype": "amp.autocast_mode",
+    "set_autocast_cpu_dtype": "amp.autocast_mode",
+    "get_autocast_gpu_dtype": "amp.autocast_mode",
+    "set_autocast_gpu_dtype": "amp.autocast_mode",
+    "_amp_foreach_non_finite_check_and_unscale_": "amp.grad_scaler",
+    "_amp_update_scale_": "amp.grad_scaler",
 }
 
 

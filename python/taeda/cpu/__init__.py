@@ -1,0 +1,35 @@
+"""The CPU as a device among others: there is one, it is always there, and it is never behind."""
+
+__all__ = ["current_device", "device_count", "is_available", "is_initialized", "synchronize"]
+
+
+def is_available():
+    """True: there is a CPU."""
+    return True
+
+
+def is_initialized():
+    """True: the CPU needs no preparation."""
+    return True
+
+
+def device_count():
+    """The number of CPU devices, which is one."""
+    return 1
+
+
+def current_device():
+    """The name of the current device."""
+    return "cpu"
+
+
+def synchronize(device=None):
+    """Returns at once: work on the CPU is done when its call returns."""
+
+
+def __getattr__(name):
+    if name == "amp":
+        from importlib import import_module
+
+        return import_module("taeda.cpu.amp")
+    raise AttributeError(f"module 'taeda.cpu' has no attribute '{name}'")
