@@ -183,3 +183,19 @@ def test_loaded_by_environment_and_renamed(plugin):
     lines = run(code, TAEDA_DEVICES=str(PLUGIN)).splitlines()
     assert lines[0] == "tensor([2., 2.], device='npu:0') npu:0 npu"
     assert "already been set" in lines[1]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_autocast_takes_the_accelerators_classes(plugin):
+    x = t.ones(2, 2, device=DEVICE)
+    with t.autocast(DEVICE):
+        product = x @ x
+        assert product.dtype == t.float16
+        assert (t.ones(2, 2) @ t.ones(2, 2)).dtype == t.float32
+        assert product.exp().dtype == t.float32 and product.sum().dtype == t.float32
+        assert product.sum(0, dtype=t.float16).dtype == t.float16
+        assert t.addcmul(product, x, product).dtype == t.float32
+        assert (product + product).dtype == t.float16
+    with t.autocast("cpu"):
+        assert (x @ x).dtype == t.float32
+    assert product.cpu().tolist() == [[2.0, 2.0], [2.0, 2.0]]

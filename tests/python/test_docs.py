@@ -1,0 +1,25 @@
+"""Runs the Python snippets of the documentation, each page in a process of its own."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+from under_test import NAME, t
+
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+PAGES = sorted(path for path in DOCS.glob("*.md") if "```python" in path.read_text())
+
+pytestmark = pytest.mark.skipif(NAME != "taeda", reason="the pages are about Taeda")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[path.stem for path in PAGES])
+def test_snippets_run(page):
+    snippets = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M)
+    # The page about devices loads the plug-in that lies beside the C++ tests.
+    folder = pathlib.Path(t._C.__file__).resolve().parents[2] / "tests"
+    result = subprocess.run(
+        [sys.executable, "-c", "\n".join(snippets)], cwd=folder, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
