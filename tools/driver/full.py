@@ -77,7 +77,7 @@ def check_sanitizers() -> int:
         "PYTHONMALLOC": "malloc",
         **undefined,
     }
-    return max(status, run_pytest(build, "-m", "not slow", env=env))
+    return max(status, run_pytest(build, "-m", "not slow and not full", env=env))
 
 
 def find_python(version: str) -> Path | None:
@@ -103,7 +103,7 @@ def check_python(version: str, python: Path) -> int:
         options={"TAEDA_TESTS": "OFF", "TAEDA_BENCH": "OFF"},
     )
     build.run()
-    return run_pytest(build, "-m", "not slow")
+    return run_pytest(build, "-m", "not slow and not full")
 
 
 def check_cross() -> int:

@@ -63,7 +63,9 @@ def run_last_pytest(build: Build, steps: Steps, mode: str) -> int:
     }
     options = ["-p", "driver.pytest_summary"]
     if mode == "--quick":
-        options += ["-m", "not slow"]
+        options += ["-m", "not slow and not full"]
+    elif mode == "--full":
+        options += ["-m", ""]
     return run_pytest(build, *options, env=env)
 
 

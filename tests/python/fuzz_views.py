@@ -1,0 +1,263 @@
+"""Random programs over views, in-place writes, modes, hooks and backward, run on two libraries.
+
+`generate(seed)` gives a program: a list of statements over `t`, the library. `run(program, t)` gives
+its trace: for each statement the exception it raised, and the state of every variable that changed
+(values, version, flags, node, gradient), and what hooks saw. Two libraries agree if their traces
+are equal. `shrink` drops statements while they still differ, and `script` prints what is left.
+
+As a program: `python fuzz_views.py FIRST LAST` compares Taeda with PyTorch over a range of seeds;
+`python fuzz_views.py --golden FILE COUNT` writes PyTorch's traces, also of the programs on which the two
+differ at that time, which are shrunk and kept apart.
+"""
+
+import gzip
+import json
+import random
+import sys
+import warnings
+from pathlib import Path
+
+from fuzz_statements import STATEMENTS, Scope
+
+
+def generate(seed):
+    """A program of 6 to 16 statements, the first of which make leaves."""
+    rng = random.Random(seed)
+    scope = Scope(rng)
+    program = [scope.new_leaf() for _ in range(rng.choice((1, 2, 2)))]
+    names, weights = zip(*((make, weight) for make, weight in STATEMENTS))
+    while len(program) < rng.randint(6, 16):
+        line = rng.choices(names, weights)[0](scope)
+        if line is not None:
+            program.append(scope.in_mode(line))
+    return program
+
+
+# ---- running ----
+
+
+def _number(x):
+    return int(x) if x == x and abs(x) < 2**53 and x == int(x) else float(f"{x:.12g}")
+
+
+def _numbers(nested):
+    if isinstance(nested, list):
+        return [_numbers(item) for item in nested]
+    return _number(nested) if isinstance(nested, float) else nested
+
+
+def _attempt(read):
+    """What reading gives, or the exception."""
+    try:
+        return read()
+    except Exception as error:
+        return _failure(error)
+
+
+def _failure(error):
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+
+
+def _node_name(node):
+    """The type of a node; its number counts overloads, of which a library may have others."""
+    return None if node is None else type(node).__name__.rstrip("0123456789")
+
+
+FLAGS = {
+    "r": lambda v: v.requires_grad,
+    "l": lambda v: v.is_leaf,
+    "t": lambda v: v.retains_grad,
+    "i": lambda v: v.is_inference(),
+}
+
+
+def _state(v):
+    """Everything compared about a tensor, in a form that JSON keeps."""
+    flags = _attempt(lambda: "".join(c for c, read in FLAGS.items() if read(v)))
+    node = _attempt(lambda: _node_name(v.grad_fn))
+    grad = _attempt(lambda: None if v.grad is None else _numbers(v.grad.tolist()))
+    version = _attempt(lambda: v._version)
+    return [_numbers(v.tolist()), version, flags, node, grad]
+
+
+def _is_tensor(t, value):
+    return isinstance(value, t.Tensor)
+
+
+def run(program, t):
+    """The trace of a program on a library: [exception or None, changed states, hook calls]."""
+    log = []
+
+    def hook(name, factor=None):
+        """A hook that logs what it sees, and scales it where a factor is given."""
+
+        def function(value, *rest):
+            seen = value.grad if rest == ("leaf",) else value
+            log.append([name, None if seen is None else _numbers(seen.tolist())])
+            return None if factor is None else value * factor
+
+        return function
+
+    def leaf_hook(name):
+        return lambda leaf: hook(name)(leaf, "leaf")
+
+    space = {"t": t, "hook": hook, "leaf_hook": leaf_hook}
+    trace, last = [], {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for line in program:
+            failure = None
+            try:
+                exec(line, space)
+            except Exception as error:
+                failure = _failure(error)
+            states = {
+                name: _state(v) for name, v in space.items() if name[0] == "v" and _is_tensor(t, v)
+            }
+            changed = {name: state for name, state in states.items() if last.get(name) != state}
+            last = states
+            trace.append([failure, changed, log[:]])
+            log.clear()
+    return trace
+
+
+# ---- comparing ----
+
+
+def first_difference(ours, theirs):
+    """The position of the first statement whose outcomes differ, or None."""
+    for i, (a, b) in enumerate(zip(ours, theirs)):
+        if not _is_same_step(a, b):
+            return i
+    return None
+
+
+def _is_same_step(ours, theirs):
+    if not is_same_failure(ours[0], theirs[0]) or ours[2] != theirs[2]:
+        return False
+    if ours[1].keys() != theirs[1].keys():
+        return False
+    return all(_is_same_state(ours[1][name], theirs[1][name]) for name in ours[1])
+
+
+def _is_same_state(ours, theirs):
+    return all(a == b or is_same_failure(a, b) for a, b in zip(ours, theirs))
+
+
+def is_same_failure(ours, theirs):
+    """Equal, or exceptions of one type where our message begins with the other's."""
+    if ours == theirs:
+        return True
+    if not (isinstance(ours, str) and isinstance(theirs, str)) or "Error: " not in theirs:
+        return False
+    return ours.startswith(theirs.rstrip("."))
+
+
+def differs(program, t, reference):
+    """Whether the libraries differ on the program."""
+    return first_difference(run(program, t), run(program, reference)) is not None
+
+
+def shrink(program, still_differs):
+    """Drops statements, last first, as long as the difference stays."""
+    is_smaller = True
+    while is_smaller:
+        is_smaller = False
+        for i in reversed(range(len(program))):
+            shorter = program[:i] + program[i + 1 :]
+            if still_differs(shorter):
+                program, is_smaller = shorter, True
+    return program
+
+
+def script(program):
+    """The program as a script that takes the library's name."""
+    lines = [
+        "import importlib, sys",
+        't = importlib.import_module(sys.argv[1] if sys.argv[1:] else "taeda")',
+        "def hook(name, factor=None):",
+        "    return lambda g: print(name, g) if factor is None else (print(name, g), g * factor)[1]",
+        "def leaf_hook(name):",
+        "    return lambda leaf: print(name, leaf.grad)",
+        *program,
+    ]
+    return "\n".join(lines)
+
+
+def report(program, t, reference):
+    """The program as a script, and where the traces of two libraries part."""
+    return explain(program, run(program, t), run(program, reference))
+
+
+def explain(program, ours, theirs):
+    """The program as a script, and where two traces part."""
+    i = first_difference(ours, theirs)
+    lines = [script(program), "", f"# differs after: {program[i]}"]
+    for title, step, other in (("ours", ours[i], theirs[i]), ("expected", theirs[i], ours[i])):
+        failure, states, log = step
+        lines.append(f"#   {title}: {failure or 'ok'}, hooks {log}")
+        lines += [f"#     {n}: {state}" for n, state in states.items() if other[1].get(n) != state]
+    return "\n".join(lines)
+
+
+# ---- golden traces ----
+
+
+def kind_of_difference(ours, theirs):
+    """What differs at the first statement that does, to tell one cause from another."""
+    i = first_difference(ours, theirs)
+    (failure, states, log), (other_failure, other_states, other_log) = ours[i], theirs[i]
+    kinds = (
+        {str((failure, other_failure))} if not is_same_failure(failure, other_failure) else set()
+    )
+    for name in states.keys() | other_states.keys():
+        a, b = states.get(name, [None] * 5), other_states.get(name, [None] * 5)
+        fields = [j for j in range(5) if not (a[j] == b[j] or is_same_failure(a[j], b[j]))]
+        # Flags and nodes tell causes apart; values, versions and gradients only that they differ.
+        kinds |= {f"{j}: {a[j]} {b[j]}" if j in (2, 3) else str(j) for j in fields}
+    return str((sorted(kinds), log == other_log))
+
+
+def write_golden(path, count, t, reference, most=4000):
+    """Writes `count` programs on which the libraries agree, and shrunk those on which they differ."""
+    agreed, different = [], {}
+    for seed in range(most):
+        program = generate(seed)
+        if differs(program, t, reference):
+            program = shrink(program, lambda p: differs(p, t, reference))
+            expected = run(program, reference)
+            kind = kind_of_difference(run(program, t), expected)
+            if kind not in different or len(program) < len(different[kind][1]):
+                different[kind] = (seed, program, expected)
+        elif len(agreed) < count:
+            agreed.append((seed, program, run(program, reference)))
+    golden = {"agreed": agreed, "open": list(different.values())}
+    text = json.dumps(golden, separators=(",", ":"))
+    path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+
+
+def read_golden(path):
+    """{"agreed" or "open": [[seed, program, trace]]}."""
+    return json.loads(gzip.decompress(path.read_bytes()))
+
+
+def main(arguments):
+    import torch
+
+    import taeda
+
+    if arguments[0] == "--golden":
+        write_golden(Path(arguments[1]), int(arguments[2]), taeda, torch)
+        return
+    count = 0
+    for seed in range(int(arguments[0]), int(arguments[1])):
+        program = generate(seed)
+        if differs(program, taeda, torch):
+            count += 1
+            small = shrink(program, lambda p: differs(p, taeda, torch))
+            print(f"# ---- seed {seed}\n{report(small, taeda, torch)}\n", flush=True)
+    print(f"{count} programs differ")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
