@@ -174,6 +174,17 @@ PyObject* unpack_dual(PyObject*, PyObject* o) {
     return PyTuple_Pack(2, primal.get(), tangent.get());
   });
 }
+// The tangent of a tensor or None
+PyObject* tangent(PyObject*, PyObject* o) {
+  return guarded([&] { return wrap(autograd::tangent_of(need_tensor(o))); });
+}
+PyObject* set_tangent(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    need_count("_set_tangent", nargs, 2);
+    autograd::set_tangent(need_tensor(argv[0]), need_tensor(argv[1]));
+    return none();
+  });
+}
 PyObject* is_forward_enabled(PyObject*, PyObject*) { return wrap(autograd::forward_enabled()); }
 PyObject* set_forward(PyObject*, PyObject* on) {
   return guarded([&] {
@@ -205,6 +216,8 @@ PyMethodDef transform_table[] = {
     {"_current_dual_level", dual_level, METH_NOARGS, nullptr},
     {"_make_dual", as_function(make_dual), METH_FASTCALL, nullptr},
     {"_unpack_dual", unpack_dual, METH_O, nullptr},
+    {"_tangent_of", tangent, METH_O, nullptr},
+    {"_set_tangent", as_function(set_tangent), METH_FASTCALL, nullptr},
     {"_is_fwd_grad_enabled", is_forward_enabled, METH_NOARGS, nullptr},
     {"_set_fwd_grad_enabled", set_forward, METH_O, nullptr},
     {},

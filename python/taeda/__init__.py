@@ -75,6 +75,7 @@ _LAZY = {
     "set_printoptions": "_tensor_str",
     "get_printoptions": "_tensor_str",
     "printoptions": "_tensor_str",
+    "vmap": "_functorch.vmap",
     "autocast": "amp.autocast_mode",
     "is_autocast_cpu_enabled": "amp.autocast_mode",
     "set_autocast_cpu_enabled": "amp.autocast_mode",

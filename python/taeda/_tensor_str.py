@@ -241,8 +241,21 @@ def _append_suffixes(text, suffixes, indent):
     return text + ")"
 
 
+def _wrapper_str(value, level, batch_dim):
+    """A tensor inside a transform prints what it wraps."""
+    text = "\n".join("    " + line for line in repr(value).split("\n"))
+    if level == 0:
+        return f"DeadTensor(value=\n{text}\n)"
+    if batch_dim >= 0:
+        return f"BatchedTensor(lvl={level}, bdim={batch_dim}, value=\n{text}\n)"
+    return f"GradTrackingTensor(lvl={level}, value=\n{text}\n)"
+
+
 def _str(tensor, *, tensor_contents=None):
     """The text of `repr(tensor)`; `tensor_contents` replaces the printed numbers."""
+    wrapped = taeda._C._wrapper_info(tensor)
+    if wrapped is not None:
+        return _wrapper_str(*wrapped)
     kind = type(tensor)
     is_plain = kind is taeda.Tensor or kind.__name__ == "Parameter"
     prefix = "tensor(" if is_plain else f"{kind.__name__}("
@@ -266,6 +279,9 @@ def _str(tensor, *, tensor_contents=None):
     grad = _grad_suffix(tensor)
     if grad is not None:
         suffixes.append(grad)
+    tangent = taeda._C._tangent_of(tensor)
+    if tangent is not None:
+        suffixes.append(f"tangent={tangent}")
 
     if tensor_contents is None:
         if is_meta:

@@ -277,7 +277,8 @@ def inplace(r, s, p):
 def out_variant(r, s):
     tensors = ", ".join(a.name for a in s.tensors)
     return (
-        f'{kernel_head(s)} {{\n  check_out_without_grad("{r.schema.name}", {tensors});\n  BelowAutograd guard;\n'
+        f'{kernel_head(s)} {{\n  check_out_without_grad("{r.schema.name}", {tensors});\n'
+        f'  if (any_tangent({tensors})) fail_out_requires_grad("{r.schema.name}");\n  BelowAutograd guard;\n'
         f"  return {redispatch(s, 'Autograd')};\n}}\n"
     )
 

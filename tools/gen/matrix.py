@@ -1,5 +1,8 @@
 """The operator x artefact matrix: what the generator made of each record, and why something is missing."""
 
+import cpp_batch
+import cpp_forward
+
 COLUMNS = (
     "function",
     "method",
@@ -13,7 +16,14 @@ COLUMNS = (
     "python",
     "doc",
 )
-LATER = "with the functional transforms"
+
+
+def forward(r):
+    if r.kind == "composite":
+        return True
+    if not r.grad:
+        return r.data.get("no_grad", "")
+    return cpp_forward.rule_of(r) is not None or r.data.get("no_forward", "")
 
 
 def cells(r):
@@ -32,9 +42,10 @@ def cells(r):
         if r.kind != "kernel" or r.data.get("meta")
         else "the result's size depends on values",
         "gradient": True if r.grad or r.kind == "composite" else r.data.get("no_grad", ""),
-        "forward": bool(r.data.get("forward"))
-        or (LATER if r.grad or r.kind == "composite" else r.data.get("no_grad", "")),
-        "batching": bool(r.data.get("batch")) or LATER,
+        "forward": forward(r),
+        "batching": r.kind == "composite"
+        or cpp_batch.rule_of(r) is not None
+        or r.data.get("no_batch", ""),
         "printed": True if r.kind == "pointwise" else "no pointwise body",
         "python": True,
         "doc": True if r.data.get("doc", "").strip() else "",

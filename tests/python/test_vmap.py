@@ -1,0 +1,336 @@
+"""vmap: dimensions, nesting, in-place writes, views, random numbers, chunks and what it refuses."""
+
+import pytest
+
+import taeda
+from taeda import _C
+from taeda.func import grad, vmap
+
+
+def test_maps_over_the_first_dimension():
+    x = taeda.arange(6.0).view(3, 2)
+    assert vmap(lambda row: row.sum())(x).tolist() == [1.0, 5.0, 9.0]
+
+
+def test_in_dims_follow_the_structure_of_the_arguments():
+    x, y, z = taeda.ones(3, 2), taeda.arange(6.0).view(2, 3), 5.0
+
+    def f(pair, scale):
+        return (pair["a"] * pair["b"]).sum() * scale
+
+    got = vmap(f, in_dims=({"a": 0, "b": 1}, None))({"a": x, "b": y}, z)
+    assert got.tolist() == [15.0, 25.0, 35.0]
+
+
+def test_negative_in_dims():
+    x = taeda.arange(6.0).view(2, 3)
+    assert vmap(lambda c: c.sum(), in_dims=-1)(x).tolist() == [3.0, 5.0, 7.0]
+
+
+def test_out_dims_place_the_batch():
+    x = taeda.ones(5, 2, 3)
+    assert vmap(lambda t: t, out_dims=1)(x).shape == (2, 5, 3)
+    assert vmap(lambda t: (t, t.sum(0)), out_dims=(-1, 0))(x)[0].shape == (2, 3, 5)
+    first, second = vmap(lambda t: (t, t.sum(0)), out_dims=(2, 1))(x)
+    assert first.shape == (2, 3, 5) and second.shape == (3, 5)
+
+
+def test_results_without_a_batch_are_expanded():
+    got = vmap(lambda t: taeda.ones(2))(taeda.zeros(3, 1))
+    assert got.shape == (3, 2) and got.stride(0) == 0
+
+
+def test_out_dim_none_returns_what_is_the_same_for_all():
+    value, count = vmap(lambda t: (t * 2, 7), out_dims=(0, None))(taeda.ones(3))
+    assert value.tolist() == [2.0, 2.0, 2.0] and count == 7
+
+
+def test_nested():
+    a, b = taeda.arange(3.0), taeda.arange(2.0)
+    outer = vmap(vmap(lambda x, y: x * 10 + y, in_dims=(None, 0)), in_dims=(0, None))
+    assert outer(a, b).tolist() == [[0.0, 1.0], [10.0, 11.0], [20.0, 21.0]]
+
+
+def test_keyword_arguments_are_not_mapped():
+    got = vmap(lambda x, scale: x * scale)(taeda.ones(2), scale=taeda.tensor([1.0, 2.0, 3.0]))
+    assert got.shape == (2, 3)
+
+
+def test_numbers_of_an_example_promote_as_numbers():
+    scale = taeda.ones(3, dtype=taeda.float64)
+    got = vmap(lambda s: taeda.ones(2, dtype=taeda.float32) * s)(scale)
+    assert got.dtype == taeda.float32
+    got = vmap(lambda s: s + taeda.tensor(1.0, dtype=taeda.float64))(taeda.ones(3))
+    assert got.dtype == taeda.float64
+
+
+# ---- in place and views ----
+
+
+def test_in_place_on_what_the_function_made():
+    def f(x):
+        out = taeda.zeros_like(x)
+        out[0] = x.sum()
+        out[1:].add_(x[1:])
+        return out
+
+    x = taeda.arange(6.0).view(2, 3)
+    assert vmap(f)(x).tolist() == [[3.0, 1.0, 2.0], [12.0, 4.0, 5.0]]
+
+
+def test_in_place_on_an_argument_writes_its_memory():
+    x = taeda.ones(3, 2)
+    vmap(lambda t: t.mul_(2))(x)
+    assert x.tolist() == [[2.0, 2.0]] * 3
+
+
+def test_in_place_through_a_view_of_an_argument():
+    x = taeda.zeros(2, 3, 4)
+    vmap(lambda t: t.transpose(0, 1)[1].fill_(1.0), in_dims=1)(x)
+    assert x.sum().item() == 6 and x[:, :, 1].sum().item() == 6
+
+
+def test_in_place_that_changes_the_shape():
+    x = taeda.ones(3, 2)
+    assert vmap(lambda t: t.clone().unsqueeze_(0))(x).shape == (3, 1, 2)
+    assert vmap(lambda t: t.clone().t_())(taeda.ones(3, 2, 5)).shape == (3, 5, 2)
+
+
+def test_in_place_on_a_tensor_of_all_examples_fails():
+    y = taeda.zeros(2)
+    with pytest.raises(RuntimeError, match="vmap: add_.*is not possible because there exists"):
+        vmap(lambda x: y.add_(x))(taeda.ones(3, 2))
+
+
+def test_squeeze_leaves_a_batch_of_one_alone():
+    assert vmap(lambda x: x.squeeze())(taeda.ones(1, 1, 2)).shape == (1, 2)
+
+
+# ---- indexing ----
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, i: x[i],
+        lambda x, i: x[:, i],
+        lambda x, i: x[i, i],
+        lambda x, i: x[i, :, i],
+        lambda x, i: x[None, i],
+        lambda x, i: x[0, i],
+        lambda x, i: x.index_select(1, i),
+        lambda x, i: x.take(i),
+    ],
+)
+@pytest.mark.parametrize("which", ["x", "i", "both"])
+def test_indexing_equals_a_loop(f, which):
+    x = taeda.arange(3 * 4 * 4 * 4.0).view(3, 4, 4, 4)
+    i = taeda.tensor([[0, 2], [1, 3], [2, 0]])
+    x_dim, i_dim = (None if which == "i" else 0), (None if which == "x" else 0)
+    xs = x[0] if x_dim is None else x
+    indices = i[0] if i_dim is None else i
+    expected = taeda.stack(
+        [
+            f(xs if x_dim is None else xs[b], indices if i_dim is None else indices[b])
+            for b in range(3)
+        ]
+    )
+    assert taeda.equal(vmap(f, in_dims=(x_dim, i_dim))(xs, indices), expected)
+
+
+def test_assignment_with_indices():
+    def f(x, i, v):
+        out = x.clone()
+        out[i] = v
+        return out
+
+    x, i = taeda.zeros(3, 4), taeda.tensor([0, 2, 3])
+    v = taeda.tensor([1.0, 2.0, 3.0])
+    expected = taeda.stack([f(x[b], i[b], v[b]) for b in range(3)])
+    assert taeda.equal(vmap(f)(x, i, v), expected)
+
+
+# ---- random numbers ----
+
+
+def test_random_operators_need_a_choice():
+    with pytest.raises(RuntimeError, match="called random operation while in randomness error mode"):
+        vmap(lambda x: x + taeda.randn(2))(taeda.ones(3, 2))
+
+
+def test_same_randomness_draws_once():
+    got = vmap(lambda x: x * 0 + taeda.randn(2), randomness="same")(taeda.ones(3, 2))
+    assert taeda.equal(got[0], got[1]) and taeda.equal(got[1], got[2])
+    got = vmap(lambda x: taeda.rand_like(x), randomness="same")(taeda.ones(3, 2))
+    assert taeda.equal(got[0], got[2])
+
+
+def test_different_randomness_draws_for_each_example():
+    got = vmap(lambda x: taeda.randn(4), randomness="different")(taeda.ones(3, 2))
+    assert got.shape == (3, 4) and not taeda.equal(got[0], got[1])
+    got = vmap(lambda x: x.clone().normal_(), randomness="different")(taeda.ones(3, 8))
+    assert not taeda.equal(got[0], got[1])
+    got = vmap(lambda x: taeda.bernoulli(x), randomness="different")(taeda.full((3, 64), 0.5))
+    assert not taeda.equal(got[0], got[1])
+
+
+# ---- chunks ----
+
+
+@pytest.mark.parametrize("chunk_size", [1, 2, 3, 10])
+def test_chunks_give_the_same_result(chunk_size):
+    x = taeda.randn(7, 3)
+    expected = vmap(lambda t: (t.sin(), t.sum()), out_dims=(1, 0))(x)
+    got = vmap(lambda t: (t.sin(), t.sum()), out_dims=(1, 0), chunk_size=chunk_size)(x)
+    assert all(taeda.equal(a, b) for a, b in zip(got, expected))
+
+
+# ---- with autograd ----
+
+
+def test_backward_through_vmap():
+    w = taeda.randn(4, 3, requires_grad=True)
+    x = taeda.randn(5, 3)
+    vmap(lambda v: taeda.mv(w, v).tanh())(x).sum().backward()
+    expected = taeda.autograd.grad((x @ w.t()).tanh().sum(), w)[0]
+    assert taeda.allclose(w.grad, expected)
+
+
+@pytest.mark.parametrize("loss", ["mse", "cross_entropy", "layer_norm", "linear"])
+def test_backward_through_composed_operators(loss):
+    import taeda.nn.functional as F
+
+    x = taeda.randn(4, 5, 3, requires_grad=True)
+    t = taeda.randint(0, 3, (4, 5))
+    w = taeda.randn(3, 3, requires_grad=True)
+    f = {
+        "mse": lambda a, b: F.mse_loss(a, a.detach() * 0.5),
+        "cross_entropy": lambda a, b: F.cross_entropy(a, b),
+        "layer_norm": lambda a, b: F.layer_norm(a, (3,), w[0], w[1]).sin().sum(),
+        "linear": lambda a, b: F.linear(a, w, w[0]).sin().sum(),
+    }[loss]
+    got = taeda.autograd.grad(vmap(f)(x, t).sum(), [x, w], allow_unused=True)
+    one_by_one = sum(f(a, b) for a, b in zip(x, t))
+    expected = taeda.autograd.grad(one_by_one, [x, w], allow_unused=True)
+    for a, b in zip(got, expected):
+        assert (a is None) == (b is None)
+        assert a is None or taeda.allclose(a, b, atol=1e-5)
+
+
+def test_per_sample_gradients():
+    import taeda.nn.functional as F
+
+    w, x, y = taeda.randn(2, 3), taeda.randn(5, 3), taeda.randn(5, 2)
+
+    def loss(weight, a, b):
+        return F.mse_loss(F.linear(a, weight), b)
+
+    got = vmap(grad(loss), in_dims=(None, 0, 0))(w, x, y)
+    expected = taeda.stack([grad(loss)(w, a, b) for a, b in zip(x, y)])
+    assert taeda.allclose(got, expected, atol=1e-6)
+
+
+# ---- operators without a rule ----
+
+
+def test_operators_without_a_rule_run_once_an_example_and_say_so():
+    _C._set_vmap_fallback_warning_enabled(True)
+    before = _C._vmap_fallback_count()
+    with pytest.warns(UserWarning, match="performance drop"):
+        got = vmap(lambda p: taeda.multinomial(p, 1), randomness="different")(taeda.ones(3, 4))
+    assert got.shape == (3, 1)
+    assert _C._vmap_fallback_count() == before + 1
+
+
+# ---- refusals ----
+
+
+def raises(error, match):
+    return pytest.raises(error, match=match)
+
+
+def test_sizes_must_agree():
+    with raises(ValueError, "Expected all tensors to have the same size in the mapped dimension"):
+        vmap(lambda x, y: x + y)(taeda.ones(2), taeda.ones(3))
+
+
+def test_something_must_be_mapped():
+    with raises(ValueError, "Expected at least one Tensor to vmap over"):
+        vmap(lambda x: x, in_dims=(None,))(taeda.ones(2))
+    with raises(ValueError, "got no inputs"):
+        vmap(lambda: taeda.ones(2))()
+
+
+def test_in_dims_are_checked():
+    with raises(ValueError, "in_dims is not compatible with the structure of `inputs`"):
+        vmap(lambda x: x, in_dims=(0, 0))(taeda.ones(2))
+    with raises(ValueError, "expected `in_dims` to be int or a"):
+        vmap(lambda x: x, in_dims="a")(taeda.ones(2))
+    with raises(ValueError, "in_dim must be either an integer dimension or None"):
+        vmap(lambda x: x, in_dims=(0.5,))(taeda.ones(2))
+    with raises(ValueError, "expected in_dim to satisfy -1 <= in_dim < 1"):
+        vmap(lambda x: x, in_dims=1)(taeda.ones(2))
+    with raises(ValueError, "We cannot vmap over non-Tensor arguments"):
+        vmap(lambda x, y: x, in_dims=0)(taeda.ones(2), 3)
+
+
+def test_outputs_are_checked():
+    with raises(ValueError, "must only return Tensors, got type"):
+        vmap(lambda x: 1)(taeda.ones(2))
+    with raises(ValueError, "can not return a BatchedTensor when out_dim is None"):
+        vmap(lambda x: x, out_dims=None)(taeda.ones(2))
+    with raises(ValueError, "out_dims is not compatible with the structure of `outputs`"):
+        vmap(lambda x: (x, x), out_dims=(0, 0, 0))(taeda.ones(2))
+    with raises(ValueError, "`out_dims` must be an int, None or a python collection of ints"):
+        vmap(lambda x: x, out_dims="a")
+
+
+def test_other_arguments_are_checked():
+    with raises(RuntimeError, "Only allowed values for randomness are"):
+        vmap(lambda x: x, randomness="some")
+    with raises(ValueError, "chunk_size should be None or greater than 0"):
+        vmap(lambda x: x, chunk_size=0)
+
+
+def test_values_are_not_to_be_had():
+    for read in (
+        lambda x: x.item(),
+        lambda x: float(x),
+        lambda x: x.tolist(),
+        lambda x: taeda.ones(2) if x > 0 else taeda.zeros(2),
+    ):
+        with raises(RuntimeError, "vmap: It looks like you're"):
+            vmap(read)(taeda.ones(3))
+
+
+@pytest.mark.parametrize("f", [taeda.nonzero, lambda x: x[x > 0], lambda x: x.masked_select(x > 0)])
+def test_sizes_that_depend_on_values_are_refused(f):
+    with raises(RuntimeError, "We do not support batching operators that can output dynamic shape"):
+        vmap(f)(taeda.ones(3, 2))
+
+
+def test_numpy_is_refused():
+    with raises(RuntimeError, "Cannot access data pointer of Tensor that doesn't have storage"):
+        vmap(lambda x: taeda.from_numpy(x.numpy()))(taeda.ones(3))
+
+
+def test_a_tensor_that_escapes_is_noticed():
+    kept = []
+    vmap(lambda x: kept.append(x) or x)(taeda.ones(3))
+    with raises(RuntimeError, "after that vmap had ended"):
+        kept[0] + 1
+
+
+def test_levels_end_after_an_error():
+    def f(x):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError):
+        vmap(f)(taeda.ones(3))
+    assert _C._num_levels() == 0
+    assert (taeda.ones(2) + 1).tolist() == [2.0, 2.0]
+
+
+def test_out_variants_are_refused():
+    with raises(RuntimeError, "out variants in vmap is not supported"):
+        vmap(lambda x: taeda.sin(x, out=taeda.empty(2)))(taeda.ones(3, 2))
