@@ -15,7 +15,8 @@ usage: ./run COMMAND [arguments]
 
   demo                    build what is needed and run the demonstration
   test [--quick|--full]   checks, C++ tests, Python tests; --quick leaves the slow ones out,
-                          --full adds sanitizers, other Pythons and the other architecture
+                          --full adds the tests marked full, sanitizers, other Pythons and the
+                          other architecture
   build [--clean] [--keep-going] [--report] [target...]
                           build with CMake and Ninja; --clean from nothing and without ccache,
                           --keep-going past errors, --report prints seconds by folder

@@ -17,17 +17,23 @@ import sys
 import warnings
 from pathlib import Path
 
-from fuzz_statements import STATEMENTS, Scope
+from fuzz_scope import Scope
+from fuzz_view_statements import VIEW_STATEMENTS
+from fuzz_write_statements import WRITE_STATEMENTS
+
+# A program that begins with this has its state read at the end only: reading renews nodes of views.
+QUIET = "pass  # quiet"
 
 
 def generate(seed):
     """A program of 6 to 16 statements, the first of which make leaves."""
     rng = random.Random(seed)
     scope = Scope(rng)
-    program = [scope.new_leaf() for _ in range(rng.choice((1, 2, 2)))]
-    names, weights = zip(*((make, weight) for make, weight in STATEMENTS))
+    program = [QUIET] if rng.random() < 0.25 else []
+    program += [scope.new_leaf() for _ in range(rng.choice((1, 2, 2)))]
+    makers, weights = zip(*VIEW_STATEMENTS, *WRITE_STATEMENTS)
     while len(program) < rng.randint(6, 16):
-        line = rng.choices(names, weights)[0](scope)
+        line = rng.choices(makers, weights)[0](scope)
         if line is not None:
             program.append(scope.in_mode(line))
     return program
@@ -43,6 +49,8 @@ def _number(x):
 def _numbers(nested):
     if isinstance(nested, list):
         return [_numbers(item) for item in nested]
+    if isinstance(nested, complex):
+        return [_number(nested.real), _number(nested.imag)]
     return _number(nested) if isinstance(nested, float) else nested
 
 
@@ -77,11 +85,7 @@ def _state(v):
     node = _attempt(lambda: _node_name(v.grad_fn))
     grad = _attempt(lambda: None if v.grad is None else _numbers(v.grad.tolist()))
     version = _attempt(lambda: v._version)
-    return [_numbers(v.tolist()), version, flags, node, grad]
-
-
-def _is_tensor(t, value):
-    return isinstance(value, t.Tensor)
+    return [_attempt(lambda: _numbers(v.tolist())), version, flags, node, grad]
 
 
 def run(program, t):
@@ -101,24 +105,42 @@ def run(program, t):
     def leaf_hook(name):
         return lambda leaf: hook(name)(leaf, "leaf")
 
+    def node_hook(name):
+        return lambda inputs, outputs: log.append([name, _gradients(inputs), _gradients(outputs)])
+
+    def node_prehook(name):
+        return lambda outputs: log.append([name, _gradients(outputs)])
+
     space = {"t": t, "hook": hook, "leaf_hook": leaf_hook}
-    trace, last = [], {}
-    with warnings.catch_warnings():
+    space |= {"node_hook": node_hook, "node_prehook": node_prehook}
+    trace, last, is_quiet = [], {}, QUIET in program
+    with warnings.catch_warnings(), t.set_grad_enabled(True):
         warnings.simplefilter("ignore")
-        for line in program:
+        for i, line in enumerate(program):
             failure = None
             try:
                 exec(line, space)
             except Exception as error:
                 failure = _failure(error)
-            states = {
-                name: _state(v) for name, v in space.items() if name[0] == "v" and _is_tensor(t, v)
-            }
+            is_read = i == len(program) - 1 or not is_quiet
+            states = _states(t, space) if is_read else last
             changed = {name: state for name, state in states.items() if last.get(name) != state}
             last = states
             trace.append([failure, changed, log[:]])
             log.clear()
     return trace
+
+
+def _gradients(gradients):
+    return [None if g is None else _numbers(g.tolist()) for g in gradients]
+
+
+def _states(t, space):
+    return {
+        name: _state(value)
+        for name, value in space.items()
+        if name[0] == "v" and isinstance(value, t.Tensor)
+    }
 
 
 # ---- comparing ----
@@ -179,6 +201,9 @@ def script(program):
         "    return lambda g: print(name, g) if factor is None else (print(name, g), g * factor)[1]",
         "def leaf_hook(name):",
         "    return lambda leaf: print(name, leaf.grad)",
+        "def node_hook(name):",
+        "    return lambda *gradients: print(name, *gradients)",
+        "node_prehook = node_hook",
         *program,
     ]
     return "\n".join(lines)
