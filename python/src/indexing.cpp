@@ -10,6 +10,7 @@
 #include "python/src/tensor_type.h"
 #include "python/src/wrap.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/shape.h"
 
@@ -169,7 +170,9 @@ class Walk {
   void add_tensor(const Tensor& t) {
     TAEDA_CHECK_INDEX(is_integral(t.dtype(), true),
                       "tensors used as indices must be long, int, byte or bool tensors");
-    if (t.dim() > 0) return record(t, is_mask(t) ? t.dim() : 1);
+    // An index that differs between the examples of a batch has no one value to select.
+    if (t.dim() > 0 || (dispatch::is_batched(t) && !is_mask(t)))
+      return record(t, is_mask(t) ? t.dim() : 1);
     if (is_mask(t)) return add_bool(read_item(t).to_bool());
     const int64_t i = read_item(t).to_int(), size = out_.view.size(dim_);
     TAEDA_CHECK_INDEX(i >= -size && i < size, "index ", i, " is out of bounds for dimension ", dim_,

@@ -123,9 +123,10 @@ Scalar item_of(PyObject* self) { return read_item(tensor_of(self)); }
 int is_true(PyObject* self) {
   return guarded_int([&] {
     const Tensor& t = tensor_of(self);
-    TAEDA_CHECK(!dispatch::is_batched(t),
-                "vmap: It looks like you're attempting to use a Tensor in some data-dependent control "
-                "flow. We don't support that yet: examples of a batch may disagree. Use taeda.where.");
+    TAEDA_CHECK(
+        !dispatch::is_batched(t),
+        "vmap: It looks like you're attempting to use a Tensor in some data-dependent control "
+        "flow. We don't support that yet: examples of a batch may disagree. Use taeda.where.");
     TAEDA_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
     TAEDA_CHECK(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
     return static_cast<int>(item_of(self).to_bool());

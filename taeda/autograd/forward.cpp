@@ -56,6 +56,10 @@ Tensor with_strides_of(const Tensor& t, const Tensor& tangent) {
 
 }  // namespace
 
+Tensor unshared(const Tensor& t, const Tensor& written) {
+  return t.defined() && t.storage() == written.storage() ? t.clone() : t;
+}
+
 bool forward_enabled() { return forward_on; }
 void set_forward_enabled(bool on) { forward_on = on; }
 
@@ -164,15 +168,20 @@ void set_tangent(const std::vector<Tensor>& list, const std::vector<Tensor>& tan
 void set_tangent_inplace(const Tensor& self, const Tensor& tangent) {
   if (!tangent.defined() || !is_differentiable(self)) return;
   if (Tensor own = own_tangent(self); own.defined()) {
-    own.copy_(tangent);
+    // In place, so that views see it; a tangent that differs between examples of a batch does not
+    // fit into one that does not.
+    if (dispatch::is_batched(tangent) && !dispatch::is_batched(own))
+      store(self, with_strides_of(self, tangent));
+    else
+      own.copy_(tangent);
     return;
   }
   const Tensor base = base_of(self);
   if (!base.defined() || !is_differentiable(base))
-    return store(self, with_strides_of(self, tangent.is_same(self) ? tangent.clone() : tangent));
+    return store(self, with_strides_of(self, tangent));
   Tensor whole = own_tangent(base);
   if (!whole.defined()) {
-    whole = base.new_empty_strided(base.sym_sizes(), base.sym_strides());
+    whole = tangent.new_empty_strided(base.sym_sizes(), base.sym_strides());
     whole.zero_();
     store(base, whole);
   }

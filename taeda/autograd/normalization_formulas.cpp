@@ -108,25 +108,14 @@ Tensor log_softmax_backward_forward(const Tensor& grad, const Tensor& grad_tange
   return grad_tangent.sub(output.exp().mul(weights));
 }
 
-namespace {
-
-IntVec last_dims(const Tensor& t, size_t count) {
-  IntVec dims;
-  for (int64_t d = t.dim() - static_cast<int64_t>(count); d < t.dim(); ++d) dims.push_back(d);
-  return dims;
-}
-
-}  // namespace
-
 Tensor layer_norm_forward(const Tensor& input, const Tensor& input_tangent,
                           SymIntList normalized_shape, const Tensor& weight,
-                          const Tensor& weight_tangent, const Tensor& bias_tangent,
-                          const Tensor& mean, const Tensor& rstd) {
-  const IntVec dims = last_dims(input, normalized_shape.size());
-  const Tensor x = input.sub(mean).mul(rstd);
-  const Tensor along = x.mul(x.mul(input_tangent).mean(IntList(dims), true));
-  Tensor out = input_tangent.sub(input_tangent.mean(IntList(dims), true)).sub(along).mul(rstd);
-  if (weight.defined()) out = out.mul(weight).add(x.mul(weight_tangent));
+                          const Tensor& weight_tangent, const Tensor& bias_tangent, double eps) {
+  const Normalized x(input, normalized_shape.size(), eps);
+  const IntList dims(x.dims);
+  const Tensor along = x.value.mul(x.value.mul(input_tangent).mean(dims, true));
+  Tensor out = input_tangent.sub(input_tangent.mean(dims, true)).sub(along).mul(x.rstd);
+  if (weight.defined()) out = out.mul(weight).add(x.value.mul(weight_tangent));
   if (bias_tangent.defined()) out = out.add(bias_tangent);
   return out.to(input.dtype());
 }

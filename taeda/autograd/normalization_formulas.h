@@ -32,9 +32,10 @@ TAEDA_API Tensor softmax_backward_forward(const Tensor& grad, const Tensor& grad
 TAEDA_API Tensor log_softmax_backward_forward(const Tensor& grad, const Tensor& grad_tangent,
                                               const Tensor& output, const Tensor& output_tangent,
                                               int64_t dim);
+// From the input alone: the statistics that come out of native_layer_norm have no derivative.
 TAEDA_API Tensor layer_norm_forward(const Tensor& input, const Tensor& input_tangent,
                                     SymIntList normalized_shape, const Tensor& weight,
                                     const Tensor& weight_tangent, const Tensor& bias_tangent,
-                                    const Tensor& mean, const Tensor& rstd);
+                                    double eps);
 
 }  // namespace taeda::autograd

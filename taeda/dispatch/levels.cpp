@@ -104,6 +104,11 @@ Tensor strip_dead(const Tensor& t) {
   return strip_dead(w->value);
 }
 
+bool is_batched(const Tensor& t) {
+  const LevelWrapper* w = wrapper_of(t);
+  return w && (w->batch_dim >= 0 || is_batched(w->value));
+}
+
 Tensor plain_value(const Tensor& t) {
   const LevelWrapper* w = wrapper_of(t);
   if (!w) return t;

@@ -63,10 +63,8 @@ inline const LevelWrapper* wrapper_at(const Tensor& t, uint64_t level) {
   const LevelWrapper* w = wrapper_of(t);
   return w && w->level == level ? w : nullptr;
 }
-inline bool is_batched(const Tensor& t) {
-  const LevelWrapper* w = wrapper_of(t);
-  return w && w->batch_dim >= 0;
-}
+// Whether vmap batches the tensor at any level.
+TAEDA_API bool is_batched(const Tensor& t);
 // A tensor with the values' logical geometry, its batch dimension hidden.
 TAEDA_API Tensor make_wrapper(Tensor value, uint64_t level, int64_t batch_dim = -1);
 // Gives an in-place operator's argument what it has become.

@@ -414,4 +414,11 @@ void batch_inplace(Operator& op, const BatchRule& rule, const BatchContext& c, S
   self.copy_(stack.at(0).get<Tensor>());
 }
 
+void batch_inplace_view(Operator&, const BatchRule& rule, const BatchContext& c, Stack& stack) {
+  const Tensor self = stack.at(0).get<Tensor>();
+  dispatch::call_boxed(*static_cast<Operator*>(rule.function), stack);
+  const Batched view = unwrapped(stack.at(0).get<Tensor>(), c.level);
+  dispatch::update_wrapper(self, view.value, view.dim);
+}
+
 }  // namespace taeda

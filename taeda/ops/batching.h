@@ -124,6 +124,8 @@ TAEDA_API RuleRun batch_each;       // one call an example, with a warning and a
 TAEDA_API RuleRun batch_forbidden;  // depends on values: PyTorch's error
 // In place by way of the functional operator behind `rule.function`, whose rule is its own.
 TAEDA_API RuleRun batch_inplace;
+// The same for views that change their own geometry.
+TAEDA_API RuleRun batch_inplace_view;
 // Runs the function behind `rule.function` on wrappers, level active.
 template <class Signature>
 void batch_decompose(dispatch::Operator& op, const dispatch::BatchRule& rule, const BatchContext&,

@@ -1,7 +1,7 @@
 // Batching rules of advanced indexing and take: the batch becomes one more index.
 #include "taeda/ops/indexing_batch.h"
-#include "taeda/ops/selection_batch.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/selection_batch.h"
 
 namespace taeda::batch {
 namespace {

@@ -1,10 +1,7 @@
 """grad, vjp, jvp, linearize, Jacobians and their compositions."""
 
 import pytest
-
-import taeda
 import taeda.autograd.forward_ad as forward_ad
-from taeda import _C
 from taeda.func import (
     grad,
     grad_and_value,
@@ -16,6 +13,9 @@ from taeda.func import (
     vjp,
     vmap,
 )
+
+import taeda
+from taeda import _C
 
 
 def close(a, b):
@@ -169,7 +169,7 @@ def test_jacobians(jac, x):
 @pytest.mark.parametrize("jac", [jacrev, jacfwd])
 def test_jacobians_of_trees(jac, x):
     got = jac(lambda a, b: {"s": a * b, "t": (a.sum(),)}, argnums=(0, 1))(x, x * 2)
-    assert close(got["s"][0], taeda.diag(x * 2)) and close(got["s"][1], taeda.diag(x))
+    assert close(got["s"][0], taeda.diag_embed(x * 2)) and close(got["s"][1], taeda.diag_embed(x))
     assert got["t"][0][0].shape == (3,) and close(got["t"][0][1], x * 0)
 
 
@@ -181,7 +181,7 @@ def test_jacrev_in_chunks(chunk_size, x):
 @pytest.mark.parametrize("jac", [jacrev, jacfwd])
 def test_jacobians_with_aux(jac, x):
     got, aux = jac(lambda a: (a.sin(), a * 2), has_aux=True)(x)
-    assert close(got, taeda.diag(x.cos())) and close(aux, x * 2)
+    assert close(got, taeda.diag_embed(x.cos())) and close(aux, x * 2)
 
 
 def test_hessian_in_all_orders(x):
@@ -224,28 +224,68 @@ def test_compositions_agree(x):
 @pytest.mark.parametrize(
     "call, error, match",
     [
-        (lambda x: grad(lambda a: a)(x), RuntimeError, "to return a scalar Tensor, got tensor with 1 dims"),
+        (
+            lambda x: grad(lambda a: a)(x),
+            RuntimeError,
+            "to return a scalar Tensor, got tensor with 1 dims",
+        ),
         (lambda x: grad(lambda a: 1.0)(x), RuntimeError, "to return a Tensor, got <class 'float'>"),
-        (lambda x: grad(cube, argnums=1)(x), RuntimeError, "Got argnum=1, but only 1 positional inputs"),
+        (
+            lambda x: grad(cube, argnums=1)(x),
+            RuntimeError,
+            "Got argnum=1, but only 1 positional inputs",
+        ),
         (lambda x: grad(cube, argnums=())(x), RuntimeError, "argnums must be non-empty"),
         (lambda x: grad(cube, argnums=[0])(x), RuntimeError, "argnums must be int or Tuple"),
-        (lambda x: grad(lambda a, b: a.sum(), argnums=(0, 0))(x, x), RuntimeError, "must be unique"),
-        (lambda x: grad(cube, has_aux=True)(x), RuntimeError, "output of function f should be a tuple"),
-        (lambda x: vjp(lambda a: 1, x), RuntimeError, "expected f\\(\\*primals\\) to return only tensors"),
+        (
+            lambda x: grad(lambda a, b: a.sum(), argnums=(0, 0))(x, x),
+            RuntimeError,
+            "must be unique",
+        ),
+        (
+            lambda x: grad(cube, has_aux=True)(x),
+            RuntimeError,
+            "output of function f should be a tuple",
+        ),
+        (
+            lambda x: vjp(lambda a: 1, x),
+            RuntimeError,
+            "expected f\\(\\*primals\\) to return only tensors",
+        ),
         (lambda x: vjp(lambda a: [], x), RuntimeError, "function that has non-empty output"),
-        (lambda x: vjp(lambda a: a > 0, x), RuntimeError, "must be floating-point or complex Tensors"),
-        (lambda x: vjp(lambda a: a, x)[1]((x,)), RuntimeError, "Expected pytree structure of cotangents"),
+        (
+            lambda x: vjp(lambda a: a > 0, x),
+            RuntimeError,
+            "must be floating-point or complex Tensors",
+        ),
+        (
+            lambda x: vjp(lambda a: a, x)[1]((x,)),
+            RuntimeError,
+            "Expected pytree structure of cotangents",
+        ),
         (lambda x: jvp(cube, x, x), RuntimeError, "Expected primals to be a tuple"),
         (lambda x: jvp(cube, (x,), (x, x)), RuntimeError, "to have the same python structure"),
-        (lambda x: jvp(cube, (1.0,), (1.0,)), RuntimeError, "Expected primals to only contain Tensors"),
+        (
+            lambda x: jvp(cube, (1.0,), (1.0,)),
+            RuntimeError,
+            "Expected primals to only contain Tensors",
+        ),
         (
             lambda x: jvp(lambda a: taeda.ones(2), (x,), (x,), strict=True),
             RuntimeError,
             "The output of f is independent of the inputs",
         ),
         (lambda x: jacrev(cube, chunk_size=0), ValueError, "`chunk_size` should be greater than 0"),
-        (lambda x: grad(lambda a: x.add_(a).sum())(x), RuntimeError, "would mutate a captured Tensor"),
-        (lambda x: grad(lambda a: a.numpy().sum())(x), RuntimeError, "doesn't have storage|requires grad"),
+        (
+            lambda x: grad(lambda a: x.add_(a).sum())(x),
+            RuntimeError,
+            "would mutate a captured Tensor",
+        ),
+        (
+            lambda x: grad(lambda a: a.numpy().sum())(x),
+            RuntimeError,
+            "doesn't have storage|requires grad",
+        ),
     ],
 )
 def test_refusals(call, error, match, x):

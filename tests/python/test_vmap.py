@@ -1,10 +1,10 @@
 """vmap: dimensions, nesting, in-place writes, views, random numbers, chunks and what it refuses."""
 
 import pytest
+from taeda.func import grad, vmap
 
 import taeda
 from taeda import _C
-from taeda.func import grad, vmap
 
 
 def test_maps_over_the_first_dimension():
@@ -154,7 +154,9 @@ def test_assignment_with_indices():
 
 
 def test_random_operators_need_a_choice():
-    with pytest.raises(RuntimeError, match="called random operation while in randomness error mode"):
+    with pytest.raises(
+        RuntimeError, match="called random operation while in randomness error mode"
+    ):
         vmap(lambda x: x + taeda.randn(2))(taeda.ones(3, 2))
 
 

@@ -231,12 +231,14 @@ def functional(r, p):
         final = results[0]
     text += "  if (node) {\n"
     for i, n in enumerate(results):
-        if s.returns[i].type.is_list:
+        if i in r.data.get("plain_results", ()):
+            text += f"    node->set_input_metadata({i}, Tensor());\n"
+        elif s.returns[i].type.is_list:
             text += f"    set_history({n}, node);\n"
         elif s.returns[i].type.is_tensor:
             text += f"    set_history({n}, node{f', {i}' if len(results) > 1 else ''});\n"
     # Tangents before saved results, which keep theirs.
-    text += f"  }}\n  if ({cpp_forward.condition(r)}) {cpp_forward.after(r, results=results)}\n"
+    text += f"  }}\n  if ({cpp_forward.condition(r)}) {cpp_forward.after(r, results)}\n"
     if after := save(("after",)):
         text += f"  if (node) {{\n{after}  }}\n"
     return text + f"  return {final};\n}}\n"
@@ -250,10 +252,11 @@ def inplace(r, s, p):
         return text
     targets = ", ".join(a.name for a in p.targets)
     text += f"  const bool is_recording = should_record({targets});\n  check_inplace(self, is_recording);\n"
-    keeps_self = cpp_forward.uses(r, "self")
+    # The forward rule reads what was there before the write; copies bring their tangents along.
+    kept = [a.name for a in s.tensors if not a.type.is_list and cpp_forward.uses(r, a.name)]
     text += f"  const bool has_tangent = {cpp_forward.condition(r)};\n"
-    if keeps_self:  # the rule reads what self was; the copy brings its tangent along
-        text += "  const Tensor original = has_tangent ? self.clone() : Tensor();\n"
+    for n in kept:
+        text += f"  const Tensor {n}_before = has_tangent ? unshared({n}, self) : Tensor();\n"
     text += f"  IntrusivePtr<{r.node}> node;\n  if (is_recording) {{\n    node = make_intrusive<{r.node}>();\n"
     text += f"    node->set_next_edges(collect_edges({targets}));\n"
     for when, code in p.saves:
@@ -265,8 +268,7 @@ def inplace(r, s, p):
     # A view that changes its own geometry leaves its base alone and finds its new history there.
     guard = " && !self.is_view()" if r.kind == "view" else ""
     text += f"  if (node{guard}) rebase_history(self, node);\n"
-    old = "original" if keeps_self else "self"
-    text += f"  if (has_tangent) {cpp_forward.after(r, old, ['self'], is_inplace=True)}\n"
+    text += f"  if (has_tangent) {cpp_forward.after(r, ['self'], kept, is_inplace=True)}\n"
     after = [code for when, code in p.saves if when == "after"]
     if after:
         text += "  if (node) {\n    const Tensor& result = self;\n"

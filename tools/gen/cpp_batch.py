@@ -64,7 +64,10 @@ def entry(r, s):
     if rule is None or s.outs:
         return None
     writes = "true" if s.is_inplace else "false"
+    functional = f".function = static_cast<dispatch::Operator*>(&ops::{r.ident})"
     tail = f".is_random = {'true' if rule == 'random' else 'false'}, .is_inplace = {writes}"
+    if s is r.inplace and r.kind == "view":
+        return "", f"{{.run = &batch_inplace_view, {functional}, {tail}, .keeps_level = true}}"
     if rule in GENERIC:
         roles = ", ".join(f"Role::{role(r, a)}" for a in s.arguments)
         return (
@@ -78,11 +81,8 @@ def entry(r, s):
             "",
             f"{{.run = &batch_decompose<{sig}>, .function = reinterpret_cast<void*>({fn}), {tail}, .keeps_level = true}}",
         )
-    if s.is_inplace and r.inplace:
-        return (
-            "",
-            f"{{.run = &batch_inplace, .function = static_cast<dispatch::Operator*>(&ops::{r.ident}), {tail}, .keeps_level = true}}",
-        )
+    if s is r.inplace:
+        return "", f"{{.run = &batch_inplace, {functional}, {tail}, .keeps_level = true}}"
     return (
         "",
         f"{{.run = &batch_rule<{batched_signature(s)}>, .function = reinterpret_cast<void*>(&batch::{s.ident}), {tail}}}",

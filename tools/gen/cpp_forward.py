@@ -152,9 +152,7 @@ def condition(r):
     return f"any_tangent({', '.join(a.name for a in targets(r))})"
 
 
-def after(r, self_name="self", results=None, is_inplace=False):
-    """The call placed behind an autograd kernel's values."""
-    given = ", ".join(
-        self_name if a.name == "self" and a.type.is_tensor else a.name for a in r.schema.arguments
-    )
+def after(r, results, kept=(), is_inplace=False):
+    """The call placed behind an autograd kernel's values; `kept` arguments have copies."""
+    given = ", ".join(f"{a.name}_before" if a.name in kept else a.name for a in r.schema.arguments)
     return f"forward_{r.ident}({given}, {', '.join(results)}, {'true' if is_inplace else 'false'});"

@@ -22,6 +22,7 @@ A record is a table in taeda/ops/records/<family>.toml named after its overload 
   alias      composite: the operator whose function, in-place and out forms this one calls
   out_overload   name of the out overload where PyTorch's rule does not give it
   grad       formula an argument; or no_grad = "why there is none"
+  plain_results   positions of results that have no derivative, such as statistics
   forward    forward-mode rule: linear, multilinear, elementwise (what pointwise records do unless
              they say otherwise), a formula over <argument>_t, or one a result; or no_forward = "why"
   batch      rule under vmap: pointwise, dims, random, forbidden, decompose, or rule for a function
@@ -53,6 +54,7 @@ FIELDS = {
     "no_grad",
     "forward",
     "no_forward",
+    "plain_results",
     "batch",
     "batch_roles",
     "no_batch",

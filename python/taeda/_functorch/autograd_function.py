@@ -144,8 +144,7 @@ def _at_level(size, randomness, body):
 
 def _batched(values, dims, level):
     return [
-        x if d is None or x is None else _C._wrap_batched(x, d, level)
-        for x, d in zip(values, dims)
+        x if d is None or x is None else _C._wrap_batched(x, d, level) for x, d in zip(values, dims)
     ]
 
 
@@ -207,7 +206,9 @@ def _vmapped(cls, in_dims, size, randomness):
             example = _ExampleCtx()
             wrapped = tree_unflatten(_batched(flat, state["flat_out_dims"], level), spec)
             cls.setup_context(example, tuple(_batched(inputs, in_dims, level)), wrapped)
-            ctx._saved_dims = [_unwrap(t, level)[1] if t is not None else None for t in example._kept]
+            ctx._saved_dims = [
+                _unwrap(t, level)[1] if t is not None else None for t in example._kept
+            ]
             ctx.save_for_backward(
                 *(t if t is None else _unwrap(t, level)[0] for t in example._kept)
             )
@@ -215,9 +216,7 @@ def _vmapped(cls, in_dims, size, randomness):
             ctx._attributes = {
                 k: _take_apart(v, level) for k, v in vars(example).items() if k not in _OWN
             }
-            ctx._input_shapes = [
-                tuple(x.shape) if isinstance(x, _Tensor) else None for x in inputs
-            ]
+            ctx._input_shapes = [tuple(x.shape) if isinstance(x, _Tensor) else None for x in inputs]
             if hasattr(example, "_materializes"):
                 ctx.set_materialize_grads(example._materializes)
 
