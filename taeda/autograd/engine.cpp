@@ -6,49 +6,16 @@
 
 #include "taeda/autograd/accumulate.h"
 #include "taeda/autograd/anomaly.h"
+#include "taeda/autograd/fresh_stack.h"
 #include "taeda/autograd/node_table.h"
 #include "taeda/autograd/roots.h"
+#include "taeda/autograd/run_hooks.h"
 #include "taeda/autograd/validate.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::autograd {
 namespace {
-
-using Grads = SmallVector<Tensor, 2>;
-
-// ---- hooks ----
-
-// Lists are copied before they run: a hook may remove itself, another thread may add one.
-void run_tensor_hooks(NodeHooks& hooks, Grads& grads) {
-  const auto on_tensor = hooks.copy_of(hooks.tensor);
-  for (const NodeHooks::OnTensor& hook : on_tensor) {
-    if (hook.input >= grads.size() || !grads[hook.input].defined()) continue;
-    if (Tensor changed = hook.call(grads[hook.input]); changed.defined())
-      grads[hook.input] = std::move(changed);
-  }
-  const auto retain = hooks.copy_of(hooks.retain);
-  for (const NodeHooks::Retain& r : retain) {
-    const Tensor owner(r.tensor.lock());
-    if (!owner.defined() || r.input >= grads.size() || !grads[r.input].defined()) continue;
-    Tensor& kept = meta_of(owner).grad;
-    kept = kept.defined() ? add(kept, grads[r.input]) : grads[r.input].clone();
-  }
-}
-
-void run_pre_hooks(NodeHooks& hooks, Grads& grads) {
-  const auto calls = hooks.copy_of(hooks.pre);
-  if (calls.empty()) return;
-  std::vector<Tensor> list(grads.begin(), grads.end());
-  grads.clear();
-  for (const auto& [id, call] : calls) call(list);
-  grads.assign(list.begin(), list.end());
-}
-
-void run_post_hooks(NodeHooks& hooks, std::vector<Tensor>& grad_inputs, const Grads& grads) {
-  const auto calls = hooks.copy_of(hooks.post);
-  for (const auto& [id, call] : calls) call(grad_inputs, {grads.data(), grads.size()});
-}
 
 // ---- one run ----
 
@@ -66,15 +33,20 @@ std::atomic<int64_t> next_run_id{0};
 class Run final : public ExecFilter {
  public:
   Run(bool keep_graph, bool create_graph)
-      : keep_graph_(keep_graph), mode_(create_graph), outer_(std::exchange(current_run, this)) {}
+      : keep_graph_(keep_graph),
+        mode_(create_graph),
+        outer_(std::exchange(current_run, this)),
+        depth_(outer_ ? outer_->depth_ + 1 : 1) {}
   ~Run() { current_run = outer_; }
 
   Node* node() const { return node_; }
+  int depth() const { return depth_; }
   int64_t id() {
     if (id_ < 0) id_ = next_run_id++;
     return id_;
   }
   bool keeps_graph() const { return keep_graph_; }
+  bool is_restricted() const { return is_restricted_; }
   void call_at_end(std::function<void()> callback) { callbacks_.push_back(std::move(callback)); }
   // A callback may ask for more of them.
   void call_callbacks() {
@@ -145,6 +117,7 @@ class Run final : public ExecFilter {
   bool is_restricted_ = false;
   GradMode mode_;
   Run* outer_;
+  int depth_;             // of runs on this thread
   Node* node_ = nullptr;  // the one that runs
   int64_t id_ = -1;
 };
@@ -281,8 +254,10 @@ void Run::send(const Node& node) {
 
 }  // namespace
 
-std::vector<Tensor> run_backward(SmallVector<Root, 2> roots, Span<Edge> inputs,
-                                 const RunOptions& options) {
+namespace {
+
+std::vector<Tensor> run_here(SmallVector<Root, 2> roots, Span<Edge> inputs,
+                             const RunOptions& options) {
   Run run(options.keep_graph, options.create_graph);
   for (Root& root : roots) run.add_root(std::move(root.edge), std::move(root.grad));
   run.count_dependencies();
@@ -302,6 +277,20 @@ std::vector<Tensor> run_backward(SmallVector<Root, 2> roots, Span<Edge> inputs,
       TAEDA_CHECK(results[i].defined(), "The differentiated Tensor at index ", i,
                   " appears to not have been used in the graph. Set allow_unused=True if this is "
                   "the desired behavior.");
+  return results;
+}
+
+// A node that starts a run that starts a run: one stack holds this many.
+constexpr int kRunsPerStack = 60;
+
+}  // namespace
+
+std::vector<Tensor> run_backward(SmallVector<Root, 2> roots, Span<Edge> inputs,
+                                 const RunOptions& options) {
+  if (!current_run || current_run->depth() < kRunsPerStack)
+    return run_here(std::move(roots), inputs, options);
+  std::vector<Tensor> results;
+  call_on_fresh_stack([&] { results = run_here(std::move(roots), inputs, options); });
   return results;
 }
 
@@ -333,6 +322,8 @@ Run& running(const char* what) {
 Node* current_node() { return current_run ? current_run->node() : nullptr; }
 int64_t current_run_id() { return current_run ? current_run->id() : -1; }
 bool does_current_run_keep_graph() { return current_run && current_run->keeps_graph(); }
+
+bool is_current_run_complete() { return !current_run || !current_run->is_restricted(); }
 
 bool will_run(const Node& node) {
   return running("this may be asked only while backward is running").will_run(node);

@@ -37,6 +37,8 @@ TAEDA_API Node* current_node();
 // A number of the innermost run on this thread, -1 outside; tells runs apart.
 TAEDA_API int64_t current_run_id();
 TAEDA_API bool does_current_run_keep_graph();
+// Whether the innermost run goes to all leaves, not only to given inputs.
+TAEDA_API bool is_current_run_complete();
 // Whether the innermost run executes `node`, or has.
 TAEDA_API bool will_run(const Node& node);
 // Runs `callback` when the innermost run is through with its nodes.
