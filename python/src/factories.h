@@ -27,6 +27,9 @@ extern PyMethodDef autocast_table[];
 // Sends the library's warnings to warnings.warn.
 bool install_warnings();
 
+// Lets anomaly mode keep and tell Python's stacks.
+bool install_anomaly_hooks();
+
 // Throws where options given beside out= contradict it.
 void check_out_options(const Tensor& out, std::optional<DType> dtype, std::optional<Layout> layout,
                        std::optional<Device> device);

@@ -1,11 +1,13 @@
 // The Python classes of backward nodes: one a node name, made when first seen.
 #include "python/src/grad_fn_type.h"
 
+#include <algorithm>
 #include <map>
 #include <new>
 #include <unordered_map>
 
-#include "python/src/hooks.h"
+#include "python/src/python_node.h"
+#include "python/src/saved_access.h"
 #include "python/src/tensor_type.h"
 #include "python/src/wrap.h"
 #include "taeda/autograd/accumulate_grad.h"
@@ -47,53 +49,62 @@ PyObject* sequence_nr(PyObject* self, PyObject*) {
   return PyLong_FromUnsignedLongLong(node_of(self)->sequence_nr());
 }
 
+PyObject* set_sequence_nr(PyObject* self, PyObject* nr) {
+  const uint64_t value = PyLong_AsUnsignedLongLong(nr);
+  if (PyErr_Occurred()) return nullptr;
+  node_of(self)->set_sequence_nr(value);
+  Py_RETURN_NONE;
+}
+
 PyObject* get_next_functions(PyObject* self, void*) {
+  return guarded([&] { return node_next_functions(*node_of(self)); });
+}
+PyObject* get_input_metadata(PyObject* self, void*) {
+  return guarded([&] { return node_input_metadata(*node_of(self)); });
+}
+PyObject* get_metadata(PyObject* self, void*) {
+  return guarded([&] { return node_metadata(*node_of(self)); });
+}
+
+PyObject* register_hook(PyObject* self, PyObject* callable) {
+  return guarded([&] { return node_register_hook(*node_of(self), callable); });
+}
+PyObject* register_prehook(PyObject* self, PyObject* callable) {
+  return guarded([&] { return node_register_prehook(*node_of(self), callable); });
+}
+
+// grad_fn(*grads): runs the node by hand.
+PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
-    const auto edges = node_of(self)->next_edges();
-    Ref tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(edges.size()))));
-    for (size_t i = 0; i < edges.size(); ++i) {
-      Ref next(checked(wrap_node(edges[i].node)));
-      PyTuple_SET_ITEM(
-          tuple.get(), static_cast<Py_ssize_t>(i),
-          checked(Py_BuildValue("(Oi)", next.get(), static_cast<int>(edges[i].input))));
+    Node& node = *node_of(self);
+    TAEDA_CHECK_TYPE(!kwargs || PyDict_GET_SIZE(kwargs) == 0,
+                     "keyword arguments are not supported");
+    std::vector<Tensor> grads(std::max<size_t>(node.num_inputs(), PyTuple_GET_SIZE(args)));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
+      PyObject* item = PyTuple_GET_ITEM(args, i);
+      if (item != Py_None) grads[i] = expect_tensor(item, "a gradient");
     }
-    return tuple.release();
+    std::vector<Tensor> results(node.num_edges());
+    node.apply(grads, results);
+    return results.size() == 1 ? wrap(results[0]) : wrap(results);
   });
 }
 
 PyObject* get_variable(PyObject* self, void*) {
-  auto* leaf = dynamic_cast<autograd::AccumulateGrad*>(node_of(self).get());
-  if (!leaf) {
-    PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'",
-                 node_of(self)->name());
-    return nullptr;
-  }
-  return wrap(leaf->variable());
+  return wrap(static_cast<autograd::AccumulateGrad&>(*node_of(self)).variable());
 }
-
-PyObject* register_hook(PyObject* self, PyObject* callable) {
-  return guarded([&] {
-    const auto& hooks = node_of(self)->ensure_hooks();
-    const uint64_t id = hooks->add_post(post_hook(callable));
-    return hook_handle(hooks, id);
-  });
-}
-PyObject* register_prehook(PyObject* self, PyObject* callable) {
-  return guarded([&] {
-    const auto& hooks = node_of(self)->ensure_hooks();
-    const uint64_t id = hooks->add_pre(pre_hook(callable));
-    return hook_handle(hooks, id);
-  });
-}
+PyGetSetDef leaf_getters[] = {{"variable", get_variable, nullptr, nullptr, nullptr}, {}};
 
 PyGetSetDef getters[] = {
     {"next_functions", get_next_functions, nullptr, nullptr, nullptr},
-    {"variable", get_variable, nullptr, nullptr, nullptr},
+    {"metadata", get_metadata, nullptr, nullptr, nullptr},
+    {"_input_metadata", get_input_metadata, nullptr, nullptr, nullptr},
     {},
 };
 PyMethodDef methods[] = {
     {"name", name, METH_NOARGS, nullptr},
     {"_sequence_nr", sequence_nr, METH_NOARGS, nullptr},
+    {"_set_sequence_nr", set_sequence_nr, METH_O, nullptr},
     {"register_hook", register_hook, METH_O, nullptr},
     {"register_prehook", register_prehook, METH_O, nullptr},
     {},
@@ -101,6 +112,7 @@ PyMethodDef methods[] = {
 PyType_Slot slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
     {Py_tp_repr, reinterpret_cast<void*>(repr)},
+    {Py_tp_call, reinterpret_cast<void*>(call)},
     {Py_tp_getset, getters},
     {Py_tp_methods, methods},
     {0, nullptr},
@@ -109,24 +121,28 @@ PyType_Spec spec = {"taeda.autograd.graph.Node", sizeof(NodeObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                     slots};
 
-PyTypeObject* type_of(const Node& node) {
+// Nodes of one class have one name, so a name's first node tells what all of them save.
+PyTypeObject* type_of(Node& node) {
   static auto* types = new std::map<std::string, PyTypeObject*>();
   PyTypeObject*& type = (*types)[node.name()];
-  if (!type) {
-    auto* type_name = new std::string(std::string("taeda.autograd.graph.") + node.name());
-    PyType_Slot no_slots[] = {{0, nullptr}};
-    PyType_Spec own = {type_name->c_str(), sizeof(NodeObject), 0,
-                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, no_slots};
-    type = reinterpret_cast<PyTypeObject*>(
-        checked(PyType_FromSpecWithBases(&own, reinterpret_cast<PyObject*>(base_type))));
-  }
-  return type;
+  if (type) return type;
+  auto* type_name = new std::string(std::string("taeda.autograd.graph.") + node.name());
+  PyGetSetDef* own_getters =
+      dynamic_cast<autograd::AccumulateGrad*>(&node) ? leaf_getters : saved_getters(node);
+  PyType_Slot own_slots[] = {{Py_tp_getset, own_getters}, {0, nullptr}};
+  PyType_Spec own = {type_name->c_str(), sizeof(NodeObject), 0,
+                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, own_slots};
+  auto* made = reinterpret_cast<PyTypeObject*>(
+      checked(PyType_FromSpecWithBases(&own, reinterpret_cast<PyObject*>(base_type))));
+  made->tp_name = type_name->c_str() + type_name->rfind('.') + 1;  // as messages print it
+  return type = made;
 }
 
 }  // namespace
 
 PyObject* wrap_node(const IntrusivePtr<Node>& node) {
   if (!node) return Py_NewRef(Py_None);
+  if (void* own = node->host_object()) return Py_NewRef(static_cast<PyObject*>(own));
   const auto found = handles().find(node.get());
   if (found != handles().end()) return Py_NewRef(found->second);
   PyTypeObject* type = type_of(*node);
@@ -137,9 +153,14 @@ PyObject* wrap_node(const IntrusivePtr<Node>& node) {
   return self;
 }
 
+IntrusivePtr<Node> node_behind(PyObject* o) {
+  if (PyObject_TypeCheck(o, base_type)) return node_of(o);
+  return node_of_function(o);
+}
+
 bool init_grad_fn_type(PyObject* module) {
   base_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  return base_type &&
+  return base_type && init_node_methods(module) && init_saved_tensor_type(module) &&
          PyModule_AddObjectRef(module, "_Node", reinterpret_cast<PyObject*>(base_type)) == 0;
 }
 

@@ -13,6 +13,9 @@ autograd::PreHook pre_hook(PyObject* callable);
 autograd::PostHook post_hook(PyObject* callable);
 autograd::PostAccumulateHook post_accumulate_hook(PyObject* callable);
 
+// For tp_traverse of what owns the hooks alone: shows their callables to the collector.
+int visit_hooks(const autograd::NodeHooks& hooks, visitproc visit, void* arg);
+
 // An object with remove() that also works as a context manager; it does not keep the hooks alive.
 PyObject* hook_handle(std::weak_ptr<autograd::NodeHooks> hooks, uint64_t id);
 bool init_hook_handle_type(PyObject* module);

@@ -65,7 +65,8 @@ PyObject* initial_seed(PyObject*, PyObject*) {
 PyObject* is_grad_enabled(PyObject*, PyObject*) { return wrap(autograd::grad_enabled()); }
 PyObject* set_grad_enabled(PyObject*, PyObject* o) {
   return guarded([&] {
-    TAEDA_CHECK_TYPE(PyBool_Check(o), "set_grad_enabled(): argument 'mode' must be bool, not ",
+    TAEDA_CHECK_TYPE(PyBool_Check(o),
+                     "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not ",
                      Py_TYPE(o)->tp_name);
     autograd::set_grad_enabled(o == Py_True);
     return none();

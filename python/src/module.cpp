@@ -31,16 +31,16 @@ bool add_submodule(PyObject* module, const char* name, const PyMethodDef* const*
          PyDict_SetItemString(PyImport_GetModuleDict(), name, child.get()) == 0;
 }
 
-const PyMethodDef* const own_functions[] = {factory_table,     mode_table,     autograd_table,
-                                            python_node_table, interop_table,  device_table,
-                                            transform_table,   autocast_table, nullptr};
+const PyMethodDef* const own_functions[] = {factory_table,   mode_table,     autograd_table,
+                                            interop_table,   device_table,   transform_table,
+                                            autocast_table,  nullptr};
 const PyMethodDef* const dispatch_tables[] = {dispatch_table, nullptr};
 
 bool fill(PyObject* module) {
   return init_dtype_type(module) && init_layout_types(module) && init_device_type(module) &&
          init_size_type(module) && init_generator_type(module) && init_storage_type(module) &&
-         init_hook_handle_type(module) && init_grad_fn_type(module) && init_tensor_type(module) &&
-         add_functions(module, function_tables) &&
+         init_hook_handle_type(module) && init_grad_fn_type(module) && init_function_type(module) &&
+         init_tensor_type(module) && add_functions(module, function_tables) &&
          // Hand-written functions replace generated ones of the same name.
          add_functions(module, own_functions) &&
          add_submodule(module, "taeda._C._nn", nn_function_tables) &&
@@ -48,7 +48,7 @@ bool fill(PyObject* module) {
          add_submodule(module, "taeda._C._linalg", linalg_function_tables) &&
          add_submodule(module, "taeda._C._dispatch", dispatch_tables) &&
          PyModule_AddObjectRef(module, "_return_types", return_types_module()) == 0 &&
-         install_warnings();
+         install_warnings() && install_anomaly_hooks();
 }
 
 PyModuleDef definition = {

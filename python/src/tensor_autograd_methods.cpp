@@ -53,32 +53,31 @@ const Signature backward_signature[] = {
      "inputs = None)",
      backward_params, 5}};
 
-std::vector<Tensor> read_tensors(PyObject* o, const char* what) {
-  if (!o || o == Py_None) return {};
-  if (is_tensor(o)) return {tensor_of(o)};
-  Ref fast(checked(PySequence_Fast(o, what)));
-  std::vector<Tensor> out;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
-    PyObject* item = PySequence_Fast_GET_ITEM(fast.get(), i);
-    out.push_back(item == Py_None ? Tensor() : expect_tensor(item, what));
-  }
-  return out;
+// inputs=, edges, mappings and whatever else is not the plain case go the way of
+// autograd.backward.
+PyObject* backward_in_python(PyObject* self, const Args& args) {
+  static PyObject* const function = [] {
+    Ref module(checked(PyImport_ImportModule("taeda.autograd")));
+    return checked(PyObject_GetAttrString(module.get(), "backward"));
+  }();
+  const auto given = [&](int i) { return args.has(i) ? args.object(i) : Py_None; };
+  Ref call(checked(PyTuple_Pack(6, self, given(1), given(2), args.boolean(3) ? Py_True : Py_False,
+                                Py_None, given(4))));
+  return checked(PyObject_CallObject(function, call.get()));
 }
 
 PyObject* backward(PyObject* self, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
   Args args;
   if (parse("backward", backward_signature, 1, self, argv, nargs, kwnames, args) < 0)
     return nullptr;
-  return guarded([&] {
+  return guarded([&]() -> PyObject* {
+    if (args.has(4)) return backward_in_python(self, args);
     const Tensor roots[] = {tensor_of(self)};
     const Tensor grads[] = {args.has(1) ? args.tensor(1) : Tensor()};
     const bool create_graph = args.boolean(3), keep_graph = args.boolean(2, create_graph);
-    const std::vector<Tensor> inputs = read_tensors(args.object(4), "inputs");
-    TAEDA_CHECK(!args.has(4) || !inputs.empty(),
-                "`inputs` argument to `backward` cannot be empty.");
     {
       GilRelease gil;
-      autograd::run_backward(roots, grads, keep_graph, create_graph, inputs, true, true);
+      autograd::run_backward(roots, grads, keep_graph, create_graph);
     }
     return Py_NewRef(Py_None);
   });
@@ -112,6 +111,7 @@ PyObject* register_hook(PyObject* self, PyObject* callable) {
     TAEDA_CHECK(autograd::requires_grad(t),
                 "cannot register a hook on a tensor that doesn't require gradient");
     const uint64_t id = autograd::register_hook(t, tensor_hook(callable));
+    track_tensor(self);  // the hook may refer back to it
     return hook_handle(hooks_of(t), id);
   });
 }
@@ -123,28 +123,8 @@ PyObject* register_post_accumulate_grad_hook(PyObject* self, PyObject* callable)
     TAEDA_CHECK(autograd::is_leaf(t),
                 "post accumulate grad hooks cannot be registered on non-leaf tensors");
     const uint64_t id = autograd::register_post_accumulate_hook(t, post_accumulate_hook(callable));
+    track_tensor(self);
     return hook_handle(hooks_of(t), id);
-  });
-}
-
-// _run_backward(roots, grads, retain_graph, create_graph, inputs, allow_unused, accumulate)
-PyObject* run_backward(PyObject*, PyObject* args) {
-  PyObject *roots = nullptr, *grads = nullptr, *inputs = nullptr;
-  int keep_graph = 0, create_graph = 0, allow_unused = 0, accumulate = 0;
-  if (!PyArg_ParseTuple(args, "OOppOpp:_run_backward", &roots, &grads, &keep_graph, &create_graph,
-                        &inputs, &allow_unused, &accumulate))
-    return nullptr;
-  return guarded([&] {
-    const std::vector<Tensor> from = read_tensors(roots, "an element of roots"),
-                              seeds = read_tensors(grads, "an element of grads"),
-                              to = read_tensors(inputs, "an element of inputs");
-    std::vector<Tensor> results;
-    {
-      GilRelease gil;
-      results = autograd::run_backward(from, seeds, keep_graph, create_graph, to, allow_unused,
-                                       accumulate);
-    }
-    return wrap(results);
   });
 }
 
@@ -158,10 +138,6 @@ PyMethodDef tensor_autograd_methods[] = {
     {"retain_grad", retain_grad, METH_NOARGS, nullptr},
     {"register_hook", register_hook, METH_O, nullptr},
     {"register_post_accumulate_grad_hook", register_post_accumulate_grad_hook, METH_O, nullptr},
-    {},
-};
-PyMethodDef autograd_table[] = {
-    {"_run_backward", run_backward, METH_VARARGS, nullptr},
     {},
 };
 

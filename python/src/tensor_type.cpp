@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "python/src/generated.h"
+#include "python/src/hooks.h"
 #include "python/src/wrap.h"
+#include "taeda/autograd/variable.h"
 
 namespace taeda::python {
 
@@ -88,13 +90,25 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
+// What the impl alone keeps alive: Python's hooks, and the context of the Function that made it.
+int visit_history(const TensorImpl* impl, visitproc visit, void* arg) {
+  const autograd::AutogradMetaImpl* meta = autograd::meta_or_null(impl);
+  if (!meta) return 0;
+  if (meta->hooks && meta->hooks.use_count() == 1)
+    if (const int stop = visit_hooks(*meta->hooks, visit, arg)) return stop;
+  autograd::Node* node = meta->grad_fn.get();
+  if (!node || node->use_count() != 1) return 0;
+  Py_VISIT(static_cast<PyObject*>(node->host_object()));
+  return node->hooks() ? visit_hooks(*node->hooks(), visit, arg) : 0;
+}
+
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   // While C++ can reach the object, its attributes are not garbage, whatever Python sees.
   const TensorImpl* impl = tensor_of(self).impl();
   if (impl && impl->use_count() > (impl->owns_python_object() ? 0u : 1u)) return 0;
   Py_VISIT(object_of(self)->dict);
-  return 0;
+  return impl ? visit_history(impl, visit, arg) : 0;
 }
 
 int clear(PyObject* self) {
@@ -110,12 +124,12 @@ PyObject* init_subclass(PyObject* cls, PyObject*, PyObject*) {
 
 int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
   // Plain tensors refer to no Python object, and the collector need not visit them before they do.
-  if (!PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
+  track_tensor(self);
   return PyObject_GenericSetAttr(self, name, value);
 }
 
 PyObject* get_dict(PyObject* self, void*) {
-  if (!PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
+  track_tensor(self);
   return PyObject_GenericGetDict(self, nullptr);
 }
 
@@ -138,6 +152,10 @@ void append_methods(std::vector<PyMethodDef>& out, const PyMethodDef* table) {
 }
 
 }  // namespace
+
+void track_tensor(PyObject* tensor) {
+  if (!PyObject_GC_IsTracked(tensor)) PyObject_GC_Track(tensor);
+}
 
 PyObject* new_tensor_object(PyTypeObject* type, Tensor value) {
   PyObject* self = nullptr;

@@ -35,6 +35,10 @@ Scalar read_item(const Tensor& t);
 // A new object of class `type` for a tensor that has none yet; `wrap` covers the common case.
 PyObject* new_tensor_object(PyTypeObject* type, Tensor value);
 
+// Shows the object to the collector from now on: it may refer to Python objects through a hook or
+// the function that made it.
+void track_tensor(PyObject* tensor);
+
 // Builds the type, with generated and hand-written methods, and adds it to the module.
 bool init_tensor_type(PyObject* module);
 

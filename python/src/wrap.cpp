@@ -96,9 +96,9 @@ PyObject* exception_type(ErrorKind kind) {
 void translate_exception() {
   try {
     throw;
+  } catch (const PythonError& e) {
+    e.restore();
   } catch (const Error& e) {
-    // The Python error behind an External one is more precise than its copy, if it is still there.
-    if (e.kind() == ErrorKind::External && PyErr_Occurred()) return;
     PyErr_SetString(exception_type(e.kind()), e.what());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
@@ -107,16 +107,42 @@ void translate_exception() {
   }
 }
 
-void throw_python_error() {
+namespace {
+
+// The pending error as an exception with its traceback; nothing is pending afterwards.
+PyObject* take_exception() {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (trace) PyException_SetTraceback(value, trace);
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  return value;
+}
+
+}  // namespace
+
+void PythonError::restore() const {
+  PyObject* value = exception_.get();
+  PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(value))), Py_NewRef(value),
+                PyException_GetTraceback(value));
+}
+
+std::shared_ptr<PyObject> keep_object(PyObject* object) {
+  return {Py_NewRef(object), [](PyObject* o) {
+            if (!Py_IsInitialized()) return;
+            GilHold gil;
+            Py_DECREF(o);
+          }};
+}
+
+void throw_python_error() {
+  Ref exception(take_exception());
   std::string message = "a Python error";
-  if (Ref text(value ? PyObject_Str(value) : nullptr); text) {
+  if (Ref text(PyObject_Str(exception.get())); text)
     if (const char* utf8 = PyUnicode_AsUTF8(text.get())) message = utf8;
-  }
   PyErr_Clear();
-  PyErr_Restore(type, value, trace);
-  throw Error(ErrorKind::External, std::move(message));
+  throw PythonError(std::move(message), keep_object(exception.get()));
 }
 
 }  // namespace taeda::python

@@ -4,6 +4,7 @@
 #include "python/src/python.h"
 
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -80,7 +81,22 @@ PyObject* wrap_named(PyTypeObject* type, const std::tuple<T...>& values) {
 // ---- errors ----
 // Sets the Python error for the C++ exception in flight; called inside a catch block.
 void translate_exception();
-// Throws Error(ErrorKind::External) for the pending Python error, which stays pending.
+// Shares an object among copies; dropped with the GIL held, from whatever thread.
+std::shared_ptr<PyObject> keep_object(PyObject* object);
+
+// A Python exception on its way through C++, maybe to another thread.
+class PythonError final : public Error {
+ public:
+  PythonError(std::string message, std::shared_ptr<PyObject> exception)
+      : Error(ErrorKind::External, std::move(message)), exception_(std::move(exception)) {}
+  // Makes it the pending error of this thread, with its type and traceback.
+  void restore() const;
+
+ private:
+  std::shared_ptr<PyObject> exception_;
+};
+
+// Throws the pending Python error as a PythonError; it is no longer pending.
 [[noreturn]] void throw_python_error();
 // Passes a new reference through, throwing when it is null.
 inline PyObject* checked(PyObject* o) {

@@ -1,29 +1,49 @@
 """Differentiation: `backward` and `grad`, and the modes that control recording."""
 
 from taeda import _C
+from taeda.autograd import graph
+from taeda.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from taeda.autograd.function import Function
 from taeda.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from taeda.autograd.gradcheck import gradcheck, gradgradcheck
+from taeda.autograd.variable import Variable
 
 __all__ = [
     "Function",
     "Variable",
     "backward",
+    "detect_anomaly",
     "enable_grad",
     "functional",
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "graph",
     "inference_mode",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]
 
-Variable = _C.Tensor
-
 
 def _as_tuple(tensors):
-    return (tensors,) if isinstance(tensors, _C.Tensor) else tuple(tensors)
+    is_one = isinstance(tensors, (_C.Tensor, graph.GradientEdge))
+    return (tensors,) if is_one else tuple(tensors)
+
+
+def _inputs(inputs, caller):
+    """The inputs as a tuple; of a dict, as of named parameters, the values."""
+    if type(inputs) is dict:
+        inputs = inputs.values()
+    elif hasattr(inputs, "keys"):
+        raise TypeError(
+            f"`inputs` argument to `{caller}()` must be a dict, not {type(inputs).__name__}. "
+            "Other Mapping types are not supported."
+        )
+    inputs = _as_tuple(inputs)
+    if not inputs:
+        raise RuntimeError(f"`inputs` argument to `{caller}()` cannot be empty.")
+    return inputs
 
 
 def _seeds(grads, outputs):
@@ -46,6 +66,13 @@ def backward(
 ):
     """Adds the gradients of `tensors` to the `grad` of the leaves, or of `inputs` where given."""
     if grad_variables is not None:
+        from warnings import warn
+
+        warn(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
         if grad_tensors is not None:
             raise RuntimeError(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
@@ -53,12 +80,17 @@ def backward(
             )
         grad_tensors = grad_variables
     tensors = _as_tuple(tensors)
-    inputs = () if inputs is None else _as_tuple(inputs)
+    inputs = () if inputs is None else _inputs(inputs, "backward")
     if retain_graph is None:
         retain_graph = create_graph
     _C._run_backward(
         tensors, _seeds(grad_tensors, tensors), retain_graph, create_graph, inputs, True, True
     )
+
+
+def _run_batched(outputs, grads, retain_graph, create_graph, inputs, allow_unused):
+    """Gradients for each row of `grads`, as tensors with one more dimension."""
+    raise NotImplementedError("is_grads_batched needs vmap: call grad once a row instead")
 
 
 def grad(
@@ -78,27 +110,21 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, "
             "but got: allow_unused=False."
         )
-    if is_grads_batched:
-        raise NotImplementedError("is_grads_batched needs vmap: call grad once a row instead")
-    outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
-    if not inputs:
-        raise ValueError("grad requires non-empty inputs.")
+    outputs, inputs = _as_tuple(outputs), _inputs(inputs, "grad")
+    grads = _seeds(grad_outputs, outputs)
     if retain_graph is None:
         retain_graph = create_graph
     if allow_unused is None:
         allow_unused = materialize_grads
-    results = _C._run_backward(
-        outputs,
-        _seeds(grad_outputs, outputs),
-        retain_graph,
-        create_graph,
-        inputs,
-        allow_unused,
-        False,
-    )
+    if is_grads_batched:
+        results = _run_batched(outputs, grads, retain_graph, create_graph, inputs, allow_unused)
+    else:
+        results = _C._run_backward(
+            outputs, grads, retain_graph, create_graph, inputs, allow_unused, False
+        )
     if materialize_grads:
         results = tuple(
-            _C.zeros_like(tensor) if result is None else result
+            _zeros_like(tensor) if result is None else result
             for result, tensor in zip(results, inputs)
         )
     return results
@@ -110,3 +136,10 @@ def __getattr__(name):
 
         return import_module("taeda.autograd.functional")
     raise AttributeError(f"module 'taeda.autograd' has no attribute '{name}'")
+
+
+def _zeros_like(target):
+    if isinstance(target, _C.Tensor):
+        return _C.zeros_like(target, requires_grad=False)
+    like = target.node._input_metadata[target.output_nr]
+    return _C.zeros(like.shape, dtype=like.dtype, device=like.device)

@@ -1,164 +1,168 @@
 """Function: an operation with a forward and a backward written in Python."""
 
 from taeda import _C
-from taeda.autograd.grad_mode import enable_grad, no_grad
 
 
 class FunctionCtx:
-    """What forward hands to backward: saved tensors, flags, and attributes of the user's."""
+    """What a call of a Function remembers: flags for the engine, and attributes of the user's.
 
-    def __init__(self, function, needs_input_grad):
-        self._function = function
-        self.needs_input_grad = needs_input_grad
-        self._to_save = ()
-        self._dirty = ()
-        self._non_differentiable = ()
-        self._materialize_grads = True
-        self._saved = None
-        self._output_like = ()
+    `saved_tensors` and `needs_input_grad` are attributes of the contexts themselves, which are also
+    the `grad_fn` of what the call returned.
+    """
 
     def save_for_backward(self, *tensors):
-        """Keeps inputs or outputs for backward, where they are `saved_tensors`."""
+        """Keeps inputs or outputs for backward, where they are `saved_tensors`; None is allowed."""
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors):
+        """Keeps tensors for jvp, where they are `saved_tensors`; None is allowed."""
         for tensor in tensors:
             if tensor is not None and not isinstance(tensor, _C.Tensor):
-                raise TypeError(
-                    "save_for_backward can only save variables, but argument is of type "
-                    f"{type(tensor).__name__}"
+                raise AssertionError(
+                    "save_for_forward expects all arguments to be tensors; you should "
+                    "save non-tensors as attributes on ctx."
                 )
-        self._to_save = tensors
+        self.saved_for_forward = tensors
 
-    def mark_dirty(self, *tensors):
-        """Names the inputs that forward writes in place."""
-        self._dirty = tensors
+    def mark_dirty(self, *args):
+        """Names the inputs that forward writes in place; all of them must be returned."""
+        self.dirty_tensors = args
 
-    def mark_non_differentiable(self, *tensors):
+    def mark_non_differentiable(self, *args):
         """Names the outputs that have no gradient."""
-        self._non_differentiable = tensors
+        self.non_differentiable = args
 
     def set_materialize_grads(self, value):
         """Whether backward gets zeros (the default) or None where no gradient arrived."""
-        self._materialize_grads = value
+        self.materialize_grads = value
 
-    @property
-    def saved_tensors(self):
-        """The tensors of save_for_backward, checked against changes since."""
-        if self._saved is None:
-            return self._to_save
-        return self._saved
 
-    def _run_backward(self, saved, grads):
-        """Called by the node: one gradient for each tensor among forward's arguments."""
-        if self._materialize_grads:
-            grads = tuple(
-                _zeros(like) if grad is None else grad
-                for grad, like in zip(grads, self._output_like)
-            )
-        self._saved = saved
-        try:
-            results = self._function.backward(self, *grads)
-        finally:
-            self._saved = None
-        if not isinstance(results, tuple):
-            results = (results,)
-        expected = len(self.needs_input_grad)
-        extra = results[expected:]
-        if len(results) < expected or any(value is not None for value in extra):
-            raise RuntimeError(
-                f"function {self._function.__name__}Backward returned an incorrect number of "
-                f"gradients (expected {expected}, got {len(results)})"
-            )
-        chosen = []
-        for position, value in enumerate(results[:expected]):
-            if position in self._tensor_positions:
-                chosen.append(value)
-            elif value is not None:
+class BackwardCFunction(_C._FunctionBase, FunctionCtx):
+    """Base of contexts; each Function class has a subclass of it, named `<class>Backward`."""
+
+    def apply(self, *grads):
+        """Runs the user's backward; the engine calls this."""
+        backward, vjp = self._forward_cls.backward, self._forward_cls.vjp
+        if vjp is not Function.vjp:
+            if backward is not Function.backward:
                 raise RuntimeError(
-                    f"function {self._function.__name__}Backward returned a gradient different "
-                    f"from None at position {position + 1}, but the corresponding forward input "
-                    "was not a Variable"
+                    "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. "
+                    "You should only implement one of them."
                 )
-        return tuple(chosen)
+            backward = vjp
+        return backward(self, *grads)
 
 
-def _zeros(like):
-    size, dtype, device = like
-    return _C.zeros(size, dtype=dtype, device=device)
+class FunctionMeta(type):
+    """Gives every Function class the class of its contexts."""
+
+    def __init__(cls, name, bases, namespace):
+        super().__init__(name, bases, namespace)
+        cls._backward_cls = type(f"{name}Backward", (BackwardCFunction,), {"_forward_cls": cls})
 
 
-class Function:
+class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     """Base of operations with a gradient of their own.
 
     A subclass defines `forward(ctx, *args)` and `backward(ctx, *grads)` as static methods, or
-    `forward(*args)` and `setup_context(ctx, inputs, output)`; `apply` runs it.
+    `forward(*args)`, `setup_context(ctx, inputs, output)` and `backward`; `apply` runs it.
     """
+
+    generate_vmap_rule = False
+
+    def __init__(self, *args, **kwargs):
+        from warnings import warn
+
+        warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all "
+            "static, so you should invoke them on the class itself. Instantiating an autograd "
+            "function will raise an error in a future version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use "
+            "new-style autograd function with static forward method. "
+            "(Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+        )
 
     @staticmethod
     def forward(*args, **kwargs):
+        """The operation; runs unrecorded."""
         raise NotImplementedError(
             "You must implement the forward function for custom autograd.Function."
         )
 
     @staticmethod
+    def setup_context(ctx, inputs, output):
+        """Called after a forward that takes no context, to fill it."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
     def backward(ctx, *grad_outputs):
+        """A gradient for each argument of forward, None where there is none."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom "
             "autograd.Function to use it with backward mode AD."
         )
 
-    @classmethod
-    def apply(cls, *args, **kwargs):
-        """Runs forward without recording, and records the call as one node."""
-        needs = tuple(isinstance(arg, _C.Tensor) and arg.requires_grad for arg in args)
-        ctx = FunctionCtx(cls, needs)
-        is_recorded = _C.is_grad_enabled() and any(needs)
+    # Another name of backward.
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        """The tangents of the outputs, given those of the arguments."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        """The operation over one more dimension; returns outputs and where they have it."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod "
+            "or set generate_vmap_rule=True."
+        )
+
+
+class InplaceFunction(Function):
+    """Kept for old code: a Function with an `inplace` flag."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
+
+
+def once_differentiable(fn):
+    """Marks a backward that is itself not differentiable: going through it twice is an error."""
+    from functools import wraps
+
+    from taeda.autograd.grad_mode import no_grad
+
+    @wraps(fn)
+    def backward(ctx, *args):
         with no_grad():
-            if "setup_context" in {name for base in cls.__mro__ for name in vars(base)}:
-                results = cls.forward(*args, **kwargs)
-                cls.setup_context(ctx, args, results)
-            else:
-                results = cls.forward(ctx, *args, **kwargs)
-        if not is_recorded:
-            return results
-        is_single = not isinstance(results, tuple)
-        results = (results,) if is_single else results
-        with enable_grad():
-            results = _record(ctx, args, results)
-        return results[0] if is_single else results
-
-
-def _record(ctx, args, results):
-    """Ties the results to a new node; an input that comes back gets a handle of its own."""
-    inputs = tuple(arg for arg in args if isinstance(arg, _C.Tensor))
-    ctx._tensor_positions = {i for i, arg in enumerate(args) if isinstance(arg, _C.Tensor)}
-    results = tuple(
-        result.detach()
-        if _is_among(result, inputs) and not _is_among(result, ctx._dirty)
-        else result
-        for result in results
-    )
-    outputs = tuple(result for result in results if isinstance(result, _C.Tensor))
-    differentiable = tuple(
-        not _is_among(output, ctx._non_differentiable)
-        and (output.is_floating_point() or output.is_complex())
-        for output in outputs
-    )
-    ctx._output_like = tuple((tuple(o.size()), o.dtype, o.device) for o in outputs)
-    saved, ctx._to_save = ctx._to_save, ()
-    _C._record_function(
-        ctx, f"{ctx._function.__name__}Backward", inputs, outputs, differentiable, ctx._dirty, saved
-    )
-    return results
-
-
-def _is_among(tensor, tensors):
-    return any(tensor is other for other in tensors)
-
-
-def once_differentiable(function):
-    """Marks a backward that is itself not differentiable."""
-
-    def backward(ctx, *grads):
-        with no_grad():
-            return function(ctx, *grads)
+            outputs = fn(ctx, *args)
+        if not _C.is_grad_enabled():
+            return outputs
+        if not any(isinstance(arg, _C.Tensor) and arg.requires_grad for arg in args):
+            return outputs
+        return _forbid_second_derivative(outputs)
 
     return backward
+
+
+def _forbid_second_derivative(outputs):
+    values = outputs if isinstance(outputs, tuple) else (outputs,)
+    tensors = tuple(value for value in values if value is not None)
+    guarded = iter(
+        _C._delay_error(
+            "trying to differentiate twice a function that was marked with @once_differentiable",
+            tensors,
+        )
+    )
+    results = tuple(None if value is None else next(guarded) for value in values)
+    return results if isinstance(outputs, tuple) else results[0]

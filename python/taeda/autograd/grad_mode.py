@@ -7,54 +7,13 @@ class _Mode:
     """Base of the modes: `with mode():`, `@mode()` and, for modes without arguments, `@mode`."""
 
     def __call__(self, function):
-        return _decorate(self._again, function)
+        from taeda.autograd._decorate import decorate
 
-    def _again(self):
+        return decorate(self.clone, function)
+
+    def clone(self):
+        """A fresh mode like this one: a decorated function enters one a call."""
         return type(self)()
-
-
-def _decorate(make_mode, function):
-    from functools import wraps
-    from inspect import isclass, isgeneratorfunction
-
-    if isclass(function):
-        raise TypeError("modes decorate functions; decorate the class's methods instead")
-    if isgeneratorfunction(function):
-        return _decorate_generator(make_mode, function)
-
-    @wraps(function)
-    def call(*args, **kwargs):
-        with make_mode():
-            return function(*args, **kwargs)
-
-    return call
-
-
-def _decorate_generator(make_mode, function):
-    """The mode holds while the generator runs, not while it waits."""
-    from functools import wraps
-
-    @wraps(function)
-    def call(*args, **kwargs):
-        generator = function(*args, **kwargs)
-        resume, value = generator.send, None
-        while True:
-            try:
-                with make_mode():
-                    produced = resume(value)
-            except StopIteration as stop:
-                return stop.value
-            try:
-                value = yield produced
-                resume = generator.send
-            except GeneratorExit:
-                with make_mode():
-                    generator.close()
-                raise
-            except BaseException as error:
-                resume, value = generator.throw, error
-
-    return call
 
 
 class _PlainMode(_Mode):
@@ -69,45 +28,45 @@ class no_grad(_PlainMode):
     """Nothing inside is recorded; results do not require gradients."""
 
     def __enter__(self):
-        self.previous = _C.is_grad_enabled()
+        self.prev = _C.is_grad_enabled()
         _C._set_grad_enabled(False)
 
     def __exit__(self, *_):
-        _C._set_grad_enabled(self.previous)
+        _C._set_grad_enabled(self.prev)
 
 
 class enable_grad(_PlainMode):
     """Records again inside `no_grad`."""
 
     def __enter__(self):
-        self.previous = _C.is_grad_enabled()
+        self.prev = _C.is_grad_enabled()
         _C._set_grad_enabled(True)
 
     def __exit__(self, *_):
-        _C._set_grad_enabled(self.previous)
+        _C._set_grad_enabled(self.prev)
 
 
 class set_grad_enabled(_Mode):
     """Sets the mode at once; as a context manager also sets it back."""
 
     def __init__(self, mode):
-        self.previous = _C.is_grad_enabled()
+        self.prev = _C.is_grad_enabled()
         self.mode = mode
         _C._set_grad_enabled(mode)
 
     def __call__(self, function):
         # Used as a decorator it must not act at the place of decoration.
-        _C._set_grad_enabled(self.previous)
+        _C._set_grad_enabled(self.prev)
         return super().__call__(function)
 
-    def _again(self):
+    def clone(self):
         return set_grad_enabled(self.mode)
 
     def __enter__(self):
         _C._set_grad_enabled(self.mode)
 
     def __exit__(self, *_):
-        _C._set_grad_enabled(self.previous)
+        _C._set_grad_enabled(self.prev)
 
 
 class inference_mode(_Mode):
@@ -121,16 +80,16 @@ class inference_mode(_Mode):
         self.mode = True
         return self(mode)
 
-    def _again(self):
+    def clone(self):
         return inference_mode(self.mode)
 
     def __enter__(self):
-        self.previous = _C.is_grad_enabled(), _C.is_inference_mode_enabled()
+        self.prev = _C.is_grad_enabled(), _C.is_inference_mode_enabled()
         _C._set_inference_mode(self.mode)
         if self.mode:
             _C._set_grad_enabled(False)
 
     def __exit__(self, *_):
-        grad, inference = self.previous
+        grad, inference = self.prev
         _C._set_inference_mode(inference)
         _C._set_grad_enabled(grad)
