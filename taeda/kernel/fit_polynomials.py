@@ -2,10 +2,26 @@
 
 Run `python fit_polynomials.py > math_polynomials.h` (needs mpmath). Each polynomial is the
 Chebyshev interpolant of a smooth remainder function, so the leading terms that decide the rounding
-are written out in math.h and only a small correction is approximated here.
+are written out in math.h and only a small correction is approximated here. Where errors weigh
+differently along the interval, it is the weighted fit.
 """
 
-from mpmath import cos, erf, erfc, erfinv, exp, log, loggamma, mp, mpf, pi, sqrt, tanh
+from mpmath import (
+    cos,
+    erf,
+    erfc,
+    erfinv,
+    exp,
+    log,
+    loggamma,
+    lu_solve,
+    matrix,
+    mp,
+    mpf,
+    pi,
+    sqrt,
+    tanh,
+)
 
 mp.prec = 240
 
@@ -44,6 +60,39 @@ def chebyshev_fit(function, low, high, degree):
     return result[:count]
 
 
+def weighted_fit(function, weight, low, high, degree):
+    """Monomial coefficients of the polynomial whose largest weighted error is about the least.
+
+    Lawson's iteration: least squares again and again, each time with more weight where the error is
+    large.
+    """
+    count = 12 * (degree + 1)
+    middle, half = (low + high) / 2, (high - low) / 2
+    points = [cos(pi * (2 * k + 1) / (2 * count)) for k in range(count)]
+    values = [function(middle + half * x) for x in points]
+    weights = [weight(middle + half * x) for x in points]
+    share = [mpf(1) / count] * count
+    for _ in range(60):
+        scale = [sqrt(s) * w for s, w in zip(share, weights)]
+        rows = matrix([[r * x**j for j in range(degree + 1)] for r, x in zip(scale, points)])
+        solution = lu_solve(rows, matrix([r * v for r, v in zip(scale, values)]))
+        errors = [
+            w * abs(sum(solution[j] * x**j for j in range(degree + 1)) - v)
+            for x, v, w in zip(points, values, weights)
+        ]
+        total = sum(s * e for s, e in zip(share, errors))
+        share = [s * e / total for s, e in zip(share, errors)]
+    # From ((x - middle) / half)^j to x^j.
+    result = [mpf(0)] * (degree + 1)
+    power = [mpf(1)]
+    for j in range(degree + 1):
+        for i, c in enumerate(power):
+            result[i] += solution[j] * c
+        shifted = [mpf(0)] + [c / half for c in power]
+        power = [s - c * middle / half for s, c in zip(shifted, power + [mpf(0)])]
+    return result
+
+
 def hex_literal(value, bits):
     """`value` rounded to `bits` bits of mantissa, as a C hexadecimal literal."""
     if bits == 24:
@@ -76,7 +125,7 @@ def factorial(n):
 
 
 def functions():
-    """(name, comment, function, ((low, high, degree) for float, same for double))"""
+    """(name, comment, function, (low, high, degree[, weight]) for float, same for double)"""
     ln2 = log(mpf(2))
     exp_tail = quotient(
         series([1 / factorial(k + 2) for k in range(40)]), lambda r: (exp(r) - 1 - r) / r**2
@@ -110,6 +159,9 @@ def functions():
     asin_tail = lambda z: sum(a * z**k for k, a in enumerate(asin_coefficients))
     erf_small = lambda z: erf(sqrt(z)) / sqrt(z) - 1 if z > 0 else 2 / sqrt(pi) - 1
     erf_log = lambda x: -log(erfc(x))
+    erf_log2 = lambda x: -log(erfc(x), 2)
+    # What an error of erf_log2 does to erf.
+    erf_log2_weight = lambda x: erfc(x) * ln2
 
     def erfcx_scaled(center):
         def value(t):
@@ -234,17 +286,24 @@ def functions():
         ),
         (
             "erf",
-            "erf(x)/x - 1 in z = x^2, |x| <= 1",
+            "erf(x)/x - 1 in z = x^2, |x| <= 3/4 and |x| <= 1",
             erf_small,
-            (mpf(0), mpf(1), 6),
+            (mpf(0), mpf("0.5625"), 5),
             (mpf(0), mpf(1), 12),
         ),
         (
             "erf_log",
             "-log(erfc(x)) for 1 <= x, to the point where erf is 1",
             erf_log,
-            (mpf(1), mpf("4.05"), 9),
+            None,
             (mpf(1), mpf("6.05"), 25),
+        ),
+        (
+            "erf_log2",
+            "-log2(erfc(x)) for 3/4 <= x, to the point where erf is 1, weighted by erfc(x) ln2",
+            erf_log2,
+            (mpf("0.75"), mpf(4), 6, erf_log2_weight),
+            None,
         ),
         (
             "erfcx",
@@ -291,12 +350,12 @@ def functions():
     ]
 
 
-def worst_error(function, coefficients, low, high):
+def worst_error(function, coefficients, low, high, weight):
     worst = mpf(0)
     for i in range(201):
         x = low + (high - low) * i / 200
         value = sum(c * x**k for k, c in enumerate(coefficients))
-        worst = max(worst, abs(value - function(x)))
+        worst = max(worst, weight(x) * abs(value - function(x)))
     return worst
 
 
@@ -335,9 +394,13 @@ def main():
             if interval is None:
                 bodies.append(None)
                 continue
-            low, high, degree = interval
-            coefficients = chebyshev_fit(function, low, high, degree)
-            error = worst_error(function, coefficients, low, high)
+            low, high, degree, *weights = interval
+            if weights:
+                coefficients = weighted_fit(function, weights[0], low, high, degree)
+            else:
+                coefficients = chebyshev_fit(function, low, high, degree)
+            weight = weights[0] if weights else lambda x: 1
+            error = worst_error(function, coefficients, low, high, weight)
             bodies.append((call(coefficients, bits, as_pair), f"{float(log(error, 2)):.1f}"))
         errors = ", ".join(f"2^{b[1]}" for b in bodies if b)
         print(f"// {comment}; absolute error {errors}.")

@@ -144,13 +144,12 @@ TD_FN F td_poly_asin(F x) {
   }
 }
 
-// erf(x)/x - 1 in z = x^2, |x| <= 1; absolute error 2^-29.6, 2^-62.7.
+// erf(x)/x - 1 in z = x^2, |x| <= 3/4 and |x| <= 1; absolute error 2^-29.3, 2^-62.7.
 template <class F>
 TD_FN F td_poly_erf(F x) {
   if constexpr (td_is_single<F>) {
-    return td_poly(x, 0x1.06eba80000000p-3f, -0x1.81273e0000000p-2f, 0x1.ce2d100000000p-4f,
-                   -0x1.b7faba0000000p-6f, 0x1.5412700000000p-8f, -0x1.a450880000000p-11f,
-                   0x1.4a56900000000p-14f);
+    return td_poly(x, 0x1.06eba80000000p-3f, -0x1.81273a0000000p-2f, 0x1.ce2ae20000000p-4f,
+                   -0x1.b7aaa00000000p-6f, 0x1.4f3d080000000p-8f, -0x1.623bf00000000p-11f);
   } else {
     return td_poly(x, 0x1.06eba8214db69p-3, -0x1.812746b0379e6p-2, 0x1.ce2f21a042b30p-4,
                    -0x1.b82ce31284e00p-6, 0x1.565bcd0dbaa38p-8, -0x1.c02db3dac435fp-11,
@@ -160,25 +159,26 @@ TD_FN F td_poly_erf(F x) {
   }
 }
 
-// -log(erfc(x)) for 1 <= x, to the point where erf is 1; absolute error 2^-26.7, 2^-55.3.
+// -log(erfc(x)) for 1 <= x, to the point where erf is 1; absolute error 2^-55.3.
 template <class F>
 TD_FN F td_poly_erf_log(F x) {
-  if constexpr (td_is_single<F>) {
-    return td_poly(x, -0x1.bd8aa80000000p-12f, 0x1.21767a0000000p+0f, 0x1.4302460000000p-1f,
-                   0x1.c73a4e0000000p-4f, -0x1.bcf5180000000p-6f, 0x1.4da7fe0000000p-8f,
-                   -0x1.6b947e0000000p-11f, 0x1.0b23f80000000p-14f, -0x1.d13f8a0000000p-19f,
-                   0x1.61b9960000000p-24f);
-  } else {
-    return td_poly(x, -0x1.f9575284bf9a2p-24, 0x1.20dd8b074c3adp+0, 0x1.45f21dc5fa8e5p-1,
-                   0x1.a50d443d8ac46p-4, -0x1.3a4e547f6b38dp-6, -0x1.cce1c2e0c1f2fp-14,
-                   0x1.97e66a65bc6f4p-10, -0x1.c3a944058c216p-12, -0x1.00caf19002974p-13,
-                   0x1.766981ccdc460p-13, -0x1.ad58d90a60e00p-14, 0x1.5c611c59cb103p-15,
-                   -0x1.bf8a60a619c2cp-17, 0x1.da0b298059837p-19, -0x1.a543acf17293ep-21,
-                   0x1.3c3275527b698p-23, -0x1.912562d7830cfp-26, 0x1.ac6e1651ee9dbp-29,
-                   -0x1.7e3258afb2a4fp-32, 0x1.19580c63622e7p-35, -0x1.4fcacc811e9c2p-39,
-                   0x1.3ca76d919fc9ap-43, -0x1.c5f19b646d15cp-48, 0x1.d098c582a8864p-53,
-                   -0x1.2e436241b9d92p-58, 0x1.779742a100adfp-65);
-  }
+  return td_poly(
+      x, -0x1.f9575284bf9a2p-24, 0x1.20dd8b074c3adp+0, 0x1.45f21dc5fa8e5p-1, 0x1.a50d443d8ac46p-4,
+      -0x1.3a4e547f6b38dp-6, -0x1.cce1c2e0c1f2fp-14, 0x1.97e66a65bc6f4p-10, -0x1.c3a944058c216p-12,
+      -0x1.00caf19002974p-13, 0x1.766981ccdc460p-13, -0x1.ad58d90a60e00p-14, 0x1.5c611c59cb103p-15,
+      -0x1.bf8a60a619c2cp-17, 0x1.da0b298059837p-19, -0x1.a543acf17293ep-21, 0x1.3c3275527b698p-23,
+      -0x1.912562d7830cfp-26, 0x1.ac6e1651ee9dbp-29, -0x1.7e3258afb2a4fp-32, 0x1.19580c63622e7p-35,
+      -0x1.4fcacc811e9c2p-39, 0x1.3ca76d919fc9ap-43, -0x1.c5f19b646d15cp-48, 0x1.d098c582a8864p-53,
+      -0x1.2e436241b9d92p-58, 0x1.779742a100adfp-65);
+}
+
+// -log2(erfc(x)) for 3/4 <= x, to the point where erf is 1, weighted by erfc(x) ln2; absolute error
+// 2^-28.4.
+template <class F>
+TD_FN F td_poly_erf_log2(F x) {
+  return td_poly(x, 0x1.655afa0000000p-15f, 0x1.a0bff00000000p+0f, 0x1.d5ba340000000p-1f,
+                 0x1.367ede0000000p-3f, -0x1.0d88fe0000000p-5f, 0x1.2df99c0000000p-8f,
+                 -0x1.406ff40000000p-12f);
 }
 
 // e^(x^2) erfc(x) (1+2x) in t = (x-2)/(x+2), x >= 0.45; absolute error 2^-29.9, 2^-58.0.

@@ -12,8 +12,21 @@ TD_FN F td_erf(F x) {
   const S end = td_c<F>(4.0f, 6.0);
   F a = td_abs(x);
   F inner = td_fma(a, td_poly_erf(a * a), a);
-  F outer = S(1) - td_exp(-td_poly_erf_log(a > end ? end : a));
-  return td_copysign(a < S(1) ? inner : outer, x);
+  F bounded = a > end ? end : a;
+  if constexpr (td_is_single<F>) {
+    // erfc(a) = 2^-q, between 2^-26 and 0.3: one exponent holds it, and few bits of it count.
+    F q = td_poly_erf_log2(bounded);
+    const F magic = td_k<F>(0x1.8p23f - 127.0f, 0.0);
+    F t = q + magic;
+    F r = (t - magic) - q;
+    F power = td_fma(r, td_poly_exp2(r), td_k<F>(1.0f, 1.0));
+    // The bits of t end in q - 127: those of 2^-q, negated.
+    F scale = td_from_bits(-td_bits(t) << 23);
+    return td_copysign(a < S(0.75) ? inner : td_fma(-power, scale, td_k<F>(1.0f, 1.0)), x);
+  } else {
+    F outer = S(1) - td_exp(-td_poly_erf_log(bounded));
+    return td_copysign(a < S(1) ? inner : outer, x);
+  }
 }
 
 template <class F>
