@@ -107,11 +107,13 @@ TD_FN bool td_isfinite(td_complex<S> z) {
   return td_abs(z.re) < td_inf<S>() && td_abs(z.im) < td_inf<S>();
 }
 
-// r (cos t + i sin t), where an exact zero angle or an infinite radius keeps its parts defined.
+// r (cos t + i sin t), where an exact zero angle or an infinite radius keeps its parts defined. The
+// sign of a NaN angle is the machine's choice and must not become that of a zero.
 template <class S>
 TD_FN td_complex<S> td_polar(S r, S t) {
   if (t == S(0)) return {r, t};
-  if (r == S(0) && !(td_abs(t) < td_inf<S>())) return {r, td_copysign(r, t)};
+  if (r == S(0) && t != t) return {r, r};
+  if (r == S(0) && td_abs(t) == td_inf<S>()) return {r, td_copysign(r, t)};
   if (r == td_inf<S>() && !(td_abs(t) < td_inf<S>())) return {r, td_nan<S>()};
   return {r * td_cos(t), r * td_sin(t)};
 }

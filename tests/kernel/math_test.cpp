@@ -301,4 +301,16 @@ TEST(Math, SpecialValues) {
   check_special_values<double>();
 }
 
+// Machines give the NaN of an invalid operation different signs; no other result may follow it.
+TEST(Math, SignOfNanStaysInside) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (float angle : {nan, -nan}) {
+    const td_c64 r = td_exp(td_c64{-inf, angle});
+    EXPECT_EQ(r.re, 0);
+    EXPECT_EQ(r.im, 0);
+    EXPECT_FALSE(std::signbit(r.im));
+  }
+}
+
 }  // namespace taeda::kernel::test
