@@ -6,6 +6,8 @@
 
 namespace taeda::impl {
 
+// A form without a generator is the form with one, given the default generator.
+
 // Meta tensors draw nothing: the generator stays where it is.
 Tensor& uniform__meta(Tensor& self, double, double, const Generator&) { return self; }
 Tensor& normal__meta(Tensor& self, double, double, const Generator&) { return self; }
@@ -33,13 +35,10 @@ Tensor& randn_generator_out(SymIntList size, const Generator& generator, Tensor&
 }
 Tensor randn(SymIntList size, std::optional<DType> dtype, std::optional<Layout> layout,
              std::optional<Device> device, std::optional<bool> pin_memory) {
-  return taeda::empty(size, dtype, layout, device, pin_memory).normal_();
+  return randn_generator(size, Generator(), dtype, layout, device, pin_memory);
 }
-Tensor& randn_out(SymIntList size, Tensor& out) { return taeda::empty_out(out, size).normal_(); }
-Tensor randn_like(const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,
-                  std::optional<Device> device, std::optional<bool> pin_memory,
-                  std::optional<MemoryFormat> memory_format) {
-  return taeda::empty_like(self, dtype, layout, device, pin_memory, memory_format).normal_();
+Tensor& randn_out(SymIntList size, Tensor& out) {
+  return randn_generator_out(size, Generator(), out);
 }
 Tensor randn_like_generator(const Tensor& self, const Generator& generator,
                             std::optional<DType> dtype, std::optional<Layout> layout,
@@ -47,6 +46,11 @@ Tensor randn_like_generator(const Tensor& self, const Generator& generator,
                             std::optional<MemoryFormat> memory_format) {
   return taeda::empty_like(self, dtype, layout, device, pin_memory, memory_format)
       .normal_(0, 1, generator);
+}
+Tensor randn_like(const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,
+                  std::optional<Device> device, std::optional<bool> pin_memory,
+                  std::optional<MemoryFormat> memory_format) {
+  return randn_like_generator(self, Generator(), dtype, layout, device, pin_memory, memory_format);
 }
 
 Tensor rand_generator(SymIntList size, const Generator& generator, std::optional<DType> dtype,
@@ -59,13 +63,10 @@ Tensor& rand_generator_out(SymIntList size, const Generator& generator, Tensor& 
 }
 Tensor rand(SymIntList size, std::optional<DType> dtype, std::optional<Layout> layout,
             std::optional<Device> device, std::optional<bool> pin_memory) {
-  return taeda::empty(size, dtype, layout, device, pin_memory).uniform_();
+  return rand_generator(size, Generator(), dtype, layout, device, pin_memory);
 }
-Tensor& rand_out(SymIntList size, Tensor& out) { return taeda::empty_out(out, size).uniform_(); }
-Tensor rand_like(const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,
-                 std::optional<Device> device, std::optional<bool> pin_memory,
-                 std::optional<MemoryFormat> memory_format) {
-  return taeda::empty_like(self, dtype, layout, device, pin_memory, memory_format).uniform_();
+Tensor& rand_out(SymIntList size, Tensor& out) {
+  return rand_generator_out(size, Generator(), out);
 }
 Tensor rand_like_generator(const Tensor& self, const Generator& generator,
                            std::optional<DType> dtype, std::optional<Layout> layout,
@@ -73,6 +74,11 @@ Tensor rand_like_generator(const Tensor& self, const Generator& generator,
                            std::optional<MemoryFormat> memory_format) {
   return taeda::empty_like(self, dtype, layout, device, pin_memory, memory_format)
       .uniform_(0, 1, generator);
+}
+Tensor rand_like(const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,
+                 std::optional<Device> device, std::optional<bool> pin_memory,
+                 std::optional<MemoryFormat> memory_format) {
+  return rand_like_generator(self, Generator(), dtype, layout, device, pin_memory, memory_format);
 }
 
 // ---- integers ----
@@ -112,18 +118,17 @@ Tensor randint_low(SymInt low, SymInt high, SymIntList size, std::optional<DType
 Tensor& randint_low_out(SymInt low, SymInt high, SymIntList size, Tensor& out) {
   return randint_low_generator_out(low, high, size, Generator(), out);
 }
-Tensor randint_like(const Tensor& self, SymInt high, std::optional<DType> dtype,
-                    std::optional<Layout> layout, std::optional<Device> device,
-                    std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
-  return taeda::empty_like(self, dtype, layout, device, pin_memory, memory_format)
-      .random_(0, high.expect_int());
-}
 Tensor randint_like_low_dtype(const Tensor& self, SymInt low, SymInt high,
                               std::optional<DType> dtype, std::optional<Layout> layout,
                               std::optional<Device> device, std::optional<bool> pin_memory,
                               std::optional<MemoryFormat> memory_format) {
   return taeda::empty_like(self, dtype, layout, device, pin_memory, memory_format)
       .random_(low.expect_int(), high.expect_int());
+}
+Tensor randint_like(const Tensor& self, SymInt high, std::optional<DType> dtype,
+                    std::optional<Layout> layout, std::optional<Device> device,
+                    std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
+  return randint_like_low_dtype(self, 0, high, dtype, layout, device, pin_memory, memory_format);
 }
 
 namespace {
