@@ -1,0 +1,84 @@
+"""Forms that write into given memory take no tensor memory of their own."""
+
+import pytest
+
+import taeda as t
+
+
+def stats():
+    return t._C._dispatch._allocator_stats()
+
+
+N = 96  # rows and columns: large enough that a hidden copy would show
+
+
+def data():
+    values = t.arange(N * N, dtype=t.float32).reshape(N, N)
+    index = t.arange(N * N).reshape(N, N) * 7 % N
+    return values.sin(), index
+
+
+def outputs(*dtypes):
+    return tuple(t.empty(N, N, dtype=d) for d in dtypes)
+
+
+x, index = data()
+y = x.cos()
+row = index[0].clone()
+mask = x > 0
+one = outputs(t.float32)[0]
+twice = t.empty(2 * N, N)
+pair = outputs(t.float32, t.int64)
+batch = x.reshape(4, N // 4, N)
+few = (t.empty(N, 8), t.empty(N, 8, dtype=t.int64))
+
+CASES = {
+    "cat": lambda: t.cat((x, y), out=twice),
+    "stack": lambda: t.stack((x, y), out=twice.view(2, N, N)),
+    "gather": lambda: t.gather(x, 1, index, out=one),
+    "index_select rows": lambda: t.index_select(x, 0, row, out=one),
+    "index_select columns": lambda: t.index_select(x, 1, row, out=one),
+    "take": lambda: t.take(x, index, out=one),
+    "where": lambda: t.where(mask, x, y, out=one),
+    "cumsum": lambda: t.cumsum(x, 1, out=one),
+    "cumsum columns": lambda: t.cumsum(x, 0, out=one),
+    "cumprod": lambda: t.cumprod(x, 1, out=one),
+    "sort": lambda: t.sort(x, 1, out=pair),
+    "argmax": lambda: t.argmax(x, 1, out=row),
+    "max": lambda: t.max(x, 1, out=(one[0], row)),
+    "topk": lambda: t.topk(x, 8, 1, out=few),
+    "mm": lambda: t.mm(x, y, out=one),
+    "mm transposed": lambda: t.mm(x.T, y, out=one),
+    "addmm": lambda: t.addmm(x[0], x, y, out=one),
+    "bmm": lambda: t.bmm(
+        batch, batch.transpose(1, 2), out=twice.view(-1)[: 4 * 24 * 24].view(4, 24, 24)
+    ),
+    "matmul": lambda: t.matmul(x, y, out=one),
+    "mv": lambda: t.mv(x, y[0], out=one[0]),
+    "softmax": lambda: t.softmax(x, 1, out=one),
+    "log_softmax": lambda: t.log_softmax(x, 0, out=one),
+    "logsumexp": lambda: t.logsumexp(x, 1, out=one[0]),
+    "index_fill_": lambda: one.index_fill_(0, row, 1.0),
+    "index_add_": lambda: one.index_add_(0, row, x),
+    "index_copy_": lambda: one.index_copy_(0, row, x),
+    "scatter_": lambda: one.scatter_(1, index, x),
+    "scatter_add_": lambda: one.scatter_add_(1, index, x),
+    "masked_fill_": lambda: one.masked_fill_(mask, 0.0),
+    "copy_": lambda: one.copy_(x.T),
+    "addmm_": lambda: one.addmm_(x, y),
+    "cumsum_": lambda: one.cumsum_(1),
+}
+# What the call's own small tensors may take: a number as a tensor, a view has none.
+NUMBERS = 64
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_writes_into_given_memory(name):
+    call = CASES[name]
+    call()  # resizes nothing from here on
+    t._C._dispatch._reset_peak_stats()
+    before = stats()
+    call()
+    after = stats()
+    assert after["allocated_bytes"] == before["allocated_bytes"]
+    assert after["allocated_peak"] - before["allocated_bytes"] <= NUMBERS
