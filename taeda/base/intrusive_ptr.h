@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "taeda/base/export.h"
+#include "taeda/base/object_cache.h"
 
 namespace taeda {
 
@@ -18,6 +19,8 @@ class TAEDA_API RefCounted {
   RefCounted() = default;
   RefCounted(const RefCounted&) = delete;
   RefCounted& operator=(const RefCounted&) = delete;
+  static void* operator new(size_t nbytes) { return allocate_object(nbytes); }
+  static void operator delete(void* object, size_t nbytes) { deallocate_object(object, nbytes); }
 
   uint32_t use_count() const { return strong_.load(std::memory_order_acquire); }
   void retain() const { strong_.fetch_add(1, std::memory_order_relaxed); }

@@ -67,10 +67,7 @@ struct ThreadCache {
   ThreadCache *previous = nullptr, *next = nullptr;
 };
 
-// One word of static thread-local storage: read without a call even where the library is loaded
-// late.
-constinit thread_local ThreadCache* this_thread __attribute__((tls_model("initial-exec"))) =
-    nullptr;
+constinit thread_local ThreadCache* this_thread TAEDA_STATIC_TLS = nullptr;
 
 size_t cache_limit() {
   const size_t otherwise = std::min(os_physical_bytes() / 4, size_t{4} << 30);

@@ -51,30 +51,30 @@ struct DTypeOf;
 TAEDA_FOR_EACH_DTYPE(TAEDA_TRAIT)
 #undef TAEDA_TRAIT
 
-constexpr int64_t item_size(DType t) {
-  constexpr int8_t sizes[] = {
+// Tables at namespace scope: a local one would be built on the stack at every call.
+namespace dtype_detail {
+inline constexpr int8_t kItemSizes[] = {
 #define TAEDA_SIZE(name, type, text, long_name) sizeof(type),
-      TAEDA_FOR_EACH_DTYPE(TAEDA_SIZE)
+    TAEDA_FOR_EACH_DTYPE(TAEDA_SIZE)
 #undef TAEDA_SIZE
-          0};
-  return sizes[static_cast<int>(t)];
-}
-constexpr std::string_view dtype_name(DType t) {
-  constexpr std::string_view names[] = {
+        0};
+inline constexpr std::string_view kNames[] = {
 #define TAEDA_NAME(name, type, text, long_name) text,
-      TAEDA_FOR_EACH_DTYPE(TAEDA_NAME)
+    TAEDA_FOR_EACH_DTYPE(TAEDA_NAME)
 #undef TAEDA_NAME
-          "undefined"};
-  return names[static_cast<int>(t)];
-}
+        "undefined"};
+inline constexpr std::string_view kLongNames[] = {
+#define TAEDA_NAME(name, type, text, long_name) long_name,
+    TAEDA_FOR_EACH_DTYPE(TAEDA_NAME)
+#undef TAEDA_NAME
+        "Undefined"};
+}  // namespace dtype_detail
+
+constexpr int64_t item_size(DType t) { return dtype_detail::kItemSizes[static_cast<int>(t)]; }
+constexpr std::string_view dtype_name(DType t) { return dtype_detail::kNames[static_cast<int>(t)]; }
 // The name PyTorch's error messages use: Float, Long, ...
 constexpr std::string_view dtype_long_name(DType t) {
-  constexpr std::string_view names[] = {
-#define TAEDA_NAME(name, type, text, long_name) long_name,
-      TAEDA_FOR_EACH_DTYPE(TAEDA_NAME)
-#undef TAEDA_NAME
-          "Undefined"};
-  return names[static_cast<int>(t)];
+  return dtype_detail::kLongNames[static_cast<int>(t)];
 }
 inline void append(std::string& out, DType t) { out.append(dtype_long_name(t)); }
 

@@ -4,7 +4,7 @@
 namespace taeda {
 
 namespace core_detail {
-thread_local constinit LocalKeys local_keys;
+thread_local constinit LocalKeys local_keys TAEDA_STATIC_TLS;
 }
 
 const char* key_name(Key k) {

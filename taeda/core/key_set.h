@@ -106,7 +106,7 @@ struct LocalKeys {
   KeySet include, exclude;
 };
 namespace core_detail {
-extern TAEDA_API thread_local constinit LocalKeys local_keys;
+extern TAEDA_API thread_local constinit LocalKeys local_keys TAEDA_STATIC_TLS;
 }
 inline LocalKeys& local_keys() { return core_detail::local_keys; }
 

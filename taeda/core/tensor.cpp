@@ -8,8 +8,8 @@ namespace {
 
 constinit std::array<std::atomic<Allocator*>, kNumDeviceTypes> allocators{};
 constinit std::atomic<void (*)()> device_loader{nullptr};
-thread_local bool inference_mode = false;
-thread_local int allocating_index = -1;
+thread_local bool inference_mode TAEDA_STATIC_TLS = false;
+thread_local int allocating_index TAEDA_STATIC_TLS = -1;
 
 void check_sizes(IntList sizes) {
   for (int64_t s : sizes)
@@ -32,11 +32,10 @@ Storage make_device_storage(size_t nbytes, Device device) {
   return make_intrusive<StorageImpl>(nbytes, device, allocator);
 }
 
-Tensor make_with_storage(size_t nbytes, DType dtype, Device device) {
-  Storage storage = device.is_cpu() || device.is_meta()
-                        ? make_intrusive<StorageImpl>(nbytes, device, device_allocator(device.type))
-                        : make_device_storage(nbytes, device);
-  return Tensor(make_intrusive<TensorImpl>(std::move(storage), dtype, dense_keys(device)));
+Storage make_storage(size_t nbytes, Device device) {
+  return device.is_cpu() || device.is_meta()
+             ? make_intrusive<StorageImpl>(nbytes, device, device_allocator(device.type))
+             : make_device_storage(nbytes, device);
 }
 
 }  // namespace
@@ -95,17 +94,22 @@ int64_t storage_bytes(IntList sizes, IntList strides, int64_t offset, DType dtyp
 }
 
 Tensor make_tensor(IntList sizes, DType dtype, Device device) {
-  check_sizes(sizes);
   int64_t bytes = item_size(dtype);
-  bool overflow = false, is_empty = false;
+  bool overflow = false, is_empty = false, is_negative = false;
   for (int64_t s : sizes) {
+    is_negative |= s < 0;
     is_empty |= s == 0;
-    overflow |= __builtin_mul_overflow(bytes, s, &bytes);
+    // Of two numbers below 2^31 the product needs no check, which is slow.
+    if (__builtin_expect(((bytes | s) >> 31) == 0, 1))
+      bytes *= s;
+    else
+      overflow |= __builtin_mul_overflow(bytes, s, &bytes);
   }
+  if (__builtin_expect(is_negative, 0)) check_sizes(sizes);
   TAEDA_CHECK(!overflow || is_empty, "Storage size calculation overflowed with sizes=", sizes);
-  Tensor t = make_with_storage(is_empty ? 0 : static_cast<size_t>(bytes), dtype, device);
-  t.impl()->set_sizes_contiguous(sizes);
-  return t;
+  return Tensor(
+      make_intrusive<TensorImpl>(make_storage(is_empty ? 0 : static_cast<size_t>(bytes), device),
+                                 dtype, dense_keys(device), sizes));
 }
 
 Tensor make_tensor_strided(IntList sizes, IntList strides, DType dtype, Device device) {
@@ -114,10 +118,10 @@ Tensor make_tensor_strided(IntList sizes, IntList strides, DType dtype, Device d
               ") must match dimensionality of strides (", strides.size(), ")");
   for (int64_t s : strides)
     TAEDA_CHECK(s >= 0, "empty_strided: strides must be non-negative, got ", strides);
-  Tensor t = make_with_storage(static_cast<size_t>(storage_bytes(sizes, strides, 0, dtype)), dtype,
-                               device);
-  t.impl()->set_geometry(sizes, strides, 0);
-  return t;
+  const auto bytes = static_cast<size_t>(storage_bytes(sizes, strides, 0, dtype));
+  auto impl = make_intrusive<TensorImpl>(make_storage(bytes, device), dtype, dense_keys(device));
+  impl->set_geometry(sizes, strides, 0);
+  return Tensor(std::move(impl));
 }
 
 namespace {

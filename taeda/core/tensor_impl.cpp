@@ -30,12 +30,20 @@ TensorImpl::TensorImpl(Storage storage, DType dtype, KeySet keys)
   inline_dims_[kInlineDims] = 1;
 }
 
+TensorImpl::TensorImpl(Storage storage, DType dtype, KeySet keys, IntList sizes)
+    : storage_(std::move(storage)), keys_(keys), dtype_(dtype), device_(storage_->device()) {
+  set_ndim(static_cast<int64_t>(sizes.size()));
+  fill_contiguous(sizes);
+}
+
 TensorImpl::~TensorImpl() {
-  release_resources();
+  release_parts();
   if (ndim_ > kInlineDims) delete[] heap_dims_;
 }
 
-void TensorImpl::release_resources() {
+void TensorImpl::release_resources() { release_parts(); }
+
+inline void TensorImpl::release_parts() {
   if (owns_python_object_ && python_hooks.release) {
     void* object = python_object_;
     python_object_ = nullptr;
@@ -58,7 +66,7 @@ void TensorImpl::own_version_counter() {
   extra().version = std::make_unique<std::atomic<uint32_t>>(0);
 }
 
-void TensorImpl::set_ndim(int64_t ndim) {
+inline void TensorImpl::set_ndim(int64_t ndim) {
   TAEDA_CHECK(ndim <= 64, "tensor has too many (>64) dims: got ", ndim);
   if (ndim == ndim_) return;
   if (ndim_ > kInlineDims) delete[] heap_dims_;
@@ -66,19 +74,30 @@ void TensorImpl::set_ndim(int64_t ndim) {
   if (ndim > kInlineDims) heap_dims_ = new int64_t[2 * ndim];
 }
 
-void TensorImpl::set_sizes_contiguous(IntList sizes) {
-  set_ndim(static_cast<int64_t>(sizes.size()));
+// Of ndim_ sizes; products wrap around.
+inline void TensorImpl::fill_contiguous(IntList sizes) {
   int64_t *size = dims(), *stride = size + stride_shift();
-  int64_t running = 1, total = 1;
-  bool overflow = false;
+  uint64_t running = 1;
+  bool is_empty = false;
   for (int64_t i = ndim_ - 1; i >= 0; --i) {
     size[i] = sizes[i];
-    stride[i] = running;
-    overflow |= __builtin_mul_overflow(running, std::max<int64_t>(sizes[i], 1), &running);
-    total = sizes[i] == 0 ? 0 : total;
+    stride[i] = static_cast<int64_t>(running);
+    running *= static_cast<uint64_t>(std::max<int64_t>(sizes[i], 1));
+    is_empty |= sizes[i] == 0;
   }
-  numel_ = total == 0 ? 0 : running;
-  TAEDA_CHECK(!overflow || numel_ == 0, "numel: integer multiplication overflow for sizes ", sizes);
+  numel_ = is_empty ? 0 : static_cast<int64_t>(running);
+}
+
+void TensorImpl::set_sizes_contiguous(IntList sizes) {
+  int64_t numel = 1;
+  bool overflow = false, is_empty = false;
+  for (int64_t s : sizes) {
+    overflow |= __builtin_mul_overflow(numel, s, &numel);
+    is_empty |= s == 0;
+  }
+  TAEDA_CHECK(!overflow || is_empty, "numel: integer multiplication overflow for sizes ", sizes);
+  set_ndim(static_cast<int64_t>(sizes.size()));
+  fill_contiguous(sizes);
   has_symbolic_ = false;
   is_contiguous_ = true;
   offset_ = 0;
@@ -111,6 +130,8 @@ void TensorImpl::set_sym_geometry(SymIntList sizes, SymIntList strides, SymInt o
     running = running * sizes[i];
   }
 }
+
+int64_t TensorImpl::guarded_numel() const { return sym_numel().expect_int(); }
 
 SymInt TensorImpl::sym_numel() const {
   if (!has_symbolic_) return SymInt(numel_);

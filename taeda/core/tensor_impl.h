@@ -47,13 +47,12 @@ class TAEDA_API TensorImpl : public RefCounted {
   static constexpr int kInlineDims = 5;
 
   TensorImpl(Storage storage, DType dtype, KeySet keys);
+  // Contiguous, for sizes whose bytes are known to fit (or to be none).
+  TensorImpl(Storage storage, DType dtype, KeySet keys, IntList sizes);
   ~TensorImpl() override;
 
   int64_t dim() const { return ndim_; }
-  int64_t numel() const {
-    if (__builtin_expect(has_symbolic_, 0)) return sym_numel().expect_int();
-    return numel_;
-  }
+  int64_t numel() const { return __builtin_expect(has_symbolic_, 0) ? guarded_numel() : numel_; }
   IntList sizes() const {
     check_concrete();
     return {dims(), static_cast<size_t>(ndim_)};
@@ -91,6 +90,8 @@ class TAEDA_API TensorImpl : public RefCounted {
   const Storage& storage() const { return storage_; }
   void set_storage(Storage s) { storage_ = std::move(s); }
   bool is_contiguous() const { return is_contiguous_; }
+  // Contiguous, of plain sizes, and no number in tensor clothing: what fast paths ask for.
+  bool is_plain() const { return is_contiguous_ & !is_wrapped_number_ & !has_symbolic_; }
   bool is_contiguous(MemoryFormat format) const;
   bool is_non_overlapping_and_dense() const;
   void* data() const { return static_cast<char*>(storage_->data()) + offset_ * item_size(dtype_); }
@@ -158,7 +159,10 @@ class TAEDA_API TensorImpl : public RefCounted {
   const int64_t* dims() const { return ndim_ <= kInlineDims ? inline_dims_ : heap_dims_; }
   int64_t* dims() { return ndim_ <= kInlineDims ? inline_dims_ : heap_dims_; }
   int stride_shift() const { return ndim_ <= kInlineDims ? kInlineDims : ndim_; }
+  int64_t guarded_numel() const;
+  void release_parts();
   void set_ndim(int64_t ndim);
+  void fill_contiguous(IntList sizes);
   void refresh();
   void check_concrete() const {
     TAEDA_CHECK(!has_symbolic_, "Cannot call sizes() on tensor with symbolic sizes/strides");
@@ -180,12 +184,13 @@ class TAEDA_API TensorImpl : public RefCounted {
   DType dtype_;
   Device device_;
   ViewOrigin origin_ = ViewOrigin::Default;
-  bool is_contiguous_ : 1 = true;
-  bool is_wrapped_number_ : 1 = false;
-  bool requires_grad_ : 1 = false;
-  bool has_tangent_ : 1 = false;
-  bool has_symbolic_ : 1 = false;
-  bool owns_python_object_ : 1 = false;
+  // Bytes, not bits: a bit is read with its neighbours' word, which waits for their stores.
+  bool is_contiguous_ = true;
+  bool is_wrapped_number_ = false;
+  bool requires_grad_ = false;
+  bool has_tangent_ = false;
+  bool has_symbolic_ = false;
+  bool owns_python_object_ = false;
 };
 static_assert(sizeof(TensorImpl) <= 176, "TensorImpl grew: put rare fields into TensorExtra");
 

@@ -1,18 +1,53 @@
 // Shape and dtype inference of pointwise operators.
 #include "taeda/ops/pointwise.h"
 
+#include <array>
+
 namespace taeda {
 namespace {
 
-uint8_t class_of(DType t) {
-  if (t == DType::Bool) return kAcceptBool;
-  if (is_complex(t)) return kAcceptComplex;
-  return is_floating(t) ? kAcceptFloat : kAcceptInt;
-}
+constexpr auto kClasses = [] {
+  std::array<uint8_t, kNumDTypes + 1> table{};
+  for (int i = 0; i <= kNumDTypes; ++i) {
+    const auto t = static_cast<DType>(i);
+    table[i] = is_complex(t)      ? kAcceptComplex
+               : is_floating(t)   ? kAcceptFloat
+               : t == DType::Bool ? kAcceptBool
+                                  : kAcceptInt;
+  }
+  return table;
+}();
+
+// Of two classes the larger one wins a promotion.
+uint8_t class_of(DType t) { return kClasses[static_cast<int>(t)]; }
 
 }  // namespace
 
+// The common case in one pass: plain tensors of one dtype, shape and device under a rule that keeps
+// the dtype. False: nothing was decided.
+inline bool PointwiseSpec::infer_uniform(Span<const Tensor*> inputs) {
+  const TensorImpl* first = inputs[0]->impl();
+  if (!first || !first->is_plain()) return false;
+  const DType dtype = first->dtype();
+  if (op_.rule != DTypeRule::Promote && !(op_.rule == DTypeRule::Float && is_floating(dtype)))
+    return false;
+  if (!(op_.accept & class_of(dtype)) || is_float8(dtype)) return false;
+  const Device device = first->device();
+  const IntList sizes = first->sizes();
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    const TensorImpl* t = inputs[i]->impl();
+    if (!t || !t->is_plain() || t->dtype() != dtype || t->device() != device || t->sizes() != sizes)
+      return false;
+  }
+  common_ = result_ = dtype;
+  device_ = device;
+  like_ = inputs[0];
+  is_uniform_ = true;
+  return true;
+}
+
 PointwiseSpec::PointwiseSpec(const PointwiseOp& op, Span<const Tensor*> inputs) : op_(op) {
+  if (infer_uniform(inputs)) return;
   for (const Tensor* t : inputs)
     TAEDA_CHECK_TYPE(t->defined(), op.name, "(): expected a Tensor, got None");
   const bool has_mask = op.rule == DTypeRule::MaskFirst;
@@ -24,12 +59,21 @@ PointwiseSpec::PointwiseSpec(const PointwiseOp& op, Span<const Tensor*> inputs) 
                 inputs[0]->dtype());
 }
 
-void PointwiseSpec::infer_dtypes(Span<const Tensor*> inputs) {
-  common_ = inputs[0]->dtype();
+DType PointwiseSpec::common_dtype(Span<const Tensor*> inputs) const {
+  const DType first = inputs[0]->dtype();
+  if (op_.rule == DTypeRule::Self) return first;
+  // Numbers yield to a tensor of their class or a higher one.
   bool is_uniform = !inputs[0]->impl()->is_wrapped_number();
-  for (size_t i = 1; i < inputs.size(); ++i)
-    is_uniform &= inputs[i]->dtype() == common_ && !inputs[i]->impl()->is_wrapped_number();
-  if (!is_uniform && op_.rule != DTypeRule::Self) common_ = result_type(inputs);
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    const DType dtype = inputs[i]->dtype();
+    is_uniform &= inputs[i]->impl()->is_wrapped_number() ? class_of(dtype) <= class_of(first)
+                                                         : dtype == first;
+  }
+  return is_uniform ? first : result_type(inputs);
+}
+
+void PointwiseSpec::infer_dtypes(Span<const Tensor*> inputs) {
+  common_ = common_dtype(inputs);
   if (op_.rule == DTypeRule::Float && is_integral(common_, true)) common_ = default_dtype();
   TAEDA_CHECK_NOT_IMPLEMENTED(op_.accept & class_of(common_), "\"", op_.name,
                               "_cpu\" not implemented for '", common_, "'");
@@ -62,22 +106,23 @@ void PointwiseSpec::infer_shape(Span<const Tensor*> inputs) {
       device_ = t->device();
       break;
     }
-  sizes_ = SymIntVec(first.sym_sizes());
+  auto& [sizes, strides] = shape_.emplace();
+  sizes = SymIntVec(first.sym_sizes());
   for (size_t i = 1; i < inputs.size(); ++i)
-    sizes_ = broadcast_shapes(sizes_, inputs[i]->sym_sizes());
+    sizes = broadcast_shapes(sizes, inputs[i]->sym_sizes());
   // Keeps the layout of the first input that has the full shape and is not plainly contiguous.
   for (const Tensor* t : inputs) {
-    if (t->sym_sizes() != SymIntList(sizes_)) continue;
+    if (t->sym_sizes() != SymIntList(sizes)) continue;
     if (t->is_contiguous()) break;
-    strides_ = strides_like(*t, MemoryFormat::Preserve);
+    strides = strides_like(*t, MemoryFormat::Preserve);
     break;
   }
 }
 
 Tensor PointwiseSpec::allocate() const {
   if (like_) return make_tensor(like_->sizes(), result_, device_);
-  OutSpec spec(SymIntList(sizes_), result_, device_);
-  spec.strides = strides_;
+  OutSpec spec(SymIntList(shape_->sizes), result_, device_);
+  spec.strides = shape_->strides;
   return spec.allocate();
 }
 

@@ -37,20 +37,28 @@ class TAEDA_API PointwiseSpec {
  public:
   PointwiseSpec(const PointwiseOp& op, Span<const Tensor*> inputs);
   DType common() const { return common_; }
+  // All inputs are contiguous and of the result's shape and dtype.
+  bool is_uniform() const { return is_uniform_; }
   Tensor allocate() const;
   void check_inplace(const Tensor& self, Span<const Tensor*> inputs) const;
   void prepare_out(Tensor& out, Span<const Tensor*> inputs) const;
 
  private:
+  bool infer_uniform(Span<const Tensor*> inputs);
+  DType common_dtype(Span<const Tensor*> inputs) const;
   void infer_dtypes(Span<const Tensor*> inputs);
   void infer_shape(Span<const Tensor*> inputs);
-  SymIntList sizes() const { return like_ ? like_->sym_sizes() : SymIntList(sizes_); }
+  SymIntList sizes() const { return like_ ? like_->sym_sizes() : SymIntList(shape_->sizes); }
 
   const PointwiseOp& op_;
   const Tensor* like_ = nullptr;  // a contiguous input with the result's shape, the common case
   DType common_, result_;
   Device device_;
-  SymIntVec sizes_, strides_;
+  bool is_uniform_ = false;
+  struct Shape {
+    SymIntVec sizes, strides;
+  };
+  std::optional<Shape> shape_;  // where there is no `like_`
 };
 
 namespace cpu {
@@ -58,6 +66,9 @@ namespace cpu {
 // it.
 TAEDA_API void run_pointwise(const PointwiseOp& op, DType common, const Tensor& out,
                              Span<const Tensor*> inputs, Span<Scalar> scalars);
+// The same where `out` and all inputs are contiguous and have one shape and the dtype `common`.
+TAEDA_API void run_uniform(const PointwiseOp& op, DType common, const Tensor& out,
+                           Span<const Tensor*> inputs, Span<Scalar> scalars);
 }  // namespace cpu
 
 // False when the device has neither tiles here nor is meta: the caller hands over to the device's
@@ -65,7 +76,12 @@ TAEDA_API void run_pointwise(const PointwiseOp& op, DType common, const Tensor& 
 inline bool run_pointwise(const PointwiseOp& op, const PointwiseSpec& spec, const Tensor& out,
                           Span<const Tensor*> inputs, Span<Scalar> scalars) {
   if (__builtin_expect(out.is_cpu(), 1)) {
-    cpu::run_pointwise(op, spec.common(), out, inputs, scalars);
+    const bool is_uniform =
+        spec.is_uniform() && out.impl()->is_plain() && out.dtype() == spec.common();
+    if (is_uniform)
+      cpu::run_uniform(op, spec.common(), out, inputs, scalars);
+    else
+      cpu::run_pointwise(op, spec.common(), out, inputs, scalars);
     return true;
   }
   return out.is_meta();

@@ -1,23 +1,33 @@
 // Tiles in and out of memory: strided elements of any dtype to contiguous compute types and back.
 #pragma once
 
+#include <array>
+
 #include "taeda/backends/cpu/tiles.h"
 
 namespace taeda::cpu {
 
+namespace convert_detail {
+inline constexpr auto kComputeTypes = [] {
+  std::array<ComputeType, kNumDTypes + 1> table{};
+  for (int i = 0; i <= kNumDTypes; ++i)
+    table[i] = is_floating(static_cast<DType>(i)) ? ComputeType::F32 : ComputeType::I64;
+  table[static_cast<int>(DType::Double)] = ComputeType::F64;
+  table[static_cast<int>(DType::ComplexFloat)] = ComputeType::C64;
+  table[static_cast<int>(DType::ComplexDouble)] = ComputeType::C128;
+  table[static_cast<int>(DType::UInt64)] = ComputeType::U64;
+  return table;
+}();
+inline constexpr DType kComputeDTypes[] = {DType::Float,        DType::Double,
+                                           DType::Int64,        DType::UInt64,
+                                           DType::ComplexFloat, DType::ComplexDouble};
+}  // namespace convert_detail
+
 constexpr ComputeType compute_type(DType t) {
-  switch (t) {
-    case DType::Double: return ComputeType::F64;
-    case DType::ComplexFloat: return ComputeType::C64;
-    case DType::ComplexDouble: return ComputeType::C128;
-    case DType::UInt64: return ComputeType::U64;
-    default: return is_floating(t) ? ComputeType::F32 : ComputeType::I64;
-  }
+  return convert_detail::kComputeTypes[static_cast<int>(t)];
 }
 constexpr DType compute_dtype(ComputeType c) {
-  constexpr DType table[] = {DType::Float,  DType::Double,       DType::Int64,
-                             DType::UInt64, DType::ComplexFloat, DType::ComplexDouble};
-  return table[static_cast<int>(c)];
+  return convert_detail::kComputeDTypes[static_cast<int>(c)];
 }
 
 // A block of memory: rows x cols elements, byte strides between rows and between columns.

@@ -21,8 +21,6 @@ int isa_level() {
   static const int level = detect();
   return level;
 }
-#else
-int isa_level() { return 0; }
 #endif
 
 }  // namespace taeda::cpu

@@ -22,12 +22,9 @@ struct Operand {
   StoreFn store = nullptr;
 };
 
-DType tile_dtype(OperandKind kind, ComputeType compute) {
-  switch (kind) {
-    case OperandKind::Mask: return DType::Bool;
-    case OperandKind::Real: return to_real(compute_dtype(compute));
-    default: return compute_dtype(compute);
-  }
+inline DType tile_dtype(OperandKind kind, ComputeType compute) {
+  if (kind == OperandKind::Compute) return compute_dtype(compute);
+  return kind == OperandKind::Mask ? DType::Bool : to_real(compute_dtype(compute));
 }
 
 // The numbers of a call, one compute-type value each.
@@ -179,51 +176,70 @@ void run_nest(const Call& call, const LoopNest& nest) {
   });
 }
 
-// Small calls whose operands all are what the tile takes, one element after another: nothing to set
-// up.
-bool run_direct(const PointwiseKernel& kernel, ComputeType compute, TileFn tile, const Tensor& out,
-                Span<const Tensor*> inputs, const void* numbers) {
+// Small calls over plain memory whose operands are what the tile takes, or one value each: nothing
+// to set up.
+bool run_small(const Operands& kinds, ComputeType compute, TileFn tile, const Tensor& out,
+               Span<const Tensor*> inputs, const void* numbers) {
+  constexpr int64_t kConstantBytes = 256;
   const int64_t n = out.numel();
-  if (n > kGrain || out.dtype() != tile_dtype(kernel.operands.out, compute) || !out.is_contiguous())
+  if (n > kGrain || out.dtype() != tile_dtype(kinds.out, compute) || !out.is_contiguous())
     return false;
-  char* ptrs[LoopNest::kMaxOperands] = {static_cast<char*>(out.data())};
+  char* ptrs[LoopNest::kMaxOperands];
+  ptrs[0] = static_cast<char*>(out.data());
+  alignas(64) char constants[LoopNest::kMaxOperands][kConstantBytes];
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& t = *inputs[i];
-    if (t.numel() != n || t.dtype() != tile_dtype(kernel.operands.in[i], compute) ||
-        !t.is_contiguous())
+    const DType wanted = tile_dtype(kinds.in[i], compute);
+    if (t.numel() == n && t.dtype() == wanted && t.is_contiguous()) {
+      ptrs[i + 1] = static_cast<char*>(t.data());
+    } else if (t.numel() == 1 && n * 16 <= kConstantBytes) {
+      const LoadFn load = kinds.in[i] == OperandKind::Mask
+                              ? load_mask_fn(t.dtype())
+                              : load_fn(t.dtype(), compute_type(wanted));
+      ptrs[i + 1] = constants[i];
+      load(static_cast<const char*>(t.data()), Block{1, n, 0, 0}, ptrs[i + 1]);
+    } else {
       return false;
-    ptrs[i + 1] = static_cast<char*>(t.data());
+    }
   }
   tile(ptrs, n, numbers);
   return true;
 }
 
-// Small calls over plain memory: no nest, no buffers.
-bool run_flat(const Call& call, const Tensor& out, Span<const Tensor*> inputs) {
-  const int64_t n = out.numel();
-  if (!call.operands[0].is_direct || !out.is_contiguous()) return false;
-  char* ptrs[LoopNest::kMaxOperands] = {static_cast<char*>(out.data())};
-  alignas(64) char constants[LoopNest::kMaxOperands][256];
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor& t = *inputs[i];
-    const Operand& o = call.operands[i + 1];
-    if (t.numel() == n && t.is_contiguous() && o.is_direct) {
-      ptrs[i + 1] = static_cast<char*>(t.data());
-    } else if (t.numel() == 1 && n * 16 <= static_cast<int64_t>(sizeof constants[0])) {
-      o.load(static_cast<const char*>(t.data()), Block{1, n, 0, 0}, constants[i]);
-      ptrs[i + 1] = constants[i];
-    } else {
-      return false;
-    }
-  }
-  if (n <= kGrain) {
-    call.tile(ptrs, n, call.scalars);
-    return true;
-  }
-  return false;
+[[gnu::noinline]] void run_strided(const Operands& kinds, ComputeType compute, TileFn tile,
+                                   const Tensor& out, Span<const Tensor*> inputs,
+                                   const void* numbers) {
+  Call call;
+  call.compute = compute;
+  call.tile = tile;
+  call.scalars = numbers;
+  call.num_operands = static_cast<int>(inputs.size()) + 1;
+  call.set_operand(0, kinds.out, out);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    call.set_operand(static_cast<int>(i) + 1, kinds.in[i], *inputs[i]);
+  LoopNest nest;
+  nest.add(out, out.sizes());
+  for (const Tensor* t : inputs) nest.add(*t, out.sizes());
+  nest.finish(out.sizes());
+  run_nest(call, nest);
 }
 
 }  // namespace
+
+void run_uniform(const PointwiseOp& op, DType common, const Tensor& out, Span<const Tensor*> inputs,
+                 Span<Scalar> scalars) {
+  const int64_t n = out.numel();
+  const PointwiseKernel& kernel = *op.cpu;
+  const ComputeType compute = compute_type(common);
+  const TileFn tile = tile_of(kernel, compute);
+  if (n == 0 || n > kGrain || !tile || !kernel.is_uniform || compute_dtype(compute) != common)
+    return run_pointwise(op, common, out, inputs, scalars);
+  const Numbers numbers(compute, scalars);
+  char* ptrs[LoopNest::kMaxOperands];
+  ptrs[0] = static_cast<char*>(out.data());
+  for (size_t i = 0; i < inputs.size(); ++i) ptrs[i + 1] = static_cast<char*>(inputs[i]->data());
+  tile(ptrs, n, numbers.bytes);
+}
 
 void run_pointwise(const PointwiseOp& op, DType common, const Tensor& out,
                    Span<const Tensor*> inputs, Span<Scalar> scalars) {
@@ -234,21 +250,8 @@ void run_pointwise(const PointwiseOp& op, DType common, const Tensor& out,
   TAEDA_CHECK_NOT_IMPLEMENTED(tile, "\"", op.name, "_cpu\" not implemented for '", common, "'");
   TAEDA_INTERNAL_CHECK(kernel.operands.num_inputs == inputs.size(), op.name);
   const Numbers numbers(compute, scalars);
-  if (run_direct(kernel, compute, tile, out, inputs, numbers.bytes)) return;
-  Call call;
-  call.compute = compute;
-  call.tile = tile;
-  call.scalars = numbers.bytes;
-  call.num_operands = static_cast<int>(inputs.size()) + 1;
-  call.set_operand(0, kernel.operands.out, out);
-  for (size_t i = 0; i < inputs.size(); ++i)
-    call.set_operand(static_cast<int>(i) + 1, kernel.operands.in[i], *inputs[i]);
-  if (run_flat(call, out, inputs)) return;
-  LoopNest nest;
-  nest.add(out, out.sizes());
-  for (const Tensor* t : inputs) nest.add(*t, out.sizes());
-  nest.finish(out.sizes());
-  run_nest(call, nest);
+  if (run_small(kernel.operands, compute, tile, out, inputs, numbers.bytes)) return;
+  run_strided(kernel.operands, compute, tile, out, inputs, numbers.bytes);
 }
 
 }  // namespace taeda::cpu

@@ -22,6 +22,13 @@ struct Operands {
   uint8_t num_inputs = 0;
   OperandKind out = OperandKind::Compute;
   OperandKind in[6] = {};
+
+  // Whether every operand holds compute-type values.
+  constexpr bool is_uniform() const {
+    for (OperandKind kind : in)
+      if (kind != OperandKind::Compute) return false;
+    return out == OperandKind::Compute;
+  }
 };
 
 #if defined(__x86_64__)
@@ -50,6 +57,7 @@ struct PointwiseKernel {
   const TileFn* float_tiles[kNumIsas];  // by isa_level: float, double
   TileFn other_tiles[4];                // int64, uint64, complex64, complex128
   Operands operands;
+  bool is_uniform = operands.is_uniform();
 };
 
 // The tile function of a compute type on this machine; null where the body has none.
