@@ -1,11 +1,13 @@
 // Function.apply: runs forward without recording and records the call as one node.
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "python/src/python_node.h"
 #include "python/src/tensor_type.h"
 #include "python/src/wrap.h"
-#include "taeda/autograd/variable.h"
+#include "taeda/autograd/forward.h"
+#include "taeda/dispatch/levels.h"
 
 namespace taeda::python {
 
@@ -114,6 +116,48 @@ std::vector<Tensor> tensors_among(PyObject* result) {
   return out;
 }
 
+// ---- forward mode ----
+
+// The tangents of the arguments, None where there is none; null if no argument has one.
+Ref tangents_of(PyObject* const* argv, Py_ssize_t nargs, TensorList tensors) {
+  if (!autograd::any_tangent(tensors)) return Ref();
+  Ref tuple(checked(PyTuple_New(nargs)));
+  for (Py_ssize_t i = 0; i < nargs; ++i) {
+    PyObject* tangent = is_tensor(argv[i]) ? checked(wrap(autograd::tangent_of(tensor_of(argv[i]))))
+                                           : Py_NewRef(Py_None);
+    PyTuple_SET_ITEM(tuple.get(), i, tangent);
+  }
+  return tuple;
+}
+
+// Runs the class's jvp and hands its results to the outputs.
+void push_forward(PyObject* cls, PyObject* context, const Ref& tangents,
+                  const std::vector<Tensor>& outputs, TensorList dirty) {
+  static PyObject* const name = interned("jvp");
+  Ref jvp(checked(PyObject_GetAttr(cls, name)));
+  Ref args(checked(PyTuple_New(PyTuple_GET_SIZE(tangents.get()) + 1)));
+  PyTuple_SET_ITEM(args.get(), 0, Py_NewRef(context));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tangents.get()); ++i)
+    PyTuple_SET_ITEM(args.get(), i + 1, Py_NewRef(PyTuple_GET_ITEM(tangents.get(), i)));
+  const autograd::ForwardMode off(false);
+  Ref result(checked(PyObject_Call(jvp.get(), args.get(), nullptr)));
+  const std::vector<Tensor> pushed = tensors_among(result.get());
+  TAEDA_CHECK(pushed.size() == outputs.size(), "Function's jvp function returned ", pushed.size(),
+              ", but expected ", outputs.size(), " outputs");
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].defined() || !pushed[i].defined()) continue;
+    TAEDA_CHECK(pushed[i].sym_sizes() == outputs[i].sym_sizes(),
+                "jvp must return tangents of the shape of the outputs: expected ",
+                outputs[i].sym_sizes(), ", got ", pushed[i].sym_sizes());
+    const bool is_dirty = std::any_of(dirty.begin(), dirty.end(),
+                                      [&](const Tensor& t) { return t.is_same(outputs[i]); });
+    if (is_dirty)
+      autograd::set_tangent_inplace(outputs[i], pushed[i]);
+    else
+      autograd::set_tangent(outputs[i], pushed[i]);
+  }
+}
+
 // What apply returns: forward's result with the tensors that recording replaced.
 PyObject* assemble(const Ref& result, const std::vector<Tensor>& outputs) {
   const auto item = [](const Tensor& output, PyObject* original) -> PyObject* {
@@ -135,6 +179,21 @@ PyObject* assemble(const Ref& result, const std::vector<Tensor>& outputs) {
 
 PyObject* function_apply(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs,
                          PyObject* kwnames) {
+  if (__builtin_expect(dispatch::num_levels() == 0, 1))
+    return function_apply_here(cls, argv, nargs, kwnames);
+  return guarded([&] {
+    Ref module(checked(PyImport_ImportModule("taeda._functorch.autograd_function")));
+    Ref call(checked(PyObject_GetAttrString(module.get(), "custom_function_call")));
+    const Py_ssize_t total = PyVectorcall_NARGS(nargs) + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+    std::vector<PyObject*> args{cls};
+    args.insert(args.end(), argv, argv + total);
+    return checked(PyObject_Vectorcall(
+        call.get(), args.data(), static_cast<size_t>(PyVectorcall_NARGS(nargs)) + 1, kwnames));
+  });
+}
+
+PyObject* function_apply_here(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs,
+                              PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     nargs = PyVectorcall_NARGS(nargs);
     Arguments arguments(argv, nargs);
@@ -149,7 +208,11 @@ PyObject* function_apply(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs,
       node = make_intrusive<PythonNode>(context.get(), arguments.is_tensor);
       node->set_next_edges(autograd::collect_edges(inputs));
     }
-    Ref result = call_forward(cls, context.get(), argv, nargs, kwnames);
+    const Ref tangents = tangents_of(argv, nargs, inputs);
+    Ref result = [&] {
+      const autograd::ForwardMode mode(!tangents && autograd::forward_enabled());
+      return call_forward(cls, context.get(), argv, nargs, kwnames);
+    }();
 
     std::vector<Tensor> outputs = tensors_among(result.get());
     const std::vector<Tensor> dirty = dirty_tensors(fields), plain = non_differentiable(fields);
@@ -159,6 +222,7 @@ PyObject* function_apply(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs,
       node->record(outputs, call, tensors_to_save(fields), fields.materialize_grads);
     else
       autograd::record_outputs(outputs, call, nullptr);
+    if (tangents) push_forward(cls, context.get(), tangents, outputs, dirty);
     Py_CLEAR(fields.to_save);
     Py_CLEAR(fields.dirty_tensors);
     Py_CLEAR(fields.non_differentiable);

@@ -125,6 +125,8 @@ PyGetSetDef getters[] = {
 };
 PyMethodDef methods[] = {
     {"apply", as_function(function_apply), METH_FASTCALL | METH_KEYWORDS | METH_CLASS, nullptr},
+    {"_apply_here", as_function(function_apply_here), METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
+     nullptr},
     {"name", name, METH_NOARGS, nullptr},
     {"_sequence_nr", sequence_nr, METH_NOARGS, nullptr},
     {"register_hook", register_hook, METH_O, nullptr},

@@ -48,6 +48,9 @@ IntrusivePtr<autograd::Node> node_of_function(PyObject* o);
 
 // The classmethod apply of _FunctionBase.
 PyObject* function_apply(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames);
+// The same without asking the active transforms.
+PyObject* function_apply_here(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs,
+                              PyObject* kwnames);
 bool init_function_type(PyObject* module);
 
 }  // namespace taeda::python

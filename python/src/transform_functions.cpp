@@ -6,6 +6,7 @@
 #include "taeda/autograd/forward.h"
 #include "taeda/autograd/grad_level.h"
 #include "taeda/dispatch/levels.h"
+#include "taeda/fx/functionalize.h"
 #include "taeda/ops/batching.h"
 
 namespace taeda::python {
@@ -62,6 +63,7 @@ const char* kind_name(dispatch::LevelKind kind) {
   switch (kind) {
     case dispatch::LevelKind::Grad: return "grad";
     case dispatch::LevelKind::Jvp: return "jvp";
+    case dispatch::LevelKind::Functionalize: return "functionalize";
     default: return "vmap";
   }
 }
@@ -88,6 +90,34 @@ PyObject* call_below(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     const autograd::ForwardMode forward(is_vmap ? autograd::forward_enabled()
                                                 : level.outer_forward_mode);
     return checked(PyObject_Vectorcall(argv[0], argv + 1, static_cast<size_t>(nargs - 1), nullptr));
+  });
+}
+
+PyObject* enter_functionalize(PyObject*, PyObject* removes_views) {
+  return guarded([&] {
+    return wrap_level(fx::enter_functionalize_level(PyObject_IsTrue(removes_views) == 1));
+  });
+}
+PyObject* exit_functionalize(PyObject*, PyObject* id) {
+  return guarded([&] {
+    fx::exit_functionalize_level(to_level(id));
+    return none();
+  });
+}
+PyObject* make_functional(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    need_count("_make_functional", nargs, 2);
+    return wrap(fx::make_functional(need_tensor(argv[0]), to_level(argv[1])));
+  });
+}
+// (value, whether it was written to)
+PyObject* functional_value(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    need_count("_functional_value", nargs, 2);
+    const Tensor& t = need_tensor(argv[0]);
+    const bool is_written = fx::is_written(t, to_level(argv[1]));
+    const Ref value(checked(wrap(fx::functional_value(t, to_level(argv[1])))));
+    return PyTuple_Pack(2, value.get(), is_written ? Py_True : Py_False);
   });
 }
 
@@ -201,6 +231,10 @@ PyMethodDef transform_table[] = {
     {"_exit_grad", exit_grad, METH_O, nullptr},
     {"_enter_vmap", as_function(enter_vmap), METH_FASTCALL, nullptr},
     {"_exit_vmap", exit_vmap, METH_O, nullptr},
+    {"_enter_functionalize", enter_functionalize, METH_O, nullptr},
+    {"_exit_functionalize", exit_functionalize, METH_O, nullptr},
+    {"_make_functional", as_function(make_functional), METH_FASTCALL, nullptr},
+    {"_functional_value", as_function(functional_value), METH_FASTCALL, nullptr},
     {"_num_levels", num_levels, METH_NOARGS, nullptr},
     {"_top_level", top_level, METH_NOARGS, nullptr},
     {"_call_below_level", as_function(call_below), METH_FASTCALL, nullptr},

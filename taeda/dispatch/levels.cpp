@@ -9,7 +9,7 @@
 namespace taeda::dispatch {
 namespace {
 
-LevelHandler handlers[3] = {};
+LevelHandler handlers[4] = {};
 std::atomic<uint64_t> next_id{1};
 
 void sync_front_key() {

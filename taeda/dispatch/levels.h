@@ -15,7 +15,7 @@
 
 namespace taeda::dispatch {
 
-enum class LevelKind : uint8_t { Grad, Jvp, Vmap };
+enum class LevelKind : uint8_t { Grad, Jvp, Vmap, Functionalize };
 enum class Randomness : uint8_t { Error, Same, Different };
 
 struct Level {
@@ -25,6 +25,7 @@ struct Level {
   // What holds outside a grad or jvp level; restored while outer levels run.
   bool outer_grad_mode = true;
   bool outer_forward_mode = true;
+  bool removes_views = false;  // of a functionalize level
   int64_t batch_size = 0;
   LocalKeys outer_keys;
 };
@@ -35,11 +36,15 @@ class TAEDA_API LevelWrapper final : public RefCounted {
   LevelWrapper(uint64_t level, Tensor value, int64_t batch_dim)
       : level(level), batch_dim(batch_dim), value(std::move(value)) {}
   const uint64_t level;
-  int64_t batch_dim;  // -1: a grad or jvp level
+  int64_t batch_dim;  // -1: no vmap level
   Tensor value;
+  IntrusivePtr<RefCounted> state;  // what a functionalize level knows beside the value
 
  private:
-  void release_resources() override { value.reset(); }
+  void release_resources() override {
+    value.reset();
+    state.reset();
+  }
 };
 
 namespace dispatch_detail {

@@ -90,7 +90,22 @@ def backward(
 
 def _run_batched(outputs, grads, retain_graph, create_graph, inputs, allow_unused):
     """Gradients for each row of `grads`, as tensors with one more dimension."""
-    raise NotImplementedError("is_grads_batched needs vmap: call grad once a row instead")
+    from taeda._functorch.vmap import vmap
+
+    given = [g for g in grads if g is not None]
+    used = []
+
+    def one_row(*rows):
+        rows = iter(rows)
+        seeds = tuple(None if g is None else next(rows) for g in grads)
+        results = _C._run_backward(
+            outputs, seeds, retain_graph, create_graph, inputs, allow_unused, False
+        )
+        used.extend(r is not None for r in results)
+        return tuple(r for r in results if r is not None)
+
+    found = iter(vmap(one_row, randomness="error")(*given))
+    return tuple(next(found) if is_used else None for is_used in used)
 
 
 def grad(

@@ -1,6 +1,7 @@
 """Function transforms: derivatives and batching of functions, in any composition."""
 
 from taeda._functorch.eager_transforms import (
+    functionalize,
     grad,
     grad_and_value,
     hessian,
@@ -13,6 +14,7 @@ from taeda._functorch.eager_transforms import (
 from taeda._functorch.vmap import vmap
 
 __all__ = [
+    "functionalize",
     "grad",
     "grad_and_value",
     "hessian",

@@ -1,0 +1,289 @@
+// In-place operators and views as functions of values.
+#include "taeda/fx/functionalize.h"
+
+#include <string>
+
+#include "taeda/dispatch/dispatcher.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::fx {
+namespace {
+
+using dispatch::BelowLevel;
+using dispatch::Level;
+using dispatch::LevelWrapper;
+using dispatch::Operator;
+using dispatch::Schema;
+using dispatch::Stack;
+using dispatch::Value;
+
+// The tensor at the root of a set of views, as it is now.
+struct Aliased final : RefCounted {
+  explicit Aliased(Tensor v) : value(std::move(v)) {}
+  Tensor value;
+  uint64_t generation = 0;
+};
+
+// How a tensor looks at its root; the root itself has no view.
+struct FunctionalState final : RefCounted {
+  IntrusivePtr<Aliased> root;
+  bool is_view = false;
+  SymIntVec sizes, strides;
+  SymInt offset = 0;  // from the root's own
+  bool is_conj = false, is_neg = false;
+  DType dtype = DType::Undefined;
+  uint64_t seen = 0;
+
+  Tensor look() const {
+    if (!is_view) return root->value;
+    Tensor t = root->value;
+    if (t.is_complex() && !is_complex(dtype)) t = taeda::view_as_real(t);
+    t = t.as_strided(SymIntList(sizes), SymIntList(strides),
+                     t.impl()->sym_storage_offset() + offset);
+    if (t.is_conj() != is_conj) t = taeda::_conj(t);
+    if (t.is_neg() != is_neg) t = taeda::_neg_view(t);
+    return t;
+  }
+};
+
+LevelWrapper& wrapper(const Tensor& t) {
+  return const_cast<LevelWrapper&>(*dispatch::wrapper_of(t));
+}
+FunctionalState& state_of(const Tensor& t) {
+  return static_cast<FunctionalState&>(*wrapper(t).state);
+}
+
+// Brings a tensor up to date with its root; called below the level.
+const Tensor& synced(const Tensor& t) {
+  FunctionalState& s = state_of(t);
+  if (s.seen != s.root->generation) {
+    dispatch::update_wrapper(t, s.look(), -1);
+    s.seen = s.root->generation;
+  }
+  return wrapper(t).value;
+}
+
+Tensor wrap_root(Tensor value, uint64_t level) {
+  auto s = make_intrusive<FunctionalState>();
+  s->root = make_intrusive<Aliased>(value);
+  Tensor t = dispatch::make_wrapper(std::move(value), level);
+  wrapper(t).state = std::move(s);
+  return t;
+}
+
+// `seen_as`: a tensor that looks at the root's memory as the new one does.
+Tensor wrap_view(Tensor value, const Tensor& seen_as, const Tensor& source, uint64_t level) {
+  auto s = make_intrusive<FunctionalState>();
+  const FunctionalState& from = state_of(source);
+  s->root = from.root;
+  s->is_view = true;
+  s->sizes = SymIntVec(seen_as.sym_sizes());
+  s->strides = SymIntVec(seen_as.sym_strides());
+  s->dtype = seen_as.dtype();
+  s->is_conj = seen_as.is_conj();
+  s->is_neg = seen_as.is_neg();
+  const TensorImpl* root = s->root->value.impl();
+  const SymInt start = root->sym_storage_offset() * SymInt(item_size(root->dtype()));
+  s->offset = seen_as.impl()->sym_storage_offset() - start / SymInt(item_size(s->dtype));
+  s->seen = s->root->generation;
+  Tensor t = dispatch::make_wrapper(std::move(value), level);
+  wrapper(t).state = std::move(s);
+  return t;
+}
+
+// The values of `root` with `part` where `s` looks.
+Tensor with_part(const FunctionalState& s, const Tensor& part) {
+  Tensor whole = s.root->value.clone();
+  FunctionalState at = s;
+  at.root = make_intrusive<Aliased>(whole);
+  at.look().copy_(part);
+  return whole;
+}
+
+// `self` has become `value`.
+void write(const Tensor& self, Tensor value) {
+  FunctionalState& s = state_of(self);
+  const Tensor& old = wrapper(self).value;
+  if (value.dtype() != old.dtype()) value = value.to(old.dtype());
+  if (value.sym_sizes() != old.sym_sizes()) value = value.expand(old.sym_sizes());
+  if (s.is_view || value.sym_strides() != old.sym_strides()) {
+    s.root->value = with_part(s, value);
+  } else {
+    s.root->value = value;
+  }
+  ++s.root->generation;
+  synced(self);
+}
+
+// ---- operators ----
+
+bool is_named(const Operator& op, std::string_view name) { return name == op.name; }
+
+// "add_.Tensor" -> "add.Tensor", "add.out" -> "add.Tensor" or "add"; null if there is none.
+Operator* functional_of(const Operator& op, bool is_out) {
+  std::string name = op.name;
+  if (!is_out) {
+    name.pop_back();
+    return dispatch::find_operator(name, op.overload);
+  }
+  std::string overload = op.overload;
+  if (overload == "out") {
+    Operator* found = dispatch::find_operator(name, "Tensor");
+    return found ? found : dispatch::find_operator(name, "");
+  }
+  constexpr std::string_view tail = "_out";
+  if (overload.size() > tail.size() && overload.ends_with(tail))
+    overload.resize(overload.size() - tail.size());
+  return dispatch::find_operator(name, overload);
+}
+
+// What operators that exist in place only compute.
+Tensor written_value(Operator& op, const Tensor& self, Stack& stack) {
+  if (is_named(op, "copy_")) return stack.at(1).get<Tensor>();
+  if (is_named(op, "zero_")) return taeda::zeros_like(self);
+  if (is_named(op, "fill_")) {
+    const Value& v = stack.at(1);
+    return v.is<Tensor>() ? v.get<Tensor>() : taeda::full_like(self, v.to_scalar());
+  }
+  // Random fills: into memory that nobody else sees.
+  stack[0] = Value(taeda::empty_like(self));
+  dispatch::call_boxed(op, stack);
+  return stack.at(0).get<Tensor>();
+}
+
+void unwrap_all(Stack& stack, uint64_t level) {
+  dispatch::map_tensors(
+      stack, [&](const Tensor& t) { return dispatch::wrapper_at(t, level) ? synced(t) : t; });
+}
+
+void run_inplace(Operator& op, Stack& stack, uint64_t level) {
+  const Tensor self = stack.at(0).get<Tensor>();
+  TAEDA_CHECK(dispatch::wrapper_at(self, level),
+              "functionalize: the function writes in place (aten::", op.full_name(),
+              ") to a tensor that it captured. Pass the tensor as an argument.");
+  unwrap_all(stack, level);
+  const Tensor before = wrapper(self).value;
+  Operator* functional = functional_of(op, false);
+  if (!functional) {
+    write(self, written_value(op, before, stack));
+  } else {
+    dispatch::call_boxed(*functional, stack);
+    const Tensor result = stack.at(0).get<Tensor>();
+    const bool is_view = result.storage() == before.storage() && !result.is_same(before);
+    if (is_view) {  // unsqueeze_ and its like: the tensor looks at its root in another way
+      const Tensor turned = wrap_view(result, result, self, level);
+      wrapper(self).state = wrapper(turned).state;
+      dispatch::update_wrapper(self, result, -1);
+    } else {
+      write(self, result);
+    }
+  }
+  stack.assign(1, Value(self));
+}
+
+void run_out(Operator& op, const Schema& schema, Stack& stack, uint64_t level) {
+  Operator* functional = functional_of(op, true);
+  TAEDA_CHECK(functional, "functionalize: aten::", op.full_name(), " has no functional form");
+  std::vector<Tensor> outs;
+  Stack inputs;
+  for (size_t i = 0; i < stack.size(); ++i) {
+    if (schema.arguments[i].is_written)
+      outs.push_back(stack[i].get<Tensor>());
+    else
+      inputs.push_back(stack[i]);
+  }
+  unwrap_all(inputs, level);
+  dispatch::call_boxed(*functional, inputs);
+  stack.clear();
+  for (size_t i = 0; i < outs.size(); ++i) {
+    TAEDA_CHECK(dispatch::wrapper_at(outs[i], level),
+                "functionalize: out= must be a tensor made inside the function, or its argument");
+    write(outs[i], inputs.at(i).get<Tensor>());
+    stack.push_back(Value(outs[i]));
+  }
+}
+
+// A view's geometry without the view: the operator on a tensor that has no values.
+Stack on_meta(Operator& op, const Stack& stack, size_t position) {
+  Stack shapes = stack;
+  const Tensor& t = stack[position].get<Tensor>();
+  Tensor model =
+      taeda::empty_strided(t.sym_sizes(), t.sym_strides(), t.dtype(), {}, Device(DeviceType::Meta));
+  model = model.as_strided(t.sym_sizes(), t.sym_strides(), t.impl()->sym_storage_offset());
+  shapes[position] = Value(model);
+  dispatch::call_boxed(op, shapes);
+  return shapes;
+}
+
+void run_view(Operator& op, size_t position, Stack& stack, uint64_t level, bool removes_views) {
+  const Tensor source = stack.at(position).get<Tensor>();
+  if (!dispatch::wrapper_at(source, level)) return dispatch::call_boxed(op, stack);
+  unwrap_all(stack, level);
+  Operator* copying = removes_views
+                          ? dispatch::find_operator(std::string(op.name) + "_copy", op.overload)
+                          : nullptr;
+  if (!copying) {
+    dispatch::call_boxed(op, stack);
+    dispatch::map_tensors(stack, [&](const Tensor& t) { return wrap_view(t, t, source, level); });
+    return;
+  }
+  Stack shapes = on_meta(op, stack, position);
+  std::vector<Tensor> models;
+  dispatch::map_tensors(shapes, [&](const Tensor& t) {
+    models.push_back(t);
+    return t;
+  });
+  dispatch::call_boxed(*copying, stack);
+  size_t at = 0;
+  dispatch::map_tensors(
+      stack, [&](const Tensor& t) { return wrap_view(t, models.at(at++), source, level); });
+}
+
+void run_functionalize(Operator& op, Stack& stack) {
+  const Schema schema = dispatch::parse_schema(op.schema);
+  const BelowLevel below;
+  const uint64_t level = below.level().id;
+  bool any = false;
+  for (const Value& v : stack)
+    for_each_tensor(v, [&](const Tensor& t) { any |= dispatch::wrapper_at(t, level) != nullptr; });
+  for (size_t i = 0; i < schema.arguments.size(); ++i) {
+    const dispatch::Argument& a = schema.arguments[i];
+    if (a.is_written)
+      return a.is_kwarg_only ? run_out(op, schema, stack, level) : run_inplace(op, stack, level);
+    if (!a.alias.empty() && any) return run_view(op, i, stack, level, below.level().removes_views);
+  }
+  unwrap_all(stack, level);
+  dispatch::call_boxed(op, stack);
+  // Factories too: what the function makes it may write to.
+  dispatch::map_tensors(stack, [&](const Tensor& t) { return wrap_root(t, level); });
+}
+
+const bool is_registered =
+    (dispatch::set_level_handler(dispatch::LevelKind::Functionalize, &run_functionalize), true);
+
+}  // namespace
+
+uint64_t enter_functionalize_level(bool removes_views) {
+  Level& level = dispatch::push_level(dispatch::LevelKind::Functionalize);
+  level.removes_views = removes_views;
+  return level.id;
+}
+
+void exit_functionalize_level(uint64_t id) { dispatch::pop_level(id); }
+
+Tensor make_functional(const Tensor& value, uint64_t level) { return wrap_root(value, level); }
+
+Tensor functional_value(const Tensor& t, uint64_t level) {
+  if (!dispatch::wrapper_at(t, level)) return t;
+  if (dispatch::num_levels() > 0 && dispatch::top_level().id == level) {
+    const BelowLevel below;
+    return synced(t);
+  }
+  return synced(t);
+}
+
+bool is_written(const Tensor& t, uint64_t level) {
+  return dispatch::wrapper_at(t, level) && state_of(t).root->generation > 0;
+}
+
+}  // namespace taeda::fx

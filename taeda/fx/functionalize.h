@@ -1,0 +1,23 @@
+// Functionalization: a level on which in-place operators compute new values instead of writing.
+//
+// Note [Functional tensors]: tensors that share memory share an `Aliased` value, that of the tensor
+// they are all views of. A write to one of them computes the written values with the functional
+// operator, puts them into a new value of the whole, and counts a generation; the others notice
+// that theirs is older and look at the whole again.
+#pragma once
+
+#include "taeda/dispatch/levels.h"
+
+namespace taeda::fx {
+
+// With `removes_views`, views become copies too.
+TAEDA_API uint64_t enter_functionalize_level(bool removes_views);
+TAEDA_API void exit_functionalize_level(uint64_t id);
+// Makes a tensor one of the level's own.
+TAEDA_API Tensor make_functional(const Tensor& value, uint64_t level);
+// What a tensor of the level is by now; others as they are.
+TAEDA_API Tensor functional_value(const Tensor& t, uint64_t level);
+// Whether a tensor made by make_functional was written to since.
+TAEDA_API bool is_written(const Tensor& t, uint64_t level);
+
+}  // namespace taeda::fx
