@@ -7,3 +7,11 @@ from taeda.utils.backend_registration import rename_privateuse1_backend
 _C._DisableFuncTorch = _mode_utils._DisableFuncTorch
 
 __all__ = ["_mode_utils", "rename_privateuse1_backend"]
+
+
+def __getattr__(name):
+    if name == "checkpoint":
+        from importlib import import_module
+
+        return import_module("taeda.utils.checkpoint")
+    raise AttributeError(f"module 'taeda.utils' has no attribute '{name}'")
