@@ -83,8 +83,8 @@ _LAZY = {
     "set_autocast_cpu_dtype": "amp.autocast_mode",
     "get_autocast_gpu_dtype": "amp.autocast_mode",
     "set_autocast_gpu_dtype": "amp.autocast_mode",
-    "_amp_foreach_non_finite_check_and_unscale_": "amp.grad_scaler",
-    "_amp_update_scale_": "amp.grad_scaler",
+    "_amp_foreach_non_finite_check_and_unscale_": "amp._unscale",
+    "_amp_update_scale_": "amp._unscale",
 }
 
 
