@@ -5,6 +5,7 @@
 #include "python/src/types.h"
 #include "python/src/wrap.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/base/log.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::python {
@@ -32,7 +33,26 @@ PyObject* get_grad_fn(PyObject* self, void*) {
   return guarded([&] { return wrap_node(autograd::grad_fn(tensor_of(self))); });
 }
 PyObject* get_grad(PyObject* self, void*) {
-  return guarded([&] { return wrap(autograd::grad(tensor_of(self))); });
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    const Tensor& grad = autograd::grad(t);
+    if (!grad.defined() && t.impl()->requires_grad_flag() && !autograd::is_leaf(t) &&
+        !autograd::retains_grad(t))
+      warn(
+          "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+          "attribute won't be populated during autograd.backward(). If you indeed want the .grad "
+          "field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. "
+          "If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor "
+          "instead. See github.com/pytorch/pytorch/pull/30531 for more informations.");
+    return wrap(grad);
+  });
+}
+PyObject* get_version(PyObject* self, void*) {
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    TAEDA_CHECK(!t.is_inference(), "Inference tensors do not track version counter.");
+    return wrap(static_cast<int64_t>(t.version()));
+  });
 }
 int set_grad(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
@@ -157,7 +177,7 @@ PyGetSetDef tensor_properties[] = {
     {"output_nr", TAEDA_GET(static_cast<int64_t>(autograd::output_nr(t))), nullptr, nullptr,
      nullptr},
     {"data", get_data, set_data, nullptr, nullptr},
-    {"_version", TAEDA_GET(static_cast<int64_t>(t.version())), nullptr, nullptr, nullptr},
+    {"_version", get_version, nullptr, nullptr, nullptr},
     {"_base", TAEDA_GET(base_of(t)), nullptr, nullptr, nullptr},
     {"name", get_name, nullptr, nullptr, nullptr},
     {"T", TAEDA_GET(reversed(t)), nullptr, nullptr, nullptr},

@@ -101,7 +101,7 @@ void SavedTensor::pack(SavedTensorHooks& hooks, const Tensor& tensor) {
   }
   const NoGrad unrecorded;
   const uint32_t before = tensor.version();
-  kept->values = hooks.pack(detached(tensor));
+  kept->values = hooks.pack(tensor);
   TAEDA_CHECK(
       tensor.version() == before,
       "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack "

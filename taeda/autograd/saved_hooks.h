@@ -17,7 +17,8 @@ class TAEDA_API PackedTensor : public RefCounted {
 // A pair of hooks.
 class TAEDA_API SavedTensorHooks : public RefCounted {
  public:
-  // Gets the values without history, and must not change them.
+  // Gets the very tensor, and must neither change it nor, where it is an output of the node that
+  // saves it, keep it: that would be a cycle.
   virtual IntrusivePtr<PackedTensor> pack(const Tensor& tensor) = 0;
 };
 

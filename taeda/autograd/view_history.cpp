@@ -125,7 +125,8 @@ void check_view_writable(const Tensor& view, bool is_direct) {
   if (by_mode) {
     prefix = str(maker ? prefix + " of a view which was created in" : "A view was created in",
                  origin == ViewOrigin::InInference ? " inference" : " no_grad", " mode and ", what,
-                 " modified inplace with grad mode enabled.");
+                 " modified inplace ",
+                 origin == ViewOrigin::InInference ? "in normal mode." : "with grad mode enabled.");
   } else {
     prefix = str(prefix, " and ", what, " modified inplace.");
   }

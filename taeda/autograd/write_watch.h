@@ -1,7 +1,8 @@
 // Lets one party per thread see tensors before they are overwritten.
 //
 // allow_mutation_on_saved_tensors keeps copies of what graphs saved this way. Tracking kernels call
-// before_write; while nobody watches that is one branch.
+// before_write, which also refuses inference tensors; for others, while nobody watches, it is one
+// branch.
 #pragma once
 
 #include <atomic>
@@ -17,12 +18,13 @@ TAEDA_API void set_write_watcher(WriteWatcher watcher);
 
 namespace autograd_detail {
 extern TAEDA_API constinit std::atomic<uint32_t> write_watchers;  // of all threads
-TAEDA_API void tell_write_watcher(const Tensor& tensor);
+TAEDA_API void check_write(const Tensor& tensor);
 }  // namespace autograd_detail
 
 inline void before_write(const Tensor& tensor) {
-  if (__builtin_expect(autograd_detail::write_watchers.load(std::memory_order_relaxed) != 0, 0))
-    autograd_detail::tell_write_watcher(tensor);
+  const bool is_watched = autograd_detail::write_watchers.load(std::memory_order_relaxed) != 0;
+  if (__builtin_expect(is_watched || tensor.is_inference(), 0))
+    autograd_detail::check_write(tensor);
 }
 
 }  // namespace taeda::autograd

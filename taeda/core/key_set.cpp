@@ -4,8 +4,10 @@
 namespace taeda {
 
 namespace core_detail {
-thread_local constinit LocalKeys local_keys TAEDA_STATIC_TLS;
-}
+// Tracking sees every call outside inference mode, also those on inference tensors.
+thread_local constinit LocalKeys local_keys TAEDA_STATIC_TLS{KeySet(Key::ADInplaceOrView),
+                                                             KeySet()};
+}  // namespace core_detail
 
 const char* key_name(Key k) {
   constexpr const char* names[kNumKeys] = {"Dense",         "BackendSelect", "Fake",

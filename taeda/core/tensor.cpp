@@ -41,7 +41,12 @@ Storage make_storage(size_t nbytes, Device device) {
 }  // namespace
 
 bool is_inference_mode() { return inference_mode; }
-void set_inference_mode(bool on) { inference_mode = on; }
+void set_inference_mode(bool on) {
+  inference_mode = on;
+  const KeySet tracking(Key::ADInplaceOrView);
+  KeySet& included = local_keys().include;
+  included = on ? included - tracking : included | tracking;
+}
 
 void set_device_allocator(DeviceType type, Allocator* allocator) {
   allocators[static_cast<int>(type)].store(allocator);

@@ -21,7 +21,8 @@ struct Counting final : SavedTensorHooks {
     int& unpacked;
   };
   IntrusivePtr<PackedTensor> pack(const Tensor& tensor) override {
-    EXPECT_FALSE(requires_grad(tensor));
+    EXPECT_TRUE(requires_grad(tensor));
+    EXPECT_FALSE(grad_enabled());
     ++packed;
     return make_intrusive<Copy>(tensor.clone(), unpacked);
   }

@@ -86,8 +86,7 @@ class inference_mode(_Mode):
     def __enter__(self):
         self.prev = _C.is_grad_enabled(), _C.is_inference_mode_enabled()
         _C._set_inference_mode(self.mode)
-        if self.mode:
-            _C._set_grad_enabled(False)
+        _C._set_grad_enabled(not self.mode)
 
     def __exit__(self, *_):
         grad, inference = self.prev

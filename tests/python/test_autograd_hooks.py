@@ -1,0 +1,128 @@
+"""Tests of hooks on tensors and nodes: order, replacement, removal, lifetime."""
+
+import gc
+import warnings
+import weakref
+
+from under_test import t
+
+
+def leaf(*sizes):
+    return t.ones(*sizes, requires_grad=True)
+
+
+def test_order_of_all_kinds():
+    log = []
+    a = leaf(2)
+    b = a * 2
+    b.register_hook(lambda grad: log.append("first"))
+    b.retain_grad()
+    b.register_hook(lambda grad: log.append("second") or grad * 3)
+    b.grad_fn.register_prehook(lambda grads: log.append("pre"))
+    b.grad_fn.register_hook(lambda inputs, outputs: log.append("post"))
+    a.register_hook(lambda grad: log.append("leaf"))
+    a.register_post_accumulate_grad_hook(lambda p: log.append(p.grad.tolist()))
+    b.sum().backward()
+    assert log == ["first", "second", "pre", "post", "leaf", [6.0, 6.0]]
+    assert b.grad.tolist() == [3.0, 3.0]
+
+
+def test_removal_by_handle_and_context():
+    a = leaf(1)
+    handle = a.register_hook(lambda grad: grad * 2)
+    a.sum().backward()
+    handle.remove()
+    handle.remove()
+    a.sum().backward()
+    assert a.grad.tolist() == [3.0]
+    with a.register_hook(lambda grad: grad * 5):
+        a.sum().backward()
+    a.sum().backward()
+    assert a.grad.tolist() == [9.0]
+
+
+def test_stay_with_the_history_an_in_place_write_replaced():
+    log = []
+    a = leaf(2)
+    b = a.clone()
+    b.register_hook(lambda grad: log.append(("before", grad.tolist())))
+    b.retain_grad()
+    b.mul_(2)
+    b.register_hook(lambda grad: log.append(("after", grad.tolist())))
+    b.sum().backward()
+    assert log == [("after", [1.0, 1.0]), ("before", [2.0, 2.0])]
+    assert b.grad.tolist() == [1.0, 1.0]
+
+
+def test_node_hooks_replace_gradients():
+    a = leaf(2)
+    b = a * 2
+    b.grad_fn.register_hook(lambda inputs, outputs: (inputs[0] * 10, None))
+    b.grad_fn.register_prehook(lambda outputs: (outputs[0] * 3,))
+    b.sum().backward()
+    assert a.grad.tolist() == [60.0, 60.0]
+
+
+def test_hooks_of_the_accumulator():
+    a, log = leaf(2), []
+    b = a * 2
+    accumulator, number = b.grad_fn.next_functions[0]
+    assert accumulator.variable is a and number == 0
+    accumulator.register_prehook(lambda grads: log.append(grads[0].tolist()))
+    accumulator.register_hook(lambda inputs, outputs: log.append((inputs, len(outputs))))
+    b.sum().backward()
+    assert log == [[2.0, 2.0], ((), 1)]
+
+
+def test_cycle_through_a_hook_is_collected():
+    def make():
+        a = leaf(1)
+        a.register_hook(lambda grad: a)
+        return weakref.ref(a)
+
+    a = make()
+    gc.collect()
+    assert a() is None
+
+
+def test_retain_grad():
+    a = leaf(1)
+    a.retain_grad()
+    b = a * 2
+    assert not a.retains_grad and not b.retains_grad
+    b.retain_grad()
+    assert b.retains_grad
+    b.backward()
+    assert b.grad.tolist() == [1.0]
+
+
+def test_grad_of_an_inner_tensor_warns():
+    b = leaf(1) * 2
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert b.grad is None
+    assert "not a leaf Tensor is being accessed" in str(caught[0].message)
+
+
+def test_multi_grad_hook_waits_for_all():
+    a, b, c, d = (leaf(1) for _ in range(4))
+    seen = []
+    x = a * b
+    handle = t.autograd.graph.register_multi_grad_hook(
+        (a, b, c, d, x), lambda grads: seen.append([g if g is None else g.item() for g in grads])
+    )
+    (x * c).backward()
+    assert seen == [[1.0, 1.0, 1.0, None, 1.0]]
+    (x.detach() * d).backward(inputs=[d])
+    assert seen[1:] == [[None, None, None, 1.0, None]]
+    handle.remove()
+    (a * b).backward()
+    assert len(seen) == 2
+
+
+def test_multi_grad_hook_on_any():
+    a, b, seen = leaf(1), leaf(1), []
+    t.autograd.graph.register_multi_grad_hook((a, b), seen.append, mode="any")
+    (a * b).backward()
+    (a * b).backward()
+    assert [grad.tolist() for grad in seen] == [[1.0], [1.0]]
