@@ -10,6 +10,7 @@
 #include "taeda/autograd/engine.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/autograd/write_watch.h"
+#include "taeda/base/log.h"
 
 namespace taeda::python {
 
@@ -51,6 +52,17 @@ Edge read_input(PyObject* o, bool accumulate) {
   return edge;
 }
 
+// A gradient with a history refers to its leaf, which holds the gradient.
+void warn_of_cycle() {
+  static bool is_told = false;
+  if (std::exchange(is_told, true)) return;
+  warn(
+      "Using backward() with create_graph=True will create a reference cycle between the parameter "
+      "and its gradient which can cause a memory leak. We recommend using autograd.grad when "
+      "creating the graph to avoid this. If you have to use this function, make sure to reset the "
+      ".grad fields of your parameters to None after use to break the cycle and avoid the leak.");
+}
+
 // _run_backward(roots, grads, retain_graph, create_graph, inputs, allow_unused, accumulate): tuples
 // of tensors and edges; grads may hold None.
 PyObject* run_backward(PyObject*, PyObject* args) {
@@ -71,6 +83,7 @@ PyObject* run_backward(PyObject*, PyObject* args) {
     std::vector<Edge> to;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); ++i)
       to.push_back(read_input(PyTuple_GET_ITEM(inputs, i), accumulate));
+    if (create_graph && accumulate) warn_of_cycle();
     const autograd::RunOptions options{keep_graph != 0, create_graph != 0, allow_unused != 0,
                                        accumulate != 0};
     std::vector<Tensor> results;

@@ -53,8 +53,7 @@ const Signature backward_signature[] = {
      "inputs = None)",
      backward_params, 5}};
 
-// inputs=, edges, mappings and whatever else is not the plain case go the way of
-// autograd.backward.
+// Whatever is not the plain case goes the way of autograd.backward.
 PyObject* backward_in_python(PyObject* self, const Args& args) {
   static PyObject* const function = [] {
     Ref module(checked(PyImport_ImportModule("taeda.autograd")));
@@ -71,7 +70,7 @@ PyObject* backward(PyObject* self, PyObject* const* argv, Py_ssize_t nargs, PyOb
   if (parse("backward", backward_signature, 1, self, argv, nargs, kwnames, args) < 0)
     return nullptr;
   return guarded([&]() -> PyObject* {
-    if (args.has(4)) return backward_in_python(self, args);
+    if (args.has(4) || args.boolean(3)) return backward_in_python(self, args);
     const Tensor roots[] = {tensor_of(self)};
     const Tensor grads[] = {args.has(1) ? args.tensor(1) : Tensor()};
     const bool create_graph = args.boolean(3), keep_graph = args.boolean(2, create_graph);

@@ -58,6 +58,7 @@ class TestBackward:
         (a * 2).sum().backward()
         assert a.grad is grad and grad.tolist() == [4.0, 4.0]
 
+    @pytest.mark.filterwarnings("ignore:Using backward")
     def test_create_graph_makes_the_gradient_differentiable(self):
         a = leaf(1)
         (a**3).backward(create_graph=True)

@@ -228,15 +228,15 @@ class TestInPlace:
 
 class TestErrors:
     def test_keep_their_type_and_restore_the_mode(self):
-        class Own(Exception):
+        class OwnError(Exception):
             pass
 
         def fail(ctx, *_):
-            raise Own("x", 3)
+            raise OwnError("x", 3)
 
-        with pytest.raises(Own) as raised:
+        with pytest.raises(OwnError) as raised:
             function(lambda ctx, x: x * 2, fail).apply(leaf(1)).backward()
         assert raised.value.args == ("x", 3)
-        with pytest.raises(Own):
+        with pytest.raises(OwnError):
             function(fail, fail).apply(leaf(1))
         assert t.is_grad_enabled()

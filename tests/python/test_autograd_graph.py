@@ -144,12 +144,11 @@ class TestSavedTensorHooks:
 
     def test_can_be_disabled_and_enabled_again(self):
         identity = graph.saved_tensors_hooks(lambda x: x, lambda x: x)
-        with graph.disable_saved_tensors_hooks("no hooks here"):
-            with pytest.raises(RuntimeError, match="no hooks here"):
-                identity.__enter__()
-        with identity, pytest.raises(RuntimeError, match="not now"):
-            with graph.disable_saved_tensors_hooks("not now"):
-                pass
+        forbid = graph.disable_saved_tensors_hooks
+        with forbid("no hooks here"), pytest.raises(RuntimeError, match="no hooks here"):
+            identity.__enter__()
+        with identity, pytest.raises(RuntimeError, match="not now"), forbid("not now"):
+            pass
         with identity:
             pass
 
@@ -186,14 +185,14 @@ class TestMutation:
 
 
 class TestAnomaly:
-    def failing(self, record, **options):
+    def failing(self, record):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             with t.autograd.set_detect_anomaly(record):
                 y = t.zeros(1, requires_grad=True).sqrt() * 0  # the forward line
-            with t.autograd.set_detect_anomaly(True, **options):
-                with pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan"):
-                    y.backward()
+            nan = pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan")
+            with t.autograd.set_detect_anomaly(True), nan:
+                y.backward()
         return str(caught[0].message)
 
     def test_tells_the_forward_line(self):
