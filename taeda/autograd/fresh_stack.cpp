@@ -4,9 +4,12 @@
 #include <exception>
 #include <thread>
 
+#include "taeda/autograd/autocast.h"
+#include "taeda/autograd/forward.h"
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/saved_hooks.h"
 #include "taeda/core/tensor.h"
+#include "taeda/dispatch/levels.h"
 
 namespace taeda::autograd {
 namespace {
@@ -16,13 +19,27 @@ class ThreadModes {
  public:
   ThreadModes()
       : grad_(grad_enabled()),
+        forward_(forward_enabled()),
         inference_(is_inference_mode()),
+        levels_(dispatch::dispatch_detail::levels()),
         keys_(local_keys()),
-        saved_hooks_(innermost_saved_tensor_hooks()) {}
+        saved_hooks_(innermost_saved_tensor_hooks()) {
+    for (int i = 0; i < kNumDeviceTypes; ++i) {
+      const auto device = static_cast<DeviceType>(i);
+      autocast_[i] = {autocast::is_enabled(device), autocast::dtype_of(device)};
+    }
+  }
 
   void apply() const {
     set_grad_enabled(grad_);
+    set_forward_enabled(forward_);
     set_inference_mode(inference_);
+    dispatch::dispatch_detail::levels() = levels_;
+    for (int i = 0; i < kNumDeviceTypes; ++i) {
+      if (!autocast_[i].is_enabled) continue;
+      autocast::set_dtype(static_cast<DeviceType>(i), autocast_[i].dtype);
+      autocast::set_enabled(static_cast<DeviceType>(i), true);
+    }
     local_keys() = keys_;
     if (saved_hooks_) push_saved_tensor_hooks(saved_hooks_);
   }
@@ -32,7 +49,13 @@ class ThreadModes {
   }
 
  private:
-  bool grad_, inference_;
+  bool grad_, forward_, inference_;
+  std::vector<dispatch::Level> levels_;
+  struct Autocast {
+    bool is_enabled;
+    DType dtype;
+  };
+  Autocast autocast_[kNumDeviceTypes];
   LocalKeys keys_;
   IntrusivePtr<SavedTensorHooks> saved_hooks_;
 };

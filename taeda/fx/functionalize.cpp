@@ -1,9 +1,11 @@
 // In-place operators and views as functions of values.
 #include "taeda/fx/functionalize.h"
 
+#include <algorithm>
 #include <string>
 
 #include "taeda/dispatch/dispatcher.h"
+#include "taeda/ops/batching.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::fx {
@@ -34,9 +36,9 @@ struct FunctionalState final : RefCounted {
   DType dtype = DType::Undefined;
   uint64_t seen = 0;
 
-  Tensor look() const {
-    if (!is_view) return root->value;
-    Tensor t = root->value;
+  Tensor look() const { return look_at(root->value); }
+  Tensor look_at(Tensor t) const {
+    if (!is_view) return t;
     if (t.is_complex() && !is_complex(dtype)) t = taeda::view_as_real(t);
     t = t.as_strided(SymIntList(sizes), SymIntList(strides),
                      t.impl()->sym_storage_offset() + offset);
@@ -94,9 +96,7 @@ Tensor wrap_view(Tensor value, const Tensor& seen_as, const Tensor& source, uint
 // The values of `root` with `part` where `s` looks.
 Tensor with_part(const FunctionalState& s, const Tensor& part) {
   Tensor whole = s.root->value.clone();
-  FunctionalState at = s;
-  at.root = make_intrusive<Aliased>(whole);
-  at.look().copy_(part);
+  s.look_at(whole).copy_(part);
   return whole;
 }
 
@@ -119,22 +119,27 @@ void write(const Tensor& self, Tensor value) {
 
 bool is_named(const Operator& op, std::string_view name) { return name == op.name; }
 
-// "add_.Tensor" -> "add.Tensor", "add.out" -> "add.Tensor" or "add"; null if there is none.
-Operator* functional_of(const Operator& op, bool is_out) {
+// The arguments that are not results, as text: what two forms of an operator have in common.
+std::string inputs_of(const Schema& schema) {
+  std::string out;
+  for (const dispatch::Argument& a : schema.arguments)
+    if (!a.is_written || !a.is_kwarg_only) out += str(a.type.text(), " ", a.name, ",");
+  return out;
+}
+
+// "add_.Tensor" and "add.out" -> "add.Tensor": the overload of the functional name that takes the
+// same arguments and writes none; null if there is none.
+Operator* functional_of(const Operator& op, const Schema& schema, bool is_out) {
   std::string name = op.name;
-  if (!is_out) {
-    name.pop_back();
-    return dispatch::find_operator(name, op.overload);
+  if (!is_out) name.pop_back();
+  const std::string wanted = inputs_of(schema);
+  for (Operator* candidate : dispatch::find_overloads(name)) {
+    const Schema other = dispatch::parse_schema(candidate->schema);
+    const bool writes = std::any_of(other.arguments.begin(), other.arguments.end(),
+                                    [](const dispatch::Argument& a) { return a.is_written; });
+    if (!writes && inputs_of(other) == wanted) return candidate;
   }
-  std::string overload = op.overload;
-  if (overload == "out") {
-    Operator* found = dispatch::find_operator(name, "Tensor");
-    return found ? found : dispatch::find_operator(name, "");
-  }
-  constexpr std::string_view tail = "_out";
-  if (overload.size() > tail.size() && overload.ends_with(tail))
-    overload.resize(overload.size() - tail.size());
-  return dispatch::find_operator(name, overload);
+  return nullptr;
 }
 
 // What operators that exist in place only compute.
@@ -145,6 +150,8 @@ Tensor written_value(Operator& op, const Tensor& self, Stack& stack) {
     const Value& v = stack.at(1);
     return v.is<Tensor>() ? v.get<Tensor>() : taeda::full_like(self, v.to_scalar());
   }
+  TAEDA_CHECK(op.batch_rule && op.batch_rule->is_random, "functionalize: aten::", op.full_name(),
+              " has no functional form");
   // Random fills: into memory that nobody else sees.
   stack[0] = Value(taeda::empty_like(self));
   dispatch::call_boxed(op, stack);
@@ -156,22 +163,49 @@ void unwrap_all(Stack& stack, uint64_t level) {
       stack, [&](const Tensor& t) { return dispatch::wrapper_at(t, level) ? synced(t) : t; });
 }
 
-void run_inplace(Operator& op, Stack& stack, uint64_t level) {
+// A tensor without values that looks at its root's memory as `t` does, whatever its copy looks
+// like.
+Tensor model_of(const Tensor& t) {
+  const FunctionalState& s = state_of(t);
+  const Tensor& root = s.root->value;
+  const SymInt start = root.impl()->sym_storage_offset();
+  const auto memory = [&](DType dtype) {
+    const auto bytes = static_cast<int64_t>(root.storage()->nbytes());
+    return taeda::empty({SymInt(bytes / item_size(dtype))}, dtype, {}, Device(DeviceType::Meta));
+  };
+  if (!s.is_view)
+    return memory(root.dtype()).as_strided(root.sym_sizes(), root.sym_strides(), start);
+  const SymInt at = start * SymInt(item_size(root.dtype())) / SymInt(item_size(s.dtype)) + s.offset;
+  return memory(s.dtype).as_strided(SymIntList(s.sizes), SymIntList(s.strides), at);
+}
+
+// The results of a view operator as geometry alone.
+std::vector<Tensor> models_of(Operator& op, Stack stack, size_t position, const Tensor& source) {
+  stack[position] = Value(model_of(source));
+  dispatch::call_boxed(op, stack);
+  std::vector<Tensor> models;
+  for (const Value& v : stack) for_each_tensor(v, [&](const Tensor& t) { models.push_back(t); });
+  return models;
+}
+
+void run_inplace(Operator& op, const Schema& schema, Stack& stack, uint64_t level) {
   const Tensor self = stack.at(0).get<Tensor>();
   TAEDA_CHECK(dispatch::wrapper_at(self, level),
               "functionalize: the function writes in place (aten::", op.full_name(),
               ") to a tensor that it captured. Pass the tensor as an argument.");
   unwrap_all(stack, level);
   const Tensor before = wrapper(self).value;
-  Operator* functional = functional_of(op, false);
+  Operator* functional = functional_of(op, schema, false);
   if (!functional) {
     write(self, written_value(op, before, stack));
   } else {
+    const bool is_view = !dispatch::parse_schema(functional->schema).arguments[0].alias.empty();
+    const std::vector<Tensor> models =
+        is_view ? models_of(*functional, stack, 0, self) : std::vector<Tensor>();
     dispatch::call_boxed(*functional, stack);
     const Tensor result = stack.at(0).get<Tensor>();
-    const bool is_view = result.storage() == before.storage() && !result.is_same(before);
     if (is_view) {  // unsqueeze_ and its like: the tensor looks at its root in another way
-      const Tensor turned = wrap_view(result, result, self, level);
+      const Tensor turned = wrap_view(result, models.at(0), self, level);
       wrapper(self).state = wrapper(turned).state;
       dispatch::update_wrapper(self, result, -1);
     } else {
@@ -182,7 +216,7 @@ void run_inplace(Operator& op, Stack& stack, uint64_t level) {
 }
 
 void run_out(Operator& op, const Schema& schema, Stack& stack, uint64_t level) {
-  Operator* functional = functional_of(op, true);
+  Operator* functional = functional_of(op, schema, true);
   TAEDA_CHECK(functional, "functionalize: aten::", op.full_name(), " has no functional form");
   std::vector<Tensor> outs;
   Stack inputs;
@@ -203,18 +237,6 @@ void run_out(Operator& op, const Schema& schema, Stack& stack, uint64_t level) {
   }
 }
 
-// A view's geometry without the view: the operator on a tensor that has no values.
-Stack on_meta(Operator& op, const Stack& stack, size_t position) {
-  Stack shapes = stack;
-  const Tensor& t = stack[position].get<Tensor>();
-  Tensor model =
-      taeda::empty_strided(t.sym_sizes(), t.sym_strides(), t.dtype(), {}, Device(DeviceType::Meta));
-  model = model.as_strided(t.sym_sizes(), t.sym_strides(), t.impl()->sym_storage_offset());
-  shapes[position] = Value(model);
-  dispatch::call_boxed(op, shapes);
-  return shapes;
-}
-
 void run_view(Operator& op, size_t position, Stack& stack, uint64_t level, bool removes_views) {
   const Tensor source = stack.at(position).get<Tensor>();
   if (!dispatch::wrapper_at(source, level)) return dispatch::call_boxed(op, stack);
@@ -222,18 +244,8 @@ void run_view(Operator& op, size_t position, Stack& stack, uint64_t level, bool 
   Operator* copying = removes_views
                           ? dispatch::find_operator(std::string(op.name) + "_copy", op.overload)
                           : nullptr;
-  if (!copying) {
-    dispatch::call_boxed(op, stack);
-    dispatch::map_tensors(stack, [&](const Tensor& t) { return wrap_view(t, t, source, level); });
-    return;
-  }
-  Stack shapes = on_meta(op, stack, position);
-  std::vector<Tensor> models;
-  dispatch::map_tensors(shapes, [&](const Tensor& t) {
-    models.push_back(t);
-    return t;
-  });
-  dispatch::call_boxed(*copying, stack);
+  const std::vector<Tensor> models = models_of(op, stack, position, source);
+  dispatch::call_boxed(copying ? *copying : op, stack);
   size_t at = 0;
   dispatch::map_tensors(
       stack, [&](const Tensor& t) { return wrap_view(t, models.at(at++), source, level); });
@@ -249,7 +261,8 @@ void run_functionalize(Operator& op, Stack& stack) {
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const dispatch::Argument& a = schema.arguments[i];
     if (a.is_written)
-      return a.is_kwarg_only ? run_out(op, schema, stack, level) : run_inplace(op, stack, level);
+      return a.is_kwarg_only ? run_out(op, schema, stack, level)
+                             : run_inplace(op, schema, stack, level);
     if (!a.alias.empty() && any) return run_view(op, i, stack, level, below.level().removes_views);
   }
   unwrap_all(stack, level);

@@ -397,14 +397,17 @@ void batch_forbidden(Operator& op, const BatchRule&, const BatchContext&, Stack&
          "calling .item() on a Tensor, please try to rewrite what you're doing with other "
          "operations. If error is occurring somewhere inside PyTorch internals, please file a bug "
          "report.");
-  fail(
-      ErrorKind::Runtime,
-      "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
-      "over aten::",
-      op.full_name(),
-      ". The size of its result depends on values, which differ between examples: use a masked "
-      "form "
-      "(taeda.where) or call it outside vmap.");
+  if (std::string_view(op.name) == "masked_select")
+    fail(ErrorKind::Runtime,
+         "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support "
+         "this because for each batch this would return a differently shaped Tensor: use "
+         "taeda.where with the mask.");
+  fail(ErrorKind::Runtime,
+       "vmap: We do not support batching operators that can output dynamic shape. Attempted to "
+       "vmap over aten::",
+       op.full_name(),
+       ". The size of its result depends on values, which differ between examples: use "
+       "taeda.where, or call it outside vmap.");
 }
 
 void batch_inplace(Operator& op, const BatchRule& rule, const BatchContext& c, Stack& stack) {

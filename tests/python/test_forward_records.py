@@ -23,7 +23,7 @@ def cases():
 def test_forward_rule(name, dtype):
     for sample in samples(name, getattr(taeda, dtype)):
         gradcheck(
-            lambda *args: sample.fn(*args, **sample.kwargs),
+            lambda *args, sample=sample: sample.fn(*args, **sample.kwargs),
             sample.args,
             check_forward_ad=True,
             check_backward_ad=False,

@@ -98,7 +98,7 @@ def test_in_place_that_changes_the_shape():
 
 def test_in_place_on_a_tensor_of_all_examples_fails():
     y = taeda.zeros(2)
-    with pytest.raises(RuntimeError, match="vmap: add_.*is not possible because there exists"):
+    with pytest.raises(RuntimeError, match=r"vmap: add_.*is not possible because there exists"):
         vmap(lambda x: y.add_(x))(taeda.ones(3, 2))
 
 
@@ -305,7 +305,7 @@ def test_values_are_not_to_be_had():
             vmap(read)(taeda.ones(3))
 
 
-@pytest.mark.parametrize("f", [taeda.nonzero, lambda x: x[x > 0], lambda x: x.masked_select(x > 0)])
+@pytest.mark.parametrize("f", [taeda.nonzero, lambda x: x[x > 0]])
 def test_sizes_that_depend_on_values_are_refused(f):
     with raises(RuntimeError, "We do not support batching operators that can output dynamic shape"):
         vmap(f)(taeda.ones(3, 2))

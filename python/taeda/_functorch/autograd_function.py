@@ -82,7 +82,8 @@ def _under_vmap(cls, level, size, randomness, args, kwargs):
     has_rule = cls.vmap is not Function.vmap
     if has_rule and cls.generate_vmap_rule:
         raise RuntimeError(
-            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an "
+            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True "
+            "and an "
             "overridden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
             f"overridden vmap staticmethod to avoid ambiguity. {_MORE}"
         )

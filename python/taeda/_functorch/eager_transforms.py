@@ -219,7 +219,8 @@ def vjp(func, *primals, has_aux=False):
         if given_spec != spec:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of "
-                f"outputs to the function. cotangents: {treespec_pprint(given_spec)}, primal output: "
+                f"outputs to the function. cotangents: {treespec_pprint(given_spec)}, primal "
+                "output: "
                 f"{treespec_pprint(spec)}"
             )
         grads = _gradients(leaves, flat_inputs, given, retain_graph, create_graph)
@@ -302,7 +303,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
 
 
 def linearize(func, *primals):
-    """`(output, jvp_fn)`: `jvp_fn` applies the derivative at `primals` without running `func` again.
+    """`(output, jvp_fn)`: `jvp_fn` applies the derivative at `primals`, without `func`.
 
     The derivative is kept as the recorded graph of `func`; its transpose, transposed once more,
     takes tangents to the tangent of the output.
@@ -316,7 +317,8 @@ def linearize(func, *primals):
         given, spec = tree_flatten(tangents)
         if spec != primal_spec:
             raise RuntimeError(
-                f"Expected the tangents {spec} to have the same argspec as the primals {primal_spec}"
+                f"Expected the tangents {spec} to have the same argspec as the primals "
+                f"{primal_spec}"
             )
         for i, (t, p) in enumerate(zip(given, flat)):
             for what in ("shape", "device", "dtype"):

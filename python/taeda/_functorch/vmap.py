@@ -21,7 +21,8 @@ def _name(func):
 def _check_randomness(randomness):
     if randomness not in _RANDOMNESS:
         raise RuntimeError(
-            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
+            "Only allowed values for randomness are 'error', 'different', or 'same'. Got "
+            f"{randomness}"
         )
 
 
@@ -29,7 +30,8 @@ def _check_out_dims(out_dims, func):
     def check(dim):
         if dim is not None and not isinstance(dim, int):
             raise ValueError(
-                f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or "
+                f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, "
+                "None or "
                 "a python collection of ints representing where in the outputs the vmapped "
                 "dimension should appear."
             )
@@ -63,7 +65,8 @@ def _check_dim(func, in_dims, leaf, dim):
     where = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(dim, int):
         raise ValueError(
-            f"{where}: Got in_dim={dim} for an input but in_dim must be either an integer dimension "
+            f"{where}: Got in_dim={dim} for an input but in_dim must be either an integer "
+            "dimension "
             "or None."
         )
     if not isinstance(leaf, _Tensor):
@@ -74,7 +77,8 @@ def _check_dim(func, in_dims, leaf, dim):
     rank = leaf.dim()
     if dim < -rank or dim >= rank:
         raise ValueError(
-            f"{where}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality "
+            f"{where}: Got in_dim={dim} for some input, but that input is a Tensor of "
+            "dimensionality "
             f"{rank} so expected in_dim to satisfy -{rank} <= in_dim < {rank}."
         )
     return dim + rank if dim < 0 else dim
@@ -84,7 +88,8 @@ def _process_inputs(in_dims, args, func):
     """(batch size, dimension of each leaf, leaves, spec of the arguments)"""
     if not isinstance(in_dims, (int, tuple, list)):
         raise ValueError(
-            f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or "
+            f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be "
+            "int or "
             "a (potentially nested) tuple matching the structure of inputs, got: "
             f"{type(in_dims)}."
         )
@@ -99,8 +104,10 @@ def _process_inputs(in_dims, args, func):
     dims = _broadcast_to_and_flatten(in_dims, spec)
     if dims is None:
         raise ValueError(
-            f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with "
-            f"the structure of `inputs`. in_dims has structure {tree_flatten(in_dims)[1]} but inputs "
+            f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): in_dims is not "
+            "compatible with "
+            f"the structure of `inputs`. in_dims has structure {tree_flatten(in_dims)[1]} but "
+            "inputs "
             f"has structure {spec}."
         )
     dims = [_check_dim(func, in_dims, leaf, dim) for leaf, dim in zip(leaves, dims)]
@@ -118,7 +125,8 @@ def _unwrap_one(output, level, size, out_dim, func):
     if not isinstance(output, _Tensor):
         name = _name(func)
         raise ValueError(
-            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(output)}. Did you "
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(output)}. "
+            "Did you "
             "mean to set out_dims= to None for output?"
         )
     value, dim = _C._unwrap_batched(output, level)
@@ -165,7 +173,7 @@ def _run(func, size, dims, leaves, spec, out_dims, randomness, kwargs):
 
 def _join(pieces, out_dims, func):
     """The outputs of consecutive chunks put one after the other."""
-    first, spec = tree_flatten(pieces[0])
+    spec = tree_flatten(pieces[0])[1]
     dims = _broadcast_to_and_flatten(out_dims, spec)
     columns = zip(*(tree_flatten(p)[0] for p in pieces))
     joined = [

@@ -14,6 +14,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "functional",
     "grad",
     "gradcheck",
@@ -146,10 +147,10 @@ def grad(
 
 
 def __getattr__(name):
-    if name == "functional":
+    if name in ("functional", "forward_ad"):
         from importlib import import_module
 
-        return import_module("taeda.autograd.functional")
+        return import_module(f"taeda.autograd.{name}")
     raise AttributeError(f"module 'taeda.autograd' has no attribute '{name}'")
 
 

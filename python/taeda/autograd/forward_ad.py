@@ -1,4 +1,4 @@
-"""Forward mode by dual numbers: tensors that carry a tangent through everything computed from them."""
+"""Forward mode by dual numbers: tensors that carry a tangent through all that follows from them."""
 
 from collections import namedtuple
 
@@ -54,7 +54,8 @@ def make_dual(tensor, tangent, *, level=None):
     for name, value in (("tensor", tensor), ("tangent", tangent)):
         if not (value.is_floating_point() or value.is_complex()):
             raise ValueError(
-                f"Expected {'primal' if name == 'tensor' else name} to be floating point or complex, "
+                f"Expected {'primal' if name == 'tensor' else name} to be floating point or "
+                "complex, "
                 f"but got: {value.dtype}"
             )
     return _C._make_dual(tensor, tangent)
