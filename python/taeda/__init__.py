@@ -72,6 +72,7 @@ def set_rng_state(new_state):
 _LAZY = {
     "finfo": "_type_info",
     "iinfo": "_type_info",
+    "typename": "_type_info",
     "set_printoptions": "_tensor_str",
     "get_printoptions": "_tensor_str",
     "printoptions": "_tensor_str",

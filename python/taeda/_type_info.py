@@ -1,4 +1,4 @@
-"""finfo and iinfo: the numeric limits of dtypes."""
+"""finfo and iinfo: the numeric limits of dtypes; typename: what an object's type is called."""
 
 from taeda import _C
 
@@ -70,3 +70,12 @@ class iinfo:
 
     def __hash__(self):
         return hash(self.dtype)
+
+
+def typename(obj, /):
+    """The name of an object's type with its module; a tensor's is its legacy type name."""
+    if isinstance(obj, _C.Tensor):
+        return obj.type()
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(named, "__module__", None)
+    return named.__qualname__ if module in (None, "builtins") else f"{module}.{named.__qualname__}"

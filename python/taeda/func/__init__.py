@@ -11,10 +11,12 @@ from taeda._functorch.eager_transforms import (
     linearize,
     vjp,
 )
+from taeda._functorch.functional_call import functional_call, stack_module_state
 from taeda._functorch.vmap import vmap
 
 __all__ = [
     "functionalize",
+    "functional_call",
     "grad",
     "grad_and_value",
     "hessian",
@@ -22,6 +24,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "stack_module_state",
     "vjp",
     "vmap",
 ]

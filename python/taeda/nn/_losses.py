@@ -6,19 +6,26 @@ from taeda._C import _nn
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 
-def _code(reduction, size_average=None, reduce=None):
-    """The operator's number of a reduction; the two flags are PyTorch's older spelling."""
-    if size_average is not None or reduce is not None:
-        from warnings import warn
+def _reduction_name(reduction, size_average=None, reduce=None, stacklevel=4):
+    """The reduction by name; the two flags are PyTorch's older spelling."""
+    if size_average is None and reduce is None:
+        return reduction
+    from warnings import warn
 
-        size_average = True if size_average is None else size_average
-        reduce = True if reduce is None else reduce
-        reduction = ("mean" if size_average else "sum") if reduce else "none"
-        warn(
-            "size_average and reduce args will be deprecated, please use "
-            f"reduction='{reduction}' instead.",
-            stacklevel=4,
-        )
+    size_average = True if size_average is None else size_average
+    reduce = True if reduce is None else reduce
+    reduction = ("mean" if size_average else "sum") if reduce else "none"
+    warn(
+        "size_average and reduce args will be deprecated, please use "
+        f"reduction='{reduction}' instead.",
+        stacklevel=stacklevel,
+    )
+    return reduction
+
+
+def _code(reduction, size_average=None, reduce=None):
+    """The operator's number of a reduction."""
+    reduction = _reduction_name(reduction, size_average, reduce, stacklevel=5)
     code = _REDUCTIONS.get(reduction)
     if code is None:
         raise ValueError(f"{reduction} is not a valid value for reduction")

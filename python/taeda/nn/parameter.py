@@ -1,9 +1,17 @@
-"""Parameter: a tensor that modules register and optimizers change."""
+"""Parameters and buffers: the tensors that modules register, also before their sizes are known."""
 
 from taeda import _C
 
 
-class Parameter(_C.Tensor):
+class _ParameterMeta(type(_C.Tensor)):
+    def __instancecheck__(self, instance):
+        # A tensor of another subclass that was made a parameter carries a mark.
+        if super().__instancecheck__(instance):
+            return True
+        return self is Parameter and _is_marked(instance, "_is_param")
+
+
+class Parameter(_C.Tensor, metaclass=_ParameterMeta):
     """A leaf that requires gradients unless told otherwise; operations on it give plain tensors."""
 
     def __new__(cls, data=None, requires_grad=True):
@@ -13,6 +21,12 @@ class Parameter(_C.Tensor):
             return _C.Tensor._make_subclass(cls, data, requires_grad)
         # Data of another subclass keeps its class.
         parameter = data.detach().requires_grad_(requires_grad)
+        if type(parameter) is not type(data):
+            raise RuntimeError(
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires "
+                "that detach() returns an instance of the same type, but return type "
+                f"{type(parameter).__name__} was found instead."
+            )
         parameter._is_param = True
         return parameter
 
@@ -20,6 +34,90 @@ class Parameter(_C.Tensor):
         return "Parameter containing:\n" + super().__repr__()
 
 
+class _BufferMeta(type(_C.Tensor)):
+    def __instancecheck__(self, instance):
+        if super().__instancecheck__(instance):
+            return True
+        return self is Buffer and _is_marked(instance, "_is_buffer")
+
+
+class Buffer(_C.Tensor, metaclass=_BufferMeta):
+    """A tensor that a module registers as a buffer where it is assigned."""
+
+    def __new__(cls, data=None, *, persistent=True):
+        if data is None:
+            data = _C.Tensor()
+        buffer = data.detach().requires_grad_(data.requires_grad)
+        buffer.persistent = persistent
+        buffer._is_buffer = True
+        return buffer
+
+
+class UninitializedTensorMixin:
+    """A tensor without a shape: `materialize` gives it one and turns it into its plain class."""
+
+    def materialize(self, shape, device=None, dtype=None):
+        """Takes memory of the given shape, on the device and in the dtype named before or here."""
+        self.data = _C.empty(
+            shape,
+            device=self.data.device if device is None else device,
+            dtype=self.data.dtype if dtype is None else dtype,
+        )
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self):
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually "
+            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
+            "initialized one. Call `forward` to initialize the parameters before accessing their "
+            "attributes."
+        )
+
+    def __repr__(self):
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, protocol):
+        return type(self), (self.requires_grad,)
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)
+        return memo[id(self)]
+
+
+def is_lazy(param):
+    """Whether the tensor still waits for its shape."""
+    return isinstance(param, UninitializedTensorMixin)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape is known later."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad=True, device=None, dtype=None):
+        data = _C.empty(0, device=device, dtype=dtype)
+        return _C.Tensor._make_subclass(cls, data, requires_grad)
+
+
+class UninitializedBuffer(UninitializedTensorMixin, _C.Tensor):
+    """A buffer whose shape is known later."""
+
+    cls_to_become = _C.Tensor
+
+    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+        data = _C.empty(0, device=device, dtype=dtype)
+        buffer = _C.Tensor._make_subclass(cls, data, requires_grad)
+        buffer.persistent = persistent
+        buffer._is_buffer = True
+        return buffer
+
+
 def is_parameter(tensor):
     """Whether modules treat the tensor as a parameter."""
-    return isinstance(tensor, Parameter) or getattr(tensor, "_is_param", False)
+    return isinstance(tensor, Parameter)
+
+
+def _is_marked(instance, mark):
+    return isinstance(instance, _C.Tensor) and getattr(instance, mark, False)

@@ -1,0 +1,178 @@
+"""The part of Module that converts its tensors: dtype, device, and gradients' switches."""
+
+from warnings import warn
+
+from taeda import _C
+from taeda.autograd.grad_mode import no_grad
+from taeda.nn.parameter import Parameter
+
+
+class Conversion:
+    """`to` and its short forms; each changes the module in place and returns it."""
+
+    def _apply(self, fn, recurse=True):
+        """Replaces each parameter, its gradient and each buffer by `fn` of it.
+
+        Parameters stay the same objects where their memory can be exchanged, so that optimizers
+        made before go on working.
+        """
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for name, parameter in self._parameters.items():
+            if parameter is not None:
+                self._parameters[name] = _converted(parameter, fn)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args, **kwargs):
+        """`to(device, dtype)`, `to(dtype)`, `to(tensor)` or `to(memory_format=...)`.
+
+        The dtype concerns floating point and complex tensors; others only move.
+        """
+        device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
+        if dtype is not None:
+            _check_dtype(dtype)
+
+        def convert(tensor):
+            has_dtype = tensor.is_floating_point() or tensor.is_complex()
+            options = {"non_blocking": non_blocking}
+            if memory_format is not None and tensor.dim() in (4, 5):
+                options["memory_format"] = memory_format
+            try:
+                return tensor.to(device, dtype if has_dtype else None, **options)
+            except NotImplementedError as error:
+                if str(error) != "Cannot copy out of meta tensor; no data!":
+                    raise
+                raise NotImplementedError(
+                    f"{error} Please use torch.nn.Module.to_empty() instead of "
+                    "torch.nn.Module.to() when moving module from meta to a different device."
+                ) from None
+
+        return self._apply(convert)
+
+    def to_empty(self, *, device, recurse=True):
+        """Moves to a device without copying the values."""
+        return self._apply(lambda tensor: _C.empty_like(tensor, device=device), recurse=recurse)
+
+    def cpu(self):
+        """Moves to the CPU."""
+        return self._apply(lambda tensor: tensor.cpu())
+
+    def cuda(self, device=None):
+        """Moves to a CUDA device."""
+        return self._apply(lambda tensor: tensor.cuda(device))
+
+    def type(self, dst_type):
+        """Converts every parameter and buffer to a dtype."""
+        return self._apply(lambda tensor: tensor.type(dst_type))
+
+    def float(self):
+        """Converts floating point parameters and buffers to float32."""
+        return self._apply(lambda tensor: tensor.float() if tensor.is_floating_point() else tensor)
+
+    def double(self):
+        """Converts floating point parameters and buffers to float64."""
+        return self._apply(lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)
+
+    def half(self):
+        """Converts floating point parameters and buffers to float16."""
+        return self._apply(lambda tensor: tensor.half() if tensor.is_floating_point() else tensor)
+
+    def bfloat16(self):
+        """Converts floating point parameters and buffers to bfloat16."""
+        return self._apply(
+            lambda tensor: tensor.bfloat16() if tensor.is_floating_point() else tensor
+        )
+
+    def requires_grad_(self, requires_grad=True):
+        """Switches gradients of all parameters on or off."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none=True):
+        """Forgets the gradients of all parameters, or sets them to zero."""
+        for parameter in self.parameters():
+            if parameter.grad is None:
+                continue
+            if set_to_none:
+                parameter.grad = None
+            elif parameter.grad.grad_fn is not None:
+                parameter.grad.detach_().zero_()
+            else:
+                parameter.grad.requires_grad_(False).zero_()
+
+
+def _converted(parameter, fn):
+    """The parameter after its value and gradient were exchanged; a new one across meta."""
+    gradient = parameter.grad
+    with no_grad():
+        value = fn(parameter)
+        new_gradient = None if gradient is None else fn(gradient)
+    if parameter.is_meta != value.is_meta:
+        parameter = Parameter(value, parameter.requires_grad)
+        if new_gradient is not None:
+            parameter.grad = new_gradient.requires_grad_(gradient.requires_grad)
+        return parameter
+    parameter.data = value
+    if new_gradient is not None:
+        gradient.data = new_gradient
+    return parameter
+
+
+def _check_dtype(dtype):
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise TypeError(
+            "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+            f"dtype={dtype}"
+        )
+    if dtype.is_complex:
+        warn(
+            "Complex modules are a new feature under active development whose design may change, "
+            "and some modules might not work as expected when using complex tensors as parameters "
+            "or buffers.",
+            stacklevel=3,
+        )
+
+
+def _parse_to(*args, **kwargs):
+    """(device, dtype, non_blocking, memory_format) of the arguments of Tensor.to."""
+    first = args[0] if args else None
+    if isinstance(first, _C.Tensor):
+        names = ("other", "non_blocking", "copy")
+    elif isinstance(first, _C.dtype):
+        names = ("dtype", "non_blocking", "copy")
+    else:
+        names = ("device", "dtype", "non_blocking", "copy")
+    given = dict(zip(names, args)) | kwargs
+    if len(args) > len(names) or not all(_is_option(*option) for option in given.items()):
+        # The tensor method of this name says what it takes.
+        _C.empty(0).to(*args, **kwargs)
+    other = given.get("other")
+    if other is not None:
+        given |= {"device": other.device, "dtype": other.dtype}
+    device = given.get("device")
+    return (
+        device if device is None else _C.device(device),
+        given.get("dtype"),
+        given.get("non_blocking", False),
+        given.get("memory_format"),
+    )
+
+
+_NONE = type(None)
+_OPTIONS = {
+    "device": (str, int, _C.device, _NONE),
+    "dtype": (_C.dtype, _NONE),
+    "other": (_C.Tensor,),
+    "non_blocking": (bool,),
+    "copy": (bool,),
+    "memory_format": (_C.memory_format, _NONE),
+}
+
+
+def _is_option(name, value):
+    return isinstance(value, _OPTIONS.get(name, ()))

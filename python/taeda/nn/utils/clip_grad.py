@@ -1,0 +1,70 @@
+"""Limits for gradients: of their norm over all parameters, or of each element."""
+
+from taeda import _C
+from taeda.autograd.grad_mode import no_grad
+
+
+def _listed(parameters):
+    return [parameters] if isinstance(parameters, _C.Tensor) else list(parameters)
+
+
+def _grads(parameters):
+    return [p.grad for p in _listed(parameters) if p.grad is not None]
+
+
+def _norm(tensor, norm_type):
+    """The vector norm of all elements."""
+    size = tensor.abs()
+    if norm_type == float("inf"):
+        return size.max()
+    if norm_type == float("-inf"):
+        return size.min()
+    if norm_type == 0:
+        return (size != 0).sum().to(size.dtype)
+    return size.pow(norm_type).sum().pow(1.0 / norm_type)
+
+
+@no_grad()
+def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """The norm of the norms of the tensors: that of all their elements."""
+    tensors, norm_type = _listed(tensors), float(norm_type)
+    if not tensors:
+        return _C.tensor(0.0)
+    device = tensors[0].device
+    norms = _C.stack([_norm(tensor, norm_type).to(device) for tensor in tensors])
+    total = _norm(norms, norm_type)
+    if error_if_nonfinite and not bool(_C.isfinite(total)):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
+            "so it cannot be clipped. To disable this error and scale the gradients by the "
+            "non-finite norm anyway, set `error_if_nonfinite=False`"
+        )
+    return total
+
+
+@no_grad()
+def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+    """Scales the gradients down by a norm that is known."""
+    # Multiplying by one where nothing is to be done spares a wait for the value.
+    factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+    for grad in _grads(parameters):
+        grad.mul_(factor.to(grad.device))
+
+
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """Scales the gradients so that their norm, taken over all, is at most `max_norm`.
+
+    Returns the norm before. `foreach` is PyTorch's choice of a fused kernel; it changes nothing.
+    """
+    parameters = _listed(parameters)
+    total = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(parameters, max_norm, total, foreach)
+    return total
+
+
+@no_grad()
+def clip_grad_value_(parameters, clip_value, foreach=None):
+    """Limits each element of the gradients to [-clip_value, clip_value]."""
+    clip_value = float(clip_value)
+    for grad in _grads(parameters):
+        grad.clamp_(min=-clip_value, max=clip_value)
