@@ -15,8 +15,8 @@ from taeda._functorch.functional_call import functional_call, stack_module_state
 from taeda._functorch.vmap import vmap
 
 __all__ = [
-    "functionalize",
     "functional_call",
+    "functionalize",
     "grad",
     "grad_and_value",
     "hessian",
