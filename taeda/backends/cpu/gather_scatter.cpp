@@ -10,18 +10,6 @@
 namespace taeda::cpu {
 namespace {
 
-// Calls f with an unsigned type of the item's size: what a plain copy needs to know.
-template <class F>
-void visit_item(int64_t item, F&& f) {
-  switch (item) {
-    case 1: return f(uint8_t{});
-    case 2: return f(uint16_t{});
-    case 4: return f(uint32_t{});
-    case 8: return f(uint64_t{});
-    default: return f(Complex<double>{});
-  }
-}
-
 enum class Combine { Replace, Add, Multiply };
 
 void scatter(const Tensor& self, int64_t dim, const Tensor& given_index, const Tensor& src,

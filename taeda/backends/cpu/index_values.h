@@ -8,6 +8,18 @@
 
 namespace taeda::cpu {
 
+// Calls f with an unsigned type of the item's size: what a plain copy needs to know.
+template <class F>
+void visit_item(int64_t item, F&& f) {
+  switch (item) {
+    case 1: return f(uint8_t{});
+    case 2: return f(uint16_t{});
+    case 4: return f(uint32_t{});
+    case 8: return f(uint64_t{});
+    default: return f(Complex<double>{});
+  }
+}
+
 // The index as int64, itself where it is.
 Tensor int64_index(const Tensor& index);
 // The first value, in logical order, outside [low, high); `index` is int64 with any strides.

@@ -3,6 +3,7 @@
 #include "taeda/backends/cpu/index_values.h"
 #include "taeda/backends/cpu/masks.h"
 #include "taeda/backends/cpu/slice_map.h"
+#include "taeda/base/parallel.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/index_checks.h"
 #include "taeda/ops/indexing_decl.h"
@@ -21,6 +22,21 @@ int64_t ndim_of(const IndexShape& shape) { return static_cast<int64_t>(shape.ind
 
 Tensor mask_of(const Tensor& self) {
   return self.dtype() == DType::Bool ? self : self.to(DType::Bool);
+}
+
+// Without a list of offsets, which would be larger than the result.
+void take_contiguous(const Tensor& self, const Tensor& index, Tensor& out) {
+  constexpr int64_t kGrain = 16384;
+  const int64_t numel = self.numel();
+  const auto* at = static_cast<const int64_t*>(index.data());
+  visit_item(self.element_size(), [&](auto tag) {
+    using T = decltype(tag);
+    const T* from = static_cast<const T*>(self.data());
+    T* to = static_cast<T*>(out.data());
+    parallel_for(0, index.numel(), kGrain, [&](int64_t first, int64_t last) {
+      for (int64_t p = first; p < last; ++p) to[p] = from[at[p] < 0 ? at[p] + numel : at[p]];
+    });
+  });
 }
 
 void write_coordinates(const TrueElements& elements, Tensor& out) {
@@ -83,6 +99,8 @@ void take(const Tensor& self, const Tensor& index, Tensor& out) {
   if (const auto bad = first_outside(index, -numel, numel))
     fail(ErrorKind::Index, "out of range: tried to access index ", *bad, " on a tensor of ", numel,
          " elements.");
+  if (self.is_contiguous() && index.is_contiguous() && out.is_contiguous())
+    return take_contiguous(self, index, out);
   std::vector<int64_t> offsets = wrapped_offsets(index, numel, 1);
   const IntList sizes = self.sizes(), strides = self.strides();
   for (int64_t& o : offsets) {
