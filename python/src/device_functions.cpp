@@ -3,6 +3,7 @@
 #include "python/src/factories.h"
 #include "python/src/types.h"
 #include "python/src/wrap.h"
+#include "taeda/backends/cpu/isa.h"
 #include "taeda/backends/device_kernels.h"
 #include "taeda/backends/device_registry.h"
 
@@ -67,6 +68,15 @@ PyObject* registered(PyObject*, PyObject*) {
   });
 }
 
+PyObject* cpu_capability(PyObject*, PyObject*) {
+#if defined(__x86_64__)
+  constexpr const char* names[] = {"DEFAULT", "AVX2", "AVX512"};
+  return guarded([&] { return wrap(std::string(names[cpu::isa_level()])); });
+#else
+  return guarded([&] { return wrap(std::string("DEFAULT")); });
+#endif
+}
+
 }  // namespace
 
 PyMethodDef device_table[] = {
@@ -76,6 +86,8 @@ PyMethodDef device_table[] = {
     {"_get_privateuse1_backend_name", privateuse1_name, METH_NOARGS, nullptr},
     {"_fallback_counts", fallback_counts, METH_NOARGS,
      "Calls that ran on the CPU for a device, by operator."},
+    {"_get_cpu_capability", cpu_capability, METH_NOARGS,
+     "The instruction set that CPU kernels were chosen for."},
     {"_registered_devices", registered, METH_NOARGS,
      "The names of the device types that have a device."},
     {},

@@ -87,6 +87,7 @@ PyObject* exception_type(ErrorKind kind) {
     case ErrorKind::Key: return PyExc_KeyError;
     case ErrorKind::Import: return PyExc_ImportError;
     case ErrorKind::Buffer: return PyExc_BufferError;
+    case ErrorKind::Assertion: return PyExc_AssertionError;
     default: return PyExc_RuntimeError;
   }
 }

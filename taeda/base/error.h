@@ -28,6 +28,7 @@ enum class ErrorKind : uint8_t {
   Buffer,
   Internal,
   External,  // an exception of the host language is pending; the message is a copy of it
+  Assertion,
 };
 
 class TAEDA_API Error : public std::exception {

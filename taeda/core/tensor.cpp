@@ -22,8 +22,11 @@ Storage make_device_storage(size_t nbytes, Device device) {
     if (auto* load = device_loader.load()) load();
     allocator = device_allocator(device.type);
   }
-  TAEDA_CHECK(allocator, "no device is registered for '", device,
-              "'; name a device plug-in in TAEDA_DEVICES, or use cpu or meta");
+  const bool is_cuda = device.type == DeviceType::CUDA;
+  TAEDA_CHECK_KIND(is_cuda ? ErrorKind::Assertion : ErrorKind::Runtime, allocator,
+                   is_cuda ? "Torch not compiled with CUDA enabled: " : "",
+                   "no device is registered for '", device,
+                   "'; name a device plug-in in TAEDA_DEVICES, or use cpu or meta");
   if (device.index < 0) device.index = 0;
   struct Scope {
     explicit Scope(int index) { allocating_index = index; }
