@@ -77,7 +77,8 @@ class BackwardHook:
 
     The call's inputs and outputs pass through BackwardHookFunction. The gradients of the outputs
     arrive first: pre-hooks may replace them, and they are kept. When the gradients of the inputs
-    arrive, the hooks see both. Values that are not tensors stand as None.
+    arrive, the hooks see both. Values that are not tensors stand as None; so do outputs without a
+    gradient, while inputs without one have zeros.
     """
 
     def __init__(self, module, user_hooks, user_pre_hooks):
@@ -90,6 +91,7 @@ class BackwardHook:
     def setup_input_hook(self, args):
         """The positional arguments to call the module with."""
         self.n_inputs = len(args)
+        self.input_options = [_options(value) for value in args]
         new = _through_function(args, self._on_input_grads)
         self.has_input_grads = new is not None
         return args if new is None else new
@@ -118,6 +120,10 @@ class BackwardHook:
         # The gradient may reach the input past the output, as in double backward.
         if self.grad_outputs is None:
             return grads
+        grads = tuple(
+            _C.zeros(**options) if grad is None and options is not None else grad
+            for grad, options in zip(grads, self.input_options)
+        )
         for hook in self.user_hooks:
             replaced = hook(self.module, grads, self.grad_outputs)
             if replaced is not None:
@@ -140,6 +146,13 @@ class BackwardHook:
                     "Backward hook for Modules where no input requires gradient should always "
                     "return None or None for all gradients."
                 )
+
+
+def _options(value):
+    """What zeros in a tensor's place need; None for other values."""
+    if not isinstance(value, _C.Tensor):
+        return None
+    return {"size": value.size(), "dtype": value.dtype, "device": value.device}
 
 
 def _check_count(hook, what, replaced, grads):

@@ -53,9 +53,10 @@ def _swap(module, name, value):
             else:
                 table[name] = value
             return old
+    # A name that is not registered is an attribute for the time of the call.
     old = getattr(module, name, _MISSING)
-    if old is _MISSING and value is not _MISSING and name not in module.__dict__:
-        raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+    if old is not _MISSING and old is not None and not isinstance(old, _C.Tensor):
+        raise TypeError(f"attribute `{name}`: {old} is not an instance of torch.Tensor")
     if value is _MISSING:
         delattr(module, name)
     else:
@@ -100,8 +101,9 @@ def functional_call(
     from warnings import warn
 
     warn(
-        "This API is deprecated as of PyTorch 2.0 and will be removed in a future version of "
-        "PyTorch. Please use torch.func.functional_call instead which is a drop-in replacement.",
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be "
+        "removed in a future version of PyTorch. Please use `torch.func.functional_call` instead "
+        "which is a drop-in replacement.",
         FutureWarning,
         stacklevel=2,
     )
