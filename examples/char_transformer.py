@@ -1,7 +1,7 @@
 """Trains a small character transformer on the text in data/ and writes new text with it.
 
-Everything is spelled out with tensors: the parameters are leaf tensors in lists, the attention is
-matmul, mask and softmax, and AdamW is a few in-place operations.
+The model is made of modules; the attention is matmul, mask and softmax, and AdamW is a few in-place
+operations.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from terminal import Progress, print_table
 
 import taeda
 
-F = taeda.nn.functional
+nn, F = taeda.nn, taeda.nn.functional
 DATA = pathlib.Path(__file__).parent / "data" / "lighthouse.txt"
 
 
@@ -43,31 +43,12 @@ def draw_batch(numbers, batch, length):
     return numbers[places], numbers[places + 1]
 
 
-class Linear:
-    """x @ weight.T + bias."""
-
-    def __init__(self, inputs, outputs, scale=1.0):
-        self.weight = taeda.randn(outputs, inputs) * (scale / math.sqrt(inputs))
-        self.bias = taeda.zeros(outputs)
-
-    def parameters(self):
-        return [self.weight, self.bias]
-
-    def __call__(self, x):
-        return F.linear(x, self.weight, self.bias)
-
-
-class LayerNorm:
-    """Zero mean and unit variance over the last dimension, then a learned scale and shift."""
-
-    def __init__(self, width):
-        self.weight, self.bias = taeda.ones(width), taeda.zeros(width)
-
-    def parameters(self):
-        return [self.weight, self.bias]
-
-    def __call__(self, x):
-        return F.layer_norm(x, (x.size(-1),), self.weight, self.bias)
+def linear(inputs, outputs, scale=1.0):
+    """A linear layer with normal weights, which keep the spread of the inputs times `scale`."""
+    layer = nn.Linear(inputs, outputs)
+    nn.init.normal_(layer.weight, std=scale / math.sqrt(inputs))
+    nn.init.zeros_(layer.bias)
+    return layer
 
 
 def distance_bias(length, heads):
@@ -84,68 +65,59 @@ def distance_bias(length, heads):
     return bias.masked_fill(future, -math.inf)
 
 
-class Block:
+class Block(nn.Module):
     """Causal self-attention and a feed-forward layer, each behind a norm and beside a shortcut."""
 
     def __init__(self, width, heads, layers, dropout):
+        super().__init__()
         residual_scale = 1 / math.sqrt(2 * layers)
-        self.heads, self.dropout = heads, dropout
-        self.norm_1, self.norm_2 = LayerNorm(width), LayerNorm(width)
-        self.query_key_value = Linear(width, 3 * width)
-        self.merge = Linear(width, width, residual_scale)
-        self.widen = Linear(width, 4 * width)
-        self.narrow = Linear(4 * width, width, residual_scale)
+        self.heads = heads
+        self.dropout = nn.Dropout(dropout)
+        self.norm_1, self.norm_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.query_key_value = linear(width, 3 * width)
+        self.merge = linear(width, width, residual_scale)
+        self.feed = nn.Sequential(
+            linear(width, 4 * width), nn.GELU(), linear(4 * width, width, residual_scale)
+        )
 
-    def parameters(self):
-        parts = (self.norm_1, self.query_key_value, self.merge)
-        parts += (self.norm_2, self.widen, self.narrow)
-        return [parameter for part in parts for parameter in part.parameters()]
-
-    def attend(self, x, bias, is_training):
+    def attend(self, x, bias):
         batch, length, width = x.size()
         shape = (batch, length, self.heads, width // self.heads)
         parts = self.query_key_value(x).chunk(3, dim=-1)
         query, key, value = (part.reshape(shape).transpose(1, 2) for part in parts)
         scores = taeda.matmul(query, key.transpose(-2, -1)) / math.sqrt(shape[-1])
-        weights = (scores + bias).softmax(dim=-1)
-        weights = F.dropout(weights, self.dropout, is_training)
+        weights = self.dropout((scores + bias).softmax(dim=-1))
         mixed = taeda.matmul(weights, value).transpose(1, 2).reshape(batch, length, width)
         return self.merge(mixed)
 
-    def __call__(self, x, bias, is_training):
-        attended = self.attend(self.norm_1(x), bias, is_training)
-        x = x + F.dropout(attended, self.dropout, is_training)
-        fed = self.narrow(F.gelu(self.widen(self.norm_2(x))))
-        return x + F.dropout(fed, self.dropout, is_training)
+    def forward(self, x, bias):
+        x = x + self.dropout(self.attend(self.norm_1(x), bias))
+        return x + self.dropout(self.feed(self.norm_2(x)))
 
 
-class CharTransformer:
+class CharTransformer(nn.Module):
     """Predicts the next character at every place of a text; the embedding is tied to the output."""
 
     def __init__(self, characters, length, width, heads, layers, dropout):
+        super().__init__()
         self.length = length
-        self.character_table = taeda.randn(characters, width) * 0.08
-        self.blocks = [Block(width, heads, layers, dropout) for _ in range(layers)]
-        self.norm = LayerNorm(width)
-        self.bias = taeda.zeros(characters)
-        self.bias_by_distance = distance_bias(length, heads)
-        for parameter in self.parameters():
-            parameter.requires_grad_()
+        self.embedding = nn.Embedding(characters, width)
+        nn.init.normal_(self.embedding.weight, std=0.08)
+        self.blocks = nn.ModuleList(Block(width, heads, layers, dropout) for _ in range(layers))
+        self.norm = nn.LayerNorm(width)
+        self.bias = nn.Parameter(taeda.zeros(characters))
+        self.register_buffer("bias_by_distance", distance_bias(length, heads))
 
-    def parameters(self):
-        blocks = [parameter for block in self.blocks for parameter in block.parameters()]
-        return [self.character_table, *blocks, *self.norm.parameters(), self.bias]
-
-    def __call__(self, numbers, is_training=False):
+    def forward(self, numbers):
         length = numbers.size(1)
         bias = self.bias_by_distance[:, :length, :length]
-        x = F.embedding(numbers, self.character_table)
+        x = self.embedding(numbers)
         for block in self.blocks:
-            x = block(x, bias, is_training)
-        return F.linear(self.norm(x), self.character_table, self.bias)
+            x = block(x, bias)
+        return F.linear(self.norm(x), self.embedding.weight, self.bias)
 
-    def loss(self, numbers, following, is_training=False):
-        logits = self(numbers, is_training)
+    def loss(self, numbers, following):
+        logits = self(numbers)
         return F.cross_entropy(logits.reshape(-1, logits.size(-1)), following.reshape(-1))
 
 
@@ -153,10 +125,10 @@ class AdamW:
     """Adam with weight decay beside the gradient, not inside it; matrices alone decay."""
 
     def __init__(self, parameters, betas=(0.9, 0.98), eps=1e-8, weight_decay=0.1):
-        self.parameters, self.betas, self.eps = parameters, betas, eps
+        self.parameters, self.betas, self.eps = list(parameters), betas, eps
         self.weight_decay = weight_decay
-        self.mean = [taeda.zeros_like(parameter) for parameter in parameters]
-        self.square = [taeda.zeros_like(parameter) for parameter in parameters]
+        self.mean = [taeda.zeros_like(parameter) for parameter in self.parameters]
+        self.square = [taeda.zeros_like(parameter) for parameter in self.parameters]
         self.steps = 0
 
     @taeda.no_grad()
@@ -187,6 +159,7 @@ def learning_rate(step, steps, highest):
 
 @taeda.no_grad()
 def held_out_loss(model, text, batch, rounds=4):
+    model.eval()
     losses = [model.loss(*draw_batch(text.held_out, batch, model.length)) for _ in range(rounds)]
     return taeda.stack(losses).mean().item()
 
@@ -197,6 +170,7 @@ def generate(model, text, prompt, count, temperature, k):
 
     Adding Gumbel noise -log(-log(u)) to the logits makes argmax a draw from their softmax.
     """
+    model.eval()
     numbers = text.encode(prompt).unsqueeze(0)
     for _ in range(count):
         logits = model(numbers[:, -model.length :])[0, -1] / temperature
@@ -216,7 +190,7 @@ def train(model, text, options):
     start = time.perf_counter()
     for step in range(options.steps):
         numbers, following = draw_batch(text.train, options.batch, model.length)
-        loss = model.loss(numbers, following, is_training=True)
+        loss = model.train().loss(numbers, following)
         loss.backward()
         optimizer.step(learning_rate(step, options.steps, options.lr))
         losses.append(loss.item())
