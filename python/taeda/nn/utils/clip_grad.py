@@ -24,15 +24,15 @@ def _norm(tensor, norm_type):
     return size.pow(norm_type).sum().pow(1.0 / norm_type)
 
 
-@no_grad()
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """The norm of the norms of the tensors: that of all their elements."""
     tensors, norm_type = _listed(tensors), float(norm_type)
     if not tensors:
         return _C.tensor(0.0)
     device = tensors[0].device
-    norms = _C.stack([_norm(tensor, norm_type).to(device) for tensor in tensors])
-    total = _norm(norms, norm_type)
+    with no_grad():
+        norms = _C.stack([_norm(tensor, norm_type).to(device) for tensor in tensors])
+        total = _norm(norms, norm_type)
     if error_if_nonfinite and not bool(_C.isfinite(total)):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
@@ -42,13 +42,13 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     return total
 
 
-@no_grad()
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scales the gradients down by a norm that is known."""
-    # Multiplying by one where nothing is to be done spares a wait for the value.
-    factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-    for grad in _grads(parameters):
-        grad.mul_(factor.to(grad.device))
+    with no_grad():
+        # Multiplying by one where nothing is to be done spares a wait for the value.
+        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for grad in _grads(parameters):
+            grad.mul_(factor.to(grad.device))
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
@@ -62,9 +62,9 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     return total
 
 
-@no_grad()
 def clip_grad_value_(parameters, clip_value, foreach=None):
     """Limits each element of the gradients to [-clip_value, clip_value]."""
     clip_value = float(clip_value)
-    for grad in _grads(parameters):
-        grad.clamp_(min=-clip_value, max=clip_value)
+    with no_grad():
+        for grad in _grads(parameters):
+            grad.clamp_(min=-clip_value, max=clip_value)
