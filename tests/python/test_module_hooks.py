@@ -271,3 +271,16 @@ def test_global_backward_hooks():
             handle.remove()
     nn.Tanh()(ones(2)).sum().backward()
     assert seen == ["pre", "post"]
+
+
+@pytest.mark.skipif(NAME != "taeda", reason="PyTorch's backward hooks refuse transforms")
+def test_hooks_under_transforms():
+    layer, seen = nn.Linear(2, 1), []
+    layer.register_forward_hook(lambda m, args, output: output * 2)
+    layer.register_full_backward_hook(lambda m, gi, go: seen.append(tuple(go[0].shape)))
+
+    def loss(x):
+        return layer(x).sum()
+
+    each = t.func.vmap(t.func.grad(loss))(t.ones(4, 3, 2))
+    assert t.allclose(each, (layer.weight * 2).expand(4, 3, 2)) and seen == [(3, 1)]
