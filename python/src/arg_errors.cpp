@@ -4,6 +4,7 @@
 #include <string>
 
 #include "python/src/arg_match.h"
+#include "python/src/overrides.h"
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
 
@@ -109,7 +110,7 @@ std::string explain(const Call& call, const Signature& signature) {
     if (!value) {
       if (p.has_default) continue;
       missing += str(num_missing++ ? ", " : "", "\"", shown_name(p), "\"");
-    } else if (!num_missing && !accepts(p, value)) {
+    } else if (!num_missing && !accepts(p, value) && !overrides(value)) {
       in_varargs = p.list_size == kVarargs && is_integer(value);
       if (!in_varargs) return type_error(call, p, position, value);
     }
@@ -152,7 +153,8 @@ std::string marked_arguments(const Call& call, const Signature& signature) {
   std::string text = "(";
   for (Py_ssize_t i = 0; i < call.nargs; ++i) {
     const Py_ssize_t at = i + first;
-    const bool fits = at < signature.count && accepts(signature.params[at], call.args[i]);
+    const bool fits = at < signature.count &&
+                      (accepts(signature.params[at], call.args[i]) || overrides(call.args[i]));
     const std::string name = shown_class(call.args[i]);
     text += str(i ? ", " : "", fits ? name : str("!", name, "!"));
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "python/src/arg_match.h"
+#include "python/src/overrides.h"
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
 
@@ -129,19 +130,44 @@ std::string_view keyword(PyObject* kwnames, Py_ssize_t i) {
 
 class Matcher {
  public:
+  static int parse(const Call& call, const Signature* signatures, int count, PyObject* owner,
+                   Args& out) {
+    out.function_ = call.function;
+    out.owner_ = owner;
+    for (int i = 0; i < count; ++i) {
+      out.varargs_at_ = -1;
+      out.has_override_ = false;
+      if (!match(call, signatures[i], out)) continue;
+      out.signature_ = &signatures[i];
+      if (__builtin_expect(out.has_override_ || num_function_modes, 0) && owner &&
+          (out.has_override_ || is_function_mode_active())) {
+        out.override_ = call_override_of(call, out);
+        return -1;
+      }
+      return i;
+    }
+    set_no_match_error(call, signatures, count);
+    return -1;
+  }
+
+ private:
   static bool match(const Call& call, const Signature& signature, Args& out) {
     const Param* params = signature.params;
     PyObject** values = out.values_;
     int i = 0;
-    if (call.self) values[i++] = call.self;
+    if (call.self) {
+      values[i++] = call.self;
+      out.has_override_ = overrides(call.self);
+    }
     const int first = i;
     Py_ssize_t used = 0;
     for (; used < call.nargs && i < signature.count; ++used, ++i) {
       if (params[i].is_kw_only) return false;
       PyObject* o = call.args[used];
       values[i] = o;
-      if (accepts(params[i], o)) continue;
-      if (params[i].list_size != kVarargs || !is_integer_or_numpy(o)) return false;
+      const bool can_be_first = params[i].list_size == kVarargs;
+      if (can_be_first ? accepts(params[i], o) : takes(params[i], o, out)) continue;
+      if (!can_be_first || !(is_integer_or_numpy(o) || note_override(o, out))) return false;
       out.varargs_ = call.args + used;
       out.varargs_count_ = call.nargs - used;
       out.varargs_at_ = i++;
@@ -156,33 +182,70 @@ class Matcher {
     return true;
   }
 
- private:
+  // Whether an argument fits, by itself or by an override, which is noted.
+  static bool takes(const Param& param, PyObject* o, Args& out) {
+    if (param.type == ParamType::Tensor && is_exact_tensor(o)) return true;
+    const bool fits = accepts(param, o);
+    if (fits && param.type > ParamType::OptionalTensorList) return true;
+    if (fits && param.type != ParamType::Tensor) {
+      note_item_overrides(o, out);
+      return true;
+    }
+    return note_override(o, out) || fits;
+  }
+  static bool note_override(PyObject* o, Args& out) {
+    if (!out.owner_ || !overrides(o)) return false;
+    return out.has_override_ = true;
+  }
+  static void note_item_overrides(PyObject* list, Args& out) {
+    if (list == Py_None) return;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); ++i)
+      note_override(PySequence_Fast_GET_ITEM(list, i), out);
+  }
+
   static bool match_keywords(const Call& call, const Signature& signature, int first, Args& out) {
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(call.kwnames); ++k) {
       const std::string_view name = keyword(call.kwnames, k);
       int i = first;
       while (i < signature.count && !is_name_of(signature.params[i], name)) ++i;
       PyObject* o = call.args[call.nargs + k];
-      if (i == signature.count || out.values_[i] || !accepts(signature.params[i], o)) return false;
+      if (i == signature.count || out.values_[i] || !takes(signature.params[i], o, out))
+        return false;
       out.values_[i] = o;
     }
     return true;
+  }
+
+  static PyObject* call_override_of(const Call& call, const Args& out) {
+    Overloaded overloaded;
+    for (int i = 0; i < out.signature_->count; ++i) {
+      PyObject* o = out.values_[i];
+      if (!o) continue;
+      const ParamType type = out.signature_->params[i].type;
+      if (type == ParamType::TensorList || type == ParamType::OptionalTensorList)
+        overloaded.add_items(o);
+      else
+        overloaded.add_if_overrides(o);
+    }
+    Ref args, kwargs;
+    if (!pack_call(call.self, call.args, call.nargs, call.kwnames, args, kwargs)) return nullptr;
+    return call_override({out.owner_, call.function}, overloaded, args.get(), kwargs.get());
   }
 };
 
 int parse(const char* function_name, const Signature* signatures, int count, PyObject* self,
           PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Args& out) {
-  const Call call{function_name, self, args, nargs, kwnames};
-  out.function_ = function_name;
-  for (int i = 0; i < count; ++i) {
-    out.varargs_at_ = -1;
-    if (Matcher::match(call, signatures[i], out)) {
-      out.signature_ = &signatures[i];
-      return i;
-    }
-  }
-  set_no_match_error(call, signatures, count);
-  return -1;
+  return Matcher::parse({function_name, self, args, nargs, kwnames}, signatures, count, nullptr,
+                        out);
+}
+int parse_function(const char* name, const Signature* signatures, int count, PyObject* module,
+                   PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Args& out) {
+  return Matcher::parse({name, nullptr, args, nargs, kwnames}, signatures, count, module, out);
+}
+int parse_method(const char* name, const Signature* signatures, int count, PyObject* self,
+                 PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Args& out) {
+  return Matcher::parse({name, self, args, nargs, kwnames}, signatures, count,
+                        reinterpret_cast<PyObject*>(tensor_type), out);
 }
 
 }  // namespace taeda::python

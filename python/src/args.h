@@ -125,14 +125,20 @@ class Args {
   // Borrowed; null when absent.
   PyObject* object(int i) const { return values_[i]; }
 
+  // What a binding returns when the reader gives no signature: the answer of an override, or null
+  // with the error pending. A new reference.
+  PyObject* overridden() const { return override_; }
+
  private:
   friend class Matcher;
-  friend int parse(const char*, const Signature*, int, PyObject*, PyObject* const*, Py_ssize_t,
-                   PyObject*, Args&);
   template <class Vec, class Read>
   Vec read_list(int i, const char* kind, Read&& read) const;
 
   PyObject* values_[kMaxParams];
+  // The module or class that holds the function; null where calls cannot be overridden.
+  PyObject* owner_ = nullptr;
+  PyObject* override_ = nullptr;
+  bool has_override_ = false;
   const char* function_ = nullptr;
   const Signature* signature_ = nullptr;
   // The run of positional arguments that form the list of parameter `varargs_at_`.
@@ -151,6 +157,13 @@ class Args {
 // for methods it becomes parameter 0.
 int parse(const char* function_name, const Signature* signatures, int count, PyObject* self,
           PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Args& out);
+// The same for a function of `module` and a method of Tensor that can be overridden (overrides.h):
+// arguments whose classes override fit every parameter, and the call goes to them or to a mode.
+// Then the result is -1 as after an error, and the binding returns `out.overridden()`.
+int parse_function(const char* name, const Signature* signatures, int count, PyObject* module,
+                   PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Args& out);
+int parse_method(const char* name, const Signature* signatures, int count, PyObject* self,
+                 PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Args& out);
 
 // std::optional<SymIntVec> and its like as the optional span that operators take; `v` must outlive
 // it.

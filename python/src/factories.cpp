@@ -29,9 +29,10 @@ const Signature tensor_signature[] = {
      "requires_grad = False)",
      tensor_params, 6}};
 
-PyObject* tensor(PyObject*, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject* tensor(PyObject* module, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
   Args args;
-  if (parse("tensor", tensor_signature, 1, nullptr, argv, nargs, kwnames, args) < 0) return nullptr;
+  if (parse_function("tensor", tensor_signature, 1, module, argv, nargs, kwnames, args) < 0)
+    return args.overridden();
   return guarded([&] {
     PyObject* data = args.object(0);
     if (is_tensor(data) &&
@@ -65,10 +66,10 @@ Device device_for(Args& args, int i, PyObject* data) {
   return args.device(i, is_tensor(data) ? tensor_of(data).device() : default_device());
 }
 
-PyObject* as_tensor(PyObject*, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject* as_tensor(PyObject* module, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
   Args args;
-  if (parse("as_tensor", as_tensor_signature, 1, nullptr, argv, nargs, kwnames, args) < 0)
-    return nullptr;
+  if (parse_function("as_tensor", as_tensor_signature, 1, module, argv, nargs, kwnames, args) < 0)
+    return args.overridden();
   return guarded([&] {
     PyObject* data = args.object(0);
     return wrap(tensor_sharing_data(data, args.dtype(1), device_for(args, 2, data)));
@@ -88,10 +89,10 @@ const Signature asarray_signature[] = {
      "False)",
      asarray_params, 5}};
 
-PyObject* asarray(PyObject*, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject* asarray(PyObject* module, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
   Args args;
-  if (parse("asarray", asarray_signature, 1, nullptr, argv, nargs, kwnames, args) < 0)
-    return nullptr;
+  if (parse_function("asarray", asarray_signature, 1, module, argv, nargs, kwnames, args) < 0)
+    return args.overridden();
   return guarded([&] {
     PyObject* data = args.object(0);
     const Device device = device_for(args, 2, data);
@@ -154,9 +155,12 @@ PyObject* to_bytes(PyObject*, PyObject* o) {
 }  // namespace
 
 PyMethodDef factory_table[] = {
-    {"tensor", as_function(tensor), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"as_tensor", as_function(as_tensor), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"asarray", as_function(asarray), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"tensor", as_function(tensor), METH_FASTCALL | METH_KEYWORDS,
+     "tensor(data, *, dtype=None, device=None, pin_memory=False, requires_grad=False) -> Tensor"},
+    {"as_tensor", as_function(as_tensor), METH_FASTCALL | METH_KEYWORDS,
+     "as_tensor(data, dtype=None, device=None) -> Tensor"},
+    {"asarray", as_function(asarray), METH_FASTCALL | METH_KEYWORDS,
+     "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False) -> Tensor"},
     {"from_dlpack", from_dlpack, METH_O, nullptr},
     {"to_dlpack", to_dlpack, METH_O, nullptr},
     {"is_tensor", is_tensor_function, METH_O, nullptr},

@@ -7,6 +7,7 @@
 #include "python/src/arg_match.h"
 #include "python/src/args.h"
 #include "python/src/factories.h"
+#include "python/src/overrides.h"
 #include "python/src/tensor_type.h"
 #include "python/src/wrap.h"
 #include "taeda/autograd/variable.h"
@@ -219,7 +220,28 @@ Indexed apply_index(const Tensor& self, PyObject* index) {
   return walk.finish();
 }
 
+namespace {
+
+// Whether the tensor, an index, or the value to be assigned overrides.
+bool is_indexing_overridden(PyObject* self, PyObject* index, PyObject* value = nullptr) {
+  if (is_overridden(self) || (value && overrides(value))) return true;
+  if (!PyTuple_Check(index)) return overrides(index);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); ++i)
+    if (overrides(PyTuple_GET_ITEM(index, i))) return true;
+  return false;
+}
+
+}  // namespace
+
 PyObject* tensor_getitem(PyObject* self_object, PyObject* index) {
+  if (is_indexing_overridden(self_object, index)) {
+    Overloaded overloaded;
+    overloaded.add_if_overrides(self_object);
+    overloaded.add_items(index);
+    const Ref args(PyTuple_Pack(2, self_object, index));
+    return args ? call_override(tensor_callee("__getitem__"), overloaded, args.get(), nullptr)
+                : nullptr;
+  }
   return guarded([&] {
     const Tensor& self = tensor_of(self_object);
     if (PyLong_CheckExact(index)) {
@@ -263,6 +285,17 @@ void assign(Tensor view, const Tensor& value) {
 }  // namespace
 
 int tensor_setitem(PyObject* self_object, PyObject* index, PyObject* value) {
+  if (value && is_indexing_overridden(self_object, index, value)) {
+    Overloaded overloaded;
+    overloaded.add_if_overrides(self_object);
+    overloaded.add_items(index);
+    overloaded.add_if_overrides(value);
+    const Ref args(PyTuple_Pack(3, self_object, index, value));
+    const Ref answer(
+        args ? call_override(tensor_callee("__setitem__"), overloaded, args.get(), nullptr)
+             : nullptr);
+    return answer ? 0 : -1;
+  }
   return guarded_int([&] {
     TAEDA_CHECK_TYPE(value, "Tensor does not support deleting items");
     const Tensor& self = tensor_of(self_object);
@@ -287,6 +320,10 @@ int tensor_setitem(PyObject* self_object, PyObject* index, PyObject* value) {
 }
 
 Py_ssize_t tensor_length(PyObject* self) {
+  if (is_overridden(self)) {
+    const Ref answer(call_method_override(tensor_callee("__len__"), self));
+    return answer ? PyNumber_AsSsize_t(answer.get(), PyExc_OverflowError) : -1;
+  }
   const Tensor& t = tensor_of(self);
   if (t.dim() == 0) {
     PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
@@ -301,6 +338,10 @@ Py_ssize_t tensor_length(PyObject* self) {
 }
 
 int tensor_contains(PyObject* self, PyObject* value) {
+  if (is_overridden(self)) {
+    const Ref answer(call_method_override(tensor_callee("__contains__"), self, value));
+    return answer ? PyObject_IsTrue(answer.get()) : -1;
+  }
   return guarded_int([&] {
     TAEDA_CHECK(is_tensor(value) || is_number(value),
                 "Tensor.__contains__ only supports Tensor or scalar, but you passed in a <class '",
@@ -311,6 +352,10 @@ int tensor_contains(PyObject* self, PyObject* value) {
 }
 
 PyObject* tensor_iter(PyObject* self) {
+  if (is_overridden(self)) {
+    const Ref rows(PyObject_CallMethod(self, "unbind", "i", 0));
+    return rows ? PyObject_GetIter(rows.get()) : nullptr;
+  }
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
     TAEDA_CHECK_TYPE(t.dim() > 0, "iteration over a 0-d tensor");

@@ -83,11 +83,11 @@ PyObject* set_inference_mode_function(PyObject*, PyObject* o) {
 
 const Param two_dtypes[] = {{"type1", ParamType::DType}, {"type2", ParamType::DType}};
 const Signature promote_signature[] = {{"(torch.dtype type1, torch.dtype type2)", two_dtypes, 2}};
-PyObject* promote_types_function(PyObject*, PyObject* const* argv, Py_ssize_t nargs,
+PyObject* promote_types_function(PyObject* module, PyObject* const* argv, Py_ssize_t nargs,
                                  PyObject* kwnames) {
   Args args;
-  if (parse("promote_types", promote_signature, 1, nullptr, argv, nargs, kwnames, args) < 0)
-    return nullptr;
+  if (parse_function("promote_types", promote_signature, 1, module, argv, nargs, kwnames, args) < 0)
+    return args.overridden();
   return guarded([&] { return wrap(promote_types(args.dtype(0), args.dtype(1))); });
 }
 const Param cast_params[] = {{"from_", ParamType::DType}, {"to", ParamType::DType}};
@@ -95,20 +95,23 @@ const Signature cast_signature[] = {{"(torch.dtype from_, torch.dtype to)", cast
 const Param result_type_params[] = {{"self", ParamType::Tensor, false, false, false, true},
                                     {"other", ParamType::Tensor, false, false, false, true}};
 const Signature result_type_signature[] = {{"(Tensor input, Tensor other)", result_type_params, 2}};
-PyObject* result_type_function(PyObject*, PyObject* const* argv, Py_ssize_t nargs,
+PyObject* result_type_function(PyObject* module, PyObject* const* argv, Py_ssize_t nargs,
                                PyObject* kwnames) {
   Args args;
-  if (parse("result_type", result_type_signature, 1, nullptr, argv, nargs, kwnames, args) < 0)
-    return nullptr;
+  if (parse_function("result_type", result_type_signature, 1, module, argv, nargs, kwnames, args) <
+      0)
+    return args.overridden();
   return guarded([&] {
     const Tensor* const pair[] = {&args.tensor(0), &args.tensor(1)};
     return wrap(result_type(pair));
   });
 }
 
-PyObject* can_cast_function(PyObject*, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject* can_cast_function(PyObject* module, PyObject* const* argv, Py_ssize_t nargs,
+                            PyObject* kwnames) {
   Args args;
-  if (parse("can_cast", cast_signature, 1, nullptr, argv, nargs, kwnames, args) < 0) return nullptr;
+  if (parse_function("can_cast", cast_signature, 1, module, argv, nargs, kwnames, args) < 0)
+    return args.overridden();
   return guarded([&] { return wrap(can_cast(args.dtype(0), args.dtype(1))); });
 }
 
@@ -128,9 +131,12 @@ PyMethodDef mode_table[] = {
     {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
     {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS, nullptr},
     {"_set_inference_mode", set_inference_mode_function, METH_O, nullptr},
-    {"promote_types", as_function(promote_types_function), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"result_type", as_function(result_type_function), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"can_cast", as_function(can_cast_function), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"promote_types", as_function(promote_types_function), METH_FASTCALL | METH_KEYWORDS,
+     "promote_types(type1, type2) -> dtype"},
+    {"result_type", as_function(result_type_function), METH_FASTCALL | METH_KEYWORDS,
+     "result_type(tensor1, tensor2) -> dtype"},
+    {"can_cast", as_function(can_cast_function), METH_FASTCALL | METH_KEYWORDS,
+     "can_cast(from_, to) -> bool"},
     {},
 };
 

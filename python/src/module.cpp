@@ -3,6 +3,7 @@
 #include "python/src/generated.h"
 #include "python/src/grad_fn_type.h"
 #include "python/src/hooks.h"
+#include "python/src/overrides.h"
 #include "python/src/python_node.h"
 #include "python/src/storage_type.h"
 #include "python/src/tensor_type.h"
@@ -40,7 +41,8 @@ bool fill(PyObject* module) {
   return init_dtype_type(module) && init_layout_types(module) && init_device_type(module) &&
          init_size_type(module) && init_generator_type(module) && init_storage_type(module) &&
          init_hook_handle_type(module) && init_grad_fn_type(module) && init_function_type(module) &&
-         init_tensor_type(module) && add_functions(module, function_tables) &&
+         init_tensor_type(module) && init_overrides(module) &&
+         add_functions(module, function_tables) &&
          // Hand-written functions replace generated ones of the same name.
          add_functions(module, own_functions) &&
          add_submodule(module, "taeda._C._nn", nn_function_tables) &&

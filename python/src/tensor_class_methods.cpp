@@ -1,7 +1,6 @@
 // How Tensor objects come to be: the constructor, subclasses, copies.
 #include "python/src/args.h"
 #include "python/src/factories.h"
-#include "python/src/storage_type.h"
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
 #include "python/src/wrap.h"
@@ -50,10 +49,6 @@ PyObject* as_subclass(PyObject* self, PyObject* cls) {
   });
 }
 
-PyObject* untyped_storage(PyObject* self, PyObject*) {
-  return guarded([&] { return wrap_storage(tensor_of(self).storage()); });
-}
-
 PyObject* copy(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
@@ -99,7 +94,6 @@ PyMethodDef tensor_class_methods[] = {
     {"_make_subclass", as_function(make_subclass), METH_FASTCALL | METH_KEYWORDS | METH_STATIC,
      nullptr},
     {"as_subclass", as_subclass, METH_O, nullptr},
-    {"untyped_storage", untyped_storage, METH_NOARGS, nullptr},
     {"__copy__", copy, METH_NOARGS, nullptr},
     {},
 };

@@ -1,6 +1,7 @@
 // Operators of Tensor: +, -, *, /, //, %, **, @, &, |, ^, <<, >>, comparisons, and conversion to
 // numbers.
 #include "python/src/args.h"
+#include "python/src/overrides.h"
 #include "python/src/tensor_type.h"
 #include "python/src/wrap.h"
 
@@ -34,19 +35,45 @@ Tensor run(const Tensor& a, const Tensor& b) {
   return op(a, b);
 }
 
-template <auto op>
+// What overrides of an operator see: the method for `tensor + other` and the one for `other +
+// tensor`. Those that PyTorch writes in Python hand plain tensors' classes and a dict on as well.
+struct OperatorName {
+  const char* direct;
+  const char* reflected;
+  bool is_direct_in_python = false;
+};
+
+PyObject* ask_operator(const char* name, PyObject* self, PyObject* other, bool is_in_python) {
+  Overloaded overloaded;
+  for (PyObject* o : {self, other})
+    if (overrides(o) || (is_in_python && is_tensor(o))) overloaded.add(o);
+  const Ref args(PyTuple_Pack(2, self, other)), kwargs(is_in_python ? PyDict_New() : nullptr);
+  if (!args) return nullptr;
+  // NotImplemented goes to the interpreter, which tries the other operand's operator.
+  return ask_overrides(tensor_callee(name), overloaded, args.get(), kwargs.get());
+}
+PyObject* ask_operator(const OperatorName& name, PyObject* a, PyObject* b) {
+  if (is_tensor(a)) return ask_operator(name.direct, a, b, name.is_direct_in_python);
+  const bool is_in_python = name.reflected[0] == '_';
+  return ask_operator(name.reflected, b, a, is_in_python);
+}
+
+template <auto op, auto name>
 PyObject* binary(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
-    if (is_exact_tensor(a) && is_exact_tensor(b)) return wrap(run<op>(tensor_of(a), tensor_of(b)));
+    if (__builtin_expect(!num_function_modes, 1) && is_exact_tensor(a) && is_exact_tensor(b))
+      return wrap(run<op>(tensor_of(a), tensor_of(b)));
+    if (is_overridden(a, b)) return ask_operator(name(), a, b);
     const Operand left(a), right(b);
     if (!left || !right) Py_RETURN_NOTIMPLEMENTED;
     return wrap(run<op>(*left, *right));
   });
 }
 
-template <auto op>
+template <auto op, auto name>
 PyObject* inplace(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
+    if (is_overridden(a, b)) return ask_operator(name(), a, b, false);
     const Operand right(b);
     if (!right) Py_RETURN_NOTIMPLEMENTED;
     Tensor& self = tensor_of(a);
@@ -58,8 +85,9 @@ PyObject* inplace(PyObject* a, PyObject* b) {
   });
 }
 
-template <auto op>
+template <auto op, auto name>
 PyObject* unary(PyObject* a) {
+  if (is_overridden(a)) return call_method_override(tensor_callee(name()), a);
   return guarded([&] {
     const Tensor& self = tensor_of(a);
     Tensor result = [&] {
@@ -74,6 +102,7 @@ PyObject* unary(PyObject* a) {
 // derivative.
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  if (is_overridden(a, b)) return ask_operator({"pow", "__rpow__", true}, a, b);
   return guarded([&]() -> PyObject* {
     if (is_tensor(a) && is_number(b)) {
       GilRelease gil(false);
@@ -85,6 +114,7 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
   });
 }
 PyObject* inplace_power(PyObject* a, PyObject* b, PyObject*) {
+  if (is_overridden(a, b)) return ask_operator("pow_", a, b, true);
   return guarded([&]() -> PyObject* {
     if (is_number(b))
       taeda::pow_(tensor_of(a), to_scalar(b));
@@ -97,6 +127,7 @@ PyObject* inplace_power(PyObject* a, PyObject* b, PyObject*) {
 }
 
 PyObject* matrix_multiply(PyObject* a, PyObject* b) {
+  if (is_overridden(a, b)) return ask_operator({"matmul", "__rmatmul__"}, a, b);
   return guarded([&]() -> PyObject* {
     if (!is_tensor(a) || !is_tensor(b)) Py_RETURN_NOTIMPLEMENTED;
     return wrap(run<[](const Tensor& x, const Tensor& y) { return taeda::matmul(x, y); }>(
@@ -105,6 +136,7 @@ PyObject* matrix_multiply(PyObject* a, PyObject* b) {
 }
 
 PyObject* positive(PyObject* a) {
+  if (is_overridden(a)) return call_method_override(tensor_callee("__pos__"), a);
   return guarded([&] {
     TAEDA_CHECK(tensor_of(a).dtype() != DType::Bool,
                 "The `+` operator on a bool tensor is not supported.");
@@ -121,6 +153,10 @@ Tensor inverted(const Tensor& t) {
 Scalar item_of(PyObject* self) { return read_item(tensor_of(self)); }
 
 int is_true(PyObject* self) {
+  if (is_overridden(self)) {
+    Ref answer(call_method_override(tensor_callee("__bool__"), self));
+    return answer ? PyObject_IsTrue(answer.get()) : -1;
+  }
   return guarded_int([&] {
     const Tensor& t = tensor_of(self);
     TAEDA_CHECK(
@@ -140,6 +176,7 @@ Scalar number_of(PyObject* self) {
 }
 
 PyObject* to_int(PyObject* self) {
+  if (is_overridden(self)) return call_method_override(tensor_callee("__int__"), self);
   return guarded([&]() -> PyObject* {
     const Scalar s = number_of(self);
     if (s.is_floating()) return PyLong_FromDouble(s.to_double());
@@ -148,9 +185,11 @@ PyObject* to_int(PyObject* self) {
   });
 }
 PyObject* to_float(PyObject* self) {
+  if (is_overridden(self)) return call_method_override(tensor_callee("__float__"), self);
   return guarded([&] { return PyFloat_FromDouble(number_of(self).to_double()); });
 }
 PyObject* to_index(PyObject* self) {
+  if (is_overridden(self)) return call_method_override(tensor_callee("__index__"), self);
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     TAEDA_CHECK_TYPE(t.numel() == 1 && is_integral(t.dtype(), true),
@@ -159,44 +198,48 @@ PyObject* to_index(PyObject* self) {
   });
 }
 
-#define TAEDA_BINARY(op) \
-  reinterpret_cast<void*>(binary<[](const Tensor& a, const Tensor& b) { return taeda::op(a, b); }>)
-#define TAEDA_INPLACE(op) \
-  reinterpret_cast<void*>(inplace<[](Tensor& a, const Tensor& b) { taeda::op(a, b); }>)
-#define TAEDA_UNARY(op) reinterpret_cast<void*>(unary<[](const Tensor& a) { return taeda::op(a); }>)
+#define TAEDA_BINARY_FUNCTION(op, ...)                                     \
+  binary<[](const Tensor& a, const Tensor& b) { return taeda::op(a, b); }, \
+         [] { return OperatorName{__VA_ARGS__}; }>
+#define TAEDA_BINARY(op, ...) reinterpret_cast<void*>(TAEDA_BINARY_FUNCTION(op, __VA_ARGS__))
+#define TAEDA_INPLACE(op, name) \
+  reinterpret_cast<void*>(      \
+      inplace<[](Tensor& a, const Tensor& b) { taeda::op(a, b); }, [] { return name; }>)
+#define TAEDA_UNARY(op) \
+  reinterpret_cast<void*>(unary<[](const Tensor& a) { return taeda::op(a); }, [] { return #op; }>)
 
 }  // namespace
 
 PyType_Slot tensor_number_slots[] = {
-    {Py_nb_add, TAEDA_BINARY(add)},
-    {Py_nb_subtract, TAEDA_BINARY(sub)},
-    {Py_nb_multiply, TAEDA_BINARY(mul)},
-    {Py_nb_true_divide, TAEDA_BINARY(div)},
-    {Py_nb_floor_divide, TAEDA_BINARY(floor_divide)},
-    {Py_nb_remainder, TAEDA_BINARY(remainder)},
+    {Py_nb_add, TAEDA_BINARY(add, "add", "add")},
+    {Py_nb_subtract, TAEDA_BINARY(sub, "sub", "__rsub__")},
+    {Py_nb_multiply, TAEDA_BINARY(mul, "mul", "mul")},
+    {Py_nb_true_divide, TAEDA_BINARY(div, "div", "__rdiv__")},
+    {Py_nb_floor_divide, TAEDA_BINARY(floor_divide, "__floordiv__", "__rfloordiv__", true)},
+    {Py_nb_remainder, TAEDA_BINARY(remainder, "remainder", "__rmod__")},
     {Py_nb_power, reinterpret_cast<void*>(power)},
     {Py_nb_matrix_multiply, reinterpret_cast<void*>(matrix_multiply)},
-    {Py_nb_and, TAEDA_BINARY(bitwise_and)},
-    {Py_nb_or, TAEDA_BINARY(bitwise_or)},
-    {Py_nb_xor, TAEDA_BINARY(bitwise_xor)},
-    {Py_nb_lshift, TAEDA_BINARY(bitwise_left_shift)},
-    {Py_nb_rshift, TAEDA_BINARY(bitwise_right_shift)},
-    {Py_nb_inplace_add, TAEDA_INPLACE(add_)},
-    {Py_nb_inplace_subtract, TAEDA_INPLACE(sub_)},
-    {Py_nb_inplace_multiply, TAEDA_INPLACE(mul_)},
-    {Py_nb_inplace_true_divide, TAEDA_INPLACE(div_)},
-    {Py_nb_inplace_floor_divide, TAEDA_INPLACE(floor_divide_)},
-    {Py_nb_inplace_remainder, TAEDA_INPLACE(remainder_)},
+    {Py_nb_and, TAEDA_BINARY(bitwise_and, "__and__", "bitwise_and")},
+    {Py_nb_or, TAEDA_BINARY(bitwise_or, "__or__", "bitwise_or")},
+    {Py_nb_xor, TAEDA_BINARY(bitwise_xor, "__xor__", "bitwise_xor")},
+    {Py_nb_lshift, TAEDA_BINARY(bitwise_left_shift, "__lshift__", "__rlshift__")},
+    {Py_nb_rshift, TAEDA_BINARY(bitwise_right_shift, "__rshift__", "__rrshift__")},
+    {Py_nb_inplace_add, TAEDA_INPLACE(add_, "add_")},
+    {Py_nb_inplace_subtract, TAEDA_INPLACE(sub_, "sub_")},
+    {Py_nb_inplace_multiply, TAEDA_INPLACE(mul_, "mul_")},
+    {Py_nb_inplace_true_divide, TAEDA_INPLACE(div_, "div_")},
+    {Py_nb_inplace_floor_divide, TAEDA_INPLACE(floor_divide_, "floor_divide_")},
+    {Py_nb_inplace_remainder, TAEDA_INPLACE(remainder_, "remainder_")},
     {Py_nb_inplace_power, reinterpret_cast<void*>(inplace_power)},
-    {Py_nb_inplace_and, TAEDA_INPLACE(bitwise_and_)},
-    {Py_nb_inplace_or, TAEDA_INPLACE(bitwise_or_)},
-    {Py_nb_inplace_xor, TAEDA_INPLACE(bitwise_xor_)},
-    {Py_nb_inplace_lshift, TAEDA_INPLACE(bitwise_left_shift_)},
-    {Py_nb_inplace_rshift, TAEDA_INPLACE(bitwise_right_shift_)},
+    {Py_nb_inplace_and, TAEDA_INPLACE(bitwise_and_, "__iand__")},
+    {Py_nb_inplace_or, TAEDA_INPLACE(bitwise_or_, "__ior__")},
+    {Py_nb_inplace_xor, TAEDA_INPLACE(bitwise_xor_, "__ixor__")},
+    {Py_nb_inplace_lshift, TAEDA_INPLACE(bitwise_left_shift_, "__ilshift__")},
+    {Py_nb_inplace_rshift, TAEDA_INPLACE(bitwise_right_shift_, "__irshift__")},
     {Py_nb_negative, TAEDA_UNARY(neg)},
     {Py_nb_positive, reinterpret_cast<void*>(positive)},
     {Py_nb_absolute, TAEDA_UNARY(abs)},
-    {Py_nb_invert, reinterpret_cast<void*>(unary<&inverted>)},
+    {Py_nb_invert, reinterpret_cast<void*>(unary<&inverted, [] { return "__invert__"; }>)},
     {Py_nb_bool, reinterpret_cast<void*>(is_true)},
     {Py_nb_int, reinterpret_cast<void*>(to_int)},
     {Py_nb_float, reinterpret_cast<void*>(to_float)},
@@ -207,12 +250,9 @@ PyType_Slot tensor_number_slots[] = {
 PyObject* tensor_richcompare(PyObject* self, PyObject* other, int op) {
   using Compare = PyObject* (*)(PyObject*, PyObject*);
   static constexpr Compare kCompare[] = {
-      binary<[](const Tensor& a, const Tensor& b) { return taeda::lt(a, b); }>,
-      binary<[](const Tensor& a, const Tensor& b) { return taeda::le(a, b); }>,
-      binary<[](const Tensor& a, const Tensor& b) { return taeda::eq(a, b); }>,
-      binary<[](const Tensor& a, const Tensor& b) { return taeda::ne(a, b); }>,
-      binary<[](const Tensor& a, const Tensor& b) { return taeda::gt(a, b); }>,
-      binary<[](const Tensor& a, const Tensor& b) { return taeda::ge(a, b); }>,
+      TAEDA_BINARY_FUNCTION(lt, "lt", "lt"),     TAEDA_BINARY_FUNCTION(le, "le", "le"),
+      TAEDA_BINARY_FUNCTION(eq, "__eq__", "eq"), TAEDA_BINARY_FUNCTION(ne, "ne", "ne"),
+      TAEDA_BINARY_FUNCTION(gt, "gt", "gt"),     TAEDA_BINARY_FUNCTION(ge, "ge", "ge"),
   };
   return kCompare[op](self, other);
 }

@@ -1,5 +1,6 @@
 // Methods of Tensor that tell about its geometry, type and memory.
 #include "python/src/args.h"
+#include "python/src/storage_type.h"
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
 #include "python/src/wrap.h"
@@ -62,6 +63,10 @@ int64_t address(const Tensor& t) {
 }
 bool is_signed(const Tensor& t) { return !is_unsigned(t.dtype()) && t.dtype() != DType::Bool; }
 
+PyObject* untyped_storage(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap_storage(tensor_of(self).storage()); });
+}
+
 PyObject* get_device(PyObject* self, PyObject*) {
   return PyLong_FromLong(tensor_of(self).device().index);
 }
@@ -87,6 +92,7 @@ PyMethodDef tensor_shape_methods[] = {
     {"nelement", TAEDA_TELL(t.sym_numel())},
     {"element_size", TAEDA_TELL(t.element_size())},
     {"storage_offset", TAEDA_TELL(t.impl()->sym_storage_offset())},
+    {"untyped_storage", untyped_storage, METH_NOARGS, nullptr},
     {"data_ptr", TAEDA_TELL(address(t))},
     {"is_complex", TAEDA_TELL(t.is_complex())},
     {"is_floating_point", TAEDA_TELL(t.is_floating_point())},

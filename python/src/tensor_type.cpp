@@ -7,6 +7,7 @@
 
 #include "python/src/generated.h"
 #include "python/src/hooks.h"
+#include "python/src/overrides.h"
 #include "python/src/wrap.h"
 #include "taeda/autograd/variable.h"
 
@@ -196,14 +197,16 @@ bool init_tensor_type(PyObject* module) {
   // name wins.
   static std::vector<PyMethodDef> methods;
   static std::vector<PyGetSetDef> properties;
-  for (const PyMethodDef* table :
-       {lifetime_methods, tensor_class_methods, tensor_shape_methods, tensor_value_methods,
-        tensor_autograd_methods, tensor_interop_methods})
+  for (const PyMethodDef* table : {lifetime_methods, tensor_class_methods})
     append_methods(methods, table);
+  for (const PyMethodDef* table : {tensor_shape_methods, tensor_value_methods,
+                                   tensor_autograd_methods, tensor_interop_methods})
+    for (; table->ml_name; ++table) methods.push_back(overridable_method(*table));
   for (const PyMethodDef* const* table = tensor_method_tables; *table; ++table)
     append_methods(methods, *table);
   methods.push_back({});
-  for (const PyGetSetDef* p = tensor_properties; p->name; ++p) properties.push_back(*p);
+  for (const PyGetSetDef* p = tensor_properties; p->name; ++p)
+    properties.push_back(overridable_property(*p));
   properties.push_back(dict_property);
   properties.push_back({});
 

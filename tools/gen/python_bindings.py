@@ -253,14 +253,14 @@ def binding(name, rows, as_method):
         )
         signatures.append(f"{{{quoted(text)}, params{i}, {len(params)}}}")
         cases.append(case(r, s, params, i))
-    self_ = "self" if as_method else "nullptr"
-    text = f"PyObject* {ident}(PyObject* {'self' if as_method else ''}, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {{\n"
+    owner = "self" if as_method else "module"
+    text = f"PyObject* {ident}(PyObject* {owner}, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {{\n"
     text += (
         "\n".join(arrays)
         + f"\n  static const Signature signatures[] = {{{', '.join(signatures)}}};\n"
     )
-    text += f'  Args a;\n  const int chosen = parse("{name}", signatures, {len(rows)}, {self_}, args, nargs, kwnames, a);\n'
-    text += "  if (chosen < 0) return nullptr;\n  return guarded([&]() -> PyObject* {\n    switch (chosen) {\n"
+    text += f'  Args a;\n  const int chosen = parse_{kind}("{name}", signatures, {len(rows)}, {owner}, args, nargs, kwnames, a);\n'
+    text += "  if (chosen < 0) return a.overridden();\n  return guarded([&]() -> PyObject* {\n    switch (chosen) {\n"
     text += "".join(cases) + "    }\n    return nullptr;\n  });\n}\n\n"
     return ident, text
 
