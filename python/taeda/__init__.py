@@ -16,6 +16,7 @@ from taeda._tensor import _install
 from taeda._version import __version__
 from taeda.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from taeda.functional import einsum, tensordot
+from taeda.overrides import handle_torch_function, has_torch_function_unary
 
 _install(Tensor)
 del _install
@@ -35,26 +36,36 @@ def is_storage(obj, /):
 
 def is_floating_point(input):
     """Whether the tensor's dtype is a floating point type."""
+    if has_torch_function_unary(input):
+        return handle_torch_function(is_floating_point, (input,), input)
     return input.is_floating_point()
 
 
 def is_complex(input):
     """Whether the tensor's dtype is a complex type."""
+    if has_torch_function_unary(input):
+        return handle_torch_function(is_complex, (input,), input)
     return input.is_complex()
 
 
 def is_conj(input):
     """Whether the tensor's conjugate bit is set."""
+    if has_torch_function_unary(input):
+        return handle_torch_function(is_conj, (input,), input)
     return input.is_conj()
 
 
 def numel(input):
     """The number of elements of the tensor."""
+    if has_torch_function_unary(input):
+        return handle_torch_function(numel, (input,), input)
     return input.numel()
 
 
 def nonzero(input, *, out=None, as_tuple=False):
     """The coordinates of the elements that are not zero: rows, or a vector for each dimension."""
+    if has_torch_function_unary(input):
+        return handle_torch_function(nonzero, (input,), input, out=out, as_tuple=as_tuple)
     return input.nonzero_numpy() if as_tuple else _C.nonzero(input, out=out)
 
 

@@ -1,15 +1,26 @@
 """Methods of Tensor that are written in Python: printing, copying, pickling, NumPy's protocols."""
 
 from taeda import _C
+from taeda.overrides import (
+    _default_torch_function,
+    handle_torch_function,
+    has_torch_function_unary,
+)
 
 
 def _repr(self, *, tensor_contents=None):
+    if has_torch_function_unary(self):
+        return handle_torch_function(
+            _C.Tensor.__repr__, (self,), self, tensor_contents=tensor_contents
+        )
     from taeda._tensor_str import _str
 
     return _str(self, tensor_contents=tensor_contents)
 
 
 def _format(self, format_spec):
+    if has_torch_function_unary(self):
+        return handle_torch_function(_C.Tensor.__format__, (self,), self, format_spec)
     if self.dim() == 0 and not self.is_meta and type(self) is _C.Tensor:
         return self.item().__format__(format_spec)
     return object.__format__(self, format_spec)
@@ -21,14 +32,16 @@ def _rebuild_tensor(data, dtype, size, stride, device, requires_grad):
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def _rebuild_subclass(cls, data, requires_grad, state):
-    """An instance of a subclass of Tensor with its attributes."""
-    tensor = _C.Tensor._make_subclass(cls, data, requires_grad)
+def _rebuild_subclass(cls, arguments, requires_grad, state):
+    """An instance of a subclass of Tensor with its attributes; `arguments` make its values."""
+    tensor = _C.Tensor._make_subclass(cls, _rebuild_tensor(*arguments, False), requires_grad)
     tensor.__dict__.update(state)
     return tensor
 
 
 def _reduce_ex(self, protocol):
+    if has_torch_function_unary(self):
+        return handle_torch_function(_C.Tensor.__reduce_ex__, (self,), self, protocol)
     if not self.is_leaf:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
@@ -46,15 +59,15 @@ def _reduce_ex(self, protocol):
         tuple(plain.size()),
         plain.stride(),
         str(self.device),
-        self.requires_grad,
     )
     if type(self) is _C.Tensor and not self.__dict__:
-        return _rebuild_tensor, arguments
-    data = _rebuild_tensor(*arguments[:-1], False)
-    return _rebuild_subclass, (type(self), data, self.requires_grad, dict(self.__dict__))
+        return _rebuild_tensor, (*arguments, self.requires_grad)
+    return _rebuild_subclass, (type(self), arguments, self.requires_grad, dict(self.__dict__))
 
 
 def _deepcopy(self, memo):
+    if has_torch_function_unary(self):
+        return handle_torch_function(_C.Tensor.__deepcopy__, (self,), self, memo)
     if id(self) in memo:
         return memo[id(self)]
     if not self.is_leaf:
@@ -92,6 +105,8 @@ def _copy_with_storage(tensor, memo):
 
 
 def _reversed(self):
+    if has_torch_function_unary(self):
+        return handle_torch_function(_C.Tensor.__reversed__, (self,), self)
     return self if self.dim() == 0 else self.flip(0)
 
 
@@ -105,6 +120,10 @@ class _NoGrad:
 
 
 def _array_wrap(self, array, context=None, return_scalar=False):
+    if has_torch_function_unary(self):
+        return handle_torch_function(
+            _C.Tensor.__array_wrap__, (self,), self, array, context, return_scalar
+        )
     return _C.from_numpy(array) if array.ndim else _C.tensor(array.item())
 
 
@@ -126,6 +145,10 @@ _TYPE_NAMES = {
 
 def _type(self, dtype=None, non_blocking=False, **_):
     """The legacy type name, or the tensor converted to a dtype or legacy type name."""
+    if has_torch_function_unary(self):
+        return handle_torch_function(
+            _C.Tensor.type, (self,), self, dtype=dtype, non_blocking=non_blocking, **_
+        )
     if dtype is None:
         name = str(self.dtype).rpartition(".")[2]
         prefix = "torch" if self.device.type == "cpu" else f"torch.{self.device.type}"
@@ -141,24 +164,35 @@ def _type(self, dtype=None, non_blocking=False, **_):
 
 def _rdiv(self, other):
     """The name that PyTorch keeps beside __rtruediv__."""
-    return self.reciprocal() * other
+    return _C.Tensor.__rtruediv__(self, other)
 
 
 def _nonzero(self, *, as_tuple=False):
     """The coordinates of the elements that are not zero: rows, or a vector for each dimension."""
+    if has_torch_function_unary(self):
+        return handle_torch_function(_C.Tensor.nonzero, (self,), self, as_tuple=as_tuple)
     return self.nonzero_numpy() if as_tuple else _C.nonzero(self)
+
+
+_METHODS = {
+    "__repr__": _repr,
+    "__format__": _format,
+    "__reduce_ex__": _reduce_ex,
+    "__reversed__": _reversed,
+    "__deepcopy__": _deepcopy,
+    "__array_wrap__": _array_wrap,
+    "type": _type,
+    "nonzero": _nonzero,
+    "__rdiv__": _rdiv,
+}
 
 
 def _install(cls):
     """Adds the methods to the type."""
-    cls.__repr__ = _repr
-    cls.__format__ = _format
-    cls.__reduce_ex__ = _reduce_ex
-    cls.__reversed__ = _reversed
-    cls.__deepcopy__ = _deepcopy
-    cls.__array_wrap__ = _array_wrap
+    cls.__torch_function__ = classmethod(_default_torch_function)
     cls.__array_priority__ = 1000
-    cls.type = _type
-    cls.nonzero = _nonzero
-    cls.__rdiv__ = _rdiv
+    for name, method in _METHODS.items():
+        method.__name__ = name
+        method.__qualname__ = f"Tensor.{name}"
+        setattr(cls, name, method)
     cls.__module__ = "taeda"

@@ -2,6 +2,7 @@
 
 from taeda import _C
 from taeda._C import Tensor
+from taeda.overrides import handle_torch_function, has_torch_function, has_torch_function_variadic
 
 __all__ = ["einsum", "tensordot"]
 
@@ -24,6 +25,8 @@ def einsum(*args):
         equation, *operands = args
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         return einsum(equation, *operands[0])
+    if has_torch_function(operands):
+        return handle_torch_function(einsum, operands, equation, *operands)
     return _C.einsum(equation, list(operands))
 
 
@@ -41,6 +44,8 @@ def _label(n):
 
 def tensordot(a, b, dims=2, out=None):
     """Sums products over the last `dims` dimensions of `a` and the first of `b`, or over pairs."""
+    if has_torch_function_variadic(a, b):
+        return handle_torch_function(tensordot, (a, b), a, b, dims=dims, out=out)
     if isinstance(dims, Tensor):
         if dims.numel() > 1:
             dims_a, dims_b = dims[0].tolist(), dims[1].tolist()

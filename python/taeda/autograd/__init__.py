@@ -7,6 +7,7 @@ from taeda.autograd.function import Function
 from taeda.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from taeda.autograd.gradcheck import gradcheck, gradgradcheck
 from taeda.autograd.variable import Variable
+from taeda.overrides import handle_torch_function, has_torch_function, is_tensor_like
 
 __all__ = [
     "Function",
@@ -28,7 +29,7 @@ __all__ = [
 
 
 def _as_tuple(tensors):
-    is_one = isinstance(tensors, (_C.Tensor, graph.GradientEdge))
+    is_one = is_tensor_like(tensors) or isinstance(tensors, graph.GradientEdge)
     return (tensors,) if is_one else tuple(tensors)
 
 
@@ -121,12 +122,27 @@ def grad(
     materialize_grads=False,
 ):
     """The gradients of `outputs` with respect to `inputs`, as a tuple; nothing is accumulated."""
+    outputs, inputs = _as_tuple(outputs), _inputs(inputs, "grad")
+    overridable = (*outputs, *inputs)
+    if has_torch_function(overridable):
+        return handle_torch_function(
+            grad,
+            overridable,
+            outputs,
+            inputs,
+            grad_outputs=grad_outputs,
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            only_inputs=only_inputs,
+            allow_unused=allow_unused,
+            is_grads_batched=is_grads_batched,
+            materialize_grads=materialize_grads,
+        )
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, "
             "but got: allow_unused=False."
         )
-    outputs, inputs = _as_tuple(outputs), _inputs(inputs, "grad")
     grads = _seeds(grad_outputs, outputs)
     if retain_graph is None:
         retain_graph = create_graph

@@ -2,6 +2,7 @@
 
 from taeda import _C
 from taeda._C import _nn
+from taeda.overrides import handle_torch_function, has_torch_function_variadic
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
@@ -64,6 +65,19 @@ def cross_entropy(
     label_smoothing=0.0,
 ):
     """log_softmax and nll_loss in one; targets are classes or probabilities."""
+    if has_torch_function_variadic(input, target, weight):
+        return handle_torch_function(
+            cross_entropy,
+            (input, target, weight),
+            input,
+            target,
+            weight=weight,
+            size_average=size_average,
+            ignore_index=ignore_index,
+            reduce=reduce,
+            reduction=reduction,
+            label_smoothing=label_smoothing,
+        )
     code = _code(reduction, size_average, reduce)
     return _nn.cross_entropy_loss(input, target, weight, code, ignore_index, label_smoothing)
 
@@ -78,12 +92,35 @@ def nll_loss(
     reduction="mean",
 ):
     """The negative log-likelihood of the target classes."""
+    if has_torch_function_variadic(input, target, weight):
+        return handle_torch_function(
+            nll_loss,
+            (input, target, weight),
+            input,
+            target,
+            weight=weight,
+            size_average=size_average,
+            ignore_index=ignore_index,
+            reduce=reduce,
+            reduction=reduction,
+        )
     code = _code(reduction, size_average, reduce)
     return _nn.nll_loss_nd(input, target, weight, code, ignore_index)
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The squared difference."""
+    if has_torch_function_variadic(input, target, weight):
+        return handle_torch_function(
+            mse_loss,
+            (input, target, weight),
+            input,
+            target,
+            size_average=size_average,
+            reduce=reduce,
+            reduction=reduction,
+            weight=weight,
+        )
     code = _code(reduction, size_average, reduce)
     _check_sizes(input, target)
     if weight is not None:
@@ -93,6 +130,17 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The absolute difference."""
+    if has_torch_function_variadic(input, target, weight):
+        return handle_torch_function(
+            l1_loss,
+            (input, target, weight),
+            input,
+            target,
+            size_average=size_average,
+            reduce=reduce,
+            reduction=reduction,
+            weight=weight,
+        )
     code = _code(reduction, size_average, reduce)
     _check_sizes(input, target)
     if weight is not None:
@@ -102,6 +150,17 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """Squared below `beta`, absolute above."""
+    if has_torch_function_variadic(input, target):
+        return handle_torch_function(
+            smooth_l1_loss,
+            (input, target),
+            input,
+            target,
+            size_average=size_average,
+            reduce=reduce,
+            reduction=reduction,
+            beta=beta,
+        )
     code = _code(reduction, size_average, reduce)
     _check_sizes(input, target)
     if beta == 0.0:
@@ -111,6 +170,16 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """Squared below `delta`, linear above."""
+    if has_torch_function_variadic(input, target, weight):
+        return handle_torch_function(
+            huber_loss,
+            (input, target, weight),
+            input,
+            target,
+            reduction=reduction,
+            delta=delta,
+            weight=weight,
+        )
     code = _code(reduction)
     _check_sizes(input, target)
     if weight is not None:
@@ -122,6 +191,17 @@ def binary_cross_entropy(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean"
 ):
     """The cross entropy of probabilities."""
+    if has_torch_function_variadic(input, target, weight):
+        return handle_torch_function(
+            binary_cross_entropy,
+            (input, target, weight),
+            input,
+            target,
+            weight=weight,
+            size_average=size_average,
+            reduce=reduce,
+            reduction=reduction,
+        )
     code = _code(reduction, size_average, reduce)
     if target.size() != input.size():
         raise ValueError(
@@ -141,6 +221,18 @@ def binary_cross_entropy_with_logits(
     pos_weight=None,
 ):
     """The cross entropy of sigmoid(input)."""
+    if has_torch_function_variadic(input, target, weight):
+        return handle_torch_function(
+            binary_cross_entropy_with_logits,
+            (input, target, weight),
+            input,
+            target,
+            weight=weight,
+            size_average=size_average,
+            reduce=reduce,
+            reduction=reduction,
+            pos_weight=pos_weight,
+        )
     code = _code(reduction, size_average, reduce)
     if target.size() != input.size():
         raise ValueError(
@@ -151,6 +243,17 @@ def binary_cross_entropy_with_logits(
 
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """The Kullback-Leibler divergence of log-probabilities; 'batchmean' divides by the batch."""
+    if has_torch_function_variadic(input, target):
+        return handle_torch_function(
+            kl_div,
+            (input, target),
+            input,
+            target,
+            size_average=size_average,
+            reduce=reduce,
+            reduction=reduction,
+            log_target=log_target,
+        )
     is_batch_mean = reduction == "batchmean"
     code = _code("sum" if is_batch_mean else reduction, size_average, reduce)
     loss = _C.kl_div(input, target, code, log_target=log_target)
@@ -168,12 +271,36 @@ def poisson_nll_loss(
     reduction="mean",
 ):
     """The negative log-likelihood of a Poisson distribution."""
+    if has_torch_function_variadic(input, target):
+        return handle_torch_function(
+            poisson_nll_loss,
+            (input, target),
+            input,
+            target,
+            log_input=log_input,
+            full=full,
+            size_average=size_average,
+            eps=eps,
+            reduce=reduce,
+            reduction=reduction,
+        )
     code = _code(reduction, size_average, reduce)
     return _C.poisson_nll_loss(input, target, log_input, full, eps, code)
 
 
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """The negative log-likelihood of a normal distribution with variance `var`."""
+    if has_torch_function_variadic(input, target, var):
+        return handle_torch_function(
+            gaussian_nll_loss,
+            (input, target, var),
+            input,
+            target,
+            var,
+            full=full,
+            eps=eps,
+            reduction=reduction,
+        )
     code = _code(reduction)
     if not isinstance(var, _C.Tensor):
         var = _C.full_like(input, var)
@@ -188,6 +315,16 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(-target * input))"""
+    if has_torch_function_variadic(input, target):
+        return handle_torch_function(
+            soft_margin_loss,
+            (input, target),
+            input,
+            target,
+            size_average=size_average,
+            reduce=reduce,
+            reduction=reduction,
+        )
     return _nn.soft_margin_loss(input, target, _code(reduction, size_average, reduce))
 
 
@@ -195,6 +332,17 @@ def hinge_embedding_loss(
     input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"
 ):
     """Distances of pairs that are alike (1) or not (-1)."""
+    if has_torch_function_variadic(input, target):
+        return handle_torch_function(
+            hinge_embedding_loss,
+            (input, target),
+            input,
+            target,
+            margin=margin,
+            size_average=size_average,
+            reduce=reduce,
+            reduction=reduction,
+        )
     return _C.hinge_embedding_loss(input, target, margin, _code(reduction, size_average, reduce))
 
 
@@ -202,6 +350,18 @@ def margin_ranking_loss(
     input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"
 ):
     """Whether the first input ranks above the second (1) or below (-1)."""
+    if has_torch_function_variadic(input1, input2, target):
+        return handle_torch_function(
+            margin_ranking_loss,
+            (input1, input2, target),
+            input1,
+            input2,
+            target,
+            margin=margin,
+            size_average=size_average,
+            reduce=reduce,
+            reduction=reduction,
+        )
     code = _code(reduction, size_average, reduce)
     return _C.margin_ranking_loss(input1, input2, target, margin, code)
 
@@ -210,6 +370,18 @@ def cosine_embedding_loss(
     input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"
 ):
     """The cosine distance of pairs that are alike (1) or not (-1)."""
+    if has_torch_function_variadic(input1, input2, target):
+        return handle_torch_function(
+            cosine_embedding_loss,
+            (input1, input2, target),
+            input1,
+            input2,
+            target,
+            margin=margin,
+            size_average=size_average,
+            reduce=reduce,
+            reduction=reduction,
+        )
     code = _code(reduction, size_average, reduce)
     return _C.cosine_embedding_loss(input1, input2, target, margin, code)
 
@@ -227,6 +399,21 @@ def triplet_margin_loss(
     reduction="mean",
 ):
     """How much closer the positive is than the negative."""
+    if has_torch_function_variadic(anchor, positive, negative):
+        return handle_torch_function(
+            triplet_margin_loss,
+            (anchor, positive, negative),
+            anchor,
+            positive,
+            negative,
+            margin=margin,
+            p=p,
+            eps=eps,
+            swap=swap,
+            size_average=size_average,
+            reduce=reduce,
+            reduction=reduction,
+        )
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     code = _code(reduction, size_average, reduce)

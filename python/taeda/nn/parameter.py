@@ -14,6 +14,8 @@ class _ParameterMeta(type(_C.Tensor)):
 class Parameter(_C.Tensor, metaclass=_ParameterMeta):
     """A leaf that requires gradients unless told otherwise; operations on it give plain tensors."""
 
+    __torch_function__ = _C._disabled_torch_function_impl
+
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
             data = _C.Tensor()
