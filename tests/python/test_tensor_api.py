@@ -376,9 +376,6 @@ class TestSubclass:
         assert type(y) is Meters and isinstance(y, t.Tensor) and x[0].item() == 4
         assert y.unit == "m" and y.shape == (3,)
 
-    @pytest.mark.xfail(
-        t.__name__ == "taeda", strict=True, reason="operators do not call __torch_function__ yet"
-    )
     def test_operators_keep_the_subclass(self):
         y = t.ones(3).as_subclass(Meters)
         assert type(y + 1) is type(y.in_feet()) is type(y[1:]) is type(t.exp(y)) is Meters
@@ -390,9 +387,6 @@ class TestSubclass:
         z = pickle.loads(pickle.dumps(y))
         assert type(z) is Meters and z.note == 1 and z.tolist() == [1, 1]
 
-    @pytest.mark.xfail(
-        t.__name__ == "taeda", strict=True, reason="operators do not call __torch_function__ yet"
-    )
     def test_torch_function_sees_calls(self):
         seen = []
 
