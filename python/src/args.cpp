@@ -187,13 +187,16 @@ class Matcher {
     if (param.type == ParamType::Tensor && is_exact_tensor(o)) return true;
     const bool fits = accepts(param, o);
     if (fits && param.type > ParamType::OptionalTensorList) return true;
-    if (fits && param.type != ParamType::Tensor) {
-      note_item_overrides(o, out);
-      return true;
-    }
-    return note_override(o, out) || fits;
+    return takes_unusual(param, o, fits, out);
   }
-  static bool note_override(PyObject* o, Args& out) {
+  // A number or a subclass for a tensor, a list of tensors, or what does not fit by itself.
+  [[gnu::noinline]] static bool takes_unusual(const Param& param, PyObject* o, bool fits,
+                                              Args& out) {
+    if (!fits || param.type == ParamType::Tensor) return note_override(o, out) || fits;
+    note_item_overrides(o, out);
+    return true;
+  }
+  [[gnu::noinline]] static bool note_override(PyObject* o, Args& out) {
     if (!out.owner_ || !overrides(o)) return false;
     return out.has_override_ = true;
   }

@@ -342,6 +342,11 @@ int tensor_contains(PyObject* self, PyObject* value) {
     const Ref answer(call_method_override(tensor_callee("__contains__"), self, value));
     return answer ? PyObject_IsTrue(answer.get()) : -1;
   }
+  if (is_tensor(value) && overrides(value)) {
+    const Ref equal(PyObject_RichCompare(value, self, Py_EQ));
+    const Ref any(equal ? PyObject_CallMethod(equal.get(), "any", nullptr) : nullptr);
+    return any ? PyObject_IsTrue(any.get()) : -1;
+  }
   return guarded_int([&] {
     TAEDA_CHECK(is_tensor(value) || is_number(value),
                 "Tensor.__contains__ only supports Tensor or scalar, but you passed in a <class '",

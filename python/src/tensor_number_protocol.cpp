@@ -58,16 +58,22 @@ PyObject* ask_operator(const OperatorName& name, PyObject* a, PyObject* b) {
   return ask_operator(name.reflected, b, a, is_in_python);
 }
 
+// With a number, a subclass or a mode.
 template <auto op, auto name>
-PyObject* binary(PyObject* a, PyObject* b) {
+[[gnu::noinline]] PyObject* mixed_binary(PyObject* a, PyObject* b) {
+  if (is_overridden(a, b)) return ask_operator(name(), a, b);
   return guarded([&]() -> PyObject* {
-    if (__builtin_expect(!num_function_modes, 1) && is_exact_tensor(a) && is_exact_tensor(b))
-      return wrap(run<op>(tensor_of(a), tensor_of(b)));
-    if (is_overridden(a, b)) return ask_operator(name(), a, b);
     const Operand left(a), right(b);
     if (!left || !right) Py_RETURN_NOTIMPLEMENTED;
     return wrap(run<op>(*left, *right));
   });
+}
+
+template <auto op, auto name>
+PyObject* binary(PyObject* a, PyObject* b) {
+  if (num_function_modes || !is_exact_tensor(a) || !is_exact_tensor(b))
+    return mixed_binary<op, name>(a, b);
+  return guarded([&] { return wrap(run<op>(tensor_of(a), tensor_of(b))); });
 }
 
 template <auto op, auto name>

@@ -73,6 +73,7 @@ OPERATORS = {
     "complex(one)": "__complex__",
     "len(x)": "__len__",
     "1 in x": "__contains__",
+    "x in p": "__eq__",
     "reversed(x)": "__reversed__",
     "repr(x)": "__repr__",
     "x[0]": "__getitem__",
