@@ -27,8 +27,64 @@ void take_geometry(TensorImpl* wrapper, const Tensor& value, int64_t batch_dim) 
   wrapper->set_sym_geometry(sizes, strides, value.impl()->sym_storage_offset());
 }
 
+// Levels taken off by BelowLevel, the one taken off last at the end.
+std::vector<Level>& suspended() {
+  static thread_local std::vector<Level> levels;
+  return levels;
+}
+
+// Note [Suspended levels]: outside a level its wrappers do not occur, but for one case: a plain
+// tensor whose tangent is a wrapper. The forward rule of an operator on it runs outside and meets
+// the tangent. The levels from the tangent's on are then put back for that call.
+class Resume {
+ public:
+  // From position `from` of the suspended levels on.
+  explicit Resume(size_t from) : keys_(local_keys()) {
+    std::vector<Level>& off = suspended();
+    count_ = off.size() - from;
+    for (size_t i = 0; i < count_; ++i) {
+      dispatch_detail::levels().push_back(off.back());
+      off.pop_back();
+    }
+    sync_front_key();
+  }
+  ~Resume() {
+    for (size_t i = 0; i < count_; ++i) {
+      suspended().push_back(top_level());
+      dispatch_detail::levels().pop_back();
+    }
+    local_keys() = keys_;
+  }
+  Resume(const Resume&) = delete;
+
+ private:
+  size_t count_;
+  LocalKeys keys_;
+};
+
+// Where the suspended levels that the arguments belong to begin; their number if there is none.
+size_t first_suspended(const Stack& stack) {
+  const std::vector<Level>& off = suspended();
+  size_t first = off.size();
+  for (const Value& v : stack) {
+    for_each_tensor(v, [&](const Tensor& t) {
+      const LevelWrapper* w = wrapper_of(t);
+      if (!w || level_depth(w->level) > 0) return;
+      for (size_t i = 0; i < first; ++i)
+        if (off[i].id == w->level) first = i;
+    });
+  }
+  return first;
+}
+
 void run_front(const Operator& op, KeySet, Stack& stack, void*) {
   Operator& callee = const_cast<Operator&>(op);
+  if (!suspended().empty()) {
+    if (const size_t first = first_suspended(stack); first < suspended().size()) {
+      const Resume resumed(first);
+      return call_boxed(callee, stack);
+    }
+  }
   map_tensors(stack, [](const Tensor& t) { return strip_dead(t); });
   if (num_levels() == 0) return call_boxed(callee, stack);
   handlers[static_cast<int>(top_level().kind)](callee, stack);
@@ -122,11 +178,13 @@ Tensor plain_value(const Tensor& t) {
 
 BelowLevel::BelowLevel(LocalKeys keys) : level_(top_level()), saved_(local_keys()) {
   dispatch_detail::levels().pop_back();
+  suspended().push_back(level_);
   local_keys() = keys;
   sync_front_key();
 }
 
 BelowLevel::~BelowLevel() {
+  suspended().pop_back();
   dispatch_detail::levels().push_back(level_);
   local_keys() = saved_;
 }

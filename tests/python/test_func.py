@@ -339,3 +339,24 @@ def test_dual_level_refusals(x):
             RuntimeError, match=r"functions with out=\.\.\. arguments don't support"
         ):
             taeda.sin(dual, out=taeda.empty_like(x))
+
+
+def test_batched_tangents_of_dual_numbers(x):
+    """A plain dual number whose tangent differs between the examples of a batch."""
+
+    def f(a):
+        return (a.sin() * a).cumsum(0)
+
+    def push(direction):
+        with forward_ad.dual_level():
+            return forward_ad.unpack_dual(f(forward_ad.make_dual(x, direction))).tangent
+
+    rows = taeda.eye(3, dtype=x.dtype)
+    assert close(vmap(push)(rows), jacfwd(f)(x).t())
+    assert taeda.autograd.gradcheck(
+        f,
+        x.clone().requires_grad_(),
+        check_forward_ad=True,
+        check_batched_grad=True,
+        check_batched_forward_grad=True,
+    )
