@@ -19,6 +19,7 @@ _NOT_METHODS = {
     "__class__",
     "__copy__",
     "__delattr__",
+    "__delitem__",
     "__dict__",
     "__dir__",
     "__doc__",

@@ -233,17 +233,51 @@ class TestOverrides:
         assert stand_ins[t.add](1, 2) == -1
         assert list(inspect.signature(stand_ins[t.add]).parameters)[:2] == ["input", "other"]
 
-    @pytest.mark.skipif(NAME != "taeda", reason="PyTorch keeps its list by hand")
-    def test_listed_functions_call_the_mode(self):
-        """Each function on the list of the top level hands a call with any arguments over."""
+
+@pytest.mark.skipif(NAME != "taeda", reason="PyTorch keeps its list by hand")
+class TestEveryFunction:
+    """What is listed as overridable hands a call over, whatever its arguments."""
+
+    @staticmethod
+    def calls(function, arguments):
+        # Whether the operator then takes the arguments does not matter.
+        with contextlib.suppress(Exception), Log() as mode:
+            function(*arguments)
+        return mode.calls
+
+    @pytest.mark.parametrize("module", [t, F, t.functional], ids=lambda m: m.__name__)
+    def test_functions(self, module):
+        functions = overrides.get_overridable_functions()[module]
+        missed = [f.__name__ for f in functions if f not in self.calls(f, _arguments(f))]
+        assert functions and missed == []
+
+    def test_methods(self):
         missed = []
-        for function in overrides.get_overridable_functions()[t]:
-            # Whether the operator then takes the arguments does not matter.
-            with contextlib.suppress(Exception), Log() as mode:
-                function(*_arguments(function))
-            if function not in mode.calls:
-                missed.append(function.__name__)
+        for method in overrides.get_overridable_functions()[t.Tensor]:
+            # Operators call the method behind them: Tensor.__add__ is seen as Tensor.add.
+            is_operator = method.__name__.startswith("__")
+            arguments = [t.ones(2), *_arguments(method)[1:]]
+            counts = range(1, 4) if _takes_any(method) else [None]
+            calls = [c for n in counts for c in self.calls(method, _sized(arguments, n))]
+            if not calls or (method not in calls and not is_operator):
+                missed.append(method.__name__)
         assert missed == []
+
+    def test_attributes(self):
+        getters = [f for f in overrides.get_testing_overrides() if f.__name__ == "__get__"]
+        missed = [f.__self__.__name__ for f in getters if f not in self.calls(f, [t.ones(2, 2)])]
+        assert len(getters) > 20 and missed == []
+
+
+def _takes_any(function):
+    """Whether the signature is not known."""
+    parameters = inspect.signature(overrides.get_testing_overrides()[function]).parameters
+    return any(p.kind is p.VAR_POSITIONAL for p in parameters.values())
+
+
+def _sized(arguments, count):
+    """The arguments, or as many as `count` says, filled up with ones."""
+    return arguments if count is None else [arguments[0], *[1] * (count - 1)]
 
 
 def _arguments(function):
@@ -252,7 +286,7 @@ def _arguments(function):
     out = []
     for parameter in signature.parameters.values():
         if parameter.kind is parameter.VAR_POSITIONAL:
-            return [Like(), Like()]
+            return [*out, Like(), Like()]
         if parameter.default is parameter.empty and parameter.kind is not parameter.KEYWORD_ONLY:
             out.append(Like())
     return out

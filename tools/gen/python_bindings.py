@@ -265,9 +265,9 @@ def binding(name, rows, as_method):
     return ident, text
 
 
-def doc_of(rows):
+def doc_of(name, rows):
     r, s = rows[0]
-    first = f"{r.python_name}{s.text[s.text.index('(') :]}"
+    first = f"{name}{s.text[s.text.index('(') :]}"
     return quoted(first + "\\n\\n" + r.data.get("doc", "").strip().replace("\n", "\\n")).replace(
         "\\\\n", "\\n"
     )
@@ -276,7 +276,7 @@ def doc_of(rows):
 def entry(name, ident, rows):
     return (
         f'    {{"{name}", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&{ident})), '
-        f"METH_FASTCALL | METH_KEYWORDS, {doc_of(rows)}}},"
+        f"METH_FASTCALL | METH_KEYWORDS, {doc_of(name, rows)}}},"
     )
 
 

@@ -129,13 +129,17 @@ def hardswish(input, inplace=False):
     return _nn.hardswish_(input) if inplace else _nn.hardswish(input)
 
 
-def threshold(input, threshold, value, inplace=False):
+def _threshold(input, threshold, value, inplace=False):
     """The input where it is above `threshold`, `value` elsewhere."""
     if has_torch_function_unary(input):
-        return handle_torch_function(threshold, (input,), input, threshold, value, inplace=inplace)
+        return handle_torch_function(_threshold, (input,), input, threshold, value, inplace=inplace)
     if inplace:
         return _C.threshold_(input, threshold, value)
     return _C.threshold(input, threshold, value)
+
+
+# The parameter of the same name hides the function inside it.
+threshold = _threshold
 
 
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
