@@ -10,6 +10,7 @@
 #include "taeda/autograd/saved_hooks.h"
 #include "taeda/core/tensor.h"
 #include "taeda/dispatch/levels.h"
+#include "taeda/dispatch/modes.h"
 
 namespace taeda::autograd {
 namespace {
@@ -23,6 +24,7 @@ class ThreadModes {
         inference_(is_inference_mode()),
         levels_(dispatch::dispatch_detail::levels()),
         keys_(local_keys()),
+        modes_(dispatch::modes()),
         saved_hooks_(innermost_saved_tensor_hooks()) {
     for (int i = 0; i < kNumDeviceTypes; ++i) {
       const auto device = static_cast<DeviceType>(i);
@@ -41,11 +43,13 @@ class ThreadModes {
       autocast::set_enabled(static_cast<DeviceType>(i), true);
     }
     local_keys() = keys_;
+    dispatch::set_modes(modes_);
     if (saved_hooks_) push_saved_tensor_hooks(saved_hooks_);
   }
   // Only what outlives the thread.
   void undo() const {
     if (saved_hooks_) pop_saved_tensor_hooks();
+    dispatch::set_modes({});
   }
 
  private:
@@ -57,6 +61,7 @@ class ThreadModes {
   };
   Autocast autocast_[kNumDeviceTypes];
   LocalKeys keys_;
+  dispatch::ModeStack modes_;
   IntrusivePtr<SavedTensorHooks> saved_hooks_;
 };
 

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "taeda/dispatch/dispatcher.h"
+#include "taeda/dispatch/modes.h"
 
 namespace taeda::dispatch {
 namespace {
@@ -181,6 +182,7 @@ BelowLevel::BelowLevel(LocalKeys keys) : level_(top_level()), saved_(local_keys(
   suspended().push_back(level_);
   local_keys() = keys;
   sync_front_key();
+  sync_mode_key();
 }
 
 BelowLevel::~BelowLevel() {
@@ -194,6 +196,7 @@ BelowAllLevels::BelowAllLevels() : saved_(local_keys()) {
   if (!levels.empty()) local_keys() = levels.front().outer_keys;
   levels_.swap(levels);
   sync_front_key();
+  sync_mode_key();
 }
 
 BelowAllLevels::~BelowAllLevels() {

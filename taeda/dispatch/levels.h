@@ -98,7 +98,8 @@ void map_tensors(Stack& stack, F&& f) {
 // Takes the innermost level off until the end of the scope.
 class TAEDA_API BelowLevel {
  public:
-  // `keys`: the thread's local keys in the meantime; the bit for active levels is kept in step.
+  // `keys`: the thread's local keys in the meantime; the bits for active levels and modes
+  // are kept in step.
   explicit BelowLevel(LocalKeys keys);
   BelowLevel() : BelowLevel(local_keys()) {}
   ~BelowLevel();

@@ -175,6 +175,8 @@ Value Argument::default_value() const {
     return Value(std::move(values));
   }
   if (d.front() == '\'' || d.front() == '"') return Value(d.substr(1, d.size() - 2));
+  if (type.base == "MemoryFormat")
+    return Value(d == "preserve_format" ? MemoryFormat::Preserve : MemoryFormat::Contiguous);
   if (type.base == "ScalarType") return Value(d == "long" ? DType::Int64 : DType::Float);
   if (type.base == "int" || type.base == "SymInt") {
     const bool is_number = std::isdigit(static_cast<unsigned char>(d.back()));

@@ -1,7 +1,9 @@
 // Products over any number of dimensions: matmul and what is made of it.
+#include "taeda/dispatch/dispatcher.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/linalg.h"
 #include "taeda/ops/linalg_decl.h"
+#include "taeda/ops/linalg_operators.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {
@@ -41,7 +43,30 @@ SymIntVec folded_shape(const Tensor& a, const Tensor& b) {
   return sizes;
 }
 
-// Batches on devices that have bmm alone.
+void check_linear(int64_t di, int64_t dw) {
+  TAEDA_CHECK(di >= 1 && dw >= 1, "both arguments to linear need to be at least 1D, but they are ",
+              di, "D and ", dw, "D");
+  TAEDA_CHECK(dw <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", dw, "D");
+}
+
+// linear as PyTorch composes it.
+Tensor linear_by_parts(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  const int64_t di = input.dim(), dw = weight.dim();
+  check_linear(di, dw);
+  TAEDA_CHECK(!bias.defined() || dw == 2, "mat2 must be a matrix, got 1-D tensor");
+  const Tensor turned = dw == 2 ? weight.t() : weight;
+  if (!bias.defined()) return taeda::matmul(input, turned);
+  const Tensor rows =
+      di == 2
+          ? input
+          : input.reshape(
+                {SymInt(di == 1 ? SymInt(1) : input.sym_numel() / sym_max(input.sym_size(-1), 1)),
+                 input.sym_size(-1)});
+  const Tensor out = taeda::addmm(bias, rows, turned);
+  return di == 2 ? out : out.view(folded_shape(input, turned));
+}
+
+// Batches on devices that have bmm alone, and for modes.
 Tensor batched_by_bmm(const Tensor& a, const Tensor& b) {
   const SymIntList na = a.sym_sizes(), nb = b.sym_sizes();
   const SymIntVec batch =
@@ -66,6 +91,24 @@ Tensor batched(const Tensor& a, const Tensor& b) {
   if (a.dim() == 3 && b.dim() == 3 && a.sym_sizes()[0] == b.sym_sizes()[0]) return a.bmm(b);
   return a.is_cpu() || a.is_meta() ? taeda::_batched_matmul(a, b) : batched_by_bmm(a, b);
 }
+
+// Modes know the products of PyTorch: what is fused here is shown to them in parts.
+Tensor show_linear(KeySet, const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  const BelowADInplaceOrView guard;
+  return linear_by_parts(input, weight, bias);
+}
+Tensor show_batched(KeySet, const Tensor& self, const Tensor& other) {
+  const BelowADInplaceOrView guard;
+  return batched_by_bmm(self, other);
+}
+
+template <class R, class... A>
+void show_by(dispatch::TypedOperator<R(A...)>& op, R (*parts)(KeySet, A...)) {
+  dispatch::register_kernel(op, slot_base(Key::Python), reinterpret_cast<void*>(parts), {},
+                            "its parts, for modes");
+}
+const bool is_registered =
+    (show_by(ops::linear, &show_linear), show_by(ops::_batched_matmul, &show_batched), true);
 
 }  // namespace
 
@@ -138,22 +181,8 @@ Tensor& ger_out(const Tensor& self, const Tensor& vec2, Tensor& out) {
 
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   const int64_t di = input.dim(), dw = weight.dim();
-  TAEDA_CHECK(di >= 1 && dw >= 1, "both arguments to linear need to be at least 1D, but they are ",
-              di, "D and ", dw, "D");
-  TAEDA_CHECK(dw <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", dw, "D");
-  if (dw == 1 || !(input.is_cpu() || input.is_meta())) {
-    TAEDA_CHECK(!bias.defined() || dw == 2, "mat2 must be a matrix, got 1-D tensor");
-    const Tensor turned = dw == 2 ? weight.transpose(0, 1) : weight;
-    if (!bias.defined()) return taeda::matmul(input, turned);
-    const Tensor rows =
-        di == 2
-            ? input
-            : input.reshape(
-                  {SymInt(di == 1 ? SymInt(1) : input.sym_numel() / sym_max(input.sym_size(-1), 1)),
-                   input.sym_size(-1)});
-    const Tensor out = taeda::addmm(bias, rows, turned);
-    return di == 2 ? out : out.view(folded_shape(input, turned));
-  }
+  check_linear(di, dw);
+  if (dw == 1 || !(input.is_cpu() || input.is_meta())) return linear_by_parts(input, weight, bias);
   const SymIntList n = input.sym_sizes(), w = weight.sym_sizes();
   SymInt rows = 1;
   for (int64_t d = 0; d + 1 < di; ++d) rows *= n[d];

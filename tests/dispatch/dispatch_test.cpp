@@ -5,6 +5,7 @@
 #include "taeda/base/trace.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/dispatch/library.h"
+#include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda {
@@ -74,6 +75,35 @@ TEST(Dispatch, ABoxedFallbackSeesEveryOperatorBelowItsKey) {
     taeda::add(ones(2), ones(2));
   }
   EXPECT_EQ(fallback_calls, before);
+}
+
+class Counting final : public dispatch::Mode {
+ public:
+  int calls = 0;
+  size_t modes_inside = 9;
+  void run(Operator& op, Stack& stack) override {
+    ++calls;
+    modes_inside = dispatch::modes().size();
+    dispatch::call_boxed(op, stack);
+  }
+};
+
+TEST(Dispatch, AModeTakesEveryOperatorAndIsOffWhileItRuns) {
+  auto outer = make_intrusive<Counting>(), inner = make_intrusive<Counting>();
+  dispatch::push_mode(outer);
+  dispatch::push_mode(inner);
+  EXPECT_TRUE(local_keys().include.has(Key::Python));
+  const Tensor t = taeda::add(ones(2), ones(2));
+  EXPECT_EQ(inner->calls, 3);  // two factories and the sum
+  EXPECT_EQ(inner->modes_inside, 1u);
+  EXPECT_EQ(outer->calls, 3);
+  EXPECT_EQ(outer->modes_inside, 0u);
+  EXPECT_EQ(dispatch::pop_mode().get(), inner.get());
+  dispatch::pop_mode();
+  EXPECT_FALSE(local_keys().include.has(Key::Python));
+  EXPECT_EQ(first(t), 2);
+  EXPECT_EQ(inner->calls, 3);
+  EXPECT_THROW(dispatch::pop_mode(), Error);
 }
 
 Tensor twice(const Tensor& x) { return x.mul(Scalar(2)); }

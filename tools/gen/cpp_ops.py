@@ -170,7 +170,7 @@ def mask(r, rows):
     if r.kind != "composite" and not r.data.get("conj_aware") and r.kind != "view":
         keys |= {"Conjugate", "Negative"}
     if r.kind != "composite":
-        keys |= {"TransformFront", "TransformBack"}
+        keys |= {"TransformFront", "TransformBack", "Python"}
     return (
         " | ".join(f"KeySet(Key::{k}).bits()" for k in sorted(keys))
         + " | KeySet::backends().bits()"
