@@ -32,10 +32,10 @@ bool add_submodule(PyObject* module, const char* name, const PyMethodDef* const*
          PyDict_SetItemString(PyImport_GetModuleDict(), name, child.get()) == 0;
 }
 
-const PyMethodDef* const own_functions[] = {factory_table,  mode_table,   autograd_table,
-                                            interop_table,  device_table, transform_table,
-                                            autocast_table, nullptr};
-const PyMethodDef* const dispatch_tables[] = {dispatch_table, nullptr};
+const PyMethodDef* const own_functions[] = {factory_table,  mode_table,          autograd_table,
+                                            interop_table,  device_table,        transform_table,
+                                            autocast_table, dispatch_mode_table, nullptr};
+const PyMethodDef* const dispatch_tables[] = {dispatch_table, boxed_call_table, nullptr};
 
 bool fill(PyObject* module) {
   return init_dtype_type(module) && init_layout_types(module) && init_device_type(module) &&

@@ -88,6 +88,8 @@ _LAZY = {
     "get_printoptions": "_tensor_str",
     "printoptions": "_tensor_str",
     "vmap": "_functorch.vmap",
+    "ops": "_ops",
+    "Tag": "_ops",
     "autocast": "amp.autocast_mode",
     "is_autocast_cpu_enabled": "amp.autocast_mode",
     "set_autocast_cpu_enabled": "amp.autocast_mode",

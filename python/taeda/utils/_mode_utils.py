@@ -1,20 +1,20 @@
-"""Guards that switch Python dispatch modes and functional transforms off.
+"""Guards that switch Python dispatch modes and functional transforms off."""
 
-Neither exists yet, so there is nothing to switch off: the guards mark the place.
-"""
+from taeda.utils._python_dispatch import _disable_current_modes
 
 __all__ = ["no_dispatch"]
 
 
-class no_dispatch:
+def no_dispatch():
     """A scope in which no Python dispatch mode sees operators."""
+    return _disable_current_modes()
+
+
+class _DisableFuncTorch:
+    """Marks a scope that functional transforms need not see; they do nothing more there yet."""
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         return None
-
-
-class _DisableFuncTorch(no_dispatch):
-    """A scope in which no functional transform sees operators."""

@@ -1,0 +1,44 @@
+// Boxed arguments and results as Python objects, by an operator's schema.
+//
+// All of it needs the GIL.
+#pragma once
+
+#include "python/src/python.h"
+
+#include <string>
+#include <vector>
+
+#include "taeda/dispatch/dispatcher.h"
+
+namespace taeda::python {
+
+// A schema parsed once, with what calls and messages need of it.
+struct CallSchema {
+  dispatch::Schema parsed;
+  std::string name;         // "aten::add"
+  std::string declaration;  // "aten::add.Tensor(Tensor self, ...) -> Tensor"
+  std::vector<dispatch::Value> defaults;
+  size_t num_positional = 0;
+};
+// Kept for the life of the process.
+const CallSchema& call_schema(const dispatch::Operator& op);
+
+// A new reference; lists become Python lists. Throws the pending Python error.
+PyObject* wrap_value(const dispatch::Value& v);
+
+// Whether a Python number may stand for a tensor argument.
+enum class Numbers : uint8_t { AsTensors, Apart };
+// Python arguments to a stack, defaults filled in; throws RuntimeError with PyTorch's messages.
+// `kwargs` may be null.
+dispatch::Stack bind_arguments(const CallSchema& schema, PyObject* args, PyObject* kwargs,
+                               Numbers numbers = Numbers::AsTensors);
+// A stack of arguments as (tuple, dict), without what equals its default: trailing positional
+// arguments and keyword-only ones. Wrapped numbers are numbers again.
+std::pair<Ref, Ref> wrap_arguments(const CallSchema& schema, const dispatch::Stack& stack);
+
+// None, one object, or a tuple.
+PyObject* wrap_results(const dispatch::Stack& stack);
+// The reverse, checked against the schema's results.
+dispatch::Stack read_results(const CallSchema& schema, PyObject* result);
+
+}  // namespace taeda::python
