@@ -8,14 +8,24 @@ from taeda.autograd import backward, enable_grad, no_grad
 from taeda.autograd.function import Function
 from taeda.utils._forward_state import ForwardState, accelerators_of
 from taeda.utils._recompute import CheckpointError, Frame, metadata
+from taeda.utils._selective import (
+    SAC_IGNORED_OPS,
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 
 __all__ = [
+    "SAC_IGNORED_OPS",
     "CheckpointError",
     "CheckpointFunction",
+    "CheckpointPolicy",
     "DefaultDeviceType",
+    "SelectiveCheckpointContext",
     "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
     "detach_variable",
     "get_device_states",
     "noop_context_fn",
