@@ -10,8 +10,8 @@ __all__ = ["_mode_utils", "rename_privateuse1_backend"]
 
 
 def __getattr__(name):
-    if name == "checkpoint":
+    if name in ("checkpoint", "flop_counter"):
         from importlib import import_module
 
-        return import_module("taeda.utils.checkpoint")
+        return import_module(f"taeda.utils.{name}")
     raise AttributeError(f"module 'taeda.utils' has no attribute '{name}'")

@@ -1,0 +1,175 @@
+"""Counts the floating point operations of matrix products, by operator.
+
+    with FlopCounterMode(display=False) as counter:
+        model(x).sum().backward()
+    print(counter.get_table())
+
+A product of (m, k) and (k, n) counts 2 * m * k * n; everything else counts nothing, unless a
+formula is given for it. What is made of these products (matmul, linear, einsum) counts by its
+parts, in forward and backward.
+"""
+
+from collections import defaultdict
+
+from taeda import _C
+from taeda._ops import ops
+from taeda.utils._python_dispatch import TorchDispatchMode
+from taeda.utils._pytree import tree_map
+
+__all__ = ["FlopCounterMode", "flop_registry", "register_flop_formula"]
+
+# packet -> formula(*shapes and other arguments, out_shape=...)
+flop_registry = {}
+
+
+def _shape(value):
+    return value.shape if isinstance(value, _C.Tensor) else value
+
+
+def _on_shapes(formula):
+    """A formula of shapes as one of tensors."""
+
+    def count(*args, out_val=None, **kwargs):
+        args, kwargs, out_shape = tree_map(_shape, (args, kwargs, out_val))
+        return formula(*args, out_shape=out_shape, **kwargs)
+
+    return count
+
+
+def register_flop_formula(targets, get_raw=False):
+    """Decorates the formula of one or more packets.
+
+    It gets the call's arguments with shapes in place of tensors and `out_shape`; with `get_raw` the
+    tensors themselves and `out_val`.
+    """
+
+    def register(formula):
+        for target in targets if isinstance(targets, (list, tuple)) else [targets]:
+            if target in flop_registry:
+                raise RuntimeError(f"duplicate registrations for {target}")
+            flop_registry[target] = formula if get_raw else _on_shapes(formula)
+        return formula
+
+    return register
+
+
+@register_flop_formula(ops.aten.mm)
+def mm_flop(a_shape, b_shape, *args, out_shape=None, **kwargs):
+    """Multiplications and additions of a matrix product."""
+    m, k = a_shape
+    return 2 * m * k * b_shape[1]
+
+
+@register_flop_formula(ops.aten.bmm)
+def bmm_flop(a_shape, b_shape, *args, out_shape=None, **kwargs):
+    """Those of a batch of matrix products."""
+    batch, m, k = a_shape
+    return 2 * batch * m * k * b_shape[2]
+
+
+@register_flop_formula(ops.aten.addmm)
+def addmm_flop(self_shape, a_shape, b_shape, *args, out_shape=None, **kwargs):
+    """Those of the product; the sum is not counted."""
+    return mm_flop(a_shape, b_shape)
+
+
+@register_flop_formula(ops.aten.baddbmm)
+def baddbmm_flop(self_shape, a_shape, b_shape, *args, out_shape=None, **kwargs):
+    """Those of the products; the sum is not counted."""
+    return bmm_flop(a_shape, b_shape)
+
+
+class _Counting(TorchDispatchMode):
+    """The mode behind a counter."""
+
+    def __init__(self, counter):
+        self.counter = counter
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        self.counter._count(func.overloadpacket, result, args, kwargs)
+        return result
+
+
+class FlopCounterMode:
+    """Counts while it is entered; each `with` starts at zero.
+
+    `custom_mapping` gives further formulas, packet -> function. With `display` the table is printed
+    at the end.
+    """
+
+    def __init__(self, mods=None, depth=2, display=True, custom_mapping=None):
+        if mods is not None:
+            import warnings
+
+            warnings.warn(
+                "mods argument is not needed anymore, you can stop passing it", stacklevel=2
+            )
+        self.depth = depth
+        self.display = display
+        self.flop_counts = defaultdict(lambda: defaultdict(int))
+        own = {packet: _on_shapes(formula) for packet, formula in (custom_mapping or {}).items()}
+        self.flop_registry = {**flop_registry, **own}
+        self.mode = None
+
+    def __enter__(self):
+        self.flop_counts.clear()
+        self.mode = _Counting(self)
+        self.mode.__enter__()
+        return self
+
+    def __exit__(self, *exception):
+        self.mode.__exit__(*exception)
+        self.mode = None
+        if self.display:
+            print(self.get_table())
+
+    def get_total_flops(self):
+        """The sum over all operators."""
+        return sum(self.flop_counts["Global"].values())
+
+    def get_flop_counts(self):
+        """{"Global": {packet: count}}."""
+        return {name: dict(counts) for name, counts in self.flop_counts.items()}
+
+    def get_table(self, depth=None):
+        """The counts as text, a line an operator."""
+        counts = self.flop_counts.get("Global", {})
+        total = sum(counts.values())
+        if not total:
+            return _table([("Global", "0", "0%")])
+        rows = [("Global", total), *((f" - {packet}", count) for packet, count in counts.items())]
+        unit = _unit(total)
+        return _table([(name, _scaled(n, unit), f"{n / total:.2%}") for name, n in rows])
+
+    def _count(self, packet, result, args, kwargs):
+        formula = self.flop_registry.get(packet)
+        if formula:
+            self.flop_counts["Global"][packet] += formula(*args, **kwargs, out_val=result)
+
+
+# ---- text ----
+_UNITS = ("", "K", "M", "B", "T")
+
+
+def _unit(number):
+    """The power of a thousand that leaves a number from 10 on before the point."""
+    power = 0
+    while power + 1 < len(_UNITS) and number >= 10 * 1000 ** (power + 1):
+        power += 1
+    return power
+
+
+def _scaled(number, unit):
+    return f"{number / 1000**unit:.3f}{_UNITS[unit]}"
+
+
+def _table(rows):
+    rows = [("Module", "FLOP", "% Total"), *rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    lines = [
+        f"{name:<{widths[0]}}  {flops:>{widths[1]}}  {share:>{widths[2]}}".rstrip()
+        for name, flops, share in rows
+    ]
+    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])

@@ -1,0 +1,51 @@
+"""FlopCounterMode: operations of matrix products, by operator."""
+
+import importlib
+
+import pytest
+from under_test import NAME, t
+
+flop_counter = importlib.import_module(f"{NAME}.utils.flop_counter")
+FlopCounterMode = flop_counter.FlopCounterMode
+aten = t.ops.aten
+
+
+def test_flops_of_products():
+    counter = FlopCounterMode(display=False)
+    x = t.ones(2, 3, requires_grad=True)
+    w = t.ones(4, 3, requires_grad=True)
+    with counter:
+        y = t.nn.functional.linear(x, w, t.ones(4))
+    assert counter.get_total_flops() == 2 * 2 * 3 * 4
+    assert counter.get_flop_counts() == {"Global": {aten.addmm: 48}}
+    with counter:
+        y.sum().backward()
+    assert counter.get_flop_counts() == {"Global": {aten.mm: 96}}
+    with counter:
+        t.bmm(t.ones(5, 2, 3), t.ones(5, 3, 4))
+        t.baddbmm(t.ones(2, 4), t.ones(5, 2, 3), t.ones(5, 3, 4))
+    assert counter.get_flop_counts() == {"Global": {aten.bmm: 240, aten.baddbmm: 240}}
+
+
+def test_flops_by_a_formula_of_ones_own():
+    mapping = {aten.sin: lambda shape, out_shape=None: 7 * shape[0]}
+    with FlopCounterMode(display=False, custom_mapping=mapping) as counter:
+        t.ones(3).sin()
+    assert counter.get_total_flops() == 21
+    with pytest.raises(RuntimeError, match=r"duplicate registrations for aten\.mm"):
+        flop_counter.register_flop_formula(aten.mm)(lambda *args, **kwargs: 0)
+
+
+@pytest.mark.skipif(NAME != "taeda", reason="PyTorch needs another package to print tables")
+def test_the_table_of_flops(capsys):
+    with FlopCounterMode():
+        t.mm(t.ones(30, 40), t.ones(40, 50))
+        t.bmm(t.ones(5, 4, 6), t.ones(5, 6, 5))
+    assert capsys.readouterr().out == (
+        "Module           FLOP  % Total\n"
+        "-----------  --------  -------\n"
+        "Global       121.200K  100.00%\n"
+        " - aten.mm   120.000K   99.01%\n"
+        " - aten.bmm    1.200K    0.99%\n"
+    )
+    assert "0%" in FlopCounterMode(display=False).get_table()
