@@ -1,9 +1,11 @@
 // Operators by name from Python: what taeda.ops is made of.
+#include <optional>
 #include <string>
 
 #include "python/src/boxed_values.h"
 #include "python/src/factories.h"
 #include "python/src/wrap.h"
+#include "taeda/base/trace.h"
 
 namespace taeda::python {
 
@@ -76,6 +78,8 @@ bool has_large_tensor(const dispatch::Stack& stack) {
 PyObject* call_and_wrap(Operator& op, dispatch::Stack& stack) {
   {
     const GilRelease release(has_large_tensor(stack));
+    std::optional<TraceScope> scope;
+    if (is_tracing()) scope.emplace("op", op.name, op.overload);
     dispatch::call_boxed(op, stack);
   }
   return wrap_results(stack);

@@ -364,13 +364,14 @@ def test_an_empty_stack_has_nothing_to_pop():
 
 
 def test_modes_can_be_off_for_a_while():
-    with Log() as log:
-        with modes._disable_current_modes():
+    with Log() as outer, Log() as log:
+        with modes._disable_current_modes() as off:
             t.ones(1)
             assert modes._get_current_dispatch_mode() is None
-        assert modes._get_current_dispatch_mode() is log
+        assert off == [log, outer]
+        assert modes._get_current_dispatch_mode_stack() == [outer, log]
         t.zeros(1)
-    assert log.seen == ["aten.zeros.default"]
+    assert log.seen == outer.seen == ["aten.zeros.default"]
 
 
 def test_other_threads_have_stacks_of_their_own():

@@ -168,6 +168,16 @@ def test_in_place_and_out_return_what_they_wrote():
     assert out.tolist() == [4, 4]
 
 
+@pytest.mark.skipif(NAME != "taeda", reason="looks into Taeda's traces")
+def test_calls_are_traced():
+    x, events = t.ones(2), []
+    t._C._dispatch._trace(events)
+    aten.sin.default(x)
+    aten.add(x, 1)
+    t._C._dispatch._trace(None)
+    assert [name for category, name in events if category == "op"] == ["sin", "add.Tensor"]
+
+
 # ---- packets ----
 def test_a_packet_takes_the_overload_that_fits():
     x = t.ones(2, 3)

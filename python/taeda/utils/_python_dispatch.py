@@ -101,12 +101,10 @@ def _pop_mode_temporarily():
 
 @contextlib.contextmanager
 def _disable_current_modes():
-    """A scope without modes; gives those that are off, innermost last."""
-    modes = _get_current_dispatch_mode_stack()
-    for _ in modes:
-        _pop_mode()
+    """A scope without modes; gives those that are off, innermost first."""
+    modes = [_pop_mode() for _ in range(_len_torch_dispatch_stack())]
     try:
         yield modes
     finally:
-        for mode in modes:
+        for mode in reversed(modes):
             _push_mode(mode)
