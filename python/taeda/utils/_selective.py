@@ -1,8 +1,8 @@
 """Selective checkpointing: results of chosen operators are kept, the others computed again.
 
-Two dispatch modes share a table. The one around the forward asks the policy about every operator
-call and keeps the results it chooses; the one around the recomputation hands them out, call by
-call, in place of running the operator.
+Two dispatch modes share a list of calls. The one around the forward asks the policy about every
+operator call and keeps the results it chooses; the one around the recomputation hands them out,
+call by call, in place of running the operator.
 """
 
 import enum
@@ -21,9 +21,6 @@ __all__ = [
 
 # The recomputation detaches what it saves, the forward does not: such calls cannot be matched.
 SAC_IGNORED_OPS = {ops.aten.detach.default}
-# Stand in the table for calls that are made again, and for results already handed out.
-_RECOMPUTE = object()
-_CONSUMED = object()
 _MISMATCH = (
     "This can happen if the operations in the checkpointed region are nondeterministic or depend "
     "on global state that changed between forward and backward."
@@ -39,6 +36,10 @@ class CheckpointPolicy(enum.Enum):
     PREFER_RECOMPUTE = 3
 
 
+# A policy may also answer with a bool.
+_ANSWERS_TO_KEEP = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE, True)
+
+
 class SelectiveCheckpointContext:
     """First argument of a policy: the results of the call it decides on."""
 
@@ -52,7 +53,7 @@ class _Kept:
 
     def __init__(self, value):
         is_tensor = isinstance(value, _C.Tensor)
-        # An alias without history: the original would own the graph that owns this table.
+        # An alias without history: the original would own the graph that owns this object.
         self.value = value.detach() if is_tensor else value
         self.version = self.value._version if is_tensor else None
 
@@ -64,77 +65,70 @@ class _Kept:
         return self.value
 
 
-class _CallCounter(TorchDispatchMode):
-    """Numbers the calls of each operator, so that those of two runs can be matched."""
+class _Call:
+    """One operator call of the forward, with its results if they are kept."""
 
-    def __init__(self, table):
-        self.table = table
-        self.counts = defaultdict(int)
+    def __init__(self, result, is_kept):
+        self.is_kept = is_kept
+        self.result = tree_map(_Kept, result) if is_kept else None
+
+    def take(self, allow_mutation):
+        """The results, which are let go."""
+        if self.result is None:
+            raise RuntimeError(
+                "Trying to backward an extra time. You are only allowed to backward once on any "
+                "region computed under selective activation checkpoint."
+            )
+        result, self.result = self.result, None
+        return tree_map(lambda kept: kept.get(allow_mutation), result)
+
+
+class _Keeping(TorchDispatchMode):
+    """Around the forward: lists the calls of each operator in `calls`."""
+
+    def __init__(self, policy, calls):
+        self.policy = policy
+        self.calls = calls
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if func in SAC_IGNORED_OPS:
-            return func(*args, **kwargs)
-        index = self.counts[func]
-        self.counts[func] += 1
-        return self.take(func, index, args, kwargs)
-
-    @classmethod
-    def ignore_compile_internals(cls):
-        return True
-
-
-class _Keeping(_CallCounter):
-    """Around the forward."""
-
-    def __init__(self, policy, table):
-        super().__init__(table)
-        self.policy = policy
-
-    def take(self, func, index, args, kwargs):
         result = func(*args, **kwargs)
-        context = SelectiveCheckpointContext(is_recompute=False, op_output=result)
-        policy = self.policy(context, func, *args, **kwargs)
-        is_kept = policy is True or policy in (
-            CheckpointPolicy.MUST_SAVE,
-            CheckpointPolicy.PREFER_SAVE,
-        )
-        self.table[func][index] = tree_map(_Kept, result) if is_kept else _RECOMPUTE
+        if func not in SAC_IGNORED_OPS:
+            context = SelectiveCheckpointContext(is_recompute=False, op_output=result)
+            answer = self.policy(context, func, *args, **kwargs)
+            self.calls[func].append(_Call(result, answer in _ANSWERS_TO_KEEP))
         return result
 
 
-class _HandingOut(_CallCounter):
-    """Around the recomputation."""
+class _HandingOut(TorchDispatchMode):
+    """Around the recomputation: the n-th call of an operator is the n-th of the forward."""
 
-    def __init__(self, table, allow_mutation):
-        super().__init__(table)
+    def __init__(self, calls, allow_mutation):
+        self.calls = calls
         self.allow_mutation = allow_mutation
+        self.counts = defaultdict(int)
 
     def __enter__(self):
         self.counts.clear()
         return super().__enter__()
 
-    def take(self, func, index, args, kwargs):
-        calls = self.table.get(func)
-        if calls is None:
-            raise RuntimeError(
-                f"{func} encountered during backward but not found in storage. {_MISMATCH}"
-            )
-        if index not in calls:
-            raise RuntimeError(
-                f"{func} invocation index {index} encountered during backward but not found in "
-                f"storage. {_MISMATCH}"
-            )
-        entry = calls[index]
-        if entry is _RECOMPUTE:
-            return func(*args, **kwargs)
-        if entry is _CONSUMED:
-            raise RuntimeError(
-                "Trying to backward an extra time. You are only allowed to backward once on any "
-                "region computed under selective activation checkpoint."
-            )
-        calls[index] = _CONSUMED
-        return tree_map(lambda kept: kept.get(self.allow_mutation), entry)
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func not in SAC_IGNORED_OPS:
+            call = self._matching(func)
+            if call.is_kept:
+                return call.take(self.allow_mutation)
+        return func(*args, **(kwargs or {}))
+
+    def _matching(self, func):
+        index = self.counts[func]
+        self.counts[func] += 1
+        calls = self.calls.get(func, ())
+        if index < len(calls):
+            return calls[index]
+        which = f"{func} invocation index {index}" if calls else func
+        raise RuntimeError(
+            f"{which} encountered during backward but not found in storage. {_MISMATCH}"
+        )
 
 
 def _policy_of_list(chosen):
@@ -175,5 +169,5 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
         policy = policy_fn_or_list
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    table = defaultdict(dict)
-    return _Keeping(policy, table), _HandingOut(table, allow_cache_entry_mutation)
+    calls = defaultdict(list)
+    return _Keeping(policy, calls), _HandingOut(calls, allow_cache_entry_mutation)
