@@ -15,10 +15,14 @@ pytestmark = pytest.mark.skipif(NAME != "taeda", reason="the pages are about Tae
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[path.stem for path in PAGES])
-def test_snippets_run(page):
+def test_snippets_run(page, tmp_path):
     snippets = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M)
     # The page about devices loads the plug-in that lies beside the C++ tests.
     folder = pathlib.Path(t._C.__file__).resolve().parents[2] / "tests"
+    if not folder.exists():
+        if page.stem == "add_a_device":
+            pytest.skip("this build has no C++ tests, so no plug-in")
+        folder = tmp_path
     result = subprocess.run(
         [sys.executable, "-c", "\n".join(snippets)], cwd=folder, capture_output=True, text=True
     )
