@@ -13,6 +13,7 @@
 #include "taeda/autograd/variable.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/index_checks.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::python {
@@ -56,8 +57,13 @@ int64_t wrapped_position(PyObject* o, int64_t dim, int64_t size) {
   return i < 0 ? i + size : i;
 }
 
-void check_not_scalar(const Tensor& self) {
-  TAEDA_CHECK_INDEX(self.dim() > 0,
+// The error of an item alone on a tensor without dimensions.
+void check_not_scalar(const Tensor& self, PyObject* index) {
+  if (self.dim() > 0) return;
+  TAEDA_CHECK_INDEX(!PySlice_Check(index), "slice() cannot be applied to a 0-dim tensor.");
+  const int64_t i = is_plain_integer(index) ? to_int64(index) : 0;
+  TAEDA_CHECK_INDEX(i == 0, "index ", i, " is out of bounds for dimension 0 with size 0");
+  TAEDA_CHECK_INDEX(false,
                     "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
                     "`tensor.item<T>()` in C++ to "
                     "convert a 0-dim tensor to a number");
@@ -210,7 +216,7 @@ Indexed apply_index(const Tensor& self, PyObject* index) {
     used += dims_used(o);
     all_basic = all_basic && is_basic(o);
   }
-  if (used > 0) check_not_scalar(self);
+  if (used > 0 && items.size == 1) check_not_scalar(self, items.data[0]);
   TAEDA_CHECK_INDEX(used <= self.dim(), "too many indices for tensor of dimension ", self.dim());
   const bool is_recorded = autograd::grad_enabled() && autograd::requires_grad(self);
   if (all_basic && items.size > 1 && !is_recorded && !self.impl()->has_symbolic_sizes())
@@ -245,8 +251,13 @@ PyObject* tensor_getitem(PyObject* self_object, PyObject* index) {
   return guarded([&] {
     const Tensor& self = tensor_of(self_object);
     if (PyLong_CheckExact(index)) {
-      check_not_scalar(self);
+      check_not_scalar(self, index);
       return wrap(taeda::select(self, 0, SymInt(wrapped_position(index, 0, self.size(0)))));
+    }
+    if (PySlice_Check(index)) {
+      check_not_scalar(self, index);
+      const SliceBounds b = bounds_of(index, self.size(0));
+      return wrap(taeda::slice(self, 0, SymInt(b.start), SymInt(b.stop), SymInt(b.step)));
     }
     Indexed r = apply_index(self, index);
     if (!r.indices.empty()) {
@@ -256,7 +267,7 @@ PyObject* tensor_getitem(PyObject* self_object, PyObject* index) {
       }();
       return wrap(result);
     }
-    // The same tensor must not come back: x[:] is a new view.
+    // The same tensor must not come back: x[...] is a new view.
     return wrap(r.view.is_same(self) ? taeda::alias(self) : r.view);
   });
 }
@@ -305,6 +316,8 @@ int tensor_setitem(PyObject* self_object, PyObject* index, PyObject* value) {
     if (r.indices.empty()) {
       if (is_tensor(value))
         assign(r.view, without_leading_ones(tensor_of(value), r.view.dim()));
+      else if (repeats_elements(r.view))
+        assign(r.view, scalar_tensor_of(to_scalar(value), r.view.dtype(), r.view.device()));
       else
         taeda::fill_(r.view, to_scalar(value));
       return 0;

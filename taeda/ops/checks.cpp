@@ -102,7 +102,7 @@ void check_sign(const Tensor& self) {
 }
 
 void check_relu(const Tensor& self) {
-  TAEDA_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "relu is not supported for complex types");
+  TAEDA_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "clamp is not supported for complex types");
   TAEDA_CHECK(self.dtype() != DType::Bool, "Boolean inputs not supported for relu");
 }
 

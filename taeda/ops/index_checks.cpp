@@ -1,6 +1,7 @@
 // Checks of index shapes and of memory shared between arguments, with PyTorch's phrases.
 #include "taeda/ops/index_checks.h"
 
+#include "taeda/base/log.h"
 #include "taeda/ops/shape.h"
 #include "taeda/ops/spec.h"
 
@@ -72,6 +73,23 @@ void check_disjoint(const Tensor& written, const Tensor& input) {
               "refer to a single "
               "memory location. Please clone() the tensor before performing the operation.");
   check_no_partial_overlap(written, input);
+}
+
+bool repeats_elements(const Tensor& t) {
+  if (t.is_contiguous() || t.impl()->has_symbolic_sizes() || t.numel() == 0) return false;
+  for (int64_t i = 0; i < t.dim(); ++i)
+    if (t.sizes()[i] > 1 && t.strides()[i] == 0) return true;
+  return false;
+}
+
+bool is_repeated_fill(const Tensor& self, std::string_view op) {
+  if (!repeats_elements(self) || !(op.starts_with("masked_fill") || op.starts_with("index_fill")))
+    return false;
+  warn(str("Use of ", op.substr(0, op.find("fill")),
+           "fill_ on expanded tensors is deprecated. "
+           "Please clone() the tensor before performing this operation. This also applies to "
+           "advanced indexing e.g. tensor[mask] = scalar"));
+  return true;
 }
 
 }  // namespace taeda

@@ -14,4 +14,9 @@ TAEDA_API void check_scatter(const Tensor& self, int64_t dim, const Tensor& inde
 // single memory location": unlike pointwise writes, the same elements in the same order clash too.
 TAEDA_API void check_disjoint(const Tensor& written, const Tensor& input);
 
+// Whether elements share their memory, as those of an expanded tensor do.
+TAEDA_API bool repeats_elements(const Tensor& t);
+// Whether `op` fills such a tensor with one value, which PyTorch lets it do with a warning; warns.
+bool is_repeated_fill(const Tensor& self, std::string_view op);
+
 }  // namespace taeda

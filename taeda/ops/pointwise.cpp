@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "taeda/ops/index_checks.h"
+
 namespace taeda {
 namespace {
 
@@ -127,12 +129,12 @@ Tensor PointwiseSpec::allocate() const {
 }
 
 void PointwiseSpec::check_inplace(const Tensor& self, Span<const Tensor*> inputs) const {
-  TAEDA_CHECK(can_cast(result_, self.dtype()), "result type ", result_,
-              " can't be cast to the desired output type ", self.dtype());
+  if (!is_repeated_fill(self, op_.name)) check_no_internal_overlap(self);
+  for (const Tensor* t : inputs) check_no_partial_overlap(self, *t);
   TAEDA_CHECK(self.sym_sizes() == sizes(), "output with shape ", self.sym_sizes(),
               " doesn't match the broadcast shape ", sizes());
-  check_no_internal_overlap(self);
-  for (const Tensor* t : inputs) check_no_partial_overlap(self, *t);
+  TAEDA_CHECK(can_cast(result_, self.dtype()), "result type ", result_,
+              " can't be cast to the desired output type ", self.dtype());
 }
 
 void PointwiseSpec::prepare_out(Tensor& out, Span<const Tensor*> inputs) const {

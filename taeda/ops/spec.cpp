@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "taeda/base/log.h"
+#include "taeda/ops/index_checks.h"
 
 namespace taeda {
 
@@ -77,20 +78,14 @@ void OutSpec::check_inplace(const Tensor& self, const char* op) const {
               ", but got ", dtype_name(self.dtype()), " instead");
   TAEDA_CHECK(self.sym_sizes() == SymIntList(sizes), "output with shape ", self.sym_sizes(),
               " doesn't match the broadcast shape ", sizes);
-  check_no_internal_overlap(self);
+  if (!is_repeated_fill(self, op)) check_no_internal_overlap(self);
 }
 
+// Strides that repeat an address without a zero among them are rare and allowed.
 void check_no_internal_overlap(const Tensor& out) {
-  if (out.is_contiguous() || out.impl()->has_symbolic_sizes()) return;
-  const IntList sizes = out.sizes(), strides = out.strides();
-  if (out.numel() == 0) return;
-  // Sorted by stride, each dimension must step over everything inside it; strides that fail this
-  // but do not repeat an address are rare and allowed, a zero stride always repeats.
-  for (size_t i = 0; i < sizes.size(); ++i)
-    TAEDA_CHECK(sizes[i] <= 1 || strides[i] != 0,
-                "unsupported operation: more than one element of the written-to tensor refers to a "
-                "single memory "
-                "location. Please clone() the tensor before performing the operation.");
+  TAEDA_CHECK(!repeats_elements(out),
+              "unsupported operation: more than one element of the written-to tensor refers to a "
+              "single memory location. Please clone() the tensor before performing the operation.");
 }
 
 namespace {
@@ -106,6 +101,15 @@ std::pair<const char*, const char*> extent(const Tensor& t) {
   return {low, high};
 }
 
+// Whether elements at equal positions are equally far from the first; strides of sizes 1 say
+// nothing.
+bool is_same_layout(const Tensor& a, const Tensor& b) {
+  if (a.element_size() != b.element_size() || a.sizes() != b.sizes()) return false;
+  for (int64_t i = 0; i < a.dim(); ++i)
+    if (a.sizes()[i] > 1 && a.strides()[i] != b.strides()[i]) return false;
+  return true;
+}
+
 }  // namespace
 
 void check_no_partial_overlap(const Tensor& out, const Tensor& input) {
@@ -113,14 +117,10 @@ void check_no_partial_overlap(const Tensor& out, const Tensor& input) {
       input.numel() == 0)
     return;
   if (!out.storage()->data()) return;
-  if (out.data() == input.data() && out.sizes() == input.sizes() &&
-      out.strides() == input.strides())
+  if (out.data() == input.data() && is_same_layout(out, input)) return;
+  // Interleaved views cannot be told apart cheaply.
+  if (!out.impl()->is_non_overlapping_and_dense() || !input.impl()->is_non_overlapping_and_dense())
     return;
-  if (!out.impl()->is_non_overlapping_and_dense() ||
-      !input.impl()->is_non_overlapping_and_dense()) {
-    // Interleaved views cannot be told apart cheaply; only a shared first element is certain.
-    if (out.data() != input.data()) return;
-  }
   const auto [a0, a1] = extent(out);
   const auto [b0, b1] = extent(input);
   TAEDA_CHECK(a1 <= b0 || b1 <= a0,

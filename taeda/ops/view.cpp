@@ -88,9 +88,19 @@ Tensor as_strided(const Tensor& self, SymIntList size, SymIntList stride,
   return make_alias_sym(self, size, stride, offset);
 }
 
+namespace {
+
+// "torch.DoubleTensor", and "CPUBFloat16Type" for dtypes younger than those names.
+std::string type_text(const Tensor& t) {
+  const bool is_young = t.is_complex() || t.dtype() == DType::BFloat16;
+  return is_young ? str("CPU", t.dtype(), "Type") : str("torch.", t.dtype(), "Tensor");
+}
+
+}  // namespace
+
 Tensor expand(const Tensor& self, SymIntList size, bool) {
   const SymIntList own = self.sym_sizes(), own_strides = self.sym_strides();
-  TAEDA_CHECK(size.size() >= own.size(), "expand(", self.dtype(), "{", own, "}, size=", size,
+  TAEDA_CHECK(size.size() >= own.size(), "expand(", type_text(self), "{", own, "}, size=", size,
               "): the number of sizes provided (", size.size(),
               ") must be greater or equal to the number of dimensions in the tensor (", own.size(),
               ")");

@@ -291,7 +291,7 @@ VIEWS = {
     "squeeze.dim": _views(((2, 1, 3), (1,)), ((2, 3), (0,))),
     "squeeze.dims": _views(((1, 2, 1), ((0, 2),)), ((1, 2), ((0, 1),))),
     "unsqueeze": _views(((2, 3), (0,)), ((2, 3), (-1,))),
-    "alias": lambda m: [via(lambda x: x[...], m(2, 3)), via(lambda x: x[:], m(3))],
+    "alias": lambda m: [via(lambda x: x[...], m(2, 3)), via(lambda x: x[:,], m(3))],
     "select.int": _views(((2, 3), (1, 2)), ((2, 3, 2), (0, -1))),
     "slice.Tensor": lambda m: [
         via(lambda x: x[1:], m(3, 2)),

@@ -10,6 +10,7 @@
 #include "taeda/base/parallel.h"
 #include "taeda/ops/convert_decl.h"
 #include "taeda/ops/shape.h"
+#include "taeda/ops/spec.h"
 
 namespace taeda::cpu {
 namespace {
@@ -146,11 +147,8 @@ Tensor& copy_(Tensor& self, const Tensor& src, bool) {
   TAEDA_CHECK(SymIntList(shape) == self.sym_sizes(), "output with shape ", self.sizes(),
               " doesn't match the broadcast shape ", shape);
   if (self.numel() == 0) return self;
-  for (size_t i = 0; i < self.sizes().size(); ++i)
-    TAEDA_CHECK(self.sizes()[i] <= 1 || self.strides()[i] != 0,
-                "unsupported operation: more than one element of the written-to tensor refers to a "
-                "single memory "
-                "location. Please clone() the tensor before performing the operation.");
+  check_no_internal_overlap(self);
+  check_no_partial_overlap(self, src);
   const bool conj = self.is_conj() != src.is_conj(), neg = self.is_neg() != src.is_neg();
   LoopNest nest;
   nest.add(self, self.sizes());
