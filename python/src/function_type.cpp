@@ -7,6 +7,7 @@
 #include "python/src/python_node.h"
 #include "python/src/saved_access.h"
 #include "python/src/wrap.h"
+#include "taeda/autograd/grad_mode.h"
 
 namespace taeda::python {
 
@@ -47,6 +48,7 @@ void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
   clear(self);
+  delete function_of(self)->outlived;
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -59,11 +61,20 @@ PythonNode& node_of(PyObject* self, const char* attribute) {
   return *node;
 }
 
+// Outputs come without the history that went with the node.
+std::vector<Tensor> unpacked(const std::vector<autograd::SavedTensor>& saved) {
+  const autograd::NoGrad unrecorded;
+  std::vector<Tensor> out;
+  for (const autograd::SavedTensor& s : saved) out.push_back(s.unpack());
+  return out;
+}
+
 // In forward what was given to save_for_backward so far; in backward the checked tensors.
 PyObject* get_saved_tensors(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     FunctionObject& f = *function_of(self);
     if (f.node) return wrap(f.node->saved_tensors());
+    if (f.outlived) return wrap(unpacked(*f.outlived));
     if (f.saved_for_forward) return Py_NewRef(f.saved_for_forward);
     return f.to_save ? Py_NewRef(f.to_save) : PyTuple_New(0);
   });

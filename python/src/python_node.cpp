@@ -48,14 +48,17 @@ void PythonNode::apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) {
 }
 
 void PythonNode::release_resources() {
-  CustomNode::release_resources();
   drop_context();
+  CustomNode::release_resources();
 }
 
 void PythonNode::drop_context() {
   if (!context_ || !Py_IsInitialized()) return;
   GilHold gil;
-  function_of(context_)->node = nullptr;
+  FunctionObject& f = *function_of(context_);
+  f.node = nullptr;
+  if (Py_REFCNT(context_) > 1 && !saved().empty())
+    f.outlived = new std::vector<autograd::SavedTensor>(std::move(saved()));
   Py_DECREF(std::exchange(context_, nullptr));
 }
 

@@ -1,7 +1,8 @@
 // Calls of taeda.autograd.Function: the node in the graph and the context Python sees.
 //
 // The context `ctx` is also what `grad_fn` gives for such a node. The node owns it; it points back
-// without counting, so Python may keep a context after its graph is gone.
+// without counting, so Python may keep a context after its graph is gone, and what that saved with
+// it.
 #pragma once
 
 #include "python/src/python.h"
@@ -20,6 +21,8 @@ struct FunctionObject {
   PyObject* saved_for_forward;
   PyObject* dirty_tensors;
   PyObject* non_differentiable;
+  // What the node had saved when it went, if Python kept the context; owned.
+  std::vector<autograd::SavedTensor>* outlived;
   bool materialize_grads;
 };
 

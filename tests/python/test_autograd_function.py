@@ -240,3 +240,21 @@ class TestErrors:
         with pytest.raises(OwnError):
             function(fail, fail).apply(leaf(1))
         assert t.is_grad_enabled()
+
+
+def test_a_kept_context_outlives_its_graph():
+    class Square(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * grad * ctx.saved_tensors[0]
+
+    x = t.tensor([3.0], requires_grad=True)
+    y = Square.apply(x)
+    node = y.grad_fn
+    del y
+    assert node.saved_tensors[0] is x
