@@ -42,7 +42,7 @@ void dealloc(PyObject* self) {
 }
 
 PyObject* repr(PyObject* self) {
-  return PyUnicode_FromFormat("<%s object at %p>", node_of(self)->name(), self);
+  return PyUnicode_FromFormat("<%s object at %p>", Py_TYPE(self)->tp_name, self);
 }
 PyObject* name(PyObject* self, PyObject*) { return PyUnicode_FromString(node_of(self)->name()); }
 PyObject* sequence_nr(PyObject* self, PyObject*) {
@@ -121,12 +121,19 @@ PyType_Spec spec = {"taeda.autograd.graph.Node", sizeof(NodeObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                     slots};
 
+// The name of a node's type: its own without namespaces.
+std::string short_name(const Node& node) {
+  const std::string full = node.name();
+  const size_t at = full.rfind("::");
+  return at == std::string::npos ? full : full.substr(at + 2);
+}
+
 // Nodes of one class have one name, so a name's first node tells what all of them save.
 PyTypeObject* type_of(Node& node) {
   static auto* types = new std::map<std::string, PyTypeObject*>();
   PyTypeObject*& type = (*types)[node.name()];
   if (type) return type;
-  auto* type_name = new std::string(std::string("taeda.autograd.graph.") + node.name());
+  auto* type_name = new std::string("taeda.autograd.graph." + short_name(node));
   PyGetSetDef* own_getters =
       dynamic_cast<autograd::AccumulateGrad*>(&node) ? leaf_getters : saved_getters(node);
   PyType_Slot own_slots[] = {{Py_tp_getset, own_getters}, {0, nullptr}};

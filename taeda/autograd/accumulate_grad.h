@@ -13,7 +13,7 @@ class TAEDA_API AccumulateGrad final : public Node {
  public:
   explicit AccumulateGrad(const Tensor& variable);
 
-  const char* name() const override { return "AccumulateGrad"; }
+  const char* name() const override { return "torch::autograd::AccumulateGrad"; }
   // Takes the gradient over if nobody else sees it and its layout fits the variable's.
   void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override;
   const Tensor& variable() const { return variable_; }

@@ -17,7 +17,7 @@ class CopySlices final : public Node {
   CopySlices(const Tensor& base, ViewGeometry view, IntrusivePtr<Node> operation, size_t self_edge);
   ~CopySlices() override;
 
-  const char* name() const override { return "CopySlices"; }
+  const char* name() const override { return "torch::autograd::CopySlices"; }
   void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override;
   void release_saved() override;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 
 namespace taeda::autograd {
 
@@ -14,7 +15,7 @@ thread_local constinit uint64_t next_sequence_nr = 0;
 namespace {
 
 // Nodes that wait for the one being freed; null while none is. See Note [Freeing graphs].
-thread_local constinit std::vector<IntrusivePtr<Node>>* pending = nullptr;
+constinit thread_local std::vector<IntrusivePtr<Node>>* pending TAEDA_STATIC_TLS = nullptr;
 
 uint64_t next_hook_id() {
   static std::atomic<uint64_t> next{1};
@@ -63,7 +64,9 @@ void Node::release_resources() {
 std::string Node::operation_name() const {
   const std::string full = name();
   const size_t at = full.rfind("Backward");
-  return at == std::string::npos || at == 0 ? full : full.substr(0, at);
+  if (at == std::string::npos || at == 0) return full;
+  const std::string overload = full.substr(at + std::strlen("Backward"));
+  return full.substr(0, at) + (overload == "0" ? "" : overload);
 }
 
 void Node::set_input_metadata(size_t i, const Tensor& output) {

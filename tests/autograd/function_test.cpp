@@ -116,7 +116,7 @@ TEST(Function, InPlaceOnAViewRewritesTheBase) {
   const Tensor a = leaf({1, 2});
   const Tensor x = mul(a, tensor({1, 1}));
   AddOne::apply(x.slice(0, 0, 1), Tensor());
-  EXPECT_STREQ(grad_fn(x)->name(), "CopySlices");
+  EXPECT_STREQ(grad_fn(x)->name(), "torch::autograd::CopySlices");
   backward(x.sum());
   EXPECT_EQ(values(grad(a)), (Floats{10, 1}));
 }

@@ -55,7 +55,7 @@ TEST(InPlace, OnAViewRewritesTheBasesHistory) {
   Tensor y = mul(a, a);
   Tensor part = y.slice(0, 1, 2);
   part.mul_(tensor({10}));
-  EXPECT_STREQ(grad_fn(y)->name(), "CopySlices");
+  EXPECT_STREQ(grad_fn(y)->name(), "torch::autograd::CopySlices");
   backward(y.sum());
   EXPECT_EQ(values(grad(a)), (Floats{4, 60}));
 }

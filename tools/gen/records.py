@@ -22,6 +22,7 @@ A record is a table in taeda/ops/records/<family>.toml named after its overload 
   alias      composite: the operator whose function, in-place and out forms this one calls
   out_overload   name of the out overload where PyTorch's rule does not give it
   grad       formula an argument; or no_grad = "why there is none"
+  node       the autograd node's name where PyTorch's is not made from the operator's
   plain_results   positions of results that have no derivative, such as statistics
   forward    forward-mode rule: linear, multilinear, elementwise (what pointwise records do unless
              they say otherwise), a formula over <argument>_t, or one a result; or no_forward = "why"
@@ -46,6 +47,7 @@ KINDS = ("pointwise", "structured", "view", "explicit", "composite", "kernel")
 FIELDS = {
     "schema",
     "kind",
+    "node",
     "variants",
     "dtype",
     "accept",
@@ -127,6 +129,8 @@ class Record:
     @property
     def node(self):
         """Name of the autograd node's type, as PyTorch spells it."""
+        if "node" in self.data:
+            return self.data["node"]
         base = "".join(p[:1].upper() + p[1:] for p in self.schema.name.strip("_").split("_"))
         return f"{base}Backward{[r for r in self.siblings if r.grad].index(self)}"
 
