@@ -36,19 +36,28 @@ Tensor read_seed(PyObject* o) {
   return tensor_of(o);
 }
 
-autograd::Root read_root(PyObject* o, Tensor seed, size_t index) {
-  if (is_tensor(o)) return autograd::make_root(tensor_of(o), std::move(seed), index);
+Edge read_root_edge(PyObject* o, size_t index) {
   Edge edge;
   TAEDA_CHECK_TYPE(read_edge(o, edge), "element ", index,
                    " of tensors tuple is not a Tensor or a GradientEdge but ", Py_TYPE(o)->tp_name);
-  return autograd::make_root(std::move(edge), std::move(seed), index);
+  return edge;
+}
+
+Tensor seed_of(PyObject* o, Tensor grad, size_t index) {
+  if (is_tensor(o)) return autograd::make_seed(tensor_of(o), std::move(grad), index);
+  return autograd::make_seed(read_root_edge(o, index), std::move(grad), index);
+}
+
+autograd::Root root_of(PyObject* o, Tensor seed, size_t index) {
+  if (is_tensor(o)) return autograd::make_root(tensor_of(o), std::move(seed), index);
+  return autograd::make_root(read_root_edge(o, index), std::move(seed), index);
 }
 
 Edge read_input(PyObject* o, bool accumulate) {
   if (is_tensor(o)) return autograd::input_edge(tensor_of(o), accumulate);
   Edge edge;
-  TAEDA_CHECK_TYPE(read_edge(o, edge), "all inputs have to be Tensors or GradientEdges, but got ",
-                   Py_TYPE(o)->tp_name);
+  TAEDA_CHECK(read_edge(o, edge), "all inputs have to be Tensors or GradientEdges, but got ",
+              Py_TYPE(o)->tp_name);
   return edge;
 }
 
@@ -77,9 +86,11 @@ PyObject* run_backward(PyObject*, PyObject* args) {
     const Py_ssize_t count = PyTuple_GET_SIZE(roots);
     TAEDA_CHECK(PyTuple_GET_SIZE(grads) == count, "got ", static_cast<int64_t>(count),
                 " tensors and ", static_cast<int64_t>(PyTuple_GET_SIZE(grads)), " gradients");
+    std::vector<Tensor> seeds(count);
     for (Py_ssize_t i = 0; i < count; ++i)
-      from.push_back(
-          read_root(PyTuple_GET_ITEM(roots, i), read_seed(PyTuple_GET_ITEM(grads, i)), i));
+      seeds[i] = seed_of(PyTuple_GET_ITEM(roots, i), read_seed(PyTuple_GET_ITEM(grads, i)), i);
+    for (Py_ssize_t i = 0; i < count; ++i)
+      from.push_back(root_of(PyTuple_GET_ITEM(roots, i), std::move(seeds[i]), i));
     std::vector<Edge> to;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); ++i)
       to.push_back(read_input(PyTuple_GET_ITEM(inputs, i), accumulate));

@@ -29,7 +29,7 @@ PyObject* requires_grad_(PyObject* self, PyObject* const* argv, Py_ssize_t nargs
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     const bool wanted = args.boolean(1, true);
-    TAEDA_CHECK(wanted || autograd::is_leaf(t),
+    TAEDA_CHECK(wanted || !autograd::has_node(t),
                 "you can only change requires_grad flags of leaf variables. If you want to use a "
                 "computed variable in "
                 "a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
@@ -83,7 +83,13 @@ PyObject* backward(PyObject* self, PyObject* const* argv, Py_ssize_t nargs, PyOb
 }
 
 PyObject* detach(PyObject* self, PyObject*) {
-  return guarded([&] { return wrap(taeda::detach(tensor_of(self))); });
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    Tensor out = taeda::detach(t);
+    // Outside the mode the result counts writes though its source does not.
+    if (t.is_inference() && !is_inference_mode()) out.impl()->own_version_counter();
+    return wrap(out);
+  });
 }
 PyObject* detach_(PyObject* self, PyObject*) {
   return guarded([&] {

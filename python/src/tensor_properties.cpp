@@ -36,7 +36,7 @@ PyObject* get_grad(PyObject* self, void*) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     const Tensor& grad = autograd::grad(t);
-    if (!grad.defined() && t.impl()->requires_grad_flag() && !autograd::is_leaf(t) &&
+    if (!grad.defined() && t.impl()->requires_grad_flag() && autograd::has_node(t) &&
         !autograd::retains_grad(t))
       warn(
           "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
@@ -50,7 +50,9 @@ PyObject* get_grad(PyObject* self, void*) {
 PyObject* get_version(PyObject* self, void*) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
-    TAEDA_CHECK(!t.is_inference(), "Inference tensors do not track version counter.");
+    const TensorExtra* extra = t.impl()->extra_or_null();
+    TAEDA_CHECK(!t.is_inference() || (extra && extra->version),
+                "Inference tensors do not track version counter.");
     return wrap(static_cast<int64_t>(t.version()));
   });
 }
@@ -74,11 +76,12 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
     TAEDA_CHECK_TYPE(PyBool_Check(value), "requires_grad must be a bool");
     const Tensor& t = tensor_of(self);
-    TAEDA_CHECK(
-        value == Py_True || autograd::is_leaf(t),
-        "you can only change requires_grad flags of leaf variables. If you want to use a computed "
-        "variable "
-        "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+    TAEDA_CHECK(!autograd::has_node(t),
+                "you can only change requires_grad flags of leaf variables.",
+                value == Py_True ? ""
+                                 : " If you want to use a computed variable in a subgraph that "
+                                   "doesn't require differentiation use var_no_grad = "
+                                   "var.detach().");
     autograd::set_requires_grad(t, value == Py_True);
     return 0;
   });
@@ -97,9 +100,16 @@ int set_data(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
     const Tensor& source = expect_tensor(value, "Variable data");
     TensorImpl* impl = tensor_of(self).impl();
+    const uint32_t version = impl->version();
     impl->set_storage(source.storage());
     impl->set_geometry(source.sizes(), source.strides(), source.storage_offset());
     impl->set_dtype(source.dtype());
+    // It counts its writes as before, where its base has them.
+    if (impl->view_base() || source.is_inference())
+      impl->extra().version = std::make_unique<std::atomic<uint32_t>>(version);
+    const KeySet tracking(Key::ADInplaceOrView);
+    impl->set_keys(source.is_inference() ? impl->keys() - tracking : impl->keys() | tracking);
+    impl->update_autograd_key();
     return 0;
   });
 }

@@ -26,6 +26,7 @@ void accumulate_into(Tensor& slot, Tensor grad) {
   } else if (!grad_enabled() && is_exclusive(slot)) {
     slot.add_(grad);
   } else if (!grad_enabled() && is_exclusive(grad)) {
+    const BelowADInplaceOrView unseen;  // a new value: no write to count
     grad.add_(slot);
     slot = std::move(grad);
   } else {

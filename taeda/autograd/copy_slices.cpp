@@ -1,6 +1,7 @@
 // Backward of an in-place operation on a view.
 #include "taeda/autograd/copy_slices.h"
 
+#include "taeda/autograd/saved.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/ops/functions.h"
 
@@ -28,11 +29,12 @@ void CopySlices::release_resources() {
   release_node(std::move(operation_));
 }
 
-void CopySlices::release_saved() { operation_->release_saved(); }
+void CopySlices::release_saved() { release_node(std::move(operation_)); }
 
 void CopySlices::apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) {
   const Tensor& grad = grads[0];
   if (!grad.defined()) return;
+  if (!operation_) fail_freed();
   Tensor result = grad.new_empty_strided(SymIntList(base_sizes_), SymIntList(base_strides_));
   result.copy_(grad);
   Tensor slice = view_.of(result);

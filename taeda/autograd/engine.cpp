@@ -34,7 +34,7 @@ class Run final : public ExecFilter {
  public:
   Run(bool keep_graph, bool create_graph)
       : keep_graph_(keep_graph),
-        mode_(create_graph),
+        mode_(create_graph && !is_inference_mode()),
         outer_(std::exchange(current_run, this)),
         depth_(outer_ ? outer_->depth_ + 1 : 1) {}
   ~Run() { current_run = outer_; }
@@ -207,11 +207,14 @@ void Run::run_node(uint32_t i, std::vector<Tensor>& results) {
   node_ = &node;
   Grads grads = std::move(table_[i].buffer);
   grads.resize(std::max(grads.size(), node.num_inputs()));
-  if (node.hooks()) run_tensor_hooks(*node.hooks(), grads);
+  // As in PyTorch, what a node that goes on receives is captured before its tensor hooks.
+  const bool goes_on = !is_restricted_ || table_[i].is_needed;
+  if (!goes_on && node.hooks()) run_tensor_hooks(*node.hooks(), grads);
   if (table_[i].has_capture)
     for (const Capture& c : captures_)
       if (c.state == i) results[c.result] = grads[c.input];
-  if (is_restricted_ && !table_[i].is_needed) return;
+  if (!goes_on) return;
+  if (node.hooks()) run_tensor_hooks(*node.hooks(), grads);
   apply(node, grads);
   grads.clear();  // so that sums below may reuse memory that only the results hold
   send(node);
@@ -299,12 +302,15 @@ std::vector<Tensor> run_backward(Span<Tensor> roots, Span<Tensor> grads, bool ke
                                  bool accumulate) {
   TAEDA_CHECK(grads.empty() || grads.size() == roots.size(), "got ", roots.size(), " tensors and ",
               grads.size(), " gradients");
-  SmallVector<Root, 2> seeds;
+  SmallVector<Tensor, 2> seeds(roots.size());
   for (size_t i = 0; i < roots.size(); ++i)
-    seeds.push_back(make_root(roots[i], grads.empty() ? Tensor() : grads[i], i));
+    seeds[i] = make_seed(roots[i], grads.empty() ? Tensor() : grads[i], i);
+  SmallVector<Root, 2> starts;
+  for (size_t i = 0; i < roots.size(); ++i)
+    starts.push_back(make_root(roots[i], std::move(seeds[i]), i));
   std::vector<Edge> edges;
   for (const Tensor& input : inputs) edges.push_back(input_edge(input, accumulate));
-  return run_backward(std::move(seeds), edges,
+  return run_backward(std::move(starts), edges,
                       {keep_graph, create_graph, allow_unused, accumulate});
 }
 

@@ -27,46 +27,49 @@ void check_implicit(bool is_single, DType dtype) {
               dtype_name(dtype));
 }
 
-Root checked_root(Edge edge, Tensor grad, size_t index) {
-  validate_gradient(edge.node->input_metadata(edge.input), grad, edge.node->name(), index);
-  return {std::move(edge), std::move(grad)};
-}
-
 }  // namespace
 
-Root make_root(const Tensor& root, Tensor grad, size_t index) {
+Tensor make_seed(const Tensor& root, Tensor grad, size_t index) {
+  if (grad.defined()) {
+    check_seed(root.sym_sizes(), root.dtype(), grad, index);
+    return grad;
+  }
+  if (!requires_grad(root)) return grad;
+  check_implicit(root.numel() == 1, root.dtype());
+  return ones_like(root);
+}
+
+Root make_root(const Tensor& root, Tensor seed, size_t index) {
   Edge edge = gradient_edge(root);
   TAEDA_CHECK(edge, "element ", index,
               " of tensors does not require grad and does not have a grad_fn");
-  if (grad.defined()) {
-    check_seed(root.sym_sizes(), root.dtype(), grad, index);
-  } else {
-    check_implicit(root.numel() == 1, root.dtype());
-    grad = ones_like(root);
-  }
-  return checked_root(std::move(edge), std::move(grad), index);
+  return make_root(std::move(edge), std::move(seed), index);
 }
 
-Root make_root(Edge edge, Tensor grad, size_t index) {
+Tensor make_seed(const Edge& edge, Tensor grad, size_t index) {
   TAEDA_CHECK(edge && edge.input < edge.node->num_inputs(), "element ", index,
               " of tensors is not an edge of a graph");
   const InputMetadata& like = edge.node->input_metadata(edge.input);
   const SymIntList sizes(like.sizes);
   if (grad.defined()) {
     check_seed(sizes, like.dtype, grad, index);
-  } else {
-    bool is_single = true;
-    for (const SymInt& size : sizes) is_single = is_single && size == SymInt(1);
-    check_implicit(is_single, like.dtype);
-    grad = ones(sizes, like.dtype, Layout::Strided, like.device);
+    return grad;
   }
-  return checked_root(std::move(edge), std::move(grad), index);
+  bool is_single = true;
+  for (const SymInt& size : sizes) is_single = is_single && size == SymInt(1);
+  check_implicit(is_single, like.dtype);
+  return ones(sizes, like.dtype, Layout::Strided, like.device);
+}
+
+Root make_root(Edge edge, Tensor seed, size_t index) {
+  validate_gradient(edge.node->input_metadata(edge.input), seed, nullptr, index);
+  return {std::move(edge), std::move(seed)};
 }
 
 Edge input_edge(const Tensor& input, bool accumulate) {
+  if (accumulate && input.defined()) retain_grad(input);
   TAEDA_CHECK(input.defined() && requires_grad(input),
               "One of the differentiated Tensors does not require grad");
-  if (accumulate) retain_grad(input);
   if (IntrusivePtr<Node> node = grad_fn(input)) return {std::move(node), output_nr(input)};
   return {try_grad_accumulator(input), 0};
 }

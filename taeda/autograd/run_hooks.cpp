@@ -10,7 +10,7 @@ namespace taeda::autograd {
 void run_tensor_hooks(NodeHooks& hooks, Grads& grads) {
   const auto on_tensor = hooks.copy_of(hooks.tensor);
   for (const NodeHooks::OnTensor& hook : on_tensor) {
-    if (hook.input >= grads.size() || !grads[hook.input].defined()) continue;
+    if (hook.input >= grads.size()) continue;
     if (Tensor changed = hook.call(grads[hook.input]); changed.defined())
       grads[hook.input] = std::move(changed);
   }

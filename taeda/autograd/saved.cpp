@@ -74,7 +74,9 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) : is_output_(is_o
     has_history_ = true;
     output_nr_ = output_nr(tensor);
   }
-  if (const auto hooks = default_saved_tensor_hooks(); __builtin_expect(bool(hooks), 0)) {
+  // A number in tensor clothing is no tensor of the user's to pack.
+  if (const auto hooks = default_saved_tensor_hooks();
+      __builtin_expect(hooks && !tensor.impl()->is_wrapped_number(), 0)) {
     pack(*hooks, tensor);
     return;
   }

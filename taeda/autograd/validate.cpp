@@ -5,6 +5,13 @@
 #include "taeda/ops/functions.h"
 
 namespace taeda::autograd {
+namespace {
+
+std::string blame(const char* name) {
+  return name ? str("Function ", name, " returned an ") : std::string();
+}
+
+}  // namespace
 
 void fit_gradient(const InputMetadata& expected, Tensor& grad, const char* name, size_t index) {
   if (!expected.is_defined()) {
@@ -13,15 +20,14 @@ void fit_gradient(const InputMetadata& expected, Tensor& grad, const char* name,
   }
   const SymIntList sizes(expected.sizes);
   if (!(grad.sym_sizes() == sizes)) {
-    TAEDA_CHECK(can_sum_to(grad.sym_sizes(), sizes), "Function ", name,
-                " returned an invalid gradient at index ", index, " - got ", grad.sym_sizes(),
-                " but expected shape compatible with ", sizes);
+    TAEDA_CHECK(can_sum_to(grad.sym_sizes(), sizes), blame(name), "invalid gradient at index ",
+                index, " - got ", grad.sym_sizes(), " but expected shape compatible with ", sizes);
     grad = sum_to(grad, sizes);
   }
   grad = cast_gradient(grad, expected.dtype);
   if (grad.device() != expected.device) {
-    TAEDA_CHECK(grad.dim() == 0, "Function ", name, " returned an invalid gradient at index ",
-                index, " - expected device ", expected.device, " but got ", grad.device());
+    TAEDA_CHECK(grad.dim() == 0, blame(name), "invalid gradient at index ", index,
+                " - expected device ", expected.device, " but got ", grad.device());
     grad = grad.to(expected.device, expected.dtype);
   }
 }

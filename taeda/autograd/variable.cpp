@@ -45,7 +45,8 @@ IntrusivePtr<Node> try_grad_accumulator(const Tensor& t) {
 
 Edge gradient_edge(const Tensor& t) {
   if (IntrusivePtr<Node> node = grad_fn(t)) return {std::move(node), output_nr(t)};
-  if (requires_grad(t)) return {grad_accumulator(t), 0};
+  // A view without a node that requires grad through its base alone is no leaf of the graph.
+  if (t.defined() && t.impl()->requires_grad_flag()) return {grad_accumulator(t), 0};
   return {};
 }
 
@@ -64,7 +65,7 @@ void set_requires_grad(const Tensor& t, bool value) {
   TAEDA_CHECK(
       !value || !t.is_inference() || is_inference_mode(),
       "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
-  if (!is_leaf(t)) {
+  if (has_node(t)) {
     TAEDA_CHECK(
         value,
         "you can only change requires_grad flags of leaf variables. If you want to use a computed "
@@ -117,6 +118,7 @@ Tensor detached(const Tensor& t) {
 }
 
 void detach_inplace(const Tensor& t) {
+  if (is_inference_mode()) return;  // nothing is recorded there, nor cut off
   TAEDA_CHECK(
       !t.is_view(),
       "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel "
@@ -128,7 +130,6 @@ void detach_inplace(const Tensor& t) {
   if (AutogradMetaImpl* meta = meta_or_null(t.impl())) {
     release_node(std::move(meta->grad_fn));
     meta->output_nr = 0;
-    meta->retains_grad = false;
   }
   t.impl()->set_requires_grad_flag(false);
 }
@@ -156,8 +157,8 @@ void drop_retain(Node* node, const TensorImpl* t) {
 
 void retain_grad(const Tensor& t) {
   TAEDA_CHECK(requires_grad(t), "can't retain_grad on Tensor that has requires_grad=False");
+  if (!has_node(t) || retains_grad(t)) return;  // a leaf keeps its gradient anyway
   IntrusivePtr<Node> node = grad_fn(t);
-  if (!node || retains_grad(t)) return;  // a leaf keeps its gradient anyway
   AutogradMetaImpl& meta = meta_of(t);
   node->ensure_hooks()->retain.push_back(
       {meta.output_nr, WeakPtr<TensorImpl>(t.impl_ptr()), t.impl()});

@@ -10,19 +10,22 @@
 
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/node.h"
+#include "taeda/base/object_cache.h"
 
 namespace taeda::autograd {
 
 struct TAEDA_API AutogradMetaImpl final : AutogradMeta {
-  static constexpr uint32_t kNoVersion = ~0U;
   ~AutogradMetaImpl() override;
+  static void* operator new(size_t nbytes) { return allocate_object(nbytes); }
+  static void operator delete(void* meta, size_t nbytes) { deallocate_object(meta, nbytes); }
 
   Tensor grad;
   Tensor tangent;  // forward mode, see forward.h
   IntrusivePtr<Node> grad_fn;
   uint32_t output_nr = 0;
-  // Views: the version grad_fn belongs to; another one means the base's history changed.
-  uint32_t view_version = kNoVersion;
+  // Views: the version grad_fn belongs to; another one means the base's history changed. A view
+  // without these fields was made at version 0.
+  uint32_t view_version = 0;
   WeakPtr<Node> grad_accumulator;    // weak: the accumulator owns the tensor
   std::shared_ptr<NodeHooks> hooks;  // of a leaf, shared with its accumulator
   std::string name;
@@ -60,6 +63,11 @@ inline bool requires_grad(TensorList list) {
 // forbidden.
 TAEDA_API IntrusivePtr<Node> grad_fn(const Tensor& t);
 inline bool is_leaf(const Tensor& t) { return !grad_fn(t); }
+// Whether a node made this tensor, as noted last: does not follow writes to a view's base.
+inline bool has_node(const Tensor& t) {
+  const AutogradMetaImpl* meta = t.defined() ? meta_or_null(t.impl()) : nullptr;
+  return meta && meta->grad_fn;
+}
 TAEDA_API uint32_t output_nr(const Tensor& t);
 // Where gradients of this tensor go: its node, else its accumulator, else nowhere.
 TAEDA_API Edge gradient_edge(const Tensor& t);

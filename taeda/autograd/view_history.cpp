@@ -42,13 +42,28 @@ const char* explain(ViewOrigin origin) {
   }
 }
 
-// Records as_strided of the base as the view's history; the caller holds the view's mutex.
+// Ends a chain of view nodes where it leads to `leaf`.
+void cut_before(const Node* leaf, Node* node) {
+  while (const Node* next = node->next_edges()[0].node.get()) {
+    if (next == leaf) return node->set_next_edges(EdgeList(1));
+    node = node->next_edges()[0].node.get();
+  }
+}
+
+// Records as_strided of the base as the view's history; the caller holds the view's mutex. A base
+// that needs no gradient any more gets none through it.
 IntrusivePtr<Node> refresh(const Tensor& view) {
   const EnableGrad recording;
-  const Tensor fresh = ViewGeometry(view).of(base_of(view));
+  Tensor base = base_of(view);
+  const bool is_cut = !requires_grad(base);
+  if (is_cut) {
+    base = detached(base);
+    base.impl()->set_requires_grad_flag(true);
+  }
+  const Tensor fresh = ViewGeometry(view).of(base);
   const AutogradMetaImpl* made = meta_or_null(fresh.impl());
-  TAEDA_INTERNAL_CHECK(made && made->grad_fn,
-                       "as_strided of a base that requires grad recorded no node");
+  TAEDA_INTERNAL_CHECK(made && made->grad_fn, "as_strided recorded no node");
+  if (is_cut) cut_before(grad_accumulator(base).get(), made->grad_fn.get());
   assign_node(view.impl(), made->grad_fn, made->output_nr);
   return made->grad_fn;
 }
@@ -82,20 +97,14 @@ Tensor ViewGeometry::of(const Tensor& base) const {
 
 IntrusivePtr<Node> view_grad_fn(const Tensor& view) {
   TensorImpl* impl = view.impl();
-  TensorImpl* base = impl->view_base();
+  if (!is_differentiable(impl->dtype())) return nullptr;
+  const bool has_graph = impl->view_base()->requires_grad_flag() || impl->requires_grad_flag();
   AutogradMetaImpl* meta = meta_or_null(impl);
-  if (!base->requires_grad_flag() || !is_differentiable(impl->dtype()))
-    return meta ? meta->grad_fn : nullptr;
-  if (!meta || meta->view_version == AutogradMetaImpl::kNoVersion) {
-    // Made while the base had no gradient: stale exactly if a recorded write reached the base
-    // since.
-    const AutogradMetaImpl* base_meta = meta_or_null(base);
-    if (!base_meta || !base_meta->grad_fn || impl->view_origin() == ViewOrigin::InNoGrad)
-      return nullptr;
-    meta = &meta_of(impl);
-  }
+  if (!has_graph || (!meta && impl->version() == 0)) return nullptr;
+  meta = &meta_of(impl);
   const std::lock_guard lock(meta->mutex);
-  if (meta->view_version == impl->version()) return meta->grad_fn;
+  const bool is_plain_leaf = !meta->grad_fn && !impl->view_base()->requires_grad_flag();
+  if (is_plain_leaf || meta->view_version == impl->version()) return meta->grad_fn;
   check_view_writable(view, /*is_direct=*/false);
   return refresh(view);
 }
@@ -145,9 +154,8 @@ void tie(const Tensor& source, const Tensor& view, bool is_multi_output) {
   if (root && origin == ViewOrigin::Default) origin = source.impl()->view_origin();
   view.impl()->set_view_base(root ? IntrusivePtr<TensorImpl>::share(root) : source.impl_ptr(),
                              origin);
-  // A view that records no history must still notice later writes to its base.
-  if (origin == ViewOrigin::InNoGrad && requires_grad(source))
-    meta_of(view).view_version = view.version();
+  // Later writes to the base are told from those the view was made after.
+  if (const uint32_t version = view.version(); version != 0) meta_of(view).view_version = version;
 }
 
 }  // namespace

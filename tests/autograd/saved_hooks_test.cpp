@@ -155,7 +155,7 @@ TEST(Engine, TakesEdgesForTensors) {
   const Tensor y = mul(a, a), z = y.sum();
   const Edge from = gradient_edge(z), to = gradient_edge(y);
   SmallVector<Root, 2> roots;
-  roots.push_back(make_root(from, Tensor(), 0));
+  roots.push_back(make_root(from, make_seed(from, Tensor(), 0), 0));
   RunOptions options;
   options.keep_graph = true;
   options.accumulate = false;

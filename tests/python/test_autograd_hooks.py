@@ -126,3 +126,30 @@ def test_multi_grad_hook_on_any():
     (a * b).backward()
     (a * b).backward()
     assert [grad.tolist() for grad in seen] == [[1.0], [1.0]]
+
+
+def test_hook_of_an_output_without_gradient():
+    x, seen = t.ones(2, 1, requires_grad=True), []
+    a, b = x.split(1)
+    a.register_hook(seen.append)
+    b.sum().backward()
+    assert seen == [None]
+
+
+def test_captured_gradient_and_hooks():
+    """A gradient that also flows on is captured before the tensor's hooks."""
+    x = t.ones(2, requires_grad=True)
+    v = x * x
+    v.register_hook(lambda grad: grad * 2)
+    (alone,) = t.autograd.grad(v.sum(), [v], retain_graph=True)
+    inner, outer = t.autograd.grad(v.sum(), [v, x])
+    assert alone.tolist() == [2.0, 2.0]
+    assert inner.tolist() == [1.0, 1.0] and outer.tolist() == [4.0, 4.0]
+
+
+def test_a_number_is_not_packed():
+    packed = []
+    with t.autograd.graph.saved_tensors_hooks(lambda x: packed.append(x) or x, lambda x: x):
+        y = t.ones(2, requires_grad=True) * 3.0
+    y.sum().backward()
+    assert not packed

@@ -1,5 +1,6 @@
 """Tests of in-place writes through views and their bases, and of inference tensors."""
 
+import pytest
 from under_test import t
 
 
@@ -93,3 +94,143 @@ def test_detach_in_place_cuts_the_tensor_off():
     b = leaf(2) * 2
     b.detach_()
     assert not b.requires_grad and b.is_leaf and b.grad_fn is None
+
+
+def test_view_without_recording_is_no_leaf_of_the_graph():
+    x = leaf(2, 3)
+    with t.no_grad():
+        v = x.view(-1)
+    assert v.requires_grad and v.is_leaf
+    v.sum().backward()
+    assert v.grad is None and x.grad is None
+    with pytest.raises(RuntimeError, match="does not require grad and does not have a grad_fn"):
+        v.backward(t.ones(6))
+    with pytest.raises(RuntimeError, match="not have been used in the graph"):
+        t.autograd.grad(v.sum(), v)
+    v.requires_grad_()
+    v.sum().backward()
+    assert v.grad.tolist() == [1.0] * 6
+
+
+@pytest.mark.parametrize(
+    "mode, words", [(t.no_grad, "no_grad mode"), (t.inference_mode, "inference mode")]
+)
+def test_view_without_recording_goes_stale(mode, words):
+    x = leaf(2, 3)
+    with mode():
+        v = x[0]
+    with t.no_grad():
+        x.zero_()
+    with pytest.raises(RuntimeError, match=f"A view was created in {words} and its base"):
+        v.grad_fn  # noqa: B018
+    assert v.requires_grad and v.grad is None
+
+
+def test_stale_view_of_a_base_without_gradient():
+    x = leaf(2, 3)
+    v = x[0]
+    x.requires_grad_(False)
+    x.mul_(2)
+    assert v.grad_fn.name() == "AsStridedBackward0" and v.requires_grad
+    assert v.grad_fn.next_functions == ((None, 0),) or v.grad_fn.next_functions[0][0] is None
+    v.sum().backward()
+    assert x.grad is None
+
+
+def test_view_written_before_its_base_requires_grad():
+    b = t.ones(2, 3)
+    v = b[0]
+    v.neg_()
+    w = b[1]
+    b.requires_grad_()
+    assert v.grad_fn.name() == "AsStridedBackward0" and not v.is_leaf
+    assert w.is_leaf
+
+
+def test_second_backward_through_a_written_view_is_refused():
+    x = leaf(2, 3)
+    y = x - 1
+    y[0] = 2
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="a second time"):
+        y.sum().backward()
+
+
+def test_shape_changes_of_a_view_leave_the_base_alone():
+    x = leaf(2, 3)
+    y = x * 1
+    v = y.t()
+    v.t_()
+    assert v.grad_fn.name().startswith("TBackward") and y.grad_fn.name() == "MulBackward0"
+    (v * t.tensor([[1.0], [2.0]])).sum().backward()
+    assert x.grad.tolist() == [[1.0] * 3, [2.0] * 3]
+
+
+def test_names_of_nodes():
+    x = leaf(2)
+    y = x * 1
+    y[0] = 1
+    assert y.grad_fn.name() == "torch::autograd::CopySlices"
+    assert type(y.grad_fn).__name__ == "CopySlices"
+    accumulate = x.view(-1).grad_fn.next_functions[0][0]
+    assert accumulate.name() == "torch::autograd::AccumulateGrad"
+    assert type(accumulate).__name__ == "AccumulateGrad"
+
+
+def test_attribute_of_an_inner_tensor_is_not_set():
+    y = leaf(2) * 2
+    with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf"):
+        y.requires_grad = True
+    assert y.requires_grad_() is y
+
+
+def test_detach_in_place_keeps_what_is_retained():
+    y = leaf(2) * 2
+    y.retain_grad()
+    y.detach_()
+    assert y.retains_grad and not y.requires_grad
+    x = leaf(2)
+    with t.inference_mode():
+        x.detach_()
+    assert x.requires_grad
+
+
+def test_gradient_wanted_inside_inference_mode():
+    x = leaf(2)
+    y = x + x * x
+    with t.inference_mode():
+        y.backward(t.ones(2), create_graph=True)
+    assert x.grad.tolist() == [3.0, 3.0] and x.grad.is_inference()
+
+
+class TestOverlap:
+    repeated = "more than one element of the written-to tensor"
+    shared = "some elements of the input tensor and the written-to tensor"
+
+    def test_assignment_of_a_number(self):
+        e = t.ones(1, 1).expand(2, 3)
+        with pytest.raises(RuntimeError, match=self.repeated):
+            e[1] = 1
+        assert e.fill_(2).tolist() == [[2.0] * 3] * 2
+
+    @pytest.mark.filterwarnings("ignore:Use of")
+    def test_fills_of_expanded_tensors(self):
+        e = t.ones(1).expand(3)
+        assert e.masked_fill_(e > 0, 4).tolist() == [4.0] * 3
+        assert e.index_fill_(0, t.tensor([1]), 5).tolist() == [5.0] * 3
+
+    def test_copy_of_a_part(self):
+        v = t.arange(3.0)
+        with pytest.raises(RuntimeError, match=self.shared):
+            v.copy_(v[2])
+
+    def test_sizes_of_one(self):
+        d = t.ones(1, 2).diagonal()
+        assert d.mul_(d.view(1)).tolist() == [1.0]
+
+    def test_real_part(self):
+        z = t.ones(2, 3, dtype=t.complex64)
+        assert z.sub_(z.real).tolist() == [[0j] * 3] * 2
+        z = t.tensor(1j)
+        with pytest.raises(RuntimeError, match=self.shared):
+            z.add_(z.real)

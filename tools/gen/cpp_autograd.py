@@ -265,9 +265,9 @@ def inplace(r, s, p):
         elif when == "self":
             text += f"    {code.replace('SavedTensor(self, false)', 'SavedTensor(self.clone(), false)')}\n"
     text += f"  }}\n  {{\n    BelowAutograd guard;\n    {redispatch(s, 'Autograd')};\n  }}\n"
-    # A view that changes its own geometry leaves its base alone and finds its new history there.
-    guard = " && !self.is_view()" if r.kind == "view" else ""
-    text += f"  if (node{guard}) rebase_history(self, node);\n"
+    # A view that changes its own geometry leaves its base alone.
+    record = "set" if r.kind == "view" else "rebase"
+    text += f"  if (node) {record}_history(self, node);\n"
     text += f"  if (has_tangent) {cpp_forward.after(r, ['self'], kept, is_inplace=True)}\n"
     after = [code for when, code in p.saves if when == "after"]
     if after:
