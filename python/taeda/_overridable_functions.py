@@ -16,6 +16,7 @@ from taeda import _C
 # Parts of Tensor that make or hold objects instead of working on values.
 _NOT_METHODS = {
     "__array_priority__",
+    "__buffer__",
     "__class__",
     "__copy__",
     "__delattr__",
@@ -32,6 +33,7 @@ _NOT_METHODS = {
     "__module__",
     "__new__",
     "__reduce__",
+    "__release_buffer__",
     "__setattr__",
     "__sizeof__",
     "__str__",
