@@ -290,7 +290,9 @@ namespace {
 void assign(Tensor view, const Tensor& value) {
   if (!is_expandable_to(value.sym_sizes(), view.sym_sizes()))
     taeda::expand(value, view.sym_sizes());
-  taeda::copy_(view, value);
+  // One element may be the target's own; copy_ alone would refuse it.
+  const bool is_own = value.dim() == 0 && view.dim() > 0 && value.storage() == view.storage();
+  taeda::copy_(view, is_own ? value.clone() : value);
 }
 
 }  // namespace

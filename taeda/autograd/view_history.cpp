@@ -151,7 +151,9 @@ void tie(const Tensor& source, const Tensor& view, bool is_multi_output) {
                       : is_multi_output   ? ViewOrigin::MultiOutput
                                           : ViewOrigin::Default;
   TensorImpl* root = source.impl()->view_base();
-  if (root && origin == ViewOrigin::Default) origin = source.impl()->view_origin();
+  // A view of a view made in inference mode stays one, however it is made.
+  const ViewOrigin before = source.impl()->view_origin();
+  if (root && (origin == ViewOrigin::Default || before == ViewOrigin::InInference)) origin = before;
   view.impl()->set_view_base(root ? IntrusivePtr<TensorImpl>::share(root) : source.impl_ptr(),
                              origin);
   // Later writes to the base are told from those the view was made after.
