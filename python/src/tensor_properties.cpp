@@ -106,7 +106,7 @@ int set_data(PyObject* self, PyObject* value, void*) {
     impl->set_dtype(source.dtype());
     // It counts its writes as before, where its base has them.
     if (impl->view_base() || source.is_inference())
-      impl->extra().version = std::make_unique<std::atomic<uint32_t>>(version);
+      impl->extra().version = std::make_shared<std::atomic<uint32_t>>(version);
     const KeySet tracking(Key::ADInplaceOrView);
     impl->set_keys(source.is_inference() ? impl->keys() - tracking : impl->keys() | tracking);
     impl->update_autograd_key();

@@ -11,10 +11,12 @@ namespace {
 
 constexpr size_t kStep = 16;
 constexpr size_t kMaxBytes = 256;
+// What a thread keeps of one size: enough for the nodes of a large graph, which then come and go
+// without malloc.
 #ifdef __SANITIZE_ADDRESS__
-constexpr int kKept = 0;
+constexpr size_t kKeptBytes = 0;
 #else
-constexpr int kKept = 64;  // blocks of one size
+constexpr size_t kKeptBytes = 8 << 20;
 #endif
 
 struct Freed {
@@ -22,9 +24,14 @@ struct Freed {
 };
 struct Bin {
   Freed* head = nullptr;
-  int room = kKept;
+  size_t room = 0;
 };
-using Cache = std::array<Bin, kMaxBytes / kStep>;
+struct Cache {
+  std::array<Bin, kMaxBytes / kStep> bins;
+  Cache() {
+    for (size_t i = 0; i < bins.size(); ++i) bins[i].room = kKeptBytes / ((i + 1) * kStep);
+  }
+};
 
 constinit thread_local Cache* this_thread TAEDA_STATIC_TLS = nullptr;
 
@@ -34,7 +41,7 @@ size_t rounded(size_t nbytes) { return (nbytes + kStep - 1) / kStep * kStep; }
 // Runs at thread exit; a destructor that frees objects later makes a new cache.
 void retire(void* cache) {
   this_thread = nullptr;
-  for (Bin& bin : *static_cast<Cache*>(cache))
+  for (Bin& bin : static_cast<Cache*>(cache)->bins)
     while (Freed* block = bin.head) {
       bin.head = block->next;
       ::operator delete(block);
@@ -55,7 +62,7 @@ Cache* make_cache() noexcept {
 }
 
 [[gnu::noinline]] void deallocate_slow(void* object, size_t nbytes) noexcept {
-  if (!this_thread && kKept > 0 && nbytes <= kMaxBytes && make_cache())
+  if (!this_thread && kKeptBytes > 0 && nbytes <= kMaxBytes && make_cache())
     return deallocate_object(object, nbytes);
   ::operator delete(object);
 }
@@ -64,7 +71,7 @@ Cache* make_cache() noexcept {
 
 void* allocate_object(size_t nbytes) {
   if (Cache* cache = this_thread; cache && nbytes <= kMaxBytes) [[likely]] {
-    Bin& bin = (*cache)[bin_of(nbytes)];
+    Bin& bin = cache->bins[bin_of(nbytes)];
     if (Freed* block = bin.head) [[likely]] {
       bin.head = block->next;
       ++bin.room;
@@ -76,7 +83,7 @@ void* allocate_object(size_t nbytes) {
 
 void deallocate_object(void* object, size_t nbytes) noexcept {
   if (Cache* cache = this_thread; cache && nbytes <= kMaxBytes) [[likely]] {
-    Bin& bin = (*cache)[bin_of(nbytes)];
+    Bin& bin = cache->bins[bin_of(nbytes)];
     if (bin.room > 0) [[likely]] {
       auto* block = static_cast<Freed*>(object);
       block->next = bin.head;

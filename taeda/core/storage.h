@@ -12,7 +12,7 @@ namespace taeda {
 
 // Note [Version counters]: a storage counts in-place writes; all views of it share the count, which
 // is how a saved tensor notices that its values changed. `Tensor.data` cuts a tensor off by giving
-// it a counter of its own (TensorExtra::version).
+// it a counter of its own (TensorExtra::version), which its views share.
 class TAEDA_API StorageImpl final : public RefCounted {
  public:
   using Deleter = void (*)(void* context);

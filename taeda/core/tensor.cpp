@@ -140,8 +140,10 @@ Tensor share_storage(const Tensor& self) {
                           KeySet(Key::Negative) | KeySet(Key::ADInplaceOrView) | KeySet(Key::Fake) |
                           KeySet(Key::Functionalize);
   auto impl = make_intrusive<TensorImpl>(self.storage(), self.dtype(), self.keys() & kept);
-  if (const TensorExtra* x = self.impl()->extra_or_null(); x && x->fake_device)
+  if (const TensorExtra* x = self.impl()->extra_or_null(); x && (x->fake_device || x->version)) {
     impl->extra().fake_device = x->fake_device;
+    impl->extra().version = x->version;
+  }
   return Tensor(std::move(impl));
 }
 

@@ -63,7 +63,7 @@ TensorExtra& TensorImpl::extra() {
 }
 
 void TensorImpl::own_version_counter() {
-  extra().version = std::make_unique<std::atomic<uint32_t>>(0);
+  extra().version = std::make_shared<std::atomic<uint32_t>>(0);
 }
 
 inline void TensorImpl::set_ndim(int64_t ndim) {

@@ -23,8 +23,8 @@ class TAEDA_API AutogradMeta {
 
 // Everything rare, behind one pointer that is null for plain tensors.
 struct TAEDA_API TensorExtra {
-  std::unique_ptr<std::atomic<uint32_t>>
-      version;  // a counter of its own, see Note [Version counters]
+  // Another counter than the storage's, shared by views: see Note [Version counters].
+  std::shared_ptr<std::atomic<uint32_t>> version;
   SymIntVec sym_sizes, sym_strides;
   std::optional<SymInt> sym_offset;
   std::optional<Device> fake_device;

@@ -138,8 +138,10 @@ Tensor make_wrapper(Tensor value, uint64_t level, int64_t batch_dim) {
   auto impl = make_intrusive<TensorImpl>(value.storage(), value.dtype(), keys);
   impl->set_wrapped_number(value.impl()->is_wrapped_number());
   take_geometry(impl.get(), value, batch_dim);
-  if (const TensorExtra* x = value.impl()->extra_or_null(); x && x->fake_device)
+  if (const TensorExtra* x = value.impl()->extra_or_null()) {
     impl->extra().fake_device = x->fake_device;
+    impl->extra().version = x->version;
+  }
   impl->extra().wrapper = make_intrusive<LevelWrapper>(level, std::move(value), batch_dim);
   return Tensor(std::move(impl));
 }
