@@ -159,7 +159,25 @@ class NumberPromotion {
 
 }  // namespace
 
+namespace {
+
+// A batch of images has one dimension too many for the formats that name their channels.
+void check_format(const Operator& op, const Stack& stack) {
+  for (const Value& v : stack) {
+    if (!v.is<MemoryFormat>()) continue;
+    const MemoryFormat format = v.get<MemoryFormat>();
+    TAEDA_CHECK(format == MemoryFormat::Preserve || format == MemoryFormat::Contiguous,
+                "NYI: Tensor.", op.name,
+                "(memory_format) inside vmap is only supported with memory_format "
+                "torch.preserve_format or torch.contiguous_format (got ",
+                format == MemoryFormat::ChannelsLast ? "ChannelsLast" : "ChannelsLast3d", ")");
+  }
+}
+
+}  // namespace
+
 void batch_pointwise(Operator& op, const BatchRule& rule, const BatchContext& c, Stack& stack) {
+  check_format(op, stack);
   const InPlace in_place(op, rule, c, stack);
   int64_t rank = 0;
   NumberPromotion numbers;
@@ -197,23 +215,28 @@ std::vector<int64_t> int_list(const Value& v) {
 }
 
 struct Shape {
-  int64_t rank = 0;        // of an example, for wrapping dimensions
-  bool is_number = false;  // examples are numbers: they get one dimension for the call
+  int64_t rank = 0;               // of an example, for wrapping dimensions
+  bool is_number = false;         // examples are numbers: they get one dimension for the call
+  bool is_result_number = false;  // and so are the results: it is taken off again
 };
 
 Shape shape_of(const BatchRule& rule, const Stack& stack, uint64_t level) {
+  Shape shape;
+  bool has_seen = false;
   for (size_t i = 0; i < stack.size(); ++i) {
     const Value& v = stack[i];
-    if (rule.roles[i] == Role::Tensor && v.is<Tensor>()) {
-      const int64_t rank = unwrapped(v.get<Tensor>(), level).rank();
-      return {rank, rank == 0};
+    const Role role = rule.roles[i];
+    if (role == Role::Tensors && !has_seen) {
+      shape.rank = unwrapped(v.get<std::vector<Tensor>>().at(0), level).rank();
+      return shape;
     }
-    if (rule.roles[i] == Role::Tensors) {
-      const int64_t rank = unwrapped(v.get<std::vector<Tensor>>().at(0), level).rank();
-      return {rank, false};
-    }
+    if ((role != Role::Tensor && role != Role::Model) || !v.is<Tensor>()) continue;
+    const int64_t rank = unwrapped(v.get<Tensor>(), level).rank();
+    if (!has_seen) shape = {rank, rank == 0, rank == 0};
+    if (role == Role::Model) shape.is_result_number = rank == 0;
+    has_seen = true;
   }
-  return {};
+  return shape;
 }
 
 void shift_dims(Value& v, Role role, const Shape& shape, const BatchContext& c) {
@@ -222,6 +245,7 @@ void shift_dims(Value& v, Role role, const Shape& shape, const BatchContext& c) 
     case Role::Dim: v = Value(wrap_dim(v.to_int(), rank) + 1); return;
     case Role::NewDim: v = Value(wrap_dim(v.to_int(), rank + 1) + 1); return;
     case Role::Dims:
+    case Role::SomeDims:
     case Role::Permutation: {
       std::vector<int64_t> dims = int_list(v);
       for (int64_t& d : dims) d = wrap_dim(d, rank) + 1;
@@ -231,7 +255,7 @@ void shift_dims(Value& v, Role role, const Shape& shape, const BatchContext& c) 
                     "the length of the desired ordering of dimensions i.e. input.dim() = ",
                     rank, " is not equal to len(dims) = ", dims.size());
         dims.insert(dims.begin(), 0);
-      } else if (dims.empty()) {
+      } else if (dims.empty() && role == Role::Dims) {
         for (int64_t d = 0; d < std::max<int64_t>(rank, 1); ++d) dims.push_back(d + 1);
       }
       v = Value(std::move(dims));
@@ -257,7 +281,8 @@ void batch_dims(Operator& op, const BatchRule& rule, const BatchContext& c, Stac
   const Shape shape = shape_of(rule, stack, c.level);
   bool has_dims = false;
   for (size_t i = 0; i < stack.size(); ++i) {
-    has_dims |= rule.roles[i] == Role::Dim || rule.roles[i] == Role::Dims;
+    has_dims |= rule.roles[i] == Role::Dim || rule.roles[i] == Role::Dims ||
+                (rule.roles[i] == Role::SomeDims && !int_list(stack[i]).empty());
     shift_dims(stack[i], rule.roles[i], shape, c);
   }
   const bool adds_dim = shape.is_number && has_dims;
@@ -267,7 +292,7 @@ void batch_dims(Operator& op, const BatchRule& rule, const BatchContext& c, Stac
   });
   const Tensor written = in_place.wrapper.defined() ? stack[0].get<Tensor>() : Tensor();
   call_below(op, stack);
-  if (adds_dim)
+  if (adds_dim && shape.is_result_number)
     dispatch::map_tensors(stack, [&](const Tensor& t) { return t.dim() == 2 ? t.squeeze(1) : t; });
   if (!in_place.finish(adds_dim && written.defined() ? written.squeeze(1) : written))
     wrap_results(c, stack);

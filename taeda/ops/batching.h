@@ -40,10 +40,12 @@ struct BatchContext {
 enum class Role : uint8_t {
   Other,
   Tensor,
+  Model,  // a tensor whose rank the result has; the first one unless an argument says so
   Tensors,
   Dim,          // wraps at the example's rank
   NewDim,       // wraps at the rank plus one
   Dims,         // none given: all of them
+  SomeDims,     // none given: none
   Permutation,  // one for every dimension
   Size,         // the batch size goes in front
   Shape,        // a tensor of which only the shape matters

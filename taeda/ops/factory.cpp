@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/options.h"
 #include "taeda/ops/shape.h"
@@ -257,7 +258,7 @@ Scalar number_in(const Tensor& t, const char* name) {
   TAEDA_CHECK(t.dim() == 0, name,
               " only supports 0-dimensional start and end tensors, but got start with ", t.dim(),
               " dimension(s) and end with 0 dimension(s).");
-  return read_scalar(t);
+  return read_scalar(dispatch::plain_value(t));
 }
 
 }  // namespace

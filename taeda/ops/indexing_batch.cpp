@@ -142,7 +142,9 @@ Batched take(const Batched& self, const Batched& index) {
   const int64_t size = batch_context().size;
   const Tensor lines = self.front().reshape({SymInt(size), SymInt(-1)});
   const Tensor at = index.front_expanded(SymInt(size));
-  return {lines.gather(1, at.reshape({SymInt(size), SymInt(-1)})).reshape(at.sym_sizes()), 0};
+  // Indices count from the end too.
+  const Tensor wrapped = taeda::where(at.lt(Scalar(0)), at.add(Scalar(lines.size(1))), at);
+  return {lines.gather(1, wrapped.reshape({SymInt(size), SymInt(-1)})).reshape(at.sym_sizes()), 0};
 }
 
 }  // namespace taeda::batch

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::impl {
@@ -138,7 +139,7 @@ std::vector<Tensor> tensor_split_indices(const Tensor& self, SymIntList indices,
 
 std::vector<Tensor> tensor_split_tensor_indices_or_sections(
     const Tensor& self, const Tensor& tensor_indices_or_sections, int64_t dim) {
-  const Tensor& given = tensor_indices_or_sections;
+  const Tensor given = dispatch::plain_value(tensor_indices_or_sections);
   check_tensor_split(self);
   TAEDA_CHECK(given.is_cpu(),
               "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on ",

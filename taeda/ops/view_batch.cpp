@@ -4,6 +4,7 @@
 #include "taeda/ops/functions.h"
 #include "taeda/ops/permute_batch.h"
 #include "taeda/ops/rearrange_batch.h"
+#include "taeda/ops/view_part_batch.h"
 
 namespace taeda::batch {
 namespace {
@@ -21,6 +22,12 @@ Batched t(const Batched& self) {
               self.rank(), "D");
   const Tensor x = self.front();
   return {self.rank() == 2 ? x.transpose(1, 2) : taeda::alias(x), 0};
+}
+
+Batched unfold(const Batched& self, int64_t dimension, int64_t size, int64_t step) {
+  const int64_t dim = wrap_dim(dimension, self.rank()) + 1;
+  if (self.rank() > 0) return {self.front().unfold(dim, size, step), 0};
+  return {self.front().unsqueeze(1).unfold(1, size, step).squeeze(1), 0};
 }
 
 Batched expand(const Batched& self, SymIntList size, bool implicit) {

@@ -1,6 +1,7 @@
 // Views of parts of a tensor, and the operators that put gradients of parts back.
 #include "taeda/ops/view_part_decl.h"
 
+#include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/shape.h"
 
@@ -56,7 +57,7 @@ Tensor narrow(const Tensor& self, int64_t dim, SymInt start, SymInt length) {
 Tensor narrow_Tensor(const Tensor& self, int64_t dim, const Tensor& start, SymInt length) {
   TAEDA_CHECK(start.dim() == 0 && is_integral(start.dtype()),
               "start must be an 0-dim integral Tensor.");
-  return self.narrow(dim, SymInt(read_scalar(start).to_int()), length);
+  return self.narrow(dim, SymInt(read_scalar(dispatch::plain_value(start)).to_int()), length);
 }
 
 Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {

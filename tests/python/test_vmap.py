@@ -341,3 +341,67 @@ def test_levels_end_after_an_error():
 def test_out_variants_are_refused():
     with raises(RuntimeError, "out variants in vmap is not supported"):
         vmap(lambda x: taeda.sin(x, out=taeda.empty(2)))(taeda.ones(3, 2))
+
+
+# ---- corners of the generic rules ----
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.flip(()),
+        lambda x: x.flip((0, -1)),
+        lambda x: x.view(2, 1, 3).squeeze(()),
+        lambda x: x.view(2, 1, 3).squeeze((1,)),
+        lambda x: x.take(taeda.tensor([-1, 0, 5])),
+        lambda x: x.sum(()),
+        lambda x: x.amax(()),
+        lambda x: x.argmax(),
+        lambda x: x.argmax(1, keepdim=True),
+        lambda x: x.any(),
+        lambda x: (x > 2).all(1),
+        lambda x: x.count_nonzero(0),
+        lambda x: x.tensor_split(taeda.tensor([1]), 1)[1],
+    ],
+)
+def test_examples_with_dimensions(f):
+    xs = taeda.arange(18.0).view(3, 2, 3)
+    expected = taeda.stack([f(x) for x in xs])
+    got = vmap(f)(xs)
+    assert got.dtype == expected.dtype and taeda.equal(got, expected)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.sum(0),
+        lambda x: x.sum(0, keepdim=True),
+        lambda x: x.cumsum(-1),
+        lambda x: x.softmax(0),
+        lambda x: x.sort(0)[0],
+        lambda x: x.unfold(0, 1, 1),
+        lambda x: x.gather(0, taeda.tensor([0])),
+        lambda x: x.gather(0, taeda.tensor(0)),
+        lambda x: x.scatter(0, taeda.tensor([0]), 7.0),
+        lambda x: x.index_select(0, taeda.tensor([0])),
+        lambda x: x.argmax(0),
+        lambda x: x.flip(0),
+        lambda x: x.unsqueeze(0),
+        lambda x: x.prod(),
+    ],
+)
+def test_examples_that_are_numbers(f):
+    xs = taeda.tensor([1.5, -2.0, 3.0])
+    expected = taeda.stack([f(x) for x in xs])
+    got = vmap(f)(xs)
+    assert got.shape == expected.shape and taeda.equal(got, expected)
+
+
+def test_formats_with_channels_are_refused():
+    with raises(RuntimeError, "inside vmap is only supported with memory_format"):
+        vmap(lambda x: x.clone(memory_format=taeda.channels_last))(taeda.ones(2, 1, 3, 4, 4))
+
+
+def test_ranges_between_batched_numbers_are_refused():
+    with raises(RuntimeError, "calling .item\\(\\) on a Tensor"):
+        vmap(lambda x: taeda.linspace(x, x + 1, 3))(taeda.ones(2))
