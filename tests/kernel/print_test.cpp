@@ -34,7 +34,9 @@ void* compile(const std::string& source) {
 #elif defined(__AVX2__)
   flags += " -march=x86-64-v3";
 #endif
-  std::string command = "g++ " + flags + " -o " + path + ".so " + path + ".cpp 2>&1";
+  const char* compiler = std::getenv("CXX");  // a cross compiler under emulation
+  std::string command = std::string(compiler ? compiler : "g++") + " " + flags + " -o " + path +
+                        ".so " + path + ".cpp 2>&1";
   if (std::system(command.c_str()) != 0) throw std::runtime_error("cannot compile " + path);
   void* handle = dlopen((path + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) throw std::runtime_error(dlerror());

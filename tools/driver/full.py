@@ -121,4 +121,4 @@ def check_cross() -> int:
     build.run()
     if not any((build.folder / "tests").glob("test_*")):
         raise StepError("the cross build has no tests")
-    return run_ctest(build, "-R", CROSS_TESTS)
+    return run_ctest(build, "-R", CROSS_TESTS, env={"CXX": f"{architecture}-linux-gnu-g++"})

@@ -20,6 +20,12 @@ namespace {
 constexpr int kNumTypes = 6;
 using TileFn = void (*)(char* const*, int64_t, const void*);
 
+// A cross compiler under emulation, else the system's.
+std::string compiler() {
+  const char* given = std::getenv("CXX");
+  return given ? given : "g++";
+}
+
 std::string function_name(const SymbolicBody& b, int type) {
   std::string name = "tile_";
   for (const char* p = b.name; *p; ++p)
@@ -65,8 +71,8 @@ class PrintedBodies : public ::testing::Test {
       compilers.emplace_back([part] {
         const std::string path = folder + "/unit" + std::to_string(part);
         std::ofstream(path + ".cpp") << print_unit(part, kParts);
-        status[part] = std::system(("g++ " + compile_flags() + " -o " + path + ".so " + path +
-                                    ".cpp > " + path + ".log 2>&1")
+        status[part] = std::system((compiler() + " " + compile_flags() + " -o " + path + ".so " +
+                                    path + ".cpp > " + path + ".log 2>&1")
                                        .c_str());
       });
     for (auto& c : compilers) c.join();
