@@ -17,7 +17,6 @@ using dispatch::Level;
 using dispatch::LevelWrapper;
 using dispatch::Operator;
 using dispatch::Stack;
-using dispatch::Value;
 
 constexpr KeySet kOuterKeys =
     KeySet(Key::TransformFront) | KeySet(Key::Conjugate) | KeySet(Key::Negative);
@@ -78,10 +77,7 @@ bool writes(const Operator& op) {
 void run_front(Operator& op, Stack& stack) {
   Level& level = dispatch::top_level();
   const uint64_t id = level.id;
-  bool any = false;
-  for (const Value& v : stack)
-    for_each_tensor(v, [&](const Tensor& t) { any |= dispatch::wrapper_at(t, id) != nullptr; });
-  if (!any) {
+  if (!dispatch::has_wrapper_at(stack, id)) {
     const OutsideLevel outside;
     return dispatch::call_boxed(op, stack);
   }

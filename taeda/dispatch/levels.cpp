@@ -163,6 +163,13 @@ Tensor strip_dead(const Tensor& t) {
   return strip_dead(w->value);
 }
 
+bool has_wrapper_at(const Stack& stack, uint64_t level) {
+  bool found = false;
+  for (const Value& v : stack)
+    for_each_tensor(v, [&](const Tensor& t) { found |= wrapper_at(t, level) != nullptr; });
+  return found;
+}
+
 bool is_batched(const Tensor& t) {
   const LevelWrapper* w = wrapper_of(t);
   return w && (w->batch_dim >= 0 || is_batched(w->value));

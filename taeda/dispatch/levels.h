@@ -95,6 +95,9 @@ void map_tensors(Stack& stack, F&& f) {
   }
 }
 
+// Whether any argument on the stack is a wrapper of that level.
+TAEDA_API bool has_wrapper_at(const Stack& stack, uint64_t level);
+
 // Takes the innermost level off until the end of the scope.
 class TAEDA_API BelowLevel {
  public:

@@ -255,9 +255,7 @@ void run_functionalize(Operator& op, Stack& stack) {
   const Schema schema = dispatch::parse_schema(op.schema);
   const BelowLevel below;
   const uint64_t level = below.level().id;
-  bool any = false;
-  for (const Value& v : stack)
-    for_each_tensor(v, [&](const Tensor& t) { any |= dispatch::wrapper_at(t, level) != nullptr; });
+  const bool any = dispatch::has_wrapper_at(stack, level);
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const dispatch::Argument& a = schema.arguments[i];
     if (a.is_written)

@@ -38,14 +38,6 @@ Batched unwrapped(const Tensor& t, uint64_t level) {
   return w ? Batched(w->value, w->batch_dim) : Batched(t, -1);
 }
 
-bool has_batched(const Stack& stack, uint64_t level) {
-  bool found = false;
-  for (const Value& v : stack)
-    for_each_tensor(v,
-                    [&](const Tensor& t) { found |= dispatch::wrapper_at(t, level) != nullptr; });
-  return found;
-}
-
 // The in-place argument, kept while the stack holds values: results are it again.
 struct InPlace {
   Tensor wrapper;
@@ -82,7 +74,7 @@ void run_vmap(Operator& op, Stack& stack) {
   const Level level = dispatch::top_level();
   const BatchRule* rule = op.batch_rule;
   const BatchContext context{level.id, level.batch_size, level.randomness};
-  if (!has_batched(stack, level.id) && !(rule && rule->is_random)) {
+  if (!dispatch::has_wrapper_at(stack, level.id) && !(rule && rule->is_random)) {
     const BelowLevel below;
     return call_below(op, stack);
   }
@@ -311,7 +303,7 @@ void batch_random(Operator& op, const BatchRule& rule, const BatchContext& c, St
       const Batched b = unwrapped(stack[i].get<Tensor>(), c.level);
       if (b.is_batched()) stack[i] = Value(b.value.select(b.dim, 0));
     }
-    if (!has_batched(stack, c.level)) return call_below(op, stack);
+    if (!dispatch::has_wrapper_at(stack, c.level)) return call_below(op, stack);
   }
   TAEDA_CHECK(
       !rule.is_inplace || dispatch::wrapper_at(stack[0].get<Tensor>(), c.level),
@@ -415,13 +407,10 @@ void batch_each(Operator& op, const BatchRule&, const BatchContext& c, Stack& st
   });
 }
 
-void batch_forbidden(Operator& op, const BatchRule&, const BatchContext&, Stack&) {
+void batch_forbidden(Operator& op, const BatchRule&, const BatchContext&, Stack& stack) {
+  // item(): the error of reading a value.
   if (std::string_view(op.name) == "_local_scalar_dense")
-    fail(ErrorKind::Runtime,
-         "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over "
-         "calling .item() on a Tensor, please try to rewrite what you're doing with other "
-         "operations. If error is occurring somewhere inside PyTorch internals, please file a bug "
-         "report.");
+    dispatch::plain_value(stack.at(0).get<Tensor>());
   if (std::string_view(op.name) == "masked_select")
     fail(ErrorKind::Runtime,
          "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support "

@@ -12,10 +12,10 @@ struct Slices {
   int64_t dim;
   bool is_number;
 
-  Slices(const Batched& self_, int64_t d, const Batched& index_, bool expand_self)
+  Slices(const Batched& self_, int64_t d, const Batched& index_)
       : dim(wrap_dim(d, self_.rank()) + 1), is_number(self_.rank() == 0) {
     const SymInt size(batch_context().size);
-    self = expand_self ? self_.front_expanded(size) : self_.front();
+    self = self_.front_expanded(size);
     if (is_number) self = self.unsqueeze(-1);
     index = index_.front();
     if (index_.rank() == 0) index = index.unsqueeze(-1);
@@ -32,7 +32,7 @@ struct Slices {
   Batched done(const Tensor& out) const { return {is_number ? out.squeeze(-1) : out, 0}; }
 };
 
-Tensor source_of(const Batched& source, const Slices& s) {
+Tensor source_of(const Batched& source) {
   const SymInt size(batch_context().size);
   const Tensor x = source.front_expanded(size);
   return source.rank() == 0 ? x.unsqueeze(-1) : x;
@@ -51,30 +51,30 @@ Batched index_select(const Batched& self, int64_t dim, const Batched& index) {
     sizes.insert(static_cast<size_t>(d), at.sym_size(0));
     return {out.reshape(sizes), d};
   }
-  const Slices s(self, dim, index, true);
+  const Slices s(self, dim, index);
   if (!index.is_batched()) return s.done(s.self.index_select(s.dim, s.index));
   return s.done(s.self.gather(s.dim, s.spread(s.self)));
 }
 
 Batched index_add(const Batched& self, int64_t dim, const Batched& index, const Batched& source,
                   const Scalar& alpha) {
-  const Slices s(self, dim, index, true);
-  const Tensor from = source_of(source, s);
+  const Slices s(self, dim, index);
+  const Tensor from = source_of(source);
   if (!index.is_batched()) return s.done(s.self.index_add(s.dim, s.index, from, alpha));
   return s.done(
       s.self.scatter_add(s.dim, s.spread(s.self), alpha.equals(1) ? from : from.mul(alpha)));
 }
 
 Batched index_copy(const Batched& self, int64_t dim, const Batched& index, const Batched& source) {
-  const Slices s(self, dim, index, true);
-  const Tensor from = source_of(source, s);
+  const Slices s(self, dim, index);
+  const Tensor from = source_of(source);
   if (!index.is_batched()) return s.done(s.self.index_copy(s.dim, s.index, from));
   return s.done(s.self.scatter(s.dim, s.spread(s.self), from));
 }
 
 Batched index_fill_int_Scalar(const Batched& self, int64_t dim, const Batched& index,
                               const Scalar& value) {
-  const Slices s(self, dim, index, true);
+  const Slices s(self, dim, index);
   if (!index.is_batched()) return s.done(s.self.index_fill(s.dim, s.index, value));
   return s.done(s.self.scatter(s.dim, s.spread(s.self), value));
 }
@@ -84,7 +84,7 @@ Batched index_fill_int_Tensor(const Batched& self, int64_t dim, const Batched& i
   TAEDA_CHECK(value.rank() == 0,
               "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
               value.rank(), " dimension(s).");
-  const Slices s(self, dim, index, true);
+  const Slices s(self, dim, index);
   if (!index.is_batched() && !value.is_batched())
     return s.done(s.self.index_fill(s.dim, s.index, value.value));
   const Batched all(s.index, index.is_batched() ? 0 : -1);
