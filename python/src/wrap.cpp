@@ -20,6 +20,7 @@ PyObject* wrap(const Scalar& s) {
 }
 
 PyObject* wrap(const SymInt& v) { return PyLong_FromLongLong(v.expect_int()); }
+PyObject* wrap(const IntrusivePtr<SymNode>& v) { return wrap(Scalar(v)); }
 
 PyObject* wrap(std::string_view s) {
   return PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size()));

@@ -20,6 +20,7 @@ namespace taeda::python {
 PyObject* wrap(const Tensor& t);
 PyObject* wrap(const Scalar& s);
 PyObject* wrap(const SymInt& v);
+PyObject* wrap(const IntrusivePtr<SymNode>& v);
 PyObject* wrap(DType t);
 PyObject* wrap(Device d);
 PyObject* wrap(Layout l);

@@ -1,5 +1,5 @@
 // A number with its kind: bool, integer, float or complex; what a Python number becomes in a
-// signature.
+// signature. One whose value is symbolic has a node; reading the value specializes.
 #pragma once
 
 #include <limits>
@@ -22,8 +22,38 @@ class Scalar {
   constexpr Scalar(float v) : Scalar(static_cast<double>(v)) {}
   constexpr Scalar(double v) : kind_(Kind::Float), re_(v) {}
   constexpr Scalar(taeda::Complex<double> v) : kind_(Kind::Complex), re_(v.re), im_(v.im) {}
-  Scalar(const SymInt& v) : Scalar(v.expect_int()) {}
+  Scalar(const SymInt& v)
+      : Scalar(v.is_symbolic() ? Scalar(IntrusivePtr<SymNode>::share(v.node()))
+                               : Scalar(v.word())) {}
+  explicit Scalar(IntrusivePtr<SymNode> node)
+      : kind_(node->kind() == SymKind::Bool  ? Kind::Bool
+              : node->kind() == SymKind::Int ? Kind::Int
+                                             : Kind::Float),
+        is_symbolic_(true),
+        int_(0),
+        node_(node.detach()) {}
+  constexpr Scalar(const Scalar& o) : kind_(o.kind_), is_symbolic_(o.is_symbolic_) {
+    take_bits(o);
+    if (is_symbolic_) node_->retain();
+  }
+  constexpr Scalar(Scalar&& o) noexcept : kind_(o.kind_), is_symbolic_(o.is_symbolic_) {
+    take_bits(o);
+    o.is_symbolic_ = false;
+  }
+  constexpr Scalar& operator=(const Scalar& o) {
+    if (o.is_symbolic_) o.node_->retain();
+    if (is_symbolic_) node_->release();
+    kind_ = o.kind_;
+    is_symbolic_ = o.is_symbolic_;
+    take_bits(o);
+    return *this;
+  }
+  constexpr ~Scalar() {
+    if (is_symbolic_) node_->release();
+  }
 
+  bool is_symbolic() const { return is_symbolic_; }
+  SymNode* node() const { return is_symbolic_ ? node_ : nullptr; }
   Kind kind() const { return kind_; }
   bool is_complex() const { return kind_ == Kind::Complex; }
   bool is_floating() const { return kind_ == Kind::Float; }
@@ -40,6 +70,7 @@ class Scalar {
     }
   }
   int64_t to_int() const {
+    if (__builtin_expect(is_symbolic_, 0)) return specialized().to_int();
     if (kind_ == Kind::Float || kind_ == Kind::Complex) {
       check_real();
       TAEDA_CHECK(re_ >= -9223372036854775808.0 && re_ < 9223372036854775808.0,
@@ -49,6 +80,7 @@ class Scalar {
     return int_;
   }
   double to_double() const {
+    if (__builtin_expect(is_symbolic_, 0)) return specialized().to_double();
     switch (kind_) {
       case Kind::Float: return re_;
       case Kind::Complex: check_real(); return re_;
@@ -61,6 +93,7 @@ class Scalar {
                                   : taeda::Complex<double>(to_double());
   }
   bool to_bool() const {
+    if (__builtin_expect(is_symbolic_, 0)) return specialized().to_bool();
     return kind_ == Kind::Complex ? re_ != 0 || im_ != 0
            : kind_ == Kind::Float ? re_ != 0
                                   : int_ != 0;
@@ -83,6 +116,7 @@ class Scalar {
     return kind_ == Kind::Complex ? Scalar(taeda::Complex<double>(re_, -im_)) : *this;
   }
   Scalar operator-() const {
+    if (__builtin_expect(is_symbolic_, 0)) return negated();
     switch (kind_) {
       case Kind::Float: return Scalar(-re_);
       case Kind::Complex: return Scalar(taeda::Complex<double>(-re_, -im_));
@@ -95,6 +129,7 @@ class Scalar {
   friend bool operator==(const Scalar& a, const Scalar& b) {
     if (a.is_complex() || b.is_complex()) return a.to_complex() == b.to_complex();
     if (a.is_floating() || b.is_floating()) return a.to_double() == b.to_double();
+    if (a.is_symbolic_ || b.is_symbolic_) return a.to_int() == b.to_int();
     return a.int_ == b.int_;
   }
 
@@ -102,15 +137,37 @@ class Scalar {
   void check_real() const {
     TAEDA_CHECK(im_ == 0, "value cannot be converted to type double without overflow");
   }
+  constexpr void take_bits(const Scalar& o) {
+    if (o.kind_ == Kind::Float || o.kind_ == Kind::Complex)
+      re_ = o.is_symbolic_ ? 0 : o.re_;
+    else
+      int_ = o.int_;
+    if (is_symbolic_)
+      node_ = o.node_;
+    else
+      im_ = o.im_;
+  }
+  // The number it stands for, guarded on.
+  TAEDA_API Scalar specialized() const;
+  TAEDA_API Scalar negated() const;
+
   Kind kind_;
+  bool is_symbolic_ = false;
   union {
     int64_t int_;
     double re_;
   };
-  double im_ = 0;
+  union {
+    double im_ = 0;
+    SymNode* node_;
+  };
 };
 
 inline void append(std::string& out, const Scalar& s) {
+  if (s.is_symbolic()) {
+    out += s.node()->text();
+    return;
+  }
   switch (s.kind()) {
     case Scalar::Kind::Bool: append(out, s.to_bool()); break;
     case Scalar::Kind::Float: append(out, s.to_double()); break;

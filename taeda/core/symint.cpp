@@ -1,5 +1,5 @@
-// The symbolic side of SymInt's arithmetic: hands over to the node of whichever operand has one.
-#include "taeda/core/symint.h"
+// The symbolic side of SymInt and Scalar: hands over to the node of whichever operand has one.
+#include "taeda/core/scalar.h"
 
 namespace taeda {
 
@@ -11,6 +11,19 @@ SymInt SymInt::apply_symbolic(SymOp op, const SymInt& a, const SymInt& b) {
 bool SymInt::test_symbolic(SymOp op, const SymInt& a, const SymInt& b) {
   return a.is_symbolic() ? a.node()->guard_bool(op, b.word_, true)
                          : b.node()->guard_bool(op, a.word_, false);
+}
+
+Scalar Scalar::specialized() const {
+  switch (kind_) {
+    case Kind::Bool: return Scalar(node_->guard_truth(__FILE__, __LINE__));
+    case Kind::Float: return Scalar(node_->guard_float(__FILE__, __LINE__));
+    default: return Scalar(node_->guard_int(__FILE__, __LINE__));
+  }
+}
+
+Scalar Scalar::negated() const {
+  if (kind_ != Kind::Int) return -specialized();
+  return Scalar(-SymInt(IntrusivePtr<SymNode>::share(node_)));
 }
 
 }  // namespace taeda

@@ -16,14 +16,20 @@
 namespace taeda {
 
 enum class SymOp : uint8_t { Add, Sub, Mul, FloorDiv, Mod, Min, Max, Eq, Ne, Lt, Le, Gt, Ge };
+enum class SymKind : uint8_t { Bool, Int, Float };
 
-// A symbolic integer expression; implemented by the shape environment of the graph layer.
+// A symbolic expression, of an integer unless it says otherwise; implemented by the shape
+// environment of the graph layer.
 class TAEDA_API SymNode : public RefCounted {
  public:
+  virtual SymKind kind() const { return SymKind::Int; }
   virtual IntrusivePtr<SymNode> binary(SymOp op, int64_t word_of_other, bool is_self_left) = 0;
   // Specializes: records the guard and returns the value it holds under.
   virtual int64_t guard_int(const char* file, int line) = 0;
   virtual bool guard_bool(SymOp op, int64_t word_of_other, bool is_self_left) = 0;
+  // The same as guard_int for a float or a truth value.
+  virtual double guard_float(const char* file, int line) = 0;
+  virtual bool guard_truth(const char* file, int line) = 0;
   virtual std::string text() const = 0;
 };
 

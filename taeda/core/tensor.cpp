@@ -143,6 +143,7 @@ Tensor share_storage(const Tensor& self) {
   if (const TensorExtra* x = self.impl()->extra_or_null(); x && (x->fake_device || x->version)) {
     impl->extra().fake_device = x->fake_device;
     impl->extra().version = x->version;
+    if (self.keys().has(Key::Fake)) impl->extra().wrapper = x->wrapper;
   }
   return Tensor(std::move(impl));
 }
@@ -170,12 +171,21 @@ Tensor scalar_tensor_of(const Scalar& s, DType dtype, Device device) {
 }
 
 Tensor wrapped_scalar(const Scalar& s) {
+  if (s.is_symbolic()) {
+    Tensor t = make_tensor({}, s.dtype(), DeviceType::Meta);
+    t.impl()->set_wrapped_number(true);
+    t.impl()->extra().wrapper = IntrusivePtr<RefCounted>::share(s.node());
+    return t;
+  }
   Tensor t = scalar_tensor_of(s, s.dtype(), DeviceType::CPU);
   t.impl()->set_wrapped_number(true);
   return t;
 }
 
 Scalar read_scalar(const Tensor& t) {
+  if (t.impl()->is_wrapped_number() && t.is_meta())
+    return Scalar(IntrusivePtr<SymNode>::share(
+        static_cast<SymNode*>(t.impl()->extra_or_null()->wrapper.get())));
   TAEDA_CHECK(t.numel() == 1, "a Tensor with ", t.numel(),
               " elements cannot be converted to Scalar");
   TAEDA_INTERNAL_CHECK(!t.keys().has(Key::TransformBack), "read_scalar of a wrapper");

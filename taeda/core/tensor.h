@@ -95,7 +95,7 @@ TAEDA_API Tensor make_tensor_strided(IntList sizes, IntList strides, DType dtype
 TAEDA_API Tensor make_alias(const Tensor& self, IntList sizes, IntList strides, int64_t offset);
 TAEDA_API Tensor make_alias_sym(const Tensor& self, SymIntList sizes, SymIntList strides,
                                 SymInt offset);
-// A zero-dim CPU tensor that stands for a number (wrapped).
+// A zero-dim CPU tensor that stands for a number (wrapped); a meta tensor for a symbolic one.
 TAEDA_API Tensor wrapped_scalar(const Scalar& s);
 TAEDA_API Tensor scalar_tensor_of(const Scalar& s, DType dtype, Device device);
 // Reads the one element of a CPU tensor.

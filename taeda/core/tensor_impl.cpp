@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace taeda {
 
@@ -129,6 +130,17 @@ void TensorImpl::set_sym_geometry(SymIntList sizes, SymIntList strides, SymInt o
     if (sizes[i] != SymInt(1) && strides[i] != running) is_contiguous_ = false;
     running = running * sizes[i];
   }
+}
+
+namespace {
+thread_local constinit bool is_in_fake_kernel = false;
+}
+
+FakeKernelScope::FakeKernelScope() : saved_(std::exchange(is_in_fake_kernel, true)) {}
+FakeKernelScope::~FakeKernelScope() { is_in_fake_kernel = saved_; }
+
+Device TensorImpl::shown_device() const {
+  return is_in_fake_kernel ? device_ : *extra_->fake_device;
 }
 
 int64_t TensorImpl::guarded_numel() const { return sym_numel().expect_int(); }

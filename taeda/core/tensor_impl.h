@@ -21,14 +21,26 @@ class TAEDA_API AutogradMeta {
   virtual ~AutogradMeta();
 };
 
+// Note [Fake devices]: a tensor without memory may stand for one on another device, which device()
+// then names; while its kernels run (FakeKernelScope) it is the meta tensor that it is.
+class TAEDA_API FakeKernelScope {
+ public:
+  FakeKernelScope();
+  ~FakeKernelScope();
+  FakeKernelScope(const FakeKernelScope&) = delete;
+
+ private:
+  bool saved_;
+};
+
 // Everything rare, behind one pointer that is null for plain tensors.
 struct TAEDA_API TensorExtra {
   // Another counter than the storage's, shared by views: see Note [Version counters].
   std::shared_ptr<std::atomic<uint32_t>> version;
   SymIntVec sym_sizes, sym_strides;
   std::optional<SymInt> sym_offset;
-  std::optional<Device> fake_device;
-  IntrusivePtr<RefCounted> wrapper;       // transform levels, subclasses
+  std::optional<Device> fake_device;      // Note [Fake devices]
+  IntrusivePtr<RefCounted> wrapper;       // transform levels, fake tensors, symbolic numbers
   IntrusivePtr<RefCounted> backend_meta;  // a device's own data
 };
 
@@ -73,7 +85,9 @@ class TAEDA_API TensorImpl : public RefCounted {
   SymInt sym_storage_offset() const {
     return has_symbolic_ && extra_->sym_offset ? *extra_->sym_offset : SymInt(offset_);
   }
-  int64_t storage_offset() const { return offset_; }
+  int64_t storage_offset() const {
+    return __builtin_expect(has_symbolic_, 0) ? sym_storage_offset().expect_int() : offset_;
+  }
   bool has_symbolic_sizes() const { return has_symbolic_; }
 
   // Geometry is set whole; contiguity is derived here, once.
@@ -84,7 +98,7 @@ class TAEDA_API TensorImpl : public RefCounted {
   DType dtype() const { return dtype_; }
   void set_dtype(DType t) { dtype_ = t; }
   Device device() const {
-    if (__builtin_expect(extra_ && extra_->fake_device, 0)) return *extra_->fake_device;
+    if (__builtin_expect(extra_ && extra_->fake_device, 0)) return shown_device();
     return device_;
   }
   const Storage& storage() const { return storage_; }
@@ -160,6 +174,7 @@ class TAEDA_API TensorImpl : public RefCounted {
   int64_t* dims() { return ndim_ <= kInlineDims ? inline_dims_ : heap_dims_; }
   int stride_shift() const { return ndim_ <= kInlineDims ? kInlineDims : ndim_; }
   int64_t guarded_numel() const;
+  Device shown_device() const;
   void release_parts();
   void set_ndim(int64_t ndim);
   void fill_contiguous(IntList sizes);

@@ -28,6 +28,19 @@ struct RuntimeSlots;
 // How an operator runs over a batch of arguments; see ops/batching.h.
 struct BatchRule;
 
+// What a record says of an operator beside its schema; PyTorch's tags.
+enum class Tag : uint32_t {
+  Core = 1,  // what decompositions stop at
+  Pointwise = 2,
+  NondeterministicSeeded = 4,
+  DynamicOutputShape = 8,    // the result's sizes depend on values
+  DataDependentOutput = 16,  // the result is a number read from a tensor
+};
+constexpr uint32_t operator|(Tag a, Tag b) {
+  return static_cast<uint32_t>(a) | static_cast<uint32_t>(b);
+}
+constexpr uint32_t operator|(uint32_t a, Tag b) { return a | static_cast<uint32_t>(b); }
+
 class TAEDA_API Operator {
  public:
   // Calls the kernel for `keys` with arguments and results on the stack.
@@ -35,7 +48,7 @@ class TAEDA_API Operator {
 
   constexpr Operator(const char* name, const char* overload, const char* schema, uint64_t mask,
                      bool is_composite, void* table, const std::type_info* signature,
-                     CallBoxed call_boxed, const BatchRule* batch_rule = nullptr)
+                     CallBoxed call_boxed, const BatchRule* batch_rule = nullptr, uint32_t tags = 0)
       : name(name),
         overload(overload),
         schema(schema),
@@ -44,7 +57,8 @@ class TAEDA_API Operator {
         table(table),
         signature(signature),
         call_boxed(call_boxed),
-        batch_rule(batch_rule) {}
+        batch_rule(batch_rule),
+        tags(tags) {}
 
   const char* name;      // "add"
   const char* overload;  // "Tensor", "" for the default one
@@ -55,8 +69,10 @@ class TAEDA_API Operator {
   const std::type_info* signature;
   CallBoxed call_boxed;
   const BatchRule* batch_rule;  // null: vmap calls the operator once for each example
+  uint32_t tags;
   RuntimeSlots* runtime = nullptr;
 
+  bool has(Tag tag) const { return tags & static_cast<uint32_t>(tag); }
   std::string full_name() const;  // "add.Tensor"
   KeySet relevant(KeySet keys) const { return KeySet(keys.bits() & mask); }
 };
@@ -105,9 +121,9 @@ class TypedOperator<R(A...)> : public Operator {
   constexpr TypedOperator(const char* name, const char* overload, const char* schema, uint64_t mask,
                           bool is_composite, CallBoxed call_boxed,
                           std::initializer_list<Entry> entries,
-                          const BatchRule* batch_rule = nullptr)
+                          const BatchRule* batch_rule = nullptr, uint32_t tags = 0)
       : Operator(name, overload, schema, mask, is_composite, kernels, &typeid(R(A...)), call_boxed,
-                 batch_rule),
+                 batch_rule, tags),
         kernels{} {
     for (const Entry& e : entries) kernels[e.slot] = e.fn;
   }

@@ -4,6 +4,14 @@
 namespace taeda::dispatch {
 
 Value::Value(const Scalar& s) {
+  if (s.is_symbolic()) {
+    auto node = IntrusivePtr<SymNode>::share(s.node());
+    if (node->kind() == SymKind::Int)
+      v_ = SymInt(std::move(node));
+    else
+      v_ = std::move(node);
+    return;
+  }
   switch (s.kind()) {
     case Scalar::Kind::Bool: v_ = s.to_bool(); break;
     case Scalar::Kind::Float: v_ = s.to_double(); break;
@@ -13,10 +21,10 @@ Value::Value(const Scalar& s) {
 }
 
 const char* Value::kind_name() const {
-  constexpr const char* names[] = {"None",    "bool",         "int",       "float",      "complex",
-                                   "SymInt",  "Tensor",       "str",       "int[]",      "SymInt[]",
-                                   "float[]", "bool[]",       "Tensor[]",  "ScalarType", "Device",
-                                   "Layout",  "MemoryFormat", "Generator", "list",       "object"};
+  constexpr const char* names[] = {
+      "None",   "bool",   "int",          "float",     "complex", "SymInt",   "Tensor",
+      "str",    "int[]",  "SymInt[]",     "float[]",   "bool[]",  "Tensor[]", "ScalarType",
+      "Device", "Layout", "MemoryFormat", "Generator", "list",    "object",   "symbolic number"};
   return names[v_.index()];
 }
 
@@ -25,6 +33,7 @@ Scalar Value::to_scalar() const {
   if (is<int64_t>()) return Scalar(get<int64_t>());
   if (is<double>()) return Scalar(get<double>());
   if (is<SymInt>()) return Scalar(get<SymInt>());
+  if (is<IntrusivePtr<SymNode>>()) return Scalar(get<IntrusivePtr<SymNode>>());
   if (is<Tensor>()) return read_scalar(get<Tensor>());
   return Scalar(get<Complex<double>>());
 }
@@ -36,6 +45,7 @@ int64_t Value::to_int() const {
 }
 
 double Value::to_double() const {
+  if (is<SymInt>() || is<IntrusivePtr<SymNode>>()) return to_scalar().to_double();
   if (is<int64_t>()) return static_cast<double>(get<int64_t>());
   return get<double>();
 }

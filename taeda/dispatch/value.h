@@ -25,7 +25,8 @@ class TAEDA_API Value {
       std::variant<std::monostate, bool, int64_t, double, Complex<double>, SymInt, Tensor,
                    std::string, std::vector<int64_t>, std::vector<SymInt>, std::vector<double>,
                    std::vector<bool>, std::vector<Tensor>, DType, Device, Layout, MemoryFormat,
-                   Generator, std::shared_ptr<List>, IntrusivePtr<Opaque>>;
+                   Generator, std::shared_ptr<List>, IntrusivePtr<Opaque>,
+                   IntrusivePtr<SymNode>>;  // the last: a symbolic float or truth value
 
   Value() = default;
   template <class T>
@@ -52,7 +53,8 @@ class TAEDA_API Value {
   const char* kind_name() const;
 
   bool is_scalar() const {
-    return is<bool>() || is<int64_t>() || is<double>() || is<Complex<double>>() || is<SymInt>();
+    return is<bool>() || is<int64_t>() || is<double>() || is<Complex<double>>() || is<SymInt>() ||
+           is<IntrusivePtr<SymNode>>();
   }
   Scalar to_scalar() const;
   int64_t to_int() const;

@@ -170,11 +170,28 @@ def mask(r, rows):
     if r.kind != "composite" and not r.data.get("conj_aware") and r.kind != "view":
         keys |= {"Conjugate", "Negative"}
     if r.kind != "composite":
-        keys |= {"TransformFront", "TransformBack", "Python"}
+        keys |= {"TransformFront", "TransformBack", "Python", "Fake"}
     return (
         " | ".join(f"KeySet(Key::{k}).bits()" for k in sorted(keys))
         + " | KeySet::backends().bits()"
     )
+
+
+TAGS = {
+    "core": "Core",
+    "dynamic_output_shape": "DynamicOutputShape",
+    "data_dependent_output": "DataDependentOutput",
+}
+
+
+def tags(r, s):
+    """The Tag bits of one overload: what the record says, and what its kind and schema show."""
+    found = [TAGS[t] for t in r.data.get("tags", []) if t != "core" or s is r.schema]
+    if r.kind == "pointwise":
+        found.append("Pointwise")
+    if any(a.type.base == "Generator" for a in s.arguments):
+        found.append("NondeterministicSeeded")
+    return " | ".join(["0u", *(f"dispatch::Tag::{t}" for t in found)])
 
 
 def table(family, records, batch_entry):
@@ -195,13 +212,14 @@ def table(family, records, batch_entry):
                 f"{{slot_of(Key::{k}, DeviceType::{b}), &{fn}}}" for k, b, fn in rows
             )
             composite = "true" if r.kind == "composite" else "false"
-            rule = f", &batch::{s.ident}_rule" if batch_entry(r, s) else ""
-            if rule:
+            has_rule = batch_entry(r, s)
+            rule = f"&batch::{s.ident}_rule" if has_rule else "nullptr"
+            if has_rule:
                 rules.append(f"extern const dispatch::BatchRule {s.ident}_rule;")
             ops.append(
                 f"constinit dispatch::TypedOperator<{signature(s)}> {s.ident}{{\n    {quoted(s.name)}, {quoted(s.overload)},"
                 f" {quoted(s.text)},\n    {mask(r, rows)}, {composite},\n"
-                f"    &dispatch::CallBoxedFor<{signature(s)}>::call,\n    {{{entries}}}{rule}}};"
+                f"    &dispatch::CallBoxedFor<{signature(s)}>::call,\n    {{{entries}}}, {rule}, {tags(r, s)}}};"
             )
             names_.append(f"&{s.ident}")
     text = "namespace taeda {\n"
