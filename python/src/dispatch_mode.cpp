@@ -1,9 +1,8 @@
 // Dispatch modes written in Python: objects with a method __torch_dispatch__.
-#include <unordered_map>
-
 #include "python/src/args.h"
 #include "python/src/boxed_values.h"
 #include "python/src/factories.h"
+#include "python/src/overloads.h"
 #include "python/src/wrap.h"
 #include "taeda/dispatch/modes.h"
 
@@ -13,16 +12,6 @@ namespace {
 
 using dispatch::Operator;
 using dispatch::Stack;
-
-// The OpOverload of an operator: the object that taeda.ops gives for its name.
-PyObject* overload_of(const Operator& op) {
-  static auto* overloads = new std::unordered_map<const Operator*, PyObject*>;
-  if (auto it = overloads->find(&op); it != overloads->end()) return it->second;
-  const Ref module(checked(PyImport_ImportModule("taeda._ops")));
-  PyObject* found =
-      checked(PyObject_CallMethod(module.get(), "_overload_of", "ss", op.name, op.overload));
-  return overloads->emplace(&op, found).first->second;
-}
 
 std::string shown(PyObject* o) {
   const Ref text(checked(PyObject_Str(o)));

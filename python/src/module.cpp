@@ -1,5 +1,6 @@
 // The extension module taeda._C: puts types and functions together.
 #include "python/src/factories.h"
+#include "python/src/fx_types.h"
 #include "python/src/generated.h"
 #include "python/src/grad_fn_type.h"
 #include "python/src/hooks.h"
@@ -35,6 +36,7 @@ bool add_submodule(PyObject* module, const char* name, const PyMethodDef* const*
 const PyMethodDef* const own_functions[] = {factory_table,  mode_table,          autograd_table,
                                             interop_table,  device_table,        transform_table,
                                             autocast_table, dispatch_mode_table, nullptr};
+const PyMethodDef* const no_tables[] = {nullptr};
 const PyMethodDef* const dispatch_tables[] = {dispatch_table, boxed_call_table, nullptr};
 
 bool fill(PyObject* module) {
@@ -49,6 +51,8 @@ bool fill(PyObject* module) {
          add_submodule(module, "taeda._C._special", special_function_tables) &&
          add_submodule(module, "taeda._C._linalg", linalg_function_tables) &&
          add_submodule(module, "taeda._C._dispatch", dispatch_tables) &&
+         add_submodule(module, "taeda._C._fx", no_tables) &&
+         init_fx_types(PyImport_AddModule("taeda._C._fx")) &&
          PyModule_AddObjectRef(module, "_return_types", return_types_module()) == 0 &&
          install_warnings() && install_anomaly_hooks();
 }

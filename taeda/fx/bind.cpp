@@ -1,0 +1,124 @@
+// Fits a node's arguments to its operator's schema.
+#include "taeda/fx/bind.h"
+
+#include <mutex>
+
+namespace taeda::fx {
+namespace {
+
+using dispatch::Schema;
+using dispatch::TypeRef;
+
+size_t position_of(const Schema& schema, std::string_view name) {
+  for (size_t i = 0; i < schema.arguments.size(); ++i)
+    if (schema.arguments[i].name == name) return i;
+  return schema.arguments.size();
+}
+
+template <class T, class F>
+Value typed_list(const Value::List& items, F&& convert) {
+  std::vector<T> out;
+  out.reserve(items.size());
+  for (const Value& v : items) out.push_back(convert(v));
+  return Value(std::move(out));
+}
+
+Tensor tensor_of(const Value& v) { return v.is_none() ? Tensor() : v.get<Tensor>(); }
+
+bool any_symbolic(const Value::List& items) {
+  for (const Value& v : items)
+    if (v.is<SymInt>()) return true;
+  return false;
+}
+
+Value coerce_list(const Value::List& items, const TypeRef& type) {
+  for (const Value& v : items)
+    TAEDA_CHECK_TYPE(type.base != "Tensor" || v.is_none() || v.is<Tensor>(), "expected ",
+                     type.text(), ", got a list with a ", v.kind_name());
+  if (type.base == "Tensor") return typed_list<Tensor>(items, tensor_of);
+  if (type.base == "float")
+    return typed_list<double>(items, [](const Value& v) { return v.to_double(); });
+  if (type.base == "bool")
+    return typed_list<bool>(items, [](const Value& v) { return v.to_scalar().to_bool(); });
+  if (type.base == "int" || type.base == "SymInt") {
+    if (any_symbolic(items))
+      return typed_list<SymInt>(items, [](const Value& v) {
+        return v.is<SymInt>() ? v.get<SymInt>() : SymInt(v.to_int());
+      });
+    return typed_list<int64_t>(items, [](const Value& v) { return v.to_int(); });
+  }
+  return std::make_shared<Value::List>(items);
+}
+
+Value repeated(const Value& v, const TypeRef& type) {
+  const size_t n = type.list_size > 0 ? static_cast<size_t>(type.list_size) : 1;
+  return coerce_list(Value::List(n, v), type);
+}
+
+}  // namespace
+
+const Schema& schema_of(const dispatch::Operator& op) {
+  static auto* kept = new std::unordered_map<const dispatch::Operator*, std::unique_ptr<Schema>>;
+  static auto* mutex = new std::mutex;
+  const std::lock_guard lock(*mutex);
+  std::unique_ptr<Schema>& entry = (*kept)[&op];
+  if (!entry) entry = std::make_unique<Schema>(dispatch::parse_schema(op.schema));
+  return *entry;
+}
+
+std::vector<Arg> bind_to_schema(const Node& node) {
+  const dispatch::Operator& op = *node.target().op();
+  const Schema& schema = schema_of(op);
+  const size_t n = schema.arguments.size();
+  TAEDA_CHECK_TYPE(node.args().size() <= n, "node ", node.name(), ": ", op.full_name(), " takes ",
+                   n, " arguments, got ", node.args().size());
+  std::vector<Arg> out(n);
+  std::vector<bool> is_given(n, false);
+  for (size_t i = 0; i < node.args().size(); ++i) {
+    out[i] = node.args()[i];
+    is_given[i] = true;
+  }
+  for (const auto& [name, a] : node.kwargs()) {
+    const size_t i = position_of(schema, name);
+    TAEDA_CHECK_TYPE(i < n, "node ", node.name(), ": ", op.full_name(), " has no argument ", name);
+    TAEDA_CHECK_TYPE(!is_given[i], "node ", node.name(), ": argument ", name, " given twice");
+    out[i] = a;
+    is_given[i] = true;
+  }
+  for (size_t i = 0; i < n; ++i) {
+    if (is_given[i]) continue;
+    TAEDA_CHECK_TYPE(schema.arguments[i].has_default, "node ", node.name(), ": ", op.full_name(),
+                     " misses argument ", schema.arguments[i].name);
+    out[i] = Arg(schema.arguments[i].default_value());
+  }
+  return out;
+}
+
+Value coerce(Value v, const TypeRef& type) {
+  if (v.is_none()) return v;
+  if (type.is_list) {
+    if (v.is<std::shared_ptr<Value::List>>())
+      return coerce_list(*v.get<std::shared_ptr<Value::List>>(), type);
+    if (v.is_scalar() || v.is<Tensor>()) return repeated(v, type);
+    return v;
+  }
+  if (type.base == "float" && v.is<int64_t>()) return v.to_double();
+  if ((type.base == "int" || type.base == "SymInt") && v.is<bool>()) return v.to_int();
+  const bool wants_tensor = type.base == "Tensor";
+  TAEDA_CHECK_TYPE(wants_tensor == v.is<Tensor>() || (type.base == "Scalar" && v.is<Tensor>()) ||
+                       (wants_tensor && v.is_scalar()),
+                   "expected ", type.text(), ", got ", v.kind_name());
+  if (wants_tensor && v.is_scalar()) return wrapped_scalar(v.to_scalar());
+  return v;
+}
+
+Arg to_arg(const Value& v, FunctionRef<Arg(const Tensor&)> tensor) {
+  if (v.is<Tensor>()) return v.get<Tensor>().defined() ? tensor(v.get<Tensor>()) : Arg();
+  if (!v.is<std::vector<Tensor>>()) return Arg(v);
+  std::vector<Arg> items;
+  for (const Tensor& t : v.get<std::vector<Tensor>>())
+    items.push_back(t.defined() ? tensor(t) : Arg());
+  return Arg::list(std::move(items));
+}
+
+}  // namespace taeda::fx

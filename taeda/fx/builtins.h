@@ -1,0 +1,25 @@
+// Built-in functions: calls in closed graphs that are no operators, on numbers, lists and sizes.
+#pragma once
+
+#include <string_view>
+
+#include "taeda/base/span.h"
+#include "taeda/dispatch/value.h"
+
+namespace taeda::fx {
+
+using dispatch::Value;
+
+// Named as in Python's operator and math modules, with the same meaning.
+struct Builtin {
+  const char* name;
+  Value (*run)(Span<Value> args);
+  bool is_impure = false;
+};
+
+// Null when there is none of that name.
+TAEDA_API const Builtin* find_builtin(std::string_view name);
+TAEDA_API const Builtin& get_builtin(std::string_view name);
+TAEDA_API Span<Builtin> all_builtins();
+
+}  // namespace taeda::fx

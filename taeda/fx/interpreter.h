@@ -1,0 +1,34 @@
+// Runs closed graphs with no other language in the process.
+#pragma once
+
+#include "taeda/fx/graph.h"
+
+namespace taeda::fx {
+
+// Gives the value of an attribute by its qualified name; throws for names it does not know.
+using AttributeReader = FunctionRef<Value(const std::string& name)>;
+
+// A closed graph prepared for many runs: arguments are bound to schemas once, values are dropped
+// after their last use. The graph may change or go afterwards. One plan may run on several threads.
+class TAEDA_API Plan {
+ public:
+  explicit Plan(const Graph& graph);
+  ~Plan();
+  Plan(Plan&&) noexcept;
+
+  size_t num_inputs() const;
+  // The result as the output node has it: one value, or a list for tuples and lists.
+  Value run(std::vector<Value> inputs, AttributeReader attributes) const;
+  // For graphs without attributes.
+  Value run(std::vector<Value> inputs) const;
+
+  struct Parts;
+
+ private:
+  std::unique_ptr<Parts> parts_;
+};
+
+// The tensors of a result, nested lists flattened.
+TAEDA_API std::vector<Tensor> flatten_tensors(const Value& result);
+
+}  // namespace taeda::fx
