@@ -2,6 +2,8 @@
 #include "python/src/args.h"
 #include "python/src/boxed_values.h"
 #include "python/src/factories.h"
+#include "python/src/fx_fake.h"
+#include "python/src/native_mode.h"
 #include "python/src/overloads.h"
 #include "python/src/wrap.h"
 #include "taeda/dispatch/modes.h"
@@ -22,7 +24,7 @@ std::string shown(PyObject* o) {
 
 class PythonMode final : public dispatch::Mode {
  public:
-  explicit PythonMode(PyObject* mode) : object_(keep_object(mode)) {}
+  explicit PythonMode(PyObject* mode) : object_(keep_object(mode)) { peer = mode; }
   PyObject* object() const { return object_.get(); }
 
   void run(Operator& op, Stack& stack) override {
@@ -44,14 +46,18 @@ class PythonMode final : public dispatch::Mode {
   std::shared_ptr<PyObject> object_;
 };
 
-PyObject* object_of(const dispatch::Mode& mode) {
-  const auto* python = dynamic_cast<const PythonMode*>(&mode);
-  return Py_NewRef(python ? python->object() : Py_None);
+PyObject* object_of(dispatch::Mode& mode) {
+  if (mode.peer) return Py_NewRef(static_cast<PyObject*>(mode.peer));
+  auto* fake = dynamic_cast<fx::FakeMode*>(&mode);
+  return fake ? wrap_fake_mode(IntrusivePtr<fx::FakeMode>::share(fake)) : Py_NewRef(Py_None);
 }
 
 PyObject* push(PyObject*, PyObject* mode) {
   return guarded([&] {
-    dispatch::push_mode(make_intrusive<PythonMode>(mode));
+    if (is_native_mode(mode))
+      dispatch::push_mode(native_mode_of(mode));
+    else
+      dispatch::push_mode(make_intrusive<PythonMode>(mode));
     return Py_NewRef(Py_None);
   });
 }

@@ -1,9 +1,11 @@
 // The extension module taeda._C: puts types and functions together.
 #include "python/src/factories.h"
+#include "python/src/fx_fake.h"
 #include "python/src/fx_types.h"
 #include "python/src/generated.h"
 #include "python/src/grad_fn_type.h"
 #include "python/src/hooks.h"
+#include "python/src/native_mode.h"
 #include "python/src/overrides.h"
 #include "python/src/python_node.h"
 #include "python/src/storage_type.h"
@@ -53,6 +55,9 @@ bool fill(PyObject* module) {
          add_submodule(module, "taeda._C._dispatch", dispatch_tables) &&
          add_submodule(module, "taeda._C._fx", no_tables) &&
          init_fx_types(PyImport_AddModule("taeda._C._fx")) &&
+         init_native_mode_type(PyImport_AddModule("taeda._C._fx")) &&
+         init_fake_mode_type(PyImport_AddModule("taeda._C._fx")) &&
+         init_tracer_type(PyImport_AddModule("taeda._C._fx")) &&
          PyModule_AddObjectRef(module, "_return_types", return_types_module()) == 0 &&
          install_warnings() && install_anomaly_hooks();
 }

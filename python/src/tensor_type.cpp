@@ -14,6 +14,7 @@
 namespace taeda::python {
 
 PyTypeObject* tensor_type = nullptr;
+PyTypeObject* fake_tensor_class = nullptr;
 
 namespace {
 
@@ -184,7 +185,8 @@ PyObject* wrap(const Tensor& t) {
     impl->set_python_object(object, false);
     return object;
   }
-  return new_tensor_object(tensor_type, t);
+  const bool is_fake = fake_tensor_class && t.keys().has(Key::Fake);
+  return new_tensor_object(__builtin_expect(is_fake, 0) ? fake_tensor_class : tensor_type, t);
 }
 
 Tensor& expect_tensor(PyObject* o, const char* what) {

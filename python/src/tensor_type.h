@@ -19,6 +19,8 @@ struct TensorObject {
 
 // Set by init_tensor_type.
 extern PyTypeObject* tensor_type;
+// The class that objects of fake tensors get; null until Python has one.
+extern PyTypeObject* fake_tensor_class;
 
 inline bool is_exact_tensor(PyObject* o) { return Py_IS_TYPE(o, tensor_type); }
 inline bool is_tensor(PyObject* o) {

@@ -8,6 +8,7 @@
 #include "taeda/autograd/variable.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/indexing_operators.h"
 
 namespace taeda::python {
 
@@ -57,6 +58,9 @@ Tensor readable(const Tensor& given) {
 Scalar read_item(const Tensor& t) {
   TAEDA_CHECK(t.numel() == 1, "a Tensor with ", t.numel(),
               " elements cannot be converted to Scalar");
+  // Modes and tensors without memory answer for themselves.
+  const KeySet keys = dispatch::with_local(t.keys());
+  if (keys.has(Key::Python) || keys.has(Key::Fake)) return ops::_local_scalar_dense(t);
   TAEDA_CHECK(!t.is_meta(), "Tensor.item() cannot be called on meta tensors");
   const bool is_plain = t.is_cpu() && !dispatch::wrapper_of(t);
   return read_scalar(is_plain ? t : readable(t));

@@ -261,7 +261,7 @@ def _str(tensor, *, tensor_contents=None):
     prefix = "tensor(" if is_plain else f"{kind.__name__}("
     indent = len(prefix)
     data = tensor.detach()
-    is_meta = data.device.type == "meta"
+    is_meta = data.device.type == "meta" or taeda._C._fx.is_fake(data)
     is_empty = data.numel() == 0
 
     suffixes = []

@@ -17,6 +17,9 @@ class TAEDA_API Mode : public RefCounted {
  public:
   // Reads the operator's arguments from the stack and leaves its results there.
   virtual void run(Operator& op, Stack& stack) = 0;
+
+  // The object that stands for it in another language; not owned.
+  void* peer = nullptr;
 };
 
 using ModeStack = std::vector<IntrusivePtr<Mode>>;

@@ -57,18 +57,26 @@ Value repeated(const Value& v, const TypeRef& type) {
 
 }  // namespace
 
-const Schema& schema_of(const dispatch::Operator& op) {
-  static auto* kept = new std::unordered_map<const dispatch::Operator*, std::unique_ptr<Schema>>;
+const CallForm& call_form(const dispatch::Operator& op) {
+  static auto* kept = new std::unordered_map<const dispatch::Operator*, std::unique_ptr<CallForm>>;
   static auto* mutex = new std::mutex;
   const std::lock_guard lock(*mutex);
-  std::unique_ptr<Schema>& entry = (*kept)[&op];
-  if (!entry) entry = std::make_unique<Schema>(dispatch::parse_schema(op.schema));
+  std::unique_ptr<CallForm>& entry = (*kept)[&op];
+  if (entry) return *entry;
+  auto form = std::make_unique<CallForm>();
+  form->schema = dispatch::parse_schema(op.schema);
+  for (const dispatch::Argument& a : form->schema.arguments) {
+    form->defaults.push_back(a.has_default ? a.default_value() : Value());
+    form->num_positional += !a.is_kwarg_only;
+  }
+  entry = std::move(form);
   return *entry;
 }
 
 std::vector<Arg> bind_to_schema(const Node& node) {
   const dispatch::Operator& op = *node.target().op();
-  const Schema& schema = schema_of(op);
+  const CallForm& form = call_form(op);
+  const Schema& schema = form.schema;
   const size_t n = schema.arguments.size();
   TAEDA_CHECK_TYPE(node.args().size() <= n, "node ", node.name(), ": ", op.full_name(), " takes ",
                    n, " arguments, got ", node.args().size());
@@ -89,7 +97,7 @@ std::vector<Arg> bind_to_schema(const Node& node) {
     if (is_given[i]) continue;
     TAEDA_CHECK_TYPE(schema.arguments[i].has_default, "node ", node.name(), ": ", op.full_name(),
                      " misses argument ", schema.arguments[i].name);
-    out[i] = Arg(schema.arguments[i].default_value());
+    out[i] = Arg(form.defaults[i]);
   }
   return out;
 }
@@ -112,13 +120,20 @@ Value coerce(Value v, const TypeRef& type) {
   return v;
 }
 
-Arg to_arg(const Value& v, FunctionRef<Arg(const Tensor&)> tensor) {
-  if (v.is<Tensor>()) return v.get<Tensor>().defined() ? tensor(v.get<Tensor>()) : Arg();
-  if (!v.is<std::vector<Tensor>>()) return Arg(v);
-  std::vector<Arg> items;
-  for (const Tensor& t : v.get<std::vector<Tensor>>())
-    items.push_back(t.defined() ? tensor(t) : Arg());
-  return Arg::list(std::move(items));
+CallArgs call_args(const dispatch::Operator& op, const dispatch::Stack& stack,
+                   FunctionRef<Arg(const Value&)> arg) {
+  const CallForm& form = call_form(op);
+  auto is_default = [&](size_t i) {
+    return form.schema.arguments[i].has_default && same_value(stack[i], form.defaults[i]);
+  };
+  size_t count = form.num_positional;
+  while (count > 0 && is_default(count - 1)) --count;
+  CallArgs out;
+  out.args.reserve(count);
+  for (size_t i = 0; i < count; ++i) out.args.push_back(arg(stack[i]));
+  for (size_t i = form.num_positional; i < stack.size(); ++i)
+    if (!is_default(i)) out.kwargs.emplace_back(form.schema.arguments[i].name, arg(stack[i]));
+  return out;
 }
 
 }  // namespace taeda::fx

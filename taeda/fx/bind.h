@@ -6,8 +6,17 @@
 
 namespace taeda::fx {
 
-// Parsed once an operator and kept.
-TAEDA_API const dispatch::Schema& schema_of(const dispatch::Operator& op);
+// An operator's schema with what calls need of it; parsed once and kept.
+struct CallForm {
+  dispatch::Schema schema;
+  std::vector<Value> defaults;  // None where there is none
+  size_t num_positional = 0;
+  bool is_written(size_t i) const { return schema.arguments[i].is_written; }
+};
+TAEDA_API const CallForm& call_form(const dispatch::Operator& op);
+inline const dispatch::Schema& schema_of(const dispatch::Operator& op) {
+  return call_form(op).schema;
+}
 
 // One argument a schema's argument, defaults as constants; throws TypeError naming the node when
 // one is missing, unknown or given twice.
@@ -17,7 +26,13 @@ TAEDA_API std::vector<Arg> bind_to_schema(const Node& node);
 // floats where floats are asked for. Throws TypeError for what cannot be.
 TAEDA_API Value coerce(Value v, const dispatch::TypeRef& type);
 
-// A boxed argument of an operator as a graph's argument, by its type: tensors are looked up.
-TAEDA_API Arg to_arg(const Value& v, FunctionRef<Arg(const Tensor&)> tensor);
+// The arguments of a call as a node has them: without what equals its default at the end of the
+// positional ones and among keywords. `arg` turns one boxed argument into a graph's.
+struct CallArgs {
+  std::vector<Arg> args;
+  Kwargs kwargs;
+};
+TAEDA_API CallArgs call_args(const dispatch::Operator& op, const dispatch::Stack& stack,
+                             FunctionRef<Arg(const Value&)> arg);
 
 }  // namespace taeda::fx

@@ -1,0 +1,120 @@
+// taeda._C._fx.FakeMode: the C++ side of FakeTensorMode.
+#include "python/src/fx_fake.h"
+
+#include "python/src/args.h"
+#include "python/src/native_mode.h"
+#include "python/src/overloads.h"
+#include "python/src/tensor_type.h"
+#include "python/src/wrap.h"
+
+namespace taeda::python {
+
+namespace {
+
+PyTypeObject* fake_mode_type = nullptr;
+
+fx::FakeMode& mode(PyObject* o) { return static_cast<fx::FakeMode&>(*native_mode_of(o)); }
+
+// Python's classes for what fake tensors cannot do, and the class of fake tensors.
+PyObject* error_classes[2] = {};
+PyObject* fake_mode_class = nullptr;
+
+[[noreturn]] void raise(PyObject* type, const dispatch::Operator& op) {
+  const GilHold gil;
+  PyErr_SetObject(type, overload_of(op));
+  throw_python_error();
+}
+void raise_data_dependent(const dispatch::Operator& op) { raise(error_classes[0], op); }
+void raise_dynamic_shape(const dispatch::Operator& op) { raise(error_classes[1], op); }
+
+PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
+  return guarded(
+      [&] { return new_native_mode(type, make_intrusive<fx::FakeMode>(fx::FakeMode::Options())); });
+}
+
+// _configure(allow_non_fake_inputs, allow_scalar_outputs)
+PyObject* configure(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 2, "_configure takes two truth values");
+    fx::FakeMode::Options options = mode(self).options();
+    options.allow_non_fake_inputs = PyObject_IsTrue(args[0]) == 1;
+    options.allow_scalar_outputs = PyObject_IsTrue(args[1]) == 1;
+    mode(self).set_options(std::move(options));
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyObject* from_tensor(PyObject* self, PyObject* o) {
+  return guarded([&] {
+    return wrap(mode(self).from_tensor(expect_tensor(o, "from_tensor's argument")));
+  });
+}
+PyObject* from_constant(PyObject* self, PyObject* o) {
+  return guarded([&] {
+    return wrap(mode(self).from_constant(expect_tensor(o, "the constant")));
+  });
+}
+PyObject* constant_of(PyObject* self, PyObject* o) {
+  return guarded([&] {
+    return wrap(mode(self).constant_of(expect_tensor(o, "the fake tensor")));
+  });
+}
+
+PyObject* mode_of(PyObject*, PyObject* o) {
+  return guarded([&] {
+    const IntrusivePtr<fx::FakeMode> m = fx::fake_mode_of(expect_tensor(o, "the argument"));
+    return m ? wrap_fake_mode(m) : Py_NewRef(Py_None);
+  });
+}
+PyObject* is_fake(PyObject*, PyObject* o) {
+  return wrap(taeda::python::is_tensor(o) && fx::is_fake(tensor_of(o)));
+}
+PyObject* active_mode(PyObject*, PyObject*) {
+  return guarded([] {
+    fx::FakeMode* m = fx::active_fake_mode();
+    return m ? wrap_fake_mode(IntrusivePtr<fx::FakeMode>::share(m)) : Py_NewRef(Py_None);
+  });
+}
+// set_fake_classes(FakeTensor, FakeTensorMode, DataDependent..., DynamicOutputShape...)
+PyObject* set_classes(PyObject*, PyObject* args) {
+  PyObject *tensor = nullptr, *fake_mode = nullptr, *data = nullptr, *shape = nullptr;
+  if (!PyArg_ParseTuple(args, "OOOO", &tensor, &fake_mode, &data, &shape)) return nullptr;
+  for (PyObject* o : {tensor, fake_mode, data, shape}) Py_INCREF(o);
+  fake_tensor_class = reinterpret_cast<PyTypeObject*>(tensor);
+  fake_mode_class = fake_mode;
+  error_classes[0] = data;
+  error_classes[1] = shape;
+  fx::set_fake_errors({&raise_data_dependent, &raise_dynamic_shape});
+  Py_RETURN_NONE;
+}
+
+PyMethodDef methods[] = {
+    {"_configure", as_function(configure), METH_FASTCALL, nullptr},
+    {"_from_tensor", from_tensor, METH_O, nullptr},
+    {"_from_constant", from_constant, METH_O, nullptr},
+    {"_constant_of", constant_of, METH_O, nullptr},
+    {},
+};
+PyGetSetDef no_properties[] = {{}};
+PyMethodDef functions[] = {
+    {"fake_mode_of", mode_of, METH_O, nullptr},
+    {"is_fake", is_fake, METH_O, nullptr},
+    {"active_fake_mode", active_mode, METH_NOARGS, nullptr},
+    {"set_fake_classes", set_classes, METH_VARARGS, nullptr},
+    {},
+};
+}  // namespace
+
+PyObject* wrap_fake_mode(const IntrusivePtr<fx::FakeMode>& value) {
+  if (value->peer) return Py_NewRef(static_cast<PyObject*>(value->peer));
+  auto* type = fake_mode_class ? reinterpret_cast<PyTypeObject*>(fake_mode_class) : fake_mode_type;
+  return new_native_mode(type, value);
+}
+
+bool init_fake_mode_type(PyObject* module) {
+  fake_mode_type =
+      add_native_mode_type(module, "taeda._C._fx.FakeMode", create, methods, no_properties);
+  return fake_mode_type && PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,200 @@
+"""Fake tensors: sizes, dtype and device without memory.
+
+    with FakeTensorMode():
+        x = taeda.empty(1024, 1024, device="cuda")
+        y = x @ x          # a FakeTensor of the right shape on the right device
+
+Operators on fake tensors run their shape rules only; see `taeda/fx/fake.h`.
+"""
+
+import contextlib
+
+import taeda
+from taeda._C import _disabled_torch_function_impl, _fx
+from taeda.utils._python_dispatch import TorchDispatchMode
+
+__all__ = [
+    "DataDependentOutputException",
+    "DynamicOutputShapeException",
+    "FakeTensor",
+    "FakeTensorMode",
+    "UnsupportedFakeTensorException",
+    "UnsupportedOperatorException",
+    "is_fake",
+    "maybe_get_fake_mode",
+    "unset_fake_temporarily",
+]
+
+
+class UnsupportedFakeTensorException(RuntimeError):
+    """The tensor cannot be made fake."""
+
+
+class _OperatorRefused(RuntimeError):
+    """Names the operator that a fake tensor cannot run."""
+
+    def __init__(self, func):
+        super().__init__(func)
+        self.func = func
+
+
+class DynamicOutputShapeException(_OperatorRefused):
+    """The shape of the result depends on values."""
+
+
+class DataDependentOutputException(_OperatorRefused):
+    """The result is a number read from a tensor."""
+
+
+class UnsupportedOperatorException(_OperatorRefused):
+    """The operator has no shape rule."""
+
+
+class FakeTensor(taeda.Tensor):
+    """A tensor without memory that shows the device it stands for."""
+
+    __torch_function__ = _disabled_torch_function_impl
+
+    @staticmethod
+    def __new__(cls, fake_mode, elem, device, constant=None):
+        """A fake tensor with the geometry of the meta tensor `elem` on `device`."""
+        if not elem.is_meta:
+            raise AssertionError("FakeTensor takes a meta tensor: use FakeTensorMode.from_tensor")
+        with fake_mode:
+            return taeda.empty_strided(
+                elem.size(), elem.stride(), dtype=elem.dtype, device=device
+            ).requires_grad_(elem.requires_grad)
+
+    @property
+    def fake_mode(self):
+        """The mode that made it."""
+        return _fx.fake_mode_of(self)
+
+    @property
+    def fake_device(self):
+        """The device that it stands for."""
+        return self.device
+
+    @property
+    def constant(self):
+        """The values, where they are known; None otherwise."""
+        return self.fake_mode._constant_of(self)
+
+    def tolist(self):
+        if self.dim() == 0:
+            return self.item()
+        if self.dim() == 1:
+            return [element.item() for element in self]
+        return [element.tolist() for element in self]
+
+    def numpy(self, *, force=False):
+        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
+
+    @staticmethod
+    def from_tensor(tensor, fake_mode):
+        return fake_mode.from_tensor(tensor)
+
+    def __deepcopy__(self, memo):
+        copy = self.detach().clone().requires_grad_(self.requires_grad)
+        memo[id(self)] = copy
+        return copy
+
+    def __reduce_ex__(self, protocol):
+        raise UnsupportedFakeTensorException(
+            "a fake tensor has no values to pickle; send its sizes, dtype and device instead"
+        )
+
+
+class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
+    """While it is active every operator gives fake tensors.
+
+    allow_non_fake_inputs: real tensors that meet fake ones are converted instead of refused.
+    shape_env: sizes of converted tensors become symbols of it, unless `static_shapes`.
+    """
+
+    def __init__(
+        self,
+        *,
+        allow_fallback_kernels=True,
+        allow_non_fake_inputs=False,
+        shape_env=None,
+        static_shapes=None,
+        export=False,
+    ):
+        self.allow_fallback_kernels = allow_fallback_kernels
+        self.shape_env = shape_env
+        self.static_shapes = static_shapes if static_shapes is not None else shape_env is None
+        self.export = export
+        self._allow_non_fake_inputs = allow_non_fake_inputs
+        self._allow_scalar_outputs = shape_env is not None
+        self._apply()
+
+    def _apply(self):
+        self._configure(self._allow_non_fake_inputs, self._allow_scalar_outputs)
+
+    @property
+    def allow_non_fake_inputs(self):
+        return self._allow_non_fake_inputs
+
+    @allow_non_fake_inputs.setter
+    def allow_non_fake_inputs(self, value):
+        self._allow_non_fake_inputs = value
+        self._apply()
+
+    @property
+    def allow_scalar_outputs(self):
+        return self._allow_scalar_outputs
+
+    @allow_scalar_outputs.setter
+    def allow_scalar_outputs(self, value):
+        self._allow_scalar_outputs = value
+        self._apply()
+
+    @classmethod
+    def is_infra_mode(cls):
+        return True
+
+    def from_tensor(
+        self, tensor, *, static_shapes=None, source=None, symbolic_context=None, trace=True
+    ):
+        """The fake of a real tensor, the same one at each call."""
+        fake = self._from_tensor(tensor)
+        if type(tensor) is taeda.nn.Parameter or getattr(tensor, "_is_param", False):
+            fake._is_param = True
+        return fake
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        with self:
+            return func(*args, **(kwargs or {}))
+
+
+def is_fake(x):
+    """Whether a value is a fake tensor."""
+    return _fx.is_fake(x)
+
+
+def maybe_get_fake_mode(t):
+    """The mode of a fake tensor, None for others."""
+    return _fx.fake_mode_of(t) if isinstance(t, taeda.Tensor) else None
+
+
+@contextlib.contextmanager
+def unset_fake_temporarily():
+    """A scope in which no fake mode is active; gives the one that is off, or None."""
+    from taeda.utils._python_dispatch import _disable_current_modes, _push_mode
+
+    with _disable_current_modes() as modes:
+        others = [m for m in reversed(modes) if not isinstance(m, FakeTensorMode)]
+        fakes = [m for m in modes if isinstance(m, FakeTensorMode)]
+        for mode in others:
+            _push_mode(mode)
+        try:
+            yield fakes[0] if fakes else None
+        finally:
+            for _ in others:
+                taeda._C._pop_torch_dispatch_stack()
+
+
+_fx.set_fake_classes(
+    FakeTensor, FakeTensorMode, DataDependentOutputException, DynamicOutputShapeException
+)

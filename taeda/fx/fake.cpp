@@ -1,0 +1,317 @@
+// Runs operators on fake tensors.
+#include "taeda/fx/fake.h"
+
+#include <algorithm>
+
+#include "taeda/dispatch/dispatcher.h"
+#include "taeda/fx/bind.h"
+
+namespace taeda::fx {
+namespace {
+
+using dispatch::Operator;
+using dispatch::Stack;
+using dispatch::Tag;
+using dispatch::Value;
+
+FakeErrors fake_errors{nullptr, nullptr};
+
+[[noreturn]] void refuse(void (*raise)(const Operator&), const Operator& op, const char* what) {
+  if (raise) raise(op);
+  fail(ErrorKind::NotImplemented, op.full_name(), ": ", what,
+       " of a fake tensor depends on values it does not have");
+}
+
+constexpr KeySet kBelow = KeySet(Key::Fake) | KeySet(Key::Python);
+
+template <class F>
+void map_tensors(Stack& stack, F&& f) {
+  for (Value& v : stack) {
+    if (v.is<Tensor>()) {
+      if (v.get<Tensor>().defined()) v.get<Tensor>() = f(v.get<Tensor>());
+    } else if (v.is<std::vector<Tensor>>()) {
+      for (Tensor& t : v.get<std::vector<Tensor>>())
+        if (t.defined()) t = f(t);
+    }
+  }
+}
+
+void tag(const Tensor& t, const IntrusivePtr<FakeMode>& mode, Device device) {
+  TensorImpl* impl = t.impl();
+  impl->set_keys(impl->keys() | KeySet(Key::Fake));
+  TensorExtra& extra = impl->extra();
+  extra.wrapper = mode;
+  extra.fake_device = device;
+}
+
+Device with_index(Device d) {
+  if (d.index < 0 && !d.is_cpu() && !d.is_meta()) d.index = 0;
+  return d;
+}
+
+// The device that the arguments agree on: zero-dim CPU tensors follow the others.
+class CommonDevice {
+ public:
+  explicit CommonDevice(const Operator& op) : op_(op) {}
+
+  void add(const Tensor& t) {
+    if (t.impl()->is_wrapped_number()) return;
+    const Device d = t.device();
+    const bool yields = t.dim() == 0 && d.is_cpu();
+    if (!device_) {
+      device_ = d;
+      can_yield_ = yields;
+    } else if (*device_ != d && !yields) {
+      // A reader of two devices copies between them; everything else must agree.
+      TAEDA_CHECK(can_yield_, "Unhandled FakeTensor Device Propagation for aten.",
+                  op_.full_name(), *op_.overload ? "" : ".default",
+                  ", found two different devices ", device_->text(), ", ", d.text());
+      device_ = d;
+      can_yield_ = false;
+    } else if (!yields) {
+      can_yield_ = false;
+    }
+  }
+  std::optional<Device> get() const { return device_; }
+
+ private:
+  const Operator& op_;
+  std::optional<Device> device_;
+  bool can_yield_ = true;
+};
+
+bool is_copy(const Operator& op) {
+  return std::string_view(op.name) == "copy_" || std::string_view(op.name) == "_copy_from";
+}
+
+// Position of the argument that says where the result lives; the schema's size if there is none.
+size_t device_argument(const dispatch::Schema& schema) {
+  size_t i = 0;
+  while (i < schema.arguments.size() && schema.arguments[i].type.base != "Device") ++i;
+  return i;
+}
+
+bool is_fake_argument(const Tensor& t) {
+  return is_fake(t) || t.impl()->is_wrapped_number();
+}
+
+}  // namespace
+
+void set_fake_errors(const FakeErrors& errors) { fake_errors = errors; }
+
+IntrusivePtr<FakeMode> fake_mode_of(const Tensor& t) {
+  if (!is_fake(t)) return nullptr;
+  return IntrusivePtr<FakeMode>::share(
+      static_cast<FakeMode*>(t.impl()->extra_or_null()->wrapper.get()));
+}
+
+FakeMode* active_fake_mode() {
+  const dispatch::ModeStack& modes = dispatch::modes();
+  for (size_t i = modes.size(); i-- > 0;)
+    if (auto* mode = dynamic_cast<FakeMode*>(modes[i].get())) return mode;
+  return nullptr;
+}
+
+// ---- making fakes ----
+
+void FakeMode::forget_dead() {
+  std::erase_if(fakes_, [](const auto& e) { return !e.second.key.lock(); });
+  std::erase_if(constants_, [](const auto& e) { return !e.second.key.lock(); });
+  std::erase_if(storages_, [](const auto& e) { return !e.second.key.lock(); });
+}
+
+Tensor FakeMode::make_fake(const Tensor& like, SymIntList sizes, SymIntList strides,
+                           SymInt offset) {
+  const ExcludeKeys below(KeySet(Key::Fake) | KeySet(Key::Python) | KeySet(Key::Autograd) |
+                          KeySet(Key::ADInplaceOrView));
+  Tensor t = make_tensor({0}, like.dtype(), DeviceType::Meta);
+  KnownStorage& known = storages_[like.storage().get()];
+  if (known.key.lock().get() == like.storage().get())
+    t.impl()->set_storage(known.fake);
+  else
+    known = {WeakPtr<StorageImpl>(like.storage()), t.storage()};
+  known.fake->version.store(like.storage()->version.load());
+  t.impl()->set_sym_geometry(sizes, strides, std::move(offset));
+  KeySet keys = t.keys();
+  for (const Key k : {Key::Conjugate, Key::Negative})
+    if (like.keys().has(k)) keys = keys | KeySet(k);
+  if (like.is_inference()) keys = keys - KeySet(Key::ADInplaceOrView);
+  t.impl()->set_keys(keys);
+  tag(t, IntrusivePtr<FakeMode>::share(this), with_index(like.device()));
+  return t;
+}
+
+Tensor FakeMode::from_tensor(const Tensor& real, SymIntList sizes, SymIntList strides,
+                             SymInt offset) {
+  TAEDA_CHECK(!is_fake(real), "from_tensor takes a real tensor, got a fake one");
+  Tensor fake = make_fake(real, sizes, strides, std::move(offset));
+  if (real.impl()->requires_grad_flag()) fake.impl()->set_requires_grad_flag(true);
+  return fake;
+}
+
+Tensor FakeMode::from_tensor(const Tensor& real) {
+  if (is_fake(real)) {
+    TAEDA_CHECK_KIND(ErrorKind::Assertion, fake_mode_of(real).get() == this,
+                     "Mixing fake modes NYI");
+    return real;
+  }
+  if (auto it = fakes_.find(real.impl()); it != fakes_.end() && it->second.key.lock())
+    return it->second.value;
+  Tensor fake =
+      from_tensor(real, real.sym_sizes(), real.sym_strides(), real.impl()->sym_storage_offset());
+  remember(real, fake);
+  return fake;
+}
+
+void FakeMode::remember(const Tensor& real, const Tensor& fake) {
+  if (fakes_.size() % 1024 == 1023) forget_dead();
+  fakes_[real.impl()] = {WeakPtr<TensorImpl>(real.impl_ptr()), fake, 0};
+}
+
+Tensor FakeMode::from_constant(const Tensor& real) {
+  Tensor fake = from_tensor(real);
+  constants_[fake.impl()] = {WeakPtr<TensorImpl>(fake.impl_ptr()), real, fake.version()};
+  return fake;
+}
+
+Tensor FakeMode::constant_of(const Tensor& fake) const {
+  auto it = constants_.find(fake.impl());
+  if (it == constants_.end() || !it->second.key.lock()) return {};
+  return it->second.version == fake.version() ? it->second.value : Tensor();
+}
+
+// ---- running operators ----
+
+// One operator call, from the arguments as they came to tagged results.
+struct FakeMode::Call {
+  FakeMode& mode;
+  Operator& op;
+  Stack& stack;
+  const dispatch::Schema& schema;
+  Device device;
+
+  void run() {
+    convert_inputs();
+    find_device();
+    std::vector<const TensorImpl*> inputs;
+    for (const Value& v : stack)
+      for_each_tensor(v, [&](const Tensor& t) { inputs.push_back(t.impl()); });
+    {
+      const ExcludeKeys below(kBelow | KeySet(Key::Autograd) | KeySet(Key::ADInplaceOrView));
+      const FakeKernelScope scope;
+      dispatch::call_boxed(op, stack);
+    }
+    const IntrusivePtr<FakeMode> self = IntrusivePtr<FakeMode>::share(&mode);
+    map_tensors(stack, [&](const Tensor& t) {
+      if (std::find(inputs.begin(), inputs.end(), t.impl()) == inputs.end()) tag(t, self, device);
+      return t;
+    });
+  }
+
+  void convert_inputs() {
+    map_tensors(stack, [&](const Tensor& t) {
+      if (is_fake_argument(t)) {
+        TAEDA_CHECK_KIND(ErrorKind::Assertion, !is_fake(t) || fake_mode_of(t).get() == &mode,
+                         "Mixing fake modes NYI");
+        return t;
+      }
+      TAEDA_CHECK_KIND(ErrorKind::Assertion, mode.options_.allow_non_fake_inputs,
+                       "Please convert all Tensors to FakeTensors first or instantiate "
+                       "FakeTensorMode with 'allow_non_fake_inputs'. Found in aten.",
+                       op.full_name(), *op.overload ? "" : ".default");
+      return mode.from_tensor(t);
+    });
+  }
+
+  void find_device() {
+    CommonDevice common(op);
+    for (size_t i = 0; i < stack.size(); ++i) {
+      for_each_tensor(stack[i], [&](const Tensor& t) { common.add(t); });
+      if (i == 0 && is_copy(op)) break;
+    }
+    const size_t at = device_argument(schema);
+    const bool is_given = at < stack.size() && stack[at].is<Device>();
+    device = is_given ? with_index(stack[at].get<Device>()) : common.get().value_or(default_device());
+    if (is_given || (at < stack.size() && !common.get())) stack[at] = Device(DeviceType::Meta);
+  }
+};
+
+bool FakeMode::run_on_constants(Operator& op, Stack& stack) {
+  if (!op.has(Tag::DataDependentOutput) && !op.has(Tag::DynamicOutputShape)) return false;
+  Stack real = stack;
+  bool all_known = true;
+  map_tensors(real, [&](const Tensor& t) {
+    if (!is_fake(t)) return t;
+    const Tensor value = constant_of(t);
+    all_known &= value.defined();
+    return value.defined() ? value : t;
+  });
+  if (!all_known) return false;
+  const ExcludeKeys below(kBelow);
+  dispatch::call_boxed(op, real);
+  map_tensors(real, [&](const Tensor& t) { return from_constant(t); });
+  stack = std::move(real);
+  return true;
+}
+
+bool FakeMode::run_value_dependent(Operator& op, Stack& stack) {
+  if (op.has(Tag::DataDependentOutput)) {
+    if (!options_.symbols || !options_.allow_scalar_outputs || std::string_view(op.name) == "equal")
+      refuse(fake_errors.data_dependent, op, "a number");
+    const DType dtype = stack[0].get<Tensor>().dtype();
+    if (is_complex(dtype)) refuse(fake_errors.data_dependent, op, "a complex number");
+    Value number;
+    if (dtype == DType::Bool)
+      number = options_.symbols->unknown_bool();
+    else if (is_floating(dtype))
+      number = options_.symbols->unknown_float();
+    else
+      number = options_.symbols->unknown_int();
+    stack.clear();
+    stack.push_back(std::move(number));
+    return true;
+  }
+  if (!op.has(Tag::DynamicOutputShape)) return false;
+  const std::string_view name = op.name;
+  if (!options_.symbols || (name != "nonzero" && name != "masked_select"))
+    refuse(fake_errors.dynamic_shape, op, "the shape");
+  const Tensor self = stack[0].get<Tensor>();
+  const SymInt count = options_.symbols->unknown_size();
+  const bool is_nonzero = name == "nonzero";
+  const SymIntVec sizes = is_nonzero ? SymIntVec{count, SymInt(self.dim())} : SymIntVec{count};
+  // The coordinates of nonzero are laid out by dimension, as the kernels write them.
+  const SymIntVec strides = is_nonzero ? SymIntVec{SymInt(1), count} : SymIntVec{SymInt(1)};
+  Tensor out = make_tensor({0}, is_nonzero ? DType::Int64 : self.dtype(), DeviceType::Meta);
+  out.impl()->set_sym_geometry(sizes, strides, 0);
+  tag(out, IntrusivePtr<FakeMode>::share(this), self.device());
+  stack.clear();
+  stack.push_back(std::move(out));
+  return true;
+}
+
+void FakeMode::run(Operator& op, Stack& stack) {
+  if (run_on_constants(op, stack) || run_value_dependent(op, stack)) return;
+  Call{*this, op, stack, schema_of(op), {}}.run();
+}
+
+// ---- the Fake key: fake tensors outside their mode ----
+namespace {
+
+void run_fake(const Operator& op, KeySet, Stack& stack, void*) {
+  IntrusivePtr<FakeMode> mode;
+  for (const Value& v : stack)
+    for_each_tensor(v, [&](const Tensor& t) {
+      if (!mode) mode = fake_mode_of(t);
+    });
+  TAEDA_INTERNAL_CHECK(mode, "the Fake key without a fake tensor");
+  mode->run(const_cast<Operator&>(op), stack);
+}
+
+const bool is_registered = [] {
+  dispatch::set_builtin_fallback(Key::Fake, {&run_fake, nullptr}, "the mode of fake tensors");
+  return true;
+}();
+
+}  // namespace
+
+}  // namespace taeda::fx

@@ -1,0 +1,89 @@
+// Fake tensors: tensors without memory that know their sizes, dtype and device.
+//
+// Note [Fake tensors]: a fake tensor is a meta tensor that shows another device and carries the
+// Fake key and its mode. An operator on fake tensors runs its meta kernel; the mode works out the
+// device of the result. While the mode is active on a thread every operator gives fake results,
+// factories too, and real tensors are refused or turned into fake ones.
+#pragma once
+
+#include <unordered_map>
+
+#include "taeda/dispatch/modes.h"
+
+namespace taeda::fx {
+
+class FakeMode;
+
+// Sizes for tensors whose sizes are not fixed; implemented by shape environments.
+class TAEDA_API SymbolicSizes : public RefCounted {
+ public:
+  // A fresh integer of unknown value: what `item` or `nonzero` would give.
+  virtual SymInt unknown_int() = 0;
+  virtual SymInt unknown_size() = 0;
+  virtual IntrusivePtr<SymNode> unknown_float() = 0;
+  virtual IntrusivePtr<SymNode> unknown_bool() = 0;
+};
+
+class TAEDA_API FakeMode final : public dispatch::Mode {
+ public:
+  struct Options {
+    bool allow_non_fake_inputs = false;
+    // Operators that read values give symbolic numbers instead of an error.
+    bool allow_scalar_outputs = false;
+    IntrusivePtr<SymbolicSizes> symbols;
+  };
+  explicit FakeMode(Options options) : options_(std::move(options)) {}
+
+  // The fake of a tensor, one for each: geometry, dtype, device, requires_grad and views of the
+  // same storage are kept.
+  Tensor from_tensor(const Tensor& real);
+  // With other sizes than the real one, not remembered.
+  Tensor from_tensor(const Tensor& real, SymIntList sizes, SymIntList strides, SymInt offset);
+  // Remembers a fake that somebody else made for a tensor.
+  void remember(const Tensor& real, const Tensor& fake);
+  // A tensor whose values are known, fake all the same.
+  Tensor from_constant(const Tensor& real);
+  // The values of such a tensor while nothing wrote to it; undefined otherwise.
+  Tensor constant_of(const Tensor& fake) const;
+
+  void run(dispatch::Operator& op, dispatch::Stack& stack) override;
+
+  const Options& options() const { return options_; }
+  void set_options(Options options) { options_ = std::move(options); }
+ private:
+  struct Known {
+    WeakPtr<TensorImpl> key;
+    Tensor value;
+    uint32_t version = 0;
+  };
+  struct Call;
+
+  void forget_dead();
+  Tensor make_fake(const Tensor& like, SymIntList sizes, SymIntList strides, SymInt offset);
+  bool run_on_constants(dispatch::Operator& op, dispatch::Stack& stack);
+  bool run_value_dependent(dispatch::Operator& op, dispatch::Stack& stack);
+
+  Options options_;
+  std::unordered_map<const TensorImpl*, Known> fakes_;      // by real tensor
+  struct KnownStorage {
+    WeakPtr<StorageImpl> key;
+    Storage fake;
+  };
+  std::unordered_map<const StorageImpl*, KnownStorage> storages_;
+  std::unordered_map<const TensorImpl*, Known> constants_;  // by fake tensor
+};
+
+inline bool is_fake(const Tensor& t) { return t.defined() && t.keys().has(Key::Fake); }
+// The mode of a fake tensor.
+TAEDA_API IntrusivePtr<FakeMode> fake_mode_of(const Tensor& t);
+// The innermost fake mode of this thread; null when there is none.
+TAEDA_API FakeMode* active_fake_mode();
+
+// How a language of its own raises what fake tensors cannot do; each must throw.
+struct FakeErrors {
+  void (*data_dependent)(const dispatch::Operator& op);
+  void (*dynamic_shape)(const dispatch::Operator& op);
+};
+TAEDA_API void set_fake_errors(const FakeErrors& errors);
+
+}  // namespace taeda::fx

@@ -1,0 +1,171 @@
+// Records operators as nodes of a graph.
+#include "taeda/fx/tracer.h"
+
+#include "taeda/dispatch/dispatcher.h"
+#include "taeda/fx/bind.h"
+#include "taeda/fx/builtins.h"
+
+namespace taeda::fx {
+namespace {
+
+using dispatch::Operator;
+using dispatch::Stack;
+using dispatch::Tag;
+
+std::string_view plain_name(const Operator& op) {
+  const std::string_view name = op.name;
+  const size_t space = name.rfind("::");
+  return space == std::string_view::npos ? name : name.substr(space + 2);
+}
+
+// Puts a mode back on top until the end of the scope.
+class Reenter {
+ public:
+  explicit Reenter(dispatch::Mode& mode) {
+    dispatch::push_mode(IntrusivePtr<dispatch::Mode>::share(&mode));
+  }
+  ~Reenter() { dispatch::pop_mode(); }
+  Reenter(const Reenter&) = delete;
+};
+
+// The call's results as one value: itself, None, or a list.
+Value one_value(const Stack& stack) {
+  if (stack.size() == 1) return stack[0];
+  if (stack.empty()) return {};
+  return std::make_shared<Value::List>(stack);
+}
+
+bool is_known_number(const Value& v) {
+  return v.is_scalar() && !v.is<SymInt>() && !v.is<IntrusivePtr<SymNode>>();
+}
+
+}  // namespace
+
+void Tracer::track(const Tensor& t, Node& node) {
+  if (t.defined()) tracked_[t.impl()] = {WeakPtr<TensorImpl>(t.impl_ptr()), &node};
+}
+
+Node* Tracer::node_of(const Tensor& t) const {
+  auto it = tracked_.find(t.impl());
+  return it == tracked_.end() || it->second.node->is_erased() ? nullptr : it->second.node;
+}
+
+void Tracer::track_results(Node& node, const Value& results) {
+  if (results.is<Tensor>()) return track(results.get<Tensor>(), node);
+  auto part = [&](size_t i, const Value& v) {
+    Node& item = graph_->call(get_builtin("getitem"), {Arg(node), Arg(static_cast<int64_t>(i))});
+    item.set_val(example(v));
+    track_results(item, v);
+  };
+  if (results.is<std::vector<Tensor>>()) {
+    const auto& tensors = results.get<std::vector<Tensor>>();
+    for (size_t i = 0; i < tensors.size(); ++i) part(i, tensors[i]);
+  } else if (results.is<std::shared_ptr<Value::List>>()) {
+    const auto& items = *results.get<std::shared_ptr<Value::List>>();
+    for (size_t i = 0; i < items.size(); ++i)
+      if (!items[i].is_none()) part(i, items[i]);
+  }
+}
+
+Node& Tracer::constant_node(const Tensor& t) {
+  const bool is_parameter = t.impl()->requires_grad_flag();
+  const char* prefix = is_parameter ? "_param_constant" : "_tensor_constant";
+  size_t count = 0;
+  for (const auto& [name, value] : constants_) count += name.starts_with(prefix);
+  constants_.emplace_back(str(prefix, count), t);
+  Node& node = graph_->get_attr(constants_.back().first);
+  node.set_val(example(t));
+  track(t, node);
+  return node;
+}
+
+Arg Tracer::tensor_arg(const Tensor& t) {
+  if (Node* n = node_of(t)) return Arg(n);
+  if (t.impl()->is_wrapped_number()) return arg_of(Value(read_scalar(t)));
+  return Arg(constant_node(t));
+}
+
+Arg Tracer::arg_of(const Value& v) {
+  if (v.is<Tensor>()) return v.get<Tensor>().defined() ? tensor_arg(v.get<Tensor>()) : Arg();
+  if (v.is<SymInt>() && v.get<SymInt>().is_symbolic()) {
+    TAEDA_CHECK(symbol, "a symbolic size reached a trace without a shape environment");
+    return symbol(*this, *v.get<SymInt>().node());
+  }
+  if (v.is<IntrusivePtr<SymNode>>()) {
+    TAEDA_CHECK(symbol, "a symbolic number reached a trace without a shape environment");
+    return symbol(*this, *v.get<IntrusivePtr<SymNode>>());
+  }
+  std::vector<Arg> items;
+  auto list = [&](const auto& values) {
+    for (const auto& each : values) items.push_back(arg_of(Value(each)));
+    return Arg::list(std::move(items));
+  };
+  if (v.is<std::vector<Tensor>>()) return list(v.get<std::vector<Tensor>>());
+  if (v.is<std::vector<SymInt>>()) return list(v.get<std::vector<SymInt>>());
+  if (v.is<std::shared_ptr<Value::List>>()) return list(*v.get<std::shared_ptr<Value::List>>());
+  return Arg(v);
+}
+
+Value Tracer::example(const Value& result) {
+  if (result.is<Tensor>()) {
+    const Tensor& t = result.get<Tensor>();
+    if (!t.defined()) return {};
+    if (is_fake(t)) {
+      const ExcludeKeys below(KeySet(Key::ADInplaceOrView));
+      return make_alias_sym(t, t.sym_sizes(), t.sym_strides(), t.impl()->sym_storage_offset());
+    }
+    if (!examples_) examples_ = make_intrusive<FakeMode>(FakeMode::Options());
+    return examples_->from_tensor(t, t.sym_sizes(), t.sym_strides(),
+                                  t.impl()->sym_storage_offset());
+  }
+  if (result.is<std::vector<Tensor>>()) {
+    auto list = std::make_shared<Value::List>();
+    for (const Tensor& t : result.get<std::vector<Tensor>>()) list->push_back(example(t));
+    return list;
+  }
+  if (result.is<std::shared_ptr<Value::List>>()) {
+    auto list = std::make_shared<Value::List>();
+    for (const Value& v : *result.get<std::shared_ptr<Value::List>>()) list->push_back(example(v));
+    return list;
+  }
+  return result;
+}
+
+bool Tracer::run_decomposition(Operator& op, Stack& stack) {
+  if (!decompose) return false;
+  const Reenter active(*this);
+  return decompose(op, stack);
+}
+
+void Tracer::run(Operator& op, Stack& stack) {
+  if (run_decomposition(op, stack)) return;
+  const bool reads_value = op.has(Tag::DataDependentOutput);
+  bool is_traced = false;
+  for (const Value& v : stack)
+    for_each_tensor(v, [&](const Tensor& t) { is_traced |= node_of(t) != nullptr; });
+  if (reads_value && !is_traced) return dispatch::call_boxed(op, stack);
+
+  CallArgs call = call_args(op, stack, [&](const Value& v) { return arg_of(v); });
+  dispatch::call_boxed(op, stack);
+  TAEDA_CHECK(!reads_value || !is_known_number(stack[0]),
+              "It appears that you're trying to get value out of a tracing tensor with aten.",
+              op.full_name(), *op.overload ? "" : ".default",
+              " - erroring out! It's likely that this is caused by data-dependent control flow or "
+              "similar.  It may be possible to trace this with dynamic shapes; try setting "
+              "tracing_mode='symbolic' in your make_fx call.");
+  Node& node = graph_->create(OpCode::CallFunction, op, std::move(call.args),
+                              std::move(call.kwargs), plain_name(op));
+  const Value result = one_value(stack);
+  node.set_val(example(result));
+  if (on_node) on_node(node);
+  track_results(node, result);
+}
+
+Tracer* active_tracer() {
+  const dispatch::ModeStack& modes = dispatch::modes();
+  for (size_t i = modes.size(); i-- > 0;)
+    if (auto* tracer = dynamic_cast<Tracer*>(modes[i].get())) return tracer;
+  return nullptr;
+}
+
+}  // namespace taeda::fx

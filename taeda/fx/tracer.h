@@ -1,0 +1,64 @@
+// Tracer: a mode that writes down every operator that reaches it, below autograd and transforms.
+#pragma once
+
+#include <functional>
+
+#include "taeda/dispatch/modes.h"
+#include "taeda/fx/fake.h"
+#include "taeda/fx/graph.h"
+
+namespace taeda::fx {
+
+// While it is active, operators run as they would without it (on what the modes below make of the
+// arguments) and become nodes. Tensors it has not seen become constants: attributes of the graph's
+// owner. An in-place operator's node stands for its argument from then on; programs that look at a
+// written tensor through another view are traced under functionalize.
+class TAEDA_API Tracer final : public dispatch::Mode {
+ public:
+  explicit Tracer(IntrusivePtr<Graph> graph) : graph_(std::move(graph)) {}
+
+  Graph& graph() const { return *graph_; }
+  const IntrusivePtr<Graph>& graph_ptr() const { return graph_; }
+
+  // From now on the tensor is what the node computes.
+  void track(const Tensor& t, Node& node);
+  // Results of a node, one or several: tensors in lists get a getitem node each.
+  void track_results(Node& node, const Value& results);
+  // Null for tensors that are no result of the graph.
+  Node* node_of(const Tensor& t) const;
+  // The argument that stands for a value: a node, a constant attribute or the number itself.
+  Arg arg_of(const Value& v);
+
+  // Tensors that the program took from elsewhere, by the name of their attribute.
+  const std::vector<std::pair<std::string, Tensor>>& constants() const { return constants_; }
+
+  // Runs instead of recording where it gives true, with the tracer active.
+  std::function<bool(dispatch::Operator&, dispatch::Stack&)> decompose;
+  // Called on every node of an operator, with its metadata set.
+  std::function<void(Node&)> on_node;
+  // Gives the node of a symbolic integer; without it they are refused.
+  std::function<Arg(Tracer&, SymNode&)> symbol;
+
+  void run(dispatch::Operator& op, dispatch::Stack& stack) override;
+
+ private:
+  struct Tracked {
+    WeakPtr<TensorImpl> key;
+    Node* node = nullptr;
+  };
+
+  bool run_decomposition(dispatch::Operator& op, dispatch::Stack& stack);
+  Arg tensor_arg(const Tensor& t);
+  Node& constant_node(const Tensor& t);
+  Value example(const Value& result);
+
+  IntrusivePtr<Graph> graph_;
+  std::unordered_map<const TensorImpl*, Tracked> tracked_;
+  std::vector<std::pair<std::string, Tensor>> constants_;
+  IntrusivePtr<FakeMode> examples_;  // of real results, for the nodes' metadata
+};
+
+// The innermost tracer of this thread; null when there is none.
+TAEDA_API Tracer* active_tracer();
+
+}  // namespace taeda::fx
