@@ -45,19 +45,14 @@ PyObject* configure(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
 }
 
 PyObject* from_tensor(PyObject* self, PyObject* o) {
-  return guarded([&] {
-    return wrap(mode(self).from_tensor(expect_tensor(o, "from_tensor's argument")));
-  });
+  return guarded(
+      [&] { return wrap(mode(self).from_tensor(expect_tensor(o, "from_tensor's argument"))); });
 }
 PyObject* from_constant(PyObject* self, PyObject* o) {
-  return guarded([&] {
-    return wrap(mode(self).from_constant(expect_tensor(o, "the constant")));
-  });
+  return guarded([&] { return wrap(mode(self).from_constant(expect_tensor(o, "the constant"))); });
 }
 PyObject* constant_of(PyObject* self, PyObject* o) {
-  return guarded([&] {
-    return wrap(mode(self).constant_of(expect_tensor(o, "the fake tensor")));
-  });
+  return guarded([&] { return wrap(mode(self).constant_of(expect_tensor(o, "the fake tensor"))); });
 }
 
 PyObject* mode_of(PyObject*, PyObject* o) {

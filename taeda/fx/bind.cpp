@@ -68,6 +68,7 @@ const CallForm& call_form(const dispatch::Operator& op) {
   for (const dispatch::Argument& a : form->schema.arguments) {
     form->defaults.push_back(a.has_default ? a.default_value() : Value());
     form->num_positional += !a.is_kwarg_only;
+    form->writes |= a.is_written;
   }
   entry = std::move(form);
   return *entry;

@@ -11,7 +11,7 @@ struct CallForm {
   dispatch::Schema schema;
   std::vector<Value> defaults;  // None where there is none
   size_t num_positional = 0;
-  bool is_written(size_t i) const { return schema.arguments[i].is_written; }
+  bool writes = false;  // to an argument
 };
 TAEDA_API const CallForm& call_form(const dispatch::Operator& op);
 inline const dispatch::Schema& schema_of(const dispatch::Operator& op) {

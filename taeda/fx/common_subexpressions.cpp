@@ -1,5 +1,5 @@
 // Common-subexpression elimination.
-#include "taeda/dispatch/schema.h"
+#include "taeda/fx/bind.h"
 #include "taeda/fx/passes.h"
 
 namespace taeda::fx {
@@ -31,11 +31,8 @@ struct SameCall {
 };
 
 bool writes(const Node& n) {
-  const dispatch::Operator* op = n.target().op();
-  if (!op) return n.op() == OpCode::CallFunction && n.is_impure();
-  for (const dispatch::Argument& a : dispatch::parse_schema(op->schema).arguments)
-    if (a.is_written) return true;
-  return false;
+  if (const dispatch::Operator* op = n.target().op()) return call_form(*op).writes;
+  return n.op() == OpCode::CallFunction && n.is_impure();
 }
 
 }  // namespace

@@ -63,9 +63,9 @@ class CommonDevice {
       can_yield_ = yields;
     } else if (*device_ != d && !yields) {
       // A reader of two devices copies between them; everything else must agree.
-      TAEDA_CHECK(can_yield_, "Unhandled FakeTensor Device Propagation for aten.",
-                  op_.full_name(), *op_.overload ? "" : ".default",
-                  ", found two different devices ", device_->text(), ", ", d.text());
+      TAEDA_CHECK(can_yield_, "Unhandled FakeTensor Device Propagation for aten.", op_.full_name(),
+                  *op_.overload ? "" : ".default", ", found two different devices ",
+                  device_->text(), ", ", d.text());
       device_ = d;
       can_yield_ = false;
     } else if (!yields) {
@@ -91,9 +91,7 @@ size_t device_argument(const dispatch::Schema& schema) {
   return i;
 }
 
-bool is_fake_argument(const Tensor& t) {
-  return is_fake(t) || t.impl()->is_wrapped_number();
-}
+bool is_fake_argument(const Tensor& t) { return is_fake(t) || t.impl()->is_wrapped_number(); }
 
 }  // namespace
 
@@ -231,7 +229,8 @@ struct FakeMode::Call {
     }
     const size_t at = device_argument(schema);
     const bool is_given = at < stack.size() && stack[at].is<Device>();
-    device = is_given ? with_index(stack[at].get<Device>()) : common.get().value_or(default_device());
+    device =
+        is_given ? with_index(stack[at].get<Device>()) : common.get().value_or(default_device());
     if (is_given || (at < stack.size() && !common.get())) stack[at] = Device(DeviceType::Meta);
   }
 };

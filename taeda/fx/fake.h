@@ -50,6 +50,7 @@ class TAEDA_API FakeMode final : public dispatch::Mode {
 
   const Options& options() const { return options_; }
   void set_options(Options options) { options_ = std::move(options); }
+
  private:
   struct Known {
     WeakPtr<TensorImpl> key;
@@ -64,7 +65,7 @@ class TAEDA_API FakeMode final : public dispatch::Mode {
   bool run_value_dependent(dispatch::Operator& op, dispatch::Stack& stack);
 
   Options options_;
-  std::unordered_map<const TensorImpl*, Known> fakes_;      // by real tensor
+  std::unordered_map<const TensorImpl*, Known> fakes_;  // by real tensor
   struct KnownStorage {
     WeakPtr<StorageImpl> key;
     Storage fake;

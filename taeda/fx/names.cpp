@@ -240,7 +240,7 @@ std::string Names::make(std::string_view candidate) {
   const std::string base = name.substr(0, length);
   int64_t number = 0;
   if (length == name.size() || contains(name)) {
-    if (auto it = counts_.find(name); it != counts_.end()) number = it->second;
+    if (auto it = counts_.find(base); it != counts_.end()) number = it->second;
     if (is_reserved(name)) name = base + "_" + std::to_string(++number);
   } else {
     number = std::stoll(name.substr(length + 1));

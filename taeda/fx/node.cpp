@@ -1,7 +1,7 @@
 // Nodes: exact inputs and users, metadata, purity.
 #include "taeda/fx/node.h"
 
-#include "taeda/dispatch/schema.h"
+#include "taeda/fx/bind.h"
 #include "taeda/fx/builtins.h"
 #include "taeda/fx/graph.h"
 
@@ -29,11 +29,9 @@ void release_later(IntrusivePtr<Node> a, IntrusivePtr<Node> b) {
 }
 
 bool writes_or_draws(const dispatch::Operator& op) {
-  if (op.has(dispatch::Tag::NondeterministicSeeded)) return true;
-  const dispatch::Schema schema = dispatch::parse_schema(op.schema);
-  for (const dispatch::Argument& a : schema.arguments)
-    if (a.is_written) return true;
-  return schema.returns.empty();
+  const CallForm& form = call_form(op);
+  return op.has(dispatch::Tag::NondeterministicSeeded) || form.writes ||
+         form.schema.returns.empty();
 }
 
 }  // namespace

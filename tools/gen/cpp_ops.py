@@ -189,7 +189,8 @@ def tags(r, s):
     found = [TAGS[t] for t in r.data.get("tags", []) if t != "core" or s is r.schema]
     if r.kind == "pointwise":
         found.append("Pointwise")
-    if any(a.type.base == "Generator" for a in s.arguments):
+    is_random = r.data.get("batch") == "random"
+    if is_random or any(a.type.base == "Generator" for a in s.arguments):
         found.append("NondeterministicSeeded")
     return " | ".join(["0u", *(f"dispatch::Tag::{t}" for t in found)])
 

@@ -1,0 +1,245 @@
+"""make_fx: a function's operators as a graph, traced below autograd and transforms.
+
+    gm = make_fx(lambda x: taeda.func.grad(loss)(x))(example)
+    print(gm.code)
+
+The tracer is C++ (`taeda/fx/tracer.h`): a dispatch mode that runs operators and writes them down.
+`tracing_mode` says what they run on: "real" the arguments themselves, "fake" tensors without
+memory, "symbolic" tensors whose sizes are symbols.
+"""
+
+import contextlib
+import inspect
+import itertools
+
+import taeda
+from taeda._C import _fx
+from taeda._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from taeda.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
+from taeda.fx.graph_module import GraphModule
+from taeda.utils import _pytree as pytree
+from taeda.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+__all__ = [
+    "ProxyTorchDispatchMode",
+    "disable_proxy_modes_tracing",
+    "get_proxy_mode",
+    "make_fx",
+    "maybe_disable_fake_tensor_mode",
+    "track_tensor_tree",
+]
+
+_MODES = ("real", "fake", "symbolic")
+
+
+class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
+    """Records operators into `graph` while it is active."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, graph, tracing_mode="real", root=None):
+        self.tracing_mode = tracing_mode
+        # Holds what get_attr nodes name beside the tracer's own constants, such as subgraphs.
+        self.root = taeda.nn.Module() if root is None else root
+
+    @classmethod
+    def is_infra_mode(cls):
+        return True
+
+    def add_submodule(self, prefix, module):
+        """Puts a module under the next free name and gives the get_attr node that reads it."""
+        for i in itertools.count():
+            name = f"{prefix}_{i}"
+            if not hasattr(self.root, name):
+                setattr(self.root, name, module)
+                return self.graph.create_node("get_attr", name)
+
+    def arg_tree(self, tree):
+        """The tree with tensors and symbolic numbers replaced by what stands for them."""
+        return pytree.tree_map(self._arg, tree)
+
+    def _arg(self, leaf):
+        is_traced = isinstance(leaf, (taeda.Tensor, taeda.SymInt, taeda.SymFloat, taeda.SymBool))
+        return self.arg_of(leaf) if is_traced else leaf
+
+    def call(self, target, args, kwargs, result, name=None):
+        """A node that calls `target` on traced arguments, standing for `result`."""
+        node = self.graph.create_node(
+            "call_function", target, self.arg_tree(args), self.arg_tree(kwargs), name=name
+        )
+        node.meta["val"] = pytree.tree_map_only(taeda.Tensor, lambda t: t.detach(), result)
+        track_tensor_tree(result, node, tracer=self)
+        return node
+
+
+def track_tensor_tree(inner_res, proxy_res, *, constant=None, tracer):
+    """Tensors of a result, nested in tuples and lists, stand for parts of a node from now on."""
+    tracer.track(inner_res, proxy_res)
+    return inner_res
+
+
+def get_proxy_mode():
+    """The tracer that is active on this thread, or None."""
+    return _fx.active_tracer()
+
+
+@contextlib.contextmanager
+def disable_proxy_modes_tracing():
+    """A scope in which operators are not recorded; other modes stay."""
+    with _disable_current_modes() as modes:
+        others = [m for m in reversed(modes) if not isinstance(m, ProxyTorchDispatchMode)]
+        with contextlib.ExitStack() as stack:
+            for mode in others:
+                stack.enter_context(mode)
+            yield
+
+
+@contextlib.contextmanager
+def maybe_disable_fake_tensor_mode():
+    """A scope without the active fake mode."""
+    from taeda._subclasses.fake_tensor import unset_fake_temporarily
+
+    with unset_fake_temporarily() as mode:
+        yield mode
+
+
+class _Trace:
+    """One call of make_fx: inputs, the run, the graph."""
+
+    def __init__(self, f, tracing_mode, decompositions, allow_non_fake_inputs, stack_traces):
+        self.f = f
+        self.tracing_mode = tracing_mode
+        self.allow_non_fake_inputs = allow_non_fake_inputs
+        self.graph = Graph()
+        self.tracer = ProxyTorchDispatchMode(self.graph, tracing_mode)
+        self.tracer.set_decompositions(decompositions)
+        if stack_traces:
+            self.tracer.set_node_callback(_note_stack)
+        self.fake_mode = None
+
+    def run(self, args):
+        flat, in_spec = pytree.tree_flatten(args)
+        if self.tracing_mode != "real":
+            self.fake_mode = self._fake_mode(flat)
+        names = _input_names(self.f, args)
+        inputs = [self._input(value, name) for value, name in zip(flat, names)]
+        with contextlib.ExitStack() as modes:
+            if self.fake_mode is not None:
+                modes.enter_context(self.fake_mode)
+            modes.enter_context(self.tracer)
+            result = self.f(*pytree.tree_unflatten(inputs, in_spec))
+        return self._module(args, in_spec, result)
+
+    def _fake_mode(self, flat):
+        for value in flat:
+            if isinstance(value, FakeTensor):
+                return value.fake_mode
+        shape_env = None
+        if self.tracing_mode == "symbolic":
+            from taeda.fx.experimental.symbolic_shapes import ShapeEnv
+
+            shape_env = ShapeEnv()
+        return FakeTensorMode(allow_non_fake_inputs=self.allow_non_fake_inputs, shape_env=shape_env)
+
+    def _input(self, value, name):
+        node = self.graph.create_node("placeholder", name, name=name)
+        if isinstance(value, taeda.Tensor):
+            if self.fake_mode is not None:
+                value = self.fake_mode.from_tensor(value, source=name)
+            node.meta["val"] = self._example(value)
+            self.tracer.track(value, node)
+        elif type(value) is int and self.tracing_mode == "symbolic":
+            value = self.fake_mode.shape_env.create_symint(value, name)
+            if isinstance(value, taeda.SymInt):
+                self.tracer.track(value, node)
+            node.meta["val"] = value
+        return value
+
+    def _example(self, value):
+        if isinstance(value, FakeTensor):
+            return value.detach()
+        return FakeTensorMode().from_tensor(value.detach())
+
+    def _module(self, args, in_spec, result):
+        is_flat = all(spec.is_leaf() for spec in in_spec.children_specs)
+        if is_flat:
+            returned = self.tracer.arg_tree(result)
+        else:
+            flat, out_spec = pytree.tree_flatten(result)
+            returned = [self.tracer._arg(leaf) for leaf in flat]
+            names = [f"arg{i}" for i in range(len(args))]
+            names = _parameter_names(self.f, len(args)) or names
+            self.graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, in_spec, out_spec)))
+        self.graph.create_node("output", "output", (returned,))
+        root = self.tracer.root
+        for name, value in self.tracer.constants.items():
+            setattr(root, name, value)
+        name = getattr(self.f, "__name__", type(self.f).__name__)
+        module = GraphModule(root, self.graph, name if name.isidentifier() else "GraphModule")
+        if self.fake_mode is not None:
+            module.meta["fake_mode"] = self.fake_mode
+            module.shape_env = self.fake_mode.shape_env
+        return module
+
+
+def _note_stack(node):
+    """Gives the node the stack of the user's code."""
+    from taeda.fx._user_frames import user_stack_text
+
+    text = user_stack_text()
+    if text:
+        node.meta["stack_trace"] = text
+
+
+def _parameter_names(f, count):
+    """Names of the positional parameters that take the arguments; None where they have none."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [p.name for p in parameters if p.kind in kinds]
+    return names[:count] if len(names) >= count else None
+
+
+def _input_names(f, args):
+    """One name for each leaf of the arguments: parameter and number, `x_1`."""
+    bases = _parameter_names(f, len(args)) or [f"arg{i}" for i in range(len(args))]
+    names = []
+    for base, value in zip(bases, args):
+        leaves = len(pytree.tree_flatten(value)[0])
+        names += [f"{base}_{i + 1}" for i in range(leaves)]
+    return names
+
+
+def make_fx(
+    f,
+    decomposition_table=None,
+    tracing_mode="real",
+    _allow_non_fake_inputs=False,
+    *,
+    pre_dispatch=False,
+    record_module_stack=False,
+    record_stack_traces=False,
+    _error_on_data_dependent_ops=True,
+):
+    """A function that traces `f` on its arguments and gives a GraphModule.
+
+    decomposition_table: {operator: function} run instead of the operator while tracing.
+    tracing_mode: "real", "fake" or "symbolic".
+    record_stack_traces: nodes get the user's stack as meta["stack_trace"].
+    """
+    if tracing_mode not in _MODES:
+        raise AssertionError(f'Unexpected tracing type: "{tracing_mode}", expected one of {_MODES}')
+    if pre_dispatch:
+        raise NotImplementedError(
+            "make_fx(pre_dispatch=True) is not supported; supported: tracing below autograd"
+        )
+    table = dict(decomposition_table or {})
+
+    def traced(*args):
+        trace = _Trace(f, tracing_mode, table, _allow_non_fake_inputs, record_stack_traces)
+        return trace.run(args)
+
+    traced.__name__ = getattr(f, "__name__", "traced")
+    return traced

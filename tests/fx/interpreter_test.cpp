@@ -1,0 +1,110 @@
+// Closed graphs run in C++: values, attributes, errors; tracing and fake tensors without Python.
+#include "taeda/fx/interpreter.h"
+
+#include <gtest/gtest.h>
+
+#include "taeda/fx/fake.h"
+#include "taeda/fx/text.h"
+#include "taeda/fx/tracer.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::fx {
+namespace {
+
+Tensor ones(IntList sizes) { return taeda::ones(as_symint(sizes)); }
+
+TEST(Plan, RunsOperatorsListsAndBuiltins) {
+  const Plan plan(*parse_graph(R"(graph(x, y) {
+    cat = aten::cat([x, y], 1)
+    split = aten::split.Tensor(cat, 2, 1)
+    a = builtin::getitem(split, 0)
+    b = builtin::getitem(split, 1)
+    n = aten::sum(b)
+    return (a, [n], 7)
+  })"));
+  const Value result = plan.run({Value(ones({2, 2})), Value(ones({2, 2}))});
+  const std::vector<Tensor> tensors = flatten_tensors(result);
+  ASSERT_EQ(tensors.size(), 2u);
+  EXPECT_EQ(tensors[0].sizes(), IntList({2, 2}));
+  EXPECT_EQ(read_scalar(tensors[1]).to_double(), 4.0);
+  EXPECT_EQ((*result.get<std::shared_ptr<Value::List>>())[2].to_int(), 7);
+}
+
+TEST(Plan, ReadsAttributes) {
+  const Plan plan(
+      *parse_graph("graph(x) {\n w = attr(\"w\")\n y = aten::mul.Tensor(x, w)\n"
+                   " return y\n}"));
+  const Value y = plan.run({Value(ones({2}))}, [](const std::string& name) -> Value {
+    EXPECT_EQ(name, "w");
+    return taeda::full({SymInt(2)}, Scalar(3.0));
+  });
+  EXPECT_EQ(read_scalar(y.get<Tensor>().sum()).to_double(), 6.0);
+  EXPECT_THROW(plan.run({Value(ones({2}))}), Error);
+}
+
+TEST(Plan, RefusesWrongInputsAndOpenGraphs) {
+  const Plan plan(*parse_graph("graph(x) {\n return x\n}"));
+  EXPECT_THROW(plan.run({}), Error);
+  EXPECT_THROW(plan.run({Value(), Value()}), Error);
+  EXPECT_THROW(Plan(*parse_graph("graph(x) {\n y = method(\"relu\", x)\n return y\n}")), Error);
+  EXPECT_THROW(Plan(*parse_graph("graph(x) {\n y = aten::relu(x, 1, 2)\n return y\n}")), Error);
+  EXPECT_THROW(Plan(*parse_graph("graph(x) {\n y = aten::mm(x)\n return y\n}")), Error);
+}
+
+// Traces a function of one tensor.
+template <class F>
+IntrusivePtr<Graph> trace(const Tensor& input, F&& f) {
+  auto graph = make_intrusive<Graph>();
+  auto tracer = make_intrusive<Tracer>(graph);
+  tracer->track(input, graph->placeholder("x"));
+  dispatch::push_mode(tracer);
+  const Tensor result = f(input);
+  dispatch::pop_mode();
+  graph->output(tracer->arg_of(Value(result)));
+  return graph;
+}
+
+TEST(Tracer, WritesOperatorsDownAndRunsThem) {
+  const Tensor x = ones({2, 3});
+  const auto graph = trace(x, [](const Tensor& t) { return (t * Scalar(2) + t).relu().sum(); });
+  EXPECT_EQ(to_text(*graph),
+            "graph(x) {\n"
+            "  mul: f32[2, 3] = aten::mul.Tensor(x, 2)\n"
+            "  add: f32[2, 3] = aten::add.Tensor(mul, x)\n"
+            "  relu: f32[2, 3] = aten::relu(add)\n"
+            "  sum_1: f32[] = aten::sum(relu)\n"
+            "  return sum_1\n"
+            "}\n");
+  const Value again = Plan(*graph).run({Value(x)});
+  EXPECT_EQ(read_scalar(again.get<Tensor>()).to_double(), 18.0);
+}
+
+TEST(Fake, KnowsShapesAndDevicesWithoutMemory) {
+  auto mode = make_intrusive<FakeMode>(FakeMode::Options());
+  const Tensor x = mode->from_tensor(ones({4, 5}));
+  EXPECT_TRUE(is_fake(x));
+  EXPECT_TRUE(x.device().is_cpu());
+  const Tensor y = taeda::mm(x, x.t());
+  EXPECT_TRUE(is_fake(y));
+  EXPECT_EQ(y.sizes(), IntList({4, 4}));
+  EXPECT_TRUE(y.device().is_cpu());
+  const Tensor z = y.to(Device(DeviceType::CUDA, 0));
+  EXPECT_EQ(z.device(), Device(DeviceType::CUDA, 0));
+  EXPECT_THROW(taeda::add(z, y), Error);
+  EXPECT_THROW(taeda::add(y, ones({4, 4})), Error);
+  EXPECT_THROW(taeda::nonzero(y), Error);
+}
+
+TEST(Fake, KeepsViewsOfOneStorage) {
+  auto mode = make_intrusive<FakeMode>(FakeMode::Options());
+  const Tensor real = ones({4, 5});
+  const Tensor a = mode->from_tensor(real), b = mode->from_tensor(real.select(0, 1));
+  EXPECT_TRUE(mode->from_tensor(real).is_same(a));
+  EXPECT_EQ(a.storage().get(), b.storage().get());
+  Tensor written = b;
+  written.add_(Scalar(1));
+  EXPECT_EQ(a.version(), b.version());
+}
+
+}  // namespace
+}  // namespace taeda::fx
