@@ -49,3 +49,54 @@ def test_the_table_of_flops(capsys):
         " - aten.bmm    1.200K    0.99%\n"
     )
     assert "0%" in FlopCounterMode(display=False).get_table()
+
+
+class Block(t.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = t.nn.Linear(30, 40)
+        self.rest = t.nn.Sequential(t.nn.Linear(40, 50), t.nn.ReLU(), t.nn.Linear(50, 6))
+
+    def forward(self, x):
+        return self.rest(self.first(x).relu())
+
+
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_flops_by_module(requires_grad):
+    model = Block()
+    x = t.ones(7, 30, requires_grad=requires_grad)
+    with FlopCounterMode(display=False) as counter:
+        model(x).sum().backward()
+    counts = counter.get_flop_counts()
+    assert set(counts) == {
+        "Global",
+        "Block",
+        "Block.first",
+        "Block.rest",
+        "Block.rest.0",
+        "Block.rest.2",
+    }
+    assert counts["Block.rest.0"] == {aten.addmm: 28000, aten.mm: 56000}
+    assert counts["Block.first"][aten.mm] == 16800 * (1 + requires_grad)
+    assert counts["Block"] == counts["Global"]
+    # Outside of it hooks are gone.
+    model(x)
+    assert counter.get_flop_counts() == counts
+
+
+@pytest.mark.skipif(NAME != "taeda", reason="PyTorch needs another package to print tables")
+def test_the_table_by_module():
+    with FlopCounterMode(depth=2, display=False) as counter:
+        Block()(t.ones(7, 30)) @ t.ones(6, 2)
+    assert counter.get_table().splitlines()[2:] == [
+        "Global           49.168K  100.00%",
+        " - aten.addmm    49.000K   99.66%",
+        " - aten.mm        0.168K    0.34%",
+        " Block           49.000K   99.66%",
+        "  - aten.addmm   49.000K   99.66%",
+        "  Block.first    16.800K   34.17%",
+        "   - aten.addmm  16.800K   34.17%",
+        "  Block.rest     32.200K   65.49%",
+        "   - aten.addmm  32.200K   65.49%",
+    ]
+    assert "Block.rest.0" in counter.get_table(depth=3)

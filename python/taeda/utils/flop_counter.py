@@ -1,4 +1,4 @@
-"""Counts the floating point operations of matrix products, by operator.
+"""Counts the floating point operations of matrix products, by module and operator.
 
     with FlopCounterMode(display=False) as counter:
         model(x).sum().backward()
@@ -15,6 +15,7 @@ from taeda import _C
 from taeda._ops import ops
 from taeda.utils._python_dispatch import TorchDispatchMode
 from taeda.utils._pytree import tree_map
+from taeda.utils.module_tracker import ModuleTracker
 
 __all__ = ["FlopCounterMode", "flop_registry", "register_flop_formula"]
 
@@ -95,6 +96,7 @@ class _Counting(TorchDispatchMode):
 class FlopCounterMode:
     """Counts while it is entered; each `with` starts at zero.
 
+    Modules that run inside are counted each, in forward and backward, down to `depth` in the table.
     `custom_mapping` gives further formulas, packet -> function. With `display` the table is printed
     at the end.
     """
@@ -111,10 +113,12 @@ class FlopCounterMode:
         self.flop_counts = defaultdict(lambda: defaultdict(int))
         own = {packet: _on_shapes(formula) for packet, formula in (custom_mapping or {}).items()}
         self.flop_registry = {**flop_registry, **own}
+        self.mod_tracker = ModuleTracker()
         self.mode = None
 
     def __enter__(self):
         self.flop_counts.clear()
+        self.mod_tracker.__enter__()
         self.mode = _Counting(self)
         self.mode.__enter__()
         return self
@@ -122,31 +126,47 @@ class FlopCounterMode:
     def __exit__(self, *exception):
         self.mode.__exit__(*exception)
         self.mode = None
+        self.mod_tracker.__exit__()
         if self.display:
-            print(self.get_table())
+            print(self.get_table(self.depth))
 
     def get_total_flops(self):
         """The sum over all operators."""
         return sum(self.flop_counts["Global"].values())
 
     def get_flop_counts(self):
-        """{"Global": {packet: count}}."""
+        """{"Global": {packet: count}, module: {packet: count}, ...}."""
         return {name: dict(counts) for name, counts in self.flop_counts.items()}
 
     def get_table(self, depth=None):
-        """The counts as text, a line an operator."""
-        counts = self.flop_counts.get("Global", {})
-        total = sum(counts.values())
+        """The counts as text: a line a module and a line an operator in it."""
+        total = self.get_total_flops()
         if not total:
             return _table([("Global", "0", "0%")])
-        rows = [("Global", total), *((f" - {packet}", count) for packet, count in counts.items())]
+        depth = self.depth if depth is None else depth
         unit = _unit(total)
-        return _table([(name, _scaled(n, unit), f"{n / total:.2%}") for name, n in rows])
+
+        def lines(name, padding):
+            counts = self.flop_counts[name]
+            entries = [(name, sum(counts.values())), *((f" - {p}", n) for p, n in counts.items())]
+            return [(padding + text, _scaled(n, unit), f"{n / total:.2%}") for text, n in entries]
+
+        names = sorted(name for name in self.flop_counts if name != "Global")
+        shown = [name for name in names if depth is None or name.count(".") < depth]
+        # A module that does it all stands for the whole.
+        is_global_shown = all(sum(self.flop_counts[name].values()) < total for name in shown)
+        rows = lines("Global", "") if is_global_shown else []
+        for name in shown:
+            rows += lines(name, " " * (name.count(".") + is_global_shown))
+        return _table(rows)
 
     def _count(self, packet, result, args, kwargs):
         formula = self.flop_registry.get(packet)
-        if formula:
-            self.flop_counts["Global"][packet] += formula(*args, **kwargs, out_val=result)
+        if not formula:
+            return
+        count = formula(*args, **kwargs, out_val=result)
+        for name in self.mod_tracker.parents:
+            self.flop_counts[name][packet] += count
 
 
 # ---- text ----
