@@ -6,7 +6,6 @@
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
 #include "python/src/wrap.h"
-#include "taeda/dispatch/levels.h"
 
 namespace taeda::python {
 
@@ -18,7 +17,7 @@ int64_t to_int64(PyObject* o) {
     if (v == -1 && PyErr_Occurred()) throw_python_error();
     return v;
   }
-  if (is_tensor(o)) return read_scalar(dispatch::plain_value(tensor_of(o))).to_int();
+  if (is_tensor(o)) return read_item(tensor_of(o)).to_int();
   Ref index(PyNumber_Index(o));
   if (!index) throw_python_error();
   return to_int64(index.get());
@@ -26,7 +25,7 @@ int64_t to_int64(PyObject* o) {
 
 double to_double(PyObject* o) {
   if (PyFloat_CheckExact(o)) return PyFloat_AS_DOUBLE(o);
-  if (is_tensor(o)) return read_scalar(dispatch::plain_value(tensor_of(o))).to_double();
+  if (is_tensor(o)) return read_item(tensor_of(o)).to_double();
   const double v = PyFloat_AsDouble(o);
   if (v == -1.0 && PyErr_Occurred()) throw_python_error();
   return v;
@@ -50,7 +49,7 @@ Scalar to_scalar(PyObject* o) {
     const Py_complex c = PyComplex_AsCComplex(o);
     return Scalar(Complex<double>(c.real, c.imag));
   }
-  if (is_tensor(o)) return read_scalar(dispatch::plain_value(tensor_of(o)));
+  if (is_tensor(o)) return read_item(tensor_of(o));
   switch (numpy_scalar_kind(o)) {
     case NumpyKind::Bool: {
       const int truth = PyObject_IsTrue(o);

@@ -146,6 +146,8 @@ PyObject* dlpack_capsule(const Tensor& t, bool is_versioned, bool is_copy) {
   TAEDA_CHECK_KIND(ErrorKind::Buffer, !t.is_conj(),
                    "Can't export tensors with the conjugate bit set");
   TAEDA_CHECK_KIND(ErrorKind::Buffer, t.is_cpu(), "Can't export tensors on ", t.device());
+  TAEDA_CHECK_KIND(ErrorKind::Buffer, t.storage()->data() || t.numel() == 0,
+                   "Cannot access data pointer of Tensor that doesn't have storage");
   if (is_versioned) {
     auto owner = std::make_unique<Export<DLManagedTensorVersioned>>(t);
     owner->managed.major = 1;

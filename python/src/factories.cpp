@@ -147,6 +147,8 @@ PyObject* to_bytes(PyObject*, PyObject* o) {
   return guarded([&] {
     const Tensor& t = expect_tensor(o, "_tensor_to_bytes(): argument 'tensor'");
     TAEDA_CHECK(t.is_cpu(), "only CPU memory has bytes: got a tensor on ", t.device());
+    TAEDA_CHECK(t.storage()->data() || t.numel() == 0,
+                "Cannot access data pointer of Tensor that doesn't have storage");
     return PyBytes_FromStringAndSize(static_cast<const char*>(t.data()),
                                      storage_bytes(t.sizes(), t.strides(), 0, t.dtype()));
   });

@@ -4,6 +4,7 @@
 #include "python/src/fx_types.h"
 #include "python/src/generated.h"
 #include "python/src/grad_fn_type.h"
+#include "python/src/handler_call.h"
 #include "python/src/hooks.h"
 #include "python/src/native_mode.h"
 #include "python/src/overrides.h"
@@ -45,7 +46,7 @@ bool fill(PyObject* module) {
   return init_dtype_type(module) && init_layout_types(module) && init_device_type(module) &&
          init_size_type(module) && init_generator_type(module) && init_storage_type(module) &&
          init_hook_handle_type(module) && init_grad_fn_type(module) && init_function_type(module) &&
-         init_tensor_type(module) && init_overrides(module) &&
+         init_tensor_type(module) && init_overrides(module) && init_handlers(module) &&
          add_functions(module, function_tables) &&
          // Hand-written functions replace generated ones of the same name.
          add_functions(module, own_functions) &&

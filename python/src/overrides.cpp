@@ -36,6 +36,10 @@ bool class_overrides(PyObject* o) {
   return hook && hook != disabled_hook() && state == OverrideState::Enabled;
 }
 
+bool has_default_function_hook(PyTypeObject* type) {
+  return _PyType_Lookup(type, hook_name()) == _PyType_Lookup(tensor_type, hook_name());
+}
+
 bool is_overridden(PyObject* a, PyObject* b) {
   return overrides(a) || overrides(b) || (num_function_modes && is_function_mode_active());
 }
@@ -55,6 +59,14 @@ void Overloaded::add_items(PyObject* o) {
   if (!PyTuple_Check(o) && !PyList_Check(o)) return add_if_overrides(o);
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
     add_if_overrides(PySequence_Fast_GET_ITEM(o, i));
+}
+
+Ref types_of(const Overloaded& overloaded) {
+  Ref types(PyTuple_New(static_cast<Py_ssize_t>(overloaded.size())));
+  for (size_t i = 0; types && i < overloaded.size(); ++i)
+    PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i),
+                     Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(overloaded[i]))));
+  return types;
 }
 
 namespace {
@@ -86,14 +98,6 @@ PyObject* ask_class(PyObject* o, PyObject* func, PyObject* types, PyObject* args
   Ref hook(PyObject_GetAttr(o, hook_name()));
   if (!hook || !warn_if_bound_to(hook.get(), o)) return nullptr;
   return call_hook(hook.get(), func, types, args, kwargs);
-}
-
-Ref types_of(const Overloaded& overloaded) {
-  Ref types(PyTuple_New(static_cast<Py_ssize_t>(overloaded.size())));
-  for (size_t i = 0; types && i < overloaded.size(); ++i)
-    PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i),
-                     Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(overloaded[i]))));
-  return types;
 }
 
 Ref function_of(const Callee& callee) {

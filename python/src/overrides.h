@@ -25,6 +25,8 @@ bool is_function_mode_active();
 
 // Whether the class of `o`, which is not exactly Tensor, overrides, and this thread lets it.
 bool class_overrides(PyObject* o);
+// Whether the class has its __torch_function__ from Tensor.
+bool has_default_function_hook(PyTypeObject* type);
 inline bool overrides(PyObject* o) { return !is_exact_tensor(o) && class_overrides(o); }
 // The two reasons together, for calls whose only interesting arguments are these.
 inline bool is_overridden(PyObject* o) {
@@ -50,6 +52,9 @@ class Overloaded {
  private:
   SmallVector<PyObject*, 4> items_;
 };
+
+// Their classes as a tuple; null with a Python error pending.
+Ref types_of(const Overloaded& overloaded);
 
 // A function as Python sees it: an attribute of a module or of Tensor, or an accessor of an
 // attribute (Tensor.grad.__get__).

@@ -43,9 +43,13 @@ PyObject* resize(PyObject* self, PyObject* nbytes_object) {
   });
 }
 PyObject* to_bytes(PyObject* self, PyObject*) {
-  const Storage& s = storage_of(self);
-  return PyBytes_FromStringAndSize(static_cast<const char*>(s->data()),
-                                   static_cast<Py_ssize_t>(s->nbytes()));
+  return guarded([&] {
+    const Storage& s = storage_of(self);
+    TAEDA_CHECK_NOT_IMPLEMENTED(s->data() || s->nbytes() == 0, "Not available for '", s->device(),
+                                "' device: the storage has no memory");
+    return PyBytes_FromStringAndSize(static_cast<const char*>(s->data()),
+                                     static_cast<Py_ssize_t>(s->nbytes()));
+  });
 }
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   if (!Py_IS_TYPE(b, storage_type) || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;

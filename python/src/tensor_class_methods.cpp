@@ -1,6 +1,7 @@
 // How Tensor objects come to be: the constructor, subclasses, copies.
 #include "python/src/args.h"
 #include "python/src/factories.h"
+#include "python/src/handler_call.h"
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
 #include "python/src/wrap.h"
@@ -37,7 +38,7 @@ PyObject* make_subclass(PyObject*, PyObject* const* argv, Py_ssize_t nargs, PyOb
     check_subclass(args.object(0));
     Tensor t = separate(args.tensor(1));
     if (args.boolean(2)) autograd::set_requires_grad(t, true);
-    return new_tensor_object(reinterpret_cast<PyTypeObject*>(args.object(0)), t);
+    return tensor_object(reinterpret_cast<PyTypeObject*>(args.object(0)), t);
   });
 }
 
@@ -45,7 +46,7 @@ PyObject* make_subclass(PyObject*, PyObject* const* argv, Py_ssize_t nargs, PyOb
 PyObject* as_subclass(PyObject* self, PyObject* cls) {
   return guarded([&] {
     check_subclass(cls);
-    return new_tensor_object(reinterpret_cast<PyTypeObject*>(cls), taeda::alias(tensor_of(self)));
+    return tensor_object(reinterpret_cast<PyTypeObject*>(cls), taeda::alias(tensor_of(self)));
   });
 }
 
@@ -55,7 +56,7 @@ PyObject* copy(PyObject* self, PyObject*) {
     Tensor other = separate(t);
     if (autograd::is_leaf(t) && autograd::requires_grad(t))
       autograd::set_requires_grad(other, true);
-    Ref result(checked(new_tensor_object(Py_TYPE(self), other)));
+    Ref result(checked(tensor_object(Py_TYPE(self), other)));
     if (auto* dict = reinterpret_cast<TensorObject*>(self)->dict) {
       Ref copied(checked(PyDict_Copy(dict)));
       if (PyObject_SetAttrString(result.get(), "__dict__", copied.get()) < 0) throw_python_error();
@@ -86,13 +87,15 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject*) {
       if (n == 0) shape.push_back(0);
       t = make_tensor(shape, default_dtype(), default_device());
     }
-    return new_tensor_object(type, t);
+    return tensor_object(type, t);
   });
 }
 
 PyMethodDef tensor_class_methods[] = {
     {"_make_subclass", as_function(make_subclass), METH_FASTCALL | METH_KEYWORDS | METH_STATIC,
      nullptr},
+    {"_make_wrapper_subclass", as_function(make_wrapper_subclass),
+     METH_FASTCALL | METH_KEYWORDS | METH_STATIC, nullptr},
     {"as_subclass", as_subclass, METH_O, nullptr},
     {"__copy__", copy, METH_NOARGS, nullptr},
     {},

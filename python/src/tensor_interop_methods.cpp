@@ -36,6 +36,7 @@ const char* buffer_format(DType t) {
 }
 
 void check_exportable(const Tensor& t) {
+  TAEDA_CHECK(!t.keys().has(Key::Python), ".numpy() is not supported for tensor subclasses.");
   TAEDA_CHECK(
       !t.keys().has(Key::TransformBack),
       "Cannot access data pointer of Tensor that doesn't have storage: a function transform "
@@ -73,7 +74,7 @@ PyObject* numpy(PyObject* self, PyObject* const* argv, Py_ssize_t nargs, PyObjec
   if (parse("numpy", numpy_signature, 1, self, argv, nargs, kwnames, args) < 0) return nullptr;
   return guarded([&]() -> PyObject* {
     Tensor t = tensor_of(self);
-    if (args.boolean(1)) {
+    if (args.boolean(1) && !t.keys().has(Key::Python)) {
       t = taeda::detach(t);
       if (!t.is_cpu()) t = taeda::to(t, Device(), t.dtype());
       if (t.is_conj()) t = taeda::resolve_conj(t);

@@ -5,7 +5,9 @@
 #include <new>
 #include <vector>
 
+#include "python/src/function_modes.h"
 #include "python/src/generated.h"
+#include "python/src/handler_call.h"
 #include "python/src/hooks.h"
 #include "python/src/overrides.h"
 #include "python/src/wrap.h"
@@ -118,9 +120,14 @@ int clear(PyObject* self) {
   return 0;
 }
 
-// Subclasses get the deallocator that knows about ownership.
+// Subclasses get the deallocator that knows about ownership. A class that sees operators by
+// __torch_dispatch__ does not take part in __torch_function__ unless it says how.
 PyObject* init_subclass(PyObject* cls, PyObject*, PyObject*) {
-  reinterpret_cast<PyTypeObject*>(cls)->tp_dealloc = dealloc;
+  auto* type = reinterpret_cast<PyTypeObject*>(cls);
+  type->tp_dealloc = dealloc;
+  if (class_dispatches(type) && has_default_function_hook(type) &&
+      PyObject_SetAttrString(cls, "__torch_function__", disabled_hook()) < 0)
+    return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -169,10 +176,21 @@ PyObject* new_tensor_object(PyTypeObject* type, Tensor value) {
   } else {
     self = type->tp_alloc(type, 0);
     if (!self) return nullptr;
+    if (class_dispatches(type)) value.impl()->set_keys(value.keys() | KeySet(Key::Python));
   }
   new (&tensor_of(self)) Tensor(std::move(value));
   tensor_of(self).impl()->set_python_object(self, false);
   return self;
+}
+
+PyObject* tensor_object(PyTypeObject* type, Tensor value) {
+  const auto* object = static_cast<PyObject*>(value.impl()->python_object());
+  if (!object) return new_tensor_object(type, std::move(value));
+  TAEDA_CHECK(PyType_IsSubtype(Py_TYPE(object), type), "Creating a new Tensor subclass ",
+              type->tp_name, " but the raw Tensor object is already associated to a python object ",
+              "of type ", Py_TYPE(object)->tp_name,
+              " which is not a subclass of the requested type");
+  return wrap(value);
 }
 
 PyObject* wrap(const Tensor& t) {

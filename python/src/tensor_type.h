@@ -34,8 +34,11 @@ Tensor& expect_tensor(PyObject* o, const char* what);
 // The one element of a tensor, from whatever device; RuntimeError for more or fewer.
 Scalar read_item(const Tensor& t);
 
-// A new object of class `type` for a tensor that has none yet; `wrap` covers the common case.
+// A new object of class `type` for a tensor that has none yet; `wrap` covers the common case. The
+// tensor goes to the class's __torch_dispatch__ from now on, where it has one (Note [Subclasses]).
 PyObject* new_tensor_object(PyTypeObject* type, Tensor value);
+// The same for a tensor that may have an object, which must then be of that class.
+PyObject* tensor_object(PyTypeObject* type, Tensor value);
 
 // Shows the object to the collector from now on: it may refer to Python objects through a hook or
 // the function that made it.

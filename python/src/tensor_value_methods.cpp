@@ -7,6 +7,7 @@
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/dispatch/levels.h"
+#include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/indexing_operators.h"
 
@@ -48,6 +49,8 @@ Tensor readable(const Tensor& given) {
   autograd::NoGrad no_grad;
   const Tensor t = dispatch::plain_value(given);
   TAEDA_CHECK_NOT_IMPLEMENTED(!t.is_meta(), "Cannot copy out of meta tensor; no data!");
+  TAEDA_CHECK(!dispatch::has_no_memory(t),
+              "Cannot access data pointer of Tensor that doesn't have storage");
   Tensor r = t.is_conj() ? taeda::resolve_conj(t) : t;
   if (r.is_neg()) r = taeda::resolve_neg(r);
   return r.is_cpu() ? r : taeda::to(r, Device(), r.dtype());
@@ -56,11 +59,11 @@ Tensor readable(const Tensor& given) {
 }  // namespace
 
 Scalar read_item(const Tensor& t) {
-  TAEDA_CHECK(t.numel() == 1, "a Tensor with ", t.numel(),
+  TAEDA_CHECK(t.impl()->has_symbolic_sizes() || t.numel() == 1, "a Tensor with ", t.numel(),
               " elements cannot be converted to Scalar");
-  // Modes and tensors without memory answer for themselves.
-  const KeySet keys = dispatch::with_local(t.keys());
-  if (keys.has(Key::Python) || keys.has(Key::Fake)) return ops::_local_scalar_dense(t);
+  // A mode, the class of the tensor or what fakes it answers.
+  constexpr KeySet asked = KeySet(Key::Python) | KeySet(Key::Fake);
+  if (!(dispatch::with_local(t.keys()) & asked).empty()) return ops::_local_scalar_dense(t);
   TAEDA_CHECK(!t.is_meta(), "Tensor.item() cannot be called on meta tensors");
   const bool is_plain = t.is_cpu() && !dispatch::wrapper_of(t);
   return read_scalar(is_plain ? t : readable(t));
@@ -70,6 +73,8 @@ namespace {
 
 PyObject* tolist(PyObject* self, PyObject*) {
   return guarded([&] {
+    TAEDA_CHECK(!tensor_of(self).keys().has(Key::Python),
+                ".tolist() is not supported for tensor subclasses, got ", Py_TYPE(self)->tp_name);
     const Tensor t = readable(tensor_of(self));
     return visit_dtype(t.dtype(), [&](auto tag) {
       return nested_list(static_cast<const decltype(tag)*>(t.data()), t.sizes(), t.strides());

@@ -38,8 +38,10 @@ _NOT_METHODS = {
     "__sizeof__",
     "__str__",
     "__subclasshook__",
+    "__torch_dispatch__",
     "__torch_function__",
     "_make_subclass",
+    "_make_wrapper_subclass",
     "as_subclass",
 }
 

@@ -39,6 +39,35 @@ def _rebuild_subclass(cls, arguments, requires_grad, state):
     return tensor
 
 
+def _rebuild_wrapper(cls, geometry, requires_grad, state):
+    """A wrapper subclass: no memory, but the attributes that hold its tensors."""
+    size, stride, offset, dtype, device = geometry
+    tensor = _C.Tensor._make_wrapper_subclass(
+        cls, size, stride, offset, None, dtype, device=device, requires_grad=requires_grad
+    )
+    for name, value in state.items():
+        setattr(tensor, name, value)
+    return tensor
+
+
+def _state_of(tensor):
+    """Attributes in the dict and in slots."""
+    slots = [name for cls in type(tensor).__mro__ for name in getattr(cls, "__slots__", ())]
+    in_slots = {name: getattr(tensor, name) for name in slots if hasattr(tensor, name)}
+    return {**tensor.__dict__, **in_slots}
+
+
+def _reduce_wrapper(self):
+    geometry = (
+        tuple(self.size()),
+        self.stride(),
+        self.storage_offset(),
+        self.dtype,
+        str(self.device),
+    )
+    return _rebuild_wrapper, (type(self), geometry, self.requires_grad, _state_of(self))
+
+
 def _reduce_ex(self, protocol):
     if has_torch_function_unary(self):
         return handle_torch_function(_C.Tensor.__reduce_ex__, (self,), self, protocol)
@@ -47,7 +76,10 @@ def _reduce_ex(self, protocol):
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
             "protocol and pickling at the moment; use tensor.detach()"
         )
-    plain = self.detach().cpu().resolve_conj().resolve_neg()
+    if _C._is_memoryless(self):
+        return _reduce_wrapper(self)
+    with _C._DisableTorchDispatch():
+        plain = self.detach().cpu().resolve_conj().resolve_neg()
     # Strides are kept: what is stored is the run of memory the tensor reaches.
     reach = (
         1 + sum((n - 1) * s for n, s in zip(plain.size(), plain.stride())) if plain.numel() else 0
@@ -79,7 +111,9 @@ def _deepcopy(self, memo):
         )
     from copy import deepcopy
 
-    with _NoGrad():
+    if _C._is_memoryless(self):
+        return _deepcopy_wrapper(self, memo)
+    with _NoGrad(), _C._DisableTorchDispatch():
         data = _copy_with_storage(self.detach(), memo)
     if type(self) is _C.Tensor:
         result = data.requires_grad_() if self.requires_grad else data
@@ -90,6 +124,20 @@ def _deepcopy(self, memo):
         result.grad = deepcopy(self.grad, memo)
     for name, value in self.__dict__.items():
         setattr(result, name, deepcopy(value, memo))
+    return result
+
+
+def _deepcopy_wrapper(self, memo):
+    """A wrapper of copies of what it holds."""
+    from copy import deepcopy
+
+    make, (cls, geometry, requires_grad, state) = _reduce_wrapper(self)
+    result = make(cls, geometry, requires_grad, {})
+    memo[id(self)] = result
+    for name, value in state.items():
+        setattr(result, name, deepcopy(value, memo))
+    if self.grad is not None:
+        result.grad = deepcopy(self.grad, memo)
     return result
 
 
@@ -190,6 +238,7 @@ _METHODS = {
 def _install(cls):
     """Adds the methods to the type."""
     cls.__torch_function__ = classmethod(_default_torch_function)
+    cls.__torch_dispatch__ = _C._disabled_torch_dispatch_impl
     cls.__array_priority__ = 1000
     for name, method in _METHODS.items():
         method.__name__ = name

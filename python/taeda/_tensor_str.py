@@ -251,6 +251,12 @@ def _wrapper_str(value, level, batch_dim):
     return f"GradTrackingTensor(lvl={level}, value=\n{text}\n)"
 
 
+def _without_history(tensor):
+    """Its values, whatever its class does with operators."""
+    with taeda._C._DisableTorchDispatch():
+        return tensor.detach()
+
+
 def _str(tensor, *, tensor_contents=None):
     """The text of `repr(tensor)`; `tensor_contents` replaces the printed numbers."""
     wrapped = taeda._C._wrapper_info(tensor)
@@ -260,8 +266,10 @@ def _str(tensor, *, tensor_contents=None):
     is_plain = kind is taeda.Tensor or kind.__name__ == "Parameter"
     prefix = "tensor(" if is_plain else f"{kind.__name__}("
     indent = len(prefix)
-    data = tensor.detach()
-    is_meta = data.device.type == "meta" or taeda._C._fx.is_fake(data)
+    is_wrapper = taeda._C._is_memoryless(tensor)
+    data = tensor if is_wrapper else _without_history(tensor)
+    is_hidden = is_wrapper and tensor_contents is None
+    is_meta = data.device.type == "meta" or is_hidden or taeda._C._fx.is_fake(data)
     is_empty = data.numel() == 0
 
     suffixes = []

@@ -11,6 +11,7 @@ from taeda import _C
 __all__ = [
     "BaseTorchFunctionMode",
     "TorchFunctionMode",
+    "enable_reentrant_dispatch",
     "get_default_nowrap_functions",
     "get_ignored_functions",
     "get_overridable_functions",
@@ -194,6 +195,11 @@ class _pop_mode_temporarily:
 
 # Lets classes and modes see calls again inside a scope that switched them off.
 _enable_torch_function = _C._EnableTorchFunction
+
+
+def enable_reentrant_dispatch():
+    """A scope inside `__torch_dispatch__` in which autograd records what the handler calls."""
+    return _C._RestorePythonTLSSnapshot()
 
 
 # ---- which functions take part: worked out when first asked for ----

@@ -19,6 +19,8 @@ bool has_layout_of(const Tensor& grad, const Tensor& variable) {
 }
 
 Tensor copy_with_layout_of(const Tensor& grad, const Tensor& variable) {
+  // Its class decides about memory.
+  if (grad.keys().has(Key::Python)) return grad.clone();
   if (variable.impl()->has_symbolic_sizes() || !variable.impl()->is_non_overlapping_and_dense())
     return grad.clone(MemoryFormat::Contiguous);
   Tensor out = grad.new_empty_strided(variable.sym_sizes(), variable.sym_strides());

@@ -45,7 +45,8 @@ Tensor cast_gradient(const Tensor& grad, DType dtype) {
 }
 
 bool may_have_zeros(const Tensor& t) {
-  if (t.is_meta() || dispatch::wrapper_of(t)) return true;
+  const bool is_opaque = t.keys().has(Key::Python) || t.keys().has(Key::Fake);
+  if (is_opaque || t.is_meta() || dispatch::wrapper_of(t)) return true;
   return read_scalar(t.detach().eq(0).any()).to_bool();
 }
 

@@ -4,6 +4,8 @@
 
 #include "taeda/autograd/accumulate_grad.h"
 #include "taeda/autograd/view_history.h"
+#include "taeda/dispatch/modes.h"
+#include "taeda/ops/functions.h"
 
 namespace taeda::autograd {
 
@@ -102,7 +104,21 @@ void set_grad(const Tensor& t, Tensor grad) {
   meta_of(t).grad = std::move(grad);
 }
 
+namespace {
+
+// Its class says what a detached tensor of it is; writes are counted together all the same.
+Tensor detached_by_class(const Tensor& t) {
+  const BelowADInplaceOrView below;
+  Tensor out = taeda::detach(t);
+  if (dispatch::has_no_memory(t) && dispatch::has_no_memory(out))
+    out.impl()->set_storage(t.storage());
+  return out;
+}
+
+}  // namespace
+
 Tensor detached(const Tensor& t) {
+  if (__builtin_expect(t.keys().has(Key::Python), 0)) return detached_by_class(t);
   const TensorImpl* impl = t.impl();
   Tensor out =
       impl->has_symbolic_sizes()

@@ -3,6 +3,7 @@
 
 #include "taeda/autograd/copy_slices.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::autograd {
@@ -145,7 +146,10 @@ void check_view_writable(const Tensor& view, bool is_direct) {
 namespace {
 
 void tie(const Tensor& source, const Tensor& view, bool is_multi_output) {
-  if (source.is_inference()) return;
+  if (source.is_inference() || view.is_same(source)) return;
+  // A wrapper that its class made anew for the view: it counts its writes with its base.
+  if (__builtin_expect(view.storage() != source.storage(), 0) && dispatch::has_no_memory(view))
+    view.impl()->set_storage(source.storage());
   ViewOrigin origin = is_inference_mode() ? ViewOrigin::InInference
                       : !grad_enabled()   ? ViewOrigin::InNoGrad
                       : is_multi_output   ? ViewOrigin::MultiOutput

@@ -190,6 +190,8 @@ Scalar read_scalar(const Tensor& t) {
               " elements cannot be converted to Scalar");
   TAEDA_INTERNAL_CHECK(!t.keys().has(Key::TransformBack), "read_scalar of a wrapper");
   TAEDA_CHECK(t.is_cpu(), "read_scalar needs a CPU tensor, got ", t.device());
+  TAEDA_CHECK(t.storage()->data(),
+              "Cannot access data pointer of Tensor that doesn't have storage");
   return visit_dtype(t.dtype(), [&](auto tag) -> Scalar {
     using T = decltype(tag);
     const T v = *static_cast<const T*>(t.data());

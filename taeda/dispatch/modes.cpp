@@ -1,14 +1,15 @@
-// The stack of modes, and the fallback that hands calls to its top.
+// The stack of modes, and the fallback that hands calls to its top or to the classes of tensors.
 #include "taeda/dispatch/modes.h"
+
+#include <utility>
 
 #include "taeda/dispatch/dispatcher.h"
 
 namespace taeda::dispatch {
 namespace {
 
-// What has acted before a mode sees a call, and does not act again on what the mode calls.
-constexpr KeySet kDone =
-    KeySet(Key::Autocast) | KeySet(Key::Autograd) | KeySet(Key::ADInplaceOrView);
+SubclassHandler subclass_handler = nullptr;
+thread_local constinit bool is_key_enabled = true;
 
 ModeStack& stack_of_modes() {
   static thread_local ModeStack stack;
@@ -19,7 +20,7 @@ ModeStack& stack_of_modes() {
 class BelowMode {
  public:
   BelowMode() : saved_(local_keys()), mode_(pop_mode()) {
-    local_keys().exclude = saved_.exclude | kDone;
+    local_keys().exclude = saved_.exclude | kAboveHandlers;
   }
   ~BelowMode() {
     stack_of_modes().push_back(std::move(mode_));
@@ -33,22 +34,63 @@ class BelowMode {
   IntrusivePtr<Mode> mode_;
 };
 
-void run_innermost(const Operator& op, KeySet keys, Stack& stack, void*) {
+template <class Test>
+bool any_tensor(const Stack& stack, Test&& test) {
+  bool found = false;
+  for (const Value& v : stack) for_each_tensor(v, [&](const Tensor& t) { found |= test(t); });
+  return found;
+}
+
+bool has_handler(const Tensor& t) { return t.keys().has(Key::Python); }
+
+void check_memory(const Stack& stack) {
+  TAEDA_CHECK(
+      !any_tensor(stack, [](const Tensor& t) { return has_handler(t) && has_no_memory(t); }),
+      "Cannot access data pointer of Tensor that doesn't have storage: it is a wrapper "
+      "subclass, and dispatch to its class is switched off");
+}
+
+// Whether the innermost mode took the call.
+bool offer_to_innermost(Operator& op, Stack& stack) {
+  BelowMode scope;
+  return scope.mode().offer(op, stack);
+}
+
+void run_handlers(const Operator& op, KeySet keys, Stack& stack, void*) {
   Operator& callee = const_cast<Operator&>(op);
+  const auto go_on = [&] { callee.call_boxed(callee, keys & KeySet::below(Key::Python), stack); };
   // Wrappers of a grad or jvp level come off first: the operator is then called again on the values
   // inside, and that call comes here.
-  if (modes().empty() || keys.has(Key::TransformBack))
-    return callee.call_boxed(callee, keys & KeySet::below(Key::Python), stack);
-  BelowMode scope;
-  scope.mode().run(callee, stack);
+  if (keys.has(Key::TransformBack)) return go_on();
+  if (!is_key_enabled) {
+    check_memory(stack);
+    return go_on();
+  }
+  IntrusivePtr<Mode> declined;
+  if (!modes().empty()) {
+    declined = modes().back();
+    if (offer_to_innermost(callee, stack)) return;
+  } else if (!any_tensor(stack, has_handler)) {
+    return go_on();
+  }
+  TAEDA_INTERNAL_CHECK(subclass_handler, "nobody asks the classes of tensors");
+  const ExcludeKeys below(kAboveHandlers);
+  subclass_handler(callee, stack, declined.get());
 }
 
 const bool is_registered = [] {
-  set_builtin_fallback(Key::Python, {&run_innermost, nullptr}, "the innermost mode");
+  set_builtin_fallback(Key::Python, {&run_handlers, nullptr},
+                       "the innermost mode, or the classes of the arguments");
   return true;
 }();
 
 }  // namespace
+
+bool Mode::offer(Operator& op, Stack& stack) {
+  if (any_tensor(stack, has_handler)) return false;
+  run(op, stack);
+  return true;
+}
 
 const ModeStack& modes() { return stack_of_modes(); }
 
@@ -71,6 +113,12 @@ IntrusivePtr<Mode> pop_mode() {
   sync_mode_key();
   return mode;
 }
+
+void set_subclass_handler(SubclassHandler handler) { subclass_handler = handler; }
+
+bool set_python_key_enabled(bool enabled) { return std::exchange(is_key_enabled, enabled); }
+
+bool has_no_memory(const Tensor& t) { return t.storage()->device().is_meta() && !t.is_meta(); }
 
 void set_modes(ModeStack modes) {
   stack_of_modes() = std::move(modes);

@@ -1,10 +1,17 @@
-// Modes: handlers, pushed on a stack of this thread, that take every operator call below autograd.
+// Handlers that take operator calls below autograd: modes, pushed on a stack of this thread, and
+// the classes of tensors.
 //
 // Note [Modes]: while the stack is not empty the thread includes the Python key, and what reaches
 // that key goes to the innermost mode, taken off the stack while it runs: what it calls itself goes
 // to the next mode out, and to the kernels once there is none. A mode sees what remains of a
 // program after autograd, autocast, view tracking and function transforms, and none of these acts
 // on the calls it makes. Without a mode the key is not included, and calls cost what they did.
+//
+// Note [Subclasses]: a tensor whose class in the host language has a handler carries the Python
+// key. A call with such an argument that no mode takes goes to the classes of its arguments, with
+// the modes on that declined. Such a tensor may have no memory at all (a wrapper: its storage is
+// one of the meta device, TensorExtra::fake_device says what it stands for); the key in its set is
+// what keeps kernels away from it.
 #pragma once
 
 #include <vector>
@@ -17,6 +24,10 @@ class TAEDA_API Mode : public RefCounted {
  public:
   // Reads the operator's arguments from the stack and leaves its results there.
   virtual void run(Operator& op, Stack& stack) = 0;
+  // The same for a mode that may decline: false leaves the stack alone, and the classes of the
+  // arguments are asked. A mode that does not know better declines where there are such classes,
+  // and sees what they call.
+  virtual bool offer(Operator& op, Stack& stack);
 
   // The object that stands for it in another language; not owned.
   void* peer = nullptr;
@@ -33,5 +44,20 @@ TAEDA_API IntrusivePtr<Mode> pop_mode();
 TAEDA_API void set_modes(ModeStack modes);
 // Includes the Python key if and only if a mode is active; for code that swaps the local keys.
 TAEDA_API void sync_mode_key();
+
+// Asks the classes of the arguments; `declined` is the mode that did, or null.
+using SubclassHandler = void (*)(Operator& op, Stack& stack, Mode* declined);
+TAEDA_API void set_subclass_handler(SubclassHandler handler);
+
+// Whether modes and classes are asked on this thread; the previous state comes back. While they
+// are not, tensors of such classes are what their memory says, and those without are refused.
+TAEDA_API bool set_python_key_enabled(bool enabled);
+
+// Whether the tensor is a wrapper in the sense of Note [Subclasses].
+TAEDA_API bool has_no_memory(const Tensor& t);
+
+// What has acted before a handler sees a call, and does not act on what it calls itself.
+constexpr KeySet kAboveHandlers =
+    KeySet(Key::Autocast) | KeySet(Key::Autograd) | KeySet(Key::ADInplaceOrView);
 
 }  // namespace taeda::dispatch

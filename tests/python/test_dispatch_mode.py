@@ -380,3 +380,30 @@ def test_other_threads_have_stacks_of_their_own():
         thread.start()
         thread.join()
     assert log.seen == []
+
+
+def test_a_mode_may_send_tensors_to_another_device():
+    class OnMeta(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            kwargs = dict(kwargs or {})
+            has_device = any(a.name == "device" for a in func._schema.arguments)
+            is_factory = not any(isinstance(a, t.Tensor) for a in args)
+            if has_device and (is_factory or kwargs.get("device")):
+                kwargs["device"] = t.device("meta")
+            return func(*args, **kwargs)
+
+    x = t.ones(2)
+    with OnMeta():
+        made = [t.zeros(2), t.ones(2, device="cpu"), t.randn(2), t.arange(3), t.full((2,), 1.0)]
+        made += [t.zeros_like(t.empty(2)), x.to("meta"), t.nn.Linear(2, 2).weight]
+        kept = [x.to(t.float64), x.new_zeros(2), x + 1]
+    assert all(made_here.is_meta for made_here in made)
+    assert not any(kept_here.is_meta for kept_here in kept)
+
+
+def test_a_mode_sees_a_number_being_read():
+    x = t.ones(1)
+    with Log() as log:
+        assert x.item() == 1
+        assert bool(x)
+    assert log.seen == ["aten._local_scalar_dense.default"] * 2

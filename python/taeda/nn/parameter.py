@@ -27,7 +27,9 @@ class Parameter(_C.Tensor, metaclass=_ParameterMeta):
             raise RuntimeError(
                 f"Creating a Parameter from an instance of type {type(data).__name__} requires "
                 "that detach() returns an instance of the same type, but return type "
-                f"{type(parameter).__name__} was found instead."
+                f"{type(parameter).__name__} was found instead. To use the type as a Parameter, "
+                "please correct the detach() semantics defined by its __torch_dispatch__() "
+                "implementation."
             )
         parameter._is_param = True
         return parameter

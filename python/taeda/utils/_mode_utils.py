@@ -1,13 +1,22 @@
 """Guards that switch Python dispatch modes and functional transforms off."""
 
-from taeda.utils._python_dispatch import _disable_current_modes
+import contextlib
 
-__all__ = ["no_dispatch"]
+from taeda import _C
+
+__all__ = ["all_same_mode", "no_dispatch"]
 
 
+@contextlib.contextmanager
 def no_dispatch():
-    """A scope in which no Python dispatch mode sees operators."""
-    return _disable_current_modes()
+    """A scope in which operators go to neither modes nor classes with `__torch_dispatch__`."""
+    with _C._DisableTorchDispatch():
+        yield
+
+
+def all_same_mode(modes):
+    """Whether all of them are one."""
+    return all(mode == modes[0] for mode in modes)
 
 
 class _DisableFuncTorch:

@@ -9,6 +9,7 @@
         x + x
 
 The innermost mode gets the call and is off while it runs; what it calls goes to the next one out.
+A mode that returns NotImplemented leaves the call to the classes of its arguments.
 """
 
 import contextlib
@@ -20,8 +21,23 @@ from taeda._C import (
     _pop_torch_dispatch_stack,
     _push_on_torch_dispatch_stack,
 )
+from taeda.utils._wrapper_subclass import (
+    is_traceable_wrapper_subclass,
+    is_traceable_wrapper_subclass_type,
+    return_and_correct_aliasing,
+    transform_subclass,
+)
 
-__all__ = ["TorchDispatchMode", "is_in_torch_dispatch_mode"]
+__all__ = [
+    "BaseTorchDispatchMode",
+    "TorchDispatchMode",
+    "any_torch_dispatch_mode_on_stack",
+    "is_in_torch_dispatch_mode",
+    "is_traceable_wrapper_subclass",
+    "is_traceable_wrapper_subclass_type",
+    "return_and_correct_aliasing",
+    "transform_subclass",
+]
 
 
 class _Entered(threading.local):
@@ -68,6 +84,18 @@ class TorchDispatchMode:
     def ignore_compile_internals(cls):
         """Whether compiled regions may run without showing their operators to the mode."""
         return cls.is_infra_mode()
+
+
+class BaseTorchDispatchMode(TorchDispatchMode):
+    """A mode that passes everything on."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def any_torch_dispatch_mode_on_stack():
+    """Whether a mode waits for calls."""
+    return _len_torch_dispatch_stack() > 0
 
 
 def _push_mode(mode):

@@ -1,0 +1,1 @@
+"""What tests of programs that use Taeda need."""

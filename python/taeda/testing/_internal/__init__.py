@@ -1,0 +1,1 @@
+"""PyTorch's paths for what its own tests share, where other projects use it too."""
