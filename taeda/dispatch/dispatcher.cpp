@@ -14,16 +14,24 @@ struct RuntimeKernel {
   void* unboxed;
   BoxedKernel boxed;
   const char* where;
+  KernelRank rank = KernelRank::Specific;
 };
 
 struct RuntimeSlots {
-  // Newest last; the generated kernel of the slot is kept to be put back.
+  // Defaults first, then the newest last; the generated kernel of the slot is kept to be put back.
   std::vector<RuntimeKernel> kernels[kNumSlots];
   void* generated[kNumSlots] = {};
   uint64_t generated_mask = 0;
 };
 
 namespace {
+
+// A kernel registered before its operator is defined.
+struct WaitingKernel {
+  std::string full_name;
+  int slot;
+  RuntimeKernel kernel;
+};
 
 struct Registry {
   std::recursive_mutex mutex;
@@ -33,6 +41,8 @@ struct Registry {
   std::vector<std::unique_ptr<Operator>> defined;
   std::vector<std::unique_ptr<std::string>> texts;  // names of operators defined at run time
   std::vector<std::unique_ptr<RuntimeSlots>> slots;
+  std::vector<Operator*> with_runtime;
+  std::vector<WaitingKernel> waiting;
   std::vector<RuntimeKernel> fallbacks[kNumSlots];
   RuntimeKernel builtin[kNumSlots] = {};
   uint64_t next_serial = 1;
@@ -59,6 +69,7 @@ RuntimeSlots& runtime_of(Operator& op, Registry& r) {
   if (!op.runtime) {
     r.slots.push_back(std::make_unique<RuntimeSlots>());
     op.runtime = r.slots.back().get();
+    r.with_runtime.push_back(&op);
     op.runtime->generated_mask = op.mask;
     if (op.table) std::memcpy(op.runtime->generated, op.table, sizeof op.runtime->generated);
   }
@@ -82,7 +93,7 @@ void refresh(Operator& op, Registry& r) {
       mask |= functionality_bit(slot);
     } else if (!unboxed && !op.is_composite && !r.fallbacks[slot].empty()) {
       mask |= functionality_bit(slot);
-    } else if (!op.table && r.builtin[slot].boxed.fn) {
+    } else if (!op.table && !op.is_composite && r.builtin[slot].boxed.fn) {
       mask |= functionality_bit(slot);
     }
     if (op.table) static_cast<void**>(op.table)[slot] = unboxed;
@@ -90,10 +101,28 @@ void refresh(Operator& op, Registry& r) {
   op.mask = mask;
 }
 
+void add_kernel(Operator& op, int slot, const RuntimeKernel& kernel, Registry& r) {
+  auto& kernels = runtime_of(op, r).kernels[slot];
+  auto at = kernels.end();
+  if (kernel.rank == KernelRank::Default)
+    while (at != kernels.begin() && std::prev(at)->rank == KernelRank::Specific) --at;
+  kernels.insert(at, kernel);
+  refresh(op, r);
+}
+
+bool erase(std::vector<RuntimeKernel>& kernels, uint64_t serial) {
+  return std::erase_if(kernels, [&](const RuntimeKernel& k) { return k.serial == serial; }) > 0;
+}
+
 }  // namespace
 
 std::string Operator::full_name() const {
   return *overload ? str(name, ".", overload) : std::string(name);
+}
+
+std::string qualified_name(const Operator& op) {
+  const std::string full = op.full_name();
+  return full.find("::") == std::string::npos ? "aten::" + full : full;
 }
 
 void add_operator_table(OperatorTable* table) {
@@ -148,36 +177,71 @@ void call_boxed_only(Operator& op, KeySet keys, Stack& stack) {
 
 }  // namespace
 
-Operator& define_operator(std::string_view text) {
+Operator& define_operator(std::string_view text, const char* where, uint32_t tags) {
   const Schema schema = parse_schema(text);
   Registry& r = registry();
   std::lock_guard lock(r.mutex);
   r.index();
   const std::string full =
       schema.overload.empty() ? schema.name : schema.name + "." + schema.overload;
-  TAEDA_CHECK(!r.by_name.count(full), "Tried to register an operator (", text,
-              ") with the same name and overload name multiple times");
+  TAEDA_CHECK(
+      !r.by_name.count(full), "Tried to register an operator (", text,
+      ") with the same name and overload name multiple times. Each overload's schema should "
+      "only be registered with a single call to def(). Duplicate registration: ",
+      where);
   auto keep = [&](std::string s) {
     r.texts.push_back(std::make_unique<std::string>(std::move(s)));
     return r.texts.back()->c_str();
   };
-  r.defined.push_back(std::make_unique<Operator>(keep(schema.name), keep(schema.overload),
-                                                 keep(std::string(text)), kAlwaysMask.bits(), false,
-                                                 nullptr, nullptr, &call_boxed_only));
+  r.defined.push_back(std::make_unique<Operator>(
+      keep(schema.name), keep(schema.overload), keep(std::string(text)), kAlwaysMask.bits(), false,
+      nullptr, nullptr, &call_boxed_only, nullptr, tags));
   Operator* op = r.defined.back().get();
   r.add(op);
   refresh(*op, r);
+  for (const WaitingKernel& w : r.waiting)
+    if (w.full_name == full) add_kernel(*op, w.slot, w.kernel, r);
+  std::erase_if(r.waiting, [&](const WaitingKernel& w) { return w.full_name == full; });
   return *op;
 }
 
+void remove_operator(Operator& op) {
+  TAEDA_CHECK(!op.table, "remove_operator: ", op.full_name(), " was not defined at run time");
+  Registry& r = registry();
+  std::lock_guard lock(r.mutex);
+  const auto it = r.by_name.find(op.full_name());
+  if (it == r.by_name.end() || it->second != &op) return;
+  r.by_name.erase(it);
+  const auto named = r.overloads.find(std::string_view(op.name));
+  std::erase(named->second, &op);
+  if (named->second.empty()) r.overloads.erase(named);
+}
+
+void set_composite(Operator& op) {
+  Registry& r = registry();
+  std::lock_guard lock(r.mutex);
+  op.is_composite = true;
+  refresh(op, r);
+}
+
 Registration register_kernel(Operator& op, int slot, void* unboxed, BoxedKernel boxed,
-                             const char* where) {
+                             const char* where, KernelRank rank) {
   Registry& r = registry();
   std::lock_guard lock(r.mutex);
   const uint64_t serial = r.next_serial++;
-  runtime_of(op, r).kernels[slot].push_back({serial, unboxed, boxed, where});
-  refresh(op, r);
-  return Registration(&op, slot, serial);
+  add_kernel(op, slot, {serial, unboxed, boxed, where, rank}, r);
+  return Registration(serial);
+}
+
+Registration register_kernel(std::string_view full_name, int slot, BoxedKernel boxed,
+                             const char* where, KernelRank rank) {
+  Registry& r = registry();
+  std::lock_guard lock(r.mutex);
+  if (Operator* op = find_operator(full_name))
+    return register_kernel(*op, slot, nullptr, boxed, where, rank);
+  const uint64_t serial = r.next_serial++;
+  r.waiting.push_back({std::string(full_name), slot, {serial, nullptr, boxed, where, rank}});
+  return Registration(serial);
 }
 
 Registration register_fallback(int slot, BoxedKernel kernel, const char* where) {
@@ -187,7 +251,7 @@ Registration register_fallback(int slot, BoxedKernel kernel, const char* where) 
   const uint64_t serial = r.next_serial++;
   r.fallbacks[slot].push_back({serial, nullptr, kernel, where});
   for (auto& [name, op] : r.by_name) refresh(*op, r);
-  return Registration(nullptr, slot, serial);
+  return Registration(serial);
 }
 
 bool has_kernel(const Operator& op, int slot) {
@@ -204,15 +268,71 @@ void set_builtin_fallback(Key key, BoxedKernel kernel, const char* where) {
 
 void Registration::remove() {
   if (!serial_) return;
+  const uint64_t serial = std::exchange(serial_, 0);
   Registry& r = registry();
   std::lock_guard lock(r.mutex);
-  auto& list = op_ ? runtime_of(*op_, r).kernels[slot_] : r.fallbacks[slot_];
-  std::erase_if(list, [&](const RuntimeKernel& k) { return k.serial == serial_; });
-  if (op_)
-    refresh(*op_, r);
-  else
+  if (std::erase_if(r.waiting, [&](const WaitingKernel& w) { return w.kernel.serial == serial; }))
+    return;
+  for (auto& kernels : r.fallbacks) {
+    if (!erase(kernels, serial)) continue;
     for (auto& [name, op] : r.by_name) refresh(*op, r);
-  serial_ = 0;
+    return;
+  }
+  for (Operator* op : r.with_runtime)
+    for (auto& kernels : op->runtime->kernels)
+      if (erase(kernels, serial)) return refresh(*op, r);
+}
+
+namespace {
+
+// A generated operator as it was before anything was registered for it. What calls it finds the
+// kernels behind the object, where TypedOperator of any signature has them.
+struct AsGenerated : Operator {
+  explicit AsGenerated(const Operator& op) : Operator(op) {
+    std::memcpy(kernels, op.runtime ? op.runtime->generated : op.table, sizeof kernels);
+    table = kernels;
+    runtime = nullptr;
+  }
+  void* kernels[kNumSlots];
+};
+static_assert(sizeof(AsGenerated) == sizeof(TypedOperator<void()>));
+
+struct GeneratedKernel {
+  GeneratedKernel(const Operator& generated, KeySet keys) : op(generated), keys(keys) {
+    op.mask = keys.bits() | KeySet::backends().bits();
+  }
+  AsGenerated op;
+  KeySet keys;
+};
+
+KeySet only_slot(int slot) {
+  for (int k = kNumKeys - 1; k >= 0; --k) {
+    const Key key = static_cast<Key>(k);
+    if (slot < slot_base(key)) continue;
+    const KeySet keys(key);
+    return is_per_backend(key) ? keys | KeySet(static_cast<DeviceType>(slot - slot_base(key)))
+                               : keys;
+  }
+  return {};
+}
+
+void call_generated(const Operator&, KeySet, Stack& stack, void* context) {
+  auto& kernel = *static_cast<GeneratedKernel*>(context);
+  kernel.op.call_boxed(kernel.op, kernel.keys, stack);
+}
+
+}  // namespace
+
+BoxedKernel current_kernel(Operator& op, int slot) {
+  Registry& r = registry();
+  std::lock_guard lock(r.mutex);
+  if (op.runtime && !op.runtime->kernels[slot].empty()) {
+    const RuntimeKernel& newest = op.runtime->kernels[slot].back();
+    if (newest.boxed.fn) return newest.boxed;
+  }
+  if (op.table && static_cast<void**>(op.table)[slot])
+    return {&call_generated, new GeneratedKernel(op, only_slot(slot))};
+  return {};
 }
 
 BoxedKernel resolve_boxed(const Operator& op, KeySet keys) {
@@ -233,9 +353,9 @@ BoxedKernel resolve_boxed(const Operator& op, KeySet keys) {
     const bool has_runtime = op.runtime && !op.runtime->kernels[s].empty();
     if (has_table || has_runtime) available += (available.empty() ? "" : ", ") + slot_name(s);
   }
-  fail(ErrorKind::NotImplemented, "Could not run 'aten::", op.full_name(),
-       "' with arguments from the '", slot_name(std::max(slot, 0)), "' backend. '", op.full_name(),
-       "' is only available for these backends: [", available, "]");
+  fail(ErrorKind::NotImplemented, "Could not run '", qualified_name(op),
+       "' with arguments from the '", slot_name(std::max(slot, 0)), "' backend. '",
+       qualified_name(op), "' is only available for these backends: [", available, "]");
 }
 
 void call_boxed(Operator& op, Stack& stack) {

@@ -14,12 +14,10 @@ namespace taeda::dispatch {
 class TAEDA_API Registration {
  public:
   Registration() = default;
-  Registration(Operator* op, int slot, uint64_t serial) : op_(op), slot_(slot), serial_(serial) {}
+  explicit Registration(uint64_t serial) : serial_(serial) {}
   void remove();
 
  private:
-  Operator* op_ = nullptr;  // null: a fallback
-  int slot_ = -1;
   uint64_t serial_ = 0;
 };
 
@@ -39,16 +37,34 @@ TAEDA_API std::vector<Operator*> all_operators();
 // All overloads of a name.
 TAEDA_API std::vector<Operator*> find_overloads(std::string_view name);
 
-// Defines an operator at run time from its schema; it has boxed kernels only.
-TAEDA_API Operator& define_operator(std::string_view schema);
+// "aten::add.Tensor", "myops::myadd": with the core namespace, for messages.
+TAEDA_API std::string qualified_name(const Operator& op);
 
-// Puts a kernel into a slot, above what is there; the newest wins. `unboxed` must have the
-// operator's signature with a leading KeySet (checked by the caller), or be null.
+// Defines an operator at run time from its schema; it has boxed kernels only.
+TAEDA_API Operator& define_operator(std::string_view schema, const char* where = "",
+                                    uint32_t tags = 0);
+// Forgets the name of an operator defined at run time, which may then be defined anew; the object
+// stays for who still holds it.
+TAEDA_API void remove_operator(Operator& op);
+
+// What a kernel is to its slot: the newest specific one runs, defaults only where there is none.
+enum class KernelRank : uint8_t { Specific, Default };
+
+// Puts a kernel into a slot. `unboxed` must have the operator's signature with a leading KeySet
+// (checked by the caller), or be null.
 TAEDA_API Registration register_kernel(Operator& op, int slot, void* unboxed, BoxedKernel boxed,
-                                       const char* where);
+                                       const char* where, KernelRank rank = KernelRank::Specific);
+// The same for an operator that may be defined later: the kernel waits for it. `full_name` holds
+// the namespace unless it is the core one.
+TAEDA_API Registration register_kernel(std::string_view full_name, int slot, BoxedKernel boxed,
+                                       const char* where, KernelRank rank);
+// Says that the operator decomposes into others, so that levels and modes see those instead.
+TAEDA_API void set_composite(Operator& op);
 // Whether the slot runs a kernel of the operator's own, generated or registered; fallbacks do not
 // count.
 TAEDA_API bool has_kernel(const Operator& op, int slot);
+// The kernel a slot runs now, to be called whatever is registered later; fn is null without one.
+TAEDA_API BoxedKernel current_kernel(Operator& op, int slot);
 // A boxed kernel for every operator without one of its own in that slot.
 TAEDA_API Registration register_fallback(int slot, BoxedKernel kernel, const char* where);
 // The boxed kernel of a key whose bit the generated masks already hold (conjugate and negative

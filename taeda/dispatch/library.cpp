@@ -1,5 +1,9 @@
-// Names of dispatch targets and the expansion of alias keys into slots.
+// Libraries: names of dispatch targets, checks of what is registered, and its removal.
 #include "taeda/dispatch/library.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
 
 namespace taeda::dispatch {
 namespace {
@@ -13,23 +17,87 @@ std::optional<DeviceType> backend_named(std::string_view text) {
   return std::nullopt;
 }
 
-std::vector<int> slots_of(const DispatchTarget& t) {
-  std::vector<int> slots;
-  if (!is_per_backend(t.key)) return {slot_of(t.key, DeviceType::CPU)};
-  for (int b = 0; b < kNumBackends; ++b)
-    if (!t.backend || static_cast<int>(*t.backend) == b)
-      slots.push_back(slot_of(t.key, static_cast<DeviceType>(b)));
-  return slots;
+// Who defines a namespace.
+struct Definitions {
+  std::mutex mutex;
+  std::map<std::string, const char*> where;
+  std::string errors;
+};
+Definitions& definitions() {
+  static auto* d = new Definitions;
+  return *d;
+}
+
+void claim(const std::string& name_space, const char* where) {
+  Definitions& d = definitions();
+  std::lock_guard lock(d.mutex);
+  const auto [it, is_new] = d.where.emplace(name_space, where);
+  TAEDA_CHECK(is_new, "Only a single TORCH_LIBRARY can be used to register the namespace ",
+              name_space,
+              "; please put all of your definitions in a single TORCH_LIBRARY block.  If you were "
+              "trying to specify implementations, consider using TORCH_LIBRARY_IMPL (which can be "
+              "duplicated).  If you really intended to define operators for a single namespace in "
+              "a distributed way, you can use TORCH_LIBRARY_FRAGMENT to explicitly indicate this.  "
+              "Previous registration of TORCH_LIBRARY was ",
+              it->second, "; latest registration was ", where);
+}
+
+void give_up(const std::string& name_space) {
+  Definitions& d = definitions();
+  std::lock_guard lock(d.mutex);
+  d.where.erase(name_space);
+}
+
+bool is_known_type(std::string base) {
+  if (base.ends_with('?')) base.pop_back();
+  constexpr std::string_view known[] = {"Tensor", "int",          "SymInt",    "float",
+                                        "bool",   "Scalar",       "str",       "Device",
+                                        "Layout", "MemoryFormat", "Generator", "ScalarType"};
+  return std::find(std::begin(known), std::end(known), base) != std::end(known);
+}
+
+void check_types(const Schema& schema, std::string_view text) {
+  for (const auto* list : {&schema.arguments, &schema.returns})
+    for (const Argument& a : *list)
+      TAEDA_CHECK(
+          is_known_type(a.type.base), "unknown type specifier '", a.type.base,
+          "'. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar: ", text);
+}
+
+void fall_through(const Operator& op, KeySet keys, Stack& stack, void* context) {
+  const auto key = static_cast<Key>(reinterpret_cast<uintptr_t>(context));
+  Operator& callee = const_cast<Operator&>(op);
+  callee.call_boxed(callee, keys & KeySet::below(key), stack);
+}
+
+// Whether a C++ type reads what a schema's type declares; whole numbers may be symbolic.
+bool serves(const TypeRef& inferred, const TypeRef& declared) {
+  const auto base = [](const std::string& b) { return b == "SymInt" ? "int" : b; };
+  const bool same_list = inferred.is_list == declared.is_list;
+  // An undefined tensor stands for none.
+  const bool is_tensor = inferred.base == "Tensor" && !inferred.is_list;
+  const bool same_optional = inferred.is_optional == declared.is_optional || is_tensor;
+  return same_list && same_optional && base(inferred.base) == base(declared.base);
 }
 
 }  // namespace
+
+std::vector<int> DispatchTarget::slots() const {
+  std::vector<int> out;
+  if (!is_per_backend(key)) return {slot_of(key, DeviceType::CPU)};
+  for (int b = 0; b < kNumBackends; ++b)
+    if (!backend || static_cast<int>(*backend) == b)
+      out.push_back(slot_of(key, static_cast<DeviceType>(b)));
+  return out;
+}
 
 DispatchTarget DispatchTarget::parse(std::string_view text) {
   using A = Alias;
   if (text == "Autograd") return {Key::Autograd, std::nullopt, A::Autograd};
   if (text == "CompositeImplicitAutograd" || text == "CompositeImplicit")
     return {Key::Dense, std::nullopt, A::CompositeImplicit};
-  if (text == "CompositeExplicitAutograd" || text == "CompositeExplicit")
+  if (text == "CompositeExplicitAutograd" || text == "CompositeExplicit" ||
+      text == "CompositeExplicitAutogradNonFunctional")
     return {Key::Dense, std::nullopt, A::CompositeExplicit};
   if (auto b = backend_named(text)) return {Key::Dense, b, A::None};
   for (Key k : {Key::Autograd, Key::Autocast}) {
@@ -43,40 +111,139 @@ DispatchTarget DispatchTarget::parse(std::string_view text) {
   fail(ErrorKind::Runtime, "could not parse dispatch key: ", text);
 }
 
-Operator& Library::def(std::string_view schema) {
-  return define_operator(namespace_ == "aten" ? std::string(schema)
-                                              : str(namespace_, "::", schema));
+BoxedKernel fallthrough_kernel(Key key) {
+  return {&fall_through, reinterpret_cast<void*>(static_cast<uintptr_t>(key))};
 }
 
-Operator& Library::find(std::string_view name) const {
-  if (namespace_ == "aten") return get_operator(name);
-  return get_operator(name.find("::") == name.npos ? str(namespace_, "::", name)
-                                                   : std::string(name));
+void check_function_fits(const Operator& op, const CppFunction& fn) {
+  if (!fn.signature) return;
+  if (op.signature)
+    TAEDA_CHECK(*op.signature == *fn.signature, "impl(", op.full_name(),
+                "): the C++ function's type does not match the schema ", op.schema);
+  const Schema declared = parse_schema(op.schema), inferred = parse_schema("f" + fn.schema);
+  const auto check = [&](const auto& of_fn, const auto& of_op, const char* what) {
+    TAEDA_CHECK(of_fn.size() == of_op.size(),
+                "Inferred operator schema for a C++ kernel function doesn't match the expected "
+                "function schema: ",
+                op.schema, " against ", fn.schema, ": the number of ", what, " is different. ",
+                of_op.size(), " vs ", of_fn.size());
+    for (size_t i = 0; i < of_fn.size(); ++i)
+      TAEDA_CHECK(serves(of_fn[i].type, of_op[i].type),
+                  "Inferred operator schema for a C++ kernel function doesn't match the expected "
+                  "function schema: ",
+                  op.schema, " against ", fn.schema, ": type mismatch in ", what, " ", i + 1, ": ",
+                  of_op[i].type.text(), " vs ", of_fn[i].type.text());
+  };
+  check(inferred.arguments, declared.arguments, "arguments");
+  // An in-place kernel may return what it wrote or nothing.
+  if (!inferred.returns.empty()) check(inferred.returns, declared.returns, "returns");
 }
 
-void Library::add(Operator& op, const DispatchTarget& target, void* unboxed, BoxedKernel boxed) {
-  for (int slot : slots_of(target)) {
-    // A composite kernel fills what is empty; a kernel for one key overrides.
-    const bool is_default = target.alias == DispatchTarget::Alias::CompositeImplicit ||
-                            target.alias == DispatchTarget::Alias::CompositeExplicit;
-    if (is_default && op.table && static_cast<void**>(op.table)[slot]) continue;
-    registrations_.push_back(register_kernel(op, slot, unboxed, boxed, where_));
+Library::Library(std::string name_space, std::optional<DispatchTarget> target, const char* where,
+                 Kind kind)
+    : namespace_(std::move(name_space)), target_(target), where_(where), kind_(kind) {
+  if (kind_ == Kind::Definition) claim(namespace_, where_);
+}
+
+std::string Library::full_name(std::string_view name) const {
+  const size_t colons = name.find("::");
+  if (colons != name.npos) {
+    TAEDA_CHECK(name.substr(0, colons) == namespace_ || namespace_ == "_",
+                "Explicitly provided namespace (", name.substr(0, colons),
+                ") in operator name does not match namespace of enclosing TORCH_LIBRARY block (",
+                namespace_,
+                ").  Move this definition to the TORCH_LIBRARY block corresponding to this "
+                "namespace (and consider deleting the namespace from your schema string.)  (Error "
+                "occurred while processing TORCH_LIBRARY block at ",
+                where_, ")");
+    name.remove_prefix(colons + 2);
   }
+  return namespace_ == "aten" ? std::string(name) : str(namespace_, "::", name);
 }
 
-void Library::impl_boxed(std::string_view name, const DispatchTarget& target, BoxedKernel kernel) {
-  add(find(name), target, nullptr, kernel);
+Operator& Library::def(std::string_view schema, uint32_t tags) {
+  TAEDA_CHECK(kind_ != Kind::Implementation, "def(\"", schema,
+              "\"): Cannot define an operator inside of a TORCH_LIBRARY_IMPL block.  All def()s "
+              "should be placed in the (unique) TORCH_LIBRARY block for their namespace.  (Error "
+              "occurred at ",
+              where_, ")");
+  const std::string full = full_name(schema);
+  check_types(parse_schema(full), schema);
+  Operator& op = define_operator(full, where_, tags);
+  defined_.push_back(&op);
+  return op;
 }
 
-void Library::fallback(BoxedKernel kernel) {
+Operator& Library::def(std::string_view schema_or_name, const CppFunction& fn, uint32_t tags) {
+  const bool is_schema = schema_or_name.find('(') != schema_or_name.npos;
+  TAEDA_CHECK(is_schema || fn.signature, "def(\"", schema_or_name,
+              "\"): a kernel that reads the stack itself implies no schema; write one");
+  std::string schema(schema_or_name);
+  if (!is_schema) schema += fn.schema;
+  Operator& op = def(schema, tags);
+  impl_at(op.full_name(), {Key::Dense, std::nullopt, DispatchTarget::Alias::CompositeImplicit}, fn);
+  return op;
+}
+
+void Library::impl(std::string_view name, const CppFunction& fn) {
+  impl_at(name,
+          target_.value_or(
+              DispatchTarget{Key::Dense, std::nullopt, DispatchTarget::Alias::CompositeImplicit}),
+          fn);
+}
+
+void Library::impl_at(std::string_view name, const DispatchTarget& target, const CppFunction& fn) {
+  const std::string full = full_name(name);
+  // Those of the core namespace are all known.
+  Operator* op = namespace_ == "aten" ? &get_operator(full) : find_operator(full);
+  if (op) check_function_fits(*op, fn);
+  const BoxedKernel kernel = fn.is_fallthrough ? fallthrough_kernel(target.key) : fn.kernel;
+  for (int slot : target.slots()) {
+    // What a record generates is more specific than a default.
+    if (target.rank() == KernelRank::Default && op && op->table &&
+        static_cast<void**>(op->table)[slot])
+      continue;
+    registrations_.push_back(register_kernel(full, slot, kernel, where_, target.rank()));
+  }
+  if (op && !op->table && target.alias == DispatchTarget::Alias::CompositeImplicit)
+    set_composite(*op);
+}
+
+void Library::fallback(const CppFunction& fn) {
   TAEDA_CHECK(target_, "fallback without a dispatch key");
-  for (int slot : slots_of(*target_))
-    registrations_.push_back(register_fallback(slot, kernel, where_));
+  fallback_at(*target_, fn);
+}
+
+void Library::fallback_at(const DispatchTarget& target, const CppFunction& fn) {
+  const BoxedKernel kernel = fn.is_fallthrough ? fallthrough_kernel(target.key) : fn.kernel;
+  for (int slot : target.slots()) registrations_.push_back(register_fallback(slot, kernel, where_));
 }
 
 void Library::remove() {
   for (auto it = registrations_.rbegin(); it != registrations_.rend(); ++it) it->remove();
   registrations_.clear();
+  for (Operator* op : defined_) remove_operator(*op);
+  defined_.clear();
+  if (kind_ == Kind::Definition) give_up(namespace_);
+}
+
+std::string take_library_errors() {
+  Definitions& d = definitions();
+  std::lock_guard lock(d.mutex);
+  return std::exchange(d.errors, {});
+}
+
+LibraryInit::LibraryInit(Library::Kind kind, const char* name_space, const char* key,
+                         const char* where, void (*init)(Library&)) {
+  try {
+    auto* library = new Library(
+        name_space, key ? std::optional(DispatchTarget::parse(key)) : std::nullopt, where, kind);
+    init(*library);
+  } catch (const Error& error) {
+    Definitions& d = definitions();
+    std::lock_guard lock(d.mutex);
+    d.errors += str(d.errors.empty() ? "" : "\n", error.message());
+  }
 }
 
 }  // namespace taeda::dispatch

@@ -1,11 +1,15 @@
 // Registration of operators and kernels from C++: TAEDA_LIBRARY(myops, m) { m.def("...");
 // m.impl("...", fn); }
+//
+// A kernel may be registered before its operator is defined: the order in which shared objects and
+// their files start is not ours to choose.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "taeda/dispatch/dispatcher.h"
+#include "taeda/dispatch/function_kernel.h"
 
 namespace taeda::dispatch {
 
@@ -17,72 +21,77 @@ struct DispatchTarget {
   Alias alias = Alias::None;
   // "CPU", "AutogradCPU", "Autograd", "CompositeImplicitAutograd", "PrivateUse1", ...
   TAEDA_API static DispatchTarget parse(std::string_view text);
+  TAEDA_API std::vector<int> slots() const;
+  KernelRank rank() const {
+    const bool is_composite =
+        alias == Alias::CompositeImplicit || alias == Alias::CompositeExplicit;
+    return is_composite ? KernelRank::Default : KernelRank::Specific;
+  }
 };
 
 class TAEDA_API Library {
  public:
-  Library(std::string name_space, std::optional<DispatchTarget> target, const char* where)
-      : namespace_(std::move(name_space)), target_(target), where_(where) {}
+  // A namespace has one Definition, and any number of Fragments and Implementations.
+  enum class Kind : uint8_t { Definition, Fragment, Implementation };
 
-  Operator& def(std::string_view schema);
-  // Defines and registers a catch-all that runs for every device.
-  template <class R, class... A>
-  Operator& def(std::string_view schema, R (*fn)(A...)) {
-    Operator& op = def(schema);
-    impl_at(op, {Key::Dense, std::nullopt, DispatchTarget::Alias::CompositeImplicit}, fn);
-    return op;
+  // `where`: a file and line, for messages; kept as a pointer.
+  Library(std::string name_space, std::optional<DispatchTarget> target, const char* where,
+          Kind kind = Kind::Fragment);
+
+  // "name(Type argument, ...) -> Type", with the namespace or without it.
+  Operator& def(std::string_view schema, uint32_t tags = 0);
+  // Defines and registers a kernel that serves every device and is differentiated through. A name
+  // alone takes its schema from the function's type.
+  Operator& def(std::string_view schema_or_name, const CppFunction& fn, uint32_t tags = 0);
+  // For the key of this object, or, if it has none, for every device.
+  void impl(std::string_view name, const CppFunction& fn);
+  void impl(std::string_view name, std::string_view key, const CppFunction& fn) {
+    impl_at(name, DispatchTarget::parse(key), fn);
   }
-  template <class R, class... A>
-  void impl(std::string_view name, R (*fn)(A...)) {
-    TAEDA_CHECK(target_, "impl without a dispatch key: use TAEDA_LIBRARY_IMPL or pass a key");
-    impl_at(find(name), *target_, fn);
+  void impl_at(std::string_view name, const DispatchTarget& target, const CppFunction& fn);
+  void impl_boxed(std::string_view name, const DispatchTarget& target, BoxedKernel kernel) {
+    impl_at(name, target, CppFunction(kernel));
   }
-  template <class R, class... A>
-  void impl(std::string_view name, std::string_view key, R (*fn)(A...)) {
-    impl_at(find(name), DispatchTarget::parse(key), fn);
-  }
-  void impl_boxed(std::string_view name, const DispatchTarget& target, BoxedKernel kernel);
-  void fallback(BoxedKernel kernel);
-  // Takes back everything registered through this object.
+  // For every operator that has no kernel of its own at the key of this object.
+  void fallback(const CppFunction& fn);
+  void fallback(BoxedKernel kernel) { fallback(CppFunction(kernel)); }
+  void fallback_at(const DispatchTarget& target, const CppFunction& fn);
+  // Takes back everything registered through this object; operators it defined are forgotten.
   void remove();
+  const std::string& name_space() const { return namespace_; }
 
  private:
-  Operator& find(std::string_view name) const;
-  void add(Operator& op, const DispatchTarget& target, void* unboxed, BoxedKernel boxed);
-  template <class R, class... A>
-  void impl_at(Operator& op, const DispatchTarget& target, R (*fn)(A...)) {
-    if (op.signature)
-      TAEDA_CHECK(*op.signature == typeid(R(A...)), "impl(", op.full_name(),
-                  "): the C++ function's type does not match the schema ", op.schema);
-    BoxedKernel boxed{&CallBoxedFor<R(A...)>::call_function, reinterpret_cast<void*>(fn)};
-    add(op, target, nullptr, boxed);
-  }
+  std::string full_name(std::string_view name) const;
 
   std::string namespace_;
   std::optional<DispatchTarget> target_;
   const char* where_;
+  Kind kind_;
   std::vector<Registration> registrations_;
+  std::vector<Operator*> defined_;
 };
 
-struct LibraryInit {
-  LibraryInit(const char* name_space, const char* key, const char* where, void (*init)(Library&)) {
-    auto* library = new Library(
-        name_space, key ? std::optional(DispatchTarget::parse(key)) : std::nullopt, where);
-    init(*library);
-  }
+// What went wrong in the TAEDA_LIBRARY blocks that ran since the last call, empty if nothing did:
+// they run while a shared object is loaded, where nothing may be thrown.
+TAEDA_API std::string take_library_errors();
+
+struct TAEDA_API LibraryInit {
+  LibraryInit(Library::Kind kind, const char* name_space, const char* key, const char* where,
+              void (*init)(Library&));
 };
 
 #define TAEDA_STRINGIZE_(x) #x
 #define TAEDA_STRINGIZE(x) TAEDA_STRINGIZE_(x)
-#define TAEDA_LIBRARY(ns, m)                                                           \
-  static void taeda_library_init_##ns(::taeda::dispatch::Library&);                    \
-  static const ::taeda::dispatch::LibraryInit taeda_library_##ns(                      \
-      #ns, nullptr, __FILE__ ":" TAEDA_STRINGIZE(__LINE__), &taeda_library_init_##ns); \
-  static void taeda_library_init_##ns(::taeda::dispatch::Library& m)
-#define TAEDA_LIBRARY_IMPL(ns, key, m)                                                           \
-  static void taeda_library_impl_init_##ns##_##key(::taeda::dispatch::Library&);                 \
-  static const ::taeda::dispatch::LibraryInit taeda_library_impl_##ns##_##key(                   \
-      #ns, #key, __FILE__ ":" TAEDA_STRINGIZE(__LINE__), &taeda_library_impl_init_##ns##_##key); \
-  static void taeda_library_impl_init_##ns##_##key(::taeda::dispatch::Library& m)
+#define TAEDA_JOIN_(a, b) a##b
+#define TAEDA_JOIN(a, b) TAEDA_JOIN_(a, b)
+#define TAEDA_LIBRARY_BLOCK(kind, ns, key, m, id)                                               \
+  static void TAEDA_JOIN(taeda_library_block_, id)(::taeda::dispatch::Library&);                \
+  static const ::taeda::dispatch::LibraryInit TAEDA_JOIN(taeda_library_, id)(                   \
+      ::taeda::dispatch::Library::Kind::kind, #ns, key, __FILE__ ":" TAEDA_STRINGIZE(__LINE__), \
+      &TAEDA_JOIN(taeda_library_block_, id));                                                   \
+  static void TAEDA_JOIN(taeda_library_block_, id)([[maybe_unused]] ::taeda::dispatch::Library & m)
+#define TAEDA_LIBRARY(ns, m) TAEDA_LIBRARY_BLOCK(Definition, ns, nullptr, m, __COUNTER__)
+#define TAEDA_LIBRARY_FRAGMENT(ns, m) TAEDA_LIBRARY_BLOCK(Fragment, ns, nullptr, m, __COUNTER__)
+#define TAEDA_LIBRARY_IMPL(ns, key, m) TAEDA_LIBRARY_BLOCK(Implementation, ns, #key, m, __COUNTER__)
 
 }  // namespace taeda::dispatch

@@ -162,22 +162,55 @@ std::string TypeRef::text() const {
   return out;
 }
 
+namespace {
+
+// The items of "[a, b]".
+std::vector<std::string> items_of(std::string_view list) {
+  std::vector<std::string> out;
+  for (size_t at = 1; at + 1 < list.size();) {
+    const size_t end = list.find_first_of(",]", at);
+    std::string_view item = list.substr(at, end - at);
+    while (item.starts_with(' ')) item.remove_prefix(1);
+    out.emplace_back(item);
+    at = end + 1;
+  }
+  return out;
+}
+
+Value default_list(const std::string& base, const std::string& text) {
+  const std::vector<std::string> items = items_of(text);
+  const auto each = [&](auto list, auto&& read) {
+    for (const std::string& item : items) list.push_back(read(item));
+    return Value(std::move(list));
+  };
+  if (base == "float")
+    return each(std::vector<double>(), [](const std::string& s) { return std::stod(s); });
+  if (base == "bool")
+    return each(std::vector<bool>(), [](const std::string& s) { return s == "True"; });
+  return each(std::vector<int64_t>(), [](const std::string& s) { return std::stoll(s); });
+}
+
+DType default_dtype_named(const std::string& name) {
+  if (name == "long") return DType::Int64;
+  for (int i = 0; i < kNumDTypes; ++i)
+    if (name == dtype_name(static_cast<DType>(i))) return static_cast<DType>(i);
+  return DType::Float;
+}
+
+}  // namespace
+
 Value Argument::default_value() const {
   const std::string& d = default_text;
   if (!has_default || d == "None") return Value();
   if (d == "True" || d == "False") return Value(d == "True");
-  if (d == "[]")
-    return type.base == "float" ? Value(std::vector<double>()) : Value(std::vector<int64_t>());
-  if (d.front() == '[') {
-    std::vector<int64_t> values;
-    for (size_t i = 1; i < d.size(); i = d.find_first_of(",]", i) + 1)
-      values.push_back(std::stoll(d.substr(i)));
-    return Value(std::move(values));
+  if (d.front() == '[') return default_list(type.base, d);
+  if (d.front() == '\'' || d.front() == '"') {
+    const std::string text = d.substr(1, d.size() - 2);
+    return type.base == "Device" ? Value(Device::parse(text)) : Value(text);
   }
-  if (d.front() == '\'' || d.front() == '"') return Value(d.substr(1, d.size() - 2));
   if (type.base == "MemoryFormat")
     return Value(d == "preserve_format" ? MemoryFormat::Preserve : MemoryFormat::Contiguous);
-  if (type.base == "ScalarType") return Value(d == "long" ? DType::Int64 : DType::Float);
+  if (type.base == "ScalarType") return Value(default_dtype_named(d));
   if (type.base == "int" || type.base == "SymInt") {
     const bool is_number = std::isdigit(static_cast<unsigned char>(d.back()));
     if (!is_number) return Value(int64_t{d == "Mean" ? 1 : d == "Sum" ? 2 : 0});

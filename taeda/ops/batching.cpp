@@ -353,10 +353,8 @@ void warn_each(const Operator& op) {
     const std::lock_guard lock(mutex);
     if (!told.insert(op.full_name()).second) return;
   }
-  warn(
-      str("There is a performance drop because we have not yet implemented the batching rule for "
-          "aten::",
-          op.full_name(), ". It runs once for each example."));
+  warn(str("There is a performance drop because we have not yet implemented the batching rule for ",
+           dispatch::qualified_name(op), ". It runs once for each example."));
 }
 
 }  // namespace
@@ -366,10 +364,12 @@ void set_batch_each_warning(bool on) { each_warns = on; }
 
 void batch_each(Operator& op, const BatchRule&, const BatchContext& c, Stack& stack) {
   const dispatch::Schema schema = dispatch::parse_schema(op.schema);
+  const std::string name = dispatch::qualified_name(op);
   for (const auto& a : schema.arguments)
-    TAEDA_CHECK(!a.is_written || !a.is_kwarg_only,
-                "Batching rule not implemented for aten::", op.full_name(),
-                ". Calling out variants in vmap is not supported");
+    TAEDA_CHECK(!a.is_written || (!a.is_kwarg_only && !schema.returns.empty()),
+                "Batching rule not implemented for ", name,
+                "; the fallback path doesn't work on out= or view ops. Calling out variants in "
+                "vmap is not supported");
   const bool is_inplace = !schema.arguments.empty() && schema.arguments[0].is_written;
   const Tensor self = is_inplace ? stack[0].get<Tensor>() : Tensor();
   warn_each(op);
@@ -386,8 +386,7 @@ void batch_each(Operator& op, const BatchRule&, const BatchContext& c, Stack& st
     size_t at = 0;
     for (const Value& v : one) {
       TAEDA_CHECK(v.is<Tensor>() || v.is<std::vector<Tensor>>(),
-                  "Batching rule not implemented for aten::", op.full_name(),
-                  ", whose result is no tensor");
+                  "Batching rule not implemented for ", name, ", whose result is no tensor");
       for_each_tensor(v, [&](const Tensor& t) {
         if (at == results.size()) results.emplace_back();
         results[at++].push_back(t);
@@ -395,7 +394,7 @@ void batch_each(Operator& op, const BatchRule&, const BatchContext& c, Stack& st
     }
     if (i == c.size - 1) stack = one;
   }
-  TAEDA_CHECK(c.size > 0, "Batching rule not implemented for aten::", op.full_name(),
+  TAEDA_CHECK(c.size > 0, "Batching rule not implemented for ", name,
               ". The fallback path doesn't support vmap over dims of size 0.");
   if (is_inplace) {
     stack.assign(1, Value(self));

@@ -1,0 +1,133 @@
+// A C++ function as a kernel: boxed by its type, with the schema its type implies.
+//
+//   Tensor scaled(const Tensor& x, double by, std::optional<std::vector<int64_t>> dims);
+//   CppFunction(&scaled).schema       "(Tensor _0, float _1, int[]? _2) -> Tensor"
+//
+// Arguments: Tensor, TensorList, Scalar, int64_t, SymInt, double, bool, strings, DType, Device,
+// Layout, MemoryFormat, vectors and Spans of these, and optionals; results: the same, tuples of
+// them, Tensor& for what was written, or void.
+#pragma once
+
+#include <type_traits>
+
+#include "taeda/dispatch/boxing.h"
+
+namespace taeda::dispatch {
+
+namespace kernel_detail {
+
+template <class T>
+struct TypeText;
+#define TAEDA_SCHEMA_TYPE(type, text)         \
+  template <>                                 \
+  struct TypeText<type> {                     \
+    static std::string get() { return text; } \
+  }
+TAEDA_SCHEMA_TYPE(Tensor, "Tensor");
+TAEDA_SCHEMA_TYPE(int64_t, "int");
+TAEDA_SCHEMA_TYPE(SymInt, "SymInt");
+TAEDA_SCHEMA_TYPE(double, "float");
+TAEDA_SCHEMA_TYPE(bool, "bool");
+TAEDA_SCHEMA_TYPE(std::string, "str");
+TAEDA_SCHEMA_TYPE(std::string_view, "str");
+TAEDA_SCHEMA_TYPE(Scalar, "Scalar");
+TAEDA_SCHEMA_TYPE(DType, "ScalarType");
+TAEDA_SCHEMA_TYPE(Device, "Device");
+TAEDA_SCHEMA_TYPE(Layout, "Layout");
+TAEDA_SCHEMA_TYPE(MemoryFormat, "MemoryFormat");
+TAEDA_SCHEMA_TYPE(Generator, "Generator");
+#undef TAEDA_SCHEMA_TYPE
+template <class T>
+struct TypeText<std::vector<T>> {
+  static std::string get() { return TypeText<T>::get() + "[]"; }
+};
+template <class T>
+struct TypeText<Span<T>> : TypeText<std::vector<T>> {};
+template <class T>
+struct TypeText<std::optional<T>> {
+  static std::string get() { return TypeText<T>::get() + "?"; }
+};
+
+template <class T>
+concept SchemaType = requires { TypeText<std::remove_cvref_t<T>>::get(); };
+
+template <class R>
+struct ReturnText {
+  static_assert(SchemaType<R>, "an operator cannot return this type");
+  static std::string get() { return TypeText<std::remove_cvref_t<R>>::get(); }
+};
+template <>
+struct ReturnText<void> {
+  static std::string get() { return "()"; }
+};
+template <class... T>
+struct ReturnText<std::tuple<T...>> {
+  static std::string get() {
+    std::string out;
+    ((out += (out.empty() ? "" : ", ") + ReturnText<T>::get()), ...);
+    return "(" + out + ")";
+  }
+};
+
+// What an argument is unboxed as: constant references to all but the types that box as such are
+// read as values.
+template <class A>
+using Unboxed = std::conditional_t<std::is_lvalue_reference_v<A> &&
+                                       !std::is_same_v<std::remove_cvref_t<A>, Tensor> &&
+                                       !std::is_same_v<std::remove_cvref_t<A>, Scalar> &&
+                                       !std::is_same_v<std::remove_cvref_t<A>, Generator>,
+                                   std::remove_cvref_t<A>, A>;
+
+template <class R, class... A>
+void call_function(const Operator&, KeySet, Stack& stack, void* context) {
+  auto fn = reinterpret_cast<R (*)(A...)>(context);
+  call_unboxed<R, Unboxed<A>...>(stack, fn, std::index_sequence_for<A...>());
+}
+
+template <class R, class... A>
+std::string schema_of() {
+  static_assert((SchemaType<A> && ...),
+                "an operator cannot take this type: use int64_t for int, double for float");
+  std::string out = "(";
+  size_t i = 0;
+  ((out += str(i ? ", " : "", TypeText<std::remove_cvref_t<A>>::get(), " _", i), ++i), ...);
+  return out + ") -> " + ReturnText<R>::get();
+}
+
+}  // namespace kernel_detail
+
+// A function or a lambda without captures.
+struct CppFunction {
+  template <class R, class... A>
+  CppFunction(R (*fn)(A...))
+      : kernel{&kernel_detail::call_function<R, A...>, reinterpret_cast<void*>(fn)},
+        signature(&typeid(R(A...))),
+        schema(kernel_detail::schema_of<R, A...>()) {}
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, CppFunction> && requires(F f) { *+f; } &&
+             std::is_class_v<std::remove_cvref_t<F>>)
+  CppFunction(F&& lambda) : CppFunction(+lambda) {}
+  CppFunction(BoxedKernel kernel) : kernel(kernel) {}
+
+  static CppFunction makeFromBoxedFunction(BoxedFn fn) { return BoxedKernel{fn, nullptr}; }
+  // As if nothing were registered: the call goes on to the next key.
+  static CppFunction makeFallthrough();
+
+  BoxedKernel kernel;
+  const std::type_info* signature = nullptr;  // null: reads the stack itself, fits every schema
+  std::string schema;                         // empty then
+  bool is_fallthrough = false;
+};
+
+// Throws where a function's own schema cannot serve the declared one.
+TAEDA_API void check_function_fits(const Operator& op, const CppFunction& fn);
+// Hands a call at `key` to what lies below it.
+TAEDA_API BoxedKernel fallthrough_kernel(Key key);
+
+inline CppFunction CppFunction::makeFallthrough() {
+  CppFunction out{BoxedKernel{}};
+  out.is_fallthrough = true;
+  return out;
+}
+
+}  // namespace taeda::dispatch
