@@ -13,14 +13,6 @@ namespace {
 
 using dispatch::Operator;
 
-constexpr const char* kHandleName = "taeda.Operator";
-
-Operator& operator_of(PyObject* handle) {
-  void* op = PyCapsule_GetPointer(handle, kHandleName);
-  if (!op) throw_python_error();
-  return *static_cast<Operator*>(op);
-}
-
 std::string text_of(PyObject* o) {
   const char* text = PyUnicode_AsUTF8(o);
   if (!text) throw_python_error();
@@ -32,7 +24,7 @@ PyObject* find_overloads(PyObject*, PyObject* name) {
   return guarded([&] {
     Ref list(checked(PyList_New(0)));
     for (Operator* op : dispatch::find_overloads(text_of(name))) {
-      const Ref handle(checked(PyCapsule_New(op, kHandleName, nullptr)));
+      const Ref handle(checked(PyCapsule_New(op, kOperatorHandleName, nullptr)));
       const Ref entry(checked(Py_BuildValue("(sO)", op->overload, handle.get())));
       if (PyList_Append(list.get(), entry.get()) < 0) throw_python_error();
     }
@@ -52,7 +44,7 @@ PyObject* describe(const dispatch::Argument& a, const dispatch::Value& default_v
 // last two lists of (name, type, alias set, is written, is keyword-only, has default, default).
 PyObject* parsed_schema(PyObject*, PyObject* handle) {
   return guarded([&] {
-    const Operator& op = operator_of(handle);
+    const Operator& op = operator_of_handle(handle);
     const CallSchema& schema = call_schema(op);
     const auto& arguments = schema.parsed.arguments;
     const auto& returns = schema.parsed.returns;
@@ -94,7 +86,7 @@ void need_call(PyObject* const* argv, Py_ssize_t nargs) {
 PyObject* call(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
     need_call(argv, nargs);
-    Operator& op = operator_of(argv[0]);
+    Operator& op = operator_of_handle(argv[0]);
     dispatch::Stack stack = bind_arguments(call_schema(op), argv[1], argv[2]);
     return call_and_wrap(op, stack);
   });
@@ -116,7 +108,7 @@ PyObject* call_first(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     TAEDA_CHECK_TYPE(PyTuple_Check(argv[0]), "expected a tuple of handles");
     std::string reasons;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(argv[0]); ++i) {
-      Operator& op = operator_of(PyTuple_GET_ITEM(argv[0], i));
+      Operator& op = operator_of_handle(PyTuple_GET_ITEM(argv[0], i));
       const Numbers numbers = takes_numbers(op.name) ? Numbers::AsTensors : Numbers::Apart;
       dispatch::Stack stack;
       try {
@@ -134,6 +126,12 @@ PyObject* call_first(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
 }
 
 }  // namespace
+
+Operator& operator_of_handle(PyObject* handle) {
+  void* op = PyCapsule_GetPointer(handle, kOperatorHandleName);
+  if (!op) throw_python_error();
+  return *static_cast<Operator*>(op);
+}
 
 PyMethodDef boxed_call_table[] = {
     {"find_overloads", find_overloads, METH_O,

@@ -237,19 +237,33 @@ Stack bind_arguments(const CallSchema& schema, PyObject* args, PyObject* kwargs,
   return stack;
 }
 
-std::pair<Ref, Ref> wrap_arguments(const CallSchema& schema, const Stack& stack) {
+namespace {
+
+std::pair<Ref, Ref> wrap_arguments(const CallSchema& schema, const Stack& stack, bool is_complete) {
   size_t count = schema.num_positional;
-  while (count > 0 && is_default(schema, count - 1, stack[count - 1])) --count;
+  const auto is_left_out = [&](size_t i) {
+    return !is_complete && is_default(schema, i, stack[i]);
+  };
+  while (count > 0 && is_left_out(count - 1)) --count;
   Ref args(checked(PyTuple_New(static_cast<Py_ssize_t>(count)))), kwargs(checked(PyDict_New()));
   for (size_t i = 0; i < count; ++i)
     PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), wrap_argument(stack[i]));
   for (size_t i = schema.num_positional; i < stack.size(); ++i) {
-    if (is_default(schema, i, stack[i])) continue;
+    if (is_left_out(i)) continue;
     const Ref value(wrap_argument(stack[i]));
     const char* name = schema.parsed.arguments[i].name.c_str();
     if (PyDict_SetItemString(kwargs.get(), name, value.get()) < 0) throw_python_error();
   }
   return {std::move(args), std::move(kwargs)};
+}
+
+}  // namespace
+
+std::pair<Ref, Ref> wrap_arguments(const CallSchema& schema, const Stack& stack) {
+  return wrap_arguments(schema, stack, /*is_complete=*/false);
+}
+std::pair<Ref, Ref> wrap_all_arguments(const CallSchema& schema, const Stack& stack) {
+  return wrap_arguments(schema, stack, /*is_complete=*/true);
 }
 
 PyObject* wrap_results(const Stack& stack) {
@@ -261,15 +275,17 @@ PyObject* wrap_results(const Stack& stack) {
   return tuple.release();
 }
 
-Stack read_results(const CallSchema& schema, PyObject* result) {
+Stack read_results(const CallSchema& schema, PyObject* result, const char* who) {
   const std::vector<Argument>& returns = schema.parsed.returns;
   Stack stack;
   const auto add = [&](const TypeRef& type, PyObject* o) {
-    // None is how an undefined tensor looks from Python.
-    std::optional<Value> v =
-        o == Py_None && type.base == "Tensor" && !type.is_list ? Value() : read_value(type, o);
+    const bool is_one_tensor = type.base == "Tensor" && !type.is_list;
+    // None is how an undefined tensor looks from Python; a number is no tensor here.
+    std::optional<Value> v = is_one_tensor && o == Py_None    ? Value()
+                             : is_one_tensor && !is_tensor(o) ? std::nullopt
+                                                              : read_value(type, o);
     TAEDA_CHECK(v, "Unable to cast ", shown(o, PyObject_Str), " to ", shown_type(type),
-                "; it was returned by __torch_dispatch__ for ", schema.declaration);
+                "; it was returned by ", who, " for ", schema.declaration);
     stack.push_back(std::move(*v));
   };
   if (returns.empty()) return stack;
@@ -280,7 +296,7 @@ Stack read_results(const CallSchema& schema, PyObject* result) {
   const bool is_sequence = PyTuple_Check(result) || PyList_Check(result);
   TAEDA_CHECK(
       is_sequence && PySequence_Fast_GET_SIZE(result) == static_cast<Py_ssize_t>(returns.size()),
-      schema.name, "() has ", returns.size(), " results, but __torch_dispatch__ returned ",
+      schema.name, "() has ", returns.size(), " results, but ", who, " returned ",
       shown(result, PyObject_Str));
   for (size_t i = 0; i < returns.size(); ++i)
     add(returns[i].type, PySequence_Fast_GET_ITEM(result, static_cast<Py_ssize_t>(i)));

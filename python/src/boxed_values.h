@@ -23,6 +23,10 @@ struct CallSchema {
 // Kept for the life of the process.
 const CallSchema& call_schema(const dispatch::Operator& op);
 
+// Operators are capsules of this name in Python.
+inline constexpr const char* kOperatorHandleName = "taeda.Operator";
+dispatch::Operator& operator_of_handle(PyObject* handle);
+
 // A new reference; lists become Python lists. Throws the pending Python error.
 PyObject* wrap_value(const dispatch::Value& v);
 
@@ -35,10 +39,13 @@ dispatch::Stack bind_arguments(const CallSchema& schema, PyObject* args, PyObjec
 // A stack of arguments as (tuple, dict), without what equals its default: trailing positional
 // arguments and keyword-only ones. Wrapped numbers are numbers again.
 std::pair<Ref, Ref> wrap_arguments(const CallSchema& schema, const dispatch::Stack& stack);
+// The same with every argument.
+std::pair<Ref, Ref> wrap_all_arguments(const CallSchema& schema, const dispatch::Stack& stack);
 
 // None, one object, or a tuple.
 PyObject* wrap_results(const dispatch::Stack& stack);
-// The reverse, checked against the schema's results.
-dispatch::Stack read_results(const CallSchema& schema, PyObject* result);
+// The reverse, checked against the schema's results; `who` returned them.
+dispatch::Stack read_results(const CallSchema& schema, PyObject* result,
+                             const char* who = "__torch_dispatch__");
 
 }  // namespace taeda::python

@@ -21,6 +21,7 @@ extern PyMethodDef autograd_table[];
 extern PyMethodDef dispatch_table[];
 extern PyMethodDef dispatch_mode_table[];
 extern PyMethodDef boxed_call_table[];
+extern PyMethodDef library_table[];
 extern PyMethodDef interop_table[];
 extern PyMethodDef device_table[];
 extern PyMethodDef transform_table[];

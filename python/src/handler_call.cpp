@@ -46,6 +46,11 @@ HandlerCall::HandlerCall(const Operator& op, const Stack& stack)
 Ref HandlerCall::ask(PyObject* handler) const {
   static PyObject* const name = PyUnicode_InternFromString("__torch_dispatch__");
   PyObject* const argv[] = {handler, overload_, types_.get(), args_.get(), kwargs_.get()};
+  if (PyObject* rule = dispatch_rule(overload_, Py_TYPE(handler))) {
+    PyObject* first = is_tensor(handler) ? reinterpret_cast<PyObject*>(Py_TYPE(handler)) : handler;
+    return Ref(checked(PyObject_CallFunctionObjArgs(rule, first, overload_, types_.get(),
+                                                    args_.get(), kwargs_.get(), nullptr)));
+  }
   return Ref(checked(PyObject_VectorcallMethod(name, argv, 5, nullptr)));
 }
 

@@ -40,7 +40,8 @@ const PyMethodDef* const own_functions[] = {factory_table,  mode_table,         
                                             interop_table,  device_table,        transform_table,
                                             autocast_table, dispatch_mode_table, nullptr};
 const PyMethodDef* const no_tables[] = {nullptr};
-const PyMethodDef* const dispatch_tables[] = {dispatch_table, boxed_call_table, nullptr};
+const PyMethodDef* const dispatch_tables[] = {dispatch_table, boxed_call_table, library_table,
+                                              nullptr};
 
 bool fill(PyObject* module) {
   return init_dtype_type(module) && init_layout_types(module) && init_device_type(module) &&

@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 
+#include "python/src/boxed_values.h"
 #include "python/src/wrap.h"
 
 namespace taeda::python {
@@ -27,9 +28,14 @@ dispatch::Operator* operator_of_overload(PyObject* o) {
   static PyObject* type = checked(PyObject_GetAttrString(ops_module(), "OpOverload"));
   if (!PyObject_TypeCheck(o, reinterpret_cast<PyTypeObject*>(type))) return nullptr;
   const Ref handle(checked(PyObject_GetAttrString(o, "_handle")));
-  void* op = PyCapsule_GetPointer(handle.get(), "taeda.Operator");
-  if (!op) throw_python_error();
-  return static_cast<dispatch::Operator*>(op);
+  return &operator_of_handle(handle.get());
+}
+
+PyObject* dispatch_rule(PyObject* overload, PyTypeObject* type) {
+  static PyObject* const name = checked(PyUnicode_InternFromString("_dispatch_rules"));
+  const Ref rules(checked(PyObject_GetAttr(overload, name)));
+  if (rules.get() == Py_None) return nullptr;
+  return PyDict_GetItemWithError(rules.get(), reinterpret_cast<PyObject*>(type));
 }
 
 }  // namespace taeda::python

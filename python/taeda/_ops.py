@@ -13,10 +13,17 @@ from taeda._C import _dispatch
 __all__ = ["Argument", "FunctionSchema", "OpOverload", "OpOverloadPacket", "Tag", "ops"]
 
 
-class Tag(enum.Enum):
-    """Properties of operators that their schema shows."""
+_TAG_BITS = dict(_dispatch.tags())
+Tag = enum.Enum("Tag", {name: index for index, name in enumerate(_TAG_BITS)}, module=__name__)
+Tag.__doc__ = "Properties of operators beside their schema."
 
-    nondeterministic_seeded = 0
+
+def _tag_bits(tags):
+    """The bits of a Tag or of several."""
+    bits = 0
+    for tag in (tags,) if isinstance(tags, Tag) else tags:
+        bits |= _TAG_BITS[tag.name]
+    return bits
 
 
 class AliasInfo:
@@ -83,6 +90,8 @@ class FunctionSchema:
 class OpOverload:
     """One overload of an operator."""
 
+    _dispatch_rules = None  # by type of mode or tensor, see library.register_torch_dispatch
+
     def __init__(self, packet, overload_name, handle):
         text, name, _, is_composite, arguments, returns = _dispatch.parsed_schema(handle)
         self._overloadpacket = packet
@@ -107,8 +116,8 @@ class OpOverload:
 
     @property
     def tags(self):
-        is_random = any(a.type.startswith("Generator") for a in self._schema.arguments)
-        return [Tag.nondeterministic_seeded] if is_random else []
+        bits = _dispatch.operator_tags(self._handle)
+        return [tag for tag in Tag if bits & _TAG_BITS[tag.name]]
 
     @property
     def is_view(self):
@@ -123,6 +132,14 @@ class OpOverload:
 
     def __call__(self, /, *args, **kwargs):
         return _dispatch.call(self._handle, args, kwargs)
+
+    def redispatch(self, keyset, /, *args, **kwargs):
+        """Calls the operator from the outermost of the given keys on."""
+        return _dispatch.redispatch(self._handle, keyset.raw_repr(), args, kwargs)
+
+    def has_kernel_for_dispatch_key(self, key):
+        """Whether a kernel of its own, no fallback, serves the key."""
+        return _dispatch.has_kernel(self._handle, key)
 
     def __str__(self):
         return f"{self.namespace}.{self.__name__}"
@@ -217,6 +234,19 @@ class _Ops(types.ModuleType):
 
     def __init__(self):
         super().__init__("taeda.ops")
+        self.__dict__["loaded_libraries"] = set()
+
+    def load_library(self, path):
+        """Loads a shared object whose operators register themselves (TORCH_LIBRARY)."""
+        import ctypes
+        import os
+
+        path = os.fspath(path)
+        ctypes.CDLL(path)
+        problems = _dispatch.take_library_errors()
+        if problems:
+            raise RuntimeError(f"{path}: {problems}")
+        self.loaded_libraries.add(path)
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -233,6 +263,20 @@ def _dispatch_name(namespace, name):
 
 def _find(namespace, name):
     return _dispatch.find_overloads(_dispatch_name(namespace, name))
+
+
+def _refresh_packet(namespace, name):
+    """Brings what is cached of an operator up to date after a definition or a removal."""
+    in_namespace = ops.__dict__.get(namespace)
+    packet = in_namespace.__dict__.get(name) if in_namespace is not None else None
+    if packet is None:
+        return
+    packet._handles = {overload or "default": handle for overload, handle in _find(namespace, name)}
+    for overload in [k for k, v in packet.__dict__.items() if isinstance(v, OpOverload)]:
+        if overload not in packet._handles:
+            delattr(packet, overload)
+    if not packet._handles:
+        delattr(in_namespace, name)
 
 
 def _packet_of(namespace, name):

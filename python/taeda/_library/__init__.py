@@ -1,0 +1,1 @@
+"""The parts of taeda.library, a concept a file."""

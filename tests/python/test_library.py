@@ -1,0 +1,301 @@
+"""taeda.library: definitions, kernels by dispatch key, removal, overrides of others' operators."""
+
+import gc
+import importlib
+import itertools
+import warnings
+
+import pytest
+from under_test import NAME, t
+
+library = importlib.import_module(f"{NAME}.library")
+Library = library.Library
+only_taeda = pytest.mark.skipif(NAME != "taeda", reason="PyTorch does otherwise")
+_spaces = (f"library_test{i}" for i in itertools.count())
+
+
+@pytest.fixture
+def lib():
+    made = Library(next(_spaces), "DEF")
+    yield made
+    made._destroy()
+
+
+def ops_of(lib):
+    return getattr(t.ops, lib.ns)
+
+
+# ---- definitions ----
+def test_an_operator_is_defined_from_a_schema(lib):
+    assert lib.define("foo(Tensor x, int n=3, *, str s='a') -> Tensor") == "foo"
+    lib.impl("foo", lambda x, n=3, *, s="a": x + n + len(s), "CPU")
+    foo = ops_of(lib).foo
+    assert foo(t.ones(1)).item() == 5
+    assert foo.default(t.ones(1), 4, s="bcd").item() == 8
+    assert foo.default.namespace == lib.ns
+    assert str(foo.default) == f"{lib.ns}.foo.default"
+
+
+def test_overloads_are_found_as_they_are_defined(lib):
+    lib.define("foo.Tensor(Tensor x, Tensor y) -> Tensor")
+    lib.impl("foo.Tensor", lambda x, y: x + y, "CPU")
+    assert ops_of(lib).foo.overloads() == ["Tensor"]
+    lib.define("foo.text(Tensor x, str y) -> Tensor")
+    lib.impl("foo.text", lambda x, y: x + len(y), "CPU")
+    assert ops_of(lib).foo(t.ones(1), "abc").item() == 4
+    assert ops_of(lib).foo(t.ones(1), t.ones(1)).item() == 2
+
+
+def test_tags_are_given_at_the_definition(lib):
+    lib.define("foo(Tensor x) -> Tensor", tags=(t.Tag.pointwise, t.Tag.core))
+    assert {t.Tag.pointwise, t.Tag.core} <= set(ops_of(lib).foo.default.tags)
+    lib.define("bar(Tensor x) -> Tensor", tags=t.Tag.pointwise)
+    assert t.Tag.pointwise in ops_of(lib).bar.default.tags
+
+
+def test_operators_of_the_table_carry_their_tags():
+    assert t.Tag.core in t.ops.aten.add.Tensor.tags
+    assert t.Tag.pointwise in t.ops.aten.add.Tensor.tags
+    assert t.Tag.nondeterministic_seeded in t.ops.aten.bernoulli.default.tags
+    assert t.Tag.dynamic_output_shape in t.ops.aten.nonzero.default.tags
+
+
+def test_a_namespace_has_one_definition(lib):
+    with pytest.raises(RuntimeError, match="Only a single TORCH_LIBRARY can be used"):
+        Library(lib.ns, "DEF")
+    more = Library(lib.ns, "FRAGMENT")
+    more.define("bar(Tensor x) -> Tensor")
+    more._destroy()
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ("foo(Tensor x) -> Tensor", "with the same name and overload name multiple times"),
+        ("other::bar(Tensor x) -> Tensor", "does not match namespace of enclosing TORCH_LIBRARY"),
+        ("bar(Tensr x) -> Tensor", "unknown type specifier"),
+        ("bar(Tensor x", "expected"),
+    ],
+)
+def test_wrong_definitions_are_errors(lib, schema, message):
+    lib.define("foo(Tensor x) -> Tensor")
+    with pytest.raises(RuntimeError, match=message):
+        lib.define(schema)
+
+
+def test_wrong_libraries_are_errors():
+    with pytest.raises(ValueError, match="Unsupported kind: OTHER"):
+        Library("library_test", "OTHER")
+    with pytest.raises(ValueError, match="prim is a reserved namespace"):
+        Library("prim", "DEF")
+    with pytest.raises(RuntimeError, match="Invalid alias_analysis type"):
+        Library(next(_spaces), "DEF").define("foo() -> ()", "OTHER")
+
+
+def test_kernels_only_libraries_define_nothing(lib):
+    with pytest.raises(RuntimeError, match="Cannot define an operator inside of a"):
+        Library(lib.ns, "IMPL").define("foo(Tensor x) -> Tensor")
+
+
+# ---- kernels ----
+def test_a_kernel_may_come_before_its_operator(lib):
+    lib.impl("later", lambda x: x + 1, "CPU")
+    lib.define("later(Tensor x) -> Tensor")
+    assert ops_of(lib).later(t.ones(1)).item() == 2
+
+
+def test_wrong_kernels_are_errors(lib):
+    lib.define("foo(Tensor x) -> Tensor")
+    with pytest.raises(TypeError, match="Input function is required to be a callable"):
+        lib.impl("foo", 3, "CPU")
+    with pytest.raises(RuntimeError, match="could not parse dispatch key: QPU"):
+        lib.impl("foo", lambda x: x, "QPU")
+
+
+def test_a_key_without_a_kernel_is_named(lib):
+    lib.define("foo(Tensor x) -> Tensor")
+    lib.impl("foo", lambda x: x, "CUDA")
+    with pytest.raises(NotImplementedError, match=f"Could not run '{lib.ns}::foo' with arguments"):
+        ops_of(lib).foo(t.ones(1))
+
+
+def test_the_newest_kernel_wins_and_specific_ones_beat_defaults(lib):
+    lib.define("foo(Tensor x) -> Tensor")
+    foo = ops_of(lib).foo
+    lib.impl("foo", lambda x: x + 1, "CPU")
+    lib.impl("foo", lambda x: x + 10, "CompositeExplicitAutograd")
+    assert foo(t.ones(1)).item() == 2
+    with warnings.catch_warnings(record=True):
+        lib.impl("foo", lambda x: x + 2, "CPU")
+    assert foo(t.ones(1)).item() == 3
+
+
+def test_a_kernel_without_a_key_is_differentiated_through(lib):
+    lib.define("square(Tensor x) -> Tensor")
+    lib.impl("square", lambda x: x * x)
+    x = t.tensor([3.0], requires_grad=True)
+    ops_of(lib).square(x).backward()
+    assert x.grad.item() == 6
+    assert t.allclose(t.vmap(ops_of(lib).square)(t.arange(3.0)), t.arange(3.0) ** 2)
+
+
+@only_taeda
+def test_a_kernel_at_autograd_gets_the_keys_and_goes_on(lib):
+    seen = []
+    lib.define("foo(Tensor x) -> Tensor")
+    lib.impl("foo", lambda x: x * 2, "CPU")
+    foo = ops_of(lib).foo.default
+
+    def autograd(keys, x):
+        seen.append((keys.has("AutogradCPU"), keys.has("CPU")))
+        return foo.redispatch(keys.remove("AutogradCPU"), x) + 1
+
+    lib.impl("foo", autograd, "AutogradCPU", with_keyset=True)
+    assert foo(t.ones(1, requires_grad=True)).item() == 3
+    assert seen == [(True, True)]
+
+
+def test_a_fallthrough_passes_the_call_on(lib):
+    lib.define("foo(Tensor x) -> Tensor")
+    lib.impl("foo", lambda x: x.detach() + 1, "CPU")
+    lib.impl("foo", library.fallthrough_kernel, "Autograd")
+    y = ops_of(lib).foo(t.ones(1, requires_grad=True))
+    assert y.item() == 2 and not y.requires_grad
+    with pytest.raises(NotImplementedError, match="should never be called"):
+        library.fallthrough_kernel()
+
+
+def test_operators_of_others_may_be_overridden():
+    override = Library("aten", "IMPL")
+    with warnings.catch_warnings(record=True):
+        override.impl("neg", lambda x: x + 100, "CPU")
+    try:
+        assert t.neg(t.ones(1)).item() == 101
+    finally:
+        override._destroy()
+    assert t.neg(t.ones(1)).item() == -1
+
+
+@only_taeda
+def test_a_replaced_kernel_can_still_be_called(lib):
+    previous = library.get_kernel(t.ops.aten.neg.default, "CPU")
+    override = Library("aten", "IMPL")
+    override.impl("neg", lambda keys, x: previous.call_boxed(keys, x) * 2, "CPU", with_keyset=True)
+    try:
+        assert t.neg(t.ones(1)).item() == -2
+    finally:
+        override._destroy()
+    lib.define("foo(Tensor x) -> Tensor")
+    with pytest.raises(RuntimeError, match=f"no kernel for CPU for {lib.ns}::foo"):
+        library.get_kernel(f"{lib.ns}::foo", "CPU")
+
+
+@only_taeda
+def test_a_fallback_serves_what_has_no_kernel(lib):
+    seen = []
+    lib.define("foo(Tensor x) -> Tensor")
+    lib.impl("foo", lambda x: x.detach() + 1, "CPU")
+
+    def fallback(op, keys, *args, **kwargs):
+        seen.append(op)
+        return op.redispatch(keys.remove("AutogradCPU"), *args, **kwargs)
+
+    with pytest.raises(RuntimeError, match='on the global namespace "_"'):
+        lib.fallback(fallback, "AutogradCPU")
+    foo = ops_of(lib).foo.default
+    everything = Library("_", "IMPL", "AutogradCPU")
+    everything.fallback(fallback, with_keyset=True)
+    try:
+        assert foo(t.ones(1, requires_grad=True)).item() == 2
+        assert seen[0] is foo
+        assert t.neg(t.ones(1, requires_grad=True)).grad_fn is not None  # has its own kernel
+        assert t.ops.aten.neg.default not in seen
+    finally:
+        everything._destroy()
+    seen.clear()
+    foo(t.ones(1, requires_grad=True))
+    assert seen == []
+
+
+# ---- removal ----
+def test_destroying_a_library_takes_everything_back(lib):
+    fragment = Library(lib.ns, "FRAGMENT")
+    fragment.define("gone(Tensor x) -> Tensor")
+    fragment.impl("gone", lambda x: x, "CPU")
+    assert ops_of(lib).gone is not None
+    fragment._destroy()
+    with pytest.raises(AttributeError, match="object has no attribute 'gone'"):
+        ops_of(lib).gone  # noqa: B018
+    lib.define("gone(Tensor x, Tensor y) -> Tensor")
+    assert len(ops_of(lib).gone.default._schema.arguments) == 2
+
+
+def test_a_library_that_nobody_holds_is_gone(lib):
+    lib.define("foo(Tensor x) -> Tensor")
+    more = Library(lib.ns, "IMPL", "CPU")
+    more.impl("foo", lambda x: x + 1)
+    assert ops_of(lib).foo(t.ones(1)).item() == 2
+    del more
+    gc.collect()
+    with pytest.raises(NotImplementedError):
+        ops_of(lib).foo(t.ones(1))
+
+
+# ---- by qualified name ----
+def test_functions_register_by_qualified_name(lib):
+    name = f"{lib.ns}::scaled"
+    library.define(name, "(Tensor x, float by) -> Tensor", lib=lib)
+
+    @library.impl(name, "cpu", lib=lib)
+    def scaled(x, by):
+        return t.from_numpy(x.detach().numpy() * by)
+
+    @library.register_fake(name, lib=lib)
+    def scaled_fake(x, by):
+        return t.empty_like(x)
+
+    library.register_autograd(
+        name,
+        lambda ctx, g: (g * ctx.by, None),
+        setup_context=lambda ctx, inputs, output: setattr(ctx, "by", inputs[1]),
+        lib=lib,
+    )
+    op = ops_of(lib).scaled
+
+    @library.register_vmap(name, lib=lib)
+    def scaled_batch(info, in_dims, x, by):
+        return op(x, by), in_dims[0]
+
+    x = t.ones(2, 2, dtype=t.float64, requires_grad=True)
+    op(x, 3.0).sum().backward()
+    assert x.grad.tolist() == [[3.0, 3.0]] * 2
+    assert op(t.empty(3, device="meta"), 2.0).shape == (3,)
+    assert t.vmap(lambda v: op(v, 2.0))(t.ones(2, 2)).tolist() == [[2.0, 2.0]] * 2
+    assert t.autograd.gradcheck(lambda v: op(v, 3.0), (x.detach().requires_grad_(),))
+    library.opcheck(op.default, (x.detach().requires_grad_(), 2.0))
+
+
+def test_older_forms_register_too(lib):
+    @library.define(lib, "foo(Tensor x) -> Tensor")
+    def foo(x):
+        return x + 1
+
+    lib.define("bar(Tensor x) -> Tensor")
+
+    @library.impl(lib, "bar", "CPU")
+    def bar(x):
+        return x + 2
+
+    assert ops_of(lib).foo(t.ones(1)).item() == 2
+    assert ops_of(lib).bar(t.ones(1)).item() == 3
+
+
+def test_wrong_names_are_errors(lib):
+    with pytest.raises(ValueError, match='to be of the form "namespace::name", but got baz'):
+        library.define("baz", "(Tensor x) -> Tensor")
+    with pytest.raises(ValueError, match="expected schema to look like"):
+        library.define(f"{lib.ns}::baz", "Tensor x -> Tensor")
+    with pytest.raises(RuntimeError, match=f"operator {lib.ns}::none does not exist"):
+        library.register_fake(f"{lib.ns}::none", lambda x: x)
+    with pytest.raises(ValueError, match=r"register_kernel\(3\): got unexpected type for op"):
+        library.register_kernel(3, "cpu", lambda x: x)
