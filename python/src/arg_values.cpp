@@ -3,6 +3,7 @@
 
 #include "python/src/arg_match.h"
 #include "python/src/args.h"
+#include "python/src/sym_types.h"
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
 #include "python/src/wrap.h"
@@ -50,6 +51,7 @@ Scalar to_scalar(PyObject* o) {
     return Scalar(Complex<double>(c.real, c.imag));
   }
   if (is_tensor(o)) return read_item(tensor_of(o));
+  if (is_symbolic(o)) return Scalar(sym_node_of(o));
   switch (numpy_scalar_kind(o)) {
     case NumpyKind::Bool: {
       const int truth = PyObject_IsTrue(o);
@@ -135,11 +137,6 @@ bool is_element(PyObject* o) {
     return PyLong_Check(o) || is_integer(o) || numpy_scalar_kind(o) == NumpyKind::Int;
 }
 
-template <class T>
-T read_integer(PyObject* o) {
-  return T(to_int64(o));
-}
-
 }  // namespace
 
 template <class Vec, class Read>
@@ -180,11 +177,11 @@ Vec Args::read_list(int i, const char* kind, Read&& read) const {
 
 IntVec Args::ints(int i, IntList fallback) const {
   if (!has(i)) return IntVec(fallback);
-  return read_list<IntVec>(i, "tuple of ints", read_integer<int64_t>);
+  return read_list<IntVec>(i, "tuple of ints", to_int64);
 }
 SymIntVec Args::symints(int i, IntList fallback) const {
   if (!has(i)) return SymIntVec(as_symint(fallback));
-  return read_list<SymIntVec>(i, "tuple of ints", read_integer<SymInt>);
+  return read_list<SymIntVec>(i, "tuple of ints", to_symint);
 }
 FloatVec Args::numbers(int i, Span<double> fallback) const {
   if (!has(i)) return FloatVec(fallback);
@@ -220,10 +217,10 @@ std::optional<int64_t> Args::opt_integer(int i) const {
   return has(i) ? std::optional(to_int64(values_[i])) : std::nullopt;
 }
 SymInt Args::symint(int i, SymInt fallback) const {
-  return has(i) ? SymInt(to_int64(values_[i])) : fallback;
+  return has(i) ? to_symint(values_[i]) : fallback;
 }
 std::optional<SymInt> Args::opt_symint(int i) const {
-  return has(i) ? std::optional(SymInt(to_int64(values_[i]))) : std::nullopt;
+  return has(i) ? std::optional(to_symint(values_[i])) : std::nullopt;
 }
 double Args::number(int i, double fallback) const {
   return has(i) ? to_double(values_[i]) : fallback;

@@ -5,6 +5,7 @@
 
 #include "python/src/arg_match.h"
 #include "python/src/overrides.h"
+#include "python/src/sym_types.h"
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
 
@@ -26,7 +27,7 @@ NumpyKind numpy_scalar_kind(PyObject* o) {
 
 bool is_number(PyObject* o) {
   if (PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o)) return true;
-  return numpy_scalar_kind(o) != NumpyKind::None;
+  return numpy_scalar_kind(o) != NumpyKind::None || is_symbolic(o);
 }
 
 bool is_integer(PyObject* o) {
@@ -54,7 +55,8 @@ bool is_integer_or_numpy(PyObject* o) {
 bool is_float(PyObject* o) {
   if (PyFloat_Check(o) || PyLong_Check(o)) return true;
   const NumpyKind kind = numpy_scalar_kind(o);
-  return kind == NumpyKind::Float || kind == NumpyKind::Int || is_zero_dim(o);
+  return kind == NumpyKind::Float || kind == NumpyKind::Int || is_zero_dim(o) || is_symint(o) ||
+         is_symfloat(o);
 }
 
 template <class F>
@@ -83,7 +85,8 @@ bool accepts(const Param& param, PyObject* o) {
       return is_list_of(o, is_size) || (param.list_size > 0 && is_integer_or_numpy(o));
     case ParamType::Scalar: return is_number(o) || is_zero_dim(o);
     case ParamType::Float: return is_float(o);
-    case ParamType::Bool: return PyBool_Check(o) || numpy_scalar_kind(o) == NumpyKind::Bool;
+    case ParamType::Bool:
+      return PyBool_Check(o) || numpy_scalar_kind(o) == NumpyKind::Bool || is_symbool(o);
     case ParamType::Str: return PyUnicode_Check(o);
     case ParamType::TensorList:
     case ParamType::OptionalTensorList: return PyTuple_Check(o) || PyList_Check(o);

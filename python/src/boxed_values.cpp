@@ -6,6 +6,7 @@
 
 #include "python/src/arg_match.h"
 #include "python/src/args.h"
+#include "python/src/sym_types.h"
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
 #include "python/src/wrap.h"
@@ -85,8 +86,11 @@ std::optional<Value> read_tensor(PyObject* o) {
   return std::nullopt;
 }
 std::optional<Value> read_bool(PyObject* o) {
-  if (!PyBool_Check(o) && numpy_scalar_kind(o) != NumpyKind::Bool) return std::nullopt;
-  return Value(PyObject_IsTrue(o) == 1);
+  if (!PyBool_Check(o) && numpy_scalar_kind(o) != NumpyKind::Bool && !is_symbool(o))
+    return std::nullopt;
+  const int truth = PyObject_IsTrue(o);
+  if (truth < 0) throw_python_error();
+  return Value(truth == 1);
 }
 
 std::optional<Value> read_one(const std::string& base, PyObject* o) {
@@ -94,6 +98,7 @@ std::optional<Value> read_one(const std::string& base, PyObject* o) {
     return fits ? std::optional<Value>(read()) : std::nullopt;
   };
   if (base == "Tensor") return read_tensor(o);
+  if (base == "SymInt" && is_symint(o)) return Value(to_symint(o));
   if (base == "int" || base == "SymInt")
     return when(is_integer(o), [&] { return Value(to_int64(o)); });
   if (base == "float")
@@ -123,10 +128,26 @@ std::optional<Value> read_elements(PyObject* list, Read&& read) {
   return Value(std::move(out));
 }
 
+bool has_symbolic_item(PyObject* list) {
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); ++i)
+    if (is_symint(PySequence_Fast_GET_ITEM(list, i))) return true;
+  return false;
+}
+std::optional<Value> read_symints(PyObject* list) {
+  std::vector<SymInt> out;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(list, i);
+    if (!is_integer(item)) return std::nullopt;
+    out.push_back(to_symint(item));
+  }
+  return Value(std::move(out));
+}
+
 std::optional<Value> read_list(const TypeRef& type, PyObject* o) {
   const Ref list(PySequence_Fast(o, "expected a sequence"));
   if (!list) throw_python_error();
   const auto read = [&](PyObject* item) { return read_one(type.base, item); };
+  if (type.base == "SymInt" && has_symbolic_item(list.get())) return read_symints(list.get());
   if (type.base == "int" || type.base == "SymInt") return read_elements<int64_t>(list.get(), read);
   if (type.base == "float") return read_elements<double>(list.get(), read);
   if (type.base == "bool") return read_elements<bool>(list.get(), read);

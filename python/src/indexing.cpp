@@ -345,7 +345,7 @@ Py_ssize_t tensor_length(PyObject* self) {
     return -1;
   }
   try {
-    return static_cast<Py_ssize_t>(t.size(0));
+    return static_cast<Py_ssize_t>(t.sym_size(0).expect_int());
   } catch (...) {
     translate_exception();
     return -1;

@@ -10,6 +10,7 @@
 #include "python/src/overrides.h"
 #include "python/src/python_node.h"
 #include "python/src/storage_type.h"
+#include "python/src/sym_types.h"
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
 #include "python/src/wrap.h"
@@ -48,6 +49,7 @@ bool fill(PyObject* module) {
          init_size_type(module) && init_generator_type(module) && init_storage_type(module) &&
          init_hook_handle_type(module) && init_grad_fn_type(module) && init_function_type(module) &&
          init_tensor_type(module) && init_overrides(module) && init_handlers(module) &&
+         init_sym_types(module) &&
          add_functions(module, function_tables) &&
          // Hand-written functions replace generated ones of the same name.
          add_functions(module, own_functions) &&

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "python/src/args.h"
+#include "python/src/sym_types.h"
 #include "python/src/wrap.h"
 
 namespace taeda::python {
@@ -17,7 +18,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   if (!self) return nullptr;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self.get()); ++i) {
     PyObject* item = PyTuple_GET_ITEM(self.get(), i);
-    if (PyLong_Check(item)) continue;
+    if (PyLong_Check(item) || is_symint(item)) continue;
     if (!is_integer(item)) {
       PyErr_Format(PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item %zd is '%s')", i,
                    Py_TYPE(item)->tp_name);
@@ -46,9 +47,9 @@ PyObject* repr(PyObject* self) {
 
 PyObject* numel(PyObject* self, PyObject*) {
   return guarded([&] {
-    int64_t n = 1;
+    SymInt n = 1;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i)
-      n *= to_int64(PyTuple_GET_ITEM(self, i));
+      n *= to_symint(PyTuple_GET_ITEM(self, i));
     return wrap(n);
   });
 }

@@ -33,12 +33,20 @@ PyObject* size(PyObject* self, PyObject* const* argv, Py_ssize_t nargs, PyObject
     return args.has(1) ? wrap(t.sym_size(args.integer(1))) : wrap_size(t.sym_sizes());
   });
 }
+PyObject* wrap_tuple(SymIntList values) {
+  Ref tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(values.size()))));
+  for (size_t i = 0; i < values.size(); ++i)
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(values[i])));
+  return tuple.release();
+}
 PyObject* stride(PyObject* self, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
   Args args;
   if (parse("stride", dim_signature, 1, self, argv, nargs, kwnames, args) < 0) return nullptr;
   return guarded([&] {
     const Tensor& t = tensor_of(self);
-    return args.has(1) ? wrap(t.stride(args.integer(1))) : wrap(t.strides());
+    const SymIntList strides = t.sym_strides();
+    return args.has(1) ? wrap(strides[wrap_dim(args.integer(1), t.dim(), false)])
+                       : wrap_tuple(strides);
   });
 }
 
@@ -75,8 +83,9 @@ PyObject* is_set_to(PyObject* self, PyObject* other) {
   return guarded([&] {
     const Tensor &a = tensor_of(self),
                  &b = expect_tensor(other, "is_set_to(): argument 'tensor' (position 1)");
-    return wrap(a.storage() == b.storage() && a.storage_offset() == b.storage_offset() &&
-                a.sizes() == b.sizes() && a.strides() == b.strides());
+    return wrap(a.storage() == b.storage() &&
+                a.impl()->sym_storage_offset() == b.impl()->sym_storage_offset() &&
+                a.sym_sizes() == b.sym_sizes() && a.sym_strides() == b.sym_strides());
   });
 }
 

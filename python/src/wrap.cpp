@@ -4,12 +4,14 @@
 #include <map>
 #include <new>
 
+#include "python/src/sym_types.h"
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
 
 namespace taeda::python {
 
 PyObject* wrap(const Scalar& s) {
+  if (s.is_symbolic()) return wrap_node(IntrusivePtr<SymNode>::share(s.node()));
   switch (s.kind()) {
     case Scalar::Kind::Bool: return wrap(s.to_bool());
     case Scalar::Kind::Float: return PyFloat_FromDouble(s.to_double());
@@ -19,8 +21,11 @@ PyObject* wrap(const Scalar& s) {
   }
 }
 
-PyObject* wrap(const SymInt& v) { return PyLong_FromLongLong(v.expect_int()); }
-PyObject* wrap(const IntrusivePtr<SymNode>& v) { return wrap(Scalar(v)); }
+PyObject* wrap(const SymInt& v) {
+  return v.is_symbolic() ? wrap_node(IntrusivePtr<SymNode>::share(v.node()))
+                         : PyLong_FromLongLong(v.word());
+}
+PyObject* wrap(const IntrusivePtr<SymNode>& v) { return wrap_node(v); }
 
 PyObject* wrap(std::string_view s) {
   return PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size()));
@@ -101,6 +106,7 @@ void translate_exception() {
   } catch (const PythonError& e) {
     e.restore();
   } catch (const Error& e) {
+    if (set_symbolic_error(e)) return;
     PyErr_SetString(exception_type(e.kind()), e.what());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();

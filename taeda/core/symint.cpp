@@ -1,11 +1,15 @@
 // The symbolic side of SymInt and Scalar: hands over to the node of whichever operand has one.
+#include "taeda/core/constant_sym_node.h"
 #include "taeda/core/scalar.h"
 
 namespace taeda {
 
 SymInt SymInt::apply_symbolic(SymOp op, const SymInt& a, const SymInt& b) {
-  return a.is_symbolic() ? SymInt(a.node()->binary(op, b.word_, true))
-                         : SymInt(b.node()->binary(op, a.word_, false));
+  IntrusivePtr<SymNode> r =
+      a.is_symbolic() ? a.node()->binary(op, b.word_, true) : b.node()->binary(op, a.word_, false);
+  if (const auto* constant = dynamic_cast<const ConstantSymNode*>(r.get()))
+    return SymInt(constant->value());
+  return SymInt(std::move(r));
 }
 
 bool SymInt::test_symbolic(SymOp op, const SymInt& a, const SymInt& b) {

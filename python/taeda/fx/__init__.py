@@ -1,0 +1,1 @@
+"""Programs as data: graphs, tracing and symbolic shapes."""

@@ -1,0 +1,1 @@
+"""Parts of fx under the import paths that PyTorch gives them."""

@@ -1,0 +1,166 @@
+// From what a shape environment assumed to checks of other inputs.
+#include <algorithm>
+
+#include "taeda/fx/symbolic/polynomial.h"
+#include "taeda/fx/symbolic/shape_env.h"
+
+namespace taeda::fx {
+namespace {
+
+bool is_range_of_symbol(ExprPool& pool, const Expr* condition) {
+  if (!condition->is_relation() || condition->op == ExprOp::Ne ||
+      condition->args[0]->kind != SymKind::Int)
+    return false;
+  const Affine f = affine_of(pool, pool.subtract(condition->args[0], condition->args[1]));
+  return f.form && f.form->is_symbol();
+}
+
+bool mentions(const Expr* e, const Expr* symbol) {
+  const auto all = symbols_of(e);
+  return std::find(all.begin(), all.end(), symbol) != all.end();
+}
+
+std::string range_text(const IntRange& r, const std::string& name) {
+  const std::string low = r.lo == IntRange::kMin ? "" : str(r.lo, " <= ");
+  const std::string high = r.hi == IntRange::kMax ? "" : str(" <= ", r.hi);
+  return low + name + high;
+}
+
+bool has_range_text(const GuardSet::Binding& b) {
+  return b.range.lo != IntRange::kMin || b.range.hi != IntRange::kMax;
+}
+
+}  // namespace
+
+std::vector<GuardInput> inputs_of(ShapeEnv& env, const std::string& source, const Tensor& t) {
+  std::vector<GuardInput> inputs;
+  for (int64_t i = 0; i < t.dim(); ++i)
+    inputs.push_back({str(source, ".size()[", i, "]"), env.expr(t.sym_sizes()[i])});
+  for (int64_t i = 0; i < t.dim(); ++i)
+    inputs.push_back({str(source, ".stride()[", i, "]"), env.expr(t.sym_strides()[i])});
+  inputs.push_back({source + ".storage_offset()", env.expr(t.impl()->sym_storage_offset())});
+  return inputs;
+}
+
+GuardSet ShapeEnv::guard_set(std::vector<GuardInput> inputs) {
+  check_constraints();
+  GuardSet set;
+  std::unordered_set<const Expr*> bound;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Expr *e = inputs[i].expr, *now = facts_.replace_symbols(e);
+    if (e->is_symbol() && now == e && bound.insert(e).second)
+      set.bindings.push_back({e, i, facts_.range(e)});
+    else if (now->has_hint)
+      set.equalities.push_back({i, now});
+  }
+  const auto check_bound = [&](const Expr* e) {
+    for (const Expr* s : symbols_of(e))
+      TAEDA_CHECK(bound.count(s), "the guard on ", text_of(e), " needs ", s->name,
+                  ", which none of the inputs gives");
+  };
+  for (const GuardSet::Equality& q : set.equalities) check_bound(q.expected);
+  std::unordered_set<const Expr*> seen;
+  for (const Guard& g : guards_) {
+    const Expr* e = facts_.replace_symbols(g.condition);
+    if (e->is_constant() || is_range_of_symbol(pool_, e) || !seen.insert(e).second) continue;
+    check_bound(e);
+    set.conditions.push_back(e);
+  }
+  set.inputs = std::move(inputs);
+  return set;
+}
+
+std::vector<std::string> ShapeEnv::produce_guards(std::vector<GuardInput> inputs) {
+  return guard_set(std::move(inputs)).texts();
+}
+
+Assignment GuardSet::bind(const std::vector<int64_t>& values) const {
+  Assignment result;
+  for (const Binding& b : bindings) result[b.symbol] = ExprValue::of(values.at(b.input));
+  return result;
+}
+
+// The order of the checks here is the order of their texts.
+std::optional<size_t> GuardSet::first_failure(const std::vector<int64_t>& values) const {
+  const Assignment assignment = bind(values);
+  size_t at = 0;
+  for (const Equality& q : equalities) {
+    if (evaluate(q.expected, assignment)->integer != values.at(q.input)) return at;
+    ++at;
+  }
+  for (const Expr* c : conditions) {
+    if (!evaluate(c, assignment)->integer) return at;
+    ++at;
+  }
+  for (const Binding& b : bindings) {
+    if (!b.range.has(values.at(b.input))) return at;
+    at += has_range_text(b);
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> GuardSet::texts() const {
+  std::unordered_map<const Expr*, std::string> names;
+  for (const Binding& b : bindings) names[b.symbol] = inputs[b.input].source;
+  std::vector<std::string> out;
+  for (const Equality& q : equalities)
+    out.push_back(inputs[q.input].source + " == " + python_text_of(q.expected, names));
+  for (const Expr* c : conditions) out.push_back(python_text_of(c, names));
+  for (const Binding& b : bindings)
+    if (has_range_text(b)) out.push_back(range_text(b.range, inputs[b.input].source));
+  return out;
+}
+
+std::string ShapeEnv::format_guards(bool is_verbose) {
+  std::string out;
+  for (const Guard& g : guards_)
+    out += str(" - ", text_of(g.condition), is_verbose && !g.where.empty() ? "  # " + g.where : "",
+               "\n");
+  return out;
+}
+
+// Why a requirement on a dimension is not kept; empty when it is.
+std::string ShapeEnv::why_not(const Constrained& c) {
+  const Expr* now = facts_.replace_symbols(c.expr);
+  const bool is_strict = c.constraint.kind == DimConstraint::Kind::Strict;
+  const std::string all =
+      str("Not all values of ", c.source,
+          is_strict ? str(" in the specified range ", range_text(c.constraint.range, c.source))
+                    : std::string(" (marked dynamic)"));
+  const auto made_by = [&]() -> std::string {
+    for (const Guard& g : guards_)
+      if (mentions(g.condition, c.expr))
+        return str(": ", text_of(g.condition), g.where.empty() ? "" : " at " + g.where);
+    return "";
+  };
+  if (now->is_constant())
+    return str(all, " are valid because ", c.source, " was inferred to be a constant (",
+               now->value.integer, ")", made_by());
+  if (!is_strict) return "";
+  if (now != c.expr)
+    return str(all, " are valid because ", c.source, " must equal ", text_of(now), made_by());
+  const IntRange allowed = facts_.range(now);
+  const IntRange wanted = intersection(c.constraint.range, c.expr->range);
+  for (const Guard& g : guards_) {
+    const Expr* e = facts_.replace_symbols(g.condition);
+    if (e->is_constant() || !mentions(e, now)) continue;
+    if (is_range_of_symbol(pool_, e) && wanted.is_inside(allowed)) continue;
+    return str(all, " satisfy the generated guard ", text_of(e),
+               g.where.empty() ? "" : " at " + g.where);
+  }
+  return "";
+}
+
+void ShapeEnv::check_constraints() {
+  std::string names, reasons;
+  for (const Constrained& c : constrained_) {
+    const std::string reason = why_not(c);
+    if (reason.empty()) continue;
+    names += (names.empty() ? "" : ", ") + c.source;
+    reasons += "\n  - " + reason;
+  }
+  if (!names.empty())
+    throw ConstraintViolation(str("Constraints violated (", names, ")!", reasons));
+}
+
+}  // namespace taeda::fx
