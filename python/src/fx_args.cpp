@@ -220,18 +220,17 @@ fx::Kwargs read_kwargs(PyObject* o) {
 
 fx::Target read_target(fx::OpCode op, PyObject* o) {
   if (PyUnicode_Check(o)) {
-    TAEDA_CHECK_KIND(ErrorKind::Assertion, op != fx::OpCode::CallFunction,
-                     "Node [graph = None, name = 'call_function'] target ", PyUnicode_AsUTF8(o),
-                     " has type <class 'str'>, but a Callable is expected");
+    TAEDA_CHECK_VALUE(op != fx::OpCode::CallFunction, "Node target ", PyUnicode_AsUTF8(o),
+                      " has type str but a Callable is expected");
     const char* text = PyUnicode_AsUTF8(o);
     if (!text) throw_python_error();
     return fx::Target(std::string(text));
   }
   if (op != fx::OpCode::CallFunction)
     fail(ErrorKind::Value, "Node target ", PythonObject(o).text(), " has type ",
-         Py_TYPE(o)->tp_name, ", but a str is expected");
+         Py_TYPE(o)->tp_name, " but a str is expected");
   TAEDA_CHECK_VALUE(PyCallable_Check(o), "Node target ", PythonObject(o).text(), " has type ",
-                    Py_TYPE(o)->tp_name, ", but a Callable is expected");
+                    Py_TYPE(o)->tp_name, " but a Callable is expected");
   if (dispatch::Operator* found = operator_of_overload(o)) return fx::Target(*found);
   if (auto it = functions().by_object.find(o); it != functions().by_object.end())
     return fx::Target(*it->second);

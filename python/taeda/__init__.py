@@ -79,6 +79,13 @@ def set_rng_state(new_state):
     _C.default_generator.set_state(new_state)
 
 
+def _assert(condition, message):
+    """Raises AssertionError unless the condition holds; in a trace it becomes a step."""
+    if type(condition) is not Tensor and has_torch_function_unary(condition):
+        return handle_torch_function(_assert, (condition,), condition, message)
+    assert condition, message
+
+
 # Names that live in modules of their own, loaded when first asked for.
 _LAZY = {
     "finfo": "_type_info",

@@ -46,7 +46,7 @@ const char* opcode_name(OpCode op) { return kOpCodeNames[static_cast<int>(op)]; 
 OpCode parse_opcode(std::string_view name) {
   for (int i = 0; i < static_cast<int>(OpCode::Root); ++i)
     if (name == kOpCodeNames[i]) return static_cast<OpCode>(i);
-  fail(ErrorKind::Assertion, "Unknown opcode ", name,
+  fail(ErrorKind::Assertion, "op '", name, "' is not in _legal_ops",
        "; known: placeholder, call_function, call_method, call_module, get_attr, output");
 }
 
