@@ -1,0 +1,39 @@
+"""Runs generated code: functions from text whose tracebacks show the text."""
+
+import linecache
+import weakref
+from itertools import count
+
+_numbers = count()
+
+
+def function_from_source(src, namespace, name, origin=""):
+    """The function `name` that `src` defines; linecache knows its lines."""
+    file = f"<eval_with_key>.{next(_numbers)}{origin}"
+    namespace = dict(namespace)
+    linecache.cache[file] = (len(src), None, src.splitlines(keepends=True), file)
+    exec(compile(src, file, "exec"), namespace)
+    function = namespace[name]
+    weakref.finalize(function, linecache.cache.pop, file, None)
+    return function
+
+
+def note_line(error, function):
+    """Tells, as a note of the error, which line of the generated function failed."""
+    file = function.__code__.co_filename
+    if not file.startswith("<eval_with_key>"):
+        return
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == file:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    if line is None:
+        return
+    first = max(1, line - 3)
+    shown = [linecache.getline(file, n).rstrip() for n in range(first, line + 3)]
+    shown.insert(line - first + 1, "~~~ <--- HERE")
+    error.add_note(
+        f"Call using an FX-traced Module, line {line} of the traced Module's generated forward "
+        "function:\n" + "\n".join(shown)
+    )

@@ -1,0 +1,37 @@
+"""Graphs as plain data, for pickles: nodes as tuples in which numbers stand for nodes."""
+
+from taeda.fx.node import map_aggregate, map_arg
+
+
+class _Ref:
+    """Stands for the node with this number."""
+
+    def __init__(self, index):
+        self.index = index
+
+
+def records(graph):
+    """The nodes as tuples, without meta."""
+    numbers = {node: i for i, node in enumerate(graph.nodes)}
+
+    def ref(node):
+        return _Ref(numbers[node])
+
+    return [
+        (n.op, n.target, map_arg(n.args, ref), map_arg(n.kwargs, ref), n.name, n.type)
+        for n in graph.nodes
+    ]
+
+
+def rebuild(cls, nodes_as_tuples, codegen, tracer_cls):
+    """The graph of these records."""
+    graph, nodes = cls(tracer_cls=tracer_cls), []
+
+    def node_of(value):
+        return nodes[value.index] if isinstance(value, _Ref) else value
+
+    for op, target, args, kwargs, name, annotation in nodes_as_tuples:
+        args, kwargs = map_aggregate(args, node_of), map_aggregate(kwargs, node_of)
+        nodes.append(graph.create_node(op, target, args, kwargs, name, annotation))
+    graph._codegen = codegen
+    return graph

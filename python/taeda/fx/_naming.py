@@ -1,0 +1,105 @@
+"""Names under which generated code refers to functions and types."""
+
+import builtins
+import inspect
+import keyword
+import re
+import sys
+import types
+
+import taeda
+
+
+def qualified_name(func):
+    """The dotted name by which `func` can be reached: `taeda.relu`, `operator.add`, `getattr`."""
+    name = getattr(func, "__name__", None)
+    if name is None:
+        raise RuntimeError(f"{func!r} has no name by which generated code could call it")
+    if getattr(builtins, name, None) is func:
+        return name
+    is_slot = isinstance(func, (types.MethodDescriptorType, types.WrapperDescriptorType))
+    if is_slot and getattr(taeda.Tensor, name, None) is func:
+        return f"taeda.Tensor.{name}"
+    if name == "<lambda>":
+        name = _name_of_lambda(func)
+    module = _module_of(func, name)
+    if module.startswith("taeda._ops."):
+        return f"taeda.ops.{module[len('taeda._ops.') :]}.{name}"
+    if module.startswith("taeda.") and getattr(taeda, name, None) is func:
+        # Where a public function is written is nobody's business.
+        public = sys.modules.get(module)
+        if module.rpartition(".")[2].startswith("_") or public is None:
+            return f"taeda.{name}"
+    return f"{module}.{name}"
+
+
+def _module_of(func, name):
+    module = func.__module__
+    if module is not None:
+        return module
+    for guess in ("taeda", "taeda.nn.functional"):
+        if getattr(sys.modules.get(guess), name, None) is func:
+            return guess
+    raise RuntimeError(f"cannot find module for {func}")
+
+
+def _name_of_lambda(func):
+    try:
+        return inspect.getsource(func).split("=")[0].strip()
+    except OSError as error:
+        raise RuntimeError("Unable to represent lambda") from error
+
+
+def type_repr(obj):
+    """A type as annotations write it."""
+    if isinstance(obj, type) and not isinstance(obj, types.GenericAlias):
+        if obj.__module__ == "builtins":
+            return obj.__qualname__
+        return f"{obj.__module__}.{obj.__qualname__}"
+    if obj is ...:
+        return "..."
+    if isinstance(obj, types.FunctionType):
+        return obj.__name__
+    return repr(obj)
+
+
+_NOT_IN_NAMES = re.compile(r"[^0-9a-zA-Z_]+")
+_NUMBERED = re.compile(r"(.*)_(\d+)")
+
+
+def is_reserved(name, obj=None):
+    """Whether Python means something else by the name."""
+    if keyword.iskeyword(name):
+        return True
+    return name in builtins.__dict__ and builtins.__dict__[name] is not obj
+
+
+class _Namespace:
+    """Hands out names, each once; an object that has one keeps it."""
+
+    def __init__(self):
+        self._names = {}
+        self._used = set()
+        self._counts = {}
+
+    def reserve(self, name, obj):
+        """Lets the name mean `obj`."""
+        self._used.add(name)
+        self._names.setdefault(id(obj), (name, obj))
+
+    def create_name(self, candidate, obj):
+        """A valid name like `candidate` that nothing else has."""
+        if obj is not None and id(obj) in self._names:
+            return self._names[id(obj)][0]
+        name = _NOT_IN_NAMES.sub("_", candidate) or "_unnamed"
+        if name[0].isdigit():
+            name = f"_{name}"
+        numbered = _NUMBERED.fullmatch(name)
+        base = numbered[1] if numbered else name
+        while name in self._used or is_reserved(name, obj):
+            self._counts[base] = self._counts.get(base, 0) + 1
+            name = f"{base}_{self._counts[base]}"
+        self._used.add(name)
+        if obj is not None:
+            self._names[id(obj)] = (name, obj)
+        return name

@@ -1,0 +1,219 @@
+"""Proxy: stands for a value while a program is traced; what is done with it becomes nodes."""
+
+import operator
+import sys
+from types import MethodDescriptorType, WrapperDescriptorType
+
+import taeda
+from taeda.fx._user_frames import calls_assert, is_unpacking
+from taeda.fx.node import map_aggregate
+
+__all__ = ["Attribute", "ParameterProxy", "Proxy"]
+
+
+class Proxy:
+    """A value that is not known yet: the node that will compute it, and the tracer that records.
+
+    Operators, calls, attributes, methods and functions of taeda on it are recorded. Control flow
+    that needs its value raises TraceError.
+    """
+
+    def __init__(self, node, tracer=None):
+        if tracer is None:
+            from taeda.fx._tracer_base import GraphAppendingTracer
+
+            tracer = GraphAppendingTracer(node.graph)
+        self.tracer = tracer
+        self.node = node
+
+    def __repr__(self):
+        return f"Proxy({self.node.name})"
+
+    def __getattr__(self, k):
+        return Attribute(self, k)
+
+    def __getstate__(self):
+        return self.__dict__
+
+    def __setstate__(self, state):
+        self.__dict__ = state
+
+    def __deepcopy__(self, memo):
+        copied = object.__new__(type(self))
+        memo[id(self)] = copied
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+    def __call__(self, *args, **kwargs):
+        return self.tracer.create_proxy("call_method", "__call__", (self, *args), kwargs)
+
+    def __iter__(self):
+        frame = sys._getframe(1)
+        count = is_unpacking(frame)
+        if count is not None:
+            return (self[i] for i in range(count))
+        return self.tracer.iter(self)
+
+    def __abs__(self):
+        return self.tracer.create_proxy("call_function", operator.abs, (self,), {})
+
+    def __bool__(self):
+        tracer = self.tracer
+        if tracer.trace_asserts and calls_assert(sys._getframe(1)):
+            tracer.create_proxy("call_function", taeda._assert, (self, ""), {})
+            return True
+        return tracer.to_bool(self)
+
+    def keys(self):
+        """What `**proxy` asks for."""
+        return self.tracer.keys(self)
+
+    def __len__(self):
+        raise RuntimeError(
+            "'len' is not supported in symbolic tracing by default. If you want this call to be "
+            "recorded, please call torch.fx.wrap('len') at module scope"
+        )
+
+    @classmethod
+    def __torch_function__(cls, orig_method, types, args=(), kwargs=None):
+        tracer = _only_tracer(orig_method, args, kwargs)
+        is_method = isinstance(orig_method, (MethodDescriptorType, WrapperDescriptorType))
+        if not is_method and getattr(orig_method, "__module__", "") == "taeda._tensor":
+            is_method = taeda.overrides.is_tensor_method_or_property(orig_method)
+        if is_method:
+            return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs or {})
+        return tracer.create_proxy("call_function", orig_method, args, kwargs or {})
+
+
+def _only_tracer(function, args, kwargs):
+    """The tracer of the proxies among the arguments."""
+    found = None
+    for value in args if not kwargs else (*args, *kwargs.values()):
+        if isinstance(value, Proxy):
+            if found is None:
+                found = value.tracer
+            elif found is not value.tracer:
+                break
+    else:
+        if found is not None:
+            return found
+    return _search_tracer(function, args, kwargs)
+
+
+def _search_tracer(function, args, kwargs):
+    tracers = {}
+
+    def look(value):
+        if isinstance(value, Proxy):
+            tracers[value.tracer] = None
+
+    map_aggregate((args, kwargs), look)
+    if len(tracers) > 1:
+        raise RuntimeError(
+            f"Found multiple different tracers {list(tracers)} while trying to trace operations "
+            f"{function}"
+        )
+    return next(iter(tracers))
+
+
+class Attribute(Proxy):
+    """An attribute of a proxy; if it is called, a method call is recorded instead."""
+
+    def __init__(self, root, attr):
+        self.root = root
+        self.attr = attr
+        self.tracer = root.tracer
+        self._node = None
+
+    @property
+    def node(self):
+        if self._node is None:
+            made = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {})
+            self._node = made.node
+        return self._node
+
+    def __call__(self, *args, **kwargs):
+        return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
+
+
+class ParameterProxy(Proxy):
+    """A parameter: shape and the like are known, so control flow may depend on them."""
+
+    def __init__(self, tracer, node, name, param):
+        super().__init__(node, tracer)
+        if not isinstance(param, taeda.nn.Parameter):
+            raise AssertionError(f"Expected Parameter, got {type(param)}")
+        self.param = param
+        self.name = name
+
+    def __repr__(self):
+        return f"ParameterProxy({self.name})"
+
+    @property
+    def shape(self):
+        return self.param.shape
+
+    def size(self, dim=None):
+        return self.param.size() if dim is None else self.param.size(dim)
+
+    def dim(self):
+        return self.param.dim()
+
+    @property
+    def ndim(self):
+        return self.param.ndim
+
+    def numel(self):
+        return self.param.numel()
+
+    def nelement(self):
+        return self.param.nelement()
+
+
+def _recording(target):
+    def method(self, *args):
+        return self.tracer.create_proxy("call_function", target, (self, *args), {})
+
+    return method
+
+
+def _recording_reflected(target):
+    def method(self, other):
+        return self.tracer.create_proxy("call_function", target, (other, self), {})
+
+    return method
+
+
+def _add_operators():
+    reflectable = [
+        "add",
+        "sub",
+        "mul",
+        "floordiv",
+        "truediv",
+        "mod",
+        "pow",
+        "lshift",
+        "rshift",
+        "and_",
+        "or_",
+        "xor",
+        "matmul",
+    ]
+    for name in [
+        *reflectable,
+        "getitem",
+        *["eq", "ne", "lt", "gt", "le", "ge", "pos", "neg", "invert"],
+    ]:
+        method = _recording(getattr(operator, name))
+        method.__name__ = f"__{name.strip('_')}__"
+        setattr(Proxy, method.__name__, method)
+    for name in reflectable:
+        method = _recording_reflected(getattr(operator, name))
+        method.__name__ = f"__r{name.strip('_')}__"
+        setattr(Proxy, method.__name__, method)
+
+
+_add_operators()
+# Comparison with == is recorded; as a key a proxy is itself.
+Proxy.__hash__ = object.__hash__

@@ -1,0 +1,265 @@
+"""Tracer: runs a program on proxies and returns what it did as a graph."""
+
+import math
+from collections import OrderedDict
+
+import taeda
+from taeda.fx._concrete_args import PH, PHBase, PHWithMeta, RootArguments  # noqa: F401
+from taeda.fx._patching import (
+    Patcher,
+    _wrapped_fns_to_patch,  # noqa: F401
+    _wrapped_methods_to_patch,  # noqa: F401
+    find_proxy,
+    patch_autowrapped,
+    patch_wrapped,
+    wrap,
+)
+from taeda.fx._tracer_base import Scope, TracerBase
+from taeda.fx.graph import Graph
+from taeda.fx.graph_module import _make_graph_module
+from taeda.fx.proxy import ParameterProxy
+from taeda.nn import Module, Parameter, Sequential
+
+__all__ = ["PH", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
+
+_orig_module_call = Module.__call__
+_orig_module_getattr = Module.__getattr__
+_proxyable_classes = {}
+_tracing = 0
+
+
+def is_fx_tracing():
+    """Whether a symbolic trace is running."""
+    return _tracing > 0
+
+
+is_fx_symbolic_tracing = is_fx_tracing
+
+
+class ProxyableClassMeta(type):
+    """Metaclass: in a trace, making an instance from proxies is recorded."""
+
+    def __init__(cls, name, bases, attrs):
+        _proxyable_classes.setdefault(cls)
+        super().__init__(name, bases, attrs)
+
+    def __call__(cls, *args, **kwargs):
+        proxy = find_proxy(args, kwargs) if is_fx_tracing() else None
+        if proxy is not None:
+            return proxy.tracer.create_proxy("call_function", cls, args, kwargs)
+        return super().__call__(*args, **kwargs)
+
+
+class Tracer(TracerBase):
+    """Traces modules and functions; subclasses say what is a leaf and how calls are recorded."""
+
+    def __init__(
+        self, autowrap_modules=(math,), autowrap_functions=(), param_shapes_constant=False
+    ):
+        super().__init__()
+        self._autowrap_function_ids = {
+            id(value)
+            for module in autowrap_modules
+            for name, value in vars(module).items()
+            if not name.startswith("_") and callable(value)
+        }
+        self._autowrap_function_ids.update(map(id, autowrap_functions))
+        self._autowrap_search = list(autowrap_modules)
+        self.param_shapes_constant = param_shapes_constant
+        self.submodule_paths = None
+        self.root_module_name = ""
+        self.scope = Scope("", None)
+        self.module_stack = OrderedDict()
+        self.num_calls = {}
+        self.node_name_to_scope = {}
+        self._paths = {}
+
+    # ---- what subclasses override ----
+    def is_leaf_module(self, m, module_qualified_name):
+        """Whether calls of the module are one step: by default, modules of taeda.nn."""
+        return m.__module__.startswith("taeda.nn") and not isinstance(m, Sequential)
+
+    def path_of_module(self, mod):
+        """The dotted path of a module below the root."""
+        path = (self.submodule_paths or {}).get(mod)
+        if path is None:
+            # A module that was added while the trace runs.
+            path = next((name for name, m in self.root.named_modules() if m is mod), None)
+        if path is None:
+            raise NameError("module is not installed as a submodule")
+        return path
+
+    def call_module(self, m, forward, args, kwargs):
+        """Records a call of a leaf module; runs the forward of another one."""
+        path = self.path_of_module(m)
+        outer, scope = self.module_stack, self.scope
+        count = self.num_calls.get(path, 0)
+        self.num_calls[path] = count + 1
+        inner = OrderedDict(outer)
+        inner[f"{path}@{count}" if count else path] = (path, type(m))
+        self.module_stack, self.scope = inner, Scope(path, type(m))
+        try:
+            if self.is_leaf_module(m, path):
+                return self.create_proxy("call_module", path, args, kwargs)
+            return forward(*args, **kwargs)
+        finally:
+            self.module_stack, self.scope = outer, scope
+
+    def getattr(self, attr, attr_val, parameter_proxy_cache):
+        """What `module.attr` gives in a trace: for parameters a proxy."""
+        if isinstance(attr_val, Parameter):
+            kind = "parameters"
+        elif self.proxy_buffer_attributes and isinstance(attr_val, taeda.Tensor):
+            kind = "buffers"
+        else:
+            return attr_val
+        path = self._path_of_tensor(kind, attr_val)
+        if path is None:
+            return attr_val
+        if path not in parameter_proxy_cache:
+            factory = None
+            if self.param_shapes_constant and kind == "parameters":
+                factory = lambda node: ParameterProxy(self, node, path, attr_val)
+            parameter_proxy_cache[path] = self.create_proxy(
+                "get_attr", path, (), {}, **({"proxy_factory_fn": factory} if factory else {})
+            )
+        return parameter_proxy_cache[path]
+
+    def _module_getattr(self, attr, attr_val, parameter_proxy_cache):
+        return self.getattr(attr, attr_val, parameter_proxy_cache)
+
+    def create_node(self, kind, target, args, kwargs, name=None, type_expr=None):
+        node = super().create_node(kind, target, args, kwargs, name, type_expr)
+        scope = self.scope
+        self.node_name_to_scope[node.name] = (scope.module_path, scope.module_type)
+        return node
+
+    # ---- arguments ----
+    def create_arg(self, a):
+        """Tensors and modules become get_attr nodes, constants are kept on the root."""
+        if isinstance(a, taeda.Tensor):
+            return self.create_node("get_attr", self._path_or_constant(a), (), {})
+        if isinstance(a, Module):
+            path = self.path_of_module(a)
+            return self.create_node("get_attr", path, (), {})
+        if type(a) in _proxyable_classes:
+            name = self._free_name(f"_{type(a).__name__}_constant_")
+            setattr(self.root, name, a)
+            return self.create_node("get_attr", name, (), {})
+        return super().create_arg(a)
+
+    def _create_tuple(self, a):
+        if not hasattr(a, "_fields"):
+            return super()._create_tuple(a)
+        return self.create_node("call_function", type(a), tuple(map(self.create_arg, a)), {})
+
+    def _path_or_constant(self, tensor):
+        kind = "parameters" if isinstance(tensor, Parameter) else "buffers"
+        path = self._path_of_tensor(kind, tensor) or self._path_of_tensor("attributes", tensor)
+        if path is not None:
+            return path
+        if kind == "parameters":
+            raise NameError("parameter is not a member of this module")
+        name = self._free_name("_tensor_constant")
+        self._paths["attributes"][id(tensor)] = name
+        setattr(self.root, name, tensor)
+        return name
+
+    def _free_name(self, prefix):
+        number = 0
+        while hasattr(self.root, f"{prefix}{number}"):
+            number += 1
+        return f"{prefix}{number}"
+
+    def _path_of_tensor(self, kind, tensor):
+        """The path of a parameter, buffer or other attribute; tables are made when first needed."""
+        table = self._paths.get(kind)
+        if table is None:
+            table = self._paths[kind] = {id(t): path for path, t in self._named(kind)}
+        return table.get(id(tensor))
+
+    def _named(self, kind):
+        if kind != "attributes":
+            return getattr(self.root, f"named_{kind}")()
+        return [
+            (f"{path}.{name}" if path else name, value)
+            for path, module in self.root.named_modules()
+            for name, value in vars(module).items()
+            if isinstance(value, taeda.Tensor)
+        ]
+
+    # ---- tracing ----
+    def create_args_for_root(self, root_fn, is_module, concrete_args=None):
+        """Makes the placeholders; returns the function to run and its arguments."""
+        return RootArguments(self, root_fn, is_module, concrete_args).make()
+
+    def trace(self, root, concrete_args=None):
+        """The graph of a module or function; `concrete_args` fixes arguments to values."""
+        global _tracing
+        is_module = isinstance(root, Module)
+        fn = self._start(root, is_module)
+        self.graph = Graph(tracer_cls=getattr(type(self), "__name__", None) and type(self))
+        _tracing += 1
+        try:
+            fn, args = self.create_args_for_root(fn, is_module, concrete_args)
+            with Patcher() as patcher:
+                self._patch(patcher, fn)
+                result = fn(*args)
+            annotation = getattr(fn, "__annotations__", {}).get("return")
+            self.create_node(
+                "output", "output", (self.create_arg(result),), {}, type_expr=annotation
+            )
+        finally:
+            _tracing -= 1
+        return self.graph
+
+    def _start(self, root, is_module):
+        """Sets the root; returns the function to trace."""
+        self._paths = {}
+        if not is_module:
+            if not callable(root):
+                raise AssertionError(f"Expected FunctionType, got {type(root)}")
+            self.root = Module()
+            self.submodule_paths = {}
+            return root
+        self.root = root
+        self.root_module_name = root._get_name()
+        self.submodule_paths = {module: name for name, module in root.named_modules()}
+        if not hasattr(type(root), self.traced_func_name):
+            raise AssertionError(
+                f"traced_func_name={self.traced_func_name} doesn't exist in {type(root).__name__}"
+            )
+        return getattr(type(root), self.traced_func_name)
+
+    def _patch(self, patcher, fn):
+        ids = self._autowrap_function_ids
+        cache = {}
+
+        def module_getattr(mod, attr):
+            return self.getattr(attr, _orig_module_getattr(mod, attr), cache)
+
+        def module_call(mod, *args, **kwargs):
+            def forward(*args, **kwargs):
+                return _orig_module_call(mod, *args, **kwargs)
+
+            patch_autowrapped(patcher, getattr(mod.forward, "__globals__", {}), ids)
+            return self.call_module(mod, forward, args, kwargs)
+
+        patcher.patch_method(Module, "__getattr__", module_getattr)
+        patcher.patch_method(Module, "__call__", module_call)
+        patch_wrapped(patcher)
+        patch_autowrapped(patcher, getattr(fn, "__globals__", {}), ids)
+        for module in self._autowrap_search:
+            patch_autowrapped(patcher, vars(module), ids)
+
+
+def symbolic_trace(root, concrete_args=None):
+    """A GraphModule of what the module or function does.
+
+    Arguments named in `concrete_args` are fixed to the values there; `fx.PH` within containers
+    marks what stays an argument.
+    """
+    tracer = Tracer()
+    graph = tracer.trace(root, concrete_args)
+    name = type(root).__name__ if isinstance(root, Module) else root.__name__
+    return _make_graph_module(tracer.root, graph, name)

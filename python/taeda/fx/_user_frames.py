@@ -1,0 +1,65 @@
+"""Looks at the frame that used a proxy: what it does there, and the line to name in errors."""
+
+import dis
+import linecache
+import pathlib
+
+_PACKAGE = str(pathlib.Path(__file__).parent)
+
+
+def _instruction(frame):
+    """The instruction that the frame is at, and those after it."""
+    found = iter(dis.get_instructions(frame.f_code))
+    for instruction in found:
+        if instruction.offset == frame.f_lasti:
+            return instruction, found
+    return None, found
+
+
+def is_unpacking(frame):
+    """How many values `a, b = proxy` asks for; None if the frame does something else."""
+    instruction, _ = _instruction(frame)
+    if instruction is not None and instruction.opname == "UNPACK_SEQUENCE":
+        return instruction.argval
+    return None
+
+
+def calls_assert(frame):
+    """Whether the truth value is asked for by an assert statement."""
+    instruction, following = _instruction(frame)
+    if instruction is None or not instruction.opname.startswith("POP_JUMP"):
+        return False
+    return next(following).opname == "LOAD_ASSERTION_ERROR"
+
+
+def user_frame(frame):
+    """The innermost frame outside the tracer."""
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame
+
+
+def describe(frame):
+    """`file:line, in function: code` of the innermost frame outside the tracer."""
+    frame = user_frame(frame)
+    if frame is None:
+        return "an unknown line"
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    code = linecache.getline(file, line).strip()
+    return f"{file}:{line}, in {frame.f_code.co_name}: {code}"
+
+
+def user_stack(frame):
+    """The frames of the traced program as `traceback` prints them, the outermost first."""
+    entries = []
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            entries.append((code.co_filename, frame.f_lineno, code.co_name))
+        elif code.co_name == "trace":
+            break
+        frame = frame.f_back
+    return "\n".join(
+        f'  File "{file}", line {line}, in {name}\n    {linecache.getline(file, line).strip()}'
+        for file, line, name in reversed(entries)
+    ).strip()
