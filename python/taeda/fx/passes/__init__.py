@@ -1,0 +1,1 @@
+"""Rewrites of graphs, and what looks at graphs."""

@@ -1,0 +1,1 @@
+"""Looking for parts of graphs and moving them."""
