@@ -1,1 +1,1 @@
-"""Parts of fx under the import paths that PyTorch gives them."""
+"""Passes and tracers under the import paths that PyTorch gave them."""

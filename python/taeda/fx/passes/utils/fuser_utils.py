@@ -1,0 +1,132 @@
+"""Moves groups of nodes of a graph into submodules."""
+
+import copy
+import operator
+
+from taeda.fx.graph import Graph
+from taeda.fx.passes.tools_common import legalize_graph
+from taeda.fx.passes.utils.common import lift_subgraph_as_module
+
+__all__ = [
+    "erase_nodes",
+    "fuse_as_graphmodule",
+    "fuse_by_partitions",
+    "insert_subgm",
+    "topo_sort",
+    "validate_partition",
+]
+
+
+def topo_sort(nodes):
+    """The nodes of a group, each behind those of the group that it uses."""
+    inside = set(nodes)
+    waiting = {n: sum(i in inside for i in n.all_input_nodes) for n in nodes}
+    ready = [n for n in nodes if waiting[n] == 0]
+    order = []
+    for node in ready:
+        order.append(node)
+        for user in node.users:
+            if user in waiting:
+                waiting[user] -= 1
+                if waiting[user] == 0:
+                    ready.append(user)
+    if len(order) != len(nodes):
+        raise AssertionError("topological sorted nodes doesn't have same length as input nodes")
+    return order
+
+
+def validate_partition(partition):
+    """Whether the nodes can run as one: nothing outside lies between two of them."""
+    inside = set(partition)
+    pending = [u for n in partition for u in n.users if u not in inside]
+    seen = set(pending)
+    while pending:
+        node = pending.pop()
+        if node in inside:
+            return False
+        for user in node.users:
+            if user not in seen:
+                seen.add(user)
+                pending.append(user)
+    return True
+
+
+def fuse_as_graphmodule(
+    gm, nodes, module_name, partition_lookup_table=None, *, always_return_tuple=False
+):
+    """(module, inputs, outputs): the group as a module, and the nodes of the graph it replaces."""
+    for node in nodes:
+        if node.graph.owning_module is not gm:
+            raise AssertionError(
+                f"{node} doesn't belong to passed in graph module {gm._get_name()}"
+            )
+        if node._erased:
+            raise AssertionError(f"{node} has been removed from owning graph")
+    if not validate_partition(nodes):
+        raise AssertionError("Invalid partition, found dependency cycles")
+    graph, copies, inputs = Graph(), {}, {}
+
+    def value_of(node):
+        if node not in copies:
+            placeholder = graph.placeholder(node.name, type_expr=node.type)
+            placeholder.meta = copy.copy(node.meta)
+            copies[node] = placeholder
+            inputs[node] = placeholder
+        return copies[node]
+
+    inside = set(nodes)
+    for node in nodes:
+        for used in node.all_input_nodes:
+            if used not in inside:
+                with graph.inserting_before(_first_step(graph)):
+                    value_of(used)
+        copies[node] = graph.node_copy(node, value_of)
+    outputs = {n: copies[n] for n in nodes if any(u not in inside for u in n.users)}
+    results = tuple(outputs.values())
+    graph.output(results[0] if len(results) == 1 and not always_return_tuple else results)
+    graph.lint()
+    module, _ = lift_subgraph_as_module(gm, graph, comp_name="", class_name=module_name)
+    return module, tuple(inputs), tuple(outputs)
+
+
+def _first_step(graph):
+    """The first node that is no placeholder; None stands for the end."""
+    return next((n for n in graph.nodes if n.op != "placeholder"), graph._root)
+
+
+def insert_subgm(gm, sub_gm, orig_inputs, orig_outputs):
+    """Calls the module in place of the nodes that it replaces."""
+    name = type(sub_gm).__name__
+    gm.add_submodule(name, sub_gm)
+    order = {node: i for i, node in enumerate(gm.graph.nodes)}
+    last = max(orig_outputs, key=order.__getitem__)
+    with gm.graph.inserting_after(last):
+        call = gm.graph.call_module(name, args=orig_inputs)
+    results = next(n for n in sub_gm.graph.nodes if n.op == "output").args[0]
+    if len(orig_outputs) == 1 and not isinstance(results, tuple):
+        orig_outputs[0].replace_all_uses_with(call, propagate_meta=True)
+        return gm
+    with gm.graph.inserting_after(call):
+        for index in reversed(range(len(orig_outputs))):
+            item = gm.graph.call_function(operator.getitem, (call, index))
+            orig_outputs[index].replace_all_uses_with(item, propagate_meta=True)
+    return gm
+
+
+def erase_nodes(gm, nodes):
+    """Removes nodes that nobody uses any more, the last first."""
+    for node in reversed(nodes):
+        gm.graph.erase_node(node)
+
+
+def fuse_by_partitions(gm, partitions, prefix="fused_", always_return_tuple=False):
+    """Replaces each group of nodes by a call of a submodule `<prefix><number>`."""
+    for number, nodes in enumerate(partitions):
+        ordered = topo_sort(list(nodes))
+        sub_gm, inputs, outputs = fuse_as_graphmodule(
+            gm, ordered, f"{prefix}{number}", always_return_tuple=always_return_tuple
+        )
+        insert_subgm(gm, sub_gm, inputs, outputs)
+        erase_nodes(gm, ordered)
+    legalize_graph(gm)
+    return gm
