@@ -10,6 +10,7 @@
 #include "python/src/wrap.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/graph_operators.h"
 
 namespace taeda::python {
 
@@ -43,7 +44,7 @@ PyObject* tensor(PyObject* module, PyObject* const* argv, Py_ssize_t nargs, PyOb
                      "torch.tensor(sourceTensor).",
                      1) < 0)
       throw_python_error();
-    Tensor t = tensor_from_data(data, args.dtype(1), args.device(2, default_device()));
+    Tensor t = lifted_from_data(data, args.dtype(1), args.device(2, default_device()));
     if (args.boolean(4)) {
       TAEDA_CHECK(autograd::is_differentiable(t.dtype()),
                   "Only Tensors of floating point and complex dtype can require gradients");
@@ -52,6 +53,17 @@ PyObject* tensor(PyObject* module, PyObject* const* argv, Py_ssize_t nargs, PyOb
     return wrap(t);
   });
 }
+
+}  // namespace
+
+Tensor lifted_from_data(PyObject* data, DType dtype, Device device) {
+  if (!local_keys().include.has(Key::Python)) return tensor_from_data(data, dtype, device);
+  // Numbers are read into memory; what a mode makes of them may live elsewhere.
+  const Tensor t = ops::lift_fresh_copy(tensor_from_data(data, dtype, Device()));
+  return device.is_cpu() ? t : t.to(device);
+}
+
+namespace {
 
 const Param as_tensor_params[] = {
     {"data", ParamType::PyObject},

@@ -10,6 +10,8 @@ namespace taeda::python {
 // A new tensor that copies `data`: numbers, nested sequences of them, tensors, objects with the
 // array interface, the buffer protocol or __dlpack__. DType::Undefined infers as PyTorch does.
 Tensor tensor_from_data(PyObject* data, DType dtype, Device device);
+// The same where modes see it: a trace records it, a fake mode makes it fake.
+Tensor lifted_from_data(PyObject* data, DType dtype, Device device);
 // The same, sharing memory where dtype and device allow it.
 Tensor tensor_sharing_data(PyObject* data, DType dtype, Device device);
 // A tensor over the memory of an object with __array_interface__; undefined if it has none.

@@ -5,6 +5,7 @@
 #include "python/src/boxed_values.h"
 #include "python/src/fx_types.h"
 #include "python/src/overloads.h"
+#include "python/src/sym_types.h"
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
 #include "python/src/wrap.h"
@@ -58,21 +59,19 @@ struct Functions {
   std::unordered_map<PyObject*, const fx::Builtin*> by_object;
 
   Functions() {
-    const Ref operators(checked(PyImport_ImportModule("operator")));
     for (const fx::Builtin& b : fx::all_builtins()) {
-      PyObject* f = PyObject_GetAttrString(operators.get(), b.name);
-      if (!f) {
-        PyErr_Clear();
-        const Ref package(checked(PyImport_ImportModule("taeda")));
-        f = PyObject_GetAttrString(package.get(), b.name);
-      }
-      if (!f) {
-        PyErr_Clear();  // Python has no function of that name
-        continue;
-      }
+      PyObject* f = find(b.name);
       by_builtin.emplace(&b, f);
       by_object.emplace(f, &b);
     }
+  }
+  static PyObject* find(const char* name) {
+    for (const char* place : {"operator", "math", "builtins", "taeda"}) {
+      const Ref module(checked(PyImport_ImportModule(place)));
+      if (PyObject* f = PyObject_GetAttrString(module.get(), name)) return f;
+      PyErr_Clear();
+    }
+    fail(ErrorKind::Internal, "Python has no function ", name);
   }
 };
 
@@ -96,6 +95,8 @@ fx::Value constant(PyObject* o) {
     return fx::Value(Complex<double>(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
   } else if (is_tensor(o)) {
     return fx::Value(tensor_of(o));
+  } else if (is_symbolic(o)) {
+    return fx::Value(Scalar(sym_node_of(o)));
   } else if (Py_IS_TYPE(o, dtype_type)) {
     return fx::Value(to_dtype(o));
   } else if (Py_IS_TYPE(o, device_type)) {
@@ -258,11 +259,8 @@ std::string name_for_target(fx::OpCode op, const fx::Target& target) {
 PyObject* wrap_target(const fx::Target& target) {
   if (const std::string* name = target.name()) return checked(wrap(*name));
   if (const dispatch::Operator* op = target.op()) return Py_NewRef(overload_of(*op));
-  if (const fx::Builtin* b = target.builtin()) {
-    auto it = functions().by_builtin.find(b);
-    TAEDA_CHECK(it != functions().by_builtin.end(), "Python has no function ", b->name);
-    return Py_NewRef(it->second);
-  }
+  if (const fx::Builtin* b = target.builtin())
+    return Py_NewRef(functions().by_builtin.at(b));
   return wrap_constant(fx::Value(*target.object()));
 }
 

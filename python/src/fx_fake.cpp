@@ -4,6 +4,7 @@
 #include "python/src/args.h"
 #include "python/src/native_mode.h"
 #include "python/src/overloads.h"
+#include "python/src/sym_types.h"
 #include "python/src/tensor_type.h"
 #include "python/src/wrap.h"
 
@@ -32,13 +33,14 @@ PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
       [&] { return new_native_mode(type, make_intrusive<fx::FakeMode>(fx::FakeMode::Options())); });
 }
 
-// _configure(allow_non_fake_inputs, allow_scalar_outputs)
+// _configure(allow_non_fake_inputs, allow_scalar_outputs, shape_env or None)
 PyObject* configure(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    TAEDA_CHECK_TYPE(nargs == 2, "_configure takes two truth values");
+    TAEDA_CHECK_TYPE(nargs == 3, "_configure takes two truth values and an environment");
     fx::FakeMode::Options options = mode(self).options();
     options.allow_non_fake_inputs = PyObject_IsTrue(args[0]) == 1;
     options.allow_scalar_outputs = PyObject_IsTrue(args[1]) == 1;
+    options.shape_env = args[2] == Py_None ? nullptr : to_env(args[2]);
     mode(self).set_options(std::move(options));
     return Py_NewRef(Py_None);
   });
@@ -47,6 +49,27 @@ PyObject* configure(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
 PyObject* from_tensor(PyObject* self, PyObject* o) {
   return guarded(
       [&] { return wrap(mode(self).from_tensor(expect_tensor(o, "from_tensor's argument"))); });
+}
+SymIntVec read_sizes(PyObject* o) {
+  const Ref items(checked(PySequence_Fast(o, "expected a list of sizes")));
+  SymIntVec out;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+    out.push_back(to_symint(PySequence_Fast_GET_ITEM(items.get(), i)));
+  return out;
+}
+// _from_tensor_sized(tensor, sizes, strides, offset)
+PyObject* from_tensor_sized(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 4, "_from_tensor_sized takes a tensor, sizes, strides and an offset");
+    const Tensor& real = expect_tensor(args[0], "the first argument");
+    const SymIntVec sizes = read_sizes(args[1]), strides = read_sizes(args[2]);
+    const Tensor fake = mode(self).from_tensor(real, sizes, strides, to_symint(args[3]));
+    mode(self).remember(real, fake);
+    return wrap(fake);
+  });
+}
+PyObject* known_fake(PyObject* self, PyObject* o) {
+  return guarded([&] { return wrap(mode(self).known_fake(expect_tensor(o, "the argument"))); });
 }
 PyObject* from_constant(PyObject* self, PyObject* o) {
   return guarded([&] { return wrap(mode(self).from_constant(expect_tensor(o, "the constant"))); });
@@ -86,6 +109,8 @@ PyObject* set_classes(PyObject*, PyObject* args) {
 PyMethodDef methods[] = {
     {"_configure", as_function(configure), METH_FASTCALL, nullptr},
     {"_from_tensor", from_tensor, METH_O, nullptr},
+    {"_from_tensor_sized", as_function(from_tensor_sized), METH_FASTCALL, nullptr},
+    {"_known_fake", known_fake, METH_O, nullptr},
     {"_from_constant", from_constant, METH_O, nullptr},
     {"_constant_of", constant_of, METH_O, nullptr},
     {},

@@ -44,12 +44,17 @@ const PyMethodDef* const no_tables[] = {nullptr};
 const PyMethodDef* const dispatch_tables[] = {dispatch_table, boxed_call_table, library_table,
                                               nullptr};
 
+bool fill_fx(PyObject* module) {
+  PyObject* fx = PyImport_AddModule("taeda._C._fx");
+  return fx && init_sym_types(module, fx) && init_fx_types(fx) && init_native_mode_type(fx) &&
+         init_fake_mode_type(fx) && init_tracer_type(fx);
+}
+
 bool fill(PyObject* module) {
   return init_dtype_type(module) && init_layout_types(module) && init_device_type(module) &&
          init_size_type(module) && init_generator_type(module) && init_storage_type(module) &&
          init_hook_handle_type(module) && init_grad_fn_type(module) && init_function_type(module) &&
          init_tensor_type(module) && init_overrides(module) && init_handlers(module) &&
-         init_sym_types(module) &&
          add_functions(module, function_tables) &&
          // Hand-written functions replace generated ones of the same name.
          add_functions(module, own_functions) &&
@@ -57,11 +62,7 @@ bool fill(PyObject* module) {
          add_submodule(module, "taeda._C._special", special_function_tables) &&
          add_submodule(module, "taeda._C._linalg", linalg_function_tables) &&
          add_submodule(module, "taeda._C._dispatch", dispatch_tables) &&
-         add_submodule(module, "taeda._C._fx", no_tables) &&
-         init_fx_types(PyImport_AddModule("taeda._C._fx")) &&
-         init_native_mode_type(PyImport_AddModule("taeda._C._fx")) &&
-         init_fake_mode_type(PyImport_AddModule("taeda._C._fx")) &&
-         init_tracer_type(PyImport_AddModule("taeda._C._fx")) &&
+         add_submodule(module, "taeda._C._fx", no_tables) && fill_fx(module) &&
          PyModule_AddObjectRef(module, "_return_types", return_types_module()) == 0 &&
          install_warnings() && install_anomaly_hooks();
 }

@@ -128,19 +128,16 @@ bool set_symbolic_error(const Error& e) {
   return true;
 }
 
-bool init_sym_types(PyObject* module) {
-  const Ref child(PyModule_New("taeda._C._fx"));
+bool init_sym_types(PyObject* module, PyObject* fx_module) {
   data_dependent_error = new_error("GuardOnDataDependentSymNode");
   constraint_error = new_error("ConstraintViolationError");
   fx::ShapeEnv::set_location_hook(user_location);
-  return child && data_dependent_error && constraint_error && init_sym_number_types(module) &&
-         init_sym_node_types(child.get()) && init_shape_env_type(child.get()) &&
-         PyModule_AddFunctions(child.get(), functions) == 0 &&
-         PyModule_AddObjectRef(child.get(), "GuardOnDataDependentSymNode", data_dependent_error) ==
+  return data_dependent_error && constraint_error && init_sym_number_types(module) &&
+         init_sym_node_types(fx_module) && init_shape_env_type(fx_module) &&
+         PyModule_AddFunctions(fx_module, functions) == 0 &&
+         PyModule_AddObjectRef(fx_module, "GuardOnDataDependentSymNode", data_dependent_error) ==
              0 &&
-         PyModule_AddObjectRef(child.get(), "ConstraintViolationError", constraint_error) == 0 &&
-         PyModule_AddObjectRef(module, "_fx", child.get()) == 0 &&
-         PyDict_SetItemString(PyImport_GetModuleDict(), "taeda._C._fx", child.get()) == 0;
+         PyModule_AddObjectRef(fx_module, "ConstraintViolationError", constraint_error) == 0;
 }
 
 }  // namespace taeda::python

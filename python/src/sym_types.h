@@ -45,7 +45,7 @@ PyObject* sym_operation(PyObject*, PyObject* args);
 bool init_sym_number_types(PyObject* module);
 bool init_sym_node_types(PyObject* fx_module);
 bool init_shape_env_type(PyObject* fx_module);
-// Adds all of them, the numbers to `module` and the rest to `taeda._C._fx`.
-bool init_sym_types(PyObject* module);
+// Adds all of them, the numbers to `module` and the rest to `fx_module`, taeda._C._fx.
+bool init_sym_types(PyObject* module, PyObject* fx_module);
 
 }  // namespace taeda::python

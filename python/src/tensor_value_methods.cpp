@@ -112,7 +112,7 @@ PyObject* new_tensor(PyObject* self, PyObject* const* argv, Py_ssize_t nargs, Py
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     Tensor r =
-        tensor_from_data(args.object(1), args.dtype(2, t.dtype()), args.device(3, t.device()));
+        lifted_from_data(args.object(1), args.dtype(2, t.dtype()), args.device(3, t.device()));
     if (args.boolean(4)) autograd::set_requires_grad(r, true);
     return wrap(r);
   });

@@ -71,6 +71,19 @@ Value square_root(Span<Value> a) { return std::sqrt(a[0].to_double()); }
 Value not_(Span<Value> a) { return !a[0].to_scalar().to_bool(); }
 Value and_(Span<Value> a) { return a[0].to_scalar().to_bool() && a[1].to_scalar().to_bool(); }
 Value or_(Span<Value> a) { return a[0].to_scalar().to_bool() || a[1].to_scalar().to_bool(); }
+Value choose(Span<Value> a) { return a[0].to_scalar().to_bool() ? a[1] : a[2]; }
+
+// A float as an integer, rounded by `f`; integers stay.
+template <double (*F)(double)>
+Value rounded(Span<Value> a) {
+  if (!is_float(a[0])) return a[0];
+  return Scalar(F(a[0].to_double())).to_int();
+}
+double round_down(double v) { return std::floor(v); }
+double round_up(double v) { return std::ceil(v); }
+double round_to_zero(double v) { return std::trunc(v); }
+double round_to_even(double v) { return std::nearbyint(v); }
+
 Value to_float(Span<Value> a) { return a[0].to_double(); }
 Value to_integer(Span<Value> a) {
   return is_symbolic(a[0]) ? a[0] : Value(a[0].to_scalar().to_int());
@@ -109,6 +122,11 @@ constexpr Builtin kBuiltins[] = {
     {"sym_float", to_float},
     {"sym_int", to_integer},
     {"sym_not", not_},
+    {"sym_ite", choose},
+    {"floor", rounded<round_down>},
+    {"ceil", rounded<round_up>},
+    {"trunc", rounded<round_to_zero>},
+    {"round", rounded<round_to_even>},
     {"eq", truth<eq_int, eq_float>},
     {"ne", truth<ne_int, ne_float>},
     {"lt", truth<lt_int, lt_float>},

@@ -5,6 +5,7 @@
 
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/bind.h"
+#include "taeda/fx/symbolic/sym_expr_node.h"
 
 namespace taeda::fx {
 namespace {
@@ -153,12 +154,16 @@ Tensor FakeMode::from_tensor(const Tensor& real) {
                      "Mixing fake modes NYI");
     return real;
   }
-  if (auto it = fakes_.find(real.impl()); it != fakes_.end() && it->second.key.lock())
-    return it->second.value;
+  if (Tensor known = known_fake(real); known.defined()) return known;
   Tensor fake =
       from_tensor(real, real.sym_sizes(), real.sym_strides(), real.impl()->sym_storage_offset());
   remember(real, fake);
   return fake;
+}
+
+Tensor FakeMode::known_fake(const Tensor& real) const {
+  const auto it = fakes_.find(real.impl());
+  return it != fakes_.end() && it->second.key.lock() ? it->second.value : Tensor();
 }
 
 void FakeMode::remember(const Tensor& real, const Tensor& fake) {
@@ -255,27 +260,28 @@ bool FakeMode::run_on_constants(Operator& op, Stack& stack) {
 
 bool FakeMode::run_value_dependent(Operator& op, Stack& stack) {
   if (op.has(Tag::DataDependentOutput)) {
-    if (!options_.symbols || !options_.allow_scalar_outputs || std::string_view(op.name) == "equal")
+    if (!options_.shape_env || !options_.allow_scalar_outputs ||
+        std::string_view(op.name) == "equal")
       refuse(fake_errors.data_dependent, op, "a number");
     const DType dtype = stack[0].get<Tensor>().dtype();
     if (is_complex(dtype)) refuse(fake_errors.data_dependent, op, "a complex number");
-    Value number;
-    if (dtype == DType::Bool)
-      number = options_.symbols->unknown_bool();
-    else if (is_floating(dtype))
-      number = options_.symbols->unknown_float();
-    else
-      number = options_.symbols->unknown_int();
+    const SymKind kind = dtype == DType::Bool ? SymKind::Bool
+                         : is_floating(dtype) ? SymKind::Float
+                                              : SymKind::Int;
+    ShapeEnv& env = *options_.shape_env;
     stack.clear();
-    stack.push_back(std::move(number));
+    stack.push_back(Scalar(IntrusivePtr<SymNode>(
+        make_intrusive<SymExprNode>(options_.shape_env, env.create_unbacked(kind)))));
     return true;
   }
   if (!op.has(Tag::DynamicOutputShape)) return false;
   const std::string_view name = op.name;
-  if (!options_.symbols || (name != "nonzero" && name != "masked_select"))
+  if (!options_.shape_env || (name != "nonzero" && name != "masked_select"))
     refuse(fake_errors.dynamic_shape, op, "the shape");
   const Tensor self = stack[0].get<Tensor>();
-  const SymInt count = options_.symbols->unknown_size();
+  const Expr* unknown = options_.shape_env->create_unbacked();
+  options_.shape_env->check_is_size(unknown);
+  const SymInt count = options_.shape_env->symint(unknown);
   const bool is_nonzero = name == "nonzero";
   const SymIntVec sizes = is_nonzero ? SymIntVec{count, SymInt(self.dim())} : SymIntVec{count};
   // The coordinates of nonzero are laid out by dimension, as the kernels write them.
@@ -289,6 +295,10 @@ bool FakeMode::run_value_dependent(Operator& op, Stack& stack) {
 }
 
 void FakeMode::run(Operator& op, Stack& stack) {
+  if (std::string_view(op.name) == "lift_fresh_copy" && !is_fake(stack.at(0).get<Tensor>())) {
+    stack[0] = from_constant(stack[0].get<Tensor>());
+    return;
+  }
   if (run_on_constants(op, stack) || run_value_dependent(op, stack)) return;
   Call{*this, op, stack, schema_of(op), {}}.run();
 }

@@ -9,36 +9,29 @@
 #include <unordered_map>
 
 #include "taeda/dispatch/modes.h"
+#include "taeda/fx/symbolic/shape_env.h"
 
 namespace taeda::fx {
 
 class FakeMode;
 
-// Sizes for tensors whose sizes are not fixed; implemented by shape environments.
-class TAEDA_API SymbolicSizes : public RefCounted {
- public:
-  // A fresh integer of unknown value: what `item` or `nonzero` would give.
-  virtual SymInt unknown_int() = 0;
-  virtual SymInt unknown_size() = 0;
-  virtual IntrusivePtr<SymNode> unknown_float() = 0;
-  virtual IntrusivePtr<SymNode> unknown_bool() = 0;
-};
-
 class TAEDA_API FakeMode final : public dispatch::Mode {
  public:
   struct Options {
     bool allow_non_fake_inputs = false;
-    // Operators that read values give symbolic numbers instead of an error.
+    // Operators that read values give symbols of `shape_env` instead of an error.
     bool allow_scalar_outputs = false;
-    IntrusivePtr<SymbolicSizes> symbols;
+    IntrusivePtr<ShapeEnv> shape_env;
   };
   explicit FakeMode(Options options) : options_(std::move(options)) {}
 
   // The fake of a tensor, one for each: geometry, dtype, device, requires_grad and views of the
   // same storage are kept.
   Tensor from_tensor(const Tensor& real);
-  // With other sizes than the real one, not remembered.
+  // With other sizes than the real one.
   Tensor from_tensor(const Tensor& real, SymIntList sizes, SymIntList strides, SymInt offset);
+  // The one that was made before; undefined if none was.
+  Tensor known_fake(const Tensor& real) const;
   // Remembers a fake that somebody else made for a tensor.
   void remember(const Tensor& real, const Tensor& fake);
   // A tensor whose values are known, fake all the same.

@@ -42,7 +42,9 @@ bool is_known_number(const Value& v) {
 }  // namespace
 
 void Tracer::track(const Tensor& t, Node& node) {
-  if (t.defined()) tracked_[t.impl()] = {WeakPtr<TensorImpl>(t.impl_ptr()), &node};
+  if (!t.defined()) return;
+  tracked_[t.impl()] = {WeakPtr<TensorImpl>(t.impl_ptr()), &node};
+  if (t.impl()->has_symbolic_sizes()) note_symbols(t, node);
 }
 
 Node* Tracer::node_of(const Tensor& t) const {
@@ -52,6 +54,10 @@ Node* Tracer::node_of(const Tensor& t) const {
 
 void Tracer::track_results(Node& node, const Value& results) {
   if (results.is<Tensor>()) return track(results.get<Tensor>(), node);
+  if (results.is<SymInt>() && results.get<SymInt>().is_symbolic())
+    return track(*results.get<SymInt>().node(), node);
+  if (results.is<IntrusivePtr<SymNode>>())
+    return track(*results.get<IntrusivePtr<SymNode>>(), node);
   auto part = [&](size_t i, const Value& v) {
     Node& item = graph_->call(get_builtin("getitem"), {Arg(node), Arg(static_cast<int64_t>(i))});
     item.set_val(example(v));
@@ -87,14 +93,8 @@ Arg Tracer::tensor_arg(const Tensor& t) {
 
 Arg Tracer::arg_of(const Value& v) {
   if (v.is<Tensor>()) return v.get<Tensor>().defined() ? tensor_arg(v.get<Tensor>()) : Arg();
-  if (v.is<SymInt>() && v.get<SymInt>().is_symbolic()) {
-    TAEDA_CHECK(symbol, "a symbolic size reached a trace without a shape environment");
-    return symbol(*this, *v.get<SymInt>().node());
-  }
-  if (v.is<IntrusivePtr<SymNode>>()) {
-    TAEDA_CHECK(symbol, "a symbolic number reached a trace without a shape environment");
-    return symbol(*this, *v.get<IntrusivePtr<SymNode>>());
-  }
+  if (v.is<SymInt>() && v.get<SymInt>().is_symbolic()) return symbol_arg(*v.get<SymInt>().node());
+  if (v.is<IntrusivePtr<SymNode>>()) return symbol_arg(*v.get<IntrusivePtr<SymNode>>());
   std::vector<Arg> items;
   auto list = [&](const auto& values) {
     for (const auto& each : values) items.push_back(arg_of(Value(each)));

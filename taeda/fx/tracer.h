@@ -20,8 +20,10 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   Graph& graph() const { return *graph_; }
   const IntrusivePtr<Graph>& graph_ptr() const { return graph_; }
 
-  // From now on the tensor is what the node computes.
+  // From now on the tensor is what the node computes; symbols that its sizes are can be read off it.
   void track(const Tensor& t, Node& node);
+  // From now on the symbolic number is what the node computes.
+  void track(const SymNode& number, Node& node);
   // Results of a node, one or several: tensors in lists get a getitem node each.
   void track_results(Node& node, const Value& results);
   // Null for tensors that are no result of the graph.
@@ -36,8 +38,6 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   std::function<bool(dispatch::Operator&, dispatch::Stack&)> decompose;
   // Called on every node of an operator, with its metadata set.
   std::function<void(Node&)> on_node;
-  // Gives the node of a symbolic integer; without it they are refused.
-  std::function<Arg(Tracer&, SymNode&)> symbol;
 
   void run(dispatch::Operator& op, dispatch::Stack& stack) override;
 
@@ -47,6 +47,18 @@ class TAEDA_API Tracer final : public dispatch::Mode {
     Node* node = nullptr;
   };
 
+  // Where a symbol can be read: a node that is it, or a size, stride or offset of a tensor's node.
+  struct SymbolSource {
+    Node* node = nullptr;
+    enum class Part : uint8_t { Itself, Size, Stride, Offset } part = Part::Itself;
+    int64_t dim = 0;
+  };
+  void note_symbols(const Tensor& t, Node& node);
+  void note_symbol(const SymInt& v, SymbolSource source);
+  Arg symbol_arg(const SymNode& number);
+  Arg expression_arg(const Expr* e);
+  Arg read_symbol(const SymbolSource& source);
+
   bool run_decomposition(dispatch::Operator& op, dispatch::Stack& stack);
   Arg tensor_arg(const Tensor& t);
   Node& constant_node(const Tensor& t);
@@ -55,6 +67,7 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   IntrusivePtr<Graph> graph_;
   std::unordered_map<const TensorImpl*, Tracked> tracked_;
   std::vector<std::pair<std::string, Tensor>> constants_;
+  std::unordered_map<const Expr*, SymbolSource> symbols_;
   IntrusivePtr<FakeMode> examples_;  // of real results, for the nodes' metadata
 };
 

@@ -130,7 +130,9 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
         self._apply()
 
     def _apply(self):
-        self._configure(self._allow_non_fake_inputs, self._allow_scalar_outputs)
+        self._configure(
+            self._allow_non_fake_inputs, self._allow_scalar_outputs, self.shape_env
+        )
 
     @property
     def allow_non_fake_inputs(self):
@@ -157,9 +159,24 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
     def from_tensor(
         self, tensor, *, static_shapes=None, source=None, symbolic_context=None, trace=True
     ):
-        """The fake of a real tensor, the same one at each call."""
-        fake = self._from_tensor(tensor)
-        if type(tensor) is taeda.nn.Parameter or getattr(tensor, "_is_param", False):
+        """The fake of a real tensor, the same one at each call.
+
+        Under a shape environment its sizes are symbols; `symbolic_context` says how each dimension
+        is treated, `source` is what guards call the tensor.
+        """
+        fake = self._known_fake(tensor)
+        if fake is None:
+            is_static = self.static_shapes if static_shapes is None else static_shapes
+            if self.shape_env is None or is_static or isinstance(tensor, FakeTensor):
+                fake = self._from_tensor(tensor)
+            else:
+                fake = self._from_tensor_sized(
+                    tensor,
+                    *self.shape_env.create_symbolic_sizes_strides_storage_offset(
+                        tensor, source or "tensor", symbolic_context=symbolic_context
+                    ),
+                )
+        if getattr(tensor, "_is_param", False) or type(tensor) is taeda.nn.Parameter:
             fake._is_param = True
         return fake
 

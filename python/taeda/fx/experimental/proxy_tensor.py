@@ -149,7 +149,8 @@ class _Trace:
             node.meta["val"] = self._example(value)
             self.tracer.track(value, node)
         elif type(value) is int and self.tracing_mode == "symbolic":
-            value = self.fake_mode.shape_env.create_symint(value, name)
+            env = self.fake_mode.shape_env
+            value = env.create_symintnode(env.create_unspecified_symbol(value, name))
             if isinstance(value, taeda.SymInt):
                 self.tracer.track(value, node)
             node.meta["val"] = value

@@ -1,0 +1,133 @@
+// Symbolic numbers in a trace: written down as arithmetic on sizes of the graph's tensors.
+//
+// Nothing watches the program compute with symbols. A number that reaches an operator is an
+// expression; its symbols are read off tensors of the graph (sym_size) and the expression becomes
+// built-in calls, each once.
+#include "taeda/fx/builtins.h"
+#include "taeda/fx/symbolic/sym_expr_node.h"
+#include "taeda/fx/tracer.h"
+#include "taeda/ops/graph_operators.h"
+
+namespace taeda::fx {
+namespace {
+
+// The built-in function of an operation; several operands are taken two at a time.
+const char* builtin_name(ExprOp op) {
+  switch (op) {
+    case ExprOp::Add:
+    case ExprOp::FloatAdd: return "add";
+    case ExprOp::FloatSub: return "sub";
+    case ExprOp::Mul:
+    case ExprOp::FloatMul: return "mul";
+    case ExprOp::Pow:
+    case ExprOp::IntPow:
+    case ExprOp::FloatPow: return "pow";
+    case ExprOp::FloorDiv: return "floordiv";
+    case ExprOp::Mod: return "mod";
+    case ExprOp::Min: return "sym_min";
+    case ExprOp::Max: return "sym_max";
+    case ExprOp::FloatDiv:
+    case ExprOp::IntTrueDiv: return "truediv";
+    case ExprOp::ToFloat: return "sym_float";
+    case ExprOp::Sqrt: return "sym_sqrt";
+    case ExprOp::FloorToInt: return "floor";
+    case ExprOp::CeilToInt: return "ceil";
+    case ExprOp::RoundToInt: return "round";
+    case ExprOp::TruncToInt: return "trunc";
+    case ExprOp::Eq: return "eq";
+    case ExprOp::Ne: return "ne";
+    case ExprOp::Lt: return "lt";
+    case ExprOp::Le: return "le";
+    case ExprOp::Gt: return "gt";
+    case ExprOp::Ge: return "ge";
+    case ExprOp::And: return "and_";
+    case ExprOp::Or: return "or_";
+    case ExprOp::Not: return "sym_not";
+    case ExprOp::Where: return "sym_ite";
+    default: fail(ErrorKind::Internal, "a constant or symbol is no call");
+  }
+}
+
+bool is_folded(ExprOp op) {
+  return op == ExprOp::Add || op == ExprOp::Mul || op == ExprOp::Min || op == ExprOp::Max ||
+         op == ExprOp::And || op == ExprOp::Or;
+}
+
+Value constant_value(const Expr* e) {
+  if (e->kind == SymKind::Bool) return Value(e->value.integer != 0);
+  if (e->kind == SymKind::Float) return Value(e->value.number);
+  return Value(e->value.integer);
+}
+
+}  // namespace
+
+void Tracer::note_symbol(const SymInt& v, SymbolSource source) {
+  if (!v.is_symbolic()) return;
+  const SymExprNode* number = SymExprNode::from(v.node());
+  if (number && !number->expr()->is_constant()) symbols_.try_emplace(number->expr(), source);
+}
+
+void Tracer::note_symbols(const Tensor& t, Node& node) {
+  using Part = SymbolSource::Part;
+  for (int64_t d = 0; d < t.dim(); ++d)
+    note_symbol(t.sym_sizes()[static_cast<size_t>(d)], {&node, Part::Size, d});
+  for (int64_t d = 0; d < t.dim(); ++d)
+    note_symbol(t.sym_strides()[static_cast<size_t>(d)], {&node, Part::Stride, d});
+  note_symbol(t.impl()->sym_storage_offset(), {&node, Part::Offset, 0});
+}
+
+void Tracer::track(const SymNode& number, Node& node) {
+  const SymExprNode* n = SymExprNode::from(&number);
+  TAEDA_CHECK(n, "only numbers of a shape environment can be traced");
+  if (!n->expr()->is_constant()) symbols_[n->expr()] = {&node, SymbolSource::Part::Itself, 0};
+}
+
+Arg Tracer::read_symbol(const SymbolSource& source) {
+  switch (source.part) {
+    case SymbolSource::Part::Size:
+      return Arg(graph_->create(OpCode::CallFunction, ops::sym_size_int,
+                                {Arg(source.node), Arg(source.dim)}, {}, "sym_size_int"));
+    case SymbolSource::Part::Stride:
+      return Arg(graph_->create(OpCode::CallFunction, ops::sym_stride_int,
+                                {Arg(source.node), Arg(source.dim)}, {}, "sym_stride_int"));
+    case SymbolSource::Part::Offset:
+      return Arg(graph_->create(OpCode::CallFunction, ops::sym_storage_offset,
+                                {Arg(source.node)}, {}, "sym_storage_offset"));
+    default: return Arg(source.node);
+  }
+}
+
+Arg Tracer::expression_arg(const Expr* e) {
+  if (e->is_constant()) return Arg(constant_value(e));
+  const auto it = symbols_.find(e);
+  const bool is_live = it != symbols_.end() && !it->second.node->is_erased();
+  // A sum of sizes may itself be a size; reading symbols comes first, so that graphs say how.
+  if (is_live && (e->is_symbol() || it->second.part == SymbolSource::Part::Itself)) {
+    const Arg arg = read_symbol(it->second);
+    it->second = {arg.node(), SymbolSource::Part::Itself, 0};
+    return arg;
+  }
+  TAEDA_CHECK(!e->is_symbol(), "the symbol ", e->name,
+              " is no size of a traced tensor: pass the tensor or number it comes from as an input");
+  std::vector<Arg> operands;
+  for (const Expr* part : e->args) operands.push_back(expression_arg(part));
+  const Builtin& function = get_builtin(builtin_name(e->op));
+  Arg result;
+  if (is_folded(e->op)) {
+    result = operands[0];
+    for (size_t i = 1; i < operands.size(); ++i)
+      result = Arg(graph_->call(function, {result, operands[i]}));
+  } else {
+    result = Arg(graph_->call(function, std::move(operands)));
+  }
+  symbols_[e] = {result.node(), SymbolSource::Part::Itself, 0};
+  return result;
+}
+
+Arg Tracer::symbol_arg(const SymNode& number) {
+  const SymExprNode* n = SymExprNode::from(&number);
+  TAEDA_CHECK(n, "only numbers of a shape environment can be traced");
+  return expression_arg(n->expr());
+}
+
+}  // namespace taeda::fx
