@@ -80,7 +80,7 @@ int64_t Tensor::stride(int64_t d) const { return strides()[wrap_dim(d, dim(), fa
 SymInt Tensor::sym_size(int64_t d) const { return sym_sizes()[wrap_dim(d, dim(), false)]; }
 
 MemoryFormat Tensor::suggested_format() const {
-  if (impl_->is_contiguous() || impl_->has_symbolic_sizes()) return MemoryFormat::Contiguous;
+  if (impl_->is_contiguous()) return MemoryFormat::Contiguous;
   if (impl_->is_contiguous(MemoryFormat::ChannelsLast)) return MemoryFormat::ChannelsLast;
   if (impl_->is_contiguous(MemoryFormat::ChannelsLast3d)) return MemoryFormat::ChannelsLast3d;
   return MemoryFormat::Contiguous;

@@ -168,10 +168,11 @@ void TensorImpl::refresh() {
 namespace {
 
 // Whether walking the dimensions in `order` (innermost first) gives dense strides.
-bool is_dense_in_order(IntList sizes, IntList strides, Span<int> order) {
-  int64_t running = 1;
+template <class T>
+bool is_dense_in_order(Span<T> sizes, Span<T> strides, Span<int> order) {
+  T running = 1;
   for (int d : order) {
-    if (sizes[d] != 1) {
+    if (sizes[d] != T(1)) {
       if (strides[d] != running) return false;
       running *= sizes[d];
     }
@@ -179,29 +180,36 @@ bool is_dense_in_order(IntList sizes, IntList strides, Span<int> order) {
   return true;
 }
 
+template <class T>
+bool is_dense_in_some_order(Span<T> sizes, Span<T> strides) {
+  SmallVector<int, 8> order;
+  for (int i = 0; i < static_cast<int>(sizes.size()); ++i) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    if (sizes[a] < T(2)) return false;
+    if (sizes[b] < T(2)) return true;
+    return strides[a] < strides[b];
+  });
+  return is_dense_in_order(sizes, strides, Span<int>(order.data(), order.size()));
+}
+
 }  // namespace
 
 bool TensorImpl::is_contiguous(MemoryFormat format) const {
+  const auto is_dense = [&](Span<int> order) {
+    return has_symbolic_ ? is_dense_in_order(sym_sizes(), sym_strides(), order)
+                         : is_dense_in_order(sizes(), strides(), order);
+  };
   switch (format) {
-    case MemoryFormat::ChannelsLast:
-      return ndim_ == 4 && is_dense_in_order(sizes(), strides(), {1, 3, 2, 0});
-    case MemoryFormat::ChannelsLast3d:
-      return ndim_ == 5 && is_dense_in_order(sizes(), strides(), {1, 4, 3, 2, 0});
+    case MemoryFormat::ChannelsLast: return ndim_ == 4 && is_dense({1, 3, 2, 0});
+    case MemoryFormat::ChannelsLast3d: return ndim_ == 5 && is_dense({1, 4, 3, 2, 0});
     default: return is_contiguous_;
   }
 }
 
 bool TensorImpl::is_non_overlapping_and_dense() const {
   if (is_contiguous_) return true;
-  SmallVector<int, 8> order;
-  for (int i = 0; i < ndim_; ++i) order.push_back(i);
-  const IntList n = sizes(), s = strides();
-  std::sort(order.begin(), order.end(), [&](int a, int b) {
-    if (n[a] < 2) return false;
-    if (n[b] < 2) return true;
-    return s[a] < s[b];
-  });
-  return is_dense_in_order(n, s, Span<int>(order.data(), order.size()));
+  return has_symbolic_ ? is_dense_in_some_order(sym_sizes(), sym_strides())
+                       : is_dense_in_some_order(sizes(), strides());
 }
 
 }  // namespace taeda

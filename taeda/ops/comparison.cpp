@@ -30,7 +30,7 @@ bool equal(const Tensor& self, const Tensor& other) {
   TAEDA_CHECK(self.device() == other.device(),
               "Cannot compare two tensors on different devices. Got: ", self.device(), " and ",
               other.device());
-  if (self.sizes() != other.sizes()) return false;
+  if (self.sym_sizes() != other.sym_sizes()) return false;
   TAEDA_CHECK_NOT_IMPLEMENTED(!self.is_meta(), "equal is not supported on meta tensors");
   return !cpu::has_zero(self.eq(other).to(Device(DeviceType::CPU)));
 }

@@ -20,7 +20,7 @@ enum class Unit { Element, Channel };
 
 bool is_identity(const Tensor& input, double p, bool train) {
   TAEDA_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
-  return p == 0 || !train || input.numel() == 0;
+  return p == 0 || !train || input.sym_numel() == SymInt(0);
 }
 
 // Ones with probability 1 - p, one an element or one a channel.

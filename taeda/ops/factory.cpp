@@ -184,6 +184,18 @@ int64_t range_length(const Scalar& start, const Scalar& end, const Scalar& step,
   return static_cast<int64_t>(n);
 }
 
+SymInt to_symint(const Scalar& s) {
+  return s.is_symbolic() ? SymInt(IntrusivePtr<SymNode>::share(s.node())) : SymInt(s.to_int());
+}
+SymInt symbolic_range_length(const SymInt& start, const SymInt& end, const SymInt& step) {
+  TAEDA_CHECK(step != SymInt(0), "step must be nonzero");
+  const bool is_rising = step > SymInt(0);
+  TAEDA_CHECK(is_rising ? end >= start : end <= start,
+              "upper bound and lower bound inconsistent with step sign");
+  return is_rising ? (end - start + step - SymInt(1)) / step
+                   : (start - end - step - SymInt(1)) / -step;
+}
+
 // Where integers are stored, each of the numbers counts as one.
 Scalar stored_as(const Scalar& s, DType dtype) {
   return is_integral(dtype, true) ? Scalar(s.to_int()) : s;
@@ -208,6 +220,11 @@ Tensor arange_start_step(const Scalar& start, const Scalar& end, const Scalar& s
                          std::optional<Device> device, std::optional<bool> pin_memory) {
   const bool is_integral_range = is_whole(start) && is_whole(end) && is_whole(step);
   const DType type = dtype.value_or(is_integral_range ? DType::Int64 : default_dtype());
+  if (is_integral_range && (start.is_symbolic() || end.is_symbolic() || step.is_symbolic())) {
+    const SymInt length = symbolic_range_length(to_symint(start), to_symint(end), to_symint(step));
+    Tensor out = taeda::empty({length}, type, layout, device, pin_memory);
+    return taeda::_fill_range_(out, start, step);
+  }
   Tensor out = taeda::empty({SymInt(0)}, type, layout, device, pin_memory);
   return taeda::arange_out(out, start, end, step);
 }

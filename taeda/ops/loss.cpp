@@ -40,8 +40,7 @@ Tensor with_probabilities(const Tensor& self, const Tensor& target, const Tensor
   if (reduction == kNone) return product.sum(IntList({class_dim})).neg();
   const Tensor total = product.sum().neg();
   if (reduction == kSum) return total;
-  const int64_t rows = self.numel() / std::max<int64_t>(classes.expect_int(), 1);
-  return total.div(Scalar(static_cast<double>(rows)));
+  return total.div(Scalar(self.sym_numel() / sym_max(classes, 1)));
 }
 
 // A part of the loss comes from a uniform distribution over the classes.

@@ -93,15 +93,14 @@ SymIntVec strides_like(const Tensor& self, MemoryFormat format) {
     case MemoryFormat::Contiguous: return contiguous_strides(self.sym_sizes());
     default: break;
   }
-  if (self.is_contiguous() || self.impl()->has_symbolic_sizes())
-    return contiguous_strides(self.sym_sizes());
+  if (self.is_contiguous()) return contiguous_strides(self.sym_sizes());
   if (self.impl()->is_non_overlapping_and_dense()) return SymIntVec(self.sym_strides());
   // Keeps the order of the dimensions by stride, without the gaps.
   SmallVector<int64_t, 6> order;
   for (int64_t i = 0; i < self.dim(); ++i) order.push_back(i);
-  const IntList sizes = self.sizes(), strides = self.strides();
+  const SymIntList sizes = self.sym_sizes(), strides = self.sym_strides();
   auto is_inner = [&](int64_t a, int64_t b) {
-    if (strides[a] == 0 || strides[b] == 0) return false;
+    if (strides[a] == SymInt(0) || strides[b] == SymInt(0)) return false;
     if (strides[a] != strides[b]) return strides[a] < strides[b];
     return sizes[a] < sizes[b];
   };
@@ -114,7 +113,7 @@ SymIntVec strides_like(const Tensor& self, MemoryFormat format) {
   SymInt running = 1;
   for (int64_t d : order) {
     out[d] = running;
-    running *= SymInt(std::max<int64_t>(sizes[d], 1));
+    running *= sym_max(sizes[d], 1);
   }
   return out;
 }

@@ -5,22 +5,14 @@
 
 #include "taeda/base/log.h"
 #include "taeda/ops/index_checks.h"
+#include "taeda/ops/shape.h"
 
 namespace taeda {
 
 Tensor OutSpec::allocate() const {
   if (has_symbolic(sizes) || has_symbolic(strides)) {
     Tensor t = make_tensor({0}, dtype, device);
-    SymIntVec dense = strides;
-    if (dense.empty()) {
-      dense.resize(sizes.size());
-      SymInt running = 1;
-      for (size_t i = sizes.size(); i-- > 0;) {
-        dense[i] = running;
-        running = running * sym_max(sizes[i], 1);
-      }
-    }
-    t.impl()->set_sym_geometry(sizes, dense, 0);
+    t.impl()->set_sym_geometry(sizes, strides.empty() ? contiguous_strides(sizes) : strides, 0);
     return t;
   }
   if (strides.empty()) return make_tensor(as_int(sizes), dtype, device);
@@ -29,6 +21,10 @@ Tensor OutSpec::allocate() const {
 
 void resize_to(Tensor& t, SymIntList sizes) {
   if (SymIntList(t.sym_sizes()) == sizes) return;
+  if (has_symbolic(sizes) || t.impl()->has_symbolic_sizes()) {
+    t.impl()->set_sym_geometry(sizes, contiguous_strides(sizes), t.impl()->sym_storage_offset());
+    return;
+  }
   const IntVec plain(as_int(sizes));
   const int64_t offset = t.storage_offset();
   t.impl()->set_sizes_contiguous(plain);
@@ -43,8 +39,8 @@ void resize_to(Tensor& t, SymIntList sizes) {
 
 void resize_output(Tensor& out, SymIntList sizes) {
   if (SymIntList(out.sym_sizes()) == sizes) return;
-  if (out.numel() != 0)
-    warn(str("An output with one or more elements was resized since it had shape ", out.sizes(),
+  if (out.sym_numel() != SymInt(0))
+    warn(str("An output with one or more elements was resized since it had shape ", out.sym_sizes(),
              ", which does not match the required output shape ", sizes,
              ". This behavior is deprecated, and in a future PyTorch release outputs will not be "
              "resized unless they "
@@ -113,10 +109,8 @@ bool is_same_layout(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 void check_no_partial_overlap(const Tensor& out, const Tensor& input) {
-  if (out.storage() != input.storage() || out.is_same(input) || out.numel() == 0 ||
-      input.numel() == 0)
-    return;
-  if (!out.storage()->data()) return;
+  if (out.storage() != input.storage() || out.is_same(input) || !out.storage()->data()) return;
+  if (out.numel() == 0 || input.numel() == 0) return;
   if (out.data() == input.data() && is_same_layout(out, input)) return;
   // Interleaved views cannot be told apart cheaply.
   if (!out.impl()->is_non_overlapping_and_dense() || !input.impl()->is_non_overlapping_and_dense())

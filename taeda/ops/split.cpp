@@ -41,11 +41,16 @@ std::vector<Tensor> split_Tensor(const Tensor& self, SymInt split_size, int64_t 
   const SymInt size = self.sym_sizes()[dim];
   TAEDA_CHECK(split_size > SymInt(0) || size == SymInt(0),
               "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
-  const int64_t whole = size.expect_int(), by = split_size.expect_int();
-  const int64_t count = by == 0 ? 1 : std::max<int64_t>((whole + by - 1) / by, 1);
+  // How many parts there are must be known; how long they are need not.
+  const int64_t count =
+      split_size == SymInt(0)
+          ? 1
+          : std::max<int64_t>(((size + split_size - SymInt(1)) / split_size).expect_int(), 1);
   std::vector<Tensor> out;
-  for (int64_t i = 0; i < count; ++i)
-    out.push_back(part(self, dim, SymInt(i * by), SymInt(std::min(by, whole - i * by))));
+  for (int64_t i = 0; i < count; ++i) {
+    const SymInt start = split_size * SymInt(i);
+    out.push_back(part(self, dim, start, i + 1 < count ? split_size : size - start));
+  }
   return out;
 }
 

@@ -33,7 +33,9 @@ Tensor slice_Tensor(const Tensor& self, int64_t dim, std::optional<SymInt> start
     return at < SymInt(0) ? SymInt(0) : at > size ? size : at;
   };
   const SymInt first = clamped(start.value_or(0));
-  SymInt last = end ? clamped(*end) : size;
+  // The largest integer is how graphs write "to the end"; it asks nothing of the size.
+  const bool is_open = !end || (!end->is_symbolic() && end->word() == INT64_MAX);
+  SymInt last = is_open ? size : clamped(*end);
   if (last < first) last = first;
   const SymInt offset = self.impl()->sym_storage_offset() + first * strides[dim];
   sizes[dim] = (last - first + step - SymInt(1)) / step;

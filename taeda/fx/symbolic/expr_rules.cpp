@@ -64,7 +64,7 @@ const Expr* int_pow(ExprPool& pool, const Expr* base, const Expr* exponent) {
 
 // Whether a >= b for all values.
 bool is_at_least(ExprPool& pool, const Expr* a, const Expr* b) {
-  return pool.subtract(a, b)->range.lo >= 0;
+  return sign_of_difference(pool, a, b)->range.lo >= 0;
 }
 
 const Expr* extremum(ExprPool& pool, ExprOp op, const Expr* a, const Expr* b) {
@@ -102,7 +102,7 @@ const Expr* relation(ExprPool& pool, ExprOp op, const Expr* a, const Expr* b) {
     if (a == b) return pool.truth(op == ExprOp::Eq || op == ExprOp::Le || op == ExprOp::Ge);
     return plain(pool, op, {a, b});
   }
-  const Expr* difference = pool.subtract(a, b);
+  const Expr* difference = sign_of_difference(pool, a, b);
   if (const auto answer = decided(op, difference->range)) return pool.truth(*answer);
   if (op == ExprOp::Eq || op == ExprOp::Ne) {
     const Affine f = affine_of(pool, difference);

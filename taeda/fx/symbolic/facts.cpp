@@ -105,13 +105,13 @@ IntRange Facts::range_of(const Expr* e, bool is_size_oblivious) {
 // Equal and unequal have no direction and no scale; order is kept as ranges.
 const Expr* Facts::canonical(const Expr* e) {
   if ((e->op != ExprOp::Eq && e->op != ExprOp::Ne) || e->args[0]->kind != SymKind::Int) return e;
-  const Affine f = affine_of(pool_, pool_.subtract(e->args[0], e->args[1]));
+  const Affine f = affine_of(pool_, sign_of_difference(pool_, e->args[0], e->args[1]));
   return pool_.intern(e->op, SymKind::Bool, {f.form, pool_.integer(-f.offset / f.scale)});
 }
 
 std::optional<bool> Facts::decide_relation(const Expr* e, bool is_size_oblivious) {
   if (e->args[0]->kind != SymKind::Int) return std::nullopt;
-  const Affine f = affine_of(pool_, pool_.subtract(e->args[0], e->args[1]));
+  const Affine f = affine_of(pool_, sign_of_difference(pool_, e->args[0], e->args[1]));
   if (!f.form) return decided(e->op, IntRange::of(f.offset));
   return decided(
       e->op, range_of(f.form, is_size_oblivious) * IntRange::of(f.scale) + IntRange::of(f.offset));
@@ -150,7 +150,7 @@ void Facts::learn(const Expr* condition) {
 }
 
 void Facts::learn_relation(const Expr* e) {
-  const Expr* difference = pool_.subtract(e->args[0], e->args[1]);
+  const Expr* difference = sign_of_difference(pool_, e->args[0], e->args[1]);
   const Affine f = affine_of(pool_, difference);
   if (e->op != ExprOp::Ne) {
     narrow_form(f.form, solutions(e->op, f.scale, f.offset));

@@ -217,6 +217,18 @@ Term common_factor(const Polynomial& a, const Polynomial& b) {
   return common;
 }
 
+const Expr* sign_of_difference(ExprPool& pool, const Expr* a, const Expr* b) {
+  const Expr* difference = pool.subtract(a, b);
+  const Polynomial p = polynomial_of(difference);
+  if (p.size() < 2) return difference;
+  const Term common = common_factor(p, {});
+  Term positive;
+  for (const Factor& f : common.factors)
+    if (f.atom->range.lo >= 1) positive.factors.push_back(f);
+  if (positive.factors.empty()) return difference;
+  return expr_of(pool, *exact_quotient(p, {positive}));
+}
+
 Affine affine_of(ExprPool& pool, const Expr* e) {
   Polynomial p = polynomial_of(e);
   Affine r{nullptr};

@@ -36,6 +36,9 @@ Split split_multiples(const Polynomial& a, const Polynomial& b);
 // The largest term that divides every term of both; its coefficient is positive.
 Term common_factor(const Polynomial& a, const Polynomial& b);
 
+// Of the same sign as a - b: without the factors that are known to be positive.
+const Expr* sign_of_difference(ExprPool& pool, const Expr* a, const Expr* b);
+
 // e = scale * form + offset, where the form has no constant term, coprime coefficients and a
 // positive first one: what differs only by such numbers shares its form.
 struct Affine {

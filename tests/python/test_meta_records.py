@@ -1,0 +1,161 @@
+"""Meta equals real: every operator that the samples reach, run again without memory.
+
+A mode sees each call, gradients included, and repeats it on meta tensors of the same geometry: once
+with plain sizes, once with symbolic ones. Sizes, strides, dtype and what shares storage must agree.
+"""
+
+import pytest
+from record_samples import ROOT, all_records, generator_records, samples
+from taeda.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
+from taeda.utils._python_dispatch import TorchDispatchMode
+from taeda.utils._pytree import tree_leaves, tree_map
+from test_dispatch_mode_records import run
+
+import taeda
+from taeda._C._fx import _symbolic_meta
+
+NAMES = [name for name in all_records() if samples(name, taeda.float64)]
+# The result's size is in the data, or the result is no tensor.
+DATA_DEPENDENT = {
+    f"aten::{record.key}"
+    for record in generator_records.load(ROOT / "taeda/ops/records")
+    if {"dynamic_output_shape", "data_dependent_output"} & set(record.data.get("tags", ()))
+}
+# Their arguments are sizes, or how many results there are follows from a size.
+NAMES_SIZES = {
+    "aten::diagonal_backward",
+    "aten::expand",
+    "aten::native_layer_norm",
+    "aten::native_layer_norm_backward",
+    "aten::select_backward",
+    "aten::slice_backward",
+    "aten::split.Tensor",
+    "aten::split_with_sizes",
+    "aten::unbind.int",
+    "aten::unfold_backward",
+    "aten::view",
+    "aten::view_as_complex",
+}
+
+
+class Twins:
+    """Meta tensors for real ones: views of one storage stay views of one storage."""
+
+    def __init__(self):
+        self.bases = {}
+
+    def __call__(self, x):
+        if not isinstance(x, taeda.Tensor):
+            return x
+        key = x.untyped_storage()
+        if key not in self.bases:
+            self.bases[key] = taeda.empty(key.nbytes(), dtype=taeda.uint8, device="meta")
+        base = self.bases[key].view(x.dtype).as_strided(x.size(), x.stride(), x.storage_offset())
+        base = base.conj() if x.is_conj() else base
+        return base._neg_view() if x.is_neg() else base
+
+    def constants(self):
+        return {}
+
+
+class SymbolicTwins:
+    """Meta tensors whose sizes are symbols, each its own."""
+
+    def __init__(self):
+        self.env = ShapeEnv(duck_shape=False)
+        self.count = 0
+
+    def __call__(self, x):
+        if not isinstance(x, taeda.Tensor):
+            return x
+        self.count += 1
+        context = StatelessSymbolicContext([DimDynamic.DYNAMIC] * x.dim())
+        geometry = self.env.create_symbolic_sizes_strides_storage_offset(
+            x, f"x{self.count}", symbolic_context=context
+        )
+        twin = _symbolic_meta(geometry[0], geometry[1], x.dtype, geometry[2])
+        twin = twin.conj() if x.is_conj() else twin
+        return twin._neg_view() if x.is_neg() else twin
+
+    def constants(self):
+        """The symbols that had to become constants."""
+        return {s: v for s, v in self.env.replacements.items() if v.is_number}
+
+
+def plain(numbers):
+    """The numbers under the hints."""
+    return tuple(n.node.hint if isinstance(n, taeda.SymInt) else n for n in numbers)
+
+
+def sharing(result, inputs):
+    """Which inputs' storage the result looks at."""
+    storage = result.untyped_storage()
+    return [i for i, x in enumerate(inputs) if x.untyped_storage() == storage]
+
+
+def tensors_in(tree):
+    return [x for x in tree_leaves(tree) if isinstance(x, taeda.Tensor)]
+
+
+def outcome(func, args, kwargs):
+    """What a call gives: geometry, dtype and sharing of its results, or the type of its error."""
+    inputs = tensors_in((args, kwargs))
+    try:
+        results = tensors_in(func(*args, **kwargs))
+    except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError) as error:
+        return f"{type(error).__name__}: {error}"
+    return [
+        (plain(r.size()), plain(r.stride()), r.dtype, r.is_conj(), sharing(r, inputs))
+        for r in results
+    ]
+
+
+class Repeat(TorchDispatchMode):
+    """Runs every call again on twins and keeps what differs."""
+
+    def __init__(self, make_twins):
+        self.make_twins = make_twins
+        self.differences = []
+        self.count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        inputs = tensors_in((args, kwargs))
+        if func.name() in DATA_DEPENDENT or not inputs:
+            return func(*args, **kwargs)
+        twins = self.make_twins()
+        twin_args, twin_kwargs = tree_map(twins, (args, kwargs))
+        results = func(*args, **kwargs)
+        expected = [
+            (tuple(r.size()), r.stride(), r.dtype, r.is_conj(), sharing(r, inputs))
+            for r in tensors_in(results)
+        ]
+        got = outcome(func, twin_args, twin_kwargs)
+        self.count += 1
+        shapes = [tuple(x.size()) for x in inputs]
+        if got != expected:
+            self.differences.append(f"{func} of {shapes}: meta gives {got}, real {expected}")
+        if func.name() not in NAMES_SIZES and twins.constants():
+            self.differences.append(f"{func} of {shapes} fixes sizes: {twins.constants()}")
+        return results
+
+
+def differences(name, make_twins):
+    found = []
+    for dtype in (taeda.float64, taeda.complex128):
+        for sample in samples(name, dtype):
+            with Repeat(make_twins) as mode:
+                run(lambda fn, *args, **kwargs: fn(*args, **kwargs), sample)
+            assert mode.count > 0
+            found += mode.differences
+    return sorted(set(found))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_meta_equals_real(name):
+    assert differences(name, Twins) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_symbolic_meta_equals_real(name):
+    assert differences(name, SymbolicTwins) == []
