@@ -143,16 +143,14 @@ class GraphModule(Module):
 
     def delete_all_unused_submodules(self):
         """Removes the modules that no node calls or reads from."""
-        used = set()
-        for node in self.graph.nodes:
-            if node.op in ("call_module", "get_attr"):
-                parts = node.target.split(".")
-                used.update(".".join(parts[:i]) for i in range(1, len(parts) + 1))
-                if node.op == "call_module":
-                    inside = self.get_submodule(node.target)
-                    used.update(f"{node.target}.{name}" for name, _ in inside.named_modules())
-        for name in [name for name, _ in self.named_modules()]:
-            if name and name not in used:
+        nodes = [n for n in self.graph.nodes if n.op in ("call_module", "get_attr")]
+        called = {n.target for n in nodes if n.op == "call_module"}
+        # What lies on the way to something that is used.
+        holding = {n.target[:i] for n in nodes for i, c in enumerate(n.target) if c == "."}
+        holding.update(n.target for n in nodes)
+        for name in [name for name, _ in self.named_modules() if name]:
+            is_inside = any(name.startswith(f"{target}.") for target in called)
+            if name not in holding and not is_inside:
                 self.delete_submodule(name)
 
     # ---- hooks on edits of the graph ----

@@ -1,0 +1,376 @@
+"""symbolic_trace: what programs become, as printed graphs and generated code."""
+
+import dataclasses
+import importlib
+import math
+import operator
+from collections import namedtuple
+
+import pytest
+from under_test import NAME, t
+
+fx = importlib.import_module(f"{NAME}.fx")
+nn = importlib.import_module(f"{NAME}.nn")
+F = importlib.import_module(f"{NAME}.nn.functional")
+proxy = importlib.import_module(f"{NAME}.fx.proxy")
+
+Pair = namedtuple("Pair", ["first", "second"])
+
+
+@dataclasses.dataclass
+class Box:
+    value: object
+    scale: float = 2.0
+
+
+@fx.wrap
+def halves(x):
+    return x[: len(x) // 2], x[len(x) // 2 :]
+
+
+def triple(x):
+    return x * 3
+
+
+fx.wrap("triple")
+fx.wrap("len")
+
+
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.weight = nn.Parameter(t.ones(4))
+        self.register_buffer("offset", t.ones(4))
+        self.layers = nn.Sequential(nn.ReLU(), nn.Linear(4, 4))
+        self.unused = nn.Linear(2, 2)
+
+    def forward(self, x: t.Tensor, y=None, *, k: int = 3, **kwargs):
+        a = self.layers(self.linear(x))[0, 1:3, ...]
+        b = t.cat([a, a.reshape(1, -1)], dim=-1) + self.weight
+        return {"b": -b // 2, "pair": (b.shape[0], b @ b.T)}, self.offset + x[:, None]
+
+
+CODE = """
+
+
+def forward(self, x : taeda.Tensor, y = None, k : int = 3, **kwargs):
+    _kwargs = kwargs
+    linear = self.linear(x)
+    layers_0 = getattr(self.layers, "0")(linear);  linear = None
+    layers_1 = getattr(self.layers, "1")(layers_0);  layers_0 = None
+    getitem = layers_1[(0, slice(1, 3, None), Ellipsis)];  layers_1 = None
+    reshape = getitem.reshape(1, -1)
+    cat = taeda.cat([getitem, reshape], dim = -1);  getitem = reshape = None
+    weight = self.weight
+    add = cat + weight;  cat = weight = None
+    neg = -add
+    floordiv = neg // 2;  neg = None
+    getattr_1 = add.shape
+    getitem_1 = getattr_1[0];  getattr_1 = None
+    getattr_2 = add.T
+    matmul = add @ getattr_2;  add = getattr_2 = None
+    getitem_2 = x[(slice(None, None, None), None)];  x = None
+    offset = self.offset
+    add_1 = offset.add(getitem_2);  offset = getitem_2 = None
+    return ({'b': floordiv, 'pair': (getitem_1, matmul)}, add_1)
+    """
+
+
+def code_of(program, **kwargs):
+    return fx.symbolic_trace(program, **kwargs).code.replace(NAME, "taeda")
+
+
+def body_of(program, **kwargs):
+    """The statements of the generated function, without the freeing of values."""
+    lines = code_of(program, **kwargs).strip().split("\n")[1:]
+    return [line.strip().partition(";")[0] for line in lines]
+
+
+def test_code_of_a_module():
+    assert code_of(Small()) == CODE
+
+
+def test_text_of_a_graph():
+    def program(x: t.Tensor, y=2):
+        return t.relu(x.sin() + y)
+
+    assert str(fx.symbolic_trace(program).graph).replace(NAME, "taeda") == (
+        "graph():\n"
+        "    %x : taeda.Tensor [num_users=1] = placeholder[target=x]\n"
+        "    %y : [num_users=1] = placeholder[target=y](default=2)\n"
+        "    %sin : [num_users=1] = call_method[target=sin](args = (%x,), kwargs = {})\n"
+        "    %add : [num_users=1] = call_function[target=operator.add](args = (%sin, %y), "
+        "kwargs = {})\n"
+        "    %relu : [num_users=1] = call_function[target=taeda.relu](args = (%add,), "
+        "kwargs = {})\n"
+        "    return relu"
+    )
+
+
+def test_the_module_computes_what_the_program_does():
+    module = Small()
+    x = t.randn(4, 4)
+
+    class Program(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = module.layers
+
+        def forward(self, x):
+            return self.inner(x).sum(0, keepdim=True) ** 2 + 2.0**x - (1 - x) / (x * x + 1)
+
+    program = Program()
+    assert t.equal(fx.symbolic_trace(program)(x), program(x))
+
+
+def test_only_what_is_used_is_taken():
+    traced = fx.symbolic_trace(Small())
+    assert [name for name, _ in traced.named_children()] == ["linear", "layers"]
+    assert {name for name, _ in traced.named_parameters()} >= {"weight", "linear.weight"}
+    assert "offset" in dict(traced.named_buffers())
+
+
+@pytest.mark.parametrize(
+    ("program", "statement"),
+    [
+        (lambda x: x + 1, "add = x + 1"),
+        (lambda x: 1 + x, "add = 1 + x"),
+        (lambda x: 2 - x, "sub = 2 - x"),
+        (lambda x: x / 2, "truediv = x / 2"),
+        (lambda x: 2 / x, "truediv = 2 / x"),
+        (lambda x: 2**x, "pow_1 = 2 ** x"),
+        (lambda x: x % 3, "mod = x % 3"),
+        (lambda x: x << 1, "lshift = x << 1"),
+        (lambda x: x & 1, "and_ = x & 1"),
+        (lambda x: 1 | x, "or_ = 1 | x"),
+        (lambda x: x ^ x, "xor = x ^ x"),
+        (lambda x: ~x, "invert = ~x"),
+        (lambda x: +x, "pos = +x"),
+        (lambda x: x == 1, "eq = x == 1"),
+        (lambda x: 1 < x, "gt = x > 1"),
+        (lambda x: x != None, "ne = x != None"),  # noqa: E711
+        (lambda x: abs(x), "abs_1 = _operator_abs(x)"),
+        (lambda x: x[..., 1:], "getitem = x[(Ellipsis, slice(1, None, None))]"),
+        (lambda x: x["key"], "getitem = x['key']"),
+        (lambda x: getattr(x, "T"), "getattr_1 = x.T"),  # noqa: B009
+        (lambda x: x(1, a=2), "call = x.__call__(1, a = 2)"),
+        (lambda x: F.relu(x, inplace=True), "relu = taeda.nn.functional.relu(x, inplace = True)"),
+        (lambda x: math.sqrt(x), "sqrt = math_sqrt(x)"),
+        (lambda x: x.to(t.float16), "to = x.to(taeda.float16)"),
+        (lambda x: x.to(t.device("cpu")), "to = x.to(device(type='cpu'))"),
+        (lambda x: t.full_like(x, math.inf), "full_like = taeda.full_like(x, inf)"),
+        (lambda x: operator.iadd(x, 1), "add = x + 1"),
+        (lambda x: t.ones(2).add(x), "_tensor_constant0 = self._tensor_constant0"),
+    ],
+)
+def test_statement(program, statement):
+    assert statement in body_of(program)
+
+
+def test_unpacking_reads_items():
+    def program(x):
+        a, (b, c) = x
+        return a + b + c
+
+    assert body_of(program)[:4] == [
+        "getitem = x[0]",
+        "getitem_1 = x[1]",
+        "getitem_2 = getitem_1[0]",
+        "getitem_3 = getitem_1[1]",
+    ]
+
+
+def test_variadic_arguments_are_placeholders():
+    def program(x, *args, y=1, **kwargs):
+        return args[0] + kwargs["a"] + x
+
+    traced = fx.symbolic_trace(program)
+    assert "def forward(self, x, y = 1, *args, **kwargs):" in traced.code
+    targets = [n.target for n in traced.graph.nodes if n.op == "placeholder"]
+    assert targets == ["x", "y", "*args", "**kwargs"]
+
+
+def test_containers_of_proxies():
+    def program(x):
+        return Pair(x, [x, {"k": x}]), Box(x + 1)
+
+    text = code_of(program)
+    assert "Pair(x, [x, {'k': x}])" in text
+    assert "Box(value = add, scale = 2.0)" in text
+    result = fx.symbolic_trace(program)(t.ones(1))
+    assert isinstance(result[0], Pair) and isinstance(result[1], Box)
+
+
+def test_wrapped_functions_are_one_step():
+    def program(x):
+        a, b = halves(x)
+        return triple(a) + b * len(x)
+
+    traced = fx.symbolic_trace(program)
+    names = [n.target.__name__ for n in traced.graph.nodes if n.op == "call_function"]
+    assert names[0] == "halves" and "triple" in names and "len" in names
+    assert traced(t.arange(4.0)).tolist() == program(t.arange(4.0)).tolist()
+    assert triple(2) == 6
+    assert 'wrap("' in traced.code
+
+
+def test_autowrapped_functions():
+    calls = []
+
+    def program(x):
+        calls.append(1)
+        return scaled(x)
+
+    tracer = fx.Tracer(autowrap_functions=(scaled,))
+    graph = tracer.trace(program)
+    assert [n.target for n in graph.nodes if n.op == "call_function"] == [scaled]
+    assert calls == [1]
+
+
+def scaled(x):
+    if x.sum() > 0:
+        return x
+    return x * 2
+
+
+def test_concrete_args_choose_a_branch():
+    class Branch(nn.Module):
+        def forward(self, x, flag):
+            return x if flag else -x
+
+    module = Branch()
+    kept = fx.symbolic_trace(module, concrete_args={"flag": True})
+    negated = fx.symbolic_trace(module, concrete_args={"flag": False})
+    x = t.ones(2)
+    assert kept(x, True).tolist() == [1, 1] and negated(x, False).tolist() == [-1, -1]
+    with pytest.raises(AssertionError, match="flag has been specialized to have value True"):
+        kept(x, False)
+
+
+def test_concrete_args_in_containers():
+    def program(x, n):
+        return x["a"] + x["b"][0] if n is None else x
+
+    PH = fx.PH
+    traced = fx.symbolic_trace(program, concrete_args={"x": {"a": PH, "b": [PH, 3]}, "n": None})
+    value = {"b": [t.ones(1), 3], "a": t.zeros(1)}
+    assert traced(value, None).tolist() == [1]
+    assert "fx_pytree.tree_flatten_spec" in traced.code
+    assert len(traced.graph.process_inputs(value, None)) == 4
+
+
+def test_modules_below_are_traced_or_leaves():
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.small = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+
+        def forward(self, x):
+            return self.small(x)
+
+    class Leaves(fx.Tracer):
+        def is_leaf_module(self, m, qualname):
+            return qualname == "small" or super().is_leaf_module(m, qualname)
+
+    calls = [n.target for n in Leaves().trace(Outer()).nodes if n.op == "call_module"]
+    assert calls == ["small"]
+    calls = [n.target for n in fx.Tracer().trace(Outer()).nodes if n.op == "call_module"]
+    assert calls == ["small.0", "small.1"]
+
+
+def test_nothing_is_a_leaf():
+    class Inside(fx.Tracer):
+        def is_leaf_module(self, m, qualname):
+            return False
+
+    module = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    graph = Inside().trace(module)
+    targets = [n.target for n in graph.nodes if n.op == "get_attr"]
+    assert targets == ["0.weight", "0.bias"]
+    x = t.randn(1, 2)
+    assert t.equal(fx.GraphModule(module, graph)(x), module(x))
+
+
+def test_module_stack_of_nodes():
+    class Inner(nn.Module):
+        def forward(self, x):
+            return t.relu(x)
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        def forward(self, x):
+            return self.inner(self.inner(x)) + 1
+
+    graph = fx.symbolic_trace(Outer()).graph
+    stacks = {n.name: n.meta.get("nn_module_stack") for n in graph.nodes}
+    assert stacks["relu"] == {"inner": ("inner", Inner)}
+    assert stacks["relu_1"] == {"inner@1": ("inner", Inner)}
+    assert not stacks["add"]
+
+
+def test_parameter_shapes_may_be_constant():
+    class Shaped(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(t.ones(3))
+
+        def forward(self, x):
+            return x * 2 if self.w.shape[0] == 3 and self.w.dim() == 1 else x
+
+    graph = fx.Tracer(param_shapes_constant=True).trace(Shaped())
+    assert "mul" in [n.name for n in graph.nodes]
+
+
+def test_stack_traces_name_the_line():
+    class Traced(nn.Module):
+        def forward(self, x):
+            return t.relu(x)  # the line
+
+    tracer = fx.Tracer()
+    tracer.record_stack_traces = True
+    graph = tracer.trace(Traced())
+    relu = next(n for n in graph.nodes if n.name == "relu")
+    assert "return t.relu(x)  # the line" in relu.stack_trace
+
+
+def test_proxyable_classes():
+    class Pair2(metaclass=fx.ProxyableClassMeta):
+        def __init__(self, a, b):
+            self.a, self.b = a, b
+
+        def total(self):
+            return self.a + self.b
+
+    def program(x, y):
+        return Pair2(x, y).total()
+
+    traced = fx.symbolic_trace(program)
+    assert [n.op for n in traced.graph.nodes][2:4] == ["call_function", "call_method"]
+    assert traced(t.ones(1), t.ones(1)).tolist() == [2]
+    assert Pair2(1, 2).total() == 3
+
+
+def test_modules_work_as_before_after_a_trace():
+    module = nn.Linear(2, 2)
+    before = (nn.Module.__call__, nn.Module.__getattr__)
+    fx.symbolic_trace(nn.Sequential(module))
+    with pytest.raises(proxy.TraceError):
+        fx.symbolic_trace(lambda x: 1 if x else 2)
+    assert before == (nn.Module.__call__, nn.Module.__getattr__)
+    assert isinstance(module.weight, nn.Parameter)
+
+
+@pytest.mark.skipif(NAME != "taeda", reason="PyTorch misses them on this Python")
+def test_asserts_may_be_recorded():
+    class Asserting(fx.Tracer):
+        trace_asserts = True
+
+    # pytest rewrites the asserts of this file.
+    scope = {}
+    exec("def program(x):\n  assert x.shape[0] == 2\n  return x", scope)
+    graph = Asserting().trace(scope["program"])
+    assert t._assert in [n.target for n in graph.nodes]
