@@ -33,6 +33,16 @@ struct Restore {
   static void leave(GuardObject& g) { local_keys().exclude = local_keys().exclude | g.excluded; }
 };
 
+// Nothing above the handlers acts: nothing is recorded.
+struct Below {
+  static constexpr const char* kName = "taeda._C._AutoDispatchBelowAutograd";
+  static void enter(GuardObject& g) {
+    g.excluded = local_keys().exclude;
+    local_keys().exclude = g.excluded | dispatch::kAboveHandlers;
+  }
+  static void leave(GuardObject& g) { local_keys().exclude = g.excluded; }
+};
+
 template <class Guard>
 PyObject* make_guard(PyTypeObject* type, PyObject*, PyObject*) {
   PyObject* self = type->tp_alloc(type, 0);
@@ -88,7 +98,13 @@ PyObject* run_disabled(PyObject*, PyObject* given) {
   return result;
 }
 
+// _is_below_autograd(): whether operators called now are not recorded, grad mode or not.
+PyObject* is_below_autograd(PyObject*, PyObject*) {
+  return wrap(local_keys().exclude.has(Key::Autograd));
+}
+
 PyMethodDef functions[] = {
+    {"_is_below_autograd", is_below_autograd, METH_NOARGS, nullptr},
     {"_disabled_torch_dispatch_impl", run_disabled, METH_VARARGS, nullptr},
     {"_is_memoryless", is_memoryless, METH_O, nullptr},
     {"_set_storage_of", as_function(set_storage_of), METH_FASTCALL, nullptr},
@@ -118,7 +134,7 @@ bool class_dispatches(PyTypeObject* type) {
 
 bool init_handlers(PyObject* module) {
   dispatch::set_subclass_handler(&ask_classes);
-  if (!add_guard<Disable>(module) || !add_guard<Restore>(module) ||
+  if (!add_guard<Disable>(module) || !add_guard<Restore>(module) || !add_guard<Below>(module) ||
       PyModule_AddFunctions(module, functions) < 0)
     return false;
   disabled_handler = PyObject_GetAttrString(module, "_disabled_torch_dispatch_impl");

@@ -166,6 +166,24 @@ PyObject* wrapper_info(PyObject*, PyObject* o) {
                          static_cast<long long>(w->batch_dim));
   });
 }
+// The values of all examples, whatever levels wrap them
+Tensor values_of(Tensor t) {
+  while (const dispatch::LevelWrapper* w = dispatch::wrapper_of(t)) t = Tensor(w->value);
+  return t;
+}
+PyObject* all_values(PyObject*, PyObject* o) {
+  return guarded([&] { return wrap(values_of(need_tensor(o))); });
+}
+PyObject* is_batched(PyObject*, PyObject* o) {
+  return guarded([&] { return wrap(dispatch::is_batched(need_tensor(o))); });
+}
+// Whether there are values behind the tensor: it is neither a meta nor a fake one
+PyObject* has_values(PyObject*, PyObject* o) {
+  return guarded([&] {
+    const Tensor t = values_of(need_tensor(o));
+    return wrap(!t.is_meta() && !t.keys().has(Key::Fake));
+  });
+}
 PyObject* fallback_count(PyObject*, PyObject*) {
   return PyLong_FromUnsignedLongLong(batch_each_count());
 }
@@ -243,6 +261,9 @@ PyMethodDef transform_table[] = {
     {"_unwrap_level", as_function(unwrap), METH_FASTCALL, nullptr},
     {"_unwrap_batched", as_function(unwrap_batched), METH_FASTCALL, nullptr},
     {"_wrapper_info", wrapper_info, METH_O, nullptr},
+    {"_values_of", all_values, METH_O, nullptr},
+    {"_is_batched", is_batched, METH_O, nullptr},
+    {"_has_values", has_values, METH_O, nullptr},
     {"_vmap_fallback_count", fallback_count, METH_NOARGS, nullptr},
     {"_set_vmap_fallback_warning_enabled", warn_fallback, METH_O, nullptr},
     {"_enter_dual_level", enter_dual, METH_NOARGS, nullptr},

@@ -95,6 +95,8 @@ _LAZY = {
     "get_printoptions": "_tensor_str",
     "printoptions": "_tensor_str",
     "vmap": "_functorch.vmap",
+    "cond": "_higher_order_ops.cond",
+    "while_loop": "_higher_order_ops.while_loop",
     "ops": "_ops",
     "Tag": "_ops",
     "sym_float": "_sym",

@@ -227,6 +227,21 @@ class _OpNamespace(types.ModuleType):
         return packet
 
 
+class _HigherOrderNamespace(types.ModuleType):
+    """The operators that take functions; the library's own are loaded when first asked for."""
+
+    def __init__(self):
+        super().__init__("taeda.ops.higher_order")
+        self.__file__ = "taeda.ops"
+
+    def __getattr__(self, name):
+        from taeda._higher_order_operator import _higher_order_ops
+
+        if name not in _higher_order_ops:
+            raise AttributeError(f"'_HigherOrderNamespace' object has no attribute '{name}'")
+        return _higher_order_ops[name]
+
+
 class _Ops(types.ModuleType):
     """The namespaces."""
 
@@ -251,7 +266,7 @@ class _Ops(types.ModuleType):
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(f"module 'taeda.ops' has no attribute '{name}'")
-        namespace = _OpNamespace(name)
+        namespace = _HigherOrderNamespace() if name == "higher_order" else _OpNamespace(name)
         setattr(self, name, namespace)
         return namespace
 
@@ -287,6 +302,14 @@ def _overload_of(dispatch_name, overload_name):
     """The OpOverload of an operator of the dispatcher."""
     namespace, _, name = dispatch_name.rpartition("::")
     return getattr(_packet_of(namespace or "aten", name), overload_name or "default")
+
+
+def __getattr__(name):
+    if name == "HigherOrderOperator":
+        from taeda._higher_order_operator import HigherOrderOperator
+
+        return HigherOrderOperator
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 ops = _Ops()

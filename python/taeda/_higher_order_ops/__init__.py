@@ -1,0 +1,9 @@
+"""Control flow as operators: a branch, loops and scans that a tracer records as one call each."""
+
+from taeda._higher_order_ops.associative_scan import associative_scan
+from taeda._higher_order_ops.cond import cond
+from taeda._higher_order_ops.map import map
+from taeda._higher_order_ops.scan import scan
+from taeda._higher_order_ops.while_loop import while_loop
+
+__all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
