@@ -5,15 +5,16 @@
 
 import sys
 
-import taeda
 import taeda.nn as nn
-from taeda import fx
 from taeda.fx.experimental.const_fold import split_const_subgraphs
 from taeda.fx.experimental.optimization import remove_dropout
 from taeda.fx.passes.graph_drawer import FxGraphDrawer
 from taeda.fx.passes.quantize_dequantize import calibrate, insert_quantize_dequantize
 from taeda.fx.passes.shape_prop import ShapeProp
 from taeda.fx.passes.timing import NodeTiming
+
+import taeda
+from taeda import fx
 
 
 @fx.wrap

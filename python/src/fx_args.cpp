@@ -259,8 +259,7 @@ std::string name_for_target(fx::OpCode op, const fx::Target& target) {
 PyObject* wrap_target(const fx::Target& target) {
   if (const std::string* name = target.name()) return checked(wrap(*name));
   if (const dispatch::Operator* op = target.op()) return Py_NewRef(overload_of(*op));
-  if (const fx::Builtin* b = target.builtin())
-    return Py_NewRef(functions().by_builtin.at(b));
+  if (const fx::Builtin* b = target.builtin()) return Py_NewRef(functions().by_builtin.at(b));
   return wrap_constant(fx::Value(*target.object()));
 }
 

@@ -14,13 +14,25 @@ namespace {
 
 fx::Tracer& tracer(PyObject* o) { return static_cast<fx::Tracer&>(*native_mode_of(o)); }
 
+bool is_parameter(const Tensor& t) {
+  const GilHold gil;
+  const Ref object(checked(wrap(t)));
+  const Ref module(checked(PyImport_ImportModule("taeda.nn.parameter")));
+  const Ref type(checked(PyObject_GetAttrString(module.get(), "Parameter")));
+  const int yes = PyObject_IsInstance(object.get(), type.get());
+  if (yes < 0) throw_python_error();
+  return yes == 1;
+}
+
 // Tracer(graph)
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(PyTuple_GET_SIZE(args) >= 1 && is_fx_graph(PyTuple_GET_ITEM(args, 0)),
                      "a tracer takes a Graph");
     auto* graph = reinterpret_cast<GraphObject*>(PyTuple_GET_ITEM(args, 0));
-    return new_native_mode(type, make_intrusive<fx::Tracer>(graph->value));
+    auto fresh = make_intrusive<fx::Tracer>(graph->value);
+    fresh->is_parameter = is_parameter;
+    return new_native_mode(type, std::move(fresh));
   });
 }
 

@@ -107,7 +107,7 @@ void set_grad(const Tensor& t, Tensor grad) {
 namespace {
 
 // Its class says what a detached tensor of it is; writes are counted together all the same.
-Tensor detached_by_class(const Tensor& t) {
+Tensor detached_by_handler(const Tensor& t) {
   const BelowADInplaceOrView below;
   Tensor out = taeda::detach(t);
   if (dispatch::has_no_memory(t) && dispatch::has_no_memory(out))
@@ -118,7 +118,10 @@ Tensor detached_by_class(const Tensor& t) {
 }  // namespace
 
 Tensor detached(const Tensor& t) {
-  if (__builtin_expect(t.keys().has(Key::Python), 0)) return detached_by_class(t);
+  // Modes and classes see it as an operator; wrappers of levels share what they wrap.
+  if (__builtin_expect(dispatch::with_local(t.keys()).has(Key::Python), 0) &&
+      !t.keys().has(Key::TransformBack))
+    return detached_by_handler(t);
   const TensorImpl* impl = t.impl();
   Tensor out =
       impl->has_symbolic_sizes()

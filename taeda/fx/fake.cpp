@@ -124,6 +124,8 @@ Tensor FakeMode::make_fake(const Tensor& like, SymIntList sizes, SymIntList stri
   const ExcludeKeys below(KeySet(Key::Fake) | KeySet(Key::Python) | KeySet(Key::Autograd) |
                           KeySet(Key::ADInplaceOrView));
   Tensor t = make_tensor({0}, like.dtype(), DeviceType::Meta);
+  const auto bytes = static_cast<int64_t>(like.storage()->nbytes());
+  t.impl()->set_storage(make_tensor({bytes}, DType::UInt8, DeviceType::Meta).storage());
   KnownStorage& known = storages_[like.storage().get()];
   if (known.key.lock().get() == like.storage().get())
     t.impl()->set_storage(known.fake);

@@ -102,7 +102,8 @@ void Graph::erase(Node& node) {
   TAEDA_CHECK(node.graph_ == this, "Attempting to remove ", node.name_, " from the wrong graph!");
   if (!node.users_.empty()) {
     std::string names;
-    for (Node* user : node.users_.list()) names += (names.empty() ? "" : ", ") + user->name_ + ": None";
+    for (Node* user : node.users_.list())
+      names += (names.empty() ? "" : ", ") + user->name_ + ": None";
     fail(ErrorKind::Runtime, "Tried to erase Node ", node.name_, " but it still had ",
          node.users_.size(), " users in the graph: {", names, "}!");
   }

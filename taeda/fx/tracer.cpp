@@ -74,8 +74,10 @@ void Tracer::track_results(Node& node, const Value& results) {
 }
 
 Node& Tracer::constant_node(const Tensor& t) {
-  const bool is_parameter = t.impl()->requires_grad_flag();
-  const char* prefix = is_parameter ? "_param_constant" : "_tensor_constant";
+  TAEDA_CHECK(!is_fake(t),
+              "a fake tensor that the trace has not seen made cannot be its constant: it has no "
+              "values. Pass it as an argument, or make it inside the function");
+  const char* prefix = is_parameter && is_parameter(t) ? "_param_constant" : "_tensor_constant";
   size_t count = 0;
   for (const auto& [name, value] : constants_) count += name.starts_with(prefix);
   constants_.emplace_back(str(prefix, count), t);
@@ -95,6 +97,10 @@ Arg Tracer::arg_of(const Value& v) {
   if (v.is<Tensor>()) return v.get<Tensor>().defined() ? tensor_arg(v.get<Tensor>()) : Arg();
   if (v.is<SymInt>() && v.get<SymInt>().is_symbolic()) return symbol_arg(*v.get<SymInt>().node());
   if (v.is<IntrusivePtr<SymNode>>()) return symbol_arg(*v.get<IntrusivePtr<SymNode>>());
+  if (v.is<Generator>() && v.get<Generator>().defined())
+    fail(ErrorKind::NotImplemented,
+         "argument of type: Generator cannot be a value of a graph; leave it out to draw from the "
+         "default one");
   std::vector<Arg> items;
   auto list = [&](const auto& values) {
     for (const auto& each : values) items.push_back(arg_of(Value(each)));

@@ -20,7 +20,8 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   Graph& graph() const { return *graph_; }
   const IntrusivePtr<Graph>& graph_ptr() const { return graph_; }
 
-  // From now on the tensor is what the node computes; symbols that its sizes are can be read off it.
+  // From now on the tensor is what the node computes; symbols that its sizes are can be read off
+  // it.
   void track(const Tensor& t, Node& node);
   // From now on the symbolic number is what the node computes.
   void track(const SymNode& number, Node& node);
@@ -36,6 +37,8 @@ class TAEDA_API Tracer final : public dispatch::Mode {
 
   // Runs instead of recording where it gives true, with the tracer active.
   std::function<bool(dispatch::Operator&, dispatch::Stack&)> decompose;
+  // Tells parameters from other constants, for their names.
+  std::function<bool(const Tensor&)> is_parameter;
   // Called on every node of an operator, with its metadata set.
   std::function<void(Node&)> on_node;
 

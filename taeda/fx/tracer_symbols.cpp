@@ -91,8 +91,8 @@ Arg Tracer::read_symbol(const SymbolSource& source) {
       return Arg(graph_->create(OpCode::CallFunction, ops::sym_stride_int,
                                 {Arg(source.node), Arg(source.dim)}, {}, "sym_stride_int"));
     case SymbolSource::Part::Offset:
-      return Arg(graph_->create(OpCode::CallFunction, ops::sym_storage_offset,
-                                {Arg(source.node)}, {}, "sym_storage_offset"));
+      return Arg(graph_->create(OpCode::CallFunction, ops::sym_storage_offset, {Arg(source.node)},
+                                {}, "sym_storage_offset"));
     default: return Arg(source.node);
   }
 }
@@ -107,8 +107,9 @@ Arg Tracer::expression_arg(const Expr* e) {
     it->second = {arg.node(), SymbolSource::Part::Itself, 0};
     return arg;
   }
-  TAEDA_CHECK(!e->is_symbol(), "the symbol ", e->name,
-              " is no size of a traced tensor: pass the tensor or number it comes from as an input");
+  TAEDA_CHECK(
+      !e->is_symbol(), "the symbol ", e->name,
+      " is no size of a traced tensor: pass the tensor or number it comes from as an input");
   std::vector<Arg> operands;
   for (const Expr* part : e->args) operands.push_back(expression_arg(part));
   const Builtin& function = get_builtin(builtin_name(e->op));

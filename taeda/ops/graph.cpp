@@ -1,6 +1,6 @@
 // Operators that graphs hold.
-#include "taeda/ops/graph_decl.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/graph_decl.h"
 
 namespace taeda::impl {
 

@@ -6,13 +6,13 @@ with plain sizes, once with symbolic ones. Sizes, strides, dtype and what shares
 
 import pytest
 from record_samples import ROOT, all_records, generator_records, samples
+from taeda._C._fx import _symbolic_meta
 from taeda.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 from taeda.utils._python_dispatch import TorchDispatchMode
 from taeda.utils._pytree import tree_leaves, tree_map
 from test_dispatch_mode_records import run
 
 import taeda
-from taeda._C._fx import _symbolic_meta
 
 NAMES = [name for name in all_records() if samples(name, taeda.float64)]
 # The result's size is in the data, or the result is no tensor.

@@ -130,9 +130,7 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
         self._apply()
 
     def _apply(self):
-        self._configure(
-            self._allow_non_fake_inputs, self._allow_scalar_outputs, self.shape_env
-        )
+        self._configure(self._allow_non_fake_inputs, self._allow_scalar_outputs, self.shape_env)
 
     @property
     def allow_non_fake_inputs(self):

@@ -11,7 +11,8 @@ bool is_range_of_symbol(ExprPool& pool, const Expr* condition) {
   if (!condition->is_relation() || condition->op == ExprOp::Ne ||
       condition->args[0]->kind != SymKind::Int)
     return false;
-  const Affine f = affine_of(pool, sign_of_difference(pool, condition->args[0], condition->args[1]));
+  const Affine f =
+      affine_of(pool, sign_of_difference(pool, condition->args[0], condition->args[1]));
   return f.form && f.form->is_symbol();
 }
 

@@ -11,10 +11,12 @@ memory, "symbolic" tensors whose sizes are symbols.
 import contextlib
 import inspect
 import itertools
+import sys
 
 import taeda
 from taeda._C import _fx
 from taeda._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from taeda.fx._user_frames import user_stack
 from taeda.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from taeda.fx.graph_module import GraphModule
 from taeda.utils import _pytree as pytree
@@ -117,7 +119,7 @@ class _Trace:
             self.tracer.set_node_callback(_note_stack)
         self.fake_mode = None
 
-    def run(self, args):
+    def trace(self, args):
         flat, in_spec = pytree.tree_flatten(args)
         if self.tracing_mode != "real":
             self.fake_mode = self._fake_mode(flat)
@@ -185,11 +187,7 @@ class _Trace:
 
 def _note_stack(node):
     """Gives the node the stack of the user's code."""
-    from taeda.fx._user_frames import user_stack_text
-
-    text = user_stack_text()
-    if text:
-        node.meta["stack_trace"] = text
+    node.meta["stack_trace"] = user_stack(sys._getframe())
 
 
 def _parameter_names(f, count):
@@ -240,7 +238,7 @@ def make_fx(
 
     def traced(*args):
         trace = _Trace(f, tracing_mode, table, _allow_non_fake_inputs, record_stack_traces)
-        return trace.run(args)
+        return trace.trace(args)
 
     traced.__name__ = getattr(f, "__name__", "traced")
     return traced

@@ -1,0 +1,178 @@
+"""make_fx: what is recorded, through autograd, transforms and modes, and what is refused."""
+
+import pytest
+from taeda._subclasses.fake_tensor import FakeTensorMode
+from taeda.func import functionalize, grad, vmap
+from taeda.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+
+import taeda
+
+
+def code(gm):
+    return [line.strip() for line in gm.code.strip().splitlines()]
+
+
+def test_operators_become_nodes():
+    def f(x, y):
+        z = x * y + 1
+        return z.sum(), taeda.split(z, 1)[0]
+
+    gm = make_fx(f)(taeda.randn(2, 3), taeda.randn(3))
+    assert code(gm) == [
+        "def forward(self, x_1, y_1):",
+        "mul = taeda.ops.aten.mul.Tensor(x_1, y_1);  x_1 = y_1 = None",
+        "add = taeda.ops.aten.add.Tensor(mul, 1);  mul = None",
+        "sum_1 = taeda.ops.aten.sum.default(add)",
+        "split = taeda.ops.aten.split.Tensor(add, 1);  add = None",
+        "getitem = split[0]",
+        "getitem_1 = split[1];  split = getitem_1 = None",
+        "return (sum_1, getitem)",
+    ]
+    assert gm.graph._open_reason() == ""
+
+
+def test_pytrees_go_in_and_come_out():
+    def f(a):
+        return {"o": a["k"] + a["l"][0], "n": 3}
+
+    given = {"k": taeda.ones(2), "l": [taeda.ones(2)]}
+    gm = make_fx(f)(given)
+    result = gm(given)
+    assert result["n"] == 3
+    assert taeda.equal(result["o"], taeda.full((2,), 2.0))
+
+
+def test_captured_tensors_become_attributes():
+    weight = taeda.nn.Parameter(taeda.ones(3))
+    other = taeda.full((3,), 2.0)
+    gm = make_fx(lambda x: x * weight + other)(taeda.ones(3))
+    assert gm._param_constant0 is weight
+    assert gm._tensor_constant0 is other
+    assert taeda.equal(gm(taeda.ones(3)), taeda.full((3,), 3.0))
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+def test_gradients_are_part_of_the_graph(mode):
+    def f(x, w):
+        loss = taeda.tanh(x @ w).sigmoid().sum()
+        return taeda.autograd.grad(loss, [w])
+
+    x, w = taeda.randn(2, 3), taeda.randn(3, 4, requires_grad=True)
+    gm = make_fx(f, tracing_mode=mode)(x, w)
+    targets = [str(n.target) for n in gm.graph.nodes if n.op == "call_function"]
+    assert "aten.tanh_backward.default" in targets
+    assert not any(n.op == "get_attr" for n in gm.graph.nodes)
+    assert taeda.allclose(gm(x, w)[0], f(x, w)[0])
+
+
+def test_transforms_are_gone_from_the_graph():
+    def f(x):
+        return vmap(grad(lambda t: (t * t * t).sum()))(x)
+
+    x = taeda.randn(4, 3)
+    gm = make_fx(f)(x)
+    assert taeda.allclose(gm(x), 3 * x * x)
+    assert all("vmap" not in str(n.target) for n in gm.graph.nodes)
+
+
+def test_sizes_stay_symbols():
+    gm = make_fx(lambda x: x.view(x.shape[0] * 2, -1) + x.shape[0], tracing_mode="symbolic")(
+        taeda.ones(4, 6)
+    )
+    assert "sym_size_int = taeda.ops.aten.sym_size.int(x_1, 0)" in gm.code
+    x = taeda.randn(5, 8)
+    assert taeda.equal(gm(x), x.view(10, -1) + 5)
+
+
+def test_numbers_of_inputs_stay_symbols():
+    gm = make_fx(lambda x, n: x.sum() * n, tracing_mode="symbolic")(taeda.ones(3), 5)
+    assert gm(taeda.ones(4), 2).item() == 8.0
+
+
+def test_values_read_from_tensors():
+    def f(x):
+        n = x.sum().item()
+        taeda._check_is_size(n)
+        return taeda.zeros(n)
+
+    with pytest.raises(RuntimeError, match="trying to get value out of a tracing tensor"):
+        make_fx(f)(taeda.ones(4, dtype=taeda.int64))
+    gm = make_fx(f, tracing_mode="symbolic")(taeda.ones(4, dtype=taeda.int64))
+    assert gm(taeda.tensor([1, 2])).shape == (3,)
+
+
+def test_control_flow_on_values_is_refused():
+    def f(x):
+        return x + 1 if x.sum() > 0 else x - 1
+
+    with pytest.raises(RuntimeError, match="data-dependent control flow"):
+        make_fx(f)(taeda.ones(3))
+
+
+def test_decompositions_run_instead():
+    table = {taeda.ops.aten.silu.default: lambda x: x * taeda.sigmoid(x)}
+    gm = make_fx(taeda.nn.functional.silu, table)(taeda.ones(3))
+    targets = [str(n.target) for n in gm.graph.nodes if n.op == "call_function"]
+    assert targets == ["aten.sigmoid.default", "aten.mul.Tensor"]
+
+
+def test_writes_are_removed_under_functionalize():
+    def f(x):
+        y = x.clone()
+        y[0] = 3.0
+        y.add_(1)
+        return y
+
+    gm = make_fx(functionalize(f))(taeda.zeros(2, 3))
+    x = taeda.randn(2, 3)
+    assert taeda.allclose(gm(x), f(x))
+
+
+def test_a_tensor_from_data_is_a_copy_of_a_constant():
+    gm = make_fx(lambda x: taeda.tensor([1.0, 2.0]) * x, tracing_mode="fake")(taeda.ones(2))
+    assert "lift_fresh_copy" in gm.code
+    assert taeda.equal(gm(taeda.ones(2)), taeda.tensor([1.0, 2.0]))
+
+
+def test_stack_traces_name_the_users_line():
+    gm = make_fx(lambda x: x.relu(), record_stack_traces=True)(taeda.ones(2))
+    node = next(n for n in gm.graph.nodes if n.op == "call_function")
+    assert "test_make_fx.py" in node.meta["stack_trace"]
+
+
+def test_meta_holds_fake_results():
+    gm = make_fx(lambda x: x.t())(taeda.ones(2, 3))
+    node = next(n for n in gm.graph.nodes if n.op == "call_function")
+    val = node.meta["val"]
+    assert (tuple(val.shape), tuple(val.stride())) == ((3, 2), (1, 3))
+    assert val.fake_mode is not None
+
+
+def test_the_tracer_is_active_only_inside():
+    seen = []
+
+    def f(x):
+        seen.append(get_proxy_mode() is not None)
+        return x
+
+    make_fx(f)(taeda.ones(1))
+    assert seen == [True]
+    assert get_proxy_mode() is None
+
+
+def test_an_error_inside_leaves_no_mode_behind():
+    def f(x):
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        make_fx(f, tracing_mode="fake")(taeda.ones(1))
+    assert taeda._C._len_torch_dispatch_stack() == 0
+
+
+def test_modes_and_fakes_that_do_not_fit():
+    with pytest.raises(AssertionError, match="Unexpected tracing type"):
+        make_fx(lambda x: x, tracing_mode="magic")
+    with FakeTensorMode():
+        lost = taeda.ones(2)
+    with pytest.raises(RuntimeError, match="it has no values"):
+        make_fx(lambda x: x + lost, tracing_mode="real")(taeda.ones(2))
