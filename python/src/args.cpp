@@ -169,8 +169,10 @@ class Matcher {
       PyObject* o = call.args[used];
       values[i] = o;
       const bool can_be_first = params[i].list_size == kVarargs;
-      if (can_be_first ? accepts(params[i], o) : takes(params[i], o, out)) continue;
+      if (takes(params[i], o, out, can_be_first)) continue;
       if (!can_be_first || !(is_integer_or_numpy(o) || note_override(o, out))) return false;
+      for (Py_ssize_t k = used + 1; k < call.nargs; ++k)
+        if (!PyLong_CheckExact(call.args[k])) note_override(call.args[k], out);
       out.varargs_ = call.args + used;
       out.varargs_count_ = call.nargs - used;
       out.varargs_at_ = i++;
@@ -185,12 +187,30 @@ class Matcher {
     return true;
   }
 
-  // Whether an argument fits, by itself or by an override, which is noted.
-  static bool takes(const Param& param, PyObject* o, Args& out) {
+  // Whether an argument fits, by itself or by an override, which is noted. What may begin a run of
+  // integers is left for the caller to judge.
+  static bool takes(const Param& param, PyObject* o, Args& out, bool can_be_first = false) {
     if (param.type == ParamType::Tensor && is_exact_tensor(o)) return true;
     const bool fits = accepts(param, o);
+    if (is_size_list(param.type)) {
+      if (note_size_overrides(o, out) || fits) return true;
+      return !can_be_first && note_override(o, out);
+    }
     if (fits && param.type > ParamType::OptionalTensorList) return true;
     return takes_unusual(param, o, fits, out);
+  }
+  static bool is_size_list(ParamType type) {
+    return type == ParamType::IntList || type == ParamType::SymIntList;
+  }
+  // Sizes may hold what stands for a number while a program is traced.
+  static bool note_size_overrides(PyObject* o, Args& out) {
+    if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+    bool any = false;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(o, i);
+      if (!PyLong_CheckExact(item)) any |= note_override(item, out);
+    }
+    return any;
   }
   // A number or a subclass for a tensor, a list of tensors, or what does not fit by itself.
   [[gnu::noinline]] static bool takes_unusual(const Param& param, PyObject* o, bool fits,
@@ -228,7 +248,11 @@ class Matcher {
       PyObject* o = out.values_[i];
       if (!o) continue;
       const ParamType type = out.signature_->params[i].type;
-      if (type == ParamType::TensorList || type == ParamType::OptionalTensorList)
+      if (i == out.varargs_at_)
+        for (Py_ssize_t k = 0; k < out.varargs_count_; ++k)
+          overloaded.add_if_overrides(out.varargs_[k]);
+      else if (type == ParamType::TensorList || type == ParamType::OptionalTensorList ||
+               (is_size_list(type) && (PyTuple_Check(o) || PyList_Check(o))))
         overloaded.add_items(o);
       else
         overloaded.add_if_overrides(o);

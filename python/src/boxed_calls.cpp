@@ -4,6 +4,7 @@
 
 #include "python/src/boxed_values.h"
 #include "python/src/factories.h"
+#include "python/src/overrides.h"
 #include "python/src/wrap.h"
 #include "taeda/base/trace.h"
 
@@ -78,14 +79,42 @@ PyObject* call_and_wrap(Operator& op, dispatch::Stack& stack) {
 }
 
 void need_call(PyObject* const* argv, Py_ssize_t nargs) {
-  TAEDA_CHECK_TYPE(nargs == 3 && PyTuple_Check(argv[1]) && PyDict_Check(argv[2]),
-                   "expected handles of operators, a tuple and a dict");
+  TAEDA_CHECK_TYPE(nargs == 4 && PyTuple_Check(argv[1]) && PyDict_Check(argv[2]),
+                   "expected handles of operators, a tuple, a dict and the function");
 }
 
-// call(handle, args, kwargs): the operator from its outermost key on.
+// Objects that are no tensors but override: proxies, which record the call.
+void find_stand_ins(PyObject* o, Overloaded& found) {
+  if (is_exact_tensor(o) || o == Py_None || PyLong_CheckExact(o) || PyFloat_CheckExact(o)) return;
+  if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+      find_stand_ins(PySequence_Fast_GET_ITEM(o, i), found);
+  } else if (!is_tensor(o) && overrides(o)) {
+    found.add(o);
+  }
+}
+
+// What they answer; null when there are none.
+PyObject* ask_stand_ins(PyObject* args, PyObject* kwargs, PyObject* function) {
+  Overloaded found;
+  find_stand_ins(args, found);
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(kwargs, &at, &key, &value);) find_stand_ins(value, found);
+  if (!found.size()) return nullptr;
+  const Ref method(checked(PyObject_GetAttrString(found[0], "__torch_function__")));
+  const Ref types(checked(PyTuple_New(static_cast<Py_ssize_t>(found.size()))));
+  for (size_t i = 0; i < found.size(); ++i)
+    PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i),
+                     Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(found[i]))));
+  return checked(
+      PyObject_CallFunctionObjArgs(method.get(), function, types.get(), args, kwargs, nullptr));
+}
+
+// call(handle, args, kwargs, function): the operator from its outermost key on.
 PyObject* call(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
     need_call(argv, nargs);
+    if (PyObject* answer = ask_stand_ins(argv[1], argv[2], argv[3])) return answer;
     Operator& op = operator_of_handle(argv[0]);
     dispatch::Stack stack = bind_arguments(call_schema(op), argv[1], argv[2]);
     return call_and_wrap(op, stack);
@@ -101,11 +130,13 @@ bool takes_numbers(std::string_view name) {
   return false;
 }
 
-// call_first(handles, args, kwargs): the first operator of a tuple that takes the arguments.
+// call_first(handles, args, kwargs, function): the first operator of a tuple that takes the
+// arguments.
 PyObject* call_first(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&]() -> PyObject* {
     need_call(argv, nargs);
     TAEDA_CHECK_TYPE(PyTuple_Check(argv[0]), "expected a tuple of handles");
+    if (PyObject* answer = ask_stand_ins(argv[1], argv[2], argv[3])) return answer;
     std::string reasons;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(argv[0]); ++i) {
       Operator& op = operator_of_handle(PyTuple_GET_ITEM(argv[0], i));
@@ -137,9 +168,11 @@ PyMethodDef boxed_call_table[] = {
     {"find_overloads", find_overloads, METH_O,
      "find_overloads(name): (overload name, handle) of each."},
     {"parsed_schema", parsed_schema, METH_O, "parsed_schema(handle): the signature in parts."},
-    {"call", as_function(call), METH_FASTCALL, "call(handle, args, kwargs): calls an operator."},
+    {"call", as_function(call), METH_FASTCALL,
+     "call(handle, args, kwargs, function): calls an operator."},
     {"call_first", as_function(call_first), METH_FASTCALL,
-     "call_first(handles, args, kwargs): calls the first operator that takes the arguments."},
+     "call_first(handles, args, kwargs, function): calls the first operator that takes the "
+     "arguments."},
     {},
 };
 

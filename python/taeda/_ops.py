@@ -131,7 +131,7 @@ class OpOverload:
         return f"{self._schema.name}.{overload}" if overload else self._schema.name
 
     def __call__(self, /, *args, **kwargs):
-        return _dispatch.call(self._handle, args, kwargs)
+        return _dispatch.call(self._handle, args, kwargs, self)
 
     def redispatch(self, keyset, /, *args, **kwargs):
         """Calls the operator from the outermost of the given keys on."""
@@ -191,8 +191,8 @@ class OpOverloadPacket:
     def __call__(self, /, *args, **kwargs):
         handles = tuple(self._handles.values())
         if len(handles) == 1:
-            return _dispatch.call(handles[0], args, kwargs)
-        return _dispatch.call_first(handles, args, kwargs)
+            return _dispatch.call(handles[0], args, kwargs, self)
+        return _dispatch.call_first(handles, args, kwargs, self)
 
     def __str__(self):
         return f"{self._namespace}.{self.__name__}"
