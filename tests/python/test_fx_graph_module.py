@@ -2,6 +2,7 @@
 
 import copy
 import importlib
+import inspect
 import pickle
 import subprocess
 import sys
@@ -167,10 +168,17 @@ def test_errors_show_the_generated_line():
 @pytest.mark.skipif(NAME != "taeda", reason="PyTorch compiles at once")
 def test_code_is_compiled_at_the_first_call():
     module = fx.symbolic_trace(lambda x: x + 1)
-    stub = type(module).forward
+    assert not inspect.isfunction(type(module).__dict__["forward"])
     module(t.ones(1))
-    assert type(module).forward is not stub
-    assert type(module).forward.__code__.co_filename.startswith("<eval_with_key>")
+    forward = type(module).__dict__["forward"]
+    assert forward.__code__.co_filename.startswith("<eval_with_key>")
+
+
+def test_forward_has_the_signature_of_the_graph():
+    module = fx.symbolic_trace(lambda x, y=2: x + y)
+    assert list(inspect.signature(module.forward).parameters) == ["x", "y"]
+    again = fx.symbolic_trace(module)
+    assert again(t.ones(1)).item() == 3
 
 
 @pytest.mark.skipif(NAME != "taeda", reason="PyTorch writes other files")

@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import math
 import operator
+import typing
 from collections import namedtuple
 
 import pytest
@@ -374,3 +375,44 @@ def test_asserts_may_be_recorded():
     exec("def program(x):\n  assert x.shape[0] == 2\n  return x", scope)
     graph = Asserting().trace(scope["program"])
     assert t._assert in [n.target for n in graph.nodes]
+
+
+@pytest.mark.parametrize(
+    ("program", "statement"),
+    [
+        (lambda x: t.full((x.size(0),), 1.0), "full = taeda.full((size,), 1.0)"),
+        (lambda x: t.full([2, x.size(0)], 1.0), "full = taeda.full([2, size], 1.0)"),
+        (lambda x: t.ones(4).view(2, x.size(0)), "view = _tensor_constant0.view(2, size)"),
+        (lambda x: t.ones(4).view((x.size(0), 2)), "view = _tensor_constant0.view((size, 2))"),
+        (lambda x: t.arange(x.size(0)), "arange = taeda.arange(size)"),
+        (lambda x: t.ones(4).sum(x.size(0)), "sum_1 = _tensor_constant0.sum(size)"),
+    ],
+)
+def test_sizes_may_be_proxies(program, statement):
+    assert statement in body_of(program)
+
+
+def test_operators_by_name_are_recorded():
+    def program(x):
+        added = t.ops.aten.add.Tensor(x, 1)
+        return t.ops.aten.relu(added), t.ops.aten.cat.default([x, x])
+
+    graph = fx.symbolic_trace(program).graph
+    targets = [n.target for n in graph.nodes if n.op == "call_function"]
+    aten = t.ops.aten
+    assert targets == [aten.add.Tensor, aten.relu, aten.cat.default]
+    assert "taeda.ops.aten.add.Tensor(x, 1)" in code_of(program)
+
+
+def test_annotations_become_code():
+    def program(
+        x: t.Tensor | None,
+        y: typing.Optional[int],
+        z: dict[str, list[int]],  # noqa: UP045
+    ) -> tuple[t.Tensor, int]:
+        return x, 1
+
+    traced = fx.symbolic_trace(program)
+    assert "y : typing_Union[int,NoneType]" in traced.code
+    assert "z : dict[str,list[int]]) -> tuple[" in traced.code
+    assert traced(t.ones(1), None, {})[1] == 1

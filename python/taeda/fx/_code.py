@@ -206,9 +206,10 @@ class Globals:
         origin = getattr(annotation, "__origin__", None)
         if origin is None:
             return self.add(type_repr(annotation), annotation)
-        if getattr(annotation, "_name", None) and annotation.__module__ == "typing":
+        alias = getattr(annotation, "_name", None)
+        if alias and alias != "Optional" and annotation.__module__ == "typing":
             # typing.List[int]: the alias, not the class behind it.
-            origin = getattr(typing, annotation._name, origin)
+            origin = getattr(typing, alias, origin)
         name = self.add(type_repr(origin), origin)
         args = typing.get_args(annotation)
         return f"{name}[{','.join(self.type_text(arg) for arg in args)}]" if args else name

@@ -148,7 +148,7 @@ class CodeGen:
         if not body:
             body, lines_of = ["pass\n"], [None]
         if wrapped:
-            wrap = known.add("wrap", taeda.fx.wrap)
+            wrap = known.add("taeda.fx.wrap", taeda.fx.wrap)
             wrapping = "\n".join(f'{wrap}("{name}")' for name in wrapped)
         else:
             wrapping = ""

@@ -112,6 +112,7 @@ class RootArguments:
     def _argument(self, name):
         if name not in self.concrete:
             return self._placeholder(name)
+        self.leaves = 0
         return pytree.tree_map(lambda value: self._leaf(name, value), self.concrete[name])
 
     def _placeholder(self, name):

@@ -20,9 +20,10 @@ def function_from_source(src, namespace, name, origin=""):
 
 def note_line(error, function):
     """Tells, as a note of the error, which line of the generated function failed."""
-    file = function.__code__.co_filename
-    if not file.startswith("<eval_with_key>"):
+    code = getattr(function, "__code__", None)
+    if code is None or not code.co_filename.startswith("<eval_with_key>"):
         return
+    file = code.co_filename
     line, trace = None, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == file:

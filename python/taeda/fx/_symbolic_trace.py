@@ -2,6 +2,7 @@
 
 import math
 from collections import OrderedDict
+from types import FunctionType
 
 import taeda
 from taeda.fx._concrete_args import PH, PHBase, PHWithMeta, RootArguments  # noqa: F401
@@ -217,7 +218,7 @@ class Tracer(TracerBase):
         """Sets the root; returns the function to trace."""
         self._paths = {}
         if not is_module:
-            if not callable(root):
+            if not isinstance(root, FunctionType):
                 raise AssertionError(f"Expected FunctionType, got {type(root)}")
             self.root = Module()
             self.submodule_paths = {}

@@ -1,6 +1,7 @@
 """GraphModule: a module whose forward is a graph."""
 
 import copy
+import weakref
 
 from taeda.fx._generated_code import function_from_source, note_line
 from taeda.fx._module_files import import_block, write_folder
@@ -27,6 +28,18 @@ class _PendingCode:
         return getattr(self._module._python_code, name)
 
 
+class _PendingForward:
+    """Stands for `forward` until somebody reads it: compiles, and gives way to the function."""
+
+    def __get__(self, module, cls):
+        if module is None:
+            module = cls._the_module()
+            module.real_recompile()
+            return cls.forward
+        module.real_recompile()
+        return module.forward
+
+
 class GraphModule(Module):
     """A module made from a graph and the modules, parameters and buffers that its nodes name.
 
@@ -41,8 +54,10 @@ class GraphModule(Module):
         own = type(base.__name__, (base,), members)
         own.__module__ = base.__module__
         own.__qualname__ = base.__qualname__
-        own.forward = _first_forward
-        return super().__new__(own)
+        module = super().__new__(own)
+        own._the_module = weakref.ref(module)
+        own.forward = _PendingForward()
+        return module
 
     def __init__(self, root, graph, class_name="GraphModule"):
         super().__init__()
@@ -98,7 +113,7 @@ class GraphModule(Module):
 
     def recompile(self):
         """Forgets the code; the graph as it is at the next call or look at `code` counts."""
-        type(self).forward = _first_forward
+        type(self).forward = _PendingForward()
         self.__dict__["_written"] = None
         codegen = self._graph._codegen
         if isinstance(codegen, _PyTreeCodeGen):
@@ -257,14 +272,8 @@ def _call(self, *args, **kwargs):
     try:
         return type(self)._class_asked_for.__call__(self, *args, **kwargs)
     except Exception as error:
-        note_line(error, type(self).forward)
+        note_line(error, type(self).__dict__["forward"])
         raise
-
-
-def _first_forward(self, *args, **kwargs):
-    """forward until it is called: compiles, then runs the code."""
-    self.real_recompile()
-    return self.forward(*args, **kwargs)
 
 
 def _restored(cls, name, members):
