@@ -36,29 +36,46 @@ def _assign_attr(value, to_module, target):
 
 def _copy_attr(from_module, to_module, target):
     """Gives `to_module` what `from_module` has at a path, unless it has it."""
-    *parts, field = target.split(".")
-    for part in parts:
-        inner, known = getattr(from_module, part), getattr(to_module, part, None)
-        if inner is known:
-            return
-        if known is None:
-            known = Module()
-            setattr(to_module, part, known)
-        from_module, to_module = inner, known
-    value = getattr(from_module, field)
-    if isinstance(value, taeda.Tensor) and not isinstance(value, Parameter):
-        to_module.register_buffer(field, value)
+    _copy(target, {"": (from_module, to_module)})
+
+
+def _copy(target, holders):
+    """The same, between the pairs of modules in `holders`, which are found once for each path."""
+    path, _, field = target.rpartition(".")
+    source, made = holders.get(path) or _find_holders(path, holders)
+    # The module around it was taken whole.
+    if source is made:
+        return
+    value = getattr(source, field)
+    if isinstance(value, Module):
+        made._set_child(field, value)
+    elif isinstance(value, taeda.Tensor) and not isinstance(value, Parameter):
+        made.register_buffer(field, value)
     else:
-        setattr(to_module, field, value)
+        setattr(made, field, value)
+
+
+def _find_holders(path, holders):
+    outer, _, field = path.rpartition(".")
+    source, made = holders.get(outer) or _find_holders(outer, holders)
+    inner, known = getattr(source, field), getattr(made, field, None)
+    if known is None:
+        known = Module()
+        made._set_child(field, known)
+    holders[path] = (inner, known)
+    return inner, known
 
 
 def take_from_module(module, root, graph):
-    for node in graph.nodes:
-        if node.op in ("get_attr", "call_module"):
-            _copy_attr(root, module, node.target)
+    """Gives a module what the nodes of a graph name in another one."""
+    holders = {"": (root, module)}
+    used = (n.target for n in graph.nodes if n.op in ("get_attr", "call_module"))
+    for target in dict.fromkeys(used):
+        _copy(target, holders)
 
 
 def take_from_dict(module, root, graph):
+    """Gives a module what the nodes of a graph name, from a dict of paths."""
     targets = []
     for node in graph.nodes:
         if node.op in ("get_attr", "call_module"):

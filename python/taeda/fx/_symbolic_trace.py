@@ -15,10 +15,10 @@ from taeda.fx._patching import (
     patch_wrapped,
     wrap,
 )
-from taeda.fx._tracer_base import Scope, TracerBase
+from taeda.fx._tracer_base import PLAIN_TYPES, Scope, TracerBase
 from taeda.fx.graph import Graph
 from taeda.fx.graph_module import _make_graph_module
-from taeda.fx.proxy import ParameterProxy
+from taeda.fx.proxy import ParameterProxy, Proxy
 from taeda.nn import Module, Parameter, Sequential
 
 __all__ = ["PH", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
@@ -108,9 +108,11 @@ class Tracer(TracerBase):
 
     def getattr(self, attr, attr_val, parameter_proxy_cache):
         """What `module.attr` gives in a trace: for parameters a proxy."""
+        if not isinstance(attr_val, taeda.Tensor):
+            return attr_val
         if isinstance(attr_val, Parameter):
             kind = "parameters"
-        elif self.proxy_buffer_attributes and isinstance(attr_val, taeda.Tensor):
+        elif self.proxy_buffer_attributes:
             kind = "buffers"
         else:
             return attr_val
@@ -121,9 +123,9 @@ class Tracer(TracerBase):
             factory = None
             if self.param_shapes_constant and kind == "parameters":
                 factory = lambda node: ParameterProxy(self, node, path, attr_val)
-            parameter_proxy_cache[path] = self.create_proxy(
-                "get_attr", path, (), {}, **({"proxy_factory_fn": factory} if factory else {})
-            )
+            factories = {} if factory is None else {"proxy_factory_fn": factory}
+            made = self.create_proxy("get_attr", path, (), {}, **factories)
+            parameter_proxy_cache[path] = made
         return parameter_proxy_cache[path]
 
     def _module_getattr(self, attr, attr_val, parameter_proxy_cache):
@@ -138,13 +140,18 @@ class Tracer(TracerBase):
     # ---- arguments ----
     def create_arg(self, a):
         """Tensors and modules become get_attr nodes, constants are kept on the root."""
+        kind = type(a)
+        if kind is Proxy:
+            return a.node
+        if kind in PLAIN_TYPES:
+            return a
         if isinstance(a, taeda.Tensor):
             return self.create_node("get_attr", self._path_or_constant(a), (), {})
         if isinstance(a, Module):
             path = self.path_of_module(a)
             return self.create_node("get_attr", path, (), {})
-        if type(a) in _proxyable_classes:
-            name = self._free_name(f"_{type(a).__name__}_constant_")
+        if kind in _proxyable_classes:
+            name = self._free_name(f"_{kind.__name__}_constant_")
             setattr(self.root, name, a)
             return self.create_node("get_attr", name, (), {})
         return super().create_arg(a)

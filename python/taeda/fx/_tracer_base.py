@@ -43,7 +43,8 @@ class ScopeContextManager:
         self._scope.module_path, self._scope.module_type = self._before
 
 
-_PLAIN = {
+# What goes into a graph as it is.
+PLAIN_TYPES = {
     str,
     int,
     float,
@@ -108,7 +109,7 @@ class TracerBase:
     def create_arg(self, a):
         """The argument of a node for this argument of a traced call."""
         kind = type(a)
-        if kind in _PLAIN:
+        if kind in PLAIN_TYPES:
             return a
         if isinstance(a, Proxy):
             return a.node
