@@ -4,7 +4,6 @@ import dataclasses
 import importlib
 import math
 import operator
-import typing
 from collections import namedtuple
 
 import pytest
@@ -407,8 +406,8 @@ def test_operators_by_name_are_recorded():
 def test_annotations_become_code():
     def program(
         x: t.Tensor | None,
-        y: typing.Optional[int],
-        z: dict[str, list[int]],  # noqa: UP045
+        y: int | None,
+        z: dict[str, list[int]],
     ) -> tuple[t.Tensor, int]:
         return x, 1
 

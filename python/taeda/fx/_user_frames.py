@@ -27,6 +27,9 @@ def is_unpacking(frame):
 def calls_assert(frame):
     """Whether the truth value is asked for by an assert statement."""
     instruction, following = _instruction(frame)
+    # From Python 3.13 on the jump gets a bool, made by an instruction before it.
+    if instruction is not None and instruction.opname in ("TO_BOOL", "COMPARE_OP"):
+        instruction = next(following)
     if instruction is None or not instruction.opname.startswith("POP_JUMP"):
         return False
     return next(following).opname == "LOAD_ASSERTION_ERROR"
