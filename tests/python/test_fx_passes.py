@@ -122,6 +122,21 @@ def test_a_path_outside_keeps_groups_apart():
     assert partitioner(module).partition_and_fuse()(t.ones(1)).shape == (1,)
 
 
+def test_groups_without_results():
+    def program(a):
+        (a + 1) * 2  # noqa: B018
+        return a.sin()
+
+    module = fx.symbolic_trace(program)
+    support = passes("passes.operator_support").create_op_support(
+        lambda submodules, node: node.op == "call_function"
+    )
+    cls = passes("passes.infra.partitioner").CapabilityBasedPartitioner
+    fused = cls(module, support).partition_and_fuse()
+    fused.graph.lint()
+    assert fused(t.zeros(1)).item() == 0
+
+
 def test_single_nodes_are_left_alone():
     module = fx.symbolic_trace(lambda a: (a + 1).sin())
     assert partitioner(module).propose_partitions() == []

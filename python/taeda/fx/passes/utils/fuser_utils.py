@@ -98,8 +98,8 @@ def insert_subgm(gm, sub_gm, orig_inputs, orig_outputs):
     """Calls the module in place of the nodes that it replaces."""
     name = type(sub_gm).__name__
     gm.add_submodule(name, sub_gm)
-    order = {node: i for i, node in enumerate(gm.graph.nodes)}
-    last = max(orig_outputs, key=order.__getitem__)
+    # A group whose results nobody reads may stand anywhere behind its inputs.
+    last = max(orig_outputs) if orig_outputs else gm.graph.output_node().prev
     with gm.graph.inserting_after(last):
         call = gm.graph.call_module(name, args=orig_inputs)
     results = next(n for n in sub_gm.graph.nodes if n.op == "output").args[0]
