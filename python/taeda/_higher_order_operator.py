@@ -1,7 +1,7 @@
 """Operators that take functions as arguments: `taeda.ops.higher_order`.
 
 Control flow (`runs_inline`) is the Python code it stands for unless somebody asks for the operator
-itself: autograd, function transforms and modes then see what runs inside. A dispatch mode that has a
+itself: autograd, function transforms and modes then see what runs inside. A dispatch mode with a
 rule for the operator, a tracer for instance, gets it as one call; only then do the rules for
 transforms and autograd matter, which turn a call into calls of the same operator further in.
 

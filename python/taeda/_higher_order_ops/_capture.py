@@ -97,7 +97,18 @@ def _graph_of(tracer, fn, operands):
 
 def _by_position(fn):
     """The function without names for its arguments, which become arg0_1, arg1_1, ..."""
-    return lambda *args: fn(*args)
+
+    def call(*args):
+        results = fn(*args)
+        # What has met a tensor of a transform is one: the transform is not active here.
+        if any(_C._wrapper_info(leaf) for leaf in tree_leaves(results)):
+            raise NotImplementedError(
+                "a function that is recorded under a transform (grad, jvp, vmap) takes a tensor of "
+                "that transform from around it; pass the tensor as an operand"
+            )
+        return results
+
+    return call
 
 
 def _as_input(value):
@@ -130,15 +141,19 @@ def _take_as_arguments(graph, captured):
     attributes = {}
     for node in graph.graph.find_nodes(op="get_attr"):
         attributes.setdefault(id(getattr(graph, node.target, None)), []).append(node)
-    inputs = graph.graph.find_nodes(op="placeholder")
-    after = inputs[-1].next if inputs else next(iter(graph.graph.nodes))
-    for i, value in enumerate(captured):
-        name = f"arg{len(inputs) + i}_1"
-        with graph.graph.inserting_before(after):
-            placeholder = graph.graph.create_node("placeholder", name, name=name)
+    for value, placeholder in zip(captured, _add_inputs(graph.graph, len(captured))):
         for node in attributes.get(id(value), ()):
             placeholder.meta.update(node.meta)
             node.replace_all_uses_with(placeholder)
             graph.graph.erase_node(node)
             delattr(graph, node.target)
     graph.recompile()
+
+
+def _add_inputs(graph, count):
+    """Further placeholders behind those that are there."""
+    inputs = graph.find_nodes(op="placeholder")
+    following = inputs[-1].next if inputs else next(iter(graph.nodes))
+    with graph.inserting_before(following):
+        names = [f"arg{len(inputs) + i}_1" for i in range(count)]
+        return [graph.create_node("placeholder", name, name=name) for name in names]

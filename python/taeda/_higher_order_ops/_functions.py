@@ -78,22 +78,34 @@ def is_differentiable(value):
 def vjp_of(fn, num_operands):
     """(*operands, *cotangents) -> the gradients of those operands that may have one.
 
-    `fn` is computed again for it. Operands that it does not use get zeros.
+    `fn` is computed again for it. Operands that it does not use get zeros. Where gradients are
+    recorded, those of the result are too.
     """
 
     def backward(*args):
+        is_recorded = _C.is_grad_enabled()
         operands, cotangents = args[:num_operands], args[num_operands:]
         with enable_grad():
-            inputs = [o.detach().requires_grad_() if is_differentiable(o) else o for o in operands]
+            inputs = [_as_input(o, is_recorded) for o in operands]
             results = tree_leaves(fn(*inputs))
         pairs = [
             (r, c)
             for r, c in zip(results, cotangents)
             if isinstance(r, _Tensor) and r.requires_grad and c is not None
         ]
-        return _gradients(pairs, [x for x in inputs if is_differentiable(x)])
+        wanted = [x for x in inputs if is_differentiable(x)]
+        return _gradients(pairs, wanted, is_recorded)
 
     return backward
+
+
+def _as_input(value, keeps_history):
+    """Something of its own to differentiate by."""
+    if not is_differentiable(value):
+        return value
+    if keeps_history and value.requires_grad:
+        return value.view_as(value)
+    return value.detach().requires_grad_()
 
 
 def scatter(gradients, operands):
@@ -102,11 +114,11 @@ def scatter(gradients, operands):
     return [next(given) if is_differentiable(o) else None for o in operands]
 
 
-def _gradients(pairs, wanted):
+def _gradients(pairs, wanted, is_recorded):
     from taeda.autograd import grad
 
     found = [None] * len(wanted)
     if pairs and wanted:
         results, cotangents = zip(*pairs)
-        found = grad(results, wanted, cotangents, allow_unused=True)
+        found = grad(results, wanted, cotangents, allow_unused=True, create_graph=is_recorded)
     return tuple(_C.zeros_like(x) if g is None else g for x, g in zip(wanted, found))

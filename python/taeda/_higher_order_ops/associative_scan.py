@@ -5,6 +5,7 @@ function, each on a batch of slices.
 """
 
 from taeda import _C
+from taeda._functorch.vmap import vmap
 from taeda._higher_order_ops._capture import TRACER, ControlFlow, closed_graphs, record
 from taeda._higher_order_ops._functions import check_operands, check_same_metadata
 from taeda._higher_order_ops.scan import check_scanned
@@ -96,8 +97,6 @@ class _Combine:
 
 
 def _over_slices(combine_fn):
-    from taeda._functorch.vmap import vmap
-
     return vmap(combine_fn, in_dims=0, out_dims=0)
 
 

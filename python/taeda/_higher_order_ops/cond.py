@@ -1,6 +1,7 @@
 """A branch: `cond(pred, true_fn, false_fn, operands)`."""
 
 from taeda import _C
+from taeda._functorch.vmap import vmap
 from taeda._higher_order_ops._capture import TRACER, ControlFlow, closed_graphs, num_results, record
 from taeda._higher_order_ops._functions import (
     FlatFunction,
@@ -158,8 +159,6 @@ class _Cond(Function):
 
     @staticmethod
     def vmap(info, in_dims, pred, true_fn, false_fn, *operands):
-        from taeda._functorch.vmap import vmap
-
         def over_batch(fn, dims):
             return vmap(fn, in_dims=tuple(dims), randomness=info.randomness)
 

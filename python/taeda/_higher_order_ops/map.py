@@ -1,6 +1,7 @@
 """A function of slices, for each of them: `map(f, xs, *args)`."""
 
 from taeda import _C
+from taeda._functorch.vmap import vmap
 from taeda._higher_order_ops._capture import TRACER, ControlFlow, closed_graphs, record
 from taeda._higher_order_ops._functions import FlatFunction, is_differentiable, scatter, vjp_of
 from taeda.autograd.function import Function
@@ -34,7 +35,7 @@ def map(f, xs, *args):
 
     `xs`, `args` and what `f` returns may be nested.
     """
-    leaves, xs_spec = tree_flatten(xs)
+    leaves = tree_leaves(xs)
     if not all(isinstance(x, _Tensor) for x in leaves):
         raise RuntimeError(f"Mapped xs can only consist of tensors. Got xs {leaves}.")
     shapes = [x.shape for x in leaves]
@@ -95,6 +96,14 @@ class _Map(Function):
         of_xs = scatter(found[:num_mapped], xs)
         of_args = scatter([g.sum(0) for g in found[num_mapped:]], pos_args)
         return (None, None, *of_xs, *of_args)
+
+    @staticmethod
+    def vmap(info, in_dims, f, num_xs, *operands):
+        dims = in_dims[2:]
+        xs = [x if d is None else x.movedim(d, 1) for x, d in zip(operands[:num_xs], dims)]
+        dims_of_slices = [None if d is None else 0 for d in dims[:num_xs]]
+        over_batch = vmap(f, in_dims=(*dims_of_slices, *dims[num_xs:]), randomness=info.randomness)
+        return map_impl(over_batch, xs, operands[num_xs:]), 1
 
 
 @map_impl.py_autograd_impl

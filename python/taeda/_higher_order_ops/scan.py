@@ -1,6 +1,7 @@
 """A loop over slices that carries a state: `scan(combine_fn, init, xs)`."""
 
 from taeda import _C
+from taeda._functorch.vmap import vmap
 from taeda._higher_order_ops._capture import TRACER, ControlFlow, closed_graphs, record
 from taeda._higher_order_ops._functions import (
     check_operands,
@@ -176,6 +177,25 @@ class _Scan(Function):
         backwards = _Backwards(ctx.combine_fn, init, xs, additional)
         found = backwards.run(carries, xs, additional, of_carry, of_outputs)
         return (None, None, None, *found)
+
+    @staticmethod
+    def vmap(info, in_dims, combine_fn, num_init, num_xs, *operands):
+        init, xs, additional = _split(operands, num_init, num_xs)
+        dims = _split(in_dims[3:], num_init, num_xs)
+        init = [_batched_first(x, d, info.batch_size) for x, d in zip(init, dims[0])]
+        xs = [x if d is None else x.movedim(d, 1) for x, d in zip(xs, dims[1])]
+        dims_of_slices = [None if d is None else 0 for d in dims[1]]
+        step = vmap(
+            combine_fn,
+            in_dims=(*(0 for _ in init), *dims_of_slices, *dims[2]),
+            randomness=info.randomness,
+        )
+        result = scan_op(step, init, xs, additional)
+        return result, tuple(0 if i < num_init else 1 for i in range(len(result)))
+
+
+def _batched_first(x, dim, size):
+    return x.expand(size, *x.shape) if dim is None else x.movedim(dim, 0)
 
 
 def _split(operands, num_init, num_xs):

@@ -148,6 +148,13 @@ def _record(tracer, cond_fn, body_fn, carried_inputs, additional_inputs):
     return record(tracer, while_loop_op, named, lambda a, b: (a, b, *inputs), result)
 
 
+@while_loop_op.py_impl("Vmap")
+def _under_vmap(level, cond_fn, body_fn, carried_inputs, additional_inputs):
+    raise NotImplementedError(
+        "while_loop: a loop under vmap cannot be recorded; call vmap inside of its functions"
+    )
+
+
 @while_loop_op.py_autograd_impl
 def _with_gradient(cond_fn, body_fn, carried_inputs, additional_inputs):
     raise NotImplementedError(
