@@ -22,6 +22,12 @@ class Reader {
     if (at_ != text_.size()) error("text after the graph");
     return g;
   }
+  Arg single() {
+    Arg a = arg({});
+    skip_space();
+    if (at_ != text_.size()) error("text after the argument");
+    return a;
+  }
 
  private:
   using Scope = std::unordered_map<std::string, Node*>;
@@ -441,11 +447,15 @@ IntrusivePtr<Graph> parse_graph(std::string_view text, SymbolReader symbols) {
   return Reader(text, symbols).whole();
 }
 
-IntrusivePtr<Graph> parse_graph(std::string_view text) {
-  return parse_graph(text, [](std::string_view expression) -> Value {
-    fail(ErrorKind::Runtime, "the graph has the symbol ", expression,
-         " and no shape environment was given");
-  });
-}
+namespace {
+constexpr auto refuse_symbol = [](std::string_view expression) -> Value {
+  fail(ErrorKind::Runtime, "the text has the symbol ", expression,
+       " and no shape environment was given");
+};
+}  // namespace
+
+IntrusivePtr<Graph> parse_graph(std::string_view text) { return parse_graph(text, refuse_symbol); }
+
+Arg parse_arg(std::string_view text) { return Reader(text, refuse_symbol).single(); }
 
 }  // namespace taeda::fx

@@ -30,5 +30,7 @@ using SymbolReader = FunctionRef<Value(std::string_view expression)>;
 // Throws RuntimeError with line and column. Nesting is bounded.
 TAEDA_API IntrusivePtr<Graph> parse_graph(std::string_view text);
 TAEDA_API IntrusivePtr<Graph> parse_graph(std::string_view text, SymbolReader symbols);
+// One constant argument: what to_text(arg) gives for arguments without nodes, regions and symbols.
+TAEDA_API Arg parse_arg(std::string_view text);
 
 }  // namespace taeda::fx

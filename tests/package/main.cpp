@@ -1,10 +1,13 @@
-// Uses the installed headers and library from outside the tree: values, errors and threads.
+// Uses the installed headers and library from outside the tree: values, errors, threads, and an
+// exported program that it writes to the path it is given.
 #include <atomic>
 #include <cstdio>
 #include <cstring>
 
 #include "taeda/base/error.h"
 #include "taeda/base/parallel.h"
+#include "taeda/export/exported_program.h"
+#include "taeda/fx/text.h"
 
 // An exception thrown inside and caught outside needs the class's type information exported.
 static bool error_is_caught() {
@@ -24,8 +27,23 @@ static bool threads_visit_every_index() {
   return sum == 100000LL * 99999 / 2;
 }
 
-int main() {
-  const bool is_good = error_is_caught() && threads_visit_every_index();
+static bool program_is_written(const char* path) {
+  namespace exported = taeda::exported;
+  exported::ProgramParts parts;
+  parts.graph = taeda::fx::parse_graph(
+      "graph(x: f32[s0, 3]) {\n  mul = aten::mul.Tensor(x, 2)\n  return (mul,)\n}\n",
+      [](std::string_view size) -> taeda::fx::Value {
+        return exported::named_size(std::string(size));
+      });
+  parts.signature.inputs.emplace_back().name = "x";
+  parts.signature.outputs.emplace_back().name = "mul";
+  exported::ExportedProgram(std::move(parts)).save(path);
+  return true;
+}
+
+int main(int argc, char** argv) {
+  const bool is_good =
+      error_is_caught() && threads_visit_every_index() && argc == 2 && program_is_written(argv[1]);
   std::puts(is_good ? "package: good" : "package: FAILED");
   return is_good ? 0 : 1;
 }

@@ -35,10 +35,16 @@ def check_package(build: Build) -> int:
     check_call([tool("cmake"), "--install", build.folder, "--prefix", prefix])
     source = work / "source"
     shutil.copytree(ROOT / "tests" / "package", source)
+    shutil.copytree(ROOT / "examples" / "cpp", source / "examples")
     options = [f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", f"-DCMAKE_PREFIX_PATH={prefix}"]
     check_call([tool("cmake"), "-G", "Ninja", "-S", source, "-B", work / "build", *options])
     check_call([tool("cmake"), "--build", work / "build"])
-    check_call([work / "build" / "package_test"])
+    program = work / "doubled.pt2"
+    check_call([work / "build" / "package_test", program])
+    printed = output([work / "build" / "run_exported", program])
+    expected = "input x: f32[s0, 3]\noutput f32[2, 3]: sum 12"
+    if printed != expected:
+        raise StepError(f"run_exported printed {printed!r}, expected {expected!r}")
     return 0
 
 

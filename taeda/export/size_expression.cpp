@@ -1,0 +1,229 @@
+// Reads and computes size expressions.
+#include "taeda/export/size_expression.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+namespace taeda::exported {
+
+struct SizeExpression::Term {
+  enum class Op : uint8_t { Number, Symbol, Add, Sub, Mul, FloorDiv, Mod, Pow, Min, Max };
+  Op op = Op::Number;
+  int64_t number = 0;
+  std::string symbol;
+  std::shared_ptr<const Term> left, right;
+};
+
+namespace {
+
+using Term = SizeExpression::Term;
+using TermPtr = std::shared_ptr<const Term>;
+using Op = Term::Op;
+
+constexpr int kMaxDepth = 100;
+constexpr size_t kMaxLength = 4096;
+
+TermPtr combine(Op op, TermPtr left, TermPtr right) {
+  return std::make_shared<Term>(Term{op, 0, "", std::move(left), std::move(right)});
+}
+TermPtr number_term(int64_t v) { return std::make_shared<Term>(Term{Op::Number, v, "", {}, {}}); }
+
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text) {}
+
+  TermPtr whole() {
+    TermPtr t = sum();
+    skip_space();
+    if (at_ != text_.size()) error();
+    return t;
+  }
+
+ private:
+  [[noreturn]] void error() const {
+    fail(ErrorKind::Runtime, "cannot read the size expression \"", text_, "\" at character ", at_);
+  }
+  void skip_space() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+  bool take(std::string_view token) {
+    skip_space();
+    if (!text_.substr(at_).starts_with(token)) return false;
+    at_ += token.size();
+    return true;
+  }
+  void expect(std::string_view token) {
+    if (!take(token)) error();
+  }
+
+  TermPtr sum() {
+    if (++depth_ > kMaxDepth) error();
+    TermPtr t = take("-") ? combine(Op::Sub, number_term(0), product()) : product();
+    while (true) {
+      if (take("+"))
+        t = combine(Op::Add, t, product());
+      else if (take("-"))
+        t = combine(Op::Sub, t, product());
+      else
+        break;
+    }
+    --depth_;
+    return t;
+  }
+  TermPtr product() {
+    TermPtr t = power();
+    while (true) {
+      if (take("//"))
+        t = combine(Op::FloorDiv, t, power());
+      else if (take("*"))
+        t = combine(Op::Mul, t, power());
+      else if (take("%"))
+        t = combine(Op::Mod, t, power());
+      else
+        return t;
+    }
+  }
+  TermPtr power() {
+    TermPtr t = atom();
+    return take("**") ? combine(Op::Pow, t, atom()) : t;
+  }
+  TermPtr atom() {
+    if (take("(")) {
+      TermPtr t = sum();
+      expect(")");
+      return t;
+    }
+    skip_space();
+    const size_t start = at_;
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
+      ++at_;
+    const std::string_view word = text_.substr(start, at_ - start);
+    if (word.empty()) error();
+    if (!std::isdigit(static_cast<unsigned char>(word[0]))) return named(std::string(word));
+    int64_t v = 0;
+    const auto r = std::from_chars(word.data(), word.data() + word.size(), v);
+    if (r.ec != std::errc() || r.ptr != word.data() + word.size()) error();
+    return number_term(v);
+  }
+  TermPtr named(std::string name) {
+    if (!take("(")) return std::make_shared<Term>(Term{Op::Symbol, 0, std::move(name), {}, {}});
+    constexpr std::pair<std::string_view, Op> kFunctions[] = {{"Mod", Op::Mod},
+                                                              {"PythonMod", Op::Mod},
+                                                              {"Min", Op::Min},
+                                                              {"Max", Op::Max},
+                                                              {"FloorDiv", Op::FloorDiv}};
+    const auto* f = std::find_if(std::begin(kFunctions), std::end(kFunctions),
+                                 [&](const auto& p) { return p.first == name; });
+    if (f == std::end(kFunctions)) error();
+    TermPtr t = sum();
+    do {
+      expect(",");
+      t = combine(f->second, t, sum());
+      skip_space();
+    } while (at_ < text_.size() && text_[at_] == ',');
+    expect(")");
+    return t;
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+  int depth_ = 0;
+};
+
+SymInt power_of(const SymInt& base, int64_t exponent) {
+  TAEDA_CHECK(exponent >= 0 && exponent <= 64, "a size expression has the exponent ", exponent);
+  SymInt out = 1;
+  for (int64_t i = 0; i < exponent; ++i) out = out * base;
+  return out;
+}
+
+std::optional<SymInt> compute(const Term& t, const SymbolValues& values) {
+  if (t.op == Op::Number) return SymInt(t.number);
+  if (t.op == Op::Symbol) {
+    const auto it = values.find(t.symbol);
+    if (it == values.end()) return std::nullopt;
+    return SymInt(it->second);
+  }
+  const std::optional<SymInt> a = compute(*t.left, values), b = compute(*t.right, values);
+  if (!a || !b) return std::nullopt;
+  switch (t.op) {
+    case Op::Add: return *a + *b;
+    case Op::Sub: return *a - *b;
+    case Op::Mul: return *a * *b;
+    case Op::FloorDiv: return *a / *b;
+    case Op::Mod: return *a % *b;
+    case Op::Min: return sym_min(*a, *b);
+    case Op::Max: return sym_max(*a, *b);
+    default: return power_of(*a, b->expect_int());
+  }
+}
+
+void collect(const Term& t, std::vector<std::string>& out) {
+  if (t.op == Op::Symbol && std::find(out.begin(), out.end(), t.symbol) == out.end())
+    out.push_back(t.symbol);
+  if (t.left) collect(*t.left, out);
+  if (t.right) collect(*t.right, out);
+}
+
+class NamedSize final : public SymNode {
+ public:
+  explicit NamedSize(std::string text) : text_(std::move(text)) {}
+
+  std::string text() const override { return text_; }
+  IntrusivePtr<SymNode> binary(SymOp op, int64_t word_of_other, bool is_self_left) override {
+    constexpr const char* kSigns[] = {"+", "-", "*", "//", "%"};
+    if (op > SymOp::Mod) unanswerable();
+    const std::string other = "(" + text_of(word_of_other) + ")", self = "(" + text_ + ")";
+    const char* sign = kSigns[static_cast<int>(op)];
+    return make_intrusive<NamedSize>(is_self_left ? self + sign + other : other + sign + self);
+  }
+  bool guard_bool(SymOp op, int64_t word_of_other, bool) override {
+    const bool is_same = text_of(word_of_other) == text_;
+    if (op == SymOp::Eq) return is_same;
+    if (op == SymOp::Ne) return !is_same;
+    unanswerable();
+  }
+  int64_t guard_int(const char*, int) override { unanswerable(); }
+  double guard_float(const char*, int) override { unanswerable(); }
+  bool guard_truth(const char*, int) override { unanswerable(); }
+
+ private:
+  static std::string text_of(int64_t word) {
+    const SymInt& v = reinterpret_cast<const SymInt&>(word);
+    return v.is_symbolic() ? v.node()->text() : std::to_string(word);
+  }
+  [[noreturn]] void unanswerable() const {
+    fail(ErrorKind::Runtime, "the size ", text_, " of an exported program has no value yet");
+  }
+  std::string text_;
+};
+
+}  // namespace
+
+SizeExpression SizeExpression::parse(std::string_view text) {
+  SizeExpression e;
+  TAEDA_CHECK(text.size() <= kMaxLength, "a size expression of ", text.size(),
+              " characters is too long");
+  e.text_ = text;
+  e.term_ = Reader(text).whole();
+  return e;
+}
+
+bool SizeExpression::is_symbol() const { return term_->op == Op::Symbol; }
+
+std::optional<int64_t> SizeExpression::evaluate(const SymbolValues& values) const {
+  const std::optional<SymInt> v = compute(*term_, values);
+  return v ? std::optional<int64_t>(v->expect_int()) : std::nullopt;
+}
+
+std::vector<std::string> SizeExpression::symbols() const {
+  std::vector<std::string> out;
+  collect(*term_, out);
+  return out;
+}
+
+SymInt named_size(std::string text) { return SymInt(make_intrusive<NamedSize>(std::move(text))); }
+
+}  // namespace taeda::exported

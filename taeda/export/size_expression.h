@@ -1,0 +1,43 @@
+// Sizes written as expressions over symbols, computed from the values of the symbols.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "taeda/core/symint.h"
+
+namespace taeda::exported {
+
+using SymbolValues = std::unordered_map<std::string, int64_t>;
+
+// `2*s0 + 1`, `(s0//2)`, `Mod(s0, 4)`, `Max(1, s0)`, `s0**2`: the forms in which shape environments
+// print integers. Immutable.
+class TAEDA_API SizeExpression {
+ public:
+  // RuntimeError for other forms; nesting is bounded.
+  static SizeExpression parse(std::string_view text);
+
+  const std::string& text() const { return text_; }
+  // Whether it is one symbol alone.
+  bool is_symbol() const;
+  // Nothing where a symbol has no value; ZeroDivision and Overflow as integers have them.
+  std::optional<int64_t> evaluate(const SymbolValues& values) const;
+  // Each once, in order.
+  std::vector<std::string> symbols() const;
+
+  struct Term;
+
+ private:
+  std::string text_;
+  std::shared_ptr<const Term> term_;
+};
+
+// A symbolic size that knows its text and nothing else: what a type in a graph's text stands for
+// where no shape environment is at hand. Equality is that of the text; other questions throw.
+TAEDA_API SymInt named_size(std::string text);
+
+}  // namespace taeda::exported

@@ -1,0 +1,80 @@
+// What holds of every exported program.
+#include "taeda/export/exported_program.h"
+#include "taeda/fx/bind.h"
+
+namespace taeda::exported {
+namespace {
+
+template <class... Args>
+void require(bool condition, const Args&... args) {
+  if (!condition) fail(ErrorKind::Runtime, "the exported program is not valid: ", args...);
+}
+
+// No operator writes to an argument.
+void check_functional(const fx::Graph& graph) {
+  for (const fx::Node& n : graph) {
+    const dispatch::Operator* op = n.target().op();
+    if (!op) continue;
+    const fx::CallForm& form = fx::call_form(*op);
+    for (size_t i = 0; i < form.schema.arguments.size(); ++i)
+      require(!form.is_written(i), "the node ", n.name(), " calls ", n.target().text(),
+              ", which writes to its argument ", form.schema.arguments[i].name);
+  }
+}
+
+void check_inputs(const ProgramParts& parts) {
+  const std::vector<fx::Node*> placeholders = parts.graph->placeholders();
+  const auto& inputs = parts.signature.inputs;
+  require(placeholders.size() == inputs.size(), "its graph has ", placeholders.size(),
+          " inputs, its signature ", inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    require(placeholders[i]->name() == inputs[i].name, "input ", i, " is called ",
+            placeholders[i]->name(), " in the graph and ", inputs[i].name, " in the signature");
+    if (inputs[i].kind == InputKind::UserInput) continue;
+    require(parts.state.count(inputs[i].target), "there is no tensor for ",
+            kind_name(inputs[i].kind), " ", inputs[i].target);
+  }
+}
+
+// The results of the graph, one a spec.
+const std::vector<fx::Arg>& results_of(const fx::Graph& graph) {
+  const fx::Node* output = graph.output_node();
+  require(output && output->args().size() == 1 && output->args()[0].compound(),
+          "its graph does not return a tuple");
+  return output->args()[0].compound()->items;
+}
+
+void check_outputs(const ProgramParts& parts) {
+  const std::vector<fx::Arg>& results = results_of(*parts.graph);
+  const auto& outputs = parts.signature.outputs;
+  require(results.size() == outputs.size(), "its graph has ", results.size(),
+          " results, its signature ", outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const OutputSpec& spec = outputs[i];
+    if (spec.argument != ArgumentKind::Constant)
+      require(results[i].node() && results[i].node()->name() == spec.name, "result ", i,
+              " is not the node ", spec.name, " of the signature");
+    if (spec.kind == OutputKind::UserOutput) continue;
+    const bool is_buffer = spec.kind == OutputKind::BufferMutation;
+    bool is_found = false;
+    for (const InputSpec& input : parts.signature.inputs)
+      is_found =
+          is_found || (is_buffer ? input.kind == InputKind::Buffer && input.target == spec.target
+                                 : input.kind == InputKind::UserInput && input.name == spec.target);
+    require(is_found, "result ", i, " is the new value of ", spec.target, ", which is no ",
+            is_buffer ? "buffer" : "input");
+  }
+}
+
+}  // namespace
+
+void validate(const ProgramParts& parts) {
+  require(static_cast<bool>(parts.graph), "it has no graph");
+  fx::lint(*parts.graph);
+  fx::check_closed(*parts.graph);
+  check_functional(*parts.graph);
+  check_inputs(parts);
+  check_outputs(parts);
+}
+
+}  // namespace taeda::exported

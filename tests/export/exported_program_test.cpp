@@ -1,0 +1,232 @@
+// Exported programs: running, saving, loading, and inputs and files that do not fit.
+#include "taeda/export/exported_program.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "taeda/autograd/variable.h"
+#include "taeda/fx/text.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::exported {
+namespace {
+
+// y = x @ w + k * calls, where calls counts.
+constexpr const char* kGraph = R"(graph(p_w: f32[3, 2], b_calls: f32[], x: f32[s0, 3], k) {
+  add: f32[] = aten::add.Tensor(b_calls, 1)
+  mm: f32[s0, 2] = aten::mm(x, p_w)
+  add_1: f32[s0, 2] = aten::add.Tensor(mm, add)
+  return (add, add_1, 7)
+}
+)";
+
+constexpr auto named = [](std::string_view text) -> Value { return named_size(std::string(text)); };
+
+InputSpec tensor_input(InputKind kind, std::string name, std::string target = "") {
+  InputSpec spec;
+  spec.kind = kind;
+  spec.name = std::move(name);
+  spec.target = std::move(target);
+  return spec;
+}
+OutputSpec tensor_output(OutputKind kind, std::string name, std::string target = "") {
+  OutputSpec spec;
+  spec.kind = kind;
+  spec.name = std::move(name);
+  spec.target = std::move(target);
+  return spec;
+}
+
+ProgramParts counting_parts() {
+  ProgramParts parts;
+  parts.graph = fx::parse_graph(kGraph, named);
+  parts.signature.inputs = {
+      tensor_input(InputKind::Parameter, "p_w", "w"),
+      tensor_input(InputKind::Buffer, "b_calls", "calls"),
+      tensor_input(InputKind::UserInput, "x"),
+      {InputKind::UserInput, ArgumentKind::Constant, "k", "", true, fx::Arg(int64_t{3})},
+  };
+  parts.signature.outputs = {
+      tensor_output(OutputKind::BufferMutation, "add", "calls"),
+      tensor_output(OutputKind::UserOutput, "add_1"),
+      {OutputKind::UserOutput, ArgumentKind::Constant, "", "", fx::Arg(int64_t{7})},
+  };
+  parts.signature.ranges = {{"s0", {2, 10}}};
+  parts.state["w"] = ones({3, 2}, DType::Float);
+  autograd::set_requires_grad(parts.state["w"], true);
+  parts.state["calls"] = zeros({}, DType::Float);
+  parts.notes["spec"] = "anything";
+  return parts;
+}
+
+std::string saved(const ExportedProgram& program) {
+  std::string bytes;
+  program.save(serialization::open_memory_sink(bytes));
+  return bytes;
+}
+ExportedProgram loaded(const std::string& bytes) {
+  return ExportedProgram::load(serialization::open_memory_source(bytes));
+}
+
+std::vector<Value> inputs(int64_t rows) { return {ones({rows, 3}, DType::Float), int64_t{3}}; }
+double number(const Tensor& t) { return read_scalar(t).to_double(); }
+double first(const Value& v) { return number(v.get<Tensor>().select(0, 0).select(0, 0)); }
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(ExportedProgram, RunsAndKeepsItsBuffers) {
+  ExportedProgram program(counting_parts());
+  const std::vector<Value> results = program.run(inputs(4));
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(first(results[0]), 4.0);
+  EXPECT_EQ(results[1].to_int(), 7);
+  EXPECT_EQ(first(program.run(inputs(2))[0]), 5.0);
+  EXPECT_EQ(number(program.tensor("calls")), 2.0);
+  EXPECT_FALSE(autograd::requires_grad(program.tensor("calls")));
+}
+
+TEST(ExportedProgram, WritesBackToInputs) {
+  ProgramParts parts;
+  parts.graph = fx::parse_graph(
+      "graph(x: f32[2]) {\n  mul: f32[2] = aten::mul.Tensor(x, 2)\n  return (mul, mul)\n}\n");
+  parts.signature.inputs = {tensor_input(InputKind::UserInput, "x")};
+  parts.signature.outputs = {tensor_output(OutputKind::UserInputMutation, "mul", "x"),
+                             tensor_output(OutputKind::UserOutput, "mul")};
+  ExportedProgram program(std::move(parts));
+  const Tensor x = ones({2}, DType::Float);
+  program.run({x});
+  EXPECT_EQ(number(x.sum()), 4.0);
+}
+
+TEST(ExportedProgram, IsTheSameWhenLoaded) {
+  ExportedProgram program(counting_parts());
+  program.run(inputs(4));
+  ExportedProgram back = loaded(saved(program));
+  EXPECT_EQ(fx::to_text(back.graph()), kGraph);
+  EXPECT_EQ(to_text(back.signature()), to_text(program.signature()));
+  EXPECT_EQ(back.parts().notes.at("spec"), "anything");
+  EXPECT_TRUE(autograd::requires_grad(back.tensor("w")));
+  EXPECT_EQ(first(back.run(inputs(4))[0]), 5.0);
+  EXPECT_EQ(saved(loaded(saved(program))), saved(program));
+}
+
+TEST(ExportedProgram, ChecksItsInputs) {
+  ExportedProgram program(counting_parts());
+  const Tensor x = ones({4, 3}, DType::Float);
+  const Value k = int64_t{3};
+  const std::pair<std::vector<Value>, const char*> cases[] = {
+      {{x}, "the program takes 2 inputs, got 1"},
+      {{k, k}, "Guard failed: isinstance(x, torch.Tensor)"},
+      {{x.to(DType::Double), k}, "Guard failed: x.dtype == torch.float32; got torch.float64"},
+      {{x.unsqueeze(0), k}, "Guard failed: x.dim() == 2; got 3"},
+      {{ones({4, 5}, DType::Float), k}, "Guard failed: x.size()[1] == 3; got 5"},
+      {{ones({11, 3}, DType::Float), k}, "Guard failed: x.size()[0] <= 10; got 11"},
+      {{ones({1, 3}, DType::Float), k}, "Guard failed: x.size()[0] >= 2; got 1"},
+      {{x, int64_t{4}}, "Guard failed: k == 3; got 4"},
+  };
+  for (const auto& [given, message] : cases)
+    EXPECT_EQ(error_of([&] { program.run(given); }).substr(0, std::string(message).size()),
+              message);
+  EXPECT_EQ(number(program.tensor("calls")), 0.0);
+}
+
+TEST(ExportedProgram, RelatedSizesAreChecked) {
+  ProgramParts parts;
+  parts.graph = fx::parse_graph(
+      "graph(x: f32[2*s0], y: f32[s0], z: f32[s0]) {\n  neg = aten::neg(x)\n  return (neg,)\n}\n",
+      named);
+  for (const char* name : {"x", "y", "z"})
+    parts.signature.inputs.push_back(tensor_input(InputKind::UserInput, name));
+  parts.signature.outputs = {tensor_output(OutputKind::UserOutput, "neg")};
+  ExportedProgram program(std::move(parts));
+  const auto of = [](int64_t n) { return Value(ones({n}, DType::Float)); };
+  program.run({of(6), of(3), of(3)});
+  EXPECT_EQ(error_of([&] { program.run({of(6), of(3), of(4)}); }),
+            "Guard failed: z.size()[0] == y.size()[0]; got 4 and 3");
+  EXPECT_EQ(error_of([&] { program.run({of(7), of(3), of(3)}); }),
+            "Guard failed: x.size()[0] == 2*s0; got 7 and 6");
+}
+
+TEST(ExportedProgram, RefusesPartsThatDoNotFit) {
+  const auto error = [](void (*change)(ProgramParts&)) {
+    ProgramParts parts = counting_parts();
+    change(parts);
+    return error_of([&] { ExportedProgram program(std::move(parts)); });
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  has(error([](ProgramParts& p) { p.state.erase("w"); }), "no tensor for parameter w");
+  has(error([](ProgramParts& p) { p.signature.inputs.pop_back(); }), "4 inputs, its signature 3");
+  has(error([](ProgramParts& p) { p.signature.inputs[0].name = "q"; }), "called p_w in the graph");
+  has(error([](ProgramParts& p) { p.signature.outputs[0].target = "w"; }), "which is no buffer");
+  has(error([](ProgramParts& p) { p.signature.outputs[1].name = "mm"; }), "not the node mm");
+  has(error([](ProgramParts& p) {
+        std::string text = kGraph;
+        text.replace(text.find("add.Tensor"), 4, "add_.");
+        p.graph = fx::parse_graph(text, named);
+      }),
+      "writes to its argument self");
+}
+
+TEST(ExportedProgram, RefusesOtherFiles) {
+  std::string bytes;
+  serialization::ZipWriter writer(serialization::open_memory_sink(bytes));
+  writer.add("format", "taeda exported program 2");
+  writer.finish();
+  EXPECT_NE(error_of([&] { loaded(bytes); }).find("format version 2, supported is version 1"),
+            std::string::npos);
+  EXPECT_NE(error_of([] { loaded("no archive"); }).find("no archive or a truncated one"),
+            std::string::npos);
+}
+
+// Entries replaced by random edits, the archive itself whole: every reader behind it is reached.
+TEST(ExportedProgram, RandomEntriesNeverCrash) {
+  const std::string good = saved(ExportedProgram(counting_parts()));
+  serialization::ZipReader reader(serialization::open_memory_source(good));
+  std::mt19937 random(3);
+  for (int round = 0; round < 3000; ++round) {
+    std::string bytes;
+    serialization::ZipWriter writer(serialization::open_memory_sink(bytes));
+    const size_t victim = random() % reader.entries().size();
+    for (size_t i = 0; i < reader.entries().size(); ++i) {
+      std::string text = reader.read_text(reader.entries()[i].name);
+      if (i == victim && !text.empty())
+        for (int k = 0; k < 1 + round % 3; ++k)
+          text[random() % text.size()] = "()[]{}\",:= aAsx01259-.*f\n"[random() % 25];
+      writer.add(reader.entries()[i].name, text);
+    }
+    writer.finish();
+    error_of([&] { loaded(bytes); });
+  }
+}
+
+TEST(SizeExpression, ComputesWhatShapeEnvironmentsPrint) {
+  const SymbolValues values = {{"s0", 7}, {"s1", 3}};
+  const std::pair<const char*, int64_t> cases[] = {
+      {"s0", 7},          {"12", 12},         {"2*s0 + 1", 15},       {"-s0 + 10", 3},
+      {"(s0//2)", 3},     {"Mod(s0, s1)", 1}, {"Max(1, s0, s1)", 7},  {"Min(s0, s1)", 3},
+      {"s0**2 - s1", 46}, {"7 - s0", 0},      {"2*(s0 + s1)*s1", 60}, {"((-s0)//2)", -4},
+  };
+  for (const auto& [text, value] : cases)
+    EXPECT_EQ(SizeExpression::parse(text).evaluate(values), value) << text;
+  EXPECT_EQ(SizeExpression::parse("s0 + u1").evaluate(values), std::nullopt);
+  EXPECT_TRUE(SizeExpression::parse("s0").is_symbol());
+  EXPECT_EQ(SizeExpression::parse("s1*s0 + s1").symbols(), (std::vector<std::string>{"s1", "s0"}));
+  for (const char* text :
+       {"", "s0 +", "(s0", "s0)", "f(s0)", "1.5", "99999999999999999999", "s0 s1"})
+    EXPECT_THROW(SizeExpression::parse(text), Error) << text;
+  EXPECT_THROW(SizeExpression::parse(std::string(3000, '(')), Error);
+}
+
+}  // namespace
+}  // namespace taeda::exported
