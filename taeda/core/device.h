@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "taeda/base/error.h"
 #include "taeda/base/export.h"
@@ -28,9 +29,23 @@ constexpr int kNumDeviceTypes = 8;
 TAEDA_API std::string device_type_name(DeviceType t);
 TAEDA_API void rename_device_type(DeviceType t, std::string name);
 
+// A field that may also be called: device.type and device.type() are the same.
+template <class T>
+struct CallableField {
+  T value;
+  constexpr CallableField(T value) : value(value) {}
+  constexpr operator T() const { return value; }
+  constexpr T operator()() const { return value; }
+  template <class Integer>
+    requires(std::is_integral_v<Integer> && std::is_enum_v<T>)
+  constexpr explicit operator Integer() const {
+    return static_cast<Integer>(value);
+  }
+};
+
 struct Device {
-  DeviceType type = DeviceType::CPU;
-  int8_t index = -1;  // -1: the current device of that type
+  CallableField<DeviceType> type = DeviceType::CPU;
+  CallableField<int8_t> index = int8_t{-1};  // -1: the current device of that type
 
   constexpr Device() = default;
   constexpr Device(DeviceType type, int8_t index = -1) : type(type), index(index) {}
@@ -38,8 +53,12 @@ struct Device {
   TAEDA_API static Device parse(std::string_view text);
   TAEDA_API std::string text() const;
   constexpr bool is_cpu() const { return type == DeviceType::CPU; }
+  constexpr bool is_cuda() const { return type == DeviceType::CUDA; }
   constexpr bool is_meta() const { return type == DeviceType::Meta; }
-  friend constexpr bool operator==(Device a, Device b) = default;
+  constexpr bool has_index() const { return index() >= 0; }
+  friend constexpr bool operator==(Device a, Device b) {
+    return a.type() == b.type() && a.index() == b.index();
+  }
 };
 inline void append(std::string& out, Device d) { out.append(d.text()); }
 

@@ -38,6 +38,12 @@ enum class DType : int8_t {
   TAEDA_FOR_EACH_DTYPE(TAEDA_ENUM)
 #undef TAEDA_ENUM
       Undefined,
+  // Other names of the integers.
+  Byte = UInt8,
+  Char = Int8,
+  Short = Int16,
+  Int = Int32,
+  Long = Int64,
 };
 constexpr int kNumDTypes = static_cast<int>(DType::Undefined);
 

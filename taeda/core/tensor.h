@@ -2,15 +2,18 @@
 // generator.
 #pragma once
 
+#include <concepts>
 #include <optional>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "taeda/core/accessor.h"
 #include "taeda/core/device.h"
 #include "taeda/core/generator.h"
 #include "taeda/core/scalar.h"
 #include "taeda/core/tensor_impl.h"
+#include "taeda/core/tensor_options.h"
 
 namespace taeda {
 
@@ -72,11 +75,103 @@ class TAEDA_API Tensor {
     return static_cast<T*>(impl_->data());
   }
 
+  // ---- further names of PyTorch's C++ interface ----
+  DType scalar_type() const { return dtype(); }
+  int64_t itemsize() const { return element_size(); }
+  int64_t ndimension() const { return dim(); }
+  int64_t get_device() const { return device().index(); }
+  bool is_cuda() const { return keys().has(DeviceType::CUDA); }
+  TensorOptions options() const { return TensorOptions(dtype()).device(device()).layout(layout()); }
+  void* data_ptr() const { return data(); }
+  template <class T>
+  T* data_ptr() const {
+    return data<std::remove_const_t<T>>();
+  }
+  template <class T>
+  const T* const_data_ptr() const {
+    return data<std::remove_const_t<T>>();
+  }
+  template <class T>
+  T* mutable_data_ptr() const {
+    return data<T>();
+  }
+  // The one element.
+  Scalar item() const;
+  template <class T>
+  T item() const {
+    const Scalar value = item();
+    if constexpr (std::is_floating_point_v<T>)
+      return static_cast<T>(value.to_double());
+    else
+      return static_cast<T>(value.to_int());
+  }
+  // See core/accessor.h; N is the number of dimensions.
+  template <class T, size_t N>
+  TensorAccessor<T, N> accessor() const& {
+    check_accessor<std::remove_const_t<T>, N>();
+    return {data_ptr<T>(), sizes().data(), strides().data()};
+  }
+  template <class T, size_t N>
+  TensorAccessor<T, N> accessor() && = delete;
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
+            class Index = int64_t>
+  PackedTensorAccessor<T, N, Traits, Index> generic_packed_accessor() const {
+    check_accessor<std::remove_const_t<T>, N>();
+    return {data_ptr<T>(), sizes().data(), strides().data()};
+  }
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+  PackedTensorAccessor32<T, N, Traits> packed_accessor32() const {
+    TAEDA_CHECK(numel() <= INT32_MAX,
+                "numel needs to be smaller than int32_t max; otherwise, please "
+                "use packed_accessor64");
+    return generic_packed_accessor<T, N, Traits, int32_t>();
+  }
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+  PackedTensorAccessor64<T, N, Traits> packed_accessor64() const {
+    return generic_packed_accessor<T, N, Traits, int64_t>();
+  }
+  // Autograd's part, defined there.
+  bool requires_grad() const;
+  const Tensor& set_requires_grad(bool value) const;
+  const Tensor& requires_grad_(bool value = true) const { return set_requires_grad(value); }
+  bool is_leaf() const;
+  // Undefined without one.
+  Tensor grad() const;
+  void backward(const Tensor& gradient = Tensor(), bool retain_graph = false) const;
+
 #if __has_include("taeda/core/tensor_methods.inc")
 #  include "taeda/core/tensor_methods.inc"
+  Tensor operator[](int64_t i) const { return select(0, i); }
+  Tensor& operator+=(const Tensor& o) { return add_(o); }
+  Tensor& operator-=(const Tensor& o) { return sub_(o); }
+  Tensor& operator*=(const Tensor& o) { return mul_(o); }
+  Tensor& operator/=(const Tensor& o) { return div_(o); }
+  Tensor& operator+=(const Scalar& o) { return add_(o); }
+  Tensor& operator-=(const Scalar& o) { return sub_(o); }
+  Tensor& operator*=(const Scalar& o) { return mul_(o); }
+  Tensor& operator/=(const Scalar& o) { return div_(o); }
+  Tensor sum(int64_t dim, bool keepdim = false) const { return sum(IntList({dim}), keepdim); }
+  Tensor mean(int64_t dim, bool keepdim = false) const { return mean(IntList({dim}), keepdim); }
+  template <std::same_as<TensorOptions> Options>
+  Tensor to(const Options& options) const {
+    return to(options.device_opt(), options.dtype_opt());
+  }
+  Tensor toType(DType type) const { return to(type); }
+  Tensor type_as(const Tensor& other) const { return to(other.device(), other.dtype()); }
+  Tensor cpu() const { return to(Device(DeviceType::CPU), std::nullopt); }
+  Tensor cuda() const { return to(Device(DeviceType::CUDA), std::nullopt); }
 #endif
 
  private:
+  template <class T, size_t N>
+  void check_accessor() const {
+    static_assert(N > 0, "accessor is used for indexing tensor, for scalars use *data_ptr<T>()");
+    TAEDA_CHECK(dim() == static_cast<int64_t>(N), "TensorAccessor expected ", N,
+                " dims but tensor has ", dim());
+    TAEDA_CHECK(DTypeOf<T>::value == dtype(), "expected scalar type ", DTypeOf<T>::value,
+                " but found ", dtype());
+  }
+
   IntrusivePtr<TensorImpl> impl_;
 };
 
