@@ -50,9 +50,7 @@ PyObject* get_grad(PyObject* self, void*) {
 PyObject* get_version(PyObject* self, void*) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
-    const TensorExtra* extra = t.impl()->extra_or_null();
-    TAEDA_CHECK(!t.is_inference() || (extra && extra->version),
-                "Inference tensors do not track version counter.");
+    TAEDA_CHECK(t.impl()->has_version_counter(), "Inference tensors do not track version counter.");
     return wrap(static_cast<int64_t>(t.version()));
   });
 }
@@ -98,18 +96,7 @@ PyObject* get_data(PyObject* self, void*) {
 int set_data(PyObject* self, PyObject* value, void*) {
   if (!check_not_deleted(value, "data")) return -1;
   return guarded_int([&] {
-    const Tensor& source = expect_tensor(value, "Variable data");
-    TensorImpl* impl = tensor_of(self).impl();
-    const uint32_t version = impl->version();
-    impl->set_storage(source.storage());
-    impl->set_geometry(source.sizes(), source.strides(), source.storage_offset());
-    impl->set_dtype(source.dtype());
-    // It counts its writes as before, where its base has them.
-    if (impl->view_base() || source.is_inference())
-      impl->extra().version = std::make_shared<std::atomic<uint32_t>>(version);
-    const KeySet tracking(Key::ADInplaceOrView);
-    impl->set_keys(source.is_inference() ? impl->keys() - tracking : impl->keys() | tracking);
-    impl->update_autograd_key();
+    autograd::set_data(tensor_of(self), expect_tensor(value, "Variable data"));
     return 0;
   });
 }

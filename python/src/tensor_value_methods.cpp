@@ -44,15 +44,16 @@ PyObject* nested_list(const T* data, IntList sizes, IntList strides) {
   return list.release();
 }
 
-// The tensor's values in CPU memory, as they print.
+// The tensor's values in CPU memory, as they print. Copies of conjugate and negative views are
+// recorded, so that views which must not be read any more say so.
 Tensor readable(const Tensor& given) {
-  autograd::NoGrad no_grad;
   const Tensor t = dispatch::plain_value(given);
   TAEDA_CHECK_NOT_IMPLEMENTED(!t.is_meta(), "Cannot copy out of meta tensor; no data!");
   TAEDA_CHECK(!dispatch::has_no_memory(t),
               "Cannot access data pointer of Tensor that doesn't have storage");
   Tensor r = t.is_conj() ? taeda::resolve_conj(t) : t;
   if (r.is_neg()) r = taeda::resolve_neg(r);
+  const autograd::NoGrad no_grad;
   return r.is_cpu() ? r : taeda::to(r, Device(), r.dtype());
 }
 

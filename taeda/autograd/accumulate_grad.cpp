@@ -40,25 +40,25 @@ void AccumulateGrad::release_resources() {
 }
 
 void AccumulateGrad::apply(Span<Tensor> grads, std::vector<Tensor>&) {
-  const Tensor& incoming = grads[0];
-  if (!incoming.defined() || !requires_grad(variable_)) return;
-  {
-    const std::lock_guard lock(mutex_);
-    Tensor& kept = meta_of(variable_).grad;
-    if (kept.defined()) {
-      if (grad_enabled())
-        kept = add(kept, incoming);
-      else
-        kept.add_(incoming);
-    } else if (!grad_enabled() && is_exclusive(incoming) && has_layout_of(incoming, variable_)) {
-      kept = incoming.is_view() ? detached(incoming) : incoming;
-    } else {
-      kept = copy_with_layout_of(incoming, variable_);
-    }
-  }
+  if (grads[0].defined() && requires_grad(variable_)) accumulate(grads[0]);
   if (!hooks()) return;
   const auto calls = hooks()->copy_of(hooks()->post_accumulate);  // a hook may remove itself
   for (const auto& [id, call] : calls) call(variable_);
+}
+
+void AccumulateGrad::accumulate(const Tensor& incoming) {
+  const std::lock_guard lock(mutex_);
+  Tensor& kept = meta_of(variable_).grad;
+  if (kept.defined()) {
+    if (grad_enabled())
+      kept = add(kept, incoming);
+    else
+      kept.add_(incoming);
+  } else if (!grad_enabled() && is_exclusive(incoming) && has_layout_of(incoming, variable_)) {
+    kept = incoming.is_view() ? detached(incoming) : incoming;
+  } else {
+    kept = copy_with_layout_of(incoming, variable_);
+  }
 }
 
 }  // namespace taeda::autograd

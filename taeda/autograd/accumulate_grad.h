@@ -16,9 +16,12 @@ class TAEDA_API AccumulateGrad final : public Node {
   const char* name() const override { return "torch::autograd::AccumulateGrad"; }
   // Takes the gradient over if nobody else sees it and its layout fits the variable's.
   void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override;
+  // Hooks run behind every visit, also where no gradient came or none is wanted any more.
+  bool wants_undefined() const override { return true; }
   const Tensor& variable() const { return variable_; }
 
  private:
+  void accumulate(const Tensor& incoming);
   void release_resources() override;
 
   Tensor variable_;

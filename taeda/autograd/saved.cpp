@@ -69,6 +69,8 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) : is_output_(is_o
       "in computation tracked by autograd. To work around this, you can make a clone to get a "
       "normal tensor "
       "and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+  TAEDA_CHECK(tensor.impl()->has_version_counter(),
+              "Inference tensors do not track version counter.");
   version_ = tensor.version();
   if (is_output && requires_grad(tensor)) {
     has_history_ = true;

@@ -104,6 +104,17 @@ void set_grad(const Tensor& t, Tensor grad) {
   meta_of(t).grad = std::move(grad);
 }
 
+void set_data(const Tensor& t, const Tensor& source) {
+  TAEDA_CHECK(
+      !requires_grad(t) || is_differentiable(source),
+      "data set to a tensor that requires gradients must be floating point or complex dtype");
+  const bool is_alike = source.dtype() == t.dtype() && source.device() == t.device();
+  t.impl()->take_data(*source.impl());
+  // The accumulator expects gradients of the old kind.
+  if (AutogradMetaImpl* meta = meta_or_null(t.impl()); meta && !is_alike)
+    meta->grad_accumulator = WeakPtr<Node>();
+}
+
 namespace {
 
 // Its class says what a detached tensor of it is; writes are counted together all the same.
@@ -137,7 +148,7 @@ Tensor detached(const Tensor& t) {
 }
 
 void detach_inplace(const Tensor& t) {
-  if (is_inference_mode()) return;  // nothing is recorded there, nor cut off
+  if (is_inference_mode() || t.is_inference()) return;  // nothing is recorded there, nor cut off
   TAEDA_CHECK(
       !t.is_view(),
       "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel "
@@ -167,9 +178,19 @@ NodeHooks& hooks_of(const Tensor& t) {
   return *meta.hooks;
 }
 
-void drop_retain(Node* node, const TensorImpl* t) {
-  if (node && node->hooks())
-    std::erase_if(node->hooks()->retain, [t](const NodeHooks::Retain& r) { return r.key == t; });
+// Whether the node had it.
+bool drop_retain(Node* node, const TensorImpl* t) {
+  return node && node->hooks() &&
+         std::erase_if(node->hooks()->retain,
+                       [t](const NodeHooks::Retain& r) { return r.key == t; }) > 0;
+}
+
+// A tensor that keeps its gradient keeps that of its newest values.
+void move_retain(TensorImpl* t, Node* fresh, uint32_t output_nr) {
+  const AutogradMetaImpl* meta = meta_or_null(t);
+  if (!meta || !meta->retains_grad || !drop_retain(meta->grad_fn.get(), t)) return;
+  fresh->ensure_hooks()->retain.push_back(
+      {output_nr, WeakPtr<TensorImpl>(IntrusivePtr<TensorImpl>::share(t)), t});
 }
 
 }  // namespace
@@ -204,26 +225,32 @@ bool remove_hook(const Tensor& t, uint64_t id) {
 
 // ---- recording ----
 
-void assign_node(TensorImpl* t, IntrusivePtr<Node> node, uint32_t output_nr) {
+namespace {
+
+void put_node(TensorImpl* t, IntrusivePtr<Node> node, uint32_t output_nr) {
   AutogradMetaImpl& meta = meta_of(t);
-  if (meta.retains_grad) {
-    drop_retain(meta.grad_fn.get(), t);
-    node->ensure_hooks()->retain.push_back(
-        {output_nr, WeakPtr<TensorImpl>(IntrusivePtr<TensorImpl>::share(t)), t});
-  }
   release_node(std::exchange(meta.grad_fn, std::move(node)));
   meta.output_nr = output_nr;
   if (t->view_base()) meta.view_version = t->version();
   t->set_requires_grad_flag(true);
 }
 
+}  // namespace
+
+void assign_node(TensorImpl* t, IntrusivePtr<Node> node, uint32_t output_nr) {
+  move_retain(t, node.get(), output_nr);
+  put_node(t, std::move(node), output_nr);
+}
+
+// A new result has no retain_grad hook; that of a tensor which changes its own geometry stays with
+// the values it had, as in PyTorch.
 void set_history(const Tensor& output, IntrusivePtr<Node> node, uint32_t output_nr) {
   if (!output.defined() || !is_differentiable(output.dtype())) {
     node->set_input_metadata(output_nr, Tensor());
     return;
   }
   node->set_input_metadata(output_nr, output);
-  assign_node(output.impl(), std::move(node), output_nr);
+  put_node(output.impl(), std::move(node), output_nr);
 }
 
 void set_history(const std::vector<Tensor>& outputs, const IntrusivePtr<Node>& node,
@@ -234,7 +261,10 @@ void set_history(const std::vector<Tensor>& outputs, const IntrusivePtr<Node>& n
 
 void rebase_history(const Tensor& self, IntrusivePtr<Node> node, uint32_t output_nr,
                     size_t self_edge) {
-  if (!self.is_view()) return set_history(self, std::move(node), output_nr);
+  if (!self.is_view()) {
+    move_retain(self.impl(), node.get(), output_nr);
+    return set_history(self, std::move(node), output_nr);
+  }
   if (!is_differentiable(self.dtype())) return;
   rebase_view_history(self, std::move(node), self_edge);
 }

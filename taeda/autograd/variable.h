@@ -26,6 +26,7 @@ struct TAEDA_API AutogradMetaImpl final : AutogradMeta {
   // Views: the version grad_fn belongs to; another one means the base's history changed. A view
   // without these fields was made at version 0.
   uint32_t view_version = 0;
+  bool ends_in_strides = false;      // views: see ViewGeometry::ends_in_strides
   WeakPtr<Node> grad_accumulator;    // weak: the accumulator owns the tensor
   std::shared_ptr<NodeHooks> hooks;  // of a leaf, shared with its accumulator
   std::string name;
@@ -83,6 +84,8 @@ TAEDA_API void set_requires_grad(const Tensor& t, bool value);
 // Checks size, dtype and device as PyTorch does; undefined clears.
 TAEDA_API void set_grad(const Tensor& t, Tensor grad);
 TAEDA_API void retain_grad(const Tensor& t);
+// x.data = source: the tensor takes the other's values and keeps history, gradient and version.
+TAEDA_API void set_data(const Tensor& t, const Tensor& source);
 // The same values without history: shares storage and version counter, no view.
 TAEDA_API Tensor detached(const Tensor& t);
 // detach_(): cuts the tensor itself off.

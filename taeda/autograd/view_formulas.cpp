@@ -27,6 +27,15 @@ bool has_overlap(IntList sizes, IntList strides) {
 
 }  // namespace
 
+int64_t storage_reach(IntList sizes, IntList strides, int64_t offset) {
+  int64_t last = offset + 1;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) return 0;
+    last += (sizes[i] - 1) * strides[i];
+  }
+  return last;
+}
+
 // The gradient is laid out as the storage was: scattered into it through the view's geometry, then
 // read through the input's. Elements that several view elements share get the sum.
 Tensor as_strided_backward(const Tensor& grad, IntList self_sizes, IntList self_strides,
@@ -34,17 +43,9 @@ Tensor as_strided_backward(const Tensor& grad, IntList self_sizes, IntList self_
                            const std::optional<SymInt>& offset) {
   const int64_t view_offset = offset ? offset->expect_int() : self_offset;
   const int64_t base = std::min(self_offset, view_offset);
-  auto extent = [](IntList n, IntList s, int64_t o) {
-    int64_t last = o + 1;
-    for (size_t i = 0; i < n.size(); ++i) {
-      if (n[i] == 0) return int64_t{0};
-      last += (n[i] - 1) * s[i];
-    }
-    return last;
-  };
   const IntList view_sizes = as_int(size), view_strides = as_int(stride);
-  const int64_t length = std::max(extent(self_sizes, self_strides, self_offset - base),
-                                  extent(view_sizes, view_strides, view_offset - base));
+  const int64_t length = std::max(storage_reach(self_sizes, self_strides, self_offset - base),
+                                  storage_reach(view_sizes, view_strides, view_offset - base));
   Tensor storage = grad.new_zeros({SymInt(length)});
   const bool is_overlapping = has_overlap(view_sizes, view_strides);
   const bool is_input_overlapping = has_overlap(self_sizes, self_strides);

@@ -43,28 +43,50 @@ const char* explain(ViewOrigin origin) {
   }
 }
 
-// Ends a chain of view nodes where it leads to `leaf`.
-void cut_before(const Node* leaf, Node* node) {
+// Lets a chain of view nodes that leads to `leaf` lead to `edge`.
+void relink(const Node* leaf, Node* node, Edge edge) {
   while (const Node* next = node->next_edges()[0].node.get()) {
-    if (next == leaf) return node->set_next_edges(EdgeList(1));
+    if (next == leaf) {
+      EdgeList edges(1);
+      edges[0] = std::move(edge);
+      return node->set_next_edges(std::move(edges));
+    }
     node = node->next_edges()[0].node.get();
   }
+}
+
+// Whether the view's memory is another than its base's, which .data can do to plain tensors.
+bool is_elsewhere(const Tensor& view, const Tensor& base) {
+  const TensorExtra* extra = base.impl()->extra_or_null();
+  return view.storage() != base.storage() && !(extra && extra->wrapper);
+}
+
+// A leaf with the geometry of `base` for `view` to be recorded on; without memory where the view
+// has other memory, in which as_strided finds room.
+Tensor stand_in(const Tensor& base, const Tensor& view) {
+  Tensor out = detached(base);
+  if (is_elsewhere(view, base)) {
+    const size_t room = view.storage()->nbytes() + base.storage()->nbytes();
+    out.impl()->set_storage(
+        make_intrusive<StorageImpl>(nullptr, room, base.device(), nullptr, nullptr));
+  }
+  out.impl()->set_requires_grad_flag(true);
+  return out;
 }
 
 // Records as_strided of the base as the view's history; the caller holds the view's mutex. A base
 // that needs no gradient any more gets none through it.
 IntrusivePtr<Node> refresh(const Tensor& view) {
   const EnableGrad recording;
-  Tensor base = base_of(view);
-  const bool is_cut = !requires_grad(base);
-  if (is_cut) {
-    base = detached(base);
-    base.impl()->set_requires_grad_flag(true);
-  }
-  const Tensor fresh = ViewGeometry(view).of(base);
+  const Tensor base = base_of(view);
+  const bool is_direct = requires_grad(base) && !is_elsewhere(view, base);
+  const Tensor recorded = is_direct ? base : stand_in(base, view);
+  const Tensor fresh = ViewGeometry(view).of(recorded);
   const AutogradMetaImpl* made = meta_or_null(fresh.impl());
   TAEDA_INTERNAL_CHECK(made && made->grad_fn, "as_strided recorded no node");
-  if (is_cut) cut_before(grad_accumulator(base).get(), made->grad_fn.get());
+  if (!is_direct)
+    relink(grad_accumulator(recorded).get(), made->grad_fn.get(),
+           requires_grad(base) ? gradient_edge(base) : Edge());
   assign_node(view.impl(), made->grad_fn, made->output_nr);
   return made->grad_fn;
 }
@@ -77,6 +99,8 @@ ViewGeometry::ViewGeometry(const Tensor& view)
       dtype(view.dtype()),
       is_conj(view.is_conj()),
       is_neg(view.is_neg()) {
+  const AutogradMetaImpl* meta = meta_or_null(view.impl());
+  ends_in_strides = meta && meta->ends_in_strides;
   const TensorImpl* base = view.impl()->view_base();
   const SymInt base_bytes = base->sym_storage_offset() * SymInt(item_size(base->dtype()));
   offset = view.impl()->sym_storage_offset() - base_bytes / SymInt(item_size(dtype));
@@ -89,10 +113,14 @@ Tensor ViewGeometry::of(const Tensor& base) const {
   } else if (!t.is_complex() && is_complex(dtype)) {
     t = view_as_complex(t);
   }
+  const auto take_signs = [&] {
+    if (t.is_conj() != is_conj) t = t.conj();
+    if (t.is_neg() != is_neg) t = t._neg_view();
+  };
+  if (ends_in_strides) take_signs();
   const SymInt start = t.impl()->sym_storage_offset() + offset;
   t = t.as_strided(SymIntList(sizes), SymIntList(strides), start);
-  if (t.is_conj() != is_conj) t = t.conj();
-  if (t.is_neg() != is_neg) t = t._neg_view();
+  take_signs();
   return t;
 }
 
@@ -145,6 +173,10 @@ void check_view_writable(const Tensor& view, bool is_direct) {
 
 namespace {
 
+bool has_signs_of(const TensorImpl* a, const TensorImpl* b) {
+  return a->is_conj() == b->is_conj() && a->is_neg() == b->is_neg();
+}
+
 void tie(const Tensor& source, const Tensor& view, bool is_multi_output) {
   if (source.is_inference() || view.is_same(source)) return;
   // A wrapper that its class made anew for the view: it counts its writes with its base.
@@ -160,6 +192,8 @@ void tie(const Tensor& source, const Tensor& view, bool is_multi_output) {
   if (root && (origin == ViewOrigin::Default || before == ViewOrigin::InInference)) origin = before;
   view.impl()->set_view_base(root ? IntrusivePtr<TensorImpl>::share(root) : source.impl_ptr(),
                              origin);
+  if (root && !has_signs_of(view.impl(), root) && has_signs_of(view.impl(), source.impl()))
+    meta_of(view).ends_in_strides = true;
   // Later writes to the base are told from those the view was made after.
   if (const uint32_t version = view.version(); version != 0) meta_of(view).view_version = version;
 }

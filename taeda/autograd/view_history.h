@@ -17,6 +17,9 @@ struct ViewGeometry {
   SymInt offset;
   DType dtype;
   bool is_conj, is_neg;
+  // Of the two ways to look at a base of another kind (complex, conjugate, negative): strides last,
+  // which is how a view of such a view came to be.
+  bool ends_in_strides;
 
   explicit ViewGeometry(const Tensor& view);
   // The same look at another tensor laid out as the base is; differentiable.

@@ -17,12 +17,15 @@ void set_write_watcher(WriteWatcher fresh) {
   if (watcher) ++autograd_detail::write_watchers;
 }
 
-void autograd_detail::check_write(const Tensor& tensor) {
+void autograd_detail::check_uncounted_write() {
   TAEDA_CHECK(
-      !tensor.is_inference() || is_inference_mode(),
+      is_inference_mode(),
       "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a "
       "clone to get a normal tensor before doing inplace update.See "
       "https://github.com/pytorch/rfcs/pull/17 for more details.");
+}
+
+void autograd_detail::show_write(const Tensor& tensor) {
   if (!watcher) return;
   // Taken out while it runs, so that its own writes pass.
   struct Restore {

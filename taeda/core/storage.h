@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "taeda/base/intrusive_ptr.h"
 #include "taeda/core/allocator.h"
@@ -10,9 +11,13 @@
 
 namespace taeda {
 
+using VersionCounter = std::atomic<uint32_t>;
+
 // Note [Version counters]: a storage counts in-place writes; all views of it share the count, which
-// is how a saved tensor notices that its values changed. `Tensor.data` cuts a tensor off by giving
-// it a counter of its own (TensorExtra::version), which its views share.
+// is how a saved tensor notices that its values changed. A tensor may count elsewhere
+// (TensorExtra::version, shared by its views): `Tensor.data` is cut off by a counter of its own,
+// and a tensor whose data is replaced goes on counting where it did, together with the views it
+// has. Tensors made in inference mode count nothing.
 class TAEDA_API StorageImpl final : public RefCounted {
  public:
   using Deleter = void (*)(void* context);
@@ -34,7 +39,12 @@ class TAEDA_API StorageImpl final : public RefCounted {
   // Grows or shrinks, keeping the common prefix.
   void resize(size_t nbytes);
 
-  std::atomic<uint32_t> version{0};
+  VersionCounter& version() { return shared_version_ ? *shared_version_ : version_; }
+  // The counter as an object that outlives the storage; made at the first call.
+  const std::shared_ptr<VersionCounter>& share_version() {
+    if (!shared_version_) shared_version_ = std::make_shared<VersionCounter>(version_.load());
+    return shared_version_;
+  }
 
  private:
   void release_resources() override { drop(); }
@@ -48,6 +58,8 @@ class TAEDA_API StorageImpl final : public RefCounted {
     data_ = nullptr;
   }
 
+  VersionCounter version_{0};
+  std::shared_ptr<VersionCounter> shared_version_;
   void* data_;
   size_t nbytes_;
   Allocator* allocator_ = nullptr;

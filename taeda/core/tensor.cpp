@@ -144,9 +144,12 @@ Tensor share_storage(const Tensor& self) {
                           KeySet(Key::Negative) | KeySet(Key::ADInplaceOrView) | KeySet(Key::Fake) |
                           KeySet(Key::Functionalize);
   auto impl = make_intrusive<TensorImpl>(self.storage(), self.dtype(), self.keys() & kept);
-  if (const TensorExtra* x = self.impl()->extra_or_null(); x && (x->fake_device || x->version)) {
+  if (const TensorExtra* x = self.impl()->extra_or_null();
+      x && (x->fake_device || x->version || x->counts_no_writes)) {
     impl->extra().fake_device = x->fake_device;
-    impl->extra().version = x->version;
+    // What is made of an inference tensor does not count, even if the tensor itself does.
+    if (!self.is_inference()) impl->extra().version = x->version;
+    impl->extra().counts_no_writes = x->counts_no_writes;
     if (self.keys().has(Key::Fake)) impl->extra().wrapper = x->wrapper;
   }
   return Tensor(std::move(impl));

@@ -63,8 +63,26 @@ TensorExtra& TensorImpl::extra() {
   return *extra_;
 }
 
-void TensorImpl::own_version_counter() {
-  extra().version = std::make_shared<std::atomic<uint32_t>>(0);
+void TensorImpl::own_version_counter() { extra().version = std::make_shared<VersionCounter>(0); }
+
+void TensorImpl::take_data(const TensorImpl& source) {
+  const bool counts = has_version_counter();
+  if (counts && !(extra_ && extra_->version)) extra().version = storage_->share_version();
+  extra().counts_no_writes = !counts;
+  storage_ = source.storage_;
+  if (source.has_symbolic_)
+    set_sym_geometry(source.sym_sizes(), source.sym_strides(), source.sym_storage_offset());
+  else
+    set_geometry(source.sizes(), source.strides(), source.storage_offset());
+  dtype_ = source.dtype_;
+  device_ = source.device_;
+  const TensorExtra* given = source.extra_.get();
+  extra_->fake_device = given ? given->fake_device : std::nullopt;
+  extra_->wrapper = given ? given->wrapper : nullptr;
+  extra_->backend_meta = given ? given->backend_meta : nullptr;
+  constexpr KeySet kept(Key::Python);
+  keys_ = (source.keys_ - kept) | (keys_ & kept);
+  update_autograd_key();
 }
 
 inline void TensorImpl::set_ndim(int64_t ndim) {

@@ -36,7 +36,8 @@ class TAEDA_API FakeKernelScope {
 // Everything rare, behind one pointer that is null for plain tensors.
 struct TAEDA_API TensorExtra {
   // Another counter than the storage's, shared by views: see Note [Version counters].
-  std::shared_ptr<std::atomic<uint32_t>> version;
+  std::shared_ptr<VersionCounter> version;
+  bool counts_no_writes = false;  // made in inference mode, its data replaced since
   SymIntVec sym_sizes, sym_strides;
   std::optional<SymInt> sym_offset;
   std::optional<Device> fake_device;      // Note [Fake devices]
@@ -95,6 +96,10 @@ class TAEDA_API TensorImpl : public RefCounted {
   void set_geometry(IntList sizes, IntList strides, int64_t offset);
   void set_sym_geometry(SymIntList sizes, SymIntList strides, SymInt offset);
 
+  // Takes the other's storage, geometry, dtype, device and what its keys say about its values; the
+  // version counter and everything that belongs to autograd and Python stay.
+  void take_data(const TensorImpl& source);
+
   DType dtype() const { return dtype_; }
   void set_dtype(DType t) { dtype_ = t; }
   Device device() const {
@@ -119,8 +124,13 @@ class TAEDA_API TensorImpl : public RefCounted {
   bool is_wrapped_number() const { return is_wrapped_number_; }
   void set_wrapped_number(bool v) { is_wrapped_number_ = v; }
 
-  std::atomic<uint32_t>& version_counter() const {
-    return extra_ && extra_->version ? *extra_->version : storage_->version;
+  // Note [Version counters].
+  VersionCounter& version_counter() const {
+    return extra_ && extra_->version ? *extra_->version : storage_->version();
+  }
+  bool has_version_counter() const {
+    if (__builtin_expect(!extra_, 1)) return !is_inference();
+    return extra_->version || !(is_inference() || extra_->counts_no_writes);
   }
   void own_version_counter();
   uint32_t version() const { return version_counter().load(std::memory_order_relaxed); }

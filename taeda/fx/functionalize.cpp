@@ -94,10 +94,19 @@ Tensor wrap_view(Tensor value, const Tensor& seen_as, const Tensor& source, uint
 }
 
 // The values of `root` with `part` where `s` looks.
-Tensor with_part(const FunctionalState& s, const Tensor& part) {
-  Tensor whole = s.root->value.clone();
-  s.look_at(whole).copy_(part);
-  return whole;
+Tensor with_part(const FunctionalState& s, Tensor part) {
+  const Tensor& root = s.root->value;
+  if (!s.is_view)  // the root itself, in a layout that is not its own
+    return taeda::as_strided_scatter(root, part, root.sym_sizes(), root.sym_strides(),
+                                     root.impl()->sym_storage_offset());
+  const bool is_real_part = root.is_complex() && !is_complex(s.dtype);
+  const Tensor whole = is_real_part ? taeda::view_as_real(root) : root;
+  if (whole.is_conj() != s.is_conj) part = part.conj();
+  if (whole.is_neg() != s.is_neg) part = part.neg();
+  const SymInt start = whole.impl()->sym_storage_offset() + s.offset;
+  const Tensor out =
+      taeda::as_strided_scatter(whole, part, SymIntList(s.sizes), SymIntList(s.strides), start);
+  return is_real_part ? taeda::view_as_complex(out) : out;
 }
 
 // `self` has become `value`.
@@ -133,29 +142,27 @@ Operator* functional_of(const Operator& op, const Schema& schema, bool is_out) {
   std::string name = op.name;
   if (!is_out) name.pop_back();
   const std::string wanted = inputs_of(schema);
-  for (Operator* candidate : dispatch::find_overloads(name)) {
-    const Schema other = dispatch::parse_schema(candidate->schema);
-    const bool writes = std::any_of(other.arguments.begin(), other.arguments.end(),
-                                    [](const dispatch::Argument& a) { return a.is_written; });
-    if (!writes && inputs_of(other) == wanted) return candidate;
+  // "normal_functional": where the plain name means something else.
+  for (const std::string& tried : {name, name + "_functional"}) {
+    for (Operator* candidate : dispatch::find_overloads(tried)) {
+      const Schema other = dispatch::parse_schema(candidate->schema);
+      const bool writes = std::any_of(other.arguments.begin(), other.arguments.end(),
+                                      [](const dispatch::Argument& a) { return a.is_written; });
+      if (!writes && inputs_of(other) == wanted) return candidate;
+    }
   }
   return nullptr;
 }
 
 // What operators that exist in place only compute.
-Tensor written_value(Operator& op, const Tensor& self, Stack& stack) {
+Tensor written_value(const Operator& op, const Tensor& self, const Stack& stack) {
   if (is_named(op, "copy_")) return stack.at(1).get<Tensor>();
   if (is_named(op, "zero_")) return taeda::zeros_like(self);
   if (is_named(op, "fill_")) {
     const Value& v = stack.at(1);
     return v.is<Tensor>() ? v.get<Tensor>() : taeda::full_like(self, v.to_scalar());
   }
-  TAEDA_CHECK(op.batch_rule && op.batch_rule->is_random, "functionalize: aten::", op.full_name(),
-              " has no functional form");
-  // Random fills: into memory that nobody else sees.
-  stack[0] = Value(taeda::empty_like(self));
-  dispatch::call_boxed(op, stack);
-  return stack.at(0).get<Tensor>();
+  fail(ErrorKind::Runtime, "functionalize: aten::", op.full_name(), " has no functional form");
 }
 
 void unwrap_all(Stack& stack, uint64_t level) {

@@ -84,7 +84,7 @@ Tensor batched_by_bmm(const Tensor& a, const Tensor& b) {
   SymIntVec sizes(batch);
   sizes.push_back(m);
   sizes.push_back(n);
-  return stacked(a, m, k).bmm(stacked(b, rows, n)).view(sizes);
+  return taeda::_unsafe_view(stacked(a, m, k).bmm(stacked(b, rows, n)), sizes);
 }
 
 Tensor batched(const Tensor& a, const Tensor& b) {
@@ -121,7 +121,8 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
   if (da == 1 && db == 2) return self.unsqueeze(0).mm(other).squeeze(0);
   if (db <= 2 && is_foldable(self)) {
     const Tensor folded = fold(self);
-    return (db == 2 ? folded.mm(other) : folded.mv(other)).view(folded_shape(self, other));
+    return taeda::_unsafe_view(db == 2 ? folded.mm(other) : folded.mv(other),
+                               folded_shape(self, other));
   }
   if (da == 1) return batched(self.unsqueeze(0), other).squeeze(-2);
   if (db == 1) return batched(self, other.unsqueeze(-1)).squeeze(-1);

@@ -128,9 +128,13 @@ Tensor PointwiseSpec::allocate() const {
   return spec.allocate();
 }
 
-void PointwiseSpec::check_inplace(const Tensor& self, Span<const Tensor*> inputs) const {
-  if (!is_repeated_fill(self, op_.name)) check_no_internal_overlap(self);
-  for (const Tensor* t : inputs) check_no_partial_overlap(self, *t);
+void PointwiseSpec::check_written(const PointwiseOp& op, const Tensor& self,
+                                  Span<const Tensor*> inputs) {
+  if (!is_repeated_fill(self, op.name)) check_no_internal_overlap(self);
+  for (const Tensor* t : inputs) check_no_overlap(self, *t);
+}
+
+void PointwiseSpec::check_inplace(const Tensor& self) const {
   TAEDA_CHECK(self.sym_sizes() == sizes(), "output with shape ", self.sym_sizes(),
               " doesn't match the broadcast shape ", sizes());
   TAEDA_CHECK(can_cast(result_, self.dtype()), "result type ", result_,

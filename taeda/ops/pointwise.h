@@ -40,7 +40,9 @@ class TAEDA_API PointwiseSpec {
   // All inputs are contiguous and of the result's shape and dtype.
   bool is_uniform() const { return is_uniform_; }
   Tensor allocate() const;
-  void check_inplace(const Tensor& self, Span<const Tensor*> inputs) const;
+  // Memory first, before there is a spec: PyTorch reports overlaps before shapes and dtypes.
+  static void check_written(const PointwiseOp& op, const Tensor& self, Span<const Tensor*> inputs);
+  void check_inplace(const Tensor& self) const;
   void prepare_out(Tensor& out, Span<const Tensor*> inputs) const;
 
  private:

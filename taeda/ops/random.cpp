@@ -163,6 +163,37 @@ Tensor randperm(SymInt n, std::optional<DType> dtype, std::optional<Layout> layo
 }
 Tensor& randperm_out(SymInt n, Tensor& out) { return randperm_generator_out(n, Generator(), out); }
 
+// ---- fills as functions of values ----
+
+Tensor uniform(const Tensor& self, double from, double to, const Generator& generator) {
+  return taeda::empty_like(self).uniform_(from, to, generator);
+}
+Tensor normal_functional(const Tensor& self, double mean, double std, const Generator& generator) {
+  return taeda::empty_like(self).normal_(mean, std, generator);
+}
+Tensor exponential(const Tensor& self, double lambd, const Generator& generator) {
+  return taeda::empty_like(self).exponential_(lambd, generator);
+}
+Tensor cauchy(const Tensor& self, double median, double sigma, const Generator& generator) {
+  return taeda::empty_like(self).cauchy_(median, sigma, generator);
+}
+Tensor log_normal(const Tensor& self, double mean, double std, const Generator& generator) {
+  return taeda::empty_like(self).log_normal_(mean, std, generator);
+}
+Tensor geometric(const Tensor& self, double p, const Generator& generator) {
+  return taeda::empty_like(self).geometric_(p, generator);
+}
+Tensor random_from(const Tensor& self, int64_t from, std::optional<int64_t> to,
+                   const Generator& generator) {
+  return taeda::empty_like(self).random_(from, to, generator);
+}
+Tensor random_to(const Tensor& self, int64_t to, const Generator& generator) {
+  return taeda::empty_like(self).random_(to, generator);
+}
+Tensor random(const Tensor& self, const Generator& generator) {
+  return taeda::empty_like(self).random_(generator);
+}
+
 // ---- by probability ----
 
 Tensor bernoulli(const Tensor& self, const Generator& generator) {

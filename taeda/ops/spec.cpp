@@ -74,7 +74,7 @@ void OutSpec::check_inplace(const Tensor& self, const char* op) const {
               ", but got ", dtype_name(self.dtype()), " instead");
   TAEDA_CHECK(self.sym_sizes() == SymIntList(sizes), "output with shape ", self.sym_sizes(),
               " doesn't match the broadcast shape ", sizes);
-  if (!is_repeated_fill(self, op)) check_no_internal_overlap(self);
+  if (!may_repeat && !is_repeated_fill(self, op)) check_no_internal_overlap(self);
 }
 
 // Strides that repeat an address without a zero among them are rare and allowed.
@@ -97,13 +97,9 @@ std::pair<const char*, const char*> extent(const Tensor& t) {
   return {low, high};
 }
 
-// Whether elements at equal positions are equally far from the first; strides of sizes 1 say
-// nothing.
 bool is_same_layout(const Tensor& a, const Tensor& b) {
-  if (a.element_size() != b.element_size() || a.sizes() != b.sizes()) return false;
-  for (int64_t i = 0; i < a.dim(); ++i)
-    if (a.sizes()[i] > 1 && a.strides()[i] != b.strides()[i]) return false;
-  return true;
+  return a.element_size() == b.element_size() && a.sizes() == b.sizes() &&
+         a.strides() == b.strides();
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ struct TAEDA_API OutSpec {
   DType dtype = DType::Float;
   Device device;
   bool is_cast_allowed = false;  // out= may have any dtype the result can be cast to
+  bool may_repeat = false;       // in place self may have elements in one place
 
   OutSpec() = default;
   OutSpec(SymIntList sizes, DType dtype, Device device)

@@ -49,7 +49,9 @@ Tensor restride(const Tensor& self, SymIntList sizes, SymIntList strides) {
 
 Tensor view(const Tensor& self, SymIntList size) {
   const SymIntVec sizes = infer_size(size, self.sym_numel());
-  if (self.is_contiguous()) return restride(self, sizes, contiguous_strides(sizes));
+  // A last dimension of size one may have any stride, which the view then keeps.
+  if (self.is_contiguous() && (self.dim() == 0 || self.sym_strides().back() == SymInt(1)))
+    return restride(self, sizes, contiguous_strides(sizes));
   const auto strides = view_strides(self.sym_sizes(), self.sym_strides(), sizes);
   TAEDA_CHECK(strides,
               "view size is not compatible with input tensor's size and stride (at least one "
@@ -58,11 +60,30 @@ Tensor view(const Tensor& self, SymIntList size) {
   return restride(self, sizes, *strides);
 }
 
+Tensor _unsafe_view(const Tensor& self, SymIntList size) { return impl::view(self, size); }
+
+Tensor _reshape_alias(const Tensor& self, SymIntList size, SymIntList stride) {
+  return restride(self, size, stride);
+}
+
+namespace {
+
+// Whether somebody watches operators or stands in for the tensor; they are shown `view` alone.
+bool is_watched(const Tensor& t) {
+  constexpr KeySet watchers = KeySet(Key::Fake) | KeySet(Key::TransformFront) |
+                              KeySet(Key::TransformBack) | KeySet(Key::Python) |
+                              KeySet(Key::Functionalize);
+  return !((t.keys() | local_keys().include) & watchers).empty();
+}
+
+}  // namespace
+
 Tensor reshape(const Tensor& self, SymIntList shape) {
   const SymIntVec sizes = infer_size(shape, self.sym_numel());
-  if (self.is_contiguous() || view_strides(self.sym_sizes(), self.sym_strides(), sizes))
-    return self.view(sizes);
-  return self.clone(MemoryFormat::Contiguous).view(sizes);
+  if (self.is_contiguous()) return self.view(sizes);
+  const auto strides = view_strides(self.sym_sizes(), self.sym_strides(), sizes);
+  if (!strides) return taeda::_unsafe_view(self.clone(MemoryFormat::Contiguous), sizes);
+  return is_watched(self) ? self.view(sizes) : taeda::_reshape_alias(self, sizes, *strides);
 }
 
 Tensor as_strided(const Tensor& self, SymIntList size, SymIntList stride,

@@ -57,15 +57,32 @@ std::vector<Tensor> split_with_sizes_copy(const Tensor& self, SymIntList split_s
   return own(self.split_with_sizes(split_sizes, dim));
 }
 
+namespace {
+
+// How many elements of the storage a view needs, from the storage's start on.
+SymInt reach(SymIntList sizes, SymIntList strides, const SymInt& offset) {
+  SymInt last = offset + SymInt(1);
+  for (size_t i = 0; i < sizes.size(); ++i) last += (sizes[i] - SymInt(1)) * strides[i];
+  return last;
+}
+
+}  // namespace
+
+// The copy has the strides and the offset of `self`, which the view's own count on.
 Tensor as_strided_scatter(const Tensor& self, const Tensor& src, SymIntList size, SymIntList stride,
                           std::optional<SymInt> storage_offset) {
-  Tensor out = self.clone();
-  Tensor part = out.as_strided(size, stride, storage_offset);
+  const SymIntVec own_sizes(self.sym_sizes()), own_strides(self.sym_strides());
+  const SymInt own_offset = self.impl()->sym_storage_offset();
+  const SymInt offset = storage_offset.value_or(own_offset);
+  const SymInt count = sym_max(
+      sym_max(reach(own_sizes, own_strides, own_offset), reach(size, stride, offset)), SymInt(0));
+  const Tensor memory = self.as_strided({count}, {SymInt(1)}, SymInt(0)).clone();
+  Tensor part = memory.as_strided(size, stride, offset);
   TAEDA_CHECK(src.sym_sizes() == part.sym_sizes(),
               "expected src to have a size equal to the slice of self. src size = ",
               src.sym_sizes(), ", slice size = ", part.sym_sizes());
   part.copy_(src);
-  return out;
+  return memory.as_strided(own_sizes, own_strides, own_offset);
 }
 
 }  // namespace taeda::impl

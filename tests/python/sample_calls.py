@@ -35,6 +35,17 @@ def seeded(name, *numbers):
     return function
 
 
+def seeded_value(name, *numbers):
+    """A random operator that gives a new tensor, with a generator that starts anew at each call."""
+
+    def function(x):
+        generator = taeda.Generator()
+        generator.manual_seed(7)
+        return getattr(taeda.ops.aten, name)(x, *numbers, generator=generator)
+
+    return function
+
+
 def _rows(m):
     """A source and indices of whole slices, shared by the index_* records."""
     return m(4, 3), m.index(2, 0), m(2, 3)
@@ -80,6 +91,10 @@ def _variance(m):
 
 def _random(name, *numbers):
     return lambda m: [via(seeded(name, *numbers), m(2, 3)), via(seeded(name, *numbers), m(3, 1))]
+
+
+def _random_value(name, *numbers):
+    return lambda m: [via(seeded_value(name, *numbers), m(*size)) for size in ((2, 3), (3, 1))]
 
 
 def _softmax(m):
@@ -308,6 +323,21 @@ VIEWS = {
     ),
     "diagonal_backward": _backward_of_views("diagonal", (3, 3), ((), (3,)), ((1,), (2,))),
     "unfold_backward": _backward_of_views("unfold", (4,), ((0, 2, 2), (2, 2)), ((0, 3, 1), (2, 3))),
+    "_unsafe_view": _views(((2, 3), ((3, 2),)), ((2, 3), ((-1,),))),
+    "_reshape_alias": lambda m: [
+        via(lambda x: _C._reshape_alias(x.diagonal(), (3, 1), (4, 4)), m(3, 3)),
+        via(lambda x: _C._reshape_alias(x[:, 0], (2, 1), (3, 1)), m(2, 3)),
+    ],
+    "select_scatter": lambda m: [call(m(2, 3), m(2), 1, 2), call(m(2, 3), m(3), 0, -1)],
+    "slice_scatter": lambda m: [
+        call(m(3, 2), m(2, 2), 0, 1),
+        call(m(2, 4), m(2, 2), 1, 0, 4, 2),
+    ],
+    "diagonal_scatter": lambda m: [call(m(3, 3), m(3)), call(m(2, 3, 2), m(2, 1), 1, 0, 1)],
+    "as_strided_scatter": lambda m: [
+        call(m(2, 3), m(2, 2), (2, 2), (1, 2), 1),
+        via(lambda x, y: _C.as_strided_scatter(x.t(), y, (2,), (3,)), m(2, 3), m(2)),
+    ],
 }
 
 COPIES = {
@@ -352,6 +382,15 @@ RANDOM = {
         via(seeded("bernoulli"), m.positive(3)),
     ],
     "bernoulli.p": _random("bernoulli", 0.4),
+    "uniform": _random_value("uniform"),
+    "normal_functional": _random_value("normal_functional"),
+    "exponential": _random_value("exponential"),
+    "cauchy": _random_value("cauchy"),
+    "log_normal": _random_value("log_normal"),
+    "geometric": _random_value("geometric", 0.4),
+    "random.from": _random_value("random", 0, 5),
+    "random.to": _random_value("random", 5),
+    "random": _random_value("random"),
 }
 
 CHOICES = {

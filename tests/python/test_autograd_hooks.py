@@ -153,3 +153,25 @@ def test_a_number_is_not_packed():
         y = t.ones(2, requires_grad=True) * 3.0
     y.sum().backward()
     assert not packed
+
+
+def test_post_accumulate_runs_without_a_gradient():
+    log = []
+    a = leaf(2)
+    a.register_post_accumulate_grad_hook(lambda p: log.append(p.grad))
+    view = a.view(2)
+    a.requires_grad_(False)
+    view.sum().backward()
+    assert log == [None]
+
+    class Nothing(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return None
+
+    Nothing.apply(a.requires_grad_()).sum().backward()
+    assert log == [None, None]

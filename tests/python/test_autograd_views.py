@@ -177,6 +177,75 @@ def test_names_of_nodes():
     assert type(accumulate).__name__ == "AccumulateGrad"
 
 
+@pytest.mark.parametrize(
+    "make, name",
+    [
+        (lambda x: x.reshape(-1), "ViewBackward0"),
+        (lambda x: x.t().reshape(-1), "UnsafeViewBackward0"),
+        (lambda x: x.diagonal().reshape(-1), "ReshapeAliasBackward0"),
+        (lambda x: t.ones(2, 2, 2) @ x, "UnsafeViewBackward0"),
+        (lambda x: (x * 1).t_(), "TBackward1"),
+        (lambda x: (x * 1).transpose_(0, 1), "TransposeBackward1"),
+        (lambda x: (x * 1).unsqueeze_(0), "UnsqueezeBackward1"),
+        (lambda x: (x * 1).squeeze_(), "SqueezeBackward3"),
+        (lambda x: (x * 1).squeeze_(0), "SqueezeBackward4"),
+        (lambda x: (x * 1).as_strided_((2,), (1,)), "AsStridedBackward1"),
+        (lambda x: x.clamp(min=0), "ClampBackward1"),
+        (lambda x: x.clamp(min=t.zeros(2)), "ClampBackward0"),
+        (lambda x: (x * 1).fill_(1), "FillBackward2"),
+        (lambda x: x**2, "PowBackward0"),
+        (lambda x: x**x, "PowBackward1"),
+        (lambda x: x.max(), "MaxBackward1"),
+        (lambda x: x.max(0)[0], "MaxBackward0"),
+        (lambda x: t.select_scatter(x, x[0], 0, 1), "SelectScatterBackward0"),
+        (lambda x: t.as_strided_scatter(x, x[0], (2,), (1,)), "AsStridedScatterBackward0"),
+    ],
+)
+def test_numbers_of_nodes(make, name):
+    assert type(make(leaf(2, 2)).grad_fn).__name__ == name
+
+
+def test_reshaped_copy_is_no_view():
+    x = t.ones(2, 3)
+    assert x.t().reshape(-1)._base is None
+    assert x.diagonal().reshape(2, 1)._base is x
+
+
+def test_retained_gradient_is_that_of_the_values_before_a_shape_change():
+    x = leaf(2, 3)
+    y = x * 2
+    y.retain_grad()
+    y.t_()
+    t.autograd.grad(y.sum(), y)
+    assert y.grad is None and y.retains_grad
+    (y * t.tensor([1.0, 2.0])).sum().backward()
+    assert y.grad.tolist() == [[1, 1, 1], [2, 2, 2]]
+
+
+def test_last_step_of_a_view_of_a_conjugate_names_its_node():
+    z = t.ones(2, 3, dtype=t.complex64, requires_grad=True)
+    adjoint = z.mH
+    rows = adjoint[0:2]
+    with t.no_grad():
+        rows.fill_(-1)
+    assert type(adjoint.grad_fn).__name__ == "ConjBackward0"
+    assert type(rows.grad_fn).__name__ == "AsStridedBackward0"
+    rows.real.sum().backward()
+    assert z.grad.tolist() == [[1, 1, 0], [1, 1, 0]]
+
+
+def test_reading_a_stale_conjugate_is_refused():
+    z = t.ones(2, dtype=t.complex64, requires_grad=True)
+    with t.inference_mode():
+        view = z.conj()
+    with t.no_grad():
+        z.mul_(2)
+    with pytest.raises(RuntimeError, match="A view was created in inference mode"):
+        view.tolist()
+    with t.no_grad():
+        assert view.tolist() == [2, 2]
+
+
 def test_attribute_of_an_inner_tensor_is_not_set():
     y = leaf(2) * 2
     with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf"):

@@ -2,6 +2,7 @@
 
 import pytest
 from taeda.func import functionalize, grad, vmap
+from taeda.utils._python_dispatch import TorchDispatchMode
 
 import taeda
 
@@ -39,8 +40,16 @@ def fills(x):
     return y, w
 
 
+def complex_parts(x):
+    z = taeda.complex(x, x + 1)
+    z.real.mul_(2)
+    z.conj()[0].add_(1j)
+    z.imag[1].zero_()
+    return z
+
+
 @pytest.mark.parametrize("remove", REMOVE)
-@pytest.mark.parametrize("f", [views, shapes, fills])
+@pytest.mark.parametrize("f", [views, shapes, fills, complex_parts])
 def test_same_results(f, remove):
     x = taeda.arange(6.0).view(2, 3)
     expected, got = f(x.clone()), functionalize(f, remove=remove)(x.clone())
@@ -88,6 +97,72 @@ def test_with_other_transforms():
     xs = taeda.stack([x, x * 2])
     assert taeda.equal(vmap(functionalize(f))(xs), vmap(f)(xs))
     assert taeda.equal(functionalize(vmap(f))(xs), vmap(f)(xs))
+
+
+def random_fills(x):
+    y = x.clone()
+    y[0].uniform_(0, 1)
+    y[1].normal_(1, 2)
+    y.t()[0].bernoulli_(0.5)
+    z = taeda.empty(4).random_(10).geometric_(0.5)
+    return y, z.exponential_(), z.cauchy_(), z.log_normal_(), z[1:].random_(2, 5)
+
+
+class Written(TorchDispatchMode):
+    """Lists the operators that write to an argument."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if "!" in str(func._schema):
+            self.seen.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+def scattered(x):
+    return taeda.select_scatter(x, x[0] * 2, 0, 1), taeda.diagonal_scatter(x, taeda.ones(2))
+
+
+ALL = [views, shapes, fills, random_fills, complex_parts, scattered]
+
+
+@pytest.mark.parametrize("remove", REMOVE)
+@pytest.mark.parametrize("f", ALL)
+def test_nothing_is_written_below(f, remove):
+    x = taeda.arange(6.0).view(2, 3)
+    with Written() as plain:
+        f(x)
+    assert plain.seen or f is scattered
+    with Written() as written:
+        functionalize(f, remove=remove)(x)
+    assert written.seen == []
+
+
+@pytest.mark.parametrize("remove", REMOVE)
+def test_random_numbers_are_those_of_the_plain_function(remove):
+    x = taeda.zeros(2, 3)
+    taeda.manual_seed(3)
+    expected = random_fills(x)
+    taeda.manual_seed(3)
+    for got, value in zip(functionalize(random_fills, remove=remove)(x), expected):
+        assert taeda.equal(got, value)
+
+
+def test_parts_of_a_root_with_gaps():
+    """A root that is a view of the caller's keeps its strides while parts of it are written."""
+
+    def f(x):
+        x[1].add_(1)
+        x.t()[0].mul_(2)
+        return x * 1
+
+    memory = taeda.arange(12.0).view(3, 4)
+    expected = memory.clone()
+    result = f(expected[:, 1::2])
+    assert taeda.equal(functionalize(f)(memory[:, 1::2]), result)
+    assert taeda.equal(memory, expected)
 
 
 def test_refusals():

@@ -144,6 +144,43 @@ class TestInPlace:
         assert x.tolist() == [[10, 11, 12], [23, 24, 25]]
 
 
+class TestCopy:
+    def test_of_a_number(self):
+        x = t.zeros(2)
+        assert x.copy_(2.5) is x and x.tolist() == [2.5, 2.5]
+        assert x.copy_(other=t.ones(2)).tolist() == [1, 1]
+        with pytest.raises(TypeError, match=r"argument 'other' \(position 1\) must be Tensor, not"):
+            x.copy_(None)
+
+    def test_of_an_element_in_another_layout(self):
+        """Strides of sizes 1 count: the two are taken for parts of each other."""
+        x = t.ones(1, 2)[:, :1]
+        for write in (x.t().copy_, x.t().add_):
+            with pytest.raises(RuntimeError, match="some elements of the input tensor"):
+                write(x)
+        y = t.ones(1, 2).diagonal()
+        assert y.mul_(y.view(1)).tolist() == [1]
+
+
+class TestRepeatedElements:
+    def test_memory_is_checked_before_sizes(self):
+        repeated = t.ones(1, 1).expand(3, 2)
+        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+            repeated.sub_(t.ones(2, 3))
+
+    @pytest.mark.parametrize(
+        "make, expected",
+        [
+            (lambda: t.ones(1).expand(2, 2), [[0, 0], [0, 0]]),
+            (lambda: t.ones(2).expand(2, 2), [[0, 1], [0, 1]]),
+            (lambda: t.ones(2, 1).expand(2, 2), [[1, 1], [0, 0]]),
+            (lambda: t.ones(2, 2).expand(2, 2, 2), [[[1, 1], [0, 1]]] * 2),
+        ],
+    )
+    def test_triu_writes_zeros_alone(self, make, expected):
+        assert make().triu_().tolist() == expected
+
+
 class TestUnderAutograd:
     def test_gradient_of_in_place_chain(self):
         x = t.tensor([1.0, 2.0], requires_grad=True)

@@ -166,7 +166,8 @@ class Plan:
 
 
 def node(r, p):
-    lines = [f"struct {r.node} final : Node {{"]
+    is_final = "" if "inplace_node" in r.data else "final "
+    lines = [f"struct {r.node} {is_final}: Node {{"]
     lines += [f"  {m}" for m in p.members]
     lines.append(f'  const char* name() const override {{ return "{r.node}"; }}')
     lines.append("  void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override;")
@@ -196,6 +197,16 @@ def node(r, p):
         lines.append(f"  if (needs_input(at)) grad_inputs[at] = {formula};\n  ++at;")
     lines.append("}\n")
     return "\n".join(lines)
+
+
+def inplace_node(r):
+    """The in-place form's own name of the node, where PyTorch has one."""
+    if "inplace_node" not in r.data:
+        return ""
+    return (
+        f"struct {r.data['inplace_node']} final : {r.node} {{\n"
+        f'  const char* name() const override {{ return "{r.data["inplace_node"]}"; }}\n}};\n'
+    )
 
 
 def kernel_head(s):
@@ -257,7 +268,7 @@ def inplace(r, s, p):
     text += f"  const bool has_tangent = {cpp_forward.condition(r)};\n"
     for n in kept:
         text += f"  const Tensor {n}_before = has_tangent ? unshared({n}, self) : Tensor();\n"
-    text += f"  IntrusivePtr<{r.node}> node;\n  if (is_recording) {{\n    node = make_intrusive<{r.node}>();\n"
+    text += f"  IntrusivePtr<{r.node}> node;\n  if (is_recording) {{\n    node = make_intrusive<{r.data.get('inplace_node', r.node)}>();\n"
     text += f"    node->set_next_edges(collect_edges({targets}));\n"
     for when, code in p.saves:
         if when == "before":
@@ -292,7 +303,9 @@ def family_code(records):
             continue
         p = Plan(r) if r.grad else None
         if p:
-            text += "namespace {\n\n" + node(r, p) + "\n" + cpp_forward.function(r)
+            text += (
+                "namespace {\n\n" + node(r, p) + inplace_node(r) + "\n" + cpp_forward.function(r)
+            )
             text += "\n}  // namespace\n\n"
             text += (inplace(r, r.schema, p) if r.schema.is_inplace else functional(r, p)) + "\n"
         elif r.schema.is_inplace:
@@ -315,12 +328,12 @@ def tracking_code(records):
             if s.is_inplace:
                 text += (
                     f"{kernel_head(s)} {{\n  autograd::before_write(self);\n  {{\n    BelowADInplaceOrView guard;\n    {call};\n  }}\n"
-                    "  self.impl()->bump_version();\n  return self;\n}\n\n"
+                    "  autograd::count_write(self);\n  return self;\n}\n\n"
                 )
             elif s.outs:
                 outs = [a.name for a in s.outs]
                 watched = "".join(f"  autograd::before_write({n});\n" for n in outs)
-                bumps = "".join(f"  {n}.impl()->bump_version();\n" for n in outs)
+                bumps = "".join(f"  autograd::count_write({n});\n" for n in outs)
                 result = f"{{{', '.join(outs)}}}" if len(outs) > 1 else outs[0]
                 text += (
                     f"{kernel_head(s)} {{\n{watched}  {{\n    BelowADInplaceOrView guard;\n    {call};\n  }}\n"

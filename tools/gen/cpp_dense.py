@@ -77,9 +77,11 @@ def pointwise(r):
         f"  const PointwiseOp& op = k{r.ident}{pick};",
         f"  const Tensor* const inputs[] = {{{inputs}}};",
         f"  {array}",
-        "  const PointwiseSpec spec(op, inputs);",
     ]
-    prelude = "\n".join(lines)
+    spec = "  const PointwiseSpec spec(op, inputs);"
+    prelude = "\n".join([*lines, spec])
+    written = "  PointwiseSpec::check_written(op, self, inputs);"
+    prelude_inplace = "\n".join([*lines, written, spec])
     below = "ks & KeySet::below(Key::BackendSelect)"
     out = [f"{head(s)} {{\n{prelude}\n  Tensor out = spec.allocate();"]
     if r.out:
@@ -99,7 +101,7 @@ def pointwise(r):
         )
         first = f"  {r.data['check_inplace']}\n" if "check_inplace" in r.data else ""
         text += (
-            f"{head(r.inplace)} {{\n{first}{prelude}\n  spec.check_inplace(self, inputs);\n"
+            f"{head(r.inplace)} {{\n{first}{prelude_inplace}\n  spec.check_inplace(self);\n"
             f"  if (!run_pointwise(op, spec, self, inputs, scalars))\n{fallback}  return self;\n}}\n"
         )
     if r.out:

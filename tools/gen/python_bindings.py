@@ -112,9 +112,10 @@ def python_parameters(r, s, as_method):
                 size = "kVarargs"
         number = t.is_tensor and not t.is_list and a.name in r.data.get("scalar", [])
         default = a.default
+        name = r.data.get("python", {}).get("arguments", {}).get(a.name, a.name)
         out.append(
             Parameter(
-                a.name, t.base, t.is_list, t.is_optional, a.is_kwarg_only, default, number, size, a
+                name, t.base, t.is_list, t.is_optional, a.is_kwarg_only, default, number, size, a
             )
         )
     if as_method:
@@ -183,7 +184,7 @@ def case(r, s, params, index):
             kind = "Tensor&" if p.base == "Tensor" else "const auto"
             lines.append(f"{kind} value{i} = {expression};")
             expression = f"value{i}"
-        values[p.name] = expression
+        values[p.argument.name] = expression
         if first is None and p.base == "Tensor":
             first = (
                 f"is_large(value{i})"

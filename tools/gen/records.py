@@ -23,6 +23,7 @@ A record is a table in taeda/ops/records/<family>.toml named after its overload 
   out_overload   name of the out overload where PyTorch's rule does not give it
   grad       formula an argument; or no_grad = "why there is none"
   node       the autograd node's name where PyTorch's is not made from the operator's
+  inplace_node   the same for the in-place form, where PyTorch gives it a node of its own
   plain_results   positions of results that have no derivative, such as statistics
   forward    forward-mode rule: linear, multilinear, elementwise (what pointwise records do unless
              they say otherwise), a formula over <argument>_t, or one a result; or no_forward = "why"
@@ -31,7 +32,8 @@ A record is a table in taeda/ops/records/<family>.toml named after its overload 
   batch_roles   argument = role (see ops/batching.h) where its name and type do not tell
   autocast   class under autocast: lower_precision, fp32, fp32_dtype (its dtype argument is set),
              promote (widest); or a table of classes by device group: cpu, accelerator
-  python     name and module ("", "nn", "special", "linalg") where they differ; varargs = "size"
+  python     name and module ("", "nn", "special", "linalg") where they differ; arguments = {schema's
+             name = Python's}; varargs = "size"
   inplace_overload, out_overload   names of derived overloads where PyTorch's differ from the rule
   doc, tags
 """
@@ -48,6 +50,7 @@ FIELDS = {
     "schema",
     "kind",
     "node",
+    "inplace_node",
     "variants",
     "dtype",
     "accept",

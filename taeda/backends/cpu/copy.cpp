@@ -142,13 +142,13 @@ Tensor& copy_(Tensor& self, const Tensor& src, bool) {
   TAEDA_CHECK_NOT_IMPLEMENTED(!src.is_meta(), "Cannot copy out of meta tensor; no data!");
   TAEDA_CHECK(src.is_cpu(), "copy_: no copy from device ", src.device(), " to ", self.device());
   if (self.is_same(src)) return self;
+  check_no_internal_overlap(self);
+  check_no_partial_overlap(self, src);
   // PyTorch's message names the two sizes that differ.
   const SymIntVec shape = broadcast_shapes(self.sym_sizes(), src.sym_sizes());
   TAEDA_CHECK(SymIntList(shape) == self.sym_sizes(), "output with shape ", self.sizes(),
               " doesn't match the broadcast shape ", shape);
   if (self.numel() == 0) return self;
-  check_no_internal_overlap(self);
-  check_no_partial_overlap(self, src);
   const bool conj = self.is_conj() != src.is_conj(), neg = self.is_neg() != src.is_neg();
   LoopNest nest;
   nest.add(self, self.sizes());

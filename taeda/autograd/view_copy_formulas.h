@@ -1,0 +1,11 @@
+// Derivative helpers of copies with a part replaced.
+#pragma once
+
+#include "taeda/core/tensor.h"
+
+namespace taeda::autograd {
+
+// A gradient in memory laid out as the input's, for formulas that look at it through strides.
+TAEDA_API Tensor laid_out(const Tensor& grad, IntList sizes, IntList strides, int64_t offset);
+
+}  // namespace taeda::autograd
