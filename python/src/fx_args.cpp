@@ -9,7 +9,7 @@
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
 #include "python/src/wrap.h"
-#include "taeda/fx/builtins.h"
+#include "taeda/fx/regions.h"
 
 namespace taeda::python {
 
@@ -59,11 +59,18 @@ struct Functions {
   std::unordered_map<PyObject*, const fx::Builtin*> by_object;
 
   Functions() {
-    for (const fx::Builtin& b : fx::all_builtins()) {
-      PyObject* f = find(b.name);
-      by_builtin.emplace(&b, f);
-      by_object.emplace(f, &b);
-    }
+    for (const fx::Builtin& b : fx::all_builtins()) add(b, find(b.name));
+    // Importing the package defines the operators.
+    const Ref package(checked(PyImport_ImportModule("taeda._higher_order_ops")));
+    const Ref ops(checked(PyImport_ImportModule("taeda._ops")));
+    const Ref all(checked(PyObject_GetAttrString(ops.get(), "ops")));
+    const Ref calls(checked(PyObject_GetAttrString(all.get(), "higher_order")));
+    for (const fx::Builtin& b : fx::region_builtins())
+      add(b, checked(PyObject_GetAttrString(calls.get(), b.name)));
+  }
+  void add(const fx::Builtin& b, PyObject* f) {
+    by_builtin.emplace(&b, f);
+    by_object.emplace(f, &b);
   }
   static PyObject* find(const char* name) {
     for (const char* place : {"operator", "math", "builtins", "taeda"}) {

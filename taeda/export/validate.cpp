@@ -16,9 +16,9 @@ void check_functional(const fx::Graph& graph) {
     const dispatch::Operator* op = n.target().op();
     if (!op) continue;
     const fx::CallForm& form = fx::call_form(*op);
-    for (size_t i = 0; i < form.schema.arguments.size(); ++i)
-      require(!form.is_written(i), "the node ", n.name(), " calls ", n.target().text(),
-              ", which writes to its argument ", form.schema.arguments[i].name);
+    for (const dispatch::Argument& a : form.schema.arguments)
+      require(!a.is_written, "the node ", n.name(), " calls ", n.target().text(),
+              ", which writes to its argument ", a.name);
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "taeda/fx/regions.h"
+
 namespace taeda::fx {
 namespace {
 
@@ -140,8 +142,9 @@ constexpr Builtin kBuiltins[] = {
 }  // namespace
 
 const Builtin* find_builtin(std::string_view name) {
-  for (const Builtin& b : kBuiltins)
-    if (name == b.name) return &b;
+  for (const Span<Builtin> all : {all_builtins(), region_builtins()})
+    for (const Builtin& b : all)
+      if (name == b.name) return &b;
   return nullptr;
 }
 

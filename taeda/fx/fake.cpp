@@ -131,7 +131,7 @@ Tensor FakeMode::make_fake(const Tensor& like, SymIntList sizes, SymIntList stri
     t.impl()->set_storage(known.fake);
   else
     known = {WeakPtr<StorageImpl>(like.storage()), t.storage()};
-  known.fake->version.store(like.storage()->version.load());
+  known.fake->version().store(like.storage()->version().load());
   t.impl()->set_sym_geometry(sizes, strides, std::move(offset));
   KeySet keys = t.keys();
   for (const Key k : {Key::Conjugate, Key::Negative})

@@ -4,13 +4,14 @@
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/builtins.h"
+#include "taeda/fx/regions.h"
 
 namespace taeda::fx {
 namespace {
 
 // Where the parts of an argument come from.
 struct Source {
-  enum class Kind : uint8_t { Constant, Slot, List, Region } kind = Kind::Constant;
+  enum class Kind : uint8_t { Constant, Slot, List } kind = Kind::Constant;
   Value constant;
   size_t slot = 0;
   bool is_last_use = false;
@@ -104,7 +105,8 @@ class Preparation {
 
   static Value fixed(const Arg& a) {
     if (a.is_constant()) return a.constant();
-    TAEDA_CHECK(!a.region(), "regions are arguments of region operators only");
+    if (const Graph* g = a.region())
+      return Value(IntrusivePtr<Opaque>(make_intrusive<RegionValue>(*g)));
     std::vector<Value> items;
     for (const Arg& item : a.compound()->items) items.push_back(fixed(item));
     return boxed_list(std::move(items));

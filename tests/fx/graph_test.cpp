@@ -51,8 +51,9 @@ TEST(Graph, ReplacesUsesInNestedArguments) {
 
 TEST(Graph, RefusesToEraseWhatIsUsed) {
   Chain c;
-  EXPECT_EQ(message_of([&] { c.g.erase(c.a); }),
-            "Tried to erase Node relu but it still had 2 users in the graph: {add, output}!");
+  EXPECT_EQ(
+      message_of([&] { c.g.erase(c.a); }),
+      "Tried to erase Node relu but it still had 2 users in the graph: {add: None, output: None}!");
   EXPECT_EQ(c.g.size(), 4u);
 }
 

@@ -30,6 +30,38 @@ TEST(Plan, RunsOperatorsListsAndBuiltins) {
   EXPECT_EQ((*result.get<std::shared_ptr<Value::List>>())[2].to_int(), 7);
 }
 
+TEST(Plan, RunsRegions) {
+  const Plan plan(*parse_graph(R"(graph(p, x) {
+    c = builtin::cond(p, graph(y) {
+      sin = aten::sin(y)
+      return (sin,)
+    }, graph(y) {
+      neg = aten::neg(y)
+      return (neg,)
+    }, (x,))
+    a = builtin::getitem(c, 0)
+    w = builtin::while_loop(graph(y) {
+      total = aten::sum(y)
+      small = aten::lt.Tensor(total, 100)
+      return (small,)
+    }, graph(y) {
+      twice = aten::add.Tensor(y, y)
+      return (twice,)
+    }, (x,), ())
+    b = builtin::getitem(w, 0)
+    s = builtin::scan(graph(carry, each) {
+      next = aten::add.Tensor(carry, each)
+      return (next, next)
+    }, [x], [x], ())
+    return (a, b, s)
+  })"));
+  const auto tensors = flatten_tensors(plan.run({Value(false), Value(ones({3}))}));
+  ASSERT_EQ(tensors.size(), 4u);
+  EXPECT_EQ(read_scalar(tensors[0].sum()).to_double(), -3.0);
+  EXPECT_EQ(read_scalar(tensors[1].sum()).to_double(), 192.0);
+  EXPECT_EQ(tensors[3].sizes(), IntList({3, 3}));
+}
+
 TEST(Plan, ReadsAttributes) {
   const Plan plan(
       *parse_graph("graph(x) {\n w = attr(\"w\")\n y = aten::mul.Tensor(x, w)\n"

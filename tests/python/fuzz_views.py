@@ -148,7 +148,12 @@ def _forget_own_writes(t, space, known):
             w is v or w.untyped_storage().data_ptr() != v.untyped_storage().data_ptr()
             for w in tensors.values()
         )
-        if is_alone and not v.is_inference() and v._base is None and _attempt(lambda: v._version) == 1:
+        if (
+            is_alone
+            and not v.is_inference()
+            and v._base is None
+            and _attempt(lambda: v._version) == 1
+        ):
             set_versions((v,), (0,))
     known |= tensors.keys()
 

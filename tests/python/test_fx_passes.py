@@ -124,7 +124,7 @@ def test_a_path_outside_keeps_groups_apart():
 
 def test_groups_without_results():
     def program(a):
-        (a + 1) * 2  # noqa: B018
+        (a + 1) * 2
         return a.sin()
 
     module = fx.symbolic_trace(program)
