@@ -8,6 +8,7 @@
 #include "python/src/args.h"
 #include "python/src/factories.h"
 #include "python/src/overrides.h"
+#include "python/src/sym_types.h"
 #include "python/src/tensor_type.h"
 #include "python/src/wrap.h"
 #include "taeda/autograd/variable.h"
@@ -37,6 +38,24 @@ bool is_plain_integer(PyObject* o) {
 
 bool is_basic(PyObject* o) {
   return is_plain_integer(o) || PySlice_Check(o) || o == Py_None || o == Py_Ellipsis;
+}
+
+bool has_symbolic_part(PyObject* o) {
+  if (!PySlice_Check(o)) return is_symint(o);
+  const auto* s = reinterpret_cast<PySliceObject*>(o);
+  return is_symint(s->start) || is_symint(s->stop) || is_symint(s->step);
+}
+
+// Bounds are left to the operator, which adjusts them without asking for the size.
+Tensor sliced_symbolically(const Tensor& view, int64_t dim, PyObject* o) {
+  const auto* s = reinterpret_cast<PySliceObject*>(o);
+  const auto bound = [](PyObject* b) {
+    return b == Py_None ? std::nullopt : std::optional(to_symint(b));
+  };
+  const SymInt step = s->step == Py_None ? SymInt(1) : to_symint(s->step);
+  TAEDA_CHECK_VALUE(step > SymInt(0), "step must be greater than zero");
+  if (s->start == Py_None && s->stop == Py_None && step == SymInt(1)) return view;
+  return taeda::slice(view, dim, bound(s->start), bound(s->stop), step);
 }
 
 struct SliceBounds {
@@ -130,7 +149,13 @@ class Walk {
 
   void add(PyObject* o) {
     Tensor& view = out_.view;
-    if (is_plain_integer(o)) {
+    const bool is_symbolic = view.impl()->has_symbolic_sizes() || has_symbolic_part(o);
+    if (is_symbolic && PySlice_Check(o)) {
+      view = sliced_symbolically(view, dim_, o);
+      skip(1);
+    } else if (is_symbolic && is_plain_integer(o)) {
+      view = taeda::select(view, dim_, to_symint(o));
+    } else if (is_plain_integer(o)) {
       const int64_t i = wrapped_position(o, dim_, view.size(dim_));
       view = taeda::select(view, dim_, SymInt(i));
     } else if (PySlice_Check(o)) {
@@ -181,10 +206,10 @@ class Walk {
     if (t.dim() > 0 || (dispatch::is_batched(t) && !is_mask(t)))
       return record(t, is_mask(t) ? t.dim() : 1);
     if (is_mask(t)) return add_bool(read_item(t).to_bool());
-    const int64_t i = read_item(t).to_int(), size = out_.view.size(dim_);
+    const SymInt i = read_item(t).to_int(), size = out_.view.sym_size(dim_);
     TAEDA_CHECK_INDEX(i >= -size && i < size, "index ", i, " is out of bounds for dimension ", dim_,
                       " with size ", size);
-    out_.view = taeda::select(out_.view, dim_, SymInt(i));
+    out_.view = taeda::select(out_.view, dim_, i);
   }
   static Tensor tensor_from_index(PyObject* o) {
     TAEDA_CHECK_INDEX(
@@ -214,7 +239,7 @@ Indexed apply_index(const Tensor& self, PyObject* index) {
   bool all_basic = true;
   for (PyObject* o : items) {
     used += dims_used(o);
-    all_basic = all_basic && is_basic(o);
+    all_basic = all_basic && is_basic(o) && !has_symbolic_part(o);
   }
   if (used > 0 && items.size == 1) check_not_scalar(self, items.data[0]);
   TAEDA_CHECK_INDEX(used <= self.dim(), "too many indices for tensor of dimension ", self.dim());
@@ -250,11 +275,12 @@ PyObject* tensor_getitem(PyObject* self_object, PyObject* index) {
   }
   return guarded([&] {
     const Tensor& self = tensor_of(self_object);
-    if (PyLong_CheckExact(index)) {
+    const bool is_symbolic = self.impl()->has_symbolic_sizes();
+    if (PyLong_CheckExact(index) && !is_symbolic) {
       check_not_scalar(self, index);
       return wrap(taeda::select(self, 0, SymInt(wrapped_position(index, 0, self.size(0)))));
     }
-    if (PySlice_Check(index)) {
+    if (PySlice_Check(index) && !is_symbolic && !has_symbolic_part(index)) {
       check_not_scalar(self, index);
       const SliceBounds b = bounds_of(index, self.size(0));
       return wrap(taeda::slice(self, 0, SymInt(b.start), SymInt(b.stop), SymInt(b.step)));
@@ -277,7 +303,7 @@ namespace {
 // Leading dimensions of size 1 beyond the target's do not count, as in PyTorch.
 Tensor without_leading_ones(const Tensor& value, int64_t ndim) {
   int64_t extra = 0;
-  while (value.dim() - extra > ndim && value.size(extra) == 1) ++extra;
+  while (value.dim() - extra > ndim && value.sym_size(extra) == SymInt(1)) ++extra;
   if (extra == 0) return value;
   return taeda::view(value, value.sym_sizes().drop_front(static_cast<size_t>(extra)));
 }

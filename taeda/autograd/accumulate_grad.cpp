@@ -10,19 +10,18 @@ namespace {
 
 // A kept gradient is laid out as its variable if that is dense, contiguous otherwise.
 bool has_layout_of(const Tensor& grad, const Tensor& variable) {
-  if (grad.impl()->has_symbolic_sizes()) return false;
   if (!variable.impl()->is_non_overlapping_and_dense()) return grad.is_contiguous();
-  const IntList sizes = grad.sizes(), got = grad.strides(), wanted = variable.strides();
+  const SymIntList sizes = grad.sym_sizes(), got = grad.sym_strides(),
+                   wanted = variable.sym_strides();
   for (size_t i = 0; i < sizes.size(); ++i)
-    if (sizes[i] > 1 && got[i] != wanted[i]) return false;
+    if (sizes[i] > SymInt(1) && got[i] != wanted[i]) return false;
   return true;
 }
 
 Tensor copy_with_layout_of(const Tensor& grad, const Tensor& variable) {
   // Its class decides about memory.
   if (grad.keys().has(Key::Python)) return grad.clone();
-  if (variable.impl()->has_symbolic_sizes() || !variable.impl()->is_non_overlapping_and_dense())
-    return grad.clone(MemoryFormat::Contiguous);
+  if (!variable.impl()->is_non_overlapping_and_dense()) return grad.clone(MemoryFormat::Contiguous);
   Tensor out = grad.new_empty_strided(variable.sym_sizes(), variable.sym_strides());
   out.copy_(grad);
   return out;

@@ -6,11 +6,11 @@
 
 namespace taeda::autograd {
 
-Tensor real_part_to(const Tensor& grad, IntList sizes) {
-  return sum_to(taeda::real(grad), as_symint(sizes));
+Tensor real_part_to(const Tensor& grad, SymIntList sizes) {
+  return sum_to(taeda::real(grad), sizes);
 }
-Tensor imag_part_to(const Tensor& grad, IntList sizes) {
-  return sum_to(taeda::imag(grad), as_symint(sizes));
+Tensor imag_part_to(const Tensor& grad, SymIntList sizes) {
+  return sum_to(taeda::imag(grad), sizes);
 }
 
 }  // namespace taeda::autograd

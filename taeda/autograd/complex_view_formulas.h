@@ -6,7 +6,7 @@
 namespace taeda::autograd {
 
 // The part of the gradient that belongs to one part of the number, summed to its size.
-TAEDA_API Tensor real_part_to(const Tensor& grad, IntList sizes);
-TAEDA_API Tensor imag_part_to(const Tensor& grad, IntList sizes);
+TAEDA_API Tensor real_part_to(const Tensor& grad, SymIntList sizes);
+TAEDA_API Tensor imag_part_to(const Tensor& grad, SymIntList sizes);
 
 }  // namespace taeda::autograd

@@ -6,7 +6,7 @@
 
 namespace taeda::autograd {
 
-Tensor copy_backward(const Tensor& grad, IntList sizes, DType dtype, Device device) {
+Tensor copy_backward(const Tensor& grad, SymIntList sizes, DType dtype, Device device) {
   Tensor out = cast_gradient(sum_to(grad, sizes), dtype);
   return out.device() == device ? out : out.to(device);
 }

@@ -7,6 +7,6 @@ namespace taeda::autograd {
 
 // The gradient of a copied source: summed over broadcast dimensions, in the source's dtype and
 // device.
-TAEDA_API Tensor copy_backward(const Tensor& grad, IntList sizes, DType dtype, Device device);
+TAEDA_API Tensor copy_backward(const Tensor& grad, SymIntList sizes, DType dtype, Device device);
 
 }  // namespace taeda::autograd

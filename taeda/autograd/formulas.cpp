@@ -27,9 +27,9 @@ Tensor sum_to(const Tensor& grad, SymIntList sizes) {
   return lead ? out.view(sizes) : out;
 }
 
-std::vector<std::vector<int64_t>> list_sizes(TensorList tensors) {
-  std::vector<std::vector<int64_t>> out;
-  for (const Tensor& t : tensors) out.push_back(t.sizes().vec());
+std::vector<std::vector<SymInt>> list_sizes(TensorList tensors) {
+  std::vector<std::vector<SymInt>> out;
+  for (const Tensor& t : tensors) out.push_back(t.sym_sizes().vec());
   return out;
 }
 

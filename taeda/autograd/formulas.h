@@ -11,7 +11,7 @@ TAEDA_API bool can_sum_to(SymIntList from, SymIntList to);
 TAEDA_API Tensor sum_to(const Tensor& grad, SymIntList sizes);
 
 // What a node keeps of a TensorList argument instead of the tensors.
-TAEDA_API std::vector<std::vector<int64_t>> list_sizes(TensorList tensors);
+TAEDA_API std::vector<std::vector<SymInt>> list_sizes(TensorList tensors);
 TAEDA_API std::vector<DType> list_dtypes(TensorList tensors);
 
 // A complex gradient of a real tensor loses its imaginary part; any other dtype is converted.

@@ -5,16 +5,16 @@
 
 namespace taeda::autograd {
 
-Tensor gather_backward(const Tensor& grad, IntList sizes, int64_t dim, const Tensor& index) {
-  return grad.new_zeros(as_symint(sizes)).scatter_add(dim, index, grad);
+Tensor gather_backward(const Tensor& grad, SymIntList sizes, int64_t dim, const Tensor& index) {
+  return grad.new_zeros(sizes).scatter_add(dim, index, grad);
 }
 
 Tensor scatter_source_backward(const Tensor& grad, int64_t dim, const Tensor& index,
-                               IntList sizes) {
+                               SymIntList sizes) {
   const Tensor picked = grad.gather(dim, index);
-  if (picked.sizes() == sizes) return picked;
-  Tensor out = picked.new_zeros(as_symint(sizes));
-  const Tensor corner = index.dim() == 0 ? picked.reshape(as_symint(sizes)) : picked;
+  if (picked.sym_sizes() == sizes) return picked;
+  Tensor out = picked.new_zeros(sizes);
+  const Tensor corner = index.dim() == 0 ? picked.reshape(sizes) : picked;
   out.as_strided(corner.sym_sizes(), out.sym_strides()).copy_(corner);
   return out;
 }

@@ -5,11 +5,11 @@
 
 namespace taeda::autograd {
 
-TAEDA_API Tensor gather_backward(const Tensor& grad, IntList sizes, int64_t dim,
+TAEDA_API Tensor gather_backward(const Tensor& grad, SymIntList sizes, int64_t dim,
                                  const Tensor& index);
 // The gradient of a scattered source; elements beyond the index's shape were not used.
 TAEDA_API Tensor scatter_source_backward(const Tensor& grad, int64_t dim, const Tensor& index,
-                                         IntList sizes);
+                                         SymIntList sizes);
 // The two gradients of scatter_reduce; ties of amax and amin share theirs evenly.
 TAEDA_API Tensor scatter_reduce_self_backward(const Tensor& grad, const Tensor& self, int64_t dim,
                                               const Tensor& index, const Tensor& src,

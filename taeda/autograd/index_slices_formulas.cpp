@@ -5,18 +5,20 @@
 
 namespace taeda::autograd {
 
-Tensor index_select_backward(const Tensor& grad, IntList sizes, int64_t dim, const Tensor& index) {
-  return grad.new_zeros(as_symint(sizes)).index_add(dim, index, grad);
+Tensor index_select_backward(const Tensor& grad, SymIntList sizes, int64_t dim,
+                             const Tensor& index) {
+  return grad.new_zeros(sizes).index_add(dim, index, grad);
 }
 
-Tensor index_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntList sizes) {
-  if (grad.dim() == 0) return grad.expand(as_symint(sizes));
+Tensor index_source_backward(const Tensor& grad, int64_t dim, const Tensor& index,
+                             SymIntList sizes) {
+  if (grad.dim() == 0) return grad.expand(sizes);
   const Tensor picked = grad.index_select(dim, index);
-  return picked.sizes() == sizes ? picked : picked.reshape(as_symint(sizes));
+  return picked.sym_sizes() == sizes ? picked : picked.reshape(sizes);
 }
 
 Tensor index_fill_value_backward(const Tensor& grad, int64_t dim, const Tensor& index) {
-  if (index.numel() == 0) return taeda::zeros({}, grad.dtype(), {}, grad.device());
+  if (index.sym_numel() == SymInt(0)) return taeda::zeros({}, grad.dtype(), {}, grad.device());
   const SymInt size = grad.dim() == 0 ? SymInt(1) : grad.sym_size(dim);
   const Tensor indices[] = {index};
   // Ones at the filled positions; negative ones count from the end.

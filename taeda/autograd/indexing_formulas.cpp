@@ -12,31 +12,29 @@ Tensor zeros_of(SymIntList sizes, const Tensor& like) { return like.new_zeros(si
 
 }  // namespace
 
-Tensor index_backward(const Tensor& grad, IntList sizes, TensorList indices) {
-  return zeros_of(as_symint(sizes), grad).index_put(indices, grad, /*accumulate=*/true);
+Tensor index_backward(const Tensor& grad, SymIntList sizes, TensorList indices) {
+  return zeros_of(sizes, grad).index_put(indices, grad, /*accumulate=*/true);
 }
 
 Tensor index_put_self_backward(const Tensor& grad, TensorList indices, bool accumulate) {
   return accumulate ? grad : grad.index_put(indices, zeros_of({}, grad));
 }
 
-Tensor index_put_values_backward(const Tensor& grad, TensorList indices, IntList sizes) {
-  return sum_to(taeda::index(grad, indices), as_symint(sizes));
+Tensor index_put_values_backward(const Tensor& grad, TensorList indices, SymIntList sizes) {
+  return sum_to(taeda::index(grad, indices), sizes);
 }
 
-Tensor take_backward(const Tensor& grad, IntList sizes, const Tensor& index) {
+Tensor take_backward(const Tensor& grad, SymIntList sizes, const Tensor& index) {
   SymInt numel = 1;
-  for (int64_t s : sizes) numel *= SymInt(s);
+  for (const SymInt& s : sizes) numel *= s;
   const Tensor indices[] = {index};
-  return zeros_of({numel}, grad)
-      .index_put(indices, grad, /*accumulate=*/true)
-      .view(as_symint(sizes));
+  return zeros_of({numel}, grad).index_put(indices, grad, /*accumulate=*/true).view(sizes);
 }
 
-Tensor masked_select_backward(const Tensor& grad, IntList sizes, const Tensor& mask) {
-  const SymIntVec shape = broadcast_shapes(as_symint(sizes), mask.sym_sizes());
+Tensor masked_select_backward(const Tensor& grad, SymIntList sizes, const Tensor& mask) {
+  const SymIntVec shape = broadcast_shapes(sizes, mask.sym_sizes());
   const Tensor indices[] = {mask.expand(shape)};
-  return sum_to(zeros_of(shape, grad).index_put(indices, grad), as_symint(sizes));
+  return sum_to(zeros_of(shape, grad).index_put(indices, grad), sizes);
 }
 
 }  // namespace taeda::autograd

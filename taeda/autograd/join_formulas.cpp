@@ -6,19 +6,19 @@
 
 namespace taeda::autograd {
 
-std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<std::vector<int64_t>>& sizes,
+std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<std::vector<SymInt>>& sizes,
                                  const std::vector<DType>& dtypes, int64_t dim) {
   std::vector<Tensor> out;
-  int64_t start = 0;
+  SymInt start = 0;
   dim = wrap_dim(dim, grad.dim());
   for (size_t i = 0; i < sizes.size(); ++i) {
     // Empty vectors join anything and take no part.
-    if (sizes[i].size() == 1 && sizes[i][0] == 0) {
-      out.push_back(taeda::zeros(as_symint(sizes[i]), dtypes[i], {}, grad.device()));
+    if (sizes[i].size() == 1 && sizes[i][0] == SymInt(0)) {
+      out.push_back(taeda::zeros(sizes[i], dtypes[i], {}, grad.device()));
       continue;
     }
-    const int64_t length = sizes[i][dim];
-    out.push_back(cast_gradient(grad.narrow(dim, SymInt(start), SymInt(length)), dtypes[i]));
+    const SymInt length = sizes[i][dim];
+    out.push_back(cast_gradient(grad.narrow(dim, start, length), dtypes[i]));
     start += length;
   }
   return out;

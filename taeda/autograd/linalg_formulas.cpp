@@ -20,18 +20,17 @@ Tensor scaled(const Tensor& grad, const Scalar& s) {
   return s.equals(1) ? grad : grad.mul(s.conj());
 }
 
-Tensor batched_self_backward(const Tensor& grad, const Tensor& other, IntList self_sizes) {
-  if (self_sizes.size() != 2)
-    return sum_to(_batched_matmul(grad, adjoint(other)), as_symint(self_sizes));
+Tensor batched_self_backward(const Tensor& grad, const Tensor& other, SymIntList self_sizes) {
+  if (self_sizes.size() != 2) return sum_to(_batched_matmul(grad, adjoint(other)), self_sizes);
   // [..., m, n] and [..., k, n] to [m, ... n] and [... n, k].
   return rows_of(grad.transpose(-2, -1))
       .transpose(0, 1)
       .mm(rows_of(other.transpose(-2, -1)).conj());
 }
 
-Tensor batched_other_backward(const Tensor& grad, const Tensor& self, IntList other_sizes) {
+Tensor batched_other_backward(const Tensor& grad, const Tensor& self, SymIntList other_sizes) {
   if (other_sizes.size() == 2) return adjoint(rows_of(self)).mm(rows_of(grad));
-  return sum_to(_batched_matmul(adjoint(self), grad), as_symint(other_sizes));
+  return sum_to(_batched_matmul(adjoint(self), grad), other_sizes);
 }
 
 Tensor linear_input_backward(const Tensor& grad, const Tensor& weight) {

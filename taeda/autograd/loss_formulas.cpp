@@ -38,9 +38,11 @@ Tensor fused_cross_entropy_gradient(const Tensor& grad, const Tensor& self, cons
 Tensor mse_loss_self_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
                               int64_t reduction) {
   const Tensor difference = self.sub(target);
-  const double scale = reduction == 1 ? 2.0 / static_cast<double>(difference.numel()) : 2.0;
-  return cast_gradient(sum_to(difference.mul(grad.mul(Scalar(scale))), self.sym_sizes()),
-                       self.dtype());
+  const SymInt count = reduction == 1 ? difference.sym_numel() : SymInt(1);
+  const Tensor scaled = count.is_symbolic()
+                            ? grad.mul(Scalar(2.0)).div(Scalar(count))
+                            : grad.mul(Scalar(2.0 / static_cast<double>(count.word())));
+  return cast_gradient(sum_to(difference.mul(scaled), self.sym_sizes()), self.dtype());
 }
 
 Tensor fused_cross_entropy_forward(const Tensor& self, const Tensor& tangent, const Tensor& target,

@@ -5,8 +5,8 @@
 
 namespace taeda::autograd {
 
-Tensor zeros_of(const Tensor& grad, IntList sizes) {
-  return taeda::zeros(as_symint(sizes), grad.dtype(), {}, grad.device());
+Tensor zeros_of(const Tensor& grad, SymIntList sizes) {
+  return taeda::zeros(sizes, grad.dtype(), {}, grad.device());
 }
 
 }  // namespace taeda::autograd

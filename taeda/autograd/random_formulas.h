@@ -5,6 +5,6 @@
 
 namespace taeda::autograd {
 
-TAEDA_API Tensor zeros_of(const Tensor& grad, IntList sizes);
+TAEDA_API Tensor zeros_of(const Tensor& grad, SymIntList sizes);
 
 }  // namespace taeda::autograd

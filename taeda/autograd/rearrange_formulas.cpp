@@ -5,9 +5,9 @@
 
 namespace taeda::autograd {
 
-Tensor repeat_backward(const Tensor& grad, IntList self_sizes, SymIntList repeats) {
+Tensor repeat_backward(const Tensor& grad, SymIntList self_sizes, SymIntList repeats) {
   for (const SymInt& r : repeats)
-    if (r == SymInt(0)) return taeda::zeros(as_symint(self_sizes), grad.dtype(), {}, grad.device());
+    if (r == SymInt(0)) return taeda::zeros(self_sizes, grad.dtype(), {}, grad.device());
   const size_t lead = repeats.size() - self_sizes.size();
   SymIntVec shape;
   IntVec summed;
@@ -16,7 +16,7 @@ Tensor repeat_backward(const Tensor& grad, IntList self_sizes, SymIntList repeat
       summed.push_back(static_cast<int64_t>(shape.size()));
       shape.push_back(repeats[i]);
     }
-    if (i >= lead) shape.push_back(SymInt(self_sizes[i - lead]));
+    if (i >= lead) shape.push_back(self_sizes[i - lead]);
   }
   if (summed.empty()) return grad;
   return grad.reshape(shape).sum(IntList(summed));

@@ -6,7 +6,7 @@
 namespace taeda::autograd {
 
 // The sum over the repetitions.
-TAEDA_API Tensor repeat_backward(const Tensor& grad, IntList self_sizes, SymIntList repeats);
+TAEDA_API Tensor repeat_backward(const Tensor& grad, SymIntList self_sizes, SymIntList repeats);
 TAEDA_API Tensor roll_backward(const Tensor& grad, SymIntList shifts, IntList dims);
 
 }  // namespace taeda::autograd

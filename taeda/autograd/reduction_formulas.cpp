@@ -8,13 +8,14 @@
 namespace taeda::autograd {
 namespace {
 
-int64_t reduced_count(IntList sizes, std::optional<IntList> dim) {
+// The number of reduced elements, to divide by.
+Scalar reduced_count(SymIntList sizes, std::optional<IntList> dim) {
   const int64_t ndim = static_cast<int64_t>(sizes.size());
   const uint64_t bits = dim_bitset(dim.value_or(IntList()), ndim, true);
-  int64_t count = 1;
+  SymInt count = 1;
   for (int64_t i = 0; i < ndim; ++i)
     if (bits >> i & 1) count *= sizes[i];
-  return count;
+  return count.is_symbolic() ? Scalar(count) : Scalar(static_cast<double>(count.word()));
 }
 
 // cumprod of everything before each element: 1, x0, x0 x1, ...
@@ -46,19 +47,19 @@ Tensor restore_reduced(const Tensor& reduced, int64_t ndim, std::optional<IntLis
   return reduced.reshape(sizes);
 }
 
-Tensor expand_reduced(const Tensor& grad, IntList sizes, std::optional<IntList> dim, bool keepdim) {
-  return restore_reduced(grad, static_cast<int64_t>(sizes.size()), dim, keepdim)
-      .expand(as_symint(sizes));
+Tensor expand_reduced(const Tensor& grad, SymIntList sizes, std::optional<IntList> dim,
+                      bool keepdim) {
+  return restore_reduced(grad, static_cast<int64_t>(sizes.size()), dim, keepdim).expand(sizes);
 }
 
-Tensor reduced_sum_backward(const Tensor& grad, IntList sizes, DType dtype,
+Tensor reduced_sum_backward(const Tensor& grad, SymIntList sizes, DType dtype,
                             std::optional<IntList> dim, bool keepdim) {
   return expand_reduced(cast_gradient(grad, dtype), sizes, dim, keepdim);
 }
 
-Tensor mean_backward(const Tensor& grad, IntList sizes, DType dtype, std::optional<IntList> dim,
+Tensor mean_backward(const Tensor& grad, SymIntList sizes, DType dtype, std::optional<IntList> dim,
                      bool keepdim) {
-  const Tensor share = grad.div(Scalar(static_cast<double>(reduced_count(sizes, dim))));
+  const Tensor share = grad.div(reduced_count(sizes, dim));
   return expand_reduced(cast_gradient(share, dtype), sizes, dim, keepdim);
 }
 
@@ -91,11 +92,11 @@ Tensor share_among_equal(const Tensor& grad, const Tensor& self, const Tensor& r
   return mask.mul(g.div(mask.sum(dim, /*keepdim=*/true)));
 }
 
-Tensor value_selecting_backward(const Tensor& grad, IntList sizes, int64_t dim,
+Tensor value_selecting_backward(const Tensor& grad, SymIntList sizes, int64_t dim,
                                 const Tensor& indices, bool keepdim) {
   if (!grad.defined() || sizes.empty()) return grad;
   dim = wrap_dim(dim, static_cast<int64_t>(sizes.size()));
-  const Tensor zeros = grad.new_zeros(as_symint(sizes));
+  const Tensor zeros = grad.new_zeros(sizes);
   return keepdim ? zeros.scatter(dim, indices, grad)
                  : zeros.scatter(dim, indices.unsqueeze(dim), grad.unsqueeze(dim));
 }

@@ -9,11 +9,11 @@ namespace taeda::autograd {
 TAEDA_API Tensor restore_reduced(const Tensor& reduced, int64_t ndim, std::optional<IntList> dim,
                                  bool keepdim);
 // Spread over what was reduced.
-TAEDA_API Tensor expand_reduced(const Tensor& grad, IntList sizes, std::optional<IntList> dim,
+TAEDA_API Tensor expand_reduced(const Tensor& grad, SymIntList sizes, std::optional<IntList> dim,
                                 bool keepdim);
-TAEDA_API Tensor reduced_sum_backward(const Tensor& grad, IntList sizes, DType dtype,
+TAEDA_API Tensor reduced_sum_backward(const Tensor& grad, SymIntList sizes, DType dtype,
                                       std::optional<IntList> dim, bool keepdim);
-TAEDA_API Tensor mean_backward(const Tensor& grad, IntList sizes, DType dtype,
+TAEDA_API Tensor mean_backward(const Tensor& grad, SymIntList sizes, DType dtype,
                                std::optional<IntList> dim, bool keepdim);
 // Products without each element in turn, where some are zero.
 TAEDA_API Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
@@ -23,7 +23,7 @@ TAEDA_API Tensor prod_dim_backward(const Tensor& grad, const Tensor& self, const
 TAEDA_API Tensor share_among_equal(const Tensor& grad, const Tensor& self, const Tensor& result,
                                    IntList dim, bool keepdim);
 // To the elements that were selected along `dim`.
-TAEDA_API Tensor value_selecting_backward(const Tensor& grad, IntList sizes, int64_t dim,
+TAEDA_API Tensor value_selecting_backward(const Tensor& grad, SymIntList sizes, int64_t dim,
                                           const Tensor& indices, bool keepdim);
 TAEDA_API Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
                                     IntList dim, bool keepdim);

@@ -35,7 +35,7 @@ Tensor make_seed(const Tensor& root, Tensor grad, size_t index) {
     return grad;
   }
   if (!requires_grad(root)) return grad;
-  check_implicit(root.numel() == 1, root.dtype());
+  check_implicit(root.sym_numel() == SymInt(1), root.dtype());
   return ones_like(root);
 }
 

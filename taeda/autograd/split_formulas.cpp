@@ -18,7 +18,7 @@ Tensor zeros_like_part(const Tensor& model, SymIntList sizes) { return model.new
 
 }  // namespace
 
-Tensor unbind_backward(Span<Tensor> grads, IntList self_sizes, int64_t dim) {
+Tensor unbind_backward(Span<Tensor> grads, SymIntList self_sizes, int64_t dim) {
   const Tensor* model = first_defined(grads);
   if (!model) return Tensor();
   std::vector<Tensor> parts;
@@ -27,27 +27,25 @@ Tensor unbind_backward(Span<Tensor> grads, IntList self_sizes, int64_t dim) {
   return taeda::stack(parts, wrap_dim(dim, static_cast<int64_t>(self_sizes.size())));
 }
 
-Tensor split_with_sizes_backward(Span<Tensor> grads, IntList self_sizes, SymIntList split_sizes,
+Tensor split_with_sizes_backward(Span<Tensor> grads, SymIntList self_sizes, SymIntList split_sizes,
                                  int64_t dim) {
   const Tensor* model = first_defined(grads);
   if (!model) return Tensor();
   dim = wrap_dim(dim, static_cast<int64_t>(self_sizes.size()));
   std::vector<Tensor> parts;
   for (size_t i = 0; i < grads.size(); ++i) {
-    SymIntVec sizes(as_symint(self_sizes));
+    SymIntVec sizes(self_sizes);
     sizes[dim] = split_sizes[i];
     parts.push_back(grads[i].defined() ? grads[i] : zeros_like_part(*model, sizes));
   }
   return taeda::cat(parts, dim);
 }
 
-Tensor split_backward(Span<Tensor> grads, IntList self_sizes, const SymInt& split_size,
+Tensor split_backward(Span<Tensor> grads, SymIntList self_sizes, const SymInt& split_size,
                       int64_t dim) {
-  const int64_t total = self_sizes[wrap_dim(dim, static_cast<int64_t>(self_sizes.size()))];
-  const int64_t part = split_size.expect_int();
-  SymIntVec sizes;
-  for (size_t i = 0; i < grads.size(); ++i)
-    sizes.push_back(SymInt(std::min(part, total - static_cast<int64_t>(i) * part)));
+  const SymInt& total = self_sizes[wrap_dim(dim, static_cast<int64_t>(self_sizes.size()))];
+  SymIntVec sizes(grads.size(), split_size);
+  sizes.back() = total - split_size * SymInt(grads.size() - 1);
   return split_with_sizes_backward(grads, self_sizes, sizes, dim);
 }
 

@@ -6,10 +6,10 @@
 
 namespace taeda::autograd {
 
-TAEDA_API Tensor unbind_backward(Span<Tensor> grads, IntList self_sizes, int64_t dim);
-TAEDA_API Tensor split_backward(Span<Tensor> grads, IntList self_sizes, const SymInt& split_size,
+TAEDA_API Tensor unbind_backward(Span<Tensor> grads, SymIntList self_sizes, int64_t dim);
+TAEDA_API Tensor split_backward(Span<Tensor> grads, SymIntList self_sizes, const SymInt& split_size,
                                 int64_t dim);
-TAEDA_API Tensor split_with_sizes_backward(Span<Tensor> grads, IntList self_sizes,
+TAEDA_API Tensor split_with_sizes_backward(Span<Tensor> grads, SymIntList self_sizes,
                                            SymIntList split_sizes, int64_t dim);
 
 }  // namespace taeda::autograd

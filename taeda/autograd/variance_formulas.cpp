@@ -14,11 +14,15 @@ namespace {
 // Twice the deviation from the mean over the degrees of freedom: what each element adds.
 Tensor var_slope(const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction) {
   const uint64_t bits = dim_bitset(dim.value_or(IntList()), self.dim(), true);
-  double count = 1;
+  SymInt count = 1;
   for (int64_t d = 0; d < self.dim(); ++d)
-    if (bits >> d & 1) count *= static_cast<double>(self.size(d));
-  const double freedom = count - (correction ? correction->to_double() : 1.0);
+    if (bits >> d & 1) count *= self.sym_size(d);
   const Tensor deviation = self.sub(self.mean(dim, /*keepdim=*/true));
+  if (count.is_symbolic() && (!correction || correction->is_integral()))
+    return deviation.mul(Scalar(2)).div(
+        Scalar(count - SymInt(correction ? correction->to_int() : 1)));
+  const double freedom =
+      static_cast<double>(count.expect_int()) - (correction ? correction->to_double() : 1.0);
   if (freedom == 0) {
     // No slope is defined at the mean, and elsewhere it is infinite.
     using Limits = std::numeric_limits<double>;
@@ -46,7 +50,7 @@ namespace {
 Tensor with_mean(const Tensor& grad, const Tensor& grad_mean, const Tensor& self,
                  std::optional<IntList> dim, bool keepdim) {
   if (!grad_mean.defined()) return grad;
-  const Tensor mean = mean_backward(grad_mean, self.sizes(), self.dtype(), dim, keepdim);
+  const Tensor mean = mean_backward(grad_mean, self.sym_sizes(), self.dtype(), dim, keepdim);
   return grad.defined() ? grad.add(mean) : mean;
 }
 

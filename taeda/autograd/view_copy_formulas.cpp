@@ -7,7 +7,7 @@
 namespace taeda::autograd {
 
 Tensor laid_out(const Tensor& grad, IntList sizes, IntList strides, int64_t offset) {
-  const Tensor memory = grad.new_zeros({SymInt(storage_reach(sizes, strides, offset))});
+  const Tensor memory = grad.new_zeros({storage_reach(as_symint(sizes), as_symint(strides), offset)});
   Tensor out = memory.as_strided(as_symint(sizes), as_symint(strides), SymInt(offset));
   out.copy_(grad);
   return out;

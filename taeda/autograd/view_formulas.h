@@ -5,10 +5,11 @@
 
 namespace taeda::autograd {
 
-TAEDA_API Tensor as_strided_backward(const Tensor& grad, IntList self_sizes, IntList self_strides,
-                                     int64_t self_offset, SymIntList size, SymIntList stride,
+TAEDA_API Tensor as_strided_backward(const Tensor& grad, SymIntList self_sizes,
+                                     SymIntList self_strides, const SymInt& self_offset,
+                                     SymIntList size, SymIntList stride,
                                      const std::optional<SymInt>& offset);
 // How many elements of the storage a view needs, from the storage's start on.
-TAEDA_API int64_t storage_reach(IntList sizes, IntList strides, int64_t offset);
+TAEDA_API SymInt storage_reach(SymIntList sizes, SymIntList strides, const SymInt& offset);
 
 }  // namespace taeda::autograd

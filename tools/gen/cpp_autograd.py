@@ -21,18 +21,23 @@ OWNED = {
     "Generator": "Generator",
 }
 PROPERTIES = {
-    "sizes": "std::vector<int64_t>",
-    "strides": "std::vector<int64_t>",
+    "sizes": "std::vector<SymInt>",
+    "strides": "std::vector<SymInt>",
     "dtype": "DType",
     "dim": "int64_t",
-    "numel": "int64_t",
+    "numel": "SymInt",
     "device": "Device",
-    "storage_offset": "int64_t",
+    "storage_offset": "SymInt",
 }
 # PyTorch's names of the saved ones speak of symbolic integers.
-SYMBOLIC = ("sizes", "strides", "numel", "storage_offset")
+SYMBOLIC = {
+    "sizes": "sym_sizes().vec()",
+    "strides": "sym_strides().vec()",
+    "numel": "sym_numel()",
+    "storage_offset": "impl()->sym_storage_offset()",
+}
 IS_OUTPUT = {"before": "false", "self": "false", "after": "true"}
-LIST_PROPERTIES = {"sizes": "std::vector<std::vector<int64_t>>", "dtypes": "std::vector<DType>"}
+LIST_PROPERTIES = {"sizes": "std::vector<std::vector<SymInt>>", "dtypes": "std::vector<DType>"}
 
 
 def owned_type(t):
@@ -100,11 +105,8 @@ class Plan:
             if not is_list:
                 shown = f"{name}_sym_{prop}" if prop in SYMBOLIC else f"{name}_{prop}"
                 self.fields.append(f'v.value("{shown}", {name}_{prop});')
-            value = (
-                f"list_{prop}({name})"
-                if is_list
-                else f"{name}.{prop}()" + (".vec()" if "vector" in kind else "")
-            )
+            read = SYMBOLIC.get(prop, f"{prop}()")
+            value = f"list_{prop}({name})" if is_list else f"{name}.{read}"
             guard = "" if is_list else f"if ({name}.defined()) "
             self.saves.append(("before", f"{guard}node->{name}_{prop} = {value};"))
 
