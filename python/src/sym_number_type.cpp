@@ -175,6 +175,15 @@ PyObject* is_integer_method(PyObject* self, PyObject*) {
   }>(self);
 }
 
+PyObject* divmod(PyObject* a, PyObject* b) {
+  const Ref quotient(binary<NumberOp::FloorDiv>(a, b)), rest(binary<NumberOp::Mod>(a, b));
+  if (!quotient || !rest) return nullptr;
+  if (quotient.get() == Py_NotImplemented) Py_RETURN_NOTIMPLEMENTED;
+  return PyTuple_Pack(2, quotient.get(), rest.get());
+}
+// Numbers do not change, so a copy is the number.
+PyObject* copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
+
 PyGetSetDef getters[] = {{"node", get_node, nullptr, nullptr, nullptr}, {}};
 PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(SymObject, weakrefs), READONLY, nullptr}, {}};
@@ -186,6 +195,13 @@ PyMethodDef number_methods[] = {
     {"__sym_float__", to_float_method, METH_NOARGS, nullptr},
     {"__sym_int__", round_to_int<ExprOp::TruncToInt>, METH_NOARGS, nullptr},
     {"is_integer", is_integer_method, METH_NOARGS, nullptr},
+    {"__copy__", copy, METH_NOARGS, nullptr},
+    {"__deepcopy__", copy, METH_O, nullptr},
+    {},
+};
+PyMethodDef bool_methods[] = {
+    {"__copy__", copy, METH_NOARGS, nullptr},
+    {"__deepcopy__", copy, METH_O, nullptr},
     {},
 };
 
@@ -199,10 +215,10 @@ PyMethodDef number_methods[] = {
       TAEDA_SLOT(Py_nb_true_divide, binary<NumberOp::TrueDiv>),                                    \
       TAEDA_SLOT(Py_nb_floor_divide, binary<NumberOp::FloorDiv>),                                  \
       TAEDA_SLOT(Py_nb_remainder, binary<NumberOp::Mod>), TAEDA_SLOT(Py_nb_power, power),          \
-      TAEDA_SLOT(Py_nb_negative, unary<negated>), TAEDA_SLOT(Py_nb_positive, positive),            \
-      TAEDA_SLOT(Py_nb_absolute, unary<absolute>), TAEDA_SLOT(Py_nb_and, binary<NumberOp::And>),   \
-      TAEDA_SLOT(Py_nb_or, binary<NumberOp::Or>), TAEDA_SLOT(Py_nb_int, to_int),                   \
-      TAEDA_SLOT(Py_nb_float, to_plain_float)
+      TAEDA_SLOT(Py_nb_divmod, divmod), TAEDA_SLOT(Py_nb_negative, unary<negated>),                \
+      TAEDA_SLOT(Py_nb_positive, positive), TAEDA_SLOT(Py_nb_absolute, unary<absolute>),           \
+      TAEDA_SLOT(Py_nb_and, binary<NumberOp::And>), TAEDA_SLOT(Py_nb_or, binary<NumberOp::Or>),    \
+      TAEDA_SLOT(Py_nb_int, to_int), TAEDA_SLOT(Py_nb_float, to_plain_float)
 
 PyType_Slot int_slots[] = {TAEDA_SHARED_SLOTS,
                            {Py_tp_methods, number_methods},
@@ -216,6 +232,7 @@ PyType_Slot float_slots[] = {TAEDA_SHARED_SLOTS,
                              TAEDA_SLOT(Py_tp_hash, number_hash),
                              {0, nullptr}};
 PyType_Slot bool_slots[] = {TAEDA_SHARED_SLOTS,
+                            {Py_tp_methods, bool_methods},
                             TAEDA_SLOT(Py_tp_hash, number_hash),
                             TAEDA_SLOT(Py_nb_invert, logical_not),
                             {0, nullptr}};

@@ -134,6 +134,15 @@ TEST_F(SymbolicTest, UnbackedSymbolsHaveNoAnswerUntilToldOne) {
   EXPECT_EQ(text(u + 1), "s0 + 1");
 }
 
+TEST_F(SymbolicTest, ShapeRulesTakeUnbackedSizesForLarge) {
+  const SymInt u = unbacked();
+  env->check_is_size(env->expr(u));
+  EXPECT_TRUE(sym_max(u, 1) == u);
+  EXPECT_FALSE(u * s0 == 0);
+  EXPECT_TRUE(u * s0 >= s0);
+  EXPECT_EQ(env->guards().size(), 0u);
+}
+
 TEST_F(SymbolicTest, ContradictionsAreErrors) {
   const SymInt u = unbacked();
   env->constrain_range(env->expr(u), {3, 5});

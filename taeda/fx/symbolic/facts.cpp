@@ -88,17 +88,15 @@ const Expr* Facts::cancel_known_divisions(const Expr* e) {
   return result;
 }
 
-IntRange Facts::range_of(const Expr* e, bool is_size_oblivious) {
+IntRange Facts::range_of(const Expr* e) {
   if (e->kind != SymKind::Int || e->is_constant()) return e->range;
   IntRange r = e->range;
   if (!e->args.empty()) {
     SmallVector<IntRange, 4> args;
-    for (const Expr* a : e->args) args.push_back(range_of(a, is_size_oblivious));
+    for (const Expr* a : e->args) args.push_back(range_of(a));
     r = intersection(r, range_of_op(e, args));
   }
   if (auto it = ranges_.find(e); it != ranges_.end()) r = intersection(r, it->second);
-  if (is_size_oblivious && e->is_symbol() && r.hi >= 2 && is_size_like(e))
-    r.lo = std::max<int64_t>(r.lo, 2);
   return r;
 }
 
@@ -109,25 +107,43 @@ const Expr* Facts::canonical(const Expr* e) {
   return pool_.intern(e->op, SymKind::Bool, {f.form, pool_.integer(-f.offset / f.scale)});
 }
 
-std::optional<bool> Facts::decide_relation(const Expr* e, bool is_size_oblivious) {
+std::optional<bool> Facts::decide_relation(const Expr* e) {
   if (e->args[0]->kind != SymKind::Int) return std::nullopt;
   const Affine f = affine_of(pool_, sign_of_difference(pool_, e->args[0], e->args[1]));
   if (!f.form) return decided(e->op, IntRange::of(f.offset));
-  return decided(
-      e->op, range_of(f.form, is_size_oblivious) * IntRange::of(f.scale) + IntRange::of(f.offset));
+  return decided(e->op, range_of(f.form) * IntRange::of(f.scale) + IntRange::of(f.offset));
+}
+
+const Expr* Facts::with_large_sizes(const Expr* e) {
+  Replacements large;
+  for (const Expr* symbol : symbols_of(e)) {
+    if (!is_size_like(symbol)) continue;
+    IntRange r = range_of(symbol);
+    if (r.hi < 2) continue;
+    r.lo = std::max<int64_t>(r.lo, 2);
+    large[symbol] = pool_.symbol(str(symbol->name, " in ", r), SymKind::Int, r, std::nullopt);
+  }
+  return large.empty() ? e : substitute(pool_, e, large);
 }
 
 std::optional<bool> Facts::decide(const Expr* condition, bool is_size_oblivious) {
+  const auto answer = decide_known(condition);
+  if (answer || !is_size_oblivious || size_like_.empty()) return answer;
+  const Expr *e = simplify(condition), *assumed = with_large_sizes(e);
+  return assumed == e ? answer : decide_known(assumed);
+}
+
+std::optional<bool> Facts::decide_known(const Expr* condition) {
   const Expr* e = simplify(condition);
   if (e->is_constant()) return e->value.integer != 0;
   if (auto it = known_.find(canonical(e)); it != known_.end()) return it->second;
-  if (e->is_relation()) return decide_relation(e, is_size_oblivious);
+  if (e->is_relation()) return decide_relation(e);
   if (e->op == ExprOp::Not) {
-    const auto inner = decide(e->args[0], is_size_oblivious);
+    const auto inner = decide_known(e->args[0]);
     return inner ? std::optional(!*inner) : std::nullopt;
   }
   if (e->op != ExprOp::And && e->op != ExprOp::Or) return std::nullopt;
-  const auto a = decide(e->args[0], is_size_oblivious), b = decide(e->args[1], is_size_oblivious);
+  const auto a = decide_known(e->args[0]), b = decide_known(e->args[1]);
   const bool absorbing = e->op == ExprOp::Or;
   if ((a && *a == absorbing) || (b && *b == absorbing)) return absorbing;
   return a && b ? std::optional(!absorbing) : std::nullopt;
@@ -159,7 +175,7 @@ void Facts::learn_relation(const Expr* e) {
   }
   // A value that is ruled out matters at the ends of the range.
   const int64_t out = -f.offset / f.scale;
-  const IntRange r = range_of(f.form, false);
+  const IntRange r = range_of(f.form);
   if (out == r.lo) narrow_form(f.form, {r.lo + 1, r.hi});
   if (out == r.hi) narrow_form(f.form, {r.lo, r.hi - 1});
 }
@@ -172,7 +188,7 @@ void Facts::learn_equal(const Expr* difference) {
   const int64_t sign = found->coefficient;
   const Expr* rest = pool_.subtract(expr_of(pool_, p), expr_of(pool_, {*found}));
   const Expr* value = pool_.mul(pool_.integer(-sign), rest);
-  const IntRange range = range_of(symbol, false);
+  const IntRange range = range_of(symbol);
   if (is_size_like(symbol) && value->is_symbol() && !value->has_hint) add_size_like(value);
   replace(symbol, value);
   narrow(value, range);
@@ -195,7 +211,7 @@ void Facts::narrow(const Expr* e, IntRange range) {
 }
 
 void Facts::narrow_form(const Expr* form, IntRange range) {
-  const IntRange old = range_of(form, false), now = intersection(old, range);
+  const IntRange old = range_of(form), now = intersection(old, range);
   TAEDA_CHECK(!now.is_empty(), "no value of ", text_of(form),
               " is possible: it was known to be in ", old, " and is now assumed to be in ", range);
   if (now == old) return;

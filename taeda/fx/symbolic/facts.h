@@ -16,9 +16,9 @@ class TAEDA_API Facts {
   const Expr* simplify(const Expr* e);
   // With the replaced symbols put in and nothing else, so that guards stay what they are.
   const Expr* replace_symbols(const Expr* e) const { return substitute(pool_, e, symbols_); }
-  IntRange range(const Expr* e) { return range_of(simplify(e), false); }
-  // The truth of a condition where it follows; sizes that are only known not to be negative count
-  // as at least 2 when `is_size_oblivious`.
+  IntRange range(const Expr* e) { return range_of(simplify(e)); }
+  // The truth of a condition where it follows. When `is_size_oblivious`, unbacked sizes count as at
+  // least 2.
   std::optional<bool> decide(const Expr* condition, bool is_size_oblivious = false);
   // Takes the condition as true from now on. An error when it contradicts what is known.
   void learn(const Expr* condition);
@@ -31,8 +31,11 @@ class TAEDA_API Facts {
   const Expr* cancel_known_divisions(const Expr* e);
   const Expr* canonical(const Expr* condition);
   const Expr* substitute_known(const Expr* e);
-  IntRange range_of(const Expr* e, bool is_size_oblivious);
-  std::optional<bool> decide_relation(const Expr* e, bool is_size_oblivious);
+  // With unbacked sizes replaced by symbols of at least 2, on which the rules of construction act.
+  const Expr* with_large_sizes(const Expr* e);
+  IntRange range_of(const Expr* e);
+  std::optional<bool> decide_known(const Expr* condition);
+  std::optional<bool> decide_relation(const Expr* e);
   void learn_relation(const Expr* e);
   void learn_equal(const Expr* difference);
   void replace(const Expr* part, const Expr* by);
