@@ -263,7 +263,8 @@ bool has_kernel(const Operator& op, int slot) {
 void set_builtin_fallback(Key key, BoxedKernel kernel, const char* where) {
   Registry& r = registry();
   std::lock_guard lock(r.mutex);
-  r.builtin[slot_base(key)] = {0, nullptr, kernel, where};
+  const int count = is_per_backend(key) ? kNumBackends : 1;
+  for (int i = 0; i < count; ++i) r.builtin[slot_base(key) + i] = {0, nullptr, kernel, where};
 }
 
 void Registration::remove() {

@@ -165,6 +165,17 @@ def test_a_fallthrough_passes_the_call_on(lib):
         library.fallthrough_kernel()
 
 
+def test_backward_without_an_autograd_kernel_warns(lib):
+    lib.define("foo(Tensor x) -> Tensor")
+    lib.impl("foo", lambda x: t.from_numpy(x.detach().numpy() + 1), "CPU")
+    x = t.ones(1, requires_grad=True)
+    y = ops_of(lib).foo(x)
+    assert y.requires_grad
+    with pytest.warns(UserWarning, match="an autograd kernel was not registered"):
+        y.backward()
+    assert x.grad is None
+
+
 def test_operators_of_others_may_be_overridden():
     override = Library("aten", "IMPL")
     with warnings.catch_warnings(record=True):
