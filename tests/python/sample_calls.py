@@ -280,6 +280,7 @@ REDUCTIONS = {
     ),
     "cumsum": lambda m: [call(m(2, 3), 1), call(m(2, 3), 0)],
     "cumprod": lambda m: [call(m(2, 3), 1), call(m(2, 3), 0)],
+    "sort": lambda m: [call(m(2, 3)), call(m(3, 2), 0, True)],
     "sort.stable": lambda m: [
         call(m(2, 3), stable=True),
         call(m(3, 2), stable=False, dim=0, descending=True),
@@ -322,6 +323,11 @@ VIEWS = {
         (((slice(None), slice(0, 4, 2)),), (3, 2)),
     ),
     "diagonal_backward": _backward_of_views("diagonal", (3, 3), ((), (3,)), ((1,), (2,))),
+    "select_scatter": lambda m: [call(m(2, 3), m(2), 1, 2), call(m(2, 3), m(3), 0, -1)],
+    "slice_scatter": lambda m: [
+        call(m(3, 2), m(2, 2), 0, 1),
+        call(m(2, 4), m(2, 2), 1, 0, 4, 2),
+    ],
     "unfold_backward": _backward_of_views("unfold", (4,), ((0, 2, 2), (2, 2)), ((0, 3, 1), (2, 3))),
     "_unsafe_view": _views(((2, 3), ((3, 2),)), ((2, 3), ((-1,),))),
     "_reshape_alias": lambda m: [
@@ -343,6 +349,11 @@ VIEWS = {
 COPIES = {
     "clone": lambda m: [call(m(2, 3)), via(lambda x: x.t().clone(), m(2, 3))],
     "copy_": lambda m: [call(m(2, 3), m(2, 3)), call(m(2, 3), m(3))],
+    "copy": lambda m: [
+        via(taeda.ops.aten.copy.default, m(2, 3), m(2, 3)),
+        via(taeda.ops.aten.copy.default, m(2, 3), m(3)),
+    ],
+    "fill.Scalar": lambda m: [call(m(2, 3), 1.5), call(m(3), 2)],
     "_to_copy": lambda m: [call(m(2, 3), dtype=m.dtype), call(m(3), dtype=taeda.complex128)],
     "fill_.Scalar": lambda m: [call(m(2, 3), 1.5), call(m(3), 2)],
     "fill_.Tensor": lambda m: [call(m(2, 3), m()), call(m(3), m())],
@@ -400,6 +411,11 @@ CHOICES = {
     "gelu": lambda m: [call(m(2, 3)), call(m(3), approximate="tanh")],
     "gelu_backward": lambda m: [call(m(2, 3), m(2, 3)), call(m(3), m(3), approximate="tanh")],
     "pow.Tensor_Scalar": lambda m: [call(m.positive(2, 3), 2.5), call(m(3), 2), call(m(3), 0)],
+    "div.Tensor_mode": lambda m: [
+        call(m(2, 3), m(3), rounding_mode=None),
+        None if m.dtype.is_complex else call(m(2, 3), m(2, 1), rounding_mode="floor"),
+        None if m.dtype.is_complex else call(m(3), m(3), rounding_mode="trunc"),
+    ],
     "round.decimals": lambda m: [call(m(2, 3) * 1, decimals=0), call(m(3), decimals=-1)],
 }
 
@@ -407,6 +423,6 @@ CALLS = {**MAKE_MATRICES, **INDICES, **LOSSES, **REDUCTIONS, **VIEWS, **COPIES, 
 
 # Records that take only real, or only complex numbers. Those of pointwise records say so themselves.
 REAL_ONLY = {*RANDOM, *LOSSES, "view_as_complex", "complex", "amax", "amin", "max", "max.dim"}
-REAL_ONLY |= {"min", "min.dim", "sort.stable", "topk"}
+REAL_ONLY |= {"min", "min.dim", "sort", "sort.stable", "topk"}
 REAL_ONLY |= {"sign", "maximum", "minimum", "fmax", "fmin"}
 COMPLEX_ONLY = {"view_as_real", "_conj"}
