@@ -49,10 +49,14 @@ void check_linear(int64_t di, int64_t dw) {
   TAEDA_CHECK(dw <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", dw, "D");
 }
 
-// linear as PyTorch composes it.
+}  // namespace
+}  // namespace taeda::impl
+
+namespace taeda {
+
 Tensor linear_by_parts(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   const int64_t di = input.dim(), dw = weight.dim();
-  check_linear(di, dw);
+  impl::check_linear(di, dw);
   TAEDA_CHECK(!bias.defined() || dw == 2, "mat2 must be a matrix, got 1-D tensor");
   const Tensor turned = dw == 2 ? weight.t() : weight;
   if (!bias.defined()) return taeda::matmul(input, turned);
@@ -63,10 +67,9 @@ Tensor linear_by_parts(const Tensor& input, const Tensor& weight, const Tensor& 
                 {SymInt(di == 1 ? SymInt(1) : input.sym_numel() / sym_max(input.sym_size(-1), 1)),
                  input.sym_size(-1)});
   const Tensor out = taeda::addmm(bias, rows, turned);
-  return di == 2 ? out : out.view(folded_shape(input, turned));
+  return di == 2 ? out : out.view(impl::folded_shape(input, turned));
 }
 
-// Batches on devices that have bmm alone, and for modes.
 Tensor batched_by_bmm(const Tensor& a, const Tensor& b) {
   const SymIntList na = a.sym_sizes(), nb = b.sym_sizes();
   const SymIntVec batch =
@@ -86,6 +89,11 @@ Tensor batched_by_bmm(const Tensor& a, const Tensor& b) {
   sizes.push_back(n);
   return taeda::_unsafe_view(stacked(a, m, k).bmm(stacked(b, rows, n)), sizes);
 }
+
+}  // namespace taeda
+
+namespace taeda::impl {
+namespace {
 
 Tensor batched(const Tensor& a, const Tensor& b) {
   if (a.dim() == 3 && b.dim() == 3 && a.sym_sizes()[0] == b.sym_sizes()[0]) return a.bmm(b);

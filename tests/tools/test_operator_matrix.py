@@ -27,6 +27,14 @@ def test_a_hole_is_noticed():
     assert (record.key, "doc") in matrix.holes([record])
 
 
+def test_an_operator_outside_the_core_set_comes_apart_or_says_why():
+    record = next(r for r in load() if "no_decomposition" in r.data)
+    assert (record.key, "decomposition") not in matrix.holes([record])
+    del record.data["no_decomposition"]
+    record.kind = "structured"
+    assert (record.key, "decomposition") in matrix.holes([record])
+
+
 def test_committed_files_are_current():
     run = subprocess.run(
         [sys.executable, ROOT / "tools/gen/main.py", "--check"], capture_output=True, text=True

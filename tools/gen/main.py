@@ -18,6 +18,7 @@ import cpp_autograd
 import cpp_batch
 import cpp_dense
 import cpp_ops
+import decompositions
 import matrix
 import python_bindings
 import records as record_files
@@ -157,6 +158,11 @@ def generate(records, root):
             python_bindings.family_code(family, rows),
         )
         w.add(f"docs/operators/{family}.md", stubs.page(family, rows))
+    w.cpp(
+        "taeda/ops/explicit_decompositions.cpp",
+        ["taeda/ops/decompositions.h", *[f"taeda/ops/{f}_decl.h" for f in families]],
+        decompositions.code(records),
+    )
     w.cpp(
         "taeda/ops/symbolic_table.cpp", ["taeda/ops/symbolic.h"], cpp_dense.symbolic_table(records)
     )

@@ -2,6 +2,7 @@
 
 import cpp_batch
 import cpp_forward
+import decompositions
 
 COLUMNS = (
     "function",
@@ -12,10 +13,14 @@ COLUMNS = (
     "gradient",
     "forward",
     "batching",
+    "decomposition",
     "printed",
     "python",
     "doc",
 )
+
+# How an operator comes apart, said in the cell itself.
+WORDS = ("core", "formula", "explicit", "composite")
 
 
 def forward(r):
@@ -27,7 +32,7 @@ def forward(r):
 
 
 def cells(r):
-    """Column -> True, or the reason in words why the artefact is not there, or '' for a hole."""
+    """Column -> True, a word of WORDS, the reason why the artefact is missing, or '' for a hole."""
     s = r.schema
     has_self = any(a.name == "self" for a in s.arguments)
     writes = s.is_inplace
@@ -46,6 +51,7 @@ def cells(r):
         "batching": r.kind == "composite"
         or cpp_batch.rule_of(r) is not None
         or r.data.get("no_batch", ""),
+        "decomposition": decompositions.cell(r),
         "printed": True if r.kind == "pointwise" else "no pointwise body",
         "python": True,
         "doc": True if r.data.get("doc", "").strip() else "",
@@ -72,6 +78,8 @@ def markdown(records):
         for c, v in cells(r).items():
             if v is True:
                 row.append("yes")
+            elif v in WORDS:
+                row.append(v)
             else:
                 row.append(notes.setdefault(v or "HOLE", f"n{len(notes) + 1}") if v else "HOLE")
         lines.append(f"| {r.key} | {r.family} | {r.kind} | " + " | ".join(row) + " |")

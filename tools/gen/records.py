@@ -35,6 +35,7 @@ A record is a table in taeda/ops/records/<family>.toml named after its overload 
   python     name and module ("", "nn", "special", "linalg") where they differ; arguments = {schema's
              name = Python's}; varargs = "size"
   inplace_overload, out_overload   names of derived overloads where PyTorch's differ from the rule
+  no_decomposition   why an operator outside the core set is no function of others
   doc, tags
 """
 
@@ -63,6 +64,7 @@ FIELDS = {
     "batch",
     "batch_roles",
     "no_batch",
+    "no_decomposition",
     "python",
     "varargs",
     "doc",

@@ -1,0 +1,137 @@
+// New tensors as functions of full, empty and arange.
+#include "taeda/ops/decompositions.h"
+#include "taeda/ops/functions.h"
+#include "taeda/ops/options.h"
+#include "taeda/ops/shape.h"
+
+namespace taeda {
+namespace {
+
+using OptDType = std::optional<DType>;
+using OptLayout = std::optional<Layout>;
+using OptDevice = std::optional<Device>;
+using OptBool = std::optional<bool>;
+using OptFormat = std::optional<MemoryFormat>;
+
+Tensor identity(const SymInt& n, const SymInt& m, OptDType dtype, OptLayout layout,
+                OptDevice device, OptBool pin_memory) {
+  const auto range = [&](const SymInt& length) {
+    return taeda::arange(Scalar(length), DType::Int64, layout, device, pin_memory);
+  };
+  return taeda::eq(range(n).unsqueeze(1), range(m)).to(dtype.value_or(default_dtype()));
+}
+
+// Numbers at equal distances from start to end, or a base's powers of them.
+Tensor spaced(Tensor start, Tensor end, int64_t steps, std::optional<double> base, OptDType dtype,
+              OptLayout layout, OptDevice device, OptBool pin_memory) {
+  const bool has_complex = start.is_complex() || end.is_complex();
+  const DType result = dtype.value_or(has_complex ? default_complex_dtype() : default_dtype());
+  const bool is_whole = is_integral(result, true);
+  const DType compute = is_whole                   ? (base ? DType::Float : DType::Double)
+                        : is_reduced_float(result) ? DType::Float
+                                                   : result;
+  // Integers count from whole numbers.
+  const auto end_in = [&](const Tensor& t) {
+    return (is_whole ? t.to(DType::Int64) : t).to(compute).to(device);
+  };
+  start = end_in(start);
+  end = end_in(end);
+  const Tensor i = taeda::arange(Scalar(steps), to_real(compute), layout, device, pin_memory);
+  const Tensor step = (end - start) / Scalar(std::max<int64_t>(steps - 1, 1));
+  // From both ends, so that both are met exactly.
+  const Tensor is_first = taeda::lt(i, Scalar(steps == 1 ? 1 : steps / 2));
+  const Tensor out = taeda::where(is_first, start + i * step, end - (Scalar(steps - 1) - i) * step);
+  return (base ? taeda::pow(Scalar(*base), out) : out).to(result);
+}
+
+Tensor number(const Scalar& s) {
+  return taeda::scalar_tensor(s, s.is_complex() ? DType::ComplexDouble : DType::Double);
+}
+
+}  // namespace
+
+#define OPTIONS                                                                           \
+  std::optional<DType> dtype, std::optional<Layout> layout, std::optional<Device> device, \
+      std::optional<bool> pin_memory
+
+TAEDA_DECOMPOSITION(zeros, (SymIntList size, OPTIONS)) {
+  return taeda::full(size, Scalar(0), dtype.value_or(default_dtype()), layout, device, pin_memory);
+}
+TAEDA_DECOMPOSITION(ones, (SymIntList size, OPTIONS)) {
+  return taeda::full(size, Scalar(1), dtype.value_or(default_dtype()), layout, device, pin_memory);
+}
+TAEDA_DECOMPOSITION(eye, (SymInt n, OPTIONS)) {
+  return identity(n, n, dtype, layout, device, pin_memory);
+}
+TAEDA_DECOMPOSITION(eye_m, (SymInt n, SymInt m, OPTIONS)) {
+  return identity(n, m, dtype, layout, device, pin_memory);
+}
+
+TAEDA_DECOMPOSITION(linspace, (const Scalar& start, const Scalar& end, int64_t steps, OPTIONS)) {
+  return spaced(number(start), number(end), steps, {}, dtype, layout, device, pin_memory);
+}
+TAEDA_DECOMPOSITION(linspace_Tensor_Tensor,
+                    (const Tensor& start, const Tensor& end, int64_t steps, OPTIONS)) {
+  return spaced(start, end, steps, {}, dtype, layout, device, pin_memory);
+}
+TAEDA_DECOMPOSITION(linspace_Tensor_Scalar,
+                    (const Tensor& start, const Scalar& end, int64_t steps, OPTIONS)) {
+  return spaced(start, number(end), steps, {}, dtype, layout, device, pin_memory);
+}
+TAEDA_DECOMPOSITION(linspace_Scalar_Tensor,
+                    (const Scalar& start, const Tensor& end, int64_t steps, OPTIONS)) {
+  return spaced(number(start), end, steps, {}, dtype, layout, device, pin_memory);
+}
+TAEDA_DECOMPOSITION(logspace,
+                    (const Scalar& start, const Scalar& end, int64_t steps, double base, OPTIONS)) {
+  return spaced(number(start), number(end), steps, base, dtype, layout, device, pin_memory);
+}
+TAEDA_DECOMPOSITION(logspace_Tensor_Tensor,
+                    (const Tensor& start, const Tensor& end, int64_t steps, double base, OPTIONS)) {
+  return spaced(start, end, steps, base, dtype, layout, device, pin_memory);
+}
+TAEDA_DECOMPOSITION(logspace_Tensor_Scalar,
+                    (const Tensor& start, const Scalar& end, int64_t steps, double base, OPTIONS)) {
+  return spaced(start, number(end), steps, base, dtype, layout, device, pin_memory);
+}
+TAEDA_DECOMPOSITION(logspace_Scalar_Tensor,
+                    (const Scalar& start, const Tensor& end, int64_t steps, double base, OPTIONS)) {
+  return spaced(number(start), end, steps, base, dtype, layout, device, pin_memory);
+}
+
+// ---- like a given tensor ----
+
+TAEDA_DECOMPOSITION(empty_like,
+                    (const Tensor& self, OPTIONS, std::optional<MemoryFormat> memory_format)) {
+  const MemoryFormat format = memory_format.value_or(MemoryFormat::Preserve);
+  const DType type = dtype.value_or(self.dtype());
+  const Device place = device.value_or(self.device());
+  const bool is_plain = format == MemoryFormat::Contiguous ||
+                        (format == MemoryFormat::Preserve && self.is_contiguous());
+  return is_plain ? taeda::empty(self.sym_sizes(), type, layout, place, pin_memory)
+                  : taeda::empty_strided(self.sym_sizes(), strides_like(self, format), type, layout,
+                                         place, pin_memory);
+}
+TAEDA_DECOMPOSITION(zeros_like,
+                    (const Tensor& self, OPTIONS, std::optional<MemoryFormat> memory_format)) {
+  return taeda::full_like(self, Scalar(0), dtype, layout, device, pin_memory, memory_format);
+}
+TAEDA_DECOMPOSITION(ones_like,
+                    (const Tensor& self, OPTIONS, std::optional<MemoryFormat> memory_format)) {
+  return taeda::full_like(self, Scalar(1), dtype, layout, device, pin_memory, memory_format);
+}
+TAEDA_DECOMPOSITION(new_full,
+                    (const Tensor& self, SymIntList size, const Scalar& fill_value, OPTIONS)) {
+  return taeda::full(size, fill_value, dtype.value_or(self.dtype()), layout,
+                     device.value_or(self.device()), pin_memory);
+}
+TAEDA_DECOMPOSITION(new_zeros, (const Tensor& self, SymIntList size, OPTIONS)) {
+  return taeda::new_full(self, size, Scalar(0), dtype, layout, device, pin_memory);
+}
+TAEDA_DECOMPOSITION(new_ones, (const Tensor& self, SymIntList size, OPTIONS)) {
+  return taeda::new_full(self, size, Scalar(1), dtype, layout, device, pin_memory);
+}
+
+#undef OPTIONS
+
+}  // namespace taeda
