@@ -1,4 +1,5 @@
 // The extension module taeda._C: puts types and functions together.
+#include "python/src/decomposition_functions.h"
 #include "python/src/factories.h"
 #include "python/src/fx_fake.h"
 #include "python/src/fx_types.h"
@@ -42,7 +43,7 @@ const PyMethodDef* const own_functions[] = {factory_table,  mode_table,         
                                             autocast_table, dispatch_mode_table, nullptr};
 const PyMethodDef* const no_tables[] = {nullptr};
 const PyMethodDef* const dispatch_tables[] = {dispatch_table, boxed_call_table, library_table,
-                                              nullptr};
+                                              decomposition_table, nullptr};
 
 bool fill_fx(PyObject* module) {
   PyObject* fx = PyImport_AddModule("taeda._C._fx");

@@ -141,6 +141,12 @@ class OpOverload:
         """Whether a kernel of its own, no fallback, serves the key."""
         return _dispatch.has_kernel(self._handle, key)
 
+    def decompose(self, *args, **kwargs):
+        """The results of a composite operator, made of others; NotImplemented for the rest."""
+        if not self._is_composite:
+            return NotImplemented
+        return _dispatch.call(self._handle, args, kwargs)
+
     def __str__(self):
         return f"{self.namespace}.{self.__name__}"
 
