@@ -15,7 +15,12 @@ target_include_directories(taeda INTERFACE $<INSTALL_INTERFACE:${install_include
 install(TARGETS taeda EXPORT TaedaTargets LIBRARY DESTINATION ${install_lib})
 install(EXPORT TaedaTargets NAMESPACE Taeda:: DESTINATION ${install_cmake})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/taeda ${TAEDA_GENERATED_DIR}/taeda
-  DESTINATION ${install_include} FILES_MATCHING PATTERN "*.h")
+  DESTINATION ${install_include} FILES_MATCHING PATTERN "*.h" PATTERN "*.inc")
+# For extensions: the Python bindings' own interface, and PyTorch's names for all of it.
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/interop
+  DESTINATION ${install_include}/python FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/compat DESTINATION ${install_include}
+  FILES_MATCHING PATTERN "*.h")
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/TaedaConfig.cmake.in
   ${CMAKE_BINARY_DIR}/TaedaConfig.cmake INSTALL_DESTINATION ${install_cmake})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/TaedaConfigVersion.cmake

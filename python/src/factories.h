@@ -32,6 +32,9 @@ extern PyMethodDef autocast_table[];
 // Sends the library's warnings to warnings.warn.
 bool install_warnings();
 
+// Puts the capsule of python/interop/extension_api.h into the module.
+bool init_extension_api(PyObject* module);
+
 // Lets anomaly mode keep and tell Python's stacks.
 bool install_anomaly_hooks();
 

@@ -65,7 +65,7 @@ bool fill(PyObject* module) {
          add_submodule(module, "taeda._C._dispatch", dispatch_tables) &&
          add_submodule(module, "taeda._C._fx", no_tables) && fill_fx(module) &&
          PyModule_AddObjectRef(module, "_return_types", return_types_module()) == 0 &&
-         install_warnings() && install_anomaly_hooks();
+         init_extension_api(module) && install_warnings() && install_anomaly_hooks();
 }
 
 PyModuleDef definition = {

@@ -1,0 +1,16 @@
+// Everything of at.
+#pragma once
+
+#include "ATen/Dispatch.h"
+#include "ATen/Functions.h"
+#include "ATen/Operators.h"
+#include "ATen/Parallel.h"
+#include "c10/util/Exception.h"
+#include "taeda/autograd/grad_mode.h"
+
+namespace at {
+using NoGradGuard = ::taeda::autograd::NoGrad;
+struct AutoDispatchBelowADInplaceOrView : ::taeda::BelowADInplaceOrView {};
+struct AutoDispatchBelowAutograd : ::taeda::BelowAutograd {};
+using AutoNonVariableTypeMode = AutoDispatchBelowAutograd;
+}  // namespace at

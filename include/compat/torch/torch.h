@@ -1,0 +1,4 @@
+// The usual header of C++ programs.
+#pragma once
+
+#include "torch/all.h"
