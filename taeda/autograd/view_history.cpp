@@ -182,6 +182,8 @@ void tie(const Tensor& source, const Tensor& view, bool is_multi_output) {
   // A wrapper that its class made anew for the view: it counts its writes with its base.
   if (__builtin_expect(view.storage() != source.storage(), 0) && dispatch::has_no_memory(view))
     view.impl()->set_storage(source.storage());
+  TAEDA_CHECK(view.impl()->has_version_counter(),
+              "Inference tensors do not track version counter.");
   ViewOrigin origin = is_inference_mode() ? ViewOrigin::InInference
                       : !grad_enabled()   ? ViewOrigin::InNoGrad
                       : is_multi_output   ? ViewOrigin::MultiOutput

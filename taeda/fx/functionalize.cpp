@@ -19,6 +19,13 @@ using dispatch::Schema;
 using dispatch::Stack;
 using dispatch::Value;
 
+// The same memory, read as a conjugate or negative or not.
+Tensor with_signs(Tensor t, bool is_conj, bool is_neg) {
+  if (t.is_conj() != is_conj) t = taeda::_conj(t);
+  if (t.is_neg() != is_neg) t = taeda::_neg_view(t);
+  return t;
+}
+
 // The tensor at the root of a set of views, as it is now.
 struct Aliased final : RefCounted {
   explicit Aliased(Tensor v) : value(std::move(v)) {}
@@ -42,9 +49,7 @@ struct FunctionalState final : RefCounted {
     if (t.is_complex() && !is_complex(dtype)) t = taeda::view_as_real(t);
     t = t.as_strided(SymIntList(sizes), SymIntList(strides),
                      t.impl()->sym_storage_offset() + offset);
-    if (t.is_conj() != is_conj) t = taeda::_conj(t);
-    if (t.is_neg() != is_neg) t = taeda::_neg_view(t);
-    return t;
+    return with_signs(std::move(t), is_conj, is_neg);
   }
 };
 
@@ -137,7 +142,8 @@ std::string inputs_of(const Schema& schema) {
 }
 
 // "add_.Tensor" and "add.out" -> "add.Tensor": the overload of the functional name that takes the
-// same arguments and writes none; null if there is none.
+// same arguments and writes none; null if there is none. Composites do not count: they may be made
+// of writes.
 Operator* functional_of(const Operator& op, const Schema& schema, bool is_out) {
   std::string name = op.name;
   if (!is_out) name.pop_back();
@@ -145,6 +151,7 @@ Operator* functional_of(const Operator& op, const Schema& schema, bool is_out) {
   // "normal_functional": where the plain name means something else.
   for (const std::string& tried : {name, name + "_functional"}) {
     for (Operator* candidate : dispatch::find_overloads(tried)) {
+      if (candidate->is_composite) continue;
       const Schema other = dispatch::parse_schema(candidate->schema);
       const bool writes = std::any_of(other.arguments.begin(), other.arguments.end(),
                                       [](const dispatch::Argument& a) { return a.is_written; });
@@ -181,9 +188,11 @@ Tensor model_of(const Tensor& t) {
     return taeda::empty({SymInt(bytes / item_size(dtype))}, dtype, {}, Device(DeviceType::Meta));
   };
   if (!s.is_view)
-    return memory(root.dtype()).as_strided(root.sym_sizes(), root.sym_strides(), start);
+    return with_signs(memory(root.dtype()).as_strided(root.sym_sizes(), root.sym_strides(), start),
+                      root.is_conj(), root.is_neg());
   const SymInt at = start * SymInt(item_size(root.dtype())) / SymInt(item_size(s.dtype)) + s.offset;
-  return memory(s.dtype).as_strided(SymIntList(s.sizes), SymIntList(s.strides), at);
+  return with_signs(memory(s.dtype).as_strided(SymIntList(s.sizes), SymIntList(s.strides), at),
+                    s.is_conj, s.is_neg);
 }
 
 // The results of a view operator as geometry alone.

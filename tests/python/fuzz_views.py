@@ -122,7 +122,9 @@ def run(program, t):
                 exec(line, space)
             except Exception as error:
                 failure = _failure(error)
-            _forget_own_writes(t, space, known)
+            if "grad(" not in line:
+                _forget_own_writes(t, space, known)
+            known.update(space)
             is_read = i == len(program) - 1 or not is_quiet
             states = _states(t, space) if is_read else last
             changed = {name: state for name, state in states.items() if last.get(name) != state}
@@ -155,7 +157,6 @@ def _forget_own_writes(t, space, known):
             and _attempt(lambda: v._version) == 1
         ):
             set_versions((v,), (0,))
-    known |= tensors.keys()
 
 
 def _gradients(gradients):

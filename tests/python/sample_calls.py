@@ -331,15 +331,15 @@ VIEWS = {
     "unfold_backward": _backward_of_views("unfold", (4,), ((0, 2, 2), (2, 2)), ((0, 3, 1), (2, 3))),
     "_unsafe_view": _views(((2, 3), ((3, 2),)), ((2, 3), ((-1,),))),
     "_reshape_alias": lambda m: [
-        via(lambda x: _C._reshape_alias(x.diagonal(), (3, 1), (4, 4)), m(3, 3)),
-        via(lambda x: _C._reshape_alias(x[:, 0], (2, 1), (3, 1)), m(2, 3)),
+        via(lambda x: x.diagonal().reshape(3, 1), m(3, 3)),
+        via(lambda x: x[:, 0].reshape(2, 1), m(2, 3)),
     ],
     "select_scatter": lambda m: [call(m(2, 3), m(2), 1, 2), call(m(2, 3), m(3), 0, -1)],
     "slice_scatter": lambda m: [
         call(m(3, 2), m(2, 2), 0, 1),
         call(m(2, 4), m(2, 2), 1, 0, 4, 2),
     ],
-    "diagonal_scatter": lambda m: [call(m(3, 3), m(3)), call(m(2, 3, 2), m(2, 1), 1, 0, 1)],
+    "diagonal_scatter": lambda m: [call(m(3, 3), m(3)), call(m(2, 3, 2), m(2, 2), 1, 0, 1)],
     "as_strided_scatter": lambda m: [
         call(m(2, 3), m(2, 2), (2, 2), (1, 2), 1),
         via(lambda x, y: _C.as_strided_scatter(x.t(), y, (2,), (3,)), m(2, 3), m(2)),
