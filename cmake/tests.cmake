@@ -9,7 +9,8 @@ else()
 endif()
 
 file(GLOB test_folders RELATIVE ${CMAKE_SOURCE_DIR}/tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*)
-list(REMOVE_ITEM test_folders package)
+# Sources there are built by the tests themselves.
+list(REMOVE_ITEM test_folders package python)
 foreach(folder IN LISTS test_folders)
   file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*.cpp)
   list(FILTER test_sources EXCLUDE REGEX "/plugin/")

@@ -6,9 +6,9 @@
 
 namespace taeda::autograd {
 
-Tensor laid_out(const Tensor& grad, IntList sizes, IntList strides, int64_t offset) {
-  const Tensor memory = grad.new_zeros({storage_reach(as_symint(sizes), as_symint(strides), offset)});
-  Tensor out = memory.as_strided(as_symint(sizes), as_symint(strides), SymInt(offset));
+Tensor laid_out(const Tensor& grad, SymIntList sizes, SymIntList strides, const SymInt& offset) {
+  const Tensor memory = grad.new_zeros({storage_reach(sizes, strides, offset)});
+  Tensor out = memory.as_strided(sizes, strides, offset);
   out.copy_(grad);
   return out;
 }

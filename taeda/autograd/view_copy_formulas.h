@@ -6,6 +6,7 @@
 namespace taeda::autograd {
 
 // A gradient in memory laid out as the input's, for formulas that look at it through strides.
-TAEDA_API Tensor laid_out(const Tensor& grad, IntList sizes, IntList strides, int64_t offset);
+TAEDA_API Tensor laid_out(const Tensor& grad, SymIntList sizes, SymIntList strides,
+                          const SymInt& offset);
 
 }  // namespace taeda::autograd

@@ -53,6 +53,10 @@ TAEDA_DECOMPOSITION(squeeze, (const Tensor& self)) {
     if (self.sym_size(d) == SymInt(1)) single.push_back(d);
   return ops::squeeze_dims(self, single);
 }
+TAEDA_DECOMPOSITION(_reshape_alias, (const Tensor& self, SymIntList size, SymIntList)) {
+  return taeda::view(self, size);
+}
+
 TAEDA_DECOMPOSITION(detach, (const Tensor& self)) { return taeda::alias(self); }
 
 TAEDA_DECOMPOSITION(unbind_int, (const Tensor& self, int64_t dim)) {

@@ -50,8 +50,8 @@ TEST(Plan, RunsRegions) {
     }, (x,), ())
     b = builtin::getitem(w, 0)
     s = builtin::scan(graph(carry, each) {
-      next = aten::add.Tensor(carry, each)
-      return (next, next)
+      total = aten::add.Tensor(carry, each)
+      return (total, total)
     }, [x], [x], ())
     return (a, b, s)
   })"));

@@ -154,7 +154,7 @@ def _forget_own_writes(t, space, known):
             is_alone
             and not v.is_inference()
             and v._base is None
-            and _attempt(lambda: v._version) == 1
+            and _attempt(lambda v=v: v._version) == 1
         ):
             set_versions((v,), (0,))
 

@@ -323,11 +323,6 @@ VIEWS = {
         (((slice(None), slice(0, 4, 2)),), (3, 2)),
     ),
     "diagonal_backward": _backward_of_views("diagonal", (3, 3), ((), (3,)), ((1,), (2,))),
-    "select_scatter": lambda m: [call(m(2, 3), m(2), 1, 2), call(m(2, 3), m(3), 0, -1)],
-    "slice_scatter": lambda m: [
-        call(m(3, 2), m(2, 2), 0, 1),
-        call(m(2, 4), m(2, 2), 1, 0, 4, 2),
-    ],
     "unfold_backward": _backward_of_views("unfold", (4,), ((0, 2, 2), (2, 2)), ((0, 3, 1), (2, 3))),
     "_unsafe_view": _views(((2, 3), ((3, 2),)), ((2, 3), ((-1,),))),
     "_reshape_alias": lambda m: [

@@ -255,7 +255,7 @@ def test_checks_of_plain_values():
         (taeda._check_type, TypeError),
         (taeda._check_not_implemented, NotImplementedError),
     ]:
-        with pytest.raises(error, match="^said$"):
+        with pytest.raises(error, match=r"^said$"):
             check(False, lambda: "said")
     with pytest.raises(TypeError, match="cond must be a bool"):
         taeda._check(1)

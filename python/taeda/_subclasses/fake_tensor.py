@@ -26,11 +26,11 @@ __all__ = [
 ]
 
 
-class UnsupportedFakeTensorException(RuntimeError):
+class UnsupportedFakeTensorException(RuntimeError):  # noqa: N818
     """The tensor cannot be made fake."""
 
 
-class _OperatorRefused(RuntimeError):
+class _OperatorRefusedError(RuntimeError):
     """Names the operator that a fake tensor cannot run."""
 
     def __init__(self, func):
@@ -38,15 +38,15 @@ class _OperatorRefused(RuntimeError):
         self.func = func
 
 
-class DynamicOutputShapeException(_OperatorRefused):
+class DynamicOutputShapeException(_OperatorRefusedError):
     """The shape of the result depends on values."""
 
 
-class DataDependentOutputException(_OperatorRefused):
+class DataDependentOutputException(_OperatorRefusedError):
     """The result is a number read from a tensor."""
 
 
-class UnsupportedOperatorException(_OperatorRefused):
+class UnsupportedOperatorException(_OperatorRefusedError):
     """The operator has no shape rule."""
 
 
