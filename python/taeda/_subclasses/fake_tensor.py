@@ -38,15 +38,15 @@ class _OperatorRefusedError(RuntimeError):
         self.func = func
 
 
-class DynamicOutputShapeException(_OperatorRefusedError):
+class DynamicOutputShapeException(_OperatorRefusedError):  # noqa: N818
     """The shape of the result depends on values."""
 
 
-class DataDependentOutputException(_OperatorRefusedError):
+class DataDependentOutputException(_OperatorRefusedError):  # noqa: N818
     """The result is a number read from a tensor."""
 
 
-class UnsupportedOperatorException(_OperatorRefusedError):
+class UnsupportedOperatorException(_OperatorRefusedError):  # noqa: N818
     """The operator has no shape rule."""
 
 
