@@ -1,6 +1,7 @@
 // Views followed by a copy: the same results in memory of their own.
 #include "taeda/ops/view_copy_decl.h"
 
+#include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::impl {
@@ -76,7 +77,10 @@ Tensor as_strided_scatter(const Tensor& self, const Tensor& src, SymIntList size
   const SymInt offset = storage_offset.value_or(own_offset);
   const SymInt count = sym_max(
       sym_max(reach(own_sizes, own_strides, own_offset), reach(size, stride, offset)), SymInt(0));
-  const Tensor memory = self.as_strided({count}, {SymInt(1)}, SymInt(0)).clone();
+  Tensor memory = self.as_strided({count}, {SymInt(1)}, SymInt(0)).clone();
+  // Under vmap the copy is batched where `src` alone is.
+  if (dispatch::wrapper_of(src) && !dispatch::wrapper_of(self))
+    memory = src.new_empty({count}, self.dtype()).copy_(memory);
   Tensor part = memory.as_strided(size, stride, offset);
   TAEDA_CHECK(src.sym_sizes() == part.sym_sizes(),
               "expected src to have a size equal to the slice of self. src size = ",

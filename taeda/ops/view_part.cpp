@@ -156,8 +156,19 @@ void check_part(const Tensor& src, const Tensor& part) {
 
 }  // namespace
 
+namespace {
+
+// A copy that `src` can be written into: batched under vmap where `src` alone is.
+Tensor copy_to_fill(const Tensor& self, const Tensor& src) {
+  if (!dispatch::wrapper_of(src) || dispatch::wrapper_of(self)) return self.clone();
+  Tensor out = src.new_empty(self.sym_sizes(), self.dtype());
+  return out.copy_(self);
+}
+
+}  // namespace
+
 Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, SymInt index) {
-  Tensor out = self.clone();
+  Tensor out = copy_to_fill(self, src);
   Tensor part = out.select(dim, index);
   check_part(src, part);
   part.copy_(src);
@@ -166,7 +177,7 @@ Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, SymInt
 
 Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim,
                      std::optional<SymInt> start, std::optional<SymInt> end, SymInt step) {
-  Tensor out = self.clone();
+  Tensor out = copy_to_fill(self, src);
   Tensor part = out.slice(dim, start, end, step);
   check_part(src, part);
   part.copy_(src);
@@ -175,7 +186,7 @@ Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim,
 
 Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1,
                         int64_t dim2) {
-  Tensor out = self.clone();
+  Tensor out = copy_to_fill(self, src);
   Tensor part = out.diagonal(offset, dim1, dim2);
   check_part(src, part);
   part.copy_(src);

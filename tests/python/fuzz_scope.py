@@ -49,7 +49,7 @@ class Scope:
         mode = self.rng.choices(("", *modes), (40, 5, 2, 1, 1))[0]
         if not mode or "leaf" in line or "\n" in line:
             return line
-        # See fuzz_views.is_half_tracked.
+        # PyTorch records such a leaf only where another argument is no inference tensor.
         if mode == "t.inference_mode()" and "requires_grad=True" in line:
             return line
         return f"with {mode}: {line}"

@@ -122,7 +122,7 @@ def run(program, t):
                 exec(line, space)
             except Exception as error:
                 failure = _failure(error)
-            if "grad(" not in line:
+            if "autograd.grad(" not in line:
                 _forget_own_writes(t, space, known)
             known.update(space)
             is_read = i == len(program) - 1 or not is_quiet

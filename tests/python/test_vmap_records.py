@@ -46,7 +46,7 @@ def choices(sample):
 
 
 # They read strides, which the examples of a batch along the last dimension do not share.
-READS_STRIDES = {"as_strided", "view_as_complex"}
+READS_STRIDES = {"as_strided", "as_strided_scatter", "view_as_complex"}
 
 
 @pytest.mark.parametrize("name, dtype", cases())
