@@ -23,6 +23,9 @@ Tensor& copy__meta(Tensor& self, const Tensor& src, bool) {
   const SymIntVec shape = broadcast_shapes(self.sym_sizes(), src.sym_sizes());
   TAEDA_CHECK(SymIntList(shape) == self.sym_sizes(), "output with shape ", self.sym_sizes(),
               " doesn't match the broadcast shape ", shape);
+  if (self.is_same(src)) return self;
+  check_no_internal_overlap(self);
+  check_no_partial_overlap(self, src);
   return self;
 }
 

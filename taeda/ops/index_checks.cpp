@@ -76,9 +76,10 @@ void check_disjoint(const Tensor& written, const Tensor& input) {
 }
 
 bool repeats_elements(const Tensor& t) {
-  if (t.is_contiguous() || t.impl()->has_symbolic_sizes() || t.numel() == 0) return false;
-  for (int64_t i = 0; i < t.dim(); ++i)
-    if (t.sizes()[i] > 1 && t.strides()[i] == 0) return true;
+  if (t.is_contiguous() || t.sym_numel() == SymInt(0)) return false;
+  const SymIntList sizes = t.sym_sizes(), strides = t.sym_strides();
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (strides[i] == SymInt(0) && sizes[i] > SymInt(1)) return true;
   return false;
 }
 

@@ -2,26 +2,63 @@
 #include "taeda/ops/random_decl.h"
 
 #include "taeda/ops/functions.h"
+#include "taeda/ops/random_checks.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {
 
 // A form without a generator is the form with one, given the default generator.
 
-// Meta tensors draw nothing: the generator stays where it is.
-Tensor& uniform__meta(Tensor& self, double, double, const Generator&) { return self; }
-Tensor& normal__meta(Tensor& self, double, double, const Generator&) { return self; }
-Tensor& exponential__meta(Tensor& self, double, const Generator&) { return self; }
-Tensor& cauchy__meta(Tensor& self, double, double, const Generator&) { return self; }
-Tensor& log_normal__meta(Tensor& self, double, double, const Generator&) { return self; }
-Tensor& geometric__meta(Tensor& self, double, const Generator&) { return self; }
-Tensor& random__from_meta(Tensor& self, int64_t, std::optional<int64_t>, const Generator&) {
+// Meta tensors draw nothing: the generator stays where it is. What kernels refuse they refuse too.
+Tensor& uniform__meta(Tensor& self, double from, double to, const Generator&) {
+  check_uniform(self, from, to);
   return self;
 }
-Tensor& random__to_meta(Tensor& self, int64_t, const Generator&) { return self; }
-Tensor& random__meta(Tensor& self, const Generator&) { return self; }
-Tensor& bernoulli__Tensor_meta(Tensor& self, const Tensor&, const Generator&) { return self; }
-Tensor& bernoulli__float_meta(Tensor& self, double, const Generator&) { return self; }
+Tensor& normal__meta(Tensor& self, double, double std, const Generator&) {
+  check_normal(self, std);
+  return self;
+}
+Tensor& exponential__meta(Tensor& self, double lambd, const Generator&) {
+  check_exponential(self, lambd);
+  return self;
+}
+Tensor& cauchy__meta(Tensor& self, double, double sigma, const Generator&) {
+  check_cauchy(self, sigma);
+  return self;
+}
+Tensor& log_normal__meta(Tensor& self, double, double std, const Generator&) {
+  check_log_normal(self, std);
+  return self;
+}
+Tensor& geometric__meta(Tensor& self, double p, const Generator&) {
+  check_geometric(self, p);
+  return self;
+}
+Tensor& random__from_meta(Tensor& self, int64_t from, std::optional<int64_t> to, const Generator&) {
+  if (to)
+    check_range(self.dtype(), from, *to);
+  else
+    check_start(from, last_integer(self.dtype()));
+  check_integers(self);
+  return self;
+}
+Tensor& random__to_meta(Tensor& self, int64_t to, const Generator&) {
+  check_range(self.dtype(), 0, to);
+  check_integers(self);
+  return self;
+}
+Tensor& random__meta(Tensor& self, const Generator&) {
+  check_integers(self);
+  return self;
+}
+Tensor& bernoulli__Tensor_meta(Tensor& self, const Tensor& p, const Generator&) {
+  check_bernoulli(self, p);
+  return self;
+}
+Tensor& bernoulli__float_meta(Tensor& self, double p, const Generator&) {
+  check_bernoulli(self, p);
+  return self;
+}
 Tensor& _scale_shift__meta(Tensor& self, const Tensor&, const Tensor&) { return self; }
 Tensor& _shuffled_range__meta(Tensor& self, const Generator&) { return self; }
 

@@ -5,6 +5,7 @@ with plain sizes, once with symbolic ones. Sizes, strides, dtype and what shares
 """
 
 import pytest
+from must_fail_cases import CASES
 from record_samples import ROOT, all_records, generator_records, samples
 from taeda._C._fx import _symbolic_meta
 from taeda.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
@@ -159,3 +160,32 @@ def test_meta_equals_real(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_symbolic_meta_equals_real(name):
     assert differences(name, SymbolicTwins) == []
+
+
+# What only memory, values or a device tells.
+NEEDS_VALUES = (
+    "not enough memory",
+    "out of bounds",
+    "out of range in self",
+    "expected device cpu",
+    "cross-device copies",
+    "Cannot copy out of meta tensor",
+    "p_in >= 0",
+    "indexing result of shape [2]",
+    "cannot convert float",
+    "at::autocast::prioritize",
+    "for 'ComplexFloat'",
+)
+SAME_ERRORS = [case for case in CASES if not any(text in case.phrase for text in NEEDS_VALUES)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", SAME_ERRORS, ids=[case.source for case in SAME_ERRORS])
+def test_meta_fails_as_real(case):
+    taeda.set_default_device("meta")
+    try:
+        with pytest.raises(case.error) as raised:
+            exec(case.source, {"t": taeda})
+    finally:
+        taeda.set_default_device(None)
+    assert raised.type is case.error

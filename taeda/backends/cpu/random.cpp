@@ -7,6 +7,7 @@
 #include "taeda/backends/cpu/convert.h"
 #include "taeda/backends/cpu/logical_walk.h"
 #include "taeda/backends/cpu/random_fill.h"
+#include "taeda/ops/random_checks.h"
 #include "taeda/ops/random_decl.h"
 
 namespace taeda::cpu {
@@ -63,12 +64,6 @@ Tensor parts_of(const Tensor& self) {
   return out;
 }
 
-void check_writable(const Tensor& self, const char* kernel, bool accepts_complex = false) {
-  TAEDA_CHECK_NOT_IMPLEMENTED(self.is_floating_point() || (accepts_complex && self.is_complex()),
-                              "\"", kernel, "\" not implemented for '", self.dtype(), "'");
-  check_no_internal_overlap(self);
-}
-
 // Draws floats, or doubles for double tensors: f(T*, first, n, range).
 template <class F>
 Tensor& draw_real(Tensor& self, const Generator& generator, F&& f) {
@@ -117,9 +112,7 @@ Tensor& draw_by_inverse(Tensor& self, const Generator& generator, F&& of) {
 }  // namespace
 
 Tensor& uniform_(Tensor& self, double from, double to, const Generator& generator) {
-  check_writable(self, "check_uniform_bounds", true);
-  TAEDA_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from,
-              " > to=", to);
+  check_uniform(self, from, to);
   Tensor parts = parts_of(self);
   const int bits = mantissa_bits(parts.dtype());
   draw_real(parts, generator, [&](auto* out, int64_t first, int64_t n, const PhiloxRange& r) {
@@ -129,8 +122,7 @@ Tensor& uniform_(Tensor& self, double from, double to, const Generator& generato
 }
 
 Tensor& normal_(Tensor& self, double mean, double std, const Generator& generator) {
-  TAEDA_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
-  check_writable(self, "normal_kernel_cpu", true);
+  check_normal(self, std);
   Tensor parts = parts_of(self);
   // Real and imaginary parts share the variance.
   const double scale = self.is_complex() ? std / std::sqrt(2.0) : std;
@@ -155,8 +147,7 @@ Tensor& normal_(Tensor& self, double mean, double std, const Generator& generato
 }
 
 Tensor& exponential_(Tensor& self, double lambd, const Generator& generator) {
-  check_writable(self, "exponential_");
-  TAEDA_CHECK(lambd > 0, "exponential_ expects lambda > 0.0, but found lambda=", lambd);
+  check_exponential(self, lambd);
   return draw_by_inverse(self, generator, [=](auto u) {
     using T = decltype(u);
     // Never zero: u = 1 becomes the next number below it.
@@ -166,8 +157,7 @@ Tensor& exponential_(Tensor& self, double lambd, const Generator& generator) {
 }
 
 Tensor& cauchy_(Tensor& self, double median, double sigma, const Generator& generator) {
-  TAEDA_CHECK(sigma > 0, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
-  check_writable(self, "cauchy");
+  check_cauchy(self, sigma);
   return draw_by_inverse(self, generator, [=](auto u) {
     using T = decltype(u);
     return static_cast<T>(
@@ -176,8 +166,7 @@ Tensor& cauchy_(Tensor& self, double median, double sigma, const Generator& gene
 }
 
 Tensor& log_normal_(Tensor& self, double mean, double std, const Generator& generator) {
-  TAEDA_CHECK(std > 0, "log_normal_ expects std > 0.0, but found std=", std);
-  check_writable(self, "log_normal");
+  check_log_normal(self, std);
   return draw_real(self, generator, [&](auto* out, int64_t first, int64_t n, const PhiloxRange& r) {
     using T = std::remove_pointer_t<decltype(out)>;
     fill_normal(out, first, n, r.seed, r.offset, static_cast<T>(mean), static_cast<T>(std));
@@ -186,10 +175,7 @@ Tensor& log_normal_(Tensor& self, double mean, double std, const Generator& gene
 }
 
 Tensor& geometric_(Tensor& self, double p, const Generator& generator) {
-  TAEDA_CHECK(0 < p && p < 1, "geometric_ expects p to be in (0, 1), but got p=", p);
-  TAEDA_CHECK_NOT_IMPLEMENTED(!self.is_complex() && self.dtype() != DType::Bool,
-                              "\"geometric_cpu\" not implemented for '", self.dtype(), "'");
-  check_no_internal_overlap(self);
+  check_geometric(self, p);
   return draw_by_inverse(self, generator, [=](auto u) {
     using T = decltype(u);
     return static_cast<T>(
@@ -202,9 +188,7 @@ Tensor& geometric_(Tensor& self, double p, const Generator& generator) {
 namespace {
 
 Tensor& draw_integers(Tensor& self, int64_t from, uint64_t range, const Generator& generator) {
-  TAEDA_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"random_\" not implemented for '", self.dtype(),
-                              "'");
-  check_no_internal_overlap(self);
+  check_integers(self);
   if (self.numel() == 0) return self;
   const PhiloxRange r = reserve(generator, self.numel(), 2);
   fill_as<int64_t>(self, [&](int64_t* out, int64_t first, int64_t n) {
@@ -213,51 +197,8 @@ Tensor& draw_integers(Tensor& self, int64_t from, uint64_t range, const Generato
   return self;
 }
 
-struct Bounds {
-  double low, high;
-  const char* name;
-};
-
-// The integers a dtype holds exactly.
-Bounds bounds_of(DType t) {
-  switch (t) {
-    case DType::Bool: return {0, 1, "bool"};
-    case DType::UInt8: return {0, 255, "unsigned char"};
-    case DType::Int8: return {-128, 127, "signed char"};
-    case DType::Int16: return {-32768, 32767, "short"};
-    case DType::Int32: return {-2147483648.0, 2147483647.0, "int"};
-    case DType::UInt16: return {0, 65535, "unsigned short"};
-    case DType::UInt32: return {0, 4294967295.0, "unsigned int"};
-    case DType::UInt64: return {0, 18446744073709551615.0, "unsigned long"};
-    case DType::Half: return {-65504, 65504, "c10::Half"};
-    case DType::BFloat16: return {-3.38953139e38, 3.38953139e38, "c10::BFloat16"};
-    case DType::Float: return {-3.40282347e38, 3.40282347e38, "float"};
-    case DType::Double: return {-1.7976931348623157e308, 1.7976931348623157e308, "double"};
-    default: return {-9223372036854775808.0, 9223372036854775807.0, "long"};
-  }
-}
-
-// The largest integer up to which a dtype holds every one.
-int64_t last_integer(DType t) {
-  switch (t) {
-    case DType::Double: return int64_t{1} << 53;
-    case DType::Float: return int64_t{1} << 24;
-    case DType::Half: return int64_t{1} << 11;
-    case DType::BFloat16: return int64_t{1} << 8;
-    case DType::Int64:
-    case DType::UInt64: return std::numeric_limits<int64_t>::max();
-    default: return static_cast<int64_t>(bounds_of(t).high);
-  }
-}
-
 Tensor& draw_between(Tensor& self, int64_t from, int64_t to, const Generator& generator) {
-  TAEDA_CHECK(from < to, "random_ expects 'from' to be less than 'to', but got from=", from,
-              " >= to=", to);
-  const Bounds b = bounds_of(self.dtype());
-  TAEDA_CHECK(static_cast<double>(from) >= b.low && static_cast<double>(from) <= b.high,
-              "from is out of bounds for ", b.name);
-  TAEDA_CHECK(static_cast<double>(to - 1) >= b.low && static_cast<double>(to - 1) <= b.high,
-              "to - 1 is out of bounds for ", b.name);
+  check_range(self.dtype(), from, to);
   return draw_integers(self, from, static_cast<uint64_t>(to) - static_cast<uint64_t>(from),
                        generator);
 }
@@ -269,9 +210,7 @@ Tensor& random__from(Tensor& self, int64_t from, std::optional<int64_t> to,
   if (to) return draw_between(self, from, *to, generator);
   // To the last one, included; the whole range of int64 has 2^64 numbers, which 0 stands for.
   const int64_t last = last_integer(self.dtype());
-  TAEDA_CHECK(from <= last,
-              "random_ expects 'from' to be less than or equal to 'to_inc' but got from=", from,
-              " > to_inc=", last);
+  check_start(from, last);
   return draw_integers(self, from, static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1,
                        generator);
 }
@@ -309,8 +248,7 @@ Tensor& _shuffled_range_(Tensor& self, const Generator& generator) {
 // ---- by probability ----
 
 Tensor& bernoulli__float(Tensor& self, double p, const Generator& generator) {
-  TAEDA_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
-  check_no_internal_overlap(self);
+  check_bernoulli(self, p);
   if (self.numel() == 0) return self;
   const PhiloxRange r = reserve(generator, self.numel(), 1);
   const bool is_direct =
@@ -323,9 +261,7 @@ Tensor& bernoulli__float(Tensor& self, double p, const Generator& generator) {
 }
 
 Tensor& bernoulli__Tensor(Tensor& self, const Tensor& p, const Generator& generator) {
-  TAEDA_CHECK_NOT_IMPLEMENTED(p.is_floating_point(),
-                              "\"bernoulli_tensor_cpu_p_\" not implemented for '", p.dtype(), "'");
-  check_no_internal_overlap(self);
+  check_bernoulli(self, p);
   if (self.numel() == 0) return self;
   const Tensor probability = expanded_to(p, self.sizes());
   const LoadFn load = load_fn(p.dtype(), ComputeType::F64);
