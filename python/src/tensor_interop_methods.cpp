@@ -42,7 +42,7 @@ void check_exportable(const Tensor& t) {
       "Cannot access data pointer of Tensor that doesn't have storage: a function transform "
       "(grad, jvp, vmap) wraps its values");
   TAEDA_CHECK(
-      !autograd::requires_grad(t),
+      !autograd::should_record(t),
       "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
   TAEDA_CHECK_TYPE(
       t.is_cpu(), "can't convert ", t.device(),

@@ -80,6 +80,8 @@ class TestNumpy:
         x = t.ones(2, requires_grad=True)
         assert x.numpy(force=True).tolist() == [1, 1]
         assert x.detach().numpy().tolist() == [1, 1]
+        with t.no_grad():  # nothing would be recorded anyway
+            assert x.numpy().tolist() == [1, 1]
 
     def test_unsupported_arrays_are_refused(self):
         with pytest.raises(TypeError):
