@@ -1,9 +1,13 @@
 """symbolic_trace: what programs become, as printed graphs and generated code."""
 
+import copy
 import dataclasses
+import gc
 import importlib
 import math
 import operator
+import pickle
+import typing
 from collections import namedtuple
 
 import pytest
@@ -215,6 +219,24 @@ def test_wrapped_functions_are_one_step():
     assert 'wrap("' in traced.code
 
 
+def test_wrapped_functions_stay_one_step():
+    traced = fx.symbolic_trace(lambda x: triple(x) + 1)
+    for module in (traced, copy.deepcopy(traced), pickle.loads(pickle.dumps(traced))):
+        again = fx.symbolic_trace(module)
+        assert [n.name for n in again.graph.nodes][1] == "triple"
+
+
+@pytest.mark.skipif(NAME != "taeda", reason="PyTorch keeps them")
+def test_modules_with_wrapped_functions_are_freed():
+    registry = fx._symbolic_trace._wrapped_fns_to_patch
+    gc.collect()
+    before = len(registry)
+    for _ in range(3):
+        fx.symbolic_trace(lambda x: triple(x))(t.ones(1))
+    gc.collect()
+    assert len(registry) == before
+
+
 def test_autowrapped_functions():
     calls = []
 
@@ -404,13 +426,11 @@ def test_operators_by_name_are_recorded():
 
 
 def test_annotations_become_code():
-    def program(
-        x: t.Tensor | None,
-        y: int | None,
-        z: dict[str, list[int]],
-    ) -> tuple[t.Tensor, int]:
+    def program(x: t.Tensor | None, y, z: dict[str, list[int]]) -> tuple[t.Tensor, int]:
         return x, 1
 
+    # Written out it would be changed into int | None, which is another class.
+    program.__annotations__["y"] = eval("typing.Optional[int]", {"typing": typing})
     traced = fx.symbolic_trace(program)
     assert "y : typing_Union[int,NoneType]" in traced.code
     assert "z : dict[str,list[int]]) -> tuple[" in traced.code

@@ -4,6 +4,8 @@ import linecache
 import weakref
 from itertools import count
 
+from taeda.fx._wrapped_functions import forget_wrapped
+
 _numbers = count()
 
 
@@ -13,9 +15,16 @@ def function_from_source(src, namespace, name, origin=""):
     namespace = dict(namespace)
     linecache.cache[file] = (len(src), None, src.splitlines(keepends=True), file)
     exec(compile(src, file, "exec"), namespace)
-    function = namespace[name]
-    weakref.finalize(function, linecache.cache.pop, file, None)
+    # The globals do not hold the function, so that it goes when its module does.
+    function = namespace.pop(name)
+    weakref.finalize(function, _forget, file, id(namespace)).atexit = False
     return function
+
+
+def _forget(file, namespace):
+    """Drops the lines of a function that is gone, and what its code gave to `wrap`."""
+    linecache.cache.pop(file, None)
+    forget_wrapped(namespace)
 
 
 def note_line(error, function):

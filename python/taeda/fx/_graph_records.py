@@ -11,14 +11,17 @@ class _Ref:
 
 
 def records(graph):
-    """The nodes as tuples, without meta."""
+    """The nodes as tuples, without meta but for whether a function was wrapped."""
     numbers = {node: i for i, node in enumerate(graph.nodes)}
 
     def ref(node):
         return _Ref(numbers[node])
 
     return [
-        (n.op, n.target, map_arg(n.args, ref), map_arg(n.kwargs, ref), n.name, n.type)
+        (
+            (n.op, n.target, map_arg(n.args, ref), map_arg(n.kwargs, ref), n.name, n.type),
+            n.meta.get("is_wrapped", False),
+        )
         for n in graph.nodes
     ]
 
@@ -30,8 +33,11 @@ def rebuild(cls, nodes_as_tuples, codegen, tracer_cls):
     def node_of(value):
         return nodes[value.index] if isinstance(value, _Ref) else value
 
-    for op, target, args, kwargs, name, annotation in nodes_as_tuples:
+    for (op, target, args, kwargs, name, annotation), is_wrapped in nodes_as_tuples:
         args, kwargs = map_aggregate(args, node_of), map_aggregate(kwargs, node_of)
-        nodes.append(graph.create_node(op, target, args, kwargs, name, annotation))
+        node = graph.create_node(op, target, args, kwargs, name, annotation)
+        if is_wrapped:
+            node.meta["is_wrapped"] = True
+        nodes.append(node)
     graph._codegen = codegen
     return graph

@@ -1,16 +1,13 @@
 """Replaces functions while a program is traced, and puts them back."""
 
 import builtins
-import sys
 
+from taeda.fx._wrapped_functions import _wrapped_fns_to_patch, _wrapped_methods_to_patch
 from taeda.fx.node import map_aggregate
 from taeda.fx.proxy import Proxy
 
-__all__ = ["Patcher", "find_proxy", "wrap", "wrapped"]
+__all__ = ["Patcher", "find_proxy", "wrapped"]
 
-# (id of a module's globals, name) -> the globals: what `wrap` marked.
-_wrapped_fns_to_patch = {}
-_wrapped_methods_to_patch = []
 _MISSING = object()
 
 
@@ -128,24 +125,3 @@ def patch_autowrapped(patcher, frame_dict, function_ids):
     for name, value in found:
         if callable(value) and not hasattr(value, "__fx_already_patched"):
             patcher.patch(frame_dict, name, wrapped(value))
-
-
-def wrap(fn_or_name):
-    """Makes calls of a function one step of a trace; its inside is not looked at.
-
-    To be called at the top level of a module, with the name of a function that the module uses
-    (also of a builtin, as "len"), or as a decorator of a function there.
-    """
-    if callable(fn_or_name):
-        name = fn_or_name.__name__
-    elif isinstance(fn_or_name, str):
-        name = fn_or_name
-    else:
-        raise RuntimeError(
-            "Unsupported type for global function! Must be either a callable or string name"
-        )
-    frame = sys._getframe(1)
-    if frame.f_code.co_name != "<module>":
-        raise NotImplementedError("wrap must be called at the top level of a module")
-    _wrapped_fns_to_patch[id(frame.f_globals), name] = frame.f_globals
-    return fn_or_name

@@ -8,14 +8,16 @@ import taeda
 from taeda.fx._concrete_args import PH, PHBase, PHWithMeta, RootArguments  # noqa: F401
 from taeda.fx._patching import (
     Patcher,
-    _wrapped_fns_to_patch,  # noqa: F401
-    _wrapped_methods_to_patch,  # noqa: F401
     find_proxy,
     patch_autowrapped,
     patch_wrapped,
-    wrap,
 )
 from taeda.fx._tracer_base import PLAIN_TYPES, Scope, TracerBase
+from taeda.fx._wrapped_functions import (
+    _wrapped_fns_to_patch,  # noqa: F401
+    _wrapped_methods_to_patch,  # noqa: F401
+    wrap,
+)
 from taeda.fx.graph import Graph
 from taeda.fx.graph_module import _make_graph_module
 from taeda.fx.proxy import ParameterProxy, Proxy

@@ -4,7 +4,7 @@ import dis
 import linecache
 import pathlib
 
-_PACKAGE = str(pathlib.Path(__file__).parent)
+_PACKAGE = f"{pathlib.Path(__file__).parent}/"
 
 
 def _instruction(frame):
