@@ -1,12 +1,9 @@
 """symbolic_trace: what programs become, as printed graphs and generated code."""
 
-import copy
 import dataclasses
-import gc
 import importlib
 import math
 import operator
-import pickle
 import typing
 from collections import namedtuple
 
@@ -25,19 +22,6 @@ Pair = namedtuple("Pair", ["first", "second"])
 class Box:
     value: object
     scale: float = 2.0
-
-
-@fx.wrap
-def halves(x):
-    return x[: len(x) // 2], x[len(x) // 2 :]
-
-
-def triple(x):
-    return x * 3
-
-
-fx.wrap("triple")
-fx.wrap("len")
 
 
 class Small(nn.Module):
@@ -185,16 +169,6 @@ def test_unpacking_reads_items():
     ]
 
 
-def test_variadic_arguments_are_placeholders():
-    def program(x, *args, y=1, **kwargs):
-        return args[0] + kwargs["a"] + x
-
-    traced = fx.symbolic_trace(program)
-    assert "def forward(self, x, y = 1, *args, **kwargs):" in traced.code
-    targets = [n.target for n in traced.graph.nodes if n.op == "placeholder"]
-    assert targets == ["x", "y", "*args", "**kwargs"]
-
-
 def test_containers_of_proxies():
     def program(x):
         return Pair(x, [x, {"k": x}]), Box(x + 1)
@@ -204,82 +178,6 @@ def test_containers_of_proxies():
     assert "Box(value = add, scale = 2.0)" in text
     result = fx.symbolic_trace(program)(t.ones(1))
     assert isinstance(result[0], Pair) and isinstance(result[1], Box)
-
-
-def test_wrapped_functions_are_one_step():
-    def program(x):
-        a, b = halves(x)
-        return triple(a) + b * len(x)
-
-    traced = fx.symbolic_trace(program)
-    names = [n.target.__name__ for n in traced.graph.nodes if n.op == "call_function"]
-    assert names[0] == "halves" and "triple" in names and "len" in names
-    assert traced(t.arange(4.0)).tolist() == program(t.arange(4.0)).tolist()
-    assert triple(2) == 6
-    assert 'wrap("' in traced.code
-
-
-def test_wrapped_functions_stay_one_step():
-    traced = fx.symbolic_trace(lambda x: triple(x) + 1)
-    for module in (traced, copy.deepcopy(traced), pickle.loads(pickle.dumps(traced))):
-        again = fx.symbolic_trace(module)
-        assert [n.name for n in again.graph.nodes][1] == "triple"
-
-
-@pytest.mark.skipif(NAME != "taeda", reason="PyTorch keeps them")
-def test_modules_with_wrapped_functions_are_freed():
-    registry = fx._symbolic_trace._wrapped_fns_to_patch
-    gc.collect()
-    before = len(registry)
-    for _ in range(3):
-        fx.symbolic_trace(lambda x: triple(x))(t.ones(1))
-    gc.collect()
-    assert len(registry) == before
-
-
-def test_autowrapped_functions():
-    calls = []
-
-    def program(x):
-        calls.append(1)
-        return scaled(x)
-
-    tracer = fx.Tracer(autowrap_functions=(scaled,))
-    graph = tracer.trace(program)
-    assert [n.target for n in graph.nodes if n.op == "call_function"] == [scaled]
-    assert calls == [1]
-
-
-def scaled(x):
-    if x.sum() > 0:
-        return x
-    return x * 2
-
-
-def test_concrete_args_choose_a_branch():
-    class Branch(nn.Module):
-        def forward(self, x, flag):
-            return x if flag else -x
-
-    module = Branch()
-    kept = fx.symbolic_trace(module, concrete_args={"flag": True})
-    negated = fx.symbolic_trace(module, concrete_args={"flag": False})
-    x = t.ones(2)
-    assert kept(x, True).tolist() == [1, 1] and negated(x, False).tolist() == [-1, -1]
-    with pytest.raises(AssertionError, match="flag has been specialized to have value True"):
-        kept(x, False)
-
-
-def test_concrete_args_in_containers():
-    def program(x, n):
-        return x["a"] + x["b"][0] if n is None else x
-
-    PH = fx.PH
-    traced = fx.symbolic_trace(program, concrete_args={"x": {"a": PH, "b": [PH, 3]}, "n": None})
-    value = {"b": [t.ones(1), 3], "a": t.zeros(1)}
-    assert traced(value, None).tolist() == [1]
-    assert "fx_pytree.tree_flatten_spec" in traced.code
-    assert len(traced.graph.process_inputs(value, None)) == 4
 
 
 def test_modules_below_are_traced_or_leaves():
@@ -334,19 +232,6 @@ def test_module_stack_of_nodes():
     assert not stacks["add"]
 
 
-def test_parameter_shapes_may_be_constant():
-    class Shaped(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.w = nn.Parameter(t.ones(3))
-
-        def forward(self, x):
-            return x * 2 if self.w.shape[0] == 3 and self.w.dim() == 1 else x
-
-    graph = fx.Tracer(param_shapes_constant=True).trace(Shaped())
-    assert "mul" in [n.name for n in graph.nodes]
-
-
 def test_stack_traces_name_the_line():
     class Traced(nn.Module):
         def forward(self, x):
@@ -359,23 +244,6 @@ def test_stack_traces_name_the_line():
     assert "return t.relu(x)  # the line" in relu.stack_trace
 
 
-def test_proxyable_classes():
-    class Pair2(metaclass=fx.ProxyableClassMeta):
-        def __init__(self, a, b):
-            self.a, self.b = a, b
-
-        def total(self):
-            return self.a + self.b
-
-    def program(x, y):
-        return Pair2(x, y).total()
-
-    traced = fx.symbolic_trace(program)
-    assert [n.op for n in traced.graph.nodes][2:4] == ["call_function", "call_method"]
-    assert traced(t.ones(1), t.ones(1)).tolist() == [2]
-    assert Pair2(1, 2).total() == 3
-
-
 def test_modules_work_as_before_after_a_trace():
     module = nn.Linear(2, 2)
     before = (nn.Module.__call__, nn.Module.__getattr__)
@@ -384,18 +252,6 @@ def test_modules_work_as_before_after_a_trace():
         fx.symbolic_trace(lambda x: 1 if x else 2)
     assert before == (nn.Module.__call__, nn.Module.__getattr__)
     assert isinstance(module.weight, nn.Parameter)
-
-
-@pytest.mark.skipif(NAME != "taeda", reason="PyTorch misses them on this Python")
-def test_asserts_may_be_recorded():
-    class Asserting(fx.Tracer):
-        trace_asserts = True
-
-    # pytest rewrites the asserts of this file.
-    scope = {}
-    exec("def program(x):\n  assert x.shape[0] == 2\n  return x", scope)
-    graph = Asserting().trace(scope["program"])
-    assert t._assert in [n.target for n in graph.nodes]
 
 
 @pytest.mark.parametrize(
