@@ -10,11 +10,16 @@ What a function takes from around it and the tracer knows, `w` above, becomes an
 refers to nothing outside but constants.
 """
 
+import contextlib
 import threading
 
 from taeda import _C
 from taeda._higher_order_operator import HigherOrderOperator
-from taeda.utils._python_dispatch import _get_current_dispatch_mode, _pop_mode_temporarily
+from taeda.utils._python_dispatch import (
+    TorchDispatchMode,
+    _get_current_dispatch_mode,
+    _pop_mode_temporarily,
+)
 from taeda.utils._pytree import tree_leaves
 
 _Tensor = _C.Tensor
@@ -37,6 +42,10 @@ class ControlFlow(HigherOrderOperator):
 
     def dispatch(self, args, kwargs):
         mode = _get_current_dispatch_mode()
+        if isinstance(mode, _Lifting):
+            with _pop_mode_temporarily():
+                mode.lift((args, kwargs))
+                return self.dispatch(args, kwargs)
         if not _C._num_levels() and mode is not None and self._rule_of_class(type(mode)):
             with _pop_mode_temporarily() as tracer:
                 args = self.closed(tracer, *args)
@@ -44,13 +53,53 @@ class ControlFlow(HigherOrderOperator):
 
 
 class _Enclosing(threading.local):
-    """The tracers around the graph that is being made, outermost first."""
+    """The tracers around the graph that is being made, and what lifts for the inner ones."""
 
     def __init__(self):
         self.tracers = []
+        self.lifting = []
 
 
 _enclosing = _Enclosing()
+
+
+class _Lifting(TorchDispatchMode):
+    """Makes inputs of the graph of what a function takes from around it.
+
+    It stands before the tracer of the function, which then knows every argument.
+    """
+
+    supports_higher_order_operators = True
+
+    def __init__(self, tracer, outer):
+        self.tracer = tracer
+        self.outer = outer
+        self.inputs = []  # (tensor, placeholder)
+
+    @classmethod
+    def is_infra_mode(cls):
+        return True
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.lift((args, kwargs))
+        return func(*args, **(kwargs or {}))
+
+    def lift(self, tree):
+        for leaf in tree_leaves(tree):
+            node = self._node_around(leaf)
+            if node is not None:
+                names = [f"captured_{len(self.inputs)}"]
+                (placeholder,) = _add_inputs(self.tracer.graph, names)
+                placeholder.meta.update(node.meta)
+                self.tracer.track(leaf, placeholder)
+                self.inputs.append((leaf, placeholder))
+
+    def _node_around(self, value):
+        """The node of an enclosing graph that a value is; None for others."""
+        if not isinstance(value, _Tensor) or self.tracer.node_of(value) is not None:
+            return None
+        nodes = [tracer.node_of(value) for tracer in reversed(self.outer)]
+        return next((node for node in nodes if node is not None), None)
 
 
 def closed_graphs(tracer, functions, operands):
@@ -60,16 +109,17 @@ def closed_graphs(tracer, functions, operands):
     """
     if all(getattr(fn, "_is_closed", False) for fn in functions):
         return functions, ()
-    _enclosing.tracers.append(tracer)
-    try:
-        graphs = [_graph_of(tracer, fn, operands) for fn in functions]
-        captured = _captured_by(graphs)
-    finally:
-        _enclosing.tracers.pop()
-    for graph in graphs:
-        _take_as_arguments(graph, captured)
+    traced = [_graph_of(tracer, fn, operands) for fn in functions]
+    # By address: comparing tensors compares their values.
+    captured = {id(tensor): (tensor, node.meta) for _, inputs in traced for tensor, node in inputs}
+    tensors = tuple(tensor for tensor, _ in captured.values())
+    if _enclosing.lifting:
+        # The function around this one takes them from further out.
+        _enclosing.lifting[-1].lift(tensors)
+    for graph, inputs in traced:
+        _order_inputs(graph, inputs, captured)
         graph._is_closed = True
-    return graphs, tuple(captured)
+    return [graph for graph, _ in traced], tensors
 
 
 def record(tracer, op, graphs, make_args, result):
@@ -81,34 +131,47 @@ def record(tracer, op, graphs, make_args, result):
 
 def num_results(graph):
     """How many values a graph returns."""
-    return len(tree_leaves(_output(graph).args[0]))
-
-
-def _output(graph):
-    return next(node for node in graph.graph.nodes if node.op == "output")
+    output = next(node for node in graph.graph.nodes if node.op == "output")
+    return len(tree_leaves(output.args[0]))
 
 
 def _graph_of(tracer, fn, operands):
-    from taeda.fx.experimental.proxy_tensor import make_fx
+    """The graph of a function, and its further inputs: (tensor, placeholder) each."""
+    inputs = []
+    _enclosing.tracers.append(tracer)
+    try:
+        call = _lifted(fn, list(_enclosing.tracers), inputs)
+        return tracer.trace_subgraph(call, *[_as_input(o) for o in operands]), inputs
+    finally:
+        _enclosing.tracers.pop()
 
-    table = getattr(tracer, "decomposition_table", None)
-    return make_fx(_by_position(fn), table)(*[_as_input(o) for o in operands])
 
-
-def _by_position(fn):
-    """The function without names for its arguments, which become arg0_1, arg1_1, ..."""
+def _lifted(fn, outer, inputs):
+    """The function by position, for which inputs are named, under a mode that lifts."""
 
     def call(*args):
-        results = fn(*args)
-        # What has met a tensor of a transform is one: the transform is not active here.
-        if any(_C._wrapper_info(leaf) for leaf in tree_leaves(results)):
-            raise NotImplementedError(
-                "a function that is recorded under a transform (grad, jvp, vmap) takes a tensor of "
-                "that transform from around it; pass the tensor as an operand"
-            )
+        lifting = _Lifting(_C._fx.active_tracer(), outer)
+        _enclosing.lifting.append(lifting)
+        try:
+            with lifting:
+                results = fn(*args)
+        finally:
+            _enclosing.lifting.pop()
+        _check_plain(results)
+        lifting.lift(results)
+        inputs.extend(lifting.inputs)
         return results
 
     return call
+
+
+def _check_plain(results):
+    # What has met a tensor of a transform is one: the transform is not active here.
+    if any(_C._wrapper_info(leaf) for leaf in tree_leaves(results)):
+        raise NotImplementedError(
+            "a function that is recorded under a transform (grad, jvp, vmap) takes a tensor of "
+            "that transform from around it; pass the tensor as an operand"
+        )
 
 
 def _as_input(value):
@@ -117,43 +180,24 @@ def _as_input(value):
     return value.detach().requires_grad_(value.requires_grad)
 
 
-def _captured_by(graphs):
-    """Tensors in the graphs' attributes that an enclosing tracer knows, each once."""
-    found = []
-    for graph in graphs:
-        for node in graph.graph.find_nodes(op="get_attr"):
-            value = getattr(graph, node.target, None)
-            if _is_traced(value) and not any(value is known for known in found):
-                found.append(value)
-    return found
-
-
-def _is_traced(value):
-    return isinstance(value, _Tensor) and any(
-        tracer.node_of(value) is not None for tracer in _enclosing.tracers
-    )
-
-
-def _take_as_arguments(graph, captured):
-    """Gives the graph a further input for each tensor, in place of the attribute that held it."""
+def _order_inputs(module, inputs, captured):
+    """Gives the graph an input for each captured tensor, in that order, used or not."""
     if not captured:
         return
-    attributes = {}
-    for node in graph.graph.find_nodes(op="get_attr"):
-        attributes.setdefault(id(getattr(graph, node.target, None)), []).append(node)
-    for value, placeholder in zip(captured, _add_inputs(graph.graph, len(captured))):
-        for node in attributes.get(id(value), ()):
-            placeholder.meta.update(node.meta)
-            node.replace_all_uses_with(placeholder)
-            graph.graph.erase_node(node)
-            delattr(graph, node.target)
-    graph.recompile()
+    known = {id(tensor): node for tensor, node in inputs}
+    first = len(module.graph.find_nodes(op="placeholder")) - len(inputs)
+    fresh_inputs = _add_inputs(module.graph, [f"arg{first + i}_1" for i in range(len(captured))])
+    for (key, (_, meta)), fresh in zip(captured.items(), fresh_inputs):
+        fresh.meta.update(meta)
+        if key in known:
+            known[key].replace_all_uses_with(fresh)
+            module.graph.erase_node(known[key])
+    module.recompile()
 
 
-def _add_inputs(graph, count):
+def _add_inputs(graph, names):
     """Further placeholders behind those that are there."""
-    inputs = graph.find_nodes(op="placeholder")
-    following = inputs[-1].next if inputs else next(iter(graph.nodes))
-    with graph.inserting_before(following):
-        names = [f"arg{len(inputs) + i}_1" for i in range(count)]
+    following = next((node for node in graph.nodes if node.op != "placeholder"), None)
+    place = contextlib.nullcontext() if following is None else graph.inserting_before(following)
+    with place:
         return [graph.create_node("placeholder", name, name=name) for name in names]

@@ -60,9 +60,14 @@ def check_same_metadata(lhs, rhs, lhs_name, rhs_name):
         )
 
 
-def is_unknown(pred):
-    """Whether a predicate has no value to look at: a tensor without memory."""
-    return isinstance(pred, _Tensor) and not _C._has_values(pred)
+def is_unknown(value):
+    """Whether there are no numbers to look at: a fake or a meta tensor."""
+    return isinstance(value, _Tensor) and not _C._has_values(value)
+
+
+def repeated(value, count):
+    """What stacking `count` tensors like this one looks like."""
+    return value.expand((count, *value.shape)).clone()
 
 
 def is_batched(pred):

@@ -3,7 +3,14 @@
 from taeda import _C
 from taeda._functorch.vmap import vmap
 from taeda._higher_order_ops._capture import TRACER, ControlFlow, closed_graphs, record
-from taeda._higher_order_ops._functions import FlatFunction, is_differentiable, scatter, vjp_of
+from taeda._higher_order_ops._functions import (
+    FlatFunction,
+    is_differentiable,
+    is_unknown,
+    repeated,
+    scatter,
+    vjp_of,
+)
 from taeda.autograd.function import Function
 from taeda.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
@@ -53,6 +60,10 @@ def map(f, xs, *args):
 
 @map_impl.py_impl("CompositeExplicitAutograd")
 def _run(f, xs, pos_args):
+    if is_unknown(xs[0]):
+        # All slices look the same, and their number may be a symbol.
+        result = tree_leaves(f(*(x.select(0, 0) for x in xs), *pos_args))
+        return tuple(repeated(y, xs[0].shape[0]) for y in result)
     results = []
     for i in range(xs[0].shape[0]):
         results.append(tree_leaves(f(*(x.select(0, i) for x in xs), *pos_args)))

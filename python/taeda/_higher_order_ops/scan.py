@@ -7,6 +7,8 @@ from taeda._higher_order_ops._functions import (
     check_operands,
     check_same_metadata,
     is_differentiable,
+    is_unknown,
+    repeated,
     scatter,
     vjp_of,
 )
@@ -67,13 +69,13 @@ def scan(combine_fn, init, xs, *, dim=0, reverse=False):
 
 
 def _oriented(x, dim, reverse):
-    moved = x.movedim(dim, 0)
+    moved = x if dim == 0 else x.movedim(dim, 0)
     return moved.flip([0]) if reverse else moved
 
 
 def _restored(y, dim, reverse):
     turned = y.flip([0]) if reverse else y
-    return turned.movedim(0, dim) if dim < turned.ndim else turned
+    return turned.movedim(0, dim) if 0 < dim < turned.ndim else turned
 
 
 def _check(combine_fn, init_leaves, xs_leaves, dim, reverse):
@@ -137,6 +139,11 @@ class _Combine:
 @scan_op.py_impl("CompositeExplicitAutograd")
 def _run(combine_fn, init, xs, additional_inputs):
     carry, outputs = tuple(init), []
+    if is_unknown(xs[0]):
+        # All steps look the same, and their number may be a symbol.
+        result = tree_leaves(combine_fn(*carry, *(x.select(0, 0) for x in xs), *additional_inputs))
+        stacked = [repeated(y, xs[0].shape[0]) for y in result[len(init) :]]
+        return (*result[: len(init)], *stacked)
     for i in range(xs[0].shape[0]):
         slices = [x.select(0, i) for x in xs]
         result = tree_leaves(combine_fn(*carry, *slices, *additional_inputs))

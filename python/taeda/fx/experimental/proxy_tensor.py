@@ -64,6 +64,10 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
         is_traced = isinstance(leaf, (taeda.Tensor, taeda.SymInt, taeda.SymFloat, taeda.SymBool))
         return self.arg_of(leaf) if is_traced else leaf
 
+    def trace_subgraph(self, f, *args):
+        """A GraphModule of `f` on traced arguments, with the settings of this trace."""
+        return _Trace(f, "real", *self._settings).trace(args)
+
     def call(self, target, args, kwargs, result, name=None):
         """A node that calls `target` on traced arguments, standing for `result`."""
         node = self.graph.create_node(
@@ -114,6 +118,7 @@ class _Trace:
         self.allow_non_fake_inputs = allow_non_fake_inputs
         self.graph = Graph()
         self.tracer = ProxyTorchDispatchMode(self.graph, tracing_mode)
+        self.tracer._settings = decompositions, allow_non_fake_inputs, stack_traces
         self.tracer.set_decompositions(decompositions)
         if stack_traces:
             self.tracer.set_node_callback(_note_stack)
