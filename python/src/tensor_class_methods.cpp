@@ -6,14 +6,29 @@
 #include "python/src/types.h"
 #include "python/src/wrap.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::python {
 
 namespace {
 
+// Modes do not see how an object is made: what they return has an object already.
+class WithoutModes {
+ public:
+  WithoutModes() : saved_(dispatch::modes()) { dispatch::set_modes({}); }
+  ~WithoutModes() { dispatch::set_modes(std::move(saved_)); }
+  WithoutModes(const WithoutModes&) = delete;
+
+ private:
+  dispatch::ModeStack saved_;
+};
+
 // Another handle of the values, for an object of its own.
-Tensor separate(const Tensor& t) { return autograd::detached(t); }
+Tensor separate(const Tensor& t) {
+  const WithoutModes unseen;
+  return autograd::detached(t);
+}
 
 void check_subclass(PyObject* cls) {
   TAEDA_CHECK_TYPE(
@@ -46,6 +61,7 @@ PyObject* make_subclass(PyObject*, PyObject* const* argv, Py_ssize_t nargs, PyOb
 PyObject* as_subclass(PyObject* self, PyObject* cls) {
   return guarded([&] {
     check_subclass(cls);
+    const WithoutModes unseen;
     return tensor_object(reinterpret_cast<PyTypeObject*>(cls), taeda::alias(tensor_of(self)));
   });
 }

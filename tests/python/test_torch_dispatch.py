@@ -181,6 +181,18 @@ def test_a_mode_is_asked_first_and_told_of_classes(seen):
     assert names(seen) == ["aten.add.Tensor"]
 
 
+def test_a_mode_does_not_see_objects_being_made():
+    data = t.ones(2)
+    with Seeing() as mode:
+        made = [
+            t.nn.Parameter(data),
+            data.as_subclass(Derived),
+            t.Tensor._make_subclass(Derived, data),
+        ]
+    assert [type(each) for each in made] == [t.nn.Parameter, Derived, Derived]
+    assert mode.seen == []
+
+
 def test_a_mode_that_declines_sees_what_the_class_calls(seen):
     w = wrapped(2)
     with Seeing(declines=(Wrapped,)) as mode:
