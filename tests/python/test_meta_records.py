@@ -24,12 +24,14 @@ DATA_DEPENDENT = {
 }
 # Their arguments are sizes, or how many results there are follows from a size.
 NAMES_SIZES = {
+    "aten::as_strided_scatter",
     "aten::diagonal_backward",
     "aten::expand",
     "aten::native_layer_norm",
     "aten::native_layer_norm_backward",
     "aten::select_backward",
     "aten::slice_backward",
+    "aten::slice_scatter",
     "aten::split.Tensor",
     "aten::split_with_sizes",
     "aten::unbind.int",
