@@ -180,6 +180,30 @@ TEST_F(SymbolicTest, GuardsReadAsPythonOverSources) {
   EXPECT_EQ(set.first_failure({5, 5, 102, 1}), 4u);
 }
 
+TEST_F(SymbolicTest, ReplacedSymbolsKeepTheirRange) {
+  const SymInt s2 = size(4);
+  EXPECT_TRUE(s2 == s1 - s0);
+  const auto set =
+      env->guard_set({{"a", env->expr(s0)}, {"b", env->expr(s1)}, {"c", env->expr(s2)}});
+  EXPECT_EQ(set.first_failure({5, 8, 3}), std::nullopt);
+  EXPECT_EQ(set.texts().at(*set.first_failure({5, 6, 1})), "2 <= c");
+}
+
+TEST_F(SymbolicTest, FormsThatBecomeSymbolsSpecializeThem) {
+  const SymInt s2 = size(6);
+  EXPECT_TRUE(sym_min(s0 + s2 - 1, sym_max(s0, s2)) == 6);
+  EXPECT_TRUE(s2 == s0);
+  EXPECT_EQ(text(s0), "6");
+  EXPECT_TRUE(env->facts().replaced_symbols().count(env->expr(s0)));
+}
+
+TEST_F(SymbolicTest, GuardsThatDivideByZeroFail) {
+  EXPECT_TRUE(s1 / (s0 - 3) == 3);
+  const auto set = env->guard_set({{"a", env->expr(s0)}, {"b", env->expr(s1)}});
+  EXPECT_EQ(set.first_failure({6, 10}), std::nullopt);
+  EXPECT_EQ(set.first_failure({3, 10}), 0u);
+}
+
 TEST_F(SymbolicTest, ConstraintsThatTheProgramBreaksAreNamed) {
   const SymInt a =
       size(4, "L['a'].size()[0]", DimDynamic::Dynamic, {DimConstraint::Kind::Relaxed, {}});

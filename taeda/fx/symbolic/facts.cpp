@@ -223,17 +223,16 @@ void Facts::narrow_form(const Expr* form, IntRange range) {
 
 void Facts::replace(const Expr* part, const Expr* by) {
   simplified_.clear();
-  if (part->is_symbol()) {
-    const Replacements one{{part, by}};
-    for (auto& [from, to] : symbols_) to = substitute(pool_, to, one);
-    const auto forms = std::exchange(forms_, {});
-    symbols_[part] = by;
-    for (const auto& [form, value] : forms)
-      if (const Expr* now = replace_symbols(form); !now->is_constant()) forms_[now] = value;
-  } else {
+  if (!part->is_symbol()) {
     forms_[part] = by;
+    return;
   }
-  // What was known of forms with this part is known of the new forms.
+  const Replacements one{{part, by}};
+  for (auto& [from, to] : symbols_) to = substitute(pool_, to, one);
+  symbols_[part] = by;
+  // What was known of forms with this symbol is known of the forms they have become; those that are
+  // constants have a range of one value.
+  forms_.clear();
   const auto ranges = std::exchange(ranges_, {});
   const auto known = std::exchange(known_, {});
   for (const auto& [form, r] : ranges)

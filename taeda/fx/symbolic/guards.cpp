@@ -27,8 +27,14 @@ std::string range_text(const IntRange& r, const std::string& name) {
   return low + name + high;
 }
 
-bool has_range_text(const GuardSet::Binding& b) {
-  return b.range.lo != IntRange::kMin || b.range.hi != IntRange::kMax;
+// Whether the expression has this value; not where it divides by zero or leaves int64.
+bool has_value(const Expr* e, const Assignment& assignment, int64_t value) {
+  try {
+    return evaluate(e, assignment)->integer == value;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::ZeroDivision && error.kind() != ErrorKind::Overflow) throw;
+    return false;
+  }
 }
 
 }  // namespace
@@ -49,10 +55,15 @@ GuardSet ShapeEnv::guard_set(std::vector<GuardInput> inputs) {
   std::unordered_set<const Expr*> bound;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Expr *e = inputs[i].expr, *now = facts_.replace_symbols(e);
-    if (e->is_symbol() && now == e && bound.insert(e).second)
-      set.bindings.push_back({e, i, facts_.range(e)});
-    else if (now->has_hint)
-      set.equalities.push_back({i, now});
+    if (e->is_symbol() && now == e && bound.insert(e).second) {
+      set.bindings.push_back({e, i});
+      if (const IntRange r = facts_.range(e); r != IntRange()) set.ranges.push_back({i, r});
+      continue;
+    }
+    if (!now->has_hint) continue;
+    set.equalities.push_back({i, now});
+    // A symbol that became an expression still has the range it was made with.
+    if (e->is_symbol() && !now->range.is_inside(e->range)) set.ranges.push_back({i, e->range});
   }
   const auto check_bound = [&](const Expr* e) {
     for (const Expr* s : symbols_of(e))
@@ -86,16 +97,16 @@ std::optional<size_t> GuardSet::first_failure(const std::vector<int64_t>& values
   const Assignment assignment = bind(values);
   size_t at = 0;
   for (const Equality& q : equalities) {
-    if (evaluate(q.expected, assignment)->integer != values.at(q.input)) return at;
+    if (!has_value(q.expected, assignment, values.at(q.input))) return at;
     ++at;
   }
   for (const Expr* c : conditions) {
-    if (!evaluate(c, assignment)->integer) return at;
+    if (!has_value(c, assignment, 1)) return at;
     ++at;
   }
-  for (const Binding& b : bindings) {
-    if (!b.range.has(values.at(b.input))) return at;
-    at += has_range_text(b);
+  for (const Range& r : ranges) {
+    if (!r.range.has(values.at(r.input))) return at;
+    ++at;
   }
   return std::nullopt;
 }
@@ -107,8 +118,7 @@ std::vector<std::string> GuardSet::texts() const {
   for (const Equality& q : equalities)
     out.push_back(inputs[q.input].source + " == " + python_text_of(q.expected, names));
   for (const Expr* c : conditions) out.push_back(python_text_of(c, names));
-  for (const Binding& b : bindings)
-    if (has_range_text(b)) out.push_back(range_text(b.range, inputs[b.input].source));
+  for (const Range& r : ranges) out.push_back(range_text(r.range, inputs[r.input].source));
   return out;
 }
 

@@ -78,6 +78,9 @@ struct TAEDA_API GuardSet {
   struct Binding {
     const Expr* symbol;
     size_t input;
+  };
+  struct Range {
+    size_t input;
     IntRange range;
   };
   struct Equality {  // the input's value is the expression's
@@ -88,6 +91,7 @@ struct TAEDA_API GuardSet {
   std::vector<Binding> bindings;
   std::vector<Equality> equalities;
   std::vector<const Expr*> conditions;
+  std::vector<Range> ranges;
 
   Assignment bind(const std::vector<int64_t>& values) const;
   // The index of the first check that fails, as in `texts`; nothing when all hold.
