@@ -66,6 +66,8 @@ class TAEDA_API ZipReader {
   const ZipEntry& get(std::string_view name) const;
   // Fills `into`, which takes the entry's size.
   void read(const ZipEntry& entry, void* into);
+  std::string read_bytes(std::string_view name);
+  // RuntimeError unless it is UTF-8.
   std::string read_text(std::string_view name);
   const std::string& name() const { return source_->name(); }
 
@@ -75,8 +77,8 @@ class TAEDA_API ZipReader {
   std::unordered_map<std::string, size_t> by_name_;
 };
 
-// Empty if a name may be an entry's: relative, without "..", backslashes or control characters.
-// Else what is wrong with it.
+// Empty if a name may be an entry's: UTF-8, relative, without "..", backslashes or control
+// characters. Else what is wrong with it.
 TAEDA_API std::string name_problem(std::string_view name);
 
 }  // namespace taeda::serialization

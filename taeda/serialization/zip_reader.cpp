@@ -4,6 +4,7 @@
 #include "taeda/base/error.h"
 #include "taeda/serialization/crc32.h"
 #include "taeda/serialization/inflate.h"
+#include "taeda/serialization/utf8.h"
 #include "taeda/serialization/zip.h"
 #include "taeda/serialization/zip_records.h"
 
@@ -185,6 +186,7 @@ class DirectoryReader {
 std::string name_problem(std::string_view name) {
   if (name.empty()) return "it is empty";
   if (name.size() > 4096) return "it is longer than 4096 characters";
+  if (!is_utf8(name)) return "it is no UTF-8 text";
   if (name.front() == '/') return "it starts with /";
   if (name.size() > 1 && name[1] == ':') return "it names a drive";
   for (const char c : name)
@@ -228,10 +230,16 @@ void ZipReader::read(const ZipEntry& entry, void* into) {
               name(), " is wrong: the file is damaged");
 }
 
-std::string ZipReader::read_text(std::string_view name) {
+std::string ZipReader::read_bytes(std::string_view name) {
   const ZipEntry& entry = get(name);
   std::string out(entry.size, '\0');
   read(entry, out.data());
+  return out;
+}
+
+std::string ZipReader::read_text(std::string_view name) {
+  std::string out = read_bytes(name);
+  TAEDA_CHECK(is_utf8(out), "the entry ", name, " of ", this->name(), " is no UTF-8 text");
   return out;
 }
 

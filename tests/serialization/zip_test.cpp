@@ -10,6 +10,7 @@
 
 #include "taeda/base/error.h"
 #include "taeda/serialization/crc32.h"
+#include "taeda/serialization/utf8.h"
 #include "taeda/serialization/zip.h"
 
 namespace taeda::serialization {
@@ -26,7 +27,7 @@ std::string archive_of(const std::vector<std::pair<std::string, std::string>>& e
 std::string error_of(const std::string& bytes) {
   try {
     ZipReader reader(open_memory_source(bytes));
-    for (const ZipEntry& e : reader.entries()) reader.read_text(e.name);
+    for (const ZipEntry& e : reader.entries()) reader.read_bytes(e.name);
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::Runtime) << e.what();
     return e.what();
@@ -46,6 +47,14 @@ TEST(Crc32, KnownValues) {
   EXPECT_EQ(crc32(0, "", 0), 0u);
   EXPECT_EQ(crc32(0, "123456789", 9), 0xCBF43926u);
   EXPECT_EQ(crc32(crc32(0, "1234", 4), "56789", 5), 0xCBF43926u);
+}
+
+TEST(Utf8, TellsTextFromBytes) {
+  for (const char* text : {"", "plain", "\u00e4\u677e\u660e", "\U0001F525"})
+    EXPECT_TRUE(is_utf8(text));
+  for (const char* bytes :
+       {"\xd8", "\xc3(", "\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xe6\x9d"})
+    EXPECT_FALSE(is_utf8(bytes)) << bytes;
 }
 
 TEST(Zip, ReadsWhatItWrote) {
