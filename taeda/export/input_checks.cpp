@@ -59,6 +59,19 @@ struct InputChecks::Binding {
     }
   }
 
+  void check_conditions(const std::vector<SizeExpression>& conditions) const {
+    for (const SizeExpression& c : conditions) {
+      const std::optional<int64_t> holds = c.evaluate(values);
+      TAEDA_CHECK(holds, "no input tells the symbols of ", c.text());
+      if (*holds) continue;
+      std::string where;
+      for (const std::string& symbol : c.symbols())
+        where += str(where.empty() ? "" : ", ", symbol, " = ", sources.at(symbol), " = ",
+                     values.at(symbol));
+      guard(false, c.text(), "; got ", where);
+    }
+  }
+
   void check_ranges(const std::vector<std::pair<std::string, SizeRange>>& ranges) const {
     for (const auto& [symbol, range] : ranges) {
       const auto it = values.find(symbol);
@@ -72,6 +85,7 @@ struct InputChecks::Binding {
 
 InputChecks::InputChecks(const fx::Graph& graph, const Signature& signature)
     : ranges_(signature.ranges) {
+  for (const std::string& c : signature.conditions) conditions_.push_back(SizeExpression::parse(c));
   const std::vector<fx::Node*> placeholders = graph.placeholders();
   for (size_t i = 0; i < signature.inputs.size(); ++i) {
     const InputSpec& spec = signature.inputs[i];
@@ -132,6 +146,7 @@ void InputChecks::check(const std::vector<Value>& inputs) const {
   }
   binding.check_ranges(ranges_);
   binding.check_later();
+  binding.check_conditions(conditions_);
 }
 
 }  // namespace taeda::exported

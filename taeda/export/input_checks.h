@@ -12,7 +12,8 @@ namespace taeda::exported {
 class TAEDA_API InputChecks {
  public:
   InputChecks() = default;
-  // From the types that the placeholders of the caller's inputs carry and the ranges of symbols.
+  // From the types that the placeholders of the caller's inputs carry and what the signature says
+  // of symbols.
   InputChecks(const fx::Graph& graph, const Signature& signature);
 
   // AssertionError `Guard failed: x.size()[0] == 2` for the first condition that does not hold,
@@ -34,6 +35,7 @@ class TAEDA_API InputChecks {
 
   std::vector<Input> inputs_;
   std::vector<std::pair<std::string, SizeRange>> ranges_;
+  std::vector<SizeExpression> conditions_;
 };
 
 }  // namespace taeda::exported

@@ -3,6 +3,7 @@
 
 #include "taeda/autograd/variable.h"
 #include "taeda/export/exported_program.h"
+#include "taeda/export/size_symbols.h"
 #include "taeda/fx/text.h"
 
 namespace taeda::exported {
@@ -56,7 +57,7 @@ void take_files(ProgramParts& parts, ZipReader& archive) {
     if (e.name.starts_with(kNotes))
       parts.notes.emplace(e.name.substr(kNotes.size()), archive.read_text(e.name));
     if (e.name.starts_with(kExtra))
-      parts.extra_files.emplace(e.name.substr(kExtra.size()), archive.read_text(e.name));
+      parts.extra_files.emplace(e.name.substr(kExtra.size()), archive.read_bytes(e.name));
   }
 }
 
@@ -85,10 +86,9 @@ ExportedProgram ExportedProgram::load(std::unique_ptr<serialization::Source> sou
   ZipReader archive(std::move(source));
   check_format(archive);
   ProgramParts parts;
-  parts.graph = fx::parse_graph(archive.read_text("graph"), [](std::string_view text) -> Value {
-    return named_size(SizeExpression::parse(text).text());
-  });
   parts.signature = parse_signature(archive.read_text("signature"));
+  SizeSymbols symbols(parts.signature.ranges);
+  parts.graph = fx::parse_graph(archive.read_text("graph"), symbols);
   for (NamedTensor& t : serialization::read_tensors(archive)) take_tensor(parts, std::move(t));
   take_files(parts, archive);
   return ExportedProgram(std::move(parts));

@@ -55,6 +55,8 @@ std::string line(const std::pair<std::string, SizeRange>& range) {
   return out.text();
 }
 
+std::string line(const std::string& condition) { return fx::to_text(Arg(condition)); }
+
 template <class T>
 std::string lines(const char* key, const std::vector<T>& items) {
   std::string out = str("\"", key, "\": [\n");
@@ -146,7 +148,7 @@ const char* kind_name(ArgumentKind kind) { return kArgumentKinds[static_cast<int
 
 std::string to_text(const Signature& signature) {
   return "{\n" + lines("inputs", signature.inputs) + lines("outputs", signature.outputs) +
-         lines("ranges", signature.ranges) + "}\n";
+         lines("ranges", signature.ranges) + lines("conditions", signature.conditions) + "}\n";
 }
 
 Signature parse_signature(std::string_view text) { return read_signature(fx::parse_arg(text)); }
@@ -162,6 +164,11 @@ Signature read_signature(const Arg& whole) {
         range.value<std::string>("symbol"),
         SizeRange{range.value<int64_t>("low"),
                   range.value_or<int64_t>("high", SizeRange::kUnbounded)});
+  }
+  for (const Arg& a : dict.list("conditions")) {
+    TAEDA_CHECK(a.is_constant() && a.constant().is<std::string>(),
+                "cannot read the signature: a condition is no text");
+    signature.conditions.push_back(a.constant().get<std::string>());
   }
   return signature;
 }

@@ -41,6 +41,7 @@ struct Signature {
   std::vector<InputSpec> inputs;
   std::vector<OutputSpec> outputs;
   std::vector<std::pair<std::string, SizeRange>> ranges;
+  std::vector<std::string> conditions;  // on symbols: see size_expression.h
 };
 
 TAEDA_API const char* kind_name(InputKind kind);  // "user_input"

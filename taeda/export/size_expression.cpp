@@ -8,7 +8,24 @@
 namespace taeda::exported {
 
 struct SizeExpression::Term {
-  enum class Op : uint8_t { Number, Symbol, Add, Sub, Mul, FloorDiv, Mod, Pow, Min, Max };
+  enum class Op : uint8_t {
+    Number,
+    Symbol,
+    Add,
+    Sub,
+    Mul,
+    FloorDiv,
+    Mod,
+    Pow,
+    Min,
+    Max,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge
+  };
   Op op = Op::Number;
   int64_t number = 0;
   std::string symbol;
@@ -34,7 +51,7 @@ class Reader {
   explicit Reader(std::string_view text) : text_(text) {}
 
   TermPtr whole() {
-    TermPtr t = sum();
+    TermPtr t = relation();
     skip_space();
     if (at_ != text_.size()) error();
     return t;
@@ -57,6 +74,15 @@ class Reader {
     if (!take(token)) error();
   }
 
+  TermPtr relation() {
+    constexpr std::pair<std::string_view, Op> kRelations[] = {{"<=", Op::Le}, {">=", Op::Ge},
+                                                              {"==", Op::Eq}, {"!=", Op::Ne},
+                                                              {"<", Op::Lt},  {">", Op::Gt}};
+    TermPtr t = sum();
+    for (const auto& [sign, op] : kRelations)
+      if (take(sign)) return combine(op, t, sum());
+    return t;
+  }
   TermPtr sum() {
     if (++depth_ > kMaxDepth) error();
     TermPtr t = take("-") ? combine(Op::Sub, number_term(0), product()) : product();
@@ -90,7 +116,7 @@ class Reader {
   }
   TermPtr atom() {
     if (take("(")) {
-      TermPtr t = sum();
+      TermPtr t = relation();
       expect(")");
       return t;
     }
@@ -109,11 +135,9 @@ class Reader {
   }
   TermPtr named(std::string name) {
     if (!take("(")) return std::make_shared<Term>(Term{Op::Symbol, 0, std::move(name), {}, {}});
-    constexpr std::pair<std::string_view, Op> kFunctions[] = {{"Mod", Op::Mod},
-                                                              {"PythonMod", Op::Mod},
-                                                              {"Min", Op::Min},
-                                                              {"Max", Op::Max},
-                                                              {"FloorDiv", Op::FloorDiv}};
+    constexpr std::pair<std::string_view, Op> kFunctions[] = {
+        {"Mod", Op::Mod},           {"PythonMod", Op::Mod}, {"Min", Op::Min}, {"Max", Op::Max},
+        {"FloorDiv", Op::FloorDiv}, {"Eq", Op::Eq},         {"Ne", Op::Ne}};
     const auto* f = std::find_if(std::begin(kFunctions), std::end(kFunctions),
                                  [&](const auto& p) { return p.first == name; });
     if (f == std::end(kFunctions)) error();
@@ -139,24 +163,27 @@ SymInt power_of(const SymInt& base, int64_t exponent) {
   return out;
 }
 
-std::optional<SymInt> compute(const Term& t, const SymbolValues& values) {
+using ValueOf = FunctionRef<SymInt(const std::string&)>;
+
+SymInt compute(const Term& t, ValueOf value_of) {
   if (t.op == Op::Number) return SymInt(t.number);
-  if (t.op == Op::Symbol) {
-    const auto it = values.find(t.symbol);
-    if (it == values.end()) return std::nullopt;
-    return SymInt(it->second);
-  }
-  const std::optional<SymInt> a = compute(*t.left, values), b = compute(*t.right, values);
-  if (!a || !b) return std::nullopt;
+  if (t.op == Op::Symbol) return value_of(t.symbol);
+  const SymInt a = compute(*t.left, value_of), b = compute(*t.right, value_of);
   switch (t.op) {
-    case Op::Add: return *a + *b;
-    case Op::Sub: return *a - *b;
-    case Op::Mul: return *a * *b;
-    case Op::FloorDiv: return *a / *b;
-    case Op::Mod: return *a % *b;
-    case Op::Min: return sym_min(*a, *b);
-    case Op::Max: return sym_max(*a, *b);
-    default: return power_of(*a, b->expect_int());
+    case Op::Add: return a + b;
+    case Op::Sub: return a - b;
+    case Op::Mul: return a * b;
+    case Op::FloorDiv: return a / b;
+    case Op::Mod: return a % b;
+    case Op::Min: return sym_min(a, b);
+    case Op::Max: return sym_max(a, b);
+    case Op::Eq: return a == b;
+    case Op::Ne: return a != b;
+    case Op::Lt: return a < b;
+    case Op::Le: return a <= b;
+    case Op::Gt: return a > b;
+    case Op::Ge: return a >= b;
+    default: return power_of(a, b.expect_int());
   }
 }
 
@@ -166,39 +193,6 @@ void collect(const Term& t, std::vector<std::string>& out) {
   if (t.left) collect(*t.left, out);
   if (t.right) collect(*t.right, out);
 }
-
-class NamedSize final : public SymNode {
- public:
-  explicit NamedSize(std::string text) : text_(std::move(text)) {}
-
-  std::string text() const override { return text_; }
-  IntrusivePtr<SymNode> binary(SymOp op, int64_t word_of_other, bool is_self_left) override {
-    constexpr const char* kSigns[] = {"+", "-", "*", "//", "%"};
-    if (op > SymOp::Mod) unanswerable();
-    const std::string other = "(" + text_of(word_of_other) + ")", self = "(" + text_ + ")";
-    const char* sign = kSigns[static_cast<int>(op)];
-    return make_intrusive<NamedSize>(is_self_left ? self + sign + other : other + sign + self);
-  }
-  bool guard_bool(SymOp op, int64_t word_of_other, bool) override {
-    const bool is_same = text_of(word_of_other) == text_;
-    if (op == SymOp::Eq) return is_same;
-    if (op == SymOp::Ne) return !is_same;
-    unanswerable();
-  }
-  int64_t guard_int(const char*, int) override { unanswerable(); }
-  double guard_float(const char*, int) override { unanswerable(); }
-  bool guard_truth(const char*, int) override { unanswerable(); }
-
- private:
-  static std::string text_of(int64_t word) {
-    const SymInt& v = reinterpret_cast<const SymInt&>(word);
-    return v.is_symbolic() ? v.node()->text() : std::to_string(word);
-  }
-  [[noreturn]] void unanswerable() const {
-    fail(ErrorKind::Runtime, "the size ", text_, " of an exported program has no value yet");
-  }
-  std::string text_;
-};
 
 }  // namespace
 
@@ -214,16 +208,17 @@ SizeExpression SizeExpression::parse(std::string_view text) {
 bool SizeExpression::is_symbol() const { return term_->op == Op::Symbol; }
 
 std::optional<int64_t> SizeExpression::evaluate(const SymbolValues& values) const {
-  const std::optional<SymInt> v = compute(*term_, values);
-  return v ? std::optional<int64_t>(v->expect_int()) : std::nullopt;
+  for (const std::string& symbol : symbols())
+    if (!values.count(symbol)) return std::nullopt;
+  return build([&](const std::string& symbol) { return SymInt(values.at(symbol)); }).expect_int();
 }
+
+SymInt SizeExpression::build(ValueOf value_of) const { return compute(*term_, value_of); }
 
 std::vector<std::string> SizeExpression::symbols() const {
   std::vector<std::string> out;
   collect(*term_, out);
   return out;
 }
-
-SymInt named_size(std::string text) { return SymInt(make_intrusive<NamedSize>(std::move(text))); }
 
 }  // namespace taeda::exported

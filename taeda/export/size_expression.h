@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "taeda/base/function_ref.h"
 #include "taeda/core/symint.h"
 
 namespace taeda::exported {
@@ -15,7 +16,7 @@ namespace taeda::exported {
 using SymbolValues = std::unordered_map<std::string, int64_t>;
 
 // `2*s0 + 1`, `(s0//2)`, `Mod(s0, 4)`, `Max(1, s0)`, `s0**2`: the forms in which shape environments
-// print integers. Immutable.
+// print integers; conditions such as `s0 < 9` and `Ne(s0, 3)` are 0 or 1. Immutable.
 class TAEDA_API SizeExpression {
  public:
   // RuntimeError for other forms; nesting is bounded.
@@ -26,6 +27,8 @@ class TAEDA_API SizeExpression {
   bool is_symbol() const;
   // Nothing where a symbol has no value; ZeroDivision and Overflow as integers have them.
   std::optional<int64_t> evaluate(const SymbolValues& values) const;
+  // The same of symbolic values.
+  SymInt build(FunctionRef<SymInt(const std::string& symbol)> value_of) const;
   // Each once, in order.
   std::vector<std::string> symbols() const;
 
@@ -35,9 +38,5 @@ class TAEDA_API SizeExpression {
   std::string text_;
   std::shared_ptr<const Term> term_;
 };
-
-// A symbolic size that knows its text and nothing else: what a type in a graph's text stands for
-// where no shape environment is at hand. Equality is that of the text; other questions throw.
-TAEDA_API SymInt named_size(std::string text);
 
 }  // namespace taeda::exported

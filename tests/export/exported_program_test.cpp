@@ -6,6 +6,7 @@
 #include <random>
 
 #include "taeda/autograd/variable.h"
+#include "taeda/export/size_symbols.h"
 #include "taeda/fx/text.h"
 #include "taeda/ops/functions.h"
 
@@ -21,7 +22,10 @@ constexpr const char* kGraph = R"(graph(p_w: f32[3, 2], b_calls: f32[], x: f32[s
 }
 )";
 
-constexpr auto named = [](std::string_view text) -> Value { return named_size(std::string(text)); };
+IntrusivePtr<fx::Graph> parsed(const std::string& text) {
+  SizeSymbols symbols;
+  return fx::parse_graph(text, symbols);
+}
 
 InputSpec tensor_input(InputKind kind, std::string name, std::string target = "") {
   InputSpec spec;
@@ -40,7 +44,7 @@ OutputSpec tensor_output(OutputKind kind, std::string name, std::string target =
 
 ProgramParts counting_parts() {
   ProgramParts parts;
-  parts.graph = fx::parse_graph(kGraph, named);
+  parts.graph = parsed(kGraph);
   parts.signature.inputs = {
       tensor_input(InputKind::Parameter, "p_w", "w"),
       tensor_input(InputKind::Buffer, "b_calls", "calls"),
@@ -141,9 +145,9 @@ TEST(ExportedProgram, ChecksItsInputs) {
 
 TEST(ExportedProgram, RelatedSizesAreChecked) {
   ProgramParts parts;
-  parts.graph = fx::parse_graph(
-      "graph(x: f32[2*s0], y: f32[s0], z: f32[s0]) {\n  neg = aten::neg(x)\n  return (neg,)\n}\n",
-      named);
+  parts.graph = parsed(
+      "graph(x: f32[2*s0], y: f32[s0], z: f32[s0]) {\n  neg = aten::neg(x)\n  return (neg,)\n}\n");
+  parts.signature.conditions = {"Ne(Mod(s0, 5), 0)"};
   for (const char* name : {"x", "y", "z"})
     parts.signature.inputs.push_back(tensor_input(InputKind::UserInput, name));
   parts.signature.outputs = {tensor_output(OutputKind::UserOutput, "neg")};
@@ -154,6 +158,8 @@ TEST(ExportedProgram, RelatedSizesAreChecked) {
             "Guard failed: z.size()[0] == y.size()[0]; got 4 and 3");
   EXPECT_EQ(error_of([&] { program.run({of(7), of(3), of(3)}); }),
             "Guard failed: x.size()[0] == 2*s0; got 7 and 6");
+  EXPECT_EQ(error_of([&] { program.run({of(10), of(5), of(5)}); }),
+            "Guard failed: Ne(Mod(s0, 5), 0); got s0 = y.size()[0] = 5");
 }
 
 TEST(ExportedProgram, RefusesPartsThatDoNotFit) {
@@ -173,7 +179,7 @@ TEST(ExportedProgram, RefusesPartsThatDoNotFit) {
   has(error([](ProgramParts& p) {
         std::string text = kGraph;
         text.replace(text.find("add.Tensor"), 4, "add_.");
-        p.graph = fx::parse_graph(text, named);
+        p.graph = parsed(text);
       }),
       "writes to its argument self");
 }
@@ -199,7 +205,7 @@ TEST(ExportedProgram, RandomEntriesNeverCrash) {
     serialization::ZipWriter writer(serialization::open_memory_sink(bytes));
     const size_t victim = random() % reader.entries().size();
     for (size_t i = 0; i < reader.entries().size(); ++i) {
-      std::string text = reader.read_text(reader.entries()[i].name);
+      std::string text = reader.read_bytes(reader.entries()[i].name);
       if (i == victim && !text.empty())
         for (int k = 0; k < 1 + round % 3; ++k)
           text[random() % text.size()] = "()[]{}\",:= aAsx01259-.*f\n"[random() % 25];

@@ -7,6 +7,7 @@
 #include "taeda/base/error.h"
 #include "taeda/base/parallel.h"
 #include "taeda/export/exported_program.h"
+#include "taeda/export/size_symbols.h"
 #include "taeda/fx/text.h"
 
 // An exception thrown inside and caught outside needs the class's type information exported.
@@ -29,12 +30,10 @@ static bool threads_visit_every_index() {
 
 static bool program_is_written(const char* path) {
   namespace exported = taeda::exported;
+  exported::SizeSymbols symbols;
   exported::ProgramParts parts;
   parts.graph = taeda::fx::parse_graph(
-      "graph(x: f32[s0, 3]) {\n  mul = aten::mul.Tensor(x, 2)\n  return (mul,)\n}\n",
-      [](std::string_view size) -> taeda::fx::Value {
-        return exported::named_size(std::string(size));
-      });
+      "graph(x: f32[s0, 3]) {\n  mul = aten::mul.Tensor(x, 2)\n  return (mul,)\n}\n", symbols);
   parts.signature.inputs.emplace_back().name = "x";
   parts.signature.outputs.emplace_back().name = "mul";
   exported::ExportedProgram(std::move(parts)).save(path);
