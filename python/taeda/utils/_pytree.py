@@ -4,6 +4,7 @@ Lists, tuples, dicts and their relatives are known; other containers join with
 `register_pytree_node`. Anything else is a leaf.
 """
 
+import json
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "tree_map_only_",
     "tree_structure",
     "tree_unflatten",
+    "treespec_dumps",
+    "treespec_loads",
     "treespec_pprint",
 ]
 
@@ -39,6 +42,9 @@ UnflattenFunc = object
 # flatten(container) -> (children, context); unflatten(children, context) -> container
 NodeDef = namedtuple("NodeDef", ["type", "flatten_fn", "unflatten_fn"])
 SUPPORTED_NODES = {}
+# How specs of a class are written to files: its name there, and its context to and from JSON.
+Serialized = namedtuple("Serialized", ["name", "dump", "load"])
+SERIALIZED_NODES = {}
 
 
 def register_pytree_node(
@@ -51,10 +57,23 @@ def register_pytree_node(
     from_dumpable_context=None,
     flatten_with_keys_fn=None,
 ):
-    """Makes a class a container: `flatten_fn(x) -> (children, context)` and its inverse."""
+    """Makes a class a container: `flatten_fn(x) -> (children, context)` and its inverse.
+
+    With a `serialized_type_name` specs that hold the class can be written to files; contexts that
+    JSON cannot hold need the two functions that convert them.
+    """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
+    if (to_dumpable_context is None) != (from_dumpable_context is None):
+        raise ValueError(
+            f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or "
+            "registered."
+        )
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn)
+    if serialized_type_name is not None:
+        SERIALIZED_NODES[cls] = Serialized(
+            serialized_type_name, to_dumpable_context, from_dumpable_context
+        )
 
 
 _register_pytree_node = register_pytree_node
@@ -69,17 +88,29 @@ def _unflatten_defaultdict(children, context):
     return defaultdict(factory, zip(keys, children))
 
 
-register_pytree_node(list, lambda x: (x, None), lambda children, _: list(children))
-register_pytree_node(tuple, lambda x: (list(x), None), lambda children, _: tuple(children))
+register_pytree_node(
+    list,
+    lambda x: (x, None),
+    lambda children, _: list(children),
+    serialized_type_name="builtins.list",
+)
+register_pytree_node(
+    tuple,
+    lambda x: (list(x), None),
+    lambda children, _: tuple(children),
+    serialized_type_name="builtins.tuple",
+)
 register_pytree_node(
     dict,
     lambda d: (list(d.values()), list(d)),
     lambda children, keys: dict(zip(keys, children)),
+    serialized_type_name="builtins.dict",
 )
 register_pytree_node(
     OrderedDict,
     lambda d: (list(d.values()), list(d)),
     lambda children, keys: OrderedDict(zip(keys, children)),
+    serialized_type_name="collections.OrderedDict",
 )
 register_pytree_node(
     defaultdict,
@@ -87,7 +118,10 @@ register_pytree_node(
     _unflatten_defaultdict,
 )
 register_pytree_node(
-    deque, lambda d: (list(d), d.maxlen), lambda children, maxlen: deque(children, maxlen)
+    deque,
+    lambda d: (list(d), d.maxlen),
+    lambda children, maxlen: deque(children, maxlen),
+    serialized_type_name="collections.deque",
 )
 _NAMEDTUPLE = NodeDef(namedtuple, lambda x: (list(x), type(x)), _unflatten_namedtuple)
 
@@ -367,3 +401,45 @@ def _broadcast_to_and_flatten(tree, treespec, is_leaf=None):
     """
     out = []
     return out if _broadcast(tree, treespec, out) else None
+
+
+# ---- specs in files ----
+
+
+def _dumped(spec):
+    if spec.is_leaf():
+        return None
+    known = SERIALIZED_NODES.get(spec.type)
+    if known is None:
+        raise NotImplementedError(
+            f"Serializing {spec.type} in pytree is not registered. "
+            "Pass serialized_type_name to register_pytree_node."
+        )
+    context = known.dump(spec.context) if known.dump else spec.context
+    return [known.name, context, [_dumped(child) for child in spec.children_specs]]
+
+
+def _loaded(data):
+    if data is None:
+        return _LEAF
+    name, context, children = data
+    for cls, known in SERIALIZED_NODES.items():
+        if known.name == name:
+            context = known.load(context) if known.load else context
+            return TreeSpec(cls, context, [_loaded(child) for child in children])
+    raise NotImplementedError(
+        f"Deserializing {name} in pytree is not registered: register its class first."
+    )
+
+
+def treespec_dumps(treespec, protocol=None):
+    """The spec as text; classes must have been registered with a serialized_type_name."""
+    return json.dumps([1, _dumped(treespec)])
+
+
+def treespec_loads(serialized):
+    """The spec of a text that treespec_dumps gave."""
+    protocol, data = json.loads(serialized)
+    if protocol != 1:
+        raise ValueError(f"unknown protocol {protocol} of a tree spec")
+    return _loaded(data)
