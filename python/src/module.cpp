@@ -1,5 +1,6 @@
 // The extension module taeda._C: puts types and functions together.
 #include "python/src/decomposition_functions.h"
+#include "python/src/export_functions.h"
 #include "python/src/factories.h"
 #include "python/src/fx_fake.h"
 #include "python/src/fx_types.h"
@@ -51,6 +52,8 @@ bool fill_fx(PyObject* module) {
          init_fake_mode_type(fx) && init_tracer_type(fx);
 }
 
+const PyMethodDef* const export_tables[] = {export_table, nullptr};
+
 bool fill(PyObject* module) {
   return init_dtype_type(module) && init_layout_types(module) && init_device_type(module) &&
          init_size_type(module) && init_generator_type(module) && init_storage_type(module) &&
@@ -64,6 +67,7 @@ bool fill(PyObject* module) {
          add_submodule(module, "taeda._C._linalg", linalg_function_tables) &&
          add_submodule(module, "taeda._C._dispatch", dispatch_tables) &&
          add_submodule(module, "taeda._C._fx", no_tables) && fill_fx(module) &&
+         add_submodule(module, "taeda._C._export", export_tables) &&
          PyModule_AddObjectRef(module, "_return_types", return_types_module()) == 0 &&
          init_extension_api(module) && install_warnings() && install_anomaly_hooks();
 }

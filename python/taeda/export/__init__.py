@@ -1,0 +1,107 @@
+"""Programs that leave Python: a module traced to a graph that can be saved and run elsewhere.
+
+program = taeda.export.export(model, (x,))
+taeda.export.save(program, "model.pt2")
+taeda.export.load("model.pt2").module()(x)
+"""
+
+import dataclasses
+
+import taeda
+from taeda.export._archive import load, save
+from taeda.export._errors import UserError
+from taeda.export.dynamic_shapes import Constraint, Dim, ShapesCollection, dims
+from taeda.export.exported_program import (
+    ExportedProgram,
+    ModuleCallEntry,
+    ModuleCallSignature,
+    _export_module,
+    default_decompositions,
+)
+from taeda.export.graph_signature import ExportGraphSignature
+from taeda.utils import _pytree as pytree
+
+__all__ = [
+    "Constraint",
+    "Dim",
+    "ExportGraphSignature",
+    "ExportedProgram",
+    "ModuleCallEntry",
+    "ModuleCallSignature",
+    "ShapesCollection",
+    "default_decompositions",
+    "dims",
+    "export",
+    "export_for_training",
+    "load",
+    "register_dataclass",
+    "save",
+]
+
+
+class _FunctionModule(taeda.nn.Module):
+    """A plain function as the module that export traces."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.forward = function
+
+
+def export(
+    mod,
+    args,
+    kwargs=None,
+    *,
+    dynamic_shapes=None,
+    strict=False,
+    preserve_module_call_signature=(),
+    prefer_deferred_runtime_asserts_over_guards=False,
+):
+    """Traces a module, or a function, on example arguments and gives an ExportedProgram.
+
+    args: a tuple of positional arguments; kwargs: a dict of the others. Tensors in nested
+    containers are inputs of the program; numbers and strings are fixed.
+    strict: accepted; tracing runs the Python code either way.
+    """
+    if not isinstance(args, tuple):
+        raise UserError(
+            f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}"
+        )
+    if not isinstance(mod, taeda.nn.Module):
+        if not callable(mod):
+            raise ValueError(
+                f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}."
+            )
+        mod = _FunctionModule(mod)
+    if preserve_module_call_signature:
+        raise NotImplementedError(
+            "export(preserve_module_call_signature=...) is not supported; the signature of the "
+            "whole module is kept"
+        )
+    return _export_module(mod, args, dict(kwargs or {}), dynamic_shapes)
+
+
+export_for_training = export
+
+
+def register_dataclass(cls, *, serialized_type_name=None):
+    """Makes a dataclass a container whose fields may be inputs and outputs of programs."""
+    if not dataclasses.is_dataclass(cls):
+        raise AssertionError(f"Only dataclasses can be registered with this function: {cls}")
+    names = [f.name for f in dataclasses.fields(cls) if f.init]
+
+    def flatten(value):
+        present = [n for n in names if getattr(value, n) is not None]
+        absent = [n for n in names if getattr(value, n) is None]
+        return [getattr(value, n) for n in present], [present, absent]
+
+    def unflatten(children, context):
+        present, absent = context
+        return cls(**dict(zip(present, children, strict=True)), **dict.fromkeys(absent))
+
+    pytree.register_pytree_node(
+        cls,
+        flatten,
+        unflatten,
+        serialized_type_name=serialized_type_name or f"{cls.__module__}.{cls.__qualname__}",
+    )

@@ -1,0 +1,222 @@
+"""Symbolic sizes for the inputs of an export, and what the trace has found out about them."""
+
+import re
+
+import taeda
+from taeda.export._errors import UserError
+from taeda.export._names import bound_arguments
+from taeda.export.dynamic_shapes import Dim, ShapesCollection, _DimHint
+from taeda.fx.experimental.symbolic_shapes import (
+    ConstraintViolationError,
+    DimDynamic,
+    RelaxedUnspecConstraint,
+    ShapeEnv,
+    StrictMinMaxConstraint,
+    ValueRanges,
+)
+
+
+def leaf_shapes(mod, args, kwargs, dynamic_shapes):
+    """One entry of `dynamic_shapes` for each leaf of the arguments; None for fixed ones."""
+    pairs = bound_arguments(mod, args, kwargs)
+    if isinstance(dynamic_shapes, ShapesCollection):
+        dynamic_shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
+    names = [name for name, _ in pairs]
+    if dynamic_shapes is None:
+        given = dict.fromkeys(names)
+    elif isinstance(dynamic_shapes, dict):
+        if set(dynamic_shapes) != set(names):
+            raise UserError(
+                "When `dynamic_shapes` is specified as a dict, its top-level keys must be the arg "
+                f"names {names} of `inputs`, but here they are {list(dynamic_shapes)}. "
+                "Alternatively, you could also ignore arg names entirely and specify "
+                "`dynamic_shapes` as a list/tuple matching `inputs`."
+            )
+        given = dynamic_shapes
+    else:
+        if len(dynamic_shapes) != len(names):
+            raise UserError(
+                f"Detected mismatch between the structure of `inputs` and `dynamic_shapes`: "
+                f"`inputs` has {len(names)} elements, but `dynamic_shapes` has "
+                f"{len(dynamic_shapes)} elements"
+            )
+        given = dict(zip(names, dynamic_shapes, strict=True))
+    return [shape for name, value in pairs for shape in _shapes_of(name, value, given[name])]
+
+
+def _shapes_of(name, value, shape):
+    """The part of `shape` for each leaf of `value`."""
+    spec = taeda.utils._pytree.tree_structure(value)
+    if spec.is_leaf():
+        return [shape]
+    if shape is None:
+        return [None] * spec.num_leaves
+    if isinstance(value, dict):
+        children = list(value.items())
+    elif isinstance(value, (list, tuple)):
+        children = list(enumerate(value))
+    else:
+        children = [(f, getattr(value, f)) for f in spec.context[0]]
+    if len(shape) != len(children):
+        raise UserError(
+            "Detected mismatch between the structure of `inputs` and `dynamic_shapes`: "
+            f"`inputs['{name}']` has {len(children)} elements, but `dynamic_shapes['{name}']` has "
+            f"{len(shape)} elements"
+        )
+    found = []
+    for key, child in children:
+        part = shape[key] if isinstance(shape, dict) else shape[children.index((key, child))]
+        found += _shapes_of(f"{name}[{key!r}]", child, part)
+    return found
+
+
+class DynamicInputs:
+    """The symbols of an export's inputs."""
+
+    def __init__(self, shapes):
+        self.shapes = shapes
+        self.env = ShapeEnv(duck_shape=False) if any(map(_is_dynamic, shapes)) else None
+        self._symbols = {}  # by the name of a root dimension
+        self._sizes = []  # (source, size) of every input
+
+    def fake(self, fake_mode, tensor, name, shape):
+        """The fake of an input, with symbols where its shape says so."""
+        if self.env is None:
+            return fake_mode.from_tensor(tensor, source=name)
+        dims = _by_dim(name, tensor, shape)
+        sizes = [self._size(name, i, n, dims.get(i)) for i, n in enumerate(tensor.size())]
+        self._sizes += [(f"{name}.size()[{i}]", n) for i, n in enumerate(sizes)]
+        strides = _strides(tensor, sizes)
+        return fake_mode._from_tensor_sized(tensor, sizes, strides, tensor.storage_offset())
+
+    def _size(self, name, i, value, dim):
+        if dim is None or dim is Dim.STATIC:
+            return value
+        if isinstance(dim, int):
+            if dim != value:
+                raise UserError(
+                    f"Static shape constraint of {dim} does not match input size of {value}, for "
+                    f"{name}.size()[{i}]"
+                )
+            return value
+        source = f"L['{name}'].size()[{i}]"
+        if isinstance(dim, _DimHint):
+            must_stay = RelaxedUnspecConstraint() if dim is Dim.DYNAMIC else None
+            return self._symbol(value, source, must_stay)
+        return self._named(value, source, dim)
+
+    def _symbol(self, value, source, constraint):
+        expr = self.env.create_symbol(value, source, DimDynamic.DYNAMIC, constraint)
+        return self.env.create_symintnode(expr)
+
+    def _named(self, value, source, dim):
+        if not dim.min <= value <= dim.max:
+            raise UserError(
+                f"Constraints violated ({dim.__name__})! {source} = {value} is not in the "
+                f"specified range [{dim.min}, {dim.max}]"
+            )
+        root = dim.root
+        hint, rest = divmod(value - dim._shift, dim._scale)
+        if rest or (root.__name__ in self._symbols and self._symbols[root.__name__][1] != hint):
+            known = self._symbols.get(root.__name__, (None, "an integer"))[1]
+            raise UserError(
+                f"Constraints violated ({dim.__name__})! {source} = {value} does not fit "
+                f"{root.__name__} = {known}"
+            )
+        if root.__name__ not in self._symbols:
+            bounds = StrictMinMaxConstraint(ValueRanges(max(root.min, 2), root.max))
+            self._symbols[root.__name__] = (self._symbol(hint, root.__name__, bounds), hint)
+        return self._symbols[root.__name__][0] * dim._scale + dim._shift
+
+    def finish(self):
+        """(range constraints, conditions) of the symbols; raises what the program does not keep."""
+        if self.env is None:
+            return {}, []
+        try:
+            self.env._guard_set(self._sizes)
+        except ConstraintViolationError as error:
+            raise UserError(f"{error}{self._suggestions()}") from error
+        ranges = {symbol: self.env.bound_sympy(symbol) for symbol in self._free_symbols()}
+        return ranges, self._conditions(ranges)
+
+    def _free_symbols(self):
+        found = {}
+        for _, size in self._sizes:
+            if isinstance(size, taeda.SymInt):
+                found |= dict.fromkeys(sorted(size.node.expr.free_symbols, key=str))
+        return list(found)
+
+    def _conditions(self, ranges):
+        """Guards that the ranges do not imply, as text over the symbols."""
+        bounds = {str(symbol): r for symbol, r in ranges.items()}
+        found = {}
+        for guard in self.env.guards:
+            condition = self.env.simplify(guard.expr)
+            if condition.free_symbols and not _is_implied(str(condition), bounds):
+                found[str(condition)] = None
+        return list(found)
+
+    def _suggestions(self):
+        fixes = []
+        for name, (symbol, _) in self._symbols.items():
+            is_symbolic = isinstance(symbol, taeda.SymInt)
+            now = self.env.simplify(symbol.node.expr) if is_symbolic else symbol
+            if str(now).isdigit():
+                fixes.append(f"  {name} = {now}")
+                continue
+            bounds = self.env.bound_sympy(now)
+            parts = [f"'{name}'"]
+            if bounds.lower > 2:
+                parts.append(f"min={bounds.lower}")
+            if bounds.upper != float("inf"):
+                parts.append(f"max={bounds.upper}")
+            if len(parts) > 1:
+                fixes.append(f"  {name} = Dim({', '.join(parts)})")
+        return "\nSuggested fixes:\n" + "\n".join(fixes) if fixes else ""
+
+
+def _is_implied(condition, bounds):
+    """Whether a comparison of one symbol with a number follows from the symbol's range."""
+    if re.fullmatch(r"\w+ (<|<=|>|>=) \d+", condition):
+        return True  # made the range what it is
+    other = re.fullmatch(r"Ne\((\w+), (\d+)\)", condition)
+    return other is not None and other[1] in bounds and int(other[2]) not in bounds[other[1]]
+
+
+def _is_dynamic(shape):
+    if shape is None:
+        return False
+    dims = shape.values() if isinstance(shape, dict) else shape
+    return any(isinstance(d, Dim) or d in (Dim.AUTO, Dim.DYNAMIC) for d in dims)
+
+
+def _by_dim(name, tensor, shape):
+    """{dimension: what is said of it}"""
+    if shape is None:
+        return {}
+    if isinstance(shape, dict):
+        wrong = [i for i in shape if not -tensor.dim() <= i < tensor.dim()]
+        if wrong:
+            raise UserError(
+                f"Expected dynamic_shapes of {name} to name dimensions of a {tensor.dim()}-"
+                f"dimensional tensor, got {wrong[0]}"
+            )
+        return {i % tensor.dim(): dim for i, dim in shape.items()}
+    if len(shape) != tensor.dim():
+        raise UserError(
+            f"Expected dynamic shape spec {shape} of {name} to have the same length as the actual "
+            f"tensor shape {tuple(tensor.size())} (expected {tensor.dim()}, but got {len(shape)} "
+            "instead)"
+        )
+    return dict(enumerate(shape))
+
+
+def _strides(tensor, sizes):
+    """Strides as products of sizes where they are that, else as they are."""
+    known = {1: 1}
+    strides = [None] * tensor.dim()
+    order = sorted(range(tensor.dim()), key=lambda i: (tensor.stride(i), tensor.size(i)))
+    for i in order:
+        strides[i] = known.get(tensor.stride(i), tensor.stride(i))
+        known.setdefault(tensor.stride(i) * tensor.size(i), strides[i] * sizes[i])
+    return strides

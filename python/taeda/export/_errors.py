@@ -1,0 +1,5 @@
+"""What export raises."""
+
+
+class UserError(RuntimeError):
+    """Export cannot do this with the user's program."""

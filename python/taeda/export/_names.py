@@ -1,0 +1,87 @@
+"""Names of an exported graph's inputs, as PyTorch gives them."""
+
+import inspect
+import re
+
+import taeda
+from taeda.utils import _pytree as pytree
+
+
+def identifier(text):
+    """The text as part of a Python name."""
+    return re.sub(r"[^a-zA-Z0-9]", "_", text)
+
+
+class UniqueNames:
+    """Names that are each given once; a number is added to repeated ones."""
+
+    def __init__(self):
+        self._used = set()
+
+    def make(self, candidate):
+        name, count = candidate, 0
+        while name in self._used:
+            count += 1
+            name = f"{candidate}_{count}"
+        self._used.add(name)
+        return name
+
+
+def forward_signature(mod):
+    """The signature of what is traced."""
+    return inspect.signature(mod.forward if isinstance(mod, taeda.nn.Module) else mod)
+
+
+def bound_arguments(mod, args, kwargs):
+    """[(name, value)] of the arguments as the parameters they fill; `*args` are numbered."""
+    signature = forward_signature(mod)
+    bound = signature.bind(*args, **kwargs).arguments
+    pairs = []
+    for name, value in bound.items():
+        kind = signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            pairs += [(f"{name}_{i}", item) for i, item in enumerate(value)]
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            pairs += list(value.items())
+        else:
+            pairs.append((name, value))
+    return pairs
+
+
+def in_call_order(mod, args, kwargs):
+    """The keyword arguments in the order of the parameters they fill."""
+    order = [name for name, _ in bound_arguments(mod, args, kwargs)]
+    return dict(sorted(kwargs.items(), key=lambda item: order.index(item[0])))
+
+
+def leaf_names(pairs):
+    """A name for each leaf: the parameter's, with the path to the leaf behind it."""
+    names = []
+    for name, value in pairs:
+        for path in _paths(value):
+            names.append("_".join([name, *path]).lower() if path else name)
+    return names
+
+
+def _paths(value):
+    node = pytree.tree_flatten(value)[1]
+    return list(_paths_of(node))
+
+
+def _paths_of(spec):
+    if spec.is_leaf():
+        yield ()
+        return
+    keys = _keys(spec)
+    for key, child in zip(keys, spec.children_specs, strict=True):
+        for rest in _paths_of(child):
+            yield (identifier(str(key)), *rest)
+
+
+def _keys(spec):
+    count = len(spec.children_specs)
+    context = spec.context
+    if isinstance(context, (list, tuple)) and len(context) == count:
+        return context
+    fields = getattr(context, "_fields", None)
+    return fields if fields is not None and len(fields) == count else range(count)

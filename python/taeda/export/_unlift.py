@@ -1,0 +1,142 @@
+"""An exported program as a module that holds its tensors and can be called."""
+
+import types
+
+import taeda
+from taeda import _C
+from taeda.export.graph_signature import InputKind, OutputKind
+from taeda.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
+from taeda.fx.graph_module import GraphModule
+from taeda.utils import _pytree as pytree
+
+
+class _Guards(taeda.nn.Module):
+    """Checks the inputs of a call."""
+
+    def __init__(self, graph, encoded_signature):
+        super().__init__()
+        self._checks = _C._export.make_checks(graph, encoded_signature)
+
+    def forward(self, *inputs):
+        """Raises AssertionError for inputs that the program was not made for."""
+        _C._export.check_inputs(self._checks, list(inputs))
+
+
+def _refuse_mode(name):
+    def refuse(self, *args):
+        raise NotImplementedError(f"Calling {name}() is not supported yet.")
+
+    return refuse
+
+
+def unlift(program):
+    """The module: parameters are the program's own, writes to buffers and inputs take place."""
+    root = taeda.nn.Module()
+    signature = program.graph_signature
+    _place_tensors(root, program)
+    root._guards_fn = _Guards(program.graph, signature._encoded(program.range_constraints))
+    graph = _unlifted_graph(program)
+    spec = program.call_spec
+    graph.set_codegen(
+        _PyTreeCodeGen(
+            _PyTreeInfo(_argument_names(spec.in_spec, program), spec.in_spec, spec.out_spec)
+        )
+    )
+    module = GraphModule(root, graph, "GraphModule")
+    module.register_forward_pre_hook(_Arguments(spec.in_spec), with_kwargs=True)
+    module.train = types.MethodType(_refuse_mode("train"), module)
+    module.eval = types.MethodType(_refuse_mode("eval"), module)
+    return module
+
+
+def _place_tensors(root, program):
+    for spec in program.graph_signature.input_specs:
+        if spec.kind is InputKind.USER_INPUT:
+            continue
+        prefix, _, name = spec.target.rpartition(".")
+        owner = root
+        for part in prefix.split(".") if prefix else ():
+            if part not in owner._modules:
+                owner.add_module(part, taeda.nn.Module())
+            owner = owner._modules[part]
+        tensor = program._tensor(spec.target)
+        if spec.kind is InputKind.PARAMETER:
+            owner.register_parameter(name, tensor)
+        elif spec.kind is InputKind.BUFFER:
+            owner.register_buffer(name, tensor, persistent=spec.persistent)
+        else:
+            setattr(owner, name, tensor)
+
+
+def _unlifted_graph(program):
+    """The graph with attributes for the module's tensors and writes at its end."""
+    graph, values, users = Graph(), {}, []
+    specs = {s.arg.name: s for s in program.graph_signature.input_specs}
+    for node in program.graph.nodes:
+        if node.op != "placeholder":
+            continue
+        spec = specs[node.name]
+        if spec.kind is InputKind.USER_INPUT:
+            values[node] = graph.node_copy(node)
+            users.append(values[node])
+    for node in program.graph.nodes:
+        if node.op == "placeholder" and node not in values:
+            values[node] = graph.create_node("get_attr", specs[node.name].target)
+            values[node].meta.update(node.meta)
+    graph.create_node("call_module", "_guards_fn", tuple(users))
+    for node in program.graph.nodes:
+        if node.op not in ("placeholder", "output"):
+            values[node] = graph.node_copy(node, lambda n: values[n])
+    _finish(graph, program, values)
+    return graph
+
+
+def _finish(graph, program, values):
+    inputs = {s.arg.name: s for s in program.graph_signature.input_specs}
+    buffers = {s.target: name for name, s in inputs.items() if s.kind is InputKind.BUFFER}
+    by_name = {node.name: value for node, value in values.items()}
+    (output,) = (n for n in program.graph.nodes if n.op == "output")
+    returned = []
+    for spec, arg in zip(program.graph_signature.output_specs, output.args[0], strict=True):
+        value = values[arg] if isinstance(arg, taeda.fx.Node) else arg
+        if spec.kind is OutputKind.USER_OUTPUT:
+            returned.append(value)
+        else:
+            target = (
+                buffers[spec.target] if spec.kind is OutputKind.BUFFER_MUTATION else spec.target
+            )
+            graph.call_function(taeda.ops.aten.copy_.default, (by_name[target], value))
+    graph.output(tuple(returned))
+
+
+def _argument_names(in_spec, program):
+    """Names of the parameters of the module's forward, positional ones first."""
+    args, kwargs = in_spec.children_specs
+    names = program._forward_names
+    positional = names[: args.num_children]
+    return [*positional, *kwargs.context]
+
+
+class _Arguments:
+    """Puts the arguments of a call into the order of the program, or says what differs."""
+
+    def __init__(self, in_spec):
+        self.in_spec = in_spec
+
+    def __call__(self, module, args, kwargs):
+        expected = self.in_spec.child(1).context
+        if set(kwargs) != set(expected):
+            raise ValueError(
+                "Ran into a kwarg keyword mismatch: Got the following keywords "
+                f"{list(kwargs)} but expected {list(expected)}"
+            )
+        kwargs = {name: kwargs[name] for name in expected}
+        given = pytree.tree_structure((args, kwargs))
+        if given != self.in_spec:
+            raise ValueError(
+                "Trying to flatten user inputs with exported input tree spec: \n"
+                f"{self.in_spec}\nbut actually got inputs with tree spec of: \n{given}.\n"
+                "Please check that the inputs have the same number and type of args and kwargs "
+                "as the ones you used when tracing."
+            )
+        return args, kwargs

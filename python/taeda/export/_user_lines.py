@@ -1,0 +1,41 @@
+"""The lines of the user's program behind a node or an error."""
+
+import linecache
+import sys
+import traceback
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parents[1]
+# Layers are the user's program too: their lines say which operator of which layer it is.
+_SHOWN = str(_PACKAGE / "nn")
+_CALLING = str(_PACKAGE / "nn" / "modules" / "module.py")
+
+
+def _is_shown(file):
+    is_ours = file.startswith(str(_PACKAGE))
+    return not is_ours or (file.startswith(_SHOWN) and file != _CALLING)
+
+
+def note_stack(node):
+    """Gives a node the stack of the traced program, the innermost line last."""
+    entries, frame = [], sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename == str(_PACKAGE / "export" / "_trace.py"):
+            break
+        if _is_shown(code.co_filename):
+            line = linecache.getline(code.co_filename, frame.f_lineno).strip()
+            place = f'  File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}'
+            entries.append(f"{place}\n    {line}")
+        frame = frame.f_back
+    if entries:
+        node.meta["stack_trace"] = "\n".join(reversed(entries)) + "\n"
+
+
+def user_line(trace):
+    """`file:line in function: code` of the innermost line outside the package."""
+    lines = [f for f in traceback.extract_tb(trace) if not f.filename.startswith(str(_PACKAGE))]
+    if not lines:
+        return "an unknown line"
+    last = lines[-1]
+    return f"{last.filename}:{last.lineno} in {last.name}: {last.line}"

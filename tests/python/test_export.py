@@ -1,0 +1,460 @@
+"""taeda.export: graphs, signatures, modules, files, dynamic sizes, and what is refused."""
+
+import contextlib
+import dataclasses
+import io
+import random
+import zipfile
+
+import pytest
+from taeda.export.graph_signature import InputKind, OutputKind
+
+import taeda
+from taeda import nn
+from taeda.export import Dim, ExportedProgram, dims, export, load, register_dataclass, save
+
+
+class Counting(nn.Module):
+    """A parameter, a buffer that is written, one that is not saved, and a plain tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 3)
+        self.register_buffer("calls", taeda.zeros(()))
+        self.register_buffer("shift", taeda.ones(3), persistent=False)
+        self.scale = taeda.tensor([1.0, 2.0, 3.0])
+
+    def forward(self, x, *, k=2):
+        self.calls.add_(1)
+        x.mul_(2)
+        out = self.linear(x) * self.scale + self.shift
+        return {"out": out * k, "rest": (x.sum(), 3, None)}
+
+
+def counted():
+    taeda.manual_seed(0)
+    return Counting()
+
+
+def saved(program, **kwargs):
+    file = io.BytesIO()
+    save(program, file, **kwargs)
+    return file.getvalue()
+
+
+def reloaded(program):
+    return load(io.BytesIO(saved(program)))
+
+
+def same(a, b):
+    flat_a, spec_a = taeda.utils._pytree.tree_flatten(a)
+    flat_b, spec_b = taeda.utils._pytree.tree_flatten(b)
+    assert spec_a == spec_b
+    for x, y in zip(flat_a, flat_b, strict=True):
+        assert taeda.equal(x, y) if isinstance(x, taeda.Tensor) else x == y
+
+
+# ---- the graph and its signature ----
+
+
+def test_signature():
+    program = export(counted(), (taeda.ones(2, 4),), {"k": 3})
+    assert str(program.graph_signature) == GOLDEN_SIGNATURE
+    signature = program.graph_signature
+    assert signature.parameters == ("linear.weight", "linear.bias")
+    assert signature.buffers == ("calls", "shift")
+    assert signature.non_persistent_buffers == ("shift",)
+    assert signature.user_inputs == ("x", 3)
+    assert list(signature.buffers_to_mutate.values()) == ["calls"]
+    assert list(signature.user_inputs_to_mutate.values()) == ["x"]
+    assert signature.input_specs[0].kind is InputKind.PARAMETER
+    assert signature.output_specs[0].kind is OutputKind.BUFFER_MUTATION
+
+
+GOLDEN_SIGNATURE = """
+# inputs
+p_linear_weight: PARAMETER target='linear.weight'
+p_linear_bias: PARAMETER target='linear.bias'
+b_calls: BUFFER target='calls' persistent=True
+b_shift: BUFFER target='shift' persistent=False
+c_scale: CONSTANT_TENSOR target='scale'
+x: USER_INPUT
+k: USER_INPUT
+
+# outputs
+add: BUFFER_MUTATION target='calls'
+mul: USER_INPUT_MUTATION target='x'
+mul_2: USER_OUTPUT
+sum_1: USER_OUTPUT
+: USER_OUTPUT
+: USER_OUTPUT
+"""
+
+
+def test_state_and_constants():
+    program = export(counted(), (taeda.ones(2, 4),))
+    assert list(program.state_dict) == ["linear.weight", "linear.bias", "calls"]
+    assert sorted(program.constants) == ["scale", "shift"]
+    assert [name for name, _ in program.named_buffers()] == ["calls", "shift"]
+    assert len(list(program.parameters())) == 2
+
+
+def written_nodes(program):
+    return [
+        n.name for n in program.graph.nodes if n.op == "call_function" and "_." in str(n.target)
+    ]
+
+
+def test_writes_to_views_become_functions():
+    def f(x):
+        y = x.clone()
+        y[0] = 5.0
+        y[:, 1].add_(x[:, 0])
+        return y, y.t().contiguous()
+
+    x = taeda.arange(6.0).reshape(2, 3)
+    program = export(f, (x,))
+    assert written_nodes(program) == []
+    same(program.module()(x), f(x))
+
+
+def test_assigned_buffers_are_mutations():
+    class Assigning(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("last", taeda.zeros(2))
+
+        def forward(self, x):
+            self.last = x + self.last
+            return self.last * 2
+
+    module = Assigning()
+    program = export(module, (taeda.ones(2),))
+    assert list(program.graph_signature.buffers_to_mutate.values()) == ["last"]
+    assert module.last.tolist() == [0, 0]
+    run = program.module()
+    run(taeda.ones(2))
+    assert run(taeda.ones(2)).tolist() == [4, 4]
+
+
+def test_tied_tensors_stay_one():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("a", taeda.zeros(2))
+            self.register_buffer("b", self.a)
+
+        def forward(self, x):
+            self.a.add_(x)
+            return self.b * 1
+
+    program = export(Tied(), (taeda.ones(2),))
+    for again in (program, reloaded(program)):
+        run = again.module()
+        assert run(taeda.ones(2)).tolist() == [1, 1]
+        assert run(taeda.ones(2)).tolist() == [2, 2]
+        program.state_dict["a"].zero_()
+
+
+def test_constants_made_while_tracing_are_inputs():
+    program = export(lambda x: x + taeda.tensor([1.0, 2.0]), (taeda.zeros(2),))
+    assert list(program.constants) == ["lifted_tensor_0"]
+    assert program.module()(taeda.zeros(2)).tolist() == [1, 2]
+    assert reloaded(program).module()(taeda.ones(2)).tolist() == [2, 3]
+
+
+def test_nodes_know_their_lines():
+    program = export(counted(), (taeda.ones(2, 4),))
+    traces = [n.stack_trace for n in program.graph.nodes if n.op == "call_function"]
+    assert any("self.calls.add_(1)" in t for t in traces)
+
+
+def test_printed_form():
+    text = str(export(lambda x: x.relu() + 1, (taeda.zeros(2, 3),)))
+    assert text.startswith("ExportedProgram:\n    class GraphModule")
+    assert 'relu: "f32[2, 3]" = taeda.ops.aten.relu.default(x)' in text
+    assert "Range constraints: {}" in text
+
+
+# ---- modules ----
+
+
+def test_module_runs_as_the_original():
+    module, program = counted(), export(counted(), (taeda.ones(2, 4),), {"k": 3})
+    run = program.module()
+    for _ in range(2):
+        a, b = taeda.randn(2, 4), None
+        b = a.clone()
+        same(run(a, k=3), module(b, k=3))
+        assert taeda.equal(a, b)
+    assert module.calls == program.state_dict["calls"] == 2
+
+
+def test_module_shares_parameters_and_trains():
+    program = export(nn.Linear(3, 1), (taeda.ones(2, 3),))
+    run = program.module()
+    assert run.weight is program.state_dict["weight"]
+    run(taeda.ones(2, 3)).sum().backward()
+    assert run.weight.grad.tolist() == [[2, 2, 2]]
+    with pytest.raises(NotImplementedError, match=r"Calling eval\(\) is not supported yet"):
+        run.eval()
+
+
+def test_containers_in_and_out():
+    def f(pair, table, *rest, scale):
+        return [pair[0] + table["a"], (rest[0] * scale["s"],)], rest[1]
+
+    args = ((taeda.ones(2), taeda.zeros(2)), {"a": taeda.ones(2)}, taeda.ones(3), taeda.ones(1))
+    kwargs = {"scale": {"s": taeda.tensor(2.0)}}
+    program = export(f, args, kwargs)
+    names = [s.arg.name for s in program.graph_signature.input_specs]
+    assert names == ["pair_0", "pair_1", "table_a", "rest_0", "rest_1", "scale_s"]
+    same(program.module()(*args, **kwargs), f(*args, **kwargs))
+    same(reloaded(program).module()(*args, **kwargs), f(*args, **kwargs))
+
+
+@dataclasses.dataclass
+class Point:
+    x: taeda.Tensor
+    y: taeda.Tensor | None = None
+
+
+register_dataclass(Point)
+
+
+def test_registered_dataclasses():
+    def f(p):
+        return Point(p.x * 2)
+
+    program = reloaded(export(f, (Point(taeda.ones(2)),)))
+    result = program.module()(Point(taeda.ones(2)))
+    assert isinstance(result, Point)
+    assert result.x.tolist() == [2, 2] and result.y is None
+
+
+def test_decompositions():
+    def silu(x):
+        return x * taeda.sigmoid(x)
+
+    program = export(
+        lambda x: nn.functional.silu(x), (taeda.randn(3),), dynamic_shapes=({0: Dim("n")},)
+    )
+    simpler = program.run_decompositions({taeda.ops.aten.silu.default: silu})
+    targets = {str(n.target) for n in simpler.graph.nodes if n.op == "call_function"}
+    assert targets == {"aten.sigmoid.default", "aten.mul.Tensor"}
+    x = taeda.randn(5)
+    assert taeda.allclose(simpler.module()(x), program.module()(x))
+    again = reloaded(program).run_decompositions({taeda.ops.aten.silu.default: silu})
+    assert taeda.allclose(again.module()(x), program.module()(x))
+
+
+# ---- files ----
+
+
+def test_file_round_trip(tmp_path):
+    program = export(counted(), (taeda.ones(2, 4),), {"k": 3})
+    path = tmp_path / "model.pt2"
+    save(program, path, extra_files={"note.txt": "hello"})
+    extra = {"note.txt": ""}
+    back = load(path, extra_files=extra)
+    assert extra == {"note.txt": "hello"}
+    assert list(back.state_dict) == ["calls", "linear.bias", "linear.weight"] or set(
+        back.state_dict
+    ) == set(program.state_dict)
+    assert isinstance(back.state_dict["linear.weight"], nn.Parameter)
+    assert str(back.graph_signature) == str(program.graph_signature)
+    same(back.module()(taeda.ones(2, 4), k=3), program.module()(taeda.ones(2, 4), k=3))
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_python_reads_the_archive():
+    archive = zipfile.ZipFile(io.BytesIO(saved(export(nn.Linear(2, 2), (taeda.ones(1, 2),)))))
+    assert archive.testzip() is None
+    assert archive.read("format") == b"taeda exported program 1"
+    assert archive.read("graph").startswith(b"graph(p_weight: f32[2, 2]")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_archives_of_python_are_read(method):
+    program = export(nn.Linear(2, 2), (taeda.ones(1, 2),))
+    rewritten = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(saved(program))) as old,
+        zipfile.ZipFile(rewritten, "w", method) as new,
+    ):
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+    rewritten.seek(0)
+    x = taeda.ones(1, 2)
+    assert taeda.equal(load(rewritten).module()(x), program.module()(x))
+
+
+def test_damaged_files_are_refused():
+    good = saved(export(nn.Linear(2, 2), (taeda.ones(1, 2),)))
+    with pytest.raises(RuntimeError, match="truncated"):
+        load(io.BytesIO(good[: len(good) // 2]))
+    with pytest.raises(RuntimeError, match="no archive"):
+        load(io.BytesIO(b"hello"))
+    with pytest.raises(RuntimeError, match="cannot read /nowhere: No such file"):
+        load("/nowhere")
+    numbers = random.Random(0)
+    for _ in range(300):
+        bad = bytearray(good)
+        bad[numbers.randrange(len(bad))] = numbers.randrange(256)
+        with contextlib.suppress(RuntimeError):
+            load(io.BytesIO(bytes(bad)))
+
+
+def with_entry(archive, name, text):
+    """The archive with one entry replaced."""
+    changed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(changed, "w") as new:
+        for entry in old.namelist():
+            new.writestr(entry, text if entry == name else old.read(entry))
+    changed.seek(0)
+    return changed
+
+
+def test_other_versions_and_graphs_are_refused():
+    good = saved(export(lambda x: x + 1, (taeda.ones(2),)))
+    with pytest.raises(RuntimeError, match="format version 9, supported is version 1"):
+        load(with_entry(good, "format", "taeda exported program 9"))
+    writing = "graph(x: f32[2]) {\n  add_: f32[2] = aten::add_.Tensor(x, 1)\n  return (add_,)\n}\n"
+    with pytest.raises(RuntimeError, match="writes to its argument self"):
+        load(with_entry(good, "graph", writing))
+    with pytest.raises(RuntimeError, match=r"entry graph of .* is no UTF-8 text"):
+        load(with_entry(good, "graph", b"graph(\xd8) {}"))
+    unknown = "graph(x: f32[2]) {\n  add = aten::no_such(x)\n  return (add,)\n}\n"
+    with pytest.raises(RuntimeError, match="no operator is called aten::no_such"):
+        load(with_entry(good, "graph", unknown))
+
+
+# ---- inputs that do not fit ----
+
+
+@pytest.mark.parametrize("again", [lambda p: p, reloaded], ids=["traced", "loaded"])
+def test_wrong_inputs(again):
+    run = again(export(counted(), (taeda.ones(2, 4),), {"k": 3})).module()
+    with pytest.raises(AssertionError, match=r"Guard failed: x\.size\(\)\[0\] == 2"):
+        run(taeda.ones(3, 4), k=3)
+    with pytest.raises(AssertionError, match=r"Guard failed: x\.dim\(\) == 2"):
+        run(taeda.ones(4), k=3)
+    with pytest.raises(AssertionError, match=r"Guard failed: x\.dtype == torch\.float32"):
+        run(taeda.ones(2, 4, dtype=taeda.float64), k=3)
+    with pytest.raises(AssertionError, match="Guard failed: k == 3"):
+        run(taeda.ones(2, 4), k=4)
+    with pytest.raises(ValueError, match="kwarg keyword mismatch"):
+        run(taeda.ones(2, 4))
+    with pytest.raises(ValueError, match="Trying to flatten user inputs"):
+        run(taeda.ones(2, 4), taeda.ones(2, 4), k=3)
+
+
+def test_wrong_calls_of_export():
+    program = export(lambda x: x, (taeda.ones(2),))
+    with pytest.raises(RuntimeError, match="Unable to call ExportedProgram directly"):
+        program(taeda.ones(2))
+    with pytest.raises(RuntimeError, match="Expecting `args` to be a tuple"):
+        export(nn.Linear(2, 2), taeda.ones(1, 2))
+    with pytest.raises(ValueError, match="Expected `mod` to be an instance of"):
+        export(3, ())
+    with pytest.raises(RuntimeError, match="Unsupported input type"):
+        export(lambda x: 1, (object(),))
+    with pytest.raises(TypeError, match="must be an instance of 'ExportedProgram'"):
+        save(nn.Linear(2, 2), io.BytesIO())
+
+
+def test_data_dependent_control_flow_names_the_line():
+    def branching(x):
+        if x.sum() > 0:
+            return x + 1
+        return x - 1
+
+    with pytest.raises(
+        RuntimeError, match=r"(?s)data-dependent.*test_export\.py.*if x\.sum\(\) > 0"
+    ):
+        export(branching, (taeda.ones(2),))
+
+
+def test_data_dependent_control_flow_under_dynamic_sizes():
+    def branching(x):
+        return x + 1 if x.sum() > 0 else x
+
+    with pytest.raises(RuntimeError, match=r"(?s)data-dependent.*if x\.sum\(\) > 0"):
+        export(branching, (taeda.ones(4),), dynamic_shapes=({0: Dim("n")},))
+
+
+def test_tensors_kept_in_new_attributes_are_refused():
+    class Keeping(nn.Module):
+        def forward(self, x):
+            self.last = x * 2
+            return x
+
+    module = Keeping()
+    with pytest.raises(ValueError, match=r"self\.last were assigned during export"):
+        export(module, (taeda.ones(2),))
+    assert not hasattr(module, "last")
+
+
+# ---- dynamic sizes ----
+
+
+class Pooling(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.linear(x).reshape(x.shape[0] * 3).sum() / x.shape[0]
+
+
+@pytest.mark.parametrize("again", [lambda p: p, reloaded], ids=["traced", "loaded"])
+def test_one_program_for_many_sizes(again):
+    module = Pooling()
+    batch = Dim("batch", min=2, max=16)
+    program = again(export(module, (taeda.randn(5, 4),), dynamic_shapes={"x": {0: batch}}))
+    run = program.module()
+    for n in (2, 7, 16):
+        x = taeda.randn(n, 4)
+        assert taeda.allclose(run(x), module(x), atol=1e-6)
+    with pytest.raises(AssertionError, match=r"Guard failed: x\.size\(\)\[0\] <= 16"):
+        run(taeda.randn(17, 4))
+    with pytest.raises(AssertionError, match=r"Guard failed: x\.size\(\)\[1\] == 4"):
+        run(taeda.randn(5, 5))
+
+
+def test_sizes_that_belong_together():
+    batch = Dim("batch", max=100)
+    shapes = {"x": {0: batch}, "y": {0: 2 * batch}}
+    program = export(
+        lambda x, y: x.sum() + y.sum(), (taeda.ones(3), taeda.ones(6)), dynamic_shapes=shapes
+    )
+    assert program.module()(taeda.ones(4), taeda.ones(8)) == 12
+    with pytest.raises(AssertionError, match=r"Guard failed: y\.size\(\)\[0\] == 2\*s0"):
+        program.module()(taeda.ones(4), taeda.ones(9))
+    with pytest.raises(RuntimeError, match="does not fit batch = 3"):
+        export(lambda x, y: x, (taeda.ones(3), taeda.ones(7)), dynamic_shapes=shapes)
+
+
+def test_hints():
+    def f(x):
+        return x.view(4, -1) + 1 if x.shape[0] == 4 else x
+
+    x = taeda.ones(4, 3)
+    with pytest.raises(RuntimeError, match=r"Constraints violated \(L\['x'\]\.size\(\)\[0\]\)!"):
+        export(f, (x,), dynamic_shapes=({0: Dim.DYNAMIC},))
+    assert export(f, (x,), dynamic_shapes=({0: Dim.AUTO},)).range_constraints == {}
+    assert export(f, (x,), dynamic_shapes=({0: Dim.STATIC},)).range_constraints == {}
+    with pytest.raises(RuntimeError, match=r"Constraints violated \(batch\)!(?s:.*)batch = 4"):
+        export(f, (x,), dynamic_shapes=({0: Dim("batch")},))
+
+
+def test_wrong_dynamic_shapes():
+    x = taeda.ones(4, 3)
+    with pytest.raises(RuntimeError, match="its top-level keys must be the arg names"):
+        export(lambda x, y: x, (x, x), dynamic_shapes={"x": {0: Dim("batch")}})
+    with pytest.raises(RuntimeError, match="to have the same length as the actual tensor shape"):
+        export(lambda x: x, (x,), dynamic_shapes=((Dim("batch"),),))
+    with pytest.raises(ValueError, match="inconsistent min=4, max=2"):
+        Dim("batch", min=4, max=2)
+    assert [d.__name__ for d in dims("a", "b")] == ["a", "b"]
+    assert isinstance(export(lambda x: x, (x,)), ExportedProgram)
