@@ -7,14 +7,9 @@
 namespace taeda {
 namespace {
 
-using OptDType = std::optional<DType>;
-using OptLayout = std::optional<Layout>;
-using OptDevice = std::optional<Device>;
-using OptBool = std::optional<bool>;
-using OptFormat = std::optional<MemoryFormat>;
-
-Tensor identity(const SymInt& n, const SymInt& m, OptDType dtype, OptLayout layout,
-                OptDevice device, OptBool pin_memory) {
+Tensor identity(const SymInt& n, const SymInt& m, std::optional<DType> dtype,
+                std::optional<Layout> layout, std::optional<Device> device,
+                std::optional<bool> pin_memory) {
   const auto range = [&](const SymInt& length) {
     return taeda::arange(Scalar(length), DType::Int64, layout, device, pin_memory);
   };
@@ -22,8 +17,9 @@ Tensor identity(const SymInt& n, const SymInt& m, OptDType dtype, OptLayout layo
 }
 
 // Numbers at equal distances from start to end, or a base's powers of them.
-Tensor spaced(Tensor start, Tensor end, int64_t steps, std::optional<double> base, OptDType dtype,
-              OptLayout layout, OptDevice device, OptBool pin_memory) {
+Tensor spaced(Tensor start, Tensor end, int64_t steps, std::optional<double> base,
+              std::optional<DType> dtype, std::optional<Layout> layout,
+              std::optional<Device> device, std::optional<bool> pin_memory) {
   const bool has_complex = start.is_complex() || end.is_complex();
   const DType result = dtype.value_or(has_complex ? default_complex_dtype() : default_dtype());
   const bool is_whole = is_integral(result, true);
@@ -50,59 +46,79 @@ Tensor number(const Scalar& s) {
 
 }  // namespace
 
-#define OPTIONS                                                                           \
-  std::optional<DType> dtype, std::optional<Layout> layout, std::optional<Device> device, \
-      std::optional<bool> pin_memory
-
-TAEDA_DECOMPOSITION(zeros, (SymIntList size, OPTIONS)) {
+TAEDA_DECOMPOSITION(zeros,
+                    (SymIntList size, std::optional<DType> dtype, std::optional<Layout> layout,
+                     std::optional<Device> device, std::optional<bool> pin_memory)) {
   return taeda::full(size, Scalar(0), dtype.value_or(default_dtype()), layout, device, pin_memory);
 }
-TAEDA_DECOMPOSITION(ones, (SymIntList size, OPTIONS)) {
+TAEDA_DECOMPOSITION(ones,
+                    (SymIntList size, std::optional<DType> dtype, std::optional<Layout> layout,
+                     std::optional<Device> device, std::optional<bool> pin_memory)) {
   return taeda::full(size, Scalar(1), dtype.value_or(default_dtype()), layout, device, pin_memory);
 }
-TAEDA_DECOMPOSITION(eye, (SymInt n, OPTIONS)) {
+TAEDA_DECOMPOSITION(eye, (SymInt n, std::optional<DType> dtype, std::optional<Layout> layout,
+                          std::optional<Device> device, std::optional<bool> pin_memory)) {
   return identity(n, n, dtype, layout, device, pin_memory);
 }
-TAEDA_DECOMPOSITION(eye_m, (SymInt n, SymInt m, OPTIONS)) {
+TAEDA_DECOMPOSITION(eye_m,
+                    (SymInt n, SymInt m, std::optional<DType> dtype, std::optional<Layout> layout,
+                     std::optional<Device> device, std::optional<bool> pin_memory)) {
   return identity(n, m, dtype, layout, device, pin_memory);
 }
 
-TAEDA_DECOMPOSITION(linspace, (const Scalar& start, const Scalar& end, int64_t steps, OPTIONS)) {
+TAEDA_DECOMPOSITION(linspace, (const Scalar& start, const Scalar& end, int64_t steps,
+                               std::optional<DType> dtype, std::optional<Layout> layout,
+                               std::optional<Device> device, std::optional<bool> pin_memory)) {
   return spaced(number(start), number(end), steps, {}, dtype, layout, device, pin_memory);
 }
 TAEDA_DECOMPOSITION(linspace_Tensor_Tensor,
-                    (const Tensor& start, const Tensor& end, int64_t steps, OPTIONS)) {
+                    (const Tensor& start, const Tensor& end, int64_t steps,
+                     std::optional<DType> dtype, std::optional<Layout> layout,
+                     std::optional<Device> device, std::optional<bool> pin_memory)) {
   return spaced(start, end, steps, {}, dtype, layout, device, pin_memory);
 }
 TAEDA_DECOMPOSITION(linspace_Tensor_Scalar,
-                    (const Tensor& start, const Scalar& end, int64_t steps, OPTIONS)) {
+                    (const Tensor& start, const Scalar& end, int64_t steps,
+                     std::optional<DType> dtype, std::optional<Layout> layout,
+                     std::optional<Device> device, std::optional<bool> pin_memory)) {
   return spaced(start, number(end), steps, {}, dtype, layout, device, pin_memory);
 }
 TAEDA_DECOMPOSITION(linspace_Scalar_Tensor,
-                    (const Scalar& start, const Tensor& end, int64_t steps, OPTIONS)) {
+                    (const Scalar& start, const Tensor& end, int64_t steps,
+                     std::optional<DType> dtype, std::optional<Layout> layout,
+                     std::optional<Device> device, std::optional<bool> pin_memory)) {
   return spaced(number(start), end, steps, {}, dtype, layout, device, pin_memory);
 }
-TAEDA_DECOMPOSITION(logspace,
-                    (const Scalar& start, const Scalar& end, int64_t steps, double base, OPTIONS)) {
+TAEDA_DECOMPOSITION(logspace, (const Scalar& start, const Scalar& end, int64_t steps, double base,
+                               std::optional<DType> dtype, std::optional<Layout> layout,
+                               std::optional<Device> device, std::optional<bool> pin_memory)) {
   return spaced(number(start), number(end), steps, base, dtype, layout, device, pin_memory);
 }
 TAEDA_DECOMPOSITION(logspace_Tensor_Tensor,
-                    (const Tensor& start, const Tensor& end, int64_t steps, double base, OPTIONS)) {
+                    (const Tensor& start, const Tensor& end, int64_t steps, double base,
+                     std::optional<DType> dtype, std::optional<Layout> layout,
+                     std::optional<Device> device, std::optional<bool> pin_memory)) {
   return spaced(start, end, steps, base, dtype, layout, device, pin_memory);
 }
 TAEDA_DECOMPOSITION(logspace_Tensor_Scalar,
-                    (const Tensor& start, const Scalar& end, int64_t steps, double base, OPTIONS)) {
+                    (const Tensor& start, const Scalar& end, int64_t steps, double base,
+                     std::optional<DType> dtype, std::optional<Layout> layout,
+                     std::optional<Device> device, std::optional<bool> pin_memory)) {
   return spaced(start, number(end), steps, base, dtype, layout, device, pin_memory);
 }
 TAEDA_DECOMPOSITION(logspace_Scalar_Tensor,
-                    (const Scalar& start, const Tensor& end, int64_t steps, double base, OPTIONS)) {
+                    (const Scalar& start, const Tensor& end, int64_t steps, double base,
+                     std::optional<DType> dtype, std::optional<Layout> layout,
+                     std::optional<Device> device, std::optional<bool> pin_memory)) {
   return spaced(number(start), end, steps, base, dtype, layout, device, pin_memory);
 }
 
 // ---- like a given tensor ----
 
 TAEDA_DECOMPOSITION(empty_like,
-                    (const Tensor& self, OPTIONS, std::optional<MemoryFormat> memory_format)) {
+                    (const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,
+                     std::optional<Device> device, std::optional<bool> pin_memory,
+                     std::optional<MemoryFormat> memory_format)) {
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Preserve);
   const DType type = dtype.value_or(self.dtype());
   const Device place = device.value_or(self.device());
@@ -113,25 +129,32 @@ TAEDA_DECOMPOSITION(empty_like,
                                          place, pin_memory);
 }
 TAEDA_DECOMPOSITION(zeros_like,
-                    (const Tensor& self, OPTIONS, std::optional<MemoryFormat> memory_format)) {
+                    (const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,
+                     std::optional<Device> device, std::optional<bool> pin_memory,
+                     std::optional<MemoryFormat> memory_format)) {
   return taeda::full_like(self, Scalar(0), dtype, layout, device, pin_memory, memory_format);
 }
 TAEDA_DECOMPOSITION(ones_like,
-                    (const Tensor& self, OPTIONS, std::optional<MemoryFormat> memory_format)) {
+                    (const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,
+                     std::optional<Device> device, std::optional<bool> pin_memory,
+                     std::optional<MemoryFormat> memory_format)) {
   return taeda::full_like(self, Scalar(1), dtype, layout, device, pin_memory, memory_format);
 }
-TAEDA_DECOMPOSITION(new_full,
-                    (const Tensor& self, SymIntList size, const Scalar& fill_value, OPTIONS)) {
+TAEDA_DECOMPOSITION(new_full, (const Tensor& self, SymIntList size, const Scalar& fill_value,
+                               std::optional<DType> dtype, std::optional<Layout> layout,
+                               std::optional<Device> device, std::optional<bool> pin_memory)) {
   return taeda::full(size, fill_value, dtype.value_or(self.dtype()), layout,
                      device.value_or(self.device()), pin_memory);
 }
-TAEDA_DECOMPOSITION(new_zeros, (const Tensor& self, SymIntList size, OPTIONS)) {
+TAEDA_DECOMPOSITION(new_zeros, (const Tensor& self, SymIntList size, std::optional<DType> dtype,
+                                std::optional<Layout> layout, std::optional<Device> device,
+                                std::optional<bool> pin_memory)) {
   return taeda::new_full(self, size, Scalar(0), dtype, layout, device, pin_memory);
 }
-TAEDA_DECOMPOSITION(new_ones, (const Tensor& self, SymIntList size, OPTIONS)) {
+TAEDA_DECOMPOSITION(new_ones, (const Tensor& self, SymIntList size, std::optional<DType> dtype,
+                               std::optional<Layout> layout, std::optional<Device> device,
+                               std::optional<bool> pin_memory)) {
   return taeda::new_full(self, size, Scalar(1), dtype, layout, device, pin_memory);
 }
-
-#undef OPTIONS
 
 }  // namespace taeda

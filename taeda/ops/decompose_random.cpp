@@ -20,13 +20,13 @@ Tensor shifted(const Tensor& model, const Tensor& mean, const Tensor& std,
   return (normal_numbers(shape, model, generator) * std + mean).to(model.dtype());
 }
 
-// Drawn in the order of memory, which is that of self where the format says so.
-template <class Draw>
-Tensor drawn_like(const Tensor& self, std::optional<MemoryFormat> memory_format, Draw draw) {
+// Drawn in the order of elements, then laid out as self is where the format says so.
+Tensor laid_out_like(const Tensor& drawn, const Tensor& self,
+                     std::optional<MemoryFormat> memory_format) {
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Preserve);
   if (format == MemoryFormat::Contiguous ||
       (format == MemoryFormat::Preserve && self.is_contiguous()))
-    return draw(self.sym_sizes());
+    return drawn;
   const SymIntVec strides = strides_like(self, format);
   const auto ndim = static_cast<size_t>(self.dim());
   std::vector<int64_t> order(ndim), back(ndim);
@@ -34,12 +34,8 @@ Tensor drawn_like(const Tensor& self, std::optional<MemoryFormat> memory_format,
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     return strides[static_cast<size_t>(a)] > strides[static_cast<size_t>(b)];
   });
-  SymIntVec sizes;
-  for (size_t i = 0; i < ndim; ++i) {
-    sizes.push_back(self.sym_size(order[i]));
-    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-  }
-  return taeda::permute(draw(SymIntList(sizes)), back);
+  for (size_t i = 0; i < ndim; ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return taeda::permute(taeda::permute(drawn, order).clone(MemoryFormat::Contiguous), back);
 }
 
 Tensor number(double v) { return wrapped_scalar(Scalar(v)); }
@@ -50,19 +46,17 @@ TAEDA_DECOMPOSITION(rand_like,
                     (const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,
                      std::optional<Device> device, std::optional<bool> pin_memory,
                      std::optional<MemoryFormat> memory_format)) {
-  return drawn_like(self, memory_format, [&](SymIntList size) {
-    return taeda::rand(size, dtype.value_or(self.dtype()), layout, device.value_or(self.device()),
-                       pin_memory);
-  });
+  const Tensor drawn = taeda::rand(self.sym_sizes(), dtype.value_or(self.dtype()), layout,
+                                   device.value_or(self.device()), pin_memory);
+  return laid_out_like(drawn, self, memory_format);
 }
 TAEDA_DECOMPOSITION(randn_like,
                     (const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,
                      std::optional<Device> device, std::optional<bool> pin_memory,
                      std::optional<MemoryFormat> memory_format)) {
-  return drawn_like(self, memory_format, [&](SymIntList size) {
-    return taeda::randn(size, dtype.value_or(self.dtype()), layout, device.value_or(self.device()),
-                        pin_memory);
-  });
+  const Tensor drawn = taeda::randn(self.sym_sizes(), dtype.value_or(self.dtype()), layout,
+                                    device.value_or(self.device()), pin_memory);
+  return laid_out_like(drawn, self, memory_format);
 }
 
 TAEDA_DECOMPOSITION(normal_float_float,
