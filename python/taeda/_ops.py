@@ -145,7 +145,7 @@ class OpOverload:
         """The results of a composite operator, made of others; NotImplemented for the rest."""
         if not self._is_composite:
             return NotImplemented
-        return _dispatch.call(self._handle, args, kwargs)
+        return _dispatch.call(self._handle, args, kwargs, self)
 
     def __str__(self):
         return f"{self.namespace}.{self.__name__}"

@@ -1,7 +1,6 @@
 // Copies, conversions and fills.
 #include "taeda/ops/convert_decl.h"
 
-#include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/shape.h"
 
@@ -31,10 +30,7 @@ Tensor& copy__meta(Tensor& self, const Tensor& src, bool) {
 }
 
 Tensor copy(const Tensor& self, const Tensor& src, bool non_blocking) {
-  // Under vmap what is written must be batched where `src` alone is.
-  const bool is_batched_by_src = dispatch::wrapper_of(src) && !dispatch::wrapper_of(self);
-  Tensor out =
-      is_batched_by_src ? src.new_empty(self.sym_sizes(), self.dtype()) : taeda::empty_like(self);
+  Tensor out = taeda::empty_like(self);
   out.copy_(src, non_blocking);
   return out;
 }
