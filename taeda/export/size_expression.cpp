@@ -136,8 +136,8 @@ class Reader {
   TermPtr named(std::string name) {
     if (!take("(")) return std::make_shared<Term>(Term{Op::Symbol, 0, std::move(name), {}, {}});
     constexpr std::pair<std::string_view, Op> kFunctions[] = {
-        {"Mod", Op::Mod},           {"PythonMod", Op::Mod}, {"Min", Op::Min}, {"Max", Op::Max},
-        {"FloorDiv", Op::FloorDiv}, {"Eq", Op::Eq},         {"Ne", Op::Ne}};
+        {"Mod", Op::Mod}, {"Min", Op::Min},           {"min", Op::Min}, {"Max", Op::Max},
+        {"max", Op::Max}, {"FloorDiv", Op::FloorDiv}, {"Eq", Op::Eq},   {"Ne", Op::Ne}};
     const auto* f = std::find_if(std::begin(kFunctions), std::end(kFunctions),
                                  [&](const auto& p) { return p.first == name; });
     if (f == std::end(kFunctions)) error();

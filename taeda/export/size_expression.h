@@ -16,7 +16,8 @@ namespace taeda::exported {
 using SymbolValues = std::unordered_map<std::string, int64_t>;
 
 // `2*s0 + 1`, `(s0//2)`, `Mod(s0, 4)`, `Max(1, s0)`, `s0**2`: the forms in which shape environments
-// print integers; conditions such as `s0 < 9` and `Ne(s0, 3)` are 0 or 1. Immutable.
+// print integers, and Python's `s0 % 4` and `max(1, s0)`; conditions such as `s0 < 9` and
+// `Ne(s0, 3)` are 0 or 1. Immutable.
 class TAEDA_API SizeExpression {
  public:
   // RuntimeError for other forms; nesting is bounded.

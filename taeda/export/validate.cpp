@@ -75,6 +75,7 @@ void validate(const ProgramParts& parts) {
   check_functional(*parts.graph);
   check_inputs(parts);
   check_outputs(parts);
+  for (const std::string& condition : parts.signature.conditions) SizeExpression::parse(condition);
 }
 
 }  // namespace taeda::exported

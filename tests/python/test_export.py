@@ -363,7 +363,8 @@ def test_wrong_calls_of_export():
         save(nn.Linear(2, 2), io.BytesIO())
 
 
-def test_data_dependent_control_flow_names_the_line():
+@pytest.mark.parametrize("shapes", [None, ({0: Dim("n")},)], ids=["fixed", "dynamic"])
+def test_data_dependent_control_flow_names_the_line(shapes):
     def branching(x):
         if x.sum() > 0:
             return x + 1
@@ -372,15 +373,15 @@ def test_data_dependent_control_flow_names_the_line():
     with pytest.raises(
         RuntimeError, match=r"(?s)data-dependent.*test_export\.py.*if x\.sum\(\) > 0"
     ):
-        export(branching, (taeda.ones(2),))
+        export(branching, (taeda.ones(4),), dynamic_shapes=shapes)
 
 
-def test_data_dependent_control_flow_under_dynamic_sizes():
-    def branching(x):
-        return x + 1 if x.sum() > 0 else x
+def test_control_flow_operators_are_refused():
+    def f(x):
+        return taeda.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
 
-    with pytest.raises(RuntimeError, match=r"(?s)data-dependent.*if x\.sum\(\) > 0"):
-        export(branching, (taeda.ones(4),), dynamic_shapes=({0: Dim("n")},))
+    with pytest.raises(RuntimeError, match="does not support, such as control flow"):
+        export(f, (taeda.ones(3),))
 
 
 def test_tensors_kept_in_new_attributes_are_refused():
@@ -446,6 +447,26 @@ def test_hints():
     assert export(f, (x,), dynamic_shapes=({0: Dim.STATIC},)).range_constraints == {}
     with pytest.raises(RuntimeError, match=r"Constraints violated \(batch\)!(?s:.*)batch = 4"):
         export(f, (x,), dynamic_shapes=({0: Dim("batch")},))
+
+
+@pytest.mark.parametrize("again", [lambda p: p, reloaded], ids=["traced", "loaded"])
+def test_conditions_on_sizes(again):
+    def halves(x):
+        return x.view(2, -1).sum(0) if x.shape[0] % 2 == 0 else x
+
+    program = again(export(halves, (taeda.ones(6),), dynamic_shapes=({0: Dim.AUTO},)))
+    assert program.module()(taeda.ones(8)).tolist() == [2, 2, 2, 2]
+    with pytest.raises(AssertionError, match="Guard failed: s0 % 2 == 0; got s0 = x"):
+        program.module()(taeda.ones(7))
+    with pytest.raises(RuntimeError, match=r"Constraints violated \(n\)!"):
+        export(halves, (taeda.ones(6),), dynamic_shapes=({0: Dim("n")},))
+
+
+def test_values_and_sizes_that_only_a_run_tells():
+    program = export(lambda x: (x * x.sum().item(), x.nonzero()), (taeda.ones(3),))
+    scaled, places = program.module()(taeda.tensor([1.0, 0.0, 2.0]))
+    assert scaled.tolist() == [3, 0, 6]
+    assert places.tolist() == [[0], [2]]
 
 
 def test_wrong_dynamic_shapes():

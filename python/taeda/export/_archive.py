@@ -73,8 +73,7 @@ def _program(graph, encoded, state, examples, notes):
     kept = set(signature.parameters) | (
         set(signature.buffers) - set(signature.non_persistent_buffers)
     )
-    for name in signature.parameters:
-        state[name] = taeda.nn.Parameter(state[name].detach(), state[name].requires_grad)
+    _make_parameters(state, signature.parameters)
     return ExportedProgram(
         None,
         graph,
@@ -85,6 +84,17 @@ def _program(graph, encoded, state, examples, notes):
         _examples(signature, call.in_spec, examples),
         {name: t for name, t in state.items() if name not in kept},
     )
+
+
+def _make_parameters(state, names):
+    """Turns tensors into parameters; those that are the same memory become one."""
+    made = {}
+    for name in names:
+        t = state[name]
+        place = (t.data_ptr(), t.size(), t.stride(), t.dtype) if t.numel() else name
+        if place not in made:
+            made[place] = taeda.nn.Parameter(t.detach(), t.requires_grad)
+        state[name] = made[place]
 
 
 def _ranges(graph, encoded):

@@ -70,22 +70,28 @@ def _shapes_of(name, value, shape):
     return found
 
 
+# What a size is called that is no symbol of its own.
+_OTHER = "another_size"
+# Texts of guards that are ranges of symbols, or what the graph's types say of sizes.
+_SAID_ELSEWHERE = re.compile(rf"{_OTHER} == .*|\d+ <= \w+( <= \d+)?|\w+ <= \d+", re.DOTALL)
+
+
 class DynamicInputs:
     """The symbols of an export's inputs."""
 
     def __init__(self, shapes):
         self.shapes = shapes
-        self.env = ShapeEnv(duck_shape=False) if any(map(_is_dynamic, shapes)) else None
+        self.env = ShapeEnv(duck_shape=False)
         self._symbols = {}  # by the name of a root dimension
-        self._sizes = []  # (source, size) of every input
+        self._sizes = []  # of every input
 
     def fake(self, fake_mode, tensor, name, shape):
         """The fake of an input, with symbols where its shape says so."""
-        if self.env is None:
-            return fake_mode.from_tensor(tensor, source=name)
         dims = _by_dim(name, tensor, shape)
+        if not dims:
+            return fake_mode.from_tensor(tensor)
         sizes = [self._size(name, i, n, dims.get(i)) for i, n in enumerate(tensor.size())]
-        self._sizes += [(f"{name}.size()[{i}]", n) for i, n in enumerate(sizes)]
+        self._sizes += sizes
         strides = _strides(tensor, sizes)
         return fake_mode._from_tensor_sized(tensor, sizes, strides, tensor.storage_offset())
 
@@ -130,30 +136,28 @@ class DynamicInputs:
 
     def finish(self):
         """(range constraints, conditions) of the symbols; raises what the program does not keep."""
-        if self.env is None:
-            return {}, []
         try:
-            self.env._guard_set(self._sizes)
+            guards = self.env._guard_set(self._named_sizes())
         except ConstraintViolationError as error:
             raise UserError(f"{error}{self._suggestions()}") from error
         ranges = {symbol: self.env.bound_sympy(symbol) for symbol in self._free_symbols()}
-        return ranges, self._conditions(ranges)
+        return ranges, [text for text in guards.texts() if not _SAID_ELSEWHERE.fullmatch(text)]
+
+    def _named_sizes(self):
+        """Sizes by the names of their symbols: guards are then texts over symbols."""
+        seen, named = set(), []
+        for size in self._sizes:
+            text = str(size)
+            is_symbol = isinstance(size, taeda.SymInt) and text.isidentifier() and text not in seen
+            seen.add(text)
+            named.append((text if is_symbol else _OTHER, size))
+        return named
 
     def _free_symbols(self):
         found = {}
-        for _, size in self._sizes:
+        for size in self._sizes:
             if isinstance(size, taeda.SymInt):
                 found |= dict.fromkeys(sorted(size.node.expr.free_symbols, key=str))
-        return list(found)
-
-    def _conditions(self, ranges):
-        """Guards that the ranges do not imply, as text over the symbols."""
-        bounds = {str(symbol): r for symbol, r in ranges.items()}
-        found = {}
-        for guard in self.env.guards:
-            condition = self.env.simplify(guard.expr)
-            if condition.free_symbols and not _is_implied(str(condition), bounds):
-                found[str(condition)] = None
         return list(found)
 
     def _suggestions(self):
@@ -173,21 +177,6 @@ class DynamicInputs:
             if len(parts) > 1:
                 fixes.append(f"  {name} = Dim({', '.join(parts)})")
         return "\nSuggested fixes:\n" + "\n".join(fixes) if fixes else ""
-
-
-def _is_implied(condition, bounds):
-    """Whether a comparison of one symbol with a number follows from the symbol's range."""
-    if re.fullmatch(r"\w+ (<|<=|>|>=) \d+", condition):
-        return True  # made the range what it is
-    other = re.fullmatch(r"Ne\((\w+), (\d+)\)", condition)
-    return other is not None and other[1] in bounds and int(other[2]) not in bounds[other[1]]
-
-
-def _is_dynamic(shape):
-    if shape is None:
-        return False
-    dims = shape.values() if isinstance(shape, dict) else shape
-    return any(isinstance(d, Dim) or d in (Dim.AUTO, Dim.DYNAMIC) for d in dims)
 
 
 def _by_dim(name, tensor, shape):
