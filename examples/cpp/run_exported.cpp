@@ -36,15 +36,18 @@ static std::vector<Value> example_inputs(const ExportedProgram& program) {
   return inputs;
 }
 
+static double sum_of(const Tensor& t) {
+  return taeda::read_scalar(t.to(taeda::DType::Double).sum()).to_double();
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) return std::fputs("usage: run_exported MODEL.pt2\n", stderr), 2;
   try {
     ExportedProgram program = ExportedProgram::load(argv[1]);
     for (const Value& result : program.run(example_inputs(program)))
       if (result.is<Tensor>())
-        std::printf(
-            "output %s: sum %.6g\n", taeda::fx::type_text(result).c_str(),
-            taeda::read_scalar(result.get<Tensor>().to(taeda::DType::Double).sum()).to_double());
+        std::printf("output %s: sum %.6g\n", taeda::fx::type_text(result).c_str(),
+                    sum_of(result.get<Tensor>()));
   } catch (const taeda::Error& error) {
     return std::fprintf(stderr, "run_exported: %s\n", error.what()), 1;
   }
