@@ -57,6 +57,9 @@ LevelWrapper& wrapper(const Tensor& t) {
   return const_cast<LevelWrapper&>(*dispatch::wrapper_of(t));
 }
 FunctionalState& state_of(const Tensor& t) {
+  TAEDA_CHECK(wrapper(t).state,
+              "functionalize: a tensor comes from an operator that functionalize does not support, "
+              "such as control flow");
   return static_cast<FunctionalState&>(*wrapper(t).state);
 }
 
