@@ -41,6 +41,8 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
 
     def __init__(self, graph, tracing_mode="real", root=None):
         self.tracing_mode = tracing_mode
+        # Of the traces of functions inside: decompositions, non-fake inputs, stack traces.
+        self._settings = {}, True, False
         # Holds what get_attr nodes name beside the tracer's own constants, such as subgraphs.
         self.root = taeda.nn.Module() if root is None else root
 
