@@ -281,18 +281,29 @@ PyObject* runtime_asserts(PyObject* self, PyObject*) {
     return list.release();
   });
 }
+// A source and a number or a tensor, as they were made: what has been learned since is part of the
+// guards.
+void read_input(PyObject* self, PyObject* o, std::vector<fx::GuardInput>& inputs) {
+  TAEDA_CHECK_TYPE(PyTuple_Check(o) && PyTuple_GET_SIZE(o) == 2,
+                   "an input is a source and a number or tensor");
+  const std::string source = read_text(PyTuple_GET_ITEM(o, 0));
+  PyObject* value = PyTuple_GET_ITEM(o, 1);
+  if (is_tensor(value)) {
+    for (fx::GuardInput& input : fx::inputs_of(env_of(self), source, tensor_of(value)))
+      inputs.push_back(std::move(input));
+  } else if (is_symbolic(value)) {
+    const auto& node = fx::SymExprNode::of(sym_node_of(value).get(), env_of(self));
+    inputs.push_back({source, node.raw_expr()});
+  } else {
+    inputs.push_back({source, expect_expr(self, value)});
+  }
+}
 PyObject* guard_set(PyObject* self, PyObject* inputs) {
   return guarded([&]() -> PyObject* {
-    auto read = read_sequence<fx::GuardInput>(inputs, [&](PyObject* o) -> fx::GuardInput {
-      TAEDA_CHECK_TYPE(PyTuple_Check(o) && PyTuple_GET_SIZE(o) == 2,
-                       "an input is a source and a number");
-      PyObject* value = PyTuple_GET_ITEM(o, 1);
-      // As it was made: what has been learned since is part of the guards.
-      const Expr* e = is_symbolic(value)
-                          ? fx::SymExprNode::of(sym_node_of(value).get(), env_of(self)).raw_expr()
-                          : expect_expr(self, value);
-      return {read_text(PyTuple_GET_ITEM(o, 0)), e};
-    });
+    std::vector<fx::GuardInput> read;
+    const Ref list(checked(PySequence_Fast(inputs, "expected a sequence of inputs")));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i)
+      read_input(self, PySequence_Fast_GET_ITEM(list.get(), i), read);
     auto set = std::make_unique<fx::GuardSet>(env_of(self).guard_set(std::move(read)));
     Ref o(checked(guard_set_type->tp_alloc(guard_set_type, 0)));
     auto* object = reinterpret_cast<GuardSetObject*>(o.get());

@@ -203,6 +203,15 @@ def test_guards_decide_for_other_inputs(env):
     assert bound == {x.shape[0].node.expr: 7, x.shape[1].node.expr: 8}
 
 
+def test_guards_on_sizes_that_became_constants(env):
+    sizes = symbols(env, 2, 5)
+    x = _symbolic_meta(sizes, (sizes[1], 1), taeda.float32)
+    assert x.shape[0] == x.shape[1] % 3
+    assert str(x.shape) == "torch.Size([2, s1])"
+    assert env.evaluate_guards_for_args([x], [taeda.empty(2, 5)])
+    assert not env.evaluate_guards_for_args([x], [taeda.empty(2, 4)])
+
+
 def test_constraints(env):
     def create(hint, constraint):
         return env.create_symbolic_sizes_strides_storage_offset(

@@ -339,9 +339,9 @@ class ShapeEnv(_fx.ShapeEnv):
         if sources is None:
             sources = [f"t{i}" for i in range(len(placeholders))]
         return [
-            pair
+            (_name(source), value)
             for value, source in zip(placeholders, sources, strict=True)
-            for pair in _numbers_of(value, _name(source))
+            if isinstance(value, (taeda.Tensor, int, SymInt))
         ]
 
     def produce_guards(self, placeholders, sources=None, **_unused):
