@@ -436,6 +436,32 @@ def test_sizes_that_belong_together():
         export(lambda x, y: x, (taeda.ones(3), taeda.ones(7)), dynamic_shapes=shapes)
 
 
+def test_writes_to_views_of_dynamic_tensors():
+    def f(x):
+        y = x.clone()
+        y[1:].add_(1)
+        y[:, 0] = 3
+        return y
+
+    program = export(f, (taeda.randn(5, 4),), dynamic_shapes=({0: Dim("n")},))
+    assert written_nodes(program) == []
+    x = taeda.randn(7, 4)
+    same(program.module()(x), f(x))
+
+
+def test_violations_suggest_a_range():
+    def f(x, y):
+        return x + y[: x.shape[0]]
+
+    shapes = ({0: Dim("batch", min=2, max=10)}, None)
+    with pytest.raises(
+        RuntimeError, match=r"(?s)Suggested fixes:\n  batch = Dim\('batch', max=4\)"
+    ):
+        export(f, (taeda.randn(4, 3), taeda.randn(4, 3)), dynamic_shapes=shapes)
+    with pytest.raises(RuntimeError, match="needs s0, which none of the inputs gives"):
+        export(lambda y: y + 1, (taeda.ones(6),), dynamic_shapes=({0: 2 * Dim("half")},))
+
+
 def test_hints():
     def f(x):
         return x.view(4, -1) + 1 if x.shape[0] == 4 else x
