@@ -93,6 +93,12 @@ PyObject* active_mode(PyObject*, PyObject*) {
     return m ? wrap_fake_mode(IntrusivePtr<fx::FakeMode>::share(m)) : Py_NewRef(Py_None);
   });
 }
+PyObject* running_mode(PyObject*, PyObject*) {
+  return guarded([] {
+    fx::FakeMode* m = fx::running_fake_mode();
+    return m ? wrap_fake_mode(IntrusivePtr<fx::FakeMode>::share(m)) : Py_NewRef(Py_None);
+  });
+}
 // set_fake_classes(FakeTensor, FakeTensorMode, DataDependent..., DynamicOutputShape...)
 PyObject* set_classes(PyObject*, PyObject* args) {
   PyObject *tensor = nullptr, *fake_mode = nullptr, *data = nullptr, *shape = nullptr;
@@ -119,6 +125,7 @@ PyGetSetDef no_properties[] = {{}};
 PyMethodDef functions[] = {
     {"fake_mode_of", mode_of, METH_O, nullptr},
     {"is_fake", is_fake, METH_O, nullptr},
+    {"running_fake_mode", running_mode, METH_NOARGS, nullptr},
     {"active_fake_mode", active_mode, METH_NOARGS, nullptr},
     {"set_fake_classes", set_classes, METH_VARARGS, nullptr},
     {},

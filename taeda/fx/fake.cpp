@@ -2,6 +2,7 @@
 #include "taeda/fx/fake.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/bind.h"
@@ -23,6 +24,20 @@ FakeErrors fake_errors{nullptr, nullptr};
        " of a fake tensor depends on values it does not have");
 }
 
+thread_local constinit FakeMode* running = nullptr;
+
+// The kernels of one operator: on meta tensors, with nothing in between.
+class KernelScope {
+ public:
+  explicit KernelScope(FakeMode& mode) : saved_(std::exchange(running, &mode)) {}
+  ~KernelScope() { running = saved_; }
+  KernelScope(const KernelScope&) = delete;
+
+ private:
+  FakeMode* saved_;
+  FakeKernelScope as_meta_;
+};
+
 constexpr KeySet kBelow = KeySet(Key::Fake) | KeySet(Key::Python);
 
 template <class F>
@@ -43,6 +58,13 @@ void tag(const Tensor& t, const IntrusivePtr<FakeMode>& mode, Device device) {
   TensorExtra& extra = impl->extra();
   extra.wrapper = mode;
   extra.fake_device = device;
+}
+
+// A kernel written in another language has made an object for its result, which is not the object
+// of a fake tensor.
+Tensor unseen(const Tensor& t) {
+  if (!t.impl()->python_object()) return t;
+  return make_alias_sym(t, t.sym_sizes(), t.sym_strides(), t.impl()->sym_storage_offset());
 }
 
 Device with_index(Device d) {
@@ -103,6 +125,8 @@ IntrusivePtr<FakeMode> fake_mode_of(const Tensor& t) {
   return IntrusivePtr<FakeMode>::share(
       static_cast<FakeMode*>(t.impl()->extra_or_null()->wrapper.get()));
 }
+
+FakeMode* running_fake_mode() { return running; }
 
 FakeMode* active_fake_mode() {
   const dispatch::ModeStack& modes = dispatch::modes();
@@ -203,13 +227,15 @@ struct FakeMode::Call {
       for_each_tensor(v, [&](const Tensor& t) { inputs.push_back(t.impl()); });
     {
       const ExcludeKeys below(kBelow | KeySet(Key::Autograd) | KeySet(Key::ADInplaceOrView));
-      const FakeKernelScope scope;
+      const KernelScope scope(mode);
       dispatch::call_boxed(op, stack);
     }
     const IntrusivePtr<FakeMode> self = IntrusivePtr<FakeMode>::share(&mode);
     map_tensors(stack, [&](const Tensor& t) {
-      if (std::find(inputs.begin(), inputs.end(), t.impl()) == inputs.end()) tag(t, self, device);
-      return t;
+      if (std::find(inputs.begin(), inputs.end(), t.impl()) != inputs.end()) return t;
+      const Tensor result = unseen(t);
+      tag(result, self, device);
+      return result;
     });
   }
 

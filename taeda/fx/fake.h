@@ -70,6 +70,8 @@ class TAEDA_API FakeMode final : public dispatch::Mode {
 inline bool is_fake(const Tensor& t) { return t.defined() && t.keys().has(Key::Fake); }
 // The mode of a fake tensor.
 TAEDA_API IntrusivePtr<FakeMode> fake_mode_of(const Tensor& t);
+// The mode whose operator's meta kernel this thread is running; null outside.
+TAEDA_API FakeMode* running_fake_mode();
 // The innermost fake mode of this thread; null when there is none.
 TAEDA_API FakeMode* active_fake_mode();
 

@@ -3,6 +3,8 @@
 import contextlib
 import threading
 
+from taeda._C import _fx
+
 _active = threading.local()
 
 
@@ -35,16 +37,6 @@ class FakeImplCtx:
         return size
 
 
-# A function that gives the ShapeEnv of the fake tensors that are being computed, None outside.
-_shape_env_source = None
-
-
-def set_shape_env_source(source):
-    """Names the function that knows the active ShapeEnv."""
-    global _shape_env_source
-    _shape_env_source = source
-
-
 def get_ctx():
     """The context of the fake kernel that runs; only callable inside one."""
     stack = getattr(_active, "stack", None)
@@ -56,8 +48,8 @@ def running_fake(op_name, where):
     """The scope of a fake kernel."""
 
     def make():
-        shape_env = _shape_env_source() if _shape_env_source is not None else None
-        if shape_env is None:
+        mode = _fx.running_fake_mode()
+        if mode is None:
             raise RuntimeError(
                 f"{op_name} ({where}): You're trying to run this operator with meta Tensors (as "
                 "opposed to FakeTensors), but this operator may return an output Tensor with "
@@ -66,7 +58,7 @@ def running_fake(op_name, where):
                 "output with data-dependent shape, make sure the FakeTensor and/or meta kernel "
                 "does not call torch.library.get_ctx(). Otherwise, please use FakeTensors."
             )
-        return FakeImplCtx(shape_env, op_name)
+        return FakeImplCtx(mode.shape_env, op_name)
 
     stack = _active.__dict__.setdefault("stack", [])
     stack.append(make)

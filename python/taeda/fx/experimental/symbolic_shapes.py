@@ -90,7 +90,9 @@ class ValueRanges:
         return f"VR[{ends[0]}, {ends[1]}]"
 
     def _bounds(self):
-        return tuple(None if b in (int_oo, -int_oo) else int(b) for b in (self.lower, self.upper))
+        return tuple(
+            None if b in (None, int_oo, -int_oo) else int(b) for b in (self.lower, self.upper)
+        )
 
 
 @dataclass(frozen=True)

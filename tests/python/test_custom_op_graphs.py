@@ -1,0 +1,81 @@
+"""Operators of one's own on fake tensors, in traces and in exported programs."""
+
+import pytest
+from taeda._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from taeda.func import grad, vmap
+from taeda.fx.experimental.proxy_tensor import make_fx
+from taeda.fx.experimental.symbolic_shapes import ShapeEnv
+
+import taeda
+from taeda.export import export, load, save
+
+
+@taeda.library.custom_op("graphs::scale", mutates_args=())
+def scale(x: taeda.Tensor, k: float) -> taeda.Tensor:
+    return x * k
+
+
+@scale.register_fake
+def _(x, k):
+    return taeda.empty_like(x)
+
+
+scale.register_autograd(
+    lambda ctx, g: (g * ctx.k, None),
+    setup_context=lambda ctx, inputs, output: setattr(ctx, "k", inputs[1]),
+)
+scale.register_vmap(lambda info, dims, x, k: (scale(x, k), dims[0]))
+
+
+@taeda.library.custom_op("graphs::places", mutates_args=())
+def places(x: taeda.Tensor) -> taeda.Tensor:
+    return x.nonzero()
+
+
+@places.register_fake
+def _(x):
+    return x.new_empty([taeda.library.get_ctx().new_dynamic_size(), x.dim()], dtype=taeda.int64)
+
+
+def test_fake_results_are_fake():
+    with FakeTensorMode():
+        x = taeda.ones(4, device="cuda")
+        y = scale(x, 2.0)
+    assert isinstance(y, FakeTensor)
+    assert (y.shape, y.device) == (x.shape, x.device)
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+def test_one_node_in_a_trace(mode):
+    gm = make_fx(lambda x: scale(x, 2.0) + 1, tracing_mode=mode)(taeda.ones(3))
+    targets = [str(n.target) for n in gm.graph.nodes if n.op == "call_function"]
+    assert targets == ["graphs.scale.default", "aten.add.Tensor"]
+    assert gm(taeda.ones(3)).tolist() == [3, 3, 3]
+
+
+def test_traced_through_gradients_and_batches():
+    f = vmap(grad(lambda t: scale(t, 3.0).sum()))
+    gm = make_fx(f)(taeda.ones(2, 3))
+    assert taeda.equal(gm(taeda.ones(2, 3)), taeda.full((2, 3), 3.0))
+
+
+def test_sizes_that_depend_on_values():
+    gm = make_fx(lambda x: places(x) * 2, tracing_mode="symbolic")(taeda.ones(3))
+    assert "places: i64[u0, 1] = graphs::places(x_1)" in gm.graph.to_text()
+    assert gm(taeda.tensor([0.0, 1.0])).tolist() == [[2]]
+    with pytest.raises(RuntimeError, match="no symbolic"), FakeTensorMode():
+        places(taeda.ones(3))
+    mode = FakeTensorMode(shape_env=ShapeEnv())
+    assert str(places(mode.from_tensor(taeda.ones(3))).shape[0]) == "u0"
+
+
+def test_exported_saved_and_loaded(tmp_path):
+    class Model(taeda.nn.Module):
+        def forward(self, x):
+            return scale(x, 2.0).relu()
+
+    program = export(Model(), (taeda.ones(3),))
+    assert "graphs.scale.default" in program.graph_module.code
+    save(program, tmp_path / "program.pt2")
+    again = load(tmp_path / "program.pt2").module()
+    assert again(taeda.tensor([-1.0, 2.0, 3.0])).tolist() == [0, 4, 6]
