@@ -8,6 +8,16 @@ else()
   find_package(GTest REQUIRED)
 endif()
 
+# What every test reads, compiled once.
+file(WRITE ${CMAKE_BINARY_DIR}/test_headers.cpp "// Holds the precompiled headers of the tests.\n")
+add_executable(test_headers ${CMAKE_BINARY_DIR}/test_headers.cpp)
+target_link_libraries(test_headers PRIVATE taeda GTest::gtest_main)
+taeda_isa_definitions(test_headers ${TAEDA_BASELINE_ISA})
+add_dependencies(test_headers taeda_generated)
+target_precompile_headers(test_headers PRIVATE <gtest/gtest.h>
+  ${TAEDA_GENERATED_DIR}/taeda/ops/functions.h ${CMAKE_SOURCE_DIR}/taeda/dispatch/dispatcher.h)
+target_compile_options(test_headers PRIVATE -fpch-preprocess)
+
 file(GLOB test_folders RELATIVE ${CMAKE_SOURCE_DIR}/tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*)
 # Sources there are built by the tests themselves.
 list(REMOVE_ITEM test_folders package python)
@@ -23,6 +33,8 @@ foreach(folder IN LISTS test_folders)
   target_link_libraries(test_${folder} PRIVATE taeda GTest::gtest_main)
   taeda_isa_definitions(test_${folder} ${TAEDA_BASELINE_ISA})
   add_dependencies(test_${folder} taeda_generated)
+  target_precompile_headers(test_${folder} REUSE_FROM test_headers)
+  target_compile_options(test_${folder} PRIVATE -fpch-preprocess)
   set_target_properties(test_${folder} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${folder} COMMAND test_${folder} --gtest_brief=1)
   set_tests_properties(${folder} PROPERTIES TIMEOUT 300)

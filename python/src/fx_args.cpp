@@ -245,7 +245,7 @@ fx::Target read_target(fx::OpCode op, PyObject* o) {
   return fx::Target(IntrusivePtr<dispatch::Opaque>(make_intrusive<PythonObject>(o)));
 }
 
-std::string name_for_target(fx::OpCode op, const fx::Target& target) {
+std::string name_for_target(const fx::Target& target) {
   std::string text;
   if (const auto* object = target.object()) {
     const auto& python = dynamic_cast<const PythonObject&>(**object);
@@ -257,7 +257,6 @@ std::string name_for_target(fx::OpCode op, const fx::Target& target) {
   } else {
     text = target.builtin() ? target.builtin()->name : target.text();
   }
-  static_cast<void>(op);
   if (text.size() > 4 && text.starts_with("__") && text.ends_with("__"))
     text = text.substr(2, text.size() - 4);
   return fx::snake_case(text);

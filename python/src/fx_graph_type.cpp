@@ -80,7 +80,7 @@ PyObject* create_node(PyObject* self, PyObject* const* argv, Py_ssize_t nargs, P
     const fx::OpCode op = fx::parse_opcode(text_of(given[0]));
     fx::Target target = read_target(op, given[1]);
     const bool has_name = given[4] && given[4] != Py_None;
-    const std::string candidate = has_name ? text_of(given[4]) : name_for_target(op, target);
+    const std::string candidate = has_name ? text_of(given[4]) : name_for_target(target);
     fx::Node& n = graph(self).create(op, std::move(target), read_args(given[2]),
                                      read_kwargs(given[3]), candidate);
     if (given[5] && given[5] != Py_None) n.set_type(make_intrusive<PythonObject>(given[5]));

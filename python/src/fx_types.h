@@ -62,7 +62,7 @@ std::vector<fx::Arg> read_args(PyObject* sequence_or_none);
 fx::Kwargs read_kwargs(PyObject* dict_or_none);
 fx::Target read_target(fx::OpCode op, PyObject* o);
 // What a node that calls the target is called before it is made unique.
-std::string name_for_target(fx::OpCode op, const fx::Target& target);
+std::string name_for_target(const fx::Target& target);
 
 // The dict of a node's metadata, made when first asked for; borrowed.
 PyObject* meta_dict(fx::Node& node);

@@ -11,7 +11,7 @@ at last the implementation.
 
 from taeda import _C
 from taeda.utils._python_dispatch import _get_current_dispatch_mode, _pop_mode_temporarily
-from taeda.utils._pytree import tree_leaves
+from taeda.utils._pytree import tree_leaves, tree_map
 
 __all__ = ["HigherOrderOperator"]
 
@@ -96,6 +96,8 @@ class HigherOrderOperator:
         rule = self._rules.get(kind.capitalize())
         if rule:
             return rule(level, *args, **kwargs)
+        if kind == "functionalize":
+            return self._functionalized(level, args, kwargs)
         autograd = self._rules.get("Autograd")
         if self.runs_inline and autograd:
             # An autograd.Function, which knows levels.
@@ -106,6 +108,21 @@ class HigherOrderOperator:
                 f"transform {kind}."
             )
         return _C._call_below_level(lambda: self(*args, **kwargs))
+
+    def _functionalized(self, level, args, kwargs):
+        """The call on what its operands are by now; its functions write to nothing outside."""
+
+        def plain(leaf):
+            if isinstance(leaf, _C.Tensor):
+                return _C._functional_value(leaf, level)[0]
+            return leaf
+
+        def functional(leaf):
+            return _C._make_functional(leaf, level) if isinstance(leaf, _C.Tensor) else leaf
+
+        args, kwargs = tree_map(plain, (args, kwargs))
+        result = _C._call_below_level(lambda: self(*args, **kwargs))
+        return tree_map(functional, result)
 
     def _handler(self, mode):
         """What the mode does with the operator, a function of (*args, **kwargs); None: nothing."""

@@ -97,10 +97,18 @@ TAEDA_API uint64_t register_post_accumulate_hook(const Tensor& t, PostAccumulate
 TAEDA_API bool remove_hook(const Tensor& t, uint64_t id);
 
 // ---- for generated code ----
-// Whether to record: grad mode is on and any argument requires grad.
+inline bool is_all_inference(const Tensor& t) { return !t.defined() || t.is_inference(); }
+inline bool is_all_inference(TensorList list) {
+  for (const Tensor& t : list)
+    if (!is_all_inference(t)) return false;
+  return true;
+}
+
+// Whether to record: grad mode is on, any argument requires grad, and not all are inference tensors
+// (one that was given inference data may require grad and is recorded beside others only).
 template <class... T>
 bool should_record(const T&... args) {
-  return grad_enabled() && (requires_grad(args) || ...);
+  return grad_enabled() && (requires_grad(args) || ...) && !(is_all_inference(args) && ...);
 }
 
 // One edge for each tensor, in order; lists expand to their length.

@@ -164,9 +164,8 @@ class TAEDA_API TensorImpl : public RefCounted {
   }
   // Keeps the Autograd key in step with the fields above and with `has_node`.
   void update_autograd_key(bool has_node = false) {
-    const bool wanted = requires_grad_ || has_node || has_tangent_ || base_;
-    keys_ =
-        wanted && !is_inference() ? keys_ | KeySet(Key::Autograd) : keys_ - KeySet(Key::Autograd);
+    const bool wanted = requires_grad_ || ((has_node || has_tangent_ || base_) && !is_inference());
+    keys_ = wanted ? keys_ | KeySet(Key::Autograd) : keys_ - KeySet(Key::Autograd);
   }
 
   // Note [Python slot].

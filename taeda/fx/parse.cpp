@@ -134,11 +134,10 @@ class Reader {
     return g;
   }
 
-  void define(Graph& g, Scope& scope, const std::string& name, Node& node, Value val) {
+  void define(Scope& scope, const std::string& name, Node& node, Value val) {
     if (node.name() != name) error(str("the name ", name, " is used twice or reserved"));
     if (!val.is_none()) node.set_val(std::move(val));
     scope.emplace(name, &node);
-    static_cast<void>(g);
   }
 
   void placeholder(Graph& g, Scope& scope) {
@@ -147,7 +146,7 @@ class Reader {
     const std::string target = take_word("as") ? string() : name;
     std::vector<Arg> args;
     if (take("=")) args.push_back(arg(scope));
-    define(g, scope, name, g.create(OpCode::Placeholder, target, std::move(args), {}, name),
+    define(scope, name, g.create(OpCode::Placeholder, target, std::move(args), {}, name),
            std::move(val));
   }
 
@@ -170,8 +169,7 @@ class Reader {
       has_more = !take(")");
       if (has_more) expect(",");
     }
-    define(g, scope, name,
-           g.create(op, std::move(target), std::move(args), std::move(kwargs), name),
+    define(scope, name, g.create(op, std::move(target), std::move(args), std::move(kwargs), name),
            std::move(val));
   }
 

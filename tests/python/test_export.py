@@ -376,11 +376,31 @@ def test_data_dependent_control_flow_names_the_line(shapes):
         export(branching, (taeda.ones(4),), dynamic_shapes=shapes)
 
 
-def test_control_flow_operators_are_refused():
-    def f(x):
-        return taeda.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+class Branching(nn.Module):
+    """A branch on values, on a tensor that was written to."""
 
-    with pytest.raises(RuntimeError, match="does not support, such as control flow"):
+    def forward(self, x):
+        y = x.clone()
+        y.mul_(2)
+        return taeda.cond(x.sum() > 0, lambda x, y: x + y, lambda x, y: x - y, (x, y))
+
+
+def test_control_flow_is_part_of_the_program(tmp_path):
+    program = export(Branching(), (taeda.ones(3),))
+    assert "true_graph_0 = self.true_graph_0" in program.graph_module.code
+    path = tmp_path / "program.pt2"
+    save(program, path)
+    for module in (program.module(), load(path).module()):
+        assert module(taeda.ones(3)).tolist() == [3, 3, 3]
+        assert module(-taeda.ones(3)).tolist() == [1, 1, 1]
+    assert b"builtin::cond(gt, graph(" in zipfile.ZipFile(path).read("graph")
+
+
+def test_control_flow_that_takes_tensors_from_around_it():
+    def f(x):
+        return taeda.cond(x.sum() > 0, lambda t: t + x, lambda t: t - x, (x * 2,))
+
+    with pytest.raises(NotImplementedError, match="pass the tensor as an operand"):
         export(f, (taeda.ones(3),))
 
 

@@ -171,12 +171,21 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
                 fake = self._from_tensor_sized(
                     tensor,
                     *self.shape_env.create_symbolic_sizes_strides_storage_offset(
-                        tensor, source or "tensor", symbolic_context=symbolic_context
+                        tensor,
+                        source or "tensor",
+                        symbolic_context=symbolic_context or self._marked_context(tensor),
                     ),
                 )
         if getattr(tensor, "_is_param", False) or type(tensor) is taeda.nn.Parameter:
             fake._is_param = True
         return fake
+
+    def _marked_context(self, tensor):
+        from taeda._dynamo.decorators import marked_context
+        from taeda.fx.experimental.symbolic_shapes import DimDynamic
+
+        is_static = self.shape_env.assume_static_by_default
+        return marked_context(tensor, DimDynamic.STATIC if is_static else DimDynamic.DUCK)
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         with self:

@@ -5,6 +5,7 @@ import os
 
 import taeda
 from taeda import _C
+from taeda.export._regions import with_regions, with_submodules
 from taeda.export.exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from taeda.export.graph_signature import ConstantArgument, ExportGraphSignature, InputKind
 from taeda.fx.experimental.symbolic_shapes import ValueRanges
@@ -26,7 +27,8 @@ def save(ep, f, *, extra_files=None, opset_version=None, pickle_protocol=2):
         name: text if isinstance(text, bytes) else text.encode()
         for name, text in (extra_files or {}).items()
     }
-    parts = (ep.graph, ep._encoded_signature(), ep._all_tensors(), examples, notes, extra)
+    graph = with_regions(ep.graph_module)
+    parts = (graph, ep._encoded_signature(), ep._all_tensors(), examples, notes, extra)
     if isinstance(f, (str, os.PathLike)):
         _C._export.save(os.fspath(f), *parts)
     else:
@@ -75,7 +77,7 @@ def _program(graph, encoded, state, examples, notes):
     )
     _make_parameters(state, signature.parameters)
     return ExportedProgram(
-        None,
+        with_submodules(graph),
         graph,
         signature,
         {name: t for name, t in state.items() if name in kept},

@@ -13,7 +13,7 @@ from taeda.fx.graph import Graph
 
 
 def decomposed(program, table):
-    """(graph, signature) with the operators of `table` decomposed; inputs keep their names."""
+    """(graph, what it calls, signature) with the operators of `table` decomposed."""
     graph = Graph()
     tracer = ProxyTorchDispatchMode(graph, "fake")
     tracer.set_decompositions(table)
@@ -28,7 +28,8 @@ def decomposed(program, table):
     remove_writes(graph)
     old = program.graph_signature
     kinds = [(spec.kind, spec.target) for spec in old.output_specs]
-    return graph, dataclasses.replace(old, output_specs=output_specs(kinds, output.args[0]))
+    signature = dataclasses.replace(old, output_specs=output_specs(kinds, output.args[0]))
+    return graph, tracer.root, signature
 
 
 def _inputs(program, graph, tracer, fake_mode):

@@ -36,6 +36,7 @@ class Traced:
     """The graph of a module and what belongs to it."""
 
     graph: Graph
+    root: taeda.nn.Module  # what control flow calls
     signature: ExportGraphSignature
     state: dict  # parameters, buffers and constants by name
     in_spec: pytree.TreeSpec
@@ -81,7 +82,7 @@ class _Tracing:
         signature = ExportGraphSignature(self.inputs, output_specs(kinds, output.args[0]))
         state = {h.name: h.tensor for h in self.held} | constants
         ranges, signature.conditions = self.dynamic.finish()
-        return Traced(self.graph, signature, state, in_spec, out_spec, ranges)
+        return Traced(self.graph, self.tracer.root, signature, state, in_spec, out_spec, ranges)
 
     # ---- inputs ----
     def _placeholder(self, candidate, value):

@@ -34,6 +34,8 @@ def unlift(program):
     root = taeda.nn.Module()
     signature = program.graph_signature
     _place_tensors(root, program)
+    for name, child in program.graph_module.named_children():
+        root.add_module(name, child)
     root._guards_fn = _Guards(program.graph, signature._encoded(program.range_constraints))
     graph = _unlifted_graph(program)
     spec = program.call_spec

@@ -7,6 +7,7 @@ import taeda
 from taeda import _C
 from taeda.export._decompose import decomposed
 from taeda.export._names import forward_signature, in_call_order
+from taeda.export._regions import with_regions
 from taeda.export._trace import trace
 from taeda.export._unlift import unlift
 from taeda.export.graph_signature import InputKind
@@ -187,9 +188,9 @@ class ExportedProgram:
         decomp_table: {operator: function}; None stands for `default_decompositions()`.
         """
         table = default_decompositions() if decomp_table is None else dict(decomp_table)
-        graph, signature = decomposed(self, table)
+        graph, root, signature = decomposed(self, table)
         return ExportedProgram(
-            None,
+            root,
             graph,
             signature,
             self._state_dict,
@@ -201,7 +202,8 @@ class ExportedProgram:
 
     def validate(self):
         """RuntimeError unless the graph is closed, writes nothing and fits signature and state."""
-        _C._export.validate(self.graph, self._encoded_signature(), self._all_tensors())
+        graph = with_regions(self.graph_module)
+        _C._export.validate(graph, self._encoded_signature(), self._all_tensors())
 
     _validate = validate
 
@@ -260,7 +262,7 @@ def _export_module(mod, args, kwargs, dynamic_shapes):
         forward_arg_names=_forward_names_of(mod, args, kwargs),
     )
     return ExportedProgram(
-        None,
+        traced.root,
         traced.graph,
         traced.signature,
         state,

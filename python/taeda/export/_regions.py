@@ -1,0 +1,59 @@
+"""Control flow in exported programs: submodules become regions in files, and submodules again.
+
+%true_graph_0 = get_attr[true_graph_0]
+%cond = cond(%p, %true_graph_0, ..., (%x,))  <->  cond = builtin::cond(p, graph(x) {...}, ..., (x,))
+"""
+
+import taeda
+from taeda.fx.graph import Graph
+from taeda.fx.graph_module import GraphModule
+
+
+def with_regions(module):
+    """The graph of a module, its nodes holding the graphs that they call."""
+    if not any(_submodule(module, node) for node in module.graph.nodes):
+        return module.graph
+    graph, values = Graph(), {}
+    for node in module.graph.nodes:
+        child = _submodule(module, node)
+        if child is not None:
+            _check_closed(node, child)
+            values[node] = with_regions(child)
+        else:
+            values[node] = graph.node_copy(node, lambda n: values[n])
+    return graph
+
+
+def with_submodules(graph):
+    """A module that holds the graphs which nodes of `graph` call; the nodes name them."""
+    root = taeda.nn.Module()
+    for node in list(graph.nodes):
+        if not any(isinstance(arg, Graph) for arg in node.args):
+            continue
+        args = []
+        for arg in node.args:
+            if isinstance(arg, Graph):
+                name = f"{node.name}_graph_{len(args)}"
+                setattr(root, name, GraphModule(with_submodules(arg), arg))
+                with graph.inserting_before(node):
+                    arg = graph.create_node("get_attr", name)
+            args.append(arg)
+        node.args = tuple(args)
+    return root
+
+
+def _submodule(module, node):
+    """The GraphModule that a node reads; None for other nodes."""
+    if node.op != "get_attr" or "." in node.target:
+        return None
+    child = getattr(module, node.target, None)
+    return child if isinstance(child, GraphModule) else None
+
+
+def _check_closed(node, child):
+    reads = [n.target for n in child.graph.nodes if n.op == "get_attr" and not _submodule(child, n)]
+    if reads:
+        raise RuntimeError(
+            f"the function behind {node.name} takes tensors from around it that are no operands: "
+            f"{', '.join(reads)}. Pass them as operands."
+        )
