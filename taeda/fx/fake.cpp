@@ -26,16 +26,25 @@ FakeErrors fake_errors{nullptr, nullptr};
 
 thread_local constinit FakeMode* running = nullptr;
 
-// The kernels of one operator: on meta tensors, with nothing in between.
-class KernelScope {
+// Says whose operator runs until the end of the scope.
+class Running {
  public:
-  explicit KernelScope(FakeMode& mode) : saved_(std::exchange(running, &mode)) {}
-  ~KernelScope() { running = saved_; }
-  KernelScope(const KernelScope&) = delete;
+  explicit Running(FakeMode& mode) : saved_(std::exchange(running, &mode)) {}
+  ~Running() { running = saved_; }
+  Running(const Running&) = delete;
 
  private:
   FakeMode* saved_;
-  FakeKernelScope as_meta_;
+};
+
+// The mode is active until the end of the scope.
+class Active {
+ public:
+  explicit Active(FakeMode& mode) {
+    dispatch::push_mode(IntrusivePtr<dispatch::Mode>::share(&mode));
+  }
+  ~Active() { dispatch::pop_mode(); }
+  Active(const Active&) = delete;
 };
 
 constexpr KeySet kBelow = KeySet(Key::Fake) | KeySet(Key::Python);
@@ -58,13 +67,6 @@ void tag(const Tensor& t, const IntrusivePtr<FakeMode>& mode, Device device) {
   TensorExtra& extra = impl->extra();
   extra.wrapper = mode;
   extra.fake_device = device;
-}
-
-// A kernel written in another language has made an object for its result, which is not the object
-// of a fake tensor.
-Tensor unseen(const Tensor& t) {
-  if (!t.impl()->python_object()) return t;
-  return make_alias_sym(t, t.sym_sizes(), t.sym_strides(), t.impl()->sym_storage_offset());
 }
 
 Device with_index(Device d) {
@@ -227,15 +229,32 @@ struct FakeMode::Call {
       for_each_tensor(v, [&](const Tensor& t) { inputs.push_back(t.impl()); });
     {
       const ExcludeKeys below(kBelow | KeySet(Key::Autograd) | KeySet(Key::ADInplaceOrView));
-      const KernelScope scope(mode);
+      const Running scope(mode);
+      const FakeKernelScope as_meta;
       dispatch::call_boxed(op, stack);
     }
     const IntrusivePtr<FakeMode> self = IntrusivePtr<FakeMode>::share(&mode);
     map_tensors(stack, [&](const Tensor& t) {
       if (std::find(inputs.begin(), inputs.end(), t.impl()) != inputs.end()) return t;
-      const Tensor result = unseen(t);
-      tag(result, self, device);
-      return result;
+      tag(t, self, device);
+      return t;
+    });
+  }
+
+  // An operator defined at run time: its fake kernel is a program, which sees fake tensors and
+  // makes them.
+  void run_as_program() {
+    convert_inputs();
+    {
+      const Running scope(mode);
+      const Active active(mode);
+      op.call_boxed(op, KeySet(Key::Dense) | KeySet(DeviceType::Meta), stack);
+    }
+    map_tensors(stack, [&](const Tensor& t) {
+      TAEDA_CHECK(is_fake(t), "the fake kernel of ", op.full_name(),
+                  " returned a tensor that is not fake; make it from the arguments, or inside the "
+                  "kernel");
+      return t;
     });
   }
 
@@ -328,7 +347,11 @@ void FakeMode::run(Operator& op, Stack& stack) {
     return;
   }
   if (run_on_constants(op, stack) || run_value_dependent(op, stack)) return;
-  Call{*this, op, stack, schema_of(op), {}}.run();
+  Call call{*this, op, stack, schema_of(op), {}};
+  if (op.table)
+    call.run();
+  else
+    call.run_as_program();
 }
 
 // ---- the Fake key: fake tensors outside their mode ----

@@ -1,6 +1,7 @@
 """Operators of one's own on fake tensors, in traces and in exported programs."""
 
 import pytest
+from taeda._library.opcheck import OpCheckError
 from taeda._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from taeda.func import grad, vmap
 from taeda.fx.experimental.proxy_tensor import make_fx
@@ -79,3 +80,36 @@ def test_exported_saved_and_loaded(tmp_path):
     save(program, tmp_path / "program.pt2")
     again = load(tmp_path / "program.pt2").module()
     assert again(taeda.tensor([-1.0, 2.0, 3.0])).tolist() == [0, 4, 6]
+
+
+def test_opcheck_finds_a_wrong_device_and_untraceable_results():
+    @taeda.library.custom_op("graphs::moved", mutates_args=())
+    def moved(x: taeda.Tensor) -> taeda.Tensor:
+        return x.clone()
+
+    @moved.register_fake
+    def _(x):
+        return taeda.empty(x.shape, dtype=x.dtype, device="cuda")
+
+    with pytest.raises(OpCheckError, match="Devices cpu and cuda:0 are not equal"):
+        taeda.library.opcheck(moved, (taeda.ones(3),))
+    taeda.library.opcheck(scale, (taeda.ones(3, requires_grad=True), 2.0))
+    taeda.library.opcheck(places, (taeda.ones(3),))
+
+
+def test_fake_kernels_see_the_device_that_is_shown():
+    seen = []
+
+    @taeda.library.custom_op("graphs::placed", mutates_args=())
+    def placed(x: taeda.Tensor) -> taeda.Tensor:
+        return taeda.zeros(x.shape, device=x.device)
+
+    @placed.register_fake
+    def _(x):
+        seen.append(x.device)
+        return taeda.zeros(x.shape, device=x.device)
+
+    with FakeTensorMode():
+        y = placed(taeda.ones(4, device="cuda"))
+    assert seen == [taeda.device("cuda:0")]
+    assert y.device == seen[0]
