@@ -5,6 +5,7 @@
 #include "python/src/boxed_values.h"
 #include "python/src/factories.h"
 #include "python/src/overrides.h"
+#include "python/src/text.h"
 #include "python/src/wrap.h"
 #include "taeda/base/trace.h"
 
@@ -13,12 +14,6 @@ namespace taeda::python {
 namespace {
 
 using dispatch::Operator;
-
-std::string text_of(PyObject* o) {
-  const char* text = PyUnicode_AsUTF8(o);
-  if (!text) throw_python_error();
-  return text;
-}
 
 // find_overloads(name): [(overload name, handle), ...]
 PyObject* find_overloads(PyObject*, PyObject* name) {

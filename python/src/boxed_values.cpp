@@ -8,6 +8,7 @@
 #include "python/src/args.h"
 #include "python/src/sym_types.h"
 #include "python/src/tensor_type.h"
+#include "python/src/text.h"
 #include "python/src/types.h"
 #include "python/src/wrap.h"
 
@@ -172,13 +173,6 @@ std::optional<Value> read_value(const TypeRef& type, PyObject* o) {
 }
 
 // ---- messages ----
-std::string shown(PyObject* o, PyObject* (*text_of)(PyObject*)) {
-  const Ref text(checked(text_of(o)));
-  const char* utf8 = PyUnicode_AsUTF8(text.get());
-  if (!utf8) throw_python_error();
-  return utf8;
-}
-
 std::string shown_type(const TypeRef& type) {
   std::string out = type.base == "Scalar" ? "number" : type.base == "SymInt" ? "int" : type.base;
   if (out.back() == '?') out = "Optional[" + out.substr(0, out.size() - 1) + "]";

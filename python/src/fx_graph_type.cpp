@@ -3,6 +3,7 @@
 
 #include "python/src/args.h"
 #include "python/src/fx_types.h"
+#include "python/src/text.h"
 #include "python/src/wrap.h"
 #include "taeda/base/log.h"
 #include "taeda/fx/passes.h"
@@ -16,12 +17,6 @@ namespace {
 
 GraphObject* cast(PyObject* o) { return reinterpret_cast<GraphObject*>(o); }
 fx::Graph& graph(PyObject* o) { return fx_graph_of(o); }
-
-std::string text_of(PyObject* o) {
-  const char* text = PyUnicode_AsUTF8(o);
-  if (!text) throw_python_error();
-  return text;
-}
 
 // ---- the object ----
 PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
@@ -119,21 +114,14 @@ PyObject* set_insertion_point(PyObject* self, PyObject* o) {
   });
 }
 
-PyObject* node_list(const std::vector<fx::Node*>& nodes) {
-  Ref list(checked(PyList_New(static_cast<Py_ssize_t>(nodes.size()))));
-  for (size_t i = 0; i < nodes.size(); ++i)
-    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), wrap_node(*nodes[i]));
-  return list.release();
-}
-
 // _find_nodes(op, target or None)
 PyObject* find_nodes(PyObject* self, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(nargs == 2, "_find_nodes takes an op and a target");
     const fx::OpCode op = fx::parse_opcode(text_of(argv[0]));
-    if (argv[1] == Py_None) return node_list(graph(self).find(op));
+    if (argv[1] == Py_None) return wrap_nodes(graph(self).find(op));
     const fx::Target target = read_target(op, argv[1]);
-    return node_list(graph(self).find(op, &target));
+    return wrap_nodes(graph(self).find(op, &target));
   });
 }
 

@@ -1,6 +1,7 @@
 // Attributes and edits of taeda._C._fx.Node.
 #include "python/src/args.h"
 #include "python/src/fx_types.h"
+#include "python/src/text.h"
 #include "python/src/wrap.h"
 
 namespace taeda::python {
@@ -25,12 +26,6 @@ int set_guarded(PyObject* value, const char* name, FunctionRef<void()> set) {
   return done ? 0 : -1;
 }
 
-std::string text_of(PyObject* o) {
-  const char* text = PyUnicode_AsUTF8(o);
-  if (!text) throw_python_error();
-  return text;
-}
-
 PyObject* node_dict(const std::vector<fx::Node*>& nodes) {
   Ref dict(checked(PyDict_New()));
   for (fx::Node* n : nodes) {
@@ -38,13 +33,6 @@ PyObject* node_dict(const std::vector<fx::Node*>& nodes) {
     if (PyDict_SetItem(dict.get(), key.get(), Py_None) < 0) throw_python_error();
   }
   return dict.release();
-}
-
-PyObject* node_list(const std::vector<fx::Node*>& nodes) {
-  Ref list(checked(PyList_New(static_cast<Py_ssize_t>(nodes.size()))));
-  for (size_t i = 0; i < nodes.size(); ++i)
-    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), wrap_node(*nodes[i]));
-  return list.release();
 }
 
 // ---- attributes ----
@@ -88,7 +76,7 @@ PyObject* get_input_nodes(PyObject* self, void*) {
   return guarded([&] { return node_dict(node(self).inputs().list()); });
 }
 PyObject* get_all_input_nodes(PyObject* self, void*) {
-  return guarded([&] { return node_list(node(self).inputs().list()); });
+  return guarded([&] { return wrap_nodes(node(self).inputs().list()); });
 }
 PyObject* get_meta(PyObject* self, void*) {
   return guarded([&] { return Py_NewRef(meta_dict(node(self))); });
@@ -161,7 +149,7 @@ PyObject* replace_uses(PyObject* self, PyObject* const* args, Py_ssize_t nargs) 
       if (yes < 0) throw_python_error();
       return yes == 1;
     };
-    return node_list(node(self).replace_uses(read_arg(args[0]), is_wanted));
+    return wrap_nodes(node(self).replace_uses(read_arg(args[0]), is_wanted));
   });
 }
 

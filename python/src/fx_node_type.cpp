@@ -173,6 +173,13 @@ PyObject* wrap_node(fx::Node& node) {
   return node.is_erased() ? o : Py_NewRef(o);
 }
 
+PyObject* wrap_nodes(const std::vector<fx::Node*>& nodes) {
+  Ref list(checked(PyList_New(static_cast<Py_ssize_t>(nodes.size()))));
+  for (size_t i = 0; i < nodes.size(); ++i)
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), wrap_node(*nodes[i]));
+  return list.release();
+}
+
 PyObject* meta_dict(fx::Node& node) {
   if (const PythonMeta* meta = python_meta(node)) return meta->dict();
   const Ref dict(checked(PyDict_New()));

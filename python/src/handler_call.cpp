@@ -2,6 +2,7 @@
 #include "python/src/handler_call.h"
 
 #include "python/src/overloads.h"
+#include "python/src/text.h"
 #include "python/src/wrap.h"
 
 namespace taeda::python {
@@ -11,13 +12,6 @@ namespace {
 using dispatch::Argument;
 using dispatch::Operator;
 using dispatch::Stack;
-
-std::string shown(PyObject* o, PyObject* (*text_of)(PyObject*)) {
-  const Ref text(checked(text_of(o)));
-  const char* utf8 = PyUnicode_AsUTF8(text.get());
-  if (!utf8) throw_python_error();
-  return utf8;
-}
 
 // The position of the argument that a result is, by the alias that the operator writes to; -1 for a
 // result of its own.

@@ -6,6 +6,7 @@
 #include "python/src/boxed_values.h"
 #include "python/src/factories.h"
 #include "python/src/python_kernel.h"
+#include "python/src/text.h"
 #include "python/src/wrap.h"
 #include "taeda/dispatch/library.h"
 #include "taeda/dispatch/tags.h"
@@ -20,12 +21,6 @@ using dispatch::Operator;
 
 constexpr const char* kLibraryName = "taeda.Library";
 constexpr const char* kKernelName = "taeda.Kernel";
-
-std::string text_of(PyObject* o) {
-  const char* text = PyUnicode_AsUTF8(o);
-  if (!text) throw_python_error();
-  return text;
-}
 
 void need_count(const char* name, Py_ssize_t given, Py_ssize_t wanted) {
   TAEDA_CHECK_TYPE(given == wanted, name, "() takes ", wanted, " arguments, got ", given);

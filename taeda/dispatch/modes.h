@@ -40,6 +40,13 @@ TAEDA_API const ModeStack& modes();
 TAEDA_API void push_mode(IntrusivePtr<Mode> mode);
 // Takes the innermost mode off; throws when there is none.
 TAEDA_API IntrusivePtr<Mode> pop_mode();
+// The mode is active until the end of the scope.
+class ActiveMode {
+ public:
+  explicit ActiveMode(Mode& mode) { push_mode(IntrusivePtr<Mode>::share(&mode)); }
+  ~ActiveMode() { pop_mode(); }
+  ActiveMode(const ActiveMode&) = delete;
+};
 // Replaces the whole stack, for a thread that goes on with the work of another.
 TAEDA_API void set_modes(ModeStack modes);
 // Includes the Python key if and only if a mode is active; for code that swaps the local keys.

@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "taeda/dispatch/dispatcher.h"
+#include "taeda/dispatch/levels.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/symbolic/sym_expr_node.h"
 
 namespace taeda::fx {
 namespace {
 
+using dispatch::map_tensors;
 using dispatch::Operator;
 using dispatch::Stack;
 using dispatch::Tag;
@@ -37,29 +39,7 @@ class Running {
   FakeMode* saved_;
 };
 
-// The mode is active until the end of the scope.
-class Active {
- public:
-  explicit Active(FakeMode& mode) {
-    dispatch::push_mode(IntrusivePtr<dispatch::Mode>::share(&mode));
-  }
-  ~Active() { dispatch::pop_mode(); }
-  Active(const Active&) = delete;
-};
-
 constexpr KeySet kBelow = KeySet(Key::Fake) | KeySet(Key::Python);
-
-template <class F>
-void map_tensors(Stack& stack, F&& f) {
-  for (Value& v : stack) {
-    if (v.is<Tensor>()) {
-      if (v.get<Tensor>().defined()) v.get<Tensor>() = f(v.get<Tensor>());
-    } else if (v.is<std::vector<Tensor>>()) {
-      for (Tensor& t : v.get<std::vector<Tensor>>())
-        if (t.defined()) t = f(t);
-    }
-  }
-}
 
 void tag(const Tensor& t, const IntrusivePtr<FakeMode>& mode, Device device) {
   TensorImpl* impl = t.impl();
@@ -247,7 +227,7 @@ struct FakeMode::Call {
     convert_inputs();
     {
       const Running scope(mode);
-      const Active active(mode);
+      const dispatch::ActiveMode active(mode);
       op.call_boxed(op, KeySet(Key::Dense) | KeySet(DeviceType::Meta), stack);
     }
     map_tensors(stack, [&](const Tensor& t) {

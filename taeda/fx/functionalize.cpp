@@ -5,6 +5,7 @@
 #include <string>
 
 #include "taeda/dispatch/dispatcher.h"
+#include "taeda/fx/bind.h"
 #include "taeda/ops/batching.h"
 #include "taeda/ops/functions.h"
 
@@ -155,7 +156,7 @@ Operator* functional_of(const Operator& op, const Schema& schema, bool is_out) {
   for (const std::string& tried : {name, name + "_functional"}) {
     for (Operator* candidate : dispatch::find_overloads(tried)) {
       if (candidate->is_composite) continue;
-      const Schema other = dispatch::parse_schema(candidate->schema);
+      const Schema& other = schema_of(*candidate);
       const bool writes = std::any_of(other.arguments.begin(), other.arguments.end(),
                                       [](const dispatch::Argument& a) { return a.is_written; });
       if (!writes && inputs_of(other) == wanted) return candidate;
@@ -218,7 +219,7 @@ void run_inplace(Operator& op, const Schema& schema, Stack& stack, uint64_t leve
   if (!functional) {
     write(self, written_value(op, before, stack));
   } else {
-    const bool is_view = !dispatch::parse_schema(functional->schema).arguments[0].alias.empty();
+    const bool is_view = !schema_of(*functional).arguments[0].alias.empty();
     const std::vector<Tensor> models =
         is_view ? models_of(*functional, stack, 0, self) : std::vector<Tensor>();
     dispatch::call_boxed(*functional, stack);
@@ -271,7 +272,7 @@ void run_view(Operator& op, size_t position, Stack& stack, uint64_t level, bool 
 }
 
 void run_functionalize(Operator& op, Stack& stack) {
-  const Schema schema = dispatch::parse_schema(op.schema);
+  const Schema& schema = schema_of(op);
   const BelowLevel below;
   const uint64_t level = below.level().id;
   const bool any = dispatch::has_wrapper_at(stack, level);

@@ -12,22 +12,6 @@ using dispatch::Operator;
 using dispatch::Stack;
 using dispatch::Tag;
 
-std::string_view plain_name(const Operator& op) {
-  const std::string_view name = op.name;
-  const size_t space = name.rfind("::");
-  return space == std::string_view::npos ? name : name.substr(space + 2);
-}
-
-// Puts a mode back on top until the end of the scope.
-class Reenter {
- public:
-  explicit Reenter(dispatch::Mode& mode) {
-    dispatch::push_mode(IntrusivePtr<dispatch::Mode>::share(&mode));
-  }
-  ~Reenter() { dispatch::pop_mode(); }
-  Reenter(const Reenter&) = delete;
-};
-
 // The call's results as one value: itself, None, or a list.
 Value one_value(const Stack& stack) {
   if (stack.size() == 1) return stack[0];
@@ -139,7 +123,7 @@ Value Tracer::example(const Value& result) {
 
 bool Tracer::run_decomposition(Operator& op, Stack& stack) {
   if (!decompose) return false;
-  const Reenter active(*this);
+  const dispatch::ActiveMode active(*this);
   return decompose(op, stack);
 }
 
@@ -159,8 +143,7 @@ void Tracer::run(Operator& op, Stack& stack) {
               " - erroring out! It's likely that this is caused by data-dependent control flow or "
               "similar.  It may be possible to trace this with dynamic shapes; try setting "
               "tracing_mode='symbolic' in your make_fx call.");
-  Node& node = graph_->create(OpCode::CallFunction, op, std::move(call.args),
-                              std::move(call.kwargs), plain_name(op));
+  Node& node = graph_->call(op, std::move(call.args), std::move(call.kwargs));
   const Value result = one_value(stack);
   node.set_val(example(result));
   if (on_node) on_node(node);
