@@ -45,12 +45,15 @@ class TAEDA_API Error : public std::exception {
 };
 
 [[noreturn]] TAEDA_API void throw_error(ErrorKind kind, std::string message);
-[[noreturn]] TAEDA_API void throw_internal(const char* condition, const char* file, int line,
-                                           std::string message);
+[[noreturn]] TAEDA_API __attribute__((cold)) void throw_joined(ErrorKind kind,
+                                                               std::initializer_list<Piece> pieces);
+[[noreturn]] TAEDA_API __attribute__((cold)) void throw_internal(
+    const char* condition, const char* file, int line, std::initializer_list<Piece> pieces);
 
+// Always inline: what is left at the place of the check is a list of pieces in cold code.
 template <class... Args>
-[[noreturn]] __attribute__((noinline, cold)) void fail(ErrorKind kind, const Args&... args) {
-  throw_error(kind, str(args...));
+[[noreturn]] __attribute__((always_inline)) inline void fail(ErrorKind kind, const Args&... args) {
+  throw_joined(kind, {Piece(args)...});
 }
 
 #define TAEDA_CHECK_KIND(kind, cond, ...)                               \
@@ -63,11 +66,10 @@ template <class... Args>
 #define TAEDA_CHECK_INDEX(cond, ...) TAEDA_CHECK_KIND(::taeda::ErrorKind::Index, cond, __VA_ARGS__)
 #define TAEDA_CHECK_NOT_IMPLEMENTED(cond, ...) \
   TAEDA_CHECK_KIND(::taeda::ErrorKind::NotImplemented, cond, __VA_ARGS__)
-#define TAEDA_INTERNAL_CHECK(cond, ...)                                     \
-  do {                                                                      \
-    if (__builtin_expect(!(cond), 0))                                       \
-      ::taeda::throw_internal(#cond, __FILE__, __LINE__,                    \
-                              ::taeda::str("" __VA_OPT__(, ) __VA_ARGS__)); \
+#define TAEDA_INTERNAL_CHECK(cond, ...)                                  \
+  do {                                                                   \
+    if (__builtin_expect(!(cond), 0))                                    \
+      ::taeda::throw_internal(#cond, __FILE__, __LINE__, {__VA_ARGS__}); \
   } while (0)
 
 }  // namespace taeda

@@ -42,14 +42,14 @@ class Scalar {
   }
   constexpr Scalar& operator=(const Scalar& o) {
     if (o.is_symbolic_) o.node_->retain();
-    if (is_symbolic_) node_->release();
+    if (is_symbolic_) release_node();
     kind_ = o.kind_;
     is_symbolic_ = o.is_symbolic_;
     take_bits(o);
     return *this;
   }
   constexpr ~Scalar() {
-    if (is_symbolic_) node_->release();
+    if (is_symbolic_) release_node();
   }
 
   bool is_symbolic() const { return is_symbolic_; }
@@ -147,6 +147,7 @@ class Scalar {
     else
       im_ = o.im_;
   }
+  TAEDA_API void release_node() const;
   // The number it stands for, guarded on.
   TAEDA_API Scalar specialized() const;
   TAEDA_API Scalar negated() const;
@@ -163,19 +164,6 @@ class Scalar {
   };
 };
 
-inline void append(std::string& out, const Scalar& s) {
-  if (s.is_symbolic()) {
-    out += s.node()->text();
-    return;
-  }
-  switch (s.kind()) {
-    case Scalar::Kind::Bool: append(out, s.to_bool()); break;
-    case Scalar::Kind::Float: append(out, s.to_double()); break;
-    case Scalar::Kind::Complex:
-      out += str("(", s.to_complex().re, "+", s.to_complex().im, "j)");
-      break;
-    default: append(out, s.to_int());
-  }
-}
+TAEDA_API void append(std::string& out, const Scalar& s);
 
 }  // namespace taeda

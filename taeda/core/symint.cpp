@@ -1,4 +1,5 @@
-// The symbolic side of SymInt and Scalar: hands over to the node of whichever operand has one.
+// The symbolic side of SymInt and Scalar (the node of whichever operand has one answers), and how
+// both print.
 #include "taeda/core/constant_sym_node.h"
 #include "taeda/core/scalar.h"
 
@@ -17,6 +18,26 @@ bool SymInt::test_symbolic(SymOp op, const SymInt& a, const SymInt& b) {
                          : b.node()->guard_bool(op, a.word_, false);
 }
 
+void SymInt::overflow(int64_t value) {
+  fail(ErrorKind::Overflow, "integer out of range for a shape: ", value);
+}
+
+void SymInt::release_node(int64_t word) {
+  reinterpret_cast<SymNode*>(static_cast<uint64_t>(word) & ~(3ULL << 62))->release();
+}
+
+void append(std::string& out, const SymInt& v) {
+  if (v.is_symbolic())
+    out.append(v.node()->text());
+  else
+    append_int(out, v.word());
+}
+
+template void append(std::string& out, Span<int64_t> values);
+template void append(std::string& out, Span<SymInt> values);
+
+void Scalar::release_node() const { node_->release(); }
+
 Scalar Scalar::specialized() const {
   switch (kind_) {
     case Kind::Bool: return Scalar(node_->guard_truth(__FILE__, __LINE__));
@@ -28,6 +49,21 @@ Scalar Scalar::specialized() const {
 Scalar Scalar::negated() const {
   if (kind_ != Kind::Int) return -specialized();
   return Scalar(-SymInt(IntrusivePtr<SymNode>::share(node_)));
+}
+
+void append(std::string& out, const Scalar& s) {
+  if (s.is_symbolic()) {
+    out += s.node()->text();
+    return;
+  }
+  switch (s.kind()) {
+    case Scalar::Kind::Bool: append(out, s.to_bool()); break;
+    case Scalar::Kind::Float: append(out, s.to_double()); break;
+    case Scalar::Kind::Complex:
+      out += str("(", s.to_complex().re, "+", s.to_complex().im, "j)");
+      break;
+    default: append(out, s.to_int());
+  }
 }
 
 }  // namespace taeda

@@ -53,7 +53,7 @@ class SymInt {
     return *this;
   }
   constexpr ~SymInt() {
-    if (is_symbolic()) node()->release();
+    if (is_symbolic()) release_node(word_);
   }
 
   constexpr bool is_symbolic() const { return is_pointer(word_); }
@@ -86,9 +86,8 @@ class SymInt {
 
  private:
   static constexpr bool is_pointer(int64_t word) { return static_cast<uint64_t>(word) >> 62 == 2; }
-  [[noreturn]] static void overflow(int64_t value) {
-    fail(ErrorKind::Overflow, "integer out of range for a shape: ", value);
-  }
+  [[noreturn]] TAEDA_API static void overflow(int64_t value);
+  TAEDA_API static void release_node(int64_t word);
   TAEDA_API static SymInt apply_symbolic(SymOp op, const SymInt& a, const SymInt& b);
   TAEDA_API static bool test_symbolic(SymOp op, const SymInt& a, const SymInt& b);
   static int64_t floor_div(int64_t a, int64_t b) {
@@ -138,9 +137,9 @@ using SymIntList = Span<SymInt>;
 using IntVec = SmallVector<int64_t, 6>;
 using SymIntVec = SmallVector<SymInt, 6>;
 
-inline void append(std::string& out, const SymInt& v) {
-  out.append(v.is_symbolic() ? v.node()->text() : std::to_string(v.word()));
-}
+TAEDA_API void append(std::string& out, const SymInt& v);
+extern template TAEDA_API void append(std::string& out, Span<int64_t> values);
+extern template TAEDA_API void append(std::string& out, Span<SymInt> values);
 
 inline bool has_symbolic(SymIntList values) {
   for (const SymInt& v : values)

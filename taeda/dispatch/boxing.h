@@ -9,113 +9,107 @@
 
 namespace taeda::dispatch {
 
-// Owned: what keeps an unboxed argument alive during the call.
+// Boxing<T>::to puts an argument of type T into a Value. `from` takes it out again: an Owned, which
+// may point into the Value (tensors, lists and texts are not copied), and which `pass` hands to the
+// callee while the Value lives. The types that most signatures are made of convert out of line.
 template <class T>
 struct Boxing {
   using Owned = T;
   static T from(const Value& v) { return v.get<T>(); }
-  static T pass(Owned& o) { return o; }
+  static T pass(const Owned& o) { return o; }
   static Value to(T v) { return Value(std::move(v)); }
 };
 template <>
-struct Boxing<const Tensor&> {
-  using Owned = Tensor;
-  static Tensor from(const Value& v) { return v.is_none() ? Tensor() : v.get<Tensor>(); }
-  static const Tensor& pass(Owned& o) { return o; }
-  static Value to(const Tensor& t) { return t.defined() ? Value(t) : Value(); }
+struct TAEDA_API Boxing<const Tensor&> {
+  using Owned = const Tensor*;
+  static const Tensor* from(const Value& v);
+  static const Tensor& pass(Owned o) { return *o; }
+  static Value to(const Tensor& t);
 };
 template <>
 struct Boxing<Tensor&> : Boxing<const Tensor&> {
-  static Tensor& pass(Owned& o) { return o; }
+  // The stack is the callee's own: what it writes through the reference is its copy of the handle.
+  static Tensor& pass(Owned o) { return const_cast<Tensor&>(*o); }
 };
 template <>
 struct Boxing<Tensor> : Boxing<const Tensor&> {
-  static Tensor pass(Owned& o) { return o; }
+  using Owned = Tensor;
+  static Tensor from(const Value& v) { return *Boxing<const Tensor&>::from(v); }
+  static Tensor pass(const Owned& o) { return o; }
 };
 template <>
-struct Boxing<const Scalar&> {
+struct TAEDA_API Boxing<const Scalar&> {
   using Owned = Scalar;
   static Scalar from(const Value& v) { return v.to_scalar(); }
-  static const Scalar& pass(Owned& o) { return o; }
+  static const Scalar& pass(const Owned& o) { return o; }
   static Value to(const Scalar& s) { return Value(s); }
 };
 template <>
 struct Boxing<Scalar> : Boxing<const Scalar&> {
-  static Scalar pass(Owned& o) { return o; }
+  static Scalar pass(const Owned& o) { return o; }
 };
 template <>
-struct Boxing<const Generator&> {
+struct TAEDA_API Boxing<const Generator&> {
   using Owned = Generator;
-  static Generator from(const Value& v) { return v.is_none() ? Generator() : v.get<Generator>(); }
-  static const Generator& pass(Owned& o) { return o; }
-  static Value to(const Generator& g) { return g.defined() ? Value(g) : Value(); }
+  static Generator from(const Value& v);
+  static const Generator& pass(const Owned& o) { return o; }
+  static Value to(const Generator& g);
 };
 template <>
 struct Boxing<int64_t> {
   using Owned = int64_t;
   static int64_t from(const Value& v) { return v.to_int(); }
-  static int64_t pass(Owned& o) { return o; }
+  static int64_t pass(Owned o) { return o; }
   static Value to(int64_t v) { return Value(v); }
 };
 template <>
-struct Boxing<SymInt> {
+struct TAEDA_API Boxing<SymInt> {
   using Owned = SymInt;
-  static SymInt from(const Value& v) {
-    return v.is<int64_t>() ? SymInt(v.get<int64_t>()) : v.get<SymInt>();
-  }
-  static SymInt pass(Owned& o) { return o; }
-  static Value to(SymInt v) { return v.is_symbolic() ? Value(std::move(v)) : Value(v.word()); }
+  static SymInt from(const Value& v);
+  static SymInt pass(const Owned& o) { return o; }
+  static Value to(SymInt v);
 };
 template <>
 struct Boxing<double> {
   using Owned = double;
   static double from(const Value& v) { return v.to_double(); }
-  static double pass(Owned& o) { return o; }
+  static double pass(Owned o) { return o; }
   static Value to(double v) { return Value(v); }
 };
 template <>
-struct Boxing<std::string_view> {
-  using Owned = std::string;
-  static std::string from(const Value& v) { return v.get<std::string>(); }
-  static std::string_view pass(Owned& o) { return o; }
-  static Value to(std::string_view v) { return Value(std::string(v)); }
+struct TAEDA_API Boxing<std::string_view> {
+  using Owned = std::string_view;
+  static std::string_view from(const Value& v);
+  static std::string_view pass(Owned o) { return o; }
+  static Value to(std::string_view v);
 };
 template <class T>
 struct Boxing<Span<T>> {
-  using Owned = std::vector<T>;
-  static Owned from(const Value& v) {
-    if constexpr (std::is_same_v<T, SymInt>) {
-      if (v.is<std::vector<int64_t>>()) {
-        const auto& plain = v.get<std::vector<int64_t>>();
-        return Owned(plain.begin(), plain.end());
-      }
-    }
-    return v.get<Owned>();
-  }
-  static Span<T> pass(Owned& o) { return o; }
-  static Value to(Span<T> v) {
-    if constexpr (std::is_same_v<T, SymInt>)
-      if (!has_symbolic(v)) return Value(as_int(v).vec());
-    return Value(v.vec());
-  }
+  using Owned = Span<T>;
+  static Owned from(const Value& v) { return v.get<std::vector<T>>(); }
+  static Span<T> pass(Owned o) { return o; }
+  static Value to(Span<T> v) { return Value(v.vec()); }
+};
+template <>
+struct TAEDA_API Boxing<Span<SymInt>> {
+  using Owned = Span<SymInt>;
+  static Owned from(const Value& v);
+  static Span<SymInt> pass(Owned o) { return o; }
+  static Value to(Span<SymInt> v);
 };
 // std::vector<bool> has no elements to point at.
 template <>
-struct Boxing<Span<bool>> {
+struct TAEDA_API Boxing<Span<bool>> {
   using Owned = SmallVector<bool, 8>;
-  static Owned from(const Value& v) {
-    Owned out;
-    for (bool b : v.get<std::vector<bool>>()) out.push_back(b);
-    return out;
-  }
-  static Span<bool> pass(Owned& o) { return o; }
+  static Owned from(const Value& v);
+  static Span<bool> pass(const Owned& o) { return o; }
   static Value to(Span<bool> v) { return Value(v.vec()); }
 };
 template <class T>
 struct Boxing<std::vector<T>> {
   using Owned = std::vector<T>;
   static Owned from(const Value& v) { return v.get<Owned>(); }
-  static Owned pass(Owned& o) { return o; }
+  static Owned pass(const Owned& o) { return o; }
   static Value to(std::vector<T> v) { return Value(std::move(v)); }
 };
 template <class T>
@@ -123,7 +117,7 @@ struct Boxing<std::optional<T>> {
   using Inner = Boxing<T>;
   using Owned = std::optional<typename Inner::Owned>;
   static Owned from(const Value& v) { return v.is_none() ? Owned() : Owned(Inner::from(v)); }
-  static std::optional<T> pass(Owned& o) {
+  static std::optional<T> pass(const Owned& o) {
     return o ? std::optional<T>(Inner::pass(*o)) : std::nullopt;
   }
   static Value to(const std::optional<T>& v) { return v ? Inner::to(*v) : Value(); }
@@ -179,8 +173,8 @@ R TypedOperator<R(A...)>::call_through_stack(KeySet keys, A... args) {
 // Unboxes the stack, calls `invoke(args...)`, boxes what it returns.
 template <class R, class... A, class Invoke, size_t... I>
 void call_unboxed(Stack& stack, Invoke&& invoke, std::index_sequence<I...>) {
-  std::tuple<typename Boxing<A>::Owned...> owned{Boxing<A>::from(stack.at(I))...};
-  stack.clear();
+  Stack values = std::exchange(stack, Stack());
+  const std::tuple<typename Boxing<A>::Owned...> owned{Boxing<A>::from(values.at(I))...};
   if constexpr (std::is_void_v<R>) {
     invoke(Boxing<A>::pass(std::get<I>(owned))...);
   } else if constexpr (std::is_reference_v<R>) {

@@ -1,7 +1,15 @@
 // Conversions of boxed values.
 #include "taeda/dispatch/value.h"
 
+template class std::vector<taeda::dispatch::Value>;
+
 namespace taeda::dispatch {
+
+Value::Value(const Value& other) = default;
+Value::Value(Value&& other) noexcept = default;
+Value& Value::operator=(const Value& other) = default;
+Value& Value::operator=(Value&& other) noexcept = default;
+Value::~Value() = default;
 
 Value::Value(const Scalar& s) {
   if (s.is_symbolic()) {

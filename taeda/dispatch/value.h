@@ -29,6 +29,12 @@ class TAEDA_API Value {
                    IntrusivePtr<SymNode>>;  // the last: a symbolic float or truth value
 
   Value() = default;
+  // Out of line: the code that copies, moves and drops twenty kinds stands once in the library.
+  Value(const Value& other);
+  Value(Value&& other) noexcept;
+  Value& operator=(const Value& other);
+  Value& operator=(Value&& other) noexcept;
+  ~Value();
   template <class T>
     requires(std::is_constructible_v<Variant, T> && !std::is_same_v<std::remove_cvref_t<T>, Value>)
   Value(T&& v) : v_(std::forward<T>(v)) {}
@@ -65,6 +71,12 @@ class TAEDA_API Value {
 };
 
 using Stack = std::vector<Value>;
+
+}  // namespace taeda::dispatch
+
+extern template class std::vector<taeda::dispatch::Value>;
+
+namespace taeda::dispatch {
 
 // Calls f on each tensor inside a value, lists included.
 template <class F>

@@ -79,7 +79,7 @@ struct Boxing<const Batched&> {
     const LevelWrapper* w = wrapper_at(t, batch_context().level);
     return w ? Batched(w->value, w->batch_dim) : Batched(t, -1);
   }
-  static const Batched& pass(Owned& o) { return o; }
+  static const Batched& pass(const Owned& o) { return o; }
 };
 template <>
 struct Boxing<Batched> : Boxing<const Batched&> {
@@ -98,7 +98,7 @@ struct Boxing<const BatchedList&> {
       out.push_back(t.defined() ? Boxing<const Batched&>::from(Value(t)) : Batched());
     return out;
   }
-  static const BatchedList& pass(Owned& o) { return o; }
+  static const BatchedList& pass(const Owned& o) { return o; }
 };
 template <>
 struct Boxing<BatchedList> {
