@@ -57,8 +57,13 @@ void set_device_allocator(DeviceType type, Allocator* allocator) {
 void set_device_loader(void (*loader)()) { device_loader.store(loader); }
 int allocating_device_index() { return allocating_index; }
 Allocator* device_allocator(DeviceType type) {
-  Allocator* a = allocators[static_cast<int>(type)].load(std::memory_order_relaxed);
-  return a || type != DeviceType::CPU ? a : &cpu_allocator();
+  std::atomic<Allocator*>& slot = allocators[static_cast<int>(type)];
+  Allocator* a = slot.load(std::memory_order_relaxed);
+  if (__builtin_expect(!a && type == DeviceType::CPU, 0)) {
+    // Unless somebody sets another one meanwhile.
+    if (slot.compare_exchange_strong(a, &cpu_allocator())) a = &cpu_allocator();
+  }
+  return a;
 }
 
 KeySet dense_keys(Device device) {
@@ -122,6 +127,13 @@ Tensor make_tensor(IntList sizes, DType dtype, Device device) {
   return Tensor(
       make_intrusive<TensorImpl>(make_storage(is_empty ? 0 : static_cast<size_t>(bytes), device),
                                  dtype, dense_keys(device), sizes));
+}
+
+Tensor make_tensor_like(const Tensor& plain) {
+  const TensorImpl& like = *plain.impl();
+  const auto bytes = static_cast<size_t>(like.numel() * item_size(like.dtype()));
+  return Tensor(make_intrusive<TensorImpl>(make_storage(bytes, like.device()),
+                                           dense_keys(like.device()), like));
 }
 
 Tensor make_tensor_strided(IntList sizes, IntList strides, DType dtype, Device device) {

@@ -184,6 +184,8 @@ KeySet TAEDA_API dense_keys(Device device);
 
 // New memory with contiguous strides (or the given ones); the device's allocator supplies it.
 TAEDA_API Tensor make_tensor(IntList sizes, DType dtype, Device device);
+// Empty, with the sizes, dtype and device of a plain tensor (TensorImpl::is_plain).
+TAEDA_API Tensor make_tensor_like(const Tensor& plain);
 TAEDA_API Tensor make_tensor_strided(IntList sizes, IntList strides, DType dtype, Device device);
 // Another look at the same storage; copies keys that describe values (conjugate, negative), no
 // tracking.

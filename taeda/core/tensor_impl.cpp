@@ -37,6 +37,12 @@ TensorImpl::TensorImpl(Storage storage, DType dtype, KeySet keys, IntList sizes)
   fill_contiguous(sizes);
 }
 
+TensorImpl::TensorImpl(Storage storage, KeySet keys, const TensorImpl& like)
+    : storage_(std::move(storage)), keys_(keys), dtype_(like.dtype_), device_(like.device_) {
+  set_ndim(like.ndim_);
+  fill_contiguous({like.dims(), static_cast<size_t>(like.ndim_)});
+}
+
 TensorImpl::~TensorImpl() {
   release_parts();
   if (ndim_ > kInlineDims) delete[] heap_dims_;

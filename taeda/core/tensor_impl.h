@@ -62,6 +62,8 @@ class TAEDA_API TensorImpl : public RefCounted {
   TensorImpl(Storage storage, DType dtype, KeySet keys);
   // Contiguous, for sizes whose bytes are known to fit (or to be none).
   TensorImpl(Storage storage, DType dtype, KeySet keys, IntList sizes);
+  // Contiguous, with the dtype and the sizes of a plain tensor.
+  TensorImpl(Storage storage, KeySet keys, const TensorImpl& like);
   ~TensorImpl() override;
 
   int64_t dim() const { return ndim_; }
@@ -111,6 +113,15 @@ class TAEDA_API TensorImpl : public RefCounted {
   bool is_contiguous() const { return is_contiguous_; }
   // Contiguous, of plain sizes, and no number in tensor clothing: what fast paths ask for.
   bool is_plain() const { return is_contiguous_ & !is_wrapped_number_ & !has_symbolic_; }
+  // Plain as well, and of the same dtype, device and sizes as one that is.
+  bool is_plain_like(const TensorImpl& plain) const {
+    if (!is_plain() || dtype_ != plain.dtype_ || ndim_ != plain.ndim_) return false;
+    if (device() != plain.device()) return false;
+    const int64_t *mine = dims(), *other = plain.dims();
+    for (int i = 0; i < ndim_; ++i)
+      if (mine[i] != other[i]) return false;
+    return true;
+  }
   bool is_contiguous(MemoryFormat format) const;
   bool is_non_overlapping_and_dense() const;
   void* data() const { return static_cast<char*>(storage_->data()) + offset_ * item_size(dtype_); }

@@ -1,48 +1,18 @@
 // Shape and dtype inference of pointwise operators.
 #include "taeda/ops/pointwise.h"
 
-#include <array>
-
 #include "taeda/ops/index_checks.h"
 
 namespace taeda {
-namespace {
-
-constexpr auto kClasses = [] {
-  std::array<uint8_t, kNumDTypes + 1> table{};
-  for (int i = 0; i <= kNumDTypes; ++i) {
-    const auto t = static_cast<DType>(i);
-    table[i] = is_complex(t)      ? kAcceptComplex
-               : is_floating(t)   ? kAcceptFloat
-               : t == DType::Bool ? kAcceptBool
-                                  : kAcceptInt;
-  }
-  return table;
-}();
-
-// Of two classes the larger one wins a promotion.
-uint8_t class_of(DType t) { return kClasses[static_cast<int>(t)]; }
-
-}  // namespace
-
 // The common case in one pass: plain tensors of one dtype, shape and device under a rule that keeps
 // the dtype. False: nothing was decided.
 inline bool PointwiseSpec::infer_uniform(Span<const Tensor*> inputs) {
   const TensorImpl* first = inputs[0]->impl();
-  if (!first || !first->is_plain()) return false;
-  const DType dtype = first->dtype();
-  if (op_.rule != DTypeRule::Promote && !(op_.rule == DTypeRule::Float && is_floating(dtype)))
-    return false;
-  if (!(op_.accept & class_of(dtype)) || is_float8(dtype)) return false;
-  const Device device = first->device();
-  const IntList sizes = first->sizes();
-  for (size_t i = 1; i < inputs.size(); ++i) {
-    const TensorImpl* t = inputs[i]->impl();
-    if (!t || !t->is_plain() || t->dtype() != dtype || t->device() != device || t->sizes() != sizes)
-      return false;
-  }
-  common_ = result_ = dtype;
-  device_ = device;
+  if (!first || !first->is_plain() || !keeps_dtype(op_, first->dtype())) return false;
+  for (const Tensor* t : inputs.drop_front())
+    if (!t->defined() || !t->impl()->is_plain_like(*first)) return false;
+  common_ = result_ = first->dtype();
+  device_ = first->device();
   like_ = inputs[0];
   is_uniform_ = true;
   return true;

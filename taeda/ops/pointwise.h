@@ -1,6 +1,8 @@
 // The family of pointwise operators: one rule for shapes and dtypes, bodies elsewhere.
 #pragma once
 
+#include <array>
+
 #include "taeda/ops/shape.h"
 #include "taeda/ops/spec.h"
 
@@ -30,6 +32,27 @@ struct PointwiseOp {
   uint8_t num_inputs;
   const cpu::PointwiseKernel* cpu;
 };
+
+inline constexpr auto kClasses = [] {
+  std::array<uint8_t, kNumDTypes + 1> table{};
+  for (int i = 0; i <= kNumDTypes; ++i) {
+    const auto t = static_cast<DType>(i);
+    table[i] = is_complex(t)      ? kAcceptComplex
+               : is_floating(t)   ? kAcceptFloat
+               : t == DType::Bool ? kAcceptBool
+                                  : kAcceptInt;
+  }
+  return table;
+}();
+// Of two classes the larger one wins a promotion.
+constexpr uint8_t class_of(DType t) { return kClasses[static_cast<int>(t)]; }
+// Whether inputs of one dtype are computed in it and give it.
+inline bool keeps_dtype(const PointwiseOp& op, DType t) {
+  const uint8_t c = class_of(t);
+  const bool is_kept =
+      op.rule == DTypeRule::Promote || (op.rule == DTypeRule::Float && c == kAcceptFloat);
+  return is_kept && (op.accept & c) && !is_float8(t);
+}
 
 // Shape, dtypes and device of one call. Lives on the stack during the call and points at its
 // inputs.
@@ -71,6 +94,9 @@ TAEDA_API void run_pointwise(const PointwiseOp& op, DType common, const Tensor& 
 // The same where `out` and all inputs are contiguous and have one shape and the dtype `common`.
 TAEDA_API void run_uniform(const PointwiseOp& op, DType common, const Tensor& out,
                            Span<const Tensor*> inputs, Span<Scalar> scalars);
+// Small plain tensors of one dtype and shape in one step: allocates the result and computes it.
+// Undefined, with nothing done, where the inputs are anything else.
+TAEDA_API Tensor run_alike(const PointwiseOp& op, Span<const Tensor*> inputs, Span<Scalar> scalars);
 }  // namespace cpu
 
 // False when the device has neither tiles here nor is meta: the caller hands over to the device's

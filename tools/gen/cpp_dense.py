@@ -64,11 +64,12 @@ def pointwise(r):
         f"&{a.name}_operand" if a.name in wrap else f"&{a.name}" for a in pointwise_inputs(r)
     )
     scalars = pointwise_scalars(r)
-    array = (
-        f"const Scalar scalars[] = {{{', '.join(scalars)}}};"
-        if scalars
-        else "const Span<Scalar> scalars;"
-    )
+    if not scalars:
+        array = "const Span<Scalar> scalars;"
+    elif len(scalars) == 1 and scalars[0].isidentifier():
+        array = f"const Span<Scalar> scalars(&{scalars[0]}, 1);"
+    else:
+        array = f"const Scalar scalars[] = {{{', '.join(scalars)}}};"
     pick = f"[{r.data['select']}]" if len(r.bodies) > 1 else ""
     lines = [f"  {c}" for c in checks(r)] + [
         f"  const Tensor {n}_operand = {code};" for n, code in wrap.items()
@@ -83,7 +84,9 @@ def pointwise(r):
     written = "  PointwiseSpec::check_written(op, self, inputs);"
     prelude_inplace = "\n".join([*lines, written, spec])
     below = "ks & KeySet::below(Key::BackendSelect)"
-    out = [f"{head(s)} {{\n{prelude}\n  Tensor out = spec.allocate();"]
+    alike = "  if (Tensor out = cpu::run_alike(op, inputs, scalars); out.defined()) return out;"
+    first = "\n".join([*lines, alike, spec])
+    out = [f"{head(s)} {{\n{first}\n  Tensor out = spec.allocate();"]
     if r.out:
         out.append(
             "  if (!run_pointwise(op, spec, out, inputs, scalars))\n"

@@ -32,35 +32,21 @@ struct Numbers {
   alignas(16) char bytes[8 * 16];
 
   Numbers(ComputeType compute, Span<Scalar> values) {
-    char* p = bytes;
-    for (const Scalar& s : values) {
-      switch (compute) {
-        case ComputeType::F32:
-          *reinterpret_cast<float*>(p) = s.to<float>();
-          p += 4;
-          break;
-        case ComputeType::F64:
-          *reinterpret_cast<double*>(p) = s.to<double>();
-          p += 8;
-          break;
-        case ComputeType::I64:
-          *reinterpret_cast<int64_t*>(p) = s.to<int64_t>();
-          p += 8;
-          break;
-        case ComputeType::U64:
-          *reinterpret_cast<uint64_t*>(p) = s.to<uint64_t>();
-          p += 8;
-          break;
-        case ComputeType::C64:
-          *reinterpret_cast<Complex<float>*>(p) = s.to<Complex<float>>();
-          p += 8;
-          break;
-        default:
-          *reinterpret_cast<Complex<double>*>(p) = s.to<Complex<double>>();
-          p += 16;
-          break;
-      }
+    switch (compute) {
+      case ComputeType::F32: fill<float>(values); break;
+      case ComputeType::F64: fill<double>(values); break;
+      case ComputeType::I64: fill<int64_t>(values); break;
+      case ComputeType::U64: fill<uint64_t>(values); break;
+      case ComputeType::C64: fill<Complex<float>>(values); break;
+      default: fill<Complex<double>>(values);
     }
+  }
+
+ private:
+  template <class T>
+  void fill(Span<Scalar> values) {
+    T* p = reinterpret_cast<T*>(bytes);
+    for (const Scalar& s : values) *p++ = s.to<T>();
   }
 };
 
@@ -225,6 +211,30 @@ bool run_small(const Operands& kinds, ComputeType compute, TileFn tile, const Te
 }
 
 }  // namespace
+
+Tensor run_alike(const PointwiseOp& op, Span<const Tensor*> inputs, Span<Scalar> scalars) {
+  const TensorImpl* first = inputs[0]->impl();
+  if (!first || !first->is_plain() || !first->device().is_cpu()) return {};
+  const DType dtype = first->dtype();
+  const ComputeType compute = compute_type(dtype);
+  const PointwiseKernel& kernel = *op.cpu;
+  if (!kernel.is_uniform || !keeps_dtype(op, dtype) || compute_dtype(compute) != dtype) return {};
+  const int64_t n = first->numel();
+  const TileFn tile = tile_of(kernel, compute);
+  if (n == 0 || n > kGrain || !tile) return {};
+  char* ptrs[LoopNest::kMaxOperands];
+  ptrs[1] = static_cast<char*>(first->data());
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    const TensorImpl* t = inputs[i]->impl();
+    if (!t || !t->is_plain_like(*first)) return {};
+    ptrs[i + 1] = static_cast<char*>(t->data());
+  }
+  const Numbers numbers(compute, scalars);
+  Tensor out = make_tensor_like(*inputs[0]);
+  ptrs[0] = static_cast<char*>(out.data());
+  tile(ptrs, n, numbers.bytes);
+  return out;
+}
 
 void run_uniform(const PointwiseOp& op, DType common, const Tensor& out, Span<const Tensor*> inputs,
                  Span<Scalar> scalars) {
