@@ -9,6 +9,7 @@
 
 namespace taeda::autograd {
 
+AutogradMetaImpl::AutogradMetaImpl() = default;
 AutogradMetaImpl::~AutogradMetaImpl() { release_node(std::move(grad_fn)); }
 
 AutogradMetaImpl& meta_of(TensorImpl* t) {
@@ -109,6 +110,7 @@ void set_data(const Tensor& t, const Tensor& source) {
       !requires_grad(t) || is_differentiable(source),
       "data set to a tensor that requires gradients must be floating point or complex dtype");
   const bool is_alike = source.dtype() == t.dtype() && source.device() == t.device();
+  if (t.is_view()) keep_geometry(t);
   t.impl()->take_data(*source.impl());
   // The accumulator expects gradients of the old kind.
   if (AutogradMetaImpl* meta = meta_or_null(t.impl()); meta && !is_alike)

@@ -14,7 +14,10 @@
 
 namespace taeda::autograd {
 
+struct ViewGeometry;
+
 struct TAEDA_API AutogradMetaImpl final : AutogradMeta {
+  AutogradMetaImpl();
   ~AutogradMetaImpl() override;
   static void* operator new(size_t nbytes) { return allocate_object(nbytes); }
   static void operator delete(void* meta, size_t nbytes) { deallocate_object(meta, nbytes); }
@@ -26,9 +29,10 @@ struct TAEDA_API AutogradMetaImpl final : AutogradMeta {
   // Views: the version grad_fn belongs to; another one means the base's history changed. A view
   // without these fields was made at version 0.
   uint32_t view_version = 0;
-  bool ends_in_strides = false;      // views: see ViewGeometry::ends_in_strides
-  WeakPtr<Node> grad_accumulator;    // weak: the accumulator owns the tensor
-  std::shared_ptr<NodeHooks> hooks;  // of a leaf, shared with its accumulator
+  bool ends_in_strides = false;                  // views: see ViewGeometry::ends_in_strides
+  std::unique_ptr<ViewGeometry> first_geometry;  // views: see view_geometry
+  WeakPtr<Node> grad_accumulator;                // weak: the accumulator owns the tensor
+  std::shared_ptr<NodeHooks> hooks;              // of a leaf, shared with its accumulator
   std::string name;
   bool retains_grad = false;
   std::mutex mutex;  // guards grad_fn of views and grad_accumulator

@@ -71,4 +71,22 @@ Tensor as_strided_backward(const Tensor& grad, SymIntList self_sizes, SymIntList
   return storage.as_strided(self_sizes, self_strides, self_offset - base);
 }
 
+Tensor restore_squeezed(const Tensor& grad, SymIntList sizes) {
+  Tensor out = grad;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] == 1) out = out.unsqueeze(static_cast<int64_t>(d));
+  return out;
+}
+
+Tensor restore_squeezed(const Tensor& grad, SymIntList sizes, IntList dims) {
+  const int64_t rank = static_cast<int64_t>(sizes.size());
+  Tensor out = grad;
+  for (int64_t d = 0; d < rank; ++d) {
+    const bool is_named = std::any_of(dims.begin(), dims.end(),
+                                      [&](int64_t dim) { return dim == d || dim + rank == d; });
+    if (is_named && sizes[d] == 1) out = out.unsqueeze(d);
+  }
+  return out;
+}
+
 }  // namespace taeda::autograd

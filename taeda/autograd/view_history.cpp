@@ -74,6 +74,10 @@ Tensor stand_in(const Tensor& base, const Tensor& view) {
   return out;
 }
 
+bool has_signs_of(const TensorImpl* a, const TensorImpl* b) {
+  return a->is_conj() == b->is_conj() && a->is_neg() == b->is_neg();
+}
+
 // Records as_strided of the base as the view's history; the caller holds the view's mutex. A base
 // that needs no gradient any more gets none through it.
 IntrusivePtr<Node> refresh(const Tensor& view) {
@@ -81,7 +85,7 @@ IntrusivePtr<Node> refresh(const Tensor& view) {
   const Tensor base = base_of(view);
   const bool is_direct = requires_grad(base) && !is_elsewhere(view, base);
   const Tensor recorded = is_direct ? base : stand_in(base, view);
-  const Tensor fresh = ViewGeometry(view).of(recorded);
+  const Tensor fresh = view_geometry(view).of(recorded);
   const AutogradMetaImpl* made = meta_or_null(fresh.impl());
   TAEDA_INTERNAL_CHECK(made && made->grad_fn, "as_strided recorded no node");
   if (!is_direct)
@@ -124,6 +128,18 @@ Tensor ViewGeometry::of(const Tensor& base) const {
   return t;
 }
 
+ViewGeometry view_geometry(const Tensor& view) {
+  const AutogradMetaImpl* meta = meta_or_null(view.impl());
+  return meta && meta->first_geometry ? *meta->first_geometry : ViewGeometry(view);
+}
+
+void keep_geometry(const Tensor& view) {
+  const TensorImpl* base = view.impl()->view_base();
+  if (has_signs_of(view.impl(), base) && view.dtype() == base->dtype()) return;
+  AutogradMetaImpl& meta = meta_of(view);
+  if (!meta.first_geometry) meta.first_geometry = std::make_unique<ViewGeometry>(view);
+}
+
 IntrusivePtr<Node> view_grad_fn(const Tensor& view) {
   TensorImpl* impl = view.impl();
   if (!is_differentiable(impl->dtype())) return nullptr;
@@ -141,7 +157,7 @@ IntrusivePtr<Node> view_grad_fn(const Tensor& view) {
 void rebase_view_history(const Tensor& self, IntrusivePtr<Node> node, size_t self_edge) {
   node->set_input_metadata(0, self);
   const Tensor base = base_of(self);
-  auto slices = make_intrusive<CopySlices>(base, ViewGeometry(self), std::move(node), self_edge);
+  auto slices = make_intrusive<CopySlices>(base, view_geometry(self), std::move(node), self_edge);
   slices->set_input_metadata(0, base);
   assign_node(base.impl(), std::move(slices), 0);
   AutogradMetaImpl& meta = meta_of(self);
@@ -172,10 +188,6 @@ void check_view_writable(const Tensor& view, bool is_direct) {
 }
 
 namespace {
-
-bool has_signs_of(const TensorImpl* a, const TensorImpl* b) {
-  return a->is_conj() == b->is_conj() && a->is_neg() == b->is_neg();
-}
 
 void tie(const Tensor& source, const Tensor& view, bool is_multi_output) {
   if (source.is_inference() || view.is_same(source)) return;

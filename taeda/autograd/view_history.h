@@ -26,6 +26,13 @@ struct ViewGeometry {
   Tensor of(const Tensor& base) const;
 };
 
+// How a view looks at its base. One that was made as another kind than its base (conjugate,
+// negative, real) keeps the look it was made with when `.data` gives it other memory; the rest look
+// as they lie now.
+ViewGeometry view_geometry(const Tensor& view);
+// To be called before a view gets other memory.
+void keep_geometry(const Tensor& view);
+
 // Sets a tensor's node and flag, nothing else; the retain_grad hook moves along.
 void assign_node(TensorImpl* t, IntrusivePtr<Node> node, uint32_t output_nr);
 

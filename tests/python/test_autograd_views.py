@@ -303,3 +303,25 @@ class TestOverlap:
         z = t.tensor(1j)
         with pytest.raises(RuntimeError, match=self.shared):
             z.add_(z.real)
+
+
+@pytest.mark.parametrize(
+    "squeeze", [lambda x: x.squeeze(), lambda x: x.squeeze(0), lambda x: x.squeeze((0, 1))]
+)
+def test_gradient_of_a_squeeze_that_removes_nothing_is_its_input(squeeze):
+    x = t.ones(2, 3, requires_grad=True)
+    y = squeeze(x)
+    given = t.full((2, 3), 2.0)
+    (grad,) = t.autograd.grad(y, x, given)
+    assert grad is given
+
+
+def test_conjugate_view_with_other_data_is_still_seen_as_one():
+    x = t.tensor([[1 + 2j, 3j], [2 + 0j, 1j]], requires_grad=True)
+    v = x.mH
+    v.data = v.detach() * 2
+    with t.no_grad():
+        v.mul_(2)
+    assert v.grad_fn.name() == "ConjBackward0"
+    (grad,) = t.autograd.grad(v, x, t.full((2, 2), 1j))
+    assert grad.tolist() == [[-1j, -1j], [-1j, -1j]]
