@@ -3,6 +3,8 @@
 // Nothing watches the program compute with symbols. A number that reaches an operator is an
 // expression; its symbols are read off tensors of the graph (sym_size) and the expression becomes
 // built-in calls, each once.
+#include <algorithm>
+
 #include "taeda/fx/builtins.h"
 #include "taeda/fx/symbolic/sym_expr_node.h"
 #include "taeda/fx/tracer.h"
@@ -59,6 +61,15 @@ Value constant_value(const Expr* e) {
   return Value(e->value.integer);
 }
 
+// Whether a test holds for every symbol of an expression.
+template <class Test>
+bool for_all_symbols(const Expr* e, const Test& test) {
+  if (e->is_constant()) return true;
+  if (e->is_symbol()) return test(e);
+  return std::all_of(e->args.begin(), e->args.end(),
+                     [&](const Expr* part) { return for_all_symbols(part, test); });
+}
+
 }  // namespace
 
 void Tracer::note_symbol(const SymInt& v, SymbolSource source) {
@@ -99,10 +110,14 @@ Arg Tracer::read_symbol(const SymbolSource& source) {
 
 Arg Tracer::expression_arg(const Expr* e) {
   if (e->is_constant()) return Arg(constant_value(e));
+  const auto is_readable = [&](const Expr* symbol) {
+    const auto it = symbols_.find(symbol);
+    return it != symbols_.end() && !it->second.node->is_erased();
+  };
   const auto it = symbols_.find(e);
-  const bool is_live = it != symbols_.end() && !it->second.node->is_erased();
   // A sum of sizes may itself be a size; reading symbols comes first, so that graphs say how.
-  if (is_live && (e->is_symbol() || it->second.part == SymbolSource::Part::Itself)) {
+  if (is_readable(e) && (e->is_symbol() || it->second.part == SymbolSource::Part::Itself ||
+                         !for_all_symbols(e, is_readable))) {
     const Arg arg = read_symbol(it->second);
     it->second = {arg.node(), SymbolSource::Part::Itself, 0};
     return arg;
