@@ -171,3 +171,31 @@ def test_refusals():
     captured = taeda.zeros(2)
     with pytest.raises(RuntimeError, match="to a tensor that it captured"):
         functionalize(lambda x: captured.add_(x))(taeda.ones(2))
+
+
+class Doubled(taeda.autograd.Function):
+    """Says that its gradient is 5."""
+
+    @staticmethod
+    def forward(x):
+        return x * 2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 5
+
+
+def test_a_function_of_ones_own_below_a_gradient():
+    def f(x):
+        y = x.clone()
+        y.add_(1)
+        return Doubled.apply(y).sum()
+
+    x = taeda.ones(3)
+    assert functionalize(f)(x).item() == 12
+    assert functionalize(grad(f))(x).tolist() == [5, 5, 5]
+    assert grad(functionalize(f))(x).tolist() == [5, 5, 5]

@@ -3,7 +3,12 @@
 from collections import namedtuple
 
 from taeda import _C
-from taeda.utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from taeda.utils._pytree import (
+    _broadcast_to_and_flatten,
+    tree_flatten,
+    tree_map_only,
+    tree_unflatten,
+)
 
 _Tensor = _C.Tensor
 _MORE = (
@@ -27,6 +32,8 @@ def custom_function_call(cls, *args, **kwargs):
     level, kind, size, randomness = _C._top_level()
     if not any(_is_at(a, level) for a in args):
         return _C._call_below_level(lambda: cls.apply(*args, **kwargs))
+    if kind == "functionalize":
+        return _under_functionalize(cls, level, args, kwargs)
     if kind == "vmap":
         return _under_vmap(cls, level, size, _RANDOMNESS[randomness], args, kwargs)
     return _under_grad(cls, level, args, kwargs)
@@ -34,6 +41,13 @@ def custom_function_call(cls, *args, **kwargs):
 
 def _is_at(value, level):
     return isinstance(value, _Tensor) and _C._unwrap_level(value, level) is not value
+
+
+def _under_functionalize(cls, level, args, kwargs):
+    """The function one level out, on what its arguments are by now."""
+    inner = [_C._functional_value(a, level)[0] if isinstance(a, _Tensor) else a for a in args]
+    outputs = _C._call_below_level(lambda: cls.apply(*inner, **kwargs))
+    return tree_map_only(_Tensor, lambda t: _C._make_functional(t, level), outputs)
 
 
 # ---- grad and jvp ----
