@@ -5,6 +5,7 @@
 #include "python/src/wrap.h"
 #include "taeda/autograd/forward.h"
 #include "taeda/autograd/grad_level.h"
+#include "taeda/dispatch/foreign_wrappers.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/fx/functionalize.h"
 #include "taeda/ops/batching.h"
@@ -90,6 +91,23 @@ PyObject* call_below(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     const autograd::ForwardMode forward(is_vmap ? autograd::forward_enabled()
                                                 : level.outer_forward_mode);
     return checked(PyObject_Vectorcall(argv[0], argv + 1, static_cast<size_t>(nargs - 1), nullptr));
+  });
+}
+
+// _call_replacing(replacement, function, *args): calls the function; where operators meet a wrapper
+// of a level that is off they take replacement(wrapper).
+PyObject* call_replacing(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs >= 2, "_call_replacing() needs two functions");
+    PyObject* replacement = argv[0];
+    const dispatch::ReplaceForeign scope([replacement](const Tensor& t) {
+      const GilHold gil;
+      const Ref given(checked(wrap(t)));
+      const Ref result(PyObject_CallOneArg(replacement, given.get()));
+      if (!result) throw_python_error();
+      return need_tensor(result.get());
+    });
+    return checked(PyObject_Vectorcall(argv[1], argv + 2, static_cast<size_t>(nargs - 2), nullptr));
   });
 }
 
@@ -184,6 +202,13 @@ PyObject* has_values(PyObject*, PyObject* o) {
     return wrap(!t.is_meta() && !t.keys().has(Key::Fake));
   });
 }
+// Whether two tensors look at the same memory
+PyObject* is_alias_of(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    need_count("_is_alias_of", nargs, 2);
+    return wrap(need_tensor(argv[0]).storage() == need_tensor(argv[1]).storage());
+  });
+}
 PyObject* fallback_count(PyObject*, PyObject*) {
   return PyLong_FromUnsignedLongLong(batch_each_count());
 }
@@ -256,6 +281,7 @@ PyMethodDef transform_table[] = {
     {"_num_levels", num_levels, METH_NOARGS, nullptr},
     {"_top_level", top_level, METH_NOARGS, nullptr},
     {"_call_below_level", as_function(call_below), METH_FASTCALL, nullptr},
+    {"_call_replacing", as_function(call_replacing), METH_FASTCALL, nullptr},
     {"_wrap_grad", as_function(wrap_grad), METH_FASTCALL, nullptr},
     {"_wrap_batched", as_function(wrap_batched), METH_FASTCALL, nullptr},
     {"_unwrap_level", as_function(unwrap), METH_FASTCALL, nullptr},
@@ -263,6 +289,7 @@ PyMethodDef transform_table[] = {
     {"_wrapper_info", wrapper_info, METH_O, nullptr},
     {"_values_of", all_values, METH_O, nullptr},
     {"_is_batched", is_batched, METH_O, nullptr},
+    {"_is_alias_of", as_function(is_alias_of), METH_FASTCALL, nullptr},
     {"_has_values", has_values, METH_O, nullptr},
     {"_vmap_fallback_count", fallback_count, METH_NOARGS, nullptr},
     {"_set_vmap_fallback_warning_enabled", warn_fallback, METH_O, nullptr},

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "taeda/dispatch/dispatcher.h"
+#include "taeda/dispatch/foreign_wrappers.h"
 #include "taeda/dispatch/modes.h"
 
 namespace taeda::dispatch {
@@ -78,8 +80,11 @@ size_t first_suspended(const Stack& stack) {
   return first;
 }
 
+thread_local constinit const ReplaceForeign* replacing = nullptr;
+
 void run_front(const Operator& op, KeySet, Stack& stack, void*) {
   Operator& callee = const_cast<Operator&>(op);
+  if (replacing) map_tensors(stack, *replacing);
   if (!suspended().empty()) {
     if (const size_t first = first_suspended(stack); first < suspended().size()) {
       const Resume resumed(first);
@@ -211,6 +216,21 @@ BelowAllLevels::BelowAllLevels() : saved_(local_keys()) {
 BelowAllLevels::~BelowAllLevels() {
   dispatch_detail::levels().swap(levels_);
   local_keys() = saved_;
+}
+
+ReplaceForeign::ReplaceForeign(Replacement replacement)
+    : replacement_(std::move(replacement)),
+      first_own_(next_id.load()),
+      saved_(std::exchange(replacing, this)) {}
+
+ReplaceForeign::~ReplaceForeign() { replacing = saved_; }
+
+Tensor ReplaceForeign::operator()(const Tensor& t) const {
+  const LevelWrapper* w = wrapper_of(t);
+  if (!w || w->level >= first_own_) return t;
+  const auto is_level = [&](const Level& level) { return level.id == w->level; };
+  const std::vector<Level>& off = suspended();
+  return std::any_of(off.begin(), off.end(), is_level) ? replacement_(t) : t;
 }
 
 void set_level_handler(LevelKind kind, LevelHandler handler) {
