@@ -80,6 +80,24 @@ Value while_loop(Span<Value> a) {
   return list(std::move(carried));
 }
 
+// while_loop_stack_output(condition region, body region, carried, others): what each step gave,
+// stacked; without a step, what was carried
+Value while_loop_stack_output(Span<Value> a) {
+  const Values others = items(a[3]);
+  Values carried = items(a[2]);
+  Stacks stacks;
+  const auto goes_on = [&] { return truth(call(region(a[0]), joined(carried, others)).at(0)); };
+  if (!goes_on()) {
+    stacks.add(carried);
+    return list(stacks.finish());
+  }
+  do {
+    carried = call(region(a[1]), joined(carried, others));
+    stacks.add(carried);
+  } while (goes_on());
+  return list(stacks.finish());
+}
+
 // scan(region, carried, xs, others): the last carries, then what each step gave, stacked
 Value scan(Span<Value> a) {
   const Values xs = items(a[2]), others = items(a[3]);
@@ -121,6 +139,7 @@ Value associative_scan(Span<Value> a) {
 constexpr Builtin kRegionCalls[] = {
     {"cond", cond},
     {"while_loop", while_loop},
+    {"while_loop_stack_output", while_loop_stack_output},
     {"scan", scan},
     {"map_impl", map_impl},
     {"associative_scan", associative_scan},

@@ -1,4 +1,4 @@
-// Calls that take graphs: cond, while_loop, scan, map, associative_scan.
+// Calls that take graphs: cond, the loops and the scans.
 #pragma once
 
 #include "taeda/fx/builtins.h"

@@ -62,6 +62,28 @@ TEST(Plan, RunsRegions) {
   EXPECT_EQ(tensors[3].sizes(), IntList({3, 3}));
 }
 
+TEST(Plan, StacksTheStepsOfALoop) {
+  const Plan plan(*parse_graph(R"(graph(x) {
+    w = builtin::while_loop_stack_output(graph(y) {
+      small = aten::lt.Tensor(y, 8)
+      return (small,)
+    }, graph(y) {
+      twice = aten::add.Tensor(y, y)
+      return (twice,)
+    }, (x,), ())
+    a = builtin::getitem(w, 0)
+    return a
+  })"));
+  const auto steps = [&](double start) {
+    return plan.run({Value(full({}, Scalar(start)))}).get<Tensor>();
+  };
+  EXPECT_EQ(steps(1.0).sizes(), IntList({3}));  // 2, 4, 8
+  EXPECT_EQ(read_scalar(steps(1.0).sum()).to_double(), 14.0);
+  // Without a step, what was carried.
+  EXPECT_EQ(steps(9.0).sizes(), IntList({1}));
+  EXPECT_EQ(read_scalar(steps(9.0).sum()).to_double(), 9.0);
+}
+
 TEST(Plan, ReadsAttributes) {
   const Plan plan(
       *parse_graph("graph(x) {\n w = attr(\"w\")\n y = aten::mul.Tensor(x, w)\n"
