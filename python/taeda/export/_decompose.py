@@ -25,7 +25,7 @@ def decomposed(program, table):
     if tracer.constants:
         raise UserError("a decomposition made a tensor of fixed values; pass it as an argument")
     output = graph.create_node("output", "output", (args,))
-    remove_writes(graph)
+    remove_writes(graph, tracer.root)
     old = program.graph_signature
     kinds = [(spec.kind, spec.target) for spec in old.output_specs]
     signature = dataclasses.replace(old, output_specs=output_specs(kinds, output.args[0]))

@@ -12,13 +12,25 @@ below composites shows. Here they become calls again:
 """
 
 import taeda
+from taeda.fx.graph_module import GraphModule
 
 _aten = taeda.ops.aten
 _FLIPS = (_aten._conj.default, _aten._neg_view.default)
 
 
-def remove_writes(graph):
-    """Rewrites every such write and drops what nobody uses; other writes stay, for validation."""
+def remove_writes(graph, root):
+    """Rewrites every such write and drops what nobody uses; other writes stay, for validation.
+
+    Those in the graphs that `root` holds, which nodes call, too.
+    """
+    for child in root.modules():
+        if isinstance(child, GraphModule):
+            _remove_writes(child.graph)
+            child.recompile()
+    _remove_writes(graph)
+
+
+def _remove_writes(graph):
     for node in list(graph.nodes):
         if node.op == "call_function" and _is_write(node.target):
             _rewrite(graph, node)

@@ -78,7 +78,7 @@ class _Tracing:
         kinds = [kind for kind, _ in outputs]
         output = self.graph.create_node("output", "output", (tuple(arg for _, arg in outputs),))
         constants = self._lift_constants(len(held))
-        remove_writes(self.graph)
+        remove_writes(self.graph, self.tracer.root)
         signature = ExportGraphSignature(self.inputs, output_specs(kinds, output.args[0]))
         state = {h.name: h.tensor for h in self.held} | constants
         ranges, signature.conditions = self.dynamic.finish()

@@ -41,14 +41,25 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
 
     def __init__(self, graph, tracing_mode="real", root=None):
         self.tracing_mode = tracing_mode
-        # Of the traces of functions inside: decompositions, non-fake inputs, stack traces.
-        self._settings = {}, True, False
+        # The traces of functions inside get them, too.
+        self._decompositions = {}
+        self._node_callback = None
         # Holds what get_attr nodes name beside the tracer's own constants, such as subgraphs.
         self.root = taeda.nn.Module() if root is None else root
 
     @classmethod
     def is_infra_mode(cls):
         return True
+
+    def set_decompositions(self, table):
+        """{operator: function}, which runs instead of the operator."""
+        super().set_decompositions(table)
+        self._decompositions = table
+
+    def set_node_callback(self, callback):
+        """Called with every new node of an operator."""
+        super().set_node_callback(callback)
+        self._node_callback = callback
 
     def add_submodule(self, prefix, module):
         """Puts a module under the next free name and gives the get_attr node that reads it."""
@@ -66,9 +77,15 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
         is_traced = isinstance(leaf, (taeda.Tensor, taeda.SymInt, taeda.SymFloat, taeda.SymBool))
         return self.arg_of(leaf) if is_traced else leaf
 
+    def example(self, tensor):
+        """A fake tensor like this one, for the metadata of a node."""
+        if isinstance(tensor, FakeTensor):
+            return tensor.detach()
+        return FakeTensorMode().from_tensor(tensor.detach())
+
     def trace_subgraph(self, f, *args):
         """A GraphModule of `f` on traced arguments, with the settings of this trace."""
-        return _Trace(f, "real", *self._settings).trace(args)
+        return _Trace(f, "real", self._decompositions, True, self._node_callback).trace(args)
 
     def call(self, target, args, kwargs, result, name=None):
         """A node that calls `target` on traced arguments, standing for `result`."""
@@ -76,6 +93,8 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
             "call_function", target, self.arg_tree(args), self.arg_tree(kwargs), name=name
         )
         node.meta["val"] = pytree.tree_map_only(taeda.Tensor, lambda t: t.detach(), result)
+        if self._node_callback is not None:
+            self._node_callback(node)
         track_tensor_tree(result, node, tracer=self)
         return node
 
@@ -114,16 +133,14 @@ def maybe_disable_fake_tensor_mode():
 class _Trace:
     """One call of make_fx: inputs, the run, the graph."""
 
-    def __init__(self, f, tracing_mode, decompositions, allow_non_fake_inputs, stack_traces):
+    def __init__(self, f, tracing_mode, decompositions, allow_non_fake_inputs, node_callback):
         self.f = f
         self.tracing_mode = tracing_mode
         self.allow_non_fake_inputs = allow_non_fake_inputs
         self.graph = Graph()
         self.tracer = ProxyTorchDispatchMode(self.graph, tracing_mode)
-        self.tracer._settings = decompositions, allow_non_fake_inputs, stack_traces
         self.tracer.set_decompositions(decompositions)
-        if stack_traces:
-            self.tracer.set_node_callback(_note_stack)
+        self.tracer.set_node_callback(node_callback)
         self.fake_mode = None
 
     def trace(self, args):
@@ -143,19 +160,21 @@ class _Trace:
         for value in flat:
             if isinstance(value, FakeTensor):
                 return value.fake_mode
-        shape_env = None
-        if self.tracing_mode == "symbolic":
-            from taeda.fx.experimental.symbolic_shapes import ShapeEnv
+        from taeda.fx.experimental.symbolic_shapes import ShapeEnv
 
-            shape_env = ShapeEnv()
-        return FakeTensorMode(allow_non_fake_inputs=self.allow_non_fake_inputs, shape_env=shape_env)
+        # Sizes that only a run can tell are symbols in either mode.
+        return FakeTensorMode(
+            allow_non_fake_inputs=self.allow_non_fake_inputs,
+            shape_env=ShapeEnv(),
+            static_shapes=self.tracing_mode == "fake",
+        )
 
     def _input(self, value, name):
         node = self.graph.create_node("placeholder", name, name=name)
         if isinstance(value, taeda.Tensor):
             if self.fake_mode is not None:
                 value = self.fake_mode.from_tensor(value, source=name)
-            node.meta["val"] = self._example(value)
+            node.meta["val"] = self.tracer.example(value)
             self.tracer.track(value, node)
         elif type(value) is int and self.tracing_mode == "symbolic":
             env = self.fake_mode.shape_env
@@ -164,11 +183,6 @@ class _Trace:
                 self.tracer.track(value, node)
             node.meta["val"] = value
         return value
-
-    def _example(self, value):
-        if isinstance(value, FakeTensor):
-            return value.detach()
-        return FakeTensorMode().from_tensor(value.detach())
 
     def _module(self, args, in_spec, result):
         is_flat = all(spec.is_leaf() for spec in in_spec.children_specs)
@@ -244,7 +258,8 @@ def make_fx(
     table = dict(decomposition_table or {})
 
     def traced(*args):
-        trace = _Trace(f, tracing_mode, table, _allow_non_fake_inputs, record_stack_traces)
+        callback = _note_stack if record_stack_traces else None
+        trace = _Trace(f, tracing_mode, table, _allow_non_fake_inputs, callback)
         return trace.trace(args)
 
     traced.__name__ = getattr(f, "__name__", "traced")
