@@ -396,14 +396,6 @@ def test_control_flow_is_part_of_the_program(tmp_path):
     assert b"builtin::cond(gt, graph(" in zipfile.ZipFile(path).read("graph")
 
 
-def test_control_flow_that_takes_tensors_from_around_it():
-    def f(x):
-        return taeda.cond(x.sum() > 0, lambda t: t + x, lambda t: t - x, (x * 2,))
-
-    with pytest.raises(NotImplementedError, match="pass the tensor as an operand"):
-        export(f, (taeda.ones(3),))
-
-
 def test_tensors_kept_in_new_attributes_are_refused():
     class Keeping(nn.Module):
         def forward(self, x):

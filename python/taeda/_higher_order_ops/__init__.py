@@ -1,5 +1,7 @@
 """Control flow as operators: a branch, loops and scans that a tracer records as one call each."""
 
+import taeda._higher_order_ops._scan_autograd
+import taeda._higher_order_ops._while_loop_autograd
 from taeda._higher_order_ops.associative_scan import associative_scan
 from taeda._higher_order_ops.cond import cond
 from taeda._higher_order_ops.map import map

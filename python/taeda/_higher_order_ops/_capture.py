@@ -1,25 +1,29 @@
 """Control flow as nodes of a graph: the functions of an operator become graphs of their own.
 
-    cond(pred, lambda a: a.sin(), lambda a: a + w, (x,))        # w is traced, too
+    cond(pred, lambda a: a.sin(), lambda a: a + w, (x,))
 
     %true_graph_0 : get_attr[target=true_graph_0]
     %false_graph_0 : get_attr[target=false_graph_0]
     %cond : call_function[target=higher_order.cond](pred, true_graph_0, false_graph_0, (x, w))
 
-What a function takes from around it and the tracer knows, `w` above, becomes an operand: a graph
-refers to nothing outside but constants.
+Every tensor that a function takes from around it, `w` above, becomes an operand: a graph refers to
+nothing outside. So transforms, gradients and files have to do with operands alone.
 """
 
-import contextlib
-import threading
-
 from taeda import _C
+from taeda._functorch.eager_transforms import functionalize
 from taeda._higher_order_operator import HigherOrderOperator
-from taeda.utils._python_dispatch import (
-    TorchDispatchMode,
-    _get_current_dispatch_mode,
-    _pop_mode_temporarily,
+from taeda._higher_order_ops._functions import UserFunction, checked_call, written_error
+from taeda._higher_order_ops._lifting import (
+    Lifting,
+    add_inputs,
+    below_levels,
+    kinds_of_levels,
+    lifted_outside,
+    stand_in,
+    tracing,
 )
+from taeda.utils._python_dispatch import _get_current_dispatch_mode, _pop_mode_temporarily
 from taeda.utils._pytree import tree_leaves
 
 _Tensor = _C.Tensor
@@ -29,10 +33,7 @@ TRACER = "taeda.fx.experimental.proxy_tensor.ProxyTorchDispatchMode"
 
 
 class ControlFlow(HigherOrderOperator):
-    """An operator whose functions become closed graphs before anything else sees them.
-
-    Gradients then reach what the functions took from around them, as operands.
-    """
+    """An operator whose functions become closed graphs before anything else sees them."""
 
     runs_inline = True
 
@@ -42,64 +43,30 @@ class ControlFlow(HigherOrderOperator):
 
     def dispatch(self, args, kwargs):
         mode = _get_current_dispatch_mode()
-        if isinstance(mode, _Lifting):
+        if isinstance(mode, Lifting):
             with _pop_mode_temporarily():
-                mode.lift((args, kwargs))
                 return self.dispatch(args, kwargs)
-        if not _C._num_levels() and mode is not None and self._rule_of_class(type(mode)):
+        if mode is not None and self._rule_of_class(type(mode)):
+            args = lifted_outside(mode, args)
             with _pop_mode_temporarily() as tracer:
                 args = self.closed(tracer, *args)
         return super().dispatch(args, kwargs)
 
 
-class _Enclosing(threading.local):
-    """The tracers around the graph that is being made, and what lifts for the inner ones."""
+class ClosedGraph:
+    """The graph of a function that takes all it needs as operands."""
 
-    def __init__(self):
-        self.tracers = []
-        self.lifting = []
+    def __init__(self, module):
+        self.module = module
 
+    def __call__(self, *operands):
+        return self.module(*operands)
 
-_enclosing = _Enclosing()
-
-
-class _Lifting(TorchDispatchMode):
-    """Makes inputs of the graph of what a function takes from around it.
-
-    It stands before the tracer of the function, which then knows every argument.
-    """
-
-    supports_higher_order_operators = True
-
-    def __init__(self, tracer, outer):
-        self.tracer = tracer
-        self.outer = outer
-        self.inputs = []  # (tensor, placeholder)
-
-    @classmethod
-    def is_infra_mode(cls):
-        return True
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.lift((args, kwargs))
-        return func(*args, **(kwargs or {}))
-
-    def lift(self, tree):
-        for leaf in tree_leaves(tree):
-            node = self._node_around(leaf)
-            if node is not None:
-                names = [f"captured_{len(self.inputs)}"]
-                (placeholder,) = _add_inputs(self.tracer.graph, names)
-                placeholder.meta.update(node.meta)
-                self.tracer.track(leaf, placeholder)
-                self.inputs.append((leaf, placeholder))
-
-    def _node_around(self, value):
-        """The node of an enclosing graph that a value is; None for others."""
-        if not isinstance(value, _Tensor) or self.tracer.node_of(value) is not None:
-            return None
-        nodes = [tracer.node_of(value) for tracer in reversed(self.outer)]
-        return next((node for node in nodes if node is not None), None)
+    def examples(self):
+        """What looks like the results: fake tensors, and numbers themselves."""
+        output = next(node for node in self.module.graph.nodes if node.op == "output")
+        leaves = tree_leaves(output.args[0])
+        return [leaf.meta["val"] if hasattr(leaf, "meta") else leaf for leaf in leaves]
 
 
 def closed_graphs(tracer, functions, operands):
@@ -107,97 +74,73 @@ def closed_graphs(tracer, functions, operands):
 
     Every graph takes the operands and then those tensors. Graphs that are closed stay as they are.
     """
-    if all(getattr(fn, "_is_closed", False) for fn in functions):
+    if all(isinstance(fn, ClosedGraph) for fn in functions):
         return functions, ()
-    traced = [_graph_of(tracer, fn, operands) for fn in functions]
+    is_functional = "functionalize" in kinds_of_levels()
+    examples = below_levels(lambda: [stand_in(o) for o in operands])
+    traced = [below_levels(_graph_of, tracer, fn, examples, is_functional) for fn in functions]
     # By address: comparing tensors compares their values.
     captured = {id(tensor): (tensor, node.meta) for _, inputs in traced for tensor, node in inputs}
-    tensors = tuple(tensor for tensor, _ in captured.values())
-    if _enclosing.lifting:
-        # The function around this one takes them from further out.
-        _enclosing.lifting[-1].lift(tensors)
     for graph, inputs in traced:
-        _order_inputs(graph, inputs, captured)
-        graph._is_closed = True
-    return [graph for graph, _ in traced], tensors
+        _order_inputs(graph, len(operands), inputs, captured)
+    tensors = tuple(tensor for tensor, _ in captured.values())
+    return [ClosedGraph(graph) for graph, _ in traced], lifted_outside(tracer, tensors)
 
 
 def record(tracer, op, graphs, make_args, result):
     """A node of the operator, whose arguments `make_args` makes of the nodes of its graphs."""
-    nodes = [tracer.add_submodule(prefix, graph) for prefix, graph in graphs]
+    nodes = [tracer.add_submodule(prefix, graph.module) for prefix, graph in graphs]
     tracer.call(op, make_args(*nodes), {}, result)
     return result
 
 
-def num_results(graph):
-    """How many values a graph returns."""
-    output = next(node for node in graph.graph.nodes if node.op == "output")
-    return len(tree_leaves(output.args[0]))
-
-
-def _graph_of(tracer, fn, operands):
-    """The graph of a function, and its further inputs: (tensor, placeholder) each."""
+def _graph_of(tracer, fn, operands, is_functional):
+    """The graph of a function, and its further inputs: (tensor, node) each."""
     inputs = []
-    _enclosing.tracers.append(tracer)
-    try:
-        call = _lifted(fn, list(_enclosing.tracers), inputs)
-        return tracer.trace_subgraph(call, *[_as_input(o) for o in operands]), inputs
-    finally:
-        _enclosing.tracers.pop()
-
-
-def _lifted(fn, outer, inputs):
-    """The function by position, for which inputs are named, under a mode that lifts."""
+    run = _run_users if isinstance(fn, UserFunction) else _run
 
     def call(*args):
-        lifting = _Lifting(_C._fx.active_tracer(), outer)
-        _enclosing.lifting.append(lifting)
-        try:
-            with lifting:
-                results = fn(*args)
-        finally:
-            _enclosing.lifting.pop()
-        _check_plain(results)
-        lifting.lift(results)
+        lifting = Lifting(_C._fx.active_tracer())
+        results = run(lifting, fn, args, is_functional)
         inputs.extend(lifting.inputs)
         return results
 
-    return call
+    with tracing(tracer):
+        graph = tracer.trace_subgraph(call, *operands)
+    return graph, inputs + _constants(graph)
 
 
-def _check_plain(results):
-    # What has met a tensor of a transform is one: the transform is not active here.
-    if any(_C._wrapper_info(leaf) for leaf in tree_leaves(results)):
-        raise NotImplementedError(
-            "a function that is recorded under a transform (grad, jvp, vmap) takes a tensor of "
-            "that transform from around it; pass the tensor as an operand"
-        )
+def _run(lifting, fn, args, is_functional):
+    # What is made of closed graphs writes to nothing; autograd is not for functional tensors.
+    return lifting.run(fn, args)
 
 
-def _as_input(value):
-    if not isinstance(value, _Tensor):
-        return value
-    return value.detach().requires_grad_(value.requires_grad)
+def _run_users(lifting, fn, args, is_functional):
+    function = functionalize(fn.call) if is_functional else fn.call
+    results = checked_call(fn, lambda *given: lifting.run(function, given), args)
+    if lifting.is_written():
+        raise written_error(fn.name)
+    return results
 
 
-def _order_inputs(module, inputs, captured):
+def _constants(module):
+    """(tensor, node that reads it) for the tensors that a graph holds."""
+    reads = [node for node in module.graph.nodes if node.op == "get_attr"]
+    pairs = [(getattr(module, node.target), node) for node in reads]
+    return [(value, node) for value, node in pairs if isinstance(value, _Tensor)]
+
+
+def _order_inputs(module, first, inputs, captured):
     """Gives the graph an input for each captured tensor, in that order, used or not."""
     if not captured:
         return
-    known = {id(tensor): node for tensor, node in inputs}
-    first = len(module.graph.find_nodes(op="placeholder")) - len(inputs)
-    fresh_inputs = _add_inputs(module.graph, [f"arg{first + i}_1" for i in range(len(captured))])
-    for (key, (_, meta)), fresh in zip(captured.items(), fresh_inputs):
-        fresh.meta.update(meta)
-        if key in known:
-            known[key].replace_all_uses_with(fresh)
-            module.graph.erase_node(known[key])
+    names = [f"arg{first + i}_1" for i in range(len(captured))]
+    fresh = dict(zip(captured, add_inputs(module.graph, names)))
+    for key, (_, meta) in captured.items():
+        fresh[key].meta.update(meta)
+    for tensor, node in inputs:
+        node.replace_all_uses_with(fresh[id(tensor)])
+        module.graph.erase_node(node)
+        if node.op == "get_attr":
+            delattr(module, node.target)
     module.recompile()
-
-
-def _add_inputs(graph, names):
-    """Further placeholders behind those that are there."""
-    following = next((node for node in graph.nodes if node.op != "placeholder"), None)
-    place = contextlib.nullcontext() if following is None else graph.inserting_before(following)
-    with place:
-        return [graph.create_node("placeholder", name, name=name) for name in names]

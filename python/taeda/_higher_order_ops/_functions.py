@@ -1,26 +1,83 @@
-"""What control-flow operators do with the functions they take: flat calls, checks, gradients."""
+"""What control-flow operators do with the functions they take: flat calls and checks."""
 
 from taeda import _C
-from taeda.autograd.grad_mode import enable_grad
 from taeda.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 _Tensor = _C.Tensor
 
 
-class FlatFunction:
+class UserFunction:
+    """A function that the user gave to the operator `name`, by position.
+
+    It may neither write to its arguments nor return what shares memory with them: a graph of it
+    would mean something else.
+    """
+
+    may_alias = False
+
+    def __init__(self, name):
+        self.name = name
+
+    def __call__(self, *leaves):
+        return checked_call(self, self.call, leaves)
+
+    def call(self, *leaves):
+        """The results as a flat tuple."""
+        raise NotImplementedError
+
+
+class FlatFunction(UserFunction):
     """A function of nested arguments as one of their leaves that returns a flat tuple.
 
     `out_spec` tells, after a call, how the results were nested.
     """
 
-    def __init__(self, fn, in_spec):
+    def __init__(self, name, fn, in_spec):
+        super().__init__(name)
         self.fn = fn
         self.in_spec = in_spec
         self.out_spec = None
 
-    def __call__(self, *leaves):
+    def call(self, *leaves):
         results, self.out_spec = tree_flatten(self.fn(*tree_unflatten(leaves, self.in_spec)))
         return tuple(results)
+
+
+def checked_call(user_function, call, args):
+    """`call(*args)`, which runs a user's function, unless that writes to arguments or aliases."""
+    given = [x for x in args if isinstance(x, _Tensor)]
+    versions = [x._version for x in given]
+    results = call(*args)
+    if any(x._version != before for x, before in zip(given, versions)):
+        raise written_error(user_function.name)
+    if not user_function.may_alias:
+        _check_unaliased(user_function.name, given, results)
+    return results
+
+
+def written_error(name):
+    """What to raise for a function that writes to what is not its own."""
+    return RuntimeError(
+        "Encountered input mutation during higher order op tracing: Higher order ops do not "
+        f"support input mutation. Found in {name}; write to a clone"
+    )
+
+
+def _check_unaliased(name, given, results):
+    tensors = [x for x in tree_leaves(results) if isinstance(x, _Tensor)]
+    for i, result in enumerate(tensors):
+        if any(_C._is_alias_of(result, x) for x in given):
+            raise _alias_error(name, "Input-to-output")
+        if any(_C._is_alias_of(result, x) for x in tensors[:i]):
+            raise _alias_error(name, "Output-to-output")
+
+
+def _alias_error(name, which):
+    return RuntimeError(
+        "Encountered aliasing during higher order op tracing: Higher order ops do not support "
+        f"aliasing. Found in {name}. {which} aliasing detected; replace `return input` with "
+        "`return input.clone()` to avoid aliasing"
+    )
 
 
 def check_operands(operands):
@@ -75,55 +132,17 @@ def is_batched(pred):
     return isinstance(pred, _Tensor) and _C._is_batched(pred)
 
 
-def is_differentiable(value):
-    """Whether a value may have a gradient."""
-    return isinstance(value, _Tensor) and (value.is_floating_point() or value.is_complex())
+def unknown_integer(value, low, high=None, *, is_size=False):
+    """A number that only a run of the program can tell, where `value` has no values either."""
+    import taeda
+    from taeda.fx.experimental.symbolic_shapes import ShapeEnv
 
-
-def vjp_of(fn, num_operands):
-    """(*operands, *cotangents) -> the gradients of those operands that may have one.
-
-    `fn` is computed again for it. Operands that it does not use get zeros. Where gradients are
-    recorded, those of the result are too.
-    """
-
-    def backward(*args):
-        is_recorded = _C.is_grad_enabled()
-        operands, cotangents = args[:num_operands], args[num_operands:]
-        with enable_grad():
-            inputs = [_as_input(o, is_recorded) for o in operands]
-            results = tree_leaves(fn(*inputs))
-        pairs = [
-            (r, c)
-            for r, c in zip(results, cotangents)
-            if isinstance(r, _Tensor) and r.requires_grad and c is not None
-        ]
-        wanted = [x for x in inputs if is_differentiable(x)]
-        return _gradients(pairs, wanted, is_recorded)
-
-    return backward
-
-
-def _as_input(value, keeps_history):
-    """Something of its own to differentiate by."""
-    if not is_differentiable(value):
-        return value
-    if keeps_history and value.requires_grad:
-        return value.view_as(value)
-    return value.detach().requires_grad_()
-
-
-def scatter(gradients, operands):
-    """Gradients as vjp_of gives them, with None for operands that have none."""
-    given = iter(gradients)
-    return [next(given) if is_differentiable(o) else None for o in operands]
-
-
-def _gradients(pairs, wanted, is_recorded):
-    from taeda.autograd import grad
-
-    found = [None] * len(wanted)
-    if pairs and wanted:
-        results, cotangents = zip(*pairs)
-        found = grad(results, wanted, cotangents, allow_unused=True, create_graph=is_recorded)
-    return tuple(_C.zeros_like(x) if g is None else g for x, g in zip(wanted, found))
+    mode = getattr(value, "fake_mode", None)
+    env = mode.shape_env if mode is not None else None
+    number = (ShapeEnv() if env is None else env).create_unbacked_symint()
+    if is_size:
+        taeda._check_is_size(number)
+    taeda._check(number >= low)
+    if high is not None:
+        taeda._check(number <= high)
+    return number

@@ -7,7 +7,12 @@ function, each on a batch of slices.
 from taeda import _C
 from taeda._functorch.vmap import vmap
 from taeda._higher_order_ops._capture import TRACER, ControlFlow, closed_graphs, record
-from taeda._higher_order_ops._functions import check_operands, check_same_metadata
+from taeda._higher_order_ops._functions import (
+    UserFunction,
+    check_operands,
+    check_same_metadata,
+    is_unknown,
+)
 from taeda._higher_order_ops.scan import check_scanned
 from taeda.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
@@ -19,7 +24,7 @@ _Tensor = _C.Tensor
 class AssociativeScanOp(ControlFlow):
     """`associative_scan_op(combine_fn, xs, additional_inputs)` over the first dimension of `xs`.
 
-    `combine_fn(*lhs, *rhs, *additional_inputs)` combines batches of slices.
+    `combine_fn(*lhs, *rhs, *additional_inputs)` combines two slices.
     """
 
     def __init__(self):
@@ -32,7 +37,7 @@ class AssociativeScanOp(ControlFlow):
         return super().__call__(combine_fn, tuple(xs), tuple(additional_inputs))
 
     def closed(self, tracer, combine_fn, xs, additional_inputs):
-        operands = (*(x[:1] for x in (*xs, *xs)), *additional_inputs)
+        operands = (*(x.select(0, 0) for x in (*xs, *xs)), *additional_inputs)
         (graph,), captured = closed_graphs(tracer, (combine_fn,), operands)
         return graph, xs, (*additional_inputs, *captured)
 
@@ -53,10 +58,12 @@ def associative_scan(combine_fn, xs, dim, reverse=False, combine_mode="pointwise
     moved = [x.movedim(dim, 0) for x in leaves]
     if reverse:
         moved = [x.flip([0]) for x in moved]
-    combine = _Combine(combine_fn, spec, combine_mode == "generic")
-    # What is made of vmap is recorded in parts.
-    run = _run if combine_mode == "generic" else associative_scan_op
-    results = run(combine, moved, ())
+    combine = _Combine(combine_fn, spec)
+    if combine_mode == "pointwise" and not associative_scan_op.is_captured():
+        # It does not matter to such a function how many slices it gets.
+        results = _combined(combine, moved)
+    else:
+        results = associative_scan_op(combine, moved, ())
     if reverse:
         results = [y.flip([0]) for y in results]
     return tree_unflatten([y.movedim(0, dim) for y in results], spec)
@@ -80,42 +87,56 @@ def _check(combine_fn, leaves, dim, reverse, combine_mode):
     check_scanned(leaves, dim, ValueError)
 
 
-class _Combine:
-    """The user's function on the leaves of two batches of slices."""
+class _Combine(UserFunction):
+    """The user's function on the leaves of two slices, or of two batches of slices."""
 
-    def __init__(self, combine_fn, spec, is_mapped):
+    may_alias = True
+
+    def __init__(self, combine_fn, spec):
+        super().__init__("associative_scan")
+        self.combine_fn = combine_fn
         self.spec = spec
-        self.function = _over_slices(combine_fn) if is_mapped else combine_fn
 
-    def __call__(self, *args):
+    def call(self, *args):
         count = self.spec.num_leaves
         lhs = tree_unflatten(args[:count], self.spec)
         rhs = tree_unflatten(args[count:], self.spec)
-        result = tree_leaves(self.function(lhs, rhs))
+        result = tree_leaves(self.combine_fn(lhs, rhs))
         check_same_metadata(args[:count], result, "xs", "the results of combine_fn")
         return tuple(result)
 
 
-def _over_slices(combine_fn):
-    return vmap(combine_fn, in_dims=0, out_dims=0)
-
-
 @associative_scan_op.py_impl("CompositeExplicitAutograd")
 def _run(combine_fn, xs, additional_inputs):
+    if is_unknown(xs[0]):
+        # The results look like the slices, and their number may be a symbol.
+        combine_fn(*(x.select(0, 0) for x in (*xs, *xs)), *additional_inputs)
+        return tuple(x.clone() for x in xs)
+    return _run_parts(combine_fn, xs, additional_inputs)
+
+
+def _run_parts(combine_fn, xs, additional_inputs):
+    dims = (*(0 for _ in (*xs, *xs)), *(None for _ in additional_inputs))
+    over_slices = vmap(combine_fn, in_dims=dims)
+
+    def combine(*args):
+        return tree_leaves(over_slices(*args, *additional_inputs))
+
+    return _combined(combine, xs)
+
+
+def _combined(combine, xs):
+    """All prefixes, with a function of batches of slices."""
     count = xs[0].shape[0]
     if count < 2:
-        return tuple(xs)
-
-    def combine(lhs, rhs):
-        return tree_leaves(combine_fn(*lhs, *rhs, *additional_inputs))
-
+        return tuple(x.clone() for x in xs)
     # The scan of pairs is every second result, from the second on; one step more gives the others.
-    pairs = combine([x[: count - 1 : 2] for x in xs], [x[1::2] for x in xs])
-    second = _run(combine_fn, pairs, additional_inputs)
+    pairs = combine(*(x[: count - 1 : 2] for x in xs), *(x[1::2] for x in xs))
+    second = _combined(combine, pairs)
     first = [x[:1] for x in xs]
     if count > 2:
         before = [y[: (count - 1) // 2] for y in second]
-        steps = combine(before, [x[2::2] for x in xs])
+        steps = combine(*before, *(x[2::2] for x in xs))
         first = [_C.cat([x, y]) for x, y in zip(first, steps)]
     return tuple(_interleaved(a, b) for a, b in zip(first, second))
 
@@ -137,4 +158,4 @@ def _record(tracer, combine_fn, xs, additional_inputs):
 
 
 # Gradients and batches are those of the parts.
-associative_scan_op.py_autograd_impl(_run)
+associative_scan_op.py_autograd_impl(_run_parts)

@@ -2,14 +2,22 @@
 
 from taeda import _C
 from taeda._functorch.vmap import vmap
-from taeda._higher_order_ops._capture import TRACER, ControlFlow, closed_graphs, num_results, record
+from taeda._higher_order_ops._capture import TRACER, ControlFlow, closed_graphs, record
+from taeda._higher_order_ops._derivatives import (
+    jvp_of,
+    keep,
+    kept,
+    result_tangents,
+    scatter,
+    tangents_of,
+    vjp_of,
+)
 from taeda._higher_order_ops._functions import (
     FlatFunction,
     check_operands,
     is_batched,
     is_unknown,
-    scatter,
-    vjp_of,
+    unknown_integer,
 )
 from taeda.autograd.function import Function
 from taeda.utils._pytree import tree_all, tree_flatten, tree_unflatten
@@ -52,12 +60,20 @@ def cond(pred, true_fn, false_fn, operands=()):
     if isinstance(pred, (bool, int, float)):
         return true_fn(*operands) if pred else false_fn(*operands)
     _check(pred, true_fn, false_fn, operands)
-    if not cond_op.is_captured():
-        return _run(pred, true_fn, false_fn, operands)
     leaves, spec = tree_flatten(tuple(operands))
-    branches = FlatFunction(true_fn, spec), FlatFunction(false_fn, spec)
+    branches = FlatFunction("cond", true_fn, spec), FlatFunction("cond", false_fn, spec)
     results = cond_op(pred, *branches, tuple(leaves))
-    return tree_unflatten(results, branches[0].out_spec)
+    specs = [branch.out_spec for branch in branches if branch.out_spec is not None]
+    if specs[0] != specs[-1]:
+        raise _different_specs(*specs)
+    return tree_unflatten(results, specs[0])
+
+
+def _different_specs(spec, other):
+    return RuntimeError(
+        f"Unmatched output spec from torch.cond branches: true branch tree_spec {spec} vs false "
+        f"branch tree_spec {other}. Expected branches to return the same pytree structure."
+    )
 
 
 def _check(pred, true_fn, false_fn, operands):
@@ -81,7 +97,7 @@ def _run(pred, true_fn, false_fn, operands):
     if is_batched(pred):
         return _run_both(pred, true_fn, false_fn, operands)
     if is_unknown(pred):
-        return _merge(true_fn(*operands), false_fn(*operands), lambda a, b: a)
+        return _merge(true_fn(*operands), false_fn(*operands), lambda a, b: _either(pred, a, b))
     return true_fn(*operands) if pred else false_fn(*operands)
 
 
@@ -94,45 +110,95 @@ def _merge(of_true, of_false, pick):
     a, spec = tree_flatten(of_true)
     b, other_spec = tree_flatten(of_false)
     if spec != other_spec:
-        raise RuntimeError(
-            f"Unmatched output spec from torch.cond branches: true branch tree_spec {spec} vs "
-            f"false branch tree_spec {other_spec}."
-        )
+        raise _different_specs(spec, other_spec)
     for x, y in zip(a, b):
         _check_mergeable(x, y)
     return tree_unflatten([pick(x, y) for x, y in zip(a, b)], spec)
 
 
+_MERGING = "When merging two branches' output in torch.cond, "
+
+
 def _check_mergeable(a, b):
-    prefix = "When merging two branches' output in torch.cond, "
+    if isinstance(a, int) and isinstance(b, int):
+        return
     if not isinstance(a, _Tensor) or not isinstance(b, _Tensor):
         if type(a) is not type(b) or a != b:
-            raise RuntimeError(f"{prefix} expected tensors or equal values but got {a} and {b}.")
+            raise RuntimeError(f"{_MERGING} expected tensors or equal values but got {a} and {b}.")
         return
-    for name in ("dtype", "device", "shape"):
-        x, y = getattr(a, name), getattr(b, name)
+    for name, x, y in (
+        ("dtype", a.dtype, b.dtype),
+        ("device", a.device, b.device),
+        ("dim", a.dim(), b.dim()),
+    ):
         if x != y:
-            raise RuntimeError(f"{prefix} expected same {name} but got {x} and {y}.")
+            raise RuntimeError(f"{_MERGING} expected same {name} but got {x} and {y}.")
 
 
 def _select(pred, a, b):
-    return _C.where(pred.reshape(()).bool(), a, b) if isinstance(a, _Tensor) else a
+    if isinstance(a, int) and a != b:
+        raise RuntimeError(f"{_MERGING} expected tensors or equal values but got {a} and {b}.")
+    if not isinstance(a, _Tensor):
+        return a
+    if a.shape != b.shape:
+        raise RuntimeError(f"{_MERGING} expected same shape but got {a.shape} and {b.shape}.")
+    return _C.where(pred.reshape(()).bool(), a, b)
+
+
+def _either(pred, a, b):
+    """What may be one or the other: sizes and integers that differ are unknown between the two."""
+    if not isinstance(a, _Tensor):
+        return a if _is_equal(a, b) else _between(pred, a, b)
+    pairs = list(zip(a.shape, b.shape))
+    if all(_is_equal(x, y) for x, y in pairs):
+        return a
+    sizes = [x if _is_equal(x, y) else _between(pred, x, y, is_size=True) for x, y in pairs]
+    return a.new_empty(sizes)
+
+
+def _is_equal(x, y):
+    from taeda.fx.experimental.symbolic_shapes import statically_known_true
+
+    return x is y or statically_known_true(x == y)
+
+
+def _between(pred, x, y, is_size=False):
+    if type(x) is int and type(y) is int:
+        return unknown_integer(pred, min(x, y), max(x, y), is_size=is_size)
+    return unknown_integer(pred, 0, is_size=is_size)
 
 
 # ---- as one call ----
 @cond_op.py_impl(TRACER)
 def _record(tracer, pred, true_fn, false_fn, operands):
     graphs = true_fn, false_fn
-    counts = [num_results(graph) for graph in graphs]
-    if counts[0] != counts[1]:
-        raise RuntimeError(
-            "Expected to return same number of outputs but got:"
-            f"\n  true branch returns {counts[0]} item(s)"
-            f"\n  false branch returns {counts[1]} item(s)"
-        )
+    examples = [graph.examples() for graph in graphs]
+    _check_results(*examples)
+    _check_integers(pred, *examples)
     result = cond_op(pred, *graphs, operands)
     named = zip(("true_graph", "false_graph"), graphs)
     return record(tracer, cond_op, named, lambda a, b: (pred, a, b, operands), result)
+
+
+def _check_results(of_true, of_false):
+    if len(of_true) != len(of_false):
+        raise RuntimeError(
+            "Expected to return same number of outputs but got:"
+            f"\n  true branch returns {len(of_true)} item(s)"
+            f"\n  false branch returns {len(of_false)} item(s)"
+        )
+    for a, b in zip(of_true, of_false):
+        _check_mergeable(a, b)
+
+
+def _check_integers(pred, of_true, of_false):
+    """A node stands for an integer only where that has no value."""
+    for a, b in zip(of_true, of_false):
+        if type(a) is int and a != b and not is_unknown(pred):
+            raise NotImplementedError(
+                f"cond: branches that return different integers, {a} and {b}, can be recorded on "
+                "fake tensors only (tracing_mode='fake' or 'symbolic')"
+            )
 
 
 class _Cond(Function):
@@ -145,17 +211,21 @@ class _Cond(Function):
     @staticmethod
     def setup_context(ctx, inputs, output):
         pred, ctx.true_fn, ctx.false_fn, *operands = inputs
-        ctx.is_tensor = [isinstance(x, _Tensor) for x in (pred, *operands)]
-        ctx.others = [x for x in (pred, *operands) if not isinstance(x, _Tensor)]
-        ctx.save_for_backward(*(x for x in (pred, *operands) if isinstance(x, _Tensor)))
+        keep(ctx, (pred, *operands), output)
 
     @staticmethod
     def backward(ctx, *grads):
-        saved, others = iter(ctx.saved_tensors), iter(ctx.others)
-        pred, *operands = [next(saved if is_one else others) for is_one in ctx.is_tensor]
+        pred, *operands = kept(ctx)
         branches = [vjp_of(fn, len(operands)) for fn in (ctx.true_fn, ctx.false_fn)]
         found = cond_op(pred, *branches, (*operands, *grads))
         return (None, None, None, *scatter(found, operands))
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        pred, *operands = kept(ctx)
+        branches = [jvp_of(fn, len(operands)) for fn in (ctx.true_fn, ctx.false_fn)]
+        given = tangents_of(tangents[3:], operands)
+        return result_tangents(ctx, cond_op(pred, *branches, (*operands, *given)))
 
     @staticmethod
     def vmap(info, in_dims, pred, true_fn, false_fn, *operands):

@@ -3,14 +3,17 @@
 from taeda import _C
 from taeda._functorch.vmap import vmap
 from taeda._higher_order_ops._capture import TRACER, ControlFlow, closed_graphs, record
-from taeda._higher_order_ops._functions import (
-    FlatFunction,
+from taeda._higher_order_ops._derivatives import (
     is_differentiable,
-    is_unknown,
-    repeated,
+    jvp_of,
+    keep,
+    kept,
+    result_tangents,
     scatter,
+    tangents_of,
     vjp_of,
 )
+from taeda._higher_order_ops._functions import FlatFunction, is_unknown, repeated
 from taeda.autograd.function import Function
 from taeda.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
@@ -53,7 +56,7 @@ def map(f, xs, *args):
             f"Leading dimensions of mapped xs must be consistent. Got shapes {shapes}."
         )
     given, spec = tree_flatten((xs, *args))
-    flat = FlatFunction(f, spec)
+    flat = FlatFunction("map", f, spec)
     results = map_impl(flat, given[: len(leaves)], given[len(leaves) :])
     return tree_unflatten(results, flat.out_spec)
 
@@ -62,12 +65,22 @@ def map(f, xs, *args):
 def _run(f, xs, pos_args):
     if is_unknown(xs[0]):
         # All slices look the same, and their number may be a symbol.
-        result = tree_leaves(f(*(x.select(0, 0) for x in xs), *pos_args))
+        result = _tensors(f(*(x.select(0, 0) for x in xs), *pos_args))
         return tuple(repeated(y, xs[0].shape[0]) for y in result)
     results = []
     for i in range(xs[0].shape[0]):
-        results.append(tree_leaves(f(*(x.select(0, i) for x in xs), *pos_args)))
+        results.append(_tensors(f(*(x.select(0, i) for x in xs), *pos_args)))
     return tuple(_C.stack(column) for column in zip(*results))
+
+
+def _tensors(results):
+    leaves = tree_leaves(results)
+    if not all(isinstance(y, _Tensor) for y in leaves):
+        raise RuntimeError(
+            "map: Expected all leaves to be of torch.Tensor type, but f returned "
+            f"{[type(y) for y in leaves]}"
+        )
+    return leaves
 
 
 # ---- as one call ----
@@ -88,12 +101,11 @@ class _Map(Function):
     @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.f, ctx.num_xs, *operands = inputs
-        ctx.numbers = [None if isinstance(x, _Tensor) else x for x in operands]
-        ctx.save_for_backward(*(x if isinstance(x, _Tensor) else None for x in operands))
+        keep(ctx, operands, output)
 
     @staticmethod
     def backward(ctx, *grads):
-        operands = [n if x is None else x for x, n in zip(ctx.saved_tensors, ctx.numbers)]
+        operands = kept(ctx)
         xs, pos_args = operands[: ctx.num_xs], operands[ctx.num_xs :]
         vjp = vjp_of(ctx.f, len(operands))
 
@@ -107,6 +119,22 @@ class _Map(Function):
         of_xs = scatter(found[:num_mapped], xs)
         of_args = scatter([g.sum(0) for g in found[num_mapped:]], pos_args)
         return (None, None, *of_xs, *of_args)
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        operands = kept(ctx)
+        xs, pos_args = operands[: ctx.num_xs], operands[ctx.num_xs :]
+        of_xs = tangents_of(tangents[2:], xs)
+        of_args = tangents_of(tangents[2 + len(xs) :], pos_args)
+        jvp = jvp_of(ctx.f, len(operands))
+
+        def step(*args):
+            slices, rest = args[: len(xs)], args[len(xs) :]
+            moved, given = rest[: len(of_xs)], rest[len(of_xs) :]
+            given, of_given = given[: len(pos_args)], given[len(pos_args) :]
+            return jvp(*slices, *given, *moved, *of_given)
+
+        return result_tangents(ctx, map_impl(step, (*xs, *of_xs), (*pos_args, *of_args)))
 
     @staticmethod
     def vmap(info, in_dims, f, num_xs, *operands):

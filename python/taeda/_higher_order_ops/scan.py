@@ -1,18 +1,14 @@
 """A loop over slices that carries a state: `scan(combine_fn, init, xs)`."""
 
 from taeda import _C
-from taeda._functorch.vmap import vmap
 from taeda._higher_order_ops._capture import TRACER, ControlFlow, closed_graphs, record
 from taeda._higher_order_ops._functions import (
+    UserFunction,
     check_operands,
     check_same_metadata,
-    is_differentiable,
     is_unknown,
     repeated,
-    scatter,
-    vjp_of,
 )
-from taeda.autograd.function import Function
 from taeda.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 __all__ = ["scan", "scan_op"]
@@ -109,16 +105,17 @@ def check_scanned(leaves, dim, error):
         )
 
 
-class _Combine:
+class _Combine(UserFunction):
     """The user's function on flat arguments; `out_spec` tells how an output is nested."""
 
     def __init__(self, combine_fn, init_spec, xs_spec):
+        super().__init__("scan")
         self.combine_fn = combine_fn
         self.init_spec = init_spec
         self.xs_spec = xs_spec
         self.out_spec = None
 
-    def __call__(self, *args):
+    def call(self, *args):
         count = self.init_spec.num_leaves
         carry = tree_unflatten(args[:count], self.init_spec)
         x = tree_unflatten(args[count:], self.xs_spec)
@@ -160,106 +157,3 @@ def _record(tracer, combine_fn, init, xs, additional_inputs):
     inputs = list(init), list(xs), additional_inputs
     named = [("scan_combine_graph", combine_fn)]
     return record(tracer, scan_op, named, lambda a: (a, *inputs), result)
-
-
-class _Scan(Function):
-    """The operator with a gradient: a scan for the carries again, and one backwards."""
-
-    @staticmethod
-    def forward(combine_fn, num_init, num_xs, *operands):
-        return scan_op(combine_fn, *_split(operands, num_init, num_xs))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.combine_fn, ctx.num_init, ctx.num_xs, *operands = inputs
-        ctx.numbers = [None if isinstance(x, _Tensor) else x for x in operands]
-        ctx.save_for_backward(*(x if isinstance(x, _Tensor) else None for x in operands))
-
-    @staticmethod
-    def backward(ctx, *grads):
-        operands = [n if x is None else x for x, n in zip(ctx.saved_tensors, ctx.numbers)]
-        init, xs, additional = _split(operands, ctx.num_init, ctx.num_xs)
-        of_carry, of_outputs = grads[: len(init)], grads[len(init) :]
-        carries = _carries(ctx.combine_fn, init, xs, additional)
-        backwards = _Backwards(ctx.combine_fn, init, xs, additional)
-        found = backwards.run(carries, xs, additional, of_carry, of_outputs)
-        return (None, None, None, *found)
-
-    @staticmethod
-    def vmap(info, in_dims, combine_fn, num_init, num_xs, *operands):
-        init, xs, additional = _split(operands, num_init, num_xs)
-        dims = _split(in_dims[3:], num_init, num_xs)
-        init = [_batched_first(x, d, info.batch_size) for x, d in zip(init, dims[0])]
-        xs = [x if d is None else x.movedim(d, 1) for x, d in zip(xs, dims[1])]
-        dims_of_slices = [None if d is None else 0 for d in dims[1]]
-        step = vmap(
-            combine_fn,
-            in_dims=(*(0 for _ in init), *dims_of_slices, *dims[2]),
-            randomness=info.randomness,
-        )
-        result = scan_op(step, init, xs, additional)
-        return result, tuple(0 if i < num_init else 1 for i in range(len(result)))
-
-
-def _batched_first(x, dim, size):
-    return x.expand(size, *x.shape) if dim is None else x.movedim(dim, 0)
-
-
-def _split(operands, num_init, num_xs):
-    end = num_init + num_xs
-    return tuple(operands[:num_init]), tuple(operands[num_init:end]), tuple(operands[end:])
-
-
-def _carries(combine_fn, init, xs, additional):
-    """The carry that each step started from."""
-
-    def step(*args):
-        result = tree_leaves(combine_fn(*args))
-        return (*result[: len(init)], *(c.clone() for c in args[: len(init)]))
-
-    return scan_op(step, init, xs, additional)[len(init) :]
-
-
-class _Backwards:
-    """A scan from the last step to the first that carries gradients."""
-
-    def __init__(self, combine_fn, init, xs, additional):
-        self.vjp = vjp_of(combine_fn, len(init) + len(xs) + len(additional))
-        self.sizes = len(init), len(xs), len(additional)
-        self.init, self.xs, self.additional = init, xs, additional
-
-    def run(self, carries, xs, additional, of_carry, of_outputs):
-        sums = [_C.zeros_like(x) for x in additional if is_differentiable(x)]
-        start = [g for g, c in zip(of_carry, self.init) if is_differentiable(c)]
-        slices = [x.flip([0]) for x in (*carries, *xs, *of_outputs)]
-        found = scan_op(self.step, (*start, *sums), slices, additional)
-        num_start = len(start)
-        of_init, rest = found[:num_start], found[num_start:]
-        of_additional, of_xs = rest[: len(sums)], rest[len(sums) :]
-        return [
-            *scatter(of_init, self.init),
-            *scatter([g.flip([0]) for g in of_xs], self.xs),
-            *scatter(of_additional, self.additional),
-        ]
-
-    def step(self, *args):
-        num_init, num_xs, num_additional = self.sizes
-        num_start = sum(map(is_differentiable, self.init))
-        num_sums = sum(map(is_differentiable, self.additional))
-        given = iter(args)
-        of_carry = [next(given) for _ in range(num_start)]
-        sums = [next(given) for _ in range(num_sums)]
-        carry_and_x = [next(given) for _ in range(num_init + num_xs)]
-        rest = list(given)
-        of_outputs = rest[: len(rest) - num_additional]
-        additional = rest[len(rest) - num_additional :]
-        cotangents = (*scatter(of_carry, self.init), *of_outputs)
-        found = self.vjp(*carry_and_x, *additional, *cotangents)
-        of_c, of_x = found[:num_start], found[num_start : len(found) - num_sums]
-        added = [a + b for a, b in zip(sums, found[len(found) - num_sums :])]
-        return (*of_c, *added, *of_x)
-
-
-@scan_op.py_autograd_impl
-def _with_gradient(combine_fn, init, xs, additional_inputs):
-    return _Scan.apply(combine_fn, len(init), len(xs), *init, *xs, *additional_inputs)

@@ -4,14 +4,16 @@ from taeda import _C
 from taeda._higher_order_ops._capture import TRACER, ControlFlow, closed_graphs, record
 from taeda._higher_order_ops._functions import (
     FlatFunction,
+    UserFunction,
     check_operands,
     check_same_metadata,
     is_batched,
     is_unknown,
+    unknown_integer,
 )
-from taeda.utils._pytree import tree_flatten, tree_unflatten
+from taeda.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
-__all__ = ["while_loop", "while_loop_op"]
+__all__ = ["while_loop", "while_loop_op", "while_loop_stack_output_op"]
 
 _Tensor = _C.Tensor
 
@@ -22,8 +24,8 @@ class WhileLoopOp(ControlFlow):
     Both functions get the carried inputs and the additional ones, which stay as they are.
     """
 
-    def __init__(self):
-        super().__init__("while_loop")
+    def __init__(self, name="while_loop"):
+        super().__init__(name)
 
     def __call__(self, cond_fn, body_fn, carried_inputs, additional_inputs=(), /):
         for name, values in (
@@ -47,6 +49,9 @@ class WhileLoopOp(ControlFlow):
 
 
 while_loop_op = WhileLoopOp()
+# The same loop, of which it gives the carried values after each step, stacked; without a step the
+# inputs, stacked.
+while_loop_stack_output_op = WhileLoopOp("while_loop_stack_output")
 
 
 def while_loop(cond_fn, body_fn, carried_inputs):
@@ -63,17 +68,18 @@ def while_loop(cond_fn, body_fn, carried_inputs):
         raise RuntimeError(f"carried_inputs must be a tuple or list, got {type(carried_inputs)}")
     leaves, spec = tree_flatten(tuple(carried_inputs))
     check_operands(leaves)
-    flat_body = FlatFunction(_Body(body_fn, len(carried_inputs)), spec)
+    flat_body = FlatFunction("while_loop", _Body(body_fn, len(carried_inputs)), spec)
     flat_cond = _Condition(cond_fn, spec)
     return tree_unflatten(while_loop_op(flat_cond, flat_body, tuple(leaves), ()), spec)
 
 
-class _Condition:
+class _Condition(UserFunction):
     def __init__(self, cond_fn, spec):
+        super().__init__("while_loop")
         self.cond_fn = cond_fn
         self.spec = spec
 
-    def __call__(self, *leaves):
+    def call(self, *leaves):
         return self.cond_fn(*tree_unflatten(leaves, self.spec))
 
 
@@ -100,19 +106,32 @@ class _Body:
 def _run(cond_fn, body_fn, carried_inputs, additional_inputs):
     carried = tuple(carried_inputs)
     pred = _checked(cond_fn(*carried, *additional_inputs))
-    if is_batched(pred):
-        return _run_batched(pred, cond_fn, body_fn, carried, additional_inputs)
     if is_unknown(pred):
         return _step(body_fn, carried, additional_inputs)
-    if not pred:
+    if not is_batched(pred) and not pred:
         # What is returned aliases no input, as after an iteration.
         return tuple(x.clone() if isinstance(x, _Tensor) else x for x in carried)
-    while pred:
+    while not is_batched(pred):
+        if not pred:
+            return carried
         carried = _step(body_fn, carried, additional_inputs)
         pred = _checked(cond_fn(*carried, *additional_inputs))
-        if is_batched(pred):
-            return _run_batched(pred, cond_fn, body_fn, carried, additional_inputs)
-    return carried
+    return _run_batched(pred, cond_fn, body_fn, carried, additional_inputs)
+
+
+@while_loop_stack_output_op.py_impl("CompositeExplicitAutograd")
+def _run_stacked(cond_fn, body_fn, carried_inputs, additional_inputs):
+    carried, steps = tuple(carried_inputs), []
+    pred = _checked(cond_fn(*carried, *additional_inputs))
+    if is_unknown(pred):
+        count = unknown_integer(pred, 1, is_size=True)
+        step = _step(body_fn, carried, additional_inputs)
+        return tuple(x.new_empty((count, *x.shape)) for x in step)
+    while pred:
+        carried = _step(body_fn, carried, additional_inputs)
+        steps.append(carried)
+        pred = _checked(cond_fn(*carried, *additional_inputs))
+    return tuple(_C.stack(column) for column in zip(*(steps or [carried])))
 
 
 def _run_batched(active, cond_fn, body_fn, carried, additional_inputs):
@@ -125,7 +144,7 @@ def _run_batched(active, cond_fn, body_fn, carried, additional_inputs):
 
 
 def _step(body_fn, carried, additional_inputs):
-    result = body_fn(*carried, *additional_inputs)
+    result = tuple(tree_leaves(body_fn(*carried, *additional_inputs)))
     check_same_metadata(result, carried, "body_fn_output", "carried_inputs")
     return result
 
@@ -140,24 +159,15 @@ def _checked(pred):
 
 
 # ---- as one call ----
-@while_loop_op.py_impl(TRACER)
-def _record(tracer, cond_fn, body_fn, carried_inputs, additional_inputs):
-    inputs = carried_inputs, additional_inputs
-    result = while_loop_op(cond_fn, body_fn, *inputs)
-    named = [("while_loop_cond_graph", cond_fn), ("while_loop_body_graph", body_fn)]
-    return record(tracer, while_loop_op, named, lambda a, b: (a, b, *inputs), result)
+def _recording(op):
+    def record_loop(tracer, cond_fn, body_fn, carried_inputs, additional_inputs):
+        inputs = tuple(carried_inputs), tuple(additional_inputs)
+        result = op(cond_fn, body_fn, *inputs)
+        named = [("while_loop_cond_graph", cond_fn), ("while_loop_body_graph", body_fn)]
+        return record(tracer, op, named, lambda a, b: (a, b, *inputs), result)
+
+    return record_loop
 
 
-@while_loop_op.py_impl("Vmap")
-def _under_vmap(level, cond_fn, body_fn, carried_inputs, additional_inputs):
-    raise NotImplementedError(
-        "while_loop: a loop under vmap cannot be recorded; call vmap inside of its functions"
-    )
-
-
-@while_loop_op.py_autograd_impl
-def _with_gradient(cond_fn, body_fn, carried_inputs, additional_inputs):
-    raise NotImplementedError(
-        "while_loop: a loop with gradients cannot be recorded, since the number of its steps is "
-        "not known; use scan, or detach the inputs"
-    )
+for _op in (while_loop_op, while_loop_stack_output_op):
+    _op.py_impl(TRACER)(_recording(_op))

@@ -1,0 +1,170 @@
+"""What a function takes from around it becomes an input of its graph.
+
+    w = taeda.ones(3)                                  # of a trace, a transform, or just a tensor
+    cond(pred, lambda a: a.sin(), lambda a: a * w, (x,))
+
+While a function is traced the transforms around the call are off. Three things reach it then from
+outside, and each is lifted where it is met:
+
+- tensors that a trace further out knows, by a dispatch mode before the function's own tracer;
+- tensors of the transforms, replaced by plain ones that look like them (`_call_replacing`);
+- other tensors, constants of the graph, when it is complete (`_capture.py`).
+"""
+
+import contextlib
+import threading
+
+from taeda import _C
+from taeda.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from taeda.utils._pytree import tree_map
+
+_Tensor = _C.Tensor
+
+
+class _Enclosing(threading.local):
+    """The tracers around the graph that is being made, and what lifts for the functions inside."""
+
+    def __init__(self):
+        self.tracers = []
+        self.lifting = []
+
+
+_enclosing = _Enclosing()
+
+
+class Lifting(TorchDispatchMode):
+    """Makes inputs of the graph of what a function takes from around it.
+
+    It stands before the tracer of the function, which then knows every argument.
+    """
+
+    supports_higher_order_operators = True
+
+    def __init__(self, tracer):
+        self.tracer = tracer
+        self.outer = list(_enclosing.tracers)
+        self.inputs = []  # (tensor outside, node)
+        self.versions = []  # (tensor inside, its version when it came)
+        self.replaced = {}  # by address, which the inputs keep in use
+
+    @classmethod
+    def is_infra_mode(cls):
+        return True
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        args, kwargs = self.lift((args, kwargs or {}))
+        return func(*args, **kwargs)
+
+    def run(self, fn, args):
+        """The results of a function, which refer to the graph."""
+        _enclosing.lifting.append(self)
+        try:
+            with self:
+                results = _C._call_replacing(self._replacement, fn, *args)
+            return self.lift(results)
+        finally:
+            _enclosing.lifting.pop()
+
+    def lift(self, tree):
+        """The tree, of whose tensors the graph knows each that is not one of its constants."""
+        return tree_map(self._lifted, tree)
+
+    def is_written(self):
+        """Whether an operator wrote to what was lifted."""
+        return any(inside._version != version for inside, version in self.versions)
+
+    def _lifted(self, leaf):
+        if not isinstance(leaf, _Tensor):
+            return leaf
+        info = _C._wrapper_info(leaf)
+        if info is not None:
+            is_active = info[1] > 0
+            return leaf if is_active else self._replacement(leaf)
+        if self.tracer.node_of(leaf) is None:
+            node = self._node_around(leaf)
+            if node is not None:
+                self._add_input(leaf, leaf, node.meta)
+        return leaf
+
+    def _node_around(self, tensor):
+        """The node of an enclosing graph that a tensor is; None for others."""
+        nodes = [tracer.node_of(tensor) for tracer in reversed(self.outer)]
+        return next((node for node in nodes if node is not None), None)
+
+    def _replacement(self, wrapper):
+        """The plain tensor for one of a transform around the call."""
+        if id(wrapper) not in self.replaced:
+            with _disable_current_modes():
+                plain = below_levels(stand_in, wrapper)
+                meta = {"val": below_levels(self.tracer.example, plain)}
+            self.replaced[id(wrapper)] = plain
+            self._add_input(wrapper, plain, meta)
+        return self.replaced[id(wrapper)]
+
+    def _add_input(self, outside, inside, meta):
+        name = f"captured_{len(self.inputs)}"
+        (placeholder,) = add_inputs(self.tracer.graph, [name])
+        placeholder.meta.update(meta)
+        self.tracer.track(inside, placeholder)
+        self.inputs.append((outside, placeholder))
+        self.versions.append((inside, inside._version))
+
+
+@contextlib.contextmanager
+def tracing(tracer):
+    """A scope in which functions of the tracer's program become graphs."""
+    _enclosing.tracers.append(tracer)
+    try:
+        yield
+    finally:
+        _enclosing.tracers.pop()
+
+
+def lifted_outside(tracer, tree):
+    """The tree as the function sees it whose graph the tracer makes; itself for other tracers."""
+    if not _enclosing.lifting or _enclosing.lifting[-1].tracer is not tracer:
+        return tree
+    return _enclosing.lifting[-1].lift(tree)
+
+
+def add_inputs(graph, names):
+    """Further placeholders behind those that are there."""
+    following = next((node for node in graph.nodes if node.op != "placeholder"), None)
+    place = contextlib.nullcontext() if following is None else graph.inserting_before(following)
+    with place:
+        return [graph.create_node("placeholder", name, name=name) for name in names]
+
+
+# ---- transforms ----
+def below_levels(function, *args):
+    """Calls a function with every transform off."""
+    if _C._num_levels() == 0:
+        return function(*args)
+    return _C._call_below_level(below_levels, function, *args)
+
+
+def kinds_of_levels():
+    """The transforms that are active, innermost first."""
+    if _C._num_levels() == 0:
+        return []
+    return [_C._top_level()[1], *_C._call_below_level(kinds_of_levels)]
+
+
+def stand_in(value):
+    """A plain tensor that looks like `value` to those under its transforms: one of its examples."""
+    if not isinstance(value, _Tensor):
+        return value
+    return _example(value).detach().requires_grad_(_needs_gradient(value))
+
+
+def _example(tensor):
+    info = _C._wrapper_info(tensor)
+    if info is None:
+        return tensor
+    inner, _, dim = info
+    return _example(inner) if dim < 0 else _example(inner).select(dim, 0)
+
+
+def _needs_gradient(tensor):
+    info = _C._wrapper_info(tensor)
+    return tensor.requires_grad or (info is not None and _needs_gradient(info[0]))
