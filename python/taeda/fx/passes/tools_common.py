@@ -6,7 +6,13 @@ import taeda
 from taeda.fx._naming import qualified_name
 from taeda.fx.node import map_aggregate
 
-__all__ = ["get_acc_ops_name", "get_node_target", "is_node_output_tensor", "legalize_graph"]
+__all__ = [
+    "FxNetAccFusionsFinder",
+    "get_acc_ops_name",
+    "get_node_target",
+    "is_node_output_tensor",
+    "legalize_graph",
+]
 
 Tensors = tuple
 TensorOrTensors = object
@@ -46,6 +52,60 @@ def is_node_output_tensor(node):
     """Whether the node's value is a tensor, by what ShapeProp noted."""
     kind = node.meta.get("type")
     return isinstance(kind, type) and issubclass(kind, taeda.Tensor)
+
+
+class FxNetAccFusionsFinder:
+    """Groups of nodes that must run together, so that only tensors pass between submodules.
+
+    A call gives {node: its group}. A node whose value is no tensor belongs together with its users,
+    and with everything on a way from one member to another. A group with a node outside `acc_nodes`
+    is dissolved, and its members leave `acc_nodes`.
+    """
+
+    def __init__(self, module, acc_nodes):
+        self.module = module
+        self.acc_nodes = acc_nodes
+        self.nodes = list(module.graph.nodes)
+
+    def __call__(self):
+        groups = []
+        for node in self.nodes:
+            if node.op in CALLABLE_NODE_OPS and not is_node_output_tensor(node):
+                users = {u for u in node.users if u.op in CALLABLE_NODE_OPS}
+                if node in self.acc_nodes and users:
+                    groups.append({node, *users})
+        found = {}
+        for group in self._merged(groups):
+            if group <= self.acc_nodes:
+                found.update(dict.fromkeys(group, group))
+            else:
+                self.acc_nodes -= group
+        return found
+
+    def _merged(self, groups):
+        """Closed and disjoint groups."""
+        groups = [self._closed(group) for group in groups]
+        merged = []
+        while groups:
+            group = groups.pop()
+            touching = [other for other in groups if other & group]
+            if not touching:
+                merged.append(group)
+                continue
+            groups = [other for other in groups if not other & group]
+            groups.append(self._closed(group.union(*touching)))
+        return merged
+
+    def _closed(self, group):
+        """The group with the nodes that lie between its members."""
+        below, above = set(group), set(group)
+        for node in self.nodes:
+            if node.op in CALLABLE_NODE_OPS and any(n in below for n in node.all_input_nodes):
+                below.add(node)
+        for node in reversed(self.nodes):
+            if any(user in above for user in node.users):
+                above.add(node)
+        return below & above
 
 
 def legalize_graph(gm):
