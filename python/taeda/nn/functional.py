@@ -3,6 +3,7 @@
 from taeda import _C
 from taeda._C import _nn
 from taeda._C._nn import *  # noqa: F403
+from taeda.nn._batch_norm import batch_norm as _batch_norm
 from taeda.nn._losses import (  # noqa: F401
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -383,9 +384,7 @@ def batch_norm(
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {input.size()}"
         )
-    return _C.batch_norm(
-        input, weight, bias, running_mean, running_var, training, momentum, eps, False
-    )
+    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
 def instance_norm(
