@@ -156,7 +156,9 @@ class CodeGen:
             body, lines_of = self._body_transformer(body), None
         for name, value in self.additional_globals():
             known.add(name, value)
-        head = self.gen_fn_def(free_vars, returned, expanded_def=expanded_def)
+        # Subclasses may know nothing of the wide form.
+        form = {"expanded_def": True} if expanded_def else {}
+        head = self.gen_fn_def(free_vars, returned, **form)
         text = "".join(body).lstrip("\n")
         text = "\n".join("    " + line for line in text.split("\n"))
         start = wrapping.count("\n") + 4

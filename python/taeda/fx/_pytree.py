@@ -3,6 +3,8 @@
 A dict may hold its keys in another order than when the graph was traced; the spec's order counts.
 """
 
+from collections import namedtuple
+
 from taeda.utils._pytree import SUPPORTED_NODES, LeafSpec
 
 SUPPORTED_STRUCTURES = {}
@@ -41,3 +43,4 @@ def _by_position(values, spec):
 register_pytree_flatten_spec(dict, lambda d, spec: [d[key] for key in spec.context])
 register_pytree_flatten_spec(list, _by_position)
 register_pytree_flatten_spec(tuple, _by_position)
+register_pytree_flatten_spec(namedtuple, _by_position)

@@ -153,7 +153,7 @@ class Tracer(TracerBase):
             path = self.path_of_module(a)
             return self.create_node("get_attr", path, (), {})
         if kind in _proxyable_classes:
-            name = self._free_name(f"_{kind.__name__}_constant_")
+            name = self.get_fresh_qualname(f"_{kind.__name__}_constant_")
             setattr(self.root, name, a)
             return self.create_node("get_attr", name, (), {})
         return super().create_arg(a)
@@ -170,12 +170,13 @@ class Tracer(TracerBase):
             return path
         if kind == "parameters":
             raise NameError("parameter is not a member of this module")
-        name = self._free_name("_tensor_constant")
+        name = self.get_fresh_qualname("_tensor_constant")
         self._paths["attributes"][id(tensor)] = name
         setattr(self.root, name, tensor)
         return name
 
-    def _free_name(self, prefix):
+    def get_fresh_qualname(self, prefix):
+        """The prefix with the first number that makes it no attribute of the root."""
         number = 0
         while hasattr(self.root, f"{prefix}{number}"):
             number += 1

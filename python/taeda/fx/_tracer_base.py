@@ -11,6 +11,7 @@ from taeda.fx._proxy_values import Attribute, Proxy
 from taeda.fx._user_frames import describe, user_stack
 from taeda.fx.graph import Graph
 from taeda.fx.node import Node, base_types, map_aggregate, symbolic_types
+from taeda.fx.operator_schemas import check_for_mutable_operation
 
 
 class TraceError(ValueError):
@@ -84,6 +85,8 @@ class TracerBase:
 
     def create_node(self, kind, target, args, kwargs, name=None, type_expr=None):
         """A node at the end of the graph, marked with the module it comes from."""
+        if kind == "call_function" and self.check_mutable_operations:
+            check_for_mutable_operation(target, args, kwargs)
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
         if self.module_stack:
             node.meta["nn_module_stack"] = self.module_stack

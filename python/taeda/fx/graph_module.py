@@ -119,6 +119,8 @@ class GraphModule(Module):
         if isinstance(codegen, _PyTreeCodeGen):
             self._in_spec = codegen.pytree_info.in_spec
             self._out_spec = codegen.pytree_info.out_spec
+        if codegen._body_transformer is not None:
+            self.real_recompile()  # the transformer may be gone at the next call
         return _PendingCode(self)
 
     def real_recompile(self):

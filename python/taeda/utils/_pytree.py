@@ -159,6 +159,9 @@ class TreeSpec:
         self.num_nodes = 1 + sum(c.num_nodes for c in children_specs)
         self.num_leaves = sum(c.num_leaves for c in children_specs)
 
+    def __reduce__(self):
+        return type(self), (self.type, self.context, self.children_specs)
+
     @property
     def num_children(self):
         return len(self.children_specs)
@@ -226,6 +229,9 @@ class LeafSpec(TreeSpec):
         self._node = None
         self.num_nodes = 1
         self.num_leaves = 1
+
+    def __reduce__(self):
+        return LeafSpec, ()
 
     def is_leaf(self):
         return True
