@@ -119,6 +119,34 @@ def test_a_write_through_a_view_comes_back_as_a_write():
     assert taeda.equal(gm(X), f(X))
 
 
+def test_a_view_of_a_base_that_lies_elsewhere():
+    """What a scatter puts where it already is, by another view of the same memory."""
+
+    def f(x, place):
+        a = x.clone()
+        part = a[:, 1][1] + 1
+        return a.as_strided((4,), (4,), 1).select_scatter(part, 0, place)
+
+    def run(place):
+        gm = reinplace(make_fx(lambda x: f(x, place))(X), X)
+        assert taeda.equal(gm(X), f(X, place))
+        return aten.add_.Tensor in targets(gm)
+
+    assert run(1) and not run(0)
+
+
+def test_strides_matter_where_they_are_seen():
+    def hidden(x):
+        a = x.clone()
+        return a.diagonal_scatter(a.diagonal() + 1)
+
+    def shown(x):
+        return x.clone().diagonal() + 1
+
+    assert aten.add_.Tensor in targets(rewritten(hidden, X))
+    assert aten.add_.Tensor not in targets(rewritten(shown, X))
+
+
 def random_program(seed):
     rng = random.Random(seed)
     steps = [(rng.randrange(7), rng.randrange(4), rng.randrange(4)) for _ in range(8)]

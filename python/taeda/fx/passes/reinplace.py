@@ -97,7 +97,7 @@ def _sources(node):
 def _inplace_form(op):
     """The overload that writes over its first argument and takes the same ones, or None."""
     name = op._schema.name.split("::")[1]
-    if op.namespace != "aten" or name.endswith("_"):
+    if op.namespace != "aten" or name.endswith("_") or op.is_view:
         return None
     packet = getattr(aten, f"{name}_", None)
     if packet is None:
@@ -116,8 +116,8 @@ def _geometry(value):
 
 
 def _fits_over(node, value, aliases):
-    """Whether a node's result may lie in the memory of `value`: same type, sizes and strides, no
-    element twice in memory."""
+    """Whether a node's result may lie in the memory of `value`: same type and sizes, the same
+    strides where they can be seen, no element twice in memory."""
     old, new = value.meta.get("val"), node.meta.get("val")
     if not isinstance(old, taeda.Tensor) or not isinstance(new, taeda.Tensor):
         return False
@@ -126,7 +126,14 @@ def _fits_over(node, value, aliases):
         return False
     if old.storage_offset() != new.storage_offset() and _has_absolute_view(node, aliases):
         return False
-    return old.shape == new.shape and old.stride() == new.stride()
+    if old.shape != new.shape:
+        return False
+    return old.stride() == new.stride() or not _shows_strides(node, aliases)
+
+
+def _shows_strides(node, aliases):
+    """Whether strides of the result matter: it is looked at through views, or returned."""
+    return len(aliases.of(node)) > 1 or any(user.op == "output" for user in node.users)
 
 
 def _has_absolute_view(node, aliases):
@@ -157,9 +164,16 @@ def _is_read_later(node, value, aliases, position):
     """Whether memory of `value` is read behind `node`, other than to put its result in place."""
     for alias in aliases.of(value):
         for user in alias.users:
-            if position[user] > position[node] and not _will_vanish(user, node, value, aliases):
+            is_view = user in aliases.of(value) and not _writes(user)  # its own users count
+            if position[user] <= position[node] or is_view:
+                continue
+            if not _will_vanish(user, node, value, aliases):
                 return True
     return False
+
+
+def _writes(node):
+    return isinstance(node.target, OpOverload) and node.target._schema.is_mutable
 
 
 def _will_vanish(user, node, value, aliases):
@@ -194,7 +208,9 @@ def _replace_scatter(node, aliases, position):
     """The base with its part written, where nobody needs the old base."""
     base, source = node.args[0], node.args[1]
     if isinstance(source, Node) and _undoes(node, source, aliases):
-        _replace_by(node, base, aliases)
+        # Else the copy stays, and finds what it would write there already.
+        if _fits_over(node, base, aliases):
+            _replace_by(node, base, aliases)
         return
     if not aliases.is_owned(base) or source in aliases.of(base):
         return
