@@ -121,7 +121,8 @@ class Function {
       node->context.needs_.push_back(is_tensor && requires_grad(inputs.tensors[at++]));
     if (is_recording) node->set_next_edges(collect_edges(TensorList(inputs.tensors)));
 
-    using Result = std::invoke_result_t<decltype(&F::forward), AutogradContext*, Args...>;
+    // A call, not the function's type: arguments of forward may have defaults.
+    using Result = decltype(F::forward(std::declval<AutogradContext*>(), std::declval<Args>()...));
     Result result = [&] {
       const NoGrad unrecorded;
       return F::forward(&node->context, std::forward<Args>(args)...);

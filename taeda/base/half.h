@@ -90,7 +90,8 @@ struct BFloat16 {
 struct Half {
   uint16_t bits = 0;
   constexpr Half() = default;
-#if defined(__aarch64__) && defined(__ARM_FP16_FORMAT_IEEE)
+// nvcc knows no __fp16 in device code.
+#if defined(__aarch64__) && defined(__ARM_FP16_FORMAT_IEEE) && !defined(__CUDACC__)
   constexpr Half(float value) : bits(std::bit_cast<uint16_t>(static_cast<__fp16>(value))) {}
   constexpr operator float() const { return static_cast<float>(std::bit_cast<__fp16>(bits)); }
 #else

@@ -49,12 +49,16 @@ struct Device {
 
   constexpr Device() = default;
   constexpr Device(DeviceType type, int8_t index = -1) : type(type), index(index) {}
+  template <class Text>
+    requires(std::is_convertible_v<const Text&, std::string_view>)
+  Device(const Text& text) : Device(parse(text)) {}
   // Parses "cpu", "cuda:1"; throws RuntimeError with PyTorch's phrase on anything else.
   TAEDA_API static Device parse(std::string_view text);
   TAEDA_API std::string text() const;
   constexpr bool is_cpu() const { return type == DeviceType::CPU; }
   constexpr bool is_cuda() const { return type == DeviceType::CUDA; }
   constexpr bool is_meta() const { return type == DeviceType::Meta; }
+  bool is_privateuseone() const { return type == DeviceType::PrivateUse1; }
   constexpr bool has_index() const { return index() >= 0; }
   friend constexpr bool operator==(Device a, Device b) {
     return a.type() == b.type() && a.index() == b.index();

@@ -44,6 +44,9 @@ enum class DType : int8_t {
   Short = Int16,
   Int = Int32,
   Long = Int64,
+  // PyTorch's names of the eight-bit floats.
+  Float8_e4m3fn = Float8E4M3,
+  Float8_e5m2 = Float8E5M2,
 };
 constexpr int kNumDTypes = static_cast<int>(DType::Undefined);
 

@@ -52,6 +52,18 @@ class Scalar {
     if (is_symbolic_) release_node();
   }
 
+  // ---- names of PyTorch's C++ interface ----
+  bool isFloatingPoint() const { return is_floating(); }
+  bool isIntegral(bool include_bool) const { return is_integral() || (include_bool && is_bool()); }
+  bool isComplex() const { return is_complex(); }
+  bool isBoolean() const { return is_bool(); }
+  DType type() const { return dtype(); }
+  double toDouble() const { return to_double(); }
+  float toFloat() const { return static_cast<float>(to_double()); }
+  int64_t toLong() const { return to_int(); }
+  int toInt() const { return static_cast<int>(to_int()); }
+  bool toBool() const { return to_bool(); }
+
   bool is_symbolic() const { return is_symbolic_; }
   SymNode* node() const { return is_symbolic_ ? node_ : nullptr; }
   Kind kind() const { return kind_; }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -18,6 +19,10 @@
 namespace taeda {
 
 using TensorList = Span<Tensor>;
+class TensorIndex;  // what stands between brackets, see ops/tensor_index.h
+namespace autograd {
+class Node;
+}
 
 // Copying shares; an undefined tensor (default-constructed) stands for "none" in signatures.
 // Concurrent reads are safe; writes to one tensor need the caller's order.
@@ -81,12 +86,26 @@ class TAEDA_API Tensor {
   int64_t ndimension() const { return dim(); }
   int64_t get_device() const { return device().index(); }
   bool is_cuda() const { return keys().has(DeviceType::CUDA); }
+  bool is_privateuseone() const { return keys().has(DeviceType::PrivateUse1); }
+  bool is_sparse() const { return false; }
+  bool is_quantized() const { return false; }
+  bool has_storage() const { return defined(); }
+  int8_t get_device_index() const { return device().index(); }
+  TensorTypeProperties type() const { return {dtype(), device().type()}; }
+  uint32_t _version() const { return version(); }
+  KeySet key_set() const { return keys(); }
+  TensorImpl* unsafeGetTensorImpl() const { return impl(); }
+  uint32_t use_count() const { return impl_ ? impl_->use_count() : 0; }
+  bool is_alias_of(const Tensor& o) const { return storage() == o.storage(); }
+  MemoryFormat suggest_memory_format() const { return suggested_format(); }
   TensorOptions options() const { return TensorOptions(dtype()).device(device()).layout(layout()); }
   void* data_ptr() const { return data(); }
   template <class T>
   T* data_ptr() const {
     return data<std::remove_const_t<T>>();
   }
+  const void* const_data_ptr() const { return data(); }
+  void* mutable_data_ptr() const { return data(); }
   template <class T>
   const T* const_data_ptr() const {
     return data<std::remove_const_t<T>>();
@@ -99,11 +118,7 @@ class TAEDA_API Tensor {
   Scalar item() const;
   template <class T>
   T item() const {
-    const Scalar value = item();
-    if constexpr (std::is_floating_point_v<T>)
-      return static_cast<T>(value.to_double());
-    else
-      return static_cast<T>(value.to_int());
+    return item().to<T>();
   }
   // See core/accessor.h; N is the number of dimensions.
   template <class T, size_t N>
@@ -130,6 +145,12 @@ class TAEDA_API Tensor {
   PackedTensorAccessor64<T, N, Traits> packed_accessor64() const {
     return generic_packed_accessor<T, N, Traits, int64_t>();
   }
+  // The oldest of its names.
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
+            class Index = int64_t>
+  PackedTensorAccessor<T, N, Traits, Index> packed_accessor() const {
+    return generic_packed_accessor<T, N, Traits, Index>();
+  }
   // Autograd's part, defined there.
   bool requires_grad() const;
   const Tensor& set_requires_grad(bool value) const;
@@ -137,7 +158,28 @@ class TAEDA_API Tensor {
   bool is_leaf() const;
   // Undefined without one.
   Tensor grad() const;
-  void backward(const Tensor& gradient = Tensor(), bool retain_graph = false) const;
+  void backward(const Tensor& gradient = Tensor(), bool retain_graph = false,
+                bool create_graph = false) const;
+  // The node that made this tensor, null for leaves; include taeda/autograd/node.h to look at it.
+  IntrusivePtr<autograd::Node> grad_fn() const;
+  int64_t output_nr() const;
+  void retain_grad() const;
+  bool retains_grad() const;
+  // The place of the gradient, to be assigned or reset.
+  Tensor& mutable_grad() const;
+  // The same values without history.
+  Tensor variable_data() const;
+  Tensor tensor_data() const { return variable_data(); }
+  void set_data(const Tensor& source) const;
+  // `hook` sees the gradient when it is computed, and may return another.
+  template <class F>
+  uint64_t register_hook(F&& hook) const {
+    if constexpr (std::is_void_v<std::invoke_result_t<F, const Tensor&>>)
+      return add_hook([f = std::forward<F>(hook)](const Tensor& g) { return f(g), Tensor(); });
+    else
+      return add_hook(std::forward<F>(hook));
+  }
+  bool remove_hook(uint64_t id) const;
 
 #if __has_include("taeda/core/tensor_methods.inc")
 #  include "taeda/core/tensor_methods.inc"
@@ -156,6 +198,27 @@ class TAEDA_API Tensor {
   Tensor to(const Options& options) const {
     return to(options.device_opt(), options.dtype_opt());
   }
+  // Dimensions in braces.
+  using Dims = std::initializer_list<int64_t>;
+  Tensor sum(Dims dim, bool keepdim = false, std::optional<DType> dtype = std::nullopt) const {
+    return sum(IntList(dim), keepdim, dtype);
+  }
+  Tensor mean(Dims dim, bool keepdim = false, std::optional<DType> dtype = std::nullopt) const {
+    return mean(IntList(dim), keepdim, dtype);
+  }
+  template <std::same_as<TensorOptions> Options>
+  Tensor new_empty(SymIntList size, const Options& o) const {
+    return new_empty(size, o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt());
+  }
+  template <std::same_as<TensorOptions> Options>
+  Tensor new_zeros(SymIntList size, const Options& o) const {
+    return new_zeros(size, o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt());
+  }
+  // Elements by index, as brackets in Python: x.index({0, Slice(1), mask}).
+  Tensor index(std::initializer_list<TensorIndex> indices) const;
+  Tensor& index_put_(std::initializer_list<TensorIndex> indices, const Tensor& values);
+  Tensor& index_put_(std::initializer_list<TensorIndex> indices, const Scalar& value);
+  Tensor mT() const { return transpose(-2, -1); }
   Tensor toType(DType type) const { return to(type); }
   Tensor type_as(const Tensor& other) const { return to(other.device(), other.dtype()); }
   Tensor cpu() const { return to(Device(DeviceType::CPU), std::nullopt); }
@@ -163,6 +226,8 @@ class TAEDA_API Tensor {
 #endif
 
  private:
+  uint64_t add_hook(std::function<Tensor(const Tensor&)> hook) const;
+
   template <class T, size_t N>
   void check_accessor() const {
     static_assert(N > 0, "accessor is used for indexing tensor, for scalars use *data_ptr<T>()");

@@ -68,4 +68,14 @@ class TensorOptions {
   std::optional<MemoryFormat> memory_format_;
 };
 
+// What Tensor::type() gives: the dtype and the kind of device, read by code from before options.
+struct TensorTypeProperties {
+  DType dtype;
+  DeviceType device;
+  operator DType() const { return dtype; }
+  DType scalarType() const { return dtype; }
+  DeviceType device_type() const { return device; }
+  bool is_cuda() const { return device == DeviceType::CUDA; }
+};
+
 }  // namespace taeda

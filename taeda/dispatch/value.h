@@ -66,6 +66,32 @@ class TAEDA_API Value {
   int64_t to_int() const;
   double to_double() const;
 
+  // ---- names of PyTorch's IValue ----
+  bool isNone() const { return is_none(); }
+  bool isTensor() const { return is<Tensor>(); }
+  bool isInt() const { return is<int64_t>(); }
+  bool isDouble() const { return is<double>(); }
+  bool isBool() const { return is<bool>(); }
+  bool isString() const { return is<std::string>(); }
+  bool isScalar() const { return is_scalar(); }
+  bool isIntList() const { return is<std::vector<int64_t>>(); }
+  bool isDoubleList() const { return is<std::vector<double>>(); }
+  bool isTensorList() const { return is<std::vector<Tensor>>(); }
+  bool isDevice() const { return is<Device>(); }
+  Tensor toTensor() const { return is_none() ? Tensor() : get<Tensor>(); }
+  int64_t toInt() const { return to_int(); }
+  double toDouble() const { return to_double(); }
+  bool toBool() const { return get<bool>(); }
+  Scalar toScalar() const { return to_scalar(); }
+  const std::string& toStringRef() const { return get<std::string>(); }
+  const std::vector<int64_t>& toIntVector() const { return get<std::vector<int64_t>>(); }
+  const std::vector<int64_t>& toIntList() const { return get<std::vector<int64_t>>(); }
+  const std::vector<double>& toDoubleVector() const { return get<std::vector<double>>(); }
+  const std::vector<Tensor>& toTensorVector() const { return get<std::vector<Tensor>>(); }
+  const std::vector<Tensor>& toTensorList() const { return get<std::vector<Tensor>>(); }
+  DType toScalarType() const { return get<DType>(); }
+  Device toDevice() const { return get<Device>(); }
+
  private:
   Variant v_;
 };

@@ -1,0 +1,152 @@
+// Prints tensors as PyTorch's C++ library does.
+#include "taeda/ops/print.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <sstream>
+
+#include "taeda/ops/functions.h"
+
+namespace taeda {
+namespace {
+
+// How the elements of one tensor are written: all with the same width and notation.
+struct Format {
+  double scale = 1;
+  int width = 1;
+  int precision = 0;
+  enum class Notation : uint8_t { Whole, Fixed, Scientific } notation = Notation::Whole;
+
+  std::string text(double v) const {
+    std::ostringstream out;
+    if (notation == Notation::Fixed) out << std::fixed << std::setprecision(precision);
+    if (notation == Notation::Scientific) out << std::scientific << std::setprecision(precision);
+    out << std::setw(width) << v / scale;
+    return out.str();
+  }
+};
+
+int decimal_places(double v) {
+  return v == 0 ? 1 : static_cast<int>(std::floor(std::log10(v))) + 1;
+}
+
+Format format_of(const double* values, int64_t count) {
+  double least = INFINITY, most = 0;
+  bool is_whole = true, is_any_finite = false;
+  for (int64_t i = 0; i < count; ++i) {
+    const double v = std::fabs(values[i]);
+    if (!std::isfinite(v)) continue;
+    is_any_finite = true;
+    is_whole &= v == std::ceil(v);
+    least = std::min(least, v);
+    most = std::max(most, v);
+  }
+  const int lowest = is_any_finite ? decimal_places(least) : 1;
+  const int highest = is_any_finite ? decimal_places(most) : 1;
+  using N = Format::Notation;
+  if (is_whole) {
+    if (highest > 9) return {1, 11, 4, N::Scientific};
+    return {1, highest + 1, 0, N::Whole};
+  }
+  if (highest - lowest > 4) {
+    const bool is_wide = std::abs(highest) > 99 || std::abs(lowest) > 99;
+    return {1, is_wide ? 12 : 11, 4, N::Scientific};
+  }
+  if (highest > 5 || highest < 0) return {std::pow(10, highest - 1), 7, 4, N::Fixed};
+  return {1, highest == 0 ? 7 : highest + 6, 4, N::Fixed};
+}
+
+void print_scale(std::ostream& out, double scale) {
+  std::ostringstream text;
+  text << scale;
+  out << text.str() << " *\n";
+}
+
+// Rows of `rows` x `columns`, as many columns at a time as the line holds. The margin stands before
+// every row but the first, and is one wider under a scale: PyTorch's form.
+void print_matrix(std::ostream& out, const double* values, int64_t rows, int64_t columns,
+                  int64_t line_width, int indent) {
+  const Format format = format_of(values, rows * columns);
+  const std::string margin(static_cast<size_t>(indent + (format.scale != 1)), ' ');
+  const int64_t at_a_time = std::max<int64_t>(1, (line_width - indent) / (format.width + 1));
+  for (int64_t first = 0; first < columns; first += at_a_time) {
+    const int64_t last = std::min(first + at_a_time, columns) - 1;
+    if (at_a_time < columns)
+      out << (first ? "\n" : "") << "Columns " << first + 1 << " to " << last + 1;
+    if (format.scale != 1) print_scale(out, format.scale);
+    for (int64_t row = 0; row < rows; ++row) {
+      if (row != 0) out << margin;
+      for (int64_t c = first; c <= last; ++c)
+        out << format.text(values[row * columns + c]) << (c == last ? "\n" : " ");
+    }
+  }
+}
+
+// Each matrix of the last two dimensions under its index, (1,.,.) =, the first index fastest.
+void print_matrices(std::ostream& out, const double* values, IntList sizes, int64_t line_width) {
+  const size_t ndim = sizes.size() - 2;
+  const int64_t rows = sizes[ndim], columns = sizes[ndim + 1];
+  std::vector<int64_t> index(ndim, 0);
+  int64_t count = 1;
+  for (size_t d = 0; d < ndim; ++d) count *= sizes[d];
+  for (int64_t i = 0; i < count; ++i) {
+    out << (i ? "\n(" : "(");
+    int64_t at = 0;
+    for (size_t d = 0; d < ndim; ++d) {
+      out << index[d] + 1 << ',';
+      at = at * sizes[d] + index[d];
+    }
+    out << ".,.) = \n";
+    print_matrix(out, values + at * rows * columns, rows, columns, line_width, 1);
+    for (size_t d = 0; d < ndim && ++index[d] == sizes[d]; ++d) index[d] = 0;
+  }
+}
+
+void print_type(std::ostream& out, const Tensor& t) {
+  const bool is_cpu = t.device().is_cpu();
+  std::string device = device_type_name(t.device().type);
+  for (char& c : device) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  out << "[ " << device << dtype_long_name(t.dtype()) << "Type{";
+  for (int64_t d = 0; d < t.dim(); ++d) out << (d ? "," : "") << t.size(d);
+  out << '}';
+  if (!is_cpu && t.device().has_index()) out << " (" << t.device().text() << ")";
+  out << " ]";
+}
+
+void print_values(std::ostream& out, const Tensor& t, int64_t line_width) {
+  const Tensor values = t.detach().to(Device(DeviceType::CPU), DType::Double).contiguous();
+  const double* p = values.data<double>();
+  if (t.dim() == 0) {
+    std::ostringstream one;
+    one << *p;
+    out << one.str() << '\n';
+  } else if (t.numel() == 0) {
+    return;
+  } else if (t.dim() == 1) {
+    const Format format = format_of(p, t.numel());
+    if (format.scale != 1) print_scale(out, format.scale);
+    for (int64_t i = 0; i < t.numel(); ++i) out << format.text(p[i]) << '\n';
+  } else if (t.dim() == 2) {
+    print_matrix(out, p, t.size(0), t.size(1), line_width, 0);
+  } else {
+    print_matrices(out, p, t.sizes(), line_width);
+  }
+}
+
+}  // namespace
+
+void print(std::ostream& out, const Tensor& t, int64_t line_width) {
+  if (!t.defined()) {
+    out << "[ Tensor (undefined) ]";
+    return;
+  }
+  if (t.is_complex()) {
+    out << "real part\n" << real(t.detach()) << "\nimaginary part\n" << imag(t.detach());
+    return;
+  }
+  if (!t.is_meta()) print_values(out, t, line_width);
+  print_type(out, t);
+}
+
+}  // namespace taeda
