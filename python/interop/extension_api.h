@@ -10,23 +10,26 @@
 
 namespace taeda::python {
 
+// The Python form of one C++ type. `read` wants an object that `is` said yes to, and throws where
+// the value does not fit; `wrap` gives a new reference, null with a Python error pending.
+template <class T>
+struct PythonForm {
+  bool (*is)(PyObject*);
+  T (*read)(PyObject*);
+  PyObject* (*wrap)(const T&);
+};
+
 struct ExtensionApi {
-  static constexpr int kVersion = 1;
+  static constexpr int kVersion = 2;
   int version;
-  bool (*is_tensor)(PyObject*);
-  // The object must be a tensor.
-  Tensor (*to_tensor)(PyObject*);
-  // New references; null with a Python error pending. An undefined tensor is None.
-  PyObject* (*wrap_tensor)(const Tensor&);
-  PyObject* (*wrap_dtype)(DType);
-  PyObject* (*wrap_device)(Device);
-  PyObject* (*wrap_scalar)(const Scalar&);
-  bool (*is_dtype)(PyObject*);
-  DType (*to_dtype)(PyObject*);
-  bool (*is_device)(PyObject*);
-  Device (*to_device)(PyObject*);
-  bool (*is_number)(PyObject*);
-  Scalar (*to_scalar)(PyObject*);
+  PythonForm<Tensor> tensor;  // an undefined one wraps as None
+  PythonForm<DType> dtype;
+  PythonForm<Device> device;
+  PythonForm<Layout> layout;
+  PythonForm<MemoryFormat> memory_format;
+  PythonForm<Scalar> scalar;
+  PythonForm<SymInt> symint;  // an int, or a symbolic one
+  PythonForm<Generator> generator;
   // Makes the C++ exception in flight the pending Python error; called in a catch block.
   void (*translate_exception)();
 };

@@ -3,6 +3,7 @@
 
 #include "python/src/args.h"
 #include "python/src/factories.h"
+#include "python/src/sym_types.h"
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
 #include "python/src/wrap.h"
@@ -11,20 +12,25 @@ namespace taeda::python {
 
 namespace {
 
+template <class T>
+PyObject* wrap_guarded(const T& value) {
+  return guarded([&] { return wrap(value); });
+}
+
 const ExtensionApi api = {
     ExtensionApi::kVersion,
-    [](PyObject* o) { return is_tensor(o); },
-    [](PyObject* o) { return Tensor(tensor_of(o)); },
-    [](const Tensor& t) { return guarded([&] { return wrap(t); }); },
-    [](DType t) { return guarded([&] { return wrap(t); }); },
-    [](Device d) { return guarded([&] { return wrap(d); }); },
-    [](const Scalar& s) { return guarded([&] { return wrap(s); }); },
-    &is_dtype,
-    &to_dtype,
-    &is_device,
-    &to_device,
-    &is_number,
-    &to_scalar,
+    {[](PyObject* o) { return is_tensor(o); }, [](PyObject* o) { return Tensor(tensor_of(o)); },
+     &wrap_guarded<Tensor>},
+    {&is_dtype, &to_dtype, &wrap_guarded<DType>},
+    {&is_device, &to_device, &wrap_guarded<Device>},
+    {&is_layout, &to_layout, &wrap_guarded<Layout>},
+    {&is_memory_format, &to_memory_format, &wrap_guarded<MemoryFormat>},
+    {[](PyObject* o) { return is_number(o) || is_symbolic(o); }, &to_scalar, &wrap_guarded<Scalar>},
+    {[](PyObject* o) { return is_symint(o) || is_integer(o); },
+     [](PyObject* o) { return is_symint(o) ? to_symint(o) : SymInt(to_int64(o)); },
+     &wrap_guarded<SymInt>},
+    {&is_generator, [](PyObject* o) { return Generator(to_generator(o)); },
+     &wrap_guarded<Generator>},
     &translate_exception,
 };
 

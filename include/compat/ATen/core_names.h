@@ -5,7 +5,9 @@
 #include <string_view>
 
 #include "taeda/core/tensor.h"
+#include "taeda/dispatch/value.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/print.h"
 
 namespace c10 {
 
@@ -16,7 +18,12 @@ template <class T>
 using ArrayRef = ::taeda::Span<T>;
 using IntArrayRef = ::taeda::IntList;
 using SymIntArrayRef = ::taeda::SymIntList;
-using OptionalArrayRef = std::optional<IntArrayRef>;
+template <class T>
+using OptionalArrayRef = std::optional<::taeda::Span<T>>;
+using OptionalIntArrayRef = std::optional<IntArrayRef>;
+using OptionalSymIntArrayRef = std::optional<SymIntArrayRef>;
+template <class T, unsigned N>
+using SmallVector = ::taeda::SmallVector<T, N>;
 using string_view = std::string_view;
 template <class T>
 using optional = std::optional<T>;
@@ -26,6 +33,11 @@ using std::nullopt_t;
 template <class T>
 using complex = ::taeda::Complex<T>;
 using DeviceIndex = int8_t;
+using IValue = ::taeda::dispatch::Value;
+template <class T>
+using intrusive_ptr = ::taeda::IntrusivePtr<T>;
+using intrusive_ptr_target = ::taeda::RefCounted;
+using ::taeda::make_intrusive;
 
 inline constexpr ScalarType kByte = ScalarType::Byte, kChar = ScalarType::Char,
                             kShort = ScalarType::Short, kInt = ScalarType::Int,
@@ -48,6 +60,23 @@ inline bool isIntegralType(ScalarType t, bool include_bool) {
   return ::taeda::is_integral(t, include_bool);
 }
 
+inline ScalarType typeMetaToScalarType(ScalarType t) { return t; }
+inline ScalarType promoteTypes(ScalarType a, ScalarType b) { return ::taeda::promote_types(a, b); }
+
+// New tensors take no part in autograd, for good, until the end of the scope.
+class InferenceMode {
+ public:
+  explicit InferenceMode(bool on = true) : saved_(::taeda::is_inference_mode()) {
+    ::taeda::set_inference_mode(on);
+  }
+  ~InferenceMode() { ::taeda::set_inference_mode(saved_); }
+  InferenceMode(const InferenceMode&) = delete;
+  static bool is_enabled() { return ::taeda::is_inference_mode(); }
+
+ private:
+  bool saved_;
+};
+
 template <class T>
 struct CppTypeToScalarType {
   static constexpr ScalarType value = ::taeda::DTypeOf<T>::value;
@@ -63,8 +92,10 @@ using namespace ::at;
 using Dtype = ::taeda::DType;
 }  // namespace torch
 
-// Comparisons, found beside the tensor's own type.
+// Operators that Tensor does not bring along, found beside its type.
 namespace taeda {
+inline Tensor operator~(const Tensor& t) { return t.bitwise_not(); }
+inline Tensor operator!(const Tensor& t) { return t.logical_not(); }
 #define TAEDA_COMPARISON(symbol, function)                                                   \
   inline Tensor operator symbol(const Tensor& a, const Tensor& b) { return function(a, b); } \
   inline Tensor operator symbol(const Tensor& a, const Scalar& b) { return function(a, b); } \
@@ -77,5 +108,9 @@ TAEDA_COMPARISON(>, gt)
 TAEDA_COMPARISON(>=, ge)
 TAEDA_COMPARISON(==, eq)
 TAEDA_COMPARISON(!=, ne)
+TAEDA_COMPARISON(&, bitwise_and)
+TAEDA_COMPARISON(|, bitwise_or)
+TAEDA_COMPARISON(^, bitwise_xor)
+TAEDA_COMPARISON(%, remainder)
 #undef TAEDA_COMPARISON
 }  // namespace taeda

@@ -1,7 +1,7 @@
-// Python bindings by pybind11's names; tensors are among the types that they convert.
+// Python bindings: pybind11, which converts tensors too.
 #pragma once
 
-#include "pybind11/pybind11.h"
+#include "torch/csrc/utils/pybind.h"
 
 namespace torch {
 namespace py = ::pybind11;

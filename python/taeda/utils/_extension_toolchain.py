@@ -1,6 +1,7 @@
 """Compilers, flags and paths for C++ and CUDA extensions."""
 
 import functools
+import importlib.util
 import os
 import re
 import shutil
@@ -44,10 +45,21 @@ def header_folders(device_type="cpu"):
         build = package.parents[1]
         source = _source_of(build)
         folders = [source / "include" / "compat", source, build / "gen"]
-    found = [str(folder) for folder in folders]
+    found = [str(folder) for folder in (*folders, *_pybind_folders(folders))]
     if device_type == "cuda":
         found.append(str(Path(_need_cuda_home()) / "include"))
     return found
+
+
+def _pybind_folders(folders):
+    """Where pybind11's headers lie, if not with ours: sources without bindings need none."""
+    if any((folder / "pybind11").exists() for folder in folders):
+        return []
+    if importlib.util.find_spec("pybind11") is None:
+        return []
+    import pybind11
+
+    return [Path(pybind11.get_include())]
 
 
 def _source_of(build):
