@@ -6,11 +6,13 @@
 
 #include "python/src/arg_match.h"
 #include "python/src/args.h"
+#include "python/src/script_object.h"
 #include "python/src/sym_types.h"
 #include "python/src/tensor_type.h"
 #include "python/src/text.h"
 #include "python/src/types.h"
 #include "python/src/wrap.h"
+#include "taeda/dispatch/custom_class.h"
 
 namespace taeda::python {
 
@@ -45,6 +47,7 @@ struct Wrapper {
   }
   PyObject* operator()(const std::shared_ptr<Value::List>& v) const { return wrap_list(*v); }
   PyObject* operator()(const IntrusivePtr<dispatch::Opaque>& v) const {
+    if (dynamic_cast<dispatch::CustomClassHolder*>(v.get())) return wrap_script_object(v);
     fail(ErrorKind::Type, "a value of another world has no Python form here: ", v->text());
   }
   template <class T>
@@ -114,6 +117,7 @@ std::optional<Value> read_one(const std::string& base, PyObject* o) {
   if (base == "Layout") return when(is_layout(o), [&] { return Value(to_layout(o)); });
   if (base == "MemoryFormat")
     return when(is_memory_format(o), [&] { return Value(to_memory_format(o)); });
+  if (base.starts_with("__torch__.")) return read_script_object(base, o);
   if (base == "Generator") return when(is_generator(o), [&] { return Value(to_generator(o)); });
   fail(ErrorKind::NotImplemented, "arguments of type ", base, " cannot be passed from Python");
 }
@@ -144,6 +148,17 @@ std::optional<Value> read_symints(PyObject* list) {
   return Value(std::move(out));
 }
 
+// A list of what values have no list of: strings, numbers of any kind.
+std::optional<Value> read_values(const TypeRef& type, PyObject* list) {
+  auto out = std::make_shared<Value::List>();
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); ++i) {
+    std::optional<Value> v = read_one(type.base, PySequence_Fast_GET_ITEM(list, i));
+    if (!v) return std::nullopt;
+    out->push_back(std::move(*v));
+  }
+  return Value(std::move(out));
+}
+
 std::optional<Value> read_list(const TypeRef& type, PyObject* o) {
   const Ref list(PySequence_Fast(o, "expected a sequence"));
   if (!list) throw_python_error();
@@ -153,8 +168,7 @@ std::optional<Value> read_list(const TypeRef& type, PyObject* o) {
   if (type.base == "float") return read_elements<double>(list.get(), read);
   if (type.base == "bool") return read_elements<bool>(list.get(), read);
   const bool allows_none = type.base == "Tensor?";
-  if (!allows_none && type.base != "Tensor")
-    fail(ErrorKind::NotImplemented, "lists of ", type.base, " cannot be passed from Python");
+  if (!allows_none && type.base != "Tensor") return read_values(type, list.get());
   return read_elements<Tensor>(list.get(), [&](PyObject* item) -> std::optional<Value> {
     if (item == Py_None && allows_none) return Value();
     return is_tensor(item) ? std::optional(Value(tensor_of(item))) : std::nullopt;

@@ -11,6 +11,7 @@
 #include "python/src/native_mode.h"
 #include "python/src/overrides.h"
 #include "python/src/python_node.h"
+#include "python/src/script_object.h"
 #include "python/src/storage_type.h"
 #include "python/src/sym_types.h"
 #include "python/src/tensor_type.h"
@@ -43,8 +44,9 @@ const PyMethodDef* const own_functions[] = {factory_table,  mode_table,         
                                             interop_table,  device_table,        transform_table,
                                             autocast_table, dispatch_mode_table, nullptr};
 const PyMethodDef* const no_tables[] = {nullptr};
-const PyMethodDef* const dispatch_tables[] = {dispatch_table, boxed_call_table, library_table,
-                                              decomposition_table, nullptr};
+const PyMethodDef* const dispatch_tables[] = {dispatch_table,      boxed_call_table,
+                                              library_table,       decomposition_table,
+                                              script_object_table, nullptr};
 
 bool fill_fx(PyObject* module) {
   PyObject* fx = PyImport_AddModule("taeda._C._fx");
@@ -69,7 +71,8 @@ bool fill(PyObject* module) {
          add_submodule(module, "taeda._C._fx", no_tables) && fill_fx(module) &&
          add_submodule(module, "taeda._C._export", export_tables) &&
          PyModule_AddObjectRef(module, "_return_types", return_types_module()) == 0 &&
-         init_extension_api(module) && install_warnings() && install_anomaly_hooks();
+         init_script_object_type(module) && init_extension_api(module) && install_warnings() &&
+         install_anomaly_hooks();
 }
 
 PyModuleDef definition = {

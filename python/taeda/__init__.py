@@ -98,6 +98,8 @@ _LAZY = {
     "cond": "_higher_order_ops.cond",
     "while_loop": "_higher_order_ops.while_loop",
     "ops": "_ops",
+    "classes": "_classes",
+    "ScriptObject": "_classes",
     "Tag": "_ops",
     "sym_float": "_sym",
     "sym_int": "_sym",

@@ -14,6 +14,27 @@
 
 namespace taeda::dispatch {
 
+// Lists of what a value has no list of, strings for one, are lists of values.
+template <class T>
+concept HasOwnList = std::is_constructible_v<Value::Variant, std::in_place_type_t<std::vector<T>>>;
+template <class T>
+  requires(!HasOwnList<T>)
+struct Boxing<std::vector<T>> {
+  using Owned = std::vector<T>;
+  static Owned from(const Value& v) {
+    Owned out;
+    for (const Value& item : *v.get<std::shared_ptr<Value::List>>())
+      out.push_back(Boxing<T>::from(item));
+    return out;
+  }
+  static Owned pass(Owned& o) { return o; }
+  static Value to(const std::vector<T>& v) {
+    auto list = std::make_shared<Value::List>();
+    for (const T& item : v) list->push_back(Boxing<T>::to(item));
+    return Value(std::move(list));
+  }
+};
+
 namespace kernel_detail {
 
 template <class T>
@@ -84,6 +105,15 @@ void call_function(const Operator&, KeySet, Stack& stack, void* context) {
   call_unboxed<R, Unboxed<A>...>(stack, fn, std::index_sequence_for<A...>());
 }
 
+// The same for a function that takes the keys of its call first.
+template <class R, class... A>
+void call_function_with_keys(const Operator&, KeySet keys, Stack& stack, void* context) {
+  auto fn = reinterpret_cast<R (*)(KeySet, A...)>(context);
+  call_unboxed<R, Unboxed<A>...>(
+      stack, [&](auto&&... args) -> R { return fn(keys, std::forward<decltype(args)>(args)...); },
+      std::index_sequence_for<A...>());
+}
+
 template <class R, class... A>
 std::string schema_of() {
   static_assert((SchemaType<A> && ...),
@@ -101,6 +131,11 @@ struct CppFunction {
   template <class R, class... A>
   CppFunction(R (*fn)(A...))
       : kernel{&kernel_detail::call_function<R, A...>, reinterpret_cast<void*>(fn)},
+        signature(&typeid(R(A...))),
+        schema(kernel_detail::schema_of<R, A...>()) {}
+  template <class R, class... A>
+  CppFunction(R (*fn)(KeySet, A...))
+      : kernel{&kernel_detail::call_function_with_keys<R, A...>, reinterpret_cast<void*>(fn)},
         signature(&typeid(R(A...))),
         schema(kernel_detail::schema_of<R, A...>()) {}
   template <class F>

@@ -5,6 +5,9 @@
 #include <map>
 #include <mutex>
 
+#include "taeda/dispatch/custom_class.h"
+#include "taeda/dispatch/tags.h"
+
 namespace taeda::dispatch {
 namespace {
 
@@ -53,7 +56,8 @@ bool is_known_type(std::string base) {
   constexpr std::string_view known[] = {"Tensor", "int",          "SymInt",    "float",
                                         "bool",   "Scalar",       "str",       "Device",
                                         "Layout", "MemoryFormat", "Generator", "ScalarType"};
-  return std::find(std::begin(known), std::end(known), base) != std::end(known);
+  return std::find(std::begin(known), std::end(known), base) != std::end(known) ||
+         find_class_named(base);
 }
 
 void check_types(const Schema& schema, std::string_view text) {
@@ -190,6 +194,12 @@ void Library::impl(std::string_view name, const CppFunction& fn) {
           target_.value_or(
               DispatchTarget{Key::Dense, std::nullopt, DispatchTarget::Alias::CompositeImplicit}),
           fn);
+}
+
+Operator& Library::def(std::string_view schema, const std::vector<TagName>& tags) {
+  uint32_t bits = 0;
+  for (const TagName& tag : tags) bits |= tag_bit(tag.name);
+  return def(schema, bits);
 }
 
 void Library::impl_at(std::string_view name, const DispatchTarget& target, const CppFunction& fn) {

@@ -29,6 +29,19 @@ struct DispatchTarget {
   }
 };
 
+// A kernel with the target that it is for.
+struct TargetedFunction {
+  DispatchTarget target;
+  CppFunction function;
+};
+// A tag by its name, see tags.h.
+struct TagName {
+  const char* name;
+};
+
+template <class T>
+class ClassBuilder;
+
 class TAEDA_API Library {
  public:
   // A namespace has one Definition, and any number of Fragments and Implementations.
@@ -43,8 +56,17 @@ class TAEDA_API Library {
   // Defines and registers a kernel that serves every device and is differentiated through. A name
   // alone takes its schema from the function's type.
   Operator& def(std::string_view schema_or_name, const CppFunction& fn, uint32_t tags = 0);
+  Operator& def(std::string_view schema, const std::vector<TagName>& tags);
+  // Registers a class of one's own; custom_class.h says how it is filled in.
+  template <class T>
+  ClassBuilder<T> class_(const std::string& name) {
+    return ClassBuilder<T>(namespace_, name);
+  }
   // For the key of this object, or, if it has none, for every device.
   void impl(std::string_view name, const CppFunction& fn);
+  void impl(std::string_view name, const TargetedFunction& fn) {
+    impl_at(name, fn.target, fn.function);
+  }
   void impl(std::string_view name, std::string_view key, const CppFunction& fn) {
     impl_at(name, DispatchTarget::parse(key), fn);
   }

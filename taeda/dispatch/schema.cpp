@@ -60,6 +60,7 @@ class Reader {
 
   void read_type(Argument& a) {
     a.type.base = word("a type");
+    while (take('.')) a.type.base += "." + word("a class");  // __torch__.torch.classes.ns.Name
     if (take('(')) {
       while (at_ < text_.size() && text_[at_] != ')') {
         if (text_[at_] == '!')
@@ -128,23 +129,25 @@ class Reader {
   void read_returns(std::vector<Argument>& out) {
     skip_space();
     if (!take('(')) {
-      Argument a;
-      read_type(a);
-      out.push_back(std::move(a));
+      read_result(out);
       return;
     }
     skip_space();
     if (take(')')) return;
     do {
-      Argument a;
-      read_type(a);
-      skip_space();
-      if (at_ < text_.size() && text_[at_] != ',' && text_[at_] != ')')
-        a.name = word("a result name");
-      out.push_back(std::move(a));
-      skip_space();
+      read_result(out);
     } while (take(','));
     expect(')');
+  }
+  // A type, and a name if one follows.
+  void read_result(std::vector<Argument>& out) {
+    Argument a;
+    read_type(a);
+    skip_space();
+    if (at_ < text_.size() && text_[at_] != ',' && text_[at_] != ')')
+      a.name = word("a result name");
+    out.push_back(std::move(a));
+    skip_space();
   }
 
   std::string_view text_;
