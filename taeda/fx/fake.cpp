@@ -225,6 +225,7 @@ struct FakeMode::Call {
   // makes them.
   void run_as_program() {
     convert_inputs();
+    if (is_only_a_write()) return stack.clear();
     {
       const Running scope(mode);
       const dispatch::ActiveMode active(mode);
@@ -236,6 +237,13 @@ struct FakeMode::Call {
                   "kernel");
       return t;
     });
+  }
+
+  // Writes to arguments, returns nothing, and has no fake kernel: there is nothing to make.
+  bool is_only_a_write() const {
+    const auto writes = [](const dispatch::Argument& a) { return a.is_written; };
+    return schema.returns.empty() && std::ranges::any_of(schema.arguments, writes) &&
+           !dispatch::has_kernel(op, slot_of(Key::Dense, DeviceType::Meta));
   }
 
   void convert_inputs() {

@@ -257,6 +257,38 @@ void run_out(Operator& op, const Schema& schema, Stack& stack, uint64_t level) {
   }
 }
 
+// An operator defined at run time, which has no functional form that we know: it writes to copies,
+// and the arguments become those.
+void run_on_copies(Operator& op, const Schema& schema, Stack& stack, uint64_t level) {
+  struct Copy {
+    Tensor argument, value;
+  };
+  std::vector<Copy> copies;
+  for (size_t i = 0; i < stack.size(); ++i) {
+    if (!schema.arguments[i].is_written) continue;
+    for_each_tensor(stack[i], [&](const Tensor& t) {
+      TAEDA_CHECK(dispatch::wrapper_at(t, level), "functionalize: the function writes in place (",
+                  op.full_name(),
+                  ") to a tensor that it captured. Pass the tensor as an argument.");
+      copies.push_back({t, taeda::clone(synced(t))});
+    });
+  }
+  const auto find = [&](const Tensor& t, Tensor Copy::* part) {
+    return std::find_if(copies.begin(), copies.end(),
+                        [&](const Copy& c) { return (c.*part).is_same(t); });
+  };
+  dispatch::map_tensors(stack, [&](const Tensor& t) {
+    if (const auto copy = find(t, &Copy::argument); copy != copies.end()) return copy->value;
+    return dispatch::wrapper_at(t, level) ? synced(t) : t;
+  });
+  dispatch::call_boxed(op, stack);
+  for (const Copy& c : copies) write(c.argument, c.value);
+  dispatch::map_tensors(stack, [&](const Tensor& t) {
+    const auto copy = find(t, &Copy::value);
+    return copy != copies.end() ? copy->argument : wrap_root(t, level);
+  });
+}
+
 void run_view(Operator& op, size_t position, Stack& stack, uint64_t level, bool removes_views) {
   const Tensor source = stack.at(position).get<Tensor>();
   if (!dispatch::wrapper_at(source, level)) return dispatch::call_boxed(op, stack);
@@ -278,6 +310,7 @@ void run_functionalize(Operator& op, Stack& stack) {
   const bool any = dispatch::has_wrapper_at(stack, level);
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const dispatch::Argument& a = schema.arguments[i];
+    if (a.is_written && !op.table) return run_on_copies(op, schema, stack, level);
     if (a.is_written)
       return a.is_kwarg_only ? run_out(op, schema, stack, level)
                              : run_inplace(op, schema, stack, level);

@@ -235,8 +235,15 @@ class _Check:
 
     def _outputs_and_gradients(self, call):
         args, kwargs = self._samples(_copy_with_grad)
-        outputs = _tensors(call(*args, **kwargs))
         wanted = [t for t in _tensors((args, kwargs)) if t.requires_grad and t.is_leaf]
+        if self.op._schema.is_mutable:
+            # Leaves that require grad must not be written to; what is written counts as output.
+            args, kwargs = tree_map(
+                lambda v: v.clone() if isinstance(v, taeda.Tensor) else v, (args, kwargs)
+            )
+        outputs = _tensors(call(*args, **kwargs))
+        if self.op._schema.is_mutable:
+            outputs += [t.detach() for t in _tensors((args, kwargs))]
         results = [t for t in outputs if t.requires_grad]
         if not wanted or not results:
             return outputs
