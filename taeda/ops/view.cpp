@@ -60,12 +60,6 @@ Tensor view(const Tensor& self, SymIntList size) {
   return restride(self, sizes, *strides);
 }
 
-Tensor _unsafe_view(const Tensor& self, SymIntList size) { return impl::view(self, size); }
-
-Tensor _reshape_alias(const Tensor& self, SymIntList size, SymIntList stride) {
-  return restride(self, size, stride);
-}
-
 namespace {
 
 // Whether somebody watches operators or stands in for the tensor; they are shown `view` alone.
@@ -77,6 +71,14 @@ bool is_watched(const Tensor& t) {
 }
 
 }  // namespace
+
+Tensor _unsafe_view(const Tensor& self, SymIntList size) {
+  return is_watched(self) ? self.view(size) : impl::view(self, size);
+}
+
+Tensor _reshape_alias(const Tensor& self, SymIntList size, SymIntList stride) {
+  return restride(self, size, stride);
+}
 
 Tensor reshape(const Tensor& self, SymIntList shape) {
   const SymIntVec sizes = infer_size(shape, self.sym_numel());

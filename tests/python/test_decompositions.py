@@ -298,3 +298,14 @@ def test_functions_by_name():
     assert decompositions.silu_backward is decomposition_table[aten.silu_backward.default]
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         decompositions.nothing  # noqa: B018
+
+
+def test_products_of_batches_come_apart_in_a_trace():
+    def f(x, w):
+        return taeda.nn.functional.linear(x, w).view(-1)
+
+    x, w = taeda.randn(2, 3, 4), taeda.randn(5, 4)
+    gm = make_fx(f, decomposition_table=core_aten_decompositions(), tracing_mode="fake")(x, w)
+    names = [n.name for n in gm.graph.nodes if n.op == "call_function"]
+    assert names == ["permute", "view", "mm", "view_1", "view_2"]
+    assert taeda.allclose(gm(x, w), f(x, w), atol=1e-6)
