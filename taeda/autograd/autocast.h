@@ -48,6 +48,20 @@ class TAEDA_API Region {
 };
 
 // ---- what generated kernels call ----
+inline DeviceType shown_device(const Tensor& t) {
+  return t.defined() ? DeviceType(t.device().type) : DeviceType::Meta;
+}
+inline DeviceType shown_device(TensorList list) {
+  return list.empty() ? DeviceType::Meta : shown_device(list[0]);
+}
+// The device type whose region applies: of fake tensors, the one that they stand for.
+template <class... Tensors>
+DeviceType device_of(KeySet keys, const Tensors&... tensors) {
+  DeviceType device = keys.backend();
+  ((device = device == DeviceType::Meta ? shown_device(tensors) : device), ...);
+  return device;
+}
+
 // Tensors that are cast: floating point on this device type, float64 excepted.
 inline bool is_eligible(const Tensor& t, DeviceType device) {
   return t.defined() && is_floating(t.dtype()) && t.dtype() != DType::Double &&

@@ -369,3 +369,17 @@ def test_import_does_not_load_amp():
     code = "import sys, taeda; print([m for m in sys.modules if m.startswith('taeda.amp')])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+@needs_taeda
+def test_regions_apply_to_fake_tensors():
+    from taeda._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        a, b = t.ones(3, 4), t.ones(4, 3)
+    with t.autocast("cpu", dtype=t.bfloat16):
+        assert (a @ b).dtype is t.bfloat16
+        assert t.nn.functional.linear(a, a).dtype is t.bfloat16
+    with t.autocast("cuda", enabled=False):
+        assert (a @ b).dtype is t.float32
+    assert (a @ b).dtype is t.float32
