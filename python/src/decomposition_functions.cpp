@@ -7,6 +7,7 @@
 #include "python/src/boxed_values.h"
 #include "python/src/overloads.h"
 #include "python/src/wrap.h"
+#include "taeda/dispatch/dispatcher.h"
 #include "taeda/ops/decompositions.h"
 
 namespace taeda::python {
@@ -24,6 +25,18 @@ PyObject* decompositions(PyObject*, PyObject*) {
       PyObject* is_core = d->op().has(dispatch::Tag::Core) ? Py_True : Py_False;
       const Ref entry(checked(Py_BuildValue("(OO)", overload_of(d->op()), is_core)));
       if (PyList_Append(list.get(), entry.get()) < 0) throw_python_error();
+    }
+    return list.release();
+  });
+}
+
+// composites(): operators that modes see the parts of, by name.
+PyObject* composites(PyObject*, PyObject*) {
+  return guarded([] {
+    Ref list(checked(PyList_New(0)));
+    for (dispatch::Operator* op : dispatch::all_operators()) {
+      if (!op->is_composite && !dispatch::has_kernel(*op, slot_base(Key::Python))) continue;
+      if (PyList_Append(list.get(), overload_of(*op)) < 0) throw_python_error();
     }
     return list.release();
   });
@@ -49,6 +62,8 @@ PyObject* decompose(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
 PyMethodDef decomposition_table[] = {
     {"decompositions", decompositions, METH_NOARGS,
      "decompositions(): (overload, is core) of every operator that has one."},
+    {"composites", composites, METH_NOARGS,
+     "composites(): the operators that modes see the parts of."},
     {"decompose", as_function(decompose), METH_FASTCALL,
      "decompose(overload, args, kwargs): the operator's results, made of other operators."},
     {},

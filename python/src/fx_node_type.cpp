@@ -180,13 +180,28 @@ PyObject* wrap_nodes(const std::vector<fx::Node*>& nodes) {
   return list.release();
 }
 
+// The tensor's shape, dtype and layout, of the `val` in the dict; tracers leave a truth value.
+static void put_tensor_meta(PyObject* dict, bool requires_grad) {
+  PyObject* val = PyDict_GetItemString(dict, "val");
+  if (!val) return;
+  const Ref module(checked(PyImport_ImportModule("taeda.fx.passes.shape_prop")));
+  const Ref meta(checked(PyObject_CallMethod(module.get(), "_traced_metadata", "OO", val,
+                                             requires_grad ? Py_True : Py_False)));
+  if (PyDict_SetItemString(dict, "tensor_meta", meta.get()) < 0) throw_python_error();
+}
+
 PyObject* meta_dict(fx::Node& node) {
   if (const PythonMeta* meta = python_meta(node)) return meta->dict();
   const Ref dict(checked(PyDict_New()));
   const fx::NodeMeta& known = node.meta();
   if (!known.val.is_none()) put(dict.get(), "val", known.val);
   if (!known.stack_trace.empty()) put(dict.get(), "stack_trace", fx::Value(known.stack_trace));
-  for (const auto& [key, value] : known.others) put(dict.get(), key, value);
+  for (const auto& [key, value] : known.others) {
+    if (key == "tensor_meta" && value.is<bool>())
+      put_tensor_meta(dict.get(), value.get<bool>());
+    else
+      put(dict.get(), key, value);
+  }
   set_meta_dict(node, dict.get());
   return python_meta(node)->dict();
 }

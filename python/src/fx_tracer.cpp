@@ -90,6 +90,21 @@ PyObject* set_decompositions(PyObject* self, PyObject* table) {
   });
 }
 
+// set_opened(operators): those that are not written down whole.
+PyObject* set_opened(PyObject* self, PyObject* overloads) {
+  return guarded([&] {
+    const Ref items(checked(PySequence_Fast(overloads, "set_opened takes a list of operators")));
+    auto& opened = tracer(self).opened;
+    opened.clear();
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+      const auto* op = operator_of_overload(PySequence_Fast_GET_ITEM(items.get(), i));
+      TAEDA_CHECK_TYPE(op, "set_opened takes a list of operators");
+      opened.insert(op);
+    }
+    return Py_NewRef(Py_None);
+  });
+}
+
 // set_node_callback(function or None): called with each new node of an operator.
 PyObject* set_node_callback(PyObject* self, PyObject* function) {
   return guarded([&] {
@@ -128,22 +143,52 @@ PyObject* active(PyObject*, PyObject*) {
   });
 }
 
+PyObject* get_pre_dispatch(PyObject* self, void*) {
+  return guarded([&] { return wrap(tracer(self).is_before_autograd); });
+}
+int set_pre_dispatch(PyObject* self, PyObject* value, void*) {
+  const int on = value ? PyObject_IsTrue(value) : 0;
+  if (on < 0) return -1;
+  tracer(self).is_before_autograd = on == 1;
+  return 0;
+}
+
+PyObject* get_below_autocast(PyObject* self, void*) {
+  return guarded([&] { return wrap(tracer(self).is_below_autocast); });
+}
+int set_below_autocast(PyObject* self, PyObject* value, void*) {
+  const int on = value ? PyObject_IsTrue(value) : 0;
+  if (on < 0) return -1;
+  tracer(self).is_below_autocast = on == 1;
+  return 0;
+}
+
 PyMethodDef methods[] = {
     {"track", as_function(track), METH_FASTCALL, nullptr},
     {"node_of", node_of, METH_O, nullptr},
     {"arg_of", arg_of, METH_O, nullptr},
     {"set_decompositions", set_decompositions, METH_O, nullptr},
+    {"set_opened", set_opened, METH_O, nullptr},
     {"set_node_callback", set_node_callback, METH_O, nullptr},
     {},
 };
 PyGetSetDef properties[] = {
     {"constants", get_constants, nullptr, nullptr, nullptr},
     {"graph", get_graph, nullptr, nullptr, nullptr},
+    {"pre_dispatch", get_pre_dispatch, set_pre_dispatch, nullptr, nullptr},
+    {"below_autocast", get_below_autocast, set_below_autocast, nullptr, nullptr},
     {},
 };
 PyMethodDef functions[] = {{"active_tracer", active, METH_NOARGS, nullptr}, {}};
 
 }  // namespace
+
+void note_mode_call(const char* name, PyObject* argument) {
+  fx::Tracer* t = fx::active_tracer();
+  if (!t || !t->is_before_autograd || !t->peer) return;
+  const Ref done(checked(PyObject_CallMethod(static_cast<PyObject*>(t->peer), "note_mode_call",
+                                             "sO", name, argument)));
+}
 
 bool init_tracer_type(PyObject* module) {
   return add_native_mode_type(module, "taeda._C._fx.Tracer", create, methods, properties) &&

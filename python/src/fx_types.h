@@ -65,6 +65,9 @@ fx::Target read_target(fx::OpCode op, PyObject* o);
 // What a node that calls the target is called before it is made unique.
 std::string name_for_target(const fx::Target& target);
 
+// Tells the innermost tracer, if it is one before autograd, that a mode of the thread was set.
+void note_mode_call(const char* name, PyObject* argument);
+
 // The dict of a node's metadata, made when first asked for; borrowed.
 PyObject* meta_dict(fx::Node& node);
 void set_meta_dict(fx::Node& node, PyObject* dict);

@@ -13,6 +13,7 @@
 #include "python/src/wrap.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/dispatch/levels.h"
+#include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/index_checks.h"
 #include "taeda/ops/shape.h"
@@ -244,7 +245,8 @@ Indexed apply_index(const Tensor& self, PyObject* index) {
   if (used > 0 && items.size == 1) check_not_scalar(self, items.data[0]);
   TAEDA_CHECK_INDEX(used <= self.dim(), "too many indices for tensor of dimension ", self.dim());
   const bool is_recorded = autograd::grad_enabled() && autograd::requires_grad(self);
-  if (all_basic && items.size > 1 && !is_recorded && !self.impl()->has_symbolic_sizes())
+  if (all_basic && items.size > 1 && !is_recorded && !self.impl()->has_symbolic_sizes() &&
+      !dispatch::has_mode_before_autograd())
     return {apply_basic(self, items, used), {}};
   Walk walk(self, self.dim() - used);
   for (PyObject* o : items) walk.add(o);

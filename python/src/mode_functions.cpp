@@ -1,6 +1,7 @@
 // Settings of the process and the thread: default dtype and device, threads, seeds, grad mode.
 #include "python/src/args.h"
 #include "python/src/factories.h"
+#include "python/src/fx_types.h"
 #include "python/src/types.h"
 #include "python/src/wrap.h"
 #include "taeda/autograd/grad_mode.h"
@@ -69,6 +70,7 @@ PyObject* set_grad_enabled(PyObject*, PyObject* o) {
                      "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not ",
                      Py_TYPE(o)->tp_name);
     autograd::set_grad_enabled(o == Py_True);
+    note_mode_call("_set_grad_enabled", o);
     return none();
   });
 }

@@ -101,11 +101,6 @@ int set_data(PyObject* self, PyObject* value, void*) {
   });
 }
 
-Tensor reversed(const Tensor& t) {
-  IntVec order;
-  for (int64_t d = t.dim() - 1; d >= 0; --d) order.push_back(d);
-  return taeda::permute(t, order);
-}
 Tensor matrix_transposed(const Tensor& t, const char* name) {
   TAEDA_CHECK(t.dim() >= 2, "tensor.", name,
               " is only supported on matrices or batches of matrices. Got ", t.dim(), "-D tensor.");
@@ -177,8 +172,8 @@ PyGetSetDef tensor_properties[] = {
     {"_version", get_version, nullptr, nullptr, nullptr},
     {"_base", TAEDA_GET(base_of(t)), nullptr, nullptr, nullptr},
     {"name", get_name, nullptr, nullptr, nullptr},
-    {"T", TAEDA_GET(reversed(t)), nullptr, nullptr, nullptr},
-    {"mT", TAEDA_GET(matrix_transposed(t, "mT")), nullptr, nullptr, nullptr},
+    {"T", TAEDA_GET(taeda::numpy_T(t)), nullptr, nullptr, nullptr},
+    {"mT", TAEDA_GET(taeda::mT(t)), nullptr, nullptr, nullptr},
     {"H", TAEDA_GET(hermitian(t)), nullptr, nullptr, nullptr},
     {"mH", TAEDA_GET(adjoint(t, "mH")), nullptr, nullptr, nullptr},
     {"real", TAEDA_GET(t.is_complex() ? taeda::real(t) : t), set_real, nullptr, nullptr},

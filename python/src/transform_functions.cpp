@@ -111,9 +111,13 @@ PyObject* call_replacing(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   });
 }
 
-PyObject* enter_functionalize(PyObject*, PyObject* removes_views) {
+// _enter_functionalize(removes views, keeps composites)
+PyObject* enter_functionalize(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
-    return wrap_level(fx::enter_functionalize_level(PyObject_IsTrue(removes_views) == 1));
+    TAEDA_CHECK_TYPE(nargs == 1 || nargs == 2, "_enter_functionalize takes one or two arguments");
+    const bool keeps_composites = nargs == 2 && PyObject_IsTrue(argv[1]) == 1;
+    return wrap_level(
+        fx::enter_functionalize_level(PyObject_IsTrue(argv[0]) == 1, keeps_composites));
   });
 }
 PyObject* exit_functionalize(PyObject*, PyObject* id) {
@@ -274,7 +278,7 @@ PyMethodDef transform_table[] = {
     {"_exit_grad", exit_grad, METH_O, nullptr},
     {"_enter_vmap", as_function(enter_vmap), METH_FASTCALL, nullptr},
     {"_exit_vmap", exit_vmap, METH_O, nullptr},
-    {"_enter_functionalize", enter_functionalize, METH_O, nullptr},
+    {"_enter_functionalize", as_function(enter_functionalize), METH_FASTCALL, nullptr},
     {"_exit_functionalize", exit_functionalize, METH_O, nullptr},
     {"_make_functional", as_function(make_functional), METH_FASTCALL, nullptr},
     {"_functional_value", as_function(functional_value), METH_FASTCALL, nullptr},

@@ -1,6 +1,8 @@
 // Keeps operators by name and what was registered at run time.
 #include "taeda/dispatch/dispatcher.h"
 
+#include "taeda/dispatch/composites.h"
+
 #include <cstring>
 #include <map>
 #include <memory>
@@ -47,10 +49,17 @@ struct Registry {
   RuntimeKernel builtin[kNumSlots] = {};
   uint64_t next_serial = 1;
   bool is_indexed = false;
+  bool shows_composites = false;
 
   void add(Operator* op) {
+    if (shows_composites && op->is_composite) show(*op);
     by_name[op->full_name()] = op;
     overloads[op->name].push_back(op);
+  }
+  // Lets calls of the operator stop at TransformFront.
+  static void show(Operator& op) {
+    op.mask |= KeySet(Key::TransformFront).bits();
+    if (op.runtime) op.runtime->generated_mask |= KeySet(Key::TransformFront).bits();
   }
   void index() {
     if (is_indexed) return;
@@ -222,6 +231,16 @@ void set_composite(Operator& op) {
   std::lock_guard lock(r.mutex);
   op.is_composite = true;
   refresh(op, r);
+  if (r.shows_composites) Registry::show(op);
+}
+
+void show_composites() {
+  Registry& r = registry();
+  std::lock_guard lock(r.mutex);
+  if (std::exchange(r.shows_composites, true)) return;
+  r.index();
+  for (auto& [name, op] : r.by_name)
+    if (op->is_composite) Registry::show(*op);
 }
 
 Registration register_kernel(Operator& op, int slot, void* unboxed, BoxedKernel boxed,
@@ -359,7 +378,9 @@ BoxedKernel resolve_boxed(const Operator& op, KeySet keys) {
        qualified_name(op), "' is only available for these backends: [", available, "]");
 }
 
-void call_boxed(Operator& op, Stack& stack) {
+namespace {
+
+KeySet keys_of_call(const Stack& stack) {
   KeySet keys;
   for (const Value& v : stack) {
     for_each_tensor(v, [&](const Tensor& t) { keys = keys | t.keys(); });
@@ -368,7 +389,15 @@ void call_boxed(Operator& op, Stack& stack) {
   keys = with_local(keys);
   if ((keys & KeySet::backends()).empty())
     keys = keys | KeySet(Key::Dense) | KeySet(default_device().type);
-  op.call_boxed(op, keys, stack);
+  return keys;
+}
+
+}  // namespace
+
+void call_boxed(Operator& op, Stack& stack) { op.call_boxed(op, keys_of_call(stack), stack); }
+
+void call_below_front(Operator& op, Stack& stack) {
+  op.call_boxed(op, keys_of_call(stack) & KeySet::below(Key::TransformFront), stack);
 }
 
 std::string dump(std::string_view name) {

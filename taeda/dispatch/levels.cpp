@@ -5,6 +5,7 @@
 #include <atomic>
 #include <utility>
 
+#include "taeda/dispatch/composites.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/dispatch/foreign_wrappers.h"
 #include "taeda/dispatch/modes.h"
@@ -15,10 +16,10 @@ namespace {
 LevelHandler handlers[4] = {};
 std::atomic<uint64_t> next_id{1};
 
-void sync_front_key() {
-  LocalKeys& keys = local_keys();
-  keys.include = dispatch_detail::levels().empty() ? keys.include - KeySet(Key::TransformFront)
-                                                   : keys.include | KeySet(Key::TransformFront);
+// Ids of the thread's levels that keep composites.
+std::vector<uint64_t>& keeping() {
+  static thread_local std::vector<uint64_t> ids;
+  return ids;
 }
 
 void take_geometry(TensorImpl* wrapper, const Tensor& value, int64_t batch_dim) {
@@ -82,9 +83,16 @@ size_t first_suspended(const Stack& stack) {
 
 thread_local constinit const ReplaceForeign* replacing = nullptr;
 
-void run_front(const Operator& op, KeySet, Stack& stack, void*) {
+bool takes_composites() {
+  if (num_levels() == 0) return has_mode_before_autograd();
+  return std::find(keeping().begin(), keeping().end(), top_level().id) != keeping().end();
+}
+
+void run_front(const Operator& op, KeySet keys, Stack& stack, void*) {
   Operator& callee = const_cast<Operator&>(op);
   if (replacing) map_tensors(stack, *replacing);
+  if (op.is_composite && !takes_composites())
+    return callee.call_boxed(callee, keys & KeySet::below(Key::TransformFront), stack);
   if (!suspended().empty()) {
     if (const size_t first = first_suspended(stack); first < suspended().size()) {
       const Resume resumed(first);
@@ -92,7 +100,11 @@ void run_front(const Operator& op, KeySet, Stack& stack, void*) {
     }
   }
   map_tensors(stack, [](const Tensor& t) { return strip_dead(t); });
-  if (num_levels() == 0) return call_boxed(callee, stack);
+  if (num_levels() == 0) {
+    if (!has_mode_before_autograd()) return call_boxed(callee, stack);
+    if (!offer_before_autograd(callee, stack)) call_below_front(callee, stack);
+    return;
+  }
   handlers[static_cast<int>(top_level().kind)](callee, stack);
 }
 
@@ -110,6 +122,13 @@ std::vector<Level>& levels() {
   return stack;
 }
 }  // namespace dispatch_detail
+
+void sync_front_key() {
+  LocalKeys& keys = local_keys();
+  const bool is_needed = num_levels() > 0 || has_mode_before_autograd();
+  keys.include = is_needed ? keys.include | KeySet(Key::TransformFront)
+                           : keys.include - KeySet(Key::TransformFront);
+}
 
 size_t level_depth(uint64_t id) {
   const std::vector<Level>& levels = dispatch_detail::levels();
@@ -132,7 +151,13 @@ void pop_level(uint64_t id) {
   TAEDA_CHECK(num_levels() > 0 && top_level().id == id,
               "function transforms must end in the reverse order of their start");
   dispatch_detail::levels().pop_back();
+  std::erase(keeping(), id);
   sync_front_key();
+}
+
+void keep_composites(uint64_t level) {
+  show_composites();
+  keeping().push_back(level);
 }
 
 Tensor make_wrapper(Tensor value, uint64_t level, int64_t batch_dim) {

@@ -1,8 +1,10 @@
 // The stack of modes, and the fallback that hands calls to its top or to the classes of tensors.
 #include "taeda/dispatch/modes.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "taeda/dispatch/composites.h"
 #include "taeda/dispatch/dispatcher.h"
 
 namespace taeda::dispatch {
@@ -16,11 +18,11 @@ ModeStack& stack_of_modes() {
   return stack;
 }
 
-// Takes the innermost mode off until the end of the scope.
+// Takes the innermost mode off until the end of the scope, and keys that have acted already.
 class BelowMode {
  public:
-  BelowMode() : saved_(local_keys()), mode_(pop_mode()) {
-    local_keys().exclude = saved_.exclude | kAboveHandlers;
+  explicit BelowMode(KeySet done) : saved_(local_keys()), mode_(pop_mode()) {
+    local_keys().exclude = saved_.exclude | done;
   }
   ~BelowMode() {
     stack_of_modes().push_back(std::move(mode_));
@@ -52,7 +54,7 @@ void check_memory(const Stack& stack) {
 
 // Whether the innermost mode took the call.
 bool offer_to_innermost(Operator& op, Stack& stack) {
-  BelowMode scope;
+  BelowMode scope(kAboveHandlers);
   return scope.mode().offer(op, stack);
 }
 
@@ -98,9 +100,21 @@ void sync_mode_key() {
   LocalKeys& keys = local_keys();
   keys.include =
       modes().empty() ? keys.include - KeySet(Key::Python) : keys.include | KeySet(Key::Python);
+  sync_front_key();
+}
+
+bool has_mode_before_autograd() {
+  return std::any_of(modes().begin(), modes().end(),
+                     [](const IntrusivePtr<Mode>& m) { return m->is_before_autograd; });
+}
+
+bool offer_before_autograd(Operator& op, Stack& stack) {
+  BelowMode scope{KeySet()};
+  return scope.mode().offer_early(op, stack);
 }
 
 void push_mode(IntrusivePtr<Mode> mode) {
+  if (mode->is_before_autograd) show_composites();
   stack_of_modes().push_back(std::move(mode));
   sync_mode_key();
 }

@@ -12,6 +12,11 @@
 // the modes on that declined. Such a tensor may have no memory at all (a wrapper: its storage is
 // one of the meta device, TensorExtra::fake_device says what it stands for); the key in its set is
 // what keeps kernels away from it.
+//
+// Note [Modes before autograd]: while such a mode is on the stack, calls stop at TransformFront and
+// go, once no level is left, to the innermost mode there: with autograd, autocast and the bodies of
+// composite operators still to come. A call that it declines goes on as if the mode was none of
+// these.
 #pragma once
 
 #include <vector>
@@ -28,6 +33,11 @@ class TAEDA_API Mode : public RefCounted {
   // arguments are asked. A mode that does not know better declines where there are such classes,
   // and sees what they call.
   virtual bool offer(Operator& op, Stack& stack);
+  // The same for a call that stopped at TransformFront (Note [Modes before autograd]).
+  virtual bool offer_early(Operator& op, Stack& stack) { return offer(op, stack); }
+
+  // Whether it is one of Note [Modes before autograd]; set before it is pushed.
+  bool is_before_autograd = false;
 
   // The object that stands for it in another language; not owned.
   void* peer = nullptr;
@@ -51,6 +61,11 @@ class ActiveMode {
 TAEDA_API void set_modes(ModeStack modes);
 // Includes the Python key if and only if a mode is active; for code that swaps the local keys.
 TAEDA_API void sync_mode_key();
+// Includes the TransformFront key if and only if a level or a mode before autograd is active.
+TAEDA_API void sync_front_key();
+TAEDA_API bool has_mode_before_autograd();
+// Whether the innermost mode took a call that stopped at TransformFront.
+bool offer_before_autograd(Operator& op, Stack& stack);
 
 // Asks the classes of the arguments; `declined` is the mode that did, or null.
 using SubclassHandler = void (*)(Operator& op, Stack& stack, Mode* declined);

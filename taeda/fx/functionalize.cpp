@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <string>
 
+#include "taeda/dispatch/composites.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/bind.h"
+#include "taeda/fx/tracer.h"
 #include "taeda/ops/batching.h"
 #include "taeda/ops/functions.h"
 
@@ -199,13 +201,19 @@ Tensor model_of(const Tensor& t) {
                     s.is_conj, s.is_neg);
 }
 
-// The results of a view operator as geometry alone.
+// The results of a view operator as geometry alone; nobody watches.
 std::vector<Tensor> models_of(Operator& op, Stack stack, size_t position, const Tensor& source) {
+  const ExcludeKeys unwatched(KeySet(Key::Python) | KeySet(Key::TransformFront));
   stack[position] = Value(model_of(source));
   dispatch::call_boxed(op, stack);
   std::vector<Tensor> models;
   for (const Value& v : stack) for_each_tensor(v, [&](const Tensor& t) { models.push_back(t); });
   return models;
+}
+
+// Whether a copy of `b` to `a` is `b` itself.
+bool is_like(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.device() == b.device() && a.sym_sizes() == b.sym_sizes();
 }
 
 void run_inplace(Operator& op, const Schema& schema, Stack& stack, uint64_t level) {
@@ -215,7 +223,8 @@ void run_inplace(Operator& op, const Schema& schema, Stack& stack, uint64_t leve
               ") to a tensor that it captured. Pass the tensor as an argument.");
   unwrap_all(stack, level);
   const Tensor before = wrapper(self).value;
-  Operator* functional = functional_of(op, schema, false);
+  const bool is_whole_copy = is_named(op, "copy_") && is_like(before, stack.at(1).get<Tensor>());
+  Operator* functional = is_whole_copy ? nullptr : functional_of(op, schema, false);
   if (!functional) {
     write(self, written_value(op, before, stack));
   } else {
@@ -303,8 +312,23 @@ void run_view(Operator& op, size_t position, Stack& stack, uint64_t level, bool 
       stack, [&](const Tensor& t) { return wrap_view(t, models.at(at++), source, level); });
 }
 
+// Composites whose results are new tensors: what they do inside need not be known, unless a tracer
+// wants to.
+bool stays_whole(const Operator& op, const Schema& schema) {
+  if (const Tracer* tracer = active_tracer(); tracer && tracer->opened.count(&op)) return false;
+  // Its parts differ with `train`, and one of them is random: programs are compared by them.
+  if (is_named(op, "dropout")) return false;
+  const auto is_plain = [](const dispatch::Argument& a) {
+    return !a.is_written && a.alias.empty();
+  };
+  const auto is_tensor = [](const auto& r) { return r.type.base == "Tensor"; };
+  return std::all_of(schema.arguments.begin(), schema.arguments.end(), is_plain) &&
+         std::any_of(schema.returns.begin(), schema.returns.end(), is_tensor);
+}
+
 void run_functionalize(Operator& op, Stack& stack) {
   const Schema& schema = schema_of(op);
+  if (op.is_composite && !stays_whole(op, schema)) return dispatch::call_below_front(op, stack);
   const BelowLevel below;
   const uint64_t level = below.level().id;
   const bool any = dispatch::has_wrapper_at(stack, level);
@@ -327,9 +351,10 @@ const bool is_registered =
 
 }  // namespace
 
-uint64_t enter_functionalize_level(bool removes_views) {
+uint64_t enter_functionalize_level(bool removes_views, bool keeps_composites) {
   Level& level = dispatch::push_level(dispatch::LevelKind::Functionalize);
   level.removes_views = removes_views;
+  if (keeps_composites) dispatch::keep_composites(level.id);
   return level.id;
 }
 

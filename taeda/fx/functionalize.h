@@ -10,8 +10,9 @@
 
 namespace taeda::fx {
 
-// With `removes_views`, views become copies too.
-TAEDA_API uint64_t enter_functionalize_level(bool removes_views);
+// With `removes_views`, views become copies too. With `keeps_composites`, operators made of others
+// stay whole if their schema says that they neither write nor alias.
+TAEDA_API uint64_t enter_functionalize_level(bool removes_views, bool keeps_composites = false);
 TAEDA_API void exit_functionalize_level(uint64_t id);
 // Makes a tensor one of the level's own.
 TAEDA_API Tensor make_functional(const Tensor& value, uint64_t level);

@@ -84,7 +84,7 @@ Node& Graph::call(dispatch::Operator& op, std::vector<Arg> args, Kwargs kwargs) 
   const std::string_view name = op.name;
   const size_t space = name.rfind("::");
   return create(OpCode::CallFunction, op, std::move(args), std::move(kwargs),
-                space == std::string_view::npos ? name : name.substr(space + 2));
+                snake_case(space == std::string_view::npos ? name : name.substr(space + 2)));
 }
 
 Node& Graph::call(const Builtin& function, std::vector<Arg> args) {

@@ -4,6 +4,8 @@
 // tensors. Every region takes its operands one by one and returns a tuple.
 #include "taeda/fx/regions.h"
 
+#include "taeda/autograd/autocast.h"
+#include "taeda/autograd/grad_mode.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::fx {
@@ -136,6 +138,29 @@ Value associative_scan(Span<Value> a) {
   return list(stacks.finish());
 }
 
+Values rest(Span<Value> a, size_t from) {
+  TAEDA_CHECK(a.size() >= from, "a region is called with ", a.size(), " arguments");
+  const Span<Value> operands = a.drop_front(from);
+  return Values(operands.begin(), operands.end());
+}
+
+// wrap_with_set_grad_enabled(enabled, region, *operands)
+Value with_grad_mode(Span<Value> a) {
+  Values operands = rest(a, 2);
+  const autograd::GradMode mode(truth(a[0]));
+  return list(call(region(a[1]), std::move(operands)));
+}
+
+// wrap_with_autocast(device type, dtype or None, enabled, cache enabled or None, region, *operands)
+Value with_autocast(Span<Value> a) {
+  Values operands = rest(a, 5);
+  const DeviceType device = Device::parse(a[0].get<std::string>()).type;
+  const DType dtype = a[1].is_none() ? autocast::dtype_of(device) : a[1].get<DType>();
+  const bool caches = a[3].is_none() ? autocast::is_cache_enabled() : truth(a[3]);
+  const autocast::Region scope(device, dtype, truth(a[2]), caches);
+  return list(call(region(a[4]), std::move(operands)));
+}
+
 constexpr Builtin kRegionCalls[] = {
     {"cond", cond},
     {"while_loop", while_loop},
@@ -143,6 +168,8 @@ constexpr Builtin kRegionCalls[] = {
     {"scan", scan},
     {"map_impl", map_impl},
     {"associative_scan", associative_scan},
+    {"wrap_with_set_grad_enabled", with_grad_mode, true},
+    {"wrap_with_autocast", with_autocast, true},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Calls that take graphs: cond, the loops and the scans.
+// Calls that take graphs: cond, the loops and the scans, and scopes of grad mode and autocast.
 #pragma once
 
 #include "taeda/fx/builtins.h"

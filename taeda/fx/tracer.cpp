@@ -1,6 +1,7 @@
 // Records operators as nodes of a graph.
 #include "taeda/fx/tracer.h"
 
+#include "taeda/autograd/variable.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/builtins.h"
@@ -18,6 +19,26 @@ Value one_value(const Stack& stack) {
   if (stack.empty()) return {};
   return std::make_shared<Value::List>(stack);
 }
+
+bool returns_tensors(const Operator& op) {
+  for (const dispatch::Argument& r : schema_of(op).returns)
+    if (r.type.base == "Tensor") return true;
+  return false;
+}
+
+// A copy that is none: as in PyTorch, whose bindings give the tensor itself.
+bool returns_itself(const Operator& op, const Stack& stack) {
+  const std::string_view name = op.name;
+  const Tensor* t = stack.empty() || !stack[0].is<Tensor>() ? nullptr : &stack[0].get<Tensor>();
+  if (name == "conj") return !t->is_complex();
+  if (name != "contiguous") return false;
+  const bool is_plain =
+      !stack[1].is<MemoryFormat>() || stack[1].get<MemoryFormat>() == MemoryFormat::Contiguous;
+  return is_plain && t->is_contiguous();
+}
+
+// A composite that stays: the number it reads is one of the graph's own.
+bool is_item(const Operator& op) { return std::string_view(op.name) == "item"; }
 
 bool is_known_number(const Value& v) {
   return v.is_scalar() && !v.is<SymInt>() && !v.is<IntrusivePtr<SymNode>>();
@@ -44,7 +65,7 @@ void Tracer::track_results(Node& node, const Value& results) {
     return track(*results.get<IntrusivePtr<SymNode>>(), node);
   auto part = [&](size_t i, const Value& v) {
     Node& item = graph_->call(get_builtin("getitem"), {Arg(node), Arg(static_cast<int64_t>(i))});
-    item.set_val(example(v));
+    describe(item, v);
     track_results(item, v);
   };
   if (results.is<std::vector<Tensor>>()) {
@@ -105,8 +126,10 @@ Value Tracer::example(const Value& result) {
       return make_alias_sym(t, t.sym_sizes(), t.sym_strides(), t.impl()->sym_storage_offset());
     }
     if (!examples_) examples_ = make_intrusive<FakeMode>(FakeMode::Options());
-    return examples_->from_tensor(t, t.sym_sizes(), t.sym_strides(),
-                                  t.impl()->sym_storage_offset());
+    Tensor known =
+        examples_->from_tensor(t, t.sym_sizes(), t.sym_strides(), t.impl()->sym_storage_offset());
+    known.impl()->set_requires_grad_flag(false);
+    return known;
   }
   if (result.is<std::vector<Tensor>>()) {
     auto list = std::make_shared<Value::List>();
@@ -121,20 +144,36 @@ Value Tracer::example(const Value& result) {
   return result;
 }
 
+void Tracer::describe(Node& node, const Value& result) {
+  node.set_val(example(result));
+  // The host language makes PyTorch's `tensor_meta` of it when it is asked for.
+  if (result.is<Tensor>() && result.get<Tensor>().defined())
+    node.set_meta_value("tensor_meta", Value(autograd::requires_grad(result.get<Tensor>())));
+}
+
 bool Tracer::run_decomposition(Operator& op, Stack& stack) {
   if (!decompose) return false;
   const dispatch::ActiveMode active(*this);
   return decompose(op, stack);
 }
 
+bool Tracer::offer_early(Operator& op, Stack& stack) {
+  const LocalKeys& keys = local_keys();
+  if (is_below_autocast && (keys.include - keys.exclude).has(Key::Autocast)) return false;
+  if (opened.count(&op)) return false;
+  if (op.is_composite && !is_item(op) && !returns_tensors(op)) return false;
+  return offer(op, stack);
+}
+
 void Tracer::run(Operator& op, Stack& stack) {
   if (run_decomposition(op, stack)) return;
-  const bool reads_value = op.has(Tag::DataDependentOutput);
+  const bool reads_value = op.has(Tag::DataDependentOutput) || is_item(op);
   bool is_traced = false;
   for (const Value& v : stack)
     for_each_tensor(v, [&](const Tensor& t) { is_traced |= node_of(t) != nullptr; });
   if (reads_value && !is_traced) return dispatch::call_boxed(op, stack);
 
+  if (op.is_composite && returns_itself(op, stack)) return;
   CallArgs call = call_args(op, stack, [&](const Value& v) { return arg_of(v); });
   dispatch::call_boxed(op, stack);
   TAEDA_CHECK(!reads_value || !is_known_number(stack[0]),
@@ -145,7 +184,8 @@ void Tracer::run(Operator& op, Stack& stack) {
               "tracing_mode='symbolic' in your make_fx call.");
   Node& node = graph_->call(op, std::move(call.args), std::move(call.kwargs));
   const Value result = one_value(stack);
-  node.set_val(example(result));
+  const ExcludeKeys metadata(dispatch::kAboveHandlers);
+  describe(node, result);
   if (on_node) on_node(node);
   track_results(node, result);
 }

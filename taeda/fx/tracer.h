@@ -1,7 +1,9 @@
-// Tracer: a mode that writes down every operator that reaches it, below autograd and transforms.
+// Tracer: a mode that writes down every operator that reaches it, below transforms and, unless it
+// is a mode before autograd, below autograd and composite operators.
 #pragma once
 
 #include <functional>
+#include <unordered_set>
 
 #include "taeda/dispatch/modes.h"
 #include "taeda/fx/fake.h"
@@ -42,7 +44,16 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   // Called on every node of an operator, with its metadata set.
   std::function<void(Node&)> on_node;
 
+  // Of a tracer before autograd: inside autocast regions it sees what their casts leave, as other
+  // tracers do.
+  bool is_below_autocast = false;
+  // Of a tracer before autograd: operators that are not written down whole; their parts are.
+  std::unordered_set<const dispatch::Operator*> opened;
+
   void run(dispatch::Operator& op, dispatch::Stack& stack) override;
+  // Declines composites without tensors among their results, whose parts it then sees, and what
+  // autocast acts on first.
+  bool offer_early(dispatch::Operator& op, dispatch::Stack& stack) override;
 
  private:
   struct Tracked {
@@ -66,6 +77,8 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   Arg tensor_arg(const Tensor& t);
   Node& constant_node(const Tensor& t);
   Value example(const Value& result);
+  // Sets what is known of the node's value without computing it.
+  void describe(Node& node, const Value& result);
 
   IntrusivePtr<Graph> graph_;
   std::unordered_map<const TensorImpl*, Tracked> tracked_;

@@ -34,6 +34,12 @@ def _refusal(device_type, dtype):
     return None
 
 
+def _tracer_before_autograd():
+    """The tracer that writes regions down; None without one."""
+    tracer = _C._fx.active_tracer()
+    return tracer if tracer is not None and tracer.pre_dispatch else None
+
+
 class autocast:
     """A region of mixed precision for one device type, as a context manager or a decorator.
 
@@ -59,6 +65,7 @@ class autocast:
             warnings.warn(refusal, stacklevel=2)
         self._enabled = enabled and not refusal
         self._outside = []  # what to set back, one entry a region entered
+        self._nodes = []  # of the graph that is being traced, the same
 
     def __enter__(self):
         self._outside.append(
@@ -70,12 +77,18 @@ class autocast:
         )
         self._set(self._enabled, self.fast_dtype, self._cache_enabled)
         _C.autocast_increment_nesting()
+        tracer = _tracer_before_autograd()
+        settings = self.device, self.fast_dtype, self._enabled, self._cache_enabled
+        self._nodes.append(tracer and tracer.note_call(_enter_autocast, settings))
         return self
 
     def __exit__(self, *_):
         if _C.autocast_decrement_nesting() == 0:
             _C.clear_autocast_cache()
         self._set(*self._outside.pop())
+        node, tracer = self._nodes.pop(), _tracer_before_autograd()
+        if node is not None and tracer is not None:
+            tracer.note_call(_exit_autocast, (node,))
         return False
 
     def _set(self, enabled, dtype, cache_enabled):

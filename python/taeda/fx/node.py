@@ -38,6 +38,8 @@ _side_effectful_functions = {
     operator.setitem,
     taeda._assert,
     taeda._C._set_grad_enabled,
+    taeda.amp.autocast_mode._enter_autocast,
+    taeda.amp.autocast_mode._exit_autocast,
 }
 
 

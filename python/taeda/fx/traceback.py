@@ -1,9 +1,12 @@
 """Stack traces and annotations of nodes: kept through rewrites, added for a scope."""
 
 import contextlib
+import enum
 import traceback
 
 __all__ = [
+    "NodeSource",
+    "NodeSourceAction",
     "annotate",
     "format_stack",
     "get_current_meta",
@@ -14,6 +17,52 @@ __all__ = [
     "set_grad_fn_seq_nr",
     "set_stack_trace",
 ]
+
+
+class NodeSourceAction(enum.Enum):
+    """What a pass did when it made a node of another one."""
+
+    CREATE = "create"
+    REPLACE = "replace"
+
+
+class NodeSource:
+    """Where a node comes from, in `meta["from_node"]`: a node of another graph, and its sources."""
+
+    def __init__(self, node, pass_name="", action=None):
+        self.name = node.name if node is not None else ""
+        self.target = str(node.target) if node is not None else ""
+        self.graph_id = id(node.graph) if node is not None else -1
+        self.pass_name = pass_name
+        actions = [] if action is None else action
+        self.action = actions if isinstance(actions, list) else [actions]
+        self.from_node = list(node.meta.get("from_node", ())) if node is not None else []
+
+    def _get_action_string(self):
+        return "+".join(action.name.lower() for action in self.action)
+
+    def print_readable(self, indent=0):
+        """The source and those behind it, one a line."""
+        text = "    " * indent + (
+            f"(name={self.name}, pass_name={self.pass_name}, action={self._get_action_string()}, "
+            f"graph_id={self.graph_id})\n"
+        )
+        return text + "".join(source.print_readable(indent + 1) for source in self.from_node)
+
+    def to_dict(self):
+        """The source as plain values."""
+        return {
+            "name": self.name,
+            "target": self.target,
+            "graph_id": self.graph_id,
+            "pass_name": self.pass_name,
+            "action": self._get_action_string(),
+            "from_node": [source.to_dict() for source in self.from_node],
+        }
+
+    def __repr__(self):
+        return self.print_readable()
+
 
 current_meta = {}
 should_preserve_node_meta = False
@@ -66,7 +115,8 @@ def set_current_meta(node, pass_name=""):
         yield
         return
     before = current_meta
-    current_meta = {**node.meta, "from_node": [*node.meta.get("from_node", ()), node.name]}
+    source = NodeSource(node, pass_name, NodeSourceAction.CREATE)
+    current_meta = {**node.meta, "from_node": [source]}
     try:
         yield
     finally:

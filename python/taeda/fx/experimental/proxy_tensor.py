@@ -1,21 +1,25 @@
-"""make_fx: a function's operators as a graph, traced below autograd and transforms.
+"""make_fx: a function's operators as a graph, traced below transforms and autograd.
 
     gm = make_fx(lambda x: taeda.func.grad(loss)(x))(example)
     print(gm.code)
 
 The tracer is C++ (`taeda/fx/tracer.h`): a dispatch mode that runs operators and writes them down.
 `tracing_mode` says what they run on: "real" the arguments themselves, "fake" tensors without
-memory, "symbolic" tensors whose sizes are symbols.
+memory, "symbolic" tensors whose sizes are symbols. With `pre_dispatch` the tracer stands before
+autograd, autocast and the bodies of composite operators.
 """
 
 import contextlib
+import dataclasses
 import inspect
 import itertools
 import sys
 
 import taeda
+from taeda import _C
 from taeda._C import _fx
 from taeda._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from taeda.fx._module_stack import ModuleStack
 from taeda.fx._user_frames import user_stack
 from taeda.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from taeda.fx.graph_module import GraphModule
@@ -39,27 +43,33 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
 
     supports_higher_order_operators = True
 
-    def __init__(self, graph, tracing_mode="real", root=None):
+    def __init__(self, graph, tracing_mode="real", root=None, pre_dispatch=False):
         self.tracing_mode = tracing_mode
-        # The traces of functions inside get them, too.
-        self._decompositions = {}
-        self._node_callback = None
+        self.pre_dispatch = pre_dispatch
+        # Whether modes that the program sets are part of the graph, for a tracer before autograd.
+        self.records_modes = pre_dispatch
+        # Of the traces of functions inside.
+        self._settings = _Settings({}, True, pre_dispatch=pre_dispatch)
         # Holds what get_attr nodes name beside the tracer's own constants, such as subgraphs.
         self.root = taeda.nn.Module() if root is None else root
+        self.on_node = None
+
+    def set_node_callback(self, function):
+        """The function is called with each new node of an operator, its metadata set."""
+        self.on_node = function
+        super().set_node_callback(function)
+
+    def use_table(self, functions, opened=()):
+        """Functions run in place of operators; those `opened` are recorded by their parts."""
+        self._settings = dataclasses.replace(
+            self._settings, decompositions=functions, opened=tuple(opened)
+        )
+        self.set_decompositions(functions)
+        self.set_opened(opened)
 
     @classmethod
     def is_infra_mode(cls):
         return True
-
-    def set_decompositions(self, table):
-        """{operator: function}, which runs instead of the operator."""
-        super().set_decompositions(table)
-        self._decompositions = table
-
-    def set_node_callback(self, callback):
-        """Called with every new node of an operator."""
-        super().set_node_callback(callback)
-        self._node_callback = callback
 
     def add_submodule(self, prefix, module):
         """Puts a module under the next free name and gives the get_attr node that reads it."""
@@ -85,7 +95,21 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
 
     def trace_subgraph(self, f, *args):
         """A GraphModule of `f` on traced arguments, with the settings of this trace."""
-        return _Trace(f, "real", self._decompositions, True, self._node_callback).trace(args)
+        return _Trace(f, "real", self._settings, self.on_node).trace(args)
+
+    def note_mode_call(self, name, *args):
+        """Writes down that a mode of the thread was set: `taeda._C._set_grad_enabled(False)`."""
+        self.note_call(getattr(_C, name), args)
+
+    def note_call(self, target, args):
+        """A node for a call that gives no tensor; None where the graph has no modes."""
+        if not self.records_modes:
+            return None
+        node = self.graph.create_node("call_function", target, args)
+        node.meta["val"] = None
+        if self.on_node is not None:
+            self.on_node(node)
+        return node
 
     def call(self, target, args, kwargs, result, name=None):
         """A node that calls `target` on traced arguments, standing for `result`."""
@@ -93,8 +117,8 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
             "call_function", target, self.arg_tree(args), self.arg_tree(kwargs), name=name
         )
         node.meta["val"] = pytree.tree_map_only(taeda.Tensor, lambda t: t.detach(), result)
-        if self._node_callback is not None:
-            self._node_callback(node)
+        if self.on_node is not None:
+            self.on_node(node)
         track_tensor_tree(result, node, tracer=self)
         return node
 
@@ -130,17 +154,38 @@ def maybe_disable_fake_tensor_mode():
         yield mode
 
 
+@dataclasses.dataclass
+class _Settings:
+    """How functions are traced."""
+
+    decompositions: dict
+    allow_non_fake_inputs: bool
+    pre_dispatch: bool = False
+    records_modules: bool = False
+    records_stacks: bool = False
+    opened: tuple = ()
+
+
 class _Trace:
     """One call of make_fx: inputs, the run, the graph."""
 
-    def __init__(self, f, tracing_mode, decompositions, allow_non_fake_inputs, node_callback):
+    def __init__(self, f, tracing_mode, settings, on_node=None):
         self.f = f
         self.tracing_mode = tracing_mode
-        self.allow_non_fake_inputs = allow_non_fake_inputs
+        self.allow_non_fake_inputs = settings.allow_non_fake_inputs
         self.graph = Graph()
-        self.tracer = ProxyTorchDispatchMode(self.graph, tracing_mode)
-        self.tracer.set_decompositions(decompositions)
-        self.tracer.set_node_callback(node_callback)
+        self.tracer = ProxyTorchDispatchMode(
+            self.graph, tracing_mode, pre_dispatch=settings.pre_dispatch
+        )
+        self.tracer._settings = settings
+        self.tracer.use_table(settings.decompositions, settings.opened)
+        self.modules = None
+        if settings.records_modules and isinstance(f, taeda.nn.Module):
+            self.modules = ModuleStack(f)
+        if on_node is not None:
+            self.tracer.set_node_callback(on_node)
+        elif settings.records_stacks or self.modules:
+            self.tracer.set_node_callback(_Notes(settings.records_stacks, self.modules))
         self.fake_mode = None
 
     def trace(self, args):
@@ -152,6 +197,8 @@ class _Trace:
         with contextlib.ExitStack() as modes:
             if self.fake_mode is not None:
                 modes.enter_context(self.fake_mode)
+            if self.modules is not None:
+                modes.enter_context(self.modules.watching())
             modes.enter_context(self.tracer)
             result = self.f(*pytree.tree_unflatten(inputs, in_spec))
         return self._module(args, in_spec, result)
@@ -206,9 +253,18 @@ class _Trace:
         return module
 
 
-def _note_stack(node):
-    """Gives the node the stack of the user's code."""
-    node.meta["stack_trace"] = user_stack(sys._getframe())
+class _Notes:
+    """Gives new nodes the stack of the user's code and the modules that are running."""
+
+    def __init__(self, has_stacks, modules):
+        self.has_stacks = has_stacks
+        self.modules = modules
+
+    def __call__(self, node):
+        if self.has_stacks:
+            node.meta["stack_trace"] = user_stack(sys._getframe())
+        if self.modules is not None:
+            node.meta["nn_module_stack"] = self.modules.now()
 
 
 def _parameter_names(f, count):
@@ -247,20 +303,23 @@ def make_fx(
 
     decomposition_table: {operator: function} run instead of the operator while tracing.
     tracing_mode: "real", "fake" or "symbolic".
+    pre_dispatch: operators are recorded as they are called, before autograd, autocast and the
+        bodies of composite operators; so are changes of the grad mode and autocast regions.
+    record_module_stack: nodes of a module get the modules around them as meta["nn_module_stack"].
     record_stack_traces: nodes get the user's stack as meta["stack_trace"].
     """
     if tracing_mode not in _MODES:
         raise AssertionError(f'Unexpected tracing type: "{tracing_mode}", expected one of {_MODES}')
-    if pre_dispatch:
-        raise NotImplementedError(
-            "make_fx(pre_dispatch=True) is not supported; supported: tracing below autograd"
-        )
-    table = dict(decomposition_table or {})
+    settings = _Settings(
+        dict(decomposition_table or {}),
+        _allow_non_fake_inputs,
+        pre_dispatch,
+        record_module_stack,
+        record_stack_traces,
+    )
 
     def traced(*args):
-        callback = _note_stack if record_stack_traces else None
-        trace = _Trace(f, tracing_mode, table, _allow_non_fake_inputs, callback)
-        return trace.trace(args)
+        return _Trace(f, tracing_mode, settings).trace(args)
 
     traced.__name__ = getattr(f, "__name__", "traced")
     return traced

@@ -37,6 +37,11 @@ def _extract_tensor_metadata(result, include_contiguity=True):
     )
 
 
+def _traced_metadata(value, requires_grad):
+    """Of a traced node's value, whose example has no history."""
+    return _extract_tensor_metadata(value)._replace(requires_grad=requires_grad)
+
+
 def _is_laid_out(tensor, memory_format):
     ndim = {taeda.channels_last: 4, taeda.channels_last_3d: 5}.get(memory_format)
     if ndim is not None and tensor.ndim != ndim:
