@@ -213,7 +213,8 @@ TEST_F(SymbolicTest, ConstraintsThatTheProgramBreaksAreNamed) {
     env->guard_set({{"a", env->expr(a)}});
     FAIL();
   } catch (const ConstraintViolation& e) {
-    EXPECT_NE(e.message().find("L['a'].size()[0] was inferred to be a constant (4)"),
+    EXPECT_NE(e.message().find("You marked L['a'].size()[0] as dynamic but your code specialized "
+                               "it to be a constant (4)"),
               std::string::npos)
         << e.message();
   }

@@ -130,34 +130,54 @@ std::string ShapeEnv::format_guards(bool is_verbose) {
   return out;
 }
 
+namespace {
+
+// Sources of named dimensions are written "batch = x.size()[0]".
+std::string name_in(const std::string& source) { return source.substr(0, source.find(" = ")); }
+std::string place_in(const std::string& source) {
+  const size_t at = source.find(" = ");
+  return at == std::string::npos ? source : source.substr(at + 3);
+}
+
+std::string at_line(const std::string& where) { return where.empty() ? "" : " (at " + where + ")"; }
+
+}  // namespace
+
 // Why a requirement on a dimension is not kept; empty when it is.
 std::string ShapeEnv::why_not(const Constrained& c) {
   const Expr* now = facts_.replace_symbols(c.expr);
   const bool is_strict = c.constraint.kind == DimConstraint::Kind::Strict;
-  const std::string all =
-      str("Not all values of ", c.source,
-          is_strict ? str(" in the specified range ", range_text(c.constraint.range, c.source))
-                    : std::string(" (marked dynamic)"));
+  std::unordered_map<const Expr*, std::string> names;
+  for (const Constrained& other : constrained_) names[other.expr] = place_in(other.source);
   const auto made_by = [&]() -> std::string {
     for (const Guard& g : guards_)
-      if (mentions(g.condition, c.expr))
-        return str(": ", text_of(g.condition), g.where.empty() ? "" : " at " + g.where);
+      if (mentions(g.condition, c.expr)) return at_line(g.where);
     return "";
   };
   if (now->is_constant())
-    return str(all, " are valid because ", c.source, " was inferred to be a constant (",
-               now->value.integer, ")", made_by());
+    return str("You marked ", name_in(c.source),
+               " as dynamic but your code specialized it to be a constant (", now->value.integer,
+               "). If you're using mark_dynamic, either remove it or use maybe_mark_dynamic. If "
+               "you're using Dim.DYNAMIC, replace it with either Dim.STATIC or Dim.AUTO.",
+               made_by());
   if (!is_strict) return "";
-  if (now != c.expr)
-    return str(all, " are valid because ", c.source, " must equal ", text_of(now), made_by());
+  if (now != c.expr) {
+    for (const Constrained& other : constrained_)
+      if (other.expr == now)
+        return str("The values of ", c.source, " and ", other.source, " must always be equal.",
+                   made_by());
+    return str("The values of ", c.source, " must always be ", python_text_of(now, names), ".",
+               made_by());
+  }
   const IntRange allowed = facts_.range(now);
   const IntRange wanted = intersection(c.constraint.range, c.expr->range);
   for (const Guard& g : guards_) {
     const Expr* e = facts_.replace_symbols(g.condition);
     if (e->is_constant() || !mentions(e, now)) continue;
     if (is_range_of_symbol(pool_, e) && wanted.is_inside(allowed)) continue;
-    return str(all, " satisfy the generated guard ", text_of(e),
-               g.where.empty() ? "" : " at " + g.where);
+    return str("Not all values of ", c.source, " in the specified range ",
+               range_text(c.constraint.range, name_in(c.source)), " satisfy the generated guard ",
+               python_text_of(e, names), ".", at_line(g.where));
   }
   return "";
 }
@@ -167,7 +187,7 @@ void ShapeEnv::check_constraints() {
   for (const Constrained& c : constrained_) {
     const std::string reason = why_not(c);
     if (reason.empty()) continue;
-    names += (names.empty() ? "" : ", ") + c.source;
+    names += (names.empty() ? "" : ", ") + name_in(c.source);
     reasons += "\n  - " + reason;
   }
   if (!names.empty())
