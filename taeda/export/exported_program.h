@@ -25,7 +25,8 @@ namespace taeda::exported {
 
 using fx::Value;
 
-constexpr int64_t kFormatVersion = 1;
+// 2: signatures tell the dialect of the graph, which may write.
+constexpr int64_t kFormatVersion = 2, kOldestVersion = 1;
 
 struct ProgramParts {
   IntrusivePtr<fx::Graph> graph;
@@ -39,8 +40,8 @@ struct ProgramParts {
 
 class TAEDA_API ExportedProgram {
  public:
-  // RuntimeError naming what is wrong: a graph that is not closed, writes to a tensor or does not
-  // fit the signature, state that is missing.
+  // RuntimeError naming what is wrong: a graph that is not closed, writes although its dialect
+  // is Aten or does not fit the signature, state that is missing.
   explicit ExportedProgram(ProgramParts parts);
 
   // RuntimeError for files that are damaged, truncated, of another format or a newer version.
@@ -49,9 +50,9 @@ class TAEDA_API ExportedProgram {
   void save(const std::string& path) const;
   void save(std::unique_ptr<serialization::Sink> sink) const;
 
-  // Checks the caller's inputs (input_checks.h), runs the graph, writes back new values of buffers
-  // and inputs and gives the results, nested ones flat, as the signature lists them. Gradients are
-  // recorded where the mode says so.
+  // Checks the caller's inputs (input_checks.h), runs the graph, which may write to buffers and
+  // inputs, writes back those new values of them that are results and gives the results, nested
+  // ones flat, as the signature lists them. Gradients are recorded where the mode says so.
   std::vector<Value> run(const std::vector<Value>& inputs);
 
   const fx::Graph& graph() const { return *parts_.graph; }

@@ -1,6 +1,9 @@
 // Compares inputs with what the program was made for, in one pass that binds symbols.
 #include "taeda/export/input_checks.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include "taeda/fx/text.h"
 
 namespace taeda::exported {
@@ -50,13 +53,48 @@ struct InputChecks::Binding {
             " and ", it->second);
   }
 
+  // Finds a symbol that no input is, from a size such as 8*s0.
+  void solve(const Later& l) {
+    const std::vector<std::string> symbols = l.expected->symbols();
+    if (symbols.size() != 1 || values.count(symbols[0])) return;
+    const auto at = [&](int64_t v) { return *l.expected->evaluate({{symbols[0], v}}); };
+    const int64_t shift = at(0), scale = at(1) - shift;
+    if (scale <= 0 || at(2) != shift + 2 * scale) return;
+    guard((l.value - shift) % scale == 0, l.source, " == ", l.expected->text(), " for an integer ",
+          symbols[0], "; got ", l.value);
+    values.emplace(symbols[0], (l.value - shift) / scale);
+    sources.emplace(symbols[0], str("(", l.source, " - ", shift, ")//", scale));
+  }
+
+  void solve_all() {
+    for (const Later& l : later) solve(l);
+  }
+
   void check_later() const {
     for (const Later& l : later) {
       const std::optional<int64_t> wanted = l.expected->evaluate(values);
       TAEDA_CHECK(wanted, "no input tells the symbols of ", l.expected->text());
-      guard(*wanted == l.value, l.source, " == ", l.expected->text(), "; got ", l.value, " and ",
-            *wanted);
+      guard(*wanted == l.value, l.source, " == ", in_sources(*l.expected), "; got ", l.value,
+            " and ", *wanted);
     }
+  }
+
+  // `2*s0 + 1` as `2*x.size()[0] + 1`
+  std::string in_sources(const SizeExpression& e) const {
+    const auto is_word = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    };
+    std::string out;
+    const std::string& text = e.text();
+    for (size_t i = 0; i < text.size();) {
+      size_t end = i;
+      while (end < text.size() && is_word(text[end])) ++end;
+      const std::string word = text.substr(i, std::max<size_t>(end - i, 1));
+      const auto it = sources.find(word);
+      out += it == sources.end() ? word : it->second;
+      i += word.size();
+    }
+    return out;
   }
 
   void check_conditions(const std::vector<SizeExpression>& conditions) const {
@@ -144,6 +182,7 @@ void InputChecks::check(const std::vector<Value>& inputs) const {
             fx::to_text(fx::Arg(given)));
     }
   }
+  binding.solve_all();
   binding.check_ranges(ranges_);
   binding.check_later();
   binding.check_conditions(conditions_);

@@ -26,8 +26,9 @@ void check_format(ZipReader& archive) {
   const auto r = std::from_chars(text.data() + kFormat.size(), last, version);
   TAEDA_CHECK(r.ec == std::errc() && r.ptr == last, archive.name(), " has no version: \"", text,
               "\"");
-  TAEDA_CHECK(version == kFormatVersion, archive.name(), " is of format version ", version,
-              ", supported is version ", kFormatVersion);
+  TAEDA_CHECK(version >= kOldestVersion && version <= kFormatVersion, archive.name(),
+              " is of format version ", version, ", supported are versions ", kOldestVersion,
+              " to ", kFormatVersion);
 }
 
 std::vector<NamedTensor> named_tensors(const ProgramParts& parts) {

@@ -9,6 +9,7 @@ namespace {
 constexpr const char* kInputKinds[] = {"user_input", "parameter", "buffer", "constant_tensor"};
 constexpr const char* kOutputKinds[] = {"user_output", "buffer_mutation", "user_input_mutation"};
 constexpr const char* kArgumentKinds[] = {"tensor", "sym_int", "constant"};
+constexpr const char* kDialects[] = {"TRAINING", "ATEN"};
 
 using fx::Arg;
 using fx::Compound;
@@ -148,7 +149,8 @@ const char* kind_name(ArgumentKind kind) { return kArgumentKinds[static_cast<int
 
 std::string to_text(const Signature& signature) {
   return "{\n" + lines("inputs", signature.inputs) + lines("outputs", signature.outputs) +
-         lines("ranges", signature.ranges) + lines("conditions", signature.conditions) + "}\n";
+         lines("ranges", signature.ranges) + lines("conditions", signature.conditions) +
+         str("\"dialect\": \"", kDialects[static_cast<int>(signature.dialect)], "\",\n}\n");
 }
 
 Signature parse_signature(std::string_view text) { return read_signature(fx::parse_arg(text)); }
@@ -170,6 +172,8 @@ Signature read_signature(const Arg& whole) {
                 "cannot read the signature: a condition is no text");
     signature.conditions.push_back(a.constant().get<std::string>());
   }
+  // Files of version 1 have none.
+  if (dict.find("dialect")) signature.dialect = dict.kind<Dialect>("dialect", kDialects);
   return signature;
 }
 

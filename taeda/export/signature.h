@@ -12,6 +12,9 @@ namespace taeda::exported {
 enum class InputKind : uint8_t { UserInput, Parameter, Buffer, ConstantTensor };
 enum class OutputKind : uint8_t { UserOutput, BufferMutation, UserInputMutation };
 enum class ArgumentKind : uint8_t { Tensor, SymInt, Constant };
+// What a graph may call: everything a model calls, writes included, or operators that write to none
+// of their arguments.
+enum class Dialect : uint8_t { Training, Aten };
 
 struct InputSpec {
   InputKind kind = InputKind::UserInput;
@@ -42,6 +45,7 @@ struct Signature {
   std::vector<OutputSpec> outputs;
   std::vector<std::pair<std::string, SizeRange>> ranges;
   std::vector<std::string> conditions;  // on symbols: see size_expression.h
+  Dialect dialect = Dialect::Aten;
 };
 
 TAEDA_API const char* kind_name(InputKind kind);  // "user_input"

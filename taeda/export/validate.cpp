@@ -10,9 +10,11 @@ void require(bool condition, const Args&... args) {
   if (!condition) fail(ErrorKind::Runtime, "the exported program is not valid: ", args...);
 }
 
-// No operator writes to an argument.
+// No operator writes to an argument, in regions neither.
 void check_functional(const fx::Graph& graph) {
   for (const fx::Node& n : graph) {
+    for (const fx::Arg& a : n.args())
+      if (const fx::Graph* region = a.region()) check_functional(*region);
     const dispatch::Operator* op = n.target().op();
     if (!op) continue;
     const fx::CallForm& form = fx::call_form(*op);
@@ -72,7 +74,7 @@ void validate(const ProgramParts& parts) {
   require(static_cast<bool>(parts.graph), "it has no graph");
   fx::lint(*parts.graph);
   fx::check_closed(*parts.graph);
-  check_functional(*parts.graph);
+  if (parts.signature.dialect == Dialect::Aten) check_functional(*parts.graph);
   check_inputs(parts);
   check_outputs(parts);
   for (const std::string& condition : parts.signature.conditions) SizeExpression::parse(condition);

@@ -184,13 +184,75 @@ TEST(ExportedProgram, RefusesPartsThatDoNotFit) {
       "writes to its argument self");
 }
 
+// As traced: the buffer and the input are written to, and a region runs without recording.
+constexpr const char* kWriting = R"(graph(b_calls: f32[], x: f32[2]) {
+  add_: f32[] = aten::add_.Tensor(b_calls, 1)
+  mul_: f32[2] = aten::mul_.Tensor(x, add_)
+  w = builtin::wrap_with_set_grad_enabled(False, graph(y: f32[2]) {
+    sin: f32[2] = aten::sin(y)
+    return (sin,)
+  }, mul_)
+  getitem: f32[2] = builtin::getitem(w, 0)
+  return (getitem,)
+}
+)";
+
+ProgramParts writing_parts() {
+  ProgramParts parts;
+  parts.graph = parsed(kWriting);
+  parts.signature.inputs = {tensor_input(InputKind::Buffer, "b_calls", "calls"),
+                            tensor_input(InputKind::UserInput, "x")};
+  parts.signature.outputs = {tensor_output(OutputKind::UserOutput, "getitem")};
+  parts.signature.dialect = Dialect::Training;
+  parts.state["calls"] = ones({}, DType::Float);
+  return parts;
+}
+
+TEST(ExportedProgram, TracedProgramsWriteInPlace) {
+  for (const bool is_loaded : {false, true}) {
+    ExportedProgram program(writing_parts());
+    if (is_loaded) program = loaded(saved(program));
+    EXPECT_EQ(program.signature().dialect, Dialect::Training);
+    const Tensor x = ones({2}, DType::Float);
+    const Tensor out = program.run({x})[0].get<Tensor>();
+    EXPECT_TRUE(equal(program.tensor("calls"), full({}, 2, DType::Float)));
+    EXPECT_TRUE(equal(x, full({2}, 2, DType::Float)));
+    EXPECT_TRUE(equal(out, sin(x)));
+  }
+  ProgramParts parts = writing_parts();
+  parts.signature.dialect = Dialect::Aten;
+  EXPECT_NE(error_of([&] { ExportedProgram program(std::move(parts)); }).find("writes to its"),
+            std::string::npos);
+}
+
+TEST(ExportedProgram, SymbolsAreFoundFromDerivedSizes) {
+  ProgramParts parts;
+  parts.graph = parsed(R"(graph(x: f32[8*s0]) {
+  relu: f32[8*s0] = aten::relu(x)
+  return (relu,)
+}
+)");
+  parts.signature.inputs = {tensor_input(InputKind::UserInput, "x")};
+  parts.signature.outputs = {tensor_output(OutputKind::UserOutput, "relu")};
+  parts.signature.ranges = {{"s0", {2, 3}}};
+  ExportedProgram program(std::move(parts));
+  EXPECT_EQ(program.run({ones({16}, DType::Float)}).size(), 1u);
+  const auto refused = [&](int64_t size) {
+    return error_of([&] { program.run({ones({size}, DType::Float)}); });
+  };
+  EXPECT_NE(refused(17).find("Guard failed: x.size()[0] == 8*s0"), std::string::npos)
+      << refused(17);
+  EXPECT_NE(refused(32).find("<= 3"), std::string::npos) << refused(32);
+}
+
 TEST(ExportedProgram, RefusesOtherFiles) {
   std::string bytes;
   serialization::ZipWriter writer(serialization::open_memory_sink(bytes));
-  writer.add("format", "taeda exported program 2");
+  writer.add("format", "taeda exported program 3");
   writer.finish();
-  EXPECT_NE(error_of([&] { loaded(bytes); }).find("format version 2, supported is version 1"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of([&] { loaded(bytes); }).find("format version 3, supported are versions 1 to 2"),
+      std::string::npos);
   EXPECT_NE(error_of([] { loaded("no archive"); }).find("no archive or a truncated one"),
             std::string::npos);
 }

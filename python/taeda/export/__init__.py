@@ -10,7 +10,13 @@ import dataclasses
 import taeda
 from taeda.export._archive import load, save
 from taeda.export._errors import UserError
-from taeda.export.dynamic_shapes import Constraint, Dim, ShapesCollection, dims
+from taeda.export.dynamic_shapes import (
+    AdditionalInputs,
+    Constraint,
+    Dim,
+    ShapesCollection,
+    dims,
+)
 from taeda.export.exported_program import (
     ExportedProgram,
     ModuleCallEntry,
@@ -22,6 +28,7 @@ from taeda.export.graph_signature import ExportGraphSignature
 from taeda.utils import _pytree as pytree
 
 __all__ = [
+    "AdditionalInputs",
     "Constraint",
     "Dim",
     "ExportGraphSignature",
@@ -60,8 +67,10 @@ def export(
     """Traces a module, or a function, on example arguments and gives an ExportedProgram.
 
     args: a tuple of positional arguments; kwargs: a dict of the others. Tensors in nested
-    containers are inputs of the program; numbers and strings are fixed.
+    containers are inputs of the program; numbers and strings are fixed unless `dynamic_shapes`
+    says that an integer is dynamic.
     strict: accepted; tracing runs the Python code either way.
+    preserve_module_call_signature: paths of submodules that `unflatten` calls as forward did.
     """
     if not isinstance(args, tuple):
         raise UserError(
@@ -73,12 +82,12 @@ def export(
                 f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}."
             )
         mod = _FunctionModule(mod)
-    if preserve_module_call_signature:
-        raise NotImplementedError(
-            "export(preserve_module_call_signature=...) is not supported; the signature of the "
-            "whole module is kept"
-        )
-    return _export_module(mod, args, dict(kwargs or {}), dynamic_shapes)
+    program = _export_module(
+        mod, args, dict(kwargs or {}), dynamic_shapes, preserve_module_call_signature
+    )
+    if isinstance(dynamic_shapes, AdditionalInputs):
+        dynamic_shapes.verify(program)
+    return program
 
 
 export_for_training = export

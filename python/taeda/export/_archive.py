@@ -5,10 +5,18 @@ import os
 
 import taeda
 from taeda import _C
+from taeda.export._module_calls import ModuleCallEntry, ModuleCallSignature
+from taeda.export._notes import decoded_calls, encoded_calls, encoded_origins, set_origins
 from taeda.export._regions import with_regions, with_submodules
-from taeda.export.exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
-from taeda.export.graph_signature import ConstantArgument, ExportGraphSignature, InputKind
-from taeda.fx.experimental.symbolic_shapes import ValueRanges
+from taeda.export.exported_program import ExportedProgram, verifier_of
+from taeda.export.graph_signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    SymIntArgument,
+    TensorArgument,
+)
+from taeda.fx.experimental.symbolic_shapes import ValueRanges, int_oo
 from taeda.utils import _pytree as pytree
 
 
@@ -45,7 +53,10 @@ def load(f, *, extra_files=None, expected_opset_version=None):
     if extra_files is not None:
         for name in extra_files:
             extra_files[name] = extra[name].decode() if name in extra else extra_files[name]
-    return _program(graph, signature, state, examples, notes)
+    try:
+        return _program(graph, signature, state, examples, notes)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise RuntimeError(f"cannot read the notes of the program: {error!r}") from error
 
 
 def _notes(ep):
@@ -55,11 +66,16 @@ def _notes(ep):
         "in_spec": pytree.treespec_dumps(spec.in_spec),
         "out_spec": pytree.treespec_dumps(spec.out_spec),
         "forward_arg_names": json.dumps(ep._forward_names),
+        "module_calls": encoded_calls(ep.module_call_graph[1:]),
+        "origins": encoded_origins(ep.graph),
     }
     if ep.example_inputs is None:
         return [], notes
     leaves = pytree.tree_leaves(ep.example_inputs)
     tensors = [leaf for leaf in leaves if isinstance(leaf, taeda.Tensor)]
+    users = [s for s in ep.graph_signature.input_specs if s.kind is InputKind.USER_INPUT]
+    numbers = [v for s, v in zip(users, leaves, strict=True) if isinstance(s.arg, SymIntArgument)]
+    notes["numbers"] = json.dumps(numbers)
     return [t.detach() for t in tensors], notes
 
 
@@ -72,6 +88,10 @@ def _program(graph, encoded, state, examples, notes):
         out_spec=pytree.treespec_loads(notes["out_spec"]),
         forward_arg_names=json.loads(notes["forward_arg_names"]),
     )
+    # Files of version 1 have neither.
+    calls = decoded_calls(notes["module_calls"]) if "module_calls" in notes else []
+    if "origins" in notes:
+        set_origins(graph, notes["origins"])
     kept = set(signature.parameters) | (
         set(signature.buffers) - set(signature.non_persistent_buffers)
     )
@@ -82,9 +102,10 @@ def _program(graph, encoded, state, examples, notes):
         signature,
         {name: t for name, t in state.items() if name in kept},
         _ranges(graph, encoded["ranges"]),
-        [ModuleCallEntry("", call)],
-        _examples(signature, call.in_spec, examples),
+        [ModuleCallEntry("", call), *calls],
+        _examples(signature, call.in_spec, examples, json.loads(notes.get("numbers", "[]"))),
         {name: t for name, t in state.items() if name not in kept},
+        verifiers=[verifier_of(encoded["dialect"])],
     )
 
 
@@ -100,28 +121,33 @@ def _make_parameters(state, names):
 
 
 def _ranges(graph, encoded):
-    """{symbol: range} of the symbols in the sizes of the graph's inputs."""
+    """{expression: range} of the sizes of the graph's inputs and their symbols."""
+    values = [node.meta.get("val") for node in graph.find_nodes(op="placeholder")]
     sizes = [
         size
-        for node in graph.find_nodes(op="placeholder")
-        for size in getattr(node.meta.get("val"), "shape", ())
+        for value in values
+        for size in getattr(value, "shape", (value,))
         if isinstance(size, taeda.SymInt)
     ]
     symbols = {str(s): s for size in sizes for s in size.node.expr.free_symbols}
-    return {
-        symbols[r["symbol"]]: ValueRanges(r["low"], r.get("high", float("inf")))
+    ranges = {
+        symbols[r["symbol"]]: ValueRanges(r["low"], r.get("high", int_oo))
         for r in encoded
         if r["symbol"] in symbols
     }
+    for size in sizes:
+        expr = size.node.expr
+        ranges.setdefault(expr, size.node.shape_env.bound_sympy(expr))
+    return ranges
 
 
-def _examples(signature, in_spec, tensors):
-    """(args, kwargs) put together from the saved tensors and the constants of the signature."""
-    if not tensors:
+def _examples(signature, in_spec, tensors, numbers):
+    """(args, kwargs) put together from what was saved and the constants of the signature."""
+    if not tensors and not numbers:
         return None
-    remaining = iter(tensors)
+    saved = {TensorArgument: iter(tensors), SymIntArgument: iter(numbers)}
     leaves = [
-        s.arg.value if isinstance(s.arg, ConstantArgument) else next(remaining)
+        s.arg.value if isinstance(s.arg, ConstantArgument) else next(saved[type(s.arg)])
         for s in signature.input_specs
         if s.kind is InputKind.USER_INPUT
     ]

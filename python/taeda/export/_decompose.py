@@ -1,35 +1,73 @@
-"""Retraces an exported program with operators replaced by what other functions call."""
+"""Retraces an exported program without writes, with operators replaced by what functions call."""
 
 import dataclasses
 
 import taeda
+from taeda import _C
+from taeda._C import _dispatch
+from taeda._decomp import core_aten_decompositions
 from taeda._subclasses.fake_tensor import FakeTensorMode
 from taeda.export._errors import UserError
 from taeda.export._functional_graph import remove_writes
+from taeda.export._module_calls import fill_module_stacks
 from taeda.export._trace import output_specs
-from taeda.export.graph_signature import ConstantArgument
+from taeda.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from taeda.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from taeda.fx.graph import Graph
+from taeda.fx.interpreter import Interpreter
+from taeda.fx.traceback import NodeSource, NodeSourceAction
+
+
+class CompositeBody:
+    """In a table: a composite operator is replaced by its parts."""
+
+    __slots__ = ("op",)
+
+    def __init__(self, op):
+        self.op = op
+
+    def __call__(self, *args, **kwargs):
+        return self.op.decompose(*args, **kwargs)
+
+    def __repr__(self):
+        return f"<parts of {self.op}>"
+
+
+def default_decompositions():
+    """A new table: composite operators, and those outside the core set.
+
+    An operator that is taken out of it stays whole.
+    """
+    table = {op: CompositeBody(op) for op in _dispatch.composites()}
+    return table | core_aten_decompositions()
 
 
 def decomposed(program, table):
     """(graph, what it calls, signature) with the operators of `table` decomposed."""
     graph = Graph()
-    tracer = ProxyTorchDispatchMode(graph, "fake")
-    tracer.set_decompositions(table)
+    tracer = _tracer(graph, table)
     fake_mode = FakeTensorMode(allow_non_fake_inputs=True, export=True)
     inputs = _inputs(program, graph, tracer, fake_mode)
     with fake_mode, tracer:
-        results = program.graph_module(*inputs)
-    args = tuple(tracer.arg_tree(list(results)))
+        kinds, args = _functional_run(program, tracer, inputs)
     if tracer.constants:
         raise UserError("a decomposition made a tensor of fixed values; pass it as an argument")
-    output = graph.create_node("output", "output", (args,))
+    output = graph.create_node("output", "output", (tuple(args),))
     remove_writes(graph, tracer.root)
-    old = program.graph_signature
-    kinds = [(spec.kind, spec.target) for spec in old.output_specs]
-    signature = dataclasses.replace(old, output_specs=output_specs(kinds, output.args[0]))
-    return graph, tracer.root, signature
+    fill_module_stacks(graph)
+    specs = output_specs(kinds, output.args[0])
+    return graph, tracer.root, dataclasses.replace(program.graph_signature, output_specs=specs)
+
+
+def _tracer(graph, table):
+    tracer = ProxyTorchDispatchMode(graph, "fake", pre_dispatch=True)
+    # Grad modes mean nothing to a graph without writes, and casts are part of it.
+    tracer.records_modes = False
+    tracer.below_autocast = True
+    opened = [op for op, body in table.items() if isinstance(body, CompositeBody)]
+    functions = {op: f for op, f in table.items() if not isinstance(f, CompositeBody)}
+    tracer.use_table(functions, opened)
+    return tracer
 
 
 def _inputs(program, graph, tracer, fake_mode):
@@ -51,3 +89,66 @@ def _inputs(program, graph, tracer, fake_mode):
             tracer.track(value, new)
         inputs.append(value)
     return inputs
+
+
+def _functional_run(program, tracer, inputs):
+    """((kind, target), graph argument) of all results, as two lists; what is written comes first.
+
+    Placeholders stand for functional tensors while the program runs.
+    """
+    level = _C._enter_functionalize(False, True)
+    try:
+        own = [_C._make_functional(v, level) if isinstance(v, taeda.Tensor) else v for v in inputs]
+        results = _Retrace(program, tracer).run(*own)
+        kinds, args = [], []
+        for spec, value in zip(program.graph_signature.input_specs, own, strict=True):
+            if isinstance(value, taeda.Tensor) and _C._functional_value(value, level)[1]:
+                kinds.append(_mutation(spec))
+                args.append(_argument(tracer, value, level))
+        for spec, value in zip(program.graph_signature.output_specs, results, strict=True):
+            kinds.append((spec.kind, spec.target))
+            args.append(_argument(tracer, value, level))
+    finally:
+        _C._exit_functionalize(level)
+    return kinds, args
+
+
+def _argument(tracer, value, level):
+    if isinstance(value, taeda.Tensor):
+        value = _C._functional_value(value, level)[0]
+    return tracer.arg_tree(value)
+
+
+def _mutation(spec):
+    if spec.kind is InputKind.BUFFER:
+        return OutputKind.BUFFER_MUTATION, spec.target
+    if spec.kind is InputKind.USER_INPUT:
+        return OutputKind.USER_INPUT_MUTATION, spec.arg.name
+    raise UserError(
+        f"The program writes to the {spec.kind.name.lower().replace('_', ' ')} {spec.target}, "
+        "which has no form without writes. Register it as a buffer."
+    )
+
+
+# What a node takes over from the one it comes from.
+_KEPT = ("nn_module_stack", "stack_trace", "custom")
+
+
+class _Retrace(Interpreter):
+    """Runs a program; new nodes know the node that they come from."""
+
+    def __init__(self, program, tracer):
+        super().__init__(program.graph_module)
+        self._now = None
+        tracer.set_node_callback(self._note)
+
+    def run_node(self, n):
+        self._now = n
+        return super().run_node(n)
+
+    def _note(self, node):
+        for key in _KEPT:
+            if key in self._now.meta:
+                node.meta[key] = self._now.meta[key]
+        source = NodeSource(self._now, "run_decompositions", NodeSourceAction.CREATE)
+        node.meta["from_node"] = [source]

@@ -5,7 +5,7 @@ import re
 import taeda
 from taeda.export._errors import UserError
 from taeda.export._names import bound_arguments
-from taeda.export.dynamic_shapes import Dim, ShapesCollection, _DimHint
+from taeda.export.dynamic_shapes import AdditionalInputs, Dim, ShapesCollection, _DimHint
 from taeda.fx.experimental.symbolic_shapes import (
     ConstraintViolationError,
     DimDynamic,
@@ -13,13 +13,14 @@ from taeda.fx.experimental.symbolic_shapes import (
     ShapeEnv,
     StrictMinMaxConstraint,
     ValueRanges,
+    int_oo,
 )
 
 
 def leaf_shapes(mod, args, kwargs, dynamic_shapes):
     """One entry of `dynamic_shapes` for each leaf of the arguments; None for fixed ones."""
     pairs = bound_arguments(mod, args, kwargs)
-    if isinstance(dynamic_shapes, ShapesCollection):
+    if isinstance(dynamic_shapes, (AdditionalInputs, ShapesCollection)):
         dynamic_shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
     names = [name for name, _ in pairs]
     if dynamic_shapes is None:
@@ -83,6 +84,7 @@ class DynamicInputs:
         self.shapes = shapes
         self.env = ShapeEnv(duck_shape=False)
         self._symbols = {}  # by the name of a root dimension
+        self._owners = {}  # names of root dimensions by those of their symbols
         self._sizes = []  # of every input
 
     def fake(self, fake_mode, tensor, name, shape):
@@ -96,7 +98,7 @@ class DynamicInputs:
         return fake_mode._from_tensor_sized(tensor, sizes, strides, tensor.storage_offset())
 
     def _size(self, name, i, value, dim):
-        if dim is None or dim is Dim.STATIC:
+        if dim is None or dim == Dim.STATIC:
             return value
         if isinstance(dim, int):
             if dim != value:
@@ -105,11 +107,40 @@ class DynamicInputs:
                     f"{name}.size()[{i}]"
                 )
             return value
-        source = f"L['{name}'].size()[{i}]"
+        source = f"L['{name}']" if i is None else f"L['{name}'].size()[{i}]"
+        if not isinstance(dim, (Dim, _DimHint)):
+            raise UserError(
+                f"Unexpected dimension mapped to index {i} in input tensor shape specified for "
+                f"{name} (expected None, an int, a Dim, Dim.AUTO, Dim.STATIC, or Dim.DYNAMIC, but "
+                f"got {dim!r} instead)"
+            )
         if isinstance(dim, _DimHint):
-            must_stay = RelaxedUnspecConstraint() if dim is Dim.DYNAMIC else None
-            return self._symbol(value, source, must_stay)
+            return self._hinted(value, source, dim, is_size=i is not None)
         return self._named(value, source, dim)
+
+    def _hinted(self, value, source, hint, is_size):
+        must_stay = RelaxedUnspecConstraint() if hint.type is Dim.DYNAMIC.type else None
+        if is_size:
+            symbol = self._symbol(value, source, must_stay)
+        else:
+            create = self.env.create_unspecified_symbol
+            expr = create(value, source, DimDynamic.DYNAMIC, must_stay)
+            symbol = self.env.create_symintnode(expr)
+        low = 0 if hint.min is None else hint.min
+        high = int_oo if hint.max is None else hint.max
+        if not low <= value <= high:
+            raise ConstraintViolationError(f"{value} not in range [{low}, {high}] of {source}")
+        if isinstance(symbol, taeda.SymInt) and (not is_size or (low, high) != (0, int_oo)):
+            self.env.constrain_symbol_range(symbol, low, high)
+        return symbol
+
+    def number(self, value, name, shape):
+        """An argument that is no tensor: an integer said to be dynamic becomes a symbol."""
+        if shape is None or type(value) is not int:
+            return value
+        number = self._size(name, None, value, shape)
+        self._sizes.append(number)
+        return number
 
     def _symbol(self, value, source, constraint):
         expr = self.env.create_symbol(value, source, DimDynamic.DYNAMIC, constraint)
@@ -117,9 +148,8 @@ class DynamicInputs:
 
     def _named(self, value, source, dim):
         if not dim.min <= value <= dim.max:
-            raise UserError(
-                f"Constraints violated ({dim.__name__})! {source} = {value} is not in the "
-                f"specified range [{dim.min}, {dim.max}]"
+            raise ConstraintViolationError(
+                f"{value} not in range [{dim.min}, {dim.max}], that of {dim.__name__} = {source}"
             )
         root = dim.root
         hint, rest = divmod(value - dim._shift, dim._scale)
@@ -131,7 +161,10 @@ class DynamicInputs:
             )
         if root.__name__ not in self._symbols:
             bounds = StrictMinMaxConstraint(ValueRanges(max(root.min, 2), root.max))
-            self._symbols[root.__name__] = (self._symbol(hint, root.__name__, bounds), hint)
+            name = f"{root.__name__} = {source}" if dim is root else root.__name__
+            symbol = self._symbol(hint, name, bounds)
+            self._symbols[root.__name__] = (symbol, hint)
+            self._owners[str(symbol)] = root.__name__
         return self._symbols[root.__name__][0] * dim._scale + dim._shift
 
     def finish(self):
@@ -140,7 +173,7 @@ class DynamicInputs:
             guards = self.env._guard_set(self._named_sizes())
         except ConstraintViolationError as error:
             raise UserError(f"{error}{self._suggestions()}") from error
-        ranges = {symbol: self.env.bound_sympy(symbol) for symbol in self._free_symbols()}
+        ranges = {expr: self.env.bound_sympy(expr) for expr in self._expressions()}
         return ranges, [text for text in guards.texts() if not _SAID_ELSEWHERE.fullmatch(text)]
 
     def _named_sizes(self):
@@ -151,13 +184,17 @@ class DynamicInputs:
             is_symbol = isinstance(size, taeda.SymInt) and text.isidentifier() and text not in seen
             seen.add(text)
             named.append((text if is_symbol else _OTHER, size))
-        return named
+        # A size that only others are derived from is no size of an input.
+        roots = [s for s, _ in self._symbols.values() if isinstance(s, taeda.SymInt)]
+        return named + [(str(s), s) for s in roots if str(s).isidentifier() and str(s) not in seen]
 
-    def _free_symbols(self):
+    def _expressions(self):
+        """The symbols of all sizes, and the sizes that are derived from them."""
         found = {}
         for size in self._sizes:
-            if isinstance(size, taeda.SymInt):
+            if isinstance(size, taeda.SymInt) and size.node.expr.free_symbols:
                 found |= dict.fromkeys(sorted(size.node.expr.free_symbols, key=str))
+                found[size.node.expr] = None
         return list(found)
 
     def _suggestions(self):
@@ -168,6 +205,16 @@ class DynamicInputs:
             if str(now).isdigit():
                 fixes.append(f"  {name} = {now}")
                 continue
+            owner = self._owners.get(str(now), name)
+            if owner != name:
+                fixes.append(f"  {name} = {owner}")
+                continue
+            divisor = self._divisor(now)
+            if divisor is not None:
+                low, high = self._divided_range(now, divisor)
+                fixes.append(f"  _{name} = Dim('_{name}', min={low}, max={high})")
+                fixes.append(f"  {name} = {divisor}*_{name}")
+                continue
             bounds = self.env.bound_sympy(now)
             parts = [f"'{name}'"]
             if bounds.lower > 2:
@@ -177,6 +224,17 @@ class DynamicInputs:
             if len(parts) > 1:
                 fixes.append(f"  {name} = Dim({', '.join(parts)})")
         return "\nSuggested fixes:\n" + "\n".join(fixes) if fixes else ""
+
+    def _divisor(self, symbol):
+        """What a size must be a multiple of; None if it may be anything."""
+        pattern = re.compile(rf"Eq\(Mod\({re.escape(str(symbol))}, (\d+)\), 0\)")
+        found = pattern.search(self.env.format_guards())
+        return int(found[1]) if found else None
+
+    def _divided_range(self, symbol, divisor):
+        bounds = self.env.bound_sympy(symbol)
+        high = "oo" if bounds.upper == float("inf") else int(bounds.upper) // divisor
+        return -(-int(bounds.lower) // divisor), high
 
 
 def _by_dim(name, tensor, shape):

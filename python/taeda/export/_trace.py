@@ -1,14 +1,14 @@
-"""Traces a module to a functional graph of its parameters, buffers, constants and inputs."""
+"""Traces a module to a graph of its parameters, buffers, constants and inputs."""
 
 import contextlib
 import dataclasses
 
 import taeda
-from taeda import _C
 from taeda._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 from taeda.export._dynamic_inputs import DynamicInputs, leaf_shapes
 from taeda.export._errors import UserError
-from taeda.export._functional_graph import remove_writes
+from taeda.export._mode_regions import wrap_mode_regions
+from taeda.export._module_calls import ModuleCalls, argument_of, fill_module_stacks
 from taeda.export._module_state import held_tensors, standing_in
 from taeda.export._names import UniqueNames, bound_arguments, identifier, leaf_names
 from taeda.export._user_lines import note_stack, user_line
@@ -22,9 +22,11 @@ from taeda.export.graph_signature import (
     SymIntArgument,
     TensorArgument,
 )
+from taeda.fx._module_stack import ModuleStack
 from taeda.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from taeda.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from taeda.fx.graph import Graph
+from taeda.fx.passes.shape_prop import _extract_tensor_metadata
 from taeda.utils import _pytree as pytree
 
 _PREFIXES = {InputKind.PARAMETER: "p_", InputKind.BUFFER: "b_", InputKind.CONSTANT_TENSOR: "c_"}
@@ -42,19 +44,19 @@ class Traced:
     in_spec: pytree.TreeSpec
     out_spec: pytree.TreeSpec
     range_constraints: dict
-
-
-_RESULT = (OutputKind.USER_OUTPUT, None)
+    calls: list  # of submodules
 
 
 class _Tracing:
     """One trace: the graph, the names of its inputs, and the tensors behind them."""
 
-    def __init__(self, mod, dynamic):
+    def __init__(self, mod, dynamic, preserved):
         self.mod, self.dynamic = mod, dynamic
         self.graph = Graph()
-        self.tracer = ProxyTorchDispatchMode(self.graph, "fake")
-        self.tracer.set_node_callback(note_stack)
+        self.tracer = ProxyTorchDispatchMode(self.graph, "fake", pre_dispatch=True)
+        self.modules = ModuleStack(mod)
+        self.calls = ModuleCalls(self.tracer, preserved)
+        self.tracer.set_node_callback(self._note)
         self.fake_mode = FakeTensorMode(
             allow_non_fake_inputs=True, shape_env=dynamic.env, static_shapes=True, export=True
         )
@@ -62,6 +64,10 @@ class _Tracing:
         self.names = UniqueNames()
         self.fakes = {}
         self.inputs = []
+
+    def _note(self, node):
+        note_stack(node)
+        node.meta["nn_module_stack"] = self.modules.now()
 
     def run(self, args, kwargs):
         flat, in_spec = pytree.tree_flatten((args, kwargs))
@@ -71,34 +77,40 @@ class _Tracing:
             self._user_input(name, value, shape)
             for name, value, shape in zip(given, flat, self.dynamic.shapes, strict=True)
         ]
+        grad_enabled = taeda.is_grad_enabled()
         with contextlib.ExitStack() as modes:
             modes.enter_context(self.fake_mode)
+            modes.enter_context(self.modules.watching(self.calls.noted))
             modes.enter_context(self.tracer)
-            outputs, out_spec = self._call(held, users, in_spec)
-        kinds = [kind for kind, _ in outputs]
-        output = self.graph.create_node("output", "output", (tuple(arg for _, arg in outputs),))
+            results, out_spec = self._call(held, users, in_spec)
+        output = self.graph.create_node("output", "output", (tuple(results),))
+        fill_module_stacks(self.graph)
         constants = self._lift_constants(len(held))
-        remove_writes(self.graph, self.tracer.root)
+        wrap_mode_regions(self.graph, self.tracer.root, grad_enabled)
+        calls = self.calls.collect(self.graph, self.modules)
+        kinds = [(OutputKind.USER_OUTPUT, None)] * len(results)
         signature = ExportGraphSignature(self.inputs, output_specs(kinds, output.args[0]))
         state = {h.name: h.tensor for h in self.held} | constants
         ranges, signature.conditions = self.dynamic.finish()
-        return Traced(self.graph, self.tracer.root, signature, state, in_spec, out_spec, ranges)
+        return Traced(
+            self.graph, self.tracer.root, signature, state, in_spec, out_spec, ranges, calls
+        )
 
     # ---- inputs ----
     def _placeholder(self, candidate, value):
         name = self.names.make(candidate)
         node = self.graph.create_node("placeholder", name, name=name)
         if isinstance(value, taeda.Tensor):
-            node.meta["val"] = value.detach()
+            node.meta["val"] = value.detach().requires_grad_(value.requires_grad)
+            node.meta["tensor_meta"] = _extract_tensor_metadata(value)
             self.tracer.track(value, node)
         return node
 
     def _held_input(self, held):
-        # Nothing inside the module differentiates with respect to what it holds. A tensor that it
-        # holds twice stays one.
+        # A tensor that the module holds twice stays one.
         fake = self.fakes.get(id(held.tensor))
         if fake is None:
-            fake = self.fakes[id(held.tensor)] = self.fake_mode.from_tensor(held.tensor).detach()
+            fake = self.fakes[id(held.tensor)] = self.fake_mode.from_tensor(held.tensor)
         node = self._placeholder(_PREFIXES[held.kind] + identifier(held.name), fake)
         spec = InputSpec(held.kind, TensorArgument(node.name), held.name, held.persistent)
         self.inputs.append(spec)
@@ -108,88 +120,57 @@ class _Tracing:
         if isinstance(value, taeda.Tensor):
             value = self.dynamic.fake(self.fake_mode, value, name, shape)
             arg = TensorArgument(self._placeholder(name, value).name)
-        elif isinstance(value, taeda.SymInt):
-            node = self._placeholder(name, value)
-            self.tracer.track(value, node)
-            node.meta["val"] = value
-            arg = SymIntArgument(node.name)
-        elif isinstance(value, _CONSTANTS):
-            arg = ConstantArgument(self._placeholder(name, value).name, value)
-        else:
-            raise UserError(
+        elif not isinstance(value, _CONSTANTS):
+            raise ValueError(
                 f"Unsupported input type {type(value)}. Export only supports pytree containers of "
                 "basic types (Tensor, int, float, ...) as input. To register a custom dataclass, "
                 "use torch.export.register_dataclass. To register a custom container type, use "
-                "torch.utils._pytree.register_pytree_node."
+                "torch.utils._pytree.register_pytree_node. To register a constant input, use "
+                "torch.utils._pytree.register_constant"
             )
+        else:
+            value = self.dynamic.number(value, name, shape)
+            node = self._placeholder(name, value)
+            if isinstance(value, taeda.SymInt):
+                self.tracer.track(value, node)
+                node.meta["val"] = value
+                arg = SymIntArgument(node.name)
+            else:
+                arg = ConstantArgument(node.name, value)
         self.inputs.append(InputSpec(InputKind.USER_INPUT, arg, None))
         return value
 
     # ---- the call ----
     def _call(self, held, users, in_spec):
-        """[((kind, target), graph argument)] of all outputs, and the result's spec."""
-        level = _C._enter_functionalize(False)
-        try:
-            own = {}
+        """The graph's results, and their spec."""
+        args, kwargs = pytree.tree_unflatten(users, in_spec)
+        with standing_in(self.mod, self.held, held) as current:
+            result = _called(self.mod, args, kwargs)
+            leaves, out_spec = pytree.tree_flatten(result)
+            self._write_assigned(held, current())
+        return [self._result(leaf) for leaf in leaves], out_spec
 
-            def functional(value):
-                if not isinstance(value, taeda.Tensor):
-                    return value
-                if id(value) not in own:
-                    own[id(value)] = _C._make_functional(value, level)
-                return own[id(value)]
-
-            wrapped = [functional(t) for t in held]
-            inputs = [functional(v) for v in users]
-            args, kwargs = pytree.tree_unflatten(inputs, in_spec)
-            with standing_in(self.mod, self.held, wrapped) as current:
-                result = _called(self.mod, args, kwargs)
-                leaves, out_spec = pytree.tree_flatten(result)
-                outputs = self._writes_to_state(current(), wrapped, level)
-            outputs += self._writes_to_inputs(inputs, level)
-            outputs += [self._result(leaf, level) for leaf in leaves]
-        finally:
-            _C._exit_functionalize(level)
-        return outputs, out_spec
-
-    def _argument(self, tensor, level):
-        return self.tracer.arg_of(_C._functional_value(tensor, level)[0])
-
-    def _writes_to_state(self, now, before, level):
-        outputs, seen = [], set()
-        for held, new, old in zip(self.held, now, before, strict=True):
-            is_written = new is not old or _C._functional_value(old, level)[1]
-            if not is_written or id(old) in seen:
+    def _write_assigned(self, before, now):
+        """A tensor that stands in the place of another one at the end is written to it."""
+        for held, old, new in zip(self.held, before, now, strict=True):
+            if new is old:
                 continue
-            seen.add(id(old))
             if held.kind is not InputKind.BUFFER:
                 raise UserError(
-                    f"The {held.kind.name.lower().replace('_', ' ')} {held.name} is written to "
-                    "during export. Register it as a buffer, or write outside of forward."
+                    f"The {held.kind.name.lower().replace('_', ' ')} {held.name} was assigned "
+                    "during export. Register it as a buffer, or assign outside of forward."
                 )
-            kind = (OutputKind.BUFFER_MUTATION, held.name)
-            outputs.append((kind, self._argument(new, level)))
-        return outputs
+            self.graph.create_node(
+                "call_function",
+                taeda.ops.aten.copy_.default,
+                (self.tracer.arg_of(old), self.tracer.arg_of(new)),
+            )
 
-    def _writes_to_inputs(self, inputs, level):
-        outputs, seen = [], set()
-        users = [s for s in self.inputs if s.kind is InputKind.USER_INPUT]
-        for spec, value in zip(users, inputs, strict=True):
-            if not isinstance(value, taeda.Tensor) or id(value) in seen:
-                continue
-            seen.add(id(value))
-            if _C._functional_value(value, level)[1]:
-                kind = (OutputKind.USER_INPUT_MUTATION, spec.arg.name)
-                outputs.append((kind, self._argument(value, level)))
-        return outputs
-
-    def _result(self, leaf, level):
-        if isinstance(leaf, taeda.Tensor):
-            return _RESULT, self._argument(leaf, level)
-        if isinstance(leaf, taeda.SymInt):
-            return _RESULT, self.tracer.arg_of(leaf)
+    def _result(self, leaf):
+        if isinstance(leaf, (taeda.Tensor, taeda.SymInt, taeda.SymFloat, taeda.SymBool)):
+            return self.tracer.arg_of(leaf)
         if isinstance(leaf, _CONSTANTS):
-            return _RESULT, leaf
+            return leaf
         raise UserError(
             f"It looks like one of the outputs with type `{type(leaf)}` is not supported or "
             "pytree-flattenable. Exported graphs outputs can only contain the following types: "
@@ -241,18 +222,16 @@ def _data_dependent(reason, error):
 
 def output_specs(kinds, args):
     """The specs of these results of a graph; `kinds` has (kind, target) of each."""
-    specs = []
-    for (kind, target), arg in zip(kinds, args, strict=True):
-        if isinstance(arg, taeda.fx.Node):
-            is_symbol = isinstance(arg.meta.get("val"), taeda.SymInt)
-            argument = (SymIntArgument if is_symbol else TensorArgument)(arg.name)
-        else:
-            argument = ConstantArgument("", arg)
-        specs.append(OutputSpec(kind, argument, target))
-    return specs
+    return [
+        OutputSpec(kind, argument_of(arg), target)
+        for (kind, target), arg in zip(kinds, args, strict=True)
+    ]
 
 
-def trace(mod, args, kwargs, dynamic_shapes=None):
-    """The traced program of a module for these arguments."""
+def trace(mod, args, kwargs, dynamic_shapes=None, preserved=()):
+    """The traced program of a module for these arguments.
+
+    preserved: paths of the submodules whose calls are described.
+    """
     dynamic = DynamicInputs(leaf_shapes(mod, args, kwargs, dynamic_shapes))
-    return _Tracing(mod, dynamic).run(args, kwargs)
+    return _Tracing(mod, dynamic, preserved).run(args, kwargs)

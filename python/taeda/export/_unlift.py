@@ -7,10 +7,11 @@ from taeda import _C
 from taeda.export.graph_signature import InputKind, OutputKind
 from taeda.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from taeda.fx.graph_module import GraphModule
+from taeda.fx.traceback import NodeSource, NodeSourceAction
 from taeda.utils import _pytree as pytree
 
 
-class _Guards(taeda.nn.Module):
+class Guards(taeda.nn.Module):
     """Checks the inputs of a call."""
 
     def __init__(self, graph, encoded_signature):
@@ -29,15 +30,15 @@ def _refuse_mode(name):
     return refuse
 
 
-def unlift(program):
+def unlift(program, check_guards=True):
     """The module: parameters are the program's own, writes to buffers and inputs take place."""
     root = taeda.nn.Module()
-    signature = program.graph_signature
     _place_tensors(root, program)
     for name, child in program.graph_module.named_children():
         root.add_module(name, child)
-    root._guards_fn = _Guards(program.graph, signature._encoded(program.range_constraints))
-    graph = _unlifted_graph(program)
+    if check_guards:
+        root._guards_fn = Guards(program.graph, program._encoded_signature())
+    graph = _unlifted_graph(program, check_guards)
     spec = program.call_spec
     graph.set_codegen(
         _PyTreeCodeGen(
@@ -45,7 +46,7 @@ def unlift(program):
         )
     )
     module = GraphModule(root, graph, "GraphModule")
-    module.register_forward_pre_hook(_Arguments(spec.in_spec), with_kwargs=True)
+    module.register_forward_pre_hook(ArgumentOrder(spec.in_spec), with_kwargs=True)
     module.train = types.MethodType(_refuse_mode("train"), module)
     module.eval = types.MethodType(_refuse_mode("eval"), module)
     return module
@@ -61,16 +62,20 @@ def _place_tensors(root, program):
             if part not in owner._modules:
                 owner.add_module(part, taeda.nn.Module())
             owner = owner._modules[part]
-        tensor = program._tensor(spec.target)
-        if spec.kind is InputKind.PARAMETER:
-            owner.register_parameter(name, tensor)
-        elif spec.kind is InputKind.BUFFER:
-            owner.register_buffer(name, tensor, persistent=spec.persistent)
-        else:
-            setattr(owner, name, tensor)
+        place_tensor(owner, name, spec, program._tensor(spec.target))
 
 
-def _unlifted_graph(program):
+def place_tensor(owner, name, spec, tensor):
+    """Registers a tensor as what its spec says."""
+    if spec.kind is InputKind.PARAMETER:
+        owner.register_parameter(name, tensor)
+    elif spec.kind is InputKind.BUFFER:
+        owner.register_buffer(name, tensor, persistent=spec.persistent)
+    else:
+        setattr(owner, name, tensor)
+
+
+def _unlifted_graph(program, check_guards):
     """The graph with attributes for the module's tensors and writes at its end."""
     graph, values, users = Graph(), {}, []
     specs = {s.arg.name: s for s in program.graph_signature.input_specs}
@@ -85,10 +90,14 @@ def _unlifted_graph(program):
         if node.op == "placeholder" and node not in values:
             values[node] = graph.create_node("get_attr", specs[node.name].target)
             values[node].meta.update(node.meta)
-    graph.create_node("call_module", "_guards_fn", tuple(users))
+    if check_guards:
+        graph.create_node("call_module", "_guards_fn", tuple(users))
     for node in program.graph.nodes:
         if node.op not in ("placeholder", "output"):
             values[node] = graph.node_copy(node, lambda n: values[n])
+    for node, value in values.items():
+        source = NodeSource(node, "ExportedProgram.module()", NodeSourceAction.CREATE)
+        value.meta["from_node"] = [source]
     _finish(graph, program, values)
     return graph
 
@@ -119,7 +128,7 @@ def _argument_names(in_spec, program):
     return [*positional, *kwargs.context]
 
 
-class _Arguments:
+class ArgumentOrder:
     """Puts the arguments of a call into the order of the program, or says what differs."""
 
     def __init__(self, in_spec):

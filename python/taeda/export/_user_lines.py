@@ -8,6 +8,7 @@ from pathlib import Path
 _PACKAGE = Path(__file__).parents[1]
 # Layers are the user's program too: their lines say which operator of which layer it is.
 _SHOWN = str(_PACKAGE / "nn")
+_TRACE = str(_PACKAGE / "export" / "_trace.py")
 _CALLING = str(_PACKAGE / "nn" / "modules" / "module.py")
 
 
@@ -17,11 +18,14 @@ def _is_shown(file):
 
 
 def note_stack(node):
-    """Gives a node the stack of the traced program, the innermost line last."""
-    entries, frame = [], sys._getframe(1)
+    """Gives a node the stack of the traced program, the innermost line last.
+
+    Called by the callback of the tracer.
+    """
+    entries, frame = [], sys._getframe(2)
     while frame is not None:
         code = frame.f_code
-        if code.co_filename == str(_PACKAGE / "export" / "_trace.py"):
+        if code.co_filename == _TRACE:
             break
         if _is_shown(code.co_filename):
             line = linecache.getline(code.co_filename, frame.f_lineno).strip()

@@ -4,16 +4,35 @@ import dataclasses
 import enum
 
 import taeda
+from taeda.utils import _pytree as pytree
 
-__all__ = ["Constraint", "Dim", "ShapesCollection", "dims"]
+__all__ = ["AdditionalInputs", "Constraint", "Dim", "ShapesCollection", "dims"]
 
 
-class _DimHint(enum.Enum):
-    """What export finds out by itself."""
-
+class _DimHintType(enum.Enum):
     AUTO = enum.auto()
     STATIC = enum.auto()
     DYNAMIC = enum.auto()
+
+
+@dataclasses.dataclass(frozen=True)
+class _DimHint:
+    """What export finds out by itself; a call adds a range: `Dim.AUTO(min=4, max=16)`."""
+
+    type: _DimHintType
+    min: int | None = None
+    max: int | None = None
+
+    def __call__(self, min=None, max=None):
+        if self.type is _DimHintType.STATIC and (min is not None or max is not None):
+            raise ValueError("Cannot specify min/max on a static dimension")
+        if (min is not None and min < 0) or (max is not None and max < (min or 0)):
+            raise ValueError(f"Cannot create a dimension with inconsistent min={min}, max={max}")
+        return _DimHint(self.type, min, max)
+
+    def __repr__(self):
+        bounds = ", ".join(f"{k}={v}" for k, v in vars(self).items() if k != "type" and v)
+        return f"DimHint({self.type.name}{', ' if bounds else ''}{bounds})"
 
 
 class Dim:
@@ -23,9 +42,9 @@ class Dim:
     not fixed, and fix it.
     """
 
-    AUTO = _DimHint.AUTO
-    DYNAMIC = _DimHint.DYNAMIC
-    STATIC = _DimHint.STATIC
+    AUTO = _DimHint(_DimHintType.AUTO)
+    DYNAMIC = _DimHint(_DimHintType.DYNAMIC)
+    STATIC = _DimHint(_DimHintType.STATIC)
 
     def __init__(self, name, *, min=None, max=None):
         lower = 0 if min is None else min
@@ -125,7 +144,6 @@ class ShapesCollection:
     def dynamic_shapes(self, m, args, kwargs=None):
         """The `dynamic_shapes` argument of export for these arguments."""
         from taeda.export._names import bound_arguments
-        from taeda.utils import _pytree as pytree
 
         used = set()
 
@@ -139,3 +157,69 @@ class ShapesCollection:
         if missing:
             raise ValueError(f"Some assigned shapes were not found in args: {len(missing)} tensors")
         return tree
+
+
+class AdditionalInputs:
+    """Further examples for an export: what differs between them and the first one is dynamic.
+
+    additional = AdditionalInputs()
+    additional.add((taeda.randn(5, 4),))
+    export(model, (taeda.randn(8, 4),), dynamic_shapes=additional)
+    """
+
+    def __init__(self):
+        self._examples = []
+
+    def add(self, args, kwargs=None):
+        """Adds the arguments of another call."""
+        if not isinstance(args, tuple):
+            raise AssertionError(f"Representation of example inputs must be a tuple, got {args}")
+        if kwargs is not None and not isinstance(kwargs, dict):
+            raise AssertionError(f"Representation of example kwargs must be a dict, got {kwargs}")
+        self._examples.append((args, kwargs or {}))
+
+    def dynamic_shapes(self, m, args, kwargs=None):
+        """The `dynamic_shapes` argument of export for these arguments."""
+        from taeda.export._names import bound_arguments
+
+        calls = [(args, kwargs or {}), *self._examples]
+        first, *others = ([value for _, value in bound_arguments(m, *c)] for c in calls)
+        names = [name for name, _ in bound_arguments(m, *calls[0])]
+        leaves, spec = pytree.tree_flatten(first)
+        columns = [leaves]
+        for other in others:
+            flat, structure = pytree.tree_flatten(other)
+            if structure != spec:
+                raise ValueError(
+                    f"additional inputs are nested in another way: {structure}, expected {spec}"
+                )
+            columns.append(flat)
+        shapes = [_differences(values) for values in zip(*columns, strict=True)]
+        return dict(zip(names, pytree.tree_unflatten(shapes, spec), strict=True))
+
+    def verify(self, ep):
+        """Runs the program on all examples."""
+        module = ep.module()
+        for args, kwargs in self._examples:
+            module(*args, **kwargs)
+
+
+def _differences(values):
+    """What is dynamic of a leaf that has had these values."""
+    first = values[0]
+    if all(isinstance(v, taeda.Tensor) for v in values):
+        if len({v.dim() for v in values}) > 1:
+            raise ValueError(
+                "The following inputs were found to have differing ranks, so they cannot be "
+                f"marked as dynamic: {[tuple(v.shape) for v in values]}"
+            )
+        sizes = zip(*(v.shape for v in values), strict=True)
+        return tuple(Dim.DYNAMIC if len(set(each)) > 1 else None for each in sizes)
+    if all(type(v) is int for v in values):
+        return Dim.DYNAMIC if len(set(values)) > 1 else None
+    if any(type(v) is not type(first) or v != first for v in values):
+        raise ValueError(
+            "The following inputs were found to have differing values, so they cannot be marked "
+            f"as dynamic: {list(values)}"
+        )
+    return None

@@ -1,11 +1,12 @@
-"""ExportedProgram: a module as a closed, functional graph with its tensors and its signature."""
+"""ExportedProgram: a module as a closed graph with its tensors and its signature."""
 
 import dataclasses
 import itertools
 
 import taeda
 from taeda import _C
-from taeda.export._decompose import decomposed
+from taeda.export._decompose import decomposed, default_decompositions
+from taeda.export._module_calls import ModuleCallEntry, ModuleCallSignature
 from taeda.export._names import forward_signature, in_call_order
 from taeda.export._regions import with_regions
 from taeda.export._trace import trace
@@ -25,29 +26,25 @@ class CallSpec:
     out_spec: pytree.TreeSpec | None
 
 
-@dataclasses.dataclass
-class ModuleCallSignature:
-    """How a module was called."""
+class Verifier:
+    """Checks programs of a dialect."""
 
-    inputs: list
-    outputs: list
-    in_spec: pytree.TreeSpec
-    out_spec: pytree.TreeSpec
-    forward_arg_names: list[str] | None = None
+    dialect = "ATEN"
 
-
-@dataclasses.dataclass
-class ModuleCallEntry:
-    """A module of the program, by its path."""
-
-    fqn: str
-    signature: ModuleCallSignature | None = None
+    def check(self, ep):
+        """RuntimeError for a program that breaks the rules of the dialect."""
+        ep.validate()
 
 
-def default_decompositions():
-    """The decompositions that `run_decompositions` applies by itself: none, for the graph of an
-    export is traced below composite operators already."""
-    return {}
+class TrainingIRVerifier(Verifier):
+    """Checks programs as they are traced: their graphs may write."""
+
+    dialect = "TRAINING"
+
+
+def verifier_of(dialect):
+    """The verifier for a dialect."""
+    return {cls.dialect: cls for cls in (Verifier, TrainingIRVerifier)}[dialect]
 
 
 class ExportedProgram:
@@ -66,6 +63,7 @@ class ExportedProgram:
         *,
         verifiers=None,
     ):
+        self._verifiers = list(verifiers or [Verifier])
         graph._codegen = taeda.fx.graph.CodeGen()
         self._graph_module = GraphModule(taeda.nn.Module() if root is None else root, graph)
         self._graph_signature = graph_signature
@@ -84,7 +82,7 @@ class ExportedProgram:
 
     @property
     def graph(self):
-        """The closed, functional graph."""
+        """The closed graph."""
         return self._graph_module.graph
 
     @property
@@ -130,7 +128,7 @@ class ExportedProgram:
 
     @property
     def module_call_graph(self):
-        """How the module was called; submodules are not recorded."""
+        """How the module was called, and its submodules in the order of their first calls."""
         return self._module_call_graph
 
     @property
@@ -140,9 +138,19 @@ class ExportedProgram:
         return CallSpec(signature.in_spec, signature.out_spec)
 
     @property
+    def verifiers(self):
+        """What the program was checked by."""
+        return self._verifiers
+
+    @property
+    def verifier(self):
+        """The first of the verifiers."""
+        return self._verifiers[0]
+
+    @property
     def dialect(self):
-        """The operators that may occur."""
-        return "ATEN"
+        """The operators that may occur: "TRAINING" as traced, "ATEN" once decomposed."""
+        return self.verifier.dialect
 
     @property
     def _forward_names(self):
@@ -179,13 +187,17 @@ class ExportedProgram:
         )
 
     def module(self, check_guards=True):
-        """A module that runs the program, with the program's own parameters and buffers."""
-        return unlift(self)
+        """A module that runs the program, with the program's own parameters and buffers.
+
+        check_guards: whether calls compare their inputs with what the program was made for.
+        """
+        return unlift(self, check_guards)
 
     def run_decompositions(self, decomp_table=None):
-        """The program with operators replaced by what the table's functions call.
+        """The program without writes, its operators replaced by what the table's functions call.
 
-        decomp_table: {operator: function}; None stands for `default_decompositions()`.
+        decomp_table: {operator: function}; None stands for `default_decompositions()`. Composite
+        operators that the table does not have stay whole if they neither write nor alias.
         """
         table = default_decompositions() if decomp_table is None else dict(decomp_table)
         graph, root, signature = decomposed(self, table)
@@ -201,14 +213,15 @@ class ExportedProgram:
         )
 
     def validate(self):
-        """RuntimeError unless the graph is closed, writes nothing and fits signature and state."""
+        """RuntimeError unless the graph is closed, fits signature and state and, in the dialect
+        ATEN, writes nothing."""
         graph = with_regions(self.graph_module)
         _C._export.validate(graph, self._encoded_signature(), self._all_tensors())
 
     _validate = validate
 
     def _encoded_signature(self):
-        return self._graph_signature._encoded(self._range_constraints)
+        return self._graph_signature._encoded(self._range_constraints, self.dialect)
 
     def _all_tensors(self):
         return {**self._state_dict, **self._constants}
@@ -250,9 +263,9 @@ def _forward_names_of(mod, args, kwargs):
     return [*names, *kwargs]
 
 
-def _export_module(mod, args, kwargs, dynamic_shapes):
+def _export_module(mod, args, kwargs, dynamic_shapes, preserved):
     kwargs = in_call_order(mod, args, kwargs)
-    traced = trace(mod, args, kwargs, dynamic_shapes)
+    traced = trace(mod, args, kwargs, dynamic_shapes, preserved)
     state, constants = _split_state(traced)
     signature = ModuleCallSignature(
         inputs=[],
@@ -267,7 +280,8 @@ def _export_module(mod, args, kwargs, dynamic_shapes):
         traced.signature,
         state,
         traced.range_constraints,
-        [ModuleCallEntry("", signature)],
+        [ModuleCallEntry("", signature), *traced.calls],
         (args, kwargs),
         constants,
+        verifiers=[TrainingIRVerifier],
     )

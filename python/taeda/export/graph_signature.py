@@ -218,13 +218,19 @@ class ExportGraphSignature:
         return f"\n# inputs\n{inputs}\n\n# outputs\n{outputs}\n"
 
     # ---- the form that archives have ----
-    def _encoded(self, range_constraints) -> dict[str, Any]:
-        ranges = [_encoded_range(symbol, r) for symbol, r in range_constraints.items()]
+    def _encoded(self, range_constraints, dialect) -> dict[str, Any]:
+        # Those of expressions follow from those of their symbols.
+        ranges = [
+            _encoded_range(symbol, r)
+            for symbol, r in range_constraints.items()
+            if str(symbol).isidentifier()
+        ]
         return {
             "inputs": [_encoded_spec(s) for s in self.input_specs],
             "outputs": [_encoded_spec(s) for s in self.output_specs],
             "ranges": ranges,
             "conditions": list(self.conditions),
+            "dialect": dialect,
         }
 
     @staticmethod
