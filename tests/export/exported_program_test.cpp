@@ -210,8 +210,8 @@ ProgramParts writing_parts() {
 
 TEST(ExportedProgram, TracedProgramsWriteInPlace) {
   for (const bool is_loaded : {false, true}) {
-    ExportedProgram program(writing_parts());
-    if (is_loaded) program = loaded(saved(program));
+    const ExportedProgram traced(writing_parts());
+    ExportedProgram program = is_loaded ? loaded(saved(traced)) : ExportedProgram(writing_parts());
     EXPECT_EQ(program.signature().dialect, Dialect::Training);
     const Tensor x = ones({2}, DType::Float);
     const Tensor out = program.run({x})[0].get<Tensor>();

@@ -25,6 +25,7 @@ from taeda.export.exported_program import (
     default_decompositions,
 )
 from taeda.export.graph_signature import ExportGraphSignature
+from taeda.export.unflatten import FlatArgsAdapter, UnflattenedModule, unflatten
 from taeda.utils import _pytree as pytree
 
 __all__ = [
@@ -33,9 +34,11 @@ __all__ = [
     "Dim",
     "ExportGraphSignature",
     "ExportedProgram",
+    "FlatArgsAdapter",
     "ModuleCallEntry",
     "ModuleCallSignature",
     "ShapesCollection",
+    "UnflattenedModule",
     "default_decompositions",
     "dims",
     "export",
@@ -43,6 +46,7 @@ __all__ = [
     "load",
     "register_dataclass",
     "save",
+    "unflatten",
 ]
 
 

@@ -1,0 +1,162 @@
+"""export.unflatten: the hierarchy of modules, their tensors, calls and signatures."""
+
+import io
+
+import pytest
+
+import taeda
+from taeda import nn
+from taeda.export import export, load, save, unflatten
+
+
+class Part(nn.Module):
+    """Called with a keyword, calls one of its layers twice, gives a tuple back."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.norm = nn.LayerNorm(4)
+
+    def forward(self, x, *, scale=2):
+        return self.norm(self.layer(self.layer(x))) * scale, x
+
+
+class Model(nn.Module):
+    """Modules in a module, in a list, and a buffer that is written."""
+
+    def __init__(self):
+        super().__init__()
+        self.part = Part()
+        self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 2), nn.ReLU())])
+        self.register_buffer("calls", taeda.zeros(()))
+
+    def forward(self, x):
+        self.calls.add_(1)
+        a, b = self.part(x, scale=3)
+        for layer in self.layers:
+            a = layer(a)
+        return {"a": a, "b": b.sum() + self.calls}
+
+
+def reloaded(program):
+    file = io.BytesIO()
+    save(program, file)
+    file.seek(0)
+    return load(file)
+
+
+def check_same(modules, model, x):
+    # They may share the buffer.
+    model.calls.zero_()
+    expected = model(x)
+    modules.calls.zero_()
+    ours = modules(x)
+    assert list(ours) == list(expected)
+    for key in ours:
+        assert taeda.allclose(ours[key], expected[key], atol=1e-6)
+    assert modules.calls == 1
+
+
+FORMS = {
+    "traced": lambda program: program,
+    "loaded": reloaded,
+    "lowered": lambda program: program.run_decompositions(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("preserved", [(), ("part",), ("part", "layers.1")], ids=str)
+def test_hierarchy_and_results(form, preserved):
+    model = Model()
+    program = export(model, (taeda.randn(3, 4),), preserve_module_call_signature=preserved)
+    modules = unflatten(FORMS[form](program))
+    assert set(modules.state_dict()) == set(model.state_dict())
+    ours = [name for name, _ in modules.named_modules()]
+    assert ours == [name for name, _ in model.named_modules()]
+    check_same(modules, model, taeda.randn(3, 4))
+    with pytest.raises(AssertionError, match=r"Guard failed: x\.size\(\)\[0\] == 3"):
+        modules(taeda.randn(2, 4))
+
+
+def test_tensors_are_the_programs():
+    program = export(Model(), (taeda.randn(3, 4),))
+    modules = unflatten(program)
+    assert modules.part.layer.weight is program.state_dict["part.layer.weight"]
+    modules(taeda.randn(3, 4))["a"].sum().backward()
+    assert modules.part.layer.weight.grad is not None
+
+
+def test_modules_with_a_kept_signature_are_called_as_before():
+    model = Model()
+    program = export(model, (taeda.randn(3, 4),), preserve_module_call_signature=("part",))
+    entry = next(e for e in program.module_call_graph if e.fqn == "part")
+    assert [a.name for a in entry.signature.inputs] == ["x", ""]
+    assert len(entry.signature.outputs) == 2
+    assert [e.fqn for e in program.module_call_graph][:3] == ["", "part", "part.layer"]
+    modules, x = unflatten(program), taeda.randn(3, 4)
+    for ours, expected in zip(modules.part(x, scale=3), model.part(x, scale=3), strict=True):
+        assert taeda.allclose(ours, expected)
+    with pytest.raises(TypeError, match="Input treespec does not match"):
+        modules.part(x, x)
+
+
+def test_modules_can_be_replaced():
+    model = Model()
+    modules = unflatten(
+        export(model, (taeda.randn(3, 4),), preserve_module_call_signature=("part",))
+    )
+
+    class Plain(nn.Module):
+        def forward(self, x, *, scale):
+            return x * scale, x
+
+    modules.part = model.part = Plain()
+    check_same(modules, model, taeda.randn(3, 4))
+
+
+def test_calls_that_differ_are_modules_of_their_own():
+    class Branching(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(taeda.ones(2))
+
+        def forward(self, x, negate):
+            return x * self.weight if negate else x + self.weight
+
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Branching()
+
+        def forward(self, x):
+            return self.inner(self.inner(x, True), False)
+
+    model = Twice()
+    modules = unflatten(export(model, (taeda.ones(2),)))
+    assert [name for name, _ in modules.named_children()] == ["inner", "inner@1"]
+    assert modules.inner.weight is modules.get_submodule("inner@1").weight
+    x = taeda.randn(2)
+    assert taeda.equal(modules(x), model(x))
+
+
+def test_tied_parameters_and_tensors_of_others():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = nn.Embedding(5, 3)
+            self.out = nn.Linear(3, 5, bias=False)
+            self.out.weight = self.embed.weight
+
+        def forward(self, index):
+            return self.out(self.embed(index)) + self.embed.weight.sum()
+
+    model = Tied()
+    modules = unflatten(export(model, (taeda.tensor([0, 1]),)))
+    assert modules.out.weight is modules.embed.weight
+    index = taeda.tensor([2, 4])
+    assert taeda.allclose(modules(index), model(index))
+
+
+def test_unknown_submodules_are_named():
+    with pytest.raises(RuntimeError, match=r"preserve_module_call_signature names \['nowhere'\]"):
+        export(Model(), (taeda.randn(3, 4),), preserve_module_call_signature=("nowhere",))
