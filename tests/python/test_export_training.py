@@ -8,7 +8,7 @@ from taeda.export.graph_signature import OutputKind
 
 import taeda
 from taeda import nn
-from taeda.export import default_decompositions, export, load, save
+from taeda.export import Dim, default_decompositions, export, load, save
 
 aten = taeda.ops.aten
 
@@ -310,3 +310,24 @@ def test_lowered_twice():
     kinds = [OutputKind.BUFFER_MUTATION, OutputKind.BUFFER_MUTATION, OutputKind.USER_OUTPUT]
     assert [s.kind for s in once.graph_signature.output_specs] == kinds
     assert [s.kind for s in twice.graph_signature.output_specs] == kinds
+
+
+def test_lowering_with_sizes_that_only_a_run_tells():
+    def f(x):
+        return x.view(x.shape[0] * 2, -1), x.nonzero()
+
+    for shapes in (None, ({0: Dim("n")},)):
+        lowered = export(f, (taeda.ones(4, 6),), dynamic_shapes=shapes).run_decompositions()
+        x = taeda.eye(4, 6)
+        for ours, expected in zip(lowered.module()(x), f(x), strict=True):
+            assert taeda.equal(ours, expected)
+
+
+def test_random_operators_draw_at_every_call():
+    module = nn.Dropout(0.5)
+    run = export(module, (taeda.ones(64),)).module()
+    taeda.manual_seed(1)
+    first, second = run(taeda.ones(64)), run(taeda.ones(64))
+    assert not taeda.equal(first, second)
+    taeda.manual_seed(1)
+    assert taeda.equal(module(taeda.ones(64)), first)

@@ -13,6 +13,7 @@ from taeda.export._module_calls import fill_module_stacks
 from taeda.export._trace import output_specs
 from taeda.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from taeda.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
+from taeda.fx.experimental.symbolic_shapes import ShapeEnv
 from taeda.fx.graph import Graph
 from taeda.fx.interpreter import Interpreter
 from taeda.fx.traceback import NodeSource, NodeSourceAction
@@ -46,7 +47,9 @@ def decomposed(program, table):
     """(graph, what it calls, signature) with the operators of `table` decomposed."""
     graph = Graph()
     tracer = _tracer(graph, table)
-    fake_mode = FakeTensorMode(allow_non_fake_inputs=True, export=True)
+    fake_mode = FakeTensorMode(
+        allow_non_fake_inputs=True, shape_env=_shape_env(program), static_shapes=True, export=True
+    )
     inputs = _inputs(program, graph, tracer, fake_mode)
     with fake_mode, tracer:
         kinds, args = _functional_run(program, tracer, inputs)
@@ -57,6 +60,16 @@ def decomposed(program, table):
     fill_module_stacks(graph)
     specs = output_specs(kinds, output.args[0])
     return graph, tracer.root, dataclasses.replace(program.graph_signature, output_specs=specs)
+
+
+def _shape_env(program):
+    """Where the symbols of the program's inputs are from; a new one if there are none."""
+    for node in program.graph.find_nodes(op="placeholder"):
+        value = node.meta.get("val")
+        for size in getattr(value, "shape", (value,)):
+            if isinstance(size, taeda.SymInt):
+                return size.node.shape_env
+    return ShapeEnv()
 
 
 def _tracer(graph, table):
