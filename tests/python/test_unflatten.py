@@ -160,3 +160,24 @@ def test_tied_parameters_and_tensors_of_others():
 def test_unknown_submodules_are_named():
     with pytest.raises(RuntimeError, match=r"preserve_module_call_signature names \['nowhere'\]"):
         export(Model(), (taeda.randn(3, 4),), preserve_module_call_signature=("nowhere",))
+
+
+def test_scopes_of_modes():
+    class Frozen(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+            self.head = nn.Linear(2, 1)
+
+        def forward(self, x):
+            with taeda.no_grad():
+                x = self.body(x)
+            return self.head(x)
+
+    model = Frozen()
+    modules = unflatten(export(model, (taeda.ones(3, 2),)))
+    x = taeda.randn(3, 2)
+    assert taeda.allclose(modules(x), model(x))
+    modules(x).sum().backward()
+    assert modules.head.weight.grad is not None
+    assert modules.body.get_submodule("0").weight.grad is None

@@ -77,7 +77,11 @@ def _wrap(graph, root, run, grad_enabled, name):
     for layer in reversed(layers[1:]):
         module = _layer(layer, module, inputs, outputs)
     with graph.inserting_before(run.nodes[0]):
-        results = _call(graph, root, layers[0], module, name, list(inputs), outputs)
+        call, results = _call(graph, root, layers[0], module, name, list(inputs), outputs)
+    # What is made of several modules belongs to the one around them.
+    stack = _common_stack(run.nodes)
+    for node in (call.args[len(layers[0][1])], call, *results):
+        node.meta["nn_module_stack"] = stack
     for old, new in zip(outputs, results, strict=True):
         old.replace_all_uses_with(new, delete_user_cb=lambda user: user not in inside)
     for node in reversed(run.nodes):
@@ -100,7 +104,7 @@ def _layer(layer, module, inputs, outputs):
     """A module that calls another one under a mode."""
     graph, values, own = Graph(), {}, taeda.nn.Module()
     _add_inputs(graph, inputs, values)
-    results = _call(graph, own, layer, module, "submod_0", list(values.values()), outputs)
+    _, results = _call(graph, own, layer, module, "submod_0", list(values.values()), outputs)
     graph.output(tuple(results))
     return GraphModule(own, graph)
 
@@ -112,18 +116,25 @@ def _add_inputs(graph, inputs, values):
 
 
 def _call(graph, root, layer, module, name, operands, outputs):
-    """Nodes for the results of a module that is called under a mode."""
+    """The node that calls a module under a mode, and those of its results."""
     wrap, settings = layer
     setattr(root, name, module)
     get = graph.create_node("get_attr", name)
     call = graph.call_function(wrap, (*settings, get, *operands))
     call.meta["val"] = tuple(n.meta.get("val") for n in outputs)
-    for node in (get, call):
-        stack = module.graph.find_nodes(op="output")[0].prev.meta.get("nn_module_stack")
-        if stack is not None:
-            node.meta["nn_module_stack"] = stack
     results = []
     for i, node in enumerate(outputs):
         results.append(graph.call_function(operator.getitem, (call, i)))
         results[-1].meta.update(node.meta)
-    return results
+    return call, results
+
+
+def _common_stack(nodes):
+    """The calls of modules that all nodes are in."""
+    stacks = [list(n.meta["nn_module_stack"].items()) for n in nodes if "nn_module_stack" in n.meta]
+    common = []
+    for entries in zip(*stacks):
+        if any(entry != entries[0] for entry in entries):
+            break
+        common.append(entries[0])
+    return dict(common)
