@@ -174,5 +174,7 @@ def test_module_stacks():
         "L__self__0.0": ("0.0", linear),
     }
     assert list(stacks[2]) == ["L__self__", "L__self__0.0@1"]
+    norm = make_fx(nn.LayerNorm(2), record_module_stack=True)(taeda.ones(1, 2))
+    assert all("nn_module_stack" in n.meta for n in norm.graph.nodes if "getitem" in n.name)
     plain = make_fx(shared, pre_dispatch=True)(taeda.ones(1, 2))
     assert not any("nn_module_stack" in n.meta for n in plain.graph.nodes)

@@ -9,9 +9,9 @@ from taeda._decomp import core_aten_decompositions
 from taeda._subclasses.fake_tensor import FakeTensorMode
 from taeda.export._errors import UserError
 from taeda.export._functional_graph import remove_writes
-from taeda.export._module_calls import fill_module_stacks
 from taeda.export._trace import output_specs
 from taeda.export.graph_signature import ConstantArgument, InputKind, OutputKind
+from taeda.fx._module_stack import fill_module_stacks
 from taeda.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from taeda.fx.experimental.symbolic_shapes import ShapeEnv
 from taeda.fx.graph import Graph

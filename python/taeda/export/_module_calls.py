@@ -1,7 +1,6 @@
 """The calls of submodules in a traced program: which there are, and how they were called."""
 
 import dataclasses
-import operator
 
 import taeda
 from taeda.export.graph_signature import ConstantArgument, SymIntArgument, TensorArgument
@@ -81,22 +80,3 @@ def argument_of(arg):
         return ConstantArgument("", arg)
     is_symbol = isinstance(arg.meta.get("val"), taeda.SymInt)
     return (SymIntArgument if is_symbol else TensorArgument)(arg.name)
-
-
-def fill_module_stacks(graph):
-    """Gives nodes that came with others, parts of results and sizes, the stack of those."""
-    following = None
-    for node in reversed(list(graph.nodes)):
-        if node.op in ("placeholder", "output") or is_tracepoint(node):
-            continue
-        stack = node.meta.get("nn_module_stack")
-        if stack is None and following is not None and node.target is not operator.getitem:
-            stack = node.meta["nn_module_stack"] = following
-        following = stack
-    for node in graph.nodes:
-        if node.op != "call_function" or node.target is not operator.getitem:
-            continue
-        source = node.args[0].meta
-        for key in ("nn_module_stack", "stack_trace"):
-            if key in source:
-                node.meta[key] = source[key]

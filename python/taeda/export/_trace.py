@@ -8,7 +8,7 @@ from taeda._subclasses.fake_tensor import DataDependentOutputException, FakeTens
 from taeda.export._dynamic_inputs import DynamicInputs, leaf_shapes
 from taeda.export._errors import UserError
 from taeda.export._mode_regions import wrap_mode_regions
-from taeda.export._module_calls import ModuleCalls, argument_of, fill_module_stacks
+from taeda.export._module_calls import ModuleCalls, argument_of
 from taeda.export._module_state import held_tensors, standing_in
 from taeda.export._names import UniqueNames, bound_arguments, identifier, leaf_names
 from taeda.export._user_lines import note_stack, user_line
@@ -22,7 +22,7 @@ from taeda.export.graph_signature import (
     SymIntArgument,
     TensorArgument,
 )
-from taeda.fx._module_stack import ModuleStack
+from taeda.fx._module_stack import ModuleStack, fill_module_stacks
 from taeda.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from taeda.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from taeda.fx.graph import Graph

@@ -7,6 +7,7 @@ called again gets a key with the number of the call, `L__self__body.0@1`.
 """
 
 import contextlib
+import operator
 import threading
 
 from taeda.nn import Module
@@ -70,3 +71,22 @@ class ModuleStack:
             yield
         finally:
             del self._entries[key]
+
+
+def fill_module_stacks(graph):
+    """Gives nodes that came with others, parts of results and sizes, the stack of those."""
+    following = None
+    for node in reversed(list(graph.nodes)):
+        if node.op in ("placeholder", "output"):
+            continue
+        stack = node.meta.get("nn_module_stack")
+        if stack is None and following is not None and node.target is not operator.getitem:
+            stack = node.meta["nn_module_stack"] = following
+        following = following if stack is None else stack
+    for node in graph.nodes:
+        if node.op != "call_function" or node.target is not operator.getitem:
+            continue
+        source = node.args[0].meta
+        for key in ("nn_module_stack", "stack_trace"):
+            if key in source:
+                node.meta[key] = source[key]

@@ -19,7 +19,7 @@ import taeda
 from taeda import _C
 from taeda._C import _fx
 from taeda._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from taeda.fx._module_stack import ModuleStack
+from taeda.fx._module_stack import ModuleStack, fill_module_stacks
 from taeda.fx._user_frames import user_stack
 from taeda.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from taeda.fx.graph_module import GraphModule
@@ -242,6 +242,8 @@ class _Trace:
             names = _parameter_names(self.f, len(args)) or names
             self.graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, in_spec, out_spec)))
         self.graph.create_node("output", "output", (returned,))
+        if self.modules is not None:
+            fill_module_stacks(self.graph)
         root = self.tracer.root
         for name, value in self.tracer.constants.items():
             setattr(root, name, value)
