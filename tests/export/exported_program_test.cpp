@@ -157,7 +157,7 @@ TEST(ExportedProgram, RelatedSizesAreChecked) {
   EXPECT_EQ(error_of([&] { program.run({of(6), of(3), of(4)}); }),
             "Guard failed: z.size()[0] == y.size()[0]; got 4 and 3");
   EXPECT_EQ(error_of([&] { program.run({of(7), of(3), of(3)}); }),
-            "Guard failed: x.size()[0] == 2*s0; got 7 and 6");
+            "Guard failed: x.size()[0] == 2*y.size()[0]; got 7 and 6");
   EXPECT_EQ(error_of([&] { program.run({of(10), of(5), of(5)}); }),
             "Guard failed: Ne(Mod(s0, 5), 0); got s0 = y.size()[0] = 5");
 }

@@ -60,7 +60,7 @@ class _Split:
         }
         self.signatures = {e.fqn: e.signature for e in program.module_call_graph if e.fqn}
         self.names = {}  # of the same tensor in the module
-        for node, spec in self.state.items():
+        for spec in self.state.values():
             self.names.setdefault(id(program._tensor(spec.target)), []).append(spec)
         self.held = []  # (module, name in it, spec)
 
