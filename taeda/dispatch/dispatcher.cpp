@@ -24,6 +24,7 @@ struct RuntimeSlots {
   std::vector<RuntimeKernel> kernels[kNumSlots];
   void* generated[kNumSlots] = {};
   uint64_t generated_mask = 0;
+  std::string python_module;  // where fake kernels are registered; empty: nobody said
 };
 
 namespace {
@@ -373,9 +374,20 @@ BoxedKernel resolve_boxed(const Operator& op, KeySet keys) {
     const bool has_runtime = op.runtime && !op.runtime->kernels[s].empty();
     if (has_table || has_runtime) available += (available.empty() ? "" : ", ") + slot_name(s);
   }
+  const bool is_elsewhere = slot == slot_of(Key::Dense, DeviceType::Meta) && op.runtime &&
+                            !op.runtime->python_module.empty();
   fail(ErrorKind::NotImplemented, "Could not run '", qualified_name(op),
        "' with arguments from the '", slot_name(std::max(slot, 0)), "' backend. '",
-       qualified_name(op), "' is only available for these backends: [", available, "]");
+       qualified_name(op), "' is only available for these backends: [", available, "]",
+       is_elsewhere ? str("; its fake kernel is registered by the Python module '",
+                          op.runtime->python_module, "', you may need to import it")
+                    : "");
+}
+
+void set_python_module(Operator& op, std::string module) {
+  Registry& r = registry();
+  std::lock_guard lock(r.mutex);
+  runtime_of(op, r).python_module = std::move(module);
 }
 
 namespace {

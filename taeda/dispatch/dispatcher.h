@@ -58,6 +58,8 @@ TAEDA_API Registration register_kernel(Operator& op, int slot, void* unboxed, Bo
 // the namespace unless it is the core one.
 TAEDA_API Registration register_kernel(std::string_view full_name, int slot, BoxedKernel boxed,
                                        const char* where, KernelRank rank);
+// The Python module that registers the operator's fake kernel; errors name it.
+TAEDA_API void set_python_module(Operator& op, std::string module);
 // Says that the operator decomposes into others, so that levels and modes see those instead.
 TAEDA_API void set_composite(Operator& op);
 // Whether the slot runs a kernel of the operator's own, generated or registered; fallbacks do not

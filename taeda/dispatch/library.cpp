@@ -174,6 +174,7 @@ Operator& Library::def(std::string_view schema, uint32_t tags) {
   const std::string full = full_name(schema);
   check_types(parse_schema(full), schema);
   Operator& op = define_operator(full, where_, tags);
+  if (!python_module_.empty()) dispatch::set_python_module(op, python_module_);
   defined_.push_back(&op);
   return op;
 }

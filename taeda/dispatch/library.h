@@ -57,6 +57,9 @@ class TAEDA_API Library {
   // alone takes its schema from the function's type.
   Operator& def(std::string_view schema_or_name, const CppFunction& fn, uint32_t tags = 0);
   Operator& def(std::string_view schema, const std::vector<TagName>& tags);
+  // Where the fake kernels of the operators defined from here on are registered, in Python.
+  void set_python_module(const char* module, const char* = "") { python_module_ = module; }
+  void impl_abstract_pystub(const char* module, const char* = "") { set_python_module(module); }
   // Registers a class of one's own; custom_class.h says how it is filled in.
   template <class T>
   ClassBuilder<T> class_(const std::string& name) {
@@ -89,6 +92,7 @@ class TAEDA_API Library {
   std::optional<DispatchTarget> target_;
   const char* where_;
   Kind kind_;
+  std::string python_module_;
   std::vector<Registration> registrations_;
   std::vector<Operator*> defined_;
 };
