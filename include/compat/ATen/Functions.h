@@ -18,6 +18,15 @@ concept OptionsLike = std::convertible_to<const T&, TensorOptions>;
     Tensor t =                                                                                     \
         ::taeda::name(size, o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt()); \
     return o.requires_grad() ? t.set_requires_grad(true) : t;                                      \
+  }                                                                                                \
+  template <std::integral Size>                                                                    \
+  Tensor name(Size size) {                                                                         \
+    return ::taeda::name({SymInt(static_cast<int64_t>(size))});                                    \
+  }                                                                                                \
+  template <std::integral Size, OptionsLike Options>                                               \
+  Tensor name(Size size, const Options& options) {                                                 \
+    const int64_t sizes[] = {static_cast<int64_t>(size)};                                          \
+    return name(SymIntArrayRef(IntArrayRef(sizes)), options);                                      \
   }
 TAEDA_FACTORY(empty)
 TAEDA_FACTORY(zeros)
@@ -40,6 +49,7 @@ TAEDA_FACTORY_LIKE(zeros_like)
 TAEDA_FACTORY_LIKE(ones_like)
 #undef TAEDA_FACTORY_LIKE
 
+using ::taeda::complex;
 using ::taeda::full;
 template <OptionsLike Options>
 Tensor full(SymIntArrayRef size, const Scalar& value, const Options& options) {
@@ -64,15 +74,58 @@ inline Tensor mean(const Tensor& self, int64_t dim, bool keepdim = false) {
   return self.mean(dim, keepdim);
 }
 
-// A tensor over memory that stays the caller's.
-inline Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {}) {
-  size_t nbytes = static_cast<size_t>(::taeda::item_size(options.dtype()));
-  for (const int64_t n : sizes) nbytes *= static_cast<size_t>(n);
-  auto storage = ::taeda::make_intrusive<::taeda::StorageImpl>(
-      data, nbytes, options.device(), +[](void*) {}, nullptr);
-  return Tensor(::taeda::make_intrusive<::taeda::TensorImpl>(
-      std::move(storage), options.dtype(), ::taeda::dense_keys(options.device()), sizes));
+inline Tensor sum(const Tensor& self, Tensor::Dims dim, bool keepdim = false) {
+  return self.sum(dim, keepdim);
 }
+inline Tensor mean(const Tensor& self, Tensor::Dims dim, bool keepdim = false) {
+  return self.mean(dim, keepdim);
+}
+inline bool is_floating_point(const Tensor& self) { return self.is_floating_point(); }
+inline bool is_complex(const Tensor& self) { return self.is_complex(); }
+
+// A tensor over memory that somebody else made; `deleter(data)` runs when the last view is gone.
+template <class Deleter>
+  requires std::invocable<Deleter, void*>
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, Deleter deleter,
+                 const TensorOptions& options = {}) {
+  const auto nbytes =
+      static_cast<size_t>(::taeda::storage_bytes(sizes, strides, 0, options.dtype()));
+  struct Owner {
+    void* data;
+    Deleter deleter;
+  };
+  auto* owner = new Owner{data, std::move(deleter)};
+  const auto drop = [](void* context) {
+    auto* o = static_cast<Owner*>(context);
+    o->deleter(o->data);
+    delete o;
+  };
+  auto storage =
+      ::taeda::make_intrusive<::taeda::StorageImpl>(data, nbytes, options.device(), +drop, owner);
+  Tensor t(::taeda::make_intrusive<::taeda::TensorImpl>(
+      std::move(storage), options.dtype(), ::taeda::dense_keys(options.device()), sizes));
+  t.impl()->set_geometry(sizes, strides, 0);
+  return options.requires_grad() ? t.set_requires_grad(true) : t;
+}
+template <class Deleter>
+  requires std::invocable<Deleter, void*>
+Tensor from_blob(void* data, IntArrayRef sizes, Deleter deleter,
+                 const TensorOptions& options = {}) {
+  std::vector<int64_t> strides(sizes.size(), 1);
+  for (size_t d = sizes.size(); d-- > 1;)
+    strides[d - 1] = strides[d] * std::max<int64_t>(sizes[d], 1);
+  return from_blob(data, sizes, IntArrayRef(strides), std::move(deleter), options);
+}
+// Over memory that stays the caller's.
+inline Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {}) {
+  return from_blob(data, sizes, [](void*) {}, options);
+}
+inline Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides,
+                        const TensorOptions& options = {}) {
+  return from_blob(data, sizes, strides, [](void*) {}, options);
+}
+
+inline void manual_seed(uint64_t seed) { ::taeda::default_cpu_generator().manual_seed(seed); }
 
 // Composed of other operators until there is one of its own.
 inline Tensor elu(const Tensor& self, const Scalar& alpha = 1) {

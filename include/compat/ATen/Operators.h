@@ -1,44 +1,82 @@
 // Operators called through the dispatcher by name: torch::Dispatcher and typed handles.
 #pragma once
 
-#include "ATen/core_names.h"
+#include "c10/core/DispatchKey.h"
 #include "taeda/dispatch/library.h"
 
 namespace c10 {
 
-// A handle with the signature of an operator: op.call(args...).
-template <class Signature>
-class TypedOperatorHandle;
+namespace handle_detail {
+// What a call with these arguments leaves on the stack, read as R: the value that was returned, or
+// the argument that was written.
 template <class R, class... A>
-class TypedOperatorHandle<R(A...)> {
- public:
-  explicit TypedOperatorHandle(::taeda::dispatch::Operator& op) : op_(&op) {}
-  R call(A... args) const {
-    using namespace ::taeda::dispatch;
-    Stack stack;
-    (stack.push_back(Boxing<kernel_detail::Unboxed<A>>::to(args)), ...);
-    call_boxed(*op_, stack);
-    if constexpr (!std::is_void_v<R>) return PopResult<R>::pop(stack);
+R result_of(::taeda::dispatch::Stack& stack, [[maybe_unused]] A&... args) {
+  using namespace ::taeda::dispatch;
+  if constexpr (std::is_same_v<R, ::taeda::Tensor&>) {
+    ::taeda::Tensor* written = nullptr;
+    (
+        [&] {
+          if constexpr (std::is_same_v<A, ::taeda::Tensor>) written = &args;
+        }(),
+        ...);
+    return *written;
+  } else if constexpr (!std::is_void_v<R>) {
+    return PopResult<R>::pop(stack);
   }
-
- private:
-  ::taeda::dispatch::Operator* op_;
-};
+}
+}  // namespace handle_detail
 
 class OperatorHandle {
  public:
   explicit OperatorHandle(::taeda::dispatch::Operator& op) : op_(&op) {}
   template <class Signature>
-  TypedOperatorHandle<Signature> typed() const {
-    return TypedOperatorHandle<Signature>(*op_);
-  }
+  auto typed() const;
   void callBoxed(::taeda::dispatch::Stack& stack) const {
     ::taeda::dispatch::call_boxed(*op_, stack);
   }
+  void redispatchBoxed(DispatchKeySet keys, ::taeda::dispatch::Stack* stack) const {
+    op_->call_boxed(*op_, keys, *stack);
+  }
+  ::taeda::dispatch::Schema schema() const { return ::taeda::dispatch::parse_schema(op_->schema); }
+  std::string name() const { return op_->full_name(); }
 
- private:
+ protected:
   ::taeda::dispatch::Operator* op_;
 };
+
+// A handle with the signature of an operator: op.call(args...).
+template <class Signature>
+class TypedOperatorHandle;
+template <class R, class... A>
+class TypedOperatorHandle<R(A...)> : public OperatorHandle {
+ public:
+  using OperatorHandle::OperatorHandle;
+  R call(A... args) const {
+    ::taeda::dispatch::Stack stack = boxed(args...);
+    ::taeda::dispatch::call_boxed(*op_, stack);
+    return handle_detail::result_of<R>(stack, args...);
+  }
+  // Goes on with the kernel for `keys`.
+  R redispatch(DispatchKeySet keys, A... args) const {
+    ::taeda::dispatch::Stack stack = boxed(args...);
+    op_->call_boxed(*op_, keys, stack);
+    return handle_detail::result_of<R>(stack, args...);
+  }
+
+ private:
+  template <class... T>
+  static ::taeda::dispatch::Stack boxed(T&... args) {
+    using namespace ::taeda::dispatch;
+    Stack stack;
+    (stack.push_back(Boxing<kernel_detail::Unboxed<A>>::to(args)), ...);
+    return stack;
+  }
+};
+
+template <class Signature>
+auto OperatorHandle::typed() const {
+  return TypedOperatorHandle<Signature>(*op_);
+}
 
 class Dispatcher {
  public:
@@ -48,8 +86,18 @@ class Dispatcher {
   }
   // `name` with its namespace: "myops::myadd".
   OperatorHandle findSchemaOrThrow(const char* name, const char* overload) const {
-    const std::string full = *overload ? ::taeda::str(name, ".", overload) : std::string(name);
-    return OperatorHandle(::taeda::dispatch::get_operator(full));
+    return OperatorHandle(::taeda::dispatch::get_operator(full_name(name, overload)));
+  }
+
+  std::optional<OperatorHandle> findSchema(const char* name, const char* overload) const {
+    ::taeda::dispatch::Operator* op = ::taeda::dispatch::find_operator(full_name(name, overload));
+    return op ? std::optional<OperatorHandle>(*op) : std::nullopt;
+  }
+
+ private:
+  static std::string full_name(std::string_view name, std::string_view overload) {
+    if (name.starts_with("aten::")) name.remove_prefix(6);
+    return overload.empty() ? std::string(name) : ::taeda::str(name, ".", overload);
   }
 };
 

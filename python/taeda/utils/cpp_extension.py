@@ -88,7 +88,7 @@ def load(
         cflags=list(extra_cflags or ()),
         cuda_cflags=list(extra_cuda_cflags or ()),
         ldflags=list(extra_ldflags or ()),
-        include_paths=_as_list(extra_include_paths),
+        include_paths=[os.path.abspath(p) for p in _as_list(extra_include_paths)],
         folder=folder,
         with_cuda=has_cuda_source if with_cuda is None else with_cuda,
         is_verbose=verbose,

@@ -1,26 +1,36 @@
-// The stream an extension launches its kernels on.
+// What a launch needs to know: the stream, and the device's properties.
 #pragma once
 
-#include <cuda_runtime.h>
-
-#include "ATen/core_names.h"
-#include "c10/cuda/CUDAException.h"
+#include "c10/cuda/CUDAStream.h"
 
 namespace at::cuda {
 
-class CUDAStream {
- public:
-  explicit CUDAStream(cudaStream_t stream) : stream_(stream) {}
-  cudaStream_t stream() const { return stream_; }
-  operator cudaStream_t() const { return stream_; }
-  void synchronize() const { C10_CUDA_CHECK(cudaStreamSynchronize(stream_)); }
+using ::c10::cuda::CUDAStream;
+using ::c10::cuda::getCurrentCUDAStream;
+using ::c10::cuda::getDefaultCUDAStream;
 
- private:
-  cudaStream_t stream_;
-};
+inline bool is_available() {
+  int count = 0;
+  const bool is_ok = cudaGetDeviceCount(&count) == cudaSuccess;
+  if (!is_ok) static_cast<void>(cudaGetLastError());
+  return is_ok && count > 0;
+}
 
-// CUDA's legacy default stream, which is ordered with the work of every other blocking stream, so a
-// launch on it sees what came before whatever stream that ran on.
-inline CUDAStream getCurrentCUDAStream(int8_t = -1) { return CUDAStream(cudaStreamLegacy); }
+// Read once for each device, kept for the life of the process.
+inline cudaDeviceProp* getDeviceProperties(DeviceIndex index) {
+  static cudaDeviceProp* known[64]{};
+  TORCH_CHECK(index >= 0 && index < 64, "device index ", static_cast<int>(index), " out of range");
+  if (!known[index]) {
+    auto* found = new cudaDeviceProp;
+    C10_CUDA_CHECK(cudaGetDeviceProperties(found, index));
+    known[index] = found;
+  }
+  return known[index];
+}
+inline cudaDeviceProp* getCurrentDeviceProperties() {
+  int device = 0;
+  C10_CUDA_CHECK(cudaGetDevice(&device));
+  return getDeviceProperties(static_cast<DeviceIndex>(device));
+}
 
 }  // namespace at::cuda

@@ -23,6 +23,15 @@ inline variable_list grad(const variable_list& outputs, const variable_list& inp
   return ::taeda::autograd::run_backward(outputs, seeds, retain_graph || create_graph, create_graph,
                                          inputs, allow_unused, /*accumulate=*/false);
 }
+// Gradients of `outputs` into the leaves, or only into `inputs`.
+inline void backward(const variable_list& outputs, const variable_list& grad_outputs = {},
+                     std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
+                     const variable_list& inputs = {}) {
+  variable_list seeds = grad_outputs;
+  seeds.resize(outputs.size());
+  ::taeda::autograd::run_backward(outputs, seeds, retain_graph.value_or(create_graph), create_graph,
+                                  inputs, /*allow_unused=*/true);
+}
 }  // namespace autograd
 using NoGradGuard = ::taeda::autograd::NoGrad;
 using AutoGradMode = ::taeda::autograd::GradMode;

@@ -1,0 +1,4 @@
+// Tensors on C++ streams.
+#pragma once
+
+#include "taeda/ops/print.h"

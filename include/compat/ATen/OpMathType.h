@@ -1,0 +1,4 @@
+// at::opmath_type.
+#pragma once
+
+#include "ATen/AccumulateType.h"

@@ -1,0 +1,4 @@
+// Checks of arguments.
+#pragma once
+
+#include "ATen/ATen.h"

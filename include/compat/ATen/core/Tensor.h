@@ -1,0 +1,4 @@
+// at::Tensor.
+#pragma once
+
+#include "ATen/core_names.h"

@@ -1,0 +1,4 @@
+// Accessors: elements by index.
+#pragma once
+
+#include "ATen/core_names.h"

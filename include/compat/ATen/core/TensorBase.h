@@ -1,0 +1,4 @@
+// at::Tensor, which is its own base.
+#pragma once
+
+#include "ATen/core_names.h"

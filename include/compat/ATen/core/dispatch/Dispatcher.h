@@ -1,0 +1,4 @@
+// Operators by name: c10::Dispatcher.
+#pragma once
+
+#include "ATen/Operators.h"

@@ -1,0 +1,4 @@
+// Registration of operators.
+#pragma once
+
+#include "torch/library.h"

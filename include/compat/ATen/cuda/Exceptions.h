@@ -1,0 +1,4 @@
+// Checks of CUDA calls.
+#pragma once
+
+#include "c10/cuda/CUDAException.h"

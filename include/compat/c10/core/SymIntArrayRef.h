@@ -1,0 +1,4 @@
+// c10::SymIntArrayRef.
+#pragma once
+
+#include "ATen/core_names.h"

@@ -1,0 +1,4 @@
+// Visibility of symbols.
+#pragma once
+
+#include "c10/macros/Macros.h"

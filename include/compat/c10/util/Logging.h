@@ -1,0 +1,4 @@
+// Checks and warnings.
+#pragma once
+
+#include "c10/util/Exception.h"

@@ -1,0 +1,4 @@
+// torch::autograd::Variable.
+#pragma once
+
+#include "torch/csrc/autograd/custom_function.h"

@@ -1,0 +1,4 @@
+// The C interface.
+#pragma once
+
+#include "torch/csrc/stable/c/shim.h"

@@ -1,0 +1,4 @@
+// torch::stable::Device.
+#pragma once
+
+#include "torch/csrc/stable/tensor.h"

@@ -1,0 +1,4 @@
+// torch::stable::Tensor.
+#pragma once
+
+#include "torch/csrc/stable/tensor.h"

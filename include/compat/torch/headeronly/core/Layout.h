@@ -1,0 +1,4 @@
+// torch::headeronly's Layout.
+#pragma once
+
+#include "torch/headeronly/core/ScalarType.h"

@@ -1,0 +1,4 @@
+// torch::headeronly's TensorAccessor.
+#pragma once
+
+#include "torch/headeronly/core/ScalarType.h"

@@ -1,0 +1,4 @@
+// Hints for compilers.
+#pragma once
+
+#include "c10/macros/Macros.h"

@@ -1,0 +1,4 @@
+// torch::headeronly's BFloat16.
+#pragma once
+
+#include "torch/headeronly/core/ScalarType.h"

@@ -1,0 +1,4 @@
+// torch::headeronly's HeaderOnlyArrayRef.
+#pragma once
+
+#include "torch/headeronly/core/ScalarType.h"
