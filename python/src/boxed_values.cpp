@@ -244,12 +244,16 @@ PyObject* wrap_value(const Value& v) { return checked(std::visit(Wrapper(), v.va
 
 Stack bind_arguments(const CallSchema& schema, PyObject* args, PyObject* kwargs, Numbers numbers) {
   const size_t given = static_cast<size_t>(PyTuple_GET_SIZE(args));
+  const size_t named_count = kwargs ? static_cast<size_t>(PyDict_GET_SIZE(kwargs)) : 0;
+  const size_t count = schema.parsed.arguments.size();
+  TAEDA_CHECK(given + named_count <= count, schema.name, "() expected at most ", count,
+              " argument(s) but received ", given + named_count,
+              " argument(s). Declaration: ", schema.declaration);
   TAEDA_CHECK(given <= schema.num_positional, schema.name, "() takes ", schema.num_positional,
               " positional argument(s) but ", given,
               " was/were given.  Declaration: ", schema.declaration);
-  if (kwargs) check_keywords(schema, kwargs);
   Stack stack;
-  stack.reserve(schema.parsed.arguments.size());
+  stack.reserve(count);
   for (size_t i = 0; i < schema.parsed.arguments.size(); ++i) {
     const Argument& a = schema.parsed.arguments[i];
     PyObject* o = i < given ? PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i)) : nullptr;
@@ -263,6 +267,7 @@ Stack bind_arguments(const CallSchema& schema, PyObject* args, PyObject* kwargs,
                 "'. Declaration: ", schema.declaration);
     stack.push_back(o ? read_argument(schema, i, o, numbers) : schema.defaults[i]);
   }
+  if (kwargs) check_keywords(schema, kwargs);
   return stack;
 }
 

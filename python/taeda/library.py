@@ -5,6 +5,7 @@ operators from schemas, register kernels by dispatch key, override those of othe
 """
 
 import functools
+import warnings
 
 from taeda._C import _dispatch
 from taeda._library.autograd import AutogradFormula, make_autograd_kernel
@@ -145,6 +146,12 @@ def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=T
 
 def impl_abstract(qualname, func=None, *, lib=None, _stacklevel=1):
     """The older name of `register_fake`."""
+    warnings.warn(
+        "`torch.library.impl_abstract` was renamed to `torch.library.register_fake`. Please use "
+        "that instead",
+        FutureWarning,
+        stacklevel=2,
+    )
     return register_fake(qualname, func, lib=lib)
 
 

@@ -108,7 +108,7 @@ def test_stable_names(names):
 
 
 def test_errors_name_the_module_with_the_fake_kernels(names):
-    with pytest.raises(NotImplementedError, match="Python module 'test_names.fakes'"):
+    with pytest.raises(NotImplementedError, match=r"Python module 'test_names\.fakes'"):
         t.ops.test_names.negated(t.ones(2, device="meta"))
 
 
@@ -176,10 +176,10 @@ def test_custom_classes_refuse_what_does_not_fit(classes):
     with pytest.raises(RuntimeError, match="Expected a value of type 'int' for argument '_1'"):
         counter.next("x")
     with pytest.raises(AttributeError, match="no attribute 'previous'"):
-        counter.previous
+        _ = counter.previous
     with pytest.raises(AttributeError, match="can't set attribute"):
         counter.at = 3
-    with pytest.raises(RuntimeError, match="Class test_classes.Nothing not registered!"):
-        t.classes.test_classes.Nothing
-    with pytest.raises(RuntimeError, match="test_classes.Counter' for argument 'c'"):
+    with pytest.raises(RuntimeError, match=r"Class test_classes\.Nothing not registered!"):
+        _ = t.classes.test_classes.Nothing
+    with pytest.raises(RuntimeError, match=r"test_classes\.Counter' for argument 'c'"):
         t.ops.test_classes.advanced(3, 1)

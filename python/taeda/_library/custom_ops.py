@@ -86,6 +86,12 @@ class CustomOpDef:
 
     def _check_schema(self, schema):
         problem = None
+        if any(a.kwarg_only and a.type.startswith("Tensor") for a in schema.arguments):
+            self._lib._destroy()
+            raise NotImplementedError(
+                "custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only. "
+                f"Got: {self._name}{self._schema}"
+            )
         if any(a.alias_info and not a.alias_info.is_write for a in schema.arguments):
             problem = "arguments that results are views of"
         elif any(r.alias_info for r in schema.returns):
@@ -120,10 +126,23 @@ class CustomOpDef:
                 else (device_types)
             )
             for kind in kinds:
+                if kind is not None:
+                    self._check_has_device()
                 self._register_one(kind, function)
             return function
 
         return register if fn is None else register(fn)
+
+    def _check_has_device(self):
+        """A kernel for a device is chosen by the arguments, one of which must have a device."""
+        arguments = self._opoverload._schema.arguments
+        if any(a.type.startswith("Tensor") for a in arguments):
+            return
+        if not any(a.name == "device" and a.type.rstrip("?") == "Device" for a in arguments):
+            raise ValueError(
+                "Functions without tensor inputs are required to have a `device: torch.device` "
+                "argument"
+            )
 
     def _register_one(self, kind, function):
         key = "CompositeExplicitAutograd" if kind is None else key_of_device(kind)

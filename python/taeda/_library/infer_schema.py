@@ -63,8 +63,17 @@ class _Reader:
         annotation = self._hints.get(name, parameter.annotation)
         text = schema_type(annotation)
         if text is None:
+            advice = ""
+            if typing.get_origin(annotation) is tuple:
+                items = dict.fromkeys(
+                    getattr(a, "__name__", a) for a in typing.get_args(annotation)
+                )
+                advice = (
+                    "We do not support Tuple inputs in schema. As a workaround, please try to use "
+                    f"List instead. For example, list[{', '.join(map(str, items))}]. "
+                )
             self._fail(
-                f"Parameter {name} has unsupported type {annotation}. "
+                f"Parameter {name} has unsupported type {annotation}. {advice}"
                 f"The valid types are: {_VALID_TYPES}."
             )
         is_tensor = text.startswith("Tensor")
@@ -119,9 +128,11 @@ class _Reader:
 
 
 _RETURN_TYPES = {"Tensor", "Tensor[]", "SymInt", "float", "bool", "Scalar"}
+_LISTED_TYPES = {"Tensor", "Tensor?", "SymInt", "float", "bool", "Scalar"}
 _VALID_TYPES = (
     "Tensor, int, float, bool, str, Union[int, float, bool], torch.dtype, torch.device; "
-    "Sequence[...] and List[...] of Tensor, Optional[Tensor], int, float, bool; "
+    "Sequence[...] and List[...] of Tensor, Optional[Tensor], int, float, bool, Union[int, "
+    "float, bool]; "
     "Optional[...] of all"
 )
 
@@ -150,7 +161,7 @@ def schema_type(annotation):
         return _optional_type(args)
     if origin in (list, collections.abc.Sequence) and len(args) == 1:
         item = schema_type(args[0])
-        return f"{item}[]" if item in ("Tensor", "Tensor?", "SymInt", "float", "bool") else None
+        return f"{item}[]" if item in _LISTED_TYPES else None
     return None
 
 

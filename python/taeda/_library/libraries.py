@@ -93,7 +93,7 @@ class Library:
                 f" but it is {self.ns}"
             )
         if not key:
-            raise RuntimeError("fallback() needs a dispatch key")
+            raise AssertionError("dispatch_key must not be empty for fallback")
         if not callable(fn):
             raise TypeError(
                 f"Input function is required to be a callable but found type {type(fn)}"
@@ -118,7 +118,9 @@ class Library:
         namespace, separator, name = op_name.rpartition("::")
         if separator and namespace != self.ns:
             raise RuntimeError(
-                f"impl: the operator {op_name} is not of this library's namespace {self.ns}"
+                f'impl("{op_name}", ...): Explicitly provided namespace ({namespace}) in operator '
+                "name does not match namespace of enclosing TORCH_LIBRARY block "
+                f"({self.ns}).  Register it through a library of that namespace."
             )
         return name
 
@@ -145,6 +147,9 @@ class Library:
 
     def _register_autocast(self, op, device_type, cast_inputs):
         from taeda import Tensor, float64
+
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
 
         def cast(value):
             if isinstance(value, (list, tuple)):
