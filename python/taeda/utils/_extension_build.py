@@ -14,7 +14,7 @@ from pathlib import Path
 from taeda.utils import _extension_toolchain as toolchain
 
 _CUDA_SUFFIXES = (".cu", ".cuh")
-# In this process: (hash, version) of each name that was loaded.
+# In this process: (hash, version, time of the file) of each name that was loaded.
 _loaded = {}
 
 
@@ -60,13 +60,13 @@ def is_cuda_source(path):
 
 @contextlib.contextmanager
 def locked(folder):
-    """One builder at a time; the lock of a process that died is free."""
+    """One builder at a time; gives the lock's descriptor.
+
+    Compilers inherit it: the lock of a process that died is free when they are done, too.
+    """
     with open(folder / "lock", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            fcntl.flock(file, fcntl.LOCK_UN)
+        yield file.fileno()
 
 
 def build(request):
@@ -75,24 +75,38 @@ def build(request):
     A name that was loaded before with other contents gets a version: a process cannot load two
     shared objects of one name.
     """
+    identity = (request.name, str(request.folder))
     fingerprint = request.fingerprint()
-    previous, version = _loaded.get((request.name, str(request.folder)), (fingerprint, 0))
+    previous, version, stamp = _loaded.get(identity, (fingerprint, 0, None))
     if previous != fingerprint:
-        version += 1
-    _loaded[(request.name, str(request.folder))] = (fingerprint, version)
+        version, stamp = version + 1, None
+    with locked(request.folder) as lock:
+        module_name, path = _build_version(request, version, lock)
+        if stamp not in (None, path.stat().st_mtime_ns):
+            # A header changed: the sources are as they were, what is loaded is not.
+            version += 1
+            module_name, path = _build_version(request, version, lock)
+        _loaded[identity] = (fingerprint, version, path.stat().st_mtime_ns)
+    return module_name, path
+
+
+def _build_version(request, version, lock):
     module_name = request.name if version == 0 else f"{request.name}_v{version}"
-    with locked(request.folder):
-        _write_if_changed(request.folder / "build.ninja", _ninja_text(request, module_name))
-        _run_ninja(request)
+    write_if_changed(request.folder / "build.ninja", _ninja_text(request, module_name))
+    _run_ninja(request, lock)
     return module_name, request.folder / f"{module_name}.so"
 
 
-def _write_if_changed(path, text):
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
+def write_if_changed(path, text):
+    """Leaves a file of that text alone, so that it is not old; others never see half of it."""
+    if path.exists() and path.read_text() == text:
+        return
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished.write_text(text)
+    os.replace(unfinished, path)
 
 
-def _run_ninja(request):
+def _run_ninja(request, lock):
     toolchain.verify_ninja_availability()
     command = [toolchain.ninja_program(), "-C", str(request.folder)]
     jobs = os.environ.get("MAX_JOBS")
@@ -100,7 +114,9 @@ def _run_ninja(request):
         command += ["-j", jobs]
     if request.is_verbose:
         command.append("-v")
-    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    result = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, pass_fds=[lock]
+    )
     if request.is_verbose:
         print(result.stdout, file=sys.stderr)
     if result.returncode != 0:
@@ -134,12 +150,15 @@ def _ninja_text(request, module_name):
     for source in request.sources:
         rule = "cuda_compile" if is_cuda_source(source) else "compile"
         target = f"{Path(source).stem}{'.cuda' if rule == 'cuda_compile' else ''}.o"
+        if target in objects:  # a file of that name in another folder
+            target = f"{len(objects)}.{target}"
         objects.append(target)
         lines.append(f"build {_escaped(target)}: {rule} {_escaped(os.path.abspath(source))}")
     lines += [
         "",
         "rule link",
-        "  command = $cxx $in -shared $ldflags -o $out",
+        # Whoever loads the object finds the old one or the new one.
+        "  command = $cxx $in -shared $ldflags -o $out.part && mv $out.part $out",
         "",
         f"build {module_name}.so: link {' '.join(_escaped(o) for o in objects)}",
         f"default {module_name}.so",

@@ -186,9 +186,7 @@ def _bindings(functions):
 
 
 def _write_source(path, text):
-    """Leaves a file of that text alone, so that it is not compiled again."""
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
+    jit.write_if_changed(path, text)
     return str(path)
 
 

@@ -1,0 +1,114 @@
+"""Just-in-time builds of extensions: what is built again, and builders that meet or die.
+
+The sources are plain C++ without Taeda's headers, loaded for their symbols, so that a build takes a
+second.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from taeda.utils import cpp_extension
+
+EXPORTED = 'extern "C" __attribute__((visibility("default"))) int '
+SOURCE = f'#include "number.h"\n{EXPORTED}number() {{ return NUMBER; }}\n'
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "build").mkdir()
+    (tmp_path / "number.cpp").write_text(SOURCE)
+    (tmp_path / "number.h").write_text("#define NUMBER 1\n")
+    return tmp_path
+
+
+def build(folder, name="number", **options):
+    return cpp_extension.load(
+        name,
+        [str(folder / "number.cpp")],
+        build_directory=str(folder / "build"),
+        is_python_module=False,
+        **options,
+    )
+
+
+def number_of(path):
+    return ctypes.CDLL(path).number()
+
+
+def in_another_process(folder, **options):
+    program = (
+        "import sys, ctypes\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from pathlib import Path\n"
+        "from test_cpp_builds import build, number_of\n"
+        f"print(number_of(build(Path({str(folder)!r}))))\n"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, **options
+    )
+
+
+def test_a_changed_header_builds_again(folder):
+    first = build(folder)
+    stamp = os.stat(first).st_mtime_ns
+    assert build(folder) == first and os.stat(first).st_mtime_ns == stamp
+    assert number_of(first) == 1
+    (folder / "number.h").write_text("#define NUMBER 2\n")
+    second = build(folder)
+    # A process cannot load two objects of one name: the new one has a version.
+    assert second.endswith("number_v1.so") and number_of(second) == 2
+    assert build(folder) == second
+
+
+def test_a_compiler_error_is_shown_and_leaves_nothing(folder):
+    (folder / "number.h").write_text("#define NUMBER nonsense\n")
+    with pytest.raises(RuntimeError, match="Error building extension 'number'") as error:
+        build(folder)
+    assert "'nonsense' was not declared" in str(error.value).replace("‘", "'").replace("’", "'")
+    (folder / "number.h").write_text("#define NUMBER 3\n")
+    assert number_of(build(folder)) == 3
+
+
+def test_builders_wait_for_each_other(folder):
+    builders = [in_another_process(folder) for _ in range(3)]
+    assert [b.communicate(timeout=300)[0] for b in builders] == ["1\n"] * 3
+    log = (folder / "build" / ".ninja_log").read_text()
+    assert log.count("number.so") == 1
+
+
+def test_sources_of_one_name_in_two_folders(folder):
+    (folder / "other").mkdir()
+    (folder / "other" / "number.cpp").write_text(f"{EXPORTED}other() {{ return 5; }}\n")
+    path = cpp_extension.load(
+        "both",
+        [str(folder / "number.cpp"), str(folder / "other" / "number.cpp")],
+        build_directory=str(folder / "build"),
+        is_python_module=False,
+    )
+    assert (number_of(path), ctypes.CDLL(path).other()) == (1, 5)
+
+
+def test_a_killed_build_does_not_break_the_next(folder):
+    # A compiler that takes its time: the builder dies while it runs.
+    slow, started, ended = folder / "slow", folder / "started", folder / "ended"
+    slow.write_text(
+        '#!/bin/sh\ncase "$*" in *" -c "*) ;; *) exec c++ "$@";; esac\n'
+        f'touch {started}; sleep 3; c++ "$@"; touch {ended}\n'
+    )
+    slow.chmod(0o755)
+    builder = in_another_process(folder, env={**os.environ, "CXX": str(slow)})
+    deadline = time.monotonic() + 120
+    while not started.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert started.exists()
+    builder.send_signal(signal.SIGKILL)
+    builder.wait()
+    assert number_of(build(folder)) == 1
+    # The compiler that was left behind had the folder to itself.
+    assert ended.exists()
