@@ -112,3 +112,34 @@ def test_a_killed_build_does_not_break_the_next(folder):
     assert number_of(build(folder)) == 1
     # The compiler that was left behind had the folder to itself.
     assert ended.exists()
+
+
+# ---- ahead of time ----
+SETUP = """
+from setuptools import setup
+from taeda.utils.cpp_extension import BuildExtension, CppExtension
+sources = ["one.cpp", "two.cpp"]
+setup(name="numbers_ext", ext_modules=[CppExtension("numbers_ext", sources)],
+      cmdclass={"build_ext": BuildExtension})
+"""
+
+
+def test_a_setup_script_compiles_what_changed(folder):
+    (folder / "setup.py").write_text(SETUP)
+    (folder / "one.cpp").write_text(SOURCE)
+    (folder / "two.cpp").write_text(f"{EXPORTED}two() {{ return 2; }}\n")
+
+    def run(*options):
+        command = [sys.executable, "setup.py", "build_ext", "--inplace", *options]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        stamps = {p.name: p.stat().st_mtime_ns for p in folder.glob("build/**/*.o")}
+        return stamps["one.o"], stamps["two.o"], next(folder.glob("numbers_ext*.so"))
+
+    first = run()
+    assert run()[:2] == first[:2]
+    (folder / "number.h").write_text("#define NUMBER 4\n")
+    second = run()
+    assert second[0] != first[0] and second[1] == first[1]
+    assert number_of(str(second[2])) == 4
+    assert run("--force")[1] != second[1]

@@ -1,7 +1,8 @@
 """Extensions built ahead of time: what a setup.py uses."""
 
-import copy
+import re
 import subprocess
+from pathlib import Path
 
 import setuptools
 from setuptools.command.build_ext import build_ext
@@ -43,6 +44,7 @@ class BuildExtension(build_ext):
     """The build_ext command that knows the flags, and .cu files.
 
     `extra_compile_args` is a list for both compilers, or a dict with the keys `cxx` and `nvcc`.
+    An object is compiled again when its source, a header or a flag changed, or with --force.
     """
 
     @classmethod
@@ -61,19 +63,30 @@ class BuildExtension(build_ext):
         self.use_ninja = kwargs.pop("use_ninja", True)
         super().__init__(*args, **kwargs)
 
+    def finalize_options(self):
+        super().finalize_options()
+        # setuptools looks at sources alone; with `force` every object is asked below.
+        self._compiles_all = bool(self.force)
+        self.force = True
+
     def build_extensions(self):
         self.compiler.src_extensions += [".cu", ".cuh"]
         compile_one = self.compiler._compile
 
         def compile_any(obj, src, ext, cc_args, extra_postargs, pp_opts):
-            flags = copy.copy(extra_postargs)
-            if is_cuda_source(src):
-                nvcc_flags = flags["nvcc"] if isinstance(flags, dict) else flags
-                return self._compile_cuda(obj, src, pp_opts, nvcc_flags or [])
-            cxx_flags = flags.get("cxx", []) if isinstance(flags, dict) else flags
-            return compile_one(
-                obj, src, ext, cc_args, [*toolchain.CXX_FLAGS, *(cxx_flags or [])], pp_opts
-            )
+            is_cuda = is_cuda_source(src)
+            flags = extra_postargs or []
+            if isinstance(flags, dict):
+                flags = flags["nvcc" if is_cuda else "cxx"]
+            command = repr((src, cc_args, pp_opts, flags, toolchain.CXX_FLAGS))
+            if not self._compiles_all and _is_fresh(obj, command):
+                return
+            if is_cuda:
+                self._compile_cuda(obj, src, pp_opts, flags)
+            else:
+                flags = [*toolchain.CXX_FLAGS, "-MMD", "-MF", f"{obj}.d", *flags]
+                compile_one(obj, src, ext, cc_args, flags, pp_opts)
+            Path(f"{obj}.command").write_text(command)
 
         self.compiler._compile = compile_any
         for extension in self.extensions:
@@ -101,6 +114,9 @@ class BuildExtension(build_ext):
             *toolchain.NVCC_FLAGS,
             *toolchain.architecture_flags(),
             "--compiler-options=-fPIC",
+            "--generate-dependencies-with-compile",
+            "--dependency-output",
+            f"{obj}.d",
             *flags,
             "-c",
             src,
@@ -115,3 +131,16 @@ class BuildExtension(build_ext):
             return filename
         parts = filename.split(".")
         return ".".join([*parts[:-2], parts[-1]])
+
+
+def _is_fresh(obj, command):
+    """Whether an object was made by this command and is newer than all that it was made of."""
+    made, record, dependencies = Path(obj), Path(f"{obj}.command"), Path(f"{obj}.d")
+    if not (made.exists() and record.exists() and dependencies.exists()):
+        return False
+    if record.read_text() != command:
+        return False
+    names = dependencies.read_text().partition(":")[2].replace("\\\n", " ")
+    files = [Path(n.replace("\\ ", " ")) for n in re.split(r"(?<!\\)\s+", names) if n]
+    stamp = made.stat().st_mtime_ns
+    return all(f.exists() and f.stat().st_mtime_ns <= stamp for f in files)
