@@ -10,13 +10,14 @@ void require(bool condition, const Args&... args) {
   if (!condition) fail(ErrorKind::Runtime, "the exported program is not valid: ", args...);
 }
 
-// No operator writes to an argument, in regions neither.
+// No operator writes to an argument, in regions neither. Those defined at run time may: they have no
+// functional form, and were given copies made in the graph.
 void check_functional(const fx::Graph& graph) {
   for (const fx::Node& n : graph) {
     for (const fx::Arg& a : n.args())
       if (const fx::Graph* region = a.region()) check_functional(*region);
     const dispatch::Operator* op = n.target().op();
-    if (!op) continue;
+    if (!op || !op->table) continue;
     const fx::CallForm& form = fx::call_form(*op);
     for (const dispatch::Argument& a : form.schema.arguments)
       require(!a.is_written, "the node ", n.name(), " calls ", n.target().text(),

@@ -113,3 +113,21 @@ def test_fake_kernels_see_the_device_that_is_shown():
         y = placed(taeda.ones(4, device="cuda"))
     assert seen == [taeda.device("cuda:0")]
     assert y.device == seen[0]
+
+
+def test_export_of_an_operator_that_writes(tmp_path):
+    @taeda.library.custom_op("test_graphs::add_into", mutates_args={"out"})
+    def add_into(x: taeda.Tensor, out: taeda.Tensor) -> None:
+        out.add_(x)
+
+    class Writes(taeda.nn.Module):
+        def forward(self, x):
+            out = x * 2
+            add_into(x, out)
+            return out + 1
+
+    x = taeda.ones(2, 3)
+    program = export(Writes(), (x,))
+    assert taeda.equal(program.module()(x), Writes()(x))
+    save(program, tmp_path / "writes.pt2")
+    assert taeda.equal(load(tmp_path / "writes.pt2").module()(x), Writes()(x))
