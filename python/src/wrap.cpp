@@ -1,6 +1,8 @@
 // Python objects for C++ results, and Python errors for C++ exceptions.
 #include "python/src/wrap.h"
 
+#include <structmember.h>
+
 #include <map>
 #include <new>
 
@@ -60,6 +62,21 @@ PyObject* return_types_module() {
   return module;
 }
 
+// `torch.return_types.max(` and one line for each field: tensors print over several lines.
+static PyObject* named_result_repr(PyObject* self) {
+  std::string text = std::string(Py_TYPE(self)->tp_name) + "(\n";
+  const PyMemberDef* members = Py_TYPE(self)->tp_members;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
+    Ref value(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
+    const char* chars = value ? PyUnicode_AsUTF8(value.get()) : nullptr;
+    if (!chars) return nullptr;
+    if (i) text += ",\n";
+    text += std::string(members[i].name) + "=" + chars;
+  }
+  text += ")";
+  return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+}
+
 PyTypeObject* named_result_type(const char* name, std::initializer_list<const char*> fields) {
   static std::map<std::string, PyTypeObject*> types;
   PyTypeObject*& type = types[name];
@@ -72,6 +89,7 @@ PyTypeObject* named_result_type(const char* name, std::initializer_list<const ch
   PyStructSequence_Desc desc{full_name->c_str(), nullptr, members->data(),
                              static_cast<int>(fields.size())};
   PyTypeObject* fresh = PyStructSequence_NewType(&desc);
+  if (fresh) fresh->tp_repr = named_result_repr;
   PyObject* module = return_types_module();
   if (!fresh || !module ||
       PyModule_AddObjectRef(module, name, reinterpret_cast<PyObject*>(fresh)) < 0)
