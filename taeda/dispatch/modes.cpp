@@ -94,6 +94,11 @@ bool Mode::offer(Operator& op, Stack& stack) {
   return true;
 }
 
+bool offer_whole(Operator& op, Stack& stack) {
+  const bool is_asked = is_key_enabled && !local_keys().exclude.has(Key::Python);
+  return is_asked && !modes().empty() && offer_to_innermost(op, stack);
+}
+
 const ModeStack& modes() { return stack_of_modes(); }
 
 void sync_mode_key() {

@@ -71,6 +71,10 @@ bool offer_before_autograd(Operator& op, Stack& stack);
 using SubclassHandler = void (*)(Operator& op, Stack& stack, Mode* declined);
 TAEDA_API void set_subclass_handler(SubclassHandler handler);
 
+// Offers a composite operator to the innermost mode as if it were none; false where there is no
+// mode, or it declined.
+TAEDA_API bool offer_whole(Operator& op, Stack& stack);
+
 // Whether modes and classes are asked on this thread; the previous state comes back. While they
 // are not, tensors of such classes are what their memory says, and those without are refused.
 TAEDA_API bool set_python_key_enabled(bool enabled);

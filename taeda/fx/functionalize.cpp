@@ -8,6 +8,7 @@
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/tracer.h"
+#include "taeda/fx/view_steps.h"
 #include "taeda/ops/batching.h"
 #include "taeda/ops/functions.h"
 
@@ -36,10 +37,13 @@ struct Aliased final : RefCounted {
   uint64_t generation = 0;
 };
 
-// How a tensor looks at its root; the root itself has no view.
+// How a tensor looks at its root; the root itself has no view. The steps say it as the program did,
+// the geometry as memory: what is written through a view without an inverse goes by the latter.
 struct FunctionalState final : RefCounted {
   IntrusivePtr<Aliased> root;
   bool is_view = false;
+  std::vector<ViewStep> steps;
+  bool copies = false;  // views are copies
   SymIntVec sizes, strides;
   SymInt offset = 0;  // from the root's own
   bool is_conj = false, is_neg = false;
@@ -48,11 +52,8 @@ struct FunctionalState final : RefCounted {
 
   Tensor look() const { return look_at(root->value); }
   Tensor look_at(Tensor t) const {
-    if (!is_view) return t;
-    if (t.is_complex() && !is_complex(dtype)) t = taeda::view_as_real(t);
-    t = t.as_strided(SymIntList(sizes), SymIntList(strides),
-                     t.impl()->sym_storage_offset() + offset);
-    return with_signs(std::move(t), is_conj, is_neg);
+    for (const ViewStep& step : steps) t = step.apply(t, copies);
+    return t;
   }
 };
 
@@ -85,11 +86,15 @@ Tensor wrap_root(Tensor value, uint64_t level) {
 }
 
 // `seen_as`: a tensor that looks at the root's memory as the new one does.
-Tensor wrap_view(Tensor value, const Tensor& seen_as, const Tensor& source, uint64_t level) {
+Tensor wrap_view(Tensor value, const Tensor& seen_as, const Tensor& source, ViewStep step,
+                 uint64_t level, bool copies) {
   auto s = make_intrusive<FunctionalState>();
   const FunctionalState& from = state_of(source);
   s->root = from.root;
   s->is_view = true;
+  s->steps = from.steps;
+  s->steps.push_back(std::move(step));
+  s->copies = copies;
   s->sizes = SymIntVec(seen_as.sym_sizes());
   s->strides = SymIntVec(seen_as.sym_strides());
   s->dtype = seen_as.dtype();
@@ -104,12 +109,28 @@ Tensor wrap_view(Tensor value, const Tensor& seen_as, const Tensor& source, uint
   return t;
 }
 
+// The same values in the layout of the root.
+Tensor laid_out_as(const Tensor& root, Tensor value) {
+  if (value.sym_strides() == root.sym_strides()) return value;
+  return taeda::as_strided_scatter(root, value, root.sym_sizes(), root.sym_strides(),
+                                   root.impl()->sym_storage_offset());
+}
+
+// The values of `root` with `part` where `s` looks, by the inverses of its steps.
+Tensor through_steps(const FunctionalState& s, Tensor part) {
+  std::vector<Tensor> seen{s.root->value};
+  for (size_t i = 0; i + 1 < s.steps.size(); ++i)
+    seen.push_back(s.steps[i].apply(seen.back(), s.copies));
+  for (size_t i = s.steps.size(); i-- > 0;) part = s.steps[i].invert(seen[i], part, s.copies);
+  return part;
+}
+
 // The values of `root` with `part` where `s` looks.
 Tensor with_part(const FunctionalState& s, Tensor part) {
   const Tensor& root = s.root->value;
-  if (!s.is_view)  // the root itself, in a layout that is not its own
-    return taeda::as_strided_scatter(root, part, root.sym_sizes(), root.sym_strides(),
-                                     root.impl()->sym_storage_offset());
+  if (std::all_of(s.steps.begin(), s.steps.end(),
+                  [](const ViewStep& step) { return step.has_inverse(); }))
+    return laid_out_as(root, through_steps(s, std::move(part)));
   const bool is_real_part = root.is_complex() && !is_complex(s.dtype);
   const Tensor whole = is_real_part ? taeda::view_as_real(root) : root;
   if (whole.is_conj() != s.is_conj) part = part.conj();
@@ -126,11 +147,7 @@ void write(const Tensor& self, Tensor value) {
   const Tensor& old = wrapper(self).value;
   if (value.dtype() != old.dtype()) value = value.to(old.dtype());
   if (value.sym_sizes() != old.sym_sizes()) value = value.expand(old.sym_sizes());
-  if (s.is_view || value.sym_strides() != old.sym_strides()) {
-    s.root->value = with_part(s, value);
-  } else {
-    s.root->value = value;
-  }
+  s.root->value = with_part(s, value);
   ++s.root->generation;
   synced(self);
 }
@@ -216,7 +233,8 @@ bool is_like(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.device() == b.device() && a.sym_sizes() == b.sym_sizes();
 }
 
-void run_inplace(Operator& op, const Schema& schema, Stack& stack, uint64_t level) {
+void run_inplace(Operator& op, const Schema& schema, Stack& stack, uint64_t level,
+                 bool removes_views) {
   const Tensor self = stack.at(0).get<Tensor>();
   TAEDA_CHECK(dispatch::wrapper_at(self, level),
               "functionalize: the function writes in place (aten::", op.full_name(),
@@ -231,10 +249,12 @@ void run_inplace(Operator& op, const Schema& schema, Stack& stack, uint64_t leve
     const bool is_view = !schema_of(*functional).arguments[0].alias.empty();
     const std::vector<Tensor> models =
         is_view ? models_of(*functional, stack, 0, self) : std::vector<Tensor>();
-    dispatch::call_boxed(*functional, stack);
+    const Stack args = stack;
+    call_view(*functional, stack, is_view && removes_views);
     const Tensor result = stack.at(0).get<Tensor>();
     if (is_view) {  // unsqueeze_ and its like: the tensor looks at its root in another way
-      const Tensor turned = wrap_view(result, models.at(0), self, level);
+      const Tensor turned =
+          wrap_view(result, models.at(0), self, {*functional, args, 0, 0}, level, removes_views);
       wrapper(self).state = wrapper(turned).state;
       dispatch::update_wrapper(self, result, -1);
     } else {
@@ -298,18 +318,31 @@ void run_on_copies(Operator& op, const Schema& schema, Stack& stack, uint64_t le
   });
 }
 
+// Results that no one operator copies, each by itself.
+void call_part_by_part(Operator& op, Stack& stack, size_t position, size_t count) {
+  const Tensor whole = stack.at(position).get<Tensor>();
+  const bool is_list = schema_of(op).returns.at(0).type.is_list;
+  std::vector<Tensor> parts;
+  for (size_t i = 0; i < count; ++i)
+    parts.push_back(ViewStep(op, stack, position, i).apply(whole, true));
+  stack.assign(1, is_list ? Value(std::move(parts)) : Value(parts.at(0)));
+}
+
 void run_view(Operator& op, size_t position, Stack& stack, uint64_t level, bool removes_views) {
   const Tensor source = stack.at(position).get<Tensor>();
   if (!dispatch::wrapper_at(source, level)) return dispatch::call_boxed(op, stack);
   unwrap_all(stack, level);
-  Operator* copying = removes_views
-                          ? dispatch::find_operator(std::string(op.name) + "_copy", op.overload)
-                          : nullptr;
   const std::vector<Tensor> models = models_of(op, stack, position, source);
-  dispatch::call_boxed(copying ? *copying : op, stack);
+  const Stack args = stack;
+  if (removes_views && !has_copying_form(op))
+    call_part_by_part(op, stack, position, models.size());
+  else
+    call_view(op, stack, removes_views);
   size_t at = 0;
-  dispatch::map_tensors(
-      stack, [&](const Tensor& t) { return wrap_view(t, models.at(at++), source, level); });
+  dispatch::map_tensors(stack, [&](const Tensor& t) {
+    const size_t i = at++;
+    return wrap_view(t, models.at(i), source, {op, args, position, i}, level, removes_views);
+  });
 }
 
 // Composites whose results are new tensors: what they do inside need not be known, unless a tracer
@@ -331,14 +364,15 @@ void run_functionalize(Operator& op, Stack& stack) {
   if (op.is_composite && !stays_whole(op, schema)) return dispatch::call_below_front(op, stack);
   const BelowLevel below;
   const uint64_t level = below.level().id;
+  const bool removes_views = below.level().removes_views;
   const bool any = dispatch::has_wrapper_at(stack, level);
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const dispatch::Argument& a = schema.arguments[i];
     if (a.is_written && !op.table) return run_on_copies(op, schema, stack, level);
     if (a.is_written)
       return a.is_kwarg_only ? run_out(op, schema, stack, level)
-                             : run_inplace(op, schema, stack, level);
-    if (!a.alias.empty() && any) return run_view(op, i, stack, level, below.level().removes_views);
+                             : run_inplace(op, schema, stack, level, removes_views);
+    if (!a.alias.empty() && any) return run_view(op, i, stack, level, removes_views);
   }
   unwrap_all(stack, level);
   dispatch::call_boxed(op, stack);

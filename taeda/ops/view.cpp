@@ -1,6 +1,9 @@
 // Views of other shapes: sizes, strides and offset of an alias; the same code for every device.
 #include "taeda/ops/view_decl.h"
 
+#include "taeda/dispatch/dispatcher.h"
+#include "taeda/dispatch/levels.h"
+#include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/shape.h"
 #include "taeda/ops/spec.h"
@@ -323,7 +326,24 @@ std::vector<Tensor> atleast_1d_Sequence(TensorList tensors) { return each(tensor
 std::vector<Tensor> atleast_2d_Sequence(TensorList tensors) { return each(tensors, &atleast_2d); }
 std::vector<Tensor> atleast_3d_Sequence(TensorList tensors) { return each(tensors, &atleast_3d); }
 
+namespace {
+
+// Whether a mode took the resizing of a tensor, which is no composition of other operators.
+bool is_resized_by_mode(Tensor& self, SymIntList size, std::optional<MemoryFormat> format) {
+  if (dispatch::modes().empty()) return false;
+  dispatch::Stack stack{dispatch::Value(self),
+                        dispatch::Value(std::vector<SymInt>(size.begin(), size.end())),
+                        format ? dispatch::Value(*format) : dispatch::Value()};
+  return dispatch::offer_whole(*dispatch::find_operator("resize_"), stack);
+}
+
+}  // namespace
+
 Tensor& resize_(Tensor& self, SymIntList size, std::optional<MemoryFormat> memory_format) {
+  TAEDA_CHECK(!dispatch::wrapper_of(self),
+              "resize_ is not supported by function transforms (vmap, grad, functionalize): a "
+              "tensor of theirs stands for a value, whose memory cannot be changed");
+  if (is_resized_by_mode(self, size, memory_format)) return self;
   TAEDA_CHECK(!self.impl()->requires_grad_flag(), "cannot resize variables that require grad");
   for (const SymInt& s : size)
     TAEDA_CHECK(s >= SymInt(0), "Trying to create tensor with negative dimension ", s, ": ", size);

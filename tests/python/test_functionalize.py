@@ -199,3 +199,81 @@ def test_a_function_of_ones_own_below_a_gradient():
     assert functionalize(f)(x).item() == 12
     assert functionalize(grad(f))(x).tolist() == [5, 5, 5]
     assert grad(functionalize(f))(x).tolist() == [5, 5, 5]
+
+
+def nested_views(x):
+    y = x.clone()
+    flat = y.view(-1)[1:]
+    flat.mul_(2)
+    column = y.t()[1]
+    column.add_(flat[:2])
+    return y, flat, column
+
+
+def graph_of(f, remove):
+    from taeda.fx.experimental.proxy_tensor import make_fx
+
+    gm = make_fx(functionalize(f, remove=remove))(taeda.ones(2, 3))
+    return [str(n.target) for n in gm.graph.nodes if n.op == "call_function"], gm
+
+
+def test_traced_views_are_put_back_by_their_inverses():
+    targets, gm = graph_of(nested_views, "mutations")
+    assert targets == [
+        "aten.clone.default",
+        "aten.view.default",
+        "aten.slice.Tensor",
+        "aten.mul.Tensor",
+        "aten.view.default",
+        "aten.slice_scatter.default",
+        "aten.view.default",
+        "aten.view.default",
+        "aten.slice.Tensor",
+        "aten.t.default",
+        "aten.select.int",
+        "aten.slice.Tensor",
+        "aten.add.Tensor",
+        "aten.t.default",
+        "aten.select_scatter.default",
+        "aten.t.default",
+        "aten.t.default",
+        "aten.select.int",
+        "aten.view.default",
+        "aten.slice.Tensor",
+    ]
+    x = taeda.randn(2, 3)
+    for got, expected in zip(gm(x), nested_views(x), strict=True):
+        assert taeda.equal(got, expected)
+
+
+VIEWING = [
+    nested_views,
+    lambda x: x.clone().split(2, 1)[0].add_(1),
+    lambda x: x.clone().unbind(0)[1].add_(1),
+    lambda x: x.clone().unsqueeze_(0).squeeze_(0).transpose_(0, 1).add_(1),
+    lambda x: x.clone().diagonal().fill_(3),
+    lambda x: x.clone().permute(1, 0).add_(1),
+    lambda x: x.expand(2, 2, 3),
+]
+
+
+@pytest.mark.parametrize("f", VIEWING)
+def test_traced_views_become_copies(f):
+    targets, gm = graph_of(f, "mutations_and_views")
+    views = [name for name in targets if name.startswith("aten.") and is_view(name)]
+    assert views == [] and not any("meta" in str(n.kwargs) for n in gm.graph.nodes)
+    x = taeda.randn(2, 3)
+    got, expected = gm(x), f(x)
+    for a, b in zip(*([v] if isinstance(v, taeda.Tensor) else v for v in (got, expected))):
+        assert taeda.equal(a, b)
+
+
+def is_view(name):
+    _, packet, overload = name.split(".")
+    schema = getattr(getattr(taeda.ops.aten, packet), overload)._schema
+    return any(a.alias_info is not None for a in schema.arguments)
+
+
+def test_resize_is_refused():
+    with pytest.raises(RuntimeError, match="resize_"):
+        functionalize(lambda x: x.clone().resize_(2))(taeda.ones(4))

@@ -176,3 +176,11 @@ def test_modes_and_fakes_that_do_not_fit():
         lost = taeda.ones(2)
     with pytest.raises(RuntimeError, match="it has no values"):
         make_fx(lambda x: x + lost, tracing_mode="real")(taeda.ones(2))
+
+
+def test_resize_is_part_of_the_graph():
+    gm = make_fx(lambda x: x.clone().resize_(2))(taeda.ones(4))
+    assert "taeda.ops.aten.resize_.default(clone, [2])" in gm.code
+    assert gm(taeda.arange(4.0)).tolist() == [0, 1]
+    with FakeTensorMode():
+        assert taeda.ones(4).resize_(2, 3).shape == (2, 3)

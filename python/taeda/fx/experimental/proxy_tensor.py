@@ -248,7 +248,7 @@ class _Trace:
         for name, value in self.tracer.constants.items():
             setattr(root, name, value)
         name = getattr(self.f, "__name__", type(self.f).__name__)
-        module = GraphModule(root, self.graph, name if name.isidentifier() else "GraphModule")
+        module = GraphModule(root, self.graph, name)
         if self.fake_mode is not None:
             module.meta["fake_mode"] = self.fake_mode
             module.shape_env = self.fake_mode.shape_env

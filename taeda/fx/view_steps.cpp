@@ -1,0 +1,138 @@
+// The inverses of view operators.
+#include "taeda/fx/view_steps.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "taeda/dispatch/dispatcher.h"
+#include "taeda/dispatch/levels.h"
+#include "taeda/dispatch/modes.h"
+
+namespace taeda::fx {
+namespace {
+
+using dispatch::Operator;
+using dispatch::Stack;
+using dispatch::Value;
+
+constexpr std::array<std::string_view, 4> kReshaping = {"view", "squeeze", "unsqueeze",
+                                                        "_unsafe_view"};
+constexpr std::array<std::string_view, 3> kTurning = {"t", "transpose", "permute"};
+constexpr std::array<std::string_view, 3> kScattering = {"select", "slice", "diagonal"};
+constexpr std::array<std::string_view, 3> kSame = {"alias", "detach", "view_as"};
+
+template <size_t n>
+bool is_one_of(const std::array<std::string_view, n>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Operator* copying_form(const Operator& op) {
+  return dispatch::find_operator(std::string(op.name) + "_copy", op.overload);
+}
+
+// Whether function transforms or autograd come between the call and the modes.
+bool is_seen_below(const Stack& stack) {
+  bool is_seen = dispatch::num_levels() > 0;
+  for (const Value& v : stack)
+    for_each_tensor(v, [&](const Tensor& t) { is_seen |= t.requires_grad(); });
+  return is_seen;
+}
+
+Tensor call(std::string_view name, std::string_view overload, Stack stack, bool copies = false) {
+  Operator* op = dispatch::find_operator(name, overload);
+  TAEDA_INTERNAL_CHECK(op, "there is no operator ", name, ".", overload);
+  call_view(*op, stack, copies);
+  return stack.at(0).get<Tensor>();
+}
+
+SymInt symint_of(const Value& v) { return v.is<SymInt>() ? v.get<SymInt>() : SymInt(v.to_int()); }
+
+std::vector<int64_t> inverse_of(const std::vector<int64_t>& order) {
+  const auto ndim = static_cast<int64_t>(order.size());
+  std::vector<int64_t> inverse(order.size());
+  for (int64_t i = 0; i < ndim; ++i)
+    inverse[static_cast<size_t>((order[static_cast<size_t>(i)] + ndim) % ndim)] = i;
+  return inverse;
+}
+
+}  // namespace
+
+bool has_copying_form(const Operator& op) { return copying_form(op) != nullptr; }
+
+void call_view(Operator& op, Stack& stack, bool copies) {
+  Operator* copying = copies ? copying_form(op) : nullptr;
+  if (!copying) return dispatch::call_boxed(op, stack);
+  if (!is_seen_below(stack) && dispatch::offer_whole(*copying, stack)) return;
+  dispatch::call_boxed(*copying, stack);
+}
+
+ViewStep::ViewStep(Operator& op, Stack args, size_t position, size_t output)
+    : op_(&op), args_(std::move(args)), position_(position), output_(output) {
+  args_.at(position_) = Value();
+}
+
+int64_t ViewStep::dim_of(const Tensor& whole, size_t i) const {
+  const int64_t dim = args_.at(i).to_int();
+  return dim < 0 ? dim + whole.dim() : dim;
+}
+
+bool ViewStep::is_part() const { return std::string_view(op_->name) == "split"; }
+
+Stack ViewStep::slice_arguments(const Tensor& whole) const {
+  const int64_t dim = dim_of(whole, 2);
+  const SymInt size = symint_of(args_.at(1)), start = SymInt(static_cast<int64_t>(output_)) * size;
+  const SymInt end = start + size, all = whole.sym_size(dim);
+  return {Value(whole), Value(dim), Value(start), Value(end < all ? end : all), Value(SymInt(1))};
+}
+
+Tensor ViewStep::apply(const Tensor& whole, bool copies) const {
+  if (is_part()) return call("slice", "Tensor", slice_arguments(whole), copies);
+  Stack stack = args_;
+  stack[position_] = Value(whole);
+  call_view(*op_, stack, copies);
+  Tensor result;
+  size_t at = 0;
+  for (const Value& v : stack)
+    for_each_tensor(v, [&](const Tensor& t) {
+      if (at++ == output_) result = t;
+    });
+  return copies && !has_copying_form(*op_) ? result.clone() : result;
+}
+
+bool ViewStep::has_inverse() const {
+  const std::string_view name = op_->name, overload = op_->overload;
+  if (name == "view" && overload == "dtype") return false;
+  return is_one_of(kReshaping, name) || is_one_of(kTurning, name) || is_one_of(kScattering, name) ||
+         is_one_of(kSame, name) || name == "unbind" || is_part();
+}
+
+Tensor ViewStep::invert(const Tensor& whole, const Tensor& part, bool copies) const {
+  const std::string_view name = op_->name;
+  if (is_one_of(kSame, name)) return part;
+  if (is_one_of(kReshaping, name)) {
+    std::vector<SymInt> sizes(whole.sym_sizes().begin(), whole.sym_sizes().end());
+    return call(copies ? "view" : "reshape", "", {Value(part), Value(std::move(sizes))}, copies);
+  }
+  if (name == "unbind")
+    return call(
+        "select_scatter", "",
+        {Value(whole), Value(part), args_.at(1), Value(SymInt(static_cast<int64_t>(output_)))});
+  if (is_part()) {
+    Stack stack = slice_arguments(whole);
+    stack.insert(stack.begin() + 1, Value(part));
+    return call("slice_scatter", "", std::move(stack));
+  }
+  if (is_one_of(kScattering, name)) {
+    Stack stack = args_;
+    stack[position_] = Value(whole);
+    stack.insert(stack.begin() + 1, Value(part));
+    return call(std::string(name) + "_scatter", "", std::move(stack));
+  }
+  Stack stack = args_;
+  stack[position_] = Value(part);
+  if (name == "permute") stack.at(1) = Value(inverse_of(args_.at(1).get<std::vector<int64_t>>()));
+  return call(name, op_->overload, std::move(stack), copies);
+}
+
+}  // namespace taeda::fx
