@@ -1,6 +1,9 @@
 // taeda._C._fx.FakeMode: the C++ side of FakeTensorMode.
 #include "python/src/fx_fake.h"
 
+#include <memory>
+#include <vector>
+
 #include "python/src/args.h"
 #include "python/src/native_mode.h"
 #include "python/src/overloads.h"
@@ -17,7 +20,7 @@ PyTypeObject* fake_mode_type = nullptr;
 fx::FakeMode& mode(PyObject* o) { return static_cast<fx::FakeMode&>(*native_mode_of(o)); }
 
 // Python's classes for what fake tensors cannot do, and the class of fake tensors.
-PyObject* error_classes[2] = {};
+PyObject* error_classes[3] = {};
 PyObject* fake_mode_class = nullptr;
 
 [[noreturn]] void raise(PyObject* type, const dispatch::Operator& op) {
@@ -27,6 +30,14 @@ PyObject* fake_mode_class = nullptr;
 }
 void raise_data_dependent(const dispatch::Operator& op) { raise(error_classes[0], op); }
 void raise_dynamic_shape(const dispatch::Operator& op) { raise(error_classes[1], op); }
+[[noreturn]] void raise_device_mismatch(const dispatch::Operator& op, Device common, Device other) {
+  const GilHold gil;
+  const Ref first(checked(wrap(common))), second(checked(wrap(other)));
+  const Ref error(checked(PyObject_CallFunctionObjArgs(error_classes[2], overload_of(op),
+                                                       first.get(), second.get(), nullptr)));
+  PyErr_SetObject(error_classes[2], error.get());
+  throw_python_error();
+}
 
 PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
   return guarded(
@@ -68,6 +79,14 @@ PyObject* from_tensor_sized(PyObject* self, PyObject* const* args, Py_ssize_t na
     return wrap(fake);
   });
 }
+// _remember(tensor, fake): that is the fake of that tensor from now on
+PyObject* remember(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 2, "_remember takes a tensor and its fake");
+    mode(self).remember(expect_tensor(args[0], "the tensor"), expect_tensor(args[1], "the fake"));
+    return Py_NewRef(Py_None);
+  });
+}
 PyObject* known_fake(PyObject* self, PyObject* o) {
   return guarded([&] { return wrap(mode(self).known_fake(expect_tensor(o, "the argument"))); });
 }
@@ -99,23 +118,43 @@ PyObject* running_mode(PyObject*, PyObject*) {
     return m ? wrap_fake_mode(IntrusivePtr<fx::FakeMode>::share(m)) : Py_NewRef(Py_None);
   });
 }
-// set_fake_classes(FakeTensor, FakeTensorMode, DataDependent..., DynamicOutputShape...)
+// set_fake_classes(FakeTensor, FakeTensorMode, DataDependent..., DynamicOutputShape..., Device...)
 PyObject* set_classes(PyObject*, PyObject* args) {
-  PyObject *tensor = nullptr, *fake_mode = nullptr, *data = nullptr, *shape = nullptr;
-  if (!PyArg_ParseTuple(args, "OOOO", &tensor, &fake_mode, &data, &shape)) return nullptr;
-  for (PyObject* o : {tensor, fake_mode, data, shape}) Py_INCREF(o);
+  PyObject *tensor = nullptr, *fake_mode = nullptr, *data = nullptr, *shape = nullptr,
+           *device = nullptr;
+  if (!PyArg_ParseTuple(args, "OOOOO", &tensor, &fake_mode, &data, &shape, &device)) return nullptr;
+  for (PyObject* o : {tensor, fake_mode, data, shape, device}) Py_INCREF(o);
   fake_tensor_class = reinterpret_cast<PyTypeObject*>(tensor);
   fake_mode_class = fake_mode;
   error_classes[0] = data;
   error_classes[1] = shape;
-  fx::set_fake_errors({&raise_data_dependent, &raise_dynamic_shape});
+  error_classes[2] = device;
+  fx::set_fake_errors({&raise_data_dependent, &raise_dynamic_shape, &raise_device_mismatch});
   Py_RETURN_NONE;
+}
+
+// Scopes in which fake tensors are the meta tensors that their kernels see.
+thread_local std::vector<std::unique_ptr<FakeKernelScope>> kernel_scopes;
+
+PyObject* enter_kernel(PyObject*, PyObject*) {
+  return guarded([] {
+    kernel_scopes.push_back(std::make_unique<FakeKernelScope>());
+    return Py_NewRef(Py_None);
+  });
+}
+PyObject* exit_kernel(PyObject*, PyObject*) {
+  return guarded([] {
+    TAEDA_CHECK(!kernel_scopes.empty(), "no scope of a fake kernel to leave");
+    kernel_scopes.pop_back();
+    return Py_NewRef(Py_None);
+  });
 }
 
 PyMethodDef methods[] = {
     {"_configure", as_function(configure), METH_FASTCALL, nullptr},
     {"_from_tensor", from_tensor, METH_O, nullptr},
     {"_from_tensor_sized", as_function(from_tensor_sized), METH_FASTCALL, nullptr},
+    {"_remember", as_function(remember), METH_FASTCALL, nullptr},
     {"_known_fake", known_fake, METH_O, nullptr},
     {"_from_constant", from_constant, METH_O, nullptr},
     {"_constant_of", constant_of, METH_O, nullptr},
@@ -127,6 +166,8 @@ PyMethodDef functions[] = {
     {"is_fake", is_fake, METH_O, nullptr},
     {"running_fake_mode", running_mode, METH_NOARGS, nullptr},
     {"active_fake_mode", active_mode, METH_NOARGS, nullptr},
+    {"_enter_fake_kernel", enter_kernel, METH_NOARGS, nullptr},
+    {"_exit_fake_kernel", exit_kernel, METH_NOARGS, nullptr},
     {"set_fake_classes", set_classes, METH_VARARGS, nullptr},
     {},
 };

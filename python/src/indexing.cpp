@@ -110,6 +110,19 @@ int64_t dims_used(PyObject* o) {
   return 1;
 }
 
+// Whether somebody sees the operators: modes, transforms, or the tensor's own kind.
+bool is_watched(const Tensor& t) {
+  const KeySet handlers = KeySet(Key::Fake) | KeySet(Key::Python);
+  return !dispatch::modes().empty() || dispatch::num_levels() > 0 || !(t.keys() & handlers).empty();
+}
+
+// A number to be assigned, as a tensor of the kind that the target is.
+Tensor assigned_number(PyObject* value, const Tensor& self) {
+  if (is_watched(self))
+    return taeda::scalar_tensor(to_scalar(value), self.dtype(), {}, self.device());
+  return scalar_tensor_of(to_scalar(value), self.dtype(), self.device());
+}
+
 // Only basic items and nothing to record: the whole index as one view.
 Tensor apply_basic(const Tensor& self, Items items, int64_t used) {
   IntVec sizes, strides;
@@ -244,7 +257,8 @@ Indexed apply_index(const Tensor& self, PyObject* index) {
   }
   if (used > 0 && items.size == 1) check_not_scalar(self, items.data[0]);
   TAEDA_CHECK_INDEX(used <= self.dim(), "too many indices for tensor of dimension ", self.dim());
-  const bool is_recorded = autograd::grad_enabled() && autograd::requires_grad(self);
+  const bool is_recorded =
+      (autograd::grad_enabled() && autograd::requires_grad(self)) || is_watched(self);
   if (all_basic && items.size > 1 && !is_recorded && !self.impl()->has_symbolic_sizes() &&
       !dispatch::has_mode_before_autograd())
     return {apply_basic(self, items, used), {}};
@@ -352,9 +366,7 @@ int tensor_setitem(PyObject* self_object, PyObject* index, PyObject* value) {
         taeda::fill_(r.view, to_scalar(value));
       return 0;
     }
-    Tensor source = is_tensor(value)
-                        ? tensor_of(value)
-                        : scalar_tensor_of(to_scalar(value), self.dtype(), self.device());
+    Tensor source = is_tensor(value) ? tensor_of(value) : assigned_number(value, self);
     if (source.dim() > 0) source = without_leading_ones(source, std::max<int64_t>(r.view.dim(), 1));
     GilRelease gil(is_large(r.view));
     taeda::index_put_(r.view, r.indices, source);

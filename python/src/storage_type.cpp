@@ -12,6 +12,7 @@ namespace {
 
 struct StorageObject {
   PyObject_HEAD Storage storage;
+  PyObject* symbolic_nbytes;  // null for a plain number
 };
 PyTypeObject* storage_type = nullptr;
 
@@ -20,11 +21,14 @@ Storage& storage_of(PyObject* o) { return reinterpret_cast<StorageObject*>(o)->s
 void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   storage_of(self).~Storage();
+  Py_XDECREF(reinterpret_cast<StorageObject*>(self)->symbolic_nbytes);
   type->tp_free(self);
   Py_DECREF(type);
 }
 
 PyObject* nbytes(PyObject* self, PyObject*) {
+  if (PyObject* symbolic = reinterpret_cast<StorageObject*>(self)->symbolic_nbytes)
+    return Py_NewRef(symbolic);
   return PyLong_FromSize_t(storage_of(self)->nbytes());
 }
 Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(storage_of(self)->nbytes()); }
@@ -62,7 +66,20 @@ PyObject* repr(PyObject* self) {
                               s->device().text().c_str(), s->nbytes());
 }
 
-PyGetSetDef getters[] = {{"device", get_device, nullptr, nullptr, nullptr}, {}};
+// The address that tells storages apart.
+PyObject* get_cdata(PyObject* self, void*) { return PyLong_FromVoidPtr(storage_of(self).get()); }
+
+// How many bytes the geometry of a tensor reaches over.
+SymInt reach_of(const TensorImpl& impl) {
+  SymInt last = impl.sym_storage_offset();
+  for (size_t i = 0; i < impl.sym_sizes().size(); ++i)
+    last = last + (impl.sym_sizes()[i] - SymInt(1)) * impl.sym_strides()[i];
+  return (last + SymInt(1)) * SymInt(static_cast<int64_t>(item_size(impl.dtype())));
+}
+
+PyGetSetDef getters[] = {{"_cdata", get_cdata, nullptr, nullptr, nullptr},
+                         {"device", get_device, nullptr, nullptr, nullptr},
+                         {}};
 PyMethodDef methods[] = {
     {"nbytes", nbytes, METH_NOARGS, nullptr},
     {"size", nbytes, METH_NOARGS, nullptr},
@@ -90,6 +107,14 @@ PyType_Spec spec = {"taeda.UntypedStorage", sizeof(StorageObject), 0,
 PyObject* wrap_storage(const Storage& storage) {
   PyObject* self = storage_type->tp_alloc(storage_type, 0);
   if (self) new (&storage_of(self)) Storage(storage);
+  return self;
+}
+
+PyObject* wrap_storage(const Tensor& t) {
+  PyObject* self = wrap_storage(t.storage());
+  const TensorImpl* whole = t.impl()->view_base() ? t.impl()->view_base() : t.impl();
+  if (self && whole->has_symbolic_sizes())
+    reinterpret_cast<StorageObject*>(self)->symbolic_nbytes = wrap(reach_of(*whole));
   return self;
 }
 

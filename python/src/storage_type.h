@@ -3,11 +3,13 @@
 
 #include "python/src/python.h"
 
-#include "taeda/core/storage.h"
+#include "taeda/core/tensor.h"
 
 namespace taeda::python {
 
 PyObject* wrap_storage(const Storage& storage);
+// The storage of a tensor; its size is symbolic where the tensor's are.
+PyObject* wrap_storage(const Tensor& t);
 bool init_storage_type(PyObject* module);
 
 }  // namespace taeda::python

@@ -72,7 +72,7 @@ int64_t address(const Tensor& t) {
 bool is_signed(const Tensor& t) { return !is_unsigned(t.dtype()) && t.dtype() != DType::Bool; }
 
 PyObject* untyped_storage(PyObject* self, PyObject*) {
-  return guarded([&] { return wrap_storage(tensor_of(self).storage()); });
+  return guarded([&] { return wrap_storage(tensor_of(self)); });
 }
 
 PyObject* get_device(PyObject* self, PyObject*) {

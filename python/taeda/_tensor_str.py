@@ -270,7 +270,8 @@ def _str(tensor, *, tensor_contents=None):
     data = tensor if is_wrapper else _without_history(tensor)
     is_hidden = is_wrapper and tensor_contents is None
     is_meta = data.device.type == "meta" or is_hidden or taeda._C._fx.is_fake(data)
-    is_empty = data.numel() == 0
+    # A meta tensor shows its size anyway, and may not know whether it is empty.
+    is_empty = not is_meta and data.numel() == 0
 
     suffixes = []
     if data.device.type != "cpu":

@@ -2,6 +2,7 @@
 #include "taeda/fx/fake.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "taeda/dispatch/dispatcher.h"
@@ -18,7 +19,7 @@ using dispatch::Stack;
 using dispatch::Tag;
 using dispatch::Value;
 
-FakeErrors fake_errors{nullptr, nullptr};
+FakeErrors fake_errors{};
 
 [[noreturn]] void refuse(void (*raise)(const Operator&), const Operator& op, const char* what) {
   if (raise) raise(op);
@@ -67,10 +68,7 @@ class CommonDevice {
       device_ = d;
       can_yield_ = yields;
     } else if (*device_ != d && !yields) {
-      // A reader of two devices copies between them; everything else must agree.
-      TAEDA_CHECK(can_yield_, "Unhandled FakeTensor Device Propagation for aten.", op_.full_name(),
-                  *op_.overload ? "" : ".default", ", found two different devices ",
-                  device_->text(), ", ", d.text());
+      if (!can_yield_) refuse_mix(d);
       device_ = d;
       can_yield_ = false;
     } else if (!yields) {
@@ -80,13 +78,23 @@ class CommonDevice {
   std::optional<Device> get() const { return device_; }
 
  private:
+  [[noreturn]] void refuse_mix(Device other) const {
+    if (fake_errors.device_mismatch) fake_errors.device_mismatch(op_, *device_, other);
+    fail(ErrorKind::Runtime,
+         "Expected all tensors to be on the same device, but found at least two devices, ",
+         device_->text(), " and ", other.text(), "! (in ", op_.full_name(), ")");
+  }
+
   const Operator& op_;
   std::optional<Device> device_;
   bool can_yield_ = true;
 };
 
-bool is_copy(const Operator& op) {
-  return std::string_view(op.name) == "copy_" || std::string_view(op.name) == "_copy_from";
+// Copies read another device, and indices may stay on the CPU: the first tensor says where.
+bool follows_first(const Operator& op) {
+  static constexpr std::array<std::string_view, 5> kNames = {"copy_", "_copy_from", "index",
+                                                             "index_put", "index_put_"};
+  return std::find(kNames.begin(), kNames.end(), std::string_view(op.name)) != kNames.end();
 }
 
 // Position of the argument that says where the result lives; the schema's size if there is none.
@@ -150,18 +158,13 @@ Tensor FakeMode::make_fake(const Tensor& like, SymIntList sizes, SymIntList stri
 
 Tensor FakeMode::from_tensor(const Tensor& real, SymIntList sizes, SymIntList strides,
                              SymInt offset) {
-  TAEDA_CHECK(!is_fake(real), "from_tensor takes a real tensor, got a fake one");
   Tensor fake = make_fake(real, sizes, strides, std::move(offset));
   if (real.impl()->requires_grad_flag()) fake.impl()->set_requires_grad_flag(true);
   return fake;
 }
 
 Tensor FakeMode::from_tensor(const Tensor& real) {
-  if (is_fake(real)) {
-    TAEDA_CHECK_KIND(ErrorKind::Assertion, fake_mode_of(real).get() == this,
-                     "Mixing fake modes NYI");
-    return real;
-  }
+  if (fake_mode_of(real).get() == this) return real;
   if (Tensor known = known_fake(real); known.defined()) return known;
   Tensor fake =
       from_tensor(real, real.sym_sizes(), real.sym_strides(), real.impl()->sym_storage_offset());
@@ -176,19 +179,27 @@ Tensor FakeMode::known_fake(const Tensor& real) const {
 
 void FakeMode::remember(const Tensor& real, const Tensor& fake) {
   if (fakes_.size() % 1024 == 1023) forget_dead();
-  fakes_[real.impl()] = {WeakPtr<TensorImpl>(real.impl_ptr()), fake, 0};
+  fakes_[real.impl()] = {WeakPtr<TensorImpl>(real.impl_ptr()), fake};
 }
 
 Tensor FakeMode::from_constant(const Tensor& real) {
   Tensor fake = from_tensor(real);
-  constants_[fake.impl()] = {WeakPtr<TensorImpl>(fake.impl_ptr()), real, fake.version()};
+  if (real.numel() <= kLargestConstant)
+    constants_[fake.impl()] = {WeakPtr<TensorImpl>(fake.impl_ptr()), real};
   return fake;
 }
 
 Tensor FakeMode::constant_of(const Tensor& fake) const {
   auto it = constants_.find(fake.impl());
-  if (it == constants_.end() || !it->second.key.lock()) return {};
-  return it->second.version == fake.version() ? it->second.value : Tensor();
+  return it != constants_.end() && it->second.key.lock() ? it->second.value : Tensor();
+}
+
+void FakeMode::forget_constants(const Tensor& written) {
+  const StorageImpl* memory = written.storage().get();
+  std::erase_if(constants_, [&](const auto& e) {
+    const IntrusivePtr<TensorImpl> fake = e.second.key.lock();
+    return !fake || fake->storage().get() == memory;
+  });
 }
 
 // ---- running operators ----
@@ -246,6 +257,13 @@ struct FakeMode::Call {
            !dispatch::has_kernel(op, slot_of(Key::Dense, DeviceType::Meta));
   }
 
+  // Values that are written to are not known any longer.
+  void forget_written() {
+    for (size_t i = 0; i < stack.size(); ++i)
+      if (schema.arguments[i].is_written)
+        for_each_tensor(stack[i], [&](const Tensor& t) { mode.forget_constants(t); });
+  }
+
   void convert_inputs() {
     map_tensors(stack, [&](const Tensor& t) {
       if (is_fake_argument(t)) {
@@ -265,7 +283,7 @@ struct FakeMode::Call {
     CommonDevice common(op);
     for (size_t i = 0; i < stack.size(); ++i) {
       for_each_tensor(stack[i], [&](const Tensor& t) { common.add(t); });
-      if (i == 0 && is_copy(op)) break;
+      if (i == 0 && follows_first(op)) break;
     }
     const size_t at = device_argument(schema);
     const bool is_given = at < stack.size() && stack[at].is<Device>();
@@ -275,22 +293,69 @@ struct FakeMode::Call {
   }
 };
 
+// Whether the operator may run on known values: they are CPU tensors, and numbers drawn at random
+// are no constants.
+static bool can_run_on_values(const Operator& op, const Stack& stack) {
+  if (op.has(Tag::NondeterministicSeeded)) return false;
+  bool all_on_cpu = true;
+  for (const Value& v : stack) {
+    for_each_tensor(v, [&](const Tensor& t) { all_on_cpu &= t.device().is_cpu(); });
+    all_on_cpu &= !v.is<Device>() || v.get<Device>().is_cpu();
+  }
+  return all_on_cpu;
+}
+
 bool FakeMode::run_on_constants(Operator& op, Stack& stack) {
-  if (!op.has(Tag::DataDependentOutput) && !op.has(Tag::DynamicOutputShape)) return false;
+  if (constants_.empty() || !can_run_on_values(op, stack)) return false;
   Stack real = stack;
+  std::vector<std::pair<Tensor, Tensor>> known;  // fake, value
   bool all_known = true;
   map_tensors(real, [&](const Tensor& t) {
-    if (!is_fake(t)) return t;
+    if (!is_fake(t)) {
+      all_known &= t.impl()->is_wrapped_number();
+      return t;
+    }
     const Tensor value = constant_of(t);
     all_known &= value.defined();
+    if (value.defined()) known.emplace_back(t, value);
     return value.defined() ? value : t;
   });
-  if (!all_known) return false;
-  const ExcludeKeys below(kBelow);
-  dispatch::call_boxed(op, real);
-  map_tensors(real, [&](const Tensor& t) { return from_constant(t); });
+  if (!all_known || known.empty()) return false;
+  // A write that turns the tensor (unsqueeze_) is one to the fake itself.
+  const IntList before = known[0].second.sizes();
+  const IntVec sizes(before.begin(), before.end());
+  {
+    const ExcludeKeys below(kBelow);
+    dispatch::call_boxed(op, real);
+  }
+  bool all_small = known[0].second.sizes() == IntList(sizes);
+  for (const Value& v : real)
+    for_each_tensor(v, [&](const Tensor& t) { all_small &= t.numel() <= kLargestConstant; });
+  if (!all_small) return false;
+  map_tensors(real, [&](const Tensor& t) {
+    for (const auto& [fake, value] : known)
+      if (value.is_same(t)) return fake;
+    return from_constant(t);
+  });
   stack = std::move(real);
   return true;
+}
+
+// Indices that are masks, as the coordinates of what they take: symbols say how many.
+void FakeMode::expand_masks(Stack& stack) {
+  std::vector<Tensor> expanded;
+  for (const Tensor& index : stack.at(1).get<std::vector<Tensor>>()) {
+    if (!index.defined() || (index.dtype() != DType::Bool && index.dtype() != DType::UInt8)) {
+      expanded.push_back(index);
+      continue;
+    }
+    Operator& nonzero = *dispatch::find_operator("nonzero");
+    Stack call{Value(index)};
+    run(nonzero, call);
+    for (int64_t d = 0; d < index.dim(); ++d)
+      expanded.push_back(call.at(0).get<Tensor>().select(1, d));
+  }
+  stack[1] = Value(std::move(expanded));
 }
 
 bool FakeMode::run_value_dependent(Operator& op, Stack& stack) {
@@ -335,7 +400,9 @@ void FakeMode::run(Operator& op, Stack& stack) {
     return;
   }
   if (run_on_constants(op, stack) || run_value_dependent(op, stack)) return;
+  if (std::string_view(op.name) == "index") expand_masks(stack);
   Call call{*this, op, stack, schema_of(op), {}};
+  if (!constants_.empty()) call.forget_written();
   if (op.table)
     call.run();
   else

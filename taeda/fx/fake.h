@@ -34,7 +34,8 @@ class TAEDA_API FakeMode final : public dispatch::Mode {
   Tensor known_fake(const Tensor& real) const;
   // Remembers a fake that somebody else made for a tensor.
   void remember(const Tensor& real, const Tensor& fake);
-  // A tensor whose values are known, fake all the same.
+  // A tensor whose values are known, fake all the same. Operators on such tensors alone are run on
+  // the values too.
   Tensor from_constant(const Tensor& real);
   // The values of such a tensor while nothing wrote to it; undefined otherwise.
   Tensor constant_of(const Tensor& fake) const;
@@ -48,11 +49,14 @@ class TAEDA_API FakeMode final : public dispatch::Mode {
   struct Known {
     WeakPtr<TensorImpl> key;
     Tensor value;
-    uint32_t version = 0;
   };
+  // Values are computed along for tensors of that many elements: numbers, in effect.
+  static constexpr int64_t kLargestConstant = 1;
   struct Call;
 
   void forget_dead();
+  void forget_constants(const Tensor& written);
+  void expand_masks(dispatch::Stack& stack);
   Tensor make_fake(const Tensor& like, SymIntList sizes, SymIntList strides, SymInt offset);
   bool run_on_constants(dispatch::Operator& op, dispatch::Stack& stack);
   bool run_value_dependent(dispatch::Operator& op, dispatch::Stack& stack);
@@ -79,6 +83,7 @@ TAEDA_API FakeMode* active_fake_mode();
 struct FakeErrors {
   void (*data_dependent)(const dispatch::Operator& op);
   void (*dynamic_shape)(const dispatch::Operator& op);
+  void (*device_mismatch)(const dispatch::Operator& op, Device common, Device other);
 };
 TAEDA_API void set_fake_errors(const FakeErrors& errors);
 

@@ -22,8 +22,8 @@ Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol
 }
 
 bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
-  return taeda::_local_scalar_dense(taeda::isclose(self, other, rtol, atol, equal_nan).all())
-      .to_bool();
+  const Tensor close = taeda::isclose(self, other, rtol, atol, equal_nan);
+  return taeda::_local_scalar_dense(close.all()).to_bool();
 }
 
 bool equal(const Tensor& self, const Tensor& other) {

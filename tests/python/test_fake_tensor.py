@@ -4,12 +4,16 @@ import copy
 import pickle
 
 import pytest
+from taeda._guards import detect_fake_mode
 from taeda._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
+    FakeCopyMode,
     FakeTensor,
+    FakeTensorDeviceMismatchError,
     FakeTensorMode,
     UnsupportedFakeTensorException,
+    in_kernel_invocation_manager,
     is_fake,
     maybe_get_fake_mode,
     unset_fake_temporarily,
@@ -99,6 +103,8 @@ def test_known_values_are_read():
         assert x.item() == 3
         assert x.constant is not None
         x.add_(1)
+        assert x.item() == 4  # what is computed from known values alone is known
+        x.add_(taeda.ones((), dtype=taeda.int64))
         assert x.constant is None
         with pytest.raises(DataDependentOutputException):
             x.item()
@@ -135,3 +141,100 @@ def test_copies_and_scopes():
             assert off is mode
             assert not is_fake(taeda.ones(2))
         assert is_fake(taeda.ones(2))
+
+
+def test_what_is_computed_from_known_values_is_known():
+    with FakeTensorMode():
+        x = taeda.tensor(5)
+        y = x.view(1)
+        assert ((x + 1) * 2).item() == 12 and x.float().item() == 5.0
+        x.zero_()
+        assert y.item() == 0  # a view of it
+        y.add_(taeda.ones(1, dtype=taeda.int64))
+        for t in (x, y):
+            with pytest.raises(DataDependentOutputException):
+                t.item()
+        z = taeda.tensor(2.0)
+        z.uniform_()
+        assert z.constant is None
+        assert taeda.tensor([1, 2]).constant is None
+
+
+def test_arguments_on_two_devices():
+    with FakeTensorMode():
+        cuda, cpu = taeda.ones(2, 2, device="cuda"), taeda.ones(2, 2)
+        for call in (lambda: cuda + cpu, lambda: cuda @ cpu, lambda: taeda.cat([cuda, cpu])):
+            with pytest.raises(FakeTensorDeviceMismatchError, match="cuda:0 and cpu!"):
+                call()
+        rows = taeda.zeros(2, dtype=taeda.int64)
+        assert cuda[rows].device == cuda.device
+        assert cuda.index_put_((rows,), taeda.ones(())).device == cuda.device
+
+
+def test_masks_and_comparisons_have_no_answer():
+    with FakeTensorMode():
+        x = taeda.ones(4)
+        with pytest.raises(DynamicOutputShapeException, match=r"aten\.nonzero\.default"):
+            x[x > 0]
+        with pytest.raises(DataDependentOutputException):
+            taeda.allclose(x, x)
+        x[x > 0] = 0
+        assert x.shape == (4,)
+    env = ShapeEnv()
+    mode = FakeTensorMode(shape_env=env)
+    x = mode.from_tensor(taeda.ones(4, 3))
+    with mode:
+        assert [str(s) for s in x[x[:, 0] > 0].shape] == ["u0", str(x.shape[1])]
+        assert repr(x.nonzero() + 1) == "FakeTensor(..., size=(u1, 2), dtype=torch.int64)"
+
+
+def test_views_and_gradients_of_converted_tensors():
+    mode = FakeTensorMode()
+    base = taeda.ones(6)
+    view = base[1:5].view(2, 2)
+    fake = mode.from_tensor(view)
+    assert fake._is_view() and fake._base is mode.from_tensor(base)
+    assert (fake.stride(), fake.storage_offset()) == ((2, 1), 1)
+    assert mode.from_tensor(view) is fake
+    parameter = taeda.nn.Parameter(taeda.ones(2))
+    parameter.grad = taeda.ones(2)
+    assert isinstance(mode.from_tensor(parameter).grad, FakeTensor)
+    assert repr(mode.from_tensor(parameter)).startswith("Parameter(FakeTensor(")
+
+
+def test_a_fake_of_another_mode_is_converted():
+    first, second = FakeTensorMode(), FakeTensorMode()
+    fake = first.from_tensor(taeda.ones(2))
+    again = second.from_tensor(fake)
+    assert again.fake_mode is second and again.shape == (2,)
+    with pytest.raises(AssertionError, match="Mixing fake modes"):
+        fake + again
+
+
+def test_copies_of_modules_without_memory():
+    model = taeda.nn.Linear(2, 3)
+    mode = FakeTensorMode()
+    with FakeCopyMode(mode):
+        fake = copy.deepcopy(model)
+    assert isinstance(fake.weight, FakeTensor) and isinstance(fake.weight, taeda.nn.Parameter)
+    assert not isinstance(model.weight, FakeTensor)
+    assert detect_fake_mode(list(fake.parameters())) is mode
+    assert detect_fake_mode([model.weight]) is None
+
+
+def test_kernels_see_meta_tensors():
+    fake = FakeTensorMode().from_tensor(taeda.ones(2))
+    with in_kernel_invocation_manager(fake.fake_mode):
+        assert fake.device.type == "meta"
+    assert fake.device.type == "cpu" and not fake.is_meta
+
+
+def test_sizes_of_symbolic_memory():
+    env = ShapeEnv()
+    fake = FakeTensorMode(shape_env=env).from_tensor(taeda.ones(4, 5))
+    s0, s1 = fake.shape
+    assert str(fake.untyped_storage().nbytes()) == f"4*{s0}*{s1}"
+    assert str(fake[1:].untyped_storage().nbytes()) == f"4*{s0}*{s1}"
+    assert str(fake.nbytes) == f"4*{s0}*{s1}"
+    assert fake.untyped_storage()._cdata == fake[1:].untyped_storage()._cdata
+    assert env.guards == []

@@ -10,16 +10,24 @@ Operators on fake tensors run their shape rules only; see `taeda/fx/fake.h`.
 import contextlib
 
 import taeda
+import taeda.overrides
 from taeda._C import _disabled_torch_function_impl, _fx
 from taeda.utils._python_dispatch import TorchDispatchMode
 
 __all__ = [
     "DataDependentOutputException",
     "DynamicOutputShapeException",
+    "FakeCopyMode",
     "FakeTensor",
+    "FakeTensorConverter",
+    "FakeTensorDeviceMismatchError",
     "FakeTensorMode",
+    "MetadataMismatchError",
     "UnsupportedFakeTensorException",
+    "UnsupportedMutationAliasingException",
     "UnsupportedOperatorException",
+    "get_plain_tensors",
+    "in_kernel_invocation_manager",
     "is_fake",
     "maybe_get_fake_mode",
     "unset_fake_temporarily",
@@ -28,6 +36,14 @@ __all__ = [
 
 class UnsupportedFakeTensorException(RuntimeError):  # noqa: N818
     """The tensor cannot be made fake."""
+
+
+class MetadataMismatchError(RuntimeError):
+    """A fake result has other sizes, strides or dtype than the real one."""
+
+
+class UnsupportedMutationAliasingException(RuntimeError):  # noqa: N818
+    """A function that must be functional writes to its arguments, or returns them."""
 
 
 class _OperatorRefusedError(RuntimeError):
@@ -48,6 +64,19 @@ class DataDependentOutputException(_OperatorRefusedError):  # noqa: N818
 
 class UnsupportedOperatorException(_OperatorRefusedError):  # noqa: N818
     """The operator has no shape rule."""
+
+
+class FakeTensorDeviceMismatchError(RuntimeError):
+    """Arguments of an operator are on different devices."""
+
+    def __init__(self, func, common_device, device):
+        super().__init__(
+            "Expected all tensors to be on the same device, but found at least two devices, "
+            f"{common_device} and {device}!"
+        )
+        self.func = func
+        self.common_device = common_device
+        self.device = device
 
 
 class FakeTensor(taeda.Tensor):
@@ -79,6 +108,10 @@ class FakeTensor(taeda.Tensor):
     def constant(self):
         """The values, where they are known; None otherwise."""
         return self.fake_mode._constant_of(self)
+
+    def __repr__(self, *, tensor_contents=None):
+        text = super().__repr__(tensor_contents=tensor_contents)
+        return f"Parameter({text})" if getattr(self, "_is_param", False) else text
 
     def tolist(self):
         if self.dim() == 0:
@@ -129,6 +162,16 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
         self._allow_scalar_outputs = shape_env is not None
         self._apply()
 
+    @property
+    def in_kernel_invocation(self):
+        """Whether a kernel of this mode runs on this thread."""
+        return _fx.running_fake_mode() is self
+
+    @property
+    def fake_tensor_converter(self):
+        """What makes fake tensors of real ones, for this mode."""
+        return FakeTensorConverter()
+
     def _apply(self):
         self._configure(self._allow_non_fake_inputs, self._allow_scalar_outputs, self.shape_env)
 
@@ -163,21 +206,34 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
         is treated, `source` is what guards call the tensor.
         """
         fake = self._known_fake(tensor)
-        if fake is None:
-            is_static = self.static_shapes if static_shapes is None else static_shapes
-            if self.shape_env is None or is_static or isinstance(tensor, FakeTensor):
-                fake = self._from_tensor(tensor)
-            else:
-                fake = self._from_tensor_sized(
+        if fake is not None:
+            return fake
+        is_static = self.static_shapes if static_shapes is None else static_shapes
+        if self.shape_env is None or is_static or isinstance(tensor, FakeTensor):
+            fake = self._view_of_fake(tensor) if _is_plain_view(tensor) else None
+            fake = self._from_tensor(tensor) if fake is None else fake
+        else:
+            fake = self._from_tensor_sized(
+                tensor,
+                *self.shape_env.create_symbolic_sizes_strides_storage_offset(
                     tensor,
-                    *self.shape_env.create_symbolic_sizes_strides_storage_offset(
-                        tensor,
-                        source or "tensor",
-                        symbolic_context=symbolic_context or self._marked_context(tensor),
-                    ),
-                )
+                    source or "tensor",
+                    symbolic_context=symbolic_context or self._marked_context(tensor),
+                ),
+            )
+        if tensor.is_leaf and tensor.grad is not None:
+            fake.grad = self.from_tensor(tensor.grad, static_shapes=True)
         if getattr(tensor, "_is_param", False) or type(tensor) is taeda.nn.Parameter:
             fake._is_param = True
+        return fake
+
+    def _view_of_fake(self, tensor):
+        """The same view of the fake of its base."""
+        base = self.from_tensor(tensor._base, static_shapes=True)
+        with self, taeda.set_grad_enabled(tensor.requires_grad):
+            geometry = tensor.size(), tensor.stride(), tensor.storage_offset()
+            fake = base.as_strided(*geometry)
+        self._remember(tensor, fake)
         return fake
 
     def _marked_context(self, tensor):
@@ -192,13 +248,114 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
             return func(*args, **(kwargs or {}))
 
 
+def _is_plain_view(t):
+    """Whether a tensor is a view that sizes, strides and offset describe, of leaves or of values
+    without gradients."""
+    if type(t) is not taeda.Tensor or not t._is_view() or t.is_inference():
+        return False
+    base = t._base
+    return (
+        base.dtype == t.dtype
+        and (base.is_leaf or not base.requires_grad)
+        and base.requires_grad == t.requires_grad
+        and not (t.is_conj() or base.is_conj() or t.is_neg() or base.is_neg())
+    )
+
+
+class FakeTensorConverter:
+    """Makes fake tensors; each mode keeps those it made, so that a tensor has one fake a mode."""
+
+    def from_real_tensor(
+        self,
+        fake_mode,
+        t,
+        make_constant=False,
+        shape_env=None,
+        *,
+        source=None,
+        symbolic_context=None,
+        trace=True,
+    ):
+        """The fake of a real tensor; with `make_constant` it remembers the values."""
+        if make_constant:
+            return fake_mode._from_constant(t)
+        return fake_mode.from_tensor(
+            t,
+            static_shapes=True if shape_env is None else None,
+            source=source,
+            symbolic_context=symbolic_context,
+        )
+
+    def from_meta_and_device(self, fake_mode, t, device, pytype=None, dispatch_keys=None):
+        """A fake with the geometry of a meta tensor on a device."""
+        if not t.is_meta:
+            raise AssertionError("from_meta_and_device takes a meta tensor")
+        return FakeTensor(fake_mode, t, device)
+
+    def __call__(self, fake_mode, t, *, make_constant=False, shape_env=None, **settings):
+        return self.from_real_tensor(fake_mode, t, make_constant, shape_env, **settings)
+
+
+class FakeCopyMode(taeda.overrides.TorchFunctionMode):
+    """Inside it `copy.deepcopy` of a module with real tensors gives one with fake tensors.
+
+    with FakeCopyMode(fake_mode):
+        fake_model = copy.deepcopy(model)
+    """
+
+    def __init__(self, fake_mode):
+        super().__init__()
+        self.fake_mode = fake_mode
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func is not taeda.Tensor.__deepcopy__:
+            with taeda._C.DisableTorchFunctionSubclass():
+                return func(*args, **kwargs)
+        tensor, memo = args
+        if id(tensor) not in memo:
+            memo[id(tensor)] = self.fake_mode.from_tensor(tensor, static_shapes=True)
+        return memo[id(tensor)]
+
+
+@contextlib.contextmanager
+def in_kernel_invocation_manager(fake_mode):
+    """A scope in which fake tensors are the meta tensors that kernels see."""
+    _fx._enter_fake_kernel()
+    try:
+        yield
+    finally:
+        _fx._exit_fake_kernel()
+
+
+def get_plain_tensors(subclass, *, out):
+    """Adds the tensors that a wrapper subclass is made of to `out`, and gives it."""
+    from taeda.utils._python_dispatch import is_traceable_wrapper_subclass
+
+    if not is_traceable_wrapper_subclass(subclass):
+        out.append(subclass)
+        return out
+    for name in subclass.__tensor_flatten__()[0]:
+        get_plain_tensors(getattr(subclass, name), out=out)
+    return out
+
+
 def is_fake(x):
-    """Whether a value is a fake tensor."""
+    """Whether a value is a fake tensor, or a wrapper or functional tensor around one."""
+    from taeda.utils._python_dispatch import is_traceable_wrapper_subclass
+
+    if is_traceable_wrapper_subclass(x):
+        return all(is_fake(t) for t in get_plain_tensors(x, out=[]))
     return _fx.is_fake(x)
 
 
 def maybe_get_fake_mode(t):
-    """The mode of a fake tensor, None for others."""
+    """The mode of a fake tensor, or of those in a wrapper; None for others."""
+    from taeda.utils._python_dispatch import is_traceable_wrapper_subclass
+
+    if is_traceable_wrapper_subclass(t):
+        modes = {_fx.fake_mode_of(inner) for inner in get_plain_tensors(t, out=[])}
+        return modes.pop() if len(modes) == 1 else None
     return _fx.fake_mode_of(t) if isinstance(t, taeda.Tensor) else None
 
 
@@ -220,5 +377,9 @@ def unset_fake_temporarily():
 
 
 _fx.set_fake_classes(
-    FakeTensor, FakeTensorMode, DataDependentOutputException, DynamicOutputShapeException
+    FakeTensor,
+    FakeTensorMode,
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorDeviceMismatchError,
 )

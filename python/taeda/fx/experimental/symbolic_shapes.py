@@ -152,7 +152,9 @@ class RuntimeAssert:
 
 
 def _name(source):
-    return source if isinstance(source, str) else source.name()
+    if isinstance(source, str):
+        return source
+    return source.name() if callable(source.name) else source.name
 
 
 def _encoded(constraint):
@@ -323,7 +325,7 @@ class ShapeEnv(_fx.ShapeEnv):
         """Conditions on unbacked symbols, by the youngest symbol in each."""
         result = {}
         for expr, where, message in self._runtime_asserts():
-            unbacked = [s for s in expr.free_symbols if self._hint(s) is None]
+            unbacked = free_unbacked_symbols(expr)
             youngest = max(unbacked, key=lambda s: int(s.name.lstrip("zuf")), default=None)
             result.setdefault(youngest, []).append(RuntimeAssert(expr, message, where))
         return result
