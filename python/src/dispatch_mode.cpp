@@ -37,17 +37,42 @@ class PythonMode final : public dispatch::Mode {
   std::shared_ptr<PyObject> object_;
 };
 
-PyObject* push(PyObject*, PyObject* mode) {
+// Modes of the library stand below those of its user, whatever was entered first: the user's see
+// the program as it is, then the tracer records it, then fake tensors run it.
+int rank_of(const dispatch::Mode& mode) {
+  if (dynamic_cast<const PythonMode*>(&mode)) return 2;
+  return dynamic_cast<const fx::FakeMode*>(&mode) ? 0 : 1;
+}
+
+PyObject* push(PyObject*, PyObject* object) {
   return guarded([&] {
-    if (is_native_mode(mode))
-      dispatch::push_mode(native_mode_of(mode));
+    IntrusivePtr<dispatch::Mode> mode;
+    if (is_native_mode(object))
+      mode = native_mode_of(object);
     else
-      dispatch::push_mode(make_intrusive<PythonMode>(mode));
+      mode = make_intrusive<PythonMode>(object);
+    dispatch::ModeStack modes = dispatch::modes();
+    auto at = modes.end();
+    while (at != modes.begin() && rank_of(**(at - 1)) > rank_of(*mode)) --at;
+    modes.insert(at, std::move(mode));
+    dispatch::set_modes(std::move(modes));
     return Py_NewRef(Py_None);
   });
 }
-PyObject* pop(PyObject*, PyObject*) {
-  return guarded([] { return mode_object(*dispatch::pop_mode()); });
+// _pop_torch_dispatch_stack(mode=None): the innermost mode, or the innermost place of this one.
+PyObject* pop(PyObject*, PyObject* args) {
+  PyObject* object = Py_None;
+  if (!PyArg_ParseTuple(args, "|O", &object)) return nullptr;
+  return guarded([&] {
+    dispatch::ModeStack modes = dispatch::modes();
+    for (size_t i = modes.size(); object != Py_None && i-- > 0;) {
+      if (modes[i]->peer != object) continue;
+      modes.erase(modes.begin() + static_cast<std::ptrdiff_t>(i));
+      dispatch::set_modes(std::move(modes));
+      return Py_NewRef(object);
+    }
+    return mode_object(*dispatch::pop_mode());
+  });
 }
 PyObject* count(PyObject*, PyObject*) { return PyLong_FromSize_t(dispatch::modes().size()); }
 PyObject* at(PyObject*, PyObject* index) {
@@ -70,7 +95,7 @@ PyObject* mode_object(dispatch::Mode& mode) {
 
 PyMethodDef dispatch_mode_table[] = {
     {"_push_on_torch_dispatch_stack", push, METH_O, nullptr},
-    {"_pop_torch_dispatch_stack", pop, METH_NOARGS, nullptr},
+    {"_pop_torch_dispatch_stack", pop, METH_VARARGS, nullptr},
     {"_len_torch_dispatch_stack", count, METH_NOARGS, nullptr},
     {"_get_dispatch_stack_at", at, METH_O, nullptr},
     {},

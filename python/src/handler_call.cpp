@@ -25,6 +25,17 @@ int written_argument(const CallSchema& schema, const Argument& result) {
 
 }  // namespace
 
+// The classes that a handler is told of: those with handlers of their own, and fake tensors.
+static Overloaded seen_classes(const Stack& stack) {
+  const KeySet told = KeySet(Key::Python) | KeySet(Key::Fake);
+  Overloaded seen;
+  for (const dispatch::Value& v : stack)
+    dispatch::for_each_tensor(v, [&](const Tensor& t) {
+      if (!(t.keys() & told).empty()) seen.add(Ref(checked(wrap(t))).get());
+    });
+  return seen;
+}
+
 HandlerCall::HandlerCall(const Operator& op, const Stack& stack)
     : schema_(call_schema(op)), overload_(overload_of(op)) {
   std::tie(args_, kwargs_) = wrap_arguments(schema_, stack);
@@ -33,7 +44,7 @@ HandlerCall::HandlerCall(const Operator& op, const Stack& stack)
       // The arguments hold the objects.
       if (t.keys().has(Key::Python)) subclasses_.add(Ref(checked(wrap(t))).get());
     });
-  types_ = types_of(subclasses_);
+  types_ = types_of(seen_classes(stack));
   if (!types_) throw_python_error();
 }
 

@@ -2,6 +2,7 @@
 #include "taeda/autograd/accumulate.h"
 
 #include "taeda/autograd/grad_mode.h"
+#include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::autograd {
@@ -21,11 +22,13 @@ bool is_exclusive(const Tensor& t) {
 
 void accumulate_into(Tensor& slot, Tensor grad) {
   if (!grad.defined()) return;
+  // A mode could tell: its handler may keep the tensors, and a trace would hold the write.
+  const bool is_unseen = !grad_enabled() && dispatch::modes().empty();
   if (!slot.defined()) {
     slot = std::move(grad);
-  } else if (!grad_enabled() && is_exclusive(slot)) {
+  } else if (is_unseen && is_exclusive(slot)) {
     slot.add_(grad);
-  } else if (!grad_enabled() && is_exclusive(grad)) {
+  } else if (is_unseen && is_exclusive(grad)) {
     const BelowADInplaceOrView unseen;  // a new value: no write to count
     grad.add_(slot);
     slot = std::move(grad);

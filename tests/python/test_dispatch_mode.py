@@ -407,3 +407,41 @@ def test_a_mode_sees_a_number_being_read():
         assert x.item() == 1
         assert bool(x)
     assert log.seen == ["aten._local_scalar_dense.default"] * 2
+
+
+def test_modes_of_the_library_stand_below_those_of_the_user():
+    fake = importlib.import_module(f"{NAME}._subclasses.fake_tensor")
+    mode, log = fake.FakeTensorMode(), Log()
+    with log, mode:  # whatever was entered first
+        assert modes._get_current_dispatch_mode_stack() == [mode, log]
+        x = t.ones(2) + 1
+    assert log.seen == ["aten.ones.default", "aten.add.Tensor"] and isinstance(x, fake.FakeTensor)
+    assert modes._get_current_dispatch_mode() is None
+
+
+def test_fake_tensors_are_among_the_types():
+    fake = importlib.import_module(f"{NAME}._subclasses.fake_tensor")
+
+    class Types(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(types)
+            return func(*args, **(kwargs or {}))
+
+    seen = []
+    x = fake.FakeTensorMode().from_tensor(t.ones(2))
+    with Types():
+        x + 1
+    assert [tuple(types) for types in seen] == [(fake.FakeTensor,)]
+
+
+def test_gradients_are_added_out_of_place_under_a_mode():
+    x = t.ones(3, requires_grad=True)
+    with Log() as log:
+        t.autograd.grad((x * x).sum(), x)
+    assert "aten.add.Tensor" in log.seen and "aten.add_.Tensor" not in log.seen
+
+
+def test_indexing_is_seen_item_by_item():
+    with Log() as log:
+        t.ones(3, 4)[0, 1:3]
+    assert log.seen == ["aten.ones.default", "aten.select.int", "aten.slice.Tensor"]

@@ -8,8 +8,8 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 
 import pytest
 import torch.utils._pytree as reference
-
-from taeda.utils import _cxx_pytree, _pytree as pytree
+from taeda.utils import _cxx_pytree
+from taeda.utils import _pytree as pytree
 
 Point = namedtuple("Point", "x y")
 

@@ -9,6 +9,7 @@
         x + x
 
 The innermost mode gets the call and is off while it runs; what it calls goes to the next one out.
+Modes of the library (tracing, fake tensors) stand outside all others, whatever was entered first.
 A mode that returns NotImplemented leaves the call to the classes of its arguments.
 """
 
@@ -73,7 +74,7 @@ class TorchDispatchMode:
     def __exit__(self, exc_type, exc_val, exc_tb):
         _entered.all -= 1
         _entered.own -= not self.is_infra_mode()
-        _pop_mode()
+        _pop_torch_dispatch_stack(self)
 
     @classmethod
     def is_infra_mode(cls):
