@@ -81,3 +81,10 @@ def test_marks_that_make_no_sense():
         mark_dynamic(taeda.ones(2), 1)
     with pytest.raises(ValueError, match="min 5 is above max 4"):
         mark_dynamic(taeda.ones(2), 0, min=5, max=4)
+
+
+def test_marks_are_attributes_of_the_tensor():
+    x = taeda.ones(4, 5, 6)
+    mark_dynamic(x, [0, 1])
+    mark_static(x, -1)
+    assert x._dynamo_dynamic_indices == {0, 1} and x._dynamo_static_indices == {2}

@@ -4,8 +4,22 @@ import math
 
 import pytest
 from taeda._C._fx import _symbolic_meta
+from taeda._subclasses.fake_tensor import FakeTensorMode
 from taeda.fx.experimental import symbolic_shapes as shapes
-from taeda.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
+from taeda.fx.experimental.symbolic_shapes import (
+    DimDynamic,
+    GuardOnDataDependentSymNode,
+    ShapeEnv,
+    StatelessSymbolicContext,
+    bind_symbols,
+    create_contiguous,
+    eval_guards,
+    fx_placeholder_targets,
+    fx_placeholder_vals,
+    guarding_hint_or_throw,
+    has_static_value,
+    optimization_hint,
+)
 
 import taeda
 
@@ -300,3 +314,45 @@ def test_plain_functions_of_plain_numbers():
     assert taeda.sym_min(2, 3) == 2 and taeda.sym_not(False) is True
     assert taeda.sym_ite(True, 1, 2) == 1 and taeda.sym_sqrt(4) == 2.0
     assert taeda.sym_int(2.7) == 2 and taeda.sym_float(2) == 2.0
+
+
+def test_numbers_from_data_serve_as_sizes():
+    env = ShapeEnv()
+    u0, u1 = env.create_unbacked_symint(), env.create_unbacked_symint()
+    with FakeTensorMode(shape_env=env):
+        x = taeda.zeros(u0, 3)  # a run checks that it is no negative number
+        assert (x + 1).shape[0] is not None and str(x.view(-1).shape) == "torch.Size([3*u0])"
+        taeda._check(u1 >= 2)
+        assert taeda.empty(u1, u1 + 1).is_contiguous()
+    assert [str(a.expr) for a in env.deferred_runtime_asserts[u0.node.expr]] == ["u0 >= 0"]
+    with pytest.raises(GuardOnDataDependentSymNode):
+        bool(env.create_unbacked_symint() >= 0)  # a question of the program's is one
+
+
+def test_guards_of_a_traced_graph():
+    from taeda.fx.experimental.proxy_tensor import make_fx
+
+    def f(x, y):
+        return taeda.cat([x, y]) if x.shape[0] > 2 else x
+
+    gm = make_fx(f, tracing_mode="symbolic")(taeda.ones(3, 4), taeda.ones(5, 4))
+    assert fx_placeholder_targets(gm) == ["x_1", "y_1"]
+    assert eval_guards(gm, taeda.ones(6, 7), taeda.ones(2, 7))
+    assert not eval_guards(gm, taeda.ones(2, 7), taeda.ones(6, 7))
+    assert sorted(bind_symbols(gm, taeda.ones(6, 7), taeda.ones(2, 7)).values()) == [2, 6, 7]
+    texts = gm.shape_env.produce_guards(fx_placeholder_vals(gm), ["x", "y"])
+    assert "3 <= x.size()[0]" in texts and "x.stride()[1] == 1" not in texts
+    all_texts = gm.shape_env.produce_guards(
+        fx_placeholder_vals(gm), ["x", "y"], ignore_static=False
+    )
+    assert "x.stride()[1] == 1" in all_texts
+
+
+def test_hints_and_constants():
+    env = ShapeEnv()
+    sizes, strides, _ = env.create_symbolic_sizes_strides_storage_offset(taeda.ones(4, 6), "x")
+    s0, s1 = sizes
+    assert guarding_hint_or_throw(s0 * 2) == 8 and guarding_hint_or_throw(s0 < 5) is True
+    assert optimization_hint(env.create_unbacked_symint(), fallback=3) == 3
+    assert has_static_value(3) and not has_static_value(s0)
+    assert [str(s) for s in create_contiguous((s0, s1, 2))] == ["2*s1", "2", "1"]

@@ -19,6 +19,15 @@ from taeda.fx.experimental.symbolic_shapes import (
 __all__ = ["mark_dynamic", "mark_static", "mark_unbacked", "maybe_mark_dynamic"]
 
 _MARKS = "_dynamo_dimension_marks"
+# The attributes that PyTorch's programs look at: the dimensions that have each kind of mark.
+_INDICES = {
+    "_dynamo_dynamic_indices": lambda mark: mark.how is DimDynamic.DYNAMIC and mark.constraint,
+    "_dynamo_weak_dynamic_indices": lambda mark: (
+        mark.how is DimDynamic.DYNAMIC and not mark.constraint
+    ),
+    "_dynamo_unbacked_indices": lambda mark: mark.how is DimDynamic.UNBACKED,
+    "_dynamo_static_indices": lambda mark: mark.how is DimDynamic.STATIC,
+}
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,8 @@ def _mark(t, index, mark):
                 f"but got {i})"
             )
         _marks(t)[i % t.dim()] = mark
+    for name, is_meant in _INDICES.items():
+        setattr(t, name, {i for i, m in _marks(t).items() if is_meant(m)})
 
 
 def mark_dynamic(t, index, *, hint_override=None, min=None, max=None, specialize_on=None):

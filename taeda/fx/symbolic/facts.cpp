@@ -126,11 +126,28 @@ const Expr* Facts::with_large_sizes(const Expr* e) {
   return large.empty() ? e : substitute(pool_, e, large);
 }
 
+// Symbols as ones that were made with the ranges found since: Max(1, u0) is u0 once u0 > 0.
+template <class RangeOf>
+static const Expr* with_ranges(ExprPool& pool, const Expr* e, RangeOf&& range_of) {
+  Replacements narrowed;
+  for (const Expr* symbol : symbols_of(e)) {
+    if (symbol->kind != SymKind::Int) continue;
+    const IntRange r = range_of(symbol);
+    if (r != symbol->range)
+      narrowed[symbol] = pool.symbol(str(symbol->name, " in ", r), SymKind::Int, r, std::nullopt);
+  }
+  return narrowed.empty() ? e : substitute(pool, e, narrowed);
+}
+
 std::optional<bool> Facts::decide(const Expr* condition, bool is_size_oblivious) {
-  const auto answer = decide_known(condition);
-  if (answer || !is_size_oblivious || size_like_.empty()) return answer;
-  const Expr *e = simplify(condition), *assumed = with_large_sizes(e);
-  return assumed == e ? answer : decide_known(assumed);
+  if (const auto answer = decide_known(condition)) return answer;
+  const Expr* e = simplify(condition);
+  const Expr* narrowed = with_ranges(pool_, e, [&](const Expr* s) { return range_of(s); });
+  if (narrowed != e)
+    if (const auto answer = decide_known(narrowed)) return answer;
+  if (!is_size_oblivious || size_like_.empty()) return std::nullopt;
+  const Expr* assumed = with_large_sizes(e);
+  return assumed == e ? std::nullopt : decide_known(assumed);
 }
 
 std::optional<bool> Facts::decide_known(const Expr* condition) {

@@ -56,8 +56,23 @@ IntrusivePtr<SymNode> SymExprNode::binary(SymOp op, int64_t word, bool is_self_l
   return make_intrusive<SymExprNode>(env_, e);
 }
 
+// Whether it is asked if a size is negative: shape rules do so to refuse it, or for the -1 that is
+// to be inferred.
+static bool asks_for_sign(SymOp op, int64_t word, bool is_self_left) {
+  if (op == SymOp::Eq || op == SymOp::Ne) return word == -1;
+  const bool is_ge_or_lt =
+      is_self_left ? op == SymOp::Ge || op == SymOp::Lt : op == SymOp::Le || op == SymOp::Gt;
+  return word == 0 && is_ge_or_lt;
+}
+
 bool SymExprNode::guard_bool(SymOp op, int64_t word, bool is_self_left) {
-  return env_->evaluate(combined(op, word, is_self_left), true);
+  const Expr* question = combined(op, word, is_self_left);
+  if (!question->has_hint && asks_for_sign(op, word, is_self_left) && !env_->decide(question)) {
+    // A number from data that serves as a size is one; a run checks it.
+    env_->expect_true(env_->pool().make(ExprOp::Ge, expr_, env_->pool().integer(0)));
+    if (expr_->is_symbol()) env_->check_is_size(expr_);
+  }
+  return env_->evaluate(question, true);
 }
 
 int64_t SymExprNode::guard_int(const char*, int) { return env_->specialize(expr_).integer; }

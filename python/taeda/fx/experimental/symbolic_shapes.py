@@ -9,6 +9,15 @@ import taeda
 from taeda import SymBool, SymFloat, SymInt
 from taeda._C import _fx
 from taeda._C._fx import ConstraintViolationError, Expr, GuardOnDataDependentSymNode
+from taeda.fx.experimental._symbolic_graphs import (
+    bind_symbols,
+    eval_guards,
+    find_symbol_binding_fx_nodes,
+    fx_placeholder_targets,
+    fx_placeholder_vals,
+    is_accessor_node,
+    is_symbol_binding_fx_node,
+)
 
 __all__ = [
     "ConstraintViolationError",
@@ -21,14 +30,21 @@ __all__ = [
     "StatefulSymbolicContext",
     "StatelessSymbolicContext",
     "StrictMinMaxConstraint",
+    "SymbolicContext",
     "ValueRanges",
+    "bind_symbols",
     "constrain_range",
     "constrain_unify",
+    "create_contiguous",
     "definitely_false",
     "definitely_true",
+    "eval_guards",
     "expect_true",
+    "find_symbol_binding_fx_nodes",
     "free_symbols",
     "free_unbacked_symbols",
+    "fx_placeholder_targets",
+    "fx_placeholder_vals",
     "guard_bool",
     "guard_float",
     "guard_int",
@@ -36,16 +52,22 @@ __all__ = [
     "guard_or_true",
     "guard_scalar",
     "guard_size_oblivious",
+    "guarding_hint_or_throw",
     "has_free_symbols",
     "has_free_unbacked_symbols",
+    "has_guarding_hint",
     "has_hint",
+    "has_static_value",
+    "has_symbolic_sizes_strides",
     "hint_int",
     "int_oo",
+    "is_accessor_node",
     "is_concrete_bool",
     "is_concrete_float",
     "is_concrete_int",
     "is_symbol_binding_fx_node",
     "is_symbolic",
+    "optimization_hint",
     "size_hint",
     "statically_known_false",
     "statically_known_true",
@@ -116,8 +138,12 @@ class StrictMinMaxConstraint:
         return self.vr._bounds()
 
 
+class SymbolicContext:
+    """How the numbers of an input are treated."""
+
+
 @dataclass(frozen=True)
-class StatelessSymbolicContext:
+class StatelessSymbolicContext(SymbolicContext):
     """How each dimension of a tensor is treated."""
 
     dynamic_sizes: list
@@ -341,22 +367,32 @@ class ShapeEnv(_fx.ShapeEnv):
 
     def _inputs(self, placeholders, sources):
         if sources is None:
-            sources = [f"t{i}" for i in range(len(placeholders))]
+            sources = [f"L['t{i}']" for i in range(len(placeholders))]
         return [
             (_name(source), value)
             for value, source in zip(placeholders, sources, strict=True)
             if isinstance(value, (taeda.Tensor, int, SymInt))
         ]
 
-    def produce_guards(self, placeholders, sources=None, **_unused):
-        """One Python expression over the sources for each condition on other inputs."""
-        return self._guard_set(self._inputs(placeholders, sources)).texts()
+    def produce_guards(self, placeholders, sources=None, *, ignore_static=True, **_unused):
+        """One Python expression over the sources for each condition on other inputs.
+
+        With `ignore_static` numbers that were constants from the start are left out.
+        """
+        inputs = self._inputs(placeholders, sources)
+        texts = self._guard_set(inputs).texts()
+        if not ignore_static:
+            return texts
+        numbers = [pair for name, value in inputs for pair in _numbers_of(value, name)]
+        static = {f"{name} == {n}" for name, n in numbers if isinstance(n, int)}
+        return [text for text in texts if text not in static]
 
     produce_guards_verbose = produce_guards
 
     def produce_guards_expression(self, placeholders, *, sources=None, ignore_static=True):
         """All of them in one expression; None when there is none."""
-        return " and ".join(self.produce_guards(placeholders, sources)) or None
+        texts = self.produce_guards(placeholders, sources, ignore_static=ignore_static)
+        return " and ".join(texts) or None
 
     def evaluate_guards_for_args(self, placeholders, args, *, ignore_static=True):
         """Whether other inputs satisfy the guards."""
@@ -553,6 +589,44 @@ def hint_int(a, fallback=None):
 
 
 size_hint = hint_int
+has_guarding_hint = has_hint
+
+
+def guarding_hint_or_throw(a):
+    """The value in this run; raises where data decides."""
+    if isinstance(a, _NUMBERS):
+        hint = a.node.require_hint()
+        return bool(hint) if isinstance(a, SymBool) else hint
+    return a
+
+
+def optimization_hint(a, fallback=None):
+    """The value in this run, or a guess where data decides."""
+    if isinstance(a, SymInt) and not a.node.has_hint() and fallback is None:
+        fallback = 8192  # a size like any other
+    return hint_int(a, fallback)
+
+
+def has_static_value(a):
+    """Whether it is a constant, or what is known leaves one value."""
+    if not isinstance(a, _NUMBERS):
+        return True
+    if isinstance(a, SymBool):
+        return _decided(a) is not None
+    return a.node.shape_env.bound_sympy(a.node.expr).is_singleton()
+
+
+def has_symbolic_sizes_strides(elem):
+    """Whether a size, a stride or the offset of a tensor is symbolic."""
+    return any(isinstance(number, SymInt) for _, number in _numbers_of(elem, ""))
+
+
+def create_contiguous(shape):
+    """The strides of a contiguous tensor."""
+    strides = [1]
+    for size in reversed(shape[1:]):
+        strides.append(size * strides[-1])
+    return strides[::-1] if shape else []
 
 
 def _expressions(value):
@@ -588,11 +662,3 @@ def free_unbacked_symbols(x):
 def has_free_unbacked_symbols(x):
     """Whether there is one."""
     return bool(free_unbacked_symbols(x))
-
-
-def is_symbol_binding_fx_node(node):
-    """The symbol that an input node of a graph stands for, if any."""
-    value = node.meta.get("val")
-    if isinstance(value, SymInt) and node.op == "placeholder" and value.node.expr.is_symbol:
-        return value.node.expr
-    return None
