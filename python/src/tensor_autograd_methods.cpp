@@ -7,6 +7,7 @@
 #include "python/src/tensor_type.h"
 #include "python/src/wrap.h"
 #include "taeda/autograd/engine.h"
+#include "taeda/autograd/grad_level.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/ops/functions.h"
 
@@ -29,6 +30,7 @@ PyObject* requires_grad_(PyObject* self, PyObject* const* argv, Py_ssize_t nargs
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     const bool wanted = args.boolean(1, true);
+    autograd::check_outside_levels("requires_grad_");
     TAEDA_CHECK(wanted || !autograd::has_node(t),
                 "you can only change requires_grad flags of leaf variables. If you want to use a "
                 "computed variable in "
@@ -99,6 +101,7 @@ PyObject* detach_(PyObject* self, PyObject*) {
 }
 PyObject* retain_grad(PyObject* self, PyObject*) {
   return guarded([&] {
+    autograd::check_outside_levels("retain_grad");
     autograd::retain_grad(tensor_of(self));
     return Py_NewRef(Py_None);
   });

@@ -4,6 +4,7 @@
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
 #include "python/src/wrap.h"
+#include "taeda/autograd/grad_level.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/base/log.h"
 #include "taeda/ops/functions.h"
@@ -72,7 +73,8 @@ int set_grad(PyObject* self, PyObject* value, void*) {
 int set_requires_grad(PyObject* self, PyObject* value, void*) {
   if (!check_not_deleted(value, "requires_grad")) return -1;
   return guarded_int([&] {
-    TAEDA_CHECK_TYPE(PyBool_Check(value), "requires_grad must be a bool");
+    TAEDA_CHECK(PyBool_Check(value), "requires_grad must be a bool");
+    autograd::check_outside_levels("requires_grad_");
     const Tensor& t = tensor_of(self);
     TAEDA_CHECK(!autograd::has_node(t),
                 "you can only change requires_grad flags of leaf variables.",
@@ -185,6 +187,9 @@ PyGetSetDef tensor_properties[] = {
     {"is_meta", TAEDA_GET(t.device().is_meta()), nullptr, nullptr, nullptr},
     {"is_sparse", TAEDA_GET(t.layout() == Layout::Sparse), nullptr, nullptr, nullptr},
     {"is_sparse_csr", TAEDA_GET(t.layout() == Layout::SparseCsr), nullptr, nullptr, nullptr},
+    {"is_mkldnn", TAEDA_GET(false), nullptr, nullptr, nullptr},
+    {"is_mps", TAEDA_GET(false), nullptr, nullptr, nullptr},
+    {"is_xpu", TAEDA_GET(false), nullptr, nullptr, nullptr},
     {"is_quantized", TAEDA_GET(false), nullptr, nullptr, nullptr},
     {"is_nested", TAEDA_GET(t.layout() == Layout::Jagged), nullptr, nullptr, nullptr},
     {},

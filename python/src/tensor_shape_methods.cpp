@@ -67,6 +67,10 @@ PyObject* is_contiguous(PyObject* self, PyObject* const* argv, Py_ssize_t nargs,
 }
 
 int64_t address(const Tensor& t) {
+  TAEDA_CHECK(
+      !t.keys().has(Key::TransformBack),
+      "Cannot access data pointer of Tensor that doesn't have storage: a function transform "
+      "(grad, jvp, vmap) wraps its values");
   return t.is_meta() || !t.storage()->data() ? 0 : reinterpret_cast<int64_t>(t.data());
 }
 bool is_signed(const Tensor& t) { return !is_unsigned(t.dtype()) && t.dtype() != DType::Bool; }

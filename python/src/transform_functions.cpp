@@ -5,6 +5,7 @@
 #include "python/src/wrap.h"
 #include "taeda/autograd/forward.h"
 #include "taeda/autograd/grad_level.h"
+#include "taeda/autograd/variable.h"
 #include "taeda/dispatch/foreign_wrappers.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/fx/functionalize.h"
@@ -90,6 +91,8 @@ PyObject* call_below(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     const autograd::GradMode grad(is_vmap ? autograd::grad_enabled() : level.outer_grad_mode);
     const autograd::ForwardMode forward(is_vmap ? autograd::forward_enabled()
                                                 : level.outer_forward_mode);
+    const autograd::InferenceMode inference(is_vmap ? is_inference_mode()
+                                                    : level.outer_inference_mode);
     return checked(PyObject_Vectorcall(argv[0], argv + 1, static_cast<size_t>(nargs - 1), nullptr));
   });
 }
@@ -147,7 +150,23 @@ PyObject* functional_value(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
 PyObject* wrap_grad(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
     need_count("_wrap_grad", nargs, 2);
-    return wrap(dispatch::make_wrapper(need_tensor(argv[0]), to_level(argv[1])));
+    return wrap(autograd::wrap_at_level(need_tensor(argv[0]), to_level(argv[1])));
+  });
+}
+// The same, as something to differentiate by.
+PyObject* track_grad(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    need_count("_track_grad", nargs, 2);
+    const Tensor t = autograd::wrap_at_level(need_tensor(argv[0]), to_level(argv[1]));
+    autograd::set_requires_grad(t, true);
+    return wrap(t);
+  });
+}
+// Marks a tensor of our own; users' functions may not, see autograd::check_outside_levels.
+PyObject* mark_requires_grad(PyObject*, PyObject* o) {
+  return guarded([&] {
+    autograd::set_requires_grad(need_tensor(o), true);
+    return Py_NewRef(o);
   });
 }
 PyObject* wrap_batched(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
@@ -287,6 +306,8 @@ PyMethodDef transform_table[] = {
     {"_call_below_level", as_function(call_below), METH_FASTCALL, nullptr},
     {"_call_replacing", as_function(call_replacing), METH_FASTCALL, nullptr},
     {"_wrap_grad", as_function(wrap_grad), METH_FASTCALL, nullptr},
+    {"_track_grad", as_function(track_grad), METH_FASTCALL, nullptr},
+    {"_mark_requires_grad", mark_requires_grad, METH_O, nullptr},
     {"_wrap_batched", as_function(wrap_batched), METH_FASTCALL, nullptr},
     {"_unwrap_level", as_function(unwrap), METH_FASTCALL, nullptr},
     {"_unwrap_batched", as_function(unwrap_batched), METH_FASTCALL, nullptr},

@@ -48,13 +48,15 @@ class OutsideLevel {
   OutsideLevel()
       : below_(dispatch::top_level().outer_keys),
         grad_(below_.level().outer_grad_mode),
-        forward_(below_.level().outer_forward_mode) {}
+        forward_(below_.level().outer_forward_mode),
+        inference_(below_.level().outer_inference_mode) {}
   uint64_t id() const { return below_.level().id; }
 
  private:
   dispatch::BelowLevel below_;
   GradMode grad_;
   ForwardMode forward_;
+  InferenceMode inference_;
 };
 
 void check_written(const Operator& op, const Stack& stack, uint64_t id) {
@@ -83,7 +85,7 @@ void run_front(Operator& op, Stack& stack) {
   }
   if (writes(op)) check_written(op, stack, id);
   dispatch::map_tensors(stack, [&](const Tensor& t) {
-    return dispatch::wrapper_at(t, id) ? t : dispatch::make_wrapper(t, id);
+    return dispatch::wrapper_at(t, id) ? t : wrap_at_level(t, id);
   });
   const InsideLevel inside(level);
   dispatch::call_boxed(op, stack);
@@ -110,7 +112,7 @@ void run_back(const Operator& op, KeySet, Stack& stack, void*) {
       dispatch::update_wrapper(w, t, -1);
       return w;
     }
-    return dispatch::make_wrapper(t, id);
+    return wrap_at_level(t, id);
   });
 }
 
@@ -126,8 +128,10 @@ uint64_t enter(dispatch::LevelKind kind) {
   Level& level = dispatch::push_level(kind);
   level.outer_grad_mode = grad_enabled();
   level.outer_forward_mode = forward_enabled();
+  level.outer_inference_mode = is_inference_mode();
   set_grad_enabled(true);
   set_forward_enabled(true);
+  if (level.outer_inference_mode) set_inference_mode(false);
   return level.id;
 }
 
@@ -141,6 +145,22 @@ void exit_level(uint64_t id) {
   dispatch::pop_level(id);
   set_grad_enabled(level.outer_grad_mode);
   set_forward_enabled(level.outer_forward_mode);
+  if (level.outer_inference_mode) set_inference_mode(true);
+}
+
+Tensor wrap_at_level(const Tensor& value, uint64_t id) {
+  Tensor t = dispatch::make_wrapper(value, id);
+  if (t.is_inference()) t.impl()->set_keys(t.keys() | KeySet(Key::ADInplaceOrView));
+  return t;
+}
+
+void check_outside_levels(const char* method) {
+  TAEDA_CHECK(
+      dispatch::num_levels() == 0, "You are attempting to call Tensor.", method,
+      "() (or perhaps using torch.autograd.functional.* APIs) inside of a function being "
+      "transformed by a functorch transform. This is unsupported, please attempt to use the "
+      "functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call ",
+      method, "() outside of a function being transformed instead.");
 }
 
 }  // namespace taeda::autograd

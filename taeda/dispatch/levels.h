@@ -25,6 +25,7 @@ struct Level {
   // What holds outside a grad or jvp level; restored while outer levels run.
   bool outer_grad_mode = true;
   bool outer_forward_mode = true;
+  bool outer_inference_mode = false;
   bool removes_views = false;  // of a functionalize level
   int64_t batch_size = 0;
   LocalKeys outer_keys;

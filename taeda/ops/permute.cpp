@@ -1,4 +1,5 @@
 // Views with the dimensions in another order.
+#include "taeda/base/log.h"
 #include "taeda/ops/permute_decl.h"
 
 #include "taeda/ops/functions.h"
@@ -64,6 +65,16 @@ Tensor matrix_transposed(const Tensor& self, const char* name) {
 }  // namespace
 
 Tensor numpy_T(const Tensor& self) {
+  if (self.dim() != 2 && self.dim() != 0) {
+    [[maybe_unused]] static const bool is_said = [] {
+      warn(
+          "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+          "deprecated and it will throw an error in a future release. Consider `x.mT` to transpose "
+          "batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the "
+          "dimensions of a tensor.");
+      return true;
+    }();
+  }
   IntVec order;
   for (int64_t d = self.dim(); d-- > 0;) order.push_back(d);
   return self.permute(order);

@@ -360,3 +360,39 @@ def test_batched_tangents_of_dual_numbers(x):
         check_batched_grad=True,
         check_batched_forward_grad=True,
     )
+
+
+class TestInferenceMode:
+    """Inside a transform there are gradients, whatever mode holds around it."""
+
+    def test_grad_and_compositions(self):
+        with taeda.inference_mode():
+            x = taeda.tensor([1.0, 2.0])
+            assert grad(lambda x: (x**3).sum())(x).tolist() == [3.0, 12.0]
+            assert vmap(grad(grad(lambda x: x**3)))(x).tolist() == [6.0, 12.0]
+            assert jacrev(lambda x: x**2)(x).tolist() == [[2.0, 0.0], [0.0, 4.0]]
+            assert hessian(lambda x: (x**3).sum())(x).tolist() == [[6.0, 0.0], [0.0, 12.0]]
+            assert jvp(lambda x: x**2, (x,), (x,))[1].tolist() == [2.0, 8.0]
+            assert taeda.is_inference_mode_enabled()
+
+    def test_views_and_writes_inside(self):
+        def f(x):
+            y = x.clone()
+            y[1:].mul_(3)
+            return (y * y).sum()
+
+        with taeda.inference_mode():
+            found = grad(f)(taeda.ones(2))
+        assert found.tolist() == [2.0, 18.0]
+
+    def test_what_was_made_in_the_mode_can_be_differentiated_outside(self):
+        with taeda.inference_mode():
+            x = taeda.ones(2)
+        assert grad(lambda x: (x**2).sum())(x).tolist() == [2.0, 2.0]
+
+    def test_the_mode_comes_back_after_an_error(self):
+        with taeda.inference_mode():
+            with pytest.raises(ZeroDivisionError):
+                grad(lambda x: 1 / 0)(taeda.ones(1))
+            assert taeda.is_inference_mode_enabled()
+        assert not taeda.is_inference_mode_enabled()

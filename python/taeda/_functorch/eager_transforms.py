@@ -68,10 +68,7 @@ def _tracked(tree, level):
     def one(t):
         if not isinstance(t, _Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(t)}")
-        wrapped = _C._wrap_grad(t, level)
-        if t.is_floating_point() or t.is_complex():
-            wrapped.requires_grad_()
-        return wrapped
+        return _C._track_grad(t, level)
 
     return one(tree) if isinstance(tree, _Tensor) else tree_map(one, tree)
 

@@ -45,7 +45,7 @@ def _as_input(value, keeps_history):
     if keeps_history and value.requires_grad:
         # No view with sizes, which a trace of real tensors would write down.
         return value.permute(list(range(value.ndim)))
-    return value.detach().requires_grad_()
+    return _C._mark_requires_grad(value.detach())
 
 
 def jvp_of(fn, num_operands):

@@ -154,7 +154,8 @@ def stand_in(value):
     """A plain tensor that looks like `value` to those under its transforms: one of its examples."""
     if not isinstance(value, _Tensor):
         return value
-    return _example(value).detach().requires_grad_(_needs_gradient(value))
+    example = _example(value).detach()
+    return _C._mark_requires_grad(example) if _needs_gradient(value) else example
 
 
 def _example(tensor):
