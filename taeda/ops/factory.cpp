@@ -240,6 +240,7 @@ Tensor& arange_start_out(const Scalar& start, const Scalar& end, const Scalar& s
                by = is_long ? d : step;
   const int64_t length = range_length(from, to, by, is_whole(from) && is_whole(to) && is_whole(by));
   if (out.numel() != length) resize_output(out, {SymInt(length)});
+  check_no_internal_overlap(out);
   return taeda::_fill_range_(out, s, d);
 }
 
@@ -267,6 +268,7 @@ Tensor& spaced_out(const Scalar& start, const Scalar& end, int64_t steps,
                    std::optional<double> base, Tensor& out) {
   TAEDA_CHECK(steps >= 0, "number of steps must be non-negative");
   if (out.numel() != steps) resize_output(out, {SymInt(steps)});
+  check_no_internal_overlap(out);
   return taeda::_fill_spaced_(out, start, end, base);
 }
 

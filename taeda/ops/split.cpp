@@ -120,6 +120,7 @@ std::vector<Tensor> tensor_split_sections(const Tensor& self, SymInt sections, i
   const SymInt size = self.sym_sizes()[dim];
   const int64_t count = sections.expect_int();
   std::vector<Tensor> out;
+  out.reserve(static_cast<size_t>(count));  // here, where too many of them fail at once
   SymInt start = 0;
   for (int64_t i = 0; i < count; ++i) {
     const SymInt length = size / sections + SymInt(SymInt(i) < size % sections ? 1 : 0);

@@ -64,6 +64,16 @@ class TestNode:
         y = a.exp()
         assert y.grad_fn._saved_result.grad_fn is y.grad_fn
 
+    def test_saved_results_have_the_results_names(self):
+        a = leaf(2, 2)
+        assert a.sort()[0].grad_fn._saved_indices.tolist() == [[0, 1], [0, 1]]
+        assert a.topk(1)[0].grad_fn._saved_indices.shape == (2, 1)
+        assert a.max(0)[0].grad_fn._saved_indices.shape == (2,)
+        loss = t.nn.functional.nll_loss(a, t.tensor([0, 1]))
+        assert loss.grad_fn.name() == "NllLossBackward0"
+        assert loss.grad_fn._saved_total_weight.item() == 2
+        assert a.log1p().grad_fn.name() == "Log1PBackward0"
+
     def test_raw_saved_tensor_takes_hooks(self):
         a = leaf(2)
         y = a * a

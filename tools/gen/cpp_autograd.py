@@ -71,7 +71,7 @@ class Plan:
                 self.saves.append(("before", f"node->{a.name}_count = {a.name}.size();"))
         self.fields = list(dict.fromkeys(self.fields))
 
-    def keep(self, when, name, value):
+    def keep(self, when, name, value, shown=None):
         """Saves a tensor where one of the gradients that read it is wanted."""
         self.saves.append(
             (
@@ -82,7 +82,7 @@ class Plan:
         self.members.append(f"SavedTensor {name}_;")
         self.unpacks.append(f"const Tensor {name} = {name}_.unpack(this);")
         self.releases.append(f"{name}_.release();")
-        self.fields.append(f'v.tensor("{name}", {name}_);')
+        self.fields.append(f'v.tensor("{shown or name}", {name}_);')
 
     def condition(self, name):
         """The test of the edges that lead to gradients whose formulas read `name`, if any can be spared."""
@@ -160,7 +160,7 @@ class Plan:
         for i, n in enumerate(result_names(s)):
             self.replace_properties(n, PROPERTIES, False)
             if self.is_used(n):
-                self.keep("after", n, n)
+                self.keep("after", n, n, s.returns[i].name)
             # Properties of a result are known only after the call.
             self.saves = [
                 ("after" if f"node->{n}_" in code else when, code) for when, code in self.saves

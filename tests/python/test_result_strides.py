@@ -1,0 +1,38 @@
+"""Strides of what pointwise operators make: they follow the inputs, as in PyTorch."""
+
+import pytest
+from under_test import t
+
+
+def turned(*sizes):
+    """Of the given sizes, the last two dimensions the other way round in memory."""
+    *front, a, b = sizes
+    return t.ones(*front, b, a).transpose(-1, -2)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "strides"),
+    [
+        ((t.ones(2, 1, 4), t.ones(3, 1)), (12, 4, 1)),
+        ((turned(2, 3, 4), t.ones(4)), (12, 1, 3)),
+        ((t.ones(4), turned(2, 3, 4)), (12, 1, 3)),
+        ((t.ones(2, 1, 1), turned(1, 3, 4)), (12, 1, 3)),
+        ((turned(1, 3, 4), t.ones(2, 1, 1)), (12, 1, 3)),
+        ((t.ones(3, 1), turned(3, 4)), (1, 3)),
+        ((t.ones(2, 3, 4)[:, ::2], t.ones(1, 2, 4)), (8, 4, 1)),
+        ((t.ones(4, 3).t(), t.tensor(1.0)), (1, 3)),
+        ((t.ones(3, 1).expand(3, 4), t.ones(4)), (4, 1)),
+        ((t.ones(5, 1, 1).transpose(0, 2), t.ones(2, 3, 1)), (15, 5, 1)),
+        ((t.ones(2, 0, 1), t.ones(1, 1, 4)), (4, 4, 1)),
+    ],
+)
+def test_of_broadcast_inputs(inputs, strides):
+    a, b = inputs
+    for result in (t.add(a, b), t.eq(a, b), t.where(a > 0, a, b), t.addcmul(a, a, b)):
+        assert result.stride() == strides
+
+
+def test_a_broadcast_result_keeps_its_order_for_views():
+    x = turned(2, 3, 4) + t.ones(4)
+    assert x.transpose(-1, -2).is_contiguous()
+    assert x.transpose(-1, -2).reshape(-1).data_ptr() == x.data_ptr()
