@@ -40,10 +40,10 @@ Scalar to_scalar(PyObject* o) {
     const long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
     if (overflow > 0) {
       const unsigned long long u = PyLong_AsUnsignedLongLong(o);
-      if (!PyErr_Occurred()) return Scalar(static_cast<uint64_t>(u));
-      PyErr_Clear();
+      if (PyErr_Occurred()) throw_python_error();
+      return Scalar(static_cast<uint64_t>(u));
     }
-    TAEDA_CHECK_VALUE(!overflow, "Overflow when unpacking long long");
+    TAEDA_CHECK_KIND(ErrorKind::Overflow, !overflow, "can't convert negative int to unsigned");
     return Scalar(static_cast<int64_t>(v));
   }
   if (PyComplex_Check(o)) {

@@ -3,12 +3,14 @@
 #include <cstring>
 #include <string>
 
+#include "python/src/arg_match.h"
 #include "python/src/args.h"
 #include "python/src/factories.h"
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
 #include "python/src/wrap.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/base/log.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::python {
@@ -68,6 +70,19 @@ IntVec read_ints(PyObject* sequence) {
   return out;
 }
 
+// Said once a process: tensors know no read-only memory.
+void warn_read_only(const char* what) {
+  [[maybe_unused]] static const bool is_said = [&] {
+    warn(str("The given ", what,
+             " is not writable, and PyTorch does not support non-writable tensors. This means "
+             "writing to this tensor will result in undefined behavior. You may want to copy the ",
+             what,
+             " to protect its data or make it writable before converting it to a tensor. This type "
+             "of warning will be suppressed for the rest of this program."));
+    return true;
+  }();
+}
+
 [[noreturn]] void fail_array_type(PyObject* array) {
   std::string name = "unknown";
   Ref dtype(PyObject_GetAttrString(array, "dtype"));
@@ -82,7 +97,7 @@ IntVec read_ints(PyObject* sequence) {
 
 }  // namespace
 
-Tensor tensor_from_array_interface(PyObject* array) {
+Tensor tensor_from_array_interface(PyObject* array, bool is_shared) {
   Ref interface(PyObject_GetAttrString(array, "__array_interface__"));
   if (!interface) {
     PyErr_Clear();
@@ -120,6 +135,8 @@ Tensor tensor_from_array_interface(PyObject* array) {
   }
   void* pointer = PyLong_AsVoidPtr(PyTuple_GET_ITEM(data, 0));
   if (!pointer && PyErr_Occurred()) throw_python_error();
+  if (is_shared && PyTuple_GET_SIZE(data) > 1 && PyTuple_GET_ITEM(data, 1) == Py_True)
+    warn_read_only("NumPy array");
   return over_memory(pointer, sizes, strides, dtype, Ref::share(array));
 }
 
@@ -127,10 +144,10 @@ namespace {
 
 PyObject* from_numpy(PyObject*, PyObject* array) {
   return guarded([&] {
-    TAEDA_CHECK_TYPE(std::strcmp(Py_TYPE(array)->tp_name, "numpy.ndarray") == 0 ||
+    TAEDA_CHECK_TYPE(numpy_scalar_kind(array) == NumpyKind::None &&
                          PyObject_HasAttrString(array, "__array_interface__"),
                      "expected np.ndarray (got ", Py_TYPE(array)->tp_name, ")");
-    return wrap(tensor_from_array_interface(array));
+    return wrap(tensor_from_array_interface(array, true));
   });
 }
 
@@ -153,8 +170,12 @@ PyObject* frombuffer(PyObject*, PyObject* const* argv, Py_ssize_t nargs, PyObjec
   return guarded([&] {
     const DType dtype = args.dtype(1);
     // The memoryview holds the buffer as long as the tensor lives.
+    TAEDA_CHECK_VALUE(PyObject_CheckBuffer(args.object(0)),
+                      "object does not implement Python buffer protocol: got ",
+                      Py_TYPE(args.object(0))->tp_name);
     Ref view(checked(PyMemoryView_FromObject(args.object(0))));
     const Py_buffer* buffer = PyMemoryView_GET_BUFFER(view.get());
+    if (buffer->readonly) warn_read_only("buffer");
     const int64_t size = item_size(dtype), offset = args.integer(3, 0);
     TAEDA_CHECK_VALUE(buffer->len > 0 && args.integer(2, -1) != 0, "both buffer length (",
                       static_cast<int64_t>(buffer->len), ") and count (", args.integer(2, -1),

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "python/src/arg_match.h"
 #include "python/src/args.h"
 #include "python/src/dlpack.h"
 #include "python/src/tensor_type.h"
@@ -30,6 +31,12 @@ const Signature tensor_signature[] = {
      "requires_grad = False)",
      tensor_params, 6}};
 
+void need_gradient(const Tensor& t) {
+  TAEDA_CHECK(autograd::is_differentiable(t.dtype()),
+              "Only Tensors of floating point and complex dtype can require gradients");
+  autograd::set_requires_grad(t, true);
+}
+
 PyObject* tensor(PyObject* module, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
   Args args;
   if (parse_function("tensor", tensor_signature, 1, module, argv, nargs, kwnames, args) < 0)
@@ -45,11 +52,7 @@ PyObject* tensor(PyObject* module, PyObject* const* argv, Py_ssize_t nargs, PyOb
                      1) < 0)
       throw_python_error();
     Tensor t = lifted_from_data(data, args.dtype(1), args.device(2, default_device()));
-    if (args.boolean(4)) {
-      TAEDA_CHECK(autograd::is_differentiable(t.dtype()),
-                  "Only Tensors of floating point and complex dtype can require gradients");
-      autograd::set_requires_grad(t, true);
-    }
+    if (args.boolean(4)) need_gradient(t);
     return wrap(t);
   });
 }
@@ -93,13 +96,24 @@ const Param asarray_params[] = {
     {"dtype", ParamType::DType, true, true, true},
     {"device", ParamType::Device, true, true, true},
     {"copy", ParamType::Bool, true, true, true},
-    {"requires_grad", ParamType::Bool, false, true, true},
+    {"requires_grad", ParamType::Bool, true, true, true},
 };
 const Signature asarray_signature[] = {
     {"(object obj, *, torch.dtype dtype = None, torch.device device = None, bool copy = None, bool "
      "requires_grad = "
-     "False)",
+     "None)",
      asarray_params, 5}};
+
+// asarray's `copy`: True makes one unless a conversion did, False forbids it.
+Tensor copied_or_shared(PyObject* data, const Tensor& t, bool wants_copy) {
+  if (wants_copy) return is_tensor(data) && t.is_same(tensor_of(data)) ? taeda::clone(t) : t;
+  TAEDA_CHECK_VALUE(!(PyList_Check(data) || PyTuple_Check(data) || is_number(data)),
+                    "can't alias arbitrary sequence into a tensor.");
+  TAEDA_CHECK_VALUE(!is_tensor(data) || t.is_same(tensor_of(data)),
+                    "can't alias tensor with dtype '", tensor_of(data).dtype(), "' into dtype '",
+                    t.dtype(), "'.");
+  return t;
+}
 
 PyObject* asarray(PyObject* module, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
   Args args;
@@ -108,19 +122,20 @@ PyObject* asarray(PyObject* module, PyObject* const* argv, Py_ssize_t nargs, PyO
   return guarded([&] {
     PyObject* data = args.object(0);
     const Device device = device_for(args, 2, data);
-    Tensor t = args.boolean(3) ? tensor_from_data(data, args.dtype(1), device)
-                               : tensor_sharing_data(data, args.dtype(1), device);
-    const bool wants_grad = args.boolean(4);
-    if (!wants_grad && autograd::requires_grad(t)) t = taeda::detach(t);
-    if (wants_grad && !autograd::requires_grad(t)) autograd::set_requires_grad(t, true);
+    Tensor t = args.boolean(3) && !is_tensor(data)
+                   ? tensor_from_data(data, args.dtype(1), device)
+                   : tensor_sharing_data(data, args.dtype(1), device);
+    if (args.has(3)) t = copied_or_shared(data, t, args.boolean(3));
+    if (args.has(4)) {
+      if (!args.boolean(4) && autograd::requires_grad(t)) t = taeda::detach(t);
+      if (args.boolean(4) && !autograd::requires_grad(t)) need_gradient(t);
+    }
     return wrap(t);
   });
 }
 
-PyObject* from_dlpack(PyObject*, PyObject* o) {
-  return guarded([&] {
-    return wrap(is_tensor(o) ? taeda::detach(tensor_of(o)) : tensor_from_dlpack_object(o));
-  });
+PyObject* from_dlpack_capsule(PyObject*, PyObject* capsule) {
+  return guarded([&] { return wrap(tensor_from_dlpack_capsule(capsule)); });
 }
 PyObject* to_dlpack(PyObject*, PyObject* o) {
   return guarded([&] {
@@ -174,8 +189,8 @@ PyMethodDef factory_table[] = {
     {"as_tensor", as_function(as_tensor), METH_FASTCALL | METH_KEYWORDS,
      "as_tensor(data, dtype=None, device=None) -> Tensor"},
     {"asarray", as_function(asarray), METH_FASTCALL | METH_KEYWORDS,
-     "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False) -> Tensor"},
-    {"from_dlpack", from_dlpack, METH_O, nullptr},
+     "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor"},
+    {"_from_dlpack", from_dlpack_capsule, METH_O, nullptr},
     {"to_dlpack", to_dlpack, METH_O, nullptr},
     {"is_tensor", is_tensor_function, METH_O, nullptr},
     {"_tensor_from_bytes", from_bytes, METH_VARARGS, nullptr},

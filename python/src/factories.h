@@ -15,7 +15,7 @@ Tensor lifted_from_data(PyObject* data, DType dtype, Device device);
 // The same, sharing memory where dtype and device allow it.
 Tensor tensor_sharing_data(PyObject* data, DType dtype, Device device);
 // A tensor over the memory of an object with __array_interface__; undefined if it has none.
-Tensor tensor_from_array_interface(PyObject* array);
+Tensor tensor_from_array_interface(PyObject* array, bool is_shared);
 
 extern PyMethodDef factory_table[];
 extern PyMethodDef mode_table[];

@@ -79,29 +79,67 @@ DType infer_dtype(PyObject* o, int64_t depth = 0) {
   return result;
 }
 
+double integer_as_double(PyObject* o) {
+  const double v = PyLong_AsDouble(o);
+  if (v == -1.0 && PyErr_Occurred()) throw_python_error();
+  return v;
+}
+
+// An integer must fit; negative ones wrap into unsigned types, within their range.
+template <class T>
+T read_integer(PyObject* o) {
+  if constexpr (std::is_same_v<T, uint64_t>) {
+    const unsigned long long u = PyLong_AsUnsignedLongLong(o);
+    if (PyErr_Occurred()) throw_python_error();
+    return u;
+  } else {
+    const int64_t v = to_int64(o), largest = std::numeric_limits<T>::max();
+    TAEDA_CHECK(sizeof(T) == 8 || (v <= largest && v >= -largest - 1),
+                "value cannot be converted to type ", dtype_name(DTypeOf<T>::value),
+                " without overflow");
+    return static_cast<T>(v);
+  }
+}
+
+// A floating point number is cut, if the integer it lies beside is one of the type.
+template <class T>
+T cut_to_integer(double v) {
+  const bool fits = v >= static_cast<double>(std::numeric_limits<T>::min()) &&
+                    v <= static_cast<double>(std::numeric_limits<T>::max()) && v < 0x1p63;
+  TAEDA_CHECK(fits, "value cannot be converted to type ", dtype_name(DTypeOf<T>::value),
+              " without overflow");
+  return static_cast<T>(v);
+}
+
 template <class T>
 T read_element(PyObject* o) {
+  constexpr bool is_integral = std::is_integral_v<T> && !std::is_same_v<T, bool>;
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
     if (PyFloat_CheckExact(o)) return static_cast<T>(PyFloat_AS_DOUBLE(o));
+  }
+  if (PyLong_CheckExact(o)) {
+    if constexpr (is_integral)
+      return read_integer<T>(o);
+    else if constexpr (std::is_same_v<T, bool>)
+      return PyObject_IsTrue(o) == 1;
+    else
+      return Scalar(integer_as_double(o)).to<T>();
   }
   TAEDA_CHECK_TYPE(!is_text(o), "new(): invalid data type '", Py_TYPE(o)->tp_name, "'");
   TAEDA_CHECK_TYPE(is_number(o) || is_tensor(o), "'", Py_TYPE(o)->tp_name,
                    "' object cannot be interpreted as an integer");
-  TAEDA_CHECK_VALUE(!is_tensor(o) || tensor_of(o).numel() == 1,
-                    "only one element tensors can be converted to Python scalars");
+  const bool is_one = !is_tensor(o) || tensor_of(o).numel() == 1;
+  TAEDA_CHECK_TYPE(is_one || !is_integral,
+                   "only integer tensors of a single element can be converted to an index");
+  TAEDA_CHECK_VALUE(is_one, "only one element tensors can be converted to Python scalars");
   const Scalar s = is_tensor(o) ? read_item(tensor_of(o)) : to_scalar(o);
-  constexpr DType dtype = DTypeOf<T>::value;
-  TAEDA_CHECK_TYPE(!s.is_complex() || is_complex(dtype), "must be real number, not complex");
-  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-    if (s.is_floating()) return static_cast<T>(s.to_int());
-    if constexpr (sizeof(T) < 8) {
-      // Negative numbers wrap into unsigned types, within their range.
-      const int64_t v = s.to_int(), largest = std::numeric_limits<T>::max();
-      TAEDA_CHECK(v <= largest && v >= -largest - 1, "value cannot be converted to type ",
-                  dtype_name(dtype), " without overflow");
-    }
-    TAEDA_CHECK_VALUE(s.kind() != Scalar::Kind::UInt || dtype == DType::UInt64,
-                      "Overflow when unpacking long long");
+  if constexpr (std::is_same_v<T, bool>) {
+    if (s.is_complex()) return PyObject_IsTrue(o) == 1;
+  }
+  TAEDA_CHECK_TYPE(!s.is_complex() || is_complex(DTypeOf<T>::value),
+                   "must be real number, not complex");
+  if constexpr (is_integral) {
+    if (s.is_floating()) return cut_to_integer<T>(s.to_double());
   }
   return s.to<T>();
 }
@@ -135,10 +173,11 @@ Tensor from_sequence(PyObject* data, DType dtype) {
   return t;
 }
 
-// Memory of another library, shared; undefined if the object has none.
-Tensor shared_memory(PyObject* data) {
+// Memory of another library; undefined if the object has none. `is_shared`: the result is to be
+// used as it is, not copied.
+Tensor shared_memory(PyObject* data, bool is_shared) {
   if (PyList_CheckExact(data) || PyTuple_CheckExact(data) || is_number(data)) return Tensor();
-  Tensor t = tensor_from_array_interface(data);
+  Tensor t = tensor_from_array_interface(data, is_shared);
   if (!t.defined() && PyObject_HasAttrString(data, "__dlpack__"))
     t = tensor_from_dlpack_object(data);
   return t;
@@ -157,7 +196,7 @@ bool is_shareable(const Tensor& t, DType dtype, Device device) {
 
 Tensor tensor_from_data(PyObject* data, DType dtype, Device device) {
   const bool is_own = is_tensor(data);
-  const Tensor source = is_own ? tensor_of(data) : shared_memory(data);
+  const Tensor source = is_own ? tensor_of(data) : shared_memory(data, false);
   autograd::NoGrad no_grad;
   if (source.defined()) {
     Tensor plain = taeda::detach(source);
@@ -170,7 +209,7 @@ Tensor tensor_from_data(PyObject* data, DType dtype, Device device) {
 }
 
 Tensor tensor_sharing_data(PyObject* data, DType dtype, Device device) {
-  const Tensor source = is_tensor(data) ? tensor_of(data) : shared_memory(data);
+  const Tensor source = is_tensor(data) ? tensor_of(data) : shared_memory(data, true);
   if (!source.defined()) return tensor_from_data(data, dtype, device);
   if (is_shareable(source, dtype, device)) return source;
   return moved(source, dtype == DType::Undefined ? source.dtype() : dtype, device);

@@ -16,7 +16,12 @@ struct StorageObject {
 };
 PyTypeObject* storage_type = nullptr;
 
+}  // namespace
+
+bool is_storage(PyObject* o) { return Py_IS_TYPE(o, storage_type); }
 Storage& storage_of(PyObject* o) { return reinterpret_cast<StorageObject*>(o)->storage; }
+
+namespace {
 
 void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
@@ -46,15 +51,56 @@ PyObject* resize(PyObject* self, PyObject* nbytes_object) {
     return Py_NewRef(self);
   });
 }
+// The storage, whose bytes must be within reach.
+const Storage& readable(PyObject* self) {
+  const Storage& s = storage_of(self);
+  TAEDA_CHECK_NOT_IMPLEMENTED((s->data() && s->device().is_cpu()) || s->nbytes() == 0,
+                              "Not available for '", device_type_name(s->device().type),
+                              "' device: the storage has no memory here");
+  return s;
+}
+
 PyObject* to_bytes(PyObject* self, PyObject*) {
   return guarded([&] {
-    const Storage& s = storage_of(self);
-    TAEDA_CHECK_NOT_IMPLEMENTED(s->data() || s->nbytes() == 0, "Not available for '", s->device(),
-                                "' device: the storage has no memory");
+    const Storage& s = readable(self);
     return PyBytes_FromStringAndSize(static_cast<const char*>(s->data()),
                                      static_cast<Py_ssize_t>(s->nbytes()));
   });
 }
+PyObject* to_list(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Storage& s = readable(self);
+    const auto n = static_cast<Py_ssize_t>(s->nbytes());
+    Ref list(checked(PyList_New(n)));
+    for (Py_ssize_t i = 0; i < n; ++i)
+      PyList_SET_ITEM(list.get(), i,
+                      checked(PyLong_FromLong(static_cast<const uint8_t*>(s->data())[i])));
+    return list.release();
+  });
+}
+
+// The interpreter has added the length to a negative index already.
+uint8_t* byte_at(PyObject* self, Py_ssize_t i) {
+  const Storage& s = readable(self);
+  const auto n = static_cast<Py_ssize_t>(s->nbytes());
+  TAEDA_CHECK_INDEX(i >= 0 && i < n, "index ", static_cast<int64_t>(i),
+                    " out of range for storage of size ", static_cast<int64_t>(n));
+  return static_cast<uint8_t*>(s->data()) + i;
+}
+PyObject* get_byte(PyObject* self, Py_ssize_t i) {
+  return guarded([&] { return PyLong_FromLong(*byte_at(self, i)); });
+}
+int set_byte(PyObject* self, Py_ssize_t i, PyObject* value) {
+  return guarded_int([&] {
+    TAEDA_CHECK_TYPE(value, "bytes of a storage cannot be deleted");
+    const int64_t v = to_int64(value);
+    TAEDA_CHECK_VALUE(v >= 0 && v < 256, "a byte must be in range(0, 256): got ", v);
+    *byte_at(self, i) = static_cast<uint8_t>(v);
+    return 0;
+  });
+}
+PyObject* get_cdata(PyObject* self, void*) { return PyLong_FromVoidPtr(storage_of(self).get()); }
+
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   if (!Py_IS_TYPE(b, storage_type) || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
   return wrap((storage_of(a) == storage_of(b)) == (op == Py_EQ));
@@ -66,9 +112,6 @@ PyObject* repr(PyObject* self) {
                               s->device().text().c_str(), s->nbytes());
 }
 
-// The address that tells storages apart.
-PyObject* get_cdata(PyObject* self, void*) { return PyLong_FromVoidPtr(storage_of(self).get()); }
-
 // How many bytes the geometry of a tensor reaches over.
 SymInt reach_of(const TensorImpl& impl) {
   SymInt last = impl.sym_storage_offset();
@@ -77,8 +120,8 @@ SymInt reach_of(const TensorImpl& impl) {
   return (last + SymInt(1)) * SymInt(static_cast<int64_t>(item_size(impl.dtype())));
 }
 
-PyGetSetDef getters[] = {{"_cdata", get_cdata, nullptr, nullptr, nullptr},
-                         {"device", get_device, nullptr, nullptr, nullptr},
+PyGetSetDef getters[] = {{"device", get_device, nullptr, nullptr, nullptr},
+                         {"_cdata", get_cdata, nullptr, nullptr, nullptr},
                          {}};
 PyMethodDef methods[] = {
     {"nbytes", nbytes, METH_NOARGS, nullptr},
@@ -86,6 +129,7 @@ PyMethodDef methods[] = {
     {"data_ptr", data_ptr, METH_NOARGS, nullptr},
     {"element_size", element_size, METH_NOARGS, nullptr},
     {"resize_", resize, METH_O, nullptr},
+    {"tolist", to_list, METH_NOARGS, nullptr},
     {"__bytes__", to_bytes, METH_NOARGS, nullptr},
     {},
 };
@@ -95,6 +139,8 @@ PyType_Slot slots[] = {
     {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
     {Py_tp_hash, reinterpret_cast<void*>(hash)},
     {Py_sq_length, reinterpret_cast<void*>(length)},
+    {Py_sq_item, reinterpret_cast<void*>(get_byte)},
+    {Py_sq_ass_item, reinterpret_cast<void*>(set_byte)},
     {Py_tp_getset, getters},
     {Py_tp_methods, methods},
     {0, nullptr},

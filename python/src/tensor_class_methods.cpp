@@ -70,8 +70,7 @@ PyObject* copy(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
     Tensor other = separate(t);
-    if (autograd::is_leaf(t) && autograd::requires_grad(t))
-      autograd::set_requires_grad(other, true);
+    if (autograd::requires_grad(t)) autograd::set_requires_grad(other, true);
     Ref result(checked(tensor_object(Py_TYPE(self), other)));
     if (auto* dict = reinterpret_cast<TensorObject*>(self)->dict) {
       Ref copied(checked(PyDict_Copy(dict)));
@@ -81,11 +80,26 @@ PyObject* copy(PyObject* self, PyObject*) {
   });
 }
 
+// The only keyword is the device, which must be the CPU.
+void check_new_keywords(PyObject* kwargs) {
+  PyObject *name = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &name, &value);) {
+    const bool is_device = PyUnicode_CompareWithASCIIString(name, "device") == 0;
+    TAEDA_CHECK_TYPE(is_device,
+                     "new() received an invalid combination of arguments - got keyword '",
+                     PyUnicode_AsUTF8(name), "'; only 'device' is taken, use torch.tensor instead");
+    TAEDA_CHECK(value == Py_None || to_device(value).is_cpu(),
+                "legacy constructor expects device type: cpu but device type: ", to_device(value),
+                " was passed");
+  }
+}
+
 }  // namespace
 
 // Tensor(), Tensor(2, 3), Tensor([1, 2]), Tensor(other): the old constructor, of the default dtype.
-PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject*) {
+PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
+    check_new_keywords(kwargs);
     const Py_ssize_t n = PyTuple_GET_SIZE(args);
     PyObject* first = n > 0 ? PyTuple_GET_ITEM(args, 0) : nullptr;
     Tensor t;

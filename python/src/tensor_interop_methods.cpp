@@ -116,7 +116,7 @@ PyObject* to_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
                                    &stream, &version, &device, &copy))
     return nullptr;
   return guarded([&] {
-    TAEDA_CHECK(stream == Py_None, "stream should be None on cpu.");
+    TAEDA_CHECK_KIND(ErrorKind::Assertion, stream == Py_None, "stream should be None on cpu.");
     bool is_versioned = false;
     if (version != Py_None) {
       Ref major(checked(PySequence_GetItem(version, 0)));
@@ -132,8 +132,8 @@ PyObject* to_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
 
 PyObject* dlpack_device(PyObject* self, PyObject*) {
   return guarded([&] {
-    TAEDA_CHECK_VALUE(tensor_of(self).is_cpu(), "Unknown device type ", tensor_of(self).device(),
-                      " for Dlpack");
+    TAEDA_CHECK_VALUE(tensor_of(self).is_cpu(), "Unknown device type ",
+                      device_type_name(tensor_of(self).device().type), " for Dlpack");
     return Py_BuildValue("(ii)", 1, 0);
   });
 }

@@ -219,8 +219,9 @@ bool init_tensor_type(PyObject* module) {
   static std::vector<PyGetSetDef> properties;
   for (const PyMethodDef* table : {lifetime_methods, tensor_class_methods})
     append_methods(methods, table);
-  for (const PyMethodDef* table : {tensor_shape_methods, tensor_value_methods,
-                                   tensor_autograd_methods, tensor_interop_methods})
+  for (const PyMethodDef* table :
+       {tensor_shape_methods, tensor_value_methods, tensor_autograd_methods, tensor_interop_methods,
+        tensor_storage_methods})
     for (; table->ml_name; ++table) methods.push_back(overridable_method(*table));
   for (const PyMethodDef* const* table = tensor_method_tables; *table; ++table)
     append_methods(methods, *table);

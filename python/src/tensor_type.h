@@ -53,6 +53,7 @@ extern PyMethodDef tensor_shape_methods[];
 extern PyMethodDef tensor_value_methods[];
 extern PyMethodDef tensor_autograd_methods[];
 extern PyMethodDef tensor_interop_methods[];
+extern PyMethodDef tensor_storage_methods[];
 extern PyMethodDef tensor_class_methods[];
 extern PyType_Slot tensor_number_slots[];
 

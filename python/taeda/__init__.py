@@ -55,6 +55,34 @@ def is_conj(input):
     return input.is_conj()
 
 
+def is_inference(input):
+    """Whether the tensor was made in inference mode."""
+    if has_torch_function_unary(input):
+        return handle_torch_function(is_inference, (input,), input)
+    return input.is_inference()
+
+
+def is_neg(input):
+    """Whether the tensor's negative bit is set."""
+    if has_torch_function_unary(input):
+        return handle_torch_function(is_neg, (input,), input)
+    return input.is_neg()
+
+
+def is_signed(input):
+    """Whether the tensor's dtype has negative numbers."""
+    if has_torch_function_unary(input):
+        return handle_torch_function(is_signed, (input,), input)
+    return input.is_signed()
+
+
+def get_device(input):
+    """The index of the tensor's device, -1 for the CPU."""
+    if has_torch_function_unary(input):
+        return handle_torch_function(get_device, (input,), input)
+    return input.get_device()
+
+
 def numel(input):
     """The number of elements of the tensor."""
     if has_torch_function_unary(input):
@@ -94,6 +122,18 @@ _LAZY = {
     "set_printoptions": "_tensor_str",
     "get_printoptions": "_tensor_str",
     "printoptions": "_tensor_str",
+    "from_dlpack": "utils.dlpack",
+    "TypedStorage": "storage",
+    "BFloat16Tensor": "_tensor_types",
+    "BoolTensor": "_tensor_types",
+    "ByteTensor": "_tensor_types",
+    "CharTensor": "_tensor_types",
+    "DoubleTensor": "_tensor_types",
+    "FloatTensor": "_tensor_types",
+    "HalfTensor": "_tensor_types",
+    "IntTensor": "_tensor_types",
+    "LongTensor": "_tensor_types",
+    "ShortTensor": "_tensor_types",
     "vmap": "_functorch.vmap",
     "cond": "_higher_order_ops.cond",
     "while_loop": "_higher_order_ops.while_loop",

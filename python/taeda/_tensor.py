@@ -71,11 +71,6 @@ def _reduce_wrapper(self):
 def _reduce_ex(self, protocol):
     if has_torch_function_unary(self):
         return handle_torch_function(_C.Tensor.__reduce_ex__, (self,), self, protocol)
-    if not self.is_leaf:
-        raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-            "protocol and pickling at the moment; use tensor.detach()"
-        )
     if _C._is_memoryless(self):
         return _reduce_wrapper(self)
     with _C._DisableTorchDispatch():
@@ -175,39 +170,50 @@ def _array_wrap(self, array, context=None, return_scalar=False):
     return _C.from_numpy(array) if array.ndim else _C.tensor(array.item())
 
 
-_TYPE_NAMES = {
-    "float32": "Float",
-    "float64": "Double",
-    "float16": "Half",
-    "bfloat16": "BFloat16",
-    "uint8": "Byte",
-    "int8": "Char",
-    "int16": "Short",
-    "int32": "Int",
-    "int64": "Long",
-    "bool": "Bool",
-    "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
-}
-
-
 def _type(self, dtype=None, non_blocking=False, **_):
-    """The legacy type name, or the tensor converted to a dtype or legacy type name."""
+    """The legacy type name, or the tensor converted to a dtype or legacy type."""
     if has_torch_function_unary(self):
         return handle_torch_function(
             _C.Tensor.type, (self,), self, dtype=dtype, non_blocking=non_blocking, **_
         )
+    from taeda._tensor_types import NAMES, TYPES
+
     if dtype is None:
         name = str(self.dtype).rpartition(".")[2]
         prefix = "torch" if self.device.type == "cpu" else f"torch.{self.device.type}"
-        return f"{prefix}.{_TYPE_NAMES.get(name, name)}Tensor"
+        return f"{prefix}.{NAMES.get(name, name)}Tensor"
     if isinstance(dtype, str):
-        wanted = dtype.rpartition(".")[2]
-        for name, legacy in _TYPE_NAMES.items():
-            if wanted == f"{legacy}Tensor":
-                return self.to(getattr(_C, name))
-        raise ValueError(f"invalid type: '{dtype}'")
-    return self.to(dtype)
+        named = TYPES.get(dtype.rpartition(".")[2])
+        if named is None:
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = named
+    return self.to(dtype.dtype if dtype in TYPES.values() else dtype)
+
+
+def _new(self, *args, device=None):
+    """A tensor of this one's dtype: of a size, uninitialized, or of the given data."""
+    if has_torch_function_unary(self):
+        return handle_torch_function(_C.Tensor.new, (self,), self, *args, device=device)
+    from taeda._tensor_types import new_of_dtype
+
+    return new_of_dtype(self.dtype, args).to(self.device if device is None else device)
+
+
+def _storage(self):
+    """The tensor's memory as numbers of its dtype."""
+    if has_torch_function_unary(self):
+        return handle_torch_function(_C.Tensor.storage, (self,), self)
+    from taeda.storage import TypedStorage, warn_deprecated
+
+    warn_deprecated()
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+
+def _is_shared(self):
+    """Whether other processes can reach the memory; none can as yet."""
+    if has_torch_function_unary(self):
+        return handle_torch_function(_C.Tensor.is_shared, (self,), self)
+    return False
 
 
 def _rdiv(self, other):
@@ -230,6 +236,9 @@ _METHODS = {
     "__deepcopy__": _deepcopy,
     "__array_wrap__": _array_wrap,
     "type": _type,
+    "new": _new,
+    "storage": _storage,
+    "is_shared": _is_shared,
     "nonzero": _nonzero,
     "__rdiv__": _rdiv,
 }

@@ -1,7 +1,7 @@
 // Views with the dimensions in another order.
-#include "taeda/base/log.h"
 #include "taeda/ops/permute_decl.h"
 
+#include "taeda/base/log.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::impl {

@@ -288,6 +288,11 @@ class TestCopying:
         for value in (t.float16, t.device("cpu", 0), t.Size([2, 3]), t.strided):
             assert pickle.loads(pickle.dumps(value)) == value
 
+    def test_what_was_computed_becomes_a_leaf(self):
+        x = t.ones(2, requires_grad=True) * 2
+        for y in (pickle.loads(pickle.dumps(x)), copy.copy(x)):
+            assert y.requires_grad and y.is_leaf and y.tolist() == [2, 2]
+
     def test_copy_shares_and_deepcopy_does_not(self):
         x = t.zeros(3)
         shallow, deep = copy.copy(x), copy.deepcopy(x)

@@ -3,6 +3,8 @@
 import array
 import gc
 import importlib.util
+import subprocess
+import sys
 
 import pytest
 from under_test import NAME, t
@@ -183,6 +185,25 @@ class TestDLPack:
         with pytest.raises((BufferError, RuntimeError)):
             t.ones(2, dtype=t.complex64).conj().__dlpack__()
 
+    def test_copy_and_device(self):
+        x = t.arange(3)
+        assert t.from_dlpack(x, copy=True).data_ptr() != x.data_ptr()
+        assert t.from_dlpack(x, copy=False).data_ptr() == x.data_ptr()
+        assert t.from_dlpack(x, device="cpu").tolist() == [0, 1, 2]
+        with pytest.raises(AssertionError, match="device and copy kwargs not supported"):
+            t.from_dlpack(x.__dlpack__(), copy=True)
+
+    def test_own_tensors_obey_the_same_refusals(self):
+        with pytest.raises(BufferError):
+            t.from_dlpack(t.ones(2, requires_grad=True))
+
+    def test_module(self):
+        from importlib import import_module
+
+        dlpack = import_module(f"{NAME}.utils.dlpack")
+        assert dlpack.from_dlpack(dlpack.to_dlpack(t.arange(3))).tolist() == [0, 1, 2]
+        assert t.ones(1).__dlpack_device__() == (dlpack.DLDeviceType.kDLCPU, 0)
+
     @pytest.mark.skipif(not has_pytorch, reason="needs PyTorch as the other side")
     @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "complex64", "bool"])
     def test_pytorch_both_ways(self, dtype):
@@ -195,3 +216,48 @@ class TestDLPack:
         assert x[0, 0].item() == 0
         ours = t.from_dlpack(torch.ones(2, 3, dtype=getattr(torch, dtype)).t())
         assert ours.dtype == getattr(t, dtype) and ours.stride() == (1, 3)
+
+
+class TestReadOnlyMemory:
+    """Said once a process, so a process of its own asks."""
+
+    @pytest.mark.parametrize(
+        "call",
+        ["t.frombuffer(b'abcd', dtype=t.uint8)", "t.from_numpy(fixed)", "t.as_tensor(fixed)"],
+    )
+    def test_it_warns(self, call):
+        program = f"""
+import warnings, numpy, importlib
+t = importlib.import_module({NAME!r})
+fixed = numpy.arange(3)
+fixed.flags.writeable = False
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    t.tensor(fixed)
+    assert not caught
+    {call}
+assert "is not writable" in str(caught[0].message), caught
+"""
+        subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_numpy_scalar_is_no_array():
+    with pytest.raises(TypeError, match="expected np.ndarray"):
+        t.from_numpy(np.float32(3))
+
+
+class TestAsarray:
+    def test_gradients_follow_the_tensor(self):
+        x = t.ones(2, requires_grad=True)
+        assert t.asarray(x) is x and t.asarray(x, requires_grad=True) is x
+        assert t.asarray(x, copy=True).grad_fn is not None
+        assert t.asarray([1.0], requires_grad=True).requires_grad
+        assert t.asarray(x.detach()).requires_grad is False
+
+    def test_copy(self):
+        x, a = t.ones(2), np.ones(2)
+        assert t.asarray(x, copy=False) is x
+        assert t.asarray(x, copy=True).data_ptr() != x.data_ptr()
+        shared, copied = t.asarray(a, copy=False), t.asarray(a, copy=True)
+        a[0] = 5
+        assert shared[0].item() == 5 and copied[0].item() == 1

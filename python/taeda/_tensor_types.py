@@ -1,0 +1,74 @@
+"""FloatTensor, LongTensor and the like: PyTorch's names for a dtype on the CPU.
+
+They are no classes of objects: calling one makes a tensor of its dtype, and isinstance asks for
+the dtype.
+"""
+
+from taeda import _C
+
+NAMES = {
+    "float32": "Float",
+    "float64": "Double",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "uint8": "Byte",
+    "int8": "Char",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "bool": "Bool",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+}
+
+
+class _TensorType(type):
+    """What all of them are instances of (PyTorch's tensortype)."""
+
+    def __new__(mcs, name, dtype):
+        made = super().__new__(mcs, name, (), {"__module__": "taeda", "dtype": dtype})
+        made.__doc__ = f"Makes tensors of dtype {dtype}, as Tensor does of the default one."
+        return made
+
+    def __init__(cls, name, dtype):
+        super().__init__(name, (), {})
+
+    def __instancecheck__(cls, value):
+        return (
+            isinstance(value, _C.Tensor) and value.dtype == cls.dtype and value.device.type == "cpu"
+        )
+
+    def __call__(cls, *args, device=None):
+        if device is not None and _C.device(device).type != "cpu":
+            raise RuntimeError(
+                "legacy constructor expects device type: cpu but device type: "
+                f"{_C.device(device).type} was passed"
+            )
+        return new_of_dtype(cls.dtype, args)
+
+    def __repr__(cls):
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+def new_of_dtype(dtype, args):
+    """An uninitialized tensor of a size, or one of the given data, which may be another tensor."""
+    if len(args) != 1 or isinstance(args[0], (int, _C.Size)):
+        size = args[0] if args and isinstance(args[0], _C.Size) else args
+        return _C.empty(*(size or (0,)), dtype=dtype)
+    (data,) = args
+    if isinstance(data, _C.Tensor):
+        if data.dtype != dtype:
+            raise TypeError(f"expected a tensor of dtype {dtype}, got {data.dtype}")
+        return data.detach()
+    if not hasattr(data, "__len__") or isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+    return _converted(data, dtype)
+
+
+def _converted(data, dtype):
+    """Numbers are cut to integers here, as they are by `to`."""
+    return _C.tensor(data).to(dtype) if len(data) else _C.tensor(data, dtype=dtype)
+
+
+TYPES = {f"{kind}Tensor": _TensorType(f"{kind}Tensor", getattr(_C, n)) for n, kind in NAMES.items()}
+globals().update(TYPES)

@@ -1,0 +1,101 @@
+"""Storages: their bytes, their numbers, and tensors set to look at them."""
+
+import warnings
+
+import pytest
+from under_test import t
+
+
+class TestUntyped:
+    def test_bytes(self):
+        s = t.tensor([1.0, 2.0]).untyped_storage()
+        assert s.tolist() == [0, 0, 128, 63, 0, 0, 0, 64] and len(s) == 8
+        assert s[3] == 63 and s[-1] == 64 and list(s) == s.tolist()
+
+    def test_a_byte_can_be_written(self):
+        x = t.tensor([1, 2], dtype=t.uint8)
+        x.untyped_storage()[1] = 7
+        assert x.tolist() == [1, 7]
+
+    def test_out_of_range(self):
+        with pytest.raises(IndexError):
+            t.ones(1).untyped_storage()[4]
+
+    def test_identity_is_shared_by_views(self):
+        x = t.ones(2)
+        assert x.untyped_storage()._cdata == x[1:].untyped_storage()._cdata
+        assert x.untyped_storage()._cdata != t.ones(2).untyped_storage()._cdata
+
+    def test_meta_has_no_bytes(self):
+        with pytest.raises(NotImplementedError, match="Not available for 'meta' device"):
+            t.ones(2, device="meta").untyped_storage().tolist()
+
+
+class TestTyped:
+    def typed(self, x):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return x.storage()
+
+    def test_numbers(self):
+        x = t.arange(4, dtype=t.int16)
+        s = self.typed(x[1:])
+        assert s.tolist() == [0, 1, 2, 3] and len(s) == s.size() == 4 and s[2] == 2
+        assert s.dtype == t.int16 and s.nbytes() == 8 and s.data_ptr() == x.data_ptr()
+        s[0] = 9
+        assert x.tolist() == [9, 1, 2, 3]
+
+    def test_untyped(self):
+        x = t.ones(2)
+        assert self.typed(x).untyped() == x.untyped_storage()
+
+
+class TestSet:
+    def test_to_a_tensor(self):
+        x, y = t.ones(3), t.zeros(2, 2)
+        assert x.set_(y) is x and x.shape == (2, 2)
+        y[0, 0] = 5
+        assert x[0, 0].item() == 5
+
+    def test_to_nothing(self):
+        assert t.ones(3).set_().shape == (0,)
+
+    def test_to_a_storage(self):
+        x = t.arange(6.0)
+        y = t.empty(0).set_(x.untyped_storage())
+        assert y.tolist() == x.tolist()
+        z = t.empty(0).set_(x.untyped_storage(), 1, (2, 2), (1, 2))
+        assert z.tolist() == [[1, 3], [2, 4]] and z.storage_offset() == 1
+        assert t.empty(0).set_(x.untyped_storage(), 2, (2,)).tolist() == [2, 3]
+
+    def test_a_small_storage_grows(self):
+        x = t.arange(2.0)
+        y = t.empty(0).set_(x.untyped_storage(), 0, (2, 2), (2, 1))
+        assert y.untyped_storage().nbytes() == 16 and y[0].tolist() == [0, 1]
+
+    def test_it_counts_as_a_write(self):
+        x = t.ones(2)
+        version = x._version
+        x.set_(t.zeros(2))
+        assert x._version > version
+
+    @pytest.mark.parametrize(
+        ("call", "error"),
+        [
+            (lambda x: x.set_(t.ones(2, dtype=t.int32)), RuntimeError),
+            (lambda x: x.set_(x.untyped_storage(), -1, (1,)), RuntimeError),
+            (lambda x: x.set_(x.untyped_storage(), 0, (1,), (1, 1)), RuntimeError),
+            (lambda x: x.set_(x.untyped_storage(), 0, (-1,)), RuntimeError),
+            (lambda x: x.set_(x.untyped_storage(), 0, (2**62, 2**62)), RuntimeError),
+            (lambda x: x.set_(3), TypeError),
+            (lambda x: x.set_(x.untyped_storage(), 0, "a"), TypeError),
+            (lambda x: x.set_(x.untyped_storage(), (2,)), TypeError),
+        ],
+    )
+    def test_refusals(self, call, error):
+        with pytest.raises(error):
+            call(t.ones(2))
+
+    def test_not_on_what_requires_gradients(self):
+        with pytest.raises(RuntimeError):
+            t.ones(2, requires_grad=True).set_(t.ones(2))
