@@ -79,7 +79,10 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
     Node& node = *node_of(self);
     TAEDA_CHECK_TYPE(!kwargs || PyDict_GET_SIZE(kwargs) == 0,
                      "keyword arguments are not supported");
-    std::vector<Tensor> grads(std::max<size_t>(node.num_inputs(), PyTuple_GET_SIZE(args)));
+    const auto wanted = static_cast<Py_ssize_t>(node.num_inputs());
+    TAEDA_CHECK_TYPE(PyTuple_GET_SIZE(args) == wanted, "expected ", static_cast<int64_t>(wanted),
+                     " arguments, got ", static_cast<int64_t>(PyTuple_GET_SIZE(args)), " instead");
+    std::vector<Tensor> grads(static_cast<size_t>(wanted));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
       PyObject* item = PyTuple_GET_ITEM(args, i);
       if (item != Py_None) grads[i] = expect_tensor(item, "a gradient");

@@ -97,8 +97,9 @@ struct PostAccumulateCall {
     GilHold gil;
     Ref argument(checked(wrap(variable)));
     Ref result(checked(PyObject_CallOneArg(kept.get(), argument.get())));
-    TAEDA_CHECK_TYPE(result.get() == Py_None || is_tensor(result.get()),
-                     "expected Variable, but hook returned '", Py_TYPE(result.get())->tp_name, "'");
+    TAEDA_CHECK(result.get() == Py_None,
+                "Tensor post accumulate grad hooks should return None.: hook '",
+                name_of(kept.get()), "' returned '", Py_TYPE(result.get())->tp_name, "'");
   }
 };
 

@@ -4,6 +4,7 @@ import gc
 import warnings
 import weakref
 
+import pytest
 from under_test import t
 
 
@@ -175,3 +176,10 @@ def test_post_accumulate_runs_without_a_gradient():
 
     Nothing.apply(a.requires_grad_()).sum().backward()
     assert log == [None, None]
+
+
+def test_post_accumulate_must_return_nothing():
+    a = leaf(2)
+    a.register_post_accumulate_grad_hook(lambda p: p.grad)
+    with pytest.raises(RuntimeError, match="should return None"):
+        a.sum().backward()

@@ -95,6 +95,8 @@ def _run_batched(outputs, grads, retain_graph, create_graph, inputs, allow_unuse
     from taeda._functorch.vmap import vmap
 
     given = [g for g in grads if g is not None]
+    if not given and any(output.numel() != 1 for output in outputs):
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
     used = []
 
     def one_row(*rows):
