@@ -10,8 +10,8 @@ void require(bool condition, const Args&... args) {
   if (!condition) fail(ErrorKind::Runtime, "the exported program is not valid: ", args...);
 }
 
-// No operator writes to an argument, in regions neither. Those defined at run time may: they have no
-// functional form, and were given copies made in the graph.
+// No operator writes to an argument, in regions neither. Those defined at run time may: they have
+// no functional form, and were given copies made in the graph.
 void check_functional(const fx::Graph& graph) {
   for (const fx::Node& n : graph) {
     for (const fx::Arg& a : n.args())

@@ -60,5 +60,5 @@ def test_functions_neither_write_to_inputs_nor_return_them(f, message):
 
 @only_taeda
 def test_functions_return_tensors():
-    with pytest.raises(RuntimeError, match="Expected all leaves to be of torch.Tensor type"):
+    with pytest.raises(RuntimeError, match=r"Expected all leaves to be of torch\.Tensor type"):
         hop_map(lambda x: (x + 1, 3), t.ones(3, 2))

@@ -78,7 +78,7 @@ def test_writes_are_refused_on_request():
     class Strict(fx.Tracer):
         check_mutable_operations = True
 
-    with pytest.raises(RuntimeError, match="mutable operation aten::sigmoid.out"):
+    with pytest.raises(RuntimeError, match=r"mutable operation aten::sigmoid\.out"):
         Strict().trace(f)
     fx.symbolic_trace(f)
 

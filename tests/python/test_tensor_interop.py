@@ -242,7 +242,7 @@ assert "is not writable" in str(caught[0].message), caught
 
 
 def test_a_numpy_scalar_is_no_array():
-    with pytest.raises(TypeError, match="expected np.ndarray"):
+    with pytest.raises(TypeError, match=r"expected np\.ndarray"):
         t.from_numpy(np.float32(3))
 
 
