@@ -5,6 +5,7 @@
 #include "python/src/fx_types.h"
 #include "python/src/native_mode.h"
 #include "python/src/overloads.h"
+#include "python/src/sym_types.h"
 #include "python/src/tensor_type.h"
 #include "python/src/wrap.h"
 #include "taeda/fx/tracer.h"
@@ -59,6 +60,15 @@ PyObject* node_of(PyObject* self, PyObject* o) {
   return guarded([&] {
     fx::Node* n = tracer(self).node_of(expect_tensor(o, "the argument"));
     return n ? wrap_node(*n) : Py_NewRef(Py_None);
+  });
+}
+
+// Whether a symbolic integer can be written as arithmetic on what the graph has.
+PyObject* knows(PyObject* self, PyObject* o) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(is_symint(o), "expected a SymInt");
+    const SymInt number = to_symint(o);
+    return wrap(!number.is_symbolic() || tracer(self).knows(*number.node()));
   });
 }
 
@@ -166,6 +176,7 @@ int set_below_autocast(PyObject* self, PyObject* value, void*) {
 PyMethodDef methods[] = {
     {"track", as_function(track), METH_FASTCALL, nullptr},
     {"node_of", node_of, METH_O, nullptr},
+    {"knows", knows, METH_O, nullptr},
     {"arg_of", arg_of, METH_O, nullptr},
     {"set_decompositions", set_decompositions, METH_O, nullptr},
     {"set_opened", set_opened, METH_O, nullptr},

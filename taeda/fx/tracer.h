@@ -31,6 +31,8 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   void track_results(Node& node, const Value& results);
   // Null for tensors that are no result of the graph.
   Node* node_of(const Tensor& t) const;
+  // Whether the number can be written as arithmetic on what the graph has.
+  bool knows(const SymNode& number) const;
   // The argument that stands for a value: a node, a constant attribute or the number itself.
   Arg arg_of(const Value& v);
 
@@ -69,6 +71,7 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   };
   void note_symbols(const Tensor& t, Node& node);
   void note_symbol(const SymInt& v, SymbolSource source);
+  bool is_readable(const Expr* e) const;
   Arg symbol_arg(const SymNode& number);
   Arg expression_arg(const Expr* e);
   Arg read_symbol(const SymbolSource& source);

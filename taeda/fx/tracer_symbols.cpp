@@ -108,16 +108,24 @@ Arg Tracer::read_symbol(const SymbolSource& source) {
   }
 }
 
+bool Tracer::is_readable(const Expr* e) const {
+  const auto it = symbols_.find(e);
+  return it != symbols_.end() && !it->second.node->is_erased();
+}
+
+bool Tracer::knows(const SymNode& number) const {
+  const SymExprNode* n = SymExprNode::from(&number);
+  const auto is_known = [this](const Expr* e) { return is_readable(e); };
+  return n && (is_known(n->expr()) || for_all_symbols(n->expr(), is_known));
+}
+
 Arg Tracer::expression_arg(const Expr* e) {
   if (e->is_constant()) return Arg(constant_value(e));
-  const auto is_readable = [&](const Expr* symbol) {
-    const auto it = symbols_.find(symbol);
-    return it != symbols_.end() && !it->second.node->is_erased();
-  };
+  const auto is_known = [this](const Expr* symbol) { return is_readable(symbol); };
   const auto it = symbols_.find(e);
   // A sum of sizes may itself be a size; reading symbols comes first, so that graphs say how.
   if (is_readable(e) && (e->is_symbol() || it->second.part == SymbolSource::Part::Itself ||
-                         !for_all_symbols(e, is_readable))) {
+                         !for_all_symbols(e, is_known))) {
     const Arg arg = read_symbol(it->second);
     it->second = {arg.node(), SymbolSource::Part::Itself, 0};
     return arg;
