@@ -18,7 +18,7 @@ def check(f, *args, mode, others=()):
     module.graph.lint()
     for given in (args, *others):
         pairs = zip(tree_leaves(f(*given)), tree_leaves(module(*given)), strict=True)
-        assert all(taeda.allclose(a, b) for a, b in pairs)
+        assert all(taeda.allclose(taeda.as_tensor(a), taeda.as_tensor(b)) for a, b in pairs)
     return module
 
 
@@ -306,8 +306,49 @@ def test_writes_to_what_a_function_takes_from_around_it(transform):
         make_fx(transform(f))(taeda.stack([X, X]))
 
 
+@pytest.mark.parametrize("mode", ["fake", "symbolic"])
+def test_integers_in_the_state_of_a_loop(mode):
+    def f(x):
+        return while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * i + 1), (0, x))
+
+    module = check(f, X, mode=mode)
+    assert "(0, x_1), ()" in module.code and module(X)[0] == 3
+    data = check(
+        lambda x: while_loop(lambda i, a: a.sum() < 40, lambda i, a: (i + 1, a * 2), (0, x))[0] * x,
+        X,
+        mode=mode,
+        others=[(X / 8,)],
+    )
+    assert operators(data) == ["while_loop"]
+    rows = taeda.stack([X, Y])
+    check(taeda.vmap(lambda x: f(x)[1]), rows, mode=mode)
+
+
+def test_sizes_from_around_a_function_are_operands():
+    def f(x, y):
+        n = y.shape[0]
+        branch = taeda.cond(x.sum() > 0, lambda a: a * n, lambda a: a + 2 * n + 1, (x,))
+        return branch, while_loop(lambda i, a: i < n, lambda i, a: (i + 2, a + n), (1, x))
+
+    given = [(-X, Y), (taeda.ones(5), taeda.ones(7))]
+    module = check(f, X, taeda.ones(4), mode="symbolic", others=given)
+    assert "cond(gt, true_graph_0, false_graph_0, (x_1, sym_size_int))" in module.code
+
+
 def test_what_cannot_be_recorded():
     with pytest.raises(NotImplementedError, match="branches that return different integers, 1 and"):
         make_fx(lambda x: taeda.cond(x.sum() > 0, lambda: 1, lambda: 2))(X)
-    with pytest.raises(NotImplementedError, match="integers that change cannot be recorded"):
-        make_fx(lambda x: while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * 2), (0, x)))(X)
+
+    def counted(x):
+        return while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * 2), (0, x))[1]
+
+    with pytest.raises(NotImplementedError, match="can be recorded on fake tensors only"):
+        make_fx(counted)(X)
+    with pytest.raises(NotImplementedError, match="with integers that change; carry a tensor"):
+        make_fx(gradients(counted), tracing_mode="fake")(X)
+
+    def differing(x):
+        return while_loop(lambda i, a: a.sum() < 9, lambda i, a: (i + 1, a * 2), (0, x))[1]
+
+    with pytest.raises(NotImplementedError, match="differs between the examples of a vmap"):
+        make_fx(taeda.vmap(differing), tracing_mode="fake")(taeda.stack([X, Y]))

@@ -99,6 +99,18 @@ def test_dynamic_sizes():
             assert taeda.equal(total, expected_total)
 
 
+def test_integers_in_a_loop():
+    def f(x, w):
+        n = x.shape[0]
+        return while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a * w + i), (0, w))
+
+    program = export(f, (X, taeda.ones(2)), dynamic_shapes=({0: Dim("n", min=2)}, None))
+    for each in (program, reloaded(program)):
+        steps, a = each.module()(taeda.ones(5, 2), taeda.full((2,), 0.5))
+        expected_steps, expected = f(taeda.ones(5, 2), taeda.full((2,), 0.5))
+        assert steps == expected_steps == 5 and taeda.equal(a, expected)
+
+
 @pytest.mark.parametrize(
     ("branch", "message"),
     [

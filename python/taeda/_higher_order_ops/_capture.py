@@ -18,6 +18,7 @@ from taeda._higher_order_ops._lifting import (
     Lifting,
     add_inputs,
     below_levels,
+    key_of,
     kinds_of_levels,
     lifted_outside,
     stand_in,
@@ -70,21 +71,20 @@ class ClosedGraph:
 
 
 def closed_graphs(tracer, functions, operands):
-    """Graphs of the functions on these operands, and the tensors that they take besides.
+    """Graphs of the functions on these operands, and the tensors and sizes that they take besides.
 
-    Every graph takes the operands and then those tensors. Graphs that are closed stay as they are.
+    Every graph takes the operands and then those. Graphs that are closed stay as they are.
     """
     if all(isinstance(fn, ClosedGraph) for fn in functions):
         return functions, ()
     is_functional = "functionalize" in kinds_of_levels()
     examples = below_levels(lambda: [stand_in(o) for o in operands])
     traced = [below_levels(_graph_of, tracer, fn, examples, is_functional) for fn in functions]
-    # By address: comparing tensors compares their values.
-    captured = {id(tensor): (tensor, node.meta) for _, inputs in traced for tensor, node in inputs}
+    captured = {key_of(x): (x, node.meta) for _, inputs in traced for x, node in inputs}
     for graph, inputs in traced:
         _order_inputs(graph, len(operands), inputs, captured)
-    tensors = tuple(tensor for tensor, _ in captured.values())
-    return [ClosedGraph(graph) for graph, _ in traced], lifted_outside(tracer, tensors)
+    values = tuple(value for value, _ in captured.values())
+    return [ClosedGraph(graph) for graph, _ in traced], lifted_outside(tracer, values)
 
 
 def record(tracer, op, graphs, make_args, result):
@@ -95,7 +95,7 @@ def record(tracer, op, graphs, make_args, result):
 
 
 def _graph_of(tracer, fn, operands, is_functional):
-    """The graph of a function, and its further inputs: (tensor, node) each."""
+    """The graph of a function, and its further inputs: (value, node) each."""
     inputs = []
     run = _run_users if isinstance(fn, UserFunction) else _run
 
@@ -131,15 +131,15 @@ def _constants(module):
 
 
 def _order_inputs(module, first, inputs, captured):
-    """Gives the graph an input for each captured tensor, in that order, used or not."""
+    """Gives the graph an input for each captured value, in that order, used or not."""
     if not captured:
         return
     names = [f"arg{first + i}_1" for i in range(len(captured))]
     fresh = dict(zip(captured, add_inputs(module.graph, names)))
     for key, (_, meta) in captured.items():
         fresh[key].meta.update(meta)
-    for tensor, node in inputs:
-        node.replace_all_uses_with(fresh[id(tensor)])
+    for value, node in inputs:
+        node.replace_all_uses_with(fresh[key_of(value)])
         module.graph.erase_node(node)
         if node.op == "get_attr":
             delattr(module, node.target)

@@ -82,7 +82,7 @@ def _alias_error(name, which):
 
 def check_operands(operands):
     """Leaves of operands are tensors and integers."""
-    allowed = (_Tensor, int)
+    allowed = (_Tensor, int, _C.SymInt)
     if not all(isinstance(o, allowed) for o in operands):
         raise AssertionError(
             f"{operands} can only be of {allowed} but got {tuple(type(o) for o in operands)}"
@@ -93,7 +93,8 @@ def _differences(a, b):
     if isinstance(a, _Tensor) != isinstance(b, _Tensor):
         return [f"type: {a} vs {b}"]
     if not isinstance(a, _Tensor):
-        return [] if isinstance(a, int) and isinstance(b, int) else [f"type: {a} vs {b}"]
+        are_integers = is_integer(a) and is_integer(b)
+        return [] if are_integers else [f"type: {a} vs {b}"]
     named = [("shape", a.shape, b.shape), ("dtype", a.dtype, b.dtype)]
     found = [f"'{name}: {x} vs {y}'" for name, x, y in named if x != y]
     return found + ["device"] * (a.device != b.device)
@@ -127,22 +128,28 @@ def repeated(value, count):
     return value.expand((count, *value.shape)).clone()
 
 
+def is_integer(value):
+    """Whether a value is an integer, known or not."""
+    return isinstance(value, (int, _C.SymInt))
+
+
 def is_batched(pred):
     """Whether a predicate differs between the examples of a vmap."""
     return isinstance(pred, _Tensor) and _C._is_batched(pred)
 
 
-def unknown_integer(value, low, high=None, *, is_size=False):
+def unknown_integer(value, low=None, high=None, *, is_size=False):
     """A number that only a run of the program can tell, where `value` has no values either."""
     import taeda
     from taeda.fx.experimental.symbolic_shapes import ShapeEnv
 
-    mode = getattr(value, "fake_mode", None)
+    mode = getattr(_C._values_of(value), "fake_mode", None)
     env = mode.shape_env if mode is not None else None
     number = (ShapeEnv() if env is None else env).create_unbacked_symint()
     if is_size:
         taeda._check_is_size(number)
-    taeda._check(number >= low)
+    if low is not None:
+        taeda._check(number >= low)
     if high is not None:
         taeda._check(number <= high)
     return number

@@ -6,7 +6,8 @@
 While a function is traced the transforms around the call are off. Three things reach it then from
 outside, and each is lifted where it is met:
 
-- tensors that a trace further out knows, by a dispatch mode before the function's own tracer;
+- tensors and sizes that a trace further out knows, by a dispatch mode before the function's own
+  tracer;
 - tensors of the transforms, replaced by plain ones that look like them (`_call_replacing`);
 - other tensors, constants of the graph, when it is complete (`_capture.py`).
 """
@@ -19,6 +20,7 @@ from taeda.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from taeda.utils._pytree import tree_map
 
 _Tensor = _C.Tensor
+_NUMBERS = (_C.SymInt, _C.SymFloat, _C.SymBool)
 
 
 class _Enclosing(threading.local):
@@ -43,7 +45,7 @@ class Lifting(TorchDispatchMode):
     def __init__(self, tracer):
         self.tracer = tracer
         self.outer = list(_enclosing.tracers)
-        self.inputs = []  # (tensor outside, node)
+        self.inputs = []  # (tensor or size outside, node)
         self.versions = []  # (tensor inside, its version when it came)
         self.replaced = {}  # by address, which the inputs keep in use
 
@@ -74,6 +76,9 @@ class Lifting(TorchDispatchMode):
         return any(inside._version != version for inside, version in self.versions)
 
     def _lifted(self, leaf):
+        if isinstance(leaf, _NUMBERS):
+            self._lift_symbols(leaf)
+            return leaf
         if not isinstance(leaf, _Tensor):
             return leaf
         info = _C._wrapper_info(leaf)
@@ -85,6 +90,18 @@ class Lifting(TorchDispatchMode):
             if node is not None:
                 self._add_input(leaf, leaf, node.meta)
         return leaf
+
+    def _lift_symbols(self, number):
+        node = number.node
+        for symbol in sorted(node.expr.free_symbols, key=str):
+            self._lift_integer(node.shape_env.create_symintnode(symbol))
+        if isinstance(number, _C.SymInt):
+            # A sum may be the size of a tensor where its parts are none.
+            self._lift_integer(number)
+
+    def _lift_integer(self, number):
+        if not self.tracer.knows(number) and any(t.knows(number) for t in self.outer):
+            self._add_input(number, number, {"val": number})
 
     def _node_around(self, tensor):
         """The node of an enclosing graph that a tensor is; None for others."""
@@ -107,7 +124,8 @@ class Lifting(TorchDispatchMode):
         placeholder.meta.update(meta)
         self.tracer.track(inside, placeholder)
         self.inputs.append((outside, placeholder))
-        self.versions.append((inside, inside._version))
+        if isinstance(inside, _Tensor):
+            self.versions.append((inside, inside._version))
 
 
 @contextlib.contextmanager
@@ -118,6 +136,11 @@ def tracing(tracer):
         yield
     finally:
         _enclosing.tracers.pop()
+
+
+def key_of(value):
+    """By what captured values are the same: tensors by address, sizes by what they are."""
+    return id(value) if isinstance(value, _Tensor) else value.node.expr
 
 
 def lifted_outside(tracer, tree):

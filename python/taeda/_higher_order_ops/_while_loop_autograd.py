@@ -20,6 +20,7 @@ from taeda._higher_order_ops._derivatives import (
     tangents_of,
     vjp_of,
 )
+from taeda._higher_order_ops._functions import is_integer
 from taeda._higher_order_ops._while_loop_batch import Batch
 from taeda._higher_order_ops.while_loop import while_loop_op, while_loop_stack_output_op
 from taeda.autograd.function import Function
@@ -165,6 +166,11 @@ class _Backwards:
 
 @while_loop_op.py_autograd_impl
 def _with_gradient(cond_fn, body_fn, carried_inputs, additional_inputs):
+    if any(map(is_integer, carried_inputs)):
+        raise NotImplementedError(
+            "while_loop: a loop with gradients cannot be recorded with integers that change; carry "
+            "a tensor of no dimensions"
+        )
     operands = (*carried_inputs, *additional_inputs)
     results = _Loop.apply(cond_fn, body_fn, len(carried_inputs), *operands)
     return tuple(results[: len(carried_inputs)])

@@ -11,6 +11,7 @@ from taeda._functorch.autograd_function import (
 )
 from taeda._functorch.vmap import vmap
 from taeda._higher_order_ops._derivatives import split_at
+from taeda._higher_order_ops._functions import is_integer
 from taeda._higher_order_ops.while_loop import while_loop_op
 from taeda.utils._pytree import tree_leaves
 
@@ -81,6 +82,11 @@ class Batch:
         return _at_level(self.info.batch_size, self.info.randomness, run)
 
     def _expanded(self, x):
+        if is_integer(x):
+            raise NotImplementedError(
+                "while_loop: an integer of the state that differs between the examples of a vmap "
+                "cannot be recorded; carry a tensor of no dimensions"
+            )
         return x.expand(self.info.batch_size, *x.shape)
 
 

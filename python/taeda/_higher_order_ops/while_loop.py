@@ -8,6 +8,7 @@ from taeda._higher_order_ops._functions import (
     check_operands,
     check_same_metadata,
     is_batched,
+    is_integer,
     is_unknown,
     unknown_integer,
 )
@@ -38,12 +39,8 @@ class WhileLoopOp(ControlFlow):
         return super().__call__(cond_fn, body_fn, carried_inputs, additional_inputs)
 
     def closed(self, tracer, cond_fn, body_fn, carried_inputs, additional_inputs):
-        if not all(isinstance(x, _Tensor) for x in carried_inputs):
-            raise NotImplementedError(
-                "while_loop: integers that change cannot be recorded; carry a tensor of no "
-                "dimensions"
-            )
-        operands = (*carried_inputs, *additional_inputs)
+        _check_integers(carried_inputs)
+        operands = (*_any_integers(carried_inputs), *additional_inputs)
         graphs, captured = closed_graphs(tracer, (cond_fn, body_fn), operands)
         return *graphs, carried_inputs, (*additional_inputs, *captured)
 
@@ -105,6 +102,8 @@ class _Body:
 @while_loop_op.py_impl("CompositeExplicitAutograd")
 def _run(cond_fn, body_fn, carried_inputs, additional_inputs):
     carried = tuple(carried_inputs)
+    if _counts_unknown_steps(carried):
+        return _any_integers(_step(body_fn, _any_integers(carried), additional_inputs))
     pred = _checked(cond_fn(*carried, *additional_inputs))
     if is_unknown(pred):
         return _step(body_fn, carried, additional_inputs)
@@ -134,6 +133,26 @@ def _run_stacked(cond_fn, body_fn, carried_inputs, additional_inputs):
     return tuple(_C.stack(column) for column in zip(*(steps or [carried])))
 
 
+def _counts_unknown_steps(carried):
+    return any(map(is_integer, carried)) and any(map(is_unknown, carried))
+
+
+def _any_integers(carried):
+    """The state with integers that stand for those of any step, where tensors have no values."""
+    like = next((x for x in carried if is_unknown(x)), None)
+    return tuple(
+        unknown_integer(like) if is_integer(x) and like is not None else x for x in carried
+    )
+
+
+def _check_integers(carried):
+    if any(map(is_integer, carried)) and not any(map(is_unknown, carried)):
+        raise NotImplementedError(
+            "while_loop: integers that change can be recorded on fake tensors only "
+            "(tracing_mode='fake' or 'symbolic'); or carry a tensor of no dimensions"
+        )
+
+
 def _run_batched(active, cond_fn, body_fn, carried, additional_inputs):
     """The rest of a loop from where the condition differs between examples."""
     while _C._values_of(active).any():
@@ -151,7 +170,7 @@ def _step(body_fn, carried, additional_inputs):
 
 def _checked(pred):
     is_scalar = isinstance(pred, _Tensor) and pred.dim() == 0 and pred.dtype is _C.bool
-    if not is_scalar and not isinstance(pred, bool):
+    if not is_scalar and not isinstance(pred, (bool, _C.SymBool)):
         raise RuntimeError(
             f"cond_fn must return a boolean scalar tensor or a boolean but got {pred}"
         )

@@ -229,6 +229,9 @@ class _Trace:
             if isinstance(value, taeda.SymInt):
                 self.tracer.track(value, node)
             node.meta["val"] = value
+        elif isinstance(value, taeda.SymInt):
+            self.tracer.track(value, node)
+            node.meta["val"] = value
         return value
 
     def _module(self, args, in_spec, result):
