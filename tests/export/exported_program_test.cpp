@@ -123,6 +123,38 @@ TEST(ExportedProgram, IsTheSameWhenLoaded) {
   EXPECT_EQ(saved(loaded(saved(program))), saved(program));
 }
 
+// What a branch uses, parameters and constants, are its operands.
+TEST(ExportedProgram, RunsRegionsOnWhatItHolds) {
+  ProgramParts parts;
+  parts.graph = fx::parse_graph(R"(graph(p_w: f32[2], c_k: f32[2], x: f32[2]) {
+    sum_1: f32[] = aten::sum(x)
+    gt: b8[] = aten::gt.Tensor(sum_1, 0)
+    cond = builtin::cond(gt, graph(a: f32[2], w: f32[2], k: f32[2]) {
+      mul: f32[2] = aten::mul.Tensor(a, w)
+      return (mul,)
+    }, graph(a: f32[2], w: f32[2], k: f32[2]) {
+      copy: f32[2] = aten::lift_fresh_copy(k)
+      add: f32[2] = aten::add.Tensor(a, copy)
+      return (add,)
+    }, (x, p_w, c_k))
+    getitem: f32[2] = builtin::getitem(cond, 0)
+    return (getitem,)
+  })");
+  parts.signature.inputs = {tensor_input(InputKind::Parameter, "p_w", "w"),
+                            tensor_input(InputKind::ConstantTensor, "c_k", "lifted_tensor_0"),
+                            tensor_input(InputKind::UserInput, "x")};
+  parts.signature.outputs = {tensor_output(OutputKind::UserOutput, "getitem")};
+  parts.state["w"] = full({SymInt(2)}, Scalar(3.0), DType::Float);
+  parts.state["lifted_tensor_0"] = full({SymInt(2)}, Scalar(5.0), DType::Float);
+  ExportedProgram program = loaded(saved(ExportedProgram(std::move(parts))));
+  const Tensor x = ones({2}, DType::Float);
+  const auto total = [&](const Tensor& t) {
+    return number(program.run({t})[0].get<Tensor>().sum());
+  };
+  EXPECT_EQ(total(x), 6.0);
+  EXPECT_EQ(total(x.neg()), 8.0);
+}
+
 TEST(ExportedProgram, ChecksItsInputs) {
   ExportedProgram program(counting_parts());
   const Tensor x = ones({4, 3}, DType::Float);
