@@ -216,10 +216,14 @@ def _is_at(value, level):
 
 
 def _needs_gradient(args, kwargs):
-    if not _C.is_grad_enabled() or _C._is_below_autograd():
+    """Whether autograd, backward or forward, has to do with the call."""
+    if _C._is_below_autograd():
         return False
-    leaves = tree_leaves((args, kwargs))
-    return any(isinstance(x, _C.Tensor) and x.requires_grad for x in leaves)
+    tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, _C.Tensor)]
+    if _C.is_grad_enabled() and any(x.requires_grad for x in tensors):
+        return True
+    is_forward = _C._is_fwd_grad_enabled() and _C._current_dual_level() >= 0
+    return is_forward and any(_C._tangent_of(x) is not None for x in tensors)
 
 
 def _dispatching_classes(args, kwargs):

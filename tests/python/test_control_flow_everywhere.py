@@ -13,6 +13,7 @@ from taeda.fx.experimental.proxy_tensor import make_fx
 from taeda.utils._pytree import tree_leaves
 
 import taeda
+from taeda.autograd import forward_ad
 from taeda.export import export, load, save
 
 
@@ -121,6 +122,15 @@ def pushed(f):
     return lambda x, w: jvp(f, (x, w), (w, x))
 
 
+def forward_mode(f):
+    def run(x, w):
+        with forward_ad.dual_level():
+            dual = f(forward_ad.make_dual(x, w), forward_ad.make_dual(w, x))
+            return tuple(forward_ad.unpack_dual(dual))
+
+    return run
+
+
 def over_both(f):
     return lambda x, w: vmap(f)(taeda.stack([x, w, x * 2]), taeda.stack([w, x, w]))
 
@@ -149,6 +159,7 @@ PLACES = {
     "autograd": backward,
     "grad of grad": second,
     "jvp": pushed,
+    "forward mode": forward_mode,
     "vmap": over_both,
     "vmap of the operand": over_first,
     "vmap of the closure": over_second,
@@ -200,8 +211,10 @@ class Holding(taeda.nn.Module):
         return self.f(x, self.w)
 
 
-# autograd.grad inside of a module cannot be exported, whatever it differentiates.
-EXPORTED = {name: place for name, place in PLACES.items() if name != "autograd"}
+# Autograd that a module starts itself cannot be exported, whatever it differentiates.
+EXPORTED = {
+    name: place for name, place in PLACES.items() if name not in ("autograd", "forward mode")
+}
 
 
 @functools.partial(on_operator_and_place, places=EXPORTED)
