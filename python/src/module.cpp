@@ -1,4 +1,5 @@
 // The extension module taeda._C: puts types and functions together.
+#include "python/src/control_flow_functions.h"
 #include "python/src/decomposition_functions.h"
 #include "python/src/export_functions.h"
 #include "python/src/factories.h"
@@ -40,9 +41,9 @@ bool add_submodule(PyObject* module, const char* name, const PyMethodDef* const*
          PyDict_SetItemString(PyImport_GetModuleDict(), name, child.get()) == 0;
 }
 
-const PyMethodDef* const own_functions[] = {factory_table,  mode_table,          autograd_table,
-                                            interop_table,  device_table,        transform_table,
-                                            autocast_table, dispatch_mode_table, nullptr};
+const PyMethodDef* const own_functions[] = {
+    factory_table,   mode_table,     autograd_table,      interop_table,      device_table,
+    transform_table, autocast_table, dispatch_mode_table, control_flow_table, nullptr};
 const PyMethodDef* const no_tables[] = {nullptr};
 const PyMethodDef* const dispatch_tables[] = {dispatch_table,      boxed_call_table,
                                               library_table,       decomposition_table,

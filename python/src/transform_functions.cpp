@@ -225,13 +225,6 @@ PyObject* has_values(PyObject*, PyObject* o) {
     return wrap(!t.is_meta() && !t.keys().has(Key::Fake));
   });
 }
-// Whether two tensors look at the same memory
-PyObject* is_alias_of(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
-  return guarded([&] {
-    need_count("_is_alias_of", nargs, 2);
-    return wrap(need_tensor(argv[0]).storage() == need_tensor(argv[1]).storage());
-  });
-}
 PyObject* fallback_count(PyObject*, PyObject*) {
   return PyLong_FromUnsignedLongLong(batch_each_count());
 }
@@ -314,7 +307,6 @@ PyMethodDef transform_table[] = {
     {"_wrapper_info", wrapper_info, METH_O, nullptr},
     {"_values_of", all_values, METH_O, nullptr},
     {"_is_batched", is_batched, METH_O, nullptr},
-    {"_is_alias_of", as_function(is_alias_of), METH_FASTCALL, nullptr},
     {"_has_values", has_values, METH_O, nullptr},
     {"_vmap_fallback_count", fallback_count, METH_NOARGS, nullptr},
     {"_set_vmap_fallback_warning_enabled", warn_fallback, METH_O, nullptr},

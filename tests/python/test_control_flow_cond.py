@@ -145,3 +145,13 @@ def test_vmap_wants_branches_of_one_structure():
 
     with pytest.raises(RuntimeError, match="Expected branches to return the same pytree structure"):
         t.vmap(one)(t.ones(2, 3))
+
+
+@only_taeda
+def test_inference_mode():
+    with t.inference_mode():
+        x = t.ones(2)
+        got = t.cond(positive(x), lambda a: a + 1, lambda a: a - 1, (x,))
+        assert got.tolist() == [2, 2]
+        with pytest.raises(RuntimeError, match="Encountered aliasing"):
+            t.cond(positive(x), lambda a: a, lambda a: a - 1, (x,))

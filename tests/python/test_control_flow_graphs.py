@@ -324,6 +324,23 @@ def test_integers_in_the_state_of_a_loop(mode):
     check(taeda.vmap(lambda x: f(x)[1]), rows, mode=mode)
 
 
+@pytest.mark.parametrize("mode", ["fake", "symbolic"])
+@pytest.mark.parametrize(
+    ("cond_fn", "body_fn", "message"),
+    [
+        (lambda i, a: i + 1, lambda i, a: (i + 1, a * 2), "cond_fn must return a boolean scalar"),
+        (lambda i, a: a > 1, lambda i, a: (i + 1, a * 2), "cond_fn must return a boolean scalar"),
+        (lambda i, a: i < 3, lambda i, a: (i + 1, a.sum()), "differ in 'shape"),
+        (lambda i, a: i < 3, lambda i, a: (a * 2, a * 3), "differ in type"),
+        (lambda i, a: i < 3, lambda i, a: (i + 1, a.add_(1)), "Encountered input mutation"),
+        (lambda i, a: i < 3, lambda i, a: (i + 1, a), "Encountered aliasing"),
+    ],
+)
+def test_loops_that_cannot_be_recorded(mode, cond_fn, body_fn, message):
+    with pytest.raises(RuntimeError, match=message):
+        make_fx(lambda x: while_loop(cond_fn, body_fn, (0, x)), tracing_mode=mode)(X)
+
+
 def test_sizes_from_around_a_function_are_operands():
     def f(x, y):
         n = y.shape[0]

@@ -13,7 +13,7 @@ nothing outside. So transforms, gradients and files have to do with operands alo
 from taeda import _C
 from taeda._functorch.eager_transforms import functionalize
 from taeda._higher_order_operator import HigherOrderOperator
-from taeda._higher_order_ops._functions import UserFunction, checked_call, written_error
+from taeda._higher_order_ops._functions import UserFunction
 from taeda._higher_order_ops._lifting import (
     Lifting,
     add_inputs,
@@ -117,9 +117,8 @@ def _run(lifting, fn, args, is_functional):
 
 def _run_users(lifting, fn, args, is_functional):
     function = functionalize(fn.call) if is_functional else fn.call
-    results = checked_call(fn, lambda *given: lifting.run(function, given), args)
-    if lifting.is_written():
-        raise written_error(fn.name)
+    results = fn.checked(lambda *given: lifting.run(function, given), args)
+    lifting.check_unwritten(fn.name)
     return results
 
 

@@ -1,13 +1,13 @@
 """What control-flow operators do with the functions they take: flat calls and checks."""
 
 from taeda import _C
-from taeda.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+from taeda.utils._pytree import tree_flatten, tree_unflatten
 
 _Tensor = _C.Tensor
 
 
 class UserFunction:
-    """A function that the user gave to the operator `name`, by position.
+    """A function that the user gave to the operator `name`.
 
     It may neither write to its arguments nor return what shares memory with them: a graph of it
     would mean something else.
@@ -18,11 +18,15 @@ class UserFunction:
     def __init__(self, name):
         self.name = name
 
-    def __call__(self, *leaves):
-        return checked_call(self, self.call, leaves)
+    def __call__(self, *args):
+        return self.checked(self.call, args)
 
-    def call(self, *leaves):
-        """The results as a flat tuple."""
+    def checked(self, call, args):
+        """`call(*args)`, which runs the function, unless that does what it may not."""
+        return _C._checked_call(self.name, self.may_alias, call, args)
+
+    def call(self, *args):
+        """The function without checks."""
         raise NotImplementedError
 
 
@@ -43,41 +47,9 @@ class FlatFunction(UserFunction):
         return tuple(results)
 
 
-def checked_call(user_function, call, args):
-    """`call(*args)`, which runs a user's function, unless that writes to arguments or aliases."""
-    given = [x for x in args if isinstance(x, _Tensor)]
-    versions = [x._version for x in given]
-    results = call(*args)
-    if any(x._version != before for x, before in zip(given, versions)):
-        raise written_error(user_function.name)
-    if not user_function.may_alias:
-        _check_unaliased(user_function.name, given, results)
-    return results
-
-
-def written_error(name):
-    """What to raise for a function that writes to what is not its own."""
-    return RuntimeError(
-        "Encountered input mutation during higher order op tracing: Higher order ops do not "
-        f"support input mutation. Found in {name}; write to a clone"
-    )
-
-
-def _check_unaliased(name, given, results):
-    tensors = [x for x in tree_leaves(results) if isinstance(x, _Tensor)]
-    for i, result in enumerate(tensors):
-        if any(_C._is_alias_of(result, x) for x in given):
-            raise _alias_error(name, "Input-to-output")
-        if any(_C._is_alias_of(result, x) for x in tensors[:i]):
-            raise _alias_error(name, "Output-to-output")
-
-
-def _alias_error(name, which):
-    return RuntimeError(
-        "Encountered aliasing during higher order op tracing: Higher order ops do not support "
-        f"aliasing. Found in {name}. {which} aliasing detected; replace `return input` with "
-        "`return input.clone()` to avoid aliasing"
-    )
+def checked_function(name, fn):
+    """A user's function of nested arguments under the rules of UserFunction."""
+    return lambda *args: _C._checked_call(name, False, fn, args)
 
 
 def check_operands(operands):

@@ -71,9 +71,14 @@ class Lifting(TorchDispatchMode):
         """The tree, of whose tensors the graph knows each that is not one of its constants."""
         return tree_map(self._lifted, tree)
 
-    def is_written(self):
-        """Whether an operator wrote to what was lifted."""
-        return any(inside._version != version for inside, version in self.versions)
+    def check_unwritten(self, name):
+        """Raises if an operator wrote to what was lifted for a function of the operator `name`."""
+        if any(_version(inside) != version for inside, version in self.versions):
+            raise RuntimeError(
+                "Encountered input mutation during higher order op tracing: Higher order ops do "
+                f"not support input mutation. A function of {name} writes to a tensor from around "
+                "it; write to a clone"
+            )
 
     def _lifted(self, leaf):
         if isinstance(leaf, _NUMBERS):
@@ -125,7 +130,11 @@ class Lifting(TorchDispatchMode):
         self.tracer.track(inside, placeholder)
         self.inputs.append((outside, placeholder))
         if isinstance(inside, _Tensor):
-            self.versions.append((inside, inside._version))
+            self.versions.append((inside, _version(inside)))
+
+
+def _version(tensor):
+    return None if tensor.is_inference() else tensor._version
 
 
 @contextlib.contextmanager

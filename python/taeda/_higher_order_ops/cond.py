@@ -15,6 +15,7 @@ from taeda._higher_order_ops._derivatives import (
 from taeda._higher_order_ops._functions import (
     FlatFunction,
     check_operands,
+    checked_function,
     is_batched,
     is_unknown,
     unknown_integer,
@@ -60,11 +61,14 @@ def cond(pred, true_fn, false_fn, operands=()):
     if isinstance(pred, (bool, int, float)):
         return true_fn(*operands) if pred else false_fn(*operands)
     _check(pred, true_fn, false_fn, operands)
+    if not cond_op.is_captured():
+        branches = checked_function("cond", true_fn), checked_function("cond", false_fn)
+        return _run(pred, *branches, operands)
     leaves, spec = tree_flatten(tuple(operands))
     branches = FlatFunction("cond", true_fn, spec), FlatFunction("cond", false_fn, spec)
     results = cond_op(pred, *branches, tuple(leaves))
-    specs = [branch.out_spec for branch in branches if branch.out_spec is not None]
-    if specs[0] != specs[-1]:
+    specs = [branch.out_spec for branch in branches]
+    if specs[0] != specs[1]:
         raise _different_specs(*specs)
     return tree_unflatten(results, specs[0])
 

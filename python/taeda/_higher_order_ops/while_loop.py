@@ -12,7 +12,7 @@ from taeda._higher_order_ops._functions import (
     is_unknown,
     unknown_integer,
 )
-from taeda.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+from taeda.utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["while_loop", "while_loop_op", "while_loop_stack_output_op"]
 
@@ -102,8 +102,10 @@ class _Body:
 @while_loop_op.py_impl("CompositeExplicitAutograd")
 def _run(cond_fn, body_fn, carried_inputs, additional_inputs):
     carried = tuple(carried_inputs)
-    if _counts_unknown_steps(carried):
-        return _any_integers(_step(body_fn, _any_integers(carried), additional_inputs))
+    if any(map(is_integer, carried)) and any(map(is_unknown, carried)):
+        carried = _any_integers(carried)
+        _checked(cond_fn(*carried, *additional_inputs))
+        return _any_integers(_step(body_fn, carried, additional_inputs))
     pred = _checked(cond_fn(*carried, *additional_inputs))
     if is_unknown(pred):
         return _step(body_fn, carried, additional_inputs)
@@ -133,10 +135,6 @@ def _run_stacked(cond_fn, body_fn, carried_inputs, additional_inputs):
     return tuple(_C.stack(column) for column in zip(*(steps or [carried])))
 
 
-def _counts_unknown_steps(carried):
-    return any(map(is_integer, carried)) and any(map(is_unknown, carried))
-
-
 def _any_integers(carried):
     """The state with integers that stand for those of any step, where tensors have no values."""
     like = next((x for x in carried if is_unknown(x)), None)
@@ -163,7 +161,7 @@ def _run_batched(active, cond_fn, body_fn, carried, additional_inputs):
 
 
 def _step(body_fn, carried, additional_inputs):
-    result = tuple(tree_leaves(body_fn(*carried, *additional_inputs)))
+    result = tuple(body_fn(*carried, *additional_inputs))
     check_same_metadata(result, carried, "body_fn_output", "carried_inputs")
     return result
 
