@@ -95,7 +95,11 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
 
     def trace_subgraph(self, f, *args):
         """A GraphModule of `f` on traced arguments, with the settings of this trace."""
-        return _Trace(f, "real", self._settings, self.on_node).trace(args)
+        trace = _Trace(f, "real", self._settings, self.on_node)
+        # Grad modes are not part of such a graph, and casts are.
+        trace.tracer.records_modes = False
+        trace.tracer.below_autocast = self.pre_dispatch
+        return trace.trace(args)
 
     def note_mode_call(self, name, *args):
         """Writes down that a mode of the thread was set: `taeda._C._set_grad_enabled(False)`."""
