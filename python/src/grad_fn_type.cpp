@@ -6,6 +6,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "python/src/hooks.h"
 #include "python/src/python_node.h"
 #include "python/src/saved_access.h"
 #include "python/src/tensor_type.h"
@@ -32,7 +33,16 @@ std::unordered_map<Node*, PyObject*>& handles() {
 
 IntrusivePtr<Node>& node_of(PyObject* o) { return reinterpret_cast<NodeObject*>(o)->node; }
 
+// A node that only its handle keeps alive: its hooks and metadata may lead back to the handle.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  const Node* node = node_of(self).get();
+  if (!node || node->use_count() != 1 || !node->hooks()) return 0;
+  return visit_hooks(*node->hooks(), visit, arg);
+}
+
 void dealloc(PyObject* self) {
+  PyObject_GC_UnTrack(self);
   PyTypeObject* type = Py_TYPE(self);
   handles().erase(node_of(self).get());
   autograd::release_node(std::move(node_of(self)));
@@ -114,6 +124,7 @@ PyMethodDef methods[] = {
 };
 PyType_Slot slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
     {Py_tp_repr, reinterpret_cast<void*>(repr)},
     {Py_tp_call, reinterpret_cast<void*>(call)},
     {Py_tp_getset, getters},
@@ -121,7 +132,8 @@ PyType_Slot slots[] = {
     {0, nullptr},
 };
 PyType_Spec spec = {"taeda.autograd.graph.Node", sizeof(NodeObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
+                        Py_TPFLAGS_DISALLOW_INSTANTIATION,
                     slots};
 
 // The name of a node's type: its own without namespaces.

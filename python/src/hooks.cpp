@@ -166,6 +166,8 @@ int visit_hooks(const autograd::NodeHooks& hooks, visitproc visit, void* arg) {
     if ((stop = visit_call<PostCall>(call, visit, arg))) return stop;
   for (const auto& [id, call] : hooks.post_accumulate)
     if ((stop = visit_call<PostAccumulateCall>(call, visit, arg))) return stop;
+  if (hooks.metadata && hooks.metadata.use_count() == 1)
+    Py_VISIT(static_cast<PyObject*>(hooks.metadata.get()));
   return 0;
 }
 

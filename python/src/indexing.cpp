@@ -12,6 +12,7 @@
 #include "python/src/tensor_type.h"
 #include "python/src/wrap.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/base/log.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
@@ -216,6 +217,10 @@ class Walk {
   void add_tensor(const Tensor& t) {
     TAEDA_CHECK_INDEX(is_integral(t.dtype(), true),
                       "tensors used as indices must be long, int, byte or bool tensors");
+    if (t.dtype() == DType::UInt8)
+      warn(
+          "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+          "instead.");
     // An index that differs between the examples of a batch has no one value to select.
     if (t.dim() > 0 || (dispatch::is_batched(t) && !is_mask(t)))
       return record(t, is_mask(t) ? t.dim() : 1);
@@ -232,9 +237,8 @@ class Walk {
         "indices (got ",
         Py_TYPE(o)->tp_name, ")");
     Tensor t = tensor_from_data(o, DType::Undefined, Device());
-    // An empty list has no element to tell its type.
-    return t.numel() == 0 && t.is_floating_point() ? make_tensor(t.sizes(), DType::Int64, Device())
-                                                   : t;
+    // Numbers in a list are cut to integers; an empty list has no element to tell its type.
+    return t.is_floating_point() ? taeda::to(t, Device(), DType::Int64) : t;
   }
 
   Indexed out_;

@@ -83,6 +83,13 @@ PyObject* get_device(PyObject* self, PyObject*) {
   return PyLong_FromLong(tensor_of(self).device().index);
 }
 
+PyObject* is_same_size(PyObject* self, PyObject* other) {
+  return guarded([&] {
+    const Tensor& b = expect_tensor(other, "is_same_size(): argument 'other' (position 1)");
+    return wrap(tensor_of(self).sym_sizes() == b.sym_sizes());
+  });
+}
+
 PyObject* is_set_to(PyObject* self, PyObject* other) {
   return guarded([&] {
     const Tensor &a = tensor_of(self),
@@ -116,6 +123,7 @@ PyMethodDef tensor_shape_methods[] = {
     {"is_pinned", TAEDA_TELL((static_cast<void>(t), false))},
     {"_is_view", TAEDA_TELL(t.is_view())},
     {"get_device", get_device, METH_NOARGS, nullptr},
+    {"is_same_size", is_same_size, METH_O, nullptr},
     {"is_set_to", is_set_to, METH_O, nullptr},
     {},
 };

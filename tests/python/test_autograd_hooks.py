@@ -5,7 +5,7 @@ import warnings
 import weakref
 
 import pytest
-from under_test import t
+from under_test import NAME, t
 
 
 def leaf(*sizes):
@@ -183,3 +183,25 @@ def test_post_accumulate_must_return_nothing():
     a.register_post_accumulate_grad_hook(lambda p: p.grad)
     with pytest.raises(RuntimeError, match="should return None"):
         a.sum().backward()
+
+
+no_metadata = pytest.mark.skipif(NAME == "torch", reason="PyTorch does not look into metadata")
+
+
+@pytest.mark.parametrize("way", ["hook", "prehook", pytest.param("metadata", marks=no_metadata)])
+def test_a_node_that_leads_back_to_itself_is_collected(way):
+    class Marker:
+        pass
+
+    a = leaf(2)
+    node, marker = (a * 2).grad_fn, Marker()
+    if way == "metadata":
+        node.metadata["back"] = (node, marker)
+    elif way == "hook":
+        node.register_hook(lambda inputs, outputs, back=(node, marker): None)
+    else:
+        node.register_prehook(lambda outputs, back=(node, marker): None)
+    gone = weakref.ref(marker)
+    del node, marker
+    gc.collect()
+    assert gone() is None

@@ -209,3 +209,20 @@ class TestSpecialCases:
         x = t.zeros(3)
         x.index_put_((t.tensor([1, 1, 2]),), t.ones(3), accumulate=True)
         assert x.tolist() == [0, 2, 1]
+
+
+def test_numbers_in_a_list_are_cut_to_integers():
+    x = t.arange(5)
+    assert x[[1.0, 2.9]].tolist() == [1, 2] and x[[]].tolist() == []
+    with pytest.raises(IndexError):
+        x[t.tensor([1.0])]
+
+
+def test_byte_masks_are_deprecated():
+    x = t.arange(3)
+    with pytest.warns(UserWarning, match="indexing with dtype torch.uint8 is now deprecated"):
+        assert x[t.tensor([1, 0, 1], dtype=t.uint8)].tolist() == [0, 2]
+
+
+def test_sizes_are_compared():
+    assert t.ones(2, 3).is_same_size(t.zeros(2, 3)) and not t.ones(2).is_same_size(t.ones(2, 1))
