@@ -73,7 +73,9 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   void note_symbol(const SymInt& v, SymbolSource source);
   bool is_readable(const Expr* e) const;
   Arg symbol_arg(const SymNode& number);
-  Arg expression_arg(const Expr* e);
+  Arg expression_arg(const Expr* e, ShapeEnv& env);
+  // A sum or product, a part at a time.
+  Arg folded_arg(const Expr* e, ShapeEnv& env);
   Arg read_symbol(const SymbolSource& source);
 
   bool run_decomposition(dispatch::Operator& op, dispatch::Stack& stack);

@@ -119,31 +119,65 @@ bool Tracer::knows(const SymNode& number) const {
   return n && (is_known(n->expr()) || for_all_symbols(n->expr(), is_known));
 }
 
-Arg Tracer::expression_arg(const Expr* e) {
+// Says what number a node of the graph is.
+static void note_value(const Arg& arg, const Expr* e, ShapeEnv& env) {
+  if (!arg.node()) return;
+  IntrusivePtr<SymNode> number =
+      make_intrusive<SymExprNode>(IntrusivePtr<ShapeEnv>::share(&env), e);
+  if (e->kind == SymKind::Int)
+    arg.node()->set_val(Value(SymInt(std::move(number))));
+  else
+    arg.node()->set_val(Value(std::move(number)));
+}
+
+// -1, and -1*s0.
+static bool is_negative(const Expr* e) {
+  if (e->kind != SymKind::Int) return false;
+  if (e->is_constant()) return e->value.integer < 0;
+  return e->op == ExprOp::Mul && is_negative(e->args[0]);
+}
+
+Arg Tracer::folded_arg(const Expr* e, ShapeEnv& env) {
+  std::vector<const Expr*> parts(e->args.begin(), e->args.end());
+  // As one writes it: s0*2, s0 - 1.
+  if (e->op == ExprOp::Add || e->op == ExprOp::Mul)
+    std::stable_partition(parts.begin(), parts.end(),
+                          [](const Expr* p) { return !p->is_constant() && !is_negative(p); });
+  Arg result = expression_arg(parts[0], env);
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const bool subtracts = e->op == ExprOp::Add && is_negative(parts[i]);
+    const Expr* part = subtracts ? env.pool().negate(parts[i]) : parts[i];
+    const Builtin& function = get_builtin(subtracts ? "sub" : builtin_name(e->op));
+    result = Arg(graph_->call(function, {result, expression_arg(part, env)}));
+  }
+  return result;
+}
+
+Arg Tracer::expression_arg(const Expr* e, ShapeEnv& env) {
   if (e->is_constant()) return Arg(constant_value(e));
   const auto is_known = [this](const Expr* symbol) { return is_readable(symbol); };
   const auto it = symbols_.find(e);
   // A sum of sizes may itself be a size; reading symbols comes first, so that graphs say how.
   if (is_readable(e) && (e->is_symbol() || it->second.part == SymbolSource::Part::Itself ||
                          !for_all_symbols(e, is_known))) {
+    const bool is_read = it->second.part != SymbolSource::Part::Itself;
     const Arg arg = read_symbol(it->second);
+    if (is_read) note_value(arg, e, env);
     it->second = {arg.node(), SymbolSource::Part::Itself, 0};
     return arg;
   }
   TAEDA_CHECK(
       !e->is_symbol(), "the symbol ", e->name,
       " is no size of a traced tensor: pass the tensor or number it comes from as an input");
-  std::vector<Arg> operands;
-  for (const Expr* part : e->args) operands.push_back(expression_arg(part));
-  const Builtin& function = get_builtin(builtin_name(e->op));
   Arg result;
   if (is_folded(e->op)) {
-    result = operands[0];
-    for (size_t i = 1; i < operands.size(); ++i)
-      result = Arg(graph_->call(function, {result, operands[i]}));
+    result = folded_arg(e, env);
   } else {
-    result = Arg(graph_->call(function, std::move(operands)));
+    std::vector<Arg> operands;
+    for (const Expr* part : e->args) operands.push_back(expression_arg(part, env));
+    result = Arg(graph_->call(get_builtin(builtin_name(e->op)), std::move(operands)));
   }
+  note_value(result, e, env);
   symbols_[e] = {result.node(), SymbolSource::Part::Itself, 0};
   return result;
 }
@@ -151,7 +185,7 @@ Arg Tracer::expression_arg(const Expr* e) {
 Arg Tracer::symbol_arg(const SymNode& number) {
   const SymExprNode* n = SymExprNode::from(&number);
   TAEDA_CHECK(n, "only numbers of a shape environment can be traced");
-  return expression_arg(n->expr());
+  return expression_arg(n->expr(), n->env());
 }
 
 }  // namespace taeda::fx

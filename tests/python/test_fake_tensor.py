@@ -218,6 +218,9 @@ def test_copies_of_modules_without_memory():
         fake = copy.deepcopy(model)
     assert isinstance(fake.weight, FakeTensor) and isinstance(fake.weight, taeda.nn.Parameter)
     assert not isinstance(model.weight, FakeTensor)
+    again = copy.deepcopy(fake)
+    assert [name for name, _ in again.named_parameters()] == ["weight", "bias"]
+    assert isinstance(again.weight, taeda.nn.Parameter) and again.weight is not fake.weight
     assert detect_fake_mode(list(fake.parameters())) is mode
     assert detect_fake_mode([model.weight]) is None
 

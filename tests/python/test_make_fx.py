@@ -170,7 +170,7 @@ def test_an_error_inside_leaves_no_mode_behind():
 
 
 def test_modes_and_fakes_that_do_not_fit():
-    with pytest.raises(AssertionError, match="Unexpected tracing type"):
+    with pytest.raises(AssertionError, match="tracing_mode must be real"):
         make_fx(lambda x: x, tracing_mode="magic")
     with FakeTensorMode():
         lost = taeda.ones(2)
@@ -184,3 +184,21 @@ def test_resize_is_part_of_the_graph():
     assert gm(taeda.arange(4.0)).tolist() == [0, 1]
     with FakeTensorMode():
         assert taeda.ones(4).resize_(2, 3).shape == (2, 3)
+
+
+def test_symbolic_numbers_in_graphs_have_values():
+    gm = make_fx(lambda x: x[: x.shape[0] - 1] * 2, tracing_mode="symbolic")(taeda.ones(4, 3))
+    numbers = {n.name: str(n.meta["val"]) for n in gm.graph.nodes if "s" in str(n.name)[:1]}
+    assert numbers["sym_size_int"] == "s0" and numbers["sub"] == "s0 - 1"
+    assert "sub = sym_size_int - 1" in gm.code
+    assert gm(taeda.ones(6, 3)).shape == (5, 3)
+
+
+def test_sizes_are_results():
+    gm = make_fx(lambda x: x.size(), tracing_mode="symbolic")(taeda.ones(4, 3))
+    assert tuple(gm(taeda.ones(6, 2))) == (6, 2)
+
+
+def test_numbers_are_read_from_fake_tensors():
+    gm = make_fx(lambda x: taeda.zeros(x.sum().int().item()), tracing_mode="fake")(taeda.ones(3))
+    assert gm(taeda.ones(5)).shape == (5,)

@@ -8,6 +8,7 @@ Operators on fake tensors run their shape rules only; see `taeda/fx/fake.h`.
 """
 
 import contextlib
+import copy
 
 import taeda
 import taeda.overrides
@@ -128,9 +129,10 @@ class FakeTensor(taeda.Tensor):
         return fake_mode.from_tensor(tensor)
 
     def __deepcopy__(self, memo):
-        copy = self.detach().clone().requires_grad_(self.requires_grad)
-        memo[id(self)] = copy
-        return copy
+        fake = self.detach().clone().requires_grad_(self.requires_grad)
+        memo[id(self)] = fake
+        fake.__dict__.update(copy.deepcopy(self.__dict__, memo))  # whether it is a parameter
+        return fake
 
     def __reduce_ex__(self, protocol):
         raise UnsupportedFakeTensorException(

@@ -3,6 +3,7 @@
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from importlib import import_module
 
+from taeda._C import Size
 from taeda.utils._pytree_keys import GetAttrKey, MappingKey, SequenceKey
 from taeda.utils._pytree_nodes import (
     NO_SERIALIZED_TYPE_NAME_FOUND,
@@ -177,6 +178,14 @@ _register_builtin(
     from_dumpable_context=_defaultdict_deserialize,
 )
 _register_builtin(deque, "deque")
+
+register_pytree_node(
+    Size,
+    _tuple_flatten,
+    _tuple_unflatten,  # a size need not be a number while a program is traced
+    serialized_type_name="torch.Size",
+    flatten_with_keys_fn=_tuple_flatten_with_keys,
+)
 
 STANDARD_DICT_TYPES = frozenset({dict, OrderedDict, defaultdict})
 BUILTIN_TYPES = frozenset({tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque})

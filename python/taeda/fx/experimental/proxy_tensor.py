@@ -318,7 +318,7 @@ def make_fx(
     record_stack_traces: nodes get the user's stack as meta["stack_trace"].
     """
     if tracing_mode not in _MODES:
-        raise AssertionError(f'Unexpected tracing type: "{tracing_mode}", expected one of {_MODES}')
+        raise AssertionError(f"tracing_mode must be real/fake/symbolic, got {tracing_mode}")
     settings = _Settings(
         dict(decomposition_table or {}),
         _allow_non_fake_inputs,
