@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "taeda/autograd/autocast.h"
+#include "taeda/autograd/grad_mode.h"
+#include "taeda/autograd/variable.h"
 #include "taeda/fx/fake.h"
 #include "taeda/fx/text.h"
 #include "taeda/fx/tracer.h"
@@ -82,6 +85,31 @@ TEST(Plan, StacksTheStepsOfALoop) {
   // Without a step, what was carried.
   EXPECT_EQ(steps(9.0).sizes(), IntList({1}));
   EXPECT_EQ(read_scalar(steps(9.0).sum()).to_double(), 9.0);
+}
+
+TEST(Plan, RunsRegionsUnderModes) {
+  const Plan plan(*parse_graph(R"(graph(x) {
+    c = builtin::wrap_with_autocast("cpu", dtype.bf16, True, None, graph(y) {
+      mm = aten::mm(y, y)
+      return (mm,)
+    }, x)
+    g = builtin::wrap_with_set_grad_enabled(False, graph(y, z) {
+      add = aten::add.Tensor(y, z)
+      return (add,)
+    }, x, x)
+    return (c, g)
+  })"));
+  Tensor x = ones({2, 2});
+  autograd::set_requires_grad(x, true);
+  const auto tensors = flatten_tensors(plan.run({Value(x)}));
+  ASSERT_EQ(tensors.size(), 2u);
+  EXPECT_EQ(tensors[0].dtype(), DType::BFloat16);
+  EXPECT_TRUE(autograd::requires_grad(tensors[0]));
+  EXPECT_FALSE(autograd::requires_grad(tensors[1]));
+  EXPECT_TRUE(autograd::grad_enabled());
+  EXPECT_FALSE(autocast::is_enabled(DeviceType::CPU));
+  const Plan bare(*parse_graph("graph(x) {\n w = builtin::wrap_with_autocast(x)\n return w\n}"));
+  EXPECT_THROW(bare.run({Value(x)}), Error);
 }
 
 TEST(Plan, ReadsAttributes) {

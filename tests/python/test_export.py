@@ -349,6 +349,38 @@ def test_other_versions_and_graphs_are_refused():
         load(with_entry(good, "graph", unknown))
 
 
+def test_files_of_version_1_are_read():
+    """Such files tell neither a dialect nor where nodes come from."""
+    program = export(counted(), (taeda.ones(2, 4),), {"k": 3}).run_decompositions()
+    old = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(saved(program))) as new, zipfile.ZipFile(old, "w") as archive:
+        for entry in new.namelist():
+            text = new.read(entry)
+            if entry == "format":
+                text = b"taeda exported program 1"
+            if entry == "signature":
+                text = text.replace(b'"dialect": "ATEN",\n', b"")
+            if entry not in ("notes/module_calls", "notes/origins", "notes/numbers"):
+                archive.writestr(entry, text)
+    old.seek(0)
+    back = load(old)
+    assert back.dialect == "ATEN"
+    program.state_dict["calls"].zero_()
+    same(back.module()(taeda.ones(2, 4), k=3), program.module()(taeda.ones(2, 4), k=3))
+
+
+def test_damaged_notes_are_refused():
+    good = saved(export(nn.Linear(2, 2), (taeda.ones(1, 2),)))
+    for name, text in [
+        ("notes/origins", "{"),
+        ("notes/origins", '{"nn_module_stack": {"values": [], "nodes": {"linear": 3}}}'),
+        ("notes/module_calls", "[[1]]"),
+        ("notes/in_spec", "[]"),
+    ]:
+        with pytest.raises(RuntimeError, match="cannot read the notes of the program"):
+            load(with_entry(good, name, text))
+
+
 # ---- inputs that do not fit ----
 
 

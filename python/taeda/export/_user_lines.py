@@ -33,7 +33,7 @@ def note_stack(node):
             entries.append(f"{place}\n    {line}")
         frame = frame.f_back
     if entries:
-        node.meta["stack_trace"] = "\n".join(reversed(entries)) + "\n"
+        node.meta["stack_trace"] = "\n".join(reversed(entries)).strip()
 
 
 def user_line(trace):
