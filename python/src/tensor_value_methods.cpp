@@ -64,7 +64,8 @@ Scalar read_item(const Tensor& t) {
               " elements cannot be converted to Scalar");
   // A mode, the class of the tensor or what fakes it answers.
   constexpr KeySet asked = KeySet(Key::Python) | KeySet(Key::Fake);
-  if (!(dispatch::with_local(t.keys()) & asked).empty()) return ops::_local_scalar_dense(t);
+  if (!(dispatch::with_local(t.keys()) & asked).empty())
+    return dispatch::has_mode_before_autograd() ? ops::item(t) : ops::_local_scalar_dense(t);
   TAEDA_CHECK(!t.is_meta(), "Tensor.item() cannot be called on meta tensors");
   const bool is_plain = t.is_cpu() && !dispatch::wrapper_of(t);
   return read_scalar(is_plain ? t : readable(t));

@@ -156,7 +156,9 @@ TEST(ExportedProgram, RunsRegionsOnWhatItHolds) {
 }
 
 TEST(ExportedProgram, ChecksItsInputs) {
-  ExportedProgram program(counting_parts());
+  ProgramParts parts = counting_parts();
+  parts.signature.ranges[0].second.low = 3;
+  ExportedProgram program(std::move(parts));
   const Tensor x = ones({4, 3}, DType::Float);
   const Value k = int64_t{3};
   const std::pair<std::vector<Value>, const char*> cases[] = {
@@ -166,7 +168,7 @@ TEST(ExportedProgram, ChecksItsInputs) {
       {{x.unsqueeze(0), k}, "Guard failed: x.dim() == 2; got 3"},
       {{ones({4, 5}, DType::Float), k}, "Guard failed: x.size()[1] == 3; got 5"},
       {{ones({11, 3}, DType::Float), k}, "Guard failed: x.size()[0] <= 10; got 11"},
-      {{ones({1, 3}, DType::Float), k}, "Guard failed: x.size()[0] >= 2; got 1"},
+      {{ones({2, 3}, DType::Float), k}, "Guard failed: x.size()[0] >= 3; got 2"},
       {{x, int64_t{4}}, "Guard failed: k == 3; got 4"},
   };
   for (const auto& [given, message] : cases)

@@ -575,7 +575,7 @@ def test_wrong_dynamic_shapes():
         export(lambda x, y: x, (x, x), dynamic_shapes={"x": {0: Dim("batch")}})
     with pytest.raises(RuntimeError, match="to have the same length as the actual tensor shape"):
         export(lambda x: x, (x,), dynamic_shapes=((Dim("batch"),),))
-    with pytest.raises(ValueError, match="inconsistent min=4, max=2"):
+    with pytest.raises(AssertionError, match="inconsistent min=4, max=2"):
         Dim("batch", min=4, max=2)
     assert [d.__name__ for d in dims("a", "b")] == ["a", "b"]
     assert isinstance(export(lambda x: x, (x,)), ExportedProgram)
@@ -676,3 +676,26 @@ def test_additional_inputs():
 def test_modules_without_checks():
     program = export(lambda x: x + 1, (taeda.ones(2),))
     assert program.module(check_guards=False)(taeda.ones(5)).numel() == 5
+
+
+def test_shapes_of_variadic_arguments():
+    def f(x, *rest, **named):
+        return x + rest[0] + named["z"]
+
+    n = Dim("n")
+    args, kwargs = (taeda.ones(4), taeda.ones(4)), {"z": taeda.ones(4)}
+    for shapes in (
+        {"x": {0: n}, "rest": ({0: n},), "named": {"z": {0: n}}},
+        {"x": {0: n}, "rest": ({0: n},), "z": {0: n}},
+        ({0: n}, {0: n}, {0: n}),
+    ):
+        run = export(f, args, kwargs, dynamic_shapes=shapes).module()
+        assert run(taeda.ones(6), taeda.ones(6), z=taeda.ones(6)).tolist() == [3.0] * 6
+
+
+def test_sizes_below_two():
+    program = export(nn.Linear(2, 2), (taeda.ones(4, 2),), dynamic_shapes=({0: Dim("n", max=8)},))
+    assert program.module()(taeda.ones(1, 2)).shape == (1, 2)
+    text = violation(lambda x: x + 1, (taeda.ones(1),), ({0: Dim("n")},))
+    assert "You marked n as dynamic but your code specialized it to be a constant (1)" in text
+    assert text.endswith("Suggested fixes:\n  n = 1")

@@ -1,10 +1,11 @@
 """Symbolic sizes for the inputs of an export, and what the trace has found out about them."""
 
+import inspect
 import re
 
 import taeda
 from taeda.export._errors import UserError
-from taeda.export._names import bound_arguments
+from taeda.export._names import bound_arguments, forward_signature
 from taeda.export.dynamic_shapes import AdditionalInputs, Dim, ShapesCollection, _DimHint
 from taeda.fx.experimental.symbolic_shapes import (
     ConstraintViolationError,
@@ -20,6 +21,8 @@ from taeda.fx.experimental.symbolic_shapes import (
 def leaf_shapes(mod, args, kwargs, dynamic_shapes):
     """One entry of `dynamic_shapes` for each leaf of the arguments; None for fixed ones."""
     pairs = bound_arguments(mod, args, kwargs)
+    if isinstance(dynamic_shapes, dict):
+        dynamic_shapes = _by_argument(mod, dynamic_shapes)
     if isinstance(dynamic_shapes, (AdditionalInputs, ShapesCollection)):
         dynamic_shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
     names = [name for name, _ in pairs]
@@ -43,6 +46,21 @@ def leaf_shapes(mod, args, kwargs, dynamic_shapes):
             )
         given = dict(zip(names, dynamic_shapes, strict=True))
     return [shape for name, value in pairs for shape in _shapes_of(name, value, given[name])]
+
+
+def _by_argument(mod, shapes):
+    """Shapes with those of `*args` and `**kwargs`, which may be given together, one by one."""
+    found = {}
+    for name, shape in shapes.items():
+        parameter = forward_signature(mod).parameters.get(name)
+        kind = parameter.kind if parameter is not None else None
+        if kind is inspect.Parameter.VAR_POSITIONAL and isinstance(shape, (list, tuple)):
+            found |= {f"{name}_{i}": each for i, each in enumerate(shape)}
+        elif kind is inspect.Parameter.VAR_KEYWORD and isinstance(shape, dict):
+            found |= shape
+        else:
+            found[name] = shape
+    return found
 
 
 def _shapes_of(name, value, shape):
@@ -98,16 +116,16 @@ class DynamicInputs:
         return fake_mode._from_tensor_sized(tensor, sizes, strides, tensor.storage_offset())
 
     def _size(self, name, i, value, dim):
+        source = f"L['{name}']" if i is None else f"L['{name}'].size()[{i}]"
         if dim is None or dim == Dim.STATIC:
             return value
         if isinstance(dim, int):
             if dim != value:
-                raise UserError(
+                raise ConstraintViolationError(
                     f"Static shape constraint of {dim} does not match input size of {value}, for "
-                    f"{name}.size()[{i}]"
+                    f"{source}"
                 )
             return value
-        source = f"L['{name}']" if i is None else f"L['{name}'].size()[{i}]"
         if not isinstance(dim, (Dim, _DimHint)):
             raise UserError(
                 f"Unexpected dimension mapped to index {i} in input tensor shape specified for "
@@ -158,6 +176,13 @@ class DynamicInputs:
             raise UserError(
                 f"Constraints violated ({dim.__name__})! {source} = {value} does not fit "
                 f"{root.__name__} = {known}"
+            )
+        if hint < 2:
+            fixed = root.__name__
+            raise UserError(
+                f"Constraints violated ({fixed})!\n  - You marked {fixed} as dynamic but your code "
+                f"specialized it to be a constant ({hint}): sizes 0 and 1 of an example are fixed."
+                f"\nSuggested fixes:\n  {fixed} = {hint}"
             )
         if root.__name__ not in self._symbols:
             bounds = StrictMinMaxConstraint(ValueRanges(max(root.min, 2), root.max))

@@ -49,7 +49,7 @@ class Dim:
     def __init__(self, name, *, min=None, max=None):
         lower = 0 if min is None else min
         if max is not None and max <= lower:
-            raise ValueError(f"Cannot create Dim with inconsistent min={lower}, max={max}")
+            raise AssertionError(f"Cannot create Dim with inconsistent min={lower}, max={max}")
         if not name.isidentifier():
             raise ValueError(f"Dim name must be a valid identifier, got {name}")
         self.__name__ = name
@@ -63,7 +63,7 @@ class Dim:
         derived._scale, derived._shift = self._scale * scale, self._shift * scale + shift
         if derived._scale < 1:
             raise NotImplementedError(
-                f"Attempted to multiply {self.__name__} by {scale}, where a positive integer was "
+                f"Attempted to multiply {scale} with {self.__name__}, where a positive integer was "
                 "expected. (Only increasing linear operations with integer coefficients are "
                 "supported.)"
             )
@@ -76,25 +76,25 @@ class Dim:
         derived.__name__ = text
         return derived
 
-    @staticmethod
-    def _whole(other, verb):
+    def _whole(self, other, verb, relation):
         if type(other) is not int:
             raise NotImplementedError(
-                f"Attempted to {verb} {other}, where an integer was expected. (Only increasing "
-                "linear operations with integer coefficients are supported.)"
+                f"Attempted to {verb} {other} {relation} {self.__name__}, where an integer was "
+                "expected. (Only increasing linear operations with integer coefficients are "
+                "supported.)"
             )
         return other
 
     def __add__(self, other):
-        return self._derived(1, self._whole(other, "add"))
+        return self._derived(1, self._whole(other, "add", "to"))
 
     __radd__ = __add__
 
     def __sub__(self, other):
-        return self._derived(1, -self._whole(other, "subtract"))
+        return self._derived(1, -self._whole(other, "subtract", "from"))
 
     def __mul__(self, other):
-        return self._derived(self._whole(other, "multiply by"), 0)
+        return self._derived(self._whole(other, "multiply", "with"), 0)
 
     __rmul__ = __mul__
 
