@@ -49,9 +49,10 @@ struct Device {
 
   constexpr Device() = default;
   constexpr Device(DeviceType type, int8_t index = -1) : type(type), index(index) {}
+  // Explicit: text must not become a device where both would do.
   template <class Text>
     requires(std::is_convertible_v<const Text&, std::string_view>)
-  Device(const Text& text) : Device(parse(text)) {}
+  explicit Device(const Text& text) : Device(parse(text)) {}
   // Parses "cpu", "cuda:1"; throws RuntimeError with PyTorch's phrase on anything else.
   TAEDA_API static Device parse(std::string_view text);
   TAEDA_API std::string text() const;

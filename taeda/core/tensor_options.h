@@ -27,6 +27,7 @@ class TensorOptions {
   [[nodiscard]] TensorOptions device(DeviceType type, int8_t index = -1) const {
     return device(Device(type, index));
   }
+  [[nodiscard]] TensorOptions device(std::string_view text) const { return device(Device(text)); }
   [[nodiscard]] TensorOptions layout(std::optional<Layout> v) const {
     return with(&Self::layout_, v);
   }
