@@ -1,0 +1,63 @@
+"""testing.assert_close: what is close, what is compared, and what a failure says."""
+
+import importlib
+
+import pytest
+from under_test import NAME, t
+
+assert_close = importlib.import_module(f"{NAME}.testing").assert_close
+
+
+def test_tolerances_come_from_dtypes():
+    assert_close(t.tensor([1.0]), t.tensor([1.0 + 1e-6]))
+    assert_close(t.tensor([1.0], dtype=t.float16), t.tensor([1.001], dtype=t.float16))
+    assert_close(1.0, 1.0 + 1e-9)
+    with pytest.raises(AssertionError, match="Tensor-likes are not close!"):
+        assert_close(t.tensor([1.0], dtype=t.float64), t.tensor([1.00001], dtype=t.float64))
+    assert_close(t.tensor([1.0]), t.tensor([1.1]), rtol=0.2, atol=0.0)
+
+
+def test_the_message_names_the_greatest_differences():
+    with pytest.raises(AssertionError) as error:
+        assert_close(t.tensor([[1.0, 2.0], [3.0, 4.0]]), t.tensor([[1.0, 2.0], [3.0, 8.0]]))
+    assert str(error.value) == (
+        "Tensor-likes are not close!\n\n"
+        "Mismatched elements: 1 / 4 (25.0%)\n"
+        "Greatest absolute difference: 4.0 at index (1, 1) (up to 1e-05 allowed)\n"
+        "Greatest relative difference: 0.5 at index (1, 1) (up to 1.3e-06 allowed)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "message"),
+    [
+        (lambda: t.ones(2), lambda: t.ones(1, 2), "attribute 'shape' do not match"),
+        (lambda: t.ones(2), lambda: t.ones(2, dtype=t.float64), "attribute 'dtype' do not match"),
+        (lambda: t.tensor([1, 2]), lambda: t.tensor([1, 3]), "Tensor-likes are not equal!"),
+        (lambda: [1, 2], lambda: [1], "The length of the sequences mismatch: 2 != 1"),
+        (lambda: {"a": [1.0]}, lambda: {"a": [2.0]}, r"occurred for item \['a'\]\[0\]"),
+        (lambda: {"a": 1}, lambda: {"b": 1}, "The keys of the mappings do not match"),
+        (lambda: True, lambda: False, "Booleans mismatch: True is not False"),
+    ],
+)
+def test_what_is_compared(actual, expected, message):
+    with pytest.raises(AssertionError, match=message):
+        assert_close(actual(), expected())
+
+
+def test_nan_is_equal_only_when_asked():
+    nan = t.tensor([float("nan")])
+    assert_close(nan, nan, equal_nan=True)
+    with pytest.raises(AssertionError):
+        assert_close(nan, nan)
+
+
+def test_arguments_of_the_call():
+    with pytest.raises(ValueError, match="but got no atol"):
+        assert_close(1.0, 1.0, rtol=0.1)
+    with pytest.raises(TypeError, match="No comparison pair"):
+        assert_close("a", "a")
+    with pytest.raises(AssertionError, match=r"^mine$"):
+        assert_close(1, 2, msg="mine")
+    with pytest.raises(AssertionError, match=r"^mine: Scalars"):
+        assert_close(1, 2, msg=lambda text: f"mine: {text}")
