@@ -2,10 +2,12 @@
 // sequences.
 #include "python/src/indexing.h"
 
+#include <limits>
 #include <utility>
 
 #include "python/src/arg_match.h"
 #include "python/src/args.h"
+#include "python/src/class_reads.h"
 #include "python/src/factories.h"
 #include "python/src/overrides.h"
 #include "python/src/sym_types.h"
@@ -383,12 +385,11 @@ Py_ssize_t tensor_length(PyObject* self) {
     const Ref answer(call_method_override(tensor_callee("__len__"), self));
     return answer ? PyNumber_AsSsize_t(answer.get(), PyExc_OverflowError) : -1;
   }
-  const Tensor& t = tensor_of(self);
-  if (t.dim() == 0) {
-    PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
-    return -1;
-  }
   try {
+    const Tensor& t = tensor_of(self);
+    const Ref told = sizes_from_class(self);
+    TAEDA_CHECK_TYPE(told ? PyTuple_GET_SIZE(told.get()) : t.dim(), "len() of a 0-d tensor");
+    if (told) return PyNumber_AsSsize_t(PyTuple_GET_ITEM(told.get(), 0), PyExc_OverflowError);
     return static_cast<Py_ssize_t>(t.sym_size(0).expect_int());
   } catch (...) {
     translate_exception();

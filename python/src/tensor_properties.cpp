@@ -1,5 +1,6 @@
 // Attributes of Tensor: shape, dtype, device, gradient, transposes.
 #include "python/src/args.h"
+#include "python/src/class_reads.h"
 #include "python/src/grad_fn_type.h"
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
@@ -21,7 +22,31 @@ PyObject* get(PyObject* self, void*) {
 #define TAEDA_GET(expression) get<[]([[maybe_unused]] const Tensor& t) { return expression; }>
 
 PyObject* get_shape(PyObject* self, void*) {
-  return guarded([&] { return wrap_size(tensor_of(self).sym_sizes()); });
+  return guarded([&] {
+    const Ref told = sizes_from_class(self);
+    return told ? PyObject_CallOneArg(reinterpret_cast<PyObject*>(size_type), told.get())
+                : wrap_size(tensor_of(self).sym_sizes());
+  });
+}
+
+// A getter from an expression over the device, which a class may tell.
+template <auto read>
+PyObject* get_of_device(PyObject* self, void*) {
+  return guarded([&] { return wrap(read(shown_device(self))); });
+}
+#define TAEDA_GET_OF_DEVICE(expression) get_of_device<[](Device d) { return expression; }>
+
+PyObject* get_layout(PyObject* self, void*) {
+  return guarded([&] {
+    Ref told = read_from_class(self, ClassRead::Layout, "prim::layout");
+    return told ? told.release() : wrap(tensor_of(self).layout());
+  });
+}
+PyObject* get_ndim(PyObject* self, void*) {
+  return guarded([&] {
+    Ref told = read_from_class(self, ClassRead::Sizes, "dim");
+    return told ? told.release() : wrap(tensor_of(self).dim());
+  });
 }
 
 bool check_not_deleted(PyObject* value, const char* name) {
@@ -156,9 +181,9 @@ PyObject* get_name(PyObject* self, void*) {
 PyGetSetDef tensor_properties[] = {
     {"shape", get_shape, nullptr, nullptr, nullptr},
     {"dtype", TAEDA_GET(t.dtype()), nullptr, nullptr, nullptr},
-    {"device", TAEDA_GET(t.device()), nullptr, nullptr, nullptr},
-    {"layout", TAEDA_GET(t.layout()), nullptr, nullptr, nullptr},
-    {"ndim", TAEDA_GET(t.dim()), nullptr, nullptr, nullptr},
+    {"device", TAEDA_GET_OF_DEVICE(d), nullptr, nullptr, nullptr},
+    {"layout", get_layout, nullptr, nullptr, nullptr},
+    {"ndim", get_ndim, nullptr, nullptr, nullptr},
     {"itemsize", TAEDA_GET(t.element_size()), nullptr, nullptr, nullptr},
     {"nbytes",
      TAEDA_GET(t.impl()->sym_numel() * SymInt(static_cast<int64_t>(item_size(t.dtype())))), nullptr,
@@ -182,9 +207,9 @@ PyGetSetDef tensor_properties[] = {
     {"mH", TAEDA_GET(adjoint(t, "mH")), nullptr, nullptr, nullptr},
     {"real", TAEDA_GET(t.is_complex() ? taeda::real(t) : t), set_real, nullptr, nullptr},
     {"imag", TAEDA_GET(taeda::imag(t)), set_imag, nullptr, nullptr},
-    {"is_cpu", TAEDA_GET(t.device().is_cpu()), nullptr, nullptr, nullptr},
-    {"is_cuda", TAEDA_GET(t.device().type == DeviceType::CUDA), nullptr, nullptr, nullptr},
-    {"is_meta", TAEDA_GET(t.device().is_meta()), nullptr, nullptr, nullptr},
+    {"is_cpu", TAEDA_GET_OF_DEVICE(d.type == DeviceType::CPU), nullptr, nullptr, nullptr},
+    {"is_cuda", TAEDA_GET_OF_DEVICE(d.type == DeviceType::CUDA), nullptr, nullptr, nullptr},
+    {"is_meta", TAEDA_GET_OF_DEVICE(d.type == DeviceType::Meta), nullptr, nullptr, nullptr},
     {"is_sparse", TAEDA_GET(t.layout() == Layout::Sparse), nullptr, nullptr, nullptr},
     {"is_sparse_csr", TAEDA_GET(t.layout() == Layout::SparseCsr), nullptr, nullptr, nullptr},
     {"is_mkldnn", TAEDA_GET(false), nullptr, nullptr, nullptr},

@@ -1,5 +1,6 @@
 // Methods of Tensor that tell about its geometry, type and memory.
 #include "python/src/args.h"
+#include "python/src/class_reads.h"
 #include "python/src/storage_type.h"
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
@@ -23,14 +24,24 @@ const Param dim_params[] = {
 };
 const Signature dim_signature[] = {{"(Tensor input, int dim = None)", dim_params, 2}};
 
+// An item of a tuple of sizes or strides, counted from the end when negative.
+PyObject* item_at(const Ref& tuple, int64_t dim) {
+  const int64_t at = wrap_dim(dim, PyTuple_GET_SIZE(tuple.get()), false);
+  return Py_NewRef(PyTuple_GET_ITEM(tuple.get(), static_cast<Py_ssize_t>(at)));
+}
+
 PyObject* size(PyObject* self, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
-  if (nargs == 0 && !kwnames)
-    return guarded([&] { return wrap_size(tensor_of(self).sym_sizes()); });
   Args args;
-  if (parse("size", dim_signature, 1, self, argv, nargs, kwnames, args) < 0) return nullptr;
+  const bool is_whole = nargs == 0 && !kwnames;
+  if (!is_whole && parse("size", dim_signature, 1, self, argv, nargs, kwnames, args) < 0)
+    return nullptr;
   return guarded([&] {
+    const bool has_dim = !is_whole && args.has(1);
+    if (const Ref told = sizes_from_class(self))
+      return has_dim ? item_at(told, args.integer(1))
+                     : PyObject_CallOneArg(reinterpret_cast<PyObject*>(size_type), told.get());
     const Tensor& t = tensor_of(self);
-    return args.has(1) ? wrap(t.sym_size(args.integer(1))) : wrap_size(t.sym_sizes());
+    return has_dim ? wrap(t.sym_size(args.integer(1))) : wrap_size(t.sym_sizes());
   });
 }
 PyObject* wrap_tuple(SymIntList values) {
@@ -43,12 +54,25 @@ PyObject* stride(PyObject* self, PyObject* const* argv, Py_ssize_t nargs, PyObje
   Args args;
   if (parse("stride", dim_signature, 1, self, argv, nargs, kwnames, args) < 0) return nullptr;
   return guarded([&] {
+    if (Ref told = strides_from_class(self))
+      return args.has(1) ? item_at(told, args.integer(1)) : told.release();
     const Tensor& t = tensor_of(self);
     const SymIntList strides = t.sym_strides();
     return args.has(1) ? wrap(strides[wrap_dim(args.integer(1), t.dim(), false)])
                        : wrap_tuple(strides);
   });
 }
+
+// Told by the class, with an operator of this name, or by an expression over the tensor.
+template <auto op, auto read>
+PyObject* tell_geometry(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Ref told = read_from_class(self, ClassRead::Sizes, op());
+    return told ? told.release() : wrap(read(tensor_of(self)));
+  });
+}
+#define TAEDA_TELL_GEOMETRY(op, expression) \
+  tell_geometry<[] { return op; }, [](const Tensor& t) { return expression; }>, METH_NOARGS, nullptr
 
 const Param format_params[] = {
     {"self", ParamType::Tensor},
@@ -59,11 +83,20 @@ const Signature format_signature[] = {
 
 PyObject* is_contiguous(PyObject* self, PyObject* const* argv, Py_ssize_t nargs,
                         PyObject* kwnames) {
-  if (nargs == 0 && !kwnames) return wrap(tensor_of(self).is_contiguous());
   Args args;
-  if (parse("is_contiguous", format_signature, 1, self, argv, nargs, kwnames, args) < 0)
+  const bool is_plain = nargs == 0 && !kwnames;
+  if (!is_plain &&
+      parse("is_contiguous", format_signature, 1, self, argv, nargs, kwnames, args) < 0)
     return nullptr;
-  return guarded([&] { return wrap(tensor_of(self).is_contiguous(args.memory_format(1))); });
+  return guarded([&] {
+    const MemoryFormat format = is_plain ? MemoryFormat::Contiguous : args.memory_format(1);
+    const Ref given(checked(wrap(format)));
+    Ref told =
+        format == MemoryFormat::Contiguous
+            ? read_from_class(self, ClassRead::Strides, "is_contiguous")
+            : read_from_class(self, ClassRead::Strides, "is_contiguous.memory_format", given.get());
+    return told ? told.release() : wrap(tensor_of(self).is_contiguous(format));
+  });
 }
 
 int64_t address(const Tensor& t) {
@@ -80,7 +113,7 @@ PyObject* untyped_storage(PyObject* self, PyObject*) {
 }
 
 PyObject* get_device(PyObject* self, PyObject*) {
-  return PyLong_FromLong(tensor_of(self).device().index);
+  return guarded([&] { return PyLong_FromLong(shown_device(self).index); });
 }
 
 PyObject* is_same_size(PyObject* self, PyObject* other) {
@@ -106,12 +139,12 @@ PyMethodDef tensor_shape_methods[] = {
     {"size", as_function(size), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"stride", as_function(stride), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"is_contiguous", as_function(is_contiguous), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"dim", TAEDA_TELL(t.dim())},
-    {"ndimension", TAEDA_TELL(t.dim())},
-    {"numel", TAEDA_TELL(t.sym_numel())},
-    {"nelement", TAEDA_TELL(t.sym_numel())},
+    {"dim", TAEDA_TELL_GEOMETRY("dim", t.dim())},
+    {"ndimension", TAEDA_TELL_GEOMETRY("dim", t.dim())},
+    {"numel", TAEDA_TELL_GEOMETRY("sym_numel", t.sym_numel())},
+    {"nelement", TAEDA_TELL_GEOMETRY("sym_numel", t.sym_numel())},
     {"element_size", TAEDA_TELL(t.element_size())},
-    {"storage_offset", TAEDA_TELL(t.impl()->sym_storage_offset())},
+    {"storage_offset", TAEDA_TELL_GEOMETRY("sym_storage_offset", t.impl()->sym_storage_offset())},
     {"untyped_storage", untyped_storage, METH_NOARGS, nullptr},
     {"data_ptr", TAEDA_TELL(address(t))},
     {"is_complex", TAEDA_TELL(t.is_complex())},

@@ -1,5 +1,6 @@
 // Wrapper subclasses: tensors without memory that stand for what their class holds.
 #include "python/src/args.h"
+#include "python/src/class_reads.h"
 #include "python/src/factories.h"
 #include "python/src/handler_call.h"
 #include "python/src/tensor_type.h"
@@ -56,23 +57,37 @@ const Signature signature[] = {
 PyTypeObject* wrapper_class(PyObject* cls) {
   TAEDA_CHECK_TYPE(PyType_Check(cls), "cls must be a type (got ", Py_TYPE(cls)->tp_name, ")");
   auto* type = reinterpret_cast<PyTypeObject*>(cls);
-  TAEDA_CHECK_TYPE(PyType_IsSubtype(type, tensor_type), "cls must be a subclass of Tensor (got ",
-                   type->tp_name, ")");
+  TAEDA_CHECK_TYPE(PyType_IsSubtype(type, tensor_type),
+                   "Creating a Tensor subclass from a class that does not inherit from Tensor is "
+                   "not possible. Make sure your class inherits from Tensor. Got ",
+                   type->tp_name);
   // Without a handler calls would go on to kernels, which have no memory to read.
   TAEDA_CHECK_TYPE(class_dispatches(type), type->tp_name, " must define __torch_dispatch__");
   return type;
 }
 
-// What is reported is what was given; classes are not asked for it at each read.
-void check_policy(const Args& args) {
+// The bits of Note [Reads from the class].
+uint8_t reads_from_class(const Args& args) {
   const std::string_view policy = args.string(kPolicy);
   TAEDA_CHECK_VALUE(policy.empty() || policy == "sizes" || policy == "strides",
                     "Unknown sizes_strides_policy: ", policy, "; expected 'strides' or 'sizes'");
-  TAEDA_CHECK_NOT_IMPLEMENTED(
-      policy.empty() && !args.boolean(kDispatchDevice) && !args.boolean(kDispatchLayout),
-      "_make_wrapper_subclass(): sizes, strides, device and layout that the class computes at each "
-      "read (dispatch_sizes_strides_policy, dispatch_device, dispatch_layout) are not supported; "
-      "pass their values");
+  uint8_t reads = 0;
+  const auto add = [&](bool wanted, ClassRead what) {
+    if (wanted) reads |= static_cast<uint8_t>(what);
+  };
+  add(!policy.empty(), ClassRead::Strides);
+  add(policy == "sizes", ClassRead::Sizes);
+  add(args.boolean(kDispatchDevice), ClassRead::Device);
+  add(args.boolean(kDispatchLayout), ClassRead::Layout);
+  return reads;
+}
+
+void check_supported(const Args& args) {
+  TAEDA_CHECK(!args.has(kOffset) || args.has(kStrides),
+              "setting storage offset without stride not supported");
+  TAEDA_CHECK_NOT_IMPLEMENTED(args.layout(kLayout, Layout::Strided) == Layout::Strided,
+                              "_make_wrapper_subclass(): layout other than strided; with "
+                              "dispatch_layout=True the class tells it");
   TAEDA_CHECK_NOT_IMPLEMENTED(!args.has(kExtraKeys),
                               "_make_wrapper_subclass(): _extra_dispatch_keys is not supported");
 }
@@ -124,8 +139,10 @@ PyObject* make_wrapper_subclass(PyObject*, PyObject* const* argv, Py_ssize_t nar
     return nullptr;
   return guarded([&] {
     PyTypeObject* type = wrapper_class(args.object(kClass));
-    check_policy(args);
+    check_supported(args);
+    const uint8_t reads = reads_from_class(args);
     Tensor t = make_memoryless(args);
+    t.impl()->extra().read_from_class = reads;
     if (args.boolean(kRequiresGrad)) autograd::set_requires_grad(t, true);
     return new_tensor_object(type, t);
   });

@@ -41,6 +41,7 @@ struct TAEDA_API TensorExtra {
   SymIntVec sym_sizes, sym_strides;
   std::optional<SymInt> sym_offset;
   std::optional<Device> fake_device;      // Note [Fake devices]
+  uint8_t read_from_class = 0;            // what its Python class tells at each read (bindings)
   IntrusivePtr<RefCounted> wrapper;       // transform levels, fake tensors, symbolic numbers
   IntrusivePtr<RefCounted> backend_meta;  // a device's own data
 };

@@ -1,0 +1,168 @@
+"""Wrapper subclasses that tell sizes, strides, device or layout at each read."""
+
+import pytest
+from taeda.utils._pytree import tree_map
+
+import taeda as t
+
+aten, prim = t.ops.aten, t.ops.prim
+
+
+class Wrapper(t.Tensor):
+    """Holds a tensor; what is asked of it is asked of that."""
+
+    asked = []
+
+    @staticmethod
+    def __new__(cls, inner, sizes=None, **options):
+        options.setdefault("device", inner.device)
+        return t.Tensor._make_wrapper_subclass(
+            cls, inner.shape if sizes is None else sizes, dtype=inner.dtype, **options
+        )
+
+    def __init__(self, inner, sizes=None, **options):
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        cls.asked.append(func)
+        assert types == (cls,) and not kwargs
+
+        def inner(value):
+            return value.inner if isinstance(value, cls) else value
+
+        return func(*tree_map(inner, args))
+
+
+def asked(read, wrapper):
+    """(value, operators that the class was asked)."""
+    Wrapper.asked = []
+    return read(wrapper), Wrapper.asked
+
+
+READS = {
+    "shape": (lambda w: w.shape, [aten.sym_size.default], t.Size([2, 3])),
+    "size": (lambda w: w.size(), [aten.sym_size.default], t.Size([2, 3])),
+    "size(dim)": (lambda w: w.size(-1), [aten.sym_size.default], 3),
+    "len": (len, [aten.sym_size.default], 2),
+    "dim": (lambda w: w.dim(), [aten.dim.default], 2),
+    "ndim": (lambda w: w.ndim, [aten.dim.default], 2),
+    "numel": (lambda w: w.numel(), [aten.sym_numel.default], 6),
+    "offset": (lambda w: w.storage_offset(), [aten.sym_storage_offset.default], 0),
+}
+STRIDE_READS = {
+    "stride": (lambda w: w.stride(), [aten.sym_stride.default], (3, 1)),
+    "stride(dim)": (lambda w: w.stride(0), [aten.sym_stride.default], 3),
+    "is_contiguous": (lambda w: w.is_contiguous(), [aten.is_contiguous.default], True),
+    "is_contiguous(format)": (
+        lambda w: w.is_contiguous(memory_format=t.channels_last),
+        [aten.is_contiguous.memory_format],
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*READS, *STRIDE_READS])
+def test_sizes_are_told_by_the_class(name):
+    read, operators, value = (READS | STRIDE_READS)[name]
+    wrapper = Wrapper(t.ones(2, 3), (1, 1), dispatch_sizes_strides_policy="sizes")
+    assert asked(read, wrapper) == (value, operators)
+
+
+@pytest.mark.parametrize("name", STRIDE_READS)
+def test_strides_are_told_by_the_class(name):
+    read, operators, value = STRIDE_READS[name]
+    wrapper = Wrapper(t.ones(2, 3), strides=(1, 2), dispatch_sizes_strides_policy="strides")
+    assert asked(read, wrapper) == (value, operators)
+
+
+@pytest.mark.parametrize("name", READS)
+def test_sizes_stay_where_only_strides_are_told(name):
+    read, _, value = READS[name]
+    wrapper = Wrapper(t.ones(2, 3), dispatch_sizes_strides_policy="strides")
+    assert asked(read, wrapper) == (value, [])
+
+
+def test_device_is_told_by_the_class():
+    wrapper = Wrapper(t.ones(2), device="meta", dispatch_device=True)
+    for read, value in (
+        (lambda w: w.device, t.device("cpu")),
+        (lambda w: w.is_cpu, True),
+        (lambda w: w.is_cuda, False),
+        (lambda w: w.is_meta, False),
+        (lambda w: w.get_device(), -1),
+    ):
+        assert asked(read, wrapper) == (value, [prim.device.default])
+    assert asked(lambda w: w.shape, wrapper)[1] == []
+
+
+def test_layout_is_told_by_the_class():
+    wrapper = Wrapper(t.ones(2), dispatch_layout=True)
+    assert asked(lambda w: w.layout, wrapper) == (t.strided, [prim.layout.default])
+
+
+def test_none_stands_for_what_was_given():
+    class Silent(Wrapper):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return None
+
+    wrapper = Silent(t.ones(2, 3), (4, 5), dispatch_sizes_strides_policy="sizes")
+    assert wrapper.shape == (4, 5) and wrapper.stride() == (5, 1) and wrapper.numel() == 20
+
+
+def test_a_class_that_declines():
+    class Declines(Wrapper):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    wrapper = Declines(t.ones(2, 3), dispatch_sizes_strides_policy="sizes")
+    with pytest.raises(TypeError, match=r"(?s)aten.sym_size.default.*returned NotImplemented"):
+        wrapper.shape  # noqa: B018
+
+
+def test_errors_of_the_class_arrive():
+    class Fails(Wrapper):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            raise KeyError(func)
+
+    wrapper = Fails(t.ones(2, 3), dispatch_sizes_strides_policy="sizes", dispatch_device=True)
+    for read in (lambda: wrapper.shape, lambda: len(wrapper), lambda: wrapper.device):
+        with pytest.raises(KeyError):
+            read()
+
+
+def test_nobody_is_asked_where_dispatch_is_off():
+    wrapper = Wrapper(t.ones(2, 3), (1, 1), dispatch_sizes_strides_policy="sizes")
+    with t.utils._mode_utils.no_dispatch():
+        assert wrapper.shape == (1, 1)
+    assert wrapper.shape == (2, 3)
+
+
+def test_the_operators_serve_plain_tensors():
+    x = t.ones(4, 3).t()
+    assert aten.sym_size.default(x) == [3, 4] and aten.sym_stride.default(x) == [1, 3]
+    assert aten.dim.default(x) == 2 and aten.is_contiguous.default(x) is False
+    assert prim.device.default(x) == t.device("cpu") and prim.layout.default(x) is t.strided
+    assert aten.sym_size.int(x, 0) == 3
+
+
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        ({"storage_offset": 3}, RuntimeError, "setting storage offset without stride"),
+        ({"strides": (1,)}, RuntimeError, r"dimensionality of sizes \(2\) must match"),
+        ({"dispatch_sizes_strides_policy": "all"}, ValueError, "Unknown sizes_strides_policy"),
+        ({"layout": t.sparse_coo}, NotImplementedError, "dispatch_layout=True"),
+    ],
+)
+def test_requests_that_are_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        t.Tensor._make_wrapper_subclass(Wrapper, (2, 3), **options)
+
+
+def test_classes_that_are_refused():
+    with pytest.raises(TypeError, match="does not inherit from Tensor is not possible"):
+        t.Tensor._make_wrapper_subclass(int, (2, 3))
