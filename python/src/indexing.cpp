@@ -73,11 +73,37 @@ SliceBounds bounds_of(PyObject* slice, int64_t size) {
   return {start, stop, step, length};
 }
 
-int64_t wrapped_position(PyObject* o, int64_t dim, int64_t size) {
+// As it was given, negative ones too: that is what modes see in PyTorch.
+int64_t checked_position(PyObject* o, int64_t dim, int64_t size) {
   const int64_t i = to_int64(o);
   TAEDA_CHECK_INDEX(i >= -size && i < size, "index ", i, " is out of bounds for dimension ", dim,
                     " with size ", size);
+  return i;
+}
+int64_t wrapped_position(PyObject* o, int64_t dim, int64_t size) {
+  const int64_t i = checked_position(o, dim, size);
   return i < 0 ? i + size : i;
+}
+
+// The start or stop of a slice as it was given; numbers beyond int64 are its limits.
+SymInt given_bound(PyObject* bound, int64_t absent) {
+  if (bound == Py_None) return SymInt(absent);
+  const Py_ssize_t value = PyNumber_AsSsize_t(bound, nullptr);
+  if (value == -1 && PyErr_Occurred()) throw_python_error();
+  return SymInt(static_cast<int64_t>(value));
+}
+SymInt given_start(PyObject* slice) {
+  return given_bound(reinterpret_cast<PySliceObject*>(slice)->start, 0);
+}
+SymInt given_stop(PyObject* slice) {
+  return given_bound(reinterpret_cast<PySliceObject*>(slice)->stop,
+                     std::numeric_limits<int64_t>::max());
+}
+
+// Whether something above the kernels sees each step of an index.
+bool is_observed(const Tensor& t) {
+  const KeySet keys = (t.keys() | local_keys().include) - local_keys().exclude;
+  return keys.has(Key::Python) || keys.has(Key::Fake) || keys.has(Key::TransformFront);
 }
 
 // The error of an item alone on a tensor without dimensions.
@@ -113,15 +139,9 @@ int64_t dims_used(PyObject* o) {
   return 1;
 }
 
-// Whether somebody sees the operators: modes, transforms, or the tensor's own kind.
-bool is_watched(const Tensor& t) {
-  const KeySet handlers = KeySet(Key::Fake) | KeySet(Key::Python);
-  return !dispatch::modes().empty() || dispatch::num_levels() > 0 || !(t.keys() & handlers).empty();
-}
-
 // A number to be assigned, as a tensor of the kind that the target is.
 Tensor assigned_number(PyObject* value, const Tensor& self) {
-  if (is_watched(self))
+  if (is_observed(self))
     return taeda::scalar_tensor(to_scalar(value), self.dtype(), {}, self.device());
   return scalar_tensor_of(to_scalar(value), self.dtype(), self.device());
 }
@@ -173,13 +193,13 @@ class Walk {
     } else if (is_symbolic && is_plain_integer(o)) {
       view = taeda::select(view, dim_, to_symint(o));
     } else if (is_plain_integer(o)) {
-      const int64_t i = wrapped_position(o, dim_, view.size(dim_));
+      const int64_t i = checked_position(o, dim_, view.size(dim_));
       view = taeda::select(view, dim_, SymInt(i));
     } else if (PySlice_Check(o)) {
       const SliceBounds b = bounds_of(o, view.size(dim_));
       // A slice that takes everything leaves the tensor as it is.
       if (b.start != 0 || b.step != 1 || b.length != view.size(dim_))
-        view = taeda::slice(view, dim_, SymInt(b.start), SymInt(b.stop), SymInt(b.step));
+        view = taeda::slice(view, dim_, given_start(o), given_stop(o), SymInt(b.step));
       skip(1);
     } else if (o == Py_None) {
       view = taeda::unsqueeze(view, dim_);
@@ -263,11 +283,9 @@ Indexed apply_index(const Tensor& self, PyObject* index) {
   }
   if (used > 0 && items.size == 1) check_not_scalar(self, items.data[0]);
   TAEDA_CHECK_INDEX(used <= self.dim(), "too many indices for tensor of dimension ", self.dim());
-  const bool is_recorded =
-      (autograd::grad_enabled() && autograd::requires_grad(self)) || is_watched(self);
-  if (all_basic && items.size > 1 && !is_recorded && !self.impl()->has_symbolic_sizes() &&
-      !dispatch::has_mode_before_autograd())
-    return {apply_basic(self, items, used), {}};
+  const bool is_recorded = autograd::grad_enabled() && autograd::requires_grad(self);
+  const bool is_plain = !is_recorded && !self.impl()->has_symbolic_sizes() && !is_observed(self);
+  if (all_basic && items.size > 1 && is_plain) return {apply_basic(self, items, used), {}};
   Walk walk(self, self.dim() - used);
   for (PyObject* o : items) walk.add(o);
   return walk.finish();
@@ -300,7 +318,7 @@ PyObject* tensor_getitem(PyObject* self_object, PyObject* index) {
     const bool is_symbolic = self.impl()->has_symbolic_sizes();
     if (PyLong_CheckExact(index) && !is_symbolic) {
       check_not_scalar(self, index);
-      return wrap(taeda::select(self, 0, SymInt(wrapped_position(index, 0, self.size(0)))));
+      return wrap(taeda::select(self, 0, SymInt(checked_position(index, 0, self.size(0)))));
     }
     if (PySlice_Check(index) && !is_symbolic && !has_symbolic_part(index)) {
       check_not_scalar(self, index);

@@ -12,26 +12,13 @@ namespace taeda::python {
 
 namespace {
 
-// An operand: a tensor in place, or a number as a wrapped scalar.
-class Operand {
- public:
-  explicit Operand(PyObject* o) {
-    if (is_tensor(o))
-      tensor_ = &tensor_of(o);
-    else if (is_number(o))
-      tensor_ = &(owned_ = wrapped_scalar(to_scalar(o)));
-  }
-  explicit operator bool() const { return tensor_ != nullptr; }
-  Tensor& operator*() const { return *tensor_; }
+bool is_large_operand(const Tensor& t) { return is_large(t); }
+bool is_large_operand(const Scalar&) { return false; }
 
- private:
-  Tensor owned_;
-  Tensor* tensor_ = nullptr;
-};
-
-template <auto op>
-Tensor run(const Tensor& a, const Tensor& b) {
-  GilRelease gil(is_large(a) || is_large(b));
+// The operator of a tensor and a tensor or number: each has an overload of its own.
+template <auto op, class Other>
+Tensor run(const Tensor& a, const Other& b) {
+  GilRelease gil(is_large(a) || is_large_operand(b));
   return op(a, b);
 }
 
@@ -58,21 +45,25 @@ PyObject* ask_operator(const OperatorName& name, PyObject* a, PyObject* b) {
   return ask_operator(name.reflected, b, a, is_in_python);
 }
 
-// With a number, a subclass or a mode.
-template <auto op, auto name>
+// With a number, a subclass or a mode. `reflected` computes `number op tensor`, the tensor first.
+template <auto op, auto reflected, auto name>
 [[gnu::noinline]] PyObject* mixed_binary(PyObject* a, PyObject* b) {
   if (is_overridden(a, b)) return ask_operator(name(), a, b);
   return guarded([&]() -> PyObject* {
-    const Operand left(a), right(b);
-    if (!left || !right) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(run<op>(*left, *right));
+    if (is_tensor(a)) {
+      if (is_tensor(b)) return wrap(run<op>(tensor_of(a), tensor_of(b)));
+      if (is_number(b)) return wrap(run<op>(tensor_of(a), to_scalar(b)));
+    } else if (is_number(a)) {
+      return wrap(run<reflected>(tensor_of(b), to_scalar(a)));
+    }
+    Py_RETURN_NOTIMPLEMENTED;
   });
 }
 
-template <auto op, auto name>
+template <auto op, auto reflected, auto name>
 PyObject* binary(PyObject* a, PyObject* b) {
   if (num_function_modes || !is_exact_tensor(a) || !is_exact_tensor(b))
-    return mixed_binary<op, name>(a, b);
+    return mixed_binary<op, reflected, name>(a, b);
   return guarded([&] { return wrap(run<op>(tensor_of(a), tensor_of(b))); });
 }
 
@@ -80,12 +71,16 @@ template <auto op, auto name>
 PyObject* inplace(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     if (is_overridden(a, b)) return ask_operator(name(), a, b, false);
-    const Operand right(b);
-    if (!right) Py_RETURN_NOTIMPLEMENTED;
     Tensor& self = tensor_of(a);
-    {
+    if (is_tensor(b)) {
       GilRelease gil(is_large(self));
-      op(self, *right);
+      op(self, tensor_of(b));
+    } else if (is_number(b)) {
+      const Scalar number = to_scalar(b);
+      GilRelease gil(is_large(self));
+      op(self, number);
+    } else {
+      Py_RETURN_NOTIMPLEMENTED;
     }
     return Py_NewRef(a);
   });
@@ -204,32 +199,41 @@ PyObject* to_index(PyObject* self) {
   });
 }
 
-#define TAEDA_BINARY_FUNCTION(op, ...)                                     \
-  binary<[](const Tensor& a, const Tensor& b) { return taeda::op(a, b); }, \
+#define TAEDA_BINARY_FUNCTION(op, reflected, ...)                        \
+  binary<[](const Tensor& a, const auto& b) { return taeda::op(a, b); }, \
+         [](const Tensor& t, const Scalar& n) { return reflected; },     \
          [] { return OperatorName{__VA_ARGS__}; }>
-#define TAEDA_BINARY(op, ...) reinterpret_cast<void*>(TAEDA_BINARY_FUNCTION(op, __VA_ARGS__))
+// Operands in either order: a number stands second, as in PyTorch.
+#define TAEDA_COMMUTATIVE(op, ...) \
+  reinterpret_cast<void*>(TAEDA_BINARY_FUNCTION(op, taeda::op(t, n), __VA_ARGS__))
+#define TAEDA_ORDERED(op, ...) \
+  reinterpret_cast<void*>(TAEDA_BINARY_FUNCTION(op, taeda::op(n, t), __VA_ARGS__))
+#define TAEDA_REFLECTED(op, reflected, ...) \
+  reinterpret_cast<void*>(TAEDA_BINARY_FUNCTION(op, taeda::reflected(t, n), __VA_ARGS__))
+// The interpreter turns `1 < x` into `x > 1` itself.
+#define TAEDA_COMPARISON(op, ...) TAEDA_BINARY_FUNCTION(op, taeda::op(t, n), __VA_ARGS__)
 #define TAEDA_INPLACE(op, name) \
   reinterpret_cast<void*>(      \
-      inplace<[](Tensor& a, const Tensor& b) { taeda::op(a, b); }, [] { return name; }>)
+      inplace<[](Tensor& a, const auto& b) { taeda::op(a, b); }, [] { return name; }>)
 #define TAEDA_UNARY(op) \
   reinterpret_cast<void*>(unary<[](const Tensor& a) { return taeda::op(a); }, [] { return #op; }>)
 
 }  // namespace
 
 PyType_Slot tensor_number_slots[] = {
-    {Py_nb_add, TAEDA_BINARY(add, "add", "add")},
-    {Py_nb_subtract, TAEDA_BINARY(sub, "sub", "__rsub__")},
-    {Py_nb_multiply, TAEDA_BINARY(mul, "mul", "mul")},
-    {Py_nb_true_divide, TAEDA_BINARY(div, "div", "__rdiv__")},
-    {Py_nb_floor_divide, TAEDA_BINARY(floor_divide, "__floordiv__", "__rfloordiv__", true)},
-    {Py_nb_remainder, TAEDA_BINARY(remainder, "remainder", "__rmod__")},
+    {Py_nb_add, TAEDA_COMMUTATIVE(add, "add", "add")},
+    {Py_nb_subtract, TAEDA_REFLECTED(sub, rsub, "sub", "__rsub__")},
+    {Py_nb_multiply, TAEDA_COMMUTATIVE(mul, "mul", "mul")},
+    {Py_nb_true_divide, TAEDA_ORDERED(div, "div", "__rdiv__")},
+    {Py_nb_floor_divide, TAEDA_ORDERED(floor_divide, "__floordiv__", "__rfloordiv__", true)},
+    {Py_nb_remainder, TAEDA_ORDERED(remainder, "remainder", "__rmod__")},
     {Py_nb_power, reinterpret_cast<void*>(power)},
     {Py_nb_matrix_multiply, reinterpret_cast<void*>(matrix_multiply)},
-    {Py_nb_and, TAEDA_BINARY(bitwise_and, "__and__", "bitwise_and")},
-    {Py_nb_or, TAEDA_BINARY(bitwise_or, "__or__", "bitwise_or")},
-    {Py_nb_xor, TAEDA_BINARY(bitwise_xor, "__xor__", "bitwise_xor")},
-    {Py_nb_lshift, TAEDA_BINARY(bitwise_left_shift, "__lshift__", "__rlshift__")},
-    {Py_nb_rshift, TAEDA_BINARY(bitwise_right_shift, "__rshift__", "__rrshift__")},
+    {Py_nb_and, TAEDA_COMMUTATIVE(bitwise_and, "__and__", "bitwise_and")},
+    {Py_nb_or, TAEDA_COMMUTATIVE(bitwise_or, "__or__", "bitwise_or")},
+    {Py_nb_xor, TAEDA_COMMUTATIVE(bitwise_xor, "__xor__", "bitwise_xor")},
+    {Py_nb_lshift, TAEDA_ORDERED(bitwise_left_shift, "__lshift__", "__rlshift__")},
+    {Py_nb_rshift, TAEDA_ORDERED(bitwise_right_shift, "__rshift__", "__rrshift__")},
     {Py_nb_inplace_add, TAEDA_INPLACE(add_, "add_")},
     {Py_nb_inplace_subtract, TAEDA_INPLACE(sub_, "sub_")},
     {Py_nb_inplace_multiply, TAEDA_INPLACE(mul_, "mul_")},
@@ -256,9 +260,9 @@ PyType_Slot tensor_number_slots[] = {
 PyObject* tensor_richcompare(PyObject* self, PyObject* other, int op) {
   using Compare = PyObject* (*)(PyObject*, PyObject*);
   static constexpr Compare kCompare[] = {
-      TAEDA_BINARY_FUNCTION(lt, "lt", "lt"),     TAEDA_BINARY_FUNCTION(le, "le", "le"),
-      TAEDA_BINARY_FUNCTION(eq, "__eq__", "eq"), TAEDA_BINARY_FUNCTION(ne, "ne", "ne"),
-      TAEDA_BINARY_FUNCTION(gt, "gt", "gt"),     TAEDA_BINARY_FUNCTION(ge, "ge", "ge"),
+      TAEDA_COMPARISON(lt, "lt", "lt"),     TAEDA_COMPARISON(le, "le", "le"),
+      TAEDA_COMPARISON(eq, "__eq__", "eq"), TAEDA_COMPARISON(ne, "ne", "ne"),
+      TAEDA_COMPARISON(gt, "gt", "gt"),     TAEDA_COMPARISON(ge, "ge", "ge"),
   };
   return kCompare[op](self, other);
 }

@@ -46,8 +46,8 @@ Tensor& div__Tensor_mode(Tensor& self, const Tensor& other,
   }
 }
 
-Tensor& div_Tensor_mode_out(const Tensor& self, const Tensor& other,
-                            std::optional<std::string_view> rounding_mode, Tensor& out) {
+Tensor& div_out_mode(const Tensor& self, const Tensor& other,
+                     std::optional<std::string_view> rounding_mode, Tensor& out) {
   switch (rounding_of(rounding_mode)) {
     case Rounding::Floor: return taeda::_div_floor_out(out, self, other);
     case Rounding::Trunc:
@@ -55,10 +55,6 @@ Tensor& div_Tensor_mode_out(const Tensor& self, const Tensor& other,
       return taeda::trunc_(taeda::div_out(out, self, other));
     default: return taeda::div_out(out, self, other);
   }
-}
-
-Tensor rsub_Tensor(const Tensor& self, const Tensor& other, const Scalar& alpha) {
-  return taeda::sub(other, self, alpha);
 }
 
 }  // namespace taeda::impl

@@ -17,6 +17,12 @@ struct Sub {
     return a - b * alpha;
   }
 };
+struct Rsub {
+  template <class V>
+  static V apply(V a, V b, Uniform<V> alpha) {
+    return b - a * alpha;
+  }
+};
 struct Mul {
   template <class V>
   static V apply(V a, V b) {

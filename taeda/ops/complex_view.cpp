@@ -14,7 +14,7 @@ Tensor whole(const Tensor& self) {
 
 // Parts of a number as views of it; its negative flag stays with them.
 Tensor part(const Tensor& self, int64_t index) {
-  return taeda::view_as_real(self.is_conj() ? taeda::_conj(self) : self).select(-1, index);
+  return taeda::view_as_real(self.is_conj() ? taeda::_conj(self) : self).select(self.dim(), index);
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ TAEDA_DECOMPOSITION(threshold_backward,
 }
 
 TAEDA_DECOMPOSITION(leaky_relu_backward,
-                    (const Tensor& grad_output, const Tensor& self, const Scalar& negative_slope)) {
+                    (const Tensor& grad_output, const Tensor& self, const Scalar& negative_slope,
+                     [[maybe_unused]] bool self_is_result)) {
   const Wide w({&grad_output, &self});
   const Tensor grad = w(grad_output);
   return w.rounded(taeda::where(taeda::gt(self, Scalar(0)), grad, grad * negative_slope));

@@ -27,8 +27,16 @@ TAEDA_DECOMPOSITION(_div_trunc, (const Tensor& self, const Tensor& other)) {
   return w.rounded(taeda::div(w(self), w(other), "trunc"));
 }
 
-TAEDA_DECOMPOSITION(floor_divide_Tensor, (const Tensor& self, const Tensor& other)) {
+TAEDA_DECOMPOSITION(floor_divide, (const Tensor& self, const Tensor& other)) {
   return taeda::div(self, other, "floor");
+}
+
+TAEDA_DECOMPOSITION(rsub_Tensor, (const Tensor& self, const Tensor& other, const Scalar& alpha)) {
+  return taeda::sub(other, self, alpha);
+}
+
+TAEDA_DECOMPOSITION(rsub_Scalar, (const Tensor& self, const Scalar& other, const Scalar& alpha)) {
+  return taeda::sub(other, self, alpha);
 }
 
 TAEDA_DECOMPOSITION(remainder_Scalar_Tensor, (const Scalar& self, const Tensor& other)) {

@@ -74,7 +74,8 @@ Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<i
   SymIntVec index_shape = shape;
   index_shape[dim] = along;
   // Indices wrap around in both directions, as in PyTorch.
-  return self.expand(shape).gather(dim, indices.expand(index_shape).remainder(Scalar(own)));
+  const Tensor index = indices.expand(index_shape);
+  return self.expand(shape).gather(dim, index.remainder(Scalar(own)));
 }
 
 Tensor argwhere(const Tensor& self) { return self.nonzero(); }
@@ -82,11 +83,12 @@ Tensor argwhere(const Tensor& self) { return self.nonzero(); }
 std::vector<Tensor> nonzero_numpy(const Tensor& self) {
   // A scalar counts as a vector of one.
   const Tensor found = (self.dim() == 0 ? self.reshape({SymInt(1)}) : self).nonzero();
-  std::vector<Tensor> out;
-  for (int64_t d = 0; d < found.size(1); ++d) out.push_back(found.select(1, d));
-  return out;
+  return found.unbind(1);
 }
 
+Tensor where_Scalar(const Tensor& condition, const Scalar& self, const Scalar& other) {
+  return taeda::where(condition, wrapped_scalar(self), wrapped_scalar(other));
+}
 std::vector<Tensor> where(const Tensor& condition) { return taeda::nonzero_numpy(condition); }
 
 Scalar item(const Tensor& self) { return taeda::_local_scalar_dense(self); }

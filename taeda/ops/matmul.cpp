@@ -174,7 +174,7 @@ namespace {
 Tensor outer_column(const Tensor& self, const Tensor& vec2) {
   TAEDA_CHECK(self.dim() == 1, "outer: Expected 1-D argument self, but got ", self.dim(), "-D");
   TAEDA_CHECK(vec2.dim() == 1, "outer: Expected 1-D argument vec2, but got ", vec2.dim(), "-D");
-  return self.unsqueeze(1);
+  return self.reshape({self.sym_size(0), SymInt(1)});
 }
 
 }  // namespace

@@ -139,11 +139,11 @@ std::tuple<Tensor, Tensor> aminmax_out(const Tensor& self, std::optional<int64_t
 }
 
 Tensor max_other(const Tensor& self, const Tensor& other) { return taeda::maximum(self, other); }
-Tensor& max_other_out(const Tensor& self, const Tensor& other, Tensor& out) {
+Tensor& max_out(const Tensor& self, const Tensor& other, Tensor& out) {
   return taeda::maximum_out(out, self, other);
 }
 Tensor min_other(const Tensor& self, const Tensor& other) { return taeda::minimum(self, other); }
-Tensor& min_other_out(const Tensor& self, const Tensor& other, Tensor& out) {
+Tensor& min_out(const Tensor& self, const Tensor& other, Tensor& out) {
   return taeda::minimum_out(out, self, other);
 }
 

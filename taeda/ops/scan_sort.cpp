@@ -25,8 +25,8 @@ OutSpec cumprod_spec(const Tensor& self, int64_t dim, std::optional<DType> dtype
 std::tuple<Tensor, Tensor> sort(const Tensor& self, int64_t dim, bool descending) {
   return taeda::sort(self, std::optional<bool>(false), dim, descending);
 }
-std::tuple<Tensor, Tensor> sort_out(const Tensor& self, int64_t dim, bool descending,
-                                    Tensor& values, Tensor& indices) {
+std::tuple<Tensor, Tensor> sort_values(const Tensor& self, int64_t dim, bool descending,
+                                       Tensor& values, Tensor& indices) {
   return taeda::sort_out(values, indices, self, std::optional<bool>(false), dim, descending);
 }
 std::array<OutSpec, 2> sort_stable_spec(const Tensor& self, std::optional<bool> stable, int64_t dim,

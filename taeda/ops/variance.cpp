@@ -37,16 +37,20 @@ std::array<OutSpec, 2> moment_mean_spec(const char* op, const Tensor& self, Dims
 }
 
 Correction correction_of(bool unbiased) { return Scalar(unbiased ? 1 : 0); }
+// Over all elements the default stays unsaid, as in PyTorch.
+Correction total_correction_of(bool unbiased) {
+  return unbiased ? std::nullopt : correction_of(false);
+}
 
 }  // namespace
 
 Tensor var(const Tensor& self, bool unbiased) {
-  return taeda::var(self, Dims(), correction_of(unbiased), false);
+  return taeda::var(self, Dims(), total_correction_of(unbiased), false);
 }
 Tensor var_dim(const Tensor& self, Dims dim, bool unbiased, bool keepdim) {
   return taeda::var(self, dim, correction_of(unbiased), keepdim);
 }
-Tensor& var_dim_out(const Tensor& self, Dims dim, bool unbiased, bool keepdim, Tensor& out) {
+Tensor& var_out(const Tensor& self, Dims dim, bool unbiased, bool keepdim, Tensor& out) {
   return taeda::var_out(out, self, dim, correction_of(unbiased), keepdim);
 }
 OutSpec var_correction_spec(const Tensor& self, Dims dim, Correction correction, bool keepdim) {
@@ -54,12 +58,12 @@ OutSpec var_correction_spec(const Tensor& self, Dims dim, Correction correction,
 }
 
 Tensor std(const Tensor& self, bool unbiased) {
-  return taeda::std(self, Dims(), correction_of(unbiased), false);
+  return taeda::std(self, Dims(), total_correction_of(unbiased), false);
 }
 Tensor std_dim(const Tensor& self, Dims dim, bool unbiased, bool keepdim) {
   return taeda::std(self, dim, correction_of(unbiased), keepdim);
 }
-Tensor& std_dim_out(const Tensor& self, Dims dim, bool unbiased, bool keepdim, Tensor& out) {
+Tensor& std_out(const Tensor& self, Dims dim, bool unbiased, bool keepdim, Tensor& out) {
   return taeda::std_out(out, self, dim, correction_of(unbiased), keepdim);
 }
 OutSpec std_correction_spec(const Tensor& self, Dims dim, Correction correction, bool keepdim) {
@@ -67,7 +71,7 @@ OutSpec std_correction_spec(const Tensor& self, Dims dim, Correction correction,
 }
 
 std::tuple<Tensor, Tensor> var_mean(const Tensor& self, bool unbiased) {
-  return taeda::var_mean(self, Dims(), correction_of(unbiased), false);
+  return taeda::var_mean(self, Dims(), total_correction_of(unbiased), false);
 }
 std::tuple<Tensor, Tensor> var_mean_dim(const Tensor& self, Dims dim, bool unbiased, bool keepdim) {
   return taeda::var_mean(self, dim, correction_of(unbiased), keepdim);
@@ -78,7 +82,7 @@ std::array<OutSpec, 2> var_mean_correction_spec(const Tensor& self, Dims dim, Co
 }
 
 std::tuple<Tensor, Tensor> std_mean(const Tensor& self, bool unbiased) {
-  return taeda::std_mean(self, Dims(), correction_of(unbiased), false);
+  return taeda::std_mean(self, Dims(), total_correction_of(unbiased), false);
 }
 std::tuple<Tensor, Tensor> std_mean_dim(const Tensor& self, Dims dim, bool unbiased, bool keepdim) {
   return taeda::std_mean(self, dim, correction_of(unbiased), keepdim);

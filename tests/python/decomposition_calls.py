@@ -17,7 +17,7 @@ def integers():
     return [
         call(aten._div_floor.default, a, b),
         call(aten._div_trunc.default, a, b),
-        call(aten.floor_divide.Tensor, a, b),
+        call(aten.floor_divide.default, a, b),
         call(aten.remainder.Scalar_Tensor, 17, b),
         call(aten.addcmul.default, a, a, b, value=2),
         call(aten.bitwise_and.Scalar_Tensor, 6, a),
@@ -72,7 +72,7 @@ def special_values():
         call(aten.logsumexp.default, taeda.zeros(2, 0), [1]),
         call(aten.isfinite.default, x),
         call(aten.threshold_backward.default, x, y, 0),
-        call(aten.floor_divide.Tensor, x, y),
+        call(aten.floor_divide.default, x, y),
     ]
 
 

@@ -38,6 +38,8 @@ NUMBERS = {
     "weight": 0.3,
     "exponent": 3,
     "self": 2,
+    "other": 2.5,
+    "self_is_result": False,
     "value": 1.5,
     "decimals": 1,
     "min": -0.4,

@@ -24,7 +24,7 @@ NUMBERS = {
     "threshold": 0.5,
     "decimals": 1,
 }
-NUMBERS |= {"self": 2, "negative_slope": 0.5, "alpha": 1}
+NUMBERS |= {"self": 2, "other": 2, "negative_slope": 0.5, "alpha": 1, "self_is_result": False}
 MASKS = {"condition", "mask"}
 SHAPE = (3, 4)
 
@@ -63,7 +63,7 @@ class Record:
                 value = tensors[name]
             elif default and name not in ("min", "max"):
                 continue
-            elif kind.startswith("Scalar") or kind in ("float", "int"):
+            elif kind.startswith("Scalar") or kind in ("float", "int", "bool"):
                 value = NUMBERS[name]
                 if kind.startswith("Scalar") and not more.get("_float", True):
                     value = int(value) or 1

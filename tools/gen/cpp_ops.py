@@ -51,9 +51,14 @@ def self_index(s):
     return next((i + 1 for i, a in enumerate(s.arguments) if a.name == "self"), 0)
 
 
+def with_functions(records):
+    """All but other names in the dispatcher for what C++ has a function for already."""
+    return [r for r in records if r.variants or "alias" not in r.data]
+
+
 def declarations(records):
     lines = []
-    for r in records:
+    for r in with_functions(records):
         for s in r.schemas:
             if s.outs:
                 lines.append(f"TAEDA_API {return_type(s)} {function_name(s)}({out_first(s)});")
@@ -70,7 +75,7 @@ def declarations(records):
 
 def definitions(records):
     lines = []
-    for r in records:
+    for r in with_functions(records):
         for s in r.schemas:
             if s.outs:
                 plain = ", ".join(
@@ -171,6 +176,8 @@ def mask(r, rows):
         keys |= {"Conjugate", "Negative"}
     if r.kind != "composite":
         keys |= {"TransformFront", "TransformBack", "Python", "Fake"}
+    elif r.data.get("seen_whole"):
+        keys |= {"Python"}
     return (
         " | ".join(f"KeySet(Key::{k}).bits()" for k in sorted(keys))
         + " | KeySet::backends().bits()"

@@ -31,14 +31,23 @@ def forward(r):
     return cpp_forward.rule_of(r) is not None or r.data.get("no_forward", "")
 
 
+DISPATCHER_ONLY = "reached by name, from graphs"
+
+
+def function_reason(r):
+    if not r.variants:
+        return DISPATCHER_ONLY
+    return "in place only" if r.schema.is_inplace else "method only"
+
+
 def cells(r):
     """Column -> True, a word of WORDS, the reason why the artefact is missing, or '' for a hole."""
     s = r.schema
     has_self = any(a.name == "self" for a in s.arguments)
     writes = s.is_inplace
     row = {
-        "function": "function" in r.variants or ("in place only" if writes else "method only"),
-        "method": writes
+        "function": "function" in r.variants or function_reason(r),
+        "method": (writes and bool(r.variants))
         or ("method" in r.variants and has_self)
         or ("no self argument" if not has_self else "function only, as in PyTorch"),
         "inplace": writes or bool(r.inplace) or "PyTorch has none",
@@ -53,7 +62,7 @@ def cells(r):
         or r.data.get("no_batch", ""),
         "decomposition": decompositions.cell(r),
         "printed": True if r.kind == "pointwise" else "no pointwise body",
-        "python": True,
+        "python": bool(r.variants) or DISPATCHER_ONLY,
         "doc": True if r.data.get("doc", "").strip() else "",
     }
     return row

@@ -151,10 +151,11 @@ def value(p, i):
             fallback = f", {{{values}}}"
         return f"list{i}", [f"const auto list{i} = a.{getter}({i}{fallback});"]
     getter = GETTERS[p.base]
-    if p.allow_none:
-        return f"a.opt_{getter}({i})", []
     from schema import cpp_default
 
+    if p.allow_none:
+        default = "" if a.default in (None, "None") else f".value_or({cpp_default(a)})"
+        return f"a.opt_{getter}({i}){default}", []
     d = cpp_default(a) if a.default is not None else None
     return f"a.{getter}({i}{f', {d}' if d is not None else ''})", []
 
@@ -285,9 +286,9 @@ def groups(records):
     """Python names of a set of records: (methods, functions by module)."""
     methods, functions = {}, {}
     for r in records:
-        if (
-            "method" in r.variants and any(a.name == "self" for a in r.schema.arguments)
-        ) or r.schema.is_inplace:
+        if ("method" in r.variants and any(a.name == "self" for a in r.schema.arguments)) or (
+            r.schema.is_inplace and r.variants
+        ):
             methods.setdefault(r.python_name, []).append((r, r.schema))
         if r.inplace:
             methods.setdefault(r.python_name + "_", []).append((r, r.inplace))
@@ -295,8 +296,10 @@ def groups(records):
             functions.setdefault(r.python_module, {}).setdefault(r.python_name, []).append(
                 (r, r.schema)
             )
-            # PyTorch offers unary in-place forms as functions too.
-            if r.inplace and sum(a.type.is_tensor for a in r.schema.arguments) == 1:
+            # PyTorch offers unary in-place forms as functions too, not those with a number for
+            # the second operand.
+            is_unary = sum(a.type.is_tensor for a in r.schema.arguments) == 1
+            if r.inplace and is_unary and "Scalar" not in r.schema.overload:
                 functions[r.python_module].setdefault(r.python_name + "_", []).append(
                     (r, r.inplace)
                 )

@@ -9,7 +9,7 @@ A record is a table in taeda/ops/records/<family>.toml named after its overload 
              explicit    impl::<ident> serves every device; gradient formula in the record
              composite   impl::<ident> calls other operators; their gradients compose
              kernel      cpu::<ident>, cpu::<ident>_out (and impl::<ident>_meta when meta = true)
-  variants   of function, method, inplace, out
+  variants   of function, method, inplace, out; none for an overload that only graphs name
   dtype      pointwise result rule: promote, float, compare, bool, real, mask_first, self
   accept     dtype classes a pointwise body takes: b(ool) i(nteger) f(loat) c(omplex)
   out_dtype  dtype of a structured result given as out, an expression over spec, out and the arguments
@@ -35,6 +35,7 @@ A record is a table in taeda/ops/records/<family>.toml named after its overload 
   python     name and module ("", "nn", "special", "linalg") where they differ; arguments = {schema's
              name = Python's}; varargs = "size"
   inplace_overload, out_overload   names of derived overloads where PyTorch's differ from the rule
+  seen_whole   composite that modes and classes see itself, before it comes apart
   no_decomposition   why an operator outside the core set is no function of others
   doc, tags
 """
@@ -86,6 +87,7 @@ FIELDS = {
     "out_overload",
     "inplace_overload",
     "autocast",
+    "seen_whole",
 }
 AUTOCAST_CLASSES = ("lower_precision", "fp32", "fp32_dtype", "promote")
 AUTOCAST_GROUPS = ("cpu", "accelerator")
