@@ -118,6 +118,13 @@ PyObject* exception_type(ErrorKind kind) {
 
 }  // namespace
 
+void set_error(PyObject* type, std::string_view message) {
+  // Messages may quote bytes of any kind, a name in a file for one.
+  const Ref text(PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()),
+                                      "backslashreplace"));
+  if (text) PyErr_SetObject(type, text.get());
+}
+
 void translate_exception() {
   try {
     throw;
@@ -125,11 +132,11 @@ void translate_exception() {
     e.restore();
   } catch (const Error& e) {
     if (set_symbolic_error(e)) return;
-    PyErr_SetString(exception_type(e.kind()), e.what());
+    set_error(exception_type(e.kind()), e.what());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& e) {
-    PyErr_SetString(PyExc_RuntimeError, e.what());
+    set_error(PyExc_RuntimeError, e.what());
   }
 }
 

@@ -80,6 +80,8 @@ PyObject* wrap_named(PyTypeObject* type, const std::tuple<T...>& values) {
 }
 
 // ---- errors ----
+// Sets an error; bytes of the message that are no UTF-8 are shown as escapes.
+void set_error(PyObject* type, std::string_view message);
 // Sets the Python error for the C++ exception in flight; called inside a catch block.
 void translate_exception();
 // Shares an object among copies; dropped with the GIL held, from whatever thread.

@@ -199,3 +199,18 @@ def test_autocast_takes_the_accelerators_classes(plugin):
     with t.autocast("cpu"):
         assert (x @ x).dtype == t.float32
     assert product.cpu().tolist() == [[2.0, 2.0], [2.0, 2.0]]
+
+
+def test_errors_may_quote_bytes_that_are_no_text():
+    """A path from the environment, for one."""
+    code = f"import {NAME} as t\ntry:\n    t._C._registered_devices()\n"
+    code += "except RuntimeError as error:\n    print(ascii(str(error)))\n"
+    path = os.fsdecode(b"/nowhere/\xff.so")
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "TAEDA_DEVICES": path},
+        capture_output=True,
+        text=True,
+    )
+    assert "cannot load device plug-in '/nowhere/" in done.stdout, done.stderr
+    assert "xff.so" in done.stdout
