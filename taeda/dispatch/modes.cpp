@@ -141,6 +141,7 @@ bool has_no_memory(const Tensor& t) { return t.storage()->device().is_meta() && 
 
 void set_modes(ModeStack modes) {
   stack_of_modes() = std::move(modes);
+  if (has_mode_before_autograd()) show_composites();
   sync_mode_key();
 }
 

@@ -57,25 +57,54 @@ OutSpec take_spec(const Tensor& self, const Tensor& index) {
   return OutSpec(index.sym_sizes(), self.dtype(), self.device());
 }
 
-Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> opt_dim) {
-  if (!opt_dim) return self.reshape({SymInt(-1)}).gather(0, indices.reshape({SymInt(-1)}));
-  TAEDA_CHECK(self.dim() == indices.dim(),
-              "torch.take_along_dim(): input and indices should have the same number of "
-              "dimensions, but got ",
-              self.dim(), " dimensions for input, and ", indices.dim(), " dimensions for indices");
-  TAEDA_CHECK(indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32,
-              "torch.take_along_dim(): dtype of indices should be Long but got ", indices.dtype());
-  const int64_t dim = wrap_dim(*opt_dim, self.dim());
-  SymIntVec self_sizes(self.sym_sizes()), index_sizes(indices.sym_sizes());
-  if (self_sizes.empty()) return self.gather(0, indices);
-  const SymInt along = index_sizes[dim], own = self_sizes[dim];
-  index_sizes[dim] = own;
-  const SymIntVec shape = broadcast_shapes(self_sizes, index_sizes);
-  SymIntVec index_shape = shape;
-  index_shape[dim] = along;
-  // Indices wrap around in both directions, as in PyTorch.
-  const Tensor index = indices.expand(index_shape);
-  return self.expand(shape).gather(dim, index.remainder(Scalar(own)));
+namespace {
+
+// What take_along_dim gathers: from where, by which indices, along which dimension.
+struct AlongDim {
+  Tensor self, index;
+  int64_t dim = 0;
+
+  AlongDim(const Tensor& from, const Tensor& indices, std::optional<int64_t> along_dim)
+      : self(from), index(indices) {
+    if (!along_dim) {
+      self = from.reshape({SymInt(-1)});
+      index = indices.reshape({SymInt(-1)});
+      return;
+    }
+    TAEDA_CHECK(from.dim() == indices.dim(),
+                "torch.take_along_dim(): input and indices should have the same number of "
+                "dimensions, but got ",
+                from.dim(), " dimensions for input, and ", indices.dim(),
+                " dimensions for indices");
+    TAEDA_CHECK(indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32,
+                "torch.take_along_dim(): dtype of indices should be Long but got ",
+                indices.dtype());
+    dim = wrap_dim(*along_dim, from.dim());
+    SymIntVec self_sizes(from.sym_sizes()), index_sizes(indices.sym_sizes());
+    if (self_sizes.empty()) return;
+    const SymInt along = index_sizes[dim], own = self_sizes[dim];
+    index_sizes[dim] = own;
+    const SymIntVec shape = broadcast_shapes(self_sizes, index_sizes);
+    SymIntVec index_shape = shape;
+    index_shape[dim] = along;
+    index = indices.expand(index_shape);
+    self = from.expand(shape);
+    // Indices wrap around in both directions, as in PyTorch.
+    index = index.remainder(Scalar(own));
+  }
+};
+
+}  // namespace
+
+Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
+  const AlongDim given(self, indices, dim);
+  return given.self.gather(given.dim, given.index);
+}
+
+Tensor& take_along_dim_out(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim,
+                           Tensor& out) {
+  const AlongDim given(self, indices, dim);
+  return taeda::gather_out(out, given.self, given.dim, given.index);
 }
 
 Tensor argwhere(const Tensor& self) { return self.nonzero(); }

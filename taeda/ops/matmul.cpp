@@ -228,6 +228,12 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   return out;
 }
 
+Tensor& linear_out(const Tensor& input, const Tensor& weight, const Tensor& bias, Tensor& out) {
+  if (bias.defined() && input.dim() == 2) return taeda::addmm_out(out, bias, input, weight.t());
+  taeda::matmul_out(out, input, weight.t());
+  return bias.defined() ? out.add_(bias) : out;
+}
+
 Tensor inner(const Tensor& self, const Tensor& other) {
   TAEDA_CHECK(self.dtype() == other.dtype(), "both inputs should have same dtype");
   if (self.dim() == 0 || other.dim() == 0) return self.mul(other);

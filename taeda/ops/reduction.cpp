@@ -77,6 +77,9 @@ OutSpec sum_dim_IntList_spec(const Tensor& self, std::optional<IntList> dim, boo
 Tensor mean(const Tensor& self, std::optional<DType> dtype) {
   return taeda::mean(self, std::optional<IntList>(), false, dtype);
 }
+Tensor& mean_dtype_out(const Tensor& self, std::optional<DType> dtype, Tensor& out) {
+  return taeda::mean_out(out, self, std::optional<IntList>(), false, dtype);
+}
 OutSpec mean_dim_spec(const Tensor& self, std::optional<IntList> dim, bool keepdim,
                       std::optional<DType> dtype) {
   const DType type = dtype.value_or(self.dtype());

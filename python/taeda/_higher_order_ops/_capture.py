@@ -24,6 +24,7 @@ from taeda._higher_order_ops._lifting import (
     stand_in,
     tracing,
 )
+from taeda.fx.graph_module import GraphModule
 from taeda.utils._python_dispatch import _get_current_dispatch_mode, _pop_mode_temporarily
 from taeda.utils._pytree import tree_leaves
 
@@ -111,8 +112,10 @@ def _graph_of(tracer, fn, operands, is_functional):
 
 
 def _run(lifting, fn, args, is_functional):
-    # What is made of closed graphs writes to nothing; autograd is not for functional tensors.
-    return lifting.run(fn, args)
+    # A graph of a program may write to what it makes; gradients made of graphs write to nothing,
+    # and autograd is not for functional tensors.
+    is_graph = isinstance(fn, GraphModule)
+    return lifting.run(functionalize(fn) if is_functional and is_graph else fn, args)
 
 
 def _run_users(lifting, fn, args, is_functional):
