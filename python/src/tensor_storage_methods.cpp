@@ -13,8 +13,11 @@ namespace {
 IntVec contiguous(IntList sizes) {
   IntVec strides(sizes.size());
   int64_t running = 1;
-  for (size_t i = sizes.size(); i-- > 0; running *= sizes[i] > 0 ? sizes[i] : 1)
+  for (size_t i = sizes.size(); i-- > 0;) {
     strides[i] = running;
+    TAEDA_CHECK(i == 0 || !__builtin_mul_overflow(running, sizes[i] > 0 ? sizes[i] : 1, &running),
+                "Storage size calculation overflowed with sizes=", sizes);
+  }
   return strides;
 }
 

@@ -37,19 +37,26 @@ bool hand_over(PyObject* self) {
   return true;
 }
 
+// Set when the interpreter has freed its objects.
+bool is_python_gone = false;
+
+// An object whose impl is gone while somebody may still look at it points to an empty tensor.
+void leave_empty(PyObject* self) {
+  tensor_of(self) = make_tensor({0}, default_dtype(), Device());
+  tensor_of(self).impl()->set_python_object(self, false);
+}
+
 // The impl dies and drops the object it owns.
 void release_object(void* object) {
-  if (!Py_IsInitialized()) return;
-  GilHold gil;
+  if (is_python_gone) return;
   auto* self = static_cast<PyObject*>(object);
   // The pointer was not counted.
   tensor_of(self).take_impl().detach();
-  if (Py_REFCNT(self) > 1) {
-    // A weak reference revived the object while nothing kept the tensor: it must not point to
-    // nowhere.
-    tensor_of(self) = make_tensor({0}, default_dtype(), Device());
-    tensor_of(self).impl()->set_python_object(self, false);
-  }
+  // While Python is going down the object stays as it is; the last collections visit it.
+  if (!Py_IsInitialized()) return leave_empty(self);
+  const GilHold gil;
+  // A weak reference may have revived the object while nothing kept the tensor.
+  if (Py_REFCNT(self) > 1) leave_empty(self);
   Py_DECREF(self);
 }
 
@@ -260,6 +267,7 @@ bool init_tensor_type(PyObject* module) {
   // Messages of the interpreter speak of 'Tensor'; the module is in the type's dictionary.
   tensor_type->tp_name = "Tensor";
   TensorImpl::set_python_hooks({release_object});
+  if (Py_AtExit([] { is_python_gone = true; }) != 0) return false;
   return PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type)) == 0;
 }
 
