@@ -79,7 +79,7 @@ struct Boxing<IntrusivePtr<T>> {
     TAEDA_CHECK(object, "expected an object of ", class_of(typeid(T)).qualified_name());
     return IntrusivePtr<T>::share(object);
   }
-  static IntrusivePtr<T> pass(Owned& o) { return o; }
+  static IntrusivePtr<T> pass(const Owned& o) { return o; }
   static Value to(IntrusivePtr<T> v) {
     return v ? Value(IntrusivePtr<Opaque>(std::move(v))) : Value();
   }

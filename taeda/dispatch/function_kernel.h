@@ -27,7 +27,7 @@ struct Boxing<std::vector<T>> {
       out.push_back(Boxing<T>::from(item));
     return out;
   }
-  static Owned pass(Owned& o) { return o; }
+  static Owned pass(const Owned& o) { return o; }
   static Value to(const std::vector<T>& v) {
     auto list = std::make_shared<Value::List>();
     for (const T& item : v) list->push_back(Boxing<T>::to(item));
