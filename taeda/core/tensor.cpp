@@ -132,8 +132,11 @@ Tensor make_tensor(IntList sizes, DType dtype, Device device) {
 Tensor make_tensor_like(const Tensor& plain) {
   const TensorImpl& like = *plain.impl();
   const auto bytes = static_cast<size_t>(like.numel() * item_size(like.dtype()));
-  return Tensor(make_intrusive<TensorImpl>(make_storage(bytes, like.device()),
-                                           dense_keys(like.device()), like));
+  const Device device = like.device();
+  Storage storage = __builtin_expect(device.is_cpu(), 1)
+                        ? make_intrusive<StorageImpl>(bytes, device, device_allocator(device.type))
+                        : make_storage(bytes, device);
+  return Tensor(make_intrusive<TensorImpl>(std::move(storage), dense_keys(device), like));
 }
 
 Tensor make_tensor_strided(IntList sizes, IntList strides, DType dtype, Device device) {

@@ -32,8 +32,15 @@ struct Numbers {
   alignas(16) char bytes[8 * 16];
 
   Numbers(ComputeType compute, Span<Scalar> values) {
+    if (compute == ComputeType::F32) [[likely]]
+      fill<float>(values);
+    else
+      fill_wider(compute, values);
+  }
+
+ private:
+  [[gnu::noinline]] void fill_wider(ComputeType compute, Span<Scalar> values) {
     switch (compute) {
-      case ComputeType::F32: fill<float>(values); break;
       case ComputeType::F64: fill<double>(values); break;
       case ComputeType::I64: fill<int64_t>(values); break;
       case ComputeType::U64: fill<uint64_t>(values); break;
@@ -41,8 +48,6 @@ struct Numbers {
       default: fill<Complex<double>>(values);
     }
   }
-
- private:
   template <class T>
   void fill(Span<Scalar> values) {
     T* p = reinterpret_cast<T*>(bytes);
