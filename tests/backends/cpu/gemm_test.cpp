@@ -254,7 +254,7 @@ TYPED_TEST(Gemm, MatrixTimesVector) {
     const ThreadCount guard(threads);
     std::mt19937 engine(5);
     for (Layout layout : {Layout::Row, Layout::Column, Layout::Strided}) {
-      for (auto [rows, depth] : {std::pair{1100, 70}, {70, 1100}, {1, 280001}, {5, 60003}}) {
+      for (auto [rows, depth] : {std::pair{1100, 70}, {70, 1100}, {1, 140001}, {5, 30003}}) {
         check<TypeParam>({rows, 1, depth, one<TypeParam>(), scalar<TypeParam>(0.5), layout,
                           Layout::Row, Layout::Row, true},
                          engine);
@@ -269,16 +269,19 @@ TYPED_TEST(Gemm, MatrixTimesVector) {
 TYPED_TEST(Gemm, ThreadsDoNotChangeTheResult) {
   using T = TypeParam;
   std::mt19937 engine(6);
-  for (auto [m, n, k] : {std::array<int64_t, 3>{97, 203, 900}, {1, 700, 900}, {2, 1, 140000}}) {
+  // The last is large enough that threads pack together.
+  for (auto [m, n, k] :
+       {std::array<int64_t, 3>{97, 203, 900}, {1, 700, 900}, {2, 1, 140000}, {243, 301, 1000}}) {
     const Operand<T> a(m, k, Layout::Row, engine), b(k, n, Layout::Column, engine);
+    const Operand<T> bias(1, n, Layout::Row, engine);
     Operand<T> serial(m, n, Layout::Row, engine), threaded = serial;
     const ScalarOf<T> alpha = one<T>(), beta = scalar<T>(0.5);
     {
       const ThreadCount guard(1);
-      gemm<T>(m, n, k, alpha, a.view(), b.view(), beta, serial.view());
+      gemm<T>(m, n, k, alpha, a.view(), b.view(), beta, serial.view(), bias.memory.data());
     }
     const ThreadCount guard(4);
-    gemm<T>(m, n, k, alpha, a.view(), b.view(), beta, threaded.view());
+    gemm<T>(m, n, k, alpha, a.view(), b.view(), beta, threaded.view(), bias.memory.data());
     for (size_t i = 0; i < serial.memory.size(); ++i)
       ASSERT_TRUE(wide(serial.memory[i]) == wide(threaded.memory[i])) << i;
   }

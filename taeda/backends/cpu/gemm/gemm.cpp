@@ -97,9 +97,9 @@ void run(const Product<T>& p) {
   if (!p.bias && (p.n <= gemm_kernels::kThinRows || (p.c.col_stride != 1 && p.c.row_stride == 1))) {
     const Product<T> flipped = transposed(p);
     if (gemm_kernels::thin_product(kernels, flipped)) return;
-    if (p.c.col_stride != 1) return gemm_kernels::parallel_product(kernels, flipped);
+    if (p.c.col_stride != 1) return gemm_kernels::packed_product(kernels, flipped);
   }
-  gemm_kernels::parallel_product(kernels, p);
+  gemm_kernels::packed_product(kernels, p);
 }
 
 template <class T>

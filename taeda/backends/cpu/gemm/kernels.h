@@ -29,6 +29,12 @@ using PartOf = typename PartOfElement<T>::type;
 template <class T>
 constexpr int kParts = PartOfElement<T>::count;
 
+// Lines of 64 bytes that a later tile will read, to be fetched into L2.
+struct Ahead {
+  const void* data = nullptr;
+  int64_t lines = 0;
+};
+
 // Integers are computed as unsigned, so that they wrap.
 template <class T>
 struct Kernels {
@@ -47,7 +53,7 @@ struct Kernels {
 
   // c = alpha * (a * b) + beta * c for one whole tile of packed panels; beta == 0 does not read c.
   void (*tile)(int64_t k, const Part* a, const Part* b, Acc alpha, Acc beta, Acc* c,
-               int64_t c_row_stride);
+               int64_t c_row_stride, Ahead ahead);
 
   // c = alpha * tile + beta * c + bias for a tile of rows x cols; bias may be null.
   void (*store)(int64_t rows, int64_t cols, const Acc* tile, int64_t tile_row_stride, Acc alpha,

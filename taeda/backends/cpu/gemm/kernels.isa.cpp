@@ -15,7 +15,7 @@ constexpr int kRealRows = 8, kRealVectors = 3, kComplexRows = 4, kComplexVectors
 constexpr int64_t kDepthBytes = 3072, kRows = 128, kCols = 1536;
 #elif defined(__AVX512F__)
 constexpr int kRealRows = 14, kRealVectors = 2, kComplexRows = 6, kComplexVectors = 2, kStrip = 4;
-constexpr int64_t kDepthBytes = 1024, kRows = 336, kCols = 2048;
+constexpr int64_t kDepthBytes = 1536, kRows = 336, kCols = 2048;
 #else
 constexpr int kRealRows = 6, kRealVectors = 2, kComplexRows = 4, kComplexVectors = 1, kStrip = 2;
 constexpr int64_t kDepthBytes = 1024, kRows = 240, kCols = 2048;

@@ -94,6 +94,19 @@ template <class T>
   }
 }
 
+// Two lanes of four, for 4-byte parts.
+template <class T>
+[[gnu::always_inline]] inline void transpose_pair(const T* src, int64_t lane_stride, PartOf<T>* dst,
+                                                  int64_t width) {
+  typedef int32_t I __attribute__((vector_size(16)));
+  const QuadOf<T> r0 = load_quad(src), r1 = load_quad(src + lane_stride);
+  const QuadOf<T> lines[2] = {__builtin_shuffle(r0, r1, I{0, 4, 1, 5}),
+                              __builtin_shuffle(r0, r1, I{2, 6, 3, 7})};
+  const char* bytes = reinterpret_cast<const char*>(lines);
+#pragma GCC unroll 4
+  for (int p = 0; p < 4; ++p) __builtin_memcpy(dst + p * width, bytes + 8 * p, 8);
+}
+
 template <class T>
 [[gnu::always_inline]] inline void put_element(const T& x, PartOf<T>* dst, int width) {
   if constexpr (kParts<T> == 2) {
@@ -125,39 +138,73 @@ void pack_lanes(int first, int last, int lanes, int64_t k, const T* src, int64_t
   }
 }
 
+// One line of a panel whose lanes are adjacent in memory.
+template <class T, int width>
+[[gnu::always_inline]] inline void pack_line(const T* from, PartOf<T>* to) {
+  if constexpr (std::is_same_v<T, PartOf<T>>) {
+    __builtin_memcpy(to, from, width * sizeof(T));
+  } else {
+    constexpr int N = 16 / sizeof(PartOf<T>), whole = width / N * N;
+#pragma GCC unroll 8
+    for (int j = 0; j < whole; j += N) store_quad(to + j, load_quad(from + j));
+    for (int j = whole; j < width; ++j) to[j] = widen(from[j]);
+  }
+}
+
 // Whole panels whose lanes are adjacent in memory. A group of panels is walked row by row, so that
 // each row of the operand is read in long runs.
 template <class T, int width>
 void pack_adjacent_lanes(int64_t panels, int64_t k, const T* src, int64_t k_stride,
                          PartOf<T>* dst) {
-  constexpr int N = 16 / sizeof(PartOf<T>), kGroup = 8, whole = width / N * N;
+  constexpr int kGroup = 8;
   const int64_t panel_size = width * k;
   for (int64_t q0 = 0; q0 < panels; q0 += kGroup) {
     const int64_t q1 = q0 + kGroup < panels ? q0 + kGroup : panels;
     for (int64_t p = 0; p < k; ++p)
-      for (int64_t q = q0; q < q1; ++q) {
-        const T* from = src + p * k_stride + q * width;
-        PartOf<T>* to = dst + q * panel_size + p * width;
-#pragma GCC unroll 8
-        for (int j = 0; j < whole; j += N) store_quad(to + j, load_quad(from + j));
-        for (int j = whole; j < width; ++j) to[j] = widen(from[j]);
-      }
+      for (int64_t q = q0; q < q1; ++q)
+        pack_line<T, width>(src + p * k_stride + q * width, dst + q * panel_size + p * width);
   }
 }
 
-// One whole panel whose lanes run along k in memory.
+// How many lanes of `width` can be transposed: all but an odd rest.
+template <class T, int width>
+constexpr int kTransposedLanes = [] {
+  constexpr int N = 16 / sizeof(PartOf<T>);
+  return N == 4 ? width / 2 * 2 : width / N * N;
+}();
+
+// `steps` steps of depth of a panel whose lanes run along k in memory.
+template <class T, int width, int steps>
+[[gnu::always_inline]] inline void pack_transposed_steps(const T* src, int64_t lane_stride,
+                                                         PartOf<T>* dst) {
+  constexpr int N = 16 / sizeof(PartOf<T>), quads = width / N * N;
+  for (int j = 0; j < quads; j += N) {
+#pragma GCC unroll 8
+    for (int p = 0; p < steps; p += N)
+      transpose_quads(src + j * lane_stride + p, lane_stride, dst + p * width + j, width);
+  }
+  if constexpr (quads < kTransposedLanes<T, width>) {
+#pragma GCC unroll 8
+    for (int p = 0; p < steps; p += N)
+      transpose_pair(src + quads * lane_stride + p, lane_stride, dst + p * width + quads, width);
+  }
+}
+
+// One whole such panel. Where lanes lie whole pages apart, their cache lines would push each other
+// out: then a few lanes at a time are read by the line.
 template <class T, int width>
 void pack_transposed_lanes(int64_t k, const T* src, int64_t lane_stride, PartOf<T>* dst) {
-  constexpr int N = 16 / sizeof(PartOf<T>), whole = width / N * N;
-  const int64_t k_whole = k / N * N;
-  for (int64_t p = 0; p < k_whole; p += N)
-#pragma GCC unroll 8
-    for (int j = 0; j < whole; j += N)
-      transpose_quads(src + j * lane_stride + p, lane_stride, dst + p * width + j, width);
-  if (k_whole < k)
-    pack_lanes(0, whole, whole, k - k_whole, src + k_whole, lane_stride, int64_t{1}, width,
-               dst + k_whole * width);
-  if (whole < width) pack_lanes(whole, width, width, k, src, lane_stride, int64_t{1}, width, dst);
+  constexpr int N = 16 / sizeof(PartOf<T>), kLine = 64 / sizeof(T);
+  constexpr int lanes = kTransposedLanes<T, width>;
+  int64_t p = 0;
+  if (lane_stride * static_cast<int64_t>(sizeof(T)) % 4096 == 0)
+    for (; p + kLine <= k; p += kLine)
+      pack_transposed_steps<T, width, kLine>(src + p, lane_stride, dst + p * width);
+  for (; p + N <= k; p += N)
+    pack_transposed_steps<T, width, N>(src + p, lane_stride, dst + p * width);
+  if (p < k)
+    pack_lanes(0, lanes, lanes, k - p, src + p, lane_stride, int64_t{1}, width, dst + p * width);
+  if (lanes < width) pack_lanes(lanes, width, width, k, src, lane_stride, int64_t{1}, width, dst);
 }
 
 template <class T, int width>

@@ -18,9 +18,6 @@ int64_t balanced(int64_t extent, int64_t limit, int64_t unit) {
   return extent <= limit ? extent : round_up(ceil_div(extent, ceil_div(extent, limit)), unit);
 }
 
-// Sums of half types over several depth blocks stay in float between them, for this many rows of C.
-constexpr int64_t kMaxSumRows = 2048;
-
 // One depth block of the product: packed operands and what to do with their tiles.
 template <class T>
 struct Panels {
@@ -43,141 +40,233 @@ void run_tiles(const Kernels<T>& kernels, const Panels<T>& panels, int64_t rows,
   const Acc one(1), zero(0);
   if (!panels.is_first) beta = one;
   if (!panels.is_last) bias = nullptr;
+  // While one panel of B is in use, each of its tiles fetches a piece of the next.
+  const int64_t b_lines = b_panel * static_cast<int64_t>(sizeof(PartOf<T>)) / 64;
+  const int64_t piece = ceil_div(b_lines, ceil_div(rows, mr));
   for (int64_t j = 0; j < cols; j += nr) {
     const int64_t tile_cols = std::min<int64_t>(nr, cols - j);
     const PartOf<T>* b = panels.b + j / nr * b_panel;
+    Ahead ahead{b + b_panel, j + nr < cols ? piece : 0};
     for (int64_t i = 0; i < rows; i += mr) {
       const int64_t tile_rows = std::min<int64_t>(mr, rows - i);
+      if (i > 0) ahead.data = static_cast<const char*>(ahead.data) + 64 * ahead.lines;
       const PartOf<T>* a = panels.a + i / mr * a_panel;
       const Matrix<T> at{c.data + i * c.row_stride + j * c.col_stride, c.row_stride, c.col_stride};
       if constexpr (!std::is_same_v<T, Acc>) {
         if (panels.sums) {
           Acc* sum = panels.sums + i * panels.sums_row_stride + j;
           kernels.tile(panels.depth, a, b, one, panels.is_first ? zero : one, sum,
-                       panels.sums_row_stride);
+                       panels.sums_row_stride, ahead);
           continue;
         }
       } else if (tile_rows == mr && tile_cols == nr && c.col_stride == 1 && !bias) {
-        kernels.tile(panels.depth, a, b, alpha, beta, at.data, c.row_stride);
+        kernels.tile(panels.depth, a, b, alpha, beta, at.data, c.row_stride, ahead);
         continue;
       }
-      kernels.tile(panels.depth, a, b, one, zero, tile, nr);
+      kernels.tile(panels.depth, a, b, one, zero, tile, nr, ahead);
       kernels.store(tile_rows, tile_cols, tile, nr, alpha, beta, at, bias ? bias + j : nullptr);
     }
   }
+}
+
+// One operand's part of a chunk, packed: depth blocks of kc steps one after another, each made of
+// whole panels.
+template <class T>
+struct Packed {
+  Matrix<const T> from;  // element (lane, step of depth)
+  int64_t lanes, depth, kc;
+  int width;
+  PartOf<T>* data;
+
+  // The panels from `lane` on, a multiple of the width, in the depth block that starts at `q`.
+  PartOf<T>* at(int64_t lane, int64_t q) const {
+    return data + q * packed_size<T>(lanes, width) + lane * block_depth(q) * kParts<T>;
+  }
+  int64_t block_depth(int64_t q) const { return std::min(kc, depth - q); }
+
+  // Packing is cut into units of some panels of one depth block.
+  int64_t unit_lanes() const { return kUnitPanels * width; }
+  int64_t units() const { return ceil_div(lanes, unit_lanes()) * ceil_div(depth, kc); }
+  void pack(const Kernels<T>& kernels, int64_t unit) const {
+    const int64_t blocks = ceil_div(depth, kc);
+    const int64_t lane = unit / blocks * unit_lanes(), q = unit % blocks * kc;
+    kernels.pack(std::min(unit_lanes(), lanes - lane), block_depth(q),
+                 from.data + lane * from.row_stride + q * from.col_stride, from.row_stride,
+                 from.col_stride, width, at(lane, q));
+  }
+
+  static constexpr int64_t kUnitPanels = 8;
+};
+
+// Calls body(task) for every task, on `threads` threads that take the next task when they are done
+// with one: a thread on a busy core leaves more to the others.
+void share(int64_t threads, int64_t tasks, FunctionRef<void(int64_t)> body) {
+  std::atomic<int64_t> next{0};
+  const auto take = [&](int64_t, int64_t) {
+    for (int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) body(task);
+  };
+  if (threads <= 1) return take(0, 0);
+  parallel_for(0, std::min(threads, tasks), 1, take);
+}
+
+// Below this many multiply-adds a thread is not worth waking.
+constexpr double kWorkPerThread = 128.0 * 1024;
+
+template <class T>
+int64_t useful_threads(const Product<T>& p) {
+  const double useful = static_cast<double>(p.m) * p.n * p.k / kWorkPerThread;
+  if (useful < 2 || in_parallel_region()) return 1;
+  return std::min<int64_t>(num_threads(), static_cast<int64_t>(std::min(useful, 1024.0)));
+}
+
+// What is packed at once. One thread packs as much as its caches hold; several pack together as
+// much as these many bytes an operand hold, and then share the tiles.
+constexpr int64_t kSharedBytes = int64_t{32} << 20;
+
+struct Chunk {
+  int64_t rows, cols, depth;
+};
+
+template <class T>
+Chunk choose_chunk(const Kernels<T>& kernels, const Product<T>& p, int64_t kc, int64_t threads) {
+  const int64_t cols = balanced(p.n, kernels.nc, kernels.nr);
+  if (threads <= 1) return {balanced(p.m, kernels.mc, kernels.mr), cols, kc};
+  const int64_t parts = kSharedBytes / static_cast<int64_t>(sizeof(PartOf<T>) * kParts<T>);
+  const int64_t depth = std::max<int64_t>(parts / (cols * kc), 1) * kc;
+  const int64_t rows = std::max(parts / std::min(depth, p.k), kernels.mc);
+  return {balanced(p.m, rows, kernels.mr), cols, std::min(depth, p.k)};
+}
+
+// The cut of rows x cols of C into tasks, at tiles.
+struct Grid {
+  int64_t rows, cols;  // of one task
+  int64_t col_tasks, tasks;
+
+  int64_t first_row(int64_t task) const { return task / col_tasks * rows; }
+  int64_t first_col(int64_t task) const { return task % col_tasks * cols; }
+};
+
+template <class T>
+Grid choose_grid(const Kernels<T>& kernels, int64_t wanted, int64_t m, int64_t n) {
+  Grid best{};
+  double best_cost = -1;
+  for (int64_t row_tasks = 1; row_tasks <= wanted; ++row_tasks) {
+    const int64_t rows = round_up(ceil_div(m, row_tasks), kernels.mr);
+    const int64_t cols = round_up(ceil_div(n, wanted / row_tasks), kernels.nr);
+    // Multiply-adds of the largest task a step of depth, and what it reads for them.
+    const double cost = static_cast<double>(rows) * cols + 8.0 * (rows + cols);
+    if (best_cost >= 0 && cost >= best_cost) continue;
+    best_cost = cost;
+    best = {rows, cols, ceil_div(n, cols), ceil_div(m, rows) * ceil_div(n, cols)};
+  }
+  return best;
+}
+
+// From this many multiply-adds a thread on, threads pack together and share more tasks than they
+// are; below, a second meeting of the threads costs more than packing some panels twice.
+constexpr double kWorkToShare = 16.0 * 1024 * 1024;
+constexpr int64_t kTasksPerThread = 4;
+
+// Where sums of half types wait between depth blocks; no rows where C itself holds them.
+template <class T>
+struct Sums {
+  AccOf<T>* data = nullptr;
+  int64_t row_stride = 0;
+};
+constexpr int64_t kMaxSumRows = 2048;
+
+// All depth blocks of the packed operands for one task of the grid. `p` is the chunk of the
+// product, `q` where in the whole depth it starts, and `k` the whole depth.
+template <class T>
+void run_task(const Kernels<T>& kernels, const Packed<T>& a, const Packed<T>& b,
+              const Product<T>& p, const Grid& grid, int64_t task, int64_t first_q, int64_t k,
+              Sums<T> sums) {
+  const int64_t i0 = grid.first_row(task), j = grid.first_col(task);
+  const int64_t all_rows = std::min(grid.rows, p.m - i0), cols = std::min(grid.cols, p.n - j);
+  const int64_t mc = balanced(all_rows, kernels.mc, kernels.mr);
+  for (int64_t q = 0; q < p.k; q += a.kc)
+    for (int64_t i = i0; i < i0 + all_rows; i += mc) {
+      const int64_t rows = std::min(mc, i0 + all_rows - i);
+      const Product<T> block = p.block(i, rows, j, cols);
+      const int64_t depth = a.block_depth(q);
+      // Tasks and row blocks start at tiles, and each row of sums is whole panels wide, so tiles
+      // over the edge overwrite only what lies outside every block.
+      const Panels<T> panels{a.at(i, q),
+                             b.at(j, q),
+                             depth,
+                             first_q + q == 0,
+                             first_q + q + depth == k,
+                             sums.data ? sums.data + i * sums.row_stride + j : nullptr,
+                             sums.row_stride};
+      run_tiles(kernels, panels, rows, cols, p.alpha, p.beta, block.c, block.bias);
+      if (sums.data && panels.is_last)
+        kernels.store(rows, cols, panels.sums, sums.row_stride, p.alpha, p.beta, block.c,
+                      block.bias);
+    }
+}
+
+// The product on `threads` threads, which meet twice for each chunk: the operands are packed, then
+// the tiles are computed.
+template <class T>
+void run_product(const Kernels<T>& kernels, const Product<T>& p, int64_t threads) {
+  using Part = PartOf<T>;
+  const int mr = kernels.mr, nr = kernels.nr;
+  const int64_t kc = balanced(p.k, kernels.kc, 1);
+  const bool needs_sums = !std::is_same_v<T, AccOf<T>> && p.k > kc;
+  if (needs_sums && p.m > kMaxSumRows) {
+    for (int64_t i = 0; i < p.m; i += kMaxSumRows)
+      run_product(kernels, p.block(i, std::min(kMaxSumRows, p.m - i), 0, p.n), threads);
+    return;
+  }
+  const Chunk chunk = choose_chunk(kernels, p, kc, threads);
+  Part* a_data = scratch_array<Part>(Scratch::PanelA, packed_size<T>(chunk.rows, mr) * chunk.depth);
+  Part* b_data = scratch_array<Part>(Scratch::PanelB, packed_size<T>(chunk.cols, nr) * chunk.depth);
+  Sums<T> sums;
+  if (needs_sums) {
+    sums.row_stride = round_up(chunk.cols, nr);
+    sums.data = scratch_array<AccOf<T>>(Scratch::Sums, round_up(p.m, mr) * sums.row_stride);
+  }
+  for (int64_t j = 0; j < p.n; j += chunk.cols)
+    for (int64_t q = 0; q < p.k; q += chunk.depth)
+      for (int64_t i = 0; i < p.m; i += chunk.rows) {
+        Product<T> part =
+            p.block(i, std::min(chunk.rows, p.m - i), j, std::min(chunk.cols, p.n - j));
+        part.k = std::min(chunk.depth, p.k - q);
+        part.a.data += q * p.a.col_stride;
+        part.b.data += q * p.b.row_stride;
+        const Packed<T> a{part.a, part.m, part.k, kc, mr, a_data};
+        const Matrix<const T> b_lanes{part.b.data, part.b.col_stride, part.b.row_stride};
+        const Packed<T> b{b_lanes, part.n, part.k, kc, nr, b_data};
+        const int64_t b_units = i == 0 ? b.units() : 0;  // packed once for all rows
+        share(threads, a.units() + b_units, [&](int64_t unit) {
+          unit < b_units ? b.pack(kernels, unit) : a.pack(kernels, unit - b_units);
+        });
+        const int64_t tasks = threads > 1 ? kTasksPerThread * threads : 1;
+        const Grid grid = choose_grid(kernels, tasks, part.m, part.n);
+        Sums<T> waiting = sums;
+        if (sums.data) waiting.data += i * sums.row_stride;
+        share(threads, grid.tasks,
+              [&](int64_t task) { run_task(kernels, a, b, part, grid, task, q, p.k, waiting); });
+      }
 }
 
 }  // namespace
 
 template <class T>
 void packed_product(const Kernels<T>& kernels, const Product<T>& p) {
-  using Acc = AccOf<T>;
-  using Part = PartOf<T>;
-  const int mr = kernels.mr, nr = kernels.nr;
-  const int64_t kc = balanced(p.k, kernels.kc, 1);
-  const int64_t mc = balanced(p.m, kernels.mc, mr), nc = balanced(p.n, kernels.nc, nr);
-  const bool needs_sums = !std::is_same_v<T, Acc> && p.k > kc;
-  if (needs_sums && p.m > kMaxSumRows) {
-    for (int64_t i = 0; i < p.m; i += kMaxSumRows)
-      packed_product(kernels, p.block(i, std::min(kMaxSumRows, p.m - i), 0, p.n));
-    return;
-  }
-  Part* a = scratch_array<Part>(Scratch::PanelA, packed_size<T>(mc, mr) * kc);
-  Part* b = scratch_array<Part>(Scratch::PanelB, packed_size<T>(nc, nr) * kc);
-  const int64_t sums_row_stride = round_up(nc, nr);
-  Acc* sums = nullptr;
-  if (needs_sums) sums = scratch_array<Acc>(Scratch::Sums, round_up(p.m, mr) * sums_row_stride);
-  for (int64_t j = 0; j < p.n; j += nc) {
-    const int64_t cols = std::min(nc, p.n - j);
-    for (int64_t q = 0; q < p.k; q += kc) {
-      const int64_t depth = std::min(kc, p.k - q);
-      const Matrix<const T> b_block{p.b.data + q * p.b.row_stride + j * p.b.col_stride,
-                                    p.b.row_stride, p.b.col_stride};
-      pack_b(kernels, cols, depth, b_block, b);
-      for (int64_t i = 0; i < p.m; i += mc) {
-        const int64_t rows = std::min(mc, p.m - i);
-        const Matrix<const T> a_block{p.a.data + i * p.a.row_stride + q * p.a.col_stride,
-                                      p.a.row_stride, p.a.col_stride};
-        pack_a(kernels, rows, depth, a_block, a);
-        const Product<T> block = p.block(i, rows, j, cols);
-        // Row blocks start at multiples of mr, and each row of sums is whole panels wide, so tiles
-        // over the edge overwrite only what lies outside every block.
-        const Panels<T> panels{a,
-                               b,
-                               depth,
-                               q == 0,
-                               q + depth == p.k,
-                               sums ? sums + i * sums_row_stride : nullptr,
-                               sums_row_stride};
-        run_tiles(kernels, panels, rows, cols, p.alpha, p.beta, block.c, block.bias);
-        if (sums && panels.is_last)
-          kernels.store(rows, cols, panels.sums, sums_row_stride, p.alpha, p.beta, block.c,
-                        block.bias);
-      }
-    }
-  }
-}
-
-namespace {
-
-// Below this many multiply-adds a thread is not worth waking.
-constexpr double kWorkPerThread = 128.0 * 1024;
-// From this many a thread on, there are more parts than threads, so that a thread on a busy core
-// leaves some to the others; smaller parts would pack too much.
-constexpr double kWorkToBalance = 64.0 * 1024 * 1024;
-constexpr int64_t kPartsPerThread = 3;
-
-// The split of C into row_parts x col_parts that packs least.
-struct Grid {
-  int64_t row_parts, col_parts;
-};
-
-Grid choose_grid(int64_t threads, int64_t m, int64_t n, int mr, int nr) {
-  Grid best{1, 1};
-  double best_cost = -1;
-  for (int64_t rows = 1; rows <= threads; ++rows) {
-    const int64_t cols = threads / rows;
-    const int64_t part_m = round_up(ceil_div(m, rows), mr),
-                  part_n = round_up(ceil_div(n, cols), nr);
-    // Multiply-adds of the largest part, and about 8 more for each packed element.
-    const double cost = static_cast<double>(part_m) * part_n + 8.0 * (part_m + part_n);
-    if (best_cost < 0 || cost < best_cost) {
-      best_cost = cost;
-      best = {rows, cols};
-    }
-  }
-  return best;
-}
-
-}  // namespace
-
-template <class T>
-void parallel_product(const Kernels<T>& kernels, const Product<T>& p) {
-  const double work = static_cast<double>(p.m) * p.n * p.k;
-  const double useful = std::min<double>(work / kWorkPerThread, 1024);
-  int64_t threads = 1;
-  if (useful >= 2 && !in_parallel_region())
-    threads = std::min<int64_t>(num_threads(), static_cast<int64_t>(useful));
-  if (threads <= 1) return packed_product(kernels, p);
-  const bool balances = work / static_cast<double>(threads) >= kWorkToBalance;
-  const Grid grid =
-      choose_grid(balances ? kPartsPerThread * threads : threads, p.m, p.n, kernels.mr, kernels.nr);
-  const int64_t rows = round_up(ceil_div(p.m, grid.row_parts), kernels.mr);
-  const int64_t cols = round_up(ceil_div(p.n, grid.col_parts), kernels.nr);
-  const int64_t row_parts = ceil_div(p.m, rows), col_parts = ceil_div(p.n, cols);
-  const int64_t parts = row_parts * col_parts;
-  std::atomic<int64_t> next{0};
-  parallel_for(0, std::min(threads, parts), 1, [&](int64_t, int64_t) {
-    for (int64_t part; (part = next.fetch_add(1, std::memory_order_relaxed)) < parts;) {
-      const int64_t i = part / col_parts * rows, j = part % col_parts * cols;
-      packed_product(kernels, p.block(i, std::min(rows, p.m - i), j, std::min(cols, p.n - j)));
-    }
+  const int64_t threads = useful_threads(p);
+  if (threads <= 1 || static_cast<double>(p.m) * p.n * p.k >= kWorkToShare * threads)
+    return run_product(kernels, p, threads);
+  const Grid grid = choose_grid(kernels, threads, p.m, p.n);
+  share(threads, grid.tasks, [&](int64_t task) {
+    const int64_t i = grid.first_row(task), j = grid.first_col(task);
+    run_product(kernels, p.block(i, std::min(grid.rows, p.m - i), j, std::min(grid.cols, p.n - j)),
+                1);
   });
 }
 
-#define TAEDA_GEMM_INSTANTIATE(T)                                     \
-  template void packed_product(const Kernels<T>&, const Product<T>&); \
-  template void parallel_product(const Kernels<T>&, const Product<T>&);
+#define TAEDA_GEMM_INSTANTIATE(T) \
+  template void packed_product(const Kernels<T>&, const Product<T>&);
 TAEDA_GEMM_INSTANTIATE(float)
 TAEDA_GEMM_INSTANTIATE(double)
 TAEDA_GEMM_INSTANTIATE(Half)

@@ -28,27 +28,15 @@ struct Product {
   }
 };
 
-// Packs the k x n block of B into panels of kernels().nr columns at dst, which holds
-// packed_size(n, nr) * k parts; A is packed alike, with its rows as lanes and width mr.
-template <class T>
-void pack_b(const Kernels<T>& kernels, int64_t n, int64_t k, Matrix<const T> b, PartOf<T>* dst) {
-  kernels.pack(n, k, b.data, b.col_stride, b.row_stride, kernels.nr, dst);
-}
-template <class T>
-void pack_a(const Kernels<T>& kernels, int64_t m, int64_t k, Matrix<const T> a, PartOf<T>* dst) {
-  kernels.pack(m, k, a.data, a.row_stride, a.col_stride, kernels.mr, dst);
-}
+// Parts that one step of depth of `lanes` lanes takes in panels of `width` lanes.
 template <class T>
 int64_t packed_size(int64_t lanes, int width) {
   return (lanes + width - 1) / width * width * kParts<T>;
 }
 
-// Computes the product on this thread.
+// Packs blocks of both operands and runs tiles over them, on several threads where the product is
+// large enough.
 template <class T>
 void packed_product(const Kernels<T>& kernels, const Product<T>& product);
-
-// Splits the product over parallel_for where it is large enough.
-template <class T>
-void parallel_product(const Kernels<T>& kernels, const Product<T>& product);
 
 }  // namespace taeda::cpu::gemm_kernels

@@ -9,6 +9,15 @@ namespace {
 
 // Steps of depth by which the panel of A, which comes from L2, is fetched ahead.
 constexpr int kPrefetch = 16;
+// With the wide registers of x86 the panels come so fast that other fetches, all at once, would
+// hold them up: the lines of the tile of C, then those of `ahead`, are spread over the steps of
+// depth. Elsewhere the short loops cost more, so C is fetched at once and `ahead` is left alone.
+#if defined(__aarch64__)
+constexpr bool kSpreadsFetches = false;
+#else
+constexpr bool kSpreadsFetches = true;
+#endif
+constexpr int kStepsPerLine = 2;
 
 // One step of depth: acc[i][j] += a[i] * line[j].
 template <class P, int MR, int NV>
@@ -41,43 +50,68 @@ template <class P, int MR, int NV>
 
 // A tile of MR rows by NV vectors.
 template <class P, int MR, int NV>
-void real_tile(int64_t k, const P* a, const P* b, P alpha, P beta, P* c, int64_t c_row_stride) {
+void real_tile(int64_t k, const P* a, const P* b, P alpha, P beta, P* c, int64_t c_row_stride,
+               Ahead ahead) {
   using S = Simd<P>;
   using V = typename S::V;
-  constexpr int W = S::width;
-  for (int i = 0; i < MR; ++i) __builtin_prefetch(c + i * c_row_stride, 1);
+  constexpr int W = S::width, kLine = 64 / sizeof(P), kRowLines = (NV * W + kLine - 1) / kLine;
   V acc[MR][NV] = {};
-  for (int64_t p = 0; p < k; ++p) {
-    __builtin_prefetch(a + kPrefetch * MR);
-    V line[NV];
+  const auto steps = [&](int64_t count) __attribute__((always_inline)) {
+    for (int64_t p = 0; p < count; ++p) {
+      __builtin_prefetch(a + kPrefetch * MR);
+      V line[NV];
 #pragma GCC unroll 8
-    for (int j = 0; j < NV; ++j) line[j] = S::load(b + j * W);
-    rank_one_update<P, MR, NV>(acc, a, line);
-    a += MR;
-    b += NV * W;
-  }
-  const V scale = S::splat(alpha);
-  if (beta == P(0)) {
-#pragma GCC unroll 16
-    for (int i = 0; i < MR; ++i)
-#pragma GCC unroll 8
-      for (int j = 0; j < NV; ++j) S::store(c + i * c_row_stride + j * W, scale * acc[i][j]);
+      for (int j = 0; j < NV; ++j) line[j] = S::load(b + j * W);
+      rank_one_update<P, MR, NV>(acc, a, line);
+      a += MR;
+      b += NV * W;
+    }
+  };
+  const auto fetch_c = [&](int64_t line) __attribute__((always_inline)) {
+    __builtin_prefetch(c + line / kRowLines * c_row_stride + line % kRowLines * kLine, 1);
+  };
+  if constexpr (!kSpreadsFetches) {
+    for (int64_t line = 0; line < MR * kRowLines; ++line) fetch_c(line);
+    steps(k);
   } else {
-    const V keep = S::splat(beta);
+    const int64_t room = k / kStepsPerLine;
+    const int64_t c_lines = room < MR * kRowLines ? room : MR * kRowLines;
+    const int64_t ahead_lines = room - c_lines < ahead.lines ? room - c_lines : ahead.lines;
+    for (int64_t line = 0; line < c_lines; ++line) {
+      fetch_c(line);
+      steps(kStepsPerLine);
+    }
+    for (int64_t line = 0; line < ahead_lines; ++line) {
+      __builtin_prefetch(static_cast<const char*>(ahead.data) + 64 * line, 0, 2);
+      steps(kStepsPerLine);
+    }
+    steps(k - (c_lines + ahead_lines) * kStepsPerLine);
+  }
+  // Unrolled: indexing the accumulators by a variable would keep them in memory throughout.
+  const auto finish = [&](auto value_of) __attribute__((always_inline)) {
 #pragma GCC unroll 16
     for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 8
       for (int j = 0; j < NV; ++j) {
         P* at = c + i * c_row_stride + j * W;
-        S::store(at, scale * acc[i][j] + keep * S::load(at));
+        S::store(at, value_of(acc[i][j], at));
       }
-  }
+  };
+  const V scale = S::splat(alpha), keep = S::splat(beta);
+  if (alpha == P(1) && beta == P(0))
+    finish([](V sum, const P*) { return sum; });
+  else if (alpha == P(1) && beta == P(1))
+    finish([](V sum, const P* at) { return sum + S::load(at); });
+  else if (beta == P(0))
+    finish([&](V sum, const P*) { return scale * sum; });
+  else
+    finish([&](V sum, const P* at) { return scale * sum + keep * S::load(at); });
 }
 
 // The same for complex numbers; panels hold a line of real parts, then a line of imaginary parts.
 template <class P, int MR, int NV>
 void complex_tile(int64_t k, const P* a, const P* b, Complex<P> alpha, Complex<P> beta,
-                  Complex<P>* c, int64_t c_row_stride) {
+                  Complex<P>* c, int64_t c_row_stride, Ahead) {
   using S = Simd<P>;
   using V = typename S::V;
   constexpr int W = S::width, NR = NV * W;
@@ -121,7 +155,6 @@ void complex_tile(int64_t k, const P* a, const P* b, Complex<P> alpha, Complex<P
     a += 2 * MR;
     b += 2 * NR;
   }
-  // Unrolled: indexing the accumulators by a variable would keep them in memory throughout.
   const bool reads_c = !(beta == Complex<P>(0));
 #pragma GCC unroll 16
   for (int i = 0; i < MR; ++i) {
