@@ -8,6 +8,12 @@ else()
   find_package(GTest REQUIRED)
 endif()
 
+# Emulated tests are some thirty times slower.
+set(test_seconds 300)
+if(CMAKE_CROSSCOMPILING)
+  set(test_seconds 2400)
+endif()
+
 # What every test reads, compiled once.
 file(WRITE ${CMAKE_BINARY_DIR}/test_headers.cpp "// Holds the precompiled headers of the tests.\n")
 add_executable(test_headers ${CMAKE_BINARY_DIR}/test_headers.cpp)
@@ -37,7 +43,7 @@ foreach(folder IN LISTS test_folders)
   target_compile_options(test_${folder} PRIVATE -fpch-preprocess)
   set_target_properties(test_${folder} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${folder} COMMAND test_${folder} --gtest_brief=1)
-  set_tests_properties(${folder} PROPERTIES TIMEOUT 300)
+  set_tests_properties(${folder} PROPERTIES TIMEOUT ${test_seconds})
 endforeach()
 
 # Device plug-ins that the tests load by path, beside the binaries.

@@ -4,7 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
-from driver.build import Build
+from driver.build import Build, ccache_env
 from driver.environment import ensure_cross, ensure_runtime_venv
 from driver.process import ROOT, VENV_PYTHON, StepError, check_call, output, say, tool
 from driver.testing import Steps, run_ctest, run_pytest
@@ -23,7 +23,7 @@ def run_full_steps(steps: Steps, build: Build) -> None:
         if python is None:
             say(f"Python {version}: not found on this machine, left out")
         else:
-            steps.run(f"Python {version}", lambda v=version, p=python: check_python(v, p))
+            steps.run(f"Python {version}", lambda v=version, p=python: check_python(build, v, p))
     steps.run("the other architecture", check_cross)
 
 
@@ -56,7 +56,7 @@ def check_wheel() -> int:
     path = os.pathsep.join([str(tool("cmake").parent), os.environ["PATH"]])
     check_call(
         [*pip, "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", dist, ROOT],
-        env={"PATH": path},
+        env=ccache_env({"PATH": path}),
     )
     (wheel,) = dist.glob("taeda-*.whl")
     target = dist / "site"
@@ -99,14 +99,14 @@ def find_python(version: str) -> Path | None:
     return None
 
 
-def check_python(version: str, python: Path) -> int:
-    """Builds the extension for another Python and runs the Python tests with it."""
+def check_python(main: Build, version: str, python: Path) -> int:
+    """Builds the extension for another Python on `main`'s library, and runs the Python tests."""
     folder = ROOT / f"build-py{version}"
     interpreter = ensure_runtime_venv(python, folder / "venv")
     build = Build(
         folder=folder,
         python=interpreter,
-        options={"TAEDA_TESTS": "OFF", "TAEDA_BENCH": "OFF"},
+        options={"TAEDA_LIBRARY_BUILD": str(main.folder)},
     )
     build.run()
     return run_pytest(build, "-m", "not slow and not full")
