@@ -83,16 +83,7 @@ bool thin_product(const Kernels<T>& kernels, const Product<T>& p) {
 }
 
 #define TAEDA_GEMM_INSTANTIATE(T) template bool thin_product(const Kernels<T>&, const Product<T>&);
-TAEDA_GEMM_INSTANTIATE(float)
-TAEDA_GEMM_INSTANTIATE(double)
-TAEDA_GEMM_INSTANTIATE(Half)
-TAEDA_GEMM_INSTANTIATE(BFloat16)
-TAEDA_GEMM_INSTANTIATE(Complex<float>)
-TAEDA_GEMM_INSTANTIATE(Complex<double>)
-TAEDA_GEMM_INSTANTIATE(uint64_t)
-TAEDA_GEMM_INSTANTIATE(uint32_t)
-TAEDA_GEMM_INSTANTIATE(uint16_t)
-TAEDA_GEMM_INSTANTIATE(uint8_t)
+TAEDA_GEMM_FOR_EACH_TYPE(TAEDA_GEMM_INSTANTIATE)
 #undef TAEDA_GEMM_INSTANTIATE
 
 }  // namespace taeda::cpu::gemm_kernels
