@@ -172,15 +172,40 @@ void PointwiseSpec::check_inplace(const Tensor& self) const {
               " can't be cast to the desired output type ", self.dtype());
 }
 
-void PointwiseSpec::prepare_out(Tensor& out, Span<const Tensor*> inputs) const {
-  TAEDA_CHECK(can_cast(result_, out.dtype()), "result type ", result_,
+namespace {
+
+// Operators of one tensor that keep its dtype, and limits given as numbers, convert nothing.
+bool keeps_one_dtype(DTypeRule rule, Span<const Tensor*> inputs) {
+  if (inputs.size() == 1) return rule == DTypeRule::Promote || rule == DTypeRule::Real;
+  return inputs.size() == 3 && rule == DTypeRule::Promote &&
+         inputs[1]->impl()->is_wrapped_number() && inputs[2]->impl()->is_wrapped_number();
+}
+
+void check_out_dtype(const PointwiseOp& op, DType common, DType result, const Tensor& out,
+                     Span<const Tensor*> inputs) {
+  if (out.dtype() == result) return;
+  TAEDA_CHECK(op.rule != DTypeRule::MaskFirst, "Expected out type to be ", result, " but got ",
+              out.dtype());
+  TAEDA_CHECK(common != result || !keeps_one_dtype(op.rule, inputs), "Found dtype ", out.dtype(),
+              " but expected ", result);
+  TAEDA_CHECK(can_cast(result, out.dtype()), "result type ", result,
               " can't be cast to the desired output type ", out.dtype());
+}
+
+}  // namespace
+
+void PointwiseSpec::prepare_out(Tensor& out, Span<const Tensor*> inputs) const {
+  check_no_internal_overlap(out);
+  check_out_dtype(op_, common_, result_, out, inputs);
   TAEDA_CHECK(out.is_meta() == device_.is_meta(), "Attempting to copy from device ", device_,
               " to device ", out.device(), ", but cross-device copies are not allowed!");
   TAEDA_CHECK(out.device() == device_,
               "Expected all tensors to be on the same device, but found at least two devices, ",
               device_, " and ", out.device(),
               "! (when checking argument for argument out in method ", op_.name, ")");
+  for (const Tensor* t : inputs)
+    TAEDA_CHECK(!out.is_same(*t) || out.sym_sizes() == sizes(), "output with shape ",
+                out.sym_sizes(), " doesn't match the broadcast shape ", sizes());
   resize_output(out, sizes());
   check_no_internal_overlap(out);
   for (const Tensor* t : inputs) check_no_partial_overlap(out, *t);

@@ -5,6 +5,7 @@
 
 #include "taeda/base/log.h"
 #include "taeda/ops/index_checks.h"
+#include "taeda/ops/out_alias.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda {
@@ -70,8 +71,10 @@ void OutSpec::prepare_out(Tensor& out, const char* op) const {
 void OutSpec::check_inplace(const Tensor& self, const char* op) const {
   TAEDA_CHECK(can_cast(dtype, self.dtype()), "result type ", dtype,
               " can't be cast to the desired output type ", self.dtype());
-  TAEDA_CHECK(dtype == self.dtype(), op, ": expected self to have dtype ", dtype_name(dtype),
-              ", but got ", dtype_name(self.dtype()), " instead");
+  // Sums of small integers are wide, but stay in self as they fit there.
+  const bool is_wrapped = is_integral(dtype) && is_integral(self.dtype());
+  TAEDA_CHECK(is_wrapped || dtype == self.dtype(), op, ": expected self to have dtype ",
+              dtype_name(dtype), ", but got ", dtype_name(self.dtype()), " instead");
   TAEDA_CHECK(self.sym_sizes() == SymIntList(sizes), "output with shape ", self.sym_sizes(),
               " doesn't match the broadcast shape ", sizes);
   if (!may_repeat && !is_repeated_fill(self, op)) check_no_internal_overlap(self);
@@ -117,6 +120,14 @@ void check_no_partial_overlap(const Tensor& out, const Tensor& input) {
   const auto [a0, a1] = extent(out);
   const auto [b0, b1] = extent(input);
   TAEDA_CHECK(a1 <= b0 || b1 <= a0,
+              "unsupported operation: some elements of the input tensor and the written-to tensor "
+              "refer to a single "
+              "memory location. Please clone() the tensor before performing the operation.");
+}
+
+void check_keeps_input(const OutSpec& spec, const Tensor& out, const Tensor& input) {
+  if (!input.defined() || !out.is_same(input)) return;
+  TAEDA_CHECK(out.sym_sizes() == SymIntList(spec.sizes),
               "unsupported operation: some elements of the input tensor and the written-to tensor "
               "refer to a single "
               "memory location. Please clone() the tensor before performing the operation.");

@@ -153,8 +153,9 @@ def structured(r):
             # The result takes the dtype that the record allows out to have.
             spec = spec.replace("const auto", "auto")
             checks = f"  spec.dtype = {r.data['out_dtype']};\n" + checks
-        for n in outs:
+        for i, n in enumerate(outs):
             for a in tensors:
+                checks = f"  check_keeps_input({at(i)}, {n}, {a.name});\n" + checks
                 checks += f"  check_no_overlap({n}, {a.name});\n"
         text += (
             f"{head(r.out)} {{\n{spec}{checks}  if ({first}.is_cpu()) cpu::{s.ident}({names(s)}, {given});\n"

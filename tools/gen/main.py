@@ -84,6 +84,7 @@ def generate(records, root):
             [
                 "taeda/ops/checks.h",
                 "taeda/ops/operands.h",
+                "taeda/ops/out_alias.h",
                 "taeda/ops/out_dtype.h",
                 "taeda/ops/pointwise.h",
                 "taeda/ops/spec.h",
