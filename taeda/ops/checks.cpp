@@ -1,6 +1,7 @@
 // Argument checks named in the records, with PyTorch's phrases.
 #include "taeda/ops/checks.h"
 
+#include "taeda/ops/number_range.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda {
@@ -46,7 +47,11 @@ void check_neg(const Tensor& self) {
 void check_divisor(const Tensor& self, const Tensor& other) {
   if (!is_integral(self.dtype(), true) || !is_integral(other.dtype(), true) || !other.is_cpu())
     return;
-  TAEDA_CHECK(!cpu::has_zero(other), "ZeroDivisionError");
+  const Tensor* const inputs[] = {&self, &other};
+  // A number is divided by in the dtype of the call, where 256 may be zero.
+  const DType common = result_type(inputs);
+  const bool is_wrapped = other.dim() == 0 && other.dtype() != common;
+  TAEDA_CHECK(!cpu::has_zero(is_wrapped ? other.to(common) : other), "ZeroDivisionError");
 }
 
 void check_abs_inplace(const Tensor& self) {
@@ -109,6 +114,7 @@ void check_relu(const Tensor& self) {
 void check_integer_power(const Tensor& self, const Scalar& exponent) {
   TAEDA_CHECK(!is_integral(self.dtype(), true) || !exponent.is_integral() || exponent.to_int() >= 0,
               "Integers to negative integer powers are not allowed.");
+  if (is_integral(self.dtype()) && exponent.is_integral()) check_fits(exponent, self.dtype());
 }
 
 }  // namespace taeda

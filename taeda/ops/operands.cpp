@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "taeda/ops/number_range.h"
+
 namespace taeda {
 namespace {
 
@@ -24,35 +26,49 @@ Scalar end_of_range(DType t, bool is_lower) {
   });
 }
 
-double largest(DType t) {
-  switch (to_real(t)) {
-    case DType::Half: return 65504.0;
-    case DType::BFloat16: return 0x1.fep127;
-    case DType::Float: return std::numeric_limits<float>::max();
-    default: return std::numeric_limits<double>::max();
-  }
+// A limit in self's own integer type, in which it wraps; one of another kind decides the result.
+Scalar limit_in(DType t, const Scalar& bound) {
+  const bool is_kept = is_integral(t, true) ? bound.is_integral() && t != DType::Bool
+                                            : is_floating(t) && !bound.is_complex();
+  if (!is_kept) return bound;
+  check_fits(bound, t);
+  if (!is_integral(t)) return bound;
+  return visit_dtype(t, [&](auto tag) -> Scalar {
+    using T = decltype(tag);
+    if constexpr (std::is_same_v<T, uint64_t>)
+      return Scalar(bound.to<T>());
+    else if constexpr (std::is_integral_v<T>)
+      return Scalar(static_cast<int64_t>(bound.to<T>()));
+    else
+      return bound;
+  });
+}
+
+// The limit that limits nothing, whichever dtype the call computes in.
+Tensor no_limit(DType t, bool is_lower) {
+  const bool is_narrow = is_integral(t, true) && t != DType::UInt64;
+  return wrapped_scalar(end_of_range(is_narrow ? DType::Int64 : t, is_lower));
 }
 
 }  // namespace
 
 Tensor bound_operand(const Tensor& self, const std::optional<Scalar>& bound, bool is_lower) {
-  return wrapped_scalar(bound ? *bound : end_of_range(self.dtype(), is_lower));
+  if (!bound) return no_limit(self.dtype(), is_lower);
+  return wrapped_scalar(limit_in(self.dtype(), *bound));
 }
 
 Tensor bound_operand(const Tensor& self, const Tensor& bound, bool is_lower) {
-  return bound.defined() ? bound : wrapped_scalar(end_of_range(self.dtype(), is_lower));
+  return bound.defined() ? bound : no_limit(self.dtype(), is_lower);
 }
 
 Scalar replacement(const Tensor& self, std::optional<double> given, int sign) {
   if (is_integral(self.dtype(), true)) return Scalar(0);
-  return Scalar(given ? *given : sign * largest(self.dtype()));
+  return Scalar(given ? *given : sign * largest_finite(self.dtype()));
 }
 
 Scalar fill_number(const Tensor& self, const Scalar& value) {
   if (self.dtype() == DType::Bool) return Scalar(value.to_bool());
-  TAEDA_CHECK(!value.is_complex() || self.is_complex() || value.to_complex().im == 0,
-              "value cannot be converted to type ", is_floating(self.dtype()) ? "float" : "int64_t",
-              " without overflow");
+  check_fits(value, self.dtype());
   return value;
 }
 

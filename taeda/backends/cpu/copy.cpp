@@ -9,6 +9,7 @@
 #include "taeda/backends/cpu/transpose_block.h"
 #include "taeda/base/parallel.h"
 #include "taeda/ops/convert_decl.h"
+#include "taeda/ops/number_range.h"
 #include "taeda/ops/shape.h"
 #include "taeda/ops/spec.h"
 
@@ -174,16 +175,9 @@ Tensor& copy_(Tensor& self, const Tensor& src, bool) {
 
 Tensor& fill__Scalar(Tensor& self, const Scalar& value) {
   if (self.numel() == 0) return self;
+  check_fits(value, self.dtype());
   visit_dtype(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      TAEDA_CHECK(value.kind() != Scalar::Kind::Complex, "value cannot be converted to type ",
-                  dtype_name(self.dtype()), " without overflow");
-      const int64_t v = value.to_int();
-      TAEDA_CHECK(static_cast<int64_t>(static_cast<T>(v)) == v || (std::is_unsigned_v<T> && v < 0),
-                  "value cannot be converted to type ", dtype_name(self.dtype()),
-                  " without overflow");
-    }
     const T v = value.to<T>();
     LoopNest nest;
     nest.add(self, self.sizes());

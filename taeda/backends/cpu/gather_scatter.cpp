@@ -6,6 +6,7 @@
 #include "taeda/ops/functions.h"
 #include "taeda/ops/gather_scatter_decl.h"
 #include "taeda/ops/index_checks.h"
+#include "taeda/ops/number_range.h"
 
 namespace taeda::cpu {
 namespace {
@@ -40,6 +41,7 @@ Combine combine_of(std::string_view reduce) {
 }
 
 Tensor value_of(const Scalar& value, const Tensor& self) {
+  check_fits(value, self.dtype());
   return scalar_tensor_of(value, self.dtype(), self.device());
 }
 

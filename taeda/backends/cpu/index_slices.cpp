@@ -6,6 +6,7 @@
 #include "taeda/ops/functions.h"
 #include "taeda/ops/index_checks.h"
 #include "taeda/ops/index_slices_decl.h"
+#include "taeda/ops/number_range.h"
 
 namespace taeda::cpu {
 namespace {
@@ -78,6 +79,7 @@ void index_fill_int_Scalar(const Tensor& self, int64_t dim, const Tensor& given_
   if (const auto bad = first_outside(index, -size, size))
     fail(ErrorKind::Index, "index ", *bad, " is out of bounds for dimension ", dim, " with size ",
          size);
+  check_fits(value, self.dtype());
   const Tensor number = scalar_tensor_of(value, self.dtype(), self.device());
   if (!out.is_same(self)) out.copy_(self);
   IntVec sizes(to.sizes());

@@ -7,6 +7,8 @@
 #include "taeda/backends/cpu/convert.h"
 #include "taeda/backends/cpu/loop_nest.h"
 #include "taeda/base/parallel.h"
+#include "taeda/ops/convert_decl.h"
+#include "taeda/ops/number_range.h"
 
 namespace taeda::cpu {
 namespace {
@@ -215,6 +217,43 @@ bool run_small(const Operands& kinds, ComputeType compute, TileFn tile, const Te
   run_nest(call, nest);
 }
 
+// Whether a result must become its own dtype before it becomes that of `out`: the tile computes in
+// a wider one, where an int8 does not wrap and a half is not rounded.
+bool is_stored_twice(const PointwiseKernel& kernel, DTypeRule rule, DType common,
+                     const Tensor& out) {
+  return kernel.operands.out == OperandKind::Compute && rule != DTypeRule::Self &&
+         out.dtype() != common && compute_dtype(compute_type(common)) != common;
+}
+
+[[gnu::noinline]] void run_rounded(const PointwiseOp& op, DType common, const Tensor& out,
+                                   Span<const Tensor*> inputs, Span<Scalar> scalars) {
+  const Tensor rounded = make_tensor(out.sizes(), common, out.device());
+  run_pointwise(op, common, rounded, inputs, scalars);
+  Tensor target = out;
+  cpu::copy_(target, rounded, false);
+}
+
+// A number beside a tensor of small integers counts in their dtype: -3 is 253 for uint8.
+bool is_wide_number(const Tensor& t, DType common) {
+  return t.dim() == 0 && t.dtype() != common && is_integral(t.dtype());
+}
+
+[[gnu::noinline]] Tensor narrowed(const Tensor& t, DType common) {
+  Tensor number = make_tensor({}, common, t.device());
+  cpu::copy_(number, t, false);
+  return number;
+}
+
+bool has_wide_number(Span<const Tensor*> inputs, DType common) {
+  return inputs.size() == 2 && is_integral(common) && item_size(common) < 8 &&
+         (is_wide_number(*inputs[0], common) || is_wide_number(*inputs[1], common));
+}
+
+void check_numbers(DType common, Span<Scalar> scalars) {
+  for (const Scalar& s : scalars)
+    check_fits(s, is_floating(common) && item_size(common) < 4 ? DType::Float : common);
+}
+
 }  // namespace
 
 Tensor run_alike(const PointwiseOp& op, Span<const Tensor*> inputs, Span<Scalar> scalars) {
@@ -227,6 +266,7 @@ Tensor run_alike(const PointwiseOp& op, Span<const Tensor*> inputs, Span<Scalar>
   const int64_t n = first->numel();
   const TileFn tile = tile_of(kernel, compute);
   if (n == 0 || n > kGrain || !tile) return {};
+  check_numbers(dtype, scalars);
   char* ptrs[LoopNest::kMaxOperands];
   ptrs[1] = static_cast<char*>(first->data());
   for (size_t i = 1; i < inputs.size(); ++i) {
@@ -249,6 +289,7 @@ void run_uniform(const PointwiseOp& op, DType common, const Tensor& out, Span<co
   const TileFn tile = tile_of(kernel, compute);
   if (n == 0 || n > kGrain || !tile || !kernel.is_uniform || compute_dtype(compute) != common)
     return run_pointwise(op, common, out, inputs, scalars);
+  check_numbers(common, scalars);
   const Numbers numbers(compute, scalars);
   char* ptrs[LoopNest::kMaxOperands];
   ptrs[0] = static_cast<char*>(out.data());
@@ -264,6 +305,17 @@ void run_pointwise(const PointwiseOp& op, DType common, const Tensor& out,
   const TileFn tile = tile_of(kernel, compute);
   TAEDA_CHECK_NOT_IMPLEMENTED(tile, "\"", op.name, "_cpu\" not implemented for '", common, "'");
   TAEDA_INTERNAL_CHECK(kernel.operands.num_inputs == inputs.size(), op.name);
+  if (is_stored_twice(kernel, op.rule, common, out))
+    return run_rounded(op, common, out, inputs, scalars);
+  if (has_wide_number(inputs, common)) {
+    const Tensor left =
+                     is_wide_number(*inputs[0], common) ? narrowed(*inputs[0], common) : *inputs[0],
+                 right =
+                     is_wide_number(*inputs[1], common) ? narrowed(*inputs[1], common) : *inputs[1];
+    const Tensor* const narrow[] = {&left, &right};
+    return run_pointwise(op, common, out, narrow, scalars);
+  }
+  check_numbers(common, scalars);
   const Numbers numbers(compute, scalars);
   if (run_small(kernel.operands, compute, tile, out, inputs, numbers.bytes)) return;
   run_strided(kernel.operands, compute, tile, out, inputs, numbers.bytes);
