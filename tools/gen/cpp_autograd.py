@@ -290,7 +290,9 @@ def inplace(r, s, p):
 
 
 def out_variant(r, s):
-    tensors = ", ".join(a.name for a in s.tensors)
+    # What has no gradient loses none: comparisons and indices may be written anywhere.
+    watched = s.tensors if r.grad else s.outs
+    tensors = ", ".join(a.name for a in watched)
     return (
         f'{kernel_head(s)} {{\n  check_out_without_grad("{r.schema.name}", {tensors});\n'
         f'  if (any_tangent({tensors})) fail_out_requires_grad("{r.schema.name}");\n  BelowAutograd guard;\n'
