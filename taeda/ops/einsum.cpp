@@ -320,7 +320,7 @@ Tensor einsum(std::string_view equation, TensorList tensors, std::optional<IntLi
   if (order.all_dims == order.out_dims) return result;
   IntVec rest;
   for (int64_t d = order.out_dims; d < order.all_dims; ++d) rest.push_back(d);
-  if (tensors.size() == 1) return result.sum(IntList(rest), false, result.dtype());
+  if (tensors.size() == 1) return result.sum(IntList(rest));
   SymIntVec out_sizes(SymIntList(result.sym_sizes().data(), static_cast<size_t>(order.out_dims)));
   return result.reshape(out_sizes);
 }

@@ -104,7 +104,9 @@ OutSpec index_fill_int_Scalar_spec(const Tensor& self, int64_t dim, const Tensor
   TAEDA_CHECK(index.dim() <= 1, "Index has to be a vector/scalar");
   TAEDA_CHECK(!value.is_complex() || self.is_complex(),
               "index_fill_(): Converting complex Scalar to non-complex type is not supported");
-  return like(self);
+  OutSpec spec = like(self);
+  spec.strides = strides_like(self, MemoryFormat::Preserve);
+  return spec;
 }
 
 OutSpec index_fill_int_Tensor_spec(const Tensor& self, int64_t dim, const Tensor& index,

@@ -117,7 +117,9 @@ void take(const Tensor& self, const Tensor& index, Tensor& out) {
 
 Tensor nonzero(const Tensor& self) {
   const TrueElements elements(mask_of(self));
-  Tensor out = make_tensor({elements.count(), self.dim()}, DType::Int64, self.device());
+  // Each coordinate in one piece: they are mostly taken apart.
+  Tensor out = make_tensor_strided({elements.count(), self.dim()}, {1, elements.count()},
+                                   DType::Int64, self.device());
   write_coordinates(elements, out);
   return out;
 }

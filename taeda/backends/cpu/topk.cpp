@@ -166,9 +166,12 @@ void select_lines(const LineSpace& space, int64_t k, bool is_largest, bool is_so
 
 void topk(const Tensor& self, SymInt k, int64_t dim, bool largest, bool sorted, Tensor& values,
           Tensor& indices) {
-  const int64_t count = k.expect_int();
+  // A scalar has one element, whatever k says.
+  const int64_t count = self.dim() == 0 ? 1 : k.expect_int();
   if (count == 0 || self.numel() == 0) return;
-  const Tensor* const tensors[] = {&self, &values, &indices};
+  // The heap reads a line after the first results of it are written.
+  const Tensor kept = values.storage() == self.storage() ? self.clone() : self;
+  const Tensor* const tensors[] = {&kept, &values, &indices};
   const LineSpace space(tensors, wrap_dim(dim, self.dim()));
   visit_dtype(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
