@@ -124,10 +124,9 @@ struct PythonBatchRule : dispatch::BatchRule {
     const CallSchema& schema = call_schema(op);
     const auto [args, kwargs] = wrap_all_arguments(schema, stack);
     const std::shared_ptr<PyObject> callable = static_cast<const PythonBatchRule&>(rule).callable;
-    const Ref result(checked(
-        PyObject_CallFunction(callable.get(), "KLiOO", static_cast<unsigned long long>(batch.level),
-                              static_cast<long long>(batch.size),
-                              static_cast<int>(batch.randomness), args.get(), kwargs.get())));
+    const Ref result(checked(PyObject_CallFunction(
+        callable.get(), "KNiOO", static_cast<unsigned long long>(batch.level), wrap(batch.size),
+        static_cast<int>(batch.randomness), args.get(), kwargs.get())));
     stack = read_results(schema, result.get(), "a vmap rule");
   }
 

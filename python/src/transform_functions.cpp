@@ -1,6 +1,7 @@
 // Function transforms and forward mode for Python: levels, wrappers and tangents.
 #include "python/src/args.h"
 #include "python/src/factories.h"
+#include "python/src/sym_types.h"
 #include "python/src/tensor_type.h"
 #include "python/src/wrap.h"
 #include "taeda/autograd/forward.h"
@@ -45,7 +46,8 @@ PyObject* exit_grad(PyObject*, PyObject* id) {
 PyObject* enter_vmap(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
     need_count("_enter_vmap", nargs, 2);
-    const int64_t size = to_int64(argv[0]), randomness = to_int64(argv[1]);
+    const SymInt size = to_symint(argv[0]);
+    const int64_t randomness = to_int64(argv[1]);
     TAEDA_CHECK_VALUE(randomness >= 0 && randomness <= 2, "no such randomness: ", randomness);
     dispatch::Level& level = dispatch::push_level(dispatch::LevelKind::Vmap);
     level.batch_size = size;
@@ -75,9 +77,8 @@ PyObject* top_level(PyObject*, PyObject*) {
   return guarded([] {
     if (dispatch::num_levels() == 0) return none();
     const dispatch::Level& level = dispatch::top_level();
-    return Py_BuildValue("(KsLi)", static_cast<unsigned long long>(level.id), kind_name(level.kind),
-                         static_cast<long long>(level.batch_size),
-                         static_cast<int>(level.randomness));
+    return Py_BuildValue("(KsNi)", static_cast<unsigned long long>(level.id), kind_name(level.kind),
+                         wrap(level.batch_size), static_cast<int>(level.randomness));
   });
 }
 

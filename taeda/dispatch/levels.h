@@ -27,7 +27,7 @@ struct Level {
   bool outer_forward_mode = true;
   bool outer_inference_mode = false;
   bool removes_views = false;  // of a functionalize level
-  int64_t batch_size = 0;
+  SymInt batch_size = 0;       // of a vmap level; a symbol where the batch is one
   LocalKeys outer_keys;
 };
 

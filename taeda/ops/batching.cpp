@@ -254,12 +254,18 @@ void shift_dims(Value& v, Role role, const Shape& shape, const BatchContext& c) 
       return;
     }
     case Role::Size: {
-      if (v.is<std::vector<SymInt>>()) {
-        v.get<std::vector<SymInt>>().insert(v.get<std::vector<SymInt>>().begin(), SymInt(c.size));
-      } else if (!v.is_none()) {
+      if (v.is_none()) return;
+      if (!c.size.is_symbolic() && v.is<std::vector<int64_t>>()) {
         auto& sizes = v.get<std::vector<int64_t>>();
-        sizes.insert(sizes.begin(), c.size);
+        sizes.insert(sizes.begin(), c.size.expect_int());
+        return;
       }
+      std::vector<SymInt> sizes{c.size};
+      if (v.is<std::vector<SymInt>>())
+        for (const SymInt& s : v.get<std::vector<SymInt>>()) sizes.push_back(s);
+      else
+        for (int64_t s : v.get<std::vector<int64_t>>()) sizes.emplace_back(s);
+      v = Value(std::move(sizes));
       return;
     }
     default: return;
@@ -279,7 +285,7 @@ void batch_dims(Operator& op, const BatchRule& rule, const BatchContext& c, Stac
   }
   const bool adds_dim = shape.is_number && has_dims;
   dispatch::map_tensors(stack, [&](const Tensor& t) {
-    Tensor v = unwrapped(t, c.level).front_expanded(SymInt(c.size));
+    Tensor v = unwrapped(t, c.level).front_expanded(c.size);
     return adds_dim && v.dim() == 1 ? v.unsqueeze(1) : v;
   });
   const Tensor written = in_place.wrapper.defined() ? stack[0].get<Tensor>() : Tensor();
@@ -330,7 +336,7 @@ void batch_random(Operator& op, const BatchRule& rule, const BatchContext& c, St
   const InPlace in_place(op, rule, c, stack);
   for (size_t i = 0; i < stack.size(); ++i) shift_dims(stack[i], rule.roles[i], {}, c);
   dispatch::map_tensors(
-      stack, [&](const Tensor& t) { return unwrapped(t, c.level).front_expanded(SymInt(c.size)); });
+      stack, [&](const Tensor& t) { return unwrapped(t, c.level).front_expanded(c.size); });
   // A fresh result must not be an expanded one: every example draws for itself.
   const Tensor written = in_place.wrapper.defined() ? stack[0].get<Tensor>() : Tensor();
   call_below(op, stack);
@@ -375,7 +381,8 @@ void batch_each(Operator& op, const BatchRule&, const BatchContext& c, Stack& st
   warn_each(op);
   std::vector<std::vector<Tensor>> results;
   std::vector<bool> is_list;
-  for (int64_t i = 0; i < c.size; ++i) {
+  const int64_t count = c.size.expect_int();  // a call for each: the size of the batch is fixed
+  for (int64_t i = 0; i < count; ++i) {
     Stack one = stack;
     dispatch::map_tensors(one, [&](const Tensor& t) {
       const Batched b = unwrapped(t, c.level);
@@ -392,9 +399,9 @@ void batch_each(Operator& op, const BatchRule&, const BatchContext& c, Stack& st
         results[at++].push_back(t);
       });
     }
-    if (i == c.size - 1) stack = one;
+    if (i == count - 1) stack = one;
   }
-  TAEDA_CHECK(c.size > 0, "Batching rule not implemented for ", name,
+  TAEDA_CHECK(count > 0, "Batching rule not implemented for ", name,
               ". The fallback path doesn't support vmap over dims of size 0.");
   if (is_inplace) {
     stack.assign(1, Value(self));

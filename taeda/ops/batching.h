@@ -32,7 +32,7 @@ using BatchedList = std::vector<Batched>;
 
 struct BatchContext {
   uint64_t level;
-  int64_t size;
+  SymInt size;
   dispatch::Randomness randomness;
 };
 

@@ -8,8 +8,8 @@ namespace {
 
 // Indices into the tables of all examples laid one after the other.
 Tensor shifted(const Batched& indices, const SymInt& rows) {
-  const int64_t size = batch_context().size;
-  const Tensor at = indices.front_expanded(SymInt(size));
+  const SymInt& size = batch_context().size;
+  const Tensor at = indices.front_expanded(size);
   Tensor start = taeda::arange(Scalar(size), at.dtype(), {}, at.device()).mul(Scalar(rows));
   for (int64_t d = 1; d < at.dim(); ++d) start = start.unsqueeze(-1);
   return at.add(start);

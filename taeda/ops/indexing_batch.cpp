@@ -7,7 +7,7 @@ namespace taeda::batch {
 namespace {
 
 // Positions 0..n-1 as a column in front of `rank` further dimensions.
-Tensor batch_numbers(int64_t n, int64_t rank, const Tensor& like) {
+Tensor batch_numbers(const SymInt& n, int64_t rank, const Tensor& like) {
   Tensor at = taeda::arange(Scalar(n), DType::Int64, {}, like.device());
   for (int64_t d = 0; d < rank; ++d) at = at.unsqueeze(-1);
   return at;
@@ -45,7 +45,7 @@ struct Widened {
   int64_t rank = 0;   // of the broadcast indices of an example
   int64_t place = 0;  // where the indexed dimensions stand in an example's result
 
-  Widened(const BatchedList& given, int64_t size) {
+  Widened(const BatchedList& given, const SymInt& size) {
     bool has_seen = false;
     const bool adjacent = is_adjacent(given);
     for (const Batched& b : given) {
@@ -69,7 +69,7 @@ struct Widened {
 }  // namespace
 
 Batched index_Tensor(const Batched& self, const BatchedList& indices) {
-  const int64_t size = batch_context().size;
+  const SymInt& size = batch_context().size;
   if (!any_batched(indices)) {
     std::vector<Tensor> plain{Tensor()};
     for (const Batched& b : indices) plain.push_back(b.value);
@@ -104,8 +104,8 @@ Batched index_Tensor(const Batched& self, const BatchedList& indices) {
 
 Batched index_put(const Batched& self, const BatchedList& indices, const Batched& values,
                   bool accumulate) {
-  const int64_t size = batch_context().size;
-  const Tensor into = self.front_expanded(SymInt(size));
+  const SymInt& size = batch_context().size;
+  const Tensor into = self.front_expanded(size);
   const Widened wide(indices, size);
   // Values broadcast to an example's result: align them, then move its indexed part to the front.
   const int64_t result_rank = into.dim() - 1 - [&] {
@@ -139,12 +139,12 @@ Batched masked_fill_Tensor(const Batched& self, const Batched& mask, const Batch
 
 Batched take(const Batched& self, const Batched& index) {
   if (!self.is_batched()) return {taeda::take(self.value, index.front()), 0};
-  const int64_t size = batch_context().size;
-  const Tensor lines = self.front().reshape({SymInt(size), SymInt(-1)});
-  const Tensor at = index.front_expanded(SymInt(size));
+  const SymInt& size = batch_context().size;
+  const Tensor lines = self.front().reshape({size, SymInt(-1)});
+  const Tensor at = index.front_expanded(size);
   // Indices count from the end too.
-  const Tensor wrapped = taeda::where(at.lt(Scalar(0)), at.add(Scalar(lines.size(1))), at);
-  return {lines.gather(1, wrapped.reshape({SymInt(size), SymInt(-1)})).reshape(at.sym_sizes()), 0};
+  const Tensor wrapped = taeda::where(at.lt(Scalar(0)), at.add(Scalar(lines.sym_size(1))), at);
+  return {lines.gather(1, wrapped.reshape({size, SymInt(-1)})).reshape(at.sym_sizes()), 0};
 }
 
 }  // namespace taeda::batch

@@ -25,7 +25,7 @@ def make_batch_rule(rule):
 def _unwrap(value, level):
     if isinstance(value, Tensor):
         return _unwrap_batched(value, level)
-    if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
+    if isinstance(value, (list, tuple)):
         values, dims = _unwrap_all(value, level)
         return list(values), list(dims)
     return value, None
