@@ -293,14 +293,23 @@ struct FakeMode::Call {
   }
 };
 
-// Whether the operator may run on known values: they are CPU tensors, and numbers drawn at random
-// are no constants.
+static bool is_symbolic(const Value& v) {
+  if (v.is<std::vector<SymInt>>()) {
+    const auto& list = v.get<std::vector<SymInt>>();
+    return std::any_of(list.begin(), list.end(), [](const SymInt& s) { return s.is_symbolic(); });
+  }
+  return v.is<IntrusivePtr<SymNode>>() || (v.is<SymInt>() && v.get<SymInt>().is_symbolic());
+}
+
+// Whether the operator may run on known values: they are CPU tensors, and neither numbers drawn at
+// random nor symbols are constants.
 static bool can_run_on_values(const Operator& op, const Stack& stack) {
   if (op.has(Tag::NondeterministicSeeded)) return false;
   bool all_on_cpu = true;
   for (const Value& v : stack) {
     for_each_tensor(v, [&](const Tensor& t) { all_on_cpu &= t.device().is_cpu(); });
     all_on_cpu &= !v.is<Device>() || v.get<Device>().is_cpu();
+    if (is_symbolic(v)) return false;
   }
   return all_on_cpu;
 }

@@ -241,3 +241,12 @@ def test_sizes_of_symbolic_memory():
     assert str(fake.nbytes) == f"4*{s0}*{s1}"
     assert fake.untyped_storage()._cdata == fake[1:].untyped_storage()._cdata
     assert env.guards == []
+
+
+def test_known_numbers_meet_sizes_from_data():
+    with FakeTensorMode(shape_env=ShapeEnv()):
+        count = taeda.ones(4).nonzero().shape[0]
+        known = taeda.tensor(3)
+        for result in (known.expand(count), known.new_zeros(count), known.repeat(count)):
+            assert result.shape == (count,)
+        assert (known + 1).item() == 4
