@@ -135,6 +135,10 @@ Tensor with_part(const FunctionalState& s, Tensor part) {
   const Tensor whole = is_real_part ? taeda::view_as_real(root) : root;
   if (whole.is_conj() != s.is_conj) part = part.conj();
   if (whole.is_neg() != s.is_neg) part = part.neg();
+  TAEDA_CHECK_KIND(ErrorKind::NotImplemented, whole.dtype() == s.dtype,
+                   "functionalize: a write through as_strided or unfold of a view with another "
+                   "dtype: got a view of ",
+                   dtype_name(s.dtype), " of a tensor of ", dtype_name(whole.dtype()));
   const SymInt start = whole.impl()->sym_storage_offset() + s.offset;
   const Tensor out =
       taeda::as_strided_scatter(whole, part, SymIntList(s.sizes), SymIntList(s.strides), start);

@@ -21,6 +21,8 @@ constexpr std::array<std::string_view, 4> kReshaping = {"view", "squeeze", "unsq
 constexpr std::array<std::string_view, 3> kTurning = {"t", "transpose", "permute"};
 constexpr std::array<std::string_view, 3> kScattering = {"select", "slice", "diagonal"};
 constexpr std::array<std::string_view, 3> kSame = {"alias", "detach", "view_as"};
+constexpr std::array<std::string_view, 4> kReading = {"view_as_real", "view_as_complex", "_conj",
+                                                      "_neg_view"};
 
 template <size_t n>
 bool is_one_of(const std::array<std::string_view, n>& names, std::string_view name) {
@@ -54,6 +56,16 @@ std::vector<int64_t> inverse_of(const std::vector<int64_t>& order) {
   for (int64_t i = 0; i < ndim; ++i)
     inverse[static_cast<size_t>((order[static_cast<size_t>(i)] + ndim) % ndim)] = i;
   return inverse;
+}
+
+// What another reading of the same numbers was made of: the opposite reading, or the sign's turn.
+Tensor read_back(std::string_view name, const Tensor& part, bool copies) {
+  if (name == "_conj") return call("conj_physical", "", {Value(part)});
+  if (name == "_neg_view") return call("neg", "", {Value(part)});
+  if (name == "view_as_complex")
+    return call("view_as_real", "", {Value(call("resolve_conj", "", {Value(part)}))}, copies);
+  const Tensor line = call("contiguous", "", {Value(part), Value(MemoryFormat::Contiguous)});
+  return call("view_as_complex", "", {Value(call("resolve_neg", "", {Value(line)}))}, copies);
 }
 
 }  // namespace
@@ -101,15 +113,20 @@ Tensor ViewStep::apply(const Tensor& whole, bool copies) const {
 }
 
 bool ViewStep::has_inverse() const {
-  const std::string_view name = op_->name, overload = op_->overload;
-  if (name == "view" && overload == "dtype") return false;
-  return is_one_of(kReshaping, name) || is_one_of(kTurning, name) || is_one_of(kScattering, name) ||
-         is_one_of(kSame, name) || name == "unbind" || is_part();
+  const std::string_view name = op_->name;
+  return is_one_of(kReading, name) || is_one_of(kReshaping, name) || is_one_of(kTurning, name) ||
+         is_one_of(kScattering, name) || is_one_of(kSame, name) || name == "unbind" || is_part();
 }
 
 Tensor ViewStep::invert(const Tensor& whole, const Tensor& part, bool copies) const {
   const std::string_view name = op_->name;
   if (is_one_of(kSame, name)) return part;
+  if (is_one_of(kReading, name)) return read_back(name, part, copies);
+  if (name == "view" && std::string_view(op_->overload) == "dtype")
+    return call("view", "dtype",
+                {Value(call("contiguous", "", {Value(part), Value(MemoryFormat::Contiguous)})),
+                 Value(whole.dtype())},
+                copies);
   if (is_one_of(kReshaping, name)) {
     std::vector<SymInt> sizes(whole.sym_sizes().begin(), whole.sym_sizes().end());
     return call(copies ? "view" : "reshape", "", {Value(part), Value(std::move(sizes))}, copies);

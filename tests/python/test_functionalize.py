@@ -277,3 +277,52 @@ def is_view(name):
 def test_resize_is_refused():
     with pytest.raises(RuntimeError, match="resize_"):
         functionalize(lambda x: x.clone().resize_(2))(taeda.ones(4))
+
+
+def through_bits(x):
+    x[1:].view(taeda.int16)[0, 2:4].fill_(3)
+    x.view(taeda.int32).add_(1)
+    return x
+
+
+def through_wider(x):
+    x.view(taeda.float64)[0].zero_()
+    return x
+
+
+def through_complex(x):
+    y = taeda.view_as_complex(x.view(2, 2, 2))
+    y.mul_(1j)
+    y.conj().imag.add_(2)
+    return x, y
+
+
+READINGS = [(through_bits, REMOVE), (through_wider, REMOVE), (through_complex, REMOVE[:1])]
+
+
+@pytest.mark.parametrize("f, remove", [(f, remove) for f, each in READINGS for remove in each])
+def test_writes_through_another_reading_of_the_memory(f, remove):
+    wanted, x = taeda.arange(8.0).view(2, 4), taeda.arange(8.0).view(2, 4)
+    expected, got = f(wanted), functionalize(f, remove=remove)(x)
+    assert taeda.equal(x, wanted)
+    for a, b in zip(*([v] if isinstance(v, taeda.Tensor) else v for v in (got, expected))):
+        assert taeda.equal(a, b)
+
+
+@pytest.mark.parametrize("part", [lambda z: z.real, lambda z: z.imag, lambda z: z.conj()])
+def test_writes_to_parts_of_complex_numbers(part):
+    def f(z):
+        part(z.t())[0].mul_(3)
+        return z
+
+    z = taeda.complex(taeda.arange(6.0).view(2, 3), taeda.ones(2, 3))
+    expected = f(z.clone())
+    assert taeda.equal(functionalize(f)(z.clone()), expected)
+
+
+def test_memory_of_another_dtype_is_refused():
+    def f(x):
+        x.view(taeda.int32).as_strided((2,), (1,)).fill_(0)
+
+    with pytest.raises(NotImplementedError, match="a view of int32 of a tensor of float32"):
+        functionalize(f)(taeda.ones(4))
