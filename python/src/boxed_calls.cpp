@@ -111,7 +111,10 @@ PyObject* call(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     need_call(argv, nargs);
     if (PyObject* answer = ask_stand_ins(argv[1], argv[2], argv[3])) return answer;
     Operator& op = operator_of_handle(argv[0]);
-    dispatch::Stack stack = bind_arguments(call_schema(op), argv[1], argv[2]);
+    const CallSchema& schema = call_schema(op);
+    // Recorded graphs hold numbers where our own operators have tensors; those of others do not.
+    const Numbers numbers = schema.name.starts_with("aten::") ? Numbers::AsTensors : Numbers::Apart;
+    dispatch::Stack stack = bind_arguments(schema, argv[1], argv[2], numbers);
     return call_and_wrap(op, stack);
   });
 }

@@ -103,8 +103,10 @@ std::optional<Value> read_one(const std::string& base, PyObject* o) {
   };
   if (base == "Tensor") return read_tensor(o);
   if (base == "SymInt" && is_symint(o)) return Value(to_symint(o));
-  if (base == "int" || base == "SymInt")
+  if (base == "int" || base == "SymInt") {
+    if (PyBool_Check(o)) return Value(int64_t{o == Py_True});
     return when(is_integer(o), [&] { return Value(to_int64(o)); });
+  }
   if (base == "float")
     return when(is_number(o) || is_tensor(o), [&] { return Value(to_double(o)); });
   if (base == "Scalar")
@@ -322,6 +324,9 @@ Stack read_results(const CallSchema& schema, PyObject* result, const char* who) 
                 "; it was returned by ", who, " for ", schema.declaration);
     stack.push_back(std::move(*v));
   };
+  TAEDA_CHECK(
+      !returns.empty() || result == Py_None, "Expected ", who, " for ", schema.name,
+      " to return None but it returned something else instead: ", shown(result, PyObject_Str));
   if (returns.empty()) return stack;
   if (returns.size() == 1) {
     add(returns[0].type, result);

@@ -374,8 +374,15 @@ BoxedKernel resolve_boxed(const Operator& op, KeySet keys) {
     const bool has_runtime = op.runtime && !op.runtime->kernels[s].empty();
     if (has_table || has_runtime) available += (available.empty() ? "" : ", ") + slot_name(s);
   }
-  const bool is_elsewhere = slot == slot_of(Key::Dense, DeviceType::Meta) && op.runtime &&
-                            !op.runtime->python_module.empty();
+  const bool is_meta = slot == slot_of(Key::Dense, DeviceType::Meta);
+  const bool is_elsewhere = is_meta && op.runtime && !op.runtime->python_module.empty();
+  // An operator of ours has a shape rule; one of a user may lack it.
+  TAEDA_CHECK_KIND(ErrorKind::NotImplemented, !is_meta || op.table || is_elsewhere,
+                   qualified_name(op),
+                   ": attempted to run this operator with Meta tensors, but there was no fake impl "
+                   "or Meta kernel registered; add one with torch.library.register_fake. It is "
+                   "only available for these backends: [",
+                   available, "]");
   fail(ErrorKind::NotImplemented, "Could not run '", qualified_name(op),
        "' with arguments from the '", slot_name(std::max(slot, 0)), "' backend. '",
        qualified_name(op), "' is only available for these backends: [", available, "]",

@@ -27,7 +27,11 @@ struct Definitions {
   std::string errors;
 };
 Definitions& definitions() {
-  static auto* d = new Definitions;
+  static auto* d = [] {
+    auto* fresh = new Definitions;
+    fresh->where.emplace("aten", "registered by the library itself");
+    return fresh;
+  }();
   return *d;
 }
 
@@ -66,6 +70,43 @@ void check_types(const Schema& schema, std::string_view text) {
       TAEDA_CHECK(
           is_known_type(a.type.base), "unknown type specifier '", a.type.base,
           "'. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar: ", text);
+}
+
+bool is_number_text(const std::string& text) {
+  char* end = nullptr;
+  std::strtod(text.c_str(), &end);
+  return !text.empty() && *end == 0;
+}
+
+// Whether a type can have the default that is written for it. Lists are read item by item when they
+// are used.
+bool is_default_of(const TypeRef& type, const std::string& text) {
+  if (text == "None") return type.is_optional || type.base == "Tensor";
+  if (text.empty()) return false;
+  const bool is_list = text.front() == '[', is_string = text.front() == '\'' || text.front() == '"';
+  if (type.is_list && (is_list || type.list_size < 0)) return is_list;
+  if (type.base == "Tensor") return false;
+  if (type.base == "bool" || type.base == "Scalar")
+    return text == "True" || text == "False" || is_number_text(text);
+  if (type.base == "float") return is_number_text(text);
+  if (type.base == "int" || type.base == "SymInt")
+    return is_number_text(text) || text == "Mean" || text == "Sum";
+  if (type.base == "str" || type.base == "Device") return is_string;
+  if (type.base == "Layout") return text == "strided";
+  return true;
+}
+
+void check_defaults(const Schema& schema, std::string_view text) {
+  bool has_default = false;
+  for (const Argument& a : schema.arguments) {
+    TAEDA_CHECK(a.has_default || !has_default || a.is_kwarg_only,
+                "Non-default positional argument follows default argument. Parameter ", a.name,
+                " in ", text);
+    has_default |= a.has_default;
+    TAEDA_CHECK(!a.has_default || is_default_of(a.type, a.default_text), "invalid default value ",
+                a.default_text, " of '", a.type.text(), " ", a.name, "': ", text);
+    a.default_value();  // says what is wrong with the name of a dtype or a device
+  }
 }
 
 void fall_through(const Operator& op, KeySet keys, Stack& stack, void* context) {
@@ -172,7 +213,9 @@ Operator& Library::def(std::string_view schema, uint32_t tags) {
               "occurred at ",
               where_, ")");
   const std::string full = full_name(schema);
-  check_types(parse_schema(full), schema);
+  const Schema parsed = parse_schema(full);
+  check_types(parsed, schema);
+  check_defaults(parsed, schema);
   Operator& op = define_operator(full, where_, tags);
   if (!python_module_.empty()) dispatch::set_python_module(op, python_module_);
   defined_.push_back(&op);

@@ -116,10 +116,15 @@ class Reader {
 
   void read_default(std::string& out) {
     int depth = 0;
+    char quote = 0;  // that of the string the text is inside of
     while (at_ < text_.size()) {
       const char c = text_[at_];
-      if (depth == 0 && (c == ',' || c == ')')) break;
-      depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+      if (!quote && depth == 0 && (c == ',' || c == ')')) break;
+      if (c == quote)
+        quote = 0;
+      else if (!quote && (c == '\'' || c == '"'))
+        quote = c;
+      if (!quote) depth += c == '[' ? 1 : c == ']' ? -1 : 0;
       out.push_back(c);
       ++at_;
     }
@@ -194,10 +199,15 @@ Value default_list(const std::string& base, const std::string& text) {
 }
 
 DType default_dtype_named(const std::string& name) {
-  if (name == "long") return DType::Int64;
+  constexpr std::pair<std::string_view, DType> kShort[] = {
+      {"float", DType::Float}, {"double", DType::Double}, {"half", DType::Half},
+      {"long", DType::Int64},  {"int", DType::Int32},     {"short", DType::Int16},
+      {"char", DType::Int8},   {"byte", DType::UInt8}};
+  for (const auto& [known, dtype] : kShort)
+    if (name == known) return dtype;
   for (int i = 0; i < kNumDTypes; ++i)
     if (name == dtype_name(static_cast<DType>(i))) return static_cast<DType>(i);
-  return DType::Float;
+  fail(ErrorKind::Runtime, "schema: no dtype is called '", name, "'");
 }
 
 }  // namespace
@@ -214,6 +224,7 @@ Value Argument::default_value() const {
   if (type.base == "MemoryFormat")
     return Value(d == "preserve_format" ? MemoryFormat::Preserve : MemoryFormat::Contiguous);
   if (type.base == "ScalarType") return Value(default_dtype_named(d));
+  if (type.base == "Layout") return Value(Layout::Strided);
   if (type.base == "int" || type.base == "SymInt") {
     const bool is_number = std::isdigit(static_cast<unsigned char>(d.back()));
     if (!is_number) return Value(int64_t{d == "Mean" ? 1 : d == "Sum" ? 2 : 0});

@@ -96,3 +96,52 @@ def test_autocast_takes_the_name_of_a_device():
 
     with pytest.raises(ValueError, match="Expected `device_type` of type `str`"):
         cast.register_autocast(3, t.bfloat16)
+
+
+def test_what_returns_nothing_returns_none():
+    @library.custom_op("test_refuse::nothing", mutates_args={"x"})
+    def nothing(x: Tensor) -> None:
+        return x.clone()
+
+    with pytest.raises(RuntimeError, match="to return None but it returned something else"):
+        nothing(t.ones(2))
+
+
+def test_a_number_is_no_tensor():
+    @library.custom_op("test_refuse::copied", mutates_args=())
+    def copied(x: Tensor) -> Tensor:
+        return x.clone()
+
+    with pytest.raises(RuntimeError, match="a value of type 'Tensor' for argument 'x' but instead"):
+        copied(3)
+
+
+def test_strings_may_hold_what_schemas_are_made_of():
+    @library.custom_op("test_refuse::joined", mutates_args=())
+    def joined(x: Tensor, by: str = "a, (b)", n: int = 2) -> Tensor:
+        return x.new_full((n,), len(by))
+
+    assert joined(t.ones(1)).tolist() == [6.0, 6.0]
+    assert joined(t.ones(1), n=True).tolist() == [6.0]
+
+
+@pytest.mark.parametrize("given", [lambda g: g, lambda g: (g,)])
+def test_gradients_are_as_many_as_arguments(given):
+    @library.custom_op("test_refuse::counted", mutates_args=())
+    def counted(x: Tensor, y: Tensor, n: int) -> Tensor:
+        return x * y
+
+    counted.register_autograd(lambda ctx, g: given(g))
+    z = counted(t.ones(2, requires_grad=True), t.ones(2), 1)
+    with pytest.raises(RuntimeError, match="returned an incorrect number of gradients"):
+        z.sum().backward()
+
+
+def test_a_number_has_no_gradient():
+    @library.custom_op("test_refuse::scaled", mutates_args=())
+    def scaled(x: Tensor, n: int) -> Tensor:
+        return x * n
+
+    scaled.register_autograd(lambda ctx, g: (g, g))
+    with pytest.raises(RuntimeError, match="returned a gradient different than None at position"):
+        scaled(t.ones(2, requires_grad=True), 1).sum().backward()

@@ -310,3 +310,40 @@ def test_wrong_names_are_errors(lib):
         library.register_fake(f"{lib.ns}::none", lambda x: x)
     with pytest.raises(ValueError, match=r"register_kernel\(3\): got unexpected type for op"):
         library.register_kernel(3, "cpu", lambda x: x)
+
+
+# ---- what schemas may say ----
+@pytest.mark.parametrize(
+    "argument",
+    ["Tensor x=3", "int x=foo", "float x=foo", "bool x=yes", "str x=abc", "ScalarType x=foo"],
+)
+def test_a_default_is_one_of_its_type(lib, argument):
+    with pytest.raises(RuntimeError):
+        lib.define(f"foo({argument}) -> ()")
+    assert "foo" not in dir(ops_of(lib))
+
+
+def test_arguments_without_default_come_first(lib):
+    with pytest.raises(RuntimeError, match="Non-default positional argument follows default"):
+        lib.define("foo(int x=1, int y) -> ()")
+    lib.define("foo(int x=1, *, int y) -> ()")
+
+
+def test_dtypes_and_strings_as_defaults(lib):
+    lib.define("foo(Tensor x, ScalarType d=double, str s='a,b)', Layout l=strided) -> Tensor")
+    _, dtype, text, layout = (a.default_value for a in ops_of(lib).foo.default._schema.arguments)
+    assert text == "a,b)"
+    if NAME == "taeda":  # PyTorch shows numbers
+        assert (dtype, layout) == (t.float64, t.strided)
+
+
+def test_the_namespace_of_the_library_itself_is_taken():
+    with pytest.raises(RuntimeError, match="Only a single TORCH_LIBRARY can be used"):
+        Library("aten", "DEF")
+
+
+def test_meta_tensors_need_a_fake_kernel(lib):
+    lib.define("foo(Tensor x) -> Tensor")
+    lib.impl("foo", lambda x: x.clone(), "CPU")
+    with pytest.raises(NotImplementedError, match="there was no fake impl or Meta kernel"):
+        ops_of(lib).foo(t.ones(2, device="meta"))

@@ -53,7 +53,7 @@ def make_autograd_kernel(op, formula):
         ctx.needs_input_grad = ctx._needs
         given = formula.backward(ctx, *ctx._results.fill(grads, absent=None))
         given = given if isinstance(given, tuple) else (given,)
-        return (None, *ctx._call_shape.flatten_gradients(given))
+        return (None, *ctx._call_shape.flatten_gradients(given, f"{name}Backward"))
 
     name = f"GeneratedBackwardFor_{op.namespace}_{op._opname}_{op._overloadname}"
     body = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
@@ -116,15 +116,19 @@ class _Shape:
 
         return tuple(place(outline) for outline in self._values)
 
-    def flatten_gradients(self, given):
+    def flatten_gradients(self, given, name):
         """The gradients of the tensors, from one for each value; lists must match in length."""
         given = list(given)
         while len(given) > len(self._values) and given[-1] is None:
             given.pop()
         if len(given) != len(self._values):
-            self._fail(given)
+            raise RuntimeError(
+                f"function {name} returned an incorrect number of gradients (expected "
+                f"{len(self._values)}, got {len(given)}): the formula of register_autograd returns "
+                "one for each argument, None for one that is no tensor"
+            )
         flat = []
-        for outline, gradient in zip(self._values, given):
+        for position, (outline, gradient) in enumerate(zip(self._values, given)):
             if outline is _IS_TENSOR:
                 flat.append(gradient)
             elif isinstance(outline, list):
@@ -136,7 +140,8 @@ class _Shape:
                 flat += [g for g, o in zip(gradient, outline) if o is _IS_TENSOR]
             elif gradient is not None:
                 raise RuntimeError(
-                    "Expected None as the gradient of an argument that is no tensor, got "
+                    f"function {name} returned a gradient different than None at position "
+                    f"{position}, but the corresponding forward input was not a Variable; got "
                     f"{type(gradient)}"
                 )
         return flat

@@ -22,11 +22,11 @@ class FakeImplCtx:
     def new_dynamic_size(self, *, min=0, max=None):
         """A size that is known only when the operator has run, between `min` and `max`."""
         if self._shape_env is None:
-            raise RuntimeError(
-                f"new_dynamic_size() in the fake kernel of {self._op_name}: there are no symbolic "
-                "shapes here; the operator has a data-dependent output shape, which fake tensors "
-                "carry only where a ShapeEnv is active"
-            )
+            # Imported late: the fake tensor's module needs this one.
+            from taeda._library.qualified_names import get_overload
+            from taeda._subclasses.fake_tensor import DynamicOutputShapeException
+
+            raise DynamicOutputShapeException(get_overload(self._op_name))
         if isinstance(min, int) and min < 0:
             raise ValueError(
                 f"ctx.new_dynamic_size(min={min}, ...): expected min to be greater than or equal "
