@@ -105,3 +105,99 @@ def test_a_missing_fake_kernel_is_caught():
 def test_unknown_tests_are_refused():
     with pytest.raises(ValueError, match="expected test_utils to be subset of"):
         opcheck(make(), (t.ones(2),), test_utils="test_everything")
+
+
+# ---- fake kernels that lie in other ways ----
+@pytest.mark.parametrize(
+    "fake",
+    [
+        lambda x: x,
+        lambda x: x.view(-1).view(x.shape),
+        lambda x: t.empty_like(x).requires_grad_(),
+        lambda x: t.empty(x.shape, device="meta"),
+        lambda x: x.new_empty(3, 2)[1:],
+    ],
+    ids=["the argument", "a view", "requires grad", "device", "offset"],
+)
+def test_a_fake_result_is_what_the_real_one_is(fake):
+    message = problem(make(fake=fake), t.ones(2, 2), test="test_faketensor")
+    if NAME == "taeda":  # PyTorch has other words for aliases
+        assert "on FakeTensor and concrete Tensors, found mismatched tensor metadata" in message
+
+
+@pytest.mark.parametrize(
+    "fake",
+    [
+        lambda x: x.new_empty((library.get_ctx().new_dynamic_size(), 3), dtype=t.int64),
+        lambda x: x.new_empty((library.get_ctx().new_dynamic_size(), 2)),
+    ],
+    ids=["another size", "dtype"],
+)
+def test_what_is_known_beside_a_size_from_data_is_compared(fake):
+    def places(x: Tensor) -> Tensor:
+        return x.nonzero().contiguous()
+
+    assert "mismatched" in problem(make(places, fake), t.ones(2, 2), test="test_faketensor")
+
+
+def test_numbers_and_counts_of_results_are_compared():
+    def pair(x: Tensor) -> tuple[Tensor, int]:
+        return x.clone(), 3
+
+    def several(x: Tensor) -> list[Tensor]:
+        return [x.clone(), x.clone()]
+
+    wrong_number = make(pair, lambda x: (t.empty_like(x), 4))
+    results = opcheck(wrong_number, (t.ones(2),), raise_exception=False)
+    assert set(results.values()) != {"SUCCESS"}
+    wrong_count = make(several, lambda x: [t.empty_like(x)])
+    results = opcheck(wrong_count, (t.ones(2),), raise_exception=False)
+    for test in ("test_faketensor", "test_aot_dispatch_dynamic"):
+        assert isinstance(results[test], (AssertionError, RuntimeError))
+
+
+# ---- formulas ----
+@pytest.mark.parametrize(
+    "backward",
+    [
+        lambda ctx, g: g.sum(),
+        lambda ctx, g: (g, g),
+        lambda ctx, g: t.from_numpy(g.numpy() * 2),
+        lambda ctx, g: t.ones(3),
+    ],
+    ids=["shape", "count", "not traceable", "another shape"],
+)
+def test_a_wrong_derivative_is_caught(backward):
+    op = make()
+    op.register_autograd(backward)
+    x = t.ones(2, 2, requires_grad=True)
+    assert problem(op, x, test="test_aot_dispatch_dynamic")
+
+
+def test_a_result_that_depends_on_the_calls_before_is_caught():
+    calls = []
+
+    def count(x: Tensor) -> Tensor:
+        calls.append(0)
+        return x + len(calls)
+
+    assert problem(make(count), t.ones(2), test="test_aot_dispatch_dynamic")
+
+
+def test_random_numbers_are_no_difference():
+    def noisy(x: Tensor) -> Tensor:
+        return x + t.rand_like(x)
+
+    op = make(noisy)
+    op.register_autograd(lambda ctx, g: g)
+    t.manual_seed(5)
+    state = t.get_rng_state()
+    results = opcheck(op, (t.ones(2, requires_grad=True),), test_utils="test_aot_dispatch_dynamic")
+    assert set(results.values()) == {"SUCCESS"}
+    if NAME == "taeda":  # PyTorch draws
+        assert t.equal(t.get_rng_state(), state)
+
+
+def test_an_operator_with_overloads_needs_one():
+    with pytest.raises(RuntimeError, match="can only test operators without overloads"):
+        opcheck(t.ops.aten.sin, (t.ones(2),))

@@ -1,8 +1,20 @@
 """opcheck: tests that what was registered for an operator agrees with what it does."""
 
+import contextlib
+
 import taeda
 from taeda._C import _dispatch
-from taeda.utils._pytree import tree_flatten, tree_map
+from taeda._library.samples import (
+    Snapshot,
+    by_name,
+    copy_with_grad,
+    plain_copy,
+    share_memory,
+    shared_storages,
+    snapshot,
+    tensors_in,
+)
+from taeda.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 _TESTS = (
     "test_schema",
@@ -35,7 +47,12 @@ def opcheck(
     if isinstance(op, CustomOpDef):
         op = op._opoverload
     elif isinstance(op, OpOverloadPacket):
-        op = op.default
+        if len(op.overloads()) > 1:
+            raise RuntimeError(
+                "opcheck can only test operators without overloads. Got the following overloads "
+                f"for {op._qualified_op_name}: {op.overloads()}; pass one of them"
+            )
+        op = getattr(op, op.overloads()[0])
     if not isinstance(op, OpOverload):
         raise ValueError(
             f"opcheck(op, ...): op must be a custom op or an OpOverload, got {type(op)}"
@@ -75,12 +92,12 @@ class _Check:
 
     def test_schema(self):
         """Arguments change only where the schema says so, results alias only what it says."""
-        args, kwargs = self._samples(_plain_copy)
-        before = tree_map(_snapshot, (args, kwargs))
+        args, kwargs = self._samples(plain_copy)
+        before = tree_map(snapshot, (args, kwargs))
         with taeda.no_grad():
             outputs = self.op(*args, **kwargs)
-        given = _by_name(self.op._schema, args, kwargs)
-        old = _by_name(self.op._schema, *before)
+        given = by_name(self.op._schema, args, kwargs)
+        old = by_name(self.op._schema, *before)
         for argument in self.op._schema.arguments:
             if argument.name not in given:
                 continue
@@ -91,8 +108,8 @@ class _Check:
 
     @staticmethod
     def _check_unchanged(name, value, snapshot):
-        tensors, snapshots = _tensors(value), tree_flatten(snapshot)[0]
-        snapshots = [s for s in snapshots if isinstance(s, _Snapshot)]
+        tensors, snapshots = tensors_in(value), tree_flatten(snapshot)[0]
+        snapshots = [s for s in snapshots if isinstance(s, Snapshot)]
         for tensor, old in zip(tensors, snapshots):
             if not old.holds_for(tensor):
                 raise RuntimeError(f"Argument {name} is not defined as mutable but was mutated")
@@ -106,19 +123,19 @@ class _Check:
                 allowed = declared.alias_info.before_set if declared.alias_info else set()
                 if sets & allowed or "*" in sets | allowed:
                     continue
-                if _share_memory(given.get(argument.name), value):
+                if share_memory(given.get(argument.name), value):
                     raise RuntimeError(
                         f"Argument {argument.name} is not defined to alias output but was aliasing"
                     )
         for i, first in enumerate(values):
-            if any(_share_memory(first, other) for other in values[:i]):
+            if any(share_memory(first, other) for other in values[:i]):
                 raise RuntimeError("Outputs alias each other unexpectedly")
 
     # ---- autograd ----
 
     def test_autograd_registration(self):
         """A differentiable operator has its derivative at the Autograd key."""
-        tensors = _tensors((self.args, self.kwargs))
+        tensors = tensors_in((self.args, self.kwargs))
         if not any(t.requires_grad for t in tensors):
             return
         devices = {t.device.type for t in tensors}
@@ -127,10 +144,10 @@ class _Check:
         key = _dispatch.key_of_device(next(iter(devices)))
         if _dispatch.has_kernel(self.op._handle, f"Autograd{key}"):
             return
-        args, kwargs = self._samples(_copy_with_grad)
+        args, kwargs = self._samples(copy_with_grad)
         outputs = self.op(*args, **kwargs)
-        inputs = {id(t) for t in _tensors((args, kwargs))}
-        recorded = [t for t in _tensors(outputs) if t.requires_grad and id(t) not in inputs]
+        inputs = {id(t) for t in tensors_in((args, kwargs))}
+        recorded = [t for t in tensors_in(outputs) if t.requires_grad and id(t) not in inputs]
         # A history that only warns says that nothing was recorded.
         if any(t.grad_fn is None or t.grad_fn.name() != "WarnNotImplemented" for t in recorded):
             raise RuntimeError(
@@ -151,7 +168,7 @@ class _Check:
         from taeda._subclasses.fake_tensor import FakeTensorMode
         from taeda.fx.experimental.symbolic_shapes import ShapeEnv
 
-        args, kwargs = self._samples(_plain_copy)
+        args, kwargs = self._samples(plain_copy)
         mode = FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True)
         fake_args, fake_kwargs = tree_map(
             lambda v: mode.from_tensor(v) if isinstance(v, taeda.Tensor) else v, (args, kwargs)
@@ -165,23 +182,39 @@ class _Check:
             self._differ(f"{len(expected)} and {len(got)} results")
         for one, other in zip(expected, got):
             self._compare_metadata(one, other)
+        aliases = shared_storages((args, kwargs), real)
+        fake_aliases = shared_storages((fake_args, fake_kwargs), fake)
+        if aliases != fake_aliases:
+            self._differ(
+                "pairs (argument, result) that share memory are "
+                f"{aliases or 'none'} and {fake_aliases or 'none'}"
+            )
 
     def _compare_metadata(self, real, fake):
         if not isinstance(real, taeda.Tensor) or not isinstance(fake, taeda.Tensor):
             if isinstance(real, taeda.Tensor) != isinstance(fake, taeda.Tensor):
                 self._differ(f"{type(real)} and {type(fake)} are not the same type")
+            if isinstance(fake, (int, float, str)) and real != fake:
+                self._differ(f"{real!r} and {fake!r} are not equal!")
             return
-        if any(isinstance(n, taeda.SymInt) for n in fake.shape):
-            # Sizes that depend on values: how many dimensions there are is all that can be told.
-            if real.dim() != fake.dim():
-                self._differ(f"Shapes {real.shape} and {fake.shape} are not equal!")
-            return
-        if real.shape != fake.shape:
+        # Sizes that depend on values are symbols: nothing can be told of them.
+        is_known = [not isinstance(n, taeda.SymInt) for n in fake.shape]
+        if real.dim() != fake.dim() or any(
+            known and one != other for known, one, other in zip(is_known, real.shape, fake.shape)
+        ):
             self._differ(f"Shapes {real.shape} and {fake.shape} are not equal!")
         if real.dtype != fake.dtype:
             self._differ(f"Dtypes {real.dtype} and {fake.dtype} are not equal!")
+        if real.requires_grad != fake.requires_grad:
+            self._differ(
+                f"requires_grad {real.requires_grad} and {fake.requires_grad} are not equal!"
+            )
         if fake.device != real.device:
             self._differ(f"Devices {real.device} and {fake.device} are not equal!")
+        if all(is_known):
+            self._compare_places(real, fake)
+
+    def _compare_places(self, real, fake):
         for dim, (one, other) in enumerate(zip(real.stride(), fake.stride())):
             if real.shape[dim] > 1 and one != other:
                 self._differ(
@@ -195,7 +228,9 @@ class _Check:
             )
 
     def _differ(self, what):
-        raise RuntimeError(
+        from taeda._subclasses.fake_tensor import MetadataMismatchError
+
+        raise MetadataMismatchError(
             f"When comparing the output of {self.op} on FakeTensor and concrete Tensors, found "
             f"mismatched tensor metadata: {what}"
         )
@@ -206,44 +241,40 @@ class _Check:
         """Outputs and gradients are the same with mutations taken out of the program."""
         from taeda.func import functionalize
 
-        expected = self._outputs_and_gradients(lambda *a, **k: self.op(*a, **k))
-        got = self._outputs_and_gradients(functionalize(lambda *a, **k: self.op(*a, **k)))
-        for one, other in zip(expected, got, strict=True):
-            if not taeda.allclose(one, other, equal_nan=True, **self.tolerance):
-                raise RuntimeError(
-                    f"{self.op}: outputs or gradients differ between eager and a functionalized "
-                    f"program: {one} and {other}"
-                )
+        expected = self._outputs_and_gradients(self.op, *self._samples(copy_with_grad))
+        functional = functionalize(lambda *a, **k: self.op(*a, **k))
+        got = self._outputs_and_gradients(functional, *self._samples(copy_with_grad))
+        self._compare_values(expected, got, "a functionalized program")
 
     def test_aot_dispatch_dynamic(self):
-        """The same, and a graph that was traced with symbolic sizes computes the outputs."""
+        """The same, and a graph that was traced with symbolic sizes computes them."""
         from taeda.fx.experimental.proxy_tensor import make_fx
 
         self.test_aot_dispatch_static()
-        args, kwargs = self._samples(_plain_copy)
-        with taeda.no_grad():
-            expected = _tensors(self.op(*args, **kwargs))
-            args, kwargs = self._samples(_plain_copy)
-            call = make_fx(lambda *a: self.op(*a, **kwargs), tracing_mode="symbolic")(*args)
-            args, _ = self._samples(_plain_copy)
-            got = _tensors(call(*args))
-        for one, other in zip(expected, got, strict=True):
-            if not taeda.allclose(one, other, equal_nan=True, **self.tolerance):
-                raise RuntimeError(
-                    f"{self.op}: outputs differ between eager and a traced graph: {one} and {other}"
-                )
+        expected = self._outputs_and_gradients(self.op, *self._samples(copy_with_grad))
+        leaves, spec = tree_flatten(self._samples(copy_with_grad))
 
-    def _outputs_and_gradients(self, call):
-        args, kwargs = self._samples(_copy_with_grad)
-        wanted = [t for t in _tensors((args, kwargs)) if t.requires_grad and t.is_leaf]
+        def program(*tensors):
+            given = iter(tensors)
+            filled = [next(given) if isinstance(v, taeda.Tensor) else v for v in leaves]
+            return self._outputs_and_gradients(self.op, *tree_unflatten(filled, spec))
+
+        graph = make_fx(program, tracing_mode="symbolic")(*tensors_in(leaves))
+        with taeda.no_grad(), _same_random_numbers():
+            got = graph(*tensors_in(self._samples(plain_copy)))
+        self._compare_values(expected, got, "a traced graph")
+
+    def _outputs_and_gradients(self, call, args, kwargs):
+        wanted = [t for t in tensors_in((args, kwargs)) if t.requires_grad and t.is_leaf]
         if self.op._schema.is_mutable:
             # Leaves that require grad must not be written to; what is written counts as output.
             args, kwargs = tree_map(
                 lambda v: v.clone() if isinstance(v, taeda.Tensor) else v, (args, kwargs)
             )
-        outputs = _tensors(call(*args, **kwargs))
+        with _same_random_numbers():
+            outputs = tensors_in(call(*args, **kwargs))
         if self.op._schema.is_mutable:
-            outputs += [t.detach() for t in _tensors((args, kwargs))]
+            outputs += [t.detach() for t in tensors_in((args, kwargs))]
         results = [t for t in outputs if t.requires_grad]
         if not wanted or not results:
             return outputs
@@ -251,51 +282,24 @@ class _Check:
         gradients = taeda.autograd.grad(total, wanted, allow_unused=True)
         return [t.detach() for t in outputs] + [g for g in gradients if g is not None]
 
-
-class _Snapshot:
-    """A tensor's values and version at a time."""
-
-    def __init__(self, tensor):
-        self.values = tensor.detach().clone()
-        self.version = tensor._version
-
-    def holds_for(self, tensor):
-        return tensor.shape == self.values.shape and taeda.equal(
-            tensor.detach().nan_to_num(), self.values.nan_to_num()
-        )
-
-
-def _snapshot(value):
-    return _Snapshot(value) if isinstance(value, taeda.Tensor) else value
+    def _compare_values(self, expected, got, where):
+        if len(expected) != len(got):
+            raise RuntimeError(
+                f"{self.op}: eager gives {len(expected)} outputs and gradients, {where} {len(got)}"
+            )
+        for one, other in zip(expected, got):
+            if one.shape != other.shape or not taeda.allclose(
+                one, other, equal_nan=True, **self.tolerance
+            ):
+                raise RuntimeError(
+                    f"{self.op}: outputs or gradients differ between eager and {where}: {one} and "
+                    f"{other}"
+                )
 
 
-def _plain_copy(value):
-    return _copied(value) if isinstance(value, taeda.Tensor) else value
-
-
-def _copy_with_grad(value):
-    if not isinstance(value, taeda.Tensor):
-        return value
-    return _copied(value).requires_grad_(value.requires_grad)
-
-
-def _copied(tensor):
-    """The same values with the same strides."""
-    copy = taeda.empty_strided(
-        tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
-    )
-    return copy.copy_(tensor.detach()) if 0 not in tensor.stride() else tensor.detach().clone()
-
-
-def _tensors(tree):
-    return [leaf for leaf in tree_flatten(tree)[0] if isinstance(leaf, taeda.Tensor)]
-
-
-def _by_name(schema, args, kwargs):
-    positional = [a.name for a in schema.arguments if not a.kwarg_only]
-    return {**dict(zip(positional, args)), **kwargs}
-
-
-def _share_memory(first, second):
-    storages = {t.untyped_storage().data_ptr() for t in _tensors(first)} - {0}
-    return any(t.untyped_storage().data_ptr() in storages for t in _tensors(second))
+@contextlib.contextmanager
+def _same_random_numbers():
+    """A scope that starts from one seed each time and leaves the generators as they were."""
+    with taeda.random.fork_rng():
+        taeda.manual_seed(0)
+        yield
