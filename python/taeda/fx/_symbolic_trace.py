@@ -1,6 +1,7 @@
 """Tracer: runs a program on proxies and returns what it did as a graph."""
 
 import math
+import threading
 from collections import OrderedDict
 from types import FunctionType
 
@@ -9,6 +10,7 @@ from taeda.fx._concrete_args import PH, PHBase, PHWithMeta, RootArguments  # noq
 from taeda.fx._patching import (
     Patcher,
     find_proxy,
+    original,
     patch_autowrapped,
     patch_wrapped,
 )
@@ -28,12 +30,21 @@ __all__ = ["PH", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trac
 _orig_module_call = Module.__call__
 _orig_module_getattr = Module.__getattr__
 _proxyable_classes = {}
-_tracing = 0
+
+
+class _Running(threading.local):
+    """The traces that this thread is in, the innermost last."""
+
+    def __init__(self):
+        self.traces = []
+
+
+_running = _Running()
 
 
 def is_fx_tracing():
-    """Whether a symbolic trace is running."""
-    return _tracing > 0
+    """Whether this thread is in a symbolic trace."""
+    return bool(_running.traces)
 
 
 is_fx_symbolic_tracing = is_fx_tracing
@@ -61,12 +72,12 @@ class Tracer(TracerBase):
     ):
         super().__init__()
         self._autowrap_function_ids = {
-            id(value)
+            id(original(value))
             for module in autowrap_modules
             for name, value in vars(module).items()
             if not name.startswith("_") and callable(value)
         }
-        self._autowrap_function_ids.update(map(id, autowrap_functions))
+        self._autowrap_function_ids.update(id(original(f)) for f in autowrap_functions)
         self._autowrap_search = list(autowrap_modules)
         self.param_shapes_constant = param_shapes_constant
         self.submodule_paths = None
@@ -206,22 +217,14 @@ class Tracer(TracerBase):
 
     def trace(self, root, concrete_args=None):
         """The graph of a module or function; `concrete_args` fixes arguments to values."""
-        global _tracing
         is_module = isinstance(root, Module)
         fn = self._start(root, is_module)
         self.graph = Graph(tracer_cls=getattr(type(self), "__name__", None) and type(self))
-        _tracing += 1
-        try:
-            fn, args = self.create_args_for_root(fn, is_module, concrete_args)
-            with Patcher() as patcher:
-                self._patch(patcher, fn)
-                result = fn(*args)
-            annotation = getattr(fn, "__annotations__", {}).get("return")
-            self.create_node(
-                "output", "output", (self.create_arg(result),), {}, type_expr=annotation
-            )
-        finally:
-            _tracing -= 1
+        fn, args = self.create_args_for_root(fn, is_module, concrete_args)
+        with _Trace(self, fn):
+            result = fn(*args)
+        annotation = getattr(fn, "__annotations__", {}).get("return")
+        self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=annotation)
         return self.graph
 
     def _start(self, root, is_module):
@@ -242,26 +245,60 @@ class Tracer(TracerBase):
             )
         return getattr(type(root), self.traced_func_name)
 
-    def _patch(self, patcher, fn):
-        ids = self._autowrap_function_ids
-        cache = {}
 
-        def module_getattr(mod, attr):
-            return self.getattr(attr, _orig_module_getattr(mod, attr), cache)
+class _Trace:
+    """One run of a tracer: what modules and wrapped functions do meanwhile."""
 
-        def module_call(mod, *args, **kwargs):
-            def forward(*args, **kwargs):
-                return _orig_module_call(mod, *args, **kwargs)
+    def __init__(self, tracer, fn):
+        self.tracer = tracer
+        self.parameter_proxies = {}
+        self._fn = fn
+        self._patcher = Patcher()
 
-            patch_autowrapped(patcher, getattr(mod.forward, "__globals__", {}), ids)
-            return self.call_module(mod, forward, args, kwargs)
+    def __enter__(self):
+        patcher = self._patcher
+        try:
+            patcher.patch(Module, "__getattr__", _traced_getattr)
+            patcher.patch(Module, "__call__", _traced_call)
+            patch_wrapped(patcher)
+            self.patch_globals(self._fn)
+            for module in self.tracer._autowrap_search:
+                patch_autowrapped(patcher, vars(module), self.tracer._autowrap_function_ids)
+        except BaseException:
+            patcher.__exit__()
+            raise
+        _running.traces.append(self)
 
-        patcher.patch_method(Module, "__getattr__", module_getattr)
-        patcher.patch_method(Module, "__call__", module_call)
-        patch_wrapped(patcher)
-        patch_autowrapped(patcher, getattr(fn, "__globals__", {}), ids)
-        for module in self._autowrap_search:
-            patch_autowrapped(patcher, vars(module), ids)
+    def __exit__(self, *_):
+        _running.traces.pop()
+        self._patcher.__exit__()
+
+    def patch_globals(self, fn):
+        """Makes what is wrapped automatically record itself in the globals of a function."""
+        ids = self.tracer._autowrap_function_ids
+        patch_autowrapped(self._patcher, getattr(fn, "__globals__", {}), ids)
+
+
+def _traced_getattr(mod, attr):
+    """Module.__getattr__ while traces run; threads without one see what they always did."""
+    value = _orig_module_getattr(mod, attr)
+    if not _running.traces:
+        return value
+    trace = _running.traces[-1]
+    return trace.tracer.getattr(attr, value, trace.parameter_proxies)
+
+
+def _traced_call(mod, *args, **kwargs):
+    """Module.__call__ while traces run."""
+    if not _running.traces:
+        return _orig_module_call(mod, *args, **kwargs)
+    trace = _running.traces[-1]
+
+    def forward(*args, **kwargs):
+        return _orig_module_call(mod, *args, **kwargs)
+
+    trace.patch_globals(mod.forward)
+    return trace.tracer.call_module(mod, forward, args, kwargs)
 
 
 def symbolic_trace(root, concrete_args=None):

@@ -9,8 +9,9 @@ _wrapped_methods_to_patch = []
 
 def forget_wrapped(namespace):
     """Drops what was marked in the globals with this id."""
-    for key in [key for key in _wrapped_fns_to_patch if key[0] == namespace]:
-        del _wrapped_fns_to_patch[key]
+    for key in list(_wrapped_fns_to_patch):
+        if key[0] == namespace:
+            _wrapped_fns_to_patch.pop(key, None)
 
 
 def wrap(fn_or_name):
