@@ -184,11 +184,19 @@ PyObject* wrap_dict_of(const Compound& c) {
                          : dict.release();
 }
 
-}  // namespace
+// One more container inside others; Python's limit keeps the stack from overflowing, also where a
+// list holds itself.
+class Nesting {
+ public:
+  Nesting() {
+    if (Py_EnterRecursiveCall(" while reading the argument of a Node")) throw_python_error();
+  }
+  ~Nesting() { Py_LeaveRecursiveCall(); }
+  Nesting(const Nesting&) = delete;
+};
 
-Arg read_arg(PyObject* o) {
-  if (o == Py_None) return Arg();
-  if (is_fx_node(o)) return Arg(expect_node(o, "an argument"));
+Arg read_container(PyObject* o) {
+  const Nesting nesting;
   if (PyTuple_Check(o)) {
     if (!is_named_tuple(o)) return read_items(o, Compound::Kind::Tuple);
     return read_items(o, Compound::Kind::Tuple,
@@ -196,7 +204,16 @@ Arg read_arg(PyObject* o) {
   }
   if (PyList_Check(o)) return read_items(o, Compound::Kind::List);
   if (PyDict_Check(o)) return read_dict(o);
-  if (PySlice_Check(o)) return read_slice(o);
+  return read_slice(o);
+}
+
+}  // namespace
+
+Arg read_arg(PyObject* o) {
+  if (o == Py_None) return Arg();
+  if (is_fx_node(o)) return Arg(expect_node(o, "an argument"));
+  if (PyTuple_Check(o) || PyList_Check(o) || PyDict_Check(o) || PySlice_Check(o))
+    return read_container(o);
   if (is_fx_graph(o)) return Arg(reinterpret_cast<GraphObject*>(o)->value);
   return Arg(constant(o));
 }
@@ -251,13 +268,14 @@ std::string name_for_target(const fx::Target& target) {
     const auto& python = dynamic_cast<const PythonObject&>(**object);
     const Ref name(PyObject_GetAttrString(python.object(), "__name__"));
     if (!name) PyErr_Clear();
-    text = name ? PyUnicode_AsUTF8(name.get()) : python.text();
+    text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get())
+                                               : Py_TYPE(python.object())->tp_name;
   } else if (const dispatch::Operator* o = target.op()) {
     text = *o->overload ? o->full_name() : str(o->name, ".default");
   } else {
     text = target.builtin() ? target.builtin()->name : target.text();
   }
-  if (text.size() > 4 && text.starts_with("__") && text.ends_with("__"))
+  if (target.name() && text.size() > 4 && text.starts_with("__") && text.ends_with("__"))
     text = text.substr(2, text.size() - 4);
   return fx::snake_case(text);
 }

@@ -29,12 +29,46 @@ PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
 
 bool is_owner(PyObject* self) { return cast(self)->value && graph(self).peer == self; }
 
+// Objects that a node holds may lead back to the graph. Only those that nobody shares are shown to
+// the collector: it may count each reference once.
+int visit_object(const IntrusivePtr<dispatch::Opaque>& held, visitproc visit, void* arg) {
+  const auto* object = dynamic_cast<const PythonObject*>(held.get());
+  if (object && object->use_count() == 1) Py_VISIT(object->object());
+  return 0;
+}
+
+int visit_arg(const fx::Arg& value, visitproc visit, void* arg) {
+  if (const fx::Compound* c = value.compound()) {
+    if (c->use_count() != 1) return 0;
+    for (const fx::Arg& item : c->items)
+      if (const int stop = visit_arg(item, visit, arg)) return stop;
+  } else if (value.is_constant() && value.constant().is<IntrusivePtr<dispatch::Opaque>>()) {
+    return visit_object(value.constant().get<IntrusivePtr<dispatch::Opaque>>(), visit, arg);
+  }
+  return 0;
+}
+
+int visit_node(const fx::Node& n, visitproc visit, void* arg) {
+  if (const auto* target = n.target().object())
+    if (const int stop = visit_object(*target, visit, arg)) return stop;
+  for (const fx::Arg& a : n.args())
+    if (const int stop = visit_arg(a, visit, arg)) return stop;
+  for (const auto& [name, a] : n.kwargs())
+    if (const int stop = visit_arg(a, visit, arg)) return stop;
+  return n.type() ? visit_object(n.type(), visit, arg) : 0;
+}
+
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!is_owner(self)) return 0;
   fx::Graph& g = graph(self);
-  for (fx::Node* n = g.first(); n != g.end_node(); n = n->next())
+  // A graph that C++ holds too outlives this object, and what its nodes hold with it.
+  const bool is_only_here = g.use_count() == 1;
+  for (fx::Node* n = g.first(); n != g.end_node(); n = n->next()) {
     if (n->peer) Py_VISIT(static_cast<PyObject*>(n->peer));
+    if (!is_only_here) continue;
+    if (const int stop = visit_node(*n, visit, arg)) return stop;
+  }
   if (g.end_node()->peer) Py_VISIT(static_cast<PyObject*>(g.end_node()->peer));
   return 0;
 }

@@ -123,8 +123,11 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   });
 }
 
+// A node lives in a graph's list from its first to its last day, so there is none to be made alone.
 PyObject* refuse_new(PyTypeObject*, PyObject*, PyObject*) {
-  PyErr_SetString(PyExc_TypeError, "nodes are made by Graph.create_node");
+  PyErr_SetString(PyExc_TypeError,
+                  "nodes are made by their graph: graph.create_node(op, target, args, kwargs, "
+                  "name) puts one at the insertion point");
   return nullptr;
 }
 

@@ -6,6 +6,7 @@
 namespace taeda::fx {
 
 void hand_over_peer(Node& node);
+void check_inputs_are_here(const Graph& graph, std::string_view user, const Arg& arg);
 
 Graph::Graph() : root_(make_intrusive<Node>(this, "", OpCode::Root, Target())) {
   insert_before_ = root_;
@@ -57,12 +58,8 @@ void Graph::unlink(Node& node) {
 
 Node& Graph::create(OpCode op, Target target, std::vector<Arg> args, Kwargs kwargs,
                     std::string_view name_candidate) {
-  auto check_here = [&](Node& n) {
-    TAEDA_CHECK(n.graph() == this, "Argument '", n.name(), "' of a new node belongs to ",
-                n.is_erased() ? "no graph: it was erased" : "another graph");
-  };
-  for (const Arg& a : args) for_each_node(a, check_here);
-  for (const auto& [name, a] : kwargs) for_each_node(a, check_here);
+  for (const Arg& a : args) check_inputs_are_here(*this, name_candidate, a);
+  for (const auto& [name, a] : kwargs) check_inputs_are_here(*this, name_candidate, a);
   auto node = make_intrusive<Node>(this, names_.make(name_candidate), op, std::move(target));
   node->args_ = std::move(args);
   node->kwargs_ = std::move(kwargs);

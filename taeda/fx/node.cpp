@@ -41,6 +41,18 @@ void hand_over_peer(Node& node) {
   if (node.peer && peer_hooks.hand_over) peer_hooks.hand_over(node);
 }
 
+// Arguments point to nodes without owning them: those of another graph, and those that were erased,
+// may go while they are pointed at.
+void check_inputs_are_here(const Graph& graph, std::string_view user, const Arg& arg) {
+  for_each_node(arg, [&](Node& n) {
+    TAEDA_CHECK(n.graph() == &graph && !n.is_erased(), "Argument '", n.name(), "' of Node '", user,
+                "' does not belong to this Graph: it ",
+                n.is_erased() ? "was erased"
+                              : "belongs to another graph; node_copy(node, arg_transform) takes a "
+                                "function that gives the node here for a node there");
+  });
+}
+
 const char* opcode_name(OpCode op) { return kOpCodeNames[static_cast<int>(op)]; }
 
 OpCode parse_opcode(std::string_view name) {
@@ -135,6 +147,12 @@ void NodeSet::clear() {
 
 // ---- Node ----
 
+static void check_new_input(const Node& user, const Arg& arg) {
+  TAEDA_CHECK(user.graph() && !user.is_erased(), "node ", user.name(),
+              " was erased from its graph");
+  check_inputs_are_here(*user.graph(), user.name(), arg);
+}
+
 Node::Node(Graph* graph, std::string name, OpCode op, Target target)
     : graph_(graph), name_(std::move(name)), op_(op), target_(std::move(target)) {}
 
@@ -163,11 +181,13 @@ void Node::update_inputs() {
 }
 
 void Node::set_args(std::vector<Arg> args) {
+  for (const Arg& a : args) check_new_input(*this, a);
   args_ = std::move(args);
   update_inputs();
 }
 
 void Node::set_kwargs(Kwargs kwargs) {
+  for (const auto& [name, a] : kwargs) check_new_input(*this, a);
   kwargs_ = std::move(kwargs);
   update_inputs();
 }
@@ -175,11 +195,13 @@ void Node::set_kwargs(Kwargs kwargs) {
 void Node::set_arg(size_t index, Arg arg) {
   TAEDA_CHECK_INDEX(index < args_.size(), "node ", name_, " has ", args_.size(),
                     " positional arguments, got index ", index);
+  check_new_input(*this, arg);
   args_[index] = std::move(arg);
   update_inputs();
 }
 
 void Node::set_kwarg(std::string_view name, Arg arg) {
+  check_new_input(*this, arg);
   for (auto& [key, value] : kwargs_)
     if (key == name) {
       value = std::move(arg);
@@ -195,6 +217,7 @@ void Node::rename(std::string_view candidate) {
 }
 
 void Node::replace_input(Node& old_input, const Arg& new_input) {
+  check_new_input(*this, new_input);
   auto map = [&](Node& n) { return &n == &old_input ? new_input : Arg(n); };
   for (Arg& a : args_) a = map_nodes(a, map);
   for (auto& [name, a] : kwargs_) a = map_nodes(a, map);
