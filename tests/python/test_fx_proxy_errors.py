@@ -32,6 +32,23 @@ def while_loop(x):
     return x
 
 
+def store(x):
+    x[0] = 1
+    return x
+
+
+def number(x):
+    return [1, 2, 3][x]
+
+
+def integer(x):
+    return int(x.sum())
+
+
+def length(x):
+    return len(x)
+
+
 @pytest.mark.parametrize(
     ("program", "error", "words"),
     [
@@ -45,7 +62,9 @@ def while_loop(x):
         (lambda x: 1 in x, TraceError, ITERATION),
         (lambda x: len(x), RuntimeError, "'len' is not supported in symbolic tracing by default"),
         (lambda x: range(x), TypeError, "cannot be interpreted as an integer"),
-        (lambda x: x.__setitem__, None, ""),
+        (lambda x: x.__setitem__(0, 1), None, ""),
+        (lambda x: int(x), TypeError, "or a real number, not 'Proxy'"),
+        (lambda x: float(x), TypeError, "or a real number, not 'Proxy'"),
         (lambda x: t.add(x, object()), (TypeError, NotImplementedError), "object"),
     ],
 )
@@ -58,12 +77,14 @@ def test_untraceable(program, error, words):
 
 
 def test_item_assignment_is_refused():
-    def program(x):
-        x[0] = 1
-        return x
-
     with pytest.raises(TypeError, match="'Proxy' object does not support item assignment"):
-        fx.symbolic_trace(program)
+        fx.symbolic_trace(store)
+
+
+@pytest.mark.skipif(NAME != "taeda", reason="PyTorch asks for __cuda_array_interface__")
+def test_no_tensor_is_made_from_a_proxy():
+    with pytest.raises(RuntimeError, match="Could not infer dtype of Proxy"):
+        fx.symbolic_trace(lambda x: t.tensor(x))
 
 
 @pytest.mark.skipif(NAME != "taeda", reason="PyTorch does not say where")
@@ -73,10 +94,14 @@ def test_item_assignment_is_refused():
         (branch, "if x.sum() > 0:", "taeda.where"),
         (while_loop, "while x.sum() < 3:", "concrete_args"),
         (loop, "for row in x:", "taeda.fx.wrap"),
+        (store, "x[0] = 1", "index_put"),
+        (number, "return [1, 2, 3][x]", "concrete_args"),
+        (integer, "return int(x.sum())", "taeda.fx.wrap"),
+        (length, "return len(x)", "x.shape[0]"),
     ],
 )
 def test_errors_name_the_line_and_the_way_out(program, line, remedy):
-    with pytest.raises(TraceError) as caught:
+    with pytest.raises((TraceError, TypeError, RuntimeError)) as caught:
         fx.symbolic_trace(program)
     text = str(caught.value)
     assert f"in {program.__name__}: {line}" in text

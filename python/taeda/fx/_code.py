@@ -1,6 +1,8 @@
 """Python code of a graph: how nodes become statements."""
 
 import enum
+import json
+import keyword
 import math
 import operator
 import types
@@ -155,7 +157,10 @@ def described_value(node):
 def format_target(base, target):
     """`base.a.b`, with getattr where a part is no identifier."""
     for part in target.split("."):
-        base = f"{base}.{part}" if part.isidentifier() else f'getattr({base}, "{part}")'
+        if part.isidentifier() and not keyword.iskeyword(part):
+            base = f"{base}.{part}"
+        else:
+            base = f"getattr({base}, {json.dumps(part, ensure_ascii=False)})"
     return base
 
 

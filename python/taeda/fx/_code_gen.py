@@ -1,5 +1,6 @@
 """CodeGen: puts the function of a graph together from its statements."""
 
+import keyword
 import re
 from collections import namedtuple
 
@@ -111,12 +112,14 @@ class CodeGen:
         statements = Statements(names, known, values, root_module)
         unneeded = last_uses(nodes)
         free_vars, body, lines_of, wrapped = [], [], [], {}
-        returned, previous = "", None
+        returned, previous, parameters = "", None, set()
         for index, node in enumerate(nodes):
             if node.op == "placeholder":
                 default = f" = {values.text(node.args[0])}" if node.args else ""
-                free_vars.append(f"{node.target}{annotations.of(node)}{default}")
                 parameter = node.target.lstrip("*")
+                _check_parameter(node, parameter, parameters)
+                parameters.add(parameter)
+                free_vars.append(f"{node.target}{annotations.of(node)}{default}")
                 if parameter != names[node]:
                     body.append(f"{names[node]} = {parameter}\n")
                     lines_of.append(index)
@@ -168,6 +171,20 @@ class CodeGen:
             skipped = 1 if body[0].startswith("\n") else 0
             lineno_map = {below + i: node for i, node in enumerate(lines_of[skipped:])}
         return PythonCode(f"\n{wrapping}\n\n{head}\n{text}", known.table, lineno_map, start)
+
+
+def _check_parameter(node, name, others):
+    """Raises where the target of a placeholder cannot be a parameter of the function."""
+    problem = ""
+    if not name.isidentifier() or keyword.iskeyword(name):
+        problem = "is no name"
+    elif name in others or (name == "self" and others):
+        problem = "is the name of two parameters"
+    if problem:
+        raise RuntimeError(
+            f"no code for placeholder {node}: its target {node.target!r} {problem}; assign another "
+            "one to node.target"
+        )
 
 
 _FRAME = re.compile(r'File "(.+)", line (\d+), in (.+)')

@@ -28,16 +28,23 @@ def records(graph):
 
 def rebuild(cls, nodes_as_tuples, codegen, tracer_cls):
     """The graph of these records."""
-    graph, nodes = cls(tracer_cls=tracer_cls), []
+    graph, nodes, late = cls(tracer_cls=tracer_cls), [], []
 
     def node_of(value):
         return nodes[value.index] if isinstance(value, _Ref) else value
 
     for (op, target, args, kwargs, name, annotation), is_wrapped in nodes_as_tuples:
-        args, kwargs = map_aggregate(args, node_of), map_aggregate(kwargs, node_of)
-        node = graph.create_node(op, target, args, kwargs, name, annotation)
+        try:
+            inputs = (map_aggregate(args, node_of), map_aggregate(kwargs, node_of))
+        except IndexError:  # used before it is defined: no graph to run, but one to look at
+            inputs = ((), {})
+            late.append((len(nodes), args, kwargs))
+        node = graph.create_node(op, target, *inputs, name, annotation)
         if is_wrapped:
             node.meta["is_wrapped"] = True
         nodes.append(node)
+    for index, args, kwargs in late:
+        nodes[index].args = map_aggregate(args, node_of)
+        nodes[index].kwargs = map_aggregate(kwargs, node_of)
     graph._codegen = codegen
     return graph

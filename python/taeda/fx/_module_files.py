@@ -1,6 +1,7 @@
 """Writes a GraphModule as a package of Python files and pickles."""
 
 import pickle
+import sys
 from pathlib import Path
 
 from taeda.fx._code import KNOWN_GLOBALS
@@ -23,12 +24,16 @@ def import_statement(name, value):
     """The statement after which `name` means `value`."""
     if name in KNOWN_GLOBALS:
         return KNOWN_GLOBALS[name][0]
-    module = getattr(value, "__module__", None)
-    if module is None:
-        raise RuntimeError(f"no import gives {value!r}, which the code calls {name}")
+    module, own_name = getattr(value, "__module__", None), getattr(value, "__name__", None)
     if module == "_operator":
         module = "operator"
-    return f"from {module} import {value.__name__} as {name}"
+    found = getattr(sys.modules.get(module), own_name, None) if own_name else None
+    if found is not value:
+        raise RuntimeError(
+            f"no import gives {value!r}, which the code calls {name}: what to_folder writes may "
+            "call functions at the top level of a module"
+        )
+    return f"from {module} import {own_name} as {name}"
 
 
 def import_block(table):
@@ -63,16 +68,16 @@ def write_folder(module, folder, module_name):
         "    def __init__(self):",
         "        super().__init__()",
     ]
-    for name, child in module.named_children():
-        lines.append(f"        setattr(self, {name!r}, {_expression(child, name, folder)})")
+    for number, (name, child) in enumerate(module.named_children()):
+        file = name if name.isidentifier() else f"module_{number}"
+        lines.append(f"        setattr(self, {name!r}, {_expression(child, file, folder)})")
     for name, buffer in module._buffers.items():
         shape, dtype = tuple(buffer.shape), repr(buffer.dtype)
         lines.append(f"        self.register_buffer({name!r}, torch.empty({shape}, dtype={dtype}))")
     for name, parameter in module._parameters.items():
         shape, dtype = tuple(parameter.shape), repr(parameter.dtype)
-        lines.append(
-            f"        self.{name} = taeda.nn.Parameter(torch.empty({shape}, dtype={dtype}))"
-        )
+        made = f"taeda.nn.Parameter(torch.empty({shape}, dtype={dtype}))"
+        lines.append(f"        self.register_parameter({name!r}, {made})")
     lines.append(
         '        self.load_state_dict(pickle.loads((_folder / "state_dict.pkl").read_bytes()))'
     )

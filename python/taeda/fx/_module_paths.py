@@ -66,11 +66,22 @@ def _find_holders(path, holders):
     return inner, known
 
 
+def _check_free(module, target):
+    """Raises where the path begins with a name that the module's class uses itself."""
+    name = target.partition(".")[0]
+    if name == "meta" or (hasattr(type(module), name) and not hasattr(Module, name)):
+        raise RuntimeError(
+            f"the graph uses {target!r}, but {name!r} is an attribute that every GraphModule has "
+            "for itself; rename the one of the traced module, or put the module into another one"
+        )
+
+
 def take_from_module(module, root, graph):
     """Gives a module what the nodes of a graph name in another one."""
     holders = {"": (root, module)}
     used = (n.target for n in graph.nodes if n.op in ("get_attr", "call_module"))
     for target in dict.fromkeys(used):
+        _check_free(module, target)
         _copy(target, holders)
 
 
@@ -87,4 +98,5 @@ def take_from_dict(module, root, graph):
             targets.append(node.target)
     # Outer modules first, so that an inner one is not hidden by the module around it.
     for target in sorted(targets, key=lambda t: t.count(".")):
+        _check_free(module, target)
         _assign_attr(root[target], module, target)

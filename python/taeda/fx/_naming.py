@@ -13,8 +13,9 @@ import taeda
 def qualified_name(func):
     """The dotted name by which `func` can be reached: `taeda.relu`, `operator.add`, `getattr`."""
     name = getattr(func, "__name__", None)
-    if name is None:
-        raise RuntimeError(f"{func!r} has no name by which generated code could call it")
+    if not isinstance(name, str):
+        # An object that can be called: by its class.
+        return f"{type(func).__module__}.{type(func).__name__}"
     if getattr(builtins, name, None) is func:
         return name
     is_slot = isinstance(func, (types.MethodDescriptorType, types.WrapperDescriptorType))

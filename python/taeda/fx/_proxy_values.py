@@ -5,10 +5,17 @@ import sys
 from types import MethodDescriptorType, WrapperDescriptorType
 
 import taeda
-from taeda.fx._user_frames import calls_assert, is_unpacking
+from taeda.fx._user_frames import calls_assert, describe, is_storing_item, is_unpacking
 from taeda.fx.node import map_aggregate
 
 __all__ = ["Attribute", "ParameterProxy", "Proxy"]
+
+
+# Asked for by functions that make a tensor or an array from other data.
+_DATA_PROTOCOLS = frozenset(
+    ["__dlpack__", "__dlpack_device__", "__array__"]
+    + ["__array_interface__", "__array_struct__", "__cuda_array_interface__"]
+)
 
 
 class Proxy:
@@ -30,6 +37,8 @@ class Proxy:
         return f"Proxy({self.node.name})"
 
     def __getattr__(self, k):
+        if k in _DATA_PROTOCOLS:
+            raise AttributeError(f"a Proxy stands for a value that is not known: it has no {k}")
         return Attribute(self, k)
 
     def __getstate__(self):
@@ -71,7 +80,33 @@ class Proxy:
     def __len__(self):
         raise RuntimeError(
             "'len' is not supported in symbolic tracing by default. If you want this call to be "
-            "recorded, please call torch.fx.wrap('len') at module scope"
+            "recorded, please call torch.fx.wrap('len') at module scope\n"
+            f"  at {describe(sys._getframe(1))}\n  Or use x.shape[0], which is recorded."
+        )
+
+    def __int__(self):
+        raise TypeError(
+            _no_number(
+                "int() argument must be a string, a bytes-like object or a real number, not 'Proxy'"
+            )
+        )
+
+    def __float__(self):
+        raise TypeError(
+            _no_number("float() argument must be a string or a real number, not 'Proxy'")
+        )
+
+    def __index__(self):
+        raise TypeError(_no_number("'Proxy' object cannot be interpreted as an integer"))
+
+    def __setitem__(self, index, value):
+        if not is_storing_item(sys._getframe(1)):  # x.__setitem__(0, 1) is a call like others
+            return Attribute(self, "__setitem__")(index, value)
+        raise TypeError(
+            "'Proxy' object does not support item assignment\n"
+            f"  at {describe(sys._getframe(1))}\n"
+            "  A trace records values, not writes. Use taeda.where, x.index_put or "
+            "x.masked_fill, or put the code into a function marked with taeda.fx.wrap."
         )
 
     @classmethod
@@ -83,6 +118,14 @@ class Proxy:
         if is_method:
             return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs or {})
         return tracer.create_proxy("call_function", orig_method, args, kwargs or {})
+
+
+def _no_number(fact):
+    return (
+        f"{fact}\n  at {describe(sys._getframe(2))}\n"
+        "  A trace knows no values. Make the number an argument and pass it in concrete_args, or "
+        "put the code into a function marked with taeda.fx.wrap."
+    )
 
 
 def _only_tracer(function, args, kwargs):

@@ -24,6 +24,12 @@ def is_unpacking(frame):
     return None
 
 
+def is_storing_item(frame):
+    """Whether the frame runs `proxy[index] = value`."""
+    instruction, _ = _instruction(frame)
+    return instruction is not None and instruction.opname in ("STORE_SUBSCR", "STORE_SLICE")
+
+
 def calls_assert(frame):
     """Whether the truth value is asked for by an assert statement."""
     instruction, following = _instruction(frame)

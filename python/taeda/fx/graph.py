@@ -151,7 +151,8 @@ class Graph(_fx.Graph):
 
     def _warn_if_missing(self, op, path, remedy):
         holder = self.owning_module
-        for part in path.split("."):
+        # A path that is none is create_node's to refuse.
+        for part in path.split(".") if isinstance(path, str) else ():
             if not hasattr(holder, part):
                 from warnings import warn
 
@@ -281,10 +282,16 @@ class Graph(_fx.Graph):
         for node in g.nodes:
             if node in val_map:
                 continue
-            if node.op == "output":
-                result = map_arg(node.args[0], val_map.__getitem__)
-                return (result, node) if return_output_node else result
-            val_map[node] = self._copy_node(node, val_map.__getitem__)
+            try:
+                if node.op == "output":
+                    result = map_arg(node.args[0], val_map.__getitem__)
+                    return (result, node) if return_output_node else result
+                val_map[node] = self._copy_node(node, val_map.__getitem__)
+            except KeyError as error:
+                raise RuntimeError(
+                    f"Argument '{error.args[0]}' of Node '{node}' was used before it has been "
+                    "defined: it is neither copied yet nor in val_map; Graph.lint() tells more"
+                ) from None
         return None
 
     def __deepcopy__(self, memo=None):

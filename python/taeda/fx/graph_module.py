@@ -73,7 +73,8 @@ class GraphModule(Module):
         self._create_node_hooks = []
         self._erase_node_hooks = []
         self._deepcopy_hooks = []
-        self.meta = dict(getattr(root, "meta", None) or {})
+        meta = getattr(root, "meta", None)
+        self.meta = dict(meta) if isinstance(meta, dict) else {}
         self.graph = graph
 
     # ---- the graph and its code ----
