@@ -1,7 +1,6 @@
 """Loss functions with PyTorch's signatures: reductions by name, or by the old averaging flags."""
 
-from taeda import _C
-from taeda._C import _nn
+from taeda.nn._operators import _C, _nn, name_missing_operators
 from taeda.overrides import handle_torch_function, has_torch_function_variadic
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
@@ -418,3 +417,6 @@ def triplet_margin_loss(
         raise ValueError(f"margin must be greater than 0, got {margin}")
     code = _code(reduction, size_average, reduce)
     return _C.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, code)
+
+
+name_missing_operators(globals())

@@ -1,7 +1,6 @@
 """Functions of neural networks with PyTorch's signatures; the operators behind them are in C++."""
 
-from taeda import _C
-from taeda._C import _nn
+from taeda import _C as _extension
 from taeda._C._nn import *  # noqa: F403
 from taeda.nn._batch_norm import batch_norm as _batch_norm
 from taeda.nn._losses import (  # noqa: F401
@@ -22,6 +21,7 @@ from taeda.nn._losses import (  # noqa: F401
     soft_margin_loss,
     triplet_margin_loss,
 )
+from taeda.nn._operators import _C, _nn, missing, name_missing_operators
 from taeda.overrides import (
     handle_torch_function,
     has_torch_function_unary,
@@ -37,8 +37,10 @@ _SHARED = (
 
 
 def __getattr__(name):
-    if name in _SHARED.split() and hasattr(_C, name):
-        return getattr(_C, name)
+    if name in _SHARED.split():
+        if not hasattr(_extension, name):
+            raise missing(name)
+        return getattr(_extension, name)
     raise AttributeError(f"module 'taeda.nn.functional' has no attribute '{name}'")
 
 
@@ -420,7 +422,7 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """Divides by the p-norm along `dim`."""
     if has_torch_function_unary(input):
         return handle_torch_function(normalize, (input,), input, p=p, dim=dim, eps=eps, out=out)
-    norm = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    norm = _C.norm(input, p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     return _C.div(input, norm) if out is None else _C.div(input, norm, out=out)
 
 
@@ -521,3 +523,6 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
         )
     result = _nn.adaptive_max_pool2d(input, _output_size(output_size, input.size()))
     return result if return_indices else result[0]
+
+
+name_missing_operators(globals())
