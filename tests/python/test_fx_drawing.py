@@ -1,6 +1,7 @@
 """Pictures of graphs: dot, SVG and pages."""
 
 import html.parser
+import re
 import shutil
 import xml.etree.ElementTree as ElementTree
 
@@ -11,6 +12,7 @@ pytestmark = pytest.mark.skipif(NAME != "taeda", reason="PyTorch draws with pydo
 
 if NAME == "taeda":
     from taeda.fx.passes import graph_drawer
+    from taeda.fx.passes._drawing import _COLORS
     from taeda.fx.passes.shape_prop import ShapeProp
     from taeda.fx.passes.split_module import split_module
 
@@ -53,20 +55,73 @@ def test_svg_is_well_formed(module, tmp_path):
     assert root.tag.endswith("svg")
 
 
-def test_own_layout(module, monkeypatch):
+SPACE = {"s": "http://www.w3.org/2000/svg"}
+
+
+def drawn(traced, monkeypatch):
+    """The SVG of our own layout, and the boxes in it: (left, top, right, bottom) by name."""
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    dot = graph_drawer.FxGraphDrawer(module, "model").get_dot_graph()
+    dot = graph_drawer.FxGraphDrawer(traced, "model").get_dot_graph()
     root = ElementTree.fromstring(dot.create_svg())
-    space = {"s": "http://www.w3.org/2000/svg"}
-    boxes = {
-        group.get("id"): {k: float(group.find("s:rect", space).get(k)) for k in "xy"}
-        for group in root.findall("s:g", space)
-    }
+    boxes = {}
+    for group in root.findall(".//s:g[@class='node']", SPACE):
+        rect = group.find("s:rect", SPACE)
+        x, y, width, height = (float(rect.get(k)) for k in ("x", "y", "width", "height"))
+        boxes[group.get("data-name")] = (x, y, x + width, y + height)
+    return root, boxes
+
+
+@pytest.fixture
+def long_arrows():
+    def program(x, y, view):
+        first, late = x.exp(), y * 2
+        for _ in range(6):
+            x = t.relu(x) + view
+        return x + first + late, x.sum()
+
+    return fx.symbolic_trace(program)
+
+
+def test_own_layout(module, monkeypatch):
+    root, boxes = drawn(module, monkeypatch)
     assert set(boxes) == {node.name for node in module.graph.nodes}
+    edges = 0
     for node in module.graph.nodes:
         for used in node.all_input_nodes:
-            assert boxes[used.name]["y"] < boxes[node.name]["y"]
-    assert len(root.findall("s:path", space)) == len(dot.edges)
+            edges += 1
+            assert boxes[used.name][3] < boxes[node.name][1]
+    assert len(root.findall(".//s:path[@class='edge']", SPACE)) == edges
+
+
+def test_boxes_do_not_overlap(long_arrows, monkeypatch):
+    _, boxes = drawn(long_arrows, monkeypatch)
+    places = list(boxes.values())
+    for i, (left, top, right, bottom) in enumerate(places):
+        assert left >= 0 and top >= 0
+        for other in places[i + 1 :]:
+            is_beside = other[0] >= right or other[2] <= left
+            assert is_beside or other[1] >= bottom or other[3] <= top
+
+
+def test_arrows_run_beside_boxes(long_arrows, monkeypatch):
+    root, boxes = drawn(long_arrows, monkeypatch)
+    passages = 0
+    for path in root.findall(".//s:path[@class='edge']", SPACE):
+        ends = (path.get("data-from"), path.get("data-to"))
+        others = [box for name, box in boxes.items() if name not in ends]
+        for x, begin, end in re.findall(r"([\d.]+) ([\d.]+)V([\d.]+)", path.get("d")):
+            passages += begin != end
+            for left, top, right, bottom in others:
+                is_at_height = float(begin) < bottom and float(end) > top
+                assert not (is_at_height and left < float(x) < right)
+    assert passages > 5
+
+
+def test_boxes_have_colors_that_browsers_know(long_arrows, monkeypatch):
+    root, _ = drawn(long_arrows, monkeypatch)
+    fills = {rect.get("fill") for rect in root.findall(".//s:rect", SPACE)}
+    assert len(fills) > 2 and all(re.fullmatch("#[0-9a-f]{6}", fill) for fill in fills)
+    assert set(_COLORS) == {*graph_drawer._PALETTE, *graph_drawer._FIXED.values()}
 
 
 def test_page_stands_alone(module, tmp_path):
@@ -84,7 +139,18 @@ def test_page_stands_alone(module, tmp_path):
     tags = [tag for tag, _ in parser.found]
     assert "svg" in tags and "script" in tags and "input" in tags
     assert not any("src" in attrs or "href" in attrs for _, attrs in parser.found)
-    assert "a &lt;model&gt;" in page
+    assert "a &lt;model&gt;" in page and "{{" not in page
+    # Nodes have any names; what the script looks for by id is not among them.
+    ids = [attrs["id"] for _, attrs in parser.found if "id" in attrs]
+    assert len(set(ids)) == len(ids)
+    wanted = re.findall(r'getElementById\("(\w+)"\)', page)
+    assert wanted and set(wanted) <= set(ids)
+
+
+def test_an_empty_graph_is_a_picture_too(tmp_path):
+    drawer = graph_drawer.FxGraphDrawer(fx.GraphModule(nn.Module(), fx.Graph()), "empty")
+    drawer.write(tmp_path / "empty.html")
+    assert "<svg" in (tmp_path / "empty.html").read_text()
 
 
 def test_modules_inside_are_drawn_too(module):

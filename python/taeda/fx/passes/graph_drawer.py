@@ -7,7 +7,6 @@ from pathlib import Path
 
 import taeda
 from taeda.fx._code import described_value, short_dtype
-from taeda.fx._naming import qualified_name
 from taeda.fx.graph_module import GraphModule, _get_attr
 from taeda.fx.node import _format_arg
 from taeda.fx.passes._drawing import html_page, svg_of
@@ -173,10 +172,12 @@ class FxGraphDrawer:
         if node.op == "call_module":
             lines += self._module_lines(_get_attr(graph_module, node.target), node.target)
         elif node.op == "get_attr":
-            lines += [f"target={node.target}", *_tensor_lines(_get_attr(graph_module, node.target))]
+            value = (
+                None if described_value(node) is not None else _get_attr(graph_module, node.target)
+            )
+            lines += [f"target={node.target}", *_tensor_lines(value)]
         else:
-            is_function = node.op == "call_function"
-            target = qualified_name(node.target) if is_function else node.target
+            target = node._pretty_print_target(node.target)
             lines += [f"target={target}", *self._argument_lines(node)]
         lines.append(f"num_users={len(node.users)}")
         if self._parse_stack_trace and node.stack_trace:
