@@ -8,6 +8,9 @@ namespace taeda::fx {
 void hand_over_peer(Node& node);
 void check_inputs_are_here(const Graph& graph, std::string_view user, const Arg& arg);
 
+// Numbers of neighbours differ by this much, so that nodes fit in between.
+static constexpr int64_t kOrderGap = int64_t{1} << 24;
+
 Graph::Graph() : root_(make_intrusive<Node>(this, "", OpCode::Root, Target())) {
   insert_before_ = root_;
 }
@@ -47,8 +50,13 @@ void Graph::link_before(Node& node, Node& anchor) {
   node.next_ = &anchor;
   anchor.prev_->next_ = &node;
   anchor.prev_ = &node;
-  node.order_ = node.prev_->order_ + 1;
-  if (&anchor != root_.get()) is_order_exact_ = false;
+  const int64_t before = node.prev_->order_;
+  if (&anchor == root_.get()) {
+    node.order_ = before + kOrderGap;
+  } else {
+    node.order_ = before + (anchor.order_ - before) / 2;
+    if (node.order_ == before) is_order_exact_ = false;
+  }
 }
 
 void Graph::unlink(Node& node) {
@@ -123,7 +131,6 @@ void Graph::move_before(Node& node, Node& anchor) {
   if (&node == &anchor) return;
   unlink(node);
   link_before(node, anchor);
-  is_order_exact_ = false;
 }
 
 void Graph::move_after(Node& node, Node& anchor) {
@@ -156,7 +163,7 @@ Node* Graph::find_by_name(std::string_view name) const {
 bool Graph::is_before(const Node& a, const Node& b) const {
   if (!is_order_exact_) {
     int64_t i = 0;
-    for (Node* n = first(); n != root_.get(); n = n->next_) n->order_ = ++i;
+    for (Node* n = first(); n != root_.get(); n = n->next_) n->order_ = i += kOrderGap;
     is_order_exact_ = true;
   }
   return a.order_ < b.order_;

@@ -4,6 +4,7 @@ import copy
 import importlib
 import operator
 import pickle
+import random
 
 import pytest
 from under_test import NAME, t
@@ -159,6 +160,39 @@ def test_order_of_nodes():
     assert x.next.name == "relu" and neg.prev.name == "relu"
     assert graph.find_nodes(op="placeholder") == [x]
     assert graph.find_nodes(op="call_function", target=t.neg) == [neg]
+
+
+def test_dead_random_functions_stay():
+    """A draw moves the stream that others draw from."""
+
+    def draws(x):
+        t.rand_like(x), t.bernoulli(x), t.relu(x)
+        return x
+
+    graph = fx.symbolic_trace(draws).graph
+    graph.eliminate_dead_code()
+    assert [n.name for n in graph.nodes] == ["x", "rand_like", "bernoulli", "output"]
+
+
+def test_nodes_know_their_order_after_many_edits():
+    graph, numbers = fx.Graph(), random.Random(0)
+    nodes = [graph.placeholder("x")]
+    for _ in range(500):
+        at = numbers.randrange(len(nodes))
+        # Often at one place, where there is soon no room between two numbers.
+        at = 0 if numbers.random() < 0.5 else at
+        with graph.inserting_before(nodes[at]):
+            nodes.insert(at, graph.get_attr("a"))
+        if numbers.random() < 0.2:
+            node = nodes.pop(numbers.randrange(len(nodes)))
+            at = numbers.randrange(len(nodes))
+            nodes[at].prepend(node)
+            nodes.insert(at, node)
+        pair = sorted(numbers.sample(range(len(nodes)), 2)) if len(nodes) > 1 else (0, 0)
+        assert (nodes[pair[0]] < nodes[pair[1]]) == (pair[0] < pair[1])
+        assert not nodes[pair[1]] < nodes[pair[0]]
+    assert list(graph.nodes) == nodes
+    assert all(a < b for a, b in zip(nodes, nodes[1:]))
 
 
 def test_dead_code_goes():

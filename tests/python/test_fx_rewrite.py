@@ -137,6 +137,15 @@ def test_counts_must_agree():
         fx.replace_pattern(module, t_relu, lambda a, b: a + b)
 
 
+def test_a_pattern_has_steps():
+    traced = fx.symbolic_trace(lambda x: x + 1)
+    before = traced.code
+    with pytest.raises(AssertionError):
+        fx.replace_pattern(traced, lambda x: x, lambda x: x * 2)
+    if NAME == "taeda":
+        assert traced.code == before
+
+
 def test_matcher():
     pattern = fx.symbolic_trace(lambda x: t.relu(x) + x).graph
     graph = fx.symbolic_trace(

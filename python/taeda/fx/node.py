@@ -1,6 +1,8 @@
 """Node: one step of a graph. What is hot is in C++; here is what prints and explains it."""
 
+import functools
 import operator
+import types
 
 import taeda
 from taeda._C._fx import Node as _NodeBase
@@ -234,6 +236,15 @@ class Node(_NodeBase):
         return None
 
 
+@functools.cache
+def _is_random_function(target):
+    """Whether a built-in function or an operator draws random numbers."""
+    from taeda.fx.operator_schemas import overloads_of
+
+    seeded = taeda.Tag.nondeterministic_seeded
+    return any(seeded in overload.tags for overload in overloads_of(target))
+
+
 def _is_impure_function(target, kwargs, impure_random):
     if target in _side_effectful_functions:
         return True
@@ -243,6 +254,9 @@ def _is_impure_function(target, kwargs, impure_random):
             return True
         is_random = taeda.Tag.nondeterministic_seeded in target.tags
         return impure_random and is_random
+    is_lasting = isinstance(target, types.BuiltinFunctionType) or hasattr(target, "overloads")
+    if impure_random and is_lasting and _is_random_function(target):
+        return True
     name = getattr(target, "__name__", "")
     module = getattr(target, "__module__", None) or ""
     # An operator that writes: relu_, or anything with out=.

@@ -44,13 +44,16 @@ def _packet_of(op):
     return None
 
 
-def _schemas(op):
+def overloads_of(op):
+    """The overload itself, those of a packet or of a function of taeda; none for others."""
     if hasattr(op, "_schema"):
-        return [op._schema]
+        return [op]
     packet = _packet_of(op)
-    if packet is None:
-        return []
-    return [getattr(packet, name)._schema for name in packet.overloads()]
+    return [] if packet is None else [getattr(packet, name) for name in packet.overloads()]
+
+
+def _schemas(op):
+    return [overload._schema for overload in overloads_of(op)]
 
 
 def _signature(schema, is_function):

@@ -51,6 +51,8 @@ def replace_pattern_with_filters(
     `replacement_callback(match, original_graph, pattern_graph)` makes the replacement for a place.
     """
     pattern_graph = _graph_of(pattern)
+    if all(n.op in ("placeholder", "output") for n in pattern_graph.nodes):
+        raise AssertionError("the pattern has no step that could be found and replaced")
     matcher = SubgraphMatcher(
         pattern_graph, match_output=False, match_placeholder=False, ignore_literals=ignore_literals
     )
@@ -111,14 +113,13 @@ def _replace(graph, match, replacement, changed):
 
 def _insertion_point(graph, match, inputs):
     """Before the first user of a result, but behind all inputs."""
-    order = {node: i for i, node in enumerate(graph.nodes)}
     matched = {n for n in match.nodes_map.values() if isinstance(n, Node)}
     users = [u for node in match.returning_nodes for u in node.users if u not in matched]
-    last_input = max((order[n] for n in inputs if isinstance(n, Node)), default=-1)
-    first_user = min(users, key=order.__getitem__, default=None)
+    last_input = max((n for n in inputs if isinstance(n, Node)), default=None)
+    first_user = min(users, default=None)
     if first_user is None:
-        return graph.inserting_after(max(match.returning_nodes, key=order.__getitem__))
-    if order[first_user] > last_input:
+        return graph.inserting_after(max(match.returning_nodes))
+    if last_input is None or first_user > last_input:
         return graph.inserting_before(first_user)
     raise RuntimeError(
         f"the pattern cannot be replaced at {first_user}: it runs before an input of the pattern"
@@ -131,8 +132,7 @@ def _erase(graph, match):
         for pattern_node, node in match.nodes_map.items()
         if pattern_node.op not in ("placeholder", "output")
     ]
-    order = {node: i for i, node in enumerate(graph.nodes)}
-    for node in sorted(inner, key=order.__getitem__, reverse=True):
+    for node in sorted(inner, reverse=True):
         graph.erase_node(node)
 
 
