@@ -2,7 +2,7 @@
 
 A function written in Python takes part when its code hands over to `handle_torch_function`. One
 written in C++ takes part when its documentation opens with its signature, as that of all generated
-operators does, or when it belongs to Tensor.
+operators does, and the signature has a tensor, or when it belongs to Tensor.
 """
 
 import functools
@@ -54,8 +54,15 @@ def _is_overridable(name, value):
     if isinstance(value, types.FunctionType):
         return _hands_over(value)
     if isinstance(value, types.BuiltinFunctionType):
-        return (value.__doc__ or "").startswith(f"{name}(")
+        doc = value.__doc__ or ""
+        return doc.startswith(f"{name}(") and _takes_a_tensor(doc)
     return False
+
+
+def _takes_a_tensor(doc):
+    """Factories of sizes and data do not: only modes see them."""
+    signatures = doc.partition("\n\n")[0].split("\n")
+    return any("Tensor" in signature.rpartition(" ->")[0] for signature in signatures)
 
 
 def _namespaces():
@@ -94,6 +101,9 @@ def tensor_methods():
 @functools.cache
 def public_names():
     names = dict(_tensor_functions())
+    for name, value in vars(_C.Tensor).items():
+        if isinstance(value, types.GetSetDescriptorType) and name not in _NOT_METHODS:
+            names[value.__set__] = f"torch.Tensor.{name}.__set__"
     for prefix, module in _namespaces():
         for name, value in _public(module):
             if _is_overridable(name, value):

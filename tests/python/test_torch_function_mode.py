@@ -217,6 +217,7 @@ class TestOverrides:
             (t.Tensor.add, "torch.Tensor.add", True),
             (t.Tensor.grad.__get__, "torch.Tensor.grad.__get__", True),
             (F.relu, "torch.nn.functional.relu", False),
+            (t.Tensor.grad.__set__, "torch.Tensor.grad.__set__", False),
         ],
     )
     def test_names(self, function, name, is_method):
@@ -229,6 +230,9 @@ class TestOverrides:
         assert F.mse_loss in by_namespace[F] and t.is_tensor not in by_namespace[t]
         ignored = overrides.get_ignored_functions()
         assert t.is_tensor in ignored and t.manual_seed in ignored and t.add not in ignored
+        # Factories take no tensor, so there is none to ask.
+        for factory in (t.tensor, t.ones, t.arange, t.full, t.eye, t.empty):
+            assert factory in ignored and factory not in by_namespace[t]
         stand_ins = overrides.get_testing_overrides()
         assert stand_ins[t.add](1, 2) == -1
         assert list(inspect.signature(stand_ins[t.add]).parameters)[:2] == ["input", "other"]
