@@ -203,6 +203,9 @@ class GraphModule(Module):
         """`f(copy)` after each deep copy."""
         self._deepcopy_hooks.append(f)
 
+    def _unregister_deepcopy_hook(self, f):
+        self._deepcopy_hooks.remove(f)
+
     # ---- copies, text, files ----
     def __deepcopy__(self, memo):
         members = copy.deepcopy(

@@ -2,12 +2,14 @@
 
 import contextlib
 import enum
+import functools
 import traceback
 
 __all__ = [
     "NodeSource",
     "NodeSourceAction",
     "annotate",
+    "annotate_fn",
     "format_stack",
     "get_current_meta",
     "has_preserved_node_meta",
@@ -105,6 +107,20 @@ def annotate(annotation_dict):
             yield
     finally:
         current_meta = before
+
+
+def annotate_fn(annotation_dict):
+    """A decorator: nodes that are traced in the function are annotated."""
+
+    def decorate(function):
+        @functools.wraps(function)
+        def annotated(*args, **kwargs):
+            with annotate(annotation_dict):
+                return function(*args, **kwargs)
+
+        return annotated
+
+    return decorate
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from taeda.fx.graph_module import GraphModule, _assign_attr, _get_attr, _make_gr
 from taeda.fx.node import map_arg
 from taeda.nn import Module
 
-__all__ = ["Partition", "split_module"]
+__all__ = ["Partition", "split_module", "split_module_simple"]
 
 
 class Partition:
@@ -197,3 +197,8 @@ def _holder_of(attributes):
     for path, value in attributes.items():
         _assign_attr(value, holder, path)
     return holder
+
+
+def split_module_simple(m, node_to_partition, *, partition_affix=None):
+    """split_module by a dict from nodes to numbers."""
+    return split_module(m, None, node_to_partition.__getitem__, partition_affix=partition_affix)
