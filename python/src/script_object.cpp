@@ -75,6 +75,21 @@ const ClassMethod* find_method(const CustomClass& c, std::string_view kind,
   return it->second.set ? &*it->second.set : nullptr;
 }
 
+// Tuples among the results are lists of values on the stack.
+PyObject* wrap_method_results(const dispatch::Schema& schema, const Stack& stack) {
+  Ref results(wrap_results(stack));
+  if (stack.size() < 2) return results.release();
+  for (size_t i = 0; i < stack.size(); ++i) {
+    if (!schema.returns[i].type.base.starts_with('(')) continue;
+    const auto at = static_cast<Py_ssize_t>(i);
+    PyObject* list = PyTuple_GET_ITEM(results.get(), at);
+    PyObject* tuple = checked(PySequence_Tuple(list));
+    PyTuple_SET_ITEM(results.get(), at, tuple);
+    Py_DECREF(list);
+  }
+  return results.release();
+}
+
 // call_class(class, kind, name, args, kwargs)
 PyObject* call_class(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
@@ -89,7 +104,7 @@ PyObject* call_class(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
       const GilRelease released;
       method->call(stack);
     }
-    return wrap_results(stack);
+    return wrap_method_results(method->schema, stack);
   });
 }
 

@@ -92,12 +92,51 @@ struct TypeText<IntrusivePtr<T>> {
   static std::string get() { return class_of(typeid(T)).qualified_name(); }
 };
 
+// Results of a method: a tuple among them is one value, a list.
+template <class T>
+struct TupleAsValue {
+  using Type = T;
+  static T of(T v) { return v; }
+};
+template <class... T>
+struct TupleAsValue<std::tuple<T...>> {
+  using Type = Value;
+  static Value of(const std::tuple<T...>& items) {
+    auto list = std::make_shared<Value::List>();
+    std::apply([&](const T&... item) { (list->push_back(Boxing<T>::to(item)), ...); }, items);
+    return Value(std::move(list));
+  }
+};
+template <class R>
+struct Results {
+  using Type = R;
+  static R of(R result) { return result; }
+};
+template <>
+struct Results<void> {
+  using Type = void;
+};
+template <class... T>
+struct Results<std::tuple<T...>> {
+  using Type = std::tuple<typename TupleAsValue<T>::Type...>;
+  static Type of(std::tuple<T...> results) {
+    return std::apply([](T&... r) { return Type(TupleAsValue<T>::of(std::move(r))...); }, results);
+  }
+};
+
 // A callable that takes A... as a method of that schema.
 template <class R, class... A, class F>
 ClassMethod make_method(const std::string& name, F fn, bool is_static, std::string doc) {
+  using Returned = typename Results<R>::Type;
   return {parse_schema(name + schema_of<R, A...>()),
           [fn](Stack& stack) {
-            call_unboxed<R, Unboxed<A>...>(stack, fn, std::index_sequence_for<A...>());
+            const auto call = [&fn](auto&&... args) -> Returned {
+              if constexpr (std::is_same_v<R, Returned>)
+                return fn(std::forward<decltype(args)>(args)...);
+              else
+                return Results<R>::of(fn(std::forward<decltype(args)>(args)...));
+            };
+            call_unboxed<Returned, Unboxed<A>...>(stack, call, std::index_sequence_for<A...>());
           },
           std::move(doc), is_static};
 }

@@ -58,7 +58,24 @@ class Reader {
     return std::string(text_.substr(start, at_ - start));
   }
 
+  // A tuple among the results of a class's method, "(str, Tensor[])", as it is written.
+  std::string tuple_text() {
+    const size_t start = at_;
+    int depth = 0;
+    do {
+      if (at_ == text_.size()) expect(')');
+      depth += text_[at_] == '(' ? 1 : text_[at_] == ')' ? -1 : 0;
+      ++at_;
+    } while (depth > 0);
+    return std::string(text_.substr(start, at_ - start));
+  }
+
   void read_type(Argument& a) {
+    skip_space();
+    if (at_ < text_.size() && text_[at_] == '(') {
+      a.type.base = tuple_text();
+      return;
+    }
     a.type.base = word("a type");
     while (take('.')) a.type.base += "." + word("a class");  // __torch__.torch.classes.ns.Name
     if (take('(')) {
