@@ -20,7 +20,7 @@ struct PythonForm {
 };
 
 struct ExtensionApi {
-  static constexpr int kVersion = 2;
+  static constexpr int kVersion = 3;
   int version;
   PythonForm<Tensor> tensor;  // an undefined one wraps as None
   PythonForm<DType> dtype;
@@ -30,6 +30,8 @@ struct ExtensionApi {
   PythonForm<Scalar> scalar;
   PythonForm<SymInt> symint;  // an int, or a symbolic one
   PythonForm<Generator> generator;
+  PythonForm<Storage> storage;
+  PythonForm<IntrusivePtr<SymNode>> symfloat;  // a symbolic one
   // Makes the C++ exception in flight the pending Python error; called in a catch block.
   void (*translate_exception)();
 };

@@ -3,6 +3,7 @@
 
 #include "python/src/args.h"
 #include "python/src/factories.h"
+#include "python/src/storage_type.h"
 #include "python/src/sym_types.h"
 #include "python/src/tensor_type.h"
 #include "python/src/types.h"
@@ -31,6 +32,10 @@ const ExtensionApi api = {
      &wrap_guarded<SymInt>},
     {&is_generator, [](PyObject* o) { return Generator(to_generator(o)); },
      &wrap_guarded<Generator>},
+    {&is_storage, [](PyObject* o) { return Storage(storage_of(o)); },
+     [](const Storage& s) { return guarded([&] { return wrap_storage(s); }); }},
+    {&is_symfloat, [](PyObject* o) { return IntrusivePtr<SymNode>(sym_node_of(o)); },
+     &wrap_guarded<IntrusivePtr<SymNode>>},
     &translate_exception,
 };
 

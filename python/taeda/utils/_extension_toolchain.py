@@ -9,7 +9,7 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-CXX_FLAGS = ["-std=c++20", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-Wno-psabi"]
+CXX_FLAGS = ["-std=c++20", "-fPIC", "-ffp-contract=off", "-Wno-psabi"]
 NVCC_FLAGS = ["-std=c++20", "--expt-relaxed-constexpr", "--expt-extended-lambda"]
 _OLDEST_COMPILER = {"g++": (12, 0), "clang++": (16, 0)}
 _DEFAULT_ARCHITECTURES = "8.0;9.0+PTX"

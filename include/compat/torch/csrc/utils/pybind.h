@@ -15,7 +15,9 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "ATen/core/List.h"
 #include "ATen/core_names.h"
+#include "c10/core/SymFloat.h"
 
 namespace py = pybind11;
 
@@ -62,6 +64,7 @@ TAEDA_CASTER(::taeda::MemoryFormat, memory_format, "torch.memory_format");
 TAEDA_CASTER(::taeda::Scalar, scalar, "Number");
 TAEDA_CASTER(::taeda::SymInt, symint, "Union[int, torch.SymInt]");
 TAEDA_CASTER(::taeda::Generator, generator, "torch.Generator");
+TAEDA_CASTER(::taeda::Storage, storage, "torch.StorageBase");
 #undef TAEDA_CASTER
 
 // A list lives as a vector while the call runs; one number stands for a list of sizes.
@@ -95,6 +98,44 @@ struct type_caster<::taeda::Span<T>> {
   ::taeda::Span<T> view_;
 };
 
+// A float, or a symbolic one.
+template <>
+struct type_caster<::c10::SymFloat> {
+  PYBIND11_TYPE_CASTER(::c10::SymFloat, const_name("Union[float, torch.SymFloat]"));
+  bool load(handle source, bool convert) {
+    const auto& symbolic = ::taeda::python::extension_api().symfloat;
+    if (symbolic.is(source.ptr())) {
+      value = ::c10::SymFloat(symbolic.read(source.ptr()));
+      return true;
+    }
+    make_caster<double> plain;
+    if (!plain.load(source, convert)) return false;
+    value = cast_op<double>(plain);
+    return true;
+  }
+  static handle cast(const ::c10::SymFloat& v, return_value_policy policy, handle parent) {
+    if (!v.is_symbolic()) return make_caster<double>::cast(v.expect_float(), policy, parent);
+    PyObject* object = ::taeda::python::extension_api().symfloat.wrap(v.toSymNodeImpl());
+    if (!object) throw error_already_set();
+    return object;
+  }
+};
+
+template <class T>
+struct type_caster<::c10::List<T>> {
+  using Items = make_caster<std::vector<T>>;
+  PYBIND11_TYPE_CASTER(::c10::List<T>, Items::name);
+  bool load(handle source, bool convert) {
+    Items items;
+    if (!items.load(source, convert)) return false;
+    value = ::c10::List<T>(cast_op<std::vector<T>&>(items));
+    return true;
+  }
+  static handle cast(const ::c10::List<T>& v, return_value_policy policy, handle parent) {
+    return Items::cast(v.vec(), policy, parent);
+  }
+};
+
 template <class T>
 struct type_caster<::taeda::Complex<T>> {
   PYBIND11_TYPE_CASTER(::taeda::Complex<T>, const_name("complex"));
@@ -115,8 +156,9 @@ struct type_caster<::taeda::Complex<T>> {
 namespace torch_compat {
 
 // Taeda's errors keep their kind as Python exceptions. Runs once a shared object, while Python
-// imports it; a program without Python has nobody to tell.
-struct ErrorTranslator {
+// imports it; hidden, or the first object's would stand for all. A program without Python has
+// nobody to tell.
+struct __attribute__((visibility("hidden"))) ErrorTranslator {
   ErrorTranslator() {
     if (!Py_IsInitialized()) return;
     const py::gil_scoped_acquire gil;
@@ -129,6 +171,6 @@ struct ErrorTranslator {
     });
   }
 };
-inline const ErrorTranslator error_translator;
+__attribute__((visibility("hidden"))) inline const ErrorTranslator error_translator;
 
 }  // namespace torch_compat
