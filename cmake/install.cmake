@@ -20,7 +20,7 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/taeda ${TAEDA_GENERATED_DIR}/taeda
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/interop
   DESTINATION ${install_include}/python FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/compat DESTINATION ${install_include}
-  FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.inc" PATTERN "*.cuh")
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/TaedaConfig.cmake.in
   ${CMAKE_BINARY_DIR}/TaedaConfig.cmake INSTALL_DESTINATION ${install_cmake})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/TaedaConfigVersion.cmake

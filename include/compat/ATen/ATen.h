@@ -5,7 +5,11 @@
 #include "ATen/Functions.h"
 #include "ATen/Operators.h"
 #include "ATen/Parallel.h"
+#include "ATen/core/Dict.h"
+#include "ATen/core/List.h"
+#include "c10/core/DeviceGuard.h"
 #include "c10/util/Exception.h"
+#include "c10/util/irange.h"
 #include "taeda/autograd/grad_mode.h"
 
 namespace at {

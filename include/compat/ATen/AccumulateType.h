@@ -21,6 +21,10 @@ struct OpMathType<::taeda::BFloat16> {
 template <class T>
 using opmath_type = typename OpMathType<T>::type;
 
+inline ScalarType toOpMathType(ScalarType type) {
+  return type == kHalf || type == kBFloat16 ? kFloat : type;
+}
+
 template <class T, bool is_cuda>
 struct AccumulateType {
   using type = std::conditional_t<

@@ -127,6 +127,11 @@ inline Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides,
 
 inline void manual_seed(uint64_t seed) { ::taeda::default_cpu_generator().manual_seed(seed); }
 
+template <class... Args>
+Tensor norm(const Tensor& self, const Args&... args) {
+  return self.norm(args...);
+}
+
 // Composed of other operators until there is one of its own.
 inline Tensor elu(const Tensor& self, const Scalar& alpha = 1) {
   return where(self > 0, self, (self.exp() - 1) * alpha);

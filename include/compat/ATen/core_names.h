@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "taeda/autograd/variable.h"
 #include "taeda/core/tensor.h"
 #include "taeda/dispatch/value.h"
 #include "taeda/ops/functions.h"
@@ -60,6 +61,10 @@ inline bool isIntegralType(ScalarType t, bool include_bool) {
   return ::taeda::is_integral(t, include_bool);
 }
 
+inline constexpr MemoryFormat get_contiguous_memory_format() { return MemoryFormat::Contiguous; }
+inline constexpr MemoryFormat get_channels_last_memory_format() {
+  return MemoryFormat::ChannelsLast;
+}
 inline ScalarType typeMetaToScalarType(ScalarType t) { return t; }
 inline ScalarType promoteTypes(ScalarType a, ScalarType b) { return ::taeda::promote_types(a, b); }
 
@@ -86,7 +91,10 @@ struct CppTypeToScalarType {
 
 namespace at {
 using namespace ::c10;
-}
+namespace detail {
+inline const Generator& getDefaultCPUGenerator() { return ::taeda::default_cpu_generator(); }
+}  // namespace detail
+}  // namespace at
 namespace torch {
 using namespace ::at;
 using Dtype = ::taeda::DType;
@@ -94,6 +102,10 @@ using Dtype = ::taeda::DType;
 
 // Operators that Tensor does not bring along, found beside its type.
 namespace taeda {
+inline Tensor& Tensor::detach_() {
+  autograd::detach_inplace(*this);
+  return *this;
+}
 inline Tensor operator~(const Tensor& t) { return t.bitwise_not(); }
 inline Tensor operator!(const Tensor& t) { return t.logical_not(); }
 #define TAEDA_COMPARISON(symbol, function)                                                   \

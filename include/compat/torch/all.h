@@ -1,6 +1,7 @@
 // Everything of torch that needs no Python.
 #pragma once
 
+#include "ATen/core/op_registration/op_registration.h"
 #include "torch/autograd.h"
 #include "torch/library.h"
 #include "torch/types.h"

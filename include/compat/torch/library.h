@@ -22,10 +22,34 @@ struct Tag {
 namespace torch {
 
 using Library = ::taeda::dispatch::Library;
-using CppFunction = ::taeda::dispatch::CppFunction;
 namespace jit {
 using Stack = ::taeda::dispatch::Stack;
 }
+
+// A function as a kernel, also one that reads the stack itself, with PyTorch's signature:
+// void (const c10::OperatorHandle&, [c10::DispatchKeySet,] torch::jit::Stack*).
+struct CppFunction : ::taeda::dispatch::CppFunction {
+  using Base = ::taeda::dispatch::CppFunction;
+  using Base::Base;
+  CppFunction(const Base& fn) : Base(fn) {}
+
+  template <auto* fn>
+  static CppFunction makeFromBoxedFunction() {
+    return Base(::taeda::dispatch::BoxedKernel{&call_boxed<fn>, nullptr});
+  }
+  static CppFunction makeFallthrough() { return Base::makeFallthrough(); }
+
+ private:
+  using Operator = ::taeda::dispatch::Operator;
+  template <auto* fn>
+  static void call_boxed(const Operator& op, ::taeda::KeySet keys, jit::Stack& stack, void*) {
+    const c10::OperatorHandle handle(const_cast<Operator&>(op));
+    if constexpr (requires { fn(handle, keys, &stack); })
+      fn(handle, keys, &stack);
+    else
+      fn(handle, &stack);
+  }
+};
 
 // m.impl("name", torch::dispatch(c10::kCUDA, &function)): a kernel for another key than the
 // block's.
@@ -36,6 +60,10 @@ template <class F>
 template <class F>
 ::taeda::dispatch::TargetedFunction dispatch(::taeda::DeviceType device, F&& fn) {
   return {{::taeda::Key::Dense, device}, CppFunction(std::forward<F>(fn))};
+}
+template <class F>
+::taeda::dispatch::TargetedFunction dispatch(c10::DispatchKey key, F&& fn) {
+  return {key.target(), CppFunction(std::forward<F>(fn))};
 }
 // m.def(torch::schema("..."), &function).
 inline const char* schema(const char* text) { return text; }

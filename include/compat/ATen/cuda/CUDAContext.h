@@ -1,6 +1,7 @@
 // What a launch needs to know: the stream, and the device's properties.
 #pragma once
 
+#include "ATen/cuda/Exceptions.h"
 #include "c10/cuda/CUDAStream.h"
 
 namespace at::cuda {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ATen/core_names.h"
+#include "taeda/dispatch/library.h"
 
 namespace c10 {
 
@@ -12,6 +13,11 @@ struct DispatchKey {
   DispatchKeySet keys;
   constexpr operator DispatchKeySet() const { return keys; }
   friend constexpr bool operator==(DispatchKey, DispatchKey) = default;
+  // What a kernel for this key is registered at.
+  ::taeda::dispatch::DispatchTarget target() const {
+    const bool is_of_device = !(keys & DispatchKeySet::backends()).empty();
+    return {keys.highest_key(), is_of_device ? std::optional(keys.backend()) : std::nullopt};
+  }
 
   static const DispatchKey CPU, CUDA, Meta, PrivateUse1, PrivateUse2, PrivateUse3;
   static const DispatchKey BackendSelect, Python, Functionalize, Conjugate, Negative,

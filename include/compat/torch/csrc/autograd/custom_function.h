@@ -16,12 +16,13 @@ using ::taeda::autograd::Function;
 
 // The gradients of outputs with respect to inputs.
 inline variable_list grad(const variable_list& outputs, const variable_list& inputs,
-                          const variable_list& grad_outputs = {}, bool retain_graph = false,
+                          const variable_list& grad_outputs = {},
+                          std::optional<bool> retain_graph = std::nullopt,
                           bool create_graph = false, bool allow_unused = false) {
   variable_list seeds = grad_outputs;
   seeds.resize(outputs.size());
-  return ::taeda::autograd::run_backward(outputs, seeds, retain_graph || create_graph, create_graph,
-                                         inputs, allow_unused, /*accumulate=*/false);
+  return ::taeda::autograd::run_backward(outputs, seeds, retain_graph.value_or(create_graph),
+                                         create_graph, inputs, allow_unused, /*accumulate=*/false);
 }
 // Gradients of `outputs` into the leaves, or only into `inputs`.
 inline void backward(const variable_list& outputs, const variable_list& grad_outputs = {},

@@ -1,0 +1,4 @@
+// Registration of operators by torch::RegisterOperators.
+#pragma once
+
+#include "torch/all.h"

@@ -1,0 +1,156 @@
+"""C++ extensions: lists and dictionaries, norms, and operators registered by objects."""
+
+import math
+from pathlib import Path
+
+import pytest
+from taeda.testing._internal.common_utils import TestCase
+from taeda.testing._internal.optests import opcheck
+from taeda.utils import cpp_extension
+
+import taeda as t
+
+SOURCES = Path(__file__).with_name("extensions")
+
+
+@pytest.fixture(scope="module")
+def values():
+    return cpp_extension.load("taeda_test_values", [str(SOURCES / "values.cpp")])
+
+
+slow = pytest.mark.slow
+
+
+# ---- values ----
+@slow
+def test_lists_are_arguments_and_results(values):
+    assert [x.item() for x in values.repeated(t.ones(1), 3)] == [1.0, 2.0, 3.0]
+    assert values.shared_size([1, 2]) == 308
+    op = t.ops.test_values.repeated
+    assert [x.item() for x in op(t.zeros(1))] == [0.0, 1.0]
+    assert t.ops.test_values.missing([t.ones(1), None, None]) == 2
+
+
+@slow
+def test_dictionaries_keep_their_order(values):
+    assert values.ordered(["c", "b", "a", "c"]) == "c0a9-0"
+    with pytest.raises(IndexError, match="Argument not in Dict"):
+        values.ordered(["a"])
+
+
+@slow
+def test_storages_and_numbers_convert(values):
+    x = t.ones(3)
+    storage = values.storage_of(x)
+    assert storage.nbytes() == 12 and storage.data_ptr() == x.data_ptr()
+    assert values.is_storage_of(x.untyped_storage(), x[1:])
+    assert values.halved(3.0) == 1.5 and values.halved(3) == 1.5
+
+
+# ---- tensors ----
+@slow
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, math.inf, -math.inf])
+def test_norms(values, p):
+    torch = pytest.importorskip("torch")
+    x = t.randn(3, 4, dtype=t.float64)
+    theirs = torch.from_numpy(x.numpy())
+    assert t.allclose(values.norm_of(x, p, []), t.from_numpy(theirs.norm(p).numpy()))
+    by_rows = theirs.norm(p, dim=1, keepdim=True)
+    assert t.allclose(values.norm_of(x, p, [1]), t.from_numpy(by_rows.numpy()))
+
+
+@slow
+def test_norms_are_differentiated_at_zero_too(values):
+    x = t.randn(4, dtype=t.float64, requires_grad=True)
+    assert t.autograd.gradcheck(lambda v: values.norm_of(v, 2.0, []), (x,))
+    zero = t.zeros(2, requires_grad=True)
+    values.norm_of(zero, 2.0, []).backward()
+    assert zero.grad.tolist() == [0.0, 0.0]
+
+
+@slow
+def test_variances_by_dimensions(values):
+    x = t.randn(3, 4)
+    rows, both, deviation, columns, everything = values.spreads(x)
+    assert t.allclose(rows, x.var(dim=0)) and t.allclose(both, x.var())
+    assert t.allclose(deviation, x.std()) and t.allclose(everything, x.var())
+    assert t.allclose(columns, x.var(dim=1, correction=0, keepdim=True))
+
+
+@slow
+def test_detach_in_place(values):
+    assert not values.cut_off(t.ones(1, requires_grad=True))
+
+
+@slow
+def test_dispatch_over_lists_of_dtypes(values):
+    kinds = [values.kind_of(t.ones(1, dtype=d)) for d in (t.int64, t.float32, t.float16, t.bool)]
+    assert kinds == ["8=", "4=", "2=", "1="]
+    with pytest.raises(NotImplementedError, match="\"kind_of\" not implemented for 'BFloat16'"):
+        values.kind_of(t.ones(1, dtype=t.bfloat16))
+
+
+# ---- operators ----
+@slow
+def test_objects_register_operators(values):
+    ops = t.ops.test_values
+    assert str(ops.twice.default._schema) == "test_values::twice(Tensor _0) -> Tensor"
+    x = t.ones(2, requires_grad=True)
+    ops.twice(x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    assert ops.thrice(t.ones(1)).item() == 3.0
+    with pytest.raises(NotImplementedError, match="'test_values::thrice'"):
+        ops.thrice(t.ones(1, device="meta"))
+
+
+@slow
+def test_an_object_that_fails_is_an_error_of_the_load(tmp_path):
+    source = 'static auto r = torch::RegisterOperators("nameless", [](int64_t x) { return x; });'
+    with pytest.raises(RuntimeError, match='name needs a namespace.*got "nameless"'):
+        cpp_extension.load_inline(
+            "nameless", source, build_directory=str(tmp_path), is_python_module=False
+        )
+
+
+@slow
+def test_kernels_read_the_stack_as_in_pytorch(values):
+    before = values.calls()
+    assert t.ops.test_values.named(t.zeros(1)).item() == len("test_values::named")
+    assert values.calls() == before + 1
+
+
+@slow
+def test_tuples_among_the_results_of_methods(values):
+    (name, items), number = t.classes.test_values.Pairs().parts()
+    assert (name, number) == ("items", 3) and items[0].item() == 1.0
+    assert isinstance(t.classes.test_values.Pairs().parts()[0], tuple)
+
+
+# ---- modules without pybind11 ----
+@slow
+def test_a_module_may_define_its_own_init_function(tmp_path):
+    source = """
+#include <Python.h>
+#include <torch/library.h>
+extern "C" PyObject* PyInit_plain(void) {
+  static PyModuleDef module = {PyModuleDef_HEAD_INIT, "plain", nullptr, -1, nullptr};
+  return PyModule_Create(&module);
+}
+"""
+    module = cpp_extension.load_inline(
+        "plain", source, build_directory=str(tmp_path), no_implicit_headers=True
+    )
+    assert module.__name__ == "plain"
+
+
+# ---- what tests of extensions import ----
+def test_equality_of_tensors_in_test_cases():
+    case = TestCase()
+    case.assertEqual([t.ones(2), 1], [t.ones(2) + 1e-7, 1])
+    case.assertEqual(t.tensor([math.nan]), t.tensor([math.nan]))
+    case.assertEqual("a", "a")
+    case.assertEqual(1.0, 1.1, atol=0.2, rtol=0)
+    for x, y in [(t.ones(2), t.zeros(2)), (t.ones(1), t.ones(1, dtype=t.float64)), (1, 2)]:
+        with pytest.raises(AssertionError):
+            case.assertEqual(x, y)
+    assert opcheck is t.library.opcheck
