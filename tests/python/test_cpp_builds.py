@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from taeda.utils import _extension_toolchain as toolchain
 from taeda.utils import cpp_extension
 
 EXPORTED = 'extern "C" __attribute__((visibility("default"))) int '
@@ -144,3 +145,58 @@ def test_a_setup_script_compiles_what_changed(folder):
     assert second[0] != first[0] and second[1] == first[1]
     assert number_of(str(second[2])) == 4
     assert run("--force")[1] != second[1]
+
+
+# ---- other libraries ----
+def test_another_library_builds_again(folder, monkeypatch):
+    first = build(folder)
+    assert build(folder) == first
+    monkeypatch.setattr(toolchain, "library_identity", lambda: "another")
+    second = build(folder)
+    assert second.endswith("number_v1.so") and number_of(second) == 1
+    assert build(folder) == second
+
+
+def test_each_library_has_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for name in ("TAEDA_EXTENSIONS_DIR", "TORCH_EXTENSIONS_DIR"):
+        monkeypatch.delenv(name, raising=False)
+
+    def folder_of(package):
+        monkeypatch.setattr(toolchain, "package_folder", lambda: package)
+        return Path(cpp_extension.get_default_build_root())
+
+    one, two = tmp_path / "one", tmp_path / "two"
+    for package in (one, two):
+        package.mkdir()
+        (package / "libtaeda.so").write_text("first")
+    assert folder_of(one) == folder_of(one) != folder_of(two)
+    # A build folder's headers say what is old, an installed package's cannot.
+    before = folder_of(one)
+    (one / "libtaeda.so").write_text("built again")
+    assert folder_of(one) == before
+    (one / "include").mkdir()
+    installed = folder_of(one)
+    (one / "libtaeda.so").write_text("another version")
+    assert folder_of(one) != installed
+    before = folder_of(two)
+    monkeypatch.setattr(toolchain.sysconfig, "get_config_var", lambda name: "cpython-399")
+    assert folder_of(two) != before
+
+
+# ---- pybind11 ----
+def test_a_copy_of_pybind11_on_the_path_is_found(tmp_path, monkeypatch):
+    headers = tmp_path / "pybind11" / "include" / "pybind11"
+    headers.mkdir(parents=True)
+    (headers / "pybind11.h").touch()
+    (tmp_path / "pybind11" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "pybind11", raising=False)
+    assert str(tmp_path / "pybind11" / "include") in cpp_extension.include_paths()
+
+
+@pytest.mark.slow
+def test_without_pybind11_the_error_names_the_remedy(tmp_path, monkeypatch):
+    monkeypatch.setattr(toolchain, "_pybind_folders", lambda folders: [])
+    with pytest.raises(RuntimeError, match="pip install pybind11, or name the folder"):
+        cpp_extension.load_inline("unbound", "", build_directory=str(tmp_path))

@@ -14,6 +14,8 @@ from pathlib import Path
 from taeda.utils import _extension_toolchain as toolchain
 
 _CUDA_SUFFIXES = (".cu", ".cuh")
+# The file that names the library an extension was built for; with another one all is old.
+_LIBRARY = "built_for"
 # In this process: (hash, version, time of the file) of each name that was loaded.
 _loaded = {}
 
@@ -43,12 +45,15 @@ class Request:
 
 
 def default_folder(name):
-    """Where an extension is built unless it is told: a folder of its name in the user's cache."""
+    """Where an extension is built unless it is told: a folder of its name in the user's cache.
+
+    Each Python and each library has its own.
+    """
     root = os.environ.get("TAEDA_EXTENSIONS_DIR") or os.environ.get("TORCH_EXTENSIONS_DIR")
     if root is None:
         cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         version = f"py{sys.version_info.major}{sys.version_info.minor}"
-        root = os.path.join(cache, "taeda_extensions", version)
+        root = os.path.join(cache, "taeda_extensions", f"{version}_{toolchain.library_identity()}")
     folder = Path(root) / name
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -92,6 +97,7 @@ def build(request):
 
 def _build_version(request, version, lock):
     module_name = request.name if version == 0 else f"{request.name}_v{version}"
+    write_if_changed(request.folder / _LIBRARY, toolchain.library_identity())
     write_if_changed(request.folder / "build.ninja", _ninja_text(request, module_name))
     _run_ninja(request, lock)
     return module_name, request.folder / f"{module_name}.so"
@@ -153,7 +159,8 @@ def _ninja_text(request, module_name):
         if target in objects:  # a file of that name in another folder
             target = f"{len(objects)}.{target}"
         objects.append(target)
-        lines.append(f"build {_escaped(target)}: {rule} {_escaped(os.path.abspath(source))}")
+        source = _escaped(os.path.abspath(source))
+        lines.append(f"build {_escaped(target)}: {rule} {source} | {_LIBRARY}")
     lines += [
         "",
         "rule link",

@@ -78,7 +78,9 @@ class BuildExtension(build_ext):
             flags = extra_postargs or []
             if isinstance(flags, dict):
                 flags = flags["nvcc" if is_cuda else "cxx"]
-            command = repr((src, cc_args, pp_opts, flags, toolchain.CXX_FLAGS))
+            command = repr(
+                (src, cc_args, pp_opts, flags, toolchain.CXX_FLAGS, toolchain.library_identity())
+            )
             if not self._compiles_all and _is_fresh(obj, command):
                 return
             if is_cuda:

@@ -1,6 +1,7 @@
 """Compilers, flags and paths for C++ and CUDA extensions."""
 
 import functools
+import hashlib
 import importlib.util
 import os
 import re
@@ -10,7 +11,12 @@ import sysconfig
 from pathlib import Path
 
 CXX_FLAGS = ["-std=c++20", "-fPIC", "-ffp-contract=off", "-Wno-psabi"]
-NVCC_FLAGS = ["-std=c++20", "--expt-relaxed-constexpr", "--expt-extended-lambda"]
+NVCC_FLAGS = [
+    "-std=c++20",
+    "--expt-relaxed-constexpr",
+    "--expt-extended-lambda",
+    "-diag-suppress=1835",  # an attribute of thread-local variables that nvcc does not know
+]
 _OLDEST_COMPILER = {"g++": (12, 0), "clang++": (16, 0)}
 _DEFAULT_ARCHITECTURES = "8.0;9.0+PTX"
 
@@ -20,6 +26,22 @@ def package_folder():
     import taeda._C
 
     return Path(taeda._C.__file__).resolve().parent
+
+
+def library_identity():
+    """A few letters that differ between libraries that cannot share a built extension.
+
+    Another Python, machine or package folder has other ones. In a build folder they stay: the
+    compiler's lists of headers tell what is old. An installed package is replaced as a whole, by
+    files that may look older than what was built, so the library's own file counts there.
+    """
+    package = package_folder()
+    place = package.stat()
+    parts = [package, place.st_dev, place.st_ino, sysconfig.get_config_var("SOABI")]
+    if (package / "include").exists():
+        library = (package / "libtaeda.so").stat()
+        parts += [library.st_size, library.st_mtime_ns]
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
 
 
 def find_cuda_home():
@@ -55,8 +77,13 @@ def _pybind_folders(folders):
     """Where pybind11's headers lie, if not with ours: sources without bindings need none."""
     if any((folder / "pybind11").exists() for folder in folders):
         return []
-    if importlib.util.find_spec("pybind11") is None:
+    spec = importlib.util.find_spec("pybind11")
+    if spec is None:
         return []
+    # The package of any folder on Python's path, be it installed or a plain copy.
+    for place in spec.submodule_search_locations or ():
+        if (Path(place) / "include" / "pybind11" / "pybind11.h").exists():
+            return [Path(place).resolve() / "include"]
     import pybind11
 
     return [Path(pybind11.get_include())]

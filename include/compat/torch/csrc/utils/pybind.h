@@ -5,7 +5,8 @@
 #pragma once
 
 #if !__has_include(<pybind11/pybind11.h>)
-#  error "bindings for Python need pybind11: pip install pybind11"
+#  error \
+      "bindings for Python need pybind11: pip install pybind11, or name the folder of its headers in CPLUS_INCLUDE_PATH or extra_include_paths"
 #endif
 
 #include "python/interop/extension_api.h"
