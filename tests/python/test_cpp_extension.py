@@ -97,6 +97,7 @@ def test_paths_and_tools():
     assert any((Path(f) / "libtaeda.so").exists() for f in cpp_extension.library_paths())
     assert cpp_extension.is_ninja_available()
     cpp_extension.verify_ninja_availability()
+    assert cpp_extension.LIB_EXT == ".so" and cpp_extension.ROCM_HOME is None
     is_new_enough, version = cpp_extension.get_compiler_abi_compatibility_and_version("c++")
     assert is_new_enough and version[0].isdigit()
 

@@ -214,3 +214,31 @@ def test_errors_may_quote_bytes_that_are_no_text():
     )
     assert "cannot load device plug-in '/nowhere/" in done.stdout, done.stderr
     assert "xff.so" in done.stdout
+
+
+# ---- by PyTorch's names ----
+@pytest.mark.slow
+def test_kernels_of_a_device_by_pytorchs_names(plugin):
+    # In a process of its own: the fallback and the name stay.
+    source = Path(__file__).with_name("extensions") / "device_fallback.cpp"
+    program = f"""
+        import warnings
+        import taeda as t
+        from taeda.utils.cpp_extension import load
+        warnings.simplefilter("ignore")
+        t._C._load_device({str(PLUGIN)!r})
+        module = load("taeda_test_fallback", [{str(source)!r}])
+        x = t.tensor([2.0, 3.0]).to("privateuseone")
+        ops = t.ops.test_fallback
+        assert ops.own(x, x).cpu().tolist() == [1.0, 1.0]
+        before = module.fallen_back()
+        assert ops.missing(x, x).cpu().tolist() == [4.0, 6.0]
+        assert module.fallen_back() == before + 1
+        assert module.rename() == "npuNPU"
+        assert ops.missing(x, x).device == t.device("npu:0")
+        print("done")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True
+    )
+    assert done.stdout == "done\n", done.stderr

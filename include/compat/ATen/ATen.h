@@ -8,6 +8,7 @@
 #include "ATen/core/Dict.h"
 #include "ATen/core/List.h"
 #include "c10/core/DeviceGuard.h"
+#include "c10/core/DeviceType.h"
 #include "c10/util/Exception.h"
 #include "c10/util/irange.h"
 #include "taeda/autograd/grad_mode.h"

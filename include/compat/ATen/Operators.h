@@ -39,6 +39,7 @@ class OperatorHandle {
   }
   ::taeda::dispatch::Schema schema() const { return ::taeda::dispatch::parse_schema(op_->schema); }
   std::string name() const { return op_->full_name(); }
+  ::taeda::dispatch::Operator& target() const { return *op_; }
 
  protected:
   ::taeda::dispatch::Operator* op_;

@@ -17,6 +17,10 @@ from taeda.utils._extension_toolchain import (
 
 __all__ = [
     "CUDA_HOME",
+    "IS_HIP_EXTENSION",
+    "IS_WINDOWS",
+    "LIB_EXT",
+    "ROCM_HOME",
     "BuildExtension",  # noqa: F822 (this and the next two: see __getattr__)
     "CUDAExtension",  # noqa: F822
     "CppExtension",  # noqa: F822
@@ -32,6 +36,11 @@ __all__ = [
 ]
 
 CUDA_HOME = toolchain.find_cuda_home()
+# Names that scripts ask for before they choose: there is no build for ROCm or Windows.
+ROCM_HOME = None
+IS_HIP_EXTENSION = False
+IS_WINDOWS = False
+LIB_EXT = ".so"
 
 
 def include_paths(device_type="cpu", torch_include_dirs=True):

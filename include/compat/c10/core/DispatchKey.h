@@ -20,6 +20,9 @@ struct DispatchKey {
   }
 
   static const DispatchKey CPU, CUDA, Meta, PrivateUse1, PrivateUse2, PrivateUse3;
+  static const DispatchKey AutogradCPU, AutogradCUDA, AutogradMeta, AutogradPrivateUse1,
+      AutogradPrivateUse2, AutogradPrivateUse3;
+  static const DispatchKey AutocastCPU, AutocastCUDA, AutocastPrivateUse1;
   static const DispatchKey BackendSelect, Python, Functionalize, Conjugate, Negative,
       ADInplaceOrView, Autograd, Autocast;
 };
@@ -35,6 +38,20 @@ TAEDA_DEVICE_KEY(PrivateUse1);
 TAEDA_DEVICE_KEY(PrivateUse2);
 TAEDA_DEVICE_KEY(PrivateUse3);
 #undef TAEDA_DEVICE_KEY
+#define TAEDA_LAYER_OF_DEVICE_KEY(layer, name)                                      \
+  inline constexpr DispatchKey DispatchKey::layer##name {                           \
+    DispatchKeySet(::taeda::Key::layer) | DispatchKeySet(::taeda::DeviceType::name) \
+  }
+TAEDA_LAYER_OF_DEVICE_KEY(Autograd, CPU);
+TAEDA_LAYER_OF_DEVICE_KEY(Autograd, CUDA);
+TAEDA_LAYER_OF_DEVICE_KEY(Autograd, Meta);
+TAEDA_LAYER_OF_DEVICE_KEY(Autograd, PrivateUse1);
+TAEDA_LAYER_OF_DEVICE_KEY(Autograd, PrivateUse2);
+TAEDA_LAYER_OF_DEVICE_KEY(Autograd, PrivateUse3);
+TAEDA_LAYER_OF_DEVICE_KEY(Autocast, CPU);
+TAEDA_LAYER_OF_DEVICE_KEY(Autocast, CUDA);
+TAEDA_LAYER_OF_DEVICE_KEY(Autocast, PrivateUse1);
+#undef TAEDA_LAYER_OF_DEVICE_KEY
 #define TAEDA_LAYER_KEY(name) \
   inline constexpr DispatchKey DispatchKey::name { DispatchKeySet(::taeda::Key::name) }
 TAEDA_LAYER_KEY(BackendSelect);
