@@ -5,6 +5,7 @@
 // their files start is not ours to choose.
 #pragma once
 
+#include <concepts>
 #include <optional>
 #include <string>
 
@@ -57,6 +58,10 @@ class TAEDA_API Library {
   // alone takes its schema from the function's type.
   Operator& def(std::string_view schema_or_name, const CppFunction& fn, uint32_t tags = 0);
   Operator& def(std::string_view schema, const std::vector<TagName>& tags);
+  template <std::derived_from<TagName> Tag>
+  Operator& def(std::string_view schema, const std::vector<Tag>& tags) {
+    return def(schema, std::vector<TagName>(tags.begin(), tags.end()));
+  }
   // Where the fake kernels of the operators defined from here on are registered, in Python.
   void set_python_module(const char* module, const char* = "") { python_module_ = module; }
   void impl_abstract_pystub(const char* module, const char* = "") { set_python_module(module); }

@@ -77,6 +77,7 @@ class Reader {
       return;
     }
     a.type.base = word("a type");
+    if (a.type.base == "DeviceIndex") a.type.base = "int";
     while (take('.')) a.type.base += "." + word("a class");  // __torch__.torch.classes.ns.Name
     if (take('(')) {
       while (at_ < text_.size() && text_[at_] != ')') {

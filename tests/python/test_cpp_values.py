@@ -1,6 +1,7 @@
 """C++ extensions: lists and dictionaries, norms, and operators registered by objects."""
 
 import math
+import warnings
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,59 @@ def test_tuples_among_the_results_of_methods(values):
     (name, items), number = t.classes.test_values.Pairs().parts()
     assert (name, number) == ("items", 3) and items[0].item() == 1.0
     assert isinstance(t.classes.test_values.Pairs().parts()[0], tuple)
+
+
+# ---- the stable interface ----
+@pytest.fixture(scope="module")
+def stable():
+    source = str(SOURCES / "stable_names.cpp")
+    cpp_extension.load("taeda_test_stable", [source], is_python_module=False)
+    return t.ops.test_stable
+
+
+@slow
+def test_stable_tensors_over_memory_of_others(stable):
+    x = t.arange(6.0)
+    view = stable.over(x.data_ptr(), [2, 3], [1, 2], x.dtype)
+    assert t.equal(view, x.reshape(3, 2).t()) and stable.freed_count() == 0
+    del view
+    assert stable.freed_count() == 1
+
+
+@slow
+def test_stable_functions_take_numbers_of_any_width(stable):
+    assert stable.mixed(1, 2, 0.5, "ab", "c") == 6.5
+    schema = stable.mixed.default._schema
+    assert str(schema.arguments[0].type) == "int"
+
+
+@slow
+def test_stable_operators(stable):
+    a, b, out = t.randn(2, 3), t.randn(3, 2), t.empty(2, 2)
+    stable.product(out, a, b)
+    assert t.allclose(out, a @ b)
+    assert {t.Tag.core, t.Tag.pt2_compliant_tag} <= set(stable.product.default.tags)
+
+
+@slow
+def test_lists_of_types_and_checks_without_a_semicolon(stable):
+    assert [stable.bytes_of(d) for d in (t.int32, t.bfloat16, t.complex128, t.bool)] == [
+        4,
+        2,
+        16,
+        1,
+    ]
+    with pytest.raises(RuntimeError, match="no bytes for UInt16"):
+        stable.bytes_of(t.uint16)
+
+
+@slow
+def test_warnings_that_come_once(stable):
+    with pytest.warns(UserWarning, match="seen 3 1"):
+        stable.warned(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stable.warned(4)
 
 
 # ---- modules without pybind11 ----

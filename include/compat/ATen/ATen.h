@@ -9,6 +9,7 @@
 #include "ATen/core/List.h"
 #include "c10/core/DeviceGuard.h"
 #include "c10/core/DeviceType.h"
+#include "c10/core/ScalarType.h"
 #include "c10/util/Exception.h"
 #include "c10/util/irange.h"
 #include "taeda/autograd/grad_mode.h"

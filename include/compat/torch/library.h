@@ -5,19 +5,7 @@
 #include "c10/util/Exception.h"
 #include "taeda/dispatch/library.h"
 #include "torch/custom_class.h"
-
-namespace at {
-// Properties of operators, by name: m.def("...", {at::Tag::pt2_compliant_tag}).
-struct Tag {
-  using Name = ::taeda::dispatch::TagName;
-  static constexpr Name core{"core"}, data_dependent_output{"data_dependent_output"},
-      dynamic_output_shape{"dynamic_output_shape"}, flexible_layout{"flexible_layout"},
-      inplace_view{"inplace_view"}, needs_exact_strides{"needs_exact_strides"},
-      needs_fixed_stride_order{"needs_fixed_stride_order"},
-      nondeterministic_seeded{"nondeterministic_seeded"}, pointwise{"pointwise"},
-      pt2_compliant_tag{"pt2_compliant_tag"};
-};
-}  // namespace at
+#include "torch/headeronly/core/enum_tag.h"
 
 namespace torch {
 
@@ -70,11 +58,43 @@ inline const char* schema(const char* text) { return text; }
 
 }  // namespace torch
 
+// TORCH_BOX also takes functions of numbers of any width, and of references to values that nobody
+// else sees: such a parameter is a wide number, or a value.
+namespace torch_compat {
+
+template <class T>
+struct Wide {
+  using Type = T;
+};
+template <class T>
+  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
+struct Wide<T> {
+  using Type = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
+};
+template <class T>
+  requires(!std::is_const_v<T> && !std::is_same_v<T, ::taeda::Tensor>)
+struct Wide<T&> : Wide<T> {};
+template <class T>
+using WideType = typename Wide<T>::Type;
+
+template <auto* fn, class Signature = std::remove_pointer_t<decltype(fn)>>
+struct Boxed;
+template <auto* fn, class R, class... A>
+struct Boxed<fn, R(A...)> {
+  static WideType<R> call(WideType<A>... args) { return fn(static_cast<A>(args)...); }
+};
+template <auto* fn>
+::taeda::dispatch::CppFunction boxed() {
+  return &Boxed<fn>::call;
+}
+
+}  // namespace torch_compat
+
 #define TORCH_LIBRARY(ns, m) TAEDA_LIBRARY(ns, m)
 #define TORCH_LIBRARY_FRAGMENT(ns, m) TAEDA_LIBRARY_FRAGMENT(ns, m)
 #define TORCH_LIBRARY_IMPL(ns, key, m) TAEDA_LIBRARY_IMPL(ns, key, m)
 #define TORCH_FN(f) &f
 #define TORCH_FN_TYPE(f) decltype(&f)
-#define TORCH_BOX(f) ::taeda::dispatch::CppFunction(f)
+#define TORCH_BOX(f) ::torch_compat::boxed<f>()
 #define TORCH_SELECTIVE_NAME(name) name
 #define TORCH_SELECTIVE_SCHEMA(schema) schema

@@ -1,4 +1,4 @@
-// PyTorch's header of this name: part of the core names.
+// Dtypes, and lists of them.
 #pragma once
 
-#include "ATen/core_names.h"
+#include "torch/headeronly/core/ScalarType.h"

@@ -21,7 +21,9 @@ concept Appendable = requires(std::string& out, const T& part) { append(out, par
 template <class T>
 void add_part(std::string& out, const T& part) {
   using ::taeda::append;
-  if constexpr (appending::Appendable<T>) {
+  if constexpr (std::is_same_v<T, bool>) {
+    out += part ? '1' : '0';  // as streams do
+  } else if constexpr (appending::Appendable<T>) {
     append(out, part);
   } else {
     std::ostringstream text;
@@ -46,15 +48,15 @@ std::string str(const T&... parts) {
 }
 }  // namespace c10
 
-#define TORCH_CHECK_KIND_(kind, cond, ...)                                                        \
-  do {                                                                                            \
-    if (__builtin_expect(!(cond), 0))                                                             \
-      ::taeda::throw_error(                                                                       \
-          ::taeda::ErrorKind::kind,                                                               \
-          ::torch_compat::message_or("Expected " #cond                                            \
-                                     " to be true, but got false.  (Could this error message be " \
-                                     "improved?)" __VA_OPT__(, ) __VA_ARGS__));                   \
-  } while (false)
+// As PyTorch's, these are plain ifs: sources leave out the semicolon.
+#define TORCH_CHECK_KIND_(kind, cond, ...)                                                      \
+  if (__builtin_expect(!(cond), 0)) {                                                           \
+    ::taeda::throw_error(                                                                       \
+        ::taeda::ErrorKind::kind,                                                               \
+        ::torch_compat::message_or("Expected " #cond                                            \
+                                   " to be true, but got false.  (Could this error message be " \
+                                   "improved?)" __VA_OPT__(, ) __VA_ARGS__));                   \
+  }
 
 namespace torch_compat {
 inline std::string message_or(const char* otherwise) { return otherwise; }
@@ -70,14 +72,13 @@ std::string message_or(const char*, const T&... parts) {
 #define TORCH_CHECK_INDEX(cond, ...) TORCH_CHECK_KIND_(Index, cond __VA_OPT__(, ) __VA_ARGS__)
 #define TORCH_CHECK_NOT_IMPLEMENTED(cond, ...) \
   TORCH_CHECK_KIND_(NotImplemented, cond __VA_OPT__(, ) __VA_ARGS__)
-#define TORCH_INTERNAL_ASSERT(cond, ...)                                                         \
-  do {                                                                                           \
-    if (__builtin_expect(!(cond), 0))                                                            \
-      ::taeda::throw_error(::taeda::ErrorKind::Runtime,                                          \
-                           ::torch_compat::text_of(                                              \
-                               #cond " INTERNAL ASSERT FAILED at \"", __FILE__, "\":", __LINE__, \
-                               ", please report a bug." __VA_OPT__(, ) __VA_ARGS__));            \
-  } while (false)
+#define TORCH_INTERNAL_ASSERT(cond, ...)                                                          \
+  if (__builtin_expect(!(cond), 0)) {                                                             \
+    ::taeda::throw_error(                                                                         \
+        ::taeda::ErrorKind::Runtime,                                                              \
+        ::torch_compat::text_of(#cond " INTERNAL ASSERT FAILED at \"", __FILE__, "\":", __LINE__, \
+                                ", please report a bug." __VA_OPT__(, ) __VA_ARGS__));            \
+  }
 #ifdef NDEBUG
 #  define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) \
     do {                                        \
@@ -97,6 +98,8 @@ std::string message_or(const char*, const T&... parts) {
   ::taeda::throw_error(::taeda::ErrorKind::Runtime, ::torch_compat::text_of(__VA_ARGS__))
 #define AT_ASSERT(cond, ...) TORCH_INTERNAL_ASSERT(cond __VA_OPT__(, ) __VA_ARGS__)
 #define AT_CHECK(cond, ...) TORCH_CHECK(cond __VA_OPT__(, ) __VA_ARGS__)
+#define STD_TORCH_WARN(...) TORCH_WARN(__VA_ARGS__)
+#define STD_TORCH_WARN_ONCE(...) TORCH_WARN_ONCE(__VA_ARGS__)
 #define STD_TORCH_CHECK(cond, ...) TORCH_CHECK(cond __VA_OPT__(, ) __VA_ARGS__)
 #define TORCH_CHECK_LINALG(cond, ...) TORCH_CHECK(cond __VA_OPT__(, ) __VA_ARGS__)
 #define TORCH_CHECK_EQ(a, b) TORCH_CHECK((a) == (b), "Check failed: " #a " == " #b)

@@ -44,8 +44,9 @@ inline Tensor to(const Tensor& self, Device device, bool non_blocking = false, b
 inline Tensor to(const Tensor& self, std::optional<ScalarType> dtype = std::nullopt,
                  std::optional<::taeda::Layout> = std::nullopt,
                  std::optional<Device> device = std::nullopt, std::optional<bool> = std::nullopt,
-                 bool non_blocking = false, bool copy = false) {
-  return self.to(device, dtype, non_blocking, copy);
+                 bool non_blocking = false, bool copy = false,
+                 std::optional<::taeda::MemoryFormat> format = std::nullopt) {
+  return self.to(device, dtype, non_blocking, copy, format);
 }
 inline Tensor empty(::taeda::IntList size, std::optional<ScalarType> dtype = std::nullopt,
                     std::optional<::taeda::Layout> layout = std::nullopt,
@@ -57,14 +58,33 @@ inline Tensor empty(::taeda::IntList size, std::optional<ScalarType> dtype = std
 inline Tensor new_empty(const Tensor& self, ::taeda::IntList size,
                         std::optional<ScalarType> dtype = std::nullopt,
                         std::optional<::taeda::Layout> layout = std::nullopt,
-                        std::optional<Device> device = std::nullopt) {
-  return self.new_empty(size, dtype, layout, device);
+                        std::optional<Device> device = std::nullopt,
+                        std::optional<bool> pin_memory = std::nullopt) {
+  return self.new_empty(size, dtype, layout, device, pin_memory);
 }
 inline Tensor new_zeros(const Tensor& self, ::taeda::IntList size,
                         std::optional<ScalarType> dtype = std::nullopt,
                         std::optional<::taeda::Layout> layout = std::nullopt,
-                        std::optional<Device> device = std::nullopt) {
-  return self.new_zeros(size, dtype, layout, device);
+                        std::optional<Device> device = std::nullopt,
+                        std::optional<bool> pin_memory = std::nullopt) {
+  return self.new_zeros(size, dtype, layout, device, pin_memory);
+}
+// A tensor over memory that somebody else made; `deleter(data)` runs when the last view is gone.
+template <class Deleter>
+Tensor from_blob(void* data, ::taeda::IntList sizes, ::taeda::IntList strides, Device device,
+                 ScalarType dtype, Deleter deleter) {
+  return ::at::from_blob(data, sizes, strides, std::move(deleter),
+                         ::taeda::TensorOptions(dtype).device(device));
+}
+inline Tensor from_blob(void* data, ::taeda::IntList sizes, ::taeda::IntList strides, Device device,
+                        ScalarType dtype) {
+  return from_blob(data, sizes, strides, device, dtype, [](void*) {});
+}
+inline Tensor mm_out(Tensor& out, const Tensor& self, const Tensor& mat2) {
+  return ::taeda::mm_out(out, self, mat2);
+}
+inline Tensor bmm_out(Tensor& out, const Tensor& self, const Tensor& mat2) {
+  return ::taeda::bmm_out(out, self, mat2);
 }
 template <class F>
 void parallel_for(int64_t begin, int64_t end, int64_t grain_size, const F& body) {
