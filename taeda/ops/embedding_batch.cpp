@@ -31,7 +31,7 @@ Batched embedding(const Batched& weight, const Batched& indices, SymInt padding_
 
 Batched embedding_dense_backward(const Batched& grad_output, const Batched& indices,
                                  SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) {
-  const SymInt size(batch_context().size);
+  const SymInt& size = batch_context().size;
   Tensor grad = grad_output.front_expanded(size);
   if (padding_idx >= SymInt(0)) {
     const Tensor is_padding = indices.front_expanded(size).eq(Scalar(padding_idx)).unsqueeze(-1);

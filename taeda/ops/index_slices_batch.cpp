@@ -14,7 +14,7 @@ struct Slices {
 
   Slices(const Batched& self_, int64_t d, const Batched& index_)
       : dim(wrap_dim(d, self_.rank()) + 1), is_number(self_.rank() == 0) {
-    const SymInt size(batch_context().size);
+    const SymInt& size = batch_context().size;
     self = self_.front_expanded(size);
     if (is_number) self = self.unsqueeze(-1);
     index = index_.front();
@@ -33,7 +33,7 @@ struct Slices {
 };
 
 Tensor source_of(const Batched& source) {
-  const SymInt size(batch_context().size);
+  const SymInt& size = batch_context().size;
   const Tensor x = source.front_expanded(size);
   return source.rank() == 0 ? x.unsqueeze(-1) : x;
 }
@@ -89,7 +89,7 @@ Batched index_fill_int_Tensor(const Batched& self, int64_t dim, const Batched& i
     return s.done(s.self.index_fill(s.dim, s.index, value.value));
   const Batched all(s.index, index.is_batched() ? 0 : -1);
   Slices each = s;
-  each.index = all.front_expanded(SymInt(batch_context().size));
+  each.index = all.front_expanded(batch_context().size);
   const Tensor at = each.spread(s.self);
   const Tensor v = value.front_aligned(s.self.dim() - 1).to(s.self.dtype()).expand(at.sym_sizes());
   return s.done(s.self.scatter(s.dim, at, v));

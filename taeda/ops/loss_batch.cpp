@@ -16,7 +16,7 @@ struct Rows {
 
   Rows(const Batched& given, const Batched& class_weight, const SymInt& ignore_index,
        const Tensor& like) {
-    const SymInt size(batch_context().size);
+    const SymInt& size = batch_context().size;
     const Tensor t = given.front_expanded(size);
     shape = SymIntVec(t.sym_sizes());
     target = t.reshape({size, SymInt(-1)});
@@ -34,7 +34,7 @@ struct Rows {
 
 // (batch, rows, classes) of scores whose classes stand behind the rows' first dimension.
 Tensor folded(const Batched& self, bool is_image) {
-  const SymInt size(batch_context().size);
+  const SymInt& size = batch_context().size;
   Tensor x = self.front_expanded(size);
   if (self.rank() == 1) return x.unsqueeze(1);
   if (!is_image) return x;
@@ -56,7 +56,7 @@ std::tuple<Batched, Batched> nll_forward(const Batched& self, const Batched& tar
 Batched nll_backward(const Batched& grad_output, const Batched& self, const Batched& target,
                      const Batched& weight, int64_t reduction, const SymInt& ignore_index,
                      const Batched& total_weight, bool is_image) {
-  const SymInt size(batch_context().size);
+  const SymInt& size = batch_context().size;
   const Tensor scores = folded(self, is_image);
   const Rows rows(target, weight, ignore_index, scores);
   Tensor grad = grad_output.front_expanded(size);
