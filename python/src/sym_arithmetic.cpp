@@ -9,6 +9,12 @@ using fx::ExprPool;
 
 namespace {
 
+// What a shift by `count` multiplies or divides by.
+const Expr* shift_factor(ExprPool& pool, const Expr* count) {
+  TAEDA_CHECK_VALUE(!count->is_constant() || count->value.integer >= 0, "negative shift count");
+  return pool.make(ExprOp::IntPow, pool.integer(2), count);
+}
+
 const Expr* apply_to_ints(ExprPool& pool, NumberOp op, const Expr* a, const Expr* b) {
   switch (op) {
     case NumberOp::Add: return pool.add(a, b);
@@ -17,9 +23,8 @@ const Expr* apply_to_ints(ExprPool& pool, NumberOp op, const Expr* a, const Expr
     case NumberOp::TrueDiv: return pool.make(ExprOp::IntTrueDiv, a, b);
     case NumberOp::FloorDiv: return pool.floor_div(a, b);
     case NumberOp::Mod: return pool.modulo(a, b);
-    case NumberOp::LeftShift: return pool.mul(a, pool.make(ExprOp::IntPow, pool.integer(2), b));
-    case NumberOp::RightShift:
-      return pool.floor_div(a, pool.make(ExprOp::IntPow, pool.integer(2), b));
+    case NumberOp::LeftShift: return pool.mul(a, shift_factor(pool, b));
+    case NumberOp::RightShift: return pool.floor_div(a, shift_factor(pool, b));
     case NumberOp::Pow:
       // A negative power is a float, as in Python.
       return b->is_constant() && b->value.integer < 0
@@ -44,6 +49,18 @@ const Expr* apply_to_floats(ExprPool& pool, NumberOp op, const Expr* a, const Ex
     case NumberOp::Pow: return pool.make(ExprOp::FloatPow, a, b);
     default: return nullptr;
   }
+}
+
+// Truth values stay such; the bits of integers.
+const Expr* apply_to_bits(ExprPool& pool, NumberOp op, const Expr* a, const Expr* b) {
+  if (a->kind == SymKind::Float || b->kind == SymKind::Float) return nullptr;
+  const bool are_truths = a->kind == SymKind::Bool && b->kind == SymKind::Bool;
+  if (are_truths && op == NumberOp::Xor) return pool.make(ExprOp::Ne, a, b);
+  if (are_truths) return pool.make(op == NumberOp::And ? ExprOp::And : ExprOp::Or, a, b);
+  const ExprOp on_bits = op == NumberOp::And  ? ExprOp::BitAnd
+                         : op == NumberOp::Or ? ExprOp::BitOr
+                                              : ExprOp::BitXor;
+  return pool.make(on_bits, as_number(pool, a), as_number(pool, b));
 }
 
 std::optional<ExprOp> same_for_all_kinds(NumberOp op) {
@@ -75,10 +92,8 @@ const Expr* as_integer(ExprPool& pool, ExprOp rounding, const Expr* a) {
 }
 
 const Expr* apply_number_op(ExprPool& pool, NumberOp op, const Expr* a, const Expr* b) {
-  if (op == NumberOp::And || op == NumberOp::Or) {
-    if (a->kind != SymKind::Bool || b->kind != SymKind::Bool) return nullptr;
-    return pool.make(op == NumberOp::And ? ExprOp::And : ExprOp::Or, a, b);
-  }
+  if (op == NumberOp::And || op == NumberOp::Or || op == NumberOp::Xor)
+    return apply_to_bits(pool, op, a, b);
   const auto shared = same_for_all_kinds(op);
   if (shared && a->kind == SymKind::Bool && b->kind == SymKind::Bool && *shared >= ExprOp::Eq)
     return pool.make(*shared, a, b);

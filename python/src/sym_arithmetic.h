@@ -18,6 +18,7 @@ enum class NumberOp : uint8_t {
   RightShift,
   And,
   Or,
+  Xor,
   Eq,
   Ne,
   Lt,

@@ -181,24 +181,39 @@ PyObject* divmod(PyObject* a, PyObject* b) {
   if (quotient.get() == Py_NotImplemented) Py_RETURN_NOTIMPLEMENTED;
   return PyTuple_Pack(2, quotient.get(), rest.get());
 }
+// Methods of int and float that need the number itself, which is guarded on.
+template <auto plain>
+PyObject* as_plain(PyObject* self, PyObject*) {
+  const Ref number(is_symint(self) ? to_int(self) : to_plain_float(self));
+  return number ? PyObject_CallMethod(number.get(), plain(), nullptr) : nullptr;
+}
+constexpr const char* integer_ratio_name() { return "as_integer_ratio"; }
+constexpr const char* bit_length_name() { return "bit_length"; }
+constexpr const char* hex_name() { return "hex"; }
+
 // Numbers do not change, so a copy is the number.
 PyObject* copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
 PyGetSetDef getters[] = {{"node", get_node, nullptr, nullptr, nullptr}, {}};
 PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(SymObject, weakrefs), READONLY, nullptr}, {}};
-PyMethodDef number_methods[] = {
-    {"__round__", round_method, METH_VARARGS, nullptr},
-    {"__trunc__", round_to_int<ExprOp::TruncToInt>, METH_NOARGS, nullptr},
-    {"__floor__", round_to_int<ExprOp::FloorToInt>, METH_NOARGS, nullptr},
-    {"__ceil__", round_to_int<ExprOp::CeilToInt>, METH_NOARGS, nullptr},
-    {"__sym_float__", to_float_method, METH_NOARGS, nullptr},
-    {"__sym_int__", round_to_int<ExprOp::TruncToInt>, METH_NOARGS, nullptr},
-    {"is_integer", is_integer_method, METH_NOARGS, nullptr},
-    {"__copy__", copy, METH_NOARGS, nullptr},
-    {"__deepcopy__", copy, METH_O, nullptr},
-    {},
-};
+#define TAEDA_NUMBER_METHODS                                                                 \
+  {"__round__", round_method, METH_VARARGS, nullptr},                                        \
+      {"__trunc__", round_to_int<ExprOp::TruncToInt>, METH_NOARGS, nullptr},                 \
+      {"__floor__", round_to_int<ExprOp::FloorToInt>, METH_NOARGS, nullptr},                 \
+      {"__ceil__", round_to_int<ExprOp::CeilToInt>, METH_NOARGS, nullptr},                   \
+      {"__sym_float__", to_float_method, METH_NOARGS, nullptr},                              \
+      {"__sym_int__", round_to_int<ExprOp::TruncToInt>, METH_NOARGS, nullptr},               \
+      {"is_integer", is_integer_method, METH_NOARGS, nullptr},                               \
+      {"as_integer_ratio", as_plain<integer_ratio_name>, METH_NOARGS, nullptr},              \
+      {"conjugate", copy, METH_NOARGS, nullptr}, {"__copy__", copy, METH_NOARGS, nullptr}, { \
+    "__deepcopy__", copy, METH_O, nullptr                                                    \
+  }
+PyMethodDef int_methods[] = {
+    TAEDA_NUMBER_METHODS, {"bit_length", as_plain<bit_length_name>, METH_NOARGS, nullptr}, {}};
+PyMethodDef float_methods[] = {
+    TAEDA_NUMBER_METHODS, {"hex", as_plain<hex_name>, METH_NOARGS, nullptr}, {}};
+#undef TAEDA_NUMBER_METHODS
 PyMethodDef bool_methods[] = {
     {"__copy__", copy, METH_NOARGS, nullptr},
     {"__deepcopy__", copy, METH_O, nullptr},
@@ -218,17 +233,18 @@ PyMethodDef bool_methods[] = {
       TAEDA_SLOT(Py_nb_divmod, divmod), TAEDA_SLOT(Py_nb_negative, unary<negated>),                \
       TAEDA_SLOT(Py_nb_positive, positive), TAEDA_SLOT(Py_nb_absolute, unary<absolute>),           \
       TAEDA_SLOT(Py_nb_and, binary<NumberOp::And>), TAEDA_SLOT(Py_nb_or, binary<NumberOp::Or>),    \
-      TAEDA_SLOT(Py_nb_int, to_int), TAEDA_SLOT(Py_nb_float, to_plain_float)
+      TAEDA_SLOT(Py_nb_xor, binary<NumberOp::Xor>), TAEDA_SLOT(Py_nb_int, to_int),                 \
+      TAEDA_SLOT(Py_nb_float, to_plain_float)
 
 PyType_Slot int_slots[] = {TAEDA_SHARED_SLOTS,
-                           {Py_tp_methods, number_methods},
+                           {Py_tp_methods, int_methods},
                            TAEDA_SLOT(Py_tp_hash, no_hash),
                            TAEDA_SLOT(Py_nb_index, to_int),
                            TAEDA_SLOT(Py_nb_lshift, binary<NumberOp::LeftShift>),
                            TAEDA_SLOT(Py_nb_rshift, binary<NumberOp::RightShift>),
                            {0, nullptr}};
 PyType_Slot float_slots[] = {TAEDA_SHARED_SLOTS,
-                             {Py_tp_methods, number_methods},
+                             {Py_tp_methods, float_methods},
                              TAEDA_SLOT(Py_tp_hash, number_hash),
                              {0, nullptr}};
 PyType_Slot bool_slots[] = {TAEDA_SHARED_SLOTS,

@@ -24,7 +24,10 @@ struct SizeExpression::Term {
     Lt,
     Le,
     Gt,
-    Ge
+    Ge,
+    BitAnd,
+    BitOr,
+    BitXor
   };
   Op op = Op::Number;
   int64_t number = 0;
@@ -78,9 +81,18 @@ class Reader {
     constexpr std::pair<std::string_view, Op> kRelations[] = {{"<=", Op::Le}, {">=", Op::Ge},
                                                               {"==", Op::Eq}, {"!=", Op::Ne},
                                                               {"<", Op::Lt},  {">", Op::Gt}};
-    TermPtr t = sum();
+    TermPtr t = bits();
     for (const auto& [sign, op] : kRelations)
-      if (take(sign)) return combine(op, t, sum());
+      if (take(sign)) return combine(op, t, bits());
+    return t;
+  }
+  // Of the same sign; others stand in parentheses.
+  TermPtr bits() {
+    constexpr std::pair<std::string_view, Op> kSigns[] = {
+        {"&", Op::BitAnd}, {"|", Op::BitOr}, {"^", Op::BitXor}};
+    TermPtr t = sum();
+    for (const auto& [sign, op] : kSigns)
+      while (take(sign)) t = combine(op, t, sum());
     return t;
   }
   TermPtr sum() {
@@ -183,6 +195,9 @@ SymInt compute(const Term& t, ValueOf value_of) {
     case Op::Le: return a <= b;
     case Op::Gt: return a > b;
     case Op::Ge: return a >= b;
+    case Op::BitAnd: return SymInt(a.expect_int() & b.expect_int());
+    case Op::BitOr: return SymInt(a.expect_int() | b.expect_int());
+    case Op::BitXor: return SymInt(a.expect_int() ^ b.expect_int());
     default: return power_of(a, b.expect_int());
   }
 }

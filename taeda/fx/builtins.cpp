@@ -71,8 +71,21 @@ Value neg(Span<Value> a) {
 }
 Value square_root(Span<Value> a) { return std::sqrt(a[0].to_double()); }
 Value not_(Span<Value> a) { return !a[0].to_scalar().to_bool(); }
-Value and_(Span<Value> a) { return a[0].to_scalar().to_bool() && a[1].to_scalar().to_bool(); }
-Value or_(Span<Value> a) { return a[0].to_scalar().to_bool() || a[1].to_scalar().to_bool(); }
+// Of the bits of integers; truth values stay such.
+template <class F>
+Value bitwise(Span<Value> a, F&& f) {
+  const int64_t bits = f(a[0].to_scalar().to_int(), a[1].to_scalar().to_int());
+  return a[0].is<bool>() && a[1].is<bool>() ? Value(bits != 0) : Value(bits);
+}
+Value and_(Span<Value> a) {
+  return bitwise(a, [](int64_t x, int64_t y) { return x & y; });
+}
+Value or_(Span<Value> a) {
+  return bitwise(a, [](int64_t x, int64_t y) { return x | y; });
+}
+Value xor_(Span<Value> a) {
+  return bitwise(a, [](int64_t x, int64_t y) { return x ^ y; });
+}
 Value choose(Span<Value> a) { return a[0].to_scalar().to_bool() ? a[1] : a[2]; }
 
 // A float as an integer, rounded by `f`; integers stay.
@@ -137,6 +150,7 @@ constexpr Builtin kBuiltins[] = {
     {"ge", truth<ge_int, ge_float>},
     {"and_", and_},
     {"or_", or_},
+    {"xor", xor_},
 };
 
 }  // namespace

@@ -42,8 +42,11 @@ const char* builtin_name(ExprOp op) {
     case ExprOp::Le: return "le";
     case ExprOp::Gt: return "gt";
     case ExprOp::Ge: return "ge";
+    case ExprOp::BitAnd:
     case ExprOp::And: return "and_";
+    case ExprOp::BitOr:
     case ExprOp::Or: return "or_";
+    case ExprOp::BitXor: return "xor";
     case ExprOp::Not: return "sym_not";
     case ExprOp::Where: return "sym_ite";
     default: fail(ErrorKind::Internal, "a constant or symbol is no call");

@@ -63,6 +63,10 @@ ARITHMETIC = [
     (lambda s: abs(-s), "s0"),
     (lambda s: s << 1, "2*s0"),
     (lambda s: s >> 1, "(s0//2)"),
+    (lambda s: s & 5, "BitwiseFn_bitwise_and(s0, 5)"),
+    (lambda s: 5 | s, "BitwiseFn_bitwise_or(5, s0)"),
+    (lambda s: s ^ True, "BitwiseFn_bitwise_xor(s0, 1)"),
+    (lambda s: (s > 3) ^ (s > 9), "Ne(s0 > 3, s0 > 9)"),
     (lambda s: s * 1.5, "ToFloat(s0)*1.5"),
     (lambda s: round(s / 2), "RoundToInt(IntTrueDiv(s0, 2))"),
     (lambda s: math.floor(s / 2), "FloorToInt(IntTrueDiv(s0, 2))"),
@@ -91,6 +95,34 @@ def test_arithmetic_is_symbolic_and_right(env, function, text):
     assert str(result) == text
     assert guards(env) == []
     assert result.node.hint == (not 6 > 3 if text == "s0 <= 3" else function(6))
+
+
+def test_bits_of_floats_and_negative_shifts_are_refused(env):
+    (s0,) = symbols(env, 6)
+    for wrong in (lambda: s0 & 1.5, lambda: taeda.sym_float(s0) | 1, lambda: ~s0):
+        with pytest.raises(TypeError):
+            wrong()
+    for wrong in (lambda: s0 << -1, lambda: s0 >> -1):
+        with pytest.raises(ValueError, match="negative shift count"):
+            wrong()
+
+
+def test_bits_have_ranges_and_guards(env):
+    (s0,) = symbols(env, 6)
+    assert (s0 & 7) <= 7 and (s0 | 8) >= 0
+    assert guards(env) == []
+    assert (s0 & 3) == 2
+    fake = _symbolic_meta([s0], [1], taeda.float32)
+    assert env.produce_guards([fake], ["x"])[0] == "(x.size()[0] & 3) == 2"
+    assert env.evaluate_guards_for_args([fake], [taeda.empty(10)])
+    assert not env.evaluate_guards_for_args([fake], [taeda.empty(11)])
+
+
+def test_methods_of_plain_numbers(env):
+    (s0,) = symbols(env, 6)
+    assert s0.conjugate() is s0 and guards(env) == []
+    assert (s0.bit_length(), s0.as_integer_ratio()) == (3, (6, 1))
+    assert taeda.sym_float(s0).hex() == (6.0).hex()
 
 
 def test_results_that_are_constants_are_plain(env):

@@ -32,6 +32,9 @@ enum class ExprOp : uint8_t {
   Mod,
   Min,
   Max,
+  BitAnd,
+  BitOr,
+  BitXor,
   // Floats; never reordered, as rounding depends on the order.
   FloatAdd,
   FloatSub,

@@ -121,6 +121,9 @@ class ShownPrinter final : public Printer {
       case ExprOp::Mod: return {called("Mod", e), kAtom};
       case ExprOp::Min: return {called("Min", e), kAtom};
       case ExprOp::Max: return {called("Max", e), kAtom};
+      case ExprOp::BitAnd: return {called("BitwiseFn_bitwise_and", e), kAtom};
+      case ExprOp::BitOr: return {called("BitwiseFn_bitwise_or", e), kAtom};
+      case ExprOp::BitXor: return {called("BitwiseFn_bitwise_xor", e), kAtom};
       case ExprOp::FloatDiv: return {called("FloatTrueDiv", e), kAtom};
       case ExprOp::IntTrueDiv: return {called("IntTrueDiv", e), kAtom};
       case ExprOp::ToFloat: return {called("ToFloat", e), kAtom};
@@ -158,6 +161,9 @@ class PythonPrinter final : public Printer {
       case ExprOp::Mod: return infix(e, " % ", kProduct);
       case ExprOp::Min: return {called("min", e), kAtom};
       case ExprOp::Max: return {called("max", e), kAtom};
+      case ExprOp::BitAnd: return {"(" + joined(e, " & ", kSum) + ")", kAtom};
+      case ExprOp::BitOr: return {"(" + joined(e, " | ", kSum) + ")", kAtom};
+      case ExprOp::BitXor: return {"(" + joined(e, " ^ ", kSum) + ")", kAtom};
       case ExprOp::FloatDiv:
       case ExprOp::IntTrueDiv: return infix(e, " / ", kProduct);
       case ExprOp::ToFloat: return {called("float", e), kAtom};

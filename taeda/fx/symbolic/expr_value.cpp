@@ -74,6 +74,9 @@ ExprValue apply_op(ExprOp op, Span<ExprValue> v) {
     case ExprOp::Max:
       if (is_float) return ExprValue::of(std::max(x, y));
       return fold(v, [](int64_t a, int64_t b) { return std::max(a, b); });
+    case ExprOp::BitAnd: return fold(v, [](int64_t a, int64_t b) { return a & b; });
+    case ExprOp::BitOr: return fold(v, [](int64_t a, int64_t b) { return a | b; });
+    case ExprOp::BitXor: return fold(v, [](int64_t a, int64_t b) { return a ^ b; });
     case ExprOp::FloatAdd: return ExprValue::of(x + y);
     case ExprOp::FloatSub: return ExprValue::of(x - y);
     case ExprOp::FloatMul: return ExprValue::of(x * y);
@@ -141,6 +144,13 @@ IntRange range_of_op(const Expr* e, Span<IntRange> args) {
       for (const IntRange& a : args.drop_front()) r = {std::max(r.lo, a.lo), std::max(r.hi, a.hi)};
       return r;
     case ExprOp::Where: return hull(args[1], args[2]);
+    case ExprOp::BitAnd:
+      if (args[0].lo < 0 && args[1].lo < 0) return {};
+      if (args[0].lo < 0) return {0, args[1].hi};
+      return {0, args[1].lo < 0 ? args[0].hi : std::min(args[0].hi, args[1].hi)};
+    case ExprOp::BitOr:
+    case ExprOp::BitXor:
+      return args[0].lo < 0 || args[1].lo < 0 ? IntRange{} : IntRange{0, IntRange::kMax};
     default: return {};
   }
 }
