@@ -173,6 +173,20 @@ int set_below_autocast(PyObject* self, PyObject* value, void*) {
   return 0;
 }
 
+// write_asserts_of(ShapeEnv): what is taken as true there becomes assertions of the graph.
+PyObject* write_asserts_of(PyObject* self, PyObject* env) {
+  return guarded([&] {
+    tracer(self).write_asserts_of(to_env(env));
+    return Py_NewRef(Py_None);
+  });
+}
+PyObject* write_asserts(PyObject* self, PyObject*) {
+  return guarded([&] {
+    tracer(self).write_asserts();
+    return Py_NewRef(Py_None);
+  });
+}
+
 PyMethodDef methods[] = {
     {"track", as_function(track), METH_FASTCALL, nullptr},
     {"node_of", node_of, METH_O, nullptr},
@@ -181,6 +195,8 @@ PyMethodDef methods[] = {
     {"set_decompositions", set_decompositions, METH_O, nullptr},
     {"set_opened", set_opened, METH_O, nullptr},
     {"set_node_callback", set_node_callback, METH_O, nullptr},
+    {"write_asserts_of", write_asserts_of, METH_O, nullptr},
+    {"write_asserts", write_asserts, METH_NOARGS, nullptr},
     {},
 };
 PyGetSetDef properties[] = {

@@ -104,6 +104,32 @@ def _check(cond, message=None):
     _check_with(RuntimeError, cond, message)
 
 
+def _assert_scalar(cond, message):
+    """Raises RuntimeError unless the number holds: how graphs check what was taken as true."""
+    if not isinstance(cond, _SYMBOLIC):
+        cond = bool(cond)
+    _check(cond, lambda: message)
+
+
+def sym_constrain_range(size, *, min=None, max=None):
+    """Asserts that an integer is in a range; a symbolic one is taken to be from now on."""
+    from taeda.fx.experimental.symbolic_shapes import constrain_range
+
+    if isinstance(size, SymInt):
+        constrain_range(size, min=min, max=max)
+        return
+    low = -(2**63) if min is None else min
+    high = 2**63 - 1 if max is None else max
+    _check(low <= size <= high, lambda: f"Invalid value range for {size} between [{low}, {high}].")
+
+
+def sym_constrain_range_for_size(size, *, min=None, max=None):
+    """The same for an integer that serves as a size."""
+    if isinstance(size, SymInt):
+        _check_is_size(size)
+    sym_constrain_range(size, min=0 if min is None else min, max=max)
+
+
 def _check_index(cond, message=None):
     """`_check` that raises IndexError."""
     _check_with(IndexError, cond, message)

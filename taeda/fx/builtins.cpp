@@ -121,6 +121,12 @@ Value getitem(Span<Value> a) {
   fail(ErrorKind::Type, "getitem takes a list or tuple, got ", a[0].kind_name());
 }
 
+// A condition that was taken as true when the graph was made.
+Value assert_scalar(Span<Value> a) {
+  TAEDA_CHECK(a[0].to_scalar().to_bool(), a[1].get<std::string>());
+  return {};
+}
+
 constexpr Builtin kBuiltins[] = {
     {"getitem", getitem},
     {"add", number<add_int, add_float>},
@@ -151,6 +157,7 @@ constexpr Builtin kBuiltins[] = {
     {"and_", and_},
     {"or_", or_},
     {"xor", xor_},
+    {"_assert_scalar", assert_scalar, true},
 };
 
 }  // namespace

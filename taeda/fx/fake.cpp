@@ -389,7 +389,9 @@ bool FakeMode::run_value_dependent(Operator& op, Stack& stack) {
     refuse(fake_errors.dynamic_shape, op, "the shape");
   const Tensor self = stack[0].get<Tensor>();
   const Expr* unknown = options_.shape_env->create_unbacked();
+  const SymInt most = self.impl()->sym_numel();
   options_.shape_env->check_is_size(unknown);
+  if (!most.is_symbolic()) options_.shape_env->constrain_range(unknown, {0, most.word()});
   const SymInt count = options_.shape_env->symint(unknown);
   const bool is_nonzero = name == "nonzero";
   const SymIntVec sizes = is_nonzero ? SymIntVec{count, SymInt(self.dim())} : SymIntVec{count};

@@ -182,6 +182,7 @@ void Tracer::run(Operator& op, Stack& stack) {
               " - erroring out! It's likely that this is caused by data-dependent control flow or "
               "similar.  It may be possible to trace this with dynamic shapes; try setting "
               "tracing_mode='symbolic' in your make_fx call.");
+  write_asserts();
   Node& node = graph_->call(op, std::move(call.args), std::move(call.kwargs));
   const Value result = one_value(stack);
   const ExcludeKeys metadata(dispatch::kAboveHandlers);

@@ -46,6 +46,12 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   // Called on every node of an operator, with its metadata set.
   std::function<void(Node&)> on_node;
 
+  // What is taken as true in this environment becomes assertions of the graph, each as soon as its
+  // numbers can be read, before the operator that needed it. Null: none does.
+  void write_asserts_of(IntrusivePtr<ShapeEnv> env);
+  // Writes those that are left; called at the end of a trace.
+  void write_asserts();
+
   // Of a tracer before autograd: inside autocast regions it sees what their casts leave, as other
   // tracers do.
   bool is_below_autocast = false;
@@ -89,6 +95,9 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   std::unordered_map<const TensorImpl*, Tracked> tracked_;
   std::vector<std::pair<std::string, Tensor>> constants_;
   std::unordered_map<const Expr*, SymbolSource> symbols_;
+  IntrusivePtr<ShapeEnv> asserted_;
+  size_t num_seen_asserts_ = 0;
+  std::vector<RuntimeAssert> unwritten_asserts_;
   IntrusivePtr<FakeMode> examples_;  // of real results, for the nodes' metadata
 };
 

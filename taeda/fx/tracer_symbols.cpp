@@ -185,6 +185,27 @@ Arg Tracer::expression_arg(const Expr* e, ShapeEnv& env) {
   return result;
 }
 
+void Tracer::write_asserts_of(IntrusivePtr<ShapeEnv> env) {
+  asserted_ = std::move(env);
+  num_seen_asserts_ = asserted_ ? asserted_->runtime_asserts().size() : 0;
+}
+
+void Tracer::write_asserts() {
+  if (!asserted_) return;
+  const std::vector<RuntimeAssert>& all = asserted_->runtime_asserts();
+  for (; num_seen_asserts_ < all.size(); ++num_seen_asserts_)
+    unwritten_asserts_.push_back(all[num_seen_asserts_]);
+  const auto is_known = [this](const Expr* symbol) { return is_readable(symbol); };
+  std::erase_if(unwritten_asserts_, [&](const RuntimeAssert& a) {
+    if (!for_all_symbols(a.condition, is_known)) return false;
+    const Arg condition = expression_arg(a.condition, *asserted_);
+    std::string message = str("Runtime assertion failed for expression ", text_of(a.condition));
+    if (condition.node()) message += str(" on node '", condition.node()->name(), "'");
+    graph_->call(get_builtin("_assert_scalar"), {condition, Arg(Value(std::move(message)))});
+    return true;
+  });
+}
+
 Arg Tracer::symbol_arg(const SymNode& number) {
   const SymExprNode* n = SymExprNode::from(&number);
   TAEDA_CHECK(n, "only numbers of a shape environment can be traced");

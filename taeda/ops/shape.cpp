@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "taeda/ops/unbacked.h"
+
 namespace taeda {
 
 SymIntVec broadcast_shapes(SymIntList a, SymIntList b) {
@@ -17,9 +19,11 @@ SymIntVec broadcast_shapes(SymIntList a, SymIntList b) {
   // From the right, so that the error names the innermost mismatch.
   for (size_t i = b.size(); i-- > 0;) {
     SymInt& o = out[i + shift];
-    if (o == b[i] || b[i] == SymInt(1)) continue;
-    TAEDA_CHECK(o == SymInt(1), "The size of tensor a (", o, ") must match the size of tensor b (",
-                b[i], ") at non-singleton dimension ", i + shift);
+    if (is_known(SymOp::Eq, o, b[i]) || is_known(SymOp::Eq, b[i], 1)) continue;
+    if (!is_known(SymOp::Eq, o, 1))
+      TAEDA_CHECK(expect(SymOp::Eq, o, b[i]), "The size of tensor a (", o,
+                  ") must match the size of tensor b (", b[i], ") at non-singleton dimension ",
+                  i + shift);
     o = b[i];
   }
   return out;

@@ -4,6 +4,7 @@
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/shape.h"
+#include "taeda/ops/unbacked.h"
 
 namespace taeda::impl {
 
@@ -11,15 +12,46 @@ Tensor select_int(const Tensor& self, int64_t dim, SymInt index) {
   TAEDA_CHECK_INDEX(self.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
   dim = wrap_dim(dim, self.dim());
   const SymInt size = self.sym_sizes()[dim];
-  TAEDA_CHECK_INDEX(index >= -size && index < size, "select(): index ", index,
-                    " out of range for tensor of size ", self.sym_sizes(), " at dimension ", dim);
-  if (index < SymInt(0)) index = index + size;
+  // What only data tells is checked by the operator when it runs.
+  TAEDA_CHECK_INDEX(
+      known(SymOp::Ge, index, -size).value_or(true) && known(SymOp::Lt, index, size).value_or(true),
+      "select(): index ", index, " out of range for tensor of size ", self.sym_sizes(),
+      " at dimension ", dim);
   SymIntVec sizes(self.sym_sizes()), strides(self.sym_strides());
-  const SymInt offset = self.impl()->sym_storage_offset() + index * strides[dim];
+  SymInt offset = self.impl()->sym_storage_offset();
+  if (const std::optional<bool> from_end = known(SymOp::Lt, index, 0))
+    offset = offset + (*from_end ? index + size : index) * strides[dim];
+  else
+    offset = number_of("offset of select", {offset, index, size, strides[dim]});
   sizes.erase(dim);
   strides.erase(dim);
   return make_alias_sym(self, sizes, strides, offset);
 }
+
+namespace {
+
+// A bound of a slice as a position from 0 to the size; nothing where only data tells which.
+std::optional<SymInt> clamped(SymInt at, const SymInt& size) {
+  std::optional<bool> is_negative = known(SymOp::Lt, at, 0);
+  if (is_negative == true) {
+    at = at + size;
+    is_negative = known(SymOp::Lt, at, 0);
+  }
+  if (!is_negative) return std::nullopt;
+  if (*is_negative) return SymInt(0);
+  const std::optional<bool> is_beyond = known(SymOp::Gt, at, size);
+  if (!is_beyond) return std::nullopt;
+  return *is_beyond ? size : at;
+}
+
+// The number of steps from one position to another.
+std::optional<SymInt> distance(const SymInt& first, const SymInt& last, const SymInt& step) {
+  const std::optional<bool> is_empty = known(SymOp::Lt, last, first);
+  if (!is_empty) return std::nullopt;
+  return *is_empty ? SymInt(0) : (last - first + step - SymInt(1)) / step;
+}
+
+}  // namespace
 
 Tensor slice_Tensor(const Tensor& self, int64_t dim, std::optional<SymInt> start,
                     std::optional<SymInt> end, SymInt step) {
@@ -28,30 +60,41 @@ Tensor slice_Tensor(const Tensor& self, int64_t dim, std::optional<SymInt> start
   TAEDA_CHECK(step > SymInt(0), "slice step must be positive");
   SymIntVec sizes(self.sym_sizes()), strides(self.sym_strides());
   const SymInt size = sizes[dim];
-  auto clamped = [&](SymInt at) {
-    if (at < SymInt(0)) at = at + size;
-    return at < SymInt(0) ? SymInt(0) : at > size ? size : at;
-  };
-  const SymInt first = clamped(start.value_or(0));
+  const std::optional<SymInt> first = clamped(start.value_or(0), size);
   // The largest integer is how graphs write "to the end"; it asks nothing of the size.
   const bool is_open = !end || (!end->is_symbolic() && end->word() == INT64_MAX);
-  SymInt last = is_open ? size : clamped(*end);
-  if (last < first) last = first;
-  const SymInt offset = self.impl()->sym_storage_offset() + first * strides[dim];
-  sizes[dim] = (last - first + step - SymInt(1)) / step;
+  const std::optional<SymInt> last = is_open ? size : clamped(*end, size);
+  SymInt offset = self.impl()->sym_storage_offset();
+  if (first) {
+    offset = offset + *first * strides[dim];
+  } else {
+    offset = number_of("offset of slice", {offset, *start, size, strides[dim]});
+    expect(SymOp::Ge, offset, 0);
+  }
+  std::optional<SymInt> length = first && last ? distance(*first, *last, step) : std::nullopt;
+  if (!length) {
+    const SymInt to = is_open ? size : *end;
+    length = number_of("length of slice", {size, start.value_or(0), to, step});
+    expect_size(*length);
+    expect(SymOp::Le, *length, size);
+  }
+  sizes[dim] = *length;
   strides[dim] = strides[dim] * step;
   return make_alias_sym(self, sizes, strides, offset);
 }
 
 Tensor narrow(const Tensor& self, int64_t dim, SymInt start, SymInt length) {
   TAEDA_CHECK(self.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
-  TAEDA_CHECK(length >= SymInt(0), "narrow(): length must be non-negative.");
+  TAEDA_CHECK(expect_size(length), "narrow(): length must be non-negative.");
   const SymInt size = self.sym_size(dim);
-  TAEDA_CHECK_INDEX(start >= -size && start <= size,
-                    "start out of range (expected to be in range of [", -size, ", ", size,
-                    "], but got ", start, ")");
-  if (start < SymInt(0)) start = start + size;
-  TAEDA_CHECK(start <= size - length, "start (", start, ") + length (", length,
+  // A start that only data tells counts from the front.
+  const std::optional<bool> from_end = known(SymOp::Lt, start, 0);
+  TAEDA_CHECK_INDEX(
+      expect(SymOp::Ge, start, from_end ? -size : SymInt(0)) && expect(SymOp::Le, start, size),
+      "start out of range (expected to be in range of [", -size, ", ", size, "], but got ", start,
+      ")");
+  if (from_end == true) start = start + size;
+  TAEDA_CHECK(expect(SymOp::Le, start, size - length), "start (", start, ") + length (", length,
               ") exceeds dimension size (", size, ").");
   return self.slice(dim, start, start + length, 1);
 }

@@ -50,9 +50,11 @@ def decomposed(program, table):
     fake_mode = FakeTensorMode(
         allow_non_fake_inputs=True, shape_env=_shape_env(program), static_shapes=True, export=True
     )
+    tracer.write_asserts_of(fake_mode.shape_env)
     inputs = _inputs(program, graph, tracer, fake_mode)
     with fake_mode, tracer:
         kinds, args = _functional_run(program, tracer, inputs)
+    tracer.write_asserts()
     if tracer.constants:
         raise UserError("a decomposition made a tensor of fixed values; pass it as an argument")
     output = graph.create_node("output", "output", (tuple(args),))

@@ -220,7 +220,13 @@ class DynamicInputs:
             if isinstance(size, taeda.SymInt) and size.node.expr.free_symbols:
                 found |= dict.fromkeys(sorted(size.node.expr.free_symbols, key=str))
                 found[size.node.expr] = None
-        return list(found)
+        return [*found, *self._unbacked()]
+
+    def _unbacked(self):
+        """Integers of the program that only data tells, unless they are found to be others."""
+        replaced = self.env.replacements
+        symbols = [s for s in self.env.var_to_range if self.env.is_unbacked_symint(s)]
+        return [s for s in symbols if str(s).startswith("u") and s not in replaced]
 
     def _suggestions(self):
         fixes = []

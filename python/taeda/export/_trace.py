@@ -57,6 +57,7 @@ class _Tracing:
         self.modules = ModuleStack(mod)
         self.calls = ModuleCalls(self.tracer, preserved)
         self.tracer.set_node_callback(self._note)
+        self.tracer.write_asserts_of(dynamic.env)
         self.fake_mode = FakeTensorMode(
             allow_non_fake_inputs=True, shape_env=dynamic.env, static_shapes=True, export=True
         )
@@ -82,15 +83,19 @@ class _Tracing:
             modes.enter_context(self.fake_mode)
             modes.enter_context(self.modules.watching(self.calls.noted))
             modes.enter_context(self.tracer)
+            modes.enter_context(taeda.set_grad_enabled(grad_enabled))
             results, out_spec = self._call(held, users, in_spec)
+        self.tracer.write_asserts()
         output = self.graph.create_node("output", "output", (tuple(results),))
         fill_module_stacks(self.graph)
-        constants = self._lift_constants(len(held))
+        num_held = self._drop_unused_constants()
+        constants = self._lift_constants(num_held)
         wrap_mode_regions(self.graph, self.tracer.root, grad_enabled)
         calls = self.calls.collect(self.graph, self.modules)
         kinds = [(OutputKind.USER_OUTPUT, None)] * len(results)
         signature = ExportGraphSignature(self.inputs, output_specs(kinds, output.args[0]))
-        state = {h.name: h.tensor for h in self.held} | constants
+        kept = {spec.target for spec in self.inputs}
+        state = {h.name: h.tensor for h in self.held if h.name in kept} | constants
         ranges, signature.conditions = self.dynamic.finish()
         return Traced(
             self.graph, self.tracer.root, signature, state, in_spec, out_spec, ranges, calls
@@ -153,12 +158,12 @@ class _Tracing:
     def _write_assigned(self, before, now):
         """A tensor that stands in the place of another one at the end is written to it."""
         for held, old, new in zip(self.held, before, now, strict=True):
-            if new is old:
+            if new is old or held.kind is InputKind.CONSTANT_TENSOR:
                 continue
-            if held.kind is not InputKind.BUFFER:
+            if held.kind is InputKind.PARAMETER:
                 raise UserError(
-                    f"The {held.kind.name.lower().replace('_', ' ')} {held.name} was assigned "
-                    "during export. Register it as a buffer, or assign outside of forward."
+                    f"The parameter {held.name} was assigned during export. Register it as a "
+                    "buffer, or assign outside of forward."
                 )
             self.graph.create_node(
                 "call_function",
@@ -178,6 +183,18 @@ class _Tracing:
         )
 
     # ---- constants ----
+    def _drop_unused_constants(self):
+        """Constants are inputs where the graph uses them; gives the number of held inputs left."""
+        placeholders = self.graph.find_nodes(op="placeholder")
+        kept = []
+        for node, spec in zip(placeholders, self.inputs, strict=True):
+            if spec.kind is InputKind.CONSTANT_TENSOR and not node.users:
+                self.graph.erase_node(node)
+            else:
+                kept.append(spec)
+        self.inputs = kept
+        return sum(spec.kind is not InputKind.USER_INPUT for spec in kept)
+
     def _lift_constants(self, num_held):
         """Tensors that the program took from elsewhere become inputs behind the module's own."""
         placeholders = [n for n in self.graph.nodes if n.op == "placeholder"]
@@ -209,7 +226,12 @@ def _called(mod, args, kwargs):
         reason = f"{error.func} reads a value that only a run of the program can tell"
         raise UserError(_data_dependent(reason, error)) from error
     except GuardOnDataDependentSymNode as error:
-        raise UserError(_data_dependent(str(error), error)) from error
+        located = GuardOnDataDependentSymNode(
+            f"{error}\n\nThe error above occurred in export, at {user_line(error.__traceback__)}. "
+            "Consider torch.where, torch.cond, or passing the value as an argument."
+        )
+        located.cond = error.cond
+        raise located from error
 
 
 def _data_dependent(reason, error):

@@ -219,11 +219,12 @@ class ExportGraphSignature:
 
     # ---- the form that archives have ----
     def _encoded(self, range_constraints, dialect) -> dict[str, Any]:
-        # Those of expressions follow from those of their symbols.
+        # Those of expressions follow from those of their symbols; what only data tells is checked
+        # by assertions of the graph.
         ranges = [
             _encoded_range(symbol, r)
             for symbol, r in range_constraints.items()
-            if str(symbol).isidentifier()
+            if str(symbol).isidentifier() and r.lower >= 0
         ]
         return {
             "inputs": [_encoded_spec(s) for s in self.input_specs],

@@ -76,6 +76,14 @@ const Expr* ShapeEnv::create_unbacked(SymKind kind) {
   return kind == SymKind::Bool ? pool_.make(ExprOp::Eq, u, pool_.integer(1)) : u;
 }
 
+const Expr* ShapeEnv::unbacked_of(const std::string& function, SymIntList of) {
+  std::vector<const Expr*> key;
+  for (const SymInt& v : of) key.push_back(simplify(expr(v)));
+  const Expr*& known = functions_[{function, std::move(key)}];
+  if (!known) known = create_unbacked();
+  return known;
+}
+
 ShapeEnv::Geometry ShapeEnv::create_geometry(IntList sizes, IntList strides, int64_t offset,
                                              const std::string& source, Span<DimDynamic> dynamic,
                                              Span<DimConstraint> constraints) {

@@ -117,6 +117,8 @@ class TAEDA_API ShapeEnv : public RefCounted {
                             IntRange range = {0, IntRange::kMax});
   const Expr* create_float_symbol(double hint, const std::string& source);
   const Expr* create_unbacked(SymKind kind = SymKind::Int);
+  // The unbacked symbol of a function of these numbers, one for each set of them.
+  const Expr* unbacked_of(const std::string& function, SymIntList of);
   struct Geometry {
     SymIntVec sizes, strides;
     SymInt offset;
@@ -184,6 +186,7 @@ class TAEDA_API ShapeEnv : public RefCounted {
   std::map<std::string, const Expr*> symbols_;
   std::unordered_map<const Expr*, std::vector<std::string>> sources_;
   std::map<int64_t, const Expr*> by_hint_;  // duck shaping
+  std::map<std::pair<std::string, std::vector<const Expr*>>, const Expr*> functions_;
   std::vector<Constrained> constrained_;
   std::vector<Guard> guards_;
   std::vector<RuntimeAssert> runtime_asserts_;

@@ -4,7 +4,6 @@
 #include "taeda/core/constant_sym_node.h"
 
 namespace taeda::fx {
-namespace {
 
 ExprOp expr_op(SymOp op) {
   switch (op) {
@@ -23,6 +22,8 @@ ExprOp expr_op(SymOp op) {
     default: return ExprOp::Ge;
   }
 }
+
+namespace {
 
 // Note [SymInt layout]: a word whose top two bits are 10 is a pointer.
 const SymNode* node_of_word(int64_t word) {
@@ -67,10 +68,11 @@ static bool asks_for_sign(SymOp op, int64_t word, bool is_self_left) {
 
 bool SymExprNode::guard_bool(SymOp op, int64_t word, bool is_self_left) {
   const Expr* question = combined(op, word, is_self_left);
-  if (!question->has_hint && asks_for_sign(op, word, is_self_left) && !env_->decide(question)) {
+  if (!question->has_hint && asks_for_sign(op, word, is_self_left)) {
     // A number from data that serves as a size is one; a run checks it.
-    env_->expect_true(env_->pool().make(ExprOp::Ge, expr_, env_->pool().integer(0)));
-    if (expr_->is_symbol()) env_->check_is_size(expr_);
+    const Expr* is_size = env_->pool().make(ExprOp::Ge, expr_, env_->pool().integer(0));
+    if (!env_->decide(question)) env_->expect_true(is_size);
+    if (expr_->is_symbol() && env_->decide(is_size).value_or(false)) env_->check_is_size(expr_);
   }
   return env_->evaluate(question, true);
 }

@@ -5,6 +5,9 @@
 
 namespace taeda::fx {
 
+// The expression that an operation of SymInt is; a difference is a sum.
+TAEDA_API ExprOp expr_op(SymOp op);
+
 class TAEDA_API SymExprNode final : public SymNode {
  public:
   SymExprNode(IntrusivePtr<ShapeEnv> env, const Expr* expr) : env_(std::move(env)), expr_(expr) {}
