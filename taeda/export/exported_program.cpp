@@ -51,7 +51,7 @@ std::vector<Value> ExportedProgram::all_inputs(const std::vector<Value>& inputs)
 
 void ExportedProgram::write_back(const OutputSpec& spec, const Value& value,
                                  const std::vector<Value>& inputs) {
-  if (spec.kind == OutputKind::BufferMutation) {
+  if (spec.kind != OutputKind::UserInputMutation) {
     // State is data: it does not remember how it came to be.
     const autograd::NoGrad no_grad;
     Tensor(parts_.state.at(spec.target)).copy_(value.get<Tensor>());

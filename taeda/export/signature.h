@@ -10,7 +10,12 @@
 namespace taeda::exported {
 
 enum class InputKind : uint8_t { UserInput, Parameter, Buffer, ConstantTensor };
-enum class OutputKind : uint8_t { UserOutput, BufferMutation, UserInputMutation };
+enum class OutputKind : uint8_t {
+  UserOutput,
+  BufferMutation,
+  UserInputMutation,
+  ParameterMutation
+};
 enum class ArgumentKind : uint8_t { Tensor, SymInt, Constant };
 // What a graph may call: everything a model calls, writes included, or operators that write to none
 // of their arguments.
@@ -29,7 +34,7 @@ struct OutputSpec {
   OutputKind kind = OutputKind::UserOutput;
   ArgumentKind argument = ArgumentKind::Tensor;
   std::string name;    // of the node; empty for constants
-  std::string target;  // of a mutation: the buffer, or the input's placeholder
+  std::string target;  // of a mutation: the parameter or buffer, or the input's placeholder
   fx::Arg value;       // of a constant argument
 };
 

@@ -47,6 +47,15 @@ const std::vector<fx::Arg>& results_of(const fx::Graph& graph) {
   return output->args()[0].compound()->items;
 }
 
+// What a mutation writes to.
+InputKind written_kind(OutputKind kind) {
+  switch (kind) {
+    case OutputKind::BufferMutation: return InputKind::Buffer;
+    case OutputKind::ParameterMutation: return InputKind::Parameter;
+    default: return InputKind::UserInput;
+  }
+}
+
 void check_outputs(const ProgramParts& parts) {
   const std::vector<fx::Arg>& results = results_of(*parts.graph);
   const auto& outputs = parts.signature.outputs;
@@ -58,14 +67,13 @@ void check_outputs(const ProgramParts& parts) {
       require(results[i].node() && results[i].node()->name() == spec.name, "result ", i,
               " is not the node ", spec.name, " of the signature");
     if (spec.kind == OutputKind::UserOutput) continue;
-    const bool is_buffer = spec.kind == OutputKind::BufferMutation;
+    const InputKind written = written_kind(spec.kind);
     bool is_found = false;
     for (const InputSpec& input : parts.signature.inputs)
-      is_found =
-          is_found || (is_buffer ? input.kind == InputKind::Buffer && input.target == spec.target
-                                 : input.kind == InputKind::UserInput && input.name == spec.target);
+      is_found |= input.kind == written &&
+                  (written == InputKind::UserInput ? input.name : input.target) == spec.target;
     require(is_found, "result ", i, " is the new value of ", spec.target, ", which is no ",
-            is_buffer ? "buffer" : "input");
+            kind_name(written));
   }
 }
 

@@ -196,6 +196,42 @@ TEST(ExportedProgram, RelatedSizesAreChecked) {
             "Guard failed: Ne(Mod(s0, 5), 0); got s0 = y.size()[0] = 5");
 }
 
+TEST(ExportedProgram, WritesToParametersAsData) {
+  ProgramParts parts;
+  parts.graph = parsed(
+      "graph(p_w: f32[2], x: f32[2]) {\n  add: f32[2] = aten::add.Tensor(p_w, x)\n  return (add, "
+      "add)\n}\n");
+  parts.signature.inputs = {tensor_input(InputKind::Parameter, "p_w", "w"),
+                            tensor_input(InputKind::UserInput, "x")};
+  parts.signature.outputs = {tensor_output(OutputKind::ParameterMutation, "add", "w"),
+                             tensor_output(OutputKind::UserOutput, "add")};
+  parts.state["w"] = ones({2}, DType::Float);
+  autograd::set_requires_grad(parts.state["w"], true);
+  ExportedProgram program = loaded(saved(ExportedProgram(std::move(parts))));
+  program.run({ones({2}, DType::Float)});
+  program.run({ones({2}, DType::Float)});
+  EXPECT_TRUE(equal(program.tensor("w"), full({2}, 3, DType::Float)));
+  EXPECT_TRUE(autograd::requires_grad(program.tensor("w")));
+}
+
+TEST(ExportedProgram, ChecksWhatItsGraphAsserts) {
+  ProgramParts parts;
+  parts.graph = parsed(R"(graph(n: i64[]) {
+  item = aten::item(n)
+  bits = builtin::and_(item, 6)
+  ge = builtin::ge(bits, 4)
+  check = builtin::_assert_scalar(ge, "bits must be set")
+  add: i64[] = aten::add.Tensor(n, 1)
+  return (add,)
+}
+)");
+  parts.signature.inputs = {tensor_input(InputKind::UserInput, "n")};
+  parts.signature.outputs = {tensor_output(OutputKind::UserOutput, "add")};
+  ExportedProgram program = loaded(saved(ExportedProgram(std::move(parts))));
+  EXPECT_EQ(number(program.run({full({}, 5, DType::Int64)})[0].get<Tensor>()), 6.0);
+  EXPECT_EQ(error_of([&] { program.run({full({}, 9, DType::Int64)}); }), "bits must be set");
+}
+
 TEST(ExportedProgram, RefusesPartsThatDoNotFit) {
   const auto error = [](void (*change)(ProgramParts&)) {
     ProgramParts parts = counting_parts();

@@ -101,20 +101,5 @@ def register_dataclass(cls, *, serialized_type_name=None):
     """Makes a dataclass a container whose fields may be inputs and outputs of programs."""
     if not dataclasses.is_dataclass(cls):
         raise AssertionError(f"Only dataclasses can be registered with this function: {cls}")
-    names = [f.name for f in dataclasses.fields(cls) if f.init]
-
-    def flatten(value):
-        present = [n for n in names if getattr(value, n) is not None]
-        absent = [n for n in names if getattr(value, n) is None]
-        return [getattr(value, n) for n in present], [present, absent]
-
-    def unflatten(children, context):
-        present, absent = context
-        return cls(**dict(zip(present, children, strict=True)), **dict.fromkeys(absent))
-
-    pytree.register_pytree_node(
-        cls,
-        flatten,
-        unflatten,
-        serialized_type_name=serialized_type_name or f"{cls.__module__}.{cls.__qualname__}",
-    )
+    name = serialized_type_name or f"{cls.__module__}.{cls.__qualname__}"
+    pytree.register_dataclass(cls, serialized_type_name=name)

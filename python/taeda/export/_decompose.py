@@ -137,11 +137,12 @@ def _argument(tracer, value, level):
 def _mutation(spec):
     if spec.kind is InputKind.BUFFER:
         return OutputKind.BUFFER_MUTATION, spec.target
+    if spec.kind is InputKind.PARAMETER:
+        return OutputKind.PARAMETER_MUTATION, spec.target
     if spec.kind is InputKind.USER_INPUT:
         return OutputKind.USER_INPUT_MUTATION, spec.arg.name
     raise UserError(
-        f"The program writes to the {spec.kind.name.lower().replace('_', ' ')} {spec.target}, "
-        "which has no form without writes. Register it as a buffer."
+        f"Constant {spec.target} is mutated in the forward method. Pls register it as buffer"
     )
 
 

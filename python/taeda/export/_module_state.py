@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import warnings
 
 import taeda
 from taeda.export.graph_signature import InputKind
@@ -61,7 +62,7 @@ def standing_in(mod, held, stand_ins):
         place[name] = tensor
     try:
         yield lambda: [place[name] for place, name in slots]
-        _refuse_new_tensors(mod, known)
+        _warn_of_new_tensors(mod, known, _assigned_constants(held, slots, stand_ins))
     finally:
         for (place, name), h in zip(slots, held, strict=True):
             place[name] = h.tensor
@@ -77,16 +78,26 @@ def _new_tensors(mod, known):
     ]
 
 
-def _refuse_new_tensors(mod, known):
-    """A tensor kept in a new attribute would be lost with the trace."""
-    new = _new_tensors(mod, known)
-    if new:
-        names = ", ".join(f"self.{name}" for _, name in new)
-        raise ValueError(
-            f"The tensor attributes {names} were assigned during export. Such attributes must be "
-            "registered as buffers using the `register_buffer` API "
-            "(https://pytorch.org/docs/stable/generated/torch.nn.Module.html"
-            "#torch.nn.Module.register_buffer)."
+def _assigned_constants(held, slots, stand_ins):
+    return [
+        h.name
+        for h, (place, name), tensor in zip(held, slots, stand_ins, strict=True)
+        if h.kind is InputKind.CONSTANT_TENSOR and place[name] is not tensor
+    ]
+
+
+def _warn_of_new_tensors(mod, known, assigned):
+    """A tensor kept in an attribute that is no buffer is lost with the trace."""
+    names = [*assigned, *(name for _, name in _new_tensors(mod, known))]
+    if names:
+        several = len(names) > 1
+        warnings.warn(
+            f"The tensor attribute{'s' if several else ''} "
+            f"{', '.join(f'self.{name}' for name in names)} {'were' if several else 'was'} assigned "
+            "during export. Such attributes must be registered as buffers using the "
+            "`register_buffer` API (https://pytorch.org/docs/stable/generated/torch.nn.Module.html"
+            "#torch.nn.Module.register_buffer).",
+            stacklevel=2,
         )
 
 

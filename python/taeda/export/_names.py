@@ -64,24 +64,24 @@ def leaf_names(pairs):
 
 
 def _paths(value):
-    node = pytree.tree_flatten(value)[1]
-    return list(_paths_of(node))
-
-
-def _paths_of(spec):
-    if spec.is_leaf():
+    """The texts of the keys on the way to each leaf."""
+    if pytree.tree_is_leaf(value):
         yield ()
         return
-    keys = _keys(spec)
-    for key, child in zip(keys, spec.children_specs, strict=True):
-        for rest in _paths_of(child):
-            yield (identifier(str(key)), *rest)
+    for key, child in _children(value):
+        for rest in _paths(child):
+            yield (identifier(key), *rest)
 
 
-def _keys(spec):
-    count = len(spec.children_specs)
-    context = spec.context
-    if isinstance(context, (list, tuple)) and len(context) == count:
-        return context
-    fields = getattr(context, "_fields", None)
-    return fields if fields is not None and len(fields) == count else range(count)
+def _children(value):
+    """(text of the key, child) of a container; numbers where it does not tell keys."""
+    node = pytree.node_of(value)
+    if node.flatten_with_keys_fn is None:
+        return [(str(i), child) for i, child in enumerate(node.flatten_fn(value)[0])]
+    return [(_key_text(key), child) for key, child in node.flatten_with_keys_fn(value)[0]]
+
+
+def _key_text(key):
+    if isinstance(key, pytree.SequenceKey):
+        return str(key.idx)
+    return key.name if isinstance(key, pytree.GetAttrKey) else str(key.key)

@@ -46,6 +46,7 @@ def unlift(program, check_guards=True):
         )
     )
     module = GraphModule(root, graph, "GraphModule")
+    _hide_constants(module, program.graph_signature)
     module.register_forward_pre_hook(ArgumentOrder(spec.in_spec), with_kwargs=True)
     module.train = types.MethodType(_refuse_mode("train"), module)
     module.eval = types.MethodType(_refuse_mode("eval"), module)
@@ -65,6 +66,14 @@ def _place_tensors(root, program):
         place_tensor(owner, name, spec, program._tensor(spec.target))
 
 
+def _hide_constants(module, signature):
+    """Takes what is no part of the program's state out of the module's."""
+    for spec in signature.input_specs:
+        if spec.kind is InputKind.CONSTANT_TENSOR or spec.persistent is False:
+            prefix, _, name = spec.target.rpartition(".")
+            module.get_submodule(prefix)._non_persistent_buffers_set.add(name)
+
+
 def place_tensor(owner, name, spec, tensor):
     """Registers a tensor as what its spec says."""
     if spec.kind is InputKind.PARAMETER:
@@ -72,7 +81,8 @@ def place_tensor(owner, name, spec, tensor):
     elif spec.kind is InputKind.BUFFER:
         owner.register_buffer(name, tensor, persistent=spec.persistent)
     else:
-        setattr(owner, name, tensor)
+        # No part of the state: a constant of the program.
+        owner.register_buffer(name, tensor, persistent=False)
 
 
 def _unlifted_graph(program, check_guards):
@@ -103,8 +113,11 @@ def _unlifted_graph(program, check_guards):
 
 
 def _finish(graph, program, values):
-    inputs = {s.arg.name: s for s in program.graph_signature.input_specs}
-    buffers = {s.target: name for name, s in inputs.items() if s.kind is InputKind.BUFFER}
+    state = {
+        s.target: s.arg.name
+        for s in program.graph_signature.input_specs
+        if s.kind in (InputKind.BUFFER, InputKind.PARAMETER)
+    }
     by_name = {node.name: value for node, value in values.items()}
     (output,) = (n for n in program.graph.nodes if n.op == "output")
     returned = []
@@ -112,12 +125,20 @@ def _finish(graph, program, values):
         value = values[arg] if isinstance(arg, taeda.fx.Node) else arg
         if spec.kind is OutputKind.USER_OUTPUT:
             returned.append(value)
+        elif spec.kind is OutputKind.PARAMETER_MUTATION:
+            _write_parameter(graph, by_name[state[spec.target]], value)
         else:
-            target = (
-                buffers[spec.target] if spec.kind is OutputKind.BUFFER_MUTATION else spec.target
-            )
-            graph.call_function(taeda.ops.aten.copy_.default, (by_name[target], value))
+            is_state = spec.kind is OutputKind.BUFFER_MUTATION
+            target = by_name[state[spec.target] if is_state else spec.target]
+            graph.call_function(taeda.ops.aten.copy_.default, (target, value))
     graph.output(tuple(returned))
+
+
+def _write_parameter(graph, parameter, value):
+    """A leaf that requires gradients is written as data."""
+    aten = taeda.ops.aten
+    data = [graph.call_function(aten.detach.default, (n,)) for n in (parameter, value)]
+    graph.call_function(aten.copy_.default, tuple(data))
 
 
 def _argument_names(in_spec, program):
@@ -142,12 +163,17 @@ class ArgumentOrder:
                 f"{list(kwargs)} but expected {list(expected)}"
             )
         kwargs = {name: kwargs[name] for name in expected}
-        given = pytree.tree_structure((args, kwargs))
-        if given != self.in_spec:
+        try:
+            # Dicts may have their keys in another order.
+            leaves = self.in_spec.flatten_up_to((args, kwargs))
+        except ValueError:
+            leaves = None
+        if leaves is None or any(not pytree.tree_is_leaf(leaf) for leaf in leaves):
+            given = pytree.tree_structure((args, kwargs))
             raise ValueError(
                 "Trying to flatten user inputs with exported input tree spec: \n"
                 f"{self.in_spec}\nbut actually got inputs with tree spec of: \n{given}.\n"
                 "Please check that the inputs have the same number and type of args and kwargs "
                 "as the ones you used when tracing."
             )
-        return args, kwargs
+        return pytree.tree_unflatten(leaves, self.in_spec)
