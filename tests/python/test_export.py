@@ -470,6 +470,35 @@ def test_tensors_kept_in_new_attributes_are_lost_with_a_warning():
     assert not hasattr(module, "last")
 
 
+EVIL = [
+    ("notes/forward_arg_names", b'["x"]', b'["x=print(1)"]'),
+    ("notes/forward_arg_names", b'["x"]', b'["lambda"]'),
+    ("notes/forward_arg_names", b'["x"]', b'["x", "x"]'),
+    ("notes/forward_arg_names", b'["x"]', b"[]"),
+    ("notes/forward_arg_names", b'["x"]', b"[5]"),
+    ("notes/in_spec", b'"context": "[]"', b'"context": "[\\"k=print(1)\\"]"'),
+]
+
+
+@pytest.mark.parametrize(("member", "old", "new"), EVIL, ids=[str(e[2]) for e in EVIL])
+def test_names_in_files_do_not_become_code(member, old, new):
+    data = saved(export(lambda x: x + 1, (taeda.ones(2),)))
+    changed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(changed, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            if name == member:
+                assert old in content
+                content = content.replace(old, new)
+            target.writestr(name, content)
+    changed.seek(0)
+    if new == b'["x", "x"]':  # names of arguments that are not there do no harm
+        assert load(changed).module()(taeda.ones(2)).tolist() == [2, 2]
+        return
+    with pytest.raises(RuntimeError, match="names that Python allows|cannot read the notes"):
+        load(changed)
+
+
 # ---- dynamic sizes ----
 
 

@@ -6,6 +6,7 @@ import os
 import taeda
 from taeda import _C
 from taeda.export._module_calls import ModuleCallEntry, ModuleCallSignature
+from taeda.export._names import argument_names
 from taeda.export._notes import decoded_calls, encoded_calls, encoded_origins, set_origins
 from taeda.export._regions import with_regions, with_submodules
 from taeda.export.exported_program import ExportedProgram, verifier_of
@@ -88,6 +89,7 @@ def _program(graph, encoded, state, examples, notes):
         out_spec=pytree.treespec_loads(notes["out_spec"]),
         forward_arg_names=json.loads(notes["forward_arg_names"]),
     )
+    argument_names(call.in_spec, call.forward_arg_names)
     # Files of version 1 have neither.
     calls = decoded_calls(notes["module_calls"]) if "module_calls" in notes else []
     if "origins" in notes:

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from keyword import iskeyword
 
 import taeda
 from taeda.utils import _pytree as pytree
@@ -52,6 +53,22 @@ def in_call_order(mod, args, kwargs):
     """The keyword arguments in the order of the parameters they fill."""
     order = [name for name, _ in bound_arguments(mod, args, kwargs)]
     return dict(sorted(kwargs.items(), key=lambda item: order.index(item[0])))
+
+
+def argument_names(in_spec, forward_names):
+    """Names of the parameters of a program's forward, positional ones first.
+
+    They become code: RuntimeError for what is no name, which a file may hold.
+    """
+    args, kwargs = in_spec.children_specs
+    names = [*forward_names[: args.num_children], *kwargs.context]
+    wrong = [n for n in names if not (isinstance(n, str) and n.isidentifier()) or iskeyword(n)]
+    if wrong or len(set(names)) != in_spec.child(0).num_children + kwargs.num_children:
+        raise RuntimeError(
+            "the arguments of a program need different names that Python allows, got "
+            f"{wrong or names}"
+        )
+    return names
 
 
 def leaf_names(pairs):

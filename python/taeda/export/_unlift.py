@@ -4,6 +4,7 @@ import types
 
 import taeda
 from taeda import _C
+from taeda.export._names import argument_names
 from taeda.export.graph_signature import InputKind, OutputKind
 from taeda.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from taeda.fx.graph_module import GraphModule
@@ -42,7 +43,9 @@ def unlift(program, check_guards=True):
     spec = program.call_spec
     graph.set_codegen(
         _PyTreeCodeGen(
-            _PyTreeInfo(_argument_names(spec.in_spec, program), spec.in_spec, spec.out_spec)
+            _PyTreeInfo(
+                argument_names(spec.in_spec, program._forward_names), spec.in_spec, spec.out_spec
+            )
         )
     )
     module = GraphModule(root, graph, "GraphModule")
@@ -139,14 +142,6 @@ def _write_parameter(graph, parameter, value):
     aten = taeda.ops.aten
     data = [graph.call_function(aten.detach.default, (n,)) for n in (parameter, value)]
     graph.call_function(aten.copy_.default, tuple(data))
-
-
-def _argument_names(in_spec, program):
-    """Names of the parameters of the module's forward, positional ones first."""
-    args, kwargs = in_spec.children_specs
-    names = program._forward_names
-    positional = names[: args.num_children]
-    return [*positional, *kwargs.context]
 
 
 class ArgumentOrder:
