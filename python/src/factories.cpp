@@ -61,6 +61,7 @@ PyObject* tensor(PyObject* module, PyObject* const* argv, Py_ssize_t nargs, PyOb
 
 Tensor lifted_from_data(PyObject* data, DType dtype, Device device) {
   if (!local_keys().include.has(Key::Python)) return tensor_from_data(data, dtype, device);
+  if (has_symbolic_data(data)) return tensor_from_symbolic_data(data, dtype, device);
   // Numbers are read into memory; what a mode makes of them may live elsewhere.
   const Tensor t = ops::lift_fresh_copy(tensor_from_data(data, dtype, Device()));
   return device.is_cpu() ? t : t.to(device);
@@ -87,6 +88,8 @@ PyObject* as_tensor(PyObject* module, PyObject* const* argv, Py_ssize_t nargs, P
     return args.overridden();
   return guarded([&] {
     PyObject* data = args.object(0);
+    if (local_keys().include.has(Key::Python) && has_symbolic_data(data))
+      return wrap(tensor_from_symbolic_data(data, args.dtype(1), args.device(2, default_device())));
     return wrap(tensor_sharing_data(data, args.dtype(1), device_for(args, 2, data)));
   });
 }

@@ -12,6 +12,9 @@ namespace taeda::python {
 Tensor tensor_from_data(PyObject* data, DType dtype, Device device);
 // The same where modes see it: a trace records it, a fake mode makes it fake.
 Tensor lifted_from_data(PyObject* data, DType dtype, Device device);
+// Whether there is a symbolic number in the data, and the tensor of such data.
+bool has_symbolic_data(PyObject* data);
+Tensor tensor_from_symbolic_data(PyObject* data, DType dtype, Device device);
 // The same, sharing memory where dtype and device allow it.
 Tensor tensor_sharing_data(PyObject* data, DType dtype, Device device);
 // A tensor over the memory of an object with __array_interface__; undefined if it has none.

@@ -78,11 +78,16 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   void note_symbols(const Tensor& t, Node& node);
   void note_symbol(const SymInt& v, SymbolSource source);
   bool is_readable(const Expr* e) const;
+  // Whether every symbol of the expression is readable, or a part of one that is.
+  bool can_write(const Expr* e, ShapeEnv& env) const;
   Arg symbol_arg(const SymNode& number);
   Arg expression_arg(const Expr* e, ShapeEnv& env);
   // A sum or product, a part at a time.
   Arg folded_arg(const Expr* e, ShapeEnv& env);
   Arg read_symbol(const SymbolSource& source);
+  // The tracked number that is a multiple of the symbol, and perhaps a constant more; null if none.
+  const Expr* multiple_of(const Expr* symbol, ShapeEnv& env) const;
+  Arg divided_arg(const Expr* symbol, const Expr* multiple, ShapeEnv& env);
 
   bool run_decomposition(dispatch::Operator& op, dispatch::Stack& stack);
   Arg tensor_arg(const Tensor& t);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "taeda/fx/builtins.h"
+#include "taeda/fx/symbolic/polynomial.h"
 #include "taeda/fx/symbolic/sym_expr_node.h"
 #include "taeda/fx/tracer.h"
 #include "taeda/ops/graph_operators.h"
@@ -118,8 +119,12 @@ bool Tracer::is_readable(const Expr* e) const {
 
 bool Tracer::knows(const SymNode& number) const {
   const SymExprNode* n = SymExprNode::from(&number);
-  const auto is_known = [this](const Expr* e) { return is_readable(e); };
-  return n && (is_known(n->expr()) || for_all_symbols(n->expr(), is_known));
+  return n && (is_readable(n->expr()) || can_write(n->expr(), n->env()));
+}
+
+bool Tracer::can_write(const Expr* e, ShapeEnv& env) const {
+  return for_all_symbols(
+      e, [&](const Expr* symbol) { return is_readable(symbol) || multiple_of(symbol, env); });
 }
 
 // Says what number a node of the graph is.
@@ -156,6 +161,29 @@ Arg Tracer::folded_arg(const Expr* e, ShapeEnv& env) {
   return result;
 }
 
+const Expr* Tracer::multiple_of(const Expr* symbol, ShapeEnv& env) const {
+  const Expr* found = nullptr;
+  for (const auto& [expr, source] : symbols_) {
+    if (expr->kind != SymKind::Int || source.node->is_erased()) continue;
+    // The oldest: which one it is does not depend on where they are in memory.
+    if (affine_of(env.pool(), expr).form == symbol && (!found || expr->id < found->id))
+      found = expr;
+  }
+  return found;
+}
+
+Arg Tracer::divided_arg(const Expr* symbol, const Expr* multiple, ShapeEnv& env) {
+  const Affine affine = affine_of(env.pool(), multiple);
+  Arg result = expression_arg(multiple, env);
+  if (affine.offset != 0)
+    result = Arg(graph_->call(get_builtin("sub"), {result, Arg(Value(affine.offset))}));
+  if (affine.scale != 1)
+    result = Arg(graph_->call(get_builtin("floordiv"), {result, Arg(Value(affine.scale))}));
+  note_value(result, symbol, env);
+  symbols_[symbol] = {result.node(), SymbolSource::Part::Itself, 0};
+  return result;
+}
+
 Arg Tracer::expression_arg(const Expr* e, ShapeEnv& env) {
   if (e->is_constant()) return Arg(constant_value(e));
   const auto is_known = [this](const Expr* symbol) { return is_readable(symbol); };
@@ -168,6 +196,9 @@ Arg Tracer::expression_arg(const Expr* e, ShapeEnv& env) {
     if (is_read) note_value(arg, e, env);
     it->second = {arg.node(), SymbolSource::Part::Itself, 0};
     return arg;
+  }
+  if (e->is_symbol()) {
+    if (const Expr* multiple = multiple_of(e, env)) return divided_arg(e, multiple, env);
   }
   TAEDA_CHECK(
       !e->is_symbol(), "the symbol ", e->name,
@@ -195,9 +226,8 @@ void Tracer::write_asserts() {
   const std::vector<RuntimeAssert>& all = asserted_->runtime_asserts();
   for (; num_seen_asserts_ < all.size(); ++num_seen_asserts_)
     unwritten_asserts_.push_back(all[num_seen_asserts_]);
-  const auto is_known = [this](const Expr* symbol) { return is_readable(symbol); };
   std::erase_if(unwritten_asserts_, [&](const RuntimeAssert& a) {
-    if (!for_all_symbols(a.condition, is_known)) return false;
+    if (!can_write(a.condition, *asserted_)) return false;
     const Arg condition = expression_arg(a.condition, *asserted_);
     std::string message = str("Runtime assertion failed for expression ", text_of(a.condition));
     if (condition.node()) message += str(" on node '", condition.node()->name(), "'");

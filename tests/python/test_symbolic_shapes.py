@@ -6,6 +6,7 @@ import pytest
 from taeda._C._fx import _symbolic_meta
 from taeda._subclasses.fake_tensor import FakeTensorMode
 from taeda.fx.experimental import symbolic_shapes as shapes
+from taeda.fx.experimental.proxy_tensor import make_fx
 from taeda.fx.experimental.symbolic_shapes import (
     DimDynamic,
     GuardOnDataDependentSymNode,
@@ -116,6 +117,35 @@ def test_bits_have_ranges_and_guards(env):
     assert env.produce_guards([fake], ["x"])[0] == "(x.size()[0] & 3) == 2"
     assert env.evaluate_guards_for_args([fake], [taeda.empty(10)])
     assert not env.evaluate_guards_for_args([fake], [taeda.empty(11)])
+
+
+def test_products_of_divisions_print_as_what_they_are(env):
+    (s0,) = symbols(env, 7)
+    number = 2 * (s0 // 2) * (s0 // (s0 // 2))
+    assert number == 12
+    fake = _symbolic_meta([s0], [1], taeda.float32)
+    text = next(t for t in env.produce_guards([fake], ["x"]) if "//" in t)
+
+    class Example:
+        size = staticmethod(lambda: [7])
+
+    assert eval(text, {"x": Example}) is True
+
+
+def test_tensors_of_symbolic_numbers():
+    def f(x):
+        n = x.shape[0]
+        return (
+            taeda.tensor(n),
+            taeda.tensor([[n, 2], [3, n + 1]]),
+            taeda.tensor([1.5, n]),
+            taeda.tensor(n / 2),
+            taeda.as_tensor(n, dtype=taeda.float64),
+        )
+
+    module = make_fx(f, tracing_mode="symbolic")(taeda.ones(4))
+    for got, expected in zip(module(taeda.ones(7)), f(taeda.ones(7)), strict=True):
+        assert got.dtype == expected.dtype and taeda.equal(got, expected)
 
 
 def test_methods_of_plain_numbers(env):
@@ -362,7 +392,6 @@ def test_numbers_from_data_serve_as_sizes():
 
 
 def test_guards_of_a_traced_graph():
-    from taeda.fx.experimental.proxy_tensor import make_fx
 
     def f(x, y):
         return taeda.cat([x, y]) if x.shape[0] > 2 else x

@@ -165,11 +165,13 @@ class DynamicInputs:
         return self.env.create_symintnode(expr)
 
     def _named(self, value, source, dim):
+        root = dim.root
+        if dim is root and value < 2:
+            raise _fixed_by_its_example(root.__name__, value)
         if not dim.min <= value <= dim.max:
             raise ConstraintViolationError(
                 f"{value} not in range [{dim.min}, {dim.max}], that of {dim.__name__} = {source}"
             )
-        root = dim.root
         hint, rest = divmod(value - dim._shift, dim._scale)
         if rest or (root.__name__ in self._symbols and self._symbols[root.__name__][1] != hint):
             known = self._symbols.get(root.__name__, (None, "an integer"))[1]
@@ -178,12 +180,7 @@ class DynamicInputs:
                 f"{root.__name__} = {known}"
             )
         if hint < 2:
-            fixed = root.__name__
-            raise UserError(
-                f"Constraints violated ({fixed})!\n  - You marked {fixed} as dynamic but your code "
-                f"specialized it to be a constant ({hint}): sizes 0 and 1 of an example are fixed."
-                f"\nSuggested fixes:\n  {fixed} = {hint}"
-            )
+            raise _fixed_by_its_example(root.__name__, hint)
         if root.__name__ not in self._symbols:
             bounds = StrictMinMaxConstraint(ValueRanges(max(root.min, 2), root.max))
             name = f"{root.__name__} = {source}" if dim is root else root.__name__
@@ -236,9 +233,9 @@ class DynamicInputs:
             if str(now).isdigit():
                 fixes.append(f"  {name} = {now}")
                 continue
-            owner = self._owners.get(str(now), name)
-            if owner != name:
-                fixes.append(f"  {name} = {owner}")
+            relation = self._relation(now) if is_symbolic else name
+            if relation != name:
+                fixes.append(f"  {name} = {relation}")
                 continue
             divisor = self._divisor(now)
             if divisor is not None:
@@ -256,6 +253,13 @@ class DynamicInputs:
                 fixes.append(f"  {name} = Dim({', '.join(parts)})")
         return "\nSuggested fixes:\n" + "\n".join(fixes) if fixes else ""
 
+    def _relation(self, expr):
+        """The expression in the names of dimensions."""
+        text = str(expr)
+        for symbol in expr.free_symbols:
+            text = re.sub(rf"\b{symbol}\b", self._owners.get(str(symbol), str(symbol)), text)
+        return text
+
     def _divisor(self, symbol):
         """What a size must be a multiple of; None if it may be anything."""
         pattern = re.compile(rf"Eq\(Mod\({re.escape(str(symbol))}, (\d+)\), 0\)")
@@ -266,6 +270,14 @@ class DynamicInputs:
         bounds = self.env.bound_sympy(symbol)
         high = "oo" if bounds.upper == float("inf") else int(bounds.upper) // divisor
         return -(-int(bounds.lower) // divisor), high
+
+
+def _fixed_by_its_example(name, size):
+    return UserError(
+        f"Constraints violated ({name})!\n  - You marked {name} as dynamic but your code "
+        f"specialized it to be a constant ({size}): sizes 0 and 1 of an example are fixed."
+        f"\nSuggested fixes:\n  {name} = {size}"
+    )
 
 
 def _by_dim(name, tensor, shape):

@@ -85,7 +85,7 @@ class Printer {
         is_negative = a->value.integer < 0;
         out = std::to_string(a->value.integer).substr(is_negative);
       } else {
-        out += (out.empty() ? "" : "*") + print(a, kProduct);
+        out += (out.empty() ? "" : "*") + print(a, kPower);
       }
     }
     return is_negative ? Text("-" + out, kSum) : Text(out, kProduct);

@@ -143,6 +143,14 @@ std::string at_line(const std::string& where) { return where.empty() ? "" : " (a
 
 }  // namespace
 
+// The dimension that an expression depends on, if it is one.
+const ShapeEnv::Constrained* ShapeEnv::only_root_of(const Expr* e) const {
+  const std::vector<const Expr*> symbols = symbols_of(e);
+  for (const Constrained& c : constrained_)
+    if (symbols.size() == 1 && c.expr == symbols[0]) return &c;
+  return nullptr;
+}
+
 // Why a requirement on a dimension is not kept; empty when it is.
 std::string ShapeEnv::why_not(const Constrained& c) {
   const Expr* now = facts_.replace_symbols(c.expr);
@@ -166,6 +174,10 @@ std::string ShapeEnv::why_not(const Constrained& c) {
       if (other.expr == now)
         return str("The values of ", c.source, " and ", other.source, " must always be equal.",
                    made_by());
+    if (const Constrained* root = only_root_of(now))
+      return str("The values of ", c.source, " must always be related to the values of ",
+                 root->source, " by ", name_in(c.source), " = ",
+                 python_text_of(now, {{root->expr, name_in(root->source)}}), ".", made_by());
     return str("The values of ", c.source, " must always be ", python_text_of(now, names), ".",
                made_by());
   }

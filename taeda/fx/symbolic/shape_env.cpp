@@ -210,8 +210,9 @@ void ShapeEnv::fail_data_dependent(const Expr* e, bool is_condition) {
   }
   const std::string text = text_of(e), where = location();
   std::string message =
-      str(is_condition ? "Could not guard on data-dependent expression "
-                       : "Could not extract specialized integer from data-dependent expression ",
+      str(is_condition || e->kind != SymKind::Int
+              ? "Could not guard on data-dependent expression "
+              : "Could not extract specialized integer from data-dependent expression ",
           text, " (unhinted: ", text,
           ").  (Size-like symbols: ", size_like.empty() ? "none" : size_like, ")\n\n", names,
           " comes from data and has no value while the program is traced. ");
