@@ -728,3 +728,36 @@ def test_sizes_below_two():
     text = violation(lambda x: x + 1, (taeda.ones(1),), ({0: Dim("n")},))
     assert "You marked n as dynamic but your code specialized it to be a constant (1)" in text
     assert text.endswith("Suggested fixes:\n  n = 1")
+
+
+def test_a_program_may_use_the_root_of_a_derived_size():
+    program = export(
+        lambda x: x.view(x.shape[0] // 2, 2) + x.shape[0] // 2,
+        (taeda.ones(6),),
+        dynamic_shapes=({0: 2 * Dim("half")},),
+    )
+    for form in (program, program.run_decompositions(), reloaded(program)):
+        assert form.module()(taeda.ones(10)).tolist() == [[6, 6]] * 5
+        with pytest.raises(AssertionError, match="Guard failed"):
+            form.module()(taeda.ones(7))
+
+
+def test_a_root_of_a_shifted_and_scaled_size():
+    program = export(
+        lambda x: taeda.zeros((x.shape[0] - 1) // 3),
+        (taeda.ones(10),),
+        dynamic_shapes=({0: 3 * Dim("n") + 1},),
+    )
+    assert program.module()(taeda.ones(16)).shape == (5,)
+
+
+def test_a_size_that_follows_from_another_is_suggested():
+    with pytest.raises(RuntimeError) as info:
+        export(
+            lambda x, y: x + y[1:],
+            (taeda.ones(5), taeda.ones(6)),
+            dynamic_shapes=({0: Dim("n")}, {0: Dim("m")}),
+        )
+    text = str(info.value)
+    assert "related to the values of n = L['x'].size()[0] by m = n + 1." in text
+    assert text.endswith("Suggested fixes:\n  m = n + 1")

@@ -90,10 +90,10 @@ def _warn_of_new_tensors(mod, known, assigned):
     """A tensor kept in an attribute that is no buffer is lost with the trace."""
     names = [*assigned, *(name for _, name in _new_tensors(mod, known))]
     if names:
-        several = len(names) > 1
+        plural, were = ("s", "were") if len(names) > 1 else ("", "was")
+        listed = ", ".join(f"self.{name}" for name in names)
         warnings.warn(
-            f"The tensor attribute{'s' if several else ''} "
-            f"{', '.join(f'self.{name}' for name in names)} {'were' if several else 'was'} assigned "
+            f"The tensor attribute{plural} {listed} {were} assigned "
             "during export. Such attributes must be registered as buffers using the "
             "`register_buffer` API (https://pytorch.org/docs/stable/generated/torch.nn.Module.html"
             "#torch.nn.Module.register_buffer).",
