@@ -75,10 +75,11 @@ struct Kernels {
 };
 
 // X(T) for each type that has kernels.
-#define TAEDA_GEMM_FOR_EACH_TYPE(X)                                                          \
-  X(float)                                                                                   \
-  X(double) X(Half) X(BFloat16) X(Complex<float>) X(Complex<double>) X(uint64_t) X(uint32_t) \
-      X(uint16_t) X(uint8_t)
+#define TAEDA_GEMM_FOR_EACH_TYPE(X) \
+  X(float)                          \
+  X(double)                         \
+  X(Half)                           \
+  X(BFloat16) X(Complex<float>) X(Complex<double>) X(uint64_t) X(uint32_t) X(uint16_t) X(uint8_t)
 
 constexpr int64_t kUnpackedMaxDepth = 256;
 constexpr int kMaxTile = 2048;  // elements of the largest mr x nr
