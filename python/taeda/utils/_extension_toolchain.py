@@ -65,8 +65,9 @@ def header_folders(device_type="cpu"):
         folders = [installed / "compat", installed]
     else:
         build = package.parents[1]
-        source = _source_of(build)
-        folders = [source / "include" / "compat", source, build / "gen"]
+        source = _cached(build, "CMAKE_HOME_DIRECTORY")
+        library_build = _cached(build, "TAEDA_LIBRARY_BUILD") or build
+        folders = [source / "include" / "compat", source, library_build / "gen"]
     found = [str(folder) for folder in (*folders, *_pybind_folders(folders))]
     if device_type == "cuda":
         found.append(str(Path(_need_cuda_home()) / "include"))
@@ -89,12 +90,13 @@ def _pybind_folders(folders):
     return [Path(pybind11.get_include())]
 
 
-def _source_of(build):
-    """The source tree of a build folder, as CMake noted it."""
+def _cached(build, name):
+    """A path that CMake noted for a build folder, None where it is empty."""
     cache = build / "CMakeCache.txt"
     if not cache.exists():
         raise RuntimeError(f"no headers: neither an installed package nor a build folder: {build}")
-    return Path(re.search(r"^CMAKE_HOME_DIRECTORY:\w+=(.*)$", cache.read_text(), re.M).group(1))
+    found = re.search(rf"^{name}:\w+=(.+)$", cache.read_text(), re.M)
+    return Path(found.group(1)) if found else None
 
 
 def library_folders(device_type="cpu"):
