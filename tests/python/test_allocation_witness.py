@@ -31,6 +31,7 @@ twice = t.empty(2 * N, N)
 pair = outputs(t.float32, t.int64)
 batch = x.reshape(4, N // 4, N)
 few = (t.empty(N, 8), t.empty(N, 8, dtype=t.int64))
+halves = x.to(t.bfloat16)
 
 CASES = {
     "cat": lambda: t.cat((x, y), out=twice),
@@ -40,6 +41,8 @@ CASES = {
     "index_select columns": lambda: t.index_select(x, 1, row, out=one),
     "take": lambda: t.take(x, index, out=one),
     "where": lambda: t.where(mask, x, y, out=one),
+    "exp of halves": lambda: t.exp(halves, out=one),
+    "add of transposed halves": lambda: t.add(halves.T, halves, out=one),
     "cumsum": lambda: t.cumsum(x, 1, out=one),
     "cumsum columns": lambda: t.cumsum(x, 0, out=one),
     "cumprod": lambda: t.cumprod(x, 1, out=one),

@@ -3,6 +3,7 @@
 #include "taeda/ops/pointwise.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "taeda/backends/cpu/convert.h"
 #include "taeda/backends/cpu/loop_nest.h"
@@ -64,6 +65,10 @@ struct Call {
   int num_operands;
   Operand operands[LoopNest::kMaxOperands];
   const void* scalars;
+  // Set where the results first become a narrower dtype than the tile's: see is_stored_twice.
+  StoreFn narrow = nullptr;
+  LoadFn widen = nullptr;
+  int64_t narrow_size = 0;
 
   void set_operand(int k, OperandKind kind, const Tensor& t) {
     Operand& o = operands[k];
@@ -91,8 +96,19 @@ struct Call {
 // The buffers of one thread; operands that never move (numbers, expanded values) are filled once.
 struct Buffers {
   alignas(64) char data[LoopNest::kMaxOperands][kTileBytes];
+  alignas(64) char narrow[kTileBytes];
   bool is_constant_filled[LoopNest::kMaxOperands] = {};
 };
+
+// Rounds or wraps the results of a tile as the call's dtype would hold them.
+void narrow_results(const Call& call, char* tile, int64_t n, char* buffer) {
+  const int64_t size = item_size(compute_dtype(call.compute)), step = kTileBytes / size;
+  for (int64_t i = 0; i < n; i += step) {
+    const Block block{1, std::min(step, n - i), 0, call.narrow_size};
+    call.narrow(tile + i * size, block, buffer);
+    call.widen(buffer, block, tile + i * size);
+  }
+}
 
 void run_block(const Call& call, const LoopNest& nest, char* const* at, int64_t rows, int64_t cols,
                Buffers& buffers) {
@@ -120,6 +136,7 @@ void run_block(const Call& call, const LoopNest& nest, char* const* at, int64_t 
     buffers.is_constant_filled[k] = is_constant;
   }
   call.tile(ptrs, rows * cols, call.scalars);
+  if (call.narrow) narrow_results(call, ptrs[0], rows * cols, buffers.narrow);
   if (is_stored) {
     const Operand& o = call.operands[0];
     const Block block{rows, cols, nest.strides[0][1], nest.strides[0][0]};
@@ -199,13 +216,19 @@ bool run_small(const Operands& kinds, ComputeType compute, TileFn tile, const Te
   return true;
 }
 
+// `narrow` is the dtype that results become before they are stored, if it is not the tile's.
 [[gnu::noinline]] void run_strided(const Operands& kinds, ComputeType compute, TileFn tile,
                                    const Tensor& out, Span<const Tensor*> inputs,
-                                   const void* numbers) {
+                                   const void* numbers, std::optional<DType> narrow) {
   Call call;
   call.compute = compute;
   call.tile = tile;
   call.scalars = numbers;
+  if (narrow) {
+    call.narrow = store_fn(compute, *narrow);
+    call.widen = load_fn(*narrow, compute);
+    call.narrow_size = item_size(*narrow);
+  }
   call.num_operands = static_cast<int>(inputs.size()) + 1;
   call.set_operand(0, kinds.out, out);
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -225,14 +248,6 @@ bool is_stored_twice(const PointwiseKernel& kernel, DTypeRule rule, DType common
          out.dtype() != common && compute_dtype(compute_type(common)) != common;
 }
 
-[[gnu::noinline]] void run_rounded(const PointwiseOp& op, DType common, const Tensor& out,
-                                   Span<const Tensor*> inputs, Span<Scalar> scalars) {
-  const Tensor rounded = make_tensor(out.sizes(), common, out.device());
-  run_pointwise(op, common, rounded, inputs, scalars);
-  Tensor target = out;
-  cpu::copy_(target, rounded, false);
-}
-
 // A number beside a tensor of small integers counts in their dtype: -3 is 253 for uint8.
 bool is_wide_number(const Tensor& t, DType common) {
   return t.dim() == 0 && t.dtype() != common && is_integral(t.dtype());
@@ -249,6 +264,7 @@ bool has_wide_number(Span<const Tensor*> inputs, DType common) {
          (is_wide_number(*inputs[0], common) || is_wide_number(*inputs[1], common));
 }
 
+// Numbers beside halves are held in float, as the tile takes them.
 void check_numbers(DType common, Span<Scalar> scalars) {
   for (const Scalar& s : scalars)
     check_fits(s, is_floating(common) && item_size(common) < 4 ? DType::Float : common);
@@ -305,20 +321,22 @@ void run_pointwise(const PointwiseOp& op, DType common, const Tensor& out,
   const TileFn tile = tile_of(kernel, compute);
   TAEDA_CHECK_NOT_IMPLEMENTED(tile, "\"", op.name, "_cpu\" not implemented for '", common, "'");
   TAEDA_INTERNAL_CHECK(kernel.operands.num_inputs == inputs.size(), op.name);
-  if (is_stored_twice(kernel, op.rule, common, out))
-    return run_rounded(op, common, out, inputs, scalars);
   if (has_wide_number(inputs, common)) {
-    const Tensor left =
-                     is_wide_number(*inputs[0], common) ? narrowed(*inputs[0], common) : *inputs[0],
-                 right =
-                     is_wide_number(*inputs[1], common) ? narrowed(*inputs[1], common) : *inputs[1];
+    const auto in_common = [&](const Tensor& t) {
+      return is_wide_number(t, common) ? narrowed(t, common) : t;
+    };
+    const Tensor left = in_common(*inputs[0]), right = in_common(*inputs[1]);
     const Tensor* const narrow[] = {&left, &right};
     return run_pointwise(op, common, out, narrow, scalars);
   }
   check_numbers(common, scalars);
   const Numbers numbers(compute, scalars);
-  if (run_small(kernel.operands, compute, tile, out, inputs, numbers.bytes)) return;
-  run_strided(kernel.operands, compute, tile, out, inputs, numbers.bytes);
+  std::optional<DType> narrow;
+  if (is_stored_twice(kernel, op.rule, common, out))
+    narrow = common;
+  else if (run_small(kernel.operands, compute, tile, out, inputs, numbers.bytes))
+    return;
+  run_strided(kernel.operands, compute, tile, out, inputs, numbers.bytes, narrow);
 }
 
 }  // namespace taeda::cpu
