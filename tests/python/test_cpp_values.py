@@ -1,6 +1,9 @@
 """C++ extensions: lists and dictionaries, norms, and operators registered by objects."""
 
 import math
+import shutil
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -20,6 +23,7 @@ def values():
 
 
 slow = pytest.mark.slow
+CMAKE = shutil.which("cmake", path=str(Path(sys.executable).parent)) or shutil.which("cmake")
 
 
 # ---- values ----
@@ -195,6 +199,31 @@ extern "C" PyObject* PyInit_plain(void) {
         "plain", source, build_directory=str(tmp_path), no_implicit_headers=True
     )
     assert module.__name__ == "plain"
+
+
+@slow
+@pytest.mark.skipif(CMAKE is None, reason="needs cmake")
+def test_projects_find_the_package_torch(tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\n"
+        "project(found LANGUAGES CXX)\n"
+        "set(CMAKE_CXX_STANDARD 17)\n"
+        "find_package(Torch REQUIRED)\n"
+        "add_library(found SHARED found.cpp)\n"
+        'target_link_libraries(found "${TORCH_LIBRARIES}")\n'
+    )
+    (tmp_path / "found.cpp").write_text(
+        "#include <torch/script.h>\n"
+        "static int64_t twice(int64_t x) { return 2 * x; }\n"
+        'static auto registry = torch::RegisterOperators("test_found::twice", &twice);\n'
+    )
+    build = tmp_path / "build"
+    prefix = f"-DCMAKE_PREFIX_PATH={t.utils.cmake_prefix_path}"
+    for command in (["-S", str(tmp_path), "-B", str(build), prefix], ["--build", str(build)]):
+        done = subprocess.run([CMAKE, *command], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    t.ops.load_library(build / "libfound.so")
+    assert t.ops.test_found.twice(21) == 42
 
 
 # ---- what tests of extensions import ----

@@ -1,12 +1,17 @@
 """Small services beside tensors: names of devices, guards."""
 
+import os
+
 from taeda import _C
 from taeda.utils import _mode_utils
 from taeda.utils.backend_registration import rename_privateuse1_backend
 
 _C._DisableFuncTorch = _mode_utils._DisableFuncTorch
 
-__all__ = ["_mode_utils", "rename_privateuse1_backend"]
+__all__ = ["_mode_utils", "cmake_prefix_path", "rename_privateuse1_backend"]
+
+# What CMAKE_PREFIX_PATH wants for find_package(Torch), in projects written for PyTorch.
+cmake_prefix_path = os.path.join(os.path.dirname(_C.__file__), "share", "cmake")
 
 
 def __getattr__(name):
