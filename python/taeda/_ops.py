@@ -262,7 +262,7 @@ class _Ops(types.ModuleType):
         import ctypes
         import os
 
-        path = os.fspath(path)
+        path = os.path.realpath(path)
         ctypes.CDLL(path)
         problems = _dispatch.take_library_errors()
         if problems:

@@ -203,7 +203,7 @@ extern "C" PyObject* PyInit_plain(void) {
 
 @slow
 @pytest.mark.skipif(CMAKE is None, reason="needs cmake")
-def test_projects_find_the_package_torch(tmp_path):
+def test_projects_find_the_package_torch(tmp_path, monkeypatch):
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.16)\n"
         "project(found LANGUAGES CXX)\n"
@@ -222,7 +222,9 @@ def test_projects_find_the_package_torch(tmp_path):
     for command in (["-S", str(tmp_path), "-B", str(build), prefix], ["--build", str(build)]):
         done = subprocess.run([CMAKE, *command], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
-    t.ops.load_library(build / "libfound.so")
+    monkeypatch.chdir(tmp_path)
+    t.ops.load_library(Path("build") / "libfound.so")
+    assert str(build / "libfound.so") in t.ops.loaded_libraries
     assert t.ops.test_found.twice(21) == 42
 
 
