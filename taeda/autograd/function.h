@@ -114,8 +114,12 @@ class Function {
     autograd_detail::FunctionInputs inputs;
     (inputs.add(args), ...);
     const bool is_recording = should_record(TensorList(inputs.tensors));
+    // Not F::backward itself: it may take the gradients by reference.
+    const FunctionNode::Backward backward = [](AutogradContext* ctx, std::vector<Tensor> grads) {
+      return F::backward(ctx, std::move(grads));
+    };
     auto node = make_intrusive<FunctionNode>(autograd_detail::function_name(typeid(F).name()),
-                                             inputs.is_tensor, &F::backward);
+                                             inputs.is_tensor, backward);
     size_t at = 0;
     for (const bool is_tensor : inputs.is_tensor)
       node->context.needs_.push_back(is_tensor && requires_grad(inputs.tensors[at++]));

@@ -88,6 +88,13 @@ def test_detach_in_place(values):
 
 
 @slow
+def test_backward_takes_gradients_by_reference(values):
+    x = t.ones(2, requires_grad=True)
+    values.tripled(x).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+@slow
 def test_dispatch_over_lists_of_dtypes(values):
     kinds = [values.kind_of(t.ones(1, dtype=d)) for d in (t.int64, t.float32, t.float16, t.bool)]
     assert kinds == ["8=", "4=", "2=", "1="]

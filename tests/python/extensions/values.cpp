@@ -57,6 +57,21 @@ bool cut_off(at::Tensor x) {
   return y.detach_().requires_grad();
 }
 
+// Backward may take its gradients by reference.
+class Tripled : public torch::autograd::Function<Tripled> {
+ public:
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext* ctx,
+                                                const at::Tensor& x, const c10::SymInt& times) {
+    ctx->saved_data["times"] = times;
+    return {x * times.expect_int()};
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
+                                                 const torch::autograd::variable_list& grads) {
+    return {grads[0] * ctx->saved_data["times"].toInt(), at::Tensor()};
+  }
+};
+at::Tensor tripled(const at::Tensor& x) { return Tripled::apply(x, c10::SymInt(3))[0]; }
+
 std::string kind_of(const at::Tensor& x) {
   std::string kind;
   AT_DISPATCH_V2(x.scalar_type(), "kind_of", AT_WRAP([&] {
@@ -114,6 +129,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("norm_of", &norm_of);
   m.def("spreads", &spreads);
   m.def("cut_off", &cut_off);
+  m.def("tripled", &tripled);
   m.def("kind_of", &kind_of);
   m.def("calls", [] { return calls; });
 }
