@@ -118,7 +118,7 @@ def test_objects_register_operators(values):
 @slow
 def test_an_object_that_fails_is_an_error_of_the_load(tmp_path):
     source = 'static auto r = torch::RegisterOperators("nameless", [](int64_t x) { return x; });'
-    with pytest.raises(RuntimeError, match='name needs a namespace.*got "nameless"'):
+    with pytest.raises(RuntimeError, match=r'name needs a namespace.*got "nameless"'):
         cpp_extension.load_inline(
             "nameless", source, build_directory=str(tmp_path), is_python_module=False
         )
