@@ -30,8 +30,8 @@ PyObject* find_overloads(PyObject*, PyObject* name) {
 
 PyObject* describe(const dispatch::Argument& a, const dispatch::Value& default_value) {
   const Ref value(wrap_value(default_value));
-  return checked(Py_BuildValue("(sssOOOO)", a.name.c_str(), a.type.text().c_str(), a.alias.c_str(),
-                               a.is_written ? Py_True : Py_False,
+  return checked(Py_BuildValue("(sssOOOO)", a.name.c_str(), shown_type(a.type).c_str(),
+                               a.alias.c_str(), a.is_written ? Py_True : Py_False,
                                a.is_kwarg_only ? Py_True : Py_False,
                                a.has_default ? Py_True : Py_False, value.get()));
 }
@@ -78,38 +78,32 @@ void need_call(PyObject* const* argv, Py_ssize_t nargs) {
                    "expected handles of operators, a tuple, a dict and the function");
 }
 
-// Objects that are no tensors but override: proxies, which record the call.
-void find_stand_ins(PyObject* o, Overloaded& found) {
+// Arguments whose classes override, also those in lists: tensors, and proxies that stand for them.
+void find_overriding(PyObject* o, Overloaded& found) {
   if (is_exact_tensor(o) || o == Py_None || PyLong_CheckExact(o) || PyFloat_CheckExact(o)) return;
   if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
-      find_stand_ins(PySequence_Fast_GET_ITEM(o, i), found);
-  } else if (!is_tensor(o) && overrides(o)) {
-    found.add(o);
+      find_overriding(PySequence_Fast_GET_ITEM(o, i), found);
+  } else {
+    found.add_if_overrides(o);
   }
 }
 
-// What they answer; null when there are none.
-PyObject* ask_stand_ins(PyObject* args, PyObject* kwargs, PyObject* function) {
+// What they, or a mode, answer; null when nobody is to be asked.
+PyObject* ask_overriding(PyObject* args, PyObject* kwargs, PyObject* function) {
   Overloaded found;
-  find_stand_ins(args, found);
+  find_overriding(args, found);
   PyObject *key, *value;
-  for (Py_ssize_t at = 0; PyDict_Next(kwargs, &at, &key, &value);) find_stand_ins(value, found);
-  if (!found.size()) return nullptr;
-  const Ref method(checked(PyObject_GetAttrString(found[0], "__torch_function__")));
-  const Ref types(checked(PyTuple_New(static_cast<Py_ssize_t>(found.size()))));
-  for (size_t i = 0; i < found.size(); ++i)
-    PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i),
-                     Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(found[i]))));
-  return checked(
-      PyObject_CallFunctionObjArgs(method.get(), function, types.get(), args, kwargs, nullptr));
+  for (Py_ssize_t at = 0; PyDict_Next(kwargs, &at, &key, &value);) find_overriding(value, found);
+  if (!found.size() && !(num_function_modes && is_function_mode_active())) return nullptr;
+  return checked(call_operator_override(function, found, args, kwargs));
 }
 
 // call(handle, args, kwargs, function): the operator from its outermost key on.
 PyObject* call(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
     need_call(argv, nargs);
-    if (PyObject* answer = ask_stand_ins(argv[1], argv[2], argv[3])) return answer;
+    if (PyObject* answer = ask_overriding(argv[1], argv[2], argv[3])) return answer;
     Operator& op = operator_of_handle(argv[0]);
     const CallSchema& schema = call_schema(op);
     // Recorded graphs hold numbers where our own operators have tensors; those of others do not.
@@ -134,7 +128,7 @@ PyObject* call_first(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&]() -> PyObject* {
     need_call(argv, nargs);
     TAEDA_CHECK_TYPE(PyTuple_Check(argv[0]), "expected a tuple of handles");
-    if (PyObject* answer = ask_stand_ins(argv[1], argv[2], argv[3])) return answer;
+    if (PyObject* answer = ask_overriding(argv[1], argv[2], argv[3])) return answer;
     std::string reasons;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(argv[0]); ++i) {
       Operator& op = operator_of_handle(PyTuple_GET_ITEM(argv[0], i));

@@ -16,12 +16,24 @@
 
 namespace taeda::python {
 
-namespace {
-
 using dispatch::Argument;
 using dispatch::Stack;
 using dispatch::TypeRef;
 using dispatch::Value;
+
+std::string shown_type(const TypeRef& type) {
+  std::string_view base = type.base;
+  const bool has_optional_items = base.ends_with('?');
+  if (has_optional_items) base.remove_suffix(1);
+  for (const std::string_view whole : {"SymInt", "ScalarType", "Layout", "MemoryFormat"})
+    if (base == whole) base = "int";
+  std::string out(base == "Scalar" ? "number" : base);
+  if (has_optional_items) out = "Optional[" + out + "]";
+  if (type.is_list) out = "List[" + out + "]";
+  return type.is_optional ? "Optional[" + out + "]" : out;
+}
+
+namespace {
 
 // ---- to Python ----
 template <class T>
@@ -189,13 +201,6 @@ std::optional<Value> read_value(const TypeRef& type, PyObject* o) {
 }
 
 // ---- messages ----
-std::string shown_type(const TypeRef& type) {
-  std::string out = type.base == "Scalar" ? "number" : type.base == "SymInt" ? "int" : type.base;
-  if (out.back() == '?') out = "Optional[" + out.substr(0, out.size() - 1) + "]";
-  if (type.is_list) out = "List[" + out + "]";
-  return type.is_optional ? "Optional[" + out + "]" : out;
-}
-
 Value read_argument(const CallSchema& schema, size_t i, PyObject* o, Numbers numbers) {
   const Argument& a = schema.parsed.arguments[i];
   const bool is_one_tensor = a.type.base == "Tensor" && !a.type.is_list;

@@ -23,6 +23,9 @@ struct CallSchema {
 // Kept for the life of the process.
 const CallSchema& call_schema(const dispatch::Operator& op);
 
+// A type as PyTorch names it to Python: "List[int]", "Optional[number]".
+std::string shown_type(const dispatch::TypeRef& type);
+
 // Operators are capsules of this name in Python.
 inline constexpr const char* kOperatorHandleName = "taeda.Operator";
 dispatch::Operator& operator_of_handle(PyObject* handle);

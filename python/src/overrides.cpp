@@ -125,8 +125,8 @@ std::string shown(PyObject* o) {
   return utf8 ? utf8 : "?";
 }
 
-void set_declined_error(const Callee& callee, const Overloaded& overloaded) {
-  std::string message = str("Multiple dispatch failed for '", shown_name(callee),
+void set_declined_error(const std::string& name, const Overloaded& overloaded) {
+  std::string message = str("Multiple dispatch failed for '", name,
                             "'; all __torch_function__ handlers returned NotImplemented:\n\n");
   if (is_function_mode_active())
     message += str("  - mode object ", shown(innermost_function_mode()), "\n");
@@ -137,17 +137,23 @@ void set_declined_error(const Callee& callee, const Overloaded& overloaded) {
   PyErr_SetString(PyExc_TypeError, message.c_str());
 }
 
+// Asks the innermost mode, then the classes in turn.
+PyObject* ask_all(PyObject* func, const Overloaded& overloaded, PyObject* args, PyObject* kwargs) {
+  const Ref types = types_of(overloaded);
+  if (!types) return nullptr;
+  Ref answer = Ref::share(Py_NotImplemented);
+  if (is_function_mode_active()) answer = Ref(ask_mode(func, types.get(), args, kwargs));
+  for (size_t i = 0; answer.get() == Py_NotImplemented && i < overloaded.size(); ++i)
+    answer = Ref(ask_class(overloaded[i], func, types.get(), args, kwargs));
+  return answer.release();
+}
+
 }  // namespace
 
 PyObject* ask_overrides(const Callee& callee, const Overloaded& overloaded, PyObject* args,
                         PyObject* kwargs) {
-  const Ref func = function_of(callee), types = types_of(overloaded);
-  if (!func || !types) return nullptr;
-  Ref answer = Ref::share(Py_NotImplemented);
-  if (is_function_mode_active()) answer = Ref(ask_mode(func.get(), types.get(), args, kwargs));
-  for (size_t i = 0; answer.get() == Py_NotImplemented && i < overloaded.size(); ++i)
-    answer = Ref(ask_class(overloaded[i], func.get(), types.get(), args, kwargs));
-  return answer.release();
+  const Ref func = function_of(callee);
+  return func ? ask_all(func.get(), overloaded, args, kwargs) : nullptr;
 }
 
 PyObject* call_override(const Callee& callee, const Overloaded& overloaded, PyObject* args,
@@ -156,7 +162,19 @@ PyObject* call_override(const Callee& callee, const Overloaded& overloaded, PyOb
   if (answer != Py_NotImplemented) return answer;
   Py_DECREF(answer);
   return guarded([&]() -> PyObject* {
-    set_declined_error(callee, overloaded);
+    set_declined_error(shown_name(callee), overloaded);
+    return nullptr;
+  });
+}
+
+PyObject* call_operator_override(PyObject* function, const Overloaded& overloaded, PyObject* args,
+                                 PyObject* kwargs) {
+  PyObject* answer = ask_all(function, overloaded, args, kwargs);
+  if (answer != Py_NotImplemented) return answer;
+  Py_DECREF(answer);
+  return guarded([&]() -> PyObject* {
+    const Ref name(checked(PyObject_Str(function)));
+    set_declined_error(str("torch.ops.", PyUnicode_AsUTF8(name.get())), overloaded);
     return nullptr;
   });
 }

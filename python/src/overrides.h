@@ -74,6 +74,9 @@ PyObject* ask_overrides(const Callee& callee, const Overloaded& overloaded, PyOb
 // The same, but a TypeError when all declined.
 PyObject* call_override(const Callee& callee, const Overloaded& overloaded, PyObject* args,
                         PyObject* kwargs);
+// The same for an operator of taeda.ops, which is its own function.
+PyObject* call_operator_override(PyObject* function, const Overloaded& overloaded, PyObject* args,
+                                 PyObject* kwargs);
 // A method of Tensor with self and up to two more arguments; where none overrides, a mode is told
 // of the class of `self`.
 PyObject* call_method_override(const Callee& callee, PyObject* self, PyObject* a = nullptr,
