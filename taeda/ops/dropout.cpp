@@ -10,7 +10,8 @@ namespace taeda::impl {
 std::tuple<Tensor, Tensor> native_dropout_meta(const Tensor& input, double, std::optional<bool>) {
   return {taeda::empty_like(input), taeda::empty_like(input, DType::Bool)};
 }
-Tensor native_dropout_backward_meta(const Tensor& grad_output, const Tensor&, double) {
+Tensor native_dropout_backward_meta(const Tensor& grad_output, const Tensor& mask, double) {
+  if (mask.sym_sizes() != grad_output.sym_sizes()) mask.expand(grad_output.sym_sizes());
   return taeda::empty_like(grad_output);
 }
 

@@ -277,6 +277,8 @@ Scalar number_in(const Tensor& t, const char* name) {
   TAEDA_CHECK(t.dim() == 0, name,
               " only supports 0-dimensional start and end tensors, but got start with ", t.dim(),
               " dimension(s) and end with 0 dimension(s).");
+  // Without values the result's shape is still known.
+  if (t.is_meta()) return t.is_complex() ? Scalar(Complex<double>(0)) : Scalar(0.0);
   return read_scalar(dispatch::plain_value(t));
 }
 

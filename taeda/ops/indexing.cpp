@@ -29,15 +29,17 @@ std::optional<IndexShape> shape_without_values(const Tensor& self, TensorList in
 
 Tensor index_Tensor_meta(const Tensor& self, TensorList indices) {
   const auto shape = shape_without_values(self, indices);
-  return OutSpec(shape ? SymIntList(shape->sizes) : self.sym_sizes(), self.dtype(), self.device())
-      .allocate();
+  if (!shape) return taeda::empty_like(self);  // no index: a clone
+  return OutSpec(SymIntList(shape->sizes), self.dtype(), self.device()).allocate();
 }
 
 Tensor& _index_put_impl__meta(Tensor& self, TensorList indices, const Tensor& values, bool, bool) {
   check_index_put(self, indices, values);
   for (const Tensor& t : indices)
     if (t.defined() && is_mask_dtype(t.dtype())) return self;
-  if (const auto shape = shape_without_values(self, indices)) check_put_shape(values, shape->sizes);
+  const auto shape = shape_without_values(self, indices);
+  if (!shape) return self.copy_(values);  // no index: what is put is a copy
+  check_put_shape(values, shape->sizes);
   return self;
 }
 

@@ -92,16 +92,36 @@ Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor
                             reduction, ignore_index);
 }
 
+namespace {
+
+// What can be fused: a row of scores and one class for each example.
+void check_fusible(const Tensor& self, const Tensor& target) {
+  TAEDA_CHECK(self.dim() == 2 && target.dim() == 1 && self.sym_size(0) == target.sym_size(0) &&
+                  target.dtype() == DType::Int64,
+              "_fused_cross_entropy: expected (N, C) and N classes of int64, got ",
+              self.sym_sizes(), " and ", target.sym_sizes(), " of ", target.dtype());
+}
+
+}  // namespace
+
 std::array<OutSpec, 3> _fused_cross_entropy_spec(const Tensor& self, const Tensor& target,
                                                  int64_t reduction, SymInt) {
+  check_fusible(self, target);
   return {
       OutSpec(reduction == kNone ? target.sym_sizes() : SymIntList(), self.dtype(), self.device()),
       OutSpec(SymIntList({self.sym_size(0), SymInt(2)}), self.dtype(), self.device()),
       OutSpec(SymIntList(), self.dtype(), self.device())};
 }
 
-OutSpec _fused_cross_entropy_backward_spec(const Tensor&, const Tensor& self, const Tensor&,
-                                           int64_t, SymInt, const Tensor&, const Tensor&) {
+OutSpec _fused_cross_entropy_backward_spec(const Tensor& grad_output, const Tensor& self,
+                                           const Tensor& target, int64_t reduction, SymInt,
+                                           const Tensor& norms, const Tensor& count) {
+  check_fusible(self, target);
+  const bool is_each = reduction == kNone;
+  TAEDA_CHECK((is_each ? grad_output.sym_sizes() == target.sym_sizes() : grad_output.dim() == 0) &&
+                  count.dim() == 0 && norms.dim() == 2 && norms.sym_size(0) == self.sym_size(0),
+              "_fused_cross_entropy_backward: got gradients of ", grad_output.sym_sizes(),
+              " and norms of ", norms.sym_sizes(), " for scores of ", self.sym_sizes());
   return OutSpec(self.sym_sizes(), self.dtype(), self.device());
 }
 

@@ -71,6 +71,8 @@ Tensor linear_by_parts(const Tensor& input, const Tensor& weight, const Tensor& 
 }
 
 Tensor batched_by_bmm(const Tensor& a, const Tensor& b) {
+  TAEDA_CHECK(a.dim() >= 2 && b.dim() >= 2, "_batched_matmul: expected matrices, got ", a.dim(),
+              "-D and ", b.dim(), "-D");
   const SymIntList na = a.sym_sizes(), nb = b.sym_sizes();
   const SymIntVec batch =
       broadcast_shapes(SymIntList(na.data(), na.size() - 2), SymIntList(nb.data(), nb.size() - 2));

@@ -118,10 +118,17 @@ std::array<OutSpec, 3> native_layer_norm_spec(const Tensor& input, SymIntList no
 }
 
 std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward_meta(
-    const Tensor&, const Tensor& input, SymIntList normalized_shape, const Tensor&, const Tensor&,
-    const Tensor& weight, const Tensor& bias, Span<bool> output_mask) {
-  check_layer_norm(input, normalized_shape, weight, bias);
+    const Tensor& grad_out, const Tensor& input, SymIntList normalized_shape, const Tensor& mean,
+    const Tensor& rstd, const Tensor& weight, const Tensor& bias, Span<bool> output_mask) {
+  const int64_t lead = check_layer_norm(input, normalized_shape, weight, bias);
   check_layer_norm_dtypes(input, weight, bias);
+  SymInt rows = 1;
+  for (int64_t i = 0; i < lead; ++i) rows *= input.sym_size(i);
+  TAEDA_CHECK(grad_out.sym_sizes() == input.sym_sizes() && mean.sym_numel() == rows &&
+                  rstd.sym_numel() == rows,
+              "native_layer_norm_backward: expected a gradient of ", input.sym_sizes(), " and ",
+              rows, " means and deviations, got ", grad_out.sym_sizes(), ", ", mean.sym_sizes(),
+              " and ", rstd.sym_sizes());
   TAEDA_CHECK(output_mask.size() == 3,
               "native_layer_norm_backward: expected three entries of output_mask, got ",
               output_mask.size());

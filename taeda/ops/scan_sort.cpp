@@ -52,7 +52,7 @@ Tensor argsort_stable(const Tensor& self, bool stable, int64_t dim, bool descend
 
 Tensor msort(const Tensor& self) { return std::get<0>(taeda::sort(self, int64_t{0}, false)); }
 Tensor& msort_out(const Tensor& self, Tensor& out) {
-  Tensor indices = make_tensor({0}, DType::Int64, self.device());
+  Tensor indices = taeda::empty({SymInt(0)}, DType::Int64, {}, self.device());
   taeda::sort_out(out, indices, self, int64_t{0}, false);
   return out;
 }

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/number_in_tensor.h"
 
 namespace taeda::impl {
 namespace {
@@ -145,9 +145,9 @@ std::vector<Tensor> tensor_split_indices(const Tensor& self, SymIntList indices,
 
 std::vector<Tensor> tensor_split_tensor_indices_or_sections(
     const Tensor& self, const Tensor& tensor_indices_or_sections, int64_t dim) {
-  const Tensor given = dispatch::plain_value(tensor_indices_or_sections);
+  const Tensor& given = tensor_indices_or_sections;
   check_tensor_split(self);
-  TAEDA_CHECK(given.is_cpu(),
+  TAEDA_CHECK(given.device().is_cpu(),
               "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on ",
               given.device());
   TAEDA_CHECK(given.dtype() == DType::Int64,
@@ -157,11 +157,10 @@ std::vector<Tensor> tensor_split_tensor_indices_or_sections(
               "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
               "one-dimensional tensor, but got a tensor with ",
               given.dim(), " dims");
-  if (given.dim() == 0) return self.tensor_split(SymInt(read_scalar(given).to_int()), dim);
+  if (given.dim() == 0) return self.tensor_split(number_in_tensor(given), dim);
   SymIntVec indices;
-  const int64_t stride = given.strides()[0];
   for (int64_t i = 0; i < given.numel(); ++i)
-    indices.push_back(SymInt(given.data<int64_t>()[i * stride]));
+    indices.push_back(number_in_tensor(given.select(0, SymInt(i))));
   return self.tensor_split(SymIntList(indices), dim);
 }
 

@@ -72,6 +72,8 @@ SymInt reach(SymIntList sizes, SymIntList strides, const SymInt& offset) {
 // The copy has the strides and the offset of `self`, which the view's own count on.
 Tensor as_strided_scatter(const Tensor& self, const Tensor& src, SymIntList size, SymIntList stride,
                           std::optional<SymInt> storage_offset) {
+  TAEDA_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape: got ", size,
+              " and ", stride);
   const SymIntVec own_sizes(self.sym_sizes()), own_strides(self.sym_strides());
   const SymInt own_offset = self.impl()->sym_storage_offset();
   const SymInt offset = storage_offset.value_or(own_offset);

@@ -3,6 +3,7 @@
 
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/number_in_tensor.h"
 #include "taeda/ops/shape.h"
 #include "taeda/ops/unbacked.h"
 
@@ -102,7 +103,7 @@ Tensor narrow(const Tensor& self, int64_t dim, SymInt start, SymInt length) {
 Tensor narrow_Tensor(const Tensor& self, int64_t dim, const Tensor& start, SymInt length) {
   TAEDA_CHECK(start.dim() == 0 && is_integral(start.dtype()),
               "start must be an 0-dim integral Tensor.");
-  return self.narrow(dim, SymInt(read_scalar(dispatch::plain_value(start)).to_int()), length);
+  return self.narrow(dim, number_in_tensor(start), length);
 }
 
 Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {

@@ -250,3 +250,39 @@ def test_known_numbers_meet_sizes_from_data():
         for result in (known.expand(count), known.new_zeros(count), known.repeat(count)):
             assert result.shape == (count,)
         assert (known + 1).item() == 4
+
+
+def test_shapes_that_values_do_not_change():
+    with FakeTensorMode():
+        number = taeda.ones(())
+        assert taeda.linspace(number, 3, 5).shape == (5,)
+        assert taeda.logspace(number, number, 4).shape == (4,)
+        assert taeda.msort(taeda.ones(6), out=taeda.empty(6)).shape == (6,)
+        images = taeda.empty(2, 3, 4, 5).contiguous(memory_format=taeda.channels_last)
+        assert taeda.ops.aten.index(images, [None]).stride() == images.stride()
+
+
+def test_numbers_read_inside_operators_are_data():
+    with FakeTensorMode():
+        x, start = taeda.ones(6), taeda.ones((), dtype=taeda.int64)
+        for call in (
+            lambda: taeda.ops.aten.narrow.Tensor(x, 0, start, 2),
+            lambda: x.tensor_split(start),
+            lambda: x.tensor_split(start.expand(2)),
+        ):
+            with pytest.raises(DataDependentOutputException, match="_local_scalar_dense"):
+                call()
+        assert [p.shape for p in x.tensor_split(taeda.tensor(2))] == [(3,), (3,)]
+
+
+@pytest.mark.parametrize("of", ["gradient", "mean"])
+def test_sizes_in_the_gradient_of_layer_norm_agree(of):
+    rows, means = taeda.ones(2, 3), taeda.ones(2, 1)
+    gradient = taeda.ones(2, 4) if of == "gradient" else rows
+    mean = taeda.ones(3, 1) if of == "mean" else means
+    backward = taeda.ops.aten.native_layer_norm_backward
+    with pytest.raises(RuntimeError, match="expected a gradient of"):
+        backward(gradient, rows, [3], mean, means, None, None, [True, False, False])
+    with FakeTensorMode() as mode, pytest.raises(RuntimeError, match="expected a gradient of"):
+        fakes = [mode.from_tensor(x) for x in (gradient, rows, mean, means)]
+        backward(*fakes[:2], [3], *fakes[2:], None, None, [True, False, False])

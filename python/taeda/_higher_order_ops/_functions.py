@@ -82,7 +82,9 @@ def check_same_metadata(lhs, rhs, lhs_name, rhs_name):
     lines = []
     for i, (a, b) in enumerate(zip(lhs, rhs)):
         if found := _differences(a, b):
-            lines.append(f"pair[{i}] differ in {', '.join(found)}, where lhs is {a} and rhs is {b}")
+            lines.append(
+                f"pair[{i}] differ in {', '.join(found)}, where lhs is {a!s} and rhs is {b!s}"
+            )
     if lines:
         raise RuntimeError(
             f"Expected {lhs_name} and {rhs_name} to have same metadata but found:\n"

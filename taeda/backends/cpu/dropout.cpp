@@ -76,10 +76,12 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
 Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, double scale) {
   TAEDA_CHECK(mask.dtype() == DType::Bool, "Mask should be Bool Scalar Type, got ", mask.dtype());
   Tensor out = taeda::empty_like(grad_output);
+  const bool is_whole = mask.sizes() == grad_output.sizes();
+  const Tensor wide = is_whole ? mask : mask.expand(grad_output.sym_sizes());
   if (out.numel() == 0) return out;
   const LoadFn load = load_mask_fn(DType::Bool);
   apply(grad_output, scale, out, [&](uint8_t* bits, int64_t first, int64_t n) {
-    read_tile(mask, load, first, n, 1, reinterpret_cast<char*>(bits));
+    read_tile(wide, load, first, n, 1, reinterpret_cast<char*>(bits));
   });
   return out;
 }

@@ -86,6 +86,9 @@ void _fused_cross_entropy_backward(const Tensor& grad_output, const Tensor& self
   const int64_t rows = self.sizes()[0], classes = self.sizes()[1],
                 ignored = ignore_index.expect_int();
   check_targets(target, classes, ignored);
+  TAEDA_CHECK(norms.numel() == 2 * rows && norms.is_contiguous() && norms.dtype() == self.dtype() &&
+                  grad_output.dtype() == self.dtype() && count.dtype() == self.dtype(),
+              "_fused_cross_entropy_backward: norms, count and gradients are not the operator's");
   visit_real(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const auto* targets = static_cast<const int64_t*>(target.data());
