@@ -22,6 +22,8 @@ def _tag_bits(tags):
     """The bits of a Tag or of several."""
     bits = 0
     for tag in (tags,) if isinstance(tags, Tag) else tags:
+        if not isinstance(tag, Tag):
+            raise TypeError(f"tags are members of torch.Tag, got {tag!r}")
         bits |= _TAG_BITS[tag.name]
     return bits
 

@@ -4,6 +4,7 @@
 operators from schemas, register kernels by dispatch key, override those of others.
 """
 
+import contextlib
 import functools
 import warnings
 
@@ -37,6 +38,17 @@ __all__ = [
     "register_torch_dispatch",
     "register_vmap",
 ]
+
+
+@contextlib.contextmanager
+def _scoped_library(*args, **kwargs):
+    """A `Library` that is gone at the end of the scope."""
+    lib = Library(*args, **kwargs)
+    try:
+        yield lib
+    finally:
+        lib._destroy()
+
 
 # Libraries of the functions below, which nobody else holds.
 _kept = []

@@ -337,6 +337,22 @@ def test_dtypes_and_strings_as_defaults(lib):
         assert (dtype, layout) == (t.float64, t.strided)
 
 
+def test_a_library_for_a_scope():
+    with library._scoped_library(next(_spaces), "FRAGMENT") as scoped:
+        scoped.define("foo(Tensor x) -> Tensor")
+        scoped.impl("foo", lambda x: x * 3, "CPU")
+        operators = ops_of(scoped)
+        assert operators.foo(t.ones(1)).tolist() == [3.0]
+    with pytest.raises(AttributeError, match="has no attribute 'foo'"):
+        _ = operators.foo
+
+
+@pytest.mark.parametrize("tags", ["core", ["core"], 3])
+def test_tags_are_tags(lib, tags):
+    with pytest.raises(TypeError):
+        lib.define("foo(Tensor x) -> Tensor", tags=tags)
+
+
 def test_the_namespace_of_the_library_itself_is_taken():
     with pytest.raises(RuntimeError, match="Only a single TORCH_LIBRARY can be used"):
         Library("aten", "DEF")
