@@ -1,4 +1,4 @@
-"""Tensor classes of the library's own: fake tensors."""
+"""Tensor classes of the library's own: fake and functional tensors."""
 
 from taeda._subclasses.fake_tensor import (
     DynamicOutputShapeException,
@@ -7,8 +7,10 @@ from taeda._subclasses.fake_tensor import (
     UnsupportedFakeTensorException,
     UnsupportedOperatorException,
 )
+from taeda._subclasses.fake_utils import CrossRefFakeMode
 
 __all__ = [
+    "CrossRefFakeMode",
     "DynamicOutputShapeException",
     "FakeTensor",
     "FakeTensorMode",
