@@ -9,7 +9,7 @@ namespace {
 constexpr const char* kInputKinds[] = {"user_input", "parameter", "buffer", "constant_tensor"};
 constexpr const char* kOutputKinds[] = {"user_output", "buffer_mutation", "user_input_mutation",
                                         "parameter_mutation"};
-constexpr const char* kArgumentKinds[] = {"tensor", "sym_int", "constant"};
+constexpr const char* kArgumentKinds[] = {"tensor", "sym_int", "constant", "sym_float", "sym_bool"};
 constexpr const char* kDialects[] = {"TRAINING", "ATEN"};
 
 using fx::Arg;

@@ -16,7 +16,7 @@ enum class OutputKind : uint8_t {
   UserInputMutation,
   ParameterMutation
 };
-enum class ArgumentKind : uint8_t { Tensor, SymInt, Constant };
+enum class ArgumentKind : uint8_t { Tensor, SymInt, Constant, SymFloat, SymBool };
 // What a graph may call: everything a model calls, writes included, or operators that write to none
 // of their arguments.
 enum class Dialect : uint8_t { Training, Aten };

@@ -220,6 +220,14 @@ SizeExpression SizeExpression::parse(std::string_view text) {
   return e;
 }
 
+std::optional<SizeExpression> SizeExpression::try_parse(std::string_view text) {
+  try {
+    return parse(text);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 bool SizeExpression::is_symbol() const { return term_->op == Op::Symbol; }
 
 std::optional<int64_t> SizeExpression::evaluate(const SymbolValues& values) const {

@@ -22,6 +22,8 @@ class TAEDA_API SizeExpression {
  public:
   // RuntimeError for other forms; nesting is bounded.
   static SizeExpression parse(std::string_view text);
+  // Nothing for what is none of them, which a graph may hold: a float rounded, say.
+  static std::optional<SizeExpression> try_parse(std::string_view text);
 
   const std::string& text() const { return text_; }
   // Whether it is one symbol alone.

@@ -15,9 +15,10 @@ SizeSymbols::SizeSymbols(const std::vector<std::pair<std::string, SizeRange>>& r
 }
 
 fx::Value SizeSymbols::operator()(std::string_view expression) {
-  return SizeExpression::parse(expression).build([&](const std::string& name) {
-    return symbol(name);
-  });
+  const std::optional<SizeExpression> size = SizeExpression::try_parse(expression);
+  if (size) return size->build([&](const std::string& name) { return symbol(name); });
+  // A number of which nothing but its text is known.
+  return symbol(std::string(expression));
 }
 
 SymInt SizeSymbols::symbol(const std::string& name) {

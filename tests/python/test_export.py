@@ -495,7 +495,7 @@ def test_names_in_files_do_not_become_code(member, old, new):
     if new == b'["x", "x"]':  # names of arguments that are not there do no harm
         assert load(changed).module()(taeda.ones(2)).tolist() == [2, 2]
         return
-    with pytest.raises(RuntimeError, match="names that Python allows|cannot read the notes"):
+    with pytest.raises(RuntimeError, match=r"names that Python allows|cannot read the notes"):
         load(changed)
 
 

@@ -209,6 +209,62 @@ def test_gradients_through_a_part():
     assert taeda.equal(x.grad, taeda.tensor([3.0] * 4 + [0.0] * 2).unsqueeze(1).expand(6, 2))
 
 
+# ---- functions of control flow ----
+def test_a_branch_asserts_what_it_states():
+    def f(x, n):
+        def some(x, n):
+            count = n.item()
+            taeda._check(count >= 2)
+            taeda._check(count <= 6)
+            return x.narrow(0, 0, count).sum(0)
+
+        return taeda.cond(x.sum() > 0, some, lambda x, n: x.sum(0), (x, n))
+
+    check_all(f, [(X, number(3)), (-X, number(1))], [(X, number(1)), (X, number(7))])
+
+
+def test_a_branch_asserts_of_numbers_from_outside():
+    def f(x, n):
+        count = n.item()
+
+        def some(x):
+            taeda._check(count >= 2)
+            taeda._check(count <= 6)
+            return x[:count].sum(0)
+
+        return taeda.cond(x.sum() > 0, some, lambda x: x.sum(0), (x,))
+
+    check_all(f, [(X, number(3)), (-X, number(1))], [(X, number(1)), (X, number(7))])
+
+
+# ---- numbers as results ----
+def test_numbers_are_results():
+    def f(x):
+        total = x.sum().item()
+        count = (x > 3).sum().item()
+        return total / 2, count * 2 + 1, (x.sum() > 0).item(), taeda.sym_int(total * 1.5)
+
+    program = export(f, (X,))
+    kinds = [type(s.arg).__name__ for s in program.graph_signature.output_specs]
+    assert kinds == ["SymFloatArgument", "SymIntArgument", "SymBoolArgument", "SymIntArgument"]
+    for form in forms(program):
+        assert form.module()(X * 2) == (66.0, 21, True, 198)
+
+
+def test_sizes_that_are_rounded_floats_survive_files():
+    def f(x):
+        return taeda.ones(taeda.sym_int(x.max().item() / 2), 2).sum(0)
+
+    check_all(f, [(X,), (X * 2,)])
+
+
+def test_a_program_from_a_file_is_lowered():
+    program = reloaded(export(read(bounded), (X, number(3)))).run_decompositions()
+    assert taeda.equal(program.module()(X, number(5)), X[:5])
+    with pytest.raises(RuntimeError, match="Runtime assertion failed"):
+        program.module()(X, number(7))
+
+
 # ---- what is refused ----
 def test_an_error_names_the_expression_the_line_and_a_remedy():
     def f(x, n):

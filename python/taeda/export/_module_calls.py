@@ -3,7 +3,13 @@
 import dataclasses
 
 import taeda
-from taeda.export.graph_signature import ConstantArgument, SymIntArgument, TensorArgument
+from taeda.export.graph_signature import (
+    ConstantArgument,
+    SymBoolArgument,
+    SymFloatArgument,
+    SymIntArgument,
+    TensorArgument,
+)
 from taeda.utils import _pytree as pytree
 
 
@@ -74,9 +80,15 @@ def is_tracepoint(node):
     return node.target is _tracepoint
 
 
+_OF_VALUES = {
+    taeda.SymInt: SymIntArgument,
+    taeda.SymFloat: SymFloatArgument,
+    taeda.SymBool: SymBoolArgument,
+}
+
+
 def argument_of(arg):
     """What a value of the graph is in signatures."""
     if not isinstance(arg, taeda.fx.Node):
         return ConstantArgument("", arg)
-    is_symbol = isinstance(arg.meta.get("val"), taeda.SymInt)
-    return (SymIntArgument if is_symbol else TensorArgument)(arg.name)
+    return _OF_VALUES.get(type(arg.meta.get("val")), TensorArgument)(arg.name)

@@ -8,11 +8,14 @@ from typing import Any
 
 __all__ = [
     "ConstantArgument",
+    "ExportBackwardSignature",
     "ExportGraphSignature",
     "InputKind",
     "InputSpec",
     "OutputKind",
     "OutputSpec",
+    "SymBoolArgument",
+    "SymFloatArgument",
     "SymIntArgument",
     "TensorArgument",
 ]
@@ -33,6 +36,20 @@ class SymIntArgument:
 
 
 @dataclasses.dataclass
+class SymFloatArgument:
+    """A symbolic float, by the name of its node."""
+
+    name: str
+
+
+@dataclasses.dataclass
+class SymBoolArgument:
+    """A symbolic truth value, by the name of its node."""
+
+    name: str
+
+
+@dataclasses.dataclass
 class ConstantArgument:
     """A number, a string or None, fixed when the program was traced."""
 
@@ -40,7 +57,9 @@ class ConstantArgument:
     value: int | float | bool | str | None
 
 
-ArgumentSpec = TensorArgument | SymIntArgument | ConstantArgument
+ArgumentSpec = (
+    TensorArgument | SymIntArgument | SymFloatArgument | SymBoolArgument | ConstantArgument
+)
 
 
 class InputKind(Enum):
@@ -103,6 +122,15 @@ class OutputSpec:
 
     def __str__(self):
         return _line(self)
+
+
+@dataclasses.dataclass
+class ExportBackwardSignature:
+    """What the gradients among a program's outputs belong to."""
+
+    gradients_to_parameters: dict[str, str]
+    gradients_to_user_inputs: dict[str, str]
+    loss_output: str
 
 
 @dataclasses.dataclass
@@ -209,8 +237,33 @@ class ExportGraphSignature:
 
     @property
     def backward_signature(self):
-        """Of programs with their gradients; None."""
-        return None
+        """Of programs with their gradients; None for others."""
+        losses = [s.arg.name for s in self.output_specs if s.kind == OutputKind.LOSS_OUTPUT]
+        if not losses:
+            return None
+        return ExportBackwardSignature(
+            dict(self._by_output(OutputKind.GRADIENT_TO_PARAMETER)),
+            dict(self._by_output(OutputKind.GRADIENT_TO_USER_INPUT)),
+            losses[0],
+        )
+
+    def replace_all_uses(self, old, new):
+        """Renames a node wherever the signature names it; user inputs keep their targets."""
+        for spec in [*self.input_specs, *self.output_specs]:
+            if not isinstance(spec.arg, ConstantArgument) and spec.arg.name == old:
+                spec.arg.name = new
+        for spec in self.output_specs:
+            if spec.kind == OutputKind.USER_INPUT_MUTATION and spec.target == old:
+                spec.target = new
+
+    def get_replace_hook(self, replace_inputs=False):
+        """A function for `GraphModule._set_replace_hook` that keeps the names up to date."""
+
+        def renamed(old, new, user):
+            if user.op == "output" or (replace_inputs and old.op == "placeholder"):
+                self.replace_all_uses(old.name, new)
+
+        return renamed
 
     def __str__(self):
         inputs = "\n".join(map(str, self.input_specs))
@@ -252,7 +305,13 @@ class ExportGraphSignature:
         return ExportGraphSignature(inputs, outputs, list(encoded["conditions"]))
 
 
-_ARGUMENTS = {"tensor": TensorArgument, "sym_int": SymIntArgument, "constant": ConstantArgument}
+_ARGUMENTS = {
+    "tensor": TensorArgument,
+    "sym_int": SymIntArgument,
+    "sym_float": SymFloatArgument,
+    "sym_bool": SymBoolArgument,
+    "constant": ConstantArgument,
+}
 
 
 def _encoded_spec(spec):

@@ -53,6 +53,8 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
         # Holds what get_attr nodes name beside the tracer's own constants, such as subgraphs.
         self.root = taeda.nn.Module() if root is None else root
         self.on_node = None
+        # The shape environment whose statements the graph asserts.
+        self.asserted = None
 
     def set_node_callback(self, function):
         """The function is called with each new node of an operator, its metadata set."""
@@ -99,7 +101,19 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
         # Grad modes are not part of such a graph, and casts are.
         trace.tracer.records_modes = False
         trace.tracer.below_autocast = self.pre_dispatch
-        return trace.trace(args)
+        if self.asserted is None:
+            return trace.trace(args)
+        # What a function states holds where it runs, and nowhere else.
+        self.write_asserts()
+        trace.tracer.write_asserts_of(self.asserted)
+        module = trace.trace(args)
+        self.write_asserts_of(self.asserted)
+        return module
+
+    def write_asserts_of(self, env):
+        """From now on the graph asserts what is stated in the environment."""
+        self.asserted = env
+        super().write_asserts_of(env)
 
     def note_mode_call(self, name, *args):
         """Writes down that a mode of the thread was set: `taeda._C._set_grad_enabled(False)`."""
@@ -205,6 +219,7 @@ class _Trace:
                 modes.enter_context(self.modules.watching())
             modes.enter_context(self.tracer)
             result = self.f(*pytree.tree_unflatten(inputs, in_spec))
+        self.tracer.write_asserts()
         return self._module(args, in_spec, result)
 
     def _fake_mode(self, flat):
