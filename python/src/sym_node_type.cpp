@@ -107,7 +107,13 @@ PyGetSetDef expr_getters[] = {{"free_symbols", free_symbols, nullptr, nullptr, n
                               {"name", name_getter, nullptr, nullptr, nullptr},
                               {"args", args_getter, nullptr, nullptr, nullptr},
                               {}};
-PyMethodDef expr_methods[] = {{"xreplace", xreplace, METH_O, nullptr}, {}};
+// Expressions do not change, so a copy is the expression.
+PyObject* expr_copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
+
+PyMethodDef expr_methods[] = {{"xreplace", xreplace, METH_O, nullptr},
+                              {"__copy__", expr_copy, METH_NOARGS, nullptr},
+                              {"__deepcopy__", expr_copy, METH_O, nullptr},
+                              {}};
 PyType_Slot expr_slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc<ExprObject, &ExprObject::env>)},
     {Py_tp_repr, reinterpret_cast<void*>(expr_repr)},

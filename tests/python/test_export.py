@@ -1,12 +1,14 @@
 """taeda.export: graphs, signatures, modules, files, dynamic sizes, and what is refused."""
 
 import contextlib
+import copy
 import dataclasses
 import io
 import random
 import zipfile
 
 import pytest
+from taeda.export.dynamic_shapes import refine_dynamic_shapes_from_suggested_fixes
 from taeda.export.graph_signature import InputKind, OutputKind
 
 import taeda
@@ -761,3 +763,61 @@ def test_a_size_that_follows_from_another_is_suggested():
     text = str(info.value)
     assert "related to the values of n = L['x'].size()[0] by m = n + 1." in text
     assert text.endswith("Suggested fixes:\n  m = n + 1")
+
+
+# ---- fixes ----
+def test_suggested_fixes_are_put_in():
+    def attempt(f, args, shapes):
+        for _ in range(3):
+            try:
+                return export(f, args, dynamic_shapes=shapes)
+            except RuntimeError as error:
+                shapes = refine_dynamic_shapes_from_suggested_fixes(str(error), shapes)
+        return None
+
+    shapes = ({0: Dim("n")}, {0: Dim("m")})
+    program = attempt(lambda x, y: x + y[1:], (taeda.ones(5), taeda.ones(6)), shapes)
+    assert program.module()(taeda.ones(7), taeda.ones(8)).shape == (7,)
+    even = attempt(lambda x: x.view(-1, 2), (taeda.ones(6),), {"x": [Dim("n")]})
+    assert even.module()(taeda.ones(8)).shape == (4, 2)
+    fixed = attempt(lambda x: x + taeda.ones(6), (taeda.ones(6),), ({0: Dim("n")},))
+    assert fixed.range_constraints == {}
+
+
+def test_fixes_that_cannot_be_read_are_refused():
+    shapes = ({0: Dim("n"), 1: None}, Dim.AUTO)
+    with pytest.raises(RuntimeError, match="suggests no fixes"):
+        refine_dynamic_shapes_from_suggested_fixes("all went well", shapes)
+    for wrong in ("n = n + 1", "n = k", "n = __import__('os')", "n = m\n  m = n"):
+        with pytest.raises(RuntimeError, match="cannot read the suggested fix"):
+            refine_dynamic_shapes_from_suggested_fixes(f"Suggested fixes:\n  {wrong}", shapes)
+    kept = refine_dynamic_shapes_from_suggested_fixes("Suggested fixes:\n  k = 4", shapes)
+    assert kept == shapes
+    bounded = refine_dynamic_shapes_from_suggested_fixes(
+        "Suggested fixes:\n  n = Dim('n', min=3, max=9)", shapes
+    )
+    assert (bounded[0][0].min, bounded[0][0].max) == (3, 9) and bounded[1] is Dim.AUTO
+
+
+def test_the_table_of_decompositions_is_a_dict_of_its_own():
+    table = taeda.export.default_decompositions()
+    assert isinstance(table, taeda.export.CustomDecompTable)
+    copied = table.copy()
+    del copied[taeda.ops.aten.linear.default]
+    assert taeda.ops.aten.linear.default in table
+    assert taeda.ops.aten.linear.default not in copied.materialize()
+
+
+def test_programs_can_be_copied():
+    program = export(lambda x: x * 2, (taeda.ones(4),), dynamic_shapes=({0: Dim("n")},))
+    copied = copy.deepcopy(program)
+    assert copied.module()(taeda.ones(6)).shape == (6,)
+    assert str(copied.range_constraints) == str(program.range_constraints)
+
+
+def test_signatures_follow_renamed_nodes():
+    signature = export(lambda x: x.add_(1) * 2, (taeda.ones(4),)).run_decompositions()
+    signature = signature.graph_signature
+    assert signature.backward_signature is None
+    signature.replace_all_uses("mul", "new")
+    assert signature.user_outputs == ("new",)

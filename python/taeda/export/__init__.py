@@ -10,6 +10,7 @@ import dataclasses
 import taeda
 from taeda.export._archive import load, save
 from taeda.export._errors import UserError
+from taeda.export.decomp_utils import CustomDecompTable
 from taeda.export.dynamic_shapes import (
     AdditionalInputs,
     Constraint,
@@ -24,14 +25,16 @@ from taeda.export.exported_program import (
     _export_module,
     default_decompositions,
 )
-from taeda.export.graph_signature import ExportGraphSignature
+from taeda.export.graph_signature import ExportBackwardSignature, ExportGraphSignature
 from taeda.export.unflatten import FlatArgsAdapter, UnflattenedModule, unflatten
 from taeda.utils import _pytree as pytree
 
 __all__ = [
     "AdditionalInputs",
     "Constraint",
+    "CustomDecompTable",
     "Dim",
+    "ExportBackwardSignature",
     "ExportGraphSignature",
     "ExportedProgram",
     "FlatArgsAdapter",

@@ -4,12 +4,11 @@ import dataclasses
 
 import taeda
 from taeda import _C
-from taeda._C import _dispatch
-from taeda._decomp import core_aten_decompositions
 from taeda._subclasses.fake_tensor import FakeTensorMode
 from taeda.export._errors import UserError
 from taeda.export._functional_graph import remove_writes
 from taeda.export._trace import output_specs
+from taeda.export.decomp_utils import CompositeBody, CustomDecompTable
 from taeda.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from taeda.fx._module_stack import fill_module_stacks
 from taeda.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
@@ -19,28 +18,12 @@ from taeda.fx.interpreter import Interpreter
 from taeda.fx.traceback import NodeSource, NodeSourceAction
 
 
-class CompositeBody:
-    """In a table: a composite operator is replaced by its parts."""
-
-    __slots__ = ("op",)
-
-    def __init__(self, op):
-        self.op = op
-
-    def __call__(self, *args, **kwargs):
-        return self.op.decompose(*args, **kwargs)
-
-    def __repr__(self):
-        return f"<parts of {self.op}>"
-
-
 def default_decompositions():
     """A new table: composite operators, and those outside the core set.
 
     An operator that is taken out of it stays whole.
     """
-    table = {op: CompositeBody(op) for op in _dispatch.composites()}
-    return table | core_aten_decompositions()
+    return CustomDecompTable()
 
 
 def decomposed(program, table):

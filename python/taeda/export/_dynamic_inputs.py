@@ -262,8 +262,9 @@ class DynamicInputs:
 
     def _divisor(self, symbol):
         """What a size must be a multiple of; None if it may be anything."""
-        pattern = re.compile(rf"Eq\(Mod\({re.escape(str(symbol))}, (\d+)\), 0\)")
-        found = pattern.search(self.env.format_guards())
+        name, guards = re.escape(str(symbol)), self.env.format_guards()
+        forms = (rf"Eq\(Mod\({name}, (\d+)\), 0\)", rf"Eq\((\d+)\*\({name}//\1\), {name}\)")
+        found = next(filter(None, (re.search(form, guards) for form in forms)), None)
         return int(found[1]) if found else None
 
     def _divided_range(self, symbol, divisor):

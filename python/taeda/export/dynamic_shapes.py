@@ -2,11 +2,20 @@
 
 import dataclasses
 import enum
+import re
 
 import taeda
+from taeda.export._errors import UserError
 from taeda.utils import _pytree as pytree
 
-__all__ = ["AdditionalInputs", "Constraint", "Dim", "ShapesCollection", "dims"]
+__all__ = [
+    "AdditionalInputs",
+    "Constraint",
+    "Dim",
+    "ShapesCollection",
+    "dims",
+    "refine_dynamic_shapes_from_suggested_fixes",
+]
 
 
 class _DimHintType(enum.Enum):
@@ -223,3 +232,79 @@ def _differences(values):
             f"as dynamic: {list(values)}"
         )
     return None
+
+
+# ---- what an error suggests ----
+_FIX = re.compile(r"\s*(\w+) = (.+?)\s*$")
+_RANGE = re.compile(r"Dim\('(\w+)'(?:, min=(\d+))?(?:, max=(\w+))?\)")
+# What follows from another dimension: n, 2*n, n + 1, 2*n - 3.
+_DERIVED = re.compile(r"(?:(\d+)\*)?([A-Za-z_]\w*)(?: ([+-]) (\d+))?")
+
+
+def refine_dynamic_shapes_from_suggested_fixes(msg, dynamic_shapes):
+    """The shapes with the fixes that the message of a failed export suggests put in.
+
+    msg: the text of the error. UserError where it suggests none.
+    """
+    parts = msg.split("Suggested fixes:")
+    if len(parts) < 2:
+        raise UserError("the message suggests no fixes: it has no line `Suggested fixes:`")
+    texts = {}
+    for line in parts[-1].strip("\n").splitlines():
+        match = _FIX.match(line)
+        if match is None:
+            break
+        texts[match[1]] = match[2]
+    dims = {d.root.__name__: d.root for d in _dims_in(dynamic_shapes)}
+    return _replaced(dynamic_shapes, _Fixes(texts, dims))
+
+
+class _Fixes:
+    """New dimensions by the names of old ones, each made once."""
+
+    def __init__(self, texts, dims):
+        self._texts, self._dims, self._made = texts, dims, {}
+
+    def of(self, name):
+        """What the dimension is now: a Dim, an integer, or the old Dim."""
+        if name not in self._made:
+            self._made[name] = None  # what depends on itself is nothing
+            text = self._texts.get(name)
+            self._made[name] = self._dims.get(name) if text is None else self._read(name, text)
+        return self._made[name]
+
+    def _read(self, name, text):
+        if text.isdigit():
+            return int(text)
+        if match := _RANGE.fullmatch(text):
+            limits = {"min": match[2], "max": match[3]}
+            return Dim(match[1], **{k: int(v) for k, v in limits.items() if v and v.isdigit()})
+        match = _DERIVED.fullmatch(text)
+        root = None if match is None or match[2] == name else self.of(match[2])
+        if root is None:
+            raise UserError(f"cannot read the suggested fix `{name} = {text}`")
+        scaled = root * int(match[1]) if match[1] else root
+        return scaled + int(match[3] + match[4]) if match[3] else scaled
+
+
+def _dims_in(shapes):
+    if isinstance(shapes, Dim):
+        yield shapes
+    elif isinstance(shapes, dict):
+        for part in shapes.values():
+            yield from _dims_in(part)
+    elif isinstance(shapes, (list, tuple)):
+        for part in shapes:
+            yield from _dims_in(part)
+
+
+def _replaced(shapes, fixes):
+    if isinstance(shapes, Dim):
+        root = fixes.of(shapes.root.__name__)
+        return root if shapes is shapes.root else root * shapes._scale + shapes._shift
+    if isinstance(shapes, dict):
+        return {key: _replaced(part, fixes) for key, part in shapes.items()}
+    if isinstance(shapes, (list, tuple)):
+        parts = [_replaced(part, fixes) for part in shapes]
+        return type(shapes)(*parts) if hasattr(shapes, "_fields") else type(shapes)(parts)
+    return shapes
