@@ -3,7 +3,12 @@
 import pytest
 from taeda._subclasses.fake_tensor import FakeTensorMode
 from taeda.func import functionalize, grad, vmap
-from taeda.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+from taeda.fx.experimental.proxy_tensor import (
+    get_isolated_graphmodule,
+    get_proxy_mode,
+    is_sym_node,
+    make_fx,
+)
 
 import taeda
 
@@ -202,3 +207,18 @@ def test_sizes_are_results():
 def test_numbers_are_read_from_fake_tensors():
     gm = make_fx(lambda x: taeda.zeros(x.sum().int().item()), tracing_mode="fake")(taeda.ones(3))
     assert gm(taeda.ones(5)).shape == (5,)
+
+
+def test_a_graph_made_beside_a_trace():
+    inner = []
+
+    def f(x):
+        inner.append(get_isolated_graphmodule(lambda a, k: a.sin() * k, (x,), {"k": 3}))
+        return x.cos()
+
+    module = make_fx(f, tracing_mode="symbolic")(taeda.ones(4))
+    assert [n.name for n in module.graph.nodes if n.op == "call_function"] == ["cos"]
+    assert [n.name for n in inner[0].graph.nodes if n.op == "call_function"] == ["sin", "mul"]
+    sized = make_fx(lambda x: taeda.zeros(x.shape[0]), tracing_mode="symbolic")(taeda.ones(4))
+    kinds = {n.name: is_sym_node(n) for n in sized.graph.nodes if n.op == "call_function"}
+    assert kinds == {"sym_size_int": True, "zeros": False}

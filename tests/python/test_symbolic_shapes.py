@@ -132,6 +132,18 @@ def test_products_of_divisions_print_as_what_they_are(env):
     assert eval(text, {"x": Example}) is True
 
 
+def test_keys_and_consistency_of_numbers(env):
+    a, b = symbols(env, 6, 7)
+    known = {shapes.SymIntEqByExpr(a + 1): "a", shapes.SymIntEqByExpr(3): "three"}
+    assert known[shapes.SymIntEqByExpr(1 + a)] == "a" and known[shapes.SymIntEqByExpr(3)] == "three"
+    assert shapes.SymIntEqByExpr(b) not in known and guards(env) == []
+    shapes.check_consistent(a + 0, a)
+    with pytest.raises(RuntimeError, match="old != new"):
+        shapes.check_consistent(a, b)
+    with pytest.raises(RuntimeError, match="old != new"):
+        shapes.check_consistent(taeda.ones(2, 3), taeda.ones(2, 4))
+
+
 def test_tensors_of_symbolic_numbers():
     def f(x):
         n = x.shape[0]

@@ -29,9 +29,13 @@ from taeda.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 __all__ = [
     "ProxyTorchDispatchMode",
     "disable_proxy_modes_tracing",
+    "get_innermost_proxy_mode",
+    "get_isolated_graphmodule",
     "get_proxy_mode",
+    "is_sym_node",
     "make_fx",
     "maybe_disable_fake_tensor_mode",
+    "py_sym_types",
     "track_tensor_tree",
 ]
 
@@ -150,6 +154,18 @@ def track_tensor_tree(inner_res, proxy_res, *, constant=None, tracer):
 def get_proxy_mode():
     """The tracer that is active on this thread, or None."""
     return _fx.active_tracer()
+
+
+get_innermost_proxy_mode = get_proxy_mode
+
+py_sym_types = (taeda.SymInt, taeda.SymFloat, taeda.SymBool)
+
+
+def is_sym_node(node):
+    """Whether a node of a graph computes a symbolic number."""
+    if "val" not in node.meta:
+        raise AssertionError("Should not be called on nodes without proxy metadata")
+    return isinstance(node.meta["val"], py_sym_types)
 
 
 @contextlib.contextmanager
@@ -347,3 +363,15 @@ def make_fx(
 
     traced.__name__ = getattr(f, "__name__", "traced")
     return traced
+
+
+def get_isolated_graphmodule(func, args, kwargs, tracing_mode="real", decomposition_table=None):
+    """The graph of a function's call, made beside a trace that is going on."""
+    flat, spec = pytree.tree_flatten((args, kwargs))
+
+    def call(*leaves):
+        own_args, own_kwargs = pytree.tree_unflatten(leaves, spec)
+        return func(*own_args, **own_kwargs)
+
+    with disable_proxy_modes_tracing():
+        return make_fx(call, decomposition_table, tracing_mode)(*flat)

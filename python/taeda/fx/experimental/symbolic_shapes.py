@@ -30,9 +30,11 @@ __all__ = [
     "StatefulSymbolicContext",
     "StatelessSymbolicContext",
     "StrictMinMaxConstraint",
+    "SymIntEqByExpr",
     "SymbolicContext",
     "ValueRanges",
     "bind_symbols",
+    "check_consistent",
     "constrain_range",
     "constrain_unify",
     "create_contiguous",
@@ -552,6 +554,36 @@ def constrain_unify(a, b):
     """Asserts that two integers are equal."""
     if not expect_true(a == b):
         raise RuntimeError(f"{a} and {b} cannot be equal")
+
+
+def check_consistent(new, old):
+    """Asserts that two numbers are equal, or the sizes of two tensors; says nothing of others."""
+    if isinstance(new, taeda.Tensor):
+        if not isinstance(old, taeda.Tensor) or new.dim() != old.dim():
+            raise AssertionError(f"{old} is no tensor of {new.dim()} dimensions")
+        for a, b in zip(new.shape, old.shape, strict=True):
+            taeda._check(a == b, lambda: f"{old.shape} != {new.shape} (old != new)")
+    elif isinstance(new, (int, float, SymInt, SymFloat)):
+        taeda._check(old == new, lambda: f"{old} != {new} (old != new)")
+
+
+class SymIntEqByExpr:
+    """An integer that is equal to others by its expression: a key of dicts that adds no guard."""
+
+    def __init__(self, val):
+        self.val = val
+
+    def _key(self):
+        return self.val.node.expr if isinstance(self.val, SymInt) else self.val
+
+    def __repr__(self):
+        return repr(self.val)
+
+    def __eq__(self, other):
+        return isinstance(other, SymIntEqByExpr) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
 
 
 def is_concrete_int(a):
