@@ -4,20 +4,14 @@ import io
 import zipfile
 
 import pytest
+from exported_forms import reloaded
 from taeda._higher_order_ops import scan, while_loop
 
 import taeda
 from taeda import nn
-from taeda.export import Dim, export, load, save
+from taeda.export import Dim, export, save
 
 X = taeda.tensor([[0.5, 1.0], [1.5, -1.0], [2.0, 0.25]])
-
-
-def reloaded(program):
-    file = io.BytesIO()
-    save(program, file)
-    file.seek(0)
-    return load(file)
 
 
 class Branching(nn.Module):

@@ -1,19 +1,11 @@
 """Gradients and function transforms that a program takes inside, exported."""
 
-import io
-
 import pytest
+from exported_forms import reloaded
 
 import taeda
 from taeda import nn
-from taeda.export import Dim, export, load, save
-
-
-def reloaded(program):
-    file = io.BytesIO()
-    save(program, file)
-    file.seek(0)
-    return load(file)
+from taeda.export import Dim, export
 
 
 def test_gradients_taken_inside():

@@ -1,26 +1,18 @@
 """Programs with numbers that only data tells: their sizes, what is asserted of them, and files."""
 
-import io
-
 import pytest
+from exported_forms import reloaded
 from taeda.fx.experimental.proxy_tensor import make_fx
 from taeda.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv
 
 import taeda
-from taeda.export import Dim, export, load, save
+from taeda.export import Dim, export
 
 X = taeda.arange(12.0).reshape(6, 2)
 
 
 def number(value):
     return taeda.tensor(value)
-
-
-def reloaded(program):
-    file = io.BytesIO()
-    save(program, file)
-    file.seek(0)
-    return load(file)
 
 
 def forms(program):

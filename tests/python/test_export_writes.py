@@ -1,15 +1,15 @@
 """What a program writes to: parameters, constants, attributes; modes and containers of its caller."""
 
 import dataclasses
-import io
 import warnings
 
 import pytest
+from exported_forms import reloaded
 from taeda.export.graph_signature import OutputKind
 
 import taeda
 from taeda import nn
-from taeda.export import export, load, register_dataclass, save
+from taeda.export import export, register_dataclass
 
 
 class Writing(nn.Module):
@@ -36,13 +36,6 @@ def through_data(w, x):
 
 def through_detach(w, x):
     w.detach().add_(1)
-
-
-def reloaded(program):
-    file = io.BytesIO()
-    save(program, file)
-    file.seek(0)
-    return load(file)
 
 
 # ---- parameters ----
