@@ -116,11 +116,15 @@ PyObject* round_to_int(PyObject* self, PyObject*) {
 PyObject* round_method(PyObject* self, PyObject* args) {
   PyObject* digits = Py_None;
   if (!PyArg_ParseTuple(args, "|O:__round__", &digits)) return nullptr;
-  if (digits != Py_None && !is_symint(self)) {
-    PyErr_SetString(PyExc_NotImplementedError, "round() of a SymFloat to digits");
-    return nullptr;
-  }
-  return round_to_int<ExprOp::RoundToInt>(self, nullptr);
+  if (digits == Py_None || is_symint(self)) return round_to_int<ExprOp::RoundToInt>(self, nullptr);
+  return guarded([&] {
+    const SymExprNode& node = expr_node_of(self);
+    const Expr* count = to_expr(node.env(), digits);
+    TAEDA_CHECK_TYPE(count && count->kind == SymKind::Int, "round() takes a number of digits, got ",
+                     Py_TYPE(digits)->tp_name);
+    return wrap_number(node.env_ptr(),
+                       node.env().pool().make(ExprOp::RoundDecimal, node.expr(), count));
+  });
 }
 PyObject* to_float_method(PyObject* self, PyObject*) { return unary<as_float>(self); }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "taeda/fx/regions.h"
+#include "taeda/fx/symbolic/expr.h"
 
 namespace taeda::fx {
 namespace {
@@ -98,6 +99,10 @@ double round_down(double v) { return std::floor(v); }
 double round_up(double v) { return std::ceil(v); }
 double round_to_zero(double v) { return std::trunc(v); }
 double round_to_even(double v) { return std::nearbyint(v); }
+Value round(Span<Value> a) {
+  if (a.size() < 2) return rounded<round_to_even>(a);
+  return is_float(a[0]) ? Value(round_decimal(a[0].to_double(), a[1].to_int())) : a[0];
+}
 
 Value to_float(Span<Value> a) { return a[0].to_double(); }
 Value to_integer(Span<Value> a) {
@@ -147,7 +152,7 @@ constexpr Builtin kBuiltins[] = {
     {"floor", rounded<round_down>},
     {"ceil", rounded<round_up>},
     {"trunc", rounded<round_to_zero>},
-    {"round", rounded<round_to_even>},
+    {"round", round},
     {"eq", truth<eq_int, eq_float>},
     {"ne", truth<ne_int, ne_float>},
     {"lt", truth<lt_int, lt_float>},

@@ -35,6 +35,7 @@ const char* builtin_name(ExprOp op) {
     case ExprOp::Sqrt: return "sym_sqrt";
     case ExprOp::FloorToInt: return "floor";
     case ExprOp::CeilToInt: return "ceil";
+    case ExprOp::RoundDecimal:
     case ExprOp::RoundToInt: return "round";
     case ExprOp::TruncToInt: return "trunc";
     case ExprOp::Eq: return "eq";

@@ -70,6 +70,8 @@ ARITHMETIC = [
     (lambda s: (s > 3) ^ (s > 9), "Ne(s0 > 3, s0 > 9)"),
     (lambda s: s * 1.5, "ToFloat(s0)*1.5"),
     (lambda s: round(s / 2), "RoundToInt(IntTrueDiv(s0, 2))"),
+    (lambda s: round(s / 7, 2), "RoundDecimal(IntTrueDiv(s0, 7), 2)"),
+    (lambda s: round(s / 7, -1), "RoundDecimal(IntTrueDiv(s0, 7), -1)"),
     (lambda s: math.floor(s / 2), "FloorToInt(IntTrueDiv(s0, 2))"),
     (lambda s: math.ceil(s / 2), "CeilToInt(IntTrueDiv(s0, 2))"),
     (lambda s: math.trunc(s / 2), "TruncToInt(IntTrueDiv(s0, 2))"),
@@ -130,6 +132,17 @@ def test_products_of_divisions_print_as_what_they_are(env):
         size = staticmethod(lambda: [7])
 
     assert eval(text, {"x": Example}) is True
+
+
+def test_rounding_to_digits_is_pythons():
+    for digits in (-1, 0, 1, 2, 5, 400):
+
+        def f(x, digits=digits):
+            return x * round(x.shape[0] / 8 + 0.005, digits)
+
+        module = make_fx(f, tracing_mode="symbolic")(taeda.ones(4))
+        for n in (5, 11, 12, 20, 37, 44):
+            assert taeda.equal(module(taeda.ones(n)), f(taeda.ones(n)))
 
 
 def test_keys_and_consistency_of_numbers(env):

@@ -43,6 +43,7 @@ enum class ExprOp : uint8_t {
   FloatPow,
   IntTrueDiv,
   ToFloat,
+  RoundDecimal,  // a float and the number of its digits
   Sqrt,
   // Floats to integers.
   FloorToInt,
@@ -191,6 +192,8 @@ TAEDA_API const Expr* substitute(ExprPool& pool, const Expr* e, const Replacemen
 TAEDA_API IntRange range_of_op(const Expr* e, Span<IntRange> args);
 // Symbols in order of creation.
 TAEDA_API std::vector<const Expr*> symbols_of(const Expr* e);
+// Python's round() of a float to a number of decimal digits.
+TAEDA_API double round_decimal(double v, int64_t digits);
 TAEDA_API ExprOp negated_relation(ExprOp op);
 // Of the operands exchanged: a < b is b > a.
 TAEDA_API ExprOp mirrored_relation(ExprOp op);

@@ -127,6 +127,7 @@ class ShownPrinter final : public Printer {
       case ExprOp::FloatDiv: return {called("FloatTrueDiv", e), kAtom};
       case ExprOp::IntTrueDiv: return {called("IntTrueDiv", e), kAtom};
       case ExprOp::ToFloat: return {called("ToFloat", e), kAtom};
+      case ExprOp::RoundDecimal: return {called("RoundDecimal", e), kAtom};
       case ExprOp::Sqrt: return {called("OpaqueUnaryFn_sqrt", e), kAtom};
       case ExprOp::FloorToInt: return {called("FloorToInt", e), kAtom};
       case ExprOp::CeilToInt: return {called("CeilToInt", e), kAtom};
@@ -167,6 +168,7 @@ class PythonPrinter final : public Printer {
       case ExprOp::FloatDiv:
       case ExprOp::IntTrueDiv: return infix(e, " / ", kProduct);
       case ExprOp::ToFloat: return {called("float", e), kAtom};
+      case ExprOp::RoundDecimal: return {called("round", e), kAtom};
       case ExprOp::Sqrt: return {called("math.sqrt", e), kAtom};
       case ExprOp::FloorToInt: return {called("math.floor", e), kAtom};
       case ExprOp::CeilToInt: return {called("math.ceil", e), kAtom};

@@ -1,5 +1,7 @@
 // Values and ranges of expressions.
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 
 #include "taeda/fx/symbolic/expr.h"
 
@@ -58,6 +60,19 @@ ExprValue fold(Span<ExprValue> v, F&& f) {
 
 }  // namespace
 
+double round_decimal(double v, int64_t digits) {
+  if (!std::isfinite(v) || digits > 308) return v;
+  if (digits < -308) return 0;
+  if (digits < 0) {
+    const double unit = std::pow(10.0, static_cast<double>(-digits));
+    return std::nearbyint(v / unit) * unit;
+  }
+  // Printing rounds the number itself, halves to even digits; multiplying would round twice.
+  char text[700];
+  std::snprintf(text, sizeof text, "%.*f", static_cast<int>(digits), v);
+  return std::strtod(text, nullptr);
+}
+
 ExprValue apply_op(ExprOp op, Span<ExprValue> v) {
   const double x = v[0].as_double(), y = v.size() > 1 ? v[1].as_double() : 0;
   const bool is_float = v[0].kind == SymKind::Float;
@@ -84,6 +99,7 @@ ExprValue apply_op(ExprOp op, Span<ExprValue> v) {
     case ExprOp::IntTrueDiv: return ExprValue::of(divide(x, y));
     case ExprOp::FloatPow: return ExprValue::of(std::pow(x, y));
     case ExprOp::ToFloat: return ExprValue::of(x);
+    case ExprOp::RoundDecimal: return ExprValue::of(round_decimal(x, v[1].integer));
     case ExprOp::Sqrt: return ExprValue::of(std::sqrt(x));
     case ExprOp::FloorToInt: return ExprValue::of(to_integer(std::floor(x)));
     case ExprOp::CeilToInt: return ExprValue::of(to_integer(std::ceil(x)));
