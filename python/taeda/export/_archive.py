@@ -49,7 +49,10 @@ def load(f, *, extra_files=None, expected_opset_version=None):
 
     extra_files: a dict whose values are replaced by the texts of the file.
     """
-    source = os.fspath(f) if isinstance(f, (str, os.PathLike)) else f.read()
+    is_path = isinstance(f, (str, os.PathLike))
+    source = os.fspath(f) if is_path else f.read()
+    if is_path:
+        open(source, "rb").close()  # raises Python's error for what cannot be opened
     graph, signature, state, examples, notes, extra = _C._export.load(source)
     if extra_files is not None:
         for name in extra_files:
