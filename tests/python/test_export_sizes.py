@@ -304,3 +304,30 @@ def test_fixes_that_cannot_be_read_are_refused():
         "Suggested fixes:\n  n = Dim('n', min=3, max=9)", shapes
     )
     assert (bounded[0][0].min, bounded[0][0].max) == (3, 9) and bounded[1] is Dim.AUTO
+
+
+def test_conditions_may_be_left_to_calls():
+    def f(x):
+        return x.view(2, -1)
+
+    shapes = ({0: Dim("n", max=20)},)
+    with pytest.raises(RuntimeError, match="Constraints violated"):
+        export(f, (taeda.ones(4, 3),), dynamic_shapes=shapes)
+    program = export(
+        f,
+        (taeda.ones(4, 3),),
+        dynamic_shapes=shapes,
+        prefer_deferred_runtime_asserts_over_guards=True,
+    )
+    for form in (program, reloaded(program)):
+        assert form.module()(taeda.ones(6, 3)).shape == (2, 9)
+        for rows in (5, 22):
+            with pytest.raises(AssertionError, match="Guard failed"):
+                form.module()(taeda.ones(rows, 3))
+    with pytest.raises(RuntimeError, match="specialized it to be a constant"):
+        export(
+            lambda x: x + taeda.ones(4),
+            (taeda.ones(4),),
+            dynamic_shapes=({0: Dim("n")},),
+            prefer_deferred_runtime_asserts_over_guards=True,
+        )

@@ -78,6 +78,8 @@ def export(
     says that an integer is dynamic.
     strict: accepted; tracing runs the Python code either way.
     preserve_module_call_signature: paths of submodules that `unflatten` calls as forward did.
+    prefer_deferred_runtime_asserts_over_guards: a program that does not work for all sizes of a
+    range is not refused; calls check whether it does for theirs.
     """
     if not isinstance(args, tuple):
         raise UserError(
@@ -90,7 +92,12 @@ def export(
             )
         mod = _FunctionModule(mod)
     program = _export_module(
-        mod, args, dict(kwargs or {}), dynamic_shapes, preserve_module_call_signature
+        mod,
+        args,
+        dict(kwargs or {}),
+        dynamic_shapes,
+        preserve_module_call_signature,
+        prefer_deferred_runtime_asserts_over_guards,
     )
     if isinstance(dynamic_shapes, AdditionalInputs):
         dynamic_shapes.verify(program)

@@ -96,10 +96,14 @@ _SAID_ELSEWHERE = re.compile(rf"{_OTHER} == .*|\d+ <= \w+( <= \d+)?|\w+ <= \d+",
 
 
 class DynamicInputs:
-    """The symbols of an export's inputs."""
+    """The symbols of an export's inputs.
 
-    def __init__(self, shapes):
+    checks_calls: what does not hold for a whole range is a condition of calls, not an error.
+    """
+
+    def __init__(self, shapes, checks_calls=False):
         self.shapes = shapes
+        self._checks_calls = checks_calls
         self.env = ShapeEnv(duck_shape=False)
         self._symbols = {}  # by the name of a root dimension
         self._owners = {}  # names of root dimensions by those of their symbols
@@ -182,9 +186,14 @@ class DynamicInputs:
         if hint < 2:
             raise _fixed_by_its_example(root.__name__, hint)
         if root.__name__ not in self._symbols:
-            bounds = StrictMinMaxConstraint(ValueRanges(max(root.min, 2), root.max))
+            bounds = ValueRanges(max(root.min, 2), root.max)
+            must = (
+                RelaxedUnspecConstraint() if self._checks_calls else StrictMinMaxConstraint(bounds)
+            )
             name = f"{root.__name__} = {source}" if dim is root else root.__name__
-            symbol = self._symbol(hint, name, bounds)
+            symbol = self._symbol(hint, name, must)
+            if self._checks_calls:
+                self.env.constrain_symbol_range(symbol, bounds.lower, bounds.upper)
             self._symbols[root.__name__] = (symbol, hint)
             self._owners[str(symbol)] = root.__name__
         return self._symbols[root.__name__][0] * dim._scale + dim._shift

@@ -250,10 +250,11 @@ def output_specs(kinds, args):
     ]
 
 
-def trace(mod, args, kwargs, dynamic_shapes=None, preserved=()):
+def trace(mod, args, kwargs, dynamic_shapes=None, preserved=(), checks_calls=False):
     """The traced program of a module for these arguments.
 
     preserved: paths of the submodules whose calls are described.
+    checks_calls: whether conditions on sizes are left to calls.
     """
-    dynamic = DynamicInputs(leaf_shapes(mod, args, kwargs, dynamic_shapes))
+    dynamic = DynamicInputs(leaf_shapes(mod, args, kwargs, dynamic_shapes), checks_calls)
     return _Tracing(mod, dynamic, preserved).run(args, kwargs)

@@ -263,9 +263,9 @@ def _forward_names_of(mod, args, kwargs):
     return [*names, *kwargs]
 
 
-def _export_module(mod, args, kwargs, dynamic_shapes, preserved):
+def _export_module(mod, args, kwargs, dynamic_shapes, preserved, checks_calls):
     kwargs = in_call_order(mod, args, kwargs)
-    traced = trace(mod, args, kwargs, dynamic_shapes, preserved)
+    traced = trace(mod, args, kwargs, dynamic_shapes, preserved, checks_calls)
     state, constants = _split_state(traced)
     signature = ModuleCallSignature(
         inputs=[],
