@@ -19,6 +19,7 @@
 #include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/index_checks.h"
+#include "taeda/ops/number_range.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::python {
@@ -141,9 +142,9 @@ int64_t dims_used(PyObject* o) {
 
 // A number to be assigned, as a tensor of the kind that the target is.
 Tensor assigned_number(PyObject* value, const Tensor& self) {
-  if (is_observed(self))
-    return taeda::scalar_tensor(to_scalar(value), self.dtype(), {}, self.device());
-  return scalar_tensor_of(to_scalar(value), self.dtype(), self.device());
+  const Scalar number = to_scalar(value);
+  if (is_observed(self)) return taeda::scalar_tensor(number, self.dtype(), {}, self.device());
+  return scalar_tensor_of(number, self.dtype(), self.device());
 }
 
 // Only basic items and nothing to record: the whole index as one view.
@@ -259,8 +260,8 @@ class Walk {
         "indices (got ",
         Py_TYPE(o)->tp_name, ")");
     Tensor t = tensor_from_data(o, DType::Undefined, Device());
-    // Numbers in a list are cut to integers; an empty list has no element to tell its type.
-    return t.is_floating_point() ? taeda::to(t, Device(), DType::Int64) : t;
+    // Numbers are cut to integers; an empty list has no element to tell its type.
+    return is_mask(t) ? t : taeda::to(t, Device(), DType::Int64);
   }
 
   Indexed out_;
@@ -281,7 +282,7 @@ Indexed apply_index(const Tensor& self, PyObject* index) {
     used += dims_used(o);
     all_basic = all_basic && is_basic(o) && !has_symbolic_part(o);
   }
-  if (used > 0 && items.size == 1) check_not_scalar(self, items.data[0]);
+  if (is_plain_integer(index) || PySlice_Check(index)) check_not_scalar(self, index);
   TAEDA_CHECK_INDEX(used <= self.dim(), "too many indices for tensor of dimension ", self.dim());
   const bool is_recorded = autograd::grad_enabled() && autograd::requires_grad(self);
   const bool is_plain = !is_recorded && !self.impl()->has_symbolic_sizes() && !is_observed(self);
@@ -380,6 +381,7 @@ int tensor_setitem(PyObject* self_object, PyObject* index, PyObject* value) {
     const Tensor& self = tensor_of(self_object);
     TAEDA_CHECK_TYPE(is_tensor(value) || is_number(value), "can't assign a ",
                      Py_TYPE(value)->tp_name, " to a torch.", self.dtype(), "Tensor");
+    if (!is_tensor(value) && !is_observed(self)) check_fits(to_scalar(value), self.dtype());
     Indexed r = apply_index(self, index);
     if (r.indices.empty()) {
       if (is_tensor(value))

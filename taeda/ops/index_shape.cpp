@@ -75,10 +75,10 @@ void check_indices(const Tensor& self, TensorList indices) {
 }
 
 void check_index_put(const Tensor& self, TensorList indices, const Tensor& values) {
+  check_indices(self, indices);
   TAEDA_CHECK(self.dtype() == values.dtype(),
               "Index put requires the source and destination dtypes match, got ", self.dtype(),
               " for the destination and ", values.dtype(), " for the source.");
-  check_indices(self, indices);
   check_disjoint(self, values);
   for (const Tensor& index : indices)
     if (index.defined()) check_disjoint(self, index);

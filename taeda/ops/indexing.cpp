@@ -43,12 +43,38 @@ Tensor& _index_put_impl__meta(Tensor& self, TensorList indices, const Tensor& va
   return self;
 }
 
+namespace {
+
+bool is_one_mask(TensorList indices) {
+  int64_t masks = 0;
+  for (const Tensor& t : indices) {
+    if (!t.defined()) continue;
+    if (!is_mask_dtype(t.dtype())) return false;
+    ++masks;
+  }
+  return masks == 1;
+}
+
+// One value written under one mask is converted, as masked_fill does; others have self's dtype.
+Tensor put_values(const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
+  const bool is_fill = !accumulate && values.dtype() != self.dtype() &&
+                       values.sym_numel() == SymInt(1) && is_one_mask(indices);
+  if (!is_fill) return values;
+  TAEDA_CHECK(!values.is_complex() || self.is_complex(), "value cannot be converted to type ",
+              is_floating(self.dtype()) ? "float" : "int64_t", " without overflow");
+  return values.to(self.dtype());
+}
+
+}  // namespace
+
 Tensor& index_put_(Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
-  return taeda::_index_put_impl_(self, indices, values, accumulate);
+  const Tensor source = put_values(self, indices, values, accumulate);
+  return taeda::_index_put_impl_(self, indices, source, accumulate);
 }
 Tensor index_put(const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
   Tensor out = self.clone();
-  return taeda::_index_put_impl_(out, indices, values, accumulate);
+  const Tensor source = put_values(self, indices, values, accumulate);
+  return taeda::_index_put_impl_(out, indices, source, accumulate);
 }
 
 OutSpec take_spec(const Tensor& self, const Tensor& index) {

@@ -226,3 +226,55 @@ def test_byte_masks_are_deprecated():
 
 def test_sizes_are_compared():
     assert t.ones(2, 3).is_same_size(t.zeros(2, 3)) and not t.ones(2).is_same_size(t.ones(2, 1))
+
+
+class TestAssignmentUnderMasks:
+    def test_one_value_of_another_dtype_is_converted(self):
+        x = t.arange(4, dtype=t.float64).reshape(2, 2)
+        x[x > 1] = t.tensor(5)
+        assert x.tolist() == [[0.0, 1.0], [5.0, 5.0]]
+        x[:, t.tensor([True, False])] = t.tensor([7.5], dtype=t.float32)
+        assert x.tolist() == [[7.5, 1.0], [7.5, 5.0]]
+        whole = t.arange(3)
+        whole[whole > 0] = t.tensor(2.75)
+        assert whole.tolist() == [0, 2, 2]
+
+    def test_its_gradient_has_its_own_dtype(self):
+        value = t.tensor(5.0, requires_grad=True)
+        x = t.zeros(3, dtype=t.float64)
+        x[t.tensor([True, False, True])] = value
+        x.sum().backward()
+        assert value.grad.item() == 2.0 and value.grad.dtype == t.float32
+
+    def test_several_values_or_indices_keep_the_dtype(self):
+        x = t.arange(4, dtype=t.float64)
+        phrase = "Index put requires the source and destination dtypes match"
+        with pytest.raises(RuntimeError, match=phrase):
+            x[x > 1] = t.tensor([5.0, 6.0])
+        with pytest.raises(RuntimeError, match=phrase):
+            x[t.tensor([0])] = t.tensor(5.0)
+        with pytest.raises(RuntimeError, match=phrase):
+            x.index_put_((x > 1,), t.tensor(5.0), accumulate=True)
+
+    def test_numbers_must_fit(self):
+        x = t.zeros(3, dtype=t.int8)
+        phrase = "value cannot be converted to type int8_t without overflow"
+        for index in (0, slice(3, 3), t.tensor([0]), t.tensor([True, False, False])):
+            with pytest.raises(RuntimeError, match=phrase):
+                x[index] = 300
+        assert x.tolist() == [0, 0, 0]
+
+
+def test_arrays_of_any_integers_are_indices():
+    numpy = pytest.importorskip("numpy")
+    x = t.arange(4)
+    for kind in ("int8", "int16", "int32", "int64"):
+        assert x[numpy.array([2, -1], dtype=kind)].tolist() == [2, 3]
+
+
+def test_a_scalar_has_no_dimension_to_index():
+    for index in ((0,), [0], (slice(None),), t.tensor([0])):
+        with pytest.raises(IndexError, match="too many indices for tensor of dimension 0"):
+            t.tensor(1.0)[index]
+    with pytest.raises(IndexError, match="index is out of bounds for dimension with size 0"):
+        t.ones(0)[[0]]

@@ -70,6 +70,8 @@ IndexPlan plan_indices(const Tensor& self, TensorList indices) {
     } else {
       const Tensor values = int64_index(index);
       const int64_t size = self.sizes()[dim];
+      TAEDA_CHECK_INDEX(size > 0 || values.numel() == 0,
+                        "index is out of bounds for dimension with size 0");
       if (const auto bad = first_outside(values, -size, size))
         fail(ErrorKind::Index, "index ", *bad, " is out of bounds for dimension ", dim,
              " with size ", size);
