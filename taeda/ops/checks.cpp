@@ -1,6 +1,7 @@
 // Argument checks named in the records, with PyTorch's phrases.
 #include "taeda/ops/checks.h"
 
+#include "taeda/ops/cpp_name.h"
 #include "taeda/ops/number_range.h"
 #include "taeda/ops/shape.h"
 
@@ -47,6 +48,7 @@ void check_neg(const Tensor& self) {
 void check_divisor(const Tensor& self, const Tensor& other) {
   if (!is_integral(self.dtype(), true) || !is_integral(other.dtype(), true) || !other.is_cpu())
     return;
+  if (!self.impl()->has_symbolic_sizes() && self.numel() == 0) return;  // nothing is divided
   const Tensor* const inputs[] = {&self, &other};
   // A number is divided by in the dtype of the call, where 256 may be zero.
   const DType common = result_type(inputs);
@@ -72,8 +74,8 @@ void check_addcdiv(const Tensor& tensor1, const Tensor& tensor2) {
 }
 
 void check_lerp(const Tensor& self, const Tensor& other, const char* name) {
-  TAEDA_CHECK(self.dtype() == other.dtype(), "expected dtype ", dtype_name(self.dtype()), " for `",
-              name, "` but got dtype ", dtype_name(other.dtype()));
+  TAEDA_CHECK(self.dtype() == other.dtype(), "expected dtype ", cpp_name(self.dtype()), " for `",
+              name, "` but got dtype ", cpp_name(other.dtype()));
 }
 
 void check_ordered(const char* op, const Tensor& self, const Tensor& other) {
@@ -88,7 +90,7 @@ void check_clamp(bool has_min, bool has_max) {
 void check_mask(const Tensor& mask) {
   TAEDA_CHECK(mask.dtype() == DType::Bool,
               "masked_fill_ only supports boolean masks, but got mask with dtype ",
-              dtype_name(mask.dtype()));
+              cpp_name(mask.dtype()));
 }
 
 void check_fill_value(const Tensor& self, const Tensor& value) {

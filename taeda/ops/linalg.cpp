@@ -1,35 +1,13 @@
 // Shape and dtype rules of the matrix products.
 #include "taeda/ops/linalg.h"
 
+#include "taeda/ops/cpp_name.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/linalg_decl.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {
 namespace {
-
-// The name PyTorch's messages use where they name the C++ type.
-const char* cpp_name(DType t) {
-  switch (t) {
-    case DType::UInt8: return "unsigned char";
-    case DType::Int8: return "signed char";
-    case DType::Int16: return "short int";
-    case DType::Int32: return "int";
-    case DType::Int64: return "long int";
-    case DType::Half: return "c10::Half";
-    case DType::Float: return "float";
-    case DType::Double: return "double";
-    case DType::ComplexFloat: return "c10::complex<float>";
-    case DType::ComplexDouble: return "c10::complex<double>";
-    case DType::Bool: return "bool";
-    case DType::BFloat16: return "c10::BFloat16";
-    case DType::Float8E4M3: return "c10::Float8_e4m3fn";
-    case DType::Float8E5M2: return "c10::Float8_e5m2";
-    case DType::UInt16: return "short unsigned int";
-    case DType::UInt32: return "unsigned int";
-    default: return "long unsigned int";
-  }
-}
 
 void check_devices(const char* op, std::initializer_list<const Tensor*> tensors) {
   check_same_device(op, Span<const Tensor*>(tensors.begin(), tensors.size()));
@@ -128,9 +106,8 @@ OutSpec addmm_spec(const Tensor& self, const Tensor& mat1, const Tensor& mat2, c
   check_matrix_sizes(mat1, mat2);
   TAEDA_CHECK(self.dtype() == mat2.dtype(), "self and mat2 must have the same dtype, but got ",
               self.dtype(), " and ", mat2.dtype());
-  TAEDA_CHECK(mat1.dtype() == mat2.dtype(),
-              "expected m1 and m2 to have the same dtype, but got: ", cpp_name(mat1.dtype()),
-              " != ", cpp_name(mat2.dtype()));
+  TAEDA_CHECK(mat1.dtype() == mat2.dtype(), "mat1 and mat2 must have the same dtype, but got ",
+              mat1.dtype(), " and ", mat2.dtype());
   check_devices("addmm", {&self, &mat1, &mat2});
   OutSpec spec({mat1.sym_sizes()[0], mat2.sym_sizes()[1]}, self.dtype(), self.device());
   check_expands(self, spec);
@@ -161,9 +138,8 @@ OutSpec addbmm_spec(const Tensor& self, const Tensor& batch1, const Tensor& batc
               "x", m[2], ")");
   TAEDA_CHECK(self.dtype() == batch2.dtype(), "self and mat2 must have the same dtype, but got ",
               self.dtype(), " and ", batch2.dtype());
-  TAEDA_CHECK(batch1.dtype() == batch2.dtype(),
-              "expected m1 and m2 to have the same dtype, but got: ", cpp_name(batch1.dtype()),
-              " != ", cpp_name(batch2.dtype()));
+  TAEDA_CHECK(batch1.dtype() == batch2.dtype(), "mat1 and mat2 must have the same dtype, but got ",
+              batch1.dtype(), " and ", batch2.dtype());
   check_devices("addbmm", {&self, &batch1, &batch2});
   OutSpec spec({n[1], m[2]}, self.dtype(), self.device());
   check_expands(self, spec);

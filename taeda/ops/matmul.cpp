@@ -1,5 +1,6 @@
 // Products over any number of dimensions: matmul and what is made of it.
 #include "taeda/dispatch/dispatcher.h"
+#include "taeda/ops/cpp_name.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/linalg.h"
 #include "taeda/ops/linalg_decl.h"
@@ -212,8 +213,8 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   // Named as PyTorch's composites name them.
   const Tensor* const all[] = {&input, &weight, &bias};
   TAEDA_CHECK(input.dtype() == weight.dtype(),
-              "expected m1 and m2 to have the same dtype, but got: ", input.dtype(),
-              " != ", weight.dtype());
+              "expected m1 and m2 to have the same dtype, but got: ", cpp_name(input.dtype()),
+              " != ", cpp_name(weight.dtype()));
   check_same_device("linear", Span<const Tensor*>(all, bias.defined() ? 3 : 2));
   SymIntVec sizes(n);
   sizes[di - 1] = w[0];

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "taeda/base/log.h"
+#include "taeda/ops/cpp_name.h"
 #include "taeda/ops/index_checks.h"
 #include "taeda/ops/out_alias.h"
 #include "taeda/ops/shape.h"
@@ -60,8 +61,8 @@ void OutSpec::prepare_out(Tensor& out, const char* op) const {
     TAEDA_CHECK_TYPE(can_cast(dtype, out.dtype()), "torch.", op,
                      "(): input types can't be cast to the desired output type ", out.dtype());
   else
-    TAEDA_CHECK(out.dtype() == dtype, "Expected out tensor to have dtype ", dtype_name(dtype),
-                ", but got ", dtype_name(out.dtype()), " instead");
+    TAEDA_CHECK(out.dtype() == dtype, "Expected out tensor to have dtype ", cpp_name(dtype),
+                ", but got ", cpp_name(out.dtype()), " instead");
   // Before too: a resize would hide that the given elements overlap.
   check_no_internal_overlap(out);
   resize_output(out, sizes);

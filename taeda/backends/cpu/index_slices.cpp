@@ -52,7 +52,10 @@ void index_add(const Tensor& self, int64_t dim, const Tensor& given_index, const
   check_written(out, given_index, &source);
   dim = wrap_dim(dim, self.dim());
   const Tensor index = with_dim(int64_index(given_index));
-  check_index_bounds(index, dim, with_dim(self).sizes()[dim]);
+  // PyTorch's own kind and words for vectors.
+  TAEDA_CHECK_INDEX(self.dim() > 1 || !first_outside(index, 0, with_dim(self).sizes()[dim]),
+                    "index out of range in self");
+  if (source.numel() > 0) check_index_bounds(index, dim, with_dim(self).sizes()[dim]);
   if (!out.is_same(self)) out.copy_(self);
   slices(with_dim(source), with_dim(out), dim, index).add(alpha);
 }
