@@ -112,9 +112,10 @@ Tensor copied_or_shared(PyObject* data, const Tensor& t, bool wants_copy) {
   if (wants_copy) return is_tensor(data) && t.is_same(tensor_of(data)) ? taeda::clone(t) : t;
   TAEDA_CHECK_VALUE(!(PyList_Check(data) || PyTuple_Check(data) || is_number(data)),
                     "can't alias arbitrary sequence into a tensor.");
-  TAEDA_CHECK_VALUE(!is_tensor(data) || t.is_same(tensor_of(data)),
-                    "can't alias tensor with dtype '", tensor_of(data).dtype(), "' into dtype '",
-                    t.dtype(), "'.");
+  const Tensor own =
+      is_tensor(data) ? tensor_of(data) : tensor_sharing_data(data, DType::Undefined, Device());
+  TAEDA_CHECK_VALUE(own.dtype() == t.dtype(), "can't alias tensor with dtype '", own.dtype(),
+                    "' into dtype '", t.dtype(), "'.");
   return t;
 }
 

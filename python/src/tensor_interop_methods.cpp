@@ -116,7 +116,9 @@ PyObject* to_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
                                    &stream, &version, &device, &copy))
     return nullptr;
   return guarded([&] {
-    TAEDA_CHECK_KIND(ErrorKind::Assertion, stream == Py_None, "stream should be None on cpu.");
+    const bool is_none = stream == Py_None || (PyLong_Check(stream) && to_int64(stream) == -1);
+    TAEDA_CHECK_TYPE(is_none || PyLong_Check(stream), "stream must be ``int`` or ``none``");
+    TAEDA_CHECK_KIND(ErrorKind::Assertion, is_none, "stream should be None on cpu.");
     bool is_versioned = false;
     if (version != Py_None) {
       Ref major(checked(PySequence_GetItem(version, 0)));

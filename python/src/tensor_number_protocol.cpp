@@ -1,6 +1,7 @@
 // Operators of Tensor: +, -, *, /, //, %, **, @, &, |, ^, <<, >>, comparisons, and conversion to
 // numbers.
 #include "python/src/args.h"
+#include "python/src/factories.h"
 #include "python/src/overrides.h"
 #include "python/src/tensor_type.h"
 #include "python/src/wrap.h"
@@ -140,7 +141,7 @@ PyObject* positive(PyObject* a) {
   if (is_overridden(a)) return call_method_override(tensor_callee("__pos__"), a);
   return guarded([&] {
     TAEDA_CHECK(tensor_of(a).dtype() != DType::Bool,
-                "The `+` operator on a bool tensor is not supported.");
+                "The `+` operator, on a bool tensor is not supported.");
     return Py_NewRef(a);
   });
 }
@@ -264,6 +265,13 @@ PyObject* tensor_richcompare(PyObject* self, PyObject* other, int op) {
       TAEDA_COMPARISON(eq, "__eq__", "eq"), TAEDA_COMPARISON(ne, "ne", "ne"),
       TAEDA_COMPARISON(gt, "gt", "gt"),     TAEDA_COMPARISON(ge, "ge", "ge"),
   };
+  // Arrays leave a comparison to the tensor, which would then be one of identity.
+  if (op == Py_EQ && !is_tensor(other) && !is_number(other) &&
+      PyObject_HasAttrString(other, "__array_interface__"))
+    return guarded([&] {
+      return wrap(
+          taeda::eq(tensor_of(self), tensor_sharing_data(other, DType::Undefined, Device())));
+    });
   return kCompare[op](self, other);
 }
 

@@ -90,11 +90,22 @@ def numel(input):
     return input.numel()
 
 
+def is_nonzero(input):
+    """Whether the tensor's one element differs from zero."""
+    if has_torch_function_unary(input):
+        return handle_torch_function(is_nonzero, (input,), input)
+    return input.is_nonzero()
+
+
 def nonzero(input, *, out=None, as_tuple=False):
     """The coordinates of the elements that are not zero: rows, or a vector for each dimension."""
     if has_torch_function_unary(input):
         return handle_torch_function(nonzero, (input,), input, out=out, as_tuple=as_tuple)
-    return input.nonzero_numpy() if as_tuple else _C.nonzero(input, out=out)
+    if not as_tuple:
+        return _C.nonzero(input, out=out)
+    if out is not None:
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
+    return input.nonzero_numpy()
 
 
 def get_rng_state():
@@ -134,6 +145,7 @@ _LAZY = {
     "IntTensor": "_tensor_types",
     "LongTensor": "_tensor_types",
     "ShortTensor": "_tensor_types",
+    "set_default_tensor_type": "_tensor_types",
     "vmap": "_functorch.vmap",
     "cond": "_higher_order_ops.cond",
     "while_loop": "_higher_order_ops.while_loop",

@@ -187,7 +187,11 @@ def _type(self, dtype=None, non_blocking=False, **_):
         if named is None:
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = named
-    return self.to(dtype.dtype if dtype in TYPES.values() else dtype)
+    if dtype in TYPES.values():
+        dtype = dtype.dtype
+    elif not isinstance(dtype, _C.dtype):
+        raise ValueError(f"invalid type: '{getattr(dtype, '__name__', dtype)}'")
+    return self.to(dtype)
 
 
 def _new(self, *args, device=None):
@@ -228,6 +232,49 @@ def _nonzero(self, *, as_tuple=False):
     return self.nonzero_numpy() if as_tuple else _C.nonzero(self)
 
 
+def _is_nonzero(self):
+    """Whether the one element differs from zero."""
+    if has_torch_function_unary(self):
+        return handle_torch_function(_C.Tensor.is_nonzero, (self,), self)
+    return bool(self)
+
+
+def _narrow_copy(self, dim, start, length):
+    """A copy of `length` elements along a dimension, from `start` on."""
+    if has_torch_function_unary(self):
+        return handle_torch_function(_C.Tensor.narrow_copy, (self,), self, dim, start, length)
+    return _C.narrow_copy(self, dim, start, length)
+
+
+def _dim_order(self, *, ambiguity_check=False):
+    """The dimensions from the outermost in memory to the innermost."""
+    if has_torch_function_unary(self):
+        return handle_torch_function(
+            _C.Tensor.dim_order, (self,), self, ambiguity_check=ambiguity_check
+        )
+    if not isinstance(ambiguity_check, bool):
+        raise NotImplementedError("[dim_order] ambiguity_check as a list of memory formats")
+    strides, sizes = self.stride(), self.size()
+    if ambiguity_check and (len(set(strides)) < len(strides) or 1 in sizes):
+        raise RuntimeError(
+            "The tensor does not have unique dim order, or cannot map to exact one of the given "
+            "memory formats."
+        )
+    order = list(range(self.dim()))
+    for last in range(1, self.dim()):
+        moving = last
+        for at in reversed(range(last)):
+            outer, inner = order[at], order[moving]
+            # Dimensions of one element lie anywhere: they are passed, not moved.
+            if 1 in (sizes[outer], sizes[inner]) or 0 in (strides[outer], strides[inner]):
+                continue
+            if strides[outer] >= strides[inner]:
+                break
+            order[at], order[moving] = inner, outer
+            moving = at
+    return tuple(order)
+
+
 _METHODS = {
     "__repr__": _repr,
     "__format__": _format,
@@ -240,6 +287,9 @@ _METHODS = {
     "storage": _storage,
     "is_shared": _is_shared,
     "nonzero": _nonzero,
+    "is_nonzero": _is_nonzero,
+    "narrow_copy": _narrow_copy,
+    "dim_order": _dim_order,
     "__rdiv__": _rdiv,
 }
 

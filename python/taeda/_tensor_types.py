@@ -4,6 +4,8 @@ They are no classes of objects: calling one makes a tensor of its dtype, and isi
 the dtype.
 """
 
+import warnings
+
 from taeda import _C
 
 NAMES = {
@@ -72,3 +74,16 @@ def _converted(data, dtype):
 
 TYPES = {f"{kind}Tensor": _TensorType(f"{kind}Tensor", getattr(_C, n)) for n, kind in NAMES.items()}
 globals().update(TYPES)
+
+
+def set_default_tensor_type(t):
+    """Makes a floating type of the CPU, or its name, the default; set_default_dtype's older form."""
+    warnings.warn(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+        "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
+        stacklevel=2,
+    )
+    named = TYPES.get(t.rpartition(".")[2]) if isinstance(t, str) else t
+    if named not in TYPES.values():
+        raise TypeError(f"invalid type object: got {t!r}, expected a type like FloatTensor")
+    _C.set_default_dtype(named.dtype)

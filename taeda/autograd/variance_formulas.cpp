@@ -1,6 +1,7 @@
 // Derivative helpers of variance and standard deviation.
 #include "taeda/autograd/variance_formulas.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "taeda/autograd/reduction_formulas.h"
@@ -21,10 +22,11 @@ Tensor var_slope(const Tensor& self, std::optional<IntList> dim, std::optional<S
   if (count.is_symbolic() && (!correction || correction->is_integral()))
     return deviation.mul(Scalar(2)).div(
         Scalar(count - SymInt(correction ? correction->to_int() : 1)));
-  const double freedom =
-      static_cast<double>(count.expect_int()) - (correction ? correction->to_double() : 1.0);
-  if (freedom == 0) {
-    // No slope is defined at the mean, and elsewhere it is infinite.
+  const double freedom = std::max(
+      0.0, static_cast<double>(count.expect_int()) - (correction ? correction->to_double() : 1.0));
+  // Without freedom the slope is infinite, along dimensions with the sign of the deviation, and
+  // none is defined at the mean.
+  if (freedom == 0 && (!dim || self.dim() == 0)) {
     using Limits = std::numeric_limits<double>;
     return taeda::full_like(deviation, Scalar(Limits::infinity()))
         .masked_fill(deviation.eq(0), Scalar(Limits::quiet_NaN()));

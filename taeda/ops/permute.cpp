@@ -56,6 +56,11 @@ Tensor t(const Tensor& self) {
 namespace {
 
 Tensor matrix_transposed(const Tensor& self, const char* name) {
+  if (self.dim() == 0) {
+    warn(str("Tensor.", name, " is deprecated on 0-D tensors. This function is the identity in ",
+             "these cases."));
+    return self.view(SymIntList());
+  }
   TAEDA_CHECK(self.dim() >= 2, "tensor.", name,
               " is only supported on matrices or batches of matrices. Got ", self.dim(),
               "-D tensor.");

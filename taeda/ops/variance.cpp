@@ -12,7 +12,8 @@ using Correction = std::optional<Scalar>;
 
 OutSpec moment_spec(const char* op, const Tensor& self, Dims dim, const Correction& correction,
                     bool keepdim) {
-  TAEDA_CHECK(self.is_floating_point() || self.is_complex(), op,
+  const bool is_one = std::string_view(op) == "var" || std::string_view(op) == "std";
+  TAEDA_CHECK(self.is_floating_point() || self.is_complex(), is_one ? "std and var" : op,
               " only support floating point and complex dtypes");
   const uint64_t bits = dim_bitset(dim.value_or(IntList()), self.dim(), true);
   SymInt count = 1;
@@ -54,7 +55,7 @@ Tensor& var_out(const Tensor& self, Dims dim, bool unbiased, bool keepdim, Tenso
   return taeda::var_out(out, self, dim, correction_of(unbiased), keepdim);
 }
 OutSpec var_correction_spec(const Tensor& self, Dims dim, Correction correction, bool keepdim) {
-  return moment_spec("std and var", self, dim, correction, keepdim);
+  return moment_spec("var", self, dim, correction, keepdim);
 }
 
 Tensor std(const Tensor& self, bool unbiased) {
@@ -67,7 +68,7 @@ Tensor& std_out(const Tensor& self, Dims dim, bool unbiased, bool keepdim, Tenso
   return taeda::std_out(out, self, dim, correction_of(unbiased), keepdim);
 }
 OutSpec std_correction_spec(const Tensor& self, Dims dim, Correction correction, bool keepdim) {
-  return moment_spec("std and var", self, dim, correction, keepdim);
+  return moment_spec("std", self, dim, correction, keepdim);
 }
 
 std::tuple<Tensor, Tensor> var_mean(const Tensor& self, bool unbiased) {
