@@ -139,6 +139,7 @@ void PointwiseSpec::infer_shape(Span<const Tensor*> inputs) {
   sizes = SymIntVec(first.sym_sizes());
   for (size_t i = 1; i < inputs.size(); ++i)
     sizes = broadcast_shapes(sizes, inputs[i]->sym_sizes());
+  if (op_.rule == DTypeRule::Self) return;  // filled copies are contiguous, as in PyTorch
   if (has_broadcast(inputs, sizes)) {
     strides = strides_by_order(inputs, as_int(sizes));
     return;

@@ -163,6 +163,11 @@ class TestStrides:
     def test_filled_slices_keep_the_layout(self):
         assert t.ones(2, 3).t().index_fill(0, t.tensor([0]), 5.0).stride() == (1, 3)
 
+    def test_filled_copies_are_contiguous(self):
+        x, mask = t.ones(2, 3).t(), t.ones(3, 2) > 0
+        assert x.masked_fill(mask, 5.0).stride() == (2, 1)
+        assert x.masked_fill(mask[:1], 5.0).stride() == (2, 1)
+
     def test_coordinates_lie_in_one_piece_each(self):
         found = t.nonzero(t.tensor([[1, 2], [0, 3]]))
         assert found.tolist() == [[0, 0], [0, 1], [1, 1]] and found.stride() == (1, 3)
