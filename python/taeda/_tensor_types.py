@@ -77,7 +77,7 @@ globals().update(TYPES)
 
 
 def set_default_tensor_type(t):
-    """Makes a floating type of the CPU, or its name, the default; set_default_dtype's older form."""
+    """Makes a floating type, or what its name says, the default: set_default_dtype's older form."""
     warnings.warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
         "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
