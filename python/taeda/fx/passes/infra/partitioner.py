@@ -8,6 +8,7 @@ Two groups become one unless a path from one to the other runs outside both.
 
 import logging
 
+from taeda.fx.passes.infra._groups import Groups
 from taeda.fx.passes.utils.fuser_utils import fuse_by_partitions
 
 __all__ = ["CapabilityBasedPartitioner", "Partition"]
@@ -16,17 +17,21 @@ logger = logging.getLogger(__name__)
 
 
 class Partition:
-    """A group of nodes."""
+    """A group of nodes: a dict from each to its place in the graph, or None."""
 
-    def __init__(self, id=None, nodes=None):
+    def __init__(self, id=None, nodes=None, node_orders=None):
         self.id = id
-        self.nodes = dict.fromkeys(nodes or ())
+        nodes = list(nodes or ())
+        orders = [None] * len(nodes) if node_orders is None else list(node_orders)
+        if len(nodes) != len(orders):
+            raise AssertionError("nodes and node_orders must have the same length")
+        self.nodes = dict(zip(nodes, orders))
 
     def __repr__(self):
         return str(self.nodes)
 
-    def add_node(self, node):
-        self.nodes[node] = None
+    def add_node(self, node, node_order=None):
+        self.nodes[node] = node_order
 
     def remove_node(self, node):
         del self.nodes[node]
@@ -60,27 +65,35 @@ class CapabilityBasedPartitioner:
 
     def propose_partitions(self):
         """The groups, the last one of the graph first."""
-        groups = _Groups(self.graph_module.graph)
+        groups = Groups(self.graph_module.graph)
         submodules = dict(self.graph_module.named_modules())
         computing = ("call_function", "call_method", "call_module", "get_attr")
         for node in reversed(self.graph_module.graph.nodes):
+            groups.add(node)
             supported = self.operator_support.is_node_supported(submodules, node)
-            if node.op not in computing or not supported:
-                continue
-            mine = groups.start(node)
-            users = [groups.of[u] for u in node.users if u in groups.of]
-            others = users if self.skip_horizontal_fusion else users + list(groups.members)
-            for other in dict.fromkeys(others):
-                if (
-                    other != mine
-                    and other in groups.members
-                    and not groups.closes_cycle(mine, other)
-                ):
-                    mine = groups.merge(mine, other)
+            if node.op in computing and supported:
+                groups.start(node)
+                self._join_others(groups, node)
         last = lambda nodes: max(map(groups.order.get, nodes))
         found = sorted(groups.members.values(), key=last, reverse=True)
         found = [nodes for nodes in found if self._is_worth_it(nodes)]
         return [Partition(i, sorted(nodes, key=groups.order.get)) for i, nodes in enumerate(found)]
+
+    def _join_others(self, groups, node):
+        """Joins a new group with those that it can be joined with: first the users', then all."""
+        mine = groups.order[node]
+        for other in dict.fromkeys(groups.of[u] for u in node.users if u in groups.of):
+            if other in groups.members and groups.can_join(mine, other):
+                groups.join(mine, other)
+        tried = 0
+        while not self.skip_horizontal_fusion:
+            left = groups.within_reach(mine) & ~tried
+            if not left:
+                break
+            other = left.bit_length() - 1  # the one that was begun first
+            tried |= 1 << other
+            if groups.can_join(mine, other):
+                groups.join(mine, other)
 
     def _is_worth_it(self, nodes):
         """Whether a group does enough: more than one step that computes, unless one will do."""
@@ -126,46 +139,3 @@ def _name(node):
     from taeda.fx._naming import qualified_name
 
     return qualified_name(node.target) if callable(node.target) else node.target
-
-
-class _Groups:
-    """Nodes in disjoint groups, and whether joining two would make a cycle."""
-
-    def __init__(self, graph):
-        self.order = {node: i for i, node in enumerate(graph.nodes)}
-        self.of = {}
-        self.members = {}
-
-    def start(self, node):
-        number = self.order[node]
-        self.of[node] = number
-        self.members[number] = {node}
-        return number
-
-    def merge(self, first, second):
-        """One group with the number of the first."""
-        moved = self.members.pop(second)
-        for node in moved:
-            self.of[node] = first
-        self.members[first] |= moved
-        return first
-
-    def closes_cycle(self, first, second):
-        """Whether a path leaves the two groups and comes back."""
-        inside = self.members[first] | self.members[second]
-        last = max(self.order[n] for n in inside)
-        pending = [u for n in inside for u in n.users if u not in inside]
-        seen = set(pending)
-        while pending:
-            node = pending.pop()
-            group = self.members.get(self.of.get(node), (node,))
-            if node in inside:
-                return True
-            for member in group:
-                for user in member.users:
-                    if user in inside:
-                        return True
-                    if user not in seen and (self.order[user] <= last or user in self.of):
-                        seen.add(user)
-                        pending.append(user)
-        return False

@@ -17,6 +17,9 @@ __all__ = [
 ]
 
 
+_CYCLES = "Invalid partition, found dependency cycles"
+
+
 def topo_sort(nodes):
     """The nodes of a group, each behind those of the group that it uses."""
     inside = set(nodes)
@@ -37,6 +40,11 @@ def topo_sort(nodes):
 
 def validate_partition(partition):
     """Whether the nodes can run as one: nothing outside lies between two of them."""
+    return _is_closed(partition, lambda node: True)
+
+
+def _is_closed(partition, may_lead_back):
+    """Whether no path leaves the group and comes back, over nodes that may lead back."""
     inside = set(partition)
     pending = [u for n in partition for u in n.users if u not in inside]
     seen = set(pending)
@@ -45,7 +53,7 @@ def validate_partition(partition):
         if node in inside:
             return False
         for user in node.users:
-            if user not in seen:
+            if user not in seen and may_lead_back(user):
                 seen.add(user)
                 pending.append(user)
     return True
@@ -63,7 +71,11 @@ def fuse_as_graphmodule(
         if node._erased:
             raise AssertionError(f"{node} has been removed from owning graph")
     if not validate_partition(nodes):
-        raise AssertionError("Invalid partition, found dependency cycles")
+        raise AssertionError(_CYCLES)
+    return _extract(gm, nodes, module_name, always_return_tuple)
+
+
+def _extract(gm, nodes, module_name, always_return_tuple):
     graph, copies, inputs = Graph(), {}, {}
 
     def value_of(node):
@@ -94,22 +106,23 @@ def _first_step(graph):
     return next((n for n in graph.nodes if n.op != "placeholder"), graph._root)
 
 
-def insert_subgm(gm, sub_gm, orig_inputs, orig_outputs):
-    """Calls the module in place of the nodes that it replaces."""
+def insert_subgm(gm, sub_gm, orig_inputs, orig_outputs, insertion_point=None):
+    """Calls the module in place of the nodes that it replaces, behind `insertion_point`."""
     name = type(sub_gm).__name__
     gm.add_submodule(name, sub_gm)
     # A group whose results nobody reads may stand anywhere behind its inputs.
-    last = max(orig_outputs) if orig_outputs else gm.graph.output_node().prev
-    with gm.graph.inserting_after(last):
+    if insertion_point is None:
+        insertion_point = max(orig_outputs) if orig_outputs else gm.graph.output_node().prev
+    with gm.graph.inserting_after(insertion_point):
         call = gm.graph.call_module(name, args=orig_inputs)
     results = next(n for n in sub_gm.graph.nodes if n.op == "output").args[0]
     if len(orig_outputs) == 1 and not isinstance(results, tuple):
         orig_outputs[0].replace_all_uses_with(call, propagate_meta=True)
         return gm
     with gm.graph.inserting_after(call):
-        for index in reversed(range(len(orig_outputs))):
+        for index, output in enumerate(orig_outputs):
             item = gm.graph.call_function(operator.getitem, (call, index))
-            orig_outputs[index].replace_all_uses_with(item, propagate_meta=True)
+            output.replace_all_uses_with(item, propagate_meta=True)
     return gm
 
 
@@ -121,12 +134,17 @@ def erase_nodes(gm, nodes):
 
 def fuse_by_partitions(gm, partitions, prefix="fused_", always_return_tuple=False):
     """Replaces each group of nodes by a call of a submodule `<prefix><number>`."""
+    partitions = [topo_sort(list(nodes)) for nodes in partitions]
+    for nodes in partitions:
+        # The graph is in order still: what stands behind the last node does not lead back.
+        last = max(nodes)
+        if not _is_closed(nodes, lambda node, last=last: node < last or node is last):
+            raise AssertionError(_CYCLES)
     for number, nodes in enumerate(partitions):
-        ordered = topo_sort(list(nodes))
-        sub_gm, inputs, outputs = fuse_as_graphmodule(
-            gm, ordered, f"{prefix}{number}", always_return_tuple=always_return_tuple
-        )
+        sub_gm, inputs, outputs = _extract(gm, nodes, f"{prefix}{number}", always_return_tuple)
         insert_subgm(gm, sub_gm, inputs, outputs)
-        erase_nodes(gm, ordered)
-    legalize_graph(gm)
-    return gm
+        erase_nodes(gm, nodes)
+    try:
+        return legalize_graph(gm)
+    except RuntimeError as error:  # two groups that each can run as one, but not both
+        raise AssertionError(_CYCLES) from error
