@@ -445,3 +445,20 @@ def test_indexing_is_seen_item_by_item():
     with Log() as log:
         t.ones(3, 4)[0, 1:3]
     assert log.seen == ["aten.ones.default", "aten.select.int", "aten.slice.Tensor"]
+
+
+def test_push_makes_a_mode():
+    class Counting(TorchDispatchMode):
+        def __init__(self, start):
+            super().__init__()
+            self.count = start
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.count += 1
+            return func(*args, **(kwargs or {}))
+
+    with pytest.warns(UserWarning, match="no longer necessary"):
+        mode = Counting.push(5)
+    with mode:
+        t.ones(1)
+    assert mode.count == 6

@@ -151,3 +151,17 @@ def test_asserts_may_be_recorded():
     exec("def program(x):\n  assert x.shape[0] == 2\n  return x", scope)
     graph = Asserting().trace(scope["program"])
     assert t._assert in [n.target for n in graph.nodes]
+    exec("def program(x):\n  assert not x.any(), 'some'\n  return x", scope)
+    traced = fx.GraphModule(nn.Module(), Asserting().trace(scope["program"]))
+    assert traced(t.zeros(2)).tolist() == [0, 0]
+    with pytest.raises(AssertionError):
+        traced(t.ones(2))
+
+
+def test_tracers_can_be_copied():
+    tracer = fx.Tracer()
+    before = copy.deepcopy(tracer)
+    graph = tracer.trace(lambda x: t.relu(x))
+    assert str(copy.deepcopy(tracer).graph) == str(graph)
+    assert not hasattr(before, "graph")
+    assert str(before.trace(lambda x: t.relu(x))) == str(graph)

@@ -18,7 +18,10 @@ from taeda.utils import _pytree as pytree
 
 @dataclass
 class PythonCode:
-    """A function as text, the globals it needs, and the way from its lines back to nodes."""
+    """A function as text, the globals it needs, and the way from its lines back to nodes.
+
+    Lines are counted from the one with `def`, which is 0.
+    """
 
     src: str
     globals: dict

@@ -169,7 +169,8 @@ class CodeGen:
         lineno_map = None
         if lines_of is not None:
             skipped = 1 if body[0].startswith("\n") else 0
-            lineno_map = {below + i: node for i, node in enumerate(lines_of[skipped:])}
+            first = below - start
+            lineno_map = {first + i: node for i, node in enumerate(lines_of[skipped:])}
         return PythonCode(f"\n{wrapping}\n\n{head}\n{text}", known.table, lineno_map, start)
 
 

@@ -5,7 +5,7 @@ import sys
 from types import MethodDescriptorType, WrapperDescriptorType
 
 import taeda
-from taeda.fx._user_frames import calls_assert, describe, is_storing_item, is_unpacking
+from taeda.fx._user_frames import asserted_truth, describe, is_storing_item, is_unpacking
 from taeda.fx.node import map_aggregate
 
 __all__ = ["Attribute", "ParameterProxy", "Proxy"]
@@ -68,10 +68,14 @@ class Proxy:
 
     def __bool__(self):
         tracer = self.tracer
-        if tracer.trace_asserts and calls_assert(sys._getframe(1)):
-            tracer.create_proxy("call_function", taeda._assert, (self, ""), {})
-            return True
-        return tracer.to_bool(self)
+        truth = asserted_truth(sys._getframe(1)) if tracer.trace_asserts else None
+        if truth is None:
+            return tracer.to_bool(self)
+        asserted = self
+        if not truth:
+            asserted = tracer.create_proxy("call_function", operator.not_, (self,), {})
+        tracer.create_proxy("call_function", taeda._assert, (asserted, ""), {})
+        return truth
 
     def keys(self):
         """What `**proxy` asks for."""

@@ -1,5 +1,6 @@
 """Tracer: runs a program on proxies and returns what it did as a graph."""
 
+import copy
 import math
 import threading
 from collections import OrderedDict
@@ -87,6 +88,14 @@ class Tracer(TracerBase):
         self.num_calls = {}
         self.node_name_to_scope = {}
         self._paths = {}
+
+    def __deepcopy__(self, memo):
+        """A tracer with copies of what this one holds, but for the modules of Python."""
+        copied = memo[id(self)] = type(self).__new__(type(self))
+        for name, value in vars(self).items():
+            is_shared = name in ("_autowrap_search", "_autowrap_function_ids")
+            vars(copied)[name] = copy.copy(value) if is_shared else copy.deepcopy(value, memo)
+        return copied
 
     # ---- what subclasses override ----
     def is_leaf_module(self, m, module_qualified_name):

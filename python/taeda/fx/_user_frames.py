@@ -30,15 +30,17 @@ def is_storing_item(frame):
     return instruction is not None and instruction.opname in ("STORE_SUBSCR", "STORE_SLICE")
 
 
-def calls_assert(frame):
-    """Whether the truth value is asked for by an assert statement."""
+def asserted_truth(frame):
+    """The truth value that an assert statement asks for: False by `assert not`; None elsewhere."""
     instruction, following = _instruction(frame)
     # From Python 3.13 on the jump gets a bool, made by an instruction before it.
     if instruction is not None and instruction.opname in ("TO_BOOL", "COMPARE_OP"):
         instruction = next(following)
     if instruction is None or not instruction.opname.startswith("POP_JUMP"):
-        return False
-    return next(following).opname == "LOAD_ASSERTION_ERROR"
+        return None
+    if next(following).opname != "LOAD_ASSERTION_ERROR":
+        return None
+    return instruction.opname.endswith("IF_TRUE")
 
 
 def user_frame(frame):

@@ -15,6 +15,7 @@ A mode that returns NotImplemented leaves the call to the classes of its argumen
 
 import contextlib
 import threading
+import warnings
 
 from taeda._C import (
     _get_dispatch_stack_at,
@@ -75,6 +76,15 @@ class TorchDispatchMode:
         _entered.all -= 1
         _entered.own -= not self.is_infra_mode()
         _pop_torch_dispatch_stack(self)
+
+    @classmethod
+    def push(cls, *args, **kwargs):
+        """A mode, to be entered with `with`; the class itself does as well."""
+        warnings.warn(
+            "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`",
+            stacklevel=2,
+        )
+        return cls(*args, **kwargs)
 
     @classmethod
     def is_infra_mode(cls):
