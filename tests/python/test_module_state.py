@@ -180,5 +180,20 @@ def test_uninitialized():
     assert repr(lazy) == "<UninitializedParameter>"
     with pytest.raises(RuntimeError, match="Can't access the shape of an uninitialized parameter"):
         lazy.shape  # noqa: B018
+    for use in (lambda: lazy + 1, lambda: t.exp(lazy), lambda: nn.functional.relu(lazy)):
+        with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in"):
+            use()
+    assert lazy.dtype is t.float32 and lazy.requires_grad and lazy.to(t.float64).dtype is t.float64
     lazy.materialize((2, 3))
     assert type(lazy) is nn.Parameter and lazy.shape == (2, 3) and not nn.parameter.is_lazy(lazy)
+
+
+def test_skip_init():
+    layer = nn.utils.skip_init(nn.Linear, 2, out_features=3, dtype=t.float64)
+    assert layer.weight.shape == (3, 2) and layer.weight.dtype is t.float64
+    assert layer.weight.device.type == "cpu" and layer.weight.requires_grad
+    assert nn.utils.skip_init(nn.Linear, 2, 3, device="meta").weight.is_meta
+    with pytest.raises(RuntimeError, match="must support a 'device' arg"):
+        nn.utils.skip_init(nn.ReLU)
+    with pytest.raises(RuntimeError, match="Expected a Module"):
+        nn.utils.skip_init(dict)

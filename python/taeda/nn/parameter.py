@@ -57,6 +57,13 @@ class Buffer(_C.Tensor, metaclass=_BufferMeta):
         return buffer
 
 
+# What can be done with a tensor before it has a shape.
+_WITHOUT_VALUES = frozenset(
+    ["__hash__", "size", "copy_", "is_complex", "is_floating_point", "get_device", "to"]
+    + ["half", "float", "double", "char", "short", "int", "long", "cuda", "cpu"]
+)
+
+
 class UninitializedTensorMixin:
     """A tensor without a shape: `materialize` gives it one and turns it into its plain class."""
 
@@ -80,6 +87,18 @@ class UninitializedTensorMixin:
 
     def __repr__(self):
         return f"<{type(self).__name__}>"
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        """Attributes and conversions only: there are no values yet."""
+        is_attribute = func.__name__ in ("__get__", "__set__")
+        if not is_attribute and func.__name__ not in _WITHOUT_VALUES:
+            raise ValueError(
+                f"Attempted to use an uninitialized parameter in {func}. Call `forward` of the lazy "
+                f"module once, or `materialize` of the {cls.__name__}, to give it a shape"
+            )
+        with _C.DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
 
     def __reduce_ex__(self, protocol):
         return type(self), (self.requires_grad,)

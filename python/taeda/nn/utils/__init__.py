@@ -8,3 +8,4 @@ from taeda.nn.utils.clip_grad import (
     get_total_norm,
 )
 from taeda.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from taeda.nn.utils.init import skip_init
