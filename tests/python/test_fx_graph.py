@@ -2,6 +2,7 @@
 
 import copy
 import importlib
+import itertools
 import operator
 import pickle
 import random
@@ -192,7 +193,7 @@ def test_nodes_know_their_order_after_many_edits():
         assert (nodes[pair[0]] < nodes[pair[1]]) == (pair[0] < pair[1])
         assert not nodes[pair[1]] < nodes[pair[0]]
     assert list(graph.nodes) == nodes
-    assert all(a < b for a, b in zip(nodes, nodes[1:]))
+    assert all(a < b for a, b in itertools.pairwise(nodes))
 
 
 def test_dead_code_goes():

@@ -90,8 +90,8 @@ class Marker:
     pass
 
 
-@pytest.mark.parametrize("place", ["target", "args", "kwargs", "type", "meta", "attribute"])
-def test_a_graph_that_holds_itself_is_collected(place):
+def marker_in_its_own_graph(place):
+    """A weak reference to an object that holds the graph which holds it at a place."""
     graph = Graph()
     x = graph.placeholder("x")
     marker = Marker()
@@ -110,10 +110,14 @@ def test_a_graph_that_holds_itself_is_collected(place):
         node.meta["marker"] = marker
     elif place == "attribute":
         node.marker = marker
-    gone = weakref.ref(marker)
-    del graph, x, marker, node, function, target, args, kwargs
+    return weakref.ref(marker)
+
+
+@pytest.mark.parametrize("place", ["target", "args", "kwargs", "type", "meta", "attribute"])
+def test_a_graph_that_holds_itself_is_collected(place):
+    marker = marker_in_its_own_graph(place)
     gc.collect()
-    assert gone() is None
+    assert marker() is None
 
 
 def test_what_two_graphs_share_stays():
@@ -161,7 +165,7 @@ def test_placeholders_that_are_no_parameters(target, words):
     graph.placeholder("x")
     graph.output(graph.placeholder(target))
     with pytest.raises(RuntimeError, match=words):
-        GraphModule(nn.Module(), graph).code
+        GraphModule(nn.Module(), graph).code  # noqa: B018
 
 
 # ---- names ----

@@ -47,7 +47,7 @@ Dyn = _DynType()
 
 def is_consistent(t1, t2):
     """Whether one value may have both types."""
-    if t1 == t2 or t1 == Dyn or t2 == Dyn:
+    if t1 in (t2, Dyn) or t2 == Dyn:
         return True
     return _agree(t1, t2, is_consistent)
 

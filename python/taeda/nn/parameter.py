@@ -94,8 +94,8 @@ class UninitializedTensorMixin:
         is_attribute = func.__name__ in ("__get__", "__set__")
         if not is_attribute and func.__name__ not in _WITHOUT_VALUES:
             raise ValueError(
-                f"Attempted to use an uninitialized parameter in {func}. Call `forward` of the lazy "
-                f"module once, or `materialize` of the {cls.__name__}, to give it a shape"
+                f"Attempted to use an uninitialized parameter in {func}. Call `forward` of the "
+                f"lazy module once, or `materialize` of the {cls.__name__}, to give it a shape"
             )
         with _C.DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))

@@ -56,7 +56,7 @@ class Layout:
             rank = {n: i for layer in self._layers for i, n in enumerate(layer)}
             for layer in self._layers if is_down else reversed(self._layers):
 
-                def middle(name, rank=rank):
+                def middle(name, rank=rank, neighbours=neighbours):
                     known = neighbours.get(name)
                     return sum(map(rank.get, known)) / len(known) if known else rank[name]
 
