@@ -399,13 +399,22 @@ void set_python_module(Operator& op, std::string module) {
 
 namespace {
 
-KeySet keys_of_call(const Stack& stack) {
+// A kernel that was registered for autograd is called whether gradients are wanted or not, as in
+// PyTorch, but for inference; the kernels of records are left out where they have nothing to do.
+KeySet with_own_autograd(const Operator& op, KeySet keys) {
+  if (op.table || !op.runtime || !keys.has(Key::ADInplaceOrView) || is_inference_mode())
+    return keys;
+  const int slot = (KeySet(Key::Autograd) | (keys & KeySet::backends())).slot();
+  return op.runtime->kernels[slot].empty() ? keys : keys | KeySet(Key::Autograd);
+}
+
+KeySet keys_of_call(const Operator& op, const Stack& stack) {
   KeySet keys;
   for (const Value& v : stack) {
     for_each_tensor(v, [&](const Tensor& t) { keys = keys | t.keys(); });
     if (v.is<Device>()) keys = keys | KeySet(Key::Dense) | KeySet(v.get<Device>().type);
   }
-  keys = with_local(keys);
+  keys = with_local(with_own_autograd(op, keys));
   if ((keys & KeySet::backends()).empty())
     keys = keys | KeySet(Key::Dense) | KeySet(default_device().type);
   return keys;
@@ -413,10 +422,10 @@ KeySet keys_of_call(const Stack& stack) {
 
 }  // namespace
 
-void call_boxed(Operator& op, Stack& stack) { op.call_boxed(op, keys_of_call(stack), stack); }
+void call_boxed(Operator& op, Stack& stack) { op.call_boxed(op, keys_of_call(op, stack), stack); }
 
 void call_below_front(Operator& op, Stack& stack) {
-  op.call_boxed(op, keys_of_call(stack) & KeySet::below(Key::TransformFront), stack);
+  op.call_boxed(op, keys_of_call(op, stack) & KeySet::below(Key::TransformFront), stack);
 }
 
 std::string dump(std::string_view name) {

@@ -363,3 +363,24 @@ def test_meta_tensors_need_a_fake_kernel(lib):
     lib.impl("foo", lambda x: x.clone(), "CPU")
     with pytest.raises(NotImplementedError, match="there was no fake impl or Meta kernel"):
         ops_of(lib).foo(t.ones(2, device="meta"))
+
+
+def test_an_autograd_kernel_runs_without_gradients_too():
+    calls = []
+    with t.library._scoped_library("test_library_own", "DEF") as lib:
+        lib.define("twice(Tensor x) -> Tensor")
+        lib.impl("twice", lambda x: x * 2, "CPU")
+
+        def recorded(x):
+            calls.append(x.requires_grad)
+            with t._C._AutoDispatchBelowAutograd():
+                return t.ops.test_library_own.twice(x)
+
+        lib.impl("twice", recorded, "Autograd")
+        x = t.ones(2)
+        assert t.equal(t.ops.test_library_own.twice(x), x * 2)
+        t.ops.test_library_own.twice(x.clone().requires_grad_())
+        assert calls == [False, True]
+        with t.inference_mode():
+            t.ops.test_library_own.twice(x)
+        assert len(calls) == 2

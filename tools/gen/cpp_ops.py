@@ -186,6 +186,7 @@ def mask(r, rows):
 
 TAGS = {
     "core": "Core",
+    "nondeterministic_seeded": "NondeterministicSeeded",
     "dynamic_output_shape": "DynamicOutputShape",
     "data_dependent_output": "DataDependentOutput",
 }
