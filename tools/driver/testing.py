@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable
 
-from driver.build import Build
+from driver.build import Build, jobs
 from driver.checks import CHECKS
 from driver.process import ROOT, StepError, call, say, timed, tool
 
@@ -46,7 +46,8 @@ def pytest_targets(build: Build) -> list[str]:
 
 def run_pytest(build: Build, *options: str, env: dict[str, str] | None = None) -> int:
     build.link_package()
-    command = [build.python, "-m", "pytest", "-q", *options, *pytest_targets(build)]
+    workers = ["-n", jobs()] if jobs() != "1" else []
+    command = [build.python, "-m", "pytest", "-q", *workers, *options, *pytest_targets(build)]
     return call(command, env={**build.python_env(), **(env or {})})
 
 
