@@ -264,14 +264,17 @@ bool has_wide_number(Span<const Tensor*> inputs, DType common) {
          (is_wide_number(*inputs[0], common) || is_wide_number(*inputs[1], common));
 }
 
-// Numbers beside halves are held in float, as the tile takes them.
-// Integers fit every float and what is as wide as they are: nothing to look at in most calls.
-void check_numbers(DType common, Span<Scalar> scalars) {
-  const bool is_wide = is_floating(common) || item_size(common) == 8;
-  for (const Scalar& s : scalars) {
-    if (is_wide && s.kind() == Scalar::Kind::Int) continue;
-    check_fits(s, is_floating(common) && item_size(common) < 4 ? DType::Float : common);
-  }
+// Integers fit every type that a tile computes in: nothing to look at in most calls.
+void check_numbers(DType compute, Span<Scalar> scalars) {
+  for (const Scalar& s : scalars)
+    if (s.kind() != Scalar::Kind::Int) check_fits(s, compute);
+}
+
+// The same for any dtype. Numbers beside halves are held in float, as the tile takes them.
+void check_all_numbers(DType common, Span<Scalar> scalars) {
+  if (is_floating(common) || item_size(common) == 8)
+    return check_numbers(item_size(common) < 4 ? DType::Float : common, scalars);
+  for (const Scalar& s : scalars) check_fits(s, common);
 }
 
 }  // namespace
@@ -333,7 +336,7 @@ void run_pointwise(const PointwiseOp& op, DType common, const Tensor& out,
     const Tensor* const narrow[] = {&left, &right};
     return run_pointwise(op, common, out, narrow, scalars);
   }
-  check_numbers(common, scalars);
+  check_all_numbers(common, scalars);
   const Numbers numbers(compute, scalars);
   std::optional<DType> narrow;
   if (is_stored_twice(kernel, op.rule, common, out))
