@@ -7,13 +7,22 @@
 
 namespace taeda::autograd {
 
+namespace {
+
+// An object that the tensor itself owns is one that Python has let go.
+bool is_held_by_python(const TensorImpl& impl) {
+  return impl.python_object() && !impl.owns_python_object();
+}
+
+}  // namespace
+
 bool is_exclusive(const Tensor& t) {
   const TensorImpl* impl = t.impl();
   const TensorExtra* extra = impl->extra_or_null();
   // A base that only this view keeps alive is one more holder of the storage, but no observer.
   const TensorImpl* base = impl->view_base();
-  const uint32_t holders = base && base->use_count() == 1 && !base->python_object() ? 2 : 1;
-  return impl->use_count() == 1 && !impl->python_object() &&
+  const uint32_t holders = base && base->use_count() == 1 && !is_held_by_python(*base) ? 2 : 1;
+  return impl->use_count() == 1 && !is_held_by_python(*impl) && !impl->keys().has(Key::Python) &&
          impl->storage()->use_count() == holders &&
          !(extra && (extra->wrapper || extra->backend_meta)) && !impl->has_symbolic_sizes() &&
          !impl->requires_grad_flag() && !impl->is_conj() && !impl->is_neg() &&

@@ -54,7 +54,11 @@ void AccumulateGrad::accumulate(const Tensor& incoming) {
     else
       kept.add_(incoming);
   } else if (!grad_enabled() && is_exclusive(incoming) && has_layout_of(incoming, variable_)) {
-    kept = incoming.is_view() ? detached(incoming) : incoming;
+    // A tensor that Python once saw stays another one than the gradient; a mode sees the change.
+    if (incoming.impl()->python_object())
+      kept = incoming.detach();
+    else
+      kept = incoming.is_view() ? detached(incoming) : incoming;
   } else {
     kept = copy_with_layout_of(incoming, variable_);
   }
