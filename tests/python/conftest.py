@@ -1,0 +1,17 @@
+"""Random numbers of a test are the same whatever ran before it."""
+
+import pytest
+
+import taeda
+
+_first_states = {}
+
+
+@pytest.fixture(autouse=True)
+def same_random_numbers(request):
+    """Seeds the default generator, and sets a module's RNG back to where its tests began."""
+    taeda.manual_seed(0)
+    rng = getattr(request.module, "RNG", None)
+    if rng is not None:
+        bits = rng.bit_generator
+        bits.state = _first_states.setdefault(request.module.__name__, bits.state)
