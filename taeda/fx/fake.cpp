@@ -128,7 +128,8 @@ FakeMode* active_fake_mode() {
 // ---- making fakes ----
 
 void FakeMode::forget_dead() {
-  std::erase_if(fakes_, [](const auto& e) { return !e.second.key.lock(); });
+  std::erase_if(fakes_,
+                [](const auto& e) { return !e.second.key.lock() || !e.second.fake.lock(); });
   std::erase_if(constants_, [](const auto& e) { return !e.second.key.lock(); });
   std::erase_if(storages_, [](const auto& e) { return !e.second.key.lock(); });
 }
@@ -174,12 +175,14 @@ Tensor FakeMode::from_tensor(const Tensor& real) {
 
 Tensor FakeMode::known_fake(const Tensor& real) const {
   const auto it = fakes_.find(real.impl());
-  return it != fakes_.end() && it->second.key.lock() ? it->second.value : Tensor();
+  if (it == fakes_.end() || !it->second.key.lock()) return {};
+  return Tensor(it->second.fake.lock());
 }
 
 void FakeMode::remember(const Tensor& real, const Tensor& fake) {
   if (fakes_.size() % 1024 == 1023) forget_dead();
-  fakes_[real.impl()] = {WeakPtr<TensorImpl>(real.impl_ptr()), fake};
+  fakes_[real.impl()] = {WeakPtr<TensorImpl>(real.impl_ptr()),
+                         WeakPtr<TensorImpl>(fake.impl_ptr())};
 }
 
 Tensor FakeMode::from_constant(const Tensor& real) {

@@ -62,7 +62,12 @@ class TAEDA_API FakeMode final : public dispatch::Mode {
   bool run_value_dependent(dispatch::Operator& op, dispatch::Stack& stack);
 
   Options options_;
-  std::unordered_map<const TensorImpl*, Known> fakes_;  // by real tensor
+  // By real tensor. A fake holds its mode, so the mode holds none: one that nobody keeps is made
+  // anew when its tensor comes again.
+  struct KnownFake {
+    WeakPtr<TensorImpl> key, fake;
+  };
+  std::unordered_map<const TensorImpl*, KnownFake> fakes_;
   struct KnownStorage {
     WeakPtr<StorageImpl> key;
     Storage fake;
