@@ -351,8 +351,12 @@ BoxedKernel current_kernel(Operator& op, int slot) {
     const RuntimeKernel& newest = op.runtime->kernels[slot].back();
     if (newest.boxed.fn) return newest.boxed;
   }
-  if (op.table && static_cast<void**>(op.table)[slot])
-    return {&call_generated, new GeneratedKernel(op, only_slot(slot))};
+  if (op.table && static_cast<void**>(op.table)[slot]) {
+    // Whoever asked may call it at any time.
+    static auto* kept = new std::vector<std::unique_ptr<GeneratedKernel>>;
+    kept->push_back(std::make_unique<GeneratedKernel>(op, only_slot(slot)));
+    return {&call_generated, kept->back().get()};
+  }
   return {};
 }
 

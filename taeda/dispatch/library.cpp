@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "taeda/dispatch/custom_class.h"
@@ -290,9 +291,17 @@ std::string take_library_errors() {
 LibraryInit::LibraryInit(Library::Kind kind, const char* name_space, const char* key,
                          const char* where, void (*init)(Library&)) {
   try {
-    auto* library = new Library(
+    // What a block registers stays as long as the process.
+    static auto* libraries = new std::vector<std::unique_ptr<Library>>;
+    auto library = std::make_unique<Library>(
         name_space, key ? std::optional(DispatchTarget::parse(key)) : std::nullopt, where, kind);
-    init(*library);
+    Library& kept = *library;
+    {
+      Definitions& d = definitions();
+      std::lock_guard lock(d.mutex);
+      libraries->push_back(std::move(library));
+    }
+    init(kept);
   } catch (const Error& error) {
     Definitions& d = definitions();
     std::lock_guard lock(d.mutex);

@@ -19,7 +19,8 @@ TD_FN td_log_split<F> td_split(F x) {
   const int shift = td_is_single<F> ? 23 : 52;
   auto tiny = x < td_c<F>(0x1p-126f, 0x1p-1022);
   F scaled = x * td_c<F>(0x1p24f, 0x1p54);
-  I bits = td_bits(tiny ? scaled : x);
+  // Without the sign, which only numbers outside the domain have, the difference cannot overflow.
+  I bits = td_bits(tiny ? scaled : x) & td_ci<F>(0x7fffffff, 0x7fffffffffffffff);
   I e = (bits - td_ci<F>(0x3f3504f3, 0x3fe6a09e667f3bcd)) >> shift;
   F m = td_from_bits(bits - (e << shift));
   // Small integers become floating point through the bits of 1.5 * 2^mantissa.

@@ -12,19 +12,20 @@ namespace {
 // Keeps a copy and counts.
 struct Counting final : SavedTensorHooks {
   struct Copy final : PackedTensor {
-    Copy(Tensor copy, int& unpacked) : copy(std::move(copy)), unpacked(unpacked) {}
+    Copy(Tensor copy, IntrusivePtr<Counting> hooks)
+        : copy(std::move(copy)), hooks(std::move(hooks)) {}
     Tensor unpack() override {
-      ++unpacked;
+      ++hooks->unpacked;
       return copy;
     }
     Tensor copy;
-    int& unpacked;
+    IntrusivePtr<Counting> hooks;
   };
   IntrusivePtr<PackedTensor> pack(const Tensor& tensor) override {
     EXPECT_TRUE(requires_grad(tensor));
     EXPECT_FALSE(grad_enabled());
     ++packed;
-    return make_intrusive<Copy>(tensor.clone(), unpacked);
+    return make_intrusive<Copy>(tensor.clone(), IntrusivePtr<Counting>::share(this));
   }
   int packed = 0, unpacked = 0;
 };
