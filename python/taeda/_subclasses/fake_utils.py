@@ -1,6 +1,7 @@
 """Compares fake tensors with what really comes out, operator by operator."""
 
 import taeda
+from taeda._library.samples import tensors_in
 from taeda._subclasses.fake_tensor import (
     FakeTensor,
     FakeTensorMode,
@@ -19,28 +20,24 @@ __all__ = [
 ]
 
 
-def _tensors(tree):
-    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, taeda.Tensor)]
-
-
 def _memory(tensors):
     return [t.untyped_storage()._cdata for t in tensors]
 
 
 def outputs_alias_inputs(outputs, inputs):
     """Whether an output lies in the memory of an input."""
-    return bool(set(_memory(_tensors(inputs))) & set(_memory(_tensors(outputs))))
+    return bool(set(_memory(tensors_in(inputs))) & set(_memory(tensors_in(outputs))))
 
 
 def outputs_are_inputs(outputs, inputs):
     """Whether an output is an input."""
-    given = {id(t) for t in _tensors(inputs)}
-    return any(id(t) in given for t in _tensors(outputs))
+    given = {id(t) for t in tensors_in(inputs)}
+    return any(id(t) in given for t in tensors_in(outputs))
 
 
 def output_alias_each_other(outputs):
     """Whether two outputs lie in the same memory."""
-    places = _memory(_tensors(outputs))
+    places = _memory(tensors_in(outputs))
     return len(set(places)) != len(places)
 
 

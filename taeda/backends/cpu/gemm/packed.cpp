@@ -176,7 +176,7 @@ struct Sums {
 constexpr int64_t kMaxSumRows = 2048;
 
 // All depth blocks of the packed operands for one task of the grid. `p` is the chunk of the
-// product, `q` where in the whole depth it starts, and `k` the whole depth.
+// product, `first_q` where in the whole depth it starts, and `k` the whole depth.
 template <class T>
 void run_task(const Kernels<T>& kernels, const Packed<T>& a, const Packed<T>& b,
               const Product<T>& p, const Grid& grid, int64_t task, int64_t first_q, int64_t k,
