@@ -10,7 +10,7 @@
 
 #include "taeda/kernel/print.h"
 #include "taeda/ops/symbolic.h"
-#include "tests/backends/cpu/body_samples.h"
+#include "tests/kernel/body_samples.h"
 
 using namespace taeda;
 

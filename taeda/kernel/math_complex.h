@@ -37,6 +37,17 @@ struct td_complex {
 typedef td_complex<float> td_c64;
 typedef td_complex<double> td_c128;
 
+// a * b, rounded before it is added to anything. GCC 12 fuses the sums and differences of complex
+// products into fmaddsub for all of -ffp-contract=off; it does not look through this barrier.
+template <class S>
+TD_FN S td_product(S a, S b) {
+#if !defined(__CUDACC__) && defined(__GNUC__) && !defined(__clang__)
+  return __builtin_assoc_barrier(a * b);
+#else
+  return a * b;
+#endif
+}
+
 template <class S>
 TD_FN td_complex<S> operator+(td_complex<S> a, td_complex<S> b) {
   return {a.re + b.re, a.im + b.im};
@@ -51,7 +62,8 @@ TD_FN td_complex<S> operator-(td_complex<S> a) {
 }
 template <class S>
 TD_FN td_complex<S> operator*(td_complex<S> a, td_complex<S> b) {
-  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+  return {td_product(a.re, b.re) - td_product(a.im, b.im),
+          td_product(a.re, b.im) + td_product(a.im, b.re)};
 }
 // Smith's quotient, scaled by the larger part of b.
 template <class S>
@@ -60,11 +72,11 @@ TD_FN td_complex<S> operator/(td_complex<S> a, td_complex<S> b) {
     if (b.re == S(0) && b.im == S(0)) return {a.re / td_abs(b.re), a.im / td_abs(b.im)};
     S ratio = b.im / b.re;
     S scale = S(1) / (b.re + b.im * ratio);
-    return {(a.re + a.im * ratio) * scale, (a.im - a.re * ratio) * scale};
+    return {(a.re + td_product(a.im, ratio)) * scale, (a.im - td_product(a.re, ratio)) * scale};
   }
   S ratio = b.re / b.im;
   S scale = S(1) / (b.im + b.re * ratio);
-  return {(a.re * ratio + a.im) * scale, (a.im * ratio - a.re) * scale};
+  return {(td_product(a.re, ratio) + a.im) * scale, (td_product(a.im, ratio) - a.re) * scale};
 }
 template <class S>
 TD_FN bool operator==(td_complex<S> a, td_complex<S> b) {
