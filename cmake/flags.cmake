@@ -30,7 +30,8 @@ if(TAEDA_SANITIZE)
   # vptr checks need the RTTI of classes that stay hidden inside libtaeda.so.
   set(sanitizers -fsanitize=address,undefined -fno-sanitize=vptr
     -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-  add_compile_options(${sanitizers} -g1)
+  # -O1 halves the build; the tests of kernels run long enough on what it gives.
+  add_compile_options(${sanitizers} -g1 -O1)
   add_link_options(${sanitizers})
 endif()
 

@@ -48,7 +48,10 @@ TensorImpl::~TensorImpl() {
   if (ndim_ > kInlineDims) delete[] heap_dims_;
 }
 
-void TensorImpl::release_resources() { release_parts(); }
+void TensorImpl::release_resources() {
+  release_parts();
+  extra_.reset();  // its wrapper may be what holds the weak reference
+}
 
 inline void TensorImpl::release_parts() {
   if (owns_python_object_ && python_hooks.release) {
