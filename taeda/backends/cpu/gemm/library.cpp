@@ -30,7 +30,9 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 // with its primitive kept. The half types gain where the processor multiplies them, which the
 // kernels here cannot ask for.
 template <class T>
-double gainful_work() {
+double least_work() {
+  if (onednn::request().is_refused) return kNever;
+  if (onednn::request().path) return 32.0 * 32 * 32;
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if constexpr (std::is_same_v<T, BFloat16>)
@@ -44,19 +46,16 @@ double gainful_work() {
 #endif
 }
 
-// Large float products in which packing costs little are left to the kernels here: on a Sapphire
-// Rapids they multiply 2048 x 2048 matrices as fast as oneDNN or faster on 1, 2 and 16 cores.
+// Whether oneDNN is the faster one for this product, or was asked for. Large float products, in
+// which packing costs little, stay here: on a Sapphire Rapids the kernels here multiply 2048 x 2048
+// matrices as fast as oneDNN or faster, on 1, 2, 4 and 16 cores.
 template <class T>
-bool is_better_packed(const Product<T>& p) {
-  if (!std::is_same_v<T, float> || onednn::request().path) return false;
-  return std::min({p.m, p.n, p.k}) >= 512 &&
-         static_cast<double>(p.m) * p.n * p.k >= 1024.0 * 1024 * 1024;
-}
-
-template <class T>
-double least_work() {
-  if (onednn::request().is_refused) return kNever;
-  return onednn::request().path ? 32.0 * 32 * 32 : gainful_work<T>();
+bool is_gainful(const Product<T>& p) {
+  static const double least = least_work<T>();
+  const double work = static_cast<double>(p.m) * p.n * p.k;
+  if (work < least) return false;
+  if (!std::is_same_v<T, float> || onednn::request().path) return true;
+  return work < 1024.0 * 1024 * 1024 || std::min({p.m, p.n, p.k}) < 512;
 }
 
 // Everything a primitive is made for.
@@ -157,12 +156,11 @@ bool is_usable() {
 
 template <class T>
 bool library_product(const Product<T>& p) {
-  static const double least = least_work<T>();
-  if (static_cast<double>(p.m) * p.n * p.k < least) return false;
+  if (!is_gainful(p)) return false;
   if (p.alpha != 1 || p.beta != 0 || p.c.col_stride != 1 || p.c.row_stride < p.n ||
       !is_plain(p.a, p.m, p.k) || !is_plain(p.b, p.k, p.n))
     return false;
-  if (is_better_packed(p) || !is_usable()) return false;
+  if (!is_usable()) return false;
   const onednn::Library& dnn = onednn::library();
   const int threads = in_parallel_region() ? 1 : num_threads(), before = dnn.get_threads();
   dnn.set_threads(threads);
