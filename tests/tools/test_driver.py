@@ -1,7 +1,7 @@
 """The parts of `./run` that decide something: build times, package links, probes, page links."""
 
 import pytest
-from driver import build, docs, environment
+from driver import build, docs, environment, process
 from link_package import link_package
 
 NINJA_LOG = """\
@@ -67,3 +67,24 @@ def test_broken_links_are_found(tmp_path):
     )
     (tmp_path / "b.md").write_text("# B\n")
     assert docs.broken_links(tmp_path) == ["a.md: gone.md"]
+
+
+def test_collected_pages_lead_out_of_their_folder_as_before(tmp_path):
+    origin, copy = tmp_path / "docs", tmp_path / "build" / "docs"
+    (tmp_path / "README.md").write_text("# Top\n")
+    for folder in (origin, copy):
+        folder.mkdir(parents=True)
+        (folder / "a.md").write_text("[top](../README.md#x) [b](b.md) [gone](../gone.md)\n")
+    docs.redirect_links(copy, origin)
+    expected = "[top](../../README.md#x) [b](b.md) [gone](../gone.md)\n"
+    assert (copy / "a.md").read_text() == expected
+
+
+PAGES = [*process.ROOT.glob("*.md"), *process.ROOT.glob("docs/*.md")]
+PAGES += [*process.ROOT.glob("taeda/**/README.md"), *process.ROOT.glob("python/**/README.md")]
+PAGES += [*process.ROOT.glob("tools/*.md"), *process.ROOT.glob("tests/*.md")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(process.ROOT)))
+def test_links_of_the_tree_resolve(page):
+    assert docs.broken_links_of(page) == []
