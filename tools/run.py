@@ -1,6 +1,7 @@
 """`./run`: sets the environment up, then builds, tests, formats or runs Taeda."""
 
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -8,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from driver.build import Build, build_command
 from driver.environment import ensure_environment, ensure_peers
-from driver.process import ROOT, VENV_PYTHON, StepError, check_call, say
+from driver.process import ROOT, VENV_PYTHON, StepError, UsageError, check_call, say
 
 HELP = """\
 usage: ./run COMMAND [arguments]
@@ -25,11 +26,14 @@ usage: ./run COMMAND [arguments]
   docs                    collect the documentation in build/docs and check its links
   python ...              the environment's interpreter, with Taeda as last built
   peers                   add PyTorch and other packages that tests compare with
-  help                    this text
+  help                    this text; so does --help after a command
 
 Everything is installed on first use: Debian packages through apt-get (as root or with sudo),
 wheels into .venv. Versions stand in tools/pins.toml. TAEDA_JOBS limits parallel compiles.
 """
+
+# The commands that hand --help on to the program they start.
+OWN_HELP = {"demo", "python"}
 
 # The targets that `import taeda` needs.
 PACKAGE = ("_C", "taeda_package")
@@ -54,6 +58,9 @@ def python(arguments: list[str]) -> int:
 
 
 def bench(arguments: list[str]) -> int:
+    options = [argument for argument in arguments if argument.startswith("-")]
+    if options:
+        raise UsageError(f"unknown option {shlex.join(options)}; usage: ./run bench [name...]")
     build = Build()
     build.run()
     programs = [*sorted((build.folder / "bench").glob("bench_*")), *sorted(ROOT.glob("bench/*.py"))]
@@ -64,7 +71,7 @@ def bench(arguments: list[str]) -> int:
     ]
     if not chosen:
         names = ", ".join(program.name for program in programs) or "none"
-        raise StepError(f"nothing to run for {arguments}; the benchmarks are: {names}")
+        raise StepError(f"nothing is called {' or '.join(arguments)}; the benchmarks are: {names}")
     for program in chosen:
         say(f"Running {program.name}")
         command = [VENV_PYTHON, program] if program.suffix == ".py" else [program]
@@ -81,18 +88,26 @@ def test(arguments: list[str]) -> int:
 def format_sources(arguments: list[str]) -> int:
     from driver.checks import format_in_place
 
+    refuse("format", arguments)
     return format_in_place()
 
 
 def docs(arguments: list[str]) -> int:
     from driver.docs import docs_command
 
+    refuse("docs", arguments)
     return docs_command()
 
 
 def peers(arguments: list[str]) -> int:
+    refuse("peers", arguments)
     ensure_peers()
     return 0
+
+
+def refuse(name: str, arguments: list[str]) -> None:
+    if arguments:
+        raise UsageError(f"./run {name} takes no arguments: got {shlex.join(arguments)}")
 
 
 COMMANDS = {
@@ -115,12 +130,18 @@ def main(arguments: list[str]) -> int:
     if name not in COMMANDS:
         print(f"run: unknown command {name!r}\n\n{HELP}", end="", file=sys.stderr)
         return 2
+    if name not in OWN_HELP and {"-h", "--help"} & set(rest):
+        print(HELP, end="")
+        return 0
     try:
         ensure_environment()
         return COMMANDS[name](rest)
-    except StepError as error:
+    except KeyboardInterrupt:
+        print(f"\nrun {name}: interrupted; what is done so far is kept", file=sys.stderr)
+        return 130
+    except (StepError, OSError) as error:
         print(f"run {name}: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, UsageError) else 1
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from driver.process import BUILD, ROOT, VENV_PYTHON, check_call, say, timed, tool
+from driver.process import BUILD, ROOT, VENV_PYTHON, UsageError, check_call, say, timed, tool
 
 sys.path.insert(0, str(ROOT / "tools"))
 from link_package import link_package
@@ -107,8 +107,7 @@ def build_command(arguments: list[str]) -> int:
     flags = {argument for argument in arguments if argument.startswith("-")}
     unknown = flags - {"--clean", "--keep-going", "--report"}
     if unknown:
-        print(f"run build: unknown option {' '.join(sorted(unknown))}; see ./run help")
-        return 2
+        raise UsageError(f"unknown option {' '.join(sorted(unknown))}; see ./run help")
     targets = [argument for argument in arguments if argument not in flags]
     build = Build()
     env = None

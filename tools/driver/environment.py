@@ -117,12 +117,19 @@ def _is_stamped(stamp: Path) -> bool:
 
 
 def create_venv(python: str | Path, folder: Path) -> None:
+    """Makes the environment whole or not at all: half of one would look finished the next time."""
     with timed(f"Creating {folder.relative_to(ROOT)}"):
-        check_call([python, "-m", "venv", folder])
+        try:
+            check_call([python, "-m", "venv", folder])
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
 
 
 def pip_install(python: Path, wheels: list[str]) -> None:
-    with timed(f"Installing {' '.join(wheels)}"):
+    folder = python.parents[1].relative_to(ROOT)
+    say(f"Wheels: {' '.join(wheels)}")
+    with timed(f"Installing {len(wheels)} wheels into {folder}"):
         check_call([python, "-m", "pip", "install", "--disable-pip-version-check", "-q", *wheels])
 
 

@@ -19,6 +19,10 @@ class StepError(Exception):
     """A step of `./run` failed; the message says which, and what to do."""
 
 
+class UsageError(StepError):
+    """`./run` was called with arguments that a command does not know."""
+
+
 def say(text: str) -> None:
     print(f"==> {text}", flush=True)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from driver.build import Build, jobs
 from driver.checks import CHECKS
-from driver.process import ROOT, StepError, call, say, timed, tool
+from driver.process import ROOT, StepError, UsageError, call, say, timed, tool
 
 LIMIT_SECONDS = {"--quick": 120, "": 1200}
 
@@ -73,8 +73,8 @@ def run_last_pytest(build: Build, steps: Steps, mode: str) -> int:
 def test_command(arguments: list[str]) -> int:
     """`./run test [--quick|--full]`."""
     if len(arguments) > 1 or not set(arguments) <= {"--quick", "--full"}:
-        print("usage: ./run test [--quick|--full]")
-        return 2
+        given = " ".join(arguments)
+        raise UsageError(f"cannot take {given}; usage: ./run test [--quick|--full]")
     mode = arguments[0] if arguments else ""
     build = Build()
     build.run()
