@@ -7,6 +7,8 @@ operations.
 import argparse
 import math
 import pathlib
+import sys
+import tempfile
 import time
 
 from loss_plot import save_plot
@@ -158,10 +160,15 @@ def learning_rate(step, steps, highest):
 
 
 @taeda.no_grad()
-def held_out_loss(model, text, batch, rounds=4):
+def held_out_loss(model, text):
+    """The loss over the whole held-out text, cut into stretches."""
     model.eval()
-    losses = [model.loss(*draw_batch(text.held_out, batch, model.length)) for _ in range(rounds)]
-    return taeda.stack(losses).mean().item()
+    count = (text.held_out.size(0) - 1) // model.length
+    numbers, following = (
+        text.held_out[shift : shift + count * model.length].reshape(count, model.length)
+        for shift in (0, 1)
+    )
+    return model.loss(numbers, following).item()
 
 
 @taeda.no_grad()
@@ -194,11 +201,11 @@ def train(model, text, options):
         loss.backward()
         optimizer.step(learning_rate(step, options.steps, options.lr))
         losses.append(loss.item())
-        curve.append((step, losses[-1]))
+        curve.append((step + 1, losses[-1]))
         progress.update(step + 1, f"loss {losses[-1]:.3f}")
         if step == 0 or (step + 1) % every == 0:
             recent = losses[-every:]
-            held_out.append((step, held_out_loss(model, text, options.batch)))
+            held_out.append((step + 1, held_out_loss(model, text)))
             speed = (step + 1) * options.batch * model.length / (time.perf_counter() - start)
             rows.append(
                 (
@@ -225,12 +232,25 @@ def parse_options():
     parser.add_argument("--characters", type=int, default=500, help="characters to write")
     parser.add_argument("--temperature", type=float, default=0.4)
     parser.add_argument("--topk", type=int, default=8)
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("demo_output"))
+    parser.add_argument(
+        "--out",
+        type=pathlib.Path,
+        default=pathlib.Path("demo_output"),
+        help="folder of the pictures",
+    )
     return parser.parse_args()
+
+
+def prepare_folder(folder):
+    """Makes the folder and writes to it: a disk that refuses should do so before the training."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(1 << 16))
 
 
 def main():
     options = parse_options()
+    prepare_folder(options.out)
     taeda.manual_seed(options.seed)
     text = Text(DATA)
     model = CharTransformer(
@@ -253,9 +273,15 @@ def main():
         model, text, "March 7. ", options.characters, options.temperature, options.topk
     )
     print(f"\n{sample}\n")
-    for path in save_plot(curves, options.out / "loss_curve", "loss of the character transformer"):
+    title, labels = "loss of the character transformer", ("step", "nats per character")
+    for path in save_plot(curves, options.out / "loss_curve", title, labels):
         print(f"wrote {path}")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OSError as error:
+        sys.exit(f"cannot write the pictures: {error}; --out names another folder")
+    except KeyboardInterrupt:
+        sys.exit("\ninterrupted: no pictures written")

@@ -6,8 +6,9 @@ import pathlib
 import struct
 import zlib
 
-WIDTH, HEIGHT = 720, 432
-LEFT, RIGHT, TOP, BOTTOM = 64, 24, 44, 52
+WIDTH, HEIGHT = 720, 448
+LEFT, RIGHT, TOP, BOTTOM = 64, 24, 60, 52
+SMOOTH_FROM = 100  # series of at least so many points get a running mean, shorter ones dots
 PAPER, INK, GRID = (255, 255, 255), (60, 64, 72), (226, 229, 234)
 COLORS = ((214, 93, 14), (38, 99, 176), (60, 140, 80))
 
@@ -68,6 +69,11 @@ class SvgCanvas:
             f'stroke-width="{width}" stroke-linejoin="round"/>'
         )
 
+    def dot(self, x, y, color, radius):
+        self.elements.append(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{_hex(color)}"/>'
+        )
+
     def text(self, x, y, text, color, anchor="middle"):
         self.elements.append(
             f'<text x="{x:.1f}" y="{y + 4:.1f}" fill="{_hex(color)}" text-anchor="{anchor}" '
@@ -106,6 +112,12 @@ class PngCanvas:
         for (x, y), cover in covered.items():
             self._blend(x, y, color, cover)
 
+    def dot(self, x, y, color, radius):
+        reach = math.ceil(radius) + 1
+        for py in range(round(y) - reach, round(y) + reach + 1):
+            for px in range(round(x) - reach, round(x) + reach + 1):
+                self._blend(px, py, color, radius + 0.5 - math.hypot(px - x, py - y))
+
     def text(self, x, y, text, color, anchor="middle"):
         shift = {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
         left, top = round(x - 8 * len(text) * shift), round(y) - 5
@@ -113,9 +125,9 @@ class PngCanvas:
             for row, dots in enumerate(GLYPHS.get(character.lower(), GLYPHS["-"]).split()):
                 for column, dot in enumerate(dots):
                     if dot == "1":
-                        self._dot(left + 8 * place + 1.4 * column, top + 1.4 * row, color)
+                        self._ink(left + 8 * place + 1.4 * column, top + 1.4 * row, color)
 
-    def _dot(self, x, y, color):
+    def _ink(self, x, y, color):
         """A square of 1.4 pixels, spread over the pixels that it covers."""
         for py in range(math.floor(y), math.floor(y + 1.4) + 1):
             for px in range(math.floor(x), math.floor(x + 1.4) + 1):
@@ -146,7 +158,48 @@ def _ticks(low, high, count):
     return [i * step for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-def _draw(canvas, series, title):
+def _pale(color):
+    """The color on half-transparent film over the paper."""
+    return tuple((part + paper) // 2 for part, paper in zip(color, PAPER, strict=True))
+
+
+def running_mean(points, reach):
+    """Each point with the mean of its neighbors: `reach` on either side, fewer at the ends."""
+    means = []
+    for i, (x, _) in enumerate(points):
+        side = min(reach, i, len(points) - 1 - i)
+        near = [y for _, y in points[i - side : i + side + 1]]
+        means.append((x, sum(near) / len(near)))
+    return means
+
+
+def _draw_series(canvas, points, place, color):
+    """The points as a line; many of them pale under their running mean, few of them with dots."""
+    line = [place(*point) for point in points]
+    if len(points) >= SMOOTH_FROM:
+        canvas.line(line, _pale(color), 1)
+        mean = running_mean(points, len(points) // 60)
+        canvas.line([place(*point) for point in mean], color, 2)
+        return
+    canvas.line(line, color, 2)
+    for x, y in line:
+        canvas.dot(x, y, color, 3)
+
+
+def _draw_axes(canvas, place, x_high, y_low, y_high, labels):
+    for y in _ticks(y_low, y_high, 6):
+        canvas.line([place(0, y), place(x_high, y)], GRID, 1)
+        canvas.text(LEFT - 10, place(0, y)[1], f"{y:.1f}", INK, "end")
+    for x in _ticks(0, x_high, 6):
+        x_place, y_place = place(x, y_low)
+        canvas.line([(x_place, y_place), (x_place, y_place + 4)], INK, 1)
+        canvas.text(x_place, y_place + 16, f"{x:.0f}", INK)
+    canvas.line([place(0, y_high), place(0, y_low), place(x_high, y_low)], INK, 1)
+    canvas.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, labels[0], INK)
+    canvas.text(LEFT, TOP - 14, labels[1], INK, "start")
+
+
+def _draw(canvas, series, title, labels):
     every_x = [x for points in series.values() for x, _ in points]
     every_y = [y for points in series.values() for _, y in points]
     x_high = max(every_x)
@@ -159,28 +212,23 @@ def _draw(canvas, series, title):
             TOP + (HEIGHT - TOP - BOTTOM) * (y_high - y) / (y_high - y_low),
         )
 
-    for y in _ticks(y_low, y_high, 6):
-        canvas.line([place(0, y), place(x_high, y)], GRID, 1)
-        canvas.text(LEFT - 10, place(0, y)[1], f"{y:.1f}", INK, "end")
-    for x in _ticks(0, x_high, 6):
-        canvas.text(place(x, 0)[0], HEIGHT - BOTTOM + 16, f"{x:.0f}", INK)
-    canvas.line([place(0, y_high), place(0, y_low), place(x_high, y_low)], INK, 1)
-    canvas.text(WIDTH / 2, HEIGHT - 14, "step", INK)
-    canvas.text(LEFT, TOP / 2, title, INK, "start")
+    _draw_axes(canvas, place, x_high, y_low, y_high, labels)
+    canvas.text((LEFT + WIDTH - RIGHT) / 2, 20, title, INK)
     for i, (name, points) in enumerate(series.items()):
-        canvas.line([place(x, y) for x, y in points], COLORS[i % len(COLORS)], 1 + i)
+        color = COLORS[i % len(COLORS)]
+        _draw_series(canvas, points, place, color)
         y = TOP + 16 + 18 * i
-        canvas.line([(WIDTH - 170, y), (WIDTH - 146, y)], COLORS[i % len(COLORS)], 2)
+        canvas.line([(WIDTH - 170, y), (WIDTH - 146, y)], color, 2)
         canvas.text(WIDTH - 138, y, name, INK, "start")
 
 
-def save_plot(series, stem, title="loss"):
-    """Writes `<stem>.svg` and `<stem>.png`; `series` maps names to (x, y) points."""
+def save_plot(series, stem, title="loss", labels=("step", "loss")):
+    """Writes `<stem>.svg` and `<stem>.png`; `series` maps names to (x, y) points, x above 0."""
     stem = pathlib.Path(stem)
     stem.parent.mkdir(parents=True, exist_ok=True)
     written = []
     for suffix, canvas in ((".svg", SvgCanvas()), (".png", PngCanvas())):
-        _draw(canvas, series, title)
+        _draw(canvas, series, title, labels)
         path = stem.with_suffix(suffix)
         canvas.save(path)
         written.append(path)

@@ -1,6 +1,6 @@
 """A weight of int8 numbers and one scale a row, as a tensor that layers use like any other.
 
-    python examples/quantized_linear.py
+    ./run python examples/quantized_linear.py
 
 `Int8Weight` holds the numbers and the scales and has no memory of its own. Products with it run on
 the numbers and scale the result, so that no float copy of the weight is made; whatever else happens

@@ -1,9 +1,11 @@
 """Tests that the demo learns, writes text and draws its loss curve."""
 
+import importlib
 import pathlib
 import re
 import runpy
 import struct
+import subprocess
 import sys
 import xml.etree.ElementTree
 import zlib
@@ -43,6 +45,21 @@ class Recorder:
         return False
 
 
+def test_a_folder_that_cannot_be_written_is_named_before_the_training(tmp_path):
+    (tmp_path / "file").write_text("")
+    command = [sys.executable, EXAMPLES / "char_transformer.py", f"--out={tmp_path / 'file'}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith("cannot write the pictures: ") and done.stderr.count("\n") == 1
+
+
+def test_running_mean_keeps_both_ends(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    loss_plot = importlib.import_module("loss_plot")
+    points = [(1, 5.0), (2, 1.0), (3, 3.0), (4, 8.0)]
+    assert loss_plot.running_mean(points, 2) == [(1, 5.0), (2, 3.0), (3, 4.0), (4, 8.0)]
+
+
 def test_loss_falls(output):
     rows = re.findall(r"^ *(\d+) +(\d\.\d+) +(\d\.\d+) +[\d,]+$", output[0], re.MULTILINE)
     losses = {int(step): float(held_out) for step, _, held_out in rows}
@@ -76,3 +93,5 @@ def test_svg_is_well_formed_and_holds_both_curves(output):
     lines = root.findall("{http://www.w3.org/2000/svg}polyline")
     counts = [len(line.get("points").split()) for line in lines]
     assert 60 in counts and 11 in counts
+    texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"step", "nats per character", "training", "held out", "60"} <= set(texts)
