@@ -204,8 +204,18 @@ PyObject* frombuffer(PyObject*, PyObject* const* argv, Py_ssize_t nargs, PyObjec
 }  // namespace
 
 PyMethodDef interop_table[] = {
-    {"from_numpy", from_numpy, METH_O, nullptr},
-    {"frombuffer", as_function(frombuffer), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"from_numpy", from_numpy, METH_O,
+     "from_numpy(ndarray) -> Tensor\n\n"
+     "A tensor on the array's memory: writing to one changes the other.\n\n"
+     "    >>> a = numpy.zeros(2)\n"
+     "    >>> taeda.from_numpy(a).add_(1)\n"
+     "    >>> a\n"
+     "    array([1., 1.])"},
+    {"frombuffer", as_function(frombuffer), METH_FASTCALL | METH_KEYWORDS,
+     "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Tensor\n\n"
+     "A one-dimensional tensor on the memory of an object with the buffer protocol: `count` "
+     "elements\n"
+     "(all that fit for -1) from byte `offset` on."},
     {},
 };
 

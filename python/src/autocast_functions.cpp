@@ -114,17 +114,33 @@ PyObject* decrement_nesting(PyObject*, PyObject*) {
 
 PyMethodDef autocast_table[] = {
     {"is_autocast_enabled", as_function(is_autocast_enabled), METH_FASTCALL | METH_KEYWORDS,
-     nullptr},
+     "is_autocast_enabled(device_type=None) -> bool\n\n"
+     "Whether autocast is on for a kind of device (CUDA if none is named)."},
     {"set_autocast_enabled", as_function(set_autocast_enabled), METH_FASTCALL | METH_KEYWORDS,
-     nullptr},
-    {"get_autocast_dtype", as_function(get_autocast_dtype), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"set_autocast_dtype", as_function(set_autocast_dtype), METH_FASTCALL | METH_KEYWORDS, nullptr},
+     "set_autocast_enabled(device_type, enabled) -> None\n\n"
+     "Switches autocast on or off for a kind of device; `torch.autocast` does so for a block."},
+    {"get_autocast_dtype", as_function(get_autocast_dtype), METH_FASTCALL | METH_KEYWORDS,
+     "get_autocast_dtype(device_type) -> torch.dtype\n\n"
+     "The dtype that autocast computes in on a kind of device."},
+    {"set_autocast_dtype", as_function(set_autocast_dtype), METH_FASTCALL | METH_KEYWORDS,
+     "set_autocast_dtype(device_type, dtype) -> None\n\n"
+     "Sets the dtype that autocast computes in on a kind of device."},
     {"_is_autocast_available", as_function(is_available), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"is_autocast_cache_enabled", is_autocast_cache_enabled, METH_NOARGS, nullptr},
-    {"set_autocast_cache_enabled", set_autocast_cache_enabled, METH_O, nullptr},
-    {"clear_autocast_cache", clear_autocast_cache, METH_NOARGS, nullptr},
-    {"autocast_increment_nesting", increment_nesting, METH_NOARGS, nullptr},
-    {"autocast_decrement_nesting", decrement_nesting, METH_NOARGS, nullptr},
+    {"is_autocast_cache_enabled", is_autocast_cache_enabled, METH_NOARGS,
+     "is_autocast_cache_enabled() -> bool\n\n"
+     "Whether autocast keeps the copies of parameters that it casts."},
+    {"set_autocast_cache_enabled", set_autocast_cache_enabled, METH_O,
+     "set_autocast_cache_enabled(enabled) -> None\n\n"
+     "Says whether autocast keeps the copies of parameters that it casts."},
+    {"clear_autocast_cache", clear_autocast_cache, METH_NOARGS,
+     "clear_autocast_cache() -> None\n\n"
+     "Drops the copies of parameters that autocast keeps."},
+    {"autocast_increment_nesting", increment_nesting, METH_NOARGS,
+     "autocast_increment_nesting() -> int\n\n"
+     "Enters an autocast block; returns how many are open."},
+    {"autocast_decrement_nesting", decrement_nesting, METH_NOARGS,
+     "autocast_decrement_nesting() -> int\n\n"
+     "Leaves an autocast block; returns how many are open."},
     {},
 };
 

@@ -250,9 +250,15 @@ PyMethodDef autograd_table[] = {
     {"_increment_version", increment_version, METH_O, nullptr},
     {"_delay_error", delay_error, METH_VARARGS, nullptr},
     {"_gradient_node", grad_accumulator, METH_O, nullptr},
-    {"set_anomaly_enabled", set_anomaly, METH_VARARGS, nullptr},
-    {"is_anomaly_enabled", is_anomaly, METH_NOARGS, nullptr},
-    {"is_anomaly_check_nan_enabled", checks_nan, METH_NOARGS, nullptr},
+    {"set_anomaly_enabled", set_anomaly, METH_VARARGS,
+     "set_anomaly_enabled(enabled, check_nan=True) -> None\n\n"
+     "Switches anomaly detection on or off; `torch.autograd.detect_anomaly` does so for a block."},
+    {"is_anomaly_enabled", is_anomaly, METH_NOARGS,
+     "is_anomaly_enabled() -> bool\n\n"
+     "Whether anomaly detection is on."},
+    {"is_anomaly_check_nan_enabled", checks_nan, METH_NOARGS,
+     "is_anomaly_check_nan_enabled() -> bool\n\n"
+     "Whether anomaly detection looks for NaN in gradients."},
     {},
 };
 

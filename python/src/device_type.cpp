@@ -108,6 +108,9 @@ PyMethodDef methods[] = {
     {},
 };
 PyType_Slot slots[] = {
+    {Py_tp_doc, const_cast<char*>("Where a tensor lies: `device('cpu')`, `device('cuda', 1)`, "
+                                  "`device('cuda:1')`. As a context it is\n"
+                                  "the device of what is made inside.")},
     {Py_tp_new, reinterpret_cast<void*>(create)},
     {Py_tp_repr, reinterpret_cast<void*>(repr)},
     {Py_tp_str, reinterpret_cast<void*>(text)},

@@ -55,6 +55,9 @@ PyMethodDef methods[] = {
     {},
 };
 PyType_Slot slots[] = {
+    {Py_tp_doc,
+     const_cast<char*>(
+         "The type of a tensor's elements, such as torch.float32; there is one object for each.")},
     {Py_tp_repr, reinterpret_cast<void*>(repr)},
     {Py_tp_getset, getters},
     {Py_tp_methods, methods},

@@ -195,8 +195,12 @@ PyMethodDef factory_table[] = {
     {"asarray", as_function(asarray), METH_FASTCALL | METH_KEYWORDS,
      "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor"},
     {"_from_dlpack", from_dlpack_capsule, METH_O, nullptr},
-    {"to_dlpack", to_dlpack, METH_O, nullptr},
-    {"is_tensor", is_tensor_function, METH_O, nullptr},
+    {"to_dlpack", to_dlpack, METH_O,
+     "to_dlpack(tensor) -> PyCapsule\n\n"
+     "A DLPack capsule on the tensor's memory, to be taken once."},
+    {"is_tensor", is_tensor_function, METH_O,
+     "is_tensor(obj) -> bool\n\n"
+     "Whether an object is a Tensor."},
     {"_tensor_from_bytes", from_bytes, METH_VARARGS, nullptr},
     {"_tensor_to_bytes", to_bytes, METH_O, nullptr},
     {},

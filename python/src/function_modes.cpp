@@ -60,13 +60,14 @@ PyObject* leave(PyObject* self, PyObject*) {
 }
 
 template <OverrideState wanted>
-bool add_guard(PyObject* module, const char* name) {
+bool add_guard(PyObject* module, const char* name, const char* doc) {
   static PyMethodDef methods[] = {
       {"__enter__", enter<wanted>, METH_NOARGS, nullptr},
       {"__exit__", leave, METH_VARARGS, nullptr},
       {},
   };
-  PyType_Slot slots[] = {{Py_tp_methods, methods},
+  PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(doc)},
+                         {Py_tp_methods, methods},
                          {Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)},
                          {0, nullptr}};
   PyType_Spec spec = {name, sizeof(GuardObject), 0, Py_TPFLAGS_DEFAULT, slots};
@@ -143,7 +144,8 @@ PyMethodDef functions[] = {
     {"_is_torch_function_all_disabled", is_all_disabled, METH_NOARGS, nullptr},
     {"_is_torch_function_mode_enabled", is_mode_enabled, METH_NOARGS, nullptr},
     {"_has_torch_function", has_any, METH_O, nullptr},
-    {"_has_torch_function_unary", has_unary, METH_O, nullptr},
+    {"_has_torch_function_unary", has_unary, METH_O,
+     "Whether an object or an active mode takes the calls that it is part of."},
     {"_has_torch_function_variadic", as_function(has_variadic), METH_FASTCALL, nullptr},
     {},
 };
@@ -154,10 +156,15 @@ bool init_overrides(PyObject* module) {
   if (PyModule_AddFunctions(module, functions) < 0) return false;
   disabled_function = PyObject_GetAttrString(module, "_disabled_torch_function_impl");
   return disabled_function &&
-         add_guard<OverrideState::SubclassesDisabled>(module,
-                                                      "taeda._C.DisableTorchFunctionSubclass") &&
-         add_guard<OverrideState::AllDisabled>(module, "taeda._C.DisableTorchFunction") &&
-         add_guard<OverrideState::Enabled>(module, "taeda._C._EnableTorchFunction");
+         add_guard<OverrideState::SubclassesDisabled>(
+             module, "taeda._C.DisableTorchFunctionSubclass",
+             "A context in which __torch_function__ of classes is not asked.") &&
+         add_guard<OverrideState::AllDisabled>(
+             module, "taeda._C.DisableTorchFunction",
+             "A context in which neither classes nor function modes are asked.") &&
+         add_guard<OverrideState::Enabled>(
+             module, "taeda._C._EnableTorchFunction",
+             "A context in which classes and function modes are asked again.");
 }
 
 }  // namespace taeda::python

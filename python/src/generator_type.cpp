@@ -104,20 +104,42 @@ PyObject* reduce(PyObject* self, PyObject*) {
                        state.get());
 }
 
-PyGetSetDef getters[] = {{"device", get_device, nullptr, nullptr, nullptr}, {}};
+PyGetSetDef getters[] = {
+    {"device", get_device, nullptr, "The device whose operators draw from the generator.", nullptr},
+    {}};
 PyMethodDef methods[] = {
-    {"manual_seed", manual_seed, METH_O, nullptr},
-    {"seed", seed, METH_NOARGS, nullptr},
-    {"initial_seed", initial_seed, METH_NOARGS, nullptr},
-    {"get_state", get_state, METH_NOARGS, nullptr},
-    {"set_state", set_state, METH_O, nullptr},
-    {"clone_state", clone_state, METH_NOARGS, nullptr},
-    {"get_offset", get_offset, METH_NOARGS, nullptr},
-    {"set_offset", set_offset, METH_O, nullptr},
+    {"manual_seed", manual_seed, METH_O,
+     "manual_seed(seed) -> torch.Generator\n\n"
+     "Starts the random stream of `seed` from its beginning."},
+    {"seed", seed, METH_NOARGS,
+     "seed() -> int\n\n"
+     "Starts a random stream that the system chooses, and returns its seed."},
+    {"initial_seed", initial_seed, METH_NOARGS,
+     "initial_seed() -> int\n\n"
+     "The seed of the current random stream."},
+    {"get_state", get_state, METH_NOARGS,
+     "get_state() -> Tensor\n\n"
+     "Seed and offset as a tensor of bytes."},
+    {"set_state", set_state, METH_O,
+     "set_state(state) -> None\n\n"
+     "Goes on where the generator was that returned `state`."},
+    {"clone_state", clone_state, METH_NOARGS,
+     "clone_state() -> torch.Generator\n\n"
+     "A generator of its own in the same state."},
+    {"get_offset", get_offset, METH_NOARGS,
+     "get_offset() -> int\n\n"
+     "The place in the stream, in counters of four numbers."},
+    {"set_offset", set_offset, METH_O,
+     "set_offset(offset) -> torch.Generator\n\n"
+     "Moves to a place in the stream."},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {},
 };
 PyType_Slot slots[] = {
+    {Py_tp_doc,
+     const_cast<char*>(
+         "A source of random numbers: `Generator(device='cpu')`. Operators that draw take one as\n"
+         "`generator=`; the others draw from `torch.default_generator`.")},
     {Py_tp_new, reinterpret_cast<void*>(create)},
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
     {Py_tp_repr, reinterpret_cast<void*>(repr)},

@@ -34,7 +34,10 @@ PyObject* reduce(PyObject* self, PyObject*) {
 
 PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {}};
 PyType_Slot slots[] = {
-    {Py_tp_repr, reinterpret_cast<void*>(repr)}, {Py_tp_methods, methods}, {0, nullptr}};
+    {Py_tp_doc, const_cast<char*>("A constant that says how the elements of a tensor are stored.")},
+    {Py_tp_repr, reinterpret_cast<void*>(repr)},
+    {Py_tp_methods, methods},
+    {0, nullptr}};
 
 template <size_t N>
 PyTypeObject* make(PyObject* module, const char* name, const char* const (&names)[N],

@@ -120,18 +120,42 @@ PyObject* can_cast_function(PyObject* module, PyObject* const* argv, Py_ssize_t 
 }  // namespace
 
 PyMethodDef mode_table[] = {
-    {"set_default_dtype", set_default_dtype_function, METH_O, nullptr},
-    {"get_default_dtype", get_default_dtype_function, METH_NOARGS, nullptr},
-    {"set_default_device", set_default_device_function, METH_O, nullptr},
-    {"get_default_device", get_default_device_function, METH_NOARGS, nullptr},
-    {"set_num_threads", set_num_threads_function, METH_O, nullptr},
-    {"get_num_threads", get_num_threads_function, METH_NOARGS, nullptr},
-    {"manual_seed", manual_seed, METH_O, nullptr},
-    {"seed", seed, METH_NOARGS, nullptr},
-    {"initial_seed", initial_seed, METH_NOARGS, nullptr},
-    {"is_grad_enabled", is_grad_enabled, METH_NOARGS, nullptr},
+    {"set_default_dtype", set_default_dtype_function, METH_O,
+     "set_default_dtype(d) -> None\n\n"
+     "Sets the floating-point dtype of tensors that are made from Python floats."},
+    {"get_default_dtype", get_default_dtype_function, METH_NOARGS,
+     "get_default_dtype() -> torch.dtype\n\n"
+     "The floating-point dtype of tensors that are made from Python floats."},
+    {"set_default_device", set_default_device_function, METH_O,
+     "set_default_device(device) -> None\n\n"
+     "Sets the device of tensors that are made without naming one; None means the CPU."},
+    {"get_default_device", get_default_device_function, METH_NOARGS,
+     "get_default_device() -> torch.device\n\n"
+     "The device of tensors that are made without naming one."},
+    {"set_num_threads", set_num_threads_function, METH_O,
+     "set_num_threads(n) -> None\n\n"
+     "Sets how many threads an operator may use."},
+    {"get_num_threads", get_num_threads_function, METH_NOARGS,
+     "get_num_threads() -> int\n\n"
+     "How many threads an operator may use: what was set, else OMP_NUM_THREADS, else the cores "
+     "that\n"
+     "the process may run on."},
+    {"manual_seed", manual_seed, METH_O,
+     "manual_seed(seed) -> torch.Generator\n\n"
+     "Starts the random stream of `seed` from its beginning."},
+    {"seed", seed, METH_NOARGS,
+     "seed() -> int\n\n"
+     "Starts a random stream that the system chooses, and returns its seed."},
+    {"initial_seed", initial_seed, METH_NOARGS,
+     "initial_seed() -> int\n\n"
+     "The seed of the current random stream."},
+    {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
+     "is_grad_enabled() -> bool\n\n"
+     "Whether operations are recorded for backward on this thread."},
     {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
-    {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS, nullptr},
+    {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS,
+     "is_inference_mode_enabled() -> bool\n\n"
+     "Whether inference mode is on for this thread."},
     {"_set_inference_mode", set_inference_mode_function, METH_O, nullptr},
     {"promote_types", as_function(promote_types_function), METH_FASTCALL | METH_KEYWORDS,
      "promote_types(type1, type2) -> dtype"},

@@ -84,6 +84,8 @@ PyMethodDef methods[] = {
     {},
 };
 PyType_Slot slots[] = {
+    {Py_tp_doc,
+     const_cast<char*>("The sizes of a tensor's dimensions: a tuple of integers with `numel()`.")},
     {Py_tp_base, &PyTuple_Type},
     {Py_tp_new, reinterpret_cast<void*>(create)},
     {Py_tp_repr, reinterpret_cast<void*>(repr)},

@@ -134,6 +134,7 @@ PyMethodDef methods[] = {
     {},
 };
 PyType_Slot slots[] = {
+    {Py_tp_doc, const_cast<char*>("The bytes below a tensor, or below several that share them.")},
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
     {Py_tp_repr, reinterpret_cast<void*>(repr)},
     {Py_tp_richcompare, reinterpret_cast<void*>(compare)},

@@ -240,22 +240,32 @@ PyMethodDef bool_methods[] = {
       TAEDA_SLOT(Py_nb_xor, binary<NumberOp::Xor>), TAEDA_SLOT(Py_nb_int, to_int),                 \
       TAEDA_SLOT(Py_nb_float, to_plain_float)
 
-PyType_Slot int_slots[] = {TAEDA_SHARED_SLOTS,
-                           {Py_tp_methods, int_methods},
-                           TAEDA_SLOT(Py_tp_hash, no_hash),
-                           TAEDA_SLOT(Py_nb_index, to_int),
-                           TAEDA_SLOT(Py_nb_lshift, binary<NumberOp::LeftShift>),
-                           TAEDA_SLOT(Py_nb_rshift, binary<NumberOp::RightShift>),
-                           {0, nullptr}};
-PyType_Slot float_slots[] = {TAEDA_SHARED_SLOTS,
-                             {Py_tp_methods, float_methods},
-                             TAEDA_SLOT(Py_tp_hash, number_hash),
-                             {0, nullptr}};
-PyType_Slot bool_slots[] = {TAEDA_SHARED_SLOTS,
-                            {Py_tp_methods, bool_methods},
-                            TAEDA_SLOT(Py_tp_hash, number_hash),
-                            TAEDA_SLOT(Py_nb_invert, logical_not),
-                            {0, nullptr}};
+PyType_Slot int_slots[] = {
+    TAEDA_SHARED_SLOTS,
+    {Py_tp_doc,
+     const_cast<char*>(
+         "An integer that is known as an expression, such as a size while a program is traced.")},
+    {Py_tp_methods, int_methods},
+    TAEDA_SLOT(Py_tp_hash, no_hash),
+    TAEDA_SLOT(Py_nb_index, to_int),
+    TAEDA_SLOT(Py_nb_lshift, binary<NumberOp::LeftShift>),
+    TAEDA_SLOT(Py_nb_rshift, binary<NumberOp::RightShift>),
+    {0, nullptr}};
+PyType_Slot float_slots[] = {
+    TAEDA_SHARED_SLOTS,
+    {Py_tp_doc, const_cast<char*>("A float that is known as an expression of symbolic numbers.")},
+    {Py_tp_methods, float_methods},
+    TAEDA_SLOT(Py_tp_hash, number_hash),
+    {0, nullptr}};
+PyType_Slot bool_slots[] = {
+    TAEDA_SHARED_SLOTS,
+    {Py_tp_doc,
+     const_cast<char*>(
+         "A truth about symbolic numbers; `if` asks for its value, which becomes a guard.")},
+    {Py_tp_methods, bool_methods},
+    TAEDA_SLOT(Py_tp_hash, number_hash),
+    TAEDA_SLOT(Py_nb_invert, logical_not),
+    {0, nullptr}};
 #undef TAEDA_SHARED_SLOTS
 #undef TAEDA_SLOT
 PyType_Spec int_spec = {"taeda.SymInt", sizeof(SymObject), 0, Py_TPFLAGS_DEFAULT, int_slots};

@@ -139,13 +139,31 @@ PyObject* register_post_accumulate_grad_hook(PyObject* self, PyObject* callable)
 }  // namespace
 
 PyMethodDef tensor_autograd_methods[] = {
-    {"requires_grad_", as_function(requires_grad_), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"backward", as_function(backward), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"detach", detach, METH_NOARGS, nullptr},
-    {"detach_", detach_, METH_NOARGS, nullptr},
-    {"retain_grad", retain_grad, METH_NOARGS, nullptr},
-    {"register_hook", register_hook, METH_O, nullptr},
-    {"register_post_accumulate_grad_hook", register_post_accumulate_grad_hook, METH_O, nullptr},
+    {"requires_grad_", as_function(requires_grad_), METH_FASTCALL | METH_KEYWORDS,
+     "requires_grad_(requires_grad=True) -> Tensor\n\n"
+     "Says whether operations on the tensor are recorded for backward; returns the tensor."},
+    {"backward", as_function(backward), METH_FASTCALL | METH_KEYWORDS,
+     "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None\n\n"
+     "Adds the gradient of this tensor to `.grad` of the leaves it was computed from. A tensor of "
+     "more\n"
+     "than one element needs `gradient`, the weight of each."},
+    {"detach", detach, METH_NOARGS,
+     "detach() -> Tensor\n\n"
+     "A view of the same memory that knows nothing of how it was computed."},
+    {"detach_", detach_, METH_NOARGS,
+     "detach_() -> Tensor\n\n"
+     "Forgets how the tensor was computed: it becomes a leaf."},
+    {"retain_grad", retain_grad, METH_NOARGS,
+     "retain_grad() -> None\n\n"
+     "Lets backward keep `.grad` of this tensor though it is not a leaf."},
+    {"register_hook", register_hook, METH_O,
+     "register_hook(hook) -> handle\n\n"
+     "Calls `hook(grad)` whenever the gradient of this tensor is computed; what the hook returns, "
+     "if\n"
+     "anything, takes its place. `handle.remove()` ends it."},
+    {"register_post_accumulate_grad_hook", register_post_accumulate_grad_hook, METH_O,
+     "register_post_accumulate_grad_hook(hook) -> handle\n\n"
+     "Calls `hook(tensor)` after backward has added to `.grad` of this leaf."},
     {},
 };
 

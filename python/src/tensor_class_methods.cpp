@@ -126,7 +126,9 @@ PyMethodDef tensor_class_methods[] = {
      nullptr},
     {"_make_wrapper_subclass", as_function(make_wrapper_subclass),
      METH_FASTCALL | METH_KEYWORDS | METH_STATIC, nullptr},
-    {"as_subclass", as_subclass, METH_O, nullptr},
+    {"as_subclass", as_subclass, METH_O,
+     "as_subclass(cls) -> cls\n\n"
+     "The same tensor as an instance of a subclass of Tensor."},
     {"__copy__", copy, METH_NOARGS, nullptr},
     {},
 };

@@ -180,7 +180,11 @@ void tensor_release_buffer(PyObject*, Py_buffer* view) {
 }
 
 PyMethodDef tensor_interop_methods[] = {
-    {"numpy", as_function(numpy), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"numpy", as_function(numpy), METH_FASTCALL | METH_KEYWORDS,
+     "numpy(*, force=False) -> numpy.ndarray\n\n"
+     "An array on the tensor's memory. `force=True` first detaches, copies to the CPU and "
+     "resolves\n"
+     "conjugate views where that is needed."},
     {"__array__", as_function(array), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__dlpack__", as_function(to_dlpack), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__dlpack_device__", dlpack_device, METH_NOARGS, nullptr},

@@ -15,8 +15,7 @@ template <auto read>
 PyObject* tell(PyObject* self, PyObject*) {
   return guarded([&] { return wrap(read(tensor_of(self))); });
 }
-#define TAEDA_TELL(expression) \
-  tell<[](const Tensor& t) { return expression; }>, METH_NOARGS, nullptr
+#define TAEDA_TELL(expression) tell<[](const Tensor& t) { return expression; }>, METH_NOARGS
 
 const Param dim_params[] = {
     {"self", ParamType::Tensor},
@@ -72,7 +71,7 @@ PyObject* tell_geometry(PyObject* self, PyObject*) {
   });
 }
 #define TAEDA_TELL_GEOMETRY(op, expression) \
-  tell_geometry<[] { return op; }, [](const Tensor& t) { return expression; }>, METH_NOARGS, nullptr
+  tell_geometry<[] { return op; }, [](const Tensor& t) { return expression; }>, METH_NOARGS
 
 const Param format_params[] = {
     {"self", ParamType::Tensor},
@@ -136,28 +135,70 @@ PyObject* is_set_to(PyObject* self, PyObject* other) {
 }  // namespace
 
 PyMethodDef tensor_shape_methods[] = {
-    {"size", as_function(size), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"stride", as_function(stride), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"is_contiguous", as_function(is_contiguous), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"dim", TAEDA_TELL_GEOMETRY("dim", t.dim())},
-    {"ndimension", TAEDA_TELL_GEOMETRY("dim", t.dim())},
-    {"numel", TAEDA_TELL_GEOMETRY("sym_numel", t.sym_numel())},
-    {"nelement", TAEDA_TELL_GEOMETRY("sym_numel", t.sym_numel())},
-    {"element_size", TAEDA_TELL(t.element_size())},
-    {"storage_offset", TAEDA_TELL_GEOMETRY("sym_storage_offset", t.impl()->sym_storage_offset())},
-    {"untyped_storage", untyped_storage, METH_NOARGS, nullptr},
-    {"data_ptr", TAEDA_TELL(address(t))},
-    {"is_complex", TAEDA_TELL(t.is_complex())},
-    {"is_floating_point", TAEDA_TELL(t.is_floating_point())},
-    {"is_signed", TAEDA_TELL(is_signed(t))},
-    {"is_conj", TAEDA_TELL(t.is_conj())},
-    {"is_neg", TAEDA_TELL(t.is_neg())},
-    {"is_inference", TAEDA_TELL(t.is_inference())},
-    {"is_pinned", TAEDA_TELL((static_cast<void>(t), false))},
-    {"_is_view", TAEDA_TELL(t.is_view())},
-    {"get_device", get_device, METH_NOARGS, nullptr},
-    {"is_same_size", is_same_size, METH_O, nullptr},
-    {"is_set_to", is_set_to, METH_O, nullptr},
+    {"size", as_function(size), METH_FASTCALL | METH_KEYWORDS,
+     "size(dim=None) -> torch.Size or int\n\n"
+     "The sizes of all dimensions, or of `dim`."},
+    {"stride", as_function(stride), METH_FASTCALL | METH_KEYWORDS,
+     "stride(dim=None) -> tuple or int\n\n"
+     "How many elements lie between neighbors along each dimension, or along `dim`."},
+    {"is_contiguous", as_function(is_contiguous), METH_FASTCALL | METH_KEYWORDS,
+     "is_contiguous(memory_format=torch.contiguous_format) -> bool\n\n"
+     "Whether the elements lie in memory without gaps in the order of the format."},
+    {"dim", TAEDA_TELL_GEOMETRY("dim", t.dim()),
+     "dim() -> int\n\n"
+     "The number of dimensions."},
+    {"ndimension", TAEDA_TELL_GEOMETRY("dim", t.dim()),
+     "ndimension() -> int\n\n"
+     "The number of dimensions."},
+    {"numel", TAEDA_TELL_GEOMETRY("sym_numel", t.sym_numel()),
+     "numel() -> int\n\n"
+     "The number of elements."},
+    {"nelement", TAEDA_TELL_GEOMETRY("sym_numel", t.sym_numel()),
+     "nelement() -> int\n\n"
+     "The number of elements."},
+    {"element_size", TAEDA_TELL(t.element_size()),
+     "element_size() -> int\n\n"
+     "The size of an element in bytes."},
+    {"storage_offset", TAEDA_TELL_GEOMETRY("sym_storage_offset", t.impl()->sym_storage_offset()),
+     "storage_offset() -> int\n\n"
+     "Where the first element lies in the storage, in elements."},
+    {"untyped_storage", untyped_storage, METH_NOARGS,
+     "untyped_storage() -> torch.UntypedStorage\n\n"
+     "The bytes that the tensor is a window on."},
+    {"data_ptr", TAEDA_TELL(address(t)),
+     "data_ptr() -> int\n\n"
+     "The address of the first element."},
+    {"is_complex", TAEDA_TELL(t.is_complex()),
+     "is_complex() -> bool\n\n"
+     "Whether the dtype is complex."},
+    {"is_floating_point", TAEDA_TELL(t.is_floating_point()),
+     "is_floating_point() -> bool\n\n"
+     "Whether the dtype is a floating-point one."},
+    {"is_signed", TAEDA_TELL(is_signed(t)),
+     "is_signed() -> bool\n\n"
+     "Whether the dtype has negative numbers."},
+    {"is_conj", TAEDA_TELL(t.is_conj()),
+     "is_conj() -> bool\n\n"
+     "Whether the elements are the conjugates of what lies in memory."},
+    {"is_neg", TAEDA_TELL(t.is_neg()),
+     "is_neg() -> bool\n\n"
+     "Whether the elements are the negatives of what lies in memory."},
+    {"is_inference", TAEDA_TELL(t.is_inference()),
+     "is_inference() -> bool\n\n"
+     "Whether the tensor was made in inference mode."},
+    {"is_pinned", TAEDA_TELL((static_cast<void>(t), false)),
+     "is_pinned() -> bool\n\n"
+     "Whether the memory is page-locked."},
+    {"_is_view", TAEDA_TELL(t.is_view()), nullptr},
+    {"get_device", get_device, METH_NOARGS,
+     "get_device() -> int\n\n"
+     "The index of the tensor's device; -1 on the CPU."},
+    {"is_same_size", is_same_size, METH_O,
+     "is_same_size(other) -> bool\n\n"
+     "Whether both tensors have the same shape."},
+    {"is_set_to", is_set_to, METH_O,
+     "is_set_to(tensor) -> bool\n\n"
+     "Whether both tensors are the same window on the same memory."},
     {},
 };
 

@@ -112,7 +112,9 @@ PyObject* tensor_set(PyObject* self, PyObject* args, PyObject* kwargs) {
 }  // namespace
 
 PyMethodDef tensor_storage_methods[] = {
-    {"set_", as_function(tensor_set), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"set_", as_function(tensor_set), METH_VARARGS | METH_KEYWORDS,
+     "set_(source=None, storage_offset=0, size=None, stride=None) -> Tensor\n\n"
+     "Turns the tensor to the memory of another tensor or of a storage."},
     {},
 };
 

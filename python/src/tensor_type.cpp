@@ -163,6 +163,17 @@ PyMethodDef lifetime_methods[] = {
 };
 PyGetSetDef dict_property = {"__dict__", get_dict, PyObject_GenericSetDict, nullptr, nullptr};
 
+constexpr char kTensorDoc[] =
+    "An array of numbers of one dtype on one device, with the operators as methods.\n\n"
+    "Made by `torch.tensor(data)`, by factories such as `torch.zeros(2, 3)`, and by operators.\n"
+    "Indexing and reshaping give views, which share memory; methods that end in `_` write in "
+    "place.\n\n"
+    "    >>> x = taeda.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)\n"
+    "    >>> (x * x).sum().backward()\n"
+    "    >>> x.grad\n"
+    "    tensor([[2., 4.],\n"
+    "            [6., 8.]])";
+
 void append_methods(std::vector<PyMethodDef>& out, const PyMethodDef* table) {
   for (; table->ml_name; ++table) out.push_back(*table);
 }
@@ -239,6 +250,7 @@ bool init_tensor_type(PyObject* module) {
   properties.push_back({});
 
   std::vector<PyType_Slot> slots = {
+      {Py_tp_doc, const_cast<char*>(kTensorDoc)},
       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
       {Py_tp_clear, reinterpret_cast<void*>(clear)},

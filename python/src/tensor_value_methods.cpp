@@ -159,28 +159,61 @@ PyObject* type_as(PyObject* self, PyObject* other) {
 }  // namespace
 
 PyMethodDef tensor_value_methods[] = {
-    {"tolist", tolist, METH_NOARGS, nullptr},
-    {"item", item, METH_NOARGS, nullptr},
+    {"tolist", tolist, METH_NOARGS,
+     "tolist() -> list or number\n\n"
+     "The elements as nested lists of Python numbers."},
+    {"item", item, METH_NOARGS,
+     "item() -> number\n\n"
+     "The only element as a Python number."},
     {"__complex__", to_complex, METH_NOARGS, nullptr},
-    {"new_tensor", as_function(new_tensor), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"float", as_function(to_dtype_method<DType::Float>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"double", as_function(to_dtype_method<DType::Double>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"half", as_function(to_dtype_method<DType::Half>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"new_tensor", as_function(new_tensor), METH_FASTCALL | METH_KEYWORDS,
+     "new_tensor(data, *, dtype=None, device=None, requires_grad=False) -> Tensor\n\n"
+     "A tensor of `data`, with this tensor's dtype and device unless others are named."},
+    {"float", as_function(to_dtype_method<DType::Float>), METH_FASTCALL | METH_KEYWORDS,
+     "float(memory_format=torch.preserve_format) -> Tensor\n\n"
+     "The tensor as float32; itself where it already is."},
+    {"double", as_function(to_dtype_method<DType::Double>), METH_FASTCALL | METH_KEYWORDS,
+     "double(memory_format=torch.preserve_format) -> Tensor\n\n"
+     "The tensor as float64; itself where it already is."},
+    {"half", as_function(to_dtype_method<DType::Half>), METH_FASTCALL | METH_KEYWORDS,
+     "half(memory_format=torch.preserve_format) -> Tensor\n\n"
+     "The tensor as float16; itself where it already is."},
     {"bfloat16", as_function(to_dtype_method<DType::BFloat16>), METH_FASTCALL | METH_KEYWORDS,
-     nullptr},
-    {"long", as_function(to_dtype_method<DType::Int64>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"int", as_function(to_dtype_method<DType::Int32>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"short", as_function(to_dtype_method<DType::Int16>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"char", as_function(to_dtype_method<DType::Int8>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"byte", as_function(to_dtype_method<DType::UInt8>), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"bool", as_function(to_dtype_method<DType::Bool>), METH_FASTCALL | METH_KEYWORDS, nullptr},
+     "bfloat16(memory_format=torch.preserve_format) -> Tensor\n\n"
+     "The tensor as bfloat16; itself where it already is."},
+    {"long", as_function(to_dtype_method<DType::Int64>), METH_FASTCALL | METH_KEYWORDS,
+     "long(memory_format=torch.preserve_format) -> Tensor\n\n"
+     "The tensor as int64; itself where it already is."},
+    {"int", as_function(to_dtype_method<DType::Int32>), METH_FASTCALL | METH_KEYWORDS,
+     "int(memory_format=torch.preserve_format) -> Tensor\n\n"
+     "The tensor as int32; itself where it already is."},
+    {"short", as_function(to_dtype_method<DType::Int16>), METH_FASTCALL | METH_KEYWORDS,
+     "short(memory_format=torch.preserve_format) -> Tensor\n\n"
+     "The tensor as int16; itself where it already is."},
+    {"char", as_function(to_dtype_method<DType::Int8>), METH_FASTCALL | METH_KEYWORDS,
+     "char(memory_format=torch.preserve_format) -> Tensor\n\n"
+     "The tensor as int8; itself where it already is."},
+    {"byte", as_function(to_dtype_method<DType::UInt8>), METH_FASTCALL | METH_KEYWORDS,
+     "byte(memory_format=torch.preserve_format) -> Tensor\n\n"
+     "The tensor as uint8; itself where it already is."},
+    {"bool", as_function(to_dtype_method<DType::Bool>), METH_FASTCALL | METH_KEYWORDS,
+     "bool(memory_format=torch.preserve_format) -> Tensor\n\n"
+     "The tensor as bool; itself where it already is."},
     {"cfloat", as_function(to_dtype_method<DType::ComplexFloat>), METH_FASTCALL | METH_KEYWORDS,
-     nullptr},
+     "cfloat(memory_format=torch.preserve_format) -> Tensor\n\n"
+     "The tensor as complex64; itself where it already is."},
     {"cdouble", as_function(to_dtype_method<DType::ComplexDouble>), METH_FASTCALL | METH_KEYWORDS,
-     nullptr},
-    {"cpu", cpu, METH_NOARGS, nullptr},
-    {"cuda", as_function(cuda), METH_VARARGS | METH_KEYWORDS, nullptr},
-    {"type_as", type_as, METH_O, nullptr},
+     "cdouble(memory_format=torch.preserve_format) -> Tensor\n\n"
+     "The tensor as complex128; itself where it already is."},
+    {"cpu", cpu, METH_NOARGS,
+     "cpu() -> Tensor\n\n"
+     "The tensor on the CPU; itself where it already is."},
+    {"cuda", as_function(cuda), METH_VARARGS | METH_KEYWORDS,
+     "cuda(device=None, non_blocking=False) -> Tensor\n\n"
+     "The tensor on a CUDA device, the current one unless `device` names another."},
+    {"type_as", type_as, METH_O,
+     "type_as(other) -> Tensor\n\n"
+     "The tensor with the dtype of `other`."},
     {},
 };
 
