@@ -1,6 +1,29 @@
 """The CPU as a device among others: there is one, it is always there, and it is never behind."""
 
-__all__ = ["current_device", "device_count", "is_available", "is_initialized", "synchronize"]
+from taeda.cpu.memory import (
+    empty_cache,
+    max_memory_allocated,
+    max_memory_reserved,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    reset_peak_memory_stats,
+)
+
+__all__ = [
+    "current_device",
+    "device_count",
+    "empty_cache",
+    "is_available",
+    "is_initialized",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_peak_memory_stats",
+    "synchronize",
+]
 
 
 def is_available():
