@@ -85,6 +85,21 @@ PAGES += [*process.ROOT.glob("taeda/**/README.md"), *process.ROOT.glob("python/*
 PAGES += [*process.ROOT.glob("tools/*.md"), *process.ROOT.glob("tests/*.md")]
 
 
+def test_the_index_names_every_page():
+    folder = process.ROOT / "docs"
+    index = (folder / "README.md").read_text()
+    pages = [page.name for page in folder.glob("*.md") if page.name != "README.md"]
+    assert [name for name in pages if f"]({name})" not in index] == []
+
+
+def test_collected_index_names_operator_pages(tmp_path):
+    (tmp_path / "operators").mkdir()
+    (tmp_path / "operators" / "view.md").write_text("# Operators: view\n")
+    (tmp_path / "README.md").write_text("# Index\n")
+    docs.add_operators(tmp_path)
+    assert "[view](operators/view.md)" in (tmp_path / "README.md").read_text()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(process.ROOT)))
 def test_links_of_the_tree_resolve(page):
     assert docs.broken_links_of(page) == []

@@ -41,6 +41,14 @@ def redirect_links(folder: Path, origin: Path) -> None:
         page.write_text(OUTWARD.sub(redirected, page.read_text()))
 
 
+def add_operators(folder: Path) -> None:
+    """Adds links to the generated pages, one a family of operators, to the index."""
+    families = sorted(page.stem for page in (folder / "operators").glob("*.md"))
+    links = ", ".join(f"[{family}](operators/{family}.md)" for family in families)
+    index = folder / "README.md"
+    index.write_text(f"{index.read_text()}\n## Operators by family\n\n{links}\n")
+
+
 def docs_command() -> int:
     build = Build()
     build.run("taeda_generated")
@@ -51,8 +59,9 @@ def docs_command() -> int:
     generated = build.folder / "gen" / "docs"
     if generated.exists():
         shutil.copytree(generated, out, dirs_exist_ok=True)
+        add_operators(out)
     broken = broken_links(out)
     print("\n".join(f"broken link in {line}" for line in broken), end="\n" if broken else "")
     pages = sum(1 for _ in out.rglob("*.md"))
-    say(f"{pages} pages in {out.relative_to(ROOT)}, {len(broken)} broken links")
+    say(f"{pages} pages, {len(broken)} broken links; start at {out.relative_to(ROOT)}/README.md")
     return 1 if broken else 0
