@@ -1,4 +1,4 @@
-"""Memory and time of a backward graph: a chain of adds built, run and freed, against PyTorch.
+"""Memory and time of a backward graph: a chain of adds built, run and freed, beside PyTorch.
 
     ./run python bench/graph_memory.py [--nodes 100000] [--repeats 5]
 
@@ -8,6 +8,7 @@ of the repeats counts. Bytes are what the process grew by while the chain was bu
 
 import argparse
 import importlib
+import importlib.util
 import json
 import subprocess
 import sys
@@ -68,7 +69,8 @@ def main():
         print(json.dumps(measure(args.module, args.nodes, args.repeats)))
         return
     ours = measure_in_process("taeda", args.nodes, args.repeats)
-    theirs = measure_in_process("torch", args.nodes, args.repeats)
+    has_torch = importlib.util.find_spec("torch") is not None
+    theirs = measure_in_process("torch", args.nodes, args.repeats) if has_torch else None
     print(f"{args.nodes} chained adds, a node   {'taeda':>10} {'torch':>10} {'ratio':>6}")
     for key, unit, scale in (
         ("bytes", "B", 1),
@@ -76,8 +78,12 @@ def main():
         ("run", "ns", 1e9 / args.nodes),
         ("free", "ns", 1e9 / args.nodes),
     ):
-        a, b = ours[key] * scale, theirs[key] * scale
-        print(f"{key:>12} {unit:<14} {a:>12.0f} {b:>10.0f} {a / b:>6.2f}")
+        a = ours[key] * scale
+        line = f"{key:>12} {unit:<14} {a:>12.0f}"
+        if theirs:
+            b = theirs[key] * scale
+            line += f" {b:>10.0f} {a / b:>6.2f}"
+        print(line)
 
 
 if __name__ == "__main__":
