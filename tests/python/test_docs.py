@@ -9,7 +9,8 @@ import pytest
 from under_test import NAME, t
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
-PAGES = sorted(path for path in DOCS.glob("*.md") if "```python" in path.read_text())
+PAGES = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [path for path in PAGES if "```python" in path.read_text()]
 
 pytestmark = pytest.mark.skipif(NAME != "taeda", reason="the pages are about Taeda")
 
