@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "gen"))
 
@@ -42,20 +44,25 @@ def test_committed_files_are_current():
     assert run.returncode == 0, run.stdout
 
 
-def test_an_unknown_field_is_refused(tmp_path):
-    (tmp_path / "bad.toml").write_text(
-        '[x]\nschema = "x(Tensor self) -> Tensor"\nkind = "composite"\nfoo = 1\n'
-    )
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (
+            'schema = "x(Tensor self) -> Tensor"\nkind = "composite"\nfoo = 1',
+            "unknown fields ['foo']",
+        ),
+        ('kind = "composite"', "a record needs a schema"),
+        ('schema = "x(Tensr self) -> Tensor"\nkind = "composite"', "unknown type 'Tensr'"),
+        ('schema = "x(Tensor self"\nkind = "composite"', "cannot read the schema"),
+        ('schema = "x(Tensor self) -> Tensor"\nkind = "odd"', "kind must be one of"),
+    ],
+)
+def test_a_wrong_record_is_refused_in_one_line(tmp_path, record, message):
+    (tmp_path / "bad.toml").write_text(f"[x]\n{record}\n")
+    main = [sys.executable, ROOT / "tools/gen/main.py"]
     run = subprocess.run(
-        [
-            sys.executable,
-            ROOT / "tools/gen/main.py",
-            "--records",
-            tmp_path,
-            "--out",
-            tmp_path / "out",
-        ],
-        capture_output=True,
-        text=True,
+        [*main, "--records", tmp_path, "--out", tmp_path / "out"], capture_output=True, text=True
     )
-    assert run.returncode != 0 and "unknown fields ['foo']" in run.stderr
+    assert run.returncode != 0
+    assert run.stderr.startswith("bad.toml: [x]: ") and run.stderr.count("\n") == 1
+    assert message in run.stderr

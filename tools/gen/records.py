@@ -152,9 +152,11 @@ def _load(path, key, data):
     unknown = set(data) - FIELDS
     if unknown:
         _fail(path, key, f"unknown fields {sorted(unknown)}")
+    if "schema" not in data:
+        _fail(path, key, "a record needs a schema")
     try:
         s = schemas.parse(data["schema"], data.get("cpp_required", ()))
-    except (KeyError, ValueError) as error:
+    except ValueError as error:
         _fail(path, key, str(error))
     if s.full_name != key:
         _fail(path, key, f"the schema names {s.full_name}")

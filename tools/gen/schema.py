@@ -114,6 +114,8 @@ def _argument(text, is_kwarg_only=False):
     m = _ARGUMENT.match(text.strip())
     if not m:
         raise ValueError(f"cannot read the argument {text!r}")
+    if m["base"] not in TYPES:
+        raise ValueError(f"unknown type {m['base']!r} in {text!r}; known: {', '.join(TYPES)}")
     size = int(m["size"]) if m["size"] else -1
     kind = Type(m["base"], bool(m["list"]), size, bool(m["optional"]), bool(m["inner"]))
     return Argument(
@@ -181,6 +183,7 @@ _PLAIN = {
     "Device": "Device",
     "MemoryFormat": "MemoryFormat",
 }
+TYPES = ("Tensor", "Scalar", "Generator", *_PLAIN)
 _LISTS = {"int": "IntList", "SymInt": "SymIntList", "float": "Span<double>", "bool": "Span<bool>"}
 
 
