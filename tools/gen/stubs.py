@@ -1,22 +1,27 @@
 """Type stubs and documentation pages of the operators."""
 
+import re
+from pathlib import Path
+
 from python_bindings import groups, python_parameters
 
 PY = {
     "Tensor": "Tensor",
     "Scalar": "Number",
-    "int": "int",
-    "SymInt": "int",
-    "float": "float",
-    "bool": "bool",
+    "int": "_int",
+    "SymInt": "_int",
+    "float": "_float",
+    "bool": "_bool",
     "str": "str",
-    "ScalarType": "dtype",
+    "ScalarType": "_dtype",
     "Device": "DeviceLike",
-    "Layout": "layout",
-    "MemoryFormat": "memory_format",
+    "Layout": "_layout",
+    "MemoryFormat": "_memory_format",
     "Generator": "Generator",
 }
 KEYWORDS = {"from": "from_"}
+# Types and functions that are written by hand; it ends with the class Tensor, which goes on.
+CORE_TYPES = Path(__file__).with_name("core_types.pyi")
 
 
 def annotation(p):
@@ -47,7 +52,7 @@ def signature(r, s, as_method):
     parts, starred = [], False
     for p in params:
         if p.size == "kVarargs":
-            parts.append(f"*{p.name}: int | Sequence[int]")
+            parts.append(f"*{p.name}: _int | Sequence[_int]")
             starred = True
             continue
         if p.kw and not starred:
@@ -75,26 +80,17 @@ def block(name, rows, as_method, indent):
 
 def pyi(records):
     methods, functions = groups(records)
+    _, _, core = CORE_TYPES.read_text().partition("\n\n")
+    own_functions = set(re.findall(r"^def (\w+)", core, re.M))
+    own_methods = set(re.findall(r"^    def (\w+)", core[core.index("class Tensor:") :], re.M))
     lines = [
-        '"""Generated from the operator records: functions and methods of Taeda\'s core module."""',
+        '"""Generated from the operator records and tools/gen/core_types.pyi: Taeda\'s core module."""',
         "",
-        "from collections.abc import Sequence",
-        "from typing import overload",
-        "",
-        "Number = bool | int | float | complex",
-        "DeviceLike = str | device | int",
-        "",
-        "class dtype: ...",
-        "class device: ...",
-        "class layout: ...",
-        "class memory_format: ...",
-        "class Generator: ...",
-        "",
-        "class Tensor:",
+        *core.splitlines(),
     ]
-    for name in sorted(methods):
+    for name in sorted(set(methods) - own_methods):
         lines += block(name, methods[name], True, "    ")
-    for name in sorted(functions.get("", {})):
+    for name in sorted(set(functions.get("", {})) - own_functions):
         lines += block(name, functions[""][name], False, "")
     for module in ("nn", "special", "linalg"):
         if functions.get(module):
