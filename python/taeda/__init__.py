@@ -134,6 +134,7 @@ _LAZY = {
     "get_printoptions": "_tensor_str",
     "printoptions": "_tensor_str",
     "from_dlpack": "utils.dlpack",
+    "_register_device_module": "utils.backend_registration",
     "TypedStorage": "storage",
     "BFloat16Tensor": "_tensor_types",
     "BoolTensor": "_tensor_types",

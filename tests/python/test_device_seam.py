@@ -185,6 +185,41 @@ def test_loaded_by_environment_and_renamed(plugin):
     assert "already been set" in lines[1]
 
 
+def test_methods_and_a_module_of_its_own_name(plugin):
+    code = """
+        import sys, types, warnings
+        import taeda as t
+        warnings.simplefilter("ignore")
+        t.utils.rename_privateuse1_backend("npu")
+        t.utils.generate_methods_for_privateuse1_backend()
+        x = t.ones(2).npu()
+        assert x.device == t.device("npu:0") and x.is_npu and not t.ones(2).is_npu
+        assert x.npu() is x and x.npu(0) is x and t.ones(1).npu("npu:0").is_npu
+        assert t.nn.Linear(2, 2).npu().weight.is_npu
+        module = types.ModuleType("my_npu")
+        t._register_device_module("npu", module)
+        assert t.npu is module and sys.modules["taeda.npu"] is module
+        for call in (
+            t.utils.generate_methods_for_privateuse1_backend,
+            lambda: t._register_device_module("npu", module),
+            lambda: t._register_device_module("cpu", module),
+            lambda: x.npu("cpu"),
+        ):
+            try:
+                call()
+            except RuntimeError as error:
+                print(error)
+    """
+    lines = run(code, TAEDA_DEVICES=str(PLUGIN)).splitlines()
+    assert "has already been registered with is_npu" in lines[0]
+    assert (
+        lines[1]
+        == "The runtime module of 'npu' has already been registered with '<module 'my_npu'>'"
+    )
+    assert lines[2].startswith("The runtime module of 'cpu' has already been registered with")
+    assert lines[3] == "Invalid device, must be npu device"
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_autocast_takes_the_accelerators_classes(plugin):
     x = t.ones(2, 2, device=DEVICE)

@@ -4,11 +4,19 @@ import os
 
 from taeda import _C
 from taeda.utils import _mode_utils
-from taeda.utils.backend_registration import rename_privateuse1_backend
+from taeda.utils.backend_registration import (
+    generate_methods_for_privateuse1_backend,
+    rename_privateuse1_backend,
+)
 
 _C._DisableFuncTorch = _mode_utils._DisableFuncTorch
 
-__all__ = ["_mode_utils", "cmake_prefix_path", "rename_privateuse1_backend"]
+__all__ = [
+    "_mode_utils",
+    "cmake_prefix_path",
+    "generate_methods_for_privateuse1_backend",
+    "rename_privateuse1_backend",
+]
 
 # What CMAKE_PREFIX_PATH wants for find_package(Torch), in projects written for PyTorch.
 cmake_prefix_path = os.path.join(os.path.dirname(_C.__file__), "share", "cmake")
