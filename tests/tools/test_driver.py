@@ -82,7 +82,17 @@ def test_collected_pages_lead_out_of_their_folder_as_before(tmp_path):
 
 PAGES = [*process.ROOT.glob("*.md"), *process.ROOT.glob("docs/*.md")]
 PAGES += [*process.ROOT.glob("taeda/**/README.md"), *process.ROOT.glob("python/**/README.md")]
-PAGES += [*process.ROOT.glob("tools/*.md"), *process.ROOT.glob("tests/*.md")]
+PAGES += [
+    page
+    for name in ("tools", "tests", "bench", "examples")
+    for page in process.ROOT.glob(f"{name}/*.md")
+]
+
+
+def test_every_folder_has_a_readme():
+    folders = ["tools", "tests", "bench", "examples", "docs", "python", "python/src"]
+    folders += [f"taeda/{folder.name}" for folder in (process.ROOT / "taeda").iterdir()]
+    assert [name for name in folders if not (process.ROOT / name / "README.md").exists()] == []
 
 
 def test_the_index_names_every_page():
