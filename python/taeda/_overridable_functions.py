@@ -1,8 +1,8 @@
 """Which functions look for overrides, found by looking at the namespaces rather than by a list.
 
-A function written in Python takes part when its code hands over to `handle_torch_function`. One
-written in C++ takes part when its documentation opens with its signature, as that of all generated
-operators does, and the signature has a tensor, or when it belongs to Tensor.
+A function written in Python takes part when its code hands over with `handle_torch_function` or
+`_handle_call`. One written in C++ takes part when its documentation opens with its signature, as
+that of all generated operators does, and the signature has a tensor, or when it belongs to Tensor.
 """
 
 import functools
@@ -45,9 +45,11 @@ _NOT_METHODS = {
     "as_subclass",
 }
 
+_HANDING_OVER = {"handle_torch_function", "_handle_call"}
+
 
 def _hands_over(function):
-    return "handle_torch_function" in function.__code__.co_names
+    return not _HANDING_OVER.isdisjoint(function.__code__.co_names)
 
 
 def _is_overridable(name, value):

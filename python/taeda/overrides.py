@@ -75,6 +75,19 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
     raise TypeError(message)
 
 
+def _handle_call(public_api, relevant_args, named):
+    """Hands over a call whose arguments are in `named`, the function's `locals()`.
+
+    Overrides see what has a default by keyword, all else by position, however it was given.
+    """
+    code, defaults = public_api.__code__, public_api.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount]
+    num_required = len(names) - len(defaults)
+    args = [named[name] for name in names[:num_required]]
+    kwargs = {name: named[name] for name in names[num_required:]}
+    return handle_torch_function(public_api, relevant_args, *args, **kwargs)
+
+
 def wrap_torch_function(dispatcher):
     """Decorates a function so that overrides see it; `dispatcher` returns the arguments to ask."""
 

@@ -200,6 +200,18 @@ class TestLogged:
         assert cat[2][0][0] is x and cat[3] is None
         assert relu[3] == {"inplace": False}
 
+    def test_python_functions_name_what_has_a_default(self):
+        x, target = logged(2, 3), t.tensor([0, 1])
+        Logged.calls.clear()
+        F.nll_loss(x, target, None, None, 1)
+        F.nll_loss(target=target, input=x, ignore_index=1)
+        _, types, args, kwargs = Logged.calls[0]
+        assert len(types) == 2 and args[0] is x and args[1] is target and len(args) == 2
+        assert list(kwargs) == ["weight", "size_average", "ignore_index", "reduce", "reduction"]
+        assert kwargs["ignore_index"] == 1 and kwargs["reduction"] == "mean"
+        again = next(call for call in Logged.calls[1:] if call[0] is F.nll_loss)
+        assert again[2][0] is x and again[3] == kwargs
+
     def test_out_and_in_place_return_the_object(self):
         x, out = logged(2), logged(2)
         assert t.add(PLAIN[0], 1, out=out) is out and out.tolist() == [2, 2]

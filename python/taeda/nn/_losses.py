@@ -1,7 +1,7 @@
 """Loss functions with PyTorch's signatures: reductions by name, or by the old averaging flags."""
 
 from taeda.nn._operators import _C, _nn, name_missing_operators
-from taeda.overrides import handle_torch_function, has_torch_function_variadic
+from taeda.overrides import _handle_call, has_torch_function_variadic
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
@@ -65,18 +65,7 @@ def cross_entropy(
 ):
     """log_softmax and nll_loss in one; targets are classes or probabilities."""
     if has_torch_function_variadic(input, target, weight):
-        return handle_torch_function(
-            cross_entropy,
-            (input, target, weight),
-            input,
-            target,
-            weight=weight,
-            size_average=size_average,
-            ignore_index=ignore_index,
-            reduce=reduce,
-            reduction=reduction,
-            label_smoothing=label_smoothing,
-        )
+        return _handle_call(cross_entropy, (input, target, weight), locals())
     code = _code(reduction, size_average, reduce)
     return _nn.cross_entropy_loss(input, target, weight, code, ignore_index, label_smoothing)
 
@@ -92,17 +81,7 @@ def nll_loss(
 ):
     """The negative log-likelihood of the target classes."""
     if has_torch_function_variadic(input, target, weight):
-        return handle_torch_function(
-            nll_loss,
-            (input, target, weight),
-            input,
-            target,
-            weight=weight,
-            size_average=size_average,
-            ignore_index=ignore_index,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return _handle_call(nll_loss, (input, target, weight), locals())
     code = _code(reduction, size_average, reduce)
     return _nn.nll_loss_nd(input, target, weight, code, ignore_index)
 
@@ -110,16 +89,7 @@ def nll_loss(
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The squared difference."""
     if has_torch_function_variadic(input, target, weight):
-        return handle_torch_function(
-            mse_loss,
-            (input, target, weight),
-            input,
-            target,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-            weight=weight,
-        )
+        return _handle_call(mse_loss, (input, target, weight), locals())
     code = _code(reduction, size_average, reduce)
     _check_sizes(input, target)
     if weight is not None:
@@ -130,16 +100,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The absolute difference."""
     if has_torch_function_variadic(input, target, weight):
-        return handle_torch_function(
-            l1_loss,
-            (input, target, weight),
-            input,
-            target,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-            weight=weight,
-        )
+        return _handle_call(l1_loss, (input, target, weight), locals())
     code = _code(reduction, size_average, reduce)
     _check_sizes(input, target)
     if weight is not None:
@@ -150,16 +111,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """Squared below `beta`, absolute above."""
     if has_torch_function_variadic(input, target):
-        return handle_torch_function(
-            smooth_l1_loss,
-            (input, target),
-            input,
-            target,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-            beta=beta,
-        )
+        return _handle_call(smooth_l1_loss, (input, target), locals())
     code = _code(reduction, size_average, reduce)
     _check_sizes(input, target)
     if beta == 0.0:
@@ -170,15 +122,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """Squared below `delta`, linear above."""
     if has_torch_function_variadic(input, target, weight):
-        return handle_torch_function(
-            huber_loss,
-            (input, target, weight),
-            input,
-            target,
-            reduction=reduction,
-            delta=delta,
-            weight=weight,
-        )
+        return _handle_call(huber_loss, (input, target, weight), locals())
     code = _code(reduction)
     _check_sizes(input, target)
     if weight is not None:
@@ -191,16 +135,7 @@ def binary_cross_entropy(
 ):
     """The cross entropy of probabilities."""
     if has_torch_function_variadic(input, target, weight):
-        return handle_torch_function(
-            binary_cross_entropy,
-            (input, target, weight),
-            input,
-            target,
-            weight=weight,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return _handle_call(binary_cross_entropy, (input, target, weight), locals())
     code = _code(reduction, size_average, reduce)
     if target.size() != input.size():
         raise ValueError(
@@ -221,17 +156,7 @@ def binary_cross_entropy_with_logits(
 ):
     """The cross entropy of sigmoid(input)."""
     if has_torch_function_variadic(input, target, weight):
-        return handle_torch_function(
-            binary_cross_entropy_with_logits,
-            (input, target, weight),
-            input,
-            target,
-            weight=weight,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-            pos_weight=pos_weight,
-        )
+        return _handle_call(binary_cross_entropy_with_logits, (input, target, weight), locals())
     code = _code(reduction, size_average, reduce)
     if target.size() != input.size():
         raise ValueError(
@@ -243,16 +168,7 @@ def binary_cross_entropy_with_logits(
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """The Kullback-Leibler divergence of log-probabilities; 'batchmean' divides by the batch."""
     if has_torch_function_variadic(input, target):
-        return handle_torch_function(
-            kl_div,
-            (input, target),
-            input,
-            target,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-            log_target=log_target,
-        )
+        return _handle_call(kl_div, (input, target), locals())
     is_batch_mean = reduction == "batchmean"
     code = _code("sum" if is_batch_mean else reduction, size_average, reduce)
     loss = _C.kl_div(input, target, code, log_target=log_target)
@@ -271,18 +187,7 @@ def poisson_nll_loss(
 ):
     """The negative log-likelihood of a Poisson distribution."""
     if has_torch_function_variadic(input, target):
-        return handle_torch_function(
-            poisson_nll_loss,
-            (input, target),
-            input,
-            target,
-            log_input=log_input,
-            full=full,
-            size_average=size_average,
-            eps=eps,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return _handle_call(poisson_nll_loss, (input, target), locals())
     code = _code(reduction, size_average, reduce)
     return _C.poisson_nll_loss(input, target, log_input, full, eps, code)
 
@@ -290,16 +195,7 @@ def poisson_nll_loss(
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """The negative log-likelihood of a normal distribution with variance `var`."""
     if has_torch_function_variadic(input, target, var):
-        return handle_torch_function(
-            gaussian_nll_loss,
-            (input, target, var),
-            input,
-            target,
-            var,
-            full=full,
-            eps=eps,
-            reduction=reduction,
-        )
+        return _handle_call(gaussian_nll_loss, (input, target, var), locals())
     code = _code(reduction)
     if not isinstance(var, _C.Tensor):
         var = _C.full_like(input, var)
@@ -315,15 +211,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(-target * input))"""
     if has_torch_function_variadic(input, target):
-        return handle_torch_function(
-            soft_margin_loss,
-            (input, target),
-            input,
-            target,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return _handle_call(soft_margin_loss, (input, target), locals())
     return _nn.soft_margin_loss(input, target, _code(reduction, size_average, reduce))
 
 
@@ -332,16 +220,7 @@ def hinge_embedding_loss(
 ):
     """Distances of pairs that are alike (1) or not (-1)."""
     if has_torch_function_variadic(input, target):
-        return handle_torch_function(
-            hinge_embedding_loss,
-            (input, target),
-            input,
-            target,
-            margin=margin,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return _handle_call(hinge_embedding_loss, (input, target), locals())
     return _C.hinge_embedding_loss(input, target, margin, _code(reduction, size_average, reduce))
 
 
@@ -350,17 +229,7 @@ def margin_ranking_loss(
 ):
     """Whether the first input ranks above the second (1) or below (-1)."""
     if has_torch_function_variadic(input1, input2, target):
-        return handle_torch_function(
-            margin_ranking_loss,
-            (input1, input2, target),
-            input1,
-            input2,
-            target,
-            margin=margin,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return _handle_call(margin_ranking_loss, (input1, input2, target), locals())
     code = _code(reduction, size_average, reduce)
     return _C.margin_ranking_loss(input1, input2, target, margin, code)
 
@@ -370,17 +239,7 @@ def cosine_embedding_loss(
 ):
     """The cosine distance of pairs that are alike (1) or not (-1)."""
     if has_torch_function_variadic(input1, input2, target):
-        return handle_torch_function(
-            cosine_embedding_loss,
-            (input1, input2, target),
-            input1,
-            input2,
-            target,
-            margin=margin,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return _handle_call(cosine_embedding_loss, (input1, input2, target), locals())
     code = _code(reduction, size_average, reduce)
     return _C.cosine_embedding_loss(input1, input2, target, margin, code)
 
@@ -399,20 +258,7 @@ def triplet_margin_loss(
 ):
     """How much closer the positive is than the negative."""
     if has_torch_function_variadic(anchor, positive, negative):
-        return handle_torch_function(
-            triplet_margin_loss,
-            (anchor, positive, negative),
-            anchor,
-            positive,
-            negative,
-            margin=margin,
-            p=p,
-            eps=eps,
-            swap=swap,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return _handle_call(triplet_margin_loss, (anchor, positive, negative), locals())
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     code = _code(reduction, size_average, reduce)

@@ -23,7 +23,7 @@ from taeda.nn._losses import (  # noqa: F401
 )
 from taeda.nn._operators import _C, _nn, missing, name_missing_operators
 from taeda.overrides import (
-    handle_torch_function,
+    _handle_call,
     has_torch_function_unary,
     has_torch_function_variadic,
 )
@@ -48,23 +48,21 @@ def __getattr__(name):
 def relu(input, inplace=False):
     """max(0, input)"""
     if has_torch_function_unary(input):
-        return handle_torch_function(relu, (input,), input, inplace=inplace)
+        return _handle_call(relu, (input,), locals())
     return _C.relu_(input) if inplace else _C.relu(input)
 
 
 def relu6(input, inplace=False):
     """min(max(0, input), 6)"""
     if has_torch_function_unary(input):
-        return handle_torch_function(relu6, (input,), input, inplace=inplace)
+        return _handle_call(relu6, (input,), locals())
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """The input clamped to [min_val, max_val]."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            hardtanh, (input,), input, min_val=min_val, max_val=max_val, inplace=inplace
-        )
+        return _handle_call(hardtanh, (input,), locals())
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     if not (input.is_floating_point() or input.is_complex()):
@@ -75,9 +73,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """The input, its negative part times `negative_slope`."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            leaky_relu, (input,), input, negative_slope=negative_slope, inplace=inplace
-        )
+        return _handle_call(leaky_relu, (input,), locals())
     if inplace:
         return _nn.leaky_relu_(input, negative_slope)
     return _nn.leaky_relu(input, negative_slope)
@@ -86,56 +82,56 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
 def elu(input, alpha=1.0, inplace=False):
     """The input, its negative part replaced by alpha * (exp(x) - 1)."""
     if has_torch_function_unary(input):
-        return handle_torch_function(elu, (input,), input, alpha=alpha, inplace=inplace)
+        return _handle_call(elu, (input,), locals())
     return _nn.elu_(input, alpha) if inplace else _nn.elu(input, alpha)
 
 
 def selu(input, inplace=False):
     """The self-normalizing ELU."""
     if has_torch_function_unary(input):
-        return handle_torch_function(selu, (input,), input, inplace=inplace)
+        return _handle_call(selu, (input,), locals())
     return _C.selu_(input) if inplace else _C.selu(input)
 
 
 def celu(input, alpha=1.0, inplace=False):
     """The continuously differentiable ELU."""
     if has_torch_function_unary(input):
-        return handle_torch_function(celu, (input,), input, alpha=alpha, inplace=inplace)
+        return _handle_call(celu, (input,), locals())
     return _C.celu_(input, alpha) if inplace else _C.celu(input, alpha)
 
 
 def silu(input, inplace=False):
     """input * sigmoid(input)"""
     if has_torch_function_unary(input):
-        return handle_torch_function(silu, (input,), input, inplace=inplace)
+        return _handle_call(silu, (input,), locals())
     return _nn.silu_(input) if inplace else _nn.silu(input)
 
 
 def mish(input, inplace=False):
     """input * tanh(softplus(input))"""
     if has_torch_function_unary(input):
-        return handle_torch_function(mish, (input,), input, inplace=inplace)
+        return _handle_call(mish, (input,), locals())
     return _nn.mish_(input) if inplace else _nn.mish(input)
 
 
 def hardsigmoid(input, inplace=False):
     """The piecewise linear sigmoid."""
     if has_torch_function_unary(input):
-        return handle_torch_function(hardsigmoid, (input,), input, inplace=inplace)
+        return _handle_call(hardsigmoid, (input,), locals())
     return _nn.hardsigmoid_(input) if inplace else _nn.hardsigmoid(input)
 
 
 def hardswish(input, inplace=False):
     """input * hardsigmoid(input)"""
     if has_torch_function_unary(input):
-        return handle_torch_function(hardswish, (input,), input, inplace=inplace)
+        return _handle_call(hardswish, (input,), locals())
     return _nn.hardswish_(input) if inplace else _nn.hardswish(input)
 
 
 def _threshold(input, threshold, value, inplace=False):
     """The input where it is above `threshold`, `value` elsewhere."""
     if has_torch_function_unary(input):
-        return handle_torch_function(_threshold, (input,), input, threshold, value, inplace=inplace)
+        return _handle_call(_threshold, (input,), locals())
     if inplace:
         return _C.threshold_(input, threshold, value)
     return _C.threshold(input, threshold, value)
@@ -148,9 +144,7 @@ threshold = _threshold
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     """Leaky ReLU whose slope is random in training."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            rrelu, (input,), input, lower=lower, upper=upper, training=training, inplace=inplace
-        )
+        return _handle_call(rrelu, (input,), locals())
     function = _C.rrelu_ if inplace else _C.rrelu
     return function(input, lower, upper, training)
 
@@ -158,7 +152,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
 def glu(input, dim=-1):
     """The first half along `dim` times the sigmoid of the second."""
     if has_torch_function_unary(input):
-        return handle_torch_function(glu, (input,), input, dim=dim)
+        return _handle_call(glu, (input,), locals())
     if input.dim() == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     return _nn.glu(input, dim)
@@ -177,7 +171,7 @@ def tanh(input):
 def softsign(input):
     """input / (1 + |input|)"""
     if has_torch_function_unary(input):
-        return handle_torch_function(softsign, (input,), input)
+        return _handle_call(softsign, (input,), locals())
     return input / (input.abs() + 1)
 
 
@@ -195,9 +189,7 @@ def _softmax_dim(name, ndim):
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(input), scaled to sum to one along `dim`."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            softmax, (input,), input, dim=dim, _stacklevel=_stacklevel, dtype=dtype
-        )
+        return _handle_call(softmax, (input,), locals())
     if dim is None:
         dim = _softmax_dim("softmax", input.dim())
     return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
@@ -206,9 +198,7 @@ def softmax(input, dim=None, _stacklevel=3, dtype=None):
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """softmax(-input)"""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            softmin, (input,), input, dim=dim, _stacklevel=_stacklevel, dtype=dtype
-        )
+        return _handle_call(softmin, (input,), locals())
     if dim is None:
         dim = _softmax_dim("softmin", input.dim())
     return softmax(-input, dim, dtype=dtype)
@@ -217,9 +207,7 @@ def softmin(input, dim=None, _stacklevel=3, dtype=None):
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """The logarithm of softmax, without its overflow."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            log_softmax, (input,), input, dim=dim, _stacklevel=_stacklevel, dtype=dtype
-        )
+        return _handle_call(log_softmax, (input,), locals())
     if dim is None:
         dim = _softmax_dim("log_softmax", input.dim())
     return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
@@ -234,9 +222,7 @@ def _check_probability(p):
 def dropout(input, p=0.5, training=True, inplace=False):
     """Zeroes elements with probability p in training, and scales the others up."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            dropout, (input,), input, p=p, training=training, inplace=inplace
-        )
+        return _handle_call(dropout, (input,), locals())
     _check_probability(p)
     return _C.dropout_(input, p, training) if inplace else _C.dropout(input, p, training)
 
@@ -244,9 +230,7 @@ def dropout(input, p=0.5, training=True, inplace=False):
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
     """Dropout that keeps mean and variance of SELU's outputs."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            alpha_dropout, (input,), input, p=p, training=training, inplace=inplace
-        )
+        return _handle_call(alpha_dropout, (input,), locals())
     _check_probability(p)
     function = _C.alpha_dropout_ if inplace else _C.alpha_dropout
     return function(input, p, training)
@@ -255,9 +239,7 @@ def alpha_dropout(input, p=0.5, training=False, inplace=False):
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     """Dropout of whole channels that keeps mean and variance of SELU's outputs."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            feature_alpha_dropout, (input,), input, p=p, training=training, inplace=inplace
-        )
+        return _handle_call(feature_alpha_dropout, (input,), locals())
     _check_probability(p)
     function = _C.feature_alpha_dropout_ if inplace else _C.feature_alpha_dropout
     return function(input, p, training)
@@ -266,9 +248,7 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
 def feature_dropout(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            feature_dropout, (input,), input, p=p, training=training, inplace=inplace
-        )
+        return _handle_call(feature_dropout, (input,), locals())
     _check_probability(p)
     function = _C.feature_dropout_ if inplace else _C.feature_dropout
     return function(input, p, training)
@@ -289,17 +269,7 @@ def embedding(
 ):
     """Rows of `weight` by index."""
     if has_torch_function_variadic(input, weight):
-        return handle_torch_function(
-            embedding,
-            (input, weight),
-            input,
-            weight,
-            padding_idx=padding_idx,
-            max_norm=max_norm,
-            norm_type=norm_type,
-            scale_grad_by_freq=scale_grad_by_freq,
-            sparse=sparse,
-        )
+        return _handle_call(embedding, (input, weight), locals())
     if padding_idx is None:
         padding_idx = -1
     elif padding_idx >= weight.size(0) or padding_idx < -weight.size(0):
@@ -316,7 +286,7 @@ def embedding(
 def one_hot(tensor, num_classes=-1):
     """Integer classes as rows of zeros with a single one."""
     if has_torch_function_unary(tensor):
-        return handle_torch_function(one_hot, (tensor,), tensor, num_classes=num_classes)
+        return _handle_call(one_hot, (tensor,), locals())
     return _nn.one_hot(tensor, num_classes)
 
 
@@ -324,33 +294,21 @@ def one_hot(tensor, num_classes=-1):
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     """Normalizes over the last dimensions."""
     if has_torch_function_variadic(input, weight, bias):
-        return handle_torch_function(
-            layer_norm,
-            (input, weight, bias),
-            input,
-            normalized_shape,
-            weight=weight,
-            bias=bias,
-            eps=eps,
-        )
+        return _handle_call(layer_norm, (input, weight, bias), locals())
     return _C.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """Divides by the root of the mean square over the last dimensions."""
     if has_torch_function_variadic(input, weight):
-        return handle_torch_function(
-            rms_norm, (input, weight), input, normalized_shape, weight=weight, eps=eps
-        )
+        return _handle_call(rms_norm, (input, weight), locals())
     return _C.rms_norm(input, normalized_shape, weight, eps)
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     """Normalizes over groups of channels."""
     if has_torch_function_variadic(input, weight, bias):
-        return handle_torch_function(
-            group_norm, (input, weight, bias), input, num_groups, weight=weight, bias=bias, eps=eps
-        )
+        return _handle_call(group_norm, (input, weight, bias), locals())
     if input.dim() < 2:
         raise RuntimeError(
             f"Expected at least 2 dimensions for input tensor but received {input.dim()}"
@@ -370,18 +328,7 @@ def batch_norm(
 ):
     """Normalizes channels over the batch in training, by the running statistics otherwise."""
     if has_torch_function_variadic(input, running_mean, running_var, weight, bias):
-        return handle_torch_function(
-            batch_norm,
-            (input, running_mean, running_var, weight, bias),
-            input,
-            running_mean,
-            running_var,
-            weight=weight,
-            bias=bias,
-            training=training,
-            momentum=momentum,
-            eps=eps,
-        )
+        return _handle_call(batch_norm, (input, running_mean, running_var, weight, bias), locals())
     if training and input.numel() == (input.size(1) if input.dim() > 1 else 0):
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {input.size()}"
@@ -401,17 +348,8 @@ def instance_norm(
 ):
     """Normalizes each channel of each example."""
     if has_torch_function_variadic(input, running_mean, running_var, weight, bias):
-        return handle_torch_function(
-            instance_norm,
-            (input, running_mean, running_var, weight, bias),
-            input,
-            running_mean=running_mean,
-            running_var=running_var,
-            weight=weight,
-            bias=bias,
-            use_input_stats=use_input_stats,
-            momentum=momentum,
-            eps=eps,
+        return _handle_call(
+            instance_norm, (input, running_mean, running_var, weight, bias), locals()
         )
     return _C.instance_norm(
         input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False
@@ -421,7 +359,7 @@ def instance_norm(
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """Divides by the p-norm along `dim`."""
     if has_torch_function_unary(input):
-        return handle_torch_function(normalize, (input,), input, p=p, dim=dim, eps=eps, out=out)
+        return _handle_call(normalize, (input,), locals())
     norm = _C.norm(input, p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     return _C.div(input, norm) if out is None else _C.div(input, norm, out=out)
 
@@ -432,17 +370,7 @@ def max_pool1d(
 ):
     """The largest element of each window."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            max_pool1d,
-            (input,),
-            input,
-            kernel_size,
-            stride=stride,
-            padding=padding,
-            dilation=dilation,
-            ceil_mode=ceil_mode,
-            return_indices=return_indices,
-        )
+        return _handle_call(max_pool1d, (input,), locals())
     function = _C.max_pool1d_with_indices if return_indices else _C.max_pool1d
     return function(
         input, kernel_size, () if stride is None else stride, padding, dilation, ceil_mode
@@ -454,17 +382,7 @@ def max_pool2d(
 ):
     """The largest element of each window."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            max_pool2d,
-            (input,),
-            input,
-            kernel_size,
-            stride=stride,
-            padding=padding,
-            dilation=dilation,
-            ceil_mode=ceil_mode,
-            return_indices=return_indices,
-        )
+        return _handle_call(max_pool2d, (input,), locals())
     function = _nn.max_pool2d_with_indices if return_indices else _C.max_pool2d
     return function(
         input, kernel_size, () if stride is None else stride, padding, dilation, ceil_mode
@@ -476,17 +394,7 @@ def max_pool3d(
 ):
     """The largest element of each window."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            max_pool3d,
-            (input,),
-            input,
-            kernel_size,
-            stride=stride,
-            padding=padding,
-            dilation=dilation,
-            ceil_mode=ceil_mode,
-            return_indices=return_indices,
-        )
+        return _handle_call(max_pool3d, (input,), locals())
     function = _nn.max_pool3d_with_indices if return_indices else _C.max_pool3d
     return function(
         input, kernel_size, () if stride is None else stride, padding, dilation, ceil_mode
@@ -504,23 +412,21 @@ def _output_size(output_size, sizes):
 def adaptive_avg_pool2d(input, output_size):
     """Averages windows so that the result has the given size."""
     if has_torch_function_unary(input):
-        return handle_torch_function(adaptive_avg_pool2d, (input,), input, output_size)
+        return _handle_call(adaptive_avg_pool2d, (input,), locals())
     return _nn.adaptive_avg_pool2d(input, _output_size(output_size, input.size()))
 
 
 def adaptive_avg_pool3d(input, output_size):
     """Averages windows so that the result has the given size."""
     if has_torch_function_unary(input):
-        return handle_torch_function(adaptive_avg_pool3d, (input,), input, output_size)
+        return _handle_call(adaptive_avg_pool3d, (input,), locals())
     return _nn.adaptive_avg_pool3d(input, _output_size(output_size, input.size()))
 
 
 def adaptive_max_pool2d(input, output_size, return_indices=False):
     """The largest element of windows so that the result has the given size."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            adaptive_max_pool2d, (input,), input, output_size, return_indices=return_indices
-        )
+        return _handle_call(adaptive_max_pool2d, (input,), locals())
     result = _nn.adaptive_max_pool2d(input, _output_size(output_size, input.size()))
     return result if return_indices else result[0]
 
