@@ -130,3 +130,23 @@ def test_an_error_leaves_nothing_replaced(error):
     assert one_step is step
     assert not fx._symbolic_trace.is_fx_tracing()
     assert linear(taeda.ones(1, 2)).shape == (1, 2)
+
+
+def test_an_annotation_is_its_threads():
+    from taeda.fx import traceback
+
+    seen = []
+
+    def other():
+        seen.append(({**traceback.current_meta}, traceback.should_preserve_node_meta))
+        traceback.set_stack_trace(["of no scope"])
+        with traceback.annotate({"stage": 2}):
+            seen.append(traceback.get_current_meta()["custom"])
+
+    with traceback.annotate({"stage": 1}):
+        in_threads(other)
+        assert traceback.current_meta == {"custom": {"stage": 1}}
+        assert traceback.should_preserve_node_meta
+        nodes = fx.symbolic_trace(lambda x: x + 1).graph.nodes
+    assert seen == [({}, False), {"stage": 2}]
+    assert [node.meta["custom"] for node in nodes] == [{"stage": 1}] * 3

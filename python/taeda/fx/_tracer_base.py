@@ -90,7 +90,7 @@ class TracerBase:
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
         if self.module_stack:
             node.meta["nn_module_stack"] = self.module_stack
-        if fx_traceback.should_preserve_node_meta:
+        if fx_traceback.has_preserved_node_meta():
             fx_traceback.mark(node)
         return node
 

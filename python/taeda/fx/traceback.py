@@ -1,8 +1,12 @@
-"""Stack traces and annotations of nodes: kept through rewrites, added for a scope."""
+"""Stack traces and annotations of nodes: kept through rewrites, added for a scope.
+
+What a scope says holds for its thread, as tracing does.
+"""
 
 import contextlib
 import enum
 import functools
+import threading
 import traceback
 
 __all__ = [
@@ -66,8 +70,24 @@ class NodeSource:
         return self.print_readable()
 
 
-current_meta = {}
-should_preserve_node_meta = False
+class _Scope(threading.local):
+    """What the thread's nodes are marked with, and whether they are."""
+
+    def __init__(self):
+        self.meta = {}
+        self.is_preserving = False
+
+
+_scope = _Scope()
+
+
+def __getattr__(name):
+    if name == "current_meta":
+        return _scope.meta
+    if name == "should_preserve_node_meta":
+        return _scope.is_preserving
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 # What a new node takes over from the node that is being rewritten.
 _KEPT = (
@@ -87,26 +107,24 @@ _KEPT = (
 @contextlib.contextmanager
 def preserve_node_meta(enable=True):
     """Within, nodes made while another node is interpreted take its meta over."""
-    global should_preserve_node_meta, current_meta
-    before = should_preserve_node_meta, current_meta
-    should_preserve_node_meta, current_meta = enable, dict(current_meta)
+    before = _scope.is_preserving, _scope.meta
+    _scope.is_preserving, _scope.meta = enable, dict(_scope.meta)
     try:
         yield
     finally:
-        should_preserve_node_meta, current_meta = before
+        _scope.is_preserving, _scope.meta = before
 
 
 @contextlib.contextmanager
 def annotate(annotation_dict):
     """Within, traced nodes get these entries in `meta["custom"]`; inner scopes add to them."""
-    global current_meta
-    before = current_meta
-    current_meta = {**before, "custom": {**before.get("custom", {}), **annotation_dict}}
+    before = _scope.meta
+    _scope.meta = {**before, "custom": {**before.get("custom", {}), **annotation_dict}}
     try:
         with preserve_node_meta():
             yield
     finally:
-        current_meta = before
+        _scope.meta = before
 
 
 def annotate_fn(annotation_dict):
@@ -126,56 +144,55 @@ def annotate_fn(annotation_dict):
 @contextlib.contextmanager
 def set_current_meta(node, pass_name=""):
     """Within, `node` is the one that is being rewritten."""
-    global current_meta
-    if not should_preserve_node_meta or not node.meta:
+    if not _scope.is_preserving or not node.meta:
         yield
         return
-    before = current_meta
+    before = _scope.meta
     source = NodeSource(node, pass_name, NodeSourceAction.CREATE)
-    current_meta = {**node.meta, "from_node": [source]}
+    _scope.meta = {**node.meta, "from_node": [source]}
     try:
         yield
     finally:
-        current_meta = before
+        _scope.meta = before
 
 
 def mark(node):
     """Gives a new node what the current scope says."""
     for key in _KEPT:
-        if key in current_meta and key not in node.meta:
-            node.meta[key] = current_meta[key]
+        if key in _scope.meta and key not in node.meta:
+            node.meta[key] = _scope.meta[key]
 
 
 def set_stack_trace(stack):
     """The stack trace of nodes made from here on, if meta is preserved."""
-    if should_preserve_node_meta and stack:
-        current_meta["stack_trace"] = "".join(stack)
+    if _scope.is_preserving and stack:
+        _scope.meta["stack_trace"] = "".join(stack)
 
 
 def set_grad_fn_seq_nr(seq_nr):
     """The number of the autograd node whose backward is traced."""
-    if should_preserve_node_meta:
-        current_meta.setdefault("grad_fn_seq_nr", []).append(seq_nr)
-        current_meta["in_grad_fn"] = current_meta.get("in_grad_fn", 0) + 1
+    if _scope.is_preserving:
+        _scope.meta.setdefault("grad_fn_seq_nr", []).append(seq_nr)
+        _scope.meta["in_grad_fn"] = _scope.meta.get("in_grad_fn", 0) + 1
 
 
 def reset_grad_fn_seq_nr():
     """Ends what set_grad_fn_seq_nr began."""
-    if should_preserve_node_meta and current_meta.get("in_grad_fn"):
-        current_meta["in_grad_fn"] -= 1
-        current_meta["grad_fn_seq_nr"].pop()
+    if _scope.is_preserving and _scope.meta.get("in_grad_fn"):
+        _scope.meta["in_grad_fn"] -= 1
+        _scope.meta["grad_fn_seq_nr"].pop()
 
 
 def format_stack():
     """The stack trace of the node that is being rewritten, or of the caller."""
-    if should_preserve_node_meta:
-        return [current_meta.get("stack_trace", "")]
+    if _scope.is_preserving:
+        return [_scope.meta.get("stack_trace", "")]
     return traceback.format_list(traceback.extract_stack()[:-1])
 
 
 def has_preserved_node_meta():
-    return should_preserve_node_meta
+    return _scope.is_preserving
 
 
 def get_current_meta():
-    return current_meta
+    return _scope.meta
