@@ -42,8 +42,8 @@ PyObject* parsed_schema(PyObject*, PyObject* handle) {
   return guarded([&] {
     const Operator& op = operator_of_handle(handle);
     const CallSchema& schema = call_schema(op);
-    const auto& arguments = schema.parsed.arguments;
-    const auto& returns = schema.parsed.returns;
+    const auto& arguments = schema.arguments;
+    const auto& returns = schema.returns;
     Ref in(checked(PyList_New(static_cast<Py_ssize_t>(arguments.size()))));
     for (size_t i = 0; i < arguments.size(); ++i)
       PyList_SET_ITEM(in.get(), static_cast<Py_ssize_t>(i),
@@ -51,8 +51,8 @@ PyObject* parsed_schema(PyObject*, PyObject* handle) {
     Ref out(checked(PyList_New(static_cast<Py_ssize_t>(returns.size()))));
     for (size_t i = 0; i < returns.size(); ++i)
       PyList_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), describe(returns[i], {}));
-    return Py_BuildValue("(sssOOO)", schema.declaration.c_str(), schema.name.c_str(), op.overload,
-                         op.is_composite ? Py_True : Py_False, in.get(), out.get());
+    return Py_BuildValue("(sssOOO)", schema.declaration.c_str(), schema.qualified_name.c_str(),
+                         op.overload, op.is_composite ? Py_True : Py_False, in.get(), out.get());
   });
 }
 
@@ -107,7 +107,8 @@ PyObject* call(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     Operator& op = operator_of_handle(argv[0]);
     const CallSchema& schema = call_schema(op);
     // Recorded graphs hold numbers where our own operators have tensors; those of others do not.
-    const Numbers numbers = schema.name.starts_with("aten::") ? Numbers::AsTensors : Numbers::Apart;
+    const Numbers numbers =
+        schema.qualified_name.starts_with("aten::") ? Numbers::AsTensors : Numbers::Apart;
     dispatch::Stack stack = bind_arguments(schema, argv[1], argv[2], numbers);
     return call_and_wrap(op, stack);
   });

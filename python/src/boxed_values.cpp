@@ -90,7 +90,7 @@ struct IsSame {
 };
 
 bool is_default(const CallSchema& schema, size_t i, const Value& v) {
-  const Argument& a = schema.parsed.arguments[i];
+  const Argument& a = schema.arguments[i];
   return a.has_default && std::visit(IsSame(), v.variant(), schema.defaults[i].variant());
 }
 
@@ -202,7 +202,7 @@ std::optional<Value> read_value(const TypeRef& type, PyObject* o) {
 
 // ---- messages ----
 Value read_argument(const CallSchema& schema, size_t i, PyObject* o, Numbers numbers) {
-  const Argument& a = schema.parsed.arguments[i];
+  const Argument& a = schema.arguments[i];
   const bool is_one_tensor = a.type.base == "Tensor" && !a.type.is_list;
   TAEDA_CHECK(
       o != Py_None || a.type.is_optional || !is_one_tensor,
@@ -211,9 +211,9 @@ Value read_argument(const CallSchema& schema, size_t i, PyObject* o, Numbers num
   std::optional<Value> v;
   if (numbers == Numbers::AsTensors || !is_one_tensor || !is_number(o)) v = read_value(a.type, o);
   if (!v)
-    fail(ErrorKind::Runtime, schema.name, "() Expected a value of type '", shown_type(a.type),
-         "' for argument '", a.name, "' but instead found type '", shown_class(o),
-         "'.\nPosition: ", i, "\nValue: ", shown(o, PyObject_Repr),
+    fail(ErrorKind::Runtime, schema.qualified_name, "() Expected a value of type '",
+         shown_type(a.type), "' for argument '", a.name, "' but instead found type '",
+         shown_class(o), "'.\nPosition: ", i, "\nValue: ", shown(o, PyObject_Repr),
          "\nDeclaration: ", schema.declaration);
   return std::move(*v);
 }
@@ -224,9 +224,9 @@ void check_keywords(const CallSchema& schema, PyObject* kwargs) {
   while (PyDict_Next(kwargs, &at, &key, &value)) {
     const std::string name = shown(key, PyObject_Str);
     bool is_known = false;
-    for (const Argument& a : schema.parsed.arguments) is_known |= a.name == name;
-    TAEDA_CHECK(is_known, "Unknown keyword argument '", name, "' for operator '", schema.name,
-                "'. Schema: ", schema.declaration);
+    for (const Argument& a : schema.arguments) is_known |= a.name == name;
+    TAEDA_CHECK(is_known, "Unknown keyword argument '", name, "' for operator '",
+                schema.qualified_name, "'. Schema: ", schema.declaration);
   }
 }
 
@@ -235,15 +235,9 @@ void check_keywords(const CallSchema& schema, PyObject* kwargs) {
 const CallSchema& call_schema(const dispatch::Operator& op) {
   static auto* schemas = new std::unordered_map<const dispatch::Operator*, CallSchema>;
   if (auto it = schemas->find(&op); it != schemas->end()) return it->second;
-  CallSchema schema;
-  schema.parsed = dispatch::parse_schema(op.schema);
-  const std::string prefix = schema.parsed.name.find("::") == std::string::npos ? "aten::" : "";
-  schema.name = prefix + schema.parsed.name;
-  schema.declaration = prefix + op.schema;
-  for (const Argument& a : schema.parsed.arguments) {
-    schema.defaults.push_back(a.default_value());
-    schema.num_positional += !a.is_kwarg_only;
-  }
+  const dispatch::CallForm& form = dispatch::call_form(op);
+  const std::string prefix = form.name.find("::") == std::string::npos ? "aten::" : "";
+  CallSchema schema{form, prefix + form.name, prefix + op.schema};
   return schemas->emplace(&op, std::move(schema)).first->second;
 }
 
@@ -252,17 +246,17 @@ PyObject* wrap_value(const Value& v) { return checked(std::visit(Wrapper(), v.va
 Stack bind_arguments(const CallSchema& schema, PyObject* args, PyObject* kwargs, Numbers numbers) {
   const size_t given = static_cast<size_t>(PyTuple_GET_SIZE(args));
   const size_t named_count = kwargs ? static_cast<size_t>(PyDict_GET_SIZE(kwargs)) : 0;
-  const size_t count = schema.parsed.arguments.size();
-  TAEDA_CHECK(given + named_count <= count, schema.name, "() expected at most ", count,
+  const size_t count = schema.arguments.size();
+  TAEDA_CHECK(given + named_count <= count, schema.qualified_name, "() expected at most ", count,
               " argument(s) but received ", given + named_count,
               " argument(s). Declaration: ", schema.declaration);
-  TAEDA_CHECK(given <= schema.num_positional, schema.name, "() takes ", schema.num_positional,
-              " positional argument(s) but ", given,
+  TAEDA_CHECK(given <= schema.num_positional, schema.qualified_name, "() takes ",
+              schema.num_positional, " positional argument(s) but ", given,
               " was/were given.  Declaration: ", schema.declaration);
   Stack stack;
   stack.reserve(count);
-  for (size_t i = 0; i < schema.parsed.arguments.size(); ++i) {
-    const Argument& a = schema.parsed.arguments[i];
+  for (size_t i = 0; i < schema.arguments.size(); ++i) {
+    const Argument& a = schema.arguments[i];
     PyObject* o = i < given ? PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i)) : nullptr;
     if (PyObject* named = kwargs ? PyDict_GetItemString(kwargs, a.name.c_str()) : nullptr) {
       TAEDA_CHECK(
@@ -270,8 +264,8 @@ Stack bind_arguments(const CallSchema& schema, PyObject* args, PyObject* kwargs,
           "' specified both as positional and keyword argument. Schema: ", schema.declaration);
       o = named;
     }
-    TAEDA_CHECK(o || a.has_default, schema.name, "() is missing value for argument '", a.name,
-                "'. Declaration: ", schema.declaration);
+    TAEDA_CHECK(o || a.has_default, schema.qualified_name, "() is missing value for argument '",
+                a.name, "'. Declaration: ", schema.declaration);
     stack.push_back(o ? read_argument(schema, i, o, numbers) : schema.defaults[i]);
   }
   if (kwargs) check_keywords(schema, kwargs);
@@ -292,7 +286,7 @@ std::pair<Ref, Ref> wrap_arguments(const CallSchema& schema, const Stack& stack,
   for (size_t i = schema.num_positional; i < stack.size(); ++i) {
     if (is_left_out(i)) continue;
     const Ref value(wrap_argument(stack[i]));
-    const char* name = schema.parsed.arguments[i].name.c_str();
+    const char* name = schema.arguments[i].name.c_str();
     if (PyDict_SetItemString(kwargs.get(), name, value.get()) < 0) throw_python_error();
   }
   return {std::move(args), std::move(kwargs)};
@@ -317,7 +311,7 @@ PyObject* wrap_results(const Stack& stack) {
 }
 
 Stack read_results(const CallSchema& schema, PyObject* result, const char* who) {
-  const std::vector<Argument>& returns = schema.parsed.returns;
+  const std::vector<Argument>& returns = schema.returns;
   Stack stack;
   const auto add = [&](const TypeRef& type, PyObject* o) {
     const bool is_one_tensor = type.base == "Tensor" && !type.is_list;
@@ -330,7 +324,7 @@ Stack read_results(const CallSchema& schema, PyObject* result, const char* who) 
     stack.push_back(std::move(*v));
   };
   TAEDA_CHECK(
-      !returns.empty() || result == Py_None, "Expected ", who, " for ", schema.name,
+      !returns.empty() || result == Py_None, "Expected ", who, " for ", schema.qualified_name,
       " to return None but it returned something else instead: ", shown(result, PyObject_Str));
   if (returns.empty()) return stack;
   if (returns.size() == 1) {
@@ -340,7 +334,7 @@ Stack read_results(const CallSchema& schema, PyObject* result, const char* who) 
   const bool is_sequence = PyTuple_Check(result) || PyList_Check(result);
   TAEDA_CHECK(
       is_sequence && PySequence_Fast_GET_SIZE(result) == static_cast<Py_ssize_t>(returns.size()),
-      schema.name, "() has ", returns.size(), " results, but ", who, " returned ",
+      schema.qualified_name, "() has ", returns.size(), " results, but ", who, " returned ",
       shown(result, PyObject_Str));
   for (size_t i = 0; i < returns.size(); ++i)
     add(returns[i].type, PySequence_Fast_GET_ITEM(result, static_cast<Py_ssize_t>(i)));

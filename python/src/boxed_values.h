@@ -8,17 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "taeda/dispatch/call_form.h"
 #include "taeda/dispatch/dispatcher.h"
 
 namespace taeda::python {
 
-// A schema parsed once, with what calls and messages need of it.
-struct CallSchema {
-  dispatch::Schema parsed;
-  std::string name;         // "aten::add"
-  std::string declaration;  // "aten::add.Tensor(Tensor self, ...) -> Tensor"
-  std::vector<dispatch::Value> defaults;
-  size_t num_positional = 0;
+// What calls and messages need of a schema.
+struct CallSchema : dispatch::CallForm {
+  std::string qualified_name;  // "aten::add"
+  std::string declaration;     // "aten::add.Tensor(Tensor self, ...) -> Tensor"
 };
 // Kept for the life of the process.
 const CallSchema& call_schema(const dispatch::Operator& op);

@@ -17,7 +17,7 @@ using dispatch::Stack;
 // result of its own.
 int written_argument(const CallSchema& schema, const Argument& result) {
   if (!result.is_written) return -1;
-  const std::vector<Argument>& arguments = schema.parsed.arguments;
+  const std::vector<Argument>& arguments = schema.arguments;
   for (size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i].is_written && arguments[i].alias == result.alias) return static_cast<int>(i);
   return -1;
@@ -60,7 +60,7 @@ Ref HandlerCall::ask(PyObject* handler) const {
 }
 
 void HandlerCall::finish(PyObject* result, Stack& stack) const {
-  const std::vector<Argument>& returns = schema_.parsed.returns;
+  const std::vector<Argument>& returns = schema_.returns;
   const int only = returns.size() == 1 ? written_argument(schema_, returns[0]) : -1;
   if (only >= 0) {
     stack = {stack[static_cast<size_t>(only)]};

@@ -96,7 +96,7 @@ void PythonKernel::run_recording(const Operator& op, KeySet keys, Stack& stack, 
 namespace {
 
 void run_and_mark_written(const Operator& op, KeySet keys, Stack& stack, void*) {
-  const auto& arguments = call_schema(op).parsed.arguments;
+  const auto& arguments = call_schema(op).arguments;
   std::vector<Tensor> written;
   for (size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i].is_written)

@@ -53,12 +53,9 @@ CustomClass& class_named(PyObject* qualified_name) {
 const CallSchema& schema_of(const CustomClass& owner, const ClassMethod& method) {
   static auto* schemas = new std::unordered_map<const ClassMethod*, CallSchema>;
   if (auto it = schemas->find(&method); it != schemas->end()) return it->second;
-  CallSchema schema;
-  schema.parsed = method.schema;
-  schema.name = schema.declaration = str(owner.qualified_name(), ".", method.schema.name);
-  schema.num_positional = method.schema.arguments.size();
-  schema.defaults.resize(schema.num_positional);
-  return schemas->emplace(&method, std::move(schema)).first->second;
+  const std::string name = str(owner.qualified_name(), ".", method.schema.name);
+  return schemas->emplace(&method, CallSchema{dispatch::CallForm(method.schema), name, name})
+      .first->second;
 }
 
 // kind, name -> the method; null where there is none.

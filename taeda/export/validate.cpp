@@ -18,8 +18,7 @@ void check_functional(const fx::Graph& graph) {
       if (const fx::Graph* region = a.region()) check_functional(*region);
     const dispatch::Operator* op = n.target().op();
     if (!op || !op->table) continue;
-    const fx::CallForm& form = fx::call_form(*op);
-    for (const dispatch::Argument& a : form.schema.arguments)
+    for (const dispatch::Argument& a : fx::schema_of(*op).arguments)
       require(!a.is_written, "the node ", n.name(), " calls ", n.target().text(),
               ", which writes to its argument ", a.name);
   }

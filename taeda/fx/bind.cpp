@@ -1,11 +1,10 @@
 // Fits a node's arguments to its operator's schema.
 #include "taeda/fx/bind.h"
 
-#include <mutex>
-
 namespace taeda::fx {
 namespace {
 
+using dispatch::CallForm;
 using dispatch::Schema;
 using dispatch::TypeRef;
 
@@ -57,28 +56,10 @@ Value repeated(const Value& v, const TypeRef& type) {
 
 }  // namespace
 
-const CallForm& call_form(const dispatch::Operator& op) {
-  static auto* kept = new std::unordered_map<const dispatch::Operator*, std::unique_ptr<CallForm>>;
-  static auto* mutex = new std::mutex;
-  const std::lock_guard lock(*mutex);
-  std::unique_ptr<CallForm>& entry = (*kept)[&op];
-  if (entry) return *entry;
-  auto form = std::make_unique<CallForm>();
-  form->schema = dispatch::parse_schema(op.schema);
-  for (const dispatch::Argument& a : form->schema.arguments) {
-    form->defaults.push_back(a.has_default ? a.default_value() : Value());
-    form->num_positional += !a.is_kwarg_only;
-    form->writes |= a.is_written;
-  }
-  entry = std::move(form);
-  return *entry;
-}
-
 std::vector<Arg> bind_to_schema(const Node& node) {
   const dispatch::Operator& op = *node.target().op();
   const CallForm& form = call_form(op);
-  const Schema& schema = form.schema;
-  const size_t n = schema.arguments.size();
+  const size_t n = form.arguments.size();
   TAEDA_CHECK_TYPE(node.args().size() <= n, "node ", node.name(), ": ", op.full_name(), " takes ",
                    n, " arguments, got ", node.args().size());
   std::vector<Arg> out(n);
@@ -88,7 +69,7 @@ std::vector<Arg> bind_to_schema(const Node& node) {
     is_given[i] = true;
   }
   for (const auto& [name, a] : node.kwargs()) {
-    const size_t i = position_of(schema, name);
+    const size_t i = position_of(form, name);
     TAEDA_CHECK_TYPE(i < n, "node ", node.name(), ": ", op.full_name(), " has no argument ", name);
     TAEDA_CHECK_TYPE(!is_given[i], "node ", node.name(), ": argument ", name, " given twice");
     out[i] = a;
@@ -96,8 +77,8 @@ std::vector<Arg> bind_to_schema(const Node& node) {
   }
   for (size_t i = 0; i < n; ++i) {
     if (is_given[i]) continue;
-    TAEDA_CHECK_TYPE(schema.arguments[i].has_default, "node ", node.name(), ": ", op.full_name(),
-                     " misses argument ", schema.arguments[i].name);
+    TAEDA_CHECK_TYPE(form.arguments[i].has_default, "node ", node.name(), ": ", op.full_name(),
+                     " misses argument ", form.arguments[i].name);
     out[i] = Arg(form.defaults[i]);
   }
   return out;
@@ -125,7 +106,7 @@ CallArgs call_args(const dispatch::Operator& op, const dispatch::Stack& stack,
                    FunctionRef<Arg(const Value&)> arg) {
   const CallForm& form = call_form(op);
   auto is_default = [&](size_t i) {
-    return form.schema.arguments[i].has_default && same_value(stack[i], form.defaults[i]);
+    return form.arguments[i].has_default && same_value(stack[i], form.defaults[i]);
   };
   size_t count = form.num_positional;
   while (count > 0 && is_default(count - 1)) --count;
@@ -133,7 +114,7 @@ CallArgs call_args(const dispatch::Operator& op, const dispatch::Stack& stack,
   out.args.reserve(count);
   for (size_t i = 0; i < count; ++i) out.args.push_back(arg(stack[i]));
   for (size_t i = form.num_positional; i < stack.size(); ++i)
-    if (!is_default(i)) out.kwargs.emplace_back(form.schema.arguments[i].name, arg(stack[i]));
+    if (!is_default(i)) out.kwargs.emplace_back(form.arguments[i].name, arg(stack[i]));
   return out;
 }
 

@@ -1,22 +1,12 @@
 // Arguments of a call in the order and types of an operator's schema.
 #pragma once
 
-#include "taeda/dispatch/schema.h"
+#include "taeda/dispatch/call_form.h"
 #include "taeda/fx/node.h"
 
 namespace taeda::fx {
 
-// An operator's schema with what calls need of it; parsed once and kept.
-struct CallForm {
-  dispatch::Schema schema;
-  std::vector<Value> defaults;  // None where there is none
-  size_t num_positional = 0;
-  bool writes = false;  // to an argument
-};
-TAEDA_API const CallForm& call_form(const dispatch::Operator& op);
-inline const dispatch::Schema& schema_of(const dispatch::Operator& op) {
-  return call_form(op).schema;
-}
+inline const dispatch::Schema& schema_of(const dispatch::Operator& op) { return call_form(op); }
 
 // One argument a schema's argument, defaults as constants; throws TypeError naming the node when
 // one is missing, unknown or given twice.

@@ -29,9 +29,8 @@ void release_later(IntrusivePtr<Node> a, IntrusivePtr<Node> b) {
 }
 
 bool writes_or_draws(const dispatch::Operator& op) {
-  const CallForm& form = call_form(op);
-  return op.has(dispatch::Tag::NondeterministicSeeded) || form.writes ||
-         form.schema.returns.empty();
+  const dispatch::CallForm& form = call_form(op);
+  return op.has(dispatch::Tag::NondeterministicSeeded) || form.writes || form.returns.empty();
 }
 
 }  // namespace
