@@ -277,18 +277,22 @@ void check_all_numbers(DType common, Span<Scalar> scalars) {
   for (const Scalar& s : scalars) check_fits(s, common);
 }
 
+// The tile that reads and writes `dtype` as it lies, where `n` elements are work for one thread.
+inline TileFn direct_tile(const PointwiseKernel& kernel, DType dtype, int64_t n) {
+  if (n == 0 || n > kGrain || !kernel.is_uniform) return nullptr;
+  const ComputeType compute = compute_type(dtype);
+  return compute_dtype(compute) == dtype ? tile_of(kernel, compute) : nullptr;
+}
+
 }  // namespace
 
 Tensor run_alike(const PointwiseOp& op, Span<const Tensor*> inputs, Span<Scalar> scalars) {
   const TensorImpl* first = inputs[0]->impl();
   if (!first || !first->is_plain() || !first->device().is_cpu()) return {};
   const DType dtype = first->dtype();
-  const ComputeType compute = compute_type(dtype);
-  const PointwiseKernel& kernel = *op.cpu;
-  if (!kernel.is_uniform || !keeps_dtype(op, dtype) || compute_dtype(compute) != dtype) return {};
   const int64_t n = first->numel();
-  const TileFn tile = tile_of(kernel, compute);
-  if (n == 0 || n > kGrain || !tile) return {};
+  const TileFn tile = direct_tile(*op.cpu, dtype, n);
+  if (!tile || !keeps_dtype(op, dtype)) return {};
   check_numbers(dtype, scalars);
   char* ptrs[LoopNest::kMaxOperands];
   ptrs[1] = static_cast<char*>(first->data());
@@ -297,7 +301,7 @@ Tensor run_alike(const PointwiseOp& op, Span<const Tensor*> inputs, Span<Scalar>
     if (!t || !t->is_plain_like(*first)) return {};
     ptrs[i + 1] = static_cast<char*>(t->data());
   }
-  const Numbers numbers(compute, scalars);
+  const Numbers numbers(compute_type(dtype), scalars);
   Tensor out = make_tensor_like(*inputs[0]);
   ptrs[0] = static_cast<char*>(out.data());
   tile(ptrs, n, numbers.bytes);
@@ -307,13 +311,10 @@ Tensor run_alike(const PointwiseOp& op, Span<const Tensor*> inputs, Span<Scalar>
 void run_uniform(const PointwiseOp& op, DType common, const Tensor& out, Span<const Tensor*> inputs,
                  Span<Scalar> scalars) {
   const int64_t n = out.numel();
-  const PointwiseKernel& kernel = *op.cpu;
-  const ComputeType compute = compute_type(common);
-  const TileFn tile = tile_of(kernel, compute);
-  if (n == 0 || n > kGrain || !tile || !kernel.is_uniform || compute_dtype(compute) != common)
-    return run_pointwise(op, common, out, inputs, scalars);
+  const TileFn tile = direct_tile(*op.cpu, common, n);
+  if (!tile) return run_pointwise(op, common, out, inputs, scalars);
   check_numbers(common, scalars);
-  const Numbers numbers(compute, scalars);
+  const Numbers numbers(compute_type(common), scalars);
   char* ptrs[LoopNest::kMaxOperands];
   ptrs[0] = static_cast<char*>(out.data());
   for (size_t i = 0; i < inputs.size(); ++i) ptrs[i + 1] = static_cast<char*>(inputs[i]->data());
