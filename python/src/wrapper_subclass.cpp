@@ -6,6 +6,7 @@
 #include "python/src/tensor_type.h"
 #include "python/src/wrap.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/ops/shape.h"
 
 namespace taeda::python {
 
@@ -90,16 +91,6 @@ void check_supported(const Args& args) {
                               "dispatch_layout=True the class tells it");
   TAEDA_CHECK_NOT_IMPLEMENTED(!args.has(kExtraKeys),
                               "_make_wrapper_subclass(): _extra_dispatch_keys is not supported");
-}
-
-SymIntVec contiguous_strides(SymIntList sizes) {
-  SymIntVec strides(sizes.begin(), sizes.end());
-  SymInt running = 1;
-  for (size_t i = sizes.size(); i-- > 0;) {
-    strides[i] = running;
-    if (sizes[i] != SymInt(0)) running = running * sizes[i];
-  }
-  return strides;
 }
 
 // Bytes that nobody allocates: a storage has an identity and counts writes.
