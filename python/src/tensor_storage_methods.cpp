@@ -10,6 +10,8 @@ namespace taeda::python {
 
 namespace {
 
+// Unlike contiguous_strides it reads sizes that nobody has checked yet: a product that overflows is
+// the caller's mistake and named as such.
 IntVec contiguous(IntList sizes) {
   IntVec strides(sizes.size());
   int64_t running = 1;

@@ -133,6 +133,7 @@ Tensor make_tensor_like(const Tensor& plain) {
   const TensorImpl& like = *plain.impl();
   const auto bytes = static_cast<size_t>(like.numel() * item_size(like.dtype()));
   const Device device = like.device();
+  // The CPU's branch of make_storage in line: a call of it is seen in the time of a small operator.
   Storage storage = __builtin_expect(device.is_cpu(), 1)
                         ? make_intrusive<StorageImpl>(bytes, device, device_allocator(device.type))
                         : make_storage(bytes, device);
