@@ -16,11 +16,7 @@ enum class Combine { Replace, Add, Multiply };
 void scatter(const Tensor& self, int64_t dim, const Tensor& given_index, const Tensor& src,
              Tensor& out, Combine combine) {
   dim = wrap_dim(dim, self.dim());
-  check_disjoint(out, given_index);
-  check_disjoint(out, src);
-  const Tensor index = int64_index(given_index);
-  check_index_bounds(index, dim, size_along(self, dim));
-  if (!out.is_same(self)) out.copy_(self);
+  const Tensor index = start_scatter(self, dim, given_index, src, out);
   if (index.numel() == 0) return;
   if (combine == Combine::Replace)
     return visit_item(out.element_size(), [&](auto tag) {

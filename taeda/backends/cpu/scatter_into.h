@@ -2,7 +2,10 @@
 // other.
 #pragma once
 
+#include "taeda/backends/cpu/index_values.h"
 #include "taeda/backends/cpu/line_walk.h"
+#include "taeda/ops/functions.h"
+#include "taeda/ops/index_checks.h"
 
 namespace taeda::cpu {
 
@@ -37,6 +40,17 @@ void visit_bundle(const LineWalk& walk, char* const* at, int64_t lines, F&& visi
   else
     for (int64_t j = 0; j < lines; ++j)
       for (int64_t i = 0; i < walk.length; ++i) element(i, j);
+}
+
+// What a scatter starts with: the values of self in `out`. Returns the index, checked, as int64.
+inline Tensor start_scatter(const Tensor& self, int64_t dim, const Tensor& given_index,
+                            const Tensor& src, Tensor& out) {
+  check_disjoint(out, given_index);
+  check_disjoint(out, src);
+  Tensor index = int64_index(given_index);
+  check_index_bounds(index, dim, size_along(self, dim));
+  if (!out.is_same(self)) out.copy_(self);
+  return index;
 }
 
 // Writes `src` (or a zero-dim value) into a copy of self; combine(old, new) gives what is stored.

@@ -3,11 +3,9 @@
 #pragma GCC optimize("O3")
 #include <limits>
 
-#include "taeda/backends/cpu/index_values.h"
 #include "taeda/backends/cpu/scatter_into.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/gather_scatter_decl.h"
-#include "taeda/ops/index_checks.h"
 
 namespace taeda::cpu {
 namespace {
@@ -71,11 +69,7 @@ void scatter_reduce_two(const Tensor& self, int64_t dim, const Tensor& given_ind
                         const Tensor& src, std::string_view reduce, bool include_self,
                         Tensor& out) {
   dim = wrap_dim(dim, self.dim());
-  check_disjoint(out, given_index);
-  check_disjoint(out, src);
-  const Tensor index = int64_index(given_index);
-  check_index_bounds(index, dim, size_along(self, dim));
-  if (!out.is_same(self)) out.copy_(self);
+  const Tensor index = start_scatter(self, dim, given_index, src, out);
   if (index.numel() == 0) return;
   visit_dtype(out.dtype(), [&](auto tag) {
     using T = decltype(tag);
