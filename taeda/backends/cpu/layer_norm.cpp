@@ -61,13 +61,6 @@ Buffer<T> buffer(int64_t n) {
 }
 
 template <class T>
-const RowFns<T>& row_fns() {
-  if constexpr (std::is_same_v<T, float>)
-    return line_kernels().float_rows;
-  else
-    return line_kernels().double_rows;
-}
-template <class T>
 T sum_row(const T* p, int64_t n) {
   // Deviations from zero: the run of any length in the order of Note [Reduction tree].
   return row_fns<T>().sum_deviations(p, n, T(0));

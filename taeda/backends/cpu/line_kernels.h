@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "taeda/base/complex.h"
 
@@ -56,5 +57,12 @@ struct LineKernels {
 
 // Those of this machine.
 const LineKernels& line_kernels();
+template <class T>
+const RowFns<T>& row_fns() {
+  if constexpr (std::is_same_v<T, float>)
+    return line_kernels().float_rows;
+  else
+    return line_kernels().double_rows;
+}
 
 }  // namespace taeda::cpu

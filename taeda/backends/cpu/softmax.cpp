@@ -9,14 +9,6 @@ namespace taeda::cpu {
 namespace {
 
 template <class T>
-const RowFns<T>& row_fns() {
-  if constexpr (std::is_same_v<T, float>)
-    return line_kernels().float_rows;
-  else
-    return line_kernels().double_rows;
-}
-
-template <class T>
 bool is_plain(const Tensor& t, int64_t along) {
   return t.dtype() == DTypeOf<T>::value && along == static_cast<int64_t>(sizeof(T));
 }

@@ -44,12 +44,7 @@ struct MomentReducer {
       for (int64_t i = 0; i < n; ++i) squares += squared_norm(Mean(p[i].re, p[i].im) - mean);
       return {count, mean, squares};
     } else {
-      const auto& rows = []() -> const RowFns<T>& {
-        if constexpr (std::is_same_v<T, float>)
-          return line_kernels().float_rows;
-        else
-          return line_kernels().double_rows;
-      }();
+      const RowFns<T>& rows = row_fns<T>();
       const auto& sum = [] {
         if constexpr (std::is_same_v<T, float>)
           return line_kernels().float_reduce[0].chunk;
