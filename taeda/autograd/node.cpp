@@ -22,6 +22,14 @@ uint64_t next_hook_id() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
+template <class Hooks, class Hook>
+uint64_t add_hook(Hooks& hooks, Hook hook, std::mutex& mutex) {
+  const uint64_t id = next_hook_id();
+  const std::lock_guard lock(mutex);
+  hooks.emplace_back(id, std::move(hook));
+  return id;
+}
+
 template <class Hooks>
 bool erase_id(Hooks& hooks, uint64_t id) {
   return std::erase_if(hooks, [id](const auto& hook) { return hook.first == id; }) != 0;
@@ -85,23 +93,10 @@ uint64_t NodeHooks::add_tensor(uint32_t input, TensorHook hook) {
   tensor.push_back({id, input, std::move(hook)});
   return id;
 }
-uint64_t NodeHooks::add_pre(PreHook hook) {
-  const uint64_t id = next_hook_id();
-  const std::lock_guard lock(mutex);
-  pre.emplace_back(id, std::move(hook));
-  return id;
-}
-uint64_t NodeHooks::add_post(PostHook hook) {
-  const uint64_t id = next_hook_id();
-  const std::lock_guard lock(mutex);
-  post.emplace_back(id, std::move(hook));
-  return id;
-}
+uint64_t NodeHooks::add_pre(PreHook hook) { return add_hook(pre, std::move(hook), mutex); }
+uint64_t NodeHooks::add_post(PostHook hook) { return add_hook(post, std::move(hook), mutex); }
 uint64_t NodeHooks::add_post_accumulate(PostAccumulateHook hook) {
-  const uint64_t id = next_hook_id();
-  const std::lock_guard lock(mutex);
-  post_accumulate.emplace_back(id, std::move(hook));
-  return id;
+  return add_hook(post_accumulate, std::move(hook), mutex);
 }
 
 bool NodeHooks::remove(uint64_t id) {
