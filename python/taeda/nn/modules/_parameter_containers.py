@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 
 from taeda import _C
+from taeda.nn.modules._pairs import checked_pairs
 from taeda.nn.modules.module import Module
 from taeda.nn.parameter import Parameter
 
@@ -188,18 +189,8 @@ class ParameterDict(Module):
             parameters = parameters.items()
         elif isinstance(parameters, Mapping):
             parameters = sorted(parameters.items(), key=lambda pair: pair[0])
-        for place, pair in enumerate(parameters):
-            if not isinstance(pair, Iterable):
-                raise TypeError(
-                    f"ParameterDict update sequence element #{place} should be Iterable; is"
-                    + type(pair).__name__
-                )
-            if len(pair) != 2:
-                raise ValueError(
-                    f"ParameterDict update sequence element #{place} has length {len(pair)}; 2 is "
-                    "required"
-                )
-            self[pair[0]] = pair[1]
+        for key, value in checked_pairs("ParameterDict", parameters):
+            self[key] = value
 
     def extra_repr(self):
         return "\n".join(

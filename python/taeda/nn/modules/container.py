@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 
+from taeda.nn.modules._pairs import checked_pairs
 from taeda.nn.modules._parameter_containers import ParameterDict, ParameterList
 from taeda.nn.modules.module import Module, _addindent
 
@@ -236,15 +237,5 @@ class ModuleDict(Module):
             )
         if isinstance(modules, (Mapping, ModuleDict)):
             modules = modules.items()
-        for place, pair in enumerate(modules):
-            if not isinstance(pair, Iterable):
-                raise TypeError(
-                    f"ModuleDict update sequence element #{place} should be Iterable; is"
-                    + type(pair).__name__
-                )
-            if len(pair) != 2:
-                raise ValueError(
-                    f"ModuleDict update sequence element #{place} has length {len(pair)}; 2 is "
-                    "required"
-                )
-            self[pair[0]] = pair[1]
+        for key, value in checked_pairs("ModuleDict", modules):
+            self[key] = value
