@@ -127,3 +127,12 @@ def unknown_integer(value, low=None, high=None, *, is_size=False):
     if high is not None:
         taeda._check(number <= high)
     return number
+
+
+def batched_slices(xs, dims):
+    """Tensors whose slices have the batch first, and the batch's dimension in each of the slices.
+
+    `dims` says where the batch is in a tensor, None where there is none.
+    """
+    moved = [x if d is None else x.movedim(d, 1) for x, d in zip(xs, dims)]
+    return moved, [None if d is None else 0 for d in dims]

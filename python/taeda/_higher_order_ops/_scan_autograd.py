@@ -13,6 +13,7 @@ from taeda._higher_order_ops._derivatives import (
     tangents_of,
     vjp_of,
 )
+from taeda._higher_order_ops._functions import batched_slices
 from taeda._higher_order_ops.scan import scan_op
 from taeda.autograd.function import Function
 from taeda.utils._pytree import tree_leaves
@@ -61,13 +62,9 @@ class _Scan(Function):
         init, xs, additional = _split(operands, num_init, num_xs)
         dims = _split(in_dims[3:], num_init, num_xs)
         init = [_batched_first(x, d, info.batch_size) for x, d in zip(init, dims[0])]
-        xs = [x if d is None else x.movedim(d, 1) for x, d in zip(xs, dims[1])]
-        dims_of_slices = [None if d is None else 0 for d in dims[1]]
-        step = vmap(
-            combine_fn,
-            in_dims=(*(0 for _ in init), *dims_of_slices, *dims[2]),
-            randomness=info.randomness,
-        )
+        xs, of_slices = batched_slices(xs, dims[1])
+        of_operands = (*(0 for _ in init), *of_slices, *dims[2])
+        step = vmap(combine_fn, in_dims=of_operands, randomness=info.randomness)
         result = scan_op(step, init, xs, additional)
         return result, tuple(0 if i < num_init else 1 for i in range(len(result)))
 

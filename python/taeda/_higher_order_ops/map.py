@@ -10,10 +10,16 @@ from taeda._higher_order_ops._derivatives import (
     kept,
     result_tangents,
     scatter,
+    split_at,
     tangents_of,
     vjp_of,
 )
-from taeda._higher_order_ops._functions import FlatFunction, is_unknown, repeated
+from taeda._higher_order_ops._functions import (
+    FlatFunction,
+    batched_slices,
+    is_unknown,
+    repeated,
+)
 from taeda.autograd.function import Function
 from taeda.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
@@ -107,11 +113,11 @@ class _Map(Function):
     def backward(ctx, *grads):
         operands = kept(ctx)
         xs, pos_args = operands[: ctx.num_xs], operands[ctx.num_xs :]
+        sizes = len(xs), len(grads), len(pos_args)
         vjp = vjp_of(ctx.f, len(operands))
 
         def step(*args):
-            slices, rest = args[: len(xs)], args[len(xs) :]
-            cotangents, given = rest[: len(grads)], rest[len(grads) :]
+            slices, cotangents, given = split_at(args, sizes)
             return vjp(*slices, *given, *cotangents)
 
         found = map_impl(step, (*xs, *grads), pos_args)
@@ -126,22 +132,20 @@ class _Map(Function):
         xs, pos_args = operands[: ctx.num_xs], operands[ctx.num_xs :]
         of_xs = tangents_of(tangents[2:], xs)
         of_args = tangents_of(tangents[2 + len(xs) :], pos_args)
+        sizes = [len(part) for part in (xs, of_xs, pos_args, of_args)]
         jvp = jvp_of(ctx.f, len(operands))
 
         def step(*args):
-            slices, rest = args[: len(xs)], args[len(xs) :]
-            moved, given = rest[: len(of_xs)], rest[len(of_xs) :]
-            given, of_given = given[: len(pos_args)], given[len(pos_args) :]
+            slices, moved, given, of_given = split_at(args, sizes)
             return jvp(*slices, *given, *moved, *of_given)
 
         return result_tangents(ctx, map_impl(step, (*xs, *of_xs), (*pos_args, *of_args)))
 
     @staticmethod
     def vmap(info, in_dims, f, num_xs, *operands):
-        dims = in_dims[2:]
-        xs = [x if d is None else x.movedim(d, 1) for x, d in zip(operands[:num_xs], dims)]
-        dims_of_slices = [None if d is None else 0 for d in dims[:num_xs]]
-        over_batch = vmap(f, in_dims=(*dims_of_slices, *dims[num_xs:]), randomness=info.randomness)
+        of_xs, of_args = in_dims[2 : 2 + num_xs], in_dims[2 + num_xs :]
+        xs, of_slices = batched_slices(operands[:num_xs], of_xs)
+        over_batch = vmap(f, in_dims=(*of_slices, *of_args), randomness=info.randomness)
         return map_impl(over_batch, xs, operands[num_xs:]), 1
 
 
