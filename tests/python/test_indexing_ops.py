@@ -1,6 +1,7 @@
 """Tests operators that pick and place elements by index: values against NumPy, gradients, errors."""
 
 import pytest
+from central_differences import differences
 from under_test import t
 
 np = pytest.importorskip("numpy")
@@ -286,22 +287,6 @@ def total(function, arrays):
     out = function(*arrays)
     weights = t.arange(1, out.numel() + 1, dtype=t.float64).view(out.shape)
     return (out * out * weights).sum()
-
-
-def differences(function, arrays, step=1e-6):
-    """Central differences of a function that returns a number."""
-    grads = []
-    for k, a in enumerate(arrays):
-        grad = np.zeros(a.shape)
-        for at in np.ndindex(*a.shape):
-            sides = []
-            for sign in (1, -1):
-                moved = [b.copy() for b in arrays]
-                moved[k][at] += sign * step
-                sides.append(float(function(*[t.tensor(b) for b in moved])))
-            grad[at] = (sides[0] - sides[1]) / (2 * step)
-        grads.append(grad)
-    return grads
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
