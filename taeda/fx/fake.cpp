@@ -388,8 +388,10 @@ bool FakeMode::run_value_dependent(Operator& op, Stack& stack) {
   }
   if (!op.has(Tag::DynamicOutputShape)) return false;
   const std::string_view name = op.name;
-  if (!options_.shape_env || (name != "nonzero" && name != "masked_select"))
-    refuse(fake_errors.dynamic_shape, op, "the shape");
+  const bool is_counted = name == "nonzero" || name == "masked_select";
+  // Others of ours (index, one_hot) read values for some arguments only: their rules tell.
+  if (op.table && !is_counted) return false;
+  if (!options_.shape_env || !is_counted) refuse(fake_errors.dynamic_shape, op, "the shape");
   const Tensor self = stack[0].get<Tensor>();
   const Expr* unknown = options_.shape_env->create_unbacked();
   const SymInt most = self.impl()->sym_numel();

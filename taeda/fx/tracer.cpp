@@ -167,7 +167,7 @@ bool Tracer::offer_early(Operator& op, Stack& stack) {
 
 void Tracer::run(Operator& op, Stack& stack) {
   if (run_decomposition(op, stack)) return;
-  const bool reads_value = op.has(Tag::DataDependentOutput) || is_item(op);
+  const bool reads_value = op.has(Tag::DataDependentOutput);
   bool is_traced = false;
   for (const Value& v : stack)
     for_each_tensor(v, [&](const Tensor& t) { is_traced |= node_of(t) != nullptr; });

@@ -60,6 +60,20 @@ def test_operators_of_the_table_carry_their_tags():
     assert t.Tag.dynamic_output_shape in t.ops.aten.nonzero.default.tags
 
 
+@pytest.mark.parametrize(
+    ("tag", "names"),
+    [
+        ("data_dependent_output", "item _local_scalar_dense equal allclose"),
+        ("dynamic_output_shape", "index.Tensor nonzero masked_select argwhere one_hot"),
+    ],
+)
+def test_tags_of_operators_that_read_values(tag, names):
+    for name in names.split():
+        packet, _, overload = name.partition(".")
+        op = getattr(getattr(t.ops.aten, packet), overload or "default")
+        assert getattr(t.Tag, tag) in op.tags, name
+
+
 def test_a_namespace_has_one_definition(lib):
     with pytest.raises(RuntimeError, match="Only a single TORCH_LIBRARY can be used"):
         Library(lib.ns, "DEF")
