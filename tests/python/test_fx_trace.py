@@ -144,6 +144,11 @@ def test_only_what_is_used_is_taken():
         (lambda x: getattr(x, "T"), "getattr_1 = x.T"),  # noqa: B009
         (lambda x: x(1, a=2), "call = x.__call__(1, a = 2)"),
         (lambda x: F.relu(x, inplace=True), "relu = taeda.nn.functional.relu(x, inplace = True)"),
+        (
+            lambda x: F.soft_margin_loss(x, x),
+            "soft_margin_loss = taeda.nn.functional.soft_margin_loss(x, x, size_average = None, "
+            "reduce = None, reduction = 'mean')",
+        ),
         (lambda x: math.sqrt(x), "sqrt = math_sqrt(x)"),
         (lambda x: x.to(t.float16), "to = x.to(taeda.float16)"),
         (lambda x: x.to(t.device("cpu")), "to = x.to(device(type='cpu'))"),

@@ -26,21 +26,30 @@ def qualified_name(func):
     module = _module_of(func, name)
     if module.startswith("taeda._ops."):
         return f"taeda.ops.{module[len('taeda._ops.') :]}.{name}"
-    if module.startswith("taeda.") and getattr(taeda, name, None) is func:
+    if module.startswith("taeda.") and (_is_private(module) or module not in sys.modules):
         # Where a public function is written is nobody's business.
-        public = sys.modules.get(module)
-        if module.rpartition(".")[2].startswith("_") or public is None:
-            return f"taeda.{name}"
+        module = _public_module_of(func, name) or module
     return f"{module}.{name}"
 
 
+_PUBLIC_MODULES = ("taeda", "taeda.nn.functional", "taeda.fx.experimental.symbolic_shapes")
+
+
+def _is_private(module):
+    return module.rpartition(".")[2].startswith("_")
+
+
+def _public_module_of(func, name):
+    for module in _PUBLIC_MODULES:
+        if getattr(sys.modules.get(module), name, None) is func:
+            return module
+    return None
+
+
 def _module_of(func, name):
-    module = func.__module__
+    module = func.__module__ or _public_module_of(func, name)
     if module is not None:
         return module
-    for guess in ("taeda", "taeda.nn.functional"):
-        if getattr(sys.modules.get(guess), name, None) is func:
-            return guess
     raise RuntimeError(f"cannot find module for {func}")
 
 
