@@ -11,7 +11,7 @@ nothing outside. So transforms, gradients and files have to do with operands alo
 """
 
 from taeda import _C
-from taeda._functorch.eager_transforms import functionalize
+from taeda._functorch.functionalize import functionalize
 from taeda._higher_order_operator import HigherOrderOperator
 from taeda._higher_order_ops._functions import UserFunction
 from taeda._higher_order_ops._lifting import (
