@@ -5,6 +5,8 @@
 #include <structmember.h>
 
 #include "python/src/args.h"
+#include "python/src/guard_set_type.h"
+#include "python/src/read_sequence.h"
 #include "python/src/sym_types.h"
 #include "python/src/tensor_type.h"
 #include "python/src/wrap.h"
@@ -21,16 +23,11 @@ namespace {
 
 PyTypeObject* env_type = nullptr;        // the base written here
 PyTypeObject* shown_env_type = nullptr;  // the class of environments made by C++
-PyTypeObject* guard_set_type = nullptr;
 
 struct EnvObject {
   PyObject_HEAD IntrusivePtr<ShapeEnv> env;
   PyObject* dict;
   PyObject* weakrefs;
-};
-struct GuardSetObject {
-  PyObject_HEAD fx::GuardSet* set;
-  IntrusivePtr<ShapeEnv> env;  // owns the expressions
 };
 
 ShapeEnv& env_of(PyObject* o) { return *reinterpret_cast<EnvObject*>(o)->env; }
@@ -48,15 +45,6 @@ IntRange read_range(PyObject* lo, PyObject* hi) {
 }
 PyObject* wrap_bound(int64_t v) { return fx::is_infinite(v) ? Py_NewRef(Py_None) : wrap(v); }
 
-template <class T, class Read>
-std::vector<T> read_sequence(PyObject* o, Read&& read) {
-  std::vector<T> out;
-  if (!o || o == Py_None) return out;
-  const Ref list(checked(PySequence_Fast(o, "expected a sequence")));
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i)
-    out.push_back(read(PySequence_Fast_GET_ITEM(list.get(), i)));
-  return out;
-}
 std::vector<int64_t> read_ints(PyObject* o) { return read_sequence<int64_t>(o, to_int64); }
 DimDynamic read_dynamic(PyObject* o) { return static_cast<DimDynamic>(to_int64(o)); }
 std::string read_text(PyObject* o) {
@@ -304,12 +292,7 @@ PyObject* guard_set(PyObject* self, PyObject* inputs) {
     const Ref list(checked(PySequence_Fast(inputs, "expected a sequence of inputs")));
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i)
       read_input(self, PySequence_Fast_GET_ITEM(list.get(), i), read);
-    auto set = std::make_unique<fx::GuardSet>(env_of(self).guard_set(std::move(read)));
-    Ref o(checked(guard_set_type->tp_alloc(guard_set_type, 0)));
-    auto* object = reinterpret_cast<GuardSetObject*>(o.get());
-    object->set = set.release();
-    new (&object->env) IntrusivePtr<ShapeEnv>(ptr_of(self));
-    return o.release();
+    return wrap_guard_set(env_of(self).guard_set(std::move(read)), ptr_of(self));
   });
 }
 PyObject* format_guards(PyObject* self, PyObject* args) {
@@ -368,59 +351,6 @@ PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(create)},
 PyType_Spec spec = {"taeda._C._fx.ShapeEnv", sizeof(EnvObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
 
-// ---- guard sets ----
-const fx::GuardSet& set_of(PyObject* o) { return *reinterpret_cast<GuardSetObject*>(o)->set; }
-void set_dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  auto* object = reinterpret_cast<GuardSetObject*>(self);
-  delete object->set;
-  std::destroy_at(&object->env);
-  type->tp_free(self);
-  Py_DECREF(type);
-}
-PyObject* texts(PyObject* self, PyObject*) {
-  return guarded([&]() -> PyObject* {
-    Ref list(checked(PyList_New(0)));
-    for (const std::string& text : set_of(self).texts()) {
-      const Ref item(checked(wrap(text)));
-      PyList_Append(list.get(), item.get());
-    }
-    return list.release();
-  });
-}
-std::vector<int64_t> read_values(PyObject* self, PyObject* values) {
-  const auto read = read_ints(values);
-  TAEDA_CHECK_VALUE(read.size() == set_of(self).inputs.size(), "expected ",
-                    set_of(self).inputs.size(), " values, got ", read.size());
-  return read;
-}
-PyObject* first_failure(PyObject* self, PyObject* values) {
-  return guarded([&] {
-    const auto failure = set_of(self).first_failure(read_values(self, values));
-    return failure ? wrap(static_cast<int64_t>(*failure)) : Py_NewRef(Py_None);
-  });
-}
-PyObject* bind(PyObject* self, PyObject* values) {
-  return guarded([&]() -> PyObject* {
-    Ref dict(checked(PyDict_New()));
-    const auto& env = reinterpret_cast<GuardSetObject*>(self)->env;
-    for (const auto& [symbol, value] : set_of(self).bind(read_values(self, values))) {
-      const Ref key(checked(wrap_expr(env, symbol))), item(checked(wrap(value.integer)));
-      PyDict_SetItem(dict.get(), key.get(), item.get());
-    }
-    return dict.release();
-  });
-}
-PyMethodDef set_methods[] = {{"texts", texts, METH_NOARGS, nullptr},
-                             {"first_failure", first_failure, METH_O, nullptr},
-                             {"bind", bind, METH_O, nullptr},
-                             {}};
-PyType_Slot set_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(set_dealloc)},
-                           {Py_tp_methods, set_methods},
-                           {0, nullptr}};
-PyType_Spec set_spec = {"taeda._C._fx.GuardSet", sizeof(GuardSetObject), 0,
-                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, set_slots};
-
 PyObject* set_env_class(PyObject*, PyObject* type) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(
@@ -448,8 +378,7 @@ PyObject* wrap_env(const IntrusivePtr<ShapeEnv>& env) {
 
 bool init_shape_env_type(PyObject* module) {
   env_type = shown_env_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  guard_set_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&set_spec));
-  return env_type && guard_set_type &&
+  return env_type && init_guard_set_type() &&
          PyModule_AddObjectRef(module, "ShapeEnv", reinterpret_cast<PyObject*>(env_type)) == 0 &&
          PyModule_AddFunctions(module, functions) == 0;
 }
