@@ -105,8 +105,9 @@ int64_t storage_bytes(IntList sizes, IntList strides, int64_t offset, DType dtyp
                 "Storage size calculation overflowed with sizes=", sizes, " and strides=", strides);
   }
   int64_t bytes;
-  TAEDA_CHECK(!__builtin_mul_overflow(last + 1, item_size(dtype), &bytes),
-              "Storage size calculation overflowed with sizes=", sizes);
+  TAEDA_CHECK(!__builtin_add_overflow(last, 1, &last) &&
+                  !__builtin_mul_overflow(last, item_size(dtype), &bytes),
+              "Storage size calculation overflowed with sizes=", sizes, " and strides=", strides);
   return bytes;
 }
 

@@ -176,8 +176,13 @@ int64_t range_length(const Scalar& start, const Scalar& end, const Scalar& step,
   TAEDA_CHECK((d > 0 && e >= s) || (d < 0 && e <= s),
               "upper bound and lower bound inconsistent with step sign");
   if (is_integral) {
-    const int64_t width = end.to_int() - start.to_int(), by = step.to_int();
-    return (width + by - (by > 0 ? 1 : -1)) / by;
+    // Without signs, where no difference of two int64 overflows.
+    const auto from = static_cast<uint64_t>(start.to_int()),
+               to = static_cast<uint64_t>(end.to_int()), by = static_cast<uint64_t>(step.to_int());
+    const uint64_t width = d > 0 ? to - from : from - to, stride = d > 0 ? by : 0 - by;
+    const uint64_t n = width / stride + (width % stride != 0);
+    TAEDA_CHECK(n <= INT64_MAX, "invalid size, possible overflow?");
+    return static_cast<int64_t>(n);
   }
   const double n = std::ceil((e - s) / d);
   TAEDA_CHECK(n >= 0 && n < 9.0e18, "invalid size, possible overflow?");

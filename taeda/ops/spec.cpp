@@ -21,6 +21,25 @@ Tensor OutSpec::allocate() const {
   return make_tensor_strided(as_int(sizes), as_int(strides), dtype, device);
 }
 
+namespace {
+
+// The memory that `sizes` take without gaps, from the start of the storage on.
+int64_t dense_bytes(IntList sizes, int64_t offset, DType dtype) {
+  int64_t count = 1, bytes = 0;
+  bool fits = true, is_empty = false;
+  for (int64_t s : sizes) {
+    is_empty |= s == 0;
+    fits &= !__builtin_mul_overflow(count, s, &count);
+  }
+  if (is_empty) return 0;
+  fits &= !__builtin_add_overflow(count, offset, &count) &&
+          !__builtin_mul_overflow(count, item_size(dtype), &bytes);
+  TAEDA_CHECK(fits, "Storage size calculation overflowed with sizes=", sizes);
+  return bytes;
+}
+
+}  // namespace
+
 void resize_to(Tensor& t, SymIntList sizes) {
   if (SymIntList(t.sym_sizes()) == sizes) return;
   if (has_symbolic(sizes) || t.impl()->has_symbolic_sizes()) {
@@ -29,14 +48,15 @@ void resize_to(Tensor& t, SymIntList sizes) {
   }
   const IntVec plain(as_int(sizes));
   const int64_t offset = t.storage_offset();
+  const int64_t bytes = dense_bytes(plain, offset, t.dtype());
+  // First: where there is no such memory, the tensor stays as it is.
+  if (bytes > static_cast<int64_t>(t.storage()->nbytes()))
+    t.storage()->resize(static_cast<size_t>(bytes));
   t.impl()->set_sizes_contiguous(plain);
-  const int64_t bytes = (t.numel() + offset) * t.element_size();
   if (offset != 0) {
     const IntVec strides(t.strides());
     t.impl()->set_geometry(plain, strides, offset);
   }
-  if (bytes > static_cast<int64_t>(t.storage()->nbytes()))
-    t.storage()->resize(static_cast<size_t>(bytes));
 }
 
 void resize_output(Tensor& out, SymIntList sizes) {

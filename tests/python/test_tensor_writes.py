@@ -1,7 +1,9 @@
 """Tests of what calls write: out= arguments, in-place methods, and in-place under autograd."""
 
+import math
+
 import pytest
-from under_test import t
+from under_test import NAME, t
 
 
 class TestOut:
@@ -222,3 +224,12 @@ class TestUnderAutograd:
         x = t.ones(3, requires_grad=True)
         (x * 2).backward(t.tensor([1.0, 0.0, -1.0]))
         assert x.grad.tolist() == [2, 0, -2]
+
+
+@pytest.mark.skipif(NAME != "taeda", reason="PyTorch keeps the sizes without the memory")
+def test_a_resize_without_memory_changes_nothing():
+    x = t.arange(4.0)
+    for size in (2**62, 2**55):
+        with pytest.raises(RuntimeError, match="overflowed|not enough memory"):
+            x.resize_(size)
+        assert x.shape == (4,) and x.tolist() == [0, 1, 2, 3]
