@@ -142,7 +142,7 @@ int64_t dims_used(PyObject* o) {
 
 // A number to be assigned, as a tensor of the kind that the target is.
 Tensor assigned_number(PyObject* value, const Tensor& self) {
-  const Scalar number = to_scalar(value);
+  const Scalar number = rounded_to(to_scalar(value), self.dtype());
   if (is_observed(self)) return taeda::scalar_tensor(number, self.dtype(), {}, self.device());
   return scalar_tensor_of(number, self.dtype(), self.device());
 }
@@ -381,15 +381,16 @@ int tensor_setitem(PyObject* self_object, PyObject* index, PyObject* value) {
     const Tensor& self = tensor_of(self_object);
     TAEDA_CHECK_TYPE(is_tensor(value) || is_number(value), "can't assign a ",
                      Py_TYPE(value)->tp_name, " to a torch.", self.dtype(), "Tensor");
-    if (!is_tensor(value) && !is_observed(self)) check_fits(to_scalar(value), self.dtype());
+    if (!is_tensor(value) && !is_observed(self))
+      check_fits(rounded_to(to_scalar(value), self.dtype()), self.dtype());
     Indexed r = apply_index(self, index);
     if (r.indices.empty()) {
       if (is_tensor(value))
         assign(r.view, without_leading_ones(tensor_of(value), r.view.dim()));
       else if (repeats_elements(r.view))
-        assign(r.view, scalar_tensor_of(to_scalar(value), r.view.dtype(), r.view.device()));
+        assign(r.view, assigned_number(value, r.view));
       else
-        taeda::fill_(r.view, to_scalar(value));
+        taeda::fill_(r.view, rounded_to(to_scalar(value), r.view.dtype()));
       return 0;
     }
     Tensor source = is_tensor(value) ? tensor_of(value) : assigned_number(value, self);

@@ -10,6 +10,7 @@
 #include "python/src/wrap.h"
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/number_range.h"
 
 namespace taeda::python {
 
@@ -111,6 +112,14 @@ T cut_to_integer(double v) {
   return static_cast<T>(v);
 }
 
+// float8_e4m3fn has no infinity to stand for what lies beyond it.
+template <class T>
+T stored(const Scalar& s) {
+  if constexpr (std::is_same_v<T, Float8E4M3>)
+    return rounded_to(s, DTypeOf<T>::value).template to<T>();
+  return s.to<T>();
+}
+
 template <class T>
 T read_element(PyObject* o) {
   constexpr bool is_integral = std::is_integral_v<T> && !std::is_same_v<T, bool>;
@@ -123,7 +132,7 @@ T read_element(PyObject* o) {
     else if constexpr (std::is_same_v<T, bool>)
       return PyObject_IsTrue(o) == 1;
     else
-      return Scalar(integer_as_double(o)).to<T>();
+      return stored<T>(Scalar(integer_as_double(o)));
   }
   TAEDA_CHECK_TYPE(!is_text(o), "new(): invalid data type '", Py_TYPE(o)->tp_name, "'");
   TAEDA_CHECK_TYPE(is_number(o) || is_tensor(o), "'", Py_TYPE(o)->tp_name,
@@ -141,7 +150,7 @@ T read_element(PyObject* o) {
   if constexpr (is_integral) {
     if (s.is_floating()) return cut_to_integer<T>(s.to_double());
   }
-  return s.to<T>();
+  return stored<T>(s);
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/number_range.h"
 #include "taeda/ops/options.h"
 #include "taeda/ops/shape.h"
 
@@ -131,7 +132,8 @@ Tensor& full_out(SymIntList size, const Scalar& fill_value, Tensor& out) {
 
 Tensor scalar_tensor(const Scalar& s, std::optional<DType> dtype, std::optional<Layout> layout,
                      std::optional<Device> device, std::optional<bool> pin_memory) {
-  return taeda::empty(SymIntList(), dtype, layout, device, pin_memory).fill_(s);
+  Tensor out = taeda::empty(SymIntList(), dtype, layout, device, pin_memory);
+  return out.fill_(rounded_to(s, out.dtype()));
 }
 
 namespace {

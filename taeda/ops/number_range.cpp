@@ -21,6 +21,9 @@ const char* stored_type_name(DType t) {
     case DType::Half: return "c10::Half";
     case DType::BFloat16: return "c10::BFloat16";
     case DType::Float: return "float";
+    case DType::Float8E4M3: return "c10::Float8_e4m3fn";
+    case DType::Float8E5M2: return "c10::Float8_e5m2";
+    case DType::ComplexFloat: return "c10::complex<float>";
     default: return "double";
   }
 }
@@ -42,12 +45,19 @@ bool fits_integer(const Scalar& value) {
   return v >= static_cast<int64_t>(lowest) && v <= static_cast<int64_t>(Limits::max());
 }
 
+// Infinities are numbers of every float but float8_e4m3fn.
+bool fits_float(double v, DType dtype) {
+  if (std::isnan(v) || std::fabs(v) <= largest_finite(dtype)) return true;
+  return std::isinf(v) && dtype != DType::Float8E4M3;
+}
+
 bool fits(const Scalar& value, DType dtype) {
-  if (value.is_complex() && value.to_complex().im != 0) return false;
-  if (is_floating(dtype)) {
-    const double v = value.to_double();
-    return !std::isfinite(v) || std::fabs(v) <= largest_finite(dtype);
+  if (is_complex(dtype)) {
+    const auto v = value.to_complex();
+    return fits_float(v.re, to_real(dtype)) && fits_float(v.im, to_real(dtype));
   }
+  if (value.is_complex() && value.to_complex().im != 0) return false;
+  if (is_floating(dtype)) return fits_float(value.to_double(), dtype);
   return visit_dtype(dtype, [&](auto tag) {
     using T = decltype(tag);
     if constexpr (std::is_integral_v<T>)
@@ -64,14 +74,31 @@ double largest_finite(DType dtype) {
     case DType::Half: return 65504.0;
     case DType::BFloat16: return 0x1.fep127;
     case DType::Float: return std::numeric_limits<float>::max();
+    case DType::Float8E4M3: return 448.0;
+    case DType::Float8E5M2: return 57344.0;
     default: return std::numeric_limits<double>::max();
   }
 }
 
 void check_fits(const Scalar& value, DType dtype) {
-  if (dtype == DType::Bool || is_complex(dtype) || is_float8(dtype)) return;
+  if (dtype == DType::Bool) return;
   TAEDA_CHECK(fits(value, dtype), "value cannot be converted to type ", stored_type_name(dtype),
               " without overflow");
+}
+
+Scalar rounded_to(const Scalar& value, DType dtype) {
+  const bool is_narrow = is_floating(dtype) && item_size(dtype) < 4;
+  if (!is_narrow || value.is_complex() || value.is_symbolic()) return value;
+  const auto v = static_cast<float>(value.to_double());
+  const auto largest = static_cast<float>(largest_finite(dtype));
+  if (!(std::fabs(v) > largest)) return value;
+  switch (dtype) {
+    case DType::Half: return Scalar(static_cast<double>(static_cast<float>(Half(v))));
+    case DType::BFloat16: return Scalar(static_cast<double>(static_cast<float>(BFloat16(v))));
+    case DType::Float8E5M2: return Scalar(static_cast<double>(static_cast<float>(Float8E5M2(v))));
+    default: break;
+  }
+  return Scalar(static_cast<double>(std::copysign(largest, v)));
 }
 
 }  // namespace taeda

@@ -8,7 +8,11 @@ namespace taeda {
 // The largest finite number of a floating dtype (of a complex one's parts).
 TAEDA_API double largest_finite(DType dtype);
 // RuntimeError "value cannot be converted to type int8_t without overflow" where `value` lies
-// outside `dtype`. A negative number wraps in an unsigned type, infinities and NaN fit floats.
+// outside `dtype`. A negative number wraps in an unsigned type, NaN fits floats, and so do
+// infinities, of which float8_e4m3fn alone has none.
 TAEDA_API void check_fits(const Scalar& value, DType dtype);
+// What a float narrower than float32 holds where a number beyond its largest is assigned, not
+// filled in: infinity, or the largest in float8_e4m3fn. Other numbers stay as they are.
+TAEDA_API Scalar rounded_to(const Scalar& value, DType dtype);
 
 }  // namespace taeda

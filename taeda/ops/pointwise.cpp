@@ -2,6 +2,7 @@
 #include "taeda/ops/pointwise.h"
 
 #include "taeda/ops/index_checks.h"
+#include "taeda/ops/number_range.h"
 
 namespace taeda {
 // The common case in one pass: plain tensors of one dtype, shape and device under a rule that keeps
@@ -18,6 +19,19 @@ inline bool PointwiseSpec::infer_uniform(Span<const Tensor*> inputs) {
   return true;
 }
 
+namespace {
+
+// A number to be selected must be one of the result's dtype; halves round it.
+void check_selected_numbers(Span<const Tensor*> inputs, DType common) {
+  if (is_floating(common) && item_size(common) < 4) return;
+  for (const Tensor* t : inputs) {
+    const bool is_number = t->impl()->is_wrapped_number() && t->is_cpu();
+    if (is_number && t->storage() && t->storage()->data()) check_fits(read_scalar(*t), common);
+  }
+}
+
+}  // namespace
+
 PointwiseSpec::PointwiseSpec(const PointwiseOp& op, Span<const Tensor*> inputs) : op_(op) {
   if (infer_uniform(inputs)) return;
   for (const Tensor* t : inputs)
@@ -25,6 +39,7 @@ PointwiseSpec::PointwiseSpec(const PointwiseOp& op, Span<const Tensor*> inputs) 
   const bool has_mask = op.rule == DTypeRule::MaskFirst;
   infer_dtypes(has_mask ? inputs.drop_front() : inputs);
   infer_shape(inputs);
+  if (has_mask) check_selected_numbers(inputs.drop_front(), common_);
   if (has_mask)
     TAEDA_CHECK(inputs[0]->dtype() == DType::Bool || inputs[0]->dtype() == DType::UInt8, op.name,
                 " expected condition to be a boolean tensor, but got a tensor with dtype ",

@@ -233,3 +233,46 @@ def test_a_resize_without_memory_changes_nothing():
         with pytest.raises(RuntimeError, match="overflowed|not enough memory"):
             x.resize_(size)
         assert x.shape == (4,) and x.tolist() == [0, 1, 2, 3]
+
+
+class TestNumbersBeyondNarrowFloats:
+    """Assignment makes them infinite, or the largest where there is no infinity; fill_ refuses."""
+
+    @pytest.mark.parametrize(
+        "dtype, number, stored",
+        [
+            ("float16", -1e9, -math.inf),
+            ("float16", 65519, 65504),
+            ("bfloat16", 1e300, math.inf),
+            ("float8_e5m2", 1e5, math.inf),
+            ("float8_e4m3fn", 500, 448),
+            ("float8_e4m3fn", -math.inf, -448),
+        ],
+    )
+    def test_assignment(self, dtype, number, stored):
+        dtype = getattr(t, dtype)
+        for index in (0, slice(0, 1), t.tensor([0])):
+            x = t.zeros(2, dtype=dtype)
+            x[index] = number
+            assert x.to(t.float32).tolist() == [stored, 0]
+        assert t.scalar_tensor(number, dtype=dtype).to(t.float32).item() == stored
+        with pytest.raises(RuntimeError, match="without overflow"):
+            x.fill_(number * 2)
+
+    def test_masked_assignment_to_halves(self):
+        x = t.zeros(3, dtype=t.float16)
+        x[t.tensor([True, False, True])] = -1e9
+        assert x.tolist() == [-math.inf, 0, -math.inf]
+
+    @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int64"])
+    @pytest.mark.parametrize("count", [1, 33])
+    def test_conversion_to_float8_e4m3fn_saturates(self, dtype, count):
+        x = t.tensor([448, 464, 465, 500, 60000, -500] * count).to(getattr(t, dtype))
+        y = x.to(t.float8_e4m3fn).to(t.float32).tolist()
+        assert y == [448, 448, 448, 448, 448, -448] * count
+
+    def test_float8_e4m3fn_from_a_list(self):
+        x = t.tensor([500, 1e9, -math.inf, 447.0], dtype=t.float8_e4m3fn)
+        assert x.to(t.float32).tolist() == [448, 448, -448, 448]
+        nan = t.tensor([math.nan], dtype=t.float8_e4m3fn)
+        assert nan.to(t.float32).isnan().item()
