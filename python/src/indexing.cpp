@@ -74,15 +74,16 @@ SliceBounds bounds_of(PyObject* slice, int64_t size) {
   return {start, stop, step, length};
 }
 
-// As it was given, negative ones too: that is what modes see in PyTorch.
-int64_t checked_position(PyObject* o, int64_t dim, int64_t size) {
+// As it was given, negative ones too: that is what modes see in PyTorch. The dimension of the
+// message is the item's place in the index, also after `...` and None.
+int64_t checked_position(PyObject* o, int64_t place, int64_t size) {
   const int64_t i = to_int64(o);
-  TAEDA_CHECK_INDEX(i >= -size && i < size, "index ", i, " is out of bounds for dimension ", dim,
+  TAEDA_CHECK_INDEX(i >= -size && i < size, "index ", i, " is out of bounds for dimension ", place,
                     " with size ", size);
   return i;
 }
-int64_t wrapped_position(PyObject* o, int64_t dim, int64_t size) {
-  const int64_t i = checked_position(o, dim, size);
+int64_t wrapped_position(PyObject* o, int64_t place, int64_t size) {
+  const int64_t i = checked_position(o, place, size);
   return i < 0 ? i + size : i;
 }
 
@@ -150,7 +151,7 @@ Tensor assigned_number(PyObject* value, const Tensor& self) {
 // Only basic items and nothing to record: the whole index as one view.
 Tensor apply_basic(const Tensor& self, Items items, int64_t used) {
   IntVec sizes, strides;
-  int64_t offset = self.storage_offset(), dim = 0, ellipsis_length = self.dim() - used;
+  int64_t offset = self.storage_offset(), dim = 0, place = 0, ellipsis_length = self.dim() - used;
   const IntList old_sizes = self.sizes(), old_strides = self.strides();
   const auto keep = [&](int64_t count) {
     for (; count > 0; --count, ++dim) {
@@ -171,9 +172,10 @@ Tensor apply_basic(const Tensor& self, Items items, int64_t used) {
       strides.push_back(b.step * old_strides[dim]);
       ++dim;
     } else {
-      offset += wrapped_position(o, dim, old_sizes[dim]) * old_strides[dim];
+      offset += wrapped_position(o, place, old_sizes[dim]) * old_strides[dim];
       ++dim;
     }
+    ++place;
   }
   keep(self.dim() - dim);
   return taeda::as_strided(self, as_symint(sizes), as_symint(strides), SymInt(offset));
@@ -186,6 +188,16 @@ class Walk {
       : out_{std::move(view), {}}, ellipsis_length_(ellipsis_length) {}
 
   void add(PyObject* o) {
+    add_item(o);
+    ++place_;
+  }
+  Indexed finish() {
+    if (!has_tensor_) out_.indices.clear();
+    return std::move(out_);
+  }
+
+ private:
+  void add_item(PyObject* o) {
     Tensor& view = out_.view;
     const bool is_symbolic = view.impl()->has_symbolic_sizes() || has_symbolic_part(o);
     if (is_symbolic && PySlice_Check(o)) {
@@ -194,7 +206,7 @@ class Walk {
     } else if (is_symbolic && is_plain_integer(o)) {
       view = taeda::select(view, dim_, to_symint(o));
     } else if (is_plain_integer(o)) {
-      const int64_t i = checked_position(o, dim_, view.size(dim_));
+      const int64_t i = checked_position(o, place_, view.size(dim_));
       view = taeda::select(view, dim_, SymInt(i));
     } else if (PySlice_Check(o)) {
       const SliceBounds b = bounds_of(o, view.size(dim_));
@@ -216,12 +228,6 @@ class Walk {
       add_tensor(tensor_from_index(o));
     }
   }
-  Indexed finish() {
-    if (!has_tensor_) out_.indices.clear();
-    return std::move(out_);
-  }
-
- private:
   void skip(int64_t count) {
     out_.indices.resize(out_.indices.size() + static_cast<size_t>(count));
     dim_ += count;
@@ -249,8 +255,8 @@ class Walk {
       return record(t, is_mask(t) ? t.dim() : 1);
     if (is_mask(t)) return add_bool(read_item(t).to_bool());
     const SymInt i = read_item(t).to_int(), size = out_.view.sym_size(dim_);
-    TAEDA_CHECK_INDEX(i >= -size && i < size, "index ", i, " is out of bounds for dimension ", dim_,
-                      " with size ", size);
+    TAEDA_CHECK_INDEX(i >= -size && i < size, "index ", i, " is out of bounds for dimension ",
+                      place_, " with size ", size);
     out_.view = taeda::select(out_.view, dim_, i);
   }
   static Tensor tensor_from_index(PyObject* o) {
@@ -267,6 +273,7 @@ class Walk {
   Indexed out_;
   int64_t ellipsis_length_;
   int64_t dim_ = 0;
+  int64_t place_ = 0;
   bool has_tensor_ = false;
 };
 

@@ -278,3 +278,26 @@ def test_a_scalar_has_no_dimension_to_index():
             t.tensor(1.0)[index]
     with pytest.raises(IndexError, match="index is out of bounds for dimension with size 0"):
         t.ones(0)[[0]]
+
+
+@pytest.mark.parametrize(
+    "index, place, size",
+    [
+        ((..., 9), 1, 4),
+        ((None, 9), 1, 2),
+        ((slice(None), None, 9), 2, 3),
+        (([0], 0, 9), 2, 4),
+        ((slice(None), [0, 9]), 0, 3),
+        ((slice(None), [0], [9]), 1, 4),
+        (([0], slice(None), [9]), 1, 4),
+    ],
+)
+def test_the_place_of_an_index_out_of_range_is_named(index, place, size):
+    x = t.zeros(2, 3, 4)
+    message = f"index 9 is out of bounds for dimension {place} with size {size}"
+    with pytest.raises(IndexError, match=message):
+        x[index]
+    with pytest.raises(IndexError, match=message):
+        x[index] = 1
+    with pytest.raises(IndexError, match=message):
+        x.requires_grad_()[index]

@@ -57,7 +57,7 @@ Component mask_component(const Tensor& mask, const Tensor& self, int64_t dim) {
 IndexPlan plan_indices(const Tensor& self, TensorList indices) {
   SmallVector<IndexEntry, 4> entries;
   SmallVector<Component, 4> components;
-  int64_t dim = 0;
+  int64_t dim = 0, indexed = 0;
   for (const Tensor& index : indices) {
     if (!index.defined()) {
       ++dim;
@@ -72,13 +72,15 @@ IndexPlan plan_indices(const Tensor& self, TensorList indices) {
       const int64_t size = self.sizes()[dim];
       TAEDA_CHECK_INDEX(size > 0 || values.numel() == 0,
                         "index is out of bounds for dimension with size 0");
+      // Dimensions without an index do not count, as in PyTorch.
       if (const auto bad = first_outside(values, -size, size))
-        fail(ErrorKind::Index, "index ", *bad, " is out of bounds for dimension ", dim,
+        fail(ErrorKind::Index, "index ", *bad, " is out of bounds for dimension ", indexed,
              " with size ", size);
       components.push_back({values, size, self.strides()[dim] * self.element_size()});
     }
     entries.push_back({dim, covered, SymIntVec(components.back().values.sym_sizes())});
     dim += covered;
+    indexed += covered;
   }
   IndexPlan plan{IndexShape(self, entries), {}};
   const IntList sizes = as_int(plan.shape.index_sizes);
