@@ -173,18 +173,6 @@ PyObject* from_bytes(PyObject*, PyObject* args) {
   return result;
 }
 
-// _tensor_to_bytes(tensor): the bytes from the first element to the last, gaps included.
-PyObject* to_bytes(PyObject*, PyObject* o) {
-  return guarded([&] {
-    const Tensor& t = expect_tensor(o, "_tensor_to_bytes(): argument 'tensor'");
-    TAEDA_CHECK(t.is_cpu(), "only CPU memory has bytes: got a tensor on ", t.device());
-    TAEDA_CHECK(t.storage()->data() || t.numel() == 0,
-                "Cannot access data pointer of Tensor that doesn't have storage");
-    return PyBytes_FromStringAndSize(static_cast<const char*>(t.data()),
-                                     storage_bytes(t.sizes(), t.strides(), 0, t.dtype()));
-  });
-}
-
 }  // namespace
 
 PyMethodDef factory_table[] = {
@@ -202,7 +190,6 @@ PyMethodDef factory_table[] = {
      "is_tensor(obj) -> bool\n\n"
      "Whether an object is a Tensor."},
     {"_tensor_from_bytes", from_bytes, METH_VARARGS, nullptr},
-    {"_tensor_to_bytes", to_bytes, METH_O, nullptr},
     {},
 };
 

@@ -1,6 +1,6 @@
 """Methods of Tensor that are written in Python: printing, copying, pickling, NumPy's protocols."""
 
-from taeda import _C
+from taeda import _C, _storage_copy
 from taeda.overrides import (
     _default_torch_function,
     handle_torch_function,
@@ -26,9 +26,18 @@ def _format(self, format_spec):
     return object.__format__(self, format_spec)
 
 
-def _rebuild_tensor(data, dtype, size, stride, device, requires_grad):
-    """A tensor from what `__reduce_ex__` stored."""
-    tensor = _C._tensor_from_bytes(data, dtype, size, stride).to(device)
+def _rebuild_tensor(data, dtype, geometry, flags, device, requires_grad):
+    """A tensor from what `__reduce_ex__` stored; `data` is its whole storage, None on meta."""
+    size, stride, offset = geometry
+    if data is None:
+        tensor = _C.empty_strided(size, stride, dtype=dtype, device=device)
+    else:
+        storage = _C._tensor_from_bytes(data, _C.uint8, (len(data),), (1,)).untyped_storage()
+        tensor = _storage_copy.tensor_over(storage, dtype, size, stride, offset)
+        is_conj, is_neg = flags
+        tensor = tensor.conj().detach() if is_conj else tensor
+        tensor = tensor._neg_view().detach() if is_neg else tensor
+        tensor = tensor.to(device)
     return tensor.requires_grad_() if requires_grad else tensor
 
 
@@ -74,17 +83,13 @@ def _reduce_ex(self, protocol):
     if _C._is_memoryless(self):
         return _reduce_wrapper(self)
     with _C._DisableTorchDispatch():
-        plain = self.detach().cpu().resolve_conj().resolve_neg()
-    # Strides are kept: what is stored is the run of memory the tensor reaches.
-    reach = (
-        1 + sum((n - 1) * s for n, s in zip(plain.size(), plain.stride())) if plain.numel() else 0
-    )
-    run = plain.as_strided((reach,), (1,), plain.storage_offset())
+        plain = self.detach() if self.is_meta else self.detach().cpu()
+    # A view stays one: what is stored is the memory that it looks at.
     arguments = (
-        _C._tensor_to_bytes(run),
+        None if self.is_meta else bytes(plain.untyped_storage()),
         self.dtype,
-        tuple(plain.size()),
-        plain.stride(),
+        (tuple(plain.size()), plain.stride(), plain.storage_offset()),
+        (plain.is_conj(), plain.is_neg()),
         str(self.device),
     )
     if type(self) is _C.Tensor and not self.__dict__:
@@ -140,11 +145,10 @@ def _copy_with_storage(tensor, memo):
     """A copy that shares memory with the copies of those it shares memory with."""
     if tensor.is_meta or tensor.is_conj() or tensor.is_neg() or tensor.device.type != "cpu":
         return tensor.clone()
-    storage = tensor.untyped_storage()
-    key = ("storage", storage.data_ptr(), tensor.dtype)
-    if key not in memo or not storage.nbytes():
-        memo[key] = tensor.as_strided((storage.nbytes() // tensor.element_size(),), (1,), 0).clone()
-    return memo[key].as_strided(tensor.size(), tensor.stride(), tensor.storage_offset()).detach()
+    storage = _storage_copy.deepcopy(tensor.untyped_storage(), memo)
+    return _storage_copy.tensor_over(
+        storage, tensor.dtype, tensor.size(), tensor.stride(), tensor.storage_offset()
+    )
 
 
 def _reversed(self):
@@ -295,7 +299,8 @@ _METHODS = {
 
 
 def _install(cls):
-    """Adds the methods to the type."""
+    """Adds the methods to the type, and to that of its memory."""
+    _storage_copy.install(_C.UntypedStorage)
     cls.__torch_function__ = classmethod(_default_torch_function)
     cls.__torch_dispatch__ = _C._disabled_torch_dispatch_impl
     cls.__array_priority__ = 1000

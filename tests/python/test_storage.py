@@ -1,5 +1,6 @@
 """Storages: their bytes, their numbers, and tensors set to look at them."""
 
+import copy
 import warnings
 
 import pytest
@@ -16,6 +17,13 @@ class TestUntyped:
         x = t.tensor([1, 2], dtype=t.uint8)
         x.untyped_storage()[1] = 7
         assert x.tolist() == [1, 7]
+
+    @pytest.mark.parametrize("make", [lambda s: s.clone(), copy.copy, copy.deepcopy])
+    def test_copies_have_bytes_of_their_own(self, make):
+        x = t.tensor([1, 2], dtype=t.uint8)
+        s = make(x.untyped_storage())
+        x[0] = 9
+        assert s.tolist() == [1, 2]
 
     def test_out_of_range(self):
         with pytest.raises(IndexError):

@@ -288,6 +288,39 @@ class TestCopying:
         for value in (t.float16, t.device("cpu", 0), t.Size([2, 3]), t.strided):
             assert pickle.loads(pickle.dumps(value)) == value
 
+    @pytest.mark.parametrize(
+        "view",
+        [
+            lambda x: x[1:3, 2:5],
+            lambda x: x[::2, ::3],
+            lambda x: x[0, :1].expand(3),
+            lambda x: x[:0],
+            lambda x: x[1, 1],
+        ],
+    )
+    def test_pickle_keeps_a_view_as_it_lies(self, view):
+        x = view(t.arange(24.0).reshape(4, 6))
+        y = pickle.loads(pickle.dumps(x))
+        assert y.tolist() == x.tolist() and y.stride() == x.stride()
+        assert y.storage_offset() == x.storage_offset()
+        assert y.untyped_storage().nbytes() == 96
+
+    def test_pickle_keeps_what_is_conjugate_or_negative(self):
+        x = t.tensor([1 + 2j]).conj()
+        y, z = pickle.loads(pickle.dumps(x)), pickle.loads(pickle.dumps(x.imag))
+        assert y.is_conj() and y.tolist() == [1 - 2j]
+        assert z.is_neg() and z.tolist() == [-2]
+
+    def test_pickle_of_a_tensor_without_memory(self):
+        x = pickle.loads(pickle.dumps(t.empty(3, 4, device="meta")[1:].t()))
+        assert x.is_meta and x.shape == (4, 2) and x.stride() == (1, 4)
+
+    @pytest.mark.skipif(NAME != "taeda", reason="looks into the stored form")
+    def test_pickle_whose_memory_is_too_short_is_refused(self):
+        rebuild, (data, *rest) = t.arange(4).__reduce_ex__(2)
+        with pytest.raises(ValueError, match="need more than 8 bytes"):
+            rebuild(data[:8], *rest)
+
     def test_what_was_computed_becomes_a_leaf(self):
         x = t.ones(2, requires_grad=True) * 2
         for y in (pickle.loads(pickle.dumps(x)), copy.copy(x)):
@@ -307,6 +340,13 @@ class TestCopying:
         assert first is second and first.requires_grad and first.note == ["kept"]
         assert first.note is not x.note
         assert view.data_ptr() == first.data_ptr() + 4
+
+    def test_deepcopy_shares_among_dtypes(self):
+        x = t.arange(4, dtype=t.int32)
+        y, z, storage = copy.deepcopy([x, x.view(t.float32), x.untyped_storage()])
+        y[0] = 7
+        assert z.view(t.int32).tolist() == [7, 1, 2, 3] and storage[0] == 7
+        assert x.tolist() == [0, 1, 2, 3]
 
     def test_deepcopy_keeps_the_gradient(self):
         x = t.ones(2, requires_grad=True)
