@@ -17,7 +17,7 @@ PyObject* none() { return Py_NewRef(Py_None); }
 PyObject* set_default_dtype_function(PyObject*, PyObject* o) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(
-        is_dtype(o),
+        is_dtype(o) && !PyType_Check(o),
         "invalid dtype object: only floating-point types are supported as the default type");
     const DType t = to_dtype(o);
     TAEDA_CHECK_TYPE(is_floating(t), "only floating-point types are supported as the default type");

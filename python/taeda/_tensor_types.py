@@ -68,8 +68,10 @@ def new_of_dtype(dtype, args):
 
 
 def _converted(data, dtype):
-    """Numbers are cut to integers here, as they are by `to`."""
-    return _C.tensor(data).to(dtype) if len(data) else _C.tensor(data, dtype=dtype)
+    """Numbers are cut to integers here, as they are by `to`; integers must fit."""
+    inferred = _C.tensor(data)
+    is_cut = inferred.is_floating_point() or inferred.is_complex()
+    return inferred.to(dtype) if is_cut else _C.tensor(data, dtype=dtype)
 
 
 TYPES = {f"{kind}Tensor": _TensorType(f"{kind}Tensor", getattr(_C, n)) for n, kind in NAMES.items()}

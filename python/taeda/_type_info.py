@@ -13,12 +13,19 @@ _FLOATS = {
 }
 
 
+def _check_dtype(name, given):
+    if not isinstance(given, _C.dtype):
+        got = given.__class__.__name__
+        raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {got}")
+
+
 class finfo:
     """The limits of a floating point dtype; of a complex one, those of its parts."""
 
     def __init__(self, type=None):
         dtype = _C.get_default_dtype() if type is None else type
-        if not isinstance(dtype, _C.dtype) or not (dtype.is_floating_point or dtype.is_complex):
+        _check_dtype("finfo", dtype)
+        if not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 "torch.finfo() requires a floating point input type. "
                 "Use torch.iinfo to handle 'torch.finfo'"
@@ -48,10 +55,10 @@ class iinfo:
     """The limits of an integer dtype."""
 
     def __init__(self, type):
-        is_integer = isinstance(type, _C.dtype) and not (
-            type.is_floating_point or type.is_complex or type is _C.bool
-        )
-        if not is_integer:
+        _check_dtype("iinfo", type)
+        if type is _C.bool:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
+        if type.is_floating_point or type.is_complex:
             raise TypeError(
                 "torch.iinfo() requires an integer input type. "
                 "Use torch.finfo to handle 'torch.iinfo'"
