@@ -68,3 +68,31 @@ def test_values_follow_the_promoted_type():
     assert (t.full((1,), 200, dtype=t.uint8) + small).item() == 300
     assert (t.tensor([2**24 + 1]) + t.tensor([0.0])).item() == 2.0**24
     assert (t.tensor([1.0], dtype=t.float16) + 1e-4).item() == 1.0
+
+
+@pytest.mark.parametrize("dtype", [t.float16, t.bfloat16])
+@pytest.mark.parametrize("number", [0.1, -0.7, 3.3, 2049])
+class TestNumbersBesideHalves:
+    """They are rounded to the half first, but products and quotients take them as they are."""
+
+    def values(self, dtype):
+        return (t.arange(1, 60) * 0.37 - 9).to(dtype)
+
+    def test_a_half_equals_the_number_it_was_made_of(self, dtype, number):
+        x = t.tensor([number], dtype=dtype)
+        assert (x == number).item() and (x >= number).item() and not (x < number).item()
+        assert t.tensor(number, dtype=dtype) == number
+
+    @pytest.mark.parametrize("name", ["add", "sub", "remainder", "fmod", "maximum", "lt", "pow"])
+    def test_rounded(self, dtype, number, name):
+        x, rounded = self.values(dtype), t.tensor(number, dtype=dtype)
+        if name == "pow":
+            x = x.abs()
+        call = getattr(t, name)
+        given = t.tensor(number) if name == "maximum" else number
+        assert t.equal(call(x, given), call(x, rounded))
+
+    @pytest.mark.parametrize("name", ["mul", "div"])
+    def test_as_it_is(self, dtype, number, name):
+        x, call = self.values(dtype), getattr(t, name)
+        assert t.equal(call(x, number), call(x.to(t.float32), number).to(dtype))

@@ -3,7 +3,9 @@
 #include "taeda/ops/pointwise.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
+#include <string_view>
 
 #include "taeda/backends/cpu/convert.h"
 #include "taeda/backends/cpu/loop_nest.h"
@@ -248,9 +250,20 @@ bool is_stored_twice(const PointwiseKernel& kernel, DTypeRule rule, DType common
          out.dtype() != common && compute_dtype(compute_type(common)) != common;
 }
 
-// A number beside a tensor of small integers counts in their dtype: -3 is 253 for uint8.
+double rounded_half(double v, DType t) {
+  const auto f = static_cast<float>(v);
+  return t == DType::Half ? static_cast<float>(Half(f)) : static_cast<float>(BFloat16(f));
+}
+
+bool is_half(DType t) { return t == DType::Half || t == DType::BFloat16; }
+
+// A number beside small integers or halves counts in their dtype: -3 is 253 for uint8, and 0.1 is
+// the half next to it, which alone equals it.
 bool is_wide_number(const Tensor& t, DType common) {
-  return t.dim() == 0 && t.dtype() != common && is_integral(t.dtype());
+  if (t.dim() != 0 || t.dtype() == common) return false;
+  if (!is_half(common)) return is_integral(t.dtype());
+  const double v = read_scalar(t).to_double();
+  return !std::isnan(v) && rounded_half(v, common) != v;
 }
 
 [[gnu::noinline]] Tensor narrowed(const Tensor& t, DType common) {
@@ -259,9 +272,15 @@ bool is_wide_number(const Tensor& t, DType common) {
   return number;
 }
 
-bool has_wide_number(Span<const Tensor*> inputs, DType common) {
-  return inputs.size() == 2 && is_integral(common) && item_size(common) < 8 &&
-         (is_wide_number(*inputs[0], common) || is_wide_number(*inputs[1], common));
+// Products and quotients of halves are made in float, and take numbers as they are.
+bool is_product(std::string_view name) {
+  return name == "mul" || name == "div" || name == "floor_divide";
+}
+
+bool has_wide_number(const PointwiseOp& op, Span<const Tensor*> inputs, DType common) {
+  const bool is_narrow = is_integral(common) ? item_size(common) < 8 : is_half(common);
+  if (inputs.size() != 2 || !is_narrow || (is_half(common) && is_product(op.name))) return false;
+  return is_wide_number(*inputs[0], common) || is_wide_number(*inputs[1], common);
 }
 
 // Integers fit every type that a tile computes in: nothing to look at in most calls.
@@ -329,7 +348,7 @@ void run_pointwise(const PointwiseOp& op, DType common, const Tensor& out,
   const TileFn tile = tile_of(kernel, compute);
   TAEDA_CHECK_NOT_IMPLEMENTED(tile, "\"", op.name, "_cpu\" not implemented for '", common, "'");
   TAEDA_INTERNAL_CHECK(kernel.operands.num_inputs == inputs.size(), op.name);
-  if (has_wide_number(inputs, common)) {
+  if (has_wide_number(op, inputs, common)) {
     const auto in_common = [&](const Tensor& t) {
       return is_wide_number(t, common) ? narrowed(t, common) : t;
     };
