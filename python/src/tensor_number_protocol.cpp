@@ -182,6 +182,9 @@ PyObject* to_int(PyObject* self) {
   return guarded([&]() -> PyObject* {
     const Scalar s = number_of(self);
     if (s.is_floating()) return PyLong_FromDouble(s.to_double());
+    TAEDA_CHECK(!s.is_complex() || s.to_complex().im == 0,
+                "value cannot be converted to type int64_t without overflow");
+    if (s.is_complex()) return PyLong_FromLongLong(s.to_int());
     Ref plain(checked(wrap(s)));
     return PyNumber_Long(plain.get());
   });

@@ -87,6 +87,9 @@ def numel(input):
     """The number of elements of the tensor."""
     if has_torch_function_unary(input):
         return handle_torch_function(numel, (input,), input)
+    if not isinstance(input, Tensor):
+        given = type(input).__name__
+        raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {given}")
     return input.numel()
 
 

@@ -267,6 +267,10 @@ class TestEqualityAndHash:
         assert (t.ones(2, 3) @ t.ones(3)).tolist() == [3, 3]
 
 
+def test_int_of_a_complex_number_without_imaginary_part():
+    assert int(t.tensor(2 + 0j)) == 2
+
+
 class TestCopying:
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_pickle_keeps_everything(self, dtype):
