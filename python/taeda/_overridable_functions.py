@@ -164,6 +164,10 @@ def _signature(f):
         name = "input" if name == "self" and isinstance(f, types.BuiltinFunctionType) else name
         name += "_" if keyword.iskeyword(name) else ""
         parameters.append(kinds(name, kind, default=default or kinds.empty))
+    is_method = not isinstance(f, types.BuiltinFunctionType)
+    if is_method and all(parameter.name != "self" for parameter in parameters):
+        # Texts of hand-written methods begin with what the caller gives.
+        parameters.insert(0, kinds("self", kinds.POSITIONAL_OR_KEYWORD))
     return inspect.Signature(parameters)
 
 

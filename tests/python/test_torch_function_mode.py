@@ -236,6 +236,7 @@ class TestOverrides:
         stand_ins = overrides.get_testing_overrides()
         assert stand_ins[t.add](1, 2) == -1
         assert list(inspect.signature(stand_ins[t.add]).parameters)[:2] == ["input", "other"]
+        assert list(inspect.signature(stand_ins[t.Tensor.item]).parameters) == ["self"]
 
 
 @pytest.mark.skipif(NAME != "taeda", reason="PyTorch keeps its list by hand")
