@@ -178,6 +178,7 @@ NEEDS_VALUES = (
     "cannot convert float",
     "at::autocast::prioritize",
     "for 'ComplexFloat'",
+    "converted to type c10::",
 )
 SAME_ERRORS = [case for case in CASES if not any(text in case.phrase for text in NEEDS_VALUES)]
 
