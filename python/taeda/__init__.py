@@ -34,25 +34,32 @@ def is_storage(obj, /):
     return isinstance(obj, _C.UntypedStorage)
 
 
+def _checked_tensor(name, input):
+    if not isinstance(input, Tensor):
+        given = type(input).__name__
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {given}")
+    return input
+
+
 def is_floating_point(input):
     """Whether the tensor's dtype is a floating point type."""
     if has_torch_function_unary(input):
         return handle_torch_function(is_floating_point, (input,), input)
-    return input.is_floating_point()
+    return _checked_tensor("is_floating_point", input).is_floating_point()
 
 
 def is_complex(input):
     """Whether the tensor's dtype is a complex type."""
     if has_torch_function_unary(input):
         return handle_torch_function(is_complex, (input,), input)
-    return input.is_complex()
+    return _checked_tensor("is_complex", input).is_complex()
 
 
 def is_conj(input):
     """Whether the tensor's conjugate bit is set."""
     if has_torch_function_unary(input):
         return handle_torch_function(is_conj, (input,), input)
-    return input.is_conj()
+    return _checked_tensor("is_conj", input).is_conj()
 
 
 def is_inference(input):
@@ -73,31 +80,28 @@ def is_signed(input):
     """Whether the tensor's dtype has negative numbers."""
     if has_torch_function_unary(input):
         return handle_torch_function(is_signed, (input,), input)
-    return input.is_signed()
+    return _checked_tensor("is_signed", input).is_signed()
 
 
 def get_device(input):
     """The index of the tensor's device, -1 for the CPU."""
     if has_torch_function_unary(input):
         return handle_torch_function(get_device, (input,), input)
-    return input.get_device()
+    return _checked_tensor("get_device", input).get_device()
 
 
 def numel(input):
     """The number of elements of the tensor."""
     if has_torch_function_unary(input):
         return handle_torch_function(numel, (input,), input)
-    if not isinstance(input, Tensor):
-        given = type(input).__name__
-        raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {given}")
-    return input.numel()
+    return _checked_tensor("numel", input).numel()
 
 
 def is_nonzero(input):
     """Whether the tensor's one element differs from zero."""
     if has_torch_function_unary(input):
         return handle_torch_function(is_nonzero, (input,), input)
-    return input.is_nonzero()
+    return _checked_tensor("is_nonzero", input).is_nonzero()
 
 
 def nonzero(input, *, out=None, as_tuple=False):

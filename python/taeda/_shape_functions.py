@@ -66,6 +66,9 @@ def cartesian_prod(*tensors):
     """Every combination of one element from each vector, as rows."""
     if has_torch_function(tensors):
         return handle_torch_function(cartesian_prod, tensors, *tensors)
+    for tensor in tensors:
+        if tensor.dim() != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor.shape)}")
     if len(tensors) == 1:
         return tensors[0]
     grids = _C.meshgrid(tensors, indexing="ij")

@@ -30,6 +30,13 @@ void check_selected_numbers(Span<const Tensor*> inputs, DType common) {
   }
 }
 
+void check_accepted(const PointwiseOp& op, DType common) {
+  const bool is_accepted =
+      (op.accept & class_of(common)) && (!is_float8(common) || op.rule == DTypeRule::MaskFirst);
+  TAEDA_CHECK_NOT_IMPLEMENTED(is_accepted, "\"", op.name, "_cpu\" not implemented for '", common,
+                              "'");
+}
+
 }  // namespace
 
 PointwiseSpec::PointwiseSpec(const PointwiseOp& op, Span<const Tensor*> inputs) : op_(op) {
@@ -39,6 +46,8 @@ PointwiseSpec::PointwiseSpec(const PointwiseOp& op, Span<const Tensor*> inputs) 
   const bool has_mask = op.rule == DTypeRule::MaskFirst;
   infer_dtypes(has_mask ? inputs.drop_front() : inputs);
   infer_shape(inputs);
+  // Last: PyTorch's kernels refuse a dtype after shapes were compared.
+  check_accepted(op, common_);
   if (has_mask) check_selected_numbers(inputs.drop_front(), common_);
   if (has_mask)
     TAEDA_CHECK(inputs[0]->dtype() == DType::Bool || inputs[0]->dtype() == DType::UInt8, op.name,
@@ -62,10 +71,6 @@ DType PointwiseSpec::common_dtype(Span<const Tensor*> inputs) const {
 void PointwiseSpec::infer_dtypes(Span<const Tensor*> inputs) {
   common_ = common_dtype(inputs);
   if (op_.rule == DTypeRule::Float && is_integral(common_, true)) common_ = default_dtype();
-  TAEDA_CHECK_NOT_IMPLEMENTED(op_.accept & class_of(common_), "\"", op_.name,
-                              "_cpu\" not implemented for '", common_, "'");
-  TAEDA_CHECK_NOT_IMPLEMENTED(!is_float8(common_) || op_.rule == DTypeRule::MaskFirst, "\"",
-                              op_.name, "_cpu\" not implemented for '", common_, "'");
   switch (op_.rule) {
     case DTypeRule::Compare:
     case DTypeRule::Bool: result_ = DType::Bool; break;
