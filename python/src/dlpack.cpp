@@ -93,6 +93,7 @@ struct Export {
                       strides.data(),
                       0};
     managed.context = this;
+    t.storage()->fix_in_place();
     managed.deleter = [](Managed* m) { delete static_cast<Export*>(m->context); };
   }
 };

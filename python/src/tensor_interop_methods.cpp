@@ -156,6 +156,7 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
                      "tensor is not contiguous");
     auto kept = std::make_unique<Export>();
     kept->storage = t.storage();
+    kept->storage->fix_in_place();
     for (int64_t s : t.sizes()) kept->sizes.push_back(s);
     for (int64_t s : t.strides()) kept->strides.push_back(s * t.element_size());
     // Zero elements may have no memory; consumers want an address all the same.

@@ -25,6 +25,7 @@ class TAEDA_API StorageImpl final : public RefCounted {
   StorageImpl(size_t nbytes, Device device, Allocator* allocator)
       : data_(allocator ? allocator->allocate(nbytes) : nullptr),
         nbytes_(nbytes),
+        capacity_(nbytes),
         allocator_(allocator),
         device_(device) {}
   // Memory owned by somebody else; `deleter(context)` runs when the last view is gone.
@@ -35,8 +36,11 @@ class TAEDA_API StorageImpl final : public RefCounted {
   void* data() const { return data_; }
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
-  bool is_resizable() const { return !deleter_; }
-  // Grows or shrinks, keeping the common prefix.
+  bool is_resizable() const { return !deleter_ && !is_fixed_; }
+  // Others now point into the memory (NumPy, a buffer, DLPack): it stays where it is.
+  void fix_in_place() { is_fixed_ = true; }
+  // Grows or shrinks, keeping the common prefix. A smaller storage keeps its memory, which tensors
+  // may still reach; one of no bytes lets go of it, and TensorImpl::data notices.
   void resize(size_t nbytes);
 
   VersionCounter& version() { return shared_version_ ? *shared_version_ : version_; }
@@ -52,7 +56,7 @@ class TAEDA_API StorageImpl final : public RefCounted {
     if (deleter_)
       deleter_(context_);
     else if (allocator_ && data_)
-      allocator_->deallocate(data_, nbytes_);
+      allocator_->deallocate(data_, capacity_);
     deleter_ = nullptr;
     allocator_ = nullptr;
     data_ = nullptr;
@@ -62,10 +66,12 @@ class TAEDA_API StorageImpl final : public RefCounted {
   std::shared_ptr<VersionCounter> shared_version_;
   void* data_;
   size_t nbytes_;
+  size_t capacity_ = 0;  // bytes that the allocator gave
   Allocator* allocator_ = nullptr;
   Deleter deleter_ = nullptr;
   void* context_ = nullptr;
   Device device_;
+  bool is_fixed_ = false;
 };
 
 using Storage = IntrusivePtr<StorageImpl>;

@@ -16,13 +16,20 @@ AutogradMeta::~AutogradMeta() = default;
 void StorageImpl::resize(size_t nbytes) {
   TAEDA_CHECK(is_resizable(), "Trying to resize storage that is not resizable");
   if (nbytes == nbytes_) return;
-  if (allocator_) {
+  if (allocator_ && (nbytes == 0 || nbytes > capacity_)) {
     void* fresh = allocator_->allocate(nbytes);
     if (data_ && fresh) allocator_->copy(fresh, data_, std::min(nbytes, nbytes_));
-    if (data_) allocator_->deallocate(data_, nbytes_);
+    if (data_) allocator_->deallocate(data_, capacity_);
     data_ = fresh;
+    capacity_ = nbytes;
   }
   nbytes_ = nbytes;
+}
+
+void TensorImpl::check_needs_no_memory() const {
+  TAEDA_CHECK(device_.is_meta() || numel() == 0,
+              "Cannot access data pointer of Tensor that doesn't have storage: its storage was "
+              "resized to no bytes");
 }
 
 TensorImpl::TensorImpl(Storage storage, DType dtype, KeySet keys)

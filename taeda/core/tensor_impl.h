@@ -125,7 +125,12 @@ class TAEDA_API TensorImpl : public RefCounted {
   }
   bool is_contiguous(MemoryFormat format) const;
   bool is_non_overlapping_and_dense() const;
-  void* data() const { return static_cast<char*>(storage_->data()) + offset_ * item_size(dtype_); }
+  // Throws where there are elements, but their storage let go of its memory.
+  void* data() const {
+    if (!storage_->data()) [[unlikely]]
+      check_needs_no_memory();
+    return static_cast<char*>(storage_->data()) + offset_ * item_size(dtype_);
+  }
 
   KeySet keys() const { return keys_; }
   void set_keys(KeySet k) { keys_ = k; }
@@ -191,6 +196,7 @@ class TAEDA_API TensorImpl : public RefCounted {
 
  private:
   void release_resources() override;
+  void check_needs_no_memory() const;
   const int64_t* dims() const { return ndim_ <= kInlineDims ? inline_dims_ : heap_dims_; }
   int64_t* dims() { return ndim_ <= kInlineDims ? inline_dims_ : heap_dims_; }
   int stride_shift() const { return ndim_ <= kInlineDims ? kInlineDims : ndim_; }

@@ -322,7 +322,7 @@ Tensor run_alike(const PointwiseOp& op, Span<const Tensor*> inputs, Span<Scalar>
   }
   const Numbers numbers(compute_type(dtype), scalars);
   Tensor out = make_tensor_like(*inputs[0]);
-  ptrs[0] = static_cast<char*>(out.data());
+  ptrs[0] = static_cast<char*>(out.storage()->data());
   tile(ptrs, n, numbers.bytes);
   return out;
 }

@@ -121,6 +121,7 @@ bool has_rows(const LoopNest& nest, int64_t item) {
 SliceMap::SliceMap(const Tensor& plain, int64_t place, int64_t index_ndim, const Tensor& indexed,
                    IntList kept, std::vector<int64_t> offsets)
     : offsets_(std::move(offsets)), dtype_(plain.dtype()) {
+  if (offsets_.empty()) return;
   const int64_t item = plain.element_size();
   IntVec sizes, plain_strides, indexed_strides;
   for (int64_t d : kept) {
