@@ -132,6 +132,8 @@ TD_FN td_complex<S> td_polar(S r, S t) {
 template <class S>
 TD_SLOW_FN td_complex<S> td_exp(td_complex<S> z) {
   const S limit = td_c<S>(88.0f, 709.0);
+  if (!(td_abs(z.im) < td_inf<S>()) && td_abs(z.re) < td_inf<S>())
+    return {td_nan<S>(), td_nan<S>()};
   if (z.re > limit && z.re < S(2) * limit && td_abs(z.im) < td_inf<S>() && z.im != S(0)) {
     // Half of the exponent at a time: the parts may be finite where e^re is not.
     S half = td_exp(z.re * S(0.5));
@@ -185,12 +187,15 @@ template <class S>
 TD_SLOW_FN td_complex<S> td_sinh(td_complex<S> z) {
   if (z.im == S(0)) return {td_sinh(z.re), z.im};
   if (z.re == S(0)) return {z.re, td_sin(z.im)};
+  if (td_abs(z.re) == td_inf<S>() && !(td_abs(z.im) < td_inf<S>())) return {z.re, td_nan<S>()};
   return {td_sinh(z.re) * td_cos(z.im), td_cosh(z.re) * td_sin(z.im)};
 }
 template <class S>
 TD_SLOW_FN td_complex<S> td_cosh(td_complex<S> z) {
   if (z.im == S(0)) return {td_cosh(z.re), td_mulsign(z.im, z.re)};
   if (z.re == S(0)) return {td_cos(z.im), td_mulsign(z.re, z.im)};
+  if (td_abs(z.re) == td_inf<S>() && !(td_abs(z.im) < td_inf<S>()))
+    return {td_abs(z.re), td_nan<S>()};
   return {td_cosh(z.re) * td_cos(z.im), td_sinh(z.re) * td_sin(z.im)};
 }
 // Kahan's formula; beyond the limit the real part is 1.
@@ -198,6 +203,7 @@ template <class S>
 TD_SLOW_FN td_complex<S> td_tanh(td_complex<S> z) {
   const S limit = td_c<S>(11.0f, 22.0);
   if (z.im == S(0)) return {td_tanh(z.re), z.im};
+  if (z.re == S(0)) return {z.re, td_tan(z.im)};
   S a = td_abs(z.re);
   if (a > limit) {
     if (a == td_inf<S>()) {
@@ -205,7 +211,7 @@ TD_SLOW_FN td_complex<S> td_tanh(td_complex<S> z) {
       return {td_copysign(S(1), z.re), td_copysign(S(0), turn)};
     }
     S e = td_exp(-a);
-    return {td_copysign(S(1), z.re), S(4) * td_sin(z.im) * td_cos(z.im) * e * e};
+    return {td_copysign(S(1), z.re) + (z.im - z.im), S(4) * td_sin(z.im) * td_cos(z.im) * e * e};
   }
   S t = td_tan(z.im), s = td_sinh(z.re);
   S beta = S(1) + t * t;
@@ -234,8 +240,31 @@ template <class S>
 TD_FN td_complex<S> td_tan(td_complex<S> z) {
   return td_over_i(td_tanh(td_times_i(z)));
 }
+// asinh where a part is infinite or NaN, as C's annex G has it.
+template <class S>
+TD_SLOW_FN td_complex<S> td_asinh_unbounded(td_complex<S> z) {
+  const S quarter = td_c<S>(0x1.921fb6p-1f, 0x1.921fb54442d18p-1);  // of pi
+  const S inf = td_inf<S>(), nan = td_nan<S>();
+  if (td_abs(z.re) == inf) {
+    S turn = td_abs(z.im) == inf ? quarter : S(0);
+    return {z.re, z.im != z.im ? nan : td_copysign(turn, z.im)};
+  }
+  if (td_abs(z.im) == inf && z.re != z.re) return {inf, nan};
+  if (td_abs(z.im) == inf) return {td_copysign(inf, z.re), td_copysign(quarter + quarter, z.im)};
+  return {nan, z.im == S(0) ? z.im : nan};
+}
+template <class S>
+TD_FN td_complex<S> td_asin_unbounded(td_complex<S> z) {
+  return td_over_i(td_asinh_unbounded(td_times_i(z)));
+}
+template <class S>
+TD_FN td_complex<S> td_acos_unbounded(td_complex<S> z) {
+  td_complex<S> s = td_asin_unbounded(z);
+  return {td_c<S>(0x1.921fb6p+0f, 0x1.921fb54442d18p+0) - s.re, -s.im};
+}
 template <class S>
 TD_SLOW_FN td_complex<S> td_asin(td_complex<S> z) {
+  if (!td_isfinite(z)) return td_asin_unbounded(z);
   td_complex<S> below = td_sqrt(td_complex<S>{S(1) - z.re, -z.im});
   td_complex<S> above = td_sqrt(td_complex<S>{S(1) + z.re, z.im});
   return {td_atan2(z.re, below.re * above.re - below.im * above.im),
@@ -243,19 +272,34 @@ TD_SLOW_FN td_complex<S> td_asin(td_complex<S> z) {
 }
 template <class S>
 TD_SLOW_FN td_complex<S> td_acos(td_complex<S> z) {
+  if (!td_isfinite(z)) return td_acos_unbounded(z);
   td_complex<S> below = td_sqrt(td_complex<S>{S(1) - z.re, -z.im});
   td_complex<S> above = td_sqrt(td_complex<S>{S(1) + z.re, z.im});
   return {S(2) * td_atan2(below.re, above.re), td_asinh(above.re * below.im - above.im * below.re)};
 }
 template <class S>
 TD_SLOW_FN td_complex<S> td_acosh(td_complex<S> z) {
+  if (!td_isfinite(z)) {
+    td_complex<S> c = td_acos_unbounded(z);
+    return {td_abs(c.im), z.im != z.im ? c.re : td_copysign(c.re, z.im)};
+  }
   td_complex<S> below = td_sqrt(td_complex<S>{z.re - S(1), z.im});
   td_complex<S> above = td_sqrt(td_complex<S>{z.re + S(1), z.im});
   return {td_asinh(below.re * above.re + below.im * above.im), S(2) * td_atan2(below.im, above.re)};
 }
 template <class S>
 TD_SLOW_FN td_complex<S> td_atanh(td_complex<S> z) {
-  S a = td_abs(z.re);
+  const S half_pi = td_c<S>(0x1.921fb6p+0f, 0x1.921fb54442d18p+0);
+  S a = td_abs(z.re), b = td_abs(z.im);
+  if (b == td_inf<S>() || (a == td_inf<S>() && b == b))
+    return {z.re < S(0) ? -S(0) : S(0), td_copysign(half_pi, z.im)};
+  if (b != b && (a == S(0) || a == td_inf<S>())) return {td_copysign(S(0), z.re), b};
+  S high = a > b ? a : b;
+  if (high > td_c<S>(0x1p60f, 0x1p500) &&
+      !td_isnan(z)) {  // where squares overflow: atanh(z) - i pi / 2 = 1 / z
+    S low = a > b ? b / a : a / b;
+    return {td_copysign(a / high / high / (S(1) + low * low), z.re), td_copysign(half_pi, z.im)};
+  }
   S far = S(1) - a;
   S re = S(0.25) * td_log1p(S(4) * a / (far * far + z.im * z.im));
   S im = S(0.5) * td_atan2(z.im + z.im, far * (S(1) + a) - z.im * z.im);
