@@ -44,21 +44,31 @@ Scalar limit_in(DType t, const Scalar& bound) {
   });
 }
 
-// The limit that limits nothing, whichever dtype the call computes in.
+// The limit that limits nothing in a call that computes in `t`.
 Tensor no_limit(DType t, bool is_lower) {
-  const bool is_narrow = is_integral(t, true) && t != DType::UInt64;
+  if (t == DType::Bool) return wrapped_scalar(Scalar(!is_lower));
+  const bool is_narrow = is_integral(t) && t != DType::UInt64;
   return wrapped_scalar(end_of_range(is_narrow ? DType::Int64 : t, is_lower));
+}
+
+// What self and a number are compared in; a number of a higher kind decides.
+DType compared_in(DType self, const std::optional<Scalar>& other) {
+  if (!other || !is_integral(self, true)) return self;
+  if (!other->is_integral()) return DType::Double;
+  return self == DType::Bool ? DType::Int64 : self;
 }
 
 }  // namespace
 
-Tensor bound_operand(const Tensor& self, const std::optional<Scalar>& bound, bool is_lower) {
-  if (!bound) return no_limit(self.dtype(), is_lower);
+Tensor bound_operand(const Tensor& self, const std::optional<Scalar>& bound,
+                     const std::optional<Scalar>& other, bool is_lower) {
+  if (!bound) return no_limit(compared_in(self.dtype(), other), is_lower);
   return wrapped_scalar(limit_in(self.dtype(), *bound));
 }
 
-Tensor bound_operand(const Tensor& self, const Tensor& bound, bool is_lower) {
-  return bound.defined() ? bound : no_limit(self.dtype(), is_lower);
+Tensor bound_operand(const Tensor& self, const Tensor& bound, const Tensor& other, bool is_lower) {
+  if (bound.defined()) return bound;
+  return no_limit(promote_types(self.dtype(), other.dtype()), is_lower);
 }
 
 Scalar replacement(const Tensor& self, std::optional<double> given, int sign) {

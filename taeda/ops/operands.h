@@ -8,10 +8,12 @@
 
 namespace taeda {
 
-// A limit of clamp as an operand; a missing one becomes the end of self's range.
+// A limit of clamp as an operand; a missing one becomes the end of the range in which self is
+// compared with the other limit.
 TAEDA_API Tensor bound_operand(const Tensor& self, const std::optional<Scalar>& bound,
+                               const std::optional<Scalar>& other, bool is_lower);
+TAEDA_API Tensor bound_operand(const Tensor& self, const Tensor& bound, const Tensor& other,
                                bool is_lower);
-TAEDA_API Tensor bound_operand(const Tensor& self, const Tensor& bound, bool is_lower);
 // What nan_to_num puts for NaN (sign 0) and for the infinities: the given number, or zero and the
 // dtype's ends.
 TAEDA_API Scalar replacement(const Tensor& self, std::optional<double> given, int sign);

@@ -171,3 +171,20 @@ class TestStrides:
     def test_coordinates_lie_in_one_piece_each(self):
         found = t.nonzero(t.tensor([[1, 2], [0, 3]]))
         assert found.tolist() == [[0, 0], [0, 1], [1, 1]] and found.stride() == (1, 3)
+
+
+class TestMissingLimit:
+    def test_infinity_stays_infinity(self):
+        x, inf = t.tensor([1, 5]), float("inf")
+        assert x.clamp(min=inf).tolist() == [inf, inf]
+        assert x.clamp(max=-inf).tolist() == [-inf, -inf]
+        assert x.clamp(min=t.tensor(inf)).tolist() == [inf, inf]
+
+    def test_bools_among_themselves_stay_bools(self):
+        x = t.tensor([True, False])
+        lower = x.clamp(min=t.tensor([True, True]))
+        upper = x.clamp(max=t.tensor([False, False]))
+        assert lower.dtype == upper.dtype == t.bool
+        assert lower.tolist() == [True, True] and upper.tolist() == [False, False]
+        assert x.clamp(min=t.tensor(1)).dtype == t.int64
+        assert x.clamp(0, 1).dtype == t.int64
