@@ -36,9 +36,8 @@ IntrusivePtr<Node>& node_of(PyObject* o) { return reinterpret_cast<NodeObject*>(
 // A node that only its handle keeps alive: its hooks and metadata may lead back to the handle.
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  const Node* node = node_of(self).get();
-  if (!node || node->use_count() != 1 || !node->hooks()) return 0;
-  return visit_hooks(*node->hooks(), visit, arg);
+  Node* node = node_of(self).get();
+  return node && node->use_count() == 1 ? visit_hooks_of(*node, visit, arg) : 0;
 }
 
 void dealloc(PyObject* self) {

@@ -171,6 +171,11 @@ int visit_hooks(const autograd::NodeHooks& hooks, visitproc visit, void* arg) {
   return 0;
 }
 
+int visit_hooks_of(autograd::Node& node, visitproc visit, void* arg) {
+  if (!node.hooks() || node.ensure_hooks().use_count() != 1) return 0;
+  return visit_hooks(*node.hooks(), visit, arg);
+}
+
 PyObject* hook_handle(std::weak_ptr<autograd::NodeHooks> hooks, uint64_t id) {
   PyObject* self = handle_type->tp_alloc(handle_type, 0);
   if (!self) return nullptr;

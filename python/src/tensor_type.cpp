@@ -110,7 +110,7 @@ int visit_history(const TensorImpl* impl, visitproc visit, void* arg) {
   autograd::Node* node = meta->grad_fn.get();
   if (!node || node->use_count() != 1) return 0;
   Py_VISIT(static_cast<PyObject*>(node->host_object()));
-  return node->hooks() ? visit_hooks(*node->hooks(), visit, arg) : 0;
+  return visit_hooks_of(*node, visit, arg);
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {

@@ -205,3 +205,12 @@ def test_a_node_that_leads_back_to_itself_is_collected(way):
     del node, marker
     gc.collect()
     assert gone() is None
+
+
+def test_the_collector_leaves_hooks_of_a_leaf_in_use():
+    # The hook leads to the accumulator's handle, and the accumulator shares the leaf's hooks.
+    x, seen = t.ones(3, requires_grad=True), []
+    t.autograd.graph.register_multi_grad_hook([x], seen.append)
+    gc.collect()
+    (x * 2).sum().backward()
+    assert [[g.tolist() for g in grads] for grads in seen] == [[[2.0, 2.0, 2.0]]]
