@@ -27,6 +27,8 @@ def pointwise_inputs(r):
 
 def pointwise_rule(r):
     accept = " | ".join(CLASSES[c] for c in r.data.get("accept", "bif"))
+    if r.data.get("exact_numbers"):
+        accept += " | kExactNumbers"
     rule = RULES[r.data.get("dtype", "promote")]
     ops = [
         f'{{"{r.schema.name}", DTypeRule::{rule}, {accept}, {len(pointwise_inputs(r))}, &cpu::{kernel}}}'

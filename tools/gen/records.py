@@ -12,6 +12,7 @@ A record is a table in taeda/ops/records/<family>.toml named after its overload 
   variants   of function, method, inplace, out; none for an overload that only graphs name
   dtype      pointwise result rule: promote, float, compare, bool, real, mask_first, self
   accept     dtype classes a pointwise body takes: b(ool) i(nteger) f(loat) c(omplex)
+  exact_numbers   true: a number beside halves counts as it is, not rounded to them (mul, div)
   out_dtype  dtype of a structured result given as out, an expression over spec, out and the arguments
   cpp_required  arguments without their default in C++, where overloads would be ambiguous
   scalar     Tensor arguments that may be given as a number
@@ -56,6 +57,7 @@ FIELDS = {
     "variants",
     "dtype",
     "accept",
+    "exact_numbers",
     "scalar",
     "grad",
     "no_grad",

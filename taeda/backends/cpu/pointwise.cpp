@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <string_view>
 
 #include "taeda/backends/cpu/convert.h"
 #include "taeda/backends/cpu/loop_nest.h"
@@ -272,14 +271,10 @@ bool is_wide_number(const Tensor& t, DType common) {
   return number;
 }
 
-// Products and quotients of halves are made in float, and take numbers as they are.
-bool is_product(std::string_view name) {
-  return name == "mul" || name == "div" || name == "floor_divide";
-}
-
 bool has_wide_number(const PointwiseOp& op, Span<const Tensor*> inputs, DType common) {
   const bool is_narrow = is_integral(common) ? item_size(common) < 8 : is_half(common);
-  if (inputs.size() != 2 || !is_narrow || (is_half(common) && is_product(op.name))) return false;
+  if (inputs.size() != 2 || !is_narrow) return false;
+  if (is_half(common) && (op.accept & kExactNumbers)) return false;
   return is_wide_number(*inputs[0], common) || is_wide_number(*inputs[1], common);
 }
 
