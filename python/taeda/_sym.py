@@ -1,23 +1,42 @@
 """Functions of numbers that may be symbolic, and checks that hold for both."""
 
+import functools
 import math
 
 from taeda._C import SymBool, SymFloat, SymInt, Tensor
 from taeda._C._fx import _sym_operation
+from taeda.overrides import handle_torch_function, has_torch_function
 
 _SYMBOLIC = (SymInt, SymFloat, SymBool)
 
 
+def _overridable(function):
+    """`function`, unless an argument or an element of one has its own idea of the call."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        given = (*args, *kwargs.values())
+        asked = [a for g in given for a in (g if isinstance(g, (list, tuple)) else (g,))]
+        if has_torch_function(asked):
+            return handle_torch_function(call, asked, *args, **kwargs)
+        return function(*args, **kwargs)
+
+    return call
+
+
+@_overridable
 def sym_not(a):
     """`not a`, symbolic where `a` is."""
     return _sym_operation("not", a) if isinstance(a, SymBool) else not a
 
 
+@_overridable
 def sym_float(a):
     """`float(a)` without specializing."""
     return _sym_operation("float", a) if isinstance(a, (SymInt, SymBool)) else _kept(a, float)
 
 
+@_overridable
 def sym_int(a):
     """`int(a)` without specializing; floats are truncated."""
     return _sym_operation("int", a) if isinstance(a, (SymFloat, SymBool)) else _kept(a, int)
@@ -35,16 +54,19 @@ def _extremum(name, plain, a, b):
     return float(plain(a, b)) if is_float else plain(a, b)
 
 
+@_overridable
 def sym_max(a, b):
     """The larger number, symbolic where one of them is."""
     return _extremum("max", max, a, b)
 
 
+@_overridable
 def sym_min(a, b):
     """The smaller number, symbolic where one of them is."""
     return _extremum("min", min, a, b)
 
 
+@_overridable
 def sym_sum(args):
     """The sum of the numbers."""
     total = 0
@@ -53,6 +75,7 @@ def sym_sum(args):
     return total
 
 
+@_overridable
 def sym_ite(b, t, f):
     """`t if b else f` without asking which."""
     if not isinstance(b, SymBool):
@@ -60,6 +83,7 @@ def sym_ite(b, t, f):
     return _sym_operation("where", b, t, f)
 
 
+@_overridable
 def _sym_sqrt(a):
     return _sym_operation("sqrt", a) if isinstance(a, _SYMBOLIC) else math.sqrt(a)
 

@@ -296,3 +296,23 @@ def test_annotations_become_code():
     assert "y : typing_Union[int,NoneType]" in traced.code
     assert "z : dict[str,list[int]]) -> tuple[" in traced.code
     assert traced(t.ones(1), None, {})[1] == 1
+
+
+def test_functions_of_symbolic_numbers_are_recorded():
+    def sizes(x):
+        rows, columns = x.size(0), x.size(1)
+        return [
+            t.sym_max(rows, 3),
+            t.sym_min(columns, 2),
+            t.sym_float(rows),
+            t.sym_int(rows),
+            t.sym_not(rows == 2),
+            t.sym_sum([rows, 1]),
+            t.sym_ite(rows == 2, 1, 5),
+        ]
+
+    traced = fx.symbolic_trace(sizes)
+    names = {n.target.__name__ for n in traced.graph.nodes if n.op == "call_function"}
+    assert names >= {"sym_max", "sym_min", "sym_float", "sym_int", "sym_not", "sym_sum", "sym_ite"}
+    assert traced(t.ones(2, 5)) == [3, 2, 2.0, 2, False, 3, 1]
+    assert traced(t.ones(4, 1)) == [4, 1, 4.0, 4, True, 5, 5]
