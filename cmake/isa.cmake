@@ -43,7 +43,9 @@ function(taeda_split_isa_sources sources_var objects_var)
     list(FILTER own INCLUDE REGEX "_${isa}\\.cpp$")
     if(every OR own)
       add_library(taeda_isa_${isa} OBJECT ${every} ${own})
-      target_compile_options(taeda_isa_${isa} PRIVATE ${isa_flags_${isa}})
+      # -O2 in sanitized builds too: lanes of a register are named by loops that must be unrolled.
+      target_compile_options(taeda_isa_${isa} PRIVATE ${isa_flags_${isa}}
+        $<$<BOOL:${TAEDA_SANITIZE}>:-O2>)
       taeda_isa_definitions(taeda_isa_${isa} ${isa})
       list(APPEND objects taeda_isa_${isa})
     endif()
