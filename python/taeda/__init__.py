@@ -27,6 +27,7 @@ e = 2.718281828459045
 pi = 3.141592653589793
 newaxis = None
 return_types = _C._return_types
+_dispatch = _C._dispatch
 
 
 def is_storage(obj, /):
