@@ -50,3 +50,10 @@ def test_errors():
         F.batch_norm(X, None, None)
     with pytest.raises(ValueError, match="at least 2D input"):
         F.batch_norm(t.ones(3), t.zeros(1), t.ones(1))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (2, 0, 4), (1, 3, 2)])
+@pytest.mark.filterwarnings("ignore:var_mean")
+def test_few_values(shape):
+    result = t.nn.functional.batch_norm(t.ones(shape), None, None, training=True)
+    assert result.shape == shape and not result.any()

@@ -1,5 +1,7 @@
 """Batch normalization as a function of other operators."""
 
+import math
+
 from taeda import _C
 
 _HALVES = (_C.float16, _C.bfloat16)
@@ -20,11 +22,11 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
     if training:
         var, mean = _C.var_mean(wide, [d for d in range(input.dim()) if d != 1], correction=0)
         _move(running_mean, mean, momentum)
-        count = input.numel() // input.size(1)
+        count = math.prod((input.size(0), *input.shape[2:]))
         _move(running_var, var * (count / max(count - 1, 1)), momentum)
     else:
         mean, var = running_mean, running_var
-    shape = [-1 if d == 1 else 1 for d in range(input.dim())]
+    shape = [input.size(1) if d == 1 else 1 for d in range(input.dim())]
 
     def by_channel(value):
         return value.to(wide.dtype).view(shape)

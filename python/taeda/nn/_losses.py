@@ -192,6 +192,18 @@ def poisson_nll_loss(
     return _C.poisson_nll_loss(input, target, log_input, full, eps, code)
 
 
+def _spread_variance(var, input):
+    """Without the last dimension, one variance for all of it; else one dimension may be 1."""
+    if var.shape == input.shape:
+        return var
+    if var.shape == input.shape[:-1]:
+        return var.unsqueeze(-1)
+    pairs = zip(var.shape, input.shape, strict=False)
+    if var.dim() != input.dim() or [v for v, x in pairs if v != x] != [1]:
+        raise ValueError("var is of incorrect size")
+    return var
+
+
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """The negative log-likelihood of a normal distribution with variance `var`."""
     if has_torch_function_variadic(input, target, var):
@@ -201,6 +213,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
         var = _C.full_like(input, var)
     if (var < 0).any():
         raise ValueError("var has negative entry/entries")
+    var = _spread_variance(var, input)
     with_floor = var.detach().clamp(min=eps) + (var - var.detach())
     loss = 0.5 * (with_floor.log() + (input - target) ** 2 / with_floor)
     if full:
