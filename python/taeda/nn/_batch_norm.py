@@ -13,6 +13,11 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
     In training mean and variance are those of the batch, and the running ones move toward them.
     16-bit input is computed with in float32.
     """
+    count = math.prod((input.size(0), *input.shape[2:])) if training else None  # by channel
+    if count == 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {input.size()}"
+        )
     if input.dim() < 2:
         raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
     for name, value in (("running_mean", running_mean), ("running_var", running_var)):
@@ -22,7 +27,6 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
     if training:
         var, mean = _C.var_mean(wide, [d for d in range(input.dim()) if d != 1], correction=0)
         _move(running_mean, mean, momentum)
-        count = math.prod((input.size(0), *input.shape[2:]))
         _move(running_var, var * (count / max(count - 1, 1)), momentum)
     else:
         mean, var = running_mean, running_var
