@@ -269,9 +269,12 @@ TYPED_TEST(Gemm, MatrixTimesVector) {
 TYPED_TEST(Gemm, ThreadsDoNotChangeTheResult) {
   using T = TypeParam;
   std::mt19937 engine(6);
-  // The last is large enough that threads pack together.
-  for (auto [m, n, k] :
-       {std::array<int64_t, 3>{97, 203, 900}, {1, 700, 900}, {2, 1, 140000}, {243, 301, 1000}}) {
+  // The last two are large enough that threads share their tasks, over a few and many depth blocks.
+  for (auto [m, n, k] : {std::array<int64_t, 3>{97, 203, 900},
+                         {1, 700, 900},
+                         {2, 1, 140000},
+                         {243, 301, 1000},
+                         {115, 130, 5003}}) {
     const Operand<T> a(m, k, Layout::Row, engine), b(k, n, Layout::Column, engine);
     const Operand<T> bias(1, n, Layout::Row, engine);
     Operand<T> serial(m, n, Layout::Row, engine), threaded = serial;

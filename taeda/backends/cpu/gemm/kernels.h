@@ -52,8 +52,11 @@ struct Kernels {
                int width, Part* dst);
 
   // c = alpha * (a * b) + beta * c for one whole tile of packed panels; beta == 0 does not read c.
-  void (*tile)(int64_t k, const Part* a, const Part* b, Acc alpha, Acc beta, Acc* c,
-               int64_t c_row_stride, Ahead ahead);
+  using Tile = void(int64_t k, const Part* a, const Part* b, Acc alpha, Acc beta, Acc* c,
+                    int64_t c_row_stride, Ahead ahead);
+  Tile* tile;
+  // The same for a tile of which at most the first mr / 2 rows count; it may leave the others.
+  Tile* short_tile;
 
   // c = alpha * tile + beta * c + bias for a tile of rows x cols; bias may be null.
   void (*store)(int64_t rows, int64_t cols, const Acc* tile, int64_t tile_row_stride, Acc alpha,

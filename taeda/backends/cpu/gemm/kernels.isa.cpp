@@ -40,9 +40,10 @@ consteval Kernels<T> make_kernels() {
   k.dot_rows = dot_rows<T>;
   k.add_rows = add_rows<T>;
   if constexpr (is_complex) {
-    k.tile = complex_tile<Part, mr, vectors>;
+    k.tile = k.short_tile = complex_tile<Part, mr, vectors>;
   } else {
-    k.tile = real_tile<Part, mr, vectors>;
+    k.tile = real_tile<Part, mr, mr, vectors>;
+    k.short_tile = real_tile<Part, mr / 2, mr, vectors>;
     if constexpr (std::is_floating_point_v<T>) k.unpacked = unpacked<T, kStrip>;
   }
   return k;

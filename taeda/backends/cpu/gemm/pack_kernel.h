@@ -107,6 +107,51 @@ template <class T>
   for (int p = 0; p < 4; ++p) __builtin_memcpy(dst + p * width, bytes + 8 * p, 8);
 }
 
+#if defined(__AVX512F__)
+// At most 16 lanes of 16, for 4-byte parts that are stored as they come.
+template <int lanes, class T>
+[[gnu::always_inline]] inline void transpose_lines(const T* src, int64_t lane_stride, T* dst,
+                                                   int64_t width) {
+  static_assert(sizeof(T) == 4 && lanes <= 16);
+  // The plain forms of these instructions read an undefined register, of which compilers warn.
+  constexpr __mmask16 kAll16 = 0xffff;
+  constexpr __mmask8 kAll8 = 0xff;
+  __m512 row[16], pair[16], quad[4][4];
+#  pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i)
+    row[i] = i < lanes ? _mm512_loadu_ps(src + i * lane_stride) : _mm512_setzero_ps();
+#  pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2) {
+    pair[i] = _mm512_maskz_unpacklo_ps(kAll16, row[i], row[i + 1]);
+    pair[i + 1] = _mm512_maskz_unpackhi_ps(kAll16, row[i], row[i + 1]);
+  }
+  // quad[g][j] holds rows 4g to 4g + 3 of column 4b + j in its b-th 16 bytes.
+#  pragma GCC unroll 4
+  for (int g = 0; g < 4; ++g)
+#  pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      const __m512d low = _mm512_castps_pd(pair[4 * g + half]);
+      const __m512d high = _mm512_castps_pd(pair[4 * g + 2 + half]);
+      quad[g][2 * half] = _mm512_castpd_ps(_mm512_maskz_unpacklo_pd(kAll8, low, high));
+      quad[g][2 * half + 1] = _mm512_castpd_ps(_mm512_maskz_unpackhi_pd(kAll8, low, high));
+    }
+  const auto put = [&](int column, __m512 line) __attribute__((always_inline)) {
+    _mm512_mask_storeu_ps(dst + column * width, static_cast<__mmask16>((1u << lanes) - 1), line);
+  };
+#  pragma GCC unroll 4
+  for (int j = 0; j < 4; ++j) {
+    const __m512 low01 = _mm512_maskz_shuffle_f32x4(kAll16, quad[0][j], quad[1][j], 0x44);
+    const __m512 high01 = _mm512_maskz_shuffle_f32x4(kAll16, quad[0][j], quad[1][j], 0xee);
+    const __m512 low23 = _mm512_maskz_shuffle_f32x4(kAll16, quad[2][j], quad[3][j], 0x44);
+    const __m512 high23 = _mm512_maskz_shuffle_f32x4(kAll16, quad[2][j], quad[3][j], 0xee);
+    put(j, _mm512_maskz_shuffle_f32x4(kAll16, low01, low23, 0x88));
+    put(4 + j, _mm512_maskz_shuffle_f32x4(kAll16, low01, low23, 0xdd));
+    put(8 + j, _mm512_maskz_shuffle_f32x4(kAll16, high01, high23, 0x88));
+    put(12 + j, _mm512_maskz_shuffle_f32x4(kAll16, high01, high23, 0xdd));
+  }
+}
+#endif
+
 template <class T>
 [[gnu::always_inline]] inline void put_element(const T& x, PartOf<T>* dst, int width) {
   if constexpr (kParts<T> == 2) {
@@ -197,6 +242,17 @@ void pack_transposed_lanes(int64_t k, const T* src, int64_t lane_stride, PartOf<
   constexpr int N = 16 / sizeof(PartOf<T>), kLine = 64 / sizeof(T);
   constexpr int lanes = kTransposedLanes<T, width>;
   int64_t p = 0;
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<T, PartOf<T>> && sizeof(T) == 4 && lanes == width)
+    for (; p + 16 <= k; p += 16) {
+      constexpr int rest = width % 16;
+      int j = 0;
+      for (; j + 16 <= width; j += 16)
+        transpose_lines<16>(src + j * lane_stride + p, lane_stride, dst + p * width + j, width);
+      if constexpr (rest > 0)
+        transpose_lines<rest>(src + j * lane_stride + p, lane_stride, dst + p * width + j, width);
+    }
+#endif
   if (lane_stride * static_cast<int64_t>(sizeof(T)) % 4096 == 0)
     for (; p + kLine <= k; p += kLine)
       pack_transposed_steps<T, width, kLine>(src + p, lane_stride, dst + p * width);

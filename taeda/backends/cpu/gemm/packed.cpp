@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <thread>
+#include <vector>
 
 #include "taeda/backends/cpu/gemm/scratch.h"
 #include "taeda/base/parallel.h"
@@ -50,20 +52,21 @@ void run_tiles(const Kernels<T>& kernels, const Panels<T>& panels, int64_t rows,
     for (int64_t i = 0; i < rows; i += mr) {
       const int64_t tile_rows = std::min<int64_t>(mr, rows - i);
       if (i > 0) ahead.data = static_cast<const char*>(ahead.data) + 64 * ahead.lines;
+      const auto compute = 2 * tile_rows <= mr ? kernels.short_tile : kernels.tile;
       const PartOf<T>* a = panels.a + i / mr * a_panel;
       const Matrix<T> at{c.data + i * c.row_stride + j * c.col_stride, c.row_stride, c.col_stride};
       if constexpr (!std::is_same_v<T, Acc>) {
         if (panels.sums) {
           Acc* sum = panels.sums + i * panels.sums_row_stride + j;
-          kernels.tile(panels.depth, a, b, one, panels.is_first ? zero : one, sum,
-                       panels.sums_row_stride, ahead);
+          compute(panels.depth, a, b, one, panels.is_first ? zero : one, sum,
+                  panels.sums_row_stride, ahead);
           continue;
         }
       } else if (tile_rows == mr && tile_cols == nr && c.col_stride == 1 && !bias) {
-        kernels.tile(panels.depth, a, b, alpha, beta, at.data, c.row_stride, ahead);
+        compute(panels.depth, a, b, alpha, beta, at.data, c.row_stride, ahead);
         continue;
       }
-      kernels.tile(panels.depth, a, b, one, zero, tile, nr, ahead);
+      compute(panels.depth, a, b, one, zero, tile, nr, ahead);
       kernels.store(tile_rows, tile_cols, tile, nr, alpha, beta, at, bias ? bias + j : nullptr);
     }
   }
@@ -84,18 +87,18 @@ struct Packed {
   }
   int64_t block_depth(int64_t q) const { return std::min(kc, depth - q); }
 
-  // Packing is cut into units of some panels of one depth block.
-  int64_t unit_lanes() const { return kUnitPanels * width; }
-  int64_t units() const { return ceil_div(lanes, unit_lanes()) * ceil_div(depth, kc); }
-  void pack(const Kernels<T>& kernels, int64_t unit) const {
-    const int64_t blocks = ceil_div(depth, kc);
-    const int64_t lane = unit / blocks * unit_lanes(), q = unit % blocks * kc;
+  // Packing a depth block is cut into units of some panels.
+  int64_t units() const { return ceil_div(lanes, unit_lanes()); }
+  void pack(const Kernels<T>& kernels, int64_t unit, int64_t q) const {
+    const int64_t lane = unit * unit_lanes();
     kernels.pack(std::min(unit_lanes(), lanes - lane), block_depth(q),
                  from.data + lane * from.row_stride + q * from.col_stride, from.row_stride,
                  from.col_stride, width, at(lane, q));
   }
 
-  static constexpr int64_t kUnitPanels = 8;
+ private:
+  // Adjacent lanes are read in runs of some panels; lanes along the depth need no neighbours.
+  int64_t unit_lanes() const { return (from.row_stride == 1 ? 4 : 2) * width; }
 };
 
 // Calls body(task) for every task, on `threads` threads that take the next task when they are done
@@ -175,38 +178,103 @@ struct Sums {
 };
 constexpr int64_t kMaxSumRows = 2048;
 
-// All depth blocks of the packed operands for one task of the grid. `p` is the chunk of the
-// product, `first_q` where in the whole depth it starts, and `k` the whole depth.
+// One depth block of the packed operands for one task of the grid. `p` is the chunk of the product,
+// `q` where in the chunk the block starts, `first_q` where in the whole depth the chunk does, and
+// `k` the whole depth.
 template <class T>
 void run_task(const Kernels<T>& kernels, const Packed<T>& a, const Packed<T>& b,
-              const Product<T>& p, const Grid& grid, int64_t task, int64_t first_q, int64_t k,
-              Sums<T> sums) {
+              const Product<T>& p, const Grid& grid, int64_t task, int64_t q, int64_t first_q,
+              int64_t k, Sums<T> sums) {
   const int64_t i0 = grid.first_row(task), j = grid.first_col(task);
   const int64_t all_rows = std::min(grid.rows, p.m - i0), cols = std::min(grid.cols, p.n - j);
   const int64_t mc = balanced(all_rows, kernels.mc, kernels.mr);
-  for (int64_t q = 0; q < p.k; q += a.kc)
-    for (int64_t i = i0; i < i0 + all_rows; i += mc) {
-      const int64_t rows = std::min(mc, i0 + all_rows - i);
-      const Product<T> block = p.block(i, rows, j, cols);
-      const int64_t depth = a.block_depth(q);
-      // Tasks and row blocks start at tiles, and each row of sums is whole panels wide, so tiles
-      // over the edge overwrite only what lies outside every block.
-      const Panels<T> panels{a.at(i, q),
-                             b.at(j, q),
-                             depth,
-                             first_q + q == 0,
-                             first_q + q + depth == k,
-                             sums.data ? sums.data + i * sums.row_stride + j : nullptr,
-                             sums.row_stride};
-      run_tiles(kernels, panels, rows, cols, p.alpha, p.beta, block.c, block.bias);
-      if (sums.data && panels.is_last)
-        kernels.store(rows, cols, panels.sums, sums.row_stride, p.alpha, p.beta, block.c,
-                      block.bias);
-    }
+  const int64_t depth = a.block_depth(q);
+  for (int64_t i = i0; i < i0 + all_rows; i += mc) {
+    const int64_t rows = std::min(mc, i0 + all_rows - i);
+    const Product<T> block = p.block(i, rows, j, cols);
+    // Tasks and row blocks start at tiles, and each row of sums is whole panels wide, so tiles
+    // over the edge overwrite only what lies outside every block.
+    const Panels<T> panels{a.at(i, q),
+                           b.at(j, q),
+                           depth,
+                           first_q + q == 0,
+                           first_q + q + depth == k,
+                           sums.data ? sums.data + i * sums.row_stride + j : nullptr,
+                           sums.row_stride};
+    run_tiles(kernels, panels, rows, cols, p.alpha, p.beta, block.c, block.bias);
+    if (sums.data && panels.is_last)
+      kernels.store(rows, cols, panels.sums, sums.row_stride, p.alpha, p.beta, block.c, block.bias);
+  }
 }
 
-// The product on `threads` threads, which meet twice for each chunk: the operands are packed, then
-// the tiles are computed.
+// The order in which threads take the work of a chunk: the panels of the first depth block, then
+// the tiles of each block with the panels of the next one strewn among them. Packing waits for
+// memory and tiles for arithmetic, so side by side they cost little more than the tiles alone.
+struct Schedule {
+  int64_t blocks, units, tasks;  // depth blocks; of each block: units to pack, tasks of tiles
+
+  struct Item {
+    bool is_pack;
+    int64_t block, index;
+  };
+
+  int64_t size() const { return blocks * (units + tasks); }
+  Item item(int64_t at) const {
+    if (at < units) return {true, 0, at};
+    const int64_t both = units + tasks;
+    const int64_t block = (at - units) / both, slot = (at - units) % both;
+    if (block + 1 == blocks) return {false, block, slot};
+    const int64_t packs = slot * units / both;  // before this slot
+    const bool is_pack = (slot + 1) * units / both > packs;
+    return is_pack ? Item{true, block + 1, packs} : Item{false, block, slot - packs};
+  }
+};
+
+// How far the work of a chunk is. What an item waits for comes before it in the schedule, so some
+// thread already has it and every wait ends.
+class Progress {
+ public:
+  explicit Progress(const Schedule& schedule)
+      : units_(schedule.units), packed_(schedule.blocks), done_(schedule.tasks) {}
+
+  // Until the item's panels are packed and its tiles hold the sums of all depth blocks before it.
+  void wait_for(const Schedule::Item& item) const {
+    if (item.is_pack) return;
+    wait_until(packed_[item.block], units_);
+    wait_until(done_[item.index], item.block);
+  }
+  void finish(const Schedule::Item& item) {
+    auto& counter = item.is_pack ? packed_[item.block] : done_[item.index];
+    counter.fetch_add(1, std::memory_order_release);
+  }
+
+ private:
+  static void wait_until(const std::atomic<int64_t>& counter, int64_t value) {
+    constexpr int kSpins = 1000;
+    for (int spin = 0; counter.load(std::memory_order_acquire) < value;)
+      if (++spin > kSpins) std::this_thread::yield();
+  }
+
+  int64_t units_;
+  std::vector<std::atomic<int64_t>> packed_, done_;
+};
+
+void run_schedule(const Schedule& schedule, int64_t threads,
+                  FunctionRef<void(const Schedule::Item&)> work) {
+  if (threads <= 1) {
+    for (int64_t at = 0; at < schedule.size(); ++at) work(schedule.item(at));
+    return;
+  }
+  Progress progress(schedule);
+  share(threads, schedule.size(), [&](int64_t at) {
+    const Schedule::Item item = schedule.item(at);
+    progress.wait_for(item);
+    work(item);
+    progress.finish(item);
+  });
+}
+
+// The product on `threads` threads, which meet after each chunk.
 template <class T>
 void run_product(const Kernels<T>& kernels, const Product<T>& p, int64_t threads) {
   using Part = PartOf<T>;
@@ -238,15 +306,20 @@ void run_product(const Kernels<T>& kernels, const Product<T>& p, int64_t threads
         const Matrix<const T> b_lanes{part.b.data, part.b.col_stride, part.b.row_stride};
         const Packed<T> b{b_lanes, part.n, part.k, kc, nr, b_data};
         const int64_t b_units = i == 0 ? b.units() : 0;  // packed once for all rows
-        share(threads, a.units() + b_units, [&](int64_t unit) {
-          unit < b_units ? b.pack(kernels, unit) : a.pack(kernels, unit - b_units);
-        });
-        const int64_t tasks = threads > 1 ? kTasksPerThread * threads : 1;
-        const Grid grid = choose_grid(kernels, tasks, part.m, part.n);
+        const Grid grid =
+            choose_grid(kernels, threads > 1 ? kTasksPerThread * threads : 1, part.m, part.n);
         Sums<T> waiting = sums;
         if (sums.data) waiting.data += i * sums.row_stride;
-        share(threads, grid.tasks,
-              [&](int64_t task) { run_task(kernels, a, b, part, grid, task, q, p.k, waiting); });
+        const Schedule schedule{ceil_div(part.k, kc), b_units + a.units(), grid.tasks};
+        run_schedule(schedule, threads, [&](const Schedule::Item& item) {
+          const int64_t at = item.block * kc;
+          if (!item.is_pack)
+            run_task(kernels, a, b, part, grid, item.index, at, q, p.k, waiting);
+          else if (item.index < b_units)
+            b.pack(kernels, item.index, at);
+          else
+            a.pack(kernels, item.index - b_units, at);
+        });
       }
 }
 

@@ -18,6 +18,9 @@ constexpr bool kSpreadsFetches = false;
 constexpr bool kSpreadsFetches = true;
 #endif
 constexpr int kStepsPerLine = 2;
+// Two panels with lines of 64 bytes fill L1, more so where two threads share a core, so the panel
+// of B is fetched ahead as well. Narrower panels stay in L1.
+constexpr int kPrefetchB = TAEDA_VEC_BYTES == 64 ? 8 : 0;
 
 // One step of depth: acc[i][j] += a[i] * line[j].
 template <class P, int MR, int NV>
@@ -48,8 +51,8 @@ template <class P, int MR, int NV>
   }
 }
 
-// A tile of MR rows by NV vectors.
-template <class P, int MR, int NV>
+// A tile of MR rows by NV vectors, from a panel of A that is `width` rows wide.
+template <class P, int MR, int width, int NV>
 void real_tile(int64_t k, const P* a, const P* b, P alpha, P beta, P* c, int64_t c_row_stride,
                Ahead ahead) {
   using S = Simd<P>;
@@ -58,12 +61,15 @@ void real_tile(int64_t k, const P* a, const P* b, P alpha, P beta, P* c, int64_t
   V acc[MR][NV] = {};
   const auto steps = [&](int64_t count) __attribute__((always_inline)) {
     for (int64_t p = 0; p < count; ++p) {
-      __builtin_prefetch(a + kPrefetch * MR);
+      __builtin_prefetch(a + kPrefetch * width);
+      if constexpr (kPrefetchB > 0)
+#pragma GCC unroll 8
+        for (int j = 0; j < NV; ++j) __builtin_prefetch(b + kPrefetchB * NV * W + j * W);
       V line[NV];
 #pragma GCC unroll 8
       for (int j = 0; j < NV; ++j) line[j] = S::load(b + j * W);
       rank_one_update<P, MR, NV>(acc, a, line);
-      a += MR;
+      a += width;
       b += NV * W;
     }
   };
