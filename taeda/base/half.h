@@ -107,6 +107,7 @@ struct Half {
 };
 
 struct Float8E4M3 {
+  static constexpr float kLargest = 448.0f;  // it has no infinity
   uint8_t bits = 0;
   constexpr Float8E4M3() = default;
   constexpr Float8E4M3(float value)

@@ -183,19 +183,23 @@ TD_SLOW_FN td_complex<S> td_sqrt(td_complex<S> z) {
   return z.re < S(0) ? td_complex<S>{u, td_copysign(t, z.im)}
                      : td_complex<S>{t, td_copysign(u, z.im)};
 }
+// Whether the real part is infinite and the imaginary one, an angle here, is not a finite number.
+template <class S>
+TD_FN bool td_is_without_angle(td_complex<S> z) {
+  return td_abs(z.re) == td_inf<S>() && !(td_abs(z.im) < td_inf<S>());
+}
 template <class S>
 TD_SLOW_FN td_complex<S> td_sinh(td_complex<S> z) {
   if (z.im == S(0)) return {td_sinh(z.re), z.im};
   if (z.re == S(0)) return {z.re, td_sin(z.im)};
-  if (td_abs(z.re) == td_inf<S>() && !(td_abs(z.im) < td_inf<S>())) return {z.re, td_nan<S>()};
+  if (td_is_without_angle(z)) return {z.re, td_nan<S>()};
   return {td_sinh(z.re) * td_cos(z.im), td_cosh(z.re) * td_sin(z.im)};
 }
 template <class S>
 TD_SLOW_FN td_complex<S> td_cosh(td_complex<S> z) {
   if (z.im == S(0)) return {td_cosh(z.re), td_mulsign(z.im, z.re)};
   if (z.re == S(0)) return {td_cos(z.im), td_mulsign(z.re, z.im)};
-  if (td_abs(z.re) == td_inf<S>() && !(td_abs(z.im) < td_inf<S>()))
-    return {td_abs(z.re), td_nan<S>()};
+  if (td_is_without_angle(z)) return {td_abs(z.re), td_nan<S>()};
   return {td_cosh(z.re) * td_cos(z.im), td_sinh(z.re) * td_sin(z.im)};
 }
 // Kahan's formula; beyond the limit the real part is 1.

@@ -74,7 +74,7 @@ double largest_finite(DType dtype) {
     case DType::Half: return 65504.0;
     case DType::BFloat16: return 0x1.fep127;
     case DType::Float: return std::numeric_limits<float>::max();
-    case DType::Float8E4M3: return 448.0;
+    case DType::Float8E4M3: return Float8E4M3::kLargest;
     case DType::Float8E5M2: return 57344.0;
     default: return std::numeric_limits<double>::max();
   }
@@ -86,19 +86,26 @@ void check_fits(const Scalar& value, DType dtype) {
               " without overflow");
 }
 
+double rounded_to_narrow(double v, DType dtype) {
+  const auto f = static_cast<float>(v);
+  constexpr float kLargest = Float8E4M3::kLargest;
+  switch (dtype) {
+    case DType::Half: return static_cast<float>(Half(f));
+    case DType::BFloat16: return static_cast<float>(BFloat16(f));
+    case DType::Float8E5M2: return static_cast<float>(Float8E5M2(f));
+    case DType::Float8E4M3:
+      return std::fabs(f) > kLargest ? std::copysign(kLargest, f)
+                                     : static_cast<float>(Float8E4M3(f));
+    default: return v;
+  }
+}
+
 Scalar rounded_to(const Scalar& value, DType dtype) {
   const bool is_narrow = is_floating(dtype) && item_size(dtype) < 4;
   if (!is_narrow || value.is_complex() || value.is_symbolic()) return value;
-  const auto v = static_cast<float>(value.to_double());
-  const auto largest = static_cast<float>(largest_finite(dtype));
-  if (!(std::fabs(v) > largest)) return value;
-  switch (dtype) {
-    case DType::Half: return Scalar(static_cast<double>(static_cast<float>(Half(v))));
-    case DType::BFloat16: return Scalar(static_cast<double>(static_cast<float>(BFloat16(v))));
-    case DType::Float8E5M2: return Scalar(static_cast<double>(static_cast<float>(Float8E5M2(v))));
-    default: break;
-  }
-  return Scalar(static_cast<double>(std::copysign(largest, v)));
+  const double v = value.to_double();
+  if (!(std::fabs(static_cast<float>(v)) > largest_finite(dtype))) return value;
+  return Scalar(rounded_to_narrow(v, dtype));
 }
 
 }  // namespace taeda

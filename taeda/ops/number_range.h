@@ -11,6 +11,9 @@ TAEDA_API double largest_finite(DType dtype);
 // outside `dtype`. A negative number wraps in an unsigned type, NaN fits floats, and so do
 // infinities, of which float8_e4m3fn alone has none.
 TAEDA_API void check_fits(const Scalar& value, DType dtype);
+// The number of a float narrower than float32 next to `v`; beyond its largest, infinity, or the
+// largest in float8_e4m3fn.
+TAEDA_API double rounded_to_narrow(double v, DType dtype);
 // What a float narrower than float32 holds where a number beyond its largest is assigned, not
 // filled in: infinity, or the largest in float8_e4m3fn. Other numbers stay as they are.
 TAEDA_API Scalar rounded_to(const Scalar& value, DType dtype);

@@ -27,9 +27,9 @@ inline To convert(From v) {
     else
       return static_cast<float>(v) != 0.0f;
   } else if constexpr (std::is_same_v<To, Float8E4M3> && !std::is_same_v<From, Float8E4M3>) {
-    // It has no infinity: what lies beyond the largest becomes the largest.
+    // What lies beyond the largest becomes the largest.
     const auto f = static_cast<float>(v);
-    return To(f > 448.0f ? 448.0f : f < -448.0f ? -448.0f : f);
+    return To(f > To::kLargest ? To::kLargest : f < -To::kLargest ? -To::kLargest : f);
   } else if constexpr (!std::is_arithmetic_v<From> && !std::is_same_v<To, float>) {
     return convert<To>(static_cast<float>(v));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> &&

@@ -249,11 +249,6 @@ bool is_stored_twice(const PointwiseKernel& kernel, DTypeRule rule, DType common
          out.dtype() != common && compute_dtype(compute_type(common)) != common;
 }
 
-double rounded_half(double v, DType t) {
-  const auto f = static_cast<float>(v);
-  return t == DType::Half ? static_cast<float>(Half(f)) : static_cast<float>(BFloat16(f));
-}
-
 bool is_half(DType t) { return t == DType::Half || t == DType::BFloat16; }
 
 // A number beside small integers or halves counts in their dtype: -3 is 253 for uint8, and 0.1 is
@@ -262,7 +257,7 @@ bool is_wide_number(const Tensor& t, DType common) {
   if (t.dim() != 0 || t.dtype() == common) return false;
   if (!is_half(common)) return is_integral(t.dtype());
   const double v = read_scalar(t).to_double();
-  return !std::isnan(v) && rounded_half(v, common) != v;
+  return !std::isnan(v) && rounded_to_narrow(v, common) != v;
 }
 
 [[gnu::noinline]] Tensor narrowed(const Tensor& t, DType common) {
