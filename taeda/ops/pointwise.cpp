@@ -81,57 +81,22 @@ void PointwiseSpec::infer_dtypes(Span<const Tensor*> inputs) {
 
 namespace {
 
-// Whether inputs of known sizes differ in shape; scalars fit any.
-bool has_broadcast(Span<const Tensor*> inputs, SymIntList sizes) {
-  bool differs = false;
+// Whether the inputs have no one dense layout that the result can take; scalars fit any. Of
+// symbolic sizes it is not asked whether they differ.
+bool has_mixed_layouts(Span<const Tensor*> inputs, SymIntList sizes) {
+  const Tensor* full = nullptr;
+  bool is_symbolic = false, is_broadcast = false, is_contiguous = true, differs = false;
   for (const Tensor* t : inputs) {
-    if (t->impl()->has_symbolic_sizes()) return false;
-    differs |= t->dim() != 0 && t->sym_sizes() != sizes;
+    is_symbolic |= t->impl()->has_symbolic_sizes();
+    if (t->dim() == 0) continue;
+    if (!full) full = t;
+    is_broadcast |= t->sym_sizes() != sizes;
+    is_contiguous &= t->is_contiguous();
+    differs |= t != full && !is_contiguous && t->sym_strides() != full->sym_strides();
   }
-  return differs;
-}
-
-// The stride of an input along a dimension of the result: 0 where it is repeated.
-int64_t stride_along(const Tensor& t, int64_t d, IntList sizes) {
-  const int64_t own = d - (static_cast<int64_t>(sizes.size()) - t.dim());
-  if (own < 0 || (t.size(own) == 1 && sizes[d] != 1)) return 0;
-  return t.strides()[own];
-}
-
-// Whether dimension `a` lies outside `b` in memory (1), inside (-1), or no input can say (0). The
-// first input that repeats neither decides.
-int compare_dims(Span<const Tensor*> inputs, IntList sizes, int64_t a, int64_t b) {
-  for (const Tensor* t : inputs) {
-    const int64_t sa = stride_along(*t, a, sizes), sb = stride_along(*t, b, sizes);
-    if (sa == 0 || sb == 0) continue;
-    if (sa != sb) return sa < sb ? -1 : 1;
-    if (sizes[a] > sizes[b]) return 1;
-  }
-  return 0;
-}
-
-// Strides of a dense result whose dimensions follow each other as the inputs' do.
-SymIntVec strides_by_order(Span<const Tensor*> inputs, IntList sizes) {
-  const auto n = static_cast<int64_t>(sizes.size());
-  SmallVector<int64_t, 6> order;  // innermost first
-  for (int64_t d = n - 1; d >= 0; --d) order.push_back(d);
-  for (int64_t i = 1; i < n; ++i) {
-    int64_t at = i;
-    for (int64_t j = i - 1; j >= 0; --j) {
-      const int compared = compare_dims(inputs, sizes, order[j], order[at]);
-      if (compared < 0) break;
-      if (compared == 0) continue;
-      std::swap(order[j], order[at]);
-      at = j;
-    }
-  }
-  SymIntVec strides(sizes.size());
-  int64_t running = 1;
-  for (int64_t d : order) {
-    strides[d] = running;
-    running *= std::max<int64_t>(sizes[d], 1);
-  }
-  return strides;
+  if (is_broadcast) return !is_symbolic;
+  if (!full || is_contiguous) return false;
+  return differs || !full->impl()->is_non_overlapping_and_dense();
 }
 
 }  // namespace
@@ -160,11 +125,12 @@ void PointwiseSpec::infer_shape(Span<const Tensor*> inputs) {
   for (size_t i = 1; i < inputs.size(); ++i)
     sizes = broadcast_shapes(sizes, inputs[i]->sym_sizes());
   if (op_.rule == DTypeRule::Self) return;  // filled copies are contiguous, as in PyTorch
-  if (has_broadcast(inputs, sizes)) {
-    strides = strides_by_order(inputs, as_int(sizes));
+  if (has_mixed_layouts(inputs, sizes)) {
+    strides = strides_in_order(inputs, sizes);
     return;
   }
-  // Keeps the layout of the first input that has the full shape and is not plainly contiguous.
+  // Keeps the one layout; of broadcast inputs with symbolic sizes, that of the first with all of
+  // the shape.
   for (const Tensor* t : inputs) {
     if (t->sym_sizes() != SymIntList(sizes)) continue;
     if (t->is_contiguous()) break;

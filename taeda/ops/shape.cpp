@@ -86,6 +86,54 @@ SymIntVec channels_last_strides(SymIntList sizes) {
   return out;
 }
 
+namespace {
+
+// The stride of an input along a dimension of the result: 0 where it is repeated.
+SymInt stride_along(const Tensor& t, int64_t d, SymIntList sizes) {
+  const int64_t own = d - (static_cast<int64_t>(sizes.size()) - t.dim());
+  if (own < 0) return 0;
+  if (is_known(SymOp::Eq, t.sym_sizes()[own], 1) && is_known(SymOp::Ne, sizes[d], 1)) return 0;
+  return t.sym_strides()[own];
+}
+
+// Whether dimension `a` lies outside `b` in memory (1), inside (-1), or no input can say (0). The
+// first input that repeats neither decides.
+int compare_dims(Span<const Tensor*> inputs, SymIntList sizes, int64_t a, int64_t b) {
+  for (const Tensor* t : inputs) {
+    const SymInt sa = stride_along(*t, a, sizes), sb = stride_along(*t, b, sizes);
+    if (is_known(SymOp::Eq, sa, 0) || is_known(SymOp::Eq, sb, 0)) continue;
+    if (is_known(SymOp::Lt, sa, sb)) return -1;
+    if (is_known(SymOp::Gt, sa, sb)) return 1;
+    if (is_known(SymOp::Gt, sizes[a], sizes[b])) return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+SymIntVec strides_in_order(Span<const Tensor*> inputs, SymIntList sizes) {
+  const auto n = static_cast<int64_t>(sizes.size());
+  SmallVector<int64_t, 6> order;  // innermost first
+  for (int64_t d = n - 1; d >= 0; --d) order.push_back(d);
+  for (int64_t i = 1; i < n; ++i) {
+    int64_t at = i;
+    for (int64_t j = i - 1; j >= 0; --j) {
+      const int compared = compare_dims(inputs, sizes, order[j], order[at]);
+      if (compared < 0) break;
+      if (compared == 0) continue;
+      std::swap(order[j], order[at]);
+      at = j;
+    }
+  }
+  SymIntVec strides(sizes.size());
+  SymInt running = 1;
+  for (int64_t d : order) {
+    strides[d] = running;
+    running *= sym_max(sizes[d], 1);
+  }
+  return strides;
+}
+
 SymIntVec strides_like(const Tensor& self, MemoryFormat format) {
   switch (format) {
     case MemoryFormat::ChannelsLast:
@@ -99,27 +147,8 @@ SymIntVec strides_like(const Tensor& self, MemoryFormat format) {
   }
   if (self.is_contiguous()) return contiguous_strides(self.sym_sizes());
   if (self.impl()->is_non_overlapping_and_dense()) return SymIntVec(self.sym_strides());
-  // Keeps the order of the dimensions by stride, without the gaps.
-  SmallVector<int64_t, 6> order;
-  for (int64_t i = 0; i < self.dim(); ++i) order.push_back(i);
-  const SymIntList sizes = self.sym_sizes(), strides = self.sym_strides();
-  auto is_inner = [&](int64_t a, int64_t b) {
-    if (strides[a] == SymInt(0) || strides[b] == SymInt(0)) return false;
-    if (strides[a] != strides[b]) return strides[a] < strides[b];
-    return sizes[a] < sizes[b];
-  };
-  // Insertion from the last dimension, so that ties keep the contiguous order.
-  std::reverse(order.begin(), order.end());
-  for (size_t i = 1; i < order.size(); ++i)
-    for (size_t j = i; j > 0 && is_inner(order[j], order[j - 1]); --j)
-      std::swap(order[j], order[j - 1]);
-  SymIntVec out(sizes.size());
-  SymInt running = 1;
-  for (int64_t d : order) {
-    out[d] = running;
-    running *= sym_max(sizes[d], 1);
-  }
-  return out;
+  const Tensor* const inputs[] = {&self};
+  return strides_in_order(inputs, self.sym_sizes());
 }
 
 uint64_t dim_bitset(IntList dims, int64_t ndim, bool all_when_empty) {

@@ -12,6 +12,8 @@ TAEDA_API bool is_expandable_to(SymIntList from, SymIntList to);
 TAEDA_API SymIntVec infer_size(SymIntList shape, const SymInt& numel);
 TAEDA_API SymIntVec contiguous_strides(SymIntList sizes);
 TAEDA_API SymIntVec channels_last_strides(SymIntList sizes);
+// Strides of a dense result whose dimensions follow each other in memory as the inputs' do.
+TAEDA_API SymIntVec strides_in_order(Span<const Tensor*> inputs, SymIntList sizes);
 // Strides of an empty tensor like `self` in a memory format (Preserve keeps dense permutations).
 TAEDA_API SymIntVec strides_like(const Tensor& self, MemoryFormat format);
 // Sorted, wrapped, checked for repeats: "dim 0 appears multiple times in the list of dims".

@@ -1,6 +1,8 @@
 // Views of parts of a tensor, and the operators that put gradients of parts back.
 #include "taeda/ops/view_part_decl.h"
 
+#include <limits>
+
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/number_in_tensor.h"
@@ -49,7 +51,23 @@ std::optional<SymInt> clamped(SymInt at, const SymInt& size) {
 std::optional<SymInt> distance(const SymInt& first, const SymInt& last, const SymInt& step) {
   const std::optional<bool> is_empty = known(SymOp::Lt, last, first);
   if (!is_empty) return std::nullopt;
-  return *is_empty ? SymInt(0) : (last - first + step - SymInt(1)) / step;
+  if (*is_empty) return SymInt(0);
+  // Of plain numbers, a step as large as they come must not overflow.
+  if (!first.is_symbolic() && !last.is_symbolic() && !step.is_symbolic())
+    return SymInt((last.word() - first.word()) / step.word() +
+                  ((last.word() - first.word()) % step.word() != 0));
+  return (last - first + step - SymInt(1)) / step;
+}
+
+// The stride of every step-th element. Where it is no number, the step leads out of the tensor, and
+// the one element left has any.
+SymInt stepped(const SymInt& stride, const SymInt& step) {
+  int64_t product;
+  const bool is_plain = !stride.is_symbolic() && !step.is_symbolic();
+  if (is_plain && (__builtin_mul_overflow(stride.word(), step.word(), &product) ||
+                   product > std::numeric_limits<int64_t>::max() / 4))
+    return stride;
+  return stride * step;
 }
 
 }  // namespace
@@ -80,7 +98,7 @@ Tensor slice_Tensor(const Tensor& self, int64_t dim, std::optional<SymInt> start
     expect(SymOp::Le, *length, size);
   }
   sizes[dim] = *length;
-  strides[dim] = strides[dim] * step;
+  strides[dim] = stepped(strides[dim], step);
   return make_alias_sym(self, sizes, strides, offset);
 }
 

@@ -32,6 +32,29 @@ def test_of_broadcast_inputs(inputs, strides):
         assert result.stride() == strides
 
 
+@pytest.mark.parametrize(
+    ("inputs", "strides"),
+    [
+        ((t.ones(3).expand(4, 3), t.ones(3, 4).t()), (1, 4)),
+        ((t.ones(3).expand(4, 2, 3), t.ones(2, 3, 4).permute(2, 0, 1)), (1, 12, 4)),
+        ((t.ones(4, 1, 3).expand(4, 2, 3), t.ones(2, 3, 4).permute(2, 0, 1)), (3, 12, 1)),
+        ((t.ones(2, 3, 4).permute(2, 0, 1), t.ones(4, 1, 3).expand(4, 2, 3)), (1, 12, 4)),
+        ((t.ones(3, 4), t.ones(4, 3).t()), (4, 1)),
+    ],
+)
+def test_of_inputs_that_differ_in_strides_alone(inputs, strides):
+    a, b = inputs
+    for result in (t.add(a, b), t.eq(a, b), t.maximum(a, b), t.addcmul(a, a, b)):
+        assert result.stride() == strides
+
+
+def test_of_one_input_that_repeats_a_dimension_between_others():
+    x = t.ones(4, 2).t().unsqueeze(1).expand(2, 4, 4)
+    assert x.stride() == (1, 0, 2)
+    for result in (x.exp(), x * 2, t.empty_like(x), x.clone()):
+        assert result.stride() == (1, 2, 8)
+
+
 def test_a_broadcast_result_keeps_its_order_for_views():
     x = turned(2, 3, 4) + t.ones(4)
     assert x.transpose(-1, -2).is_contiguous()

@@ -43,6 +43,14 @@ def test_slices_share_memory_with_steps():
     assert x.tolist() == [0, 1, -1, 3, 4, -1, 6, 7, 8, 9]
 
 
+@pytest.mark.parametrize("step", [7, 2**31, 2**62, 2**63 - 1])
+def test_a_step_past_the_end_leaves_one_element(step):
+    x = numbers(12).reshape(3, 4)
+    assert x[1::step].tolist() == [[4, 5, 6, 7]]
+    assert x[:, 2::step].tolist() == [[2], [6], [10]]
+    assert x[3::step].shape == (0, 4)
+
+
 @pytest.mark.parametrize(
     ("view", "at"),
     [
