@@ -122,8 +122,8 @@ int64_t useful_threads(const Product<T>& p) {
   return std::min<int64_t>(num_threads(), static_cast<int64_t>(std::min(useful, 1024.0)));
 }
 
-// What is packed at once. One thread packs as much as its caches hold; several pack together as
-// much as these many bytes an operand hold, and then share the tiles.
+// What one schedule covers. One thread packs as much as its caches hold; several share a chunk in
+// which each operand takes at most these many bytes.
 constexpr int64_t kSharedBytes = int64_t{32} << 20;
 
 struct Chunk {
@@ -166,7 +166,7 @@ Grid choose_grid(const Kernels<T>& kernels, int64_t wanted, int64_t m, int64_t n
 }
 
 // From this many multiply-adds a thread on, threads pack together and share more tasks than they
-// are; below, a second meeting of the threads costs more than packing some panels twice.
+// are; below, waiting for each other costs more than packing some panels twice.
 constexpr double kWorkToShare = 16.0 * 1024 * 1024;
 constexpr int64_t kTasksPerThread = 4;
 
