@@ -94,15 +94,13 @@ def test_every_record_with_a_class_has_a_call():
 @pytest.mark.parametrize("region_dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float64"])
 @pytest.mark.parametrize("name", [*CALLS, *OTHERS])
-def test_result_dtypes_are_pytorchs(name, dtype, region_dtype):
-    torch = pytest.importorskip("torch")
+def test_result_dtypes_are_pytorchs(torch, name, dtype, region_dtype):
     call = {**CALLS, **OTHERS}[name]
     assert outcome(t, call, dtype, region_dtype) == outcome(torch, call, dtype, region_dtype)
 
 
 @needs_taeda
-def test_accelerator_classes_name_pytorchs_operators():
-    torch = pytest.importorskip("torch")
+def test_accelerator_classes_name_pytorchs_operators(torch):
     theirs = torch._C._dispatch_get_registrations_for_dispatch_key("AutocastCUDA")
     theirs = {name.removeprefix("aten::") for name in theirs}
     ours, known = set(), set()

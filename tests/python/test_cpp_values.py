@@ -55,8 +55,7 @@ def test_storages_and_numbers_convert(values):
 # ---- tensors ----
 @slow
 @pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, math.inf, -math.inf])
-def test_norms(values, p):
-    torch = pytest.importorskip("torch")
+def test_norms(torch, values, p):
     x = t.randn(3, 4, dtype=t.float64)
     theirs = torch.from_numpy(x.numpy())
     assert t.allclose(values.norm_of(x, p, []), t.from_numpy(theirs.norm(p).numpy()))

@@ -170,8 +170,7 @@ def calls_of(graph, module):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_targets_and_signature_are_pytorchs(name):
-    torch = pytest.importorskip("torch")
+def test_targets_and_signature_are_pytorchs(torch, name):
     module, args, kwargs = call(name, torch)
     expected = torch.export.export(module, args, kwargs)
     module, args, kwargs = call(name, taeda)

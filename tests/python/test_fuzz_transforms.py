@@ -37,8 +37,7 @@ def test_every_composition_is_tried():
 
 
 @pytest.mark.full
-def test_many_compositions_against_pytorch():
-    torch = pytest.importorskip("torch", reason="compares with PyTorch, which is not installed")
+def test_many_compositions_against_pytorch(torch):
     for seed in range(1_000_000, 1_002_000):
         case = make_case(seed)
         expected = expected_results(case, torch)

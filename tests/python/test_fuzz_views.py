@@ -57,8 +57,7 @@ def test_a_difference_is_found_and_shrunk():
 
 @pytest.mark.full
 @pytest.mark.parametrize("first", [1_000_000, 2_000_000, 3_000_000, 4_000_000])
-def test_many_programs_against_pytorch(first):
-    torch = pytest.importorskip("torch", reason="compares with PyTorch, which is not installed")
+def test_many_programs_against_pytorch(torch, first):
     found = find_differences(range(first, first + 2_000), taeda, torch)
     for programs in found.values():
         seed, program = programs[0]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import importlib
 import pickle
 import time
 from collections import OrderedDict, defaultdict, deque, namedtuple
@@ -9,10 +10,6 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 import pytest
 from taeda.utils import _cxx_pytree
 from taeda.utils import _pytree as pytree
-
-reference = pytest.importorskip(
-    "torch.utils._pytree", reason="compares with PyTorch, which is not installed"
-)
 
 Point = namedtuple("Point", "x y")
 
@@ -30,6 +27,12 @@ TREES = [
 ]
 
 
+@pytest.fixture
+def reference(torch):
+    """PyTorch's functions of the same names."""
+    return importlib.import_module("torch.utils._pytree")
+
+
 def outcome(f):
     try:
         return f()
@@ -38,7 +41,7 @@ def outcome(f):
 
 
 @pytest.mark.parametrize("tree", TREES, ids=repr)
-def test_flatten_and_paths_as_pytorch(tree):
+def test_flatten_and_paths_as_pytorch(reference, tree):
     leaves, spec = pytree.tree_flatten(tree)
     expected, expected_spec = reference.tree_flatten(tree)
     assert leaves == expected and repr(spec) == repr(expected_spec)
@@ -58,7 +61,7 @@ def test_flatten_and_paths_as_pytorch(tree):
 
 
 @pytest.mark.parametrize("tree", TREES, ids=repr)
-def test_specs_in_files_and_hashes(tree):
+def test_specs_in_files_and_hashes(reference, tree):
     spec = pytree.tree_structure(tree)
     text = outcome(lambda: pytree.treespec_dumps(spec))
     expected = outcome(lambda: reference.treespec_dumps(reference.tree_structure(tree)))
@@ -82,7 +85,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize("tree, rest", PAIRS, ids=repr)
-def test_second_trees_as_pytorch(tree, rest):
+def test_second_trees_as_pytorch(reference, tree, rest):
     ours = outcome(lambda: pytree.tree_map(lambda a, b: (a, b), tree, rest))
     assert ours == outcome(lambda: reference.tree_map(lambda a, b: (a, b), tree, rest))
     assert pytree._broadcast_to_and_flatten(tree, pytree.tree_structure(rest)) == (
@@ -107,7 +110,7 @@ class Box:
 
 
 @pytest.fixture
-def registered():
+def registered(reference):
     """Registers a class in both libraries until the test ends."""
     done = []
 
@@ -121,7 +124,7 @@ def registered():
         module._deregister_pytree_node(cls)
 
 
-def test_dataclass(registered):
+def test_dataclass(reference, registered):
     registered(Fields, "register_dataclass", serialized_type_name="Fields")
     value = Fields(1, None, [2])
     leaves, spec = pytree.tree_flatten(value)
@@ -137,7 +140,7 @@ def test_dataclass(registered):
     "cls, names",
     [(Fields, ["x"]), (Fields, ["x", "y", "z", "w"]), (Box, None)],
 )
-def test_dataclass_fields_must_agree(cls, names):
+def test_dataclass_fields_must_agree(reference, cls, names):
     with pytest.raises(ValueError) as ours:
         pytree.register_dataclass(cls, field_names=names)
     with pytest.raises(ValueError) as theirs:
@@ -179,7 +182,7 @@ def test_own_class(registered):
         pytree.tree_map(lambda a, b: a, Box(1, Colour.RED), Box(1, None))
 
 
-def test_named_tuple_in_files(registered):
+def test_named_tuple_in_files(reference, registered):
     text = outcome(lambda: pytree.treespec_dumps(pytree.tree_structure(Point(1, 2))))
     assert text[0] == "NotImplementedError" and "_register_namedtuple" in text[1]
     registered(Point, "_register_namedtuple", serialized_type_name="tests.Point")

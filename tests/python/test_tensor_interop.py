@@ -2,7 +2,6 @@
 
 import array
 import gc
-import importlib.util
 import subprocess
 import sys
 
@@ -15,7 +14,6 @@ NUMPY_DTYPES = [
     "bool", "uint8", "int8", "int16", "int32", "int64",
     "float16", "float32", "float64", "complex64", "complex128",
 ]  # fmt: skip
-has_pytorch = importlib.util.find_spec("torch") is not None
 
 
 class TestNumpy:
@@ -208,11 +206,8 @@ class TestDLPack:
         assert dlpack.from_dlpack(dlpack.to_dlpack(t.arange(3))).tolist() == [0, 1, 2]
         assert t.ones(1).__dlpack_device__() == (dlpack.DLDeviceType.kDLCPU, 0)
 
-    @pytest.mark.skipif(not has_pytorch, reason="needs PyTorch as the other side")
     @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "complex64", "bool"])
-    def test_pytorch_both_ways(self, dtype):
-        import torch
-
+    def test_pytorch_both_ways(self, torch, dtype):
         x = t.tensor([[1, 0], [1, 1]], dtype=getattr(t, dtype))
         theirs = torch.from_dlpack(x)
         assert theirs.dtype == getattr(torch, dtype) and theirs.tolist() == x.tolist()

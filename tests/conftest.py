@@ -1,0 +1,38 @@
+"""Gives tests the packages that Taeda is compared with, as fixtures named after them.
+
+A test that needs PyTorch takes the fixture `torch` and thereby the marker `peers`. Without the
+package it is skipped; under `./run test --peers`, which runs these tests alone, it fails.
+"""
+
+import importlib
+import os
+
+import pytest
+
+PEERS = ("torch", "transformers", "safetensors")
+
+
+def _imported(name):
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+    if os.environ.get("TAEDA_PEERS") == "required":
+        pytest.fail(f"{name} is not installed, and this run must not skip it", pytrace=False)
+    pytest.skip(f"needs {name}: ./run test --peers installs it and runs this test")
+
+
+def _fixture_of(name):
+    return pytest.fixture(scope="session", name=name)(lambda: _imported(name))
+
+
+torch, transformers, safetensors = map(_fixture_of, PEERS)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Marks what takes a peer, before tests are chosen by their markers."""
+    for item in items:
+        if not set(PEERS).isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("peers")
