@@ -10,7 +10,7 @@ if(extension_sources)
   target_link_libraries(_C PRIVATE taeda)
   taeda_isa_definitions(_C ${TAEDA_BASELINE_ISA})
   add_dependencies(_C taeda_generated)
-  target_precompile_headers(_C PRIVATE ${CMAKE_SOURCE_DIR}/python/src/python.h
+  target_precompile_headers(_C PRIVATE ${CMAKE_SOURCE_DIR}/python/interop/python.h
     ${TAEDA_GENERATED_DIR}/taeda/ops/functions.h)
   target_compile_options(_C PRIVATE -fpch-preprocess)
   set_target_properties(_C PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${TAEDA_PACKAGE_DIR}

@@ -1,7 +1,10 @@
-"""Checks every #include against the layer table in docs/design.md.
+"""Checks #include lines against the layer table of docs/design.md; operators name no device.
 
 A folder may include itself, the folders of lower rows, the files directly in a folder above it, and
 what an arrow in the table's last column grants (`optim → nn; distributed → nn, optim, data`).
+
+Includes do not show what a file knows: sources of `taeda/ops`, generated ones too, may neither say
+`cpu::` nor ask `is_cpu`, but where a comment within three lines says "PyTorch names the CPU".
 """
 
 import re
@@ -14,6 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SOURCE_SUFFIXES = {".h", ".inc", ".cpp", ".c", ".cu"}
+DEVICE_NAME = re.compile(r"\bcpu::|\bis_cpu\b")
+CPU_BY_DEFINITION = "PyTorch names the CPU"
 CHECKED_FOLDERS = ("taeda", "python/src", "python/interop")
 
 
@@ -99,12 +104,19 @@ def check_file(layers: Layers, path: str, text: str) -> Iterator[str]:
     if source is None:
         yield f"{path}:1: folder is not in the layer table of docs/design.md"
         return
-    for number, line in enumerate(text.splitlines(), start=1):
+    lines = text.splitlines()
+    for number, line in enumerate(lines, start=1):
         match = INCLUDE.match(line)
         if match:
             broken = _broken_rule(layers, source, path, match[1] == '"', match[2])
             if broken:
                 yield f"{path}:{number}: {broken}"
+        elif source == "taeda/ops":
+            around = lines[max(0, number - 4) : number]
+            name = DEVICE_NAME.search(line.partition("//")[0])
+            is_by_definition = any(CPU_BY_DEFINITION in x for x in around)
+            if name and (name[0] == "cpu::" or not is_by_definition):
+                yield f"{path}:{number}: {name[0]}: operators name no device, backends bring them"
 
 
 def _broken_rule(layers: Layers, source: str, path: str, is_quoted: bool, name: str) -> str | None:
@@ -147,7 +159,7 @@ def check_tree(layers: Layers, root: Path) -> list[str]:
 def main() -> int:
     layers = read_layers((ROOT / "docs" / "design.md").read_text())
     messages = check_tree(layers, ROOT) + check_tree(layers, ROOT / "build" / "gen")
-    print("\n".join(messages) or "layers: every include follows the table")
+    print("\n".join(messages) or "layers: includes follow the table, no operator names a device")
     return 1 if messages else 0
 
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "taeda/backends/cpu/pointwise/pointwise.h"
 #include "taeda/kernel/print.h"
 #include "taeda/ops/symbolic.h"
 #include "tests/kernel/body_samples.h"
@@ -87,7 +88,8 @@ int64_t compare(const Case& c, CUmodule module) {
     inputs.push_back(testing::body_samples(traced.input_types[i], n, static_cast<int>(i)));
   for (auto& in : inputs) ptrs.push_back(in.data());
   std::vector<char> uniforms = testing::uniform_samples(c.type, traced.num_uniforms);
-  c.body->eager_tile(c.type)(ptrs.data(), n, uniforms.data());
+  cpu::find_tile(c.body->name, static_cast<cpu::ComputeType>(c.type))(ptrs.data(), n,
+                                                                      uniforms.data());
 
   CUfunction function;
   check(cuModuleGetFunction(&function, module, c.name.c_str()), c.name.c_str());

@@ -1,8 +1,8 @@
 // Devices from Python: loading plug-ins, naming them, and how often the CPU stood in for them.
-#include "python/src/args.h"
-#include "python/src/factories.h"
-#include "python/src/types.h"
-#include "python/src/wrap.h"
+#include "python/interop/types.h"
+#include "python/interop/wrap.h"
+#include "python/src/args/args.h"
+#include "python/src/tensor/factories.h"
 #include "taeda/backends/cpu/isa.h"
 #include "taeda/backends/device_kernels.h"
 #include "taeda/backends/device_registry.h"

@@ -1,13 +1,13 @@
 // Fills the table of functions that extension modules use (python/interop/extension_api.h).
 #include "python/interop/extension_api.h"
 
-#include "python/src/args.h"
-#include "python/src/factories.h"
-#include "python/src/storage_type.h"
-#include "python/src/sym_types.h"
-#include "python/src/tensor_type.h"
-#include "python/src/types.h"
-#include "python/src/wrap.h"
+#include "python/interop/sym_types.h"
+#include "python/interop/tensor_type.h"
+#include "python/interop/types.h"
+#include "python/interop/wrap.h"
+#include "python/src/args/args.h"
+#include "python/src/tensor/factories.h"
+#include "python/src/tensor/storage_type.h"
 
 namespace taeda::python {
 

@@ -1,7 +1,7 @@
 // Method tables written by the operator generator, one a family.
 #pragma once
 
-#include "python/src/python.h"
+#include "python/interop/python.h"
 
 namespace taeda::python {
 

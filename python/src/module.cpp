@@ -1,23 +1,24 @@
 // The extension module taeda._C: puts types and functions together.
-#include "python/src/control_flow_functions.h"
-#include "python/src/decomposition_functions.h"
-#include "python/src/export_functions.h"
-#include "python/src/factories.h"
-#include "python/src/fx_fake.h"
-#include "python/src/fx_types.h"
+#include "python/interop/sym_types.h"
+#include "python/interop/tensor_type.h"
+#include "python/interop/types.h"
+#include "python/interop/wrap.h"
+#include "python/src/autograd/grad_fn_type.h"
+#include "python/src/autograd/hooks.h"
+#include "python/src/autograd/python_node.h"
+#include "python/src/dispatch/control_flow_functions.h"
+#include "python/src/dispatch/decomposition_functions.h"
+#include "python/src/dispatch/handler_call.h"
+#include "python/src/dispatch/native_mode.h"
+#include "python/src/dispatch/overrides.h"
+#include "python/src/dispatch/sample_functions.h"
+#include "python/src/dispatch/script_object.h"
+#include "python/src/fx/export_functions.h"
+#include "python/src/fx/fx_fake.h"
+#include "python/src/fx/fx_types.h"
 #include "python/src/generated.h"
-#include "python/src/grad_fn_type.h"
-#include "python/src/handler_call.h"
-#include "python/src/hooks.h"
-#include "python/src/native_mode.h"
-#include "python/src/overrides.h"
-#include "python/src/python_node.h"
-#include "python/src/script_object.h"
-#include "python/src/storage_type.h"
-#include "python/src/sym_types.h"
-#include "python/src/tensor_type.h"
-#include "python/src/types.h"
-#include "python/src/wrap.h"
+#include "python/src/tensor/factories.h"
+#include "python/src/tensor/storage_type.h"
 
 namespace taeda::python {
 
@@ -45,9 +46,9 @@ const PyMethodDef* const own_functions[] = {
     factory_table,   mode_table,     autograd_table,      interop_table,      device_table,
     transform_table, autocast_table, dispatch_mode_table, control_flow_table, nullptr};
 const PyMethodDef* const no_tables[] = {nullptr};
-const PyMethodDef* const dispatch_tables[] = {dispatch_table,      boxed_call_table,
-                                              library_table,       decomposition_table,
-                                              script_object_table, nullptr};
+const PyMethodDef* const dispatch_tables[] = {
+    dispatch_table,      boxed_call_table, library_table, decomposition_table,
+    script_object_table, sample_table,     nullptr};
 
 bool fill_fx(PyObject* module) {
   PyObject* fx = PyImport_AddModule("taeda._C._fx");

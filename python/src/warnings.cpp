@@ -1,6 +1,6 @@
 // The library's warnings as Python's UserWarning.
-#include "python/src/factories.h"
-#include "python/src/wrap.h"
+#include "python/interop/wrap.h"
+#include "python/src/tensor/factories.h"
 #include "taeda/base/log.h"
 
 namespace taeda::python {

@@ -1,8 +1,8 @@
 // Fitting gradients whose shape, dtype or device differs from the forward value's.
 #include "taeda/autograd/validate.h"
 
-#include "taeda/autograd/formulas.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/gradients.h"
 
 namespace taeda::autograd {
 namespace {
@@ -20,11 +20,12 @@ void fit_gradient(const InputMetadata& expected, Tensor& grad, const char* name,
   }
   const SymIntList sizes(expected.sizes);
   if (!(grad.sym_sizes() == sizes)) {
-    TAEDA_CHECK(can_sum_to(grad.sym_sizes(), sizes), blame(name), "invalid gradient at index ",
-                index, " - got ", grad.sym_sizes(), " but expected shape compatible with ", sizes);
-    grad = sum_to(grad, sizes);
+    TAEDA_CHECK(gradients::can_sum_to(grad.sym_sizes(), sizes), blame(name),
+                "invalid gradient at index ", index, " - got ", grad.sym_sizes(),
+                " but expected shape compatible with ", sizes);
+    grad = gradients::sum_to(grad, sizes);
   }
-  grad = cast_gradient(grad, expected.dtype);
+  grad = gradients::cast_gradient(grad, expected.dtype);
   if (grad.device() != expected.device) {
     TAEDA_CHECK(grad.dim() == 0, blame(name), "invalid gradient at index ", index,
                 " - expected device ", expected.device, " but got ", grad.device());

@@ -274,6 +274,12 @@ Registration register_fallback(int slot, BoxedKernel kernel, const char* where) 
   return Registration(serial);
 }
 
+void set_kernel(Operator& op, int slot, void* fn) {
+  std::lock_guard lock(registry().mutex);
+  if (op.runtime) op.runtime->generated[slot] = fn;
+  static_cast<void**>(op.table)[slot] = fn;
+}
+
 bool has_kernel(const Operator& op, int slot) {
   std::lock_guard lock(registry().mutex);
   return (op.table && static_cast<void**>(op.table)[slot]) ||

@@ -10,6 +10,7 @@
 #include <typeinfo>
 
 #include "taeda/base/trace.h"
+#include "taeda/dispatch/traits.h"
 #include "taeda/dispatch/value.h"
 
 namespace taeda::dispatch {
@@ -48,7 +49,8 @@ class TAEDA_API Operator {
 
   constexpr Operator(const char* name, const char* overload, const char* schema, uint64_t mask,
                      bool is_composite, void* table, const std::type_info* signature,
-                     CallBoxed call_boxed, const BatchRule* batch_rule = nullptr, uint32_t tags = 0)
+                     CallBoxed call_boxed, const BatchRule* batch_rule = nullptr, uint32_t tags = 0,
+                     const Traits& traits = {})
       : name(name),
         overload(overload),
         schema(schema),
@@ -58,7 +60,8 @@ class TAEDA_API Operator {
         signature(signature),
         call_boxed(call_boxed),
         batch_rule(batch_rule),
-        tags(tags) {}
+        tags(tags),
+        traits(traits) {}
 
   const char* name;      // "add"
   const char* overload;  // "Tensor", "" for the default one
@@ -70,6 +73,7 @@ class TAEDA_API Operator {
   CallBoxed call_boxed;
   const BatchRule* batch_rule;  // null: vmap calls the operator once for each example
   uint32_t tags;
+  Traits traits;
   RuntimeSlots* runtime = nullptr;
 
   bool has(Tag tag) const { return tags & static_cast<uint32_t>(tag); }
@@ -121,9 +125,10 @@ class TypedOperator<R(A...)> : public Operator {
   constexpr TypedOperator(const char* name, const char* overload, const char* schema, uint64_t mask,
                           bool is_composite, CallBoxed call_boxed,
                           std::initializer_list<Entry> entries,
-                          const BatchRule* batch_rule = nullptr, uint32_t tags = 0)
+                          const BatchRule* batch_rule = nullptr, uint32_t tags = 0,
+                          const Traits& traits = {})
       : Operator(name, overload, schema, mask, is_composite, kernels, &typeid(R(A...)), call_boxed,
-                 batch_rule, tags),
+                 batch_rule, tags, traits),
         kernels{} {
     for (const Entry& e : entries) kernels[e.slot] = e.fn;
   }
@@ -156,6 +161,14 @@ class TypedOperator<R(A...)> : public Operator {
  private:
   R call_through_stack(KeySet keys, A... args);
 };
+
+// A backend's own kernel of an operator of the library, set while the library starts.
+TAEDA_API void set_kernel(Operator& op, int slot, void* fn);
+template <class R, class... A>
+void set_kernel(TypedOperator<R(A...)>& op, DeviceType backend,
+                std::type_identity_t<R (*)(KeySet, A...)> fn) {
+  set_kernel(op, slot_of(Key::Dense, backend), reinterpret_cast<void*>(fn));
+}
 
 }  // namespace taeda::dispatch
 

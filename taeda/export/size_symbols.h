@@ -2,7 +2,7 @@
 #pragma once
 
 #include "taeda/export/signature.h"
-#include "taeda/fx/symbolic/shape_env.h"
+#include "taeda/fx/shapes/shape_env.h"
 
 namespace taeda::exported {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "taeda/fx/regions.h"
-#include "taeda/fx/symbolic/expr.h"
+#include "taeda/fx/shapes/shape_env.h"
 
 namespace taeda::fx {
 namespace {

@@ -8,7 +8,7 @@
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/fx/bind.h"
-#include "taeda/fx/symbolic/sym_expr_node.h"
+#include "taeda/fx/shapes/sym_expr_node.h"
 
 namespace taeda::fx {
 namespace {
@@ -89,13 +89,6 @@ class CommonDevice {
   std::optional<Device> device_;
   bool can_yield_ = true;
 };
-
-// Copies read another device, and indices may stay on the CPU: the first tensor says where.
-bool follows_first(const Operator& op) {
-  static constexpr std::array<std::string_view, 5> kNames = {"copy_", "_copy_from", "index",
-                                                             "index_put", "index_put_"};
-  return std::find(kNames.begin(), kNames.end(), std::string_view(op.name)) != kNames.end();
-}
 
 // Position of the argument that says where the result lives; the schema's size if there is none.
 size_t device_argument(const dispatch::Schema& schema) {
@@ -286,7 +279,7 @@ struct FakeMode::Call {
     CommonDevice common(op);
     for (size_t i = 0; i < stack.size(); ++i) {
       for_each_tensor(stack[i], [&](const Tensor& t) { common.add(t); });
-      if (i == 0 && follows_first(op)) break;
+      if (i == 0 && op.traits.device_of_first) break;
     }
     const size_t at = device_argument(schema);
     const bool is_given = at < stack.size() && stack[at].is<Device>();
@@ -372,8 +365,8 @@ void FakeMode::expand_masks(Stack& stack) {
 
 bool FakeMode::run_value_dependent(Operator& op, Stack& stack) {
   if (op.has(Tag::DataDependentOutput)) {
-    if (!options_.shape_env || !options_.allow_scalar_outputs ||
-        std::string_view(op.name) == "equal")
+    const bool is_number = schema_of(op).returns.at(0).type.base == "Scalar";
+    if (!options_.shape_env || !options_.allow_scalar_outputs || !is_number)
       refuse(fake_errors.data_dependent, op, "a number");
     const DType dtype = stack[0].get<Tensor>().dtype();
     if (is_complex(dtype)) refuse(fake_errors.data_dependent, op, "a complex number");
@@ -387,8 +380,7 @@ bool FakeMode::run_value_dependent(Operator& op, Stack& stack) {
     return true;
   }
   if (!op.has(Tag::DynamicOutputShape)) return false;
-  const std::string_view name = op.name;
-  const bool is_counted = name == "nonzero" || name == "masked_select";
+  const bool is_counted = op.traits.counted != nullptr;
   // Others of ours (index, one_hot) read values for some arguments only: their rules tell.
   if (op.table && !is_counted) return false;
   if (!options_.shape_env || !is_counted) refuse(fake_errors.dynamic_shape, op, "the shape");
@@ -397,13 +389,7 @@ bool FakeMode::run_value_dependent(Operator& op, Stack& stack) {
   const SymInt most = self.impl()->sym_numel();
   options_.shape_env->check_is_size(unknown);
   if (!most.is_symbolic()) options_.shape_env->constrain_range(unknown, {0, most.word()});
-  const SymInt count = options_.shape_env->symint(unknown);
-  const bool is_nonzero = name == "nonzero";
-  const SymIntVec sizes = is_nonzero ? SymIntVec{count, SymInt(self.dim())} : SymIntVec{count};
-  // The coordinates of nonzero are laid out by dimension, as the kernels write them.
-  const SymIntVec strides = is_nonzero ? SymIntVec{SymInt(1), count} : SymIntVec{SymInt(1)};
-  Tensor out = make_tensor({0}, is_nonzero ? DType::Int64 : self.dtype(), DeviceType::Meta);
-  out.impl()->set_sym_geometry(sizes, strides, 0);
+  Tensor out = op.traits.counted(self, options_.shape_env->symint(unknown));
   tag(out, IntrusivePtr<FakeMode>::share(this), self.device());
   stack.clear();
   stack.push_back(std::move(out));
@@ -411,12 +397,12 @@ bool FakeMode::run_value_dependent(Operator& op, Stack& stack) {
 }
 
 void FakeMode::run(Operator& op, Stack& stack) {
-  if (std::string_view(op.name) == "lift_fresh_copy" && !is_fake(stack.at(0).get<Tensor>())) {
+  if (op.traits.lifts_constant && !is_fake(stack.at(0).get<Tensor>())) {
     stack[0] = from_constant(stack[0].get<Tensor>());
     return;
   }
   if (run_on_constants(op, stack) || run_value_dependent(op, stack)) return;
-  if (std::string_view(op.name) == "index") expand_masks(stack);
+  if (op.traits.mask_indices) expand_masks(stack);
   Call call{*this, op, stack, schema_of(op), {}};
   if (!constants_.empty()) call.forget_written();
   if (op.table)

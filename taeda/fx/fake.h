@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "taeda/dispatch/modes.h"
-#include "taeda/fx/symbolic/shape_env.h"
+#include "taeda/fx/shapes/shape_env.h"
 
 namespace taeda::fx {
 

@@ -38,7 +38,9 @@ bool returns_itself(const Operator& op, const Stack& stack) {
 }
 
 // A composite that stays: the number it reads is one of the graph's own.
-bool is_item(const Operator& op) { return std::string_view(op.name) == "item"; }
+bool is_item(const Operator& op) {
+  return op.has(Tag::DataDependentOutput) && schema_of(op).returns.at(0).type.base == "Scalar";
+}
 
 bool is_known_number(const Value& v) {
   return v.is_scalar() && !v.is<SymInt>() && !v.is<IntrusivePtr<SymNode>>();

@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "taeda/fx/builtins.h"
-#include "taeda/fx/symbolic/polynomial.h"
-#include "taeda/fx/symbolic/sym_expr_node.h"
+#include "taeda/fx/shapes/sym_expr_node.h"
 #include "taeda/fx/tracer.h"
-#include "taeda/ops/graph_operators.h"
+#include "taeda/ops/graph/operators.h"
+#include "taeda/symbolic/polynomial.h"
 
 namespace taeda::fx {
 namespace {

@@ -1,8 +1,6 @@
 // The inverses of view operators.
 #include "taeda/fx/view_steps.h"
 
-#include <algorithm>
-#include <array>
 #include <string>
 
 #include "taeda/dispatch/dispatcher.h"
@@ -15,19 +13,7 @@ namespace {
 using dispatch::Operator;
 using dispatch::Stack;
 using dispatch::Value;
-
-constexpr std::array<std::string_view, 4> kReshaping = {"view", "squeeze", "unsqueeze",
-                                                        "_unsafe_view"};
-constexpr std::array<std::string_view, 3> kTurning = {"t", "transpose", "permute"};
-constexpr std::array<std::string_view, 3> kScattering = {"select", "slice", "diagonal"};
-constexpr std::array<std::string_view, 3> kSame = {"alias", "detach", "view_as"};
-constexpr std::array<std::string_view, 4> kReading = {"view_as_real", "view_as_complex", "_conj",
-                                                      "_neg_view"};
-
-template <size_t n>
-bool is_one_of(const std::array<std::string_view, n>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
+using dispatch::ViewInverse;
 
 Operator* copying_form(const Operator& op) {
   return dispatch::find_operator(std::string(op.name) + "_copy", op.overload);
@@ -58,14 +44,9 @@ std::vector<int64_t> inverse_of(const std::vector<int64_t>& order) {
   return inverse;
 }
 
-// What another reading of the same numbers was made of: the opposite reading, or the sign's turn.
-Tensor read_back(std::string_view name, const Tensor& part, bool copies) {
-  if (name == "_conj") return call("conj_physical", "", {Value(part)});
-  if (name == "_neg_view") return call("neg", "", {Value(part)});
-  if (name == "view_as_complex")
-    return call("view_as_real", "", {Value(call("resolve_conj", "", {Value(part)}))}, copies);
-  const Tensor line = call("contiguous", "", {Value(part), Value(MemoryFormat::Contiguous)});
-  return call("view_as_complex", "", {Value(call("resolve_neg", "", {Value(line)}))}, copies);
+// The numbers of `part` as memory of their own, which may be read as another dtype.
+Tensor laid_out(const Tensor& part) {
+  return call("contiguous", "", {Value(part), Value(MemoryFormat::Contiguous)});
 }
 
 }  // namespace
@@ -89,7 +70,7 @@ int64_t ViewStep::dim_of(const Tensor& whole, size_t i) const {
   return dim < 0 ? dim + whole.dim() : dim;
 }
 
-bool ViewStep::is_part() const { return std::string_view(op_->name) == "split"; }
+bool ViewStep::is_part() const { return op_->traits.inverse == ViewInverse::SliceEach; }
 
 Stack ViewStep::slice_arguments(const Tensor& whole) const {
   const int64_t dim = dim_of(whole, 2);
@@ -112,44 +93,52 @@ Tensor ViewStep::apply(const Tensor& whole, bool copies) const {
   return copies && !has_copying_form(*op_) ? result.clone() : result;
 }
 
-bool ViewStep::has_inverse() const {
-  const std::string_view name = op_->name;
-  return is_one_of(kReading, name) || is_one_of(kReshaping, name) || is_one_of(kTurning, name) ||
-         is_one_of(kScattering, name) || is_one_of(kSame, name) || name == "unbind" || is_part();
-}
+bool ViewStep::has_inverse() const { return op_->traits.inverse != ViewInverse::None; }
 
 Tensor ViewStep::invert(const Tensor& whole, const Tensor& part, bool copies) const {
-  const std::string_view name = op_->name;
-  if (is_one_of(kSame, name)) return part;
-  if (is_one_of(kReading, name)) return read_back(name, part, copies);
-  if (name == "view" && std::string_view(op_->overload) == "dtype")
-    return call("view", "dtype",
-                {Value(call("contiguous", "", {Value(part), Value(MemoryFormat::Contiguous)})),
-                 Value(whole.dtype())},
-                copies);
-  if (is_one_of(kReshaping, name)) {
-    std::vector<SymInt> sizes(whole.sym_sizes().begin(), whole.sym_sizes().end());
-    return call(copies ? "view" : "reshape", "", {Value(part), Value(std::move(sizes))}, copies);
+  const auto apply_itself = [&](Stack stack) {
+    stack[position_] = Value(part);
+    return call(op_->name, op_->overload, std::move(stack), copies);
+  };
+  switch (op_->traits.inverse) {
+    case ViewInverse::Same: return part;
+    case ViewInverse::Reshape: {
+      std::vector<SymInt> sizes(whole.sym_sizes().begin(), whole.sym_sizes().end());
+      return call(copies ? "view" : "reshape", "", {Value(part), Value(std::move(sizes))}, copies);
+    }
+    case ViewInverse::DType:
+      return call("view", "dtype", {Value(laid_out(part)), Value(whole.dtype())}, copies);
+    case ViewInverse::Itself: return apply_itself(args_);
+    case ViewInverse::Permutation: {
+      Stack stack = args_;
+      stack.at(1) = Value(inverse_of(args_.at(1).get<std::vector<int64_t>>()));
+      return apply_itself(std::move(stack));
+    }
+    case ViewInverse::Scatter: {
+      Stack stack = args_;
+      stack[position_] = Value(whole);
+      stack.insert(stack.begin() + 1, Value(part));
+      return call(std::string(op_->name) + "_scatter", "", std::move(stack));
+    }
+    case ViewInverse::SelectEach:
+      return call(
+          "select_scatter", "",
+          {Value(whole), Value(part), args_.at(1), Value(SymInt(static_cast<int64_t>(output_)))});
+    case ViewInverse::SliceEach: {
+      Stack stack = slice_arguments(whole);
+      stack.insert(stack.begin() + 1, Value(part));
+      return call("slice_scatter", "", std::move(stack));
+    }
+    case ViewInverse::Conjugate: return call("conj_physical", "", {Value(part)});
+    case ViewInverse::Negative: return call("neg", "", {Value(part)});
+    case ViewInverse::AsReal:
+      return call("view_as_real", "", {Value(call("resolve_conj", "", {Value(part)}))}, copies);
+    case ViewInverse::AsComplex:
+      return call("view_as_complex", "", {Value(call("resolve_neg", "", {Value(laid_out(part))}))},
+                  copies);
+    case ViewInverse::None: break;
   }
-  if (name == "unbind")
-    return call(
-        "select_scatter", "",
-        {Value(whole), Value(part), args_.at(1), Value(SymInt(static_cast<int64_t>(output_)))});
-  if (is_part()) {
-    Stack stack = slice_arguments(whole);
-    stack.insert(stack.begin() + 1, Value(part));
-    return call("slice_scatter", "", std::move(stack));
-  }
-  if (is_one_of(kScattering, name)) {
-    Stack stack = args_;
-    stack[position_] = Value(whole);
-    stack.insert(stack.begin() + 1, Value(part));
-    return call(std::string(name) + "_scatter", "", std::move(stack));
-  }
-  Stack stack = args_;
-  stack[position_] = Value(part);
-  if (name == "permute") stack.at(1) = Value(inverse_of(args_.at(1).get<std::vector<int64_t>>()));
-  return call(name, op_->overload, std::move(stack), copies);
+  fail(ErrorKind::Runtime, "no inverse of ", op_->full_name());
 }
 
 }  // namespace taeda::fx

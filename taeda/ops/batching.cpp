@@ -413,21 +413,19 @@ void batch_each(Operator& op, const BatchRule&, const BatchContext& c, Stack& st
   });
 }
 
-void batch_forbidden(Operator& op, const BatchRule&, const BatchContext&, Stack& stack) {
-  // item(): the error of reading a value.
-  if (std::string_view(op.name) == "_local_scalar_dense")
-    dispatch::plain_value(stack.at(0).get<Tensor>());
-  if (std::string_view(op.name) == "masked_select")
-    fail(ErrorKind::Runtime,
-         "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support "
-         "this because for each batch this would return a differently shaped Tensor: use "
-         "taeda.where with the mask.");
+void batch_forbidden(Operator& op, const BatchRule& rule, const BatchContext&, Stack&) {
+  if (rule.error) fail(ErrorKind::Runtime, rule.error);
   fail(ErrorKind::Runtime,
        "vmap: We do not support batching operators that can output dynamic shape. Attempted to "
        "vmap over aten::",
        op.full_name(),
        ". The size of its result depends on values, which differ between examples: use "
        "taeda.where, or call it outside vmap.");
+}
+
+void batch_unreadable(Operator& op, const BatchRule& rule, const BatchContext& c, Stack& stack) {
+  dispatch::plain_value(stack.at(0).get<Tensor>());
+  batch_forbidden(op, rule, c, stack);
 }
 
 void batch_inplace(Operator& op, const BatchRule& rule, const BatchContext& c, Stack& stack) {

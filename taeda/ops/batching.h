@@ -66,7 +66,8 @@ struct BatchRule {
   void* function = nullptr;     // the decomposition or the rule's own function
   bool is_random = false;       // runs even if no argument is batched
   bool is_inplace = false;
-  bool keeps_level = false;  // runs with the level still active
+  bool keeps_level = false;     // runs with the level still active
+  const char* error = nullptr;  // what a forbidden call says, where the record has words for it
 };
 
 // Rules see tensors as batches; the stack holds wrappers of the level that runs.
@@ -122,8 +123,9 @@ using RuleRun = void(dispatch::Operator&, const dispatch::BatchRule&, const Batc
 TAEDA_API RuleRun batch_pointwise;  // broadcasts; the batch in front
 TAEDA_API RuleRun batch_dims;       // dimensions move by one, sizes get the batch, tensors expand
 TAEDA_API RuleRun batch_random;
-TAEDA_API RuleRun batch_each;       // one call an example, with a warning and a count
-TAEDA_API RuleRun batch_forbidden;  // depends on values: PyTorch's error
+TAEDA_API RuleRun batch_each;        // one call an example, with a warning and a count
+TAEDA_API RuleRun batch_forbidden;   // depends on values: PyTorch's error
+TAEDA_API RuleRun batch_unreadable;  // reads a value: the error of item()
 // In place by way of the functional operator behind `rule.function`, whose rule is its own.
 TAEDA_API RuleRun batch_inplace;
 // The same for views that change their own geometry.

@@ -45,17 +45,6 @@ void check_neg(const Tensor& self) {
               "the `~` or `logical_not()` operator instead.");
 }
 
-void check_divisor(const Tensor& self, const Tensor& other) {
-  if (!is_integral(self.dtype(), true) || !is_integral(other.dtype(), true) || !other.is_cpu())
-    return;
-  if (!self.impl()->has_symbolic_sizes() && self.numel() == 0) return;  // nothing is divided
-  const Tensor* const inputs[] = {&self, &other};
-  // A number is divided by in the dtype of the call, where 256 may be zero.
-  const DType common = result_type(inputs);
-  const bool is_wrapped = other.dim() == 0 && other.dtype() != common;
-  TAEDA_CHECK(!cpu::has_zero(is_wrapped ? other.to(common) : other), "ZeroDivisionError");
-}
-
 void check_abs_inplace(const Tensor& self) {
   TAEDA_CHECK(!self.is_complex(), "In-place abs is not supported for complex tensors.");
 }

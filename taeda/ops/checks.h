@@ -10,8 +10,6 @@ TAEDA_API void check_sub(const Tensor& self, const Tensor& other);
 TAEDA_API void check_neg(const Tensor& self);
 TAEDA_API void check_clamp_dtype(const Tensor& self);
 TAEDA_API void check_no_complex(const char* op, const Tensor& self);
-// "ZeroDivisionError" where integers would be divided by zero.
-TAEDA_API void check_divisor(const Tensor& self, const Tensor& other);
 TAEDA_API void check_abs_inplace(const Tensor& self);
 TAEDA_API void check_addcdiv(const Tensor& tensor1, const Tensor& tensor2);
 TAEDA_API void check_lerp(const Tensor& self, const Tensor& other, const char* name = "end");
@@ -22,10 +20,5 @@ TAEDA_API void check_fill_value(const Tensor& self, const Tensor& value);
 TAEDA_API void check_sign(const Tensor& self);
 TAEDA_API void check_relu(const Tensor& self);
 TAEDA_API void check_integer_power(const Tensor& self, const Scalar& exponent);
-
-namespace cpu {
-// Whether some element of a CPU tensor is zero.
-bool has_zero(const Tensor& t);
-}  // namespace cpu
 
 }  // namespace taeda

@@ -1,7 +1,7 @@
 // C++ operators on tensors: a + b, 2 * a, -a.
 #pragma once
 
-#include "taeda/ops/arithmetic_functions.h"
+#include "taeda/ops/arithmetic/functions.h"
 
 namespace taeda {
 

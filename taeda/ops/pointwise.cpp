@@ -1,7 +1,7 @@
 // Shape and dtype inference of pointwise operators.
 #include "taeda/ops/pointwise.h"
 
-#include "taeda/ops/index_checks.h"
+#include "taeda/ops/indexing/index_checks.h"
 #include "taeda/ops/number_range.h"
 
 namespace taeda {
@@ -25,6 +25,7 @@ namespace {
 void check_selected_numbers(Span<const Tensor*> inputs, DType common) {
   if (is_floating(common) && item_size(common) < 4) return;
   for (const Tensor* t : inputs) {
+    // PyTorch names the CPU: numbers lie there.
     const bool is_number = t->impl()->is_wrapped_number() && t->is_cpu();
     if (is_number && t->storage() && t->storage()->data()) check_fits(read_scalar(*t), common);
   }
@@ -104,11 +105,13 @@ bool has_mixed_layouts(Span<const Tensor*> inputs, SymIntList sizes) {
 void PointwiseSpec::infer_shape(Span<const Tensor*> inputs) {
   const Tensor& first = *inputs[0];
   device_ = first.device();
+  // PyTorch names the CPU: zero-dimensional operands there join tensors anywhere.
+  const auto is_host_scalar = [](const Tensor& t) { return t.dim() == 0 && t.is_cpu(); };
   bool is_simple = first.is_contiguous() && !first.impl()->has_symbolic_sizes();
   for (size_t i = 1; i < inputs.size() && is_simple; ++i) {
     const Tensor& t = *inputs[i];
     is_simple = t.is_contiguous() && t.device() == device_ && !t.impl()->has_symbolic_sizes() &&
-                (t.sizes() == first.sizes() || (t.dim() == 0 && t.is_cpu()));
+                (t.sizes() == first.sizes() || is_host_scalar(t));
   }
   if (is_simple) {
     like_ = &first;
@@ -116,7 +119,7 @@ void PointwiseSpec::infer_shape(Span<const Tensor*> inputs) {
   }
   check_same_device(op_.name, inputs);
   for (const Tensor* t : inputs)
-    if (!(t->is_cpu() && t->dim() == 0)) {
+    if (!is_host_scalar(*t)) {
       device_ = t->device();
       break;
     }

@@ -8,10 +8,6 @@
 
 namespace taeda {
 
-namespace cpu {
-struct PointwiseKernel;
-}
-
 // How the result's dtype follows from the inputs' common one.
 enum class DTypeRule : uint8_t {
   Promote,    // the common dtype
@@ -32,7 +28,6 @@ struct PointwiseOp {
   DTypeRule rule;
   uint8_t accept;
   uint8_t num_inputs;
-  const cpu::PointwiseKernel* cpu;
 };
 
 inline constexpr auto kClasses = [] {
@@ -87,34 +82,5 @@ class TAEDA_API PointwiseSpec {
   };
   std::optional<Shape> shape_;  // where there is no `like_`
 };
-
-namespace cpu {
-// Computes `out` (any strides, any dtype that can hold the result) from inputs that broadcast to
-// it.
-TAEDA_API void run_pointwise(const PointwiseOp& op, DType common, const Tensor& out,
-                             Span<const Tensor*> inputs, Span<Scalar> scalars);
-// The same where `out` and all inputs are contiguous and have one shape and the dtype `common`.
-TAEDA_API void run_uniform(const PointwiseOp& op, DType common, const Tensor& out,
-                           Span<const Tensor*> inputs, Span<Scalar> scalars);
-// Small plain tensors of one dtype and shape in one step: allocates the result and computes it.
-// Undefined, with nothing done, where the inputs are anything else.
-TAEDA_API Tensor run_alike(const PointwiseOp& op, Span<const Tensor*> inputs, Span<Scalar> scalars);
-}  // namespace cpu
-
-// False when the device has neither tiles here nor is meta: the caller hands over to the device's
-// kernel.
-inline bool run_pointwise(const PointwiseOp& op, const PointwiseSpec& spec, const Tensor& out,
-                          Span<const Tensor*> inputs, Span<Scalar> scalars) {
-  if (__builtin_expect(out.is_cpu(), 1)) {
-    const bool is_uniform =
-        spec.is_uniform() && out.impl()->is_plain() && out.dtype() == spec.common();
-    if (is_uniform)
-      cpu::run_uniform(op, spec.common(), out, inputs, scalars);
-    else
-      cpu::run_pointwise(op, spec.common(), out, inputs, scalars);
-    return true;
-  }
-  return out.is_meta();
-}
 
 }  // namespace taeda

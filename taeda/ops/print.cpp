@@ -104,13 +104,14 @@ void print_matrices(std::ostream& out, const double* values, IntList sizes, int6
 }
 
 void print_type(std::ostream& out, const Tensor& t) {
-  const bool is_cpu = t.device().is_cpu();
+  // PyTorch names the CPU: tensors elsewhere say where.
+  const bool is_elsewhere = !t.device().is_cpu();
   std::string device = device_type_name(t.device().type);
   for (char& c : device) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   out << "[ " << device << dtype_long_name(t.dtype()) << "Type{";
   for (int64_t d = 0; d < t.dim(); ++d) out << (d ? "," : "") << t.size(d);
   out << '}';
-  if (!is_cpu && t.device().has_index()) out << " (" << t.device().text() << ")";
+  if (is_elsewhere && t.device().has_index()) out << " (" << t.device().text() << ")";
   out << " ]";
 }
 

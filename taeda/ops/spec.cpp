@@ -5,7 +5,7 @@
 
 #include "taeda/base/log.h"
 #include "taeda/ops/cpp_name.h"
-#include "taeda/ops/index_checks.h"
+#include "taeda/ops/indexing/index_checks.h"
 #include "taeda/ops/out_alias.h"
 #include "taeda/ops/shape.h"
 
@@ -152,10 +152,6 @@ void check_keeps_input(const OutSpec& spec, const Tensor& out, const Tensor& inp
               "unsupported operation: some elements of the input tensor and the written-to tensor "
               "refer to a single "
               "memory location. Please clone() the tensor before performing the operation.");
-}
-
-void unsupported_device(const Tensor& t) {
-  fail(ErrorKind::NotImplemented, "no kernel for device ", t.device(), "; supported: cpu, meta");
 }
 
 }  // namespace taeda

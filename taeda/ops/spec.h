@@ -47,6 +47,7 @@ inline void check_no_overlap(const Tensor& out, TensorList inputs) {
   for (const Tensor& t : inputs) check_no_overlap(out, t);
 }
 
-[[noreturn]] TAEDA_API void unsupported_device(const Tensor& t);
+// The keys of a device's own kernels for a tensor that lies there.
+inline KeySet dense_keys(const Tensor& t) { return KeySet(Key::Dense) | KeySet(t.device().type); }
 
 }  // namespace taeda

@@ -11,10 +11,8 @@ namespace taeda {
 
 struct SymbolicBody {
   const char* name;   // "add.Tensor"
-  uint8_t type_mask;  // bit i: kernel::Type i (F32 ... C128) has a tile
+  uint8_t type_mask;  // bit i: kernel::Type i (F32 ... C128) is one it is read in
   kernel::TracedBody (*trace)(kernel::ExprGraph& graph, kernel::Type type);
-  // The eager tile of a type: the reference that printed code must equal bit for bit.
-  void (*(*eager_tile)(kernel::Type type))(char* const* ptrs, int64_t n, const void* scalars);
 
   bool has(kernel::Type t) const { return type_mask >> static_cast<int>(t) & 1; }
 };

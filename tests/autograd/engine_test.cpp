@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "taeda/autograd/accumulate_grad.h"
-#include "taeda/autograd/formulas.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/gradients.h"
 #include "tests/autograd/values.h"
 
 namespace taeda::autograd {
@@ -267,9 +267,9 @@ TEST(Hooks, RetainGradKeepsAnInnerGradient) {
 
 TEST(SumTo, ReducesLeadingAndUnitDimensions) {
   const Tensor g = tensor({1, 2, 3, 4, 5, 6}).view({SymInt(2), SymInt(3)});
-  EXPECT_EQ(values(sum_to(g, IntList{3})), (Floats{5, 7, 9}));
-  EXPECT_EQ(values(sum_to(g, IntList{2, 1})), (Floats{6, 15}));
-  EXPECT_EQ(values(sum_to(g, IntList{})), (Floats{21}));
+  EXPECT_EQ(values(gradients::sum_to(g, IntList{3})), (Floats{5, 7, 9}));
+  EXPECT_EQ(values(gradients::sum_to(g, IntList{2, 1})), (Floats{6, 15}));
+  EXPECT_EQ(values(gradients::sum_to(g, IntList{})), (Floats{21}));
 }
 
 }  // namespace

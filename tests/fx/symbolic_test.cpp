@@ -1,8 +1,8 @@
 // Symbolic shapes: normal forms, ranges, what follows from guards, and the checks made of them.
 #include <gtest/gtest.h>
 
-#include "taeda/fx/symbolic/shape_env.h"
-#include "taeda/fx/symbolic/sym_expr_node.h"
+#include "taeda/fx/shapes/shape_env.h"
+#include "taeda/fx/shapes/sym_expr_node.h"
 
 namespace taeda::fx {
 namespace {

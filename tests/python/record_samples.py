@@ -52,7 +52,7 @@ POSITIVE |= {"lerp.Tensor", "pow.Tensor_Scalar"}
 @cache
 def all_records():
     """Every differentiable record that is more than a call of others, by name."""
-    found = generator_records.load(ROOT / "taeda/ops/records")
+    found = generator_records.load(ROOT / "taeda/ops")
     return {r.key: r for r in found if r.kind != "composite" and r.grad}
 
 

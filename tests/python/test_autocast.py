@@ -10,7 +10,7 @@ import warnings
 import pytest
 from under_test import NAME, t
 
-RECORDS = pathlib.Path(__file__).parents[2] / "taeda/ops/records"
+RECORDS = pathlib.Path(__file__).parents[2] / "taeda/ops"
 LOWER = [t.bfloat16, t.float16]
 needs_taeda = pytest.mark.skipif(NAME != "taeda", reason="asks for what PyTorch does not do")
 
@@ -65,7 +65,7 @@ OTHERS = {
 def cpu_classes():
     """Operator -> autocast class on the CPU, from the records."""
     found = {}
-    for path in sorted(RECORDS.glob("*.toml")):
+    for path in sorted(RECORDS.glob("*/records.toml")):
         for key, record in tomllib.loads(path.read_text()).items():
             given = record.get("autocast", {})
             given = {"cpu": given} if isinstance(given, str) else given
@@ -104,7 +104,7 @@ def test_accelerator_classes_name_pytorchs_operators(torch):
     theirs = torch._C._dispatch_get_registrations_for_dispatch_key("AutocastCUDA")
     theirs = {name.removeprefix("aten::") for name in theirs}
     ours, known = set(), set()
-    for path in RECORDS.glob("*.toml"):
+    for path in RECORDS.glob("*/records.toml"):
         for key, record in tomllib.loads(path.read_text()).items():
             known.add(key)
             given = record.get("autocast", {})

@@ -45,7 +45,7 @@ EXACT += ("rand_like", "randn_like", "floor_divide", "_div_floor", "_div_trunc",
 
 @cache
 def records():
-    folder = record_samples.ROOT / "taeda/ops/records"
+    folder = record_samples.ROOT / "taeda/ops"
     return {r.key: r for r in record_samples.generator_records.load(folder)}
 
 

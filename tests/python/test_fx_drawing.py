@@ -11,12 +11,12 @@ from under_test import NAME, t
 pytestmark = pytest.mark.skipif(NAME != "taeda", reason="PyTorch draws with pydot")
 
 if NAME == "taeda":
-    from taeda.fx.passes import graph_drawer
     from taeda.fx.passes._drawing import _COLORS
     from taeda.fx.passes.shape_prop import ShapeProp
     from taeda.fx.passes.split_module import split_module
 
     from taeda import fx, nn
+    from taeda.fx.passes import graph_drawer
 
 
 @pytest.fixture

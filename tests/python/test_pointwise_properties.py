@@ -8,7 +8,7 @@ import pytest
 
 import taeda
 
-RECORDS = Path(__file__).resolve().parents[2] / "taeda/ops/records"
+RECORDS = Path(__file__).resolve().parents[2] / "taeda/ops"
 CLASSES = {
     "b": ["bool"],
     "i": ["int64", "uint8"],
@@ -79,7 +79,7 @@ class Record:
 
 def load():
     out = []
-    for path in sorted(RECORDS.glob("*.toml")):
+    for path in sorted(RECORDS.glob("*/records.toml")):
         for key, data in tomllib.loads(path.read_text()).items():
             if data["kind"] == "pointwise":
                 out.append(Record(key, data))

@@ -10,7 +10,7 @@ import taeda
 from taeda import _C
 
 BATCH = 3
-RECORDS = ROOT / "taeda/ops/records"
+RECORDS = ROOT / "taeda/ops"
 
 
 def cases():

@@ -64,12 +64,14 @@ def test_two_places_are_enough(tmp_path):
     if library is None:
         pytest.skip("libtaeda.so is not built")
     record, body = from_docs()
-    records = tmp_path / "records"
-    shutil.copytree(ROOT / "taeda/ops/records", records)
-    (records / "scratch.toml").write_text(record)
-    (tmp_path / "taeda/ops").mkdir(parents=True)
-    (tmp_path / "taeda/ops/scratch.h").write_text(
-        '#pragma once\n#include "taeda/ops/arithmetic.h"\nnamespace taeda::bodies {\n'
+    records = tmp_path / "taeda/ops"
+    for family in (ROOT / "taeda/ops").glob("*/records.toml"):
+        (records / family.parent.name).mkdir(parents=True)
+        shutil.copy(family, records / family.parent.name)
+    (records / "scratch").mkdir()
+    (records / "scratch/records.toml").write_text(record)
+    (records / "scratch/bodies.h").write_text(
+        '#pragma once\n#include "taeda/ops/arithmetic/bodies.h"\nnamespace taeda::bodies {\n'
         + body
         + "}\n"
     )
@@ -77,8 +79,8 @@ def test_two_places_are_enough(tmp_path):
     subprocess.run(
         [sys.executable, ROOT / "tools/gen/main.py", "--records", records, "--out", gen], check=True
     )
-    sources = list(gen.rglob("scratch_*.cpp"))
-    assert len(sources) >= 5
+    sources = [*gen.rglob("scratch_*.cpp"), *(gen / "taeda/ops/scratch").glob("*.cpp")]
+    assert len(sources) >= 7
     (tmp_path / "program.cpp").write_text(PROGRAM)
     flags = [
         "-std=c++20",
@@ -109,7 +111,7 @@ def test_two_places_are_enough(tmp_path):
                 ),
             ]
         for name, extra in variants:
-            target = tmp_path / f"{source.stem}{name}.o"
+            target = tmp_path / f"{source.parent.name}_{source.stem}{name}.o"
             subprocess.run(["g++", *flags, *extra, "-c", source, "-o", target], check=True)
             objects.append(target)
     program = tmp_path / "program"

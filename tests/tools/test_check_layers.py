@@ -77,6 +77,23 @@ def test_refused(layers, path, include, rule):
     assert rule in message
 
 
+@pytest.mark.parametrize(
+    "line", ["  cpu::add(a, b);", "if (t.is_cpu()) return;", "namespace taeda::cpu::avx2 {"]
+)
+def test_operators_name_no_device(layers, line):
+    (message,) = messages(layers, "taeda/ops/view/a.cpp", "// opener", line)
+    assert message.startswith("taeda/ops/view/a.cpp:2: ") and "name no device" in message
+    assert messages(layers, "taeda/backends/cpu/a.cpp", "// opener", line) == []
+
+
+def test_the_cpu_where_pytorch_names_it(layers):
+    said = "// PyTorch names the CPU: indices lie there."
+    assert messages(layers, "taeda/ops/a.cpp", said, "check(t.is_cpu());") == []
+    assert messages(layers, "taeda/ops/a.cpp", said, "cpu::add(a, b);") != []
+    assert messages(layers, "taeda/ops/a.cpp", said, "", "", "", "check(t.is_cpu());") != []
+    assert messages(layers, "taeda/ops/a.cpp", "// not on cpu:: nor is_cpu") == []
+
+
 def test_folder_outside_the_table(layers):
     (message,) = messages(layers, "taeda/unheard_of/a.h", "#pragma once")
     assert message == "taeda/unheard_of/a.h:1: folder is not in the layer table of docs/design.md"

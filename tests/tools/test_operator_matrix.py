@@ -14,7 +14,7 @@ import records as record_files  # noqa: E402
 
 
 def load():
-    return record_files.load(ROOT / "taeda" / "ops" / "records")
+    return record_files.load(ROOT / "taeda" / "ops")
 
 
 def test_every_artefact_is_made_or_explained():
@@ -58,11 +58,12 @@ def test_committed_files_are_current():
     ],
 )
 def test_a_wrong_record_is_refused_in_one_line(tmp_path, record, message):
-    (tmp_path / "bad.toml").write_text(f"[x]\n{record}\n")
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad/records.toml").write_text(f"[x]\n{record}\n")
     main = [sys.executable, ROOT / "tools/gen/main.py"]
     run = subprocess.run(
         [*main, "--records", tmp_path, "--out", tmp_path / "out"], capture_output=True, text=True
     )
     assert run.returncode != 0
-    assert run.stderr.startswith("bad.toml: [x]: ") and run.stderr.count("\n") == 1
+    assert run.stderr.startswith("bad/records.toml: [x]: ") and run.stderr.count("\n") == 1
     assert message in run.stderr

@@ -301,7 +301,7 @@ def out_variant(r, s):
 
 
 def family_code(records):
-    text = "namespace taeda::autograd {\n\n"
+    text = "namespace taeda::autograd {\n\nusing namespace gradients;\n\n"
     for r in records:
         if r.kind == "composite":
             continue

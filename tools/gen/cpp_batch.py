@@ -1,8 +1,8 @@
 """Batching rules: which rule each overload runs under vmap, and what its arguments mean to it."""
 
-from cpp_ops import cpp_return, cpp_type, signature
+from cpp_ops import cpp_return, cpp_type, quoted, signature
 
-GENERIC = ("pointwise", "dims", "random", "forbidden")
+GENERIC = ("pointwise", "dims", "random", "forbidden", "unreadable")
 RULES = (*GENERIC, "decompose", "rule")
 DIMS = {"dim", "dims", "dim0", "dim1", "dim2", "dimension", "start_dim", "end_dim"}
 
@@ -70,6 +70,8 @@ def entry(r, s):
         return "", f"{{.run = &batch_inplace_view, {functional}, {tail}, .keeps_level = true}}"
     if rule in GENERIC:
         roles = ", ".join(f"Role::{role(r, a)}" for a in s.arguments)
+        if "batch_error" in r.data:
+            tail += f", .error = {quoted(r.data['batch_error'])}"
         return (
             f"constexpr Role {s.ident}_roles[] = {{{roles or 'Role::Other'}}};\n",
             f"{{.run = &batch_{rule}, .roles = {s.ident}_roles, {tail}}}",

@@ -102,6 +102,12 @@ def definitions(records):
     return "\n".join(lines) + "\n"
 
 
+def function_definitions(records):
+    """Functions and methods of a family."""
+    methods = "\n".join(d for _, d in method_parts(records))
+    return f"namespace taeda {{\n\n{definitions(records)}\n{methods}\n\n}}  // namespace taeda\n"
+
+
 def method_parts(records):
     """(declaration, definition) of every C++ method."""
     for r in records:
@@ -147,18 +153,18 @@ DENSE = ["CPU", "CUDA", "Meta", "OpenCL", "Lazy", "PrivateUse1", "PrivateUse2", 
 
 
 def slots(r, s):
-    """(key, backend, function) of every generated kernel of one overload."""
+    """(key, backend, function) of every generated kernel of one overload; devices add theirs."""
     rows = []
     if r.kind in ("composite", "explicit", "view"):
         rows += [("Dense", b, f"dense::{s.ident}") for b in DENSE]
     elif r.kind == "kernel":
-        rows.append(("Dense", "CPU", f"dense::{s.ident}"))
         if r.data.get("meta"):
             rows.append(("Dense", "Meta", f"dense::{s.ident}_meta"))
-    elif s.outs:
-        rows += [("Dense", b, f"dense::{s.ident}") for b in ("CPU", "Meta")]
+    elif (s.outs or not r.out) and "parts" not in r.data:
+        rows.append(("Dense", "Meta", f"dense::{s.ident}"))
     else:
-        rows += [("Dense", b, f"dense::{s.ident}") for b in DENSE]
+        # Through the out form of the results' device, which may be another than the arguments'.
+        rows += [("Dense", b, f"dense::{s.ident}") for b in DENSE if b != "CPU"]
     if s is r.schema and "autocast" in r.data:
         rows += [("Autocast", b, f"autocast::{s.ident}") for b in DENSE]
     if r.kind == "composite":
@@ -203,6 +209,36 @@ def tags(r, s):
     return " | ".join(["0u", *(f"dispatch::Tag::{t}" for t in found)])
 
 
+TRAITS = ("device_of_first", "mask_indices", "lifts_constant")
+
+
+def traits(r, s):
+    """The last argument of an operator whose record says more than tags do."""
+    found = []
+    if "inverse" in r.data and s is r.schema:
+        found.append(f".inverse = dispatch::ViewInverse::{INVERSES[r.data['inverse']]}")
+    found += [f".{name} = true" for name in TRAITS if r.data.get(name)]
+    if r.data.get("counted") and s is r.schema:
+        found.append(f".counted = &impl::{s.ident}_counted")
+    return f", {{{', '.join(found)}}}" if found else ""
+
+
+INVERSES = {
+    "same": "Same",
+    "reshape": "Reshape",
+    "dtype": "DType",
+    "itself": "Itself",
+    "permutation": "Permutation",
+    "scatter": "Scatter",
+    "select_each": "SelectEach",
+    "slice_each": "SliceEach",
+    "conjugate": "Conjugate",
+    "negative": "Negative",
+    "as_real": "AsReal",
+    "as_complex": "AsComplex",
+}
+
+
 def table(family, records, batch_entry):
     """Operators of a family; `batch_entry(r, s)` says whether an overload has a batching rule."""
     protos = {"dense": [], "tracking": [], "autograd": [], "autocast": []}
@@ -228,13 +264,19 @@ def table(family, records, batch_entry):
             ops.append(
                 f"constinit dispatch::TypedOperator<{signature(s)}> {s.ident}{{\n    {quoted(s.name)}, {quoted(s.overload)},"
                 f" {quoted(s.text)},\n    {mask(r, rows)}, {composite},\n"
-                f"    &dispatch::CallBoxedFor<{signature(s)}>::call,\n    {{{entries}}}, {rule}, {tags(r, s)}}};"
+                f"    &dispatch::CallBoxedFor<{signature(s)}>::call,\n    {{{entries}}}, {rule}, {tags(r, s)}{traits(r, s)}}};"
             )
             names_.append(f"&{s.ident}")
     text = "namespace taeda {\n"
     for where, lines in protos.items():
         if lines:
             text += f"namespace {where} {{\n" + "\n".join(lines) + f"\n}}  // namespace {where}\n"
+    counted = [r.ident for r in records if r.data.get("counted")]
+    if counted:
+        lines = (
+            f"Tensor {ident}_counted(const Tensor& self, const SymInt& count);" for ident in counted
+        )
+        text += "namespace impl {\n" + "\n".join(lines) + "\n}  // namespace impl\n"
     if rules:
         text += "namespace batch {\n" + "\n".join(rules) + "\n}  // namespace batch\n"
     text += "}  // namespace taeda\n\nnamespace taeda::ops {\n\n" + "\n".join(ops)
@@ -253,11 +295,13 @@ def table(family, records, batch_entry):
 
 def impl_declarations(records):
     """What a family's sources must define: the signatures are checked by the compiler."""
-    impl, cpu = [], []
+    impl = []
     for r in records:
         s = r.schema
         if "alias" in r.data:
             continue
+        if r.data.get("counted"):
+            impl.append(f"Tensor {s.ident}_counted(const Tensor& self, const SymInt& count);")
         if r.kind in ("view", "explicit", "composite"):
             impl.append(f"{return_type(s)} {s.ident}({parameters(s)});")
             if r.kind != "view":
@@ -269,16 +313,14 @@ def impl_declarations(records):
             result = "OutSpec" if n == 1 else f"std::array<OutSpec, {n}>"
             if "spec" not in r.data:
                 impl.append(f"{result} {s.ident}_spec({parameters(s)});")
-            outs = ", ".join(f"Tensor& {n or f'out{i}'}" for i, n in enumerate(out_names(r)))
-            cpu.append(f"void {s.ident}({parameters(s)}, {outs});")
-        elif r.kind == "kernel":
-            cpu.append(f"{cpp_return(s)} {s.ident}({parameters(s)});")
-            if r.out:
-                cpu.append(f"{cpp_return(r.out)} {r.out.ident}({parameters(r.out)});")
-            if r.data.get("meta"):
-                impl.append(f"{cpp_return(s)} {s.ident}_meta({parameters(s)});")
-    text = "namespace taeda::impl {\n" + "\n".join(impl) + "\n}  // namespace taeda::impl\n\n"
-    return text + "namespace taeda::cpu {\n" + "\n".join(cpu) + "\n}  // namespace taeda::cpu\n"
+        elif r.kind == "kernel" and r.data.get("meta"):
+            impl.append(f"{cpp_return(s)} {s.ident}_meta({parameters(s)});")
+    text = "namespace taeda::impl {\n" + "\n".join(impl) + "\n}  // namespace taeda::impl\n"
+    rules = [f"extern const PointwiseOp {r.ident};" for r in records if r.kind == "pointwise"]
+    if rules:
+        text += "\nnamespace taeda {\nstruct PointwiseOp;\nnamespace rules {\n" + "\n".join(rules)
+        text += "\n}  // namespace rules\n}  // namespace taeda\n"
+    return text
 
 
 def out_names(r):

@@ -1,7 +1,7 @@
 """Decompositions: which records have one, and those that follow from a record's kind.
 
-A formula is a TAEDA_DECOMPOSITION(<ident>, ...) in taeda/ops/decompose_*.cpp; an explicit operator
-is a function of others already.
+A formula is a TAEDA_DECOMPOSITION(<ident>, ...) in taeda/ops/<family>/decompositions.cpp; an explicit
+operator is a function of others already.
 """
 
 import re
@@ -15,7 +15,7 @@ FORMULA = re.compile(r"^TAEDA_DECOMPOSITION\((\w+),", re.MULTILINE)
 @cache
 def formulas():
     """The operators with a formula, by C++ identifier."""
-    texts = [path.read_text() for path in sorted(SOURCES.glob("decompose_*.cpp"))]
+    texts = [path.read_text() for path in sorted(SOURCES.glob("*/decompositions.cpp"))]
     return {ident for text in texts for ident in FORMULA.findall(text)}
 
 

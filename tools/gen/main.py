@@ -16,16 +16,134 @@ sys.path.insert(0, str(Path(__file__).parent))
 import cpp_autocast
 import cpp_autograd
 import cpp_batch
+import cpp_cpu
 import cpp_dense
 import cpp_ops
 import decompositions
 import matrix
 import python_bindings
 import records as record_files
+import samples
 import stubs
 from writer import Writer
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def family_files(w, family, rows):
+    """What follows from the records of one family."""
+    home = f"taeda/ops/{family}"
+    operators, declarations = f"{home}/operators.h", f"{home}/declarations.h"
+    w.cpp(f"{home}/functions.h", ["taeda/core/tensor.h"], cpp_ops.declarations(rows))
+    w.cpp(operators, ["taeda/dispatch/operator.h"], cpp_ops.operator_declarations(rows))
+    w.cpp(
+        declarations,
+        ["<array>", "taeda/core/tensor.h", "taeda/ops/spec.h"],
+        cpp_ops.impl_declarations(rows),
+    )
+    w.cpp(
+        f"{home}/table.cpp",
+        [operators, f"{home}/functions.h", "taeda/dispatch/dispatcher.h"],
+        cpp_ops.table(family, rows, cpp_batch.entry) + cpp_ops.function_definitions(rows),
+    )
+    aliases = ["taeda/ops/functions.h"] if any("alias" in r.data for r in rows) else []
+    forms = [
+        "taeda/ops/checks.h",
+        "taeda/ops/operands.h",
+        "taeda/ops/out_alias.h",
+        "taeda/ops/out_dtype.h",
+        "taeda/ops/pointwise.h",
+        "taeda/ops/spec.h",
+        operators,
+        declarations,
+    ]
+    if any("parts" in r.data for r in rows):
+        aliases.append(f"{home}/rules.h")
+    w.cpp(f"{home}/dense.cpp", [*forms, *aliases], cpp_dense.dense(rows))
+    w.cpp(f"{home}/batching.h", ["taeda/ops/batching.h"], cpp_batch.declarations(rows))
+    w.cpp(
+        f"{home}/batch_rules.cpp",
+        [f"{home}/batching.h", declarations, operators],
+        cpp_batch.table(rows),
+    )
+    autograd_files(w, family, rows)
+    cpu_files(w, family, rows, forms)
+    w.cpp(
+        f"python/bindings_{family}.cpp",
+        [
+            "python/interop/tensor_type.h",
+            "python/interop/wrap.h",
+            "python/src/args/args.h",
+            "python/src/tensor/factories.h",
+            "taeda/autograd/variable.h",
+            "taeda/ops/functions.h",
+        ],
+        python_bindings.family_code(family, rows),
+    )
+    w.add(f"docs/operators/{family}.md", stubs.page(family, rows))
+
+
+def autograd_files(w, family, rows):
+    operators = f"taeda/ops/{family}/operators.h"
+    gradients = f"taeda/ops/{family}/gradients.h"
+    w.cpp(
+        f"taeda/autograd/{family}_autograd.cpp",
+        [
+            *([gradients] if (ROOT / gradients).exists() else []),
+            "taeda/autograd/forward.h",
+            "taeda/autograd/generated_support.h",
+            "taeda/autograd/node.h",
+            "taeda/autograd/saved.h",
+            "taeda/autograd/variable.h",
+            "taeda/autograd/write_watch.h",
+            "taeda/ops/functions.h",
+            "taeda/ops/gradients.h",
+            operators,
+        ],
+        cpp_autograd.family_code(rows) + "\n" + cpp_autograd.tracking_code(rows),
+    )
+    if any("autocast" in r.data for r in rows):
+        w.cpp(
+            f"taeda/autograd/{family}_autocast.cpp",
+            ["taeda/autograd/autocast.h", operators],
+            cpp_autocast.family_code(rows),
+        )
+
+
+def cpu_files(w, family, rows, forms):
+    """The CPU's kernels, and the bodies for those who print them."""
+    home = f"taeda/backends/cpu/{family}"
+    has_bodies = any(r.kind == "pointwise" for r in rows)
+    if has_bodies or any(cpp_cpu.has_own_kernel(r) for r in rows):
+        w.cpp(
+            f"{home}_declarations.h",
+            ["<array>", "taeda/core/tensor.h"],
+            cpp_cpu.declarations(rows),
+        )
+        w.cpp(
+            f"{home}_kernels.cpp",
+            [
+                f"{home}_declarations.h",
+                *(["taeda/backends/cpu/pointwise/pointwise.h"] if has_bodies else []),
+                *forms,
+            ],
+            cpp_cpu.kernels(rows),
+        )
+    if not has_bodies:
+        return
+    bodies = f"taeda/ops/{family}/bodies.h"
+    tiles = ["taeda/backends/cpu/pointwise/tiles.h", bodies]
+    w.cpp(f"{home}_tiles.isa.cpp", tiles, cpp_cpu.isa_tiles(rows))
+    w.cpp(
+        f"{home}_tiles.cpp",
+        [*tiles, f"taeda/ops/{family}/declarations.h"],
+        cpp_cpu.base_tiles(rows),
+    )
+    w.cpp(
+        f"taeda/ops/{family}/symbolic.cpp",
+        [bodies, "taeda/ops/symbolic.h"],
+        cpp_dense.symbolic(rows),
+    )
 
 
 def generate(records, root):
@@ -33,139 +151,25 @@ def generate(records, root):
     families = record_files.families(records)
     parts = [p for rows in families.values() for p in cpp_ops.method_parts(rows)]
     w.add("taeda/core/tensor_methods.inc", "\n".join(d for d, _ in parts) + "\n")
-    w.cpp(
-        "taeda/ops/functions.h",
-        [
-            "taeda/core/tensor.h",
-            *[f"taeda/ops/{f}_functions.h" for f in families],
-            "taeda/ops/overloads.h",
-        ],
-        "",
-    )
-    w.cpp(
-        "taeda/ops/operators.h",
-        ["taeda/dispatch/operator.h", *[f"taeda/ops/{f}_operators.h" for f in families]],
-        "",
-    )
+    functions = [f"taeda/ops/{f}/functions.h" for f in families]
+    w.cpp("taeda/ops/functions.h", ["taeda/core/tensor.h", *functions, "taeda/ops/overloads.h"], "")
+    operators = [f"taeda/ops/{f}/operators.h" for f in families]
+    w.cpp("taeda/ops/operators.h", ["taeda/dispatch/operator.h", *operators], "")
     for family, rows in families.items():
-        w.cpp(
-            f"taeda/ops/{family}_functions.h", ["taeda/core/tensor.h"], cpp_ops.declarations(rows)
-        )
-        w.cpp(
-            f"taeda/ops/{family}_operators.h",
-            ["taeda/dispatch/operator.h"],
-            cpp_ops.operator_declarations(rows),
-        )
-        w.cpp(
-            f"taeda/ops/{family}_decl.h",
-            ["<array>", "taeda/core/tensor.h", "taeda/ops/spec.h"],
-            cpp_ops.impl_declarations(rows),
-        )
-        methods = "\n".join(d for _, d in cpp_ops.method_parts(rows))
-        body = cpp_ops.table(family, rows, cpp_batch.entry)
-        body += (
-            "namespace taeda {\n\n"
-            + cpp_ops.definitions(rows)
-            + "\n"
-            + methods
-            + "\n\n}  // namespace taeda\n"
-        )
-        w.cpp(
-            f"taeda/ops/{family}_table.cpp",
-            [
-                f"taeda/ops/{family}_operators.h",
-                f"taeda/ops/{family}_functions.h",
-                "taeda/dispatch/dispatcher.h",
-            ],
-            body,
-        )
-        w.cpp(
-            f"taeda/ops/{family}_dense.cpp",
-            [
-                "taeda/ops/checks.h",
-                "taeda/ops/operands.h",
-                "taeda/ops/out_alias.h",
-                "taeda/ops/out_dtype.h",
-                "taeda/ops/pointwise.h",
-                "taeda/ops/spec.h",
-                f"taeda/ops/{family}_operators.h",
-                f"taeda/ops/{family}_decl.h",
-                *(["taeda/ops/functions.h"] if any("alias" in r.data for r in rows) else []),
-            ],
-            cpp_dense.dense(rows),
-        )
-        w.cpp(
-            f"taeda/ops/{family}_batch.h",
-            ["taeda/ops/batching.h"],
-            cpp_batch.declarations(rows),
-        )
-        w.cpp(
-            f"taeda/ops/{family}_rules.cpp",
-            [
-                f"taeda/ops/{family}_batch.h",
-                f"taeda/ops/{family}_decl.h",
-                f"taeda/ops/{family}_operators.h",
-            ],
-            cpp_batch.table(rows),
-        )
-        formulas = f"taeda/autograd/{family}_formulas.h"
-        w.cpp(
-            f"taeda/autograd/{family}_autograd.cpp",
-            [
-                *([formulas] if (ROOT / formulas).exists() else []),
-                "taeda/autograd/formulas.h",
-                "taeda/autograd/forward.h",
-                "taeda/autograd/generated_support.h",
-                "taeda/autograd/node.h",
-                "taeda/autograd/saved.h",
-                "taeda/autograd/variable.h",
-                "taeda/autograd/write_watch.h",
-                f"taeda/ops/{family}_operators.h",
-                "taeda/ops/functions.h",
-            ],
-            cpp_autograd.family_code(rows) + "\n" + cpp_autograd.tracking_code(rows),
-        )
-        if any("autocast" in r.data for r in rows):
-            w.cpp(
-                f"taeda/autograd/{family}_autocast.cpp",
-                ["taeda/autograd/autocast.h", f"taeda/ops/{family}_operators.h"],
-                cpp_autocast.family_code(rows),
-            )
-        if any(r.kind == "pointwise" for r in rows):
-            tiles = ["taeda/backends/cpu/tiles.h", f"taeda/ops/{family}.h"]
-            w.cpp(
-                f"taeda/backends/cpu/{family}_tiles.isa.cpp",
-                tiles,
-                cpp_dense.isa_tiles(family, rows),
-            )
-            w.cpp(
-                f"taeda/backends/cpu/{family}_tiles.cpp", tiles, cpp_dense.base_tiles(family, rows)
-            )
-            w.cpp(
-                f"taeda/backends/cpu/{family}_symbolic.cpp",
-                [*tiles, "taeda/ops/symbolic.h"],
-                cpp_dense.symbolic(rows),
-            )
-        w.cpp(
-            f"python/bindings_{family}.cpp",
-            [
-                "python/src/args.h",
-                "python/src/factories.h",
-                "python/src/tensor_type.h",
-                "python/src/wrap.h",
-                "taeda/autograd/variable.h",
-                "taeda/ops/functions.h",
-            ],
-            python_bindings.family_code(family, rows),
-        )
-        w.add(f"docs/operators/{family}.md", stubs.page(family, rows))
+        family_files(w, family, rows)
     w.cpp(
         "taeda/ops/explicit_decompositions.cpp",
-        ["taeda/ops/decompositions.h", *[f"taeda/ops/{f}_decl.h" for f in families]],
+        ["taeda/ops/decompositions.h", *[f"taeda/ops/{f}/declarations.h" for f in families]],
         decompositions.code(records),
     )
     w.cpp(
         "taeda/ops/symbolic_table.cpp", ["taeda/ops/symbolic.h"], cpp_dense.symbolic_table(records)
+    )
+    w.cpp("taeda/ops/sample_table.cpp", ["taeda/ops/samples.h"], samples.table(records))
+    w.cpp(
+        "taeda/backends/cpu/kernel_table.cpp",
+        ["taeda/backends/cpu/pointwise/pointwise.h"],
+        cpp_cpu.kernel_table(records),
     )
     w.cpp("python/binding_tables.cpp", ["python/src/generated.h"], python_bindings.tables(families))
     return w
@@ -182,7 +186,7 @@ def main():
     ap = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    ap.add_argument("--records", default=ROOT / "taeda/ops/records")
+    ap.add_argument("--records", default=ROOT / "taeda/ops")
     ap.add_argument("--out", default=ROOT / "build/gen")
     ap.add_argument("--list", action="store_true")
     ap.add_argument("--committed", action="store_true")

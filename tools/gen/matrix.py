@@ -3,6 +3,7 @@
 import cpp_batch
 import cpp_forward
 import decompositions
+import samples
 
 COLUMNS = (
     "function",
@@ -16,6 +17,7 @@ COLUMNS = (
     "decomposition",
     "printed",
     "python",
+    "samples",
     "doc",
 )
 
@@ -63,6 +65,7 @@ def cells(r):
         "decomposition": decompositions.cell(r),
         "printed": True if r.kind == "pointwise" else "no pointwise body",
         "python": bool(r.variants) or DISPATCHER_ONLY,
+        "samples": samples.cell(r),
         "doc": True if r.data.get("doc", "").strip() else "",
     }
     return row
@@ -77,7 +80,7 @@ def markdown(records):
     lines = [
         "# Operators and what is made of each",
         "",
-        "Written by the generator from `taeda/ops/records`; a letter stands for the reason below the table.",
+        "Written by the generator from `taeda/ops/<family>/records.toml`; a letter stands for the reason below the table.",
         "",
         "| operator | family | kind | " + " | ".join(COLUMNS) + " |",
         "|" + " --- |" * (len(COLUMNS) + 3),

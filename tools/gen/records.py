@@ -1,17 +1,22 @@
 """Loads the operator records and derives the variants (in place, out) of each.
 
-A record is a table in taeda/ops/records/<family>.toml named after its overload ("sum.dim_IntList"):
+A record is a table in taeda/ops/<family>/records.toml named after its overload ("sum.dim_IntList"):
 
   schema     PyTorch's syntax
-  kind       pointwise   body in ops/<family>.h (struct Name), shape and dtype rules derived
-             structured  impl::<ident>_spec gives the results' shapes, cpu::<ident> writes them
+  kind       pointwise   body in ops/<family>/bodies.h (struct Name), shape and dtype rules derived
+             structured  impl::<ident>_spec gives the results' shapes, a device's function of the
+                         record's name writes them (cpu::<ident>)
              view        impl::<ident> returns an alias, the same on every device
              explicit    impl::<ident> serves every device; gradient formula in the record
              composite   impl::<ident> calls other operators; their gradients compose
-             kernel      cpu::<ident>, cpu::<ident>_out (and impl::<ident>_meta when meta = true)
+             kernel      a device's function alone: cpu::<ident>, cpu::<ident>_out (and
+                         impl::<ident>_meta when meta = true)
+  parts      structured: C++ expression of other operators, for devices without a kernel of it
+  kernel     true: explicit, and devices may have a faster function of their own (cpu::<ident>)
   variants   of function, method, inplace, out; none for an overload that only graphs name
   dtype      pointwise result rule: promote, float, compare, bool, real, mask_first, self
-  accept     dtype classes a pointwise body takes: b(ool) i(nteger) f(loat) c(omplex)
+  accept     dtype classes a pointwise body takes: b(ool) i(nteger) f(loat) c(omplex); of other
+             kinds those in which samples are made
   exact_numbers   true: a number beside halves counts as it is, not rounded to them (mul, div)
   out_dtype  dtype of a structured result given as out, an expression over spec, out and the arguments
   cpp_required  arguments without their default in C++, where overloads would be ambiguous
@@ -22,14 +27,21 @@ A record is a table in taeda/ops/records/<family>.toml named after its overload 
   check      C++ statements run before anything else; check_inplace only in the in-place form
   alias      composite: the operator whose function, in-place and out forms this one calls
   out_overload   name of the out overload where PyTorch's rule does not give it
+  inverse    view: how a written part goes back into the whole, see dispatch/traits.h
+  device_of_first   true: the result lies where the first tensor does, others may lie elsewhere
+  mask_indices      true: masks among the indices stand for the coordinates of what they take
+  counted    true: the result holds what a mask or condition takes; impl::<ident>_counted gives its
+             meta tensor for a given count
+  lifts_constant    true: its argument is a constant of the program
   grad       formula an argument; or no_grad = "why there is none"
   node       the autograd node's name where PyTorch's is not made from the operator's
   inplace_node   the same for the in-place form, where PyTorch gives it a node of its own
   plain_results   positions of results that have no derivative, such as statistics
   forward    forward-mode rule: linear, multilinear, elementwise (what pointwise records do unless
              they say otherwise), a formula over <argument>_t, or one a result; or no_forward = "why"
-  batch      rule under vmap: pointwise, dims, random, forbidden, decompose, or rule for a function
-             batch::<ident> of the family; or no_batch = "why it runs once for each example"
+  batch      rule under vmap: pointwise, dims, random, forbidden, unreadable, decompose, or rule for
+             a function batch::<ident> of the family; or no_batch = "why it runs once per example"
+  batch_error   what a forbidden call says, where PyTorch has a phrase of its own
   batch_roles   argument = role (see ops/batching.h) where its name and type do not tell
   autocast   class under autocast: lower_precision, fp32, fp32_dtype (its dtype argument is set),
              promote (widest); or a table of classes by device group: cpu, accelerator
@@ -38,6 +50,10 @@ A record is a table in taeda/ops/records/<family>.toml named after its overload 
   inplace_overload, out_overload   names of derived overloads where PyTorch's differ from the rule
   seen_whole   composite that modes and classes see itself, before it comes apart
   no_decomposition   why an operator outside the core set is no function of others
+  samples    sample calls, see ops/samples.h; a pointwise record without them gets two derived ones;
+             or no_samples = "why none makes sense"
+  golden     the values of a record that PyTorch lacks, a PyTorch expression over the arguments; or
+             no_golden = "why its values are not determined"
   doc, tags
 """
 
@@ -75,6 +91,18 @@ FIELDS = {
     "meta",
     "factory",
     "body",
+    "kernel",
+    "inverse",
+    "device_of_first",
+    "mask_indices",
+    "counted",
+    "lifts_constant",
+    "batch_error",
+    "samples",
+    "no_samples",
+    "golden",
+    "no_golden",
+    "parts",
     "spec",
     "conj_aware",
     "out_dtype",
@@ -147,7 +175,7 @@ class Record:
 
 
 def _fail(path, key, text):
-    raise SystemExit(f"{path.name}: [{key}]: {text}")
+    raise SystemExit(f"{path.parent.name}/{path.name}: [{key}]: {text}")
 
 
 def _load(path, key, data):
@@ -169,7 +197,7 @@ def _load(path, key, data):
         ["function", "method", "inplace", "out"] if kind == "pointwise" else ["function", "method"]
     )
     variants = data.get("variants", default)
-    r = Record(key, path.stem, s, kind, variants, data, grad=data.get("grad", {}))
+    r = Record(key, path.parent.name, s, kind, variants, data, grad=data.get("grad", {}))
     if "inplace" in variants and not s.is_inplace:
         r.inplace = schemas.inplace_of(s, data.get("inplace_overload"))
     if "out" in variants:
@@ -193,7 +221,7 @@ def _load(path, key, data):
 def load(folder):
     """Every record, families in alphabetical order, records in file order."""
     records = []
-    for path in sorted(Path(folder).glob("*.toml")):
+    for path in sorted(Path(folder).glob("*/records.toml")):
         with open(path, "rb") as fh:
             tables = tomllib.load(fh)
         for key, data in tables.items():

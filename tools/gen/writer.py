@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-BANNER = "// Generated from the operator records. Edit taeda/ops/records and run ./run build.\n"
+BANNER = "// Generated from the operator records. Edit those and run ./run build.\n"
 
 
 class Writer:

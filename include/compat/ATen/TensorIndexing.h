@@ -1,7 +1,7 @@
 // at::indexing: Slice, None, Ellipsis for Tensor::index.
 #pragma once
 
-#include "taeda/ops/tensor_index.h"
+#include "taeda/ops/indexing/tensor_index.h"
 
 namespace at::indexing {
 using namespace ::taeda::indexing;

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <thread>
 
+#include "taeda/backends/cpu/pointwise/pointwise.h"
 #include "taeda/kernel/print.h"
 #include "taeda/ops/symbolic.h"
 #include "tests/kernel/body_samples.h"
@@ -103,6 +104,8 @@ void compare(const SymbolicBody& body, kernel::Type type, TileFn printed) {
   kernel::ExprGraph graph;
   const kernel::TracedBody traced = body.trace(graph, type);
   const kernel::Type out_type = graph.node(traced.root).type;
+  const TileFn eager = cpu::find_tile(body.name, static_cast<cpu::ComputeType>(type));
+  ASSERT_NE(eager, nullptr) << body.name;
   const int64_t n = 2053;  // no multiple of any vector width
   std::vector<std::vector<char>> inputs;
   for (size_t i = 0; i < traced.input_types.size(); ++i)
@@ -113,7 +116,7 @@ void compare(const SymbolicBody& body, kernel::Type type, TileFn printed) {
     results[k].assign(n * kernel::type_size(out_type), 0);
     std::vector<char*> ptrs{results[k].data()};
     for (auto& in : inputs) ptrs.push_back(in.data());
-    (k ? printed : body.eager_tile(type))(ptrs.data(), n, uniforms.data());
+    (k ? printed : eager)(ptrs.data(), n, uniforms.data());
   }
   for (int64_t i = 0; i < n; ++i) {
     const int size = kernel::type_size(out_type);

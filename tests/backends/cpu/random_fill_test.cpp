@@ -1,5 +1,5 @@
 // Random fills against the scalar definition of the stream, whatever the split, and their moments.
-#include "taeda/backends/cpu/random_fill.h"
+#include "taeda/backends/cpu/random/random_fill.h"
 
 #include "taeda/base/parallel.h"
 #include "taeda/core/philox.h"

@@ -1,0 +1,23 @@
+// The text of Python objects.
+#pragma once
+
+#include <string>
+
+#include "python/interop/wrap.h"
+
+namespace taeda::python {
+
+// Of a str; throws the pending Python error for other objects.
+inline std::string text_of(PyObject* o) {
+  const char* text = PyUnicode_AsUTF8(o);
+  if (!text) throw_python_error();
+  return text;
+}
+
+// As str() or repr() show an object: shown(o, PyObject_Repr).
+inline std::string shown(PyObject* o, PyObject* (*show)(PyObject*)) {
+  const Ref text(checked(show(o)));
+  return text_of(text.get());
+}
+
+}  // namespace taeda::python

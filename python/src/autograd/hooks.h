@@ -1,0 +1,26 @@
+// Python callables as autograd hooks, and the handles that remove them.
+#pragma once
+
+#include "python/interop/python.h"
+
+#include "taeda/autograd/node.h"
+
+namespace taeda::python {
+
+// Each keeps the callable; a Python error inside it stops the backward run and reaches its caller.
+autograd::TensorHook tensor_hook(PyObject* callable);
+autograd::PreHook pre_hook(PyObject* callable);
+autograd::PostHook post_hook(PyObject* callable);
+autograd::PostAccumulateHook post_accumulate_hook(PyObject* callable);
+
+// For tp_traverse of what owns the hooks alone: shows their callables to the collector.
+int visit_hooks(const autograd::NodeHooks& hooks, visitproc visit, void* arg);
+// For what owns the node alone. Hooks that an accumulator shares with its leaf are not shown: the
+// leaf may be in use when the accumulator's handle is not.
+int visit_hooks_of(autograd::Node& node, visitproc visit, void* arg);
+
+// An object with remove() that also works as a context manager; it does not keep the hooks alive.
+PyObject* hook_handle(std::weak_ptr<autograd::NodeHooks> hooks, uint64_t id);
+bool init_hook_handle_type(PyObject* module);
+
+}  // namespace taeda::python

@@ -1,0 +1,59 @@
+// Calls of taeda.autograd.Function: the node in the graph and the context Python sees.
+//
+// The context `ctx` is also what `grad_fn` gives for such a node. The node owns it; it points back
+// without counting, so Python may keep a context after its graph is gone, and what that saved with
+// it.
+#pragma once
+
+#include "python/interop/python.h"
+
+#include "taeda/autograd/custom_function.h"
+
+namespace taeda::python {
+
+class PythonNode;
+
+// An instance of _C._FunctionBase; user attributes are in the dict of its Python subclass.
+struct FunctionObject {
+  PyObject_HEAD PythonNode* node;  // once the call is recorded, while the graph lives
+  PyObject* needs_input_grad;      // these are null until set
+  PyObject* to_save;
+  PyObject* saved_for_forward;
+  PyObject* dirty_tensors;
+  PyObject* non_differentiable;
+  // What the node had saved when it went, if Python kept the context; owned.
+  std::vector<autograd::SavedTensor>* outlived;
+  bool materialize_grads;
+};
+
+class PythonNode final : public autograd::CustomNode {
+ public:
+  PythonNode(PyObject* context, std::vector<bool> is_tensor_argument);
+  ~PythonNode() override { drop_context(); }
+
+  const char* name() const override { return context_ ? Py_TYPE(context_)->tp_name : "PythonNode"; }
+  void* host_object() const override { return context_; }
+  // Calls context.apply(*grads), which returns a gradient for each argument of forward.
+  void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override;
+  // Ties the results of forward to this node; needs the GIL.
+  void record(std::vector<Tensor>& outputs, const autograd::CustomCall& call, Span<Tensor> saved,
+              bool materializes);
+
+ private:
+  void release_resources() override;
+  void drop_context();
+
+  PyObject* context_;
+};
+
+// The node of a recorded context; null for other objects and where the graph is gone.
+IntrusivePtr<autograd::Node> node_of_function(PyObject* o);
+
+// The classmethod apply of _FunctionBase.
+PyObject* function_apply(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames);
+// The same without asking the active transforms.
+PyObject* function_apply_here(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs,
+                              PyObject* kwnames);
+bool init_function_type(PyObject* module);
+
+}  // namespace taeda::python

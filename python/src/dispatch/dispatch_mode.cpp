@@ -1,0 +1,104 @@
+// Dispatch modes written in Python: objects with a method __torch_dispatch__.
+#include "python/interop/wrap.h"
+#include "python/src/args/args.h"
+#include "python/src/dispatch/handler_call.h"
+#include "python/src/dispatch/native_mode.h"
+#include "python/src/fx/fx_fake.h"
+#include "python/src/tensor/factories.h"
+#include "taeda/dispatch/modes.h"
+
+namespace taeda::python {
+
+namespace {
+
+using dispatch::Operator;
+using dispatch::Stack;
+
+class PythonMode final : public dispatch::Mode {
+ public:
+  explicit PythonMode(PyObject* mode) : object_(keep_object(mode)) { peer = mode; }
+  PyObject* object() const { return object_.get(); }
+
+  void run(Operator& op, Stack& stack) override {
+    if (offer(op, stack)) return;
+    const GilHold gil;
+    HandlerCall(op, stack).fail_declined(object());
+  }
+  bool offer(Operator& op, Stack& stack) override {
+    const GilHold gil;
+    const HandlerCall call(op, stack);
+    const Ref result = call.ask(object());
+    if (result.get() == Py_NotImplemented) return false;
+    call.finish(result.get(), stack);
+    return true;
+  }
+
+ private:
+  std::shared_ptr<PyObject> object_;
+};
+
+// Modes of the library stand below those of its user, whatever was entered first: the user's see
+// the program as it is, then the tracer records it, then fake tensors run it.
+int rank_of(const dispatch::Mode& mode) {
+  if (dynamic_cast<const PythonMode*>(&mode)) return 2;
+  return dynamic_cast<const fx::FakeMode*>(&mode) ? 0 : 1;
+}
+
+PyObject* push(PyObject*, PyObject* object) {
+  return guarded([&] {
+    IntrusivePtr<dispatch::Mode> mode;
+    if (is_native_mode(object))
+      mode = native_mode_of(object);
+    else
+      mode = make_intrusive<PythonMode>(object);
+    dispatch::ModeStack modes = dispatch::modes();
+    auto at = modes.end();
+    while (at != modes.begin() && rank_of(**(at - 1)) > rank_of(*mode)) --at;
+    modes.insert(at, std::move(mode));
+    dispatch::set_modes(std::move(modes));
+    return Py_NewRef(Py_None);
+  });
+}
+// _pop_torch_dispatch_stack(mode=None): the innermost mode, or the innermost place of this one.
+PyObject* pop(PyObject*, PyObject* args) {
+  PyObject* object = Py_None;
+  if (!PyArg_ParseTuple(args, "|O", &object)) return nullptr;
+  return guarded([&] {
+    dispatch::ModeStack modes = dispatch::modes();
+    for (size_t i = modes.size(); object != Py_None && i-- > 0;) {
+      if (modes[i]->peer != object) continue;
+      modes.erase(modes.begin() + static_cast<std::ptrdiff_t>(i));
+      dispatch::set_modes(std::move(modes));
+      return Py_NewRef(object);
+    }
+    return mode_object(*dispatch::pop_mode());
+  });
+}
+PyObject* count(PyObject*, PyObject*) { return PyLong_FromSize_t(dispatch::modes().size()); }
+PyObject* at(PyObject*, PyObject* index) {
+  return guarded([&] {
+    const int64_t i = to_int64(index);
+    const dispatch::ModeStack& modes = dispatch::modes();
+    TAEDA_CHECK_INDEX(i >= 0 && i < static_cast<int64_t>(modes.size()),
+                      "Tried to get stack at idx that's too big");
+    return mode_object(*modes[static_cast<size_t>(i)]);
+  });
+}
+
+}  // namespace
+
+PyObject* mode_object(dispatch::Mode& mode) {
+  if (mode.peer) return Py_NewRef(static_cast<PyObject*>(mode.peer));
+  auto* fake = dynamic_cast<fx::FakeMode*>(&mode);
+  return fake ? wrap_fake_mode(IntrusivePtr<fx::FakeMode>::share(fake)) : Py_NewRef(Py_None);
+}
+
+PyMethodDef dispatch_mode_table[] = {
+    {"_push_on_torch_dispatch_stack", push, METH_O, nullptr},
+    {"_pop_torch_dispatch_stack", pop, METH_VARARGS, nullptr},
+    {"_len_torch_dispatch_stack", count, METH_NOARGS, nullptr},
+    {"_get_dispatch_stack_at", at, METH_O, nullptr},
+    {},
+};
+
+}  // namespace taeda::python

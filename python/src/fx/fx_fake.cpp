@@ -1,0 +1,188 @@
+// taeda._C._fx.FakeMode: the C++ side of FakeTensorMode.
+#include "python/src/fx/fx_fake.h"
+
+#include <memory>
+#include <vector>
+
+#include "python/interop/sym_types.h"
+#include "python/interop/tensor_type.h"
+#include "python/interop/wrap.h"
+#include "python/src/args/args.h"
+#include "python/src/dispatch/native_mode.h"
+#include "python/src/dispatch/overloads.h"
+
+namespace taeda::python {
+
+namespace {
+
+PyTypeObject* fake_mode_type = nullptr;
+
+fx::FakeMode& mode(PyObject* o) { return static_cast<fx::FakeMode&>(*native_mode_of(o)); }
+
+// Python's classes for what fake tensors cannot do, and the class of fake tensors.
+PyObject* error_classes[3] = {};
+PyObject* fake_mode_class = nullptr;
+
+[[noreturn]] void raise(PyObject* type, const dispatch::Operator& op) {
+  const GilHold gil;
+  PyErr_SetObject(type, overload_of(op));
+  throw_python_error();
+}
+void raise_data_dependent(const dispatch::Operator& op) { raise(error_classes[0], op); }
+void raise_dynamic_shape(const dispatch::Operator& op) { raise(error_classes[1], op); }
+[[noreturn]] void raise_device_mismatch(const dispatch::Operator& op, Device common, Device other) {
+  const GilHold gil;
+  const Ref first(checked(wrap(common))), second(checked(wrap(other)));
+  const Ref error(checked(PyObject_CallFunctionObjArgs(error_classes[2], overload_of(op),
+                                                       first.get(), second.get(), nullptr)));
+  PyErr_SetObject(error_classes[2], error.get());
+  throw_python_error();
+}
+
+PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
+  return guarded(
+      [&] { return new_native_mode(type, make_intrusive<fx::FakeMode>(fx::FakeMode::Options())); });
+}
+
+// _configure(allow_non_fake_inputs, allow_scalar_outputs, shape_env or None)
+PyObject* configure(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 3, "_configure takes two truth values and an environment");
+    fx::FakeMode::Options options = mode(self).options();
+    options.allow_non_fake_inputs = PyObject_IsTrue(args[0]) == 1;
+    options.allow_scalar_outputs = PyObject_IsTrue(args[1]) == 1;
+    options.shape_env = args[2] == Py_None ? nullptr : to_env(args[2]);
+    mode(self).set_options(std::move(options));
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyObject* from_tensor(PyObject* self, PyObject* o) {
+  return guarded(
+      [&] { return wrap(mode(self).from_tensor(expect_tensor(o, "from_tensor's argument"))); });
+}
+SymIntVec read_sizes(PyObject* o) {
+  const Ref items(checked(PySequence_Fast(o, "expected a list of sizes")));
+  SymIntVec out;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+    out.push_back(to_symint(PySequence_Fast_GET_ITEM(items.get(), i)));
+  return out;
+}
+// _from_tensor_sized(tensor, sizes, strides, offset)
+PyObject* from_tensor_sized(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 4, "_from_tensor_sized takes a tensor, sizes, strides and an offset");
+    const Tensor& real = expect_tensor(args[0], "the first argument");
+    const SymIntVec sizes = read_sizes(args[1]), strides = read_sizes(args[2]);
+    const Tensor fake = mode(self).from_tensor(real, sizes, strides, to_symint(args[3]));
+    mode(self).remember(real, fake);
+    return wrap(fake);
+  });
+}
+// _remember(tensor, fake): that is the fake of that tensor from now on
+PyObject* remember(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 2, "_remember takes a tensor and its fake");
+    mode(self).remember(expect_tensor(args[0], "the tensor"), expect_tensor(args[1], "the fake"));
+    return Py_NewRef(Py_None);
+  });
+}
+PyObject* known_fake(PyObject* self, PyObject* o) {
+  return guarded([&] { return wrap(mode(self).known_fake(expect_tensor(o, "the argument"))); });
+}
+PyObject* from_constant(PyObject* self, PyObject* o) {
+  return guarded([&] { return wrap(mode(self).from_constant(expect_tensor(o, "the constant"))); });
+}
+PyObject* constant_of(PyObject* self, PyObject* o) {
+  return guarded([&] { return wrap(mode(self).constant_of(expect_tensor(o, "the fake tensor"))); });
+}
+
+PyObject* mode_of(PyObject*, PyObject* o) {
+  return guarded([&] {
+    const IntrusivePtr<fx::FakeMode> m = fx::fake_mode_of(expect_tensor(o, "the argument"));
+    return m ? wrap_fake_mode(m) : Py_NewRef(Py_None);
+  });
+}
+PyObject* is_fake(PyObject*, PyObject* o) {
+  return wrap(taeda::python::is_tensor(o) && fx::is_fake(tensor_of(o)));
+}
+PyObject* active_mode(PyObject*, PyObject*) {
+  return guarded([] {
+    fx::FakeMode* m = fx::active_fake_mode();
+    return m ? wrap_fake_mode(IntrusivePtr<fx::FakeMode>::share(m)) : Py_NewRef(Py_None);
+  });
+}
+PyObject* running_mode(PyObject*, PyObject*) {
+  return guarded([] {
+    fx::FakeMode* m = fx::running_fake_mode();
+    return m ? wrap_fake_mode(IntrusivePtr<fx::FakeMode>::share(m)) : Py_NewRef(Py_None);
+  });
+}
+// set_fake_classes(FakeTensor, FakeTensorMode, DataDependent..., DynamicOutputShape..., Device...)
+PyObject* set_classes(PyObject*, PyObject* args) {
+  PyObject *tensor = nullptr, *fake_mode = nullptr, *data = nullptr, *shape = nullptr,
+           *device = nullptr;
+  if (!PyArg_ParseTuple(args, "OOOOO", &tensor, &fake_mode, &data, &shape, &device)) return nullptr;
+  for (PyObject* o : {tensor, fake_mode, data, shape, device}) Py_INCREF(o);
+  fake_tensor_class = reinterpret_cast<PyTypeObject*>(tensor);
+  fake_mode_class = fake_mode;
+  error_classes[0] = data;
+  error_classes[1] = shape;
+  error_classes[2] = device;
+  fx::set_fake_errors({&raise_data_dependent, &raise_dynamic_shape, &raise_device_mismatch});
+  Py_RETURN_NONE;
+}
+
+// Scopes in which fake tensors are the meta tensors that their kernels see.
+thread_local std::vector<std::unique_ptr<FakeKernelScope>> kernel_scopes;
+
+PyObject* enter_kernel(PyObject*, PyObject*) {
+  return guarded([] {
+    kernel_scopes.push_back(std::make_unique<FakeKernelScope>());
+    return Py_NewRef(Py_None);
+  });
+}
+PyObject* exit_kernel(PyObject*, PyObject*) {
+  return guarded([] {
+    TAEDA_CHECK(!kernel_scopes.empty(), "no scope of a fake kernel to leave");
+    kernel_scopes.pop_back();
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyMethodDef methods[] = {
+    {"_configure", as_function(configure), METH_FASTCALL, nullptr},
+    {"_from_tensor", from_tensor, METH_O, nullptr},
+    {"_from_tensor_sized", as_function(from_tensor_sized), METH_FASTCALL, nullptr},
+    {"_remember", as_function(remember), METH_FASTCALL, nullptr},
+    {"_known_fake", known_fake, METH_O, nullptr},
+    {"_from_constant", from_constant, METH_O, nullptr},
+    {"_constant_of", constant_of, METH_O, nullptr},
+    {},
+};
+PyGetSetDef no_properties[] = {{}};
+PyMethodDef functions[] = {
+    {"fake_mode_of", mode_of, METH_O, nullptr},
+    {"is_fake", is_fake, METH_O, nullptr},
+    {"running_fake_mode", running_mode, METH_NOARGS, nullptr},
+    {"active_fake_mode", active_mode, METH_NOARGS, nullptr},
+    {"_enter_fake_kernel", enter_kernel, METH_NOARGS, nullptr},
+    {"_exit_fake_kernel", exit_kernel, METH_NOARGS, nullptr},
+    {"set_fake_classes", set_classes, METH_VARARGS, nullptr},
+    {},
+};
+}  // namespace
+
+PyObject* wrap_fake_mode(const IntrusivePtr<fx::FakeMode>& value) {
+  if (value->peer) return Py_NewRef(static_cast<PyObject*>(value->peer));
+  auto* type = fake_mode_class ? reinterpret_cast<PyTypeObject*>(fake_mode_class) : fake_mode_type;
+  return new_native_mode(type, value);
+}
+
+bool init_fake_mode_type(PyObject* module) {
+  fake_mode_type =
+      add_native_mode_type(module, "taeda._C._fx.FakeMode", create, methods, no_properties);
+  return fake_mode_type && PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,15 @@
+// Fake modes as Python objects.
+#pragma once
+
+#include "python/interop/python.h"
+
+#include "taeda/fx/fake.h"
+
+namespace taeda::python {
+
+// The mode's object, made anew when the one it had is gone. A new reference.
+PyObject* wrap_fake_mode(const IntrusivePtr<fx::FakeMode>& mode);
+bool init_fake_mode_type(PyObject* module);
+bool init_tracer_type(PyObject* module);
+
+}  // namespace taeda::python

@@ -1,0 +1,225 @@
+// taeda._C._fx.Tracer: the C++ side of make_fx.
+#include "python/interop/sym_types.h"
+#include "python/interop/tensor_type.h"
+#include "python/interop/wrap.h"
+#include "python/src/args/args.h"
+#include "python/src/dispatch/boxed_values.h"
+#include "python/src/dispatch/native_mode.h"
+#include "python/src/dispatch/overloads.h"
+#include "python/src/fx/fx_fake.h"
+#include "python/src/fx/fx_types.h"
+#include "taeda/fx/tracer.h"
+
+namespace taeda::python {
+namespace {
+
+fx::Tracer& tracer(PyObject* o) { return static_cast<fx::Tracer&>(*native_mode_of(o)); }
+
+bool is_parameter(const Tensor& t) {
+  const GilHold gil;
+  const Ref object(checked(wrap(t)));
+  const Ref module(checked(PyImport_ImportModule("taeda.nn.parameter")));
+  const Ref type(checked(PyObject_GetAttrString(module.get(), "Parameter")));
+  const int yes = PyObject_IsInstance(object.get(), type.get());
+  if (yes < 0) throw_python_error();
+  return yes == 1;
+}
+
+// Tracer(graph)
+PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(PyTuple_GET_SIZE(args) >= 1 && is_fx_graph(PyTuple_GET_ITEM(args, 0)),
+                     "a tracer takes a Graph");
+    auto* graph = reinterpret_cast<GraphObject*>(PyTuple_GET_ITEM(args, 0));
+    auto fresh = make_intrusive<fx::Tracer>(graph->value);
+    fresh->is_parameter = is_parameter;
+    return new_native_mode(type, std::move(fresh));
+  });
+}
+
+fx::Value value_of(PyObject* o) {
+  const fx::Arg arg = read_arg(o);
+  if (arg.is_constant()) return arg.constant();
+  auto list = std::make_shared<fx::Value::List>();
+  TAEDA_CHECK_TYPE(PyTuple_Check(o) || PyList_Check(o), "expected a tensor, a number or a list");
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+    list->push_back(value_of(PySequence_Fast_GET_ITEM(o, i)));
+  return list;
+}
+
+// track(value or nested list, node)
+PyObject* track(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 2, "track takes a value and a node");
+    tracer(self).track_results(expect_node(args[1], "the second argument"), value_of(args[0]));
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyObject* node_of(PyObject* self, PyObject* o) {
+  return guarded([&] {
+    fx::Node* n = tracer(self).node_of(expect_tensor(o, "the argument"));
+    return n ? wrap_node(*n) : Py_NewRef(Py_None);
+  });
+}
+
+// Whether a symbolic integer can be written as arithmetic on what the graph has.
+PyObject* knows(PyObject* self, PyObject* o) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(is_symint(o), "expected a SymInt");
+    const SymInt number = to_symint(o);
+    return wrap(!number.is_symbolic() || tracer(self).knows(*number.node()));
+  });
+}
+
+PyObject* arg_of(PyObject* self, PyObject* o) {
+  return guarded([&] { return wrap_arg(tracer(self).arg_of(value_of(o))); });
+}
+
+PyObject* set_decompositions(PyObject* self, PyObject* table) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(PyDict_Check(table), "a decomposition table is a dict");
+    if (PyDict_GET_SIZE(table) == 0) {
+      tracer(self).decompose = nullptr;
+      return Py_NewRef(Py_None);
+    }
+    const std::shared_ptr<PyObject> kept = keep_object(table);
+    tracer(self).decompose = [kept](dispatch::Operator& op, dispatch::Stack& stack) {
+      const GilHold gil;
+      PyObject* function = PyDict_GetItemWithError(kept.get(), overload_of(op));
+      if (!function) return false;
+      const CallSchema& schema = call_schema(op);
+      const auto [args, kwargs] = wrap_arguments(schema, stack);
+      const Ref result(PyObject_Call(function, args.get(), kwargs.get()));
+      if (!result) throw_python_error();
+      if (result.get() == Py_NotImplemented) return false;
+      stack = read_results(schema, result.get());
+      return true;
+    };
+    return Py_NewRef(Py_None);
+  });
+}
+
+// set_opened(operators): those that are not written down whole.
+PyObject* set_opened(PyObject* self, PyObject* overloads) {
+  return guarded([&] {
+    const Ref items(checked(PySequence_Fast(overloads, "set_opened takes a list of operators")));
+    auto& opened = tracer(self).opened;
+    opened.clear();
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+      const auto* op = operator_of_overload(PySequence_Fast_GET_ITEM(items.get(), i));
+      TAEDA_CHECK_TYPE(op, "set_opened takes a list of operators");
+      opened.insert(op);
+    }
+    return Py_NewRef(Py_None);
+  });
+}
+
+// set_node_callback(function or None): called with each new node of an operator.
+PyObject* set_node_callback(PyObject* self, PyObject* function) {
+  return guarded([&] {
+    if (function == Py_None) {
+      tracer(self).on_node = nullptr;
+      return Py_NewRef(Py_None);
+    }
+    const std::shared_ptr<PyObject> kept = keep_object(function);
+    tracer(self).on_node = [kept](fx::Node& node) {
+      const GilHold gil;
+      const Ref object(wrap_node(node));
+      const Ref done(checked(PyObject_CallOneArg(kept.get(), object.get())));
+    };
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyObject* get_constants(PyObject* self, void*) {
+  return guarded([&] {
+    Ref dict(checked(PyDict_New()));
+    for (const auto& [name, t] : tracer(self).constants()) {
+      const Ref value(checked(wrap(t)));
+      if (PyDict_SetItemString(dict.get(), name.c_str(), value.get()) < 0) throw_python_error();
+    }
+    return dict.release();
+  });
+}
+PyObject* get_graph(PyObject* self, void*) {
+  return guarded([&] { return wrap_graph(tracer(self).graph_ptr()); });
+}
+
+PyObject* active(PyObject*, PyObject*) {
+  return guarded([] {
+    fx::Tracer* t = fx::active_tracer();
+    return Py_NewRef(t && t->peer ? static_cast<PyObject*>(t->peer) : Py_None);
+  });
+}
+
+PyObject* get_pre_dispatch(PyObject* self, void*) {
+  return guarded([&] { return wrap(tracer(self).is_before_autograd); });
+}
+int set_pre_dispatch(PyObject* self, PyObject* value, void*) {
+  const int on = value ? PyObject_IsTrue(value) : 0;
+  if (on < 0) return -1;
+  tracer(self).is_before_autograd = on == 1;
+  return 0;
+}
+
+PyObject* get_below_autocast(PyObject* self, void*) {
+  return guarded([&] { return wrap(tracer(self).is_below_autocast); });
+}
+int set_below_autocast(PyObject* self, PyObject* value, void*) {
+  const int on = value ? PyObject_IsTrue(value) : 0;
+  if (on < 0) return -1;
+  tracer(self).is_below_autocast = on == 1;
+  return 0;
+}
+
+// write_asserts_of(ShapeEnv): what is taken as true there becomes assertions of the graph.
+PyObject* write_asserts_of(PyObject* self, PyObject* env) {
+  return guarded([&] {
+    tracer(self).write_asserts_of(to_env(env));
+    return Py_NewRef(Py_None);
+  });
+}
+PyObject* write_asserts(PyObject* self, PyObject*) {
+  return guarded([&] {
+    tracer(self).write_asserts();
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyMethodDef methods[] = {
+    {"track", as_function(track), METH_FASTCALL, nullptr},
+    {"node_of", node_of, METH_O, nullptr},
+    {"knows", knows, METH_O, nullptr},
+    {"arg_of", arg_of, METH_O, nullptr},
+    {"set_decompositions", set_decompositions, METH_O, nullptr},
+    {"set_opened", set_opened, METH_O, nullptr},
+    {"set_node_callback", set_node_callback, METH_O, nullptr},
+    {"write_asserts_of", write_asserts_of, METH_O, nullptr},
+    {"write_asserts", write_asserts, METH_NOARGS, nullptr},
+    {},
+};
+PyGetSetDef properties[] = {
+    {"constants", get_constants, nullptr, nullptr, nullptr},
+    {"graph", get_graph, nullptr, nullptr, nullptr},
+    {"pre_dispatch", get_pre_dispatch, set_pre_dispatch, nullptr, nullptr},
+    {"below_autocast", get_below_autocast, set_below_autocast, nullptr, nullptr},
+    {},
+};
+PyMethodDef functions[] = {{"active_tracer", active, METH_NOARGS, nullptr}, {}};
+
+}  // namespace
+
+void note_mode_call(const char* name, PyObject* argument) {
+  fx::Tracer* t = fx::active_tracer();
+  if (!t || !t->is_before_autograd || !t->peer) return;
+  const Ref done(checked(PyObject_CallMethod(static_cast<PyObject*>(t->peer), "note_mode_call",
+                                             "sO", name, argument)));
+}
+
+bool init_tracer_type(PyObject* module) {
+  return add_native_mode_type(module, "taeda._C._fx.Tracer", create, methods, properties) &&
+         PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,315 @@
+// The types SymInt, SymFloat and SymBool.
+//
+// Arithmetic gives new symbolic numbers, comparisons give SymBool; what Python wants as a plain
+// number (bool(), int(), an index) is guarded on.
+#include <cstddef>
+#include <new>
+
+#include <structmember.h>
+
+#include "python/interop/sym_types.h"
+#include "python/interop/wrap.h"
+#include "python/src/args/args.h"
+#include "python/src/shapes/sym_arithmetic.h"
+
+namespace taeda::python {
+
+PyTypeObject* symint_type = nullptr;
+PyTypeObject* symfloat_type = nullptr;
+PyTypeObject* symbool_type = nullptr;
+
+using fx::Expr;
+using fx::ExprOp;
+using fx::SymExprNode;
+
+namespace {
+
+struct SymObject {
+  PyObject_HEAD IntrusivePtr<SymNode> node;
+  PyObject* weakrefs;
+};
+
+PyObject* make(PyTypeObject* type, IntrusivePtr<SymNode> node) {
+  PyObject* o = type->tp_alloc(type, 0);
+  if (o) new (&reinterpret_cast<SymObject*>(o)->node) IntrusivePtr<SymNode>(std::move(node));
+  return o;
+}
+
+void dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  if (reinterpret_cast<SymObject*>(self)->weakrefs) PyObject_ClearWeakRefs(self);
+  using Node = IntrusivePtr<SymNode>;
+  reinterpret_cast<SymObject*>(self)->node.~Node();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+// taeda.SymInt(node), as PyTorch's takes what `.node` gives.
+PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* node = nullptr;
+  if (!PyArg_ParseTuple(args, "O", &node)) return nullptr;
+  const IntrusivePtr<SymNode>* own = as_sym_node(node);
+  if (!own) {
+    PyErr_Format(PyExc_TypeError, "%s() takes the node of a symbolic number, got %s", type->tp_name,
+                 Py_TYPE(node)->tp_name);
+    return nullptr;
+  }
+  return make(type, *own);
+}
+
+const SymExprNode& expr_node_of(PyObject* o) {
+  const SymExprNode* node = SymExprNode::from(sym_node_of(o).get());
+  TAEDA_CHECK_TYPE(node, "a symbolic number without a shape environment takes no arithmetic: ",
+                   sym_node_of(o)->text());
+  return *node;
+}
+
+// The environment of whichever operand is symbolic.
+const IntrusivePtr<fx::ShapeEnv>& env_of(PyObject* a, PyObject* b) {
+  return expr_node_of(is_symbolic(a) ? a : b).env_ptr();
+}
+
+template <NumberOp op>
+PyObject* binary(PyObject* a, PyObject* b) {
+  return guarded([&]() -> PyObject* {
+    const auto& env = env_of(a, b);
+    const Expr *x = to_expr(*env, a), *y = to_expr(*env, b);
+    const Expr* r = x && y ? apply_number_op(env->pool(), op, x, y) : nullptr;
+    if (!r) Py_RETURN_NOTIMPLEMENTED;
+    return wrap_number(env, r);
+  });
+}
+
+PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return binary<NumberOp::Pow>(a, b);
+}
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  switch (op) {
+    case Py_EQ: return binary<NumberOp::Eq>(a, b);
+    case Py_NE: return binary<NumberOp::Ne>(a, b);
+    case Py_LT: return binary<NumberOp::Lt>(a, b);
+    case Py_LE: return binary<NumberOp::Le>(a, b);
+    case Py_GT: return binary<NumberOp::Gt>(a, b);
+    default: return binary<NumberOp::Ge>(a, b);
+  }
+}
+
+template <auto f>
+PyObject* unary(PyObject* self) {
+  return guarded([&] {
+    const SymExprNode& node = expr_node_of(self);
+    return wrap_number(node.env_ptr(), f(node.env().pool(), node.expr()));
+  });
+}
+PyObject* positive(PyObject* self) { return Py_NewRef(self); }
+
+template <ExprOp rounding>
+const Expr* rounded(fx::ExprPool& pool, const Expr* e) {
+  return as_integer(pool, rounding, e);
+}
+template <ExprOp rounding>
+PyObject* round_to_int(PyObject* self, PyObject*) {
+  return unary<rounded<rounding>>(self);
+}
+PyObject* round_method(PyObject* self, PyObject* args) {
+  PyObject* digits = Py_None;
+  if (!PyArg_ParseTuple(args, "|O:__round__", &digits)) return nullptr;
+  if (digits == Py_None || is_symint(self)) return round_to_int<ExprOp::RoundToInt>(self, nullptr);
+  return guarded([&] {
+    const SymExprNode& node = expr_node_of(self);
+    const Expr* count = to_expr(node.env(), digits);
+    TAEDA_CHECK_TYPE(count && count->kind == SymKind::Int, "round() takes a number of digits, got ",
+                     Py_TYPE(digits)->tp_name);
+    return wrap_number(node.env_ptr(),
+                       node.env().pool().make(ExprOp::RoundDecimal, node.expr(), count));
+  });
+}
+PyObject* to_float_method(PyObject* self, PyObject*) { return unary<as_float>(self); }
+
+PyObject* to_int(PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    const SymExprNode& node = expr_node_of(self);
+    const Expr* e = as_integer(node.env().pool(), ExprOp::TruncToInt, node.expr());
+    return wrap(node.env().specialize(e).integer);
+  });
+}
+PyObject* to_plain_float(PyObject* self) {
+  return guarded([&] {
+    return wrap(expr_node_of(self).env().specialize(expr_node_of(self).expr()).as_double());
+  });
+}
+int to_truth(PyObject* self) {
+  return guarded_int([&]() -> int {
+    const SymExprNode& node = expr_node_of(self);
+    fx::ExprPool& pool = node.env().pool();
+    const Expr* e = node.expr();
+    if (e->kind == SymKind::Bool) return node.env().evaluate(e);
+    const Expr* zero =
+        e->kind == SymKind::Int ? pool.integer(0) : pool.constant(fx::ExprValue::of(0.0));
+    return node.env().evaluate(pool.make(ExprOp::Ne, e, zero));
+  });
+}
+
+PyObject* logical_not(PyObject* self) {
+  return unary<[](fx::ExprPool& pool, const Expr* e) { return pool.logical_not(e); }>(self);
+}
+
+Py_hash_t no_hash(PyObject*) {
+  PyErr_SetString(PyExc_TypeError, "unhashable type: non-nested SymInt");
+  return -1;
+}
+// Equal to the plain number's, which is guarded on.
+Py_hash_t number_hash(PyObject* self) {
+  const Ref plain(is_symbool(self) ? nullptr : to_plain_float(self));
+  if (is_symbool(self)) return to_truth(self);
+  return plain ? PyObject_Hash(plain.get()) : -1;
+}
+
+PyObject* repr(PyObject* self) {
+  return guarded([&] { return wrap(sym_node_of(self)->text()); });
+}
+PyObject* get_node(PyObject* self, void*) { return wrap_sym_node(sym_node_of(self)); }
+
+PyObject* is_integer_method(PyObject* self, PyObject*) {
+  if (is_symint(self)) Py_RETURN_TRUE;
+  return unary<[](fx::ExprPool& pool, const Expr* e) {
+    return pool.make(ExprOp::Eq, pool.to_float(pool.make(ExprOp::FloorToInt, {e})), e);
+  }>(self);
+}
+
+PyObject* divmod(PyObject* a, PyObject* b) {
+  const Ref quotient(binary<NumberOp::FloorDiv>(a, b)), rest(binary<NumberOp::Mod>(a, b));
+  if (!quotient || !rest) return nullptr;
+  if (quotient.get() == Py_NotImplemented) Py_RETURN_NOTIMPLEMENTED;
+  return PyTuple_Pack(2, quotient.get(), rest.get());
+}
+// Methods of int and float that need the number itself, which is guarded on.
+template <auto plain>
+PyObject* as_plain(PyObject* self, PyObject*) {
+  const Ref number(is_symint(self) ? to_int(self) : to_plain_float(self));
+  return number ? PyObject_CallMethod(number.get(), plain(), nullptr) : nullptr;
+}
+constexpr const char* integer_ratio_name() { return "as_integer_ratio"; }
+constexpr const char* bit_length_name() { return "bit_length"; }
+constexpr const char* hex_name() { return "hex"; }
+
+// Numbers do not change, so a copy is the number.
+PyObject* copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
+
+PyGetSetDef getters[] = {{"node", get_node, nullptr, nullptr, nullptr}, {}};
+PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(SymObject, weakrefs), READONLY, nullptr}, {}};
+#define TAEDA_NUMBER_METHODS                                                                 \
+  {"__round__", round_method, METH_VARARGS, nullptr},                                        \
+      {"__trunc__", round_to_int<ExprOp::TruncToInt>, METH_NOARGS, nullptr},                 \
+      {"__floor__", round_to_int<ExprOp::FloorToInt>, METH_NOARGS, nullptr},                 \
+      {"__ceil__", round_to_int<ExprOp::CeilToInt>, METH_NOARGS, nullptr},                   \
+      {"__sym_float__", to_float_method, METH_NOARGS, nullptr},                              \
+      {"__sym_int__", round_to_int<ExprOp::TruncToInt>, METH_NOARGS, nullptr},               \
+      {"is_integer", is_integer_method, METH_NOARGS, nullptr},                               \
+      {"as_integer_ratio", as_plain<integer_ratio_name>, METH_NOARGS, nullptr},              \
+      {"conjugate", copy, METH_NOARGS, nullptr}, {"__copy__", copy, METH_NOARGS, nullptr}, { \
+    "__deepcopy__", copy, METH_O, nullptr                                                    \
+  }
+PyMethodDef int_methods[] = {
+    TAEDA_NUMBER_METHODS, {"bit_length", as_plain<bit_length_name>, METH_NOARGS, nullptr}, {}};
+PyMethodDef float_methods[] = {
+    TAEDA_NUMBER_METHODS, {"hex", as_plain<hex_name>, METH_NOARGS, nullptr}, {}};
+#undef TAEDA_NUMBER_METHODS
+PyMethodDef bool_methods[] = {
+    {"__copy__", copy, METH_NOARGS, nullptr},
+    {"__deepcopy__", copy, METH_O, nullptr},
+    {},
+};
+
+#define TAEDA_SLOT(id, f) {id, reinterpret_cast<void*>(f)}
+#define TAEDA_SHARED_SLOTS                                                                         \
+  TAEDA_SLOT(Py_tp_new, create), TAEDA_SLOT(Py_tp_dealloc, dealloc), TAEDA_SLOT(Py_tp_repr, repr), \
+      TAEDA_SLOT(Py_tp_richcompare, compare), {Py_tp_getset, getters}, {Py_tp_members, members},   \
+      TAEDA_SLOT(Py_nb_bool, to_truth), TAEDA_SLOT(Py_nb_add, binary<NumberOp::Add>),              \
+      TAEDA_SLOT(Py_nb_subtract, binary<NumberOp::Sub>),                                           \
+      TAEDA_SLOT(Py_nb_multiply, binary<NumberOp::Mul>),                                           \
+      TAEDA_SLOT(Py_nb_true_divide, binary<NumberOp::TrueDiv>),                                    \
+      TAEDA_SLOT(Py_nb_floor_divide, binary<NumberOp::FloorDiv>),                                  \
+      TAEDA_SLOT(Py_nb_remainder, binary<NumberOp::Mod>), TAEDA_SLOT(Py_nb_power, power),          \
+      TAEDA_SLOT(Py_nb_divmod, divmod), TAEDA_SLOT(Py_nb_negative, unary<negated>),                \
+      TAEDA_SLOT(Py_nb_positive, positive), TAEDA_SLOT(Py_nb_absolute, unary<absolute>),           \
+      TAEDA_SLOT(Py_nb_and, binary<NumberOp::And>), TAEDA_SLOT(Py_nb_or, binary<NumberOp::Or>),    \
+      TAEDA_SLOT(Py_nb_xor, binary<NumberOp::Xor>), TAEDA_SLOT(Py_nb_int, to_int),                 \
+      TAEDA_SLOT(Py_nb_float, to_plain_float)
+
+PyType_Slot int_slots[] = {
+    TAEDA_SHARED_SLOTS,
+    {Py_tp_doc,
+     const_cast<char*>(
+         "An integer that is known as an expression, such as a size while a program is traced.")},
+    {Py_tp_methods, int_methods},
+    TAEDA_SLOT(Py_tp_hash, no_hash),
+    TAEDA_SLOT(Py_nb_index, to_int),
+    TAEDA_SLOT(Py_nb_lshift, binary<NumberOp::LeftShift>),
+    TAEDA_SLOT(Py_nb_rshift, binary<NumberOp::RightShift>),
+    {0, nullptr}};
+PyType_Slot float_slots[] = {
+    TAEDA_SHARED_SLOTS,
+    {Py_tp_doc, const_cast<char*>("A float that is known as an expression of symbolic numbers.")},
+    {Py_tp_methods, float_methods},
+    TAEDA_SLOT(Py_tp_hash, number_hash),
+    {0, nullptr}};
+PyType_Slot bool_slots[] = {
+    TAEDA_SHARED_SLOTS,
+    {Py_tp_doc,
+     const_cast<char*>(
+         "A truth about symbolic numbers; `if` asks for its value, which becomes a guard.")},
+    {Py_tp_methods, bool_methods},
+    TAEDA_SLOT(Py_tp_hash, number_hash),
+    TAEDA_SLOT(Py_nb_invert, logical_not),
+    {0, nullptr}};
+#undef TAEDA_SHARED_SLOTS
+#undef TAEDA_SLOT
+PyType_Spec int_spec = {"taeda.SymInt", sizeof(SymObject), 0, Py_TPFLAGS_DEFAULT, int_slots};
+PyType_Spec float_spec = {"taeda.SymFloat", sizeof(SymObject), 0, Py_TPFLAGS_DEFAULT, float_slots};
+PyType_Spec bool_spec = {"taeda.SymBool", sizeof(SymObject), 0, Py_TPFLAGS_DEFAULT, bool_slots};
+
+bool add_type(PyObject* module, const char* name, PyType_Spec& spec, PyTypeObject*& type) {
+  type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  return type && PyModule_AddObjectRef(module, name, reinterpret_cast<PyObject*>(type)) == 0;
+}
+
+}  // namespace
+
+const IntrusivePtr<SymNode>& sym_node_of(PyObject* o) {
+  return reinterpret_cast<SymObject*>(o)->node;
+}
+
+SymInt to_symint(PyObject* o) {
+  return is_symint(o) ? SymInt(sym_node_of(o)) : SymInt(to_int64(o));
+}
+
+PyObject* wrap_node(const IntrusivePtr<SymNode>& node) {
+  if (const SymExprNode* own = SymExprNode::from(node.get()); own && own->expr()->is_constant())
+    return wrap_number(own->env_ptr(), own->expr());
+  switch (node->kind()) {
+    case SymKind::Int: return make(symint_type, node);
+    case SymKind::Float: return make(symfloat_type, node);
+    default: return make(symbool_type, node);
+  }
+}
+
+PyObject* wrap_number(const IntrusivePtr<fx::ShapeEnv>& env, const Expr* e) {
+  if (!e->is_constant()) return wrap_node(make_intrusive<SymExprNode>(env, e));
+  switch (e->kind) {
+    case SymKind::Int: return wrap(e->value.integer);
+    case SymKind::Float: return wrap(e->value.number);
+    default: return wrap(e->value.integer != 0);
+  }
+}
+
+bool init_sym_number_types(PyObject* module) {
+  return add_type(module, "SymInt", int_spec, symint_type) &&
+         add_type(module, "SymFloat", float_spec, symfloat_type) &&
+         add_type(module, "SymBool", bool_spec, symbool_type);
+}
+
+}  // namespace taeda::python

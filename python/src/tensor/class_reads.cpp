@@ -1,0 +1,76 @@
+// Asks a class for the geometry, device or layout of an instance, and the operators that name the
+// questions.
+#include "python/src/tensor/class_reads.h"
+
+#include "python/interop/tensor_type.h"
+#include "python/interop/text.h"
+#include "python/interop/types.h"
+#include "python/interop/wrap.h"
+#include "python/src/dispatch/overloads.h"
+#include "taeda/dispatch/library.h"
+#include "taeda/dispatch/modes.h"
+
+namespace taeda::python {
+
+namespace {
+
+bool are_classes_asked() {
+  const bool is_enabled = dispatch::set_python_key_enabled(true);
+  dispatch::set_python_key_enabled(is_enabled);
+  return is_enabled;
+}
+
+std::vector<SymInt> vector_of(SymIntList values) { return {values.begin(), values.end()}; }
+
+Ref as_tuple(Ref answer) { return answer ? Ref(checked(PySequence_Tuple(answer.get()))) : Ref(); }
+
+}  // namespace
+
+Ref read_from_class(PyObject* self, ClassRead what, const char* op, PyObject* rest) {
+  if (!is_read_from_class(tensor_of(self), what) || !are_classes_asked()) return Ref();
+  static PyObject* const name = PyUnicode_InternFromString("__torch_dispatch__");
+  const dispatch::Operator* found = dispatch::find_operator(op);
+  TAEDA_INTERNAL_CHECK(found, "no operator ", op);
+  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(self));
+  const Ref types(checked(PyTuple_Pack(1, type))),
+      args(checked(rest ? PyTuple_Pack(2, self, rest) : PyTuple_Pack(1, self))),
+      kwargs(checked(PyDict_New()));
+  PyObject* const argv[] = {self, overload_of(*found), types.get(), args.get(), kwargs.get()};
+  Ref answer(checked(PyObject_VectorcallMethod(name, argv, 5, nullptr)));
+  TAEDA_CHECK_TYPE(answer.get() != Py_NotImplemented, "Multiple dispatch failed for 'torch._ops.",
+                   shown(argv[1], PyObject_Str),
+                   "'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
+                   "  - tensor subclass ",
+                   shown(type, PyObject_Repr), "\n");
+  return answer.get() == Py_None ? Ref() : std::move(answer);
+}
+
+Ref sizes_from_class(PyObject* self) {
+  return as_tuple(read_from_class(self, ClassRead::Sizes, "sym_size"));
+}
+Ref strides_from_class(PyObject* self) {
+  return as_tuple(read_from_class(self, ClassRead::Strides, "sym_stride"));
+}
+
+Device shown_device(PyObject* self) {
+  const Ref told = read_from_class(self, ClassRead::Device, "prim::device");
+  return told ? to_device(told.get()) : tensor_of(self).device();
+}
+
+// What a class that holds other tensors calls on them to answer.
+TAEDA_LIBRARY_FRAGMENT(aten, m) {
+  m.def("sym_size(Tensor self) -> SymInt[]",
+        [](const Tensor& t) { return vector_of(t.sym_sizes()); });
+  m.def("sym_stride(Tensor self) -> SymInt[]",
+        [](const Tensor& t) { return vector_of(t.sym_strides()); });
+  m.def("dim(Tensor self) -> int", [](const Tensor& t) { return t.dim(); });
+  m.def("is_contiguous(Tensor self) -> bool", [](const Tensor& t) { return t.is_contiguous(); });
+  m.def("is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool",
+        [](const Tensor& t, MemoryFormat format) { return t.is_contiguous(format); });
+}
+TAEDA_LIBRARY_FRAGMENT(prim, m) {
+  m.def("device(Tensor a) -> Device", [](const Tensor& t) { return t.device(); });
+  m.def("layout(Tensor a) -> Layout", [](const Tensor& t) { return t.layout(); });
+}
+
+}  // namespace taeda::python

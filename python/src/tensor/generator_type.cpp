@@ -1,0 +1,184 @@
+// taeda.Generator: a random number stream that operators take as `generator=`.
+#include "python/interop/types.h"
+
+#include <cstring>
+#include <new>
+
+#include "python/interop/tensor_type.h"
+#include "python/interop/wrap.h"
+#include "python/src/args/args.h"
+
+namespace taeda::python {
+
+PyTypeObject* generator_type = nullptr;
+
+namespace {
+
+struct GeneratorObject {
+  PyObject_HEAD Generator value;
+};
+
+Generator& value_of(PyObject* o) { return reinterpret_cast<GeneratorObject*>(o)->value; }
+
+PyObject* make(PyTypeObject* type, Generator value) {
+  PyObject* o = type->tp_alloc(type, 0);
+  if (o) new (&value_of(o)) Generator(std::move(value));
+  return o;
+}
+
+PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"device", nullptr};
+  PyObject* device = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names),
+                                   &device))
+    return nullptr;
+  return guarded([&] {
+    const Device d = device && device != Py_None ? to_device(device) : Device();
+    return make(type, Generator(d));
+  });
+}
+
+void dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  value_of(self).~Generator();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* repr(PyObject* self) {
+  return PyUnicode_FromFormat("<torch.Generator device='%s'>",
+                              value_of(self).device().text().c_str());
+}
+
+PyObject* manual_seed(PyObject* self, PyObject* seed) {
+  return guarded([&] {
+    value_of(self).manual_seed(static_cast<uint64_t>(to_scalar(seed).to_int()));
+    return Py_NewRef(self);
+  });
+}
+PyObject* seed(PyObject* self, PyObject*) {
+  return guarded([&] { return PyLong_FromUnsignedLongLong(value_of(self).seed()); });
+}
+PyObject* initial_seed(PyObject* self, PyObject*) {
+  return PyLong_FromUnsignedLongLong(value_of(self).initial_seed());
+}
+PyObject* get_state(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const auto state = value_of(self).get_state();
+    Tensor t = make_tensor({static_cast<int64_t>(state.size())}, DType::UInt8, Device());
+    std::memcpy(t.data(), state.data(), state.size());
+    return wrap(t);
+  });
+}
+PyObject* set_state(PyObject* self, PyObject* state) {
+  return guarded([&] {
+    const Tensor& t = expect_tensor(state, "set_state(): argument 'new_state'");
+    TAEDA_CHECK_TYPE(t.dtype() == DType::UInt8 && t.is_contiguous() && t.is_cpu(),
+                     "expected a torch.ByteTensor, but got ", t.dtype());
+    value_of(self).set_state(
+        {static_cast<const uint8_t*>(t.data()), static_cast<size_t>(t.numel())});
+    return Py_NewRef(self);
+  });
+}
+PyObject* clone_state(PyObject* self, PyObject*) {
+  return guarded([&] { return make(generator_type, value_of(self).clone()); });
+}
+PyObject* get_offset(PyObject* self, PyObject*) {
+  return PyLong_FromUnsignedLongLong(value_of(self).impl().offset());
+}
+PyObject* set_offset(PyObject* self, PyObject* offset) {
+  return guarded([&] {
+    value_of(self).impl().set_offset(static_cast<uint64_t>(to_int64(offset)));
+    return Py_NewRef(self);
+  });
+}
+PyObject* get_device(PyObject* self, void*) { return wrap(value_of(self).device()); }
+
+// Generators travel between processes as their device and state.
+PyObject* reduce(PyObject* self, PyObject*) {
+  Ref state(get_state(self, nullptr));
+  if (!state) return nullptr;
+  Ref rebuild(PyObject_GetAttrString(PyImport_AddModule("taeda._C"), "_rebuild_generator"));
+  if (!rebuild) return nullptr;
+  return Py_BuildValue("(O(sO))", rebuild.get(), value_of(self).device().text().c_str(),
+                       state.get());
+}
+
+PyGetSetDef getters[] = {
+    {"device", get_device, nullptr, "The device whose operators draw from the generator.", nullptr},
+    {}};
+PyMethodDef methods[] = {
+    {"manual_seed", manual_seed, METH_O,
+     "manual_seed(seed) -> torch.Generator\n\n"
+     "Starts the random stream of `seed` from its beginning."},
+    {"seed", seed, METH_NOARGS,
+     "seed() -> int\n\n"
+     "Starts a random stream that the system chooses, and returns its seed."},
+    {"initial_seed", initial_seed, METH_NOARGS,
+     "initial_seed() -> int\n\n"
+     "The seed of the current random stream."},
+    {"get_state", get_state, METH_NOARGS,
+     "get_state() -> Tensor\n\n"
+     "Seed and offset as a tensor of bytes."},
+    {"set_state", set_state, METH_O,
+     "set_state(state) -> None\n\n"
+     "Goes on where the generator was that returned `state`."},
+    {"clone_state", clone_state, METH_NOARGS,
+     "clone_state() -> torch.Generator\n\n"
+     "A generator of its own in the same state."},
+    {"get_offset", get_offset, METH_NOARGS,
+     "get_offset() -> int\n\n"
+     "The place in the stream, in counters of four numbers."},
+    {"set_offset", set_offset, METH_O,
+     "set_offset(offset) -> torch.Generator\n\n"
+     "Moves to a place in the stream."},
+    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {},
+};
+PyType_Slot slots[] = {
+    {Py_tp_doc,
+     const_cast<char*>(
+         "A source of random numbers: `Generator(device='cpu')`. Operators that draw take one as\n"
+         "`generator=`; the others draw from `torch.default_generator`.")},
+    {Py_tp_new, reinterpret_cast<void*>(create)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_repr, reinterpret_cast<void*>(repr)},
+    {Py_tp_getset, getters},
+    {Py_tp_methods, methods},
+    {0, nullptr},
+};
+PyType_Spec spec = {"taeda.Generator", sizeof(GeneratorObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+
+PyObject* rebuild_generator(PyObject*, PyObject* args) {
+  const char* device = nullptr;
+  PyObject* state = nullptr;
+  if (!PyArg_ParseTuple(args, "sO:_rebuild_generator", &device, &state)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Ref g(checked(make(generator_type, Generator(Device::parse(device)))));
+    Ref done(checked(set_state(g.get(), state)));
+    return g.release();
+  });
+}
+PyMethodDef functions[] = {{"_rebuild_generator", rebuild_generator, METH_VARARGS, nullptr}, {}};
+
+}  // namespace
+
+PyObject* wrap(const Generator& g) {
+  return g.defined() ? make(generator_type, g) : Py_NewRef(Py_None);
+}
+bool is_generator(PyObject* o) { return PyObject_TypeCheck(o, generator_type); }
+const Generator& to_generator(PyObject* o) { return value_of(o); }
+
+bool init_generator_type(PyObject* module) {
+  generator_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (!generator_type) return false;
+  Ref default_generator(wrap(default_cpu_generator()));
+  return default_generator &&
+         PyModule_AddObjectRef(module, "default_generator", default_generator.get()) == 0 &&
+         PyModule_AddFunctions(module, functions) == 0 &&
+         PyModule_AddObjectRef(module, "Generator", reinterpret_cast<PyObject*>(generator_type)) ==
+             0;
+}
+
+}  // namespace taeda::python

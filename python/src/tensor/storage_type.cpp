@@ -1,0 +1,174 @@
+// The storage object: size, address, bytes.
+#include "python/src/tensor/storage_type.h"
+
+#include <new>
+
+#include "python/interop/wrap.h"
+#include "python/src/args/args.h"
+
+namespace taeda::python {
+
+namespace {
+
+struct StorageObject {
+  PyObject_HEAD Storage storage;
+  PyObject* symbolic_nbytes;  // null for a plain number
+};
+PyTypeObject* storage_type = nullptr;
+
+}  // namespace
+
+bool is_storage(PyObject* o) { return Py_IS_TYPE(o, storage_type); }
+Storage& storage_of(PyObject* o) { return reinterpret_cast<StorageObject*>(o)->storage; }
+
+namespace {
+
+void dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  storage_of(self).~Storage();
+  Py_XDECREF(reinterpret_cast<StorageObject*>(self)->symbolic_nbytes);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* nbytes(PyObject* self, PyObject*) {
+  if (PyObject* symbolic = reinterpret_cast<StorageObject*>(self)->symbolic_nbytes)
+    return Py_NewRef(symbolic);
+  return PyLong_FromSize_t(storage_of(self)->nbytes());
+}
+Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(storage_of(self)->nbytes()); }
+PyObject* data_ptr(PyObject* self, PyObject*) {
+  return PyLong_FromVoidPtr(storage_of(self)->data());
+}
+PyObject* element_size(PyObject*, PyObject*) { return PyLong_FromLong(1); }
+PyObject* get_device(PyObject* self, void*) { return wrap(storage_of(self)->device()); }
+
+PyObject* resize(PyObject* self, PyObject* nbytes_object) {
+  return guarded([&] {
+    const int64_t n = to_int64(nbytes_object);
+    TAEDA_CHECK(n >= 0, "storage size must not be negative: got ", n);
+    storage_of(self)->resize(static_cast<size_t>(n));
+    return Py_NewRef(self);
+  });
+}
+// The storage, whose bytes must be within reach.
+const Storage& readable(PyObject* self) {
+  const Storage& s = storage_of(self);
+  TAEDA_CHECK_NOT_IMPLEMENTED((s->data() && s->device().is_cpu()) || s->nbytes() == 0,
+                              "Not available for '", device_type_name(s->device().type),
+                              "' device: the storage has no memory here");
+  return s;
+}
+
+PyObject* to_bytes(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Storage& s = readable(self);
+    return PyBytes_FromStringAndSize(static_cast<const char*>(s->data()),
+                                     static_cast<Py_ssize_t>(s->nbytes()));
+  });
+}
+PyObject* to_list(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Storage& s = readable(self);
+    const auto n = static_cast<Py_ssize_t>(s->nbytes());
+    Ref list(checked(PyList_New(n)));
+    for (Py_ssize_t i = 0; i < n; ++i)
+      PyList_SET_ITEM(list.get(), i,
+                      checked(PyLong_FromLong(static_cast<const uint8_t*>(s->data())[i])));
+    return list.release();
+  });
+}
+
+// The interpreter has added the length to a negative index already.
+uint8_t* byte_at(PyObject* self, Py_ssize_t i) {
+  const Storage& s = readable(self);
+  const auto n = static_cast<Py_ssize_t>(s->nbytes());
+  TAEDA_CHECK_INDEX(i >= 0 && i < n, "index ", static_cast<int64_t>(i),
+                    " out of range for storage of size ", static_cast<int64_t>(n));
+  return static_cast<uint8_t*>(s->data()) + i;
+}
+PyObject* get_byte(PyObject* self, Py_ssize_t i) {
+  return guarded([&] { return PyLong_FromLong(*byte_at(self, i)); });
+}
+int set_byte(PyObject* self, Py_ssize_t i, PyObject* value) {
+  return guarded_int([&] {
+    TAEDA_CHECK_TYPE(value, "bytes of a storage cannot be deleted");
+    const int64_t v = to_int64(value);
+    TAEDA_CHECK_VALUE(v >= 0 && v < 256, "a byte must be in range(0, 256): got ", v);
+    *byte_at(self, i) = static_cast<uint8_t>(v);
+    return 0;
+  });
+}
+PyObject* get_cdata(PyObject* self, void*) { return PyLong_FromVoidPtr(storage_of(self).get()); }
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  if (!Py_IS_TYPE(b, storage_type) || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+  return wrap((storage_of(a) == storage_of(b)) == (op == Py_EQ));
+}
+Py_hash_t hash(PyObject* self) { return _Py_HashPointer(storage_of(self).get()); }
+PyObject* repr(PyObject* self) {
+  const Storage& s = storage_of(self);
+  return PyUnicode_FromFormat("[torch.storage.UntypedStorage(device=%s) of size %zu]",
+                              s->device().text().c_str(), s->nbytes());
+}
+
+// How many bytes the geometry of a tensor reaches over.
+SymInt reach_of(const TensorImpl& impl) {
+  SymInt last = impl.sym_storage_offset();
+  for (size_t i = 0; i < impl.sym_sizes().size(); ++i)
+    last = last + (impl.sym_sizes()[i] - SymInt(1)) * impl.sym_strides()[i];
+  return (last + SymInt(1)) * SymInt(static_cast<int64_t>(item_size(impl.dtype())));
+}
+
+PyGetSetDef getters[] = {{"device", get_device, nullptr, nullptr, nullptr},
+                         {"_cdata", get_cdata, nullptr, nullptr, nullptr},
+                         {}};
+PyMethodDef methods[] = {
+    {"nbytes", nbytes, METH_NOARGS, nullptr},
+    {"size", nbytes, METH_NOARGS, nullptr},
+    {"data_ptr", data_ptr, METH_NOARGS, nullptr},
+    {"element_size", element_size, METH_NOARGS, nullptr},
+    {"resize_", resize, METH_O, nullptr},
+    {"tolist", to_list, METH_NOARGS, nullptr},
+    {"__bytes__", to_bytes, METH_NOARGS, nullptr},
+    {},
+};
+PyType_Slot slots[] = {
+    {Py_tp_doc, const_cast<char*>("The bytes below a tensor, or below several that share them.")},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_repr, reinterpret_cast<void*>(repr)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
+    {Py_tp_hash, reinterpret_cast<void*>(hash)},
+    {Py_sq_length, reinterpret_cast<void*>(length)},
+    {Py_sq_item, reinterpret_cast<void*>(get_byte)},
+    {Py_sq_ass_item, reinterpret_cast<void*>(set_byte)},
+    {Py_tp_getset, getters},
+    {Py_tp_methods, methods},
+    {0, nullptr},
+};
+PyType_Spec spec = {"taeda.UntypedStorage", sizeof(StorageObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+
+}  // namespace
+
+PyObject* wrap_storage(const Storage& storage) {
+  PyObject* self = storage_type->tp_alloc(storage_type, 0);
+  if (self) new (&storage_of(self)) Storage(storage);
+  return self;
+}
+
+PyObject* wrap_storage(const Tensor& t) {
+  PyObject* self = wrap_storage(t.storage());
+  const TensorImpl* whole = t.impl()->view_base() ? t.impl()->view_base() : t.impl();
+  if (self && whole->has_symbolic_sizes())
+    reinterpret_cast<StorageObject*>(self)->symbolic_nbytes = wrap(reach_of(*whole));
+  return self;
+}
+
+bool init_storage_type(PyObject* module) {
+  storage_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  return storage_type && PyModule_AddObjectRef(module, "UntypedStorage",
+                                               reinterpret_cast<PyObject*>(storage_type)) == 0;
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,18 @@
+// taeda.UntypedStorage: the bytes behind a tensor.
+#pragma once
+
+#include "python/interop/python.h"
+
+#include "taeda/core/tensor.h"
+
+namespace taeda::python {
+
+PyObject* wrap_storage(const Storage& storage);
+// The storage of a tensor; its size is symbolic where the tensor's are.
+PyObject* wrap_storage(const Tensor& t);
+bool is_storage(PyObject* o);
+// The storage of an object for which is_storage holds.
+Storage& storage_of(PyObject* o);
+bool init_storage_type(PyObject* module);
+
+}  // namespace taeda::python

@@ -1,0 +1,136 @@
+// How Tensor objects come to be: the constructor, subclasses, copies.
+#include "python/interop/tensor_type.h"
+#include "python/interop/types.h"
+#include "python/interop/wrap.h"
+#include "python/src/args/args.h"
+#include "python/src/dispatch/handler_call.h"
+#include "python/src/tensor/factories.h"
+#include "taeda/autograd/variable.h"
+#include "taeda/dispatch/modes.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::python {
+
+namespace {
+
+// Modes do not see how an object is made: what they return has an object already.
+class WithoutModes {
+ public:
+  WithoutModes() : saved_(dispatch::modes()) { dispatch::set_modes({}); }
+  ~WithoutModes() { dispatch::set_modes(std::move(saved_)); }
+  WithoutModes(const WithoutModes&) = delete;
+
+ private:
+  dispatch::ModeStack saved_;
+};
+
+// Another handle of the values, for an object of its own.
+Tensor separate(const Tensor& t) {
+  const WithoutModes unseen;
+  return autograd::detached(t);
+}
+
+void check_subclass(PyObject* cls) {
+  TAEDA_CHECK_TYPE(
+      PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensor_type),
+      "cls must be a type (got ", Py_TYPE(cls)->tp_name, ")");
+}
+
+const Param make_params[] = {
+    {"cls", ParamType::PyObject},
+    {"data", ParamType::Tensor},
+    {"require_grad", ParamType::Bool, false, false, true},
+};
+const Signature make_signature[] = {
+    {"(object cls, Tensor data, bool require_grad = False)", make_params, 3}};
+
+// _make_subclass(cls, data, require_grad=False)
+PyObject* make_subclass(PyObject*, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
+  Args args;
+  if (parse("_make_subclass", make_signature, 1, nullptr, argv, nargs, kwnames, args) < 0)
+    return nullptr;
+  return guarded([&] {
+    check_subclass(args.object(0));
+    Tensor t = separate(args.tensor(1));
+    if (args.boolean(2)) autograd::set_requires_grad(t, true);
+    return tensor_object(reinterpret_cast<PyTypeObject*>(args.object(0)), t);
+  });
+}
+
+// The same tensor, history included, as an object of another class.
+PyObject* as_subclass(PyObject* self, PyObject* cls) {
+  return guarded([&] {
+    check_subclass(cls);
+    const WithoutModes unseen;
+    return tensor_object(reinterpret_cast<PyTypeObject*>(cls), taeda::alias(tensor_of(self)));
+  });
+}
+
+PyObject* copy(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(self);
+    Tensor other = separate(t);
+    if (autograd::requires_grad(t)) autograd::set_requires_grad(other, true);
+    Ref result(checked(tensor_object(Py_TYPE(self), other)));
+    if (auto* dict = reinterpret_cast<TensorObject*>(self)->dict) {
+      Ref copied(checked(PyDict_Copy(dict)));
+      if (PyObject_SetAttrString(result.get(), "__dict__", copied.get()) < 0) throw_python_error();
+    }
+    return result.release();
+  });
+}
+
+// The only keyword is the device, which must be the CPU.
+void check_new_keywords(PyObject* kwargs) {
+  PyObject *name = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &name, &value);) {
+    const bool is_device = PyUnicode_CompareWithASCIIString(name, "device") == 0;
+    TAEDA_CHECK_TYPE(is_device,
+                     "new() received an invalid combination of arguments - got keyword '",
+                     PyUnicode_AsUTF8(name), "'; only 'device' is taken, use torch.tensor instead");
+    TAEDA_CHECK(value == Py_None || to_device(value).is_cpu(),
+                "legacy constructor expects device type: cpu but device type: ", to_device(value),
+                " was passed");
+  }
+}
+
+}  // namespace
+
+// Tensor(), Tensor(2, 3), Tensor([1, 2]), Tensor(other): the old constructor, of the default dtype.
+PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    check_new_keywords(kwargs);
+    const Py_ssize_t n = PyTuple_GET_SIZE(args);
+    PyObject* first = n > 0 ? PyTuple_GET_ITEM(args, 0) : nullptr;
+    Tensor t;
+    if (n == 1 && is_tensor(first)) {
+      t = separate(tensor_of(first));
+    } else if (n == 1 && !is_integer(first) && !Py_IS_TYPE(first, size_type)) {
+      TAEDA_CHECK_TYPE(PySequence_Check(first), "new(): data must be a sequence (got ",
+                       Py_TYPE(first)->tp_name, ")");
+      t = tensor_from_data(first, default_dtype(), Device());
+    } else {
+      PyObject* sizes = n == 1 && PyTuple_Check(first) ? first : args;
+      IntVec shape;
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sizes); ++i)
+        shape.push_back(to_int64(PyTuple_GET_ITEM(sizes, i)));
+      if (n == 0) shape.push_back(0);
+      t = make_tensor(shape, default_dtype(), default_device());
+    }
+    return tensor_object(type, t);
+  });
+}
+
+PyMethodDef tensor_class_methods[] = {
+    {"_make_subclass", as_function(make_subclass), METH_FASTCALL | METH_KEYWORDS | METH_STATIC,
+     nullptr},
+    {"_make_wrapper_subclass", as_function(make_wrapper_subclass),
+     METH_FASTCALL | METH_KEYWORDS | METH_STATIC, nullptr},
+    {"as_subclass", as_subclass, METH_O,
+     "as_subclass(cls) -> cls\n\n"
+     "The same tensor as an instance of a subclass of Tensor."},
+    {"__copy__", copy, METH_NOARGS, nullptr},
+    {},
+};
+
+}  // namespace taeda::python

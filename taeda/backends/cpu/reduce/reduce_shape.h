@@ -1,0 +1,34 @@
+// ReduceShape: the iteration space of a reduction, kept and reduced dimensions merged and ordered.
+#pragma once
+
+#include "taeda/backends/cpu/pointwise/convert.h"
+#include "taeda/core/tensor.h"
+
+namespace taeda::cpu {
+
+// Strides are in bytes, innermost dimension first.
+struct ReduceShape {
+  struct Kept {
+    int64_t size, in, out[2];
+  };
+  struct Reduced {
+    int64_t size, in;
+  };
+  SmallVector<Kept, 6> kept;
+  SmallVector<Reduced, 6> reduced;
+  int64_t num_outputs = 1, num_reduced = 1;
+
+  // `bits` names the reduced dimensions of `self`; outs have its other dimensions, with or without
+  // ones in between. Reduced dimensions are ordered by stride unless their order counts.
+  ReduceShape(const Tensor& self, uint64_t bits, bool keepdim, Span<const Tensor*> outs,
+              bool keeps_order = false);
+
+  // Whether neighbours in memory belong to different outputs.
+  bool is_kept_inner() const;
+  const char* output_at(const char* in, char* const* out, int64_t index, char** out_at) const;
+  // Copies elements [first, first + n) of the reduced space into a contiguous tile.
+  void fill(LoadFn load, const char* in, int64_t first, int64_t n, char* tile,
+            int64_t tile_item) const;
+};
+
+}  // namespace taeda::cpu

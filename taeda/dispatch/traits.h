@@ -1,0 +1,35 @@
+// What records say of operators for those who follow a program without running it: fake tensors,
+// tracers, functionalization.
+#pragma once
+
+#include "taeda/core/tensor.h"
+
+namespace taeda::dispatch {
+
+// How a part that was seen through a view and written goes back into the whole.
+enum class ViewInverse : uint8_t {
+  None,         // no formula: by its memory
+  Same,         // the part is the whole
+  Reshape,      // a view with the sizes of the whole
+  DType,        // a view with the dtype of the whole
+  Itself,       // the same operator undoes it
+  Permutation,  // the same operator with the inverse order
+  Scatter,      // the operator <name>_scatter
+  SelectEach,   // result i by select_scatter
+  SliceEach,    // result i by slice_scatter
+  Conjugate,
+  Negative,
+  AsReal,
+  AsComplex,
+};
+
+struct Traits {
+  ViewInverse inverse = ViewInverse::None;
+  bool device_of_first = false;  // the result lies where the first tensor does, whatever the others
+  bool mask_indices = false;     // masks in argument 1 stand for the coordinates of what they take
+  bool lifts_constant = false;   // the argument is a constant of the program
+  // The meta tensor of a result with `count` rows or elements, which only data tells.
+  Tensor (*counted)(const Tensor& self, const SymInt& count) = nullptr;
+};
+
+}  // namespace taeda::dispatch

@@ -1,0 +1,58 @@
+// What shape rules learn about symbolic numbers (taeda/ops/unbacked.h).
+#include "taeda/ops/unbacked.h"
+
+#include "taeda/fx/shapes/sym_expr_node.h"
+
+namespace taeda::fx {
+namespace {
+
+const SymExprNode* node_of(const SymInt& v) {
+  return v.is_symbolic() ? SymExprNode::from(v.node()) : nullptr;
+}
+
+// `a op b` in the environment of whichever is symbolic there; null where neither is.
+struct Relation {
+  ShapeEnv* env = nullptr;
+  const Expr* condition = nullptr;
+
+  Relation(SymOp op, const SymInt& a, const SymInt& b) {
+    const SymExprNode* node = node_of(a) ? node_of(a) : node_of(b);
+    if (!node) return;
+    env = &node->env();
+    condition = env->pool().make(expr_op(op), env->expr(a), env->expr(b));
+  }
+};
+
+std::optional<bool> known_of(SymOp op, const SymInt& a, const SymInt& b) {
+  const Relation r(op, a, b);
+  if (!r.env) return holds(op, a, b);
+  if (r.condition->has_hint) return r.env->evaluate(r.condition);
+  // Sizes count as neither 0 nor 1 where it is asked if they are.
+  const bool is_equality = op == SymOp::Eq || op == SymOp::Ne;
+  return r.env->facts().decide(r.condition, is_equality);
+}
+
+bool expect_of(SymOp op, const SymInt& a, const SymInt& b) {
+  const Relation r(op, a, b);
+  return r.env ? r.env->expect_true(r.condition) : holds(op, a, b);
+}
+
+bool expect_size_of(const SymInt& a) {
+  if (!expect_of(SymOp::Ge, a, 0)) return false;
+  if (const SymExprNode* node = node_of(a)) node->env().check_is_size(node->expr());
+  return true;
+}
+
+SymInt new_number_of(const char* function, SymIntList of) {
+  IntrusivePtr<ShapeEnv> env;
+  for (const SymInt& v : of)
+    if (const SymExprNode* node = node_of(v)) env = node->env_ptr();
+  TAEDA_CHECK(env, "a number that only data tells needs a shape environment");
+  return env->symint(env->unbacked_of(function, of));
+}
+
+const bool is_registered =
+    (set_unbacked_rules({&known_of, &expect_of, &expect_size_of, &new_number_of}), true);
+
+}  // namespace
+}  // namespace taeda::fx

@@ -1,0 +1,94 @@
+// Dropout: whole operators out of random masks and products.
+#include "taeda/ops/dropout/declarations.h"
+
+#include <cmath>
+
+#include "taeda/ops/functions.h"
+
+namespace taeda::impl {
+
+std::tuple<Tensor, Tensor> native_dropout_meta(const Tensor& input, double, std::optional<bool>) {
+  return {taeda::empty_like(input), taeda::empty_like(input, DType::Bool)};
+}
+Tensor native_dropout_backward_meta(const Tensor& grad_output, const Tensor& mask, double) {
+  if (mask.sym_sizes() != grad_output.sym_sizes()) mask.expand(grad_output.sym_sizes());
+  return taeda::empty_like(grad_output);
+}
+
+namespace {
+
+enum class Unit { Element, Channel };
+
+bool is_identity(const Tensor& input, double p, bool train) {
+  TAEDA_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
+  return p == 0 || !train || input.sym_numel() == SymInt(0);
+}
+
+// Ones with probability 1 - p, one an element or one a channel.
+Tensor mask_for(const Tensor& input, double p, Unit unit) {
+  if (unit == Unit::Element) return taeda::empty_like(input).bernoulli_(1 - p);
+  TAEDA_CHECK(input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
+  SymIntVec sizes(static_cast<size_t>(input.dim()), SymInt(1));
+  sizes[0] = input.sym_sizes()[0];
+  sizes[1] = input.sym_sizes()[1];
+  return input.new_empty(SymIntList(sizes)).bernoulli_(1 - p);
+}
+
+// What an input is multiplied by and what is added to it.
+struct Noise {
+  Tensor scale, shift;
+};
+Noise noise_for(const Tensor& input, double p, Unit unit, bool keeps_moments) {
+  Tensor mask = mask_for(input, p, unit);
+  if (!keeps_moments) return {p == 1 ? mask.zero_() : mask.div_(1 - p), Tensor()};
+  // Dropped units take SELU's limit for minus infinity; a keeps the variance, the shift the mean.
+  constexpr double kAlpha = 1.7580993408473766;
+  const double a = p == 1 ? 0.0 : 1 / std::sqrt((kAlpha * kAlpha * p + 1) * (1 - p));
+  const Tensor shift = mask.sub(1).mul_(kAlpha * a).add_(kAlpha * a * p);
+  return {mask.mul_(a), shift};
+}
+
+Tensor drop(const Tensor& input, double p, bool train, Unit unit, bool keeps_moments) {
+  if (is_identity(input, p, train)) return input;
+  const Noise noise = noise_for(input, p, unit, keeps_moments);
+  const Tensor out = input.mul(noise.scale);
+  return noise.shift.defined() ? out.add(noise.shift) : out;
+}
+Tensor& drop_(Tensor& self, double p, bool train, Unit unit, bool keeps_moments) {
+  if (is_identity(self, p, train)) return self;
+  const Noise noise = noise_for(self, p, unit, keeps_moments);
+  self.mul_(noise.scale);
+  return noise.shift.defined() ? self.add_(noise.shift) : self;
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& input, double p, bool train) {
+  if (is_identity(input, p, train)) return input;
+  // One pass over floats; the general form serves the rest.
+  if (input.is_floating_point()) return std::get<0>(taeda::native_dropout(input, p, true));
+  return drop(input, p, train, Unit::Element, false);
+}
+Tensor& dropout_(Tensor& self, double p, bool train) {
+  return drop_(self, p, train, Unit::Element, false);
+}
+Tensor feature_dropout(const Tensor& input, double p, bool train) {
+  return drop(input, p, train, Unit::Channel, false);
+}
+Tensor& feature_dropout_(Tensor& self, double p, bool train) {
+  return drop_(self, p, train, Unit::Channel, false);
+}
+Tensor alpha_dropout(const Tensor& input, double p, bool train) {
+  return drop(input, p, train, Unit::Element, true);
+}
+Tensor& alpha_dropout_(Tensor& self, double p, bool train) {
+  return drop_(self, p, train, Unit::Element, true);
+}
+Tensor feature_alpha_dropout(const Tensor& input, double p, bool train) {
+  return drop(input, p, train, Unit::Channel, true);
+}
+Tensor& feature_alpha_dropout_(Tensor& self, double p, bool train) {
+  return drop_(self, p, train, Unit::Channel, true);
+}
+
+}  // namespace taeda::impl

@@ -1,0 +1,93 @@
+// Shapes of advanced indexing and the checks that need no values.
+#include "taeda/ops/indexing/index_shape.h"
+
+#include "taeda/ops/indexing/index_checks.h"
+#include "taeda/ops/shape.h"
+
+namespace taeda {
+namespace {
+
+SymIntVec broadcast_entries(Span<IndexEntry> entries) {
+  SymIntVec out;
+  for (const IndexEntry& e : entries) {
+    bool fits = true;
+    for (size_t i = 1; i <= std::min(out.size(), e.sizes.size()); ++i) {
+      const SymInt &a = out[out.size() - i], &b = e.sizes[e.sizes.size() - i];
+      fits = fits && (a == b || a == SymInt(1) || b == SymInt(1));
+    }
+    if (!fits) {
+      std::string shapes;
+      for (const IndexEntry& entry : entries)
+        shapes += str(shapes.empty() ? "" : ", ", entry.sizes);
+      fail(ErrorKind::Index,
+           "shape mismatch: indexing tensors could not be broadcast together with shapes ", shapes);
+    }
+    out = broadcast_shapes(out, e.sizes);
+  }
+  return out;
+}
+
+}  // namespace
+
+IndexShape::IndexShape(const Tensor& self, Span<IndexEntry> entries)
+    : index_sizes(broadcast_entries(entries)) {
+  const int64_t first = entries.front().dim;
+  int64_t next = first;
+  bool is_adjacent = true;
+  uint64_t covered = 0;
+  for (const IndexEntry& e : entries) {
+    is_adjacent = is_adjacent && e.dim == next;
+    next = e.dim + e.covered;
+    for (int64_t d = e.dim; d < next; ++d) covered |= 1ULL << d;
+  }
+  place = is_adjacent ? first : 0;
+  for (int64_t d = 0; d < self.dim(); ++d)
+    if (!(covered >> d & 1)) kept.push_back(d);
+  for (int64_t i = 0; i < place; ++i) sizes.push_back(self.sym_sizes()[i]);
+  for (const SymInt& s : index_sizes) sizes.push_back(s);
+  for (size_t i = static_cast<size_t>(place); i < kept.size(); ++i)
+    sizes.push_back(self.sym_sizes()[kept[i]]);
+}
+
+void check_indices(const Tensor& self, TensorList indices) {
+  int64_t dim = 0;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const Tensor& index = indices[i];
+    if (!index.defined()) {
+      ++dim;
+      continue;
+    }
+    TAEDA_CHECK_INDEX(is_mask_dtype(index.dtype()) || index.dtype() == DType::Int64 ||
+                          index.dtype() == DType::Int32,
+                      "tensors used as indices must be long, int, byte or bool tensors");
+    if (!is_mask_dtype(index.dtype())) {
+      ++dim;
+      continue;
+    }
+    for (int64_t d = 0; d < index.dim(); ++d, ++dim)
+      TAEDA_CHECK_INDEX(dim < self.dim() && index.sym_sizes()[d] == self.sym_sizes()[dim],
+                        "The shape of the mask ", index.sym_sizes(), " at index ", d,
+                        " does not match the shape of the indexed tensor ", self.sym_sizes(),
+                        " at index ", dim);
+  }
+  TAEDA_CHECK_INDEX(dim <= self.dim(), "too many indices for tensor of dimension ", self.dim(),
+                    " (got ", dim, ")");
+}
+
+void check_index_put(const Tensor& self, TensorList indices, const Tensor& values) {
+  check_indices(self, indices);
+  TAEDA_CHECK(self.dtype() == values.dtype(),
+              "Index put requires the source and destination dtypes match, got ", self.dtype(),
+              " for the destination and ", values.dtype(), " for the source.");
+  check_disjoint(self, values);
+  for (const Tensor& index : indices)
+    if (index.defined()) check_disjoint(self, index);
+}
+
+void check_put_shape(const Tensor& values, SymIntList result) {
+  TAEDA_CHECK(is_expandable_to(values.sym_sizes(), result),
+              "shape mismatch: value tensor of shape ", values.sym_sizes(),
+              " cannot be broadcast to indexing result of shape ", result);
+}
+
+}  // namespace taeda

@@ -1,0 +1,96 @@
+// Takes brackets apart: views for numbers, slices and new dimensions, then the indexing operators.
+#include "taeda/ops/indexing/tensor_index.h"
+
+#include "taeda/ops/functions.h"
+
+namespace taeda {
+namespace {
+
+using indexing::EllipsisType;
+using indexing::Slice;
+
+// How many dimensions of the source an item stands for.
+int64_t dimensions_of(const TensorIndex& item) {
+  if (const auto* t = std::get_if<Tensor>(&item.value))
+    return t->dtype() == DType::Bool ? t->dim() : 1;
+  return std::holds_alternative<SymInt>(item.value) || std::holds_alternative<Slice>(item.value);
+}
+
+// The view that numbers, slices, None and `...` give, and the tensors left over by dimension.
+struct Taken {
+  Tensor view;
+  std::vector<Tensor> tensors;  // undefined where a whole dimension stays
+  int64_t dim = 0;              // the next dimension of the view
+
+  void keep(int64_t count) { dim += count; }
+  void operator()(std::nullopt_t) {
+    view = view.unsqueeze(dim);
+    keep(1);
+  }
+  void operator()(bool b) { (*this)(full({}, b, DType::Bool)); }
+  void operator()(const SymInt& n) { view = view.select(dim, n); }
+  void operator()(const Slice& s) {
+    TAEDA_CHECK_VALUE(!s.step || *s.step > SymInt(0), "step must be greater than zero");
+    view = view.slice(dim, s.start, s.stop, s.step.value_or(SymInt(1)));
+    keep(1);
+  }
+  void operator()(const Tensor& t) {
+    if (t.dtype() != DType::Bool) return add(t);
+    if (t.dim() == 0) {
+      view = view.unsqueeze(dim);
+      return add(t.unsqueeze(0));
+    }
+    for (const Tensor& positions : t.nonzero().unbind(1)) add(positions);
+  }
+  void add(const Tensor& t) {
+    tensors.resize(static_cast<size_t>(dim));
+    tensors.push_back(t);
+    keep(1);
+  }
+};
+
+Taken take_apart(const Tensor& self, std::initializer_list<TensorIndex> indices) {
+  int64_t given = 0, ellipses = 0;
+  for (const TensorIndex& item : indices) {
+    given += dimensions_of(item);
+    ellipses += std::holds_alternative<EllipsisType>(item.value);
+  }
+  TAEDA_CHECK_INDEX(given <= self.dim(), "too many indices for tensor of dimension ", self.dim());
+  TAEDA_CHECK_INDEX(ellipses <= 1, "an index can only have a single ellipsis ('...')");
+  Taken taken{self, {}};
+  for (const TensorIndex& item : indices) {
+    if (std::holds_alternative<EllipsisType>(item.value))
+      taken.keep(self.dim() - given);
+    else
+      std::visit(
+          [&](const auto& value) {
+            if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(value)>, EllipsisType>)
+              taken(value);
+          },
+          item.value);
+  }
+  return taken;
+}
+
+}  // namespace
+
+Tensor Tensor::index(std::initializer_list<TensorIndex> indices) const {
+  const Taken taken = take_apart(*this, indices);
+  if (!taken.tensors.empty()) return taeda::index(taken.view, taken.tensors);
+  return taken.view.is_same(*this) ? alias(*this) : taken.view;
+}
+
+Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, const Tensor& values) {
+  Taken taken = take_apart(*this, indices);
+  if (taken.tensors.empty())
+    taken.view.copy_(values);
+  else
+    taken.view.index_put_(TensorList(taken.tensors), values);
+  return *this;
+}
+
+Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, const Scalar& value) {
+  return index_put_(indices, full({}, value, dtype(), std::nullopt, device()));
+}
+
+}  // namespace taeda

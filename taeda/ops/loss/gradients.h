@@ -1,0 +1,30 @@
+// Derivative helpers of the losses.
+#pragma once
+
+#include "taeda/core/tensor.h"
+
+namespace taeda::gradients {
+
+TAEDA_API Tensor nll_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                   const Tensor& weight, int64_t reduction,
+                                   const SymInt& ignore_index, const Tensor& total_weight);
+TAEDA_API Tensor nll_loss2d_gradient(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                     const Tensor& weight, int64_t reduction,
+                                     const SymInt& ignore_index, const Tensor& total_weight);
+// One pass over memory; from softmax and nll_loss_backward when the gradient itself is recorded.
+TAEDA_API Tensor fused_cross_entropy_gradient(const Tensor& grad, const Tensor& self,
+                                              const Tensor& target, int64_t reduction,
+                                              const SymInt& ignore_index, const Tensor& norms,
+                                              const Tensor& count, bool is_recorded);
+TAEDA_API Tensor mse_loss_self_backward(const Tensor& grad, const Tensor& self,
+                                        const Tensor& target, int64_t reduction);
+
+// ---- forward mode ----
+TAEDA_API Tensor fused_cross_entropy_forward(const Tensor& self, const Tensor& tangent,
+                                             const Tensor& target, int64_t reduction,
+                                             const SymInt& ignore_index);
+TAEDA_API Tensor mse_loss_forward(const Tensor& self, const Tensor& self_tangent,
+                                  const Tensor& target, const Tensor& target_tangent,
+                                  int64_t reduction);
+
+}  // namespace taeda::gradients

@@ -1,0 +1,123 @@
+// Bounds and dtypes of random operators.
+#include "taeda/ops/random/checks.h"
+
+#include <limits>
+
+#include "taeda/ops/spec.h"
+
+namespace taeda {
+namespace {
+
+void check_writable(const Tensor& self, const char* kernel, bool accepts_complex = false) {
+  TAEDA_CHECK_NOT_IMPLEMENTED(self.is_floating_point() || (accepts_complex && self.is_complex()),
+                              "\"", kernel, "\" not implemented for '", self.dtype(), "'");
+  check_no_internal_overlap(self);
+}
+
+struct Bounds {
+  double low, high;
+  const char* name;
+};
+
+// The integers a dtype holds exactly.
+Bounds bounds_of(DType t) {
+  switch (t) {
+    case DType::Bool: return {0, 1, "bool"};
+    case DType::UInt8: return {0, 255, "unsigned char"};
+    case DType::Int8: return {-128, 127, "signed char"};
+    case DType::Int16: return {-32768, 32767, "short"};
+    case DType::Int32: return {-2147483648.0, 2147483647.0, "int"};
+    case DType::UInt16: return {0, 65535, "unsigned short"};
+    case DType::UInt32: return {0, 4294967295.0, "unsigned int"};
+    case DType::UInt64: return {0, 18446744073709551615.0, "unsigned long"};
+    case DType::Half: return {-65504, 65504, "c10::Half"};
+    case DType::BFloat16: return {-3.38953139e38, 3.38953139e38, "c10::BFloat16"};
+    case DType::Float: return {-3.40282347e38, 3.40282347e38, "float"};
+    case DType::Double: return {-1.7976931348623157e308, 1.7976931348623157e308, "double"};
+    default: return {-9223372036854775808.0, 9223372036854775807.0, "long"};
+  }
+}
+
+}  // namespace
+
+int64_t last_integer(DType t) {
+  switch (t) {
+    case DType::Double: return int64_t{1} << 53;
+    case DType::Float: return int64_t{1} << 24;
+    case DType::Half: return int64_t{1} << 11;
+    case DType::BFloat16: return int64_t{1} << 8;
+    case DType::Int64:
+    case DType::UInt64: return std::numeric_limits<int64_t>::max();
+    default: return static_cast<int64_t>(bounds_of(t).high);
+  }
+}
+
+void check_uniform(const Tensor& self, double from, double to) {
+  check_writable(self, "check_uniform_bounds", true);
+  TAEDA_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from,
+              " > to=", to);
+}
+
+void check_normal(const Tensor& self, double std) {
+  TAEDA_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
+  check_writable(self, "normal_kernel_cpu", true);
+}
+
+void check_exponential(const Tensor& self, double lambd) {
+  check_writable(self, "exponential_");
+  TAEDA_CHECK(lambd > 0, "exponential_ expects lambda > 0.0, but found lambda=", lambd);
+}
+
+void check_cauchy(const Tensor& self, double sigma) {
+  TAEDA_CHECK(sigma > 0, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
+  check_writable(self, "cauchy");
+}
+
+void check_log_normal(const Tensor& self, double std) {
+  TAEDA_CHECK(std > 0, "log_normal_ expects std > 0.0, but found std=", std);
+  check_writable(self, "log_normal");
+}
+
+void check_geometric(const Tensor& self, double p) {
+  TAEDA_CHECK(0 < p && p < 1, "geometric_ expects p to be in (0, 1), but got p=", p);
+  TAEDA_CHECK_NOT_IMPLEMENTED(!self.is_complex() && self.dtype() != DType::Bool,
+                              "\"geometric_cpu\" not implemented for '", self.dtype(), "'");
+  check_no_internal_overlap(self);
+}
+
+void check_bernoulli(const Tensor& self, double p) {
+  TAEDA_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
+  TAEDA_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"bernoulli_scalar_cpu_\" not implemented for '",
+                              self.dtype(), "'");
+  check_no_internal_overlap(self);
+}
+
+void check_bernoulli(const Tensor& self, const Tensor& p) {
+  TAEDA_CHECK_NOT_IMPLEMENTED(p.is_floating_point(),
+                              "\"bernoulli_tensor_cpu_p_\" not implemented for '", p.dtype(), "'");
+  check_no_internal_overlap(self);
+}
+
+void check_integers(const Tensor& self) {
+  TAEDA_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"random_\" not implemented for '", self.dtype(),
+                              "'");
+  check_no_internal_overlap(self);
+}
+
+void check_range(DType dtype, int64_t from, int64_t to) {
+  TAEDA_CHECK(from < to, "random_ expects 'from' to be less than 'to', but got from=", from,
+              " >= to=", to);
+  const Bounds b = bounds_of(dtype);
+  TAEDA_CHECK(static_cast<double>(from) >= b.low && static_cast<double>(from) <= b.high,
+              "from is out of bounds for ", b.name);
+  TAEDA_CHECK(static_cast<double>(to - 1) >= b.low && static_cast<double>(to - 1) <= b.high,
+              "to - 1 is out of bounds for ", b.name);
+}
+
+void check_start(int64_t from, int64_t last) {
+  TAEDA_CHECK(from <= last,
+              "random_ expects 'from' to be less than or equal to 'to_inc' but got from=", from,
+              " > to_inc=", last);
+}
+
+}  // namespace taeda

@@ -1,0 +1,200 @@
+// How expressions print: for people, and as Python over sources.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "taeda/symbolic/expr.h"
+
+namespace taeda::symbolic {
+namespace {
+
+// How tightly an operator binds; operands that bind less get parentheses.
+enum Binding : int { kLoose, kRelation, kSum, kProduct, kPower, kAtom };
+
+std::string number_text(double v) {
+  if (std::isinf(v)) return v < 0 ? "-oo" : "oo";
+  char buffer[32];
+  for (int digits = 1; digits <= 17; ++digits) {
+    std::snprintf(buffer, sizeof buffer, "%.*g", digits, v);
+    if (std::strtod(buffer, nullptr) == v || std::isnan(v)) break;
+  }
+  std::string out = buffer;
+  if (out.find_first_of(".en") == std::string::npos) out += ".0";
+  return out;
+}
+
+class Printer {
+ public:
+  virtual ~Printer() = default;
+
+  // The text, in parentheses where the operator binds less than `outer`.
+  std::string print(const Expr* e, int outer) const {
+    auto [text, binding] = parts(e);
+    return binding < outer ? "(" + text + ")" : text;
+  }
+
+ protected:
+  using Text = std::pair<std::string, int>;
+
+  virtual std::string symbol(const Expr* e) const { return e->name; }
+  // The operations that the two notations write differently.
+  virtual Text special(const Expr* e) const = 0;
+
+  std::string joined(const Expr* e, const char* separator, int binding) const {
+    std::string out;
+    for (const Expr* a : e->args) out += (out.empty() ? "" : separator) + print(a, binding);
+    return out;
+  }
+  std::string called(const char* function, const Expr* e) const {
+    return std::string(function) + "(" + joined(e, ", ", kLoose) + ")";
+  }
+  Text infix(const Expr* e, const char* op, int binding) const {
+    return {print(e->args[0], binding) + op + print(e->args[1], binding + 1), binding};
+  }
+
+ private:
+  Text constant(const Expr* e) const {
+    if (e->kind == SymKind::Bool) return {e->value.integer ? "True" : "False", kAtom};
+    const std::string text =
+        e->kind == SymKind::Float ? number_text(e->value.number) : std::to_string(e->value.integer);
+    return {text, text[0] == '-' ? kSum : kAtom};
+  }
+
+  Text sum(const Expr* e) const {
+    std::vector<std::string> terms;
+    for (const Expr* a : e->args) terms.push_back(print(a, kSum));
+    // A sum starts with a term that needs no sign: 7 - s0.
+    const auto first =
+        std::find_if(terms.begin(), terms.end(), [](const std::string& t) { return t[0] != '-'; });
+    if (first != terms.end()) std::rotate(terms.begin(), first, first + 1);
+    std::string out = terms[0];
+    for (size_t i = 1; i < terms.size(); ++i)
+      out += terms[i][0] == '-' ? " - " + terms[i].substr(1) : " + " + terms[i];
+    return {out, kSum};
+  }
+
+  Text product(const Expr* e) const {
+    std::string out;
+    bool is_negative = false;
+    for (const Expr* a : e->args) {
+      if (a->is_constant(-1)) {
+        is_negative = true;
+        continue;
+      }
+      if (a->is_constant()) {
+        is_negative = a->value.integer < 0;
+        out = std::to_string(a->value.integer).substr(is_negative);
+      } else {
+        out += (out.empty() ? "" : "*") + print(a, kPower);
+      }
+    }
+    return is_negative ? Text("-" + out, kSum) : Text(out, kProduct);
+  }
+
+  Text parts(const Expr* e) const {
+    switch (e->op) {
+      case ExprOp::Constant: return constant(e);
+      case ExprOp::Symbol: return {symbol(e), kAtom};
+      case ExprOp::Add: return sum(e);
+      case ExprOp::Mul: return product(e);
+      case ExprOp::Pow:
+      case ExprOp::IntPow:
+      case ExprOp::FloatPow:
+        return {print(e->args[0], kAtom) + "**" + print(e->args[1], kAtom), kPower};
+      case ExprOp::FloatAdd: return infix(e, " + ", kSum);
+      case ExprOp::FloatSub: return infix(e, " - ", kSum);
+      case ExprOp::FloatMul: return infix(e, "*", kProduct);
+      case ExprOp::Lt: return infix(e, " < ", kRelation);
+      case ExprOp::Le: return infix(e, " <= ", kRelation);
+      case ExprOp::Gt: return infix(e, " > ", kRelation);
+      case ExprOp::Ge: return infix(e, " >= ", kRelation);
+      default: return special(e);
+    }
+  }
+};
+
+class ShownPrinter final : public Printer {
+  Text special(const Expr* e) const override {
+    switch (e->op) {
+      case ExprOp::FloorDiv:
+        return {"(" + print(e->args[0], kAtom) + "//" + print(e->args[1], kAtom) + ")", kAtom};
+      case ExprOp::Mod: return {called("Mod", e), kAtom};
+      case ExprOp::Min: return {called("Min", e), kAtom};
+      case ExprOp::Max: return {called("Max", e), kAtom};
+      case ExprOp::BitAnd: return {called("BitwiseFn_bitwise_and", e), kAtom};
+      case ExprOp::BitOr: return {called("BitwiseFn_bitwise_or", e), kAtom};
+      case ExprOp::BitXor: return {called("BitwiseFn_bitwise_xor", e), kAtom};
+      case ExprOp::FloatDiv: return {called("FloatTrueDiv", e), kAtom};
+      case ExprOp::IntTrueDiv: return {called("IntTrueDiv", e), kAtom};
+      case ExprOp::ToFloat: return {called("ToFloat", e), kAtom};
+      case ExprOp::RoundDecimal: return {called("RoundDecimal", e), kAtom};
+      case ExprOp::Sqrt: return {called("OpaqueUnaryFn_sqrt", e), kAtom};
+      case ExprOp::FloorToInt: return {called("FloorToInt", e), kAtom};
+      case ExprOp::CeilToInt: return {called("CeilToInt", e), kAtom};
+      case ExprOp::RoundToInt: return {called("RoundToInt", e), kAtom};
+      case ExprOp::TruncToInt: return {called("TruncToInt", e), kAtom};
+      case ExprOp::Eq: return {called("Eq", e), kAtom};
+      case ExprOp::Ne: return {called("Ne", e), kAtom};
+      case ExprOp::And: return {joined(e, " & ", kSum), kLoose};
+      case ExprOp::Or: return {joined(e, " | ", kSum), kLoose};
+      case ExprOp::Not: return {"~" + print(e->args[0], kAtom), kAtom};
+      default:
+        return {"Piecewise((" + print(e->args[1], kLoose) + ", " + print(e->args[0], kLoose) +
+                    "), (" + print(e->args[2], kLoose) + ", True))",
+                kAtom};
+    }
+  }
+};
+
+class PythonPrinter final : public Printer {
+ public:
+  explicit PythonPrinter(const std::unordered_map<const Expr*, std::string>& names)
+      : names_(names) {}
+
+ private:
+  std::string symbol(const Expr* e) const override {
+    const auto it = names_.find(e);
+    return it == names_.end() ? e->name : it->second;
+  }
+  Text special(const Expr* e) const override {
+    switch (e->op) {
+      case ExprOp::FloorDiv: return infix(e, "//", kProduct);
+      case ExprOp::Mod: return infix(e, " % ", kProduct);
+      case ExprOp::Min: return {called("min", e), kAtom};
+      case ExprOp::Max: return {called("max", e), kAtom};
+      case ExprOp::BitAnd: return {"(" + joined(e, " & ", kSum) + ")", kAtom};
+      case ExprOp::BitOr: return {"(" + joined(e, " | ", kSum) + ")", kAtom};
+      case ExprOp::BitXor: return {"(" + joined(e, " ^ ", kSum) + ")", kAtom};
+      case ExprOp::FloatDiv:
+      case ExprOp::IntTrueDiv: return infix(e, " / ", kProduct);
+      case ExprOp::ToFloat: return {called("float", e), kAtom};
+      case ExprOp::RoundDecimal: return {called("round", e), kAtom};
+      case ExprOp::Sqrt: return {called("math.sqrt", e), kAtom};
+      case ExprOp::FloorToInt: return {called("math.floor", e), kAtom};
+      case ExprOp::CeilToInt: return {called("math.ceil", e), kAtom};
+      case ExprOp::RoundToInt: return {called("round", e), kAtom};
+      case ExprOp::TruncToInt: return {called("math.trunc", e), kAtom};
+      case ExprOp::Eq: return infix(e, " == ", kRelation);
+      case ExprOp::Ne: return infix(e, " != ", kRelation);
+      case ExprOp::And: return {joined(e, " and ", kSum), kLoose};
+      case ExprOp::Or: return {joined(e, " or ", kSum), kLoose};
+      case ExprOp::Not: return {"not " + print(e->args[0], kAtom), kLoose};
+      default:
+        return {print(e->args[1], kSum) + " if " + print(e->args[0], kSum) + " else " +
+                    print(e->args[2], kSum),
+                kLoose};
+    }
+  }
+  const std::unordered_map<const Expr*, std::string>& names_;
+};
+
+}  // namespace
+
+std::string text_of(const Expr* e) { return ShownPrinter().print(e, kLoose); }
+
+std::string python_text_of(const Expr* e,
+                           const std::unordered_map<const Expr*, std::string>& name_of) {
+  return PythonPrinter(name_of).print(e, kLoose);
+}
+
+}  // namespace taeda::symbolic

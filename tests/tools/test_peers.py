@@ -1,0 +1,85 @@
+"""Tests that need PyTorch: marked, skipped without it, and failing where it must be there."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from driver.process import ROOT
+
+PROGRAM = """
+import pytest
+
+@pytest.fixture
+def reference(transformers):
+    return transformers
+
+def test_direct(torch):
+    assert torch.here
+
+def test_indirect(reference):
+    pass
+
+def test_plain():
+    pass
+"""
+
+
+@pytest.fixture
+def run_tests(tmp_path):
+    """Runs PROGRAM under the tree's conftest.py, beside a torch of its own and no transformers."""
+    (tmp_path / "torch.py").write_text("here = True\n")
+    (tmp_path / "transformers.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'transformers'\", name='transformers')\n"
+    )
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    peers\n")
+    (tmp_path / "test_program.py").write_text(PROGRAM)
+
+    def run(*options, **env):
+        command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *options]
+        own = {
+            "PYTHONPATH": str(tmp_path),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "TAEDA_PEERS": "",
+        }
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**os.environ, **own, **env},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout
+
+    return run
+
+
+def test_a_missing_peer_is_skipped_by_name(run_tests):
+    status, printed = run_tests()
+    assert status == 0 and "2 passed, 1 skipped" in printed
+    assert "needs transformers: ./run test --peers" in printed
+
+
+def test_the_marker_chooses_what_takes_a_peer(run_tests):
+    _, printed = run_tests("-m", "peers")
+    assert "1 passed, 1 skipped, 1 deselected" in printed
+
+
+def test_a_run_that_must_not_skip_fails(run_tests):
+    status, printed = run_tests("-m", "peers", TAEDA_PEERS="required")
+    assert status == 1 and "1 passed, 1 deselected, 1 error" in printed
+    assert "transformers is not installed" in printed
+
+
+def test_no_test_asks_for_a_peer_in_another_way():
+    """Such a test would be skipped where no one sees it."""
+    asks = re.compile(
+        r"""(importorskip|find_spec)\(\s*["'](torch|transformers|safetensors)\b"""
+        r"""|^\s*(import|from) (torch|transformers|safetensors)\b""",
+        re.MULTILINE,
+    )
+    tests = [path for path in (ROOT / "tests").rglob("test_*.py") if path.name != "test_peers.py"]
+    assert [path.name for path in tests if asks.search(path.read_text())] == []
