@@ -1,0 +1,1 @@
+"""`./run bench --peers`: Taeda and PyTorch on the same work, in one run, taking turns."""
