@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from driver.build import Build, build_command
+from driver.build import PACKAGE, Build, build_command
 from driver.environment import ensure_environment, ensure_peers
 from driver.process import ROOT, VENV_PYTHON, StepError, UsageError, check_call, say
 
@@ -18,14 +18,18 @@ usage: ./run COMMAND [arguments]
   test [--quick|--full]   checks, C++ tests, Python tests; --quick leaves the slow ones out,
                           --full adds the tests marked full, sanitizers, other Pythons and the
                           other architecture
+  test --peers            the Python tests that need PyTorch, which the others skip without it
   build [--clean] [--keep-going] [--report] [target...]
                           build with CMake and Ninja; --clean from nothing and without ccache,
                           --keep-going past errors, --report prints seconds by folder
   bench [name...]         run the benchmarks, or those whose names contain a given word
+  bench --peers [...]     Taeda and PyTorch on the same work; bench --peers --help has the options
+  parity [...]            PyTorch's operator records on Taeda; parity --help has the options
   format                  format C++ and Python in place
   docs                    collect the documentation in build/docs and check its links
   python ...              the environment's interpreter, with Taeda as last built
-  peers                   add PyTorch and other packages that tests compare with
+  peers                   add PyTorch and other packages that Taeda is compared with; the
+                          commands that need them do so themselves
   help                    this text; so does --help after a command
 
 Everything is installed on first use: Debian packages through apt-get (as root or with sudo),
@@ -33,10 +37,7 @@ wheels into .venv. Versions stand in tools/pins.toml. TAEDA_JOBS limits parallel
 """
 
 # The commands that hand --help on to the program they start.
-OWN_HELP = {"demo", "python"}
-
-# The targets that `import taeda` needs.
-PACKAGE = ("_C", "taeda_package")
+OWN_HELP = {"demo", "python", "parity"}
 
 
 def demo(arguments: list[str]) -> int:
@@ -58,9 +59,14 @@ def python(arguments: list[str]) -> int:
 
 
 def bench(arguments: list[str]) -> int:
+    if arguments[:1] == ["--peers"]:
+        from driver.peers import bench_command
+
+        return bench_command(arguments[1:])
     options = [argument for argument in arguments if argument.startswith("-")]
     if options:
-        raise UsageError(f"unknown option {shlex.join(options)}; usage: ./run bench [name...]")
+        usage = "./run bench [name...], or ./run bench --peers [options]"
+        raise UsageError(f"unknown option {shlex.join(options)}; usage: {usage}")
     build = Build()
     build.run()
     programs = [*sorted((build.folder / "bench").glob("bench_*")), *sorted(ROOT.glob("bench/*.py"))]
@@ -85,6 +91,12 @@ def test(arguments: list[str]) -> int:
     return test_command(arguments)
 
 
+def parity(arguments: list[str]) -> int:
+    from driver.peers import parity_command
+
+    return parity_command(arguments)
+
+
 def format_sources(arguments: list[str]) -> int:
     from driver.checks import format_in_place
 
@@ -102,6 +114,7 @@ def docs(arguments: list[str]) -> int:
 def peers(arguments: list[str]) -> int:
     refuse("peers", arguments)
     ensure_peers()
+    say("the peers are installed")
     return 0
 
 
@@ -115,6 +128,7 @@ COMMANDS = {
     "test": test,
     "build": build_command,
     "bench": bench,
+    "parity": parity,
     "format": format_sources,
     "docs": docs,
     "python": python,
@@ -130,7 +144,8 @@ def main(arguments: list[str]) -> int:
     if name not in COMMANDS:
         print(f"run: unknown command {name!r}\n\n{HELP}", end="", file=sys.stderr)
         return 2
-    if name not in OWN_HELP and {"-h", "--help"} & set(rest):
+    hands_help_on = name in OWN_HELP or [name, *rest[:1]] == ["bench", "--peers"]
+    if not hands_help_on and {"-h", "--help"} & set(rest):
         print(HELP, end="")
         return 0
     try:

@@ -2,7 +2,7 @@
 
 import pytest
 import run
-from driver import environment, process
+from driver import environment, peers, process
 
 
 @pytest.fixture(autouse=True)
@@ -14,10 +14,12 @@ def _no_installing(monkeypatch):
     ("arguments", "message"),
     [
         (["nonsense"], "unknown command 'nonsense'"),
-        (["test", "--bogus"], "cannot take --bogus; usage: ./run test [--quick|--full]"),
+        (["test", "--bogus"], "cannot take --bogus; usage: ./run test [--quick|--full|--peers]"),
         (["test", "--quick", "--full"], "cannot take --quick --full"),
+        (["test", "--peers", "--full"], "cannot take --peers --full"),
         (["build", "--bogus"], "unknown option --bogus"),
         (["bench", "--bogus"], "unknown option --bogus; usage: ./run bench [name...]"),
+        (["bench", "graph", "--peers"], "unknown option --peers; usage: ./run bench [name...]"),
         (["docs", "now"], "./run docs takes no arguments: got now"),
         (["format", "a b"], "./run format takes no arguments: got 'a b'"),
         (["peers", "x"], "./run peers takes no arguments: got x"),
@@ -29,10 +31,53 @@ def test_wrong_arguments_are_refused_before_any_work(arguments, message, capsys,
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [[], ["help"], ["bench", "--help"], ["test", "-h"]])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["parity", "--bogus"], "./run parity: unrecognized arguments: --bogus"),
+        (["bench", "--peers", "--sections", "tiny"], "./run bench --peers: argument --sections"),
+    ],
+)
+def test_options_are_read_before_a_peer_is_installed(arguments, message, capsys, monkeypatch):
+    monkeypatch.setattr(peers, "ensure_peers", lambda: pytest.fail("installed the peers"))
+    with pytest.raises(SystemExit) as stopped:
+        run.main(arguments)
+    printed = capsys.readouterr().err
+    assert stopped.value.code == 2 and message in printed and printed.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["help"], ["bench", "--help"], ["test", "-h"], ["test", "--peers", "-h"]]
+)
 def test_help(arguments, capsys):
     assert run.main(arguments) == 0
     assert capsys.readouterr().out == run.HELP
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage"),
+    [(["parity", "--help"], "./run parity"), (["bench", "--peers", "-h"], "./run bench --peers")],
+)
+def test_help_of_programs(arguments, usage, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        run.main(arguments)
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: {usage} [-h]")
+
+
+@pytest.mark.parametrize("arguments", [["parity"], ["bench", "--peers"], ["test", "--peers"]])
+def test_peers_that_cannot_be_installed_are_one_line(arguments, capsys, monkeypatch, tmp_path):
+    def fail(*_, **__):
+        raise process.StepError("exit status 1 from: pip install torch")
+
+    monkeypatch.setattr(environment, "VENV", tmp_path)
+    monkeypatch.setattr(environment, "ensure_environment", lambda: None)
+    monkeypatch.setattr(environment, "check_call", fail)
+    assert run.main(arguments) == 1
+    message = (
+        "PyTorch and the other peers cannot be installed: exit status 1 from: pip install torch"
+    )
+    assert capsys.readouterr().err == f"run {arguments[0]}: {message}\n"
 
 
 def test_help_names_every_command():

@@ -17,6 +17,10 @@ sys.path.insert(0, str(ROOT / "tools"))
 from link_package import link_package
 
 
+# The targets that `import taeda` needs.
+PACKAGE = ("_C", "taeda_package")
+
+
 @dataclass
 class Build:
     """One build folder: which Python it serves and which CMake options it was configured with."""

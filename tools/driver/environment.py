@@ -151,12 +151,14 @@ def ensure_peers() -> None:
     ensure_environment()
     stamp = VENV / "taeda-peers.stamp"
     if _is_stamped(stamp):
-        say("the peers are installed")
         return
     table = pins()["pip"]
-    # On its own, and talking: the wheel is large.
-    check_call([VENV_PYTHON, "-m", "pip", "install", *requirements(table["torch"])])
-    pip_install(VENV_PYTHON, requirements(table["peers"]))
+    try:
+        # On its own, and talking: the wheel is large.
+        check_call([VENV_PYTHON, "-m", "pip", "install", *requirements(table["torch"])])
+        pip_install(VENV_PYTHON, requirements(table["peers"]))
+    except StepError as error:
+        raise StepError(f"PyTorch and the other peers cannot be installed: {error}") from None
     stamp.write_text(_stamp_text())
 
 

@@ -71,11 +71,15 @@ def run_last_pytest(build: Build, steps: Steps, mode: str) -> int:
 
 
 def test_command(arguments: list[str]) -> int:
-    """`./run test [--quick|--full]`."""
-    if len(arguments) > 1 or not set(arguments) <= {"--quick", "--full"}:
+    """`./run test [--quick|--full|--peers]`."""
+    if len(arguments) > 1 or not set(arguments) <= {"--quick", "--full", "--peers"}:
         given = " ".join(arguments)
-        raise UsageError(f"cannot take {given}; usage: ./run test [--quick|--full]")
+        raise UsageError(f"cannot take {given}; usage: ./run test [--quick|--full|--peers]")
     mode = arguments[0] if arguments else ""
+    if mode == "--peers":
+        from driver import peers
+
+        return peers.test_command()
     build = Build()
     build.run()
     steps = Steps()
