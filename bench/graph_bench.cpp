@@ -2,7 +2,8 @@
 #include <benchmark/benchmark.h>
 
 #include "taeda/dispatch/dispatcher.h"
-#include "taeda/fx/passes.h"
+#include "taeda/fx/passes/common_subexpressions.h"
+#include "taeda/fx/passes/dead_code.h"
 #include "taeda/fx/text.h"
 
 namespace {

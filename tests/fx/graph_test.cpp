@@ -5,7 +5,9 @@
 
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/builtins.h"
-#include "taeda/fx/passes.h"
+#include "taeda/fx/passes/common_subexpressions.h"
+#include "taeda/fx/passes/dead_code.h"
+#include "taeda/fx/passes/topology.h"
 #include "taeda/fx/text.h"
 
 namespace taeda::fx {

@@ -6,7 +6,9 @@
 #include "python/src/args/args.h"
 #include "python/src/fx/fx_types.h"
 #include "taeda/base/log.h"
-#include "taeda/fx/passes.h"
+#include "taeda/fx/passes/common_subexpressions.h"
+#include "taeda/fx/passes/dead_code.h"
+#include "taeda/fx/passes/topology.h"
 #include "taeda/fx/text.h"
 
 namespace taeda::python {

@@ -1,6 +1,6 @@
 // Common-subexpression elimination.
+#include "taeda/fx/passes/common_subexpressions.h"
 #include "taeda/fx/bind.h"
-#include "taeda/fx/passes.h"
 
 namespace taeda::fx {
 namespace {

@@ -1,5 +1,5 @@
 // Dead-code elimination.
-#include "taeda/fx/passes.h"
+#include "taeda/fx/passes/dead_code.h"
 
 namespace taeda::fx {
 

@@ -1,7 +1,7 @@
 // Order and parts of graphs.
 #include <unordered_set>
 
-#include "taeda/fx/passes.h"
+#include "taeda/fx/passes/topology.h"
 
 namespace taeda::fx {
 namespace {
