@@ -2,8 +2,6 @@
 // print.
 #pragma once
 
-#include <string_view>
-
 #include "taeda/base/span.h"
 #include "taeda/kernel/sym.h"
 
@@ -19,6 +17,5 @@ struct SymbolicBody {
 
 // All of them, in record order.
 TAEDA_API Span<const SymbolicBody*> symbolic_bodies();
-TAEDA_API const SymbolicBody* find_symbolic_body(std::string_view name);
 
 }  // namespace taeda

@@ -115,7 +115,6 @@ class Expr {
   bool is_symbol() const { return op == ExprOp::Symbol; }
   bool is_relation() const { return op >= ExprOp::Eq && op <= ExprOp::Ge; }
   bool is_true() const { return is_constant() && kind == SymKind::Bool && value.integer; }
-  bool is_false() const { return is_constant() && kind == SymKind::Bool && !value.integer; }
 };
 
 // Makes and owns expressions; those of one pool belong together. One thread at a time.

@@ -1,4 +1,4 @@
-"""Adds a pointwise operator in two places, as docs/add_an_operator.md says, and uses everything that follows."""
+"""Adds the operators of docs/add_an_operator.md in a scratch folder, and uses everything that follows."""
 
 import re
 import shutil
@@ -45,25 +45,64 @@ int main() {
   autograd::run_backward({loss}, {Tensor()}, false, false, {}, false, true);
   expect(near(autograd::grad(x).data<float>()[0], 2.0 / 16.0), "gradient");
   expect(dispatch::find_operator("softsign_scaled", "out") != nullptr, "dispatcher entry");
+
+  Tensor rows = arange(6.0).view({SymInt(2), SymInt(3)}).t();  // strided: 0 3 / 1 4 / 2 5
+  Tensor sums = reverse_cumsum(rows, 0);
+  expect(near(sums[0][0].item().to_double(), 3) && near(sums[1][1].item().to_double(), 9), "structured");
+  Tensor wide = zeros({SymInt(3), SymInt(4)}), strided = wide.slice(1, 0, 4, 2);
+  reverse_cumsum_out(strided, rows, 0);
+  expect(near(wide[0][2].item().to_double(), 12) && near(wide[0][1].item().to_double(), 0), "strided out");
+  Tensor own = rows.clone();
+  own.reverse_cumsum_(-1);
+  expect(near(own[2][0].item().to_double(), 7), "structured in place");
+  Tensor leaf = ones({SymInt(3)});
+  autograd::set_requires_grad(leaf, true);
+  Tensor total = reverse_cumsum(leaf, 0).sum();
+  autograd::run_backward({total}, {Tensor()}, false, false, {}, false, true);
+  expect(near(autograd::grad(leaf).data<float>()[2], 3), "structured gradient");
+  expect(reverse_cumsum(m, 1).size(1) == int64_t(1) << 40, "structured meta");
+  try {
+    reverse_cumsum(ones({SymInt(2)}).to(DType::Int64), 0);
+    expect(false, "refused dtype");
+  } catch (const Error&) {
+  }
   std::printf("%d failures\n", failures);
   return failures;
 }
 """
 
 
+RULES = """
+#include "taeda/ops/scratch/declarations.h"
+#include "taeda/ops/shape.h"
+namespace taeda {
+%s}
+"""
+KERNEL = """
+#include <vector>
+#include "taeda/backends/cpu/reduce/lines.h"
+#include "taeda/backends/cpu/scratch_declarations.h"
+#include "taeda/ops/shape.h"
+namespace taeda {
+using namespace cpu;
+%s}
+"""
+
+
 def from_docs():
+    """The page's records, and its code by what it starts with."""
     text = (ROOT / "docs/add_an_operator.md").read_text()
-    record = re.search(r"```toml\n(.*?)```", text, re.S)[1]
-    body = re.search(r"```cpp\n(struct SoftsignScaled.*?)```", text, re.S)[1]
-    return record, body
+    records = "\n".join(re.findall(r"```toml\n(.*?)```", text, re.S))
+    body, rule, kernel = re.findall(r"```cpp\n(.*?)```", text, re.S)
+    return records, body, rule, kernel
 
 
 @pytest.mark.slow
-def test_two_places_are_enough(tmp_path):
+def test_the_page_is_enough(tmp_path):
     library = next(BUILD.rglob("libtaeda.so"), None)
     if library is None:
         pytest.skip("libtaeda.so is not built")
-    record, body = from_docs()
+    record, body, rule, kernel = from_docs()
     records = tmp_path / "taeda/ops"
     for family in (ROOT / "taeda/ops").glob("*/records.toml"):
         (records / family.parent.name).mkdir(parents=True)
@@ -75,6 +114,8 @@ def test_two_places_are_enough(tmp_path):
         + body
         + "}\n"
     )
+    (records / "scratch/rules.cpp").write_text(RULES % rule)
+    (tmp_path / "reverse_cumsum.cpp").write_text(KERNEL % kernel)
     gen = tmp_path / "gen"
     subprocess.run(
         [sys.executable, ROOT / "tools/gen/main.py", "--records", records, "--out", gen], check=True
@@ -98,7 +139,8 @@ def test_two_places_are_enough(tmp_path):
         else None
     )
     objects = []
-    for source in [*sources, tmp_path / "program.cpp"]:
+    written = [records / "scratch/rules.cpp", *tmp_path.glob("*.cpp")]
+    for source in [*sources, *written]:
         # The generated tables of a new family are all this operator needs: nothing else is compiled again.
         variants = [("", [])]
         if source.name.endswith(".isa.cpp") and isa is None:
