@@ -155,7 +155,7 @@ _LAZY = {
     "LongTensor": "_tensor_types",
     "ShortTensor": "_tensor_types",
     "set_default_tensor_type": "_tensor_types",
-    "vmap": "_functorch.vmap",
+    "vmap": "func.batching",
     "cond": "_higher_order_ops.cond",
     "while_loop": "_higher_order_ops.while_loop",
     "ops": "_ops",

@@ -1,1 +1,1 @@
-"""Where PyTorch keeps its function transforms; `taeda.func` is the public place."""
+"""PyTorch's private paths of the function transforms; `taeda.func` holds them."""

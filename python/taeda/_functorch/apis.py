@@ -1,6 +1,6 @@
-"""PyTorch's path of the public transforms."""
+"""PyTorch's path of transforms that are in `taeda.func`."""
 
-from taeda._functorch.derivatives import grad, grad_and_value
-from taeda._functorch.vmap import vmap
+from taeda.func.batching import vmap
+from taeda.func.derivatives import grad, grad_and_value
 
 __all__ = ["grad", "grad_and_value", "vmap"]

@@ -1,8 +1,8 @@
-"""PyTorch's path of the transforms that take derivatives or remove writes."""
+"""PyTorch's path of the transforms that take derivatives or remove writes: `taeda.func`."""
 
-from taeda._functorch.derivatives import grad, grad_and_value, jvp, linearize, vjp
-from taeda._functorch.functionalize import functionalize
-from taeda._functorch.jacobians import hessian, jacfwd, jacrev
+from taeda.func.derivatives import grad, grad_and_value, jvp, linearize, vjp
+from taeda.func.functionalization import functionalize
+from taeda.func.jacobians import hessian, jacfwd, jacrev
 
 __all__ = [
     "functionalize",

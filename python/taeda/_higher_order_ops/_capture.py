@@ -11,7 +11,6 @@ nothing outside. So transforms, gradients and files have to do with operands alo
 """
 
 from taeda import _C
-from taeda._functorch.functionalize import functionalize
 from taeda._higher_order_operator import HigherOrderOperator
 from taeda._higher_order_ops._functions import UserFunction
 from taeda._higher_order_ops._lifting import (
@@ -24,6 +23,7 @@ from taeda._higher_order_ops._lifting import (
     stand_in,
     tracing,
 )
+from taeda.func.functionalization import functionalize
 from taeda.fx.graph_module import GraphModule
 from taeda.utils._python_dispatch import _get_current_dispatch_mode, _pop_mode_temporarily
 from taeda.utils._pytree import tree_leaves

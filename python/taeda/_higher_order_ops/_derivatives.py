@@ -55,7 +55,7 @@ def jvp_of(fn, num_operands):
     """
 
     def forward(*args):
-        from taeda._functorch.derivatives import jvp
+        from taeda.func.derivatives import jvp
 
         operands, tangents = args[:num_operands], args[num_operands:]
 

@@ -1,7 +1,6 @@
 """What transforms and gradients do with a recorded scan: other scans."""
 
 from taeda import _C
-from taeda._functorch.vmap import vmap
 from taeda._higher_order_ops._derivatives import (
     is_differentiable,
     jvp_of,
@@ -16,6 +15,7 @@ from taeda._higher_order_ops._derivatives import (
 from taeda._higher_order_ops._functions import batched_slices
 from taeda._higher_order_ops.scan import scan_op
 from taeda.autograd.function import Function
+from taeda.func.batching import vmap
 from taeda.utils._pytree import tree_leaves
 
 

@@ -1,7 +1,11 @@
 """A recorded loop under vmap: a loop over the batch made of the one for an example."""
 
 from taeda import _C
-from taeda._functorch.autograd_function import (
+from taeda._higher_order_ops._derivatives import split_at
+from taeda._higher_order_ops._functions import is_integer
+from taeda._higher_order_ops.while_loop import while_loop_op
+from taeda.func.batching import vmap
+from taeda.func.custom_functions import (
     _RANDOMNESS,
     VmapInfo,
     _at_level,
@@ -9,10 +13,6 @@ from taeda._functorch.autograd_function import (
     _take_apart,
     _unwrap,
 )
-from taeda._functorch.vmap import vmap
-from taeda._higher_order_ops._derivatives import split_at
-from taeda._higher_order_ops._functions import is_integer
-from taeda._higher_order_ops.while_loop import while_loop_op
 from taeda.utils._pytree import tree_leaves
 
 

@@ -5,7 +5,6 @@ function, each on a batch of slices.
 """
 
 from taeda import _C
-from taeda._functorch.vmap import vmap
 from taeda._higher_order_ops._capture import TRACER, ControlFlow, closed_graphs, record
 from taeda._higher_order_ops._functions import (
     UserFunction,
@@ -14,6 +13,7 @@ from taeda._higher_order_ops._functions import (
     is_unknown,
 )
 from taeda._higher_order_ops.scan import check_scanned
+from taeda.func.batching import vmap
 from taeda.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 __all__ = ["associative_scan", "associative_scan_op"]

@@ -1,7 +1,6 @@
 """A branch: `cond(pred, true_fn, false_fn, operands)`."""
 
 from taeda import _C
-from taeda._functorch.vmap import vmap
 from taeda._higher_order_ops._capture import TRACER, ControlFlow, closed_graphs, record
 from taeda._higher_order_ops._derivatives import (
     jvp_of,
@@ -21,6 +20,7 @@ from taeda._higher_order_ops._functions import (
     unknown_integer,
 )
 from taeda.autograd.function import Function
+from taeda.func.batching import vmap
 from taeda.utils._pytree import tree_all, tree_flatten, tree_unflatten
 
 __all__ = ["cond", "cond_op"]

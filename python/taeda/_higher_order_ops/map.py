@@ -1,7 +1,6 @@
 """A function of slices, for each of them: `map(f, xs, *args)`."""
 
 from taeda import _C
-from taeda._functorch.vmap import vmap
 from taeda._higher_order_ops._capture import TRACER, ControlFlow, closed_graphs, record
 from taeda._higher_order_ops._derivatives import (
     is_differentiable,
@@ -21,6 +20,7 @@ from taeda._higher_order_ops._functions import (
     repeated,
 )
 from taeda.autograd.function import Function
+from taeda.func.batching import vmap
 from taeda.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 __all__ = ["map", "map_impl"]

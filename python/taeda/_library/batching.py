@@ -1,7 +1,7 @@
 """vmap rules of custom operators."""
 
 from taeda._C import Tensor, _unwrap_batched
-from taeda._functorch.autograd_function import (
+from taeda.func.custom_functions import (
     _RANDOMNESS,
     VmapInfo,
     _check_rule_result,

@@ -92,7 +92,7 @@ def backward(
 
 def _run_batched(outputs, grads, retain_graph, create_graph, inputs, allow_unused):
     """Gradients for each row of `grads`, as tensors with one more dimension."""
-    from taeda._functorch.vmap import vmap
+    from taeda.func.batching import vmap
 
     given = [g for g in grads if g is not None]
     if not given and any(output.numel() != 1 for output in outputs):

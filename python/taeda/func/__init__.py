@@ -1,18 +1,10 @@
 """Function transforms: derivatives and batching of functions, in any composition."""
 
-from taeda._functorch.eager_transforms import (
-    functionalize,
-    grad,
-    grad_and_value,
-    hessian,
-    jacfwd,
-    jacrev,
-    jvp,
-    linearize,
-    vjp,
-)
-from taeda._functorch.functional_call import functional_call, stack_module_state
-from taeda._functorch.vmap import vmap
+from taeda.func.batching import vmap
+from taeda.func.derivatives import grad, grad_and_value, jvp, linearize, vjp
+from taeda.func.functionalization import functionalize
+from taeda.func.jacobians import hessian, jacfwd, jacrev
+from taeda.func.modules import functional_call, stack_module_state
 
 __all__ = [
     "functional_call",

@@ -3,8 +3,8 @@
 import functools
 
 from taeda import _C
-from taeda._functorch.derivatives import check_argnums, jvp, pick, replace, vjp
-from taeda._functorch.vmap import vmap
+from taeda.func.batching import vmap
+from taeda.func.derivatives import check_argnums, jvp, pick, replace, vjp
 from taeda.utils._pytree import tree_flatten, tree_unflatten
 
 _Tensor = _C.Tensor

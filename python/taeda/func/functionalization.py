@@ -3,7 +3,7 @@
 import functools
 
 from taeda import _C
-from taeda._functorch.derivatives import map_tensors
+from taeda.func.derivatives import map_tensors
 
 
 def functionalize(func, *, remove="mutations"):
