@@ -1,30 +1,10 @@
 """Sources, the names of what guards are about, and the fake mode that a program runs under."""
 
-from dataclasses import dataclass
-
 import taeda
+from taeda.fx.symbolic.sources import ChainedSource, Source
 from taeda.utils import _pytree as pytree
 
 __all__ = ["ChainedSource", "Source", "detect_fake_mode"]
-
-
-class Source:
-    """Where a value came from; `name` is the expression that finds it."""
-
-    @property
-    def name(self):
-        raise NotImplementedError
-
-    def is_ephemeral(self):
-        """Whether the value is gone once the program has run."""
-        return False
-
-
-@dataclass(frozen=True)
-class ChainedSource(Source):
-    """A part of another value."""
-
-    base: Source
 
 
 def detect_fake_mode(inputs=None):

@@ -103,7 +103,7 @@ def _text(message, fallback):
 
 def _check_with(error_type, cond, message):
     if isinstance(cond, SymBool):
-        from taeda.fx.experimental.symbolic_shapes import expect_true
+        from taeda.fx.symbolic.numbers import expect_true
 
         if expect_true(cond):
             return
@@ -137,7 +137,7 @@ def _assert_scalar(cond, message):
 
 def sym_constrain_range(size, *, min=None, max=None):
     """Asserts that an integer is in a range; a symbolic one is taken to be from now on."""
-    from taeda.fx.experimental.symbolic_shapes import constrain_range
+    from taeda.fx.symbolic.numbers import constrain_range
 
     if isinstance(size, SymInt):
         constrain_range(size, min=min, max=max)

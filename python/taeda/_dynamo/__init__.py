@@ -1,10 +1,5 @@
-"""What a user says about the sizes of tensors before a program is captured."""
+"""PyTorch's path of marks on tensors, which are in `taeda.fx.symbolic.marks`."""
 
-from taeda._dynamo.decorators import (
-    mark_dynamic,
-    mark_static,
-    mark_unbacked,
-    maybe_mark_dynamic,
-)
+from taeda.fx.symbolic.marks import mark_dynamic, mark_static, mark_unbacked, maybe_mark_dynamic
 
 __all__ = ["mark_dynamic", "mark_static", "mark_unbacked", "maybe_mark_dynamic"]

@@ -1,6 +1,14 @@
-"""Where a value came from, as an expression: what guards and errors call it."""
+"""PyTorch's path of the sources of values, which are in `taeda.fx.symbolic.sources`."""
 
-from taeda._guards import ChainedSource, Source
+from taeda.fx.symbolic.sources import (
+    AttrSource,
+    ConstantSource,
+    GetItemSource,
+    GlobalSource,
+    LocalSource,
+    TensorProperty,
+    TensorPropertySource,
+)
 
 __all__ = [
     "AttrSource",
@@ -11,86 +19,3 @@ __all__ = [
     "TensorProperty",
     "TensorPropertySource",
 ]
-
-from dataclasses import dataclass
-from enum import Enum
-
-
-@dataclass(frozen=True)
-class ConstantSource(Source):
-    """A name that stands for itself."""
-
-    source_name: str
-
-    @property
-    def name(self):
-        return self.source_name
-
-
-@dataclass(frozen=True)
-class LocalSource(Source):
-    """A local variable of the program."""
-
-    local_name: str
-    is_input: bool = False
-
-    @property
-    def name(self):
-        return f"L[{self.local_name!r}]"
-
-
-@dataclass(frozen=True)
-class GlobalSource(Source):
-    """A global variable of the program."""
-
-    global_name: str
-
-    @property
-    def name(self):
-        return f"G[{self.global_name!r}]"
-
-
-@dataclass(frozen=True)
-class AttrSource(ChainedSource):
-    """An attribute of another value."""
-
-    member: str
-
-    @property
-    def name(self):
-        return f"{self.base.name}.{self.member}"
-
-
-@dataclass(frozen=True)
-class GetItemSource(ChainedSource):
-    """An element of another value."""
-
-    index: object
-
-    @property
-    def name(self):
-        return f"{self.base.name}[{self.index!r}]"
-
-
-class TensorProperty(Enum):
-    """A number that a tensor has."""
-
-    SIZE = 0
-    STRIDE = 1
-    STORAGE_OFFSET = 2
-
-    def method_name(self):
-        return self.name.lower()
-
-
-@dataclass(frozen=True)
-class TensorPropertySource(ChainedSource):
-    """A size, a stride or the offset of a tensor."""
-
-    prop: TensorProperty
-    idx: int = None
-
-    @property
-    def name(self):
-        place = "" if self.idx is None else f"[{self.idx}]"
-        return f"{self.base.name}.{self.prop.method_name()}(){place}"

@@ -115,7 +115,7 @@ def is_batched(pred):
 def unknown_integer(value, low=None, high=None, *, is_size=False):
     """A number that only a run of the program can tell, where `value` has no values either."""
     import taeda
-    from taeda.fx.experimental.symbolic_shapes import ShapeEnv
+    from taeda.fx.symbolic.shape_env import ShapeEnv
 
     mode = getattr(_C._values_of(value), "fake_mode", None)
     env = mode.shape_env if mode is not None else None

@@ -161,7 +161,7 @@ def _either(pred, a, b):
 
 
 def _is_equal(x, y):
-    from taeda.fx.experimental.symbolic_shapes import statically_known_true
+    from taeda.fx.symbolic.numbers import statically_known_true
 
     return x is y or statically_known_true(x == y)
 

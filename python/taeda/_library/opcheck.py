@@ -166,7 +166,7 @@ class _Check:
     def test_faketensor(self):
         """The fake kernel gives the shapes, strides, dtypes and devices that the operator gives."""
         from taeda._subclasses.fake_tensor import FakeTensorMode
-        from taeda.fx.experimental.symbolic_shapes import ShapeEnv
+        from taeda.fx.symbolic.shape_env import ShapeEnv
 
         args, kwargs = self._samples(plain_copy)
         mode = FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True)

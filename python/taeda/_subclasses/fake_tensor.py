@@ -239,8 +239,8 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
         return fake
 
     def _marked_context(self, tensor):
-        from taeda._dynamo.decorators import marked_context
-        from taeda.fx.experimental.symbolic_shapes import DimDynamic
+        from taeda.fx.symbolic.inputs import DimDynamic
+        from taeda.fx.symbolic.marks import marked_context
 
         is_static = self.shape_env.assume_static_by_default
         return marked_context(tensor, DimDynamic.STATIC if is_static else DimDynamic.DUCK)

@@ -17,7 +17,7 @@ from taeda.export.graph_signature import (
     SymIntArgument,
     TensorArgument,
 )
-from taeda.fx.experimental.symbolic_shapes import ValueRanges, int_oo
+from taeda.fx.symbolic.inputs import ValueRanges, int_oo
 from taeda.utils import _pytree as pytree
 
 

@@ -4,18 +4,18 @@ import inspect
 import re
 
 import taeda
+from taeda._C._fx import ConstraintViolationError
 from taeda.export._errors import UserError
 from taeda.export._names import bound_arguments, forward_signature
 from taeda.export.dynamic_shapes import AdditionalInputs, Dim, ShapesCollection, _DimHint
-from taeda.fx.experimental.symbolic_shapes import (
-    ConstraintViolationError,
+from taeda.fx.symbolic.inputs import (
     DimDynamic,
     RelaxedUnspecConstraint,
-    ShapeEnv,
     StrictMinMaxConstraint,
     ValueRanges,
     int_oo,
 )
+from taeda.fx.symbolic.shape_env import ShapeEnv
 
 
 def leaf_shapes(mod, args, kwargs, dynamic_shapes):

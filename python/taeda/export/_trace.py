@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 
 import taeda
+from taeda._C._fx import GuardOnDataDependentSymNode
 from taeda._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 from taeda.export._dynamic_inputs import DynamicInputs, leaf_shapes
 from taeda.export._errors import UserError
@@ -24,7 +25,6 @@ from taeda.export.graph_signature import (
 )
 from taeda.fx._module_stack import ModuleStack, fill_module_stacks
 from taeda.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
-from taeda.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from taeda.fx.graph import Graph
 from taeda.fx.passes.shape_prop import _extract_tensor_metadata
 from taeda.utils import _pytree as pytree

@@ -36,7 +36,9 @@ _PUBLIC_MODULES = ("taeda", "taeda.nn.functional", "taeda.fx.experimental.symbol
 
 
 def _is_private(module):
-    return module.rpartition(".")[2].startswith("_")
+    """Whether users know what the module holds by another path."""
+    is_home = module.startswith("taeda.fx.symbolic.")
+    return is_home or module.rpartition(".")[2].startswith("_")
 
 
 def _public_module_of(func, name):

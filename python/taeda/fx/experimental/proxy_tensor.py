@@ -242,7 +242,7 @@ class _Trace:
         for value in flat:
             if isinstance(value, FakeTensor):
                 return value.fake_mode
-        from taeda.fx.experimental.symbolic_shapes import ShapeEnv
+        from taeda.fx.symbolic.shape_env import ShapeEnv
 
         # Sizes that only a run can tell are symbols in either mode.
         return FakeTensorMode(

@@ -1,0 +1,92 @@
+"""Marks on tensors: which dimensions may change from call to call.
+
+The marks are attributes of the tensor. A fake tensor that is made from it under a shape environment
+has a symbol for a dynamic dimension and a constant for a static one; a program that fixes a
+dynamic dimension all the same is an error when its guards are produced.
+"""
+
+from dataclasses import dataclass
+
+from taeda.fx.symbolic.inputs import (
+    DimDynamic,
+    RelaxedUnspecConstraint,
+    StatelessSymbolicContext,
+    StrictMinMaxConstraint,
+    ValueRanges,
+    int_oo,
+)
+
+__all__ = ["mark_dynamic", "mark_static", "mark_unbacked", "maybe_mark_dynamic"]
+
+_MARKS = "_dynamo_dimension_marks"
+# The attributes that PyTorch's programs look at: the dimensions that have each kind of mark.
+_INDICES = {
+    "_dynamo_dynamic_indices": lambda mark: mark.how is DimDynamic.DYNAMIC and mark.constraint,
+    "_dynamo_weak_dynamic_indices": lambda mark: (
+        mark.how is DimDynamic.DYNAMIC and not mark.constraint
+    ),
+    "_dynamo_unbacked_indices": lambda mark: mark.how is DimDynamic.UNBACKED,
+    "_dynamo_static_indices": lambda mark: mark.how is DimDynamic.STATIC,
+}
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """How a dimension is treated, and what is required of it."""
+
+    how: DimDynamic
+    constraint: object = None
+
+
+def _marks(t):
+    return t.__dict__.setdefault(_MARKS, {})
+
+
+def _mark(t, index, mark):
+    for i in (index,) if isinstance(index, int) else index:
+        if not -t.dim() <= i < t.dim():
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-t.dim()}, {t.dim() - 1}], "
+                f"but got {i})"
+            )
+        _marks(t)[i % t.dim()] = mark
+    for name, is_meant in _INDICES.items():
+        setattr(t, name, {i for i, m in _marks(t).items() if is_meant(m)})
+
+
+def mark_dynamic(t, index, *, hint_override=None, min=None, max=None, specialize_on=None):
+    """The dimension has a symbol; with `min` and `max` every size between them must be served."""
+    if hint_override is not None or specialize_on is not None:
+        raise NotImplementedError("mark_dynamic takes min and max; other hints are not supported")
+    if min is not None and max is not None and min > max:
+        raise ValueError(f"mark_dynamic: min {min} is above max {max}")
+    if min is None and max is None:
+        constraint = RelaxedUnspecConstraint()
+    else:
+        lower, upper = 0 if min is None else min, int_oo if max is None else max
+        constraint = StrictMinMaxConstraint(ValueRanges(lower, upper))
+    _mark(t, index, _Mark(DimDynamic.DYNAMIC, constraint))
+
+
+def maybe_mark_dynamic(t, index):
+    """The dimension has a symbol, which a program may fix."""
+    _mark(t, index, _Mark(DimDynamic.DYNAMIC))
+
+
+def mark_unbacked(t, index, hint_override=None, strict=False, specialize_on=None):
+    """The dimension has a symbol without a value: nothing may depend on it."""
+    _mark(t, index, _Mark(DimDynamic.UNBACKED))
+
+
+def mark_static(t, index=None):
+    """The dimension, or each, is a constant."""
+    _mark(t, range(t.dim()) if index is None else index, _Mark(DimDynamic.STATIC))
+
+
+def marked_context(t, default):
+    """The symbolic context of a tensor's marks, `default` for the others; None without marks."""
+    marks = t.__dict__.get(_MARKS)
+    if not marks:
+        return None
+    each = [marks.get(i, _Mark(default)) for i in range(t.dim())]
+    return StatelessSymbolicContext([m.how for m in each], [m.constraint for m in each])
