@@ -24,7 +24,7 @@ class FakeImplCtx:
         if self._shape_env is None:
             # Imported late: the fake tensor's module needs this one.
             from taeda._library.qualified_names import get_overload
-            from taeda._subclasses.fake_tensor import DynamicOutputShapeException
+            from taeda.fx.fake.tensors import DynamicOutputShapeException
 
             raise DynamicOutputShapeException(get_overload(self._op_name))
         if isinstance(min, int) and min < 0:

@@ -165,7 +165,7 @@ class _Check:
 
     def test_faketensor(self):
         """The fake kernel gives the shapes, strides, dtypes and devices that the operator gives."""
-        from taeda._subclasses.fake_tensor import FakeTensorMode
+        from taeda.fx.fake.tensors import FakeTensorMode
         from taeda.fx.symbolic.shape_env import ShapeEnv
 
         args, kwargs = self._samples(plain_copy)
@@ -228,7 +228,7 @@ class _Check:
             )
 
     def _differ(self, what):
-        from taeda._subclasses.fake_tensor import MetadataMismatchError
+        from taeda.fx.fake.tensors import MetadataMismatchError
 
         raise MetadataMismatchError(
             f"When comparing the output of {self.op} on FakeTensor and concrete Tensors, found "

@@ -1,13 +1,13 @@
-"""Tensor classes of the library's own: fake and functional tensors."""
+"""PyTorch's private paths of fake tensors (`taeda.fx.fake`) and functional ones."""
 
-from taeda._subclasses.fake_tensor import (
+from taeda.fx.fake.comparison import CrossRefFakeMode
+from taeda.fx.fake.tensors import (
     DynamicOutputShapeException,
     FakeTensor,
     FakeTensorMode,
     UnsupportedFakeTensorException,
     UnsupportedOperatorException,
 )
-from taeda._subclasses.fake_utils import CrossRefFakeMode
 
 __all__ = [
     "CrossRefFakeMode",

@@ -1,15 +1,12 @@
-"""Compares fake tensors with what really comes out, operator by operator."""
+"""PyTorch's path of comparisons with fake tensors: `taeda.fx.fake.comparison`."""
 
-import taeda
-from taeda._library.samples import tensors_in
-from taeda._subclasses.fake_tensor import (
-    FakeTensor,
-    FakeTensorMode,
-    MetadataMismatchError,
-    UnsupportedFakeTensorException,
+from taeda.fx.fake.comparison import (
+    CrossRefFakeMode,
+    output_alias_each_other,
+    outputs_alias_inputs,
+    outputs_are_inputs,
+    try_convert_fake_to_real,
 )
-from taeda.utils._python_dispatch import TorchDispatchMode
-from taeda.utils._pytree import tree_leaves, tree_map_only
 
 __all__ = [
     "CrossRefFakeMode",
@@ -18,99 +15,3 @@ __all__ = [
     "outputs_are_inputs",
     "try_convert_fake_to_real",
 ]
-
-
-def _memory(tensors):
-    return [t.untyped_storage()._cdata for t in tensors]
-
-
-def outputs_alias_inputs(outputs, inputs):
-    """Whether an output lies in the memory of an input."""
-    return bool(set(_memory(tensors_in(inputs))) & set(_memory(tensors_in(outputs))))
-
-
-def outputs_are_inputs(outputs, inputs):
-    """Whether an output is an input."""
-    given = {id(t) for t in tensors_in(inputs)}
-    return any(id(t) in given for t in tensors_in(outputs))
-
-
-def output_alias_each_other(outputs):
-    """Whether two outputs lie in the same memory."""
-    places = _memory(tensors_in(outputs))
-    return len(set(places)) != len(places)
-
-
-def try_convert_fake_to_real(ten_list):
-    """The real tensors whose fakes these are, where their modes know them; others as they are."""
-    found = []
-    for t in ten_list:
-        real = t.constant if isinstance(t, FakeTensor) else None
-        found.append(t if real is None else real)
-    return found
-
-
-_REFUSED_TAGS = (
-    taeda.Tag.dynamic_output_shape,
-    taeda.Tag.data_dependent_output,
-    taeda.Tag.inplace_view,
-)
-
-
-class CrossRefFakeMode(TorchDispatchMode):
-    """Runs every operator on fake tensors too; MetadataMismatchError where the results differ.
-
-    ignore_op_fn: says of an operator whether it is left out. check_strides, check_aliasing: what
-    is compared beside sizes, dtypes and devices.
-    """
-
-    def __init__(self, ignore_op_fn=None, *, check_strides=True, check_aliasing=True):
-        super().__init__()
-        self.ignore_op_fn = ignore_op_fn or (lambda func: False)
-        self.check_strides = check_strides
-        self.check_aliasing = check_aliasing
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        is_compared = not self.ignore_op_fn(func) and not set(func.tags) & set(_REFUSED_TAGS)
-        fake = self._run_fake(func, args, kwargs) if is_compared else None
-        result = func(*args, **kwargs)
-        if fake is not None:
-            self._compare(func, (args, kwargs), result, *fake)
-        return result
-
-    def _run_fake(self, func, args, kwargs):
-        """(arguments, result) without memory; None for what cannot be fake."""
-        mode = FakeTensorMode()
-        try:
-            given = tree_map_only(taeda.Tensor, mode.from_tensor, (args, kwargs))
-            with mode:
-                return given, func(*given[0], **given[1])
-        except UnsupportedFakeTensorException:
-            return None
-
-    def _compare(self, func, real_in, real_out, fake_in, fake_out):
-        pairs = list(zip(tree_leaves(real_out), tree_leaves(fake_out), strict=True))
-        for index, (real, fake) in enumerate(pairs):
-            if isinstance(real, taeda.Tensor):
-                self._compare_tensors(func, index, real, fake)
-        if not self.check_aliasing:
-            return
-        for relation in (outputs_alias_inputs, outputs_are_inputs):
-            if relation(real_out, real_in) != relation(fake_out, fake_in):
-                raise MetadataMismatchError(f"{func}: mismatch in {relation.__name__}")
-        if output_alias_each_other(real_out) != output_alias_each_other(fake_out):
-            raise MetadataMismatchError(f"{func}: mismatch in outputs_alias_each_other")
-
-    def _compare_tensors(self, func, index, real, fake):
-        parts = ["shape", "dtype", "device"]
-        facts = {p: (getattr(real, p), getattr(fake, p)) for p in parts}
-        if self.check_strides:
-            facts["stride"] = (real.stride(), fake.stride())
-            facts["storage_offset"] = (real.storage_offset(), fake.storage_offset())
-        for part, (expected, got) in facts.items():
-            if expected != got:
-                raise MetadataMismatchError(
-                    f"{func}: found mismatched tensor metadata for output[{index}]: {part} is "
-                    f"{expected}, and {got} of the fake tensor"
-                )

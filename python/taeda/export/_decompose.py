@@ -4,7 +4,6 @@ import dataclasses
 
 import taeda
 from taeda import _C
-from taeda._subclasses.fake_tensor import FakeTensorMode
 from taeda.export._errors import UserError
 from taeda.export._functional_graph import remove_writes
 from taeda.export._trace import output_specs
@@ -12,6 +11,7 @@ from taeda.export.decomp_utils import CompositeBody, CustomDecompTable
 from taeda.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from taeda.fx._module_stack import fill_module_stacks
 from taeda.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
+from taeda.fx.fake.tensors import FakeTensorMode
 from taeda.fx.graph import Graph
 from taeda.fx.interpreter import Interpreter
 from taeda.fx.symbolic.shape_env import ShapeEnv

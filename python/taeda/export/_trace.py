@@ -5,7 +5,6 @@ import dataclasses
 
 import taeda
 from taeda._C._fx import GuardOnDataDependentSymNode
-from taeda._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 from taeda.export._dynamic_inputs import DynamicInputs, leaf_shapes
 from taeda.export._errors import UserError
 from taeda.export._mode_regions import wrap_mode_regions
@@ -25,6 +24,7 @@ from taeda.export.graph_signature import (
 )
 from taeda.fx._module_stack import ModuleStack, fill_module_stacks
 from taeda.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
+from taeda.fx.fake.tensors import DataDependentOutputException, FakeTensorMode
 from taeda.fx.graph import Graph
 from taeda.fx.passes.shape_prop import _extract_tensor_metadata
 from taeda.utils import _pytree as pytree

@@ -18,9 +18,9 @@ import sys
 import taeda
 from taeda import _C
 from taeda._C import _fx
-from taeda._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from taeda.fx._module_stack import ModuleStack, fill_module_stacks
 from taeda.fx._user_frames import user_stack
+from taeda.fx.fake.tensors import FakeTensor, FakeTensorMode
 from taeda.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from taeda.fx.graph_module import GraphModule
 from taeda.utils import _pytree as pytree
@@ -182,7 +182,7 @@ def disable_proxy_modes_tracing():
 @contextlib.contextmanager
 def maybe_disable_fake_tensor_mode():
     """A scope without the active fake mode."""
-    from taeda._subclasses.fake_tensor import unset_fake_temporarily
+    from taeda.fx.fake.modes import unset_fake_temporarily
 
     with unset_fake_temporarily() as mode:
         yield mode

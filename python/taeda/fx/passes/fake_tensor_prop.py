@@ -1,7 +1,7 @@
 """FakeTensorProp: notes on each node a fake tensor with its value's sizes, dtype and device."""
 
 import taeda
-from taeda._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from taeda.fx.fake.tensors import FakeTensor, FakeTensorMode
 from taeda.fx.interpreter import Interpreter
 from taeda.fx.node import map_aggregate
 from taeda.fx.passes.shape_prop import _extract_tensor_metadata
