@@ -31,7 +31,7 @@ from taeda.utils._pytree import tree_leaves
 _Tensor = _C.Tensor
 
 # The rule of an operator for the tracer of make_fx, which need not be loaded.
-TRACER = "taeda.fx.experimental.proxy_tensor.ProxyTorchDispatchMode"
+TRACER = "taeda.fx.operator_trace.ProxyTorchDispatchMode"
 
 
 class ControlFlow(HigherOrderOperator):

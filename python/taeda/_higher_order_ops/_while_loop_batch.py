@@ -25,7 +25,7 @@ class Batch:
     """
 
     def __init__(self, info, cond_fn, body_fn, num_carried, operands, dims):
-        from taeda.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+        from taeda.fx.operator_trace import disable_proxy_modes_tracing
 
         self.info = info
         self.cond_fn, self.body_fn = cond_fn, body_fn

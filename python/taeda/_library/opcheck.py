@@ -248,7 +248,7 @@ class _Check:
 
     def test_aot_dispatch_dynamic(self):
         """The same, and a graph that was traced with symbolic sizes computes them."""
-        from taeda.fx.experimental.proxy_tensor import make_fx
+        from taeda.fx.operator_trace import make_fx
 
         self.test_aot_dispatch_static()
         expected = self._outputs_and_gradients(self.op, *self._samples(copy_with_grad))

@@ -10,10 +10,10 @@ from taeda.export._trace import output_specs
 from taeda.export.decomp_utils import CompositeBody, CustomDecompTable
 from taeda.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from taeda.fx._module_stack import fill_module_stacks
-from taeda.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from taeda.fx.fake.tensors import FakeTensorMode
 from taeda.fx.graph import Graph
 from taeda.fx.interpreter import Interpreter
+from taeda.fx.operator_trace import ProxyTorchDispatchMode
 from taeda.fx.symbolic.shape_env import ShapeEnv
 from taeda.fx.traceback import NodeSource, NodeSourceAction
 

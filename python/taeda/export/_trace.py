@@ -23,9 +23,9 @@ from taeda.export.graph_signature import (
     TensorArgument,
 )
 from taeda.fx._module_stack import ModuleStack, fill_module_stacks
-from taeda.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from taeda.fx.fake.tensors import DataDependentOutputException, FakeTensorMode
 from taeda.fx.graph import Graph
+from taeda.fx.operator_trace import ProxyTorchDispatchMode
 from taeda.fx.passes.shape_prop import _extract_tensor_metadata
 from taeda.utils import _pytree as pytree
 
