@@ -1,1 +1,1 @@
-"""Passes and tracers under the import paths that PyTorch gave them."""
+"""PyTorch's paths of tracers, passes and symbolic shapes; they lie elsewhere in `taeda.fx`."""
