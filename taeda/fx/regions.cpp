@@ -1,6 +1,6 @@
 // Control flow in closed graphs: calls whose arguments are graphs, run as often as values say.
 //
-// Operands come as the tracer writes them (python/taeda/_higher_order_ops): tuples and lists of
+// Operands come as the tracer writes them (python/taeda/fx/control_flow): tuples and lists of
 // tensors. Every region takes its operands one by one and returns a tuple.
 #include "taeda/fx/regions.h"
 

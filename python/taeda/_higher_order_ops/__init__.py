@@ -1,7 +1,8 @@
-"""Control flow as operators: a branch, loops and scans that a tracer records as one call each."""
+"""PyTorch's path of control flow as operators, which is in `taeda.fx.control_flow`.
 
-import taeda._higher_order_ops._scan_autograd
-import taeda._higher_order_ops._while_loop_autograd
+Modules of the same names as functions are loaded here, so that the names stay the functions'.
+"""
+
 from taeda._higher_order_ops.associative_scan import associative_scan
 from taeda._higher_order_ops.cond import cond
 from taeda._higher_order_ops.map import map

@@ -13,9 +13,9 @@ import operator
 
 import taeda
 from taeda import _C
-from taeda._higher_order_ops.wrap import wrap_with_autocast, wrap_with_set_grad_enabled
 from taeda.amp.autocast_mode import _enter_autocast, _exit_autocast
 from taeda.export._module_calls import is_tracepoint
+from taeda.fx.control_flow.mode_scopes import wrap_with_autocast, wrap_with_set_grad_enabled
 from taeda.fx.graph import Graph
 from taeda.fx.graph_module import GraphModule
 

@@ -12,8 +12,9 @@ nothing outside. So transforms, gradients and files have to do with operands alo
 
 from taeda import _C
 from taeda._higher_order_operator import HigherOrderOperator
-from taeda._higher_order_ops._functions import UserFunction
-from taeda._higher_order_ops._lifting import (
+from taeda.func.functionalization import functionalize
+from taeda.fx.control_flow._functions import UserFunction
+from taeda.fx.control_flow._lifting import (
     Lifting,
     add_inputs,
     below_levels,
@@ -23,7 +24,6 @@ from taeda._higher_order_ops._lifting import (
     stand_in,
     tracing,
 )
-from taeda.func.functionalization import functionalize
 from taeda.fx.graph_module import GraphModule
 from taeda.utils._python_dispatch import _get_current_dispatch_mode, _pop_mode_temporarily
 from taeda.utils._pytree import tree_leaves

@@ -1,9 +1,6 @@
 """A recorded loop under vmap: a loop over the batch made of the one for an example."""
 
 from taeda import _C
-from taeda._higher_order_ops._derivatives import split_at
-from taeda._higher_order_ops._functions import is_integer
-from taeda._higher_order_ops.while_loop import while_loop_op
 from taeda.func.batching import vmap
 from taeda.func.custom_functions import (
     _RANDOMNESS,
@@ -13,6 +10,9 @@ from taeda.func.custom_functions import (
     _take_apart,
     _unwrap,
 )
+from taeda.fx.control_flow._derivatives import split_at
+from taeda.fx.control_flow._functions import is_integer
+from taeda.fx.control_flow.loop import while_loop_op
 from taeda.utils._pytree import tree_leaves
 
 

@@ -9,7 +9,8 @@ A loop with a gradient keeps what each step started from. Backward is a loop tha
 """
 
 from taeda import _C
-from taeda._higher_order_ops._derivatives import (
+from taeda.autograd.function import Function
+from taeda.fx.control_flow._derivatives import (
     is_differentiable,
     jvp_of,
     keep,
@@ -20,10 +21,9 @@ from taeda._higher_order_ops._derivatives import (
     tangents_of,
     vjp_of,
 )
-from taeda._higher_order_ops._functions import is_integer
-from taeda._higher_order_ops._while_loop_batch import Batch
-from taeda._higher_order_ops.while_loop import while_loop_op, while_loop_stack_output_op
-from taeda.autograd.function import Function
+from taeda.fx.control_flow._functions import is_integer
+from taeda.fx.control_flow._loop_batch import Batch
+from taeda.fx.control_flow.loop import while_loop_op, while_loop_stack_output_op
 from taeda.utils._pytree import tree_leaves
 
 

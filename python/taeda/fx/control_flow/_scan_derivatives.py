@@ -1,7 +1,9 @@
 """What transforms and gradients do with a recorded scan: other scans."""
 
 from taeda import _C
-from taeda._higher_order_ops._derivatives import (
+from taeda.autograd.function import Function
+from taeda.func.batching import vmap
+from taeda.fx.control_flow._derivatives import (
     is_differentiable,
     jvp_of,
     keep,
@@ -12,10 +14,8 @@ from taeda._higher_order_ops._derivatives import (
     tangents_of,
     vjp_of,
 )
-from taeda._higher_order_ops._functions import batched_slices
-from taeda._higher_order_ops.scan import scan_op
-from taeda.autograd.function import Function
-from taeda.func.batching import vmap
+from taeda.fx.control_flow._functions import batched_slices
+from taeda.fx.control_flow.sequential_scan import scan_op
 from taeda.utils._pytree import tree_leaves
 
 

@@ -1,0 +1,26 @@
+"""Control flow as operators: a branch, loops and scans that a tracer records as one call each.
+
+One operator per file: `branch.py` (cond), `loop.py` (while_loop), `slice_map.py` (map),
+`sequential_scan.py` and `parallel_scan.py`; `mode_scopes.py` runs functions under a mode. Their
+functions become closed graphs in `_capture.py` and `_lifting.py`; `_derivatives.py` and its
+neighbours make gradients of the same operators.
+"""
+
+import taeda.fx.control_flow._loop_derivatives
+import taeda.fx.control_flow._scan_derivatives
+from taeda.fx.control_flow.branch import cond
+from taeda.fx.control_flow.loop import while_loop
+from taeda.fx.control_flow.mode_scopes import wrap_with_autocast, wrap_with_set_grad_enabled
+from taeda.fx.control_flow.parallel_scan import associative_scan
+from taeda.fx.control_flow.sequential_scan import scan
+from taeda.fx.control_flow.slice_map import map
+
+__all__ = [
+    "associative_scan",
+    "cond",
+    "map",
+    "scan",
+    "while_loop",
+    "wrap_with_autocast",
+    "wrap_with_set_grad_enabled",
+]
