@@ -1,4 +1,4 @@
-// taeda._C._dispatch functions that taeda._decomp is made of.
+// taeda._C._dispatch functions that taeda.fx.decompositions is made of.
 #pragma once
 
 #include "python/interop/python.h"

@@ -1,6 +1,6 @@
 """Decompositions by the operator's name, as PyTorch's module of this name has them."""
 
-from taeda._decomp import (
+from taeda.fx.decompositions import (
     core_aten_decompositions,
     decomposition_table,
     get_decompositions,

@@ -1,7 +1,7 @@
 """The table of decompositions that lowering starts from, for the user to change."""
 
 from taeda._C import _dispatch
-from taeda._decomp import core_aten_decompositions
+from taeda.fx.decompositions import core_aten_decompositions
 
 __all__ = ["CustomDecompTable"]
 
