@@ -1,11 +1,11 @@
 """Operators of one's own on fake tensors, in traces and in exported programs."""
 
 import pytest
-from taeda._library.opcheck import OpCheckError
 from taeda._subclasses.fake_tensor import DynamicOutputShapeException, FakeTensor, FakeTensorMode
 from taeda.func import grad, vmap
 from taeda.fx.experimental.proxy_tensor import make_fx
 from taeda.fx.experimental.symbolic_shapes import ShapeEnv
+from taeda.library.operator_checks import OpCheckError
 
 import taeda
 from taeda.export import export, load, save

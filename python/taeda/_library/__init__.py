@@ -1,1 +1,1 @@
-"""The parts of taeda.library, a concept a file."""
+"""PyTorch's private paths of custom operators; `taeda.library` holds them."""

@@ -1,5 +1,5 @@
-"""The older path of `taeda.library.opcheck`."""
+"""PyTorch's private path of opcheck, which is in `taeda.library.operator_checks`."""
 
-from taeda.library import opcheck
+from taeda.library.operator_checks import OpCheckError, opcheck
 
-__all__ = ["opcheck"]
+__all__ = ["OpCheckError", "opcheck"]

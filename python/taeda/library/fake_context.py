@@ -4,6 +4,7 @@ import contextlib
 import threading
 
 from taeda._C import _fx
+from taeda.library.qualified_names import get_overload
 
 _active = threading.local()
 
@@ -22,8 +23,7 @@ class FakeImplCtx:
     def new_dynamic_size(self, *, min=0, max=None):
         """A size that is known only when the operator has run, between `min` and `max`."""
         if self._shape_env is None:
-            # Imported late: the fake tensor's module needs this one.
-            from taeda._library.qualified_names import get_overload
+            # Imported late: operators that never meet a fake tensor need no graphs.
             from taeda.fx.fake.tensors import DynamicOutputShapeException
 
             raise DynamicOutputShapeException(get_overload(self._op_name))

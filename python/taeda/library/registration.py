@@ -1,36 +1,22 @@
-"""Operators and kernels of your own: in Python here, in C++ with TORCH_LIBRARY.
-
-`custom_op` makes a function an operator. `Library` gives the dispatcher's own terms: define
-operators from schemas, register kernels by dispatch key, override those of others.
-"""
+"""Functions that register kernels, shapes, derivatives and rules for operators by name."""
 
 import contextlib
 import functools
 import warnings
 
 from taeda._C import _dispatch
-from taeda._library.autograd import AutogradFormula, make_autograd_kernel
-from taeda._library.batching import make_batch_rule
-from taeda._library.custom_ops import CustomOpDef, custom_op
-from taeda._library.fake_context import get_ctx
-from taeda._library.infer_schema import infer_schema
-from taeda._library.keys import key_of_device
-from taeda._library.libraries import Library, fallthrough_kernel
-from taeda._library.opcheck import opcheck
-from taeda._library.qualified_names import find_overload, get_overload, parse_qualname, qualname_of
+from taeda.library.batching import make_batch_rule
+from taeda.library.custom_operators import CustomOpDef
+from taeda.library.derivatives import AutogradFormula, make_autograd_kernel
+from taeda.library.keys import key_of_device
+from taeda.library.libraries import Library
+from taeda.library.qualified_names import find_overload, get_overload, parse_qualname, qualname_of
 
 __all__ = [
-    "CustomOpDef",
-    "Library",
-    "custom_op",
     "define",
-    "fallthrough_kernel",
-    "get_ctx",
     "get_kernel",
     "impl",
     "impl_abstract",
-    "infer_schema",
-    "opcheck",
     "register_autocast",
     "register_autograd",
     "register_fake",

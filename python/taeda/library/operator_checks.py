@@ -4,7 +4,7 @@ import contextlib
 
 import taeda
 from taeda._C import _dispatch
-from taeda._library.samples import (
+from taeda.library.samples import (
     Snapshot,
     by_name,
     copy_with_grad,
@@ -41,8 +41,8 @@ def opcheck(
     """Runs an operator on sample arguments and compares with its schema, fake kernel and autograd
     registration. Returns "SUCCESS" or the error for each test; raises at the first error unless
     told not to."""
-    from taeda._library.custom_ops import CustomOpDef
     from taeda._ops import OpOverload, OpOverloadPacket
+    from taeda.library.custom_operators import CustomOpDef
 
     if isinstance(op, CustomOpDef):
         op = op._opoverload

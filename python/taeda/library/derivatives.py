@@ -2,7 +2,7 @@
 
 from taeda import _C
 from taeda._C import _dispatch
-from taeda._library.keys import keys_below
+from taeda.library.keys import keys_below
 
 _Tensor = _C.Tensor
 

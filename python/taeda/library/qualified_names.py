@@ -19,7 +19,7 @@ def parse_qualname(qualname):
 
 def qualname_of(op, api_name):
     """The full name of an operator given by name, overload or CustomOpDef."""
-    from taeda._library.custom_ops import CustomOpDef
+    from taeda.library.custom_operators import CustomOpDef
 
     if isinstance(op, OpOverload):
         return op.name()

@@ -4,10 +4,10 @@ import sys
 import weakref
 
 from taeda._C import _dispatch
-from taeda._library.fake_context import make_fake_kernel
-from taeda._library.keys import DispatchKeySet, ExcludeDispatchKeys, key_of_device, keys_below
-from taeda._library.qualified_names import get_overload
 from taeda._ops import OpOverload, OpOverloadPacket, _refresh_packet, _tag_bits
+from taeda.library.fake_context import make_fake_kernel
+from taeda.library.keys import DispatchKeySet, ExcludeDispatchKeys, key_of_device, keys_below
+from taeda.library.qualified_names import get_overload
 
 _RESERVED = ("prim",)
 
@@ -189,8 +189,7 @@ def _close(handle, ns, op_defs, overrides):
 def _caller():
     """The file and line outside this package's files that a registration comes from."""
     frame = sys._getframe(1)
-    here = __file__.rpartition("/")[0]
-    own = (f"{here}/", f"{here.rpartition('/')[0]}/library.py")
+    own = __file__.rpartition("/")[0] + "/"
     while frame.f_back is not None and frame.f_code.co_filename.startswith(own):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"

@@ -1,0 +1,78 @@
+"""Dispatch keys for kernels written in Python: which layers of the dispatcher a call still has."""
+
+from taeda._C import _dispatch
+
+
+class DispatchKeySet:
+    """The keys a call carries; a kernel registered `with_keyset` gets it first."""
+
+    __slots__ = ("_bits",)
+
+    def __init__(self, keys):
+        self._bits = keys if isinstance(keys, int) else _dispatch.key_bits(keys)
+
+    def has(self, key):
+        bits = _dispatch.key_bits(key)
+        return self._bits & bits == bits
+
+    def raw_repr(self):
+        return self._bits
+
+    def add(self, key):
+        return self | DispatchKeySet(key)
+
+    def remove(self, key):
+        """Without a key; the backend of one like AutogradCPU stays for the keys inside."""
+        bits = _dispatch.key_bits(key)
+        backends = _dispatch.bits_below("Dense")
+        outside_dense = bits & ~_dispatch.key_bits("Dense") & ~backends
+        return DispatchKeySet(self._bits & ~(outside_dense or bits & backends))
+
+    def __or__(self, other):
+        return DispatchKeySet(self._bits | other._bits)
+
+    def __and__(self, other):
+        return DispatchKeySet(self._bits & other._bits)
+
+    def __sub__(self, other):
+        return DispatchKeySet(self._bits & ~other._bits)
+
+    def __eq__(self, other):
+        return isinstance(other, DispatchKeySet) and self._bits == other._bits
+
+    def __hash__(self):
+        return hash(self._bits)
+
+    def __repr__(self):
+        return "Dispatch" + _dispatch.key_text(self._bits)
+
+
+def keys_below(key):
+    """Every key inside `key`: what is left for a kernel that is done with it."""
+    return DispatchKeySet(_dispatch.bits_below(key))
+
+
+class ExcludeDispatchKeys:
+    """A scope in which operators skip some keys."""
+
+    def __init__(self, keys):
+        self._bits = keys._bits
+
+    def __enter__(self):
+        self._before = _dispatch.exclude_keys(0)
+        _dispatch.exclude_keys(self._before | self._bits)
+
+    def __exit__(self, *exc):
+        _dispatch.exclude_keys(self._before)
+
+
+class AutoDispatchBelowAutograd(ExcludeDispatchKeys):
+    """A scope in which nothing is recorded, for kernels at the Autograd key."""
+
+    def __init__(self):
+        super().__init__(DispatchKeySet("Autograd"))
+
+
+def key_of_device(device_type):
+    """The dispatch key of a device type: `cpu` is CPU."""
+    return _dispatch.key_of_device(device_type)
