@@ -182,7 +182,7 @@ PyObject* function_apply(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs,
   if (__builtin_expect(dispatch::num_levels() == 0, 1))
     return function_apply_here(cls, argv, nargs, kwnames);
   return guarded([&] {
-    Ref module(checked(PyImport_ImportModule("taeda._functorch.autograd_function")));
+    Ref module(checked(PyImport_ImportModule("taeda.func.custom_functions")));
     Ref call(checked(PyObject_GetAttrString(module.get(), "custom_function_call")));
     const Py_ssize_t total = PyVectorcall_NARGS(nargs) + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
     std::vector<PyObject*> args{cls};

@@ -43,7 +43,7 @@ void check_aliases(const Operator& op, const Stack& results, std::vector<Tensor>
 
 PyObject* wrap_keys(KeySet keys) {
   static PyObject* const make = [] {
-    const Ref module(checked(PyImport_ImportModule("taeda._library.keys")));
+    const Ref module(checked(PyImport_ImportModule("taeda.library.keys")));
     return checked(PyObject_GetAttrString(module.get(), "DispatchKeySet"));
   }();
   const auto bits = static_cast<unsigned long long>(keys.bits());

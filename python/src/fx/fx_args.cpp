@@ -61,7 +61,7 @@ struct Functions {
   Functions() {
     for (const fx::Builtin& b : fx::all_builtins()) add(b, find(b.name));
     // Importing the package defines the operators.
-    const Ref package(checked(PyImport_ImportModule("taeda._higher_order_ops")));
+    const Ref package(checked(PyImport_ImportModule("taeda.fx.control_flow")));
     const Ref ops(checked(PyImport_ImportModule("taeda._ops")));
     const Ref all(checked(PyObject_GetAttrString(ops.get(), "ops")));
     const Ref calls(checked(PyObject_GetAttrString(all.get(), "higher_order")));

@@ -21,8 +21,22 @@ namespace {
 PyObject* data_dependent_error = nullptr;
 PyObject* constraint_error = nullptr;
 
-bool is_inside_package(const char* file) {
-  return std::strstr(file, "/taeda/") != nullptr || std::strncmp(file, "<frozen", 7) == 0;
+// The folder of the package with a slash behind it; empty where it cannot be told.
+const std::string& package_folder() {
+  static const std::string folder = [] {
+    const Ref package(PyImport_ImportModule("taeda"));
+    const Ref file(package ? PyObject_GetAttrString(package.get(), "__file__") : nullptr);
+    const char* path = file ? PyUnicode_AsUTF8(file.get()) : nullptr;
+    if (!path) PyErr_Clear();
+    const std::string text = path ? path : "";
+    return text.substr(0, text.rfind('/') + 1);
+  }();
+  return folder;
+}
+
+bool is_inside_package(std::string_view file) {
+  const std::string& folder = package_folder();
+  return (!folder.empty() && file.starts_with(folder)) || file.starts_with("<frozen");
 }
 
 // The innermost frame outside of this package: file:line in function.
