@@ -45,7 +45,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--compiled", action="store_true", help="through taeda.compile(fullgraph=True)")
     add("--errors", action="store_true", help="run the inputs that must fail")
     add("--phrases", action="store_true", help="with --errors: the messages must match too")
-    add("--timeout", type=seconds, default=60.0, metavar="SECONDS", help="per record (60)")
+    add("--timeout", type=seconds, default=180.0, metavar="SECONDS", help="per record (180)")
     add("--device", default="cpu", help="Taeda's device; PyTorch stays on the CPU")
     add("--module", default="taeda", help="what to compare; torch compares PyTorch with itself")
     add("--json", type=new_file, metavar="FILE", help="write every record's verdict")
