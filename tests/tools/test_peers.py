@@ -1,4 +1,4 @@
-"""Tests that need PyTorch: marked, skipped without it, and failing where it must be there."""
+"""Tests that need PyTorch: marked, skipped without it, failing where they must not be skipped."""
 
 import os
 import re
@@ -83,3 +83,24 @@ def test_no_test_asks_for_a_peer_in_another_way():
     )
     tests = [path for path in (ROOT / "tests").rglob("test_*.py") if path.name != "test_peers.py"]
     assert [path.name for path in tests if asks.search(path.read_text())] == []
+
+
+@pytest.mark.parametrize(
+    ("fails", "calls", "status"),
+    [
+        ("", ["test --quick", "peers", "test --peers"], 0),
+        ("test --quick", ["test --quick"], 1),
+        ("peers", ["test --quick", "peers"], 1),
+    ],
+)
+def test_continuous_integration_skips_nothing(fails, calls, status, tmp_path):
+    (tmp_path / ".ci").mkdir()
+    script = tmp_path / ".ci" / "run"
+    script.write_text((ROOT / ".ci" / "run").read_text())
+    stub = tmp_path / "run"
+    stub.write_text(f'#!/bin/sh\necho "$*" >> calls\n[ "$*" != "{fails}" ]\n')
+    stub.chmod(0o755)
+    done = subprocess.run(["bash", script, "--quick"], capture_output=True, text=True, check=False)
+    assert (tmp_path / "calls").read_text().splitlines() == calls
+    assert done.returncode == status
+    assert ("PyTorch could not be installed" in done.stderr) is (fails == "peers")
