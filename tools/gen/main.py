@@ -41,12 +41,6 @@ def family_files(w, family, rows):
         ["<array>", "taeda/core/tensor.h", "taeda/ops/spec.h"],
         cpp_ops.impl_declarations(rows),
     )
-    w.cpp(
-        f"{home}/table.cpp",
-        [operators, f"{home}/functions.h", "taeda/dispatch/dispatcher.h"],
-        cpp_ops.table(family, rows, cpp_batch.entry) + cpp_ops.function_definitions(rows),
-    )
-    aliases = ["taeda/ops/functions.h"] if any("alias" in r.data for r in rows) else []
     forms = [
         "taeda/ops/checks.h",
         "taeda/ops/operands.h",
@@ -57,14 +51,28 @@ def family_files(w, family, rows):
         operators,
         declarations,
     ]
+    more = ["taeda/ops/functions.h"] if any("alias" in r.data for r in rows) else []
     if any("parts" in r.data for r in rows):
-        aliases.append(f"{home}/rules.h")
-    w.cpp(f"{home}/dense.cpp", [*forms, *aliases], cpp_dense.dense(rows))
+        more.append(f"{home}/rules.h")
     w.cpp(f"{home}/batching.h", ["taeda/ops/batching.h"], cpp_batch.declarations(rows))
+    # One source for what runs below autograd and its tables: each costs the headers once.
     w.cpp(
-        f"{home}/batch_rules.cpp",
-        [f"{home}/batching.h", declarations, operators],
-        cpp_batch.table(rows),
+        f"{home}/operators.cpp",
+        [
+            *forms,
+            *more,
+            f"{home}/batching.h",
+            f"{home}/functions.h",
+            "taeda/dispatch/dispatcher.h",
+        ],
+        "\n".join(
+            [
+                cpp_dense.dense(rows),
+                cpp_batch.table(rows),
+                cpp_ops.table(family, rows, cpp_batch.entry),
+                cpp_ops.function_definitions(rows),
+            ]
+        ),
     )
     autograd_files(w, family, rows)
     cpu_files(w, family, rows, forms)
