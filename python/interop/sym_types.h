@@ -36,9 +36,6 @@ const IntrusivePtr<fx::ShapeEnv>& to_env(PyObject* o);
 // An expression, a symbolic number or a plain one as an expression of `env`; null for others.
 const fx::Expr* to_expr(fx::ShapeEnv& env, PyObject* o);
 
-// Sets the Python error of a symbolic failure; false for errors of other kinds.
-bool set_symbolic_error(const Error& e);
-
 // Symbolic arithmetic by name ("max", "sqrt", "where"), for functions written in Python.
 PyObject* sym_operation(PyObject*, PyObject* args);
 

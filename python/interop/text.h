@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "python/interop/wrap.h"
+#include "python/interop/errors.h"
 
 namespace taeda::python {
 

@@ -1,4 +1,5 @@
 // Devices from Python: loading plug-ins, naming them, and how often the CPU stood in for them.
+#include "python/interop/errors.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"

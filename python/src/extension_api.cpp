@@ -1,6 +1,7 @@
 // Fills the table of functions that extension modules use (python/interop/extension_api.h).
 #include "python/interop/extension_api.h"
 
+#include "python/interop/errors.h"
 #include "python/interop/sym_types.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"

@@ -1,4 +1,5 @@
 // Settings of the process and the thread: default dtype and device, threads, seeds, grad mode.
+#include "python/interop/errors.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"

@@ -1,8 +1,9 @@
 // The extension module taeda._C: puts types and functions together.
+#include "python/interop/errors.h"
+#include "python/interop/named_results.h"
 #include "python/interop/sym_types.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
-#include "python/interop/wrap.h"
 #include "python/src/autograd/grad_fn_type.h"
 #include "python/src/autograd/hooks.h"
 #include "python/src/autograd/python_node.h"

@@ -1,5 +1,6 @@
 // The library's warnings as Python's UserWarning.
-#include "python/interop/wrap.h"
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/src/tensor/factories.h"
 #include "taeda/base/log.h"
 

@@ -79,6 +79,9 @@ def family_files(w, family, rows):
     w.cpp(
         f"python/bindings_{family}.cpp",
         [
+            "python/interop/errors.h",
+            "python/interop/gil.h",
+            "python/interop/named_results.h",
             "python/interop/tensor_type.h",
             "python/interop/wrap.h",
             "python/src/args/args.h",

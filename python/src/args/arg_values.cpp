@@ -1,10 +1,10 @@
 // Conversion of arguments to C++ values: the getters of Args.
 #include <string>
 
+#include "python/interop/errors.h"
 #include "python/interop/sym_types.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
-#include "python/interop/wrap.h"
 #include "python/src/args/arg_match.h"
 #include "python/src/args/args.h"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "python/interop/wrap.h"
+#include "python/interop/errors.h"
 
 namespace taeda::python {
 

@@ -2,7 +2,8 @@
 #include <string>
 #include <vector>
 
-#include "python/interop/wrap.h"
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/src/autograd/grad_fn_type.h"
 #include "python/src/tensor/factories.h"
 #include "taeda/autograd/anomaly.h"

@@ -1,4 +1,5 @@
 // The thread's autocast state from Python: taeda.set_autocast_enabled and its like.
+#include "python/interop/errors.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"

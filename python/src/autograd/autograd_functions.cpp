@@ -1,4 +1,6 @@
 // The functions behind taeda.autograd: runs of the engine, modes, hooks on what is saved.
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "python/interop/errors.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"
 #include "python/src/autograd/python_node.h"

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "python/interop/errors.h"
 #include "python/interop/wrap.h"
 #include "python/src/autograd/grad_fn_type.h"
 #include "python/src/autograd/python_node.h"

@@ -6,6 +6,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "python/interop/errors.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"
 #include "python/src/autograd/hooks.h"

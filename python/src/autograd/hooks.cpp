@@ -4,6 +4,8 @@
 #include <memory>
 #include <new>
 
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"
 

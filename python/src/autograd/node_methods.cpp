@@ -1,6 +1,8 @@
 // What Python may ask of any backward node: edges, metadata and hooks.
 #include <string>
 
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"
 #include "python/src/autograd/grad_fn_type.h"

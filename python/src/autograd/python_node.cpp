@@ -1,6 +1,8 @@
 // The node of a call of taeda.autograd.Function.
 #include "python/src/autograd/python_node.h"
 
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"
 

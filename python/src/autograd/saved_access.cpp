@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"
 #include "python/src/autograd/grad_fn_type.h"

@@ -1,4 +1,6 @@
 // Function transforms and forward mode for Python: levels, wrappers and tangents.
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/sym_types.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"

@@ -2,8 +2,9 @@
 #include <optional>
 #include <string>
 
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/text.h"
-#include "python/interop/wrap.h"
 #include "python/src/dispatch/boxed_values.h"
 #include "python/src/dispatch/overrides.h"
 #include "python/src/tensor/factories.h"

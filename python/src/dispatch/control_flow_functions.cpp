@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "python/interop/errors.h"
 #include "python/interop/tensor_type.h"
-#include "python/interop/wrap.h"
 
 namespace taeda::python {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "python/interop/wrap.h"
+#include "python/interop/errors.h"
 #include "python/src/dispatch/boxed_values.h"
 #include "python/src/dispatch/overloads.h"
 #include "taeda/dispatch/dispatcher.h"

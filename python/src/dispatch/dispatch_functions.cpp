@@ -1,6 +1,8 @@
 // Looks into the library from Python: operators and their kernels, memory statistics, call traces.
 #include <string>
 
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"
 #include "python/src/tensor/factories.h"

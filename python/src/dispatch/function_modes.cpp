@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "python/interop/errors.h"
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/overrides.h"
 

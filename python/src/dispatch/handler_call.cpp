@@ -1,6 +1,7 @@
 // Arguments and results of __torch_dispatch__, and the error when every handler declines.
 #include "python/src/dispatch/handler_call.h"
 
+#include "python/interop/errors.h"
 #include "python/interop/text.h"
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/overloads.h"

@@ -1,4 +1,5 @@
 // Classes of tensors with a __torch_dispatch__ of their own, and switches for all handlers.
+#include "python/interop/gil.h"
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/handler_call.h"
 #include "taeda/dispatch/modes.h"

@@ -2,6 +2,7 @@
 #include <set>
 #include <string>
 
+#include "python/interop/errors.h"
 #include "python/interop/text.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "python/interop/wrap.h"
+#include "python/interop/errors.h"
 
 namespace taeda::python {
 

@@ -3,7 +3,7 @@
 
 #include <unordered_map>
 
-#include "python/interop/wrap.h"
+#include "python/interop/errors.h"
 #include "python/src/dispatch/boxed_values.h"
 
 namespace taeda::python {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "python/interop/wrap.h"
+#include "python/interop/errors.h"
 #include "python/src/dispatch/function_modes.h"
 
 namespace taeda::python {

@@ -1,6 +1,8 @@
 // Runs Python callables as kernels and batching rules.
 #include "python/src/dispatch/python_kernel.h"
 
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/boxed_values.h"
 #include "python/src/dispatch/overloads.h"

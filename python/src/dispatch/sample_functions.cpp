@@ -1,9 +1,9 @@
 // Sample calls of operators from Python.
 #include "python/src/dispatch/sample_functions.h"
 
+#include "python/interop/errors.h"
 #include "python/interop/text.h"
 #include "python/interop/types.h"
-#include "python/interop/wrap.h"
 #include "python/src/dispatch/boxed_values.h"
 #include "taeda/ops/samples.h"
 

@@ -3,6 +3,8 @@
 
 #include <unordered_map>
 
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/text.h"
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/boxed_values.h"

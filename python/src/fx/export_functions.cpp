@@ -4,6 +4,8 @@
 // as dicts and lists, {name: tensor}, [tensor], {name: str} and {name: bytes}.
 #include "python/src/fx/export_functions.h"
 
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"
 #include "python/src/fx/fx_types.h"

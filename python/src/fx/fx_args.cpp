@@ -1,6 +1,8 @@
 // Arguments and targets of nodes between Python and C++.
 #include <unordered_map>
 
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/sym_types.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"

@@ -4,6 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/sym_types.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"

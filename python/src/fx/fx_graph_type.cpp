@@ -1,6 +1,7 @@
 // taeda._C._fx.Graph, its walks over nodes, and passes on it.
 #include <new>
 
+#include "python/interop/errors.h"
 #include "python/interop/text.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"

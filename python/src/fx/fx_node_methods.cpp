@@ -1,4 +1,5 @@
 // Attributes and edits of taeda._C._fx.Node.
+#include "python/interop/errors.h"
 #include "python/interop/text.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"

@@ -1,6 +1,8 @@
 // taeda._C._fx.Node: one step of a graph.
 #include <new>
 
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"
 #include "python/src/dispatch/boxed_values.h"

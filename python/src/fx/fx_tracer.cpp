@@ -1,4 +1,6 @@
 // taeda._C._fx.Tracer: the C++ side of make_fx.
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/sym_types.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"

@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 
+#include "python/interop/wrap.h"
 #include "python/src/args/args.h"
 #include "python/src/args/read_sequence.h"
 

@@ -4,6 +4,7 @@
 
 #include <structmember.h>
 
+#include "python/interop/errors.h"
 #include "python/interop/sym_types.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"

@@ -1,9 +1,10 @@
-// Functions of symbolic numbers, their errors, and where the user's program is when one is guarded.
+// Functions of symbolic numbers, and where the user's program is when one is guarded.
 #include <cstring>
 #include <string>
 
 #include <frameobject.h>
 
+#include "python/interop/errors.h"
 #include "python/interop/sym_types.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
@@ -17,9 +18,6 @@ using fx::ExprOp;
 using fx::ExprPool;
 
 namespace {
-
-PyObject* data_dependent_error = nullptr;
-PyObject* constraint_error = nullptr;
 
 // The folder of the package with a slash behind it; empty where it cannot be told.
 const std::string& package_folder() {
@@ -96,11 +94,6 @@ PyObject* symbolic_meta(PyObject*, PyObject* args) {
   });
 }
 
-PyObject* new_error(const char* name) {
-  const std::string full = std::string("taeda.fx.experimental.symbolic_shapes.") + name;
-  return PyErr_NewException(full.c_str(), PyExc_RuntimeError, nullptr);
-}
-
 PyMethodDef functions[] = {{"_sym_operation", sym_operation, METH_VARARGS, nullptr},
                            {"_symbolic_meta", symbolic_meta, METH_VARARGS, nullptr},
                            {}};
@@ -128,30 +121,11 @@ PyObject* sym_operation(PyObject*, PyObject* args) {
   });
 }
 
-bool set_symbolic_error(const Error& e) {
-  if (dynamic_cast<const fx::ConstraintViolation*>(&e)) {
-    PyErr_SetString(constraint_error, e.what());
-    return true;
-  }
-  const auto* dependent = dynamic_cast<const fx::DataDependentError*>(&e);
-  if (!dependent) return false;
-  const Ref error(PyObject_CallFunction(data_dependent_error, "s", e.what()));
-  const Ref condition(PyUnicode_FromString(dependent->condition().c_str()));
-  if (error && condition && PyObject_SetAttrString(error.get(), "cond", condition.get()) == 0)
-    PyErr_SetObject(data_dependent_error, error.get());
-  return true;
-}
-
 bool init_sym_types(PyObject* module, PyObject* fx_module) {
-  data_dependent_error = new_error("GuardOnDataDependentSymNode");
-  constraint_error = new_error("ConstraintViolationError");
   fx::ShapeEnv::set_location_hook(user_location);
-  return data_dependent_error && constraint_error && init_sym_number_types(module) &&
+  return init_symbolic_errors(fx_module) && init_sym_number_types(module) &&
          init_sym_node_types(fx_module) && init_shape_env_type(fx_module) &&
-         PyModule_AddFunctions(fx_module, functions) == 0 &&
-         PyModule_AddObjectRef(fx_module, "GuardOnDataDependentSymNode", data_dependent_error) ==
-             0 &&
-         PyModule_AddObjectRef(fx_module, "ConstraintViolationError", constraint_error) == 0;
+         PyModule_AddFunctions(fx_module, functions) == 0;
 }
 
 }  // namespace taeda::python

@@ -1,6 +1,7 @@
 // What `.node` of a symbolic number gives, and the expressions inside it.
 #include <new>
 
+#include "python/interop/errors.h"
 #include "python/interop/sym_types.h"
 #include "python/interop/wrap.h"
 #include "python/src/shapes/sym_arithmetic.h"

@@ -7,6 +7,7 @@
 
 #include <structmember.h>
 
+#include "python/interop/errors.h"
 #include "python/interop/sym_types.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <string>
 
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"

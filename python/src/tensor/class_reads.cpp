@@ -2,10 +2,10 @@
 // questions.
 #include "python/src/tensor/class_reads.h"
 
+#include "python/interop/errors.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/text.h"
 #include "python/interop/types.h"
-#include "python/interop/wrap.h"
 #include "python/src/dispatch/overloads.h"
 #include "taeda/dispatch/library.h"
 #include "taeda/dispatch/modes.h"

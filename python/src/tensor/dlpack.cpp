@@ -4,7 +4,7 @@
 #include <cstring>
 #include <memory>
 
-#include "python/interop/wrap.h"
+#include "python/interop/errors.h"
 #include "taeda/autograd/variable.h"
 
 namespace taeda::python {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "python/interop/errors.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"

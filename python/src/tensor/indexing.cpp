@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/sym_types.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"

@@ -5,7 +5,6 @@
 // of accessors that find the original through the closure.
 #include <utility>
 
-#include "python/interop/wrap.h"
 #include "python/src/dispatch/overrides.h"
 
 namespace taeda::python {

@@ -2,8 +2,8 @@
 #include <cstring>
 #include <limits>
 
+#include "python/interop/errors.h"
 #include "python/interop/tensor_type.h"
-#include "python/interop/wrap.h"
 #include "python/src/args/arg_match.h"
 #include "python/src/args/args.h"
 #include "python/src/tensor/dlpack.h"

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "python/interop/errors.h"
 #include "python/interop/sym_types.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"

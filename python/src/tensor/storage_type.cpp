@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include "python/interop/errors.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"
 

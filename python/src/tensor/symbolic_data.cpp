@@ -1,6 +1,6 @@
 // Tensors from data with symbolic numbers in it: operators that a trace can write down.
+#include "python/interop/errors.h"
 #include "python/interop/sym_types.h"
-#include "python/interop/wrap.h"
 #include "python/src/args/args.h"
 #include "python/src/tensor/factories.h"
 #include "taeda/ops/functions.h"

@@ -1,6 +1,8 @@
 // Methods of Tensor that speak to autograd, and the functions behind taeda.autograd.
 #include <memory>
 
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"

@@ -1,7 +1,7 @@
 // How Tensor objects come to be: the constructor, subclasses, copies.
+#include "python/interop/errors.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
-#include "python/interop/wrap.h"
 #include "python/src/args/args.h"
 #include "python/src/dispatch/handler_call.h"
 #include "python/src/tensor/factories.h"

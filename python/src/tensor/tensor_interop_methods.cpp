@@ -1,6 +1,7 @@
 // Methods of Tensor that share its memory: NumPy, buffers, DLPack.
 #include <memory>
 
+#include "python/interop/errors.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"

@@ -1,5 +1,7 @@
 // Operators of Tensor: +, -, *, /, //, %, **, @, &, |, ^, <<, >>, comparisons, and conversion to
 // numbers.
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"

@@ -1,4 +1,5 @@
 // Attributes of Tensor: shape, dtype, device, gradient, transposes.
+#include "python/interop/errors.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"

@@ -5,6 +5,7 @@
 #include <new>
 #include <vector>
 
+#include "python/interop/gil.h"
 #include "python/interop/wrap.h"
 #include "python/src/autograd/hooks.h"
 #include "python/src/dispatch/function_modes.h"

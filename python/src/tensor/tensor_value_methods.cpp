@@ -1,4 +1,5 @@
 // Methods of Tensor that read its values into Python: item, tolist, and conversions.
+#include "python/interop/errors.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
