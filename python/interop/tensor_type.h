@@ -31,9 +31,6 @@ inline Tensor& tensor_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o
 // Throws a TypeError that names `what` unless `o` is a tensor.
 Tensor& expect_tensor(PyObject* o, const char* what);
 
-// The one element of a tensor, from whatever device; RuntimeError for more or fewer.
-Scalar read_item(const Tensor& t);
-
 // A new object of class `type` for a tensor that has none yet; `wrap` covers the common case. The
 // tensor goes to the class's __torch_dispatch__ from now on, where it has one (Note [Subclasses]).
 PyObject* new_tensor_object(PyTypeObject* type, Tensor value);

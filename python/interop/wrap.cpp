@@ -1,7 +1,7 @@
 // Numbers, texts and lists as Python objects; other types wrap where they are defined.
 #include "python/interop/wrap.h"
 
-#include "python/interop/sym_types.h"
+#include "python/interop/sym_numbers.h"
 
 namespace taeda::python {
 

@@ -2,7 +2,6 @@
 #include "python/interop/errors.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 #include "python/src/tensor/factories.h"
 #include "taeda/backends/cpu/isa.h"
 #include "taeda/backends/device_kernels.h"

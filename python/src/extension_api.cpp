@@ -2,11 +2,11 @@
 #include "python/interop/extension_api.h"
 
 #include "python/interop/errors.h"
-#include "python/interop/sym_types.h"
+#include "python/interop/numbers.h"
+#include "python/interop/sym_numbers.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 #include "python/src/tensor/factories.h"
 #include "python/src/tensor/storage_type.h"
 

@@ -1,5 +1,6 @@
 // Settings of the process and the thread: default dtype and device, threads, seeds, grad mode.
 #include "python/interop/errors.h"
+#include "python/interop/numbers.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"

@@ -1,7 +1,6 @@
 // The extension module taeda._C: puts types and functions together.
 #include "python/interop/errors.h"
 #include "python/interop/named_results.h"
-#include "python/interop/sym_types.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
 #include "python/src/autograd/grad_fn_type.h"
@@ -18,6 +17,7 @@
 #include "python/src/fx/fx_fake.h"
 #include "python/src/fx/fx_types.h"
 #include "python/src/generated.h"
+#include "python/src/shapes/sym_types.h"
 #include "python/src/tensor/factories.h"
 #include "python/src/tensor/storage_type.h"
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "python/interop/numbers.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
 #include "python/src/args/arg_match.h"

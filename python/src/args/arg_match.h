@@ -28,8 +28,4 @@ struct Call {
 // Sets the TypeError for a call that fits no signature.
 void set_no_match_error(const Call& call, const Signature* signatures, int count);
 
-// NumPy scalars are told by their type's name, so that NumPy need not be loaded.
-enum class NumpyKind : uint8_t { None, Bool, Int, Float, Complex };
-NumpyKind numpy_scalar_kind(PyObject* o);
-
 }  // namespace taeda::python

@@ -2,74 +2,14 @@
 #include <string>
 
 #include "python/interop/errors.h"
-#include "python/interop/sym_types.h"
+#include "python/interop/numbers.h"
+#include "python/interop/sym_numbers.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
 #include "python/src/args/arg_match.h"
 #include "python/src/args/args.h"
 
 namespace taeda::python {
-
-int64_t to_int64(PyObject* o) {
-  if (PyLong_Check(o)) {
-    int overflow = 0;
-    const long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
-    TAEDA_CHECK_VALUE(!overflow, "Overflow when unpacking long long");
-    if (v == -1 && PyErr_Occurred()) throw_python_error();
-    return v;
-  }
-  if (is_tensor(o)) return read_item(tensor_of(o)).to_int();
-  Ref index(PyNumber_Index(o));
-  if (!index) throw_python_error();
-  return to_int64(index.get());
-}
-
-double to_double(PyObject* o) {
-  if (PyFloat_CheckExact(o)) return PyFloat_AS_DOUBLE(o);
-  if (is_tensor(o)) return read_item(tensor_of(o)).to_double();
-  const double v = PyFloat_AsDouble(o);
-  if (v == -1.0 && PyErr_Occurred()) throw_python_error();
-  return v;
-}
-
-Scalar to_scalar(PyObject* o) {
-  if (PyFloat_CheckExact(o)) return Scalar(PyFloat_AS_DOUBLE(o));
-  if (PyBool_Check(o)) return Scalar(o == Py_True);
-  if (PyLong_Check(o)) {
-    int overflow = 0;
-    const long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
-    if (overflow > 0) {
-      const unsigned long long u = PyLong_AsUnsignedLongLong(o);
-      if (PyErr_Occurred()) throw_python_error();
-      return Scalar(static_cast<uint64_t>(u));
-    }
-    TAEDA_CHECK_KIND(ErrorKind::Overflow, !overflow, "can't convert negative int to unsigned");
-    return Scalar(static_cast<int64_t>(v));
-  }
-  if (PyComplex_Check(o)) {
-    const Py_complex c = PyComplex_AsCComplex(o);
-    return Scalar(Complex<double>(c.real, c.imag));
-  }
-  if (is_tensor(o)) return read_item(tensor_of(o));
-  if (is_symbolic(o)) return Scalar(sym_node_of(o));
-  switch (numpy_scalar_kind(o)) {
-    case NumpyKind::Bool: {
-      const int truth = PyObject_IsTrue(o);
-      if (truth < 0) throw_python_error();
-      return Scalar(truth == 1);
-    }
-    case NumpyKind::Int: {
-      Ref index(checked(PyNumber_Index(o)));
-      return to_scalar(index.get());
-    }
-    case NumpyKind::Complex: {
-      const Py_complex c = PyComplex_AsCComplex(o);
-      if (PyErr_Occurred()) throw_python_error();
-      return Scalar(Complex<double>(c.real, c.imag));
-    }
-    default: return Scalar(to_double(o));
-  }
-}
 
 namespace {
 

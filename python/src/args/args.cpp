@@ -3,44 +3,14 @@
 
 #include <cstring>
 
-#include "python/interop/sym_types.h"
+#include "python/interop/numbers.h"
+#include "python/interop/sym_numbers.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
 #include "python/src/args/arg_match.h"
 #include "python/src/dispatch/overrides.h"
 
 namespace taeda::python {
-
-NumpyKind numpy_scalar_kind(PyObject* o) {
-  const char* name = Py_TYPE(o)->tp_name;
-  if (std::strncmp(name, "numpy.", 6) != 0 || !Py_TYPE(o)->tp_as_number) return NumpyKind::None;
-  name += 6;
-  if (std::strncmp(name, "bool", 4) == 0) return NumpyKind::Bool;
-  if (std::strncmp(name, "int", 3) == 0 || std::strncmp(name, "uint", 4) == 0 ||
-      std::strcmp(name, "longlong") == 0 || std::strcmp(name, "ulonglong") == 0)
-    return NumpyKind::Int;
-  if (std::strncmp(name, "float", 5) == 0 || std::strcmp(name, "longdouble") == 0)
-    return NumpyKind::Float;
-  if (std::strncmp(name, "complex", 7) == 0) return NumpyKind::Complex;
-  return NumpyKind::None;
-}
-
-bool is_number(PyObject* o) {
-  if (PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o)) return true;
-  return numpy_scalar_kind(o) != NumpyKind::None || is_symbolic(o);
-}
-
-bool is_integer(PyObject* o) {
-  if (PyLong_CheckExact(o)) return true;
-  if (PyBool_Check(o)) return false;
-  if (PyLong_Check(o)) return true;
-  if (is_tensor(o)) {
-    const Tensor& t = tensor_of(o);
-    return t.dim() == 0 && is_integral(t.dtype()) && !t.impl()->requires_grad_flag();
-  }
-  return PyIndex_Check(o) && numpy_scalar_kind(o) != NumpyKind::Bool &&
-         !PyObject_HasAttrString(o, "shape");
-}
 
 namespace {
 

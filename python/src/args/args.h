@@ -176,13 +176,4 @@ std::optional<Span<T>> optional_span(const std::optional<std::vector<T>>& v) {
   return v ? std::optional<Span<T>>(Span<T>(*v)) : std::nullopt;
 }
 
-// ---- single values, for hand-written bindings ----
-// A Python or NumPy number (bool included); tensors are not numbers.
-bool is_number(PyObject* o);
-// What an int parameter takes: integers, objects with __index__, zero-dim integer tensors; no bool.
-bool is_integer(PyObject* o);
-Scalar to_scalar(PyObject* o);
-int64_t to_int64(PyObject* o);
-double to_double(PyObject* o);
-
 }  // namespace taeda::python

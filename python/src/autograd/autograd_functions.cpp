@@ -1,9 +1,9 @@
 // The functions behind taeda.autograd: runs of the engine, modes, hooks on what is saved.
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
+#include "python/interop/numbers.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 #include "python/src/autograd/grad_fn_type.h"
 #include "python/src/autograd/saved_access.h"
 #include "python/src/tensor/factories.h"

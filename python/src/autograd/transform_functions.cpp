@@ -1,10 +1,10 @@
 // Function transforms and forward mode for Python: levels, wrappers and tangents.
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
-#include "python/interop/sym_types.h"
+#include "python/interop/numbers.h"
+#include "python/interop/sym_numbers.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 #include "python/src/tensor/factories.h"
 #include "taeda/autograd/forward.h"
 #include "taeda/autograd/grad_level.h"

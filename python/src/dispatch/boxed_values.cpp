@@ -5,13 +5,13 @@
 #include <unordered_map>
 
 #include "python/interop/errors.h"
-#include "python/interop/sym_types.h"
+#include "python/interop/numbers.h"
+#include "python/interop/sym_numbers.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/text.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/arg_match.h"
-#include "python/src/args/args.h"
 #include "python/src/dispatch/script_object.h"
 #include "taeda/dispatch/custom_class.h"
 

@@ -4,7 +4,6 @@
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 #include "python/src/tensor/factories.h"
 #include "taeda/base/trace.h"
 #include "taeda/dispatch/dispatcher.h"

@@ -1,7 +1,7 @@
 // Dispatch modes written in Python: objects with a method __torch_dispatch__.
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
-#include "python/src/args/args.h"
+#include "python/interop/numbers.h"
 #include "python/src/dispatch/handler_call.h"
 #include "python/src/dispatch/native_mode.h"
 #include "python/src/fx/fx_fake.h"

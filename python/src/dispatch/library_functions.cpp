@@ -3,9 +3,9 @@
 #include <string>
 
 #include "python/interop/errors.h"
+#include "python/interop/numbers.h"
 #include "python/interop/text.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 #include "python/src/dispatch/boxed_values.h"
 #include "python/src/dispatch/python_kernel.h"
 #include "python/src/tensor/factories.h"

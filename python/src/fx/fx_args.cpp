@@ -3,11 +3,10 @@
 
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
-#include "python/interop/sym_types.h"
+#include "python/interop/sym_numbers.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 #include "python/src/dispatch/boxed_values.h"
 #include "python/src/dispatch/overloads.h"
 #include "python/src/fx/fx_types.h"

@@ -6,12 +6,12 @@
 
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
-#include "python/interop/sym_types.h"
+#include "python/interop/sym_numbers.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 #include "python/src/dispatch/native_mode.h"
 #include "python/src/dispatch/overloads.h"
+#include "python/src/shapes/sym_types.h"
 
 namespace taeda::python {
 

@@ -1,8 +1,8 @@
 // Attributes and edits of taeda._C._fx.Node.
 #include "python/interop/errors.h"
+#include "python/interop/numbers.h"
 #include "python/interop/text.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 #include "python/src/fx/fx_types.h"
 
 namespace taeda::python {

@@ -4,7 +4,6 @@
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 #include "python/src/dispatch/boxed_values.h"
 #include "python/src/fx/fx_types.h"
 

@@ -1,15 +1,15 @@
 // taeda._C._fx.Tracer: the C++ side of make_fx.
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
-#include "python/interop/sym_types.h"
+#include "python/interop/sym_numbers.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 #include "python/src/dispatch/boxed_values.h"
 #include "python/src/dispatch/native_mode.h"
 #include "python/src/dispatch/overloads.h"
 #include "python/src/fx/fx_fake.h"
 #include "python/src/fx/fx_types.h"
+#include "python/src/shapes/sym_types.h"
 #include "taeda/fx/tracer.h"
 
 namespace taeda::python {

@@ -4,9 +4,10 @@
 #include <memory>
 #include <new>
 
+#include "python/interop/numbers.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 #include "python/src/args/read_sequence.h"
+#include "python/src/shapes/sym_types.h"
 
 namespace taeda::python {
 

@@ -1,7 +1,9 @@
 // taeda._C._fx.GuardSet: the conditions on a program's inputs, ready to be checked.
 #pragma once
 
-#include "python/interop/sym_types.h"
+#include "python/interop/python.h"
+
+#include "taeda/fx/shapes/shape_env.h"
 
 namespace taeda::python {
 

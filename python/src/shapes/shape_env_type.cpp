@@ -5,12 +5,13 @@
 #include <structmember.h>
 
 #include "python/interop/errors.h"
-#include "python/interop/sym_types.h"
+#include "python/interop/numbers.h"
+#include "python/interop/sym_numbers.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 #include "python/src/args/read_sequence.h"
 #include "python/src/shapes/guard_set_type.h"
+#include "python/src/shapes/sym_types.h"
 
 namespace taeda::python {
 

@@ -5,11 +5,11 @@
 #include <frameobject.h>
 
 #include "python/interop/errors.h"
-#include "python/interop/sym_types.h"
+#include "python/interop/sym_numbers.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 #include "python/src/shapes/sym_arithmetic.h"
+#include "python/src/shapes/sym_types.h"
 
 namespace taeda::python {
 

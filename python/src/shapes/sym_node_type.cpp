@@ -2,9 +2,10 @@
 #include <new>
 
 #include "python/interop/errors.h"
-#include "python/interop/sym_types.h"
+#include "python/interop/sym_numbers.h"
 #include "python/interop/wrap.h"
 #include "python/src/shapes/sym_arithmetic.h"
+#include "python/src/shapes/sym_types.h"
 
 namespace taeda::python {
 

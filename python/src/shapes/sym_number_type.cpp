@@ -3,38 +3,22 @@
 // Arithmetic gives new symbolic numbers, comparisons give SymBool; what Python wants as a plain
 // number (bool(), int(), an index) is guarded on.
 #include <cstddef>
-#include <new>
 
 #include <structmember.h>
 
 #include "python/interop/errors.h"
-#include "python/interop/sym_types.h"
+#include "python/interop/sym_numbers.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 #include "python/src/shapes/sym_arithmetic.h"
+#include "python/src/shapes/sym_types.h"
 
 namespace taeda::python {
-
-PyTypeObject* symint_type = nullptr;
-PyTypeObject* symfloat_type = nullptr;
-PyTypeObject* symbool_type = nullptr;
 
 using fx::Expr;
 using fx::ExprOp;
 using fx::SymExprNode;
 
 namespace {
-
-struct SymObject {
-  PyObject_HEAD IntrusivePtr<SymNode> node;
-  PyObject* weakrefs;
-};
-
-PyObject* make(PyTypeObject* type, IntrusivePtr<SymNode> node) {
-  PyObject* o = type->tp_alloc(type, 0);
-  if (o) new (&reinterpret_cast<SymObject*>(o)->node) IntrusivePtr<SymNode>(std::move(node));
-  return o;
-}
 
 void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
@@ -55,7 +39,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
                  Py_TYPE(node)->tp_name);
     return nullptr;
   }
-  return make(type, *own);
+  return new_sym_object(type, *own);
 }
 
 const SymExprNode& expr_node_of(PyObject* o) {
@@ -279,33 +263,6 @@ bool add_type(PyObject* module, const char* name, PyType_Spec& spec, PyTypeObjec
 }
 
 }  // namespace
-
-const IntrusivePtr<SymNode>& sym_node_of(PyObject* o) {
-  return reinterpret_cast<SymObject*>(o)->node;
-}
-
-SymInt to_symint(PyObject* o) {
-  return is_symint(o) ? SymInt(sym_node_of(o)) : SymInt(to_int64(o));
-}
-
-PyObject* wrap_node(const IntrusivePtr<SymNode>& node) {
-  if (const SymExprNode* own = SymExprNode::from(node.get()); own && own->expr()->is_constant())
-    return wrap_number(own->env_ptr(), own->expr());
-  switch (node->kind()) {
-    case SymKind::Int: return make(symint_type, node);
-    case SymKind::Float: return make(symfloat_type, node);
-    default: return make(symbool_type, node);
-  }
-}
-
-PyObject* wrap_number(const IntrusivePtr<fx::ShapeEnv>& env, const Expr* e) {
-  if (!e->is_constant()) return wrap_node(make_intrusive<SymExprNode>(env, e));
-  switch (e->kind) {
-    case SymKind::Int: return wrap(e->value.integer);
-    case SymKind::Float: return wrap(e->value.number);
-    default: return wrap(e->value.integer != 0);
-  }
-}
 
 bool init_sym_number_types(PyObject* module) {
   return add_type(module, "SymInt", int_spec, symint_type) &&

@@ -5,6 +5,7 @@
 
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
+#include "python/interop/numbers.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "python/interop/errors.h"
+#include "python/interop/numbers.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"

@@ -3,9 +3,10 @@
 #include <limits>
 
 #include "python/interop/errors.h"
+#include "python/interop/numbers.h"
 #include "python/interop/tensor_type.h"
+#include "python/interop/tensor_values.h"
 #include "python/src/args/arg_match.h"
-#include "python/src/args/args.h"
 #include "python/src/tensor/dlpack.h"
 #include "python/src/tensor/factories.h"
 #include "taeda/autograd/grad_mode.h"

@@ -4,8 +4,8 @@
 #include <new>
 
 #include "python/interop/errors.h"
+#include "python/interop/numbers.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 
 namespace taeda::python {
 

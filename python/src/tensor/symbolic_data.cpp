@@ -1,7 +1,7 @@
 // Tensors from data with symbolic numbers in it: operators that a trace can write down.
 #include "python/interop/errors.h"
-#include "python/interop/sym_types.h"
-#include "python/src/args/args.h"
+#include "python/interop/numbers.h"
+#include "python/interop/sym_numbers.h"
 #include "python/src/tensor/factories.h"
 #include "taeda/ops/functions.h"
 

@@ -1,5 +1,6 @@
 // How Tensor objects come to be: the constructor, subclasses, copies.
 #include "python/interop/errors.h"
+#include "python/interop/numbers.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
 #include "python/src/args/args.h"

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "python/interop/errors.h"
+#include "python/interop/numbers.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"

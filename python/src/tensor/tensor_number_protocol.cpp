@@ -2,9 +2,10 @@
 // numbers.
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
+#include "python/interop/numbers.h"
 #include "python/interop/tensor_type.h"
+#include "python/interop/tensor_values.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 #include "python/src/dispatch/overrides.h"
 #include "python/src/tensor/factories.h"
 

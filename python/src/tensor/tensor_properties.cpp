@@ -1,9 +1,10 @@
 // Attributes of Tensor: shape, dtype, device, gradient, transposes.
 #include "python/interop/errors.h"
+#include "python/interop/numbers.h"
+#include "python/interop/sym_numbers.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 #include "python/src/autograd/grad_fn_type.h"
 #include "python/src/tensor/class_reads.h"
 #include "taeda/autograd/grad_level.h"

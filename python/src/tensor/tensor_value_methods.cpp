@@ -1,16 +1,13 @@
 // Methods of Tensor that read its values into Python: item, tolist, and conversions.
 #include "python/interop/errors.h"
 #include "python/interop/tensor_type.h"
+#include "python/interop/tensor_values.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"
 #include "python/src/tensor/factories.h"
-#include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/variable.h"
-#include "taeda/dispatch/levels.h"
-#include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
-#include "taeda/ops/indexing/operators.h"
 
 namespace taeda::python {
 
@@ -45,40 +42,11 @@ PyObject* nested_list(const T* data, IntList sizes, IntList strides) {
   return list.release();
 }
 
-// The tensor's values in CPU memory, as they print. Copies of conjugate and negative views are
-// recorded, so that views which must not be read any more say so.
-Tensor readable(const Tensor& given) {
-  const Tensor t = dispatch::plain_value(given);
-  TAEDA_CHECK_NOT_IMPLEMENTED(!t.is_meta(), "Cannot copy out of meta tensor; no data!");
-  TAEDA_CHECK(!dispatch::has_no_memory(t),
-              "Cannot access data pointer of Tensor that doesn't have storage");
-  Tensor r = t.is_conj() ? taeda::resolve_conj(t) : t;
-  if (r.is_neg()) r = taeda::resolve_neg(r);
-  const autograd::NoGrad no_grad;
-  return r.is_cpu() ? r : taeda::to(r, Device(), r.dtype());
-}
-
-}  // namespace
-
-Scalar read_item(const Tensor& t) {
-  TAEDA_CHECK(t.impl()->has_symbolic_sizes() || t.numel() == 1, "a Tensor with ", t.numel(),
-              " elements cannot be converted to Scalar");
-  // A mode, the class of the tensor or what fakes it answers.
-  constexpr KeySet asked = KeySet(Key::Python) | KeySet(Key::Fake);
-  if (!(dispatch::with_local(t.keys()) & asked).empty())
-    return dispatch::has_mode_before_autograd() ? ops::item(t) : ops::_local_scalar_dense(t);
-  TAEDA_CHECK(!t.is_meta(), "Tensor.item() cannot be called on meta tensors");
-  const bool is_plain = t.is_cpu() && !dispatch::wrapper_of(t);
-  return read_scalar(is_plain ? t : readable(t));
-}
-
-namespace {
-
 PyObject* tolist(PyObject* self, PyObject*) {
   return guarded([&] {
     TAEDA_CHECK(!tensor_of(self).keys().has(Key::Python),
                 ".tolist() is not supported for tensor subclasses, got ", Py_TYPE(self)->tp_name);
-    const Tensor t = readable(tensor_of(self));
+    const Tensor t = values_on_cpu(tensor_of(self));
     return visit_dtype(t.dtype(), [&](auto tag) {
       return nested_list(static_cast<const decltype(tag)*>(t.data()), t.sizes(), t.strides());
     });

@@ -1,29 +1,10 @@
-// taeda.SymInt, SymFloat and SymBool: Python objects of symbolic numbers, and the types around
-// them.
+// The types around symbolic numbers: their nodes, expressions and the shape environment.
 #pragma once
 
-#include "python/interop/python.h"
-
-#include "taeda/fx/shapes/sym_expr_node.h"
+#include "python/interop/sym_numbers.h"
 
 namespace taeda::python {
 
-extern PyTypeObject* symint_type;
-extern PyTypeObject* symfloat_type;
-extern PyTypeObject* symbool_type;
-
-inline bool is_symint(PyObject* o) { return Py_IS_TYPE(o, symint_type); }
-inline bool is_symfloat(PyObject* o) { return Py_IS_TYPE(o, symfloat_type); }
-inline bool is_symbool(PyObject* o) { return Py_IS_TYPE(o, symbool_type); }
-inline bool is_symbolic(PyObject* o) { return is_symint(o) || is_symfloat(o) || is_symbool(o); }
-// The node of an object for which is_symbolic holds.
-const IntrusivePtr<SymNode>& sym_node_of(PyObject* o);
-// An integer parameter's value, kept symbolic.
-SymInt to_symint(PyObject* o);
-
-// A plain number where the expression is a constant.
-PyObject* wrap_node(const IntrusivePtr<SymNode>& node);
-PyObject* wrap_number(const IntrusivePtr<fx::ShapeEnv>& env, const fx::Expr* e);
 // The Python object of an expression itself, and of the environment.
 PyObject* wrap_expr(const IntrusivePtr<fx::ShapeEnv>& env, const fx::Expr* e);
 PyObject* wrap_env(const IntrusivePtr<fx::ShapeEnv>& env);

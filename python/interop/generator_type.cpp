@@ -5,9 +5,9 @@
 #include <new>
 
 #include "python/interop/errors.h"
+#include "python/interop/numbers.h"
 #include "python/interop/tensor_type.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 
 namespace taeda::python {
 

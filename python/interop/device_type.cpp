@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "python/interop/errors.h"
+#include "python/interop/numbers.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 
 namespace taeda::python {
 

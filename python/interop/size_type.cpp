@@ -4,9 +4,9 @@
 #include <string>
 
 #include "python/interop/errors.h"
-#include "python/interop/sym_types.h"
+#include "python/interop/numbers.h"
+#include "python/interop/sym_numbers.h"
 #include "python/interop/wrap.h"
-#include "python/src/args/args.h"
 
 namespace taeda::python {
 
