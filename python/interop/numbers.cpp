@@ -5,7 +5,7 @@
 
 #include "python/interop/errors.h"
 #include "python/interop/sym_numbers.h"
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/tensor_values.h"
 
 namespace taeda::python {

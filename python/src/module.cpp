@@ -1,7 +1,6 @@
 // The extension module taeda._C: puts types and functions together.
 #include "python/interop/errors.h"
 #include "python/interop/named_results.h"
-#include "python/interop/tensor_type.h"
 #include "python/interop/types.h"
 #include "python/src/autograd/grad_fn_type.h"
 #include "python/src/autograd/hooks.h"
@@ -20,6 +19,7 @@
 #include "python/src/shapes/sym_types.h"
 #include "python/src/tensor/factories.h"
 #include "python/src/tensor/storage_type.h"
+#include "python/src/tensor/tensor_type.h"
 
 namespace taeda::python {
 

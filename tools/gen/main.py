@@ -82,7 +82,7 @@ def family_files(w, family, rows):
             "python/interop/errors.h",
             "python/interop/gil.h",
             "python/interop/named_results.h",
-            "python/interop/tensor_type.h",
+            "python/interop/tensor_object.h",
             "python/interop/wrap.h",
             "python/src/args/args.h",
             "python/src/tensor/factories.h",

@@ -4,7 +4,7 @@
 #include "python/interop/errors.h"
 #include "python/interop/numbers.h"
 #include "python/interop/sym_numbers.h"
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/types.h"
 #include "python/src/args/arg_match.h"
 #include "python/src/args/args.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "python/interop/errors.h"
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
 #include "python/src/autograd/python_node.h"
 #include "taeda/autograd/forward.h"

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "python/interop/errors.h"
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
 #include "python/src/autograd/hooks.h"
 #include "python/src/autograd/python_node.h"

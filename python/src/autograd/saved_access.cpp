@@ -7,7 +7,7 @@
 
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
 #include "python/src/autograd/grad_fn_type.h"
 

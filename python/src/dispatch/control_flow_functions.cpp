@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "python/interop/errors.h"
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 
 namespace taeda::python {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "python/interop/python.h"
 
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 #include "taeda/base/small_vector.h"
 
 namespace taeda::python {

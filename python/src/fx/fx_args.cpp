@@ -4,7 +4,7 @@
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
 #include "python/interop/sym_numbers.h"
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/boxed_values.h"

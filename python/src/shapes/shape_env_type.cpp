@@ -7,7 +7,7 @@
 #include "python/interop/errors.h"
 #include "python/interop/numbers.h"
 #include "python/interop/sym_numbers.h"
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/read_sequence.h"
 #include "python/src/shapes/guard_set_type.h"

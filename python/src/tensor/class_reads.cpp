@@ -3,7 +3,7 @@
 #include "python/src/tensor/class_reads.h"
 
 #include "python/interop/errors.h"
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/text.h"
 #include "python/interop/types.h"
 #include "python/src/dispatch/overloads.h"

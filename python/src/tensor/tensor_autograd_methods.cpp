@@ -3,11 +3,12 @@
 
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"
 #include "python/src/autograd/hooks.h"
 #include "python/src/tensor/factories.h"
+#include "python/src/tensor/tensor_type.h"
 #include "taeda/autograd/engine.h"
 #include "taeda/autograd/grad_level.h"
 #include "taeda/autograd/variable.h"

@@ -1,11 +1,12 @@
 // How Tensor objects come to be: the constructor, subclasses, copies.
 #include "python/interop/errors.h"
 #include "python/interop/numbers.h"
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/types.h"
 #include "python/src/args/args.h"
 #include "python/src/dispatch/handler_call.h"
 #include "python/src/tensor/factories.h"
+#include "python/src/tensor/tensor_type.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"

@@ -3,12 +3,13 @@
 
 #include "python/interop/errors.h"
 #include "python/interop/numbers.h"
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"
 #include "python/src/tensor/dlpack.h"
 #include "python/src/tensor/factories.h"
+#include "python/src/tensor/tensor_type.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/ops/functions.h"
 

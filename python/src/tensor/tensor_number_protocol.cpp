@@ -3,11 +3,12 @@
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
 #include "python/interop/numbers.h"
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/tensor_values.h"
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/overrides.h"
 #include "python/src/tensor/factories.h"
+#include "python/src/tensor/tensor_type.h"
 
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"

@@ -1,11 +1,12 @@
 // Methods of Tensor that tell about its geometry, type and memory.
 #include "python/interop/errors.h"
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"
 #include "python/src/tensor/class_reads.h"
 #include "python/src/tensor/storage_type.h"
+#include "python/src/tensor/tensor_type.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::python {

@@ -1,9 +1,10 @@
 // Tensor.set_: a tensor takes over another's memory, or looks at a storage in a way of its own.
 #include "python/interop/errors.h"
 #include "python/interop/numbers.h"
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/types.h"
 #include "python/src/tensor/storage_type.h"
+#include "python/src/tensor/tensor_type.h"
 #include "taeda/autograd/variable.h"
 
 namespace taeda::python {

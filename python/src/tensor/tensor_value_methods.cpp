@@ -1,11 +1,12 @@
 // Methods of Tensor that read its values into Python: item, tolist, and conversions.
 #include "python/interop/errors.h"
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/tensor_values.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"
 #include "python/src/tensor/factories.h"
+#include "python/src/tensor/tensor_type.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/ops/functions.h"
 

@@ -1,6 +1,6 @@
 // Wrapper subclasses: tensors without memory that stand for what their class holds.
 #include "python/interop/errors.h"
-#include "python/interop/tensor_type.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"
 #include "python/src/dispatch/handler_call.h"

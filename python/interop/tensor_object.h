@@ -1,8 +1,8 @@
-// taeda.Tensor: the Python type of tensors and its relation to TensorImpl.
+// The Python object of a tensor: its identity and its lifetime.
 //
 // A TensorImpl has at most one Python object (Note [Python slot]). `value` always points to the
 // impl; the pointer is counted unless impl->owns_python_object(), when the impl holds the object
-// instead.
+// instead. All of it needs the GIL.
 #pragma once
 
 #include "python/interop/python.h"
@@ -17,7 +17,7 @@ struct TensorObject {
   PyObject* weakrefs;
 };
 
-// Set by init_tensor_type.
+// taeda.Tensor; set by init_tensor_objects.
 extern PyTypeObject* tensor_type;
 // The class that objects of fake tensors get; null until Python has one.
 extern PyTypeObject* fake_tensor_class;
@@ -41,28 +41,22 @@ PyObject* tensor_object(PyTypeObject* type, Tensor value);
 // the function that made it.
 void track_tensor(PyObject* tensor);
 
-// Builds the type, with generated and hand-written methods, and adds it to the module.
-bool init_tensor_type(PyObject* module);
+// ---- for whoever puts the type together ----
+// The slots of lifetime and identity, terminated by an empty entry, and the attribute __dict__.
+extern PyType_Slot tensor_lifetime_slots[];
+extern PyGetSetDef tensor_dict_property;
+// Gives a class derived from Tensor the deallocator that knows about ownership.
+void adopt_subclass(PyTypeObject* type);
 
-// Parts of the type, one a file. Each is terminated by an empty entry.
-extern PyGetSetDef tensor_properties[];
-extern PyMethodDef tensor_shape_methods[];
-extern PyMethodDef tensor_value_methods[];
-extern PyMethodDef tensor_autograd_methods[];
-extern PyMethodDef tensor_interop_methods[];
-extern PyMethodDef tensor_storage_methods[];
-extern PyMethodDef tensor_class_methods[];
-extern PyType_Slot tensor_number_slots[];
-
-// Slots of the type.
-Py_ssize_t tensor_length(PyObject* self);
-PyObject* tensor_getitem(PyObject* self, PyObject* index);
-int tensor_setitem(PyObject* self, PyObject* index, PyObject* value);
-int tensor_contains(PyObject* self, PyObject* value);
-PyObject* tensor_iter(PyObject* self);
-PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs);
-PyObject* tensor_richcompare(PyObject* self, PyObject* other, int op);
-int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags);
-void tensor_release_buffer(PyObject* self, Py_buffer* view);
+// What the bindings know of tensors and lifetime asks.
+struct TensorObjectHooks {
+  // Whether instances of the class go to its own __torch_dispatch__.
+  bool (*class_dispatches)(PyTypeObject* type);
+  // Shows the collector the Python objects that the impl alone keeps alive; as a traverse function.
+  int (*visit_history)(const TensorImpl* impl, visitproc visit, void* arg);
+};
+// Objects of `type`, which has the slots above, can be made from now on; false with a Python error
+// pending.
+bool init_tensor_objects(PyTypeObject* type, const TensorObjectHooks& hooks);
 
 }  // namespace taeda::python
