@@ -64,6 +64,12 @@ def test_allowed(layers, path, include):
         ("taeda/backends/a.cpp", '"taeda/backends/cpu/b.h"', "may not include taeda/backends/cpu"),
         ("taeda/nn/a.h", '"taeda/optim/b.h"', "may not include taeda/optim"),
         ("taeda/serve/a.h", '"python/src/b.h"', "may not include python/src"),
+        ("taeda/dynamo/a.cpp", '"python/src/args/b.h"', "may not include python/src"),
+        (
+            "python/interop/a.cpp",
+            '"python/src/args/b.h"',
+            "python/interop (row 7) may not include python/src (row 9)",
+        ),
         ("taeda/base/a.h", '"taeda/unheard_of/b.h"', "not in the layer table"),
         ("taeda/base/a.h", '"b.h"', "path from the root"),
         ("taeda/base/a.h", "<iostream>", "str.h"),
