@@ -25,6 +25,8 @@ usage: ./run COMMAND [arguments]
   bench [name...]         run the benchmarks, or those whose names contain a given word
   bench --peers [...]     Taeda and PyTorch on the same work; bench --peers --help has the options
   parity [...]            PyTorch's operator records on Taeda; parity --help has the options
+  golden [family...]      keep PyTorch's results and gradients of the operators' samples in
+                          tests/golden, which every test compares
   format                  format C++ and Python in place
   docs                    collect the documentation in build/docs and check its links
   python ...              the environment's interpreter, with Taeda as last built
@@ -37,7 +39,7 @@ wheels into .venv. Versions stand in tools/pins.toml. TAEDA_JOBS limits parallel
 """
 
 # The commands that hand --help on to the program they start.
-OWN_HELP = {"demo", "python", "parity"}
+OWN_HELP = {"demo", "python", "parity", "golden"}
 
 
 def demo(arguments: list[str]) -> int:
@@ -97,6 +99,12 @@ def parity(arguments: list[str]) -> int:
     return parity_command(arguments)
 
 
+def golden(arguments: list[str]) -> int:
+    from driver.peers import golden_command
+
+    return golden_command(arguments)
+
+
 def format_sources(arguments: list[str]) -> int:
     from driver.checks import format_in_place
 
@@ -129,6 +137,7 @@ COMMANDS = {
     "build": build_command,
     "bench": bench,
     "parity": parity,
+    "golden": golden,
     "format": format_sources,
     "docs": docs,
     "python": python,

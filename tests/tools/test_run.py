@@ -35,6 +35,7 @@ def test_wrong_arguments_are_refused_before_any_work(arguments, message, capsys,
     ("arguments", "message"),
     [
         (["parity", "--bogus"], "./run parity: unrecognized arguments: --bogus"),
+        (["golden", "nothing"], "./run golden: taeda/ops has no family 'nothing'"),
         (["bench", "--peers", "--sections", "tiny"], "./run bench --peers: argument --sections"),
     ],
 )
@@ -65,7 +66,9 @@ def test_help_of_programs(arguments, usage, capsys):
     assert capsys.readouterr().out.startswith(f"usage: {usage} [-h]")
 
 
-@pytest.mark.parametrize("arguments", [["parity"], ["bench", "--peers"], ["test", "--peers"]])
+@pytest.mark.parametrize(
+    "arguments", [["parity"], ["golden"], ["bench", "--peers"], ["test", "--peers"]]
+)
 def test_peers_that_cannot_be_installed_are_one_line(arguments, capsys, monkeypatch, tmp_path):
     def fail(*_, **__):
         raise process.StepError("exit status 1 from: pip install torch")

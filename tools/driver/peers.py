@@ -1,4 +1,4 @@
-"""The commands that need PyTorch: `./run parity`, `./run bench --peers`, `./run test --peers`."""
+"""The commands that need PyTorch: `./run golden`, `parity`, `bench --peers`, `test --peers`."""
 
 import os
 import sys
@@ -26,6 +26,13 @@ def bench_command(arguments: list[str]) -> int:
     from side_by_side.arguments import parse
 
     return _run("side_by_side", parse, arguments)
+
+
+def golden_command(arguments: list[str]) -> int:
+    """`./run golden [family...]`: keeps PyTorch's values of the samples in tests/golden."""
+    from golden_values.arguments import parse
+
+    return _run("golden_values", parse, arguments)
 
 
 def test_command() -> int:
