@@ -39,11 +39,13 @@ struct Noise {
   Tensor scale, shift;
 };
 Noise noise_for(const Tensor& input, double p, Unit unit, bool keeps_moments) {
+  // Nothing is left, whatever would be drawn: every dtype has a zero.
+  if (p == 1) return {input.new_zeros(SymIntList()), Tensor()};
   Tensor mask = mask_for(input, p, unit);
-  if (!keeps_moments) return {p == 1 ? mask.zero_() : mask.div_(1 - p), Tensor()};
+  if (!keeps_moments) return {mask.div_(1 - p), Tensor()};
   // Dropped units take SELU's limit for minus infinity; a keeps the variance, the shift the mean.
   constexpr double kAlpha = 1.7580993408473766;
-  const double a = p == 1 ? 0.0 : 1 / std::sqrt((kAlpha * kAlpha * p + 1) * (1 - p));
+  const double a = 1 / std::sqrt((kAlpha * kAlpha * p + 1) * (1 - p));
   const Tensor shift = mask.sub(1).mul_(kAlpha * a).add_(kAlpha * a * p);
   return {mask.mul_(a), shift};
 }
