@@ -83,10 +83,6 @@ int64_t wrap_dim(int64_t d, int64_t ndim, bool wrap_scalar) {
 int64_t Tensor::size(int64_t d) const { return sizes()[wrap_dim(d, dim(), false)]; }
 int64_t Tensor::stride(int64_t d) const { return strides()[wrap_dim(d, dim(), false)]; }
 SymInt Tensor::sym_size(int64_t d) const { return sym_sizes()[wrap_dim(d, dim(), false)]; }
-Scalar Tensor::item() const {
-  TAEDA_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
-  return read_scalar(is_cpu() ? *this : cpu());
-}
 
 MemoryFormat Tensor::suggested_format() const {
   if (impl_->is_contiguous()) return MemoryFormat::Contiguous;

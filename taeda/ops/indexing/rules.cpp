@@ -165,3 +165,10 @@ Tensor masked_select_counted(const Tensor& self, const SymInt& count) {
 }
 
 }  // namespace taeda::impl
+
+namespace taeda {
+
+// An operator as the others: modes and transforms see it.
+Scalar Tensor::item() const { return taeda::item(*this); }
+
+}  // namespace taeda
