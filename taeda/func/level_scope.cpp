@@ -1,0 +1,86 @@
+// Starting and ending levels, and what goes into and out of them.
+#include "taeda/func/level_scope.h"
+
+#include "taeda/autograd/forward.h"
+#include "taeda/autograd/grad_level.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::func {
+namespace {
+
+uint64_t enter_vmap(const SymInt& batch_size, Randomness randomness) {
+  dispatch::Level& level = dispatch::push_level(dispatch::LevelKind::Vmap);
+  level.batch_size = batch_size;
+  level.randomness = randomness;
+  return level.id;
+}
+
+void end_innermost() {
+  const dispatch::Level& level = dispatch::top_level();
+  const bool has_modes =
+      level.kind == dispatch::LevelKind::Grad || level.kind == dispatch::LevelKind::Jvp;
+  const uint64_t id = level.id;
+  if (has_modes)
+    autograd::exit_level(id);
+  else
+    dispatch::pop_level(id);
+}
+
+}  // namespace
+
+LevelScope::~LevelScope() {
+  if (dispatch::level_depth(id_) != depth_) return;
+  while (dispatch::num_levels() >= depth_) end_innermost();
+}
+
+Tensor LevelScope::unwrap(const Tensor& t) const {
+  const dispatch::LevelWrapper* w = dispatch::wrapper_at(t, id_);
+  return w ? w->value : t;
+}
+
+GradScope::GradScope() : LevelScope(autograd::enter_grad_level()) {}
+
+Tensor GradScope::track(const Tensor& t) const {
+  Tensor wrapped = wrap(t);
+  autograd::set_requires_grad(wrapped, true);
+  return wrapped;
+}
+
+Tensor GradScope::wrap(const Tensor& t) const { return autograd::wrap_at_level(t, id()); }
+
+JvpScope::JvpScope() : LevelScope(autograd::enter_jvp_level()) {}
+
+Tensor JvpScope::make_dual(const Tensor& primal, const Tensor& tangent) const {
+  return autograd::make_dual(autograd::wrap_at_level(primal, id()),
+                             autograd::wrap_at_level(tangent, id()));
+}
+
+Tensor JvpScope::primal(const Tensor& t) const { return unwrap(autograd::primal_of(t)); }
+
+Tensor JvpScope::tangent(const Tensor& t, bool is_strict) const {
+  const Tensor found = autograd::tangent_of(t);
+  if (found.defined()) return unwrap(found);
+  return is_strict ? Tensor() : unwrap(taeda::zeros_like(autograd::primal_of(t)));
+}
+
+VmapScope::VmapScope(SymInt batch_size, Randomness randomness)
+    : LevelScope(enter_vmap(batch_size, randomness)), batch_size_(std::move(batch_size)) {}
+
+Tensor VmapScope::wrap(const Tensor& t, std::optional<int64_t> dim) const {
+  return dim ? dispatch::make_wrapper(t, id(), *dim) : t;
+}
+
+Tensor VmapScope::unwrap(const Tensor& t, std::optional<int64_t> out_dim) const {
+  const dispatch::LevelWrapper* w = dispatch::wrapper_at(t, id());
+  TAEDA_CHECK_VALUE(out_dim || !w,
+                    "vmap(f, ...): `f` can not return a BatchedTensor when out_dim is None");
+  if (!out_dim) return t;
+  if (w) return w->batch_dim == *out_dim ? w->value : w->value.movedim(w->batch_dim, *out_dim);
+  // The same for every example: the batch is a dimension without memory.
+  SymIntVec sizes{batch_size_};
+  for (const SymInt& s : t.sym_sizes()) sizes.push_back(s);
+  const Tensor all = t.expand(sizes);
+  return *out_dim == 0 ? all : all.movedim(0, *out_dim);
+}
+
+}  // namespace taeda::func
