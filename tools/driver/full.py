@@ -45,6 +45,9 @@ def check_package(build: Build) -> int:
     expected = "input x: f32[s0, 3]\noutput f32[2, 3]: sum 12"
     if printed != expected:
         raise StepError(f"run_exported printed {printed!r}, expected {expected!r}")
+    printed = output([work / "build" / "transforms"])
+    if not printed.endswith("weights: 3 1"):
+        raise StepError(f"transforms printed {printed!r}, expected the weights 3 and 1")
     return 0
 
 
