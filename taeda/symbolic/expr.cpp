@@ -42,6 +42,7 @@ const Expr* ExprPool::keep(Expr fresh) {
     SmallVector<ExprValue, 4> values;
     for (const Expr* a : fresh.args) {
       fresh.has_hint &= a->has_hint;
+      fresh.size = a->size > UINT32_MAX - fresh.size ? UINT32_MAX : fresh.size + a->size;
       ranges.push_back(a->range);
       values.push_back(a->value);
     }
@@ -66,6 +67,9 @@ const Expr* ExprPool::symbol(std::string name, SymKind kind, IntRange range,
 }
 
 const Expr* ExprPool::constant(ExprValue v) {
+  if (v.kind == SymKind::Int)
+    TAEDA_CHECK_KIND(ErrorKind::Overflow, v.integer != IntRange::kMin,
+                     "integer overflow in a symbolic shape: ", v.integer);
   Expr e;
   e.kind = v.kind;
   e.value = v;

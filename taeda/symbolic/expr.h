@@ -5,6 +5,9 @@
 // symbols (within the ranges they were made with) apply at construction; what a shape environment
 // learns later is applied by it. Each expression carries its range and its value under the hints,
 // so both cost nothing to ask for.
+//
+// The integers are those of int64 but for its least, which ranges take for minus infinity: each has
+// a negative, and what leaves them is an Overflow.
 #pragma once
 
 #include <deque>
@@ -104,6 +107,7 @@ class Expr {
   SymKind kind = SymKind::Int;
   bool has_hint = true;  // no symbol in it lacks a value
   uint32_t id = 0;       // order of creation
+  uint32_t size = 1;     // nodes, counted as a tree; saturates
   uint64_t hash = 0;
   ExprValue value;  // a constant, or the value under the hints where there are any
   IntRange range;   // of integers, from the ranges the symbols were made with
@@ -174,11 +178,13 @@ class TAEDA_API ExprPool {
 };
 
 // ---- reading expressions ----
-// PyTorch's text: 2*s0 + 1, (s0//2), Mod(s0, 2), Eq(s0, 3).
+// Symbols without an entry keep their name.
+using SymbolNames = std::unordered_map<const Expr*, std::string>;
+// PyTorch's text: 2*s0 + 1, (s0//2), Mod(s0, 2), Eq(s0, 3). See parse.h for the way back.
 TAEDA_API std::string text_of(const Expr* e);
-// A Python expression, symbols replaced by what `name_of` says.
-TAEDA_API std::string python_text_of(const Expr* e,
-                                     const std::unordered_map<const Expr*, std::string>& name_of);
+TAEDA_API std::string text_of(const Expr* e, const SymbolNames& names);
+// A Python expression.
+TAEDA_API std::string python_text_of(const Expr* e, const SymbolNames& names);
 // The value of an operation on values; ZeroDivision and Overflow as Python and SymInt have them.
 TAEDA_API ExprValue apply_op(ExprOp op, Span<ExprValue> args);
 using Assignment = std::unordered_map<const Expr*, ExprValue>;

@@ -55,6 +55,9 @@ const Expr* modulo(ExprPool& pool, const Expr* a, const Expr* b) {
 }
 
 const Expr* int_pow(ExprPool& pool, const Expr* base, const Expr* exponent) {
+  if (exponent->is_constant())
+    if (const auto power = monomial_power(polynomial_of(base), exponent->value.integer))
+      return expr_of(pool, *power);
   if (!exponent->is_constant() || exponent->value.integer < 0 || exponent->value.integer > 64)
     return plain(pool, ExprOp::IntPow, {base, exponent});
   const Expr* result = pool.integer(1);
@@ -70,13 +73,10 @@ bool is_at_least(ExprPool& pool, const Expr* a, const Expr* b) {
 const Expr* extremum(ExprPool& pool, ExprOp op, const Expr* a, const Expr* b) {
   if (a == b) return a;
   if (a->kind == SymKind::Float) return plain(pool, op, {a, b});
-  std::vector<const Expr*> all, kept;
-  for (const Expr* e : {a, b}) {
-    if (e->op == op)
-      all.insert(all.end(), e->args.begin(), e->args.end());
-    else
-      all.push_back(e);
-  }
+  // Operands of one extremum do not lose to each other.
+  const auto operands = [op](const Expr* e) { return e->op == op ? e->args : ExprArgs{e}; };
+  const ExprArgs first = operands(a), all = operands(b);
+  std::vector<const Expr*> kept(first.begin(), first.end());
   const auto loses = [&](const Expr* e, const Expr* to) {
     return op == ExprOp::Max ? is_at_least(pool, to, e) : is_at_least(pool, e, to);
   };

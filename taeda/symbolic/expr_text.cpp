@@ -25,6 +25,7 @@ std::string number_text(double v) {
 
 class Printer {
  public:
+  explicit Printer(const SymbolNames& names) : names_(names) {}
   virtual ~Printer() = default;
 
   // The text, in parentheses where the operator binds less than `outer`.
@@ -36,7 +37,6 @@ class Printer {
  protected:
   using Text = std::pair<std::string, int>;
 
-  virtual std::string symbol(const Expr* e) const { return e->name; }
   // The operations that the two notations write differently.
   virtual Text special(const Expr* e) const = 0;
 
@@ -50,6 +50,10 @@ class Printer {
   }
   Text infix(const Expr* e, const char* op, int binding) const {
     return {print(e->args[0], binding) + op + print(e->args[1], binding + 1), binding};
+  }
+  // Of two operands that are no relations themselves: a < b < c is another thing in Python.
+  Text relation(const Expr* e, const char* op) const {
+    return {print(e->args[0], kSum) + op + print(e->args[1], kSum), kRelation};
   }
 
  private:
@@ -94,7 +98,10 @@ class Printer {
   Text parts(const Expr* e) const {
     switch (e->op) {
       case ExprOp::Constant: return constant(e);
-      case ExprOp::Symbol: return {symbol(e), kAtom};
+      case ExprOp::Symbol: {
+        const auto it = names_.find(e);
+        return {it == names_.end() ? e->name : it->second, kAtom};
+      }
       case ExprOp::Add: return sum(e);
       case ExprOp::Mul: return product(e);
       case ExprOp::Pow:
@@ -104,16 +111,22 @@ class Printer {
       case ExprOp::FloatAdd: return infix(e, " + ", kSum);
       case ExprOp::FloatSub: return infix(e, " - ", kSum);
       case ExprOp::FloatMul: return infix(e, "*", kProduct);
-      case ExprOp::Lt: return infix(e, " < ", kRelation);
-      case ExprOp::Le: return infix(e, " <= ", kRelation);
-      case ExprOp::Gt: return infix(e, " > ", kRelation);
-      case ExprOp::Ge: return infix(e, " >= ", kRelation);
+      case ExprOp::Lt: return relation(e, " < ");
+      case ExprOp::Le: return relation(e, " <= ");
+      case ExprOp::Gt: return relation(e, " > ");
+      case ExprOp::Ge: return relation(e, " >= ");
       default: return special(e);
     }
   }
+
+  const SymbolNames& names_;
 };
 
 class ShownPrinter final : public Printer {
+ public:
+  using Printer::Printer;
+
+ private:
   Text special(const Expr* e) const override {
     switch (e->op) {
       case ExprOp::FloorDiv:
@@ -148,14 +161,9 @@ class ShownPrinter final : public Printer {
 
 class PythonPrinter final : public Printer {
  public:
-  explicit PythonPrinter(const std::unordered_map<const Expr*, std::string>& names)
-      : names_(names) {}
+  using Printer::Printer;
 
  private:
-  std::string symbol(const Expr* e) const override {
-    const auto it = names_.find(e);
-    return it == names_.end() ? e->name : it->second;
-  }
   Text special(const Expr* e) const override {
     switch (e->op) {
       case ExprOp::FloorDiv: return infix(e, "//", kProduct);
@@ -174,8 +182,8 @@ class PythonPrinter final : public Printer {
       case ExprOp::CeilToInt: return {called("math.ceil", e), kAtom};
       case ExprOp::RoundToInt: return {called("round", e), kAtom};
       case ExprOp::TruncToInt: return {called("math.trunc", e), kAtom};
-      case ExprOp::Eq: return infix(e, " == ", kRelation);
-      case ExprOp::Ne: return infix(e, " != ", kRelation);
+      case ExprOp::Eq: return relation(e, " == ");
+      case ExprOp::Ne: return relation(e, " != ");
       case ExprOp::And: return {joined(e, " and ", kSum), kLoose};
       case ExprOp::Or: return {joined(e, " or ", kSum), kLoose};
       case ExprOp::Not: return {"not " + print(e->args[0], kAtom), kLoose};
@@ -185,16 +193,18 @@ class PythonPrinter final : public Printer {
                 kLoose};
     }
   }
-  const std::unordered_map<const Expr*, std::string>& names_;
 };
 
 }  // namespace
 
-std::string text_of(const Expr* e) { return ShownPrinter().print(e, kLoose); }
+std::string text_of(const Expr* e) { return text_of(e, {}); }
 
-std::string python_text_of(const Expr* e,
-                           const std::unordered_map<const Expr*, std::string>& name_of) {
-  return PythonPrinter(name_of).print(e, kLoose);
+std::string text_of(const Expr* e, const SymbolNames& names) {
+  return ShownPrinter(names).print(e, kLoose);
+}
+
+std::string python_text_of(const Expr* e, const SymbolNames& names) {
+  return PythonPrinter(names).print(e, kLoose);
 }
 
 }  // namespace taeda::symbolic

@@ -21,13 +21,14 @@ int64_t multiply(int64_t a, int64_t b) {
 }
 int64_t power(int64_t base, int64_t exponent) {
   TAEDA_CHECK_VALUE(exponent >= 0, "negative exponent of an integer power: ", exponent);
+  if (base == 1 || base == -1) return exponent % 2 == 0 ? 1 : base;
   int64_t r = 1;
-  for (int64_t i = 0; i < exponent && r != 0 && base != 1; ++i) r = multiply(r, base);
+  for (int64_t i = 0; i < exponent && r != 0; ++i) r = multiply(r, base);
   return r;
 }
 int64_t quotient(int64_t a, int64_t b) {
   TAEDA_CHECK_KIND(ErrorKind::ZeroDivision, b != 0, "integer division or modulo by zero");
-  return floor_divide(a, b);
+  return b == -1 ? multiply(a, b) : floor_divide(a, b);
 }
 double divide(double a, double b) {
   TAEDA_CHECK_KIND(ErrorKind::ZeroDivision, b != 0, "division by zero");

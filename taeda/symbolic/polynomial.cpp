@@ -8,16 +8,17 @@ namespace {
 
 constexpr size_t kMaxTerms = 64;
 constexpr int kMaxDivisionSteps = 256;
+constexpr int64_t kMaxExponent = 1 << 30;
 
 int64_t checked_mul(int64_t a, int64_t b) {
   int64_t r;
-  if (__builtin_mul_overflow(a, b, &r))
+  if (__builtin_mul_overflow(a, b, &r) || r == IntRange::kMin)
     fail(ErrorKind::Overflow, "integer overflow in a symbolic shape: ", a, " * ", b);
   return r;
 }
 int64_t checked_add(int64_t a, int64_t b) {
   int64_t r;
-  if (__builtin_add_overflow(a, b, &r))
+  if (__builtin_add_overflow(a, b, &r) || r == IntRange::kMin)
     fail(ErrorKind::Overflow, "integer overflow in a symbolic shape: ", a, " + ", b);
   return r;
 }
@@ -57,7 +58,10 @@ Term times(const Term& a, const Term& b) {
     } else if (i == a.factors.size() || is_before(b.factors[j].atom, a.factors[i].atom)) {
       r.factors.push_back(b.factors[j++]);
     } else {
-      r.factors.push_back({a.factors[i].atom, a.factors[i].exponent + b.factors[j].exponent});
+      const int64_t exponent = a.factors[i].exponent + b.factors[j].exponent;
+      TAEDA_CHECK_KIND(ErrorKind::Overflow, exponent <= kMaxExponent,
+                       "integer overflow in a symbolic shape: the exponent ", exponent);
+      r.factors.push_back({a.factors[i].atom, exponent});
       ++i, ++j;
     }
   }
@@ -171,6 +175,15 @@ const Expr* product(ExprPool& pool, const Expr* a, const Expr* b) {
     r = sum(r, part);
   }
   return expr_of(pool, r);
+}
+
+std::optional<Polynomial> monomial_power(Polynomial p, int64_t exponent) {
+  if (p.size() != 1 || p[0].coefficient != 1 || exponent < 1) return std::nullopt;
+  for (Factor& f : p[0].factors) {
+    if (f.exponent > kMaxExponent / exponent) return std::nullopt;
+    f.exponent *= exponent;
+  }
+  return p;
 }
 
 std::optional<Polynomial> exact_quotient(const Polynomial& a, const Polynomial& b) {

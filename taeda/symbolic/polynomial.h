@@ -26,6 +26,8 @@ const Expr* expr_of(ExprPool& pool, const Polynomial& p);
 Polynomial sum(const Polynomial& a, const Polynomial& b);
 // Multiplied out; a product of too many terms keeps its larger operand as an atom.
 const Expr* product(ExprPool& pool, const Expr* a, const Expr* b);
+// A power of one term with the coefficient 1, where its exponents stay within bounds.
+std::optional<Polynomial> monomial_power(Polynomial p, int64_t exponent);
 // a / b where the remainder is zero.
 std::optional<Polynomial> exact_quotient(const Polynomial& a, const Polynomial& b);
 // a = multiples + rest, where every term of the multiples divides exactly by the one term of b.
