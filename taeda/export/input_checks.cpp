@@ -1,15 +1,14 @@
 // Compares inputs with what the program was made for, in one pass that binds symbols.
 #include "taeda/export/input_checks.h"
 
-#include <algorithm>
-#include <cctype>
-
 #include "taeda/fx/text.h"
+#include "taeda/symbolic/parse.h"
 
 namespace taeda::exported {
 namespace {
 
 using fx::Value;
+using symbolic::ExprValue;
 
 template <class... Args>
 void guard(bool condition, const Args&... args) {
@@ -31,102 +30,97 @@ std::optional<int64_t> integer_of(const Value& v) {
 
 // Values of symbols in one call, and the conditions that wait until all are known.
 struct InputChecks::Binding {
-  SymbolValues values;
-  std::unordered_map<std::string, std::string> sources;
+  symbolic::Assignment values;
+  symbolic::SymbolNames sources;
   struct Later {
     std::string source;
     int64_t value;
-    const SizeExpression* expected;
+    const Symbolic* expected;
   };
   std::vector<Later> later;
 
-  void take(const std::string& source, int64_t value, const SizeExpression& expected) {
-    if (!expected.is_symbol()) {
+  void bind(const symbolic::Expr* symbol, int64_t value, std::string source) {
+    values.emplace(symbol, ExprValue::of(value));
+    sources.emplace(symbol, std::move(source));
+  }
+
+  void take(const std::string& source, int64_t value, const Symbolic& expected) {
+    if (!expected.expr->is_symbol()) {
       later.push_back({source, value, &expected});
       return;
     }
-    const auto [it, is_new] = values.emplace(expected.text(), value);
-    if (is_new)
-      sources.emplace(expected.text(), source);
-    else
-      guard(it->second == value, source, " == ", sources.at(expected.text()), "; got ", value,
-            " and ", it->second);
+    const auto known = values.find(expected.expr);
+    if (known == values.end()) return bind(expected.expr, value, source);
+    guard(known->second.integer == value, source, " == ", sources.at(expected.expr), "; got ",
+          value, " and ", known->second.integer);
   }
 
   // Finds a symbol that no input is, from a size such as 8*s0.
   void solve(const Later& l) {
-    const std::vector<std::string> symbols = l.expected->symbols();
-    if (symbols.size() != 1 || values.count(symbols[0])) return;
-    const auto at = [&](int64_t v) { return *l.expected->evaluate({{symbols[0], v}}); };
-    const int64_t shift = at(0), scale = at(1) - shift;
-    if (scale <= 0 || at(2) != shift + 2 * scale) return;
-    guard((l.value - shift) % scale == 0, l.source, " == ", l.expected->text(), " for an integer ",
-          symbols[0], "; got ", l.value);
-    values.emplace(symbols[0], (l.value - shift) / scale);
-    sources.emplace(symbols[0], str("(", l.source, " - ", shift, ")//", scale));
+    const auto& [form, scale, shift] = l.expected->affine;
+    if (!form || !form->is_symbol() || scale <= 0 || values.count(form)) return;
+    int64_t rest;
+    const bool is_solved = !__builtin_sub_overflow(l.value, shift, &rest) && rest % scale == 0;
+    guard(is_solved, l.source, " == ", text_of(l.expected->expr), " for an integer ", form->name,
+          "; got ", l.value);
+    bind(form, rest / scale, str("(", l.source, " - ", shift, ")//", scale));
   }
 
   void solve_all() {
     for (const Later& l : later) solve(l);
   }
 
+  int64_t value_of(const symbolic::Expr* e) const {
+    const std::optional<ExprValue> value = evaluate(e, values);
+    TAEDA_CHECK(value, "no input tells the symbols of ", text_of(e));
+    return value->integer;
+  }
+
   void check_later() const {
     for (const Later& l : later) {
-      const std::optional<int64_t> wanted = l.expected->evaluate(values);
-      TAEDA_CHECK(wanted, "no input tells the symbols of ", l.expected->text());
-      guard(*wanted == l.value, l.source, " == ", in_sources(*l.expected), "; got ", l.value,
-            " and ", *wanted);
+      const int64_t wanted = value_of(l.expected->expr);
+      guard(wanted == l.value, l.source, " == ", text_of(l.expected->expr, sources), "; got ",
+            l.value, " and ", wanted);
     }
   }
 
-  // `2*s0 + 1` as `2*x.size()[0] + 1`
-  std::string in_sources(const SizeExpression& e) const {
-    const auto is_word = [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-    };
-    std::string out;
-    const std::string& text = e.text();
-    for (size_t i = 0; i < text.size();) {
-      size_t end = i;
-      while (end < text.size() && is_word(text[end])) ++end;
-      const std::string word = text.substr(i, std::max<size_t>(end - i, 1));
-      const auto it = sources.find(word);
-      out += it == sources.end() ? word : it->second;
-      i += word.size();
-    }
-    return out;
-  }
-
-  void check_conditions(const std::vector<SizeExpression>& conditions) const {
-    for (const SizeExpression& c : conditions) {
-      const std::optional<int64_t> holds = c.evaluate(values);
-      TAEDA_CHECK(holds, "no input tells the symbols of ", c.text());
-      if (*holds) continue;
+  void check_conditions(const std::vector<Condition>& conditions) const {
+    for (const auto& [text, condition] : conditions) {
+      if (value_of(condition)) continue;
       std::string where;
-      for (const std::string& symbol : c.symbols())
-        where += str(where.empty() ? "" : ", ", symbol, " = ", sources.at(symbol), " = ",
-                     values.at(symbol));
-      guard(false, c.text(), "; got ", where);
+      for (const symbolic::Expr* symbol : symbols_of(condition))
+        where += str(where.empty() ? "" : ", ", symbol->name, " = ", sources.at(symbol), " = ",
+                     values.at(symbol).integer);
+      guard(false, text, "; got ", where);
     }
   }
 
-  void check_ranges(const std::vector<std::pair<std::string, SizeRange>>& ranges) const {
+  void check_ranges(const std::vector<Range>& ranges) const {
     for (const auto& [symbol, range] : ranges) {
       const auto it = values.find(symbol);
       if (it == values.end()) continue;
       const std::string& source = sources.at(symbol);
+      const int64_t value = it->second.integer;
       // Tracing takes sizes to be at least 2; programs are run with fewer all the same, as
       // PyTorch's.
-      if (range.low > 2)
-        guard(it->second >= range.low, source, " >= ", range.low, "; got ", it->second);
-      guard(it->second <= range.high, source, " <= ", range.high, "; got ", it->second);
+      if (range.low > 2) guard(value >= range.low, source, " >= ", range.low, "; got ", value);
+      guard(value <= range.high, source, " <= ", range.high, "; got ", value);
     }
   }
 };
 
+InputChecks::Symbolic InputChecks::read(const std::string& text) {
+  const symbolic::Expr* e = symbolic::parse(*pool_, text);
+  TAEDA_CHECK(e->kind == SymKind::Int, "the size ", text, " of an input is no integer");
+  return {e, symbolic::affine_of(*pool_, e)};
+}
+
 InputChecks::InputChecks(const fx::Graph& graph, const Signature& signature)
-    : ranges_(signature.ranges) {
-  for (const std::string& c : signature.conditions) conditions_.push_back(SizeExpression::parse(c));
+    : pool_(std::make_shared<symbolic::ExprPool>()) {
+  for (const auto& [name, range] : signature.ranges)
+    ranges_.push_back({pool_->symbol(name, SymKind::Int, {}, std::nullopt), range});
+  for (const std::string& c : signature.conditions)
+    conditions_.push_back({c, symbolic::parse(*pool_, c)});
   const std::vector<fx::Node*> placeholders = graph.placeholders();
   for (size_t i = 0; i < signature.inputs.size(); ++i) {
     const InputSpec& spec = signature.inputs[i];
@@ -139,13 +133,12 @@ InputChecks::InputChecks(const fx::Graph& graph, const Signature& signature)
       const Tensor& t = val.get<Tensor>();
       Tensors expected{t.dtype(), t.device().type, {}};
       for (const SymInt& s : t.sym_sizes())
-        expected.sizes.push_back(s.is_symbolic() ? Size(SizeExpression::parse(s.node()->text()))
-                                                 : Size(s.word()));
+        expected.sizes.push_back(s.is_symbolic() ? Size(read(s.node()->text())) : Size(s.word()));
       input.expected = std::move(expected);
     } else if (spec.argument == ArgumentKind::SymInt) {
       TAEDA_CHECK(val.is<SymInt>() && val.get<SymInt>().is_symbolic(), "the input ", spec.name,
                   " of the program is an integer whose symbol its graph does not tell");
-      input.expected = SizeExpression::parse(val.get<SymInt>().node()->text());
+      input.expected = read(val.get<SymInt>().node()->text());
     }
     inputs_.push_back(std::move(input));
   }
@@ -173,9 +166,9 @@ void InputChecks::check(const std::vector<Value>& inputs) const {
         if (const auto* fixed = std::get_if<int64_t>(&tensors->sizes[d]))
           guard(size == *fixed, size_source(name, d), " == ", *fixed, "; got ", size);
         else
-          binding.take(size_source(name, d), size, std::get<SizeExpression>(tensors->sizes[d]));
+          binding.take(size_source(name, d), size, std::get<Symbolic>(tensors->sizes[d]));
       }
-    } else if (const auto* symbol = std::get_if<SizeExpression>(&expected)) {
+    } else if (const auto* symbol = std::get_if<Symbolic>(&expected)) {
       const std::optional<int64_t> value = integer_of(given);
       guard(value.has_value(), "isinstance(", name, ", int); got ", given.kind_name());
       binding.take(name, *value, *symbol);

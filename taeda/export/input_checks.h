@@ -1,11 +1,12 @@
 // What the inputs of an exported program must be like, found once and checked at every call.
 #pragma once
 
+#include <memory>
 #include <variant>
 
 #include "taeda/export/signature.h"
-#include "taeda/export/size_expression.h"
 #include "taeda/fx/graph.h"
+#include "taeda/symbolic/polynomial.h"
 
 namespace taeda::exported {
 
@@ -17,11 +18,17 @@ class TAEDA_API InputChecks {
   InputChecks(const fx::Graph& graph, const Signature& signature);
 
   // AssertionError `Guard failed: x.size()[0] == 2` for the first condition that does not hold,
-  // TypeError for another number of inputs. Device indices and strides are not compared.
+  // TypeError for another number of inputs. Device indices and strides are not compared. Threads
+  // may check at once.
   void check(const std::vector<fx::Value>& inputs) const;
 
  private:
-  using Size = std::variant<int64_t, SizeExpression>;
+  // An expression of symbols, and its form where it is one of a single symbol: 8*s0 + 1.
+  struct Symbolic {
+    const symbolic::Expr* expr;
+    symbolic::Affine affine;
+  };
+  using Size = std::variant<int64_t, Symbolic>;
   struct Tensors {
     DType dtype;
     DeviceType device;
@@ -29,13 +36,25 @@ class TAEDA_API InputChecks {
   };
   struct Input {
     std::string name;
-    std::variant<Tensors, SizeExpression, fx::Arg> expected;
+    std::variant<Tensors, Symbolic, fx::Arg> expected;
+  };
+  struct Range {
+    const symbolic::Expr* symbol;
+    SizeRange range;
+  };
+  struct Condition {
+    std::string text;  // as the signature writes it
+    const symbolic::Expr* expr;
   };
   struct Binding;
 
+  Symbolic read(const std::string& text);
+
+  // The symbols have no bounds here, so that every rule of simplification holds for any input.
+  std::shared_ptr<symbolic::ExprPool> pool_;
   std::vector<Input> inputs_;
-  std::vector<std::pair<std::string, SizeRange>> ranges_;
-  std::vector<SizeExpression> conditions_;
+  std::vector<Range> ranges_;
+  std::vector<Condition> conditions_;
 };
 
 }  // namespace taeda::exported

@@ -49,7 +49,7 @@ struct Signature {
   std::vector<InputSpec> inputs;
   std::vector<OutputSpec> outputs;
   std::vector<std::pair<std::string, SizeRange>> ranges;
-  std::vector<std::string> conditions;  // on symbols: see size_expression.h
+  std::vector<std::string> conditions;  // on symbols: see symbolic/parse.h
   Dialect dialect = Dialect::Aten;
 };
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "taeda/export/size_expression.h"
+#include "taeda/symbolic/parse.h"
 
 namespace taeda::exported {
 
@@ -15,23 +15,27 @@ SizeSymbols::SizeSymbols(const std::vector<std::pair<std::string, SizeRange>>& r
 }
 
 fx::Value SizeSymbols::operator()(std::string_view expression) {
-  const std::optional<SizeExpression> size = SizeExpression::try_parse(expression);
-  if (size) return size->build([&](const std::string& name) { return symbol(name); });
-  // A number of which nothing but its text is known.
-  return symbol(std::string(expression));
+  const fx::Expr* e = nullptr;
+  try {
+    e = symbolic::parse(env_->pool(), expression,
+                        [&](const std::string& name) { return symbol(name); });
+  } catch (const Error&) {
+  }
+  // A number of which nothing but its text is known: it may be too long, or its hint too large.
+  if (!e || e->kind != SymKind::Int) e = symbol(std::string(expression));
+  return env_->symint(e);
 }
 
-SymInt SizeSymbols::symbol(const std::string& name) {
-  const auto it = known_.find(name);
-  if (it != known_.end()) return it->second;
+const fx::Expr* SizeSymbols::symbol(const std::string& name) {
+  const SymKind kind = fx::ShapeEnv::kind_of_name(name);
+  if (kind == SymKind::Float) return env_->pool().symbol(name, kind, {}, fx::ExprValue::of(1009.0));
   const auto given = ranges_.find(name);
   const SizeRange range = given == ranges_.end() ? SizeRange() : given->second;
   // Contiguity is asked of a size whose value nobody knows yet: any but 0 and 1 gives the answer of
   // the general case.
   const int64_t hint = std::clamp<int64_t>(1009, range.low, range.high);
   const fx::IntRange bounds{range.low, std::min(range.high, fx::IntRange::kMax)};
-  const fx::Expr* symbol = env_->pool().symbol(name, SymKind::Int, bounds, fx::ExprValue::of(hint));
-  return known_.emplace(name, env_->symint(symbol)).first->second;
+  return env_->pool().symbol(name, kind, bounds, fx::ExprValue::of(hint));
 }
 
 }  // namespace taeda::exported

@@ -14,11 +14,10 @@ class TAEDA_API SizeSymbols {
   fx::Value operator()(std::string_view expression);
 
  private:
-  SymInt symbol(const std::string& name);
+  const fx::Expr* symbol(const std::string& name);
 
   IntrusivePtr<fx::ShapeEnv> env_;
   std::unordered_map<std::string, SizeRange> ranges_;
-  std::unordered_map<std::string, SymInt> known_;
 };
 
 }  // namespace taeda::exported

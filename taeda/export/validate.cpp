@@ -1,6 +1,7 @@
 // What holds of every exported program.
 #include "taeda/export/exported_program.h"
 #include "taeda/fx/bind.h"
+#include "taeda/symbolic/parse.h"
 
 namespace taeda::exported {
 namespace {
@@ -85,7 +86,9 @@ void validate(const ProgramParts& parts) {
   if (parts.signature.dialect == Dialect::Aten) check_functional(*parts.graph);
   check_inputs(parts);
   check_outputs(parts);
-  for (const std::string& condition : parts.signature.conditions) SizeExpression::parse(condition);
+  symbolic::ExprPool pool;
+  for (const std::string& condition : parts.signature.conditions)
+    require(symbolic::parse(pool, condition)->kind == SymKind::Bool, condition, " is no condition");
 }
 
 }  // namespace taeda::exported

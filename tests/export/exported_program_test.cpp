@@ -348,25 +348,5 @@ TEST(ExportedProgram, RandomEntriesNeverCrash) {
   }
 }
 
-TEST(SizeExpression, ComputesWhatShapeEnvironmentsPrint) {
-  const SymbolValues values = {{"s0", 7}, {"s1", 3}};
-  const std::pair<const char*, int64_t> cases[] = {
-      {"s0", 7},          {"12", 12},         {"2*s0 + 1", 15},         {"-s0 + 10", 3},
-      {"(s0//2)", 3},     {"Mod(s0, s1)", 1}, {"Max(1, s0, s1)", 7},    {"Min(s0, s1)", 3},
-      {"s0**2 - s1", 46}, {"7 - s0", 0},      {"2*(s0 + s1)*s1", 60},   {"((-s0)//2)", -4},
-      {"s0 < 7", 0},      {"s0 <= 7", 1},     {"Eq(Mod(s0, 2), 1)", 1}, {"Ne(s0, 7)", 0},
-      {"s0 % 4 == 3", 1}, {"max(s1, 9)", 9},
-  };
-  for (const auto& [text, value] : cases)
-    EXPECT_EQ(SizeExpression::parse(text).evaluate(values), value) << text;
-  EXPECT_EQ(SizeExpression::parse("s0 + u1").evaluate(values), std::nullopt);
-  EXPECT_TRUE(SizeExpression::parse("s0").is_symbol());
-  EXPECT_EQ(SizeExpression::parse("s1*s0 + s1").symbols(), (std::vector<std::string>{"s1", "s0"}));
-  for (const char* text :
-       {"", "s0 +", "(s0", "s0)", "f(s0)", "1.5", "99999999999999999999", "s0 s1"})
-    EXPECT_THROW(SizeExpression::parse(text), Error) << text;
-  EXPECT_THROW(SizeExpression::parse(std::string(3000, '(')), Error);
-}
-
 }  // namespace
 }  // namespace taeda::exported

@@ -76,6 +76,10 @@ const Expr* ShapeEnv::create_unbacked(SymKind kind) {
   return kind == SymKind::Bool ? pool_.make(ExprOp::Eq, u, pool_.integer(1)) : u;
 }
 
+SymKind ShapeEnv::kind_of_name(std::string_view name) {
+  return name.starts_with("zf") || name.starts_with("zuf") ? SymKind::Float : SymKind::Int;
+}
+
 const Expr* ShapeEnv::unbacked_of(const std::string& function, SymIntList of) {
   std::vector<const Expr*> key;
   for (const SymInt& v : of) key.push_back(simplify(expr(v)));

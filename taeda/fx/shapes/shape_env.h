@@ -120,6 +120,8 @@ class TAEDA_API ShapeEnv : public RefCounted {
                             IntRange range = {0, IntRange::kMax});
   const Expr* create_float_symbol(double hint, const std::string& source);
   const Expr* create_unbacked(SymKind kind = SymKind::Int);
+  // What the names of symbols tell: zf0 and zuf0 are floats, others integers.
+  static SymKind kind_of_name(std::string_view name);
   // The unbacked symbol of a function of these numbers, one for each set of them.
   const Expr* unbacked_of(const std::string& function, SymIntList of);
   struct Geometry {
