@@ -8,13 +8,13 @@ import io
 
 import pytest
 from taeda._higher_order_ops import associative_scan, map, scan, while_loop
-from taeda.func import grad, jvp, vmap
 from taeda.fx.experimental.proxy_tensor import make_fx
 from taeda.utils._pytree import tree_leaves
 
 import taeda
 from taeda.autograd import forward_ad
 from taeda.export import export, load, save
+from taeda.func import grad, jvp, vmap
 
 
 # ---- operators, and what they stand for ----

@@ -2,13 +2,13 @@
 
 import pytest
 from taeda._subclasses.fake_tensor import DynamicOutputShapeException, FakeTensor, FakeTensorMode
-from taeda.func import grad, vmap
 from taeda.fx.experimental.proxy_tensor import make_fx
 from taeda.fx.experimental.symbolic_shapes import ShapeEnv
 from taeda.library.operator_checks import OpCheckError
 
 import taeda
 from taeda.export import export, load, save
+from taeda.func import grad, vmap
 
 
 @taeda.library.custom_op("graphs::scale", mutates_args=())

@@ -2,6 +2,9 @@
 
 import pytest
 import taeda.autograd.forward_ad as forward_ad
+
+import taeda
+from taeda import _C
 from taeda.func import (
     grad,
     grad_and_value,
@@ -13,9 +16,6 @@ from taeda.func import (
     vjp,
     vmap,
 )
-
-import taeda
-from taeda import _C
 
 
 def close(a, b):

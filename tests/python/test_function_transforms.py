@@ -2,10 +2,10 @@
 
 import pytest
 import taeda.autograd.forward_ad as forward_ad
-from taeda.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
 import taeda
 from taeda.autograd import Function
+from taeda.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
 
 class Cube(Function):

@@ -1,10 +1,10 @@
 """functionalize: in-place operators and views as functions of values."""
 
 import pytest
-from taeda.func import functionalize, grad, vmap
 from taeda.utils._python_dispatch import TorchDispatchMode
 
 import taeda
+from taeda.func import functionalize, grad, vmap
 
 REMOVE = ["mutations", "mutations_and_views"]
 

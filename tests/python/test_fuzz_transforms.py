@@ -7,11 +7,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-import taeda.func
 from fuzz_transforms import evaluate, expected_results, is_close, make_case, read_golden
 from transform_compositions import COMPOSITIONS
 
 import taeda
+import taeda.func
 
 GOLDEN = read_golden(Path(__file__).parent / "golden" / "fuzz_transforms.json.gz")
 

@@ -3,12 +3,12 @@
 import random
 
 import pytest
-from taeda.func import functionalize
 from taeda.fx.experimental.proxy_tensor import make_fx
 from taeda.fx.passes.reinplace import reinplace
 
 import taeda
 from taeda import fx
+from taeda.func import functionalize
 
 aten = taeda.ops.aten
 

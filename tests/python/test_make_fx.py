@@ -2,7 +2,6 @@
 
 import pytest
 from taeda._subclasses.fake_tensor import FakeTensorMode
-from taeda.func import functionalize, grad, vmap
 from taeda.fx.experimental.proxy_tensor import (
     get_isolated_graphmodule,
     get_proxy_mode,
@@ -11,6 +10,7 @@ from taeda.fx.experimental.proxy_tensor import (
 )
 
 import taeda
+from taeda.func import functionalize, grad, vmap
 
 
 def code(gm):

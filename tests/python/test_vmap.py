@@ -1,10 +1,10 @@
 """vmap: dimensions, nesting, in-place writes, views, random numbers, chunks and what it refuses."""
 
 import pytest
-from taeda.func import grad, vmap
 
 import taeda
 from taeda import _C
+from taeda.func import grad, vmap
 
 
 @pytest.fixture(autouse=True)

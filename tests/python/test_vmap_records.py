@@ -4,10 +4,10 @@ import itertools
 
 import pytest
 from record_samples import ROOT, all_records, generator_records, samples
-from taeda.func import vmap
 
 import taeda
 from taeda import _C
+from taeda.func import vmap
 
 BATCH = 3
 RECORDS = ROOT / "taeda/ops"
