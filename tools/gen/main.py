@@ -95,12 +95,15 @@ def family_files(w, family, rows):
 
 
 def autograd_files(w, family, rows):
-    operators = f"taeda/ops/{family}/operators.h"
+    """Nodes, tangents and casts: what runs above the dense forms."""
     gradients = f"taeda/ops/{family}/gradients.h"
+    has_casts = any("autocast" in r.data for r in rows)
+    parts = [cpp_autograd.family_code(rows), cpp_autograd.tracking_code(rows)]
     w.cpp(
         f"taeda/autograd/{family}_autograd.cpp",
         [
             *([gradients] if (ROOT / gradients).exists() else []),
+            *(["taeda/autograd/autocast.h"] if has_casts else []),
             "taeda/autograd/forward.h",
             "taeda/autograd/generated_support.h",
             "taeda/autograd/node.h",
@@ -109,16 +112,10 @@ def autograd_files(w, family, rows):
             "taeda/autograd/write_watch.h",
             "taeda/ops/functions.h",
             "taeda/ops/gradients.h",
-            operators,
+            f"taeda/ops/{family}/operators.h",
         ],
-        cpp_autograd.family_code(rows) + "\n" + cpp_autograd.tracking_code(rows),
+        "\n".join([*parts, *([cpp_autocast.family_code(rows)] if has_casts else [])]),
     )
-    if any("autocast" in r.data for r in rows):
-        w.cpp(
-            f"taeda/autograd/{family}_autocast.cpp",
-            ["taeda/autograd/autocast.h", operators],
-            cpp_autocast.family_code(rows),
-        )
 
 
 def cpu_files(w, family, rows, forms):
