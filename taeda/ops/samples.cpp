@@ -16,9 +16,9 @@
 #include <limits>
 
 #include "taeda/core/generator.h"
-#include "taeda/core/philox.h"
 #include "taeda/dispatch/call_form.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/sample_numbers.h"
 
 namespace taeda {
 namespace {
@@ -30,48 +30,6 @@ using dispatch::Value;
 uint64_t hash_of(std::string_view text, uint64_t hash = 0xcbf29ce484222325u) {
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return hash;
-}
-
-// A stream of numbers from zero to below one.
-class Stream {
- public:
-  explicit Stream(uint64_t seed) : seed_(seed) {}
-  uint32_t word() {
-    const uint64_t i = count_++;
-    return philox(seed_, i / 4)[i % 4];
-  }
-  double unit() { return word() * 0x1p-32; }
-
- private:
-  uint64_t seed_, count_ = 0;
-};
-
-struct Limits {
-  double low, high;
-  bool is_signed;
-};
-
-void shuffle(Stream& stream, std::vector<double>& values, bool is_signed) {
-  for (size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[stream.word() % i]);
-  if (is_signed)
-    for (double& x : values)
-      if (stream.word() & 1) x = -x;
-}
-
-// Distinct numbers, no two closer than half of a step between neighbours.
-std::vector<double> numbers(Stream& stream, int64_t count, Limits limits) {
-  const double step = (limits.high - limits.low) / static_cast<double>(std::max<int64_t>(count, 1));
-  std::vector<double> found;
-  for (int64_t i = 0; i < count; ++i)
-    found.push_back(limits.low + step * (static_cast<double>(i) + 0.25 + stream.unit() / 2));
-  shuffle(stream, found, limits.is_signed);
-  return found;
-}
-
-Tensor from_doubles(const std::vector<double>& values, IntList sizes) {
-  Tensor t = make_tensor(sizes, DType::Double, Device());
-  std::copy(values.begin(), values.end(), t.data<double>());
-  return t;
 }
 
 class Reader {
@@ -187,33 +145,9 @@ class Reader {
     return t;
   }
   // Numbers of a tensor that depend on the operator, the text and the place in it alone.
-  Stream stream() const {
-    return Stream(hash_of(text_, hash_of(op_.full_name())) + 0x9E3779B97F4A7C15u * at_);
+  uint64_t seed() const {
+    return hash_of(text_, hash_of(op_.full_name())) + 0x9E3779B97F4A7C15u * at_;
   }
-  Tensor drawn(Stream& stream, IntList sizes, Limits limits, DType dtype) {
-    int64_t count = 1;
-    for (const int64_t n : sizes) count *= n;
-    if (is_integral(dtype, true)) return whole(stream, sizes, count, limits, dtype);
-    const std::vector<double> first = numbers(stream, count, limits);
-    if (!is_complex(dtype)) return from_doubles(first, sizes).to(dtype);
-    const Tensor imaginary = from_doubles(numbers(stream, count, limits), sizes);
-    return taeda::complex(from_doubles(first, sizes), imaginary).to(dtype);
-  }
-  // Distinct as long as there are at most nine; magnitudes below one would all be zero.
-  static Tensor whole(Stream& stream, IntList sizes, int64_t count, Limits limits, DType dtype) {
-    const bool is_small = std::abs(limits.low) < 1 && std::abs(limits.high) < 1;
-    if (is_small) limits = {1, 10, limits.is_signed && !is_unsigned(dtype)};
-    const double span =
-        (limits.high - limits.low) / static_cast<double>(std::max<int64_t>(count, 1));
-    std::vector<double> found;
-    for (int64_t i = 0; i < count; ++i)
-      found.push_back(std::floor(limits.low + span * static_cast<double>(i)));
-    shuffle(stream, found, limits.is_signed);
-    if (dtype == DType::Bool)
-      for (double& x : found) x = static_cast<int64_t>(x) & 1;
-    return from_doubles(found, sizes).to(dtype);
-  }
-
   // v[...], i[...], b[...]: nested lists of numbers, or one number without brackets.
   Tensor literal(DType dtype) {
     skip_spaces();
@@ -261,7 +195,7 @@ class Reader {
   }
 
   Tensor tensor() {
-    const Stream seeded = stream();
+    const uint64_t seeded = seed();
     const std::string_view kind = word();
     if (kind == "none") return {};
     if (kind == "v") return viewed(literal(dtype_));
@@ -270,7 +204,7 @@ class Reader {
     check(kind.size() == 1 && std::string_view("tpumrc").find(kind) != std::string_view::npos,
           "expected a tensor: t, p, u, m, r, c, v, i or b");
     const IntVec shape = sizes();
-    Limits limits{0.2, 0.9, true};
+    SampleLimits limits{0.2, 0.9, true};
     if (kind == "p") limits = {0.3, 0.9, false};
     if (kind == "u") {
       expect(';');
@@ -283,8 +217,7 @@ class Reader {
                         : kind == "r" ? to_real(dtype_)
                         : kind == "c" ? to_complex(dtype_)
                                       : dtype_;
-    Stream numbers = seeded;
-    return viewed(drawn(numbers, shape, limits, dtype));
+    return viewed(sample_tensor(seeded, shape, limits, dtype));
   }
 
   // ---- by the schema's types ----
