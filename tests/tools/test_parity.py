@@ -1,4 +1,4 @@
-"""`./run parity` without PyTorch: options, verdicts, the summary, processes that crash or hang."""
+"""`./run parity`: options, verdicts, the summary, processes that crash or hang, carried tensors."""
 
 import json
 import os
@@ -8,10 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 from parity.arguments import parse
+from parity.bridge import Bridge
 from parity.counterparts import named
 from parity.isolation import isolated
 from parity.refusals import other_refusal
 from parity.report import Row, Tally, Verdict, as_json, summary
+
+import taeda
 
 
 def test_options():
@@ -95,6 +98,24 @@ def test_refusals():
     wrong = other_refusal(error, (TypeError,), "")
     assert wrong == "IndexError, expected TypeError: Dimension out of range (got 3)"
     assert other_refusal(error, (IndexError,), "no such").startswith("phrase 'no such' not in")
+
+
+def test_tensors_share_memory_as_in_the_sample_and_only_so(torch):
+    base = torch.arange(6.0)
+    sample = SimpleNamespace(input=base[1:4], args=[base.view(2, 3).t()], kwargs={"out": base})
+    value, (transposed,), kwargs = Bridge(torch, taeda).call_of(sample)
+    assert value.tolist() == [1, 2, 3] and transposed.stride() == (1, 3)
+    value.fill_(9)
+    assert transposed.tolist() == [[0, 9], [9, 4], [9, 5]] and kwargs["out"][3].item() == 9
+    assert base.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_tensors_that_are_made_on_the_way_stay_apart(torch):
+    """A conjugated view is carried out first, and the next one must not take its place."""
+    bridge = Bridge(torch, taeda)
+    views = [torch.full((250,), complex(i, 1)).conj() for i in range(20)]
+    _, carried, _ = bridge.call_of(SimpleNamespace(input=None, args=views, kwargs={}))
+    assert [x[0].item() for x in carried] == [complex(i, -1) for i in range(20)]
 
 
 def test_dotted_names():

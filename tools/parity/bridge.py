@@ -14,7 +14,9 @@ class Bridge:
         self.taeda = taeda
         self.device = device
         self.counterparts = Counterparts(self)
+        # What was carried over, by where it lies; and what lies there, so that nothing else can.
         self._storages: dict[tuple[int, Any], Any] = {}
+        self._kept: list[Any] = []
 
     def call_of(self, sample: Any, with_grad: bool = False) -> tuple[Any, tuple, dict]:
         """A sample's input, arguments and keyword arguments for Taeda.
@@ -23,6 +25,7 @@ class Bridge:
         nothing with what an earlier call of this returned.
         """
         self._storages.clear()
+        self._kept.clear()
         parts = (sample.input, tuple(sample.args), dict(sample.kwargs))
         return tuple(self.to(part, with_grad) for part in parts)
 
@@ -69,6 +72,7 @@ class Bridge:
             whole = self.torch.empty(0, dtype=tensor.dtype)
             whole.set_(storage, 0, (storage.nbytes() // tensor.element_size(),))
             self._storages[key] = self._copied(whole)
+            self._kept.append(tensor)
         base = self._storages[key]
         return self.taeda.as_strided(base, shape, strides, tensor.storage_offset()).detach()
 
