@@ -28,6 +28,7 @@ struct Traits {
   bool device_of_first = false;  // the result lies where the first tensor does, whatever the others
   bool mask_indices = false;     // masks in argument 1 stand for the coordinates of what they take
   bool lifts_constant = false;   // the argument is a constant of the program
+  bool comes_apart = false;      // a composite whose parts matter: it writes, or draws numbers
   // The meta tensor of a result with `count` rows or elements, which only data tells.
   Tensor (*counted)(const Tensor& self, const SymInt& count) = nullptr;
 };

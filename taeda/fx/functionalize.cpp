@@ -353,8 +353,7 @@ void run_view(Operator& op, size_t position, Stack& stack, uint64_t level, bool 
 // wants to.
 bool stays_whole(const Operator& op, const Schema& schema) {
   if (const Tracer* tracer = active_tracer(); tracer && tracer->opened.count(&op)) return false;
-  // Its parts differ with `train`, and one of them is random: programs are compared by them.
-  if (is_named(op, "dropout")) return false;
+  if (op.traits.comes_apart) return false;
   const auto is_plain = [](const dispatch::Argument& a) {
     return !a.is_written && a.alias.empty();
   };

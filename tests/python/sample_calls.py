@@ -141,6 +141,20 @@ def _layer_norm(m):
     ]
 
 
+def _batch_norm(m):
+    mean, var = m.fixed(3), m.fixed(3).abs()
+
+    def norm(is_training):
+        call = _C._native_batch_norm_legit_functional
+        return lambda x, w, b: call(x, w, b, mean, var, is_training, 0.1, 1e-3)[0]
+
+    return [
+        via(norm(True), m(4, 3), m(3), m(3)),
+        via(norm(False), m(2, 3, 2), m(3), m(3)),
+        via(lambda x: norm(True)(x, None, None), m(2, 3, 2)),
+    ]
+
+
 def _views(*operations):
     """A call of the record's own function for each (shape, arguments)."""
     return lambda m: [call(m(*shape), *args) for shape, args in operations]
@@ -267,6 +281,7 @@ LOSSES = {
     "_log_softmax": _softmax,
     "_log_softmax_backward_data": _softmax_backward,
     "native_layer_norm": _layer_norm,
+    "_native_batch_norm_legit_functional": _batch_norm,
 }
 
 REDUCTIONS = {

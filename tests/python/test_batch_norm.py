@@ -2,8 +2,10 @@
 
 import pytest
 import taeda.nn.functional as F
+from taeda.fx.experimental.proxy_tensor import make_fx
 
 import taeda as t
+from taeda.func import functionalize
 
 X = t.tensor([[[1.0, 2.0], [3.0, -1.0]], [[4.0, 0.0], [2.0, 2.0]], [[0.5, 1.5], [1.0, 0.0]]])
 
@@ -53,7 +55,84 @@ def test_errors():
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), (2, 0, 4), (1, 3, 2)])
-@pytest.mark.filterwarnings("ignore:var_mean")
 def test_few_values(shape):
     result = t.nn.functional.batch_norm(t.ones(shape), None, None, training=True)
     assert result.shape == shape and not result.any()
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("shape", [(5, 3), (4, 3, 2), (2, 3, 4, 5)])
+def test_values_and_gradients_are_those_of_pytorch(torch, shape, training):
+    x = t.randn(shape, dtype=t.float64)
+    found = []
+    for m in (t, torch):
+        a = m.tensor(x.tolist(), dtype=m.float64, requires_grad=True)
+        weight, bias, mean, var = (
+            m.linspace(low, low + 1, 3, dtype=m.float64) for low in (-1.0, 2.0, 0.5, 1.5)
+        )
+        weight.requires_grad_()
+        bias.requires_grad_()
+        y = m.nn.functional.batch_norm(a, mean, var, weight, bias, training, 0.2, 1e-3)
+        (y * y * a.detach()).sum().backward()
+        found.append([v.tolist() for v in (y, a.grad, weight.grad, bias.grad, mean, var)])
+    for got, want in zip(*found):
+        t.testing.assert_close(t.tensor(got), t.tensor(want))
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_second_derivatives(training):
+    x = X.double().requires_grad_()
+    weight = t.tensor([2.0, 0.5], dtype=t.float64, requires_grad=True)
+    mean, var = t.tensor([1.0, 0.5]).double(), t.tensor([4.0, 0.25]).double()
+
+    def f(x, weight):
+        return F.batch_norm(x, mean.clone(), var.clone(), weight, None, training)
+
+    assert t.autograd.gradgradcheck(f, (x, weight))
+
+
+def test_channels_may_lie_innermost():
+    x = t.randn(2, 3, 4, 5)
+    last = x.to(memory_format=t.channels_last)
+    y = F.batch_norm(last, None, None, training=True)
+    assert y.is_contiguous(memory_format=t.channels_last)
+    t.testing.assert_close(y, F.batch_norm(x, None, None, training=True), check_stride=False)
+
+
+def test_many_values_with_a_large_mean_keep_their_variance():
+    x = t.randn(64, 2, 50) + 1000
+    y = F.batch_norm(x, None, None, training=True)
+    assert t.allclose(y.var((0, 2), correction=0), t.ones(2), atol=1e-3)
+
+
+def test_each_example_of_a_batch():
+    x = t.randn(3, 5, 2, 4)
+    f = lambda v: F.batch_norm(v, None, None, training=True)
+    t.testing.assert_close(t.func.vmap(f)(x), t.stack([f(v) for v in x]))
+
+
+def test_functionalization_sees_the_statistics_move():
+    def f(x, mean, var):
+        return F.batch_norm(x, mean, var, training=True)
+
+    graph = make_fx(functionalize(f))(X, t.zeros(2), t.ones(2))
+    mean, var = t.zeros(2), t.ones(2)
+    graph(X, mean, var)
+    assert mean.any()
+
+
+@pytest.mark.parametrize(
+    "name, given",
+    [("running_mean", (3, 2, 2, 2)), ("running_var", (2, 3, 2, 2)), ("weight", (2, 2, 3, 2))],
+)
+def test_sizes_of_numbers_by_channel(name, given):
+    mean, var, weight, bias = map(t.ones, given)
+    with pytest.raises(RuntimeError, match=f"{name} should contain 2 elements not 3"):
+        F.batch_norm(X, mean, var, weight, bias)
+
+
+def test_the_statistics_of_the_call():
+    out, mean, rstd = t.native_batch_norm(X, None, None, None, None, True, 0.1, 0.0)
+    t.testing.assert_close(mean, X.mean((0, 2)))
+    t.testing.assert_close(rstd, X.var((0, 2), correction=0).rsqrt())
+    assert t.native_batch_norm(X, None, None, mean, rstd, False, 0.1, 0.0)[1].shape == (0,)

@@ -209,7 +209,7 @@ def tags(r, s):
     return " | ".join(["0u", *(f"dispatch::Tag::{t}" for t in found)])
 
 
-TRAITS = ("device_of_first", "mask_indices", "lifts_constant")
+TRAITS = ("device_of_first", "mask_indices", "lifts_constant", "comes_apart")
 
 
 def traits(r, s):

@@ -33,6 +33,8 @@ A record is a table in taeda/ops/<family>/records.toml named after its overload 
   counted    true: the result holds what a mask or condition takes; impl::<ident>_counted gives its
              meta tensor for a given count
   lifts_constant    true: its argument is a constant of the program
+  comes_apart       true: a composite that functionalization opens, since it writes to arguments
+             or draws random numbers
   grad       formula an argument; or no_grad = "why there is none"
   node       the autograd node's name where PyTorch's is not made from the operator's
   inplace_node   the same for the in-place form, where PyTorch gives it a node of its own
@@ -97,6 +99,7 @@ FIELDS = {
     "mask_indices",
     "counted",
     "lifts_constant",
+    "comes_apart",
     "batch_error",
     "samples",
     "no_samples",

@@ -1,8 +1,9 @@
 """Functions of neural networks with PyTorch's signatures; the operators behind them are in C++."""
 
+from math import prod
+
 from taeda import _C as _extension
 from taeda._C._nn import *  # noqa: F403
-from taeda.nn._batch_norm import batch_norm as _batch_norm
 from taeda.nn._losses import (  # noqa: F401
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -329,7 +330,13 @@ def batch_norm(
     """Normalizes channels over the batch in training, by the running statistics otherwise."""
     if has_torch_function_variadic(input, running_mean, running_var, weight, bias):
         return _handle_call(batch_norm, (input, running_mean, running_var, weight, bias), locals())
-    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    if training and prod((*input.shape[:1], *input.shape[2:])) == 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {input.size()}"
+        )
+    return _C.batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps, True
+    )
 
 
 def instance_norm(

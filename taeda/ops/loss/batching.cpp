@@ -1,7 +1,6 @@
 // Batching rules of the losses, from gather and sums over each example.
 #include "taeda/ops/loss/batching.h"
 #include "taeda/ops/functions.h"
-#include "taeda/ops/normalization/batching.h"
 
 namespace taeda::batch {
 namespace {
@@ -117,26 +116,6 @@ Batched mse_loss(const Batched& self, const Batched& target, int64_t reduction) 
   if (reduction == kNone) return {squares, 0};
   const Tensor lines = squares.reshape({squares.sym_size(0), SymInt(-1)});
   return {reduction == kMean ? lines.mean(IntList({1})) : lines.sum(IntList({1})), 0};
-}
-
-// ---- layer normalization ----
-
-std::tuple<Batched, Batched, Batched> native_layer_norm(const Batched& input,
-                                                        SymIntList normalized_shape,
-                                                        const Batched& weight, const Batched& bias,
-                                                        double eps) {
-  const Tensor x = input.front();
-  if (!weight.is_batched() && !bias.is_batched()) {
-    auto [out, mean, rstd] =
-        taeda::native_layer_norm(x, normalized_shape, weight.value, bias.value, eps);
-    return {Batched(out, 0), Batched(mean, 0), Batched(rstd, 0)};
-  }
-  auto [plain, mean, rstd] = taeda::native_layer_norm(x, normalized_shape, Tensor(), Tensor(), eps);
-  Tensor out = plain;
-  if (weight.defined()) out = out.mul(weight.front_aligned(input.rank()));
-  if (bias.defined()) out = out.add(bias.front_aligned(input.rank()));
-  const int64_t dim = input.is_batched() ? 0 : -1;
-  return {Batched(out, 0), Batched(mean, dim), Batched(rstd, dim)};
 }
 
 }  // namespace taeda::batch

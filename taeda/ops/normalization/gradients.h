@@ -1,4 +1,4 @@
-// Derivative helpers of softmax and layer normalization.
+// Derivative helpers of softmax, layer and batch normalization.
 #pragma once
 
 #include "taeda/core/tensor.h"
@@ -25,7 +25,24 @@ TAEDA_API Tensor layer_norm_weight_backward(const Tensor& grad, const Tensor& in
 TAEDA_API Tensor layer_norm_bias_backward(const Tensor& grad, SymIntList normalized_shape,
                                           const Tensor& bias);
 
+// The same for batch normalization.
+TAEDA_API Tensor batch_norm_input_backward(const Tensor& grad, const Tensor& input,
+                                           const Tensor& weight, const Tensor& running_mean,
+                                           const Tensor& running_var, const Tensor& save_mean,
+                                           const Tensor& save_invstd, bool training, double eps,
+                                           bool is_recorded);
+TAEDA_API Tensor batch_norm_weight_backward(const Tensor& grad, const Tensor& input,
+                                            const Tensor& weight, const Tensor& running_mean,
+                                            const Tensor& running_var, const Tensor& save_mean,
+                                            const Tensor& save_invstd, bool training, double eps,
+                                            bool is_recorded);
+TAEDA_API Tensor batch_norm_bias_backward(const Tensor& grad, const Tensor& bias);
+
 // ---- forward mode ----
+TAEDA_API Tensor batch_norm_forward(const Tensor& input, const Tensor& input_tangent,
+                                    const Tensor& weight, const Tensor& weight_tangent,
+                                    const Tensor& bias_tangent, const Tensor& running_mean,
+                                    const Tensor& running_var, bool training, double eps);
 TAEDA_API Tensor softmax_forward(const Tensor& tangent, const Tensor& result, int64_t dim);
 TAEDA_API Tensor log_softmax_forward(const Tensor& tangent, const Tensor& result, int64_t dim);
 TAEDA_API Tensor softmax_backward_forward(const Tensor& grad, const Tensor& grad_tangent,

@@ -1,0 +1,357 @@
+// Batch normalization and its gradients on the CPU: sums by channel, then one pass over the
+// elements.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "taeda/backends/cpu/normalization_declarations.h"
+#include "taeda/backends/cpu/pointwise/convert.h"
+#include "taeda/backends/cpu/reduce/line_kernels.h"
+#include "taeda/base/parallel.h"
+#include "taeda/ops/functions.h"
+#include "taeda/ops/normalization/declarations.h"
+
+namespace taeda::cpu {
+namespace {
+
+// Memory as outer x channels x inner elements; channels that lie innermost have inner = 1.
+struct Layout {
+  int64_t outer = 1, channels, inner = 1;
+  explicit Layout(const Tensor& t) : channels(t.size(1)) {
+    outer = t.size(0);
+    for (int64_t d = 2; d < t.dim(); ++d) inner *= t.size(d);
+    if (!t.is_contiguous()) outer *= std::exchange(inner, 1);
+  }
+  int64_t count() const { return outer * inner; }
+};
+
+// `t` with the strides of `like`, which is dense.
+Tensor in_order_of(const Tensor& t, const Tensor& like) {
+  if (t.strides() == like.strides()) return t;
+  return taeda::empty_like(like, t.dtype()).copy_(t);
+}
+
+// Elements in compute type T, in place where memory has it.
+template <class T>
+class Reader {
+ public:
+  explicit Reader(const Tensor& t)
+      : load_(load_fn(t.dtype(), compute_type(DTypeOf<T>::value))),
+        base_(static_cast<const char*>(t.data())),
+        item_(t.element_size()),
+        is_plain_(t.dtype() == DTypeOf<T>::value) {}
+  const T* get(int64_t first, int64_t n, T* buffer) const {
+    const char* const at = base_ + first * item_;
+    if (is_plain_) return reinterpret_cast<const T*>(at);
+    load_(at, Block{1, n, 0, item_}, reinterpret_cast<char*>(buffer));
+    return buffer;
+  }
+
+ private:
+  LoadFn load_;
+  const char* base_;
+  int64_t item_;
+  bool is_plain_;
+};
+
+template <class T>
+class Writer {
+ public:
+  explicit Writer(const Tensor& t)
+      : store_(store_fn(compute_type(DTypeOf<T>::value), t.dtype())),
+        base_(static_cast<char*>(t.data())),
+        item_(t.element_size()),
+        is_plain_(t.dtype() == DTypeOf<T>::value) {}
+  // Where to write n elements; `put` then brings them to memory.
+  T* at(int64_t first, T* buffer) const {
+    return is_plain_ ? reinterpret_cast<T*>(base_ + first * item_) : buffer;
+  }
+  void put(int64_t first, int64_t n, const T* from) const {
+    if (!is_plain_)
+      store_(reinterpret_cast<const char*>(from), Block{1, n, 0, item_}, base_ + first * item_);
+  }
+
+ private:
+  StoreFn store_;
+  char* base_;
+  int64_t item_;
+  bool is_plain_;
+};
+
+using Numbers = std::vector<double>;
+
+// A number for each channel; `otherwise` where there is no tensor.
+Numbers numbers(const Tensor& t, int64_t n, double otherwise) {
+  Numbers out(static_cast<size_t>(n), otherwise);
+  if (!t.defined() || n == 0) return out;
+  const int64_t stride = t.dim() == 0 ? 0 : t.stride(t.dim() - 1) * t.element_size();
+  load_fn(t.dtype(), ComputeType::F64)(static_cast<const char*>(t.data()), Block{1, n, 0, stride},
+                                       reinterpret_cast<char*>(out.data()));
+  return out;
+}
+
+void put_numbers(const Numbers& from, const Tensor& to) {
+  const int64_t n = to.numel();
+  if (n == 0) return;
+  store_fn(ComputeType::F64, to.dtype())(reinterpret_cast<const char*>(from.data()),
+                                         Block{1, n, 0, to.element_size()},
+                                         static_cast<char*>(to.data()));
+}
+
+// Runs of elements as they lie in memory: of one channel, or of neighbouring ones.
+constexpr int64_t kRun = 1024;
+
+int64_t grain_of(int64_t cost) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(cost, 1)); }
+
+// Calls add(offset, n, first channel) for all elements, all of a channel on one thread in order. A
+// run is of one channel where inner > 1, else of n channels.
+template <class Add>
+void by_channel(const Layout& m, Add&& add) {
+  if (m.count() == 0) return;
+  if (m.inner > 1) {
+    parallel_for(0, m.channels, grain_of(m.count()), [&](int64_t first, int64_t last) {
+      for (int64_t c = first; c < last; ++c)
+        for (int64_t o = 0; o < m.outer; ++o)
+          for (int64_t i = 0; i < m.inner; i += kRun)
+            add((o * m.channels + c) * m.inner + i, std::min(kRun, m.inner - i), c);
+    });
+    return;
+  }
+  constexpr int64_t kStrip = 64;
+  const int64_t strips = (m.channels + kStrip - 1) / kStrip;
+  parallel_for(0, strips, grain_of(m.outer * kStrip), [&](int64_t first, int64_t last) {
+    for (int64_t s = first; s < last; ++s)
+      for (int64_t o = 0; o < m.outer; ++o)
+        add(o * m.channels + s * kStrip, std::min(kStrip, m.channels - s * kStrip), s * kStrip);
+  });
+}
+
+// Calls each(offset, n, first channel) for all elements in any order.
+template <class Each>
+void everywhere(const Layout& m, Each&& each) {
+  const bool is_row = m.inner == 1;
+  const int64_t length = is_row ? m.channels : m.inner;
+  const int64_t rows = is_row ? m.outer : m.outer * m.channels;
+  parallel_for(0, rows, grain_of(length), [&](int64_t first, int64_t last) {
+    for (int64_t r = first; r < last; ++r)
+      for (int64_t i = 0; i < length; i += kRun)
+        each(r * length + i, std::min(kRun, length - i), is_row ? i : r % m.channels);
+  });
+}
+
+struct Statistics {
+  Numbers mean, var;  // of the batch, divided by the count
+};
+
+template <class T>
+Statistics statistics_of(const Tensor& x, const Layout& m) {
+  const Reader<T> read(x);
+  const double count = static_cast<double>(m.count());
+  Numbers mean(m.channels, 0.0), var(m.channels, 0.0);
+  by_channel(m, [&](int64_t at, int64_t n, int64_t c) {
+    alignas(64) T buffer[kRun];
+    const T* const p = read.get(at, n, buffer);
+    if (m.inner > 1)
+      mean[c] += row_fns<T>().sum_deviations(p, n, T(0));
+    else
+      for (int64_t j = 0; j < n; ++j) mean[c + j] += p[j];
+  });
+  for (double& value : mean) value /= count;
+  by_channel(m, [&](int64_t at, int64_t n, int64_t c) {
+    alignas(64) T buffer[kRun];
+    const T* const p = read.get(at, n, buffer);
+    if (m.inner > 1) {
+      var[c] += row_fns<T>().sum_squared_deviations(p, n, static_cast<T>(mean[c]));
+    } else {
+      for (int64_t j = 0; j < n; ++j) var[c + j] += (p[j] - mean[c + j]) * (p[j] - mean[c + j]);
+    }
+  });
+  for (double& value : var) value /= count;
+  return {std::move(mean), std::move(var)};
+}
+
+Numbers reciprocal_deviations(const Numbers& var, double eps) {
+  Numbers out(var.size());
+  for (size_t c = 0; c < var.size(); ++c) out[c] = 1 / std::sqrt(var[c] + eps);
+  return out;
+}
+
+template <class T>
+std::vector<T> in(const Numbers& from) {
+  return std::vector<T>(from.begin(), from.end());
+}
+
+// (x - mean) * scale + bias
+template <class T>
+void scale_and_shift(const Tensor& x, const Layout& m, const Numbers& means, const Numbers& scales,
+                     const Numbers& shifts, const Tensor& out) {
+  const std::vector<T> mean = in<T>(means), scale = in<T>(scales), shift = in<T>(shifts);
+  const Reader<T> read(x);
+  const Writer<T> write(out);
+  everywhere(m, [&](int64_t at, int64_t n, int64_t c) {
+    alignas(64) T from[kRun], made[kRun];
+    const T* const p = read.get(at, n, from);
+    T* const to = write.at(at, made);
+    if (m.inner > 1) {
+      const T a = mean[c], s = scale[c], b = shift[c];
+      for (int64_t j = 0; j < n; ++j) to[j] = (p[j] - a) * s + b;
+    } else {
+      for (int64_t j = 0; j < n; ++j) to[j] = (p[j] - mean[c + j]) * scale[c + j] + shift[c + j];
+    }
+    write.put(at, n, to);
+  });
+}
+
+void move_toward(Numbers& running, const Numbers& value, double momentum, double factor) {
+  for (size_t c = 0; c < running.size(); ++c)
+    running[c] = (1 - momentum) * running[c] + momentum * (value[c] * factor);
+}
+
+template <class T>
+void forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
+             const Tensor& running_mean, const Tensor& running_var, bool training, double momentum,
+             double eps, Tensor& out, Tensor& save_mean, Tensor& save_invstd, Tensor& moved_mean,
+             Tensor& moved_var) {
+  const Layout m(out);
+  const Tensor x = in_order_of(input, out);
+  Numbers mean = numbers(running_mean, m.channels, 0), var = numbers(running_var, m.channels, 1);
+  Numbers new_mean = mean, new_var = var;
+  if (training) {
+    const bool is_empty = m.count() == 0;
+    Statistics batch = statistics_of<T>(x, m);
+    mean = std::move(batch.mean);
+    var = std::move(batch.var);
+    const double count = static_cast<double>(m.count());
+    if (!is_empty) {
+      move_toward(new_mean, mean, momentum, 1);
+      move_toward(new_var, var, momentum, count / std::max(count - 1, 1.0));
+    }
+  }
+  const Numbers rstd = reciprocal_deviations(var, eps);
+  put_numbers(new_mean, moved_mean);
+  put_numbers(new_var, moved_var);
+  if (training) {
+    put_numbers(mean, save_mean);
+    put_numbers(rstd, save_invstd);
+  }
+  Numbers scale = numbers(weight, m.channels, 1);
+  for (size_t c = 0; c < scale.size(); ++c) scale[c] *= rstd[c];
+  scale_and_shift<T>(x, m, mean, scale, numbers(bias, m.channels, 0), out);
+}
+
+// The sums of the gradient, and of its products with the deviations from the mean.
+template <class T>
+void gradient_sums(const Tensor& grad, const Tensor& x, const Layout& m, const Numbers& mean,
+                   Numbers& sum, Numbers& product) {
+  const Reader<T> read_grad(grad), read(x);
+  by_channel(m, [&](int64_t at, int64_t n, int64_t c) {
+    alignas(64) T grads[kRun], values[kRun];
+    const T *const g = read_grad.get(at, n, grads), *const p = read.get(at, n, values);
+    if (m.inner > 1) {
+      constexpr int64_t kLanes = 16;
+      T sums[kLanes] = {}, products[kLanes] = {};
+      const T center = static_cast<T>(mean[c]);
+      int64_t j = 0;
+      for (; j + kLanes <= n; j += kLanes)
+        for (int64_t k = 0; k < kLanes; ++k) {
+          sums[k] += g[j + k];
+          products[k] += g[j + k] * (p[j + k] - center);
+        }
+      for (; j < n; ++j) {
+        sums[0] += g[j];
+        products[0] += g[j] * (p[j] - center);
+      }
+      for (int64_t k = 0; k < kLanes; ++k) {
+        sum[c] += sums[k];
+        product[c] += products[k];
+      }
+    } else {
+      for (int64_t j = 0; j < n; ++j) {
+        sum[c + j] += g[j];
+        product[c + j] += g[j] * (p[j] - mean[c + j]);
+      }
+    }
+  });
+}
+
+// (grad - a - (x - mean) * b) * scale, where a and b are zero outside training.
+template <class T>
+void input_backward(const Tensor& grad, const Tensor& x, const Layout& m, const Numbers& means,
+                    const Numbers& sums, const Numbers& products, const Numbers& scales,
+                    const Tensor& out) {
+  const std::vector<T> mean = in<T>(means), a = in<T>(sums), b = in<T>(products),
+                       scale = in<T>(scales);
+  const Reader<T> read_grad(grad), read(x);
+  const Writer<T> write(out);
+  everywhere(m, [&](int64_t at, int64_t n, int64_t c) {
+    alignas(64) T grads[kRun], values[kRun], made[kRun];
+    const T *const g = read_grad.get(at, n, grads), *const p = read.get(at, n, values);
+    T* const to = write.at(at, made);
+    const int64_t step = m.inner > 1 ? 0 : 1;
+    for (int64_t j = 0; j < n; ++j) {
+      const int64_t k = c + j * step;
+      to[j] = (g[j] - a[k] - (p[j] - mean[k]) * b[k]) * scale[k];
+    }
+    write.put(at, n, to);
+  });
+}
+
+template <class T>
+void backward(const Tensor& grad_out, const Tensor& input, const Tensor& weight, const Tensor& mean,
+              const Numbers& rstd, bool train, const Tensor& grad_input, const Tensor& grad_weight,
+              const Tensor& grad_bias) {
+  const Tensor like = grad_input.defined() ? grad_input : input.contiguous();
+  const Layout m(like);
+  const Tensor x = in_order_of(input, like), grad = in_order_of(grad_out, like);
+  const Numbers means = numbers(mean, m.channels, 0);
+  Numbers sum(m.channels, 0.0), product(m.channels, 0.0);
+  if (train || grad_weight.defined() || grad_bias.defined())
+    gradient_sums<T>(grad, x, m, means, sum, product);
+  if (grad_bias.defined()) put_numbers(sum, grad_bias);
+  if (grad_weight.defined()) {
+    Numbers made = product;
+    for (size_t c = 0; c < made.size(); ++c) made[c] *= rstd[c];
+    put_numbers(made, grad_weight);
+  }
+  if (!grad_input.defined()) return;
+  Numbers scale = numbers(weight, m.channels, 1);
+  const double count = std::max<double>(1, static_cast<double>(m.count()));
+  for (size_t c = 0; c < scale.size(); ++c) {
+    scale[c] *= rstd[c];
+    sum[c] = train ? sum[c] / count : 0;
+    product[c] = train ? product[c] * rstd[c] * rstd[c] / count : 0;
+  }
+  input_backward<T>(grad, x, m, means, sum, product, scale, grad_input);
+}
+
+}  // namespace
+
+void _native_batch_norm_legit_functional(const Tensor& input, const Tensor& weight,
+                                         const Tensor& bias, const Tensor& running_mean,
+                                         const Tensor& running_var, bool training, double momentum,
+                                         double eps, Tensor& out0, Tensor& out1, Tensor& out2,
+                                         Tensor& running_mean_out, Tensor& running_var_out) {
+  const auto run = input.dtype() == DType::Double ? &forward<double> : &forward<float>;
+  run(input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2,
+      running_mean_out, running_var_out);
+}
+
+std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(
+    const Tensor& grad_out, const Tensor& input, const Tensor& weight, const Tensor& running_mean,
+    const Tensor& running_var, const Tensor& save_mean, const Tensor& save_invstd, bool train,
+    double eps, Span<bool> output_mask) {
+  const auto results =
+      impl::native_batch_norm_backward_meta(grad_out, input, weight, running_mean, running_var,
+                                            save_mean, save_invstd, train, eps, output_mask);
+  const auto& [grad_input, grad_weight, grad_bias] = results;
+  const int64_t channels = input.size(1);
+  const Numbers rstd = train ? numbers(save_invstd, channels, 1)
+                             : reciprocal_deviations(numbers(running_var, channels, 1), eps);
+  const auto run = input.dtype() == DType::Double ? &backward<double> : &backward<float>;
+  run(grad_out, input, weight, train ? save_mean : running_mean, rstd, train, grad_input,
+      grad_weight, grad_bias);
+  return results;
+}
+
+}  // namespace taeda::cpu

@@ -1,0 +1,45 @@
+// Batching rules of layer and batch normalization.
+#include "taeda/ops/normalization/batching.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::batch {
+
+std::tuple<Batched, Batched, Batched> native_layer_norm(const Batched& input,
+                                                        SymIntList normalized_shape,
+                                                        const Batched& weight, const Batched& bias,
+                                                        double eps) {
+  const Tensor x = input.front();
+  if (!weight.is_batched() && !bias.is_batched()) {
+    auto [out, mean, rstd] =
+        taeda::native_layer_norm(x, normalized_shape, weight.value, bias.value, eps);
+    return {Batched(out, 0), Batched(mean, 0), Batched(rstd, 0)};
+  }
+  auto [plain, mean, rstd] = taeda::native_layer_norm(x, normalized_shape, Tensor(), Tensor(), eps);
+  Tensor out = plain;
+  if (weight.defined()) out = out.mul(weight.front_aligned(input.rank()));
+  if (bias.defined()) out = out.add(bias.front_aligned(input.rank()));
+  const int64_t dim = input.is_batched() ? 0 : -1;
+  return {Batched(out, 0), Batched(mean, dim), Batched(rstd, dim)};
+}
+
+// The channels of all examples side by side.
+std::tuple<Batched, Batched, Batched, Batched, Batched> _native_batch_norm_legit_functional(
+    const Batched& input, const Batched& weight, const Batched& bias, const Batched& running_mean,
+    const Batched& running_var, bool training, double momentum, double eps) {
+  const SymInt& size = batch_context().size;
+  const Tensor x = input.front_expanded(size).movedim(0, 1);
+  const auto channels = [&](const Batched& t) {
+    return t.defined() ? t.front_expanded(size).reshape({SymInt(-1)}) : Tensor();
+  };
+  const auto [out, save_mean, save_invstd, mean, var] = taeda::_native_batch_norm_legit_functional(
+      x.flatten(1, 2), channels(weight), channels(bias), channels(running_mean),
+      channels(running_var), training, momentum, eps);
+  const auto examples = [&](const Tensor& t, const SymInt& n) {
+    return Batched(t.reshape({size, n}), 0);
+  };
+  const SymInt count = x.sym_size(2), saved = training ? count : SymInt(0);
+  return {Batched(out.reshape(x.sym_sizes()), 1), examples(save_mean, saved),
+          examples(save_invstd, saved), examples(mean, count), examples(var, count)};
+}
+
+}  // namespace taeda::batch
