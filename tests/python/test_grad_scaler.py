@@ -307,3 +307,37 @@ def test_misuse(misuse, error, phrase):
 def test_bad_factors(settings):
     with pytest.raises(AssertionError, match="factor must be"):
         scaler(**settings)
+
+
+def test_the_operator_unscales_and_finds_what_is_not_finite():
+    grads = [t.tensor([2.0, 4.0]), t.tensor([8.0], dtype=t.float16)]
+    found = t.zeros(())
+    assert t._amp_foreach_non_finite_check_and_unscale_(grads, found, t.tensor(0.5)) is None
+    assert [g.tolist() for g in grads] == [[1.0, 2.0], [4.0]] and found.item() == 0
+    grads[0][0] = INF
+    t._amp_foreach_non_finite_check_and_unscale_(grads, found, t.tensor(0.5))
+    assert found.item() == 1
+    t._amp_foreach_non_finite_check_and_unscale_(grads[1:], found, t.tensor(1.0))
+    assert found.item() == 1  # stays
+
+
+@pytest.mark.parametrize(
+    "found, steps, want", [(1.0, 3, (2.0, 0)), (0.0, 0, (4.0, 1)), (0.0, 1, (12.0, 0))]
+)
+def test_the_operator_adapts_the_scale(found, steps, want):
+    scale, tracker = t.tensor(4.0), t.tensor(steps, dtype=t.int32)
+    assert t._amp_update_scale_(scale, tracker, t.tensor(found), 3.0, 0.5, 2) is scale
+    assert (scale.item(), tracker.item()) == want
+
+
+@pytest.mark.parametrize(
+    "found, scale, phrase",
+    [
+        (t.zeros(2), t.ones(()), "found_inf must be a 1-element tensor."),
+        (t.zeros(()), t.ones(2), "inv_scale must be a 1-element tensor."),
+        (t.zeros((), dtype=t.float64), t.ones(()), "found_inf must be a float tensor."),
+    ],
+)
+def test_the_flag_and_the_scale_are_one_number(found, scale, phrase):
+    with pytest.raises(RuntimeError, match=phrase):
+        t._amp_foreach_non_finite_check_and_unscale_([t.ones(2)], found, scale)

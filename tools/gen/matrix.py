@@ -49,7 +49,7 @@ def cells(r):
     writes = s.is_inplace
     row = {
         "function": "function" in r.variants or function_reason(r),
-        "method": (writes and bool(r.variants))
+        "method": (writes and bool(r.variants) and not s.arguments[0].type.is_list)
         or ("method" in r.variants and has_self)
         or ("no self argument" if not has_self else "function only, as in PyTorch"),
         "inplace": writes or bool(r.inplace) or "PyTorch has none",

@@ -287,7 +287,7 @@ def groups(records):
     methods, functions = {}, {}
     for r in records:
         if ("method" in r.variants and any(a.name == "self" for a in r.schema.arguments)) or (
-            r.schema.is_inplace and r.variants
+            r.schema.is_inplace and r.variants and not r.schema.arguments[0].type.is_list
         ):
             methods.setdefault(r.python_name, []).append((r, r.schema))
         if r.inplace:

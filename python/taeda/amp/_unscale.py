@@ -1,39 +1,9 @@
-"""The arithmetic of gradient scaling: unscaling gradients, finding bad ones, adapting the scale."""
+"""Which gradients are unscaled, and the copies of scale and flag on their devices."""
 
-import math
 from collections import defaultdict
 
 from taeda import _C
 from taeda.autograd.grad_mode import no_grad
-
-
-def _amp_foreach_non_finite_check_and_unscale_(grads, found_inf, inv_scale):
-    """Multiplies the gradients by `inv_scale` in place; an inf or NaN sets `found_inf` to 1."""
-    for grad in grads:
-        is_bad = _C.isfinite(grad).all().logical_not().to(found_inf.dtype)
-        found_inf.copy_(_C.maximum(found_inf, is_bad))
-        if grad.dtype in (_C.float16, _C.bfloat16):
-            grad.copy_(grad.float().mul_(inv_scale))
-        else:
-            grad.mul_(inv_scale)
-
-
-def _amp_update_scale_(
-    scale, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval
-):
-    """Shrinks the scale after an overflow; grows it after `growth_interval` steps without one."""
-    if found_inf.item():
-        scale.mul_(scale_backoff_factor)
-        growth_tracker.fill_(0)
-        return scale
-    steps = growth_tracker.item() + 1
-    if steps == growth_interval:
-        grown = scale * scale_growth_factor
-        if math.isfinite(grown.item()):
-            scale.copy_(grown)
-        steps = 0
-    growth_tracker.fill_(steps)
-    return scale
 
 
 class _Copies:
@@ -71,7 +41,7 @@ def unscale_grads(optimizer, inv_scale, found_inf, allow_fp16):
     inv_scales, found_infs = _Copies(inv_scale), _Copies(found_inf)
     with no_grad():
         for device, grads in groups.items():
-            _amp_foreach_non_finite_check_and_unscale_(
+            _C._amp_foreach_non_finite_check_and_unscale_(
                 grads, found_infs.on(device), inv_scales.on(device)
             )
     return found_infs.by_device

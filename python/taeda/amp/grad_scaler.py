@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import Enum
 
 from taeda import _C
-from taeda.amp._unscale import _amp_update_scale_, unscale_grads
+from taeda.amp._unscale import unscale_grads
 
 __all__ = ["GradScaler", "OptState"]
 
@@ -196,7 +196,7 @@ class GradScaler:
             ]
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
-            _amp_update_scale_(
+            _C._amp_update_scale_(
                 scale,
                 self._growth_tracker,
                 sum(found),
