@@ -102,6 +102,15 @@ void check_relu(const Tensor& self) {
   TAEDA_CHECK(self.dtype() != DType::Bool, "Boolean inputs not supported for relu");
 }
 
+void check_hardtanh(const Tensor& self, const Scalar& min_val, const Scalar& max_val) {
+  TAEDA_CHECK_VALUE(!(min_val.to_double() > max_val.to_double()),
+                    "min_val cannot be greater than max_val");
+  TAEDA_CHECK(self.dtype() != DType::Bool, "Bool inputs not supported for hardtanh");
+  if (self.dtype() != DType::UInt8) return;
+  TAEDA_CHECK(min_val.to_double() >= 0 && max_val.to_double() >= 0,
+              "cannot do hardtanh on an unsigned type with negative limits");
+}
+
 void check_integer_power(const Tensor& self, const Scalar& exponent) {
   TAEDA_CHECK(!is_integral(self.dtype(), true) || !exponent.is_integral() || exponent.to_int() >= 0,
               "Integers to negative integer powers are not allowed.");

@@ -44,6 +44,14 @@ NUMBERS = {
     "decimals": 1,
     "min": -0.4,
     "max": 0.45,
+    "min_val": -0.4,
+    "max_val": 0.45,
+    "alpha": 0.7,
+    "scale": 1.2,
+    "input_scale": 1.5,
+    "is_result": False,
+    "beta": 2,
+    "lambd": 0.4,
 }
 POSITIVE = {"log", "log2", "log10", "log1p", "sqrt", "rsqrt", "pow.Tensor_Tensor", "acosh"}
 POSITIVE |= {"lerp.Tensor", "pow.Tensor_Scalar"}

@@ -282,6 +282,7 @@ LOSSES = {
     "_log_softmax_backward_data": _softmax_backward,
     "native_layer_norm": _layer_norm,
     "_native_batch_norm_legit_functional": _batch_norm,
+    "celu": lambda m: [call(m(2, 3)), call(m(3), 0.5)],
 }
 
 REDUCTIONS = {

@@ -31,7 +31,6 @@ DIFFERENT = {
     "F.one_hot(c, 4)": OWN_OPERATOR,
     "t.allclose(x, y)": COMPOSED,
     "t.sgn(x)": "sign serves real numbers",
-    "F.hardtanh(x)": COMPOSED,
     "t.aminmax(x)": COMPOSED,
     "x.rot90()": COMPOSED,
     "t.conj_physical(z)": COMPOSED,

@@ -25,6 +25,10 @@ NUMBERS = {
     "decimals": 1,
 }
 NUMBERS |= {"self": 2, "other": 2, "negative_slope": 0.5, "alpha": 1, "self_is_result": False}
+NUMBERS |= {"min_val": 0.25, "max_val": 0.75, "scale": 2, "input_scale": 1, "is_result": False}
+NUMBERS |= {"beta": 1, "lambd": 0.5}
+# Given though they have a default: bytes have no -1.
+GIVEN = {"min", "max", "min_val", "max_val"}
 MASKS = {"condition", "mask"}
 SHAPE = (3, 4)
 
@@ -61,7 +65,7 @@ class Record:
         for kind, name, default, is_keyword in self.arguments:
             if kind.startswith("Tensor"):
                 value = tensors[name]
-            elif default and name not in ("min", "max"):
+            elif default and name not in GIVEN:
                 continue
             elif kind.startswith("Scalar") or kind in ("float", "int", "bool"):
                 value = NUMBERS[name]

@@ -32,6 +32,20 @@ def test_package_links_follow_added_and_removed_files(tmp_path):
     assert sorted(entry.name for entry in package.iterdir()) == ["libtaeda.so", "two"]
 
 
+def test_a_folder_of_two_sources_is_a_folder_of_links(tmp_path):
+    written, generated, package = (tmp_path / name for name in ("written", "generated", "package"))
+    for folder, name in ((written, "one.py"), (generated, "two.py")):
+        (folder / "nn").mkdir(parents=True)
+        (folder / "nn" / name).write_text(name)
+    link_package([written], package)
+    assert (package / "nn").is_symlink()
+    link_package([written, generated], package)
+    assert sorted(entry.name for entry in (package / "nn").iterdir()) == ["one.py", "two.py"]
+    link_package([written], package)
+    assert (package / "nn").is_symlink()
+    assert (generated / "nn" / "two.py").exists()
+
+
 @pytest.mark.parametrize(
     ("probe", "is_present"),
     [

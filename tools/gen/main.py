@@ -21,6 +21,7 @@ import cpp_dense
 import cpp_ops
 import decompositions
 import matrix
+import nn_functional
 import python_bindings
 import records as record_files
 import samples
@@ -179,6 +180,7 @@ def generate(records, root):
         ["taeda/backends/cpu/pointwise/pointwise.h"],
         cpp_cpu.kernel_table(records),
     )
+    w.add(nn_functional.PATH, nn_functional.code(records))
     w.cpp("python/binding_tables.cpp", ["python/src/generated.h"], python_bindings.tables(families))
     return w
 

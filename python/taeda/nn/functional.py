@@ -2,8 +2,8 @@
 
 from math import prod
 
-from taeda import _C as _extension
 from taeda._C._nn import *  # noqa: F403
+from taeda.nn import _generated_functional as _generated
 from taeda.nn._losses import (  # noqa: F401
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -22,141 +22,28 @@ from taeda.nn._losses import (  # noqa: F401
     soft_margin_loss,
     triplet_margin_loss,
 )
-from taeda.nn._operators import _C, _nn, missing, name_missing_operators
+from taeda.nn._operators import _C, _nn, name_missing_operators
 from taeda.overrides import (
     _handle_call,
     has_torch_function_unary,
     has_torch_function_variadic,
 )
 
-# Operators of the top level that PyTorch also offers here under the same name.
-_SHARED = (
-    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d celu_ prelu selu_ "
-    "threshold_ pixel_shuffle pixel_unshuffle channel_shuffle avg_pool1d adaptive_avg_pool1d "
-    "cosine_similarity pairwise_distance pdist bilinear logsigmoid hardshrink tanhshrink"
-)
-
-
-def __getattr__(name):
-    if name in _SHARED.split():
-        if not hasattr(_extension, name):
-            raise missing(name)
-        return getattr(_extension, name)
-    raise AttributeError(f"module 'taeda.nn.functional' has no attribute '{name}'")
+# Functions that only call their operator: they belong here, as in PyTorch.
+for _name in _generated.__all__:
+    globals()[_name] = _function = getattr(_generated, _name)
+    if hasattr(_function, "__code__"):
+        _function.__module__ = __name__
+del _name, _function
 
 
 # ---- activations ----
-def relu(input, inplace=False):
-    """max(0, input)"""
-    if has_torch_function_unary(input):
-        return _handle_call(relu, (input,), locals())
-    return _C.relu_(input) if inplace else _C.relu(input)
-
-
-def relu6(input, inplace=False):
-    """min(max(0, input), 6)"""
-    if has_torch_function_unary(input):
-        return _handle_call(relu6, (input,), locals())
-    return hardtanh(input, 0.0, 6.0, inplace)
-
-
-def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
-    """The input clamped to [min_val, max_val]."""
-    if has_torch_function_unary(input):
-        return _handle_call(hardtanh, (input,), locals())
-    if min_val > max_val:
-        raise ValueError("min_val cannot be greater than max_val")
-    if not (input.is_floating_point() or input.is_complex()):
-        min_val, max_val = int(min_val), int(max_val)
-    return input.clamp_(min_val, max_val) if inplace else input.clamp(min_val, max_val)
-
-
-def leaky_relu(input, negative_slope=0.01, inplace=False):
-    """The input, its negative part times `negative_slope`."""
-    if has_torch_function_unary(input):
-        return _handle_call(leaky_relu, (input,), locals())
-    if inplace:
-        return _nn.leaky_relu_(input, negative_slope)
-    return _nn.leaky_relu(input, negative_slope)
-
-
-def elu(input, alpha=1.0, inplace=False):
-    """The input, its negative part replaced by alpha * (exp(x) - 1)."""
-    if has_torch_function_unary(input):
-        return _handle_call(elu, (input,), locals())
-    return _nn.elu_(input, alpha) if inplace else _nn.elu(input, alpha)
-
-
-def selu(input, inplace=False):
-    """The self-normalizing ELU."""
-    if has_torch_function_unary(input):
-        return _handle_call(selu, (input,), locals())
-    return _C.selu_(input) if inplace else _C.selu(input)
-
-
-def celu(input, alpha=1.0, inplace=False):
-    """The continuously differentiable ELU."""
-    if has_torch_function_unary(input):
-        return _handle_call(celu, (input,), locals())
-    return _C.celu_(input, alpha) if inplace else _C.celu(input, alpha)
-
-
-def silu(input, inplace=False):
-    """input * sigmoid(input)"""
-    if has_torch_function_unary(input):
-        return _handle_call(silu, (input,), locals())
-    return _nn.silu_(input) if inplace else _nn.silu(input)
-
-
-def mish(input, inplace=False):
-    """input * tanh(softplus(input))"""
-    if has_torch_function_unary(input):
-        return _handle_call(mish, (input,), locals())
-    return _nn.mish_(input) if inplace else _nn.mish(input)
-
-
-def hardsigmoid(input, inplace=False):
-    """The piecewise linear sigmoid."""
-    if has_torch_function_unary(input):
-        return _handle_call(hardsigmoid, (input,), locals())
-    return _nn.hardsigmoid_(input) if inplace else _nn.hardsigmoid(input)
-
-
-def hardswish(input, inplace=False):
-    """input * hardsigmoid(input)"""
-    if has_torch_function_unary(input):
-        return _handle_call(hardswish, (input,), locals())
-    return _nn.hardswish_(input) if inplace else _nn.hardswish(input)
-
-
-def _threshold(input, threshold, value, inplace=False):
-    """The input where it is above `threshold`, `value` elsewhere."""
-    if has_torch_function_unary(input):
-        return _handle_call(_threshold, (input,), locals())
-    if inplace:
-        return _C.threshold_(input, threshold, value)
-    return _C.threshold(input, threshold, value)
-
-
-# The parameter of the same name hides the function inside it.
-threshold = _threshold
-
-
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     """Leaky ReLU whose slope is random in training."""
     if has_torch_function_unary(input):
         return _handle_call(rrelu, (input,), locals())
     function = _C.rrelu_ if inplace else _C.rrelu
     return function(input, lower, upper, training)
-
-
-def glu(input, dim=-1):
-    """The first half along `dim` times the sigmoid of the second."""
-    if has_torch_function_unary(input):
-        return _handle_call(glu, (input,), locals())
-    if input.dim() == 0:
-        raise RuntimeError("glu does not support scalars because halving size must be even")
-    return _nn.glu(input, dim)
 
 
 def sigmoid(input):
@@ -167,13 +54,6 @@ def sigmoid(input):
 def tanh(input):
     """The hyperbolic tangent."""
     return input.tanh()
-
-
-def softsign(input):
-    """input / (1 + |input|)"""
-    if has_torch_function_unary(input):
-        return _handle_call(softsign, (input,), locals())
-    return input / (input.abs() + 1)
 
 
 def _softmax_dim(name, ndim):
@@ -292,13 +172,6 @@ def one_hot(tensor, num_classes=-1):
 
 
 # ---- normalization ----
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
-    """Normalizes over the last dimensions."""
-    if has_torch_function_variadic(input, weight, bias):
-        return _handle_call(layer_norm, (input, weight, bias), locals())
-    return _C.layer_norm(input, normalized_shape, weight, bias, eps)
-
-
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """Divides by the root of the mean square over the last dimensions."""
     if has_torch_function_variadic(input, weight):
@@ -357,14 +230,6 @@ def instance_norm(
     return _C.instance_norm(
         input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False
     )
-
-
-def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
-    """Divides by the p-norm along `dim`."""
-    if has_torch_function_unary(input):
-        return _handle_call(normalize, (input,), locals())
-    norm = _C.norm(input, p, dim, keepdim=True).clamp_min(eps).expand_as(input)
-    return _C.div(input, norm) if out is None else _C.div(input, norm, out=out)
 
 
 # ---- pooling ----

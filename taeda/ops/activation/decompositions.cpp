@@ -64,4 +64,123 @@ TAEDA_DECOMPOSITION(gelu_backward,
   return w.rounded(w(grad_output) * slope);
 }
 
+TAEDA_DECOMPOSITION(threshold, (const Tensor& self, const Scalar& threshold, const Scalar& value)) {
+  const Tensor filled = taeda::full_like(self, value);
+  return taeda::where(taeda::le(self, threshold), filled, self);
+}
+
+TAEDA_DECOMPOSITION(hardtanh, (const Tensor& self, const Scalar& min_val, const Scalar& max_val)) {
+  if (is_floating(self.dtype())) return taeda::clamp(self, min_val, max_val);
+  return taeda::clamp(self, Scalar(min_val.to_int()), Scalar(max_val.to_int()));
+}
+
+TAEDA_DECOMPOSITION(hardtanh_backward, (const Tensor& grad_output, const Tensor& self,
+                                        const Scalar& min_val, const Scalar& max_val)) {
+  const Wide w({&grad_output, &self});
+  const Tensor outside = taeda::logical_or(taeda::le(self, min_val), taeda::ge(self, max_val));
+  return w.rounded(taeda::where(outside, Scalar(0), grad_output));
+}
+
+TAEDA_DECOMPOSITION(elu, (const Tensor& self, const Scalar& alpha, const Scalar& scale,
+                          const Scalar& input_scale)) {
+  const Wide w({&self});
+  const Tensor x = w(self);
+  const Scalar below(alpha.to_double() * scale.to_double());
+  return w.rounded(
+      taeda::where(taeda::lt(x, Scalar(0)), taeda::expm1(x * input_scale) * below, x * scale));
+}
+
+TAEDA_DECOMPOSITION(elu_backward,
+                    (const Tensor& grad_output, const Scalar& alpha, const Scalar& scale,
+                     const Scalar& input_scale, bool is_result, const Tensor& self_or_result)) {
+  const Wide w({&grad_output, &self_or_result});
+  const Tensor x = w(self_or_result), grad = w(grad_output);
+  const Scalar below(alpha.to_double() * scale.to_double());
+  const Tensor bent = is_result ? grad * input_scale * (x + below)
+                                : grad * input_scale * below * taeda::exp(x * input_scale);
+  return w.rounded(taeda::where(taeda::le(x, Scalar(0)), bent, grad * scale));
+}
+
+TAEDA_DECOMPOSITION(mish, (const Tensor& self)) {
+  const Wide w({&self});
+  const Tensor x = w(self);
+  return w.rounded(x * taeda::tanh(taeda::log1p(taeda::exp(x))));
+}
+
+TAEDA_DECOMPOSITION(mish_backward, (const Tensor& grad_output, const Tensor& self)) {
+  const Wide w({&grad_output, &self});
+  const Tensor x = w(self), t = taeda::tanh(taeda::log1p(taeda::exp(x)));
+  const Tensor slope = t + x * taeda::sigmoid(x) * (Scalar(1.0) - t * t);
+  return w.rounded(w(grad_output) * slope);
+}
+
+TAEDA_DECOMPOSITION(hardsigmoid, (const Tensor& self)) {
+  const Wide w({&self});
+  return w.rounded(taeda::clamp(w(self) + Scalar(3.0), Scalar(0.0), Scalar(6.0)) / Scalar(6.0));
+}
+
+TAEDA_DECOMPOSITION(hardsigmoid_backward, (const Tensor& grad_output, const Tensor& self)) {
+  const Wide w({&grad_output, &self});
+  const Tensor inside = taeda::logical_and(taeda::gt(self, Scalar(-3)), taeda::lt(self, Scalar(3)));
+  return w.rounded(taeda::where(inside, w(grad_output) * Scalar(1.0 / 6), Scalar(0)));
+}
+
+TAEDA_DECOMPOSITION(hardswish, (const Tensor& self)) {
+  const Wide w({&self});
+  const Tensor x = w(self);
+  return w.rounded(x * taeda::clamp(x + Scalar(3.0), Scalar(0.0), Scalar(6.0)) / Scalar(6.0));
+}
+
+TAEDA_DECOMPOSITION(hardswish_backward, (const Tensor& grad_output, const Tensor& self)) {
+  const Wide w({&grad_output, &self});
+  const Tensor x = w(self), grad = w(grad_output);
+  const Tensor inner =
+      taeda::where(taeda::lt(x, Scalar(3)), grad * (x / Scalar(3.0) + Scalar(0.5)), grad);
+  return w.rounded(taeda::where(taeda::le(x, Scalar(-3)), Scalar(0), inner));
+}
+
+TAEDA_DECOMPOSITION(softplus, (const Tensor& self, const Scalar& beta, const Scalar& threshold)) {
+  const Wide w({&self});
+  const Tensor x = w(self), z = x * beta;
+  return w.rounded(taeda::where(taeda::gt(z, threshold), x, taeda::log1p(taeda::exp(z)) / beta));
+}
+
+TAEDA_DECOMPOSITION(softplus_backward, (const Tensor& grad_output, const Tensor& self,
+                                        const Scalar& beta, const Scalar& threshold)) {
+  const Wide w({&grad_output, &self});
+  const Tensor grad = w(grad_output), z = w(self) * beta, e = taeda::exp(z);
+  return w.rounded(taeda::where(taeda::gt(z, threshold), grad, grad * e / (e + Scalar(1.0))));
+}
+
+TAEDA_DECOMPOSITION(log_sigmoid, (const Tensor& self)) {
+  const Wide w({&self});
+  const Tensor x = w(self);
+  const Tensor below = taeda::where(taeda::gt(x, Scalar(0)), Scalar(0), x);
+  return w.rounded(below - taeda::log1p(taeda::exp(taeda::neg(taeda::abs(x)))));
+}
+
+TAEDA_DECOMPOSITION(hardshrink, (const Tensor& self, const Scalar& lambd)) {
+  return taeda::where(taeda::le(taeda::abs(self), lambd), Scalar(0), self);
+}
+
+TAEDA_DECOMPOSITION(hardshrink_backward,
+                    (const Tensor& grad_out, const Tensor& self, const Scalar& lambd)) {
+  const Wide w({&grad_out, &self});
+  return w.rounded(taeda::where(taeda::le(taeda::abs(self), lambd), Scalar(0), grad_out));
+}
+
+TAEDA_DECOMPOSITION(softshrink, (const Tensor& self, const Scalar& lambd)) {
+  const Wide w({&self});
+  const Tensor x = w(self);
+  const Scalar low(-lambd.to_double());
+  const Tensor inner = taeda::where(taeda::lt(x, low), x + lambd, x * Scalar(0.0));
+  return w.rounded(taeda::where(taeda::gt(x, lambd), x - lambd, inner));
+}
+
+TAEDA_DECOMPOSITION(softshrink_backward,
+                    (const Tensor& grad_output, const Tensor& self, const Scalar& lambd)) {
+  const Wide w({&grad_output, &self});
+  return w.rounded(taeda::where(taeda::le(taeda::abs(self), lambd), Scalar(0), grad_output));
+}
+
 }  // namespace taeda

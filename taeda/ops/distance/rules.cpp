@@ -1,0 +1,75 @@
+// Norms of vectors and distances between them, from sums and powers.
+#include "taeda/ops/distance/declarations.h"
+
+#include <cmath>
+
+#include "taeda/ops/distance/vector_norm.h"
+#include "taeda/ops/functions.h"
+#include "taeda/ops/shape.h"
+
+namespace taeda {
+namespace {
+
+Tensor widened(const Tensor& x) { return is_reduced_float(x.dtype()) ? x.to(DType::Float) : x; }
+
+Tensor narrowed(const Tensor& norm, const Tensor& x) {
+  return is_reduced_float(x.dtype()) ? norm.to(x.dtype()) : norm;
+}
+
+// The root of a sum without the infinite slope at zero.
+template <class Root>
+Tensor root_of(const Tensor& sum, Root&& root) {
+  const Tensor is_zero = sum.eq(Scalar(0));
+  return root(sum.masked_fill(is_zero, Scalar(1))).masked_fill(is_zero, Scalar(0));
+}
+
+}  // namespace
+
+Tensor vector_norm(const Tensor& x, double p, int64_t dim, bool keepdim) {
+  const int64_t along[] = {dim};
+  const IntList dims(along);
+  const Tensor size = widened(x).abs();
+  if (std::isinf(p)) return p > 0 ? size.amax(dims, keepdim) : size.amin(dims, keepdim);
+  if (p == 0) return size.ne(Scalar(0)).to(size.dtype()).sum(dims, keepdim);
+  if (p == 1) return size.sum(dims, keepdim);
+  if (p == 2)
+    return root_of(size.mul(size).sum(dims, keepdim), [](const Tensor& s) { return s.sqrt(); });
+  return root_of(size.pow(Scalar(p)).sum(dims, keepdim),
+                 [&](const Tensor& s) { return s.pow(Scalar(1 / p)); });
+}
+
+namespace impl {
+namespace {
+
+// The norm that vectors are divided by, at least `eps`.
+Tensor divisor(const Tensor& x, double p, int64_t dim, double eps) {
+  return narrowed(vector_norm(x, p, dim, true), x).clamp_min(Scalar(eps)).expand(x.sym_sizes());
+}
+
+}  // namespace
+
+Tensor normalize(const Tensor& self, double p, int64_t dim, double eps) {
+  return self.div(divisor(self, p, dim, eps));
+}
+Tensor& normalize_out(const Tensor& self, double p, int64_t dim, double eps, Tensor& out) {
+  return taeda::div_out(out, self, divisor(self, p, dim, eps));
+}
+
+Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
+  const Tensor difference = x1.sub(x2).add(Scalar(eps));
+  return narrowed(vector_norm(difference, p, -1, keepdim), difference);
+}
+
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
+  const Tensor* const inputs[] = {&x1, &x2};
+  const DType common = result_type(inputs);
+  TAEDA_CHECK(is_floating(common) || is_complex(common),
+              "expected common dtype to be floating point, yet common dtype is ", common);
+  const SymIntVec sizes(broadcast_shapes(x1.sym_sizes(), x2.sym_sizes()));
+  const Tensor a = x1.to(common).expand(sizes), b = x2.to(common).expand(sizes);
+  const auto unit = [&](const Tensor& x) { return x.div(divisor(x, 2, dim, eps)); };
+  return unit(a).mul(unit(b)).sum(IntList({dim}));
+}
+
+}  // namespace impl
+}  // namespace taeda
