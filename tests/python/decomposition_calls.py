@@ -150,6 +150,10 @@ def losses():
     one, weight = taeda.linspace(-1, 1, 4), taeda.linspace(0.5, 1, 4)
     found = [
         call(aten._squared_difference.default, x, x.flip(0)),
+        call(aten._smooth_l1.default, x, x.flip(0), 0.5),
+        call(aten._huber.default, x, x.flip(0), 0.5),
+        call(aten._soft_margin.default, x, x.flip(0)),
+        call(aten._binary_cross_entropy.default, x.sigmoid(), x.flip(0)),
         call(aten._reduced_squared_difference.default, x, one, True),
         call(aten._reduced_squared_difference.default, x, one, False),
     ]

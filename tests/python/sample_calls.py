@@ -283,6 +283,13 @@ LOSSES = {
     "native_layer_norm": _layer_norm,
     "_native_batch_norm_legit_functional": _batch_norm,
     "celu": lambda m: [call(m(2, 3)), call(m(3), 0.5)],
+    "smooth_l1_loss": lambda m: [call(m(2, 3), m(2, 3)), call(m(3), m(3), 0, 0.3)],
+    "huber_loss": lambda m: [call(m(2, 3), m(2, 3)), call(m(3), m(3), 2, 0.3)],
+    "soft_margin_loss": lambda m: [call(m(2, 3), m.fixed(2, 3)), call(m(3), m.fixed(3), 0)],
+    "binary_cross_entropy": lambda m: [
+        call(m.positive(2, 3), m.positive(2, 3)),
+        call(m.positive(3), m.positive(3), m.fixed(3), 0),
+    ],
 }
 
 REDUCTIONS = {

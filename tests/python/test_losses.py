@@ -134,7 +134,28 @@ LOSSES = {
     "mse_loss_none": (lambda x, y: F.mse_loss(x, y, reduction="none"), True),
     "mse_loss_sum": (lambda x, y: F.mse_loss(x, y, reduction="sum"), True),
     "l1_loss": (lambda x, y: F.l1_loss(x, y), True),
+    "smooth_l1_loss": (lambda x, y: F.smooth_l1_loss(x, y, beta=0.7), True),
+    "huber_loss": (lambda x, y: F.huber_loss(x, y, reduction="none", delta=0.7), True),
+    "soft_margin_loss": (lambda x, _: F.soft_margin_loss(x, SIGNS, reduction="sum"), False),
+    "binary_cross_entropy": (
+        lambda x, y: F.binary_cross_entropy(x.sigmoid(), y.sigmoid(), WEIGHT),
+        True,
+    ),
+    "binary_cross_entropy_with_logits": (
+        lambda x, y: F.binary_cross_entropy_with_logits(x, y.sigmoid(), pos_weight=WEIGHT),
+        True,
+    ),
+    "kl_div": (lambda x, y: F.kl_div(x, y.exp(), reduction="batchmean"), True),
+    "poisson_nll_loss": (lambda x, y: F.poisson_nll_loss(x, y.exp(), full=True), True),
+    "gaussian_nll_loss": (lambda x, y: F.gaussian_nll_loss(x, y, WEIGHT.expand(4, 3)), True),
+    "cosine_embedding_loss": (
+        lambda x, y: F.cosine_embedding_loss(x, y, SIGNS[:, 0], 0.1, reduction="none"),
+        True,
+    ),
+    "triplet_margin_loss": (lambda x, y: F.triplet_margin_loss(x, y, x.flip(0)), True),
 }
+SIGNS = t.tensor([[1.0, -1.0, 1.0], [-1.0, 1.0, 1.0], [1.0, 1.0, 1.0], [-1.0, -1.0, 1.0]]).double()
+WEIGHT = t.tensor([0.5, 1.0, 2.0], dtype=t.float64)
 
 
 def squared(loss):
@@ -167,6 +188,67 @@ def test_empty_batches():
     assert np.isnan(F.cross_entropy(t.zeros(0, 3), t.zeros(0, dtype=t.int64)).item())
     assert F.cross_entropy(t.zeros(0, 3), t.zeros(0, dtype=t.int64), reduction="sum").item() == 0
     assert np.isnan(F.mse_loss(t.zeros(0), t.zeros(0)).item())
+
+
+CALLS = [
+    "F.smooth_l1_loss(x, y)",
+    "F.smooth_l1_loss(x, y, beta=0.5, reduction='none')",
+    "F.smooth_l1_loss(x, y, beta=0.0)",
+    "F.huber_loss(x, y, delta=0.5)",
+    "F.huber_loss(x, y, weight=p)",
+    "F.mse_loss(x, y, weight=p)",
+    "F.l1_loss(x, y, weight=p, reduction='none')",
+    "F.soft_margin_loss(x, s)",
+    "F.binary_cross_entropy(p, q)",
+    "F.binary_cross_entropy(p, q, weight=y.exp(), reduction='none')",
+    "F.binary_cross_entropy_with_logits(x, q)",
+    "F.binary_cross_entropy_with_logits(x, q, weight=p, pos_weight=p[0], reduction='sum')",
+    "F.kl_div(x, q)",
+    "F.kl_div(x, y, log_target=True, reduction='batchmean')",
+    "F.poisson_nll_loss(x, 4 * q)",
+    "F.poisson_nll_loss(p, 4 * q, log_input=False, full=True)",
+    "F.gaussian_nll_loss(x, y, p, full=True)",
+    "F.gaussian_nll_loss(x, y, p[:, 0])",
+    "F.hinge_embedding_loss(x, s, 0.5)",
+    "F.margin_ranking_loss(x, y, s, 0.1)",
+    "F.cosine_embedding_loss(x, y, s[:, 0], 0.1)",
+    "F.triplet_margin_loss(x, y, q)",
+    "F.triplet_margin_loss(x, y, q, p=1, swap=True, reduction='none')",
+    "F.gaussian_nll_loss(x, y, 0.5)",
+]
+ARRAYS = {"x": values(4, 3), "y": values(4, 3), "s": np.sign(values(4, 3))}
+ARRAYS |= {"p": RNG.uniform(0.1, 0.9, (4, 3)), "q": RNG.uniform(0.1, 0.9, (4, 3))}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_values_and_gradients_are_those_of_pytorch(torch, call):
+    found = []
+    for m in (t, torch):
+        given = {name: m.tensor(array) for name, array in ARRAYS.items()}
+        leaf = given["x" if "x" in call.split("(")[1].split(",")[0] else "p"].requires_grad_()
+        loss = eval(call, {"F": m.nn.functional, **given})
+        (loss * loss).sum().backward()
+        found.append((loss.detach().numpy(), leaf.grad.numpy()))
+    for got, want in zip(*found):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "call, want",
+    [
+        (lambda: F.smooth_l1_loss(L([0.0, 0.0]), L([0.5, 3.0]), reduction="none"), [0.125, 2.5]),
+        (lambda: F.huber_loss(L([0.0, 0.0]), L([0.5, 3.0]), "none", 2.0), [0.125, 4.0]),
+        (lambda: F.binary_cross_entropy(L([0.0, 1.0]), L([1.0, 1.0]), reduction="none"), [100, 0]),
+        (lambda: F.binary_cross_entropy_with_logits(L([-900.0]), L([1.0])), 900),
+        (lambda: F.kl_div(L([-1.0, -1.0]), L([0.0, 1.0]), reduction="sum"), 1),
+        (lambda: F.hinge_embedding_loss(L([3.0, 0.25]), L([1, -1]), reduction="none"), [3, 0.75]),
+        (lambda: F.margin_ranking_loss(L([1.0]), L([3.0]), L([1.0]), margin=0.5), 2.5),
+        (lambda: F.triplet_margin_loss(L([0.0]), L([2.0]), L([1.0]), eps=0.0), 2),
+        (lambda: F.cosine_embedding_loss(L([[1.0, 0.0]]), L([[0.0, 1.0]]), L([1])), 1),
+    ],
+)
+def test_known_values(call, want):
+    close(call(), want, 1e-6)
 
 
 X = t.zeros(2, 3)
@@ -218,6 +300,41 @@ ERRORS = [
         lambda: F.mse_loss(X, X, reduction="all"),
         ValueError,
         "all is not a valid value for reduction",
+    ),
+    (
+        lambda: F.smooth_l1_loss(X, X, beta=-1.0),
+        RuntimeError,
+        "smooth_l1_loss does not support negative values for beta.",
+    ),
+    (
+        lambda: F.huber_loss(X, X, delta=0.0),
+        RuntimeError,
+        "huber_loss does not support non-positive values for delta.",
+    ),
+    (
+        lambda: F.mse_loss(X, X, weight=X[0]),
+        ValueError,
+        "Weights and input must have the same size.",
+    ),
+    (
+        lambda: F.gaussian_nll_loss(X, X, X - 1),
+        ValueError,
+        "var has negative entry/entries",
+    ),
+    (
+        lambda: F.cosine_embedding_loss(X, X, X),
+        RuntimeError,
+        "0D or 1D target tensor expected, multi-target not supported",
+    ),
+    (
+        lambda: F.triplet_margin_loss(X, X, X[0]),
+        RuntimeError,
+        "anchor, positive, and negative tensors are expected to have the same number of dim",
+    ),
+    (
+        lambda: F.margin_ranking_loss(X, X, X[0]),
+        RuntimeError,
+        "margin_ranking_loss : All input tensors should have same dimension but got sizes",
     ),
 ]
 

@@ -44,15 +44,6 @@ def _check_sizes(input, target):
         )
 
 
-def _weighted(loss, weight, reduction):
-    """A weighted loss reduced; the mean divides by the sum of the weights."""
-    loss = loss * weight
-    if reduction == "none":
-        return loss
-    total = loss.sum()
-    return total / weight.expand_as(loss).sum() if reduction == "mean" else total
-
-
 def cross_entropy(
     input,
     target,
@@ -93,7 +84,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     code = _code(reduction, size_average, reduce)
     _check_sizes(input, target)
     if weight is not None:
-        return _weighted(_nn.mse_loss(input, target, 0), weight, reduction)
+        return _nn._weighted_loss(_nn.mse_loss(input, target, 0), weight, code)
     return _nn.mse_loss(input, target, code)
 
 
@@ -104,7 +95,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     code = _code(reduction, size_average, reduce)
     _check_sizes(input, target)
     if weight is not None:
-        return _weighted(_nn.l1_loss(input, target, 0), weight, reduction)
+        return _nn._weighted_loss(_nn.l1_loss(input, target, 0), weight, code)
     return _nn.l1_loss(input, target, code)
 
 
@@ -126,7 +117,9 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     code = _code(reduction)
     _check_sizes(input, target)
     if weight is not None:
-        return _weighted(_nn.huber_loss(input, target, 0, delta), weight, reduction)
+        # Its mean divides by the count, not by the weights.
+        loss = _nn._weighted_loss(_nn.huber_loss(input, target, 0, delta), weight, 0)
+        return loss if code == 0 else loss.mean() if code == 1 else loss.sum()
     return _nn.huber_loss(input, target, code, delta)
 
 
@@ -192,18 +185,6 @@ def poisson_nll_loss(
     return _C.poisson_nll_loss(input, target, log_input, full, eps, code)
 
 
-def _spread_variance(var, input):
-    """Without the last dimension, one variance for all of it; else one dimension may be 1."""
-    if var.shape == input.shape:
-        return var
-    if var.shape == input.shape[:-1]:
-        return var.unsqueeze(-1)
-    pairs = zip(var.shape, input.shape, strict=False)
-    if var.dim() != input.dim() or [v for v, x in pairs if v != x] != [1]:
-        raise ValueError("var is of incorrect size")
-    return var
-
-
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """The negative log-likelihood of a normal distribution with variance `var`."""
     if has_torch_function_variadic(input, target, var):
@@ -211,14 +192,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     code = _code(reduction)
     if not isinstance(var, _C.Tensor):
         var = _C.full_like(input, var)
-    if (var < 0).any():
-        raise ValueError("var has negative entry/entries")
-    var = _spread_variance(var, input)
-    with_floor = var.detach().clamp(min=eps) + (var - var.detach())
-    loss = 0.5 * (with_floor.log() + (input - target) ** 2 / with_floor)
-    if full:
-        loss = loss + 0.9189385332046727  # log(2 * pi) / 2
-    return loss if code == 0 else loss.mean() if code == 1 else loss.sum()
+    return _nn.gaussian_nll_loss(input, target, var, full, eps, code)
 
 
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):

@@ -1,7 +1,7 @@
 // Bodies of the losses.
 #pragma once
 
-#include "taeda/kernel/body.h"
+#include "taeda/ops/body_names.h"
 
 namespace taeda::bodies {
 
@@ -10,6 +10,33 @@ struct SquaredDifference {
   static V apply(V a, V b) {
     const V d = a - b;
     return d * d;
+  }
+};
+struct SmoothL1 {
+  template <class V>
+  static V apply(V a, V b, Uniform<V> beta) {
+    const V z = abs(a - b);
+    return where(z < beta, V(0.5) * z * z / beta, z - V(0.5) * beta);
+  }
+};
+struct Huber {
+  template <class V>
+  static V apply(V a, V b, Uniform<V> delta) {
+    const V z = abs(a - b);
+    return where(z <= delta, V(0.5) * z * z, delta * (z - V(0.5) * delta));
+  }
+};
+struct SoftMargin {
+  template <class V>
+  static V apply(V x, V target) {
+    return log1p(exp(-target * x));
+  }
+};
+struct BinaryCrossEntropy {
+  template <class V>
+  static V apply(V x, V target) {
+    const V low(-100);
+    return (target - V(1)) * maximum(log1p(-x), low) - target * maximum(log(x), low);
   }
 };
 

@@ -137,4 +137,29 @@ TAEDA_DECOMPOSITION(_reduced_squared_difference,
   return w.rounded(mean ? ops::mean(square, {}) : total_of(square));
 }
 
+TAEDA_DECOMPOSITION(_smooth_l1, (const Tensor& self, const Tensor& target, double beta)) {
+  const Wide w({&self, &target});
+  const Tensor z = taeda::abs(w(self) - w(target));
+  const Tensor far = z - Scalar(0.5 * beta);
+  return w.rounded(
+      taeda::where(taeda::lt(z, Scalar(beta)), Scalar(0.5) * z * z / Scalar(beta), far));
+}
+TAEDA_DECOMPOSITION(_huber, (const Tensor& self, const Tensor& target, double delta)) {
+  const Wide w({&self, &target});
+  const Tensor z = taeda::abs(w(self) - w(target));
+  const Tensor far = Scalar(delta) * (z - Scalar(0.5 * delta));
+  return w.rounded(taeda::where(taeda::le(z, Scalar(delta)), Scalar(0.5) * z * z, far));
+}
+TAEDA_DECOMPOSITION(_soft_margin, (const Tensor& self, const Tensor& target)) {
+  const Wide w({&self, &target});
+  return w.rounded(taeda::log1p(taeda::exp(taeda::neg(w(target)) * w(self))));
+}
+TAEDA_DECOMPOSITION(_binary_cross_entropy, (const Tensor& self, const Tensor& target)) {
+  const Wide w({&self, &target});
+  const Tensor x = w(self), t = w(target);
+  const auto limited = [](const Tensor& log) { return taeda::clamp(log, Scalar(-100.0)); };
+  return w.rounded((t - Scalar(1.0)) * limited(taeda::log1p(taeda::neg(x))) -
+                   t * limited(taeda::log(x)));
+}
+
 }  // namespace taeda

@@ -5,6 +5,46 @@
 #include "taeda/ops/gradients.h"
 
 namespace taeda::gradients {
+namespace {
+
+// The gradient of one input of a loss, from its slope at each element.
+Tensor through(const Tensor& grad, const Tensor& slope, const Tensor& input, int64_t reduction) {
+  const Tensor share = reduction == 1 ? grad.div(Scalar(slope.sym_numel())) : grad;
+  return cast_gradient(sum_to(slope.mul(share), input.sym_sizes()), input.dtype());
+}
+
+Tensor reduced(const Tensor& loss, int64_t reduction) {
+  return reduction == 1 ? loss.mean() : reduction == 2 ? loss.sum() : loss;
+}
+
+Tensor smooth_l1_slope(const Tensor& self, const Tensor& target, double beta) {
+  const Tensor difference = self.sub(target);
+  if (beta == 0) return difference.sign();
+  return difference.div(Scalar(beta)).clamp(Scalar(-1.0), Scalar(1.0));
+}
+
+Tensor huber_slope(const Tensor& self, const Tensor& target, double delta) {
+  return self.sub(target).clamp(Scalar(-delta), Scalar(delta));
+}
+
+Tensor soft_margin_slope(const Tensor& self, const Tensor& target) {
+  return target.mul(target.mul(self).neg().sigmoid()).neg();
+}
+
+Tensor weighted(const Tensor& slope, const Tensor& weight) {
+  return weight.defined() ? slope.mul(weight) : slope;
+}
+
+Tensor binary_cross_entropy_slope(const Tensor& self, const Tensor& target, const Tensor& weight) {
+  const Tensor spread = self.mul(1 - self).clamp_min(Scalar(1e-12));
+  return weighted(self.sub(target).div(spread), weight);
+}
+
+Tensor binary_cross_entropy_target_slope(const Tensor& self, const Tensor& weight) {
+  return weighted(self.neg().log1p().sub(self.log()), weight);
+}
+
+}  // namespace
 
 Tensor nll_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target,
                          const Tensor& weight, int64_t reduction, const SymInt& ignore_index,
@@ -54,6 +94,57 @@ Tensor mse_loss_forward(const Tensor& self, const Tensor& self_tangent, const Te
                         const Tensor& target_tangent, int64_t reduction) {
   const Tensor slope = self.sub(target).mul(Scalar(2)).mul(self_tangent.sub(target_tangent));
   return reduction == 0 ? slope : reduction == 1 ? slope.mean() : slope.sum();
+}
+
+Tensor smooth_l1_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target,
+                               int64_t reduction, double beta) {
+  return through(grad, smooth_l1_slope(self, target, beta), self, reduction);
+}
+
+Tensor huber_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target,
+                           int64_t reduction, double delta) {
+  return through(grad, huber_slope(self, target, delta), self, reduction);
+}
+
+Tensor soft_margin_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                 int64_t reduction) {
+  return through(grad, soft_margin_slope(self, target), self, reduction);
+}
+
+Tensor binary_cross_entropy_gradient(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                     const Tensor& weight, int64_t reduction) {
+  return through(grad, binary_cross_entropy_slope(self, target, weight), self, reduction);
+}
+
+Tensor binary_cross_entropy_target_gradient(const Tensor& grad, const Tensor& self,
+                                            const Tensor& target, const Tensor& weight,
+                                            int64_t reduction) {
+  return through(grad, binary_cross_entropy_target_slope(self, weight), target, reduction);
+}
+
+Tensor smooth_l1_loss_forward(const Tensor& self, const Tensor& self_tangent, const Tensor& target,
+                              const Tensor& target_tangent, int64_t reduction, double beta) {
+  const Tensor along = self_tangent.sub(target_tangent);
+  return reduced(smooth_l1_slope(self, target, beta).mul(along), reduction);
+}
+
+Tensor huber_loss_forward(const Tensor& self, const Tensor& self_tangent, const Tensor& target,
+                          const Tensor& target_tangent, int64_t reduction, double delta) {
+  const Tensor along = self_tangent.sub(target_tangent);
+  return reduced(huber_slope(self, target, delta).mul(along), reduction);
+}
+
+Tensor soft_margin_loss_forward(const Tensor& self, const Tensor& self_tangent,
+                                const Tensor& target, int64_t reduction) {
+  return reduced(soft_margin_slope(self, target).mul(self_tangent), reduction);
+}
+
+Tensor binary_cross_entropy_forward(const Tensor& self, const Tensor& self_tangent,
+                                    const Tensor& target, const Tensor& target_tangent,
+                                    const Tensor& weight, int64_t reduction) {
+  const Tensor by_self = binary_cross_entropy_slope(self, target, weight).mul(self_tangent);
+  const Tensor by_target = binary_cross_entropy_target_slope(self, weight).mul(target_tangent);
+  return reduced(by_self.add(by_target), reduction);
 }
 
 }  // namespace taeda::gradients

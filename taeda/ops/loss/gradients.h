@@ -18,8 +18,31 @@ TAEDA_API Tensor fused_cross_entropy_gradient(const Tensor& grad, const Tensor& 
                                               const Tensor& count, bool is_recorded);
 TAEDA_API Tensor mse_loss_self_backward(const Tensor& grad, const Tensor& self,
                                         const Tensor& target, int64_t reduction);
+TAEDA_API Tensor smooth_l1_loss_gradient(const Tensor& grad, const Tensor& self,
+                                         const Tensor& target, int64_t reduction, double beta);
+TAEDA_API Tensor huber_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                     int64_t reduction, double delta);
+TAEDA_API Tensor soft_margin_loss_gradient(const Tensor& grad, const Tensor& self,
+                                           const Tensor& target, int64_t reduction);
+TAEDA_API Tensor binary_cross_entropy_gradient(const Tensor& grad, const Tensor& self,
+                                               const Tensor& target, const Tensor& weight,
+                                               int64_t reduction);
+TAEDA_API Tensor binary_cross_entropy_target_gradient(const Tensor& grad, const Tensor& self,
+                                                      const Tensor& target, const Tensor& weight,
+                                                      int64_t reduction);
 
 // ---- forward mode ----
+TAEDA_API Tensor smooth_l1_loss_forward(const Tensor& self, const Tensor& self_tangent,
+                                        const Tensor& target, const Tensor& target_tangent,
+                                        int64_t reduction, double beta);
+TAEDA_API Tensor huber_loss_forward(const Tensor& self, const Tensor& self_tangent,
+                                    const Tensor& target, const Tensor& target_tangent,
+                                    int64_t reduction, double delta);
+TAEDA_API Tensor soft_margin_loss_forward(const Tensor& self, const Tensor& self_tangent,
+                                          const Tensor& target, int64_t reduction);
+TAEDA_API Tensor binary_cross_entropy_forward(const Tensor& self, const Tensor& self_tangent,
+                                              const Tensor& target, const Tensor& target_tangent,
+                                              const Tensor& weight, int64_t reduction);
 TAEDA_API Tensor fused_cross_entropy_forward(const Tensor& self, const Tensor& tangent,
                                              const Tensor& target, int64_t reduction,
                                              const SymInt& ignore_index);

@@ -1,0 +1,171 @@
+// Losses that compare elements or vectors: how each follows from other operators.
+#include <cmath>
+
+#include "taeda/dispatch/levels.h"
+#include "taeda/ops/functions.h"
+#include "taeda/ops/loss/declarations.h"
+#include "taeda/ops/loss/operators.h"
+#include "taeda/ops/shape.h"
+
+namespace taeda::impl {
+namespace {
+
+enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
+
+Tensor reduced(const Tensor& loss, int64_t reduction) {
+  return reduction == kMean ? loss.mean() : reduction == kSum ? loss.sum() : loss;
+}
+
+Tensor positive_part(const Tensor& x) { return x.clamp_min(Scalar(0)); }
+
+// Whether the values are there: a trace or a transform must not depend on them.
+bool can_be_read(const Tensor& t) {
+  const KeySet keys = t.keys();
+  return !t.is_meta() && !keys.has(Key::Python) && !keys.has(Key::Fake) && !dispatch::wrapper_of(t);
+}
+
+// The variances beside the input: one for each element, for each row, or for all along a dimension.
+Tensor spread_variance(const Tensor& var, const Tensor& input) {
+  const SymIntList sizes = input.sym_sizes(), own = var.sym_sizes();
+  if (own == sizes) return var;
+  const size_t n = sizes.size();
+  if (own.size() + 1 == n && own == SymIntList(sizes.data(), n - 1)) return var.unsqueeze(-1);
+  int num_other = 0, num_single = 0;
+  for (size_t i = 0; i < std::min(n, own.size()); ++i)
+    if (own[i] != sizes[i]) ++num_other, num_single += own[i] == SymInt(1);
+  TAEDA_CHECK_VALUE(own.size() == n && num_other == 1 && num_single == 1,
+                    "var is of incorrect size");
+  return var;
+}
+
+}  // namespace
+
+Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
+  TAEDA_CHECK(beta >= 0, "smooth_l1_loss does not support negative values for beta.");
+  if (beta == 0) return taeda::l1_loss(self, target, reduction);
+  return reduced(ops::_smooth_l1(self, target, beta), reduction);
+}
+
+Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
+  TAEDA_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
+  return reduced(ops::_huber(self, target, delta), reduction);
+}
+
+Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+  return reduced(ops::_soft_margin(self, target), reduction);
+}
+
+Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight,
+                            int64_t reduction) {
+  const Tensor loss = ops::_binary_cross_entropy(self, target);
+  return reduced(weight.defined() ? loss.mul(weight) : loss, reduction);
+}
+
+Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target,
+                                        const Tensor& weight, const Tensor& pos_weight,
+                                        int64_t reduction) {
+  Tensor log = taeda::log_sigmoid(self);
+  if (pos_weight.defined()) log = log.mul(pos_weight.sub(Scalar(1)).mul(target).add(Scalar(1)));
+  const Tensor loss = (1 - target).mul(self).sub(log);
+  return reduced(weight.defined() ? loss.mul(weight) : loss, reduction);
+}
+
+Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
+  if (log_target) return reduced(target.exp().mul(target.sub(self)), reduction);
+  // target * log(target), zero where the target is.
+  const Tensor safe = target.masked_fill(target.eq(Scalar(0)), Scalar(1));
+  return reduced(target.mul(safe.log()).sub(target.mul(self)), reduction);
+}
+
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full,
+                        double eps, int64_t reduction) {
+  Tensor loss = log_input ? input.exp().sub(target.mul(input))
+                          : input.sub(target.mul(input.add(Scalar(eps)).log()));
+  if (full) {
+    const Tensor is_small = target.le(Scalar(1));
+    const Tensor safe = target.masked_fill(is_small, Scalar(1));
+    const Tensor stirling =
+        safe.mul(safe.log()).sub(safe).add(safe.mul(Scalar(2 * M_PI)).log().mul(Scalar(0.5)));
+    loss = loss.add(stirling.masked_fill(is_small, Scalar(0)));
+  }
+  return reduced(loss, reduction);
+}
+
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full,
+                         double eps, int64_t reduction) {
+  const Tensor spread = spread_variance(var, input);
+  TAEDA_CHECK_VALUE(!can_be_read(var) || !var.detach().lt(Scalar(0)).any().item().to_bool(),
+                    "var has negative entry/entries");
+  // The floor has no part in the gradient.
+  const Tensor value = spread.detach();
+  const Tensor floored = value.clamp_min(Scalar(eps)).add(spread.sub(value));
+  const Tensor difference = input.sub(target);
+  Tensor loss = floored.log().add(difference.mul(difference).div(floored)).mul(Scalar(0.5));
+  if (full) loss = loss.add(Scalar(0.5 * std::log(2 * M_PI)));
+  return reduced(loss, reduction);
+}
+
+Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin,
+                            int64_t reduction) {
+  const Tensor lacking = positive_part(Scalar(margin) - self);
+  const Tensor unlike = taeda::where(target.ne(Scalar(1)), lacking, Scalar(0));
+  const Tensor alike = taeda::where(target.ne(Scalar(-1)), self, Scalar(0));
+  return reduced(unlike.add(alike), reduction);
+}
+
+Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                           double margin, int64_t reduction) {
+  TAEDA_CHECK(input1.dim() == input2.dim() && input1.dim() == target.dim(),
+              "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+              "input1: ",
+              input1.sym_sizes(), ", input2: ", input2.sym_sizes(),
+              ", target: ", target.sym_sizes(), " ");
+  const Tensor rank = target.neg().mul(input1.sub(input2));
+  return reduced(positive_part(rank.add(Scalar(margin))), reduction);
+}
+
+Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                             double margin, int64_t reduction) {
+  TAEDA_CHECK(target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
+  if (target.dim() == 1) {
+    TAEDA_CHECK(input1.dim() == 2 && input2.dim() == 2,
+                "1D target tensor expects 2D input tensors, but found inputs with sizes ",
+                input1.sym_sizes(), " and ", input2.sym_sizes(), ".");
+  } else {
+    TAEDA_CHECK(input1.dim() == 1 && input2.dim() == 1,
+                "0D target tensor expects 1D input tensors, but found inputs with sizes ",
+                input1.sym_sizes(), " and ", input2.sym_sizes(), ".");
+  }
+  constexpr double kEpsilon = 1e-12;
+  const int64_t along[] = {target.dim()};
+  const IntList last(along);
+  const auto square = [&](const Tensor& x) { return x.mul(x).sum(last).add(Scalar(kEpsilon)); };
+  const Tensor cosine = input1.mul(input2).sum(last).div(square(input1).mul(square(input2)).sqrt());
+  const Tensor beyond = positive_part(cosine.sub(Scalar(margin)));
+  const Tensor alike = taeda::where(target.eq(Scalar(1)), 1 - cosine, Scalar(0));
+  const Tensor unlike = taeda::where(target.eq(Scalar(-1)), beyond, Scalar(0));
+  return reduced(alike.add(unlike), reduction);
+}
+
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                           double margin, double p, double eps, bool swap, int64_t reduction) {
+  TAEDA_CHECK(anchor.dim() == positive.dim() && positive.dim() == negative.dim(),
+              "The anchor, positive, and negative tensors are expected to have the same number of "
+              "dimensions, but got: anchor ",
+              anchor.dim(), "D, positive ", positive.dim(), "D, and negative ", negative.dim(),
+              "D inputs");
+  const Tensor near = taeda::pairwise_distance(anchor, positive, p, eps);
+  Tensor far = taeda::pairwise_distance(anchor, negative, p, eps);
+  if (swap) far = taeda::minimum(far, taeda::pairwise_distance(positive, negative, p, eps));
+  return reduced(positive_part(near.sub(far).add(Scalar(margin))), reduction);
+}
+
+Tensor _weighted_loss(const Tensor& loss, const Tensor& weight, int64_t reduction) {
+  TAEDA_CHECK_VALUE(loss.sym_sizes() == weight.sym_sizes(),
+                    "Weights and input must have the same size.");
+  const Tensor weighted = loss.mul(weight);
+  if (reduction == kNone) return weighted;
+  return reduction == kMean ? weighted.sum().div(weight.sum()) : weighted.sum();
+}
+
+}  // namespace taeda::impl
