@@ -19,7 +19,8 @@ Batched product(const Batched& a, const Batched& b) {
 Batched combined(const Batched& self, const Scalar& beta, const Tensor& value, const Scalar& alpha,
                  int64_t rank) {
   const Tensor scaled = alpha.equals(1) ? value : value.mul(alpha);
-  if (beta.equals(0)) return {scaled, 0};
+  // `self` is not read then, and may be all that has a batch.
+  if (beta.equals(0)) return {scaled, scaled.dim() > rank ? 0 : -1};
   const Tensor addend = self.front_aligned(rank);
   return {scaled.add(beta.equals(1) ? addend : addend.mul(beta)), 0};
 }
