@@ -150,6 +150,8 @@ std::vector<Tensor> tangents_or_zeros(TensorList list) {
 }
 
 Tensor fit_tangent(const Tensor& tangent, const Tensor& result) {
+  // What was written has none: integers in a tensor of floats.
+  if (!tangent.defined()) return taeda::zeros_like(result);
   Tensor t = tangent;
   if (t.dtype() != result.dtype()) t = t.to(result.dtype());
   return t.sym_sizes() == result.sym_sizes() ? t : t.expand(result.sym_sizes());
