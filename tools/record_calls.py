@@ -90,6 +90,12 @@ def differentiable(record):
     return list(record.grad)
 
 
+def unchecked(record):
+    """Reasons why derivatives are not those of values, by argument or sample; {"": why} for all."""
+    reasons = record.data.get("no_gradcheck", {})
+    return {"": reasons} if isinstance(reasons, str) else reasons
+
+
 def named(record, args, kwargs):
     """The arguments by the schema's names."""
     names = [a.name for a in record.schema.arguments if not a.is_kwarg_only]

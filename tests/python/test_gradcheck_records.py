@@ -1,7 +1,8 @@
 """Every differentiable record has right first and second derivatives, in real and complex numbers."""
 
 import pytest
-from record_samples import NOT_SAMPLED, all_records, samples
+import record_calls
+from sampled_calls import derivatives, without_plain
 
 import taeda
 from taeda.autograd import gradcheck, gradgradcheck
@@ -10,52 +11,48 @@ DTYPES = ["float64", "complex128"]
 
 
 def cases():
-    found = []
-    for name in all_records():
-        for dtype in DTYPES:
-            if samples(name, getattr(taeda, dtype)):
-                found.append(pytest.param(name, dtype, id=f"{name}-{dtype}"))
-    return found
+    return [
+        pytest.param(key, dtype, id=f"{key}-{dtype}")
+        for key in record_calls.sampled()
+        for dtype in DTYPES
+        if derivatives(key, getattr(taeda, dtype))
+    ]
 
 
-def check(checker, name, dtype):
-    for sample in samples(name, getattr(taeda, dtype)):
-
-        def function(*args, sample=sample):
-            return sample.fn(*args, **sample.kwargs)
-
-        for fast_mode in (False, True):
-            checker(function, sample.args, fast_mode=fast_mode)
+CASES = cases()
+OWN = [case for case in CASES if record_calls.records()[case.values[0]].kind != "composite"]
 
 
-@pytest.mark.parametrize("name, dtype", cases())
-def test_first_derivatives(name, dtype):
-    check(gradcheck, name, dtype)
+def check(checker, key, dtype):
+    for sample in derivatives(key, getattr(taeda, dtype)):
+        checker(without_plain(sample), sample.tensors)
 
 
-@pytest.mark.parametrize("name, dtype", cases())
-def test_second_derivatives(name, dtype):
-    check(gradgradcheck, name, dtype)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("key, dtype", CASES)
+def test_first_derivatives(key, dtype):
+    check(gradcheck, key, dtype)
 
 
-@pytest.mark.parametrize("name", all_records())
-def test_every_record_has_samples(name):
-    found = [samples(name, getattr(taeda, dtype)) for dtype in DTYPES]
-    assert max(map(len, found)) >= 2 or NOT_SAMPLED[name]
+@pytest.mark.parametrize("key, dtype", OWN)
+def test_second_derivatives(key, dtype):
+    """Those of composites are made of these."""
+    check(gradgradcheck, key, dtype)
 
 
-@pytest.mark.parametrize("name", [name for name in all_records() if name not in NOT_SAMPLED])
-def test_samples_run_their_record(name):
-    """The record's own node is in the graph of what a sample returns."""
-    for dtype in DTYPES:
-        for sample in samples(name, getattr(taeda, dtype)):
-            assert all_records()[name].node in node_names(sample.fn(*sample.args, **sample.kwargs))
-            plain = samples(name, getattr(taeda, dtype), requires_grad=False)
-            assert not any(isinstance(a, taeda.Tensor) and a.requires_grad for a in plain[0].args)
+@pytest.mark.parametrize("key", [key for key, r in record_calls.records().items() if r.grad])
+def test_every_gradient_has_samples(key):
+    """Two calls at least whose results have the record's own node behind them."""
+    record = record_calls.records()[key]
+    if "" in record_calls.unchecked(record):
+        return
+    found = [derivatives(key, getattr(taeda, dtype)) for dtype in DTYPES]
+    assert max(map(len, found)) >= 2
+    for sample in found[0] + found[1]:
+        assert record.node in node_names(sample.results(*sample.tensors))
 
 
 def node_names(results):
-    results = results if isinstance(results, (tuple, list)) else [results]
     waiting, names = [r.grad_fn for r in results if r.requires_grad], {}
     while waiting:
         node = waiting.pop()
@@ -66,4 +63,8 @@ def node_names(results):
 
 
 def test_no_reason_is_left_over():
-    assert set(NOT_SAMPLED) <= set(all_records())
+    """Reasons name arguments or samples, of records that have derivatives."""
+    for key, record in record_calls.records().items():
+        names = {a.name for a in record.schema.tensors} | {"", *record_calls.texts(key)}
+        assert set(record_calls.unchecked(record)) <= names, key
+        assert not record_calls.unchecked(record) or "no_grad" not in record.data, key

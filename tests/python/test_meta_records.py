@@ -5,32 +5,36 @@ with plain sizes, once with symbolic ones. Sizes, strides, dtype and what shares
 """
 
 import pytest
+import record_calls
 from must_fail_cases import CASES
-from record_samples import ROOT, all_records, generator_records, samples
 from taeda._C._fx import _symbolic_meta
 from taeda.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 from taeda.utils._python_dispatch import TorchDispatchMode
 from taeda.utils._pytree import tree_leaves, tree_map
-from test_dispatch_mode_records import run
+from test_dispatch_mode_records import NAMES, plain_call, run, with_gradients
 
 import taeda
 
-NAMES = [name for name in all_records() if samples(name, taeda.float64)]
-# The result's size is in the data, or the result is no tensor; of index and one_hot, in samples
-# without masks and with a number of classes, it is not.
+# The result's size is in the data, or the result is no tensor; of index and one_hot, without masks
+# and with a number of classes, it is not.
 DATA_DEPENDENT = {
     f"aten::{record.key}"
-    for record in generator_records.load(ROOT / "taeda/ops")
+    for record in record_calls.records().values()
     if {"dynamic_output_shape", "data_dependent_output"} & set(record.data.get("tags", ()))
-} - {"aten::index.Tensor", "aten::one_hot"}
+}
+SOMETIMES = {"aten::index.Tensor", "aten::one_hot"}
+DATA_DEPENDENT -= SOMETIMES
 # Their arguments are sizes, or how many results there are follows from a size.
 NAMES_SIZES = {
+    "aten::_unsafe_view",
     "aten::as_strided_scatter",
     "aten::diagonal_backward",
     "aten::expand",
     "aten::native_layer_norm",
     "aten::native_layer_norm_backward",
+    "aten::resize_",
     "aten::select_backward",
+    "aten::slice.Tensor",
     "aten::slice_backward",
     "aten::slice_scatter",
     "aten::split.Tensor",
@@ -41,6 +45,9 @@ NAMES_SIZES = {
     "aten::view_as_complex",
 }
 
+# With symbols for sizes their results are contiguous, whatever the argument's strides.
+CONTIGUOUS_WITH_SYMBOLS = {"aten::sort", "aten::sort.stable"}
+
 
 class Twins:
     """Meta tensors for real ones: views of one storage stay views of one storage."""
@@ -50,7 +57,7 @@ class Twins:
 
     def __call__(self, x):
         if not isinstance(x, taeda.Tensor):
-            return x
+            return taeda.device("meta") if isinstance(x, taeda.device) else x
         key = x.untyped_storage()
         if key not in self.bases:
             self.bases[key] = taeda.empty(key.nbytes(), dtype=taeda.uint8, device="meta")
@@ -71,7 +78,7 @@ class SymbolicTwins:
 
     def __call__(self, x):
         if not isinstance(x, taeda.Tensor):
-            return x
+            return taeda.device("meta") if isinstance(x, taeda.device) else x
         self.count += 1
         context = StatelessSymbolicContext([DimDynamic.DYNAMIC] * x.dim())
         geometry = self.env.create_symbolic_sizes_strides_storage_offset(
@@ -97,6 +104,11 @@ def sharing(result, inputs):
     return [i for i, x in enumerate(inputs) if x.untyped_storage() == storage]
 
 
+def strides(tensor):
+    """An empty tensor's say nothing."""
+    return plain(tensor.stride()) if 0 not in plain(tensor.size()) else ()
+
+
 def tensors_in(tree):
     return [x for x in tree_leaves(tree) if isinstance(x, taeda.Tensor)]
 
@@ -109,8 +121,7 @@ def outcome(func, args, kwargs):
     except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError) as error:
         return f"{type(error).__name__}: {error}"
     return [
-        (plain(r.size()), plain(r.stride()), r.dtype, r.is_conj(), sharing(r, inputs))
-        for r in results
+        (plain(r.size()), strides(r), r.dtype, r.is_conj(), sharing(r, inputs)) for r in results
     ]
 
 
@@ -131,12 +142,16 @@ class Repeat(TorchDispatchMode):
         twin_args, twin_kwargs = tree_map(twins, (args, kwargs))
         results = func(*args, **kwargs)
         expected = [
-            (tuple(r.size()), r.stride(), r.dtype, r.is_conj(), sharing(r, inputs))
+            (tuple(r.size()), strides(r), r.dtype, r.is_conj(), sharing(r, inputs))
             for r in tensors_in(results)
         ]
         got = outcome(func, twin_args, twin_kwargs)
+        if func.name() in CONTIGUOUS_WITH_SYMBOLS and self.make_twins is SymbolicTwins:
+            return results
         self.count += 1
         shapes = [tuple(x.size()) for x in inputs]
+        if isinstance(got, str) and func.name() in SOMETIMES and "depends on" in got:
+            return results
         if got != expected:
             self.differences.append(f"{func} of {shapes}: meta gives {got}, real {expected}")
         if func.name() not in NAMES_SIZES and twins.constants():
@@ -147,19 +162,20 @@ class Repeat(TorchDispatchMode):
 def differences(name, make_twins):
     found = []
     for dtype in (taeda.float64, taeda.complex128):
-        for sample in samples(name, dtype):
+        for sample in with_gradients(name, dtype):
             with Repeat(make_twins) as mode:
-                run(lambda fn, *args, **kwargs: fn(*args, **kwargs), sample)
-            assert mode.count > 0
+                run(plain_call, sample)
             found += mode.differences
     return sorted(set(found))
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", NAMES)
 def test_meta_equals_real(name):
     assert differences(name, Twins) == []
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", NAMES)
 def test_symbolic_meta_equals_real(name):
     assert differences(name, SymbolicTwins) == []

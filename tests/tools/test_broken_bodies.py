@@ -95,12 +95,25 @@ def object_of(folder, sources):
 
 
 def kernels(folder, family):
+    """The sources of a record's CPU kernel, with the flags of each."""
     gen = folder / "gen/taeda"
     machine = subprocess.run(["g++", "-dumpmachine"], capture_output=True, text=True).stdout
-    variants = ISAS[machine.partition("-")[0]]
-    tiles = [(gen / f"backends/cpu/{family}_tiles.isa.cpp", extra) for extra in variants]
+    tiles = gen / f"backends/cpu/{family}_tiles.isa.cpp"
     names = (f"backends/cpu/{family}_tiles.cpp", f"backends/cpu/{family}_kernels.cpp")
-    return [*tiles, *((gen / name, []) for name in (*names, f"ops/{family}/dense.cpp"))]
+    sources = [rules(folder, family), *(gen / name for name in names)]
+    return [(tiles, extra) for extra in ISAS[machine.partition("-")[0]]] + [
+        (s, []) for s in sources
+    ]
+
+
+def rules(folder, family):
+    """The record's dtype rule, which the library keeps to itself."""
+    text = (folder / f"gen/taeda/ops/{family}/operators.cpp").read_text()
+    block = re.search(r"namespace taeda::rules \{.*?\}  // namespace taeda::rules", text, re.S)[0]
+    headers = ("taeda/ops/pointwise.h", f"taeda/ops/{family}/declarations.h")
+    source = folder / "rules.cpp"
+    source.write_text("".join(f'#include "{h}"\n' for h in headers) + block + "\n")
+    return source
 
 
 def golden_test(made, *keys):

@@ -57,6 +57,8 @@ A record is a table in taeda/ops/<family>/records.toml named after its overload 
              or no_samples = "why none makes sense"
   golden     the values of a record that PyTorch lacks, a PyTorch expression over the arguments; or
              no_golden = "why its values are not determined"
+  no_gradcheck   why its derivatives are not those of its values; or a table of reasons by argument,
+             or by the text of a sample
   doc, tags
 """
 
@@ -106,6 +108,7 @@ FIELDS = {
     "no_samples",
     "golden",
     "no_golden",
+    "no_gradcheck",
     "parts",
     "spec",
     "conj_aware",
