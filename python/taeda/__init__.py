@@ -201,8 +201,8 @@ def __getattr__(name):
         value = getattr(import_module(f"taeda.{_LAZY[name]}"), name)
         globals()[name] = value
         return value
-    if isinstance(function := vars(_C).get(name), type(_C.add)):
-        return function  # an operator whose name is private
+    if name in vars(_C) and _C._dispatch.find_overloads(name):
+        return getattr(_C, name)  # an operator whose name is private
     try:
         return import_module(f"taeda.{name}")
     except ModuleNotFoundError as error:

@@ -44,7 +44,8 @@ TAKES_MORE = {"_conj", "_fill_spaced_", *(f"{name}.{b}" for name in SPACED for b
 
 def refused(record):
     """The dtype classes that raise. A number promotes what a body would refuse, and so does a rule."""
-    if record.key in TAKES_MORE:
+    # A composite takes what its parts take.
+    if record.key in TAKES_MORE or record.kind == "composite":
         return set()
     tensors = [a.type.is_tensor for a in record.schema.arguments]
     if record.kind == "pointwise" and not all(tensors):
