@@ -34,6 +34,7 @@ def test_first_derivatives(key, dtype):
     check(gradcheck, key, dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key, dtype", OWN)
 def test_second_derivatives(key, dtype):
     """Those of composites are made of these."""

@@ -75,7 +75,7 @@ def values_agree(name, got, expected):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+@pytest.mark.parametrize("mode", ["real", pytest.param("fake", marks=pytest.mark.slow), "symbolic"])
 @pytest.mark.parametrize("name", NAMES)
 def test_traces_compute_the_same(name, mode):
     for sample in samples(name, taeda.float64):

@@ -34,7 +34,8 @@ class Steps:
 
 
 def run_ctest(build: Build, *options: str, env: dict[str, str] | None = None) -> int:
-    command = [tool("ctest"), "--test-dir", build.folder, "--output-on-failure", *options]
+    command = [tool("ctest"), "--test-dir", build.folder, "--output-on-failure"]
+    command += ["-j", jobs(), *options]
     return call(command, env=env)
 
 
@@ -64,7 +65,7 @@ def run_last_pytest(build: Build, steps: Steps, mode: str) -> int:
     }
     options = ["-p", "driver.pytest_summary"]
     if mode == "--quick":
-        options += ["-m", "not slow and not full"]
+        options += ["-m", "not slow and not full and not peers"]
     elif mode == "--full":
         options += ["-m", ""]
     return run_pytest(build, *options, env=env)
