@@ -15,9 +15,9 @@ HELP = """\
 usage: ./run COMMAND [arguments]
 
   demo                    build what is needed and run the demonstration
-  test [--quick|--full]   checks, C++ tests, Python tests; --quick leaves out the slow ones and those with PyTorch,
-                          --full adds the tests marked full, sanitizers, other Pythons and the
-                          other architecture
+  test [--quick|--full]   checks, C++ tests, Python tests; --quick leaves out the slow ones and
+                          those that need PyTorch, --full adds the tests marked full,
+                          sanitizers, other Pythons and the other architecture
   test --peers            the Python tests that need PyTorch, which the others skip without it
   build [--clean] [--keep-going] [--report] [target...]
                           build with CMake and Ninja; --clean from nothing and without ccache,
