@@ -145,17 +145,29 @@ class Structured:
         return spec_line + checks
 
 
+def device_check(r):
+    """The operands lie on one device; what only the CPU holds goes to its own kernels."""
+    found = [a.name for a in r.schema.arguments if a.type.is_tensor and not a.type.is_list]
+    if len(found) < 2 or r.data.get("device_of_first"):
+        return ""
+    return (
+        f"  const Tensor* const operands[] = {{{', '.join(f'&{n}' for n in found)}}};\n"
+        f'  check_same_device("{r.schema.name}", operands);\n'
+    )
+
+
 def structured(r):
     p = Structured(r)
     if "parts" in r.data:
         return structured_by_parts(r, p)
     call = handed_over(r, p.given, p.outs[0]) if r.out else ""
-    text = f"{head(r.schema)} {{\n{p.allocation()}{call}  return {p.result};\n}}\n"
+    devices = device_check(r)
+    text = f"{head(r.schema)} {{\n{devices}{p.allocation()}{call}  return {p.result};\n}}\n"
     if r.inplace:
         call = handed_over(r, "self", "self") if r.out else ""
-        text += f"{head(r.inplace)} {{\n{p.inplace_checks()}{call}  return self;\n}}\n"
+        text += f"{head(r.inplace)} {{\n{devices}{p.inplace_checks()}{call}  return self;\n}}\n"
     if r.out:
-        text += f"{head(r.out)} {{\n{p.out_checks()}  return {p.result};\n}}\n"
+        text += f"{head(r.out)} {{\n{devices}{p.out_checks()}  return {p.result};\n}}\n"
     return text
 
 

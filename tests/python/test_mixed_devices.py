@@ -1,0 +1,32 @@
+"""Operands on two devices are refused: each tensor of a sample but the first is moved to meta."""
+
+import pytest
+import record_calls
+
+import taeda
+
+# Structured records with several tensors; composites and explicit ones call these.
+KEYS = [
+    key
+    for key, record in record_calls.records().items()
+    if record.kind == "structured"
+    and not record.data.get("device_of_first")
+    and sum(a.type.is_tensor and not a.type.is_list for a in record.schema.arguments) > 1
+    and record_calls.texts(key)
+]
+
+
+def is_operand(x):
+    return isinstance(x, taeda.Tensor) and x.dim() > 0
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_tensor_elsewhere_is_refused(key):
+    arguments = record_calls.Call(key, record_calls.texts(key)[0], taeda.float32).arguments()
+    args, kwargs = arguments
+    call = record_calls.overload(key)
+    places = [i for i, x in enumerate(args) if is_operand(x)]
+    for i in places[1:]:
+        moved = [x.to("meta") if j == i else x for j, x in enumerate(args)]
+        with pytest.raises(RuntimeError, match="device"):
+            call(*moved, **kwargs)
