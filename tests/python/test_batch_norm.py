@@ -136,3 +136,9 @@ def test_the_statistics_of_the_call():
     t.testing.assert_close(mean, X.mean((0, 2)))
     t.testing.assert_close(rstd, X.var((0, 2), correction=0).rsqrt())
     assert t.native_batch_norm(X, None, None, mean, rstd, False, 0.1, 0.0)[1].shape == (0,)
+
+
+@pytest.mark.parametrize(("eps", "training"), [(0.0, True), (-1.0, True), (-1.0, False)])
+def test_eps_that_would_divide_by_zero(eps, training):
+    with pytest.raises(ValueError, match="batch_norm eps must be"):
+        F.batch_norm(t.ones(2, 3), t.zeros(3), t.ones(3), training=training, eps=eps)

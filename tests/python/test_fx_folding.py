@@ -197,3 +197,10 @@ class TestOwnPasses:
             back = eight_bits.dequantize(q, scale, zero_point)
             assert back[0].item() == 0
             assert (back - t.tensor([0.0, low, high])).abs().max().item() <= scale
+
+
+def test_calls_that_stay_apart():
+    banned = passes("passes.dialect.common.cse_pass").get_CSE_banned_ops()
+    aten = t.ops.aten
+    assert {aten.randint.low, aten.native_dropout.default, aten.empty_like.default} <= banned
+    assert not {aten.add.Tensor, aten.zeros.default, aten.cos.default} & banned

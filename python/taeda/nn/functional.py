@@ -207,6 +207,10 @@ def batch_norm(
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {input.size()}"
         )
+    if training and eps <= 0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    if eps < 0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     return _C.batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps, True
     )

@@ -9,18 +9,17 @@ from taeda.fx.passes.infra.pass_base import PassBase, PassResult
 
 __all__ = ["CSEPass", "get_CSE_banned_ops"]
 
-# Operators that give fresh memory, which a program may write to.
-_FRESH = ("empty", "empty_like", "empty_strided", "new_empty", "empty_permuted")
-
 
 def get_CSE_banned_ops():
-    """Operators whose calls stay apart: new memory, random values."""
+    """Operators whose calls stay apart: memory that nobody wrote, random values."""
     found = set()
-    for name in (*_FRESH, "rand", "rand_like", "randn", "randn_like", "dropout", "bernoulli"):
-        packet = getattr(taeda.ops.aten, name, None)
-        if packet is not None:
-            found.add(packet)
-            found.update(getattr(packet, overload) for overload in packet.overloads())
+    for key in taeda._C._dispatch.samples():
+        name, _, rest = key.partition(".")
+        packet = getattr(taeda.ops.aten, name)
+        overload = getattr(packet, rest or "default")
+        is_random = taeda.Tag.nondeterministic_seeded in overload.tags
+        if is_random or "empty" in name.split("_"):
+            found |= {packet, *(getattr(packet, other) for other in packet.overloads())}
     return found
 
 
