@@ -337,12 +337,6 @@ bool OperatorSamples::takes(DType dtype) const {
   return std::string_view(accept).find(class_letter(dtype)) != std::string_view::npos;
 }
 
-const OperatorSamples* find_samples(std::string_view op) {
-  for (const OperatorSamples& s : operator_samples())
-    if (op == s.op) return &s;
-  return nullptr;
-}
-
 std::optional<Stack> read_sample(const dispatch::Operator& op, std::string_view text, DType dtype) {
   const BelowADInplaceOrView guard;
   Reader reader(op, text, dtype);

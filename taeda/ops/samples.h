@@ -24,8 +24,6 @@ struct OperatorSamples {
 
 // Of every record that has samples, in record order.
 TAEDA_API Span<OperatorSamples> operator_samples();
-// "add.Tensor"; null where the record says why it has none.
-TAEDA_API const OperatorSamples* find_samples(std::string_view op);
 
 // The arguments of a sample call in schema order, with tensors of `dtype` on the CPU. Nothing where
 // the dtype cannot hold a number of the text. RuntimeError that names the operator and the column

@@ -271,12 +271,6 @@ def table(family, records, batch_entry):
     for where, lines in protos.items():
         if lines:
             text += f"namespace {where} {{\n" + "\n".join(lines) + f"\n}}  // namespace {where}\n"
-    counted = [r.ident for r in records if r.data.get("counted")]
-    if counted:
-        lines = (
-            f"Tensor {ident}_counted(const Tensor& self, const SymInt& count);" for ident in counted
-        )
-        text += "namespace impl {\n" + "\n".join(lines) + "\n}  // namespace impl\n"
     if rules:
         text += "namespace batch {\n" + "\n".join(rules) + "\n}  // namespace batch\n"
     text += "}  // namespace taeda\n\nnamespace taeda::ops {\n\n" + "\n".join(ops)
