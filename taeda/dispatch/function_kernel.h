@@ -16,7 +16,7 @@ namespace taeda::dispatch {
 
 // Lists of what a value has no list of, strings for one, are lists of values.
 template <class T>
-concept HasOwnList = std::is_constructible_v<Value::Variant, std::in_place_type_t<std::vector<T>>>;
+concept HasOwnList = Value::Types::kHas<std::vector<T>>;
 template <class T>
   requires(!HasOwnList<T>)
 struct Boxing<std::vector<T>> {

@@ -5,26 +5,43 @@ template class std::vector<taeda::dispatch::Value>;
 
 namespace taeda::dispatch {
 
-Value::Value(const Value& other) = default;
-Value::Value(Value&& other) noexcept = default;
-Value& Value::operator=(const Value& other) = default;
-Value& Value::operator=(Value&& other) noexcept = default;
-Value::~Value() = default;
+Value::Value(const Value& other) : index_(other.index_) {
+  other.visit([this]<class T>(const T& v) { new (bytes_) T(v); });
+}
+
+Value::Value(Value&& other) noexcept : index_(other.index_) {
+  other.visit([this]<class T>(const T& v) { new (bytes_) T(std::move(const_cast<T&>(v))); });
+}
+
+Value& Value::operator=(const Value& other) {
+  if (this != &other) *this = Value(other);
+  return *this;
+}
+
+Value& Value::operator=(Value&& other) noexcept {
+  if (this == &other) return *this;
+  // The old value goes last: dropping it may run code that reads this one.
+  Value old(std::move(*this));
+  destroy();
+  return *new (this) Value(std::move(other));
+}
+
+void Value::destroy() noexcept {
+  visit([]<class T>(const T& v) { v.~T(); });
+  index_ = 0;
+}
 
 Value::Value(const Scalar& s) {
   if (s.is_symbolic()) {
     auto node = IntrusivePtr<SymNode>::share(s.node());
-    if (node->kind() == SymKind::Int)
-      v_ = SymInt(std::move(node));
-    else
-      v_ = std::move(node);
+    *this = node->kind() == SymKind::Int ? Value(SymInt(std::move(node))) : Value(std::move(node));
     return;
   }
   switch (s.kind()) {
-    case Scalar::Kind::Bool: v_ = s.to_bool(); break;
-    case Scalar::Kind::Float: v_ = s.to_double(); break;
-    case Scalar::Kind::Complex: v_ = s.to_complex(); break;
-    default: v_ = s.to_int();
+    case Scalar::Kind::Bool: *this = s.to_bool(); break;
+    case Scalar::Kind::Float: *this = s.to_double(); break;
+    case Scalar::Kind::Complex: *this = s.to_complex(); break;
+    default: *this = s.to_int();
   }
 }
 
@@ -33,7 +50,7 @@ const char* Value::kind_name() const {
       "None",   "bool",   "int",          "float",     "complex", "SymInt",   "Tensor",
       "str",    "int[]",  "SymInt[]",     "float[]",   "bool[]",  "Tensor[]", "ScalarType",
       "Device", "Layout", "MemoryFormat", "Generator", "list",    "object",   "symbolic number"};
-  return names[v_.index()];
+  return names[index_];
 }
 
 Scalar Value::to_scalar() const {

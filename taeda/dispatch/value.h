@@ -1,8 +1,13 @@
 // Value: an operator argument or result in boxed form, for fallbacks, graphs and bindings.
 #pragma once
 
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
 #include <memory>
+#include <new>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -18,44 +23,85 @@ class TAEDA_API Opaque : public RefCounted {
   virtual std::string text() const = 0;
 };
 
+// The types that a Value holds, by number.
+template <class... T>
+struct TypeList {
+  template <class U>
+  static constexpr bool kHas = (std::is_same_v<U, T> || ...);
+  template <class U>
+  static constexpr uint8_t index_of() {
+    static_assert(kHas<U>, "a Value does not hold this type");
+    uint8_t index = 0;
+    (void)((std::is_same_v<U, T> || (++index, false)) || ...);
+    return index;
+  }
+  static constexpr size_t kBytes = std::max({sizeof(T)...});
+  // table[index] calls F with the type of that number.
+  template <class R, class F>
+  static constexpr R (*kCalls[])(const void*, F&) = {
+      [](const void* p, F& f) -> R { return f(*static_cast<const T*>(p)); }...};
+};
+
+// A variant whose kinds are listed once and whose code stands once: std::variant of twenty types
+// costs every source that mentions it a fifth of a second of compile time.
 class TAEDA_API Value {
  public:
   using List = std::vector<Value>;
-  using Variant =
-      std::variant<std::monostate, bool, int64_t, double, Complex<double>, SymInt, Tensor,
-                   std::string, std::vector<int64_t>, std::vector<SymInt>, std::vector<double>,
-                   std::vector<bool>, std::vector<Tensor>, DType, Device, Layout, MemoryFormat,
-                   Generator, std::shared_ptr<List>, IntrusivePtr<Opaque>,
-                   IntrusivePtr<SymNode>>;  // the last: a symbolic float or truth value
+  // The last: a symbolic float or truth value.
+  using Types =
+      TypeList<std::monostate, bool, int64_t, double, Complex<double>, SymInt, Tensor, std::string,
+               std::vector<int64_t>, std::vector<SymInt>, std::vector<double>, std::vector<bool>,
+               std::vector<Tensor>, DType, Device, Layout, MemoryFormat, Generator,
+               std::shared_ptr<List>, IntrusivePtr<Opaque>, IntrusivePtr<SymNode>>;
 
-  Value() = default;
-  // Out of line: the code that copies, moves and drops twenty kinds stands once in the library.
+  Value() noexcept = default;
   Value(const Value& other);
   Value(Value&& other) noexcept;
   Value& operator=(const Value& other);
   Value& operator=(Value&& other) noexcept;
-  ~Value();
+  ~Value() {
+    if (index_ > Types::index_of<Complex<double>>()) destroy();
+  }
   template <class T>
-    requires(std::is_constructible_v<Variant, T> && !std::is_same_v<std::remove_cvref_t<T>, Value>)
-  Value(T&& v) : v_(std::forward<T>(v)) {}
+    requires(Types::kHas<std::remove_cvref_t<T>>)
+  Value(T&& v) : Value(std::in_place_type<std::remove_cvref_t<T>>, std::forward<T>(v)) {}
+  // Numbers of other widths, unless they may not fit.
+  template <std::integral T>
+    requires(!Types::kHas<T> && (sizeof(T) < sizeof(int64_t) || std::is_signed_v<T>))
+  Value(T v) : Value(static_cast<int64_t>(v)) {}
+  Value(std::same_as<float> auto v) : Value(static_cast<double>(v)) {}
+  Value(std::vector<bool>::reference v) : Value(static_cast<bool>(v)) {}
+  Value(const char* v) : Value(std::string(v)) {}
+  template <class T>
+    requires(!Types::kHas<IntrusivePtr<T>> && std::is_base_of_v<Opaque, T>)
+  Value(IntrusivePtr<T> v) : Value(IntrusivePtr<Opaque>(std::move(v))) {}
+  template <class T>
+    requires(!Types::kHas<IntrusivePtr<T>> && std::is_base_of_v<SymNode, T>)
+  Value(IntrusivePtr<T> v) : Value(IntrusivePtr<SymNode>(std::move(v))) {}
   Value(const Scalar& s);
 
-  bool is_none() const { return v_.index() == 0; }
+  bool is_none() const { return index_ == 0; }
   template <class T>
   bool is() const {
-    return std::holds_alternative<T>(v_);
+    return index_ == Types::index_of<T>();
   }
   template <class T>
   const T& get() const {
-    const T* p = std::get_if<T>(&v_);
-    TAEDA_INTERNAL_CHECK(p, "boxed value holds ", kind_name());
-    return *p;
+    TAEDA_INTERNAL_CHECK(is<T>(), "boxed value holds ", kind_name());
+    return *reinterpret_cast<const T*>(bytes_);
   }
   template <class T>
   T& get() {
     return const_cast<T&>(static_cast<const Value*>(this)->get<T>());
   }
-  const Variant& variant() const { return v_; }
+  // The number of the held type in Types.
+  size_t index() const { return index_; }
+  // f(held value), for an f that takes every type.
+  template <class F>
+  auto visit(F&& f) const {
+    using R = std::invoke_result_t<F&, const std::monostate&>;
+    return Types::kCalls<R, std::remove_reference_t<F>>[index_](bytes_, f);
+  }
   const char* kind_name() const;
 
   bool is_scalar() const {
@@ -93,7 +139,14 @@ class TAEDA_API Value {
   Device toDevice() const { return get<Device>(); }
 
  private:
-  Variant v_;
+  template <class T, class... From>
+  explicit Value(std::in_place_type_t<T>, From&&... from) : index_(Types::index_of<T>()) {
+    new (bytes_) T(std::forward<From>(from)...);
+  }
+  void destroy() noexcept;
+
+  alignas(std::max_align_t) unsigned char bytes_[Types::kBytes];
+  uint8_t index_ = 0;
 };
 
 using Stack = std::vector<Value>;

@@ -5,6 +5,8 @@
 
 #include "taeda/fx/graph.h"
 
+template class std::vector<taeda::fx::Arg>;
+
 namespace taeda::fx {
 namespace {
 
@@ -58,10 +60,6 @@ struct SameValue {
   bool operator()(const T& a, const T& b) const {
     return a == b;
   }
-  template <class A, class B>
-  bool operator()(const A&, const B&) const {
-    return false;
-  }
 };
 
 struct HashValue {
@@ -94,6 +92,15 @@ Compound::Compound(Kind kind, std::vector<Arg> items, std::vector<Value> keys,
       keys(std::move(keys)),
       type(std::move(type)),
       has_nodes(any_has_nodes(this->items)) {}
+
+Arg::Arg() noexcept = default;
+Arg::Arg(const Arg& other) = default;
+Arg::Arg(Arg&& other) noexcept = default;
+Arg& Arg::operator=(const Arg& other) = default;
+Arg& Arg::operator=(Arg&& other) noexcept = default;
+Arg::~Arg() = default;
+Arg::Arg(Node* node) : v_(node) {}
+Arg::Arg(IntrusivePtr<Compound> c) : v_(std::move(c)) {}
 
 Arg::Arg(Value v) {
   if (v.is<std::vector<int64_t>>())
@@ -153,11 +160,10 @@ Arg map_nodes(const Arg& arg, FunctionRef<Arg(Node&)> f) {
 }
 
 bool same_value(const Value& a, const Value& b) {
-  return std::visit(SameValue(), a.variant(), b.variant());
+  return a.index() == b.index() &&
+         a.visit([&]<class T>(const T& v) { return SameValue()(v, b.get<T>()); });
 }
 
-size_t hash_value(const Value& v) {
-  return std::visit(HashValue(), v.variant()) * 31 + v.variant().index();
-}
+size_t hash_value(const Value& v) { return v.visit(HashValue()) * 31 + v.index(); }
 
 }  // namespace taeda::fx

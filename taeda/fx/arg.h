@@ -21,7 +21,7 @@ using dispatch::Value;
 
 class Graph;
 class Node;
-class Arg;
+class TAEDA_API Arg;
 
 // A tuple, list, dict or slice.
 struct TAEDA_API Compound final : RefCounted {
@@ -38,16 +38,21 @@ struct TAEDA_API Compound final : RefCounted {
 
 class TAEDA_API Arg {
  public:
-  Arg() = default;  // None
+  Arg() noexcept;  // None
+  Arg(const Arg& other);
+  Arg(Arg&& other) noexcept;
+  Arg& operator=(const Arg& other);
+  Arg& operator=(Arg&& other) noexcept;
+  ~Arg();
   // A constant; boxed lists become lists of constants.
   Arg(Value v);
   template <class T>
     requires(std::is_constructible_v<Value, T> && !std::is_same_v<std::remove_cvref_t<T>, Value> &&
              !std::is_pointer_v<std::remove_cvref_t<T>>)
   Arg(T&& v) : Arg(Value(std::forward<T>(v))) {}
-  Arg(Node* node) : v_(node) {}
-  Arg(Node& node) : v_(&node) {}
-  Arg(IntrusivePtr<Compound> c) : v_(std::move(c)) {}
+  Arg(Node* node);
+  Arg(Node& node) : Arg(&node) {}
+  Arg(IntrusivePtr<Compound> c);
   // A region: a graph that the node runs zero or more times.
   Arg(IntrusivePtr<Graph> region);
 
@@ -75,6 +80,12 @@ class TAEDA_API Arg {
   }
   std::variant<Value, Node*, IntrusivePtr<Compound>, IntrusivePtr<RefCounted>> v_;
 };
+
+}  // namespace taeda::fx
+
+extern template class std::vector<taeda::fx::Arg>;
+
+namespace taeda::fx {
 
 // Calls f on each node in an argument, in order, repeats included.
 TAEDA_API void for_each_node(const Arg& arg, FunctionRef<void(Node&)> f);

@@ -89,7 +89,7 @@ struct ConstantText {
   }
 };
 
-std::string constant_text(const Value& v) { return std::visit(ConstantText(), v.variant()); }
+std::string constant_text(const Value& v) { return v.visit(ConstantText()); }
 
 class Printer {
  public:

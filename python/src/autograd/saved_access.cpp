@@ -50,7 +50,7 @@ struct ValueWrapper {
 };
 
 PyObject* wrap_value(const dispatch::Value& value) {
-  return std::visit(ValueWrapper(), value.variant());
+  return value.visit(ValueWrapper());
 }
 
 // ---- finding a field ----

@@ -77,22 +77,18 @@ PyObject* wrap_argument(const Value& v) {
   return wrap_value(v);
 }
 
-struct IsSame {
-  template <class A, class B>
-  bool operator()(const A&, const B&) const {
-    return false;
-  }
-  template <class T>
-    requires(std::equality_comparable<T> && !std::is_same_v<T, Tensor> &&
-             !std::is_same_v<T, std::vector<Tensor>>)
-  bool operator()(const T& a, const T& b) const {
-    return a == b;
-  }
-};
+bool is_same(const Value& a, const Value& b) {
+  return a.index() == b.index() && a.visit([&]<class T>(const T& v) {
+    if constexpr (std::equality_comparable<T> && !std::is_same_v<T, Tensor> &&
+                  !std::is_same_v<T, std::vector<Tensor>>)
+      return v == b.get<T>();
+    else
+      return false;
+  });
+}
 
 bool is_default(const CallSchema& schema, size_t i, const Value& v) {
-  const Argument& a = schema.arguments[i];
-  return a.has_default && std::visit(IsSame(), v.variant(), schema.defaults[i].variant());
+  return schema.arguments[i].has_default && is_same(v, schema.defaults[i]);
 }
 
 // ---- from Python ----
@@ -242,7 +238,7 @@ const CallSchema& call_schema(const dispatch::Operator& op) {
   return schemas->emplace(&op, std::move(schema)).first->second;
 }
 
-PyObject* wrap_value(const Value& v) { return checked(std::visit(Wrapper(), v.variant())); }
+PyObject* wrap_value(const Value& v) { return checked(v.visit(Wrapper())); }
 
 Stack bind_arguments(const CallSchema& schema, PyObject* args, PyObject* kwargs, Numbers numbers) {
   const size_t given = static_cast<size_t>(PyTuple_GET_SIZE(args));

@@ -185,16 +185,25 @@ PyObject* wrap_dict_of(const Compound& c) {
                          : dict.release();
 }
 
-// One more container inside others; Python's limit keeps the stack from overflowing, also where a
-// list holds itself.
+// One more container inside others; the limit keeps the stack from overflowing, also where a list
+// holds itself. It is Python's default, whatever limit of its own an interpreter sets for C code.
 class Nesting {
  public:
   Nesting() {
-    if (Py_EnterRecursiveCall(" while reading the argument of a Node")) throw_python_error();
+    if (++depth_ <= kMaxDepth) return;
+    --depth_;
+    PyErr_SetString(PyExc_RecursionError,
+                    "maximum recursion depth exceeded while reading the argument of a Node");
+    throw_python_error();
   }
-  ~Nesting() { Py_LeaveRecursiveCall(); }
+  ~Nesting() { --depth_; }
   Nesting(const Nesting&) = delete;
+
+ private:
+  static constexpr int kMaxDepth = 1000;
+  static thread_local int depth_;
 };
+thread_local int Nesting::depth_ = 0;
 
 Arg read_container(PyObject* o) {
   const Nesting nesting;
