@@ -142,3 +142,82 @@ def test_the_statistics_of_the_call():
 def test_eps_that_would_divide_by_zero(eps, training):
     with pytest.raises(ValueError, match="batch_norm eps must be"):
         F.batch_norm(t.ones(2, 3), t.zeros(3), t.ones(3), training=training, eps=eps)
+
+
+# ---- running statistics ----
+def test_writing_the_statistics_counts_no_version():
+    mean, var = t.zeros(2), t.ones(2)
+    F.batch_norm(X, mean, var, training=True)
+    assert (mean._version, var._version) == (0, 0) and mean.any()
+
+
+def test_statistics_made_in_inference_mode():
+    with t.inference_mode():
+        mean, var = t.zeros(2), t.ones(2)
+    F.batch_norm(X, mean, var, training=True, momentum=0.5)
+    assert t.allclose(mean, t.tensor([0.75, 0.5833333]), atol=1e-6)
+
+
+@pytest.mark.parametrize("transform", ["grad", "vjp", "jvp", "nested"])
+def test_statistics_move_inside_transforms(transform):
+    mean, var = t.zeros(2), t.ones(2)
+
+    def f(x):
+        return (F.batch_norm(x, mean, var, training=True, momentum=0.5) * X.sin()).sum()
+
+    if transform == "vjp":
+        result = t.func.vjp(f, X)[1](t.tensor(1.0))[0]
+    elif transform == "jvp":
+        result = t.func.jvp(f, (X,), (X,))[1]
+    elif transform == "nested":
+        result = t.func.grad(lambda x: t.func.grad(f)(x).sin().sum())(X)
+    else:
+        result = t.func.grad(f)(X)
+    assert t.allclose(mean, t.tensor([0.75, 0.5833333]), atol=1e-6)
+    assert t.allclose(var, t.tensor([1.5, 1.5833333]), atol=1e-6)
+    assert result.isfinite().all()
+
+
+def test_statistics_that_a_transform_takes():
+    def f(x, mean, var):
+        y = F.batch_norm(x, mean, var, training=True, momentum=0.5)
+        return (y * X.sin()).sum(), (mean, var)
+
+    mean, var = t.zeros(2), t.ones(2)
+    _, (new_mean, _) = t.func.grad(f, has_aux=True)(X, mean, var)
+    assert t.allclose(new_mean, t.tensor([0.75, 0.5833333]), atol=1e-6)
+
+
+def test_vmap_cannot_write_statistics_from_outside():
+    mean, var = t.zeros(2), t.ones(2)
+    with pytest.raises(RuntimeError, match="vmap: copy_"):
+        t.func.vmap(lambda x: F.batch_norm(x, mean, var, training=True))(t.rand(4, 3, 2))
+    assert not mean.any()
+
+
+# ---- dtypes ----
+@pytest.mark.parametrize(
+    "x,parameter,statistic,message",
+    [
+        (t.float32, t.float32, t.float64, "expected scalar type Float but found Double"),
+        (t.float32, t.float64, t.float32, "expect parameter to have scalar type of Float"),
+        (t.float64, t.float32, t.float32, "all inputs must share same datatype"),
+        (t.bfloat16, t.bfloat16, t.float32, "expected scalar type BFloat16 but found Float"),
+        (t.bfloat16, t.float32, t.bfloat16, "expect parameter to have scalar type of Float"),
+    ],
+)
+def test_dtypes_that_do_not_mix(x, parameter, statistic, message):
+    def call():
+        weight = t.ones(2, dtype=parameter)
+        mean, var = t.zeros(2, dtype=statistic), t.ones(2, dtype=statistic)
+        return F.batch_norm(X.to(x), mean, var, weight, training=True)
+
+    with pytest.raises(RuntimeError, match=message):
+        call()
+    x = statistic = parameter
+    assert call().dtype == parameter
+
+
+def test_half_inputs_with_float_parameters():
+    y = F.batch_norm(X.bfloat16(), t.zeros(2), t.ones(2), t.ones(2), t.zeros(2), training=True)
+    assert y.dtype == t.bfloat16

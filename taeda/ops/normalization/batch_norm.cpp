@@ -1,4 +1,5 @@
 // Batch normalization: shape and dtype rules, and the operators made of others.
+#include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/normalization/declarations.h"
 #include "taeda/ops/shape.h"
@@ -15,6 +16,47 @@ void check_input(const Tensor& input) {
   TAEDA_CHECK_VALUE(input.dim() >= 2, "expected at least 2D input (got ", input.dim(), "D input)");
   TAEDA_CHECK_NOT_IMPLEMENTED(input.is_floating_point() && !is_float8(input.dtype()),
                               "\"batch_norm\" not implemented for '", input.dtype(), "'");
+}
+
+// Parameters and statistics have the input's dtype; beside a half type all of them may be floats.
+void check_dtypes(const Tensor& input, std::initializer_list<const Tensor*> others) {
+  bool is_mixed = false;
+  for (const Tensor* t : others) {
+    if (!t->defined()) continue;
+    is_mixed = t->dtype() != input.dtype();
+    break;
+  }
+  const DType expected = is_mixed ? DType::Float : input.dtype();
+  for (const Tensor* t : others) {
+    if (!t->defined()) continue;
+    TAEDA_CHECK(!is_mixed || t->dtype() == expected,
+                "mixed dtype (CPU): expect parameter to have scalar type of Float");
+    TAEDA_CHECK(t->dtype() == expected, "expected scalar type ", expected, " but found ",
+                t->dtype());
+  }
+  TAEDA_CHECK(!is_mixed || is_reduced_float(input.dtype()),
+              "mixed dtype (CPU): all inputs must share same datatype.");
+}
+
+// Whether a vmap or functionalize level must see a write to the tensor.
+bool is_watched(const Tensor& t) {
+  for (const auto* w = dispatch::wrapper_of(t); w; w = dispatch::wrapper_of(w->value))
+    if (w->batch_dim >= 0 || w->state) return true;
+  return false;
+}
+
+// A statistic is no part of the graph: writing it counts no version, and grad and jvp levels,
+// which wrap the new value, have no say in it.
+void write_statistic(const Tensor& running, const Tensor& moved) {
+  if (is_watched(running) || is_watched(moved)) {
+    Tensor(running).copy_(moved);
+    return;
+  }
+  const Tensor value = dispatch::plain_value(moved);
+  Tensor plain = dispatch::plain_value(running);
+  const dispatch::BelowAllLevels outside;
+  const BelowADInplaceOrView untracked;
+  plain.copy_(value);
 }
 
 // Channels may lie innermost; other orders become rows.
@@ -57,17 +99,15 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
   TAEDA_CHECK(training || running_mean.defined(),
               "running_mean must be defined in evaluation mode");
   TAEDA_CHECK(training || running_var.defined(), "running_var must be defined in evaluation mode");
+  check_dtypes(input, {&weight, &bias, &running_mean, &running_var});
   // What is written below must not be what a gradient keeps.
   const auto given = [&](const Tensor& running, double value) {
     return !running.defined() ? unread(input, value) : training ? running.clone() : running;
   };
   auto [out, save_mean, save_invstd, mean, var] = taeda::_native_batch_norm_legit_functional(
       input, weight, bias, given(running_mean, 0), given(running_var, 1), training, momentum, eps);
-  const auto write = [&](Tensor running, const Tensor& moved) {
-    if (training && running.defined()) running.copy_(moved);
-  };
-  write(running_mean, mean);
-  write(running_var, var);
+  if (training && running_mean.defined()) write_statistic(running_mean, mean);
+  if (training && running_var.defined()) write_statistic(running_var, var);
   return {out, save_mean, save_invstd};
 }
 
