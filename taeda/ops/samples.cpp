@@ -5,9 +5,10 @@
 // p(2,3) positive ones from 0.3 to 0.9, u(2,3; 1.2, 2.2) ones between two limits, m(2,3) truth
 // values; r and c are t in the real or complex partner of the dtype. Integers are -9 to 9 without
 // zero. v[1, -2], i[0, 2] and b[true] hold what they say, in the dtype under test, int64 and bool.
-// A suffix .T exchanges the last two dimensions, .conj and .neg set those flags of a view. Beside
-// them numbers, true, false, none, 'text', lists, dtypes (same, real, complex, float32, ...),
-// seed(7) for a generator, and the names of layouts, memory formats and the device cpu.
+// A suffix .T exchanges the last two dimensions, .conj and .neg set those flags of a view, .float32
+// and its like convert, whatever the dtype under test. Beside them numbers, true, false, none,
+// 'text', lists, dtypes (same, real, complex, float32, ...), seed(7) for a generator, and the names
+// of layouts, memory formats and the device cpu.
 #include "taeda/ops/samples.h"
 
 #include <algorithm>
@@ -30,6 +31,12 @@ using dispatch::Value;
 uint64_t hash_of(std::string_view text, uint64_t hash = 0xcbf29ce484222325u) {
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return hash;
+}
+
+std::optional<DType> dtype_by_name(std::string_view name) {
+  for (int i = 0; i < kNumDTypes; ++i)
+    if (dtype_name(static_cast<DType>(i)) == name) return static_cast<DType>(i);
+  return std::nullopt;
 }
 
 class Reader {
@@ -139,8 +146,13 @@ class Reader {
   Tensor viewed(Tensor t) {
     while (take('.')) {
       const std::string_view view = word();
-      check(view == "T" || view == "conj" || view == "neg", "expected T, conj or neg");
-      t = view == "T" ? t.transpose(-2, -1) : view == "conj" ? t.conj() : t._neg_view();
+      const std::optional<DType> other = dtype_by_name(view);
+      check(other || view == "T" || view == "conj" || view == "neg",
+            "expected T, conj, neg or a dtype");
+      t = other            ? t.to(*other)
+          : view == "T"    ? t.transpose(-2, -1)
+          : view == "conj" ? t.conj()
+                           : t._neg_view();
     }
     return t;
   }
@@ -302,10 +314,9 @@ class Reader {
     if (name == "same") return Value(dtype_);
     if (name == "real") return Value(to_real(dtype_));
     if (name == "complex") return Value(to_complex(dtype_));
-    for (int i = 0; i < kNumDTypes; ++i)
-      if (dtype_name(static_cast<DType>(i)) == name) return Value(static_cast<DType>(i));
-    check(false, "no such dtype");
-    return Value();
+    const std::optional<DType> found = dtype_by_name(name);
+    check(found.has_value(), "no such dtype");
+    return Value(*found);
   }
   Value place(const std::string& base) {
     const std::string_view name = word();

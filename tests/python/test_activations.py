@@ -144,3 +144,10 @@ def test_overrides_see_the_function():
 def test_in_place_operators_are_found():
     assert F.threshold_ is t.threshold_ and F.selu_ is t.selu_
     assert F.cosine_similarity is t.cosine_similarity
+
+
+def test_gates_and_norms_take_no_integers():
+    with pytest.raises(NotImplementedError, match="glu"):
+        t.nn.functional.glu(t.tensor([1, 2]))
+    with pytest.raises(RuntimeError, match="Expected a floating point or complex tensor"):
+        t.nn.functional.normalize(t.tensor([1, 2]), dim=0)

@@ -355,3 +355,42 @@ def test_variances_of_a_normal_distribution():
     for wrong in (t.ones(3), t.ones(1, 1), t.ones(2, 2, 1)):
         with pytest.raises(ValueError, match="var is of incorrect size"):
             loss(x, y, wrong)
+
+
+# ---- what is refused, and dtypes ----
+@pytest.mark.parametrize("name", ["input", "target"])
+@pytest.mark.parametrize("bad", [1.5, -0.5, float("nan"), float("inf")])
+def test_probabilities_outside_their_range(name, bad):
+    given = {"input": t.tensor([0.5, 0.5]), "target": t.tensor([0.0, 1.0])}
+    given[name][1] = bad
+    with pytest.raises(RuntimeError, match=f"all elements of {name} should be between 0 and 1"):
+        F.binary_cross_entropy(**given)
+
+
+def test_probabilities_at_the_ends_of_their_range():
+    loss = F.binary_cross_entropy(t.tensor([0.0, 1.0]), t.tensor([1.0, 0.0]), reduction="none")
+    assert loss.tolist() == [100, 100]
+
+
+def test_the_divergence_per_example():
+    x, y = t.rand(4, 3).log(), t.rand(4, 3)
+    expected = F.kl_div(x, y, reduction="sum") / 4
+    assert t.equal(F.kl_div(x, y, reduction="batchmean"), expected)
+    number = F.kl_div(t.tensor(-1.0), t.tensor(0.5), reduction="batchmean")
+    assert t.equal(number, F.kl_div(t.tensor(-1.0), t.tensor(0.5), reduction="sum"))
+
+
+def test_the_divergence_of_zero_targets():
+    assert F.kl_div(t.zeros(2), t.tensor([0.0, 1.0]), reduction="none").tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_huber_has_the_dtype_of_its_input(reduction):
+    loss = F.huber_loss(t.ones(2).half(), t.zeros(2), reduction=reduction)
+    assert loss.dtype == t.float16
+
+
+def test_weighted_huber_divides_by_the_count():
+    x, weight = t.tensor([0.5, 3.0]), t.tensor([2.0, 4.0])
+    loss = F.huber_loss(x, t.zeros(2), weight=weight)
+    assert loss.item() == (2 * 0.125 + 4 * 2.5) / 2

@@ -3,8 +3,13 @@
 A record's python.functional is a table of
 
   signature  the function's Python parameters, where they are not the operator's: a `self` of the
-             schema is `input`, `inplace` chooses the in-place form
+             schema is `input`, `inplace` chooses the in-place form, a `reduction` that is a name
+             becomes the operator's number (`size_average` and `reduce` are its older spelling)
+  names      other Python names of the schema's arguments, {train = "training"}
   name       the function's name where it is not the operator's
+  fixed      arguments that the function gives without asking, {cudnn_enabled = "True"}
+  inplace    true where the in-place form is a record of its own
+  check      a call of a function in taeda/nn/_checks.py that refuses arguments before the operator
 
 Without a signature the operator itself is the function.
 """
@@ -12,11 +17,14 @@ Without a signature the operator itself is the function.
 import ast
 
 PATH = "python/taeda/nn/_generated_functional.py"
-FIELDS = {"signature", "name"}
+FIELDS = {"signature", "names", "name", "fixed", "inplace", "check"}
+OLD_REDUCTION = ["size_average", "reduce"]
 HEAD = '''"""Functions with PyTorch's signatures, generated from the operator records."""
 
 from taeda import _C
 from taeda._C import _nn
+from taeda.nn import _checks
+from taeda.nn._reductions import reduction_number
 from taeda.overrides import _handle_call, has_torch_function_unary, has_torch_function_variadic
 '''
 
@@ -27,27 +35,30 @@ def _fail(r, text):
 
 def _parameters(r, signature):
     """The names of a signature, all of them understood."""
-    known = {_python_name(a) for a in r.schema.arguments}
-    known |= {"inplace"} if r.inplace else set()
+    known = {_python_name(r, a) for a in r.schema.arguments}
+    known |= {"inplace"} if r.inplace or r.data["python"]["functional"].get("inplace") else set()
     known |= {"out"} if r.out else set()
+    known |= set(OLD_REDUCTION) if "reduction" in known else set()
     names = [a.arg for a in ast.parse(f"def f({signature}): ...").body[0].args.args]
     if unknown := [n for n in names if n not in known]:
         _fail(r, f"python.functional: {unknown} are no arguments")
     return names
 
 
-def _python_name(a):
-    return "input" if a.name == "self" else a.name
+def _python_name(r, a):
+    given = r.data["python"]["functional"].get("names", {})
+    return given.get(a.name, "input" if a.name == "self" else a.name)
 
 
 def _call(r, names, operator):
     """The operator's call: by position up to the first argument left out, by name from there."""
+    fixed = r.data["python"]["functional"].get("fixed", {})
     parts, is_positional = [], True
     for a in r.schema.arguments:
-        name = _python_name(a)
-        is_positional &= name in names and not a.is_kwarg_only
-        if name in names:
-            parts.append(name if is_positional else f"{name}={name}")
+        name = fixed.get(a.name, _python_name(r, a))
+        is_positional &= (a.name in fixed or name in names) and not a.is_kwarg_only
+        if a.name in fixed or name in names:
+            parts.append(name if is_positional else f"{a.name}={name}")
     if "out" in names:
         parts.append("out=out")
     return f"{operator}({', '.join(parts)})"
@@ -55,7 +66,7 @@ def _call(r, names, operator):
 
 def _asked(r, names):
     """The test whether an override takes the call, and the arguments that are asked."""
-    tensors = [_python_name(a) for a in r.schema.tensors if _python_name(a) in names]
+    tensors = [_python_name(r, a) for a in r.schema.tensors if _python_name(r, a) in names]
     kind = "unary" if len(tensors) == 1 else "variadic"
     given = ", ".join(tensors)
     return f"has_torch_function_{kind}({given})", f"({given}{',' if kind == 'unary' else ''})"
@@ -76,6 +87,12 @@ def _function(r, name, signature):
     call = _call(r, names, operator)
     if "inplace" in names:
         call = f"{_call(r, names, operator + '_')} if inplace else {call}"
+    before = []
+    if "reduction" in names:
+        old = "".join(f", {n}" for n in OLD_REDUCTION if n in names)
+        before.append(f"    reduction = reduction_number(reduction{old})\n")
+    if check := r.data["python"]["functional"].get("check"):
+        before.append(f"    _checks.{check}\n")
     test, asked = _asked(r, names)
     inner = _inner_name(r, name, signature)
     text = (
@@ -83,6 +100,7 @@ def _function(r, name, signature):
         f'    """{r.data["doc"].strip()}"""\n'
         f"    if {test}:\n"
         f"        return _handle_call({inner}, {asked}, locals())\n"
+        f"{''.join(before)}"
         f"    return {call}\n"
     )
     return text + (f"\n\n{name} = {inner}\n" if inner != name else "")
@@ -106,7 +124,7 @@ def code(records):
         else:
             parts.append(f"{name} = {_owner(r)}.{r.python_name}\n")
         # What PyTorch has at its top level and here.
-        if "inplace" in given.get("signature", "") and not r.python_module:
+        if "inplace" in given.get("signature", "") and r.inplace and not r.python_module:
             names.append(name + "_")
             parts.append(f"{name}_ = {_owner(r)}.{r.python_name}_\n")
     return "\n\n".join([HEAD, *parts, f"__all__ = {names!r}\n"])

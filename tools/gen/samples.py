@@ -35,8 +35,9 @@ def calls(r):
 
 
 def accept(r):
-    """The dtype classes that the calls are made in."""
-    return r.data.get("accept", "bif" if r.kind == "pointwise" else "bifc")
+    """The dtype classes that the calls are made in; integers become floats where the record says."""
+    given = r.data.get("accept", "bif" if r.kind == "pointwise" else "bifc")
+    return "bi" + given if r.data.get("dtype") == "float" and "i" not in given else given
 
 
 def cell(r):

@@ -25,6 +25,8 @@ def _evaluate(framework, function, record, arguments, has_gradients):
     if has_gradients:
         args, kwargs = _with_leaves(framework, record, args, kwargs, leaves)
     results = flat(function(*args, **kwargs))
+    if not record.schema.returns:
+        results = flat(written_arguments(record, args, kwargs))
     plain = record.data.get("plain_results", ())
     numbers = [
         r for i, r in enumerate(results) if i not in plain and isinstance(r, framework.Tensor)
@@ -57,6 +59,12 @@ def _with_leaves(framework, record, args, kwargs, leaves):
 
     values = {n: convert(n, v) for n, v in record_calls.named(record, args, kwargs).items()}
     return list(values.values())[: len(args)], {name: values[name] for name in kwargs}
+
+
+def written_arguments(record, args, kwargs):
+    """What an operator without results leaves behind."""
+    values = record_calls.named(record, args, kwargs)
+    return [values[a.name] for a in record.schema.arguments if a.is_written]
 
 
 def detached(framework, value):

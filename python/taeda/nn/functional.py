@@ -1,26 +1,13 @@
 """Functions of neural networks with PyTorch's signatures; the operators behind them are in C++."""
 
-from math import prod
-
 from taeda._C._nn import *  # noqa: F403
 from taeda.nn import _generated_functional as _generated
 from taeda.nn._losses import (  # noqa: F401
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    cosine_embedding_loss,
-    cross_entropy,
     gaussian_nll_loss,
-    hinge_embedding_loss,
     huber_loss,
     kl_div,
     l1_loss,
-    margin_ranking_loss,
     mse_loss,
-    nll_loss,
-    poisson_nll_loss,
-    smooth_l1_loss,
-    soft_margin_loss,
-    triplet_margin_loss,
 )
 from taeda.nn._operators import _C, _nn, name_missing_operators
 from taeda.overrides import (
@@ -95,47 +82,8 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
 
 
 # ---- dropout ----
-def _check_probability(p):
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
-
-def dropout(input, p=0.5, training=True, inplace=False):
-    """Zeroes elements with probability p in training, and scales the others up."""
-    if has_torch_function_unary(input):
-        return _handle_call(dropout, (input,), locals())
-    _check_probability(p)
-    return _C.dropout_(input, p, training) if inplace else _C.dropout(input, p, training)
-
-
-def alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """Dropout that keeps mean and variance of SELU's outputs."""
-    if has_torch_function_unary(input):
-        return _handle_call(alpha_dropout, (input,), locals())
-    _check_probability(p)
-    function = _C.alpha_dropout_ if inplace else _C.alpha_dropout
-    return function(input, p, training)
-
-
-def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """Dropout of whole channels that keeps mean and variance of SELU's outputs."""
-    if has_torch_function_unary(input):
-        return _handle_call(feature_alpha_dropout, (input,), locals())
-    _check_probability(p)
-    function = _C.feature_alpha_dropout_ if inplace else _C.feature_alpha_dropout
-    return function(input, p, training)
-
-
-def feature_dropout(input, p=0.5, training=True, inplace=False):
-    """Dropout of whole channels."""
-    if has_torch_function_unary(input):
-        return _handle_call(feature_dropout, (input,), locals())
-    _check_probability(p)
-    function = _C.feature_dropout_ if inplace else _C.feature_dropout
-    return function(input, p, training)
-
-
-dropout1d = dropout2d = dropout3d = feature_dropout
+dropout1d = dropout2d = dropout3d = _generated.feature_dropout
 
 
 # ---- embeddings ----
@@ -164,13 +112,6 @@ def embedding(
     return _C.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
-def one_hot(tensor, num_classes=-1):
-    """Integer classes as rows of zeros with a single one."""
-    if has_torch_function_unary(tensor):
-        return _handle_call(one_hot, (tensor,), locals())
-    return _nn.one_hot(tensor, num_classes)
-
-
 # ---- normalization ----
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """Divides by the root of the mean square over the last dimensions."""
@@ -188,32 +129,6 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
             f"Expected at least 2 dimensions for input tensor but received {input.dim()}"
         )
     return _C.group_norm(input, num_groups, weight, bias, eps)
-
-
-def batch_norm(
-    input,
-    running_mean,
-    running_var,
-    weight=None,
-    bias=None,
-    training=False,
-    momentum=0.1,
-    eps=1e-5,
-):
-    """Normalizes channels over the batch in training, by the running statistics otherwise."""
-    if has_torch_function_variadic(input, running_mean, running_var, weight, bias):
-        return _handle_call(batch_norm, (input, running_mean, running_var, weight, bias), locals())
-    if training and prod((*input.shape[:1], *input.shape[2:])) == 1:
-        raise ValueError(
-            f"Expected more than 1 value per channel when training, got input size {input.size()}"
-        )
-    if training and eps <= 0:
-        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
-    if eps < 0:
-        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
-    return _C.batch_norm(
-        input, weight, bias, running_mean, running_var, training, momentum, eps, True
-    )
 
 
 def instance_norm(

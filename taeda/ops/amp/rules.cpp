@@ -18,6 +18,9 @@ void _amp_foreach_non_finite_check_and_unscale_(TensorList self, Tensor& found_i
   check_single(inv_scale, "inv_scale", DType::Float, "a float");
   check_single(found_inf, "found_inf", DType::Float, "a float");
   for (const Tensor& t : self) {
+    TAEDA_CHECK_NOT_IMPLEMENTED(
+        t.is_floating_point(),
+        "\"_amp_foreach_non_finite_check_and_unscale_\" not implemented for '", t.dtype(), "'");
     Tensor grad = t;
     const Tensor is_bad = grad.isfinite().all().logical_not().to(found_inf.dtype());
     found_inf.copy_(taeda::maximum(found_inf, is_bad));

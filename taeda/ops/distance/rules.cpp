@@ -43,6 +43,9 @@ namespace {
 
 // The norm that vectors are divided by, at least `eps`.
 Tensor divisor(const Tensor& x, double p, int64_t dim, double eps) {
+  TAEDA_CHECK(x.is_floating_point() || x.is_complex(),
+              "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
+              x.dtype());
   return narrowed(vector_norm(x, p, dim, true), x).clamp_min(Scalar(eps)).expand(x.sym_sizes());
 }
 

@@ -10,7 +10,7 @@
 namespace taeda::impl {
 namespace {
 
-enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
+enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2, kBatchMean = 3 };
 
 Tensor reduced(const Tensor& loss, int64_t reduction) {
   return reduction == kMean ? loss.mean() : reduction == kSum ? loss.sum() : loss;
@@ -21,7 +21,17 @@ Tensor positive_part(const Tensor& x) { return x.clamp_min(Scalar(0)); }
 // Whether the values are there: a trace or a transform must not depend on them.
 bool can_be_read(const Tensor& t) {
   const KeySet keys = t.keys();
-  return !t.is_meta() && !keys.has(Key::Python) && !keys.has(Key::Fake) && !dispatch::wrapper_of(t);
+  const bool has_values = !t.is_meta() && !keys.has(Key::Fake) && !dispatch::wrapper_of(t);
+  return has_values && !(keys | local_keys().include).has(Key::Python);
+}
+
+// Refuses numbers outside [0, 1] and NaN.
+void check_probabilities(const Tensor& t, const char* name) {
+  // PyTorch names the CPU: elsewhere nobody waits for the values.
+  if (!t.is_cpu() || !can_be_read(t) || t.numel() == 0) return;
+  const auto [low, high] = t.detach().aminmax();
+  TAEDA_CHECK(low.item().to_double() >= 0 && high.item().to_double() <= 1, "all elements of ", name,
+              " should be between 0 and 1");
 }
 
 // The variances beside the input: one for each element, for each row, or for all along a dimension.
@@ -48,7 +58,8 @@ Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reductio
 
 Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
   TAEDA_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
-  return reduced(ops::_huber(self, target, delta), reduction);
+  // The result has the input's dtype, not the common one.
+  return reduced(ops::_huber(self, target, delta), reduction).to(self.dtype());
 }
 
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
@@ -57,6 +68,8 @@ Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduct
 
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight,
                             int64_t reduction) {
+  check_probabilities(self, "input");
+  check_probabilities(target, "target");
   const Tensor loss = ops::_binary_cross_entropy(self, target);
   return reduced(weight.defined() ? loss.mul(weight) : loss, reduction);
 }
@@ -71,6 +84,10 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
 }
 
 Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
+  if (reduction == kBatchMean) {
+    const Tensor sum = taeda::kl_div(self, target, kSum, log_target);
+    return self.dim() == 0 ? sum : sum.div(Scalar(self.sym_size(0)));
+  }
   if (log_target) return reduced(target.exp().mul(target.sub(self)), reduction);
   // target * log(target), zero where the target is.
   const Tensor safe = target.masked_fill(target.eq(Scalar(0)), Scalar(1));
@@ -160,12 +177,12 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   return reduced(positive_part(near.sub(far).add(Scalar(margin))), reduction);
 }
 
-Tensor _weighted_loss(const Tensor& loss, const Tensor& weight, int64_t reduction) {
+Tensor _weighted_loss(const Tensor& loss, const Tensor& weight, int64_t reduction, bool counts) {
   TAEDA_CHECK_VALUE(loss.sym_sizes() == weight.sym_sizes(),
                     "Weights and input must have the same size.");
   const Tensor weighted = loss.mul(weight);
-  if (reduction == kNone) return weighted;
-  return reduction == kMean ? weighted.sum().div(weight.sum()) : weighted.sum();
+  if (reduction != kMean || counts) return reduced(weighted, reduction);
+  return weighted.sum().div(weight.sum());
 }
 
 }  // namespace taeda::impl

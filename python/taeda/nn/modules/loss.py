@@ -1,7 +1,7 @@
 """Losses as modules."""
 
 from taeda.nn import functional as F
-from taeda.nn._losses import _reduction_name
+from taeda.nn._reductions import reduction_name
 from taeda.nn.modules.module import Module
 
 __all__ = ["CrossEntropyLoss", "L1Loss", "MSELoss", "NLLLoss"]
@@ -14,7 +14,7 @@ class _Loss(Module):
 
     def __init__(self, size_average=None, reduce=None, reduction="mean"):
         super().__init__()
-        self.reduction = _reduction_name(reduction, size_average, reduce)
+        self.reduction = reduction_name(reduction, size_average, reduce)
 
 
 class _WeightedLoss(_Loss):
