@@ -107,9 +107,21 @@ def test_common_subexpressions():
 
     module = fx.symbolic_trace(program)
     result = passes("passes.dialect.common.cse_pass").CSEPass()(module)
-    cosines = [n for n in module.graph.nodes if n.target is t.cos]
+    cosines = [n for n in result.graph_module.graph.nodes if n.target is t.cos]
     assert result.modified and len(cosines) == 2
-    assert not passes("passes.dialect.common.cse_pass").CSEPass()(module).modified
+    again = passes("passes.dialect.common.cse_pass").CSEPass()(result.graph_module)
+    assert not again.modified
+
+
+def test_common_subexpressions_leave_the_module_alone():
+    make_fx = passes("experimental.proxy_tensor").make_fx
+    module = make_fx(lambda x: x.cos() + x.cos())(t.ones(2))
+    code = module.code
+    result = passes("passes.dialect.common.cse_pass").CSEPass()(module)
+    assert result.modified and result.graph_module is not module
+    assert module.code == code and len(module.graph.nodes) == 5
+    assert len(result.graph_module.graph.nodes) == 4
+    assert t.equal(result.graph_module(t.ones(2)), module(t.ones(2)))
 
 
 def test_functions_by_signature():

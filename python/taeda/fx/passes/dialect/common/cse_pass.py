@@ -3,7 +3,10 @@
 a = cos(x); b = cos(x); return a + b      →      a = cos(x); return a + a
 """
 
+import copy
+
 import taeda
+from taeda.fx.graph_module import GraphModule
 from taeda.fx.node import Node
 from taeda.fx.passes.infra.pass_base import PassBase, PassResult
 
@@ -24,14 +27,14 @@ def get_CSE_banned_ops():
 
 
 class CSEPass(PassBase):
-    """Calls of the same function with the same arguments become one."""
+    """Calls of the same function with the same arguments become one, in a new module."""
 
     def __init__(self, banned_ops=None):
         super().__init__()
         self.banned_ops = set(banned_ops or ())
 
     def call(self, graph_module):
-        graph, known, modified = graph_module.graph, {}, False
+        graph, known, modified = copy.deepcopy(graph_module.graph), {}, False
         for node in graph.nodes:
             if node.op != "call_function" or self._is_banned(node):
                 continue
@@ -41,8 +44,7 @@ class CSEPass(PassBase):
                 node.replace_all_uses_with(first)
                 graph.erase_node(node)
                 modified = True
-        graph_module.recompile()
-        return PassResult(graph_module, modified)
+        return PassResult(GraphModule(graph_module, graph), modified)
 
     def _is_banned(self, node):
         packet = getattr(node.target, "overloadpacket", None)
