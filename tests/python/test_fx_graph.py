@@ -6,6 +6,7 @@ import itertools
 import operator
 import pickle
 import random
+from collections import namedtuple
 
 import pytest
 from under_test import NAME, t
@@ -357,3 +358,31 @@ def test_print_tabular(capsys):
     lines = capsys.readouterr().out.split("\n")
     assert lines[0].split() == ["opcode", "name", "target", "args", "kwargs"]
     assert lines[2].split() == ["placeholder", "x", "x", "()", "{}"]
+
+
+def test_nodes_are_pickled_with_their_graph():
+    graph = fx.symbolic_trace(nn.Sequential(nn.Linear(2, 2), nn.ReLU())).graph
+    first, second, *_ = graph.nodes
+    first.type = t.Tensor
+    a, b = pickle.loads(pickle.dumps((first, second)))
+    assert (a.name, a.op, a.type) == (first.name, "placeholder", t.Tensor)
+    assert a.graph is b.graph and a.graph is not graph and b.args == (a,)
+    assert [n.name for n in b.graph.nodes] == [n.name for n in graph.nodes]
+
+
+@pytest.mark.skipif(NAME != "taeda", reason="PyTorch pickles it with a graph that lacks it")
+def test_an_erased_node_is_not_pickled():
+    graph = fx.Graph()
+    node = graph.placeholder("x")
+    graph.erase_node(node)
+    with pytest.raises(pickle.PicklingError, match="x is erased"):
+        pickle.dumps(node)
+
+
+def test_arguments_may_have_a_text_of_their_own():
+    class Pair(namedtuple("Pair", ["x", "y"])):
+        def _custom_fx_repr_fn(self):
+            return f"Pair of {self.x}"
+
+    node = fx.Graph().placeholder("inp")
+    assert node_module._format_arg([Pair(node, 1.2)]) == "[Pair of inp]"

@@ -1,5 +1,6 @@
 """Proxy: stands for a value while a program is traced; what is done with it becomes nodes."""
 
+import copy
 import operator
 import sys
 from types import MethodDescriptorType, WrapperDescriptorType
@@ -48,9 +49,9 @@ class Proxy:
         self.__dict__ = state
 
     def __deepcopy__(self, memo):
-        copied = object.__new__(type(self))
-        memo[id(self)] = copied
-        copied.__dict__.update(self.__dict__)
+        """A proxy of a copied node; the tracer is copied with it."""
+        copied = memo[id(self)] = object.__new__(type(self))
+        copied.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return copied
 
     def __call__(self, *args, **kwargs):

@@ -2,7 +2,9 @@
 
 import functools
 import operator
+import pickle
 import types
+from typing import TypeVar
 
 import taeda
 from taeda._C._fx import Node as _NodeBase
@@ -30,6 +32,7 @@ symbolic_types = tuple(
     getattr(taeda, name) for name in ("SymInt", "SymFloat", "SymBool") if hasattr(taeda, name)
 )
 Argument = object
+ArgumentT = TypeVar("ArgumentT")
 Target = object
 _legal_ops = dict.fromkeys(
     ["placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root"]
@@ -82,9 +85,10 @@ def _format_arg(arg, max_list_len=float("inf")):
         return f"%{arg.name}"
     if isinstance(arg, dict):
         return "{" + ", ".join(f"{k}: {_format_arg(v)}" for k, v in arg.items()) + "}"
+    if hasattr(arg, "_custom_fx_repr_fn"):
+        return arg._custom_fx_repr_fn()
     if not isinstance(arg, (list, tuple)):
-        custom = getattr(arg, "_custom_fx_repr_fn", None)
-        return str(arg) if custom is None else custom()
+        return str(arg)
     shown = ", ".join(_format_arg(a) for i, a in enumerate(arg) if i < max_list_len)
     rest = f", ...[total_len={len(arg)}]" if len(arg) > max_list_len else ""
     if isinstance(arg, list):
@@ -131,6 +135,13 @@ class Node(_NodeBase):
         for hook in getattr(self.graph.owning_module, "_replace_hooks", ()):
             hook(old=old_input, new=new_input.name, user=self)
         super().replace_input_with(old_input, new_input)
+
+    # ---- copies ----
+    def __reduce__(self):
+        """A node is pickled with its graph."""
+        if self._erased:
+            raise pickle.PicklingError(f"node {self.name} is erased: it is in no graph")
+        return _node_at, (self.graph, list(self.graph.nodes).index(self))
 
     # ---- text ----
     @property
@@ -234,6 +245,10 @@ class Node(_NodeBase):
                 normalize_to_only_use_kwargs=normalize_to_only_use_kwargs,
             )
         return None
+
+
+def _node_at(graph, index):
+    return list(graph.nodes)[index]
 
 
 @functools.cache
