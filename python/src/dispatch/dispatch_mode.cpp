@@ -17,7 +17,10 @@ using dispatch::Stack;
 
 class PythonMode final : public dispatch::Mode {
  public:
-  explicit PythonMode(PyObject* mode) : object_(keep_object(mode)) { peer = mode; }
+  explicit PythonMode(PyObject* mode)
+      : object_(keep_object(mode)), is_of_class_(has_class_handler(Py_TYPE(mode))) {
+    peer = mode;
+  }
   PyObject* object() const { return object_.get(); }
 
   void run(Operator& op, Stack& stack) override {
@@ -26,6 +29,9 @@ class PythonMode final : public dispatch::Mode {
     HandlerCall(op, stack).fail_declined(object());
   }
   bool offer(Operator& op, Stack& stack) override {
+    TAEDA_CHECK(!is_of_class_,
+                "Defining your mode's `__torch_dispatch__` as a classmethod is not supported, "
+                "please make it a plain method");
     const GilHold gil;
     const HandlerCall call(op, stack);
     const Ref result = call.ask(object());
@@ -35,7 +41,15 @@ class PythonMode final : public dispatch::Mode {
   }
 
  private:
+  // A mode is an object: its handler must see which one it is.
+  static bool has_class_handler(PyTypeObject* type) {
+    static PyObject* const name = PyUnicode_InternFromString("__torch_dispatch__");
+    PyObject* handler = _PyType_Lookup(type, name);
+    return handler && PyObject_TypeCheck(handler, &PyClassMethod_Type);
+  }
+
   std::shared_ptr<PyObject> object_;
+  bool is_of_class_;
 };
 
 // Modes of the library stand below those of its user, whatever was entered first: the user's see

@@ -20,6 +20,14 @@ bool are_classes_asked() {
   return is_enabled;
 }
 
+// "aten.dim", "prim.device": the question without its overload.
+std::string packet_name(std::string_view op) {
+  const size_t at = op.find("::");
+  const std::string space = at == op.npos ? "aten" : std::string(op.substr(0, at));
+  const std::string_view rest = at == op.npos ? op : op.substr(at + 2);
+  return str(space, ".", rest.substr(0, rest.find('.')));
+}
+
 std::vector<SymInt> vector_of(SymIntList values) { return {values.begin(), values.end()}; }
 
 Ref as_tuple(Ref answer) { return answer ? Ref(checked(PySequence_Tuple(answer.get()))) : Ref(); }
@@ -37,11 +45,12 @@ Ref read_from_class(PyObject* self, ClassRead what, const char* op, PyObject* re
       kwargs(checked(PyDict_New()));
   PyObject* const argv[] = {self, overload_of(*found), types.get(), args.get(), kwargs.get()};
   Ref answer(checked(PyObject_VectorcallMethod(name, argv, 5, nullptr)));
-  TAEDA_CHECK_TYPE(answer.get() != Py_NotImplemented, "Multiple dispatch failed for 'torch._ops.",
-                   shown(argv[1], PyObject_Str),
+  TAEDA_CHECK_TYPE(answer.get() != Py_NotImplemented, "Multiple dispatch failed for 'torch.ops.",
+                   packet_name(op),
                    "'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
                    "  - tensor subclass ",
-                   shown(type, PyObject_Repr), "\n");
+                   shown(type, PyObject_Repr),
+                   "\n\nFor more information, try re-running with TORCH_LOGS=not_implemented");
   return answer.get() == Py_None ? Ref() : std::move(answer);
 }
 
