@@ -153,6 +153,45 @@ void Tracer::describe(Node& node, const Value& result) {
     node.set_meta_value("tensor_meta", Value(autograd::requires_grad(result.get<Tensor>())));
 }
 
+// ---- Note [Known values] ----
+
+// Whether every tensor among the arguments is known, and there is one. Fake tensors know by
+// themselves.
+bool Tracer::are_known(const Stack& stack) const {
+  bool all = true, any = false;
+  for (const Value& v : stack)
+    for_each_tensor(v, [&](const Tensor& t) {
+      if (t.impl()->is_wrapped_number()) return;
+      const auto it = known_.find(t.impl());
+      all &= is_fake(t) || (it != known_.end() && it->second.lock());
+      any = true;
+    });
+  return all && any;
+}
+
+void Tracer::note_known(const Operator& op, const Stack& results) {
+  if (op.has(Tag::NondeterministicSeeded)) return;
+  for (const Value& v : results)
+    for_each_tensor(v, [&](const Tensor& t) {
+      const bool is_number = !t.impl()->has_symbolic_sizes() && t.numel() <= 1;
+      if (is_number && !is_fake(t)) known_[t.impl()] = WeakPtr<TensorImpl>(t.impl_ptr());
+    });
+}
+
+void Tracer::forget_known(const Operator& op, const Stack& arguments) {
+  if (known_.empty()) return;
+  const std::vector<dispatch::Argument>& schema = schema_of(op).arguments;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!schema[i].is_written) continue;
+    for_each_tensor(arguments[i], [&](const Tensor& t) {
+      std::erase_if(known_, [&](const auto& entry) {
+        const IntrusivePtr<TensorImpl> known = entry.second.lock();
+        return !known || known->storage().get() == t.storage().get();
+      });
+    });
+  }
+}
+
 bool Tracer::run_decomposition(Operator& op, Stack& stack) {
   if (!decompose) return false;
   const dispatch::ActiveMode active(*this);
@@ -176,9 +215,13 @@ void Tracer::run(Operator& op, Stack& stack) {
   if (reads_value && !is_traced) return dispatch::call_boxed(op, stack);
 
   if (op.is_composite && returns_itself(op, stack)) return;
+  const bool is_known = op.traits.lifts_constant || are_known(stack);
+  if (!is_known) forget_known(op, stack);
   CallArgs call = call_args(op, stack, [&](const Value& v) { return arg_of(v); });
   dispatch::call_boxed(op, stack);
-  TAEDA_CHECK(!reads_value || !is_known_number(stack[0]),
+  const bool is_number_read = reads_value && is_known_number(stack[0]);
+  if (is_number_read && is_known) return;
+  TAEDA_CHECK(!is_number_read || !refuses_values,
               "It appears that you're trying to get value out of a tracing tensor with aten.",
               op.full_name(), *op.overload ? "" : ".default",
               " - erroring out! It's likely that this is caused by data-dependent control flow or "
@@ -191,6 +234,7 @@ void Tracer::run(Operator& op, Stack& stack) {
   describe(node, result);
   if (on_node) on_node(node);
   track_results(node, result);
+  if (is_known) note_known(op, stack);
 }
 
 Tracer* active_tracer() {

@@ -52,6 +52,10 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   // Writes those that are left; called at the end of a trace.
   void write_asserts();
 
+  // Whether a number that the program reads from a traced tensor is an error, as it has no place in
+  // the graph. Otherwise the number is that of the example.
+  bool refuses_values = true;
+
   // Of a tracer before autograd: inside autocast regions it sees what their casts leave, as other
   // tracers do.
   bool is_below_autocast = false;
@@ -89,6 +93,12 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   const Expr* multiple_of(const Expr* symbol, ShapeEnv& env) const;
   Arg divided_arg(const Expr* symbol, const Expr* multiple, ShapeEnv& env);
 
+  // Note [Known values]: a number that the program made itself, and what it computed from such
+  // numbers alone, is the same at every run of the graph. It may be read while tracing.
+  bool are_known(const dispatch::Stack& stack) const;
+  void note_known(const dispatch::Operator& op, const dispatch::Stack& results);
+  void forget_known(const dispatch::Operator& op, const dispatch::Stack& arguments);
+
   bool run_decomposition(dispatch::Operator& op, dispatch::Stack& stack);
   Arg tensor_arg(const Tensor& t);
   Node& constant_node(const Tensor& t);
@@ -99,6 +109,7 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   IntrusivePtr<Graph> graph_;
   std::unordered_map<const TensorImpl*, Tracked> tracked_;
   std::vector<std::pair<std::string, Tensor>> constants_;
+  std::unordered_map<const TensorImpl*, WeakPtr<TensorImpl>> known_;
   std::unordered_map<const Expr*, SymbolSource> symbols_;
   IntrusivePtr<ShapeEnv> asserted_;
   size_t num_seen_asserts_ = 0;

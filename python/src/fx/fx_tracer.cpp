@@ -175,6 +175,16 @@ int set_below_autocast(PyObject* self, PyObject* value, void*) {
   return 0;
 }
 
+PyObject* get_refuses_values(PyObject* self, void*) {
+  return guarded([&] { return wrap(tracer(self).refuses_values); });
+}
+int set_refuses_values(PyObject* self, PyObject* value, void*) {
+  const int on = value ? PyObject_IsTrue(value) : 0;
+  if (on < 0) return -1;
+  tracer(self).refuses_values = on == 1;
+  return 0;
+}
+
 // write_asserts_of(ShapeEnv): what is taken as true there becomes assertions of the graph.
 PyObject* write_asserts_of(PyObject* self, PyObject* env) {
   return guarded([&] {
@@ -205,6 +215,7 @@ PyGetSetDef properties[] = {
     {"constants", get_constants, nullptr, nullptr, nullptr},
     {"graph", get_graph, nullptr, nullptr, nullptr},
     {"pre_dispatch", get_pre_dispatch, set_pre_dispatch, nullptr, nullptr},
+    {"refuses_values", get_refuses_values, set_refuses_values, nullptr, nullptr},
     {"below_autocast", get_below_autocast, set_below_autocast, nullptr, nullptr},
     {},
 };

@@ -197,6 +197,7 @@ class _Settings:
     records_modules: bool = False
     records_stacks: bool = False
     opened: tuple = ()
+    refuses_values: bool = True
 
 
 class _Trace:
@@ -211,6 +212,7 @@ class _Trace:
             self.graph, tracing_mode, pre_dispatch=settings.pre_dispatch
         )
         self.tracer._settings = settings
+        self.tracer.refuses_values = settings.refuses_values
         self.tracer.use_table(settings.decompositions, settings.opened)
         self.modules = None
         if settings.records_modules and isinstance(f, taeda.nn.Module):
@@ -346,6 +348,7 @@ def make_fx(
         bodies of composite operators; so are changes of the grad mode and autocast regions.
     record_module_stack: nodes of a module get the modules around them as meta["nn_module_stack"].
     record_stack_traces: nodes get the user's stack as meta["stack_trace"].
+    _error_on_data_dependent_ops: False lets the program read values of the example.
     """
     if tracing_mode not in _MODES:
         raise AssertionError(f"tracing_mode must be real/fake/symbolic, got {tracing_mode}")
@@ -355,6 +358,7 @@ def make_fx(
         pre_dispatch,
         record_module_stack,
         record_stack_traces,
+        refuses_values=_error_on_data_dependent_ops,
     )
 
     def traced(*args):
