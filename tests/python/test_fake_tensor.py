@@ -3,6 +3,7 @@
 import copy
 import pickle
 
+import numpy
 import pytest
 from taeda._guards import detect_fake_mode
 from taeda._subclasses.fake_tensor import (
@@ -286,3 +287,12 @@ def test_sizes_in_the_gradient_of_layer_norm_agree(of):
     with FakeTensorMode() as mode, pytest.raises(RuntimeError, match="expected a gradient of"):
         fakes = [mode.from_tensor(x) for x in (gradient, rows, mean, means)]
         backward(*fakes[:2], [3], *fakes[2:], None, None, [True, False, False])
+
+
+@pytest.mark.parametrize("make", [taeda.from_numpy, taeda.tensor, taeda.as_tensor, taeda.asarray])
+def test_arrays_become_fake_tensors(make):
+    array = numpy.zeros((4, 4))
+    with FakeTensorMode():
+        x = make(array)
+    assert isinstance(x, FakeTensor) and x.shape == (4, 4) and x.dtype == taeda.float64
+    assert not isinstance(make(array), FakeTensor)

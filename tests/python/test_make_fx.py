@@ -1,5 +1,6 @@
 """make_fx: what is recorded, through autograd, transforms and modes, and what is refused."""
 
+import numpy
 import pytest
 from taeda._subclasses.fake_tensor import FakeTensorMode
 from taeda.fx.experimental.proxy_tensor import (
@@ -222,3 +223,65 @@ def test_a_graph_made_beside_a_trace():
     sized = make_fx(lambda x: taeda.zeros(x.shape[0]), tracing_mode="symbolic")(taeda.ones(4))
     kinds = {n.name: is_sym_node(n) for n in sized.graph.nodes if n.op == "call_function"}
     assert kinds == {"sym_size_int": True, "zeros": False}
+
+
+MODES = pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+
+
+@MODES
+def test_numbers_that_the_program_made_itself_may_be_read(mode):
+    def f(x):
+        number = taeda.tensor(3)
+        return x + (number * 2).item()
+
+    gm = make_fx(f, tracing_mode=mode)(taeda.ones(2))
+    assert "add = taeda.ops.aten.add.Tensor(x_1, 6);  x_1 = None" in code(gm)
+    assert taeda.equal(gm(taeda.ones(2)), taeda.full((2,), 7.0))
+
+
+@MODES
+def test_a_number_stays_known_when_known_numbers_are_written_to_it(mode):
+    def f():
+        number = taeda.tensor(1.0)
+        number.add_(2)
+        return taeda.full((2,), number)
+
+    gm = make_fx(f, tracing_mode=mode)()
+    for _ in range(2):
+        assert taeda.equal(gm(), taeda.full((2,), 3.0))
+
+
+@pytest.mark.parametrize("write", ["number", "view"])
+def test_a_number_is_not_known_once_an_argument_is_written_to_it(write):
+    def f(x):
+        number = taeda.tensor([1.0])
+        (number if write == "number" else number.view(())).add_(x.sum())
+        return x + number.item()
+
+    with pytest.raises(RuntimeError, match="trying to get value out of a tracing tensor"):
+        make_fx(f)(taeda.ones(2))
+
+
+def test_random_numbers_are_not_known():
+    def f(x):
+        return x + taeda.rand_like(taeda.tensor(1.0)).item()
+
+    with pytest.raises(RuntimeError, match="trying to get value out of a tracing tensor"):
+        make_fx(f)(taeda.ones(2))
+
+
+def test_values_are_those_of_the_example_where_they_are_not_refused():
+    def f(x):
+        return x * 2 if x.sum() > 0 else x
+
+    gm = make_fx(f, _error_on_data_dependent_ops=False)(taeda.ones(2))
+    assert taeda.equal(gm(-taeda.ones(2)), taeda.full((2,), -2.0))
+
+
+@MODES
+def test_arrays_are_constants_of_the_graph(mode):
+    def f(x):
+        return x + taeda.from_numpy(numpy.ones(2, dtype="float32"))
+
+    gm = make_fx(f, tracing_mode=mode)(taeda.ones(2))
+    assert taeda.equal(gm(taeda.ones(2)), taeda.full((2,), 2.0))

@@ -149,7 +149,7 @@ PyObject* from_numpy(PyObject*, PyObject* array) {
     TAEDA_CHECK_TYPE(numpy_scalar_kind(array) == NumpyKind::None &&
                          PyObject_HasAttrString(array, "__array_interface__"),
                      "expected np.ndarray (got ", Py_TYPE(array)->tp_name, ")");
-    return wrap(tensor_from_array_interface(array, true));
+    return wrap(lifted(tensor_from_array_interface(array, true)));
   });
 }
 

@@ -12,6 +12,8 @@
 #include "python/src/args/args.h"
 #include "python/src/tensor/dlpack.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/fx/fake.h"
+#include "taeda/fx/tracer.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/graph/operators.h"
 
@@ -60,6 +62,11 @@ PyObject* tensor(PyObject* module, PyObject* const* argv, Py_ssize_t nargs, PyOb
 }
 
 }  // namespace
+
+Tensor lifted(const Tensor& memory) {
+  const bool is_seen = fx::active_tracer() || fx::active_fake_mode();
+  return is_seen && memory.defined() ? ops::lift_fresh_copy(memory) : memory;
+}
 
 Tensor lifted_from_data(PyObject* data, DType dtype, Device device) {
   if (!local_keys().include.has(Key::Python)) return tensor_from_data(data, dtype, device);
@@ -129,7 +136,7 @@ PyObject* asarray(PyObject* module, PyObject* const* argv, Py_ssize_t nargs, PyO
     PyObject* data = args.object(0);
     const Device device = device_for(args, 2, data);
     Tensor t = args.boolean(3) && !is_tensor(data)
-                   ? tensor_from_data(data, args.dtype(1), device)
+                   ? lifted_from_data(data, args.dtype(1), device)
                    : tensor_sharing_data(data, args.dtype(1), device);
     if (args.has(3)) t = copied_or_shared(data, t, args.boolean(3));
     if (args.has(4)) {

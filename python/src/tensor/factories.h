@@ -12,6 +12,8 @@ namespace taeda::python {
 Tensor tensor_from_data(PyObject* data, DType dtype, Device device);
 // The same where modes see it: a trace records it, a fake mode makes it fake.
 Tensor lifted_from_data(PyObject* data, DType dtype, Device device);
+// Memory of another library; a constant of the program where a trace or fake tensors see it.
+Tensor lifted(const Tensor& memory);
 // Whether there is a symbolic number in the data, and the tensor of such data.
 bool has_symbolic_data(PyObject* data);
 Tensor tensor_from_symbolic_data(PyObject* data, DType dtype, Device device);

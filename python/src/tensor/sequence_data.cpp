@@ -209,6 +209,8 @@ Tensor tensor_from_data(PyObject* data, DType dtype, Device device) {
   const Tensor source = is_own ? tensor_of(data) : shared_memory(data, false);
   autograd::NoGrad no_grad;
   if (source.defined()) {
+    // Memory of another library is read as it is, whatever modes are active.
+    const ExcludeKeys quiet(is_own ? KeySet() : KeySet(Key::Python) | KeySet(Key::TransformFront));
     Tensor plain = taeda::detach(source);
     const DType wanted = dtype == DType::Undefined ? source.dtype() : dtype;
     if (is_shareable(plain, dtype, device)) return taeda::clone(plain);
@@ -219,7 +221,7 @@ Tensor tensor_from_data(PyObject* data, DType dtype, Device device) {
 }
 
 Tensor tensor_sharing_data(PyObject* data, DType dtype, Device device) {
-  const Tensor source = is_tensor(data) ? tensor_of(data) : shared_memory(data, true);
+  const Tensor source = is_tensor(data) ? tensor_of(data) : lifted(shared_memory(data, true));
   if (!source.defined()) return tensor_from_data(data, dtype, device);
   if (is_shareable(source, dtype, device)) return source;
   return moved(source, dtype == DType::Undefined ? source.dtype() : dtype, device);
