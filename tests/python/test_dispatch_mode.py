@@ -462,3 +462,33 @@ def test_push_makes_a_mode():
     with mode:
         t.ones(1)
     assert mode.count == 6
+
+
+def test_a_mode_whose_handler_is_a_classmethod():
+    class OfTheClass(TorchDispatchMode):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    x = t.ones(2)
+    message = "classmethod is not supported, please make it a plain method"
+    with OfTheClass(), pytest.raises(RuntimeError, match=message):
+        x + x
+
+
+def test_factories_say_where_their_result_goes():
+    seen = []
+
+    class Options(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(kwargs)
+            return func(*args, **(kwargs or {}))
+
+    x = t.ones(2)
+    with Options():
+        t.empty(2)
+        t.empty_like(x)
+        x.new_zeros(2)
+        t.arange(3, device="meta")
+    placed, like = {"device": t.device("cpu"), "pin_memory": False}, {"pin_memory": False}
+    assert seen == [placed, like, like, {**placed, "device": t.device("meta")}]

@@ -160,6 +160,16 @@ def value(p, i):
     return f"a.{getter}({i}{f', {d}' if d is not None else ''})", []
 
 
+def with_place(s, a, expression):
+    """The options of a factory that Python does not leave open: handlers of its call see them."""
+    if a.name == "pin_memory" and a.type.is_optional:
+        return f"{expression}.value_or(false)"
+    is_like = any(other.type.base == "Tensor" for other in s.arguments)
+    if a.name == "device" and a.type.is_optional and not is_like:
+        return f"{expression}.value_or(default_device())"
+    return expression
+
+
 def result(r, s, call):
     if not s.returns:
         return f"{call};\n        Py_RETURN_NONE;"
@@ -193,6 +203,8 @@ def case(r, s, params, index):
                 else f"!list{i}.empty() && is_large(list{i}[0])"
             )
     ordered = [values[a.name] for a in s.arguments]
+    if r.data.get("factory"):
+        ordered = [with_place(s, a, expression) for a, expression in zip(s.arguments, ordered)]
     gil = f"GilRelease gil({first}); " if first else ""
     call = f"[&]() -> decltype(auto) {{ {gil}return taeda::{s.name}({', '.join(ordered)}); }}()"
     text = f"      case {index}: {{\n" + "".join(f"        {line}\n" for line in lines)
