@@ -1,6 +1,8 @@
 """SymInt, SymFloat, SymBool and the shape environment, from Python."""
 
 import math
+import subprocess
+import sys
 
 import pytest
 from taeda._C._fx import _symbolic_meta
@@ -442,3 +444,22 @@ def test_hints_and_constants():
     assert optimization_hint(env.create_unbacked_symint(), fallback=3) == 3
     assert has_static_value(3) and not has_static_value(s0)
     assert [str(s) for s in create_contiguous((s0, s1, 2))] == ["2*s1", "2", "1"]
+
+
+def test_a_program_in_a_folder_named_like_the_package_is_the_users(tmp_path):
+    folder = tmp_path / "taeda"
+    folder.mkdir()
+    program = folder / "program.py"
+    program.write_text(
+        "import sys\n"
+        "sys.path.pop(0)\n"
+        "import taeda\n"
+        "from taeda.fx.experimental.symbolic_shapes import ShapeEnv\n"
+        "from taeda._subclasses.fake_tensor import FakeTensorMode\n"
+        "env = ShapeEnv()\n"
+        "x = FakeTensorMode(shape_env=env).from_tensor(taeda.ones(6))\n"
+        "assert x.shape[0] > 4\n"
+        "print(env.guards[0].stack)\n"
+    )
+    done = subprocess.run([sys.executable, program], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == f"{program}:8 in <module>"

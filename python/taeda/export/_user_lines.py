@@ -5,15 +5,15 @@ import sys
 import traceback
 from pathlib import Path
 
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = f"{Path(__file__).parents[1]}/"
 # Layers are the user's program too: their lines say which operator of which layer it is.
-_SHOWN = str(_PACKAGE / "nn")
-_TRACE = str(_PACKAGE / "export" / "_trace.py")
-_CALLING = str(_PACKAGE / "nn" / "modules" / "module.py")
+_SHOWN = f"{_PACKAGE}nn/"
+_TRACE = f"{_PACKAGE}export/_trace.py"
+_CALLING = f"{_PACKAGE}nn/modules/module.py"
 
 
 def _is_shown(file):
-    is_ours = file.startswith(str(_PACKAGE))
+    is_ours = file.startswith(_PACKAGE)
     return not is_ours or (file.startswith(_SHOWN) and file != _CALLING)
 
 
@@ -38,7 +38,7 @@ def note_stack(node):
 
 def user_line(trace):
     """`file:line in function: code` of the innermost line outside the package."""
-    lines = [f for f in traceback.extract_tb(trace) if not f.filename.startswith(str(_PACKAGE))]
+    lines = [f for f in traceback.extract_tb(trace) if not f.filename.startswith(_PACKAGE)]
     if not lines:
         return "an unknown line"
     last = lines[-1]
