@@ -198,3 +198,53 @@ def test_to_folder(tmp_path):
 def test_import_does_not_load_fx():
     program = "import sys, taeda; assert 'taeda.fx' not in sys.modules; taeda.fx.Graph"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_module_that_refers_to_itself_is_copied():
+    module = fx.symbolic_trace(Model())
+    module.meta["me"] = module
+    copied = copy.deepcopy(module)
+    assert copied is not module and copied.meta["me"] is copied
+
+
+def test_the_file_of_generated_code_says_what_was_traced():
+    file = fx.symbolic_trace(Model()).forward.__code__.co_filename
+    line = inspect.getsourcelines(Model.forward)[1]
+    assert file.endswith(f"test_fx_graph_module.py:{line} in forward")
+
+
+def test_lines_of_generated_code_name_their_nodes():
+    module = fx.symbolic_trace(lambda a, b: a.sin() + b)
+    assert module._prologue_start == 4
+    assert {1: 2, 2: 3, 3: 4}.items() <= module._lineno_map.items()
+    module.graph.on_generate_code(lambda _: lambda body: ["pass\n", *body])
+    module.recompile()
+    assert {2: 2, 3: 3, 4: 4}.items() <= module._lineno_map.items()
+
+
+@pytest.mark.skipif(NAME != "taeda", reason="PyTorch prints the line instead")
+def test_an_error_of_generated_code_says_its_line():
+    module = fx.symbolic_trace(lambda x: t.dot(x, x) + 1)
+    with pytest.raises(TypeError) as caught:
+        module(5)
+    (note,) = caught.value.__notes__
+    assert note.startswith("Call using an FX-traced Module, line 5 of the traced Module's")
+    assert "dot = taeda.dot(x, x);  x = None\n~~~~" in note
+
+
+def test_an_error_of_a_called_module_has_no_line_of_generated_code():
+    module = fx.symbolic_trace(nn.Sequential(nn.Linear(3, 4)))
+    with pytest.raises(RuntimeError) as caught:
+        module(t.ones(5, 5))
+    assert not getattr(caught.value, "__notes__", [])
+
+
+def test_a_code_generator_may_write_outputs_from_the_value_alone():
+    class Listed(fx.CodeGen):
+        def generate_output(self, output_args):
+            return f"return list({output_args!r})"
+
+    module = fx.symbolic_trace(lambda x: (x, x + 1))
+    module.graph.set_codegen(Listed())
+    module.recompile()
+    assert module(t.ones(1)) == [t.ones(1), t.full((1,), 2.0)]

@@ -147,3 +147,12 @@ def test_transformer_rewrites():
     x = t.randn(1, 3)
     expected = t.sigmoid(module.linear(x) + 1) * 2 * module.scale + 1.0
     assert t.allclose(rewritten(x)["out"], expected)
+
+
+@pytest.mark.parametrize("count, kind", [(1, "missing"), (3, "extra")])
+def test_boxed_arguments_are_counted(count, kind):
+    interpreter = fx.Interpreter(fx.symbolic_trace(lambda a, b: a + b))
+    args = [t.ones(1)] * count
+    with pytest.raises(RuntimeError, match=f"expected 2 .* received {count} .{kind} arguments"):
+        interpreter.boxed_run(args)
+    assert len(args) == count

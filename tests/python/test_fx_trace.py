@@ -1,5 +1,6 @@
 """symbolic_trace: what programs become, as printed graphs and generated code."""
 
+import copy
 import dataclasses
 import importlib
 import math
@@ -316,3 +317,20 @@ def test_functions_of_symbolic_numbers_are_recorded():
     assert names >= {"sym_max", "sym_min", "sym_float", "sym_int", "sym_not", "sym_sum", "sym_ite"}
     assert traced(t.ones(2, 5)) == [3, 2, 2.0, 2, False, 3, 1]
     assert traced(t.ones(4, 1)) == [4, 1, 4.0, 4, True, 5, 5]
+
+
+def test_concrete_args_of_a_function_of_any_number_of_arguments():
+    class Sum(nn.Module):
+        def forward(self, *args, **kwargs):
+            return args[0] + args[1]
+
+    module = fx.symbolic_trace(Sum(), concrete_args=(fx.PH, fx.PH))
+    assert [n.name for n in module.graph.nodes][:2] == ["input_0", "input_1"]
+    assert module(t.ones(1), t.ones(1)).item() == 2
+
+
+def test_a_copied_proxy_stands_for_a_copied_node():
+    node = list(fx.symbolic_trace(lambda x: 2 * x).graph.nodes)[1]
+    copied = copy.deepcopy(fx.Proxy(node, fx.Tracer()))
+    assert copied.node.name == node.name and copied.node is not node
+    assert isinstance(copied.tracer, fx.Tracer)

@@ -1,5 +1,6 @@
 """CodeGen: puts the function of a graph together from its statements."""
 
+import inspect
 import keyword
 import re
 from collections import namedtuple
@@ -127,7 +128,7 @@ class CodeGen:
             if node.op == "output":
                 if node.type is not None:
                     returned = f" -> {known.type_text(node.type)}"
-                body.append(self.generate_output(node.args[0], repr_fn=values.text) + "\n")
+                body.append(self._output_statement(node.args[0], values.text) + "\n")
                 lines_of.append(index)
                 continue
             if verbose:
@@ -147,6 +148,12 @@ class CodeGen:
             lines_of.append(index)
         return self._assemble(known, free_vars, body, lines_of, wrapped, returned, expanded_def)
 
+    def _output_statement(self, value, text):
+        # A subclass may take the value alone.
+        parameters = inspect.signature(self.generate_output).parameters
+        form = {"repr_fn": text} if "repr_fn" in parameters else {}
+        return self.generate_output(value, **form)
+
     def _assemble(self, known, free_vars, body, lines_of, wrapped, returned, expanded_def):
         if not body:
             body, lines_of = ["pass\n"], [None]
@@ -156,7 +163,9 @@ class CodeGen:
         else:
             wrapping = ""
         if self._body_transformer is not None:
-            body, lines_of = self._body_transformer(body), None
+            nodes_of_lines = dict(zip("".join(body).split("\n"), lines_of))
+            body = self._body_transformer(body)
+            lines_of = [nodes_of_lines.get(line) for line in "".join(body).split("\n")[:-1]]
         for name, value in self.additional_globals():
             known.add(name, value)
         # Subclasses may know nothing of the wide form.
@@ -166,11 +175,9 @@ class CodeGen:
         text = "\n".join("    " + line for line in text.split("\n"))
         start = wrapping.count("\n") + 4
         below = start + head.count("\n") + 1
-        lineno_map = None
-        if lines_of is not None:
-            skipped = 1 if body[0].startswith("\n") else 0
-            first = below - start
-            lineno_map = {first + i: node for i, node in enumerate(lines_of[skipped:])}
+        skipped = 1 if body[0].startswith("\n") else 0
+        first = below - start
+        lineno_map = {first + i: node for i, node in enumerate(lines_of[skipped:])}
         return PythonCode(f"\n{wrapping}\n\n{head}\n{text}", known.table, lineno_map, start)
 
 

@@ -63,7 +63,11 @@ class RootArguments:
         if is_module and self.total == 0:
             raise RuntimeError("``self`` argument cannot be part of *args expansion!")
         self.parameters = inspect.signature(self.fn).parameters
-        self.concrete = self._by_name(concrete_args)
+        # Of a function that takes nothing but *args: as many arguments as there are values.
+        takes_only_args = self.total == self.skipped and code.co_flags & inspect.CO_VARARGS
+        is_tuple = isinstance(concrete_args, tuple)
+        self.positional = concrete_args if takes_only_args and is_tuple else ()
+        self.concrete = {} if self.positional else self._by_name(concrete_args)
         self.leaves = 0
 
     def _by_name(self, concrete_args):
@@ -79,6 +83,10 @@ class RootArguments:
 
     def make(self):
         """(function, arguments): the function to run, on proxies."""
+        if self.positional:
+            names = [f"input_{i}" for i in range(len(self.positional))]
+            leaves = [self._checked(*pair) for pair in zip(names, self.positional)]
+            return self.root_fn, [self.tracer.root][: self.skipped] + leaves
         args = [self.tracer.root] if self.skipped else []
         args += [self._argument(name) for name in self.names[self.skipped : self.total]]
         root_fn, code = self.root_fn, self.code
@@ -127,8 +135,11 @@ class RootArguments:
         self.leaves += 1
         parameter = self.parameters[name]
         default = () if parameter.default is parameter.empty else (parameter.default,)
-        tracer = self.tracer
-        out = tracer.create_proxy("placeholder", f"{name}_{self.leaves}", default, {})
+        return self._checked(f"{name}_{self.leaves}", value, default, name)
+
+    def _checked(self, placeholder, value, default=(), name=""):
+        tracer, name = self.tracer, name or placeholder
+        out = tracer.create_proxy("placeholder", placeholder, default, {})
         if isinstance(value, PHBase):
             if isinstance(value, PHWithMeta):
                 value.transfer_attrs(out.node)

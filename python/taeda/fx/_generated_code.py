@@ -28,21 +28,22 @@ def _forget(file, namespace):
 
 
 def note_line(error, function):
-    """Tells, as a note of the error, which line of the generated function failed."""
+    """Tells, as a note of the error, which line of the generated function raised it.
+
+    Errors of what the function calls have a traceback of their own and get no note.
+    """
     code = getattr(function, "__code__", None)
     if code is None or not code.co_filename.startswith("<eval_with_key>"):
         return
-    file = code.co_filename
-    line, trace = None, error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == file:
-            line = trace.tb_lineno
+    trace = error.__traceback__
+    while trace.tb_next is not None:
         trace = trace.tb_next
-    if line is None:
+    file, line = code.co_filename, trace.tb_lineno
+    if trace.tb_frame.f_code.co_filename != file:
         return
-    first = max(1, line - 3)
-    shown = [linecache.getline(file, n).rstrip() for n in range(first, line + 3)]
-    shown.insert(line - first + 1, "~~~ <--- HERE")
+    shown = [linecache.getline(file, n).rstrip() for n in range(max(1, line - 2), line + 3)]
+    marked = min(line, 3)
+    shown.insert(marked, "~" * len(shown[marked - 1]) + " <--- HERE")
     error.add_note(
         f"Call using an FX-traced Module, line {line} of the traced Module's generated forward "
         "function:\n" + "\n".join(shown)

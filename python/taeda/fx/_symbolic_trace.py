@@ -229,6 +229,10 @@ class Tracer(TracerBase):
         is_module = isinstance(root, Module)
         fn = self._start(root, is_module)
         self.graph = Graph(tracer_cls=getattr(type(self), "__name__", None) and type(self))
+        code = getattr(fn, "__code__", None)
+        if code is not None:
+            place = f"{code.co_filename}:{code.co_firstlineno} in {code.co_name}"
+            self.graph._traced_at = place
         fn, args = self.create_args_for_root(fn, is_module, concrete_args)
         with _Trace(self, fn):
             result = fn(*args)

@@ -59,6 +59,7 @@ class Graph(_fx.Graph):
         self._tracer_cls = tracer_cls
         self._tracer_extras = tracer_extras
         self._codegen = CodeGen()
+        self._traced_at = ""  # where the traced function stands: "file:line in name"
 
     # ---- nodes ----
     @property
@@ -302,6 +303,7 @@ class Graph(_fx.Graph):
         nodes = {}
         result = copied.graph_copy(self, nodes, return_output_node=True)
         copied._codegen = self._codegen
+        copied._traced_at = self._traced_at
         if isinstance(result, tuple):
             value, old = result
             output = copied.output(value, type_expr=old.type)

@@ -112,6 +112,10 @@ class GraphModule(Module):
     def _lineno_map(self):
         return self._python_code._lineno_map
 
+    @property
+    def _prologue_start(self):
+        return self._python_code._prologue_start
+
     def recompile(self):
         """Forgets the code; the graph as it is at the next call or look at `code` counts."""
         type(self).forward = _PendingForward()
@@ -128,7 +132,10 @@ class GraphModule(Module):
         """Compiles now."""
         code = self._python_code
         name = self._graph._codegen._func_name
-        type(self).forward = function_from_source(code.src, code.globals, name)
+        origin = self._graph._traced_at
+        type(self).forward = function_from_source(
+            code.src, code.globals, name, f" from {origin}" if origin else ""
+        )
 
     # ---- parts ----
     def add_submodule(self, target, m):
@@ -208,11 +215,12 @@ class GraphModule(Module):
 
     # ---- copies, text, files ----
     def __deepcopy__(self, memo):
+        copied = memo[id(self)] = _unfilled(self._class_asked_for)
         members = copy.deepcopy(
             {k: v for k, v in self.__dict__.items() if k not in ("_written", "_deepcopy_hooks")},
             memo,
         )
-        copied = _restored(self._class_asked_for, type(self).__name__, members)
+        _fill(copied, type(self).__name__, members)
         copied._deepcopy_hooks = list(self._deepcopy_hooks)
         for hook in self._deepcopy_hooks:
             hook(copied)
@@ -282,15 +290,26 @@ def _call(self, *args, **kwargs):
         raise
 
 
-def _restored(cls, name, members):
-    """A module with these attributes, its graph among them."""
+def _unfilled(cls):
+    """A module without attributes of its own."""
     module = cls.__new__(cls)
     Module.__init__(module)
     module.__dict__.update({key: [] for key in _EDIT_HOOKS})
+    return module
+
+
+def _fill(module, name, members):
+    """Gives the module these attributes, its graph among them."""
     module.__dict__.update(members)
     type(module).__name__ = name
     module._graph.owning_module = module
     module.recompile()
+
+
+def _restored(cls, name, members):
+    """A module with these attributes."""
+    module = _unfilled(cls)
+    _fill(module, name, members)
     return module
 
 

@@ -52,10 +52,16 @@ class Interpreter:
 
     def boxed_run(self, args_list):
         """run with arguments in a list, which is emptied so that they may be freed."""
-        args = iter(list(args_list))
-        args_list.clear()
         placeholders = [node for node in self.graph.nodes if node.op == "placeholder"]
-        return self.run(initial_env=dict(zip(placeholders, args)))
+        if len(args_list) != len(placeholders):
+            kind = "extra" if len(args_list) > len(placeholders) else "missing"
+            raise RuntimeError(
+                f"Interpreter.boxed_run expected {len(placeholders)} arguments for placeholders "
+                f"but received {len(args_list)} ({kind} arguments)"
+            )
+        values = dict(zip(placeholders, args_list))
+        args_list.clear()
+        return self.run(initial_env=values)
 
     def run_node(self, n):
         """The value of a node."""
