@@ -25,8 +25,11 @@ std::string_view Boxing<std::string_view>::from(const Value& v) { return v.get<s
 Value Boxing<std::string_view>::to(std::string_view v) { return Value(std::string(v)); }
 
 Span<SymInt> Boxing<Span<SymInt>>::from(const Value& v) {
-  if (v.is<std::vector<int64_t>>()) return as_symint(v.get<std::vector<int64_t>>());
-  return v.get<std::vector<SymInt>>();
+  if (!v.is<std::vector<int64_t>>()) return v.get<std::vector<SymInt>>();
+  const auto& plain = v.get<std::vector<int64_t>>();
+  // Note [SymInt layout] holds for the values that a SymInt takes; its constructor refuses others.
+  for (const int64_t value : plain) static_cast<void>(SymInt(value));
+  return as_symint(plain);
 }
 Value Boxing<Span<SymInt>>::to(Span<SymInt> v) {
   return has_symbolic(v) ? Value(v.vec()) : Value(as_int(v).vec());

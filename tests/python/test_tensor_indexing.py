@@ -301,3 +301,10 @@ def test_the_place_of_an_index_out_of_range_is_named(index, place, size):
         x[index] = 1
     with pytest.raises(IndexError, match=message):
         x.requires_grad_()[index]
+
+
+@pytest.mark.parametrize("index", [slice(0, None, 2**62), (None, slice(0, 2**63 - 1, 2**62))])
+def test_a_step_beyond_the_end_leaves_the_first_element(index):
+    x = t.arange(6).view(2, 3)
+    assert x[index].flatten().tolist() == [0, 1, 2]
+    assert x[:0][index].numel() == 0

@@ -397,6 +397,12 @@ def test_examples_that_are_numbers(f):
     assert got.shape == expected.shape and taeda.equal(got, expected)
 
 
+def test_assignment_without_an_index_writes_everything():
+    values = taeda.tensor([1.0, 2.0])
+    got = vmap(lambda x: x.index_put([], values))(taeda.zeros(3, 2))
+    assert got.tolist() == [[1.0, 2.0]] * 3
+
+
 def test_formats_with_channels_are_refused():
     with raises(RuntimeError, "inside vmap is only supported with memory_format"):
         vmap(lambda x: x.clone(memory_format=taeda.channels_last))(taeda.ones(2, 1, 3, 4, 4))

@@ -121,8 +121,7 @@ std::optional<Value> read_one(const std::string& base, PyObject* o) {
   if (base == "Scalar")
     return when(is_number(o) || is_tensor(o), [&] { return Value(to_scalar(o)); });
   if (base == "bool") return read_bool(o);
-  if (base == "str")
-    return when(PyUnicode_Check(o), [&] { return Value(std::string(PyUnicode_AsUTF8(o))); });
+  if (base == "str") return when(PyUnicode_Check(o), [&] { return Value(text_of(o)); });
   if (base == "ScalarType") return when(is_dtype(o), [&] { return Value(to_dtype(o)); });
   if (base == "Device") return when(is_device(o), [&] { return Value(to_device(o)); });
   if (base == "Layout") return when(is_layout(o), [&] { return Value(to_layout(o)); });

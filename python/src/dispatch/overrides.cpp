@@ -5,6 +5,7 @@
 #include <string>
 
 #include "python/interop/errors.h"
+#include "python/interop/text.h"
 #include "python/src/dispatch/function_modes.h"
 
 namespace taeda::python {
@@ -174,7 +175,7 @@ PyObject* call_operator_override(PyObject* function, const Overloaded& overloade
   Py_DECREF(answer);
   return guarded([&]() -> PyObject* {
     const Ref name(checked(PyObject_Str(function)));
-    set_declined_error(str("torch.ops.", PyUnicode_AsUTF8(name.get())), overloaded);
+    set_declined_error(str("torch.ops.", text_of(name.get())), overloaded);
     return nullptr;
   });
 }

@@ -5,6 +5,7 @@
 #include "python/interop/gil.h"
 #include "python/interop/sym_numbers.h"
 #include "python/interop/tensor_object.h"
+#include "python/interop/text.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/boxed_values.h"
@@ -255,11 +256,10 @@ fx::Kwargs read_kwargs(PyObject* o) {
 
 fx::Target read_target(fx::OpCode op, PyObject* o) {
   if (PyUnicode_Check(o)) {
-    TAEDA_CHECK_VALUE(op != fx::OpCode::CallFunction, "Node target ", PyUnicode_AsUTF8(o),
+    std::string text = text_of(o);
+    TAEDA_CHECK_VALUE(op != fx::OpCode::CallFunction, "Node target ", text,
                       " has type str but a Callable is expected");
-    const char* text = PyUnicode_AsUTF8(o);
-    if (!text) throw_python_error();
-    return fx::Target(std::string(text));
+    return fx::Target(std::move(text));
   }
   if (op != fx::OpCode::CallFunction)
     fail(ErrorKind::Value, "Node target ", PythonObject(o).text(), " has type ",
@@ -278,7 +278,7 @@ std::string name_for_target(const fx::Target& target) {
     const auto& python = dynamic_cast<const PythonObject&>(**object);
     const Ref name(PyObject_GetAttrString(python.object(), "__name__"));
     if (!name) PyErr_Clear();
-    text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get())
+    text = name && PyUnicode_Check(name.get()) ? text_of(name.get())
                                                : Py_TYPE(python.object())->tp_name;
   } else if (const dispatch::Operator* o = target.op()) {
     text = *o->overload ? o->full_name() : str(o->name, ".default");

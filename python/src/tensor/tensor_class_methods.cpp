@@ -2,6 +2,7 @@
 #include "python/interop/errors.h"
 #include "python/interop/numbers.h"
 #include "python/interop/tensor_object.h"
+#include "python/interop/text.h"
 #include "python/interop/types.h"
 #include "python/src/args/args.h"
 #include "python/src/dispatch/handler_call.h"
@@ -89,7 +90,7 @@ void check_new_keywords(PyObject* kwargs) {
     const bool is_device = PyUnicode_CompareWithASCIIString(name, "device") == 0;
     TAEDA_CHECK_TYPE(is_device,
                      "new() received an invalid combination of arguments - got keyword '",
-                     PyUnicode_AsUTF8(name), "'; only 'device' is taken, use torch.tensor instead");
+                     text_of(name), "'; only 'device' is taken, use torch.tensor instead");
     TAEDA_CHECK(value == Py_None || to_device(value).is_cpu(),
                 "legacy constructor expects device type: cpu but device type: ", to_device(value),
                 " was passed");

@@ -45,7 +45,8 @@ struct Widened {
   int64_t rank = 0;   // of the broadcast indices of an example
   int64_t place = 0;  // where the indexed dimensions stand in an example's result
 
-  Widened(const BatchedList& given, const SymInt& size) {
+  // The number of the example is made on the device of the indices, of `self` if there are none.
+  Widened(const Batched& self, const BatchedList& given, const SymInt& size) {
     bool has_seen = false;
     const bool adjacent = is_adjacent(given);
     for (const Batched& b : given) {
@@ -57,7 +58,7 @@ struct Widened {
         ++place;
       }
     }
-    const Tensor* like = nullptr;
+    const Tensor* like = &self.value;
     for (const Batched& b : given)
       if (b.defined()) like = &b.value;
     indices.push_back(batch_numbers(size, rank, *like));
@@ -81,7 +82,7 @@ Batched index_Tensor(const Batched& self, const BatchedList& indices) {
       if (b.defined()) rank = std::max(rank, is_mask(b.value) ? int64_t{1} : b.rank());
     return {out, rank};
   }
-  const Widened wide(indices, size);
+  const Widened wide(self, indices, size);
   Tensor out;
   if (self.is_batched()) {
     out = taeda::index(self.front(), wide.indices);
@@ -106,7 +107,7 @@ Batched index_put(const Batched& self, const BatchedList& indices, const Batched
                   bool accumulate) {
   const SymInt& size = batch_context().size;
   const Tensor into = self.front_expanded(size);
-  const Widened wide(indices, size);
+  const Widened wide(self, indices, size);
   // Values broadcast to an example's result: align them, then move its indexed part to the front.
   const int64_t result_rank = into.dim() - 1 - [&] {
     int64_t used = 0;
