@@ -16,7 +16,7 @@ aten = taeda.ops.aten
 
 
 class Int8Weight(taeda.Tensor):
-    """`values * scale`; `scale` has one entry a row, or a column of a transposed weight."""
+    """`values * scale`; `scale` has one entry per row, or per column of a transposed weight."""
 
     @staticmethod
     def __new__(cls, values, scale):

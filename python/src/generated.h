@@ -1,4 +1,4 @@
-// Method tables written by the operator generator, one a family.
+// Method tables written by the operator generator, one per family.
 #pragma once
 
 #include "python/interop/python.h"

@@ -35,7 +35,7 @@ _disabled = _C._disabled_torch_function_impl
 
 
 def _get_overloaded_args(relevant_args, get_type_fn=type):
-    """The arguments to ask, one a class: in order, but a subclass before its base classes.
+    """The arguments to ask, one per class: in order, but a subclass before its base classes.
 
     Plain tensors count too: functions written in Python tell overrides about them.
     """

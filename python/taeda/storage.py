@@ -11,7 +11,7 @@ _is_said = False
 
 
 def warn_deprecated():
-    """Said once a process."""
+    """Said once per process."""
     global _is_said
     if not _is_said:
         _is_said = True

@@ -42,7 +42,7 @@ void check_available(DeviceType device) {
               device_type_name(device), ", which has no lower precision of its own");
 }
 
-// A weight: cast once a region.
+// A weight: cast once per region.
 bool is_cacheable(DType to, const Tensor& t, DeviceType device) {
   return state().is_cache_enabled && t.dtype() == DType::Float && to == dtype_of(device) &&
          t.impl()->requires_grad_flag() && !t.is_view() && autograd::is_leaf(t) &&

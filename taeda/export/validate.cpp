@@ -39,7 +39,7 @@ void check_inputs(const ProgramParts& parts) {
   }
 }
 
-// The results of the graph, one a spec.
+// The results of the graph, one per spec.
 const std::vector<fx::Arg>& results_of(const fx::Graph& graph) {
   const fx::Node* output = graph.output_node();
   require(output && output->args().size() == 1 && output->args()[0].compound(),

@@ -1,4 +1,4 @@
-// CRC-32 (polynomial 0xEDB88320, reflected), eight bytes a step through eight tables.
+// CRC-32 (polynomial 0xEDB88320, reflected), eight bytes per step through eight tables.
 #include "taeda/serialization/crc32.h"
 
 #include <array>

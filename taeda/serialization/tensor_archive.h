@@ -1,6 +1,6 @@
 // Named tensors in an archive.
 //
-//   tensors      one line a tensor: dtype, sizes, strides, offset, storage, flags, device, name
+//   tensors      one line per tensor: dtype, sizes, strides, offset, storage, flags, device, name
 //   data/0 ...   the bytes of each storage, little-endian
 //
 // Tensors that share a storage share one when they are read back; a storage is written whole.

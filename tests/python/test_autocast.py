@@ -19,7 +19,7 @@ def F(m):
     return m.nn.functional
 
 
-# One call an operator with an autocast class on the CPU; `x` makes a float tensor of a dtype.
+# One call per operator with an autocast class on the CPU; `x` makes a float tensor of a dtype.
 CALLS = {
     "mm": lambda m, x: m.mm(x(3, 4), x(4, 5)),
     "bmm": lambda m, x: m.bmm(x(2, 3, 4), x(2, 4, 5)),

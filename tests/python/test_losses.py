@@ -348,7 +348,7 @@ def test_errors(call, kind, phrase):
 def test_variances_of_a_normal_distribution():
     loss = t.nn.functional.gaussian_nll_loss
     x, y = t.tensor([[1.0, 2.0], [3.0, 4.0]]), t.zeros(2, 2)
-    rows = t.tensor([1.0, 4.0])  # one a row, not one a column
+    rows = t.tensor([1.0, 4.0])  # one per row, not one per column
     each = loss(x, y, t.tensor([[1.0, 1.0], [4.0, 4.0]]), reduction="none")
     assert loss(x, y, rows, reduction="none").equal(each)
     assert loss(x, y, rows[:, None], reduction="none").equal(each)

@@ -218,7 +218,7 @@ class TestDLPack:
 
 
 class TestReadOnlyMemory:
-    """Said once a process, so a process of its own asks."""
+    """Said once per process, so a process of its own asks."""
 
     @pytest.mark.parametrize(
         "call",

@@ -42,7 +42,7 @@ def redirect_links(folder: Path, origin: Path) -> None:
 
 
 def add_operators(folder: Path) -> None:
-    """Adds links to the generated pages, one a family of operators, to the index."""
+    """Adds links to the generated pages, one per family of operators, to the index."""
     families = sorted(page.stem for page in (folder / "operators").glob("*.md"))
     links = ", ".join(f"[{family}](operators/{family}.md)" for family in families)
     index = folder / "README.md"

@@ -8,7 +8,7 @@ DIMS = {"dim", "dims", "dim0", "dim1", "dim2", "dimension", "start_dim", "end_di
 
 
 def rule_of(r):
-    """The record's rule; None where the operator decomposes by itself or runs once an example."""
+    """The record's rule; None where the operator decomposes by itself or runs once per example."""
     if r.kind == "composite" or "no_batch" in r.data:
         return None
     default = {"pointwise": "pointwise", "explicit": "decompose"}.get(r.kind)

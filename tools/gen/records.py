@@ -35,12 +35,12 @@ A record is a table in taeda/ops/<family>/records.toml named after its overload 
   lifts_constant    true: its argument is a constant of the program
   comes_apart       true: a composite that functionalization opens, since it writes to arguments
              or draws random numbers
-  grad       formula an argument; or no_grad = "why there is none"
+  grad       one formula per argument; or no_grad = "why there is none"
   node       the autograd node's name where PyTorch's is not made from the operator's
   inplace_node   the same for the in-place form, where PyTorch gives it a node of its own
   plain_results   positions of results that have no derivative, such as statistics
   forward    forward-mode rule: linear, multilinear, elementwise (what pointwise records do unless
-             they say otherwise), a formula over <argument>_t, or one a result; or no_forward = "why"
+             they say otherwise), a formula over <argument>_t, or one per result; or no_forward = "why"
   batch      rule under vmap: pointwise, dims, random, forbidden, unreadable, decompose, or rule for
              a function batch::<ident> of the family; or no_batch = "why it runs once per example"
   batch_error   what a forbidden call says, where PyTorch has a phrase of its own

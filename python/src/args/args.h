@@ -70,7 +70,7 @@ struct Signature {
 using FloatVec = SmallVector<double, 4>;
 using BoolVec = SmallVector<bool, 8>;
 
-// The arguments of one call, one a parameter: borrowed references, valid while the caller holds
+// The arguments of one call, one per parameter: borrowed references, valid while the caller holds
 // them.
 class Args {
  public:

@@ -1,4 +1,4 @@
-// The Python classes of backward nodes: one a node name, made when first seen.
+// The Python classes of backward nodes: one per node name, made when first seen.
 #include "python/src/autograd/grad_fn_type.h"
 
 #include <algorithm>

@@ -88,7 +88,7 @@ PyObject* trace(PyObject*, PyObject* list) {
 }  // namespace
 
 PyMethodDef dispatch_table[] = {
-    {"dump", dump, METH_O, "dump(name): one line a dispatch key, with the kernel it runs."},
+    {"dump", dump, METH_O, "dump(name): one line per dispatch key, with the kernel it runs."},
     {"list_operators", list_operators, METH_NOARGS, "The full names of all operators."},
     {"schema", schema, METH_O, "schema(full_name): the operator's signature."},
     {"_allocator_stats", allocator_stats, METH_NOARGS, nullptr},

@@ -13,7 +13,7 @@ class HandlerCall {
  public:
   HandlerCall(const dispatch::Operator& op, const dispatch::Stack& stack);
 
-  // The arguments whose classes have a handler, one a class, subclasses before their bases.
+  // The arguments whose classes have a handler, one per class, subclasses before their bases.
   const Overloaded& subclasses() const { return subclasses_; }
   // handler.__torch_dispatch__(func, types, args, kwargs), NotImplemented included.
   Ref ask(PyObject* handler) const;

@@ -35,7 +35,7 @@ inline bool is_overridden(PyObject* o) {
 }
 bool is_overridden(PyObject* a, PyObject* b);
 
-// The arguments whose classes are asked, one a class: in the order of the call, but a subclass
+// The arguments whose classes are asked, one per class: in the order of the call, but a subclass
 // before its base classes. Borrowed references.
 class Overloaded {
  public:

@@ -142,7 +142,7 @@ PyObject* create_geometry(PyObject* self, PyObject* args) {
     const auto limits = read_sequence<DimConstraint>(constraints, read_constraint);
     TAEDA_CHECK_VALUE(s.size() == n.size() && (how.empty() || how.size() == n.size()) &&
                           (limits.empty() || limits.size() == n.size()),
-                      "sizes, strides and what is said of them must have one entry a dimension");
+                      "sizes, strides and what is said of them must have one entry per dimension");
     const auto g = env_of(self).create_geometry(n, s, to_int64(offset), source, how, limits);
     const Ref wrapped_sizes(wrap_symints(g.sizes)), wrapped_strides(wrap_symints(g.strides)),
         wrapped_offset(checked(wrap(g.offset)));

@@ -72,7 +72,7 @@ IntVec read_ints(PyObject* sequence) {
   return out;
 }
 
-// Said once a process: tensors know no read-only memory.
+// Said once per process: tensors know no read-only memory.
 void warn_read_only(const char* what) {
   [[maybe_unused]] static const bool is_said = [&] {
     warn(str("The given ", what,

@@ -45,7 +45,7 @@ class autocast:
 
     Inside, matrix products and the like take their inputs in `dtype` (by default bfloat16 on the
     CPU and float16 elsewhere), losses and long products in float32; an operator's record names its
-    class. Weights are cast once a region unless `cache_enabled` is off. With `enabled=False` the
+    class. Weights are cast once per region unless `cache_enabled` is off. With `enabled=False` the
     region switches an outer one off.
     """
 
@@ -64,7 +64,7 @@ class autocast:
         if refusal:
             warnings.warn(refusal, stacklevel=2)
         self._enabled = enabled and not refusal
-        self._outside = []  # what to set back, one entry a region entered
+        self._outside = []  # settings to restore, one entry per region entered
         self._nodes = []  # of the graph that is being traced, the same
 
     def __enter__(self):

@@ -21,7 +21,7 @@ def _real(dtype):
 
 
 def _random_vector(tensor, generator):
-    """A real vector of length 1 with positive entries, one an element of the tensor."""
+    """A real vector of length 1 with positive entries, one per element of the tensor."""
     vector = _C.rand(tensor.numel(), generator=generator, dtype=_C.float64)
     vector = vector / vector.square().sum().sqrt()
     return vector.to(_real(tensor.dtype)).to(tensor.device)

@@ -12,7 +12,7 @@ class _Mode:
         return decorate(self.clone, function)
 
     def clone(self):
-        """A fresh mode like this one: a decorated function enters one a call."""
+        """A fresh mode like this one: a decorated function enters one per call."""
         return type(self)()
 
 

@@ -150,7 +150,7 @@ class _MultiHandle:
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
-    """Calls `fn` once a backward: with all gradients when the last of them is there ("all"; None
+    """Calls `fn` once per backward: with all gradients when the last of them is there ("all"; None
     for those that backward does not compute), or with the first one ("any")."""
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")

@@ -48,7 +48,7 @@ class NodeSource:
         return "+".join(action.name.lower() for action in self.action)
 
     def print_readable(self, indent=0):
-        """The source and those behind it, one a line."""
+        """The source and those behind it, one per line."""
         text = "    " * indent + (
             f"(name={self.name}, pass_name={self.pass_name}, action={self._get_action_string()}, "
             f"graph_id={self.graph_id})\n"

@@ -139,7 +139,7 @@ class FlopCounterMode:
         return {name: dict(counts) for name, counts in self.flop_counts.items()}
 
     def get_table(self, depth=None):
-        """The counts as text: a line a module and a line an operator in it."""
+        """The counts as text: a line per module and a line per operator in it."""
         total = self.get_total_flops()
         if not total:
             return _table([("Global", "0", "0%")])

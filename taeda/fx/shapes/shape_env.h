@@ -165,7 +165,7 @@ class TAEDA_API ShapeEnv : public RefCounted {
   GuardSet guard_set(std::vector<GuardInput> inputs);
   // The same as Python expressions over the sources.
   std::vector<std::string> produce_guards(std::vector<GuardInput> inputs);
-  // One line a guard, with where it came from.
+  // One line per guard, with its origin.
   std::string format_guards(bool is_verbose);
 
   // Tells where the user's program is; set by the bindings.

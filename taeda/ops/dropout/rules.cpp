@@ -24,7 +24,7 @@ bool is_identity(const Tensor& input, double p, bool train) {
   return p == 0 || !train || input.sym_numel() == SymInt(0);
 }
 
-// Ones with probability 1 - p, one an element or one a channel.
+// Ones with probability 1 - p, one per element or one per channel.
 Tensor mask_for(const Tensor& input, double p, Unit unit) {
   if (unit == Unit::Element) return taeda::empty_like(input).bernoulli_(1 - p);
   TAEDA_CHECK(input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");

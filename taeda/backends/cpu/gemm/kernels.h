@@ -1,4 +1,4 @@
-// The table of inner kernels that each instruction set fills, one entry an element type.
+// The table of inner kernels that each instruction set fills, one entry per element type.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The table of row functions behind the fused losses, one an instruction set.
+// The table of row functions behind the fused losses, one per instruction set.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ void multinomial(const Tensor& self, SymInt num_samples, bool replacement,
                 count = num_samples.expect_int();
   if (rows == 0) return;
   for (int64_t r = 0; r < rows; ++r) check_weights(row_of(self, r, cols));
-  // A uniform number a draw, or one a weight where what was drawn is out.
+  // One uniform number per draw; without replacement, one per weight.
   const int64_t width = replacement ? count : cols;
   const PhiloxRange range =
       cpu_generator_or_default(generator).reserve_range((rows * width * 2 + 3) / 4);

@@ -47,7 +47,7 @@ TD_FN void td_multiply_wide(td_u32 a, unsigned m, td_u32& high, td_u32& low) {
 }
 #endif
 
-// One block of four words, or one a lane.
+// One block of four words, or one per lane.
 template <class U>
 struct td_words {
   U w0, w1, w2, w3;

@@ -156,7 +156,7 @@ struct type_caster<::taeda::Complex<T>> {
 
 namespace torch_compat {
 
-// Taeda's errors keep their kind as Python exceptions. Runs once a shared object, while Python
+// Taeda's errors keep their kind as Python exceptions. Runs once per shared object, while Python
 // imports it; hidden, or the first object's would stand for all. A program without Python has
 // nobody to tell.
 struct __attribute__((visibility("hidden"))) ErrorTranslator {
