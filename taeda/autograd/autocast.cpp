@@ -61,7 +61,9 @@ Tensor cast_of_weight(DType to, const Tensor& t) {
 
 }  // namespace
 
-bool is_enabled(DeviceType device) { return state().enabled[static_cast<size_t>(device)]; }
+bool is_enabled(DeviceType device) {
+  return has_backend(device) && state().enabled[static_cast<size_t>(device)];
+}
 
 void set_enabled(DeviceType device, bool on) {
   check_available(device);
@@ -73,8 +75,11 @@ void set_enabled(DeviceType device, bool on) {
   include = is_any_enabled ? include | KeySet(Key::Autocast) : include - KeySet(Key::Autocast);
 }
 
-DType dtype_of(DeviceType device) { return state().dtypes[static_cast<size_t>(device)]; }
+DType dtype_of(DeviceType device) {
+  return has_backend(device) ? state().dtypes[static_cast<size_t>(device)] : DType::Half;
+}
 void set_dtype(DeviceType device, DType dtype) {
+  check_available(device);
   state().dtypes[static_cast<size_t>(device)] = dtype;
 }
 bool is_cache_enabled() { return state().is_cache_enabled; }

@@ -17,9 +17,9 @@
 namespace taeda::autocast {
 
 // ---- the thread's state ----
-// Whether the device type has autocast at all: not Meta, not Lazy.
+// Whether the device type has autocast at all: it has a backend, and is neither Meta nor Lazy.
 constexpr bool is_available(DeviceType device) {
-  return device != DeviceType::Meta && device != DeviceType::Lazy;
+  return has_backend(device) && device != DeviceType::Meta && device != DeviceType::Lazy;
 }
 TAEDA_API bool is_enabled(DeviceType device);
 TAEDA_API void set_enabled(DeviceType device, bool on);

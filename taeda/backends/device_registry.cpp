@@ -151,6 +151,7 @@ void register_device(DeviceType type, const TaedaDeviceApi* api) {
 }
 
 const Runtime* find_runtime(DeviceType type) {
+  if (!has_backend(type)) return nullptr;
   return registry().runtimes[static_cast<int>(type)].load(std::memory_order_acquire);
 }
 

@@ -1,10 +1,17 @@
 // Device names and the default device.
 #include "taeda/core/device.h"
 
+#include <iterator>
 #include <mutex>
 
 namespace taeda {
 namespace {
+
+// Types that are names alone, from DeviceType::IPU on.
+constexpr const char* kBareNames[] = {"ipu",  "xpu",  "mkldnn", "opengl", "ideep", "hip", "ve",
+                                      "fpga", "maia", "xla",    "vulkan", "mps",   "hpu", "mtia"};
+constexpr int kFirstBare = static_cast<int>(DeviceType::IPU);
+static_assert(kFirstBare + std::size(kBareNames) == static_cast<int>(DeviceType::MTIA) + 1);
 
 std::mutex names_mutex;
 std::string& name_slot(DeviceType t) {
@@ -17,13 +24,14 @@ thread_local Device default_device_;
 }  // namespace
 
 std::string device_type_name(DeviceType t) {
+  if (!has_backend(t)) return kBareNames[static_cast<int>(t) - kFirstBare];
   std::lock_guard lock(names_mutex);
   return name_slot(t);
 }
 
 void rename_device_type(DeviceType t, std::string name) {
-  TAEDA_CHECK(t >= DeviceType::PrivateUse1, "only PrivateUse device types can be renamed, got ",
-              device_type_name(t));
+  TAEDA_CHECK(t >= DeviceType::PrivateUse1 && has_backend(t),
+              "only PrivateUse device types can be renamed, got ", device_type_name(t));
   std::lock_guard lock(names_mutex);
   name_slot(t) = std::move(name);
 }
@@ -48,6 +56,12 @@ Device Device::parse(std::string_view text) {
     const std::string candidate = device_type_name(type);
     if (candidate == name) return Device(type, static_cast<int8_t>(index));
     known += (i ? ", " : "") + candidate;
+  }
+  for (size_t i = 0; i < std::size(kBareNames); ++i) {
+    if (kBareNames[i] == name)
+      return Device(static_cast<DeviceType>(kFirstBare + static_cast<int>(i)),
+                    static_cast<int8_t>(index));
+    known += str(", ", kBareNames[i]);
   }
   if (name.empty()) fail(ErrorKind::Runtime, "Invalid device string: '", text, "'");
   fail(ErrorKind::Runtime, "Expected one of ", known,

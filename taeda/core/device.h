@@ -12,7 +12,9 @@
 
 namespace taeda {
 
-// One entry a backend; the order is the order of backend bits in a key set.
+// First one entry per backend, in the order of backend bits in a key set. The rest are the types of
+// PyTorch's other backends, which are names alone: a device of such a type can be parsed, printed
+// and compared, and no tensor lies on it. Their numbers lie above all bits of a key set.
 enum class DeviceType : int8_t {
   CPU,
   CUDA,
@@ -21,9 +23,24 @@ enum class DeviceType : int8_t {
   Lazy,
   PrivateUse1,
   PrivateUse2,
-  PrivateUse3
+  PrivateUse3,
+  IPU = 32,
+  XPU,
+  MKLDNN,
+  OpenGL,
+  IDEEP,
+  HIP,
+  VE,
+  FPGA,
+  MAIA,
+  XLA,
+  Vulkan,
+  MPS,
+  HPU,
+  MTIA
 };
-constexpr int kNumDeviceTypes = 8;
+constexpr int kNumDeviceTypes = 8;  // those with a backend
+constexpr bool has_backend(DeviceType t) { return static_cast<int>(t) < kNumDeviceTypes; }
 
 // "cpu", "cuda", ...; PrivateUse names can be changed by rename_device_type.
 TAEDA_API std::string device_type_name(DeviceType t);

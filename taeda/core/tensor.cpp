@@ -16,17 +16,25 @@ void check_sizes(IntList sizes) {
     TAEDA_CHECK(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", sizes);
 }
 
+// PyTorch's phrase for a device it was built without; others have none in common.
+std::string not_compiled(DeviceType type) {
+  if (type == DeviceType::CUDA) return "Torch not compiled with CUDA enabled: ";
+  if (type == DeviceType::XPU) return "Torch not compiled with XPU enabled: ";
+  return {};
+}
+
 Storage make_device_storage(size_t nbytes, Device device) {
   Allocator* allocator = device_allocator(device.type);
   if (!allocator) {
     if (auto* load = device_loader.load()) load();
     allocator = device_allocator(device.type);
   }
-  const bool is_cuda = device.type == DeviceType::CUDA;
-  TAEDA_CHECK_KIND(is_cuda ? ErrorKind::Assertion : ErrorKind::Runtime, allocator,
-                   is_cuda ? "Torch not compiled with CUDA enabled: " : "",
-                   "no device is registered for '", device,
-                   "'; name a device plug-in in TAEDA_DEVICES, or use cpu or meta");
+  if (!allocator) {
+    const std::string phrase = not_compiled(device.type);
+    fail(phrase.empty() ? ErrorKind::Runtime : ErrorKind::Assertion, phrase,
+         "no device is registered for '", device,
+         "'; name a device plug-in in TAEDA_DEVICES, or use cpu or meta");
+  }
   if (device.index < 0) device.index = 0;
   struct Scope {
     explicit Scope(int index) { allocating_index = index; }
@@ -57,6 +65,7 @@ void set_device_allocator(DeviceType type, Allocator* allocator) {
 void set_device_loader(void (*loader)()) { device_loader.store(loader); }
 int allocating_device_index() { return allocating_index; }
 Allocator* device_allocator(DeviceType type) {
+  if (__builtin_expect(!has_backend(type), 0)) return nullptr;
   std::atomic<Allocator*>& slot = allocators[static_cast<int>(type)];
   Allocator* a = slot.load(std::memory_order_relaxed);
   if (__builtin_expect(!a && type == DeviceType::CPU, 0)) {
