@@ -26,6 +26,12 @@ Tensor is_not_negative(const Tensor& exponent) {
   return (exponent.is_complex() ? taeda::real(exponent) : exponent).ge(Scalar(0));
 }
 
+// The squared distance from the origin, one at the origin, where what it divides is zero.
+Tensor squared_distance(const Tensor& self, const Tensor& other) {
+  const Tensor square = self * self + other * other;
+  return square.masked_fill(square.eq(Scalar(0)), Scalar(1));
+}
+
 }  // namespace
 
 Tensor pow_backward(const Tensor& grad, const Tensor& self, const Scalar& exponent) {
@@ -41,13 +47,23 @@ Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& e
 Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent,
                              const Tensor& result) {
   const Tensor is_flat = self.eq(Scalar(0)).logical_and(is_not_negative(exponent));
-  return where(is_flat, Scalar(0), grad * (result * self.log()).conj());
+  // A negative real base has a complex logarithm, which the result may call for.
+  const Tensor log = (result.is_complex() ? self.to(result.dtype()) : self).log();
+  return where(is_flat, Scalar(0), grad * (result * log).conj());
 }
 
 Tensor pow_backward_base(const Tensor& grad, const Scalar& self, const Tensor& exponent,
                          const Tensor& result) {
   const Tensor slope = grad * (result * log_of(self, exponent.is_complex())).conj();
   return self.equals(0) ? where(is_not_negative(exponent), Scalar(0), slope) : slope;
+}
+
+Tensor atan2_backward_self(const Tensor& grad, const Tensor& self, const Tensor& other) {
+  return grad * other / squared_distance(self, other);
+}
+
+Tensor atan2_backward_other(const Tensor& grad, const Tensor& self, const Tensor& other) {
+  return -grad * self / squared_distance(self, other);
 }
 
 }  // namespace taeda::gradients

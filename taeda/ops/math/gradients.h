@@ -18,4 +18,8 @@ TAEDA_API Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self,
 TAEDA_API Tensor pow_backward_base(const Tensor& grad, const Scalar& self, const Tensor& exponent,
                                    const Tensor& result);
 
+// Derivatives of the angle of (other, self); zero at the origin.
+TAEDA_API Tensor atan2_backward_self(const Tensor& grad, const Tensor& self, const Tensor& other);
+TAEDA_API Tensor atan2_backward_other(const Tensor& grad, const Tensor& self, const Tensor& other);
+
 }  // namespace taeda::gradients
