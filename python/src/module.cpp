@@ -5,6 +5,7 @@
 #include "python/src/autograd/grad_fn_type.h"
 #include "python/src/autograd/hooks.h"
 #include "python/src/autograd/python_node.h"
+#include "python/src/autograd/saved_access.h"
 #include "python/src/dispatch/control_flow_functions.h"
 #include "python/src/dispatch/decomposition_functions.h"
 #include "python/src/dispatch/handler_call.h"
@@ -20,6 +21,7 @@
 #include "python/src/tensor/factories.h"
 #include "python/src/tensor/storage_type.h"
 #include "python/src/tensor/tensor_type.h"
+#include "python/src/tensor/weak_tensor_ref.h"
 
 namespace taeda::python {
 
@@ -57,6 +59,18 @@ bool fill_fx(PyObject* module) {
          init_fake_mode_type(fx) && init_tracer_type(fx);
 }
 
+const PyMethodDef* const autograd_private_tables[] = {autograd_private_table, nullptr};
+
+bool add_autograd_submodules(PyObject* module) {
+  if (!add_submodule(module, "taeda._C._autograd", autograd_private_tables) ||
+      !add_submodule(module, "taeda._C._functions", no_tables))
+    return false;
+  PyObject* autograd = PyImport_AddModule("taeda._C._autograd");
+  PyObject* functions = PyImport_AddModule("taeda._C._functions");
+  return autograd && functions && init_saved_tensor_type(autograd) &&
+         init_leaf_node_type(functions);
+}
+
 const PyMethodDef* const export_tables[] = {export_table, nullptr};
 
 bool fill(PyObject* module) {
@@ -73,6 +87,7 @@ bool fill(PyObject* module) {
          add_submodule(module, "taeda._C._dispatch", dispatch_tables) &&
          add_submodule(module, "taeda._C._fx", no_tables) && fill_fx(module) &&
          add_submodule(module, "taeda._C._export", export_tables) &&
+         add_autograd_submodules(module) && init_weak_tensor_ref_type(module) &&
          PyModule_AddObjectRef(module, "_return_types", return_types_module()) == 0 &&
          init_script_object_type(module) && init_extension_api(module) && install_warnings() &&
          install_anomaly_hooks();

@@ -55,8 +55,8 @@ class _TensorType(type):
 def new_of_dtype(dtype, args):
     """An uninitialized tensor of a size, or one of the given data, which may be another tensor."""
     if len(args) != 1 or isinstance(args[0], (int, _C.Size)):
-        size = args[0] if args and isinstance(args[0], _C.Size) else args
-        return _C.empty(*(size or (0,)), dtype=dtype)
+        size = args[0] if args and isinstance(args[0], _C.Size) else args or (0,)
+        return _C.empty(size, dtype=dtype)
     (data,) = args
     if isinstance(data, _C.Tensor):
         if data.dtype != dtype:

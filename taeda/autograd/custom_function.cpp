@@ -17,11 +17,6 @@ size_t position(const Tensor& t, Span<Tensor> list) {
 }
 bool is_among(const Tensor& t, Span<Tensor> list) { return position(t, list) != kNowhere; }
 
-Tensor view_without_grad(const Tensor& t) {
-  const NoGrad unrecorded;
-  return t.view(t.sym_sizes());
-}
-
 void check_dirty_are_returned(Span<Tensor> dirty, Span<Tensor> outputs) {
   for (const Tensor& t : dirty)
     TAEDA_CHECK(
@@ -31,9 +26,8 @@ void check_dirty_are_returned(Span<Tensor> dirty, Span<Tensor> outputs) {
 }
 
 // An output that takes no part in differentiation; inputs keep their own flags.
-Tensor without_gradient(Tensor output, bool is_input, bool is_dirty) {
-  if (!requires_grad(output))
-    return is_input && !is_dirty ? view_without_grad(output) : std::move(output);
+Tensor without_gradient(Tensor output, bool is_input, bool is_dirty, ViewOfInput view) {
+  if (!requires_grad(output)) return is_input && !is_dirty ? view(output) : std::move(output);
   if (is_input) return detach(output);
   if (!output.is_view()) detach_inplace(output);
   return output;
@@ -44,10 +38,11 @@ void record_write(const Tensor& output, const CustomCall& call, const IntrusiveP
   TAEDA_CHECK(!requires_grad(output) || !is_leaf(output),
               "a leaf Variable that requires grad has been used in an in-place operation.");
   const size_t input = position(output, call.inputs);
-  if (input == kNowhere)
-    warn(
-        "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have "
-        "been mutated should be passed to ctx.mark_dirty().");
+  constexpr const char* kNoInput =
+      "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have "
+      "been mutated should be passed to ctx.mark_dirty().";
+  TAEDA_CHECK(input != kNowhere || !output.is_view(), kNoInput);
+  if (input == kNowhere) warn(kNoInput);
   if (output.is_view()) {
     check_inplace(output, /*any_requires_grad=*/true);
     TAEDA_CHECK(
@@ -64,6 +59,11 @@ void record_write(const Tensor& output, const CustomCall& call, const IntrusiveP
 
 }  // namespace
 
+Tensor view_without_grad(const Tensor& input) {
+  const NoGrad unrecorded;
+  return input.view(input.sym_sizes());
+}
+
 void record_outputs(std::vector<Tensor>& outputs, const CustomCall& call,
                     const IntrusivePtr<Node>& node) {
   check_dirty_are_returned(call.dirty, outputs);
@@ -77,13 +77,13 @@ void record_outputs(std::vector<Tensor>& outputs, const CustomCall& call,
     if (!output.defined()) continue;
     const bool is_input = is_among(output, call.inputs), is_dirty = is_among(output, call.dirty);
     if (!node || !is_differentiable(output.dtype()) || is_among(output, call.non_differentiable)) {
-      output = without_gradient(std::move(output), is_input, is_dirty);
+      output = without_gradient(std::move(output), is_input, is_dirty, call.view);
     } else {
       ++num_recorded;
       if (is_dirty) {
         record_write(output, call, node, nr, num_tensors);
       } else {
-        if (is_input) output = view_without_grad(output);
+        if (is_input) output = call.view(output);
         set_history(output, node, nr);
       }
     }
@@ -177,6 +177,7 @@ class ErrorNode final : public Node {
 
 std::vector<Tensor> delay_error(std::string message, const std::vector<Tensor>& tensors) {
   const IntrusivePtr<Node> node = make_intrusive<ErrorNode>(std::move(message));
+  node->set_next_edges(collect_edges(TensorList(tensors)));
   std::vector<Tensor> out;
   for (const Tensor& t : tensors) {
     out.push_back(t.defined() ? detached(t) : Tensor());

@@ -5,11 +5,16 @@
 
 namespace taeda::autograd {
 
+// A view of an input that a custom function returned as it is.
+using ViewOfInput = Tensor (*)(const Tensor& input);
+TAEDA_API Tensor view_without_grad(const Tensor& input);
+
 // One call of a custom function.
 struct CustomCall {
   Span<Tensor> inputs;  // the tensors among the arguments, one for each edge of the node
   Span<Tensor> dirty;   // inputs the forward wrote to; all of them are outputs
   Span<Tensor> non_differentiable;
+  ViewOfInput view = &view_without_grad;
 };
 
 // Makes `node` the history of the outputs; null: the call is not recorded. Undefined outputs stand
@@ -39,7 +44,8 @@ class TAEDA_API CustomNode : public Node {
       : is_tensor_(std::move(is_tensor_argument)) {}
   void release_resources() override;
 
-  // Backward will get zeros shaped like these outputs where no gradient arrived.
+  // Backward will get zeros shaped like these outputs where no gradient arrived; not like
+  // undefined ones.
   void remember_outputs(Span<Tensor> outputs);
   std::vector<Tensor> materialized(Span<Tensor> grads) const;
   // Checks what backward returned, a gradient for each argument, and hands it to the edges.
@@ -51,7 +57,7 @@ class TAEDA_API CustomNode : public Node {
   std::vector<InputMetadata> output_like_;
 };
 
-// The same values; going backward through them raises `message`.
+// The same values; going backward through them raises `message`. Undefined ones stay so.
 TAEDA_API std::vector<Tensor> delay_error(std::string message, const std::vector<Tensor>& tensors);
 
 }  // namespace taeda::autograd

@@ -10,6 +10,7 @@
 #include "taeda/autograd/node_table.h"
 #include "taeda/autograd/roots.h"
 #include "taeda/autograd/run_hooks.h"
+#include "taeda/autograd/saved_hooks.h"
 #include "taeda/autograd/validate.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/ops/functions.h"
@@ -40,6 +41,7 @@ class Run final : public ExecFilter {
   ~Run() { current_run = outer_; }
 
   Node* node() const { return node_; }
+  Grads* grads() const { return grads_; }
   int depth() const { return depth_; }
   int64_t id() {
     if (id_ < 0) id_ = next_run_id++;
@@ -54,7 +56,7 @@ class Run final : public ExecFilter {
   }
   bool will_run(const Node& node) const {
     const uint32_t i = table_.find(&node);
-    return i != NodeTable::kNone && (!is_restricted_ || table_[i].is_needed);
+    return i != NodeTable::kNone && is_wanted(table_[i]);
   }
 
   void add_root(Edge edge, Tensor grad) {
@@ -117,8 +119,9 @@ class Run final : public ExecFilter {
   bool is_restricted_ = false;
   GradMode mode_;
   Run* outer_;
-  int depth_;             // of runs on this thread
-  Node* node_ = nullptr;  // the one that runs
+  int depth_;               // of runs on this thread
+  Node* node_ = nullptr;    // the one that runs
+  Grads* grads_ = nullptr;  // what it was given, while it is applied
   int64_t id_ = -1;
 };
 
@@ -226,7 +229,9 @@ void Run::apply(Node& node, Grads& grads) {
       std::any_of(grads.begin(), grads.end(), [](const Tensor& t) { return t.defined(); });
   grad_inputs_.clear();
   grad_inputs_.resize(node.num_edges());
+  grads_ = &grads;
   if (has_any || node.wants_undefined()) node.apply({grads.data(), grads.size()}, grad_inputs_);
+  grads_ = nullptr;
   if (!keep_graph_) node.release_saved();
   const Span<Edge> edges = node.next_edges();
   TAEDA_CHECK(grad_inputs_.size() == edges.size(), "Function ", node.name(),
@@ -261,6 +266,7 @@ namespace {
 
 std::vector<Tensor> run_here(SmallVector<Root, 2> roots, Span<Edge> inputs,
                              const RunOptions& options) {
+  const SavedTensorHooksScope hooks;
   Run run(options.keep_graph, options.create_graph);
   for (Root& root : roots) run.add_root(std::move(root.edge), std::move(root.grad));
   run.count_dependencies();
@@ -332,7 +338,13 @@ bool does_current_run_keep_graph() { return current_run && current_run->keeps_gr
 bool is_current_run_complete() { return !current_run || !current_run->is_restricted(); }
 
 bool will_run(const Node& node) {
-  return running("this may be asked only while backward is running").will_run(node);
+  return running("_will_engine_execute_node should only be called during the backward pass")
+      .will_run(node);
+}
+
+void drop_gradients_of(const Node& node) {
+  if (current_node() != &node || !current_run->grads()) return;
+  for (Tensor& grad : *current_run->grads()) grad = Tensor();
 }
 
 void queue_callback(std::function<void()> callback) {

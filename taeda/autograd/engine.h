@@ -41,6 +41,9 @@ TAEDA_API bool does_current_run_keep_graph();
 TAEDA_API bool is_current_run_complete();
 // Whether the innermost run executes `node`, or has.
 TAEDA_API bool will_run(const Node& node);
+// Drops the engine's own references to the gradients that `node` was given, if that is the node
+// which runs. The node has taken what it needs of them, and its post hooks will see none.
+TAEDA_API void drop_gradients_of(const Node& node);
 // Runs `callback` when the innermost run is through with its nodes.
 TAEDA_API void queue_callback(std::function<void()> callback);
 

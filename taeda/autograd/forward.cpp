@@ -5,6 +5,7 @@
 
 #include "taeda/autograd/view_history.h"
 #include "taeda/dispatch/levels.h"
+#include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::autograd {
@@ -43,13 +44,41 @@ Tensor base_of(const Tensor& t) {
   return t.is_view() ? Tensor(IntrusivePtr<TensorImpl>::share(t.impl()->view_base())) : Tensor();
 }
 
-// Tangents have the strides of what they belong to, so that views of one are views of the other.
+// Memory of a size that is known, and may be compared.
+bool has_plain_memory(const Tensor& t) {
+  return !dispatch::wrapper_of(t) && !dispatch::has_no_memory(t) && !t.is_meta() &&
+         !t.impl()->has_symbolic_sizes() && !t.keys().has(Key::Python);
+}
+
+// Whether both lie in their storage in the same place, and the storages hold equally many elements.
+bool has_same_place(const Tensor& a, const Tensor& b) {
+  if (!has_plain_memory(a) || !has_plain_memory(b) || a.numel() == 0) return true;
+  return a.storage_offset() == b.storage_offset() &&
+         a.storage()->nbytes() * b.element_size() == b.storage()->nbytes() * a.element_size();
+}
+
+// Memory for a tangent of `t`: strides, place in the storage and lazy flags are those of `t`.
+Tensor new_tangent(const Tensor& t, const Tensor& like) {
+  Tensor out;
+  if (has_plain_memory(t) && has_plain_memory(like)) {
+    const auto count = static_cast<int64_t>(t.storage()->nbytes()) / t.element_size();
+    out = like.new_zeros({SymInt(count)})
+              .as_strided(t.sym_sizes(), t.sym_strides(), t.storage_offset());
+  } else {
+    out = like.new_empty_strided(t.sym_sizes(), t.sym_strides());
+  }
+  if (t.is_conj()) out = out.conj();
+  return t.is_neg() ? out._neg_view() : out;
+}
+
+// Tangents have the strides of what they belong to, and its place in its storage, so that views of
+// one are views of the other.
 Tensor with_strides_of(const Tensor& t, const Tensor& tangent) {
   if (tangent.sym_strides() == t.sym_strides() && tangent.is_conj() == t.is_conj() &&
-      tangent.is_neg() == t.is_neg())
+      tangent.is_neg() == t.is_neg() && has_same_place(t, tangent))
     return tangent;
   if (!t.impl()->is_non_overlapping_and_dense()) return tangent;
-  Tensor out = tangent.new_empty_strided(t.sym_sizes(), t.sym_strides());
+  Tensor out = new_tangent(t, tangent);
   out.copy_(tangent);
   return out;
 }
@@ -110,6 +139,9 @@ Tensor make_dual(const Tensor& primal, const Tensor& tangent) {
               "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
               "same level ",
               current_dual_level(), " is not supported.");
+  TAEDA_CHECK(!tangent_of(tangent).defined(),
+              "Setting a forward grad that itself has a forward gradient at the same level",
+              current_dual_level(), " is not supported.");
   TAEDA_CHECK(
       primal.sym_sizes() == tangent.sym_sizes(),
       "Trying to set a forward gradient that has a different size than that of the original "
@@ -126,7 +158,10 @@ Tensor make_dual(const Tensor& primal, const Tensor& tangent) {
 
 Tensor primal_of(const Tensor& dual) {
   const ForwardMode off(false);
-  return taeda::alias(dual);
+  Tensor primal = taeda::alias(dual);
+  // As a view it would see the tangent of its base.
+  if (may_have_tangent(primal)) primal.impl()->set_view_base(nullptr, ViewOrigin::Default);
+  return primal;
 }
 
 Tensor tangent_of(const Tensor& t) {
@@ -174,7 +209,7 @@ void set_tangent_inplace(const Tensor& self, const Tensor& tangent) {
     // fit into one that does not.
     if (dispatch::is_batched(tangent) && !dispatch::is_batched(own))
       store(self, with_strides_of(self, tangent));
-    else
+    else if (!own.is_same(tangent))
       own.copy_(tangent);
     return;
   }

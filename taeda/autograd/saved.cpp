@@ -72,7 +72,9 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) : is_output_(is_o
   TAEDA_CHECK(tensor.impl()->has_version_counter(),
               "Inference tensors do not track version counter.");
   version_ = tensor.version();
-  if (is_output && requires_grad(tensor)) {
+  if (!is_output) {
+    has_history_ = has_node(tensor);
+  } else if (requires_grad(tensor)) {
     has_history_ = true;
     output_nr_ = output_nr(tensor);
   }
@@ -91,6 +93,10 @@ Tensor SavedTensor::plain() const {
 
 const SavedTensor::Packed& SavedTensor::packed() const {
   return static_cast<const Packed&>(*held_);
+}
+
+PackedTensor* SavedTensor::kept_packed() const {
+  return is_packed_ && held_ ? packed().values.get() : nullptr;
 }
 
 void SavedTensor::pack(SavedTensorHooks& hooks, const Tensor& tensor) {
@@ -138,6 +144,12 @@ void SavedTensor::check_unmodified(const Tensor& data, const Node* node) const {
   fail_modified(data, version_, meta ? meta->grad_fn.get() : nullptr, meta ? meta->output_nr : 0);
 }
 
+void SavedTensor::check_attached(const Tensor& data) const {
+  TAEDA_CHECK(is_output_ || !has_history_ || has_node(data),
+              "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). "
+              "This is not supported, please use out-of-place `.detach()` instead");
+}
+
 Tensor SavedTensor::with_history(const Tensor& data, Node* node) const {
   TAEDA_INTERNAL_CHECK(node, "a saved output needs the node that holds it");
   Tensor restored = detached_dual(data);
@@ -152,7 +164,7 @@ Tensor SavedTensor::unpack_packed(Node* node) const {
   const Packed& kept = packed();
   const Tensor data = kept.values->unpack();
   if (!data.defined()) return data;
-  if (has_history_) return with_history(data, node);
+  if (is_output_ && has_history_) return with_history(data, node);
   if (!kept.requires_grad && !requires_grad(data)) return data;
   Tensor restored = detached(data);
   if (!kept.requires_grad) return restored;
@@ -170,13 +182,15 @@ Tensor SavedTensor::unpack(Node* node) const {
   if (__builtin_expect(is_packed_, 0)) return unpack_packed(node);
   Tensor data = plain();
   check_unmodified(data, node);
+  check_attached(data);
   // Nobody asks for the history unless something is being recorded.
-  return has_history_ && grad_enabled() ? with_history(data, node) : data;
+  return is_output_ && has_history_ && grad_enabled() ? with_history(data, node) : data;
 }
 
 Tensor SavedTensor::unpack_with_history(Node* node) const {
   Tensor data = unpack(node);
-  return has_history_ && !is_packed_ && !requires_grad(data) ? with_history(data, node) : data;
+  const bool lacks_history = is_output_ && has_history_ && !is_packed_ && !requires_grad(data);
+  return lacks_history ? with_history(data, node) : data;
 }
 
 void SavedTensor::release() {

@@ -7,7 +7,8 @@
 
 namespace taeda::autograd {
 
-// Remembers the version, and refuses to hand out values that were overwritten since. An input is
+// Remembers the version, and refuses to hand out values that were overwritten since, or an input
+// that lost its history since. An input is
 // kept as it is; an output is kept without its history, which would own the node that owns us, and
 // gets it back in unpack. This is the only way tensors get into a node, so it is where pack and
 // unpack hooks attach: a packed tensor is kept as what its hook returned, without a version.
@@ -29,6 +30,9 @@ class TAEDA_API SavedTensor {
   // Frees the tensor; unpack throws from now on.
   void release();
   bool is_freed() const { return is_freed_; }
+  // What is kept: the tensor, or what a hook made of it; both null where nothing is.
+  Tensor kept_tensor() const { return is_packed_ || !held_ ? Tensor() : plain(); }
+  PackedTensor* kept_packed() const;
 
  private:
   struct Packed;
@@ -38,13 +42,14 @@ class TAEDA_API SavedTensor {
   void pack(SavedTensorHooks& hooks, const Tensor& tensor);
   Tensor unpack_packed(Node* node) const;
   void check_unmodified(const Tensor& data, const Node* node) const;
+  void check_attached(const Tensor& data) const;
   Tensor with_history(const Tensor& data, Node* node) const;
 
   IntrusivePtr<RefCounted> held_;  // a TensorImpl, or a Packed where is_packed_
   uint32_t version_ = 0;
   uint32_t output_nr_ = 0;
   bool is_output_ = false;
-  bool has_history_ = false;  // outputs: unpack restores one
+  bool has_history_ = false;  // a node made the tensor; of outputs unpack restores it
   bool is_packed_ = false;
   bool is_freed_ = false;
 };

@@ -1,7 +1,7 @@
 // The thread's stack of saved-tensor hooks.
 #include "taeda/autograd/saved_hooks.h"
 
-#include <vector>
+#include <utility>
 
 namespace taeda::autograd {
 
@@ -29,6 +29,13 @@ void pop_saved_tensor_hooks() {
   TAEDA_INTERNAL_CHECK(!stack.pairs.empty(), "no saved-tensor hooks to pop");
   --autograd_detail::saved_hooks_in_process;
   stack.pairs.pop_back();
+}
+
+SavedTensorHooksScope::SavedTensorHooksScope() : outer_(stack.pairs) {}
+SavedTensorHooksScope::~SavedTensorHooksScope() {
+  autograd_detail::saved_hooks_in_process += static_cast<uint32_t>(outer_.size());
+  autograd_detail::saved_hooks_in_process -= static_cast<uint32_t>(stack.pairs.size());
+  const auto inner = std::exchange(stack.pairs, std::move(outer_));  // freed with the stack whole
 }
 
 void disable_saved_tensor_hooks(std::string message) {

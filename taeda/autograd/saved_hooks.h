@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <string>
+#include <vector>
 
 #include "taeda/core/tensor.h"
 
@@ -25,6 +26,16 @@ class TAEDA_API SavedTensorHooks : public RefCounted {
 // The thread's stack of default hooks; the innermost pair packs everything that is saved.
 TAEDA_API void push_saved_tensor_hooks(IntrusivePtr<SavedTensorHooks> hooks);
 TAEDA_API void pop_saved_tensor_hooks();
+// Keeps the thread's stack: what is pushed or popped until the end of the scope is undone there.
+class TAEDA_API SavedTensorHooksScope {
+ public:
+  SavedTensorHooksScope();
+  ~SavedTensorHooksScope();
+  SavedTensorHooksScope(const SavedTensorHooksScope&) = delete;
+
+ private:
+  std::vector<IntrusivePtr<SavedTensorHooks>> outer_;
+};
 // While disabled, pushing raises `message`; disabling raises it where hooks are active already.
 TAEDA_API void disable_saved_tensor_hooks(std::string message);
 TAEDA_API void enable_saved_tensor_hooks();

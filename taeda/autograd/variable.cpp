@@ -162,8 +162,10 @@ void detach_inplace(const Tensor& t) {
   if (AutogradMetaImpl* meta = meta_or_null(t.impl())) {
     release_node(std::move(meta->grad_fn));
     meta->output_nr = 0;
+    meta->tangent.reset();
   }
   t.impl()->set_requires_grad_flag(false);
+  t.impl()->set_has_tangent(false);
 }
 
 // ---- hooks ----

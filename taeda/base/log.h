@@ -13,4 +13,8 @@ using WarningHandler = void (*)(const std::string& message);
 TAEDA_API void set_warning_handler(WarningHandler handler);
 TAEDA_API void warn(const std::string& message);
 
+// Whether warnings that are told once per process are told each time.
+TAEDA_API bool is_warn_always_enabled();
+TAEDA_API void set_warn_always(bool on);
+
 }  // namespace taeda

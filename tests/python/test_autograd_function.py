@@ -258,3 +258,186 @@ def test_a_kept_context_outlives_its_graph():
     node = y.grad_fn
     del y
     assert node.saved_tensors[0] is x
+
+
+class TestArguments:
+    def recording(self):
+        seen = []
+
+        class Scale(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y=2.0, power=1):
+                ctx.set_materialize_grads(False)
+                seen.append((y, power))
+                return x * y**power
+
+            @staticmethod
+            def backward(ctx, grad):
+                return tuple(grad if needed else None for needed in ctx.needs_input_grad)
+
+        return Scale, seen
+
+    def test_given_by_name_have_gradients(self):
+        scale, seen = self.recording()
+        x, y = leaf(2), leaf(2)
+        scale.apply(y=y, x=x).sum().backward()
+        assert seen[0][0] is y and x.grad.tolist() == y.grad.tolist() == [1.0, 1.0]
+
+    def test_left_out_are_not_positions(self):
+        scale, seen = self.recording()
+        x = leaf(2)
+        out = scale.apply(x, y=3.0)
+        assert seen == [(3.0, 1)] and len(out.grad_fn.needs_input_grad) == 2
+
+    @pytest.mark.parametrize(
+        "call, message",
+        [
+            (lambda fn, x: fn.apply(x, z=1), "got an unexpected keyword argument"),
+            (lambda fn, x: fn.apply(x, 2.0, y=1), "got multiple values for argument"),
+        ],
+    )
+    def test_wrong_names_are_refused(self, call, message):
+        with pytest.raises(TypeError, match=message):
+            call(self.recording()[0], leaf(2))
+
+    def test_setup_context_gets_the_defaults(self):
+        class Scale(t.autograd.Function):
+            @staticmethod
+            def forward(x, factor=3, power=2):
+                return x * factor**power
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                _, ctx.factor, ctx.power = inputs
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * ctx.factor**ctx.power, None, None
+
+        x = leaf(1)
+        assert t.autograd.grad(Scale.apply(x), x)[0].item() == 9
+        assert t.autograd.grad(Scale.apply(x, power=1), x)[0].item() == 3
+        assert t.func.grad(lambda a: Scale.apply(a, power=3).sum())(t.ones(1)).item() == 27
+
+
+class TestBoxedGradients:
+    def boxed(self, backward):
+        cls = function(lambda ctx, x: (x * 2, x * 3), backward)
+        cls.boxed_grads_call = True
+        return cls
+
+    def test_come_as_one_list(self):
+        def backward(ctx, grads):
+            assert type(grads) is list and len(grads) == 2
+            return grads[0] * 2 + grads[1] * 3
+
+        x = leaf(2)
+        a, b = self.boxed(backward).apply(x)
+        (a.sum() + b.sum()).backward()
+        assert x.grad.tolist() == [5.0, 5.0]
+        assert a.grad_fn.apply(t.ones(2), t.ones(2)).tolist() == [5.0, 5.0]
+
+    def test_are_kept_by_the_list_alone(self):
+        died = []
+
+        def backward(ctx, grads):
+            result = grads[0] * 2
+            refs = [weakref.ref(g) for g in grads]
+            grads.clear()
+            died.extend(ref() is None for ref in refs)
+            return result
+
+        x = leaf(2)
+        a, b = self.boxed(backward).apply(x)
+        (a.exp().sum() + b.exp().sum()).backward()
+        assert died == [True, True]
+
+
+def test_a_returned_input_keeps_its_class():
+    class Own(t.Tensor):
+        pass
+
+    same = function(lambda ctx, x: x, lambda ctx, grad: grad * 2)
+    x = t.ones(2).as_subclass(Own).requires_grad_()
+    y = same.apply(x)
+    assert type(y) is Own and y is not x and type(same.apply(x.detach())) is Own
+    assert t.autograd.grad(y.sum(), x)[0].tolist() == [2.0, 2.0]
+
+
+def test_gradients_of_non_differentiable_outputs_may_stay_none():
+    seen = []
+
+    def forward(ctx, x):
+        plain = x.clone()
+        ctx.mark_non_differentiable(plain)
+        ctx._materialize_non_diff_grads = False
+        return x * 2, plain, x * 3
+
+    def backward(ctx, *grads):
+        seen.extend(grads)
+        return grads[0] * 2
+
+    function(forward, backward).apply(leaf(1))[0].backward()
+    assert seen[1] is None and seen[2].tolist() == [0.0]
+
+
+def test_a_dirty_view_of_a_temporary_is_refused():
+    def forward(ctx, x):
+        out = x.clone().view_as(x)
+        ctx.mark_dirty(out)
+        return out
+
+    with pytest.raises(RuntimeError, match="received a tensor that was not an input"):
+        function(forward, lambda ctx, grad: grad).apply(leaf(1).clone())
+
+
+def test_an_error_in_the_call_leaves_no_cycle():
+    refs = []
+
+    def forward(ctx, x):
+        y = x.clone()
+        ctx.save_for_backward(y)
+        refs.append(weakref.ref(y))
+        return y
+
+    def refuse(_):
+        raise ValueError("not saved")
+
+    gc.disable()
+    try:
+        with pytest.raises(ValueError), t.autograd.graph.saved_tensors_hooks(refuse, refuse):
+            function(forward, lambda ctx, grad: grad).apply(leaf(1))
+        assert refs[0]() is None
+    finally:
+        gc.enable()
+
+
+def test_notes_of_a_context_outlive_its_graph():
+    x = leaf(1)
+    y = function(lambda ctx, a: a * 2, lambda ctx, grad: grad).apply(x)
+    node = y.grad_fn
+    node.metadata["key"] = 3
+    del y
+    assert node.metadata["key"] == 3
+
+
+def test_once_differentiable_shows_its_outputs_as_leaves():
+    def backward(ctx, grad):
+        return grad * 2, None
+
+    x = leaf(1)
+    out = function(lambda ctx, a, b: a * 2, once_differentiable(backward)).apply(x, 1)
+    (grad,) = t.autograd.grad(out, x, leaf(1), create_graph=True)
+    names = [node and node.name() for node, _ in grad.grad_fn.next_functions]
+    assert names == ["torch::autograd::AccumulateGrad", None]
+    with pytest.raises(RuntimeError, match="differentiate twice"):
+        grad.backward()
+
+
+def test_saved_variables_is_deprecated():
+    def backward(ctx, grad):
+        with pytest.warns(DeprecationWarning, match="saved_variables"):
+            assert ctx.saved_variables == ()
+        return grad
+
+    function(lambda ctx, x: x * 2, backward).apply(leaf(1)).backward()

@@ -84,6 +84,68 @@ class TestNode:
         y.grad_fn._raw_saved_tensors[0].register_hooks(lambda x: x * 5, lambda x: x)
         assert y.grad_fn.saved_tensors[0].tolist() == [5.0]
 
+    def test_raw_saved_tensor_shows_what_is_kept(self):
+        a = leaf(2)
+        with graph.saved_tensors_hooks(lambda x: x.tolist(), t.tensor):
+            hooked = a * a
+        packed = hooked.grad_fn._raw_saved_self
+        assert packed.data == [1.0, 1.0] and packed.unpack_hook is t.tensor
+        unhooked = a * a
+        plain = unhooked.grad_fn._raw_saved_self
+        assert plain.data is a and plain.unpack_hook is None
+
+    def test_raw_saved_tensors_go_with_the_graph(self):
+        y = Double.apply(leaf(1))
+        y.backward()
+        with pytest.raises(RuntimeError, match="after they have already been freed"):
+            _ = y.grad_fn._raw_saved_tensors
+
+    def test_saved_tensors_cannot_be_made(self):
+        with pytest.raises(RuntimeError, match="from Python is forbidden"):
+            t.autograd.SavedTensor()
+
+    def test_a_saved_input_must_keep_its_history(self):
+        a = leaf(2).clone()
+        y = a.sin()
+        a.detach_()
+        with pytest.raises(RuntimeError, match="saved tensor that has been detached in-place"):
+            y.sum().backward()
+        x = leaf(2)
+        result = x.exp()
+        kept = result * 1
+        result.detach_()
+        kept.sum().backward()
+        assert x.grad.tolist() == pytest.approx([2.71828] * 2)
+
+
+class TestInputsByName:
+    def test_give_gradients_by_name(self):
+        a, b = leaf(1), leaf(1)
+        y = a * 3
+        found = t.autograd.grad(y, {"b": b, 0: a}, allow_unused=True, retain_graph=True)
+        assert list(found) == ["b", 0] and found["b"] is None and found[0].item() == 3
+        found = t.autograd.grad(y, {"b": b}, materialize_grads=True, retain_graph=True)
+        assert found["b"].item() == 0
+        rows = t.autograd.grad(y, {"a": a}, t.ones(2, 1), is_grads_batched=True)
+        assert rows["a"].tolist() == [[3.0], [3.0]]
+
+    def test_zeros_of_a_recorded_run_can_be_differentiated(self):
+        x, a = leaf(1), leaf(1)
+        (first,) = t.autograd.grad(x * a, x, create_graph=True)
+        (second,) = t.autograd.grad(first, x, create_graph=True, materialize_grads=True)
+        assert t.autograd.grad(second, x, materialize_grads=True)[0].item() == 0
+
+    def test_zeros_need_a_tensor(self):
+        a, b = leaf(1), leaf(1)
+        edge = graph.get_gradient_edge(b * 2)
+        with pytest.raises(RuntimeError, match="when the given input is a GradientEdge"):
+            t.autograd.grad(a * 2, edge, materialize_grads=True)
+
+    def test_batched_seeds_have_one_dimension_more(self):
+        a = leaf(2, 2)
+        with pytest.raises(RuntimeError, match="If `is_grads_batched=True`, we interpret"):
+            t.autograd.grad(a * 2, a, t.ones(2, 2), is_grads_batched=True)
+
 
 class TestEdges:
     def test_stand_for_tensors(self):
@@ -161,6 +223,23 @@ class TestSavedTensorHooks:
             pass
         with identity:
             pass
+
+    def test_a_run_leaves_the_pairs_as_they_were(self):
+        log = []
+
+        def unpack(x):
+            moves.pop()()
+            log.append(1)
+            return x
+
+        a = leaf(1)
+        pair = graph.saved_tensors_hooks(lambda x: x, unpack)
+        moves = [pair.__enter__, pair.__exit__]
+        for _ in range(2):
+            with pair:
+                a.sin().backward()
+        a.exp().grad_fn._raw_saved_result.register_hooks(lambda x: x, lambda x: x)
+        assert log == [1, 1]
 
 
 class TestMutation:

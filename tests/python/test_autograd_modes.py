@@ -109,3 +109,24 @@ def test_decorated_class_warns():
                 self.mode = t.is_grad_enabled()
 
     assert Quiet().mode is False
+
+
+def test_writes_that_do_not_count():
+    x = t.ones(2)
+    x.add_(1)
+    with t.autograd._unsafe_preserve_version_counter(x):
+        x.mul_(2).mul_(3)
+    assert x._version == 1 and x.tolist() == [12.0, 12.0]
+
+
+def test_a_warning_may_be_told_each_time():
+    assert not t.is_warn_always_enabled()
+    t.set_warn_always(True)
+    try:
+        for _ in range(2):
+            x = t.ones(1, requires_grad=True)
+            with pytest.warns(UserWarning, match="with create_graph=True will create a reference"):
+                (x * x).backward(create_graph=True)
+            x.grad = None
+    finally:
+        t.set_warn_always(False)

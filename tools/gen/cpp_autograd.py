@@ -295,7 +295,9 @@ def out_variant(r, s):
     tensors = ", ".join(a.name for a in watched)
     return (
         f'{kernel_head(s)} {{\n  check_out_without_grad("{r.schema.name}", {tensors});\n'
-        f'  if (any_tangent({tensors})) fail_out_requires_grad("{r.schema.name}");\n  BelowAutograd guard;\n'
+        f"  if (any_tangent({tensors}))\n"
+        f'    fail_no_forward("{r.schema.name}_out", "it is an out= function");\n'
+        "  BelowAutograd guard;\n"
         f"  return {redispatch(s, 'Autograd')};\n}}\n"
     )
 

@@ -7,7 +7,6 @@
 #include "python/src/autograd/grad_fn_type.h"
 #include "python/src/tensor/factories.h"
 #include "taeda/autograd/anomaly.h"
-#include "taeda/base/log.h"
 
 namespace taeda::python {
 
@@ -37,6 +36,13 @@ std::string stack_of(Node& node) {
   return text;
 }
 
+// A filter that makes errors of warnings must not hide the error that is being reported: the
+// warning is printed then.
+void tell(const std::string& message) {
+  const GilHold gil;
+  if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) < 0) PyErr_WriteUnraisable(nullptr);
+}
+
 void report(Node& node) {
   std::string first;
   std::vector<std::string> parents;
@@ -53,12 +59,12 @@ void report(Node& node) {
                     ". Traceback of forward call that induced the previous calculation:\n", stack));
     }
   }
-  warn(first.empty() ? str("Error detected in ", node.name(),
+  tell(first.empty() ? str("Error detected in ", node.name(),
                            ". No forward pass information available. Enable detect anomaly during "
                            "forward pass for more information.")
                      : str("Error detected in ", node.name(),
                            ". Traceback of forward call that caused the error:\n", first));
-  for (const std::string& message : parents) warn(message);
+  for (const std::string& message : parents) tell(message);
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ Edge read_input(PyObject* o, bool accumulate) {
 // A gradient with a history refers to its leaf, which holds the gradient.
 void warn_of_cycle() {
   static bool is_told = false;
-  if (std::exchange(is_told, true)) return;
+  if (std::exchange(is_told, true) && !is_warn_always_enabled()) return;
   warn(
       "Using backward() with create_graph=True will create a reference cycle between the parameter "
       "and its gradient which can cause a memory leak. We recommend using autograd.grad when "
@@ -132,8 +132,8 @@ PyObject* is_checkpoint_valid(PyObject*, PyObject*) {
 PyObject* will_run(PyObject*, PyObject* o) {
   return guarded([&] {
     const auto node = node_behind(o);
-    TAEDA_CHECK_TYPE(node, "_will_engine_execute_node() expects an grad_fn, but got ",
-                     Py_TYPE(o)->tp_name);
+    TAEDA_CHECK(node, "_will_engine_execute_node expects an grad_fn, but got ",
+                Py_TYPE(o)->tp_name);
     return wrap(autograd::will_run(*node));
   });
 }
@@ -166,6 +166,9 @@ PyObject* disable_saved_hooks(PyObject*, PyObject* message) {
 PyObject* enable_saved_hooks(PyObject*, PyObject*) {
   autograd::enable_saved_tensor_hooks();
   Py_RETURN_NONE;
+}
+PyObject* saved_hooks_enabled(PyObject*, PyObject*) {
+  return wrap(autograd::saved_tensor_hooks_disabled().empty());
 }
 PyObject* saved_hooks_disabled(PyObject*, PyObject*) {
   const std::string& message = autograd::saved_tensor_hooks_disabled();
@@ -201,7 +204,28 @@ PyObject* increment_version(PyObject*, PyObject* tensors) {
   });
 }
 
-// _delay_error(message, tensors): the same values; going backward through them raises.
+// _unsafe_set_version_counter(tensors, versions)
+PyObject* set_versions(PyObject*, PyObject* args) {
+  PyObject *tensors = nullptr, *versions = nullptr;
+  if (!PyArg_ParseTuple(args, "O!O!:_unsafe_set_version_counter", &PyTuple_Type, &tensors,
+                        &PyTuple_Type, &versions))
+    return nullptr;
+  return guarded([&] {
+    TAEDA_CHECK(PyTuple_GET_SIZE(tensors) == PyTuple_GET_SIZE(versions),
+                "tensors and versions must have the same length, got ",
+                static_cast<int64_t>(PyTuple_GET_SIZE(tensors)), " and ",
+                static_cast<int64_t>(PyTuple_GET_SIZE(versions)));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
+      const Tensor& t = expect_tensor(PyTuple_GET_ITEM(tensors, i), "an element of tensors");
+      const int64_t version = to_int64(PyTuple_GET_ITEM(versions, i));
+      TAEDA_CHECK(version >= 0, "Cannot set a version_counter to a value below 0: ", version);
+      t.impl()->version_counter().store(static_cast<uint32_t>(version));
+    }
+    return Py_NewRef(Py_None);
+  });
+}
+
+// _delay_error(message, tensors): the same values; going backward through them raises. None stays.
 PyObject* delay_error(PyObject*, PyObject* args) {
   const char* message = nullptr;
   PyObject* tensors = nullptr;
@@ -209,8 +233,10 @@ PyObject* delay_error(PyObject*, PyObject* args) {
     return nullptr;
   return guarded([&] {
     std::vector<Tensor> list;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i)
-      list.push_back(expect_tensor(PyTuple_GET_ITEM(tensors, i), "an element of tensors"));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
+      PyObject* item = PyTuple_GET_ITEM(tensors, i);
+      list.push_back(item == Py_None ? Tensor() : expect_tensor(item, "an element of tensors"));
+    }
     return wrap(autograd::delay_error(message, list));
   });
 }
@@ -219,6 +245,16 @@ PyObject* grad_accumulator(PyObject*, PyObject* o) {
   return guarded([&] {
     const Tensor& t = expect_tensor(o, "the argument");
     return wrap_node(autograd::gradient_edge(t).node);
+  });
+}
+
+PyObject* warns_always(PyObject*, PyObject*) { return wrap(is_warn_always_enabled()); }
+PyObject* set_warns_always(PyObject*, PyObject* on) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(PyBool_Check(on), "setWarnOnlyOnce expects a bool, but got ",
+                     Py_TYPE(on)->tp_name);
+    set_warn_always(on == Py_True);
+    return Py_NewRef(Py_None);
   });
 }
 
@@ -252,6 +288,12 @@ PyMethodDef autograd_table[] = {
     {"_increment_version", increment_version, METH_O, nullptr},
     {"_delay_error", delay_error, METH_VARARGS, nullptr},
     {"_gradient_node", grad_accumulator, METH_O, nullptr},
+    {"is_warn_always_enabled", warns_always, METH_NOARGS,
+     "is_warn_always_enabled() -> bool\n\n"
+     "Whether warnings that are told once are told each time."},
+    {"set_warn_always", set_warns_always, METH_O,
+     "set_warn_always(b) -> None\n\n"
+     "Tells warnings that are told once each time, or once again."},
     {"set_anomaly_enabled", set_anomaly, METH_VARARGS,
      "set_anomaly_enabled(enabled, check_nan=True) -> None\n\n"
      "Switches anomaly detection on or off; `torch.autograd.detect_anomaly` does so for a block."},
@@ -261,6 +303,18 @@ PyMethodDef autograd_table[] = {
     {"is_anomaly_check_nan_enabled", checks_nan, METH_NOARGS,
      "is_anomaly_check_nan_enabled() -> bool\n\n"
      "Whether anomaly detection looks for NaN in gradients."},
+    {},
+};
+
+PyMethodDef autograd_private_table[] = {
+    {"_push_saved_tensors_default_hooks", push_saved_hooks, METH_VARARGS, nullptr},
+    {"_pop_saved_tensors_default_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
+    {"_saved_tensors_hooks_is_enabled", saved_hooks_enabled, METH_NOARGS, nullptr},
+    {"_saved_tensors_hooks_disable", disable_saved_hooks, METH_O, nullptr},
+    {"_saved_tensors_hooks_enable", enable_saved_hooks, METH_NOARGS, nullptr},
+    {"_saved_tensors_hooks_get_disabled_error_message", saved_hooks_disabled, METH_NOARGS, nullptr},
+    {"_unsafe_set_version_counter", set_versions, METH_VARARGS, nullptr},
+    {"_make_saved_tensor", as_function(make_saved_tensor), METH_VARARGS | METH_KEYWORDS, nullptr},
     {},
 };
 

@@ -6,6 +6,7 @@
 #include "python/interop/errors.h"
 #include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
+#include "python/src/autograd/function_jvp.h"
 #include "python/src/autograd/python_node.h"
 #include "taeda/autograd/forward.h"
 #include "taeda/dispatch/levels.h"
@@ -15,6 +16,16 @@ namespace taeda::python {
 namespace {
 
 PyObject* interned(const char* text) { return checked(PyUnicode_InternFromString(text)); }
+
+// What forward told its context is of no use after the call, and may refer to the context.
+struct ForgetMarks {
+  FunctionObject& context;
+  ~ForgetMarks() {
+    Py_CLEAR(context.to_save);
+    Py_CLEAR(context.dirty_tensors);
+    Py_CLEAR(context.non_differentiable);
+  }
+};
 
 // The positional arguments of forward.
 struct Arguments {
@@ -49,6 +60,38 @@ Ref setup_of(PyObject* cls) {
   }();
   Ref setup(checked(PyObject_GetAttr(cls, name)));
   return setup.get() == default_setup ? Ref() : std::move(setup);
+}
+
+// ---- arguments by name and by default ----
+
+// Whether a call with these arguments leaves some to the names or defaults of `forward`, of whose
+// parameters `skipped` come before the arguments.
+bool leaves_defaults(PyObject* forward, Py_ssize_t nargs, int skipped) {
+  if (!PyFunction_Check(forward)) return true;
+  const auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(forward));
+  // Behind *args may stand the function that this one wraps.
+  return (code->co_flags & CO_VARARGS) || nargs + skipped < code->co_argcount;
+}
+
+// (args, kwargs) of a call of apply, where as much as possible is positional: only positions have
+// gradients, and setup_context gets all of them. Null where the arguments are fine as they are.
+Ref bound_arguments(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
+  static PyObject* const name = interned("forward");
+  const bool has_setup = static_cast<bool>(setup_of(cls));
+  Ref forward(checked(PyObject_GetAttr(cls, name)));
+  const bool has_names = kwnames && PyTuple_GET_SIZE(kwnames) > 0;
+  if (!has_names && !(has_setup && leaves_defaults(forward.get(), nargs, 0))) return Ref();
+  static PyObject* const bind = [] {
+    Ref module(checked(PyImport_ImportModule("taeda.autograd.function")));
+    return checked(PyObject_GetAttrString(module.get(), "_bind_arguments"));
+  }();
+  Ref args(checked(PyTuple_New(nargs))), kwargs(checked(PyDict_New()));
+  for (Py_ssize_t i = 0; i < nargs; ++i) PyTuple_SET_ITEM(args.get(), i, Py_NewRef(argv[i]));
+  for (Py_ssize_t i = 0; has_names && i < PyTuple_GET_SIZE(kwnames); ++i)
+    if (PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(kwnames, i), argv[nargs + i]) < 0)
+      throw_python_error();
+  return Ref(checked(PyObject_CallFunctionObjArgs(
+      bind, forward.get(), has_setup ? Py_True : Py_False, args.get(), kwargs.get(), nullptr)));
 }
 
 Ref call_forward(PyObject* cls, PyObject* context, PyObject* const* argv, Py_ssize_t nargs,
@@ -117,46 +160,14 @@ std::vector<Tensor> tensors_among(PyObject* result) {
   return out;
 }
 
-// ---- forward mode ----
-
-// The tangents of the arguments, None where there is none; null if no argument has one.
-Ref tangents_of(PyObject* const* argv, Py_ssize_t nargs, TensorList tensors) {
-  if (!autograd::any_tangent(tensors)) return Ref();
-  Ref tuple(checked(PyTuple_New(nargs)));
-  for (Py_ssize_t i = 0; i < nargs; ++i) {
-    PyObject* tangent = is_tensor(argv[i]) ? checked(wrap(autograd::tangent_of(tensor_of(argv[i]))))
-                                           : Py_NewRef(Py_None);
-    PyTuple_SET_ITEM(tuple.get(), i, tangent);
-  }
-  return tuple;
-}
-
-// Runs the class's jvp and hands its results to the outputs.
-void push_forward(PyObject* cls, PyObject* context, const Ref& tangents,
-                  const std::vector<Tensor>& outputs, TensorList dirty) {
-  static PyObject* const name = interned("jvp");
-  Ref jvp(checked(PyObject_GetAttr(cls, name)));
-  Ref args(checked(PyTuple_New(PyTuple_GET_SIZE(tangents.get()) + 1)));
-  PyTuple_SET_ITEM(args.get(), 0, Py_NewRef(context));
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tangents.get()); ++i)
-    PyTuple_SET_ITEM(args.get(), i + 1, Py_NewRef(PyTuple_GET_ITEM(tangents.get(), i)));
-  const autograd::ForwardMode off(false);
-  Ref result(checked(PyObject_Call(jvp.get(), args.get(), nullptr)));
-  const std::vector<Tensor> pushed = tensors_among(result.get());
-  TAEDA_CHECK(pushed.size() == outputs.size(), "Function's jvp function returned ", pushed.size(),
-              ", but expected ", outputs.size(), " outputs");
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].defined() || !pushed[i].defined()) continue;
-    TAEDA_CHECK(pushed[i].sym_sizes() == outputs[i].sym_sizes(),
-                "jvp must return tangents of the shape of the outputs: expected ",
-                outputs[i].sym_sizes(), ", got ", pushed[i].sym_sizes());
-    const bool is_dirty = std::any_of(dirty.begin(), dirty.end(),
-                                      [&](const Tensor& t) { return t.is_same(outputs[i]); });
-    if (is_dirty)
-      autograd::set_tangent_inplace(outputs[i], pushed[i]);
-    else
-      autograd::set_tangent(outputs[i], pushed[i]);
-  }
+// A view of an input that forward returned as it is; a class of the user's makes it itself.
+Tensor view_of_input(const Tensor& input) {
+  static PyObject* const name = interned("view_as");
+  Ref object(checked(wrap(input)));
+  if (is_exact_tensor(object.get())) return autograd::view_without_grad(input);
+  const autograd::NoGrad unrecorded;
+  Ref view(checked(PyObject_CallMethodOneArg(object.get(), name, object.get())));
+  return expect_tensor(view.get(), "the result of view_as");
 }
 
 // What apply returns: forward's result with the tensors that recording replaced.
@@ -178,18 +189,38 @@ PyObject* assemble(const Ref& result, const std::vector<Tensor>& outputs) {
 
 }  // namespace
 
-PyObject* function_apply(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs,
-                         PyObject* kwnames) {
+namespace {
+
+PyObject* apply_bound(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
   if (__builtin_expect(dispatch::num_levels() == 0, 1))
     return function_apply_here(cls, argv, nargs, kwnames);
+  Ref module(checked(PyImport_ImportModule("taeda.func.custom_functions")));
+  Ref call(checked(PyObject_GetAttrString(module.get(), "custom_function_call")));
+  const Py_ssize_t total = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+  std::vector<PyObject*> args{cls};
+  args.insert(args.end(), argv, argv + total);
+  return checked(
+      PyObject_Vectorcall(call.get(), args.data(), static_cast<size_t>(nargs) + 1, kwnames));
+}
+
+}  // namespace
+
+PyObject* function_apply(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs,
+                         PyObject* kwnames) {
   return guarded([&] {
-    Ref module(checked(PyImport_ImportModule("taeda.func.custom_functions")));
-    Ref call(checked(PyObject_GetAttrString(module.get(), "custom_function_call")));
-    const Py_ssize_t total = PyVectorcall_NARGS(nargs) + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
-    std::vector<PyObject*> args{cls};
-    args.insert(args.end(), argv, argv + total);
-    return checked(PyObject_Vectorcall(
-        call.get(), args.data(), static_cast<size_t>(PyVectorcall_NARGS(nargs)) + 1, kwnames));
+    nargs = PyVectorcall_NARGS(nargs);
+    const Ref bound = bound_arguments(cls, argv, nargs, kwnames);
+    if (!bound) return apply_bound(cls, argv, nargs, kwnames);
+    PyObject *args = nullptr, *kwargs = nullptr;
+    if (!PyArg_ParseTuple(bound.get(), "O!O!", &PyTuple_Type, &args, &PyDict_Type, &kwargs))
+      throw_python_error();
+    std::vector<PyObject*> all(PySequence_Fast_ITEMS(args),
+                               PySequence_Fast_ITEMS(args) + PyTuple_GET_SIZE(args));
+    Ref names(checked(PyDict_Keys(kwargs)));
+    Ref name_tuple(checked(PyList_AsTuple(names.get())));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(name_tuple.get()); ++i)
+      all.push_back(PyDict_GetItem(kwargs, PyTuple_GET_ITEM(name_tuple.get(), i)));
+    return apply_bound(cls, all.data(), PyTuple_GET_SIZE(args), name_tuple.get());
   });
 }
 
@@ -201,6 +232,7 @@ PyObject* function_apply_here(PyObject* cls, PyObject* const* argv, Py_ssize_t n
     Ref context(new_context(cls));
     auto& fields = *reinterpret_cast<FunctionObject*>(context.get());
     fields.needs_input_grad = Py_NewRef(arguments.needs_input_grad.get());
+    const ForgetMarks forget{fields};
 
     // Edges come first: forward may write to its arguments.
     const TensorList inputs(arguments.tensors);
@@ -209,24 +241,23 @@ PyObject* function_apply_here(PyObject* cls, PyObject* const* argv, Py_ssize_t n
       node = make_intrusive<PythonNode>(context.get(), arguments.is_tensor);
       node->set_next_edges(autograd::collect_edges(inputs));
     }
-    const Ref tangents = tangents_of(argv, nargs, inputs);
+    const bool has_tangents = autograd::any_tangent(inputs);
     Ref result = [&] {
-      const autograd::ForwardMode mode(!tangents && autograd::forward_enabled());
+      const autograd::ForwardMode mode(!has_tangents && autograd::forward_enabled());
       return call_forward(cls, context.get(), argv, nargs, kwnames);
     }();
 
     std::vector<Tensor> outputs = tensors_among(result.get());
     const std::vector<Tensor> dirty = dirty_tensors(fields), plain = non_differentiable(fields);
     for (const Tensor& t : dirty) t.impl()->bump_version();
-    const autograd::CustomCall call{inputs, dirty, plain};
+    const autograd::CustomCall call{inputs, dirty, plain, &view_of_input};
+    const std::vector<Tensor> returned = outputs;
     if (node)
-      node->record(outputs, call, tensors_to_save(fields), fields.materialize_grads);
+      node->record(outputs, call, tensors_to_save(fields));
     else
       autograd::record_outputs(outputs, call, nullptr);
-    if (tangents) push_forward(cls, context.get(), tangents, outputs, dirty);
-    Py_CLEAR(fields.to_save);
-    Py_CLEAR(fields.dirty_tensors);
-    Py_CLEAR(fields.non_differentiable);
+    if (has_tangents)
+      push_forward(cls, fields, {argv, static_cast<size_t>(nargs)}, {call, returned, outputs});
     return assemble(result, outputs);
   });
 }

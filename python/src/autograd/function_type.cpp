@@ -6,6 +6,7 @@
 #include "python/interop/errors.h"
 #include "python/interop/wrap.h"
 #include "python/src/autograd/grad_fn_type.h"
+#include "python/src/autograd/hooks.h"
 #include "python/src/autograd/python_node.h"
 #include "python/src/autograd/saved_access.h"
 #include "taeda/autograd/grad_mode.h"
@@ -20,7 +21,8 @@ FunctionObject* function_of(PyObject* o) { return reinterpret_cast<FunctionObjec
 
 PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
   PyObject* self = type->tp_alloc(type, 0);
-  if (self) function_of(self)->materialize_grads = true;
+  if (self)
+    function_of(self)->materialize_grads = function_of(self)->materialize_non_diff_grads = true;
   return self;
 }
 
@@ -32,6 +34,8 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(f.saved_for_forward);
   Py_VISIT(f.dirty_tensors);
   Py_VISIT(f.non_differentiable);
+  if (f.kept_hooks && f.kept_hooks->use_count() == 1)
+    return visit_hooks(**f.kept_hooks, visit, arg);
   return 0;
 }
 
@@ -42,6 +46,7 @@ int clear(PyObject* self) {
   Py_CLEAR(f.saved_for_forward);
   Py_CLEAR(f.dirty_tensors);
   Py_CLEAR(f.non_differentiable);
+  delete std::exchange(f.kept_hooks, nullptr);
   return 0;
 }
 
@@ -70,10 +75,12 @@ std::vector<Tensor> unpacked(const std::vector<autograd::SavedTensor>& saved) {
   return out;
 }
 
-// In forward what was given to save_for_backward so far; in backward the checked tensors.
+// In forward what was given to save_for_backward so far; in jvp what was given to
+// save_for_forward; in backward the checked tensors.
 PyObject* get_saved_tensors(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     FunctionObject& f = *function_of(self);
+    if (f.is_in_jvp) return f.saved_for_forward ? Py_NewRef(f.saved_for_forward) : PyTuple_New(0);
     if (f.node) return wrap(f.node->saved_tensors());
     if (f.outlived) return wrap(unpacked(*f.outlived));
     if (f.saved_for_forward) return Py_NewRef(f.saved_for_forward);
@@ -85,6 +92,8 @@ PyObject* get_raw_saved_tensors(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     PythonNode& node = node_of(self, "_raw_saved_tensors");
     auto& saved = node.saved();
+    for (const autograd::SavedTensor& s : saved)
+      if (s.is_freed()) autograd::fail_freed();
     Ref tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(saved.size()))));
     const auto owner = IntrusivePtr<autograd::Node>::share(&node);
     for (size_t i = 0; i < saved.size(); ++i)
@@ -94,14 +103,32 @@ PyObject* get_raw_saved_tensors(PyObject* self, void*) {
   });
 }
 
+// A context without a node has no edges; hooks and notes it keeps itself.
 PyObject* get_next_functions(PyObject* self, void*) {
-  return guarded([&] { return node_next_functions(node_of(self, "next_functions")); });
-}
-PyObject* get_metadata(PyObject* self, void*) {
-  return guarded([&] { return node_metadata(node_of(self, "metadata")); });
+  PythonNode* node = function_of(self)->node;
+  return guarded([&] { return node ? node_next_functions(*node) : PyTuple_New(0); });
 }
 PyObject* get_input_metadata(PyObject* self, void*) {
-  return guarded([&] { return node_input_metadata(node_of(self, "_input_metadata")); });
+  PythonNode* node = function_of(self)->node;
+  return guarded([&] { return node ? node_input_metadata(*node) : PyList_New(0); });
+}
+const std::shared_ptr<autograd::NodeHooks>& hooks_of(PyObject* self) {
+  FunctionObject& f = *function_of(self);
+  if (f.node) return f.node->ensure_hooks();
+  if (!f.kept_hooks)
+    f.kept_hooks =
+        new std::shared_ptr<autograd::NodeHooks>(std::make_shared<autograd::NodeHooks>());
+  return *f.kept_hooks;
+}
+PyObject* get_metadata(PyObject* self, void*) {
+  return guarded([&] { return hooks_metadata(*hooks_of(self)); });
+}
+
+PyObject* get_saved_variables(PyObject* self, void* closure) {
+  if (PyErr_WarnEx(PyExc_DeprecationWarning, "'saved_variables' is deprecated; use 'saved_tensors'",
+                   1) < 0)
+    return nullptr;
+  return get_saved_tensors(self, closure);
 }
 
 PyObject* name(PyObject* self, PyObject*) { return PyUnicode_FromString(Py_TYPE(self)->tp_name); }
@@ -110,11 +137,10 @@ PyObject* sequence_nr(PyObject* self, PyObject*) {
       [&] { return PyLong_FromUnsignedLongLong(node_of(self, "_sequence_nr").sequence_nr()); });
 }
 PyObject* register_hook(PyObject* self, PyObject* callable) {
-  return guarded([&] { return node_register_hook(node_of(self, "register_hook"), callable); });
+  return guarded([&] { return hooks_register(hooks_of(self), callable); });
 }
 PyObject* register_prehook(PyObject* self, PyObject* callable) {
-  return guarded(
-      [&] { return node_register_prehook(node_of(self, "register_prehook"), callable); });
+  return guarded([&] { return hooks_register_pre(hooks_of(self), callable); });
 }
 
 PyMemberDef members[] = {
@@ -124,11 +150,13 @@ PyMemberDef members[] = {
     {"dirty_tensors", T_OBJECT, offsetof(FunctionObject, dirty_tensors), 0, nullptr},
     {"non_differentiable", T_OBJECT, offsetof(FunctionObject, non_differentiable), 0, nullptr},
     {"materialize_grads", T_BOOL, offsetof(FunctionObject, materialize_grads), 0, nullptr},
+    {"_materialize_non_diff_grads", T_BOOL, offsetof(FunctionObject, materialize_non_diff_grads), 0,
+     nullptr},
     {},
 };
 PyGetSetDef getters[] = {
     {"saved_tensors", get_saved_tensors, nullptr, nullptr, nullptr},
-    {"saved_variables", get_saved_tensors, nullptr, nullptr, nullptr},
+    {"saved_variables", get_saved_variables, nullptr, nullptr, nullptr},
     {"_raw_saved_tensors", get_raw_saved_tensors, nullptr, nullptr, nullptr},
     {"next_functions", get_next_functions, nullptr, nullptr, nullptr},
     {"metadata", get_metadata, nullptr, nullptr, nullptr},

@@ -77,10 +77,10 @@ PyObject* get_metadata(PyObject* self, void*) {
 }
 
 PyObject* register_hook(PyObject* self, PyObject* callable) {
-  return guarded([&] { return node_register_hook(*node_of(self), callable); });
+  return guarded([&] { return hooks_register(node_of(self)->ensure_hooks(), callable); });
 }
 PyObject* register_prehook(PyObject* self, PyObject* callable) {
-  return guarded([&] { return node_register_prehook(*node_of(self), callable); });
+  return guarded([&] { return hooks_register_pre(node_of(self)->ensure_hooks(), callable); });
 }
 
 // grad_fn(*grads): runs the node by hand.
@@ -143,21 +143,26 @@ std::string short_name(const Node& node) {
   return at == std::string::npos ? full : full.substr(at + 2);
 }
 
-// Nodes of one class have one name, so a name's first node tells what all of them save.
-PyTypeObject* type_of(Node& node) {
-  static auto* types = new std::map<std::string, PyTypeObject*>();
-  PyTypeObject*& type = (*types)[node.name()];
-  if (type) return type;
-  auto* type_name = new std::string("taeda.autograd.graph." + short_name(node));
-  PyGetSetDef* own_getters =
-      dynamic_cast<autograd::AccumulateGrad*>(&node) ? leaf_getters : saved_getters(node);
+PyTypeObject* make_type(const std::string& name, PyGetSetDef* own_getters) {
+  auto* type_name = new std::string("taeda.autograd.graph." + name);
   PyType_Slot own_slots[] = {{Py_tp_getset, own_getters}, {0, nullptr}};
   PyType_Spec own = {type_name->c_str(), sizeof(NodeObject), 0,
                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, own_slots};
   auto* made = reinterpret_cast<PyTypeObject*>(
       checked(PyType_FromSpecWithBases(&own, reinterpret_cast<PyObject*>(base_type))));
   made->tp_name = type_name->c_str() + type_name->rfind('.') + 1;  // as messages print it
-  return type = made;
+  return made;
+}
+
+PyTypeObject* leaf_node_type = nullptr;
+
+// Nodes of one class have one name, so a name's first node tells what all of them save.
+PyTypeObject* type_of(Node& node) {
+  if (dynamic_cast<autograd::AccumulateGrad*>(&node)) return leaf_node_type;
+  static auto* types = new std::map<std::string, PyTypeObject*>();
+  PyTypeObject*& type = (*types)[node.name()];
+  if (!type) type = make_type(short_name(node), saved_getters(node));
+  return type;
 }
 
 }  // namespace
@@ -182,8 +187,14 @@ IntrusivePtr<Node> node_behind(PyObject* o) {
 
 bool init_grad_fn_type(PyObject* module) {
   base_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  return base_type && init_node_methods(module) && init_saved_tensor_type(module) &&
+  return base_type && init_node_methods(module) &&
          PyModule_AddObjectRef(module, "_Node", reinterpret_cast<PyObject*>(base_type)) == 0;
+}
+
+bool init_leaf_node_type(PyObject* module) {
+  leaf_node_type = make_type("AccumulateGrad", leaf_getters);
+  return PyModule_AddObjectRef(module, "AccumulateGrad",
+                               reinterpret_cast<PyObject*>(leaf_node_type)) == 0;
 }
 
 }  // namespace taeda::python

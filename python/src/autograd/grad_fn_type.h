@@ -13,14 +13,20 @@ PyObject* wrap_node(const IntrusivePtr<autograd::Node>& node);
 // The node behind an object that wrap_node made; null for other objects.
 IntrusivePtr<autograd::Node> node_behind(PyObject* o);
 bool init_grad_fn_type(PyObject* module);
+// The class of accumulators of leaves, as AccumulateGrad.
+bool init_leaf_node_type(PyObject* module);
+
+// What taeda._C._autograd offers.
+extern PyMethodDef autograd_private_table[];
 
 // ---- what all kinds of handles offer; in node_methods.cpp ----
 PyObject* node_next_functions(const autograd::Node& node);
 PyObject* node_input_metadata(const autograd::Node& node);
 // The dict that belongs to the node, made at the first call.
+PyObject* hooks_metadata(autograd::NodeHooks& hooks);
 PyObject* node_metadata(autograd::Node& node);
-PyObject* node_register_hook(autograd::Node& node, PyObject* callable);
-PyObject* node_register_prehook(autograd::Node& node, PyObject* callable);
+PyObject* hooks_register(const std::shared_ptr<autograd::NodeHooks>& hooks, PyObject* callable);
+PyObject* hooks_register_pre(const std::shared_ptr<autograd::NodeHooks>& hooks, PyObject* callable);
 bool init_node_methods(PyObject* module);
 
 }  // namespace taeda::python

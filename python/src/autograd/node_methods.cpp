@@ -59,21 +59,20 @@ PyObject* node_input_metadata(const Node& node) {
   return list.release();
 }
 
-PyObject* node_metadata(Node& node) {
-  const auto& hooks = node.ensure_hooks();
-  if (!hooks->metadata) {
+PyObject* hooks_metadata(autograd::NodeHooks& hooks) {
+  if (!hooks.metadata) {
     Ref dict(checked(PyDict_New()));
-    hooks->metadata = keep_object(dict.get());
+    hooks.metadata = keep_object(dict.get());
   }
-  return Py_NewRef(static_cast<PyObject*>(hooks->metadata.get()));
+  return Py_NewRef(static_cast<PyObject*>(hooks.metadata.get()));
 }
+PyObject* node_metadata(Node& node) { return hooks_metadata(*node.ensure_hooks()); }
 
-PyObject* node_register_hook(Node& node, PyObject* callable) {
-  const auto& hooks = node.ensure_hooks();
+PyObject* hooks_register(const std::shared_ptr<autograd::NodeHooks>& hooks, PyObject* callable) {
   return hook_handle(hooks, hooks->add_post(post_hook(callable)));
 }
-PyObject* node_register_prehook(Node& node, PyObject* callable) {
-  const auto& hooks = node.ensure_hooks();
+PyObject* hooks_register_pre(const std::shared_ptr<autograd::NodeHooks>& hooks,
+                             PyObject* callable) {
   return hook_handle(hooks, hooks->add_pre(pre_hook(callable)));
 }
 

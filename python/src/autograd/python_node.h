@@ -23,7 +23,10 @@ struct FunctionObject {
   PyObject* non_differentiable;
   // What the node had saved when it went, if Python kept the context; owned.
   std::vector<autograd::SavedTensor>* outlived;
+  std::shared_ptr<autograd::NodeHooks>* kept_hooks;  // hooks and notes without a node; owned
   bool materialize_grads;
+  bool materialize_non_diff_grads;
+  bool is_in_jvp;  // saved_tensors is what was saved for forward
 };
 
 class PythonNode final : public autograd::CustomNode {
@@ -33,13 +36,14 @@ class PythonNode final : public autograd::CustomNode {
 
   const char* name() const override { return context_ ? Py_TYPE(context_)->tp_name : "PythonNode"; }
   void* host_object() const override { return context_; }
-  // Calls context.apply(*grads), which returns a gradient for each argument of forward.
+  // Calls context.apply(*grads), which returns a gradient for each argument of forward; a class
+  // with boxed_grads_call gets context.apply_boxed(list of grads), which may empty the list.
   void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override;
   // Ties the results of forward to this node; needs the GIL.
-  void record(std::vector<Tensor>& outputs, const autograd::CustomCall& call, Span<Tensor> saved,
-              bool materializes);
+  void record(std::vector<Tensor>& outputs, const autograd::CustomCall& call, Span<Tensor> saved);
 
  private:
+  void apply_boxed(std::vector<Tensor> grads, std::vector<Tensor>& grad_inputs);
   void release_resources() override;
   void drop_context();
 

@@ -128,6 +128,8 @@ class PythonPacked final : public autograd::PackedTensor {
         Py_TYPE(result.get())->tp_name);
     return tensor_of(result.get());
   }
+  PyObject* value() const { return value_.get(); }
+  PyObject* unpack_hook() const { return unpack_.get(); }
 
  private:
   std::shared_ptr<PyObject> value_, unpack_;
@@ -152,14 +154,21 @@ class PythonSavedHooks final : public autograd::SavedTensorHooks {
 
 struct SavedObject {
   PyObject_HEAD IntrusivePtr<Node> node;
-  SavedTensor* saved;  // a member of the node
+  SavedTensor* saved;  // a member of the node, or ours where there is none
 };
 PyTypeObject* saved_type = nullptr;
 
 SavedObject* object_of(PyObject* o) { return reinterpret_cast<SavedObject*>(o); }
 
+PyObject* refuse(PyTypeObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_RuntimeError,
+                  "Trying to create a SavedTensor object from Python is forbidden.");
+  return nullptr;
+}
+
 void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
+  if (!object_of(self)->node) delete object_of(self)->saved;
   autograd::release_node(std::move(object_of(self)->node));
   object_of(self)->node.~IntrusivePtr<Node>();
   type->tp_free(self);
@@ -168,20 +177,59 @@ void dealloc(PyObject* self) {
 
 PyObject* register_hooks(PyObject* self, PyObject* args) {
   PyObject *pack = nullptr, *unpack = nullptr;
-  if (!PyArg_ParseTuple(args, "OO:register_hooks", &pack, &unpack)) return nullptr;
   return guarded([&] {
-    TAEDA_CHECK_TYPE(PyCallable_Check(pack) && PyCallable_Check(unpack),
+    const bool are_two = PyArg_UnpackTuple(args, "register_hooks", 2, 2, &pack, &unpack) != 0;
+    PyErr_Clear();
+    TAEDA_CHECK_TYPE(are_two && PyCallable_Check(pack) && PyCallable_Check(unpack),
                      "register_hooks(): incompatible function arguments: expected two callables");
     object_of(self)->saved->register_hooks(saved_tensor_hooks(pack, unpack));
     return Py_NewRef(Py_None);
   });
 }
 
-PyMethodDef methods[] = {{"register_hooks", register_hooks, METH_VARARGS, nullptr}, {}};
+PyObject* unpack(PyObject* self, PyObject*) {
+  return guarded([&] {
+    return wrap(object_of(self)->saved->unpack_with_history(object_of(self)->node.get()));
+  });
+}
+
+const PythonPacked* packed_of(PyObject* self) {
+  return dynamic_cast<const PythonPacked*>(object_of(self)->saved->kept_packed());
+}
+
+// What the pack hook returned; without hooks the tensor that is kept.
+PyObject* get_data(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const SavedTensor& saved = *object_of(self)->saved;
+    if (saved.is_freed()) autograd::fail_freed();
+    const PythonPacked* packed = packed_of(self);
+    return packed ? Py_NewRef(packed->value()) : wrap(saved.kept_tensor());
+  });
+}
+PyObject* get_unpack_hook(PyObject* self, void*) {
+  const PythonPacked* packed = packed_of(self);
+  return Py_NewRef(packed ? packed->unpack_hook() : Py_None);
+}
+
+PyGetSetDef getters[] = {
+    {"data", get_data, nullptr, nullptr, nullptr},
+    {"unpack_hook", get_unpack_hook, nullptr, nullptr, nullptr},
+    {},
+};
+PyMethodDef methods[] = {
+    {"register_hooks", register_hooks, METH_VARARGS, nullptr},
+    {"unpack", unpack, METH_NOARGS, nullptr},
+    {},
+};
 PyType_Slot slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)}, {Py_tp_methods, methods}, {0, nullptr}};
-PyType_Spec spec = {"taeda._C._autograd.SavedTensor", sizeof(SavedObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+    {Py_tp_new, reinterpret_cast<void*>(refuse)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, getters},
+    {0, nullptr},
+};
+PyType_Spec spec = {"taeda._C._autograd.SavedTensor", sizeof(SavedObject), 0, Py_TPFLAGS_DEFAULT,
+                    slots};
 
 }  // namespace
 
@@ -213,10 +261,23 @@ IntrusivePtr<autograd::SavedTensorHooks> saved_tensor_hooks(PyObject* pack, PyOb
   return make_intrusive<PythonSavedHooks>(pack, unpack);
 }
 
+PyObject* make_saved_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"tensor", "is_output", nullptr};
+  PyObject* tensor = nullptr;
+  int is_output = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|p:_make_saved_tensor",
+                                   const_cast<char**>(names), &tensor, &is_output))
+    return nullptr;
+  return guarded([&] {
+    auto* saved = new SavedTensor(expect_tensor(tensor, "tensor"), is_output != 0);
+    return wrap_saved(nullptr, *saved);
+  });
+}
+
 bool init_saved_tensor_type(PyObject* module) {
   saved_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  return saved_type && PyModule_AddObjectRef(module, "_SavedTensor",
-                                             reinterpret_cast<PyObject*>(saved_type)) == 0;
+  return saved_type &&
+         PyModule_AddObjectRef(module, "SavedTensor", reinterpret_cast<PyObject*>(saved_type)) == 0;
 }
 
 }  // namespace taeda::python

@@ -17,6 +17,10 @@ PyObject* wrap_saved(const IntrusivePtr<autograd::Node>& node, autograd::SavedTe
 // A pair of Python callables.
 IntrusivePtr<autograd::SavedTensorHooks> saved_tensor_hooks(PyObject* pack, PyObject* unpack);
 
+// _make_saved_tensor(tensor, is_output=False): a saved tensor that belongs to no node.
+PyObject* make_saved_tensor(PyObject*, PyObject* args, PyObject* kwargs);
+
+// Adds the class SavedTensor.
 bool init_saved_tensor_type(PyObject* module);
 
 }  // namespace taeda::python

@@ -61,6 +61,15 @@ bool check_not_deleted(PyObject* value, const char* name) {
 PyObject* get_grad_fn(PyObject* self, void*) {
   return guarded([&] { return wrap_node(autograd::grad_fn(tensor_of(self))); });
 }
+// `_grad_fn` takes None alone, which cuts the tensor off.
+int set_grad_fn(PyObject* self, PyObject* value, void*) {
+  if (!check_not_deleted(value, "_grad_fn")) return -1;
+  return guarded_int([&] {
+    TAEDA_CHECK_TYPE(value == Py_None, "_grad_fn can be only set to None");
+    autograd::detach_inplace(tensor_of(self));
+    return 0;
+  });
+}
 PyObject* get_grad(PyObject* self, void*) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
@@ -196,7 +205,7 @@ PyGetSetDef tensor_properties[] = {
     {"_grad", get_grad, set_grad, nullptr, nullptr},
     {"grad_fn", get_grad_fn, nullptr,
      "The backward node that the tensor comes from; None for a leaf.", nullptr},
-    {"_grad_fn", get_grad_fn, nullptr, nullptr, nullptr},
+    {"_grad_fn", get_grad_fn, set_grad_fn, nullptr, nullptr},
     {"is_leaf", TAEDA_GET(autograd::is_leaf(t)), nullptr,
      "Whether no recorded operation made the tensor.", nullptr},
     {"requires_grad", TAEDA_GET(autograd::requires_grad(t)), set_requires_grad,

@@ -1,16 +1,24 @@
 """Differentiation: `backward` and `grad`, and the modes that control recording."""
 
 from taeda import _C
+from taeda._C._autograd import SavedTensor
 from taeda.autograd import graph
 from taeda.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from taeda.autograd.function import Function
-from taeda.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from taeda.autograd.grad_mode import (
+    _unsafe_preserve_version_counter,
+    enable_grad,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+)
 from taeda.autograd.gradcheck import gradcheck, gradgradcheck
 from taeda.autograd.variable import Variable
 from taeda.overrides import handle_torch_function, has_torch_function, is_tensor_like
 
 __all__ = [
     "Function",
+    "SavedTensor",
     "Variable",
     "backward",
     "detect_anomaly",
@@ -95,6 +103,16 @@ def _run_batched(outputs, grads, retain_graph, create_graph, inputs, allow_unuse
     from taeda.func.batching import vmap
 
     given = [g for g in grads if g is not None]
+    for i, (g, output) in enumerate(zip(grads, outputs)):
+        if g is not None and is_tensor_like(output) and g.shape[1:] != output.shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output "
+                "as the batch dimension. The sizes of the remaining dimensions are expected to "
+                "match the shape of corresponding output, but a mismatch was detected: "
+                f"grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
+                f"{output.shape}. If you only want some tensors in `grad_output` to be considered "
+                "batched, consider using vmap."
+            )
     if not given and any(output.numel() != 1 for output in outputs):
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
     used = []
@@ -123,7 +141,11 @@ def grad(
     is_grads_batched=False,
     materialize_grads=False,
 ):
-    """The gradients of `outputs` with respect to `inputs`, as a tuple; nothing is accumulated."""
+    """The gradients of `outputs` with respect to `inputs`; nothing is accumulated.
+
+    They come as a tuple, or as a dict with the keys of `inputs` where that is one.
+    """
+    keys = tuple(inputs) if type(inputs) is dict else None
     outputs, inputs = _as_tuple(outputs), _inputs(inputs, "grad")
     overridable = (*outputs, *inputs)
     if has_torch_function(overridable):
@@ -131,7 +153,7 @@ def grad(
             grad,
             overridable,
             outputs,
-            inputs,
+            inputs if keys is None else dict(zip(keys, inputs)),
             grad_outputs=grad_outputs,
             retain_graph=retain_graph,
             create_graph=create_graph,
@@ -158,10 +180,10 @@ def grad(
         )
     if materialize_grads:
         results = tuple(
-            _zeros_like(tensor) if result is None else result
+            _zeros_like(tensor, create_graph) if result is None else result
             for result, tensor in zip(results, inputs)
         )
-    return results
+    return results if keys is None else dict(zip(keys, results))
 
 
 def __getattr__(name):
@@ -172,8 +194,9 @@ def __getattr__(name):
     raise AttributeError(f"module 'taeda.autograd' has no attribute '{name}'")
 
 
-def _zeros_like(target):
-    if isinstance(target, _C.Tensor):
-        return _C.zeros_like(target, requires_grad=False)
-    like = target.node._input_metadata[target.output_nr]
-    return _C.zeros(like.shape, dtype=like.dtype, device=like.device)
+def _zeros_like(target, requires_grad):
+    if not isinstance(target, _C.Tensor):
+        raise RuntimeError(
+            "materialize_grads cannot be used when the given input is a GradientEdge"
+        )
+    return _C.zeros_like(target, requires_grad=requires_grad)

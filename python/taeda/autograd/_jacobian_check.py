@@ -190,7 +190,7 @@ def _gradient_rows(case, output, seeds, check_dtypes):
 
 
 def forward_derivative(case, x, tangent, check_dtypes):
-    """For every differentiable output its tangent, flat, where only `x` has one."""
+    """For every differentiable output its tangent, flat; that of inputs other than `x` is zero."""
     from taeda.autograd import forward_ad
 
     with forward_ad.dual_level():
@@ -213,7 +213,7 @@ def _dual(arg, tangent):
     if not is_differentiable(arg):
         return arg
     arg = arg.detach()
-    return arg if tangent is None else forward_ad.make_dual(arg, tangent)
+    return forward_ad.make_dual(arg, _C.zeros_like(arg) if tangent is None else tangent)
 
 
 def forward_jacobians(case, x, part, check_dtypes):

@@ -82,6 +82,9 @@ class dual_level:
         exit_dual_level()
 
 
+_is_fwd_grad_enabled = _C._is_fwd_grad_enabled
+
+
 class _set_fwd_grad_enabled:
     """Turns forward mode on or off; also usable as a plain call."""
 

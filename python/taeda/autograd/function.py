@@ -1,5 +1,7 @@
 """Function: an operation with a forward and a backward written in Python."""
 
+from functools import lru_cache
+
 from taeda import _C
 
 
@@ -41,7 +43,20 @@ class BackwardCFunction(_C._FunctionBase, FunctionCtx):
     """Base of contexts; each Function class has a subclass of it, named `<class>Backward`."""
 
     def apply(self, *grads):
-        """Runs the user's backward; the engine calls this."""
+        """Runs the user's backward; the engine calls this unless gradients are boxed."""
+        if self._forward_cls.boxed_grads_call:
+            return self.apply_boxed(list(grads))
+        return self._user_backward()(self, *grads)
+
+    def apply_boxed(self, grads):
+        """The same with the gradients in a list, which backward may empty to free them."""
+        return self._user_backward()(self, grads)
+
+    def apply_jvp(self, *tangents):
+        """Runs the user's jvp."""
+        return self._forward_cls.jvp(self, *tangents)
+
+    def _user_backward(self):
         backward, vjp = self._forward_cls.backward, self._forward_cls.vjp
         if vjp is not Function.vjp:
             if backward is not Function.backward:
@@ -49,8 +64,8 @@ class BackwardCFunction(_C._FunctionBase, FunctionCtx):
                     "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. "
                     "You should only implement one of them."
                 )
-            backward = vjp
-        return backward(self, *grads)
+            return vjp
+        return backward
 
 
 class FunctionMeta(type):
@@ -69,6 +84,8 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     """
 
     generate_vmap_rule = False
+    # Whether backward gets one list of all gradients, which it may empty, in place of each of them.
+    boxed_grads_call = False
 
     def __init__(self, *args, **kwargs):
         from warnings import warn
@@ -136,6 +153,68 @@ class InplaceFunction(Function):
         self.inplace = inplace
 
 
+class DelayedError(BackwardCFunction):
+    """Called with tensors, gives them back; going backward through them raises the message."""
+
+    def __init__(self, message, num_inputs):
+        self.message = message
+
+    def __call__(self, *tensors):
+        results = _C._delay_error(self.message, tensors)
+        return results[0] if len(results) == 1 else results
+
+
+class _NoGradient(Function):
+    @staticmethod
+    def forward(ctx, *tensors):
+        ctx.set_materialize_grads(False)
+        return tensors
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return (None,) * len(grads)
+
+
+class UndefinedGrad(BackwardCFunction):
+    """Called with tensors, gives them back; going backward through them no gradient flows."""
+
+    def __call__(self, *tensors):
+        results = _NoGradient.apply(*tensors)
+        return results[0] if len(results) == 1 else results
+
+
+_C._functions.DelayedError = DelayedError
+_C._functions.UndefinedGrad = UndefinedGrad
+
+
+@lru_cache(maxsize=1024)
+def _signature(function):
+    from inspect import signature
+
+    return signature(function)
+
+
+def _bind_arguments(forward, has_setup, args, kwargs):
+    """(args, kwargs) of a call of apply with what was given by name in its position.
+
+    With a `setup_context` of its own the Function gets its defaults too; else `forward` fills them
+    in, but for those before an argument that was given by name.
+    """
+    context = () if has_setup else (None,)
+    try:
+        bound = _signature(forward).bind(*context, *args, **kwargs)
+    except TypeError:
+        return args, kwargs  # the call says what is wrong with them
+    is_named = any(
+        name in kwargs and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        for name, parameter in bound.signature.parameters.items()
+        if name in bound.kwargs
+    )
+    if has_setup or is_named:
+        bound.apply_defaults()
+    return bound.args[len(context) :], bound.kwargs
+
+
 def once_differentiable(fn):
     """Marks a backward that is itself not differentiable: going through it twice is an error."""
     from functools import wraps
@@ -157,12 +236,9 @@ def once_differentiable(fn):
 
 def _forbid_second_derivative(outputs):
     values = outputs if isinstance(outputs, tuple) else (outputs,)
-    tensors = tuple(value for value in values if value is not None)
-    guarded = iter(
-        _C._delay_error(
-            "trying to differentiate twice a function that was marked with @once_differentiable",
-            tensors,
-        )
+    leaves = (None if v is None else _C._mark_requires_grad(v.detach()) for v in values)
+    error = DelayedError(
+        "trying to differentiate twice a function that was marked with @once_differentiable",
+        len(values),
     )
-    results = tuple(None if value is None else next(guarded) for value in values)
-    return results if isinstance(outputs, tuple) else results[0]
+    return error(*leaves)

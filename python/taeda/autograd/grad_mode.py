@@ -69,6 +69,23 @@ class set_grad_enabled(_Mode):
         _C._set_grad_enabled(self.prev)
 
 
+class _unsafe_preserve_version_counter(_Mode):
+    """Writes inside do not count: the tensors leave with the versions they entered with."""
+
+    def __init__(self, tensors):
+        self.tensors = (tensors,) if isinstance(tensors, _C.Tensor) else tuple(tensors)
+        self.prev_versions = tuple(t._version for t in self.tensors)
+
+    def clone(self):
+        return type(self)(self.tensors)
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *_):
+        _C._autograd._unsafe_set_version_counter(self.tensors, self.prev_versions)
+
+
 class inference_mode(_Mode):
     """Like `no_grad`, and new tensors carry no tracking at all, which makes operations cheaper."""
 

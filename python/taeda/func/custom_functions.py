@@ -24,12 +24,15 @@ def custom_function_call(cls, *args, **kwargs):
     """What `apply` does while a transform is active."""
     from taeda.autograd.function import Function
 
+    level, kind, size, randomness = _C._top_level()
+    if kind == "vmap" and not any(_is_wrapped(a) for a in args):
+        # The same for every example, but for tangents, which jvp sees as they are.
+        return cls._apply_here(*args, **kwargs)
     if cls.setup_context is Function.setup_context:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
             "jacrev, ...), it must override the setup_context staticmethod. " + _MORE
         )
-    level, kind, size, randomness = _C._top_level()
     if not any(_is_at(a, level) for a in args):
         return _C._call_below_level(lambda: cls.apply(*args, **kwargs))
     if kind == "functionalize":
@@ -37,6 +40,10 @@ def custom_function_call(cls, *args, **kwargs):
     if kind == "vmap":
         return _under_vmap(cls, level, size, _RANDOMNESS[randomness], args, kwargs)
     return _under_grad(cls, level, args, kwargs)
+
+
+def _is_wrapped(value):
+    return isinstance(value, _Tensor) and _C._wrapper_info(value) is not None
 
 
 def _is_at(value, level):
