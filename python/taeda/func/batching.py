@@ -86,7 +86,7 @@ def _check_dim(func, in_dims, leaf, dim):
 
 def _process_inputs(in_dims, args, func):
     """(batch size, dimension of each leaf, leaves, spec of the arguments)"""
-    if not isinstance(in_dims, (int, tuple, list)):
+    if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
             f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be "
             "int or "
@@ -99,8 +99,6 @@ def _process_inputs(in_dims, args, func):
             "are trying to vmap over a function with no inputs. The latter is unsupported."
         )
     leaves, spec = tree_flatten(args)
-    if isinstance(in_dims, list):
-        in_dims = tuple(in_dims)
     dims = _broadcast_to_and_flatten(in_dims, spec)
     if dims is None:
         raise ValueError(

@@ -3,6 +3,7 @@
 import functools
 
 from taeda import _C
+from taeda.autograd.graph import disable_saved_tensors_hooks
 from taeda.utils._pytree import (
     tree_flatten,
     tree_map,
@@ -116,9 +117,35 @@ def _split_aux(output, api):
     return output
 
 
+def _unwrap_aux(aux, level):
+    """The auxiliary result without the level's wrappers: a tree of tensors alone."""
+
+    def one(t):
+        if not isinstance(t, _Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(t)}")
+        return _C._unwrap_level(t, level)
+
+    return tree_map(one, aux)
+
+
+def _without_saved_tensors_hooks(transform):
+    """Hooks on saved tensors would see the wrappers of levels: setting them inside is an error."""
+
+    @functools.wraps(transform)
+    def call(*args, **kwargs):
+        with disable_saved_tensors_hooks(
+            "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. "
+            "Please open an issue with your use case."
+        ):
+            return transform(*args, **kwargs)
+
+    return call
+
+
 def grad_and_value(func, argnums=0, has_aux=False):
     """A function that returns the gradient of `func` and its value."""
 
+    @_without_saved_tensors_hooks
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
         numbers = check_argnums(argnums, len(args))
@@ -151,7 +178,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
             grads = _unwrap(grads, level)
             output = _C._unwrap_level(output, level)
             if has_aux:
-                aux = _unwrap(aux, level)
+                aux = _unwrap_aux(aux, level)
         finally:
             _C._exit_grad(level)
         return (grads, (output, aux)) if has_aux else (grads, output)
@@ -188,6 +215,7 @@ def _check_outputs(leaves, output, api):
         )
 
 
+@_without_saved_tensors_hooks
 def vjp(func, *primals, has_aux=False):
     """`(output, vjp_fn[, aux])`: the value of `func`, and what turns cotangents into gradients."""
     level = _C._enter_grad()
@@ -197,7 +225,7 @@ def vjp(func, *primals, has_aux=False):
         aux = None
         if has_aux:
             output, aux = _split_aux(output, "vjp(f, *primals)")
-            aux = _unwrap(aux, level)
+            aux = _unwrap_aux(aux, level)
         leaves, spec = tree_flatten(output)
         _check_outputs(leaves, output, "vjp(f, *primals)")
         for leaf in leaves:
@@ -286,7 +314,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         aux = None
         if has_aux:
             output, aux = _split_aux(output, api)
-            aux = _unwrap(map_tensors(lambda t: _C._unpack_dual(t)[0], aux), level)
+            aux = _unwrap_aux(map_tensors(lambda t: _C._unpack_dual(t)[0], aux), level)
         leaves, out_spec = tree_flatten(output)
         if not leaves:
             raise RuntimeError(

@@ -36,6 +36,15 @@ def _check_chunk(chunk_size, api):
         raise ValueError(f"{api}: `chunk_size` should be greater than 0.")
 
 
+def _check_real(leaves, api, what):
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf, _Tensor) and leaf.is_complex():
+            raise RuntimeError(
+                f"{api}: Expected all {what} to be real but received complex tensor at flattened "
+                f"input idx: {i}"
+            )
+
+
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
     """The Jacobian of `func`, by reverse mode: one row for each element of the output."""
     _check_chunk(chunk_size, "jacrev")
@@ -43,9 +52,11 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
         chosen, inner = _of_chosen(func, args, kwargs, argnums)
+        _check_real(tree_flatten(chosen)[0], "jacrev", "inputs")
         got = vjp(inner, *chosen, has_aux=has_aux)
         output, vjp_fn = got[0], got[1]
         leaves, spec = tree_flatten(output)
+        _check_real(leaves, "jacrev", "outputs")
 
         def rows(*cotangents):
             return vjp_fn(tree_unflatten(cotangents, spec))
@@ -82,6 +93,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
         for leaf in leaves:
             if not isinstance(leaf, _Tensor):
                 raise RuntimeError(f"jacfwd: Expected tensors, got unsupported type {type(leaf)}")
+        _check_real(leaves, "jacfwd", "inputs")
 
         def push(*tangents):
             got = jvp(inner, chosen, tree_unflatten(tangents, spec), has_aux=has_aux)
@@ -92,6 +104,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
         else:
             columns = vmap(push, out_dims=-1, randomness=randomness)(*_basis(leaves))
         flat, out_spec = tree_flatten(columns)
+        _check_real(flat, "jacfwd", "outputs")
         trees = []
         sizes = [x.numel() for x in leaves]
         for column in flat:

@@ -1,6 +1,10 @@
 """Lists and dicts that cannot be changed: the containers in the arguments of nodes."""
 
-from taeda.utils._pytree import register_pytree_node
+from taeda.utils._pytree import (
+    _dict_flatten_with_keys,
+    _list_flatten_with_keys,
+    register_pytree_node,
+)
 
 __all__ = ["immutable_dict", "immutable_list"]
 
@@ -44,10 +48,14 @@ class immutable_dict(dict):
 
 
 register_pytree_node(
-    immutable_list, lambda x: (list(x), None), lambda children, _: immutable_list(children)
+    immutable_list,
+    lambda x: (list(x), None),
+    lambda children, _: immutable_list(children),
+    flatten_with_keys_fn=_list_flatten_with_keys,
 )
 register_pytree_node(
     immutable_dict,
     lambda d: (list(d.values()), list(d)),
     lambda children, keys: immutable_dict(zip(keys, children)),
+    flatten_with_keys_fn=_dict_flatten_with_keys,
 )

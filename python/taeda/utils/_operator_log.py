@@ -5,8 +5,9 @@ import contextlib
 from taeda import _C
 from taeda.utils._recompute import CheckpointError
 
-_REPORT = """An error happened while unpacking tensors; the operators of both calls follow \
-because you passed `debug=True` to `torch.utils.checkpoint.checkpoint()`.
+_REPORT = """An error happened while unpacking tensors; the operators of both calls follow.
+You are seeing this error because you passed `debug=True` to checkpoint, or
+set_checkpoint_debug_enabled(True) is on.
 
 Operations executed during the original forward:
 
