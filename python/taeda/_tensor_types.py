@@ -54,9 +54,10 @@ class _TensorType(type):
 
 def new_of_dtype(dtype, args):
     """An uninitialized tensor of a size, or one of the given data, which may be another tensor."""
-    if len(args) != 1 or isinstance(args[0], (int, _C.Size)):
-        size = args[0] if args and isinstance(args[0], _C.Size) else args or (0,)
-        return _C.empty(size, dtype=dtype)
+    if len(args) == 1 and isinstance(args[0], _C.Size):
+        return _C.empty(args[0], dtype=dtype)
+    if len(args) != 1 or isinstance(args[0], int):
+        return _C.empty(*(args or (0,)), dtype=dtype)
     (data,) = args
     if isinstance(data, _C.Tensor):
         if data.dtype != dtype:

@@ -81,6 +81,13 @@ class TestSet:
         y = t.empty(0).set_(x.untyped_storage(), 0, (2, 2), (2, 1))
         assert y.untyped_storage().nbytes() == 16 and y[0].tolist() == [0, 1]
 
+    def test_a_typed_storage_has_the_dtype(self):
+        x = t.arange(4.0)
+        y = t.empty(0).set_(x.storage(), 1, (2,), (2,))
+        assert y.tolist() == [1, 3] and y.data_ptr() == x.data_ptr() + 4
+        with pytest.raises(RuntimeError, match="Expected a Storage of type"):
+            t.empty(0, dtype=t.float64).set_(x.storage())
+
     def test_it_counts_as_a_write(self):
         x = t.ones(2)
         version = x._version

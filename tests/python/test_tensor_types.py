@@ -62,6 +62,8 @@ def test_new_is_of_the_same_dtype():
     assert x.new(2, 3).shape == (2, 3) and x.new(2, 3).dtype == t.int32
     assert x.new([1, 2]).tolist() == [1, 2] and x.new([1, 2]).dtype == t.int32
     assert x.new().shape == (0,)
+    assert x.new(t.Size([])).shape == () and x.new(t.Size([2])).shape == (2,)
+    assert t.FloatTensor(t.Size([])).shape == ()
 
 
 def test_constructor_takes_no_dtype():

@@ -24,6 +24,7 @@ Tensor tensor_from_array_interface(PyObject* array, bool is_shared);
 
 extern PyMethodDef factory_table[];
 extern PyMethodDef mode_table[];
+extern PyMethodDef shape_table[];
 extern PyMethodDef autograd_table[];
 extern PyMethodDef dispatch_table[];
 extern PyMethodDef dispatch_mode_table[];

@@ -2,7 +2,9 @@
 #include "python/interop/errors.h"
 #include "python/interop/numbers.h"
 #include "python/interop/tensor_object.h"
+#include "python/interop/text.h"
 #include "python/interop/types.h"
+#include "python/interop/wrap.h"
 #include "python/src/tensor/storage_type.h"
 #include "python/src/tensor/tensor_type.h"
 #include "taeda/autograd/variable.h"
@@ -93,6 +95,23 @@ Tensor data_to_take(const Tensor& self, const SetArguments& given) {
   return is_plain ? source : from_storage(source.storage(), self.dtype(), given);
 }
 
+// The bytes of a TypedStorage, a class of Python's, whose dtype must be the tensor's; null for
+// anything else.
+Ref bytes_of_typed(PyObject* source, DType dtype) {
+  if (!source || is_tensor(source) || is_storage(source)) return Ref();
+  Ref bytes(PyObject_GetAttrString(source, "_untyped_storage"));
+  if (!bytes || !is_storage(bytes.get())) {
+    PyErr_Clear();
+    return Ref();
+  }
+  const Ref own(checked(PyObject_GetAttrString(source, "dtype")));
+  const Ref expected(checked(wrap(dtype)));
+  TAEDA_CHECK(own.get() == expected.get(), "Expected a Storage of type ", dtype,
+              " or an UntypedStorage, but got type ", shown(own.get(), PyObject_Str),
+              " for argument 1 'storage'");
+  return bytes;
+}
+
 PyObject* tensor_set(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"source", "storage_offset", "size", "stride", nullptr};
   SetArguments given;
@@ -106,6 +125,8 @@ PyObject* tensor_set(PyObject* self, PyObject* args, PyObject* kwargs) {
     TAEDA_CHECK(!autograd::should_record(t),
                 "set_() has no derivative: call it under torch.no_grad(), or on a tensor that does "
                 "not require gradients");
+    const Ref bytes = bytes_of_typed(given.source, t.dtype());
+    if (bytes) given.source = bytes.get();
     autograd::set_data(t, data_to_take(t, given));
     if (t.impl()->has_version_counter()) t.impl()->bump_version();
     return Py_NewRef(self);
