@@ -239,6 +239,7 @@ void shift_dims(Value& v, Role role, const Shape& shape, const BatchContext& c) 
     case Role::Dims:
     case Role::SomeDims:
     case Role::Permutation: {
+      const bool is_all = v.is_none();
       std::vector<int64_t> dims = int_list(v);
       for (int64_t& d : dims) d = wrap_dim(d, rank) + 1;
       if (role == Role::Permutation) {
@@ -247,7 +248,7 @@ void shift_dims(Value& v, Role role, const Shape& shape, const BatchContext& c) 
                     "the length of the desired ordering of dimensions i.e. input.dim() = ",
                     rank, " is not equal to len(dims) = ", dims.size());
         dims.insert(dims.begin(), 0);
-      } else if (dims.empty() && role == Role::Dims) {
+      } else if (dims.empty() && (role == Role::Dims || is_all)) {
         for (int64_t d = 0; d < std::max<int64_t>(rank, 1); ++d) dims.push_back(d + 1);
       }
       v = Value(std::move(dims));
@@ -279,8 +280,9 @@ void batch_dims(Operator& op, const BatchRule& rule, const BatchContext& c, Stac
   const Shape shape = shape_of(rule, stack, c.level);
   bool has_dims = false;
   for (size_t i = 0; i < stack.size(); ++i) {
-    has_dims |= rule.roles[i] == Role::Dim || rule.roles[i] == Role::Dims ||
-                (rule.roles[i] == Role::SomeDims && !int_list(stack[i]).empty());
+    has_dims |=
+        rule.roles[i] == Role::Dim || rule.roles[i] == Role::Dims ||
+        (rule.roles[i] == Role::SomeDims && (stack[i].is_none() || !int_list(stack[i]).empty()));
     shift_dims(stack[i], rule.roles[i], shape, c);
   }
   const bool adds_dim = shape.is_number && has_dims;
@@ -298,41 +300,49 @@ void batch_dims(Operator& op, const BatchRule& rule, const BatchContext& c, Stac
 
 // ---- random ----
 
-void batch_random(Operator& op, const BatchRule& rule, const BatchContext& c, Stack& stack) {
-  TAEDA_CHECK(c.randomness != Randomness::Error,
+bool draws_per_example() {
+  const Randomness randomness = batch_context().randomness;
+  TAEDA_CHECK(randomness != Randomness::Error,
               "vmap: called random operation while in randomness error mode. Please either use the "
               "'same' or 'different' randomness flags on vmap or perform the randomness operation "
               "out of vmap");
-  if (c.randomness == Randomness::Same) {
-    for (size_t i = 0; i < stack.size(); ++i) {
-      if (rule.roles[i] != Role::Shape) continue;
-      const Batched b = unwrapped(stack[i].get<Tensor>(), c.level);
-      if (b.is_batched()) stack[i] = Value(b.value.select(b.dim, 0));
-    }
-    if (!dispatch::has_wrapper_at(stack, c.level)) return call_below(op, stack);
+  return randomness == Randomness::Different;
+}
+
+void check_same_draw(const Batched& argument) {
+  TAEDA_CHECK(!argument.is_batched(),
+              "Vmap does not currently support same randomness with a batched tensor input: what "
+              "is drawn would differ with it. Ask for randomness='different'.");
+}
+
+namespace {
+
+// One draw for all examples.
+void draw_same(Operator& op, const BatchRule& rule, const BatchContext& c, Stack& stack) {
+  for (size_t i = 0; i < stack.size(); ++i) {
+    if (rule.roles[i] != Role::Shape) continue;
+    const Batched b = unwrapped(stack[i].get<Tensor>(), c.level);
+    if (b.is_batched()) stack[i] = Value(b.value.select(b.dim, 0));
   }
-  TAEDA_CHECK(
-      !rule.is_inplace || dispatch::wrapper_at(stack[0].get<Tensor>(), c.level),
-      "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will "
-      "appear like same randomness. Draw into a tensor made inside the function, or ask for "
-      "randomness='same'.");
-  if (c.randomness == Randomness::Same && rule.is_inplace) {
-    // One draw for all examples: made for the first and copied to the others.
-    const Tensor wrapper = stack[0].get<Tensor>();
-    Tensor all = unwrapped(wrapper, c.level).front();
-    for (size_t i = 1; i < stack.size(); ++i)
-      for_each_tensor(stack[i], [&](const Tensor& t) {
-        TAEDA_CHECK(!dispatch::wrapper_at(t, c.level),
-                    "vmap: Cannot ask for same randomness with "
-                    "batched arguments of a random operation");
-      });
-    stack[0] = Value(taeda::empty_like(all.select(0, 0)));
-    call_below(op, stack);
-    all.copy_(stack[0].get<Tensor>());
-    return;
-  }
-  TAEDA_CHECK(c.randomness == Randomness::Different,
-              "vmap: Cannot ask for same randomness with batched arguments of a random operation");
+  if (!dispatch::has_wrapper_at(stack, c.level)) return call_below(op, stack);
+  for (size_t i = rule.is_inplace ? 1 : 0; i < stack.size(); ++i)
+    for_each_tensor(stack[i], [&](const Tensor& t) { check_same_draw(unwrapped(t, c.level)); });
+  // In place it is made for the first and copied to the others.
+  const Tensor wrapper = stack[0].get<Tensor>();
+  Tensor all = unwrapped(wrapper, c.level).front();
+  stack[0] = Value(taeda::empty_like(all.select(0, 0)));
+  call_below(op, stack);
+  all.copy_(stack[0].get<Tensor>());
+}
+
+}  // namespace
+
+void batch_random(Operator& op, const BatchRule& rule, const BatchContext& c, Stack& stack) {
+  if (!draws_per_example()) return draw_same(op, rule, c, stack);
+  TAEDA_CHECK(!rule.is_inplace || dispatch::has_wrapper_at(stack, c.level),
+              "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will "
+              "appear like same randomness. Draw into a tensor made inside the function, or ask "
+              "for randomness='same'.");
   const InPlace in_place(op, rule, c, stack);
   for (size_t i = 0; i < stack.size(); ++i) shift_dims(stack[i], rule.roles[i], {}, c);
   dispatch::map_tensors(
@@ -413,14 +423,18 @@ void batch_each(Operator& op, const BatchRule&, const BatchContext& c, Stack& st
   });
 }
 
-void batch_forbidden(Operator& op, const BatchRule& rule, const BatchContext&, Stack&) {
-  if (rule.error) fail(ErrorKind::Runtime, rule.error);
+void fail_dynamic_batch(std::string_view op) {
   fail(ErrorKind::Runtime,
        "vmap: We do not support batching operators that can output dynamic shape. Attempted to "
        "vmap over aten::",
-       op.full_name(),
+       op,
        ". The size of its result depends on values, which differ between examples: use "
        "taeda.where, or call it outside vmap.");
+}
+
+void batch_forbidden(Operator& op, const BatchRule& rule, const BatchContext&, Stack&) {
+  if (rule.error) fail(ErrorKind::Runtime, rule.error);
+  fail_dynamic_batch(op.full_name());
 }
 
 void batch_unreadable(Operator& op, const BatchRule& rule, const BatchContext& c, Stack& stack) {

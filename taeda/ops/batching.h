@@ -45,7 +45,7 @@ enum class Role : uint8_t {
   Dim,          // wraps at the example's rank
   NewDim,       // wraps at the rank plus one
   Dims,         // none given: all of them
-  SomeDims,     // none given: none
+  SomeDims,     // an empty list: none of them; no list: all
   Permutation,  // one for every dimension
   Size,         // the batch size goes in front
   Shape,        // a tensor of which only the shape matters
@@ -53,6 +53,13 @@ enum class Role : uint8_t {
 
 // The number of examples in the rule that runs on this thread.
 TAEDA_API const BatchContext& batch_context();
+// Whether each example draws random numbers of its own, or all share one draw; throws where the
+// level allows no random operator.
+TAEDA_API bool draws_per_example();
+// An argument of a draw that all examples share must be the same for all.
+TAEDA_API void check_same_draw(const Batched& argument);
+// PyTorch's error for an operator whose result has another shape for each example.
+[[noreturn]] TAEDA_API void fail_dynamic_batch(std::string_view op);
 
 }  // namespace taeda
 

@@ -497,3 +497,9 @@ def test_failed_writes_leave_the_tensor_alone():
         with pytest.raises((RuntimeError, IndexError)):
             call()
         same(x, np.zeros(3, "float32"))
+
+
+@pytest.mark.parametrize("dtype", [t.int32, t.bool, t.float32])
+def test_take_along_dim_takes_long_indices(dtype):
+    with pytest.raises(RuntimeError, match="dtype of indices should be Long"):
+        t.take_along_dim(t.ones(3, 3), t.zeros(3, 3, dtype=dtype), 0)

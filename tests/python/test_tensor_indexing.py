@@ -220,8 +220,37 @@ def test_numbers_in_a_list_are_cut_to_integers():
 
 def test_byte_masks_are_deprecated():
     x = t.arange(3)
-    with pytest.warns(UserWarning, match="indexing with dtype torch.uint8 is now deprecated"):
-        assert x[t.tensor([1, 0, 1], dtype=t.uint8)].tolist() == [0, 2]
+    mask = t.tensor([1, 0, 1], dtype=t.uint8)
+    with pytest.warns(UserWarning, match="indexing with dtype torch.uint8 is now deprecated") as w:
+        assert x[mask].tolist() == [0, 2]
+        x.index_put_((mask,), t.tensor([5, 6]))
+    assert len(w) == 2 and x.tolist() == [5, 1, 6]
+
+
+def test_leading_ones_of_what_is_assigned_do_not_count():
+    x, i = t.zeros(4), t.arange(4)
+    x[i] = t.arange(4.0).view(1, 1, 4)
+    assert x.tolist() == [0, 1, 2, 3]
+    with pytest.raises(RuntimeError, match="shape mismatch"):
+        x.index_put_((i,), t.ones(1, 4))
+
+
+def test_at_least_one_index_is_given():
+    with pytest.raises(IndexError, match="at least one index must be provided"):
+        t.ops.aten.index(t.ones(3), [])
+
+
+def test_shapes_are_compared_before_dtypes():
+    x, mask = t.arange(4), t.tensor([True, False, True, True])
+    with pytest.raises(RuntimeError, match=r"shape mismatch: value tensor of shape \[2\]"):
+        x[mask] = t.ones(2)
+    with pytest.raises(RuntimeError, match="Index put requires the source and destination dtypes"):
+        x[mask] = t.ones(3)
+
+
+def test_index_put_is_a_function_too():
+    x = t.zeros(3)
+    assert t.index_put_(x, (t.tensor([0, 2]),), t.ones(2), True) is x and x.tolist() == [1, 0, 1]
 
 
 def test_sizes_are_compared():

@@ -309,9 +309,10 @@ def groups(records):
                 (r, r.schema)
             )
             # PyTorch offers unary in-place forms as functions too, not those with a number for
-            # the second operand.
+            # the second operand; of others the records tell.
             is_unary = sum(a.type.is_tensor for a in r.schema.arguments) == 1
-            if r.inplace and is_unary and "Scalar" not in r.schema.overload:
+            is_offered = r.data.get("python", {}).get("inplace_function", False)
+            if r.inplace and (is_offered or (is_unary and "Scalar" not in r.schema.overload)):
                 functions[r.python_module].setdefault(r.python_name + "_", []).append(
                     (r, r.inplace)
                 )

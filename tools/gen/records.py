@@ -48,7 +48,8 @@ A record is a table in taeda/ops/<family>/records.toml named after its overload 
   autocast   class under autocast: lower_precision, fp32, fp32_dtype (its dtype argument is set),
              promote (widest); or a table of classes by device group: cpu, accelerator
   python     name and module ("", "nn", "special", "linalg") where they differ; arguments = {schema's
-             name = Python's}; varargs = "size"; functional = how nn.functional offers
+             name = Python's}; inplace_function = true where PyTorch offers the in-place form of
+             several tensors as a function; varargs = "size"; functional = how nn.functional offers
              it (nn_functional.py)
   inplace_overload, out_overload   names of derived overloads where PyTorch's differ from the rule
   seen_whole   composite that modes and classes see itself, before it comes apart

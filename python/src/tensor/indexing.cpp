@@ -18,11 +18,11 @@
 #include "python/src/tensor/factories.h"
 #include "python/src/tensor/tensor_type.h"
 #include "taeda/autograd/variable.h"
-#include "taeda/base/log.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/indexing/index_checks.h"
+#include "taeda/ops/indexing/index_shape.h"
 #include "taeda/ops/number_range.h"
 #include "taeda/ops/shape.h"
 
@@ -257,13 +257,10 @@ class Walk {
   void add_tensor(const Tensor& t) {
     TAEDA_CHECK_INDEX(is_integral(t.dtype(), true),
                       "tensors used as indices must be long, int, byte or bool tensors");
-    if (t.dtype() == DType::UInt8)
-      warn(
-          "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
-          "instead.");
     // An index that differs between the examples of a batch has no one value to select.
     if (t.dim() > 0 || (dispatch::is_batched(t) && !is_mask(t)))
       return record(t, is_mask(t) ? t.dim() : 1);
+    if (t.dtype() == DType::UInt8) warn_of_byte_mask();
     if (is_mask(t)) return add_bool(read_item(t).to_bool());
     const SymInt i = read_item(t).to_int(), size = out_.view.sym_size(dim_);
     TAEDA_CHECK_INDEX(i >= -size && i < size, "index ", i, " is out of bounds for dimension ",
@@ -359,18 +356,6 @@ PyObject* tensor_getitem(PyObject* self_object, PyObject* index) {
 
 namespace {
 
-// Leading dimensions of size 1 beyond the target's do not count, as in PyTorch.
-Tensor without_leading_ones(const Tensor& value, int64_t ndim) {
-  int64_t extra = 0;
-  while (value.dim() - extra > ndim && value.sym_size(extra) == SymInt(1)) ++extra;
-  if (extra == 0) return value;
-  return taeda::view(value, value.sym_sizes().drop_front(static_cast<size_t>(extra)));
-}
-
-}  // namespace
-
-namespace {
-
 // Copies a value that broadcasts; one that does not is expanded for the error PyTorch gives.
 void assign(Tensor view, const Tensor& value) {
   if (!is_expandable_to(value.sym_sizes(), view.sym_sizes()))
@@ -411,8 +396,8 @@ int tensor_setitem(PyObject* self_object, PyObject* index, PyObject* value) {
         taeda::fill_(r.view, rounded_to(to_scalar(value), r.view.dtype()));
       return 0;
     }
-    Tensor source = is_tensor(value) ? tensor_of(value) : assigned_number(value, self);
-    if (source.dim() > 0) source = without_leading_ones(source, std::max<int64_t>(r.view.dim(), 1));
+    const Tensor source =
+        without_leading_ones(is_tensor(value) ? tensor_of(value) : assigned_number(value, self), 0);
     GilRelease gil(is_large(r.view));
     taeda::index_put_(r.view, r.indices, source);
     return 0;

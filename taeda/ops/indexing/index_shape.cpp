@@ -1,6 +1,7 @@
 // Shapes of advanced indexing and the checks that need no values.
 #include "taeda/ops/indexing/index_shape.h"
 
+#include "taeda/base/log.h"
 #include "taeda/ops/indexing/index_checks.h"
 #include "taeda/ops/shape.h"
 
@@ -49,6 +50,14 @@ IndexShape::IndexShape(const Tensor& self, Span<IndexEntry> entries)
     sizes.push_back(self.sym_sizes()[kept[i]]);
 }
 
+void warn_of_byte_mask() {
+  warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
+}
+
+void check_some_index(TensorList indices) {
+  TAEDA_CHECK_INDEX(!indices.empty(), "at least one index must be provided");
+}
+
 void check_indices(const Tensor& self, TensorList indices) {
   int64_t dim = 0;
   for (size_t i = 0; i < indices.size(); ++i) {
@@ -64,6 +73,7 @@ void check_indices(const Tensor& self, TensorList indices) {
       ++dim;
       continue;
     }
+    if (index.dtype() == DType::UInt8) warn_of_byte_mask();
     for (int64_t d = 0; d < index.dim(); ++d, ++dim)
       TAEDA_CHECK_INDEX(dim < self.dim() && index.sym_sizes()[d] == self.sym_sizes()[dim],
                         "The shape of the mask ", index.sym_sizes(), " at index ", d,
@@ -76,12 +86,15 @@ void check_indices(const Tensor& self, TensorList indices) {
 
 void check_index_put(const Tensor& self, TensorList indices, const Tensor& values) {
   check_indices(self, indices);
-  TAEDA_CHECK(self.dtype() == values.dtype(),
-              "Index put requires the source and destination dtypes match, got ", self.dtype(),
-              " for the destination and ", values.dtype(), " for the source.");
   check_disjoint(self, values);
   for (const Tensor& index : indices)
     if (index.defined()) check_disjoint(self, index);
+}
+
+void check_put_dtype(const Tensor& self, const Tensor& values) {
+  TAEDA_CHECK(self.dtype() == values.dtype(),
+              "Index put requires the source and destination dtypes match, got ", self.dtype(),
+              " for the destination and ", values.dtype(), " for the source.");
 }
 
 void check_put_shape(const Tensor& values, SymIntList result) {

@@ -23,10 +23,17 @@ struct TAEDA_API IndexShape {
 };
 
 inline bool is_mask_dtype(DType t) { return t == DType::Bool || t == DType::UInt8; }
+// Bytes as a mask are PyTorch's older form, and deprecated.
+TAEDA_API void warn_of_byte_mask();
+// "at least one index must be provided"
+TAEDA_API void check_some_index(TensorList indices);
 // Dtypes, number of dimensions, mask shapes: everything that can be checked without values.
 TAEDA_API void check_indices(const Tensor& self, TensorList indices);
-// What index_put_ asks of its arguments.
+// What index_put_ asks of its arguments; then of the values' shape, then of their dtype.
 TAEDA_API void check_index_put(const Tensor& self, TensorList indices, const Tensor& values);
 TAEDA_API void check_put_shape(const Tensor& values, SymIntList result);
+TAEDA_API void check_put_dtype(const Tensor& self, const Tensor& values);
+// What an assignment to brackets writes: leading dimensions of size one beyond `ndim` do not count.
+TAEDA_API Tensor without_leading_ones(const Tensor& value, int64_t ndim);
 
 }  // namespace taeda

@@ -1,6 +1,8 @@
 // Shape rules of advanced indexing, masks and take, and what is composed of them.
 #include "taeda/ops/indexing/declarations.h"
 
+#include "taeda/dispatch/levels.h"
+#include "taeda/ops/batching.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/indexing/index_shape.h"
 #include "taeda/ops/selection/declarations.h"
@@ -28,6 +30,7 @@ std::optional<IndexShape> shape_without_values(const Tensor& self, TensorList in
 }  // namespace
 
 Tensor index_Tensor_meta(const Tensor& self, TensorList indices) {
+  check_some_index(indices);
   const auto shape = shape_without_values(self, indices);
   if (!shape) return taeda::empty_like(self);  // no index: a clone
   return OutSpec(SymIntList(shape->sizes), self.dtype(), self.device()).allocate();
@@ -35,12 +38,13 @@ Tensor index_Tensor_meta(const Tensor& self, TensorList indices) {
 
 Tensor& _index_put_impl__meta(Tensor& self, TensorList indices, const Tensor& values, bool, bool) {
   check_index_put(self, indices, values);
-  for (const Tensor& t : indices)
-    if (t.defined() && is_mask_dtype(t.dtype())) return self;
-  const auto shape = shape_without_values(self, indices);
-  if (!shape) return self.copy_(values);  // no index: what is put is a copy
-  check_put_shape(values, shape->sizes);
-  return self;
+  bool has_mask = false;
+  for (const Tensor& t : indices) has_mask |= t.defined() && is_mask_dtype(t.dtype());
+  const auto shape = has_mask ? std::nullopt : shape_without_values(self, indices);
+  if (shape) check_put_shape(values, shape->sizes);
+  check_put_dtype(self, values);
+  // No index: what is put is a copy.
+  return shape || has_mask ? self : self.copy_(values);
 }
 
 namespace {
@@ -104,7 +108,7 @@ struct AlongDim {
                 "dimensions, but got ",
                 from.dim(), " dimensions for input, and ", indices.dim(),
                 " dimensions for indices");
-    TAEDA_CHECK(indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32,
+    TAEDA_CHECK(indices.dtype() == DType::Int64,
                 "torch.take_along_dim(): dtype of indices should be Long but got ",
                 indices.dtype());
     dim = wrap_dim(*along_dim, from.dim());
@@ -146,7 +150,10 @@ std::vector<Tensor> nonzero_numpy(const Tensor& self) {
 Tensor where_Scalar(const Tensor& condition, const Scalar& self, const Scalar& other) {
   return taeda::where(condition, wrapped_scalar(self), wrapped_scalar(other));
 }
-std::vector<Tensor> where(const Tensor& condition) { return taeda::nonzero_numpy(condition); }
+std::vector<Tensor> where(const Tensor& condition) {
+  if (dispatch::is_batched(condition)) fail_dynamic_batch("where");
+  return taeda::nonzero_numpy(condition);
+}
 
 Scalar item(const Tensor& self) { return taeda::_local_scalar_dense(self); }
 

@@ -2,6 +2,7 @@
 #include "taeda/ops/indexing/tensor_index.h"
 
 #include "taeda/ops/functions.h"
+#include "taeda/ops/indexing/index_shape.h"
 
 namespace taeda {
 namespace {
@@ -74,6 +75,13 @@ Taken take_apart(const Tensor& self, std::initializer_list<TensorIndex> indices)
 
 }  // namespace
 
+Tensor without_leading_ones(const Tensor& value, int64_t ndim) {
+  int64_t extra = 0;
+  while (value.dim() - extra > ndim && value.sym_size(extra) == SymInt(1)) ++extra;
+  if (extra == 0) return value;
+  return taeda::view(value, value.sym_sizes().drop_front(static_cast<size_t>(extra)));
+}
+
 Tensor Tensor::index(std::initializer_list<TensorIndex> indices) const {
   const Taken taken = take_apart(*this, indices);
   if (!taken.tensors.empty()) return taeda::index(taken.view, taken.tensors);
@@ -83,9 +91,9 @@ Tensor Tensor::index(std::initializer_list<TensorIndex> indices) const {
 Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, const Tensor& values) {
   Taken taken = take_apart(*this, indices);
   if (taken.tensors.empty())
-    taken.view.copy_(values);
+    taken.view.copy_(without_leading_ones(values, taken.view.dim()));
   else
-    taken.view.index_put_(TensorList(taken.tensors), values);
+    taken.view.index_put_(TensorList(taken.tensors), without_leading_ones(values, 0));
   return *this;
 }
 

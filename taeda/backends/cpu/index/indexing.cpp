@@ -65,6 +65,7 @@ void check_mask(const Tensor& mask) {
 }  // namespace
 
 Tensor index_Tensor(const Tensor& self, TensorList indices) {
+  check_some_index(indices);
   check_indices(self, indices);
   if (!has_index(indices)) return self.clone();
   IndexPlan plan = plan_indices(self, indices);
@@ -78,9 +79,13 @@ Tensor index_Tensor(const Tensor& self, TensorList indices) {
 Tensor& _index_put_impl_(Tensor& self, TensorList indices, const Tensor& values, bool accumulate,
                          bool) {
   check_index_put(self, indices, values);
-  if (!has_index(indices)) return accumulate ? self.add_(values) : self.copy_(values);
+  if (!has_index(indices)) {
+    check_put_dtype(self, values);
+    return accumulate ? self.add_(values) : self.copy_(values);
+  }
   IndexPlan plan = plan_indices(self, indices);
   check_put_shape(values, plan.shape.sizes);
+  check_put_dtype(self, values);
   const Tensor source = values.expand(plan.shape.sizes);
   const SliceMap map(source, plan.shape.place, ndim_of(plan.shape), self, plan.shape.kept,
                      std::move(plan.offsets));
