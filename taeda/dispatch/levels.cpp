@@ -187,9 +187,11 @@ void update_wrapper(const Tensor& wrapper, Tensor value, int64_t batch_dim) {
 Tensor strip_dead(const Tensor& t) {
   const LevelWrapper* w = wrapper_of(t);
   if (!w || level_depth(w->level) > 0) return t;
-  TAEDA_CHECK(w->batch_dim < 0,
-              "a tensor made inside vmap was used after that vmap had ended. A function under vmap "
-              "must return what it computes, not keep it elsewhere.");
+  TAEDA_CHECK(
+      w->batch_dim < 0,
+      "your tensor may have escaped from inside a function being vmapped and this is a user "
+      "error: it was used after that vmap had ended. A function under vmap must return "
+      "what it computes, not keep it elsewhere.");
   return strip_dead(w->value);
 }
 

@@ -1,4 +1,4 @@
-"""vmap: dimensions, nesting, in-place writes, views, random numbers, chunks and what it refuses."""
+"""vmap: dimensions, nesting, in-place writes, views, chunks and what it refuses."""
 
 import pytest
 
@@ -155,32 +155,6 @@ def test_assignment_with_indices():
     assert taeda.equal(vmap(f)(x, i, v), expected)
 
 
-# ---- random numbers ----
-
-
-def test_random_operators_need_a_choice():
-    with pytest.raises(
-        RuntimeError, match="called random operation while in randomness error mode"
-    ):
-        vmap(lambda x: x + taeda.randn(2))(taeda.ones(3, 2))
-
-
-def test_same_randomness_draws_once():
-    got = vmap(lambda x: x * 0 + taeda.randn(2), randomness="same")(taeda.ones(3, 2))
-    assert taeda.equal(got[0], got[1]) and taeda.equal(got[1], got[2])
-    got = vmap(lambda x: taeda.rand_like(x), randomness="same")(taeda.ones(3, 2))
-    assert taeda.equal(got[0], got[2])
-
-
-def test_different_randomness_draws_for_each_example():
-    got = vmap(lambda x: taeda.randn(4), randomness="different")(taeda.ones(3, 2))
-    assert got.shape == (3, 4) and not taeda.equal(got[0], got[1])
-    got = vmap(lambda x: x.clone().normal_(), randomness="different")(taeda.ones(3, 8))
-    assert not taeda.equal(got[0], got[1])
-    got = vmap(lambda x: taeda.bernoulli(x), randomness="different")(taeda.full((3, 64), 0.5))
-    assert not taeda.equal(got[0], got[1])
-
-
 # ---- chunks ----
 
 
@@ -190,6 +164,95 @@ def test_chunks_give_the_same_result(chunk_size):
     expected = vmap(lambda t: (t.sin(), t.sum()), out_dims=(1, 0))(x)
     got = vmap(lambda t: (t.sin(), t.sum()), out_dims=(1, 0), chunk_size=chunk_size)(x)
     assert all(taeda.equal(a, b) for a, b in zip(got, expected))
+
+
+# ---- rules of single operators ----
+
+
+@pytest.mark.parametrize("reduce", [taeda.any, taeda.all])
+def test_an_empty_list_of_dimensions_reduces_nothing(reduce):
+    x = taeda.tensor([[0.0, 1.0], [1.0, 1.0]])
+    assert vmap(lambda row: reduce(row, dim=[]))(x).tolist() == x.bool().tolist()
+    assert vmap(lambda v: reduce(v, dim=[]))(x[0]).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("reduce", [taeda.any, taeda.all])
+def test_no_list_of_dimensions_reduces_all(reduce):
+    x = taeda.tensor([[0.0, 0.0], [1.0, 1.0]])
+    assert vmap(lambda row: reduce(row, dim=None))(x).tolist() == [False, True]
+    assert vmap(lambda v: reduce(v, dim=None))(x[:, 0]).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "in_dims", "dim"),
+    [
+        (((5, 0), (5, 2, 3)), (0, 0), 1),
+        (((5, 2, 3), (5, 0)), (0, 0), -1),
+        (((2, 3), (0, 5), (2, 1)), (None, 1, None), 1),
+        (((5, 0), (2, 3)), (0, None), 0),
+        (((5, 0), (5, 0)), (0, 0), 0),
+    ],
+)
+def test_cat_skips_empty_vectors_of_a_batch(shapes, in_dims, dim):
+    tensors = [taeda.randn(shape) for shape in shapes]
+
+    def example(i):
+        return [x if d is None else x.select(d, i) for x, d in zip(tensors, in_dims)]
+
+    got = vmap(lambda *x: taeda.cat(x, dim), in_dims=in_dims)(*tensors)
+    assert taeda.equal(got, taeda.stack([taeda.cat(example(i), dim) for i in range(5)]))
+
+
+def test_cat_promotes_with_an_empty_vector_of_a_batch():
+    got = vmap(lambda x, y: taeda.cat([x, y]))(
+        taeda.ones(3, 0, dtype=taeda.float64), taeda.ones(3, 2)
+    )
+    assert got.dtype == taeda.float64
+
+
+def test_cat_records_an_empty_vector_of_a_batch():
+    x = taeda.ones(3, 0, requires_grad=True)
+    vmap(lambda x: taeda.cat([x, taeda.ones(2)]))(x).sum().backward()
+    assert x.grad.shape == (3, 0)
+
+
+def test_cat_of_a_batch_of_numbers_is_refused():
+    with raises(RuntimeError, "zero-dimensional tensor .at position 0. cannot be concatenated"):
+        vmap(lambda x: taeda.cat([x, x]))(taeda.ones(3))
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 5), (3, 5)])
+@pytest.mark.parametrize("reduction", [0, 1, 2])
+def test_total_weight_of_nll_loss_is_that_of_an_example(shape, reduction):
+    x = taeda.randn(shape)
+    y = taeda.ones(shape[1:-1], dtype=taeda.int64)
+
+    def forward(x):
+        return taeda.ops.aten.nll_loss_forward(x, y, None, reduction, -100)
+
+    output, total = vmap(forward)(x)
+    assert taeda.allclose(output, taeda.stack([forward(v)[0] for v in x]))
+    assert total.tolist() == [forward(v)[1].item() for v in x]
+    if reduction == 0:
+        assert total.tolist() == [1.0 if x.dim() == 2 else 0.0] * 3
+
+
+def test_the_total_weight_of_nll_loss_may_be_a_vector_of_one():
+    x, y = taeda.randn(3, 4, 5), taeda.ones(4, dtype=taeda.int64)
+    total = taeda.tensor([[4.0], [2.0], [1.0]])
+
+    def backward(x, total):
+        return taeda.ops.aten.nll_loss_backward(taeda.ones(()), x, y, None, 1, -100, total)
+
+    expected = taeda.stack([backward(v, w) for v, w in zip(x, total)])
+    assert taeda.allclose(vmap(backward)(x, total), expected)
+
+
+def test_a_number_has_no_bytes_to_view_as_another_size():
+    view = taeda.ops.aten.view.dtype
+    assert vmap(lambda v: view(v, taeda.int32))(taeda.ones(3)).shape == (3,)
+    with raises(RuntimeError, "dim.. cannot be 0 to view Float as Byte"):
+        vmap(lambda v: view(v, taeda.uint8))(taeda.ones(3))
 
 
 # ---- with autograd ----
@@ -243,9 +306,13 @@ def test_per_sample_gradients():
 def test_operators_without_a_rule_run_once_an_example_and_say_so():
     _C._set_vmap_fallback_warning_enabled(True)
     before = _C._vmap_fallback_count()
+
+    def renormed(weight):
+        return taeda.embedding_renorm_(weight.clone(), taeda.tensor([0]), 1.0, 2.0)
+
     with pytest.warns(UserWarning, match="performance drop"):
-        got = vmap(lambda p: taeda.multinomial(p, 1), randomness="different")(taeda.ones(3, 4))
-    assert got.shape == (3, 1)
+        got = vmap(renormed)(taeda.full((3, 2, 4), 2.0))
+    assert taeda.allclose(got[:, 0], taeda.tensor(0.5)) and (got[:, 1] == 2).all()
     assert _C._vmap_fallback_count() == before + 1
 
 
@@ -316,6 +383,17 @@ def test_sizes_that_depend_on_values_are_refused(f):
         vmap(f)(taeda.ones(3, 2))
 
 
+def test_the_refused_operator_is_the_one_that_was_called():
+    with raises(RuntimeError, "Attempted to vmap over aten::where"):
+        vmap(taeda.where)(taeda.ones(3, 2))
+
+
+@pytest.mark.parametrize("in_dims", [[0, 0], {0}, "lol"])
+def test_in_dims_are_numbers_or_tuples(in_dims):
+    with raises(ValueError, "expected `in_dims` to be int or a .potentially nested. tuple"):
+        vmap(taeda.mul, in_dims)(taeda.ones(3), taeda.ones(3))
+
+
 def test_numpy_is_refused():
     with raises(RuntimeError, "Cannot access data pointer of Tensor that doesn't have storage"):
         vmap(lambda x: taeda.from_numpy(x.numpy()))(taeda.ones(3))
@@ -324,7 +402,7 @@ def test_numpy_is_refused():
 def test_a_tensor_that_escapes_is_noticed():
     kept = []
     vmap(lambda x: kept.append(x) or x)(taeda.ones(3))
-    with raises(RuntimeError, "after that vmap had ended"):
+    with raises(RuntimeError, "your tensor may have escaped from inside a function being vmapped"):
         kept[0] + 1
 
 

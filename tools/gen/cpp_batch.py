@@ -58,6 +58,12 @@ def declarations(records):
     return "namespace taeda::batch {\n\n" + "\n".join(lines) + "\n\n}  // namespace taeda::batch\n"
 
 
+def draws(r):
+    """Whether the operator draws random numbers: its rule runs even if no argument is batched."""
+    takes_generator = any(a.type.base == "Generator" for a in r.schema.arguments)
+    return takes_generator or "nondeterministic_seeded" in r.data.get("tags", [])
+
+
 def entry(r, s):
     """(roles, initializer) of one overload's rule, or None."""
     rule = rule_of(r)
@@ -65,7 +71,8 @@ def entry(r, s):
         return None
     writes = "true" if s.is_inplace else "false"
     functional = f".function = static_cast<dispatch::Operator*>(&ops::{r.ident})"
-    tail = f".is_random = {'true' if rule == 'random' else 'false'}, .is_inplace = {writes}"
+    is_random = rule == "random" or (rule == "rule" and draws(r))
+    tail = f".is_random = {'true' if is_random else 'false'}, .is_inplace = {writes}"
     if s is r.inplace and r.kind == "view":
         return "", f"{{.run = &batch_inplace_view, {functional}, {tail}, .keeps_level = true}}"
     if rule in GENERIC:

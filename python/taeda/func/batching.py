@@ -183,7 +183,11 @@ def _join(pieces, out_dims, func):
 
 def _run_in_chunks(func, size, dims, leaves, spec, out_dims, randomness, kwargs, chunk_size):
     pieces = []
+    # What all examples share is drawn again for each chunk, from where the first one started.
+    state = _C.default_generator.get_state() if randomness == "same" else None
     for start in range(0, size, chunk_size):
+        if state is not None:
+            _C.default_generator.set_state(state)
         count = min(chunk_size, size - start)
         part = [x if d is None else x.narrow(d, start, count) for x, d in zip(leaves, dims)]
         pieces.append(_run(func, count, dims, part, spec, out_dims, randomness, kwargs))

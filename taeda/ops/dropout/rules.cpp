@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::impl {
@@ -24,14 +25,20 @@ bool is_identity(const Tensor& input, double p, bool train) {
   return p == 0 || !train || input.sym_numel() == SymInt(0);
 }
 
+// Ones with probability p. Under transforms the fill is a function of the shape: examples of a
+// batch draw each for itself, though the shape is the same for all.
+Tensor drawn(Tensor shape, double p) {
+  return dispatch::num_levels() > 0 ? shape.bernoulli(p) : shape.bernoulli_(p);
+}
+
 // Ones with probability 1 - p, one per element or one per channel.
 Tensor mask_for(const Tensor& input, double p, Unit unit) {
-  if (unit == Unit::Element) return taeda::empty_like(input).bernoulli_(1 - p);
+  if (unit == Unit::Element) return drawn(taeda::empty_like(input), 1 - p);
   TAEDA_CHECK(input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
   SymIntVec sizes(static_cast<size_t>(input.dim()), SymInt(1));
   sizes[0] = input.sym_sizes()[0];
   sizes[1] = input.sym_sizes()[1];
-  return input.new_empty(SymIntList(sizes)).bernoulli_(1 - p);
+  return drawn(input.new_empty(SymIntList(sizes)), 1 - p);
 }
 
 // What an input is multiplied by and what is added to it.

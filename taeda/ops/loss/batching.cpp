@@ -47,7 +47,10 @@ std::tuple<Batched, Batched> nll_forward(const Batched& self, const Batched& tar
   const Rows rows(target, weight, ignore_index, scores);
   const Tensor losses = scores.gather(2, rows.safe.unsqueeze(2)).squeeze(2).mul(rows.weight).neg();
   const Tensor total = rows.weight.sum(IntList({1}));
-  if (reduction == kNone) return {Batched(losses.reshape(rows.shape), 0), Batched(total, 0)};
+  // Where nothing is summed, only the one row of a vector of scores tells its weight.
+  if (reduction == kNone)
+    return {Batched(losses.reshape(rows.shape), 0),
+            Batched(self.rank() == 1 ? total : taeda::zeros_like(total), 0)};
   const Tensor sum = losses.sum(IntList({1}));
   return {Batched(reduction == kMean ? sum.div(total) : sum, 0), Batched(total, 0)};
 }
@@ -60,7 +63,8 @@ Batched nll_backward(const Batched& grad_output, const Batched& self, const Batc
   const Rows rows(target, weight, ignore_index, scores);
   Tensor grad = grad_output.front_expanded(size);
   grad = reduction == kNone ? grad.reshape(rows.target.sym_sizes()) : grad.unsqueeze(1);
-  if (reduction == kMean) grad = grad.div(total_weight.front_expanded(size).unsqueeze(1));
+  if (reduction == kMean)
+    grad = grad.div(total_weight.front_expanded(size).reshape({size, SymInt(1)}));
   const Tensor each = grad.mul(rows.weight).neg();
   Tensor out = taeda::zeros_like(scores).scatter(2, rows.safe.unsqueeze(2), each.unsqueeze(2));
   if (self.rank() == 1) return {out.squeeze(1), 0};

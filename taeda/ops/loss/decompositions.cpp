@@ -47,7 +47,8 @@ std::tuple<Tensor, Tensor> nll_forward(const Tensor& self, const Tensor& target,
     rows = rows * weights;
   }
   rows = t.counted(rows);
-  if (reduction == kNone)
+  // Where nothing is summed, only the one row of a vector of scores tells its weight.
+  if (reduction == kNone && self.dim() > 1)
     return {w.rounded(rows), taeda::full({}, Scalar(0), self.dtype(), {}, self.device())};
   const Tensor total = weight.defined() ? total_of(weights)
                                         : total_of(taeda::logical_not(t.ignored)).to(w.compute());

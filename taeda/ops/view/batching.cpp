@@ -24,6 +24,13 @@ Batched t(const Batched& self) {
   return {self.rank() == 2 ? x.transpose(1, 2) : taeda::alias(x), 0};
 }
 
+Batched view_dtype(const Batched& self, DType dtype) {
+  const DType own = self.value.dtype();
+  TAEDA_CHECK(self.rank() > 0 || item_size(own) == item_size(dtype),
+              "self.dim() cannot be 0 to view ", own, " as ", dtype, " (different element sizes)");
+  return {self.front().view(dtype), 0};
+}
+
 Batched unfold(const Batched& self, int64_t dimension, int64_t size, int64_t step) {
   const int64_t dim = wrap_dim(dimension, self.rank()) + 1;
   if (self.rank() > 0) return {self.front().unfold(dim, size, step), 0};

@@ -64,6 +64,8 @@ void forward(const Tensor& self, const Tensor& given_target, const Tensor& weigh
   const Lines lines(self, target);
   check_targets(target, lines.classes, ignored);
   const bool is_each = reduction == 0;
+  // Where nothing is summed, only the one row of a vector of scores tells its weight.
+  const bool has_total = !is_each || self.dim() == 1;
   const IntVec strides[3] = {IntVec(target.strides()), lines.strides, spread(output, target)};
   visit_float(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -83,7 +85,7 @@ void forward(const Tensor& self, const Tensor& given_target, const Tensor& weigh
       });
       return part;
     });
-    *static_cast<T*>(total_weight.data()) = static_cast<T>(is_each ? 0.0 : sum.weight);
+    *static_cast<T*>(total_weight.data()) = static_cast<T>(has_total ? sum.weight : 0.0);
     if (!is_each) *out = static_cast<T>(reduction == 1 ? sum.loss / sum.weight : sum.loss);
   });
 }
