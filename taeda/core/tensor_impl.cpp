@@ -123,6 +123,18 @@ inline void TensorImpl::fill_contiguous(IntList sizes) {
   numel_ = is_empty ? 0 : static_cast<int64_t>(running);
 }
 
+namespace {
+
+// An empty tensor has strides all the same, as if its empty dimensions had one element.
+void check_strides_of_empty(IntList sizes) {
+  int64_t stride = 1;
+  for (size_t i = sizes.size(); i-- > 1;)
+    TAEDA_CHECK(!__builtin_mul_overflow(stride, std::max<int64_t>(sizes[i], 1), &stride),
+                "Stride calculation overflowed for sizes ", sizes);
+}
+
+}  // namespace
+
 void TensorImpl::set_sizes_contiguous(IntList sizes) {
   int64_t numel = 1;
   bool overflow = false, is_empty = false;
@@ -131,6 +143,7 @@ void TensorImpl::set_sizes_contiguous(IntList sizes) {
     is_empty |= s == 0;
   }
   TAEDA_CHECK(!overflow || is_empty, "numel: integer multiplication overflow for sizes ", sizes);
+  if (is_empty) check_strides_of_empty(sizes);
   set_ndim(static_cast<int64_t>(sizes.size()));
   fill_contiguous(sizes);
   has_symbolic_ = false;

@@ -41,6 +41,8 @@ NAMES_SIZES = {
     "aten::split_with_sizes",
     "aten::unbind.int",
     "aten::unfold_backward",
+    "aten::unsafe_split.Tensor",
+    "aten::unsafe_split_with_sizes",
     "aten::view",
     "aten::view_as_complex",
 }

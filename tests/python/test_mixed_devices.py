@@ -30,3 +30,22 @@ def test_a_tensor_elsewhere_is_refused(key):
         moved = [x.to("meta") if j == i else x for j, x in enumerate(args)]
         with pytest.raises(RuntimeError, match="device"):
             call(*moved, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: taeda.zeros((), dtype=taeda.uint8).le_(taeda.empty((), device="meta")),
+        lambda: taeda.zeros((), dtype=taeda.uint8).sub_(
+            taeda.empty((), dtype=taeda.int16, device="meta")
+        ),
+        lambda: taeda.zeros(3).add_(taeda.empty((), device="meta")),
+        lambda: taeda.nn.functional.cross_entropy(
+            taeda.randn(3, 4), taeda.empty(3, dtype=taeda.int64, device="meta")
+        ),
+    ],
+    ids=["le_", "sub_", "add_", "cross_entropy"],
+)
+def test_values_without_memory_are_not_written_into_memory(call):
+    with pytest.raises(RuntimeError, match="device"):
+        call()

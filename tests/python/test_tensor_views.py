@@ -138,6 +138,20 @@ class TestVersions:
         x.add_(1)
         assert y._version == 0 and data._version == 0 and data[0].item() == 1
 
+    def test_a_change_of_size_counts(self):
+        x = t.zeros(3)
+        assert x.resize_(3)._version == 0
+        assert x.resize_(5)._version == 1
+        assert x.resize_as_(t.ones(2))._version == 2
+
+    @pytest.mark.parametrize("name", ["unsafe_split", "unsafe_chunk"])
+    def test_parts_that_are_no_views_have_their_own(self, name):
+        x = t.ones(4)
+        part = getattr(x, name)(2)[0]
+        part.mul_(2)
+        assert part._version == 1 and x._version == 0 and not part._is_view()
+        assert x.tolist() == [2, 2, 1, 1]
+
     def test_out_counts(self):
         x = t.zeros(3)
         t.exp(t.ones(3), out=x)
@@ -169,6 +183,11 @@ class TestStrides:
             (lambda: t.ones(2, 3).t().to(t.float64), (1, 3)),
             (lambda: t.cat([t.ones(2, 3).t(), t.ones(2, 3).t()]), (2, 1)),
             (lambda: t.ones(2, 3) @ t.ones(3, 4), (4, 1)),
+            (lambda: t.ones(2).expand(1, 1, 2), (2, 2, 1)),
+            (lambda: t.ones(2).expand(3, 1, 2), (0, 2, 1)),
+            (lambda: t.ones(2).expand(1, 3, 2), (0, 0, 1)),
+            (lambda: t.ones(2, 0).expand(1, 2, 0), (2, 1, 1)),
+            (lambda: t.ones(()).expand(1, 1), (0, 0)),
         ],
     )
     def test_strides_of_results(self, make, stride):
@@ -209,6 +228,15 @@ class TestMemoryFormats:
     def test_results_keep_channels_last(self, call):
         x = t.ones(2, 3, 4, 5).to(memory_format=t.channels_last)
         assert call(x).stride() == (60, 1, 15, 3)
+
+    @pytest.mark.parametrize(
+        "shape, stride",
+        [((4, 1, 4, 4), (16, 1, 4, 1)), ((4, 3, 1, 1), (3, 1, 3, 3)), ((1, 1, 1, 1), (1, 1, 1, 1))],
+    )
+    def test_strides_of_two_formats_are_those_asked_for(self, shape, stride):
+        x = t.ones(shape)
+        assert x.to(memory_format=t.channels_last).stride() == stride
+        assert x.contiguous(memory_format=t.channels_last) is x
 
     def test_format_arguments(self):
         x = t.ones(2, 3, 4, 5).to(memory_format=t.channels_last)

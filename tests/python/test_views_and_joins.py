@@ -37,6 +37,45 @@ def test_in_place_views_change_the_tensor_itself():
     assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
+@pytest.mark.parametrize("name", ["unsafe_split", "unsafe_chunk"])
+def test_parts_of_an_unused_whole_may_be_written(name):
+    x = numbers(4).requires_grad_()
+    first, second = getattr(x * 1, name)(2)
+    first.mul_(3)
+    (first.sum() + second.sum()).backward()
+    assert x.grad.tolist() == [3, 3, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "view", [lambda: numbers(1, 2).expand(3, 2), lambda: numbers(2, 3).t()], ids=["expand", "t"]
+)
+def test_a_copy_has_shapes_that_no_view_has(view):
+    copy = t.view_copy(view(), (2, -1))
+    assert same(copy, view().reshape(2, 3)) and copy.is_contiguous()
+
+
+def test_strides_of_single_elements_need_not_fit_complex_numbers():
+    x = numbers(6).as_strided((3, 1, 2), (2, 1, 1))
+    assert t.view_as_complex(x).tolist() == [[1j], [2 + 3j], [4 + 5j]]
+    with pytest.raises(RuntimeError, match="stride divisible by 2"):
+        t.view_as_complex(numbers(6).as_strided((2, 2), (3, 1)))
+
+
+@pytest.mark.parametrize("offset", [2**63 - 1, 2**62, -(2**62), -(2**63)])
+def test_a_diagonal_far_away(offset):
+    assert t.diagonal(numbers(3, 3), offset).shape == (0,)
+    with pytest.raises(RuntimeError):
+        t.diag_embed(numbers(3), offset)
+
+
+@pytest.mark.parametrize("name", ["chunk", "unsafe_chunk"])
+def test_many_parts(name):
+    assert len(getattr(numbers(3), name)(2**62)) == 3
+    assert len(getattr(numbers(0), name)(4)) == 4
+    with pytest.raises(RuntimeError):
+        getattr(numbers(0), name)(2**62)
+
+
 def test_slices_share_memory_with_steps():
     x = numbers(10)
     x[2:8:3] = -1
@@ -257,6 +296,14 @@ def test_factories_write_into_out():
     assert t.arange(4, out=t.empty(0, dtype=t.float64)).dtype == t.float64
     with pytest.raises(RuntimeError, match="does not match dtype of out parameter"):
         t.ones(2, out=out, dtype=t.int64)
+
+
+def test_strides_that_no_number_holds():
+    x = t.empty(())
+    with pytest.raises(RuntimeError, match="Stride calculation overflowed"):
+        x.resize_([0, 4, 2**61])
+    with pytest.raises(RuntimeError, match="overflow"):
+        x.resize_([8, 8, 2**29, 2**29])
 
 
 def test_resize_keeps_elements():

@@ -66,10 +66,11 @@ Tensor view_as_complex(const Tensor& self) {
   SymIntVec sizes(self.sym_sizes()), strides(self.sym_strides());
   sizes.pop_back();
   strides.pop_back();
-  for (SymInt& s : strides) {
-    TAEDA_CHECK(s % SymInt(2) == SymInt(0),
+  for (size_t i = 0; i < strides.size(); ++i) {
+    // No step is taken along a dimension of size one.
+    TAEDA_CHECK(strides[i] % SymInt(2) == SymInt(0) || sizes[i] == SymInt(1),
                 "Tensor must have a stride divisible by 2 for all but last dimension");
-    s = s / SymInt(2);
+    strides[i] = strides[i] / SymInt(2);
   }
   const SymInt offset = self.impl()->sym_storage_offset();
   TAEDA_CHECK(offset % SymInt(2) == SymInt(0), "Tensor must have a storage_offset divisible by 2");

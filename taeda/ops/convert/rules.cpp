@@ -48,7 +48,8 @@ Tensor to_device(const Tensor& self, std::optional<Device> device, std::optional
   const bool same_device = !device || device->type == self.device().type;
   const bool same_dtype = !dtype || *dtype == self.dtype();
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Preserve);
-  const bool same_format = format == MemoryFormat::Preserve || self.is_contiguous(format);
+  // Strides that fit two formats count as those of the contiguous one.
+  const bool same_format = format == MemoryFormat::Preserve || self.suggested_format() == format;
   if (same_device && same_dtype && same_format && !copy) return self;
   return taeda::_to_copy(self, dtype, {}, device, {}, non_blocking, memory_format);
 }

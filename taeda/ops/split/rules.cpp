@@ -81,26 +81,50 @@ std::vector<Tensor> split_sizes(const Tensor& self, SymIntList split_size, int64
   return self.split_with_sizes(split_size, dim);
 }
 
-std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
+namespace {
+
+SymInt chunk_length(const Tensor& self, int64_t chunks, int64_t dim) {
   TAEDA_CHECK(self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
   TAEDA_CHECK(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
-  const SymInt size = self.sym_size(dim);
-  const SymInt length = (size + SymInt(chunks - 1)) / SymInt(chunks);
-  // An empty dimension has as many empty parts as asked for.
-  if (length == SymInt(0))
-    return self.split_with_sizes(SymIntVec(static_cast<size_t>(chunks), SymInt(0)), dim);
+  return (self.sym_size(dim) + SymInt(chunks - 1)) / SymInt(chunks);
+}
+
+// An empty dimension has as many empty parts as asked for; a std::vector refuses a number of them
+// that no memory holds.
+std::vector<SymInt> empty_sizes(int64_t chunks) {
+  return std::vector<SymInt>(static_cast<size_t>(chunks));
+}
+
+}  // namespace
+
+std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
+  const SymInt length = chunk_length(self, chunks, dim);
+  if (length == SymInt(0)) return self.split_with_sizes(empty_sizes(chunks), dim);
   return self.split(length, dim);
 }
 
+namespace {
+
+// Parts that share memory but count as tensors of their own: nobody uses the whole any more.
+std::vector<Tensor> as_own(std::vector<Tensor> parts) {
+  for (const Tensor& t : parts)
+    if (t.impl()->has_version_counter()) t.impl()->own_version_counter();
+  return parts;
+}
+
+}  // namespace
+
 std::vector<Tensor> unsafe_split_Tensor(const Tensor& self, SymInt split_size, int64_t dim) {
-  return self.split(split_size, dim);
+  return as_own(impl::split_Tensor(self, split_size, dim));
 }
 std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, SymIntList split_sizes,
                                             int64_t dim) {
-  return self.split_with_sizes(split_sizes, dim);
+  return as_own(impl::split_with_sizes(self, split_sizes, dim));
 }
 std::vector<Tensor> unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) {
-  return self.chunk(chunks, dim);
+  const SymInt length = chunk_length(self, chunks, dim);
+  if (length == SymInt(0)) return self.unsafe_split_with_sizes(empty_sizes(chunks), dim);
+  return self.unsafe_split(length, dim);
 }
 
 namespace {

@@ -73,6 +73,13 @@ TAEDA_DECOMPOSITION(split_Tensor, (const Tensor& self, SymInt split_size, int64_
   if (sizes.empty()) sizes.push_back(whole);
   return ops::split_with_sizes(self, sizes, dim);
 }
+TAEDA_DECOMPOSITION(unsafe_split_Tensor, (const Tensor& self, SymInt split_size, int64_t dim)) {
+  return ops::split_Tensor(self, split_size, dim);
+}
+TAEDA_DECOMPOSITION(unsafe_split_with_sizes,
+                    (const Tensor& self, SymIntList split_sizes, int64_t dim)) {
+  return ops::split_with_sizes(self, split_sizes, dim);
+}
 
 TAEDA_DECOMPOSITION(unfold, (const Tensor& self, int64_t dimension, int64_t size, int64_t step)) {
   SymIntVec sizes(self.sym_sizes()), strides(self.sym_strides());

@@ -7,6 +7,7 @@
 #include "taeda/ops/functions.h"
 #include "taeda/ops/shape.h"
 #include "taeda/ops/spec.h"
+#include "taeda/ops/unbacked.h"
 
 namespace taeda::impl {
 namespace {
@@ -138,7 +139,9 @@ Tensor expand(const Tensor& self, SymIntList size, bool) {
     if (i < shift) {
       TAEDA_CHECK(size[i] >= SymInt(0), "The expanded size of the tensor (", size[i],
                   ") isn't allowed in a leading, non-existing dimension ", i);
-      strides[i] = 0;
+      // Of one element it is what unsqueeze would add.
+      const bool is_one = !own.empty() && is_known(SymOp::Eq, size[i], 1);
+      strides[i] = is_one ? sizes[i + 1] * strides[i + 1] : SymInt(0);
       continue;
     }
     const SymInt& have = own[i - shift];
@@ -347,7 +350,10 @@ Tensor& resize_(Tensor& self, SymIntList size, std::optional<MemoryFormat> memor
   TAEDA_CHECK(!self.impl()->requires_grad_flag(), "cannot resize variables that require grad");
   for (const SymInt& s : size)
     TAEDA_CHECK(s >= SymInt(0), "Trying to create tensor with negative dimension ", s, ": ", size);
-  resize_to(self, size);
+  if (self.sym_sizes() != size) {
+    resize_to(self, size);
+    if (self.impl()->has_version_counter()) self.impl()->bump_version();
+  }
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
   TAEDA_CHECK(format != MemoryFormat::Preserve, "Unsupported memory format",
               memory_format_name(format));

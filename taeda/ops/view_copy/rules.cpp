@@ -41,7 +41,10 @@ Tensor unfold_copy(const Tensor& self, int64_t dimension, int64_t size, int64_t 
   return own(self.unfold(dimension, size, step));
 }
 Tensor unsqueeze_copy(const Tensor& self, int64_t dim) { return own(self.unsqueeze(dim)); }
-Tensor view_copy(const Tensor& self, SymIntList size) { return own(self.view(size)); }
+// A copy has any shape of as many elements, also where no view of the original has it.
+Tensor view_copy(const Tensor& self, SymIntList size) {
+  return self.is_contiguous() ? own(self.view(size)) : taeda::_unsafe_view(own(self), size);
+}
 Tensor view_copy_dtype(const Tensor& self, DType dtype) { return own(self.view(dtype)); }
 Tensor select_copy_int(const Tensor& self, int64_t dim, SymInt index) {
   return own(self.select(dim, index));

@@ -1,6 +1,7 @@
 // Views of parts of a tensor, and the operators that put gradients of parts back.
 #include "taeda/ops/view_part/declarations.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "taeda/dispatch/levels.h"
@@ -124,7 +125,15 @@ Tensor narrow_Tensor(const Tensor& self, int64_t dim, const Tensor& start, SymIn
   return self.narrow(dim, number_in_tensor(start), length);
 }
 
+namespace {
+
+// No dimension is as long: a diagonal so far off is as empty as one still farther.
+constexpr int64_t kFarthestOffset = std::numeric_limits<int64_t>::max() / 4;
+
+}  // namespace
+
 Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
+  offset = std::clamp(offset, -kFarthestOffset, kFarthestOffset);
   const int64_t given1 = dim1, given2 = dim2;
   dim1 = wrap_dim(dim1, self.dim());
   dim2 = wrap_dim(dim2, self.dim());
@@ -261,7 +270,10 @@ Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
   dim1 = wrap_dim(dim1, ndim);
   dim2 = wrap_dim(dim2, ndim);
   TAEDA_CHECK(dim1 != dim2, "diagonal dimensions cannot be identical ", given1, ", ", given2);
-  const SymInt side = self.sym_size(-1) + SymInt(offset < 0 ? -offset : offset);
+  const int64_t far = std::clamp(offset, -kFarthestOffset, kFarthestOffset);
+  const SymInt side = self.sym_size(-1) + SymInt(far < 0 ? -far : far);
+  TAEDA_CHECK(far == offset, "Storage size calculation overflowed with sizes=[", side, ", ", side,
+              "] and more for offset ", offset);
   SymIntVec sizes(self.sym_sizes());
   sizes.pop_back();
   sizes.insert(std::min(dim1, dim2), side);
