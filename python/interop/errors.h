@@ -48,7 +48,7 @@ PyObject* guarded(F&& f) {
     return nullptr;
   }
 }
-// The same for slots that return an int: 0 (or what f returns) and -1 on error.
+// The same for slots that return an int: the result of f, or 0 if it has none; -1 on error.
 template <class F>
 int guarded_int(F&& f) {
   try {

@@ -11,7 +11,8 @@ namespace taeda::python {
 
 // A Python or NumPy number (bool included); tensors are not numbers.
 bool is_number(PyObject* o);
-// What an int parameter takes: integers, objects with __index__, zero-dim integer tensors; no bool.
+// Whether an int parameter takes the object: integers, objects with __index__, zero-dim integer
+// tensors; no bool.
 bool is_integer(PyObject* o);
 Scalar to_scalar(PyObject* o);
 int64_t to_int64(PyObject* o);

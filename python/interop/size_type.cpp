@@ -60,7 +60,7 @@ PyObject* reduce(PyObject* self, PyObject*) {
   return items ? Py_BuildValue("(O(O))", Py_TYPE(self), items.get()) : nullptr;
 }
 
-// What tuple's operation gives, as a Size where it is a tuple.
+// The result of tuple's operation, turned into a Size if it is a tuple.
 PyObject* as_size(Ref result) {
   if (!result || !PyTuple_Check(result.get())) return result.release();
   return PyObject_CallOneArg(reinterpret_cast<PyObject*>(size_type), result.get());

@@ -48,7 +48,8 @@ extern PyGetSetDef tensor_dict_property;
 // Gives a class derived from Tensor the deallocator that knows about ownership.
 void adopt_subclass(PyTypeObject* type);
 
-// What the bindings know of tensors and lifetime asks.
+// Questions about tensors that only the bindings can answer, and that decide how long an object
+// lives.
 struct TensorObjectHooks {
   // Whether instances of the class go to its own __torch_dispatch__.
   bool (*class_dispatches)(PyTypeObject* type);

@@ -1,4 +1,5 @@
-// Reads what modes, transforms, lazy views and devices stand before.
+// Reads the numbers of tensors whose memory is not simply there: of modes, transforms, lazy views
+// and devices.
 #include "python/interop/tensor_values.h"
 
 #include "taeda/autograd/grad_mode.h"
@@ -25,7 +26,7 @@ Tensor values_on_cpu(const Tensor& given) {
 Scalar read_item(const Tensor& t) {
   TAEDA_CHECK(t.impl()->has_symbolic_sizes() || t.numel() == 1, "a Tensor with ", t.numel(),
               " elements cannot be converted to Scalar");
-  // A mode, the class of the tensor or what fakes it answers.
+  // The answer of a mode, of the tensor's class or of the fake mode.
   constexpr KeySet asked = KeySet(Key::Python) | KeySet(Key::Fake);
   if (!(dispatch::with_local(t.keys()) & asked).empty())
     return dispatch::has_mode_before_autograd() ? ops::item(t) : ops::_local_scalar_dense(t);

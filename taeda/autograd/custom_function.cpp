@@ -1,4 +1,4 @@
-// Histories of what custom functions return, and the routing of their gradients.
+// Histories of the results of custom functions, and the routing of their gradients.
 #include "taeda/autograd/custom_function.h"
 
 #include "taeda/autograd/variable.h"

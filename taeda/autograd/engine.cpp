@@ -65,7 +65,8 @@ class Run final : public ExecFilter {
     roots_.push_back(std::move(edge.node));
   }
   void count_dependencies();
-  // Both restrict the run to what leads to `edge`: its gradient becomes a result, or its node runs.
+  // Both restrict the run to the nodes that lead to `edge`: its gradient becomes a result, or its
+  // node runs.
   void capture(const Edge& edge, size_t result);
   void require(const Edge& edge);
   void mark_needed();
@@ -210,7 +211,8 @@ void Run::run_node(uint32_t i, std::vector<Tensor>& results) {
   node_ = &node;
   Grads grads = std::move(table_[i].buffer);
   grads.resize(std::max(grads.size(), node.num_inputs()));
-  // As in PyTorch, what a node that goes on receives is captured before its tensor hooks.
+  // As in PyTorch, if a node's gradient is captured and the node runs too, the capture comes before
+  // its tensor hooks.
   const bool goes_on = !is_restricted_ || table_[i].is_needed;
   if (!goes_on && node.hooks()) run_tensor_hooks(*node.hooks(), grads);
   if (table_[i].has_capture)

@@ -185,7 +185,7 @@ std::vector<Tensor> tangents_or_zeros(TensorList list) {
 }
 
 Tensor fit_tangent(const Tensor& tangent, const Tensor& result) {
-  // What was written has none: integers in a tensor of floats.
+  // The written value has no tangent: integers written into a tensor of floats.
   if (!tangent.defined()) return taeda::zeros_like(result);
   Tensor t = tangent;
   if (t.dtype() != result.dtype()) t = t.to(result.dtype());

@@ -15,7 +15,7 @@
 namespace taeda::autograd {
 namespace {
 
-// What of a thread decides how operations on it behave.
+// The thread-local state that decides how operations behave.
 class ThreadModes {
  public:
   ThreadModes()
@@ -46,7 +46,7 @@ class ThreadModes {
     dispatch::set_modes(modes_);
     if (saved_hooks_) push_saved_tensor_hooks(saved_hooks_);
   }
-  // Only what outlives the thread.
+  // Only state that outlives the thread.
   void undo() const {
     if (saved_hooks_) pop_saved_tensor_hooks();
     dispatch::set_modes({});

@@ -1,4 +1,4 @@
-// What autograd does with operators defined at run time that say nothing of their derivative.
+// Autograd of operators that were defined at run time without a derivative.
 //
 // Their kernels run as they are: one made of differentiable operators is differentiated through.
 // Results that came out without a history, though an argument requires gradients, get one that

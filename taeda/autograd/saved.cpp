@@ -50,7 +50,7 @@ Tensor detached_dual(const Tensor& t) {
 
 }  // namespace
 
-// What hooks left of a tensor, and where the gradient of the original goes.
+// The packed form that hooks made of a tensor, and where the gradient of the original goes.
 struct SavedTensor::Packed final : RefCounted {
   IntrusivePtr<PackedTensor> values;
   Edge edge;                  // an input with a node

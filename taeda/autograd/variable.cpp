@@ -119,7 +119,7 @@ void set_data(const Tensor& t, const Tensor& source) {
 
 namespace {
 
-// Its class says what a detached tensor of it is; writes are counted together all the same.
+// Its class makes the detached tensor; both count writes together all the same.
 Tensor detached_by_handler(const Tensor& t) {
   const BelowADInplaceOrView below;
   Tensor out = taeda::detach(t);

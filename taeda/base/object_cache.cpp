@@ -11,8 +11,8 @@ namespace {
 
 constexpr size_t kStep = 16;
 constexpr size_t kMaxBytes = 256;
-// What a thread keeps of one size: enough for the nodes of a large graph, which then come and go
-// without malloc.
+// The free blocks of one size that a thread keeps: enough for the nodes of a large graph, which
+// then come and go without malloc.
 #ifdef __SANITIZE_ADDRESS__
 constexpr size_t kKeptBytes = 0;
 #else

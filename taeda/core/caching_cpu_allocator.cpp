@@ -261,7 +261,8 @@ void CachingAllocator::deallocate_slow(void* data, size_t nbytes) noexcept {
   unmapped_after_unlock = heap_.take_retired();
 }
 
-// Gives an empty bin half of what it may keep, or at least one block; none when the OS has no more.
+// Fills an empty bin to half of its limit, at least with one block; with none when the OS has no
+// memory.
 void CachingAllocator::refill(ThreadCache::Bin& bin, int index) {
   const size_t block_bytes = size_class_bytes(index);
   if (index >= kNumSlabClasses) {

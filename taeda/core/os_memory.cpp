@@ -40,7 +40,7 @@ const Memory& memory() {
 void* os_map(size_t nbytes, size_t alignment) noexcept {
   const size_t page = os_page_bytes();
   nbytes = round_up(nbytes, page);
-  // Map too much, then cut off what lies outside the aligned range.
+  // Map too much, then unmap the ends outside the aligned range.
   const size_t slack = alignment > page ? alignment - page : 0;
   void* mapped =
       mmap(nullptr, nbytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,4 +1,4 @@
-// Best fit over bins, boundary merging, and the two rules that bound what is kept.
+// Best fit over bins, boundary merging, and the two rules that bound the memory kept.
 #include "taeda/core/page_heap.h"
 
 #include "taeda/core/os_memory.h"
@@ -190,8 +190,8 @@ void* PageHeap::allocate(size_t nbytes, size_t alignment) {
   if (growth && reserved_ + growth > bound) give_back_until(bound - std::min(bound, growth));
   if (!run) run = add_region(pool, needed);
   if (!run) return nullptr;
-  // A split that throws leaves its pieces whole; what is not free then goes back before the error
-  // does.
+  // A split that throws leaves its pieces whole; runs that are not free are given back before the
+  // error leaves.
   try {
     const size_t front = round_up(reinterpret_cast<uintptr_t>(run->data), alignment) -
                          reinterpret_cast<uintptr_t>(run->data);

@@ -1,4 +1,4 @@
-// Making tensors and aliases; what needs no operator.
+// Making tensors and aliases, and other functions that need no operator.
 #include "taeda/core/tensor.h"
 
 #include <array>
@@ -161,7 +161,7 @@ Tensor make_tensor_strided(IntList sizes, IntList strides, DType dtype, Device d
 namespace {
 
 Tensor share_storage(const Tensor& self) {
-  // What describes the values travels; what tracks the tensor does not.
+  // Keys that describe the values are copied; keys that track the tensor are not.
   constexpr KeySet kept = KeySet::backends() | KeySet(Key::Dense) | KeySet(Key::Conjugate) |
                           KeySet(Key::Negative) | KeySet(Key::ADInplaceOrView) | KeySet(Key::Fake) |
                           KeySet(Key::Functionalize);
@@ -169,7 +169,7 @@ Tensor share_storage(const Tensor& self) {
   if (const TensorExtra* x = self.impl()->extra_or_null();
       x && (x->fake_device || x->version || x->counts_no_writes)) {
     impl->extra().fake_device = x->fake_device;
-    // What is made of an inference tensor does not count, even if the tensor itself does.
+    // Aliases of an inference tensor count no writes, even if the tensor itself does.
     if (!self.is_inference()) impl->extra().version = x->version;
     impl->extra().counts_no_writes = x->counts_no_writes;
     if (self.keys().has(Key::Fake)) impl->extra().wrapper = x->wrapper;

@@ -174,7 +174,7 @@ void TensorImpl::set_sym_geometry(SymIntList sizes, SymIntList strides, SymInt o
   is_contiguous_ = true;
   SymInt running = 1;
   for (int64_t i = ndim_ - 1; i >= 0 && is_contiguous_; --i) {
-    // What is plainly equal needs no question, which might become a guard.
+    // A difference that is plainly zero needs no comparison, which might become a guard.
     const SymInt gap = strides[i] - running;
     const bool is_equal = !gap.is_symbolic() && gap.word() == 0;
     if (!is_equal && sizes[i] != SymInt(1) && gap != SymInt(0)) is_contiguous_ = false;

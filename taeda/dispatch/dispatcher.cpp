@@ -1,4 +1,4 @@
-// Keeps operators by name and what was registered at run time.
+// Keeps operators by name, and the kernels registered at run time.
 #include "taeda/dispatch/dispatcher.h"
 
 #include "taeda/dispatch/composites.h"
@@ -92,7 +92,7 @@ uint64_t functionality_bit(int slot) {
   return 0;
 }
 
-// Rewrites table and mask from what is registered now.
+// Rewrites table and mask from the kernels registered now.
 void refresh(Operator& op, Registry& r) {
   RuntimeSlots& run = runtime_of(op, r);
   uint64_t mask = run.generated_mask;
@@ -312,8 +312,8 @@ void Registration::remove() {
 
 namespace {
 
-// A generated operator as it was before anything was registered for it. What calls it finds the
-// kernels behind the object, where TypedOperator of any signature has them.
+// A generated operator as it was before anything was registered for it. Callers find the kernels
+// behind the object, where a TypedOperator of any signature has them.
 struct AsGenerated : Operator {
   explicit AsGenerated(const Operator& op) : Operator(op) {
     std::memcpy(kernels, op.runtime ? op.runtime->generated : op.table, sizeof kernels);

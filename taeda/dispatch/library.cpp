@@ -1,4 +1,4 @@
-// Libraries: names of dispatch targets, checks of what is registered, and its removal.
+// Libraries: names of dispatch targets, checks of registrations, and their removal.
 #include "taeda/dispatch/library.h"
 
 #include <algorithm>
@@ -116,7 +116,7 @@ void fall_through(const Operator& op, KeySet keys, Stack& stack, void* context) 
   callee.call_boxed(callee, keys & KeySet::below(key), stack);
 }
 
-// Whether a C++ type reads what a schema's type declares; whole numbers may be symbolic.
+// Whether a C++ type can hold values of a schema's type; whole numbers may be symbolic.
 bool serves(const TypeRef& inferred, const TypeRef& declared) {
   const auto base = [](const std::string& b) { return b == "SymInt" ? "int" : b; };
   const bool same_list = inferred.is_list == declared.is_list;
@@ -254,7 +254,7 @@ void Library::impl_at(std::string_view name, const DispatchTarget& target, const
   if (op) check_function_fits(*op, fn);
   const BoxedKernel kernel = fn.is_fallthrough ? fallthrough_kernel(target.key) : fn.kernel;
   for (int slot : target.slots()) {
-    // What a record generates is more specific than a default.
+    // A kernel generated from a record is more specific than a default.
     if (target.rank() == KernelRank::Default && op && op->table &&
         static_cast<void**>(op->table)[slot])
       continue;
@@ -291,7 +291,7 @@ std::string take_library_errors() {
 LibraryInit::LibraryInit(Library::Kind kind, const char* name_space, const char* key,
                          const char* where, void (*init)(Library&)) {
   try {
-    // What a block registers stays as long as the process.
+    // Registrations of a block stay as long as the process.
     static auto* libraries = new std::vector<std::unique_ptr<Library>>;
     auto library = std::make_unique<Library>(
         name_space, key ? std::optional(DispatchTarget::parse(key)) : std::nullopt, where, kind);

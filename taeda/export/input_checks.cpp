@@ -1,4 +1,4 @@
-// Compares inputs with what the program was made for, in one pass that binds symbols.
+// Compares inputs with those that the program was made for, in one pass that binds symbols.
 #include "taeda/export/input_checks.h"
 
 #include "taeda/fx/text.h"

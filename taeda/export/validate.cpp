@@ -1,4 +1,4 @@
-// What holds of every exported program.
+// Checks that every exported program passes.
 #include "taeda/export/exported_program.h"
 #include "taeda/fx/bind.h"
 #include "taeda/symbolic/parse.h"
@@ -47,7 +47,7 @@ const std::vector<fx::Arg>& results_of(const fx::Graph& graph) {
   return output->args()[0].compound()->items;
 }
 
-// What a mutation writes to.
+// The target of a mutation.
 InputKind written_kind(OutputKind kind) {
   switch (kind) {
     case OutputKind::BufferMutation: return InputKind::Buffer;

@@ -1,4 +1,4 @@
-// Starting and ending levels, and what goes into and out of them.
+// Starting and ending levels, and wrapping tensors that go into and out of them.
 #include "taeda/func/level_scope.h"
 
 #include "taeda/autograd/forward.h"

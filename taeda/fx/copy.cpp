@@ -4,7 +4,7 @@
 namespace taeda::fx {
 namespace {
 
-// Regions of a copy are copies: two graphs never share what either may edit.
+// Regions of a copy are copies: two graphs never share a graph that either may edit.
 Arg with_own_regions(const Arg& arg) {
   if (const Graph* region = arg.region()) return Arg(clone(*region));
   const Compound* c = arg.compound();

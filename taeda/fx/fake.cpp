@@ -346,7 +346,7 @@ bool FakeMode::run_on_constants(Operator& op, Stack& stack) {
   return true;
 }
 
-// Indices that are masks, as the coordinates of what they take: symbols say how many.
+// Index masks as coordinates of the elements they take; how many those are is a new symbol.
 void FakeMode::expand_masks(Stack& stack) {
   std::vector<Tensor> expanded;
   for (const Tensor& index : stack.at(1).get<std::vector<Tensor>>()) {

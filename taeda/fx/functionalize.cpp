@@ -37,8 +37,9 @@ struct Aliased final : RefCounted {
   uint64_t generation = 0;
 };
 
-// How a tensor looks at its root; the root itself has no view. The steps say it as the program did,
-// the geometry as memory: what is written through a view without an inverse goes by the latter.
+// How a tensor looks at its root; the root itself has no view. The steps repeat the program's
+// views, the geometry describes memory. A write through a view without an inverse uses the
+// geometry.
 struct FunctionalState final : RefCounted {
   IntrusivePtr<Aliased> root;
   bool is_view = false;
@@ -160,7 +161,7 @@ void write(const Tensor& self, Tensor value) {
 
 bool is_named(const Operator& op, std::string_view name) { return name == op.name; }
 
-// The arguments that are not results, as text: what two forms of an operator have in common.
+// The arguments that are not results, as text. Two forms of an operator have these in common.
 std::string inputs_of(const Schema& schema) {
   std::string out;
   for (const dispatch::Argument& a : schema.arguments)
@@ -188,7 +189,7 @@ Operator* functional_of(const Operator& op, const Schema& schema, bool is_out) {
   return nullptr;
 }
 
-// What operators that exist in place only compute.
+// The values computed by operators that exist only in place.
 Tensor written_value(const Operator& op, const Tensor& self, const Stack& stack) {
   if (is_named(op, "copy_")) return stack.at(1).get<Tensor>();
   if (is_named(op, "zero_")) return taeda::zeros_like(self);
@@ -349,8 +350,8 @@ void run_view(Operator& op, size_t position, Stack& stack, uint64_t level, bool 
   });
 }
 
-// Composites whose results are new tensors: what they do inside need not be known, unless a tracer
-// wants to.
+// Composites whose results are new tensors: their inside may stay unknown, unless a tracer asks for
+// it.
 bool stays_whole(const Operator& op, const Schema& schema) {
   if (const Tracer* tracer = active_tracer(); tracer && tracer->opened.count(&op)) return false;
   if (op.traits.comes_apart) return false;
@@ -379,7 +380,7 @@ void run_functionalize(Operator& op, Stack& stack) {
   }
   unwrap_all(stack, level);
   dispatch::call_boxed(op, stack);
-  // Factories too: what the function makes it may write to.
+  // Factories too: the function may write to the tensors that it makes.
   dispatch::map_tensors(stack, [&](const Tensor& t) { return wrap_root(t, level); });
 }
 

@@ -34,7 +34,7 @@ class Comparison {
 
  private:
   bool equal(const Node& x, const Node& y) {
-    // The name of an input is no part of the structure; what an attribute is called is.
+    // The name of an input is no part of the structure; the name of an attribute is.
     if (x.op() != y.op()) return false;
     if (x.op() != OpCode::Placeholder && !(x.target() == y.target())) return false;
     if (!equal(x.args(), y.args()) || x.kwargs().size() != y.kwargs().size()) return false;

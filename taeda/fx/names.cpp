@@ -6,7 +6,7 @@
 namespace taeda::fx {
 namespace {
 
-// Keywords and built-in names of Python, and what printed code imports.
+// Keywords and built-in names of Python, and names that printed code imports.
 constexpr const char* kReserved[] = {
     "ArithmeticError",
     "AssertionError",

@@ -404,7 +404,7 @@ class Reader {
     return Device::parse(name);
   }
 
-  // A meta tensor that looks like what the type says.
+  // A meta tensor with the sizes and dtype of the type.
   Value example(const SymIntVec& sizes, const SymIntVec& strides, DType dtype, Device device) {
     if (!strides.empty() && strides.size() != sizes.size())
       error("strides and sizes differ in number");

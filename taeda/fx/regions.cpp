@@ -82,8 +82,8 @@ Value while_loop(Span<Value> a) {
   return list(std::move(carried));
 }
 
-// while_loop_stack_output(condition region, body region, carried, others): what each step gave,
-// stacked; without a step, what was carried
+// while_loop_stack_output(condition region, body region, carried, others): the results of each
+// step, stacked; without a step, the carried values
 Value while_loop_stack_output(Span<Value> a) {
   const Values others = items(a[3]);
   Values carried = items(a[2]);
@@ -100,7 +100,7 @@ Value while_loop_stack_output(Span<Value> a) {
   return list(stacks.finish());
 }
 
-// scan(region, carried, xs, others): the last carries, then what each step gave, stacked
+// scan(region, carried, xs, others): the last carries, then the results of each step, stacked
 Value scan(Span<Value> a) {
   const Values xs = items(a[2]), others = items(a[3]);
   Values carried = items(a[1]);

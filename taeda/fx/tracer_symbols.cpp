@@ -128,7 +128,7 @@ bool Tracer::can_write(const Expr* e, ShapeEnv& env) const {
       e, [&](const Expr* symbol) { return is_readable(symbol) || multiple_of(symbol, env); });
 }
 
-// Says what number a node of the graph is.
+// Records the symbolic number that a node computes.
 static void note_value(const Arg& arg, const Expr* e, ShapeEnv& env) {
   if (!arg.node()) return;
   IntrusivePtr<SymNode> number =

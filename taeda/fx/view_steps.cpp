@@ -19,7 +19,7 @@ Operator* copying_form(const Operator& op) {
   return dispatch::find_operator(std::string(op.name) + "_copy", op.overload);
 }
 
-// Whether function transforms or autograd come between the call and the modes.
+// Whether function transforms or autograd see the call before the modes do.
 bool is_seen_below(const Stack& stack) {
   bool is_seen = dispatch::num_levels() > 0;
   for (const Value& v : stack)
@@ -44,7 +44,7 @@ std::vector<int64_t> inverse_of(const std::vector<int64_t>& order) {
   return inverse;
 }
 
-// The numbers of `part` as memory of their own, which may be read as another dtype.
+// A contiguous copy of `part`, whose memory can be viewed as another dtype.
 Tensor laid_out(const Tensor& part) {
   return call("contiguous", "", {Value(part), Value(MemoryFormat::Contiguous)});
 }

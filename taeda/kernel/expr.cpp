@@ -165,7 +165,7 @@ NodeId ExprGraph::apply(Op op, NodeId a, NodeId b, NodeId c) {
   return intern(node);
 }
 
-// Only what keeps every bit for every value: x + 0.0 is not x (for x = -0.0), x + -0.0 is.
+// Only rules that keep every bit for every value: x + 0.0 is not x (for x = -0.0), x + -0.0 is.
 NodeId ExprGraph::simplify(Op op, NodeId a, NodeId b, NodeId c) {
   auto is_constant = [&](NodeId id, double value) {
     if (id < 0 || nodes_[id].op != Op::Constant || is_complex(nodes_[id].type)) return false;

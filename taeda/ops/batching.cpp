@@ -1,4 +1,4 @@
-// What vmap does with a call, and the rules that serve most operators.
+// Calls under vmap, and the rules that serve most operators.
 #include "taeda/ops/batching.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ struct InPlace {
                 ". If said operator is being called inside the PyTorch framework, please file a "
                 "bug report instead.");
   }
-  // `value`: what the operator wrote, with the batch in front.
+  // `value`: the tensor that the operator wrote, with the batch in front.
   bool finish(Tensor value) const {
     if (!wrapper.defined()) return false;
     dispatch::update_wrapper(wrapper, std::move(value), 0);
@@ -127,7 +127,7 @@ int category(DType t) {
 }
 
 // Numbers of one example take part in promotion as numbers do, though a batch of them has a
-// dimension: they are converted to what the tensors with dimensions promote to.
+// dimension: they are converted to the dtype that the tensors with dimensions promote to.
 class NumberPromotion {
  public:
   void see(const Batched& b) {

@@ -1,4 +1,4 @@
-// What operators that know nothing of conjugate and negative views see of them: resolved copies.
+// Operators that know nothing of conjugate and negative views get resolved copies of them.
 //
 // Arguments the operator writes are computed on a resolved copy that is copied back, so the flagged
 // tensor keeps its flag and its memory.

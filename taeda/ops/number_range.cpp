@@ -7,7 +7,7 @@
 namespace taeda {
 namespace {
 
-// What PyTorch calls the C++ type in these messages.
+// The C++ type as PyTorch names it in these messages.
 const char* stored_type_name(DType t) {
   switch (t) {
     case DType::UInt8: return "uint8_t";

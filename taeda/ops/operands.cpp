@@ -51,7 +51,7 @@ Tensor no_limit(DType t, bool is_lower) {
   return wrapped_scalar(end_of_range(is_narrow ? DType::Int64 : t, is_lower));
 }
 
-// What self and a number are compared in; a number of a higher kind decides.
+// The dtype in which self and a number are compared; a number of a higher kind decides.
 DType compared_in(DType self, const std::optional<Scalar>& other) {
   if (!other || !is_integral(self, true)) return self;
   if (!other->is_integral()) return DType::Double;

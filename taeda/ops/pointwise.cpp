@@ -82,8 +82,9 @@ void PointwiseSpec::infer_dtypes(Span<const Tensor*> inputs) {
 
 namespace {
 
-// Whether the inputs have no one dense layout that the result can take; scalars fit any. Of
-// symbolic sizes it is not asked whether they differ.
+// Whether the inputs differ in layout, so that the result cannot take over the strides of one of
+// them. Inputs without dimensions fit any layout. Symbolic sizes are not compared, which would add
+// guards.
 bool has_mixed_layouts(Span<const Tensor*> inputs, SymIntList sizes) {
   const Tensor* full = nullptr;
   bool is_symbolic = false, is_broadcast = false, is_contiguous = true, differs = false;

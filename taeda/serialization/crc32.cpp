@@ -12,7 +12,7 @@ static_assert(std::endian::native == std::endian::little, "archives are written 
 
 using Table = std::array<uint32_t, 256>;
 
-// tables[k][b]: what byte b does to the checksum when k more bytes follow it.
+// tables[k][b]: the change that byte b makes to the checksum when k more bytes follow it.
 constexpr std::array<Table, 8> make_tables() {
   std::array<Table, 8> tables{};
   for (uint32_t b = 0; b < 256; ++b) {

@@ -21,7 +21,7 @@ std::string sizes_extra(uint64_t size) {
   return out;
 }
 
-// A field that makes what follows it start at a multiple of the alignment.
+// A field after which the data start at a multiple of the alignment.
 std::string padding(uint64_t position) {
   constexpr uint64_t kFieldHeader = 4;
   const uint64_t past = (position + kFieldHeader) % ZipWriter::kAlignment;

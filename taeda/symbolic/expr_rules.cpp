@@ -1,4 +1,4 @@
-// Simplification at construction: what holds for all values that the symbols may have.
+// Simplification at construction, by rules that hold for all values of the symbols.
 #include "taeda/symbolic/expr_rules.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Drawing conclusions from what is known of symbols.
+// Drawing conclusions from facts about symbols.
 #include "taeda/symbolic/facts.h"
 
 #include <algorithm>
@@ -247,8 +247,8 @@ void Facts::replace(const Expr* part, const Expr* by) {
   const Replacements one{{part, by}};
   for (auto& [from, to] : symbols_) to = substitute(pool_, to, one);
   symbols_[part] = by;
-  // What was known of forms with this symbol is known of the forms they have become; those that are
-  // constants have a range of one value.
+  // Facts about forms with this symbol become facts about the forms after the replacement; a form
+  // that has become a constant has a range of one value.
   forms_.clear();
   const auto ranges = std::exchange(ranges_, {});
   const auto known = std::exchange(known_, {});

@@ -16,7 +16,7 @@ constexpr size_t kMaxCompared = 128;
 // Nodes of an expression, counted as a tree: multiplying out repeats factors.
 constexpr uint32_t kMaxSize = 1 << 16;
 
-// What a function makes of its arguments.
+// The expression of a function call.
 enum class Takes : uint8_t { Integers, Floats, Numbers, FloatAndDigits, Alike };
 
 struct Function {
@@ -76,7 +76,7 @@ class Reader {
   }
 
  private:
-  // Counts what is open around an operand.
+  // Counts the brackets and operators open around an operand.
   class Nested {
    public:
     explicit Nested(Reader& reader) : reader_(reader) {

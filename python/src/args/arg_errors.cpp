@@ -143,8 +143,8 @@ std::string shown_arguments(const Call& call) {
   return text + ")";
 }
 
-// "(Tensor, !str!)": marks what a signature of the same length does not accept; empty where the
-// call cannot be laid beside the signature.
+// "(Tensor, !str!)": the arguments' types, those in ! that a signature of the same length does not
+// accept; empty where the call does not have the form of the signature.
 std::string marked_arguments(const Call& call, const Signature& signature) {
   const int first = call.self ? 1 : 0;
   // PyTorch counts the star that opens the keyword-only parameters as a parameter.

@@ -157,8 +157,8 @@ class Matcher {
     return true;
   }
 
-  // Whether an argument fits, by itself or by an override, which is noted. What may begin a run of
-  // integers is left for the caller to judge.
+  // Whether an argument fits, by itself or by an override, which is noted. An argument that may
+  // begin a run of integers is left to the caller.
   static bool takes(const Param& param, PyObject* o, Args& out, bool can_be_first = false) {
     if (param.type == ParamType::Tensor && is_exact_tensor(o)) return true;
     const bool fits = accepts(param, o);
@@ -172,7 +172,7 @@ class Matcher {
   static bool is_size_list(ParamType type) {
     return type == ParamType::IntList || type == ParamType::SymIntList;
   }
-  // Sizes may hold what stands for a number while a program is traced.
+  // While a program is traced, sizes may hold objects that stand for numbers.
   static bool note_size_overrides(PyObject* o, Args& out) {
     if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
     bool any = false;
@@ -182,7 +182,8 @@ class Matcher {
     }
     return any;
   }
-  // A number or a subclass for a tensor, a list of tensors, or what does not fit by itself.
+  // Whether an argument of a less usual kind is taken: a number or a subclass for a tensor, a list
+  // of tensors, or an object that does not fit by itself.
   [[gnu::noinline]] static bool takes_unusual(const Param& param, PyObject* o, bool fits,
                                               Args& out) {
     if (!fits || param.type == ParamType::Tensor) return note_override(o, out) || fits;

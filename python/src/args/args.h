@@ -125,8 +125,8 @@ class Args {
   // Borrowed; null when absent.
   PyObject* object(int i) const { return values_[i]; }
 
-  // What a binding returns when the reader gives no signature: the answer of an override, or null
-  // with the error pending. A new reference.
+  // The result of a binding whose arguments fit no signature: the answer of an override (a new
+  // reference), or null with the error pending.
   PyObject* overridden() const { return override_; }
 
  private:

@@ -7,7 +7,7 @@
 
 namespace taeda::python {
 
-// read(item) for each item; nothing for null and None. Throws TypeError for what is no sequence.
+// read(item) for each item; nothing for null and None. Throws TypeError for other objects.
 template <class T, class Read>
 std::vector<T> read_sequence(PyObject* o, Read&& read) {
   std::vector<T> out;

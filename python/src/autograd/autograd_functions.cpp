@@ -1,4 +1,4 @@
-// The functions behind taeda.autograd: runs of the engine, modes, hooks on what is saved.
+// The functions behind taeda.autograd: runs of the engine, modes, hooks on saved tensors.
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
 #include "python/interop/numbers.h"
@@ -138,7 +138,7 @@ PyObject* will_run(PyObject*, PyObject* o) {
   });
 }
 
-// ---- hooks on what is saved ----
+// ---- hooks on saved tensors ----
 
 PyObject* push_saved_hooks(PyObject*, PyObject* args) {
   PyObject *pack = nullptr, *unpack = nullptr;

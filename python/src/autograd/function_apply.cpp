@@ -113,7 +113,7 @@ Ref call_forward(PyObject* cls, PyObject* context, PyObject* const* argv, Py_ssi
   return Ref(checked(PyObject_Vectorcall(forward.get(), args.data(), nargs + 1, kwnames)));
 }
 
-// What the context was told in a call like mark_dirty(a, b); `complain` says what is no tensor.
+// The tensors that a call such as mark_dirty(a, b) named; `complain` raises for other objects.
 template <class Complain>
 std::vector<Tensor> marked(PyObject* tuple, bool allows_none, Complain&& complain) {
   std::vector<Tensor> out;
@@ -170,7 +170,7 @@ Tensor view_of_input(const Tensor& input) {
   return expect_tensor(view.get(), "the result of view_as");
 }
 
-// What apply returns: forward's result with the tensors that recording replaced.
+// The result of apply: that of forward, with the tensors that recording has replaced.
 PyObject* assemble(const Ref& result, const std::vector<Tensor>& outputs) {
   const auto item = [](const Tensor& output, PyObject* original) -> PyObject* {
     if (!output.defined()) return Py_NewRef(original);

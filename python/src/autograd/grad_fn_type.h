@@ -19,7 +19,7 @@ bool init_leaf_node_type(PyObject* module);
 // What taeda._C._autograd offers.
 extern PyMethodDef autograd_private_table[];
 
-// ---- what all kinds of handles offer; in node_methods.cpp ----
+// ---- methods of all kinds of handles; in node_methods.cpp ----
 PyObject* node_next_functions(const autograd::Node& node);
 PyObject* node_input_metadata(const autograd::Node& node);
 // The dict that belongs to the node, made at the first call.

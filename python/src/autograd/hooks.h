@@ -13,10 +13,10 @@ autograd::PreHook pre_hook(PyObject* callable);
 autograd::PostHook post_hook(PyObject* callable);
 autograd::PostAccumulateHook post_accumulate_hook(PyObject* callable);
 
-// For tp_traverse of what owns the hooks alone: shows their callables to the collector.
+// For tp_traverse of the only owner of the hooks: shows their callables to the collector.
 int visit_hooks(const autograd::NodeHooks& hooks, visitproc visit, void* arg);
-// For what owns the node alone. Hooks that an accumulator shares with its leaf are not shown: the
-// leaf may be in use when the accumulator's handle is not.
+// For tp_traverse of the only owner of the node. Hooks that an accumulator shares with its leaf are
+// not shown: the leaf may be in use when the accumulator's handle is not.
 int visit_hooks_of(autograd::Node& node, visitproc visit, void* arg);
 
 // An object with remove() that also works as a context manager; it does not keep the hooks alive.

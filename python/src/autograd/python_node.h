@@ -1,8 +1,8 @@
 // Calls of taeda.autograd.Function: the node in the graph and the context Python sees.
 //
 // The context `ctx` is also what `grad_fn` gives for such a node. The node owns it; it points back
-// without counting, so Python may keep a context after its graph is gone, and what that saved with
-// it.
+// without counting, so Python may keep a context, and the values saved in it, after its graph is
+// gone.
 #pragma once
 
 #include "python/interop/python.h"
@@ -21,7 +21,7 @@ struct FunctionObject {
   PyObject* saved_for_forward;
   PyObject* dirty_tensors;
   PyObject* non_differentiable;
-  // What the node had saved when it went, if Python kept the context; owned.
+  // The values that the node had saved when it was freed, if Python kept the context; owned.
   std::vector<autograd::SavedTensor>* outlived;
   std::shared_ptr<autograd::NodeHooks>* kept_hooks;  // hooks and notes without a node; owned
   bool materialize_grads;

@@ -1,4 +1,4 @@
-// What backward nodes saved, as attributes of their Python handles, and hooks on it.
+// The values that backward nodes saved, as attributes of their Python handles, and hooks on them.
 #pragma once
 
 #include "python/interop/python.h"
@@ -7,8 +7,9 @@
 
 namespace taeda::python {
 
-// The attributes `_saved_<name>` and `_raw_saved_<name>` for what such nodes save, terminated by an
-// empty entry; made for a type, so it lives forever. Each getter takes a handle of a node.
+// The attributes `_saved_<name>` and `_raw_saved_<name>` for the values that such nodes save,
+// terminated by an empty entry; made for a type, so it lives forever. Each getter takes a handle of
+// a node.
 PyGetSetDef* saved_getters(autograd::Node& node);
 
 // The object with register_hooks behind `_raw_saved_<name>`; keeps the node.

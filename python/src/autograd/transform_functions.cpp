@@ -180,7 +180,7 @@ PyObject* wrap_batched(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     return wrap(dispatch::make_wrapper(t, to_level(argv[2]), dim));
   });
 }
-// What a wrapper of that level holds; anything else as it is.
+// The value inside a wrapper of that level; any other tensor as it is.
 PyObject* unwrap(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
     need_count("_unwrap_level", nargs, 2);

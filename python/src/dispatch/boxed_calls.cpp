@@ -1,4 +1,4 @@
-// Operators by name from Python: what taeda.ops is made of.
+// Operators by name from Python: the functions behind taeda.ops.
 #include <optional>
 #include <string>
 
@@ -90,7 +90,7 @@ void find_overriding(PyObject* o, Overloaded& found) {
   }
 }
 
-// What they, or a mode, answer; null when nobody is to be asked.
+// The answer of these objects or of a mode; null when there is nobody to ask.
 PyObject* ask_overriding(PyObject* args, PyObject* kwargs, PyObject* function) {
   Overloaded found;
   find_overriding(args, found);

@@ -158,7 +158,7 @@ std::optional<Value> read_symints(PyObject* list) {
   return Value(std::move(out));
 }
 
-// A list of what values have no list of: strings, numbers of any kind.
+// A list of elements for which Value has no typed list: strings, numbers of any kind.
 std::optional<Value> read_values(const TypeRef& type, PyObject* list) {
   auto out = std::make_shared<Value::List>();
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); ++i) {

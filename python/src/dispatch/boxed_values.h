@@ -13,7 +13,7 @@
 
 namespace taeda::python {
 
-// What calls and messages need of a schema.
+// The parts of a schema that calls and messages need.
 struct CallSchema : dispatch::CallForm {
   std::string qualified_name;  // "aten::add"
   std::string declaration;     // "aten::add.Tensor(Tensor self, ...) -> Tensor"
@@ -37,8 +37,8 @@ enum class Numbers : uint8_t { AsTensors, Apart };
 // `kwargs` may be null.
 dispatch::Stack bind_arguments(const CallSchema& schema, PyObject* args, PyObject* kwargs,
                                Numbers numbers = Numbers::AsTensors);
-// A stack of arguments as (tuple, dict), without what equals its default: trailing positional
-// arguments and keyword-only ones. Wrapped numbers are numbers again.
+// A stack of arguments as (tuple, dict), without trailing positional and keyword-only arguments
+// that equal their defaults. Wrapped numbers are numbers again.
 std::pair<Ref, Ref> wrap_arguments(const CallSchema& schema, const dispatch::Stack& stack);
 // The same with every argument.
 std::pair<Ref, Ref> wrap_all_arguments(const CallSchema& schema, const dispatch::Stack& stack);

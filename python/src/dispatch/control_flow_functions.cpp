@@ -1,5 +1,6 @@
 // Calls of the functions that users give to control-flow operators, which may neither write to
-// their arguments nor return what shares memory with them: a graph would mean something else.
+// their arguments nor return tensors that share memory with them: a graph would mean something
+// else.
 #include "python/src/dispatch/control_flow_functions.h"
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What control-flow operators need of C++.
+// Functions in C++ for the control-flow operators.
 #pragma once
 
 #include "python/interop/python.h"

@@ -1,5 +1,5 @@
-// The stack of function modes, the guards that switch overrides off, and what taeda.overrides asks
-// of the bindings.
+// The stack of function modes, the guards that switch overrides off, and the functions that
+// taeda.overrides calls.
 #include "python/src/dispatch/function_modes.h"
 
 #include <vector>
@@ -14,8 +14,8 @@ int num_function_modes = 0;
 
 namespace {
 
-// Owned references. Not freed at a thread's end, which may come without an interpreter: what `with`
-// pushes, it pops.
+// Owned references. Not freed at a thread's end, when the interpreter may be gone; `with`
+// statements pop what they pushed.
 thread_local std::vector<PyObject*> modes;
 PyObject* disabled_function = nullptr;
 

@@ -17,8 +17,8 @@ class HandlerCall {
   const Overloaded& subclasses() const { return subclasses_; }
   // handler.__torch_dispatch__(func, types, args, kwargs), NotImplemented included.
   Ref ask(PyObject* handler) const;
-  // Puts what a handler returned in place of the arguments. What the operator writes to is returned
-  // itself, whatever the handler gave.
+  // Replaces the arguments on the stack by the handler's results. An argument that the operator
+  // writes to is returned itself, whatever the handler gave.
   void finish(PyObject* result, dispatch::Stack& stack) const;
   // Throws the TypeError of a call that all declined; `mode` may be null.
   [[noreturn]] void fail_declined(PyObject* mode) const;

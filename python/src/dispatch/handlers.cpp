@@ -18,13 +18,14 @@ struct GuardObject {
 };
 GuardObject& guard_of(PyObject* o) { return *reinterpret_cast<GuardObject*>(o); }
 
-// Neither modes nor classes are asked.
+// While it is on, calls go to neither modes nor classes of tensors.
 struct Disable {
   static constexpr const char* kName = "taeda._C._DisableTorchDispatch";
   static void enter(GuardObject& g) { g.was_enabled = dispatch::set_python_key_enabled(false); }
   static void leave(GuardObject& g) { dispatch::set_python_key_enabled(g.was_enabled); }
 };
-// Inside a handler: what acts above handlers acts again.
+// Inside a handler: autograd and the other keys above handlers act again on the handler's own
+// calls.
 struct Restore {
   static constexpr const char* kName = "taeda._C._RestorePythonTLSSnapshot";
   static void enter(GuardObject& g) {
@@ -34,7 +35,7 @@ struct Restore {
   static void leave(GuardObject& g) { local_keys().exclude = local_keys().exclude | g.excluded; }
 };
 
-// Nothing above the handlers acts: nothing is recorded.
+// Excludes autograd and the other keys above handlers, so that nothing is recorded.
 struct Below {
   static constexpr const char* kName = "taeda._C._AutoDispatchBelowAutograd";
   static void enter(GuardObject& g) {

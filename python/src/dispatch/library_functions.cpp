@@ -1,4 +1,4 @@
-// What taeda.library is made of: operators and kernels registered from Python.
+// The functions behind taeda.library: operators and kernels registered from Python.
 #include <set>
 #include <string>
 
@@ -149,7 +149,7 @@ PyObject* has_kernel(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   });
 }
 
-// kernel_at(handle, key): what runs there now, None if nothing does
+// kernel_at(handle, key): the kernel that runs there now, or None
 PyObject* kernel_at(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&]() -> PyObject* {
     need_count("kernel_at", nargs, 2);
@@ -202,7 +202,7 @@ PyObject* redispatch_below_autograd(PyObject*, PyObject* const* argv, Py_ssize_t
   });
 }
 
-// exclude_keys(bits): sets what this thread leaves out, returns what it was
+// exclude_keys(bits): sets the keys that this thread leaves out, returns the previous ones
 PyObject* exclude_keys(PyObject*, PyObject* bits) {
   return guarded([&] {
     const KeySet before = std::exchange(local_keys().exclude, key_set(bits));

@@ -11,8 +11,8 @@ namespace taeda::python {
 PyObject* overload_of(const dispatch::Operator& op);
 // Null when the object is no OpOverload.
 dispatch::Operator* operator_of_overload(PyObject* o);
-// What taeda.library registered for an operator and the type of a mode or of tensors, to be called
-// instead of __torch_dispatch__; borrowed, null if there is none.
+// The function that taeda.library registered for an operator and a type of modes or tensors, to be
+// called instead of __torch_dispatch__; borrowed, null if there is none.
 PyObject* dispatch_rule(PyObject* overload, PyTypeObject* type);
 
 }  // namespace taeda::python

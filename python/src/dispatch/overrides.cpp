@@ -72,7 +72,7 @@ Ref types_of(const Overloaded& overloaded) {
 
 namespace {
 
-// Class methods are what PyTorch asks for; a method of the instance works, with a warning.
+// PyTorch asks for a class method; a method of the instance works, with a warning.
 bool warn_if_bound_to(PyObject* hook, PyObject* o) {
   if (!PyMethod_Check(hook) || PyMethod_GET_SELF(hook) != o) return true;
   return PyErr_WarnEx(PyExc_UserWarning,

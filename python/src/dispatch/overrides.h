@@ -13,7 +13,7 @@
 
 namespace taeda::python {
 
-// What a thread lets through: everything, modes only, or nothing.
+// The overrides that a thread asks: all, modes only, or none.
 enum class OverrideState : uint8_t { Enabled, SubclassesDisabled, AllDisabled };
 OverrideState override_state();
 void set_override_state(OverrideState state);

@@ -10,7 +10,7 @@
 
 namespace taeda::python {
 
-// What becomes of a call before and after the callable sees it.
+// How a call is changed before and after the callable sees it.
 struct KernelOptions {
   bool passes_operator = false;  // the OpOverload is the first argument
   bool passes_keys = false;      // the key set comes before the operator's arguments

@@ -1,7 +1,7 @@
 // Objects of custom classes (taeda/dispatch/custom_class.h) in Python.
 //
-// What they look like is taeda/_classes.py's matter; a C++ object is held here, and its methods are
-// called by name.
+// taeda/_classes.py decides how they look; here a C++ object is held and its methods are called by
+// name.
 #pragma once
 
 #include "python/interop/python.h"

@@ -134,7 +134,7 @@ PyObject* load(PyObject*, PyObject* source) {
 
 constexpr const char* kChecks = "taeda._C._export.checks";
 
-// make_checks(graph, signature): what check_inputs takes
+// make_checks(graph, signature): the argument of check_inputs
 PyObject* make_checks(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(nargs == 2, "make_checks takes a graph and a signature");

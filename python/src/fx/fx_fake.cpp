@@ -21,7 +21,7 @@ PyTypeObject* fake_mode_type = nullptr;
 
 fx::FakeMode& mode(PyObject* o) { return static_cast<fx::FakeMode&>(*native_mode_of(o)); }
 
-// Python's classes for what fake tensors cannot do, and the class of fake tensors.
+// Python's exception classes for operations that fake tensors lack, and the class of the fake mode.
 PyObject* error_classes[3] = {};
 PyObject* fake_mode_class = nullptr;
 

@@ -65,7 +65,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!is_owner(self)) return 0;
   fx::Graph& g = graph(self);
-  // A graph that C++ holds too outlives this object, and what its nodes hold with it.
+  // A graph that C++ holds too outlives this object, and so do the objects that its nodes hold.
   const bool is_only_here = g.use_count() == 1;
   for (fx::Node* n = g.first(); n != g.end_node(); n = n->next()) {
     if (n->peer) Py_VISIT(static_cast<PyObject*>(n->peer));
@@ -365,7 +365,7 @@ PyMethodDef fx_graph_methods[] = {
 
 PyObject* wrap_graph(IntrusivePtr<fx::Graph> value) {
   if (value->peer) return Py_NewRef(static_cast<PyObject*>(value->peer));
-  // The class's own constructor runs, so that what Python adds is there.
+  // The class's own constructor runs, so that attributes added in Python are there.
   if (!fx_classes.graph) {
     const Ref package(checked(PyImport_ImportModule("taeda.fx.graph")));
   }

@@ -65,7 +65,7 @@ PyObject* node_of(PyObject* self, PyObject* o) {
   });
 }
 
-// Whether a symbolic integer can be written as arithmetic on what the graph has.
+// Whether a symbolic integer can be written as arithmetic on values in the graph.
 PyObject* knows(PyObject* self, PyObject* o) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(is_symint(o), "expected a SymInt");

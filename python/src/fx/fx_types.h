@@ -62,7 +62,7 @@ fx::Arg read_arg(PyObject* o);
 std::vector<fx::Arg> read_args(PyObject* sequence_or_none);
 fx::Kwargs read_kwargs(PyObject* dict_or_none);
 fx::Target read_target(fx::OpCode op, PyObject* o);
-// What a node that calls the target is called before it is made unique.
+// The name of a node that calls the target, before it is made unique.
 std::string name_for_target(const fx::Target& target);
 
 // Tells the innermost tracer, if it is one before autograd, that a mode of the thread was set.

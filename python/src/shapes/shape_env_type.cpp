@@ -271,8 +271,7 @@ PyObject* runtime_asserts(PyObject* self, PyObject*) {
     return list.release();
   });
 }
-// A source and a number or a tensor, as they were made: what has been learned since is part of the
-// guards.
+// A source and a number or a tensor, as they were made; facts learned since then are in the guards.
 void read_input(PyObject* self, PyObject* o, std::vector<fx::GuardInput>& inputs) {
   TAEDA_CHECK_TYPE(PyTuple_Check(o) && PyTuple_GET_SIZE(o) == 2,
                    "an input is a source and a number or tensor");

@@ -9,7 +9,7 @@ using fx::ExprPool;
 
 namespace {
 
-// What a shift by `count` multiplies or divides by.
+// The factor by which a shift by `count` multiplies or divides.
 const Expr* shift_factor(ExprPool& pool, const Expr* count) {
   TAEDA_CHECK_VALUE(!count->is_constant() || count->value.integer >= 0, "negative shift count");
   return pool.make(ExprOp::IntPow, pool.integer(2), count);

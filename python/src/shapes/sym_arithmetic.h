@@ -5,7 +5,7 @@
 
 namespace taeda::python {
 
-// What Python's operators and math functions do with numbers.
+// Python's operators and math functions on symbolic numbers.
 enum class NumberOp : uint8_t {
   Add,
   Sub,

@@ -1,4 +1,4 @@
-// What `.node` of a symbolic number gives, and the expressions inside it.
+// The object that `.node` of a symbolic number gives, and the expressions inside it.
 #include <new>
 
 #include "python/interop/errors.h"

@@ -1,7 +1,7 @@
 // The types SymInt, SymFloat and SymBool.
 //
-// Arithmetic gives new symbolic numbers, comparisons give SymBool; what Python wants as a plain
-// number (bool(), int(), an index) is guarded on.
+// Arithmetic gives new symbolic numbers, comparisons give SymBool; a number that Python wants plain
+// (bool(), int(), an index) is guarded on.
 #include <cstddef>
 
 #include <structmember.h>
@@ -29,7 +29,7 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-// taeda.SymInt(node), as PyTorch's takes what `.node` gives.
+// taeda.SymInt(node), where node is the object that `.node` gives, as in PyTorch.
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* node = nullptr;
   if (!PyArg_ParseTuple(args, "O", &node)) return nullptr;

@@ -19,7 +19,7 @@ namespace taeda::python {
 
 namespace {
 
-// "<f4" and the like; Undefined for what has no dtype here.
+// The dtype of "<f4" and the like; Undefined for types that Taeda lacks.
 DType dtype_of_typestr(std::string_view text) {
   if (text.size() < 3) return DType::Undefined;
   TAEDA_CHECK_VALUE(text[0] != '>' || text.substr(2) == "1",

@@ -66,7 +66,7 @@ Device shown_device(PyObject* self) {
   return told ? to_device(told.get()) : tensor_of(self).device();
 }
 
-// What a class that holds other tensors calls on them to answer.
+// The operators by which a class that holds other tensors reads them for its answer.
 TAEDA_LIBRARY_FRAGMENT(aten, m) {
   m.def("sym_size(Tensor self) -> SymInt[]",
         [](const Tensor& t) { return vector_of(t.sym_sizes()); });

@@ -77,7 +77,7 @@ DType from_dl(DLDataType t) {
        static_cast<int>(t.bits));
 }
 
-// What keeps an exported tensor alive; sizes and strides live in it too.
+// Keeps an exported tensor alive, and holds its sizes and strides.
 template <class Managed>
 struct Export {
   Managed managed;

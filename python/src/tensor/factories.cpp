@@ -71,7 +71,7 @@ Tensor lifted(const Tensor& memory) {
 Tensor lifted_from_data(PyObject* data, DType dtype, Device device) {
   if (!local_keys().include.has(Key::Python)) return tensor_from_data(data, dtype, device);
   if (has_symbolic_data(data)) return tensor_from_symbolic_data(data, dtype, device);
-  // Numbers are read into memory; what a mode makes of them may live elsewhere.
+  // Numbers are read into CPU memory; a mode may turn them into a tensor elsewhere.
   const Tensor t = ops::lift_fresh_copy(tensor_from_data(data, dtype, Device()));
   return device.is_cpu() ? t : t.to(device);
 }
@@ -158,7 +158,7 @@ PyObject* to_dlpack(PyObject*, PyObject* o) {
 
 PyObject* is_tensor_function(PyObject*, PyObject* o) { return wrap(is_tensor(o)); }
 
-// _tensor_from_bytes(bytes, dtype, sizes, strides): what pickling rebuilds; copies the bytes.
+// _tensor_from_bytes(bytes, dtype, sizes, strides): rebuilds a pickled tensor; copies the bytes.
 PyObject* from_bytes(PyObject*, PyObject* args) {
   Py_buffer bytes;
   PyObject *dtype = nullptr, *sizes_object = nullptr, *strides_object = nullptr;

@@ -7,7 +7,8 @@
 
 namespace taeda::python {
 
-// What an index comes to: a view by its basic part, and index tensors by its advanced part.
+// An index taken apart: the view that its basic part gives, and the index tensors of its advanced
+// part.
 struct Indexed {
   Tensor view;
   // One a dimension of `view` (a mask covers as many as it has); undefined takes the dimension

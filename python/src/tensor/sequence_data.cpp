@@ -113,7 +113,7 @@ T cut_to_integer(double v) {
   return static_cast<T>(v);
 }
 
-// float8_e4m3fn has no infinity to stand for what lies beyond it.
+// float8_e4m3fn has no infinity for numbers beyond its largest.
 template <class T>
 T stored(const Scalar& s) {
   if constexpr (std::is_same_v<T, Float8E4M3>)

@@ -16,7 +16,7 @@ namespace taeda::python {
 
 namespace {
 
-// Modes do not see how an object is made: what they return has an object already.
+// Modes do not see the construction of an object: a tensor that they return has its object already.
 class WithoutModes {
  public:
   WithoutModes() : saved_(dispatch::modes()) { dispatch::set_modes({}); }

@@ -60,7 +60,7 @@ void check_exportable(const Tensor& t) {
   TAEDA_CHECK_TYPE(buffer_format(t.dtype()), "Got unsupported ScalarType ", t.dtype());
 }
 
-// What a Py_buffer points to; keeps the memory should the tensor get another storage.
+// The owner behind a Py_buffer: keeps the memory even if the tensor gets another storage.
 struct Export {
   Storage storage;
   SmallVector<Py_ssize_t, 6> sizes, strides;

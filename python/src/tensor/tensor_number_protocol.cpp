@@ -27,8 +27,9 @@ Tensor run(const Tensor& a, const Other& b) {
   return op(a, b);
 }
 
-// What overrides of an operator see: the method for `tensor + other` and the one for `other +
-// tensor`. Those that PyTorch writes in Python hand plain tensors' classes and a dict on as well.
+// The methods that overrides of an operator are called with: one for `tensor + other`, one for
+// `other + tensor`. For operators that PyTorch writes in Python, the classes of plain tensors and a
+// dict are handed over as well.
 struct OperatorName {
   const char* direct;
   const char* reflected;

@@ -15,7 +15,8 @@ namespace taeda::python {
 
 namespace {
 
-// What the impl alone keeps alive: Python's hooks, and the context of the Function that made it.
+// The objects that only the impl keeps alive: Python's hooks, and the context of the Function that
+// made it.
 int visit_history(const TensorImpl* impl, visitproc visit, void* arg) {
   const autograd::AutogradMetaImpl* meta = autograd::meta_or_null(impl);
   if (!meta) return 0;

@@ -1,4 +1,4 @@
-// Wrapper subclasses: tensors without memory that stand for what their class holds.
+// Wrapper subclasses: tensors without memory that stand for the tensors inside them.
 #include "python/interop/errors.h"
 #include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"

@@ -1,4 +1,4 @@
-// From what a shape environment assumed to checks of other inputs.
+// Turns the assumptions of a shape environment into checks of other inputs.
 #include <algorithm>
 
 #include "taeda/fx/shapes/shape_env.h"

@@ -1,4 +1,4 @@
-// What shape rules learn about symbolic numbers (taeda/ops/unbacked.h).
+// Answers the questions of shape rules about symbolic numbers (taeda/ops/unbacked.h).
 #include "taeda/ops/unbacked.h"
 
 #include "taeda/fx/shapes/sym_expr_node.h"

@@ -1,4 +1,4 @@
-// Batching rules of functional copies: what is written into may be the same for every example.
+// Batching rules of functional copies, whose target may be the same for every example.
 #include "taeda/ops/convert/batching.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/view_part/batching.h"

@@ -41,7 +41,7 @@ Tensor mask_for(const Tensor& input, double p, Unit unit) {
   return drawn(input.new_empty(SymIntList(sizes)), 1 - p);
 }
 
-// What an input is multiplied by and what is added to it.
+// The factor of an input and the number added to it.
 struct Noise {
   Tensor scale, shift;
 };

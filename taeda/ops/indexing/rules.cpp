@@ -1,4 +1,4 @@
-// Shape rules of advanced indexing, masks and take, and what is composed of them.
+// Shape rules of advanced indexing, masks and take, and operators composed of these.
 #include "taeda/ops/indexing/declarations.h"
 
 #include "taeda/dispatch/levels.h"
@@ -91,7 +91,7 @@ OutSpec take_spec(const Tensor& self, const Tensor& index) {
 
 namespace {
 
-// What take_along_dim gathers: from where, by which indices, along which dimension.
+// The arguments of the gather behind take_along_dim: source, indices, dimension.
 struct AlongDim {
   Tensor self, index;
   int64_t dim = 0;

@@ -1,4 +1,4 @@
-// Products over any number of dimensions: matmul and what is made of it.
+// Products over any number of dimensions: matmul and operators made of it.
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/ops/cpp_name.h"
 #include "taeda/ops/functions.h"
@@ -103,7 +103,7 @@ Tensor batched(const Tensor& a, const Tensor& b) {
   return taeda::_batched_matmul(a, b);
 }
 
-// Modes know the products of PyTorch: what is fused here is shown to them in parts.
+// Modes know PyTorch's products, so a product that is fused here is shown to them in parts.
 Tensor show_linear(KeySet, const Tensor& input, const Tensor& weight, const Tensor& bias) {
   const BelowADInplaceOrView guard;
   return linear_by_parts(input, weight, bias);

@@ -71,7 +71,8 @@ Tensor smoothed(const Tensor& self, const Tensor& target, const Tensor& weight, 
   return nll.mul(Scalar(1 - smoothing)).add(smooth.mul(Scalar(smoothing / classes)));
 }
 
-// Whether the device has the loss in one pass. Meta tensors show what any device would run.
+// Whether the device has the loss in one pass. Meta tensors show the operators that any device
+// would run.
 bool has_fused_kernel(const Tensor& self) {
   const int slot = slot_of(Key::Dense, self.device().type);
   return !self.is_meta() && dispatch::has_kernel(ops::_fused_cross_entropy, slot);
@@ -102,7 +103,7 @@ Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor
 
 namespace {
 
-// What can be fused: a row of scores and one class for each example.
+// Checks that the loss can be fused: a row of scores and one class for each example.
 void check_fusible(const Tensor& self, const Tensor& target) {
   TAEDA_CHECK(self.dim() == 2 && target.dim() == 1 && self.sym_size(0) == target.sym_size(0) &&
                   target.dtype() == DType::Int64,

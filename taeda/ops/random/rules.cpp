@@ -9,7 +9,8 @@ namespace taeda::impl {
 
 // A form without a generator is the form with one, given the default generator.
 
-// Meta tensors draw nothing: the generator stays where it is. What kernels refuse they refuse too.
+// Meta tensors draw nothing: the generator stays where it is. Arguments that kernels refuse are
+// refused here too.
 Tensor& uniform__meta(Tensor& self, double from, double to, const Generator&) {
   check_uniform(self, from, to);
   return self;

@@ -22,7 +22,7 @@ Tensor deviation(const Tensor& self, Dims dim, const Correction& correction, boo
   return w.rounded(taeda::sqrt(ops::var_correction(w(self), dim, correction, keepdim)), real);
 }
 
-// The greatest real part, or zero where it is infinite: what exponents are taken relative to.
+// The greatest real part, or zero where it is infinite. Exponents are taken relative to it.
 Tensor finite_shift(const Tensor& x, IntList dim) {
   const Tensor top = taeda::amax(taeda::real(x), dim, true);
   const Scalar infinity(std::numeric_limits<double>::infinity());

@@ -12,7 +12,7 @@ namespace taeda::gradients {
 
 namespace {
 
-// Twice the deviation from the mean over the degrees of freedom: what each element adds.
+// Twice the deviation from the mean over the degrees of freedom: the derivative by each element.
 Tensor var_slope(const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction) {
   const uint64_t bits = dim_bitset(dim.value_or(IntList()), self.dim(), true);
   SymInt count = 1;

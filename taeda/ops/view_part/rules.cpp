@@ -16,7 +16,7 @@ Tensor select_int(const Tensor& self, int64_t dim, SymInt index) {
   TAEDA_CHECK_INDEX(self.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
   dim = wrap_dim(dim, self.dim());
   const SymInt size = self.sym_sizes()[dim];
-  // What only data tells is checked by the operator when it runs.
+  // Conditions on values that only data tells are checked by the operator when it runs.
   TAEDA_CHECK_INDEX(
       known(SymOp::Ge, index, -size).value_or(true) && known(SymOp::Lt, index, size).value_or(true),
       "select(): index ", index, " out of range for tensor of size ", self.sym_sizes(),
@@ -60,8 +60,8 @@ std::optional<SymInt> distance(const SymInt& first, const SymInt& last, const Sy
   return (last - first + step - SymInt(1)) / step;
 }
 
-// The stride of every step-th element. Where it is no number, the step leads out of the tensor, and
-// the one element left has any.
+// The stride of every step-th element. A step so long that this is no number leaves at most one
+// element, whose stride does not matter.
 SymInt stepped(const SymInt& stride, const SymInt& step) {
   int64_t product;
   const bool is_plain = !stride.is_symbolic() && !step.is_symbolic();

@@ -20,7 +20,7 @@ int64_t balanced(int64_t extent, int64_t limit, int64_t unit) {
   return extent <= limit ? extent : round_up(ceil_div(extent, ceil_div(extent, limit)), unit);
 }
 
-// One depth block of the product: packed operands and what to do with their tiles.
+// One depth block of the product: packed operands, and where the sums of their tiles are held.
 template <class T>
 struct Panels {
   using Acc = AccOf<T>;
@@ -122,8 +122,8 @@ int64_t useful_threads(const Product<T>& p) {
   return std::min<int64_t>(num_threads(), static_cast<int64_t>(std::min(useful, 1024.0)));
 }
 
-// What one schedule covers. One thread packs as much as its caches hold; several share a chunk in
-// which each operand takes at most these many bytes.
+// The part of the product that one schedule covers. One thread packs as much as its caches hold;
+// several share a chunk in which each operand takes at most this many bytes.
 constexpr int64_t kSharedBytes = int64_t{32} << 20;
 
 struct Chunk {
@@ -156,7 +156,7 @@ Grid choose_grid(const Kernels<T>& kernels, int64_t wanted, int64_t m, int64_t n
   for (int64_t row_tasks = 1; row_tasks <= wanted; ++row_tasks) {
     const int64_t rows = round_up(ceil_div(m, row_tasks), kernels.mr);
     const int64_t cols = round_up(ceil_div(n, wanted / row_tasks), kernels.nr);
-    // Multiply-adds of the largest task a step of depth, and what it reads for them.
+    // Multiply-adds of the largest task per step of depth, and the elements it reads for them.
     const double cost = static_cast<double>(rows) * cols + 8.0 * (rows + cols);
     if (best_cost >= 0 && cost >= best_cost) continue;
     best_cost = cost;
@@ -192,8 +192,8 @@ void run_task(const Kernels<T>& kernels, const Packed<T>& a, const Packed<T>& b,
   for (int64_t i = i0; i < i0 + all_rows; i += mc) {
     const int64_t rows = std::min(mc, i0 + all_rows - i);
     const Product<T> block = p.block(i, rows, j, cols);
-    // Tasks and row blocks start at tiles, and each row of sums is whole panels wide, so tiles
-    // over the edge overwrite only what lies outside every block.
+    // Tasks and row blocks start at tiles, and each row of sums is whole panels wide, so tiles over
+    // the edge overwrite only memory outside every block.
     const Panels<T> panels{a.at(i, q),
                            b.at(j, q),
                            depth,
@@ -230,8 +230,8 @@ struct Schedule {
   }
 };
 
-// How far the work of a chunk is. What an item waits for comes before it in the schedule, so some
-// thread already has it and every wait ends.
+// The progress of a chunk. An item waits only for items before it in the schedule, which some
+// thread has already taken, so every wait ends.
 class Progress {
  public:
   explicit Progress(const Schedule& schedule)

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kGrainBytes = 1 << 18;
 
-// A contiguous input: what it gives to each row of the result.
+// A contiguous input, and its share of each row of the result.
 struct Piece {
   const char* data;
   int64_t bytes;  // a row

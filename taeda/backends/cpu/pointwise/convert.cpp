@@ -27,7 +27,7 @@ inline To convert(From v) {
     else
       return static_cast<float>(v) != 0.0f;
   } else if constexpr (std::is_same_v<To, Float8E4M3> && !std::is_same_v<From, Float8E4M3>) {
-    // What lies beyond the largest becomes the largest.
+    // Numbers beyond the largest become the largest.
     const auto f = static_cast<float>(v);
     return To(f > To::kLargest ? To::kLargest : f < -To::kLargest ? -To::kLargest : f);
   } else if constexpr (!std::is_arithmetic_v<From> && !std::is_same_v<To, float>) {

@@ -36,7 +36,7 @@ void for_each_element(Tensor& self, F&& write) {
   });
 }
 
-// What numbers of the type are computed in.
+// The type in which numbers of this type are computed.
 template <class T>
 using Wide = std::conditional_t<is_complex_type<T>, Complex<double>, double>;
 

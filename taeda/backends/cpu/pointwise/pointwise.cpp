@@ -187,8 +187,8 @@ void run_nest(const Call& call, const LoopNest& nest) {
   });
 }
 
-// Small calls over plain memory whose operands are what the tile takes, or one value each: nothing
-// to set up.
+// Small calls over plain memory whose operands already have the tile's types, or are one value
+// each: nothing to set up.
 bool run_small(const Operands& kinds, ComputeType compute, TileFn tile, const Tensor& out,
                Span<const Tensor*> inputs, const void* numbers) {
   constexpr int64_t kConstantBytes = 256;

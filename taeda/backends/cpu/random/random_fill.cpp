@@ -1,4 +1,4 @@
-// Chooses the kernels of this processor, and does what needs no vectors.
+// Chooses the kernels of this processor, and computes the parts that need no vectors.
 #include "taeda/backends/cpu/random/random_fill.h"
 
 #include "taeda/backends/cpu/isa.h"
@@ -57,7 +57,7 @@ void bernoulli_by_element(uint8_t* out, RandomRun run, const P* p) {
 
 void fill_uniform(float* out, int64_t first, int64_t count, uint64_t seed, uint64_t offset,
                   float lo, float hi, int mantissa_bits) {
-  // The largest value below hi: what u (hi - lo) + lo may round to.
+  // The largest value below hi: u (hi - lo) + lo must not round to more.
   const float last = lo < hi ? std::nextafter(hi, lo) : hi;
   kernels().uniform_float(out, {first, count, seed, offset}, lo, hi - lo, last, mantissa_bits);
 }

@@ -222,7 +222,7 @@ struct Row {
   static T reduce(const Source& source, int64_t n) {
     return td_reduce_run<Op, V, T>(source, n, Op::template identity<T>);
   }
-  // f(position) for whole vectors and, with a scalar tag, for what is left.
+  // f(position) for whole vectors and, with a scalar tag, for the rest.
   template <class F>
   TD_FN static void each(int64_t n, F&& f) {
     int64_t i = 0;
