@@ -1,4 +1,4 @@
-// Adding gradients in place where nobody can tell.
+// Adding gradients in place where no other holder of the tensor can notice.
 #include "taeda/autograd/accumulate.h"
 
 #include "taeda/autograd/grad_mode.h"
@@ -9,7 +9,7 @@ namespace taeda::autograd {
 
 namespace {
 
-// An object that the tensor itself owns is one that Python has let go.
+// If the tensor owns its Python object, no Python code refers to that object any longer.
 bool is_held_by_python(const TensorImpl& impl) {
   return impl.python_object() && !impl.owns_python_object();
 }
@@ -31,7 +31,7 @@ bool is_exclusive(const Tensor& t) {
 
 void accumulate_into(Tensor& slot, Tensor grad) {
   if (!grad.defined()) return;
-  // A mode could tell: its handler may keep the tensors, and a trace would hold the write.
+  // A mode could notice: its handler may keep the tensors, and a trace would record the write.
   const bool is_unseen = !grad_enabled() && dispatch::modes().empty();
   if (!slot.defined()) {
     slot = std::move(grad);

@@ -19,7 +19,7 @@ bool has_layout_of(const Tensor& grad, const Tensor& variable) {
 }
 
 Tensor copy_with_layout_of(const Tensor& grad, const Tensor& variable) {
-  // Its class decides about memory.
+  // The class of the tensor decides about its memory.
   if (grad.keys().has(Key::Python)) return grad.clone();
   if (!variable.impl()->is_non_overlapping_and_dense()) return grad.clone(MemoryFormat::Contiguous);
   Tensor out = grad.new_empty_strided(variable.sym_sizes(), variable.sym_strides());
@@ -54,7 +54,8 @@ void AccumulateGrad::accumulate(const Tensor& incoming) {
     else
       kept.add_(incoming);
   } else if (!grad_enabled() && is_exclusive(incoming) && has_layout_of(incoming, variable_)) {
-    // A tensor that Python once saw stays another one than the gradient; a mode sees the change.
+    // A tensor that Python has seen stays distinct from the gradient: it is detached by the
+    // operator, which modes see.
     if (incoming.impl()->python_object())
       kept = incoming.detach();
     else

@@ -50,7 +50,7 @@ class Run final : public ExecFilter {
   bool keeps_graph() const { return keep_graph_; }
   bool is_restricted() const { return is_restricted_; }
   void call_at_end(std::function<void()> callback) { callbacks_.push_back(std::move(callback)); }
-  // A callback may ask for more of them.
+  // A callback may queue further callbacks.
   void call_callbacks() {
     for (size_t i = 0; i < callbacks_.size(); ++i) std::exchange(callbacks_[i], nullptr)();
   }
@@ -291,7 +291,7 @@ std::vector<Tensor> run_here(SmallVector<Root, 2> roots, Span<Edge> inputs,
   return results;
 }
 
-// A node that starts a run that starts a run: one stack holds this many.
+// Runs may nest, when a node starts one; this many fit on one stack.
 constexpr int kRunsPerStack = 60;
 
 }  // namespace

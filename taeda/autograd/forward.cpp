@@ -13,7 +13,7 @@ namespace {
 
 thread_local bool forward_on = true;
 
-// The dual level and who got a tangent in it.
+// The dual level and the tensors that got a tangent in it.
 struct DualLevel {
   std::mutex mutex;
   bool is_active = false;
@@ -28,7 +28,7 @@ void store(const Tensor& t, Tensor tangent) {
   if (!dispatch::wrapper_of(t)) {
     DualLevel& level = dual_level();
     const std::lock_guard lock(level.mutex);
-    // Outside a level nothing would ever drop it.
+    // Outside a level the tangent would never be dropped.
     if (!level.is_active) return;
     if (!t.impl()->has_tangent()) level.tensors.push_back(WeakPtr<TensorImpl>(t.impl_ptr()));
   }

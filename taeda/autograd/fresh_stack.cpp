@@ -1,4 +1,4 @@
-// Another thread with the same modes.
+// Runs a function on another thread, whose stack is fresh, with the same modes.
 #include "taeda/autograd/fresh_stack.h"
 
 #include <exception>

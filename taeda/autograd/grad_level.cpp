@@ -21,7 +21,7 @@ using dispatch::Stack;
 constexpr KeySet kOuterKeys =
     KeySet(Key::TransformFront) | KeySet(Key::Conjugate) | KeySet(Key::Negative);
 
-// Puts the keys for the inside of a level in place, and remembers those of its outside.
+// Sets the thread's keys for the inside of a level, and remembers those of the outside.
 class InsideLevel {
  public:
   explicit InsideLevel(Level& level)

@@ -358,7 +358,7 @@ BoxedKernel current_kernel(Operator& op, int slot) {
     if (newest.boxed.fn) return newest.boxed;
   }
   if (op.table && static_cast<void**>(op.table)[slot]) {
-    // Whoever asked may call it at any time.
+    // It stays alive: its caller may run it at any time.
     static auto* kept = new std::vector<std::unique_ptr<GeneratedKernel>>;
     kept->push_back(std::make_unique<GeneratedKernel>(op, only_slot(slot)));
     return {&call_generated, kept->back().get()};
@@ -386,7 +386,7 @@ BoxedKernel resolve_boxed(const Operator& op, KeySet keys) {
   }
   const bool is_meta = slot == slot_of(Key::Dense, DeviceType::Meta);
   const bool is_elsewhere = is_meta && op.runtime && !op.runtime->python_module.empty();
-  // An operator of ours has a shape rule; one of a user may lack it.
+  // An operator of Taeda has a shape rule; one defined by a user may lack it.
   TAEDA_CHECK_KIND(ErrorKind::NotImplemented, !is_meta || op.table || is_elsewhere,
                    qualified_name(op),
                    ": attempted to run this operator with Meta tensors, but there was no fake impl "

@@ -249,7 +249,7 @@ Operator& Library::def(std::string_view schema, const std::vector<TagName>& tags
 
 void Library::impl_at(std::string_view name, const DispatchTarget& target, const CppFunction& fn) {
   const std::string full = full_name(name);
-  // Those of the core namespace are all known.
+  // The operators of the core namespace are all known.
   Operator* op = namespace_ == "aten" ? &get_operator(full) : find_operator(full);
   if (op) check_function_fits(*op, fn);
   const BoxedKernel kernel = fn.is_fallthrough ? fallthrough_kernel(target.key) : fn.kernel;

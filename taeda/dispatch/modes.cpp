@@ -18,7 +18,8 @@ ModeStack& stack_of_modes() {
   return stack;
 }
 
-// Takes the innermost mode off until the end of the scope, and keys that have acted already.
+// Until the end of the scope takes the innermost mode off the stack, and excludes keys that have
+// acted already.
 class BelowMode {
  public:
   explicit BelowMode(KeySet done) : saved_(local_keys()), mode_(pop_mode()) {

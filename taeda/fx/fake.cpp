@@ -29,7 +29,7 @@ FakeErrors fake_errors{};
 
 thread_local constinit FakeMode* running = nullptr;
 
-// Says whose operator runs until the end of the scope.
+// Marks the mode whose operator runs, until the end of the scope.
 class Running {
  public:
   explicit Running(FakeMode& mode) : saved_(std::exchange(running, &mode)) {}
@@ -326,7 +326,7 @@ bool FakeMode::run_on_constants(Operator& op, Stack& stack) {
     return value.defined() ? value : t;
   });
   if (!all_known || known.empty()) return false;
-  // A write that turns the tensor (unsqueeze_) is one to the fake itself.
+  // A write that changes the geometry (unsqueeze_) changes the fake itself.
   const IntList before = known[0].second.sizes();
   const IntVec sizes(before.begin(), before.end());
   {
@@ -381,7 +381,8 @@ bool FakeMode::run_value_dependent(Operator& op, Stack& stack) {
   }
   if (!op.has(Tag::DynamicOutputShape)) return false;
   const bool is_counted = op.traits.counted != nullptr;
-  // Others of ours (index, one_hot) read values for some arguments only: their rules tell.
+  // Other operators of Taeda (index, one_hot) read values for some arguments only, which their
+  // rules decide.
   if (op.table && !is_counted) return false;
   if (!options_.shape_env || !is_counted) refuse(fake_errors.dynamic_shape, op, "the shape");
   const Tensor self = stack[0].get<Tensor>();

@@ -23,7 +23,7 @@ using dispatch::Schema;
 using dispatch::Stack;
 using dispatch::Value;
 
-// The same memory, read as a conjugate or negative or not.
+// The same memory, with the conjugate and negative flags set or cleared.
 Tensor with_signs(Tensor t, bool is_conj, bool is_neg) {
   if (t.is_conj() != is_conj) t = taeda::_conj(t);
   if (t.is_neg() != is_neg) t = taeda::_neg_view(t);
@@ -146,7 +146,7 @@ Tensor with_part(const FunctionalState& s, Tensor part) {
   return is_real_part ? taeda::view_as_complex(out) : out;
 }
 
-// `self` has become `value`.
+// Records that `self` now holds `value`.
 void write(const Tensor& self, Tensor value) {
   FunctionalState& s = state_of(self);
   const Tensor& old = wrapper(self).value;
@@ -223,7 +223,7 @@ Tensor model_of(const Tensor& t) {
                     s.is_conj, s.is_neg);
 }
 
-// The results of a view operator as geometry alone; nobody watches.
+// The geometry of a view operator's results, computed where no mode sees it.
 std::vector<Tensor> models_of(Operator& op, Stack stack, size_t position, const Tensor& source) {
   const ExcludeKeys unwatched(KeySet(Key::Python) | KeySet(Key::TransformFront));
   stack[position] = Value(model_of(source));
@@ -233,7 +233,7 @@ std::vector<Tensor> models_of(Operator& op, Stack stack, size_t position, const 
   return models;
 }
 
-// Whether a copy of `b` to `a` is `b` itself.
+// Whether copying `b` into `a` gives `b` itself: no conversion and no broadcast is needed.
 bool is_like(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.device() == b.device() && a.sym_sizes() == b.sym_sizes();
 }
@@ -323,7 +323,7 @@ void run_on_copies(Operator& op, const Schema& schema, Stack& stack, uint64_t le
   });
 }
 
-// Results that no one operator copies, each by itself.
+// Results for which no copying operator exists: each is cloned by itself.
 void call_part_by_part(Operator& op, Stack& stack, size_t position, size_t count) {
   const Tensor whole = stack.at(position).get<Tensor>();
   const bool is_list = schema_of(op).returns.at(0).type.is_list;

@@ -9,7 +9,7 @@
 namespace taeda::fx {
 namespace {
 
-// Where the parts of an argument come from.
+// The origin of an argument: a constant, a slot, or a list of such.
 struct Source {
   enum class Kind : uint8_t { Constant, Slot, List } kind = Kind::Constant;
   Value constant;

@@ -245,7 +245,7 @@ std::string type_text(const Value& val) {
   if (val.is<std::shared_ptr<Value::List>>())
     return list_type(*val.get<std::shared_ptr<Value::List>>());
   if (val.is<SymInt>()) return str("Sym(", val.get<SymInt>(), ")");
-  // Floats and truth values are no sizes: a graph says nothing of them.
+  // Symbolic floats and truth values are no sizes, and are not printed.
   if (val.is<IntrusivePtr<SymNode>>() && val.get<IntrusivePtr<SymNode>>()->kind() == SymKind::Int)
     return str("Sym(", val.get<IntrusivePtr<SymNode>>()->text(), ")");
   return "";

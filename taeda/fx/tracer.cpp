@@ -26,7 +26,7 @@ bool returns_tensors(const Operator& op) {
   return false;
 }
 
-// A copy that is none: as in PyTorch, whose bindings give the tensor itself.
+// A conversion that changes nothing gives the tensor itself, as PyTorch's bindings do.
 bool returns_itself(const Operator& op, const Stack& stack) {
   const std::string_view name = op.name;
   const Tensor* t = stack.empty() || !stack[0].is<Tensor>() ? nullptr : &stack[0].get<Tensor>();
@@ -37,7 +37,7 @@ bool returns_itself(const Operator& op, const Stack& stack) {
   return is_plain && t->is_contiguous();
 }
 
-// A composite that stays: the number it reads is one of the graph's own.
+// A composite that is recorded whole: the number it reads is a value of the graph.
 bool is_item(const Operator& op) {
   return op.has(Tag::DataDependentOutput) && schema_of(op).returns.at(0).type.base == "Scalar";
 }

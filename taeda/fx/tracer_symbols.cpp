@@ -166,7 +166,7 @@ const Expr* Tracer::multiple_of(const Expr* symbol, ShapeEnv& env) const {
   const Expr* found = nullptr;
   for (const auto& [expr, source] : symbols_) {
     if (expr->kind != SymKind::Int || source.node->is_erased()) continue;
-    // The oldest: which one it is does not depend on where they are in memory.
+    // The oldest, so that the choice does not depend on addresses.
     if (affine_of(env.pool(), expr).form == symbol && (!found || expr->id < found->id))
       found = expr;
   }
@@ -189,7 +189,8 @@ Arg Tracer::expression_arg(const Expr* e, ShapeEnv& env) {
   if (e->is_constant()) return Arg(constant_value(e));
   const auto is_known = [this](const Expr* symbol) { return is_readable(symbol); };
   const auto it = symbols_.find(e);
-  // A sum of sizes may itself be a size; reading symbols comes first, so that graphs say how.
+  // A sum of sizes may itself be the size of a tensor. Symbols are read first, so that the graph
+  // shows the sum.
   if (is_readable(e) && (e->is_symbol() || it->second.part == SymbolSource::Part::Itself ||
                          !for_all_symbols(e, is_known))) {
     const bool is_read = it->second.part != SymbolSource::Part::Itself;

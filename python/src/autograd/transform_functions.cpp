@@ -156,7 +156,7 @@ PyObject* wrap_grad(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     return wrap(autograd::wrap_at_level(need_tensor(argv[0]), to_level(argv[1])));
   });
 }
-// The same, as something to differentiate by.
+// The same, as a variable to differentiate by.
 PyObject* track_grad(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
     need_count("_track_grad", nargs, 2);
@@ -165,7 +165,7 @@ PyObject* track_grad(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     return wrap(t);
   });
 }
-// Marks a tensor of our own; users' functions may not, see autograd::check_outside_levels.
+// Marks a tensor made by the library; users' functions may not, see autograd::check_outside_levels.
 PyObject* mark_requires_grad(PyObject*, PyObject* o) {
   return guarded([&] {
     autograd::set_requires_grad(need_tensor(o), true);

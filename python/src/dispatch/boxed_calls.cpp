@@ -107,7 +107,8 @@ PyObject* call(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     if (PyObject* answer = ask_overriding(argv[1], argv[2], argv[3])) return answer;
     Operator& op = operator_of_handle(argv[0]);
     const CallSchema& schema = call_schema(op);
-    // Recorded graphs hold numbers where our own operators have tensors; those of others do not.
+    // Recorded graphs hold numbers in place of tensor arguments of Taeda's own operators; arguments
+    // of users' operators stay tensors.
     const Numbers numbers =
         schema.qualified_name.starts_with("aten::") ? Numbers::AsTensors : Numbers::Apart;
     dispatch::Stack stack = bind_arguments(schema, argv[1], argv[2], numbers);

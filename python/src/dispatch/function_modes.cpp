@@ -51,7 +51,7 @@ struct GuardObject {
 template <OverrideState wanted>
 PyObject* enter(PyObject* self, PyObject*) {
   reinterpret_cast<GuardObject*>(self)->previous = override_state();
-  // Where all is off already, it stays off.
+  // If all overrides are off already, they stay off.
   if (wanted == OverrideState::Enabled || override_state() < wanted) set_override_state(wanted);
   Py_RETURN_NONE;
 }

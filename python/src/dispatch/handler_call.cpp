@@ -42,7 +42,7 @@ HandlerCall::HandlerCall(const Operator& op, const Stack& stack)
   std::tie(args_, kwargs_) = wrap_arguments(schema_, stack);
   for (const dispatch::Value& v : stack)
     dispatch::for_each_tensor(v, [&](const Tensor& t) {
-      // The arguments hold the objects.
+      // The arguments keep these objects alive.
       if (t.keys().has(Key::Python)) subclasses_.add(Ref(checked(wrap(t))).get());
     });
   types_ = types_of(seen_classes(stack));

@@ -10,7 +10,7 @@ namespace {
 
 PyObject* disabled_handler = nullptr;
 
-// ---- guards: on from their construction to the end of `with`, or to their own ----
+// ---- guards: in force from their construction to the end of `with`, or until they are freed ----
 struct GuardObject {
   PyObject_HEAD bool is_on;
   bool was_enabled;
@@ -100,7 +100,8 @@ PyObject* run_disabled(PyObject*, PyObject* given) {
   return result;
 }
 
-// _is_below_autograd(): whether operators called now are not recorded, grad mode or not.
+// _is_below_autograd(): whether autograd is excluded, so that calls are not recorded in any grad
+// mode.
 PyObject* is_below_autograd(PyObject*, PyObject*) {
   return wrap(local_keys().exclude.has(Key::Autograd));
 }
@@ -114,7 +115,7 @@ PyMethodDef functions[] = {
     {},
 };
 
-// Note [Subclasses]: the classes in turn, until one answers.
+// Note [Subclasses]: asks the classes in turn, until one answers.
 void ask_classes(dispatch::Operator& op, dispatch::Stack& stack, dispatch::Mode* declined) {
   const GilHold gil;
   const HandlerCall call(op, stack);

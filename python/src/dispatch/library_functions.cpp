@@ -27,7 +27,7 @@ void need_count(const char* name, Py_ssize_t given, Py_ssize_t wanted) {
   TAEDA_CHECK_TYPE(given == wanted, name, "() takes ", wanted, " arguments, got ", given);
 }
 
-// Registrations keep a pointer to where they came from, for good.
+// Registrations point to the text of their origin, which therefore lives forever.
 const char* kept_text(const std::string& text) {
   static auto* texts = new std::set<std::string>;
   return texts->insert(text).first->c_str();

@@ -1,4 +1,4 @@
-// Finds who overrides a call, and asks them.
+// Finds the modes and classes that override a call, and asks them.
 #include "python/src/dispatch/overrides.h"
 
 #include <cstring>
@@ -87,7 +87,7 @@ PyObject* call_hook(PyObject* hook, PyObject* func, PyObject* types, PyObject* a
   return PyObject_Vectorcall(hook, argv, kwargs ? 4 : 3, nullptr);
 }
 
-// The mode stands aside while it answers, so that its own calls reach the one below.
+// The mode is off the stack while it answers, so that its own calls reach the mode below.
 PyObject* ask_mode(PyObject* func, PyObject* types, PyObject* args, PyObject* kwargs) {
   const SetAsideFunctionMode mode;
   Ref hook(PyObject_GetAttr(mode.get(), hook_name()));

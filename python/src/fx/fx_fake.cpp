@@ -81,7 +81,7 @@ PyObject* from_tensor_sized(PyObject* self, PyObject* const* args, Py_ssize_t na
     return wrap(fake);
   });
 }
-// _remember(tensor, fake): that is the fake of that tensor from now on
+// _remember(tensor, fake): `fake` stands for `tensor` from now on
 PyObject* remember(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(nargs == 2, "_remember takes a tensor and its fake");

@@ -189,7 +189,7 @@ PyObject* rename(PyObject* self, PyObject* candidate) {
     return Py_NewRef(Py_None);
   });
 }
-// Whether C++ knows that it must stay; None when only Python can tell.
+// Whether C++ knows that the node must stay; None when only Python can decide.
 PyObject* known_impurity(PyObject* self, PyObject*) {
   return guarded([&] {
     const fx::Node& n = node(self);

@@ -78,7 +78,7 @@ void hand_over(fx::Node& node) {
   auto* object = static_cast<PyObject*>(std::exchange(node.peer, nullptr));
   node.retain();
   cast(object)->owns_node = true;
-  // The last collection runs while Python is going down: its objects stay as they are.
+  // The last collection runs while the interpreter ends; objects are then left as they are.
   if (!Py_IsInitialized()) return;
   const GilHold gil;
   Py_DECREF(object);
@@ -124,7 +124,7 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   });
 }
 
-// A node lives in a graph's list from its first to its last day, so there is none to be made alone.
+// A node belongs to a graph from its construction on, so none can be made alone.
 PyObject* refuse_new(PyTypeObject*, PyObject*, PyObject*) {
   PyErr_SetString(PyExc_TypeError,
                   "nodes are made by their graph: graph.create_node(op, target, args, kwargs, "

@@ -1,4 +1,4 @@
-// Which expression an operation of Python on numbers is.
+// The expressions of Python's operations on numbers.
 #include "python/src/shapes/sym_arithmetic.h"
 
 namespace taeda::python {
@@ -51,7 +51,7 @@ const Expr* apply_to_floats(ExprPool& pool, NumberOp op, const Expr* a, const Ex
   }
 }
 
-// Truth values stay such; the bits of integers.
+// Of two truth values a truth value; of integers an operation on their bits.
 const Expr* apply_to_bits(ExprPool& pool, NumberOp op, const Expr* a, const Expr* b) {
   if (a->kind == SymKind::Float || b->kind == SymKind::Float) return nullptr;
   const bool are_truths = a->kind == SymKind::Bool && b->kind == SymKind::Bool;

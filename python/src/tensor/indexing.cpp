@@ -106,13 +106,13 @@ SymInt given_stop(PyObject* slice) {
                      std::numeric_limits<int64_t>::max());
 }
 
-// Whether something above the kernels sees each step of an index.
+// Whether a mode, a class or a transform sees each step of an index.
 bool is_observed(const Tensor& t) {
   const KeySet keys = (t.keys() | local_keys().include) - local_keys().exclude;
   return keys.has(Key::Python) || keys.has(Key::Fake) || keys.has(Key::TransformFront);
 }
 
-// The error of an item alone on a tensor without dimensions.
+// Raises the error for a single item as the index of a tensor without dimensions.
 void check_not_scalar(const Tensor& self, PyObject* index) {
   if (self.dim() > 0) return;
   TAEDA_CHECK_INDEX(!PySlice_Check(index), "slice() cannot be applied to a 0-dim tensor.");
@@ -349,7 +349,7 @@ PyObject* tensor_getitem(PyObject* self_object, PyObject* index) {
       }();
       return wrap(result);
     }
-    // The same tensor must not come back: x[...] is a new view.
+    // The result is never the tensor itself: x[...] is a new view.
     return wrap(r.view.is_same(self) ? taeda::alias(self) : r.view);
   });
 }

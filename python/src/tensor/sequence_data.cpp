@@ -31,7 +31,7 @@ IntVec sizes_of(PyObject* data) {
   IntVec sizes;
   Ref current = Ref::share(data);
   while (is_sequence(current.get())) {
-    // Characters are strings again: the nesting has no end.
+    // A character is again a string of one character, so the nesting would never end.
     if (is_text(current.get()) || static_cast<int64_t>(sizes.size()) >= kMaxDims)
       fail(ErrorKind::Value, "too many dimensions '", Py_TYPE(current.get())->tp_name, "'");
     const Py_ssize_t n = PySequence_Size(current.get());

@@ -52,7 +52,7 @@ PyObject* resize(PyObject* self, PyObject* nbytes_object) {
     return Py_NewRef(self);
   });
 }
-// The storage, whose bytes must be within reach.
+// The storage, which must have memory on the CPU.
 const Storage& readable(PyObject* self) {
   const Storage& s = storage_of(self);
   TAEDA_CHECK_NOT_IMPLEMENTED((s->data() && s->device().is_cpu()) || s->nbytes() == 0,

@@ -58,7 +58,7 @@ const Signature backward_signature[] = {
      "inputs = None)",
      backward_params, 5}};
 
-// Whatever is not the plain case goes the way of autograd.backward.
+// Anything but the plain case is left to autograd.backward.
 PyObject* backward_in_python(PyObject* self, const Args& args) {
   static PyObject* const function = [] {
     Ref module(checked(PyImport_ImportModule("taeda.autograd")));

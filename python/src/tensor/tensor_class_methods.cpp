@@ -1,4 +1,4 @@
-// How Tensor objects come to be: the constructor, subclasses, copies.
+// Construction of Tensor objects: the constructor, subclasses, copies.
 #include "python/interop/errors.h"
 #include "python/interop/numbers.h"
 #include "python/interop/tensor_object.h"
@@ -27,7 +27,7 @@ class WithoutModes {
   dispatch::ModeStack saved_;
 };
 
-// Another handle of the values, for an object of its own.
+// A tensor that shares the values, for a Python object of its own.
 Tensor separate(const Tensor& t) {
   const WithoutModes unseen;
   return autograd::detached(t);

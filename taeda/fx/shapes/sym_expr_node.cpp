@@ -57,8 +57,8 @@ IntrusivePtr<SymNode> SymExprNode::binary(SymOp op, int64_t word, bool is_self_l
   return make_intrusive<SymExprNode>(env_, e);
 }
 
-// Whether it is asked if a size is negative: shape rules do so to refuse it, or for the -1 that is
-// to be inferred.
+// Whether the question is if a size is negative: shape rules ask it to refuse such sizes, or to
+// find the -1 that is to be inferred.
 static bool asks_for_sign(SymOp op, int64_t word, bool is_self_left) {
   if (op == SymOp::Eq || op == SymOp::Ne) return word == -1;
   const bool is_ge_or_lt =
@@ -69,7 +69,7 @@ static bool asks_for_sign(SymOp op, int64_t word, bool is_self_left) {
 bool SymExprNode::guard_bool(SymOp op, int64_t word, bool is_self_left) {
   const Expr* question = combined(op, word, is_self_left);
   if (!question->has_hint && asks_for_sign(op, word, is_self_left)) {
-    // A number from data that serves as a size is one; a run checks it.
+    // A number from data that is used as a size is taken as one; a check runs with the program.
     const Expr* is_size = env_->pool().make(ExprOp::Ge, expr_, env_->pool().integer(0));
     if (!env_->decide(question)) env_->expect_true(is_size);
     if (expr_->is_symbol() && env_->decide(is_size).value_or(false)) env_->check_is_size(expr_);

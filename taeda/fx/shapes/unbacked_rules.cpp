@@ -27,7 +27,7 @@ std::optional<bool> known_of(SymOp op, const SymInt& a, const SymInt& b) {
   const Relation r(op, a, b);
   if (!r.env) return holds(op, a, b);
   if (r.condition->has_hint) return r.env->evaluate(r.condition);
-  // Sizes count as neither 0 nor 1 where it is asked if they are.
+  // The question whether a size is 0 or 1 is answered with no.
   const bool is_equality = op == SymOp::Eq || op == SymOp::Ne;
   return r.env->facts().decide(r.condition, is_equality);
 }
