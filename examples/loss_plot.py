@@ -12,7 +12,7 @@ SMOOTH_FROM = 100  # series of at least so many points get a running mean, short
 PAPER, INK, GRID = (255, 255, 255), (60, 64, 72), (226, 229, 234)
 COLORS = ((214, 93, 14), (38, 99, 176), (60, 140, 80))
 
-# Glyphs of 5 x 7 dots, a row a string, for what the axes and the legend say.
+# Glyphs of 5 x 7 dots, one string per row, for the texts of the axes and the legend.
 GLYPHS = {
     "0": "01110 10001 10011 10101 11001 10001 01110",
     "1": "00100 01100 00100 00100 00100 00100 01110",

@@ -21,7 +21,7 @@ class Network(NamedTuple):
 
 
 def networks(T: ModuleType) -> dict[str, Network]:
-    """By name; what a framework lacks is missed when the network is built."""
+    """By name; a part that a framework lacks raises when the network is built."""
 
     def rows(batch: int, device: str) -> Any:
         return T.randn(batch, 64, device=device)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from types import ModuleType
 
-# What measures a case, and the case with its name. Measuring gives a figure, or figures by name.
+# A function that measures a case, and the case with its name. It gives one figure or several.
 Measure = Callable[[], float | dict[str, float]]
 Case = tuple[str, Measure]
 

@@ -46,7 +46,7 @@ def add(figures: Figures, name: str, framework: str, value: float | str) -> None
 
 
 def later(name: str) -> str:
-    """What a first call is called in a second process: the cache on disk is warm by then."""
+    """The name of a first call's figure in a second process, when the cache on disk is warm."""
     if name.endswith(("_first_s", "_first_ms")):
         return name.replace("_first_", "_warm_")
     return name

@@ -15,7 +15,7 @@ from taeda.utils._pytree import tree_leaves, tree_map
 
 __all__ = ["HigherOrderOperator"]
 
-# By name: what `taeda.ops.higher_order` holds.
+# The operators in `taeda.ops.higher_order`, by name.
 _higher_order_ops = {}
 
 # Keys of the implementation, in the order in which they are looked for.
@@ -110,7 +110,7 @@ class HigherOrderOperator:
         return _C._call_below_level(lambda: self(*args, **kwargs))
 
     def _functionalized(self, level, args, kwargs):
-        """The call on what its operands are by now; its functions write to nothing outside."""
+        """The call on its operands' present values; its functions write to nothing outside."""
 
         def plain(leaf):
             if isinstance(leaf, _C.Tensor):
@@ -125,7 +125,7 @@ class HigherOrderOperator:
         return tree_map(functional, result)
 
     def _handler(self, mode):
-        """What the mode does with the operator, a function of (*args, **kwargs); None: nothing."""
+        """The mode's rule for the operator, a function of (*args, **kwargs), or None."""
         rule = self._rule_of_class(type(mode))
         if rule:
             return lambda *args, **kwargs: rule(mode, *args, **kwargs)

@@ -289,7 +289,7 @@ def _find(namespace, name):
 
 
 def _refresh_packet(namespace, name):
-    """Brings what is cached of an operator up to date after a definition or a removal."""
+    """Updates the cached overloads of an operator after a definition or a removal."""
     in_namespace = ops.__dict__.get(namespace)
     packet = in_namespace.__dict__.get(name) if in_namespace is not None else None
     if packet is None:

@@ -166,7 +166,7 @@ def _signature(f):
         parameters.append(kinds(name, kind, default=default or kinds.empty))
     is_method = not isinstance(f, types.BuiltinFunctionType)
     if is_method and all(parameter.name != "self" for parameter in parameters):
-        # Texts of hand-written methods begin with what the caller gives.
+        # Texts of hand-written methods begin with the arguments that the caller gives.
         parameters.insert(0, kinds("self", kinds.POSITIONAL_OR_KEYWORD))
     return inspect.Signature(parameters)
 

@@ -129,7 +129,7 @@ def _check(cond, message=None):
 
 
 def _assert_scalar(cond, message):
-    """Raises RuntimeError unless the number holds: how graphs check what was taken as true."""
+    """Raises RuntimeError unless the number is true: graphs check their assumptions with it."""
     if not isinstance(cond, _SYMBOLIC):
         cond = bool(cond)
     _check(cond, lambda: message)

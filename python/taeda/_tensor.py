@@ -27,7 +27,7 @@ def _format(self, format_spec):
 
 
 def _rebuild_tensor(data, dtype, geometry, flags, device, requires_grad):
-    """A tensor from what `__reduce_ex__` stored; `data` is its whole storage, None on meta."""
+    """A tensor from the parts that `__reduce_ex__` stored; `data` is its storage, None on meta."""
     size, stride, offset = geometry
     if data is None:
         tensor = _C.empty_strided(size, stride, dtype=dtype, device=device)
@@ -84,7 +84,7 @@ def _reduce_ex(self, protocol):
         return _reduce_wrapper(self)
     with _C._DisableTorchDispatch():
         plain = self.detach() if self.is_meta else self.detach().cpu()
-    # A view stays one: what is stored is the memory that it looks at.
+    # A view stays one: the whole storage behind it is stored.
     arguments = (
         None if self.is_meta else bytes(plain.untyped_storage()),
         self.dtype,
@@ -128,7 +128,7 @@ def _deepcopy(self, memo):
 
 
 def _deepcopy_wrapper(self, memo):
-    """A wrapper of copies of what it holds."""
+    """A wrapper around copies of the tensors it holds."""
     from copy import deepcopy
 
     make, (cls, geometry, requires_grad, state) = _reduce_wrapper(self)

@@ -242,7 +242,7 @@ def _append_suffixes(text, suffixes, indent):
 
 
 def _wrapper_str(value, level, batch_dim):
-    """A tensor inside a transform prints what it wraps."""
+    """A tensor inside a transform prints the tensor it wraps."""
     text = "\n".join("    " + line for line in repr(value).split("\n"))
     if level == 0:
         return f"DeadTensor(value=\n{text}\n)"

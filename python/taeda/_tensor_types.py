@@ -25,7 +25,7 @@ NAMES = {
 
 
 class _TensorType(type):
-    """What all of them are instances of (PyTorch's tensortype)."""
+    """The class of all these types (PyTorch's tensortype)."""
 
     def __new__(mcs, name, dtype):
         made = super().__new__(mcs, name, (), {"__module__": "taeda", "dtype": dtype})
@@ -80,7 +80,7 @@ globals().update(TYPES)
 
 
 def set_default_tensor_type(t):
-    """Makes a floating type, or what its name says, the default: set_default_dtype's older form."""
+    """Makes a floating type, or the type of a name, the default: set_default_dtype's older form."""
     warnings.warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
         "torch.set_default_dtype() and torch.set_default_device() as alternatives.",

@@ -1,4 +1,4 @@
-"""finfo and iinfo: the numeric limits of dtypes; typename: what an object's type is called."""
+"""finfo and iinfo: the numeric limits of dtypes; typename: the name of an object's type."""
 
 from taeda import _C
 

@@ -129,7 +129,7 @@ class GradScaler:
 
     # ---- stepping ----
     def step(self, optimizer, *args, **kwargs):
-        """Unscales what is not yet unscaled and steps, unless a gradient is inf or NaN."""
+        """Unscales gradients that are still scaled and steps, unless one is inf or NaN."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
@@ -182,7 +182,7 @@ class GradScaler:
             del optimizer.found_inf
 
     def update(self, new_scale=None):
-        """Adapts the scale to what the steps since the last call found, or sets it."""
+        """Adapts the scale to the overflows found since the last call, or sets it."""
         if not self._enabled:
             return
         scale = self._check_scale("update")
@@ -244,19 +244,19 @@ class GradScaler:
         return self._growth_tracker.item()
 
     def get_growth_factor(self):
-        """What the scale is multiplied with when it grows."""
+        """The factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor):
-        """Sets what the scale is multiplied with when it grows."""
+        """Sets the factor by which the scale grows."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self):
-        """What the scale is multiplied with after an overflow."""
+        """The factor by which an overflow shrinks the scale."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor):
-        """Sets what the scale is multiplied with after an overflow."""
+        """Sets the factor by which an overflow shrinks the scale."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self):
@@ -281,7 +281,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict):
-        """Takes over what `state_dict` gave."""
+        """Takes over the values of a `state_dict`."""
         if not self._enabled:
             return
         if not state_dict:

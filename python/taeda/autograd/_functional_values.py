@@ -47,7 +47,7 @@ def finish_matrix(rows, create_graph, is_outer_tuple, is_inner_tuple):
 
 
 def read_vector(v, like, is_tuple, function, create_graph, missing):
-    """The vector of a product, checked against what it multiplies; None only for one element."""
+    """The vector of a product, checked against the other factor; None only for one element."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(missing)

@@ -1,4 +1,4 @@
-"""What gradcheck asks of a function beside right values: zero, missing and batched gradients."""
+"""Checks of gradcheck beside right values: zero, missing and batched gradients."""
 
 import warnings
 

@@ -17,7 +17,7 @@ REAL, IMAGINARY = "real", "imaginary"
 
 
 def check_arguments(args):
-    """What can be differentiated: separate elements, preferably of double precision."""
+    """Checks that the inputs can be differentiated: no shared elements, preferably double."""
     for position, arg in enumerate(args):
         if not is_differentiable(arg):
             continue

@@ -62,7 +62,7 @@ def make_dual(tensor, tangent, *, level=None):
 
 
 class UnpackedDualTensor(namedtuple("UnpackedDualTensor", ["primal", "tangent"])):
-    """What `unpack_dual` returns: the values, and the tangent or None."""
+    """The result of `unpack_dual`: the values, and the tangent or None."""
 
 
 def unpack_dual(tensor, *, level=None):

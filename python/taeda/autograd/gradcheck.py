@@ -4,7 +4,7 @@ from taeda import _C
 
 
 class GradcheckError(RuntimeError):
-    """What gradcheck and gradgradcheck raise where a derivative is wrong."""
+    """Raised by gradcheck and gradgradcheck where a derivative is wrong."""
 
 
 def as_tuple(values):
@@ -164,7 +164,7 @@ def _gradient_function(func, args, seeds):
     """The function from arguments and seeds to the gradients of `func`."""
     from taeda.autograd import grad
 
-    # Checks in forward mode pass detached arguments: what needs a gradient is remembered here.
+    # Checks in forward mode pass detached arguments: which need a gradient is noted here.
     needs_grad = [is_differentiable(value) for value in args + seeds]
 
     def gradients(*values):

@@ -1,4 +1,4 @@
-"""The backward graph: its nodes and edges, hooks on what it saves and on several gradients."""
+"""The backward graph: its nodes and edges, hooks on saved tensors and on several gradients."""
 
 from collections import namedtuple
 
@@ -90,7 +90,7 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Inside, what operations save waits in the memory of the CPU."""
+    """Inside, tensors that operations save wait in the memory of the CPU."""
 
     def __init__(self, pin_memory=False, device_type="cuda"):
         def pack(tensor):

@@ -1,4 +1,4 @@
-"""allow_mutation_on_saved_tensors: in-place writes copy what graphs saved before it is lost."""
+"""allow_mutation_on_saved_tensors: in-place writes first copy values that graphs saved."""
 
 from weakref import WeakKeyDictionary, ref
 

@@ -4,7 +4,7 @@ from taeda import _C
 
 
 class ImperativeEngine:
-    """What `Variable._execution_engine` offers while backward is running."""
+    """The methods of `Variable._execution_engine` while backward is running."""
 
     @staticmethod
     def queue_callback(callback):

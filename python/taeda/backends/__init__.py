@@ -1,4 +1,4 @@
-"""What the kernels underneath can do, and the switches PyTorch's programs set."""
+"""Capabilities of the kernels, and the switches that PyTorch's programs set."""
 
 from taeda.backends import cpu, cuda, cudnn, mps, openmp
 

@@ -1,4 +1,4 @@
-"""Memory of CPU tensors: what is in use, what is kept for reuse, and giving that back.
+"""Memory of CPU tensors: the part in use, the part kept for reuse, and how to give that back.
 
 Names and keys are those of `torch.cuda`. The allocator keeps freed blocks: `reserved` counts what
 the system has lent to it, `allocated` what tensors hold of that.
@@ -64,5 +64,5 @@ def reset_peak_memory_stats(device=None):
 
 
 def empty_cache():
-    """Gives back to the system what is kept for reuse."""
+    """Gives memory that is kept for reuse back to the system."""
     _dispatch._empty_cache()

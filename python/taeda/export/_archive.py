@@ -52,7 +52,7 @@ def load(f, *, extra_files=None, expected_opset_version=None):
     is_path = isinstance(f, (str, os.PathLike))
     source = os.fspath(f) if is_path else f.read()
     if is_path:
-        open(source, "rb").close()  # raises Python's error for what cannot be opened
+        open(source, "rb").close()  # raises Python's error for a file that cannot be opened
     graph, signature, state, examples, notes, extra = _C._export.load(source)
     if extra_files is not None:
         for name in extra_files:
@@ -64,7 +64,7 @@ def load(f, *, extra_files=None, expected_opset_version=None):
 
 
 def _notes(ep):
-    """The tensors of the example, and what C++ keeps for Python."""
+    """The tensors of the example, and the data that C++ keeps for Python."""
     spec = ep.call_spec
     notes = {
         "in_spec": pytree.treespec_dumps(spec.in_spec),
@@ -147,7 +147,7 @@ def _ranges(graph, encoded):
 
 
 def _examples(signature, in_spec, tensors, numbers):
-    """(args, kwargs) put together from what was saved and the constants of the signature."""
+    """(args, kwargs) put together from the saved values and the constants of the signature."""
     if not tensors and not numbers:
         return None
     saved = {TensorArgument: iter(tensors), SymIntArgument: iter(numbers)}

@@ -1,4 +1,4 @@
-"""Retraces an exported program without writes, with operators replaced by what functions call."""
+"""Retraces an exported program without writes, with operators decomposed."""
 
 import dataclasses
 
@@ -27,7 +27,7 @@ def default_decompositions():
 
 
 def decomposed(program, table):
-    """(graph, what it calls, signature) with the operators of `table` decomposed."""
+    """(graph, modules it calls, signature) with the operators of `table` decomposed."""
     graph = Graph()
     tracer = _tracer(graph, table)
     fake_mode = FakeTensorMode(
@@ -129,7 +129,7 @@ def _mutation(spec):
     )
 
 
-# What a node takes over from the one it comes from.
+# Metadata that a node takes over from the one it comes from.
 _KEPT = ("nn_module_stack", "stack_trace", "custom")
 
 

@@ -1,4 +1,4 @@
-"""Symbolic sizes for the inputs of an export, and what the trace has found out about them."""
+"""Symbolic sizes for the inputs of an export, and the facts that the trace found about them."""
 
 import inspect
 import re
@@ -89,9 +89,9 @@ def _shapes_of(name, value, shape):
     return found
 
 
-# What a size is called that is no symbol of its own.
+# The name of a size that is no symbol of its own.
 _OTHER = "another_size"
-# Texts of guards that are ranges of symbols, or what the graph's types say of sizes.
+# Texts of guards that are ranges of symbols, or that the graph's types express already.
 _SAID_ELSEWHERE = re.compile(rf"{_OTHER} == .*|\d+ <= \w+( <= \d+)?|\w+ <= \d+", re.DOTALL)
 
 
@@ -270,7 +270,7 @@ class DynamicInputs:
         return text
 
     def _divisor(self, symbol):
-        """What a size must be a multiple of; None if it may be anything."""
+        """The number of which a size must be a multiple; None if it may be anything."""
         name, guards = re.escape(str(symbol)), self.env.format_guards()
         forms = (rf"Eq\(Mod\({name}, (\d+)\), 0\)", rf"Eq\((\d+)\*\({name}//\1\), {name}\)")
         found = next(filter(None, (re.search(form, guards) for form in forms)), None)
@@ -291,7 +291,7 @@ def _fixed_by_its_example(name, size):
 
 
 def _by_dim(name, tensor, shape):
-    """{dimension: what is said of it}"""
+    """{dimension: its specification}"""
     if shape is None:
         return {}
     if isinstance(shape, dict):

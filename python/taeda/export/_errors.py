@@ -1,4 +1,4 @@
-"""What export raises."""
+"""The exceptions of export."""
 
 
 class UserError(RuntimeError):

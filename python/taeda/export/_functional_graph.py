@@ -44,7 +44,7 @@ def _is_write(target):
 
 
 def _functional(target):
-    """The overload that computes what `target` writes; None if there is none."""
+    """The overload that returns the values which `target` writes; None if there is none."""
     name, _, overload = target.__name__.partition(".")
     packet = getattr(_aten, name[:-1], None)
     return getattr(packet, overload, None) if packet is not None else None
@@ -97,12 +97,12 @@ def _scatter(graph, write, whole, view, flips):
 
 
 def _copied(clone):
-    """What was copied, unless the copy lies in memory in another way."""
+    """The copied tensor itself, unless the copy has other strides."""
     return clone if clone.kwargs else clone.args[0]
 
 
 def _replace_result(graph, write, whole, view, new, is_part):
-    """What used the result of the write looks at the new tensor."""
+    """Users of the result of the write take the new tensor."""
     seen = new
     if is_part:
         with graph.inserting_before(write):

@@ -78,7 +78,7 @@ def _wrap(graph, root, run, grad_enabled, name):
         module = _layer(layer, module, inputs, outputs)
     with graph.inserting_before(run.nodes[0]):
         call, results = _call(graph, root, layers[0], module, name, list(inputs), outputs)
-    # What is made of several modules belongs to the one around them.
+    # A node made from several modules belongs to the module around them.
     stack = _common_stack(run.nodes)
     for node in (call.args[len(layers[0][1])], call, *results):
         node.meta["nn_module_stack"] = stack

@@ -33,7 +33,7 @@ class ModuleCallEntry:
 
 
 def _tracepoint(*values):
-    """Stands in the graph while it is made, for what goes into a module or comes out of it."""
+    """Marks in the graph, while it is made, a value that goes into a module or comes out of it."""
 
 
 class ModuleCalls:
@@ -88,7 +88,7 @@ _OF_VALUES = {
 
 
 def argument_of(arg):
-    """What a value of the graph is in signatures."""
+    """The form that a value of the graph has in signatures."""
     if not isinstance(arg, taeda.fx.Node):
         return ConstantArgument("", arg)
     return _OF_VALUES.get(type(arg.meta.get("val")), TensorArgument)(arg.name)

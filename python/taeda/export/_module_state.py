@@ -55,7 +55,7 @@ def _slot(mod, held):
 
 @contextlib.contextmanager
 def standing_in(mod, held, stand_ins):
-    """Puts other tensors in the places; gives a function that reads what is there by now."""
+    """Puts other tensors in the places; gives a function that reads the present ones."""
     slots = [_slot(mod, h) for h in held]
     known = {id(child): set(vars(child)) for child in mod.modules()}
     for (place, name), tensor in zip(slots, stand_ins, strict=True):

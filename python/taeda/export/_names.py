@@ -29,7 +29,7 @@ class UniqueNames:
 
 
 def forward_signature(mod):
-    """The signature of what is traced."""
+    """The signature of the traced function."""
     return inspect.signature(mod.forward if isinstance(mod, taeda.nn.Module) else mod)
 
 

@@ -88,7 +88,7 @@ def encoded_origins(graph):
 
 
 def set_origins(graph, text):
-    """Gives the nodes of a graph what `encoded_origins` has written."""
+    """Gives the nodes of a graph the origins that `encoded_origins` has written."""
     by_name = {node.name: node for node in graph.nodes}
     found = json.loads(text)
     for key in _KEPT:

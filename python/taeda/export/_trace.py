@@ -38,7 +38,7 @@ class Traced:
     """The graph of a module and what belongs to it."""
 
     graph: Graph
-    root: taeda.nn.Module  # what control flow calls
+    root: taeda.nn.Module  # the graphs that control flow calls
     signature: ExportGraphSignature
     state: dict  # parameters, buffers and constants by name
     in_spec: pytree.TreeSpec

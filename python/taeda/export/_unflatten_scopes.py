@@ -47,7 +47,7 @@ def _finish(scope, program):
 
 
 class _Split:
-    """The program that is split, and what its scopes hold."""
+    """The program that is split, and the contents of its scopes."""
 
     def __init__(self, program, make_module):
         self.program, self.make_module = program, make_module
@@ -105,7 +105,7 @@ class _Scope:
         return self.split.spec_in(node, self.path) is not None
 
     def value(self, node):
-        """What stands for a node of the program here."""
+        """The value that stands for a node of the program here."""
         if node not in self.values:
             spec = self.split.spec_in(node, self.path)
             name = spec.target[len(self.path) + 1 :] if self.path else spec.target

@@ -70,7 +70,7 @@ def _place_tensors(root, program):
 
 
 def _hide_constants(module, signature):
-    """Takes what is no part of the program's state out of the module's."""
+    """Removes from the module's state the tensors that are no part of the program's."""
     for spec in signature.input_specs:
         if spec.kind is InputKind.CONSTANT_TENSOR or spec.persistent is False:
             prefix, _, name = spec.target.rpartition(".")
@@ -78,7 +78,7 @@ def _hide_constants(module, signature):
 
 
 def place_tensor(owner, name, spec, tensor):
-    """Registers a tensor as what its spec says."""
+    """Registers a tensor as the parameter, buffer or constant that its spec names."""
     if spec.kind is InputKind.PARAMETER:
         owner.register_parameter(name, tensor)
     elif spec.kind is InputKind.BUFFER:
@@ -145,7 +145,7 @@ def _write_parameter(graph, parameter, value):
 
 
 class ArgumentOrder:
-    """Puts the arguments of a call into the order of the program, or says what differs."""
+    """Puts the arguments of a call into the order of the program, or raises with the difference."""
 
     def __init__(self, in_spec):
         self.in_spec = in_spec

@@ -26,7 +26,7 @@ class _DimHintType(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class _DimHint:
-    """What export finds out by itself; a call adds a range: `Dim.AUTO(min=4, max=16)`."""
+    """A size for export to decide; a call adds a range: `Dim.AUTO(min=4, max=16)`."""
 
     type: _DimHintType
     min: int | None = None
@@ -214,7 +214,7 @@ class AdditionalInputs:
 
 
 def _differences(values):
-    """What is dynamic of a leaf that has had these values."""
+    """The dynamic dimensions of a leaf that has had these values."""
     first = values[0]
     if all(isinstance(v, taeda.Tensor) for v in values):
         if len({v.dim() for v in values}) > 1:
@@ -234,10 +234,10 @@ def _differences(values):
     return None
 
 
-# ---- what an error suggests ----
+# ---- suggestions of an error ----
 _FIX = re.compile(r"\s*(\w+) = (.+?)\s*$")
 _RANGE = re.compile(r"Dim\('(\w+)'(?:, min=(\d+))?(?:, max=(\w+))?\)")
-# What follows from another dimension: n, 2*n, n + 1, 2*n - 3.
+# Sizes that follow from another dimension: n, 2*n, n + 1, 2*n - 3.
 _DERIVED = re.compile(r"(?:(\d+)\*)?([A-Za-z_]\w*)(?: ([+-]) (\d+))?")
 
 
@@ -266,7 +266,7 @@ class _Fixes:
         self._texts, self._dims, self._made = texts, dims, {}
 
     def of(self, name):
-        """What the dimension is now: a Dim, an integer, or the old Dim."""
+        """The dimension after the fix: a Dim, an integer, or the old Dim."""
         if name not in self._made:
             self._made[name] = None  # what depends on itself is nothing
             text = self._texts.get(name)

@@ -48,7 +48,7 @@ def verifier_of(dialect):
 
 
 class ExportedProgram:
-    """What `taeda.export.export` gives; `module()` makes it callable."""
+    """The result of `taeda.export.export`; `module()` makes it callable."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class ExportedProgram:
 
     @property
     def graph_signature(self):
-        """What its inputs and outputs stand for."""
+        """The meaning of the graph's inputs and outputs."""
         return self._graph_signature
 
     @property
@@ -139,7 +139,7 @@ class ExportedProgram:
 
     @property
     def verifiers(self):
-        """What the program was checked by."""
+        """The verifiers that checked the program."""
         return self._verifiers
 
     @property

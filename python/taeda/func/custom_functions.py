@@ -21,7 +21,7 @@ _RANDOMNESS = ("error", "same", "different")
 
 
 def custom_function_call(cls, *args, **kwargs):
-    """What `apply` does while a transform is active."""
+    """`apply` while a transform is active."""
     from taeda.autograd.function import Function
 
     level, kind, size, randomness = _C._top_level()
@@ -51,7 +51,7 @@ def _is_at(value, level):
 
 
 def _under_functionalize(cls, level, args, kwargs):
-    """The function one level out, on what its arguments are by now."""
+    """The function one level out, on the present values of its arguments."""
     inner = [_C._functional_value(a, level)[0] if isinstance(a, _Tensor) else a for a in args]
     outputs = _C._call_below_level(lambda: cls.apply(*inner, **kwargs))
     return tree_map_only(_Tensor, lambda t: _C._make_functional(t, level), outputs)
@@ -178,7 +178,7 @@ def _take_apart(tree, level):
 
 
 class _ExampleCtx:
-    """What the user's functions see as `ctx` while they run on one example."""
+    """The `ctx` of the user's functions while they run on one example."""
 
     def __init__(self, saved=()):
         self._kept = ()

@@ -217,7 +217,7 @@ def _check_outputs(leaves, output, api):
 
 @_without_saved_tensors_hooks
 def vjp(func, *primals, has_aux=False):
-    """`(output, vjp_fn[, aux])`: the value of `func`, and what turns cotangents into gradients."""
+    """`(output, vjp_fn[, aux])`: the value of `func`, and a function of cotangents."""
     level = _C._enter_grad()
     try:
         inputs = _tracked(primals, level)

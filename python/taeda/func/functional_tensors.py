@@ -67,7 +67,7 @@ class _FunctionalType(type):
 
 
 class FunctionalTensor(metaclass=_FunctionalType):
-    """What `isinstance` says of tensors that are functional under the innermost mode."""
+    """Makes `isinstance` true of tensors that are functional under the innermost mode."""
 
     @staticmethod
     def to_functional(x):
@@ -84,7 +84,7 @@ class FunctionalTensor(metaclass=_FunctionalType):
 
 
 def dispatch_functionalize(func, mode=None):
-    """The function without writes: what it writes to its arguments is seen inside only."""
+    """The function without writes: writes to its arguments are seen inside only."""
 
     @functools.wraps(func)
     def functional(*args, **kwargs):

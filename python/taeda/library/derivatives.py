@@ -8,7 +8,7 @@ _Tensor = _C.Tensor
 
 
 class AutogradFormula:
-    """What `register_autograd` was given; both parts may be missing."""
+    """The arguments of `register_autograd`; both may be missing."""
 
     def __init__(self):
         self.backward = None

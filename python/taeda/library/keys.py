@@ -48,7 +48,7 @@ class DispatchKeySet:
 
 
 def keys_below(key):
-    """Every key inside `key`: what is left for a kernel that is done with it."""
+    """Every key inside `key`: those that still act after a kernel at it."""
     return DispatchKeySet(_dispatch.bits_below(key))
 
 

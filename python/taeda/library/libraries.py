@@ -36,7 +36,7 @@ class Library:
         self.dispatch_key = dispatch_key
         self._op_defs = set()
         self._op_impls = set()
-        self._overrides = []  # how to take back what the dispatcher does not know of
+        self._overrides = []  # undoes registrations that the dispatcher does not know of
         where = f"registered at {_caller()}"
         self._handle = _dispatch.open_library(ns, kind, where)
         self._finalizer = weakref.finalize(

@@ -1,4 +1,4 @@
-"""opcheck: tests that what was registered for an operator agrees with what it does."""
+"""opcheck: tests that the registrations of an operator agree with its behaviour."""
 
 import contextlib
 

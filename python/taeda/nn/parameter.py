@@ -57,7 +57,7 @@ class Buffer(_C.Tensor, metaclass=_BufferMeta):
         return buffer
 
 
-# What can be done with a tensor before it has a shape.
+# The operations that a tensor without a shape allows.
 _WITHOUT_VALUES = frozenset(
     ["__hash__", "size", "copy_", "is_complex", "is_floating_point", "get_device", "to"]
     + ["half", "float", "double", "char", "short", "int", "long", "cuda", "cpu"]

@@ -1,4 +1,4 @@
-"""What tests of programs that use Taeda need."""
+"""Functions for tests of programs that use Taeda."""
 
 from taeda.testing._comparison import assert_close
 

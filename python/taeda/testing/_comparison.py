@@ -1,4 +1,4 @@
-"""assert_close: values that must agree up to a tolerance, and what differs where they do not."""
+"""assert_close: values must agree up to a tolerance; the error says where they differ."""
 
 import collections.abc
 import numbers
@@ -58,7 +58,7 @@ def assert_close(
 
 
 def _compare(actual, expected, path, options):
-    """What differs, None if nothing does."""
+    """The difference as text; None if there is none."""
     if _is_sequence(actual) and _is_sequence(expected):
         if len(actual) != len(expected):
             return _at(

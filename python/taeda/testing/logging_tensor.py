@@ -148,13 +148,13 @@ class LoggingTensor(_C.Tensor):
 
 
 class LoggingTensorReentrant(LoggingTensor):
-    """The same with autograd on for what it holds."""
+    """The same with autograd on for the tensor inside."""
 
     context = enable_reentrant_dispatch
 
 
 class LoggingTensorMode(TorchDispatchMode):
-    """Writes down what plain tensors go through."""
+    """Writes down the operators called on plain tensors."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}

@@ -1,4 +1,4 @@
-"""Just-in-time builds of extensions: a folder a name, a lock, and ninja's notion of what is old."""
+"""Just-in-time builds of extensions: one folder per name, a lock, and ninja for what is old."""
 
 import contextlib
 import fcntl
@@ -22,7 +22,7 @@ _loaded = {}
 
 @dataclass
 class Request:
-    """What an extension is made of."""
+    """The sources and flags of an extension."""
 
     name: str
     sources: list
@@ -88,7 +88,7 @@ def build(request):
     with locked(request.folder) as lock:
         module_name, path = _build_version(request, version, lock)
         if stamp not in (None, path.stat().st_mtime_ns):
-            # A header changed: the sources are as they were, what is loaded is not.
+            # A header changed: the sources are as they were, but the loaded module is old.
             version += 1
             module_name, path = _build_version(request, version, lock)
         _loaded[identity] = (fingerprint, version, path.stat().st_mtime_ns)
@@ -196,7 +196,7 @@ def _cuda_rule(request, common):
 
 
 def link_flags(request):
-    """What the linker is told."""
+    """The arguments of the linker."""
     folders = toolchain.library_folders(_device(request))
     flags = [*(f"-L{folder}" for folder in folders), "-ltaeda", f"-Wl,-rpath,{folders[0]}"]
     if request.with_cuda:

@@ -1,4 +1,4 @@
-"""Extensions built ahead of time: what a setup.py uses."""
+"""Extensions built ahead of time, by a setup.py."""
 
 import re
 import subprocess
@@ -31,7 +31,7 @@ def _with_paths(device_type, kwargs):
 
 
 def CppExtension(name, sources, *args, **kwargs):
-    """A setuptools.Extension with what a C++ extension needs."""
+    """A setuptools.Extension with the paths and flags of a C++ extension."""
     return setuptools.Extension(name, sources, *args, **_with_paths("cpu", kwargs))
 
 

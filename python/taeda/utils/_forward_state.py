@@ -1,4 +1,4 @@
-"""What a checkpointed forward ran under, to be set again for its recomputation."""
+"""The modes and random state of a checkpointed forward, set again for its recomputation."""
 
 import contextlib
 

@@ -63,7 +63,7 @@ class TorchDispatchMode:
     supports_higher_order_operators = False
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        """Called in place of the operator `func`; what it returns is the operator's result."""
+        """Called in place of the operator `func`; its result is the operator's result."""
         raise NotImplementedError
 
     def __enter__(self):

@@ -262,7 +262,7 @@ def treespec_pprint(treespec):
 
 
 def tree_map(func, tree, *rests, is_leaf=None):
-    """`func` of each leaf (and of what stands in its place in `rests`), in the same containers."""
+    """`func` of each leaf and the values at its place in `rests`, in the same containers."""
     leaves, spec = tree_flatten(tree, is_leaf)
     return spec.unflatten(map(func, leaves, *(spec.flatten_up_to(r) for r in rests)))
 

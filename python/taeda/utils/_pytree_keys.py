@@ -1,4 +1,4 @@
-"""Steps from a container to a child: what the paths of pytree leaves are made of."""
+"""Steps from a container to a child; the paths of pytree leaves are made of them."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -65,7 +65,7 @@ def keystr(kp):
 
 
 def key_get(obj, kp):
-    """What stands at the end of a path."""
+    """The value at the end of a path."""
     for key in kp:
         obj = key.get(obj)
     return obj

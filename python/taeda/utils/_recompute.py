@@ -22,7 +22,7 @@ TIP = (
 
 
 class CheckpointError(RuntimeError):
-    """The recomputation did not save what the forward saved."""
+    """The recomputation saved other tensors than the forward."""
 
 
 class _StopRecomputationError(Exception):
@@ -30,7 +30,7 @@ class _StopRecomputationError(Exception):
 
 
 def metadata(tensor):
-    """What the default determinism check compares."""
+    """The metadata that the default determinism check compares."""
     return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
 
 
@@ -55,7 +55,7 @@ class _Inputs:
         self._positions = [i for i, arg in enumerate(args) if isinstance(arg, _C.Tensor)]
         anchor = _C.empty(0, requires_grad=True)
         with enable_grad():
-            # The result owns the node, the node what it saved.
+            # The result owns the node, and the node owns its saved tensors.
             self._result = _KeepInputs.apply(anchor, *(args[i] for i in self._positions))
 
     def get(self):
@@ -79,7 +79,7 @@ def _has_any(values):
 
 
 class Frame:
-    """One checkpointed call: its placeholders, and what a backward run recomputed for them."""
+    """One checkpointed call: its placeholders, and the tensors recomputed for them."""
 
     def __init__(self, recompute, args, early_stop, metadata_of):
         self.recompute = recompute
@@ -171,7 +171,7 @@ class _Recomputation:
         return tensor
 
     def check(self):
-        """Compares number and metadata of what was saved with the forward's."""
+        """Compares number and metadata of the saved tensors with the forward's."""
         if self.is_surplus_expected:
             return
         frame = self.frame

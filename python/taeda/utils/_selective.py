@@ -28,7 +28,7 @@ _MISMATCH = (
 
 
 class CheckpointPolicy(enum.Enum):
-    """What to do with an operator's results; MUST_ says that nobody else may decide otherwise."""
+    """Whether an operator's results are kept or recomputed; MUST_ forbids another decision."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1

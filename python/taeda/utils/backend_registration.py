@@ -1,4 +1,4 @@
-"""What a device plug-in is called: in `device="..."`, as a module, and as methods."""
+"""The names of a device plug-in: in `device="..."`, as a module, and as methods."""
 
 import sys
 

@@ -298,7 +298,7 @@ def get_device_states(*args):
 
 
 def set_device_states(devices, states, *, device_type=None):
-    """Sets what `get_device_states` returned."""
+    """Sets the states that `get_device_states` returned."""
     from taeda.random import _device_module
 
     module = _device_module(device_type or DefaultDeviceType.get_device_type())

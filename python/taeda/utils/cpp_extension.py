@@ -120,7 +120,7 @@ def _as_list(paths):
 
 
 def _raise_library_errors(path):
-    """What a TORCH_LIBRARY block of the loaded object could not do."""
+    """The errors of the TORCH_LIBRARY blocks of the loaded object."""
     from taeda._C import _dispatch
 
     problems = _dispatch.take_library_errors()

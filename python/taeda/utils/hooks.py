@@ -97,7 +97,7 @@ class BackwardHook:
         return args if new is None else new
 
     def setup_output_hook(self, result):
-        """What the module's call is to return."""
+        """The result of the module's call."""
         results = result if isinstance(result, tuple) else (result,)
         new = _through_function(results, self._on_output_grads)
         if new is None:
@@ -149,7 +149,7 @@ class BackwardHook:
 
 
 def _options(value):
-    """What zeros in a tensor's place need; None for other values."""
+    """Sizes, dtype and device of a tensor, to make zeros in its place; None for other values."""
     if not isinstance(value, _C.Tensor):
         return None
     return {"size": value.size(), "dtype": value.dtype, "device": value.device}

@@ -14,7 +14,7 @@ _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
-    """What load_state_dict returns: the names that did not match."""
+    """The result of load_state_dict: the names that did not match."""
 
     __slots__ = ()
 
@@ -52,17 +52,17 @@ class _WrappedHook:
 class StateDict:
     """Parameters and persistent buffers by path, with hooks before and after."""
 
-    # The format of what _save_to_state_dict stores; stored beside it.
+    # The version of the format of _save_to_state_dict; stored beside the tensors.
     _version = 1
 
     def get_extra_state(self):
-        """What else belongs to the state; a class that has such state overrides it."""
+        """State beside parameters and buffers; a class that has such state overrides it."""
         raise RuntimeError(
             "Reached a code path in Module.get_extra_state() that should never be called."
         )
 
     def set_extra_state(self, state):
-        """Takes back what get_extra_state returned."""
+        """Sets the state that get_extra_state returned."""
         raise RuntimeError(
             "Reached a code path in Module.set_extra_state() that should never be called."
         )
@@ -294,7 +294,7 @@ def _complaint(what, names):
 
 
 def _as_kind_of(tensor, value):
-    """The value as what the module holds now: a parameter with the same switch, or a buffer."""
+    """The value in the present member's form: a parameter with the same switch, or a buffer."""
     if not isinstance(tensor, Parameter):
         return value
     if isinstance(value, Parameter):

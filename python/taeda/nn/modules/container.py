@@ -13,7 +13,7 @@ __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequen
 
 
 class _Sequence(Module):
-    """What Sequential and ModuleList share: children named by their place, used like a list."""
+    """The base of Sequential and ModuleList: children named by their place, used like a list."""
 
     def _names(self):
         return list(self._modules)
@@ -61,7 +61,7 @@ class _Sequence(Module):
 
 
 class Sequential(_Sequence):
-    """Modules called one after the other, each on what the last returned."""
+    """Modules called one after the other, each on the result of the last."""
 
     def __init__(self, *args):
         super().__init__()

@@ -7,7 +7,7 @@ __all__ = ["Dropout"]
 
 
 class _DropoutNd(Module):
-    """What the kinds of dropout share: the probability, and whether the input is overwritten."""
+    """The base of the kinds of dropout: the probability, and whether the input is overwritten."""
 
     __constants__ = ["p", "inplace"]
 

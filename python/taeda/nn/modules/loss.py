@@ -8,7 +8,7 @@ __all__ = ["CrossEntropyLoss", "L1Loss", "MSELoss", "NLLLoss"]
 
 
 class _Loss(Module):
-    """What losses share: how the elements are reduced."""
+    """The base of losses: how the elements are reduced."""
 
     __constants__ = ["reduction"]
 

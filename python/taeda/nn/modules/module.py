@@ -24,7 +24,7 @@ from taeda.nn.parameter import Buffer, Parameter
 
 
 def _forward_unimplemented(self, *input):
-    """What a call of the module computes; every subclass defines it."""
+    """The computation of the module; every subclass defines it."""
     raise NotImplementedError(
         f'Module [{type(self).__name__}] is missing the required "forward" function'
     )
@@ -196,7 +196,7 @@ class Module(HookRegistration, Traversal, Conversion, StateDict):
             super().__setattr__(name, value)
 
     def _make_room(self, name, table, noun):
-        """Forgets what else is registered or set under the name."""
+        """Removes other members and attributes of the name."""
         members = self.__dict__
         if table not in members:
             raise AttributeError(f"cannot assign {noun} before Module.__init__() call")
@@ -261,7 +261,7 @@ class Module(HookRegistration, Traversal, Conversion, StateDict):
         return type(self).__name__
 
     def extra_repr(self):
-        """What the printed form shows between the parentheses; subclasses override it."""
+        """The text between the parentheses of the printed form; subclasses override it."""
         return ""
 
     def __repr__(self):
