@@ -36,6 +36,8 @@ struct TypeList {
     return index;
   }
   static constexpr size_t kBytes = std::max({sizeof(T)...});
+  static constexpr size_t kAlignment = std::max({alignof(T)...});
+  static_assert((std::is_nothrow_move_constructible_v<T> && ...));
   // table[index] calls F with the type of that number.
   template <class R, class F>
   static constexpr R (*kCalls[])(const void*, F&) = {
@@ -79,6 +81,11 @@ class TAEDA_API Value {
     requires(!Types::kHas<IntrusivePtr<T>> && std::is_base_of_v<SymNode, T>)
   Value(IntrusivePtr<T> v) : Value(IntrusivePtr<SymNode>(std::move(v))) {}
   Value(const Scalar& s);
+  // Scalar takes these too, a pointer as a truth value.
+  template <class T>
+    requires(!std::same_as<std::remove_cv_t<T>, char>)
+  Value(T* v) = delete;
+  Value(std::nullptr_t) = delete;
 
   bool is_none() const { return index_ == 0; }
   template <class T>
@@ -88,7 +95,7 @@ class TAEDA_API Value {
   template <class T>
   const T& get() const {
     TAEDA_INTERNAL_CHECK(is<T>(), "boxed value holds ", kind_name());
-    return *reinterpret_cast<const T*>(bytes_);
+    return *std::launder(reinterpret_cast<const T*>(bytes_));
   }
   template <class T>
   T& get() {
@@ -145,7 +152,7 @@ class TAEDA_API Value {
   }
   void destroy() noexcept;
 
-  alignas(std::max_align_t) unsigned char bytes_[Types::kBytes];
+  alignas(Types::kAlignment) unsigned char bytes_[Types::kBytes];
   uint8_t index_ = 0;
 };
 

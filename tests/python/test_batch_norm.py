@@ -221,3 +221,54 @@ def test_dtypes_that_do_not_mix(x, parameter, statistic, message):
 def test_half_inputs_with_float_parameters():
     y = F.batch_norm(X.bfloat16(), t.zeros(2), t.ones(2), t.ones(2), t.zeros(2), training=True)
     assert y.dtype == t.bfloat16
+
+
+# ---- statistics under other transforms, and what is refused ----
+def test_vmap_over_the_weight_alone_moves_the_statistics():
+    mean, var = t.zeros(2), t.ones(2)
+    weights = t.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    result = t.func.vmap(lambda w: F.batch_norm(X, mean, var, w, w, training=True, momentum=0.5))(
+        weights
+    )
+    expected = [F.batch_norm(X, None, None, w, w, training=True) for w in weights]
+    assert t.allclose(result, t.stack(expected), atol=1e-6)
+    assert t.allclose(mean, t.tensor([0.75, 0.5833333]), atol=1e-6)
+    assert t.allclose(var, t.tensor([1.5, 1.5833333]), atol=1e-6)
+
+
+def test_vmap_of_grad_with_statistics_of_each_example():
+    x, means, variances = t.rand(4, 3, 2), t.zeros(4, 2), t.ones(4, 2)
+
+    def f(x, mean, var):
+        return (F.batch_norm(x, mean, var, training=True, momentum=0.5) * x).sum()
+
+    got = t.func.vmap(t.func.grad(f))(x, means, variances)
+    for i in range(4):
+        mean, var = t.zeros(2), t.ones(2)
+        assert t.allclose(got[i], t.func.grad(f)(x[i], mean, var), atol=1e-5)
+        assert t.allclose(means[i], mean, atol=1e-6) and t.allclose(variances[i], var, atol=1e-6)
+
+
+def test_functionalized_gradient_moves_the_statistics():
+    mean, var = t.zeros(2), t.ones(2)
+
+    def f(x, mean, var):
+        return (F.batch_norm(x, mean, var, training=True, momentum=0.5) * X.sin()).sum()
+
+    functionalize(t.func.grad(f))(X, mean, var)
+    assert t.allclose(mean, t.tensor([0.75, 0.5833333]), atol=1e-6)
+    assert t.allclose(var, t.tensor([1.5, 1.5833333]), atol=1e-6)
+
+
+def test_statistics_have_no_gradient():
+    mean, var = t.zeros(2, requires_grad=True), t.ones(2)
+    for training in (False, True):
+        with pytest.raises(RuntimeError, match="respect to argument 'running_mean'"):
+            F.batch_norm(X, mean, var, training=training)
+    with t.no_grad():
+        F.batch_norm(X, mean, var)
+
+
+def test_one_statistic_alone():
+    with pytest.raises(ValueError, match="must either both be None or neither be None"):
+        F.batch_norm(X, t.zeros(2), None, training=True)

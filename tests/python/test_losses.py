@@ -394,3 +394,39 @@ def test_weighted_huber_divides_by_the_count():
     x, weight = t.tensor([0.5, 3.0]), t.tensor([2.0, 4.0])
     loss = F.huber_loss(x, t.zeros(2), weight=weight)
     assert loss.item() == (2 * 0.125 + 4 * 2.5) / 2
+
+
+def test_a_weight_has_the_size_of_the_input():
+    x, target = t.zeros(1, 3), t.ones(2, 3)
+    for loss in (F.mse_loss, F.l1_loss, F.huber_loss):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert loss(x, target, weight=t.ones(1, 3)).isfinite()
+            with pytest.raises(ValueError, match="must have the same size"):
+                loss(x, target, weight=t.ones(2, 3))
+
+
+def test_dtypes_of_probabilities():
+    with pytest.raises(RuntimeError, match="Found dtype Double but expected Float"):
+        F.binary_cross_entropy(t.ones(2), t.ones(2, dtype=t.float64))
+
+
+def test_variances_as_numbers():
+    whole = t.ones(2, dtype=t.int64)
+    expected = F.gaussian_nll_loss(t.ones(2), t.ones(2), t.full((2,), 0.5))
+    assert t.equal(F.gaussian_nll_loss(whole, t.ones(2), 0.5), expected)
+    with pytest.raises(ValueError, match="var has negative"):
+        F.gaussian_nll_loss(t.ones(2, device="meta"), t.ones(2, device="meta"), -0.5)
+    infinite = F.gaussian_nll_loss(t.ones(2), t.ones(2), t.full((2,), float("inf")))
+    assert infinite.item() == float("inf")
+
+
+def test_old_names_of_reductions():
+    x, y = t.rand(2, 3), t.rand(2, 3)
+    with pytest.warns(UserWarning, match="'elementwise_mean' is deprecated"):
+        assert t.equal(F.l1_loss(x, y, reduction="elementwise_mean"), F.l1_loss(x, y))
+    with pytest.warns(UserWarning, match="'batchmean' divides only by the batch size"):
+        F.kl_div(x, y)
+    with pytest.warns(UserWarning, match="reduction='sum' instead"):
+        old = F.kl_div(x, y, size_average=False, reduction="batchmean")
+    assert t.equal(old, F.kl_div(x, y, reduction="batchmean"))

@@ -60,3 +60,49 @@ def test_mistakes_name_the_record(tmp_path, functional, phrase):
 
 def test_the_package_and_its_generated_part_share_no_file():
     assert not (ROOT / nn_functional.PATH).exists()
+
+
+def test_other_names_and_fixed_arguments(tmp_path):
+    functional = (
+        '{signature = "weight, tensor", names = {self = "tensor"}, fixed = {speed = "2"}, '
+        'doc = "A tide.", check = "salt(tensor)"}'
+    )
+    assert (
+        """
+def wave(weight, tensor):
+    \"\"\"A tide.\"\"\"
+    if has_torch_function_variadic(weight, tensor):
+        return _handle_call(wave, (weight, tensor), locals())
+    _checks.salt(tensor)
+    return _nn.wave(tensor, weight, 2)
+"""
+        in code(tmp_path, functional)
+    )
+
+
+LOSS = """
+[storm]
+schema = "storm(Tensor self, int reduction=Mean) -> Tensor"
+kind = "composite"
+variants = ["function"]
+python = {functional = %s}
+doc = "A storm."
+"""
+
+
+def test_reductions_become_numbers(tmp_path):
+    (tmp_path / "sea").mkdir()
+    signature = '{signature = "input, size_average=None, reduce=None, reduction=\'mean\'"}'
+    (tmp_path / "sea/records.toml").write_text(LOSS % signature)
+    text = nn_functional.code(record_files.load(tmp_path))
+    assert "    reduction = reduction_number(reduction, size_average, reduce)\n" in text
+    assert "    return _C.storm(input, reduction)\n" in text
+
+
+def test_an_in_place_form_that_is_a_record_of_its_own(tmp_path):
+    (tmp_path / "sea").mkdir()
+    signature = '{signature = "input, inplace=False", inplace = true}'
+    (tmp_path / "sea/records.toml").write_text(LOSS % signature)
+    text = nn_functional.code(record_files.load(tmp_path))
+    assert "return _C.storm_(input) if inplace else _C.storm(input)" in text
+    assert "__all__ = ['storm']" in text

@@ -6,6 +6,7 @@ A record's python.functional is a table of
              schema is `input`, `inplace` chooses the in-place form, a `reduction` that is a name
              becomes the operator's number (`size_average` and `reduce` are its older spelling)
   names      other Python names of the schema's arguments, {train = "training"}
+  doc        its docstring, where the operator's speaks of other arguments
   name       the function's name where it is not the operator's
   fixed      arguments that the function gives without asking, {cudnn_enabled = "True"}
   inplace    true where the in-place form is a record of its own
@@ -17,7 +18,7 @@ Without a signature the operator itself is the function.
 import ast
 
 PATH = "python/taeda/nn/_generated_functional.py"
-FIELDS = {"signature", "names", "name", "fixed", "inplace", "check"}
+FIELDS = {"signature", "names", "doc", "name", "fixed", "inplace", "check"}
 OLD_REDUCTION = ["size_average", "reduce"]
 HEAD = '''"""Functions with PyTorch's signatures, generated from the operator records."""
 
@@ -66,7 +67,8 @@ def _call(r, names, operator):
 
 def _asked(r, names):
     """The test whether an override takes the call, and the arguments that are asked."""
-    tensors = [_python_name(r, a) for a in r.schema.tensors if _python_name(r, a) in names]
+    known = {_python_name(r, a) for a in r.schema.tensors} | {"out"}
+    tensors = [name for name in names if name in known]
     kind = "unary" if len(tensors) == 1 else "variadic"
     given = ", ".join(tensors)
     return f"has_torch_function_{kind}({given})", f"({given}{',' if kind == 'unary' else ''})"
@@ -97,7 +99,7 @@ def _function(r, name, signature):
     inner = _inner_name(r, name, signature)
     text = (
         f"def {inner}({signature}):\n"
-        f'    """{r.data["doc"].strip()}"""\n'
+        f'    """{r.data["python"]["functional"].get("doc", r.data["doc"]).strip()}"""\n'
         f"    if {test}:\n"
         f"        return _handle_call({inner}, {asked}, locals())\n"
         f"{''.join(before)}"

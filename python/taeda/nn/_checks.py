@@ -2,6 +2,8 @@
 
 from math import prod
 
+from taeda._C import is_grad_enabled
+
 
 def probability(p):
     if p < 0.0 or p > 1.0:
@@ -26,6 +28,11 @@ def broadcast_target(input, target):
     )
 
 
+def weight_size(input, weight):
+    if weight.size() != input.size():
+        raise ValueError("Weights and input must have the same size.")
+
+
 def probability_target(input, target):
     if target.size() != input.size():
         raise ValueError(
@@ -41,7 +48,7 @@ def logit_target(input, target):
         )
 
 
-def batch_norm(input, training, eps):
+def batch_norm(input, running_mean, running_var, training, eps):
     if training and prod((*input.shape[:1], *input.shape[2:])) == 1:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {input.size()}"
@@ -50,3 +57,14 @@ def batch_norm(input, training, eps):
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if eps < 0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+    constant(running_mean, "native_batch_norm", "running_mean")
+    constant(running_var, "native_batch_norm", "running_var")
+
+
+def constant(t, function, name):
+    """Refuses an argument that asks for a gradient nothing computes."""
+    if t is not None and t.requires_grad and is_grad_enabled():
+        raise RuntimeError(
+            f"The function '{function}' is not differentiable with respect to argument '{name}'. "
+            "This input cannot have requires_grad True."
+        )

@@ -7,22 +7,29 @@ def reduction_name(reduction, size_average=None, reduce=None, stacklevel=4):
     """The reduction by name; the two flags are PyTorch's older spelling."""
     if size_average is None and reduce is None:
         return reduction
-    from warnings import warn
-
     size_average = True if size_average is None else size_average
     reduce = True if reduce is None else reduce
     reduction = ("mean" if size_average else "sum") if reduce else "none"
-    warn(
+    _warn(
         "size_average and reduce args will be deprecated, please use "
         f"reduction='{reduction}' instead.",
-        stacklevel=stacklevel,
+        stacklevel + 1,
     )
     return reduction
+
+
+def _warn(text, stacklevel):
+    from warnings import warn
+
+    warn(text, stacklevel=stacklevel)
 
 
 def reduction_number(reduction, size_average=None, reduce=None):
     """The operator's number of a reduction."""
     reduction = reduction_name(reduction, size_average, reduce, stacklevel=5)
+    if reduction == "elementwise_mean":
+        _warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", 4)
+        reduction = "mean"
     number = _NUMBERS.get(reduction)
     if number is None:
         raise ValueError(f"{reduction} is not a valid value for reduction")

@@ -1,6 +1,7 @@
 """Functions of neural networks with PyTorch's signatures; the operators behind them are in C++."""
 
 from taeda._C._nn import *  # noqa: F403
+from taeda.nn import _checks
 from taeda.nn import _generated_functional as _generated
 from taeda.nn._losses import (  # noqa: F401
     gaussian_nll_loss,
@@ -83,7 +84,75 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
 
 # ---- dropout ----
 
-dropout1d = dropout2d = dropout3d = _generated.feature_dropout
+
+def _dropped_channels(input, p, training, inplace, is_single):
+    """Whole channels dropped; a single example has no batch dimension yet."""
+    batch = input.unsqueeze(0) if is_single else input
+    function = _C.feature_dropout_ if inplace else _C.feature_dropout
+    result = function(batch, p, training)
+    return (result.squeeze_(0) if inplace else result.squeeze(0)) if is_single else result
+
+
+def _warn_of_dropout(name, dims, spatial):
+    from warnings import warn
+
+    warn(
+        f"{name}: Received a {dims}-D input to {name}, which is deprecated and will result in an "
+        "error in a future release. To retain the behavior and silence this warning, please use "
+        f"dropout instead. Note that {name} exists to provide channel-wise dropout on inputs with "
+        f"{spatial} spatial dimensions, a channel dimension, and an optional batch dimension "
+        f"(i.e. {spatial + 1}D or {spatial + 2}D inputs).",
+        stacklevel=3,
+    )
+
+
+def dropout1d(input, p=0.5, training=True, inplace=False):
+    """Drops whole channels of (N, C, L) or (C, L)."""
+    if has_torch_function_unary(input):
+        return _handle_call(dropout1d, (input,), locals())
+    _checks.probability(p)
+    dims = input.dim()
+    if dims not in (2, 3):
+        raise RuntimeError(
+            f"dropout1d: Expected 2D or 3D input, but received a {dims}D input. Note that "
+            "dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, "
+            "a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
+        )
+    return _dropped_channels(input, p, training, inplace, dims == 2)
+
+
+def dropout2d(input, p=0.5, training=True, inplace=False):
+    """Drops whole channels of (N, C, H, W)."""
+    if has_torch_function_unary(input):
+        return _handle_call(dropout2d, (input,), locals())
+    _checks.probability(p)
+    dims = input.dim()
+    if dims == 3:
+        from warnings import warn
+
+        warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
+            "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
+            "dim. This behavior will change in a future release to interpret the input as one "
+            "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
+            "dropout behavior, please switch to using dropout1d instead.",
+            stacklevel=2,
+        )
+    elif dims != 4:
+        _warn_of_dropout("dropout2d", dims, 2)
+    return _dropped_channels(input, p, training, inplace, False)
+
+
+def dropout3d(input, p=0.5, training=True, inplace=False):
+    """Drops whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    if has_torch_function_unary(input):
+        return _handle_call(dropout3d, (input,), locals())
+    _checks.probability(p)
+    dims = input.dim()
+    if dims not in (4, 5):
+        _warn_of_dropout("dropout3d", dims, 3)
+    # As in PyTorch, only five dimensions have a batch.
+    return _dropped_channels(input, p, training, inplace, dims != 5)
 
 
 # ---- embeddings ----

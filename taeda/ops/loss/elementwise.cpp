@@ -10,7 +10,7 @@
 namespace taeda::impl {
 namespace {
 
-enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2, kBatchMean = 3 };
+enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
 
 Tensor reduced(const Tensor& loss, int64_t reduction) {
   return reduction == kMean ? loss.mean() : reduction == kSum ? loss.sum() : loss;
@@ -63,11 +63,13 @@ Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, d
 }
 
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
-  return reduced(ops::_soft_margin(self, target), reduction);
+  return reduced(ops::_soft_margin(self, target), reduction).to(self.dtype());
 }
 
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight,
                             int64_t reduction) {
+  TAEDA_CHECK(target.dtype() == self.dtype(), "Found dtype ", target.dtype(), " but expected ",
+              self.dtype());
   check_probabilities(self, "input");
   check_probabilities(target, "target");
   const Tensor loss = ops::_binary_cross_entropy(self, target);
@@ -84,10 +86,6 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
 }
 
 Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
-  if (reduction == kBatchMean) {
-    const Tensor sum = taeda::kl_div(self, target, kSum, log_target);
-    return self.dim() == 0 ? sum : sum.div(Scalar(self.sym_size(0)));
-  }
   if (log_target) return reduced(target.exp().mul(target.sub(self)), reduction);
   // target * log(target), zero where the target is.
   const Tensor safe = target.masked_fill(target.eq(Scalar(0)), Scalar(1));
@@ -115,7 +113,8 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
                     "var has negative entry/entries");
   // The floor has no part in the gradient.
   const Tensor value = spread.detach();
-  const Tensor floored = value.clamp_min(Scalar(eps)).add(spread.sub(value));
+  const Tensor lacking = taeda::where(value.lt(Scalar(eps)), Scalar(eps) - value, Scalar(0));
+  const Tensor floored = spread.add(lacking);
   const Tensor difference = input.sub(target);
   Tensor loss = floored.log().add(difference.mul(difference).div(floored)).mul(Scalar(0.5));
   if (full) loss = loss.add(Scalar(0.5 * std::log(2 * M_PI)));
@@ -178,8 +177,6 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 }
 
 Tensor _weighted_loss(const Tensor& loss, const Tensor& weight, int64_t reduction, bool counts) {
-  TAEDA_CHECK_VALUE(loss.sym_sizes() == weight.sym_sizes(),
-                    "Weights and input must have the same size.");
   const Tensor weighted = loss.mul(weight);
   if (reduction != kMean || counts) return reduced(weighted, reduction);
   return weighted.sum().div(weight.sum());

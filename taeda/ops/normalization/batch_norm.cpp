@@ -38,25 +38,26 @@ void check_dtypes(const Tensor& input, std::initializer_list<const Tensor*> othe
               "mixed dtype (CPU): all inputs must share same datatype.");
 }
 
-// Whether a vmap or functionalize level must see a write to the tensor.
-bool is_watched(const Tensor& t) {
-  for (const auto* w = dispatch::wrapper_of(t); w; w = dispatch::wrapper_of(w->value))
-    if (w->batch_dim >= 0 || w->state) return true;
-  return false;
-}
-
-// A statistic is no part of the graph: writing it counts no version, and grad and jvp levels,
-// which wrap the new value, have no say in it.
+// A statistic is no part of the graph: writing it counts no version, and grad and jvp levels, which
+// wrap the new value, have no say in it. Levels that must see the write get it.
 void write_statistic(const Tensor& running, const Tensor& moved) {
-  if (is_watched(running) || is_watched(moved)) {
+  if (dispatch::num_levels() == 0) {
+    const BelowADInplaceOrView untracked;
     Tensor(running).copy_(moved);
     return;
   }
-  const Tensor value = dispatch::plain_value(moved);
-  Tensor plain = dispatch::plain_value(running);
-  const dispatch::BelowAllLevels outside;
-  const BelowADInplaceOrView untracked;
-  plain.copy_(value);
+  const dispatch::Level& level = dispatch::top_level();
+  const dispatch::LevelWrapper* const target = dispatch::wrapper_at(running, level.id);
+  const dispatch::LevelWrapper* const source = dispatch::wrapper_at(moved, level.id);
+  const bool is_differentiating =
+      level.kind == dispatch::LevelKind::Grad || level.kind == dispatch::LevelKind::Jvp;
+  if (!is_differentiating && (target || source)) {
+    Tensor(running).copy_(moved);
+    return;
+  }
+  const Tensor inner = target ? target->value : running, value = source ? source->value : moved;
+  const dispatch::BelowLevel outside;
+  write_statistic(inner, value);
 }
 
 // Channels may lie innermost; other orders become rows.
@@ -99,6 +100,8 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
   TAEDA_CHECK(training || running_mean.defined(),
               "running_mean must be defined in evaluation mode");
   TAEDA_CHECK(training || running_var.defined(), "running_var must be defined in evaluation mode");
+  TAEDA_CHECK_VALUE(running_mean.defined() == running_var.defined(),
+                    "running_mean and running_var must either both be None or neither be None");
   check_dtypes(input, {&weight, &bias, &running_mean, &running_var});
   // What is written below must not be what a gradient keeps.
   const auto given = [&](const Tensor& running, double value) {

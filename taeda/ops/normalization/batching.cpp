@@ -26,6 +26,24 @@ std::tuple<Batched, Batched, Batched> native_layer_norm(const Batched& input,
 std::tuple<Batched, Batched, Batched, Batched, Batched> _native_batch_norm_legit_functional(
     const Batched& input, const Batched& weight, const Batched& bias, const Batched& running_mean,
     const Batched& running_var, bool training, double momentum, double eps) {
+  if (!input.is_batched() && !running_mean.is_batched() && !running_var.is_batched()) {
+    // Statistics of one input, whatever it is scaled by.
+    const auto [plain, save_mean, save_invstd, mean, var] =
+        taeda::_native_batch_norm_legit_functional(input.value, Tensor(), Tensor(),
+                                                   running_mean.value, running_var.value, training,
+                                                   momentum, eps);
+    const auto along_channels = [&](const Batched& t) {
+      SymIntVec sizes(static_cast<size_t>(input.rank()) + 1, SymInt(1));
+      sizes[0] = batch_context().size;
+      sizes[2] = input.value.sym_size(1);
+      return t.front_expanded(batch_context().size).reshape(sizes);
+    };
+    Tensor out = plain.unsqueeze(0);
+    if (weight.defined()) out = out.mul(along_channels(weight));
+    if (bias.defined()) out = out.add(along_channels(bias));
+    return {Batched(out.to(input.value.dtype()), 0), Batched(save_mean, -1),
+            Batched(save_invstd, -1), Batched(mean, -1), Batched(var, -1)};
+  }
   const SymInt& size = batch_context().size;
   const Tensor x = input.front_expanded(size).movedim(0, 1);
   const auto channels = [&](const Batched& t) {
