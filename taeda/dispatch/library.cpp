@@ -58,9 +58,9 @@ void give_up(const std::string& name_space) {
 
 bool is_known_type(std::string base) {
   if (base.ends_with('?')) base.pop_back();
-  constexpr std::string_view known[] = {"Tensor", "int",          "SymInt",    "float",
-                                        "bool",   "Scalar",       "str",       "Device",
-                                        "Layout", "MemoryFormat", "Generator", "ScalarType"};
+  constexpr std::string_view known[] = {
+      "Tensor", "int",    "SymInt",       "float",     "bool",       "Scalar",  "str",
+      "Device", "Layout", "MemoryFormat", "Generator", "ScalarType", "NoneType"};
   return std::find(std::begin(known), std::end(known), base) != std::end(known) ||
          find_class_named(base);
 }
@@ -213,8 +213,11 @@ Operator& Library::def(std::string_view schema, uint32_t tags) {
               "should be placed in the (unique) TORCH_LIBRARY block for their namespace.  (Error "
               "occurred at ",
               where_, ")");
-  const std::string full = full_name(schema);
+  std::string full = full_name(schema);
   const Schema parsed = parse_schema(full);
+  const auto end = full.find_last_not_of(' ') + 1;
+  const bool ends_in_none = std::string_view(full).substr(0, end).ends_with("None");
+  if (ends_in_none) full.replace(end, full.npos, "Type");  // as the type is printed
   check_types(parsed, schema);
   check_defaults(parsed, schema);
   Operator& op = define_operator(full, where_, tags);

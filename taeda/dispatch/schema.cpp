@@ -78,6 +78,7 @@ class Reader {
     }
     a.type.base = word("a type");
     if (a.type.base == "DeviceIndex") a.type.base = "int";
+    if (a.type.base == "None") a.type.base = "NoneType";
     while (take('.')) a.type.base += "." + word("a class");  // __torch__.torch.classes.ns.Name
     if (take('(')) {
       while (at_ < text_.size() && text_[at_] != ')') {

@@ -36,6 +36,18 @@ def test_an_operator_is_defined_from_a_schema(lib):
     assert str(foo.default) == f"{lib.ns}.foo.default"
 
 
+def test_none_is_the_type_of_a_result(lib):
+    lib.define("told(Tensor x) -> None")
+    lib.impl("told", lambda x: None, "CPU")
+    lib.impl("told", lambda x: 3, "Meta")
+    op = ops_of(lib).told
+    assert op(t.ones(1)) is None
+    assert str(op.default._schema) == f"{lib.ns}::told(Tensor x) -> NoneType"
+    assert [str(r.type) for r in op.default._schema.returns] == ["NoneType"]
+    with pytest.raises(RuntimeError, match="Cannot cast 3 to None"):
+        op(t.ones(1, device="meta"))
+
+
 def test_overloads_are_found_as_they_are_defined(lib):
     lib.define("foo.Tensor(Tensor x, Tensor y) -> Tensor")
     lib.impl("foo.Tensor", lambda x, y: x + y, "CPU")

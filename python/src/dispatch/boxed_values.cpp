@@ -129,6 +129,7 @@ std::optional<Value> read_one(const std::string& base, PyObject* o) {
     return when(is_memory_format(o), [&] { return Value(to_memory_format(o)); });
   if (base.starts_with("__torch__.")) return read_script_object(base, o);
   if (base == "Generator") return when(is_generator(o), [&] { return Value(to_generator(o)); });
+  if (base == "NoneType") return when(o == Py_None, [] { return Value(); });
   fail(ErrorKind::NotImplemented, "arguments of type ", base, " cannot be passed from Python");
 }
 
@@ -315,6 +316,8 @@ Stack read_results(const CallSchema& schema, PyObject* result, const char* who) 
     std::optional<Value> v = is_one_tensor && o == Py_None    ? Value()
                              : is_one_tensor && !is_tensor(o) ? std::nullopt
                                                               : read_value(type, o);
+    TAEDA_CHECK(v || type.base != "NoneType", "Cannot cast ", shown(o, PyObject_Str),
+                " to None; it was returned by ", who, " for ", schema.declaration);
     TAEDA_CHECK(v, "Unable to cast ", shown(o, PyObject_Str), " to ", shown_type(type),
                 "; it was returned by ", who, " for ", schema.declaration);
     stack.push_back(std::move(*v));
