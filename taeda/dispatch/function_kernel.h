@@ -156,6 +156,9 @@ struct CppFunction {
 
 // Throws where a function's own schema cannot serve the declared one.
 TAEDA_API void check_function_fits(const Operator& op, const CppFunction& fn);
+// Throws where callers with a signature of this schema, "(Tensor _0, float _1) -> Tensor", do not
+// call the operator as it is declared.
+TAEDA_API void check_call_fits(const Operator& op, const std::string& call_schema);
 // Hands a call at `key` to what lies below it.
 TAEDA_API BoxedKernel fallthrough_kernel(Key key);
 

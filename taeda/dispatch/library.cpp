@@ -126,6 +126,25 @@ bool serves(const TypeRef& inferred, const TypeRef& declared) {
   return same_list && same_optional && base(inferred.base) == base(declared.base);
 }
 
+// What keeps a C++ signature, given as a schema, from the declared one; empty: nothing.
+std::string schema_difference(const Operator& op, const std::string& of_signature,
+                              bool may_return_nothing) {
+  const Schema declared = parse_schema(op.schema), inferred = parse_schema("f" + of_signature);
+  const auto difference = [](const auto& ours, const auto& theirs, const char* what) {
+    if (ours.size() != theirs.size())
+      return str("the number of ", what, " is different. ", theirs.size(), " vs ", ours.size());
+    for (size_t i = 0; i < ours.size(); ++i)
+      if (!serves(ours[i].type, theirs[i].type))
+        return str("type mismatch in ", what, " ", i + 1, ": ", theirs[i].type.text(), " vs ",
+                   ours[i].type.text());
+    return std::string();
+  };
+  std::string found = difference(inferred.arguments, declared.arguments, "arguments");
+  if (found.empty() && !(may_return_nothing && inferred.returns.empty()))
+    found = difference(inferred.returns, declared.returns, "returns");
+  return found;
+}
+
 }  // namespace
 
 std::vector<int> DispatchTarget::slots() const {
@@ -166,23 +185,22 @@ void check_function_fits(const Operator& op, const CppFunction& fn) {
   if (op.signature)
     TAEDA_CHECK(*op.signature == *fn.signature, "impl(", op.full_name(),
                 "): the C++ function's type does not match the schema ", op.schema);
-  const Schema declared = parse_schema(op.schema), inferred = parse_schema("f" + fn.schema);
-  const auto check = [&](const auto& of_fn, const auto& of_op, const char* what) {
-    TAEDA_CHECK(of_fn.size() == of_op.size(),
-                "Inferred operator schema for a C++ kernel function doesn't match the expected "
-                "function schema: ",
-                op.schema, " against ", fn.schema, ": the number of ", what, " is different. ",
-                of_op.size(), " vs ", of_fn.size());
-    for (size_t i = 0; i < of_fn.size(); ++i)
-      TAEDA_CHECK(serves(of_fn[i].type, of_op[i].type),
-                  "Inferred operator schema for a C++ kernel function doesn't match the expected "
-                  "function schema: ",
-                  op.schema, " against ", fn.schema, ": type mismatch in ", what, " ", i + 1, ": ",
-                  of_op[i].type.text(), " vs ", of_fn[i].type.text());
-  };
-  check(inferred.arguments, declared.arguments, "arguments");
   // An in-place kernel may return what it wrote or nothing.
-  if (!inferred.returns.empty()) check(inferred.returns, declared.returns, "returns");
+  const std::string difference = schema_difference(op, fn.schema, /*may_return_nothing=*/true);
+  TAEDA_CHECK(difference.empty(),
+              "Inferred operator schema for a C++ kernel function doesn't match the expected "
+              "function schema: ",
+              op.schema, " against ", fn.schema, ": ", difference);
+}
+
+void check_call_fits(const Operator& op, const std::string& call_schema) {
+  const std::string difference = schema_difference(op, call_schema, /*may_return_nothing=*/false);
+  TAEDA_CHECK(difference.empty(),
+              "\nTried to access or call an operator with a wrong signature.\n  operator: ",
+              op.schema, "\n  accessed/called as: ", call_schema, "\n  ", difference,
+              "\nThis likely happened in a call to OperatorHandle::typed<Return (Args...)>(). "
+              "Please make sure that the function signature matches the signature in the operator "
+              "registration call.");
 }
 
 Library::Library(std::string name_space, std::optional<DispatchTarget> target, const char* where,

@@ -74,8 +74,19 @@ class TypedOperatorHandle<R(A...)> : public OperatorHandle {
   }
 };
 
+namespace handle_detail {
+template <class Signature>
+struct SchemaOf;
+template <class R, class... A>
+struct SchemaOf<R(A...)> {
+  static std::string get() { return ::taeda::dispatch::kernel_detail::schema_of<R, A...>(); }
+};
+}  // namespace handle_detail
+
+// Throws where the signature is not the operator's.
 template <class Signature>
 auto OperatorHandle::typed() const {
+  ::taeda::dispatch::check_call_fits(*op_, handle_detail::SchemaOf<Signature>::get());
   return TypedOperatorHandle<Signature>(*op_);
 }
 

@@ -28,9 +28,14 @@ inline std::vector<Tensor> cached_cast(ScalarType to, TensorList list, DeviceTyp
 
 // The widest floating-point type among the eligible tensors, starting from a guess.
 template <class... Tensors>
-ScalarType promote_type(ScalarType guess, const Tensors&... tensors) {
-  ((guess = ::taeda::autocast::wider(guess, tensors, device_for(tensors, kCUDA))), ...);
+ScalarType promote_type(ScalarType guess, DeviceType device, const Tensors&... tensors) {
+  ((guess = ::taeda::autocast::wider(guess, tensors, device_for(tensors, device))), ...);
   return guess;
+}
+template <class First, class... Tensors>
+  requires(!std::convertible_to<const First&, DeviceType>)
+ScalarType promote_type(ScalarType guess, const First& first, const Tensors&... tensors) {
+  return promote_type(guess, kCUDA, first, tensors...);
 }
 
 inline bool is_autocast_enabled(DeviceType device = kCUDA) {
