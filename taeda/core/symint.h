@@ -5,6 +5,7 @@
 // SymNode.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 
@@ -146,6 +147,10 @@ inline bool has_symbolic(SymIntList values) {
     if (v.is_symbolic()) return true;
   return false;
 }
+// A number that may stand for a list of one size.
+template <class T>
+concept IntegerLike = std::same_as<T, SymInt> || (std::integral<T> && !std::same_as<T, bool>);
+
 // Note [SymInt layout]: plain lists are reinterpreted, never copied.
 inline SymIntList as_symint(IntList values) {
   return {reinterpret_cast<const SymInt*>(values.data()), values.size()};

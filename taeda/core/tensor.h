@@ -19,7 +19,9 @@
 namespace taeda {
 
 using TensorList = Span<Tensor>;
-class TensorIndex;  // what stands between brackets, see ops/tensor_index.h
+class TensorIndex;  // what stands between brackets, see ops/indexing/tensor_index.h
+// A new tensor, tracked by autograd where the options say so.
+TAEDA_API Tensor track_if_asked(Tensor t, const TensorOptions& options);
 namespace autograd {
 class Node;
 }
@@ -30,6 +32,14 @@ class TAEDA_API Tensor {
  public:
   Tensor() = default;
   explicit Tensor(IntrusivePtr<TensorImpl> impl) : impl_(std::move(impl)) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  ~Tensor() = default;
+  // A variable refers to another tensor; what an expression gives is written: x[0] = y.
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
+  Tensor& operator=(const Tensor& values) &&;
+  Tensor& operator=(const Scalar& value) &&;
 
   bool defined() const { return static_cast<bool>(impl_); }
   TensorImpl* impl() const { return impl_.get(); }
@@ -97,6 +107,8 @@ class TAEDA_API Tensor {
   TensorImpl* unsafeGetTensorImpl() const { return impl(); }
   uint32_t use_count() const { return impl_ ? impl_->use_count() : 0; }
   bool is_alias_of(const Tensor& o) const { return storage() == o.storage(); }
+  bool is_same_size(const Tensor& o) const { return sizes() == o.sizes(); }
+  IntrusivePtr<TensorImpl> getIntrusivePtr() const { return impl_; }
   MemoryFormat suggest_memory_format() const { return suggested_format(); }
   TensorOptions options() const { return TensorOptions(dtype()).device(device()).layout(layout()); }
   void* data_ptr() const { return data(); }
@@ -120,6 +132,8 @@ class TAEDA_API Tensor {
   T item() const {
     return item().to<T>();
   }
+  // Whether the one element is not zero.
+  bool is_nonzero() const;
   // See core/accessor.h; N is the number of dimensions.
   template <class T, size_t N>
   TensorAccessor<T, N> accessor() const& {
@@ -158,8 +172,9 @@ class TAEDA_API Tensor {
   bool is_leaf() const;
   // Undefined without one.
   Tensor grad() const;
-  void backward(const Tensor& gradient = Tensor(), bool retain_graph = false,
-                bool create_graph = false) const;
+  // Into the leaves, or only into `inputs`; the graph is kept where another one is made.
+  void backward(const Tensor& gradient = Tensor(), std::optional<bool> retain_graph = std::nullopt,
+                bool create_graph = false, std::optional<TensorList> inputs = std::nullopt) const;
   // The node that made this tensor, null for leaves; include taeda/autograd/node.h to look at it.
   IntrusivePtr<autograd::Node> grad_fn() const;
   int64_t output_nr() const;
@@ -170,6 +185,8 @@ class TAEDA_API Tensor {
   // The same values without history.
   Tensor variable_data() const;
   Tensor tensor_data() const { return variable_data(); }
+  // Cuts the tensor itself off its history.
+  Tensor& detach_() const;
   void set_data(const Tensor& source) const;
   // `hook` sees the gradient when it is computed, and may return another.
   template <class F>
@@ -184,40 +201,41 @@ class TAEDA_API Tensor {
 #if __has_include("taeda/core/tensor_methods.inc")
 #  include "taeda/core/tensor_methods.inc"
   Tensor operator[](int64_t i) const { return select(0, i); }
+  // By the number in a tensor of one element.
+  Tensor operator[](const Tensor& i) const;
   Tensor& operator+=(const Tensor& o) { return add_(o); }
   Tensor& operator-=(const Tensor& o) { return sub_(o); }
   Tensor& operator*=(const Tensor& o) { return mul_(o); }
   Tensor& operator/=(const Tensor& o) { return div_(o); }
+  Tensor& operator&=(const Tensor& o) { return bitwise_and_(o); }
+  Tensor& operator|=(const Tensor& o) { return bitwise_or_(o); }
+  Tensor& operator^=(const Tensor& o) { return bitwise_xor_(o); }
   Tensor& operator+=(const Scalar& o) { return add_(o); }
   Tensor& operator-=(const Scalar& o) { return sub_(o); }
   Tensor& operator*=(const Scalar& o) { return mul_(o); }
   Tensor& operator/=(const Scalar& o) { return div_(o); }
-  Tensor sum(int64_t dim, bool keepdim = false) const { return sum(IntList({dim}), keepdim); }
-  Tensor mean(int64_t dim, bool keepdim = false) const { return mean(IntList({dim}), keepdim); }
   template <std::same_as<TensorOptions> Options>
-  Tensor to(const Options& options) const {
-    return to(options.device_opt(), options.dtype_opt());
-  }
-  // Dimensions in braces.
-  using Dims = std::initializer_list<int64_t>;
-  Tensor sum(Dims dim, bool keepdim = false, std::optional<DType> dtype = std::nullopt) const {
-    return sum(IntList(dim), keepdim, dtype);
-  }
-  Tensor mean(Dims dim, bool keepdim = false, std::optional<DType> dtype = std::nullopt) const {
-    return mean(IntList(dim), keepdim, dtype);
-  }
-  template <std::same_as<TensorOptions> Options>
-  Tensor new_empty(SymIntList size, const Options& o) const {
-    return new_empty(size, o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt());
-  }
-  template <std::same_as<TensorOptions> Options>
-  Tensor new_zeros(SymIntList size, const Options& o) const {
-    return new_zeros(size, o.dtype_opt(), o.layout_opt(), o.device_opt(), o.pinned_memory_opt());
+  Tensor to(const Options& options, bool non_blocking = false, bool copy = false) const {
+    return to(options.device_opt(), options.dtype_opt(), non_blocking, copy,
+              options.memory_format_opt());
   }
   // Elements by index, as brackets in Python: x.index({0, Slice(1), mask}).
   Tensor index(std::initializer_list<TensorIndex> indices) const;
-  Tensor& index_put_(std::initializer_list<TensorIndex> indices, const Tensor& values);
-  Tensor& index_put_(std::initializer_list<TensorIndex> indices, const Scalar& value);
+  Tensor index(Span<TensorIndex> indices) const;
+  Tensor& index_put_(std::initializer_list<TensorIndex> indices, const Tensor& values) const;
+  Tensor& index_put_(std::initializer_list<TensorIndex> indices, const Scalar& value) const;
+  Tensor& index_put_(Span<TensorIndex> indices, const Tensor& values) const;
+  Tensor& index_put_(Span<TensorIndex> indices, const Scalar& value) const;
+  // The p-norm over `dim`, over everything where that is empty; p is 2 unless it is given.
+  Tensor norm(const std::optional<Scalar>& p, IntList dim, bool keepdim = false,
+              std::optional<DType> dtype = std::nullopt) const;
+  Tensor norm(const std::optional<Scalar>& p, DType dtype) const {
+    return norm(p, IntList(), false, dtype);
+  }
+  Tensor norm(const Scalar& p = 2) const { return norm(std::optional<Scalar>(p), IntList()); }
+  Tensor norm(const std::optional<Scalar>& p, std::integral auto dim, bool keepdim = false) const {
+    return norm(p, IntList({static_cast<int64_t>(dim)}), keepdim);
+  }
   Tensor mT() const { return transpose(-2, -1); }
   Tensor toType(DType type) const { return to(type); }
   Tensor type_as(const Tensor& other) const { return to(other.device(), other.dtype()); }

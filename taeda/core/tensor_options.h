@@ -3,6 +3,7 @@
 //   empty({2, 3}, TensorOptions().dtype(DType::Half).device(DeviceType::CPU))
 #pragma once
 
+#include <concepts>
 #include <optional>
 
 #include "taeda/core/device.h"
@@ -68,6 +69,11 @@ class TensorOptions {
   std::optional<bool> requires_grad_, pinned_memory_;
   std::optional<MemoryFormat> memory_format_;
 };
+
+// Options, or what stands for them: a dtype, a device. As a template such a parameter fits better
+// than the operators' own optional arguments.
+template <class T>
+concept OptionsLike = std::convertible_to<const T&, TensorOptions>;
 
 // What Tensor::type() gives: the dtype and the kind of device, read by code from before options.
 struct TensorTypeProperties {

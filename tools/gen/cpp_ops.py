@@ -117,13 +117,14 @@ def method_parts(records):
                 continue
             if "method" not in r.variants and not s.is_inplace:
                 continue
-            const = "" if s.is_inplace else " const"
+            # What is const is the handle: a write goes to what it refers to, as in PyTorch.
+            this = "const_cast<Tensor&>(*this)" if s.is_inplace else "*this"
             scalars = [None] + [a.name for a in scalar_arguments(r) if a.name != "self"]
             for scalar in scalars:
                 params = parameters(s, True, position, scalar)
                 plain = parameters(s, False, position, scalar)
                 call = ", ".join(
-                    "*this"
+                    this
                     if a.name == "self"
                     else f"wrapped_scalar({a.name})"
                     if a.name == scalar
@@ -131,8 +132,8 @@ def method_parts(records):
                     for a in s.arguments
                 )
                 yield (
-                    f"  {cpp_return(s)} {s.name}({params}){const};",
-                    f"{cpp_return(s)} Tensor::{s.name}({plain}){const} {{ return ops::{s.ident}({call}); }}",
+                    f"  {cpp_return(s)} {s.name}({params}) const;",
+                    f"{cpp_return(s)} Tensor::{s.name}({plain}) const {{ return ops::{s.ident}({call}); }}",
                 )
 
 

@@ -18,6 +18,7 @@ import cpp_autograd
 import cpp_batch
 import cpp_cpu
 import cpp_dense
+import cpp_forms
 import cpp_ops
 import decompositions
 import matrix
@@ -159,9 +160,11 @@ def generate(records, root):
     w = Writer(root)
     families = record_files.families(records)
     parts = [p for rows in families.values() for p in cpp_ops.method_parts(rows)]
-    w.add("taeda/core/tensor_methods.inc", "\n".join(d for d, _ in parts) + "\n")
+    methods = "\n".join(d for d, _ in parts) + "\n" + cpp_forms.methods(records)
+    w.add("taeda/core/tensor_methods.inc", methods)
     functions = [f"taeda/ops/{f}/functions.h" for f in families]
     w.cpp("taeda/ops/functions.h", ["taeda/core/tensor.h", *functions, "taeda/ops/overloads.h"], "")
+    w.cpp("taeda/ops/call_forms.h", ["taeda/ops/functions.h"], cpp_forms.functions(records))
     operators = [f"taeda/ops/{f}/operators.h" for f in families]
     w.cpp("taeda/ops/operators.h", ["taeda/dispatch/operator.h", *operators], "")
     for family, rows in families.items():

@@ -3,6 +3,7 @@
 
 #include "taeda/ops/functions.h"
 #include "taeda/ops/indexing/index_shape.h"
+#include "taeda/ops/print.h"
 
 namespace taeda {
 namespace {
@@ -50,7 +51,7 @@ struct Taken {
   }
 };
 
-Taken take_apart(const Tensor& self, std::initializer_list<TensorIndex> indices) {
+Taken take_apart(const Tensor& self, Span<TensorIndex> indices) {
   int64_t given = 0, ellipses = 0;
   for (const TensorIndex& item : indices) {
     given += dimensions_of(item);
@@ -73,6 +74,22 @@ Taken take_apart(const Tensor& self, std::initializer_list<TensorIndex> indices)
   return taken;
 }
 
+// What PyTorch prints for an end that was left out.
+constexpr int64_t kLastIndex = (int64_t{1} << 62) - 1;
+
+struct Printer {
+  std::ostream& out;
+  void operator()(std::nullopt_t) { out << "None"; }
+  void operator()(EllipsisType) { out << "..."; }
+  void operator()(bool b) { out << (b ? "true" : "false"); }
+  void operator()(const SymInt& n) { out << str(n); }
+  void operator()(const Tensor& t) { out << t; }
+  void operator()(const Slice& s) {
+    const SymInt step = s.step.value_or(SymInt(1));
+    out << str(s.start.value_or(SymInt(0)), ":", s.stop.value_or(SymInt(kLastIndex)), ":", step);
+  }
+};
+
 }  // namespace
 
 Tensor without_leading_ones(const Tensor& value, int64_t ndim) {
@@ -82,22 +99,39 @@ Tensor without_leading_ones(const Tensor& value, int64_t ndim) {
   return taeda::view(value, value.sym_sizes().drop_front(static_cast<size_t>(extra)));
 }
 
+std::ostream& operator<<(std::ostream& out, const TensorIndex& index) {
+  std::visit(Printer{out}, index.value);
+  return out;
+}
+
 Tensor Tensor::index(std::initializer_list<TensorIndex> indices) const {
+  return index(Span<TensorIndex>(indices));
+}
+
+Tensor Tensor::index(Span<TensorIndex> indices) const {
   const Taken taken = take_apart(*this, indices);
   if (!taken.tensors.empty()) return taeda::index(taken.view, taken.tensors);
   return taken.view.is_same(*this) ? alias(*this) : taken.view;
 }
 
-Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, const Tensor& values) {
+Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, const Tensor& values) const {
+  return index_put_(Span<TensorIndex>(indices), values);
+}
+
+Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, const Scalar& value) const {
+  return index_put_(Span<TensorIndex>(indices), value);
+}
+
+Tensor& Tensor::index_put_(Span<TensorIndex> indices, const Tensor& values) const {
   Taken taken = take_apart(*this, indices);
   if (taken.tensors.empty())
     taken.view.copy_(without_leading_ones(values, taken.view.dim()));
   else
     taken.view.index_put_(TensorList(taken.tensors), without_leading_ones(values, 0));
-  return *this;
+  return const_cast<Tensor&>(*this);
 }
 
-Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, const Scalar& value) {
+Tensor& Tensor::index_put_(Span<TensorIndex> indices, const Scalar& value) const {
   return index_put_(indices, full({}, value, dtype(), std::nullopt, device()));
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <iosfwd>
 #include <optional>
 #include <variant>
 
@@ -54,5 +55,11 @@ class TensorIndex {
 
   Variant value;
 };
+
+// On streams as in brackets: None, ..., true, 3, 1:3:2, or the tensor.
+TAEDA_API std::ostream& operator<<(std::ostream& out, const TensorIndex& index);
+namespace indexing {
+inline std::ostream& operator<<(std::ostream& out, const Slice& s) { return out << TensorIndex(s); }
+}  // namespace indexing
 
 }  // namespace taeda
