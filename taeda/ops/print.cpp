@@ -2,6 +2,7 @@
 #include "taeda/ops/print.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <iomanip>
 #include <sstream>
@@ -57,26 +58,38 @@ Format format_of(const double* values, int64_t count) {
   return {1, highest == 0 ? 7 : highest + 6, 4, N::Fixed};
 }
 
-void print_scale(std::ostream& out, double scale) {
-  std::ostringstream text;
-  text << scale;
-  out << text.str() << " *\n";
+// The fewest digits that tell the number from all others; an exponent below 1e-4 and from 1e16 on.
+std::string shortest(double v) {
+  const double size = std::fabs(v);
+  const bool is_plain = !std::isfinite(v) || v == 0 || (size >= 1e-4 && size < 1e16);
+  char text[32];
+  const auto end =
+      std::to_chars(text, text + sizeof(text), v,
+                    is_plain ? std::chars_format::fixed : std::chars_format::scientific);
+  return std::string(text, end.ptr);
 }
 
+void print_scale(std::ostream& out, double scale) { out << shortest(scale) << " *\n"; }
+
 // Rows of `rows` x `columns`, as many columns at a time as the line holds. The margin stands before
-// every row but the first, and is one wider under a scale: PyTorch's form.
+// every row but the first, one wider under a scale, and after what is printed before the rows:
+// PyTorch's form.
 void print_matrix(std::ostream& out, const double* values, int64_t rows, int64_t columns,
                   int64_t line_width, int indent) {
   const Format format = format_of(values, rows * columns);
-  const std::string margin(static_cast<size_t>(indent + (format.scale != 1)), ' ');
+  const bool is_scaled = format.scale != 1;
+  const std::string margin(static_cast<size_t>(indent), ' ');
   const int64_t at_a_time = std::max<int64_t>(1, (line_width - indent) / (format.width + 1));
   for (int64_t first = 0; first < columns; first += at_a_time) {
     const int64_t last = std::min(first + at_a_time, columns) - 1;
     if (at_a_time < columns)
-      out << (first ? "\n" : "") << "Columns " << first + 1 << " to " << last + 1;
-    if (format.scale != 1) print_scale(out, format.scale);
+      out << (first ? "\n" : "") << "Columns " << first + 1 << " to " << last + 1 << margin;
+    if (is_scaled) {
+      print_scale(out, format.scale);
+      out << margin;
+    }
     for (int64_t row = 0; row < rows; ++row) {
-      if (row != 0) out << margin;
+      if (row != 0) out << (is_scaled ? " " : "") << margin;
       for (int64_t c = first; c <= last; ++c)
         out << format.text(values[row * columns + c]) << (c == last ? "\n" : " ");
     }
@@ -119,9 +132,7 @@ void print_values(std::ostream& out, const Tensor& t, int64_t line_width) {
   const Tensor values = t.detach().to(Device(DeviceType::CPU), DType::Double).contiguous();
   const double* p = values.data<double>();
   if (t.dim() == 0) {
-    std::ostringstream one;
-    one << *p;
-    out << one.str() << '\n';
+    out << shortest(*p) << '\n';
   } else if (t.numel() == 0) {
     return;
   } else if (t.dim() == 1) {

@@ -24,7 +24,10 @@ inline std::ostream& operator<<(std::ostream& out, Layout l) { return out << lay
 inline std::ostream& operator<<(std::ostream& out, MemoryFormat m) {
   return out << memory_format_name(m);
 }
-inline std::ostream& operator<<(std::ostream& out, const Scalar& s) { return out << str(s); }
+inline std::ostream& operator<<(std::ostream& out, const Scalar& s) {
+  if (s.is_bool() && !s.is_symbolic()) return out << (s.to_bool() ? "true" : "false");
+  return out << str(s);
+}
 template <class T>
 std::ostream& operator<<(std::ostream& out, Span<T> values) {
   out << '[';
