@@ -41,6 +41,7 @@ def messages(layers, path, *lines):
         ("taeda/dynamo/cpython_3_11.c", "<internal/pycore_frame.h>"),
         ("taeda/base/a.cpp", "<iostream>"),
         ("taeda/base/a.h", "<vector>"),
+        ("taeda/taeda.h", '"taeda/ops/b.h"'),
     ],
 )
 def test_allowed(layers, path, include):
@@ -56,6 +57,7 @@ def test_allowed(layers, path, include):
             "taeda/base (row 0) may not include taeda/ops (row 4)",
         ),
         ("taeda/ops/a.h", '"taeda/backends/cpu/b.h"', "may not include taeda/backends/cpu"),
+        ("python/src/a.cpp", '"taeda/taeda.h"', "the header of programs outside"),
         (
             "taeda/backends/cpu/a.h",
             '"taeda/backends/meta/b.h"',

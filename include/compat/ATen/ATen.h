@@ -12,10 +12,8 @@
 #include "c10/core/ScalarType.h"
 #include "c10/util/Exception.h"
 #include "c10/util/irange.h"
-#include "taeda/autograd/grad_mode.h"
 
 namespace at {
-using NoGradGuard = ::taeda::autograd::NoGrad;
 struct AutoDispatchBelowADInplaceOrView : ::taeda::BelowADInplaceOrView {};
 struct AutoDispatchBelowAutograd : ::taeda::BelowAutograd {};
 using AutoNonVariableTypeMode = AutoDispatchBelowAutograd;
