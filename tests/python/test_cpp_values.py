@@ -209,6 +209,37 @@ extern "C" PyObject* PyInit_plain(void) {
     assert module.__name__ == "plain"
 
 
+def cmake_build(folder):
+    """Configures and builds the project of a folder, which finds Taeda's packages."""
+    prefix = f"-DCMAKE_PREFIX_PATH={t.utils.cmake_prefix_path}"
+    build = folder / "build"
+    for command in (["-S", str(folder), "-B", str(build), prefix], ["--build", str(build)]):
+        done = subprocess.run([CMAKE, *command], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return build
+
+
+@slow
+@pytest.mark.skipif(CMAKE is None, reason="needs cmake")
+def test_projects_find_the_package_taeda(tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\n"
+        "project(found LANGUAGES CXX)\n"
+        "find_package(Taeda REQUIRED)\n"
+        "add_executable(found found.cpp)\n"
+        "target_link_libraries(found PRIVATE Taeda::torch)\n"
+    )
+    (tmp_path / "found.cpp").write_text(
+        "#include <taeda/taeda.h>\n"
+        "#include <torch/torch.h>\n"
+        "#include <iostream>\n"
+        "int main() { std::cout << taeda::arange(2) + torch::ones({2}) << std::endl; }\n"
+    )
+    program = cmake_build(tmp_path) / "found"
+    printed = subprocess.run([str(program)], capture_output=True, text=True).stdout
+    assert printed == " 1\n 2\n[ CPUFloatType{2} ]\n"
+
+
 @slow
 @pytest.mark.skipif(CMAKE is None, reason="needs cmake")
 def test_projects_find_the_package_torch(tmp_path, monkeypatch):
@@ -216,7 +247,9 @@ def test_projects_find_the_package_torch(tmp_path, monkeypatch):
         "cmake_minimum_required(VERSION 3.16)\n"
         "project(found LANGUAGES CXX)\n"
         "set(CMAKE_CXX_STANDARD 17)\n"
-        "find_package(Torch REQUIRED)\n"
+        "find_package(Torch 2.0 REQUIRED)\n"
+        'set(CMAKE_CXX_FLAGS "${CMAKE_CXX_FLAGS} ${TORCH_CXX_FLAGS}")\n'
+        "include_directories(${TORCH_INCLUDE_DIRS})\n"
         "add_library(found SHARED found.cpp)\n"
         'target_link_libraries(found "${TORCH_LIBRARIES}")\n'
     )
@@ -225,11 +258,7 @@ def test_projects_find_the_package_torch(tmp_path, monkeypatch):
         "static int64_t twice(int64_t x) { return 2 * x; }\n"
         'static auto registry = torch::RegisterOperators("test_found::twice", &twice);\n'
     )
-    build = tmp_path / "build"
-    prefix = f"-DCMAKE_PREFIX_PATH={t.utils.cmake_prefix_path}"
-    for command in (["-S", str(tmp_path), "-B", str(build), prefix], ["--build", str(build)]):
-        done = subprocess.run([CMAKE, *command], capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
+    build = cmake_build(tmp_path)
     monkeypatch.chdir(tmp_path)
     t.ops.load_library(Path("build") / "libfound.so")
     assert str(build / "libfound.so") in t.ops.loaded_libraries

@@ -27,8 +27,30 @@ def run_full_steps(steps: Steps, build: Build) -> None:
     steps.run("the other architecture", check_cross)
 
 
+# What the programs of examples/cpp and tests/package print, at the end.
+PRINTED = {
+    "transforms": "weights: 3 1",
+    "linear_regression": "weights: 1.0 -2.0 0.5, bias: 0.3",
+    "indexing": "refused: index 7 is out of bounds for dimension 0 with size 4",
+    "torch_names": "2\n 4\n[ CPULongType{2} ]",
+}
+
+
+def build_program(source: Path, build: Path, prefix: Path) -> None:
+    """Configures and builds a project outside the tree against an installation."""
+    options = [f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", f"-DCMAKE_PREFIX_PATH={prefix}"]
+    check_call([tool("cmake"), "-G", "Ninja", "-S", source, "-B", build, *options])
+    check_call([tool("cmake"), "--build", build])
+
+
+def check_printed(command: list[Path], expected: str) -> None:
+    printed = output(command)
+    if printed is None or not printed.endswith(expected):
+        raise StepError(f"{command[0].name} printed {printed!r}, expected {expected!r} at the end")
+
+
 def check_package(build: Build) -> int:
-    """Installs into a fresh prefix and builds a program outside the tree against it."""
+    """Installs into a fresh prefix and builds programs outside the tree against it."""
     prefix, work = build.folder / "prefix", build.folder / "package-test"
     for folder in (prefix, work):
         shutil.rmtree(folder, ignore_errors=True)
@@ -36,23 +58,29 @@ def check_package(build: Build) -> int:
     source = work / "source"
     shutil.copytree(ROOT / "tests" / "package", source)
     shutil.copytree(ROOT / "examples" / "cpp", source / "examples")
-    options = [f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", f"-DCMAKE_PREFIX_PATH={prefix}"]
-    check_call([tool("cmake"), "-G", "Ninja", "-S", source, "-B", work / "build", *options])
-    check_call([tool("cmake"), "--build", work / "build"])
-    program = work / "doubled.pt2"
-    check_call([work / "build" / "package_test", program])
-    printed = output([work / "build" / "run_exported", program])
+    programs = work / "build"
+    build_program(source, programs, prefix)
+    model = work / "doubled.pt2"
+    check_call([programs / "package_test", model])
     expected = "input x: f32[s0, 3]\noutput f32[2, 3]: sum 12"
-    if printed != expected:
-        raise StepError(f"run_exported printed {printed!r}, expected {expected!r}")
-    printed = output([work / "build" / "transforms"])
-    if not printed.endswith("weights: 3 1"):
-        raise StepError(f"transforms printed {printed!r}, expected the weights 3 and 1")
+    check_printed([programs / "run_exported", model], expected)
+    for name, expected in PRINTED.items():
+        check_printed([programs / name], expected)
+    check_libtorch_app(work / "app", prefix)
     return 0
 
 
+def check_libtorch_app(work: Path, prefix: Path) -> None:
+    """Builds a project written for PyTorch, unchanged, and runs it."""
+    source = work / "source"
+    shutil.copytree(ROOT / "examples" / "cpp" / "libtorch_app", source)
+    build_program(source, work / "build", prefix)
+    program = work / "build" / "example-app"
+    check_printed([program], " 0\n 1\n 1\n 0\n[ CPUIntType{4,1} ]")
+
+
 def check_wheel() -> int:
-    """Builds the wheel, installs it into an environment of its own, and imports it there."""
+    """Builds the wheel, installs it into a folder of its own, imports it and builds C++ with it."""
     dist = ROOT / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     pip = [VENV_PYTHON, "-m", "pip", "--disable-pip-version-check"]
@@ -66,6 +94,7 @@ def check_wheel() -> int:
     check_call([*pip, "install", "-q", "--no-deps", "--target", target, wheel])
     program = "import taeda, sys; print('imported', taeda.__file__)"
     check_call([VENV_PYTHON, "-c", program], cwd=dist, env={"PYTHONPATH": str(target)})
+    check_libtorch_app(dist / "app", target / "taeda")
     return 0
 
 
