@@ -68,6 +68,36 @@ def test_a_diagonal_far_away(offset):
         t.diag_embed(numbers(3), offset)
 
 
+@pytest.mark.parametrize("step", [2**61, 2**62 - 1, 2**62, 2**63 - 1])
+def test_a_step_out_of_the_tensor_beside_other_items(step):
+    x = numbers(4, 4)
+    assert x[1::step, 0:1].tolist() == [[4]] and x[1::step, None, 2].tolist() == [[6]]
+    x[::step, 0:1] = -1
+    assert x[:, 0].tolist() == [-1, 4, 8, 12]
+    assert x.unfold(0, 2, step).shape == (1, 4, 2)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda n: t.ops.aten.empty([n]),
+        lambda n: t.ops.aten.expand(t.ones(3), [n, 3]),
+        lambda n: t.ops.aten.as_strided(t.ones(3), [2], [n]),
+        lambda n: t.ops.aten.as_strided_scatter(t.ones(3), t.ones(2), [2], [1], -n - 1),
+    ],
+    ids=["empty", "expand", "as_strided", "as_strided_scatter"],
+)
+@pytest.mark.parametrize("number", [-(2**62) - 1, -(2**63)])
+def test_numbers_that_no_shape_has(call, number):
+    with pytest.raises((RuntimeError, OverflowError)):
+        call(number)
+
+
+def test_parts_at_positions_that_no_shape_has():
+    with pytest.raises((RuntimeError, OverflowError)):
+        t.ops.aten.hsplit(t.ones(3), [-(2**63)])
+
+
 @pytest.mark.parametrize("name", ["chunk", "unsafe_chunk"])
 def test_many_parts(name):
     assert len(getattr(numbers(3), name)(2**62)) == 3

@@ -25,6 +25,7 @@
 #include "taeda/ops/indexing/index_shape.h"
 #include "taeda/ops/number_range.h"
 #include "taeda/ops/shape.h"
+#include "taeda/ops/view_part/stepped.h"
 
 namespace taeda::python {
 
@@ -152,13 +153,6 @@ Tensor assigned_number(PyObject* value, const Tensor& self) {
   return scalar_tensor_of(number, self.dtype(), self.device());
 }
 
-// The stride of every step-th element. A step so long that this is no number leaves at most one
-// element, whose stride does not matter.
-int64_t stepped(int64_t stride, int64_t step) {
-  int64_t product = 0;
-  return __builtin_mul_overflow(stride, step, &product) ? stride : product;
-}
-
 // Only basic items and nothing to record: the whole index as one view.
 Tensor apply_basic(const Tensor& self, Items items, int64_t used) {
   IntVec sizes, strides;
@@ -180,7 +174,7 @@ Tensor apply_basic(const Tensor& self, Items items, int64_t used) {
       const SliceBounds b = bounds_of(o, old_sizes[dim]);
       offset += b.start * old_strides[dim];
       sizes.push_back(b.length);
-      strides.push_back(stepped(old_strides[dim], b.step));
+      strides.push_back(stepped(old_strides[dim], b.step).word());
       ++dim;
     } else {
       offset += wrapped_position(o, place, old_sizes[dim]) * old_strides[dim];

@@ -198,6 +198,13 @@ int64_t axis_of(const Tensor& self, const char* name, int64_t least_dims, int64_
   return axis;
 }
 
+// Checked one by one: a number that no SymInt holds is refused.
+SymIntVec positions(IntList indices) {
+  SymIntVec out;
+  for (int64_t i : indices) out.push_back(SymInt(i));
+  return out;
+}
+
 std::vector<Tensor> equal_parts(const Tensor& self, const char* name, int64_t sections,
                                 int64_t axis) {
   const SymInt size = self.sym_sizes()[axis];
@@ -207,31 +214,25 @@ std::vector<Tensor> equal_parts(const Tensor& self, const char* name, int64_t se
   return self.tensor_split(SymInt(sections), axis);
 }
 
-// A SymInt is made of each index: its constructor refuses those that no shape has.
-std::vector<Tensor> parts_at(const Tensor& self, IntList indices, int64_t axis) {
-  const SymIntVec ends(indices.begin(), indices.end());
-  return self.tensor_split(SymIntList(ends), axis);
-}
-
 }  // namespace
 
 std::vector<Tensor> hsplit_int(const Tensor& self, int64_t sections) {
   return equal_parts(self, "hsplit", sections, axis_of(self, "hsplit", 1, self.dim() == 1 ? 0 : 1));
 }
 std::vector<Tensor> hsplit_array(const Tensor& self, IntList indices) {
-  return parts_at(self, indices, axis_of(self, "hsplit", 1, self.dim() == 1 ? 0 : 1));
+  return self.tensor_split(positions(indices), axis_of(self, "hsplit", 1, self.dim() == 1 ? 0 : 1));
 }
 std::vector<Tensor> vsplit_int(const Tensor& self, int64_t sections) {
   return equal_parts(self, "vsplit", sections, axis_of(self, "vsplit", 2, 0));
 }
 std::vector<Tensor> vsplit_array(const Tensor& self, IntList indices) {
-  return parts_at(self, indices, axis_of(self, "vsplit", 2, 0));
+  return self.tensor_split(positions(indices), axis_of(self, "vsplit", 2, 0));
 }
 std::vector<Tensor> dsplit_int(const Tensor& self, int64_t sections) {
   return equal_parts(self, "dsplit", sections, axis_of(self, "dsplit", 3, 2));
 }
 std::vector<Tensor> dsplit_array(const Tensor& self, IntList indices) {
-  return parts_at(self, indices, axis_of(self, "dsplit", 3, 2));
+  return self.tensor_split(positions(indices), axis_of(self, "dsplit", 3, 2));
 }
 
 }  // namespace taeda::impl

@@ -2,6 +2,7 @@
 #include "taeda/ops/decompositions.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/shape.h"
+#include "taeda/ops/view_part/stepped.h"
 
 namespace taeda {
 namespace {
@@ -92,7 +93,7 @@ TAEDA_DECOMPOSITION(unfold, (const Tensor& self, int64_t dimension, int64_t size
     sizes.push_back(window);
     strides.push_back(SymInt(strides[d]));
     sizes[d] = (sizes[d] - window) / by + SymInt(1);
-    strides[d] = strides[d] * by;
+    strides[d] = stepped(strides[d], by);
   }
   return taeda::as_strided(self, sizes, strides, self.impl()->sym_storage_offset());
 }

@@ -80,6 +80,8 @@ Tensor as_strided_scatter(const Tensor& self, const Tensor& src, SymIntList size
   const SymIntVec own_sizes(self.sym_sizes()), own_strides(self.sym_strides());
   const SymInt own_offset = self.impl()->sym_storage_offset();
   const SymInt offset = storage_offset.value_or(own_offset);
+  TAEDA_CHECK(offset.is_symbolic() || (offset.word() >= 0 && offset.word() <= INT64_MAX / 4),
+              "Tensor: invalid storage offset ", offset);
   const SymInt count = sym_max(
       sym_max(reach(own_sizes, own_strides, own_offset), reach(size, stride, offset)), SymInt(0));
   Tensor memory = self.as_strided({count}, {SymInt(1)}, SymInt(0)).clone();

@@ -9,6 +9,20 @@
 #include "taeda/ops/number_in_tensor.h"
 #include "taeda/ops/shape.h"
 #include "taeda/ops/unbacked.h"
+#include "taeda/ops/view_part/stepped.h"
+
+namespace taeda {
+
+SymInt stepped(const SymInt& stride, const SymInt& step) {
+  int64_t product;
+  const bool is_plain = !stride.is_symbolic() && !step.is_symbolic();
+  if (is_plain && (__builtin_mul_overflow(stride.word(), step.word(), &product) ||
+                   product > std::numeric_limits<int64_t>::max() / 4))
+    return stride;
+  return stride * step;
+}
+
+}  // namespace taeda
 
 namespace taeda::impl {
 
@@ -58,17 +72,6 @@ std::optional<SymInt> distance(const SymInt& first, const SymInt& last, const Sy
     return SymInt((last.word() - first.word()) / step.word() +
                   ((last.word() - first.word()) % step.word() != 0));
   return (last - first + step - SymInt(1)) / step;
-}
-
-// The stride of every step-th element. A step so long that this is no number leaves at most one
-// element, whose stride does not matter.
-SymInt stepped(const SymInt& stride, const SymInt& step) {
-  int64_t product;
-  const bool is_plain = !stride.is_symbolic() && !step.is_symbolic();
-  if (is_plain && (__builtin_mul_overflow(stride.word(), step.word(), &product) ||
-                   product > std::numeric_limits<int64_t>::max() / 4))
-    return stride;
-  return stride * step;
 }
 
 }  // namespace
@@ -167,7 +170,7 @@ Tensor unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step)
   strides.push_back(self.dim() ? strides[dimension] : SymInt(1));
   if (self.dim()) {
     sizes[dimension] = (whole - SymInt(size)) / SymInt(step) + SymInt(1);
-    strides[dimension] = strides[dimension] * SymInt(step);
+    strides[dimension] = stepped(strides[dimension], SymInt(step));
   }
   return make_alias_sym(self, sizes, strides, self.impl()->sym_storage_offset());
 }
