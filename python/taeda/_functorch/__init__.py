@@ -1,1 +1,5 @@
-"""PyTorch's private paths of the function transforms; `taeda.func` holds them."""
+"""PyTorch's private paths of function transforms (`taeda.func`) and of settings."""
+
+from taeda.utils._config_module import functorch_config as config
+
+__all__ = ["config"]

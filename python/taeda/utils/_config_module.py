@@ -1,0 +1,71 @@
+"""Settings that a program may change, for good or for a while, as modules with attributes.
+
+taeda._functorch.config.fake_tensor_propagate_real_tensors = True
+with taeda._functorch.config.patch(fake_tensor_propagate_real_tensors=True):
+    ...
+"""
+
+import contextlib
+import sys
+import types
+
+__all__ = ["ConfigModule", "functorch_config"]
+
+
+class ConfigModule(types.ModuleType):
+    """A module of settings: names that it has not are refused."""
+
+    def __init__(self, name, doc, **defaults):
+        super().__init__(name, doc)
+        self.__dict__.update(defaults)
+        self.__dict__["_defaults"] = defaults
+        sys.modules[name] = self
+
+    def __setattr__(self, name, value):
+        if name not in self._defaults and not name.startswith("__"):
+            raise AttributeError(f"{self.__name__}.{name} does not exist")
+        super().__setattr__(name, value)
+
+    def get_config_copy(self):
+        """The settings as a dict."""
+        return {name: getattr(self, name) for name in self._defaults}
+
+    shallow_copy_dict = get_config_copy
+
+    def load_config(self, settings):
+        """Sets what a dict of settings says."""
+        for name, value in settings.items():
+            setattr(self, name, value)
+
+    def patch(self, arg1=None, arg2=None, **kwargs):
+        """A scope, or a decorator, in which settings have other values.
+
+        patch("name", value), patch({"name": value}) or patch(name=value).
+        """
+        if isinstance(arg1, str):
+            settings = {arg1: arg2}
+        else:
+            settings = kwargs if arg1 is None else dict(arg1)
+        unknown = [name for name in settings if name not in self._defaults]
+        if unknown:
+            raise AttributeError(f"{self.__name__}.{unknown[0]} does not exist")
+        return self._patched(settings)
+
+    @contextlib.contextmanager
+    def _patched(self, settings):
+        before = {name: getattr(self, name) for name in settings}
+        self.load_config(settings)
+        try:
+            yield
+        finally:
+            self.load_config(before)
+
+
+functorch_config = ConfigModule(
+    "taeda._functorch.config",
+    "Settings of fake tensors; a FakeTensorMode reads them when it is made.",
+    # Values are computed along with shapes.
+    fake_tensor_propagate_real_tensors=False,
+    # The type of device that a result is on when the arguments are on two; None: an error.
+    fake_tensor_prefer_device_type=None,
+)
