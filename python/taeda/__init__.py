@@ -1,5 +1,7 @@
 """Taeda: tensors, automatic differentiation and neural networks with PyTorch's interface."""
 
+import sys
+
 from taeda import _C
 from taeda._C import *
 from taeda._C import Tensor
@@ -7,6 +9,7 @@ from taeda._shape_functions import (
     atleast_1d,
     atleast_2d,
     atleast_3d,
+    broadcast_shapes,
     broadcast_tensors,
     cartesian_prod,
     meshgrid,
@@ -27,7 +30,6 @@ e = 2.718281828459045
 pi = 3.141592653589793
 newaxis = None
 return_types = _C._return_types
-_dispatch = _C._dispatch
 
 
 def is_storage(obj, /):
@@ -182,6 +184,8 @@ _LAZY = {
     "_check_type": "_sym",
     "_check_value": "_sym",
     "_check_with": "_sym",
+    "DispatchKey": "library.keys",
+    "_disable_dynamo": "compiler",
     "autocast": "amp.autocast_mode",
     "is_autocast_cpu_enabled": "amp.autocast_mode",
     "set_autocast_cpu_enabled": "amp.autocast_mode",
@@ -209,6 +213,31 @@ def __getattr__(name):
         if error.name != f"taeda.{name}":
             raise
     raise AttributeError(f"module 'taeda' has no attribute '{name}'")
+
+
+# Names of PyTorch's extension module that are Python here: where they are, and what they are there.
+_OF_EXTENSION = {
+    "DispatchKey": "library.keys.DispatchKey",
+    "DispatchKeySet": "library.keys.DispatchKeySet",
+    "_ExcludeDispatchKeyGuard": "library.keys.ExcludeDispatchKeys",
+    "_dispatch_tls_local_exclude_set": "library.keys.excluded_keys",
+    "_profiler.gather_traceback": "utils._traceback.gather_traceback",
+    "_profiler.symbolize_tracebacks": "utils._traceback.symbolize_tracebacks",
+}
+
+
+def _of_extension(name):
+    if name not in _OF_EXTENSION:
+        raise AttributeError(f"module 'taeda._C' has no attribute '{name}'")
+    from importlib import import_module
+
+    module, _, own_name = _OF_EXTENSION[name].rpartition(".")
+    return getattr(import_module(f"taeda.{module}"), own_name)
+
+
+_C.__getattr__ = _of_extension
+_C._profiler = sys.modules["taeda._C._profiler"] = type(sys)("taeda._C._profiler")
+_C._profiler.__getattr__ = lambda name: _of_extension(f"_profiler.{name}")
 
 
 def __dir__():

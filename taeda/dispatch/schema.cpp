@@ -154,6 +154,7 @@ class Reader {
     skip_space();
     if (!take('(')) {
       read_result(out);
+      if (out.back().type.base == "None") out.clear();  // PyTorch's other form of ()
       return;
     }
     skip_space();

@@ -14,14 +14,17 @@ pytestmark = pytest.mark.skipif(NAME != "taeda", reason="about where Taeda's cod
 PACKAGE = Path(t.__file__).parent
 PATHS = (
     "_decomp",
+    "_dispatch",
     "_dynamo",
     "_functorch",
     "_guards.py",
     "_higher_order_ops",
     "_library",
     "_subclasses",
+    "_utils.py",
     "fx/experimental",
     "testing/_internal",
+    "utils/_dtype_abbrs.py",
 )
 FILES = sorted(
     file

@@ -3,6 +3,7 @@
 import gc
 import importlib
 import itertools
+import pickle
 import warnings
 
 import pytest
@@ -410,3 +411,34 @@ def test_an_autograd_kernel_runs_without_gradients_too():
         with t.inference_mode():
             t.ops.test_library_own.twice(x)
         assert len(calls) == 2
+
+
+def test_a_schema_may_return_none(lib):
+    lib.define("nothing(Tensor x) -> None")
+    lib.impl("nothing", lambda x: None, "CPU")
+    assert getattr(t.ops, lib.ns).nothing(t.ones(2)) is None
+
+
+def test_a_library_of_one_key_takes_no_other(lib):
+    lib.define("of_one_key(Tensor x) -> Tensor")
+    implementations = Library(lib.ns, "IMPL", dispatch_key="CPU")
+    with pytest.raises(RuntimeError, match=r"\(Autograd\) is inconsistent with the dispatch key"):
+        implementations.impl("of_one_key", lambda x: x, "Autograd")
+
+
+def test_sets_of_keys():
+    keys = importlib.import_module(f"{NAME}._C")
+    some = keys.DispatchKeySet(keys.DispatchKey.AutogradCPU)
+    assert some == keys.DispatchKeySet(keys.DispatchKey.AutogradCPU)
+    assert some != keys.DispatchKeySet(keys.DispatchKey.CPU)
+    assert pickle.loads(pickle.dumps(some)) == some
+    assert some.has(keys.DispatchKey.AutogradCPU) and not some.has(keys.DispatchKey.AutogradMeta)
+
+
+@pytest.mark.parametrize("name", ["CPU", "Meta", "Autograd"])
+def test_a_guard_restores_the_keys_that_were_left_out(name):
+    extension = importlib.import_module(f"{NAME}._C")
+    before = extension._dispatch_tls_local_exclude_set()
+    with extension._ExcludeDispatchKeyGuard(extension.DispatchKeySet(name)):
+        assert extension._dispatch_tls_local_exclude_set() != before
+    assert extension._dispatch_tls_local_exclude_set() == before

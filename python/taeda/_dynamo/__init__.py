@@ -1,5 +1,18 @@
-"""PyTorch's path of marks on tensors, which are in `taeda.fx.symbolic.marks`."""
+"""PyTorch's path of marks on tensors and functions; `taeda.fx.symbolic.marks`, `taeda.compiler`."""
 
+from taeda._dynamo import decorators, exc, source, utils
+from taeda.compiler import disable, is_compiling
 from taeda.fx.symbolic.marks import mark_dynamic, mark_static, mark_unbacked, maybe_mark_dynamic
 
-__all__ = ["mark_dynamic", "mark_static", "mark_unbacked", "maybe_mark_dynamic"]
+__all__ = [
+    "decorators",
+    "disable",
+    "exc",
+    "is_compiling",
+    "mark_dynamic",
+    "mark_static",
+    "mark_unbacked",
+    "maybe_mark_dynamic",
+    "source",
+    "utils",
+]

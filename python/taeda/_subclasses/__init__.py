@@ -1,5 +1,6 @@
 """PyTorch's private paths of fake tensors (`taeda.fx.fake`) and functional ones."""
 
+from taeda._subclasses import fake_tensor, functional_tensor, meta_utils
 from taeda.fx.fake.comparison import CrossRefFakeMode
 from taeda.fx.fake.tensors import (
     DynamicOutputShapeException,
@@ -16,4 +17,7 @@ __all__ = [
     "FakeTensorMode",
     "UnsupportedFakeTensorException",
     "UnsupportedOperatorException",
+    "fake_tensor",
+    "functional_tensor",
+    "meta_utils",
 ]

@@ -5,6 +5,7 @@ import itertools
 
 import taeda
 from taeda import _C
+from taeda.compiler import _exporting
 from taeda.export._decompose import decomposed, default_decompositions
 from taeda.export._module_calls import ModuleCallEntry, ModuleCallSignature
 from taeda.export._names import forward_signature, in_call_order
@@ -265,7 +266,8 @@ def _forward_names_of(mod, args, kwargs):
 
 def _export_module(mod, args, kwargs, dynamic_shapes, preserved, checks_calls):
     kwargs = in_call_order(mod, args, kwargs)
-    traced = trace(mod, args, kwargs, dynamic_shapes, preserved, checks_calls)
+    with _exporting():
+        traced = trace(mod, args, kwargs, dynamic_shapes, preserved, checks_calls)
     state, constants = _split_state(traced)
     signature = ModuleCallSignature(
         inputs=[],

@@ -148,6 +148,11 @@ def short_dtype(dtype):
     return _SHORT_DTYPES.get(name) or name.replace("uint", "u").replace("int", "i")
 
 
+DTYPE_ABBREVIATIONS = {
+    dtype: short_dtype(dtype) for dtype in vars(taeda).values() if isinstance(dtype, taeda.dtype)
+}
+
+
 def described_value(node):
     """The value or description that a pass left in the node's meta, or None."""
     for key in ("val", "tensor_meta", "example_value"):

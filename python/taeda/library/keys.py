@@ -1,6 +1,26 @@
 """Dispatch keys for kernels written in Python: which layers of the dispatcher a call still has."""
 
+import enum
+
 from taeda._C import _dispatch
+
+_BACKENDS = ("CPU", "CUDA", "Meta", "PrivateUse1", "PrivateUse2", "PrivateUse3")
+_LAYERS = ("BackendSelect", "Python", "Functionalize", "Negative", "Conjugate", "ADInplaceOrView")
+
+# The layers that kernels may be registered for, by PyTorch's names.
+DispatchKey = enum.Enum(
+    "DispatchKey",
+    [
+        *(f"{layer}{backend}" for layer in ("", "Autograd", "Autocast") for backend in _BACKENDS),
+        *_LAYERS,
+        "Autograd",
+    ],
+    module=__name__,
+)
+
+
+def _bits_of(key):
+    return _dispatch.key_bits(key.name if isinstance(key, DispatchKey) else key)
 
 
 class DispatchKeySet:
@@ -9,10 +29,10 @@ class DispatchKeySet:
     __slots__ = ("_bits",)
 
     def __init__(self, keys):
-        self._bits = keys if isinstance(keys, int) else _dispatch.key_bits(keys)
+        self._bits = keys if isinstance(keys, int) else _bits_of(keys)
 
     def has(self, key):
-        bits = _dispatch.key_bits(key)
+        bits = _bits_of(key)
         return self._bits & bits == bits
 
     def raw_repr(self):
@@ -23,7 +43,7 @@ class DispatchKeySet:
 
     def remove(self, key):
         """Without a key; the backend of one like AutogradCPU stays for the keys inside."""
-        bits = _dispatch.key_bits(key)
+        bits = _bits_of(key)
         backends = _dispatch.bits_below("Dense")
         outside_dense = bits & ~_dispatch.key_bits("Dense") & ~backends
         return DispatchKeySet(self._bits & ~(outside_dense or bits & backends))
@@ -71,6 +91,13 @@ class AutoDispatchBelowAutograd(ExcludeDispatchKeys):
 
     def __init__(self):
         super().__init__(DispatchKeySet("Autograd"))
+
+
+def excluded_keys():
+    """The keys that operators skip on this thread."""
+    before = _dispatch.exclude_keys(0)
+    _dispatch.exclude_keys(before)
+    return DispatchKeySet(before)
 
 
 def key_of_device(device_type):

@@ -68,6 +68,12 @@ class Library:
                 f"Input function is required to be a callable but found type {type(fn)}"
             )
         name = self._name_of(op_name)
+        if self.dispatch_key and dispatch_key not in ("", self.dispatch_key):
+            raise RuntimeError(
+                f'impl("{self.ns}::{name}", ...): Explicitly provided dispatch key '
+                f"({dispatch_key}) is inconsistent with the dispatch key of the enclosing Library "
+                f"({self.dispatch_key})"
+            )
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
         entry = (name, key)
         if entry in self._op_impls and not allow_override:
