@@ -2,9 +2,30 @@
 
 from taeda import _C
 from taeda._C import Tensor
+from taeda._shape_functions import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    broadcast_shapes,
+    broadcast_tensors,
+    cartesian_prod,
+    meshgrid,
+    split,
+)
 from taeda.overrides import handle_torch_function, has_torch_function, has_torch_function_variadic
 
-__all__ = ["einsum", "tensordot"]
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_shapes",
+    "broadcast_tensors",
+    "cartesian_prod",
+    "einsum",
+    "meshgrid",
+    "split",
+    "tensordot",
+]
 
 
 def einsum(*args):

@@ -342,3 +342,23 @@ def test_resize_keeps_elements():
     assert x.resize_(6).tolist() == [0, 1, 2, 3, 4, 5]
     with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
         t.zeros(2).requires_grad_().resize_(3)
+
+
+@pytest.mark.parametrize(
+    "shapes, expected",
+    [
+        (((2, 1), (3,)), (2, 3)),
+        ((4, (1, 4)), (1, 4)),
+        (((0,), (1,)), (0,)),
+        (((), (2, 2)), (2, 2)),
+        ((), ()),
+    ],
+)
+def test_broadcast_shapes(shapes, expected):
+    assert t.broadcast_shapes(*shapes) == expected
+
+
+@pytest.mark.parametrize("shapes", [((2,), (3,)), ((-1,), (1,))])
+def test_shapes_that_do_not_fit(shapes):
+    with pytest.raises(RuntimeError, match=r"Shape mismatch|negative dimension"):
+        t.broadcast_shapes(*shapes)
