@@ -4,6 +4,8 @@
 #include <new>
 
 #include "python/interop/numbers.h"
+#include "python/interop/tensor_object.h"
+#include "python/interop/tensor_values.h"
 #include "python/interop/wrap.h"
 
 namespace taeda::python {
@@ -16,7 +18,13 @@ using fx::Expr;
 using fx::SymExprNode;
 
 SymInt to_symint(PyObject* o) {
-  return is_symint(o) ? SymInt(sym_node_of(o)) : SymInt(to_int64(o));
+  if (is_symint(o)) return SymInt(sym_node_of(o));
+  if (is_tensor(o) && tensor_of(o).keys().has(Key::Fake)) {
+    // What a fake tensor holds may be a symbol.
+    const Scalar number = read_item(tensor_of(o));
+    if (number.is_symbolic()) return SymInt(IntrusivePtr<SymNode>::share(number.node()));
+  }
+  return SymInt(to_int64(o));
 }
 
 PyObject* new_sym_object(PyTypeObject* type, IntrusivePtr<SymNode> node) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "taeda/dispatch/dispatcher.h"
@@ -58,7 +59,8 @@ Device with_index(Device d) {
 // The device that the arguments agree on: zero-dim CPU tensors follow the others.
 class CommonDevice {
  public:
-  explicit CommonDevice(const Operator& op) : op_(op) {}
+  CommonDevice(const Operator& op, std::optional<DeviceType> preferred)
+      : op_(op), preferred_(preferred) {}
 
   void add(const Tensor& t) {
     if (t.impl()->is_wrapped_number()) return;
@@ -68,7 +70,8 @@ class CommonDevice {
       device_ = d;
       can_yield_ = yields;
     } else if (*device_ != d && !yields) {
-      if (!can_yield_) refuse_mix(d);
+      if (!can_yield_ && is_preferred(*device_)) return;
+      if (!can_yield_ && !is_preferred(d)) refuse_mix(d);
       device_ = d;
       can_yield_ = false;
     } else if (!yields) {
@@ -78,6 +81,7 @@ class CommonDevice {
   std::optional<Device> get() const { return device_; }
 
  private:
+  bool is_preferred(Device d) const { return preferred_ && d.type == *preferred_; }
   [[noreturn]] void refuse_mix(Device other) const {
     if (fake_errors.device_mismatch) fake_errors.device_mismatch(op_, *device_, other);
     fail(ErrorKind::Runtime,
@@ -86,6 +90,7 @@ class CommonDevice {
   }
 
   const Operator& op_;
+  std::optional<DeviceType> preferred_;
   std::optional<Device> device_;
   bool can_yield_ = true;
 };
@@ -125,6 +130,9 @@ void FakeMode::forget_dead() {
                 [](const auto& e) { return !e.second.key.lock() || !e.second.fake.lock(); });
   std::erase_if(constants_, [](const auto& e) { return !e.second.key.lock(); });
   std::erase_if(storages_, [](const auto& e) { return !e.second.key.lock(); });
+  std::erase_if(values_, [](const auto& e) { return !e.second.key.lock(); });
+  std::erase_if(value_storages_, [](const auto& e) { return !e.second.key.lock(); });
+  std::erase_if(numbers_, [](const auto& e) { return !e.second.key.lock(); });
 }
 
 Tensor FakeMode::make_fake(const Tensor& like, SymIntList sizes, SymIntList strides,
@@ -153,6 +161,7 @@ Tensor FakeMode::make_fake(const Tensor& like, SymIntList sizes, SymIntList stri
 Tensor FakeMode::from_tensor(const Tensor& real, SymIntList sizes, SymIntList strides,
                              SymInt offset) {
   Tensor fake = make_fake(real, sizes, strides, std::move(offset));
+  if (options_.propagates_values) copy_values(real, fake);
   if (real.impl()->requires_grad_flag()) fake.impl()->set_requires_grad_flag(true);
   return fake;
 }
@@ -233,6 +242,8 @@ struct FakeMode::Call {
   void run_as_program() {
     convert_inputs();
     if (is_only_a_write()) return stack.clear();
+    const bool has_rule = dispatch::has_kernel(op, slot_of(Key::Dense, DeviceType::Meta));
+    if (!has_rule && fake_errors.unsupported) fake_errors.unsupported(op);
     {
       const Running scope(mode);
       const dispatch::ActiveMode active(mode);
@@ -276,7 +287,7 @@ struct FakeMode::Call {
   }
 
   void find_device() {
-    CommonDevice common(op);
+    CommonDevice common(op, mode.options_.preferred_device);
     for (size_t i = 0; i < stack.size(); ++i) {
       for_each_tensor(stack[i], [&](const Tensor& t) { common.add(t); });
       if (i == 0 && op.traits.device_of_first) break;
@@ -374,9 +385,14 @@ bool FakeMode::run_value_dependent(Operator& op, Stack& stack) {
                          : is_floating(dtype) ? SymKind::Float
                                               : SymKind::Int;
     ShapeEnv& env = *options_.shape_env;
-    stack.clear();
-    stack.push_back(Scalar(IntrusivePtr<SymNode>(
-        make_intrusive<SymExprNode>(options_.shape_env, env.create_unbacked(kind)))));
+    const Tensor self = stack[0].get<Tensor>();
+    if (const Value* known = known_number(op, self)) {
+      stack = {*known};
+      return true;
+    }
+    stack = {Value(Scalar(IntrusivePtr<SymNode>(
+        make_intrusive<SymExprNode>(options_.shape_env, env.create_unbacked(kind)))))};
+    remember_number(op, self, stack[0]);
     return true;
   }
   if (!op.has(Tag::DynamicOutputShape)) return false;
@@ -386,18 +402,146 @@ bool FakeMode::run_value_dependent(Operator& op, Stack& stack) {
   if (op.table && !is_counted) return false;
   if (!options_.shape_env || !is_counted) refuse(fake_errors.dynamic_shape, op, "the shape");
   const Tensor self = stack[0].get<Tensor>();
-  const Expr* unknown = options_.shape_env->create_unbacked();
-  const SymInt most = self.impl()->sym_numel();
-  options_.shape_env->check_is_size(unknown);
-  if (!most.is_symbolic()) options_.shape_env->constrain_range(unknown, {0, most.word()});
-  Tensor out = op.traits.counted(self, options_.shape_env->symint(unknown));
+  const Value* known = known_number(op, self);
+  Value count = known ? *known : Value();
+  if (!known) {
+    const Expr* unknown = options_.shape_env->create_unbacked();
+    const SymInt most = self.impl()->sym_numel();
+    options_.shape_env->check_is_size(unknown);
+    const int64_t limit = options_.shape_env->facts().range(options_.shape_env->expr(most)).hi;
+    if (limit != IntRange::kMax) options_.shape_env->constrain_range(unknown, {0, limit});
+    count = Value(options_.shape_env->symint(unknown));
+    remember_number(op, self, count);
+  }
+  Tensor out = op.traits.counted(self, count.get<SymInt>());
   tag(out, IntrusivePtr<FakeMode>::share(this), self.device());
   stack.clear();
   stack.push_back(std::move(out));
   return true;
 }
 
+const Value* FakeMode::known_number(const Operator& op, const Tensor& t) const {
+  const auto it = numbers_.find({t.impl(), &op});
+  const bool is_known =
+      it != numbers_.end() && it->second.key.lock() && it->second.version == t.impl()->version();
+  return is_known ? &it->second.number : nullptr;
+}
+
+void FakeMode::remember_number(const Operator& op, const Tensor& t, Value number) {
+  if (!t.impl()->has_version_counter()) return;
+  if (numbers_.size() % 1024 == 1023) forget_dead();
+  numbers_[{t.impl(), &op}] = {WeakPtr<TensorImpl>(t.impl_ptr()), t.impl()->version(),
+                               std::move(number)};
+}
+
+// ---- Note [Propagated values] ----
+
+// Views of one storage get views of one copy.
+void FakeMode::copy_values(const Tensor& real, const Tensor& fake) {
+  const bool has_memory = real.is_cpu() && !is_fake(real) && !dispatch::has_no_memory(real) &&
+                          !real.impl()->has_symbolic_sizes();
+  if (!has_memory) return;
+  const Storage& memory = real.storage();
+  KnownStorage& known = value_storages_[fake.storage().get()];
+  if (known.key.lock().get() != fake.storage().get()) {
+    const ExcludeKeys below(kBelow);
+    Tensor bytes = make_tensor({static_cast<int64_t>(memory->nbytes())}, DType::UInt8, Device());
+    if (memory->nbytes()) std::memcpy(bytes.data(), memory->data(), memory->nbytes());
+    known = {WeakPtr<StorageImpl>(fake.storage()), bytes.storage()};
+  }
+  Tensor copy(make_intrusive<TensorImpl>(known.fake, real.dtype(), dense_keys(Device())));
+  copy.impl()->set_geometry(real.sizes(), real.strides(), real.storage_offset());
+  for (const Key k : {Key::Conjugate, Key::Negative})
+    if (real.keys().has(k)) copy.impl()->set_keys(copy.keys() | KeySet(k));
+  values_[fake.impl()] = {WeakPtr<TensorImpl>(fake.impl_ptr()), copy};
+}
+
+Tensor FakeMode::value_of(const Tensor& fake) const {
+  const auto it = values_.find(fake.impl());
+  return it != values_.end() && it->second.key.lock() ? it->second.value : Tensor();
+}
+
+// The integer in this run; nothing where none is known.
+static std::optional<int64_t> value_in_run(const SymInt& v) {
+  if (!v.is_symbolic()) return v.word();
+  const SymExprNode* node = SymExprNode::from(v.node());
+  const auto value = node ? node->env().value_in_run(node->expr()) : std::nullopt;
+  return value ? std::optional(value->integer) : std::nullopt;
+}
+
+// The call on values: nothing where an argument has none, or where the result is not on the CPU.
+std::optional<Stack> FakeMode::values_of(const Stack& stack) const {
+  Stack real = stack;
+  bool all = true;
+  map_tensors(real, [&](const Tensor& t) {
+    if (!is_fake(t)) {
+      all &= t.is_cpu();
+      return t;
+    }
+    const Tensor value = value_of(t);
+    all &= value.defined();
+    return value.defined() ? value : t;
+  });
+  for (Value& v : real) {
+    all &= !v.is<Device>() || v.get<Device>().is_cpu();
+    all &= !v.is<IntrusivePtr<SymNode>>();
+    if (v.is<SymInt>()) {
+      const auto known = value_in_run(v.get<SymInt>());
+      all &= known.has_value();
+      v = Value(SymInt(known.value_or(0)));
+    } else if (v.is<std::vector<SymInt>>()) {
+      std::vector<SymInt> numbers;
+      for (const SymInt& each : v.get<std::vector<SymInt>>()) {
+        const auto known = value_in_run(each);
+        all &= known.has_value();
+        numbers.push_back(SymInt(known.value_or(0)));
+      }
+      v = Value(std::move(numbers));
+    }
+  }
+  return all ? std::optional(std::move(real)) : std::nullopt;
+}
+
+static void observe(const SymInt& unknown, int64_t value) {
+  const SymExprNode* node = unknown.is_symbolic() ? SymExprNode::from(unknown.node()) : nullptr;
+  if (node && node->expr()->is_symbol() && !node->expr()->has_hint)
+    node->env().observe(node->expr(), ExprValue::of(value));
+}
+
+void FakeMode::note_values(const Value& fake, const Value& real) {
+  if (fake.is<Tensor>() && real.is<Tensor>()) {
+    const Tensor &t = fake.get<Tensor>(), &value = real.get<Tensor>();
+    if (!is_fake(t) || !value.defined()) return;
+    for (int64_t d = 0; d < t.dim(); ++d) observe(t.sym_sizes()[d], value.sizes()[d]);
+    values_[t.impl()] = {WeakPtr<TensorImpl>(t.impl_ptr()), value};
+  } else if (fake.is<std::vector<Tensor>>() && real.is<std::vector<Tensor>>()) {
+    const auto &fakes = fake.get<std::vector<Tensor>>(), &reals = real.get<std::vector<Tensor>>();
+    for (size_t i = 0; i < std::min(fakes.size(), reals.size()); ++i)
+      note_values(Value(fakes[i]), Value(reals[i]));
+  } else if (is_symbolic(fake) && real.is_scalar()) {
+    const SymNode* any =
+        fake.is<SymInt>() ? fake.get<SymInt>().node() : fake.get<IntrusivePtr<SymNode>>().get();
+    const SymExprNode* node = SymExprNode::from(any);
+    const Scalar number = real.to_scalar();
+    if (!node) return;
+    node->env().observe(node->expr(), number.is_floating() ? ExprValue::of(number.to_double())
+                                                           : ExprValue::of(number.to_int()));
+  }
+}
+
 void FakeMode::run(Operator& op, Stack& stack) {
+  const auto values = options_.propagates_values ? values_of(stack) : std::nullopt;
+  run_shapes(op, stack);
+  if (!values) return;
+  Stack real = *values;
+  {
+    const ExcludeKeys below(kBelow | KeySet(Key::Autograd) | KeySet(Key::ADInplaceOrView));
+    dispatch::call_boxed(op, real);
+  }
+  for (size_t i = 0; i < std::min(stack.size(), real.size()); ++i) note_values(stack[i], real[i]);
+}
+
+void FakeMode::run_shapes(Operator& op, Stack& stack) {
   if (op.traits.lifts_constant && !is_fake(stack.at(0).get<Tensor>())) {
     stack[0] = from_constant(stack[0].get<Tensor>());
     return;

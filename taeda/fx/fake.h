@@ -6,6 +6,7 @@
 // factories too, and real tensors are refused or turned into fake ones.
 #pragma once
 
+#include <map>
 #include <unordered_map>
 
 #include "taeda/dispatch/modes.h"
@@ -22,6 +23,10 @@ class TAEDA_API FakeMode final : public dispatch::Mode {
     // Operators that read values give symbols of `shape_env` instead of an error.
     bool allow_scalar_outputs = false;
     IntrusivePtr<ShapeEnv> shape_env;
+    // Note [Propagated values].
+    bool propagates_values = false;
+    // Where the result is when arguments are on two devices, one of this type; nothing: an error.
+    std::optional<DeviceType> preferred_device;
   };
   explicit FakeMode(Options options) : options_(std::move(options)) {}
 
@@ -39,6 +44,11 @@ class TAEDA_API FakeMode final : public dispatch::Mode {
   Tensor from_constant(const Tensor& real);
   // The values of such a tensor while nothing wrote to it; undefined otherwise.
   Tensor constant_of(const Tensor& fake) const;
+
+  // Note [Propagated values]: where the options ask for it a fake tensor has values beside it,
+  // which operators compute along. They are those of one run: they decide what a program asks of
+  // numbers that come from data, and nothing else. A fake without values makes results without.
+  Tensor value_of(const Tensor& fake) const;
 
   void run(dispatch::Operator& op, dispatch::Stack& stack) override;
 
@@ -60,6 +70,15 @@ class TAEDA_API FakeMode final : public dispatch::Mode {
   Tensor make_fake(const Tensor& like, SymIntList sizes, SymIntList strides, SymInt offset);
   bool run_on_constants(dispatch::Operator& op, dispatch::Stack& stack);
   bool run_value_dependent(dispatch::Operator& op, dispatch::Stack& stack);
+  void run_shapes(dispatch::Operator& op, dispatch::Stack& stack);
+  // Note [Propagated values].
+  void copy_values(const Tensor& real, const Tensor& fake);
+  std::optional<dispatch::Stack> values_of(const dispatch::Stack& stack) const;
+  void note_values(const dispatch::Value& fake, const dispatch::Value& real);
+  // The number that was read from the tensor, or the count of what was taken from it, before;
+  // none once something wrote to it.
+  const dispatch::Value* known_number(const dispatch::Operator& op, const Tensor& t) const;
+  void remember_number(const dispatch::Operator& op, const Tensor& t, dispatch::Value number);
 
   Options options_;
   // By real tensor. A fake holds its mode, so the mode holds none: one that nobody keeps is made
@@ -73,7 +92,15 @@ class TAEDA_API FakeMode final : public dispatch::Mode {
     Storage fake;
   };
   std::unordered_map<const StorageImpl*, KnownStorage> storages_;
-  std::unordered_map<const TensorImpl*, Known> constants_;  // by fake tensor
+  std::unordered_map<const TensorImpl*, Known> constants_;               // by fake tensor
+  std::unordered_map<const TensorImpl*, Known> values_;                  // by fake tensor
+  std::unordered_map<const StorageImpl*, KnownStorage> value_storages_;  // by fake storage
+  struct KnownNumber {
+    WeakPtr<TensorImpl> key;
+    uint32_t version = 0;
+    dispatch::Value number;
+  };
+  std::map<std::pair<const TensorImpl*, const dispatch::Operator*>, KnownNumber> numbers_;
 };
 
 inline bool is_fake(const Tensor& t) { return t.defined() && t.keys().has(Key::Fake); }
@@ -89,6 +116,7 @@ struct FakeErrors {
   void (*data_dependent)(const dispatch::Operator& op);
   void (*dynamic_shape)(const dispatch::Operator& op);
   void (*device_mismatch)(const dispatch::Operator& op, Device common, Device other);
+  void (*unsupported)(const dispatch::Operator& op);
 };
 TAEDA_API void set_fake_errors(const FakeErrors& errors);
 

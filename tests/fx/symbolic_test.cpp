@@ -122,10 +122,14 @@ TEST_F(SymbolicTest, GuardsReadAsPythonOverSources) {
                                    {"L['b'].size()[0]", env->expr(b)},
                                    {"L['c'].size()[0]", env->expr(c)},
                                    {"L['c'].stride()[0]", env->expr(1)}});
-  const std::vector<std::string> expected = {
-      "L['b'].size()[0] == L['a'].size()[0]", "L['c'].stride()[0] == 1",
-      "L['c'].size()[0] % 2 == 0", "2 <= L['a'].size()[0]", "2 <= L['c'].size()[0] <= 100"};
+  const std::vector<std::string> expected = {"L['b'].size()[0] == L['a'].size()[0]",
+                                             "L['c'].stride()[0] == 1", "L['c'].size()[0] % 2 == 0",
+                                             "2 <= L['a'].size()[0]",
+                                             "2 <= L['c'].size()[0] and L['c'].size()[0] <= 100"};
   EXPECT_EQ(set.texts(), expected);
+  const std::vector<std::string> said_by_no_symbol = {"L['c'].size()[0] % 2 == 0",
+                                                      "L['c'].size()[0] <= 100"};
+  EXPECT_EQ(set.short_texts(), said_by_no_symbol);
   EXPECT_EQ(set.first_failure({5, 5, 10, 1}), std::nullopt);
   EXPECT_EQ(set.first_failure({5, 6, 10, 1}), 0u);
   EXPECT_EQ(set.first_failure({5, 5, 9, 1}), 2u);

@@ -5,15 +5,18 @@ import pickle
 
 import numpy
 import pytest
+from taeda._functorch import config
 from taeda._guards import detect_fake_mode
 from taeda._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
     FakeCopyMode,
     FakeTensor,
+    FakeTensorConverter,
     FakeTensorDeviceMismatchError,
     FakeTensorMode,
     UnsupportedFakeTensorException,
+    UnsupportedOperatorException,
     in_kernel_invocation_manager,
     is_fake,
     maybe_get_fake_mode,
@@ -296,3 +299,108 @@ def test_arrays_become_fake_tensors(make):
         x = make(array)
     assert isinstance(x, FakeTensor) and x.shape == (4, 4) and x.dtype == taeda.float64
     assert not isinstance(make(array), FakeTensor)
+
+
+@pytest.fixture
+def propagating():
+    with config.patch(fake_tensor_propagate_real_tensors=True):
+        return FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True)
+
+
+def test_values_are_computed_along(propagating):
+    real = taeda.arange(4.0)
+    x = propagating.from_tensor(real)
+    with propagating:
+        y = x.view(2, 2) @ taeda.ones(2, 2)
+        y.add_(1)
+    assert taeda.equal(x.real_tensor, real)
+    assert taeda.equal(y.real_tensor, taeda.tensor([[2.0, 2.0], [6.0, 6.0]]))
+    assert FakeTensorMode().from_tensor(real).real_tensor is None
+
+
+def test_views_share_the_values_that_are_written(propagating):
+    real = taeda.zeros(4)
+    x, part = propagating.from_tensor(real), propagating.from_tensor(real[1:3])
+    part.add_(1)
+    assert x.real_tensor.tolist() == [0, 1, 1, 0] and real.tolist() == [0, 0, 0, 0]
+
+
+def test_values_decide_what_data_decides(propagating):
+    x = propagating.from_tensor(taeda.tensor([0, 3, 0, 5]))
+    with propagating:
+        found = x.nonzero()
+        number = x[1].item()
+    assert isinstance(number, taeda.SymInt) and isinstance(found.shape[0], taeda.SymInt)
+    assert number == 3 and found.shape[0] == 2
+    asserted = propagating.shape_env.deferred_runtime_asserts
+    texts = [str(a.expr) for group in asserted.values() for a in group]
+    assert any(text.startswith("Eq(u") for text in texts)
+
+
+def test_settings_come_back():
+    assert not config.fake_tensor_propagate_real_tensors
+
+    @config.patch("fake_tensor_prefer_device_type", "cuda")
+    def inside():
+        return config.fake_tensor_prefer_device_type
+
+    assert inside() == "cuda" and config.fake_tensor_prefer_device_type is None
+    with pytest.raises(AttributeError, match="nonsense does not exist"):
+        config.patch(nonsense=1)
+    with pytest.raises(AttributeError, match="nonsense does not exist"):
+        config.nonsense = 1
+
+
+def test_a_preferred_device_takes_the_result():
+    with config.patch(fake_tensor_prefer_device_type="cuda"), FakeTensorMode():
+        x, y = taeda.ones(2), taeda.ones(2, device="cuda")
+        assert (x + y).device.type == "cuda" and (y + x).device.type == "cuda"
+        assert (x + x).device.type == "cpu"
+
+
+def test_an_operator_without_a_fake_kernel_is_named():
+    with taeda.library._scoped_library("without_fake", "DEF") as library:
+        library.define("foo(Tensor self) -> Tensor")
+        library.impl("foo", lambda x: x.cos(), "CPU")
+        x = FakeTensorMode().from_tensor(taeda.ones(2))
+        with pytest.raises(UnsupportedOperatorException, match=r"without_fake\.foo\.default"):
+            taeda.ops.without_fake.foo(x)
+
+
+def test_what_is_counted_twice_has_one_count():
+    mode = FakeTensorMode(shape_env=ShapeEnv())
+    x = mode.from_tensor(taeda.ones(4))
+    with mode:
+        first, again = x.nonzero(), x.nonzero()
+        assert str(first.shape[0]) == str(again.shape[0]) == "u0"
+        x.add_(1)
+        assert str(x.nonzero().shape[0]) == "u1"
+
+
+def test_numbers_that_are_read_twice_are_one():
+    mode = FakeTensorMode(shape_env=ShapeEnv())
+    x = mode.from_tensor(taeda.tensor(4))
+    assert str(x.item()) == str(x.item()) == "u0"
+    x.add_(1)
+    assert str(x.item()) == "u1"
+
+
+def test_a_fake_tensor_may_be_a_size():
+    mode = FakeTensorMode(shape_env=ShapeEnv())
+    x = mode.from_tensor(taeda.tensor(4))
+    with mode:
+        assert str(taeda.zeros([x, 2]).shape) == "torch.Size([u0, 2])"
+
+
+def test_a_converter_knows_the_fakes_in_use():
+    converter, x = FakeTensorConverter(), taeda.ones(2)
+    fake = converter.from_real_tensor(FakeTensorMode(), x)
+    assert list(converter.tensor_memo.values()) == [fake]
+    del fake
+    assert len(converter.tensor_memo) == 0
+
+
+def test_the_fake_of_a_meta_tensor_is_one():
+    mode, x = FakeTensorMode(), taeda.ones(2, device="meta")
+    made = mode.fake_tensor_converter.from_meta_and_device(mode, x, "cpu")
+    assert mode.fake_tensor_converter.from_meta_and_device(mode, x, "cpu") is made

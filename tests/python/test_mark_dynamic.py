@@ -88,3 +88,13 @@ def test_marks_are_attributes_of_the_tensor():
     mark_dynamic(x, [0, 1])
     mark_static(x, -1)
     assert x._dynamo_dynamic_indices == {0, 1} and x._dynamo_static_indices == {2}
+
+
+def test_an_unbacked_dimension_may_have_bounds():
+    x = taeda.ones(4, 2)
+    mark_unbacked(x, 0, min=2, max=8)
+    env = ShapeEnv()
+    fake = FakeTensorMode(shape_env=env).from_tensor(x)
+    assert str(env.var_to_range[fake.shape[0].node.expr]) == "VR[2, 8]"
+    with pytest.raises(ValueError, match="min 9 is above max 8"):
+        mark_unbacked(x, 0, min=9, max=8)

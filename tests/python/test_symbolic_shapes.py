@@ -118,7 +118,7 @@ def test_bits_have_ranges_and_guards(env):
     assert guards(env) == []
     assert (s0 & 3) == 2
     fake = _symbolic_meta([s0], [1], taeda.float32)
-    assert env.produce_guards([fake], ["x"])[0] == "(x.size()[0] & 3) == 2"
+    assert env.produce_guards([fake], ["x"])[0] == "(L['x'].size()[0] & 3) == 2"
     assert env.evaluate_guards_for_args([fake], [taeda.empty(10)])
     assert not env.evaluate_guards_for_args([fake], [taeda.empty(11)])
 
@@ -133,7 +133,7 @@ def test_products_of_divisions_print_as_what_they_are(env):
     class Example:
         size = staticmethod(lambda: [7])
 
-    assert eval(text, {"x": Example}) is True
+    assert eval(text, {"L": {"x": Example}}) is True
 
 
 def test_rounding_to_digits_is_pythons():
@@ -297,11 +297,13 @@ def test_guards_decide_for_other_inputs(env):
     assert x.shape[0] * 2 < x.shape[1] * 2
     assert x.shape[1] % 2 == 0
     texts = env.produce_guards([x], ["x"])
-    assert "x.size()[1] % 2 == 0" in texts and "2 <= x.size()[0]" in texts
+    assert "L['x'].size()[1] % 2 == 0" in texts and "2 <= L['x'].size()[0]" in texts
+    short = env.produce_guards([x], ["x"], _simplified=True)
+    assert "L['x'].size()[1] % 2 == 0" in short and "2 <= L['x'].size()[0]" not in short
     for shape, expected in [((4, 6), True), ((7, 8), True), ((8, 8), False), ((3, 7), False)]:
         y = taeda.empty(shape)
         assert env.evaluate_guards_for_args([x], [y]) is expected
-        assert all(eval(text, {"x": y}) for text in texts) is expected
+        assert all(eval(text, {"L": {"x": y}}) for text in texts) is expected
     bound = env.bind_symbols([x], [taeda.empty(7, 8)])
     assert bound == {x.shape[0].node.expr: 7, x.shape[1].node.expr: 8}
 
@@ -429,11 +431,11 @@ def test_guards_of_a_traced_graph():
     assert not eval_guards(gm, taeda.ones(2, 7), taeda.ones(6, 7))
     assert sorted(bind_symbols(gm, taeda.ones(6, 7), taeda.ones(2, 7)).values()) == [2, 6, 7]
     texts = gm.shape_env.produce_guards(fx_placeholder_vals(gm), ["x", "y"])
-    assert "3 <= x.size()[0]" in texts and "x.stride()[1] == 1" not in texts
+    assert "3 <= L['x'].size()[0]" in texts and "L['x'].stride()[1] == 1" not in texts
     all_texts = gm.shape_env.produce_guards(
         fx_placeholder_vals(gm), ["x", "y"], ignore_static=False
     )
-    assert "x.stride()[1] == 1" in all_texts
+    assert "L['x'].stride()[1] == 1" in all_texts
 
 
 def test_hints_and_constants():

@@ -8,6 +8,7 @@
 #include "python/interop/gil.h"
 #include "python/interop/sym_numbers.h"
 #include "python/interop/tensor_object.h"
+#include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/native_mode.h"
 #include "python/src/dispatch/overloads.h"
@@ -22,7 +23,7 @@ PyTypeObject* fake_mode_type = nullptr;
 fx::FakeMode& mode(PyObject* o) { return static_cast<fx::FakeMode&>(*native_mode_of(o)); }
 
 // Python's exception classes for operations that fake tensors lack, and the class of the fake mode.
-PyObject* error_classes[3] = {};
+PyObject* error_classes[4] = {};
 PyObject* fake_mode_class = nullptr;
 
 [[noreturn]] void raise(PyObject* type, const dispatch::Operator& op) {
@@ -32,6 +33,7 @@ PyObject* fake_mode_class = nullptr;
 }
 void raise_data_dependent(const dispatch::Operator& op) { raise(error_classes[0], op); }
 void raise_dynamic_shape(const dispatch::Operator& op) { raise(error_classes[1], op); }
+void raise_unsupported(const dispatch::Operator& op) { raise(error_classes[3], op); }
 [[noreturn]] void raise_device_mismatch(const dispatch::Operator& op, Device common, Device other) {
   const GilHold gil;
   const Ref first(checked(wrap(common))), second(checked(wrap(other)));
@@ -46,14 +48,17 @@ PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
       [&] { return new_native_mode(type, make_intrusive<fx::FakeMode>(fx::FakeMode::Options())); });
 }
 
-// _configure(allow_non_fake_inputs, allow_scalar_outputs, shape_env or None)
+// _configure(allow_non_fake_inputs, allow_scalar_outputs, shape_env or None, propagates_values,
+// type of the preferred device or None)
 PyObject* configure(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    TAEDA_CHECK_TYPE(nargs == 3, "_configure takes two truth values and an environment");
-    fx::FakeMode::Options options = mode(self).options();
+    TAEDA_CHECK_TYPE(nargs == 5, "_configure takes five settings");
+    fx::FakeMode::Options options;
     options.allow_non_fake_inputs = PyObject_IsTrue(args[0]) == 1;
     options.allow_scalar_outputs = PyObject_IsTrue(args[1]) == 1;
     options.shape_env = args[2] == Py_None ? nullptr : to_env(args[2]);
+    options.propagates_values = PyObject_IsTrue(args[3]) == 1;
+    if (args[4] != Py_None) options.preferred_device.emplace(to_device(args[4]).type);
     mode(self).set_options(std::move(options));
     return Py_NewRef(Py_None);
   });
@@ -99,6 +104,10 @@ PyObject* constant_of(PyObject* self, PyObject* o) {
   return guarded([&] { return wrap(mode(self).constant_of(expect_tensor(o, "the fake tensor"))); });
 }
 
+PyObject* value_of(PyObject* self, PyObject* o) {
+  return guarded([&] { return wrap(mode(self).value_of(expect_tensor(o, "the fake tensor"))); });
+}
+
 PyObject* mode_of(PyObject*, PyObject* o) {
   return guarded([&] {
     const IntrusivePtr<fx::FakeMode> m = fx::fake_mode_of(expect_tensor(o, "the argument"));
@@ -120,18 +129,22 @@ PyObject* running_mode(PyObject*, PyObject*) {
     return m ? wrap_fake_mode(IntrusivePtr<fx::FakeMode>::share(m)) : Py_NewRef(Py_None);
   });
 }
-// set_fake_classes(FakeTensor, FakeTensorMode, DataDependent..., DynamicOutputShape..., Device...)
+// set_fake_classes(FakeTensor, FakeTensorMode, DataDependent..., DynamicOutputShape..., Device...,
+// UnsupportedOperator...)
 PyObject* set_classes(PyObject*, PyObject* args) {
   PyObject *tensor = nullptr, *fake_mode = nullptr, *data = nullptr, *shape = nullptr,
-           *device = nullptr;
-  if (!PyArg_ParseTuple(args, "OOOOO", &tensor, &fake_mode, &data, &shape, &device)) return nullptr;
-  for (PyObject* o : {tensor, fake_mode, data, shape, device}) Py_INCREF(o);
+           *device = nullptr, *unsupported = nullptr;
+  if (!PyArg_ParseTuple(args, "OOOOOO", &tensor, &fake_mode, &data, &shape, &device, &unsupported))
+    return nullptr;
+  for (PyObject* o : {tensor, fake_mode, data, shape, device, unsupported}) Py_INCREF(o);
   fake_tensor_class = reinterpret_cast<PyTypeObject*>(tensor);
   fake_mode_class = fake_mode;
   error_classes[0] = data;
   error_classes[1] = shape;
   error_classes[2] = device;
-  fx::set_fake_errors({&raise_data_dependent, &raise_dynamic_shape, &raise_device_mismatch});
+  error_classes[3] = unsupported;
+  fx::set_fake_errors(
+      {&raise_data_dependent, &raise_dynamic_shape, &raise_device_mismatch, &raise_unsupported});
   Py_RETURN_NONE;
 }
 
@@ -160,6 +173,7 @@ PyMethodDef methods[] = {
     {"_known_fake", known_fake, METH_O, nullptr},
     {"_from_constant", from_constant, METH_O, nullptr},
     {"_constant_of", constant_of, METH_O, nullptr},
+    {"_value_of", value_of, METH_O, nullptr},
     {},
 };
 PyGetSetDef no_properties[] = {{}};

@@ -31,15 +31,19 @@ void dealloc(PyObject* self) {
   type->tp_free(self);
   Py_DECREF(type);
 }
+PyObject* wrap_texts(const std::vector<std::string>& texts) {
+  Ref list(checked(PyList_New(0)));
+  for (const std::string& text : texts) {
+    const Ref item(checked(wrap(text)));
+    PyList_Append(list.get(), item.get());
+  }
+  return list.release();
+}
 PyObject* texts(PyObject* self, PyObject*) {
-  return guarded([&]() -> PyObject* {
-    Ref list(checked(PyList_New(0)));
-    for (const std::string& text : set_of(self).texts()) {
-      const Ref item(checked(wrap(text)));
-      PyList_Append(list.get(), item.get());
-    }
-    return list.release();
-  });
+  return guarded([&] { return wrap_texts(set_of(self).texts()); });
+}
+PyObject* short_texts(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap_texts(set_of(self).short_texts()); });
 }
 std::vector<int64_t> read_values(PyObject* self, PyObject* values) {
   const auto read = read_sequence<int64_t>(values, to_int64);
@@ -65,6 +69,7 @@ PyObject* bind(PyObject* self, PyObject* values) {
   });
 }
 PyMethodDef methods[] = {{"texts", texts, METH_NOARGS, nullptr},
+                         {"short_texts", short_texts, METH_NOARGS, nullptr},
                          {"first_failure", first_failure, METH_O, nullptr},
                          {"bind", bind, METH_O, nullptr},
                          {}};

@@ -26,6 +26,11 @@ def leaf_shapes(mod, args, kwargs, dynamic_shapes):
     if isinstance(dynamic_shapes, (AdditionalInputs, ShapesCollection)):
         dynamic_shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
     names = [name for name, _ in pairs]
+    if isinstance(dynamic_shapes, (list, tuple)) and len(dynamic_shapes) != len(names):
+        # Those of `*args` may be given together.
+        bound = forward_signature(mod).bind(*args, **kwargs).arguments
+        if len(dynamic_shapes) == len(bound):
+            dynamic_shapes = _by_argument(mod, dict(zip(bound, dynamic_shapes, strict=True)))
     if dynamic_shapes is None:
         given = dict.fromkeys(names)
     elif isinstance(dynamic_shapes, dict):
@@ -92,7 +97,7 @@ def _shapes_of(name, value, shape):
 # The name of a size that is no symbol of its own.
 _OTHER = "another_size"
 # Texts of guards that are ranges of symbols, or that the graph's types express already.
-_SAID_ELSEWHERE = re.compile(rf"{_OTHER} == .*|\d+ <= \w+( <= \d+)?|\w+ <= \d+", re.DOTALL)
+_SAID_ELSEWHERE = re.compile(rf"{_OTHER} == .*|\d+ <= \w+( and \w+ <= \d+)?|\w+ <= \d+", re.DOTALL)
 
 
 class DynamicInputs:
@@ -101,10 +106,10 @@ class DynamicInputs:
     checks_calls: what does not hold for a whole range is a condition of calls, not an error.
     """
 
-    def __init__(self, shapes, checks_calls=False):
+    def __init__(self, shapes, checks_calls=False, env=None):
         self.shapes = shapes
         self._checks_calls = checks_calls
-        self.env = ShapeEnv(duck_shape=False)
+        self.env = ShapeEnv(duck_shape=False) if env is None else env
         self._symbols = {}  # by the name of a root dimension
         self._owners = {}  # names of root dimensions by those of their symbols
         self._sizes = []  # of every input

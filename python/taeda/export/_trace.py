@@ -23,6 +23,7 @@ from taeda.export.graph_signature import (
     TensorArgument,
 )
 from taeda.fx._module_stack import ModuleStack, fill_module_stacks
+from taeda.fx.fake.modes import detect_fake_mode
 from taeda.fx.fake.tensors import DataDependentOutputException, FakeTensorMode
 from taeda.fx.graph import Graph
 from taeda.fx.operator_trace import ProxyTorchDispatchMode
@@ -50,7 +51,7 @@ class Traced:
 class _Tracing:
     """One trace: the graph, the names of its inputs, and the tensors behind them."""
 
-    def __init__(self, mod, dynamic, preserved):
+    def __init__(self, mod, dynamic, preserved, fake_mode=None):
         self.mod, self.dynamic = mod, dynamic
         self.graph = Graph()
         self.tracer = ProxyTorchDispatchMode(self.graph, "fake", pre_dispatch=True)
@@ -58,9 +59,11 @@ class _Tracing:
         self.calls = ModuleCalls(self.tracer, preserved)
         self.tracer.set_node_callback(self._note)
         self.tracer.write_asserts_of(dynamic.env)
-        self.fake_mode = FakeTensorMode(
-            allow_non_fake_inputs=True, shape_env=dynamic.env, static_shapes=True, export=True
-        )
+        if fake_mode is None:
+            fake_mode = FakeTensorMode(
+                allow_non_fake_inputs=True, shape_env=dynamic.env, static_shapes=True, export=True
+            )
+        self.fake_mode = fake_mode
         self.held = held_tensors(mod)
         self.names = UniqueNames()
         self.fakes = {}
@@ -141,6 +144,7 @@ class _Tracing:
                 node.meta["val"] = value
                 arg = SymIntArgument(node.name)
             else:
+                node.meta["val"] = value
                 arg = ConstantArgument(node.name, value)
         self.inputs.append(InputSpec(InputKind.USER_INPUT, arg, None))
         return value
@@ -197,15 +201,15 @@ class _Tracing:
 
     def _lift_constants(self, num_held):
         """Tensors that the program took from elsewhere become inputs behind the module's own."""
-        placeholders = [n for n in self.graph.nodes if n.op == "placeholder"]
-        behind = placeholders[num_held] if num_held < len(placeholders) else None
+        before = [n for n in self.graph.nodes if n.op == "placeholder"][:num_held]
         lifted, where = {}, num_held
         for attribute, tensor in self.tracer.constants.items():
             target = f"lifted_tensor_{len(lifted)}"
             name = self.names.make(f"c_{target}")
-            first = next(iter(self.graph.nodes))
-            with self.graph.inserting_before(behind or first):
-                node = self.graph.create_node("placeholder", name, name=name)
+            graph = self.graph
+            with graph.inserting_after(before[-1]) if before else graph.inserting_before():
+                node = graph.create_node("placeholder", name, name=name)
+            before.append(node)
             reads = [n for n in self.graph.nodes if n.op == "get_attr" and n.target == attribute]
             for read in reads:
                 node.meta.update(read.meta)
@@ -256,5 +260,9 @@ def trace(mod, args, kwargs, dynamic_shapes=None, preserved=(), checks_calls=Fal
     preserved: paths of the submodules whose calls are described.
     checks_calls: whether conditions on sizes are left to calls.
     """
-    dynamic = DynamicInputs(leaf_shapes(mod, args, kwargs, dynamic_shapes), checks_calls)
-    return _Tracing(mod, dynamic, preserved).run(args, kwargs)
+    fake_mode = detect_fake_mode((args, kwargs))  # that of arguments without values
+    env = None if fake_mode is None else fake_mode.shape_env
+    dynamic = DynamicInputs(leaf_shapes(mod, args, kwargs, dynamic_shapes), checks_calls, env)
+    if fake_mode is not None:
+        fake_mode.use_environment(dynamic.env)
+    return _Tracing(mod, dynamic, preserved, fake_mode).run(args, kwargs)

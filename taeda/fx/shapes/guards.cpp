@@ -27,6 +27,12 @@ std::string range_text(const IntRange& r, const std::string& name) {
   return low + name + high;
 }
 
+// The same as a guard.
+std::string range_guard(const IntRange& r, const std::string& name) {
+  const bool has_both = r.lo != IntRange::kMin && r.hi != IntRange::kMax;
+  return has_both ? str(r.lo, " <= ", name, " and ", name, " <= ", r.hi) : range_text(r, name);
+}
+
 // Whether the expression has this value; not where it divides by zero or leaves int64.
 bool has_value(const Expr* e, const Assignment& assignment, int64_t value) {
   try {
@@ -118,7 +124,21 @@ std::vector<std::string> GuardSet::texts() const {
   for (const Equality& q : equalities)
     out.push_back(inputs[q.input].source + " == " + python_text_of(q.expected, names));
   for (const Expr* c : conditions) out.push_back(python_text_of(c, names));
-  for (const Range& r : ranges) out.push_back(range_text(r.range, inputs[r.input].source));
+  for (const Range& r : ranges) out.push_back(range_guard(r.range, inputs[r.input].source));
+  return out;
+}
+
+std::vector<std::string> GuardSet::short_texts() const {
+  const std::vector<std::string> all = texts();
+  const auto first = all.begin() + static_cast<std::ptrdiff_t>(equalities.size());
+  std::vector<std::string> out(first, first + static_cast<std::ptrdiff_t>(conditions.size()));
+  for (const Range& r : ranges) {
+    const IntRange made = inputs[r.input].expr->range;
+    IntRange rest = r.range;
+    if (rest.lo == made.lo) rest.lo = IntRange::kMin;
+    if (rest.hi == made.hi) rest.hi = IntRange::kMax;
+    if (rest != IntRange()) out.push_back(range_guard(rest, inputs[r.input].source));
+  }
   return out;
 }
 

@@ -29,6 +29,7 @@ const Expr* ShapeEnv::create_symbol(int64_t hint, const std::string& source, Dim
     const Expr* u = create_unbacked();
     sources_[u].push_back(source);
     if (range.lo >= 0) check_is_size(u);
+    if (constraint.kind == DimConstraint::Kind::Strict) constrain_range(u, constraint.range);
     return u;
   }
   if (settings_.specialize_zero_one && range.lo >= 0) range.lo = std::max<int64_t>(range.lo, 2);
@@ -74,6 +75,21 @@ const Expr* ShapeEnv::create_unbacked(SymKind kind) {
   const Expr* u = pool_.symbol(name, is_float ? SymKind::Float : SymKind::Int, range, std::nullopt);
   symbols_[name] = u;
   return kind == SymKind::Bool ? pool_.make(ExprOp::Eq, u, pool_.integer(1)) : u;
+}
+
+void ShapeEnv::observe(const Expr* unbacked, ExprValue value) {
+  // A truth value is an integer that equals one.
+  const Expr* symbol = unbacked->is_symbol() ? unbacked : symbols_of(unbacked).front();
+  observed_[symbol] = value;
+}
+
+std::optional<ExprValue> ShapeEnv::value_in_run(const Expr* e) const {
+  if (e->has_hint) return e->value;
+  if (observed_.empty()) return std::nullopt;
+  Assignment values = observed_;
+  for (const Expr* s : symbols_of(e))
+    if (s->has_hint) values.emplace(s, s->value);
+  return symbolic::evaluate(e, values);
 }
 
 SymKind ShapeEnv::kind_of_name(std::string_view name) {
@@ -147,7 +163,10 @@ bool ShapeEnv::evaluate(const Expr* condition, bool is_size_oblivious) {
   if (!e->has_hint) {
     const auto assumed = is_size_oblivious ? facts_.decide(e, true) : std::nullopt;
     if (assumed) return *assumed;
-    fail_data_dependent(e, true);
+    const auto seen = value_in_run(e);
+    if (!seen) fail_data_dependent(e, true);
+    expect_true(seen->integer ? e : pool_.logical_not(e));
+    return seen->integer != 0;
   }
   const bool answer = e->value.integer != 0;
   record(answer ? e : pool_.logical_not(e));
@@ -161,7 +180,12 @@ ExprValue ShapeEnv::specialize(const Expr* e) {
   if (e->kind == SymKind::Int) {
     if (const IntRange r = facts_.range(e); r.is_single()) return ExprValue::of(r.lo);
   }
-  if (!e->has_hint) fail_data_dependent(e, false);
+  if (!e->has_hint) {
+    const auto seen = value_in_run(e);
+    if (!seen) fail_data_dependent(e, false);
+    expect_true(pool_.make(ExprOp::Eq, e, pool_.constant(*seen)));
+    return *seen;
+  }
   record(pool_.make(ExprOp::Eq, e, pool_.constant(e->value)));
   return e->value;
 }

@@ -101,6 +101,8 @@ struct TAEDA_API GuardSet {
   std::optional<size_t> first_failure(const std::vector<int64_t>& values) const;
   // A Python expression for each check.
   std::vector<std::string> texts() const;
+  // Without what the inputs' symbols say already: equalities, and the bounds they were made with.
+  std::vector<std::string> short_texts() const;
 };
 
 class TAEDA_API ShapeEnv : public RefCounted {
@@ -120,6 +122,12 @@ class TAEDA_API ShapeEnv : public RefCounted {
                             IntRange range = {0, IntRange::kMax});
   const Expr* create_float_symbol(double hint, const std::string& source);
   const Expr* create_unbacked(SymKind kind = SymKind::Int);
+  // The value that an unbacked number had in this run. Questions that data decides are answered by
+  // such values, and the answers are asserted when the program runs.
+  void observe(const Expr* unbacked, ExprValue value);
+  // The value of an expression in this run; nothing where a symbol has neither hint nor such a
+  // value.
+  std::optional<ExprValue> value_in_run(const Expr* e) const;
   // What the names of symbols tell: zf0 and zuf0 are floats, others integers.
   static SymKind kind_of_name(std::string_view name);
   // The unbacked symbol of a function of these numbers, one for each set of them.
@@ -191,6 +199,7 @@ class TAEDA_API ShapeEnv : public RefCounted {
   Facts facts_;
   std::map<std::string, const Expr*> symbols_;
   std::unordered_map<const Expr*, std::vector<std::string>> sources_;
+  Assignment observed_;
   std::map<int64_t, const Expr*> by_hint_;  // duck shaping
   std::map<std::pair<std::string, std::vector<const Expr*>>, const Expr*> functions_;
   std::vector<Constrained> constrained_;

@@ -8,10 +8,12 @@ Operators on fake tensors run their shape rules only; see `taeda/fx/fake.h`.
 """
 
 import copy
+import weakref
 
 import taeda
 import taeda.overrides
 from taeda._C import _disabled_torch_function_impl, _fx
+from taeda.utils._config_module import functorch_config
 from taeda.utils._python_dispatch import TorchDispatchMode
 
 __all__ = [
@@ -104,6 +106,11 @@ class FakeTensor(taeda.Tensor):
         """The values, where they are known; None otherwise."""
         return self.fake_mode._constant_of(self)
 
+    @property
+    def real_tensor(self):
+        """The values that are computed along, under `propagate_real_tensors`; None otherwise."""
+        return self.fake_mode._value_of(self)
+
     def __repr__(self, *, tensor_contents=None):
         text = super().__repr__(tensor_contents=tensor_contents)
         return f"Parameter({text})" if getattr(self, "_is_param", False) else text
@@ -154,6 +161,9 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
         self.shape_env = shape_env
         self.static_shapes = static_shapes if static_shapes is not None else shape_env is None
         self.export = export
+        self._converter = None
+        self.propagate_real_tensors = functorch_config.fake_tensor_propagate_real_tensors
+        self._preferred_device_type = functorch_config.fake_tensor_prefer_device_type
         self._allow_non_fake_inputs = allow_non_fake_inputs
         self._allow_scalar_outputs = shape_env is not None
         self._apply()
@@ -166,10 +176,29 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
     @property
     def fake_tensor_converter(self):
         """What makes fake tensors of real ones, for this mode."""
-        return FakeTensorConverter()
+        if self._converter is None:
+            self._converter = FakeTensorConverter()
+        return self._converter
+
+    @property
+    def avoid_device_init(self):
+        """Whether no device beside the CPU is there to be set up for the fakes on it."""
+        return not taeda.accelerator.is_available()
 
     def _apply(self):
-        self._configure(self._allow_non_fake_inputs, self._allow_scalar_outputs, self.shape_env)
+        self._configure(
+            self._allow_non_fake_inputs,
+            self._allow_scalar_outputs,
+            self.shape_env,
+            self.propagate_real_tensors,
+            self._preferred_device_type,
+        )
+
+    def use_environment(self, shape_env):
+        """Numbers that come from data are symbols of the environment from now on."""
+        self.shape_env = shape_env
+        self._allow_scalar_outputs = True
+        self._apply()
 
     @property
     def allow_non_fake_inputs(self):
@@ -259,7 +288,17 @@ def _is_plain_view(t):
 
 
 class FakeTensorConverter:
-    """Makes fake tensors; each mode keeps those it made, so that a tensor has one fake a mode."""
+    """Makes fake tensors; each mode keeps those it made, so that a tensor has one fake a mode.
+
+    tensor_memo: the fakes that this converter gave and that are in use.
+    """
+
+    def __init__(self):
+        self.tensor_memo = weakref.WeakValueDictionary()
+
+    def _remembered(self, source, fake):
+        self.tensor_memo[id(source)] = fake
+        return fake
 
     def from_real_tensor(
         self,
@@ -274,19 +313,25 @@ class FakeTensorConverter:
     ):
         """The fake of a real tensor; with `make_constant` it remembers the values."""
         if make_constant:
-            return fake_mode._from_constant(t)
-        return fake_mode.from_tensor(
+            return self._remembered(t, fake_mode._from_constant(t))
+        fake = fake_mode.from_tensor(
             t,
             static_shapes=True if shape_env is None else None,
             source=source,
             symbolic_context=symbolic_context,
         )
+        return self._remembered(t, fake)
 
     def from_meta_and_device(self, fake_mode, t, device, pytype=None, dispatch_keys=None):
         """A fake with the geometry of a meta tensor on a device."""
         if not t.is_meta:
             raise AssertionError("from_meta_and_device takes a meta tensor")
-        return FakeTensor(fake_mode, t, device)
+        known = fake_mode._known_fake(t)
+        if known is not None and known.device == taeda.device(device):
+            return known
+        fake = FakeTensor(fake_mode, t, device)
+        fake_mode._remember(t, fake)
+        return self._remembered(t, fake)
 
     def __call__(self, fake_mode, t, *, make_constant=False, shape_env=None, **settings):
         return self.from_real_tensor(fake_mode, t, make_constant, shape_env, **settings)
@@ -320,4 +365,5 @@ _fx.set_fake_classes(
     DataDependentOutputException,
     DynamicOutputShapeException,
     FakeTensorDeviceMismatchError,
+    UnsupportedOperatorException,
 )

@@ -58,14 +58,18 @@ def mark_dynamic(t, index, *, hint_override=None, min=None, max=None, specialize
     """The dimension has a symbol; with `min` and `max` every size between them must be served."""
     if hint_override is not None or specialize_on is not None:
         raise NotImplementedError("mark_dynamic takes min and max; other hints are not supported")
-    if min is not None and max is not None and min > max:
-        raise ValueError(f"mark_dynamic: min {min} is above max {max}")
-    if min is None and max is None:
-        constraint = RelaxedUnspecConstraint()
-    else:
-        lower, upper = 0 if min is None else min, int_oo if max is None else max
-        constraint = StrictMinMaxConstraint(ValueRanges(lower, upper))
+    constraint = _range_constraint("mark_dynamic", min, max) or RelaxedUnspecConstraint()
     _mark(t, index, _Mark(DimDynamic.DYNAMIC, constraint))
+
+
+def _range_constraint(name, min, max):
+    """What `min` and `max` require; None without them."""
+    if min is None and max is None:
+        return None
+    if min is not None and max is not None and min > max:
+        raise ValueError(f"{name}: min {min} is above max {max}")
+    lower, upper = 0 if min is None else min, int_oo if max is None else max
+    return StrictMinMaxConstraint(ValueRanges(lower, upper))
 
 
 def maybe_mark_dynamic(t, index):
@@ -73,9 +77,12 @@ def maybe_mark_dynamic(t, index):
     _mark(t, index, _Mark(DimDynamic.DYNAMIC))
 
 
-def mark_unbacked(t, index, hint_override=None, strict=False, specialize_on=None):
-    """The dimension has a symbol without a value: nothing may depend on it."""
-    _mark(t, index, _Mark(DimDynamic.UNBACKED))
+def mark_unbacked(
+    t, index, hint_override=None, strict=False, specialize_on=None, *, min=None, max=None
+):
+    """The dimension has a symbol without a value, between `min` and `max`: nothing may depend on
+    the value."""
+    _mark(t, index, _Mark(DimDynamic.UNBACKED, _range_constraint("mark_unbacked", min, max)))
 
 
 def mark_static(t, index=None):

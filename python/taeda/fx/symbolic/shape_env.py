@@ -36,6 +36,12 @@ def _name(source):
     return source.name() if callable(source.name) else source.name
 
 
+def _local(source):
+    """The source in guards: a plain name is a local of the program."""
+    name = _name(source)
+    return f"L['{name}']" if isinstance(source, str) and name.isidentifier() else name
+
+
 def _encoded(constraint):
     return None if constraint is None or constraint.warn_only else constraint._encoded()
 
@@ -199,6 +205,21 @@ class ShapeEnv(_fx.ShapeEnv):
         """The conditions specialized on so far."""
         return [ShapeGuard(expr, where) for expr, where, _ in self._guards()]
 
+    def get_nontrivial_guards(self):
+        """The conditions that do not follow from each other."""
+        return [e for e in (self.simplify(g.expr) for g in self.guards) if str(e) != "True"]
+
+    @contextmanager
+    def ignore_fresh_unbacked_symbols(self):
+        """A scope in which new unbacked symbols need no result to hold them. None needs one: a
+        trace finds symbols in what the program computes."""
+        yield
+
+    @property
+    def pending_fresh_unbacked_symbols(self):
+        """Unbacked symbols that no result holds yet: none, since results are made with theirs."""
+        return []
+
     @property
     def deferred_runtime_asserts(self):
         """Conditions on unbacked symbols, by the youngest symbol in each."""
@@ -220,20 +241,25 @@ class ShapeEnv(_fx.ShapeEnv):
 
     def _inputs(self, placeholders, sources):
         if sources is None:
-            sources = [f"L['t{i}']" for i in range(len(placeholders))]
+            sources = [f"t{i}" for i in range(len(placeholders))]
         return [
-            (_name(source), value)
+            (_local(source), value)
             for value, source in zip(placeholders, sources, strict=True)
             if isinstance(value, (taeda.Tensor, int, SymInt))
         ]
 
-    def produce_guards(self, placeholders, sources=None, *, ignore_static=True, **_unused):
+    def produce_guards(
+        self, placeholders, sources=None, *, ignore_static=True, _simplified=False, **_unused
+    ):
         """One Python expression over the sources for each condition on other inputs.
 
-        With `ignore_static` numbers that were constants from the start are left out.
+        A source that is a name is a local of the program: L['x']. With `ignore_static` numbers that
+        were constants from the start are left out, with `_simplified` all that the inputs' symbols
+        say by themselves.
         """
         inputs = self._inputs(placeholders, sources)
-        texts = self._guard_set(inputs).texts()
+        guards = self._guard_set(inputs)
+        texts = guards.short_texts() if _simplified else guards.texts()
         if not ignore_static:
             return texts
         numbers = [pair for name, value in inputs for pair in numbers_of(value, name)]
