@@ -52,14 +52,16 @@ SymIntVec infer_size(SymIntList shape, const SymInt& numel) {
     }
   }
   if (unknown >= 0) {
-    TAEDA_CHECK(known != SymInt(0) || numel != SymInt(0),
-                "cannot reshape tensor of 0 elements into shape ", shape,
+    const bool is_none = is_known(SymOp::Eq, known, 0);
+    TAEDA_CHECK(!is_none || numel != SymInt(0), "cannot reshape tensor of 0 elements into shape ",
+                shape,
                 " because the unspecified dimension size -1 can be any value and is ambiguous");
-    TAEDA_CHECK(known != SymInt(0), "shape '", shape, "' is invalid for input of size ", numel);
+    TAEDA_CHECK(!is_none, "shape '", shape, "' is invalid for input of size ", numel);
     out[unknown] = numel / known;
     known *= out[unknown];
   }
-  TAEDA_CHECK(known == numel, "shape '", shape, "' is invalid for input of size ", numel);
+  TAEDA_CHECK(expect(SymOp::Eq, known, numel), "shape '", shape, "' is invalid for input of size ",
+              numel);
   return out;
 }
 

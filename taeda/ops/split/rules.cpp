@@ -5,6 +5,7 @@
 
 #include "taeda/ops/functions.h"
 #include "taeda/ops/number_in_tensor.h"
+#include "taeda/ops/unbacked.h"
 
 namespace taeda::impl {
 namespace {
@@ -60,12 +61,12 @@ std::vector<Tensor> split_with_sizes(const Tensor& self, SymIntList split_sizes,
   SymInt total = 0;
   for (const SymInt& s : split_sizes) {
     TAEDA_CHECK(
-        s >= SymInt(0),
+        expect_size(s),
         "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=",
         split_sizes);
     total += s;
   }
-  TAEDA_CHECK(total == self.sym_sizes()[dim],
+  TAEDA_CHECK(expect(SymOp::Eq, total, self.sym_sizes()[dim]),
               "split_with_sizes expects split_sizes to sum exactly to ", self.sym_sizes()[dim],
               " (input tensor's size at dimension ", dim, "), but got split_sizes=", split_sizes);
   std::vector<Tensor> out;
