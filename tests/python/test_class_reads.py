@@ -166,3 +166,19 @@ def test_requests_that_are_refused(options, error, message):
 def test_classes_that_are_refused():
     with pytest.raises(TypeError, match="does not inherit from Tensor is not possible"):
         t.Tensor._make_wrapper_subclass(int, (2, 3))
+
+
+def test_a_class_with_memory_may_tell_its_sizes_too():
+    class Sized(t.Tensor):
+        @staticmethod
+        def __new__(cls, data):
+            return t.Tensor._make_subclass(cls, data, dispatch_sizes_strides_policy="sizes")
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return {aten.sym_size.default: (5, 3), aten.dim.default: 2}.get(func)
+
+    sized = Sized(t.ones(4, 2))
+    assert sized.size() == (5, 3) and sized.dim() == 2
+    with pytest.raises(ValueError, match="Unknown sizes_strides_policy: nonsense"):
+        t.Tensor._make_subclass(Sized, t.ones(2), dispatch_sizes_strides_policy="nonsense")

@@ -1,5 +1,7 @@
 // Classes of tensors with a __torch_dispatch__ of their own, and switches for all handlers.
+#include "python/interop/errors.h"
 #include "python/interop/gil.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/handler_call.h"
 #include "taeda/dispatch/modes.h"
@@ -106,7 +108,29 @@ PyObject* is_below_autograd(PyObject*, PyObject*) {
   return wrap(local_keys().exclude.has(Key::Autograd));
 }
 
+// _dispatch_key_set(tensor): the tensor's keys as text, by the names of PyTorch.
+PyObject* dispatch_key_set(PyObject*, PyObject* o) {
+  return guarded([&] {
+    const Tensor& t = expect_tensor(o, "_dispatch_key_set(): argument 'tensor'");
+    std::string text = "DispatchKeySet(";
+    for (int k = 0; k < kNumKeys; ++k) {
+      const auto key = static_cast<Key>(k);
+      if (t.keys().has(key)) text += str(k ? ", " : "", slot_name(slot_of(key, t.device().type)));
+    }
+    return wrap(text + ")");
+  });
+}
+
+// _storage_id(tensor): the same number for tensors that share memory.
+PyObject* storage_id(PyObject*, PyObject* o) {
+  return guarded([&] {
+    return PyLong_FromVoidPtr(expect_tensor(o, "_storage_id(): argument").storage().get());
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_dispatch_key_set", dispatch_key_set, METH_O, nullptr},
+    {"_storage_id", storage_id, METH_O, nullptr},
     {"_is_below_autograd", is_below_autograd, METH_NOARGS, nullptr},
     {"_disabled_torch_dispatch_impl", run_disabled, METH_VARARGS, nullptr},
     {"_is_memoryless", is_memoryless, METH_O, nullptr},

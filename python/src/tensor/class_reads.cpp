@@ -34,6 +34,20 @@ Ref as_tuple(Ref answer) { return answer ? Ref(checked(PySequence_Tuple(answer.g
 
 }  // namespace
 
+uint8_t class_reads(std::string_view policy, bool has_device, bool has_layout) {
+  TAEDA_CHECK_VALUE(policy.empty() || policy == "sizes" || policy == "strides",
+                    "Unknown sizes_strides_policy: ", policy, "; expected 'strides' or 'sizes'");
+  uint8_t reads = 0;
+  const auto add = [&](bool wanted, ClassRead what) {
+    if (wanted) reads |= static_cast<uint8_t>(what);
+  };
+  add(!policy.empty(), ClassRead::Strides);
+  add(policy == "sizes", ClassRead::Sizes);
+  add(has_device, ClassRead::Device);
+  add(has_layout, ClassRead::Layout);
+  return reads;
+}
+
 Ref read_from_class(PyObject* self, ClassRead what, const char* op, PyObject* rest) {
   if (!is_read_from_class(tensor_of(self), what) || !are_classes_asked()) return Ref();
   static PyObject* const name = PyUnicode_InternFromString("__torch_dispatch__");

@@ -6,6 +6,7 @@
 #include "python/interop/types.h"
 #include "python/src/args/args.h"
 #include "python/src/dispatch/handler_call.h"
+#include "python/src/tensor/class_reads.h"
 #include "python/src/tensor/factories.h"
 #include "python/src/tensor/tensor_type.h"
 #include "taeda/autograd/variable.h"
@@ -43,11 +44,16 @@ const Param make_params[] = {
     {"cls", ParamType::PyObject},
     {"data", ParamType::Tensor},
     {"require_grad", ParamType::Bool, false, false, true},
+    {"dispatch_sizes_strides_policy", ParamType::Str, true, true, true},
+    {"dispatch_device", ParamType::Bool, false, true, true},
+    {"dispatch_layout", ParamType::Bool, false, true, true},
 };
 const Signature make_signature[] = {
-    {"(object cls, Tensor data, bool require_grad = False)", make_params, 3}};
+    {"(object cls, Tensor data, bool require_grad = False, *, c10::string_view? "
+     "dispatch_sizes_strides_policy=None, bool dispatch_device=False, bool dispatch_layout=False)",
+     make_params, 6}};
 
-// _make_subclass(cls, data, require_grad=False)
+// _make_subclass(cls, data, require_grad=False, *, ...): Note [Reads from the class].
 PyObject* make_subclass(PyObject*, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
   Args args;
   if (parse("_make_subclass", make_signature, 1, nullptr, argv, nargs, kwnames, args) < 0)
@@ -55,6 +61,8 @@ PyObject* make_subclass(PyObject*, PyObject* const* argv, Py_ssize_t nargs, PyOb
   return guarded([&] {
     check_subclass(args.object(0));
     Tensor t = separate(args.tensor(1));
+    const uint8_t reads = class_reads(args.string(3), args.boolean(4), args.boolean(5));
+    if (reads) t.impl()->extra().read_from_class = reads;
     if (args.boolean(2)) autograd::set_requires_grad(t, true);
     return tensor_object(reinterpret_cast<PyTypeObject*>(args.object(0)), t);
   });

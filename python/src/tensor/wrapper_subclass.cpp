@@ -68,22 +68,6 @@ PyTypeObject* wrapper_class(PyObject* cls) {
   return type;
 }
 
-// The bits of Note [Reads from the class].
-uint8_t reads_from_class(const Args& args) {
-  const std::string_view policy = args.string(kPolicy);
-  TAEDA_CHECK_VALUE(policy.empty() || policy == "sizes" || policy == "strides",
-                    "Unknown sizes_strides_policy: ", policy, "; expected 'strides' or 'sizes'");
-  uint8_t reads = 0;
-  const auto add = [&](bool wanted, ClassRead what) {
-    if (wanted) reads |= static_cast<uint8_t>(what);
-  };
-  add(!policy.empty(), ClassRead::Strides);
-  add(policy == "sizes", ClassRead::Sizes);
-  add(args.boolean(kDispatchDevice), ClassRead::Device);
-  add(args.boolean(kDispatchLayout), ClassRead::Layout);
-  return reads;
-}
-
 void check_supported(const Args& args) {
   TAEDA_CHECK(!args.has(kOffset) || args.has(kStrides),
               "setting storage offset without stride not supported");
@@ -132,7 +116,8 @@ PyObject* make_wrapper_subclass(PyObject*, PyObject* const* argv, Py_ssize_t nar
   return guarded([&] {
     PyTypeObject* type = wrapper_class(args.object(kClass));
     check_supported(args);
-    const uint8_t reads = reads_from_class(args);
+    const uint8_t reads = class_reads(args.string(kPolicy), args.boolean(kDispatchDevice),
+                                      args.boolean(kDispatchLayout));
     Tensor t = make_memoryless(args);
     t.impl()->extra().read_from_class = reads;
     if (args.boolean(kRequiresGrad)) autograd::set_requires_grad(t, true);
