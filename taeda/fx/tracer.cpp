@@ -169,8 +169,7 @@ bool Tracer::are_known(const Stack& stack) const {
   return all && any;
 }
 
-void Tracer::note_known(const Operator& op, const Stack& results) {
-  if (op.has(Tag::NondeterministicSeeded)) return;
+void Tracer::note_known(const Stack& results) {
   for (const Value& v : results)
     for_each_tensor(v, [&](const Tensor& t) {
       const bool is_number = !t.impl()->has_symbolic_sizes() && t.numel() <= 1;
@@ -215,7 +214,8 @@ void Tracer::run(Operator& op, Stack& stack) {
   if (reads_value && !is_traced) return dispatch::call_boxed(op, stack);
 
   if (op.is_composite && returns_itself(op, stack)) return;
-  const bool is_known = op.traits.lifts_constant || are_known(stack);
+  const bool is_known =
+      !op.has(Tag::NondeterministicSeeded) && (op.traits.lifts_constant || are_known(stack));
   if (!is_known) forget_known(op, stack);
   CallArgs call = call_args(op, stack, [&](const Value& v) { return arg_of(v); });
   dispatch::call_boxed(op, stack);
@@ -234,7 +234,7 @@ void Tracer::run(Operator& op, Stack& stack) {
   describe(node, result);
   if (on_node) on_node(node);
   track_results(node, result);
-  if (is_known) note_known(op, stack);
+  if (is_known) note_known(stack);
 }
 
 Tracer* active_tracer() {

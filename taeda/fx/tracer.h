@@ -96,7 +96,7 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   // Note [Known values]: a number that the program made itself, and what it computed from such
   // numbers alone, is the same at every run of the graph. It may be read while tracing.
   bool are_known(const dispatch::Stack& stack) const;
-  void note_known(const dispatch::Operator& op, const dispatch::Stack& results);
+  void note_known(const dispatch::Stack& results);
   void forget_known(const dispatch::Operator& op, const dispatch::Stack& arguments);
 
   bool run_decomposition(dispatch::Operator& op, dispatch::Stack& stack);

@@ -153,6 +153,9 @@ Arg Tracer::folded_arg(const Expr* e, ShapeEnv& env) {
     std::stable_partition(parts.begin(), parts.end(),
                           [](const Expr* p) { return !p->is_constant() && !is_negative(p); });
   Arg result = expression_arg(parts[0], env);
+  const bool is_negated = e->op == ExprOp::Mul && parts.size() == 2 && parts[1]->is_constant() &&
+                          parts[1]->kind == SymKind::Int && parts[1]->value.integer == -1;
+  if (is_negated) return Arg(graph_->call(get_builtin("neg"), {result}));
   for (size_t i = 1; i < parts.size(); ++i) {
     const bool subtracts = e->op == ExprOp::Add && is_negative(parts[i]);
     const Expr* part = subtracts ? env.pool().negate(parts[i]) : parts[i];

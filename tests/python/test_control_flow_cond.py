@@ -4,6 +4,8 @@ Values and gradients that PyTorch computes are compared by hand-written loops, w
 equal: PyTorch compiles these operators, and takes a second for each.
 """
 
+import importlib
+
 import pytest
 from under_test import NAME, t
 
@@ -155,3 +157,21 @@ def test_inference_mode():
         assert got.tolist() == [2, 2]
         with pytest.raises(RuntimeError, match="Encountered aliasing"):
             t.cond(positive(x), lambda a: a, lambda a: a - 1, (x,))
+
+
+def test_a_mode_may_answer_without_the_branches():
+    class Answers(importlib.import_module(f"{NAME}.utils._python_dispatch").TorchDispatchMode):
+        supports_higher_order_operators = True
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return t.zeros(2) if func is t.ops.higher_order.cond else NotImplemented
+
+    pred, x = t.tensor(True), t.ones(1)
+    with Answers():
+        result = t.cond(pred, lambda x: x.sin(), lambda x: x.cos(), (x,))
+    assert t.equal(result, t.zeros(2))
+
+
+def test_a_predicate_of_python_is_warned_of():
+    with pytest.warns(UserWarning, match="Pred is a Python constant"):
+        assert t.cond(True, lambda x: x + 1, lambda x: x, (t.zeros(1),)).item() == 1

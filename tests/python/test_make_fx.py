@@ -4,6 +4,9 @@ import numpy
 import pytest
 from taeda._subclasses.fake_tensor import FakeTensorMode
 from taeda.fx.experimental.proxy_tensor import (
+    DecompositionInterpreter,
+    ProxyTorchDispatchMode,
+    PythonKeyTracer,
     get_isolated_graphmodule,
     get_proxy_mode,
     is_sym_node,
@@ -285,3 +288,51 @@ def test_arrays_are_constants_of_the_graph(mode):
 
     gm = make_fx(f, tracing_mode=mode)(taeda.ones(2))
     assert taeda.equal(gm(taeda.ones(2)), taeda.full((2,), 2.0))
+
+
+def test_a_mode_has_the_table_of_the_innermost_scope():
+    outer = {taeda.ops.aten.sin.default: lambda x: x}
+    mode = ProxyTorchDispatchMode(PythonKeyTracer(), decomposition_table=outer)
+    with mode.enable_decompositions({taeda.ops.aten.cos.default: lambda x: x}) as _:
+        assert list(mode.decomposition_table) == [taeda.ops.aten.cos.default]
+    assert mode.decomposition_table is outer
+
+
+def test_a_graph_is_decomposed_by_a_run():
+    gm = make_fx(taeda.nn.functional.silu)(taeda.ones(2))
+    graph = taeda.fx.Graph()
+    table = {taeda.ops.aten.silu.default: lambda x: x * x.sigmoid()}
+    DecompositionInterpreter(gm, graph, table).run(taeda.ones(2))
+    targets = [n.target for n in graph.nodes if n.op == "call_function"]
+    assert targets == [taeda.ops.aten.sigmoid.default, taeda.ops.aten.mul.Tensor]
+    x = taeda.randn(2)
+    assert taeda.allclose(taeda.fx.GraphModule(gm, graph)(x), gm(x))
+
+
+def test_a_function_may_name_the_module_that_it_calls():
+    module = taeda.nn.Sequential(taeda.nn.Linear(2, 2))
+
+    def call(x):
+        return module(x)
+
+    call._orig_mod = module
+    gm = make_fx(call, record_module_stack=True)(taeda.ones(1, 2))
+    stacks = [n.meta["nn_module_stack"] for n in gm.graph.nodes if n.op == "call_function"]
+    assert all("L__self__0" in stack for stack in stacks)
+
+
+def test_a_number_that_is_drawn_in_place_is_not_known():
+    def f(x):
+        number = taeda.tensor([2.0])
+        number.normal_()
+        return x + number.item()
+
+    with pytest.raises(RuntimeError, match="trying to get value out of a tracing tensor"):
+        make_fx(f)(taeda.ones(2))
+
+
+def test_a_negated_size_is_written_as_one():
+    gm = make_fx(lambda x: taeda.empty(-x.shape[0] + 10), tracing_mode="symbolic")(taeda.ones(4))
+    assert gm(taeda.ones(3)).shape == (7,)
+    gm = make_fx(lambda x: x * -x.shape[0], tracing_mode="symbolic")(taeda.ones(4))
+    assert "neg = -sym_size_int;  sym_size_int = None" in code(gm)

@@ -29,6 +29,7 @@ from taeda.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 __all__ = [
     "ProxyTorchDispatchMode",
+    "PythonKeyTracer",
     "disable_proxy_modes_tracing",
     "get_innermost_proxy_mode",
     "get_isolated_graphmodule",
@@ -43,12 +44,26 @@ __all__ = [
 _MODES = ("real", "fake", "symbolic")
 
 
+class PythonKeyTracer:
+    """What a mode records into: a graph, and the module that holds what its nodes name."""
+
+    def __init__(self):
+        self.graph = Graph()
+        self.root = taeda.nn.Module()
+
+
 class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
-    """Records operators into `graph` while it is active."""
+    """Records operators into a graph, or that of a PythonKeyTracer, while it is active."""
 
     supports_higher_order_operators = True
 
-    def __init__(self, graph, tracing_mode="real", root=None, pre_dispatch=False):
+    def __new__(cls, tracer, *args, **kwargs):
+        return super().__new__(cls, getattr(tracer, "graph", tracer))
+
+    def __init__(
+        self, tracer, tracing_mode="real", root=None, pre_dispatch=False, decomposition_table=None
+    ):
+        root = getattr(tracer, "root", root)
         self.tracing_mode = tracing_mode
         self.pre_dispatch = pre_dispatch
         # Whether modes that the program sets are part of the graph, for a tracer before autograd.
@@ -60,6 +75,19 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
         self.on_node = None
         # The shape environment whose statements the graph asserts.
         self.asserted = None
+        self.decomposition_table = {}
+        if decomposition_table is not None:
+            self.use_table(decomposition_table)
+
+    @contextlib.contextmanager
+    def enable_decompositions(self, decomposition_table):
+        """A scope in which these functions run in place of operators, and no others."""
+        before = self.decomposition_table
+        self.use_table(decomposition_table, self._settings.opened)
+        try:
+            yield
+        finally:
+            self.use_table(before, self._settings.opened)
 
     def set_node_callback(self, function):
         """The function is called with each new node of an operator, its metadata set."""
@@ -71,6 +99,7 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
         self._settings = dataclasses.replace(
             self._settings, decompositions=functions, opened=tuple(opened)
         )
+        self.decomposition_table = functions
         self.set_decompositions(functions)
         self.set_opened(opened)
 
@@ -215,8 +244,9 @@ class _Trace:
         self.tracer.refuses_values = settings.refuses_values
         self.tracer.use_table(settings.decompositions, settings.opened)
         self.modules = None
-        if settings.records_modules and isinstance(f, taeda.nn.Module):
-            self.modules = ModuleStack(f)
+        module = getattr(f, "_orig_mod", f)  # the module that a function stands for
+        if settings.records_modules and isinstance(module, taeda.nn.Module):
+            self.modules = ModuleStack(module)
         if on_node is not None:
             self.tracer.set_node_callback(on_node)
         elif settings.records_stacks or self.modules:

@@ -1,5 +1,7 @@
 """A branch: `cond(pred, true_fn, false_fn, operands)`."""
 
+import warnings
+
 from taeda import _C
 from taeda.autograd.function import Function
 from taeda.func.batching import vmap
@@ -59,6 +61,13 @@ def cond(pred, true_fn, false_fn, operands=()):
     from.
     """
     if isinstance(pred, (bool, int, float)):
+        warnings.warn(
+            "Pred is a Python constant. When used with torch.cond, it specializes on one of the "
+            "branches. If you want torch.cond to preserve two branches, please make the predicate "
+            "a boolean tensor or a SymBool.",
+            UserWarning,
+            stacklevel=2,
+        )
         return true_fn(*operands) if pred else false_fn(*operands)
     _check(pred, true_fn, false_fn, operands)
     if not cond_op.is_captured():
@@ -68,6 +77,8 @@ def cond(pred, true_fn, false_fn, operands=()):
     branches = FlatFunction("cond", true_fn, spec), FlatFunction("cond", false_fn, spec)
     results = cond_op(pred, *branches, tuple(leaves))
     specs = [branch.out_spec for branch in branches]
+    if specs == [None, None]:
+        return results  # a mode answered, and looked at neither branch
     if specs[0] != specs[1]:
         raise _different_specs(*specs)
     return tree_unflatten(results, specs[0])

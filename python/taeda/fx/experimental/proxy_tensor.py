@@ -1,7 +1,9 @@
 """PyTorch's path of make_fx and its tracer, which are in `taeda.fx.operator_trace`."""
 
+from taeda.fx.decomposition_interpreter import DecompositionInterpreter
 from taeda.fx.operator_trace import (
     ProxyTorchDispatchMode,
+    PythonKeyTracer,
     disable_proxy_modes_tracing,
     get_innermost_proxy_mode,
     get_isolated_graphmodule,
@@ -14,7 +16,9 @@ from taeda.fx.operator_trace import (
 )
 
 __all__ = [
+    "DecompositionInterpreter",
     "ProxyTorchDispatchMode",
+    "PythonKeyTracer",
     "disable_proxy_modes_tracing",
     "get_innermost_proxy_mode",
     "get_isolated_graphmodule",
