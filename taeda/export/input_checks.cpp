@@ -26,6 +26,12 @@ std::optional<int64_t> integer_of(const Value& v) {
   return std::nullopt;
 }
 
+// A constant as Python writes it.
+std::string shown(const fx::Arg& a) {
+  const bool is_string = a.is_constant() && a.constant().is<std::string>();
+  return is_string ? str("'", a.constant().get<std::string>(), "'") : fx::to_text(a);
+}
+
 }  // namespace
 
 // Values of symbols in one call, and the conditions that wait until all are known.
@@ -174,8 +180,8 @@ void InputChecks::check(const std::vector<Value>& inputs) const {
       binding.take(name, *value, *symbol);
     } else {
       const fx::Arg& constant = std::get<fx::Arg>(expected);
-      guard(fx::Arg(given) == constant, name, " == ", fx::to_text(constant), "; got ",
-            fx::to_text(fx::Arg(given)));
+      guard(fx::Arg(given) == constant, name, " == ", shown(constant), "; got ",
+            shown(fx::Arg(given)));
     }
   }
   binding.solve_all();

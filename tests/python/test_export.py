@@ -502,3 +502,41 @@ def test_signatures_follow_renamed_nodes():
     assert signature.backward_signature is None
     signature.replace_all_uses("mul", "new")
     assert signature.user_outputs == ("new",)
+
+
+def test_shapes_of_starred_arguments_are_given_together():
+    class Sum(nn.Module):
+        def forward(self, *args):
+            return args[0] + args[1]
+
+    x = taeda.ones(4, 2), 3
+    program = export(Sum(), x, dynamic_shapes=(({0: Dim("n")}, None),))
+    assert program.module()(taeda.ones(7, 2), 3).shape == (7, 2)
+
+
+def test_constants_of_a_program_without_arguments():
+    outside = taeda.ones(2)
+
+    class Constant(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("buffer", taeda.ones(2))
+
+        def forward(self):
+            return self.buffer + outside
+
+    program = export(Constant(), ())
+    assert [s.target for s in program.graph_signature.input_specs] == ["buffer", "lifted_tensor_0"]
+    assert taeda.equal(program.module()(), taeda.full((2,), 2.0))
+
+
+def test_placeholders_of_numbers_and_texts_say_their_value():
+    class Divide(nn.Module):
+        def forward(self, a, b, mode):
+            return taeda.div(a, b, rounding_mode=mode)
+
+    program = export(Divide(), (taeda.ones(2), 2, "trunc"))
+    placeholders = [n for n in program.graph.nodes if n.op == "placeholder"]
+    assert [n.meta["val"] for n in placeholders[1:]] == [2, "trunc"]
+    with pytest.raises(AssertionError, match="Guard failed: mode == 'trunc'; got 'floor'"):
+        program.module()(taeda.ones(2), 2, "floor")
