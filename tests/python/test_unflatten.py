@@ -78,10 +78,12 @@ def test_hierarchy_and_results(form, preserved):
         modules(taeda.randn(2, 4))
 
 
-def test_tensors_are_the_programs():
+def test_tensors_are_copies_of_the_programs():
     program = export(Model(), (taeda.randn(3, 4),))
     modules = unflatten(program)
-    assert modules.part.layer.weight is program.state_dict["part.layer.weight"]
+    weight = program.state_dict["part.layer.weight"]
+    assert modules.part.layer.weight is not weight
+    assert taeda.equal(modules.part.layer.weight, weight)
     modules(taeda.randn(3, 4))["a"].sum().backward()
     assert modules.part.layer.weight.grad is not None
 
@@ -181,3 +183,55 @@ def test_scopes_of_modes():
     modules(x).sum().backward()
     assert modules.head.weight.grad is not None
     assert modules.body.get_submodule("0").weight.grad is None
+
+
+class Counter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", taeda.zeros(1))
+
+    def forward(self, x, step):
+        self.count.add_(step)
+        return x + self.count
+
+
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.counter = Counter()
+
+    def forward(self, x):
+        x = self.counter(x, 1)
+        x = self.counter(x * 2, 2)
+        x = self.counter(x * 2, 1)
+        return self.counter(x * 2, 2) + self.counter.count
+
+
+def test_a_buffer_that_several_calls_write_is_one():
+    x = taeda.ones(1)
+    modules = unflatten(export(Counting(), (x,)))
+    assert [name for name, _ in modules.named_children()] == ["counter", "counter@1"]
+    assert taeda.equal(modules(x), Counting()(x))
+    assert modules.counter.count.item() == 6
+    assert modules.counter.type_name().endswith("test_unflatten.Counter")
+
+
+def test_a_module_that_writes_its_argument_may_be_replaced():
+    class Child(nn.Module):
+        def forward(self, x):
+            x.mul_(2)
+            return x - 2
+
+    class Parent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.child = Child()
+
+        def forward(self, x):
+            return self.child(x) + x * 4
+
+    program = export(Parent(), (taeda.ones(2),), preserve_module_call_signature=("child",))
+    modules = unflatten(program)
+    assert taeda.equal(modules(taeda.ones(2)), taeda.full((2,), 8.0))
+    modules.set_submodule("child", Child())
+    assert taeda.equal(modules(taeda.ones(2)), taeda.full((2,), 8.0))

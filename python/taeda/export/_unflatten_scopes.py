@@ -16,7 +16,7 @@ _PLAIN = (tuple, list, dict)
 def build_root(root, program, make_module):
     """Fills `root` with the program's graph, the modules that it calls and their tensors.
 
-    make_module: (graph, signature) -> the module of a submodule's graph.
+    make_module: (graph, signature, name of the class) -> the module of a submodule's graph.
     """
     split = _Split(program, make_module)
     scope = split.scope(root, "", 0)
@@ -63,6 +63,7 @@ class _Split:
         for spec in self.state.values():
             self.names.setdefault(id(program._tensor(spec.target)), []).append(spec)
         self.held = []  # (module, name in it, spec)
+        self.written = _written_inputs(program.graph, set(self.placeholders))
 
     def spec_in(self, node, path):
         """The spec of a tensor that the module at a path holds, under any of its names."""
@@ -78,13 +79,25 @@ class _Split:
     def place_tensors(self, root):
         """Gives every module the tensors that its graph names, and the root all of them."""
         wanted = [(root, spec.target, spec) for spec in self.state.values()]
+        copies = {}
         for module, name, spec in (*wanted, *self.held):
             *path, field = name.split(".")
             for part in path:
                 if part not in module._modules:
                     module.add_module(part, taeda.nn.Module())
                 module = module._modules[part]
-            place_tensor(module, field, spec, self.program._tensor(spec.target))
+            tensor = self.program._tensor(spec.target)
+            if id(tensor) not in copies:
+                copies[id(tensor)] = tensor, _copied(tensor)  # the tensor keeps its id
+            place_tensor(module, field, spec, copies[id(tensor)][1])
+
+
+def _copied(tensor):
+    """A tensor of its own, of the same class."""
+    copy = tensor.detach().clone()
+    if isinstance(tensor, taeda.nn.Parameter):
+        return taeda.nn.Parameter(copy, tensor.requires_grad)
+    return copy
 
 
 class _Scope:
@@ -106,6 +119,7 @@ class _Scope:
 
     def value(self, node):
         """The value that stands for a node of the program here."""
+        node = self._reached(node)
         if node not in self.values:
             spec = self.split.spec_in(node, self.path)
             name = spec.target[len(self.path) + 1 :] if self.path else spec.target
@@ -113,6 +127,10 @@ class _Scope:
             self.values[node] = self.graph.create_node("get_attr", name)
             self.values[node].meta.update(node.meta)
         return self.values[node]
+
+    def _reached(self, node):
+        """The node, or the input that it is: what another call wrote is read from its place."""
+        return node if node in self.values else self.split.written.get(node, node)
 
     def add_nodes(self, nodes):
         for key, group in itertools.groupby(nodes, self._call_of):
@@ -139,10 +157,16 @@ class _Scope:
     # ---- calls ----
     def _add_call(self, key, path, nodes):
         inside = set(nodes)
-        used = dict.fromkeys(n for node in nodes for n in node.all_input_nodes if n not in inside)
-        outputs = [n for n in nodes if any(user not in inside for user in n.users)]
+        written = self.split.written
+        used = dict.fromkeys(
+            written.get(n, n) for node in nodes for n in node.all_input_nodes if n not in inside
+        )
+        outputs = [
+            n for n in nodes if n not in written and any(user not in inside for user in n.users)
+        ]
         signature = self.split.signatures.get(path)
-        child = self.split.make_module(Graph(), signature)
+        cls = list(nodes[0].meta["nn_module_stack"].values())[self.depth + 1][1]
+        child = self.split.make_module(Graph(), signature, cls)
         scope = self.split.scope(child, path, self.depth + 1)
         inputs = [n for n in used if not scope.owns(n)]
         by_name = {n.name: n for n in self.split.program.graph.nodes}
@@ -174,10 +198,11 @@ class _Scope:
             if part not in holder._modules:
                 holder.add_module(part, taeda.nn.Module())
             holder = holder._modules[part]
-        known = holder._modules.get(field)
-        if known is not None and _same_graph(known, child):
-            return name
-        if known is not None:
+        others = [n for n in holder._modules if n == field or n.startswith(f"{field}@")]
+        for other in others:
+            if _same_graph(holder._modules[other], child):
+                return ".".join((*outer, other))
+        if others:
             field = f"{field}@{suffix or 'again'}"
         holder.add_module(field, child)
         return ".".join((*outer, field))
@@ -204,6 +229,22 @@ class _Scope:
             if isinstance(node, taeda.fx.Node):
                 self.values[node] = self.graph.call_function(operator.getitem, (call, i))
                 self.values[node].meta.update(node.meta)
+
+
+def _written_inputs(graph, inputs):
+    """{node: input} of the calls whose result is an input that they write to."""
+    found = {}
+    for node in graph.nodes:
+        schema = getattr(node.target, "_schema", None)
+        if schema is None or not node.args or len(schema.returns) != 1:
+            continue
+        first, result = schema.arguments[0].alias_info, schema.returns[0].alias_info
+        if first is None or not first.is_write or result is None or not result.is_write:
+            continue
+        written = found.get(node.args[0], node.args[0])
+        if written in inputs:
+            found[node] = written
+    return found
 
 
 def _is_fixed(argument):

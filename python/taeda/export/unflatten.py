@@ -20,9 +20,10 @@ __all__ = ["FlatArgsAdapter", "InterpreterModule", "UnflattenedModule", "unflatt
 class InterpreterModule(taeda.nn.Module):
     """A module that runs a graph node by node; its tensors and submodules are attributes."""
 
-    def __init__(self, graph, signature=None):
+    def __init__(self, graph, signature=None, ty=None):
         super().__init__()
         self.graph = graph
+        self._ty = ty
         self.signature = signature  # a ModuleCallSignature, or None: tensors in and out
 
     def forward(self, *args, **kwargs):
@@ -35,6 +36,10 @@ class InterpreterModule(taeda.nn.Module):
                 f"expected: \n{self.signature.in_spec}"
             )
         return pytree.tree_unflatten(self.run(leaves), self.signature.out_spec)
+
+    def type_name(self):
+        """The name of the class of the module that was exported; None where nobody noted it."""
+        return self._ty
 
     def run(self, inputs):
         """The graph's results for its inputs."""
@@ -84,5 +89,5 @@ class UnflattenedModule(InterpreterModule):
 
 
 def unflatten(module, flat_args_adapter=None):
-    """The modules of an ExportedProgram; they hold the program's own tensors."""
+    """The modules of an ExportedProgram, with copies of its tensors."""
     return UnflattenedModule(module, flat_args_adapter)
