@@ -13,7 +13,10 @@ import re
 import taeda
 
 # Namespaces by their path below `taeda`; those that are missing are passed over.
-NAMESPACES = ("", "nn.functional", "linalg", "fft", "special", "func", "autograd", "testing")
+NAMESPACES = (
+    *("", "nn.functional", "linalg", "fft", "special", "func", "autograd", "testing"),
+    *("nn", "nn.init", "nn.utils", "autograd.functional", "cpu", "random"),
+)
 
 # Classes whose methods are called, with an expression for an instance; a tensor's is drawn.
 CLASSES = {

@@ -1,17 +1,16 @@
-"""The lines of odd calls: how they are drawn, what they may use beside `t`, and how one is run."""
+"""The lines of odd calls: how they are drawn, and how one is run."""
 
 import random
 import re
 
 from odd_callables import find_callables, find_samples
+from odd_names import NAMES, TRANSFORMS
 from odd_values import OddValues
 
 import taeda
 
 # The share of calls that are made from the records' samples.
 SAMPLED = 0.5
-# Results of more elements are neither printed nor differentiated; those without values may be.
-MANY_ELEMENTS = 10_000
 # What a message says when a check of Taeda's own state failed, or a null pointer was read as text.
 OWN_FAULT = re.compile(r"internal check failed|basic_string")
 
@@ -49,7 +48,9 @@ class OddCalls:
             given.append("of_leaves=True")
         if overload.endswith("out"):
             given.append(f"out={self.values.tensor()}")
-        call = f"{pick(('sampled', 'sampled', 'vmapped'))}({', '.join(given)})"
+        if self.rng.random() < 0.4:
+            given.append(f"under={pick(tuple(TRANSFORMS))!r}")
+        call = f"sampled({', '.join(given)})"
         if of_leaves:
             return f"differentiate({call})"
         return f"show({call})" if self.rng.random() < 0.2 else call
@@ -101,82 +102,6 @@ class OddCalls:
         if odds() < 0.01:
             named.append(f"{self.values.pick(('out', 'dim', 'input', 'nonsense'))}={value('any')}")
         return positional + named
-
-
-# ---- what a line may use beside `t` ----
-
-
-def _tensors(result):
-    """The tensors of a result, lists and tuples opened, that are small or without values."""
-    if isinstance(result, taeda.Tensor):
-        if result.is_meta or result.numel() <= MANY_ELEMENTS:
-            yield result
-    elif isinstance(result, (list, tuple)):
-        for item in result[:8]:
-            yield from _tensors(item)
-
-
-def show(result):
-    """Prints a result's tensors."""
-    return [repr(x) for x in _tensors(result)]
-
-
-def differentiate(result):
-    """Runs backward through a result's tensors, on a graph that can be differentiated again."""
-    for x in _tensors(result):
-        if x.requires_grad:
-            x.sum().abs().backward(create_graph=True)
-
-
-def _arguments_of(key, text, dtype, changes, of_leaves):
-    """The arguments of a record's sample.
-
-    `changes` has functions by an argument's place; with `of_leaves` tensors that can have a gradient
-    have one. None where the dtype does not hold the sample's numbers.
-    """
-    read = taeda._dispatch.read_sample(key, text, dtype)
-    if read is None:
-        return None
-    args, kwargs = list(read[0]), read[1]
-    for x in _tensors(args) if of_leaves else ():
-        x.requires_grad_(x.is_floating_point() or x.is_complex())
-    for place, change in changes.items():
-        if place < len(args):
-            args[place] = change(args[place])
-    return args, kwargs
-
-
-def sampled(overload, key, text, dtype, changes, of_leaves=False, **more):
-    """Calls an overload with the arguments of a record's sample, some of them changed."""
-    if (given := _arguments_of(key, text, dtype, changes, of_leaves)) is None:
-        return None
-    return _overload(overload)(*given[0], **given[1], **more)
-
-
-def vmapped(overload, key, text, dtype, changes, of_leaves=False, **more):
-    """The same under vmap, every tensor a batch of three examples that share their memory."""
-    if (given := _arguments_of(key, text, dtype, changes, of_leaves)) is None:
-        return None
-    args, kwargs = given
-    in_dims = tuple(0 if isinstance(a, taeda.Tensor) else None for a in args)
-    args = [a.expand(3, *a.shape) if isinstance(a, taeda.Tensor) else a for a in args]
-    return taeda.vmap(lambda *a: _overload(overload)(*a, **kwargs, **more), in_dims)(*args)
-
-
-def _overload(key):
-    operator, _, overload = key.partition(".")
-    return getattr(getattr(taeda.ops.aten, operator), overload or "default")
-
-
-NAMES = {
-    "sampled": sampled,
-    "vmapped": vmapped,
-    "t": taeda,
-    "nan": float("nan"),
-    "inf": float("inf"),
-    "show": show,
-    "differentiate": differentiate,
-}
 
 
 def complaint(text):
