@@ -99,8 +99,12 @@ class SymInt {
     if (__builtin_expect(a.is_symbolic() || b.is_symbolic(), 0)) return apply_symbolic(op, a, b);
     int64_t r = 0;
     switch (op) {
-      case SymOp::Add: r = a.word_ + b.word_; break;
-      case SymOp::Sub: r = a.word_ - b.word_; break;
+      case SymOp::Add:
+        if (__builtin_add_overflow(a.word_, b.word_, &r)) overflow(a.word_);
+        break;
+      case SymOp::Sub:
+        if (__builtin_sub_overflow(a.word_, b.word_, &r)) overflow(a.word_);
+        break;
       case SymOp::Mul:
         if (__builtin_mul_overflow(a.word_, b.word_, &r)) overflow(a.word_);
         break;

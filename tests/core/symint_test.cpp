@@ -1,0 +1,41 @@
+// SymInt: the plain integers that one word holds, and arithmetic that leaves them.
+#include "taeda/core/symint.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "taeda/base/error.h"
+
+using namespace taeda;
+
+namespace {
+
+constexpr int64_t kSmallest = -(int64_t{1} << 62);
+
+template <class F>
+void expect_overflow(F&& f) {
+  try {
+    f();
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::Overflow);
+  }
+}
+
+TEST(SymInt, HoldsIntegersDownToMinusTwoToThePowerOf62) {
+  EXPECT_EQ(SymInt(kSmallest).expect_int(), kSmallest);
+  EXPECT_EQ(SymInt(INT64_MAX).expect_int(), INT64_MAX);
+  expect_overflow([] { static_cast<void>(SymInt(kSmallest - 1)); });
+  expect_overflow([] { static_cast<void>(SymInt(INT64_MIN)); });
+}
+
+TEST(SymInt, ArithmeticThatLeavesTheRangeThrows) {
+  expect_overflow([] { static_cast<void>(SymInt(INT64_MAX) + SymInt(1)); });
+  expect_overflow([] { static_cast<void>(SymInt(INT64_MAX) + SymInt(INT64_MAX)); });
+  expect_overflow([] { static_cast<void>(SymInt(INT64_MAX) - SymInt(-1)); });
+  expect_overflow([] { static_cast<void>(SymInt(kSmallest) - SymInt(1)); });
+  expect_overflow([] { static_cast<void>(SymInt(INT64_MAX) * SymInt(2)); });
+}
+
+}  // namespace
