@@ -1,4 +1,4 @@
-// AccumulateGrad: the end of the graph at a leaf; adds what arrives to the leaf's gradient.
+// AccumulateGrad: the end of the graph at a leaf; adds the arriving gradient to the leaf's.
 #pragma once
 
 #include <mutex>

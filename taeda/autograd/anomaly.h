@@ -13,14 +13,14 @@ inline bool is_anomaly_enabled() { return autograd_detail::is_anomaly_enabled; }
 TAEDA_API bool does_anomaly_check_nan();
 TAEDA_API void set_anomaly_enabled(bool enabled, bool check_nan = true);
 
-// What the host language does; both may be null.
+// Callbacks of the host language; both may be null.
 struct AnomalyHooks {
   void (*remember)(Node& node) = nullptr;  // the node is being made: note the stack
-  void (*report)(Node& node) = nullptr;    // the node failed: tell what was noted
+  void (*report)(Node& node) = nullptr;    // the node failed: tell its stack
 };
 TAEDA_API void set_anomaly_hooks(const AnomalyHooks& hooks);
 
-// For the engine: tells where `node` came from, and refuses NaN among what it computed.
+// For the engine: tells where `node` came from, and refuses NaN among its results.
 void report_anomaly(Node& node);
 void check_for_nan(const Node& node, Span<Tensor> grad_inputs);
 

@@ -6,7 +6,7 @@
 // so that calls outside regions pay nothing.
 //
 // Note [Autocast cache]: float32 leaves that require grad (weights) are cast to the lower precision
-// once a region and the casts are kept until the outermost region ends. A kept cast is recorded
+// once per region and the casts are kept until the outermost region ends. A kept cast is recorded
 // even inside no_grad, so that it serves calls that record; a leaf written to since is cast anew.
 #pragma once
 
@@ -47,7 +47,7 @@ class TAEDA_API Region {
   bool saved_enabled_, saved_cache_;
 };
 
-// ---- what generated kernels call ----
+// ---- functions for generated kernels ----
 inline DeviceType shown_device(const Tensor& t) {
   return t.defined() ? DeviceType(t.device().type) : DeviceType::Meta;
 }

@@ -1,4 +1,5 @@
-// What functions with a backward of the user's, written in C++ (function.h) or Python, share.
+// The rules shared by functions with a backward of the user's, written in C++ (function.h) or
+// Python.
 #pragma once
 
 #include "taeda/autograd/saved.h"
@@ -18,8 +19,9 @@ struct CustomCall {
 };
 
 // Makes `node` the history of the outputs; null: the call is not recorded. Undefined outputs stand
-// for what is no tensor. An input that comes back unchanged is replaced by a view of itself, and
-// views must not be written to afterwards, because that would go around the custom backward.
+// for results that are no tensors. An input that comes back unchanged is replaced by a view of
+// itself, and views must not be written to afterwards, because that would go around the custom
+// backward.
 TAEDA_API void record_outputs(std::vector<Tensor>& outputs, const CustomCall& call,
                               const IntrusivePtr<Node>& node);
 
@@ -48,7 +50,7 @@ class TAEDA_API CustomNode : public Node {
   // undefined ones.
   void remember_outputs(Span<Tensor> outputs);
   std::vector<Tensor> materialized(Span<Tensor> grads) const;
-  // Checks what backward returned, a gradient for each argument, and hands it to the edges.
+  // Checks the gradients that backward returned, one per argument, and hands them to the edges.
   void route(std::vector<Tensor> results, std::vector<Tensor>& grad_inputs) const;
 
  private:

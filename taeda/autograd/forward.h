@@ -66,7 +66,8 @@ TAEDA_API void set_tangent(const Tensor& t, const Tensor& tangent);
 TAEDA_API void set_tangent(const std::vector<Tensor>& list, const std::vector<Tensor>& tangents);
 // After an in-place operation: a view's base gets the tangent too.
 TAEDA_API void set_tangent_inplace(const Tensor& self, const Tensor& tangent);
-// A copy of an argument that shares memory with what is about to be written, else the argument.
+// A copy of an argument if it shares memory with a tensor that is about to be written, else the
+// argument.
 TAEDA_API Tensor unshared(const Tensor& t, const Tensor& written);
 [[noreturn]] TAEDA_API void fail_no_forward(const char* op, const char* reason);
 

@@ -29,7 +29,7 @@ namespace taeda::autograd {
 
 class FunctionNode;
 
-// What forward hands to backward.
+// The data that forward hands to backward.
 class TAEDA_API AutogradContext {
  public:
   AutogradContext() = default;

@@ -1,4 +1,4 @@
-// What generated autograd code uses beside nodes, variables and formulas.
+// Functions for generated autograd code beside nodes, variables and formulas.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ inline void put_list(std::vector<Tensor>& grad_inputs, size_t at, std::vector<Te
   for (size_t i = 0; i < grads.size(); ++i) grad_inputs[at + i] = std::move(grads[i]);
 }
 
-// A saved argument as those see it who ask a node what it saved.
+// A saved argument in the form in which visit_saved shows it.
 template <class T>
 dispatch::Value boxed(const T& value) {
   return dispatch::Value(value);

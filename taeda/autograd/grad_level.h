@@ -30,7 +30,8 @@ TAEDA_API void exit_level(uint64_t id);
 // The value as a tensor of that level, which autograd can follow even if the value was made in
 // inference mode.
 TAEDA_API Tensor wrap_at_level(const Tensor& value, uint64_t id);
-// Throws if a transform is active: what a user's function marks there would be of no level.
+// Throws if a transform is active: a tensor marked there by a user's function would belong to no
+// level.
 TAEDA_API void check_outside_levels(const char* method);
 
 }  // namespace taeda::autograd

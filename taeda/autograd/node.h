@@ -1,6 +1,6 @@
 // Node: one recorded operation; the backward graph is nodes and the edges between them.
 //
-// A node's inputs are the gradients of the forward operation's outputs; what it computes are the
+// A node's inputs are the gradients of the forward operation's outputs; its results are the
 // gradients of the forward operation's differentiable arguments, one for each next edge.
 #pragma once
 
@@ -27,7 +27,7 @@ struct Edge {
 };
 using EdgeList = SmallVector<Edge, 2>;
 
-// What the engine checks an incoming gradient against: the forward output it belongs to.
+// Metadata of a forward output, against which the engine checks the incoming gradient.
 struct InputMetadata {
   SymIntVec sizes;
   DType dtype = DType::Undefined;  // Undefined: that output is not differentiable
@@ -43,13 +43,13 @@ struct InputMetadata {
 using TensorHook = std::function<Tensor(const Tensor& grad)>;
 // Sees, and may change, all incoming gradients before the node runs.
 using PreHook = std::function<void(std::vector<Tensor>& grads)>;
-// Sees, and may change, what the node computed.
+// Sees, and may change, the node's results.
 using PostHook = std::function<void(std::vector<Tensor>& grad_inputs, Span<Tensor> grads)>;
 // Sees a leaf after its gradient was accumulated.
 using PostAccumulateHook = std::function<void(const Tensor& variable)>;
 
 // Everything rare about a node, behind one pointer: its hooks, which run in the order of the
-// members, hooks of one kind in the order of registration, and what anomaly mode remembers. Ids are
+// members, hooks of one kind in the order of registration, and the data of anomaly mode. Ids are
 // unique in the process. Lists change under the mutex; the engine runs copies of them.
 struct TAEDA_API NodeHooks {
   ~NodeHooks();
@@ -132,7 +132,7 @@ class TAEDA_API Node : public RefCounted {
 
   // "AddBackward0"
   virtual const char* name() const = 0;
-  // "Add": what PyTorch's messages call the operation.
+  // "Add": the operation's name in PyTorch's messages.
   std::string operation_name() const;
   // `grads`: one for each forward output, undefined where nothing flowed. `grad_inputs` has one
   // undefined tensor for each next edge; fill those with needs_input(i).

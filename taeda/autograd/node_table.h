@@ -1,4 +1,4 @@
-// NodeTable: what one run of the engine knows of each node, found by the node's address.
+// NodeTable: the state of each node in one run of the engine, found by the node's address.
 #pragma once
 
 #include "taeda/autograd/node.h"
@@ -11,7 +11,7 @@ struct NodeState {
   bool is_needed = false;    // runs: an input's gradient flows through it
   bool has_capture = false;  // its incoming gradient is a result
   bool is_queued = false;
-  SmallVector<Tensor, 2> buffer;  // sums of what arrived; empty before the first
+  SmallVector<Tensor, 2> buffer;  // sums of arrived gradients; empty before the first
 
   explicit NodeState(Node* node) : node(node) {}
 };

@@ -5,7 +5,7 @@
 
 namespace taeda::autograd {
 
-// What arrived at a node, one for each of its inputs.
+// The gradients that arrived at a node, one for each of its inputs.
 using Grads = SmallVector<Tensor, 2>;
 
 // Hooks on the tensors the node made, then the gradients some of them keep.

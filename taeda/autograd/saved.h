@@ -25,7 +25,7 @@ class TAEDA_API SavedTensor {
   Tensor unpack(Node* node = nullptr) const;
   // The same, always with its history: for users, who may look at it.
   Tensor unpack_with_history(Node* node) const;
-  // Packs what is kept; throws PyTorch's errors if that is too late.
+  // Packs the kept tensor; throws PyTorch's errors if that is too late.
   void register_hooks(IntrusivePtr<SavedTensorHooks> hooks);
   // Frees the tensor; unpack throws from now on.
   void release();
@@ -54,7 +54,7 @@ class TAEDA_API SavedTensor {
   bool is_freed_ = false;
 };
 
-// Sees what a node saved, by the names the formulas use.
+// Sees the values that a node saved, by the names that the formulas use.
 class SavedVisitor {
  public:
   virtual void tensor(const char* name, SavedTensor& saved) = 0;
@@ -65,7 +65,7 @@ class SavedVisitor {
   ~SavedVisitor() = default;
 };
 
-// What a node raises whose saved values are gone.
+// Raises the error of a node whose saved values are gone.
 [[noreturn]] TAEDA_API void fail_freed();
 
 }  // namespace taeda::autograd

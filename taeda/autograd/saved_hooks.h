@@ -1,4 +1,4 @@
-// Hooks on what nodes save: a tensor may be packed into anything and unpacked for backward.
+// Hooks on saved tensors: one may be packed into anything and unpacked for backward.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace taeda::autograd {
 
-// What a tensor became; may be unpacked any number of times, from any thread.
+// The packed form of a tensor; may be unpacked any number of times, from any thread.
 class TAEDA_API PackedTensor : public RefCounted {
  public:
   virtual Tensor unpack() = 0;

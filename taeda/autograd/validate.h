@@ -5,9 +5,9 @@
 
 namespace taeda::autograd {
 
-// Brings `grad` to the sizes, dtype and device of `expected`: sums what broadcasting widened,
-// converts dtypes, moves zero-dim tensors. Anything else is the error of function `name` (null:
-// the caller's) at `index`.
+// Brings `grad` to the sizes, dtype and device of `expected`: sums dimensions that broadcasting
+// widened, converts dtypes, moves zero-dim tensors. Anything else is the error of function `name`
+// (null: the caller's) at `index`.
 void fit_gradient(const InputMetadata& expected, Tensor& grad, const char* name, size_t index);
 
 inline void validate_gradient(const InputMetadata& expected, Tensor& grad, const char* name,

@@ -150,8 +150,8 @@ void check_out_without_grad(const char* op, const T&... args) {
   if (__builtin_expect(should_record(args...), 0)) fail_out_requires_grad(op);
 }
 
-// Ties views fresh from a kernel to what they look at: the root base, and how they came to be. The
-// list is for operators that return several views, which must not be written to.
+// Ties views fresh from a kernel to their root base, and notes how they were made. The list is for
+// operators that return several views, which must not be written to.
 TAEDA_API void track_view(const Tensor& source, const Tensor& view);
 TAEDA_API void track_view(const Tensor& source, const std::vector<Tensor>& views);
 

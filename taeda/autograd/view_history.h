@@ -10,7 +10,7 @@
 
 namespace taeda::autograd {
 
-// What distinguishes a view from its base; the offset counts from the base's own, in the view's
+// The geometry of a view of its base; the offset counts from the base's own, in the view's
 // elements.
 struct ViewGeometry {
   SymIntVec sizes, strides;

@@ -1,4 +1,4 @@
-// What tracking kernels do before and after a write.
+// Steps of tracking kernels before and after a write.
 //
 // Before: one party per thread may see a tensor before it is overwritten, which is how
 // allow_mutation_on_saved_tensors keeps copies of what graphs saved; while nobody watches this is

@@ -67,7 +67,7 @@ typedef struct TaedaDeviceApi {
   /* ---- devices: optional ---- */
   /* Default: 1. */
   TaedaStatus (*device_count)(void* context, int32_t* count);
-  /* Default: kept by the host, a number a thread, 0 at first. */
+  /* Default: kept by the host, one number per thread, 0 at first. */
   TaedaStatus (*current_device)(void* context, int32_t* device);
   TaedaStatus (*set_device)(void* context, int32_t device);
   /* Default: the name alone. */

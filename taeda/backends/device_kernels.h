@@ -1,4 +1,4 @@
-// What every registered device gets: copies and fills through the seam, and the CPU for operators
+// Kernels of every registered device: copies and fills through the seam, and the CPU for operators
 // it lacks.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace taeda::devices {
 // Registers copy_, fill_ and the CPU fallback in the Dense slots of a device type.
 void register_device_kernels(DeviceType type);
 
-// A CPU tensor with the same sizes, strides and flags; its memory holds what `t` reaches on the
-// device when `is_read`, and nothing yet otherwise.
+// A CPU tensor with the same sizes, strides and flags; with `is_read` its memory holds a copy of
+// the elements of `t`, otherwise nothing yet.
 TAEDA_API Tensor host_image(const Tensor& t, bool is_read);
 // Copies an image's memory back to the tensor it was made of.
 TAEDA_API void write_image(const Tensor& image, const Tensor& t);

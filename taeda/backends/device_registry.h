@@ -9,8 +9,9 @@
 
 namespace taeda::devices {
 
-// One device type's functions; what a device leaves out is done here. Throws RuntimeError with the
-// device's own message when a call fails. Lives for ever; safe from any thread.
+// One device type's functions; those that a device leaves out have their defaults here. Throws
+// RuntimeError with the device's own message when a call fails. Lives for ever; safe from any
+// thread.
 class TAEDA_API Runtime {
  public:
   Runtime(DeviceType type, const TaedaDeviceApi& api) : type_(type), api_(api) {}
@@ -70,8 +71,8 @@ TAEDA_API std::vector<DeviceType> registered_devices();
 // Opens a shared object and registers the device it holds. Loading the same device twice is
 // harmless.
 TAEDA_API DeviceType load_device_plugin(const std::string& path);
-// Loads what TAEDA_DEVICES names, paths with ':' between them; once. Happens by itself when the
-// first tensor on a device nobody registered is made.
+// Loads the plug-ins that TAEDA_DEVICES names, paths with ':' between them; once. Happens by itself
+// when the first tensor on a device nobody registered is made.
 TAEDA_API void load_devices_from_environment();
 
 }  // namespace taeda::devices

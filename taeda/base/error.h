@@ -1,6 +1,6 @@
 // The one exception type of the library and the checks that throw it.
 //
-// A check prints PyTorch's phrase first where PyTorch has one, then what helps. Arguments are
+// A check prints PyTorch's phrase first where PyTorch has one, then values and hints. Arguments are
 // formatted only on failure. Bindings map ErrorKind to Python's exception types.
 #pragma once
 
@@ -50,7 +50,7 @@ class TAEDA_API Error : public std::exception {
 [[noreturn]] TAEDA_API __attribute__((cold)) void throw_internal(
     const char* condition, const char* file, int line, std::initializer_list<Piece> pieces);
 
-// Always inline: what is left at the place of the check is a list of pieces in cold code.
+// Always inline, so that only a list of pieces, in cold code, remains at the place of the check.
 template <class... Args>
 [[noreturn]] __attribute__((always_inline)) inline void fail(ErrorKind kind, const Args&... args) {
   throw_joined(kind, {Piece(args)...});

@@ -21,7 +21,7 @@ struct SpanAlias {
   using type = void;
 };
 
-// Valid while what it views lives: pass it down, never store it.
+// Valid while the viewed memory lives: pass it down, never store it.
 template <class T>
 class Span {
  public:

@@ -9,8 +9,8 @@
 namespace taeda {
 
 // Byte counts since the process started; peaks since the last reset_peak_stats. `allocated` counts
-// what callers asked for, exactly; `reserved` is an upper bound of what the device's memory holds
-// for this allocator; `cached` is their difference: kept for reuse, or lost to rounding.
+// the bytes that callers asked for, exactly; `reserved` is an upper bound of the device memory
+// behind this allocator; `cached` is their difference: kept for reuse, or lost to rounding.
 struct AllocatorStats {
   int64_t allocated_bytes = 0;
   int64_t allocated_peak = 0;
@@ -30,7 +30,7 @@ class TAEDA_API Allocator {
   // Memory of at least `nbytes`, aligned to kAllocatorAlignment, not cleared. Zero bytes give
   // nullptr. Throws Error(ErrorKind::OutOfMemory) that names the requested size.
   virtual void* allocate(size_t nbytes) = 0;
-  // Takes back what `allocate(nbytes)` gave, with the same `nbytes`; nullptr is ignored.
+  // Frees a block of `allocate(nbytes)`, with the same `nbytes`; nullptr is ignored.
   virtual void deallocate(void* data, size_t nbytes) noexcept = 0;
 
   // Copies between two of its blocks; memcpy where the host can reach them.
@@ -39,7 +39,7 @@ class TAEDA_API Allocator {
   virtual AllocatorStats stats() const;
   // Peaks start again from the current values.
   virtual void reset_peak_stats();
-  // Returns what is kept for reuse to the device.
+  // Returns memory that is kept for reuse to the device.
   virtual void empty_cache();
 };
 

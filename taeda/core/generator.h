@@ -18,7 +18,8 @@ class Generator;
 // The generator of CPU operators that are given none. Its first seed is PyTorch's default.
 TAEDA_API Generator& default_cpu_generator();
 
-// What an operator needs to draw: a key and the first of the counters that are now its own.
+// A range of the random stream for one operator: the key, and the first of the counters that are
+// now its own.
 struct PhiloxRange {
   uint64_t seed = 0;
   uint64_t offset = 0;

@@ -11,7 +11,7 @@
 namespace taeda {
 
 // Innermost first; a call goes to the highest one that is set. Autocast, Autograd and Dense have
-// one kernel a backend, the others one for all.
+// one kernel per backend, the others one for all.
 enum class Key : uint8_t {
   Dense,
   BackendSelect,
@@ -34,7 +34,7 @@ constexpr bool is_per_backend(Key k) {
 }
 TAEDA_API const char* key_name(Key k);
 
-// Slots of a dispatch table, one a functionality, or one a functionality and backend.
+// Slots of a dispatch table, one per functionality, or one per functionality and backend.
 constexpr int slot_base(Key k) {
   int base = 0;
   for (int i = 0; i < static_cast<int>(k); ++i)
@@ -134,7 +134,7 @@ class IncludeKeys {
   KeySet saved_;
 };
 
-// Runs what is inside below autograd: nothing is recorded, views keep their tracking.
+// A scope below autograd: nothing is recorded, views keep their tracking.
 struct BelowAutograd : ExcludeKeys {
   BelowAutograd() : ExcludeKeys(Key::Autograd) {}
 };

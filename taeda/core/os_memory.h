@@ -1,5 +1,5 @@
-// What allocators ask of the operating system: address ranges, their physical pages, and how much
-// there is.
+// Memory of the operating system for allocators: address ranges, their physical pages, and the
+// total.
 #pragma once
 
 #include <cstddef>

@@ -36,7 +36,7 @@ class TAEDA_API PageHeap {
   // MiB); nullptr when the OS has no more. Throws std::bad_alloc where there is no room for
   // bookkeeping.
   void* allocate(size_t nbytes, size_t alignment = kRunGranule);
-  // Takes back what `allocate` gave.
+  // Frees a block of `allocate`.
   void deallocate(void* data) noexcept;
   // Gives back everything that is free.
   void release_free() noexcept;

@@ -1,4 +1,4 @@
-// A number with its kind: bool, integer, float or complex; what a Python number becomes in a
+// A number with its kind: bool, integer, float or complex; the form of a Python number in a
 // signature. One whose value is symbolic has a node; reading the value specializes.
 #pragma once
 

@@ -15,7 +15,7 @@ namespace taeda {
 
 class Tensor;
 
-// What autograd keeps for a tensor (gradient, node, hooks); defined by the autograd layer.
+// Data of autograd for a tensor (gradient, node, hooks); defined by the autograd layer.
 class TAEDA_API AutogradMeta {
  public:
   virtual ~AutogradMeta();
@@ -41,12 +41,12 @@ struct TAEDA_API TensorExtra {
   SymIntVec sym_sizes, sym_strides;
   std::optional<SymInt> sym_offset;
   std::optional<Device> fake_device;      // Note [Fake devices]
-  uint8_t read_from_class = 0;            // what its Python class tells at each read (bindings)
+  uint8_t read_from_class = 0;            // attributes that its class tells at each read (bindings)
   IntrusivePtr<RefCounted> wrapper;       // transform levels, fake tensors, symbolic numbers
   IntrusivePtr<RefCounted> backend_meta;  // a device's own data
 };
 
-// How a view came to be; decides what in-place writes to it may do (PyTorch's creation_meta).
+// How a view was made, which decides about in-place writes to it (PyTorch's creation_meta).
 enum class ViewOrigin : uint8_t { Default, InNoGrad, MultiOutput, InInference, CustomFunction };
 
 // Note [Python slot]: a tensor has one Python object for life. While Python holds it, the object
@@ -112,7 +112,7 @@ class TAEDA_API TensorImpl : public RefCounted {
   const Storage& storage() const { return storage_; }
   void set_storage(Storage s) { storage_ = std::move(s); }
   bool is_contiguous() const { return is_contiguous_; }
-  // Contiguous, of plain sizes, and no number in tensor clothing: what fast paths ask for.
+  // Contiguous, of plain sizes, and not a wrapped number: the condition of fast paths.
   bool is_plain() const { return is_contiguous_ & !is_wrapped_number_ & !has_symbolic_; }
   // Plain as well, and of the same dtype, device and sizes as one that is.
   bool is_plain_like(const TensorImpl& plain) const {

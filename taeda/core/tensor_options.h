@@ -1,4 +1,4 @@
-// TensorOptions: what a new tensor should be, each part left open unless it was set.
+// TensorOptions: dtype, device and other properties of a new tensor, each left open unless set.
 //
 //   empty({2, 3}, TensorOptions().dtype(DType::Half).device(DeviceType::CPU))
 #pragma once
@@ -42,7 +42,7 @@ class TensorOptions {
     return with(&Self::memory_format_, v);
   }
 
-  // What was set; a part that was not gives PyTorch's default.
+  // The property that was set, or else PyTorch's default.
   DType dtype() const { return dtype_.value_or(DType::Float); }
   Device device() const { return device_.value_or(default_device()); }
   Layout layout() const { return layout_.value_or(Layout::Strided); }

@@ -28,7 +28,8 @@ struct TAEDA_API Boxing<const Tensor&> {
 };
 template <>
 struct Boxing<Tensor&> : Boxing<const Tensor&> {
-  // The stack is the callee's own: what it writes through the reference is its copy of the handle.
+  // The stack belongs to the callee: a write through the reference changes the callee's copy of the
+  // handle.
   static Tensor& pass(Owned o) { return const_cast<Tensor&>(*o); }
 };
 template <>
@@ -170,7 +171,7 @@ R TypedOperator<R(A...)>::call_through_stack(KeySet keys, A... args) {
   }
 }
 
-// Unboxes the stack, calls `invoke(args...)`, boxes what it returns.
+// Unboxes the stack, calls `invoke(args...)`, boxes the result.
 template <class R, class... A, class Invoke, size_t... I>
 void call_unboxed(Stack& stack, Invoke&& invoke, std::index_sequence<I...>) {
   Stack values = std::exchange(stack, Stack());

@@ -1,4 +1,4 @@
-// What a call needs of an operator's schema, found once.
+// The parts of an operator's schema that a call needs, found once.
 #pragma once
 
 #include "taeda/dispatch/operator.h"

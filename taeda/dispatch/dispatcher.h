@@ -47,7 +47,8 @@ TAEDA_API Operator& define_operator(std::string_view schema, const char* where =
 // stays for who still holds it.
 TAEDA_API void remove_operator(Operator& op);
 
-// What a kernel is to its slot: the newest specific one runs, defaults only where there is none.
+// The rank of a kernel in its slot: the newest specific one runs, defaults only where there is
+// none.
 enum class KernelRank : uint8_t { Specific, Default };
 
 // Puts a kernel into a slot. `unboxed` must have the operator's signature with a leading KeySet
@@ -76,7 +77,7 @@ TAEDA_API void set_builtin_fallback(Key key, BoxedKernel kernel, const char* whe
 // Calls any operator with arguments on the stack, from the outermost key on.
 TAEDA_API void call_boxed(Operator& op, Stack& stack);
 
-// One line a slot: key, kernel, where it was registered.
+// One line per slot: key, kernel, where it was registered.
 TAEDA_API std::string dump(std::string_view name);
 
 }  // namespace taeda::dispatch

@@ -14,7 +14,7 @@
 
 namespace taeda::dispatch {
 
-// Lists of what a value has no list of, strings for one, are lists of values.
+// Lists for which Value has no typed list, of strings for example, are lists of values.
 template <class T>
 concept HasOwnList = Value::Types::kHas<std::vector<T>>;
 template <class T>
@@ -90,8 +90,8 @@ struct ReturnText<std::tuple<T...>> {
   }
 };
 
-// What an argument is unboxed as: constant references to all but the types that box as such are
-// read as values.
+// The type as which an argument is unboxed: a constant reference is read as a value, unless its
+// type is boxed as a reference.
 template <class A>
 using Unboxed = std::conditional_t<std::is_lvalue_reference_v<A> &&
                                        !std::is_same_v<std::remove_cvref_t<A>, Tensor> &&

@@ -22,7 +22,7 @@ struct Level {
   uint64_t id = 0;
   LevelKind kind = LevelKind::Grad;
   Randomness randomness = Randomness::Error;
-  // What holds outside a grad or jvp level; restored while outer levels run.
+  // The thread's state outside a grad or jvp level; restored while outer levels run.
   bool outer_grad_mode = true;
   bool outer_forward_mode = true;
   bool outer_inference_mode = false;
@@ -31,7 +31,7 @@ struct Level {
   LocalKeys outer_keys;
 };
 
-// What a wrapper tensor holds, in TensorExtra::wrapper.
+// The contents of a wrapper tensor, in TensorExtra::wrapper.
 class TAEDA_API LevelWrapper final : public RefCounted {
  public:
   LevelWrapper(uint64_t level, Tensor value, int64_t batch_dim)
@@ -54,7 +54,7 @@ TAEDA_API std::vector<Level>& levels();
 
 inline size_t num_levels() { return dispatch_detail::levels().size(); }
 inline Level& top_level() { return dispatch_detail::levels().back(); }
-// Depth of a level from 1 (outermost), 0 if it is not active: what users see as its number.
+// Depth of a level from 1 (outermost), 0 if it is not active. Users see it as the level's number.
 TAEDA_API size_t level_depth(uint64_t id);
 // Starts a level; the reference holds until the next push.
 TAEDA_API Level& push_level(LevelKind kind);
@@ -73,13 +73,13 @@ inline const LevelWrapper* wrapper_at(const Tensor& t, uint64_t level) {
 TAEDA_API bool is_batched(const Tensor& t);
 // A tensor with the values' logical geometry, its batch dimension hidden.
 TAEDA_API Tensor make_wrapper(Tensor value, uint64_t level, int64_t batch_dim = -1);
-// Gives an in-place operator's argument what it has become.
+// Gives an in-place operator's argument its new value.
 TAEDA_API void update_wrapper(const Tensor& wrapper, Tensor value, int64_t batch_dim);
 // The value of a wrapper whose level is over (grad, jvp); throws for one that vmap made.
 TAEDA_API Tensor strip_dead(const Tensor& t);
 
-// What grad and jvp levels wrapped, down to the values in memory; throws PyTorch's error for a
-// tensor that vmap batches, which has no values of its own.
+// The tensor inside the wrappers of grad and jvp levels, down to the values in memory; throws
+// PyTorch's error for a tensor that vmap batches, which has no values of its own.
 TAEDA_API Tensor plain_value(const Tensor& t);
 
 // Replaces every tensor on the stack (lists included) by f(tensor); undefined ones stay.
@@ -127,7 +127,7 @@ class TAEDA_API BelowAllLevels {
   LocalKeys saved_;
 };
 
-// What a level does with a call that reaches it: called at TransformFront.
+// The rule of a level for calls that reach it: called at TransformFront.
 using LevelHandler = void (*)(Operator& op, Stack& stack);
 TAEDA_API void set_level_handler(LevelKind kind, LevelHandler handler);
 

@@ -14,7 +14,7 @@
 
 namespace taeda::dispatch {
 
-// What `impl` registers for: one key of one backend, all backends of a key, or an alias.
+// The target of `impl`: one key of one backend, all backends of a key, or an alias.
 struct DispatchTarget {
   enum class Alias : uint8_t { None, Autograd, CompositeImplicit, CompositeExplicit };
   Key key = Key::Dense;
@@ -102,7 +102,7 @@ class TAEDA_API Library {
   std::vector<Operator*> defined_;
 };
 
-// What went wrong in the TAEDA_LIBRARY blocks that ran since the last call, empty if nothing did:
+// The errors of the TAEDA_LIBRARY blocks that ran since the last call, empty if there were none:
 // they run while a shared object is loaded, where nothing may be thrown.
 TAEDA_API std::string take_library_errors();
 

@@ -30,8 +30,8 @@ class TAEDA_API Mode : public RefCounted {
   // Reads the operator's arguments from the stack and leaves its results there.
   virtual void run(Operator& op, Stack& stack) = 0;
   // The same for a mode that may decline: false leaves the stack alone, and the classes of the
-  // arguments are asked. A mode that does not know better declines where there are such classes,
-  // and sees what they call.
+  // arguments are asked. By default a mode declines where there are such classes, and sees the
+  // calls that they make.
   virtual bool offer(Operator& op, Stack& stack);
   // The same for a call that stopped at TransformFront (Note [Modes before autograd]).
   virtual bool offer_early(Operator& op, Stack& stack) { return offer(op, stack); }
@@ -82,7 +82,8 @@ TAEDA_API bool set_python_key_enabled(bool enabled);
 // Whether the tensor is a wrapper in the sense of Note [Subclasses].
 TAEDA_API bool has_no_memory(const Tensor& t);
 
-// What has acted before a handler sees a call, and does not act on what it calls itself.
+// The keys that have acted before a handler sees a call. They do not act on the handler's own
+// calls.
 constexpr KeySet kAboveHandlers =
     KeySet(Key::Autocast) | KeySet(Key::Autograd) | KeySet(Key::ADInplaceOrView);
 

@@ -24,14 +24,14 @@ struct BoxedKernel {
   void* context = nullptr;
 };
 
-// What run-time registration adds to an operator; allocated at the first registration.
+// The data that run-time registration adds to an operator; allocated at the first registration.
 struct RuntimeSlots;
 // How an operator runs over a batch of arguments; see ops/batching.h.
 struct BatchRule;
 
-// What a record says of an operator beside its schema; PyTorch's tags.
+// Facts of a record beside the schema; PyTorch's tags.
 enum class Tag : uint32_t {
-  Core = 1,  // what decompositions stop at
+  Core = 1,  // decompositions stop at it
   Pointwise = 2,
   NondeterministicSeeded = 4,
   DynamicOutputShape = 8,    // the result's sizes depend on values

@@ -1,5 +1,5 @@
-// What records say of operators for those who follow a program without running it: fake tensors,
-// tracers, functionalization.
+// Facts from the records for code that follows a program without running it: fake tensors, tracers,
+// functionalization.
 #pragma once
 
 #include "taeda/core/tensor.h"
@@ -26,7 +26,7 @@ enum class ViewInverse : uint8_t {
 struct Traits {
   ViewInverse inverse = ViewInverse::None;
   bool device_of_first = false;  // the result lies where the first tensor does, whatever the others
-  bool mask_indices = false;     // masks in argument 1 stand for the coordinates of what they take
+  bool mask_indices = false;     // masks in argument 1 mean coordinates of elements
   bool lifts_constant = false;   // the argument is a constant of the program
   bool comes_apart = false;      // a composite whose parts matter: it writes, or draws numbers
   // The meta tensor of a result with `count` rows or elements, which only data tells.

@@ -40,8 +40,8 @@ struct ProgramParts {
 
 class TAEDA_API ExportedProgram {
  public:
-  // RuntimeError naming what is wrong: a graph that is not closed, writes although its dialect
-  // is Aten or does not fit the signature, state that is missing.
+  // RuntimeError that names the fault: a graph that is not closed, writes although its dialect is
+  // Aten or does not fit the signature, state that is missing.
   explicit ExportedProgram(ProgramParts parts);
 
   // RuntimeError for files that are damaged, truncated, of another format or a newer version.

@@ -1,4 +1,4 @@
-// What the inputs of an exported program must be like, found once and checked at every call.
+// Conditions on the inputs of an exported program, found once and checked at every call.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,7 @@ namespace taeda::exported {
 class TAEDA_API InputChecks {
  public:
   InputChecks() = default;
-  // From the types that the placeholders of the caller's inputs carry and what the signature says
-  // of symbols.
+  // From the types of the placeholders of the caller's inputs, and the symbols of the signature.
   InputChecks(const fx::Graph& graph, const Signature& signature);
 
   // AssertionError `Guard failed: x.size()[0] == 2` for the first condition that does not hold,

@@ -1,4 +1,4 @@
-// What the inputs and outputs of an exported graph stand for.
+// The meaning of an exported graph's inputs and outputs.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ enum class OutputKind : uint8_t {
   ParameterMutation
 };
 enum class ArgumentKind : uint8_t { Tensor, SymInt, Constant, SymFloat, SymBool };
-// What a graph may call: everything a model calls, writes included, or operators that write to none
-// of their arguments.
+// The operators that a graph may call: all that a model calls, writes included, or only those that
+// write to none of their arguments.
 enum class Dialect : uint8_t { Training, Aten };
 
 struct InputSpec {
@@ -59,7 +59,7 @@ TAEDA_API const char* kind_name(ArgumentKind kind);
 
 // The signature as dicts and lists in the text form of graphs' arguments.
 TAEDA_API std::string to_text(const Signature& signature);
-// RuntimeError for what is no signature.
+// RuntimeError for a text that is no signature.
 TAEDA_API Signature parse_signature(std::string_view text);
 TAEDA_API Signature read_signature(const fx::Arg& dict);
 

@@ -10,7 +10,7 @@
 namespace taeda::func::func_detail {
 
 // The position from the front; negative numbers count from the back. RuntimeError with PyTorch's
-// phrase for what is no argument.
+// phrase for a number beyond the arguments.
 TAEDA_API size_t check_argnum(int64_t argnum, size_t num_args);
 // RuntimeError for no number, and for a number that occurs twice.
 TAEDA_API std::vector<size_t> check_argnums(const std::vector<int64_t>& argnums, size_t num_args);

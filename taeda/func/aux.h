@@ -23,7 +23,7 @@ constexpr bool is_pair<std::pair<A, B>> = true;
 template <class A, class B>
 constexpr bool is_pair<std::tuple<A, B>> = true;
 
-// What a function returns, as output and aux; aux is empty without the tag.
+// The result of a function as output and aux; aux is empty without the tag.
 template <bool kHasAux, class Result>
 auto split_aux(Result result) {
   if constexpr (kHasAux) {

@@ -1,4 +1,4 @@
-// Gradients of lists of tensors: what grad and vjp are made of.
+// Gradients of lists of tensors, on which grad and vjp are built.
 #pragma once
 
 #include "taeda/core/tensor.h"

@@ -17,7 +17,7 @@ class TAEDA_API LevelScope {
   LevelScope(const LevelScope&) = delete;
   ~LevelScope();
   uint64_t id() const { return id_; }
-  // What a wrapper of this level holds; other tensors as they are.
+  // The value inside a wrapper of this level; other tensors as they are.
   Tensor unwrap(const Tensor& t) const;
 
  protected:

@@ -1,4 +1,4 @@
-// Trees: what functions under transforms take and return.
+// Trees: the arguments and results of functions under transforms.
 //
 // A tree is a Tensor, or a std::vector, std::array, std::tuple, std::pair, std::optional or
 // std::map (its values) of trees. Any other type is a tree without tensors and passes through
@@ -50,7 +50,7 @@ struct IsMap<std::map<K, V>> : std::true_type {};
 template <class T>
 constexpr bool is_tensor = std::is_same_v<std::remove_cvref_t<T>, Tensor>;
 
-// Calls `f` on what stands directly below the tree, in order; nothing for a tensor.
+// Calls `f` on the direct children of the tree, in order; a tensor has none.
 template <class T, class F>
 void visit_children(T& tree, F&& f) {
   using Type = std::remove_cv_t<T>;

@@ -1,4 +1,4 @@
-// vjp: the value of a function, and what turns cotangents of its results into gradients.
+// vjp: the value of a function, and a function from cotangents of its results to gradients.
 //
 //   auto [value, pull] = vjp([](const Tensor& x) { return x.sin(); }, x);
 //   auto [gradient] = pull(ones_like(value));

@@ -1,9 +1,9 @@
 // Arg: an argument of a node: a constant, a node, a region, or a tuple, list, dict or slice of
 // such.
 //
-// Args are values. What they are made of is immutable and shared, so copying one is cheap. Lists of
-// numbers or tensors are lists here, whatever the operator calls them: `bind.h` gives a call the
-// types its schema asks for.
+// Args are values. Their parts are immutable and shared, so copying one is cheap. Lists of numbers
+// or tensors are lists here, whatever the operator calls them: `bind.h` gives a call the types its
+// schema asks for.
 #pragma once
 
 #include <string>

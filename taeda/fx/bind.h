@@ -12,12 +12,12 @@ inline const dispatch::Schema& schema_of(const dispatch::Operator& op) { return 
 // one is missing, unknown or given twice.
 TAEDA_API std::vector<Arg> bind_to_schema(const Node& node);
 
-// The value in the form the schema's type has on a stack: lists become typed lists, integers
-// floats where floats are asked for. Throws TypeError for what cannot be.
+// The value in the form the schema's type has on a stack: lists become typed lists, integers floats
+// where floats are asked for. Throws TypeError if that is impossible.
 TAEDA_API Value coerce(Value v, const dispatch::TypeRef& type);
 
-// The arguments of a call as a node has them: without what equals its default at the end of the
-// positional ones and among keywords. `arg` turns one boxed argument into a graph's.
+// The arguments of a call as a node has them: without trailing positional arguments and keywords
+// that equal their defaults. `arg` turns one boxed argument into a graph's.
 struct CallArgs {
   std::vector<Arg> args;
   Kwargs kwargs;

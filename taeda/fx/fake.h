@@ -111,7 +111,7 @@ TAEDA_API FakeMode* running_fake_mode();
 // The innermost fake mode of this thread; null when there is none.
 TAEDA_API FakeMode* active_fake_mode();
 
-// How a language of its own raises what fake tensors cannot do; each must throw.
+// Callbacks by which the host language raises errors of fake tensors; each must throw.
 struct FakeErrors {
   void (*data_dependent)(const dispatch::Operator& op);
   void (*dynamic_shape)(const dispatch::Operator& op);

@@ -16,7 +16,7 @@ TAEDA_API uint64_t enter_functionalize_level(bool removes_views, bool keeps_comp
 TAEDA_API void exit_functionalize_level(uint64_t id);
 // Makes a tensor one of the level's own.
 TAEDA_API Tensor make_functional(const Tensor& value, uint64_t level);
-// What a tensor of the level is by now; others as they are.
+// The present value of a tensor of the level; others as they are.
 TAEDA_API Tensor functional_value(const Tensor& t, uint64_t level);
 // Whether a tensor made by make_functional was written to since.
 TAEDA_API bool is_written(const Tensor& t, uint64_t level);

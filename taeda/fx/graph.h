@@ -76,7 +76,7 @@ class TAEDA_API Graph final : public RefCounted {
   Iterator begin() const { return Iterator(first()); }
   Iterator end() const { return Iterator(end_node()); }
 
-  // Takes every node out: what remains of them belongs to whoever holds them.
+  // Takes every node out of the graph; nodes that others hold live on.
   void clear();
   // Gives up the objects that stand for its nodes; the nodes stay.
   void release_peers();
@@ -114,12 +114,12 @@ class TAEDA_API InsertBefore {
 // Throws RuntimeError naming the node: a node of another graph, a use before its definition, users
 // and inputs out of step, a name twice, an output that is not last.
 TAEDA_API void lint(const Graph& graph);
-// Empty if the graph is closed, else what is not and in which node.
+// Empty if the graph is closed, else the part that is not, and its node.
 TAEDA_API std::string open_reason(const Graph& graph);
 TAEDA_API void check_closed(const Graph& graph);
 
-// Copies the nodes of `from` to the insertion point of `to`, placeholders too unless `map` has
-// them already; gives what the output returned. `map` takes nodes of `from` to those of `to`.
+// Copies the nodes of `from` to the insertion point of `to`, placeholders too unless `map` has them
+// already; gives the argument of the output node. `map` takes nodes of `from` to those of `to`.
 using NodeMap = std::unordered_map<const Node*, Arg>;
 TAEDA_API Arg copy_nodes(const Graph& from, Graph& to, NodeMap& map);
 TAEDA_API Node& copy_node(const Node& node, Graph& to, FunctionRef<Arg(Node&)> map);

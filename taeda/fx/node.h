@@ -1,4 +1,4 @@
-// Node: one step of a graph, with its arguments, its users and what is known of its result.
+// Node: one step of a graph, with its arguments, its users and facts about its result.
 //
 // Note [Nodes]: a graph owns its nodes in a linked list and keeps `inputs` and `users` exact under
 // every edit. A node that is erased while somebody holds it keeps a reference to its successor, so
@@ -28,8 +28,7 @@ TAEDA_API OpCode parse_opcode(std::string_view name);
 // A function on values that is no operator: indexing of results, arithmetic on sizes.
 struct Builtin;
 
-// What a node calls or names: an operator, a built-in function, a name, or an object of another
-// world.
+// The target of a node: an operator, a built-in function, a name, or an object of another language.
 class TAEDA_API Target {
  public:
   Target() = default;
@@ -86,7 +85,7 @@ class TAEDA_API MetaStore : public RefCounted {
   virtual void set(std::string_view key, Value value) = 0;
 };
 
-// What is known of a node's result.
+// Facts about a node's result.
 struct NodeMeta {
   Value val;                // an example: fake tensors, symbolic numbers, lists of them
   std::string stack_trace;  // of the user's code
@@ -138,7 +137,7 @@ class TAEDA_API Node final : public RefCounted {
   void set_meta_value(std::string_view key, Value v);
   const NodeMeta& meta() const { return meta_; }
   const IntrusivePtr<MetaStore>& meta_store() const { return meta_store_; }
-  // From now on the metadata lives in `store`, which has been given what was here.
+  // From now on the metadata lives in `store`, to which it has been copied.
   void move_meta(IntrusivePtr<MetaStore> store);
   void copy_meta(const Node& from);
 

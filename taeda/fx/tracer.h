@@ -11,8 +11,8 @@
 
 namespace taeda::fx {
 
-// While it is active, operators run as they would without it (on what the modes below make of the
-// arguments) and become nodes. Tensors it has not seen become constants: attributes of the graph's
+// While it is active, operators run as they would without it (on the arguments as the modes below
+// see them) and become nodes. Tensors it has not seen become constants: attributes of the graph's
 // owner. An in-place operator's node stands for its argument from then on; programs that look at a
 // written tensor through another view are traced under functionalize.
 class TAEDA_API Tracer final : public dispatch::Mode {
@@ -22,16 +22,16 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   Graph& graph() const { return *graph_; }
   const IntrusivePtr<Graph>& graph_ptr() const { return graph_; }
 
-  // From now on the tensor is what the node computes; symbols that its sizes are can be read off
-  // it.
+  // From now on the tensor stands for the node's result; symbols that are its sizes can be read
+  // from it.
   void track(const Tensor& t, Node& node);
-  // From now on the symbolic number is what the node computes.
+  // From now on the symbolic number stands for the node's result.
   void track(const SymNode& number, Node& node);
   // Results of a node, one or several: tensors in lists get a getitem node each.
   void track_results(Node& node, const Value& results);
   // Null for tensors that are no result of the graph.
   Node* node_of(const Tensor& t) const;
-  // Whether the number can be written as arithmetic on what the graph has.
+  // Whether the number can be written as arithmetic on values in the graph.
   bool knows(const SymNode& number) const;
   // The argument that stands for a value: a node, a constant attribute or the number itself.
   Arg arg_of(const Value& v);
@@ -46,8 +46,8 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   // Called on every node of an operator, with its metadata set.
   std::function<void(Node&)> on_node;
 
-  // What is taken as true in this environment becomes assertions of the graph, each as soon as its
-  // numbers can be read, before the operator that needed it. Null: none does.
+  // Conditions taken as true in this environment become assertions of the graph, each as soon as
+  // its numbers can be read, before the operator that needed it. Null: of no environment.
   void write_asserts_of(IntrusivePtr<ShapeEnv> env);
   // Writes those that are left; called at the end of a trace.
   void write_asserts();
@@ -63,8 +63,8 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   std::unordered_set<const dispatch::Operator*> opened;
 
   void run(dispatch::Operator& op, dispatch::Stack& stack) override;
-  // Declines composites without tensors among their results, whose parts it then sees, and what
-  // autocast acts on first.
+  // Declines composites without tensors among their results, whose parts it then sees, and calls on
+  // which autocast acts first.
   bool offer_early(dispatch::Operator& op, dispatch::Stack& stack) override;
 
  private:
@@ -103,7 +103,7 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   Arg tensor_arg(const Tensor& t);
   Node& constant_node(const Tensor& t);
   Value example(const Value& result);
-  // Sets what is known of the node's value without computing it.
+  // Sets the facts about the node's value without computing it.
   void describe(Node& node, const Value& result);
 
   IntrusivePtr<Graph> graph_;

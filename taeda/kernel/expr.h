@@ -60,7 +60,8 @@ TAEDA_API Type real_type(Type type);  // F32 for C64, F64 for C128, itself other
   X(Lgamma, "lgamma", 1, 's', "td_lgamma") X(Digamma, "digamma", 1, 's', "td_digamma")
 // clang-format on
 
-// Input is element data, Uniform one number a call, both numbered apart; Cast converts to its type.
+// Input is element data, Uniform one number per call, both numbered apart; Cast converts to its
+// type.
 enum class Op : uint8_t {
   Input,
   Uniform,
@@ -107,7 +108,7 @@ class TAEDA_API ExprGraph {
   // The nodes that the roots need, arguments first. The order follows from the expressions alone,
   // not from the order in which a compiler evaluated a body's arguments.
   std::vector<NodeId> reachable(const std::vector<NodeId>& roots) const;
-  // One line a node, renumbered from 0, then the roots: the same text for the same expression.
+  // One line per node, renumbered from 0, then the roots: the same text for the same expression.
   std::string dump(const std::vector<NodeId>& roots) const;
 
  private:

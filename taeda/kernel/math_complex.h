@@ -147,7 +147,7 @@ TD_SLOW_FN td_complex<S> td_log(td_complex<S> z) {
   S high = a > b ? a : b, low = a > b ? b : a;
   S angle = td_atan2(z.im, z.re);
   S r = td_hypot(a, b);
-  // Next to the unit circle the modulus loses what its logarithm needs.
+  // Next to the unit circle the modulus loses the digits that its logarithm needs.
   if (r > S(0.7) && r < S(1.5)) {
     return {S(0.5) * td_log1p(td_fma(low, low, (high - S(1)) * (high + S(1)))), angle};
   }

@@ -1,4 +1,4 @@
-// Logarithms and what is made of them: log, log1p, log2, log10, asinh, acosh, atanh, pow.
+// Logarithms and functions made of them: log, log1p, log2, log10, asinh, acosh, atanh, pow.
 #pragma once
 
 #include "taeda/kernel/math_exp.h"

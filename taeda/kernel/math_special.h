@@ -54,7 +54,7 @@ TD_FN F td_erfinv(F x) {
   td_pair<F> log = td_log_pair(td_fma(-a, a, td_k<F>(1.0f, 1.0)));
   F w = -log.hi;
   F s = td_sqrt(w);
-  // What rounding took from w and its root.
+  // The rounding errors of w and its root.
   F s_low = w > S(0) ? (td_fma(-s, s, w) - log.lo) / (s + s) : td_k<F>(0.0f, 0.0);
   td_pair<F> p = td_poly_erfinv_outer((s - td_c<F>(3.1f, 3.1)) + s_low);
   if constexpr (!td_is_single<F>) {

@@ -129,7 +129,7 @@ TD_FN td_pair<F> td_sin_pair(F hi, F lo, F z) {
 template <class F>
 TD_FN td_pair<F> td_cos_pair(F hi, F lo, F z) {
   td_pair<F> sum = td_fast_two_sum(td_k<F>(1.0f, 1.0), z * td_c<F>(-0.5f, -0.5));
-  // z itself was rounded; hi*hi - z restores what that lost.
+  // z itself was rounded; hi*hi - z restores the lost part.
   F z_error = td_fma(hi, hi, -z);
   F tail = td_fma(z * z, td_poly_cos(z), -td_fma(hi, lo, z_error * td_c<F>(0.5f, 0.5)));
   return td_fast_two_sum(sum.hi, sum.lo + tail);

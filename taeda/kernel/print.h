@@ -14,7 +14,7 @@
 
 namespace taeda::kernel {
 
-// math.h and what it includes as one text without #include lines.
+// math.h and its includes as one text without #include lines.
 TAEDA_API std::string cpu_prelude();
 TAEDA_API std::string cuda_prelude();
 

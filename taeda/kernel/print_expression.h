@@ -1,4 +1,5 @@
-// What both dialects share: types, constants and straight-line definitions of expression nodes.
+// The common part of both dialects: types, constants and straight-line definitions of expression
+// nodes.
 #pragma once
 
 #include <string>

@@ -158,7 +158,8 @@ struct Sym {
   friend SymReal imag(Sym a);
 };
 
-// A value known to be real: what abs, real and imag return, and the type of RealOf<Sym> parameters.
+// A value known to be real: the result of abs, real and imag, and the type of RealOf<Sym>
+// parameters.
 struct SymReal : Sym {
   SymReal() = default;
   SymReal(Sym value) : Sym(value) {}

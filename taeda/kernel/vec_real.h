@@ -79,7 +79,7 @@ struct Mask {
 
   Mask() = default;
   explicit Mask(bool value) : raw(value ? !Raw{} : Raw{}) {}
-  // What is asked of the parts of a complex value answers for the value.
+  // Questions about the parts of a complex value, answered for the value.
   template <class U, std::enable_if_t<!std::is_same_v<U, T> && std::is_same_v<Raw, bool> &&
                                           std::is_same_v<typename VecStorage<U>::MaskRaw, bool>,
                                       int> = 0>

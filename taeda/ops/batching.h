@@ -36,7 +36,7 @@ struct BatchContext {
   dispatch::Randomness randomness;
 };
 
-// What an argument means to the generic rules.
+// The role of an argument in the generic rules.
 enum class Role : uint8_t {
   Other,
   Tensor,
@@ -74,7 +74,7 @@ struct BatchRule {
   bool is_random = false;       // runs even if no argument is batched
   bool is_inplace = false;
   bool keeps_level = false;     // runs with the level still active
-  const char* error = nullptr;  // what a forbidden call says, where the record has words for it
+  const char* error = nullptr;  // the message of a forbidden call, if the record has one
 };
 
 // Rules see tensors as batches; the stack holds wrappers of the level that runs.
@@ -130,7 +130,7 @@ using RuleRun = void(dispatch::Operator&, const dispatch::BatchRule&, const Batc
 TAEDA_API RuleRun batch_pointwise;  // broadcasts; the batch in front
 TAEDA_API RuleRun batch_dims;       // dimensions move by one, sizes get the batch, tensors expand
 TAEDA_API RuleRun batch_random;
-TAEDA_API RuleRun batch_each;        // one call an example, with a warning and a count
+TAEDA_API RuleRun batch_each;        // one call per example, with a warning and a count
 TAEDA_API RuleRun batch_forbidden;   // depends on values: PyTorch's error
 TAEDA_API RuleRun batch_unreadable;  // reads a value: the error of item()
 // In place by way of the functional operator behind `rule.function`, whose rule is its own.

@@ -10,7 +10,7 @@ TAEDA_API bool can_sum_to(SymIntList from, SymIntList to);
 // Sums a gradient over the dimensions along which a tensor of `sizes` was broadcast.
 TAEDA_API Tensor sum_to(const Tensor& grad, SymIntList sizes);
 
-// What a node keeps of a TensorList argument instead of the tensors.
+// Metadata that a node keeps of a TensorList argument instead of the tensors.
 TAEDA_API std::vector<std::vector<SymInt>> list_sizes(TensorList tensors);
 TAEDA_API std::vector<DType> list_dtypes(TensorList tensors);
 

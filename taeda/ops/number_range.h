@@ -14,8 +14,8 @@ TAEDA_API void check_fits(const Scalar& value, DType dtype);
 // The number of a float narrower than float32 next to `v`; beyond its largest, infinity, or the
 // largest in float8_e4m3fn.
 TAEDA_API double rounded_to_narrow(double v, DType dtype);
-// What a float narrower than float32 holds where a number beyond its largest is assigned, not
-// filled in: infinity, or the largest in float8_e4m3fn. Other numbers stay as they are.
+// The value of a float narrower than float32 after the assignment (not the fill) of a number beyond
+// its largest: infinity, or the largest in float8_e4m3fn. Other numbers stay as they are.
 TAEDA_API Scalar rounded_to(const Scalar& value, DType dtype);
 
 }  // namespace taeda

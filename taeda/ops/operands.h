@@ -14,8 +14,8 @@ TAEDA_API Tensor bound_operand(const Tensor& self, const std::optional<Scalar>& 
                                const std::optional<Scalar>& other, bool is_lower);
 TAEDA_API Tensor bound_operand(const Tensor& self, const Tensor& bound, const Tensor& other,
                                bool is_lower);
-// What nan_to_num puts for NaN (sign 0) and for the infinities: the given number, or zero and the
-// dtype's ends.
+// The replacement by nan_to_num of NaN (sign 0) and of the infinities: the given number, or zero
+// and the dtype's ends.
 TAEDA_API Scalar replacement(const Tensor& self, std::optional<double> given, int sign);
 // A number as it is stored in self; RuntimeError when it cannot be.
 TAEDA_API Scalar fill_number(const Tensor& self, const Scalar& value);

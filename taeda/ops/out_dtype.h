@@ -5,7 +5,7 @@
 
 namespace taeda {
 
-// That of out, which decides what is computed, unless a dtype was asked for.
+// The dtype of out, in which the result is computed, unless a dtype was asked for.
 TAEDA_API DType follow_out_dtype(DType result, const Tensor& out, std::optional<DType> asked);
 // That of out, where the result can be cast to it and no dtype was asked for.
 TAEDA_API DType cast_out_dtype(DType result, const Tensor& out, std::optional<DType> asked);

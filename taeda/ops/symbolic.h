@@ -1,4 +1,4 @@
-// Every pointwise body as a symbolic expression, by operator: what compilers fuse and devices
+// Every pointwise body as a symbolic expression, by operator, for compilers to fuse and devices to
 // print.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Computing in a type wide enough, and rounding once: what pointwise bodies do in one pass and
-// decompositions, made of several operators, have to say.
+// Computing in a type wide enough, and rounding once. Pointwise bodies do this in one pass;
+// decompositions, made of several operators, have to say it.
 #pragma once
 
 #include <initializer_list>
@@ -18,7 +18,7 @@ class TAEDA_API Wide {
   DType result() const { return result_; }
   // Float for 16-bit results, else the result's own.
   DType compute() const { return compute_; }
-  // An input as it is computed with; numbers that only follow other dtypes stay what they are.
+  // An input converted to the wide type; numbers that only follow other dtypes stay unchanged.
   Tensor operator()(const Tensor& t) const;
   Tensor rounded(const Tensor& t) const { return rounded(t, result_); }
   Tensor rounded(const Tensor& t, DType to) const;

@@ -30,7 +30,7 @@ class TAEDA_API Source {
 };
 
 // Writes to a temporary file beside `path`; finish() makes it durable and gives it its name, so
-// that a full disk or a killed process leaves what was there before.
+// that after a full disk or a killed process the old file is still there.
 TAEDA_API std::unique_ptr<Sink> open_file_sink(const std::string& path);
 // Appends to `out`, which must outlive the sink.
 TAEDA_API std::unique_ptr<Sink> open_memory_sink(std::string& out);

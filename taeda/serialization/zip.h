@@ -78,7 +78,7 @@ class TAEDA_API ZipReader {
 };
 
 // Empty if a name may be an entry's: UTF-8, relative, without "..", backslashes or control
-// characters. Else what is wrong with it.
+// characters. Else the fault.
 TAEDA_API std::string name_problem(std::string_view name);
 
 }  // namespace taeda::serialization

@@ -132,7 +132,7 @@ class TAEDA_API ExprPool {
   const Expr* integer(int64_t v) { return constant(ExprValue::of(v)); }
   const Expr* truth(bool v) { return constant(ExprValue::of(v)); }
 
-  // Any operation on operands that fit it; remembers what it has made.
+  // Any operation on operands that fit it; equal results are one object.
   const Expr* make(ExprOp op, Span<const Expr*> args);
   const Expr* make(ExprOp op, const Expr* a, const Expr* b);
 
@@ -193,7 +193,7 @@ TAEDA_API std::optional<ExprValue> evaluate(const Expr* e, const Assignment& val
 // Rebuilds with symbols (or any parts) replaced.
 using Replacements = std::unordered_map<const Expr*, const Expr*>;
 TAEDA_API const Expr* substitute(ExprPool& pool, const Expr* e, const Replacements& replacements);
-// The range of an operation on ranges; the whole line for what has none.
+// The range of an operation on ranges; the whole line for operations without a rule.
 TAEDA_API IntRange range_of_op(const Expr* e, Span<IntRange> args);
 // Symbols in order of creation.
 TAEDA_API std::vector<const Expr*> symbols_of(const Expr* e);

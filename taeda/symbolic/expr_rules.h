@@ -7,7 +7,7 @@ namespace taeda::symbolic {
 
 // The simplest expression for an operation on operands that fit it.
 const Expr* simplified(ExprPool& pool, ExprOp op, Span<const Expr*> args);
-// What the range of a - b says of a relation between a and b.
+// The answer that the range of a - b gives about a relation between a and b.
 std::optional<bool> decided(ExprOp op, const IntRange& difference);
 
 }  // namespace taeda::symbolic

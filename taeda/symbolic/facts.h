@@ -1,4 +1,4 @@
-// Facts: what is known of the symbols at a moment, and what follows from it.
+// Facts: present knowledge of the symbols, and conclusions from it.
 //
 // Knowledge has three forms: ranges of symbols and of forms such as s0 - s1 or Mod(s0, 2);
 // replacements (s1 is s0, s0 is 4); and single conditions that fit neither. It only grows.
@@ -14,13 +14,13 @@ class TAEDA_API Facts {
 
   // With everything known put in.
   const Expr* simplify(const Expr* e);
-  // With the replaced symbols put in and nothing else, so that guards stay what they are.
+  // With the replaced symbols put in and nothing else, so that guards keep their form.
   const Expr* replace_symbols(const Expr* e) const { return substitute(pool_, e, symbols_); }
   IntRange range(const Expr* e) { return range_of(simplify(e)); }
   // The truth of a condition where it follows. When `is_size_oblivious`, unbacked sizes count as at
   // least 2.
   std::optional<bool> decide(const Expr* condition, bool is_size_oblivious = false);
-  // Takes the condition as true from now on. An error when it contradicts what is known.
+  // Takes the condition as true from now on. An error when it contradicts known facts.
   void learn(const Expr* condition);
   void narrow(const Expr* e, IntRange range);
   void add_size_like(const Expr* symbol) { size_like_.insert(symbol); }

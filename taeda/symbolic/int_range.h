@@ -1,4 +1,4 @@
-// IntRange: what is known of an integer's value, an interval whose ends may be infinite.
+// IntRange: the interval in which an integer's value is known to lie; its ends may be infinite.
 //
 // Arithmetic saturates: a bound that leaves int64 becomes infinite, which is always sound.
 #pragma once

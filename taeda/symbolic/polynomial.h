@@ -42,7 +42,7 @@ Term common_factor(const Polynomial& a, const Polynomial& b);
 const Expr* sign_of_difference(ExprPool& pool, const Expr* a, const Expr* b);
 
 // e = scale * form + offset, where the form has no constant term, coprime coefficients and a
-// positive first one: what differs only by such numbers shares its form.
+// positive first one: expressions that differ only by such numbers share their form.
 struct Affine {
   const Expr* form;  // null for a constant
   int64_t scale = 1;

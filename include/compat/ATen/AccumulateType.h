@@ -17,7 +17,7 @@ template <>
 struct OpMathType<::taeda::BFloat16> {
   using type = float;
 };
-// What elements of a type are computed in.
+// The type in which elements of a type are computed.
 template <class T>
 using opmath_type = typename OpMathType<T>::type;
 

@@ -7,8 +7,7 @@
 namespace c10 {
 
 namespace handle_detail {
-// What a call with these arguments leaves on the stack, read as R: the value that was returned, or
-// the argument that was written.
+// The result of a call as R: the value that was returned, or the argument that was written.
 template <class R, class... A>
 R result_of(::taeda::dispatch::Stack& stack, [[maybe_unused]] A&... args) {
   using namespace ::taeda::dispatch;

@@ -1,4 +1,4 @@
-// at::autocast: what a kernel at the Autocast key needs.
+// at::autocast: functions for kernels at the Autocast key.
 #pragma once
 
 #include "ATen/ATen.h"

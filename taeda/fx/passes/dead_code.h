@@ -12,7 +12,7 @@ namespace taeda::fx {
 //   b = aten::neg(x)      ->  return b
 //   return b
 TAEDA_API size_t eliminate_dead_code(Graph& graph);
-// With the caller's own notion of what must stay.
+// With the caller's own rule for nodes that must stay.
 TAEDA_API size_t eliminate_dead_code(Graph& graph, FunctionRef<bool(Node&)> is_impure);
 
 }  // namespace taeda::fx

@@ -11,8 +11,8 @@ TAEDA_API void sort_topologically(Graph& graph);
 // Whether `node` uses `other`, directly or not.
 TAEDA_API bool depends_on(const Node& node, const Node& other);
 
-// A part of a graph as a graph of its own: what it reads from outside are its placeholders, what is
-// used outside (or by nobody) its results, in order.
+// A part of a graph as a graph of its own: values read from outside become its placeholders, values
+// used outside (or nowhere) its results, in order.
 struct Subgraph {
   IntrusivePtr<Graph> graph;
   std::vector<Node*> inputs, outputs;  // in the original graph

@@ -25,7 +25,7 @@ using namespace symbolic;
 // How a dimension of an input is treated; PyTorch's names and numbers.
 enum class DimDynamic : uint8_t { Dynamic, Duck, Static, Unbacked, InferStride };
 
-// What the user requires of a dimension.
+// The user's requirement on a dimension.
 struct DimConstraint {
   enum class Kind : uint8_t {
     None,
@@ -149,7 +149,7 @@ class TAEDA_API ShapeEnv : public RefCounted {
 
   // ---- questions ----
   const Expr* simplify(const Expr* e) { return facts_.simplify(e); }
-  // What follows; records nothing.
+  // The answer if it follows from known facts; records nothing.
   std::optional<bool> decide(const Expr* condition) { return facts_.decide(condition); }
   // The truth of a condition, guarded on. `is_size_oblivious`: the question of a shape rule, which
   // may take an unbacked size for neither 0 nor 1.
@@ -169,7 +169,7 @@ class TAEDA_API ShapeEnv : public RefCounted {
   bool is_frozen() const { return is_frozen_; }
   // Answers within are not recorded.
   void suppress_guards(bool on) { num_suppressions_ += on ? 1 : -1; }
-  // What other inputs must satisfy so that the assumptions hold for them; constraints are checked.
+  // The conditions under which the assumptions hold for other inputs; constraints are checked.
   GuardSet guard_set(std::vector<GuardInput> inputs);
   // The same as Python expressions over the sources.
   std::vector<std::string> produce_guards(std::vector<GuardInput> inputs);

@@ -20,7 +20,7 @@ class TAEDA_API SymExprNode final : public SymNode {
 
   ShapeEnv& env() const { return *env_; }
   const IntrusivePtr<ShapeEnv>& env_ptr() const { return env_; }
-  // As it was made, and with what has been learned since.
+  // The expression as it was made, and simplified by facts learned since.
   const Expr* raw_expr() const { return expr_; }
   const Expr* expr() const { return env_->simplify(expr_); }
 

@@ -1,4 +1,4 @@
-// What the rule and the kernels of cat agree on.
+// The common part of the rule and the kernels of cat.
 #pragma once
 
 #include "taeda/core/tensor.h"

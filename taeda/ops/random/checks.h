@@ -1,4 +1,4 @@
-// What random operators check before they draw; the same for kernels and for meta tensors.
+// Checks of random operators before they draw; the same for kernels and for meta tensors.
 #pragma once
 
 #include "taeda/core/tensor.h"

@@ -8,7 +8,7 @@ namespace taeda::gradients {
 // A reduced tensor with its reduced dimensions back as ones.
 TAEDA_API Tensor restore_reduced(const Tensor& reduced, int64_t ndim, std::optional<IntList> dim,
                                  bool keepdim);
-// Spread over what was reduced.
+// Spread over the reduced dimensions.
 TAEDA_API Tensor expand_reduced(const Tensor& grad, SymIntList sizes, std::optional<IntList> dim,
                                 bool keepdim);
 TAEDA_API Tensor reduced_sum_backward(const Tensor& grad, SymIntList sizes, DType dtype,

@@ -1,4 +1,4 @@
-// Bodies of roundings, signs and replacements of what is not a number.
+// Bodies of roundings, signs and replacements of NaN and infinities.
 #pragma once
 
 #include "taeda/ops/body_names.h"

@@ -1,4 +1,4 @@
-// What a launch needs to know: the stream, and the device's properties.
+// The stream and the device's properties, for launches of kernels.
 #pragma once
 
 #include "ATen/cuda/Exceptions.h"

@@ -13,7 +13,7 @@ struct DispatchKey {
   DispatchKeySet keys;
   constexpr operator DispatchKeySet() const { return keys; }
   friend constexpr bool operator==(DispatchKey, DispatchKey) = default;
-  // What a kernel for this key is registered at.
+  // The dispatch target at which a kernel for this key is registered.
   ::taeda::dispatch::DispatchTarget target() const {
     const bool is_of_device = !(keys & DispatchKeySet::backends()).empty();
     return {keys.highest_key(), is_of_device ? std::optional(keys.backend()) : std::nullopt};

@@ -20,7 +20,7 @@ class CUDAStream {
 };
 
 // CUDA's legacy default stream, which is ordered with the work of every other blocking stream, so a
-// launch on it sees what came before whatever stream that ran on.
+// launch on it sees all earlier work, on whatever stream.
 inline CUDAStream getCurrentCUDAStream(DeviceIndex = -1) { return CUDAStream(cudaStreamLegacy); }
 inline CUDAStream getDefaultCUDAStream(DeviceIndex = -1) { return CUDAStream(cudaStreamLegacy); }
 

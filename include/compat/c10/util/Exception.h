@@ -17,7 +17,7 @@ template <class T>
 concept Appendable = requires(std::string& out, const T& part) { append(out, part); };
 }  // namespace appending
 
-// What can be written to a stream can be part of a message.
+// Any value that can be written to a stream can be part of a message.
 template <class T>
 void add_part(std::string& out, const T& part) {
   using ::taeda::append;

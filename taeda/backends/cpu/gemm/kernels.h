@@ -8,12 +8,13 @@
 
 namespace taeda::cpu::gemm_kernels {
 
-// What a sum of products is held in: float for the half types, the element type otherwise.
+// The type in which a sum of products is held: float for the half types, the element type
+// otherwise.
 template <class T>
 using AccOf = ScalarOf<T>;
 
-// What a packed panel is made of: the accumulator, or for complex numbers its real type; a complex
-// panel holds a line of real parts, then a line of imaginary parts.
+// The element type of a packed panel: the accumulator, or for complex numbers its real type; a
+// complex panel holds a line of real parts, then a line of imaginary parts.
 template <class T>
 struct PartOfElement {
   using type = AccOf<T>;

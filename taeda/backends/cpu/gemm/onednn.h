@@ -1,7 +1,7 @@
 // oneDNN's C interface as far as matmul needs it, opened at run time; majors 2 and 3.
 //
-// The library's header is not needed: what is called passes handles, numbers and descriptions that
-// the library itself fills, and these numbers are the same in both majors.
+// The library's header is not needed: the functions called here take handles, numbers and
+// descriptions that the library itself fills, and these numbers are the same in both majors.
 #pragma once
 
 #include <cstdint>
@@ -63,8 +63,9 @@ struct Library {
   bool find_functions(void* handle);
 };
 
-// What the environment's TAEDA_ONEDNN asks for: 0 nothing, a path that library and every product it
-// can compute; unset, an installed libdnnl.so.3 or .2, for products that are known to gain.
+// The choice of the environment variable TAEDA_ONEDNN. 0: no library. A path: that library, for
+// every product it can compute. Unset: an installed libdnnl.so.3 or .2, for products that are known
+// to gain.
 struct Request {
   bool is_refused = false;
   const char* path = nullptr;

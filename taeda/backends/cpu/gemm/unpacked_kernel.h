@@ -7,7 +7,7 @@
 namespace taeda::cpu::gemm_kernels {
 namespace {
 
-// What is the same for every block of one product.
+// The parameters that all blocks of one product share.
 template <class P>
 struct UnpackedProduct {
   int64_t k;

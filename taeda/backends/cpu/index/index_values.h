@@ -8,7 +8,7 @@
 
 namespace taeda::cpu {
 
-// Calls f with an unsigned type of the item's size: what a plain copy needs to know.
+// Calls f with an unsigned type of the item's size, which is enough for a plain copy.
 template <class F>
 void visit_item(int64_t item, F&& f) {
   switch (item) {

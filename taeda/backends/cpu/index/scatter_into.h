@@ -42,7 +42,8 @@ void visit_bundle(const LineWalk& walk, char* const* at, int64_t lines, F&& visi
       for (int64_t i = 0; i < walk.length; ++i) element(i, j);
 }
 
-// What a scatter starts with: the values of self in `out`. Returns the index, checked, as int64.
+// The first step of a scatter: copies the values of self to `out`. Returns the index, checked, as
+// int64.
 inline Tensor start_scatter(const Tensor& self, int64_t dim, const Tensor& given_index,
                             const Tensor& src, Tensor& out) {
   check_disjoint(out, given_index);
@@ -53,7 +54,7 @@ inline Tensor start_scatter(const Tensor& self, int64_t dim, const Tensor& given
   return index;
 }
 
-// Writes `src` (or a zero-dim value) into a copy of self; combine(old, new) gives what is stored.
+// Writes `src` (or a zero-dim value) into a copy of self; combine(old, new) gives the stored value.
 template <class T, class Combine>
 void scatter_into(int64_t dim, const Tensor& index, const Tensor& src, Tensor& out,
                   Combine combine) {

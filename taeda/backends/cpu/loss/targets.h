@@ -35,7 +35,7 @@ void for_positions(IntList sizes, const IntVec (&strides)[N], int64_t first, int
 struct LossSum {
   double loss = 0, weight = 0;
 };
-// Adds what piece(first, last) returns over [0, positions), pieces in order.
+// The sum of piece(first, last) over [0, positions), pieces in order.
 template <class F>
 LossSum sum_pieces(int64_t positions, int64_t grain, F&& piece) {
   std::vector<LossSum> parts(static_cast<size_t>((positions + kTargetPiece - 1) / kTargetPiece));

@@ -34,7 +34,7 @@ struct NamedKernel {
 };
 // All of them, in record order.
 Span<NamedKernel> named_kernels();
-// The tile of a symbolic body (ops/symbolic.h): what printed code must equal bit for bit. Null
+// The tile of a symbolic body (ops/symbolic.h), which printed code must equal bit for bit. Null
 // where there is none.
 TAEDA_API TileFn find_tile(std::string_view body, ComputeType type);
 

@@ -1,4 +1,4 @@
-// What the generated tile tables are made of: one function a body and compute type.
+// The parts of the generated tile tables: one function per body and compute type.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ using TileFn = void (*)(char* const* ptrs, int64_t n, const void* scalars);
 // Types tiles compute in; every storage dtype maps to one (compute_type).
 enum class ComputeType : uint8_t { F32, F64, I64, U64, C64, C128 };
 
-// What an operand holds: a compute-type value, a byte mask, or the real partner of a complex value.
+// The kind of an operand's elements: a compute-type value, a byte mask, or the real partner of a
+// complex value.
 enum class OperandKind : uint8_t { Compute, Mask, Real };
 
 struct Operands {

@@ -1,4 +1,5 @@
-// What random words become: Philox, uniform and normal numbers, over scalars and vectors alike.
+// Random words and the numbers made of them: Philox, uniform and normal numbers, over scalars and
+// vectors alike.
 //
 // Written in the dialect of kernel/math.h (Note [One arithmetic]), so a lane of any vector width, a
 // scalar loop and generated code give the same bits. Note [Random stream] says which element gets

@@ -9,8 +9,8 @@
 
 namespace taeda::cpu {
 
-// Operands may be larger than `shape`; a zero-dim operand broadcasts. Threads get whole lines, so
-// what happens along a line happens in order.
+// Operands may be larger than `shape`; a zero-dim operand broadcasts. Threads get whole lines, so a
+// line is processed in order.
 class LineWalk {
  public:
   LineWalk(IntList shape, int64_t dim) : shape_(shape), dim_(dim) {

@@ -1,4 +1,4 @@
-// What pybind11 must know of tensors: conversions of Taeda's types, and of its errors.
+// Conversions of Taeda's types and errors for pybind11.
 //
 // pybind11 itself is the library of that name; taeda.utils.cpp_extension puts it on the include
 // path.
