@@ -1,4 +1,4 @@
-// taeda.dtype: one object an element type, under all of PyTorch's names.
+// taeda.dtype: one object per element type, under all of PyTorch's names.
 #include "python/interop/types.h"
 
 #include <string>

@@ -1,6 +1,6 @@
 // The small Python types: dtype, device, layout, memory_format, Generator and Size.
 //
-// dtype, layout and memory_format have one object a value, so identity is equality.
+// dtype, layout and memory_format have one object per value, so identity is equality.
 #pragma once
 
 #include "python/interop/python.h"

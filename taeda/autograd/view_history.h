@@ -17,18 +17,18 @@ struct ViewGeometry {
   SymInt offset;
   DType dtype;
   bool is_conj, is_neg;
-  // Of the two ways to look at a base of another kind (complex, conjugate, negative): strides last,
-  // which is how a view of such a view came to be.
+  // Whether conjugation and sign are taken before the strides: the view was made of a view that
+  // already differs from the base in them.
   bool ends_in_strides;
 
   explicit ViewGeometry(const Tensor& view);
-  // The same look at another tensor laid out as the base is; differentiable.
+  // The same view of another tensor that is laid out like the base; differentiable.
   Tensor of(const Tensor& base) const;
 };
 
-// How a view looks at its base. One that was made as another kind than its base (conjugate,
-// negative, real) keeps the look it was made with when `.data` gives it other memory; the rest look
-// as they lie now.
+// The geometry of a view. A view of another kind than its base (conjugate, negative, real) keeps
+// the geometry it was made with when `.data` gives it other memory; for other views it is read from
+// the tensor now.
 ViewGeometry view_geometry(const Tensor& view);
 // To be called before a view gets other memory.
 void keep_geometry(const Tensor& view);

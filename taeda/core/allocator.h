@@ -47,7 +47,7 @@ inline constexpr size_t kAllocatorAlignment = 64;
 
 // The allocator of CPU tensors. Lives for ever; usable in a forked child.
 //
-// It caches: sizes up to 1 MiB in size classes with a cache a thread (no lock, no atomic
+// It caches: sizes up to 1 MiB in size classes with one cache per thread (no lock, no atomic
 // read-modify-write), larger ones rounded to pages and cut from regions of the OS by best fit. At
 // most TAEDA_CPU_CACHE_LIMIT bytes (environment; a quarter of physical memory or 4 GiB, whichever
 // is less) are kept, and growth first gives back free regions rather than hold more than was ever

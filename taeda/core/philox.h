@@ -43,7 +43,7 @@ constexpr PhiloxBlock philox(uint64_t seed, uint64_t counter) {
       static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32));
 }
 
-// Counters that n elements use, at one or two words an element.
+// Counters that n elements use, at one or two words per element.
 constexpr int64_t philox_counters(int64_t n, int words_per_element) {
   const int64_t per_counter = 4 / words_per_element;
   return n / per_counter + (n % per_counter != 0);

@@ -1,6 +1,6 @@
 // SymInt: an integer of a shape, plain or symbolic, in one 64-bit word.
 //
-// Plain values in [-2^62, 2^62) are stored as themselves, so an array of plain SymInts is an array
+// Plain values in [-2^62, 2^63) are stored as themselves, so an array of plain SymInts is an array
 // of int64 (Note [SymInt layout]); a word whose top two bits are 10 is a tagged pointer to a
 // SymNode.
 #pragma once

@@ -270,7 +270,7 @@ TAEDA_API Tensor make_tensor(IntList sizes, DType dtype, Device device);
 // Empty, with the sizes, dtype and device of a plain tensor (TensorImpl::is_plain).
 TAEDA_API Tensor make_tensor_like(const Tensor& plain);
 TAEDA_API Tensor make_tensor_strided(IntList sizes, IntList strides, DType dtype, Device device);
-// Another look at the same storage; copies keys that describe values (conjugate, negative), no
+// Another tensor over the same storage; copies keys that describe values (conjugate, negative), no
 // tracking.
 TAEDA_API Tensor make_alias(const Tensor& self, IntList sizes, IntList strides, int64_t offset);
 TAEDA_API Tensor make_alias_sym(const Tensor& self, SymIntList sizes, SymIntList strides,

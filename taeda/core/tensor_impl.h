@@ -137,7 +137,7 @@ class TAEDA_API TensorImpl : public RefCounted {
   bool is_inference() const { return !keys_.has(Key::ADInplaceOrView); }
   bool is_conj() const { return keys_.has(Key::Conjugate); }
   bool is_neg() const { return keys_.has(Key::Negative); }
-  // A Python number in tensor clothing: it does not raise the dtype within its kind.
+  // Whether the tensor stands for a Python number, which does not raise the dtype within its kind.
   bool is_wrapped_number() const { return is_wrapped_number_; }
   void set_wrapped_number(bool v) { is_wrapped_number_ = v; }
 

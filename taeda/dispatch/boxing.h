@@ -185,7 +185,7 @@ void call_unboxed(Stack& stack, Invoke&& invoke, std::index_sequence<I...>) {
   }
 }
 
-// Operator::CallBoxed of a typed operator; one instance a signature.
+// Operator::CallBoxed of a typed operator; one instance per signature.
 template <class Signature>
 struct CallBoxedFor;
 template <class R, class... A>

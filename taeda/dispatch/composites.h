@@ -10,7 +10,7 @@
 
 namespace taeda::dispatch {
 
-// Other levels pay a boxed call a composite from now on. Cannot be undone.
+// Other levels pay one boxed call per composite from now on. Cannot be undone.
 TAEDA_API void show_composites();
 // The level, which is active on this thread, takes composites whole.
 TAEDA_API void keep_composites(uint64_t level);

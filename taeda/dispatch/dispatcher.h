@@ -44,7 +44,7 @@ TAEDA_API std::string qualified_name(const Operator& op);
 TAEDA_API Operator& define_operator(std::string_view schema, const char* where = "",
                                     uint32_t tags = 0);
 // Forgets the name of an operator defined at run time, which may then be defined anew; the object
-// stays for who still holds it.
+// stays for those who still hold it.
 TAEDA_API void remove_operator(Operator& op);
 
 // The rank of a kernel in its slot: the newest specific one runs, defaults only where there is

@@ -1,7 +1,7 @@
 // vmap: a function of one example becomes a function of a batch of them.
 //
 //   auto rows = vmap([](const Tensor& row) { return row.sum(); })(matrix);
-//   auto each = vmap(grad(loss), {std::nullopt, 0, 0})(weights, x, y);  // one gradient an example
+//   auto each = vmap(grad(loss), {std::nullopt, 0, 0})(weights, x, y);  // one gradient per example
 //
 // Operators run once for all examples, by their batching rules. `in_dims` names the dimension of
 // each argument to map over, counted from the end where negative, `out_dims` where the batch goes

@@ -8,8 +8,8 @@ namespace taeda::fx {
 
 inline const dispatch::Schema& schema_of(const dispatch::Operator& op) { return call_form(op); }
 
-// One argument a schema's argument, defaults as constants; throws TypeError naming the node when
-// one is missing, unknown or given twice.
+// One argument for each argument of the schema, defaults as constants; throws TypeError naming the
+// node when one is missing, unknown or given twice.
 TAEDA_API std::vector<Arg> bind_to_schema(const Node& node);
 
 // The value in the form the schema's type has on a stack: lists become typed lists, integers floats

@@ -27,7 +27,7 @@ TD_FN void td_store_tail(void* p, V v, td_long bytes) {
   __builtin_memcpy(p, &v, bytes);
 }
 
-// A mask in memory is one byte a lane.
+// A mask in memory is one byte per lane.
 template <class M>
 struct td_mask_memory;
 template <>

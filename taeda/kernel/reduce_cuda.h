@@ -5,8 +5,8 @@
 
 TAEDA_MATH_BEGIN
 
-// td_reduce_run of the whole block: groups of L threads take a chunk each, a thread a lane, and the
-// first thread runs the cascade. All 256 threads call it and get the result.
+// td_reduce_run of the whole block: groups of L threads take a chunk each, one thread per lane, and
+// the first thread runs the cascade. All 256 threads call it and get the result.
 template <class Combine, class S, class Source>
 TD_FN S td_reduce_block(const Source& source, td_long n, S identity) {
   constexpr int kLanes = kReduceLanes<S>;

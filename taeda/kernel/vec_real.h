@@ -90,7 +90,7 @@ struct Mask {
     return m;
   }
 
-  // Memory holds one byte a lane, 0 or 1; any other non-zero byte reads as true.
+  // Memory holds one byte per lane, 0 or 1; any other non-zero byte reads as true.
   TD_FN static Mask load(const uint8_t* bytes) { return from_raw(td_load_mask<Raw>(bytes)); }
   TD_FN void store(uint8_t* bytes) const { td_store_mask(bytes, raw); }
   TD_FN static Mask load_tail(const uint8_t* bytes, int64_t n) {

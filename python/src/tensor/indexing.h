@@ -11,7 +11,7 @@ namespace taeda::python {
 // part.
 struct Indexed {
   Tensor view;
-  // One a dimension of `view` (a mask covers as many as it has); undefined takes the dimension
+  // One per dimension of `view` (a mask covers as many as it has); undefined takes the dimension
   // whole. Empty when the index has no advanced part.
   std::vector<Tensor> indices;
 };

@@ -57,7 +57,7 @@ def _inputs(inputs, caller):
 
 
 def _seeds(grads, outputs):
-    """One gradient an output; None stands for one, where the output has one element."""
+    """One gradient per output; None stands for one, where the output has one element."""
     if grads is None:
         return (None,) * len(outputs)
     grads = _as_tuple(grads)

@@ -1,4 +1,4 @@
-// Names of PyTorch's C++ interface beyond what the other extensions use, one function a group.
+// Names of PyTorch's C++ interface beyond those of the other extensions, one function per group.
 #include <ATen/autocast_mode.h>
 #include <c10/util/irange.h>
 #include <torch/csrc/stable/library.h>

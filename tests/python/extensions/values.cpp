@@ -1,5 +1,5 @@
 // Lists, dictionaries and norms, dispatch over lists of dtypes, and operators registered by
-// objects, one function a group.
+// objects, one function per group.
 #include <ATen/Dispatch_v2.h>
 #include <torch/extension.h>
 #include <torch/script.h>
