@@ -1,4 +1,8 @@
-"""The parts of `./run` that decide something: build times, package links, probes, page links."""
+"""The parts of `./run` that decide something: build times, caches, package links, probes, page links."""
+
+import os
+import shutil
+import subprocess
 
 import pytest
 from driver import build, docs, environment, process
@@ -16,6 +20,24 @@ def test_the_last_compile_of_a_file_counts():
     times = build.compile_times(NINJA_LOG)
     assert times == {"CMakeFiles/taeda.dir/taeda/base/error.cpp.o": 2.0}
     assert build.source_of(*times) == "taeda/base/error.cpp"
+
+
+@pytest.mark.skipif(not shutil.which("ccache"), reason="there is no ccache")
+def test_a_cached_precompiled_header_follows_comments(tmp_path):
+    """A header that came out of the cache with other comments would be read a second time."""
+    env = {**os.environ, **build.ccache_env({"CCACHE_DIR": str(tmp_path / "cache")})}
+    (tmp_path / "all.h").write_text('#include "part.h"\n')
+    (tmp_path / "main.cpp").write_text('#include "part.h"\nPart part;\n')
+    header = ["ccache", "g++", "-x", "c++-header", "-c", "all.h", "-o", "all.h.gch"]
+    source = ["g++", "-include", "all.h", "-c", "main.cpp", "-o", "main.o"]
+
+    def compile_with(comment):
+        (tmp_path / "part.h").write_text(f"#pragma once\nstruct Part {{}};  // {comment}\n")
+        for command in (header, source):
+            subprocess.run(command, cwd=tmp_path, env=env, check=True)
+
+    compile_with("a comment")
+    compile_with("another")
 
 
 def test_package_links_follow_added_and_removed_files(tmp_path):

@@ -97,9 +97,14 @@ def jobs() -> str:
 
 
 def ccache_env(env: dict[str, str] | None) -> dict[str, str]:
-    """Lets build folders of different Pythons share what ccache keeps, precompiled headers included."""
+    """Lets build folders of different Pythons share what ccache keeps, precompiled headers included.
+
+    Comments count: a precompiled header knows its parts by their whole text, so one that was cached
+    before a comment changed does not stand for them any longer.
+    """
     return {
         "CCACHE_BASEDIR": str(ROOT),
+        "CCACHE_COMMENTS": "1",
         "CCACHE_NOHASHDIR": "1",
         "CCACHE_SLOPPINESS": "pch_defines,time_macros",
         **(env or {}),
