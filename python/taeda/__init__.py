@@ -9,7 +9,6 @@ from taeda._shape_functions import (
     atleast_1d,
     atleast_2d,
     atleast_3d,
-    broadcast_shapes,
     broadcast_tensors,
     cartesian_prod,
     meshgrid,

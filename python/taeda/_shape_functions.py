@@ -18,27 +18,6 @@ def broadcast_tensors(*tensors):
     return tuple(_C.broadcast_tensors(_unpacked(tensors)))
 
 
-def broadcast_shapes(*shapes):
-    """The shape that tensors of these shapes are expanded to."""
-    shapes = [(shape,) if isinstance(shape, (int, _C.SymInt)) else tuple(shape) for shape in shapes]
-    sizes = [1] * max(map(len, shapes), default=0)
-    for shape in shapes:
-        for i in range(-len(shape), 0):
-            if shape[i] < 0:
-                raise RuntimeError(
-                    f"Trying to create tensor with negative dimension ({shape[i]}): ({shape[i]})"
-                )
-            if shape[i] == 1 or shape[i] == sizes[i]:
-                continue
-            if sizes[i] != 1:
-                raise RuntimeError(
-                    "Shape mismatch: objects cannot be broadcast to a single shape: "
-                    f"{sizes[i]} and {shape[i]} at dimension {i} of {shapes}"
-                )
-            sizes[i] = shape[i]
-    return _C.Size(sizes)
-
-
 def _atleast(function, tensors):
     if len(tensors) == 1 and isinstance(tensors[0], _C.Tensor):
         return function(tensors[0])

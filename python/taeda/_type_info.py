@@ -86,3 +86,8 @@ def typename(obj, /):
     named = obj if hasattr(obj, "__qualname__") else type(obj)
     module = getattr(named, "__module__", None)
     return named.__qualname__ if module in (None, "builtins") else f"{module}.{named.__qualname__}"
+
+
+def element_size(dtype):
+    """The bytes of one element."""
+    return dtype.itemsize

@@ -1,10 +1,6 @@
 """PyTorch's path of small functions that its users and tests share."""
 
+from taeda._type_info import element_size as _element_size
 from taeda.compiler import is_compiling
 
-__all__ = ["is_compiling"]
-
-
-def _element_size(dtype):
-    """The bytes of one element."""
-    return dtype.itemsize
+__all__ = ["_element_size", "is_compiling"]

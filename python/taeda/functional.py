@@ -1,12 +1,11 @@
 """Functions whose arguments take more shapes than an operator's schema can say."""
 
 from taeda import _C
-from taeda._C import Tensor
+from taeda._C import Tensor, broadcast_shapes
 from taeda._shape_functions import (
     atleast_1d,
     atleast_2d,
     atleast_3d,
-    broadcast_shapes,
     broadcast_tensors,
     cartesian_prod,
     meshgrid,

@@ -219,7 +219,7 @@ def find_samples():
     """Sample calls of the records, for their own overload and for the in-place and out forms."""
     keys = set(taeda._dispatch.list_operators())
     found = []
-    for key, (_, texts) in sorted(taeda._dispatch.samples().items()):
+    for key, (_, texts) in sorted(taeda._C._dispatch.samples().items()):
         operator, _, overload = key.partition(".")
         if operator.startswith("_") or "::" in key:
             continue

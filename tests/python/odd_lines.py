@@ -4,7 +4,7 @@ import random
 import re
 
 from odd_callables import find_callables, find_samples
-from odd_names import NAMES, TRANSFORMS
+from odd_call_names import NAMES, TRANSFORMS
 from odd_values import OddValues
 
 import taeda

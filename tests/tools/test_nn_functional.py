@@ -67,17 +67,14 @@ def test_other_names_and_fixed_arguments(tmp_path):
         '{signature = "weight, tensor", names = {self = "tensor"}, fixed = {speed = "2"}, '
         'doc = "A tide.", check = "salt(tensor)"}'
     )
-    assert (
-        """
+    assert """
 def wave(weight, tensor):
     \"\"\"A tide.\"\"\"
     if has_torch_function_variadic(weight, tensor):
         return _handle_call(wave, (weight, tensor), locals())
     _checks.salt(tensor)
     return _nn.wave(tensor, weight, 2)
-"""
-        in code(tmp_path, functional)
-    )
+""" in code(tmp_path, functional)
 
 
 LOSS = """
@@ -92,7 +89,7 @@ doc = "A storm."
 
 def test_reductions_become_numbers(tmp_path):
     (tmp_path / "sea").mkdir()
-    signature = '{signature = "input, size_average=None, reduce=None, reduction=\'mean\'"}'
+    signature = "{signature = \"input, size_average=None, reduce=None, reduction='mean'\"}"
     (tmp_path / "sea/records.toml").write_text(LOSS % signature)
     text = nn_functional.code(record_files.load(tmp_path))
     assert "    reduction = reduction_number(reduction, size_average, reduce)\n" in text

@@ -118,14 +118,6 @@ PyObject* tensor_set(PyObject* self, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOO:set_", const_cast<char**>(names),
                                    &given.source, &given.offset, &given.size, &given.stride))
     return nullptr;
-  // A typed storage is a view of one without a type.
-  Ref untyped;
-  if (given.source && !is_tensor(given.source) &&
-      PyObject_HasAttrString(given.source, "_untyped_storage")) {
-    untyped = Ref(PyObject_GetAttrString(given.source, "_untyped_storage"));
-    if (!untyped) return nullptr;
-    given.source = untyped.get();
-  }
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     TAEDA_CHECK(!autograd::should_record(t) || !autograd::is_leaf(t),

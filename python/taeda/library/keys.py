@@ -7,7 +7,7 @@ from taeda._C import _dispatch
 _BACKENDS = ("CPU", "CUDA", "Meta", "PrivateUse1", "PrivateUse2", "PrivateUse3")
 _LAYERS = ("BackendSelect", "Python", "Functionalize", "Negative", "Conjugate", "ADInplaceOrView")
 
-# The layers that kernels may be registered for, by PyTorch's names.
+# By PyTorch's names.
 DispatchKey = enum.Enum(
     "DispatchKey",
     [
@@ -17,6 +17,7 @@ DispatchKey = enum.Enum(
     ],
     module=__name__,
 )
+DispatchKey.__doc__ = "The layers of the dispatcher that kernels may be registered for."
 
 
 def _bits_of(key):
