@@ -3,8 +3,8 @@
 import random
 import re
 
-from odd_callables import find_callables, find_samples
 from odd_call_names import NAMES, TRANSFORMS
+from odd_callables import find_callables, find_samples
 from odd_values import OddValues
 
 import taeda
