@@ -86,7 +86,7 @@ def calls(key, dtype):
 def differentiable(record):
     """Names of the arguments that have a derivative."""
     if record.kind == "composite":
-        return [a.name for a in record.schema.tensors]
+        return [] if "no_grad" in record.data else [a.name for a in record.schema.tensors]
     return list(record.grad)
 
 
