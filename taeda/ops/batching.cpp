@@ -344,9 +344,15 @@ void batch_random(Operator& op, const BatchRule& rule, const BatchContext& c, St
               "appear like same randomness. Draw into a tensor made inside the function, or ask "
               "for randomness='same'.");
   const InPlace in_place(op, rule, c, stack);
-  for (size_t i = 0; i < stack.size(); ++i) shift_dims(stack[i], rule.roles[i], {}, c);
-  dispatch::map_tensors(
-      stack, [&](const Tensor& t) { return unwrapped(t, c.level).front_expanded(c.size); });
+  int64_t rank = 0;
+  for (size_t i = 0; i < stack.size(); ++i) {
+    shift_dims(stack[i], rule.roles[i], {}, c);
+    for_each_tensor(stack[i], [&](const Tensor& t) { rank = std::max(rank, t.dim()); });
+  }
+  dispatch::map_tensors(stack, [&](const Tensor& t) {
+    const Batched b = unwrapped(t, c.level);
+    return Batched(b.front_expanded(c.size), 0).front_aligned(rank);
+  });
   // A fresh result must not be an expanded one: every example draws for itself.
   const Tensor written = in_place.wrapper.defined() ? stack[0].get<Tensor>() : Tensor();
   call_below(op, stack);

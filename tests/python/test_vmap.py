@@ -248,6 +248,24 @@ def test_the_total_weight_of_nll_loss_may_be_a_vector_of_one():
     assert taeda.allclose(vmap(backward)(x, total), expected)
 
 
+@pytest.mark.parametrize("shape", [(5, 2, 3), (5, 3), (5, 1), (5,)])
+@pytest.mark.parametrize("mask", [True, [False, True, True], [[True, False, True], [False] * 3]])
+def test_one_mask_selects_from_every_example(shape, mask):
+    x, mask = taeda.randn(shape), taeda.tensor(mask)
+    expected = taeda.stack([taeda.masked_select(v, mask) for v in x])
+    assert taeda.equal(vmap(lambda v: taeda.masked_select(v, mask))(x), expected)
+
+
+def test_masks_of_examples_select_shapes_of_their_own():
+    with raises(RuntimeError, "Attempted to vmap over `mask` in torch.masked_select"):
+        vmap(taeda.masked_select)(taeda.ones(3, 2), taeda.ones(3, 2, dtype=taeda.bool))
+
+
+def test_fill_by_a_value_of_each_example():
+    got = vmap(lambda v: taeda.fill(taeda.zeros(2), v))(taeda.tensor([1.0, 2.0]))
+    assert got.tolist() == [[1, 1], [2, 2]]
+
+
 def test_a_number_has_no_bytes_to_view_as_another_size():
     view = taeda.ops.aten.view.dtype
     assert vmap(lambda v: view(v, taeda.int32))(taeda.ones(3)).shape == (3,)

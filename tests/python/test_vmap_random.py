@@ -67,6 +67,9 @@ def test_same_randomness_draws_once(draw):
         lambda x: taeda.randn(64),
         lambda x: x.clone().normal_(),
         lambda x: taeda.bernoulli(x / 2),
+        lambda x: taeda.normal(x, taeda.ones(2, 1)),
+        lambda x: x.repeat(2, 1).bernoulli_(taeda.full((64,), 0.5)),
+        lambda x: taeda.ones(2, 1).expand(2, 64).clone().mul(x).bernoulli_(x / 2),
         lambda x: taeda.randperm(64),
         lambda x: taeda.randperm(64, generator=taeda.Generator().manual_seed(1)),
         lambda x: taeda.multinomial(x, 8),
@@ -102,6 +105,14 @@ def test_rows_of_examples_are_drawn_as_rows_of_one_call():
     )
     taeda.manual_seed(0)
     assert taeda.equal(got, taeda.multinomial(weights.view(6, 16), 4).view(3, 2, 4))
+
+
+@pytest.mark.parametrize(
+    "draw", [lambda x: F.dropout(x, training=False), lambda x: F.dropout(x, 1.0)]
+)
+def test_what_draws_nothing_needs_no_choice(draw):
+    x = taeda.ones(3, 4)
+    assert taeda.equal(vmap(draw)(x), draw(x))
 
 
 def test_same_dropout_keeps_the_examples():

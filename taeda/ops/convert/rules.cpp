@@ -1,6 +1,7 @@
 // Copies, conversions and fills.
 #include "taeda/ops/convert/declarations.h"
 
+#include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/shape.h"
 
@@ -78,7 +79,9 @@ Tensor fill_Scalar(const Tensor& self, const Scalar& value) {
 }
 
 Tensor fill_Tensor(const Tensor& self, const Tensor& value) {
-  Tensor out = self.clone();
+  // Under vmap the result is batched where `value` alone is.
+  const bool is_widened = dispatch::wrapper_of(value) && !dispatch::wrapper_of(self);
+  Tensor out = is_widened ? value.new_empty(self.sym_sizes(), self.dtype()) : self.clone();
   return out.fill_(value);
 }
 

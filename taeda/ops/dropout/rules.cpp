@@ -74,8 +74,9 @@ Tensor& drop_(Tensor& self, double p, bool train, Unit unit, bool keeps_moments)
 
 Tensor dropout(const Tensor& input, double p, bool train) {
   if (is_identity(input, p, train)) return input;
-  // One pass over floats; the general form serves the rest.
-  if (input.is_floating_point()) return std::get<0>(taeda::native_dropout(input, p, true));
+  // One pass over floats; the general form serves the rest, and draws nothing where all is dropped.
+  if (input.is_floating_point() && p != 1)
+    return std::get<0>(taeda::native_dropout(input, p, true));
   return drop(input, p, train, Unit::Element, false);
 }
 Tensor& dropout_(Tensor& self, double p, bool train) {

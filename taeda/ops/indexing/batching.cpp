@@ -2,6 +2,7 @@
 #include "taeda/ops/indexing/batching.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/selection/batching.h"
+#include "taeda/ops/shape.h"
 
 namespace taeda::batch {
 namespace {
@@ -136,6 +137,21 @@ Batched masked_fill_Tensor(const Batched& self, const Batched& mask, const Batch
   const int64_t rank = std::max(self.rank(), mask.rank());
   const Tensor x = self.front_aligned(rank);
   return {taeda::where(mask.front_aligned(rank), value.front_aligned(rank).to(x.dtype()), x), 0};
+}
+
+Batched masked_select(const Batched& self, const Batched& mask) {
+  TAEDA_CHECK(!mask.is_batched(),
+              "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot "
+              "support this because for each batch this would return a differently shaped Tensor: "
+              "use taeda.where with the mask.");
+  TAEDA_CHECK(mask.value.dtype() == DType::Bool, "masked_select: expected BoolTensor for mask");
+  const int64_t rank = std::max(self.rank(), mask.rank());
+  const Tensor x = self.front_aligned(rank);
+  SymIntVec shape = broadcast_shapes(x.sym_sizes().drop_front(1), mask.value.sym_sizes());
+  const Tensor places = mask.value.expand(shape).reshape({SymInt(-1)}).nonzero();
+  shape.insert(0, x.sym_size(0));
+  const Tensor lines = rank == 0 ? x.unsqueeze(1) : x.expand(shape).flatten(1);
+  return {lines.index_select(1, places.squeeze(1)), 0};
 }
 
 Batched take(const Batched& self, const Batched& index) {
