@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "taeda/ops/functions.h"
+#include "taeda/ops/indexing/tensor_index.h"
 
 namespace taeda {
 namespace {
@@ -43,6 +44,14 @@ TEST(TensorApi, CompoundAssignmentsWriteInPlace) {
   t -= 1;
   EXPECT_EQ(data[5], 19);
   EXPECT_EQ(t.sum(0, /*keepdim=*/true).sizes(), IntList({1, 3}));
+}
+
+TEST(TensorApi, AssignmentDropsLeadingOnes) {
+  Tensor t = counted();
+  const Tensor column = taeda::arange(Scalar(3));
+  t.index_put_({0, column}, taeda::full({1, 1, 3}, Scalar(7), DType::Float));
+  t.index_put_({1}, taeda::full({1, 1, 3}, Scalar(8), DType::Float));
+  EXPECT_EQ(t.sum().item<double>(), 45);
 }
 
 TEST(TensorApi, OptionsAreSetOneByOne) {
