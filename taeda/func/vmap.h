@@ -10,6 +10,7 @@
 // the values of a batch. ValueError with PyTorch's phrase for dimensions that do not fit.
 #pragma once
 
+#include "taeda/core/generator.h"
 #include "taeda/func/dims.h"
 #include "taeda/func/level_scope.h"
 
@@ -64,7 +65,10 @@ template <class F, class Arguments>
 auto run_in_chunks(const F& f, const Arguments& args, const Batch& batch, const Dims& out_dims,
                    Randomness randomness, int64_t chunk_size) {
   const int64_t size = batch.size.expect_int();
+  // What all examples share is drawn again for each chunk, from where the first one started.
+  const auto state = default_cpu_generator().get_state();
   const auto run = [&](int64_t start) {
+    if (randomness == Randomness::Same) default_cpu_generator().set_state(state);
     return run_vmap(f, args, batch.part(start, std::min(chunk_size, size - start)), out_dims,
                     randomness);
   };

@@ -62,6 +62,15 @@ TEST(Vmap, RandomnessIsAChoice) {
   EXPECT_EQ(once, Doubles(3, once[0]));
 }
 
+TEST(Vmap, ChunksShareOneDraw) {
+  const auto f = [](const Tensor& t) { return taeda::rand_like(t); };
+  const Tensor x = vec({0, 0, 0}).view({3, 1});
+  const Doubles once = values(vmap(f, 0, 0, Randomness::Same, 1)(x));
+  EXPECT_EQ(once, Doubles(3, once[0]));
+  const Doubles all = values(vmap(f, 0, 0, Randomness::Different, 1)(x));
+  EXPECT_TRUE(all[0] != all[1] && all[1] != all[2]);
+}
+
 TEST(Vmap, RunsInChunks) {
   const Tensor x = vec({1, 2, 3, 4, 5}).view({5, 1});
   std::vector<int64_t> sizes;
