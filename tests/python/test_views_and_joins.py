@@ -264,6 +264,8 @@ def test_cat_keeps_channels_last():
         (lambda: t.zeros(3).split([1, 1]), RuntimeError, "to sum exactly to 3"),
         (lambda: t.zeros(3).unfold(0, 4, 1), RuntimeError, "maximum size"),
         (lambda: t.zeros(2, 3).permute(0, 0), RuntimeError, "duplicate dims"),
+        (lambda: t.zeros(2, 3).rot90(1, (0, -2)), RuntimeError, "rotation dims to be different"),
+        (lambda: t.zeros(2, 3).rot90(1, (3, 3)), IndexError, "Dimension out of range"),
         (lambda: t.zeros(()).unbind(), IndexError, "no dimensions"),
         (lambda: t.zeros(2, 3).narrow(0, 1, 2), RuntimeError, "exceeds dimension size"),
     ],

@@ -54,9 +54,6 @@ Tensor flipud(const Tensor& self) {
 Tensor rot90(const Tensor& self, int64_t k, IntList dims) {
   TAEDA_CHECK(dims.size() == 2, "expected total rotation dims == 2, but got dims = ", dims.size());
   TAEDA_CHECK(self.dim() >= 2, "expected total dims >= 2, but got total dims = ", self.dim());
-  TAEDA_CHECK(dims[0] != dims[1],
-              "expected rotation dims to be different, but got dim0 = ", dims[0],
-              " and dim1 = ", dims[1]);
   const int64_t a = wrap_dim(dims[0], self.dim()), b = wrap_dim(dims[1], self.dim());
   TAEDA_CHECK(a != b, "expected rotation dims to be different, but got dim0 = ", dims[0],
               " and dim1 = ", dims[1]);
