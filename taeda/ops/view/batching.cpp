@@ -87,6 +87,9 @@ Batched roll(const Batched& self, SymIntList shifts, IntList dims) {
 Batched new_empty_strided(const Batched& self, SymIntList size, SymIntList stride,
                           std::optional<DType> dtype, std::optional<Layout> layout,
                           std::optional<Device> device, std::optional<bool> pin_memory) {
+  TAEDA_CHECK(size.size() == stride.size(),
+              "new_empty_strided(sizes, strides): dimensionality of sizes (", size.size(),
+              ") must match dimensionality of strides (", stride.size(), ")");
   SymInt reach = 1;
   for (size_t i = 0; i < size.size(); ++i) {
     if (size[i] == SymInt(0)) reach = SymInt(0);
