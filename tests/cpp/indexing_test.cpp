@@ -66,6 +66,12 @@ TEST(Indexing, MistakesAreErrorsOfTheirKind) {
   };
   EXPECT_EQ(kind_of([&] { x.index({0, 0, 0}); }), ErrorKind::Index);
   EXPECT_EQ(kind_of([&] { x.index({5}); }), ErrorKind::Index);
+  try {
+    x.index({None, 0, 5});
+    FAIL() << "there is no column 5";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "index 5 is out of bounds for dimension 1 with size 4");
+  }
   EXPECT_EQ(kind_of([&] { x.index({Slice(None, None, -1)}); }), ErrorKind::Value);
 }
 

@@ -23,6 +23,7 @@ struct Taken {
   Tensor view;
   std::vector<Tensor> tensors;  // undefined where a whole dimension stays
   int64_t dim = 0;              // the next dimension of the view
+  int64_t source_dim = 0;       // and that of the source
 
   void keep(int64_t count) { dim += count; }
   void operator()(std::nullopt_t) {
@@ -30,7 +31,13 @@ struct Taken {
     keep(1);
   }
   void operator()(bool b) { (*this)(full({}, b, DType::Bool)); }
-  void operator()(const SymInt& n) { view = view.select(dim, n); }
+  void operator()(const SymInt& n) {
+    const SymInt size = view.sym_size(dim);
+    if (!n.is_symbolic() && !size.is_symbolic())
+      TAEDA_CHECK_INDEX(n >= -size && n < size, "index ", n, " is out of bounds for dimension ",
+                        source_dim, " with size ", size);
+    view = view.select(dim, n);
+  }
   void operator()(const Slice& s) {
     TAEDA_CHECK_VALUE(!s.step || *s.step > SymInt(0), "step must be greater than zero");
     view = view.slice(dim, s.start, s.stop, s.step.value_or(SymInt(1)));
@@ -61,7 +68,8 @@ Taken take_apart(const Tensor& self, Span<TensorIndex> indices) {
   TAEDA_CHECK_INDEX(ellipses <= 1, "an index can only have a single ellipsis ('...')");
   Taken taken{self, {}};
   for (const TensorIndex& item : indices) {
-    if (std::holds_alternative<EllipsisType>(item.value))
+    const bool is_ellipsis = std::holds_alternative<EllipsisType>(item.value);
+    if (is_ellipsis)
       taken.keep(self.dim() - given);
     else
       std::visit(
@@ -70,6 +78,7 @@ Taken take_apart(const Tensor& self, Span<TensorIndex> indices) {
               taken(value);
           },
           item.value);
+    taken.source_dim += is_ellipsis ? self.dim() - given : dimensions_of(item);
   }
   return taken;
 }
