@@ -34,7 +34,7 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/taeda ${TAEDA_GENERATED_DIR}/taeda
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/interop
   DESTINATION ${install_include}/python FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/compat DESTINATION ${install_include}
-  FILES_MATCHING PATTERN "*.h" PATTERN "*.inc" PATTERN "*.cuh")
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
 
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/TaedaConfig.cmake.in
   ${build_cmake}/Taeda/TaedaConfig.cmake INSTALL_DESTINATION ${install_cmake}/Taeda)
