@@ -513,3 +513,35 @@ def test_a_context_that_hides_errors():
             use_reentrant=False,
             context_fn=lambda: (contextlib.suppress(KeyError), contextlib.nullcontext()),
         )
+
+
+class TestGraphExecGroup:
+    def checkpointed(self):
+        calls = []
+
+        def region(x):
+            calls.append(1)
+            y = x.sin()
+            return y, y.cos()
+
+        x = t.ones(2, requires_grad=True)
+        return x, calls, checkpoint(region, x, use_reentrant=False)
+
+    @pytest.mark.parametrize("is_grouped, count", [(True, 2), (False, 3)])
+    def test_recomputes_once_for_all_runs(self, is_grouped, count):
+        x, calls, (y, z) = self.checkpointed()
+        with checkpoint_module.GraphExecGroup() if is_grouped else contextlib.nullcontext():
+            (grad,) = t.autograd.grad(z, y, t.ones(2))
+            (grad,) = t.autograd.grad(y, x, grad)
+        assert len(calls) == count
+        assert t.allclose(grad, -x.sin().sin() * x.cos())
+
+    def test_refuses_runs_that_overlap_and_nesting(self):
+        _, _, (_, z) = self.checkpointed()
+        group = checkpoint_module.GraphExecGroup
+        with group():
+            z.sum().backward(retain_graph=True)
+            with pytest.raises(RuntimeError, match="two backward calls that overlap"):
+                z.sum().backward()
+            with pytest.raises(RuntimeError, match="cannot be nested"), group():
+                pass

@@ -7,6 +7,7 @@ region, whose inputs the region around it keeps (or recomputes) in turn.
 """
 
 import contextlib
+import threading
 import weakref
 
 from taeda import _C
@@ -23,6 +24,31 @@ TIP = (
 
 class CheckpointError(RuntimeError):
     """The recomputation saved other tensors than the forward."""
+
+
+class GraphExecGroup:
+    """Inside, backward runs share what checkpoints recompute: each is called again once at most.
+
+    The runs must not overlap: none may use a saved tensor that another one has used.
+    """
+
+    _entered = threading.local()
+
+    def __enter__(self):
+        if self._get_current_group() is not None:
+            raise RuntimeError(
+                "GraphExecGroup contexts cannot be nested. "
+                f"Already inside group {self._get_current_group()}"
+            )
+        self._entered.group = self
+        return self
+
+    def __exit__(self, *_):
+        self._entered.group = None
+
+    @classmethod
+    def _get_current_group(cls):
+        return getattr(cls._entered, "group", None)
 
 
 class _StopRecomputationError(Exception):
@@ -111,12 +137,18 @@ class Frame:
 
     # ---- backward ----
     def unpack(self, placeholder):
-        values = self._values_of_run(_C._current_graph_task_id())
+        group = GraphExecGroup._get_current_group()
+        values = self._values_of_run(_C._current_graph_task_id() if group is None else group)
         tensor = values.get(placeholder.position)
         if tensor is None:
+            overlap = (
+                "Performing two backward calls that overlap (i.e. require the same saved "
+                "activation in order to compute gradients) is not allowed while under the "
+                "torch.utils.checkpoint.GraphExecGroup context. "
+            )
             raise CheckpointError(
                 "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already "
-                "unpacked once. If you are calling ctx.saved_tensors in backward, make sure to do "
+                f"unpacked once. {'' if group is None else overlap}If you are calling ctx.saved_tensors in backward, make sure to do "
                 "so only once. Otherwise please open an issue with details on your use case."
             )
         values[placeholder.position] = None

@@ -7,7 +7,7 @@ from taeda import _C
 from taeda.autograd import backward, enable_grad, no_grad
 from taeda.autograd.function import Function
 from taeda.utils._forward_state import ForwardState, accelerators_of
-from taeda.utils._recompute import CheckpointError, Frame, metadata
+from taeda.utils._recompute import CheckpointError, Frame, GraphExecGroup, metadata
 from taeda.utils._selective import (
     SAC_IGNORED_OPS,
     CheckpointPolicy,
@@ -21,6 +21,7 @@ __all__ = [
     "CheckpointFunction",
     "CheckpointPolicy",
     "DefaultDeviceType",
+    "GraphExecGroup",
     "SelectiveCheckpointContext",
     "check_backward_validity",
     "checkpoint",
