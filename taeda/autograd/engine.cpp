@@ -59,6 +59,8 @@ class Run final : public ExecFilter {
     return i != NodeTable::kNone && is_wanted(table_[i]);
   }
 
+  std::vector<IntrusivePtr<Node>> remaining_order() const;
+
   void add_root(Edge edge, Tensor grad) {
     const uint32_t i = table_.insert(edge.node.get()).first;
     receive(table_[i], edge.input, std::move(grad));
@@ -186,6 +188,30 @@ void Run::mark_needed() {
         table_[top.state].is_needed = true;
       ++top.edge;
     }
+  }
+}
+
+// The run without gradients: dependencies fall and nodes get ready as in execute.
+std::vector<IntrusivePtr<Node>> Run::remaining_order() const {
+  std::vector<Ready> ready(ready_.begin(), ready_.end());
+  std::vector<int32_t> dependencies;
+  for (uint32_t i = 0; i < table_.size(); ++i) dependencies.push_back(table_[i].dependencies);
+  std::vector<IntrusivePtr<Node>> order;
+  uint32_t next = table_.find(node_);
+  while (true) {
+    Node* node = table_[next].node;
+    order.push_back(IntrusivePtr<Node>::share(node));
+    const bool goes_on = !is_restricted_ || table_[next].is_needed;
+    for (const Edge& edge : goes_on ? node->next_edges() : Span<Edge>()) {
+      const uint32_t i = edge ? table_.find(edge.node.get()) : NodeTable::kNone;
+      if (i == NodeTable::kNone || !is_wanted(table_[i]) || --dependencies[i] != 0) continue;
+      ready.push_back({edge.node->sequence_nr(), i});
+      std::push_heap(ready.begin(), ready.end());
+    }
+    if (ready.empty()) return order;
+    std::pop_heap(ready.begin(), ready.end());
+    next = ready.back().state;
+    ready.pop_back();
   }
 }
 
@@ -342,6 +368,13 @@ bool is_current_run_complete() { return !current_run || !current_run->is_restric
 bool will_run(const Node& node) {
   return running("_will_engine_execute_node should only be called during the backward pass")
       .will_run(node);
+}
+
+std::vector<IntrusivePtr<Node>> remaining_order() {
+  return running(
+             "_current_graph_task_execution_order should only be called during the backward "
+             "pass")
+      .remaining_order();
 }
 
 void drop_gradients_of(const Node& node) {

@@ -41,6 +41,9 @@ TAEDA_API bool does_current_run_keep_graph();
 TAEDA_API bool is_current_run_complete();
 // Whether the innermost run executes `node`, or has.
 TAEDA_API bool will_run(const Node& node);
+// The nodes that the innermost run will execute from the one that runs on, in their order, as far
+// as nothing changes the graph meanwhile.
+TAEDA_API std::vector<IntrusivePtr<Node>> remaining_order();
 // Drops the engine's own references to the gradients that `node` was given, if that is the node
 // which runs. The node has taken what it needs of them, and its post hooks will see none.
 TAEDA_API void drop_gradients_of(const Node& node);

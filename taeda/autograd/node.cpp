@@ -77,6 +77,12 @@ std::string Node::operation_name() const {
   return full.substr(0, at) + (overload == "0" ? "" : overload);
 }
 
+void Node::set_input_dtype(size_t i, std::optional<DType> dtype) {
+  InputMetadata& input = input_metadata_[i];
+  input.takes_any_dtype = !dtype;
+  if (dtype) input.dtype = *dtype;
+}
+
 void Node::set_input_metadata(size_t i, const Tensor& output) {
   if (i >= input_metadata_.size()) input_metadata_.resize(i + 1);
   input_metadata_[i] = output.defined() ? InputMetadata(output) : InputMetadata();

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct InputMetadata {
   SymIntVec sizes;
   DType dtype = DType::Undefined;  // Undefined: that output is not differentiable
   Device device;
+  bool takes_any_dtype = false;  // gradients keep theirs
 
   InputMetadata() = default;
   explicit InputMetadata(const Tensor& output)
@@ -167,6 +169,8 @@ class TAEDA_API Node : public RefCounted {
   size_t num_inputs() const { return input_metadata_.size(); }
   const InputMetadata& input_metadata(size_t i) const { return input_metadata_[i]; }
   void set_input_metadata(size_t i, const Tensor& output);
+  // The dtype that gradients are brought to; none: they keep theirs.
+  void set_input_dtype(size_t i, std::optional<DType> dtype);
 
   // Shared because a leaf keeps its hooks while its accumulator comes and goes.
   NodeHooks* hooks() const { return hooks_.get(); }

@@ -25,11 +25,11 @@ void fit_gradient(const InputMetadata& expected, Tensor& grad, const char* name,
                 " but expected shape compatible with ", sizes);
     grad = gradients::sum_to(grad, sizes);
   }
-  grad = gradients::cast_gradient(grad, expected.dtype);
+  if (!expected.takes_any_dtype) grad = gradients::cast_gradient(grad, expected.dtype);
   if (grad.device() != expected.device) {
     TAEDA_CHECK(grad.dim() == 0, blame(name), "invalid gradient at index ", index,
                 " - expected device ", expected.device, " but got ", grad.device());
-    grad = grad.to(expected.device, expected.dtype);
+    grad = grad.to(expected.device, grad.dtype());
   }
 }
 

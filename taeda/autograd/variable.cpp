@@ -35,6 +35,7 @@ IntrusivePtr<Node> grad_accumulator(const Tensor& t) {
   if (IntrusivePtr<Node> alive = meta.grad_accumulator.lock()) return alive;
   auto fresh = make_intrusive<AccumulateGrad>(t);
   if (meta.hooks) fresh->share_hooks(meta.hooks);
+  if (meta.has_grad_dtype) fresh->set_input_dtype(0, meta.grad_dtype);
   meta.grad_accumulator = WeakPtr<Node>(IntrusivePtr<Node>(fresh));
   return fresh;
 }
@@ -57,6 +58,26 @@ const Tensor& grad(const Tensor& t) {
   static const Tensor none;
   const AutogradMetaImpl* meta = t.defined() ? meta_or_null(t.impl()) : nullptr;
   return meta ? meta->grad : none;
+}
+
+std::optional<DType> grad_dtype(const Tensor& t) {
+  TAEDA_CHECK(is_leaf(t), "grad_dtype can only be accessed on leaf tensors.");
+  const AutogradMetaImpl* meta = meta_or_null(t.impl());
+  return meta && meta->has_grad_dtype ? meta->grad_dtype : t.dtype();
+}
+
+void set_grad_dtype(const Tensor& t, std::optional<DType> dtype) {
+  TAEDA_CHECK(is_leaf(t), "grad_dtype can only be set on leaf tensors.");
+  const Tensor& kept = grad(t);
+  TAEDA_CHECK(!dtype || !kept.defined() || kept.dtype() == *dtype, "Cannot set grad_dtype to '",
+              *dtype, "' because there is already a gradient with dtype '", kept.dtype(),
+              "'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure "
+              "the new grad_dtype matches the existing gradient's dtype.");
+  AutogradMetaImpl& meta = meta_of(t);
+  meta.grad_dtype = dtype;
+  meta.has_grad_dtype = true;
+  if (const IntrusivePtr<Node> accumulator = try_grad_accumulator(t))
+    accumulator->set_input_dtype(0, dtype);
 }
 
 bool retains_grad(const Tensor& t) {
@@ -82,12 +103,32 @@ void set_requires_grad(const Tensor& t, bool value) {
   t.impl()->set_requires_grad_flag(value);
 }
 
+namespace {
+
+// As C++ calls the dtype, which is how PyTorch's message names that of a gradient.
+std::string name_in_cpp(DType dtype) {
+  switch (dtype) {
+    case DType::Float: return "float";
+    case DType::Double: return "double";
+    case DType::ComplexFloat: return "c10::complex<float>";
+    case DType::ComplexDouble: return "c10::complex<double>";
+    default: return str("c10::", dtype);
+  }
+}
+
+}  // namespace
+
 void set_grad(const Tensor& t, Tensor grad) {
   if (grad.defined()) {
     TAEDA_CHECK(!grad.is_same(t), "can't assign Variable as its own grad");
-    TAEDA_CHECK(grad.dtype() == t.dtype(), "attempting to assign a gradient with dtype '",
-                grad.dtype(), "' to a tensor with grad_dtype '", t.dtype(),
-                "'. The gradient must match the tensor's dtype.");
+    const AutogradMetaImpl* meta = meta_or_null(t.impl());
+    const auto wanted = meta && meta->has_grad_dtype ? meta->grad_dtype : std::optional(t.dtype());
+    TAEDA_CHECK(!wanted || grad.dtype() == *wanted, "attempting to assign a gradient with dtype '",
+                name_in_cpp(grad.dtype()), "' to a tensor with grad_dtype '", *wanted,
+                "'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
+                "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or "
+                "None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a "
+                "tensor and its gradient may break downstream systems that assume they match.");
     TAEDA_CHECK(grad.device().type == t.device().type,
                 "attempting to assign a gradient with device type '",
                 device_type_name(grad.device().type), "' to a tensor with device type '",

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "taeda/autograd/grad_mode.h"
@@ -34,6 +35,8 @@ struct TAEDA_API AutogradMetaImpl final : AutogradMeta {
   WeakPtr<Node> grad_accumulator;                // weak: the accumulator owns the tensor
   std::shared_ptr<NodeHooks> hooks;              // of a leaf, shared with its accumulator
   std::string name;
+  std::optional<DType> grad_dtype;  // of a leaf that has_grad_dtype; none: any
+  bool has_grad_dtype = false;
   bool retains_grad = false;
   std::mutex mutex;  // guards grad_fn of views and grad_accumulator
 };
@@ -82,11 +85,14 @@ TAEDA_API IntrusivePtr<Node> grad_accumulator(const Tensor& t);
 TAEDA_API IntrusivePtr<Node> try_grad_accumulator(const Tensor& t);
 TAEDA_API const Tensor& grad(const Tensor& t);
 TAEDA_API bool retains_grad(const Tensor& t);
+// The dtype that the gradient of a leaf is brought to: the tensor's own unless set; none: any.
+TAEDA_API std::optional<DType> grad_dtype(const Tensor& t);
 
 // ---- changing ----
 TAEDA_API void set_requires_grad(const Tensor& t, bool value);
 // Checks size, dtype and device as PyTorch does; undefined clears.
 TAEDA_API void set_grad(const Tensor& t, Tensor grad);
+TAEDA_API void set_grad_dtype(const Tensor& t, std::optional<DType> dtype);
 TAEDA_API void retain_grad(const Tensor& t);
 // x.data = source: the tensor takes the other's values and keeps history, gradient and version.
 TAEDA_API void set_data(const Tensor& t, const Tensor& source);

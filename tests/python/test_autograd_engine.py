@@ -206,3 +206,86 @@ class TestThreads:
         with t.no_grad():
             self.run(lambda: seen.append(t.is_grad_enabled()), 1)
         assert seen == [True]
+
+
+class TestOrder:
+    def order_seen_from(self, tensor, run):
+        seen = []
+        handle = tensor.register_hook(
+            lambda _: seen.extend(t._C._current_graph_task_execution_order())
+        )
+        with t.autograd.set_multithreading_enabled(False):
+            run()
+        handle.remove()
+        return [node.name().split("::")[-1] for node in seen]
+
+    def test_is_known_while_a_run_goes_on(self):
+        a, b = leaf(1), leaf(1)
+        c = (a.sin() * b.cos()).exp()
+        assert self.order_seen_from(c, c.backward) == [
+            *("ExpBackward0", "MulBackward0", "CosBackward0", "AccumulateGrad"),
+            *("SinBackward0", "AccumulateGrad"),
+        ]
+
+    def test_leaves_out_what_the_inputs_do_not_need(self):
+        a, b = leaf(1), leaf(1)
+        c = (a.sin() * b.cos()).exp()
+        order = self.order_seen_from(c, lambda: t.autograd.grad(c, a))
+        assert order == ["ExpBackward0", "MulBackward0", "SinBackward0", "AccumulateGrad"]
+
+    def test_is_told_in_a_run_alone_and_with_threads_off(self):
+        with pytest.raises(RuntimeError, match="should only be called during the backward pass"):
+            t._C._current_graph_task_execution_order()
+        y = leaf(1) * 2
+        y.register_hook(lambda _: t._C._current_graph_task_execution_order())
+        with pytest.raises(RuntimeError, match="with multithreading disabled"):
+            y.backward()
+
+
+class TestGradDtype:
+    def widening(self, x):
+        class Widen(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad.double()
+
+        return Widen.apply(x)
+
+    @pytest.mark.parametrize("dtype", [t.float16, t.float64, None])
+    @pytest.mark.parametrize("is_used_before", [True, False])
+    def test_is_that_of_the_gradient(self, dtype, is_used_before):
+        x = leaf(2)
+        before = x * 1 if is_used_before else None
+        x.grad_dtype = dtype
+        assert x.grad_dtype is dtype
+        (found,) = t.autograd.grad(self.widening(x).sum(), x)
+        self.widening(x).sum().backward()
+        assert x.grad.dtype is found.dtype is (dtype or t.float64)
+        del before
+
+    def test_is_the_tensors_own_unless_set(self):
+        x = leaf(2)
+        self.widening(x).sum().backward()
+        assert x.grad_dtype is x.grad.dtype is t.float32
+
+    def test_rules_what_may_be_assigned(self):
+        x = leaf(2)
+        x.grad_dtype = t.float16
+        with pytest.raises(RuntimeError, match="with dtype 'float' to a tensor with grad_dtype"):
+            x.grad = t.ones(2)
+        x.grad = t.ones(2, dtype=t.float16)
+        with pytest.raises(RuntimeError, match="because there is already a gradient"):
+            x.grad_dtype = t.float32
+        x.grad_dtype = None
+        x.grad = t.ones(2, dtype=t.float64)
+
+    def test_belongs_to_leaves(self):
+        y = leaf(2) * 2
+        with pytest.raises(RuntimeError, match="can only be accessed on leaf tensors"):
+            _ = y.grad_dtype
+        with pytest.raises(RuntimeError, match="can only be set on leaf tensors"):
+            y.grad_dtype = t.float16

@@ -168,6 +168,16 @@ class TestEdges:
         del y
         assert edge.node.next_functions[0][1] == 0
 
+    def test_a_leaf_with_other_memory_is_another_leaf(self):
+        a = leaf(2)
+        edge = graph.get_gradient_edge(a)
+        y = a * 3
+        with t.no_grad():
+            a.set_(t.zeros(2))
+        with pytest.raises(RuntimeError, match="to not have been used in the graph"):
+            t.autograd.grad(y.sum(), a)
+        assert t.autograd.grad(y.sum(), edge)[0].tolist() == [3.0, 3.0]
+
 
 class TestSavedTensorHooks:
     def test_see_everything_that_is_saved(self):
@@ -328,3 +338,16 @@ class TestAnomaly:
         assert messages[0].startswith("Anomaly Detection has been enabled.")
         assert messages[1].startswith("Error detected in BadBackward. Traceback of forward call")
         assert messages[2].startswith("Previous calculation was induced by OuterBackward.")
+
+    def test_tells_of_it_where_warnings_are_errors(self, capsys):
+        x = leaf(1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with t.autograd.detect_anomaly():
+                y = x + 1
+                z = y**2
+                y += 1
+                warnings.simplefilter("error")
+                with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                    z.backward()
+        assert "Error detected in PowBackward0" in capsys.readouterr().err

@@ -40,7 +40,7 @@ std::string stack_of(Node& node) {
 // warning is printed then.
 void tell(const std::string& message) {
   const GilHold gil;
-  if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) < 0) PyErr_WriteUnraisable(nullptr);
+  if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) < 0) PyErr_PrintEx(0);
 }
 
 void report(Node& node) {

@@ -138,6 +138,31 @@ PyObject* will_run(PyObject*, PyObject* o) {
   });
 }
 
+// Runs stay on the caller's thread whatever is set; what asks for their order wants to see it off.
+thread_local bool is_multithreading_enabled = true;
+
+PyObject* get_multithreading(PyObject*, PyObject*) { return wrap(is_multithreading_enabled); }
+PyObject* set_multithreading(PyObject*, PyObject* on) {
+  const int value = PyObject_IsTrue(on);
+  if (value < 0) return nullptr;
+  is_multithreading_enabled = value == 1;
+  Py_RETURN_NONE;
+}
+
+PyObject* execution_order(PyObject*, PyObject*) {
+  return guarded([] {
+    const auto nodes = autograd::remaining_order();
+    TAEDA_CHECK(!is_multithreading_enabled,
+                "_current_graph_task_execution_order expects the current backward to be executed "
+                "with multithreading disabled, e.g. by running: with "
+                "torch.autograd.grad_mode.set_multithreading_enabled(False)");
+    Ref list(checked(PyList_New(static_cast<Py_ssize_t>(nodes.size()))));
+    for (size_t i = 0; i < nodes.size(); ++i)
+      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), checked(wrap_node(nodes[i])));
+    return list.release();
+  });
+}
+
 // ---- hooks on saved tensors ----
 
 PyObject* push_saved_hooks(PyObject*, PyObject* args) {
@@ -279,6 +304,9 @@ PyMethodDef autograd_table[] = {
     {"_get_current_graph_task_keep_graph", current_keep_graph, METH_NOARGS, nullptr},
     {"_is_checkpoint_valid", is_checkpoint_valid, METH_NOARGS, nullptr},
     {"_will_engine_execute_node", will_run, METH_O, nullptr},
+    {"_current_graph_task_execution_order", execution_order, METH_NOARGS, nullptr},
+    {"_is_multithreading_enabled", get_multithreading, METH_NOARGS, nullptr},
+    {"_set_multithreading_enabled", set_multithreading, METH_O, nullptr},
     {"_push_saved_tensors_default_hooks", push_saved_hooks, METH_VARARGS, nullptr},
     {"_pop_saved_tensors_default_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
     {"_saved_tensors_hooks_disable", disable_saved_hooks, METH_O, nullptr},

@@ -64,13 +64,12 @@ Ref setup_of(PyObject* cls) {
 
 // ---- arguments by name and by default ----
 
-// Whether a call with these arguments leaves some to the names or defaults of `forward`, of whose
-// parameters `skipped` come before the arguments.
-bool leaves_defaults(PyObject* forward, Py_ssize_t nargs, int skipped) {
+// Whether a call with that many arguments leaves some to the defaults of `forward`.
+bool leaves_defaults(PyObject* forward, Py_ssize_t nargs) {
   if (!PyFunction_Check(forward)) return true;
   const auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(forward));
   // Behind *args may stand the function that this one wraps.
-  return (code->co_flags & CO_VARARGS) || nargs + skipped < code->co_argcount;
+  return (code->co_flags & CO_VARARGS) || nargs < code->co_argcount;
 }
 
 // (args, kwargs) of a call of apply, where as much as possible is positional: only positions have
@@ -80,7 +79,7 @@ Ref bound_arguments(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs, PyOb
   const bool has_setup = static_cast<bool>(setup_of(cls));
   Ref forward(checked(PyObject_GetAttr(cls, name)));
   const bool has_names = kwnames && PyTuple_GET_SIZE(kwnames) > 0;
-  if (!has_names && !(has_setup && leaves_defaults(forward.get(), nargs, 0))) return Ref();
+  if (!has_names && !(has_setup && leaves_defaults(forward.get(), nargs))) return Ref();
   static PyObject* const bind = [] {
     Ref module(checked(PyImport_ImportModule("taeda.autograd.function")));
     return checked(PyObject_GetAttrString(module.get(), "_bind_arguments"));

@@ -85,6 +85,22 @@ PyObject* get_grad(PyObject* self, void*) {
     return wrap(grad);
   });
 }
+PyObject* get_grad_dtype(PyObject* self, void*) {
+  return guarded([&] {
+    const std::optional<DType> dtype = autograd::grad_dtype(tensor_of(self));
+    return dtype ? wrap(*dtype) : Py_NewRef(Py_None);
+  });
+}
+int set_grad_dtype(PyObject* self, PyObject* value, void*) {
+  if (!check_not_deleted(value, "grad_dtype")) return -1;
+  return guarded_int([&] {
+    TAEDA_CHECK(value == Py_None || is_dtype(value),
+                "grad_dtype must be a torch.dtype or None, but got ", Py_TYPE(value)->tp_name);
+    autograd::set_grad_dtype(
+        tensor_of(self), value == Py_None ? std::nullopt : std::optional<DType>(to_dtype(value)));
+    return 0;
+  });
+}
 PyObject* get_version(PyObject* self, void*) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
@@ -206,6 +222,8 @@ PyGetSetDef tensor_properties[] = {
     {"grad_fn", get_grad_fn, nullptr,
      "The backward node that the tensor comes from; None for a leaf.", nullptr},
     {"_grad_fn", get_grad_fn, set_grad_fn, nullptr, nullptr},
+    {"grad_dtype", get_grad_dtype, set_grad_dtype,
+     "The dtype of the gradient of a leaf: the tensor's own unless set, None for any.", nullptr},
     {"is_leaf", TAEDA_GET(autograd::is_leaf(t)), nullptr,
      "Whether no recorded operation made the tensor.", nullptr},
     {"requires_grad", TAEDA_GET(autograd::requires_grad(t)), set_requires_grad,

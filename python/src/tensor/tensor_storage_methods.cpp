@@ -129,6 +129,9 @@ PyObject* tensor_set(PyObject* self, PyObject* args, PyObject* kwargs) {
     if (bytes) given.source = bytes.get();
     autograd::set_data(t, data_to_take(t, given));
     if (t.impl()->has_version_counter()) t.impl()->bump_version();
+    // Graphs of the old values keep the old accumulator, which is no longer the tensor's.
+    if (autograd::AutogradMetaImpl* meta = autograd::meta_or_null(t.impl()))
+      meta->grad_accumulator = WeakPtr<autograd::Node>();
     return Py_NewRef(self);
   });
 }

@@ -11,6 +11,7 @@ from taeda.autograd.grad_mode import (
     inference_mode,
     no_grad,
     set_grad_enabled,
+    set_multithreading_enabled,
 )
 from taeda.autograd.gradcheck import gradcheck, gradgradcheck
 from taeda.autograd.variable import Variable
@@ -33,6 +34,7 @@ __all__ = [
     "no_grad",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]
 
 

@@ -69,6 +69,28 @@ class set_grad_enabled(_Mode):
         _C._set_grad_enabled(self.prev)
 
 
+class set_multithreading_enabled(_Mode):
+    """PyTorch's switch for threads of backward; a run here stays on its caller's thread anyway."""
+
+    def __init__(self, mode):
+        self.prev = _C._is_multithreading_enabled()
+        self.mode = mode
+        _C._set_multithreading_enabled(mode)
+
+    def __call__(self, function):
+        _C._set_multithreading_enabled(self.prev)
+        return super().__call__(function)
+
+    def clone(self):
+        return type(self)(self.mode)
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *_):
+        _C._set_multithreading_enabled(self.prev)
+
+
 class _unsafe_preserve_version_counter(_Mode):
     """Writes inside do not count: the tensors leave with the versions they entered with."""
 
