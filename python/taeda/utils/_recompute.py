@@ -21,6 +21,12 @@ TIP = (
     "`with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):`.\n"
 )
 
+_OVERLAP = (
+    "Performing two backward calls that overlap (i.e. require the same saved activation in order "
+    "to compute gradients) is not allowed while under the torch.utils.checkpoint.GraphExecGroup "
+    "context. "
+)
+
 
 class CheckpointError(RuntimeError):
     """The recomputation saved other tensors than the forward."""
@@ -141,15 +147,11 @@ class Frame:
         values = self._values_of_run(_C._current_graph_task_id() if group is None else group)
         tensor = values.get(placeholder.position)
         if tensor is None:
-            overlap = (
-                "Performing two backward calls that overlap (i.e. require the same saved "
-                "activation in order to compute gradients) is not allowed while under the "
-                "torch.utils.checkpoint.GraphExecGroup context. "
-            )
             raise CheckpointError(
                 "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already "
-                f"unpacked once. {'' if group is None else overlap}If you are calling ctx.saved_tensors in backward, make sure to do "
-                "so only once. Otherwise please open an issue with details on your use case."
+                f"unpacked once. {'' if group is None else _OVERLAP}If you are calling "
+                "ctx.saved_tensors in backward, make sure to do so only once. Otherwise please "
+                "open an issue with details on your use case."
             )
         values[placeholder.position] = None
         return tensor
