@@ -188,6 +188,32 @@ Tensor answering(const Tensor& input, Tensor answer) {
   return out;
 }
 
+TEST(Backward, TellsTheOrderOfWhatIsLeft) {
+  const Tensor a = leaf({1}), b = leaf({2});
+  const Tensor y = mul(a.sin(), b.cos());
+  std::vector<std::string> names;
+  register_hook(y, [&](const Tensor&) {
+    for (const IntrusivePtr<Node>& node : remaining_order()) names.push_back(node->name());
+    return Tensor();
+  });
+  run_backward({y}, {}, false, false, {a}, false, false);
+  EXPECT_EQ(names, (std::vector<std::string>{"MulBackward0", "SinBackward0",
+                                             "torch::autograd::AccumulateGrad"}));
+  EXPECT_THROW(remaining_order(), Error);
+}
+
+TEST(Validation, ALeafSaysTheDtypeOfItsGradient) {
+  const Tensor a = leaf({1}), b = leaf({2});
+  const Tensor early = mul(a, a);  // its accumulator is there before the dtype
+  set_grad_dtype(a, DType::Double);
+  set_grad_dtype(b, std::nullopt);
+  backward(mul(a, b));
+  EXPECT_EQ(grad(a).dtype(), DType::Double);
+  EXPECT_EQ(grad(b).dtype(), DType::Float);
+  EXPECT_THROW(set_grad_dtype(a, DType::Half), Error);
+  EXPECT_THROW(set_grad_dtype(early, DType::Half), Error);
+}
+
 TEST(Validation, ShapeMustReduceToTheInputs) {
   const Tensor a = leaf({1, 2});
   expect_error(

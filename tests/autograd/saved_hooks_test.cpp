@@ -78,6 +78,31 @@ TEST(SavedTensorHooks, PackedOutputsGetTheirHistoryBack) {
   EXPECT_EQ(values(run_backward({first}, {}, false, false, {a}, false, false)[0]), (Floats{1}));
 }
 
+TEST(SavedTensorHooks, ARunLeavesThePairsAsTheyWere) {
+  const auto outer = make_intrusive<Counting>();
+  const Tensor a = leaf({2});
+  const Pushed pushed(outer);
+  for (const bool pushes : {true, false}) {
+    const Tensor y = mul(a, a);
+    register_hook(y, [pushes](const Tensor&) {
+      if (pushes)
+        push_saved_tensor_hooks(make_intrusive<Counting>());
+      else
+        pop_saved_tensor_hooks();
+      return Tensor();
+    });
+    backward(y);
+    EXPECT_EQ(innermost_saved_tensor_hooks().get(), outer.get());
+  }
+}
+
+TEST(Saved, AnInputThatLostItsHistoryIsRefused) {
+  const Tensor a = mul(leaf({2}), leaf({3}));
+  const Tensor y = mul(a, a);
+  detach_inplace(a);
+  EXPECT_THROW(backward(y), Error);
+}
+
 TEST(SavedTensorHooks, CanBeForbidden) {
   disable_saved_tensor_hooks("not here");
   expect_error("not here", [] { push_saved_tensor_hooks(make_intrusive<Counting>()); });

@@ -19,6 +19,17 @@ TEST(TensorApi, ADevicesFieldsMayBeCalled) {
   EXPECT_FALSE(device == Device(DeviceType::CUDA, 0));
 }
 
+TEST(TensorApi, ADeviceWithoutABackendIsANameAlone) {
+  const Device device("mps:1");
+  EXPECT_EQ(device.type, DeviceType::MPS);
+  EXPECT_EQ(device.text(), "mps:1");
+  EXPECT_FALSE(has_backend(DeviceType::MTIA));
+  EXPECT_TRUE(has_backend(DeviceType::PrivateUse3));
+  EXPECT_TRUE((KeySet(DeviceType::IPU) & KeySet::all()).empty());
+  EXPECT_THROW(counted().to(device), Error);
+  EXPECT_THROW(rename_device_type(DeviceType::MPS, "mine"), Error);
+}
+
 TEST(TensorApi, AccessorsFollowStrides) {
   const Tensor t = counted().transpose(0, 1);
   auto a = t.accessor<float, 2>();
