@@ -353,6 +353,28 @@ class TestBoxedGradients:
         assert died == [True, True]
 
 
+def test_saved_tensors_may_be_taken_once():
+    died = []
+
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clone()
+
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        ref = weakref.ref(x)
+        del x
+        died.append(ref() is None)
+        with pytest.raises(RuntimeError, match="can only be accessed once"):
+            _ = ctx.saved_tensors
+        return grad
+
+    fn = function(forward, backward)
+    fn.clear_saved_tensors_on_access = True
+    fn.apply(leaf(2).clone()).sum().backward()
+    assert died == [True]
+
+
 def test_a_returned_input_keeps_its_class():
     class Own(t.Tensor):
         pass

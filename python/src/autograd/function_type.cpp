@@ -75,12 +75,26 @@ std::vector<Tensor> unpacked(const std::vector<autograd::SavedTensor>& saved) {
   return out;
 }
 
+// Hands the tensors out for good, so that backward alone keeps them.
+PyObject* taken_saved_tensors(FunctionObject& f) {
+  TAEDA_CHECK(!f.is_cleared,
+              "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is "
+              "set on the autograd.Function. Either access saved_tensors only once, or set "
+              "clear_saved_tensors_on_access=False.");
+  const std::vector<Tensor> tensors = f.node->saved_tensors();
+  f.node->release_saved();
+  f.is_cleared = true;
+  return wrap(tensors);
+}
+
 // In forward what was given to save_for_backward so far; in jvp what was given to
 // save_for_forward; in backward the checked tensors.
 PyObject* get_saved_tensors(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     FunctionObject& f = *function_of(self);
     if (f.is_in_jvp) return f.saved_for_forward ? Py_NewRef(f.saved_for_forward) : PyTuple_New(0);
+    if (f.node && has_class_flag(self, "clear_saved_tensors_on_access"))
+      return taken_saved_tensors(f);
     if (f.node) return wrap(f.node->saved_tensors());
     if (f.outlived) return wrap(unpacked(*f.outlived));
     if (f.saved_for_forward) return Py_NewRef(f.saved_for_forward);

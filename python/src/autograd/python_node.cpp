@@ -13,14 +13,6 @@ namespace {
 
 FunctionObject* function_of(PyObject* o) { return reinterpret_cast<FunctionObject*>(o); }
 
-bool gets_boxed_grads(PyObject* context) {
-  static PyObject* const forward_class = PyUnicode_InternFromString("_forward_cls");
-  static PyObject* const flag = PyUnicode_InternFromString("boxed_grads_call");
-  Ref cls(checked(PyObject_GetAttr(context, forward_class)));
-  Ref value(checked(PyObject_GetAttr(cls.get(), flag)));
-  return PyObject_IsTrue(value.get()) == 1;
-}
-
 std::vector<Tensor> read_gradients(PyObject* result) {
   const bool is_tuple = PyTuple_Check(result);
   const Py_ssize_t count = is_tuple ? PyTuple_GET_SIZE(result) : 1;
@@ -35,6 +27,13 @@ std::vector<Tensor> read_gradients(PyObject* result) {
 }
 
 }  // namespace
+
+bool has_class_flag(PyObject* context, const char* name) {
+  static PyObject* const forward_class = PyUnicode_InternFromString("_forward_cls");
+  Ref cls(checked(PyObject_GetAttr(context, forward_class)));
+  Ref value(checked(PyObject_GetAttrString(cls.get(), name)));
+  return PyObject_IsTrue(value.get()) == 1;
+}
 
 PythonNode::PythonNode(PyObject* context, std::vector<bool> is_tensor_argument)
     : CustomNode(std::move(is_tensor_argument)), context_(Py_NewRef(context)) {}
@@ -58,7 +57,8 @@ void PythonNode::record(std::vector<Tensor>& outputs, const autograd::CustomCall
 void PythonNode::apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) {
   GilHold gil;
   std::vector<Tensor> given = materialized(grads);
-  if (gets_boxed_grads(context_)) return apply_boxed(std::move(given), grad_inputs);
+  if (has_class_flag(context_, "boxed_grads_call"))
+    return apply_boxed(std::move(given), grad_inputs);
   std::vector<Ref> kept;
   std::vector<PyObject*> args{context_};
   for (const Tensor& grad : given) args.push_back(kept.emplace_back(checked(wrap(grad))).get());

@@ -26,7 +26,8 @@ struct FunctionObject {
   std::shared_ptr<autograd::NodeHooks>* kept_hooks;  // hooks and notes without a node; owned
   bool materialize_grads;
   bool materialize_non_diff_grads;
-  bool is_in_jvp;  // saved_tensors is what was saved for forward
+  bool is_in_jvp;   // saved_tensors is what was saved for forward
+  bool is_cleared;  // saved_tensors was asked for, and may be asked for once
 };
 
 class PythonNode final : public autograd::CustomNode {
@@ -49,6 +50,9 @@ class PythonNode final : public autograd::CustomNode {
 
   PyObject* context_;
 };
+
+// A flag of the Function class that a context belongs to.
+bool has_class_flag(PyObject* context, const char* name);
 
 // The node of a recorded context; null for other objects and where the graph is gone.
 IntrusivePtr<autograd::Node> node_of_function(PyObject* o);

@@ -86,6 +86,8 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     generate_vmap_rule = False
     # Whether backward gets one list of all gradients, which it may empty, in place of each of them.
     boxed_grads_call = False
+    # Whether saved_tensors may be asked for once, after which backward alone keeps the tensors.
+    clear_saved_tensors_on_access = False
 
     def __init__(self, *args, **kwargs):
         from warnings import warn
