@@ -214,3 +214,11 @@ def test_the_collector_leaves_hooks_of_a_leaf_in_use():
     gc.collect()
     (x * 2).sum().backward()
     assert [[g.tolist() for g in grads] for grads in seen] == [[[2.0, 2.0, 2.0]]]
+
+
+@pytest.mark.skipif(NAME == "torch", reason="PyTorch refuses leaves under autograd.grad")
+def test_a_multi_hook_on_leaves_runs_under_grad():
+    a, b, seen = leaf(2), leaf(2), []
+    with t.autograd.graph.register_multi_grad_hook((a, b), lambda grads: seen.append(len(grads))):
+        t.autograd.grad((a * b).sum(), (a, b))
+    assert seen == [2]
