@@ -84,7 +84,8 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) : is_output_(is_o
     pack(*hooks, tensor);
     return;
   }
-  held_ = (is_output ? detached_dual(tensor) : tensor).impl_ptr();
+  // An output without history, such as a mask, holds no node that would hold it.
+  held_ = (has_history_ ? detached_dual(tensor) : tensor).impl_ptr();
 }
 
 Tensor SavedTensor::plain() const {
