@@ -172,13 +172,16 @@ void TensorImpl::set_sym_geometry(SymIntList sizes, SymIntList strides, SymInt o
   set_ndim(static_cast<int64_t>(sizes.size()));
   has_symbolic_ = true;
   is_contiguous_ = true;
-  SymInt running = 1;
+  const auto is_nothing = [](const SymInt& v) { return !v.is_symbolic() && v.word() == 0; };
+  // Strides are made with sizes of at least one, which differs where there are no elements.
+  SymInt running = 1, padded = 1;
   for (int64_t i = ndim_ - 1; i >= 0 && is_contiguous_; --i) {
     // A difference that is plainly zero needs no comparison, which might become a guard.
     const SymInt gap = strides[i] - running;
-    const bool is_equal = !gap.is_symbolic() && gap.word() == 0;
+    const bool is_equal = is_nothing(gap) || is_nothing(strides[i] - padded);
     if (!is_equal && sizes[i] != SymInt(1) && gap != SymInt(0)) is_contiguous_ = false;
     running = running * sizes[i];
+    padded = padded * sym_max(sizes[i], 1);
   }
 }
 

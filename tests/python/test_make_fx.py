@@ -336,3 +336,29 @@ def test_a_negated_size_is_written_as_one():
     assert gm(taeda.ones(3)).shape == (7,)
     gm = make_fx(lambda x: x * -x.shape[0], tracing_mode="symbolic")(taeda.ones(4))
     assert "neg = -sym_size_int;  sym_size_int = None" in code(gm)
+
+
+def test_results_without_gradients_are_saved_as_they_are():
+    gm = make_fx(taeda.nn.LayerNorm(4))(taeda.randn(2, 4))
+    names = {n.name.rstrip("_0123456789") for n in gm.graph.nodes if n.op == "call_function"}
+    assert names == {"native_layer_norm", "getitem"}
+
+
+def test_sizes_that_only_data_tells_are_joined_and_viewed():
+    def f(a, b, step):
+        a, b, step = a.item(), b.item(), step.item()
+        joined = taeda.cat([taeda.ones(a * step), taeda.zeros(b * step)])
+        return joined.view(a + b, step)
+
+    numbers = taeda.tensor(3), taeda.tensor(2), taeda.tensor(4)
+    gm = make_fx(f, tracing_mode="symbolic")(*numbers)
+    other = taeda.tensor(1), taeda.tensor(5), taeda.tensor(2)
+    assert taeda.equal(gm(*other), f(*other))
+
+
+def test_a_view_divides_a_size_that_only_data_tells():
+    def f(x):
+        return taeda.zeros(x.item(), 2).view(3, -1, 2)
+
+    gm = make_fx(f, tracing_mode="symbolic")(taeda.tensor(6))
+    assert gm(taeda.tensor(12)).shape == (3, 4, 2)

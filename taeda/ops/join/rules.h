@@ -2,12 +2,14 @@
 #pragma once
 
 #include "taeda/core/tensor.h"
+#include "taeda/ops/unbacked.h"
 
 namespace taeda {
 
-// An empty vector joins tensors of any shape and takes no part.
+// An empty vector joins tensors of any shape and takes no part. One whose size only data tells
+// takes part.
 inline bool is_skipped_in_cat(const Tensor& t) {
-  return t.dim() == 1 && t.sym_sizes()[0] == SymInt(0);
+  return t.dim() == 1 && is_known(SymOp::Eq, t.sym_sizes()[0], 0);
 }
 
 }  // namespace taeda
