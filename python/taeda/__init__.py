@@ -218,8 +218,11 @@ def __getattr__(name):
 _OF_EXTENSION = {
     "DispatchKey": "library.keys.DispatchKey",
     "DispatchKeySet": "library.keys.DispatchKeySet",
+    "_EnablePythonDispatcher": "utils._python_dispatch.enable_python_dispatcher",
     "_ExcludeDispatchKeyGuard": "library.keys.ExcludeDispatchKeys",
+    "_IncludeDispatchKeyGuard": "library.keys.IncludeDispatchKey",
     "_dispatch_tls_local_exclude_set": "library.keys.excluded_keys",
+    "_dispatch_tls_local_include_set": "library.keys.included_keys",
     "_profiler.gather_traceback": "utils._traceback.gather_traceback",
     "_profiler.symbolize_tracebacks": "utils._traceback.symbolize_tracebacks",
 }

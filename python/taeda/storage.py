@@ -45,6 +45,10 @@ class TypedStorage:
     def device(self):
         return self._untyped_storage.device
 
+    @property
+    def _cdata(self):
+        return self._untyped_storage._cdata
+
     def untyped(self):
         return self._untyped_storage
 

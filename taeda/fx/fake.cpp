@@ -322,13 +322,14 @@ static bool can_run_on_values(const Operator& op, const Stack& stack) {
 }
 
 bool FakeMode::run_on_constants(Operator& op, Stack& stack) {
-  if (constants_.empty() || !can_run_on_values(op, stack)) return false;
+  if (!can_run_on_values(op, stack)) return false;
   Stack real = stack;
   std::vector<std::pair<Tensor, Tensor>> known;  // fake, value
-  bool all_known = true;
+  bool all_known = true, has_number = false;
   map_tensors(real, [&](const Tensor& t) {
     if (!is_fake(t)) {
       all_known &= t.impl()->is_wrapped_number();
+      has_number |= t.impl()->is_wrapped_number();
       return t;
     }
     const Tensor value = constant_of(t);
@@ -336,15 +337,15 @@ bool FakeMode::run_on_constants(Operator& op, Stack& stack) {
     if (value.defined()) known.emplace_back(t, value);
     return value.defined() ? value : t;
   });
-  if (!all_known || known.empty()) return false;
+  if (!all_known || (known.empty() && !has_number)) return false;
   // A write that changes the geometry (unsqueeze_) changes the fake itself.
-  const IntList before = known[0].second.sizes();
+  const IntList before = known.empty() ? IntList() : known[0].second.sizes();
   const IntVec sizes(before.begin(), before.end());
   {
     const ExcludeKeys below(kBelow);
     dispatch::call_boxed(op, real);
   }
-  bool all_small = known[0].second.sizes() == IntList(sizes);
+  bool all_small = known.empty() || known[0].second.sizes() == IntList(sizes);
   for (const Value& v : real)
     for_each_tensor(v, [&](const Tensor& t) { all_small &= t.numel() <= kLargestConstant; });
   if (!all_small) return false;

@@ -9,6 +9,7 @@ import zipfile
 
 import pytest
 from exported_forms import reloaded, same, saved, written_nodes
+from taeda._export.wrappers import mark_subclass_constructor_exportable_experimental
 from taeda.export.graph_signature import InputKind, OutputKind
 
 import taeda
@@ -540,3 +541,31 @@ def test_placeholders_of_numbers_and_texts_say_their_value():
     assert [n.meta["val"] for n in placeholders[1:]] == [2, "trunc"]
     with pytest.raises(AssertionError, match="Guard failed: mode == 'trunc'; got 'floor'"):
         program.module()(taeda.ones(2), 2, "floor")
+
+
+def test_a_program_may_make_tensors_of_a_class():
+    class Pair(taeda.Tensor):
+        @staticmethod
+        def __new__(cls, a, b):
+            return taeda.Tensor._make_wrapper_subclass(cls, a.shape, dtype=a.dtype)
+
+        @mark_subclass_constructor_exportable_experimental
+        def __init__(self, a, b):
+            self.a, self.b = a, b
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            def of(part):
+                return [getattr(x, part) if isinstance(x, cls) else x for x in args]
+
+            return cls(func(*of("a")), func(*of("b")))
+
+    class Sums(nn.Module):
+        def forward(self, x):
+            pair = Pair(x, x + 1) * 2
+            return pair.a + pair.b
+
+    x = taeda.randn(3)
+    assert taeda.allclose(export(Sums(), (x,)).module()(x), 4 * x + 2)
+    with pytest.raises(RuntimeError, match=r"can only be applied on subclass tensor\.__init__"):
+        mark_subclass_constructor_exportable_experimental(lambda: None)

@@ -404,3 +404,14 @@ def test_the_fake_of_a_meta_tensor_is_one():
     mode, x = FakeTensorMode(), taeda.ones(2, device="meta")
     made = mode.fake_tensor_converter.from_meta_and_device(mode, x, "cpu")
     assert mode.fake_tensor_converter.from_meta_and_device(mode, x, "cpu") is made
+
+
+def test_what_numbers_alone_give_is_known():
+    with FakeTensorMode():
+        assert taeda.div(4, 3, rounding_mode="trunc").item() == 1
+
+
+def test_a_mode_knows_the_fakes_in_use():
+    mode, x = FakeTensorMode(), taeda.ones(2)
+    fake = mode.from_tensor(x)
+    assert list(mode.fake_tensor_converter.tensor_memo.values()) == [fake]

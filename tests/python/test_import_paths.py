@@ -16,6 +16,7 @@ PATHS = (
     "_decomp",
     "_dispatch",
     "_dynamo",
+    "_export",
     "_functorch",
     "_guards.py",
     "_higher_order_ops",

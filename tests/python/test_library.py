@@ -442,3 +442,11 @@ def test_a_guard_restores_the_keys_that_were_left_out(name):
     with extension._ExcludeDispatchKeyGuard(extension.DispatchKeySet(name)):
         assert extension._dispatch_tls_local_exclude_set() != before
     assert extension._dispatch_tls_local_exclude_set() == before
+
+
+def test_a_guard_includes_a_key_for_a_while():
+    extension = importlib.import_module(f"{NAME}._C")
+    before = extension._dispatch_tls_local_include_set()
+    with extension._IncludeDispatchKeyGuard(extension.DispatchKey.Meta):
+        assert extension._dispatch_tls_local_include_set().has(extension.DispatchKey.Meta)
+    assert extension._dispatch_tls_local_include_set() == before

@@ -121,6 +121,15 @@ PyObject* dispatch_key_set(PyObject*, PyObject* o) {
   });
 }
 
+// _dispatch_isTensorSubclassLike(tensor): whether operators on it are not plain kernels on memory.
+PyObject* is_subclass_like(PyObject*, PyObject* o) {
+  return guarded([&] {
+    const Tensor& t = expect_tensor(o, "_dispatch_isTensorSubclassLike(): argument");
+    constexpr KeySet others = KeySet(Key::Python) | KeySet(Key::Fake) | KeySet(Key::TransformFront);
+    return wrap(!(t.keys() & others).empty() || dispatch::has_no_memory(t));
+  });
+}
+
 // _storage_id(tensor): the same number for tensors that share memory.
 PyObject* storage_id(PyObject*, PyObject* o) {
   return guarded([&] {
@@ -130,6 +139,7 @@ PyObject* storage_id(PyObject*, PyObject* o) {
 
 PyMethodDef functions[] = {
     {"_dispatch_key_set", dispatch_key_set, METH_O, nullptr},
+    {"_dispatch_isTensorSubclassLike", is_subclass_like, METH_O, nullptr},
     {"_storage_id", storage_id, METH_O, nullptr},
     {"_is_below_autograd", is_below_autograd, METH_NOARGS, nullptr},
     {"_disabled_torch_dispatch_impl", run_disabled, METH_VARARGS, nullptr},

@@ -210,6 +210,14 @@ PyObject* exclude_keys(PyObject*, PyObject* bits) {
   });
 }
 
+// include_keys(bits): sets what this thread adds to every call, returns what it was
+PyObject* include_keys(PyObject*, PyObject* bits) {
+  return guarded([&] {
+    const KeySet before = std::exchange(local_keys().include, key_set(bits));
+    return PyLong_FromUnsignedLongLong(before.bits());
+  });
+}
+
 PyObject* key_bits(PyObject*, PyObject* name) {
   return guarded([&] {
     const DispatchTarget target = DispatchTarget::parse(text_of(name));
@@ -267,6 +275,7 @@ PyMethodDef library_table[] = {
     {"redispatch", as_function(redispatch), METH_FASTCALL, nullptr},
     {"redispatch_below_autograd", as_function(redispatch_below_autograd), METH_FASTCALL, nullptr},
     {"exclude_keys", exclude_keys, METH_O, nullptr},
+    {"include_keys", include_keys, METH_O, nullptr},
     {"key_bits", key_bits, METH_O, "key_bits(name): the key set of one dispatch key."},
     {"key_of_device", key_of_device, METH_O, "key_of_device(text): \"cpu\" gives CPU."},
     {"bits_below", bits_below, METH_O, "bits_below(name): every key inside it."},

@@ -87,6 +87,20 @@ class ExcludeDispatchKeys:
         _dispatch.exclude_keys(self._before)
 
 
+class IncludeDispatchKey:
+    """A scope in which a key acts on every operator."""
+
+    def __init__(self, key):
+        self._bits = _bits_of(key)
+
+    def __enter__(self):
+        self._before = _dispatch.include_keys(0)
+        _dispatch.include_keys(self._before | self._bits)
+
+    def __exit__(self, *exc):
+        _dispatch.include_keys(self._before)
+
+
 class AutoDispatchBelowAutograd(ExcludeDispatchKeys):
     """A scope in which nothing is recorded, for kernels at the Autograd key."""
 
@@ -98,6 +112,13 @@ def excluded_keys():
     """The keys that operators skip on this thread."""
     before = _dispatch.exclude_keys(0)
     _dispatch.exclude_keys(before)
+    return DispatchKeySet(before)
+
+
+def included_keys():
+    """The keys that act on every operator on this thread."""
+    before = _dispatch.include_keys(0)
+    _dispatch.include_keys(before)
     return DispatchKeySet(before)
 
 

@@ -250,7 +250,7 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
             fake.grad = self.from_tensor(tensor.grad, static_shapes=True)
         if getattr(tensor, "_is_param", False) or type(tensor) is taeda.nn.Parameter:
             fake._is_param = True
-        return fake
+        return self.fake_tensor_converter._remembered(tensor, fake)
 
     def _view_of_fake(self, tensor):
         """The same view of the fake of its base."""
