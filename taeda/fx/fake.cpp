@@ -509,16 +509,45 @@ static void observe(const SymInt& unknown, int64_t value) {
     node->env().observe(node->expr(), ExprValue::of(value));
 }
 
-void FakeMode::note_values(const Value& fake, const Value& real) {
+// As Python names an overload: "aten.add.Tensor", "mylib.foo.default".
+static std::string python_name(const Operator& op) {
+  std::string name = op.full_name();
+  const size_t at = name.find("::");
+  name = at == name.npos ? "aten." + name : name.replace(at, 2, ".");
+  return *op.overload ? name : name + ".default";
+}
+
+// The rule of an operator must tell the sizes that its kernel gives.
+static void check_sizes(const Operator& op, const Tensor& fake, const Tensor& real) {
+  const auto refuse = [&](const std::string& what) {
+    const std::string message =
+        str("Real tensor propagation found an output ", what, ", for func: ", python_name(op));
+    if (fake_errors.metadata_mismatch) fake_errors.metadata_mismatch(message);
+    fail(ErrorKind::Runtime, message);
+  };
+  if (fake.dim() != real.dim())
+    refuse(str("dimension mismatch between fake dim ", fake.dim(), " and real dim ", real.dim(),
+               ", at output.dim()"));
+  for (int64_t d = 0; d < fake.dim(); ++d) {
+    const SymInt& size = fake.sym_sizes()[d];
+    const auto known = value_in_run(size);
+    if (known && *known != real.sizes()[d])
+      refuse(str("size mismatch between fake shape ", size, " and real shape ", real.sizes()[d],
+                 ", at output.size(", d, ")"));
+    observe(size, real.sizes()[d]);
+  }
+}
+
+void FakeMode::note_values(const Operator& op, const Value& fake, const Value& real) {
   if (fake.is<Tensor>() && real.is<Tensor>()) {
     const Tensor &t = fake.get<Tensor>(), &value = real.get<Tensor>();
     if (!is_fake(t) || !value.defined()) return;
-    for (int64_t d = 0; d < t.dim(); ++d) observe(t.sym_sizes()[d], value.sizes()[d]);
+    check_sizes(op, t, value);
     values_[t.impl()] = {WeakPtr<TensorImpl>(t.impl_ptr()), value};
   } else if (fake.is<std::vector<Tensor>>() && real.is<std::vector<Tensor>>()) {
     const auto &fakes = fake.get<std::vector<Tensor>>(), &reals = real.get<std::vector<Tensor>>();
     for (size_t i = 0; i < std::min(fakes.size(), reals.size()); ++i)
-      note_values(Value(fakes[i]), Value(reals[i]));
+      note_values(op, Value(fakes[i]), Value(reals[i]));
   } else if (is_symbolic(fake) && real.is_scalar()) {
     const SymNode* any =
         fake.is<SymInt>() ? fake.get<SymInt>().node() : fake.get<IntrusivePtr<SymNode>>().get();
@@ -539,7 +568,8 @@ void FakeMode::run(Operator& op, Stack& stack) {
     const ExcludeKeys below(kBelow | KeySet(Key::Autograd) | KeySet(Key::ADInplaceOrView));
     dispatch::call_boxed(op, real);
   }
-  for (size_t i = 0; i < std::min(stack.size(), real.size()); ++i) note_values(stack[i], real[i]);
+  for (size_t i = 0; i < std::min(stack.size(), real.size()); ++i)
+    note_values(op, stack[i], real[i]);
 }
 
 void FakeMode::run_shapes(Operator& op, Stack& stack) {

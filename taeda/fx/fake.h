@@ -74,7 +74,8 @@ class TAEDA_API FakeMode final : public dispatch::Mode {
   // Note [Propagated values].
   void copy_values(const Tensor& real, const Tensor& fake);
   std::optional<dispatch::Stack> values_of(const dispatch::Stack& stack) const;
-  void note_values(const dispatch::Value& fake, const dispatch::Value& real);
+  void note_values(const dispatch::Operator& op, const dispatch::Value& fake,
+                   const dispatch::Value& real);
   // The number that was read from the tensor, or the count of what was taken from it, before;
   // none once something wrote to it.
   const dispatch::Value* known_number(const dispatch::Operator& op, const Tensor& t) const;
@@ -117,6 +118,7 @@ struct FakeErrors {
   void (*dynamic_shape)(const dispatch::Operator& op);
   void (*device_mismatch)(const dispatch::Operator& op, Device common, Device other);
   void (*unsupported)(const dispatch::Operator& op);
+  void (*metadata_mismatch)(const std::string& message);
 };
 TAEDA_API void set_fake_errors(const FakeErrors& errors);
 

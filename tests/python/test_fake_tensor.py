@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 
 import numpy
 import pytest
@@ -15,6 +16,7 @@ from taeda._subclasses.fake_tensor import (
     FakeTensorConverter,
     FakeTensorDeviceMismatchError,
     FakeTensorMode,
+    MetadataMismatchError,
     UnsupportedFakeTensorException,
     UnsupportedOperatorException,
     in_kernel_invocation_manager,
@@ -415,3 +417,17 @@ def test_a_mode_knows_the_fakes_in_use():
     mode, x = FakeTensorMode(), taeda.ones(2)
     fake = mode.from_tensor(x)
     assert list(mode.fake_tensor_converter.tensor_memo.values()) == [fake]
+
+
+def test_a_rule_that_tells_other_sizes_than_the_kernel(propagating):
+    with taeda.library._scoped_library("wrong_sizes", "DEF") as library:
+        library.define("turn(Tensor self) -> Tensor")
+        library.impl("turn", lambda x: x.clone(), "CPU")
+        library.impl("turn", lambda x: x.t().clone(), "Meta")
+        x = propagating.from_tensor(taeda.ones(4, 8))
+        message = (
+            "output size mismatch between fake shape 8 and real shape 4, at output.size(0), "
+            "for func: wrong_sizes.turn.default"
+        )
+        with pytest.raises(MetadataMismatchError, match=re.escape(message)):
+            taeda.ops.wrong_sizes.turn(x)

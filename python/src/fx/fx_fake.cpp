@@ -23,7 +23,7 @@ PyTypeObject* fake_mode_type = nullptr;
 fx::FakeMode& mode(PyObject* o) { return static_cast<fx::FakeMode&>(*native_mode_of(o)); }
 
 // Python's exception classes for operations that fake tensors lack, and the class of the fake mode.
-PyObject* error_classes[4] = {};
+PyObject* error_classes[5] = {};
 PyObject* fake_mode_class = nullptr;
 
 [[noreturn]] void raise(PyObject* type, const dispatch::Operator& op) {
@@ -34,6 +34,11 @@ PyObject* fake_mode_class = nullptr;
 void raise_data_dependent(const dispatch::Operator& op) { raise(error_classes[0], op); }
 void raise_dynamic_shape(const dispatch::Operator& op) { raise(error_classes[1], op); }
 void raise_unsupported(const dispatch::Operator& op) { raise(error_classes[3], op); }
+void raise_metadata_mismatch(const std::string& message) {
+  const GilHold gil;
+  PyErr_SetString(error_classes[4], message.c_str());
+  throw_python_error();
+}
 [[noreturn]] void raise_device_mismatch(const dispatch::Operator& op, Device common, Device other) {
   const GilHold gil;
   const Ref first(checked(wrap(common))), second(checked(wrap(other)));
@@ -130,21 +135,23 @@ PyObject* running_mode(PyObject*, PyObject*) {
   });
 }
 // set_fake_classes(FakeTensor, FakeTensorMode, DataDependent..., DynamicOutputShape..., Device...,
-// UnsupportedOperator...)
+// UnsupportedOperator..., MetadataMismatch...)
 PyObject* set_classes(PyObject*, PyObject* args) {
   PyObject *tensor = nullptr, *fake_mode = nullptr, *data = nullptr, *shape = nullptr,
-           *device = nullptr, *unsupported = nullptr;
-  if (!PyArg_ParseTuple(args, "OOOOOO", &tensor, &fake_mode, &data, &shape, &device, &unsupported))
+           *device = nullptr, *unsupported = nullptr, *mismatch = nullptr;
+  if (!PyArg_ParseTuple(args, "OOOOOOO", &tensor, &fake_mode, &data, &shape, &device, &unsupported,
+                        &mismatch))
     return nullptr;
-  for (PyObject* o : {tensor, fake_mode, data, shape, device, unsupported}) Py_INCREF(o);
+  for (PyObject* o : {tensor, fake_mode, data, shape, device, unsupported, mismatch}) Py_INCREF(o);
   fake_tensor_class = reinterpret_cast<PyTypeObject*>(tensor);
   fake_mode_class = fake_mode;
   error_classes[0] = data;
   error_classes[1] = shape;
   error_classes[2] = device;
   error_classes[3] = unsupported;
-  fx::set_fake_errors(
-      {&raise_data_dependent, &raise_dynamic_shape, &raise_device_mismatch, &raise_unsupported});
+  error_classes[4] = mismatch;
+  fx::set_fake_errors({&raise_data_dependent, &raise_dynamic_shape, &raise_device_mismatch,
+                       &raise_unsupported, &raise_metadata_mismatch});
   Py_RETURN_NONE;
 }
 

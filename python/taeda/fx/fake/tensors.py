@@ -366,4 +366,5 @@ _fx.set_fake_classes(
     DynamicOutputShapeException,
     FakeTensorDeviceMismatchError,
     UnsupportedOperatorException,
+    MetadataMismatchError,
 )
