@@ -569,3 +569,10 @@ def test_a_program_may_make_tensors_of_a_class():
     assert taeda.allclose(export(Sums(), (x,)).module()(x), 4 * x + 2)
     with pytest.raises(RuntimeError, match=r"can only be applied on subclass tensor\.__init__"):
         mark_subclass_constructor_exportable_experimental(lambda: None)
+
+
+def test_annotations_of_nodes_survive_decompositions():
+    program = export(nn.Linear(3, 3), (taeda.ones(3, 3),))
+    for node in program.graph.nodes:
+        node.meta["custom"] = {"mine": 1}
+    assert all(n.meta["custom"] == {"mine": 1} for n in program.run_decompositions().graph.nodes)

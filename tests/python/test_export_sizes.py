@@ -6,7 +6,7 @@ from taeda.export.dynamic_shapes import refine_dynamic_shapes_from_suggested_fix
 
 import taeda
 from taeda import nn
-from taeda.export import AdditionalInputs, Dim, ExportedProgram, dims, export
+from taeda.export import AdditionalInputs, Dim, ExportedProgram, UserError, dims, export
 
 # ---- dynamic sizes ----
 
@@ -45,7 +45,7 @@ def test_sizes_that_belong_together():
     with pytest.raises(AssertionError, match=r"Guard failed: y\.size\(\)\[0\] == 2\*x\.size"):
         program.module()(taeda.ones(4), taeda.ones(9))
     with pytest.raises(RuntimeError, match="does not fit batch = 3"):
-        export(lambda x, y: x, (taeda.ones(3), taeda.ones(7)), dynamic_shapes=shapes)
+        export(lambda x, y: x, (taeda.ones(3), taeda.ones(8)), dynamic_shapes=shapes)
 
 
 def test_writes_to_views_of_dynamic_tensors():
@@ -331,3 +331,29 @@ def test_conditions_may_be_left_to_calls():
             dynamic_shapes=({0: Dim("n")},),
             prefer_deferred_runtime_asserts_over_guards=True,
         )
+
+
+def test_a_size_without_requirements_may_be_a_named_one():
+    class Difference(nn.Module):
+        def forward(self, x, y):
+            return x - y
+
+    shapes = {"x": (Dim.AUTO, Dim("d1", min=3)), "y": (Dim("d0", max=8), Dim.DYNAMIC)}
+    program = export(Difference(), (taeda.randn(4, 4), taeda.randn(4, 4)), dynamic_shapes=shapes)
+    x, y = (n.meta["val"].shape for n in program.graph.find_nodes(op="placeholder"))
+    assert str(x) == str(y)
+    ranges = [program.range_constraints[size.node.expr] for size in x]
+    assert (ranges[0].upper, ranges[1].lower) == (8, 3)
+    with pytest.raises(AssertionError, match="Guard failed"):
+        program.module()(taeda.randn(9, 4), taeda.randn(9, 4))
+
+
+def test_a_size_that_is_no_multiple_says_its_form():
+    class Twice(nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    message = r"Expected shape\[0\] = 10 .* of the form 2\*n \+ 1, where n is an integer"
+    with pytest.raises(UserError, match=message) as caught:
+        export(Twice(), (taeda.ones(10),), dynamic_shapes=({0: 2 * Dim("n", max=9) + 1},))
+    assert caught.value.msg == str(caught.value)

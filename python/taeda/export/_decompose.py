@@ -41,6 +41,7 @@ def decomposed(program, table):
     if tracer.constants:
         raise UserError("a decomposition made a tensor of fixed values; pass it as an argument")
     output = graph.create_node("output", "output", (tuple(args),))
+    output.meta.update(_kept_meta(program.graph.output_node()))
     remove_writes(graph, tracer.root)
     fill_module_stacks(graph)
     specs = output_specs(kinds, output.args[0])
@@ -133,6 +134,10 @@ def _mutation(spec):
 _KEPT = ("nn_module_stack", "stack_trace", "custom")
 
 
+def _kept_meta(node):
+    return {key: node.meta[key] for key in _KEPT if key in node.meta}
+
+
 class _Retrace(Interpreter):
     """Runs a program; new nodes know the node that they come from."""
 
@@ -146,8 +151,6 @@ class _Retrace(Interpreter):
         return super().run_node(n)
 
     def _note(self, node):
-        for key in _KEPT:
-            if key in self._now.meta:
-                node.meta[key] = self._now.meta[key]
+        node.meta.update(_kept_meta(self._now))
         source = NodeSource(self._now, "run_decompositions", NodeSourceAction.CREATE)
         node.meta["from_node"] = [source]

@@ -182,8 +182,14 @@ class DynamicInputs:
                 f"{value} not in range [{dim.min}, {dim.max}], that of {dim.__name__} = {source}"
             )
         hint, rest = divmod(value - dim._shift, dim._scale)
-        if rest or (root.__name__ in self._symbols and self._symbols[root.__name__][1] != hint):
-            known = self._symbols.get(root.__name__, (None, "an integer"))[1]
+        if rest:
+            shape = source.partition(".size()")[2]
+            raise UserError(
+                f"Expected shape{shape} = {value} of input Tensor to be of the form "
+                f"{dim.__name__}, where {root.__name__} is an integer"
+            )
+        if root.__name__ in self._symbols and self._symbols[root.__name__][1] != hint:
+            known = self._symbols[root.__name__][1]
             raise UserError(
                 f"Constraints violated ({dim.__name__})! {source} = {value} does not fit "
                 f"{root.__name__} = {known}"

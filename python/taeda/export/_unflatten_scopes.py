@@ -124,9 +124,18 @@ class _Scope:
             spec = self.split.spec_in(node, self.path)
             name = spec.target[len(self.path) + 1 :] if self.path else spec.target
             self.split.held.append((self.module, name, spec))
-            self.values[node] = self.graph.create_node("get_attr", name)
+            self.values[node] = self._read(name)
             self.values[node].meta.update(node.meta)
         return self.values[node]
+
+    def _read(self, name):
+        """A node that reads a tensor, behind those that read others and before all calls."""
+        calls = (n for n in self.graph.nodes if n.op not in ("placeholder", "get_attr"))
+        first = next(calls, None)
+        if first is None:
+            return self.graph.create_node("get_attr", name)
+        with self.graph.inserting_before(first):
+            return self.graph.create_node("get_attr", name)
 
     def _reached(self, node):
         """The node, or the input that it is: what another call wrote is read from its place."""

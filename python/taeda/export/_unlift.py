@@ -99,9 +99,8 @@ def _unlifted_graph(program, check_guards):
         if spec.kind is InputKind.USER_INPUT:
             values[node] = graph.node_copy(node)
             users.append(values[node])
-    for node in program.graph.nodes:
-        if node.op == "placeholder" and node not in values:
-            values[node] = graph.create_node("get_attr", specs[node.name].target)
+        else:
+            values[node] = graph.create_node("get_attr", spec.target)
             values[node].meta.update(node.meta)
     if check_guards:
         graph.create_node("call_module", "_guards_fn", tuple(users))

@@ -171,6 +171,10 @@ const ShapeEnv::Constrained* ShapeEnv::only_root_of(const Expr* e) const {
   return nullptr;
 }
 
+bool ShapeEnv::is_required(const Expr* e) const {
+  return std::ranges::any_of(constrained_, [&](const Constrained& c) { return c.expr == e; });
+}
+
 // Why a requirement on a dimension is not kept; empty when it is.
 std::string ShapeEnv::why_not(const Constrained& c) {
   const Expr* now = facts_.replace_symbols(c.expr);
@@ -194,6 +198,11 @@ std::string ShapeEnv::why_not(const Constrained& c) {
       if (other.expr == now)
         return str("The values of ", c.source, " and ", other.source, " must always be equal.",
                    made_by());
+    // A dimension that nothing is required of may be any that others are.
+    if (now->is_symbol() && c.expr->is_symbol() &&
+        facts_.range(now).is_inside(intersection(c.constraint.range, c.expr->range)) &&
+        !is_required(now))
+      return "";
     if (const Constrained* root = only_root_of(now))
       return str("The values of ", c.source, " must always be related to the values of ",
                  root->source, " by ", name_in(c.source), " = ",

@@ -191,6 +191,7 @@ class TAEDA_API ShapeEnv : public RefCounted {
   void check_constraints();
   std::string why_not(const Constrained& c);
   const Constrained* only_root_of(const Expr* e) const;
+  bool is_required(const Expr* e) const;
   bool is_recording() const { return !is_frozen_ && num_suppressions_ == 0; }
   [[noreturn]] void fail_data_dependent(const Expr* e, bool is_condition);
 
