@@ -85,7 +85,7 @@ SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) : is_output_(is_o
     return;
   }
   // An output without history, such as a mask, holds no node that would hold it.
-  held_ = (has_history_ ? detached_dual(tensor) : tensor).impl_ptr();
+  held_ = (is_output && has_history_ ? detached_dual(tensor) : tensor).impl_ptr();
 }
 
 Tensor SavedTensor::plain() const {
