@@ -9,7 +9,7 @@ from taeda.export.graph_signature import OutputKind
 
 import taeda
 from taeda import nn
-from taeda.export import export, register_dataclass
+from taeda.export import UserError, export, register_dataclass
 
 
 class Writing(nn.Module):
@@ -181,3 +181,17 @@ def test_leaves_of_dataclasses_are_named_by_their_fields():
     ]
     result = program.module()(Pair(taeda.ones(2)))
     assert result.first.tolist() == [3, 3] and result.times == 4
+
+
+def test_data_that_is_assigned_is_refused():
+    class Cache(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cache = nn.Parameter(taeda.zeros(4), requires_grad=False)
+
+        def forward(self, x):
+            self.cache.data = self.cache.roll(1) + x
+            return self.cache
+
+    with pytest.raises(UserError, match="The data of cache was assigned during export"):
+        export(Cache(), (taeda.ones(4),))

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 
 import taeda
+from taeda import _C
 from taeda._C._fx import GuardOnDataDependentSymNode
 from taeda.export._dynamic_inputs import DynamicInputs, leaf_shapes
 from taeda.export._errors import UserError
@@ -153,8 +154,12 @@ class _Tracing:
     def _call(self, held, users, in_spec):
         """The graph's results, and their spec."""
         args, kwargs = pytree.tree_unflatten(users, in_spec)
+        names = [h.name for h in self.held] + [f"input {i}" for i in range(len(users))]
+        tensors = [(n, t) for n, t in zip(names, held + users) if isinstance(t, taeda.Tensor)]
+        memory = [_C._storage_id(t) for _, t in tensors]
         with standing_in(self.mod, self.held, held) as current:
             result = _called(self.mod, args, kwargs)
+            _check_memory(tensors, memory)
             leaves, out_spec = pytree.tree_flatten(result)
             self._write_assigned(held, current())
         return [self._result(leaf) for leaf in leaves], out_spec
@@ -220,6 +225,16 @@ class _Tracing:
             where += 1
             lifted[target] = tensor.detach()
         return lifted
+
+
+def _check_memory(tensors, before):
+    """Refuses programs that give a tensor other memory, which no operator of a graph does."""
+    for (name, tensor), storage in zip(tensors, before, strict=True):
+        if _C._storage_id(tensor) != storage:
+            raise UserError(
+                f"The data of {name} was assigned during export (`tensor.data = value`), which a "
+                "graph cannot show. Write with `tensor.copy_(value)`, or assign outside of forward."
+            )
 
 
 def _called(mod, args, kwargs):
