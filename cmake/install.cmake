@@ -43,7 +43,8 @@ write_basic_package_version_file(${build_cmake}/Taeda/TaedaConfigVersion.cmake
 # Projects ask for a version of PyTorch: that whose interface this is.
 file(STRINGS ${CMAKE_SOURCE_DIR}/tools/pins.toml torch_version REGEX "^torch = ")
 string(REGEX REPLACE "^torch = \"(.*)\"$" "\\1" torch_version "${torch_version}")
-configure_file(${CMAKE_SOURCE_DIR}/cmake/TorchConfig.cmake ${build_cmake}/Torch/TorchConfig.cmake COPYONLY)
+configure_file(${CMAKE_SOURCE_DIR}/cmake/TorchConfig.cmake
+  ${build_cmake}/Torch/TorchConfig.cmake COPYONLY)
 write_basic_package_version_file(${build_cmake}/Torch/TorchConfigVersion.cmake
   VERSION ${torch_version} COMPATIBILITY AnyNewerVersion)
 foreach(package Taeda Torch)
