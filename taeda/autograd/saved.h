@@ -9,8 +9,9 @@ namespace taeda::autograd {
 
 // Remembers the version, and refuses to hand out values that were overwritten since, or an input
 // that lost its history since. An input is kept as it is; an output is kept without its history,
-// which would own the node that owns us, and gets it back in unpack. This is the only way tensors get into a node, so it is where pack and
-// unpack hooks attach: a packed tensor is kept as what its hook returned, without a version.
+// which would own the node that owns us, and gets it back in unpack. This is the only way tensors
+// get into a node, so it is where pack and unpack hooks attach: a packed tensor is kept as what its
+// hook returned, without a version.
 class TAEDA_API SavedTensor {
  public:
   SavedTensor() = default;

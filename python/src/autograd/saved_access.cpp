@@ -49,9 +49,7 @@ struct ValueWrapper {
   }
 };
 
-PyObject* wrap_value(const dispatch::Value& value) {
-  return value.visit(ValueWrapper());
-}
+PyObject* wrap_value(const dispatch::Value& value) { return value.visit(ValueWrapper()); }
 
 // ---- finding a field ----
 
