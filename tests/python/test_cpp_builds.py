@@ -95,6 +95,7 @@ def test_sources_of_one_name_in_two_folders(folder):
     assert (number_of(path), ctypes.CDLL(path).other()) == (1, 5)
 
 
+@pytest.mark.slow
 def test_a_killed_build_does_not_break_the_next(folder):
     # A compiler that takes its time: the builder dies while it runs.
     slow, started, ended = folder / "slow", folder / "started", folder / "ended"
@@ -125,6 +126,7 @@ setup(name="numbers_ext", ext_modules=[CppExtension("numbers_ext", sources)],
 """
 
 
+@pytest.mark.slow
 def test_a_setup_script_compiles_what_changed(folder):
     pytest.importorskip("setuptools", reason="environments of Python 3.12 and later have none")
     (folder / "setup.py").write_text(SETUP)

@@ -15,7 +15,13 @@ PAGES = [path for path in PAGES if "```python" in path.read_text()]
 pytestmark = pytest.mark.skipif(NAME != "taeda", reason="the pages are about Taeda")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[path.stem for path in PAGES])
+def marked(page):
+    """A page whose snippets call a C++ compiler takes half a minute."""
+    marks = [pytest.mark.slow] if page.stem == "custom_operators_cpp" else []
+    return pytest.param(page, marks=marks, id=page.stem)
+
+
+@pytest.mark.parametrize("page", map(marked, PAGES))
 def test_snippets_run(page, tmp_path):
     snippets = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M)
     # The page about devices loads the plug-in that lies beside the C++ tests.

@@ -13,6 +13,8 @@ from odd_callables import find_callables
 from odd_lines import OddCalls
 
 PROGRAM = Path(__file__).with_name("odd_calls.py")
+# They start processes, each of which imports the package.
+pytestmark = pytest.mark.slow
 
 
 def run_program(*arguments):
