@@ -25,6 +25,28 @@ target_precompile_headers(taeda_baseline PRIVATE
   ${TAEDA_GENERATED_DIR}/taeda/ops/functions.h ${CMAKE_SOURCE_DIR}/taeda/dispatch/operator.h)
 target_compile_options(taeda_baseline PRIVATE -fpch-preprocess)
 
+# Small sources are compiled together: each would read the precompiled headers anew.
+set_target_properties(taeda_baseline PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+set(number 0)
+foreach(source IN LISTS taeda_sources)
+  if(source MATCHES "/ops/([a-z_]+)/(gradients|batching|decompositions)\\.cpp$")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP rules_${CMAKE_MATCH_1})
+  elseif(source MATCHES "/ops/[a-z_]+/symbolic\\.cpp$")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP symbolic)
+  elseif(source MATCHES "/gen/taeda/backends/cpu/[a-z_]+_kernels\\.cpp$")
+    math(EXPR number "${number} + 1")
+    math(EXPR group "${number} / 4")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP kernels_${group})
+  endif()
+endforeach()
+
+# Nodes of the graph and their wrappers are many and short: -O1 with inlining does for them, in two
+# thirds of the time.
+set(taeda_nodes ${taeda_sources})
+list(FILTER taeda_nodes INCLUDE REGEX "/gen/taeda/autograd/[a-z_]+_autograd\\.cpp$")
+set_property(SOURCE ${taeda_nodes} APPEND PROPERTY COMPILE_OPTIONS
+  -O1 -finline-small-functions -findirect-inlining -fpartial-inlining)
+
 add_library(Taeda::taeda ALIAS taeda)
 target_include_directories(taeda INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<BUILD_INTERFACE:${TAEDA_GENERATED_DIR}>)

@@ -148,12 +148,22 @@ struct PopResult<std::tuple<T...>> {
   }
 };
 
+// One function per type of argument: inlined into one per signature they were half of its code.
+template <class A>
+[[gnu::noinline]] void push_argument(Stack& stack, const std::remove_reference_t<A>& v) {
+  stack.push_back(Boxing<A>::to(v));
+}
+template <class A>
+[[gnu::noinline]] typename Boxing<A>::Owned read_argument(const Stack& stack, size_t i) {
+  return Boxing<A>::from(stack.at(i));
+}
+
 template <class R, class... A>
 R TypedOperator<R(A...)>::call_through_stack(KeySet keys, A... args) {
   const BoxedKernel kernel = resolve_boxed(*this, keys);
   Stack stack;
   stack.reserve(sizeof...(A));
-  (stack.push_back(Boxing<A>::to(args)), ...);
+  (push_argument<A>(stack, args), ...);
   kernel.fn(*this, keys, stack, kernel.context);
   if constexpr (std::is_void_v<R>) {
     return;
@@ -175,7 +185,7 @@ R TypedOperator<R(A...)>::call_through_stack(KeySet keys, A... args) {
 template <class R, class... A, class Invoke, size_t... I>
 void call_unboxed(Stack& stack, Invoke&& invoke, std::index_sequence<I...>) {
   Stack values = std::exchange(stack, Stack());
-  const std::tuple<typename Boxing<A>::Owned...> owned{Boxing<A>::from(values.at(I))...};
+  const std::tuple<typename Boxing<A>::Owned...> owned{read_argument<A>(values, I)...};
   if constexpr (std::is_void_v<R>) {
     invoke(Boxing<A>::pass(std::get<I>(owned))...);
   } else if constexpr (std::is_reference_v<R>) {

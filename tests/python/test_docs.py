@@ -21,7 +21,7 @@ def marked(page):
     return pytest.param(page, marks=marks, id=page.stem)
 
 
-@pytest.mark.parametrize("page", map(marked, PAGES))
+@pytest.mark.parametrize("page", [marked(page) for page in PAGES])
 def test_snippets_run(page, tmp_path):
     snippets = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M)
     # The page about devices loads the plug-in that lies beside the C++ tests.

@@ -128,7 +128,7 @@ def kernels(records):
     for r in found:
         text += by_kind.get(r.kind, kernel)(r) + "\n"
     slots = [s for r in found for s in r.schemas]
-    text += "const bool is_registered = [] {\n"
+    text += f"const bool has_{records[0].family}_kernels = [] {{\n"
     text += "".join(
         f"  dispatch::set_kernel(ops::{s.ident}, DeviceType::CPU, &{s.ident});\n" for s in slots
     )
