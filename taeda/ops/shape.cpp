@@ -179,10 +179,8 @@ SymIntVec reduced_sizes(const Tensor& self, uint64_t bits, bool keepdim) {
 void check_same_device(const char* op, Span<const Tensor*> tensors) {
   const Tensor* first = nullptr;
   for (const Tensor* t : tensors) {
-    // PyTorch names the CPU: zero-dimensional tensors there go with any device, except the first,
-    // which says where the result lies.
-    const bool is_number = t->defined() && t != tensors[0] && t->is_cpu() && t->dim() == 0;
-    if (!t->defined() || is_number) continue;
+    // PyTorch names the CPU: zero-dimensional tensors there go with any device.
+    if (!t->defined() || (t->is_cpu() && t->dim() == 0)) continue;
     if (first && (first->is_meta() != t->is_meta()))
       fail(ErrorKind::Runtime, "Tensor on device ", t->device(), " is not on the expected device ",
            first->device(), "! (in ", op, ")");
