@@ -166,6 +166,7 @@ def test_random_operators_can_be_kept():
 
 
 @pytest.mark.skipif(NAME != "taeda", reason="reads Taeda's memory statistics")
+@pytest.mark.slow
 def test_kept_results_take_memory_until_backward():
     def allocated():
         gc.collect()
