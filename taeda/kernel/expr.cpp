@@ -19,12 +19,12 @@ struct OpInfo {
   const char* form;
 };
 
-constexpr OpInfo kOps[] = {{"input", 0, 's', nullptr},
-                           {"uniform", 0, 's', nullptr},
-                           {"constant", 0, 's', nullptr},
-                           {"cast", 1, 's', nullptr},
+constexpr OpInfo kOps[] = {
+    {"input", 0, 's', nullptr},     {"uniform", 0, 's', nullptr}, {"constant", 0, 's', nullptr},
+    {"cast", 1, 's', nullptr},      {"load", 0, 's', nullptr},    {"index", 0, 's', nullptr},
+    {"round_to", 1, 's', nullptr},  {"random", 2, 's', nullptr},  {"state", 0, 's', nullptr},
 #define TAEDA_EXPR_INFO(id, name, arity, result, form) {name, arity, result, form},
-                           TAEDA_EXPR_OPS(TAEDA_EXPR_INFO)
+    TAEDA_EXPR_OPS(TAEDA_EXPR_INFO)
 #undef TAEDA_EXPR_INFO
 };
 
@@ -40,21 +40,36 @@ Type complex_type(Type type) {
 }  // namespace
 
 const char* type_name(Type type) {
-  constexpr const char* kNames[] = {"f32", "f64", "i64", "u64", "c64", "c128", "mask"};
+  constexpr const char* kNames[] = {"f32", "f64", "i64", "u64", "c64", "c128", "mask", "i32"};
   return kNames[static_cast<int>(type)];
 }
 
 int type_size(Type type) {
-  constexpr int kSizes[] = {4, 8, 8, 8, 8, 16, 1};
+  constexpr int kSizes[] = {4, 8, 8, 8, 8, 16, 1, 4};
   return kSizes[static_cast<int>(type)];
 }
 
 bool is_complex(Type type) { return type == Type::C64 || type == Type::C128; }
-bool is_integer(Type type) { return type == Type::I64 || type == Type::U64; }
+bool is_integer(Type type) { return type == Type::I32 || type == Type::I64 || type == Type::U64; }
 
 Type real_type(Type type) {
   if (type == Type::C64) return Type::F32;
   return type == Type::C128 ? Type::F64 : type;
+}
+
+Type compute_type(DType dtype) {
+  switch (dtype) {
+    case DType::Double: return Type::F64;
+    case DType::ComplexFloat: return Type::C64;
+    case DType::ComplexDouble: return Type::C128;
+    case DType::UInt64: return Type::U64;
+    case DType::Bool: return Type::Mask;
+    default: return is_floating(dtype) ? Type::F32 : Type::I64;
+  }
+}
+
+bool holds(DType dtype, Type type) {
+  return type == compute_type(dtype) || (dtype == DType::Int32 && type == Type::I32);
 }
 
 const char* op_name(Op op) { return info(op).name; }
@@ -62,7 +77,7 @@ const char* op_form(Op op) { return info(op).form; }
 int op_arity(Op op) { return info(op).arity; }
 
 bool Node::operator==(const Node& other) const {
-  return op == other.op && type == other.type && index == other.index &&
+  return op == other.op && type == other.type && index == other.index && at == other.at &&
          std::memcmp(args, other.args, sizeof(args)) == 0 &&
          std::memcmp(bits, other.bits, sizeof(bits)) == 0;
 }
@@ -73,6 +88,7 @@ size_t ExprGraph::NodeHash::operator()(const Node& node) const {
   for (NodeId arg : node.args) mix(static_cast<uint64_t>(arg));
   mix(static_cast<uint64_t>(node.index));
   for (uint64_t word : node.bits) mix(word);
+  if (node.at) mix(node.at->hash);
   return hash;
 }
 
@@ -95,6 +111,7 @@ NodeId ExprGraph::constant(double value, Type type) {
   switch (real_type(type)) {
     case Type::F32: node.bits[0] = std::bit_cast<uint32_t>(static_cast<float>(value)); break;
     case Type::F64: node.bits[0] = std::bit_cast<uint64_t>(value); break;
+    case Type::I32: node.bits[0] = static_cast<uint64_t>(static_cast<int32_t>(value)); break;
     case Type::I64: node.bits[0] = static_cast<uint64_t>(static_cast<int64_t>(value)); break;
     case Type::U64: node.bits[0] = static_cast<uint64_t>(value); break;
     default: node.bits[0] = value != 0; break;
@@ -104,7 +121,14 @@ NodeId ExprGraph::constant(double value, Type type) {
 
 NodeId ExprGraph::constant_int(int64_t value, Type type) {
   if (!is_integer(type)) return constant(static_cast<double>(value), type);
+  if (type == Type::I32) value = static_cast<int32_t>(value);
   return intern({.op = Op::Constant, .type = type, .bits = {static_cast<uint64_t>(value), 0}});
+}
+
+NodeId ExprGraph::constant_complex(double real, double imag, Type type) {
+  Node node = nodes_[constant(real, type)];
+  node.bits[1] = nodes_[constant(imag, type)].bits[0];
+  return intern(node);
 }
 
 double ExprGraph::constant_value(NodeId id) const {
@@ -113,6 +137,7 @@ double ExprGraph::constant_value(NodeId id) const {
   switch (real_type(node.type)) {
     case Type::F32: return std::bit_cast<float>(static_cast<uint32_t>(node.bits[0]));
     case Type::F64: return std::bit_cast<double>(node.bits[0]);
+    case Type::I32:
     case Type::I64: return static_cast<double>(static_cast<int64_t>(node.bits[0]));
     default: return static_cast<double>(node.bits[0]);
   }
@@ -129,6 +154,76 @@ NodeId ExprGraph::retype_constant(NodeId id, Type type) {
 NodeId ExprGraph::cast(NodeId a, Type type) {
   if (nodes_[a].type == type) return a;
   return intern({.op = Op::Cast, .type = type, .args = {a, -1, -1}});
+}
+
+NodeId ExprGraph::load(int buffer, Type type, const symbolic::Expr* at, NodeId mask, NodeId other) {
+  if (mask >= 0) {
+    TAEDA_CHECK_TYPE(nodes_[mask].type == Type::Mask, "[kernel] a load is masked by ",
+                     type_name(nodes_[mask].type), ": expected a mask");
+    if (nodes_[other].op == Op::Constant) other = retype_constant(other, type);
+    TAEDA_CHECK_TYPE(nodes_[other].type == type, "[kernel] a masked load of ", type_name(type),
+                     " gives ", type_name(nodes_[other].type), " where it is masked");
+  }
+  return intern({.op = Op::Load,
+                 .type = type,
+                 .args = {mask, mask >= 0 ? other : -1, -1},
+                 .index = buffer,
+                 .at = at});
+}
+
+NodeId ExprGraph::index(const symbolic::Expr* at, Type type) {
+  if (at->is_constant()) return constant_int(at->value.integer, type);
+  return intern({.op = Op::Index, .type = type, .at = at});
+}
+
+NodeId ExprGraph::round(NodeId a, DType dtype) {
+  const Node& from = nodes_[a];
+  TAEDA_CHECK_TYPE(compute_type(dtype) == from.type, "[kernel] round_to ", dtype_name(dtype),
+                   " of ", type_name(from.type));
+  // What is as wide as its compute type has nothing to round.
+  if (item_size(dtype) == type_size(from.type)) return a;
+  if (from.op == Op::Round && from.index == static_cast<int>(dtype)) return a;
+  return intern(
+      {.op = Op::Round, .type = from.type, .args = {a, -1, -1}, .index = static_cast<int>(dtype)});
+}
+
+NodeId ExprGraph::random(const symbolic::Expr* element, NodeId seed, NodeId offset) {
+  for (NodeId part : {seed, offset})
+    TAEDA_CHECK_TYPE(nodes_[part].type == Type::U64,
+                     "[kernel] seed and offset of random are u64: ", "got ",
+                     type_name(nodes_[part].type));
+  return intern({.op = Op::Random, .type = Type::I64, .args = {seed, offset, -1}, .at = element});
+}
+
+NodeId ExprGraph::state(int number, Type type) {
+  return intern({.op = Op::State, .type = type, .index = number});
+}
+
+const symbolic::Expr* ExprGraph::indirect(symbolic::ExprPool& pool, const std::string& name,
+                                          NodeId value, const symbolic::Expr* extent, bool wraps) {
+  TAEDA_CHECK_TYPE(nodes_[value].type == Type::I64, "[kernel] an index is i64: got ",
+                   type_name(nodes_[value].type), "; cast it");
+  const symbolic::Expr* symbol = pool.symbol(name, SymKind::Int, {0, symbolic::IntRange::kMax}, {});
+  TAEDA_CHECK_VALUE(!find_indirect(symbol), "[kernel] ", name, " stands for two values");
+  indirects_.push_back({symbol, value, extent, wraps});
+  return symbol;
+}
+
+const Indirect* ExprGraph::find_indirect(const symbolic::Expr* symbol) const {
+  for (const Indirect& one : indirects_)
+    if (one.symbol == symbol) return &one;
+  return nullptr;
+}
+
+SmallVector<NodeId, 4> ExprGraph::dependencies(NodeId id) const {
+  const Node& node = nodes_[id];
+  SmallVector<NodeId, 4> all;
+  for (NodeId arg : node.args)
+    if (arg >= 0) all.push_back(arg);
+  if (node.at && !indirects_.empty())
+    for (const symbolic::Expr* symbol : symbolic::symbols_of(node.at))
+      if (const Indirect* one = find_indirect(symbol)) all.push_back(one->value);
+  return all;
 }
 
 NodeId ExprGraph::apply(Op op, NodeId a, NodeId b, NodeId c) {
@@ -207,7 +302,7 @@ NodeId ExprGraph::simplify(Op op, NodeId a, NodeId b, NodeId c) {
     case Op::Floor:
     case Op::Ceil:
     case Op::Trunc:
-    case Op::Round:
+    case Op::Nearest:
       if (integer) return a;
       break;
     case Op::Real:
@@ -243,19 +338,27 @@ NodeId ExprGraph::fold(Op op, NodeId a, NodeId b) {
 }
 
 std::vector<NodeId> ExprGraph::reachable(const std::vector<NodeId>& roots) const {
+  struct Visit {
+    NodeId id;
+    SmallVector<NodeId, 4> needs;
+    size_t next = 0;
+  };
   std::vector<bool> seen(nodes_.size(), false);
   std::vector<NodeId> order;
-  std::vector<std::pair<NodeId, int>> stack;  // a node and its next argument
+  std::vector<Visit> stack;
+  auto enter = [&](NodeId id) {
+    if (seen[id]) return;
+    seen[id] = true;
+    stack.push_back({id, dependencies(id)});
+  };
   for (NodeId root : roots) {
-    if (!seen[root]) stack.push_back({root, 0});
+    enter(root);
     while (!stack.empty()) {
-      auto& [id, next] = stack.back();
-      seen[id] = true;
-      NodeId arg = next < 3 ? nodes_[id].args[next++] : -1;
-      if (arg >= 0) {
-        if (!seen[arg]) stack.push_back({arg, 0});
+      Visit& visit = stack.back();
+      if (visit.next < visit.needs.size()) {
+        enter(visit.needs[visit.next++]);
       } else {
-        order.push_back(id);
+        order.push_back(visit.id);
         stack.pop_back();
       }
     }

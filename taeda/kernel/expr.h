@@ -1,5 +1,5 @@
 // The expression DAG of a kernel: hash-consed nodes that a body builds when it is read
-// symbolically.
+// symbolically, and the leaves that tie them to the loops of a kernel.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,26 @@
 #include <vector>
 
 #include "taeda/base/export.h"
+#include "taeda/base/small_vector.h"
+#include "taeda/core/dtype.h"
+#include "taeda/symbolic/expr.h"
 
 namespace taeda::kernel {
 
-enum class Type : uint8_t { F32, F64, I64, U64, C64, C128, Mask };
+// Types that values are computed in; storage has a DType.
+enum class Type : uint8_t { F32, F64, I64, U64, C64, C128, Mask, I32 };
+constexpr int kNumTypes = 8;
 
 TAEDA_API const char* type_name(Type type);
 TAEDA_API int type_size(Type type);  // bytes in memory; a mask is one byte
 TAEDA_API bool is_complex(Type type);
 TAEDA_API bool is_integer(Type type);
 TAEDA_API Type real_type(Type type);  // F32 for C64, F64 for C128, itself otherwise
+// The type that elements of a dtype are computed in: F32 for the halves, I64 for small integers.
+TAEDA_API Type compute_type(DType dtype);
+// Whether elements of a dtype can be read and written as values of a type: every dtype as its
+// compute type, int32 also as I32.
+TAEDA_API bool holds(DType dtype, Type type);
 
 // X(enumerator, name in dumps, arity, result, printed form). The result is `s` for the type of the
 // last argument, `m` for a mask, `r` for the real partner, `c` for the complex one. The printed
@@ -44,7 +54,7 @@ TAEDA_API Type real_type(Type type);  // F32 for C64, F64 for C128, itself other
   X(IsNan, "isnan", 1, 'm', "td_isnan") X(IsInf, "isinf", 1, 'm', "td_isinf") \
   X(IsFinite, "isfinite", 1, 'm', "td_isfinite") \
   X(Floor, "floor", 1, 's', "td_floor") X(Ceil, "ceil", 1, 's', "td_ceil") \
-  X(Trunc, "trunc", 1, 's', "td_trunc") X(Round, "round", 1, 's', "td_round") \
+  X(Trunc, "trunc", 1, 's', "td_trunc") X(Nearest, "round", 1, 's', "td_round") \
   X(Sqrt, "sqrt", 1, 's', "td_sqrt") X(Rsqrt, "rsqrt", 1, 's', "td_rsqrt") \
   X(Exp, "exp", 1, 's', "td_exp") X(Exp2, "exp2", 1, 's', "td_exp2") \
   X(Expm1, "expm1", 1, 's', "td_expm1") X(Log, "log", 1, 's', "td_log") \
@@ -60,32 +70,54 @@ TAEDA_API Type real_type(Type type);  // F32 for C64, F64 for C128, itself other
   X(Lgamma, "lgamma", 1, 's', "td_lgamma") X(Digamma, "digamma", 1, 's', "td_digamma")
 // clang-format on
 
-// Input is element data, Uniform one number per call, both numbered apart; Cast converts to its
-// type.
+// Leaves and conversions. Input is element data, Uniform one number per call, both numbered apart;
+// Cast converts to its type. The others belong to kernels: Load reads a buffer at an index, Index
+// is the value of an index, Round rounds to a storage dtype and back, Random is a word of the
+// random stream, State the result of a reduction or scan.
 enum class Op : uint8_t {
   Input,
   Uniform,
   Constant,
   Cast,
+  Load,
+  Index,
+  Round,
+  Random,
+  State,
 #define TAEDA_EXPR_ENUM(id, name, arity, result, form) id,
   TAEDA_EXPR_OPS(TAEDA_EXPR_ENUM)
 #undef TAEDA_EXPR_ENUM
 };
 
+// The number of operations.
+constexpr int kNumOps = static_cast<int>(Op::Digamma) + 1;
+
 TAEDA_API const char* op_name(Op op);
-TAEDA_API const char* op_form(Op op);  // null for the four kinds without one
+TAEDA_API const char* op_form(Op op);  // null for leaves and conversions
 TAEDA_API int op_arity(Op op);
 
 using NodeId = int32_t;
 
+// args: the operands. Load has none, or a mask and the value where it is false; Random has the seed
+// and the offset of the stream.
 struct TAEDA_API Node {
   Op op;
   Type type;
   NodeId args[3] = {-1, -1, -1};
-  int index = 0;              // Input, Uniform
-  uint64_t bits[2] = {0, 0};  // Constant: its bytes; the imaginary part in the second word
+  int index = 0;                       // Input, Uniform, State: number; Load: buffer; Round: dtype
+  uint64_t bits[2] = {0, 0};           // Constant: its bytes; the imaginary part in the second word
+  const symbolic::Expr* at = nullptr;  // Load, Index: where; Random: the element's number
 
   bool operator==(const Node& other) const;
+};
+
+// A symbol of index expressions that stands for a value: the index of an indirect access. Values
+// outside of 0 .. extent - 1 (where it wraps: -extent .. extent - 1) set the kernel's error word.
+struct Indirect {
+  const symbolic::Expr* symbol;
+  NodeId value;  // I64
+  const symbolic::Expr* extent;
+  bool wraps;
 };
 
 // Owns the nodes. Arguments come before their users, equal nodes are one node, and simplifications
@@ -96,11 +128,27 @@ class TAEDA_API ExprGraph {
   NodeId uniform(int index, Type type);
   NodeId constant(double value, Type type);
   NodeId constant_int(int64_t value, Type type);
+  NodeId constant_complex(double real, double imag, Type type);
   // Adds op over its arguments. A constant argument of another type is read as one of the type that
   // its siblings have. Throws TypeError where the argument types do not fit.
   NodeId apply(Op op, NodeId a, NodeId b = -1, NodeId c = -1);
   NodeId cast(NodeId a, Type type);
 
+  // Masked loads touch no memory where the mask is false.
+  NodeId load(int buffer, Type type, const symbolic::Expr* at, NodeId mask = -1, NodeId other = -1);
+  NodeId index(const symbolic::Expr* at, Type type = Type::I64);
+  NodeId round(NodeId a, DType dtype);
+  NodeId random(const symbolic::Expr* element, NodeId seed, NodeId offset);
+  NodeId state(int number, Type type);
+  // A symbol for a value. The range check belongs to each access that uses it.
+  const symbolic::Expr* indirect(symbolic::ExprPool& pool, const std::string& name, NodeId value,
+                                 const symbolic::Expr* extent, bool wraps);
+  const std::vector<Indirect>& indirects() const { return indirects_; }
+  // Null for a symbol that stands for no value.
+  const Indirect* find_indirect(const symbolic::Expr* symbol) const;
+
+  // Operands, and the values that stand in a node's index.
+  SmallVector<NodeId, 4> dependencies(NodeId id) const;
   const Node& node(NodeId id) const { return nodes_[id]; }
   int size() const { return static_cast<int>(nodes_.size()); }
   // The value of a constant, its real part where it is complex.
@@ -122,6 +170,7 @@ class TAEDA_API ExprGraph {
   };
   std::vector<Node> nodes_;
   std::unordered_map<Node, NodeId, NodeHash> index_;
+  std::vector<Indirect> indirects_;
 };
 
 }  // namespace taeda::kernel

@@ -19,6 +19,7 @@ TAEDA_TEXT(taeda_text_special, "taeda/kernel/math_special.h")
 TAEDA_TEXT(taeda_text_int, "taeda/kernel/math_int.h")
 TAEDA_TEXT(taeda_text_complex, "taeda/kernel/math_complex.h")
 TAEDA_TEXT(taeda_text_memory, "taeda/kernel/math_memory.h")
+TAEDA_TEXT(taeda_text_storage, "taeda/kernel/math_storage.h")
 TAEDA_TEXT(taeda_text_reduce_tree, "taeda/kernel/reduce_tree.h")
 TAEDA_TEXT(taeda_text_reduce_cuda, "taeda/kernel/reduce_cuda.h")
 
@@ -33,7 +34,9 @@ void append(std::string& text, const char* header) {
     std::string_view view(line, end - line);
     size_t start = view.find_first_not_of(' ');
     bool is_dropped = start == view.npos || view.substr(start).starts_with("//") ||
-                      view.starts_with("#include") || view.starts_with("#pragma once");
+                      view.substr(start).starts_with("#include") ||
+                      view.substr(start).starts_with("#  include") ||
+                      view.starts_with("#pragma once");
     if (!is_dropped) text.append(view).append("\n");
     line = end + 1;
   }
@@ -46,8 +49,10 @@ std::string prelude(bool is_cuda) {
         taeda_text_special, taeda_text_int, taeda_text_complex}) {
     append(text, header);
   }
+  if (!is_cuda) append(text, taeda_text_memory);
+  append(text, taeda_text_storage);
   append(text, taeda_text_reduce_tree);
-  append(text, is_cuda ? taeda_text_reduce_cuda : taeda_text_memory);
+  if (is_cuda) append(text, taeda_text_reduce_cuda);
   return text + "using namespace taeda::kernel;\n";
 }
 

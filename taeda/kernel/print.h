@@ -1,4 +1,4 @@
-// Printers: expressions, tile functions and loop kernels as C++ for the CPU and as CUDA.
+// Printers: expressions, tile functions and kernels as C++ for the CPU and as CUDA.
 //
 // A translation unit is a prelude followed by any number of printed functions. CPU code is compiled
 // with `-std=c++20 -O2 -ffp-contract=off -fno-math-errno -fwrapv` for the instruction set of the
@@ -9,7 +9,7 @@
 
 #include "taeda/base/export.h"
 #include "taeda/kernel/expr.h"
-#include "taeda/kernel/loop_ir.h"
+#include "taeda/kernel/ir/kernel.h"
 #include "taeda/kernel/sym.h"
 
 namespace taeda::kernel {
@@ -23,19 +23,17 @@ TAEDA_API std::string cuda_prelude();
 TAEDA_API std::string print_cpu_tile(const ExprGraph& graph, const TracedBody& body,
                                      const std::string& name);
 
-// extern "C" void name(char* const* ptrs, const long* params, const void* scalars, long begin, long
-// end): the kernel over indices begin .. end of its first axis. ptrs holds the buffers in order;
-// uniform k is element k of scalars, an array of 16-byte slots.
-TAEDA_API std::string print_cpu_kernel(const LoopKernel& kernel, const ExprGraph& graph);
+// One function per outermost loop, numbered in their order:
+//   extern "C" void name_0(char* const* ptrs, const long* params, const void* scalars, long* error,
+//                          long begin, long end)
+// runs indices begin .. end of the loop's first axis. ptrs holds the buffers in order; uniform k is
+// element k of scalars, an array of 16-byte slots. An index out of range sets error[0] to the
+// number of its check (from 1) and error[1] to the index. Throws where the kernel breaks a rule.
+TAEDA_API std::string print_cpu_kernel(const Kernel& kernel);
 
 // extern "C" __global__ void name(out, inputs..., long long n, uniforms...), grid-stride, any
 // launch shape with one dimension.
 TAEDA_API std::string print_cuda_tile(const ExprGraph& graph, const TracedBody& body,
                                       const std::string& name);
-
-// extern "C" __global__ void name(buffers..., params..., uniforms...). Without reductions:
-// grid-stride over the kept axes. With reductions: one block of 256 threads a kept index,
-// grid-stride.
-TAEDA_API std::string print_cuda_kernel(const LoopKernel& kernel, const ExprGraph& graph);
 
 }  // namespace taeda::kernel

@@ -27,6 +27,7 @@ std::string scalar_constant(const Node& node) {
   switch (node.type) {
     case Type::F32:
     case Type::F64: return real(node.bits[0]);
+    case Type::I32: return "(int)" + hex(static_cast<uint32_t>(node.bits[0]));
     case Type::I64: return "(td_long)" + hex(node.bits[0]);
     case Type::U64: return "(td_ulong)" + hex(node.bits[0]);
     case Type::Mask: return node.bits[0] ? "true" : "false";
@@ -36,9 +37,8 @@ std::string scalar_constant(const Node& node) {
   }
 }
 
-std::string cast_text(const NamedNodes& nodes, const Node& node, Lanes lanes) {
-  Type from = nodes.graph().node(node.args[0]).type;
-  std::string arg = nodes[node.args[0]], type = value_type(node.type, lanes);
+std::string cast_text(Type from, const Node& node, Lanes lanes, const std::string& arg) {
+  std::string type = value_type(node.type, lanes);
   if (node.type == Type::Mask) {
     return is_complex(from) ? str(arg, " != ", value_type(from, lanes), "{}") : arg + " != 0";
   }
@@ -60,21 +60,6 @@ std::string cast_text(const NamedNodes& nodes, const Node& node, Lanes lanes) {
   return str("__builtin_convertvector(", arg, ", ", type, ")");
 }
 
-std::string operation_text(const NamedNodes& nodes, const Node& node, Lanes lanes) {
-  if (node.op == Op::Constant) return broadcast(scalar_constant(node), node.type, lanes);
-  if (node.op == Op::Cast) return cast_text(nodes, node, lanes);
-  std::string form = op_form(node.op);
-  auto arg = [&](int i) { return nodes[node.args[i]]; };
-  if (node.op == Op::Where) return str(arg(0), " ? ", arg(1), " : ", arg(2));
-  int arity = op_arity(node.op);
-  if (form[0] != 't') {
-    return arity == 1 ? form + arg(0) : str(arg(0), " ", form, " ", arg(1));
-  }
-  std::string text = form + "(" + arg(0);
-  for (int i = 1; i < arity; ++i) text += ", " + arg(i);
-  return text + ")";
-}
-
 }  // namespace
 
 Lanes widest_lanes(const ExprGraph& graph, const std::vector<NodeId>& roots) {
@@ -82,8 +67,8 @@ Lanes widest_lanes(const ExprGraph& graph, const std::vector<NodeId>& roots) {
   for (NodeId id : graph.reachable(roots)) {
     Type type = graph.node(id).type;
     if (is_complex(type)) return Lanes::One;
-    has_narrow |= type == Type::F32;
-    has_wide |= type != Type::F32 && type != Type::Mask;
+    has_narrow |= type == Type::F32 || type == Type::I32;
+    has_wide |= type_size(type) == 8;
   }
   if (has_narrow && has_wide) return Lanes::One;
   return has_wide ? Lanes::Wide64 : Lanes::Wide32;
@@ -91,8 +76,8 @@ Lanes widest_lanes(const ExprGraph& graph, const std::vector<NodeId>& roots) {
 
 std::string value_type(Type type, Lanes lanes) {
   constexpr const char* kOne[] = {"float",  "double",  "td_long", "td_ulong",
-                                  "td_c64", "td_c128", "bool"};
-  constexpr const char* kWide[] = {"td_f32", "td_f64", "td_i64", "td_u64", "", "", ""};
+                                  "td_c64", "td_c128", "bool",    "int"};
+  constexpr const char* kWide[] = {"td_f32", "td_f64", "td_i64", "td_u64", "", "", "", "td_i32"};
   if (lanes == Lanes::One) return kOne[static_cast<int>(type)];
   if (type == Type::Mask) return lanes == Lanes::Wide32 ? "td_b32" : "td_b64";
   return kWide[static_cast<int>(type)];
@@ -110,6 +95,21 @@ std::string broadcast(const std::string& value, Type type, Lanes lanes) {
   return str("td_broadcast<", wide, ">::of(", value, ")");
 }
 
+std::string operation_text(const ExprGraph& graph, const Node& node, Lanes lanes,
+                           FunctionRef<std::string(int)> arg) {
+  if (node.op == Op::Constant) return broadcast(scalar_constant(node), node.type, lanes);
+  if (node.op == Op::Cast) return cast_text(graph.node(node.args[0]).type, node, lanes, arg(0));
+  std::string form = op_form(node.op);
+  if (node.op == Op::Where) return str(arg(0), " ? ", arg(1), " : ", arg(2));
+  int arity = op_arity(node.op);
+  if (form[0] != 't') {
+    return arity == 1 ? form + arg(0) : str(arg(0), " ", form, " ", arg(1));
+  }
+  std::string text = form + "(" + arg(0);
+  for (int i = 1; i < arity; ++i) text += ", " + arg(i);
+  return text + ")";
+}
+
 NamedNodes::NamedNodes(const ExprGraph& graph, const std::vector<NodeId>& roots)
     : graph_(graph), order_(graph.reachable(roots)) {
   for (NodeId id : order_) number_.emplace(id, static_cast<int>(number_.size()));
@@ -124,45 +124,11 @@ std::string print_definitions(const NamedNodes& nodes, Lanes lanes,
   for (NodeId id : nodes.order()) {
     const Node& node = nodes.graph().node(id);
     bool is_leaf = node.op == Op::Input || node.op == Op::Uniform;
+    auto arg = [&](int i) { return nodes[node.args[i]]; };
     text += str(indent, "const ", value_type(node.type, lanes), " ", nodes[id], " = ",
-                is_leaf ? leaf(node) : operation_text(nodes, node, lanes), ";\n");
+                is_leaf ? leaf(node) : operation_text(nodes.graph(), node, lanes, arg), ";\n");
   }
   return text;
-}
-
-std::string print_dim(const Dim& dim) {
-  return dim.param >= 0 ? str("p", dim.param) : str("(td_long)", dim.value);
-}
-
-std::string print_index(const LoopKernel& kernel, const Access& access) {
-  std::string text = print_dim(access.offset);
-  for (size_t i = 0; i < access.strides.size(); ++i) {
-    const Dim& stride = access.strides[i];
-    if (stride.is(0)) continue;
-    text += " + " + kernel.axes[i].name;
-    if (!stride.is(1)) text += " * " + print_dim(stride);
-  }
-  return text;
-}
-
-const char* combine_name(ReduceOp op) {
-  constexpr const char* kNames[] = {"td_combine_sum", "td_combine_prod", "td_combine_max",
-                                    "td_combine_min"};
-  return kNames[static_cast<int>(op)];
-}
-
-std::string print_init(const Reduction& reduction, const ExprGraph& graph) {
-  if (reduction.init >= 0) return scalar_constant(graph.node(reduction.init));
-  ExprGraph constants;
-  NodeId id = reduce_identity(constants, reduction.op, graph.node(reduction.value).type);
-  return scalar_constant(constants.node(id));
-}
-
-const Load* find_load(const LoopKernel& kernel, int input) {
-  for (const Load& load : kernel.loads) {
-    if (load.input == input) return &load;
-  }
-  return nullptr;
 }
 
 }  // namespace taeda::kernel

@@ -8,7 +8,6 @@
 
 #include "taeda/base/function_ref.h"
 #include "taeda/kernel/expr.h"
-#include "taeda/kernel/loop_ir.h"
 
 namespace taeda::kernel {
 
@@ -23,6 +22,10 @@ std::string value_type(Type type, Lanes lanes);
 std::string element_type(Type type);
 // The same value in every lane; `value` is a scalar expression.
 std::string broadcast(const std::string& value, Type type, Lanes lanes);
+
+// An operation, conversion or constant over its spelled operands.
+std::string operation_text(const ExprGraph& graph, const Node& node, Lanes lanes,
+                           FunctionRef<std::string(int)> arg);
 
 // The nodes under some roots and their names v0, v1, ..., the same for the same expressions.
 class NamedNodes {
@@ -42,13 +45,5 @@ class NamedNodes {
 std::string print_definitions(const NamedNodes& nodes, Lanes lanes,
                               FunctionRef<std::string(const Node&)> leaf,
                               const std::string& indent);
-
-std::string print_dim(const Dim& dim);
-// The element index of an access over axis variables named after the axes.
-std::string print_index(const LoopKernel& kernel, const Access& access);
-const char* combine_name(ReduceOp op);
-// The constant a reduction starts from, as a scalar expression.
-std::string print_init(const Reduction& reduction, const ExprGraph& graph);
-const Load* find_load(const LoopKernel& kernel, int input);
 
 }  // namespace taeda::kernel

@@ -98,7 +98,7 @@ TD_FN S td_reduce_run(const Source& source, td_long n, S identity) {
   return cascade.finish();
 }
 
-// The combining steps of generated code.
+// Combining steps of one state.
 struct td_combine_sum {
   template <class F>
   TD_MEMBER_FN static F apply(F a, F b) {
@@ -123,5 +123,66 @@ struct td_combine_min {
     return td_minimum(a, b);
   }
 };
+
+// The tree over states of generated code. A body has a type S of states, identity(), combine(a, b),
+// and the number kLanes of lanes of the tree; Wide is the same for kWidth neighbours at once, and
+// lane(s, i) takes one of them. Source gives one(i), and where kWidth is more than one, wide(i),
+// the lifted elements.
+template <class Body, class Wide, class Source>
+TD_FN typename Body::S td_tree_chunk(const Source& source, td_long begin, td_long n) {
+  constexpr int kLanes = Body::kLanes, kWidth = Wide::kWidth, kRegisters = kLanes / kWidth;
+  typename Body::S lanes[kLanes];
+  const td_long rows = n / kLanes;
+  if constexpr (kWidth == 1) {
+    for (int l = 0; l < kLanes; ++l) lanes[l] = Body::identity();
+    for (td_long row = 0; row < rows; ++row)
+      for (int l = 0; l < kLanes; ++l)
+        lanes[l] = Body::combine(lanes[l], source.one(begin + row * kLanes + l));
+  } else {
+    typename Wide::S registers[kRegisters];
+    for (int r = 0; r < kRegisters; ++r) registers[r] = Wide::identity();
+    for (td_long row = 0; row < rows; ++row) {
+#pragma GCC unroll 8
+      for (int r = 0; r < kRegisters; ++r)
+        registers[r] = Wide::combine(registers[r], source.wide(begin + row * kLanes + r * kWidth));
+    }
+    for (int l = 0; l < kLanes; ++l) lanes[l] = Wide::lane(registers[l / kWidth], l % kWidth);
+  }
+  for (td_long i = rows * kLanes; i < n; ++i) {
+    const int l = (int)(i - rows * kLanes);
+    lanes[l] = Body::combine(lanes[l], source.one(begin + i));
+  }
+  for (int half = kLanes / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i) lanes[i] = Body::combine(lanes[i], lanes[i + half]);
+  return lanes[0];
+}
+// Sources made of functions.
+template <class One>
+struct td_source {
+  const One& element;
+  TD_MEMBER_FN auto one(td_long i) const { return element(i); }
+};
+template <class One, class Wide>
+struct td_wide_source {
+  const One& element;
+  const Wide& elements;
+  TD_MEMBER_FN auto one(td_long i) const { return element(i); }
+  TD_MEMBER_FN auto wide(td_long i) const { return elements(i); }
+};
+template <class Body>
+struct td_tree_combine {
+  TD_MEMBER_FN static typename Body::S apply(typename Body::S a, typename Body::S b) {
+    return Body::combine(a, b);
+  }
+};
+template <class Body, class Wide, class Source>
+TD_FN typename Body::S td_tree(const Source& source, td_long n) {
+  if (n <= kReduceChunk) return td_tree_chunk<Body, Wide>(source, 0, n);
+  td_cascade<td_tree_combine<Body>, typename Body::S> cascade;
+  for (td_long begin = 0; begin < n; begin += kReduceChunk)
+    cascade.push(td_tree_chunk<Body, Wide>(source, begin,
+                                           n - begin < kReduceChunk ? n - begin : kReduceChunk));
+  return cascade.finish();
+}
 
 TAEDA_MATH_END

@@ -36,6 +36,9 @@ inline NodeId sym_apply(Op op, NodeId a, NodeId b = -1, NodeId c = -1) {
   return BuilderScope::current().graph().apply(op, a, b, c);
 }
 
+// A constant at an end of a type.
+TAEDA_API NodeId sym_extreme(Type type, bool is_highest);
+
 struct SymMask {
   NodeId id = -1;
 
@@ -55,10 +58,12 @@ struct SymMask {
 };
 
 struct SymReal;
+struct SymIndex;
 
 struct Sym {
   using MaskType = SymMask;
   using RealType = SymReal;
+  using IndexType = SymIndex;
   NodeId id = -1;
 
   Sym() = default;
@@ -76,6 +81,9 @@ struct Sym {
     s.id = id;
     return s;
   }
+  // The ends of the type: infinities where it has them.
+  static Sym lowest() { return from_id(sym_extreme(BuilderScope::current().type(), false)); }
+  static Sym highest() { return from_id(sym_extreme(BuilderScope::current().type(), true)); }
 
 #define TAEDA_SYM_BINARY(spelling, op, Result) \
   friend Result spelling(Sym a, Sym b) { return Result::from_id(sym_apply(Op::op, a.id, b.id)); }
@@ -120,7 +128,7 @@ struct Sym {
   TAEDA_SYM_UNARY(floor, Floor, Sym)
   TAEDA_SYM_UNARY(ceil, Ceil, Sym)
   TAEDA_SYM_UNARY(trunc, Trunc, Sym)
-  TAEDA_SYM_UNARY(round, Round, Sym)
+  TAEDA_SYM_UNARY(round, Nearest, Sym)
   TAEDA_SYM_UNARY(sqrt, Sqrt, Sym)
   TAEDA_SYM_UNARY(rsqrt, Rsqrt, Sym)
   TAEDA_SYM_UNARY(exp, Exp, Sym)
@@ -164,6 +172,14 @@ struct SymReal : Sym {
   SymReal() = default;
   SymReal(Sym value) : Sym(value) {}
 };
+
+// An index: I64 whatever the type of the body.
+struct SymIndex : Sym {
+  SymIndex() = default;
+  SymIndex(Sym value) : Sym(value) {}
+  static SymIndex from_id(NodeId id) { return Sym::from_id(id); }
+  static SymIndex highest() { return from_id(sym_extreme(Type::I64, true)); }
+};
 inline SymReal abs(Sym a) { return Sym::from_id(sym_apply(Op::Abs, a.id)); }
 inline SymReal real(Sym a) { return Sym::from_id(sym_apply(Op::Real, a.id)); }
 inline SymReal imag(Sym a) { return Sym::from_id(sym_apply(Op::Imag, a.id)); }
@@ -197,6 +213,8 @@ struct SymArguments {
       return P::from_id(next_input(Type::Mask));
     else if constexpr (std::is_same_v<P, SymReal>)
       return Sym::from_id(next_input(real_type(type)));
+    else if constexpr (std::is_same_v<P, SymIndex>)
+      return P::from_id(next_input(Type::I64));
     else if constexpr (std::is_same_v<P, Sym>)
       return Sym::from_id(next_input(type));
     else

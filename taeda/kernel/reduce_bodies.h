@@ -1,0 +1,203 @@
+// The reductions, each written once over its value type V (ir/reduce_body.h says how they are
+// read).
+//
+// A State names its parts in order: the compiler keeps them in registers and buffers of their own.
+#pragma once
+
+#include <tuple>
+
+#include "taeda/kernel/body.h"
+
+TAEDA_MATH_BEGIN
+
+template <class V>
+using IndexOf = typename V::IndexType;
+
+struct SumBody {
+  template <class V>
+  struct State {
+    V sum;
+    static constexpr auto parts() { return std::tuple(&State::sum); }
+  };
+  template <class V>
+  static State<V> identity() {
+    return {V(0)};
+  }
+  template <class V>
+  static State<V> lift(V x) {
+    return {x};
+  }
+  template <class V>
+  static State<V> combine(State<V> a, State<V> b) {
+    return {a.sum + b.sum};
+  }
+};
+
+struct ProdBody {
+  template <class V>
+  struct State {
+    V product;
+    static constexpr auto parts() { return std::tuple(&State::product); }
+  };
+  template <class V>
+  static State<V> identity() {
+    return {V(1)};
+  }
+  template <class V>
+  static State<V> lift(V x) {
+    return {x};
+  }
+  template <class V>
+  static State<V> combine(State<V> a, State<V> b) {
+    return {a.product * b.product};
+  }
+};
+
+// NaN if any element is.
+template <bool is_max>
+struct ExtremeBody {
+  template <class V>
+  struct State {
+    V value;
+    static constexpr auto parts() { return std::tuple(&State::value); }
+  };
+  template <class V>
+  static State<V> identity() {
+    return {is_max ? V::lowest() : V::highest()};
+  }
+  template <class V>
+  static State<V> lift(V x) {
+    return {x};
+  }
+  template <class V>
+  static State<V> combine(State<V> a, State<V> b) {
+    return {is_max ? maximum(a.value, b.value) : minimum(a.value, b.value)};
+  }
+};
+
+// The first extreme element and its index; NaN is more extreme than any number.
+template <bool is_max>
+struct ArgExtremeBody {
+  template <class V>
+  struct State {
+    V value;
+    IndexOf<V> index;
+    static constexpr auto parts() { return std::tuple(&State::value, &State::index); }
+  };
+  template <class V>
+  static State<V> identity() {
+    return {is_max ? V::lowest() : V::highest(), IndexOf<V>::highest()};
+  }
+  template <class V>
+  static State<V> lift(V x, IndexOf<V> index) {
+    return {x, index};
+  }
+  template <class V>
+  static State<V> combine(State<V> a, State<V> b) {
+    const auto is_more = is_max ? b.value > a.value : b.value < a.value;
+    const auto is_equal = (b.value == a.value) | (isnan(a.value) & isnan(b.value));
+    const auto takes_b =
+        is_more | (isnan(b.value) & !isnan(a.value)) | (is_equal & (b.index < a.index));
+    return {where(takes_b, b.value, a.value), where(takes_b, b.index, a.index)};
+  }
+};
+
+struct AnyBody {
+  template <class V>
+  struct State {
+    MaskOf<V> is_any;
+    static constexpr auto parts() { return std::tuple(&State::is_any); }
+  };
+  template <class V>
+  static State<V> identity() {
+    return {MaskOf<V>(false)};
+  }
+  template <class V>
+  static State<V> lift(MaskOf<V> x) {
+    return {x};
+  }
+  template <class V>
+  static State<V> combine(State<V> a, State<V> b) {
+    return {a.is_any | b.is_any};
+  }
+};
+
+struct AllBody {
+  template <class V>
+  struct State {
+    MaskOf<V> is_all;
+    static constexpr auto parts() { return std::tuple(&State::is_all); }
+  };
+  template <class V>
+  static State<V> identity() {
+    return {MaskOf<V>(true)};
+  }
+  template <class V>
+  static State<V> lift(MaskOf<V> x) {
+    return {x};
+  }
+  template <class V>
+  static State<V> combine(State<V> a, State<V> b) {
+    return {a.is_all & b.is_all};
+  }
+};
+
+// Number of elements, their mean, and the sum of squared distances from it (Chan, Golub and
+// LeVeque's formula for two parts).
+struct MomentsBody {
+  template <class V>
+  struct State {
+    V count, mean, squares;
+    static constexpr auto parts() {
+      return std::tuple(&State::count, &State::mean, &State::squares);
+    }
+  };
+  template <class V>
+  static State<V> identity() {
+    return {V(0), V(0), V(0)};
+  }
+  template <class V>
+  static State<V> lift(V x) {
+    return {V(1), x, V(0)};
+  }
+  template <class V>
+  static State<V> combine(State<V> a, State<V> b) {
+    const V count = a.count + b.count;
+    const V share = where(count > V(0), b.count / count, V(0));
+    const V delta = b.mean - a.mean;
+    // Two parts that hold nothing, or one of them, have no distance between their means.
+    const V between = where(share * a.count > V(0), delta * delta * (share * a.count), V(0));
+    return {count, where(share > V(0), a.mean + delta * share, a.mean),
+            a.squares + b.squares + between};
+  }
+};
+
+// log(sum(exp(x))) without its overflow: the largest element and the sum relative to it.
+struct LogSumExpBody {
+  template <class V>
+  struct State {
+    V largest, sum;
+    static constexpr auto parts() { return std::tuple(&State::largest, &State::sum); }
+  };
+  template <class V>
+  static State<V> identity() {
+    return {V::lowest(), V(0)};
+  }
+  template <class V>
+  static State<V> lift(V x) {
+    return {x, V(1)};
+  }
+  template <class V>
+  static State<V> combine(State<V> a, State<V> b) {
+    const V largest = maximum(a.largest, b.largest);
+    // Infinities of one sign have no difference.
+    const V from = where(isinf(largest), V(0), largest);
+    return {largest, a.sum * exp(a.largest - from) + b.sum * exp(b.largest - from)};
+  }
+  template <class V>
+  static V finish(State<V> s) {
+    return s.largest + log(s.sum);
+  }
+};
+
+TAEDA_MATH_END

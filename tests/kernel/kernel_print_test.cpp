@@ -1,0 +1,220 @@
+// Kernels of the IR as printed for the CPU: values, order of reductions, tails, checks.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "taeda/base/half.h"
+#include "taeda/kernel/ir/text.h"
+#include "taeda/kernel/print.h"
+#include "taeda/kernel/reduce.h"
+#include "tests/kernel/compile.h"
+#include "tests/kernel/kernels.h"
+
+namespace taeda::kernel::test {
+namespace {
+
+struct Add {
+  template <class V>
+  static V apply(V a, V b) {
+    return a + b;
+  }
+};
+
+using StageFn = void (*)(char* const*, const int64_t*, const void*, int64_t*, int64_t, int64_t);
+
+// The text with every vector axis turned into a serial one, under another name.
+std::string without_vectors(std::string text) {
+  for (size_t at; (at = text.find(" vector")) != text.npos;) text.erase(at, 7);
+  text.insert(text.find('('), "_serial");
+  return text;
+}
+
+// All kernels, vector and serial, in one library.
+void* library() {
+  static void* handle = [] {
+    std::string unit = cpu_prelude();
+    for (const char* text : {kMixed, kRowSum, kColumnSum, kSoftmax, kLayerNorm, kArgMax, kCumsum,
+                             kGather, kSwapPairs}) {
+      unit += print_cpu_kernel(parse_kernel(text));
+      unit += print_cpu_kernel(parse_kernel(without_vectors(text)));
+    }
+    return compile(unit);
+  }();
+  return handle;
+}
+
+// Runs one stage over all of its first axis, in two parts.
+void run(const std::string& stage, std::vector<void*> buffers, std::vector<int64_t> params,
+         int64_t extent, int64_t* error = nullptr, float scalar = 0) {
+  auto function = reinterpret_cast<StageFn>(dlsym(library(), stage.c_str()));
+  ASSERT_TRUE(function) << stage;
+  std::vector<char*> ptrs;
+  for (void* p : buffers) ptrs.push_back(static_cast<char*>(p));
+  alignas(16) char scalars[16] = {};
+  std::memcpy(scalars, &scalar, sizeof(scalar));
+  int64_t none[2] = {};
+  function(ptrs.data(), params.data(), scalars, error ? error : none, 0, extent / 3);
+  function(ptrs.data(), params.data(), scalars, error ? error : none, extent / 3, extent);
+}
+
+template <class T>
+std::vector<T> numbers(int64_t n, int seed = 0) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<T> v(n);
+  for (T& x : v) x = static_cast<T>(normal(random));
+  return v;
+}
+
+template <class T>
+bool is_equal(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+constexpr int64_t kWidths[] = {1, 7, 16, 33, 4096, 4097, 9001};
+
+TEST(PrintKernel, BroadcastAndTransposedOperands) {
+  const int64_t rows = 5, columns = 37;
+  const auto x = numbers<float>(rows * columns), bias = numbers<float>(rows, 1),
+             w = numbers<float>(rows * columns, 2);
+  for (const char* stage : {"mixed_0", "mixed_serial_0"}) {
+    std::vector<float> z(rows * columns);
+    run(stage, {z.data(), (void*)x.data(), (void*)bias.data(), (void*)w.data()}, {rows, columns},
+        rows);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        const float v = x[i * columns + j];
+        ASSERT_EQ(z[i * columns + j], v < bias[i] ? v : w[j * rows + i]) << stage;
+      }
+  }
+}
+
+TEST(PrintKernel, RowsAndColumnsFollowTheReductionTree) {
+  for (int64_t n : kWidths) {
+    const int64_t rows = 3;
+    const auto x = numbers<float>(rows * n, static_cast<int>(n));
+    std::vector<float> transposed(rows * n), expected(rows);
+    for (int64_t i = 0; i < rows; ++i) {
+      expected[i] = reduce_run<Add, float>(x.data() + i * n, n, 0.0f);
+      for (int64_t j = 0; j < n; ++j) transposed[j * rows + i] = x[i * n + j];
+    }
+    for (const char* stage : {"row_sum_0", "row_sum_serial_0"}) {
+      std::vector<float> y(rows);
+      run(stage, {y.data(), (void*)x.data()}, {rows, n}, rows);
+      EXPECT_TRUE(is_equal(y, expected)) << stage << " " << n;
+    }
+    for (const char* stage : {"column_sum_0", "column_sum_serial_0"}) {
+      std::vector<float> y(rows);
+      run(stage, {y.data(), transposed.data()}, {n, rows}, rows);
+      EXPECT_TRUE(is_equal(y, expected)) << stage << " " << n;
+    }
+  }
+}
+
+TEST(PrintKernel, SoftmaxOfRows) {
+  for (int64_t n : kWidths) {
+    const int64_t rows = 3;
+    const auto x = numbers<float>(rows * n, static_cast<int>(n));
+    std::vector<float> y(rows * n), serial(rows * n);
+    run("softmax_0", {y.data(), (void*)x.data()}, {rows, n}, rows);
+    run("softmax_serial_0", {serial.data(), (void*)x.data()}, {rows, n}, rows);
+    EXPECT_TRUE(is_equal(y, serial)) << n;
+    for (int64_t i = 0; i < rows; ++i) {
+      double sum = 0;
+      for (int64_t j = 0; j < n; ++j) sum += std::exp(static_cast<double>(x[i * n + j]));
+      for (int64_t j = 0; j < n; ++j)
+        ASSERT_NEAR(y[i * n + j], std::exp(static_cast<double>(x[i * n + j])) / sum, 1e-6);
+    }
+  }
+}
+
+TEST(PrintKernel, LayerNormThroughBFloat16) {
+  for (int64_t n : {7, 64, 5000}) {
+    const int64_t rows = 3;
+    const auto x = numbers<BFloat16>(rows * n, 3), weight = numbers<BFloat16>(n, 4);
+    std::vector<BFloat16> y(rows * n), serial(rows * n);
+    const std::vector<int64_t> params = {rows, n};
+    run("layer_norm_0", {y.data(), (void*)x.data(), (void*)weight.data()}, params, rows, nullptr,
+        1e-5f);
+    run("layer_norm_serial_0", {serial.data(), (void*)x.data(), (void*)weight.data()}, params, rows,
+        nullptr, 1e-5f);
+    EXPECT_TRUE(is_equal(y, serial)) << n;
+    for (int64_t i = 0; i < rows; ++i) {
+      double mean = 0, squares = 0;
+      for (int64_t j = 0; j < n; ++j) mean += x[i * n + j] / static_cast<double>(n);
+      for (int64_t j = 0; j < n; ++j) squares += std::pow(x[i * n + j] - mean, 2);
+      const double scale = 1 / std::sqrt(squares / static_cast<double>(n) + 1e-5);
+      for (int64_t j = 0; j < n; ++j) {
+        const double expected = (x[i * n + j] - mean) * scale * weight[j];
+        ASSERT_NEAR(y[i * n + j], expected, 0.02 * std::abs(expected) + 1e-3) << n;
+      }
+    }
+  }
+}
+
+TEST(PrintKernel, ArgMaxTakesTheFirstAndNan) {
+  const int64_t rows = 3, columns = 40;
+  std::vector<float> x(2 * rows * columns, 1.0f);
+  x[7] = 2, x[rows * columns + 3] = 2;    // row 0: twice, first at 7
+  x[rows * columns + columns + 5] = NAN;  // row 1: NaN at 45
+  x[columns + 9] = 9;
+  for (int64_t j = 0; j < columns; ++j)  // row 2: nothing but -inf
+    x[2 * columns + j] = x[rows * columns + 2 * columns + j] = -INFINITY;
+  std::vector<int64_t> y(rows);
+  run("argmax_0", {y.data(), x.data()}, {rows, columns}, rows);
+  EXPECT_EQ(y, (std::vector<int64_t>{7, 45, 0}));
+}
+
+TEST(PrintKernel, CumulativeSum) {
+  const int64_t rows = 3, columns = 100;
+  const auto x = numbers<double>(rows * columns);
+  std::vector<double> y(rows * columns);
+  run("cumsum_0", {y.data(), (void*)x.data()}, {rows, columns}, rows);
+  for (int64_t i = 0; i < rows; ++i) {
+    double sum = 0;
+    for (int64_t j = 0; j < columns; ++j) {
+      sum += x[i * columns + j];
+      ASSERT_EQ(y[i * columns + j], sum);
+    }
+  }
+}
+
+TEST(PrintKernel, GatherWrapsAndReportsIndicesOutOfRange) {
+  const int64_t rows = 4, columns = 19, n = 6;
+  std::vector<int32_t> x(n * columns), y(rows * columns);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<int32_t>(i);
+  std::vector<int64_t> index = {5, -6, 0, -1};
+  const std::vector<void*> buffers = {y.data(), x.data(), index.data()};
+  int64_t error[2] = {};
+  run("gather_0", buffers, {rows, columns, n}, rows, error);
+  EXPECT_EQ(error[0], 0);
+  run("gather_1", buffers, {rows, columns, n}, rows, error);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      ASSERT_EQ(y[i * columns + j], (index[i] + n) % n * columns + j);
+  index[2] = 6;
+  run("gather_0", buffers, {rows, columns, n}, rows, error);
+  EXPECT_EQ(error[0], 1);
+  EXPECT_EQ(error[1], 6);
+}
+
+TEST(PrintKernel, MasksGuardLoadsAndStores) {
+  const int64_t n = 35;  // the last element has no partner: its load would leave the buffer
+  const auto x = numbers<Half>(n);
+  std::vector<uint8_t> keep(n);
+  for (int64_t i = 0; i < n; ++i) keep[i] = i % 5 != 4;
+  for (const char* stage : {"swap_pairs_0", "swap_pairs_serial_0"}) {
+    std::vector<Half> y(n, Half(7.0f));
+    run(stage, {y.data(), (void*)x.data(), keep.data()}, {n}, n);
+    for (int64_t i = 0; i < n; ++i)
+      ASSERT_EQ(static_cast<float>(y[i]), keep[i] ? static_cast<float>(x[i ^ 1]) : 7.0f) << stage;
+  }
+}
+
+}  // namespace
+}  // namespace taeda::kernel::test

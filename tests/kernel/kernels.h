@@ -1,0 +1,136 @@
+// Kernels written by hand in the text of the IR, for tests of its verifier, printers and schedules.
+#pragma once
+
+namespace taeda::kernel::test {
+
+// z[i, j] = x[i, j] < bias[i] ? x[i, j] : w[j, i]: broadcast and transposed operands.
+inline constexpr const char* kMixed = R"(kernel mixed(rows, columns)
+  buffer z float32[rows*columns]
+  buffer x float32[rows*columns]
+  buffer bias float32[rows]
+  buffer w float32[rows*columns]
+  value %0 = load x[columns*i + j] : f32
+  value %1 = load bias[i] : f32
+  value %2 = lt %0 %1 : mask
+  value %3 = load w[rows*j + i] : f32
+  value %4 = where %2 %0 %3 : f32
+  loop i < rows parallel, j < columns vector
+    store z[columns*i + j] = %4
+)";
+
+inline constexpr const char* kRowSum = R"(kernel row_sum(rows, columns)
+  buffer y float32[rows]
+  buffer x float32[rows*columns]
+  value %0 = load x[columns*i + j] : f32
+  value %1 = state 0 : f32
+  loop i < rows parallel
+    loop j < columns reduced vector
+      reduce sum(%0) over j -> 0
+    store y[i] = %1
+)";
+
+inline constexpr const char* kColumnSum = R"(kernel column_sum(rows, columns)
+  buffer y float32[columns]
+  buffer x float32[rows*columns]
+  value %0 = load x[columns*i + j] : f32
+  value %1 = state 0 : f32
+  loop j < columns vector
+    loop i < rows reduced
+      reduce sum(%0) over i -> 0
+    store y[j] = %1
+)";
+
+inline constexpr const char* kSoftmax = R"(kernel softmax(rows, columns)
+  buffer y float32[rows*columns]
+  buffer x float32[rows*columns]
+  value %0 = load x[columns*i + j] : f32
+  value %1 = state 0 : f32
+  value %2 = sub %0 %1 : f32
+  value %3 = exp %2 : f32
+  value %4 = state 1 : f32
+  value %5 = div %3 %4 : f32
+  loop i < rows parallel
+    loop j < columns reduced vector
+      reduce max(%0) over j -> 0
+    loop j < columns reduced vector
+      reduce sum(%3) over j -> 1
+    loop j < columns vector
+      store y[columns*i + j] = %5
+)";
+
+inline constexpr const char* kLayerNorm = R"(kernel layer_norm(rows, columns)
+  buffer y bfloat16[rows*columns]
+  buffer x bfloat16[rows*columns]
+  buffer weight bfloat16[columns]
+  value %0 = load x[columns*i + j] : f32
+  value %1 = state 1 : f32
+  value %2 = sub %0 %1 : f32
+  value %3 = state 2 : f32
+  value %4 = state 0 : f32
+  value %5 = div %3 %4 : f32
+  value %6 = uniform 0 : f32
+  value %7 = add %5 %6 : f32
+  value %8 = rsqrt %7 : f32
+  value %9 = mul %2 %8 : f32
+  value %10 = round_to bfloat16 %9 : f32
+  value %11 = load weight[j] : f32
+  value %12 = mul %10 %11 : f32
+  loop i < rows parallel
+    loop j < columns reduced vector
+      reduce moments(%0) over j -> 0
+    loop j < columns vector
+      store y[columns*i + j] = %12
+)";
+
+// The position of the largest element, over two axes of which the outer one jumps.
+inline constexpr const char* kArgMax = R"(kernel argmax(rows, columns)
+  buffer y int64[rows]
+  buffer x float32[2*rows*columns]
+  value %0 = load x[rows*columns*k + columns*i + j] : f32
+  value %1 = index [columns*k + j] : i64
+  value %2 = state 1 : i64
+  loop i < rows parallel
+    loop k < 2 reduced, j < columns reduced
+      reduce argmax(%0, %1) over k, j -> 0
+    store y[i] = %2
+)";
+
+inline constexpr const char* kCumsum = R"(kernel cumsum(rows, columns)
+  buffer y float64[rows*columns]
+  buffer x float64[rows*columns]
+  value %0 = load x[columns*i + j] : f64
+  value %1 = state 0 : f64
+  loop i < rows parallel
+    loop j < columns scanned
+      scan sum(%0) along j -> 0
+      store y[columns*i + j] = %1
+)";
+
+// y[i, j] = x[index[i], j], indices from -n to n - 1; an index out of range writes nothing.
+inline constexpr const char* kGather = R"(kernel gather(rows, columns, n)
+  buffer y int32[rows*columns]
+  buffer x int32[columns*n]
+  buffer index int64[rows]
+  value %0 = load index[i] : i64
+  index t = %0 < n wraps
+  value %1 = load x[columns*t + j] : i64
+  loop i < rows
+    check t
+  barrier
+  loop i < rows parallel, j < columns vector
+    store y[columns*i + j] = %1
+)";
+
+// Masks, floor-division and remainder in an index: pairs of neighbours swapped, a last one alone.
+inline constexpr const char* kSwapPairs = R"(kernel swap_pairs(n)
+  buffer y float16[n]
+  buffer x float16[n]
+  buffer keep bool[n]
+  value %0 = load keep[i] : mask
+  value %1 = constant -1 : f32
+  value %2 = load x[2*(i//2) - Mod(i, 2) + 1] if %0 else %1 : f32
+  loop i < n vector
+    store y[i] = %2 if %0
+)";
+
+}  // namespace taeda::kernel::test
