@@ -75,6 +75,8 @@ class CpuKernelPrinter {
         place.lanes = lanes_of(loop);
       if (!place.is_wide()) {
         if (axis.role == Role::Scanned) text += scan_starts(loop, indent);
+        if (axis.binding == Binding::Unroll)
+          text += str("#pragma GCC unroll ", axis.extent->value.integer, "\n");
         text += str(indent, "for (td_long ", var, " = ", first, "; ", var, " < ", last, "; ++", var,
                     ") {\n");
         close = str(indent, "}\n", close);

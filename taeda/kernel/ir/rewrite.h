@@ -1,0 +1,24 @@
+// Replacing symbols in all that a loop computes.
+#pragma once
+
+#include <string>
+
+#include "taeda/base/function_ref.h"
+#include "taeda/kernel/ir/kernel.h"
+
+namespace taeda::kernel {
+
+// A new index for an old one.
+using IndexMap = FunctionRef<const Expr*(const Expr* at)>;
+
+// Rewrites indices, extents and values of the steps under `steps`. Values that other loops use too
+// are kept for them: nodes are added, never changed.
+void rewrite_indices(Kernel& kernel, std::vector<Step>& steps, IndexMap map);
+
+// Every index expression under the steps, of loads and stores and values.
+std::vector<const Expr*> indices_of(const Kernel& kernel, const std::vector<Step>& steps);
+
+// A variable of a name that nothing in the kernel has: the name itself, or one with a number.
+const Expr* fresh_axis(Kernel& kernel, const std::string& name);
+
+}  // namespace taeda::kernel

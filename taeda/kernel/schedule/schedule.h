@@ -1,0 +1,47 @@
+// Schedules: rewrites of a kernel's loops that keep every result, bit for bit.
+//
+// Loops are named by the variable of one of their axes; where several loops have that variable
+// (stages over the same rows), `loop_of` finds the first, and each rewrite takes the loop itself.
+// A rewrite that cannot keep the results throws ValueError and leaves the kernel as it was. New
+// variables get names that the kernel does not use yet.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "taeda/base/export.h"
+#include "taeda/kernel/ir/kernel.h"
+
+namespace taeda::kernel {
+
+// The first loop, outermost first, with an axis of that name; ValueError where there is none.
+TAEDA_API Loop& loop_of(Kernel& kernel, const std::string& axis);
+
+// merge.cpp
+//   loop i < rows, j < columns            loop ij < rows*columns
+//     store y[columns*i + j]       to       store y[ij]
+// The two axes follow each other in one loop and have one role. Accesses for which both move as
+// one index keep a plain stride, others get a quotient and a remainder.
+TAEDA_API const Expr* merge_axes(Kernel& kernel, Loop& loop, size_t first);
+// Whether no access of the loop would get a quotient.
+TAEDA_API bool can_merge_plainly(const Kernel& kernel, const Loop& loop, size_t first);
+
+// split.cpp
+//   loop i < n                            loop i_outer < (n + 63)//64, i_inner < Min(64, n -
+//   64*i_outer)
+//     store y[i]                   to       store y[64*i_outer + i_inner]
+// For kept axes: the elements of a reduction stay where the tree has them.
+TAEDA_API void split_axis(Kernel& kernel, Loop& loop, size_t axis, int64_t factor);
+
+// reorder.cpp
+//   loop i < rows, j < columns     to     loop j < columns, i < rows
+// For kept axes of a loop; order[k] is the present place of the axis that comes k-th. An extent
+// must not use an axis that would come after it.
+TAEDA_API void reorder_axes(Kernel& kernel, Loop& loop, const std::vector<size_t>& order);
+
+// bind.cpp
+// Runs an axis in another way: the last one as a vector, the first one of an outermost loop in
+// parallel, one with a constant extent unrolled.
+TAEDA_API void bind_axis(Kernel& kernel, Loop& loop, size_t axis, Binding binding);
+
+}  // namespace taeda::kernel

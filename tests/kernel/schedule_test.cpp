@@ -1,0 +1,170 @@
+// Schedules: each rewrite's text before and after, its refusals, and equal results when printed.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "taeda/base/error.h"
+#include "taeda/base/function_ref.h"
+#include "taeda/kernel/ir/text.h"
+#include "taeda/kernel/print.h"
+#include "taeda/kernel/schedule/schedule.h"
+#include "tests/kernel/compile.h"
+#include "tests/kernel/kernels.h"
+
+namespace taeda::kernel::test {
+namespace {
+
+constexpr const char* kCopy = R"(kernel copy(rows, columns)
+  buffer y float32[rows*columns]
+  buffer x float32[rows*columns]
+  value %0 = load x[columns*i + j] : f32
+  loop i < rows parallel, j < columns vector
+    store y[columns*i + j] = %0
+)";
+
+TEST(Schedule, MergeGivesPlainStrides) {
+  Kernel kernel = parse_kernel(kCopy);
+  Loop& loop = loop_of(kernel, "i");
+  EXPECT_TRUE(can_merge_plainly(kernel, loop, 0));
+  merge_axes(kernel, loop, 0);
+  verify(kernel);
+  EXPECT_EQ(dump(kernel), R"(kernel copy(rows, columns)
+  buffer y float32[rows*columns]
+  buffer x float32[rows*columns]
+  value %0 = load x[ij] : f32
+  loop ij < rows*columns vector
+    store y[ij] = %0
+)");
+}
+
+TEST(Schedule, MergeOfATransposedOperandDivides) {
+  Kernel kernel = parse_kernel(kMixed);
+  Loop& loop = loop_of(kernel, "i");
+  EXPECT_FALSE(can_merge_plainly(kernel, loop, 0));
+  merge_axes(kernel, loop, 0);
+  verify(kernel);
+  EXPECT_EQ(dump(kernel), R"(kernel mixed(rows, columns)
+  buffer z float32[rows*columns]
+  buffer x float32[rows*columns]
+  buffer bias float32[rows]
+  buffer w float32[rows*columns]
+  value %0 = load x[ij] : f32
+  value %1 = load bias[(ij//columns)] : f32
+  value %2 = lt %0 %1 : mask
+  value %3 = load w[rows*Mod(ij, columns) + (ij//columns)] : f32
+  value %4 = where %2 %0 %3 : f32
+  loop ij < rows*columns vector
+    store z[ij] = %4
+)");
+}
+
+TEST(Schedule, SplitShortensTheLastBlock) {
+  Kernel kernel = parse_kernel(kCopy);
+  split_axis(kernel, loop_of(kernel, "i"), 1, 64);
+  verify(kernel);
+  EXPECT_EQ(dump(kernel), R"(kernel copy(rows, columns)
+  buffer y float32[rows*columns]
+  buffer x float32[rows*columns]
+  value %0 = load x[columns*i + 64*j_outer + j_inner] : f32
+  loop i < rows parallel, j_outer < ((columns + 63)//64), j_inner < Min(64, columns - 64*j_outer) vector
+    store y[columns*i + 64*j_outer + j_inner] = %0
+)");
+}
+
+TEST(Schedule, ReorderKeepsBindingsWhereTheyFit) {
+  Kernel kernel = parse_kernel(kCopy);
+  Loop& loop = loop_of(kernel, "j");
+  reorder_axes(kernel, loop, {1, 0});
+  verify(kernel);
+  EXPECT_EQ(loop.axes[0].var->name, "j");
+  EXPECT_EQ(loop.axes[0].binding, Binding::Serial);
+  bind_axis(kernel, loop, 0, Binding::Parallel);
+  bind_axis(kernel, loop, 1, Binding::Vector);
+}
+
+std::string error_of(FunctionRef<void()> call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Schedule, RefusalsLeaveTheKernelAsItWas) {
+  Kernel kernel = parse_kernel(kRowSum);
+  const std::string before = dump(kernel);
+  Loop &rows = loop_of(kernel, "i"), &columns = loop_of(kernel, "j");
+  EXPECT_EQ(error_of([&] { loop_of(kernel, "k"); }), "[kernel] row_sum has no axis k");
+  EXPECT_EQ(error_of([&] { split_axis(kernel, columns, 0, 8); }),
+            "[kernel] axis j is reduced: only kept axes are split");
+  EXPECT_EQ(error_of([&] { split_axis(kernel, rows, 0, 0); }),
+            "[kernel] an axis is split into blocks of 0");
+  EXPECT_EQ(error_of([&] { merge_axes(kernel, rows, 0); }),
+            "[kernel] no axis follows axis 0 of a loop with 1");
+  EXPECT_EQ(error_of([&] { reorder_axes(kernel, columns, {0}); }),
+            "[kernel] axis j is reduced: its order belongs to the result");
+  EXPECT_EQ(error_of([&] { reorder_axes(kernel, rows, {0, 0}); }),
+            "[kernel] 2 places are no order of 1 axes");
+  EXPECT_EQ(error_of([&] { bind_axis(kernel, columns, 0, Binding::Parallel); }),
+            "[kernel] axis j is parallel inside of another axis");
+  EXPECT_EQ(error_of([&] { bind_axis(kernel, columns, 0, Binding::Unroll); }),
+            "[kernel] axis j is unrolled, but has no constant extent");
+  EXPECT_EQ(dump(kernel), before);
+}
+
+// The mixed kernel under several schedules, each printed under a name of its own.
+TEST(Schedule, ScheduledKernelsComputeTheSame) {
+  using StageFn = void (*)(char* const*, const int64_t*, const void*, int64_t*, int64_t, int64_t);
+  using Rewrite = void (*)(Kernel&);
+  const Rewrite rewrites[] = {
+      [](Kernel&) {},
+      [](Kernel& k) { merge_axes(k, loop_of(k, "i"), 0); },
+      [](Kernel& k) { split_axis(k, loop_of(k, "i"), 1, 7); },
+      [](Kernel& k) { split_axis(k, loop_of(k, "i"), 0, 3); },
+      [](Kernel& k) { reorder_axes(k, loop_of(k, "i"), {1, 0}); },
+      [](Kernel& k) {
+        // Tiles for the transposed operand.
+        split_axis(k, loop_of(k, "i"), 0, 4);
+        split_axis(k, loop_of(k, "i_outer"), 2, 4);
+        reorder_axes(k, loop_of(k, "i_outer"), {0, 2, 1, 3});
+      },
+  };
+  const int64_t rows = 10, columns = 23;
+  std::string unit = cpu_prelude();
+  std::vector<int64_t> extents;
+  int number = 0;
+  for (Rewrite rewrite : rewrites) {
+    Kernel kernel = parse_kernel(kMixed);
+    kernel.name = "mixed" + std::to_string(number++);
+    rewrite(kernel);
+    unit += print_cpu_kernel(kernel);
+    const Expr* extent = std::get<Loop>(kernel.steps[0]).axes[0].extent;
+    extents.push_back(
+        symbolic::evaluate(extent, {{kernel.params[0], symbolic::ExprValue::of(rows)},
+                                    {kernel.params[1], symbolic::ExprValue::of(columns)}})
+            ->integer);
+  }
+  void* handle = compile(unit);
+  std::vector<float> x(rows * columns), bias(rows), w(rows * columns), first;
+  for (int64_t i = 0; i < rows * columns; ++i) x[i] = static_cast<float>(i % 17), w[i] = -x[i] - 1;
+  for (int64_t i = 0; i < rows; ++i) bias[i] = static_cast<float>(i);
+  for (size_t i = 0; i < extents.size(); ++i) {
+    auto run =
+        reinterpret_cast<StageFn>(dlsym(handle, ("mixed" + std::to_string(i) + "_0").c_str()));
+    ASSERT_TRUE(run);
+    std::vector<float> z(rows * columns, -100.0f);
+    char* ptrs[] = {reinterpret_cast<char*>(z.data()), reinterpret_cast<char*>(x.data()),
+                    reinterpret_cast<char*>(bias.data()), reinterpret_cast<char*>(w.data())};
+    const int64_t params[] = {rows, columns};
+    int64_t error[2] = {};
+    run(ptrs, params, nullptr, error, 0, extents[i]);
+    if (i == 0) first = z;
+    EXPECT_EQ(z, first) << "schedule " << i;
+  }
+  dlclose(handle);
+}
+
+}  // namespace
+}  // namespace taeda::kernel::test
