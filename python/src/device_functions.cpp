@@ -3,7 +3,7 @@
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/tensor/factories.h"
-#include "taeda/backends/cpu/isa.h"
+#include "taeda/base/isa.h"
 #include "taeda/backends/device_kernels.h"
 #include "taeda/backends/device_registry.h"
 
@@ -71,7 +71,7 @@ PyObject* registered(PyObject*, PyObject*) {
 PyObject* cpu_capability(PyObject*, PyObject*) {
 #if defined(__x86_64__)
   constexpr const char* names[] = {"DEFAULT", "AVX2", "AVX512"};
-  return guarded([&] { return wrap(std::string(names[cpu::isa_level()])); });
+  return guarded([&] { return wrap(std::string(names[isa_level()])); });
 #else
   return guarded([&] { return wrap(std::string("DEFAULT")); });
 #endif

@@ -1,7 +1,7 @@
 // Chooses the kernel set of this processor, once.
 #include "taeda/backends/cpu/gemm/kernels.h"
 
-#include "taeda/backends/cpu/isa.h"
+#include "taeda/base/isa.h"
 
 namespace taeda::cpu::gemm_kernels {
 

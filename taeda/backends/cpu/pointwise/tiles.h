@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "taeda/backends/cpu/isa.h"
+#include "taeda/base/isa.h"
 #include "taeda/core/dtype.h"
 #include "taeda/kernel/vec.h"
 

@@ -1,7 +1,7 @@
 // Asks the processor once.
-#include "taeda/backends/cpu/isa.h"
+#include "taeda/base/isa.h"
 
-namespace taeda::cpu {
+namespace taeda {
 
 #if defined(__x86_64__)
 namespace {
@@ -23,4 +23,4 @@ int isa_level() {
 }
 #endif
 
-}  // namespace taeda::cpu
+}  // namespace taeda

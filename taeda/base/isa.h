@@ -3,7 +3,7 @@
 
 #include "taeda/base/export.h"
 
-namespace taeda::cpu {
+namespace taeda {
 
 // Index into a table of variants: x86_64 generic 0, AVX2 1, AVX-512 2; aarch64 NEON 0. A level asks
 // for every instruction its files are compiled with.
@@ -13,4 +13,4 @@ TAEDA_API int isa_level();
 inline int isa_level() { return 0; }
 #endif
 
-}  // namespace taeda::cpu
+}  // namespace taeda

@@ -1,0 +1,78 @@
+// The parts of a reduction body as programs over tiles.
+#pragma once
+
+#include <vector>
+
+#include "taeda/kernel/interpret/primitives.h"
+#include "taeda/kernel/ir/reduce_body.h"
+
+namespace taeda::kernel {
+
+// Elements per tile, a multiple of the lanes of every reduction tree.
+constexpr int64_t kTile = 1024;
+
+// Some roots of a body's DAG over inputs. Needs scratch of its own per thread.
+class BodyProgram {
+ public:
+  BodyProgram() = default;
+  BodyProgram(const ReduceBody& body, const std::vector<NodeId>& roots);
+
+  size_t scratch_bytes() const { return scratch_bytes_; }
+  // Constants for kTile elements; before the first run.
+  void prepare(char* scratch) const;
+  // Where the roots' tiles of n elements are: in scratch, or inputs themselves.
+  void run(char* const* inputs, int64_t n, char* scratch, char** outputs) const;
+  // The operation, where the program is one operation on inputs 0 and 1; Input elsewhere.
+  Op single() const { return single_; }
+
+ private:
+  struct Step {
+    TilePrimitive run;
+    int args[3];  // place of an operand: an input, or ~(step)
+    size_t offset;
+    Type type;
+    NodeId constant = -1;
+    uint64_t bits[2];
+  };
+  char* at(int place, char* const* inputs, char* scratch) const {
+    return place >= 0 ? inputs[place] : scratch + steps_[~place].offset;
+  }
+
+  std::vector<Step> steps_;
+  std::vector<int> outputs_;
+  size_t scratch_bytes_ = 0;
+  Op single_ = Op::Input;
+};
+
+// The states of one running reduction in the order of Note [Reduction tree].
+class TreeRun {
+ public:
+  TreeRun(const ReduceBody& body, const BodyProgram& combine);
+
+  void start();
+  // The next n elements, lifted: a tile per state.
+  void add(char* const* states, int64_t n);
+  // One element per state.
+  void finish(char** results);
+
+ private:
+  struct Level {
+    std::vector<char> states;
+  };
+  char* lane(size_t state, int64_t l) {
+    return lanes_.data() + offsets_[state] + l * sizes_[state];
+  }
+  void combine_into(char* const* left, char* const* right, int64_t n);
+  void close_chunk();
+
+  const ReduceBody& body_;
+  const BodyProgram& combine_;
+  FoldPrimitive fold_;
+  int lanes_count_;
+  std::vector<size_t> sizes_, offsets_;
+  std::vector<char> lanes_, identity_, scratch_;
+  std::vector<std::vector<char>> levels_;  // one element per state each
+  int64_t position_ = 0, chunks_ = 0;
+};
+
+}  // namespace taeda::kernel

@@ -1,0 +1,79 @@
+// A stack machine for index expressions.
+#include "taeda/kernel/interpret/index_program.h"
+
+#include <algorithm>
+
+#include "taeda/base/error.h"
+#include "taeda/kernel/math.h"
+
+namespace taeda::kernel {
+
+using symbolic::Expr;
+using symbolic::ExprOp;
+
+namespace {
+
+constexpr size_t kMaxDepth = 64;
+
+int64_t apply(ExprOp op, int64_t a, int64_t b) {
+  switch (op) {
+    case ExprOp::Add:
+      return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    case ExprOp::Mul:
+      return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    case ExprOp::Pow:
+    case ExprOp::IntPow: return td_pow(a, b);
+    case ExprOp::FloorDiv: return td_div_floor(a, b);
+    case ExprOp::Mod: return td_remainder(a, b);
+    case ExprOp::Min: return std::min(a, b);
+    default: return std::max(a, b);
+  }
+}
+
+}  // namespace
+
+IndexProgram::IndexProgram(const Expr* e, FunctionRef<int(const Expr*)> place_of) {
+  add(e, place_of);
+  TAEDA_CHECK_VALUE(steps_.size() < kMaxDepth,
+                    "[kernel] an index is too long to be interpreted: ", symbolic::text_of(e));
+}
+
+void IndexProgram::add(const Expr* e, FunctionRef<int(const Expr*)> place_of) {
+  switch (e->op) {
+    case ExprOp::Constant: steps_.push_back({e->op, e->value.integer}); return;
+    case ExprOp::Symbol: steps_.push_back({e->op, place_of(e)}); return;
+    case ExprOp::Add:
+    case ExprOp::Mul:
+    case ExprOp::Pow:
+    case ExprOp::IntPow:
+    case ExprOp::FloorDiv:
+    case ExprOp::Mod:
+    case ExprOp::Min:
+    case ExprOp::Max:
+      for (const Expr* arg : e->args) add(arg, place_of);
+      steps_.push_back({e->op, static_cast<int64_t>(e->args.size())});
+      return;
+    default:
+      fail(ErrorKind::Value, "[kernel] no index can be computed from ", symbolic::text_of(e));
+  }
+}
+
+int64_t IndexProgram::operator()(const int64_t* symbols) const {
+  int64_t stack[kMaxDepth];
+  size_t depth = 0;
+  for (const Step& step : steps_) {
+    if (step.op == ExprOp::Constant) {
+      stack[depth++] = step.value;
+    } else if (step.op == ExprOp::Symbol) {
+      stack[depth++] = symbols[step.value];
+    } else {
+      depth -= static_cast<size_t>(step.value);
+      int64_t value = stack[depth];
+      for (int64_t i = 1; i < step.value; ++i) value = apply(step.op, value, stack[depth + i]);
+      stack[depth++] = value;
+    }
+  }
+  return stack[0];
+}
+
+}  // namespace taeda::kernel

@@ -1,0 +1,130 @@
+// The tile interpreter returns the bits of printed kernels.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "taeda/base/error.h"
+#include "taeda/base/function_ref.h"
+#include "taeda/base/half.h"
+#include "taeda/base/str.h"
+#include "taeda/kernel/interpret/interpret.h"
+#include "taeda/kernel/ir/text.h"
+#include "taeda/kernel/print.h"
+#include "tests/kernel/compile.h"
+#include "tests/kernel/kernels.h"
+
+namespace taeda::kernel::test {
+namespace {
+
+using StageFn = void (*)(char* const*, const int64_t*, const void*, int64_t*, int64_t, int64_t);
+
+int64_t value_of(const Kernel& kernel, const Expr* e, const std::vector<int64_t>& params) {
+  symbolic::Assignment values;
+  for (size_t i = 0; i < params.size(); ++i)
+    values[kernel.params[i]] = symbolic::ExprValue::of(params[i]);
+  return symbolic::evaluate(e, values)->integer;
+}
+
+// Random elements; integers stay below a bound, so that they can be indices.
+std::vector<char> random_buffer(const Buffer& buffer, int64_t numel, int64_t bound,
+                                std::mt19937& random) {
+  std::vector<char> bytes(numel * item_size(buffer.dtype));
+  std::normal_distribution<float> normal;
+  auto fill = [&](auto zero, auto make) {
+    using T = decltype(zero);
+    for (int64_t i = 0; i < numel; ++i) {
+      const T value = static_cast<T>(make());
+      std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+    }
+  };
+  auto real = [&] { return normal(random); };
+  auto integer = [&] { return static_cast<int64_t>(random() % (2 * bound)) - bound; };
+  switch (buffer.dtype) {
+    case DType::Float: fill(0.0f, real); break;
+    case DType::Double: fill(0.0, real); break;
+    case DType::Half: fill(Half(), real); break;
+    case DType::BFloat16: fill(BFloat16(), real); break;
+    case DType::Int64: fill(int64_t(), integer); break;
+    case DType::Int32: fill(int32_t(), integer); break;
+    case DType::Bool: fill(uint8_t(), [&] { return random() % 4 != 0; }); break;
+    default: ADD_FAILURE() << "no random elements of " << dtype_name(buffer.dtype);
+  }
+  return bytes;
+}
+
+struct Memory {
+  std::vector<std::vector<char>> buffers;
+  int64_t error[2] = {};
+
+  std::vector<char*> pointers() {
+    std::vector<char*> all;
+    for (auto& one : buffers) all.push_back(one.data());
+    return all;
+  }
+};
+
+// All loops of a kernel, the first axis in two parts.
+void run_loops(const Kernel& kernel, const std::vector<int64_t>& params,
+               FunctionRef<void(int loop, int64_t begin, int64_t end)> run) {
+  int number = 0;
+  for (const Step& step : kernel.steps) {
+    const auto* loop = std::get_if<Loop>(&step);
+    if (!loop) continue;
+    const int64_t extent = value_of(kernel, loop->axes[0].extent, params);
+    run(number, 0, extent / 3);
+    run(number, extent / 3, extent);
+    ++number;
+  }
+}
+
+TEST(Interpreter, ReturnsTheBitsOfPrintedKernels) {
+  const char* texts[] = {kMixed,  kRowSum, kColumnSum, kSoftmax,  kLayerNorm,
+                         kArgMax, kCumsum, kGather,    kSwapPairs};
+  std::string unit = cpu_prelude();
+  for (const char* text : texts) unit += print_cpu_kernel(parse_kernel(text));
+  void* handle = compile(unit);
+  std::mt19937 random(7);
+  for (const char* text : texts) {
+    const Kernel kernel = parse_kernel(text);
+    const TileInterpreter interpreter(kernel);
+    for (const std::vector<int64_t>& sizes : std::vector<std::vector<int64_t>>{
+             {3, 7, 5}, {5, 1024, 5}, {1, 4097, 9}, {33, 1500, 33}, {6000, 3, 6000}, {2, 0, 4}}) {
+      const std::vector<int64_t> params(sizes.begin(), sizes.begin() + kernel.params.size());
+      Memory printed;
+      for (const Buffer& buffer : kernel.buffers)
+        printed.buffers.push_back(
+            random_buffer(buffer, value_of(kernel, buffer.numel, params), 4, random));
+      Memory interpreted = printed;
+      const std::vector<char> before = printed.buffers[0];
+      alignas(16) char scalars[16] = {};
+      const float epsilon = 1e-5f;
+      std::memcpy(scalars, &epsilon, sizeof(epsilon));
+      const std::vector<char*> ptrs = printed.pointers(), others = interpreted.pointers();
+      run_loops(kernel, params, [&](int loop, int64_t begin, int64_t end) {
+        auto function =
+            reinterpret_cast<StageFn>(dlsym(handle, str(kernel.name, "_", loop).c_str()));
+        ASSERT_TRUE(function);
+        function(ptrs.data(), params.data(), scalars, printed.error, begin, end);
+      });
+      run_loops(kernel, params, [&](int loop, int64_t begin, int64_t end) {
+        interpreter.run(loop, {others.data(), params.data(), scalars, interpreted.error}, begin,
+                        end);
+      });
+      for (size_t i = 0; i < kernel.buffers.size(); ++i)
+        EXPECT_TRUE(printed.buffers[i] == interpreted.buffers[i])
+            << kernel.name << " differs in " << kernel.buffers[i].name << " for " << sizes[0]
+            << " x " << sizes[1];
+      EXPECT_TRUE(before.empty() || before != printed.buffers[0])
+          << kernel.name << " wrote nothing";
+      EXPECT_EQ(printed.error[0], interpreted.error[0]);
+      EXPECT_EQ(printed.error[1], interpreted.error[1]);
+    }
+  }
+  dlclose(handle);
+}
+
+}  // namespace
+}  // namespace taeda::kernel::test
