@@ -181,6 +181,13 @@ Tensor FakeMode::known_fake(const Tensor& real) const {
   return Tensor(it->second.fake.lock());
 }
 
+std::vector<std::pair<Storage, Storage>> FakeMode::known_storages() const {
+  std::vector<std::pair<Storage, Storage>> known;
+  for (const auto& [_, entry] : storages_)
+    if (Storage real = entry.key.lock()) known.emplace_back(std::move(real), entry.fake);
+  return known;
+}
+
 void FakeMode::remember(const Tensor& real, const Tensor& fake) {
   if (fakes_.size() % 1024 == 1023) forget_dead();
   fakes_[real.impl()] = {WeakPtr<TensorImpl>(real.impl_ptr()),

@@ -37,6 +37,8 @@ class TAEDA_API FakeMode final : public dispatch::Mode {
   Tensor from_tensor(const Tensor& real, SymIntList sizes, SymIntList strides, SymInt offset);
   // The one that was made before; undefined if none was.
   Tensor known_fake(const Tensor& real) const;
+  // Storages of real tensors that are alive, with those of their fakes.
+  std::vector<std::pair<Storage, Storage>> known_storages() const;
   // Remembers a fake that somebody else made for a tensor.
   void remember(const Tensor& real, const Tensor& fake);
   // A tensor whose values are known, fake all the same. Operators on such tensors alone are run on

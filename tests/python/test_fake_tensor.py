@@ -402,6 +402,30 @@ def test_a_converter_knows_the_fakes_in_use():
     assert len(converter.tensor_memo) == 0
 
 
+def test_fakes_of_one_storage_share_one():
+    x = taeda.rand(2, 2)
+    mode = FakeTensorMode()
+    kept = mode.from_tensor(x).untyped_storage()
+    assert mode.from_tensor(x[0]).untyped_storage() is kept
+
+
+def test_a_converter_knows_the_storages_in_use():
+    mode = FakeTensorMode()
+    memo = mode.fake_tensor_converter.meta_converter
+    x = taeda.rand(2, 2)
+    fake = mode.from_tensor(x)
+    assert memo.storage_memo == {x.untyped_storage()._cdata: fake.untyped_storage()}
+    del x, fake
+    assert memo.storage_memo == {}
+
+
+def test_a_converter_of_its_own_knows_the_storages_of_its_modes():
+    converter, x = FakeTensorConverter(), taeda.rand(2)
+    mode = FakeTensorMode()
+    fake = converter.from_real_tensor(mode, x)
+    assert list(converter.meta_converter.storage_memo.values()) == [fake.untyped_storage()]
+
+
 def test_the_fake_of_a_meta_tensor_is_one():
     mode, x = FakeTensorMode(), taeda.ones(2, device="meta")
     made = mode.fake_tensor_converter.from_meta_and_device(mode, x, "cpu")

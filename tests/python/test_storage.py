@@ -34,6 +34,13 @@ class TestUntyped:
         assert x.untyped_storage()._cdata == x[1:].untyped_storage()._cdata
         assert x.untyped_storage()._cdata != t.ones(2).untyped_storage()._cdata
 
+    def test_a_storage_is_one_object(self):
+        x = t.ones(2)
+        kept = x.untyped_storage()
+        assert x[1:].untyped_storage() is kept and t.ones(2).untyped_storage() is not kept
+        del x
+        assert t.empty(0).set_(kept).untyped_storage() is kept
+
     def test_meta_has_no_bytes(self):
         with pytest.raises(NotImplementedError, match="Not available for 'meta' device"):
             t.ones(2, device="meta").untyped_storage().tolist()

@@ -13,6 +13,7 @@
 #include "python/src/dispatch/native_mode.h"
 #include "python/src/dispatch/overloads.h"
 #include "python/src/shapes/sym_types.h"
+#include "python/src/tensor/storage_type.h"
 
 namespace taeda::python {
 
@@ -102,6 +103,17 @@ PyObject* remember(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
 PyObject* known_fake(PyObject* self, PyObject* o) {
   return guarded([&] { return wrap(mode(self).known_fake(expect_tensor(o, "the argument"))); });
 }
+// _known_storages(): {address of a real tensor's storage: the storage of its fakes}
+PyObject* known_storages(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Ref dict(checked(PyDict_New()));
+    for (const auto& [real, fake] : mode(self).known_storages()) {
+      const Ref key(checked(PyLong_FromVoidPtr(real.get()))), value(checked(wrap_storage(fake)));
+      if (PyDict_SetItem(dict.get(), key.get(), value.get()) < 0) throw_python_error();
+    }
+    return dict.release();
+  });
+}
 PyObject* from_constant(PyObject* self, PyObject* o) {
   return guarded([&] { return wrap(mode(self).from_constant(expect_tensor(o, "the constant"))); });
 }
@@ -178,6 +190,7 @@ PyMethodDef methods[] = {
     {"_from_tensor_sized", as_function(from_tensor_sized), METH_FASTCALL, nullptr},
     {"_remember", as_function(remember), METH_FASTCALL, nullptr},
     {"_known_fake", known_fake, METH_O, nullptr},
+    {"_known_storages", known_storages, METH_NOARGS, nullptr},
     {"_from_constant", from_constant, METH_O, nullptr},
     {"_constant_of", constant_of, METH_O, nullptr},
     {"_value_of", value_of, METH_O, nullptr},

@@ -2,6 +2,7 @@
 #include "python/src/tensor/storage_type.h"
 
 #include <new>
+#include <unordered_map>
 
 #include "python/interop/errors.h"
 #include "python/interop/numbers.h"
@@ -17,6 +18,13 @@ struct StorageObject {
 };
 PyTypeObject* storage_type = nullptr;
 
+// The object of each storage that Python holds, so that a storage is one object however often it is
+// asked for. Borrowed: an entry goes with its object. Guarded by the interpreter's lock.
+std::unordered_map<const StorageImpl*, PyObject*>& live_objects() {
+  static auto* objects = new std::unordered_map<const StorageImpl*, PyObject*>;
+  return *objects;
+}
+
 }  // namespace
 
 bool is_storage(PyObject* o) { return Py_IS_TYPE(o, storage_type); }
@@ -26,6 +34,7 @@ namespace {
 
 void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
+  live_objects().erase(storage_of(self).get());
   storage_of(self).~Storage();
   Py_XDECREF(reinterpret_cast<StorageObject*>(self)->symbolic_nbytes);
   type->tp_free(self);
@@ -153,16 +162,19 @@ PyType_Spec spec = {"taeda.UntypedStorage", sizeof(StorageObject), 0,
 }  // namespace
 
 PyObject* wrap_storage(const Storage& storage) {
+  PyObject*& known = live_objects()[storage.get()];
+  if (known) return Py_NewRef(known);
   PyObject* self = storage_type->tp_alloc(storage_type, 0);
-  if (self) new (&storage_of(self)) Storage(storage);
-  return self;
+  if (!self) return nullptr;
+  new (&storage_of(self)) Storage(storage);
+  return known = self;
 }
 
 PyObject* wrap_storage(const Tensor& t) {
   PyObject* self = wrap_storage(t.storage());
   const TensorImpl* whole = t.impl()->view_base() ? t.impl()->view_base() : t.impl();
   if (self && whole->has_symbolic_sizes())
-    reinterpret_cast<StorageObject*>(self)->symbolic_nbytes = wrap(reach_of(*whole));
+    Py_XSETREF(reinterpret_cast<StorageObject*>(self)->symbolic_nbytes, wrap(reach_of(*whole)));
   return self;
 }
 

@@ -178,6 +178,7 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
         """What makes fake tensors of real ones, for this mode."""
         if self._converter is None:
             self._converter = FakeTensorConverter()
+            self._converter.meta_converter._modes.add(self)
         return self._converter
 
     @property
@@ -287,14 +288,31 @@ def _is_plain_view(t):
     )
 
 
+class _FakeStorages:
+    """The memory of the fakes that a converter made: what their modes know of it."""
+
+    def __init__(self):
+        self._modes = weakref.WeakSet()
+
+    @property
+    def storage_memo(self):
+        """The fake storage by the address of the real one, for those that are in use."""
+        memo = {}
+        for mode in self._modes:
+            memo.update(mode._known_storages())
+        return memo
+
+
 class FakeTensorConverter:
     """Makes fake tensors; each mode keeps those it made, so that a tensor has one fake a mode.
 
     tensor_memo: the fakes that this converter gave and that are in use.
+    meta_converter: their storages.
     """
 
     def __init__(self):
         self.tensor_memo = weakref.WeakValueDictionary()
+        self.meta_converter = _FakeStorages()
 
     def _remembered(self, source, fake):
         self.tensor_memo[id(source)] = fake
@@ -312,6 +330,7 @@ class FakeTensorConverter:
         trace=True,
     ):
         """The fake of a real tensor; with `make_constant` it remembers the values."""
+        self.meta_converter._modes.add(fake_mode)
         if make_constant:
             return self._remembered(t, fake_mode._from_constant(t))
         fake = fake_mode.from_tensor(
