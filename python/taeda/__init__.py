@@ -216,13 +216,26 @@ def __getattr__(name):
 
 # Names of PyTorch's extension module that are Python here: where they are, and what they are there.
 _OF_EXTENSION = {
+    "BoolType": "_schema_types.BoolType",
+    "ComplexType": "_schema_types.ComplexType",
+    "DeviceObjType": "_schema_types.DeviceObjType",
     "DispatchKey": "library.keys.DispatchKey",
     "DispatchKeySet": "library.keys.DispatchKeySet",
+    "FloatType": "_schema_types.FloatType",
+    "IntType": "_schema_types.IntType",
+    "ListType": "_schema_types.ListType",
+    "NoneType": "_schema_types.NoneType",
+    "NumberType": "_schema_types.NumberType",
+    "OptionalType": "_schema_types.OptionalType",
+    "StringType": "_schema_types.StringType",
+    "TensorType": "_schema_types.TensorType",
+    "Type": "_schema_types.Type",
     "_EnablePythonDispatcher": "utils._python_dispatch.enable_python_dispatcher",
     "_ExcludeDispatchKeyGuard": "library.keys.ExcludeDispatchKeys",
     "_IncludeDispatchKeyGuard": "library.keys.IncludeDispatchKey",
     "_dispatch_tls_local_exclude_set": "library.keys.excluded_keys",
     "_dispatch_tls_local_include_set": "library.keys.included_keys",
+    "_jit_get_all_schemas": "_ops.all_schemas",
     "_profiler.gather_traceback": "utils._traceback.gather_traceback",
     "_profiler.symbolize_tracebacks": "utils._traceback.symbolize_tracebacks",
 }

@@ -9,6 +9,7 @@ import enum
 import types
 
 from taeda._C import _dispatch
+from taeda._schema_types import type_of_text
 
 __all__ = ["Argument", "FunctionSchema", "OpOverload", "OpOverloadPacket", "Tag", "ops"]
 
@@ -56,7 +57,7 @@ class Argument:
 
     def __init__(self, name, type, alias, is_write, kwarg_only, has_default, default_value):
         self.name = name
-        self.type = type
+        self.type = type_of_text(type)
         self.kwarg_only = kwarg_only
         self.default_value = default_value
         self.alias_info = AliasInfo(alias, is_write) if alias or is_write else None
@@ -286,6 +287,20 @@ def _dispatch_name(namespace, name):
 
 def _find(namespace, name):
     return _dispatch.find_overloads(_dispatch_name(namespace, name))
+
+
+def all_overloads():
+    """The overloads of all operators, those defined at run time too."""
+    for full_name in _dispatch.list_operators():
+        namespace, _, rest = full_name.rpartition("::")
+        name, _, overload = rest.partition(".")
+        packet = getattr(getattr(ops, namespace or "aten"), name)
+        yield getattr(packet, overload or "default")
+
+
+def all_schemas():
+    """The schemas of all operators."""
+    return [overload._schema for overload in all_overloads()]
 
 
 def _refresh_packet(namespace, name):
