@@ -1,6 +1,8 @@
 // Geometry, lifetime and the rare parts of TensorImpl.
 #include "taeda/core/tensor_impl.h"
 
+#include "taeda/core/unbacked.h"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -173,13 +175,17 @@ void TensorImpl::set_sym_geometry(SymIntList sizes, SymIntList strides, SymInt o
   has_symbolic_ = true;
   is_contiguous_ = true;
   const auto is_nothing = [](const SymInt& v) { return !v.is_symbolic() && v.word() == 0; };
+  // Where only data tells, a tensor is not contiguous.
+  const auto differs = [](const SymInt& a, const SymInt& b) {
+    return known(SymOp::Ne, a, b).value_or(true);
+  };
   // Strides are made with sizes of at least one, which differs where there are no elements.
   SymInt running = 1, padded = 1;
   for (int64_t i = ndim_ - 1; i >= 0 && is_contiguous_; --i) {
     // A difference that is plainly zero needs no comparison, which might become a guard.
     const SymInt gap = strides[i] - running;
     const bool is_equal = is_nothing(gap) || is_nothing(strides[i] - padded);
-    if (!is_equal && sizes[i] != SymInt(1) && gap != SymInt(0)) is_contiguous_ = false;
+    if (!is_equal && differs(sizes[i], 1) && differs(gap, 0)) is_contiguous_ = false;
     running = running * sizes[i];
     padded = padded * sym_max(sizes[i], 1);
   }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "taeda/ops/unbacked.h"
+#include "taeda/core/unbacked.h"
 
 namespace taeda {
 

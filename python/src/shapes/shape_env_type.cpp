@@ -95,10 +95,10 @@ void dealloc(PyObject* self) {
 }
 
 PyObject* configure(PyObject* self, PyObject* args) {
-  int zero_one = 1, duck = 1;
-  if (!PyArg_ParseTuple(args, "pp", &zero_one, &duck)) return nullptr;
+  int zero_one = 1, duck = 1, backed_oblivious = 0;
+  if (!PyArg_ParseTuple(args, "ppp", &zero_one, &duck, &backed_oblivious)) return nullptr;
   return guarded([&] {
-    env_of(self).set_settings({zero_one != 0, duck != 0});
+    env_of(self).set_settings({zero_one != 0, duck != 0, backed_oblivious != 0});
     return Py_NewRef(Py_None);
   });
 }
@@ -245,6 +245,36 @@ PyObject* hint(PyObject* self, PyObject* expr) {
     return wrap_number(ptr_of(self), env_of(self).pool().constant(e->value));
   });
 }
+// _set_likely_value(symbol, value): what optimizations take an unbacked symbol for.
+PyObject* set_likely_value(PyObject* self, PyObject* args) {
+  PyObject *symbol, *value;
+  if (!PyArg_ParseTuple(args, "OO", &symbol, &value)) return nullptr;
+  return guarded([&] {
+    env_of(self).set_likely_value(expect_expr(self, symbol), to_int64(value));
+    return Py_NewRef(Py_None);
+  });
+}
+PyObject* likely_values(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Ref dict(checked(PyDict_New()));
+    for (const auto& [symbol, value] : env_of(self).likely_values()) {
+      const Ref key(checked(wrap_expr(ptr_of(self), symbol))), number(checked(wrap(value.integer)));
+      if (PyDict_SetItem(dict.get(), key.get(), number.get()) < 0) throw_python_error();
+    }
+    return dict.release();
+  });
+}
+// _likely_value(expr, fallback or None): None where the expression has no value
+PyObject* likely_value(PyObject* self, PyObject* args) {
+  PyObject *expr, *fallback;
+  if (!PyArg_ParseTuple(args, "OO", &expr, &fallback)) return nullptr;
+  return guarded([&] {
+    const auto guess = env_of(self).likely_value(
+        expect_expr(self, expr), fallback == Py_None ? ShapeEnv::kLikelySize : to_int64(fallback));
+    return guess ? wrap_number(ptr_of(self), env_of(self).pool().constant(*guess))
+                 : Py_NewRef(Py_None);
+  });
+}
 
 // ---- guards ----
 PyObject* row(PyObject* self, const Expr* e, const std::string& a, const std::string& b) {
@@ -310,6 +340,13 @@ PyObject* suppress(PyObject* self, PyObject* on) {
   Py_RETURN_NONE;
 }
 PyObject* frozen(PyObject* self, void*) { return wrap(env_of(self).is_frozen()); }
+PyObject* specialize_zero_one(PyObject* self, void*) {
+  return wrap(env_of(self).settings().specialize_zero_one);
+}
+PyObject* duck_shape(PyObject* self, void*) { return wrap(env_of(self).settings().duck_shape); }
+PyObject* is_backed_oblivious(PyObject* self, void*) {
+  return wrap(env_of(self).settings().is_backed_oblivious);
+}
 
 PyMethodDef methods[] = {{"_configure", configure, METH_VARARGS, nullptr},
                          {"_create_symbol", create_symbol, METH_VARARGS, nullptr},
@@ -326,6 +363,9 @@ PyMethodDef methods[] = {{"_configure", configure, METH_VARARGS, nullptr},
                          {"_check_is_size", check_is_size, METH_O, nullptr},
                          {"_range", range, METH_O, nullptr},
                          {"_hint", hint, METH_O, nullptr},
+                         {"_set_likely_value", set_likely_value, METH_VARARGS, nullptr},
+                         {"_likely_values", likely_values, METH_NOARGS, nullptr},
+                         {"_likely_value", likely_value, METH_VARARGS, nullptr},
                          {"_guards", guards, METH_NOARGS, nullptr},
                          {"_runtime_asserts", runtime_asserts, METH_NOARGS, nullptr},
                          {"_guard_set", guard_set, METH_O, nullptr},
@@ -335,6 +375,9 @@ PyMethodDef methods[] = {{"_configure", configure, METH_VARARGS, nullptr},
                          {}};
 PyGetSetDef getters[] = {
     {"frozen", frozen, nullptr, nullptr, nullptr},
+    {"specialize_zero_one", specialize_zero_one, nullptr, nullptr, nullptr},
+    {"duck_shape", duck_shape, nullptr, nullptr, nullptr},
+    {"_is_backed_oblivious", is_backed_oblivious, nullptr, nullptr, nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {}};
 PyMemberDef members[] = {

@@ -3,6 +3,7 @@
 from taeda._dynamo import decorators, exc, source, utils
 from taeda.compiler import disable, is_compiling
 from taeda.fx.symbolic.marks import mark_dynamic, mark_static, mark_unbacked, maybe_mark_dynamic
+from taeda.fx.symbolic.numbers import override_optimization_hint
 
 __all__ = [
     "decorators",
@@ -13,6 +14,7 @@ __all__ = [
     "mark_static",
     "mark_unbacked",
     "maybe_mark_dynamic",
+    "override_optimization_hint",
     "source",
     "utils",
 ]

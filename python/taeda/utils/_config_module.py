@@ -9,7 +9,7 @@ import contextlib
 import sys
 import types
 
-__all__ = ["ConfigModule", "functorch_config"]
+__all__ = ["ConfigModule", "functorch_config", "shapes_config"]
 
 
 class ConfigModule(types.ModuleType):
@@ -68,4 +68,12 @@ functorch_config = ConfigModule(
     fake_tensor_propagate_real_tensors=False,
     # The type of device that a result is on when the arguments are on two; None: an error.
     fake_tensor_prefer_device_type=None,
+)
+
+shapes_config = ConfigModule(
+    "taeda.fx.experimental._config",
+    "Settings of symbolic shapes; a ShapeEnv reads them when it is made.",
+    # Shape rules and guard_or_false treat sizes of inputs as numbers that only data tells: no guard
+    # on their values where there is an answer without, and sizes 0 and 1 have symbols too.
+    backed_size_oblivious=False,
 )

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "taeda/fx/shapes/sym_expr_node.h"
 
@@ -92,6 +93,33 @@ std::optional<ExprValue> ShapeEnv::value_in_run(const Expr* e) const {
   return symbolic::evaluate(e, values);
 }
 
+void ShapeEnv::set_likely_value(const Expr* unbacked, int64_t value) {
+  TAEDA_CHECK_VALUE(unbacked->is_symbol(),
+                    "override_optimization_hint expects a single unbacked symbol, got derived "
+                    "expression: ",
+                    text_of(unbacked));
+  TAEDA_CHECK_VALUE(!unbacked->has_hint,
+                    "override_optimization_hint expects an unbacked symbol, but ", unbacked->name,
+                    " is backed");
+  likely_[unbacked] = ExprValue::of(value);
+}
+
+std::optional<ExprValue> ShapeEnv::likely_value(const Expr* e, int64_t fallback) {
+  e = facts_.simplify(e);
+  Assignment values = likely_;
+  for (const Expr* s : symbols_of(e)) {
+    if (s->has_hint) {
+      values.emplace(s, s->value);
+    } else if (s->kind == SymKind::Int) {
+      const IntRange r = facts_.range(s);
+      values.emplace(s, ExprValue::of(std::clamp(fallback, r.lo, r.hi)));
+    } else {
+      values.emplace(s, ExprValue::of(static_cast<double>(fallback)));
+    }
+  }
+  return symbolic::evaluate(e, values);
+}
+
 SymKind ShapeEnv::kind_of_name(std::string_view name) {
   return name.starts_with("zf") || name.starts_with("zuf") ? SymKind::Float : SymKind::Int;
 }
@@ -104,6 +132,16 @@ const Expr* ShapeEnv::unbacked_of(const std::string& function, SymIntList of) {
   return known;
 }
 
+const Expr* ShapeEnv::create_size(int64_t hint, const std::string& source, DimDynamic dynamic,
+                                  DimConstraint constraint) {
+  if (!settings_.is_backed_oblivious) return create_symbol(hint, source, dynamic, constraint);
+  const bool specializes = std::exchange(settings_.specialize_zero_one, false);
+  const Expr* size = create_symbol(hint, source, dynamic, constraint);
+  settings_.specialize_zero_one = specializes;
+  if (size->is_symbol()) facts_.add_size_like(size);
+  return size;
+}
+
 ShapeEnv::Geometry ShapeEnv::create_geometry(IntList sizes, IntList strides, int64_t offset,
                                              const std::string& source, Span<DimDynamic> dynamic,
                                              Span<DimConstraint> constraints) {
@@ -113,8 +151,8 @@ ShapeEnv::Geometry ShapeEnv::create_geometry(IntList sizes, IntList strides, int
   for (size_t i = 0; i < ndim; ++i) {
     const DimDynamic how = dynamic.empty() ? DimDynamic::Duck : dynamic[i];
     is_static &= how == DimDynamic::Static;
-    size[i] = create_symbol(sizes[i], str(source, ".size()[", i, "]"), how,
-                            constraints.empty() ? DimConstraint{} : constraints[i]);
+    size[i] = create_size(sizes[i], str(source, ".size()[", i, "]"), how,
+                          constraints.empty() ? DimConstraint{} : constraints[i]);
   }
   // Small strides first: a larger one is mostly the size times the stride of a smaller one.
   std::vector<size_t> order(ndim);

@@ -39,6 +39,9 @@ struct DimConstraint {
 struct ShapeEnvSettings {
   bool specialize_zero_one = true;
   bool duck_shape = true;
+  // Where a shape rule has an answer for numbers that only data tells, it takes that answer for
+  // sizes of inputs too: no guard on their values, and no symbol of theirs is 0 or 1 to it.
+  bool is_backed_oblivious = false;
 };
 
 struct Guard {
@@ -128,6 +131,12 @@ class TAEDA_API ShapeEnv : public RefCounted {
   // The value of an expression in this run; nothing where a symbol has neither hint nor such a
   // value.
   std::optional<ExprValue> value_in_run(const Expr* e) const;
+  // Guesses for what only data tells, by which optimizations choose; nothing follows from them. An
+  // unbacked integer is `fallback`, within its range, unless somebody said otherwise.
+  static constexpr int64_t kLikelySize = 8192;
+  void set_likely_value(const Expr* unbacked, int64_t value);
+  const Assignment& likely_values() const { return likely_; }
+  std::optional<ExprValue> likely_value(const Expr* e, int64_t fallback = kLikelySize);
   // What the names of symbols tell: zf0 and zuf0 are floats, others integers.
   static SymKind kind_of_name(std::string_view name);
   // The unbacked symbol of a function of these numbers, one for each set of them.
@@ -187,6 +196,8 @@ class TAEDA_API ShapeEnv : public RefCounted {
     const Expr* expr;
     DimConstraint constraint;
   };
+  const Expr* create_size(int64_t hint, const std::string& source, DimDynamic dynamic,
+                          DimConstraint constraint);
   void record(const Expr* condition);
   void check_constraints();
   std::string why_not(const Constrained& c);
@@ -200,7 +211,7 @@ class TAEDA_API ShapeEnv : public RefCounted {
   Facts facts_;
   std::map<std::string, const Expr*> symbols_;
   std::unordered_map<const Expr*, std::vector<std::string>> sources_;
-  Assignment observed_;
+  Assignment observed_, likely_;
   std::map<int64_t, const Expr*> by_hint_;  // duck shaping
   std::map<std::pair<std::string, std::vector<const Expr*>>, const Expr*> functions_;
   std::vector<Constrained> constrained_;

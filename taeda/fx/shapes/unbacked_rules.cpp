@@ -1,5 +1,5 @@
-// Answers the questions of shape rules about symbolic numbers (taeda/ops/unbacked.h).
-#include "taeda/ops/unbacked.h"
+// Answers the questions of shape rules about symbolic numbers (taeda/core/unbacked.h).
+#include "taeda/core/unbacked.h"
 
 #include "taeda/fx/shapes/sym_expr_node.h"
 
@@ -26,10 +26,18 @@ struct Relation {
 std::optional<bool> known_of(SymOp op, const SymInt& a, const SymInt& b) {
   const Relation r(op, a, b);
   if (!r.env) return holds(op, a, b);
-  if (r.condition->has_hint) return r.env->evaluate(r.condition);
+  const bool is_hint_asked = !r.env->settings().is_backed_oblivious;
+  if (r.condition->has_hint && is_hint_asked) return r.env->evaluate(r.condition);
   // The question whether a size is 0 or 1 is answered with no.
   const bool is_equality = op == SymOp::Eq || op == SymOp::Ne;
   return r.env->facts().decide(r.condition, is_equality);
+}
+
+bool likely_of(SymOp op, const SymInt& a, const SymInt& b) {
+  if (const auto known = known_of(op, a, b)) return *known;
+  const Relation r(op, a, b);
+  const auto guess = r.env->likely_value(r.condition);
+  return guess && guess->integer != 0;
 }
 
 bool expect_of(SymOp op, const SymInt& a, const SymInt& b) {
@@ -52,7 +60,8 @@ SymInt new_number_of(const char* function, SymIntList of) {
 }
 
 const bool is_registered =
-    (set_unbacked_rules({&known_of, &expect_of, &expect_size_of, &new_number_of}), true);
+    (set_unbacked_rules({&known_of, &likely_of, &expect_of, &expect_size_of, &new_number_of}),
+     true);
 
 }  // namespace
 }  // namespace taeda::fx

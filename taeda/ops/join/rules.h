@@ -2,7 +2,7 @@
 #pragma once
 
 #include "taeda/core/tensor.h"
-#include "taeda/ops/unbacked.h"
+#include "taeda/core/unbacked.h"
 
 namespace taeda {
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "taeda/core/unbacked.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/number_in_tensor.h"
-#include "taeda/ops/unbacked.h"
 
 namespace taeda::impl {
 namespace {

@@ -1,13 +1,13 @@
 // Views of other shapes: sizes, strides and offset of an alias; the same code for every device.
 #include "taeda/ops/view/declarations.h"
 
+#include "taeda/core/unbacked.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/shape.h"
 #include "taeda/ops/spec.h"
-#include "taeda/ops/unbacked.h"
 
 namespace taeda::impl {
 namespace {
@@ -49,6 +49,42 @@ Tensor restride(const Tensor& self, SymIntList sizes, SymIntList strides) {
   return make_alias_sym(self, sizes, strides, self.impl()->sym_storage_offset());
 }
 
+// Whether the elements lie in one run, in order, for a tensor of which that does not follow. Where
+// only data tells, guesses do, and what they say is stated.
+bool lies_in_one_run(const Tensor& self) {
+  const SymIntList sizes = self.sym_sizes(), strides = self.sym_strides();
+  SymIntVec expected(sizes.size());
+  SymInt running = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    expected[i] = running;
+    if (!is_known(SymOp::Eq, sizes[i], 1) && !is_likely(SymOp::Eq, strides[i], running))
+      return false;
+    running *= sizes[i];
+  }
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (!is_known(SymOp::Eq, sizes[i], 1)) expect(SymOp::Eq, strides[i], expected[i]);
+  return true;
+}
+
+// As Python prints a tuple: "(84,)", "(2, 42)".
+std::string tuple_text(SymIntList values) {
+  std::string text = str(values);
+  text.front() = '(';
+  text.back() = ')';
+  return values.size() == 1 ? text.insert(text.size() - 1, ",") : text;
+}
+
+// Tensors that only show a shape have another error than those with memory, as in PyTorch.
+[[noreturn]] void refuse_view(const Tensor& self, SymIntList sizes) {
+  if (self.keys().has(Key::Fake))
+    fail(ErrorKind::Value, "Cannot view a tensor with shape torch.Size(", self.sym_sizes(),
+         ") and strides ", tuple_text(self.sym_strides()), " as a tensor with shape ",
+         tuple_text(sizes), "!");
+  fail(ErrorKind::Runtime,
+       "view size is not compatible with input tensor's size and stride (at least one "
+       "dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
+}
+
 }  // namespace
 
 Tensor view(const Tensor& self, SymIntList size) {
@@ -56,11 +92,10 @@ Tensor view(const Tensor& self, SymIntList size) {
   // A last dimension of size one may have any stride, which the view then keeps.
   if (self.is_contiguous() && (self.dim() == 0 || self.sym_strides().back() == SymInt(1)))
     return restride(self, sizes, contiguous_strides(sizes));
+  if (!self.is_contiguous() && self.impl()->has_symbolic_sizes() && lies_in_one_run(self))
+    return restride(self, sizes, contiguous_strides(sizes));
   const auto strides = view_strides(self.sym_sizes(), self.sym_strides(), sizes);
-  TAEDA_CHECK(strides,
-              "view size is not compatible with input tensor's size and stride (at least one "
-              "dimension spans across "
-              "two contiguous subspaces). Use .reshape(...) instead.");
+  if (!strides) refuse_view(self, sizes);
   return restride(self, sizes, *strides);
 }
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "taeda/core/unbacked.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/number_in_tensor.h"
 #include "taeda/ops/shape.h"
-#include "taeda/ops/unbacked.h"
 #include "taeda/ops/view_part/stepped.h"
 
 namespace taeda {

@@ -58,7 +58,8 @@ from taeda.fx.symbolic.numbers import (
     sym_eq,
     sym_or,
 )
-from taeda.fx.symbolic.shape_env import RuntimeAssert, ShapeEnv, ShapeGuard
+from taeda.fx.symbolic.numbers import constrain_range_for_size as _constrain_range_for_size
+from taeda.fx.symbolic.shape_env import RuntimeAssert, ShapeEnv, ShapeEnvSettings, ShapeGuard
 
 __all__ = [
     "ConstraintViolationError",
@@ -68,6 +69,7 @@ __all__ = [
     "RelaxedUnspecConstraint",
     "RuntimeAssert",
     "ShapeEnv",
+    "ShapeEnvSettings",
     "ShapeGuard",
     "StatefulSymbolicContext",
     "StatelessSymbolicContext",
@@ -75,6 +77,7 @@ __all__ = [
     "SymIntEqByExpr",
     "SymbolicContext",
     "ValueRanges",
+    "_constrain_range_for_size",
     "bind_symbols",
     "check_consistent",
     "constrain_range",

@@ -71,9 +71,10 @@ def _guarded_or(a, fallback):
     if not isinstance(a, SymBool):
         return bool(a)
     known = _decided(a)
-    if known is None:
-        return bool(a) if a.node.has_hint() else fallback
-    return known
+    if known is not None:
+        return known
+    is_asked = a.node.has_hint() and not a.node.shape_env._is_backed_oblivious
+    return bool(a) if is_asked else fallback
 
 
 def guard_or_false(a):
@@ -137,6 +138,15 @@ def constrain_range(a, *, min=None, max=None):
         a.node.shape_env.constrain_symbol_range(a, lower, upper)
     elif not lower <= a <= upper:
         raise ValueError(f"Invalid value {a} for range [{lower}:{upper}]")
+
+
+def constrain_range_for_size(a, min=None, max=None):
+    """Asserts the bounds of an integer and takes it as a size: no shape rule sees 0 or 1 in it."""
+    if isinstance(a, (SymFloat, SymBool)):
+        raise ValueError("Constraining SymFloat/SymBool is nyi")
+    constrain_range(a, min=0 if min is None else min, max=max)
+    if isinstance(a, SymInt):
+        a.node.shape_env._check_is_size(a.node.expr)
 
 
 def constrain_unify(a, b):
@@ -222,10 +232,22 @@ def guarding_hint_or_throw(a):
 
 
 def optimization_hint(a, fallback=None):
-    """The value in this run, or a guess where data decides."""
-    if isinstance(a, SymInt) and not a.node.has_hint() and fallback is None:
-        fallback = 8192  # a size like any other
-    return hint_int(a, fallback)
+    """The value in this run, or a guess where data decides: what `override_optimization_hint` said,
+    `fallback`, or a size like any other."""
+    if isinstance(a, SymInt):
+        return a.node.shape_env.optimization_hint(a.node.expr, fallback)
+    return int(a)
+
+
+def override_optimization_hint(x, val):
+    """Says what optimizations take a number for that only data tells; nothing follows from it."""
+    if not isinstance(val, int):
+        raise TypeError(f"override_optimization_hint expects val to be an int, got {type(val)}")
+    if isinstance(x, int):
+        return
+    if not isinstance(x, SymInt):
+        raise TypeError(f"override_optimization_hint expects a torch.SymInt or int, got {type(x)}")
+    x.node.shape_env._set_likely_value(x.node.expr, val)
 
 
 def has_static_value(a):

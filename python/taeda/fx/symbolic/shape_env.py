@@ -1,7 +1,7 @@
 """Shape environments: symbols for sizes, what is assumed of them, and the guards of a program."""
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import taeda
 from taeda import SymInt
@@ -9,8 +9,20 @@ from taeda._C import _fx
 from taeda._C._fx import Expr
 from taeda.fx.symbolic.inputs import DimDynamic, StatelessSymbolicContext, ValueRanges, int_oo
 from taeda.fx.symbolic.numbers import free_unbacked_symbols, numbers_of
+from taeda.utils._config_module import shapes_config
 
-__all__ = ["RuntimeAssert", "ShapeEnv", "ShapeGuard"]
+__all__ = ["RuntimeAssert", "ShapeEnv", "ShapeEnvSettings", "ShapeGuard"]
+
+
+@dataclass(frozen=True)
+class ShapeEnvSettings:
+    """What an environment was made with: how it treats the numbers of inputs and of data."""
+
+    allow_scalar_outputs: bool
+    allow_dynamic_output_shape_ops: bool
+    assume_static_by_default: bool
+    specialize_zero_one: bool
+    duck_shape: bool
 
 
 @dataclass(frozen=True)
@@ -47,9 +59,15 @@ def _encoded(constraint):
 
 
 class ShapeEnv(_fx.ShapeEnv):
-    """The symbols of a program's shapes and the guards under which it is valid."""
+    """The symbols of a program's shapes and the guards under which it is valid.
 
-    def __init__(
+    The settings are those of `ShapeEnvSettings`, by name.
+    """
+
+    def __init__(self, **settings):
+        self._init(**settings)
+
+    def _init(
         self,
         *,
         specialize_zero_one=True,
@@ -59,12 +77,16 @@ class ShapeEnv(_fx.ShapeEnv):
         assume_static_by_default=False,
         **_unused,
     ):
-        self.specialize_zero_one = specialize_zero_one
-        self.duck_shape = True if duck_shape is None else duck_shape
         self.allow_scalar_outputs = allow_scalar_outputs
         self.allow_dynamic_output_shape_ops = allow_dynamic_output_shape_ops
         self.assume_static_by_default = assume_static_by_default
-        self._configure(self.specialize_zero_one, self.duck_shape)
+        is_duck = True if duck_shape is None else duck_shape
+        self._configure(specialize_zero_one, is_duck, shapes_config.backed_size_oblivious)
+
+    @property
+    def settings(self):
+        """What it was made with."""
+        return ShapeEnvSettings(**{f.name: getattr(self, f.name) for f in fields(ShapeEnvSettings)})
 
     # ---- symbols ----
     def create_symbol(
@@ -81,14 +103,15 @@ class ShapeEnv(_fx.ShapeEnv):
         lower = 0 if positive else None
         if isinstance(val, float):
             return self._create_symbol(val, _name(source), dynamic_dim.value, None, None, None)
+        specialize_zero_one = self.specialize_zero_one
         if do_not_specialize_zero_one:
-            self._configure(False, self.duck_shape)
+            self._configure(False, self.duck_shape, self._is_backed_oblivious)
         try:
             return self._create_symbol(
                 val, _name(source), dynamic_dim.value, _encoded(constraint_dim), lower, None
             )
         finally:
-            self._configure(self.specialize_zero_one, self.duck_shape)
+            self._configure(specialize_zero_one, self.duck_shape, self._is_backed_oblivious)
 
     def create_unspecified_symbol(
         self, val, source, dynamic_dim=DimDynamic.DUCK, constraint_dim=None, symbolic_context=None
@@ -186,6 +209,15 @@ class ShapeEnv(_fx.ShapeEnv):
         if hint is None and not allow_none:
             self._evaluate(expr)  # raises and says why
         return hint
+
+    @property
+    def var_to_hint_override(self):
+        """What optimizations take unbacked symbols for, where somebody said it."""
+        return self._likely_values()
+
+    def optimization_hint(self, expr, fallback=None):
+        """The value of an expression under the hints, and under guesses where data decides."""
+        return self._likely_value(expr, fallback)
 
     def has_hint(self, expr):
         """Whether every symbol in it has a hint."""

@@ -1,5 +1,5 @@
 // Relations of plain numbers, and the hooks for symbolic ones.
-#include "taeda/ops/unbacked.h"
+#include "taeda/core/unbacked.h"
 
 namespace taeda {
 namespace {
@@ -27,6 +27,11 @@ void set_unbacked_rules(const UnbackedRules& rules) { symbolic_rules = rules; }
 std::optional<bool> known(SymOp op, const SymInt& a, const SymInt& b) {
   if (is_plain(a, b) || !symbolic_rules.known) return holds(op, a, b);
   return symbolic_rules.known(op, a, b);
+}
+
+bool is_likely(SymOp op, const SymInt& a, const SymInt& b) {
+  if (is_plain(a, b) || !symbolic_rules.likely) return holds(op, a, b);
+  return symbolic_rules.likely(op, a, b);
 }
 
 bool expect(SymOp op, const SymInt& a, const SymInt& b) {

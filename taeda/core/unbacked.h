@@ -1,4 +1,4 @@
-// Questions of shape rules about numbers that only data tells.
+// Questions about numbers that only data tells.
 //
 // A shape rule may ask whether two numbers stand in a relation. For plain numbers and those with
 // hints the answer is theirs (and a guard); where only data tells there may be none, and the rule
@@ -14,6 +14,7 @@ namespace taeda {
 // The answers for symbolic numbers; set once by the layer that has shape environments.
 struct UnbackedRules {
   std::optional<bool> (*known)(SymOp op, const SymInt& a, const SymInt& b);
+  bool (*likely)(SymOp op, const SymInt& a, const SymInt& b);
   bool (*expect)(SymOp op, const SymInt& a, const SymInt& b);
   bool (*expect_size)(const SymInt& a);
   SymInt (*number_of)(const char* function, SymIntList of);
@@ -27,6 +28,9 @@ TAEDA_API std::optional<bool> known(SymOp op, const SymInt& a, const SymInt& b);
 inline bool is_known(SymOp op, const SymInt& a, const SymInt& b) {
   return known(op, a, b).value_or(false);
 }
+// Whether `a op b`; where only data tells, under the guesses that optimizations work with. Adds no
+// guard there: who relies on the answer states it.
+TAEDA_API bool is_likely(SymOp op, const SymInt& a, const SymInt& b);
 // States that `a op b`: false where it does not hold, checked by a run where only data tells.
 TAEDA_API bool expect(SymOp op, const SymInt& a, const SymInt& b);
 // States that a number is a size: not negative, and neither 0 nor 1 where shape rules ask.
