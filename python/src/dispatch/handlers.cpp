@@ -4,6 +4,7 @@
 #include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/handler_call.h"
+#include "taeda/autograd/autocast.h"
 #include "taeda/dispatch/modes.h"
 
 namespace taeda::python {
@@ -108,14 +109,25 @@ PyObject* is_below_autograd(PyObject*, PyObject*) {
   return wrap(local_keys().exclude.has(Key::Autograd));
 }
 
-// _dispatch_key_set(tensor): the tensor's keys as text, by the names of PyTorch.
+// The keys that a call with the tensor may meet. Autograd and autocast belong to the thread:
+// kernels under their keys serve every tensor outside inference mode, and every device that has
+// autocast.
+KeySet keys_in_calls(const Tensor& t) {
+  KeySet keys = t.keys();
+  if (!t.is_inference()) keys = keys | KeySet(Key::Autograd);
+  if (autocast::is_available(t.device().type)) keys = keys | KeySet(Key::Autocast);
+  return keys;
+}
+
+// _dispatch_key_set(tensor): those keys as text, by the names of PyTorch.
 PyObject* dispatch_key_set(PyObject*, PyObject* o) {
   return guarded([&] {
     const Tensor& t = expect_tensor(o, "_dispatch_key_set(): argument 'tensor'");
+    const KeySet keys = keys_in_calls(t);
     std::string text = "DispatchKeySet(";
     for (int k = 0; k < kNumKeys; ++k) {
       const auto key = static_cast<Key>(k);
-      if (t.keys().has(key)) text += str(k ? ", " : "", slot_name(slot_of(key, t.device().type)));
+      if (keys.has(key)) text += str(k ? ", " : "", slot_name(slot_of(key, t.device().type)));
     }
     return wrap(text + ")");
   });

@@ -1,6 +1,6 @@
 """PyTorch's private paths of fake tensors (`taeda.fx.fake`) and functional ones."""
 
-from taeda._subclasses import fake_tensor, functional_tensor, meta_utils
+from taeda._subclasses import fake_impls, fake_tensor, functional_tensor, meta_utils
 from taeda.fx.fake.comparison import CrossRefFakeMode
 from taeda.fx.fake.tensors import (
     DynamicOutputShapeException,
@@ -17,6 +17,7 @@ __all__ = [
     "FakeTensorMode",
     "UnsupportedFakeTensorException",
     "UnsupportedOperatorException",
+    "fake_impls",
     "fake_tensor",
     "functional_tensor",
     "meta_utils",

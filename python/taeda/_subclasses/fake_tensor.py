@@ -7,6 +7,7 @@ from taeda.fx.fake.modes import (
     maybe_get_fake_mode,
     unset_fake_temporarily,
 )
+from taeda.fx.fake.operator_kinds import found_set
 from taeda.fx.fake.tensors import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -39,3 +40,7 @@ __all__ = [
     "maybe_get_fake_mode",
     "unset_fake_temporarily",
 ]
+
+
+def __getattr__(name):
+    return found_set(name, __name__)

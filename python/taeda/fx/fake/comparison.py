@@ -7,11 +7,18 @@ from taeda.fx.fake.tensors import (
     MetadataMismatchError,
     UnsupportedFakeTensorException,
 )
+from taeda.fx.symbolic.numbers import (
+    guard_or_false,
+    guard_or_true,
+    has_free_unbacked_symbols,
+    sym_eq,
+)
 from taeda.utils._python_dispatch import TorchDispatchMode
 from taeda.utils._pytree import tree_leaves, tree_map_only
 
 __all__ = [
     "CrossRefFakeMode",
+    "compare_tensor_meta",
     "output_alias_each_other",
     "outputs_alias_inputs",
     "outputs_are_inputs",
@@ -51,6 +58,62 @@ def try_convert_fake_to_real(ten_list):
         real = t.constant if isinstance(t, FakeTensor) else None
         found.append(t if real is None else real)
     return found
+
+
+def _mismatched_stride(a, b):
+    """The first dimension along which the two lie differently in memory; None if there is none."""
+    if not guard_or_true(a.numel() > 0):
+        return None
+    for i, (size, first, second) in enumerate(zip(a.shape, a.stride(), b.stride(), strict=True)):
+        if guard_or_true(size > 1) and not guard_or_false(first == second):
+            return i
+    return None
+
+
+def compare_tensor_meta(
+    a, b, check_sizes=True, check_strides=False, *, allow_rhs_unbacked=False, check_conj=True
+):
+    """MetadataMismatchError where two tensors differ in size, dtype, device or lazy conjugation,
+    and with `check_strides` in how they lie in memory.
+
+    allow_rhs_unbacked: sizes and strides of `b` that only data tells are not compared.
+    """
+    pairs = {"Dtypes": (a.dtype, b.dtype), "Devices": (a.device, b.device)}
+    if check_sizes and not _is_same_shape(a.shape, b.shape, allow_rhs_unbacked):
+        raise MetadataMismatchError(f"Shapes {a.shape} and {b.shape} are not equal!")
+    for what, (first, second) in pairs.items():
+        if first != second:
+            raise MetadataMismatchError(f"{what} {first} and {second} are not equal!")
+    if check_strides and not (allow_rhs_unbacked and has_free_unbacked_symbols(b)):
+        _compare_places(a, b)
+    if check_conj and a.is_conj() != b.is_conj():
+        raise MetadataMismatchError(
+            f"Conj mismatch! is_conj is set to {a.is_conj()} and {b.is_conj()}"
+        )
+    if a.is_neg() != b.is_neg():
+        raise MetadataMismatchError(f"Neg mismatch! is_neg is set to {a.is_neg()} and {b.is_neg()}")
+
+
+def _is_same_shape(first, second, allow_rhs_unbacked):
+    if len(first) != len(second):
+        return False
+    return all(
+        (allow_rhs_unbacked and has_free_unbacked_symbols(b)) or guard_or_false(sym_eq(a, b))
+        for a, b in zip(first, second, strict=True)
+    )
+
+
+def _compare_places(a, b):
+    where = _mismatched_stride(a, b)
+    if where is not None:
+        raise MetadataMismatchError(
+            f"Stride mismatch! Strides are {a.stride()} and {b.stride()} (mismatched at {where})!"
+        )
+    if not guard_or_false(a.storage_offset() == b.storage_offset()):
+        raise MetadataMismatchError(
+            f"Storage offset mismatch! Storage offsets are {a.storage_offset()} and "
+            f"{b.storage_offset()}!"
+        )
 
 
 _REFUSED_TAGS = (
