@@ -114,6 +114,11 @@ IntrusivePtr<FakeMode> fake_mode_of(const Tensor& t) {
       static_cast<FakeMode*>(t.impl()->extra_or_null()->wrapper.get()));
 }
 
+void set_fake_device(const Tensor& t, Device device) {
+  TAEDA_CHECK_TYPE(is_fake(t), "only a fake tensor stands for another device");
+  t.impl()->extra().fake_device = with_index(device);
+}
+
 FakeMode* running_fake_mode() { return running; }
 
 FakeMode* active_fake_mode() {

@@ -107,6 +107,8 @@ class TAEDA_API FakeMode final : public dispatch::Mode {
 };
 
 inline bool is_fake(const Tensor& t) { return t.defined() && t.keys().has(Key::Fake); }
+// The device that a fake tensor stands for from now on.
+TAEDA_API void set_fake_device(const Tensor& t, Device device);
 // The mode of a fake tensor.
 TAEDA_API IntrusivePtr<FakeMode> fake_mode_of(const Tensor& t);
 // The mode whose operator's meta kernel this thread is running; null outside.

@@ -208,6 +208,23 @@ def test_views_and_gradients_of_converted_tensors():
     assert repr(mode.from_tensor(parameter)).startswith("Parameter(FakeTensor(")
 
 
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.bfloat16, None])
+def test_the_dtype_of_gradients_is_kept(dtype):
+    t = taeda.randn(4, dtype=taeda.bfloat16, requires_grad=True)
+    t.grad_dtype = dtype
+    assert FakeTensorMode().from_tensor(t).grad_dtype == dtype
+
+
+def test_a_fake_may_stand_for_another_device():
+    with FakeTensorMode():
+        x = taeda.ones(2)
+        x.fake_device = taeda.device("cuda")
+        assert x.device == x.fake_device == taeda.device("cuda:0")
+        assert (x + 1).device == x.device
+    with pytest.raises(TypeError, match="only a fake tensor"):
+        FakeTensor.fake_device.fset(taeda.ones(2), taeda.device("cuda"))
+
+
 def test_a_fake_of_another_mode_is_converted():
     first, second = FakeTensorMode(), FakeTensorMode()
     fake = first.from_tensor(taeda.ones(2))

@@ -134,6 +134,14 @@ PyObject* mode_of(PyObject*, PyObject* o) {
 PyObject* is_fake(PyObject*, PyObject* o) {
   return wrap(taeda::python::is_tensor(o) && fx::is_fake(tensor_of(o)));
 }
+// set_fake_device(tensor, device)
+PyObject* set_fake_device(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 2, "set_fake_device takes a fake tensor and a device");
+    fx::set_fake_device(expect_tensor(args[0], "the fake tensor"), to_device(args[1]));
+    return Py_NewRef(Py_None);
+  });
+}
 PyObject* active_mode(PyObject*, PyObject*) {
   return guarded([] {
     fx::FakeMode* m = fx::active_fake_mode();
@@ -200,6 +208,7 @@ PyGetSetDef no_properties[] = {{}};
 PyMethodDef functions[] = {
     {"fake_mode_of", mode_of, METH_O, nullptr},
     {"is_fake", is_fake, METH_O, nullptr},
+    {"set_fake_device", as_function(set_fake_device), METH_FASTCALL, nullptr},
     {"running_fake_mode", running_mode, METH_NOARGS, nullptr},
     {"active_fake_mode", active_mode, METH_NOARGS, nullptr},
     {"_enter_fake_kernel", enter_kernel, METH_NOARGS, nullptr},

@@ -98,8 +98,12 @@ class FakeTensor(taeda.Tensor):
 
     @property
     def fake_device(self):
-        """The device that it stands for."""
+        """The device that it stands for; without an index it is the first of its type."""
         return self.device
+
+    @fake_device.setter
+    def fake_device(self, device):
+        _fx.set_fake_device(self, device)
 
     @property
     def constant(self):
@@ -247,6 +251,8 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
                     symbolic_context=symbolic_context or self._marked_context(tensor),
                 ),
             )
+        if tensor.is_leaf and tensor.requires_grad and tensor.grad_dtype != tensor.dtype:
+            fake.grad_dtype = tensor.grad_dtype
         if tensor.is_leaf and tensor.grad is not None:
             fake.grad = self.from_tensor(tensor.grad, static_shapes=True)
         if getattr(tensor, "_is_param", False) or type(tensor) is taeda.nn.Parameter:
