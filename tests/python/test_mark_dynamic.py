@@ -7,6 +7,7 @@ from taeda.fx.experimental.symbolic_shapes import (
     ConstraintViolationError,
     GuardOnDataDependentSymNode,
     ShapeEnv,
+    optimization_hint,
 )
 
 import taeda
@@ -98,3 +99,11 @@ def test_an_unbacked_dimension_may_have_bounds():
     assert str(env.var_to_range[fake.shape[0].node.expr]) == "VR[2, 8]"
     with pytest.raises(ValueError, match="min 9 is above max 8"):
         mark_unbacked(x, 0, min=9, max=8)
+
+
+def test_guesses_for_sizes_that_only_data_tells():
+    t = taeda.ones(4, 5)
+    mark_unbacked(t, 0, hint_override=64)
+    x, env = fake(t)
+    assert optimization_hint(x.shape[0] * 2) == 128
+    assert {str(s): n for s, n in env.var_to_hint_override.items()} == {"u0": 64}

@@ -13,6 +13,8 @@ import weakref
 import taeda
 import taeda.overrides
 from taeda._C import _disabled_torch_function_impl, _fx
+from taeda.fx.symbolic.inputs import DimDynamic
+from taeda.fx.symbolic.marks import marked_context, note_guesses
 from taeda.utils._config_module import functorch_config
 from taeda.utils._python_dispatch import TorchDispatchMode
 
@@ -251,6 +253,8 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
                     symbolic_context=symbolic_context or self._marked_context(tensor),
                 ),
             )
+            if symbolic_context is None:
+                note_guesses(tensor, fake.shape)
         if tensor.is_leaf and tensor.requires_grad and tensor.grad_dtype != tensor.dtype:
             fake.grad_dtype = tensor.grad_dtype
         if tensor.is_leaf and tensor.grad is not None:
@@ -269,9 +273,6 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
         return fake
 
     def _marked_context(self, tensor):
-        from taeda.fx.symbolic.inputs import DimDynamic
-        from taeda.fx.symbolic.marks import marked_context
-
         is_static = self.shape_env.assume_static_by_default
         return marked_context(tensor, DimDynamic.STATIC if is_static else DimDynamic.DUCK)
 

@@ -15,6 +15,7 @@ from taeda.fx.symbolic.inputs import (
     ValueRanges,
     int_oo,
 )
+from taeda.fx.symbolic.numbers import override_optimization_hint
 
 __all__ = ["mark_dynamic", "mark_static", "mark_unbacked", "maybe_mark_dynamic"]
 
@@ -36,6 +37,7 @@ class _Mark:
 
     how: DimDynamic
     constraint: object = None
+    guess: int | None = None  # what optimizations take an unbacked size for
 
 
 def _marks(t):
@@ -81,8 +83,9 @@ def mark_unbacked(
     t, index, hint_override=None, strict=False, specialize_on=None, *, min=None, max=None
 ):
     """The dimension has a symbol without a value, between `min` and `max`: nothing may depend on
-    the value."""
-    _mark(t, index, _Mark(DimDynamic.UNBACKED, _range_constraint("mark_unbacked", min, max)))
+    the value. Optimizations take it for `hint_override`."""
+    constraint = _range_constraint("mark_unbacked", min, max)
+    _mark(t, index, _Mark(DimDynamic.UNBACKED, constraint, hint_override))
 
 
 def mark_static(t, index=None):
@@ -97,3 +100,10 @@ def marked_context(t, default):
         return None
     each = [marks.get(i, _Mark(default)) for i in range(t.dim())]
     return StatelessSymbolicContext([m.how for m in each], [m.constraint for m in each])
+
+
+def note_guesses(t, sizes):
+    """Tells the environment of a tensor's sizes what its marks guess of them."""
+    for i, mark in t.__dict__.get(_MARKS, {}).items():
+        if mark.guess is not None:
+            override_optimization_hint(sizes[i], mark.guess)
