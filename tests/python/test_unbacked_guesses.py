@@ -72,6 +72,22 @@ def test_a_view_relies_on_guesses_and_says_so(env):
     assert any("u0//2" in text and "Eq" in text for text in asserts)
 
 
+def test_a_view_that_needs_no_guess_states_nothing(env):
+    u, v = env.create_unbacked_symint(), env.create_unbacked_symint()
+    with FakeTensorMode(shape_env=env):
+        padded = taeda.empty(4, u, 256).as_strided((4, v, 256), (256 * u, 256, 1))
+        viewed = padded.view(4, v * 256)
+    assert str(viewed.stride()) == "(256*u0, 1)"
+    stated = [str(a.expr) for each in env.deferred_runtime_asserts.values() for a in each]
+    assert not any("u0" in text and "u1" in text for text in stated)
+
+
+def test_reshape_copies_where_only_data_tells(env):
+    x, size = chunks(env, 16)
+    copied = x.reshape(4 * size, 256)
+    assert not copied._is_view() and copied.is_contiguous()
+
+
 def test_guesses_that_speak_against_a_view(env):
     x, size = chunks(env, 15)
     with pytest.raises(GuardOnDataDependentSymNode):

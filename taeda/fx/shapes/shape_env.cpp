@@ -106,7 +106,8 @@ void ShapeEnv::set_likely_value(const Expr* unbacked, int64_t value) {
 
 std::optional<ExprValue> ShapeEnv::likely_value(const Expr* e, int64_t fallback) {
   e = facts_.simplify(e);
-  Assignment values = likely_;
+  Assignment values = observed_;
+  values.insert(likely_.begin(), likely_.end());
   for (const Expr* s : symbols_of(e)) {
     if (s->has_hint) {
       values.emplace(s, s->value);

@@ -132,7 +132,8 @@ class TAEDA_API ShapeEnv : public RefCounted {
   // value.
   std::optional<ExprValue> value_in_run(const Expr* e) const;
   // Guesses for what only data tells, by which optimizations choose; nothing follows from them. An
-  // unbacked integer is `fallback`, within its range, unless somebody said otherwise.
+  // unbacked integer is its value in this run, what somebody said of it, or `fallback` within its
+  // range.
   static constexpr int64_t kLikelySize = 8192;
   void set_likely_value(const Expr* unbacked, int64_t value);
   const Assignment& likely_values() const { return likely_; }

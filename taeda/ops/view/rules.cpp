@@ -12,12 +12,20 @@
 namespace taeda::impl {
 namespace {
 
+// What is asked of numbers that only data tells: an answer for the general case, in which numbers
+// differ and sizes are large, or the answer of a run, which is an error where there is none.
+enum class Unknown : uint8_t { General, Asked };
+
 // Strides under which `sizes` shows the same elements in the same order, if there are any.
 std::optional<SymIntVec> view_strides(SymIntList old_sizes, SymIntList old_strides,
-                                      SymIntList sizes) {
+                                      SymIntList sizes, Unknown unknown = Unknown::General) {
+  const auto is = [unknown](const SymInt& a, SymOp op, const SymInt& b) {
+    if (unknown == Unknown::Asked) return holds(op, a, b);
+    return known(op, a, b).value_or(op != SymOp::Eq);
+  };
   SymInt numel = 1;
   for (const SymInt& s : old_sizes) numel *= s;
-  if (numel == SymInt(0)) return contiguous_strides(sizes);
+  if (is(numel, SymOp::Eq, 0)) return contiguous_strides(sizes);
   SymIntVec out(sizes.size());
   int64_t at = static_cast<int64_t>(sizes.size()) - 1;
   // Walks runs of old dimensions that are contiguous among themselves and fills new ones from the
@@ -25,15 +33,15 @@ std::optional<SymIntVec> view_strides(SymIntList old_sizes, SymIntList old_strid
   SymInt run = 1, filled = 1, base = old_strides.empty() ? SymInt(1) : old_strides.back();
   for (int64_t d = static_cast<int64_t>(old_sizes.size()) - 1; d >= 0; --d) {
     run *= old_sizes[d];
-    const bool ends_run =
-        d == 0 || (old_sizes[d - 1] != SymInt(1) && old_strides[d - 1] != run * base);
+    const bool ends_run = d == 0 || (is(old_sizes[d - 1], SymOp::Ne, 1) &&
+                                     is(old_strides[d - 1], SymOp::Ne, run * base));
     if (!ends_run) continue;
-    while (at >= 0 && (filled < run || sizes[at] == SymInt(1))) {
+    while (at >= 0 && (is(filled, SymOp::Lt, run) || is(sizes[at], SymOp::Eq, 1))) {
       out[at] = filled * base;
       filled *= sizes[at];
       --at;
     }
-    if (filled != run) return std::nullopt;
+    if (is(filled, SymOp::Ne, run)) return std::nullopt;
     if (d > 0) {
       base = old_strides[d - 1];
       run = 1;
@@ -92,9 +100,11 @@ Tensor view(const Tensor& self, SymIntList size) {
   // A last dimension of size one may have any stride, which the view then keeps.
   if (self.is_contiguous() && (self.dim() == 0 || self.sym_strides().back() == SymInt(1)))
     return restride(self, sizes, contiguous_strides(sizes));
-  if (!self.is_contiguous() && self.impl()->has_symbolic_sizes() && lies_in_one_run(self))
-    return restride(self, sizes, contiguous_strides(sizes));
-  const auto strides = view_strides(self.sym_sizes(), self.sym_strides(), sizes);
+  auto strides = view_strides(self.sym_sizes(), self.sym_strides(), sizes);
+  if (!strides && self.impl()->has_symbolic_sizes()) {
+    if (lies_in_one_run(self)) return restride(self, sizes, contiguous_strides(sizes));
+    strides = view_strides(self.sym_sizes(), self.sym_strides(), sizes, Unknown::Asked);
+  }
   if (!strides) refuse_view(self, sizes);
   return restride(self, sizes, *strides);
 }
