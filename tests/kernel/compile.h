@@ -10,19 +10,20 @@
 #include <stdexcept>
 #include <string>
 
+#include "taeda/base/isa.h"
+
 namespace taeda::kernel::test {
 
-// Compiles a translation unit with the instruction set of this test and returns its handle.
+// Compiles a translation unit with the best instruction set of this machine and returns its handle.
 inline void* compile(const std::string& source) {
   char folder[] = "/tmp/taeda_print_XXXXXX";
   if (!mkdtemp(folder)) throw std::runtime_error("no temporary folder");
   std::string path = std::string(folder) + "/unit";
   std::ofstream(path + ".cpp") << source;
   std::string flags = "-std=c++20 -O2 -fPIC -shared -ffp-contract=off -fwrapv -fno-math-errno";
-#if defined(__AVX512F__)
-  flags += " -march=x86-64-v4";
-#elif defined(__AVX2__)
-  flags += " -march=x86-64-v3";
+#if defined(__x86_64__)
+  constexpr const char* kLevels[] = {"", " -march=x86-64-v3", " -march=x86-64-v4"};
+  flags += kLevels[isa_level()];
 #endif
   const char* compiler = std::getenv("CXX");  // a cross compiler under emulation
   std::string command = std::string(compiler ? compiler : "g++") + " " + flags + " -o " + path +
