@@ -53,7 +53,7 @@ struct Registry {
   bool shows_composites = false;
 
   void add(Operator* op) {
-    if (shows_composites && op->is_composite) show(*op);
+    if (shows_composites && op->is_composite && !op->traits.unseen) show(*op);
     by_name[op->full_name()] = op;
     overloads[op->name].push_back(op);
   }
@@ -241,7 +241,7 @@ void show_composites() {
   if (std::exchange(r.shows_composites, true)) return;
   r.index();
   for (auto& [name, op] : r.by_name)
-    if (op->is_composite) Registry::show(*op);
+    if (op->is_composite && !op->traits.unseen) Registry::show(*op);
 }
 
 Registration register_kernel(Operator& op, int slot, void* unboxed, BoxedKernel boxed,

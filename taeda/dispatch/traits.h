@@ -1,5 +1,5 @@
 // Facts from the records for code that follows a program without running it: fake tensors, tracers,
-// functionalization.
+// functionalization, calls by name.
 #pragma once
 
 #include "taeda/core/tensor.h"
@@ -29,6 +29,9 @@ struct Traits {
   bool mask_indices = false;     // masks in argument 1 mean coordinates of elements
   bool lifts_constant = false;   // the argument is a constant of the program
   bool comes_apart = false;      // a composite whose parts matter: it writes, or draws numbers
+  bool unseen = false;           // a composite that PyTorch has not: its parts are seen instead
+  bool gives_itself = false;     // a composite that is no call where its argument is the result
+  bool takes_numbers = false;    // called by name, it takes numbers in place of tensors
   // The meta tensor of a result with `count` rows or elements, which only data tells.
   Tensor (*counted)(const Tensor& self, const SymInt& count) = nullptr;
 };

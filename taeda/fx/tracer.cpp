@@ -26,15 +26,12 @@ bool returns_tensors(const Operator& op) {
   return false;
 }
 
-// A conversion that changes nothing gives the tensor itself, as PyTorch's bindings do.
-bool returns_itself(const Operator& op, const Stack& stack) {
-  const std::string_view name = op.name;
-  const Tensor* t = stack.empty() || !stack[0].is<Tensor>() ? nullptr : &stack[0].get<Tensor>();
-  if (name == "conj") return !t->is_complex();
-  if (name != "contiguous") return false;
-  const bool is_plain =
-      !stack[1].is<MemoryFormat>() || stack[1].get<MemoryFormat>() == MemoryFormat::Contiguous;
-  return is_plain && t->is_contiguous();
+// Whether a conversion changes nothing: it gives the tensor itself, as PyTorch's bindings do.
+bool gives_itself(Operator& op, const Stack& arguments) {
+  if (!op.traits.gives_itself) return false;
+  Stack stack = arguments;
+  dispatch::call_boxed(op, stack);
+  return stack[0].get<Tensor>().impl() == arguments[0].get<Tensor>().impl();
 }
 
 // A composite that is recorded whole: the number it reads is a value of the graph.
@@ -213,7 +210,7 @@ void Tracer::run(Operator& op, Stack& stack) {
     for_each_tensor(v, [&](const Tensor& t) { is_traced |= node_of(t) != nullptr; });
   if (reads_value && !is_traced) return dispatch::call_boxed(op, stack);
 
-  if (op.is_composite && returns_itself(op, stack)) return;
+  if (gives_itself(op, stack)) return stack.resize(1);
   const bool is_known =
       !op.has(Tag::NondeterministicSeeded) && (op.traits.lifts_constant || are_known(stack));
   if (!is_known) forget_known(op, stack);

@@ -152,7 +152,10 @@ Tensor PointwiseSpec::allocate() const {
 
 void PointwiseSpec::check_written(const PointwiseOp& op, const Tensor& self,
                                   Span<const Tensor*> inputs) {
-  if (!is_repeated_fill(self, op.name)) check_no_internal_overlap(self);
+  if (op.accept & kFillsRepeats)
+    warn_of_repeats(self, str(op.name, "_"));
+  else
+    check_no_internal_overlap(self);
   for (const Tensor* t : inputs) check_no_overlap(self, *t);
 }
 

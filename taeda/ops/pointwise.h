@@ -21,6 +21,8 @@ enum class DTypeRule : uint8_t {
 enum : uint8_t { kAcceptBool = 1, kAcceptInt = 2, kAcceptFloat = 4, kAcceptComplex = 8 };
 // Beside them: a number counts as it is, though the halves beside it cannot hold it.
 inline constexpr uint8_t kExactNumbers = 16;
+// One value is written in place, which PyTorch lets an expanded tensor take with a warning.
+inline constexpr uint8_t kFillsRepeats = 32;
 
 // One pointwise operator, constant-initialized by the generator.
 struct PointwiseOp {

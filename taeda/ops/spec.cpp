@@ -89,7 +89,7 @@ void OutSpec::prepare_out(Tensor& out, const char* op) const {
   check_no_internal_overlap(out);
 }
 
-void OutSpec::check_inplace(const Tensor& self, const char* op) const {
+void OutSpec::check_inplace(const Tensor& self, const char* op, bool fills_repeats) const {
   TAEDA_CHECK(can_cast(dtype, self.dtype()), "result type ", dtype,
               " can't be cast to the desired output type ", self.dtype());
   // Sums of small integers are wide, but stay in self as they fit there.
@@ -98,7 +98,11 @@ void OutSpec::check_inplace(const Tensor& self, const char* op) const {
               dtype_name(dtype), ", but got ", dtype_name(self.dtype()), " instead");
   TAEDA_CHECK(self.sym_sizes() == SymIntList(sizes), "output with shape ", self.sym_sizes(),
               " doesn't match the broadcast shape ", sizes);
-  if (!may_repeat && !is_repeated_fill(self, op)) check_no_internal_overlap(self);
+  if (may_repeat) return;
+  if (fills_repeats)
+    warn_of_repeats(self, op);
+  else
+    check_no_internal_overlap(self);
 }
 
 // Strides that repeat an address without a zero among them are rare and allowed.

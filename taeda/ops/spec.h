@@ -27,7 +27,8 @@ struct TAEDA_API OutSpec {
   // Fits `out`: device must match, the dtype must be able to hold the result, a wrong size is
   // changed (with a warning unless it was empty).
   void prepare_out(Tensor& out, const char* op) const;
-  void check_inplace(const Tensor& self, const char* op) const;
+  // `fills_repeats`: one value is written, which PyTorch lets an expanded self take with a warning.
+  void check_inplace(const Tensor& self, const char* op, bool fills_repeats = false) const;
 };
 
 // Gives out the sizes, with PyTorch's warning when it had other ones and elements in them.

@@ -45,6 +45,8 @@ def pointwise_rule(r):
     accept = " | ".join(CLASSES[c] for c in r.data.get("accept", "bif"))
     if r.data.get("exact_numbers"):
         accept += " | kExactNumbers"
+    if r.data.get("fills_repeats"):
+        accept += " | kFillsRepeats"
     rule = RULES[r.data.get("dtype", "promote")]
     return (
         f'constinit const PointwiseOp {r.ident}{{"{r.schema.name}", DTypeRule::{rule}, {accept}, '
@@ -125,7 +127,8 @@ class Structured:
         return self.spec + "".join(lines)
 
     def inplace_checks(self):
-        return f'{self.spec}  spec.check_inplace(self, "{self.r.schema.name}_");\n'
+        fills = ", true" if self.r.data.get("fills_repeats") else ""
+        return f'{self.spec}  spec.check_inplace(self, "{self.r.schema.name}_"{fills});\n'
 
     def out_checks(self):
         """Fits the given results to the spec, memory of the arguments in view."""

@@ -210,7 +210,15 @@ def tags(r, s):
     return " | ".join(["0u", *(f"dispatch::Tag::{t}" for t in found)])
 
 
-TRAITS = ("device_of_first", "mask_indices", "lifts_constant", "comes_apart")
+TRAITS = (
+    "device_of_first",
+    "mask_indices",
+    "lifts_constant",
+    "comes_apart",
+    "unseen",
+    "gives_itself",
+    "takes_numbers",
+)
 
 
 def traits(r, s):

@@ -17,6 +17,7 @@ A record is a table in taeda/ops/<family>/records.toml named after its overload 
   dtype      pointwise result rule: promote, float, compare, bool, real, mask_first, self
   accept     dtype classes a pointwise body takes: b(ool) i(nteger) f(loat) c(omplex); of other
              kinds those in which samples are made
+  fills_repeats   true: in place it may write to an expanded tensor, of which PyTorch warns
   exact_numbers   true: a number beside halves counts as it is, not rounded to them (mul, div)
   out_dtype  dtype of a structured result given as out, an expression over spec, out and the arguments
   cpp_required  arguments without their default in C++, where overloads would be ambiguous
@@ -35,6 +36,12 @@ A record is a table in taeda/ops/<family>/records.toml named after its overload 
   lifts_constant    true: its argument is a constant of the program
   comes_apart       true: a composite that functionalization opens, since it writes to arguments
              or draws random numbers
+  unseen     true: a composite that PyTorch has as a Python function; tracers before autograd see
+             the operators that it calls
+  gives_itself      true: a composite whose Python form, as PyTorch's, gives the tensor back where
+             nothing changes; tracers see no call then
+  takes_numbers     true: numbers may stand for its tensors in taeda.ops, even where an overload for
+             numbers exists
   grad       one formula per argument; or no_grad = "why there is none"
   node       the autograd node's name where PyTorch's is not made from the operator's
   inplace_node   the same for the in-place form, where PyTorch gives it a node of its own
@@ -80,6 +87,7 @@ FIELDS = {
     "dtype",
     "accept",
     "exact_numbers",
+    "fills_repeats",
     "scalar",
     "grad",
     "no_grad",
@@ -104,6 +112,9 @@ FIELDS = {
     "counted",
     "lifts_constant",
     "comes_apart",
+    "unseen",
+    "gives_itself",
+    "takes_numbers",
     "batch_error",
     "samples",
     "no_samples",

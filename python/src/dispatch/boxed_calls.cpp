@@ -116,15 +116,6 @@ PyObject* call(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   });
 }
 
-// Operators whose tensor arguments take numbers even where an overload for numbers exists.
-bool takes_numbers(std::string_view name) {
-  if (name.ends_with('_')) name.remove_suffix(1);
-  for (const std::string_view known : {"add", "sub", "mul", "div", "true_divide", "floor_divide",
-                                       "subtract", "multiply", "divide", "remainder"})
-    if (name == known) return true;
-  return false;
-}
-
 // call_first(handles, args, kwargs, function): the first operator of a tuple that takes the
 // arguments.
 PyObject* call_first(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
@@ -135,7 +126,7 @@ PyObject* call_first(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     std::string reasons;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(argv[0]); ++i) {
       Operator& op = operator_of_handle(PyTuple_GET_ITEM(argv[0], i));
-      const Numbers numbers = takes_numbers(op.name) ? Numbers::AsTensors : Numbers::Apart;
+      const Numbers numbers = op.traits.takes_numbers ? Numbers::AsTensors : Numbers::Apart;
       dispatch::Stack stack;
       try {
         stack = bind_arguments(call_schema(op), argv[1], argv[2], numbers);

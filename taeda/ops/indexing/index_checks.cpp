@@ -83,14 +83,11 @@ bool repeats_elements(const Tensor& t) {
   return false;
 }
 
-bool is_repeated_fill(const Tensor& self, std::string_view op) {
-  if (!repeats_elements(self) || !(op.starts_with("masked_fill") || op.starts_with("index_fill")))
-    return false;
-  warn(str("Use of ", op.substr(0, op.find("fill")),
-           "fill_ on expanded tensors is deprecated. "
-           "Please clone() the tensor before performing this operation. This also applies to "
-           "advanced indexing e.g. tensor[mask] = scalar"));
-  return true;
+void warn_of_repeats(const Tensor& self, std::string_view op) {
+  if (!repeats_elements(self)) return;
+  warn(str("Use of ", op,
+           " on expanded tensors is deprecated. Please clone() the tensor before performing this "
+           "operation. This also applies to advanced indexing e.g. tensor[mask] = scalar"));
 }
 
 }  // namespace taeda

@@ -16,7 +16,7 @@ TAEDA_API void check_disjoint(const Tensor& written, const Tensor& input);
 
 // Whether elements share their memory, as those of an expanded tensor do.
 TAEDA_API bool repeats_elements(const Tensor& t);
-// Whether `op` fills such a tensor with one value, which PyTorch lets it do with a warning; warns.
-bool is_repeated_fill(const Tensor& self, std::string_view op);
+// Warns where they do: `op` fills the tensor with one value, which PyTorch still lets it do.
+void warn_of_repeats(const Tensor& self, std::string_view op);
 
 }  // namespace taeda

@@ -10,10 +10,10 @@ namespace {
 using Dims = std::optional<IntList>;
 using Correction = std::optional<Scalar>;
 
-OutSpec moment_spec(const char* op, const Tensor& self, Dims dim, const Correction& correction,
-                    bool keepdim) {
-  const bool is_one = std::string_view(op) == "var" || std::string_view(op) == "std";
-  TAEDA_CHECK(self.is_floating_point() || self.is_complex(), is_one ? "std and var" : op,
+// `subject` is what PyTorch's message about dtypes speaks of.
+OutSpec moment_spec(const char* op, const char* subject, const Tensor& self, Dims dim,
+                    const Correction& correction, bool keepdim) {
+  TAEDA_CHECK(self.is_floating_point() || self.is_complex(), subject,
               " only support floating point and complex dtypes");
   const uint64_t bits = dim_bitset(dim.value_or(IntList()), self.dim(), true);
   SymInt count = 1;
@@ -31,7 +31,7 @@ OutSpec moment_spec(const char* op, const Tensor& self, Dims dim, const Correcti
 
 std::array<OutSpec, 2> moment_mean_spec(const char* op, const Tensor& self, Dims dim,
                                         const Correction& correction, bool keepdim) {
-  const OutSpec first = moment_spec(op, self, dim, correction, keepdim);
+  const OutSpec first = moment_spec(op, op, self, dim, correction, keepdim);
   OutSpec second = first;
   second.dtype = self.dtype();
   return {first, second};
@@ -55,7 +55,7 @@ Tensor& var_out(const Tensor& self, Dims dim, bool unbiased, bool keepdim, Tenso
   return taeda::var_out(out, self, dim, correction_of(unbiased), keepdim);
 }
 OutSpec var_correction_spec(const Tensor& self, Dims dim, Correction correction, bool keepdim) {
-  return moment_spec("var", self, dim, correction, keepdim);
+  return moment_spec("var", "std and var", self, dim, correction, keepdim);
 }
 
 Tensor std(const Tensor& self, bool unbiased) {
@@ -68,7 +68,7 @@ Tensor& std_out(const Tensor& self, Dims dim, bool unbiased, bool keepdim, Tenso
   return taeda::std_out(out, self, dim, correction_of(unbiased), keepdim);
 }
 OutSpec std_correction_spec(const Tensor& self, Dims dim, Correction correction, bool keepdim) {
-  return moment_spec("std", self, dim, correction, keepdim);
+  return moment_spec("std", "std and var", self, dim, correction, keepdim);
 }
 
 std::tuple<Tensor, Tensor> var_mean(const Tensor& self, bool unbiased) {
