@@ -176,21 +176,34 @@ SymIntVec reduced_sizes(const Tensor& self, uint64_t bits, bool keepdim) {
   return out;
 }
 
-void check_same_device(const char* op, Span<const Tensor*> tensors) {
+namespace {
+
+[[noreturn]] void refuse_device(const char* op, Device expected, Device given) {
+  if (expected.is_meta() != given.is_meta())
+    fail(ErrorKind::Runtime, "Tensor on device ", given, " is not on the expected device ",
+         expected, "! (in ", op, ")");
+  fail(ErrorKind::Runtime,
+       "Expected all tensors to be on the same device, but found at least two devices, ", expected,
+       " and ", given, "! (in ", op, ")");
+}
+
+}  // namespace
+
+const Tensor* check_same_device(const char* op, Span<const Tensor*> tensors) {
   const Tensor* first = nullptr;
   for (const Tensor* t : tensors) {
     // PyTorch names the CPU: zero-dimensional tensors there go with any device.
     if (!t->defined() || (t->is_cpu() && t->dim() == 0)) continue;
-    if (first && (first->is_meta() != t->is_meta()))
-      fail(ErrorKind::Runtime, "Tensor on device ", t->device(), " is not on the expected device ",
-           first->device(), "! (in ", op, ")");
-    if (first)
-      TAEDA_CHECK(first->device() == t->device(),
-                  "Expected all tensors to be on the same device, but found at least two devices, ",
-                  first->device(), " and ", t->device(), "! (in ", op, ")");
-    else
+    if (!first)
       first = t;
+    else if (first->device() != t->device())
+      refuse_device(op, first->device(), t->device());
   }
+  return first;
+}
+
+void check_result_device(const char* op, const Tensor* placed, Device result) {
+  if (placed && placed->device() != result) refuse_device(op, result, placed->device());
 }
 
 namespace {

@@ -20,7 +20,12 @@ TAEDA_API SymIntVec strides_like(const Tensor& self, MemoryFormat format);
 TAEDA_API uint64_t dim_bitset(IntList dims, int64_t ndim, bool all_when_empty);
 // Sizes after reducing the dimensions in `bits`.
 TAEDA_API SymIntVec reduced_sizes(const Tensor& self, uint64_t bits, bool keepdim);
-TAEDA_API void check_same_device(const char* op, Span<const Tensor*> tensors);
+// All on one device, but zero-dimensional tensors on the CPU, which go with any. The first of the
+// others; null where there is none.
+TAEDA_API const Tensor* check_same_device(const char* op, Span<const Tensor*> tensors);
+// The result lies where that tensor does: one that follows a number on the CPU could not be
+// written.
+TAEDA_API void check_result_device(const char* op, const Tensor* placed, Device result);
 
 // PyTorch's result type: dimensioned tensors decide the category first, then zero-dim ones, then
 // numbers.

@@ -155,8 +155,15 @@ def device_check(r):
         return ""
     return (
         f"  const Tensor* const operands[] = {{{', '.join(f'&{n}' for n in found)}}};\n"
-        f'  check_same_device("{r.schema.name}", operands);\n'
+        f'  const Tensor* const placed = check_same_device("{r.schema.name}", operands);\n'
     )
+
+
+def result_check(r, p):
+    """The operands lie where the result will: a number on the CPU may decide for neither."""
+    if not device_check(r):
+        return ""
+    return f'  check_result_device("{r.schema.name}", placed, {p.at(0)}.device);\n'
 
 
 def structured(r):
@@ -165,6 +172,7 @@ def structured(r):
         return structured_by_parts(r, p)
     call = handed_over(r, p.given, p.outs[0]) if r.out else ""
     devices = device_check(r)
+    p.spec += result_check(r, p)
     text = f"{head(r.schema)} {{\n{devices}{p.allocation()}{call}  return {p.result};\n}}\n"
     if r.inplace:
         call = handed_over(r, "self", "self") if r.out else ""
