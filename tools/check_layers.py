@@ -5,8 +5,10 @@ what an arrow in the table's last column grants (`optim → nn; distributed → 
 `taeda/taeda.h`, the header of programs that use the library, may include every folder, and no
 source of the library includes it.
 
-Includes do not show what a file knows: sources of `taeda/ops`, generated ones too, may neither say
-`cpu::` nor ask `is_cpu`, but where a comment within three lines says "PyTorch names the CPU".
+Includes do not show what a file knows: sources of `taeda/ops`, generated ones too, neither say
+`cpu::` nor name a device otherwise (`is_cpu`, `is_cuda`, `DeviceType::CPU`, `kCPU`, and `Device()`,
+which is the CPU). The CPU may be named where a comment within three lines says "PyTorch names the
+CPU". The places of dispatch tables, `slot_of(...)`, are all devices' and name none.
 """
 
 import re
@@ -19,7 +21,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SOURCE_SUFFIXES = {".h", ".inc", ".cpp", ".c", ".cu"}
-DEVICE_NAME = re.compile(r"\bcpu::|\bis_cpu\b")
+CPU_NAME = re.compile(r"\bis_cpu\b|\bDeviceType::CPU\b|\bkCPU\b|\bDevice(?:\(\)|\{\})")
+OTHER_NAME = re.compile(r"\b(?:cpu|cuda)::|\bis_cuda\b|\bDeviceType::CUDA\b|\bkCUDA\b")
+TABLE_SLOT = re.compile(r"\bslot_of\([^()]*\)")
 CPU_BY_DEFINITION = "PyTorch names the CPU"
 FRONT_DOOR = "taeda/taeda.h"
 CHECKED_FOLDERS = ("taeda", "python/src", "python/interop")
@@ -117,11 +121,18 @@ def check_file(layers: Layers, path: str, text: str) -> Iterator[str]:
             if broken:
                 yield f"{path}:{number}: {broken}"
         elif source == "taeda/ops":
-            around = lines[max(0, number - 4) : number]
-            name = DEVICE_NAME.search(line.partition("//")[0])
-            is_by_definition = any(CPU_BY_DEFINITION in x for x in around)
-            if name and (name[0] == "cpu::" or not is_by_definition):
-                yield f"{path}:{number}: {name[0]}: operators name no device, backends bring them"
+            name = _named_device(line, lines[max(0, number - 4) : number])
+            if name:
+                yield f"{path}:{number}: {name}: operators name no device, backends bring them"
+
+
+def _named_device(line: str, around: list[str]) -> str | None:
+    """The device's name in a line of an operator's source, unless it stands there by right."""
+    code = TABLE_SLOT.sub("", line.partition("//")[0])
+    match = OTHER_NAME.search(code)
+    if not match and not any(CPU_BY_DEFINITION in x for x in around):
+        match = CPU_NAME.search(code)
+    return match[0] if match else None
 
 
 def _broken_rule(layers: Layers, source: str, path: str, is_quoted: bool, name: str) -> str | None:

@@ -129,6 +129,7 @@ void print_type(std::ostream& out, const Tensor& t) {
 }
 
 void print_values(std::ostream& out, const Tensor& t, int64_t line_width) {
+  // PyTorch names the CPU: numbers are printed from there.
   const Tensor values = t.detach().to(Device(DeviceType::CPU), DType::Double).contiguous();
   const double* p = values.data<double>();
   if (t.dim() == 0) {

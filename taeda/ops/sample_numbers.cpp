@@ -43,6 +43,7 @@ std::vector<double> numbers(Stream& stream, int64_t count, SampleLimits limits) 
 }
 
 Tensor from_doubles(const std::vector<double>& values, IntList sizes) {
+  // PyTorch names the CPU: the program's own numbers lie there.
   Tensor t = make_tensor(sizes, DType::Double, Device());
   std::copy(values.begin(), values.end(), t.data<double>());
   return t;

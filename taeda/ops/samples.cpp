@@ -166,6 +166,7 @@ class Reader {
     IntVec sizes;
     std::vector<Scalar> values;
     literal_items(0, sizes, values);
+    // PyTorch names the CPU: the program's own numbers lie there.
     Tensor t =
         make_tensor(sizes, is_complex(dtype) ? DType::ComplexDouble : wide_type(dtype), Device());
     check(t.numel() == static_cast<int64_t>(values.size()), "rows of different lengths");
@@ -305,6 +306,7 @@ class Reader {
   Value generator() {
     check(word() == "seed", "expected seed(...)");
     expect('(');
+    // PyTorch names the CPU: a generator without a device is its own.
     Generator g(Device(), static_cast<uint64_t>(real_number().to_int()));
     expect(')');
     return Value(std::move(g));
@@ -320,7 +322,7 @@ class Reader {
   }
   Value place(const std::string& base) {
     const std::string_view name = word();
-    if (base == "Device" && name == "cpu") return Value(Device());
+    if (base == "Device") return Value(Device::parse(name));
     if (base == "Layout" && name == "strided") return Value(Layout::Strided);
     if (name == "contiguous_format") return Value(MemoryFormat::Contiguous);
     if (name == "preserve_format") return Value(MemoryFormat::Preserve);

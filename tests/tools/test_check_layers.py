@@ -86,7 +86,19 @@ def test_refused(layers, path, include, rule):
 
 
 @pytest.mark.parametrize(
-    "line", ["  cpu::add(a, b);", "if (t.is_cpu()) return;", "namespace taeda::cpu::avx2 {"]
+    "line",
+    [
+        "  cpu::add(a, b);",
+        "if (t.is_cpu()) return;",
+        "namespace taeda::cpu::avx2 {",
+        "if (t.is_cuda()) return;",
+        "return t.to(DeviceType::CPU);",
+        "return t.to(DeviceType::CUDA);",
+        "return t.to(kCPU);",
+        "return device.value_or(Device());",
+        "return empty(sizes, Device{});",
+        "const int slot = slot_of(Key::Dense, DeviceType::CPU), place = of(DeviceType::CPU);",
+    ],
 )
 def test_operators_name_no_device(layers, line):
     (message,) = messages(layers, "taeda/ops/view/a.cpp", "// opener", line)
@@ -97,9 +109,24 @@ def test_operators_name_no_device(layers, line):
 def test_the_cpu_where_pytorch_names_it(layers):
     said = "// PyTorch names the CPU: indices lie there."
     assert messages(layers, "taeda/ops/a.cpp", said, "check(t.is_cpu());") == []
+    assert messages(layers, "taeda/ops/a.cpp", said, "t.to(DeviceType::CPU);", "Device();") == []
     assert messages(layers, "taeda/ops/a.cpp", said, "cpu::add(a, b);") != []
+    assert messages(layers, "taeda/ops/a.cpp", said, "t.to(DeviceType::CUDA);") != []
     assert messages(layers, "taeda/ops/a.cpp", said, "", "", "", "check(t.is_cpu());") != []
     assert messages(layers, "taeda/ops/a.cpp", "// not on cpu:: nor is_cpu") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    {{slot_of(Key::Dense, DeviceType::CPU), &add}, {slot_of(Key::Dense, DeviceType::CUDA), &add}}",
+        "const Device device(DeviceType::Meta);",
+        "Device device = t.device();",
+        "t.to(TheDevice());",
+    ],
+)
+def test_no_device_of_its_own(layers, line):
+    assert messages(layers, "taeda/ops/a.cpp", line) == []
 
 
 def test_folder_outside_the_table(layers):

@@ -25,7 +25,7 @@ TensorData::TensorData(std::initializer_list<TensorData> items)
 
 Tensor TensorData::made(const TensorOptions& options) const {
   const DType dtype = options.dtype_opt().value_or(dtype_);
-  // Numbers are written where the host can write.
+  // PyTorch names the CPU: the program's own numbers lie there, and go to other devices from there.
   Tensor t = make_tensor(sizes_, dtype, DeviceType::CPU);
   visit_dtype(dtype, [&](auto tag) {
     using T = decltype(tag);
