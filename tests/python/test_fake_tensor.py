@@ -116,6 +116,11 @@ def test_known_values_are_read():
             x.item()
 
 
+def test_allclose_depends_on_values():
+    with FakeTensorMode(), pytest.raises(DataDependentOutputException, match=r"aten\.allclose"):
+        taeda.allclose(taeda.ones(2), taeda.ones(2))
+
+
 def test_real_tensors_are_refused_or_converted():
     mode = FakeTensorMode()
     fake = mode.from_tensor(taeda.ones(2))

@@ -504,6 +504,23 @@ def test_formats_with_channels_are_refused():
         vmap(lambda x: x.clone(memory_format=taeda.channels_last))(taeda.ones(2, 1, 3, 4, 4))
 
 
-def test_ranges_between_batched_numbers_are_refused():
-    with raises(RuntimeError, "calling .item\\(\\) on a Tensor"):
-        vmap(lambda x: taeda.linspace(x, x + 1, 3))(taeda.ones(2))
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: taeda.linspace(x, x + 1, 3),
+        lambda x: taeda.linspace(x, 4.0, 5),
+        lambda x: taeda.linspace(-1.0, x, 5, dtype=taeda.float64),
+        lambda x: taeda.logspace(x, x + 1, 3, 2.0),
+        lambda x: taeda.logspace(0.0, x, 3),
+        lambda x: taeda.logspace(x, 2.0, 3),
+    ],
+)
+def test_ranges_between_batched_numbers(f):
+    xs = taeda.tensor([0.0, 2.0, -1.5])
+    got, expected = vmap(f)(xs), taeda.stack([f(x) for x in xs])
+    assert got.dtype == expected.dtype and taeda.equal(got, expected)
+
+
+def test_allclose_is_refused():
+    with raises(RuntimeError, "vmap over torch.allclose isn't supported yet"):
+        vmap(taeda.allclose)(taeda.ones(2, 3), taeda.ones(2, 3))
