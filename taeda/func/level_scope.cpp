@@ -3,6 +3,7 @@
 
 #include "taeda/autograd/forward.h"
 #include "taeda/autograd/grad_level.h"
+#include "taeda/autograd/saved_hooks.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::func {
@@ -38,7 +39,19 @@ Tensor LevelScope::unwrap(const Tensor& t) const {
   return w ? w->value : t;
 }
 
-GradScope::GradScope() : LevelScope(autograd::enter_grad_level()) {}
+GradScope::GradScope()
+    : LevelScope(autograd::enter_grad_level()),
+      outer_message_(autograd::saved_tensor_hooks_disabled()) {
+  autograd::disable_saved_tensor_hooks(
+      "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open "
+      "an issue with your use case.");
+}
+GradScope::~GradScope() {
+  if (outer_message_.empty())
+    autograd::enable_saved_tensor_hooks();
+  else
+    autograd::disable_saved_tensor_hooks(outer_message_);
+}
 
 Tensor GradScope::track(const Tensor& t) const {
   Tensor wrapped = wrap(t);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "taeda/dispatch/levels.h"
@@ -28,14 +29,19 @@ class TAEDA_API LevelScope {
   size_t depth_;
 };
 
-// Reverse mode. Recording is on inside, whatever holds outside.
+// Reverse mode. Recording is on inside, whatever holds outside. Hooks on saved tensors would see
+// the level's wrappers: RuntimeError where they are set outside, or by what runs inside.
 class TAEDA_API GradScope : public LevelScope {
  public:
   GradScope();
+  ~GradScope();
   // As something to differentiate by.
   Tensor track(const Tensor& t) const;
   // As a constant: operators that write know it as the level's own.
   Tensor wrap(const Tensor& t) const;
+
+ private:
+  std::string outer_message_;  // what setting hooks outside says; empty where it is allowed
 };
 
 // Forward mode.

@@ -2,6 +2,7 @@
 #include "taeda/func/grad.h"
 
 #include "taeda/autograd/engine.h"
+#include "taeda/autograd/saved_hooks.h"
 #include "taeda/autograd/variable.h"
 #include "tests/func/values.h"
 
@@ -125,6 +126,30 @@ TEST(Grad, Refuses) {
   });
   expect_error(ErrorKind::Runtime, "only Tensors of floating point",
                [&] { grad(cube_sum)(x.to(DType::Int64)); });
+}
+
+struct Hooks final : autograd::SavedTensorHooks {
+  IntrusivePtr<autograd::PackedTensor> pack(const Tensor&) override { return nullptr; }
+};
+
+TEST(Grad, RefusesHooksOnSavedTensors) {
+  const char* const text = "don't yet support saved tensor hooks";
+  const auto f = [](const Tensor& x) {
+    autograd::push_saved_tensor_hooks(make_intrusive<Hooks>());
+    return x.sum();
+  };
+  expect_error(ErrorKind::Runtime, text, [&] { grad(f)(vec({1})); });
+  expect_error(ErrorKind::Runtime, text, [&] { vjp(f, vec({1})); });
+  // An inner level leaves the outer one's word in force.
+  expect_error(ErrorKind::Runtime, text, [&] {
+    grad([&](const Tensor& x) {
+      grad(cube_sum)(x);
+      return f(x);
+    })(vec({1}));
+  });
+  autograd::push_saved_tensor_hooks(make_intrusive<Hooks>());
+  expect_error(ErrorKind::Runtime, text, [&] { grad(cube_sum)(vec({1})); });
+  autograd::pop_saved_tensor_hooks();
 }
 
 }  // namespace
