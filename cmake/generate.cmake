@@ -13,7 +13,7 @@ set(generated_list ${TAEDA_GENERATED_DIR}/files.txt)
 set(records ${CMAKE_SOURCE_DIR}/taeda/ops)
 # A new record configures again; changed and removed ones are in the depfile.
 file(GLOB_RECURSE generator_inputs CONFIGURE_DEPENDS
-  ${CMAKE_SOURCE_DIR}/tools/gen/*.py ${records}/*/records.toml)
+  ${CMAKE_SOURCE_DIR}/tools/gen/*.py ${CMAKE_SOURCE_DIR}/tools/gen/*.pyi ${records}/*/records.toml)
 set(generator_command ${CMAKE_COMMAND} -DPYTHON=${Python_EXECUTABLE}
   -DGENERATOR=${CMAKE_SOURCE_DIR}/tools/gen/main.py -DRECORDS=${records}
   -DOUT=${TAEDA_GENERATED_DIR} -P ${CMAKE_SOURCE_DIR}/cmake/run_generator.cmake)

@@ -35,6 +35,14 @@ def test_every_kind_is_kept():
     assert {r.kind for r in record_files.load(KEPT)} == set(KINDS) == set(record_files.KINDS)
 
 
+def test_a_build_watches_all_that_the_generator_reads():
+    root = HERE.parents[1]
+    watched = (root / "build/gen/inputs.d").read_text().split()
+    folder = Path(generator.__file__).parent
+    read = [*folder.glob("*.py*"), *(root / "taeda/ops").glob("*/records.toml")]
+    assert {str(p) for p in read if p.is_file()} <= set(watched)
+
+
 if __name__ == "__main__":
     for kind in KINDS:
         (KEPT / f"{kind}.txt").write_text(generated(kind))
