@@ -51,6 +51,7 @@ def test_without_a_signature_the_operator_is_the_function(tmp_path):
     [
         ('{signature = "input, wind=1"}', r"\['wind'\] are no arguments"),
         ('{signatur = "input"}', r"unknown fields \['signatur'\]"),
+        ('{signature = "input", instead = {tide = "input"}}', r"'tide' is no record"),
     ],
 )
 def test_mistakes_name_the_record(tmp_path, functional, phrase):
@@ -92,8 +93,8 @@ def test_reductions_become_numbers(tmp_path):
     signature = "{signature = \"input, size_average=None, reduce=None, reduction='mean'\"}"
     (tmp_path / "sea/records.toml").write_text(LOSS % signature)
     text = nn_functional.code(record_files.load(tmp_path))
-    assert "    reduction = reduction_number(reduction, size_average, reduce)\n" in text
-    assert "    return _C.storm(input, reduction)\n" in text
+    number = "_checks.reduction_number(reduction, size_average, reduce)"
+    assert f"    return _C.storm(input, {number})\n" in text
 
 
 def test_an_in_place_form_that_is_a_record_of_its_own(tmp_path):
@@ -103,3 +104,55 @@ def test_an_in_place_form_that_is_a_record_of_its_own(tmp_path):
     text = nn_functional.code(record_files.load(tmp_path))
     assert "return _C.storm_(input) if inplace else _C.storm(input)" in text
     assert "__all__ = ['storm']" in text
+
+
+def test_a_missing_argument_is_filled_in_and_others_are_converted(tmp_path):
+    functional = (
+        '{signature = "input, speed=None, level=3, is_long=None", '
+        'missing = {speed = "usual_speed(\'wave\', level)"}, convert = {is_long = "truth(is_long)"}}'
+    )
+    assert """
+def wave(input, speed=None, level=3, is_long=None):
+    \"\"\"A wave.\"\"\"
+    if has_torch_function_unary(input):
+        return _handle_call(wave, (input,), locals())
+    if speed is None:
+        speed = _checks.usual_speed('wave', level)
+    return _nn.wave(input, speed=speed, is_long=_checks.truth(is_long))
+""" in code(tmp_path, functional)
+
+
+def test_another_record_under_a_condition(tmp_path):
+    (tmp_path / "sea").mkdir()
+    functional = (
+        '{signature = "input, wind=None, reduction=\'mean\'", check = ["salt(input)", "depth(input)"], '
+        'instead = {_windy_storm = "wind is not None"}}'
+    )
+    windy = """
+[_windy_storm]
+schema = "_windy_storm(Tensor self, Tensor wind, int reduction=Mean) -> Tensor"
+kind = "composite"
+variants = ["function"]
+python = {module = "nn"}
+doc = "A storm with wind."
+"""
+    (tmp_path / "sea/records.toml").write_text(LOSS % functional + windy)
+    assert """
+def storm(input, wind=None, reduction='mean'):
+    \"\"\"A storm.\"\"\"
+    if has_torch_function_variadic(input, wind):
+        return _handle_call(storm, (input, wind), locals())
+    _checks.salt(input)
+    _checks.depth(input)
+    if wind is not None:
+        return _nn._windy_storm(input, wind, _checks.reduction_number(reduction))
+    return _C.storm(input, _checks.reduction_number(reduction))
+""" in nn_functional.code(record_files.load(tmp_path))
+
+
+def test_a_call_of_the_method_asks_no_override(tmp_path):
+    assert """
+def wave(input, speed=1):
+    \"\"\"A wave.\"\"\"
+    return input.wave(speed=speed)
+""" in code(tmp_path, '{signature = "input, speed=1", method = true}')

@@ -298,9 +298,7 @@ def groups(records):
     """Python names of a set of records: (methods, functions by module)."""
     methods, functions = {}, {}
     for r in records:
-        if ("method" in r.variants and any(a.name == "self" for a in r.schema.arguments)) or (
-            r.schema.is_inplace and r.variants and not r.schema.arguments[0].type.is_list
-        ):
+        if "method" in r.variants and any(a.name == "self" for a in r.schema.arguments):
             methods.setdefault(r.python_name, []).append((r, r.schema))
         if r.inplace:
             methods.setdefault(r.python_name + "_", []).append((r, r.inplace))

@@ -1,13 +1,80 @@
-"""Arguments that PyTorch's Python functions refuse, or warn of, before they call an operator."""
+"""Arguments that PyTorch's Python functions refuse, warn of or convert before the operator's call.
+
+The generated functions call these (tools/gen/nn_functional.py); warnings name their callers' lines.
+"""
 
 from math import prod
 
 from taeda._C import is_grad_enabled
+from taeda.nn._reductions import reduction_number  # noqa: F401
+
+
+def _warn(text, stacklevel=4):
+    from warnings import warn
+
+    warn(text, stacklevel=stacklevel)
 
 
 def probability(p):
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def dropout2d(ndim):
+    if ndim == 3:
+        _warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
+            "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
+            "dim. This behavior will change in a future release to interpret the input as one "
+            "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
+            "dropout behavior, please switch to using dropout1d instead."
+        )
+    elif ndim != 4:
+        _warn(_unusual_dropout("dropout2d", ndim, 2))
+
+
+def dropout3d(ndim):
+    if ndim not in (4, 5):
+        _warn(_unusual_dropout("dropout3d", ndim, 3))
+
+
+def _unusual_dropout(name, ndim, spatial):
+    return (
+        f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an "
+        "error in a future release. To retain the behavior and silence this warning, please use "
+        f"dropout instead. Note that {name} exists to provide channel-wise dropout on inputs with "
+        f"{spatial} spatial dimensions, a channel dimension, and an optional batch dimension "
+        f"(i.e. {spatial + 1}D or {spatial + 2}D inputs)."
+    )
+
+
+def softmax_dim(name, ndim, stacklevel):
+    """The dimension that older programs leave out."""
+    _warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
+        "dim=X as an argument.",
+        stacklevel + 1,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def padding_index(padding_idx, weight):
+    """The row without a gradient, counted from the first; -1: none."""
+    if padding_idx is None:
+        return -1
+    rows = weight.size(0)
+    if padding_idx and not -rows <= padding_idx < rows:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    return padding_idx + rows if padding_idx < 0 else padding_idx
+
+
+def divergence_mean(reduction, size_average, reduce):
+    if size_average is None and reduce is None and reduction == "mean":
+        _warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size."
+            "'batchmean' divides only by the batch size, and aligns with the KL div math definition"
+            ".'mean' will be changed to behave the same as 'batchmean' in the next major release."
+        )
 
 
 def margin(margin):
@@ -18,19 +85,11 @@ def margin(margin):
 def broadcast_target(input, target):
     if input.size() == target.size():
         return
-    from warnings import warn
-
-    warn(
+    _warn(
         f"Using a target size ({target.size()}) that is different to the input size "
         f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
-        "Please ensure they have the same size.",
-        stacklevel=3,
+        "Please ensure they have the same size."
     )
-
-
-def weight_size(input, weight):
-    if weight.size() != input.size():
-        raise ValueError("Weights and input must have the same size.")
 
 
 def probability_target(input, target):

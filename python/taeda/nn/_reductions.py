@@ -26,7 +26,7 @@ def _warn(text, stacklevel):
 
 def reduction_number(reduction, size_average=None, reduce=None):
     """The operator's number of a reduction."""
-    reduction = reduction_name(reduction, size_average, reduce, stacklevel=5)
+    reduction = reduction_name(reduction, size_average, reduce, stacklevel=4)
     if reduction == "elementwise_mean":
         _warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", 4)
         reduction = "mean"

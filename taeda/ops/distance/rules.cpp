@@ -25,9 +25,7 @@ Tensor root_of(const Tensor& sum, Root&& root) {
 
 }  // namespace
 
-Tensor vector_norm(const Tensor& x, double p, int64_t dim, bool keepdim) {
-  const int64_t along[] = {dim};
-  const IntList dims(along);
+Tensor vector_norm(const Tensor& x, double p, IntList dims, bool keepdim) {
   const Tensor size = widened(x).abs();
   if (std::isinf(p)) return p > 0 ? size.amax(dims, keepdim) : size.amin(dims, keepdim);
   if (p == 0) return size.ne(Scalar(0)).to(size.dtype()).sum(dims, keepdim);
@@ -42,25 +40,26 @@ namespace impl {
 namespace {
 
 // The norm that vectors are divided by, at least `eps`.
-Tensor divisor(const Tensor& x, double p, int64_t dim, double eps) {
+Tensor divisor(const Tensor& x, const Scalar& p, IntList dim, double eps) {
   TAEDA_CHECK(x.is_floating_point() || x.is_complex(),
               "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
               x.dtype());
-  return narrowed(vector_norm(x, p, dim, true), x).clamp_min(Scalar(eps)).expand(x.sym_sizes());
+  const Tensor norm = vector_norm(x, p.to_double(), dim, true);
+  return narrowed(norm, x).clamp_min(Scalar(eps)).expand(x.sym_sizes());
 }
 
 }  // namespace
 
-Tensor normalize(const Tensor& self, double p, int64_t dim, double eps) {
+Tensor normalize(const Tensor& self, const Scalar& p, IntList dim, double eps) {
   return self.div(divisor(self, p, dim, eps));
 }
-Tensor& normalize_out(const Tensor& self, double p, int64_t dim, double eps, Tensor& out) {
+Tensor& normalize_out(const Tensor& self, const Scalar& p, IntList dim, double eps, Tensor& out) {
   return taeda::div_out(out, self, divisor(self, p, dim, eps));
 }
 
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
   const Tensor difference = x1.sub(x2).add(Scalar(eps));
-  return narrowed(vector_norm(difference, p, -1, keepdim), difference);
+  return narrowed(vector_norm(difference, p, {-1}, keepdim), difference);
 }
 
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
@@ -70,7 +69,7 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
               "expected common dtype to be floating point, yet common dtype is ", common);
   const SymIntVec sizes(broadcast_shapes(x1.sym_sizes(), x2.sym_sizes()));
   const Tensor a = x1.to(common).expand(sizes), b = x2.to(common).expand(sizes);
-  const auto unit = [&](const Tensor& x) { return x.div(divisor(x, 2, dim, eps)); };
+  const auto unit = [&](const Tensor& x) { return x.div(divisor(x, 2, {dim}, eps)); };
   return unit(a).mul(unit(b)).sum(IntList({dim}));
 }
 

@@ -5,8 +5,8 @@
 
 namespace taeda {
 
-// (sum |x|^p)^(1/p) along `dim`, the largest |x| for infinity; at zero the gradient is zero. In
+// (sum |x|^p)^(1/p) over `dims`, the largest |x| for infinity; at zero the gradient is zero. In
 // float for 16-bit input.
-TAEDA_API Tensor vector_norm(const Tensor& x, double p, int64_t dim, bool keepdim);
+TAEDA_API Tensor vector_norm(const Tensor& x, double p, IntList dims, bool keepdim);
 
 }  // namespace taeda

@@ -70,6 +70,29 @@ Tensor& drop_(Tensor& self, double p, bool train, Unit unit, bool keeps_moments)
   return noise.shift.defined() ? self.add_(noise.shift) : self;
 }
 
+// The function of a batch, on an example that has no dimension for one.
+Tensor drop_channels(const Tensor& input, double p, bool train, bool is_single) {
+  if (!is_single) return taeda::feature_dropout(input, p, train);
+  return taeda::feature_dropout(input.unsqueeze(0), p, train).squeeze(0);
+}
+Tensor& drop_channels_(Tensor& self, double p, bool train, bool is_single) {
+  if (!is_single) return taeda::feature_dropout_(self, p, train);
+  self.unsqueeze_(0);
+  taeda::feature_dropout_(self, p, train);
+  return self.squeeze_(0);
+}
+
+bool is_single_row(const Tensor& input) {
+  TAEDA_CHECK(input.dim() == 2 || input.dim() == 3,
+              "dropout1d: Expected 2D or 3D input, but received a ", input.dim(),
+              "D input. Note that dropout1d exists to provide channel-wise dropout on inputs with "
+              "1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D "
+              "or 3D inputs).");
+  return input.dim() == 2;
+}
+// As in PyTorch, only five dimensions have a batch.
+bool is_single_volume(const Tensor& input) { return input.dim() != 5; }
+
 }  // namespace
 
 Tensor dropout(const Tensor& input, double p, bool train) {
@@ -87,6 +110,18 @@ Tensor feature_dropout(const Tensor& input, double p, bool train) {
 }
 Tensor& feature_dropout_(Tensor& self, double p, bool train) {
   return drop_(self, p, train, Unit::Channel, false);
+}
+Tensor dropout1d(const Tensor& input, double p, bool train) {
+  return drop_channels(input, p, train, is_single_row(input));
+}
+Tensor& dropout1d_(Tensor& self, double p, bool train) {
+  return drop_channels_(self, p, train, is_single_row(self));
+}
+Tensor dropout3d(const Tensor& input, double p, bool train) {
+  return drop_channels(input, p, train, is_single_volume(input));
+}
+Tensor& dropout3d_(Tensor& self, double p, bool train) {
+  return drop_channels_(self, p, train, is_single_volume(self));
 }
 Tensor alpha_dropout(const Tensor& input, double p, bool train) {
   return drop(input, p, train, Unit::Element, true);

@@ -42,6 +42,14 @@ Tensor& embedding_renorm__meta(Tensor& self, const Tensor& indices, double, doub
   return self;
 }
 
+Tensor _renormed_embedding(Tensor& weight, const Tensor& indices, double max_norm, double norm_type,
+                           SymInt padding_idx, bool scale_grad_by_freq, bool sparse) {
+  const Tensor index = indices.contiguous();
+  Tensor rows = weight.detach();  // scaled outside the graph
+  taeda::embedding_renorm_(rows, index, max_norm, norm_type);
+  return taeda::embedding(weight, index, padding_idx, scale_grad_by_freq, sparse);
+}
+
 Tensor one_hot_meta(const Tensor& self, int64_t num_classes) {
   TAEDA_CHECK(self.dtype() == DType::Int64,
               "one_hot is only applicable to index tensor of type LongTensor.");

@@ -25,15 +25,6 @@ bool can_be_read(const Tensor& t) {
   return has_values && !(keys | local_keys().include).has(Key::Python);
 }
 
-// Refuses numbers outside [0, 1] and NaN.
-void check_probabilities(const Tensor& t, const char* name) {
-  // PyTorch names the CPU: elsewhere nobody waits for the values.
-  if (!t.is_cpu() || !can_be_read(t) || t.numel() == 0) return;
-  const auto [low, high] = t.detach().aminmax();
-  TAEDA_CHECK(low.item().to_double() >= 0 && high.item().to_double() <= 1, "all elements of ", name,
-              " should be between 0 and 1");
-}
-
 // The variances beside the input: one for each element, for each row, or for all along a dimension.
 Tensor spread_variance(const Tensor& var, const Tensor& input) {
   const SymIntList sizes = input.sym_sizes(), own = var.sym_sizes();
@@ -46,6 +37,36 @@ Tensor spread_variance(const Tensor& var, const Tensor& input) {
   TAEDA_CHECK_VALUE(own.size() == n && num_other == 1 && num_single == 1,
                     "var is of incorrect size");
   return var;
+}
+
+// The result of PyTorch's function has the input's shape, whatever stands beside it.
+void check_shape_stays(const Tensor& input, const Tensor& other) {
+  const SymIntVec wide = broadcast_shapes(input.sym_sizes(), other.sym_sizes());
+  TAEDA_CHECK(SymIntList(wide) == input.sym_sizes(), "output with shape ", input.sym_sizes(),
+              " doesn't match the broadcast shape ", SymIntList(wide));
+}
+Tensor scaled(const Tensor& loss, const Tensor& weight) {
+  if (!weight.defined()) return loss;
+  check_shape_stays(loss, weight);
+  return loss.mul(weight);
+}
+
+// A loss times the weights of its elements.
+Tensor weighted(const Tensor& loss, const Tensor& weight, const Tensor& input) {
+  TAEDA_CHECK_VALUE(weight.sym_sizes() == input.sym_sizes(),
+                    "Weights and input must have the same size.");
+  return loss.mul(weight);
+}
+
+// A mean is that of weighted elements.
+Tensor reduced_by_weight(const Tensor& loss, const Tensor& weight, int64_t reduction) {
+  return reduction == kMean ? loss.sum().div(weight.sum()) : reduced(loss, reduction);
+}
+
+Tensor difference(const Tensor& self, const Tensor& target) {
+  const Tensor both[] = {self, target};
+  const std::vector<Tensor> wide = taeda::broadcast_tensors(both);
+  return wide[0].sub(wide[1]);
 }
 
 }  // namespace
@@ -63,6 +84,7 @@ Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, d
 }
 
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+  check_shape_stays(self, target);
   return reduced(ops::_soft_margin(self, target), reduction).to(self.dtype());
 }
 
@@ -70,10 +92,8 @@ Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tens
                             int64_t reduction) {
   TAEDA_CHECK(target.dtype() == self.dtype(), "Found dtype ", target.dtype(), " but expected ",
               self.dtype());
-  check_probabilities(self, "input");
-  check_probabilities(target, "target");
-  const Tensor loss = ops::_binary_cross_entropy(self, target);
-  return reduced(weight.defined() ? loss.mul(weight) : loss, reduction);
+  check_shape_stays(self, target);
+  return reduced(scaled(ops::_binary_cross_entropy(self, target), weight), reduction);
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target,
@@ -81,15 +101,23 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
                                         int64_t reduction) {
   Tensor log = taeda::log_sigmoid(self);
   if (pos_weight.defined()) log = log.mul(pos_weight.sub(Scalar(1)).mul(target).add(Scalar(1)));
-  const Tensor loss = (1 - target).mul(self).sub(log);
-  return reduced(weight.defined() ? loss.mul(weight) : loss, reduction);
+  return reduced(scaled((1 - target).mul(self).sub(log), weight), reduction);
 }
 
 Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
+  TAEDA_CHECK(!self.is_complex() && !target.is_complex(), "kl_div: Complex inputs not supported.");
+  TAEDA_CHECK(self.is_floating_point() && target.is_floating_point(),
+              "kl_div: Integral inputs not supported.");
   if (log_target) return reduced(target.exp().mul(target.sub(self)), reduction);
   // target * log(target), zero where the target is.
   const Tensor safe = target.masked_fill(target.eq(Scalar(0)), Scalar(1));
   return reduced(target.mul(safe.log()).sub(target.mul(self)), reduction);
+}
+
+Tensor _kl_div_batchmean(const Tensor& self, const Tensor& target, int64_t reduction,
+                         bool log_target) {
+  const Tensor loss = taeda::kl_div(self, target, reduction, log_target);
+  return self.dim() ? loss.div(Scalar(self.sym_size(0))) : loss;
 }
 
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full,
@@ -119,6 +147,13 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
   Tensor loss = floored.log().add(difference.mul(difference).div(floored)).mul(Scalar(0.5));
   if (full) loss = loss.add(Scalar(0.5 * std::log(2 * M_PI)));
   return reduced(loss, reduction);
+}
+
+Tensor gaussian_nll_loss_float(const Tensor& input, const Tensor& target, double var, bool full,
+                               double eps, int64_t reduction) {
+  TAEDA_CHECK_VALUE(!(var < 0), "var has negative entry/entries");
+  const Tensor each = taeda::ones_like(input).mul(Scalar(var));
+  return taeda::gaussian_nll_loss(input, target, each, full, eps, reduction);
 }
 
 Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin,
@@ -176,10 +211,20 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   return reduced(positive_part(near.sub(far).add(Scalar(margin))), reduction);
 }
 
-Tensor _weighted_loss(const Tensor& loss, const Tensor& weight, int64_t reduction, bool counts) {
-  const Tensor weighted = loss.mul(weight);
-  if (reduction != kMean || counts) return reduced(weighted, reduction);
-  return weighted.sum().div(weight.sum());
+Tensor _weighted_mse_loss(const Tensor& self, const Tensor& target, const Tensor& weight,
+                          int64_t reduction) {
+  const Tensor loss = difference(self, target).pow(Scalar(2));
+  return reduced_by_weight(weighted(loss, weight, self), weight, reduction);
+}
+Tensor _weighted_l1_loss(const Tensor& self, const Tensor& target, const Tensor& weight,
+                         int64_t reduction) {
+  const Tensor loss = difference(self, target).abs();
+  return reduced_by_weight(weighted(loss, weight, self), weight, reduction);
+}
+Tensor _weighted_huber_loss(const Tensor& self, const Tensor& target, const Tensor& weight,
+                            int64_t reduction, double delta) {
+  const Tensor loss = taeda::huber_loss(self, target, kNone, delta);
+  return reduced(weighted(loss, weight, self), reduction);
 }
 
 }  // namespace taeda::impl

@@ -89,6 +89,10 @@ OutSpec _softmax_backward_data_spec(const Tensor& grad_output, const Tensor& out
   return softmax_backward_spec(grad_output, output, dim);
 }
 
+Tensor softmin(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  return taeda::softmax(self.neg(), dim, dtype);
+}
+
 Tensor log_softmax_int(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
   return taeda::_log_softmax(converted(self, dtype), dim, false);
 }
