@@ -57,6 +57,7 @@ TAEDA_SCHEMA_TYPE(Device, "Device");
 TAEDA_SCHEMA_TYPE(Layout, "Layout");
 TAEDA_SCHEMA_TYPE(MemoryFormat, "MemoryFormat");
 TAEDA_SCHEMA_TYPE(Generator, "Generator");
+TAEDA_SCHEMA_TYPE(Storage, "Storage");
 #undef TAEDA_SCHEMA_TYPE
 template <class T>
 struct TypeText<std::vector<T>> {

@@ -60,7 +60,7 @@ bool is_known_type(std::string base) {
   if (base.ends_with('?')) base.pop_back();
   constexpr std::string_view known[] = {
       "Tensor", "int",    "SymInt",       "float",     "bool",       "Scalar",  "str",
-      "Device", "Layout", "MemoryFormat", "Generator", "ScalarType", "NoneType"};
+      "Device", "Layout", "MemoryFormat", "Generator", "ScalarType", "Storage", "NoneType"};
   return std::find(std::begin(known), std::end(known), base) != std::end(known) ||
          find_class_named(base);
 }

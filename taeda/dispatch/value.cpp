@@ -41,21 +41,26 @@ Value::Value(const Scalar& s) {
     case Scalar::Kind::Bool: *this = s.to_bool(); break;
     case Scalar::Kind::Float: *this = s.to_double(); break;
     case Scalar::Kind::Complex: *this = s.to_complex(); break;
+    case Scalar::Kind::UInt:
+      *this = Value(std::in_place_type<uint64_t>, static_cast<uint64_t>(s.to_int()));
+      break;
     default: *this = s.to_int();
   }
 }
 
 const char* Value::kind_name() const {
   constexpr const char* names[] = {
-      "None",   "bool",   "int",          "float",     "complex", "SymInt",   "Tensor",
-      "str",    "int[]",  "SymInt[]",     "float[]",   "bool[]",  "Tensor[]", "ScalarType",
-      "Device", "Layout", "MemoryFormat", "Generator", "list",    "object",   "symbolic number"};
+      "None",      "bool",     "int",        "int",    "float",          "complex",
+      "SymInt",    "Tensor",   "str",        "int[]",  "SymInt[]",       "float[]",
+      "bool[]",    "Tensor[]", "ScalarType", "Device", "Layout",         "MemoryFormat",
+      "Generator", "Storage",  "list",       "object", "symbolic number"};
   return names[index_];
 }
 
 Scalar Value::to_scalar() const {
   if (is<bool>()) return Scalar(get<bool>());
   if (is<int64_t>()) return Scalar(get<int64_t>());
+  if (is<uint64_t>()) return Scalar(get<uint64_t>());
   if (is<double>()) return Scalar(get<double>());
   if (is<SymInt>()) return Scalar(get<SymInt>());
   if (is<IntrusivePtr<SymNode>>()) return Scalar(get<IntrusivePtr<SymNode>>());
@@ -66,12 +71,14 @@ Scalar Value::to_scalar() const {
 int64_t Value::to_int() const {
   if (is<SymInt>()) return get<SymInt>().expect_int();
   if (is<bool>()) return get<bool>();
+  TAEDA_CHECK_VALUE(!is<uint64_t>(), "Overflow when unpacking long long");
   return get<int64_t>();
 }
 
 double Value::to_double() const {
   if (is<SymInt>() || is<IntrusivePtr<SymNode>>()) return to_scalar().to_double();
   if (is<int64_t>()) return static_cast<double>(get<int64_t>());
+  if (is<uint64_t>()) return static_cast<double>(get<uint64_t>());
   return get<double>();
 }
 

@@ -49,12 +49,12 @@ struct TypeList {
 class TAEDA_API Value {
  public:
   using List = std::vector<Value>;
-  // The last: a symbolic float or truth value.
-  using Types =
-      TypeList<std::monostate, bool, int64_t, double, Complex<double>, SymInt, Tensor, std::string,
-               std::vector<int64_t>, std::vector<SymInt>, std::vector<double>, std::vector<bool>,
-               std::vector<Tensor>, DType, Device, Layout, MemoryFormat, Generator,
-               std::shared_ptr<List>, IntrusivePtr<Opaque>, IntrusivePtr<SymNode>>;
+  // uint64_t is a number from 2**63 on; the last a symbolic float or truth value.
+  using Types = TypeList<std::monostate, bool, int64_t, uint64_t, double, Complex<double>, SymInt,
+                         Tensor, std::string, std::vector<int64_t>, std::vector<SymInt>,
+                         std::vector<double>, std::vector<bool>, std::vector<Tensor>, DType, Device,
+                         Layout, MemoryFormat, Generator, Storage, std::shared_ptr<List>,
+                         IntrusivePtr<Opaque>, IntrusivePtr<SymNode>>;
 
   Value() noexcept = default;
   Value(const Value& other);
@@ -64,8 +64,9 @@ class TAEDA_API Value {
   ~Value() {
     if (index_ > Types::index_of<Complex<double>>()) destroy();
   }
+  // Unsigned numbers come as a Scalar, which knows whether an int64_t holds them.
   template <class T>
-    requires(Types::kHas<std::remove_cvref_t<T>>)
+    requires(Types::kHas<std::remove_cvref_t<T>> && !std::same_as<std::remove_cvref_t<T>, uint64_t>)
   Value(T&& v) : Value(std::in_place_type<std::remove_cvref_t<T>>, std::forward<T>(v)) {}
   // Numbers of other widths, unless they may not fit.
   template <std::integral T>
@@ -112,8 +113,8 @@ class TAEDA_API Value {
   const char* kind_name() const;
 
   bool is_scalar() const {
-    return is<bool>() || is<int64_t>() || is<double>() || is<Complex<double>>() || is<SymInt>() ||
-           is<IntrusivePtr<SymNode>>();
+    return is<bool>() || is<int64_t>() || is<uint64_t>() || is<double>() || is<Complex<double>>() ||
+           is<SymInt>() || is<IntrusivePtr<SymNode>>();
   }
   Scalar to_scalar() const;
   int64_t to_int() const;

@@ -65,6 +65,7 @@ struct ConstantText {
   std::string operator()(std::monostate) const { return "None"; }
   std::string operator()(bool v) const { return v ? "True" : "False"; }
   std::string operator()(int64_t v) const { return std::to_string(v); }
+  std::string operator()(uint64_t v) const { return std::to_string(v); }
   std::string operator()(double v) const { return float_text(v); }
   std::string operator()(const Complex<double>& v) const {
     return str("complex(", float_text(v.re), ", ", float_text(v.im), ")");
@@ -82,6 +83,7 @@ struct ConstantText {
     return str("memory_format.", memory_format_name(v));
   }
   std::string operator()(const Generator&) const { return "<generator>"; }
+  std::string operator()(const Storage&) const { return "<storage>"; }
   std::string operator()(const IntrusivePtr<Opaque>& v) const { return str("<", v->text(), ">"); }
   template <class T>
   std::string operator()(const T&) const {

@@ -492,3 +492,46 @@ def test_factories_say_where_their_result_goes():
         t.arange(3, device="meta")
     placed, like = {"device": t.device("cpu"), "pin_memory": False}, {"pin_memory": False}
     assert seen == [placed, like, like, {**placed, "device": t.device("meta")}]
+
+
+# ---- arguments that only some operators take ----
+def test_a_number_above_the_signed_range_stays_itself():
+    big, given = 2**63 + 1, []
+
+    def keep(func, args, kwargs):
+        given.append(args)
+        return func(*args, **kwargs)
+
+    with Handler(keep):
+        x = t.full((2,), big, dtype=t.uint64)
+    assert given[0][1] == big and x.tolist() == [big, big]
+    assert t.ops.aten.full.default((1,), big, dtype=t.uint64).item() == big
+
+
+def test_set_is_seen_as_an_operator():
+    log = Log()
+    x, y = t.ones(4), t.zeros(2)
+    with log:
+        y.set_(x)
+        y.set_(x.untyped_storage())
+        y.set_(x, 1, (2,), (1,))
+        y.set_()
+    assert log.seen == [
+        "aten.set_.source_Tensor",
+        "aten.set_.source_Storage",
+        "aten.set_.source_Storage_storage_offset",
+        "aten.set_.default",
+    ]
+    assert y.shape == (0,)
+
+
+def test_a_storage_comes_as_an_argument():
+    x, y, given = t.arange(4.0), t.zeros(2), []
+
+    def keep(func, args, kwargs):
+        given.append(args[1])
+        return func(*args, **kwargs)
+
+    with Handler(keep):
+        y.set_(x.untyped_storage(), 1, (2,))
+    assert given[0].data_ptr() == x.untyped_storage().data_ptr() and y.tolist() == [1, 2]

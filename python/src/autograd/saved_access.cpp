@@ -10,6 +10,7 @@
 #include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
 #include "python/src/autograd/grad_fn_type.h"
+#include "python/src/tensor/storage_type.h"
 
 namespace taeda::python {
 
@@ -34,6 +35,8 @@ PyObject* wrap_list(const std::vector<T>& values) {
 struct ValueWrapper {
   PyObject* operator()(std::monostate) const { return Py_NewRef(Py_None); }
   PyObject* operator()(const Complex<double>& v) const { return PyComplex_FromDoubles(v.re, v.im); }
+  PyObject* operator()(uint64_t v) const { return wrap(Scalar(v)); }
+  PyObject* operator()(const Storage& v) const { return wrap_storage(v); }
   PyObject* operator()(const std::vector<Tensor>& v) const { return wrap(v); }
   template <class T>
   PyObject* operator()(const std::vector<T>& v) const {

@@ -13,6 +13,7 @@
 #include "python/interop/wrap.h"
 #include "python/src/args/arg_match.h"
 #include "python/src/dispatch/script_object.h"
+#include "python/src/tensor/storage_type.h"
 #include "taeda/dispatch/custom_class.h"
 
 namespace taeda::python {
@@ -54,6 +55,8 @@ PyObject* wrap_list(const List& values) {
 struct Wrapper {
   PyObject* operator()(std::monostate) const { return Py_NewRef(Py_None); }
   PyObject* operator()(const Complex<double>& v) const { return wrap(Scalar(v)); }
+  PyObject* operator()(uint64_t v) const { return wrap(Scalar(v)); }
+  PyObject* operator()(const Storage& v) const { return wrap_storage(v); }
   template <class T>
   PyObject* operator()(const std::vector<T>& v) const {
     return wrap_list(v);
@@ -129,6 +132,7 @@ std::optional<Value> read_one(const std::string& base, PyObject* o) {
     return when(is_memory_format(o), [&] { return Value(to_memory_format(o)); });
   if (base.starts_with("__torch__.")) return read_script_object(base, o);
   if (base == "Generator") return when(is_generator(o), [&] { return Value(to_generator(o)); });
+  if (base == "Storage") return when(is_storage(o), [&] { return Value(storage_of(o)); });
   if (base == "NoneType") return when(o == Py_None, [] { return Value(); });
   fail(ErrorKind::NotImplemented, "arguments of type ", base, " cannot be passed from Python");
 }

@@ -1,4 +1,5 @@
-// Tensor.set_: a tensor takes over another's memory, or looks at a storage in a way of its own.
+// Tensor.set_ and its operators: a tensor takes over another's memory, or looks at a storage in a
+// way of its own.
 #include "python/interop/errors.h"
 #include "python/interop/numbers.h"
 #include "python/interop/tensor_object.h"
@@ -8,6 +9,8 @@
 #include "python/src/tensor/storage_type.h"
 #include "python/src/tensor/tensor_type.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/dispatch/boxing.h"
+#include "taeda/dispatch/library.h"
 
 namespace taeda::python {
 
@@ -58,41 +61,110 @@ Tensor over_storage(const Storage& storage, DType dtype, int64_t offset, IntList
   return t;
 }
 
+// ---- operators: how modes and classes see set_ ----
+
+Tensor& take(Tensor& self, const Tensor& data) {
+  autograd::set_data(self, data);
+  if (self.impl()->has_version_counter()) self.impl()->bump_version();
+  // Graphs of the old values keep the old accumulator, which is no longer the tensor's.
+  if (autograd::AutogradMetaImpl* meta = autograd::meta_or_null(self.impl()))
+    meta->grad_accumulator = WeakPtr<autograd::Node>();
+  return self;
+}
+
+Tensor& set_to_nothing(Tensor& self) {
+  return take(self, make_tensor({0}, self.dtype(), self.device()));
+}
+
+Tensor& set_to_tensor(Tensor& self, const Tensor& source) {
+  TAEDA_CHECK(source.dtype() == self.dtype(), "Could not set tensor of type ", source.dtype(),
+              " to a tensor of type ", self.dtype());
+  return take(self, source);
+}
+
+void check_device(const Tensor& self, const Storage& storage) {
+  TAEDA_CHECK(storage->device() == self.storage()->device(),
+              "Attempted to set the storage of a tensor on device \"", self.device(),
+              "\" to a storage on different device \"", storage->device(),
+              "\".  This is no longer allowed; the devices must match.");
+}
+
+Tensor& set_to_storage(Tensor& self, Storage source) {
+  check_device(self, source);
+  const IntVec all{static_cast<int64_t>(source->nbytes()) / item_size(self.dtype())};
+  return take(self, over_storage(source, self.dtype(), 0, all, contiguous(all)));
+}
+
+Tensor& set_to_window(Tensor& self, Storage source, SymInt offset, SymIntList size,
+                      SymIntList stride) {
+  check_device(self, source);
+  const IntList sizes = as_int(size);
+  const IntVec dense = stride.empty() ? contiguous(sizes) : IntVec();
+  const IntList strides = stride.empty() ? IntList(dense) : as_int(stride);
+  return take(self, over_storage(source, self.dtype(), offset.expect_int(), sizes, strides));
+}
+
+TAEDA_LIBRARY_FRAGMENT(aten, m) {
+  const auto def = [&](const char* name, const char* arguments,
+                       const dispatch::CppFunction& kernel) {
+    m.def(str(name, "(Tensor(a!) self", arguments, ") -> Tensor(a!)"));
+    m.impl(name, "CompositeExplicitAutograd", kernel);
+  };
+  def("set_", "", &set_to_nothing);
+  def("set_.source_Tensor", ", Tensor source", &set_to_tensor);
+  def("set_.source_Storage", ", Storage source", &set_to_storage);
+  def("set_.source_Storage_storage_offset",
+      ", Storage source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]", &set_to_window);
+}
+
+// Runs the kernel, or the operator of this name where a mode or a class of `keys` may take it.
+template <class... A>
+void call(const char* op, Tensor& (*kernel)(Tensor&, A...), KeySet keys, Tensor& self,
+          std::type_identity_t<A>... args) {
+  if (!dispatch::with_local(keys).has(Key::Python)) {
+    kernel(self, args...);
+    return;
+  }
+  dispatch::Stack stack;
+  dispatch::push_argument<Tensor&>(stack, self);
+  (dispatch::push_argument<A>(stack, args), ...);
+  dispatch::call_boxed(dispatch::get_operator(op), stack);
+}
+
+// ---- the method ----
+
 struct SetArguments {
   PyObject *source = nullptr, *offset = nullptr, *size = nullptr, *stride = nullptr;
 };
 
-Tensor from_storage(const Storage& storage, DType dtype, const SetArguments& given) {
-  if (!given.offset && !given.size) {
-    const IntVec all{static_cast<int64_t>(storage->nbytes()) / item_size(dtype)};
-    return over_storage(storage, dtype, 0, all, contiguous(all));
-  }
+void set_window(Tensor& self, const Storage& storage, const SetArguments& given) {
   TAEDA_CHECK_TYPE(given.offset && given.size,
                    "set_() received an invalid combination of arguments: a storage comes alone or "
                    "with storage_offset and size");
   const IntVec sizes = read_list(given.size, "size");
-  const IntVec strides = given.stride ? read_list(given.stride, "stride") : contiguous(sizes);
-  return over_storage(storage, dtype, to_int64(given.offset), sizes, strides);
+  const IntVec strides = given.stride ? read_list(given.stride, "stride") : IntVec();
+  call("set_.source_Storage_storage_offset", &set_to_window, self.keys(), self, storage,
+       SymInt(to_int64(given.offset)), as_symint(sizes), as_symint(strides));
 }
 
-Tensor data_to_take(const Tensor& self, const SetArguments& given) {
+void set(Tensor& self, const SetArguments& given) {
   const bool is_plain = !given.offset && !given.size && !given.stride;
-  if (!given.source && is_plain) return make_tensor({0}, self.dtype(), self.device());
+  if (!given.source && is_plain) return call("set_", &set_to_nothing, self.keys(), self);
   TAEDA_CHECK_TYPE(given.source && (is_tensor(given.source) || is_storage(given.source)),
                    "set_() received an invalid combination of arguments: expected a Tensor or a "
                    "torch.UntypedStorage, got ",
                    given.source ? Py_TYPE(given.source)->tp_name : "no source");
   if (is_storage(given.source)) {
     const Storage& storage = storage_of(given.source);
-    TAEDA_CHECK(storage->device() == self.device(), "Attempted to set the storage of a tensor on ",
-                "device \"", self.device(), "\" to a storage on different device \"",
-                storage->device(), "\".  This is no longer allowed; the devices must match.");
-    return from_storage(storage, self.dtype(), given);
+    return is_plain ? call("set_.source_Storage", &set_to_storage, self.keys(), self, storage)
+                    : set_window(self, storage, given);
   }
   const Tensor& source = tensor_of(given.source);
+  if (is_plain)
+    return call("set_.source_Tensor", &set_to_tensor, self.keys() | source.keys(), self, source);
   TAEDA_CHECK(source.dtype() == self.dtype(), "Could not set tensor of type ", source.dtype(),
               " to a tensor of type ", self.dtype());
-  return is_plain ? source : from_storage(source.storage(), self.dtype(), given);
+  set_window(self, source.storage(), given);
 }
 
 // The bytes of a TypedStorage, a class of Python's, whose dtype must be the tensor's; null for
@@ -127,11 +199,7 @@ PyObject* tensor_set(PyObject* self, PyObject* args, PyObject* kwargs) {
                 "not require gradients");
     const Ref bytes = bytes_of_typed(given.source, t.dtype());
     if (bytes) given.source = bytes.get();
-    autograd::set_data(t, data_to_take(t, given));
-    if (t.impl()->has_version_counter()) t.impl()->bump_version();
-    // Graphs of the old values keep the old accumulator, which is no longer the tensor's.
-    if (autograd::AutogradMetaImpl* meta = autograd::meta_or_null(t.impl()))
-      meta->grad_accumulator = WeakPtr<autograd::Node>();
+    set(tensor_of(self), given);
     return Py_NewRef(self);
   });
 }
