@@ -182,3 +182,81 @@ def test_a_class_with_memory_may_tell_its_sizes_too():
     assert sized.size() == (5, 3) and sized.dim() == 2
     with pytest.raises(ValueError, match="Unknown sizes_strides_policy: nonsense"):
         t.Tensor._make_subclass(Sized, t.ones(2), dispatch_sizes_strides_policy="nonsense")
+
+
+class Tells(t.Tensor):
+    """Answers the questions of `answers`, and is asked no other operator."""
+
+    answers, asked = {}, []
+
+    @staticmethod
+    def __new__(cls, data, **options):
+        return t.Tensor._make_subclass(cls, data, **options)
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        cls.asked.append(func)
+        return cls.answers.get(func, NotImplemented)
+
+
+@pytest.fixture
+def tells():
+    Tells.answers, Tells.asked = {}, []
+    yield Tells
+    Tells.answers = {}
+
+
+def test_contiguous_asks_the_class(tells):
+    x = tells(t.ones(2, 3).t(), dispatch_sizes_strides_policy="strides")
+    with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch\.ops\.aten\.is_contiguous'"):  # fmt: skip
+        x.contiguous()
+    tells.answers[aten.is_contiguous.default] = True
+    assert x.contiguous() is x
+    tells.answers[aten.is_contiguous.default] = False
+    with pytest.raises(TypeError, match=r"aten\.clone\.default"):
+        x.contiguous()
+    tells.answers[aten.is_contiguous.memory_format] = True
+    assert x.contiguous(memory_format=t.channels_last) is x
+
+
+def test_data_ptr_asks_for_the_number_of_elements(tells):
+    data = t.ones(2)
+    x = tells(data, dispatch_sizes_strides_policy="sizes")
+    tells.answers[aten.numel.default] = None
+    assert x.data_ptr() == data.data_ptr() and tells.asked == [aten.numel.default]
+    tells.answers[aten.numel.default] = 0
+    assert x.data_ptr() == 0
+
+
+def test_type_as_takes_the_device_that_is_told(tells):
+    tells.answers[prim.device.default] = t.device("meta")
+    x = tells(t.ones(2, dtype=t.float64), dispatch_device=True)
+    made = t.ones(3).type_as(x)
+    assert made.device.type == "meta" and made.dtype == t.float64
+
+
+@pytest.mark.parametrize(
+    ("question", "rest", "value"),
+    [
+        (aten.is_non_overlapping_and_dense.default, (), False),
+        (aten.is_strides_like_format.default, (t.channels_last,), True),
+    ],
+)
+def test_questions_about_strides(tells, question, rest, value):
+    x = tells(t.ones(2, 3), dispatch_sizes_strides_policy="strides")
+    tells.answers[question] = None
+    assert question(x, *rest) is not value and tells.asked == [question]
+    tells.answers[question] = value
+    assert question(x, *rest) is value
+
+
+def test_questions_about_strides_of_a_plain_tensor():
+    x = t.ones(1, 2, 3, 4)
+    assert aten.is_non_overlapping_and_dense(x) and not aten.is_non_overlapping_and_dense(
+        x[..., :2]
+    )
+    last = x.to(memory_format=t.channels_last)
+    assert aten.is_strides_like_format(last, t.channels_last)
+    assert not aten.is_strides_like_format(x, t.channels_last)
+    assert aten.sym_is_contiguous(x) and not aten.sym_is_contiguous(x.transpose(1, 2))
+    assert (aten.size(x), aten.stride(x), aten.numel(x)) == ([1, 2, 3, 4], [24, 12, 4, 1], 24)

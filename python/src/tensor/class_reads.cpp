@@ -3,9 +3,11 @@
 #include "python/src/tensor/class_reads.h"
 
 #include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/tensor_object.h"
 #include "python/interop/text.h"
 #include "python/interop/types.h"
+#include "python/interop/wrap.h"
 #include "python/src/dispatch/overloads.h"
 #include "taeda/dispatch/library.h"
 #include "taeda/dispatch/modes.h"
@@ -80,8 +82,58 @@ Device shown_device(PyObject* self) {
   return told ? to_device(told.get()) : tensor_of(self).device();
 }
 
+namespace {
+
+// The answer of the tensor's class to a question of this operator, or null.
+Ref ask(const Tensor& t, const char* op, PyObject* rest = nullptr) {
+  if (!is_read_from_class(t, ClassRead::Strides)) return Ref();
+  const Ref self(checked(wrap(t)));
+  return read_from_class(self.get(), ClassRead::Strides, op, rest);
+}
+
+bool is_true(const Ref& answer) {
+  const int truth = PyObject_IsTrue(answer.get());
+  if (truth < 0) throw_python_error();
+  return truth == 1;
+}
+
+bool is_non_overlapping_and_dense(const Tensor& t) {
+  const GilHold gil;
+  const Ref told = ask(t, "is_non_overlapping_and_dense");
+  return told ? is_true(told) : t.impl()->is_non_overlapping_and_dense();
+}
+
+// Whether the strides are those of a channels-last format, not merely such that it may be read so.
+bool is_strides_like_format(const Tensor& t, MemoryFormat format) {
+  const GilHold gil;
+  const Ref given(checked(wrap(format)));
+  const Ref told = ask(t, "is_strides_like_format", given.get());
+  if (told) return is_true(told);
+  const bool is_channels_last =
+      format == MemoryFormat::ChannelsLast || format == MemoryFormat::ChannelsLast3d;
+  return is_channels_last && t.suggested_format() == format;
+}
+
+}  // namespace
+
 // The operators by which a class that holds other tensors reads them for its answer.
 TAEDA_LIBRARY_FRAGMENT(aten, m) {
+  // Handlers see these only as the question of a tensor that leaves its strides to its class.
+  const auto def_question = [&](const char* name, const char* schema,
+                                const dispatch::CppFunction& kernel) {
+    m.def(schema, kernel);
+    m.impl(name, "Python", dispatch::CppFunction::makeFallthrough());
+  };
+  def_question("is_non_overlapping_and_dense", "is_non_overlapping_and_dense(Tensor self) -> bool",
+               &is_non_overlapping_and_dense);
+  def_question("is_strides_like_format",
+               "is_strides_like_format(Tensor self, MemoryFormat memory_format) -> bool",
+               &is_strides_like_format);
+  m.def("size(Tensor self) -> int[]", [](const Tensor& t) { return t.sizes().vec(); });
+  m.def("stride(Tensor self) -> int[]", [](const Tensor& t) { return t.strides().vec(); });
+  m.def("numel(Tensor self) -> int", [](const Tensor& t) { return t.numel(); });
+  m.def("sym_is_contiguous(Tensor self, MemoryFormat memory_format=contiguous_format) -> bool",
+        [](const Tensor& t, MemoryFormat format) { return t.is_contiguous(format); });
   m.def("sym_size(Tensor self) -> SymInt[]",
         [](const Tensor& t) { return vector_of(t.sym_sizes()); });
   m.def("sym_stride(Tensor self) -> SymInt[]",

@@ -2,8 +2,8 @@
 //
 // Note [Reads from the class]: _make_subclass and _make_wrapper_subclass may leave sizes, strides,
 // device or layout to the class. Python's reads of them then call its __torch_dispatch__ with the
-// operator named here; None stands for what was given when the tensor was made, which is also what
-// C++ works with.
+// operator named here, and so do methods that decide by them (contiguous, data_ptr, type_as); None
+// stands for what was given when the tensor was made, which is also what C++ works with.
 #pragma once
 
 #include "python/interop/python.h"

@@ -1,5 +1,7 @@
 // Methods of Tensor that tell about its geometry, type and memory.
 #include "python/interop/errors.h"
+#include "python/interop/gil.h"
+#include "python/interop/numbers.h"
 #include "python/interop/tensor_object.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
@@ -82,6 +84,14 @@ const Param format_params[] = {
 const Signature format_signature[] = {
     {"(Tensor input, *, torch.memory_format memory_format = contiguous_format)", format_params, 2}};
 
+// Whether the class says that the strides are those of the format; null where it is not asked.
+Ref contiguity_from_class(PyObject* self, MemoryFormat format) {
+  if (format == MemoryFormat::Contiguous)
+    return read_from_class(self, ClassRead::Strides, "is_contiguous");
+  const Ref given(checked(wrap(format)));
+  return read_from_class(self, ClassRead::Strides, "is_contiguous.memory_format", given.get());
+}
+
 PyObject* is_contiguous(PyObject* self, PyObject* const* argv, Py_ssize_t nargs,
                         PyObject* kwnames) {
   Args args;
@@ -91,12 +101,30 @@ PyObject* is_contiguous(PyObject* self, PyObject* const* argv, Py_ssize_t nargs,
     return nullptr;
   return guarded([&] {
     const MemoryFormat format = is_plain ? MemoryFormat::Contiguous : args.memory_format(1);
-    const Ref given(checked(wrap(format)));
-    Ref told =
-        format == MemoryFormat::Contiguous
-            ? read_from_class(self, ClassRead::Strides, "is_contiguous")
-            : read_from_class(self, ClassRead::Strides, "is_contiguous.memory_format", given.get());
+    Ref told = contiguity_from_class(self, format);
     return told ? told.release() : wrap(tensor_of(self).is_contiguous(format));
+  });
+}
+
+// The operator reads the strides that C++ knows, so the class is asked before.
+PyObject* contiguous(PyObject* self, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
+  Args args;
+  const bool is_plain = nargs == 0 && !kwnames;
+  if (!is_plain && parse("contiguous", format_signature, 1, self, argv, nargs, kwnames, args) < 0)
+    return nullptr;
+  return guarded([&] {
+    const MemoryFormat format = is_plain ? MemoryFormat::Contiguous : args.memory_format(1);
+    const Tensor& t = tensor_of(self);
+    if (const Ref told = contiguity_from_class(self, format)) {
+      const int is_so = PyObject_IsTrue(told.get());
+      if (is_so < 0) throw_python_error();
+      return is_so ? Py_NewRef(self) : wrap(taeda::clone(t, format));
+    }
+    const Tensor result = [&] {
+      const GilRelease gil(is_large(t));
+      return taeda::contiguous(t, format);
+    }();
+    return wrap(result);
   });
 }
 
@@ -106,6 +134,14 @@ int64_t address(const Tensor& t) {
       "Cannot access data pointer of Tensor that doesn't have storage: a function transform "
       "(grad, jvp, vmap) wraps its values");
   return t.is_meta() || !t.storage()->data() ? 0 : reinterpret_cast<int64_t>(t.data());
+}
+// The address of the first element, where there is one.
+PyObject* data_ptr(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    const Ref told = read_from_class(self, ClassRead::Sizes, "numel");
+    return wrap(told && to_int64(told.get()) == 0 ? int64_t{0} : address(t));
+  });
 }
 bool is_signed(const Tensor& t) { return !is_unsigned(t.dtype()) && t.dtype() != DType::Bool; }
 
@@ -146,6 +182,9 @@ PyMethodDef tensor_shape_methods[] = {
     {"is_contiguous", as_function(is_contiguous), METH_FASTCALL | METH_KEYWORDS,
      "is_contiguous(memory_format=torch.contiguous_format) -> bool\n\n"
      "Whether the elements lie in memory without gaps in the order of the format."},
+    {"contiguous", as_function(contiguous), METH_FASTCALL | METH_KEYWORDS,
+     "contiguous(*, memory_format=torch.contiguous_format) -> Tensor\n\n"
+     "The tensor itself when its memory is contiguous in the format, else a copy that is."},
     {"dim", TAEDA_TELL_GEOMETRY("dim", t.dim()),
      "dim() -> int\n\n"
      "The number of dimensions."},
@@ -167,7 +206,7 @@ PyMethodDef tensor_shape_methods[] = {
     {"untyped_storage", untyped_storage, METH_NOARGS,
      "untyped_storage() -> torch.UntypedStorage\n\n"
      "The bytes that the tensor is a window on."},
-    {"data_ptr", TAEDA_TELL(address(t)),
+    {"data_ptr", data_ptr, METH_NOARGS,
      "data_ptr() -> int\n\n"
      "The address of the first element."},
     {"is_complex", TAEDA_TELL(t.is_complex()),

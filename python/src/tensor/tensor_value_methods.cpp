@@ -5,6 +5,7 @@
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"
+#include "python/src/tensor/class_reads.h"
 #include "python/src/tensor/factories.h"
 #include "python/src/tensor/tensor_type.h"
 #include "taeda/autograd/variable.h"
@@ -122,7 +123,7 @@ PyObject* cuda(PyObject* self, PyObject*, PyObject*) {
 PyObject* type_as(PyObject* self, PyObject* other) {
   return guarded([&] {
     const Tensor& like = expect_tensor(other, "type_as(): argument 'other' (position 1)");
-    return wrap(taeda::to(tensor_of(self), like.device(), like.dtype()));
+    return wrap(taeda::to(tensor_of(self), shown_device(other), like.dtype()));
   });
 }
 
