@@ -128,14 +128,23 @@ def _deepcopy(self, memo):
 
 
 def _deepcopy_wrapper(self, memo):
-    """A wrapper around copies of the tensors it holds."""
+    """A clone, which its class makes, with copies of all that the wrapper holds."""
     from copy import deepcopy
 
-    make, (cls, geometry, requires_grad, state) = _reduce_wrapper(self)
-    result = make(cls, geometry, requires_grad, {})
+    with _NoGrad():
+        result = self.clone()
+    if type(result) is not type(self):
+        raise RuntimeError(
+            "The default implementation of __deepcopy__() for wrapper subclasses only works for "
+            "subclass types that properly implement clone() and for which cloning returns another "
+            f"instance of the same subclass: got {type(result)} from {type(self)}; implement "
+            "clone() or override __deepcopy__()"
+        )
     memo[id(self)] = result
-    for name, value in state.items():
+    for name, value in _state_of(self).items():
         setattr(result, name, deepcopy(value, memo))
+    if self.requires_grad:
+        result.requires_grad_()
     if self.grad is not None:
         result.grad = deepcopy(self.grad, memo)
     return result

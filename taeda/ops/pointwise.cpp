@@ -42,8 +42,12 @@ void check_accepted(const PointwiseOp& op, DType common) {
 
 PointwiseSpec::PointwiseSpec(const PointwiseOp& op, Span<const Tensor*> inputs) : op_(op) {
   if (infer_uniform(inputs)) return;
-  for (const Tensor* t : inputs)
-    TAEDA_CHECK_TYPE(t->defined(), op.name, "(): expected a Tensor, got None");
+  for (size_t i = 0; i < inputs.size(); ++i)
+    TAEDA_CHECK(
+        inputs[i]->defined(),
+        "Expected a proper Tensor but got None (or an undefined Tensor in C++) for argument "
+        "#",
+        i, " of ", op.name, "()");
   const bool has_mask = op.rule == DTypeRule::MaskFirst;
   infer_dtypes(has_mask ? inputs.drop_front() : inputs);
   infer_shape(inputs);

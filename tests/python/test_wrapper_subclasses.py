@@ -51,6 +51,41 @@ def test_writes_are_counted_with_the_base():
     assert w._version == view._version == before + 1
 
 
+def test_detached_wrappers_count_writes_together_and_data_does_not():
+    w = wrapped(2)
+    before = w._version
+    w.detach().add_(1)
+    assert w._version == before + 1
+    w.data.add_(1)
+    assert w._version == before + 1
+
+
+def test_the_storage_of_a_wrapper_has_no_address():
+    with pytest.raises(RuntimeError, match="data pointer on an invalid python storage"):
+        wrapped(2).untyped_storage().data_ptr()
+    assert wrapped(2).data_ptr() == 0 and t.empty(2, device="meta").data_ptr() == 0
+
+
+def test_set_asks_the_class(seen):
+    w, other = wrapped(2), t.zeros(3)
+    assert w.set_(other) is w and w.inner.data_ptr() == other.data_ptr()
+    assert names(seen) == ["aten.set_.source_Tensor"]
+
+
+def test_an_undefined_result_is_named_where_it_is_used():
+    class Forgets(Wrapped):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            result = super().__torch_dispatch__(func, types, args, kwargs)
+            return None if func.overloadpacket is aten.add else result
+
+    w = wrapped(2, cls=Forgets)
+    assert w + 1 is None
+    w = Forgets(t.full((2,), 0.5), requires_grad=True)
+    with pytest.raises(RuntimeError, match="Expected a proper Tensor but got None"):
+        w.acos().sum().backward()
+
+
 def test_aliasing_results_share_a_storage():
     w = wrapped(2, 2, cls=Aliasing)
     view = w.view(4)
@@ -185,6 +220,19 @@ def test_copies():
     again = pickle.loads(pickle.dumps(w))
     assert type(again) is Wrapped and again.requires_grad and again.shape == (2, 2)
     assert again.inner.tolist() == w.inner.tolist()
+
+
+def test_a_deep_copy_is_a_clone_of_the_class(seen):
+    copy.deepcopy(wrapped(2))
+    assert "aten.clone.default" in names(seen)
+
+    class Unwraps(Wrapped):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*tree_map(unwrap, args), **(kwargs or {}))
+
+    with pytest.raises(RuntimeError, match="for which cloning returns another instance of the same subclass"):  # fmt: skip
+        copy.deepcopy(wrapped(2, cls=Unwraps))
 
 
 def test_text_of_a_logging_tensor():

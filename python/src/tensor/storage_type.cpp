@@ -7,6 +7,7 @@
 #include "python/interop/errors.h"
 #include "python/interop/numbers.h"
 #include "python/interop/wrap.h"
+#include "taeda/dispatch/modes.h"
 
 namespace taeda::python {
 
@@ -15,6 +16,7 @@ namespace {
 struct StorageObject {
   PyObject_HEAD Storage storage;
   PyObject* symbolic_nbytes;  // null for a plain number
+  bool is_of_wrapper;         // of a tensor that has no memory: there is no address
 };
 PyTypeObject* storage_type = nullptr;
 
@@ -48,7 +50,11 @@ PyObject* nbytes(PyObject* self, PyObject*) {
 }
 Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(storage_of(self)->nbytes()); }
 PyObject* data_ptr(PyObject* self, PyObject*) {
-  return PyLong_FromVoidPtr(storage_of(self)->data());
+  return guarded([&] {
+    TAEDA_CHECK(!reinterpret_cast<StorageObject*>(self)->is_of_wrapper,
+                "Attempted to access the data pointer on an invalid python storage.");
+    return PyLong_FromVoidPtr(storage_of(self)->data());
+  });
 }
 PyObject* element_size(PyObject*, PyObject*) { return PyLong_FromLong(1); }
 PyObject* get_device(PyObject* self, void*) { return wrap(storage_of(self)->device()); }
@@ -172,6 +178,9 @@ PyObject* wrap_storage(const Storage& storage) {
 
 PyObject* wrap_storage(const Tensor& t) {
   PyObject* self = wrap_storage(t.storage());
+  if (self)
+    reinterpret_cast<StorageObject*>(self)->is_of_wrapper =
+        t.storage() && t.keys().has(Key::Python) && dispatch::has_no_memory(t);
   const TensorImpl* whole = t.impl()->view_base() ? t.impl()->view_base() : t.impl();
   if (self && whole->has_symbolic_sizes())
     Py_XSETREF(reinterpret_cast<StorageObject*>(self)->symbolic_nbytes, wrap(reach_of(*whole)));

@@ -12,6 +12,7 @@
 #include "taeda/autograd/engine.h"
 #include "taeda/autograd/grad_level.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::python {
@@ -87,10 +88,21 @@ PyObject* backward(PyObject* self, PyObject* const* argv, Py_ssize_t nargs, PyOb
   });
 }
 
+// A wrapper that its class made anew counts its writes with its source, but for calls of handlers,
+// which tie their results themselves.
+void count_writes_together(const Tensor& source, const Tensor& out) {
+  if (__builtin_expect(!source.keys().has(Key::Python), 1)) return;
+  const bool has_both = out.defined() && out.storage() && source.storage();
+  if (!has_both || local_keys().exclude.has(Key::ADInplaceOrView)) return;
+  if (dispatch::has_no_memory(source) && dispatch::has_no_memory(out))
+    out.impl()->set_storage(source.storage());
+}
+
 PyObject* detach(PyObject* self, PyObject*) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     Tensor out = taeda::detach(t);
+    count_writes_together(t, out);
     // Outside the mode the result counts writes though its source does not.
     if (t.is_inference() && !is_inference_mode()) out.impl()->own_version_counter();
     return wrap(out);
