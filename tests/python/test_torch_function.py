@@ -80,6 +80,7 @@ OPERATORS = {
     "x[..., 1:]": "__getitem__",
     "p[i]": "__getitem__",
     "p[0, i]": "__getitem__",
+    "p[[0, i]]": "__getitem__",
     "x.add(1)": "add",
     "p.add(x)": "add",
     "x.view(4)": "view",

@@ -306,9 +306,9 @@ namespace {
 // Whether the tensor, an index, or the value to be assigned overrides.
 bool is_indexing_overridden(PyObject* self, PyObject* index, PyObject* value = nullptr) {
   if (is_overridden(self) || (value && overrides(value))) return true;
-  if (!PyTuple_Check(index)) return overrides(index);
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); ++i)
-    if (overrides(PyTuple_GET_ITEM(index, i))) return true;
+  if (!PyTuple_Check(index) && !PyList_Check(index)) return overrides(index);
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(index); ++i)
+    if (overrides(PySequence_Fast_GET_ITEM(index, i))) return true;
   return false;
 }
 
