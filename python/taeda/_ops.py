@@ -227,6 +227,14 @@ class _OpNamespace(types.ModuleType):
         self.__file__ = "taeda.ops"
         self.__dict__["_name"] = name
 
+    @property
+    def _dir(self):
+        """The names of the operators found so far."""
+        return [name for name, op in vars(self).items() if isinstance(op, OpOverloadPacket)]
+
+    def __iter__(self):
+        return iter(self._dir)
+
     def __getattr__(self, name):
         found = _find(self._name, name)
         if not found:

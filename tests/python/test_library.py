@@ -450,3 +450,36 @@ def test_a_guard_includes_a_key_for_a_while():
     with extension._IncludeDispatchKeyGuard(extension.DispatchKey.Meta):
         assert extension._dispatch_tls_local_include_set().has(extension.DispatchKey.Meta)
     assert extension._dispatch_tls_local_include_set() == before
+
+
+def test_kernels_are_listed_until_they_are_taken_back(lib):
+    lib.define("listed(Tensor x) -> Tensor")
+    other = Library(lib.ns, "IMPL")
+    other.impl("listed", lambda x: x.clone(), "CPU")
+    entry = f"{lib.ns}/listed/CPU"
+    assert entry in library._impls and entry in other._op_impls
+    with pytest.raises(RuntimeError, match="already a kernel registered from python"):
+        lib.impl("listed", lambda x: x.clone(), "CPU", allow_override=False)
+    del other
+    gc.collect()
+    assert entry not in library._impls
+
+
+def test_a_namespace_lists_the_operators_found_in_it(lib):
+    lib.define("found(Tensor x) -> Tensor")
+    space = ops_of(lib)
+    assert "found" not in space._dir
+    assert space.found is not None and space._dir == ["found"] and list(space) == ["found"]
+    lib._destroy()
+    assert space._dir == []
+
+
+def test_an_operator_by_name_and_overload(lib):
+    lib.define("twice.of(Tensor x) -> Tensor")
+    lib.impl("twice.of", lambda x: x * 2, "CPU")
+    handle = t._C._dispatch_find_schema_or_throw(f"{lib.ns}::twice", "of")
+    assert t._C._dispatch_call_boxed(handle, t.ones(1)).item() == 2
+    sin = t._C._dispatch_find_schema_or_throw("aten::sin", "")
+    assert t._C._dispatch_call_boxed(sin, t.zeros(1)).item() == 0
+    with pytest.raises(RuntimeError, match="Could not find schema for"):
+        t._C._dispatch_find_schema_or_throw("aten::sin", "nowhere")

@@ -79,6 +79,31 @@ void need_call(PyObject* const* argv, Py_ssize_t nargs) {
                    "expected handles of operators, a tuple, a dict and the function");
 }
 
+// _dispatch_find_schema_or_throw(name, overload name): the operator's handle.
+PyObject* find_schema(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 2, "_dispatch_find_schema_or_throw(name, overload_name)");
+    const std::string name = text_of(argv[0]), overload = text_of(argv[1]);
+    const std::string_view own = std::string_view(name).starts_with("aten::")
+                                     ? std::string_view(name).substr(6)
+                                     : std::string_view(name);
+    for (Operator* op : dispatch::find_overloads(own))
+      if (overload == op->overload) return PyCapsule_New(op, kOperatorHandleName, nullptr);
+    fail(ErrorKind::Runtime, "Could not find schema for ", name, ".", overload);
+  });
+}
+
+// _dispatch_call_boxed(handle, *args, **kwargs): the operator, without a look at overrides.
+PyObject* call_handle(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(PyTuple_GET_SIZE(args) > 0, "_dispatch_call_boxed(handle, *args, **kwargs)");
+    Operator& op = operator_of_handle(PyTuple_GET_ITEM(args, 0));
+    const Ref rest(checked(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args))));
+    dispatch::Stack stack = bind_arguments(call_schema(op), rest.get(), kwargs);
+    return call_and_wrap(op, stack);
+  });
+}
+
 // Arguments whose classes override, also those in lists: tensors, and proxies that stand for them.
 void find_overriding(PyObject* o, Overloaded& found) {
   if (is_exact_tensor(o) || o == Py_None || PyLong_CheckExact(o) || PyFloat_CheckExact(o)) return;
@@ -149,6 +174,13 @@ Operator& operator_of_handle(PyObject* handle) {
   if (!op) throw_python_error();
   return *static_cast<Operator*>(op);
 }
+
+// By PyTorch's names, in the extension module itself.
+PyMethodDef operator_handle_table[] = {
+    {"_dispatch_find_schema_or_throw", as_function(find_schema), METH_FASTCALL, nullptr},
+    {"_dispatch_call_boxed", as_function(call_handle), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {},
+};
 
 PyMethodDef boxed_call_table[] = {
     {"find_overloads", find_overloads, METH_O,

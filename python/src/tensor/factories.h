@@ -29,6 +29,7 @@ extern PyMethodDef autograd_table[];
 extern PyMethodDef dispatch_table[];
 extern PyMethodDef dispatch_mode_table[];
 extern PyMethodDef boxed_call_table[];
+extern PyMethodDef operator_handle_table[];
 extern PyMethodDef library_table[];
 extern PyMethodDef interop_table[];
 extern PyMethodDef device_table[];

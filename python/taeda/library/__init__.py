@@ -10,7 +10,7 @@ its rule for vmap, the context of its fake kernel; `operator_checks.py` compares
 
 from taeda.library.custom_operators import CustomOpDef, custom_op
 from taeda.library.fake_context import get_ctx
-from taeda.library.libraries import Library, fallthrough_kernel
+from taeda.library.libraries import Library, _impls, fallthrough_kernel
 from taeda.library.operator_checks import opcheck
 from taeda.library.registration import (
     _scoped_library,

@@ -11,6 +11,9 @@ from taeda.library.qualified_names import get_overload
 
 _RESERVED = ("prim",)
 
+# "namespace/operator/key" of each kernel that a library registered and did not take back.
+_impls = set()
+
 
 def fallthrough_kernel():
     """Registered for a key, lets calls pass on to the next one."""
@@ -40,7 +43,14 @@ class Library:
         where = f"registered at {_caller()}"
         self._handle = _dispatch.open_library(ns, kind, where)
         self._finalizer = weakref.finalize(
-            self, _close, self._handle, ns, self._op_defs, self._overrides
+            self,
+            _close,
+            self._handle,
+            ns,
+            self._op_defs,
+            self._op_impls,
+            _impls,
+            self._overrides,
         )
         self._finalizer.atexit = False
 
@@ -75,8 +85,7 @@ class Library:
                 f"({self.dispatch_key})"
             )
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
-        entry = (name, key)
-        if entry in self._op_impls and not allow_override:
+        if f"{self.ns}/{name}/{key}" in _impls and not allow_override:
             raise RuntimeError(
                 f"This is not allowed since there's already a kernel registered from python "
                 f"overriding {name}'s behavior for {key} dispatch key and {self.ns} namespace."
@@ -88,7 +97,9 @@ class Library:
         _dispatch.impl(
             self._handle, name, key, "fallthrough" if fn is fallthrough_kernel else fn, flags
         )
-        self._op_impls.add((name, key))
+        entry = f"{self.ns}/{name}/{key}"
+        self._op_impls.add(entry)
+        _impls.add(entry)
 
     def fallback(self, fn, dispatch_key="", *, with_keyset=False):
         """Registers `fn(op, *args, **kwargs)` for every operator without a kernel at the key."""
@@ -182,8 +193,9 @@ class Library:
         self._finalizer()
 
 
-def _close(handle, ns, op_defs, overrides):
+def _close(handle, ns, op_defs, op_impls, impls, overrides):
     _dispatch.close_library(handle)
+    impls.difference_update(op_impls)
     for undo in overrides:
         undo()
     for name in op_defs:
