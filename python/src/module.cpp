@@ -21,6 +21,7 @@
 #include "python/src/tensor/factories.h"
 #include "python/src/tensor/storage_type.h"
 #include "python/src/tensor/tensor_type.h"
+#include "python/src/tensor/weak_storage_ref.h"
 #include "python/src/tensor/weak_tensor_ref.h"
 
 namespace taeda::python {
@@ -89,6 +90,7 @@ bool fill(PyObject* module) {
          add_submodule(module, "taeda._C._fx", no_tables) && fill_fx(module) &&
          add_submodule(module, "taeda._C._export", export_tables) &&
          add_autograd_submodules(module) && init_weak_tensor_ref_type(module) &&
+         init_weak_storage_ref_type(module) &&
          PyModule_AddObjectRef(module, "_return_types", return_types_module()) == 0 &&
          init_script_object_type(module) && init_extension_api(module) && install_warnings() &&
          install_anomaly_hooks();

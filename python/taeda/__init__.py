@@ -33,7 +33,10 @@ return_types = _C._return_types
 
 def is_storage(obj, /):
     """Whether `obj` is a storage."""
-    return isinstance(obj, _C.UntypedStorage)
+    typed = sys.modules.get("taeda.storage")  # without it there is no such object
+    return isinstance(obj, _C.UntypedStorage) or (
+        typed is not None and isinstance(obj, typed.TypedStorage)
+    )
 
 
 def _checked_tensor(name, input):
@@ -145,6 +148,19 @@ _LAZY = {
     "from_dlpack": "utils.dlpack",
     "_register_device_module": "utils.backend_registration",
     "TypedStorage": "storage",
+    "Storage": "_storage_types",
+    "BFloat16Storage": "_storage_types",
+    "BoolStorage": "_storage_types",
+    "ByteStorage": "_storage_types",
+    "CharStorage": "_storage_types",
+    "ComplexDoubleStorage": "_storage_types",
+    "ComplexFloatStorage": "_storage_types",
+    "DoubleStorage": "_storage_types",
+    "FloatStorage": "_storage_types",
+    "HalfStorage": "_storage_types",
+    "IntStorage": "_storage_types",
+    "LongStorage": "_storage_types",
+    "ShortStorage": "_storage_types",
     "BFloat16Tensor": "_tensor_types",
     "BoolTensor": "_tensor_types",
     "ByteTensor": "_tensor_types",

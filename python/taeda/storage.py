@@ -4,6 +4,7 @@ import warnings
 
 from taeda import _C
 from taeda._C import UntypedStorage
+from taeda._tensor_types import new_of_dtype
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -26,9 +27,18 @@ def warn_deprecated():
 
 
 class TypedStorage:
-    """A view of an UntypedStorage; elements are Python numbers."""
+    """An UntypedStorage read as numbers of a dtype: a given one, or one of a size or of data."""
 
-    def __init__(self, *, wrap_storage, dtype):
+    def __init__(self, *args, wrap_storage=None, dtype=None, device=None):
+        if wrap_storage is None:
+            self.dtype = _C.get_default_dtype() if dtype is None else dtype
+            numbers = new_of_dtype(self.dtype, args)
+            self._untyped_storage = numbers.to(device or numbers.device).untyped_storage()
+            return
+        if args:
+            raise RuntimeError("No positional arguments should be given when using 'wrap_storage'")
+        if dtype is None:
+            raise RuntimeError("Argument 'dtype' must be specified")
         if not isinstance(wrap_storage, UntypedStorage):
             raise TypeError(
                 f"Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}"

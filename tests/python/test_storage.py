@@ -1,10 +1,13 @@
 """Storages: their bytes, their numbers, and tensors set to look at them."""
 
 import copy
+import importlib
 import warnings
 
 import pytest
-from under_test import t
+from under_test import NAME, t
+
+StorageWeakRef = importlib.import_module(f"{NAME}.multiprocessing.reductions").StorageWeakRef
 
 
 class TestUntyped:
@@ -60,9 +63,41 @@ class TestTyped:
         s[0] = 9
         assert x.tolist() == [9, 1, 2, 3]
 
+    def test_a_size_or_data(self):
+        assert t.TypedStorage().dtype == t.float32 and len(t.TypedStorage(3, dtype=t.int16)) == 3
+        assert t.TypedStorage([1, 2], dtype=t.int64).tolist() == [1, 2]
+        with pytest.raises(RuntimeError, match="No positional arguments"):
+            t.TypedStorage(1, wrap_storage=t.ones(1).untyped_storage(), dtype=t.float32)
+        with pytest.raises(RuntimeError, match="'dtype' must be specified"):
+            t.TypedStorage(wrap_storage=t.ones(1).untyped_storage())
+
+    def test_names_by_dtype(self):
+        s = t.LongStorage([1, 2])
+        assert s.dtype == t.int64 and s.tolist() == [1, 2] and isinstance(s, t.LongStorage)
+        assert t.is_storage(s) and not t.is_storage(t.ones(1))
+        assert not isinstance(s, t.Storage) and isinstance(t.FloatStorage(1), t.Storage)
+        assert len(t.Storage()) == 0 and t.empty(0).set_(t.FloatStorage([3])).tolist() == [3]
+        for arguments, keywords in (((1, 2), {}), ((), {"device": "cpu"})):
+            with pytest.raises(RuntimeError, match="received an invalid combination of arguments"):
+                t.FloatStorage(*arguments, **keywords)
+
     def test_untyped(self):
         x = t.ones(2)
         assert self.typed(x).untyped() == x.untyped_storage()
+
+
+class TestWeakReferences:
+    def test_equal_for_one_storage(self):
+        x = t.ones(4)
+        refs = [StorageWeakRef(y.untyped_storage()) for y in (x, x[1:], t.ones(4))]
+        assert refs[0] == refs[1] != refs[2] and len(set(refs)) == 2
+
+    def test_it_does_not_hold_the_storage(self):
+        x = t.ones(4)
+        ref = StorageWeakRef(x.untyped_storage())
+        assert not ref.expired()
+        del x
+        assert ref.expired() and ref != StorageWeakRef(t.ones(4).untyped_storage())
 
 
 class TestSet:
