@@ -3,10 +3,12 @@
 test_pytree_against_pytorch.py runs every function beside PyTorch's where that is installed.
 """
 
+import dataclasses
 import pickle
 from collections import OrderedDict, deque
 
 import pytest
+from taeda._export.utils import register_dataclass_as_pytree_node
 from taeda.utils import _pytree as pytree
 
 LEAF = '{"type": null, "context": null, "children_spec": []}'
@@ -60,3 +62,17 @@ def test_trees_of_other_shapes_are_refused():
         pytree.tree_map(lambda a, b: (a, b), [1], (2,))
     with pytest.raises(ValueError, match="register"):
         pytree.register_pytree_node(list, None, None)
+
+
+def test_fields_that_are_none_may_be_leaves():
+    @dataclasses.dataclass
+    class Pair:
+        x: int
+        y: int | None = None
+
+    register_dataclass_as_pytree_node(Pair, return_none_fields=True, serialized_type_name="Pair")
+    leaves, spec = pytree.tree_flatten(Pair(3))
+    assert leaves == [3, None] and spec.context == [["x", "y"], []]
+    assert pytree.tree_unflatten([1, 2], spec) == Pair(1, 2)
+    assert pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec
+    pytree._deregister_pytree_node(Pair)

@@ -36,17 +36,25 @@ def _checked_fields(cls, field_names, drop_field_names):
     raise ValueError(message)
 
 
-def register_dataclass(cls, *, field_names=None, drop_field_names=None, serialized_type_name=None):
+def register_dataclass(
+    cls,
+    *,
+    field_names=None,
+    drop_field_names=None,
+    serialized_type_name=None,
+    return_none_fields=False,
+):
     """Makes the fields of a dataclass children; fields that are None belong to the structure.
 
     A class that is no dataclass names its fields, which its constructor takes by keyword.
+    return_none_fields: fields that are None are children too.
     """
     names = _checked_fields(cls, field_names, drop_field_names or [])
 
     def flatten(obj):
         values = {name: getattr(obj, name) for name in names}
-        present = [name for name in names if values[name] is not None]
-        absent = [name for name in names if values[name] is None]
+        absent = [n for n in names if values[n] is None and not return_none_fields]
+        present = [n for n in names if n not in absent]
         return [values[name] for name in present], [present, absent]
 
     def unflatten(values, context):

@@ -1,0 +1,98 @@
+"""Modules around exported programs: as arguments, and by their methods."""
+
+import pytest
+from taeda._export.utils import sync_state, wrap_method
+
+import taeda
+from taeda import nn
+from taeda.export import Dim, export
+
+
+class Adapter(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.linear = nn.Linear(size, size)
+        self.register_buffer("shift", taeda.ones(size))
+
+    def forward(self, x):
+        return self.linear(x) + self.shift
+
+
+class Applying(nn.Module):
+    def forward(self, x, adapter, scale=1):
+        return adapter(x) * scale
+
+
+# ---- modules as arguments ----
+def test_the_tensors_of_a_module_argument_are_inputs():
+    program = export(Applying(), (taeda.randn(3), Adapter(3)))
+    names = [n.name for n in program.graph.find_nodes(op="placeholder")]
+    assert names == ["x", "adapter_linear_weight", "adapter_linear_bias", "adapter_shift"]
+    assert program.state_dict == {}
+
+
+@pytest.mark.parametrize("again", [lambda p: p, lambda p: p.run_decompositions()])
+def test_another_module_of_the_class_can_be_given(again):
+    model, x = Applying(), taeda.randn(3)
+    program = again(export(model, (x, Adapter(3)))).module()
+    other = Adapter(3)
+    assert taeda.allclose(program(x, other), model(x, other))
+
+
+def test_a_module_argument_keeps_its_own_tensors():
+    adapter = Adapter(3)
+    before = dict(adapter.named_parameters())
+    program = export(Applying(), (taeda.randn(3),), {"adapter": adapter}).module()
+    program(taeda.randn(3), adapter=adapter)
+    assert all(p is before[name] for name, p in adapter.named_parameters())
+
+
+def test_module_arguments_of_other_sizes_are_refused():
+    program = export(Applying(), (taeda.randn(3), Adapter(3))).module()
+    with pytest.raises(AssertionError, match="Guard failed: adapter_linear_weight"):
+        program(taeda.randn(3), Adapter(4))
+
+
+# ---- methods ----
+class Counter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", taeda.tensor(10.0))
+
+    def grow(self, x):
+        self.total.mul_(2)
+        return x + self.total
+
+    def shrink(self, x):
+        return x - self.total
+
+
+def methods_of(counter, x):
+    shapes = ({0: Dim.DYNAMIC},)
+    return [
+        export(wrap_method(m), (x,), dynamic_shapes=shapes).module()
+        for m in (counter.grow, counter.shrink)
+    ]
+
+
+def test_programs_of_methods_share_the_tensors_of_their_module():
+    counter, x = Counter(), taeda.ones(4)
+    grow, shrink = methods_of(counter, x)
+    assert counter.total == 10  # tracing writes nothing
+    y = taeda.ones(5)
+    assert taeda.equal(grow(y), taeda.full((5,), 21.0))
+    assert taeda.equal(shrink(y), taeda.full((5,), -19.0))
+    assert counter.total == 20
+
+
+def test_programs_of_different_modules_can_be_joined():
+    x = taeda.ones(4)
+    grow, shrink = methods_of(Counter(), x)[0], methods_of(Counter(), x)[1]
+    sync_state(grow, shrink)
+    grow(x)
+    assert taeda.equal(shrink(x), taeda.full((4,), -19.0))
+
+
+def test_only_methods_of_modules_are_wrapped():
+    with pytest.raises(TypeError, match="takes a method of a module"):
+        wrap_method(taeda.sin)
