@@ -10,6 +10,7 @@ import zipfile
 import pytest
 from exported_forms import reloaded, same, saved, written_nodes
 from taeda._export.wrappers import mark_subclass_constructor_exportable_experimental
+from taeda.export._trace import _export as export_private
 from taeda.export.graph_signature import InputKind, OutputKind
 
 import taeda
@@ -157,6 +158,16 @@ def test_constants_made_while_tracing_are_inputs():
     assert list(program.constants) == ["lifted_tensor_0"]
     assert program.module()(taeda.zeros(2)).tolist() == [1, 2]
     assert reloaded(program).module()(taeda.ones(2)).tolist() == [2, 3]
+    lowered = program.run_decompositions({})
+    targets = [n.target for n in lowered.graph.nodes if n.op == "call_function"]
+    assert targets == [taeda.ops.aten.clone.default, taeda.ops.aten.add.Tensor]
+    assert lowered.module()(taeda.zeros(2)).tolist() == [1, 2]
+
+
+def test_the_private_name_of_export():
+    written = export_private(lambda x: x.add_(1) * 2, (taeda.zeros(2),), pre_dispatch=True)
+    assert written_nodes(written) == ["add_"]
+    assert written_nodes(export_private(lambda x: x.add_(1) * 2, (taeda.zeros(2),))) == []
 
 
 def test_nodes_know_their_lines():

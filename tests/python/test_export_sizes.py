@@ -357,3 +357,35 @@ def test_a_size_that_is_no_multiple_says_its_form():
     with pytest.raises(UserError, match=message) as caught:
         export(Twice(), (taeda.ones(10),), dynamic_shapes=({0: 2 * Dim("n", max=9) + 1},))
     assert caught.value.msg == str(caught.value)
+
+
+def test_derived_sizes_whose_root_is_one_are_each_named():
+    d = Dim("d", min=1, max=2)
+    shapes = {"x": (2 * d,), "y": (d + 1,)}
+    with pytest.raises(UserError) as caught:
+        export(lambda x, y: x + y, (taeda.ones(2), taeda.ones(2)), dynamic_shapes=shapes)
+    lines = caught.value.msg.splitlines()
+    assert lines[0] == "Constraints violated (2*d, d + 1)!"
+    for line, name in zip(lines[1:], ("2*d", "d + 1")):
+        assert (
+            f"You marked {name} as dynamic but your code specialized it to be a constant (2)"
+            in line
+        )
+    assert lines[3:] == ["Suggested fixes:", "  d = 1"]
+
+
+def test_a_fixed_root_tells_what_became_of_derived_sizes():
+    d = Dim("d", min=6)
+    args = (taeda.ones(6, 2), taeda.ones(12))
+    with pytest.raises(UserError) as caught:
+        export(lambda x, y: x.reshape([-1]) + y, args, dynamic_shapes={"x": (d - 6, 2), "y": (d,)})
+    text = caught.value.msg
+    assert "Specializations unexpectedly required (d)!" in text
+    assert "solving the guards generated for d - 6 = L['x'].size()[0]" in text
+    assert "resulted in a specialized value of 6." in text
+    assert text.endswith("Suggested fixes:\n  d = 12")
+
+
+def test_the_function_of_a_derived_size():
+    d = Dim("d", max=9)
+    assert (d.fn(5), (2 * d).fn(5), (2 * d - 3).fn(5)) == (5, 10, 7)

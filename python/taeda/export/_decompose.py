@@ -65,6 +65,8 @@ def _tracer(graph, table):
     tracer.below_autocast = True
     opened = [op for op, body in table.items() if isinstance(body, CompositeBody)]
     functions = {op: f for op, f in table.items() if not isinstance(f, CompositeBody)}
+    # The constant is an input by now; what is left of the operator is that it copies.
+    functions.setdefault(taeda.ops.aten.lift_fresh_copy.default, taeda.clone)
     tracer.use_table(functions, opened)
     return tracer
 

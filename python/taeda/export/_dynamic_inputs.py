@@ -50,7 +50,7 @@ def leaf_shapes(mod, args, kwargs, dynamic_shapes):
                 f"{len(dynamic_shapes)} elements"
             )
         given = dict(zip(names, dynamic_shapes, strict=True))
-    return [shape for name, value in pairs for shape in _shapes_of(name, value, given[name])]
+    return [shape for name, value in pairs for shape in shapes_of_value(name, value, given[name])]
 
 
 def _by_argument(mod, shapes):
@@ -68,7 +68,7 @@ def _by_argument(mod, shapes):
     return found
 
 
-def _shapes_of(name, value, shape):
+def shapes_of_value(name, value, shape):
     """The part of `shape` for each leaf of `value`."""
     spec = taeda.utils._pytree.tree_structure(value)
     if spec.is_leaf():
@@ -90,7 +90,7 @@ def _shapes_of(name, value, shape):
     found = []
     for key, child in children:
         part = shape[key] if isinstance(shape, dict) else shape[children.index((key, child))]
-        found += _shapes_of(f"{name}[{key!r}]", child, part)
+        found += shapes_of_value(f"{name}[{key!r}]", child, part)
     return found
 
 
@@ -112,11 +112,13 @@ class DynamicInputs:
         self.env = ShapeEnv(duck_shape=False) if env is None else env
         self._symbols = {}  # by the name of a root dimension
         self._owners = {}  # names of root dimensions by those of their symbols
+        self._derived = []  # (dimension, source, size) of those that follow from others
+        self._fixed = []  # (dimension, size) of those that their examples fix
         self._sizes = []  # of every input
 
     def fake(self, fake_mode, tensor, name, shape):
         """The fake of an input, with symbols where its shape says so."""
-        dims = _by_dim(name, tensor, shape)
+        dims = dims_of_leaf(name, tensor, shape)
         if not dims:
             return fake_mode.from_tensor(tensor)
         sizes = [self._size(name, i, n, dims.get(i)) for i, n in enumerate(tensor.size())]
@@ -176,7 +178,8 @@ class DynamicInputs:
     def _named(self, value, source, dim):
         root = dim.root
         if dim is root and value < 2:
-            raise _fixed_by_its_example(root.__name__, value)
+            self._fixed.append((dim, value))
+            return value
         if not dim.min <= value <= dim.max:
             raise ConstraintViolationError(
                 f"{value} not in range [{dim.min}, {dim.max}], that of {dim.__name__} = {source}"
@@ -195,7 +198,8 @@ class DynamicInputs:
                 f"{root.__name__} = {known}"
             )
         if hint < 2:
-            raise _fixed_by_its_example(root.__name__, hint)
+            self._fixed.append((dim, value))
+            return value
         if root.__name__ not in self._symbols:
             bounds = ValueRanges(max(root.min, 2), root.max)
             must = (
@@ -207,14 +211,33 @@ class DynamicInputs:
                 self.env.constrain_symbol_range(symbol, bounds.lower, bounds.upper)
             self._symbols[root.__name__] = (symbol, hint)
             self._owners[str(symbol)] = root.__name__
-        return self._symbols[root.__name__][0] * dim._scale + dim._shift
+        size = dim.fn(self._symbols[root.__name__][0])
+        if dim is not root:
+            self._derived.append((dim, source, size))
+        return size
+
+    def check_examples(self):
+        """Raises for the dimensions whose roots are 0 or 1 in the examples."""
+        if not self._fixed:
+            return
+        names = ", ".join(dim.__name__ for dim, _ in self._fixed)
+        reasons = "".join(
+            f"\n  - You marked {dim.__name__} as dynamic but your code specialized it to be a "
+            f"constant ({size}): sizes 0 and 1 of an example are fixed"
+            f"{'.' if dim is dim.root else f', and so is what follows from {dim.root.__name__}.'}"
+            for dim, size in self._fixed
+        )
+        fixes = {d.root.__name__: (size - d._shift) // d._scale for d, size in self._fixed}
+        listed = "".join(f"\n  {name} = {size}" for name, size in fixes.items())
+        raise UserError(f"Constraints violated ({names})!{reasons}\nSuggested fixes:{listed}")
 
     def finish(self):
         """(range constraints, conditions) of the symbols; raises what the program does not keep."""
         try:
             guards = self.env._guard_set(self._named_sizes())
         except ConstraintViolationError as error:
-            raise UserError(f"{error}{self._suggestions()}") from error
+            text = f"{error}{self._specializations()}{self._suggestions()}"
+            raise UserError(text) from error
         ranges = {expr: self.env.bound_sympy(expr) for expr in self._expressions()}
         return ranges, [text for text in guards.texts() if not _SAID_ELSEWHERE.fullmatch(text)]
 
@@ -244,6 +267,21 @@ class DynamicInputs:
         replaced = self.env.replacements
         symbols = [s for s in self.env.var_to_range if self.env.is_unbacked_symint(s)]
         return [s for s in symbols if str(s).startswith("u") and s not in replaced]
+
+    def _specializations(self):
+        """What became of derived dimensions whose roots the program fixed."""
+        roots, lines = {}, []
+        for dim, source, size in self._derived:
+            now = str(self.env.simplify(size.node.expr))
+            if now.isdigit():
+                roots[dim.root.__name__] = None
+                lines.append(
+                    f"\n  - solving the guards generated for {dim.__name__} = {source} resulted "
+                    f"in a specialized value of {now}."
+                )
+        if not lines:
+            return ""
+        return f"\nSpecializations unexpectedly required ({', '.join(roots)})!{''.join(lines)}"
 
     def _suggestions(self):
         fixes = []
@@ -293,15 +331,7 @@ class DynamicInputs:
         return -(-int(bounds.lower) // divisor), high
 
 
-def _fixed_by_its_example(name, size):
-    return UserError(
-        f"Constraints violated ({name})!\n  - You marked {name} as dynamic but your code "
-        f"specialized it to be a constant ({size}): sizes 0 and 1 of an example are fixed."
-        f"\nSuggested fixes:\n  {name} = {size}"
-    )
-
-
-def _by_dim(name, tensor, shape):
+def dims_of_leaf(name, tensor, shape):
     """{dimension: its specification}"""
     if shape is None:
         return {}

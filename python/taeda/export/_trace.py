@@ -82,6 +82,7 @@ class _Tracing:
             self._user_input(name, value, shape)
             for name, value, shape in zip(given, flat, self.dynamic.shapes, strict=True)
         ]
+        self.dynamic.check_examples()
         grad_enabled = taeda.is_grad_enabled()
         with contextlib.ExitStack() as modes:
             modes.enter_context(self.fake_mode)
@@ -281,3 +282,27 @@ def trace(mod, args, kwargs, dynamic_shapes=None, preserved=(), checks_calls=Fal
     if fake_mode is not None:
         fake_mode.use_environment(dynamic.env)
     return _Tracing(mod, dynamic, preserved, fake_mode).run(args, kwargs)
+
+
+def _export(
+    mod,
+    args,
+    kwargs=None,
+    dynamic_shapes=None,
+    *,
+    strict=True,
+    preserve_module_call_signature=(),
+    pre_dispatch=False,
+    prefer_deferred_runtime_asserts_over_guards=False,
+):
+    """PyTorch's private name of `export`; without `pre_dispatch` the program is functional."""
+    program = taeda.export.export(
+        mod,
+        args,
+        kwargs,
+        dynamic_shapes=dynamic_shapes,
+        strict=strict,
+        preserve_module_call_signature=preserve_module_call_signature,
+        prefer_deferred_runtime_asserts_over_guards=prefer_deferred_runtime_asserts_over_guards,
+    )
+    return program if pre_dispatch else program.run_decompositions({})

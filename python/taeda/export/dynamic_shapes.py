@@ -107,6 +107,10 @@ class Dim:
 
     __rmul__ = __mul__
 
+    def fn(self, root):
+        """The size where the root dimension has this one: of `2*n + 1`, 7 for 3."""
+        return root * self._scale + self._shift
+
     def __repr__(self):
         return f"Dim('{self.__name__}', min={self.min}, max={self.max})"
 
@@ -259,6 +263,19 @@ def refine_dynamic_shapes_from_suggested_fixes(msg, dynamic_shapes):
     return _replaced(dynamic_shapes, _Fixes(texts, dims))
 
 
+def read_derived(text, dim_named):
+    """The dimension that a text such as `2*n + 1` means; None for other texts, unknown roots.
+
+    dim_named: a function from the name of the root to it, or None.
+    """
+    match = _DERIVED.fullmatch(text)
+    root = None if match is None else dim_named(match[2])
+    if root is None:
+        return None
+    scaled = root * int(match[1]) if match[1] else root
+    return scaled + int(match[3] + match[4]) if match[3] else scaled
+
+
 class _Fixes:
     """New dimensions by the names of old ones, each made once."""
 
@@ -279,12 +296,10 @@ class _Fixes:
         if match := _RANGE.fullmatch(text):
             limits = {"min": match[2], "max": match[3]}
             return Dim(match[1], **{k: int(v) for k, v in limits.items() if v and v.isdigit()})
-        match = _DERIVED.fullmatch(text)
-        root = None if match is None or match[2] == name else self.of(match[2])
-        if root is None:
+        dim = read_derived(text, lambda root: None if root == name else self.of(root))
+        if dim is None:
             raise UserError(f"cannot read the suggested fix `{name} = {text}`")
-        scaled = root * int(match[1]) if match[1] else root
-        return scaled + int(match[3] + match[4]) if match[3] else scaled
+        return dim
 
 
 def _dims_in(shapes):
@@ -301,7 +316,7 @@ def _dims_in(shapes):
 def _replaced(shapes, fixes):
     if isinstance(shapes, Dim):
         root = fixes.of(shapes.root.__name__)
-        return root if shapes is shapes.root else root * shapes._scale + shapes._shift
+        return root if shapes is shapes.root else shapes.fn(root)
     if isinstance(shapes, dict):
         return {key: _replaced(part, fixes) for key, part in shapes.items()}
     if isinstance(shapes, (list, tuple)):

@@ -1,0 +1,1 @@
+"""PyTorch's private paths of what export writes down."""
