@@ -6,6 +6,7 @@ import pytest
 from under_test import NAME, t
 
 assert_close = importlib.import_module(f"{NAME}.testing").assert_close
+same = importlib.import_module(f"{NAME}._dynamo.utils").same
 
 
 def test_tolerances_come_from_dtypes():
@@ -61,3 +62,26 @@ def test_arguments_of_the_call():
         assert_close(1, 2, msg="mine")
     with pytest.raises(AssertionError, match=r"^mine: Scalars"):
         assert_close(1, 2, msg=lambda text: f"mine: {text}")
+
+
+@pytest.mark.parametrize(
+    ("res", "expected"),
+    [
+        (t.tensor([1.0, 2.0]), True),
+        (t.tensor([1.0, 2.00005]), True),
+        (t.tensor([1.0, 2.1]), False),
+        (t.tensor([1.0, 2.0, 3.0]), False),
+        (t.tensor([1.0, 2.0], dtype=t.float64), False),
+    ],
+)
+def test_same_says_whether_results_agree(res, expected):
+    ref = t.tensor([1.0, 2.0])
+    assert same([ref, 1], [res, 1]) is expected
+    assert same({"a": ref}, {"a": res}) is expected
+
+
+def test_same_may_overlook_dtypes_and_nan():
+    one, two = t.tensor([float("nan")]), t.tensor([float("nan")], dtype=t.float64)
+    assert not same(one, two, equal_nan=True)
+    assert same(one, two, equal_nan=True, exact_dtype=False)
+    assert not same(one, two, exact_dtype=False)

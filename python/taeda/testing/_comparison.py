@@ -57,6 +57,20 @@ def assert_close(
     raise AssertionError(problem)
 
 
+def same(ref, res, *, tol=1e-4, equal_nan=False, exact_dtype=True):
+    """Whether two results, tensors and numbers in containers, agree up to a tolerance."""
+    options = {
+        "allow_subclasses": True,
+        "tolerance": (tol, tol),
+        "equal_nan": equal_nan,
+        "check_device": True,
+        "check_dtype": exact_dtype,
+        "check_layout": True,
+        "check_stride": False,
+    }
+    return _compare(res, ref, (), options) is None
+
+
 def _compare(actual, expected, path, options):
     """The difference as text; None if there is none."""
     if _is_sequence(actual) and _is_sequence(expected):
