@@ -121,14 +121,15 @@ inline constexpr const char* kGather = R"(kernel gather(rows, columns, n)
     store y[columns*i + j] = %1
 )";
 
-// Masks, floor-division and remainder in an index: pairs of neighbours swapped, a last one alone.
+// Masks, floor-division and remainder in an index: pairs of neighbours swapped, a last one
+// alone.
 inline constexpr const char* kSwapPairs = R"(kernel swap_pairs(n)
   buffer y float16[n]
   buffer x float16[n]
   buffer keep bool[n]
   value %0 = load keep[i] : mask
   value %1 = constant -1 : f32
-  value %2 = load x[2*(i//2) - Mod(i, 2) + 1] if %0 else %1 : f32
+  value %2 = load x[Min(n - 1, 2*(i//2) - Mod(i, 2) + 1)] if %0 else %1 : f32
   loop i < n vector
     store y[i] = %2 if %0
 )";

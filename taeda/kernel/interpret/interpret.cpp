@@ -36,10 +36,13 @@ class SymbolPlaces {
   std::map<const Expr*, int> places_;
 };
 
+// How often a value is computed: once per launch, per position of the loops around, or per tile.
+enum class Pace : uint8_t { Launch, Position, Tile };
+
 struct ValuePlan {
   Op op;
   Type type;
-  bool is_moving = false;
+  Pace pace = Pace::Launch;
   bool is_spread = false;  // a moving value needs it in every element
   int args[3] = {-1, -1, -1};
   TilePrimitive run = nullptr;
@@ -51,6 +54,7 @@ struct ValuePlan {
   IndexProgram at, stride;
   const StoragePrimitives* storage = nullptr;
   int64_t item = 0;
+  bool is_moving() const { return pace == Pace::Tile; }
   std::vector<int> indirects;  // whose index this value is
 };
 
@@ -98,8 +102,8 @@ class Unit {
   Unit(const Kernel& kernel, Span<Step> steps, const Expr* along, SymbolPlaces& places,
        size_t& scratch_bytes, std::set<int> scanned);
 
-  // Values that do not move, once the loops around stand still.
-  void enter(Walk& walk, int64_t longest) const;
+  // Values that change with the loops around, for tiles of at most `longest` elements.
+  void enter(Walk& walk, int64_t longest) const { compute(walk, Pace::Position, longest); }
   // n elements from `start` on: values, then stores.
   void run(Walk& walk, int64_t start, int64_t n) const;
   void prepare(Walk& walk) const;
@@ -107,7 +111,9 @@ class Unit {
   const std::vector<ReducePlan>& scans() const { return scans_; }
   // A tile of a value in every element.
   char* tile(Walk& walk, int value) const { return pointers(walk)[2 * value + 1]; }
-  void evaluate(Walk& walk, bool is_moving, int64_t start, int64_t n) const;
+  // One element of each value of a pace, spread where tiles need it.
+  void compute(Walk& walk, Pace pace, int64_t longest) const;
+  void evaluate(Walk& walk, Pace pace, int64_t start, int64_t n) const;
   void store(Walk& walk, int64_t start, int64_t n) const;
   int along() const { return along_; }
 
@@ -174,14 +180,15 @@ Unit::Unit(const Kernel& kernel, Span<Step> steps, const Expr* along, SymbolPlac
     value.bits[0] = node.bits[0];
     value.bits[1] = node.bits[1];
     value.index = node.index;
-    value.is_moving =
-        (node.at && moves(node.at)) || (node.op == Op::State && scanned.count(node.index));
+    if (node.at || node.op == Op::State) value.pace = Pace::Position;
+    if ((node.at && moves(node.at)) || (node.op == Op::State && scanned.count(node.index)))
+      value.pace = Pace::Tile;
     for (int i = 0; i < 3 && node.args[i] >= 0; ++i) {
       value.args[i] = number.at(node.args[i]);
-      value.is_moving |= values_[value.args[i]].is_moving;
+      value.pace = std::max(value.pace, values_[value.args[i]].pace);
     }
     for (int i = 0; i < 3 && value.args[i] >= 0; ++i)
-      if (value.is_moving && !values_[value.args[i]].is_moving)
+      if (value.is_moving() && !values_[value.args[i]].is_moving())
         values_[value.args[i]].is_spread = true;
     if (node.at) {
       value.at = places.program(node.at);
@@ -204,7 +211,7 @@ Unit::Unit(const Kernel& kernel, Span<Step> steps, const Expr* along, SymbolPlac
                   type_name(from));
     }
     TAEDA_CHECK(node.op != Op::Random, "[kernel] random numbers are not interpreted yet");
-    value.offset = take(scratch_bytes, (value.is_moving ? kTile : 1) * value.size);
+    value.offset = take(scratch_bytes, (value.is_moving() ? kTile : 1) * value.size);
     const int own = static_cast<int>(values_.size());
     for (size_t k = 0; k < graph.indirects().size(); ++k) {
       const Indirect& one = graph.indirects()[k];
@@ -212,7 +219,7 @@ Unit::Unit(const Kernel& kernel, Span<Step> steps, const Expr* along, SymbolPlac
       value.indirects.push_back(static_cast<int>(indirects_.size()));
       indirects_.push_back({own, places.of(one.symbol), one.wraps, places.program(one.extent),
                             static_cast<int>(k) + 1, take(scratch_bytes, kTile * 8)});
-      if (value.is_moving) moving.insert(one.symbol);
+      if (value.is_moving()) moving.insert(one.symbol);
     }
     values_.push_back(std::move(value));
   }
@@ -235,11 +242,11 @@ Unit::Unit(const Kernel& kernel, Span<Step> steps, const Expr* along, SymbolPlac
                                                                : Op::Add;
       if (store->mode != StoreMode::Write) plan.combine = find_primitive(combine, type);
       for (int value : {plan.value, plan.mask})
-        if (value >= 0) values_[value].is_spread |= !values_[value].is_moving;
+        if (value >= 0) values_[value].is_spread |= !values_[value].is_moving();
       // The last value can be computed into memory: nothing reads after it.
       plan.is_direct = plan.value + 1 == static_cast<int>(values_.size()) && plan.is_plain &&
                        plan.is_even && plan.mask < 0 && store->mode == StoreMode::Write &&
-                       values_[plan.value].run && values_[plan.value].is_moving;
+                       values_[plan.value].run && values_[plan.value].is_moving();
       for (const StorePlan& other : stores_) plan.is_direct &= !other.is_direct;
       stores_.push_back(std::move(plan));
     }
@@ -256,7 +263,7 @@ Unit::Unit(const Kernel& kernel, Span<Step> steps, const Expr* along, SymbolPlac
                       0};
       for (NodeId id : nodes) {
         plan.values.push_back(number.at(id));
-        values_[number.at(id)].is_spread |= !values_[number.at(id)].is_moving;
+        values_[number.at(id)].is_spread |= !values_[number.at(id)].is_moving();
       }
       plan.lift_offset = take(scratch_bytes, plan.lift.scratch_bytes());
       plan.finish_offset = take(scratch_bytes, plan.finish.scratch_bytes());
@@ -279,15 +286,16 @@ void Unit::prepare(Walk& walk) const {
       plan.lift.prepare(walk.scratch.data() + plan.lift_offset);
       plan.finish.prepare(walk.scratch.data() + plan.finish_offset);
     }
+  compute(walk, Pace::Launch, kTile);
 }
 
-void Unit::enter(Walk& walk, int64_t longest) const {
-  evaluate(walk, false, 0, 1);
+void Unit::compute(Walk& walk, Pace pace, int64_t longest) const {
+  evaluate(walk, pace, 0, 1);
   const int64_t n = std::min(longest, kTile);
   char** ptrs = pointers(walk);
   for (size_t i = 0; i < values_.size(); ++i) {
     const ValuePlan& value = values_[i];
-    if (value.is_moving || !value.is_spread) continue;
+    if (value.pace != pace || !value.is_spread) continue;
     char* to = ptrs[2 * i + 1] = walk.scratch.data() + value.spread_offset;
     const char* from = ptrs[2 * i];
     // One element, then doubling copies.
@@ -297,11 +305,12 @@ void Unit::enter(Walk& walk, int64_t longest) const {
   }
 }
 
-void Unit::evaluate(Walk& walk, bool is_moving, int64_t start, int64_t n) const {
+void Unit::evaluate(Walk& walk, Pace pace, int64_t start, int64_t n) const {
+  const bool is_moving = pace == Pace::Tile;
   char** ptrs = pointers(walk);
   for (size_t i = 0; i < values_.size(); ++i) {
     const ValuePlan& value = values_[i];
-    if (value.is_moving != is_moving) continue;
+    if (value.pace != pace) continue;
     char* out = walk.scratch.data() + value.offset;
     switch (value.op) {
       case Op::Constant:
@@ -360,7 +369,7 @@ void Unit::index_tile(Walk& walk, const IndexProgram& at, int64_t start, int64_t
   for (int64_t k = 0; k < n; ++k) {
     if (along_ >= 0) walk.symbols[along_] = start + k;
     for (const IndirectPlan& one : indirects_)
-      if (values_[one.value].is_moving)
+      if (values_[one.value].is_moving())
         walk.symbols[one.place] =
             reinterpret_cast<const int64_t*>(walk.scratch.data() + one.offset)[k];
     to[k] = at(walk.symbols.data());
@@ -372,7 +381,7 @@ void Unit::load(Walk& walk, const ValuePlan& value, int64_t start, int64_t n, ch
   if (value.args[0] < 0 && value.is_even) {
     if (along_ >= 0) walk.symbols[along_] = start;
     memory += value.at(walk.symbols.data()) * value.item;
-    const int64_t stride = value.is_moving ? value.stride(walk.symbols.data()) : 0;
+    const int64_t stride = value.is_moving() ? value.stride(walk.symbols.data()) : 0;
     if (value.is_plain && (stride == 1 || n == 1))
       out = const_cast<char*>(memory);
     else
@@ -383,7 +392,7 @@ void Unit::load(Walk& walk, const ValuePlan& value, int64_t start, int64_t n, ch
   const int64_t* at = indices(walk);
   if (value.args[0] < 0) return value.storage->gather(memory, at, n, out);
   char** ptrs = pointers(walk);
-  const int which = value.is_moving ? 1 : 0;
+  const int which = value.is_moving() ? 1 : 0;
   const char* mask = ptrs[2 * value.args[0] + which];
   const char* other = ptrs[2 * value.args[1] + which];
   for (int64_t k = 0; k < n; ++k) {
@@ -400,7 +409,7 @@ void Unit::check(Walk& walk, const IndirectPlan& plan, int64_t n) const {
   auto* to = reinterpret_cast<int64_t*>(walk.scratch.data() + plan.offset);
   for (int64_t k = 0; k < n; ++k)
     to[k] = td_checked_index(from[k], extent, plan.wraps, walk.arguments.error, plan.number);
-  if (!values_[plan.value].is_moving) walk.symbols[plan.place] = to[0];
+  if (!values_[plan.value].is_moving()) walk.symbols[plan.place] = to[0];
 }
 
 void Unit::store(Walk& walk, int64_t start, int64_t n) const {
@@ -441,7 +450,7 @@ void Unit::store_one(Walk& walk, const StorePlan& plan, int64_t start, int64_t n
 }
 
 void Unit::run(Walk& walk, int64_t start, int64_t n) const {
-  evaluate(walk, true, start, n);
+  evaluate(walk, Pace::Tile, start, n);
   store(walk, start, n);
 }
 
