@@ -1,0 +1,332 @@
+// Random kernels, printed against interpreted: every buffer must hold the same bits.
+//
+// TAEDA_FUZZ_KERNELS sets how many; TAEDA_FUZZ_SEED where they start.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "taeda/base/half.h"
+#include "taeda/base/str.h"
+#include "taeda/kernel/interpret/interpret.h"
+#include "taeda/kernel/ir/text.h"
+#include "taeda/kernel/print.h"
+#include "tests/kernel/compile.h"
+
+namespace taeda::kernel::test {
+namespace {
+
+using StageFn = void (*)(char* const*, const int64_t*, const void*, int64_t*, int64_t, int64_t);
+constexpr int64_t kRows = 6;  // rows of a buffer that is indexed through another
+
+// Makes one random kernel and the sizes that it is run with.
+class Maker {
+ public:
+  explicit Maker(uint32_t seed) : random_(seed) { kernel_.name = str("fuzz", seed); }
+
+  Kernel make() {
+    type_ = pick({Type::F32, Type::F32, Type::F64, Type::I64});
+    const int count = below(3) + 1;
+    for (int i = 0; i < count; ++i) {
+      extents_.push_back(kernel_.add_param(str("n", i)));
+      sizes.push_back(below(8) == 0 ? below(2) : i + 1 == count ? below(70) + 1 : below(9) + 1);
+      vars_.push_back(kernel_.axis(str("i", i)));
+    }
+    if (below(5) == 0) sizes.back() = 4000 + below(400);
+    rows_ = kernel_.add_param("rows");
+    sizes.push_back(kRows);
+    const int reduced = below(3) == 0 ? 0 : below(count) + 1;
+    NodeId value = expression(below(6) + 1);
+    if (reduced == 0)
+      store_over(count, value);
+    else
+      reduce_over(count - reduced, value);
+    return std::move(kernel_);
+  }
+
+  std::vector<int64_t> sizes;
+
+ private:
+  int below(int n) { return static_cast<int>(random_() % n); }
+  template <class T>
+  T pick(std::initializer_list<T> all) {
+    return all.begin()[below(static_cast<int>(all.size()))];
+  }
+  ExprPool& pool() { return *kernel_.pool; }
+
+  // An index over some of the first `count` axes in any order, and the elements that it needs.
+  struct Place {
+    const Expr *at, *numel;
+  };
+  Place place(size_t count, bool needs_all, const Expr* row = nullptr) {
+    std::vector<size_t> order;
+    for (size_t i = 0; i < count; ++i)
+      if (needs_all || below(4) != 0) order.push_back(i);
+    if (below(2)) std::shuffle(order.begin(), order.end(), random_);
+    const Expr* stride = pool().integer(needs_all ? 1 : pick<int64_t>({1, 1, 1, 2}));
+    const Expr* at = pool().integer(needs_all ? 0 : below(3));
+    for (size_t i = order.size(); i-- > 0;) {
+      const Expr* var = vars_[order[i]];
+      const Expr* extent = extents_[order[i]];
+      // Neighbours of an axis may share an element.
+      if (!needs_all && below(6) == 0) var = pool().floor_div(var, pool().integer(2));
+      at = pool().add(at, pool().mul(stride, var));
+      stride = pool().mul(stride, extent);
+    }
+    if (row) at = pool().add(at, pool().mul(stride, row));
+    if (row) stride = pool().mul(stride, rows_);
+    return {at, pool().add(stride, pool().integer(3))};
+  }
+
+  DType dtype_of(Type type) {
+    if (type == Type::F64) return DType::Double;
+    if (type == Type::F32) return pick({DType::Float, DType::Float, DType::BFloat16, DType::Half});
+    return pick({DType::Int64, DType::Int32, DType::UInt8, DType::Int16});
+  }
+
+  int buffer(const char* kind, DType dtype, const Expr* numel) {
+    return kernel_.add_buffer(
+        {str(kind, kernel_.buffers.size()), dtype, numel, Space::Global, 0, -1});
+  }
+
+  NodeId load() {
+    const Expr* row = nullptr;
+    if (below(4) == 0) {
+      const Place where = place(vars_.size(), false);
+      const int from = buffer("at", DType::Int64, where.numel);
+      row = kernel_.values.indirect(pool(), str("t", from), kernel_.load(from, where.at), rows_,
+                                    below(2) == 0);
+    }
+    const Place where = place(vars_.size(), false, row);
+    Type from = type_;
+    if (type_ != Type::I64 && below(3) == 0) from = pick({Type::F32, Type::I64});
+    const bool is_flag = below(8) == 0;
+    const int own = buffer("x", is_flag ? DType::Bool : dtype_of(from), where.numel);
+    NodeId mask = -1, other = -1;
+    if (below(5) == 0) {
+      const Place flag = place(vars_.size(), false);
+      mask = kernel_.load(buffer("m", DType::Bool, flag.numel), flag.at);
+      other = is_flag ? kernel_.values.constant(1, Type::Mask)
+                      : kernel_.values.constant(3, compute_type(kernel_.buffers[own].dtype));
+    }
+    const NodeId id = kernel_.load(own, where.at, mask, other);
+    return kernel_.values.cast(id, type_);
+  }
+
+  NodeId leaf() {
+    switch (below(8)) {
+      case 0: return kernel_.values.constant(below(5) - 2, type_);
+      case 1: return kernel_.values.uniform(0, type_);
+      case 2: return kernel_.values.cast(kernel_.values.index(place(vars_.size(), true).at), type_);
+      default: return load();
+    }
+  }
+
+  NodeId expression(int depth) {
+    if (depth == 0) return leaf();
+    ExprGraph& g = kernel_.values;
+    const NodeId a = expression(depth - 1);
+    if (type_ != Type::I64 && below(3) == 0) {
+      if (type_ == Type::F32 && below(4) == 0) return g.round(a, DType::BFloat16);
+      return g.apply(pick({Op::Exp, Op::Tanh, Op::Sqrt, Op::Abs, Op::Neg, Op::Sin, Op::Erf}), a);
+    }
+    const NodeId b = leaf();
+    if (below(4) == 0) {
+      const NodeId is_less = g.apply(pick({Op::Lt, Op::Ge, Op::Ne}), a, b);
+      return g.apply(Op::Where, is_less, a, leaf());
+    }
+    if (type_ == Type::I64)
+      return g.apply(pick({Op::Add, Op::Sub, Op::Mul, Op::And, Op::Xor, Op::Maximum, Op::DivFloor,
+                           Op::Remainder}),
+                     a, b);
+    return g.apply(pick({Op::Add, Op::Sub, Op::Mul, Op::Maximum, Op::Minimum, Op::Fmax}), a, b);
+  }
+
+  Axis axis(size_t i, Role role, bool is_last) {
+    const bool is_vector = is_last && below(3) != 0;
+    return {vars_[i], extents_[i], role, is_vector ? Binding::Vector : Binding::Serial};
+  }
+
+  Store store(size_t count, NodeId value) {
+    const Type type = kernel_.values.node(value).type;
+    const Place where = place(count, true);
+    const int own = buffer("y", dtype_of(type), where.numel);
+    return {own, where.at, value, -1, StoreMode::Write};
+  }
+
+  void store_over(size_t count, NodeId value) {
+    Loop loop;
+    for (size_t i = 0; i < count; ++i) loop.axes.push_back(axis(i, Role::Kept, i + 1 == count));
+    loop.steps.push_back(store(count, value));
+    kernel_.steps.push_back(std::move(loop));
+  }
+
+  // The axes from `kept` on are reduced; then, maybe, a loop over them that reads the result.
+  void reduce_over(size_t kept, NodeId value) {
+    std::vector<std::string> names = {"sum", "prod", "max", "min", "argmax"};
+    if (type_ != Type::I64) names.insert(names.end(), {"moments", "logsumexp"});
+    const ReduceBody* body = find_reduce_body(names[below(static_cast<int>(names.size()))], type_);
+    Loop inner;
+    Reduce reduce{body, {}, {value}, 0, Part::Whole};
+    for (size_t i = kept; i < vars_.size(); ++i) {
+      inner.axes.push_back(axis(i, Role::Reduced, i + 1 == vars_.size()));
+      reduce.axes.push_back(vars_[i]);
+    }
+    if (body->value_types.size() == 2)
+      reduce.values.push_back(kernel_.values.index(place(vars_.size(), true).at));
+    inner.steps.push_back(reduce);
+    Loop outer;
+    for (size_t i = 0; i < kept; ++i) outer.axes.push_back(axis(i, Role::Kept, false));
+    if (kept == 0) outer.axes.push_back({kernel_.axis("o"), pool().integer(1)});
+    outer.steps.push_back(std::move(inner));
+    const NodeId result = kernel_.values.state(0, body->result_types[0]);
+    if (below(2)) {
+      Loop after;
+      for (size_t i = kept; i < vars_.size(); ++i)
+        after.axes.push_back(axis(i, Role::Kept, i + 1 == vars_.size()));
+      after.steps.push_back(store(vars_.size(), kernel_.values.apply(Op::Sub, leaf(), result)));
+      outer.steps.push_back(std::move(after));
+    }
+    for (size_t i = 0; i < body->result_types.size(); ++i)
+      outer.steps.push_back(
+          store(kept, kernel_.values.state(static_cast<int>(i), body->result_types[i])));
+    kernel_.steps.push_back(std::move(outer));
+  }
+
+  std::mt19937 random_;
+  Kernel kernel_;
+  Type type_;
+  std::vector<const Expr*> extents_, vars_;
+  const Expr* rows_ = nullptr;
+};
+
+int64_t value_of(const Kernel& kernel, const Expr* e, const std::vector<int64_t>& params) {
+  symbolic::Assignment values;
+  for (size_t i = 0; i < params.size(); ++i)
+    values[kernel.params[i]] = symbolic::ExprValue::of(params[i]);
+  return symbolic::evaluate(e, values)->integer;
+}
+
+template <class T>
+void fill(std::vector<char>& bytes, std::mt19937& random, bool is_index) {
+  const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e30f};
+  for (size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
+    T value;
+    if constexpr (std::is_integral_v<T>)
+      // One index in a thousand is out of range.
+      value = static_cast<T>(is_index && random() % 1000 ? random() % kRows : random() % 9 - 4);
+    else
+      value = static_cast<T>(random() % 40 ? static_cast<float>(random() % 2000) / 500 - 2
+                                           : special[random() % 6]);
+    std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+  }
+}
+
+void fill(const Buffer& buffer, std::vector<char>& bytes, std::mt19937& random) {
+  const bool is_index = buffer.name[0] == 'a';
+  switch (buffer.dtype) {
+    case DType::Float: return fill<float>(bytes, random, false);
+    case DType::Double: return fill<double>(bytes, random, false);
+    case DType::Half: return fill<Half>(bytes, random, false);
+    case DType::BFloat16: return fill<BFloat16>(bytes, random, false);
+    case DType::Int64: return fill<int64_t>(bytes, random, is_index);
+    case DType::Int32: return fill<int32_t>(bytes, random, false);
+    case DType::Int16: return fill<int16_t>(bytes, random, false);
+    default:
+      for (char& byte : bytes) byte = static_cast<char>(random() % 2);
+  }
+}
+
+// Equal bits, but for the payload of NaN.
+template <class T>
+bool same(const char* a, const char* b, size_t bytes) {
+  for (size_t i = 0; i < bytes; i += sizeof(T)) {
+    T x, y;
+    std::memcpy(&x, a + i, sizeof(T));
+    std::memcpy(&y, b + i, sizeof(T));
+    const double dx = static_cast<double>(static_cast<float>(x));
+    const double dy = static_cast<double>(static_cast<float>(y));
+    if (std::memcmp(a + i, b + i, sizeof(T)) && !(std::isnan(dx) && std::isnan(dy))) return false;
+  }
+  return true;
+}
+bool same(DType dtype, const std::vector<char>& a, const std::vector<char>& b) {
+  switch (dtype) {
+    case DType::Float: return same<float>(a.data(), b.data(), a.size());
+    case DType::Double: return same<double>(a.data(), b.data(), a.size());
+    case DType::Half: return same<Half>(a.data(), b.data(), a.size());
+    case DType::BFloat16: return same<BFloat16>(a.data(), b.data(), a.size());
+    default: return a == b;
+  }
+}
+
+struct Case {
+  Kernel kernel;
+  std::vector<int64_t> sizes;
+};
+
+void compare(const Case& one, void* handle, std::mt19937& random) {
+  const Kernel& kernel = one.kernel;
+  std::vector<std::vector<char>> printed;
+  for (const Buffer& buffer : kernel.buffers) {
+    const int64_t numel = std::max<int64_t>(value_of(kernel, buffer.numel, one.sizes), 3);
+    printed.emplace_back(numel * item_size(buffer.dtype));
+    fill(buffer, printed.back(), random);
+  }
+  std::vector<std::vector<char>> interpreted = printed;
+  std::vector<char*> ptrs, others;
+  for (size_t i = 0; i < printed.size(); ++i) {
+    ptrs.push_back(printed[i].data());
+    others.push_back(interpreted[i].data());
+  }
+  alignas(16) char scalars[16] = {};
+  scalars[0] = 3;
+  int64_t error[2] = {}, other_error[2] = {};
+  const auto& loop = std::get<Loop>(kernel.steps[0]);
+  const int64_t extent = value_of(kernel, loop.axes[0].extent, one.sizes);
+  auto function = reinterpret_cast<StageFn>(dlsym(handle, (kernel.name + "_0").c_str()));
+  ASSERT_TRUE(function);
+  function(ptrs.data(), one.sizes.data(), scalars, error, 0, extent);
+  TileInterpreter(kernel).run(0, {others.data(), one.sizes.data(), scalars, other_error}, 0,
+                              extent);
+  EXPECT_EQ(error[0] != 0, other_error[0] != 0) << kernel.name;
+  for (size_t i = 0; i < printed.size(); ++i)
+    EXPECT_TRUE(same(kernel.buffers[i].dtype, printed[i], interpreted[i]))
+        << kernel.buffers[i].name << " differs in\n"
+        << dump(kernel);
+}
+
+int number_from(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::atoi(text) : otherwise;
+}
+
+TEST(Fuzz, PrintedEqualsInterpreted) {
+  const int total = number_from("TAEDA_FUZZ_KERNELS", 25);
+  const uint32_t first = number_from("TAEDA_FUZZ_SEED", 1);
+  std::mt19937 random(first);
+  for (int done = 0; done < total && !HasFailure();) {
+    std::vector<Case> cases;
+    std::string unit = cpu_prelude();
+    for (; cases.size() < 100 && done < total; ++done) {
+      Maker maker(first + done);
+      Kernel kernel = maker.make();
+      ASSERT_NO_THROW(verify(kernel)) << dump(kernel);
+      // Through its text, as a kernel from a file would come.
+      kernel = parse_kernel(dump(kernel));
+      const std::string text = dump(kernel);
+      ASSERT_EQ(dump(parse_kernel(text)), text);
+      unit += print_cpu_kernel(kernel);
+      cases.push_back({std::move(kernel), maker.sizes});
+    }
+    void* handle = compile(unit);
+    for (const Case& one : cases) compare(one, handle, random);
+    dlclose(handle);
+  }
+}
+
+}  // namespace
+}  // namespace taeda::kernel::test
