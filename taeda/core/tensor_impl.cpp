@@ -226,13 +226,19 @@ void TensorImpl::refresh() {
 
 namespace {
 
+// Relations that are not said to hold where only data tells.
+bool is_equal(int64_t a, int64_t b) { return a == b; }
+bool is_equal(const SymInt& a, const SymInt& b) { return is_known(SymOp::Eq, a, b); }
+bool is_less(int64_t a, int64_t b) { return a < b; }
+bool is_less(const SymInt& a, const SymInt& b) { return is_known(SymOp::Lt, a, b); }
+
 // Whether walking the dimensions in `order` (innermost first) gives dense strides.
 template <class T>
 bool is_dense_in_order(Span<T> sizes, Span<T> strides, Span<int> order) {
   T running = 1;
   for (int d : order) {
-    if (sizes[d] != T(1)) {
-      if (strides[d] != running) return false;
+    if (!is_equal(sizes[d], T(1))) {
+      if (!is_equal(strides[d], running)) return false;
       running *= sizes[d];
     }
   }
@@ -243,11 +249,15 @@ template <class T>
 bool is_dense_in_some_order(Span<T> sizes, Span<T> strides) {
   SmallVector<int, 8> order;
   for (int i = 0; i < static_cast<int>(sizes.size()); ++i) order.push_back(i);
-  std::sort(order.begin(), order.end(), [&](int a, int b) {
-    if (sizes[a] < T(2)) return false;
-    if (sizes[b] < T(2)) return true;
-    return strides[a] < strides[b];
-  });
+  const auto comes_before = [&](int a, int b) {
+    if (is_less(sizes[a], T(2))) return false;
+    if (is_less(sizes[b], T(2))) return true;
+    return is_less(strides[a], strides[b]);
+  };
+  // By insertion: what cannot be compared stays in place.
+  for (size_t i = 1; i < order.size(); ++i)
+    for (size_t j = i; j > 0 && comes_before(order[j], order[j - 1]); --j)
+      std::swap(order[j], order[j - 1]);
   return is_dense_in_order(sizes, strides, Span<int>(order.data(), order.size()));
 }
 

@@ -1,6 +1,7 @@
 // Shape environments: what follows from guards, and the checks made of them.
 #include <gtest/gtest.h>
 
+#include "taeda/core/unbacked.h"
 #include "taeda/fx/shapes/shape_env.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
 
@@ -94,6 +95,16 @@ TEST_F(SymbolicTest, ShapeRulesTakeUnbackedSizesForLarge) {
   EXPECT_FALSE(u * s0 == 0);
   EXPECT_TRUE(u * s0 >= s0);
   EXPECT_EQ(env->guards().size(), 0u);
+}
+
+TEST_F(SymbolicTest, QuestionsMayStayOpen) {
+  const SymInt u = unbacked();
+  EXPECT_EQ(known(SymOp::Eq, u, 7), std::nullopt);
+  EXPECT_FALSE(is_known(SymOp::Eq, u, 7));
+  env->constrain_range(env->expr(u), {0, 5});
+  EXPECT_EQ(known(SymOp::Eq, u, 7), false);
+  EXPECT_EQ(known(SymOp::Lt, u, 7), true);
+  EXPECT_EQ(known(SymOp::Lt, 2, 7), true);
 }
 
 TEST_F(SymbolicTest, ContradictionsAreErrors) {

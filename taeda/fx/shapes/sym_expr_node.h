@@ -28,6 +28,7 @@ class TAEDA_API SymExprNode final : public SymNode {
   IntrusivePtr<SymNode> binary(SymOp op, int64_t word_of_other, bool is_self_left) override;
   int64_t guard_int(const char* file, int line) override;
   bool guard_bool(SymOp op, int64_t word_of_other, bool is_self_left) override;
+  bool expect_true() override { return env_->expect_true(expr_); }
   double guard_float(const char* file, int line) override;
   bool guard_truth(const char* file, int line) override;
   std::string text() const override { return text_of(expr()); }
