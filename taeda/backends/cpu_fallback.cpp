@@ -4,6 +4,7 @@
 
 #include "taeda/backends/device_kernels.h"
 #include "taeda/base/log.h"
+#include "taeda/dispatch/levels.h"
 #include "taeda/dispatch/schema.h"
 #include "taeda/ops/spec.h"
 
@@ -100,17 +101,6 @@ class Images {
   std::optional<Device> device_;
 };
 
-template <class F>
-void map_tensors(Value& v, F&& f) {
-  if (v.is<Tensor>()) {
-    v = Value(f(v.get<Tensor>()));
-  } else if (v.is<std::vector<Tensor>>()) {
-    std::vector<Tensor> list = v.get<std::vector<Tensor>>();
-    for (Tensor& t : list) t = f(t);
-    v = Value(std::move(list));
-  }
-}
-
 }  // namespace
 
 void run_on_cpu(const Operator& op, KeySet, Stack& stack, void*) {
@@ -125,14 +115,14 @@ void run_on_cpu(const Operator& op, KeySet, Stack& stack, void*) {
     }
     if (schema.arguments[i].is_written)
       dispatch::for_each_tensor(stack[i], [&](const Tensor& t) { written.push_back(t); });
-    map_tensors(stack[i], [&](const Tensor& t) { return images.to_host(t); });
+    dispatch::map_tensors(stack[i], [&](const Tensor& t) { return images.to_host(t); });
   }
   TAEDA_CHECK_NOT_IMPLEMENTED(images.device(), "Could not run 'aten::", op.full_name(),
                               "' on a device: it has no tensor on one");
   count_call(op, *images.device());
   op.call_boxed(const_cast<Operator&>(op), KeySet(Key::Dense) | KeySet(DeviceType::CPU), stack);
   for (const Tensor& t : written) images.write_back(t);
-  for (Value& v : stack) map_tensors(v, [&](const Tensor& t) { return images.to_device(t); });
+  dispatch::map_tensors(stack, [&](const Tensor& t) { return images.to_device(t); });
 }
 
 std::map<std::string, int64_t> fallback_counts() {

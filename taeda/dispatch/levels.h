@@ -82,18 +82,25 @@ TAEDA_API Tensor strip_dead(const Tensor& t);
 // PyTorch's error for a tensor that vmap batches, which has no values of its own.
 TAEDA_API Tensor plain_value(const Tensor& t);
 
-// Replaces every tensor on the stack (lists included) by f(tensor); undefined ones stay.
+// Replaces every tensor in a value (lists included) by f(tensor); undefined ones stay.
+template <class F>
+void map_tensors(Value& v, F&& f) {
+  if (v.is<Tensor>()) {
+    Tensor& t = v.get<Tensor>();
+    if (t.defined()) t = f(t);
+  } else if (v.is<std::vector<Tensor>>()) {
+    for (Tensor& t : v.get<std::vector<Tensor>>())
+      if (t.defined()) t = f(t);
+  } else if (v.is<std::shared_ptr<Value::List>>()) {
+    // Other values may hold the same list.
+    auto list = std::make_shared<Value::List>(*v.get<std::shared_ptr<Value::List>>());
+    for (Value& item : *list) map_tensors(item, f);
+    v = Value(std::move(list));
+  }
+}
 template <class F>
 void map_tensors(Stack& stack, F&& f) {
-  for (Value& v : stack) {
-    if (v.is<Tensor>()) {
-      Tensor& t = v.get<Tensor>();
-      if (t.defined()) t = f(t);
-    } else if (v.is<std::vector<Tensor>>()) {
-      for (Tensor& t : v.get<std::vector<Tensor>>())
-        if (t.defined()) t = f(t);
-    }
-  }
+  for (Value& v : stack) map_tensors(v, f);
 }
 
 // Whether any argument on the stack is a wrapper of that level.

@@ -57,6 +57,7 @@ void give_up(const std::string& name_space) {
 }
 
 bool is_known_type(std::string base) {
+  while (base.ends_with("[]")) base.resize(base.size() - 2);  // Tensor[][]
   if (base.ends_with('?')) base.pop_back();
   constexpr std::string_view known[] = {
       "Tensor", "int",    "SymInt",       "float",     "bool",       "Scalar",  "str",

@@ -96,6 +96,10 @@ class Reader {
       while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_]))) ++at_;
       if (at_ > start) a.type.list_size = std::stoi(std::string(text_.substr(start, at_ - start)));
       expect(']');
+      while (take('[')) {  // Tensor[][]
+        expect(']');
+        a.type.base += "[]";
+      }
     }
     if (take('?')) {
       if (take('[')) {  // Tensor?[]

@@ -165,7 +165,7 @@ extern template class std::vector<taeda::dispatch::Value>;
 
 namespace taeda::dispatch {
 
-// Calls f on each tensor inside a value, lists included.
+// Calls f on each tensor inside a value, lists and lists of lists included.
 template <class F>
 void for_each_tensor(const Value& v, F&& f) {
   if (v.is<Tensor>()) {
@@ -173,6 +173,8 @@ void for_each_tensor(const Value& v, F&& f) {
   } else if (v.is<std::vector<Tensor>>()) {
     for (const Tensor& t : v.get<std::vector<Tensor>>())
       if (t.defined()) f(t);
+  } else if (v.is<std::shared_ptr<Value::List>>()) {
+    for (const Value& item : *v.get<std::shared_ptr<Value::List>>()) for_each_tensor(item, f);
   }
 }
 

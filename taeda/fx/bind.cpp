@@ -1,6 +1,8 @@
 // Fits a node's arguments to its operator's schema.
 #include "taeda/fx/bind.h"
 
+#include <algorithm>
+
 namespace taeda::fx {
 namespace {
 
@@ -46,7 +48,10 @@ Value coerce_list(const Value::List& items, const TypeRef& type) {
       });
     return typed_list<int64_t>(items, [](const Value& v) { return v.to_int(); });
   }
-  return std::make_shared<Value::List>(items);
+  auto out = std::make_shared<Value::List>(items);
+  if (type.base.ends_with("[]"))  // Tensor[][]
+    for (Value& v : *out) v = coerce(v, {type.base.substr(0, type.base.size() - 2), true});
+  return out;
 }
 
 Value repeated(const Value& v, const TypeRef& type) {
@@ -55,6 +60,13 @@ Value repeated(const Value& v, const TypeRef& type) {
 }
 
 }  // namespace
+
+bool only_checks_tensor(const dispatch::Schema& schema) {
+  const auto writes = [](const dispatch::Argument& a) { return a.is_written; };
+  return schema.returns.empty() && !schema.arguments.empty() &&
+         schema.arguments[0].type.base == "Tensor" &&
+         std::ranges::none_of(schema.arguments, writes);
+}
 
 std::vector<Arg> bind_to_schema(const Node& node) {
   const dispatch::Operator& op = *node.target().op();

@@ -7,6 +7,8 @@
 namespace taeda::fx {
 
 inline const dispatch::Schema& schema_of(const dispatch::Operator& op) { return call_form(op); }
+// Whether an operator takes a tensor, writes nothing and gives nothing: graphs keep it as it is.
+TAEDA_API bool only_checks_tensor(const dispatch::Schema& schema);
 
 // One argument for each argument of the schema, defaults as constants; throws TypeError naming the
 // node when one is missing, unknown or given twice.

@@ -173,6 +173,10 @@ TEST(Schema, ReadsPyTorchsSyntax) {
             (std::vector<int64_t>{1, 2}));
   EXPECT_TRUE(list.arguments[3].default_value().is_none());
   EXPECT_EQ(list.returns[1].name, "b");
+  const auto nested = dispatch::parse_schema("merge(Tensor[][] rows, Tensor[] more) -> Tensor[]");
+  EXPECT_EQ(nested.arguments[0].type.base, "Tensor[]");
+  EXPECT_EQ(nested.arguments[0].type.text(), "Tensor[][]");
+  EXPECT_EQ(nested.arguments[1].type.base, "Tensor");
 }
 
 TEST(Schema, EveryOperatorsSchemaParses) {

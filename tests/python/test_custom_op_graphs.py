@@ -134,3 +134,47 @@ def test_export_of_an_operator_that_writes(tmp_path):
     assert taeda.equal(program.module()(x), Writes()(x))
     save(program, tmp_path / "writes.pt2")
     assert taeda.equal(load(tmp_path / "writes.pt2").module()(x), Writes()(x))
+
+
+# ---- lists of lists ----
+@pytest.fixture
+def merge():
+    with taeda.library._scoped_library("graphs_lists", "DEF") as lib:
+        lib.define("merge(Tensor[][] rows, Tensor[] more) -> (Tensor[], Tensor)")
+
+        def merged(rows, more):
+            return [row[0] + m for row, m in zip(rows, more, strict=True)], rows[-1][-1] * 2
+
+        lib.impl("merge", merged, "CPU")
+        taeda.library.register_fake("graphs_lists::merge", merged, lib=lib)
+        yield taeda.ops.graphs_lists.merge.default
+
+
+def test_lists_of_lists_of_tensors(merge):
+    a, b = taeda.ones(2), taeda.full((2,), 3.0)
+    sums, last = merge([[a, b], [b]], [a, a])
+    assert [t.tolist() for t in sums] == [[2, 2], [4, 4]] and last.tolist() == [6, 6]
+    assert str(merge._schema).startswith("graphs_lists::merge(Tensor[][] rows, Tensor[] more)")
+    with pytest.raises(RuntimeError, match=r"Expected a value of type 'List\[List\[Tensor\]\]'"):
+        merge([a, b], [a, a])
+
+
+def test_lists_of_lists_are_traced_and_exported(merge):
+    def f(a, b):
+        return merge([[a * 2, b], [b.add_(1)]], [a, a])
+
+    args = lambda: (taeda.ones(2), taeda.full((2,), 3.0))
+    expected = [t.tolist() for t in (*f(*args())[0], f(*args())[1])]
+    program = export(f, args())
+    for form in (program, program.run_decompositions({})):
+        sums, last = form.module()(*args())
+        assert [t.tolist() for t in (*sums, last)] == expected
+    with FakeTensorMode() as mode:
+        fakes = [mode.from_tensor(t) for t in args()]
+    assert isinstance(f(*fakes)[1], FakeTensor)
+
+
+def test_batched_lists_of_lists(merge):
+    x = taeda.arange(6.0).reshape(3, 2)
+    found = vmap(lambda t: merge([[t, t * 2]], [t])[1])(x)
+    assert taeda.equal(found, x * 4)

@@ -30,6 +30,7 @@ std::string shown_type(const TypeRef& type) {
   for (const std::string_view whole : {"SymInt", "ScalarType", "Layout", "MemoryFormat"})
     if (base == whole) base = "int";
   std::string out(base == "Scalar" ? "number" : base);
+  if (base.ends_with("[]")) out = shown_type({type.base.substr(0, base.size() - 2), true});
   if (has_optional_items) out = "Optional[" + out + "]";
   if (type.is_list) out = "List[" + out + "]";
   return type.is_optional ? "Optional[" + out + "]" : out;
@@ -109,6 +110,8 @@ std::optional<Value> read_bool(PyObject* o) {
   return Value(truth == 1);
 }
 
+std::optional<Value> read_value(const TypeRef& type, PyObject* o);
+
 std::optional<Value> read_one(const std::string& base, PyObject* o) {
   const auto when = [](bool fits, auto&& read) {
     return fits ? std::optional<Value>(read()) : std::nullopt;
@@ -133,6 +136,7 @@ std::optional<Value> read_one(const std::string& base, PyObject* o) {
   if (base.starts_with("__torch__.")) return read_script_object(base, o);
   if (base == "Generator") return when(is_generator(o), [&] { return Value(to_generator(o)); });
   if (base == "Storage") return when(is_storage(o), [&] { return Value(storage_of(o)); });
+  if (base.ends_with("[]")) return read_value({base.substr(0, base.size() - 2), true}, o);
   if (base == "NoneType") return when(o == Py_None, [] { return Value(); });
   fail(ErrorKind::NotImplemented, "arguments of type ", base, " cannot be passed from Python");
 }
