@@ -41,6 +41,13 @@ bool is_integer(PyObject* o) {
          !PyObject_HasAttrString(o, "shape");
 }
 
+bool is_one_integer(PyObject* o) {
+  if (!is_tensor(o)) return is_integer(o);
+  const Tensor& t = tensor_of(o);
+  return !t.impl()->has_symbolic_sizes() && t.numel() == 1 && is_integral(t.dtype()) &&
+         !t.impl()->requires_grad_flag();
+}
+
 int64_t to_int64(PyObject* o) {
   if (PyLong_Check(o)) {
     int overflow = 0;

@@ -14,6 +14,8 @@ bool is_number(PyObject* o);
 // Whether an int parameter takes the object: integers, objects with __index__, zero-dim integer
 // tensors; no bool.
 bool is_integer(PyObject* o);
+// The same for tensors of one element with dimensions, as lists of sizes take them.
+bool is_one_integer(PyObject* o);
 Scalar to_scalar(PyObject* o);
 int64_t to_int64(PyObject* o);
 double to_double(PyObject* o);

@@ -74,7 +74,7 @@ bool is_element(PyObject* o) {
   else if constexpr (std::is_same_v<T, bool>)
     return PyBool_Check(o) || numpy_scalar_kind(o) == NumpyKind::Bool;
   else
-    return PyLong_Check(o) || is_integer(o) || numpy_scalar_kind(o) == NumpyKind::Int;
+    return PyLong_Check(o) || is_one_integer(o) || numpy_scalar_kind(o) == NumpyKind::Int;
 }
 
 }  // namespace

@@ -21,6 +21,10 @@ bool is_zero_dim(PyObject* o) {
 bool is_integer_or_numpy(PyObject* o) {
   return is_integer(o) || numpy_scalar_kind(o) == NumpyKind::Int;
 }
+// In a list of sizes tensors of one element count, whatever their dimensions.
+bool is_in_size_list(PyObject* o) {
+  return is_one_integer(o) || numpy_scalar_kind(o) == NumpyKind::Int;
+}
 
 bool is_float(PyObject* o) {
   if (PyFloat_Check(o) || PyLong_Check(o)) return true;
@@ -36,7 +40,7 @@ bool is_list_of(PyObject* o, F&& is_element) {
   return false;
 }
 
-bool is_size(PyObject* o) { return is_integer_or_numpy(o) || PyBool_Check(o); }
+bool is_size(PyObject* o) { return is_in_size_list(o) || PyBool_Check(o); }
 
 }  // namespace
 
@@ -52,7 +56,7 @@ bool accepts(const Param& param, PyObject* o) {
     case ParamType::SymInt: return is_integer_or_numpy(o);
     case ParamType::IntList:
     case ParamType::SymIntList:
-      return is_list_of(o, is_size) || (param.list_size > 0 && is_integer_or_numpy(o));
+      return is_list_of(o, is_size) || (param.list_size > 0 && is_in_size_list(o));
     case ParamType::Scalar: return is_number(o) || is_zero_dim(o);
     case ParamType::Float: return is_float(o);
     case ParamType::Bool:
@@ -140,7 +144,7 @@ class Matcher {
       values[i] = o;
       const bool can_be_first = params[i].list_size == kVarargs;
       if (takes(params[i], o, out, can_be_first)) continue;
-      if (!can_be_first || !(is_integer_or_numpy(o) || note_override(o, out))) return false;
+      if (!can_be_first || !(is_in_size_list(o) || note_override(o, out))) return false;
       for (Py_ssize_t k = used + 1; k < call.nargs; ++k)
         if (!PyLong_CheckExact(call.args[k])) note_override(call.args[k], out);
       out.varargs_ = call.args + used;
