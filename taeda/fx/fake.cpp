@@ -9,6 +9,7 @@
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/fx/bind.h"
+#include "taeda/fx/hidden_writes.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
 
 namespace taeda::fx {
@@ -576,10 +577,12 @@ void FakeMode::run(Operator& op, Stack& stack) {
   run_shapes(op, stack);
   if (!values) return;
   Stack real = *values;
+  const HiddenWrites writes(op, real);
   {
     const ExcludeKeys below(kBelow | KeySet(Key::Autograd) | KeySet(Key::ADInplaceOrView));
     dispatch::call_boxed(op, real);
   }
+  writes.check_none();
   for (size_t i = 0; i < std::min(stack.size(), real.size()); ++i)
     note_values(op, stack[i], real[i]);
 }

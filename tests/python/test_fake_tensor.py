@@ -361,6 +361,26 @@ def test_values_decide_what_data_decides(propagating):
     assert any(text.startswith("Eq(u") for text in texts)
 
 
+@pytest.mark.parametrize("mutated", [(), ("y",)])
+def test_writes_that_a_schema_hides_are_found(propagating, mutated):
+    @taeda.library.custom_op(f"fakes::hides_{len(mutated)}", mutates_args=mutated)
+    def hides(x: taeda.Tensor, y: taeda.Tensor) -> taeda.Tensor:
+        y.add_(1)
+        return x.clone()
+
+    @hides.register_fake
+    def _(x, y):
+        return x.clone()
+
+    x, y = (propagating.from_tensor(taeda.zeros(3)) for _ in range(2))
+    if mutated:
+        hides(x, y)
+        assert y.real_tensor.tolist() == [1, 1, 1]
+        return
+    with pytest.raises(RuntimeError, match=r"for argument 'y': .* does not mutate the argument"):
+        hides(x, y)
+
+
 def test_settings_come_back():
     assert not config.fake_tensor_propagate_real_tensors
 
