@@ -190,7 +190,6 @@ _LAZY = {
     "sym_sum": "_sym",
     "sym_constrain_range": "_sym",
     "sym_constrain_range_for_size": "_sym",
-    "_assert_scalar": "_sym",
     "_check": "_sym",
     "_check_index": "_sym",
     "_check_is_size": "_sym",

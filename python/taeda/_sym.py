@@ -128,13 +128,6 @@ def _check(cond, message=None):
     _check_with(RuntimeError, cond, message)
 
 
-def _assert_scalar(cond, message):
-    """Raises RuntimeError unless the number is true: graphs check their assumptions with it."""
-    if not isinstance(cond, _SYMBOLIC):
-        cond = bool(cond)
-    _check(cond, lambda: message)
-
-
 def sym_constrain_range(size, *, min=None, max=None):
     """Asserts that an integer is in a range; a symbolic one is taken to be from now on."""
     from taeda.fx.symbolic.numbers import constrain_range

@@ -32,6 +32,7 @@ struct Traits {
   bool unseen = false;           // a composite that PyTorch has not: its parts are seen instead
   bool gives_itself = false;     // a composite that is no call where its argument is the result
   bool takes_numbers = false;    // called by name, it takes numbers in place of tensors
+  bool metadata_decides = false;  // whether it copies depends on dtype, device and layout
   // The meta tensor of a result with `count` rows or elements, which only data tells.
   Tensor (*counted)(const Tensor& self, const SymInt& count) = nullptr;
 };

@@ -126,7 +126,7 @@ Value getitem(Span<Value> a) {
   fail(ErrorKind::Type, "getitem takes a list or tuple, got ", a[0].kind_name());
 }
 
-// A condition that was taken as true when the graph was made.
+// A condition that was taken as true when the graph was made; new graphs call the operator.
 Value assert_scalar(Span<Value> a) {
   TAEDA_CHECK(a[0].to_scalar().to_bool(), a[1].get<std::string>());
   return {};

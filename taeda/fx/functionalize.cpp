@@ -350,8 +350,8 @@ void run_view(Operator& op, size_t position, Stack& stack, uint64_t level, bool 
   });
 }
 
-// Composites whose results are new tensors: their inside may stay unknown, unless a tracer asks for
-// it.
+// Composites whose results are new tensors, and those that only check: their inside may stay
+// unknown, unless a tracer asks for it.
 bool stays_whole(const Operator& op, const Schema& schema) {
   if (const Tracer* tracer = active_tracer(); tracer && tracer->opened.count(&op)) return false;
   if (op.traits.comes_apart) return false;
@@ -360,7 +360,8 @@ bool stays_whole(const Operator& op, const Schema& schema) {
   };
   const auto is_tensor = [](const auto& r) { return r.type.base == "Tensor"; };
   return std::all_of(schema.arguments.begin(), schema.arguments.end(), is_plain) &&
-         std::any_of(schema.returns.begin(), schema.returns.end(), is_tensor);
+         (std::any_of(schema.returns.begin(), schema.returns.end(), is_tensor) ||
+          only_checks_tensor(schema));
 }
 
 void run_functionalize(Operator& op, Stack& stack) {

@@ -5,6 +5,7 @@
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/builtins.h"
+#include "taeda/ops/graph/operators.h"
 
 namespace taeda::fx {
 namespace {
@@ -54,6 +55,16 @@ void Tracer::track(const Tensor& t, Node& node) {
 Node* Tracer::node_of(const Tensor& t) const {
   auto it = tracked_.find(t.impl());
   return it == tracked_.end() || it->second.node->is_erased() ? nullptr : it->second.node;
+}
+
+std::vector<Node*> Tracer::live_nodes() const {
+  std::unordered_set<const Node*> live;
+  for (const auto& [impl, tracked] : tracked_)
+    if (tracked.key.lock()) live.insert(tracked.node);
+  std::vector<Node*> found;
+  for (Node& n : *graph_)
+    if (n.op() == OpCode::CallFunction && live.count(&n)) found.push_back(&n);
+  return found;
 }
 
 void Tracer::track_results(Node& node, const Value& results) {
@@ -188,6 +199,16 @@ void Tracer::forget_known(const Operator& op, const Stack& arguments) {
   }
 }
 
+void Tracer::assert_metadata(const Tensor& t) {
+  Node& node =
+      graph_->create(OpCode::CallFunction, ops::_assert_tensor_metadata, {arg_of(Value(t))},
+                     {{"dtype", Arg(Value(t.dtype()))},
+                      {"device", Arg(Value(t.device()))},
+                      {"layout", Arg(Value(t.layout()))}},
+                     "_assert_tensor_metadata_default");
+  if (on_node) on_node(node);
+}
+
 bool Tracer::run_decomposition(Operator& op, Stack& stack) {
   if (!decompose) return false;
   const dispatch::ActiveMode active(*this);
@@ -198,7 +219,8 @@ bool Tracer::offer_early(Operator& op, Stack& stack) {
   const LocalKeys& keys = local_keys();
   if (is_below_autocast && (keys.include - keys.exclude).has(Key::Autocast)) return false;
   if (opened.count(&op)) return false;
-  if (op.is_composite && !is_item(op) && !returns_tensors(op)) return false;
+  if (op.is_composite && !is_item(op) && !returns_tensors(op) && !only_checks_tensor(schema_of(op)))
+    return false;
   return offer(op, stack);
 }
 
@@ -214,6 +236,7 @@ void Tracer::run(Operator& op, Stack& stack) {
   const bool is_known =
       !op.has(Tag::NondeterministicSeeded) && (op.traits.lifts_constant || are_known(stack));
   if (!is_known) forget_known(op, stack);
+  if (asserted_ && op.traits.metadata_decides) assert_metadata(stack[0].get<Tensor>());
   CallArgs call = call_args(op, stack, [&](const Value& v) { return arg_of(v); });
   dispatch::call_boxed(op, stack);
   const bool is_number_read = reads_value && is_known_number(stack[0]);

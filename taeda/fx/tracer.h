@@ -31,6 +31,8 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   void track_results(Node& node, const Value& results);
   // Null for tensors that are no result of the graph.
   Node* node_of(const Tensor& t) const;
+  // Nodes of operators whose tensors somebody still holds, in the order of the graph.
+  std::vector<Node*> live_nodes() const;
   // Whether the number can be written as arithmetic on values in the graph.
   bool knows(const SymNode& number) const;
   // The argument that stands for a value: a node, a constant attribute or the number itself.
@@ -99,6 +101,8 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   void note_known(const dispatch::Stack& results);
   void forget_known(const dispatch::Operator& op, const dispatch::Stack& arguments);
 
+  // Writes that a tensor has the dtype, device and layout that it has now.
+  void assert_metadata(const Tensor& t);
   bool run_decomposition(dispatch::Operator& op, dispatch::Stack& stack);
   Arg tensor_arg(const Tensor& t);
   Node& constant_node(const Tensor& t);

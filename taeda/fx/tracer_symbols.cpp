@@ -236,7 +236,8 @@ void Tracer::write_asserts() {
     const Arg condition = expression_arg(a.condition, *asserted_);
     std::string message = str("Runtime assertion failed for expression ", text_of(a.condition));
     if (condition.node()) message += str(" on node '", condition.node()->name(), "'");
-    graph_->call(get_builtin("_assert_scalar"), {condition, Arg(Value(std::move(message)))});
+    graph_->create(OpCode::CallFunction, ops::_assert_scalar,
+                   {condition, Arg(Value(std::move(message)))}, {}, "_assert_scalar_default");
     return true;
   });
 }

@@ -587,3 +587,45 @@ def test_annotations_of_nodes_survive_decompositions():
     for node in program.graph.nodes:
         node.meta["custom"] = {"mine": 1}
     assert all(n.meta["custom"] == {"mine": 1} for n in program.run_decompositions().graph.nodes)
+
+
+# ---- metadata ----
+def test_conversions_assert_what_they_convert():
+    program = export(lambda x: x.float() + 1, (taeda.ones(2),))
+    check, to, _ = (n for n in program.graph.nodes if n.op == "call_function")
+    assert check.target is taeda.ops.aten._assert_tensor_metadata.default
+    assert check.args == to.args[:1]
+    assert check.kwargs == {
+        "dtype": taeda.float32,
+        "device": taeda.device("cpu"),
+        "layout": taeda.strided,
+    }
+    lowered = program.run_decompositions({})
+    targets = [n.target for n in lowered.graph.nodes if n.op == "call_function"]
+    assert targets == [check.target, taeda.ops.aten.add.Tensor]
+    for form in (program, lowered, reloaded(program), reloaded(lowered)):
+        same(form.module()(taeda.ones(2)), taeda.full((2,), 2.0))
+
+
+def test_a_conversion_to_what_it_is_gives_the_argument_itself():
+    program = export(lambda x: x.float().add_(1), (taeda.zeros(2),))
+    for form in (program, program.run_decompositions({})):
+        x = taeda.zeros(2)
+        assert form.module()(x) is x and x.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"size": [2, 4]}, r"sizes mismatch! Expected: \[2, 4\], Got: \[2, 3\]"),
+        ({"stride": [1, 1]}, r"strides mismatch! Expected: \[1, 1\], Got: \[3, 1\]"),
+        ({"dtype": taeda.float64}, "dtype mismatch!"),
+        ({"device": "meta"}, "device mismatch! Expected: meta, Got: cpu"),
+        ({"layout": taeda.sparse_coo}, "layout mismatch!"),
+    ],
+)
+def test_asserted_metadata(wanted, message):
+    x = taeda.ones(2, 3)
+    taeda._assert_tensor_metadata(x, [2, 3], [3, 1], taeda.float32, device="cpu")
+    with pytest.raises(RuntimeError, match=f"Tensor {message}"):
+        taeda._assert_tensor_metadata(x, **wanted)

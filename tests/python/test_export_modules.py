@@ -1,4 +1,6 @@
-"""Modules around exported programs: as arguments, and by their methods."""
+"""Modules around exported programs: as arguments, by methods, and what they keep of a trace."""
+
+import warnings
 
 import pytest
 from taeda._export.utils import sync_state, wrap_method
@@ -96,3 +98,29 @@ def test_programs_of_different_modules_can_be_joined():
 def test_only_methods_of_modules_are_wrapped():
     with pytest.raises(TypeError, match="takes a method of a module"):
         wrap_method(taeda.sin)
+
+
+# ---- what a program keeps ----
+def exported_with_leaks(f):
+    """The messages of an export that looks for tensors that the program keeps."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with taeda._export.config.patch(detect_non_strict_fake_tensor_leaks=True):
+            export(f, (taeda.randn(4),))
+    return [str(w.message) for w in caught]
+
+
+def test_tensors_that_a_program_keeps_are_named_with_their_lines():
+    kept = []
+
+    def f(x):
+        kept.append(x + 1)
+        return x.sin()
+
+    (message,) = exported_with_leaks(f)
+    assert message.startswith("Detected 1 fake tensors that are still alive after export")
+    assert "test_export_modules.py" in message and "kept.append(x + 1)" in message
+
+
+def test_a_program_that_keeps_nothing_is_not_warned_of():
+    assert exported_with_leaks(lambda x: (x + 1).sin()) == []

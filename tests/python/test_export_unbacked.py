@@ -3,7 +3,11 @@
 import pytest
 from exported_forms import reloaded
 from taeda.fx.experimental.proxy_tensor import make_fx
-from taeda.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv
+from taeda.fx.experimental.symbolic_shapes import (
+    GuardOnDataDependentSymNode,
+    ShapeEnv,
+    statically_known_true,
+)
 
 import taeda
 from taeda.export import Dim, export
@@ -27,7 +31,7 @@ def called(program):
 
 def asserted(program):
     """The expressions that the program asserts when it runs."""
-    nodes = [n for n in called(program) if n.target is taeda._assert_scalar]
+    nodes = [n for n in called(program) if n.target is taeda.ops.aten._assert_scalar.default]
     return [n.args[1].split("expression ")[1].split(" on node")[0] for n in nodes]
 
 
@@ -58,7 +62,8 @@ def test_what_is_stated_is_asserted_before_it_is_used():
     program = export(read(bounded), (X, number(3)))
     assert asserted(program) == ["u0 >= 0", "u0 <= 6"]
     names = [n.name for n in called(program)]
-    assert names == ["item", "ge", "_assert_scalar", "le", "_assert_scalar_1", "slice_1"]
+    one, two = "_assert_scalar_default", "_assert_scalar_default_1"
+    assert names == ["item", "ge", one, "le", two, "slice_1"]
     assert str(called(program)[-1].meta["val"].shape) == "torch.Size([u0, 2])"
     assert {str(s): str(r) for s, r in program.range_constraints.items()} == {"u0": "VR[0, 6]"}
 
@@ -136,6 +141,23 @@ def test_counts_of_elements_are_bounded():
     check_all(lambda x: x[x > 3].sum(), [(X,)])
 
 
+def test_an_assertion_of_a_number_is_an_operator():
+    assert taeda._assert_scalar(2, "no") is None
+    with pytest.raises(RuntimeError, match="the message"):
+        taeda._assert_scalar(False, "the message")
+    u = ShapeEnv().create_unbacked_symint()
+    taeda.ops.aten._assert_scalar.default(u >= 3, "")
+    assert statically_known_true(u >= 3)
+
+
+@pytest.mark.parametrize("shape", [(1,), (), (1, 1)])
+def test_a_tensor_of_one_element_may_be_a_size(shape):
+    def f(n):
+        return taeda.zeros(n.reshape(shape)).view(-1, 4) + 1
+
+    check_all(f, [(number(8),), (number(12),)])
+
+
 # ---- parts ----
 PARTS = {
     "to": lambda x, n: x[:n],
@@ -147,6 +169,8 @@ PARTS = {
     "row": lambda x, n: x[n],
     "row from the end": lambda x, n: x[-n],
     "narrow": lambda x, n: x.narrow(0, 0, n),
+    "columns": lambda x, n: x.reshape(2, 6).narrow(1, 0, n),
+    "columns used": lambda x, n: (x.reshape(2, 6)[:, :n].clone() + 1).contiguous(),
     "narrow from": lambda x, n: x.narrow(0, n, 1),
     "used": lambda x, n: (x[:n] * 2 + 1).sum(0),
 }

@@ -218,6 +218,7 @@ TRAITS = (
     "unseen",
     "gives_itself",
     "takes_numbers",
+    "metadata_decides",
 )
 
 

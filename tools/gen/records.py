@@ -42,6 +42,8 @@ A record is a table in taeda/ops/<family>/records.toml named after its overload 
              nothing changes; tracers see no call then
   takes_numbers     true: numbers may stand for its tensors in taeda.ops, even where an overload for
              numbers exists
+  metadata_decides  true: whether it copies depends on dtype, device and layout of its argument,
+             which exported programs assert
   grad       one formula per argument; or no_grad = "why there is none"
   node       the autograd node's name where PyTorch's is not made from the operator's
   inplace_node   the same for the in-place form, where PyTorch gives it a node of its own
@@ -115,6 +117,7 @@ FIELDS = {
     "unseen",
     "gives_itself",
     "takes_numbers",
+    "metadata_decides",
     "batch_error",
     "samples",
     "no_samples",

@@ -65,6 +65,17 @@ PyObject* node_of(PyObject* self, PyObject* o) {
   });
 }
 
+PyObject* live_nodes(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Ref list(checked(PyList_New(0)));
+    for (fx::Node* n : tracer(self).live_nodes()) {
+      const Ref node(checked(wrap_node(*n)));
+      if (PyList_Append(list.get(), node.get()) < 0) throw_python_error();
+    }
+    return list.release();
+  });
+}
+
 // Whether a symbolic integer can be written as arithmetic on values in the graph.
 PyObject* knows(PyObject* self, PyObject* o) {
   return guarded([&] {
@@ -202,6 +213,7 @@ PyObject* write_asserts(PyObject* self, PyObject*) {
 PyMethodDef methods[] = {
     {"track", as_function(track), METH_FASTCALL, nullptr},
     {"node_of", node_of, METH_O, nullptr},
+    {"live_nodes", live_nodes, METH_NOARGS, nullptr},
     {"knows", knows, METH_O, nullptr},
     {"arg_of", arg_of, METH_O, nullptr},
     {"set_decompositions", set_decompositions, METH_O, nullptr},

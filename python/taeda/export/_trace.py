@@ -8,6 +8,7 @@ from taeda import _C
 from taeda._C._fx import GuardOnDataDependentSymNode
 from taeda.export._dynamic_inputs import DynamicInputs, leaf_shapes
 from taeda.export._errors import UserError
+from taeda.export._leaks import warn_of_leaks
 from taeda.export._mode_regions import wrap_mode_regions
 from taeda.export._module_calls import ModuleCalls, argument_of
 from taeda.export._module_state import held_tensors, standing_in
@@ -30,6 +31,7 @@ from taeda.fx.graph import Graph
 from taeda.fx.operator_trace import ProxyTorchDispatchMode
 from taeda.fx.passes.shape_prop import _extract_tensor_metadata
 from taeda.utils import _pytree as pytree
+from taeda.utils._config_module import export_config
 
 _PREFIXES = {InputKind.PARAMETER: "p_", InputKind.BUFFER: "b_", InputKind.CONSTANT_TENSOR: "c_"}
 _CONSTANTS = (int, float, bool, str, type(None), complex, taeda.dtype, taeda.device)
@@ -91,6 +93,8 @@ class _Tracing:
             modes.enter_context(taeda.set_grad_enabled(grad_enabled))
             results, out_spec = self._call(held, users, in_spec)
         self.tracer.write_asserts()
+        if export_config.detect_non_strict_fake_tensor_leaks:
+            warn_of_leaks(self.tracer)
         output = self.graph.create_node("output", "output", (tuple(results),))
         fill_module_stacks(self.graph)
         num_held = self._drop_unused_constants()

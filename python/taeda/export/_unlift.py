@@ -121,18 +121,19 @@ def _finish(graph, program, values):
         if s.kind in (InputKind.BUFFER, InputKind.PARAMETER)
     }
     by_name = {node.name: value for node, value in values.items()}
+    written = {}  # values by the tensors that hold them after the call
     (output,) = (n for n in program.graph.nodes if n.op == "output")
     returned = []
     for spec, arg in zip(program.graph_signature.output_specs, output.args[0], strict=True):
         value = values[arg] if isinstance(arg, taeda.fx.Node) else arg
         if spec.kind is OutputKind.USER_OUTPUT:
-            returned.append(value)
+            returned.append(written.get(value, value) if isinstance(arg, taeda.fx.Node) else value)
         elif spec.kind is OutputKind.PARAMETER_MUTATION:
             _write_parameter(graph, by_name[state[spec.target]], value)
         else:
             is_state = spec.kind is OutputKind.BUFFER_MUTATION
             target = by_name[state[spec.target] if is_state else spec.target]
-            graph.call_function(taeda.ops.aten.copy_.default, (target, value))
+            written[value] = graph.call_function(taeda.ops.aten.copy_.default, (target, value))
     graph.output(tuple(returned))
 
 

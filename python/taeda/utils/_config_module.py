@@ -9,7 +9,7 @@ import contextlib
 import sys
 import types
 
-__all__ = ["ConfigModule", "functorch_config", "shapes_config"]
+__all__ = ["ConfigModule", "export_config", "functorch_config", "shapes_config"]
 
 
 class ConfigModule(types.ModuleType):
@@ -76,4 +76,11 @@ shapes_config = ConfigModule(
     # Shape rules and guard_or_false treat sizes of inputs as numbers that only data tells: no guard
     # on their values where there is an answer without, and sizes 0 and 1 have symbols too.
     backed_size_oblivious=False,
+)
+
+export_config = ConfigModule(
+    "taeda._export.config",
+    "Settings of `taeda.export`; every export reads them.",
+    # Warns of tensors without values that a traced program kept.
+    detect_non_strict_fake_tensor_leaks=False,
 )
