@@ -44,6 +44,8 @@ struct InputChecks::Binding {
     const Symbolic* expected;
   };
   std::vector<Later> later;
+  // Symbols that no input is: the size that each was found from.
+  std::unordered_map<const symbolic::Expr*, const Later*> solved;
 
   void bind(const symbolic::Expr* symbol, int64_t value, std::string source) {
     values.emplace(symbol, ExprValue::of(value));
@@ -67,9 +69,14 @@ struct InputChecks::Binding {
     if (!form || !form->is_symbol() || scale <= 0 || values.count(form)) return;
     int64_t rest;
     const bool is_solved = !__builtin_sub_overflow(l.value, shift, &rest) && rest % scale == 0;
-    guard(is_solved, l.source, " == ", text_of(l.expected->expr), " for an integer ", form->name,
-          "; got ", l.value);
-    bind(form, rest / scale, str("(", l.source, " - ", shift, ")//", scale));
+    const char* sign = shift < 0 ? " + " : " - ";
+    const std::string shifted =
+        shift == 0
+            ? l.source
+            : str("(", l.source, sign, shift < 0 ? -static_cast<uint64_t>(shift) : shift, ")");
+    guard(is_solved, shifted, " % ", scale, " == 0; got ", l.source, " = ", l.value);
+    bind(form, rest / scale, scale == 1 ? shifted : str(shifted, "//", scale));
+    solved.emplace(form, &l);
   }
 
   void solve_all() {
@@ -105,13 +112,28 @@ struct InputChecks::Binding {
     for (const auto& [symbol, range] : ranges) {
       const auto it = values.find(symbol);
       if (it == values.end()) continue;
-      const std::string& source = sources.at(symbol);
       const int64_t value = it->second.integer;
       // Tracing takes sizes to be at least 2; programs are run with fewer all the same, as
       // PyTorch's.
-      if (range.low > 2) guard(value >= range.low, source, " >= ", range.low, "; got ", value);
-      guard(value <= range.high, source, " <= ", range.high, "; got ", value);
+      if (range.low > 2 && value < range.low) fail_bound(symbol, " >= ", range.low);
+      if (value > range.high) fail_bound(symbol, " <= ", range.high);
     }
+  }
+
+  // Names the input whose size it is, or was found from.
+  [[noreturn]] void fail_bound(const symbolic::Expr* symbol, const char* relation,
+                               int64_t bound) const {
+    const auto it = solved.find(symbol);
+    int64_t limit = bound;
+    const bool is_told =
+        it != solved.end() &&
+        !__builtin_mul_overflow(bound, it->second->expected->affine.scale, &limit) &&
+        !__builtin_add_overflow(limit, it->second->expected->affine.offset, &limit);
+    if (is_told)
+      fail(ErrorKind::Assertion, "Guard failed: ", it->second->source, relation, limit, "; got ",
+           it->second->value);
+    fail(ErrorKind::Assertion, "Guard failed: ", sources.at(symbol), relation, bound, "; got ",
+         values.at(symbol).integer);
   }
 };
 
