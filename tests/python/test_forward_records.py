@@ -85,3 +85,25 @@ def test_forward_over_reverse_and_reverse_over_forward(key, dtype):
         if first is not None:
             second = forward_over_reverse(scalar_of(sample), primals, u, v)
             assert taeda.allclose(first, second, rtol=1e-6, atol=1e-8), str(sample)
+
+
+@pytest.mark.parametrize("is_part", [False, True])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.unsqueeze_(1),
+        lambda x: x.unsqueeze_(0).squeeze_(0),
+        lambda x: x.t_(),
+        lambda x: x.transpose_(0, 1).mul_(2),
+        lambda x: x.unsqueeze_(0).mul_(taeda.tensor([[[2.0], [3.0]]])).squeeze_(0),
+    ],
+)
+def test_views_in_place(change, is_part):
+    """The tangent takes the new geometry, its own or that of the base's."""
+    value, tangent = taeda.rand(2, 2, 3), taeda.rand(2, 2, 3)
+    expected = change(value[1].clone()), change(tangent[1].clone())
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(value, tangent)
+        x = dual[1] if is_part else dual[1].clone()
+        got = forward_ad.unpack_dual(change(x))
+    assert taeda.equal(got.primal, expected[0]) and taeda.equal(got.tangent, expected[1])

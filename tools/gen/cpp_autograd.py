@@ -278,10 +278,13 @@ def inplace(r, s, p):
         elif when == "self":
             text += f"    {code.replace('SavedTensor(self, false)', 'SavedTensor(self.clone(), false)')}\n"
     text += f"  }}\n  {{\n    BelowAutograd guard;\n    {redispatch(s, 'Autograd')};\n  }}\n"
-    # A view that changes its own geometry leaves its base alone.
-    record = "set" if r.kind == "view" else "rebase"
-    text += f"  if (node) {record}_history(self, node);\n"
-    text += f"  if (has_tangent) {cpp_forward.after(r, ['self'], kept, is_inplace=True)}\n"
+    # A view that changes its own geometry leaves its base alone; its tangent is changed alike, or is
+    # seen through the new geometry if the base holds it.
+    is_view = r.kind == "view"
+    text += f"  if (node) {'set' if is_view else 'rebase'}_history(self, node);\n"
+    condition = "has_tangent && self.impl()->has_tangent()" if is_view else "has_tangent"
+    forward = cpp_forward.after(r, ["self"], kept, is_inplace=not is_view)
+    text += f"  if ({condition}) {forward}\n"
     after = [code for when, code in p.saves if when == "after"]
     if after:
         text += "  if (node) {\n    const Tensor& result = self;\n"
