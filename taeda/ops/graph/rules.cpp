@@ -1,7 +1,7 @@
 // Operators that graphs hold.
+#include "taeda/core/unbacked.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/graph/declarations.h"
-#include "taeda/ops/unbacked.h"
 
 namespace taeda::impl {
 
