@@ -11,6 +11,7 @@
 #include "taeda/kernel/interpret/interpret.h"
 #include "taeda/kernel/ir/text.h"
 #include "taeda/kernel/print.h"
+#include "taeda/kernel/schedule/schedule.h"
 #include "taeda/ops/functions.h"
 #include "tests/kernel/compile.h"
 
@@ -85,18 +86,33 @@ struct Data {
     params[0] = n / kColumns;
     params[1] = kColumns;
     const Tensor plain = arange(Scalar(n), DType::Float) * Scalar(1.0 / static_cast<double>(n));
-    const Tensor wide = is_transposed ? plain.view({kColumns, params[0]}).t()
-                                      : plain.view({params[0], kColumns});
+    const Tensor wide =
+        is_transposed ? plain.view({kColumns, params[0]}).t() : plain.view({params[0], kColumns});
     x = wide.to(dtype);
     y = empty({params[0], kColumns}, dtype);
   }
 };
 
+kernel::Kernel scheduled(const std::string& text) {
+  kernel::Kernel kernel = kernel::parse_kernel(text);
+  kernel::schedule_for_cpu(kernel);
+  return kernel;
+}
+
+// Indices of the first axis.
+int64_t extent_of(const kernel::Kernel& kernel, const int64_t* params) {
+  using symbolic::ExprValue;
+  const kernel::Expr* extent = std::get<kernel::Loop>(kernel.steps[0]).axes[0].extent;
+  return symbolic::evaluate(extent, {{kernel.params[0], ExprValue::of(params[0])},
+                                     {kernel.params[1], ExprValue::of(params[1])}})
+      ->integer;
+}
+
 StageFn compiled(const std::string& text) {
   static std::map<std::string, StageFn> known;
   StageFn& function = known[text];
   if (!function) {
-    const kernel::Kernel kernel = kernel::parse_kernel(text);
+    const kernel::Kernel kernel = scheduled(text);
     void* handle = kernel::test::compile(kernel::cpu_prelude() + kernel::print_cpu_kernel(kernel));
     function = reinterpret_cast<StageFn>(dlsym(handle, (kernel.name + "_0").c_str()));
   }
@@ -105,20 +121,26 @@ StageFn compiled(const std::string& text) {
 
 void run_printed(benchmark::State& state, const std::string& text, Data data) {
   StageFn function = compiled(text);
+  const int64_t extent = extent_of(scheduled(text), data.params);
+  // A merged axis counts elements, others lines.
+  const int64_t grain = extent > 4 * data.params[0] ? 16 * kColumns : extent / 64 + 1;
   char* ptrs[] = {static_cast<char*>(data.y.data()), static_cast<char*>(data.x.data())};
   int64_t error[2] = {};
   for (auto _ : state)
-    parallel_for(0, data.params[0], 16, [&](int64_t begin, int64_t end) {
+    parallel_for(0, extent, grain, [&](int64_t begin, int64_t end) {
       function(ptrs, data.params, nullptr, error, begin, end);
     });
 }
 
 void run_interpreted(benchmark::State& state, const std::string& text, Data data) {
-  const kernel::TileInterpreter interpreter(kernel::parse_kernel(text));
+  const kernel::Kernel kernel = scheduled(text);
+  const kernel::TileInterpreter interpreter(kernel);
+  const int64_t extent = extent_of(kernel, data.params);
+  const int64_t grain = extent > 4 * data.params[0] ? 16 * kColumns : extent / 64 + 1;
   char* ptrs[] = {static_cast<char*>(data.y.data()), static_cast<char*>(data.x.data())};
   int64_t error[2] = {};
   for (auto _ : state)
-    parallel_for(0, data.params[0], 16, [&](int64_t begin, int64_t end) {
+    parallel_for(0, extent, grain, [&](int64_t begin, int64_t end) {
       interpreter.run(0, {ptrs, data.params, nullptr, error}, begin, end);
     });
 }

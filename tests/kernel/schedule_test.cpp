@@ -83,6 +83,36 @@ TEST(Schedule, ReorderKeepsBindingsWhereTheyFit) {
   bind_axis(kernel, loop, 1, Binding::Vector);
 }
 
+// The loops alone: everything from the first of them on.
+std::string loops(const char* text) {
+  Kernel kernel = parse_kernel(text);
+  schedule_for_cpu(kernel);
+  const std::string all = dump(kernel);
+  return all.substr(all.find("  loop"));
+}
+
+TEST(Schedule, TheUsualOneOnTheCpu) {
+  EXPECT_EQ(loops(kCopy), R"(  loop ij < rows*columns vector
+    store y[ij] = %0
+)");
+  EXPECT_EQ(loops(kMixed),
+            "  loop i_outer < ((rows + 31)//32) parallel, j_outer < ((columns + 31)//32), "
+            "i_inner < Min(32, rows - 32*i_outer), j_inner < Min(32, columns - 32*j_outer) vector\n"
+            "    store z[32*columns*i_outer + columns*i_inner + 32*j_outer + j_inner] = %4\n");
+  EXPECT_EQ(loops(kRowSum), R"(  loop i < rows parallel
+    loop j < columns reduced vector
+      reduce sum(%0) over j -> 0
+    store y[i] = %1
+)");
+  EXPECT_EQ(
+      loops(kColumnSum),
+      R"(  loop j_outer < ((columns + 63)//64) parallel, j_inner < Min(64, columns - 64*j_outer) vector
+    loop i < rows reduced
+      reduce sum(%0) over i -> 0
+    store y[64*j_outer + j_inner] = %1
+)");
+}
+
 std::string error_of(FunctionRef<void()> call) {
   try {
     call();
@@ -130,6 +160,7 @@ TEST(Schedule, ScheduledKernelsComputeTheSame) {
         split_axis(k, loop_of(k, "i_outer"), 2, 4);
         reorder_axes(k, loop_of(k, "i_outer"), {0, 2, 1, 3});
       },
+      &schedule_for_cpu,
   };
   const int64_t rows = 10, columns = 23;
   std::string unit = cpu_prelude();

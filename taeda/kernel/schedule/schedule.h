@@ -44,4 +44,10 @@ TAEDA_API void reorder_axes(Kernel& kernel, Loop& loop, const std::vector<size_t
 // parallel, one with a constant extent unrolled.
 TAEDA_API void bind_axis(Kernel& kernel, Loop& loop, size_t axis, Binding binding);
 
+// automatic.cpp
+// The usual schedule on the CPU: axes that move as one merged, the dense axis as a vector, blocks
+// where an operand is transposed, columns side by side where a reduction runs across them, the
+// first axis in parallel. Replaces the bindings that the loops had.
+TAEDA_API void schedule_for_cpu(Kernel& kernel);
+
 }  // namespace taeda::kernel
