@@ -40,10 +40,13 @@ foreach(source IN LISTS taeda_sources)
   endif()
 endforeach()
 
-# Nodes of the graph and their wrappers are many and short: -O1 with inlining does for them, in two
-# thirds of the time.
+# Nodes of the graph, their wrappers and the entries of operators are many and short: -O1 with inlining
+# does for them, in two thirds of the time. Sums and products of small tensors are all overhead: their
+# entries keep -O2.
 set(taeda_nodes ${taeda_sources})
-list(FILTER taeda_nodes INCLUDE REGEX "/gen/taeda/autograd/[a-z_]+_autograd\\.cpp$")
+list(FILTER taeda_nodes INCLUDE REGEX
+  "/gen/taeda/(autograd/[a-z_]+_autograd|ops/[a-z_]+/operators)\\.cpp$")
+list(FILTER taeda_nodes EXCLUDE REGEX "/ops/arithmetic/operators\\.cpp$")
 set_property(SOURCE ${taeda_nodes} APPEND PROPERTY COMPILE_OPTIONS
   -O1 -finline-small-functions -findirect-inlining -fpartial-inlining)
 
