@@ -22,7 +22,9 @@ class _StorageType(type):
     """The class of all these types; a dtype of None is the default one."""
 
     def __new__(mcs, name, dtype):
-        return super().__new__(mcs, name, (), {"__module__": "taeda"})
+        held = "the default dtype" if dtype is None else f"taeda.{dtype}".replace("torch.", "")
+        text = f"A TypedStorage of {held}: of a size, or of the numbers of a sequence."
+        return super().__new__(mcs, name, (), {"__module__": "taeda", "__doc__": text})
 
     def __init__(cls, name, dtype):
         super().__init__(name, (), {})
