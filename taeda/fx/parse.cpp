@@ -262,6 +262,9 @@ class Reader {
     int64_t whole = 0;
     if (const auto r = std::from_chars(first, last, whole); r.ec == std::errc() && r.ptr == last)
       return whole;
+    uint64_t large = 0;
+    if (const auto r = std::from_chars(first, last, large); r.ec == std::errc() && r.ptr == last)
+      return Scalar(large);
     double real = 0;
     if (const auto r = std::from_chars(first, last, real); r.ec == std::errc() && r.ptr == last)
       return real;

@@ -19,6 +19,17 @@ TEST(Value, NumbersKeepTheirKind) {
   EXPECT_TRUE(Value(bits[0]).get<bool>());
 }
 
+TEST(Value, NumbersAboveTheSignedRangeStayThemselves) {
+  constexpr uint64_t kBig = (uint64_t{1} << 63) + 1;
+  const Value v{Scalar(kBig)};
+  EXPECT_TRUE(v.is_scalar());
+  EXPECT_EQ(v.get<uint64_t>(), kBig);
+  EXPECT_EQ(v.to_scalar().kind(), Scalar::Kind::UInt);
+  EXPECT_EQ(v.to_double(), 9223372036854775808.0);
+  EXPECT_THROW(v.to_int(), Error);
+  EXPECT_TRUE(Value(Scalar(uint64_t{3})).is<int64_t>());
+}
+
 TEST(Value, PointersAreNoTruthValues) {
   EXPECT_FALSE(kTakes<int*>);
   EXPECT_FALSE(kTakes<void (*)()>);

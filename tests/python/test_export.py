@@ -274,6 +274,15 @@ def test_file_round_trip(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_numbers_above_the_signed_range_survive_files():
+    class Fill(nn.Module):
+        def forward(self, x):
+            return taeda.full((2,), 2**63 + 1, dtype=taeda.uint64), x + 1
+
+    back = reloaded(export(Fill(), (taeda.ones(1),)))
+    assert back.module()(taeda.ones(1))[0].tolist() == [2**63 + 1] * 2
+
+
 def test_python_reads_the_archive():
     archive = zipfile.ZipFile(io.BytesIO(saved(export(nn.Linear(2, 2), (taeda.ones(1, 2),)))))
     assert archive.testzip() is None

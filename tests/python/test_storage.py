@@ -7,6 +7,7 @@ import warnings
 import pytest
 from under_test import NAME, t
 
+FakeTensorMode = importlib.import_module(f"{NAME}._subclasses.fake_tensor").FakeTensorMode
 StorageWeakRef = importlib.import_module(f"{NAME}.multiprocessing.reductions").StorageWeakRef
 
 
@@ -117,6 +118,14 @@ class TestSet:
         z = t.empty(0).set_(x.untyped_storage(), 1, (2, 2), (1, 2))
         assert z.tolist() == [[1, 3], [2, 4]] and z.storage_offset() == 1
         assert t.empty(0).set_(x.untyped_storage(), 2, (2,)).tolist() == [2, 3]
+
+    def test_a_fake_tensor_stays_one(self):
+        with FakeTensorMode():
+            x, y = t.arange(6.0), t.zeros(2)
+            y.set_(x.untyped_storage(), 1, (2, 2))
+            assert y.shape == (2, 2) and y.device.type == "cpu" and type(y + 1) is type(x)
+            assert y.set_(x.untyped_storage()).shape == (6,) and y.set_().shape == (0,)
+            assert type(y + 1) is type(x)
 
     def test_a_small_storage_grows(self):
         x = t.arange(2.0)

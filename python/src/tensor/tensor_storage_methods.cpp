@@ -44,7 +44,7 @@ IntVec read_list(PyObject* o, const char* what) {
 }
 
 // The part of the storage that the geometry reaches; the storage grows where it is too small.
-Tensor over_storage(const Storage& storage, DType dtype, int64_t offset, IntList sizes,
+Tensor over_storage(const Tensor& self, const Storage& storage, int64_t offset, IntList sizes,
                     IntList strides) {
   TAEDA_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
   TAEDA_CHECK(sizes.size() == strides.size(), "unequal size length (", sizes.size(),
@@ -54,9 +54,15 @@ Tensor over_storage(const Storage& storage, DType dtype, int64_t offset, IntList
                 sizes);
     TAEDA_CHECK(strides[i] >= 0, "Tensor: invalid strides ", strides);
   }
-  const auto needed = static_cast<size_t>(storage_bytes(sizes, strides, offset, dtype));
+  const auto needed = static_cast<size_t>(storage_bytes(sizes, strides, offset, self.dtype()));
   if (needed > storage->nbytes()) storage->resize(needed);
-  Tensor t(make_intrusive<TensorImpl>(storage, dtype, dense_keys(storage->device())));
+  // A fake tensor, whose storage is on the meta device, stays one.
+  if (storage->device() != self.device()) {
+    Tensor t = make_alias(self, sizes, strides, offset);
+    t.impl()->set_storage(storage);
+    return t;
+  }
+  Tensor t(make_intrusive<TensorImpl>(storage, self.dtype(), dense_keys(storage->device())));
   t.impl()->set_geometry(sizes, strides, offset);
   return t;
 }
@@ -73,7 +79,8 @@ Tensor& take(Tensor& self, const Tensor& data) {
 }
 
 Tensor& set_to_nothing(Tensor& self) {
-  return take(self, make_tensor({0}, self.dtype(), self.device()));
+  const Storage none = make_tensor({0}, self.dtype(), self.storage()->device()).storage();
+  return take(self, over_storage(self, none, 0, {0}, {1}));
 }
 
 Tensor& set_to_tensor(Tensor& self, const Tensor& source) {
@@ -92,7 +99,7 @@ void check_device(const Tensor& self, const Storage& storage) {
 Tensor& set_to_storage(Tensor& self, Storage source) {
   check_device(self, source);
   const IntVec all{static_cast<int64_t>(source->nbytes()) / item_size(self.dtype())};
-  return take(self, over_storage(source, self.dtype(), 0, all, contiguous(all)));
+  return take(self, over_storage(self, source, 0, all, contiguous(all)));
 }
 
 Tensor& set_to_window(Tensor& self, Storage source, SymInt offset, SymIntList size,
@@ -101,7 +108,7 @@ Tensor& set_to_window(Tensor& self, Storage source, SymInt offset, SymIntList si
   const IntList sizes = as_int(size);
   const IntVec dense = stride.empty() ? contiguous(sizes) : IntVec();
   const IntList strides = stride.empty() ? IntList(dense) : as_int(stride);
-  return take(self, over_storage(source, self.dtype(), offset.expect_int(), sizes, strides));
+  return take(self, over_storage(self, source, offset.expect_int(), sizes, strides));
 }
 
 TAEDA_LIBRARY_FRAGMENT(aten, m) {
