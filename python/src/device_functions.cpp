@@ -3,9 +3,9 @@
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/tensor/factories.h"
-#include "taeda/base/isa.h"
 #include "taeda/backends/device_kernels.h"
 #include "taeda/backends/device_registry.h"
+#include "taeda/base/isa.h"
 
 namespace taeda::python {
 

@@ -1,8 +1,8 @@
 // Chooses the kernels of this processor, and computes the parts that need no vectors.
 #include "taeda/backends/cpu/random/random_fill.h"
 
-#include "taeda/base/isa.h"
 #include "taeda/backends/cpu/random/random_kernels.h"
+#include "taeda/base/isa.h"
 #include "taeda/base/parallel.h"
 
 #include <algorithm>
