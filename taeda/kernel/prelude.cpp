@@ -21,7 +21,6 @@ TAEDA_TEXT(taeda_text_complex, "taeda/kernel/math_complex.h")
 TAEDA_TEXT(taeda_text_memory, "taeda/kernel/math_memory.h")
 TAEDA_TEXT(taeda_text_storage, "taeda/kernel/math_storage.h")
 TAEDA_TEXT(taeda_text_reduce_tree, "taeda/kernel/reduce_tree.h")
-TAEDA_TEXT(taeda_text_reduce_cuda, "taeda/kernel/reduce_cuda.h")
 
 namespace taeda::kernel {
 
@@ -52,7 +51,6 @@ std::string prelude(bool is_cuda) {
   if (!is_cuda) append(text, taeda_text_memory);
   append(text, taeda_text_storage);
   append(text, taeda_text_reduce_tree);
-  if (is_cuda) append(text, taeda_text_reduce_cuda);
   return text + "using namespace taeda::kernel;\n";
 }
 

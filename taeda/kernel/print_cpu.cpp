@@ -26,12 +26,6 @@ std::string store_text(Type type, Lanes lanes, int buffer, const std::string& in
   return str(type == Type::Mask ? "td_store_mask(&" : "td_store(&", place, ", ", value, ");\n");
 }
 
-// Elements in one step of the given lanes.
-const char* step_text(Lanes lanes) {
-  if (lanes == Lanes::One) return "1";
-  return lanes == Lanes::Wide32 ? "(TAEDA_VEC_BYTES / 4)" : "(TAEDA_VEC_BYTES / 8)";
-}
-
 class TilePrinter {
  public:
   TilePrinter(const ExprGraph& graph, const TracedBody& body) : graph_(graph), body_(body) {}
@@ -53,7 +47,7 @@ class TilePrinter {
       return broadcast(scalar, node.type, lanes);
     };
     std::string text =
-        str("  for (; i + ", step_text(lanes), " <= n; i += ", step_text(lanes), ") {\n");
+        str("  for (; i + ", lane_count(lanes), " <= n; i += ", lane_count(lanes), ") {\n");
     NamedNodes nodes(graph_, {body_.root});
     text += print_definitions(nodes, lanes, leaf, "    ");
     text += "    " + store_text(graph_.node(body_.root).type, lanes, 0, "i", nodes[body_.root]);

@@ -74,6 +74,11 @@ Lanes widest_lanes(const ExprGraph& graph, const std::vector<NodeId>& roots) {
   return has_wide ? Lanes::Wide64 : Lanes::Wide32;
 }
 
+const char* lane_count(Lanes lanes) {
+  if (lanes == Lanes::One) return "1";
+  return lanes == Lanes::Wide32 ? "(TAEDA_VEC_BYTES / 4)" : "(TAEDA_VEC_BYTES / 8)";
+}
+
 std::string value_type(Type type, Lanes lanes) {
   constexpr const char* kOne[] = {"float",  "double",  "td_long", "td_ulong",
                                   "td_c64", "td_c128", "bool",    "int"};

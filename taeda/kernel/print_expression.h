@@ -17,6 +17,8 @@ enum class Lanes : uint8_t { One, Wide32, Wide64 };
 
 // The widest form in which all nodes under the roots can be printed together.
 Lanes widest_lanes(const ExprGraph& graph, const std::vector<NodeId>& roots);
+// The number of lanes as an expression of the CPU dialect.
+const char* lane_count(Lanes lanes);
 // The spelling of a value's type, and of its elements in memory.
 std::string value_type(Type type, Lanes lanes);
 std::string element_type(Type type);

@@ -13,6 +13,7 @@
 #include "taeda/kernel/print.h"
 #include "taeda/kernel/print_expression.h"
 #include "taeda/kernel/print_index.h"
+#include "taeda/kernel/print_reduce_body.h"
 
 namespace taeda::kernel {
 
@@ -23,14 +24,14 @@ std::string stored_name(DType dtype) { return str("td_", dtype_name(dtype)); }
 class CpuKernelPrinter {
  public:
   explicit CpuKernelPrinter(const Kernel& kernel)
-      : kernel_(kernel), graph_(kernel.values), pool_(*kernel.pool) {}
+      : kernel_(kernel), graph_(kernel.values), pool_(*kernel.pool), bodies_(kernel.name) {}
 
   std::string print() {
     std::string text;
     int number = 0;
     for (const Step& step : kernel_.steps)
       if (const auto* loop = std::get_if<Loop>(&step)) text += function(*loop, number++);
-    return bodies_ + text;
+    return bodies_.text() + text;
   }
 
  private:
@@ -103,9 +104,6 @@ class CpuKernelPrinter {
            "}\n";
   }
 
-  static std::string lane_count(Lanes lanes) {
-    return lanes == Lanes::Wide32 ? "(TAEDA_VEC_BYTES / 4)" : "(TAEDA_VEC_BYTES / 8)";
-  }
   std::string count_of(const Place& place) const {
     return place.is_tail ? "count" : lane_count(place.lanes);
   }
@@ -131,13 +129,6 @@ class CpuKernelPrinter {
           if (body_lanes(*reduce->body) != lanes) return Lanes::One;
     }
     return lanes;
-  }
-
-  static Lanes body_lanes(const ReduceBody& body) {
-    std::vector<NodeId> roots = body.combine;
-    roots.insert(roots.end(), body.lift.begin(), body.lift.end());
-    roots.insert(roots.end(), body.finish.begin(), body.finish.end());
-    return widest_lanes(body.graph, roots);
   }
 
   std::string print_steps(const std::vector<Step>& steps, Place place, const std::string& indent) {
@@ -332,14 +323,14 @@ class CpuKernelPrinter {
     std::string text;
     for (const Step& step : loop.steps)
       if (const auto* scan = std::get_if<Scan>(&step)) {
-        const std::string body = body_struct(*scan->body, Lanes::One);
+        const std::string body = bodies_.name(*scan->body, Lanes::One);
         text += str(indent, body, "::S scan", scan->first_state, " = ", body, "::identity();\n");
       }
     return text;
   }
 
   std::string scan_text(const Scan& scan, const Place& place, const std::string& indent) {
-    const std::string body = body_struct(*scan.body, Lanes::One);
+    const std::string body = bodies_.name(*scan.body, Lanes::One);
     const std::string running = str("scan", scan.first_state);
     const Values values = define(scan.values, place, indent + "  ");
     std::string text = str(indent, "{\n", values.text, indent, "  ", running, " = ", body,
@@ -418,7 +409,7 @@ class CpuKernelPrinter {
   // The elements as a source of td_tree, then the results as states.
   std::string reduce_text(const Loop& loop, const Reduce& reduce, const Place& place,
                           const std::string& indent) {
-    const std::string body = lanewise_struct(*reduce.body, place.lanes);
+    const std::string body = bodies_.lanewise(*reduce.body, place.lanes);
     const std::string number = str(reduce.first_state);
     const Axis& last = loop.axes.back();
     Place along{last.var, Lanes::One};
@@ -430,7 +421,7 @@ class CpuKernelPrinter {
                            element_text(loop, reduce, body, place, indent + "  "), indent, "};\n");
     std::string source = str("td_source<decltype(one", number, ")>{one", number, "}");
     if (along.is_wide()) {
-      wide = body_struct(*reduce.body, along.lanes);
+      wide = bodies_.name(*reduce.body, along.lanes);
       text += str(indent, "const auto wide", number, " = [&](td_long at) {\n",
                   element_text(loop, reduce, wide, along, indent + "  "), indent, "};\n");
       source = str("td_wide_source<decltype(one", number, "), decltype(wide", number, ")>{one",
@@ -476,78 +467,10 @@ class CpuKernelPrinter {
     return text;
   }
 
-  // A body whose states are vectors of independent reductions: to the tree they are single.
-  std::string lanewise_struct(const ReduceBody& body, Lanes lanes) {
-    const std::string inner = body_struct(body, lanes);
-    if (lanes == Lanes::One) return inner;
-    const std::string type = inner + "_each";
-    if (printed_.insert(type).second)
-      bodies_ += str("struct ", type, " : ", inner, " {\n  static constexpr int kWidth = 1;\n};\n");
-    return type;
-  }
-
-  // A body as a struct in scalars or vectors; printed once per kernel.
-  std::string body_struct(const ReduceBody& body, Lanes lanes) {
-    constexpr const char* kSuffixes[] = {"one", "wide32", "wide64"};
-    const std::string type = str(kernel_.name, "_", body.name, "_", type_name(body.type), "_",
-                                 kSuffixes[static_cast<int>(lanes)]);
-    if (!printed_.insert(type).second) return type;
-    const size_t n = body.state_types.size();
-    std::string text = str("struct ", type, " {\n  struct S {\n");
-    for (size_t i = 0; i < n; ++i)
-      text += str("    ", value_type(body.state_types[i], lanes), " p", i, ";\n");
-    text += str("  };\n  static constexpr int kLanes = ", body.lanes(),
-                ", kWidth = ", lanes == Lanes::One ? "1" : lane_count(lanes), ";\n");
-    auto from_states = [](size_t n) {
-      return [n](const Node& node) {
-        const size_t i = node.index;
-        return str(i < n ? "a" : "b", ".p", i % n);
-      };
-    };
-    text += body_function(body, lanes, "identity()", body.identity, from_states(n));
-    std::string values;
-    for (size_t i = 0; i < body.value_types.size(); ++i)
-      values += str(i ? ", " : "", value_type(body.value_types[i], lanes), " x", i);
-    text += body_function(body, lanes, str("lift(", values, ")"), body.lift,
-                          [](const Node& node) { return str("x", node.index); });
-    text += body_function(body, lanes, "combine(S a, S b)", body.combine, from_states(n));
-    for (size_t i = 0; i < body.finish.size(); ++i)
-      text += result_function(body, lanes, i, from_states(n));
-    if (lanes != Lanes::One) text += lane_function(body);
-    bodies_ += text + "};\n";
-    return type;
-  }
-
-  static std::string body_function(const ReduceBody& body, Lanes lanes, const std::string& head,
-                                   const std::vector<NodeId>& roots,
-                                   FunctionRef<std::string(const Node&)> leaf) {
-    const NamedNodes nodes(body.graph, roots);
-    std::string text = str("  TD_MEMBER_FN static S ", head, " {\n",
-                           print_definitions(nodes, lanes, leaf, "    "), "    return {");
-    for (size_t i = 0; i < roots.size(); ++i) text += (i ? ", " : "") + nodes[roots[i]];
-    return text + "};\n  }\n";
-  }
-  static std::string result_function(const ReduceBody& body, Lanes lanes, size_t i,
-                                     FunctionRef<std::string(const Node&)> leaf) {
-    const NamedNodes nodes(body.graph, {body.finish[i]});
-    return str("  TD_MEMBER_FN static ", value_type(body.result_types[i], lanes), " finish", i,
-               "(S a) {\n", print_definitions(nodes, lanes, leaf, "    "), "    return ",
-               nodes[body.finish[i]], ";\n  }\n");
-  }
-  std::string lane_function(const ReduceBody& body) {
-    const std::string one = body_struct(body, Lanes::One);
-    std::string text =
-        str("  TD_MEMBER_FN static ", one, "::S lane(const S& s, int i) {\n    return {");
-    for (size_t i = 0; i < body.state_types.size(); ++i)
-      text += str(i ? ", " : "", "s.p", i, "[i]", body.state_types[i] == Type::Mask ? " != 0" : "");
-    return text + "};\n  }\n";
-  }
-
   const Kernel& kernel_;
   const ExprGraph& graph_;
   ExprPool& pool_;
-  std::string bodies_;
-  std::set<std::string> printed_;
+  ReduceBodyPrinter bodies_;
 };
 
 }  // namespace

@@ -25,10 +25,13 @@ BodyProgram::BodyProgram(const ReduceBody& body, const std::vector<NodeId>& root
       places[id] = node.index;
       continue;
     }
-    Step step{nullptr, {0, 0, 0}, scratch_bytes_, node.type, -1, {node.bits[0], node.bits[1]}};
-    if (node.op == Op::Constant) {
-      step.constant = id;
-    } else {
+    Step step{nullptr,
+              {0, 0, 0},
+              scratch_bytes_,
+              node.type,
+              node.op == Op::Constant,
+              {node.bits[0], node.bits[1]}};
+    if (!step.is_constant) {
       const int counted = node.op == Op::Where ? 1 : 0;
       const Type from = graph.node(node.args[counted]).type;
       step.run = node.op == Op::Cast ? find_cast(from, node.type) : find_primitive(node.op, from);
@@ -49,7 +52,7 @@ BodyProgram::BodyProgram(const ReduceBody& body, const std::vector<NodeId>& root
 
 void BodyProgram::prepare(char* scratch) const {
   for (const Step& step : steps_) {
-    if (step.constant < 0) continue;
+    if (!step.is_constant) continue;
     const size_t size = type_size(step.type), half = step.type == Type::C64 ? 4 : 8;
     char* to = scratch + step.offset;
     for (int64_t i = 0; i < kTile; ++i) {
@@ -73,12 +76,11 @@ TreeRun::TreeRun(const ReduceBody& body, const BodyProgram& combine)
     : body_(body), combine_(combine), lanes_count_(body.lanes()) {
   const Type first = body.state_types[0];
   fold_ = combine.single() == Op::Input ? nullptr : find_fold(combine.single(), first);
-  size_t bytes = 0, single = 0;
+  size_t bytes = 0;
   for (Type type : body.state_types) {
     sizes_.push_back(type_size(type));
     offsets_.push_back(bytes);
     bytes += rounded(static_cast<size_t>(lanes_count_) * type_size(type));
-    single += 16;
   }
   lanes_.resize(bytes);
   identity_.resize(bytes);
@@ -93,7 +95,6 @@ TreeRun::TreeRun(const ReduceBody& body, const BodyProgram& combine)
       if (is_complex(node.type)) std::memcpy(to + half, &node.bits[1], half);
     }
   }
-  (void)single;
 }
 
 void TreeRun::start() {

@@ -31,7 +31,7 @@ class BodyProgram {
     int args[3];  // place of an operand: an input, or ~(step)
     size_t offset;
     Type type;
-    NodeId constant = -1;
+    bool is_constant;
     uint64_t bits[2];
   };
   char* at(int place, char* const* inputs, char* scratch) const {
@@ -56,9 +56,6 @@ class TreeRun {
   void finish(char** results);
 
  private:
-  struct Level {
-    std::vector<char> states;
-  };
   char* lane(size_t state, int64_t l) {
     return lanes_.data() + offsets_[state] + l * sizes_[state];
   }
