@@ -21,8 +21,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SOURCE_SUFFIXES = {".h", ".inc", ".cpp", ".c", ".cu"}
-CPU_NAME = re.compile(r"\bis_cpu\b|\bDeviceType::CPU\b|\bkCPU\b|\bDevice(?:\(\)|\{\})")
-OTHER_NAME = re.compile(r"\b(?:cpu|cuda)::|\bis_cuda\b|\bDeviceType::CUDA\b|\bkCUDA\b")
+CPU_NAME = re.compile(
+    r"\bis_cpu\b|\bDeviceType::CPU\b|\bkCPU\b|\bDevice(?:\s*\(\)|\s*\{\}|\(\"cpu\"\))"
+    r"|\bDevice \w+\s*\{\}|\bDeviceType\(0\)|[.>]cpu\(\)|\bto\(\"cpu\"\)"
+)
+OTHER_NAME = re.compile(
+    r"\b(?:cpu|cuda)::|\bnamespace (?:taeda::)?(?:cpu|cuda)\b|\bis_cuda\b"
+    r"|\bDeviceType::(?:CUDA|PrivateUse\d)\b|\bkCUDA\b"
+)
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 TABLE_SLOT = re.compile(r"\bslot_of\([^()]*\)")
 CPU_BY_DEFINITION = "PyTorch names the CPU"
 FRONT_DOOR = "taeda/taeda.h"
@@ -128,7 +135,9 @@ def check_file(layers: Layers, path: str, text: str) -> Iterator[str]:
 
 def _named_device(line: str, around: list[str]) -> str | None:
     """The device's name in a line of an operator's source, unless it stands there by right."""
-    code = TABLE_SLOT.sub("", line.partition("//")[0])
+    # A comment begins outside of texts; names in texts are messages, but for devices by their name.
+    plain = STRING.sub(lambda m: m[0] if m[0] == '"cpu"' else '""', line)
+    code = TABLE_SLOT.sub("", plain.partition("//")[0])
     match = OTHER_NAME.search(code)
     if not match and not any(CPU_BY_DEFINITION in x for x in around):
         match = CPU_NAME.search(code)

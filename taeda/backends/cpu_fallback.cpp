@@ -101,6 +101,19 @@ class Images {
   std::optional<Device> device_;
 };
 
+// Tensors without values, and results elsewhere, would be read and written as the host's.
+void check_places(const Operator& op, const Stack& stack, const std::vector<Tensor>& written,
+                  Device device) {
+  auto check = [&](const Tensor& t, bool is_right) {
+    TAEDA_CHECK(!t.defined() || is_right,
+                "Expected all tensors to be on the same device, but found at least two devices, ",
+                device, " and ", t.device(), "! (in ", op.full_name(), ")");
+  };
+  for (const Value& value : stack)
+    dispatch::for_each_tensor(value, [&](const Tensor& t) { check(t, !t.is_meta()); });
+  for (const Tensor& t : written) check(t, t.device() == device);
+}
+
 }  // namespace
 
 void run_on_cpu(const Operator& op, KeySet, Stack& stack, void*) {
@@ -119,6 +132,7 @@ void run_on_cpu(const Operator& op, KeySet, Stack& stack, void*) {
   }
   TAEDA_CHECK_NOT_IMPLEMENTED(images.device(), "Could not run 'aten::", op.full_name(),
                               "' on a device: it has no tensor on one");
+  check_places(op, stack, written, *images.device());
   count_call(op, *images.device());
   op.call_boxed(const_cast<Operator&>(op), KeySet(Key::Dense) | KeySet(DeviceType::CPU), stack);
   for (const Tensor& t : written) images.write_back(t);

@@ -277,3 +277,22 @@ def test_kernels_of_a_device_by_pytorchs_names(plugin):
         [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True
     )
     assert done.stdout == "done\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x[t.zeros(1, dtype=t.int64, device="meta")],
+        lambda x: x.index_put((t.zeros(1, dtype=t.int64, device="meta"),), t.ones(1)),
+        lambda x: x.index_put(
+            (t.zeros(1, dtype=t.int64, device=DEVICE),), t.ones(1, device="meta")
+        ),
+        lambda x: t.sort(x, out=(t.empty(3), t.empty(3, dtype=t.int64))),
+        lambda x: t.cat([x, x], out=t.empty(6)),
+    ],
+    ids=["index", "index_put", "value", "sort_out", "cat_out"],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_the_fallback_takes_no_tensors_of_a_third_device(plugin, call):
+    with pytest.raises(RuntimeError, match="device"):
+        call(t.ones(3, device=DEVICE))

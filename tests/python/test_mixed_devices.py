@@ -49,3 +49,24 @@ def test_a_tensor_elsewhere_is_refused(key):
 def test_values_without_memory_are_not_written_into_memory(call):
     with pytest.raises(RuntimeError, match="device"):
         call()
+
+
+META = {"dtype": taeda.int64, "device": "meta"}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x[taeda.zeros(1, **META)],
+        lambda x: x[taeda.zeros(3, dtype=taeda.bool, device="meta")],
+        lambda x: x.index_put((taeda.zeros(1, **META),), taeda.ones(1)),
+        lambda x: x.index_put_((taeda.zeros(1, dtype=taeda.int64),), taeda.ones(1, device="meta")),
+        lambda x: x.__setitem__(taeda.zeros(1, **META), 1.0),
+    ],
+    ids=["index", "mask", "index_put", "value", "setitem"],
+)
+def test_indices_and_values_without_memory_are_refused(call):
+    x = taeda.ones(3)
+    with pytest.raises(RuntimeError, match="device"):
+        call(x)
+    assert x.tolist() == [1, 1, 1]

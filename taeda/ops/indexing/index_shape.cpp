@@ -69,6 +69,10 @@ void check_indices(const Tensor& self, TensorList indices) {
     TAEDA_CHECK_INDEX(is_mask_dtype(index.dtype()) || index.dtype() == DType::Int64 ||
                           index.dtype() == DType::Int32,
                       "tensors used as indices must be long, int, byte or bool tensors");
+    // An index without values says nothing about a tensor that has some.
+    TAEDA_CHECK(self.is_meta() || !index.is_meta(),
+                "indices should be either on cpu or on the same device as the indexed tensor (",
+                self.device(), ")");
     if (!is_mask_dtype(index.dtype())) {
       ++dim;
       continue;
@@ -86,6 +90,8 @@ void check_indices(const Tensor& self, TensorList indices) {
 
 void check_index_put(const Tensor& self, TensorList indices, const Tensor& values) {
   check_indices(self, indices);
+  const Tensor* const written[] = {&self, &values};
+  check_same_device("index_put_", written);
   check_disjoint(self, values);
   for (const Tensor& index : indices)
     if (index.defined()) check_disjoint(self, index);

@@ -86,7 +86,7 @@ Tensor& embedding_renorm_(Tensor& self, const Tensor& indices, double max_norm, 
               T* row =
                   static_cast<T*>(self.data()) + rows[static_cast<size_t>(k)] * self.strides()[0];
               const double norm = norm_of(row, n, stride, norm_type);
-              if (norm <= max_norm) continue;
+              if (!(norm > max_norm)) continue;  // NaN on either side changes nothing
               const double scale = max_norm / (norm + 1e-7);
               for (int64_t i = 0; i < n; ++i)
                 row[i * stride] = static_cast<T>(
