@@ -24,10 +24,10 @@ class _StorageType(type):
     def __new__(mcs, name, dtype):
         held = "the default dtype" if dtype is None else f"taeda.{dtype}".replace("torch.", "")
         text = f"A TypedStorage of {held}: of a size, or of the numbers of a sequence."
-        return super().__new__(mcs, name, (), {"__module__": "taeda", "__doc__": text})
+        return super().__new__(mcs, name, (TypedStorage,), {"__module__": "taeda", "__doc__": text})
 
     def __init__(cls, name, dtype):
-        super().__init__(name, (), {})
+        super().__init__(name, (TypedStorage,), {})
         cls._dtype = dtype
 
     @property

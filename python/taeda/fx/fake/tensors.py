@@ -171,7 +171,9 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
         self.propagate_real_tensors = functorch_config.fake_tensor_propagate_real_tensors
         self._preferred_device_type = functorch_config.fake_tensor_prefer_device_type
         self._allow_non_fake_inputs = allow_non_fake_inputs
-        self._allow_scalar_outputs = shape_env is not None
+        self._allow_scalar_outputs = getattr(
+            shape_env, "allow_scalar_outputs", shape_env is not None
+        )
         self._apply()
 
     @property

@@ -75,7 +75,13 @@ class ShapeEnv(_fx.ShapeEnv):
         allow_scalar_outputs=True,
         allow_dynamic_output_shape_ops=True,
         assume_static_by_default=False,
-        **_unused,
+        # Settings of PyTorch's recording and of its guards, which change nothing here.
+        should_record_events=None,
+        tracked_fakes=None,
+        co_fields=None,
+        prefer_deferred_runtime_asserts_over_guards=False,
+        allow_complex_guards_as_runtime_asserts=False,
+        trace_asserts=False,
     ):
         self.allow_scalar_outputs = allow_scalar_outputs
         self.allow_dynamic_output_shape_ops = allow_dynamic_output_shape_ops
