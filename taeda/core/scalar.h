@@ -2,6 +2,8 @@
 // signature. One whose value is symbolic has a node; reading the value specializes.
 #pragma once
 
+#include <utility>
+
 #include <limits>
 
 #include "taeda/core/dtype.h"
@@ -19,6 +21,9 @@ class Scalar {
   constexpr Scalar(int64_t v) : kind_(Kind::Int), int_(v) {}
   constexpr Scalar(uint64_t v)
       : kind_(v >> 63 ? Kind::UInt : Kind::Int), int_(static_cast<int64_t>(v)) {}
+  constexpr Scalar(long long v) : Scalar(static_cast<int64_t>(v)) {}
+  constexpr Scalar(unsigned long long v) : Scalar(static_cast<uint64_t>(v)) {}
+  constexpr Scalar(unsigned v) : Scalar(static_cast<int64_t>(v)) {}
   constexpr Scalar(float v) : Scalar(static_cast<double>(v)) {}
   constexpr Scalar(double v) : kind_(Kind::Float), re_(v) {}
   constexpr Scalar(taeda::Complex<double> v) : kind_(Kind::Complex), re_(v.re), im_(v.im) {}
@@ -123,6 +128,18 @@ class Scalar {
     else
       return static_cast<T>(
           static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(to_double()));
+  }
+  // The same; RuntimeError where an integer does not fit.
+  template <class T>
+  T checked() const {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      const bool is_wide = kind_ == Kind::UInt;
+      const int64_t v = is_wide ? int_ : to_int();
+      const bool fits = is_wide ? std::is_same_v<T, uint64_t> : std::in_range<T>(v);
+      TAEDA_CHECK(fits, "value cannot be converted to type ", std::is_signed_v<T> ? "" : "u", "int",
+                  8 * sizeof(T), "_t without overflow");
+    }
+    return to<T>();
   }
   Scalar conj() const {
     return kind_ == Kind::Complex ? Scalar(taeda::Complex<double>(re_, -im_)) : *this;

@@ -45,6 +45,8 @@ class SymInt {
   }
   constexpr SymInt(int value) : word_(value) {}
   constexpr SymInt(size_t value) : SymInt(static_cast<int64_t>(value)) {}
+  constexpr SymInt(long long value) : SymInt(static_cast<int64_t>(value)) {}
+  constexpr SymInt(unsigned value) : SymInt(static_cast<int64_t>(value)) {}
   explicit SymInt(IntrusivePtr<SymNode> node)
       : word_(static_cast<int64_t>((reinterpret_cast<uint64_t>(node.detach()) & ~(3ULL << 62)) |
                                    (1ULL << 63))) {}

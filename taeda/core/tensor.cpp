@@ -93,10 +93,16 @@ int64_t Tensor::size(int64_t d) const { return sizes()[wrap_dim(d, dim(), false)
 int64_t Tensor::stride(int64_t d) const { return strides()[wrap_dim(d, dim(), false)]; }
 SymInt Tensor::sym_size(int64_t d) const { return sym_sizes()[wrap_dim(d, dim(), false)]; }
 
+void Tensor::fail_undefined() {
+  fail(
+      ErrorKind::Runtime,
+      "Expected a proper Tensor but got None (or an undefined Tensor in C++): ask defined() first");
+}
+
 MemoryFormat Tensor::suggested_format() const {
-  if (impl_->is_contiguous()) return MemoryFormat::Contiguous;
-  if (impl_->is_contiguous(MemoryFormat::ChannelsLast)) return MemoryFormat::ChannelsLast;
-  if (impl_->is_contiguous(MemoryFormat::ChannelsLast3d)) return MemoryFormat::ChannelsLast3d;
+  if (is_contiguous()) return MemoryFormat::Contiguous;
+  if (is_contiguous(MemoryFormat::ChannelsLast)) return MemoryFormat::ChannelsLast;
+  if (is_contiguous(MemoryFormat::ChannelsLast3d)) return MemoryFormat::ChannelsLast3d;
   return MemoryFormat::Contiguous;
 }
 

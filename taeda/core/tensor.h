@@ -48,46 +48,46 @@ class TAEDA_API Tensor {
   bool is_same(const Tensor& o) const { return impl_ == o.impl_; }
   void reset() { impl_.reset(); }
 
-  int64_t dim() const { return impl_->dim(); }
-  int64_t numel() const { return impl_->numel(); }
-  IntList sizes() const { return impl_->sizes(); }
-  IntList strides() const { return impl_->strides(); }
-  SymIntList sym_sizes() const { return impl_->sym_sizes(); }
-  SymIntList sym_strides() const { return impl_->sym_strides(); }
-  SymInt sym_numel() const { return impl_->sym_numel(); }
+  int64_t dim() const { return get().dim(); }
+  int64_t numel() const { return get().numel(); }
+  IntList sizes() const { return get().sizes(); }
+  IntList strides() const { return get().strides(); }
+  SymIntList sym_sizes() const { return get().sym_sizes(); }
+  SymIntList sym_strides() const { return get().sym_strides(); }
+  SymInt sym_numel() const { return get().sym_numel(); }
   // Negative dimensions count from the end; IndexError with PyTorch's phrase outside.
   int64_t size(int64_t d) const;
   int64_t stride(int64_t d) const;
   SymInt sym_size(int64_t d) const;
-  int64_t storage_offset() const { return impl_->storage_offset(); }
-  DType dtype() const { return impl_->dtype(); }
-  Device device() const { return impl_->device(); }
+  int64_t storage_offset() const { return get().storage_offset(); }
+  DType dtype() const { return get().dtype(); }
+  Device device() const { return get().device(); }
   Layout layout() const { return Layout::Strided; }
   int64_t element_size() const { return item_size(dtype()); }
   int64_t nbytes() const { return numel() * element_size(); }
-  KeySet keys() const { return impl_->keys(); }
-  const Storage& storage() const { return impl_->storage(); }
+  KeySet keys() const { return get().keys(); }
+  const Storage& storage() const { return get().storage(); }
   bool is_contiguous(MemoryFormat f = MemoryFormat::Contiguous) const {
-    return f == MemoryFormat::Contiguous ? impl_->is_contiguous() : impl_->is_contiguous(f);
+    return f == MemoryFormat::Contiguous ? get().is_contiguous() : get().is_contiguous(f);
   }
   bool is_complex() const { return taeda::is_complex(dtype()); }
   bool is_floating_point() const { return is_floating(dtype()); }
   bool is_cpu() const { return keys().has(DeviceType::CPU); }
   bool is_meta() const { return keys().has(DeviceType::Meta); }
-  bool is_conj() const { return impl_->is_conj(); }
-  bool is_neg() const { return impl_->is_neg(); }
-  bool is_inference() const { return impl_->is_inference(); }
-  bool is_view() const { return impl_->view_base() != nullptr; }
-  uint32_t version() const { return impl_->version(); }
+  bool is_conj() const { return get().is_conj(); }
+  bool is_neg() const { return get().is_neg(); }
+  bool is_inference() const { return get().is_inference(); }
+  bool is_view() const { return get().view_base() != nullptr; }
+  uint32_t version() const { return get().version(); }
   // The memory format that `preserve_format` stands for.
   MemoryFormat suggested_format() const;
 
-  void* data() const { return impl_->data(); }
+  void* data() const { return get().data(); }
   template <class T>
   T* data() const {
     TAEDA_CHECK(DTypeOf<T>::value == dtype(), "expected scalar type ", DTypeOf<T>::value,
                 " but found ", dtype());
-    return static_cast<T*>(impl_->data());
+    return static_cast<T*>(get().data());
   }
 
   // ---- further names of PyTorch's C++ interface ----
@@ -128,9 +128,10 @@ class TAEDA_API Tensor {
   }
   // The one element.
   Scalar item() const;
+  // RuntimeError where the element is no T.
   template <class T>
   T item() const {
-    return item().to<T>();
+    return item().checked<T>();
   }
   // Whether the one element is not zero.
   bool is_nonzero() const;
@@ -254,6 +255,13 @@ class TAEDA_API Tensor {
     TAEDA_CHECK(DTypeOf<T>::value == dtype(), "expected scalar type ", DTypeOf<T>::value,
                 " but found ", dtype());
   }
+
+  // What every question goes through: an undefined tensor has no answer.
+  TensorImpl& get() const {
+    if (__builtin_expect(!impl_, 0)) fail_undefined();
+    return *impl_;
+  }
+  [[noreturn]] static void fail_undefined();
 
   IntrusivePtr<TensorImpl> impl_;
 };
