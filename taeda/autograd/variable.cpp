@@ -334,4 +334,10 @@ void fail_out_requires_grad(const char* op) {
        "requires grad.");
 }
 
+void check_constant(const char* op, const char* argument, const Tensor& t) {
+  TAEDA_CHECK(!grad_enabled() || !requires_grad(t), "The function '", op,
+              "' is not differentiable with respect to argument '", argument,
+              "'. This input cannot have requires_grad True.");
+}
+
 }  // namespace taeda::autograd

@@ -156,6 +156,9 @@ void check_out_without_grad(const char* op, const T&... args) {
   if (__builtin_expect(should_record(args...), 0)) fail_out_requires_grad(op);
 }
 
+// Refuses an argument that asks for a gradient which nothing computes.
+TAEDA_API void check_constant(const char* op, const char* argument, const Tensor& t);
+
 // Ties views fresh from a kernel to their root base, and notes how they were made. The list is for
 // operators that return several views, which must not be written to.
 TAEDA_API void track_view(const Tensor& source, const Tensor& view);

@@ -224,8 +224,13 @@ def functional(r, p):
     s = r.schema
     targets = ", ".join(a.name for a in p.targets)
     save = lambda when: "".join(f"    {code}\n" for w, code in p.saves if w in when)
+    constants = "".join(
+        f'  check_constant("{function}", "{n}", {n});\n'
+        for n, function in r.data.get("constant", {}).items()
+    )
     text = (
-        f"{kernel_head(s)} {{\n  IntrusivePtr<{r.node}> node;\n  if (should_record({targets})) {{\n"
+        f"{kernel_head(s)} {{\n{constants}  IntrusivePtr<{r.node}> node;\n"
+        f"  if (should_record({targets})) {{\n"
     )
     text += f"    node = make_intrusive<{r.node}>();\n    node->set_next_edges(collect_edges({targets}));\n"
     text += save(("before", "self")) + "  }\n"

@@ -47,6 +47,8 @@ A record is a table in taeda/ops/<family>/records.toml named after its overload 
   grad       one formula per argument; or no_grad = "why there is none"
   node       the autograd node's name where PyTorch's is not made from the operator's
   inplace_node   the same for the in-place form, where PyTorch gives it a node of its own
+  constant   {argument = "function"}: arguments without a derivative, refused where they require
+             grad, and the function that PyTorch's message names
   plain_results   positions of results that have no derivative, such as statistics
   forward    forward-mode rule: linear, multilinear, elementwise (what pointwise records do unless
              they say otherwise), a formula over <argument>_t, or one per result; or no_forward = "why"
@@ -95,6 +97,7 @@ FIELDS = {
     "no_grad",
     "forward",
     "no_forward",
+    "constant",
     "plain_results",
     "batch",
     "batch_roles",

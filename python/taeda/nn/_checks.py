@@ -5,7 +5,6 @@ The generated functions call these (tools/gen/nn_functional.py); warnings name t
 
 from math import prod
 
-from taeda._C import is_grad_enabled
 from taeda.nn._reductions import reduction_number  # noqa: F401
 
 
@@ -107,7 +106,7 @@ def logit_target(input, target):
         )
 
 
-def batch_norm(input, running_mean, running_var, training, eps):
+def batch_norm(input, training, eps):
     if training and prod((*input.shape[:1], *input.shape[2:])) == 1:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {input.size()}"
@@ -116,14 +115,3 @@ def batch_norm(input, running_mean, running_var, training, eps):
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if eps < 0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
-    constant(running_mean, "native_batch_norm", "running_mean")
-    constant(running_var, "native_batch_norm", "running_var")
-
-
-def constant(t, function, name):
-    """Refuses an argument that asks for a gradient nothing computes."""
-    if t is not None and t.requires_grad and is_grad_enabled():
-        raise RuntimeError(
-            f"The function '{function}' is not differentiable with respect to argument '{name}'. "
-            "This input cannot have requires_grad True."
-        )

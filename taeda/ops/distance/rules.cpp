@@ -39,16 +39,27 @@ Tensor vector_norm(const Tensor& x, double p, IntList dims, bool keepdim) {
 namespace impl {
 namespace {
 
-// The norm that vectors are divided by, at least `eps`.
-Tensor divisor(const Tensor& x, const Scalar& p, IntList dim, double eps) {
+void check_numbers(const Tensor& x) {
   TAEDA_CHECK(x.is_floating_point() || x.is_complex(),
               "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
               x.dtype());
+}
+
+// The norm that vectors are divided by, at least `eps`.
+Tensor divisor(const Tensor& x, const Scalar& p, IntList dim, double eps) {
+  check_numbers(x);
   const Tensor norm = vector_norm(x, p.to_double(), dim, true);
   return narrowed(norm, x).clamp_min(Scalar(eps)).expand(x.sym_sizes());
 }
 
 }  // namespace
+
+Tensor linalg_vector_norm(const Tensor& self, const Scalar& ord, std::optional<IntList> dim,
+                          bool keepdim, std::optional<DType> dtype) {
+  check_numbers(self);
+  const Tensor x = dtype ? self.to(*dtype) : self;
+  return narrowed(vector_norm(x, ord.to_double(), dim.value_or(IntList()), keepdim), x);
+}
 
 Tensor normalize(const Tensor& self, const Scalar& p, IntList dim, double eps) {
   return self.div(divisor(self, p, dim, eps));

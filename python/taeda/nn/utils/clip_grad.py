@@ -12,18 +12,6 @@ def _grads(parameters):
     return [p.grad for p in _listed(parameters) if p.grad is not None]
 
 
-def _norm(tensor, norm_type):
-    """The vector norm of all elements."""
-    size = tensor.abs()
-    if norm_type == float("inf"):
-        return size.max()
-    if norm_type == float("-inf"):
-        return size.min()
-    if norm_type == 0:
-        return (size != 0).sum().to(size.dtype)
-    return size.pow(norm_type).sum().pow(1.0 / norm_type)
-
-
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """The norm of the norms of the tensors: that of all their elements."""
     tensors, norm_type = _listed(tensors), float(norm_type)
@@ -31,8 +19,8 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
         return _C.tensor(0.0)
     device = tensors[0].device
     with no_grad():
-        norms = _C.stack([_norm(tensor, norm_type).to(device) for tensor in tensors])
-        total = _norm(norms, norm_type)
+        norms = [_C._linalg.vector_norm(tensor, norm_type).to(device) for tensor in tensors]
+        total = _C._linalg.vector_norm(_C.stack(norms), norm_type)
     if error_if_nonfinite and not bool(_C.isfinite(total)):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
