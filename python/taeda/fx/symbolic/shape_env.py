@@ -79,9 +79,9 @@ class ShapeEnv(_fx.ShapeEnv):
         should_record_events=None,
         tracked_fakes=None,
         co_fields=None,
-        prefer_deferred_runtime_asserts_over_guards=False,
-        allow_complex_guards_as_runtime_asserts=False,
-        trace_asserts=False,
+        prefer_deferred_runtime_asserts_over_guards=None,
+        allow_complex_guards_as_runtime_asserts=None,
+        trace_asserts=None,
     ):
         self.allow_scalar_outputs = allow_scalar_outputs
         self.allow_dynamic_output_shape_ops = allow_dynamic_output_shape_ops
