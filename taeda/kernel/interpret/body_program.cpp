@@ -16,6 +16,12 @@ size_t rounded(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
 }  // namespace
 
+void write_constant(Type type, const uint64_t* bits, char* to) {
+  const size_t part = is_complex(type) ? type_size(type) / 2 : type_size(type);
+  std::memcpy(to, &bits[0], part);
+  if (is_complex(type)) std::memcpy(to + part, &bits[1], part);
+}
+
 BodyProgram::BodyProgram(const ReduceBody& body, const std::vector<NodeId>& roots) {
   const ExprGraph& graph = body.graph;
   std::unordered_map<NodeId, int> places;
@@ -53,12 +59,8 @@ BodyProgram::BodyProgram(const ReduceBody& body, const std::vector<NodeId>& root
 void BodyProgram::prepare(char* scratch) const {
   for (const Step& step : steps_) {
     if (!step.is_constant) continue;
-    const size_t size = type_size(step.type), half = step.type == Type::C64 ? 4 : 8;
-    char* to = scratch + step.offset;
-    for (int64_t i = 0; i < kTile; ++i) {
-      std::memcpy(to + i * size, &step.bits[0], std::min<size_t>(size, half));
-      if (is_complex(step.type)) std::memcpy(to + i * size + half, &step.bits[1], half);
-    }
+    for (int64_t i = 0; i < kTile; ++i)
+      write_constant(step.type, step.bits, scratch + step.offset + i * type_size(step.type));
   }
 }
 
@@ -73,7 +75,7 @@ void BodyProgram::run(char* const* inputs, int64_t n, char* scratch, char** outp
 }
 
 TreeRun::TreeRun(const ReduceBody& body, const BodyProgram& combine)
-    : body_(body), combine_(combine), lanes_count_(body.lanes()) {
+    : combine_(combine), lanes_count_(body.lanes()) {
   const Type first = body.state_types[0];
   fold_ = combine.single() == Op::Input ? nullptr : find_fold(combine.single(), first);
   size_t bytes = 0;
@@ -82,23 +84,14 @@ TreeRun::TreeRun(const ReduceBody& body, const BodyProgram& combine)
     offsets_.push_back(bytes);
     bytes += rounded(static_cast<size_t>(lanes_count_) * type_size(type));
   }
-  lanes_.resize(bytes);
   identity_.resize(bytes);
   scratch_.resize(combine.scratch_bytes());
   combine.prepare(scratch_.data());
   for (size_t s = 0; s < sizes_.size(); ++s) {
     const Node& node = body.graph.node(body.identity[s]);
-    for (int l = 0; l < lanes_count_; ++l) {
-      char* to = identity_.data() + offsets_[s] + l * sizes_[s];
-      const size_t half = is_complex(node.type) ? sizes_[s] / 2 : sizes_[s];
-      std::memcpy(to, &node.bits[0], half);
-      if (is_complex(node.type)) std::memcpy(to + half, &node.bits[1], half);
-    }
+    for (int l = 0; l < lanes_count_; ++l)
+      write_constant(node.type, node.bits, identity_.data() + offsets_[s] + l * sizes_[s]);
   }
-}
-
-void TreeRun::start() {
-  position_ = chunks_ = 0;
   lanes_ = identity_;
 }
 

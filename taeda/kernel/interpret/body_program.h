@@ -11,6 +11,9 @@ namespace taeda::kernel {
 // Elements per tile, a multiple of the lanes of every reduction tree.
 constexpr int64_t kTile = 1024;
 
+// The bytes of a Constant node as one element.
+void write_constant(Type type, const uint64_t* bits, char* to);
+
 // Some roots of a body's DAG over inputs. Needs scratch of its own per thread.
 class BodyProgram {
  public:
@@ -49,7 +52,6 @@ class TreeRun {
  public:
   TreeRun(const ReduceBody& body, const BodyProgram& combine);
 
-  void start();
   // The next n elements, lifted: a tile per state.
   void add(char* const* states, int64_t n);
   // One element per state.
@@ -62,7 +64,6 @@ class TreeRun {
   void combine_into(char* const* left, char* const* right, int64_t n);
   void close_chunk();
 
-  const ReduceBody& body_;
   const BodyProgram& combine_;
   FoldPrimitive fold_;
   int lanes_count_;

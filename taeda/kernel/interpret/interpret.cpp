@@ -20,9 +20,7 @@ class ScanRun {
     const ReduceBody& body = *plan.body;
     for (size_t s = 0; s < body.state_types.size(); ++s) {
       const Node& node = body.graph.node(body.identity[s]);
-      const size_t size = type_size(node.type), half = is_complex(node.type) ? size / 2 : size;
-      std::memcpy(states_[s], &node.bits[0], half);
-      if (is_complex(node.type)) std::memcpy(states_[s] + half, &node.bits[1], half);
+      write_constant(node.type, node.bits, states_[s]);
     }
     for (size_t i = 0; i < body.result_types.size(); ++i) {
       tiles_.emplace_back(kTile * type_size(body.result_types[i]));
@@ -187,10 +185,8 @@ void InterpretedLoop::each_line(Walk& walk, size_t depth, F line) const {
 void InterpretedLoop::run_reduction(Walk& walk) const {
   std::vector<TreeRun> runs;
   for (const Member& member : members_)
-    for (const ReducePlan& plan : member.unit->reductions()) {
+    for (const ReducePlan& plan : member.unit->reductions())
       runs.emplace_back(*plan.body, plan.combine);
-      runs.back().start();
-    }
   each_line(walk, 0, [&](int64_t extent) {
     if (extent == 0) return;
     for (const Member& member : members_) member.unit->enter(walk, extent);
@@ -200,13 +196,8 @@ void InterpretedLoop::run_reduction(Walk& walk) const {
       for (const Member& member : members_) {
         member.unit->run(walk, at, n);
         for (const ReducePlan& plan : member.unit->reductions()) {
-          char *values[8], *states[8];
-          for (size_t i = 0; i < plan.values.size(); ++i)
-            values[i] = member.unit->tile(walk, plan.values[i]);
-          if (plan.part == Part::Combining)
-            std::copy(values, values + plan.values.size(), states);
-          else
-            plan.lift.run(values, n, walk.scratch.data() + plan.lift_offset, states);
+          char* states[8];
+          member.unit->lift(walk, plan, n, states);
           runs[next++].add(states, n);
         }
       }
@@ -248,10 +239,8 @@ void InterpretedLoop::run_scan(Walk& walk, int64_t begin, int64_t end) const {
     for (const Member& member : members_) {
       member.unit->run(walk, at, n);
       for (const ReducePlan& plan : member.unit->scans()) {
-        char *values[8], *lifted[8];
-        for (size_t i = 0; i < plan.values.size(); ++i)
-          values[i] = member.unit->tile(walk, plan.values[i]);
-        plan.lift.run(values, n, walk.scratch.data() + plan.lift_offset, lifted);
+        char* lifted[8];
+        member.unit->lift(walk, plan, n, lifted);
         runs[next++].add(lifted, n);
       }
     }

@@ -241,14 +241,7 @@ void Unit::evaluate(Walk& walk, Pace pace, int64_t start, int64_t n) const {
     if (value.pace != pace) continue;
     char* out = walk.scratch.data() + value.offset;
     switch (value.op) {
-      case Op::Constant:
-        std::memcpy(out, &value.bits[0], std::min<size_t>(value.size, 8));
-        if (is_complex(value.type)) {
-          const size_t half = value.size / 2;
-          std::memcpy(out, &value.bits[0], half);
-          std::memcpy(out + half, &value.bits[1], half);
-        }
-        break;
+      case Op::Constant: write_constant(value.type, value.bits, out); break;
       case Op::Uniform:
         std::memcpy(out, static_cast<const char*>(walk.arguments.scalars) + 16 * value.index,
                     value.size);
@@ -340,10 +333,6 @@ void Unit::check(Walk& walk, const IndirectPlan& plan, int64_t n) const {
   if (!values_[plan.value].is_moving()) walk.symbols[plan.place] = to[0];
 }
 
-void Unit::store(Walk& walk, int64_t start, int64_t n) const {
-  for (const StorePlan& plan : stores_) store_one(walk, plan, start, n);
-}
-
 void Unit::store_one(Walk& walk, const StorePlan& plan, int64_t start, int64_t n) const {
   char** ptrs = pointers(walk);
   const ValuePlan& value = values_[plan.value];
@@ -379,7 +368,18 @@ void Unit::store_one(Walk& walk, const StorePlan& plan, int64_t start, int64_t n
 
 void Unit::run(Walk& walk, int64_t start, int64_t n) const {
   evaluate(walk, Pace::Tile, start, n);
-  store(walk, start, n);
+  for (const StorePlan& plan : stores_) store_one(walk, plan, start, n);
+}
+
+void Unit::lift(Walk& walk, const ReducePlan& plan, int64_t n, char** states) const {
+  char* values[8];
+  // In every element: the second of a value's pointers.
+  for (size_t i = 0; i < plan.values.size(); ++i)
+    values[i] = pointers(walk)[2 * plan.values[i] + 1];
+  if (plan.part == Part::Combining)
+    std::copy(values, values + plan.values.size(), states);
+  else
+    plan.lift.run(values, n, walk.scratch.data() + plan.lift_offset, states);
 }
 
 }  // namespace taeda::kernel

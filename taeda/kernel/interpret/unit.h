@@ -104,15 +104,14 @@ class Unit {
   void prepare(Walk& walk) const;
   const std::vector<ReducePlan>& reductions() const { return reductions_; }
   const std::vector<ReducePlan>& scans() const { return scans_; }
-  // A tile of a value in every element.
-  char* tile(Walk& walk, int value) const { return pointers(walk)[2 * value + 1]; }
-  // One element of each value of a pace, spread where tiles need it.
-  void compute(Walk& walk, Pace pace, int64_t longest) const;
-  void evaluate(Walk& walk, Pace pace, int64_t start, int64_t n) const;
-  void store(Walk& walk, int64_t start, int64_t n) const;
+  // The states that the values of the present tile are: a tile per state.
+  void lift(Walk& walk, const ReducePlan& plan, int64_t n, char** states) const;
 
  private:
   friend class UnitPlanner;
+  // One element of each value of a pace, spread where tiles need it.
+  void compute(Walk& walk, Pace pace, int64_t longest) const;
+  void evaluate(Walk& walk, Pace pace, int64_t start, int64_t n) const;
   // Two pointers per value: as it is, and in every element.
   char** pointers(Walk& walk) const {
     return reinterpret_cast<char**>(walk.scratch.data() + pointers_offset_);
