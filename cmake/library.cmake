@@ -37,6 +37,8 @@ foreach(source IN LISTS taeda_sources)
     math(EXPR number "${number} + 1")
     math(EXPR group "${number} / 4")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP kernels_${group})
+  elseif(source MATCHES "/gen/taeda/backends/lowered/([a-z])[a-z_]+\\.cpp$")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP forms)
   endif()
 endforeach()
 
@@ -45,7 +47,7 @@ endforeach()
 # entries keep -O2.
 set(taeda_nodes ${taeda_sources})
 list(FILTER taeda_nodes INCLUDE REGEX
-  "/gen/taeda/(autograd/[a-z_]+_autograd|ops/[a-z_]+/operators)\\.cpp$")
+  "/gen/taeda/(autograd/[a-z_]+_autograd|ops/[a-z_]+/operators|backends/lowered/[a-z_]+)\\.cpp$")
 list(FILTER taeda_nodes EXCLUDE REGEX "/ops/arithmetic/operators\\.cpp$")
 set_property(SOURCE ${taeda_nodes} APPEND PROPERTY COMPILE_OPTIONS
   -O1 -finline-small-functions -findirect-inlining -fpartial-inlining)

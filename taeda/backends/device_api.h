@@ -93,7 +93,8 @@ typedef struct TaedaDeviceApi {
 
   /* ---- generated code: optional, both or none; default: no compiled kernels on this device ----
    */
-  /* `dialect`: "c++", "cuda", "opencl", or a chip's own. */
+  /* `source` is written in the device's `dialect`; `entry` names the function in it. See
+   * docs/bring_up_a_device.md for what each dialect's functions take. */
   TaedaStatus (*compile)(void* context, int32_t device, const char* dialect, const char* source,
                          const char* entry, void** kernel);
   TaedaStatus (*launch)(void* context, int32_t device, void* kernel, const TaedaLaunch* shape,
@@ -101,6 +102,17 @@ typedef struct TaedaDeviceApi {
 
   /* ---- random numbers: optional; default: random operators draw on the CPU ---- */
   TaedaStatus (*seed)(void* context, int32_t device, uint64_t seed);
+
+  /* ---- generated code, continued ---- */
+  /* The language of generated kernels: "c++", "cuda", or "ir" for the text of the kernel IR. NULL:
+   * "c++". */
+  const char* dialect;
+  /* `compile` in two halves, both or none, so that the library keeps the binary on disk: `build`
+   * hands it to `give`, once; `load` makes a kernel of it. Default: `compile` at every start. */
+  TaedaStatus (*build)(void* context, int32_t device, const char* dialect, const char* source,
+                       void (*give)(void* to, const void* bytes, size_t size), void* to);
+  TaedaStatus (*load)(void* context, int32_t device, const void* bytes, size_t size,
+                      const char* entry, void** kernel);
 } TaedaDeviceApi;
 
 /* What the library gives a plug-in. */

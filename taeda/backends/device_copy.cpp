@@ -2,6 +2,7 @@
 // not.
 #include "taeda/backends/device_kernels.h"
 #include "taeda/backends/device_registry.h"
+#include "taeda/backends/lowered/forms.h"
 #include "taeda/dispatch/library.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/shape.h"
@@ -35,6 +36,27 @@ void copy_bytes(const Tensor& dst, const Tensor& src) {
         .copy_on_device(index_of(dst), dst.data(), index_of(src), src.data(), bytes);
 }
 
+Tensor& fill(Tensor& self, const Scalar& value) {
+  if (self.numel() == 0) return self;
+  if (value.equals(0) && !value.is_floating() && self.impl()->is_non_overlapping_and_dense()) {
+    runtime_of(self.device().type).set_memory(index_of(self), self.data(), 0, reached_bytes(self));
+    return self;
+  }
+  BelowADInplaceOrView guard;
+  Tensor image = host_image(self, !self.impl()->is_non_overlapping_and_dense());
+  image.fill_(value);
+  write_image(image, self);
+  return self;
+}
+
+// One number, copied to the host.
+Scalar read_number(const Tensor& self) {
+  BelowADInplaceOrView guard;
+  return taeda::_local_scalar_dense(host_image(self, true));
+}
+
+}  // namespace
+
 Tensor& copy_between(Tensor& self, const Tensor& src, bool) {
   TAEDA_CHECK_NOT_IMPLEMENTED(!src.is_meta(), "Cannot copy out of meta tensor; no data!");
   if (self.is_same(src) || self.is_meta()) return self;
@@ -59,21 +81,6 @@ Tensor& copy_between(Tensor& self, const Tensor& src, bool) {
   }
   return self;
 }
-
-Tensor& fill(Tensor& self, const Scalar& value) {
-  if (self.numel() == 0) return self;
-  if (value.equals(0) && !value.is_floating() && self.impl()->is_non_overlapping_and_dense()) {
-    runtime_of(self.device().type).set_memory(index_of(self), self.data(), 0, reached_bytes(self));
-    return self;
-  }
-  BelowADInplaceOrView guard;
-  Tensor image = host_image(self, !self.impl()->is_non_overlapping_and_dense());
-  image.fill_(value);
-  write_image(image, self);
-  return self;
-}
-
-}  // namespace
 
 Tensor host_image(const Tensor& t, bool is_read) {
   Tensor image = make_tensor_strided(t.sizes(), t.strides(), t.dtype(), DeviceType::CPU);
@@ -107,8 +114,10 @@ void register_device_kernels(DeviceType type) {
         reinterpret_cast<void*>(fn)};
     dispatch::register_kernel(op, slot, nullptr, boxed, "taeda/backends/device_copy.cpp");
   };
+  if (runtime_of(type).can_compile()) lowered::register_forms(type);
   add("copy_", &copy_between);
   add("fill_.Scalar", &fill);
+  add("_local_scalar_dense", &read_number);
   dispatch::register_fallback(slot, {&run_on_cpu, nullptr}, "taeda/backends/cpu_fallback.cpp");
 }
 

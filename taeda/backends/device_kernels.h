@@ -19,6 +19,9 @@ TAEDA_API Tensor host_image(const Tensor& t, bool is_read);
 // Copies an image's memory back to the tensor it was made of.
 TAEDA_API void write_image(const Tensor& image, const Tensor& t);
 
+// copy_ between any devices: bytes where layouts agree, by way of the host where not.
+Tensor& copy_between(Tensor& self, const Tensor& src, bool non_blocking);
+
 // Runs an operator on the CPU for arguments that lie on a device: tensors are copied to the host,
 // results and written arguments back. Warns at the first call of each operator and counts every
 // call.

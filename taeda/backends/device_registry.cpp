@@ -124,6 +124,8 @@ void check_api(const TaedaDeviceApi* api) {
                     "device ", api->name, ": give all event functions or none");
   TAEDA_CHECK_VALUE(!api->compile == !api->launch, "device ", api->name,
                     ": give both compile and launch or neither");
+  TAEDA_CHECK_VALUE(!api->build == !api->load, "device ", api->name,
+                    ": give both build and load or neither");
 }
 
 void warn_from_plugin(const char* message) { warn(message); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "taeda/backends/device_api.h"
@@ -47,7 +48,12 @@ class TAEDA_API Runtime {
   double event_elapsed(int device, void* start, void* end) const;
 
   bool can_compile() const { return api_.compile != nullptr; }
-  void* compile(int device, const char* dialect, const char* source, const char* entry) const;
+  const char* dialect() const { return api_.dialect ? api_.dialect : "c++"; }
+  void* compile(int device, const char* source, const char* entry) const;
+  // Where a device gives its binaries away: their making, and a kernel of one.
+  bool has_binaries() const { return api_.build != nullptr; }
+  std::string build(int device, const char* source) const;
+  void* load(int device, std::string_view binary, const char* entry) const;
   void launch(int device, void* kernel, const TaedaLaunch& shape, Span<void*> arguments,
               void* stream = nullptr) const;
   void seed(int device, uint64_t seed) const;

@@ -147,11 +147,23 @@ double Runtime::event_elapsed(int device, void* start, void* end) const {
       .count();
 }
 
-void* Runtime::compile(int device, const char* dialect, const char* source,
-                       const char* entry) const {
+void* Runtime::compile(int device, const char* source, const char* entry) const {
   TAEDA_CHECK_NOT_IMPLEMENTED(api_.compile, "device ", api_.name, " compiles no kernels");
   void* kernel = nullptr;
-  check(api_.compile(api_.context, device, dialect, source, entry, &kernel), "compile");
+  check(api_.compile(api_.context, device, dialect(), source, entry, &kernel), "compile");
+  return kernel;
+}
+std::string Runtime::build(int device, const char* source) const {
+  std::string binary;
+  const auto give = [](void* to, const void* bytes, size_t size) {
+    static_cast<std::string*>(to)->assign(static_cast<const char*>(bytes), size);
+  };
+  check(api_.build(api_.context, device, dialect(), source, give, &binary), "build");
+  return binary;
+}
+void* Runtime::load(int device, std::string_view binary, const char* entry) const {
+  void* kernel = nullptr;
+  check(api_.load(api_.context, device, binary.data(), binary.size(), entry, &kernel), "load");
   return kernel;
 }
 void Runtime::launch(int device, void* kernel, const TaedaLaunch& shape, Span<void*> arguments,

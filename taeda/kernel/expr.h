@@ -133,6 +133,8 @@ class TAEDA_API ExprGraph {
   // its siblings have. Throws TypeError where the argument types do not fit.
   NodeId apply(Op op, NodeId a, NodeId b = -1, NodeId c = -1);
   NodeId cast(NodeId a, Type type);
+  // A node of another graph; its arguments are nodes of this one.
+  NodeId copy(const Node& node) { return intern(node); }
 
   // Masked loads touch no memory where the mask is false.
   NodeId load(int buffer, Type type, const symbolic::Expr* at, NodeId mask = -1, NodeId other = -1);

@@ -388,6 +388,7 @@ class CpuKernelPrinter {
     switch (mode) {
       case StoreMode::AtomicMax: return str("td_maximum(", old, ", ", value, ")");
       case StoreMode::AtomicMin: return str("td_minimum(", old, ", ", value, ")");
+      case StoreMode::AtomicMul: return str(old, " * ", value);
       default: return str(old, " + ", value);
     }
   }

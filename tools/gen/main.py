@@ -19,6 +19,7 @@ import cpp_batch
 import cpp_cpu
 import cpp_dense
 import cpp_forms
+import cpp_lowered
 import cpp_ops
 import decompositions
 import matrix
@@ -78,6 +79,7 @@ def family_files(w, family, rows):
     )
     autograd_files(w, family, rows)
     cpu_files(w, family, rows, forms)
+    lowered_files(w, family, rows, forms)
     w.cpp(
         f"python/bindings_{family}.cpp",
         [
@@ -156,6 +158,26 @@ def cpu_files(w, family, rows, forms):
     )
 
 
+def lowered_files(w, family, rows, forms):
+    """What devices that compile kernels get."""
+    if not any(cpp_lowered.is_lowered(r) for r in rows):
+        return
+    home = f"taeda/backends/lowered/{family}"
+    w.cpp(
+        f"{home}_declarations.h", ["<array>", "taeda/core/tensor.h"], cpp_lowered.declarations(rows)
+    )
+    w.cpp(
+        f"{home}_forms.cpp",
+        [
+            f"{home}_declarations.h",
+            "taeda/backends/lowered/forms.h",
+            "taeda/backends/lowered/pointwise.h",
+            *forms,
+        ],
+        cpp_lowered.forms(rows),
+    )
+
+
 def generate(records, root):
     w = Writer(root)
     families = record_files.families(records)
@@ -182,6 +204,11 @@ def generate(records, root):
         "taeda/backends/cpu/kernel_table.cpp",
         ["taeda/backends/cpu/pointwise/pointwise.h"],
         cpp_cpu.kernel_table(records),
+    )
+    w.cpp(
+        "taeda/backends/lowered/form_table.cpp",
+        ["taeda/backends/lowered/forms.h"],
+        cpp_lowered.table(families),
     )
     w.add(nn_functional.PATH, nn_functional.code(records))
     w.cpp("python/binding_tables.cpp", ["python/src/generated.h"], python_bindings.tables(families))

@@ -13,6 +13,8 @@ A record is a table in taeda/ops/<family>/records.toml named after its overload 
                          impl::<ident>_meta when meta = true)
   parts      structured: C++ expression of other operators, for devices without a kernel of it
   kernel     true: explicit, and devices may have a faster function of their own (cpu::<ident>)
+  lowered    true: backends/lowered writes it in the kernel IR, for devices that compile kernels;
+             pointwise records are without saying so
   variants   of function, method, inplace, out; none for an overload that only graphs name
   dtype      pointwise result rule: promote, float, compare, bool, real, mask_first, self
   accept     dtype classes a pointwise body takes: b(ool) i(nteger) f(loat) c(omplex); of other
@@ -111,6 +113,7 @@ FIELDS = {
     "factory",
     "body",
     "kernel",
+    "lowered",
     "inverse",
     "device_of_first",
     "mask_indices",

@@ -154,7 +154,8 @@ class UnitPlanner {
     plan.storage = &find_storage(dtype, type);
     plan.item = item_size(dtype);
     plan.is_plain = is_plain(dtype, type, *plan.storage);
-    const Op combine = store.mode == StoreMode::AtomicMax   ? Op::Maximum
+    const Op combine = store.mode == StoreMode::AtomicMul   ? Op::Mul
+                       : store.mode == StoreMode::AtomicMax ? Op::Maximum
                        : store.mode == StoreMode::AtomicMin ? Op::Minimum
                                                             : Op::Add;
     if (store.mode != StoreMode::Write) plan.combine = find_primitive(combine, type);

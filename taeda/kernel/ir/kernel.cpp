@@ -45,7 +45,8 @@ const char* space_name(Space space) {
 }
 
 const char* store_mode_name(StoreMode mode) {
-  constexpr const char* kNames[] = {"store", "add", "atomic_add", "atomic_max", "atomic_min"};
+  constexpr const char* kNames[] = {"store",      "add",        "atomic_add",
+                                    "atomic_mul", "atomic_max", "atomic_min"};
   return kNames[static_cast<int>(mode)];
 }
 

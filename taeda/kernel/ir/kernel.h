@@ -57,7 +57,7 @@ struct Buffer {
 
 // Write replaces, Add accumulates where one iteration owns the element. The atomic modes combine
 // colliding elements in any order.
-enum class StoreMode : uint8_t { Write, Add, AtomicAdd, AtomicMax, AtomicMin };
+enum class StoreMode : uint8_t { Write, Add, AtomicAdd, AtomicMul, AtomicMax, AtomicMin };
 
 struct Store {
   int buffer;

@@ -358,7 +358,7 @@ class Reader {
     }
     Store store{};
     const std::string mode = line.word();
-    if (!find_name(store_mode_name, 5, mode, store.mode)) line.refuse("there is no step ", mode);
+    if (!find_name(store_mode_name, 6, mode, store.mode)) line.refuse("there is no step ", mode);
     store.buffer = buffer_named(line, line.word());
     store.at = bracketed(line);
     line.expect("=");

@@ -1,0 +1,31 @@
+// What operators with index tensors share.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "taeda/backends/lowered/launch.h"
+
+namespace taeda::lowered {
+
+using kernel::Expr;
+
+// A scalar as a vector of one.
+Tensor with_dim(const Tensor& t);
+
+// Tests every index before anything is written: a stage of its own.
+void checked_first(KernelBuilder& k, const std::vector<int>& axes,
+                   const std::vector<const Expr*>& symbols);
+
+// Combines a value with the element at indexed places. Truth values have no sum: the element
+// becomes what the value says, where it says something.
+void accumulate(KernelBuilder& k, int operand, Sym value, const Coordinates& at,
+                kernel::StoreMode mode);
+
+// The first index, in logical order, outside of low .. high - 1; read from the device.
+std::optional<int64_t> first_outside(const Tensor& index, int64_t low, int64_t high);
+[[noreturn]] void refuse_index(int64_t index, int64_t dim, int64_t size);
+// "index 5 is out of bounds for dimension 0 with size 3"
+void check_bounds(const Tensor& index, int64_t dim, int64_t size);
+
+}  // namespace taeda::lowered

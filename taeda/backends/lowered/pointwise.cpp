@@ -1,0 +1,96 @@
+// The one lowering of pointwise operators.
+#include "taeda/backends/lowered/pointwise.h"
+
+#include <cmath>
+
+#include "taeda/backends/lowered/domain.h"
+#include "taeda/ops/number_range.h"
+
+namespace taeda::lowered {
+
+namespace {
+
+using kernel::Node;
+using kernel::NodeId;
+using kernel::Op;
+
+bool is_half(DType t) { return t == DType::Half || t == DType::BFloat16; }
+
+// Numbers beside small integers or halves count in their dtype, unless the operator takes them as
+// they are.
+bool narrows_numbers(const PointwiseOp& op, Span<const Tensor*> inputs, DType common) {
+  if (inputs.size() != 2) return false;
+  if (is_half(common)) return !(op.accept & kExactNumbers);
+  return is_integral(common) && item_size(common) < 8;
+}
+
+// An input: a tensor of the device, or a number that lies on the host.
+struct Input {
+  const Tensor* tensor;
+  bool is_number;
+  int place = -1;  // its operand or its number
+};
+
+void check_numbers(DType common, Span<Scalar> scalars) {
+  const DType held = is_half(common) ? DType::Float : common;
+  for (const Scalar& s : scalars) check_fits(s, held);
+}
+
+}  // namespace
+
+void run_pointwise(const SymbolicBody& body, const PointwiseOp& op, DType common, const Tensor& out,
+                   Span<const Tensor*> inputs, Span<Scalar> scalars) {
+  const Type type = type_in(common);
+  TAEDA_CHECK_NOT_IMPLEMENTED(body.has(type), "\"", op.name, "\" not implemented for '", common,
+                              "'");
+  check_numbers(common, scalars);
+  if (out.numel() == 0) return;
+  Launch launch(body.name, out.device());
+  launch.compute_in(type);
+  launch.fact(static_cast<int64_t>(common));
+
+  Domain domain(out.sizes(), {IntVec(out.strides())});
+  std::vector<Input> given;
+  for (const Tensor* t : inputs) {
+    given.push_back({t, t->is_cpu()});
+    if (!t->is_cpu()) domain.strides.push_back(broadcast_strides(*t, out.sizes()));
+  }
+  domain.arrange();
+  const std::vector<int> axes = domain.add_to(launch);
+  const bool narrows = narrows_numbers(op, inputs, common);
+  const int to = launch.operand(out, domain.strides[0]);
+  size_t next = 1;
+  for (Input& input : given) {
+    launch.fact(input.is_number);
+    launch.fact(input.tensor->dim() == 0);
+    if (input.is_number)
+      input.place = launch.number(read_scalar(*input.tensor), type_in(input.tensor->dtype()));
+    else
+      input.place = launch.operand(*input.tensor, domain.strides[next++]);
+  }
+  std::vector<int> numbers;
+  for (const Scalar& s : scalars) numbers.push_back(launch.number(s, type));
+
+  launch.run([&](KernelBuilder& k) {
+    kernel::ExprGraph graph;
+    const kernel::TracedBody traced = body.trace(graph, type);
+    TAEDA_INTERNAL_CHECK(traced.input_types.size() == given.size() &&
+                             traced.num_uniforms == static_cast<int>(numbers.size()),
+                         op.name);
+    const auto leaf = [&](const Node& node) -> NodeId {
+      if (node.op == Op::Uniform) return launch.uniform(k, numbers[node.index]).id;
+      const Input& input = given[node.index];
+      Sym value = input.is_number ? launch.uniform(k, input.place) : k.load(input.place);
+      value = k.cast(value, node.type);
+      if (narrows && input.tensor->dim() == 0 && input.tensor->dtype() != common)
+        value = k.narrowed(value, common);
+      return value.id;
+    };
+    Sym result = Sym::from_id(k.inlined(graph, traced.root, leaf));
+    if (k.type_of(result) == type && op.rule != DTypeRule::Self && out.dtype() != common)
+      result = k.narrowed(result, common);
+    k.loop(axes, [&] { k.store(to, result); });
+  });
+}
+
+}  // namespace taeda::lowered
