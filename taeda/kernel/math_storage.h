@@ -205,6 +205,11 @@ TD_FN V td_each_lane(int count, F value) {
 }
 template <class Stored, class V>
 TD_FN V td_round_lanes(V v) {
+  if constexpr (__is_same(Stored, td_bfloat16)) {
+    const td_u32 bits = (td_u32)v;
+    const td_u32 rounded = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
+    return (V)(v == v ? rounded : td_u32{} + 0x7fc00000u);
+  }
   for (int lane = 0; lane < td_lanes<V>; ++lane) v[lane] = td_round_to<Stored>(v[lane]);
   return v;
 }

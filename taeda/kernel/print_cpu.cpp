@@ -32,6 +32,7 @@ class TilePrinter {
 
   std::string print(const std::string& name) const {
     Lanes lanes = widest_lanes(graph_, {body_.root});
+    if (lanes == Lanes::Mixed) lanes = Lanes::One;  // a body has one type; its masks are bytes
     std::string text =
         str("extern \"C\" void ", name, "(char* const* ptrs, td_long n, const void* scalars) {\n",
             "  (void)scalars;\n  td_long i = 0;\n");

@@ -70,13 +70,20 @@ Lanes widest_lanes(const ExprGraph& graph, const std::vector<NodeId>& roots) {
     has_narrow |= type == Type::F32 || type == Type::I32;
     has_wide |= type_size(type) == 8;
   }
-  if (has_narrow && has_wide) return Lanes::One;
+  if (has_narrow && has_wide) return Lanes::Mixed;
   return has_wide ? Lanes::Wide64 : Lanes::Wide32;
 }
 
+Lanes common_lanes(Lanes a, Lanes b) {
+  if (a == b) return a;
+  return a == Lanes::One || b == Lanes::One ? Lanes::One : Lanes::Mixed;
+}
+
+bool is_two(Type type, Lanes lanes) { return lanes == Lanes::Mixed && type_size(type) == 8; }
+
 const char* lane_count(Lanes lanes) {
   if (lanes == Lanes::One) return "1";
-  return lanes == Lanes::Wide32 ? "(TAEDA_VEC_BYTES / 4)" : "(TAEDA_VEC_BYTES / 8)";
+  return lanes == Lanes::Wide64 ? "(TAEDA_VEC_BYTES / 8)" : "(TAEDA_VEC_BYTES / 4)";
 }
 
 std::string value_type(Type type, Lanes lanes) {
@@ -84,7 +91,8 @@ std::string value_type(Type type, Lanes lanes) {
                                   "td_c64", "td_c128", "bool",    "int"};
   constexpr const char* kWide[] = {"td_f32", "td_f64", "td_i64", "td_u64", "", "", "", "td_i32"};
   if (lanes == Lanes::One) return kOne[static_cast<int>(type)];
-  if (type == Type::Mask) return lanes == Lanes::Wide32 ? "td_b32" : "td_b64";
+  if (is_two(type, lanes)) return str("td_two<", kWide[static_cast<int>(type)], ">");
+  if (type == Type::Mask) return lanes == Lanes::Wide64 ? "td_b64" : "td_b32";
   return kWide[static_cast<int>(type)];
 }
 
@@ -95,13 +103,57 @@ std::string element_type(Type type) {
 std::string broadcast(const std::string& value, Type type, Lanes lanes) {
   if (lanes == Lanes::One) return value;
   std::string wide = value_type(type, lanes);
+  if (is_two(type, lanes)) return str(wide, "::of(", broadcast(value, type, Lanes::Wide64), ")");
   if (type == Type::Mask) return str("(", value, " ? !", wide, "{} : ", wide, "{})");
   if (is_integer(type)) return str("(", wide, "{} + ", value, ")");
   return str("td_broadcast<", wide, ">::of(", value, ")");
 }
 
+namespace {
+
+// 4-byte values or masks as 8-byte ones, or back.
+std::string resize_text(Type from, const Node& node, const std::string& arg) {
+  if (from == Type::Mask)
+    return str("td_halves([](auto half) { return ", cast_text(from, node, Lanes::Wide64, "half"),
+               "; }, td_widen<td_b64>(", arg, "))");
+  if (node.type == Type::Mask)
+    return str("td_shorten<td_b32>(td_halves([](auto half) { return half != 0; }, ", arg, "))");
+  const bool is_shorter = is_two(from, Lanes::Mixed);
+  return str(is_shorter ? "td_shorten<" : "td_widen<",
+             value_type(node.type, is_shorter ? Lanes::Wide32 : Lanes::Wide64), ">(", arg, ")");
+}
+
+// An operation of which an operand or the result is two registers: on each half.
+std::string halves_text(const ExprGraph& graph, const Node& node,
+                        FunctionRef<std::string(int)> arg) {
+  std::string parameters, arguments;
+  for (int i = 0; i < 3 && node.args[i] >= 0; ++i) {
+    parameters += str(i ? ", " : "", "auto half", i);
+    const bool is_mask = graph.node(node.args[i]).type == Type::Mask;
+    arguments += is_mask ? str(", td_widen<td_b64>(", arg(i), ")") : ", " + arg(i);
+  }
+  const std::string text =
+      str("td_halves([](", parameters, ") { return ",
+          operation_text(graph, node, Lanes::Wide64, [](int i) { return str("half", i); }), "; }",
+          arguments, ")");
+  return node.type == Type::Mask ? str("td_shorten<td_b32>(", text, ")") : text;
+}
+
+bool has_two(const ExprGraph& graph, const Node& node, Lanes lanes) {
+  bool has = is_two(node.type, lanes);
+  for (NodeId arg : node.args) has |= arg >= 0 && is_two(graph.node(arg).type, lanes);
+  return has;
+}
+
+}  // namespace
+
 std::string operation_text(const ExprGraph& graph, const Node& node, Lanes lanes,
                            FunctionRef<std::string(int)> arg) {
+  if (node.op != Op::Constant && has_two(graph, node, lanes)) {
+    const Type from = graph.node(node.args[0]).type;
+    const bool is_resized = node.op == Op::Cast && is_two(from, lanes) != is_two(node.type, lanes);
+    return is_resized ? resize_text(from, node, arg(0)) : halves_text(graph, node, arg);
+  }
   if (node.op == Op::Constant) return broadcast(scalar_constant(node), node.type, lanes);
   if (node.op == Op::Cast) return cast_text(graph.node(node.args[0]).type, node, lanes, arg(0));
   std::string form = op_form(node.op);

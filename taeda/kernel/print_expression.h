@@ -12,11 +12,15 @@
 namespace taeda::kernel {
 
 // How many elements a printed value holds: one, or the lanes of a register of 4- or 8-byte
-// elements.
-enum class Lanes : uint8_t { One, Wide32, Wide64 };
+// elements. Mixed has the lanes of 4-byte elements, and 8-byte ones in two registers.
+enum class Lanes : uint8_t { One, Wide32, Wide64, Mixed };
 
 // The widest form in which all nodes under the roots can be printed together.
 Lanes widest_lanes(const ExprGraph& graph, const std::vector<NodeId>& roots);
+// The form in which two expressions can be printed together.
+Lanes common_lanes(Lanes a, Lanes b);
+// Whether values of a type are two registers.
+bool is_two(Type type, Lanes lanes);
 // The number of lanes as an expression of the CPU dialect.
 const char* lane_count(Lanes lanes);
 // The spelling of a value's type, and of its elements in memory.

@@ -43,7 +43,7 @@ std::string ReduceBodyPrinter::lanewise(const ReduceBody& body, Lanes lanes) {
 }
 
 std::string ReduceBodyPrinter::name(const ReduceBody& body, Lanes lanes) {
-  constexpr const char* kSuffixes[] = {"one", "wide32", "wide64"};
+  constexpr const char* kSuffixes[] = {"one", "wide32", "wide64", "mixed"};
   const std::string type = str(prefix_, "_", body.name, "_", type_name(body.type), "_",
                                kSuffixes[static_cast<int>(lanes)]);
   if (!printed_.insert(type).second) return type;

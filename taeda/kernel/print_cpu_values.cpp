@@ -1,0 +1,252 @@
+// Prints loads, indices, operations and stores, as scalars or along a vector.
+#include "taeda/kernel/print_cpu_values.h"
+
+#include "taeda/base/error.h"
+#include "taeda/base/str.h"
+#include "taeda/kernel/print_index.h"
+
+namespace taeda::kernel {
+
+namespace {
+
+std::string stored_name(DType dtype) { return str("td_", dtype_name(dtype)); }
+
+// On one thread per element atomics are plain.
+std::string combined(StoreMode mode, const std::string& old, const std::string& value) {
+  switch (mode) {
+    case StoreMode::AtomicMax: return str("td_maximum(", old, ", ", value, ")");
+    case StoreMode::AtomicMin: return str("td_minimum(", old, ", ", value, ")");
+    default: return str(old, " + ", value);
+  }
+}
+
+// One value per lane from an expression of `lane`.
+std::string each_lane(Type type, Lanes lanes, const std::string& count, const std::string& value) {
+  return str(is_two(type, lanes) ? "td_each_two<" : "td_each_lane<",
+             value_type(type, is_two(type, lanes) ? Lanes::Wide64 : lanes), ">(", count,
+             ", [&](int lane) { return ", value, "; })");
+}
+
+}  // namespace
+
+std::string CpuValues::index(const Expr* at) {
+  return print_index(at, [](const Expr* symbol) { return name(symbol); });
+}
+
+// ---- what is a vector ----
+// Whether an index moves with the vector, directly or through a value.
+bool CpuValues::moves(const Expr* at, const CpuPlace& place, const std::set<NodeId>& wide) const {
+  for (const Expr* symbol : symbolic::symbols_of(at)) {
+    if (symbol == place.var) return true;
+    const Indirect* one = graph_.find_indirect(symbol);
+    if (one && wide.count(one->value)) return true;
+  }
+  return false;
+}
+
+std::set<NodeId> CpuValues::wide_nodes(const std::vector<NodeId>& order,
+                                       const CpuPlace& place) const {
+  std::set<NodeId> wide;
+  if (!place.is_wide()) return wide;
+  for (NodeId id : order) {
+    const Node& node = graph_.node(id);
+    bool is_wide = node.op == Op::State && place.wide_states.count(node.index);
+    if (node.at) is_wide |= moves(node.at, place, wide);
+    for (NodeId arg : node.args) is_wide |= arg >= 0 && wide.count(arg);
+    if (is_wide) wide.insert(id);
+  }
+  return wide;
+}
+
+// How an index moves along the vector: null where it is not by a constant.
+const Expr* CpuValues::vector_stride(const Defined& values, const Expr* at) const {
+  for (const Expr* symbol : symbolic::symbols_of(at)) {
+    const Indirect* one = graph_.find_indirect(symbol);
+    if (one && values.wide.count(one->value)) return nullptr;
+  }
+  return stride_of(pool_, at, values.place.var);
+}
+
+int CpuValues::useful_copies(const std::vector<NodeId>& roots,
+                             const std::vector<const Expr*>& stores, const CpuPlace& place) const {
+  const Defined values{NamedNodes(graph_, roots), {}, place, ""};
+  const std::set<NodeId> wide = wide_nodes(values.names.order(), place);
+  auto is_dense = [&](const Expr* at) {
+    if (!moves(at, place, wide)) return true;
+    const Expr* stride = stride_of(pool_, at, place.var);
+    return stride && stride->is_constant(1);
+  };
+  size_t count = 0;
+  for (const Expr* at : stores)
+    if (!is_dense(at)) return 1;
+  for (NodeId id : wide) {
+    const Node& node = graph_.node(id);
+    if (node.op == Op::Load && (node.args[0] >= 0 || !is_dense(node.at))) return 1;
+    count += node.op != Op::Load;
+  }
+  return count <= 16 ? 4 : count <= 48 ? 2 : 1;
+}
+
+// ---- values ----
+CpuValues::Defined CpuValues::define(const std::vector<NodeId>& roots, const CpuPlace& place,
+                                     const std::string& indent) const {
+  Defined values{NamedNodes(graph_, roots), {}, place, ""};
+  values.wide = wide_nodes(values.names.order(), place);
+  for (NodeId id : values.names.order()) {
+    const Node& node = graph_.node(id);
+    const bool is_wide = values.wide.count(id) != 0;
+    const Lanes lanes = is_wide ? place.lanes : Lanes::One;
+    for (int copy = 0; copy < (is_wide ? place.copies : 1); ++copy) {
+      values.text +=
+          str(indent, "const ", value_type(node.type, lanes), " ", spelled(values, id, lanes, copy),
+              " = ", value(values, node, lanes, copy), ";\n");
+      for (const Indirect& one : graph_.indirects())
+        if (one.value == id) values.text += indirect(values, one, is_wide, copy, indent);
+    }
+  }
+  return values;
+}
+
+std::string CpuValues::spelled(const Defined& values, NodeId id, Lanes lanes, int copy) const {
+  const std::string text = values.names[id];
+  if (values.wide.count(id)) return copy ? str(text, "_", copy) : text;
+  return lanes == Lanes::One ? text : broadcast(text, graph_.node(id).type, lanes);
+}
+
+std::string CpuValues::value(const Defined& values, const Node& node, Lanes lanes, int copy) const {
+  auto arg = [&](int i) { return spelled(values, node.args[i], lanes, copy); };
+  switch (node.op) {
+    case Op::Uniform:
+      return str("*(const ", element_type(node.type), "*)((const char*)scalars + ", 16 * node.index,
+                 ")");
+    case Op::State: return str("s", node.index);
+    case Op::Load: return load(values, node, lanes, copy);
+    case Op::Index: return index_value(values, node, lanes, copy);
+    case Op::Round:
+      return str(lanes == Lanes::One ? "td_round_to<" : "td_round_lanes<",
+                 stored_name(static_cast<DType>(node.index)), ">(", arg(0), ")");
+    case Op::Random:
+      fail(ErrorKind::Runtime, "[kernel] the CPU dialect does not print random numbers yet");
+    default: return operation_text(graph_, node, lanes, arg);
+  }
+}
+
+// An index of one of the vectors side by side; with `lane`, in one of its lanes.
+std::string CpuValues::copy_index(const Defined& values, const Expr* at, int copy,
+                                  const char* lane) const {
+  return print_index(at, [&](const Expr* symbol) -> std::string {
+    if (symbol == values.place.var && (copy || *lane))
+      return str("(", name(symbol),
+                 copy ? str(" + ", copy, " * ", lane_count(values.place.lanes)) : "",
+                 *lane ? str(" + ", lane) : "", ")");
+    const Indirect* one = graph_.find_indirect(symbol);
+    if (!one || !values.wide.count(one->value)) return name(symbol);
+    return str(name(symbol), copy ? str("_", copy) : "", "[", lane, "]");
+  });
+}
+
+std::string CpuValues::load(const Defined& values, const Node& node, Lanes lanes, int copy) const {
+  const std::string stored = stored_name(kernel_.buffers[node.index].dtype);
+  const std::string base = str("b", node.index), type = value_type(node.type, Lanes::One);
+  const bool is_masked = node.args[0] >= 0;
+  auto arg = [&](int i) { return spelled(values, node.args[i], lanes, copy); };
+  if (lanes == Lanes::One) {
+    const std::string read =
+        str("td_read<", stored, ", ", type, ">(", base, ", ", index(node.at), ")");
+    return is_masked ? str("(", arg(0), ") ? ", read, " : ", arg(1)) : read;
+  }
+  const std::string count = values.place.count();
+  const Expr* stride = vector_stride(values, node.at);
+  if (!is_masked && stride && stride->is_constant(1)) {
+    const std::string where =
+        str(">(", base, ", ", copy_index(values, node.at, copy), ", ", count, ")");
+    if (node.type == Type::Mask)
+      return str("td_read_mask_lanes<", value_type(node.type, lanes), where);
+    if (is_two(node.type, lanes))
+      return str("td_read_two<", stored, ", ", value_type(node.type, Lanes::Wide64), where);
+    return str("td_read_lanes<", stored, ", ", value_type(node.type, lanes), where);
+  }
+  std::string read = str("td_read<", stored, ", ", type, ">(", base, ", ",
+                         copy_index(values, node.at, copy, "lane"), ")");
+  if (node.type == Type::Mask) read = str("-(td_long)(", read, ")");
+  if (is_masked) read = str("(", arg(0), ")[lane] ? ", read, " : (", arg(1), ")[lane]");
+  return each_lane(node.type, lanes, count, read);
+}
+
+std::string CpuValues::index_value(const Defined& values, const Node& node, Lanes lanes,
+                                   int copy) const {
+  const std::string type = value_type(node.type, Lanes::One);
+  if (lanes == Lanes::One) return str("(", type, ")", index(node.at));
+  const Expr* stride = vector_stride(values, node.at);
+  if (stride && node.type == Type::I64)
+    return str(is_two(node.type, lanes) ? "td_ramp_two<" : "td_ramp<",
+               value_type(node.type, Lanes::Wide64), ">(", copy_index(values, node.at, copy), ", ",
+               index(stride), ")");
+  return each_lane(node.type, lanes, values.place.count(),
+                   str("(", type, ")", copy_index(values, node.at, copy, "lane")));
+}
+
+// The checked index of an indirect access. One out of range is reported and read as 0.
+std::string CpuValues::indirect(const Defined& values, const Indirect& one, bool is_wide, int copy,
+                                const std::string& indent) const {
+  const size_t number = &one - graph_.indirects().data();
+  auto checked = [&](const std::string& value) {
+    return str("td_checked_index(", value, ", ", index(one.extent), ", ",
+               one.wraps ? "true" : "false", ", error, ", number + 1, ")");
+  };
+  const Lanes lanes = is_wide ? values.place.lanes : Lanes::One;
+  const std::string value = spelled(values, one.value, lanes, copy);
+  if (!is_wide)
+    return str(indent, "const td_long ", name(one.symbol), " = ", checked(value), ";\n", indent,
+               "(void)", name(one.symbol), ";\n");
+  return str(indent, "const auto ", name(one.symbol), copy ? str("_", copy) : "", " = ",
+             each_lane(Type::I64, lanes, values.place.count(), checked(value + "[lane]")), ";\n");
+}
+
+// ---- stores ----
+std::string CpuValues::write(const Store& store, const std::string& at, std::string value) const {
+  const std::string stored = stored_name(kernel_.buffers[store.buffer].dtype);
+  const std::string one = value_type(graph_.node(store.value).type, Lanes::One);
+  const std::string base = str("b", store.buffer);
+  if (store.mode != StoreMode::Write)
+    value =
+        combined(store.mode, str("td_read<", stored, ", ", one, ">(", base, ", ", at, ")"), value);
+  return str("td_write<", stored, ", ", one, ">(", base, ", ", at, ", ", value, ");\n");
+}
+
+std::string CpuValues::store(const Defined& values, const Store& store,
+                             const std::string& indent) const {
+  const CpuPlace& place = values.place;
+  if (!place.is_wide() || !moves(store.at, place, values.wide)) {
+    const std::string guard =
+        store.mask >= 0 ? str("if (", values.names[store.mask], ") ") : std::string();
+    return str(indent, guard, write(store, index(store.at), values.names[store.value]));
+  }
+  std::string text;
+  for (int copy = 0; copy < place.copies; ++copy) text += indent + store_lanes(values, store, copy);
+  return text;
+}
+
+std::string CpuValues::store_lanes(const Defined& values, const Store& store, int copy) const {
+  const CpuPlace& place = values.place;
+  const Type type = graph_.node(store.value).type;
+  const std::string value = spelled(values, store.value, place.lanes, copy);
+  const std::string count = place.count();
+  const Expr* stride = vector_stride(values, store.at);
+  if (store.mask < 0 && store.mode == StoreMode::Write && stride && stride->is_constant(1)) {
+    const std::string what = str("(b", store.buffer, ", ", copy_index(values, store.at, copy), ", ",
+                                 value, ", ", count, ");\n");
+    if (type == Type::Mask) return "td_write_mask_lanes" + what;
+    return str(is_two(type, place.lanes) ? "td_write_two<" : "td_write_lanes<",
+               stored_name(kernel_.buffers[store.buffer].dtype), ">", what);
+  }
+  const std::string guard =
+      store.mask >= 0 ? str("if ((", spelled(values, store.mask, place.lanes, copy), ")[lane]) ")
+                      : std::string();
+  std::string element = str("(", value, ")[lane]");
+  if (type == Type::Mask) element += " != 0";
+  return str("for (int lane = 0; lane < ", count, "; ++lane) ", guard,
+             write(store, copy_index(values, store.at, copy, "lane"), element));
+}
+
+}  // namespace taeda::kernel

@@ -1,0 +1,74 @@
+// Values and stores of a kernel as text of the CPU dialect.
+//
+// Note [Values along a vector]. Inside of an axis that is bound to a vector, a value is a vector
+// where it moves with the axis and a scalar elsewhere; scalars are spread where a vector needs
+// them. Loads read neighbours at once where the index moves by one, lane by lane where it moves
+// otherwise. Several vectors are printed side by side, so that their operations overlap; the last
+// ones run through the same text with one vector and a smaller `count`.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "taeda/kernel/ir/kernel.h"
+#include "taeda/kernel/print_expression.h"
+
+namespace taeda::kernel {
+
+// Where a value is computed: along which vector, if any.
+struct CpuPlace {
+  const Expr* var = nullptr;
+  Lanes lanes = Lanes::One;
+  bool is_tail = false;  // `count` lanes exist
+  int copies = 1;        // vectors side by side
+  std::set<int> wide_states = {};
+
+  bool is_wide() const { return lanes != Lanes::One; }
+  std::string count() const { return is_tail ? "count" : lane_count(lanes); }
+};
+
+class CpuValues {
+ public:
+  explicit CpuValues(const Kernel& kernel)
+      : kernel_(kernel), graph_(kernel.values), pool_(*kernel.pool) {}
+
+  // The definitions of all nodes under some roots, and their spelling.
+  struct Defined {
+    NamedNodes names;
+    std::set<NodeId> wide;
+    CpuPlace place;
+    std::string text;
+  };
+  Defined define(const std::vector<NodeId>& roots, const CpuPlace& place,
+                 const std::string& indent) const;
+  // A value as its user wants it: one, or a vector.
+  std::string spelled(const Defined& values, NodeId id, Lanes lanes, int copy = 0) const;
+  std::string store(const Defined& values, const Store& store, const std::string& indent) const;
+  // Vectors side by side that pay for a loop: none where lanes are handled one by one.
+  int useful_copies(const std::vector<NodeId>& roots, const std::vector<const Expr*>& stores,
+                    const CpuPlace& place) const;
+
+  static std::string name(const Expr* symbol) { return "x_" + symbol->name; }
+  static std::string index(const Expr* at);
+
+ private:
+  bool moves(const Expr* at, const CpuPlace& place, const std::set<NodeId>& wide) const;
+  std::set<NodeId> wide_nodes(const std::vector<NodeId>& order, const CpuPlace& place) const;
+  const Expr* vector_stride(const Defined& values, const Expr* at) const;
+  std::string copy_index(const Defined& values, const Expr* at, int copy,
+                         const char* lane = "") const;
+  std::string value(const Defined& values, const Node& node, Lanes lanes, int copy) const;
+  std::string load(const Defined& values, const Node& node, Lanes lanes, int copy) const;
+  std::string index_value(const Defined& values, const Node& node, Lanes lanes, int copy) const;
+  std::string indirect(const Defined& values, const Indirect& one, bool is_wide, int copy,
+                       const std::string& indent) const;
+  std::string store_lanes(const Defined& values, const Store& store, int copy) const;
+  std::string write(const Store& store, const std::string& at, std::string value) const;
+
+  const Kernel& kernel_;
+  const ExprGraph& graph_;
+  ExprPool& pool_;
+};
+
+}  // namespace taeda::kernel
