@@ -32,7 +32,13 @@ namespace taeda {
 using autograd::grad;
 
 // Starts the stream of random numbers that `seed` names.
-inline void manual_seed(uint64_t seed) { default_cpu_generator().manual_seed(seed); }
+namespace devices {
+TAEDA_API void seed_devices(uint64_t seed);
+}
+inline void manual_seed(uint64_t seed) {
+  default_cpu_generator().manual_seed(seed);
+  devices::seed_devices(seed);
+}
 
 // Options to start from: dtype(kDouble).requires_grad(true).
 inline TensorOptions dtype(DType t) { return TensorOptions(t); }

@@ -7,6 +7,7 @@
 #include "python/src/fx/fx_types.h"
 #include "python/src/tensor/factories.h"
 #include "taeda/autograd/grad_mode.h"
+#include "taeda/backends/device_kernels.h"
 #include "taeda/base/parallel.h"
 #include "taeda/ops/shape.h"
 
@@ -53,7 +54,9 @@ PyObject* get_num_threads_function(PyObject*, PyObject*) { return PyLong_FromLon
 PyObject* manual_seed(PyObject*, PyObject* seed) {
   return guarded([&] {
     Ref integer(checked(PyNumber_Long(seed)));
-    default_cpu_generator().manual_seed(static_cast<uint64_t>(to_scalar(integer.get()).to_int()));
+    const auto bits = static_cast<uint64_t>(to_scalar(integer.get()).to_int());
+    default_cpu_generator().manual_seed(bits);
+    devices::seed_devices(bits);
     Ref module(checked(PyImport_ImportModule("taeda._C")));
     return PyObject_GetAttrString(module.get(), "default_generator");
   });

@@ -101,6 +101,30 @@ class Images {
   std::optional<Device> device_;
 };
 
+// Generators of a device drawn from on the host: copies in their state, which goes back when the
+// call is over.
+class HostGenerators {
+ public:
+  void to_host(Value& value) {
+    const Generator original = value.get<Generator>();
+    if (!original.defined() || original.device().is_cpu()) return;
+    Generator image(Device(DeviceType::CPU));
+    const GeneratorImpl::State state = original.get_state();
+    image.set_state({state.data(), state.size()});
+    pairs_.emplace_back(original, image);
+    value = Value(image);
+  }
+  ~HostGenerators() {
+    for (const auto& [original, image] : pairs_) {
+      const GeneratorImpl::State state = image.get_state();
+      original.set_state({state.data(), state.size()});
+    }
+  }
+
+ private:
+  std::vector<std::pair<Generator, Generator>> pairs_;
+};
+
 // Tensors without values, and results elsewhere, would be read and written as the host's.
 void check_places(const Operator& op, const Stack& stack, const std::vector<Tensor>& written,
                   Device device) {
@@ -121,11 +145,13 @@ void run_on_cpu(const Operator& op, KeySet, Stack& stack, void*) {
   BelowADInplaceOrView guard;
   Images images;
   std::vector<Tensor> written;
+  HostGenerators generators;
   for (size_t i = 0; i < stack.size() && i < schema.arguments.size(); ++i) {
     if (stack[i].is<Device>() && !stack[i].get<Device>().is_cpu()) {
       images.set_device(stack[i].get<Device>());
       stack[i] = Value(Device());
     }
+    if (stack[i].is<Generator>()) generators.to_host(stack[i]);
     if (schema.arguments[i].is_written)
       dispatch::for_each_tensor(stack[i], [&](const Tensor& t) { written.push_back(t); });
     dispatch::map_tensors(stack[i], [&](const Tensor& t) { return images.to_host(t); });

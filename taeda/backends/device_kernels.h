@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "taeda/core/generator.h"
 #include "taeda/core/tensor.h"
 #include "taeda/dispatch/operator.h"
 
@@ -12,6 +13,12 @@ namespace taeda::devices {
 
 // Registers copy_, fill_ and the CPU fallback in the Dense slots of a device type.
 void register_device_kernels(DeviceType type);
+
+// `generator`, or the default one of the device where it is undefined. Each device has a stream of
+// its own; RuntimeError for a generator of another device.
+TAEDA_API const Generator& generator_of(const Generator& generator, Device device);
+// Starts the default streams of all registered devices from `seed`, as manual_seed does.
+TAEDA_API void seed_devices(uint64_t seed);
 
 // A CPU tensor with the same sizes, strides and flags; with `is_read` its memory holds a copy of
 // the elements of `t`, otherwise nothing yet.

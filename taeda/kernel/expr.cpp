@@ -187,12 +187,47 @@ NodeId ExprGraph::round(NodeId a, DType dtype) {
       {.op = Op::Round, .type = from.type, .args = {a, -1, -1}, .index = static_cast<int>(dtype)});
 }
 
-NodeId ExprGraph::random(const symbolic::Expr* element, NodeId seed, NodeId offset) {
-  for (NodeId part : {seed, offset})
-    TAEDA_CHECK_TYPE(nodes_[part].type == Type::U64,
-                     "[kernel] seed and offset of random are u64: ", "got ",
+const char* draw_name(Draw draw) {
+  constexpr const char* kNames[kNumDraws] = {"word",     "integer",   "uniform3",  "uniform4",
+                                             "uniform8", "uniform11", "uniform24", "uniform53",
+                                             "normal",   "normal64"};
+  return kNames[static_cast<int>(draw)];
+}
+
+Type draw_type(Draw draw) {
+  switch (draw) {
+    case Draw::Word: return Type::I64;
+    case Draw::Integer: return Type::U64;
+    case Draw::Uniform53:
+    case Draw::Normal64: return Type::F64;
+    default: return Type::F32;
+  }
+}
+
+int uniform_bits(Draw draw) {
+  switch (draw) {
+    case Draw::Uniform3: return 3;
+    case Draw::Uniform4: return 4;
+    case Draw::Uniform8: return 8;
+    case Draw::Uniform11: return 11;
+    case Draw::Uniform53: return 53;
+    default: return 24;
+  }
+}
+
+NodeId ExprGraph::random(Draw draw, const symbolic::Expr* element, NodeId seed, NodeId offset,
+                         NodeId limit) {
+  TAEDA_CHECK_TYPE((draw == Draw::Integer) == (limit >= 0),
+                   "[kernel] random integers, and only they, have a limit");
+  for (NodeId part : {seed, offset, limit})
+    TAEDA_CHECK_TYPE(part < 0 || nodes_[part].type == Type::U64,
+                     "[kernel] seed, offset and limit of random are u64: got ",
                      type_name(nodes_[part].type));
-  return intern({.op = Op::Random, .type = Type::I64, .args = {seed, offset, -1}, .at = element});
+  return intern({.op = Op::Random,
+                 .type = draw_type(draw),
+                 .args = {seed, offset, limit},
+                 .index = static_cast<int>(draw),
+                 .at = element});
 }
 
 NodeId ExprGraph::state(int number, Type type) {

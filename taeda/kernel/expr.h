@@ -72,7 +72,7 @@ TAEDA_API bool holds(DType dtype, Type type);
 
 // Leaves and conversions. Input is element data, Uniform one number per call, both numbered apart;
 // Cast converts to its type. The others belong to kernels: Load reads a buffer at an index, Index
-// is the value of an index, Round rounds to a storage dtype and back, Random is a word of the
+// is the value of an index, Round rounds to a storage dtype and back, Random is an element of the
 // random stream, State the result of a reduction or scan.
 enum class Op : uint8_t {
   Input,
@@ -89,6 +89,25 @@ enum class Op : uint8_t {
 #undef TAEDA_EXPR_ENUM
 };
 
+// What a Random node makes of the stream: a 32-bit word (I64), a number below the third operand
+// (U64; 0 stands for 2^64), a multiple of 2^-bits in [0, 1), a standard normal number.
+enum class Draw : uint8_t {
+  Word,
+  Integer,
+  Uniform3,
+  Uniform4,
+  Uniform8,
+  Uniform11,
+  Uniform24,
+  Uniform53,
+  Normal,
+  Normal64
+};
+constexpr int kNumDraws = 10;
+TAEDA_API const char* draw_name(Draw draw);
+TAEDA_API Type draw_type(Draw draw);
+TAEDA_API int uniform_bits(Draw draw);
+
 // The number of operations.
 constexpr int kNumOps = static_cast<int>(Op::Digamma) + 1;
 
@@ -99,12 +118,12 @@ TAEDA_API int op_arity(Op op);
 using NodeId = int32_t;
 
 // args: the operands. Load has none, or a mask and the value where it is false; Random has the seed
-// and the offset of the stream.
+// and the offset of the stream, and a limit for integers.
 struct TAEDA_API Node {
   Op op;
   Type type;
   NodeId args[3] = {-1, -1, -1};
-  int index = 0;                       // Input, Uniform, State: number; Load: buffer; Round: dtype
+  int index = 0;  // Input, Uniform, State: number; Load: buffer; Round: dtype; Random: Draw
   uint64_t bits[2] = {0, 0};           // Constant: its bytes; the imaginary part in the second word
   const symbolic::Expr* at = nullptr;  // Load, Index: where; Random: the element's number
 
@@ -140,7 +159,8 @@ class TAEDA_API ExprGraph {
   NodeId load(int buffer, Type type, const symbolic::Expr* at, NodeId mask = -1, NodeId other = -1);
   NodeId index(const symbolic::Expr* at, Type type = Type::I64);
   NodeId round(NodeId a, DType dtype);
-  NodeId random(const symbolic::Expr* element, NodeId seed, NodeId offset);
+  NodeId random(Draw draw, const symbolic::Expr* element, NodeId seed, NodeId offset,
+                NodeId limit = -1);
   NodeId state(int number, Type type);
   // A symbol for a value. The range check belongs to each access that uses it.
   const symbolic::Expr* indirect(symbolic::ExprPool& pool, const std::string& name, NodeId value,

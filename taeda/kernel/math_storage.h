@@ -2,6 +2,7 @@
 // for scalars and CPU vectors. Part of eager code and of both preludes.
 #pragma once
 
+#include "taeda/kernel/math_complex.h"
 #include "taeda/kernel/math_types.h"
 #if !defined(__CUDACC__)
 #  include "taeda/kernel/math_memory.h"
@@ -33,6 +34,8 @@ typedef td_plain<int> td_int32;
 typedef td_plain<unsigned> td_uint32;
 typedef td_plain<td_long> td_int64;
 typedef td_plain<td_ulong> td_uint64;
+typedef td_plain<td_c64> td_complex64;
+typedef td_plain<td_c128> td_complex128;
 
 struct td_bool {
   typedef unsigned char raw;

@@ -16,6 +16,7 @@ std::string combined(StoreMode mode, const std::string& old, const std::string& 
   switch (mode) {
     case StoreMode::AtomicMax: return str("td_maximum(", old, ", ", value, ")");
     case StoreMode::AtomicMin: return str("td_minimum(", old, ", ", value, ")");
+    case StoreMode::AtomicMul: return str(old, " * ", value);
     default: return str(old, " + ", value);
   }
 }
@@ -125,8 +126,7 @@ std::string CpuValues::value(const Defined& values, const Node& node, Lanes lane
     case Op::Round:
       return str(lanes == Lanes::One ? "td_round_to<" : "td_round_lanes<",
                  stored_name(static_cast<DType>(node.index)), ">(", arg(0), ")");
-    case Op::Random:
-      fail(ErrorKind::Runtime, "[kernel] the CPU dialect does not print random numbers yet");
+    case Op::Random: return random(values, node, lanes, copy);
     default: return operation_text(graph_, node, lanes, arg);
   }
 }
@@ -184,6 +184,18 @@ std::string CpuValues::index_value(const Defined& values, const Node& node, Lane
                index(stride), ")");
   return each_lane(node.type, lanes, values.place.count(),
                    str("(", type, ")", copy_index(values, node.at, copy, "lane")));
+}
+
+// An element of the random stream; each lane draws for itself.
+std::string CpuValues::random(const Defined& values, const Node& node, Lanes lanes,
+                              int copy) const {
+  const auto arg = [&](int i) {
+    const std::string text = spelled(values, node.args[i], Lanes::One, copy);
+    return values.wide.count(node.args[i]) ? text + "[lane]" : text;
+  };
+  if (lanes == Lanes::One) return random_text(node, index(node.at), arg);
+  return each_lane(node.type, lanes, values.place.count(),
+                   random_text(node, copy_index(values, node.at, copy, "lane"), arg));
 }
 
 // The checked index of an indirect access. One out of range is reported and read as 0.

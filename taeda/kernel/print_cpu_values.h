@@ -61,6 +61,7 @@ class CpuValues {
   std::string value(const Defined& values, const Node& node, Lanes lanes, int copy) const;
   std::string load(const Defined& values, const Node& node, Lanes lanes, int copy) const;
   std::string index_value(const Defined& values, const Node& node, Lanes lanes, int copy) const;
+  std::string random(const Defined& values, const Node& node, Lanes lanes, int copy) const;
   std::string indirect(const Defined& values, const Indirect& one, bool is_wide, int copy,
                        const std::string& indent) const;
   std::string store_lanes(const Defined& values, const Store& store, int copy) const;

@@ -167,6 +167,20 @@ std::string operation_text(const ExprGraph& graph, const Node& node, Lanes lanes
   return text + ")";
 }
 
+std::string random_text(const Node& node, const std::string& element,
+                        FunctionRef<std::string(int)> arg) {
+  const Draw draw = static_cast<Draw>(node.index);
+  const std::string from = str("(", arg(0), ", ", arg(1), ", ", element);
+  switch (draw) {
+    case Draw::Word: return "td_draw_word" + from + ")";
+    case Draw::Integer: return str("td_draw_integer", from, ", ", arg(2), ")");
+    case Draw::Uniform53: return "td_draw_uniform53" + from + ")";
+    case Draw::Normal: return "td_draw_normal<float>" + from + ")";
+    case Draw::Normal64: return "td_draw_normal<double>" + from + ")";
+    default: return str("td_draw_uniform", from, ", ", uniform_bits(draw), ")");
+  }
+}
+
 NamedNodes::NamedNodes(const ExprGraph& graph, const std::vector<NodeId>& roots)
     : graph_(graph), order_(graph.reachable(roots)) {
   for (NodeId id : order_) number_.emplace(id, static_cast<int>(number_.size()));

@@ -33,6 +33,10 @@ std::string broadcast(const std::string& value, Type type, Lanes lanes);
 std::string operation_text(const ExprGraph& graph, const Node& node, Lanes lanes,
                            FunctionRef<std::string(int)> arg);
 
+// The drawing of an element of the random stream.
+std::string random_text(const Node& node, const std::string& element,
+                        FunctionRef<std::string(int)> arg);
+
 // The nodes under some roots and their names v0, v1, ..., the same for the same expressions.
 class NamedNodes {
  public:

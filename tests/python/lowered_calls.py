@@ -45,6 +45,8 @@ def run_on(sample, device):
 def placed(value, device):
     if isinstance(value, taeda.Tensor):
         return value.to(device)
+    if isinstance(value, taeda.Generator):
+        return taeda.Generator(device).manual_seed(value.initial_seed())
     return device if isinstance(value, taeda.device) else value
 
 

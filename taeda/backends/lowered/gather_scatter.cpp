@@ -49,7 +49,7 @@ void scatter_into(std::string_view name, int64_t dim, const Tensor& index, const
   launch.run([&](KernelBuilder& k) {
     const Expr* place = k.indirect(k.cast(k.load(i), Type::I64), launch.param(k, extent), false);
     const Sym value = x >= 0 ? k.load(x) : launch.uniform(k, number);
-    k.loop(axes, [&] { accumulate(k, y, value, {{static_cast<int>(dim), place}}, mode); });
+    k.loop(axes, [&] { accumulate(k, y, value, {{{static_cast<int>(dim), place}}}, mode); });
   });
 }
 
@@ -140,7 +140,7 @@ void over_slices(std::string_view name, IntList sizes, const Tensor* plain, cons
   const int number = launch.number(scale, type), extent = launch.param(indexed.sizes()[dim]);
   launch.run([&](KernelBuilder& k) {
     const Expr* place = k.indirect(k.cast(k.load(i), Type::I64), launch.param(k, extent), wraps);
-    const Coordinates at{{static_cast<int>(dim), place}};
+    const Coordinates at{{{static_cast<int>(dim), place}}};
     k.loop(axes, [&] { body(k, x, y, at, launch.uniform(k, number)); });
   });
 }
@@ -166,7 +166,7 @@ void gather(const Tensor& self, int64_t dim, const Tensor& index, bool, Tensor& 
   launch.run([&](KernelBuilder& k) {
     const Expr* place = k.indirect(k.cast(k.load(i), Type::I64), launch.param(k, extent), false);
     checked_first(k, axes, {place});
-    k.loop(axes, [&] { k.store(y, k.load(x, {{static_cast<int>(dim), place}})); });
+    k.loop(axes, [&] { k.store(y, k.load(x, {{{static_cast<int>(dim), place}}})); });
   });
 }
 

@@ -144,6 +144,44 @@ Tensor& _fill_range_(Tensor& self, const Scalar& start, const Scalar& step) {
   return self;
 }
 
+Tensor& _fill_spaced_(Tensor& self, const Scalar& start, const Scalar& end,
+                      std::optional<double> base) {
+  const int64_t steps = self.numel();
+  if (steps == 0) return self;
+  const bool is_whole = !is_floating(self.dtype()) && !is_complex(self.dtype());
+  // Integers count from whole numbers; their exponents are floats, as PyTorch's.
+  const Type type = is_complex(self.dtype()) ? Type::C128
+                    : is_whole && base       ? Type::F32
+                                             : Type::F64;
+  const auto whole = [&](const Scalar& s) { return is_whole ? Scalar(s.to_int()) : s; };
+  int from = -1, to = -1, by = -1, half = -1, last = -1, power = -1;
+  fill_with(
+      base ? "fill_powers" : "fill_spaced", self, type,
+      [&](Launch& launch) {
+        const Scalar first = whole(start), end_number = whole(end);
+        const double parts = static_cast<double>(std::max<int64_t>(steps - 1, 1));
+        const Complex<double> step =
+            (end_number.to_complex() - first.to_complex()) / Complex<double>(parts);
+        from = launch.number(first, type);
+        to = launch.number(end_number, type);
+        by = launch.number(is_complex(self.dtype()) ? Scalar(step) : Scalar(step.re), type);
+        half = launch.number(Scalar(steps == 1 ? 1 : steps / 2), Type::I64);
+        last = launch.number(Scalar(steps - 1), Type::I64);
+        if (base) power = launch.number(Scalar(*base), Type::F64);
+      },
+      [&](KernelBuilder& k, Launch& launch, const Expr* place) {
+        const Sym i = k.index(place), step = launch.uniform(k, by);
+        // From both ends, so that both are met exactly.
+        const Sym up = launch.uniform(k, from) + k.cast(i, type) * step;
+        const Sym down = launch.uniform(k, to) - k.cast(launch.uniform(k, last) - i, type) * step;
+        Sym value = where(i < launch.uniform(k, half), up, down);
+        if (!base) return value;
+        const Type wide = type == Type::F32 ? Type::F64 : type;
+        return pow(k.cast(launch.uniform(k, power), wide), k.cast(value, wide));
+      });
+  return self;
+}
+
 // ---- moved elements ----
 void repeat(const Tensor& self, SymIntList repeats, Tensor& out) {
   // Each dimension of the result is one of repetitions and one of elements.
@@ -191,8 +229,8 @@ void roll(const Tensor& self, SymIntList shifts, IntList dims, Tensor& out) {
         for (size_t d = 0; d < params.size(); ++d) {
           const int axis = static_cast<int>(d);
           if (k.extent(axis)->is_constant(1)) continue;
-          at[axis] = k.pool().modulo(k.pool().add(k.var(axis), launch.param(k, params[d])),
-                                     k.extent(axis));
+          at.along[axis] = k.pool().modulo(k.pool().add(k.var(axis), launch.param(k, params[d])),
+                                           k.extent(axis));
         }
         return at;
       });
@@ -207,7 +245,7 @@ void flip(const Tensor& self, IntList dims, Tensor& out) {
         for (int64_t d = 0; d < self.dim(); ++d) {
           const int axis = static_cast<int>(d);
           if (!(bits >> d & 1) || k.extent(axis)->is_constant(1)) continue;
-          at[axis] =
+          at.along[axis] =
               k.pool().subtract(k.pool().subtract(k.extent(axis), k.integer(1)), k.var(axis));
         }
         return at;

@@ -27,15 +27,15 @@ int KernelBuilder::operand(DType dtype, std::vector<const Expr*> strides) {
 }
 
 const Expr* KernelBuilder::place(int operand, const Coordinates& at) {
-  const Expr* sum = integer(0);
+  const Expr* sum = at.plus ? at.plus : integer(0);
   const std::vector<const Expr*>& strides = strides_[operand];
   for (size_t d = 0; d < strides.size(); ++d) {
     const int axis = static_cast<int>(d);
-    const auto given = at.find(axis);
+    const auto given = at.along.find(axis);
     // An axis of one element has no loop, and its place is 0.
-    if (given == at.end() && axes_[axis].extent->is_constant(1)) continue;
-    sum = pool().add(sum,
-                     pool().mul(strides[d], given == at.end() ? axes_[axis].var : given->second));
+    if (given == at.along.end() && axes_[axis].extent->is_constant(1)) continue;
+    sum = pool().add(
+        sum, pool().mul(strides[d], given == at.along.end() ? axes_[axis].var : given->second));
   }
   return sum;
 }

@@ -26,8 +26,11 @@
 
 namespace taeda::kernel {
 
-// Places along axes other than the running ones, by the number of the axis.
-using Coordinates = std::map<int, const Expr*>;
+// Where an operand is accessed, if not at the running place.
+struct Coordinates {
+  std::map<int, const Expr*> along = {};  // places along some axes
+  const Expr* plus = nullptr;             // elements to add
+};
 
 class TAEDA_API KernelBuilder {
  public:

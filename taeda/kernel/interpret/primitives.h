@@ -36,6 +36,10 @@ struct StoragePrimitives {
 // For a dtype and a type that it holds.
 const StoragePrimitives& find_storage(DType dtype, Type type);
 
+// Elements of the random stream; operands are those of a Random node, one per element.
+void draw_tile(Draw draw, const void* const* operands, const int64_t* elements, int64_t n,
+               char* tile);
+
 // One table per instruction set.
 struct PrimitiveTable {
   TilePrimitive operations[kNumOps][kNumTypes];

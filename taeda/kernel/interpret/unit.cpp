@@ -111,7 +111,6 @@ class UnitPlanner {
   void spread(int value) { unit_.values_[value].is_spread |= !unit_.values_[value].is_moving(); }
 
   void find_primitives(const Node& node, ValuePlan& value) const {
-    TAEDA_CHECK(node.op != Op::Random, "[kernel] random numbers are not interpreted yet");
     if (node.op == Op::Load) {
       const DType dtype = kernel_.buffers[node.index].dtype;
       value.storage = &find_storage(dtype, node.type);
@@ -262,6 +261,14 @@ void Unit::evaluate(Walk& walk, Pace pace, int64_t start, int64_t n) const {
             reinterpret_cast<int32_t*>(out)[k] = static_cast<int32_t>(at[k]);
         else
           std::memcpy(out, at, n * 8);
+        break;
+      }
+      case Op::Random: {
+        index_tile(walk, value.at, start, n);
+        const void* given[3] = {};
+        for (int a = 0; a < 3 && value.args[a] >= 0; ++a)
+          given[a] = ptrs[2 * value.args[a] + (is_moving ? 1 : 0)];
+        draw_tile(static_cast<Draw>(value.index), given, indices(walk), n, out);
         break;
       }
       default: {

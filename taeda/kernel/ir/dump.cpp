@@ -70,8 +70,10 @@ class Writer {
         text_ += str(" ", dtype_name(static_cast<DType>(node.index)), " ", name(node.args[0]));
         break;
       case Op::Random:
-        text_ += str(" [", symbolic::text_of(node.at), "] ", name(node.args[0]), " ",
-                     name(node.args[1]));
+        text_ += str(" ", draw_name(static_cast<Draw>(node.index)), " [",
+                     symbolic::text_of(node.at), "]");
+        for (NodeId arg : node.args)
+          if (arg >= 0) text_ += " " + name(arg);
         break;
       default:
         for (NodeId arg : node.args)

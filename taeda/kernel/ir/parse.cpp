@@ -250,9 +250,13 @@ class Reader {
       return graph.load(buffer, type, at, mask, node_named(line, line.word()));
     }
     if (name == op_name(Op::Random)) {
+      const std::string what = line.word();
+      Draw draw;
+      if (!find_name(draw_name, kNumDraws, what, draw)) line.refuse("nothing draws ", what);
       const Expr* at = bracketed(line);
-      const NodeId seed = node_named(line, line.word());
-      return graph.random(at, seed, node_named(line, line.word()));
+      const NodeId seed = node_named(line, line.word()), offset = node_named(line, line.word());
+      if (draw != Draw::Integer) return graph.random(draw, at, seed, offset);
+      return graph.random(draw, at, seed, offset, node_named(line, line.word()));
     }
     NodeId args[3] = {-1, -1, -1};
     Op op;

@@ -55,7 +55,9 @@ class Rewriter {
       case Op::Round: return graph_.round(arg(0), static_cast<DType>(node.index));
       case Op::Load: return graph_.load(node.index, node.type, index(node.at), arg(0), arg(1));
       case Op::Index: return graph_.index(index(node.at), node.type);
-      case Op::Random: return graph_.random(index(node.at), arg(0), arg(1));
+      case Op::Random:
+        return graph_.random(static_cast<Draw>(node.index), index(node.at), arg(0), arg(1),
+                             node.args[2] >= 0 ? arg(2) : -1);
       default: return graph_.apply(node.op, arg(0), arg(1), arg(2));
     }
   }

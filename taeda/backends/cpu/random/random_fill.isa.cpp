@@ -1,7 +1,7 @@
 // The random kernels of one instruction set: a counter a lane, four words a counter, stored in
 // order.
 #include "taeda/backends/cpu/random/random_kernels.h"
-#include "taeda/backends/cpu/random/random_math.h"
+#include "taeda/kernel/math_random.h"
 
 #include <cstddef>
 

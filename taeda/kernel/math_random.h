@@ -159,4 +159,49 @@ TD_FN td_normals<F> td_normal_pair(U a, U b) {
   return {radius * cosine_signed, radius * sine_signed};
 }
 
+// ---- one element of a stream ----
+// Note [Random stream]: words 4 to a counter, from counter `offset` on.
+TD_FN td_words<unsigned> td_draw_block(td_ulong seed, td_ulong counter) {
+  const td_philox_keys<unsigned> keys = td_make_philox_keys(seed, 0u);
+  const unsigned low[1] = {(unsigned)counter}, high[1] = {(unsigned)(counter >> 32)};
+  td_words<unsigned> words[1];
+  td_philox(low, high, keys, words);
+  return words[0];
+}
+TD_FN td_long td_draw_word(td_ulong seed, td_ulong offset, td_long i) {
+  const td_words<unsigned> w = td_draw_block(seed, offset + (td_ulong)i / 4);
+  const int place = (int)(i & 3);
+  return place < 2 ? (place == 0 ? w.w0 : w.w1) : (place == 2 ? w.w2 : w.w3);
+}
+TD_FN td_ulong td_draw_word64(td_ulong seed, td_ulong offset, td_long i) {
+  const td_words<unsigned> w = td_draw_block(seed, offset + (td_ulong)i / 2);
+  return i & 1 ? w.w2 | (td_ulong)w.w3 << 32 : w.w0 | (td_ulong)w.w1 << 32;
+}
+// The upper half of the product of a 64-bit word and the limit; 0 stands for 2^64.
+TD_FN td_ulong td_draw_integer(td_ulong seed, td_ulong offset, td_long i, td_ulong limit) {
+  const td_ulong word = td_draw_word64(seed, offset, i);
+  if (limit == 0) return word;
+  const td_ulong a = word >> 32, b = word & 0xffffffffu, c = limit >> 32, d = limit & 0xffffffffu;
+  const td_ulong middle = a * d + (b * d >> 32), cross = b * c + (middle & 0xffffffffu);
+  return a * c + (middle >> 32) + (cross >> 32);
+}
+TD_FN float td_draw_uniform(td_ulong seed, td_ulong offset, td_long i, int bits) {
+  return td_uniform32<float>((unsigned)td_draw_word(seed, offset, i), bits);
+}
+TD_FN double td_draw_uniform53(td_ulong seed, td_ulong offset, td_long i) {
+  return td_uniform64<double>(td_draw_word64(seed, offset, i));
+}
+template <class F>
+TD_FN F td_draw_normal(td_ulong seed, td_ulong offset, td_long i) {
+  td_normals<F> pair;
+  if constexpr (td_is_single<F>) {
+    const td_words<unsigned> w = td_draw_block(seed, offset + (td_ulong)i / 4);
+    pair = i & 2 ? td_normal_pair<F>(w.w2, w.w3) : td_normal_pair<F>(w.w0, w.w1);
+  } else {
+    const td_words<unsigned> w = td_draw_block(seed, offset + (td_ulong)i / 2);
+    pair = td_normal_pair<F>(w.w0 | (td_ulong)w.w1 << 32, w.w2 | (td_ulong)w.w3 << 32);
+  }
+  return i & 1 ? pair.y : pair.x;
+}
+
 TAEDA_MATH_END
