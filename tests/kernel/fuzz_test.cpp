@@ -1,4 +1,5 @@
-// Random kernels, printed against interpreted: every buffer must hold the same bits.
+// Random kernels, printed and interpreted, as they are and under the usual schedule: every buffer
+// must hold the same bits.
 //
 // TAEDA_FUZZ_KERNELS sets how many; TAEDA_FUZZ_SEED where they start.
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@
 #include "taeda/kernel/interpret/interpret.h"
 #include "taeda/kernel/ir/text.h"
 #include "taeda/kernel/print.h"
+#include "taeda/kernel/schedule/schedule.h"
 #include "tests/kernel/compile.h"
 
 namespace taeda::kernel::test {
@@ -154,7 +156,12 @@ class Maker {
     const Type type = kernel_.values.node(value).type;
     const Place where = place(count, true);
     const int own = buffer("y", dtype_of(type), where.numel);
-    return {own, where.at, value, -1, StoreMode::Write};
+    NodeId mask = -1;
+    if (below(8) == 0) {
+      const Place flag = place(count, false);
+      mask = kernel_.load(buffer("m", DType::Bool, flag.numel), flag.at);
+    }
+    return {own, where.at, value, mask, StoreMode::Write};
   }
 
   void store_over(size_t count, NodeId value) {
@@ -171,8 +178,10 @@ class Maker {
     const ReduceBody* body = find_reduce_body(names[below(static_cast<int>(names.size()))], type_);
     Loop inner;
     Reduce reduce{body, {}, {value}, 0, Part::Whole};
+    // Columns side by side, or vectors along the reduction.
+    const bool is_across = kept > 0 && below(4) == 0;
     for (size_t i = kept; i < vars_.size(); ++i) {
-      inner.axes.push_back(axis(i, Role::Reduced, i + 1 == vars_.size()));
+      inner.axes.push_back(axis(i, Role::Reduced, i + 1 == vars_.size() && !is_across));
       reduce.axes.push_back(vars_[i]);
     }
     if (body->value_types.size() == 2)
@@ -180,14 +189,18 @@ class Maker {
     inner.steps.push_back(reduce);
     Loop outer;
     for (size_t i = 0; i < kept; ++i) outer.axes.push_back(axis(i, Role::Kept, false));
+    if (is_across) outer.axes.back().binding = Binding::Vector;
     if (kept == 0) outer.axes.push_back({kernel_.axis("o"), pool().integer(1)});
     outer.steps.push_back(std::move(inner));
     const NodeId result = kernel_.values.state(0, body->result_types[0]);
     if (below(2)) {
       Loop after;
       for (size_t i = kept; i < vars_.size(); ++i)
-        after.axes.push_back(axis(i, Role::Kept, i + 1 == vars_.size()));
-      after.steps.push_back(store(vars_.size(), kernel_.values.apply(Op::Sub, leaf(), result)));
+        after.axes.push_back(axis(i, Role::Kept, i + 1 == vars_.size() && !is_across));
+      // The value of the reduction again, which a schedule may keep.
+      const bool is_again = below(2) && kernel_.values.node(value).type == body->result_types[0];
+      const NodeId left = is_again ? value : leaf();
+      after.steps.push_back(store(vars_.size(), kernel_.values.apply(Op::Sub, left, result)));
       outer.steps.push_back(std::move(after));
     }
     for (size_t i = 0; i < body->result_types.size(); ++i)
@@ -264,39 +277,53 @@ bool same(DType dtype, const std::vector<char>& a, const std::vector<char>& b) {
 }
 
 struct Case {
-  Kernel kernel;
+  Kernel kernel, scheduled;
+  bool is_printed;  // the scheduled one too
   std::vector<int64_t> sizes;
 };
 
-void compare(const Case& one, void* handle, std::mt19937& random) {
-  const Kernel& kernel = one.kernel;
-  std::vector<std::vector<char>> printed;
-  for (const Buffer& buffer : kernel.buffers) {
-    const int64_t numel = std::max<int64_t>(value_of(kernel, buffer.numel, one.sizes), 3);
-    printed.emplace_back(numel * item_size(buffer.dtype));
-    fill(buffer, printed.back(), random);
-  }
-  std::vector<std::vector<char>> interpreted = printed;
-  std::vector<char*> ptrs, others;
-  for (size_t i = 0; i < printed.size(); ++i) {
-    ptrs.push_back(printed[i].data());
-    others.push_back(interpreted[i].data());
-  }
+using Memory = std::vector<std::vector<char>>;
+
+// Runs a kernel on a copy of the memory: printed where there is a library, interpreted elsewhere.
+Memory run(const Kernel& kernel, void* handle, const Case& one, Memory memory, int64_t* error) {
+  std::vector<char*> ptrs;
+  for (std::vector<char>& buffer : memory) ptrs.push_back(buffer.data());
+  ptrs.resize(kernel.buffers.size());  // local ones have no memory here
   alignas(16) char scalars[16] = {};
   scalars[0] = 3;
-  int64_t error[2] = {}, other_error[2] = {};
   const auto& loop = std::get<Loop>(kernel.steps[0]);
   const int64_t extent = value_of(kernel, loop.axes[0].extent, one.sizes);
+  if (!handle) {
+    TileInterpreter(kernel).run(0, {ptrs.data(), one.sizes.data(), scalars, error}, 0, extent);
+    return memory;
+  }
   auto function = reinterpret_cast<StageFn>(dlsym(handle, (kernel.name + "_0").c_str()));
-  ASSERT_TRUE(function);
-  function(ptrs.data(), one.sizes.data(), scalars, error, 0, extent);
-  TileInterpreter(kernel).run(0, {others.data(), one.sizes.data(), scalars, other_error}, 0,
-                              extent);
-  EXPECT_EQ(error[0] != 0, other_error[0] != 0) << kernel.name;
-  for (size_t i = 0; i < printed.size(); ++i)
-    EXPECT_TRUE(same(kernel.buffers[i].dtype, printed[i], interpreted[i]))
-        << kernel.buffers[i].name << " differs in\n"
-        << dump(kernel);
+  EXPECT_TRUE(function);
+  if (function) function(ptrs.data(), one.sizes.data(), scalars, error, 0, extent);
+  return memory;
+}
+
+void compare(const Case& one, void* handle, std::mt19937& random) {
+  Memory before;
+  for (const Buffer& buffer : one.kernel.buffers) {
+    const int64_t numel = std::max<int64_t>(value_of(one.kernel, buffer.numel, one.sizes), 3);
+    before.emplace_back(numel * item_size(buffer.dtype));
+    fill(buffer, before.back(), random);
+  }
+  int64_t error[2] = {};
+  const Memory expected = run(one.kernel, handle, one, before, error);
+  auto check = [&](const Kernel& kernel, void* library, const char* way) {
+    int64_t other[2] = {};
+    const Memory after = run(kernel, library, one, before, other);
+    EXPECT_EQ(error[0] != 0, other[0] != 0) << way << " " << kernel.name;
+    for (size_t i = 0; i < before.size(); ++i)
+      EXPECT_TRUE(same(one.kernel.buffers[i].dtype, expected[i], after[i]))
+          << one.kernel.buffers[i].name << " differs " << way << " in\n"
+          << dump(one.kernel) << dump(kernel);
+  };
+  check(one.kernel, nullptr, "interpreted");
+  check(one.scheduled, nullptr, "scheduled and interpreted");
+  if (one.is_printed) check(one.scheduled, handle, "scheduled and printed");
 }
 
 int number_from(const char* name, int otherwise) {
@@ -319,8 +346,13 @@ TEST(Fuzz, PrintedEqualsInterpreted) {
       kernel = parse_kernel(dump(kernel));
       const std::string text = dump(kernel);
       ASSERT_EQ(dump(parse_kernel(text)), text);
+      Kernel scheduled = parse_kernel(text);
+      scheduled.name += "_scheduled";
+      schedule_for_cpu(scheduled);
       unit += print_cpu_kernel(kernel);
-      cases.push_back({std::move(kernel), maker.sizes});
+      const bool is_printed = done % 3 == 0;
+      if (is_printed) unit += print_cpu_kernel(scheduled);
+      cases.push_back({std::move(kernel), std::move(scheduled), is_printed, maker.sizes});
     }
     void* handle = compile(unit);
     for (const Case& one : cases) compare(one, handle, random);

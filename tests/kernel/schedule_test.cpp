@@ -95,10 +95,14 @@ TEST(Schedule, TheUsualOneOnTheCpu) {
   EXPECT_EQ(loops(kCopy), R"(  loop ij < rows*columns vector
     store y[ij] = %0
 )");
+  // A tile of the transposed operand, then blocks of rows.
   EXPECT_EQ(loops(kMixed),
-            "  loop i_outer < ((rows + 31)//32) parallel, j_outer < ((columns + 31)//32), "
-            "i_inner < Min(32, rows - 32*i_outer), j_inner < Min(32, columns - 32*j_outer) vector\n"
-            "    store z[32*columns*i_outer + columns*i_inner + 32*j_outer + j_inner] = %4\n");
+            R"(  loop i_outer < ((rows + 63)//64) parallel, j_outer < ((columns + 127)//128)
+    loop j_inner < Min(128, columns - 128*j_outer), i_inner < Min(64, rows - 64*i_outer)
+      store w_tile[j_inner + 128*i_inner] = %0
+    loop i_inner < Min(64, rows - 64*i_outer), j_inner < Min(128, columns - 128*j_outer) vector
+      store z[64*columns*i_outer + columns*i_inner + 128*j_outer + j_inner] = %5
+)");
   EXPECT_EQ(loops(kRowSum), R"(  loop i < rows parallel
     loop j < columns reduced vector
       reduce sum(%0) over j -> 0
@@ -110,6 +114,80 @@ TEST(Schedule, TheUsualOneOnTheCpu) {
     loop i < rows reduced
       reduce sum(%0) over i -> 0
     store y[64*j_outer + j_inner] = %1
+)");
+  // The exponential is computed once and kept.
+  EXPECT_EQ(loops(kSoftmax), R"(  loop i < rows parallel
+    loop j < columns reduced vector
+      reduce max(%0) over j -> 0
+    loop j < columns reduced vector
+      store row[j] = %3
+      reduce sum(%3) over j -> 1
+    loop j < columns vector
+      store y[columns*i + j] = %6
+)");
+}
+
+TEST(Schedule, NestCutsALoop) {
+  Kernel kernel = parse_kernel(kCopy);
+  nest_axes(kernel, loop_of(kernel, "i"), 1);
+  verify(kernel);
+  EXPECT_EQ(dump(kernel), R"(kernel copy(rows, columns)
+  buffer y float32[rows*columns]
+  buffer x float32[rows*columns]
+  value %0 = load x[columns*i + j] : f32
+  loop i < rows parallel
+    loop j < columns vector
+      store y[columns*i + j] = %0
+)");
+}
+
+TEST(Schedule, StageReadsATileFirst) {
+  Kernel kernel = parse_kernel(kCopy);
+  Loop& loop = loop_of(kernel, "i");
+  nest_axes(kernel, loop, 1);
+  const auto& inner = std::get<Loop>(loop.steps[0]);
+  const NodeId load = std::get<Store>(inner.steps[0]).value;
+  stage_load(kernel, loop, 0, load, {{inner.axes[0], inner.axes[0].extent}});
+  verify(kernel);
+  EXPECT_EQ(dump(kernel), R"(kernel copy(rows, columns)
+  buffer y float32[rows*columns]
+  buffer x float32[rows*columns]
+  buffer x_tile float32[columns] local
+  value %0 = load x[columns*i + j] : f32
+  value %1 = load x_tile[j] : f32
+  loop i < rows parallel
+    loop j < columns
+      store x_tile[j] = %0
+    loop j < columns vector
+      store y[columns*i + j] = %1
+)");
+}
+
+TEST(Schedule, KeptValuesAreStoredByTheirFirstLoop) {
+  Kernel kernel = parse_kernel(kSoftmax);
+  Loop& rows = loop_of(kernel, "i");
+  const NodeId dear = std::get<Reduce>(std::get<Loop>(rows.steps[1]).steps[0]).values[0];
+  keep_value(kernel, rows, 1, dear);
+  verify(kernel);
+  EXPECT_EQ(dump(kernel), R"(kernel softmax(rows, columns)
+  buffer y float32[rows*columns]
+  buffer x float32[rows*columns]
+  buffer row float32[columns] local
+  value %0 = load x[columns*i + j] : f32
+  value %1 = state 0 : f32
+  value %2 = sub %0 %1 : f32
+  value %3 = exp %2 : f32
+  value %4 = load row[j] : f32
+  value %5 = state 1 : f32
+  value %6 = div %4 %5 : f32
+  loop i < rows parallel
+    loop j < columns reduced vector
+      reduce max(%0) over j -> 0
+    loop j < columns reduced vector
+      store row[j] = %3
+      reduce sum(%3) over j -> 1
+    loop j < columns vector
+      store y[columns*i + j] = %6
 )");
 }
 

@@ -25,8 +25,6 @@ class BodyProgram {
   void prepare(char* scratch) const;
   // Where the roots' tiles of n elements are: in scratch, or inputs themselves.
   void run(char* const* inputs, int64_t n, char* scratch, char** outputs) const;
-  // The operation, where the program is one operation on inputs 0 and 1; Input elsewhere.
-  Op single() const { return single_; }
 
  private:
   struct Step {
@@ -44,33 +42,6 @@ class BodyProgram {
   std::vector<Step> steps_;
   std::vector<int> outputs_;
   size_t scratch_bytes_ = 0;
-  Op single_ = Op::Input;
-};
-
-// The states of one running reduction in the order of Note [Reduction tree].
-class TreeRun {
- public:
-  TreeRun(const ReduceBody& body, const BodyProgram& combine);
-
-  // The next n elements, lifted: a tile per state.
-  void add(char* const* states, int64_t n);
-  // One element per state.
-  void finish(char** results);
-
- private:
-  char* lane(size_t state, int64_t l) {
-    return lanes_.data() + offsets_[state] + l * sizes_[state];
-  }
-  void combine_into(char* const* left, char* const* right, int64_t n);
-  void close_chunk();
-
-  const BodyProgram& combine_;
-  FoldPrimitive fold_;
-  int lanes_count_;
-  std::vector<size_t> sizes_, offsets_;
-  std::vector<char> lanes_, identity_, scratch_;
-  std::vector<std::vector<char>> levels_;  // one element per state each
-  int64_t position_ = 0, chunks_ = 0;
 };
 
 }  // namespace taeda::kernel

@@ -1,4 +1,4 @@
-// A stack machine for index expressions.
+// Sums of products, and a stack machine for other index expressions.
 #include "taeda/kernel/interpret/index_program.h"
 
 #include <algorithm>
@@ -33,9 +33,44 @@ int64_t apply(ExprOp op, int64_t a, int64_t b) {
 }  // namespace
 
 IndexProgram::IndexProgram(const Expr* e, FunctionRef<int(const Expr*)> place_of) {
+  if (add_terms(e, place_of)) return;
+  terms_.clear();
+  constant_ = 0;
   add(e, place_of);
   TAEDA_CHECK_VALUE(steps_.size() < kMaxDepth,
                     "[kernel] an index is too long to be interpreted: ", symbolic::text_of(e));
+}
+
+// False where the expression is no sum of products.
+bool IndexProgram::add_terms(const Expr* e, FunctionRef<int(const Expr*)> place_of) {
+  if (e->op == ExprOp::Add) {
+    for (const Expr* arg : e->args)
+      if (!add_terms(arg, place_of)) return false;
+    return true;
+  }
+  if (e->op == ExprOp::Constant) {
+    constant_ += e->value.integer;
+    return true;
+  }
+  Term term{1, {-1, -1, -1, -1}};
+  size_t count = 0;
+  auto multiply = [&](const Expr* one) {
+    if (one->op == ExprOp::Constant) {
+      term.factor *= one->value.integer;
+      return true;
+    }
+    if (one->op != ExprOp::Symbol || count == 4) return false;
+    term.places[count++] = place_of(one);
+    return true;
+  };
+  if (e->op == ExprOp::Mul) {
+    for (const Expr* arg : e->args)
+      if (!multiply(arg)) return false;
+  } else if (!multiply(e)) {
+    return false;
+  }
+  terms_.push_back(term);
+  return true;
 }
 
 void IndexProgram::add(const Expr* e, FunctionRef<int(const Expr*)> place_of) {
@@ -59,6 +94,18 @@ void IndexProgram::add(const Expr* e, FunctionRef<int(const Expr*)> place_of) {
 }
 
 int64_t IndexProgram::operator()(const int64_t* symbols) const {
+  if (!steps_.empty()) return run_steps(symbols);
+  uint64_t sum = static_cast<uint64_t>(constant_);
+  for (const Term& term : terms_) {
+    uint64_t product = static_cast<uint64_t>(term.factor);
+    for (int i = 0; i < 4 && term.places[i] >= 0; ++i)
+      product *= static_cast<uint64_t>(symbols[term.places[i]]);
+    sum += product;
+  }
+  return static_cast<int64_t>(sum);
+}
+
+int64_t IndexProgram::run_steps(const int64_t* symbols) const {
   int64_t stack[kMaxDepth];
   size_t depth = 0;
   for (const Step& step : steps_) {

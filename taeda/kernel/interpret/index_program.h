@@ -1,4 +1,5 @@
-// Index expressions as short programs over an array of symbols.
+// Index expressions as short programs over an array of symbols: sums of products, or steps of a
+// stack machine where something is divided or compared.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,17 @@ class IndexProgram {
     int64_t value;  // a constant, the place of a symbol, or the number of operands
   };
   void add(const symbolic::Expr* e, FunctionRef<int(const symbolic::Expr*)> place_of);
+  bool add_terms(const symbolic::Expr* e, FunctionRef<int(const symbolic::Expr*)> place_of);
+  int64_t run_steps(const int64_t* symbols) const;
 
-  std::vector<Step> steps_;  // operands first
+  // A factor and places of symbols to multiply it with; -1 for none.
+  struct Term {
+    int64_t factor;
+    int places[4];
+  };
+  int64_t constant_ = 0;
+  std::vector<Term> terms_;
+  std::vector<Step> steps_;  // operands first; none where terms are enough
 };
 
 }  // namespace taeda::kernel

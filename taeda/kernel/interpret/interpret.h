@@ -22,7 +22,7 @@ struct LaunchArguments {
   int64_t* error;
 };
 
-class InterpretedLoop;
+struct InterpretedLaunch;
 
 // Holds no reference to the kernel. Throws where the kernel breaks a rule or uses what the
 // interpreter does not know.
@@ -37,7 +37,7 @@ class TAEDA_API TileInterpreter {
   void run(int loop, const LaunchArguments& arguments, int64_t begin, int64_t end) const;
 
  private:
-  std::vector<std::unique_ptr<InterpretedLoop>> loops_;
+  std::vector<std::unique_ptr<InterpretedLaunch>> loops_;
 };
 
 }  // namespace taeda::kernel

@@ -5,38 +5,14 @@
 #include <type_traits>
 
 #include "taeda/base/complex.h"
-#include "taeda/base/isa.h"
+#include "taeda/kernel/interpret/isa_tables.h"
 #include "taeda/kernel/interpret/primitive_bodies.h"
 
 namespace taeda::kernel {
 
-#if defined(__x86_64__)
-namespace generic {
-extern const PrimitiveTable kPrimitives;
-}
-namespace avx2 {
-extern const PrimitiveTable kPrimitives;
-}
-namespace avx512 {
-extern const PrimitiveTable kPrimitives;
-}
-#else
-namespace neon {
-extern const PrimitiveTable kPrimitives;
-}
-#endif
+TAEDA_ISA_TABLE(PrimitiveTable, kPrimitives, table)
 
 namespace {
-
-const PrimitiveTable& table() {
-#if defined(__x86_64__)
-  static const PrimitiveTable* const sets[] = {&generic::kPrimitives, &avx2::kPrimitives,
-                                               &avx512::kPrimitives};
-  return *sets[isa_level()];
-#else
-  return neon::kPrimitives;
-#endif
-}
 
 struct OtherTable {
   TilePrimitive rows[kNumOps][kNumTypes] = {};
@@ -168,10 +144,6 @@ TilePrimitive find_primitive(Op op, Type type) {
   const int o = static_cast<int>(op), t = static_cast<int>(type);
   const TilePrimitive other = kOthers.rows[o][t];
   return other ? other : table().operations[o][t];
-}
-
-FoldPrimitive find_fold(Op op, Type type) {
-  return table().folds[static_cast<int>(op)][static_cast<int>(type)];
 }
 
 TilePrimitive find_cast(Type from, Type to) {

@@ -13,13 +13,10 @@ namespace taeda::kernel {
 // ptrs[0] is the result, then come the operands, all contiguous; the result may be an operand.
 // Masks are bytes.
 using TilePrimitive = void (*)(char* const* ptrs, int64_t n, const void* scalars);
-// Combines rows of a tile into as many lanes: lanes[l] = op(lanes[l], tile[row * count + l]).
-using FoldPrimitive = void (*)(char* lanes, const char* tile, int64_t rows, int64_t count);
 
 // The primitive of an operation over operands of a type on this machine; null where it has none.
 TilePrimitive find_primitive(Op op, Type type);
 TilePrimitive find_cast(Type from, Type to);
-FoldPrimitive find_fold(Op op, Type type);
 
 // Elements between memory and tiles. Strides are in elements.
 using TileLoad = void (*)(const char* memory, int64_t stride, int64_t n, char* tile);
@@ -37,13 +34,12 @@ struct StoragePrimitives {
 const StoragePrimitives& find_storage(DType dtype, Type type);
 
 // Elements of the random stream; operands are those of a Random node, one per element.
-void draw_tile(Draw draw, const void* const* operands, const int64_t* elements, int64_t n,
+void draw_tile(Draw draw, const char* const* operands, const int64_t* elements, int64_t n,
                char* tile);
 
 // One table per instruction set.
 struct PrimitiveTable {
   TilePrimitive operations[kNumOps][kNumTypes];
-  FoldPrimitive folds[kNumOps][kNumTypes];
 };
 
 }  // namespace taeda::kernel

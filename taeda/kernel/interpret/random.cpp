@@ -7,19 +7,19 @@ namespace taeda::kernel {
 namespace {
 
 template <class T, class F>
-void draw_each(const void* const* operands, const int64_t* elements, int64_t n, char* tile,
+void draw_each(const char* const* operands, const int64_t* elements, int64_t n, char* tile,
                F&& draw) {
-  const auto* seed = static_cast<const uint64_t*>(operands[0]);
-  const auto* offset = static_cast<const uint64_t*>(operands[1]);
+  const auto* seed = reinterpret_cast<const uint64_t*>(operands[0]);
+  const auto* offset = reinterpret_cast<const uint64_t*>(operands[1]);
   T* to = reinterpret_cast<T*>(tile);
   for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(draw(seed[i], offset[i], elements[i], i));
 }
 
 }  // namespace
 
-void draw_tile(Draw draw, const void* const* operands, const int64_t* elements, int64_t n,
+void draw_tile(Draw draw, const char* const* operands, const int64_t* elements, int64_t n,
                char* tile) {
-  const auto* limit = static_cast<const uint64_t*>(operands[2]);
+  const auto* limit = reinterpret_cast<const uint64_t*>(operands[2]);
   const int bits = uniform_bits(draw);
   switch (draw) {
     case Draw::Word:

@@ -1,18 +1,22 @@
 // What one tile computes: the steps of a loop between which there is no other loop.
 //
 // Values are split by how often they change. Those that do not move along the tile's axis are
-// computed as tiles of one element, and spread where a moving value needs them.
+// computed as single elements, and spread only where a primitive needs them in every element.
+// Cheap operations that follow each other run as one chain (chain.h), with the conversions of
+// bfloat16 at its ends; tiles share scratch memory where one is done before the other begins.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "taeda/base/span.h"
-#include "taeda/kernel/interpret/body_program.h"
+#include "taeda/kernel/interpret/chain.h"
 #include "taeda/kernel/interpret/index_program.h"
 #include "taeda/kernel/interpret/interpret.h"
 #include "taeda/kernel/interpret/primitives.h"
+#include "taeda/kernel/interpret/tree_run.h"
 
 namespace taeda::kernel {
 
@@ -31,26 +35,59 @@ class SymbolPlaces {
   std::map<const Expr*, int> places_;
 };
 
+// What the loops of one launch share while they are planned.
+struct PlanContext {
+  const Kernel& kernel;
+  SymbolPlaces places;
+  size_t scratch_bytes = 0;
+  std::vector<const ReduceBody*> bodies = {};  // of reductions, by their number
+};
+
 // How often a value is computed: once per launch, per position of the loops around, or per tile.
 enum class Pace : uint8_t { Launch, Position, Tile };
+
+// An access of memory: its index, and how it moves along the tile.
+struct AccessPlan {
+  int buffer = 0;
+  int64_t item = 0;
+  bool is_even = false;   // the index moves by `stride`
+  bool is_dense = false;  // by one
+  bool is_plain = false;  // memory holds the value as it is
+  IndexProgram at, stride;
+  const StoragePrimitives* storage = nullptr;
+};
 
 struct ValuePlan {
   Op op;
   Type type;
   Pace pace = Pace::Launch;
-  bool is_spread = false;  // a moving value needs it in every element
+  bool is_spread = false;    // a primitive needs it in every element
+  bool is_absorbed = false;  // in a chain: has no tile
   int args[3] = {-1, -1, -1};
+  int uses = 0;
   TilePrimitive run = nullptr;
   size_t size = 0, offset = 0, spread_offset = 0;
   uint64_t bits[2] = {};
-  int index = 0;          // of Node
-  bool is_even = false;   // Load, Index: the index moves by `stride`
-  bool is_plain = false;  // Load: memory holds the value as it is
-  IndexProgram at, stride;
-  const StoragePrimitives* storage = nullptr;
-  int64_t item = 0;
-  bool is_moving() const { return pace == Pace::Tile; }
+  int index = 0;  // of Node
+  AccessPlan access;
+  TileLoad dense_load = nullptr;
   std::vector<int> indirects;  // whose index this value is
+  int store = -1;              // that its tile is computed into
+
+  bool is_moving() const { return pace == Pace::Tile; }
+  int num_args() const { return args[0] < 0 ? 0 : args[1] < 0 ? 1 : args[2] < 0 ? 2 : 3; }
+};
+
+// A step of a tile: one value, by its primitive or as the end of a chain.
+struct ChainPart {
+  ChainOp op;
+  bool is_uniform;
+  int operand;  // a value; -1 for none
+};
+struct TileStep {
+  int value;
+  ChainPrimitive chain = nullptr;
+  std::vector<ChainPart> parts = {};
 };
 
 struct IndirectPlan {
@@ -63,12 +100,11 @@ struct IndirectPlan {
 };
 
 struct StorePlan {
-  int buffer = 0, value = 0, mask = -1;
+  int value = 0, mask = -1;
   StoreMode mode = StoreMode::Write;
-  bool is_even = false, is_plain = false, is_direct = false;
-  IndexProgram at, stride;
-  const StoragePrimitives* storage = nullptr;
-  int64_t item = 0;
+  bool is_direct = false;  // the value is computed into memory
+  AccessPlan access;
+  TileStore dense_store = nullptr;
   TilePrimitive combine = nullptr;
 };
 
@@ -77,6 +113,7 @@ struct ReducePlan {
   std::vector<int> values;
   int first_state;
   Part part;
+  int number;  // of its run
   BodyProgram lift, combine, finish;
   size_t lift_offset, finish_offset;
 };
@@ -85,51 +122,73 @@ struct ReducePlan {
 struct Walk {
   const LaunchArguments& arguments;
   std::vector<int64_t> symbols;
-  std::vector<char> states;       // 16 bytes each
-  std::vector<char*> scan_tiles;  // of running states, by number
-  std::vector<char> scratch;
+  std::vector<char*> buffers;      // local ones in `locals`
+  std::vector<char> states;        // 16 bytes each
+  std::vector<char*> state_tiles;  // of states that have an element per element of a tile
+  std::vector<char> scratch, locals;
+  std::vector<std::optional<TreeRun>> runs;  // by number of the reduction
+  std::vector<std::vector<char>> results;    // of reductions side by side, by state
 
   char* state(int number) { return states.data() + 16 * number; }
+  // Memory of a state's tile.
+  char* tile_state(int number);
 };
 
 class Unit {
  public:
-  Unit(const Kernel& kernel, Span<Step> steps, const Expr* along, SymbolPlaces& places,
-       size_t& scratch_bytes, const std::set<int>& scanned);
+  // `along`: the axis of the tile, null for single elements. `tiled`: states that are tiles.
+  Unit(PlanContext& context, Span<Step> steps, const Expr* along, const std::set<int>& tiled);
 
   // Values that change with the loops around, for tiles of at most `longest` elements.
-  void enter(Walk& walk, int64_t longest) const { compute(walk, Pace::Position, longest); }
-  // n elements from `start` on: values, then stores.
-  void run(Walk& walk, int64_t start, int64_t n) const;
+  void enter(Walk& walk, int64_t longest) const {
+    if (!position_.empty()) compute(walk, position_, longest);
+  }
+  // The values of n elements from `start` on, then what is stored of them.
+  void evaluate(Walk& walk, int64_t start, int64_t n) const;
+  void store(Walk& walk, int64_t start, int64_t n) const;
   void prepare(Walk& walk) const;
   const std::vector<ReducePlan>& reductions() const { return reductions_; }
   const std::vector<ReducePlan>& scans() const { return scans_; }
+  // The present tile of a reduction's only value.
+  const char* value_tile(Walk& walk, const ReducePlan& plan) const {
+    return tiles(walk)[plan.values[0]];
+  }
   // The states that the values of the present tile are: a tile per state.
   void lift(Walk& walk, const ReducePlan& plan, int64_t n, char** states) const;
 
  private:
   friend class UnitPlanner;
-  // One element of each value of a pace, spread where tiles need it.
-  void compute(Walk& walk, Pace pace, int64_t longest) const;
-  void evaluate(Walk& walk, Pace pace, int64_t start, int64_t n) const;
-  // Two pointers per value: as it is, and in every element.
-  char** pointers(Walk& walk) const {
-    return reinterpret_cast<char**>(walk.scratch.data() + pointers_offset_);
+  // One element of each of some values, spread where tiles need it.
+  void compute(Walk& walk, const std::vector<int>& values, int64_t longest) const;
+  void compute_one(Walk& walk, const ValuePlan& value) const;
+  void run_step(Walk& walk, const TileStep& step, int64_t start, int64_t n) const;
+  void run_chain(Walk& walk, const TileStep& step, int64_t start, int64_t n, char* out) const;
+  // Pointers to the present tile of each value.
+  char** tiles(Walk& walk) const {
+    return reinterpret_cast<char**>(walk.scratch.data() + tiles_offset_);
   }
   int64_t* indices(Walk& walk) const {
     return reinterpret_cast<int64_t*>(walk.scratch.data() + indices_offset_);
   }
-  void load(Walk& walk, const ValuePlan& value, int64_t start, int64_t n, char*& out) const;
-  void check(Walk& walk, const IndirectPlan& plan, int64_t n) const;
-  void index_tile(Walk& walk, const IndexProgram& at, int64_t start, int64_t n) const;
+  char* address(Walk& walk, const AccessPlan& access, int64_t start) const;
+  char* load(Walk& walk, const ValuePlan& value, int64_t start, int64_t n, char* out) const;
+  void load_masked(const ValuePlan& value, const char* memory, const int64_t* at, int64_t n,
+                   char* const* operands, char* out) const;
+  void write_index(Walk& walk, const ValuePlan& value, int64_t start, int64_t n, char* out) const;
+  void check(Walk& walk, const IndirectPlan& plan, const char* values, int64_t n) const;
+  // The index of each element of a tile.
+  const int64_t* index_tile(Walk& walk, const AccessPlan& access, int64_t start, int64_t n) const;
   void store_one(Walk& walk, const StorePlan& plan, int64_t start, int64_t n) const;
+  void store_each(Walk& walk, const StorePlan& plan, const int64_t* at, int64_t n) const;
 
   std::vector<ValuePlan> values_;
+  std::vector<int> launch_, position_;  // values of these paces
+  std::vector<TileStep> steps_;
   std::vector<IndirectPlan> indirects_;
   std::vector<StorePlan> stores_;
   std::vector<ReducePlan> reductions_, scans_;
   int along_ = -1;  // the place of the tile's axis
-  size_t pointers_offset_ = 0, indices_offset_ = 0;
+  size_t tiles_offset_ = 0, indices_offset_ = 0;
 };
 
 }  // namespace taeda::kernel

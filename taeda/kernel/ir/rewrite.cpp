@@ -14,6 +14,7 @@ class Rewriter {
  public:
   Rewriter(Kernel& kernel, IndexMap map) : kernel_(kernel), graph_(kernel.values), map_(map) {}
 
+  void replace(NodeId from, NodeId to) { made_[from] = to; }
   void steps(std::vector<Step>& steps) {
     for (Step& step : steps) std::visit([&](auto& one) { visit(one); }, step);
   }
@@ -116,6 +117,13 @@ void collect_names(const std::vector<Step>& steps, std::set<std::string>& names)
 
 void rewrite_indices(Kernel& kernel, std::vector<Step>& steps, IndexMap map) {
   Rewriter(kernel, map).steps(steps);
+}
+
+void replace_value(Kernel& kernel, std::vector<Step>& steps, NodeId from, NodeId to) {
+  auto same = [](const Expr* at) { return at; };
+  Rewriter rewriter(kernel, same);
+  rewriter.replace(from, to);
+  rewriter.steps(steps);
 }
 
 std::vector<const Expr*> indices_of(const Kernel& kernel, const std::vector<Step>& steps) {

@@ -15,6 +15,9 @@ using IndexMap = FunctionRef<const Expr*(const Expr* at)>;
 // are kept for them: nodes are added, never changed.
 void rewrite_indices(Kernel& kernel, std::vector<Step>& steps, IndexMap map);
 
+// Puts one value in the place of another under `steps`, the same way.
+void replace_value(Kernel& kernel, std::vector<Step>& steps, NodeId from, NodeId to);
+
 // Every index expression under the steps, of loads and stores and values.
 std::vector<const Expr*> indices_of(const Kernel& kernel, const std::vector<Step>& steps);
 

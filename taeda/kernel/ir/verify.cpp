@@ -187,7 +187,7 @@ class Verifier {
               " and parallel; split it into partial results");
         break;
       case Binding::Vector:
-        check(i + 1 == loop.axes.size() && has_only_reductions(loop), "axis ", name,
+        check(i + 1 == loop.axes.size() && has_only_serial_loops(loop), "axis ", name,
               " is a vector, but not the innermost one");
         check(axis.role != Role::Scanned, "axis ", name, " is scanned and a vector");
         break;
@@ -199,12 +199,15 @@ class Verifier {
     }
   }
 
-  // Loops inside of a vector combine each lane for itself.
-  static bool has_only_reductions(const Loop& loop) {
+  // Loops inside of a vector run for each lane by itself.
+  static bool has_only_serial_loops(const Loop& loop) {
     return std::all_of(loop.steps.begin(), loop.steps.end(), [](const Step& step) {
       const auto* inner = std::get_if<Loop>(&step);
-      return !inner || std::all_of(inner->axes.begin(), inner->axes.end(), [](const Axis& axis) {
-        return axis.role == Role::Reduced && axis.binding == Binding::Serial;
+      if (!inner) return true;
+      for (const Step& inside : inner->steps)
+        if (std::holds_alternative<Loop>(inside)) return false;
+      return std::all_of(inner->axes.begin(), inner->axes.end(), [](const Axis& axis) {
+        return axis.role != Role::Scanned && axis.binding == Binding::Serial;
       });
     });
   }
@@ -271,8 +274,9 @@ class Verifier {
     });
     for (const Axis* axis : around_) {
       const bool is_moved = std::count(used.begin(), used.end(), axis->var) != 0;
-      const bool may_repeat =
-          buffer.space == Space::Local || is_indirect || axis->extent->is_constant(1);
+      // The lanes of a vector share a local buffer.
+      const bool is_local = buffer.space == Space::Local && axis->binding != Binding::Vector;
+      const bool may_repeat = is_local || is_indirect || axis->extent->is_constant(1);
       check(is_moved || may_repeat, kernel_.name, " stores into ", buffer.name, " along ",
             role_name(axis->role), " axis ", axis->var->name, ", which does not move its index ",
             symbolic::text_of(store.at));

@@ -9,8 +9,8 @@ namespace taeda::kernel {
 
 namespace {
 
-// Blocks of a transposed access: their lines stay in the L1 cache until all of them is used.
-constexpr int64_t kBlock = 32;
+// Blocks of a transposed access: some lines of the cache along both axes.
+constexpr int64_t kBlockHeight = 64, kBlockWidth = 128;
 // Columns that one thread reduces side by side.
 constexpr int64_t kColumns = 64;
 
@@ -22,6 +22,55 @@ bool is_leaf(const Loop& loop) {
 bool is_kept(const Loop& loop) {
   return std::all_of(loop.axes.begin(), loop.axes.end(),
                      [](const Axis& axis) { return axis.role == Role::Kept; });
+}
+
+// All values that some steps compute.
+std::vector<NodeId> values_of(const Kernel& kernel, const std::vector<Step>& steps) {
+  std::vector<NodeId> roots;
+  auto collect = [&](auto& self, const std::vector<Step>& all) -> void {
+    for (const Step& step : all) {
+      if (const auto* loop = std::get_if<Loop>(&step)) self(self, loop->steps);
+      for (NodeId root : roots_of(kernel, step)) roots.push_back(root);
+    }
+  };
+  collect(collect, steps);
+  return kernel.values.reachable(roots);
+}
+
+bool is_direct(const Kernel& kernel, const Expr* at) {
+  const auto symbols = symbolic::symbols_of(at);
+  return std::none_of(symbols.begin(), symbols.end(), [&](const Expr* symbol) {
+    return kernel.values.find_indirect(symbol) != nullptr;
+  });
+}
+
+bool is_of_params(const Kernel& kernel, const Expr* e) {
+  const auto symbols = symbolic::symbols_of(e);
+  return std::all_of(symbols.begin(), symbols.end(), [&](const Expr* symbol) {
+    return std::count(kernel.params.begin(), kernel.params.end(), symbol) != 0;
+  });
+}
+
+// Operations that cost more than a load and a store.
+bool is_dear(Op op) { return op == Op::Pow || op == Op::Atan2 || op == Op::Div || op >= Op::Sqrt; }
+
+// The values along an axis with a dear operation in them.
+std::set<NodeId> dear_values(const Kernel& kernel, const std::vector<NodeId>& order,
+                             const Expr* var) {
+  std::set<NodeId> moving, dear;
+  for (NodeId id : order) {
+    const Node& node = kernel.values.node(id);
+    bool moves = false, has_dear = is_dear(node.op);
+    if (node.at)
+      for (const Expr* symbol : symbolic::symbols_of(node.at)) moves |= symbol == var;
+    for (NodeId arg : kernel.values.dependencies(id)) {
+      moves |= moving.count(arg) != 0;
+      has_dear |= dear.count(arg) != 0;
+    }
+    if (moves) moving.insert(id);
+    if (moves && has_dear) dear.insert(id);
+  }
+  return dear;
 }
 
 // The indices of memory accesses under some steps. Stores count twice: lanes that are written one
@@ -81,30 +130,118 @@ void move_to_end(Kernel& kernel, Loop& loop, size_t place) {
   reorder_axes(kernel, loop, order);
 }
 
+void clear_bindings(Loop& loop) {
+  for (Axis& axis : loop.axes) axis.binding = Binding::Serial;
+  for (Step& step : loop.steps)
+    if (auto* inner = std::get_if<Loop>(&step)) clear_bindings(*inner);
+}
+
+// Loads that are dense along `across` and not along `last`, though they move with both.
+std::vector<NodeId> transposed_loads(const Kernel& kernel, const std::vector<Step>& steps,
+                                     const Expr* across, const Expr* last) {
+  std::vector<NodeId> found;
+  for (NodeId id : values_of(kernel, steps)) {
+    const Node& node = kernel.values.node(id);
+    if (node.op != Op::Load || node.args[0] >= 0) continue;
+    const Expr* dense = stride_of(*kernel.pool, node.at, across);
+    const Expr* stride = stride_of(*kernel.pool, node.at, last);
+    if (dense && stride && dense->is_constant(1) && !stride->is_constant(1) &&
+        !stride->is_constant(0) && is_direct(kernel, node.at))
+      found.push_back(id);
+  }
+  return found;
+}
+
 // A loop that only stores: the dense axis last, in blocks with one that is dense elsewhere.
 void schedule_stores(Kernel& kernel, Loop& loop) {
   merge_plain_axes(kernel, loop);
-  const std::vector<const Expr*> all = accesses(kernel, loop.steps);
-  move_to_end(kernel, loop, best_vector(kernel, loop, all));
+  move_to_end(kernel, loop, best_vector(kernel, loop, accesses(kernel, loop.steps)));
   const size_t last = loop.axes.size() - 1;
-  const std::set<const Expr*> dense = dense_along(kernel, all, loop.axes[last].var);
+  loop.axes[last].binding = Binding::Vector;
   for (size_t i = 0; i < last; ++i) {
-    const std::set<const Expr*> across = dense_along(kernel, all, loop.axes[i].var);
-    const bool is_transposed =
-        std::any_of(across.begin(), across.end(), [&](const Expr* at) { return !dense.count(at); });
-    if (!is_transposed) continue;
-    // ..., a, ..., b  to  ..., a_outer, ..., b_outer, a_inner, b_inner
-    split_axis(kernel, loop, last, kBlock);
-    split_axis(kernel, loop, i, kBlock);
+    if (transposed_loads(kernel, loop.steps, loop.axes[i].var, loop.axes[last].var).empty())
+      continue;
+    // ..., a, ..., b  to  ..., a_outer, ..., b_outer around a_inner, b_inner
+    split_axis(kernel, loop, last, kBlockWidth);
+    split_axis(kernel, loop, i, kBlockHeight);
     std::vector<size_t> order;
     for (size_t k = 0; k <= last + 2; ++k)
       if (k != i + 1 && k != last + 2) order.push_back(k);
     order.push_back(i + 1);
     order.push_back(last + 2);
     reorder_axes(kernel, loop, order);
+    nest_axes(kernel, loop, last + 1);
+    const auto& inner = std::get<Loop>(loop.steps[0]);
+    const Axis a = inner.axes[0], b = inner.axes[1];
+    size_t step = 0;
+    for (NodeId load : transposed_loads(kernel, inner.steps, a.var, b.var))
+      stage_load(kernel, loop, step++, load,
+                 {{a, kernel.pool->integer(kBlockHeight)}, {b, kernel.pool->integer(kBlockWidth)}});
     break;
   }
-  loop.axes.back().binding = Binding::Vector;
+}
+
+// The axis along which all loops inside run; null where they differ.
+const Axis* common_axis(const Kernel& kernel, const Loop& loop) {
+  const Axis* common = nullptr;
+  for (const Step& step : loop.steps) {
+    const auto* inner = std::get_if<Loop>(&step);
+    if (!inner) continue;
+    const Axis& axis = inner->axes.back();
+    if (inner->axes.size() != 1 || !is_leaf(*inner) || !is_of_params(kernel, axis.extent))
+      return nullptr;
+    if (common && (common->var != axis.var || common->extent != axis.extent)) return nullptr;
+    common = &axis;
+  }
+  return common;
+}
+
+// Operands that are transposed come through tiles of some rows, so that rows are dense. Returns the
+// loop around the rows' loops.
+Loop& stage_rows(Kernel& kernel, Loop& loop) {
+  const Axis* common = common_axis(kernel, loop);
+  const size_t last = loop.axes.size() - 1;
+  if (!common) return loop;
+  const Axis columns = *common;
+  const std::vector<NodeId> loads =
+      transposed_loads(kernel, loop.steps, loop.axes[last].var, columns.var);
+  if (loads.empty()) return loop;
+  int64_t item = 8;  // of the shortest: a row of the tile's memory is a line of the cache
+  for (NodeId id : loads)
+    item = std::min<int64_t>(item, item_size(kernel.buffers[kernel.values.node(id).index].dtype));
+  const int64_t height = 64 / item;
+  split_axis(kernel, loop, last, height);
+  nest_axes(kernel, loop, last + 1);
+  const Axis rows = std::get<Loop>(loop.steps[0]).axes[0];
+  size_t step = 0;
+  for (NodeId load : transposed_loads(kernel, loop.steps, rows.var, columns.var))
+    stage_load(kernel, loop, step++, load,
+               {{rows, kernel.pool->integer(height)}, {columns, columns.extent}});
+  return std::get<Loop>(loop.steps[step]);
+}
+
+// Values with dear operations that a reduction computes and a later loop would compute again.
+void keep_dear_values(Kernel& kernel, Loop& loop) {
+  if (!common_axis(kernel, loop)) return;
+  for (size_t k = 0; k + 1 < loop.steps.size(); ++k) {
+    const auto* inner = std::get_if<Loop>(&loop.steps[k]);
+    if (!inner || inner->axes[0].role != Role::Reduced) continue;
+    const std::vector<Step> later(loop.steps.begin() + static_cast<std::ptrdiff_t>(k) + 1,
+                                  loop.steps.end());
+    const std::vector<NodeId> again = values_of(kernel, later);
+    const std::vector<NodeId> here = values_of(kernel, inner->steps);
+    const std::set<NodeId> dear = dear_values(kernel, here, inner->axes[0].var);
+    std::set<NodeId> covered;
+    for (size_t i = here.size(); i-- > 0;) {
+      const NodeId id = here[i];
+      if (covered.count(id)) {
+        for (NodeId arg : kernel.values.dependencies(id)) covered.insert(arg);
+      } else if (dear.count(id) && std::count(again.begin(), again.end(), id)) {
+        keep_value(kernel, loop, k, id);
+        for (NodeId arg : kernel.values.dependencies(id)) covered.insert(arg);
+      }
+    }
+  }
 }
 
 // A loop around reductions: vectors along the reduced axes, or along the last kept one where memory
@@ -113,21 +250,22 @@ void schedule_reductions(Kernel& kernel, Loop& loop) {
   const std::vector<const Expr*> all = accesses(kernel, loop.steps);
   const Expr* kept = loop.axes.back().var;
   size_t inside = 0;
-  bool has_only_reductions = true;
+  bool is_flat = true;
   for (Step& step : loop.steps) {
     auto* inner = std::get_if<Loop>(&step);
     if (!inner) continue;
-    const bool is_reduced = inner->axes[0].role == Role::Reduced && is_leaf(*inner);
-    has_only_reductions &= is_reduced;
-    if (is_reduced) merge_plain_axes(kernel, *inner);
+    is_flat &= is_leaf(*inner) && inner->axes[0].role != Role::Scanned;
+    if (inner->axes[0].role == Role::Reduced && is_leaf(*inner)) merge_plain_axes(kernel, *inner);
     inside = std::max(inside, dense_along(kernel, all, inner->axes.back().var).size());
   }
-  if (has_only_reductions && dense_along(kernel, all, kept).size() > inside + 1) {
+  if (is_flat && inside == 0 && !dense_along(kernel, all, kept).empty()) {
     split_axis(kernel, loop, loop.axes.size() - 1, kColumns);
     loop.axes.back().binding = Binding::Vector;
     return;
   }
-  for (Step& step : loop.steps) {
+  Loop& rows = stage_rows(kernel, loop);
+  keep_dear_values(kernel, rows);
+  for (Step& step : rows.steps) {
     auto* inner = std::get_if<Loop>(&step);
     if (!inner || !is_leaf(*inner)) continue;
     if (inner->axes.back().role != Role::Scanned) inner->axes.back().binding = Binding::Vector;
@@ -140,7 +278,7 @@ void schedule_for_cpu(Kernel& kernel) {
   for (Step& step : kernel.steps) {
     auto* loop = std::get_if<Loop>(&step);
     if (!loop || !is_kept(*loop)) continue;
-    for (Axis& axis : loop->axes) axis.binding = Binding::Serial;
+    clear_bindings(*loop);
     if (is_leaf(*loop))
       schedule_stores(kernel, *loop);
     else

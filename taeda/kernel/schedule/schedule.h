@@ -39,6 +39,37 @@ TAEDA_API void split_axis(Kernel& kernel, Loop& loop, size_t axis, int64_t facto
 // must not use an axis that would come after it.
 TAEDA_API void reorder_axes(Kernel& kernel, Loop& loop, const std::vector<size_t>& order);
 
+// nest.cpp
+//   loop i < rows, j < columns            loop i < rows
+//     store y[columns*i + j]       to       loop j < columns
+//                                             store y[columns*i + j]
+// The axes from `first` on become a loop of their own.
+TAEDA_API void nest_axes(Kernel& kernel, Loop& loop, size_t first);
+
+// stage.cpp
+// An axis of a staged tile. Its extent may be shorter than the tile, whose size is made of
+// parameters.
+struct StagedAxis {
+  Axis axis;
+  const Expr* size;
+};
+//   loop i < rows                         loop i < rows
+//     loop j < columns                      loop j < columns
+//       store y[columns*i + j] = %0  to       store x_tile[j] = load x[rows*j + i]
+//                                           loop j < columns
+//                                             store y[columns*i + j] = load x_tile[j]
+// Reads a load's elements over some axes into a local buffer before a step of the loop; that step
+// and those after it read the buffer. The last of the axes lies dense in it.
+TAEDA_API void stage_load(Kernel& kernel, Loop& loop, size_t step, NodeId load,
+                          const std::vector<StagedAxis>& axes);
+//   loop j < columns reduced              loop j < columns reduced
+//     reduce sum(%3) over j -> 1            store row[j] = %3
+//   loop j < columns                to      reduce sum(%3) over j -> 1
+//     store y[columns*i + j] = %5         loop j < columns
+//                                           store y[columns*i + j] = %5 with row[j] for %3
+// Keeps a value that one inner loop computes for the loops over the same axis after it.
+TAEDA_API void keep_value(Kernel& kernel, Loop& loop, size_t step, NodeId value);
+
 // bind.cpp
 // Runs an axis in another way: the last one as a vector, the first one of an outermost loop in
 // parallel, one with a constant extent unrolled.
@@ -46,8 +77,9 @@ TAEDA_API void bind_axis(Kernel& kernel, Loop& loop, size_t axis, Binding bindin
 
 // automatic.cpp
 // The usual schedule on the CPU: axes that move as one merged, the dense axis as a vector, blocks
-// where an operand is transposed, columns side by side where a reduction runs across them, the
-// first axis in parallel. Replaces the bindings that the loops had.
+// through local buffers where an operand is transposed, columns side by side where all of memory
+// is dense across a reduction, dear values of a row kept for the loops after, the first axis in
+// parallel. Replaces the bindings that the loops had.
 TAEDA_API void schedule_for_cpu(Kernel& kernel);
 
 }  // namespace taeda::kernel

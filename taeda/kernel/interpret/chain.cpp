@@ -1,0 +1,31 @@
+// Chooses chains for this machine.
+#include "taeda/kernel/interpret/chain.h"
+
+#include "taeda/kernel/interpret/isa_tables.h"
+
+namespace taeda::kernel {
+
+TAEDA_ISA_TABLE(ChainTable, kChains, chains)
+
+ChainPrimitive find_chain(Type type) { return chains().run[static_cast<int>(type)]; }
+
+bool find_chain_op(Op op, int side, ChainOp* step) {
+  auto either = [&](ChainOp left, ChainOp right) {
+    *step = side == 0 ? left : right;
+    return true;
+  };
+  switch (op) {
+    case Op::Add: return either(ChainOp::Add, ChainOp::Add);
+    case Op::Mul: return either(ChainOp::Mul, ChainOp::Mul);
+    case Op::Sub: return either(ChainOp::Sub, ChainOp::SubReversed);
+    case Op::Div: return either(ChainOp::Div, ChainOp::DivReversed);
+    case Op::Maximum: return either(ChainOp::Maximum, ChainOp::MaximumReversed);
+    case Op::Minimum: return either(ChainOp::Minimum, ChainOp::MinimumReversed);
+    case Op::Neg: return either(ChainOp::Neg, ChainOp::Neg);
+    case Op::Abs: return either(ChainOp::Abs, ChainOp::Abs);
+    case Op::Sqrt: return either(ChainOp::Sqrt, ChainOp::Sqrt);
+    default: return false;
+  }
+}
+
+}  // namespace taeda::kernel

@@ -1,0 +1,28 @@
+// Chooses folds, dense conversions and transpositions for this machine.
+#include "taeda/kernel/interpret/folds.h"
+
+#include "taeda/kernel/interpret/isa_tables.h"
+
+namespace taeda::kernel {
+
+TAEDA_ISA_TABLE(FoldTable, kFolds, folds)
+
+FoldPrimitive find_fold(const ReduceBody& body) {
+  for (const FoldRow& row : folds().rows)
+    if (body.name == row.name) return row.fold[static_cast<int>(body.type)];
+  return nullptr;
+}
+
+TransposePrimitive find_transpose(int item) {
+  return folds().transpose[item == 1 ? 0 : item == 2 ? 1 : item == 4 ? 2 : 3];
+}
+
+TileLoad find_dense_load(DType dtype, Type type) {
+  return dtype == DType::BFloat16 ? folds().load_bfloat16 : find_storage(dtype, type).load;
+}
+
+TileStore find_dense_store(DType dtype, Type type) {
+  return dtype == DType::BFloat16 ? folds().store_bfloat16 : find_storage(dtype, type).store;
+}
+
+}  // namespace taeda::kernel

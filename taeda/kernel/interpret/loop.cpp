@@ -1,0 +1,297 @@
+// Plans and walks loops.
+#include "taeda/kernel/interpret/loop.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "taeda/kernel/ir/transposition.h"
+
+namespace taeda::kernel {
+
+namespace {
+
+// Elements side by side: their lanes of a reduction stay in the L1 cache.
+constexpr int64_t kAcross = 256;
+
+bool has_loop(const Loop& loop) {
+  return std::any_of(loop.steps.begin(), loop.steps.end(),
+                     [](const Step& step) { return std::holds_alternative<Loop>(step); });
+}
+
+// The states of all reductions in the loops inside.
+void collect_states(const Loop& loop, std::set<int>& states) {
+  for (const Step& step : loop.steps) {
+    if (const auto* inner = std::get_if<Loop>(&step)) collect_states(*inner, states);
+    if (const auto* reduce = std::get_if<Reduce>(&step))
+      for (size_t i = 0; i < state_types(*reduce).size(); ++i)
+        states.insert(reduce->first_state + static_cast<int>(i));
+    if (const auto* scan = std::get_if<Scan>(&step))
+      for (size_t i = 0; i < scan->body->result_types.size(); ++i)
+        states.insert(scan->first_state + static_cast<int>(i));
+  }
+}
+
+}  // namespace
+
+// ---- plans ----
+InterpretedLoop::InterpretedLoop(PlanContext& context, const Loop& loop, const LoopPlace& around)
+    : is_reduced_(loop.axes[0].role == Role::Reduced) {
+  for (const Axis& axis : loop.axes) {
+    vars_.push_back(context.places.of(axis.var));
+    extents_.push_back(context.places.program(axis.extent));
+  }
+  const Axis& last = loop.axes.back();
+  LoopPlace place = around;
+  const Expr* along = around.across;
+  if (around.across) {
+    form_ = Form::Inside;
+  } else if (const auto found = find_transposition(context.kernel, loop)) {
+    form_ = Form::Transposition;
+    SymbolPlaces& places = context.places;
+    transposed_ = TransposePlan{found->from,
+                                found->to,
+                                found->item,
+                                found->a + 1 == loop.axes.size(),
+                                places.program(found->from_at),
+                                places.program(found->to_at),
+                                places.program(found->from_stride),
+                                places.program(found->to_stride),
+                                find_transpose(found->item)};
+    return;
+  } else if (!has_loop(loop)) {
+    along = last.var;
+    form_ = last.role == Role::Scanned ? Form::Scan : is_reduced_ ? Form::Reduction : Form::Tiles;
+    if (form_ == Form::Scan) collect_states(loop, place.tiled);
+  } else if (last.binding == Binding::Vector) {
+    form_ = Form::Across;
+    along = place.across = last.var;
+    collect_states(loop, place.tiled);
+  }
+  add_members(context, loop, along, place);
+}
+
+void InterpretedLoop::add_members(PlanContext& context, const Loop& loop, const Expr* along,
+                                  const LoopPlace& place) {
+  for (size_t i = 0; i < loop.steps.size();) {
+    if (const auto* inner = std::get_if<Loop>(&loop.steps[i])) {
+      members_.push_back({std::make_unique<InterpretedLoop>(context, *inner, place), nullptr});
+      ++i;
+      continue;
+    }
+    // A scan is a unit of its own: the steps after it read its states.
+    size_t end = i + 1;
+    const bool is_scan = std::holds_alternative<Scan>(loop.steps[i]);
+    while (!is_scan && end < loop.steps.size() && !std::holds_alternative<Loop>(loop.steps[end]) &&
+           !std::holds_alternative<Scan>(loop.steps[end]))
+      ++end;
+    const Span<Step> steps(loop.steps.data() + i, end - i);
+    members_.push_back({nullptr, std::make_unique<Unit>(context, steps, along, place.tiled)});
+    i = end;
+  }
+}
+
+void InterpretedLoop::prepare(Walk& walk) const {
+  for (const Member& member : members_) {
+    if (member.loop) {
+      member.loop->prepare(walk);
+      continue;
+    }
+    member.unit->prepare(walk);
+    for (const ReducePlan& plan : member.unit->reductions())
+      walk.runs[plan.number].emplace(*plan.body, plan.combine);
+  }
+}
+
+// ---- walks ----
+void InterpretedLoop::run_whole(Walk& walk) const { walk_axes(walk, 0, 0, extent(walk, 0)); }
+
+void InterpretedLoop::walk_axes(Walk& walk, size_t depth, int64_t begin, int64_t end) const {
+  if (form_ == Form::Reduction) return run_reduction(walk);
+  if (form_ == Form::Transposition && depth + 2 == vars_.size())
+    return run_transposition(walk, begin, end);
+  if (depth + 1 == vars_.size()) {
+    if (begin >= end) return;
+    switch (form_) {
+      case Form::Tiles: return run_tiles(walk, begin, end);
+      case Form::Scan: return run_scan(walk, begin, end);
+      case Form::Across: return run_across(walk, begin, end);
+      default: return run_points(walk, begin, end);
+    }
+  }
+  for (int64_t at = begin; at < end; ++at) {
+    walk.symbols[vars_[depth]] = at;
+    walk_axes(walk, depth + 1, 0, extent(walk, depth + 1));
+  }
+}
+
+void InterpretedLoop::run_points(Walk& walk, int64_t begin, int64_t end) const {
+  for (int64_t at = begin; at < end; ++at) {
+    walk.symbols[vars_.back()] = at;
+    for (const Member& member : members_) {
+      if (member.loop) {
+        member.loop->run_whole(walk);
+        continue;
+      }
+      member.unit->enter(walk, 1);
+      member.unit->evaluate(walk, 0, 1);
+      member.unit->store(walk, 0, 1);
+    }
+  }
+}
+
+void InterpretedLoop::run_tiles(Walk& walk, int64_t begin, int64_t end) const {
+  for (const Member& member : members_) {
+    member.unit->enter(walk, end - begin);
+    for (int64_t at = begin; at < end; at += kTile) {
+      const int64_t n = std::min(kTile, end - at);
+      member.unit->evaluate(walk, at, n);
+      member.unit->store(walk, at, n);
+    }
+  }
+}
+
+// Calls line(extent of axis `last`) for each index of the axes before it.
+template <class F>
+void InterpretedLoop::each_line(Walk& walk, size_t depth, size_t last, F line) const {
+  const int64_t count = extent(walk, depth);
+  if (depth == last) return line(count);
+  for (int64_t at = 0; at < count; ++at) {
+    walk.symbols[vars_[depth]] = at;
+    each_line(walk, depth + 1, last, line);
+  }
+}
+
+template <class F>
+void InterpretedLoop::each_reduction(F f) const {
+  for (const Member& member : members_)
+    for (const ReducePlan& plan : member.unit->reductions()) f(*member.unit, plan);
+}
+
+namespace {
+
+// Results of n reductions side by side, from a tile per state.
+void write_results(Walk& walk, const ReducePlan& plan, char* const* states, int64_t n,
+                   FunctionRef<char*(int state)> place) {
+  char* results[8];
+  std::copy(states, states + plan.body->state_types.size(), results);
+  if (plan.part != Part::Partial)
+    plan.finish.run(states, n, walk.scratch.data() + plan.finish_offset, results);
+  const std::vector<Type>& types =
+      plan.part == Part::Partial ? plan.body->state_types : plan.body->result_types;
+  for (size_t i = 0; i < types.size(); ++i)
+    std::memcpy(place(plan.first_state + static_cast<int>(i)), results[i], n * type_size(types[i]));
+}
+
+}  // namespace
+
+void InterpretedLoop::reduce_line(Walk& walk, int64_t extent) const {
+  if (extent == 0) return;
+  for (const Member& member : members_) member.unit->enter(walk, extent);
+  for (int64_t at = 0; at < extent; at += kTile) {
+    const int64_t n = std::min(kTile, extent - at);
+    for (const Member& member : members_) {
+      member.unit->evaluate(walk, at, n);
+      for (const ReducePlan& plan : member.unit->reductions()) {
+        TreeRun& run = *walk.runs[plan.number];
+        if (run.is_folded() && plan.part != Part::Combining) {
+          run.fold(member.unit->value_tile(walk, plan), n);
+          continue;
+        }
+        char* states[8];
+        member.unit->lift(walk, plan, n, states);
+        run.add(states, n);
+      }
+      member.unit->store(walk, at, n);
+    }
+  }
+}
+
+void InterpretedLoop::run_reduction(Walk& walk) const {
+  each_reduction([&](const Unit&, const ReducePlan& plan) { walk.runs[plan.number]->start(1); });
+  each_line(walk, 0, vars_.size() - 1, [&](int64_t count) { reduce_line(walk, count); });
+  each_reduction([&](const Unit&, const ReducePlan& plan) {
+    char* states[8];
+    walk.runs[plan.number]->finish(states);
+    write_results(walk, plan, states, 1, [&](int state) { return walk.state(state); });
+  });
+}
+
+// Lifted by tiles, combined element by element; the steps after a scan see a tile of its states.
+void InterpretedLoop::run_scan(Walk& walk, int64_t begin, int64_t end) const {
+  std::vector<ScanRun> runs;
+  for (const Member& member : members_)
+    for (const ReducePlan& plan : member.unit->scans()) runs.emplace_back(plan, walk);
+  for (const Member& member : members_) member.unit->enter(walk, end - begin);
+  for (int64_t at = begin; at < end; at += kTile) {
+    const int64_t n = std::min(kTile, end - at);
+    size_t next = 0;
+    for (const Member& member : members_) {
+      member.unit->evaluate(walk, at, n);
+      for (const ReducePlan& plan : member.unit->scans()) {
+        char* lifted[8];
+        member.unit->lift(walk, plan, n, lifted);
+        runs[next++].add(lifted, n);
+      }
+      member.unit->store(walk, at, n);
+    }
+  }
+}
+
+// Tiles along the last axis, through all loops inside.
+void InterpretedLoop::run_across(Walk& walk, int64_t begin, int64_t end) const {
+  for (int64_t at = begin; at < end; at += kAcross) {
+    const int64_t n = std::min(kAcross, end - at);
+    for (const Member& member : members_) {
+      if (member.loop) {
+        member.loop->run_inside(walk, at, n);
+        continue;
+      }
+      member.unit->enter(walk, n);
+      member.unit->evaluate(walk, at, n);
+      member.unit->store(walk, at, n);
+    }
+  }
+}
+
+// All indices of a loop for n elements side by side of the axis around it.
+void InterpretedLoop::run_inside(Walk& walk, int64_t start, int64_t n) const {
+  each_reduction([&](const Unit&, const ReducePlan& plan) { walk.runs[plan.number]->start(n); });
+  auto point = [&] {
+    for (const Member& member : members_) {
+      member.unit->enter(walk, n);
+      member.unit->evaluate(walk, start, n);
+      for (const ReducePlan& plan : member.unit->reductions()) {
+        char* states[8];
+        member.unit->lift(walk, plan, n, states);
+        walk.runs[plan.number]->add_across(states);
+      }
+      member.unit->store(walk, start, n);
+    }
+  };
+  each_line(walk, 0, vars_.size() - 1, [&](int64_t count) {
+    for (int64_t at = 0; at < count; ++at) {
+      walk.symbols[vars_.back()] = at;
+      point();
+    }
+  });
+  each_reduction([&](const Unit&, const ReducePlan& plan) {
+    char* states[8];
+    walk.runs[plan.number]->finish(states);
+    write_results(walk, plan, states, n, [&](int state) { return walk.tile_state(state); });
+  });
+}
+
+void InterpretedLoop::run_transposition(Walk& walk, int64_t begin, int64_t end) const {
+  const TransposePlan& plan = *transposed_;
+  const size_t first = vars_.size() - 2;
+  walk.symbols[vars_[first]] = begin;
+  walk.symbols[vars_[first + 1]] = 0;
+  const int64_t lines = end - begin, length = extent(walk, first + 1);
+  const int64_t m = plan.is_a_last ? length : lines, n = plan.is_a_last ? lines : length;
+  if (m <= 0 || n <= 0) return;
+  const int64_t* symbols = walk.symbols.data();
+  plan.run(walk.buffers[plan.from] + plan.from_at(symbols) * plan.item, plan.from_stride(symbols),
+           walk.buffers[plan.to] + plan.to_at(symbols) * plan.item, plan.to_stride(symbols), m, n);
+}
+
+}  // namespace taeda::kernel

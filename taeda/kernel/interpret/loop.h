@@ -1,0 +1,83 @@
+// Loops of a kernel as the tile interpreter walks them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "taeda/kernel/interpret/scan_run.h"
+#include "taeda/kernel/interpret/unit.h"
+
+namespace taeda::kernel {
+
+// What stands around a loop: an axis whose elements are computed side by side, and the states that
+// have an element for each of them.
+struct LoopPlace {
+  const Expr* across = nullptr;
+  std::set<int> tiled = {};
+};
+
+// A loop and what it runs: other loops, units at one point, a unit along its last axis, or one
+// transposition.
+class InterpretedLoop {
+ public:
+  InterpretedLoop(PlanContext& context, const Loop& loop, const LoopPlace& place);
+
+  // The given range of the first axis.
+  void run(Walk& walk, int64_t begin, int64_t end) const { walk_axes(walk, 0, begin, end); }
+  // Constants, and the runs of reductions.
+  void prepare(Walk& walk) const;
+
+ private:
+  struct Member {
+    std::unique_ptr<InterpretedLoop> loop;
+    std::unique_ptr<Unit> unit;
+  };
+  // How the innermost axis is run.
+  enum class Form : uint8_t { Points, Tiles, Reduction, Scan, Across, Inside, Transposition };
+  struct TransposePlan {
+    int from, to, item;
+    bool is_a_last;
+    IndexProgram from_at, to_at, from_stride, to_stride;
+    TransposePrimitive run;
+  };
+
+  void add_members(PlanContext& context, const Loop& loop, const Expr* along,
+                   const LoopPlace& place);
+  int64_t extent(Walk& walk, size_t depth) const { return extents_[depth](walk.symbols.data()); }
+  void run_whole(Walk& walk) const;
+  void walk_axes(Walk& walk, size_t depth, int64_t begin, int64_t end) const;
+  void run_points(Walk& walk, int64_t begin, int64_t end) const;
+  void run_tiles(Walk& walk, int64_t begin, int64_t end) const;
+  void run_reduction(Walk& walk) const;
+  void reduce_line(Walk& walk, int64_t extent) const;
+  void run_scan(Walk& walk, int64_t begin, int64_t end) const;
+  void run_across(Walk& walk, int64_t begin, int64_t end) const;
+  void run_inside(Walk& walk, int64_t start, int64_t n) const;
+  void run_transposition(Walk& walk, int64_t begin, int64_t end) const;
+  template <class F>
+  void each_line(Walk& walk, size_t depth, size_t last, F line) const;
+  template <class F>
+  void each_reduction(F f) const;
+
+  Form form_ = Form::Points;
+  bool is_reduced_ = false;
+  std::vector<int> vars_;
+  std::vector<IndexProgram> extents_;
+  std::vector<Member> members_;
+  std::optional<TransposePlan> transposed_;
+};
+
+// An outermost loop with what a launch of it needs.
+struct InterpretedLaunch {
+  std::unique_ptr<InterpretedLoop> loop;
+  std::vector<int> params;
+  std::vector<IndexProgram> local_bytes;
+  std::vector<bool> is_local;
+  size_t num_symbols = 0, scratch_bytes = 0, num_runs = 0;
+  int num_states = 0;
+
+  void place_buffers(Walk& walk) const;
+};
+
+}  // namespace taeda::kernel

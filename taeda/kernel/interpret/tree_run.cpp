@@ -1,0 +1,169 @@
+// Lanes of the tree are combined by folds or programs, chunks by the cascade.
+#include "taeda/kernel/interpret/tree_run.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "taeda/kernel/reduce_tree.h"
+
+namespace taeda::kernel {
+
+namespace {
+
+constexpr int kMaxStates = 8;
+
+}  // namespace
+
+TreeRun::TreeRun(const ReduceBody& body, const BodyProgram& combine)
+    : combine_(combine), fold_(find_fold(body)), lanes_count_(body.lanes()) {
+  for (Type type : body.state_types) {
+    sizes_.push_back(type_size(type));
+    offsets_.push_back(bytes_);
+    bytes_ += static_cast<size_t>(lanes_count_) * type_size(type);
+  }
+  identity_.resize(16 * sizes_.size());
+  for (size_t s = 0; s < sizes_.size(); ++s) {
+    const Node& node = body.graph.node(body.identity[s]);
+    write_constant(node.type, node.bits, identity_.data() + 16 * s);
+  }
+  scratch_.resize(combine.scratch_bytes());
+  combine.prepare(scratch_.data());
+}
+
+void TreeRun::start(int64_t width) {
+  if (width_ != width) {
+    width_ = width;
+    lanes_.resize(bytes_ * width);
+    levels_.clear();
+  }
+  chunks_ = 0;
+  clear_lanes();
+}
+
+void TreeRun::clear_lanes() {
+  position_ = 0;
+  for (size_t s = 0; s < sizes_.size(); ++s) {
+    char* to = lane(s, 0);
+    const char* from = identity_.data() + 16 * s;
+    for (int64_t i = 0; i < lanes_count_ * width_; ++i)
+      std::memcpy(to + i * sizes_[s], from, sizes_[s]);
+  }
+}
+
+void TreeRun::combine_into(char* const* left, char* const* right, int64_t n) {
+  const size_t states = sizes_.size();
+  char *inputs[2 * kMaxStates], *outputs[kMaxStates];
+  for (int64_t done = 0; done < n; done += kTile) {
+    const int64_t count = std::min(kTile, n - done);
+    for (size_t s = 0; s < states; ++s) {
+      inputs[s] = left[s] + done * sizes_[s];
+      inputs[states + s] = right[s] + done * sizes_[s];
+    }
+    combine_.run(inputs, count, scratch_.data(), outputs);
+    for (size_t s = 0; s < states; ++s)
+      if (outputs[s] != inputs[s]) std::memmove(inputs[s], outputs[s], count * sizes_[s]);
+  }
+}
+
+void TreeRun::fold(const char* values, int64_t n) {
+  const size_t size = sizes_[0];
+  for (int64_t done = 0; done < n;) {
+    if (position_ == kReduceChunk) close_chunk();
+    // A tile starts at a lane other than the first only where lines of several axes follow each
+    // other: such elements go one by one.
+    const int64_t room = std::min(n - done, kReduceChunk - position_);
+    const int64_t first = position_ % lanes_count_;
+    char* states[kMaxStates];
+    if (first == 0 && room >= lanes_count_) {
+      const int64_t rows = room / lanes_count_;
+      for (size_t s = 0; s < sizes_.size(); ++s) states[s] = lane(s, 0);
+      fold_(states, values + done * size, rows);
+      position_ += rows * lanes_count_;
+      done += rows * lanes_count_;
+      continue;
+    }
+    const int64_t taken = std::min<int64_t>(lanes_count_ - first, room);
+    // The values beside `taken` elements of a whole row are identities of their lanes' own: the
+    // row is folded into copies of the lanes, of which those that were given are kept.
+    alignas(64) char row[64], copies[kMaxStates][64];
+    std::memset(row, 0, sizeof(row));
+    std::memcpy(row + first * size, values + done * size, taken * size);
+    for (size_t s = 0; s < sizes_.size(); ++s) {
+      std::memcpy(copies[s], lane(s, 0), 64);
+      states[s] = copies[s];
+    }
+    fold_(states, row, 1);
+    for (size_t s = 0; s < sizes_.size(); ++s)
+      std::memcpy(lane(s, first), copies[s] + first * size, taken * size);
+    position_ += taken;
+    done += taken;
+  }
+}
+
+void TreeRun::add(char* const* states, int64_t n) {
+  for (int64_t done = 0; done < n;) {
+    if (position_ == kReduceChunk) close_chunk();
+    const int64_t first = position_ % lanes_count_;
+    const int64_t taken = std::min({lanes_count_ - first, n - done, kReduceChunk - position_});
+    char *left[kMaxStates], *right[kMaxStates];
+    for (size_t s = 0; s < sizes_.size(); ++s) {
+      left[s] = lane(s, first);
+      right[s] = states[s] + done * sizes_[s];
+    }
+    combine_into(left, right, taken);
+    position_ += taken;
+    done += taken;
+  }
+}
+
+void TreeRun::add_across(char* const* states) {
+  if (position_ == kReduceChunk) close_chunk();
+  char* left[kMaxStates];
+  for (size_t s = 0; s < sizes_.size(); ++s) left[s] = lane(s, position_ % lanes_count_);
+  combine_into(left, states, width_);
+  ++position_;
+}
+
+// The lanes as a tree, then the cascade of equal-sized neighbours.
+void TreeRun::close_chunk() {
+  char *left[kMaxStates], *right[kMaxStates];
+  for (int half = lanes_count_ / 2; half > 0; half /= 2) {
+    for (size_t s = 0; s < sizes_.size(); ++s) left[s] = lane(s, 0), right[s] = lane(s, half);
+    combine_into(left, right, half * width_);
+  }
+  settle();
+  ++chunks_;
+  clear_lanes();
+}
+
+// The result of a chunk, in the first lanes, with the levels before it.
+void TreeRun::settle() {
+  char *left[kMaxStates], *right[kMaxStates];
+  size_t depth = 0;
+  for (int64_t bits = chunks_; bits & 1; bits >>= 1, ++depth) {
+    for (size_t s = 0; s < sizes_.size(); ++s) left[s] = level(depth, s), right[s] = lane(s, 0);
+    combine_into(left, right, width_);
+    for (size_t s = 0; s < sizes_.size(); ++s) std::memcpy(right[s], left[s], width_ * sizes_[s]);
+  }
+  if (levels_.size() <= depth) levels_.resize(depth + 1);
+  levels_[depth].resize(16 * sizes_.size() * width_);
+  for (size_t s = 0; s < sizes_.size(); ++s)
+    std::memcpy(level(depth, s), lane(s, 0), width_ * sizes_[s]);
+}
+
+void TreeRun::finish(char** results) {
+  if (position_ > 0 || chunks_ == 0) close_chunk();
+  char *left[kMaxStates], *right[kMaxStates];
+  size_t depth = 0;
+  while (!((chunks_ >> depth) & 1)) ++depth;
+  for (size_t s = 0; s < sizes_.size(); ++s) right[s] = level(depth, s);
+  for (++depth; (chunks_ >> depth) != 0; ++depth) {
+    if (!((chunks_ >> depth) & 1)) continue;
+    for (size_t s = 0; s < sizes_.size(); ++s) left[s] = level(depth, s);
+    combine_into(left, right, width_);
+    std::copy(left, left + sizes_.size(), right);
+  }
+  std::copy(right, right + sizes_.size(), results);
+}
+
+}  // namespace taeda::kernel

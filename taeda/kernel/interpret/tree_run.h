@@ -1,0 +1,48 @@
+// Reductions of tiles in the order of Note [Reduction tree].
+#pragma once
+
+#include <vector>
+
+#include "taeda/kernel/interpret/body_program.h"
+#include "taeda/kernel/interpret/folds.h"
+
+namespace taeda::kernel {
+
+// The states of running reductions: one, or `width` of them side by side, whose states lie next to
+// each other. Can be started again and again without new memory.
+class TreeRun {
+ public:
+  TreeRun(const ReduceBody& body, const BodyProgram& combine);
+
+  void start(int64_t width);
+  // The next n elements of one reduction, lifted: a tile per state.
+  void add(char* const* states, int64_t n);
+  // The same from a tile of values, where is_folded() says so.
+  void fold(const char* values, int64_t n);
+  bool is_folded() const { return fold_ != nullptr; }
+  // The next element of each of the reductions: a tile of `width` elements per state.
+  void add_across(char* const* states);
+  // Tiles of `width` elements per state, valid until the next start.
+  void finish(char** results);
+
+ private:
+  char* lane(size_t state, int64_t l) {
+    return lanes_.data() + offsets_[state] * width_ + l * width_ * sizes_[state];
+  }
+  char* level(size_t depth, size_t state) { return levels_[depth].data() + 16 * state * width_; }
+  void clear_lanes();
+  void combine_into(char* const* left, char* const* right, int64_t n);
+  void close_chunk();
+  void settle();
+
+  const BodyProgram& combine_;
+  FoldPrimitive fold_;
+  int lanes_count_;
+  size_t bytes_ = 0;  // of all lanes of one reduction
+  std::vector<size_t> sizes_, offsets_;
+  std::vector<char> lanes_, identity_, scratch_;
+  std::vector<std::vector<char>> levels_;  // 16 bytes per state and reduction
+  int64_t width_ = 0, position_ = 0, chunks_ = 0;
+};
+
+}  // namespace taeda::kernel

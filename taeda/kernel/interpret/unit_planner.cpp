@@ -1,0 +1,361 @@
+// Plans a unit: values in the order of the DAG, chains of them, memory of their tiles.
+#include <algorithm>
+
+#include "taeda/base/error.h"
+#include "taeda/kernel/interpret/unit.h"
+
+namespace taeda::kernel {
+
+namespace {
+
+constexpr size_t kMaxChain = 40;
+
+// Room in the scratch memory of a walk.
+size_t take(size_t& bytes, size_t count) {
+  const size_t at = bytes;
+  bytes += (count + 63) / 64 * 64;
+  return at;
+}
+
+// Whether memory holds values of a type as tiles do.
+bool is_plain(DType dtype, Type type, const StoragePrimitives& storage) {
+  return dtype != DType::Bool && !storage.round && item_size(dtype) == type_size(type);
+}
+
+}  // namespace
+
+class UnitPlanner {
+ public:
+  UnitPlanner(Unit& unit, PlanContext& context, const Expr* along, const std::set<int>& tiled)
+      : unit_(unit),
+        context_(context),
+        kernel_(context.kernel),
+        graph_(context.kernel.values),
+        along_(along),
+        places_(context.places),
+        tiled_(tiled) {
+    if (along) moving_.insert(along);
+  }
+
+  void plan(Span<Step> steps) {
+    std::vector<NodeId> roots;
+    for (const Step& step : steps)
+      for (NodeId root : roots_of(kernel_, step)) roots.push_back(root);
+    for (NodeId id : graph_.reachable(roots)) plan_value(id);
+    for (const Step& step : steps) {
+      if (const auto* store = std::get_if<Store>(&step)) plan_store(*store);
+      if (const auto* reduce = std::get_if<Reduce>(&step))
+        plan_body(*reduce->body, reduce->values, reduce->first_state, reduce->part,
+                  unit_.reductions_);
+      if (const auto* scan = std::get_if<Scan>(&step))
+        plan_body(*scan->body, scan->values, scan->first_state, Part::Whole, unit_.scans_);
+    }
+    for (size_t v = 0; v < values().size(); ++v) plan_step(static_cast<int>(v));
+    std::erase_if(unit_.steps_, [&](const TileStep& s) { return values()[s.value].is_absorbed; });
+    for (StorePlan& store : unit_.stores_) plan_direct(store);
+    spread_operands();
+    place_tiles();
+  }
+
+ private:
+  std::vector<ValuePlan>& values() { return unit_.values_; }
+
+  // ---- values ----
+  bool moves(const Expr* at) const {
+    for (const Expr* symbol : symbolic::symbols_of(at))
+      if (moving_.count(symbol)) return true;
+    return false;
+  }
+
+  // The index, and the stride along the axis where it is the same for every element.
+  void plan_index(const Expr* at, AccessPlan& access) {
+    access.at = places_.program(at);
+    for (const Expr* symbol : symbolic::symbols_of(at))
+      if (symbol != along_ && moving_.count(symbol)) return;
+    ExprPool& pool = *kernel_.pool;
+    const Expr* step = along_ ? stride_of(pool, at, along_) : pool.integer(0);
+    if (!step) return;
+    access.is_even = true;
+    access.is_dense = step->is_constant(1);
+    access.stride = places_.program(step);
+  }
+
+  void plan_access(int buffer, Type type, const Expr* at, AccessPlan& access) {
+    const DType dtype = kernel_.buffers[buffer].dtype;
+    plan_index(at, access);
+    access.buffer = buffer;
+    access.item = item_size(dtype);
+    access.storage = &find_storage(dtype, type);
+    access.is_plain = is_plain(dtype, type, *access.storage);
+  }
+
+  Pace pace_of(const Node& node) const {
+    const bool is_tiled = node.op == Op::State && tiled_.count(node.index);
+    if ((node.at && moves(node.at)) || is_tiled) return Pace::Tile;
+    return node.at || node.op == Op::State ? Pace::Position : Pace::Launch;
+  }
+
+  void plan_value(NodeId id) {
+    const Node& node = graph_.node(id);
+    ValuePlan value;
+    value.op = node.op;
+    value.type = node.type;
+    value.size = type_size(node.type);
+    value.bits[0] = node.bits[0];
+    value.bits[1] = node.bits[1];
+    value.index = node.index;
+    value.pace = pace_of(node);
+    for (int i = 0; i < 3 && node.args[i] >= 0; ++i) {
+      value.args[i] = number_.at(node.args[i]);
+      value.pace = std::max(value.pace, values()[value.args[i]].pace);
+      ++values()[value.args[i]].uses;
+    }
+    find_primitives(node, value);
+    plan_indirects(id, value);
+    const int number = static_cast<int>(values().size());
+    if (value.pace == Pace::Launch) unit_.launch_.push_back(number);
+    if (value.pace == Pace::Position) unit_.position_.push_back(number);
+    if (!value.is_moving()) value.offset = take(context_.scratch_bytes, value.size);
+    number_[id] = number;
+    values().push_back(std::move(value));
+  }
+
+  void find_primitives(const Node& node, ValuePlan& value) {
+    if (node.op == Op::Load) {
+      plan_access(node.index, node.type, node.at, value.access);
+      value.dense_load = find_dense_load(kernel_.buffers[node.index].dtype, node.type);
+    } else if (node.at) {
+      plan_index(node.at, value.access);
+    } else if (node.op == Op::Round) {
+      value.run = find_storage(static_cast<DType>(node.index), node.type).round;
+    } else if (node.op == Op::Cast) {
+      value.run = find_cast(graph_.node(node.args[0]).type, node.type);
+    } else if (op_form(node.op)) {
+      const Type from = graph_.node(node.args[node.op == Op::Where ? 1 : 0]).type;
+      value.run = find_primitive(node.op, from);
+      TAEDA_CHECK(value.run, "[kernel] no primitive for ", op_name(node.op), " of ",
+                  type_name(from));
+    }
+  }
+
+  void plan_indirects(NodeId id, ValuePlan& value) {
+    for (size_t k = 0; k < graph_.indirects().size(); ++k) {
+      const Indirect& one = graph_.indirects()[k];
+      if (one.value != id) continue;
+      value.indirects.push_back(static_cast<int>(unit_.indirects_.size()));
+      ++value.uses;
+      unit_.indirects_.push_back({static_cast<int>(values().size()), places_.of(one.symbol),
+                                  one.wraps, places_.program(one.extent), static_cast<int>(k) + 1,
+                                  take(context_.scratch_bytes, kTile * 8)});
+      if (value.is_moving()) moving_.insert(one.symbol);
+    }
+  }
+
+  void plan_store(const Store& store) {
+    const Type type = graph_.node(store.value).type;
+    StorePlan plan;
+    plan.value = number_.at(store.value);
+    ++values()[plan.value].uses;
+    if (store.mask >= 0) plan.mask = number_.at(store.mask);
+    if (store.mask >= 0) ++values()[plan.mask].uses;
+    plan.mode = store.mode;
+    plan_access(store.buffer, type, store.at, plan.access);
+    plan.dense_store = find_dense_store(kernel_.buffers[store.buffer].dtype, type);
+    const Op combine = store.mode == StoreMode::AtomicMul   ? Op::Mul
+                       : store.mode == StoreMode::AtomicMax ? Op::Maximum
+                       : store.mode == StoreMode::AtomicMin ? Op::Minimum
+                                                            : Op::Add;
+    if (store.mode != StoreMode::Write) plan.combine = find_primitive(combine, type);
+    unit_.stores_.push_back(std::move(plan));
+  }
+
+  void plan_body(const ReduceBody& body, const std::vector<NodeId>& nodes, int first, Part part,
+                 std::vector<ReducePlan>& plans) {
+    ReducePlan plan{&body,
+                    {},
+                    first,
+                    part,
+                    static_cast<int>(context_.bodies.size()),
+                    BodyProgram(body, body.lift),
+                    BodyProgram(body, body.combine),
+                    BodyProgram(body, body.finish),
+                    0,
+                    0};
+    context_.bodies.push_back(&body);
+    for (NodeId id : nodes) {
+      plan.values.push_back(number_.at(id));
+      ++values()[plan.values.back()].uses;
+    }
+    plan.lift_offset = take(context_.scratch_bytes, plan.lift.scratch_bytes());
+    plan.finish_offset = take(context_.scratch_bytes, plan.finish.scratch_bytes());
+    plans.push_back(std::move(plan));
+  }
+
+  // ---- chains ----
+  // The step that ends in a value; null where it has none or ends elsewhere now.
+  TileStep* step_of(int value) {
+    for (TileStep& step : unit_.steps_)
+      if (step.value == value) return &step;
+    return nullptr;
+  }
+
+  bool find_part(const ValuePlan& value, int side, ChainPart* part) {
+    if (value.op == Op::Round) {
+      part->op = ChainOp::RoundBFloat16;
+      return static_cast<DType>(value.index) == DType::BFloat16;
+    }
+    return value.num_args() <= 2 && find_chain_op(value.op, side, &part->op);
+  }
+
+  void plan_step(int v) {
+    const ValuePlan& value = values()[v];
+    if (!value.is_moving()) return;
+    TileStep step{v};
+    const ChainPrimitive chain = find_chain(value.type);
+    int best = -1;
+    for (int side = 0; side < value.num_args() && chain; ++side) {
+      const ValuePlan& arg = values()[value.args[side]];
+      ChainPart part;
+      if (!arg.is_moving() || arg.type != value.type || !find_part(value, side, &part)) continue;
+      if (best < 0 || can_continue(value.args[side])) best = side;
+      if (can_continue(value.args[side])) break;
+    }
+    if (best >= 0) plan_chain(v, best, chain, step);
+    unit_.steps_.push_back(std::move(step));
+  }
+
+  bool can_continue(int value) {
+    const TileStep* step = step_of(value);
+    return values()[value].uses == 1 && step && step->chain && step->parts.size() < kMaxChain;
+  }
+
+  void plan_chain(int v, int side, ChainPrimitive chain, TileStep& step) {
+    const ValuePlan& value = values()[v];
+    const int left = value.args[side];
+    ValuePlan& arg = values()[left];
+    if (can_continue(left)) {
+      step.parts = step_of(left)->parts;
+      arg.is_absorbed = true;
+    } else if (arg.op == Op::Load && arg.uses == 1 && arg.args[0] < 0 && arg.access.is_dense &&
+               kernel_.buffers[arg.index].dtype == DType::BFloat16) {
+      step.parts.push_back({ChainOp::LoadBFloat16, false, left});
+      arg.is_absorbed = true;
+    } else {
+      step.parts.push_back({ChainOp::Load, false, left});
+    }
+    ChainPart part{ChainOp::Load, true, -1};
+    find_part(value, side, &part);
+    if (value.num_args() == 2) {
+      part.operand = value.args[1 - side];
+      part.is_uniform = !values()[part.operand].is_moving();
+    }
+    step.parts.push_back(part);
+    step.chain = chain;
+  }
+
+  // Results are computed into memory where no later step reads it.
+  void plan_direct(StorePlan& store) {
+    ValuePlan& value = values()[store.value];
+    const TileStep* step = step_of(store.value);
+    const bool has_form = step && (step->chain || value.run);
+    const bool is_short = kernel_.buffers[store.access.buffer].dtype == DType::BFloat16;
+    if (!has_form || value.uses != 1 || !store.access.is_dense || store.mask >= 0 ||
+        store.mode != StoreMode::Write)
+      return;
+    if (!store.access.is_plain && !(is_short && step->chain)) return;
+    const bool is_last = step == &unit_.steps_.back() && unit_.stores_.size() == 1 &&
+                         unit_.reductions_.empty() && unit_.scans_.empty();
+    if (!is_last && is_read(store.access.buffer)) return;
+    store.is_direct = true;
+    value.store = static_cast<int>(&store - unit_.stores_.data());
+  }
+
+  bool is_read(int buffer) {
+    const int alias = kernel_.buffers[buffer].alias_class;
+    return std::any_of(values().begin(), values().end(), [&](const ValuePlan& value) {
+      return value.op == Op::Load &&
+             (value.index == buffer ||
+              (alias >= 0 && kernel_.buffers[value.index].alias_class == alias));
+    });
+  }
+
+  // ---- memory ----
+  void spread(int value) { values()[value].is_spread |= !values()[value].is_moving(); }
+
+  void spread_operands() {
+    for (const TileStep& step : unit_.steps_)
+      if (!step.chain)
+        for (int i = 0; i < values()[step.value].num_args(); ++i)
+          spread(values()[step.value].args[i]);
+    for (const StorePlan& store : unit_.stores_) {
+      spread(store.value);
+      if (store.mask >= 0) spread(store.mask);
+    }
+    for (const auto* plans : {&unit_.reductions_, &unit_.scans_})
+      for (const ReducePlan& plan : *plans)
+        for (int value : plan.values) spread(value);
+    for (ValuePlan& value : values())
+      if (value.is_spread) value.spread_offset = take(context_.scratch_bytes, kTile * value.size);
+  }
+
+  // The last step that reads each value; all steps for those that are read after the steps.
+  std::vector<size_t> last_reads() {
+    std::vector<size_t> last(values().size(), 0);
+    for (size_t i = 0; i < unit_.steps_.size(); ++i) {
+      const TileStep& step = unit_.steps_[i];
+      for (const ChainPart& part : step.parts)
+        if (part.operand >= 0) last[part.operand] = i;
+      if (!step.chain)
+        for (int k = 0; k < values()[step.value].num_args(); ++k)
+          last[values()[step.value].args[k]] = i;
+    }
+    const size_t end = unit_.steps_.size();
+    for (const StorePlan& store : unit_.stores_) {
+      last[store.value] = end;
+      if (store.mask >= 0) last[store.mask] = end;
+    }
+    for (const auto* plans : {&unit_.reductions_, &unit_.scans_})
+      for (const ReducePlan& plan : *plans)
+        for (int value : plan.values) last[value] = end;
+    return last;
+  }
+
+  // A tile takes the memory of one of its size that is not read any more, by its own step at last.
+  void place_tiles() {
+    const std::vector<size_t> last = last_reads();
+    std::map<size_t, std::vector<size_t>> free;
+    for (size_t i = 0; i < unit_.steps_.size(); ++i) {
+      for (size_t k = 0; k <= i; ++k) {
+        const ValuePlan& done = values()[unit_.steps_[k].value];
+        if (k < i && last[unit_.steps_[k].value] == i) free[done.size].push_back(done.offset);
+      }
+      ValuePlan& value = values()[unit_.steps_[i].value];
+      auto& known = free[value.size];
+      if (known.empty()) {
+        value.offset = take(context_.scratch_bytes, kTile * value.size);
+      } else {
+        value.offset = known.back();
+        known.pop_back();
+      }
+    }
+  }
+
+  Unit& unit_;
+  PlanContext& context_;
+  const Kernel& kernel_;
+  const ExprGraph& graph_;
+  const Expr* along_;
+  SymbolPlaces& places_;
+  const std::set<int>& tiled_;
+  std::map<NodeId, int> number_;
+  std::set<const Expr*> moving_;  // symbols that change along the tile
+};
+
+Unit::Unit(PlanContext& context, Span<Step> steps, const Expr* along, const std::set<int>& tiled) {
+  if (along) along_ = context.places.of(along);
+  UnitPlanner(*this, context, along, tiled).plan(steps);
+  tiles_offset_ = take(context.scratch_bytes, values_.size() * sizeof(char*));
+  indices_offset_ = take(context.scratch_bytes, kTile * 8);
+}
+
+}  // namespace taeda::kernel
