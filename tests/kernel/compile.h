@@ -15,12 +15,13 @@
 namespace taeda::kernel::test {
 
 // Compiles a translation unit with the best instruction set of this machine and returns its handle.
-inline void* compile(const std::string& source) {
+inline void* compile(const std::string& source, const std::string& optimization = "-O2") {
   char folder[] = "/tmp/taeda_print_XXXXXX";
   if (!mkdtemp(folder)) throw std::runtime_error("no temporary folder");
   std::string path = std::string(folder) + "/unit";
   std::ofstream(path + ".cpp") << source;
-  std::string flags = "-std=c++20 -O2 -fPIC -shared -ffp-contract=off -fwrapv -fno-math-errno";
+  std::string flags =
+      "-std=c++20 -fPIC -shared -ffp-contract=off -fwrapv -fno-math-errno " + optimization;
 #if defined(__x86_64__)
   constexpr const char* kLevels[] = {"", " -march=x86-64-v3", " -march=x86-64-v4"};
   flags += kLevels[isa_level()];

@@ -354,7 +354,7 @@ TEST(Fuzz, PrintedEqualsInterpreted) {
       if (is_printed) unit += print_cpu_kernel(scheduled);
       cases.push_back({std::move(kernel), std::move(scheduled), is_printed, maker.sizes});
     }
-    void* handle = compile(unit);
+    void* handle = compile(unit, "-O1");  // two thirds of the time of -O2
     for (const Case& one : cases) compare(one, handle, random);
     dlclose(handle);
   }

@@ -1,4 +1,4 @@
-// The tile interpreter returns the bits of printed kernels.
+// The tile interpreter returns the bits of printed kernels, as they are and scheduled.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -13,6 +13,7 @@
 #include "taeda/kernel/interpret/interpret.h"
 #include "taeda/kernel/ir/text.h"
 #include "taeda/kernel/print.h"
+#include "taeda/kernel/schedule/schedule.h"
 #include "tests/kernel/compile.h"
 #include "tests/kernel/kernels.h"
 
@@ -49,6 +50,7 @@ std::vector<char> random_buffer(const Buffer& buffer, int64_t numel, int64_t bou
     case DType::BFloat16: fill(BFloat16(), real); break;
     case DType::Int64: fill(int64_t(), integer); break;
     case DType::Int32: fill(int32_t(), integer); break;
+    case DType::Int16: fill(int16_t(), integer); break;
     case DType::Bool: fill(uint8_t(), [&] { return random() % 4 != 0; }); break;
     default: ADD_FAILURE() << "no random elements of " << dtype_name(buffer.dtype);
   }
@@ -59,9 +61,11 @@ struct Memory {
   std::vector<std::vector<char>> buffers;
   int64_t error[2] = {};
 
-  std::vector<char*> pointers() {
+  // Local buffers have no memory here.
+  std::vector<char*> pointers(const Kernel& kernel) {
     std::vector<char*> all;
     for (auto& one : buffers) all.push_back(one.data());
+    all.resize(kernel.buffers.size());
     return all;
   }
 };
@@ -81,15 +85,18 @@ void run_loops(const Kernel& kernel, const std::vector<int64_t>& params,
 }
 
 TEST(Interpreter, ReturnsTheBitsOfPrintedKernels) {
-  const char* texts[] = {kMixed,  kRowSum, kColumnSum, kSoftmax,  kLayerNorm,
-                         kArgMax, kCumsum, kGather,    kSwapPairs};
+  const char* texts[] = {
+      kMixed,     kRowSum,    kColumnSum,    kSoftmax,      kLayerNorm,         kArgMax,
+      kCumsum,    kGather,    kSwapPairs,    kLogCumsumExp, kLayerNormBackward, kIndexAdd,
+      kCastChain, kTranspose, kColumnSoftmax};
   std::string unit = cpu_prelude();
   for (const char* text : texts) unit += print_cpu_kernel(parse_kernel(text));
   void* handle = compile(unit);
   std::mt19937 random(7);
   for (const char* text : texts) {
     const Kernel kernel = parse_kernel(text);
-    const TileInterpreter interpreter(kernel);
+    Kernel scheduled = parse_kernel(text);
+    schedule_for_cpu(scheduled);
     for (const std::vector<int64_t>& sizes : std::vector<std::vector<int64_t>>{
              {3, 7, 5}, {5, 1024, 5}, {1, 4097, 9}, {33, 1500, 33}, {6000, 3, 6000}, {2, 0, 4}}) {
       const std::vector<int64_t> params(sizes.begin(), sizes.begin() + kernel.params.size());
@@ -97,30 +104,35 @@ TEST(Interpreter, ReturnsTheBitsOfPrintedKernels) {
       for (const Buffer& buffer : kernel.buffers)
         printed.buffers.push_back(
             random_buffer(buffer, value_of(kernel, buffer.numel, params), 4, random));
-      Memory interpreted = printed;
-      const std::vector<char> before = printed.buffers[0];
+      const Memory before = printed;
       alignas(16) char scalars[16] = {};
       const float epsilon = 1e-5f;
       std::memcpy(scalars, &epsilon, sizeof(epsilon));
-      const std::vector<char*> ptrs = printed.pointers(), others = interpreted.pointers();
+      const std::vector<char*> ptrs = printed.pointers(kernel);
       run_loops(kernel, params, [&](int loop, int64_t begin, int64_t end) {
         auto function =
             reinterpret_cast<StageFn>(dlsym(handle, str(kernel.name, "_", loop).c_str()));
         ASSERT_TRUE(function);
         function(ptrs.data(), params.data(), scalars, printed.error, begin, end);
       });
-      run_loops(kernel, params, [&](int loop, int64_t begin, int64_t end) {
-        interpreter.run(loop, {others.data(), params.data(), scalars, interpreted.error}, begin,
-                        end);
-      });
-      for (size_t i = 0; i < kernel.buffers.size(); ++i)
-        EXPECT_TRUE(printed.buffers[i] == interpreted.buffers[i])
-            << kernel.name << " differs in " << kernel.buffers[i].name << " for " << sizes[0]
-            << " x " << sizes[1];
-      EXPECT_TRUE(before.empty() || before != printed.buffers[0])
+      EXPECT_TRUE(before.buffers[0].empty() || before.buffers[0] != printed.buffers[0])
           << kernel.name << " wrote nothing";
-      EXPECT_EQ(printed.error[0], interpreted.error[0]);
-      EXPECT_EQ(printed.error[1], interpreted.error[1]);
+      for (const Kernel* other : {&kernel, static_cast<const Kernel*>(&scheduled)}) {
+        const TileInterpreter interpreter(*other);
+        Memory interpreted = before;
+        const std::vector<char*> others = interpreted.pointers(*other);
+        run_loops(*other, params, [&](int loop, int64_t begin, int64_t end) {
+          interpreter.run(loop, {others.data(), params.data(), scalars, interpreted.error}, begin,
+                          end);
+        });
+        for (size_t i = 0; i < kernel.buffers.size(); ++i)
+          EXPECT_TRUE(printed.buffers[i] == interpreted.buffers[i])
+              << kernel.buffers[i].name << " differs for " << sizes[0] << " x " << sizes[1]
+              << " in\n"
+              << dump(*other);
+        EXPECT_EQ(printed.error[0], interpreted.error[0]);
+        EXPECT_EQ(printed.error[1], interpreted.error[1]);
+      }
     }
   }
   dlclose(handle);

@@ -38,8 +38,9 @@ std::string without_vectors(std::string text) {
 void* library() {
   static void* handle = [] {
     std::string unit = cpu_prelude();
-    for (const char* text : {kMixed, kRowSum, kColumnSum, kSoftmax, kLayerNorm, kArgMax, kCumsum,
-                             kGather, kSwapPairs}) {
+    for (const char* text :
+         {kMixed, kRowSum, kColumnSum, kSoftmax, kLayerNorm, kLayerNormBackward, kArgMax, kCumsum,
+          kLogCumsumExp, kGather, kIndexAdd, kSwapPairs, kCastChain, kTranspose, kColumnSoftmax}) {
       unit += print_cpu_kernel(parse_kernel(text));
       unit += print_cpu_kernel(parse_kernel(without_vectors(text)));
     }
@@ -182,6 +183,100 @@ TEST(PrintKernel, CumulativeSum) {
       ASSERT_EQ(y[i * columns + j], sum);
     }
   }
+}
+
+TEST(PrintKernel, CumulativeLogSumExp) {
+  const int64_t rows = 2, columns = 50;
+  auto x = numbers<float>(rows * columns);
+  x[3] = 500, x[columns] = -INFINITY;
+  std::vector<float> y(rows * columns);
+  run("logcumsumexp_0", {y.data(), x.data()}, {rows, columns}, rows);
+  EXPECT_EQ(y[columns], -INFINITY);
+  for (int64_t i = 0; i < rows; ++i) {
+    double sum = -INFINITY;
+    for (int64_t j = 0; j < columns; ++j) {
+      const double v = x[i * columns + j], top = std::max(sum, v);
+      if (top == -INFINITY) continue;
+      sum = top + std::log(std::exp(sum - top) + std::exp(v - top));
+      ASSERT_NEAR(y[i * columns + j], sum, 1e-4);
+    }
+  }
+}
+
+TEST(PrintKernel, GradientOfLayerNorm) {
+  for (int64_t n : {7, 64, 5000}) {
+    const int64_t rows = 3;
+    const auto dy = numbers<float>(rows * n, 1), x = numbers<float>(rows * n, 2),
+               weight = numbers<float>(n, 3), mean = numbers<float>(rows, 4),
+               scale = numbers<float>(rows, 5);
+    std::vector<float> dx(rows * n), serial(rows * n);
+    for (auto [stage, out] : {std::pair("layer_norm_backward_0", &dx),
+                              std::pair("layer_norm_backward_serial_0", &serial)})
+      run(stage,
+          {out->data(), (void*)dy.data(), (void*)x.data(), (void*)weight.data(), (void*)mean.data(),
+           (void*)scale.data()},
+          {rows, n}, rows);
+    EXPECT_TRUE(is_equal(dx, serial)) << n;
+    for (int64_t i = 0; i < rows; ++i) {
+      double sum = 0, product = 0;
+      auto g = [&](int64_t j) { return static_cast<double>(dy[i * n + j]) * weight[j]; };
+      auto normed = [&](int64_t j) { return (double(x[i * n + j]) - mean[i]) * scale[i]; };
+      for (int64_t j = 0; j < n; ++j) sum += g(j), product += g(j) * normed(j);
+      for (int64_t j = 0; j < n; ++j) {
+        const double count = static_cast<double>(n);
+        const double expected = (g(j) - sum / count - normed(j) * product / count) * scale[i];
+        ASSERT_NEAR(dx[i * n + j], expected, 1e-4 * (1 + std::abs(expected)));
+      }
+    }
+  }
+}
+
+TEST(PrintKernel, IndexAddOfCollidingRows) {
+  const int64_t rows = 5, columns = 21, n = 3;
+  const auto x = numbers<float>(rows * columns);
+  const std::vector<int64_t> index = {2, 0, -1, 0, 2};
+  std::vector<float> y(n * columns, 1.0f), expected = y;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      expected[(index[i] + n) % n * columns + j] += x[i * columns + j];
+  run("index_add_1", {y.data(), (void*)x.data(), (void*)index.data()}, {rows, columns, n}, rows);
+  EXPECT_TRUE(is_equal(y, expected));
+}
+
+TEST(PrintKernel, CastChainRoundsEachOperation) {
+  const int64_t n = 77;
+  const auto x = numbers<BFloat16>(n);
+  std::vector<float> y(n), serial(n);
+  run("cast_chain_0", {y.data(), (void*)x.data()}, {n}, n);
+  run("cast_chain_serial_0", {serial.data(), (void*)x.data()}, {n}, n);
+  EXPECT_TRUE(is_equal(y, serial));
+  for (int64_t i = 0; i < n; ++i) {
+    const float scaled = BFloat16(static_cast<float>(x[i]) * 1.25f);
+    const float grown = BFloat16(std::exp(scaled));
+    ASSERT_EQ(y[i], static_cast<float>(BFloat16(grown + static_cast<float>(x[i])))) << i;
+  }
+}
+
+TEST(PrintKernel, TransposesWholeAndPartialBlocks) {
+  for (auto [rows, columns] : {std::pair<int64_t, int64_t>{64, 48}, {35, 17}, {1, 9}, {100, 33}}) {
+    std::vector<int16_t> x(rows * columns), y(rows * columns);
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<int16_t>(i);
+    run("transpose_0", {y.data(), x.data()}, {rows, columns}, rows);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) ASSERT_EQ(y[j * rows + i], x[i * columns + j]);
+  }
+}
+
+TEST(PrintKernel, SoftmaxOfColumnsEqualsThatOfRows) {
+  const int64_t n = 300, columns = 37;
+  const auto x = numbers<float>(n * columns);
+  std::vector<float> transposed(x.size()), rows(x.size()), y(x.size());
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < columns; ++j) transposed[j * n + i] = x[i * columns + j];
+  run("softmax_0", {rows.data(), transposed.data()}, {columns, n}, columns);
+  run("column_softmax_0", {y.data(), (void*)x.data()}, {n, columns}, columns);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < columns; ++j) ASSERT_EQ(y[i * columns + j], rows[j * n + i]);
 }
 
 TEST(PrintKernel, GatherWrapsAndReportsIndicesOutOfRange) {

@@ -82,6 +82,42 @@ inline constexpr const char* kLayerNorm = R"(kernel layer_norm(rows, columns)
       store y[columns*i + j] = %12
 )";
 
+// Gradient of layer norm with respect to its input, given the mean and the scale of each row:
+// dx = (g - sum(g) / n - xhat * sum(g * xhat) / n) * scale with g = dy * weight.
+inline constexpr const char* kLayerNormBackward = R"(kernel layer_norm_backward(rows, columns)
+  buffer dx float32[rows*columns]
+  buffer dy float32[rows*columns]
+  buffer x float32[rows*columns]
+  buffer weight float32[columns]
+  buffer mean float32[rows]
+  buffer scale float32[rows]
+  value %0 = load dy[columns*i + j] : f32
+  value %1 = load weight[j] : f32
+  value %2 = mul %0 %1 : f32
+  value %3 = load x[columns*i + j] : f32
+  value %4 = load mean[i] : f32
+  value %5 = sub %3 %4 : f32
+  value %6 = load scale[i] : f32
+  value %7 = mul %5 %6 : f32
+  value %8 = mul %2 %7 : f32
+  value %9 = index [columns] : i64
+  value %10 = cast %9 : f32
+  value %11 = state 0 : f32
+  value %12 = div %11 %10 : f32
+  value %13 = sub %2 %12 : f32
+  value %14 = state 1 : f32
+  value %15 = div %14 %10 : f32
+  value %16 = mul %7 %15 : f32
+  value %17 = sub %13 %16 : f32
+  value %18 = mul %17 %6 : f32
+  loop i < rows parallel
+    loop j < columns reduced vector
+      reduce sum(%2) over j -> 0
+      reduce sum(%8) over j -> 1
+    loop j < columns vector
+      store dx[columns*i + j] = %18
+)";
+
 // The position of the largest element, over two axes of which the outer one jumps.
 inline constexpr const char* kArgMax = R"(kernel argmax(rows, columns)
   buffer y int64[rows]
@@ -104,6 +140,75 @@ inline constexpr const char* kCumsum = R"(kernel cumsum(rows, columns)
     loop j < columns scanned
       scan sum(%0) along j -> 0
       store y[columns*i + j] = %1
+)";
+
+inline constexpr const char* kLogCumsumExp = R"(kernel logcumsumexp(rows, columns)
+  buffer y float32[rows*columns]
+  buffer x float32[rows*columns]
+  value %0 = load x[columns*i + j] : f32
+  value %1 = state 0 : f32
+  loop i < rows parallel
+    loop j < columns scanned
+      scan logsumexp(%0) along j -> 0
+      store y[columns*i + j] = %1
+)";
+
+// y[index[i], j] += x[i, j]: colliding rows add up.
+inline constexpr const char* kIndexAdd = R"(kernel index_add(rows, columns, n)
+  buffer y float32[columns*n]
+  buffer x float32[rows*columns]
+  buffer index int64[rows]
+  value %0 = load index[i] : i64
+  index t = %0 < n wraps
+  value %1 = load x[columns*i + j] : f32
+  loop i < rows
+    check t
+  barrier
+  loop i < rows, j < columns vector
+    atomic_add y[columns*t + j] = %1
+)";
+
+// Each operation rounds to bfloat16, as a chain of eager operators does.
+inline constexpr const char* kCastChain = R"(kernel cast_chain(n)
+  buffer y float32[n]
+  buffer x bfloat16[n]
+  value %0 = load x[i] : f32
+  value %1 = constant 1.25 : f32
+  value %2 = mul %0 %1 : f32
+  value %3 = round_to bfloat16 %2 : f32
+  value %4 = exp %3 : f32
+  value %5 = round_to bfloat16 %4 : f32
+  value %6 = add %5 %0 : f32
+  value %7 = round_to bfloat16 %6 : f32
+  loop i < n vector
+    store y[i] = %7
+)";
+
+inline constexpr const char* kTranspose = R"(kernel transpose(rows, columns)
+  buffer y int16[rows*columns]
+  buffer x int16[rows*columns]
+  value %0 = load x[columns*i + j] : i64
+  loop i < rows parallel, j < columns
+    store y[rows*j + i] = %0
+)";
+
+// Softmax down the columns: all of memory is dense across the reduction.
+inline constexpr const char* kColumnSoftmax = R"(kernel column_softmax(rows, columns)
+  buffer y float32[rows*columns]
+  buffer x float32[rows*columns]
+  value %0 = load x[columns*i + j] : f32
+  value %1 = state 0 : f32
+  value %2 = sub %0 %1 : f32
+  value %3 = exp %2 : f32
+  value %4 = state 1 : f32
+  value %5 = div %3 %4 : f32
+  loop j < columns vector
+    loop i < rows reduced
+      reduce max(%0) over i -> 0
+    loop i < rows reduced
+      reduce sum(%3) over i -> 1
+    loop i < rows
+      store y[columns*i + j] = %5
 )";
 
 // y[i, j] = x[index[i], j], indices from -n to n - 1; an index out of range writes nothing.

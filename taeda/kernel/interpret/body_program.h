@@ -1,6 +1,7 @@
 // The parts of a reduction body as programs over tiles.
 #pragma once
 
+#include <cstring>
 #include <vector>
 
 #include "taeda/kernel/interpret/primitives.h"
@@ -11,6 +12,15 @@ namespace taeda::kernel {
 // Elements per tile, a multiple of the lanes of every reduction tree.
 constexpr int64_t kTile = 1024;
 
+// One element of 1, 4, 8 or 16 bytes.
+inline void copy_element(char* to, const char* from, size_t size) {
+  switch (size) {
+    case 1: *to = *from; break;
+    case 4: std::memcpy(to, from, 4); break;
+    case 8: std::memcpy(to, from, 8); break;
+    default: std::memcpy(to, from, 16);
+  }
+}
 // The bytes of a Constant node as one element.
 void write_constant(Type type, const uint64_t* bits, char* to);
 

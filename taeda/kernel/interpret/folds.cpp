@@ -13,6 +13,12 @@ FoldPrimitive find_fold(const ReduceBody& body) {
   return nullptr;
 }
 
+ClosePrimitive find_close(const ReduceBody& body) {
+  for (const FoldRow& row : folds().rows)
+    if (body.name == row.name) return row.close[static_cast<int>(body.type)];
+  return nullptr;
+}
+
 TransposePrimitive find_transpose(int item) {
   return folds().transpose[item == 1 ? 0 : item == 2 ? 1 : item == 4 ? 2 : 3];
 }

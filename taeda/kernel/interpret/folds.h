@@ -13,6 +13,8 @@ namespace taeda::kernel {
 // lanes[s] holds state s of all lanes of a tree; rows of as many values are lifted and combined
 // into them.
 using FoldPrimitive = void (*)(char* const* lanes, const char* values, int64_t rows);
+// Combines all lanes as a tree, i with i + half, into the first.
+using ClosePrimitive = void (*)(char* const* lanes);
 // to[j * to_stride + i] = from[i * from_stride + j] for i < m and j < n; strides in elements.
 using TransposePrimitive = void (*)(const char* from, int64_t from_stride, char* to,
                                     int64_t to_stride, int64_t m, int64_t n);
@@ -20,6 +22,7 @@ using TransposePrimitive = void (*)(const char* from, int64_t from_stride, char*
 struct FoldRow {
   const char* name;  // of a reduction body
   FoldPrimitive fold[kNumTypes];
+  ClosePrimitive close[kNumTypes];
 };
 struct FoldTable {
   FoldRow rows[6];
@@ -30,6 +33,7 @@ struct FoldTable {
 
 // Of this machine; null where a body has none.
 FoldPrimitive find_fold(const ReduceBody& body);
+ClosePrimitive find_close(const ReduceBody& body);
 TransposePrimitive find_transpose(int item);
 // Neighbours in memory as a tile and back.
 TileLoad find_dense_load(DType dtype, Type type);

@@ -39,20 +39,43 @@ void fold(char* const* lanes, const char* values, int64_t rows) {
   }
 }
 
-template <class Body>
-constexpr FoldRow integers(const char* name) {
-  FoldRow row{name, {}};
-  row.fold[static_cast<int>(Type::F32)] = &fold<Body, float>;
-  row.fold[static_cast<int>(Type::F64)] = &fold<Body, double>;
-  row.fold[static_cast<int>(Type::I64)] = &fold<Body, int64_t>;
-  row.fold[static_cast<int>(Type::U64)] = &fold<Body, uint64_t>;
-  return row;
+// The upper half of the lanes into the lower one, a register or a lane at a time.
+template <class Body, class V, class T>
+TD_FN void combine_half(char* const* lanes, int half) {
+  using State = typename Body::template State<V>;
+  auto at = [&](int s, int l) { return reinterpret_cast<T*>(lanes[s]) + l; };
+  for (int l = 0; l < half; l += V::kWidth) {
+    State a, b;
+    each_part<V>(a, [&](V& part, int s) { part = V::load(at(s, l)); });
+    each_part<V>(b, [&](V& part, int s) { part = V::load(at(s, l + half)); });
+    a = Body::combine(a, b);
+    each_part<V>(a, [&](V& part, int s) { part.store(at(s, l)); });
+  }
+}
+template <class Body, class T>
+void close(char* const* lanes) {
+  int half = 32 / sizeof(T);
+  for (; half >= Vec<T>::kWidth; half /= 2) combine_half<Body, Vec<T>, T>(lanes, half);
+  for (; half > 0; half /= 2) combine_half<Body, Vec<One<T>>, T>(lanes, half);
+}
+
+template <class Body, class T>
+constexpr void add(FoldRow& row, Type type) {
+  row.fold[static_cast<int>(type)] = &fold<Body, T>;
+  row.close[static_cast<int>(type)] = &close<Body, T>;
 }
 template <class Body>
 constexpr FoldRow reals(const char* name) {
-  FoldRow row{name, {}};
-  row.fold[static_cast<int>(Type::F32)] = &fold<Body, float>;
-  row.fold[static_cast<int>(Type::F64)] = &fold<Body, double>;
+  FoldRow row{name, {}, {}};
+  add<Body, float>(row, Type::F32);
+  add<Body, double>(row, Type::F64);
+  return row;
+}
+template <class Body>
+constexpr FoldRow numbers(const char* name) {
+  FoldRow row = reals<Body>(name);
+  add<Body, int64_t>(row, Type::I64);
+  add<Body, uint64_t>(row, Type::U64);
   return row;
 }
 
@@ -81,10 +104,10 @@ void transpose(const char* from, int64_t from_stride, char* to, int64_t to_strid
 
 constexpr FoldTable make_table() {
   FoldTable table{};
-  table.rows[0] = integers<SumBody>("sum");
-  table.rows[1] = integers<ProdBody>("prod");
-  table.rows[2] = integers<ExtremeBody<true>>("max");
-  table.rows[3] = integers<ExtremeBody<false>>("min");
+  table.rows[0] = numbers<SumBody>("sum");
+  table.rows[1] = numbers<ProdBody>("prod");
+  table.rows[2] = numbers<ExtremeBody<true>>("max");
+  table.rows[3] = numbers<ExtremeBody<false>>("min");
   table.rows[4] = reals<MomentsBody>("moments");
   table.rows[5] = reals<LogSumExpBody>("logsumexp");
   table.load_bfloat16 = &load_bfloat16;

@@ -178,8 +178,13 @@ void write_results(Walk& walk, const ReducePlan& plan, char* const* states, int6
     plan.finish.run(states, n, walk.scratch.data() + plan.finish_offset, results);
   const std::vector<Type>& types =
       plan.part == Part::Partial ? plan.body->state_types : plan.body->result_types;
-  for (size_t i = 0; i < types.size(); ++i)
-    std::memcpy(place(plan.first_state + static_cast<int>(i)), results[i], n * type_size(types[i]));
+  for (size_t i = 0; i < types.size(); ++i) {
+    char* to = place(plan.first_state + static_cast<int>(i));
+    if (n == 1)
+      copy_element(to, results[i], type_size(types[i]));
+    else
+      std::memcpy(to, results[i], n * type_size(types[i]));
+  }
 }
 
 }  // namespace

@@ -15,16 +15,20 @@ constexpr int kMaxStates = 8;
 }  // namespace
 
 TreeRun::TreeRun(const ReduceBody& body, const BodyProgram& combine)
-    : combine_(combine), fold_(find_fold(body)), lanes_count_(body.lanes()) {
+    : combine_(combine),
+      fold_(find_fold(body)),
+      close_(find_close(body)),
+      lanes_count_(body.lanes()) {
   for (Type type : body.state_types) {
     sizes_.push_back(type_size(type));
     offsets_.push_back(bytes_);
     bytes_ += static_cast<size_t>(lanes_count_) * type_size(type);
   }
-  identity_.resize(16 * sizes_.size());
+  identity_.resize(bytes_);
   for (size_t s = 0; s < sizes_.size(); ++s) {
     const Node& node = body.graph.node(body.identity[s]);
-    write_constant(node.type, node.bits, identity_.data() + 16 * s);
+    for (int l = 0; l < lanes_count_; ++l)
+      write_constant(node.type, node.bits, identity_.data() + offsets_[s] + l * sizes_[s]);
   }
   scratch_.resize(combine.scratch_bytes());
   combine.prepare(scratch_.data());
@@ -42,12 +46,13 @@ void TreeRun::start(int64_t width) {
 
 void TreeRun::clear_lanes() {
   position_ = 0;
-  for (size_t s = 0; s < sizes_.size(); ++s) {
-    char* to = lane(s, 0);
-    const char* from = identity_.data() + 16 * s;
-    for (int64_t i = 0; i < lanes_count_ * width_; ++i)
-      std::memcpy(to + i * sizes_[s], from, sizes_[s]);
+  if (width_ == 1) {
+    std::memcpy(lanes_.data(), identity_.data(), bytes_);
+    return;
   }
+  for (size_t s = 0; s < sizes_.size(); ++s)
+    for (int64_t i = 0; i < lanes_count_ * width_; ++i)
+      copy_element(lane(s, 0) + i * sizes_[s], identity_.data() + offsets_[s], sizes_[s]);
 }
 
 void TreeRun::combine_into(char* const* left, char* const* right, int64_t n) {
@@ -127,9 +132,14 @@ void TreeRun::add_across(char* const* states) {
 // The lanes as a tree, then the cascade of equal-sized neighbours.
 void TreeRun::close_chunk() {
   char *left[kMaxStates], *right[kMaxStates];
-  for (int half = lanes_count_ / 2; half > 0; half /= 2) {
-    for (size_t s = 0; s < sizes_.size(); ++s) left[s] = lane(s, 0), right[s] = lane(s, half);
-    combine_into(left, right, half * width_);
+  for (size_t s = 0; s < sizes_.size(); ++s) left[s] = lane(s, 0);
+  if (close_ && width_ == 1) {
+    close_(left);
+  } else {
+    for (int half = lanes_count_ / 2; half > 0; half /= 2) {
+      for (size_t s = 0; s < sizes_.size(); ++s) right[s] = lane(s, half);
+      combine_into(left, right, half * width_);
+    }
   }
   settle();
   ++chunks_;
@@ -143,12 +153,11 @@ void TreeRun::settle() {
   for (int64_t bits = chunks_; bits & 1; bits >>= 1, ++depth) {
     for (size_t s = 0; s < sizes_.size(); ++s) left[s] = level(depth, s), right[s] = lane(s, 0);
     combine_into(left, right, width_);
-    for (size_t s = 0; s < sizes_.size(); ++s) std::memcpy(right[s], left[s], width_ * sizes_[s]);
+    for (size_t s = 0; s < sizes_.size(); ++s) copy(right[s], left[s], s);
   }
   if (levels_.size() <= depth) levels_.resize(depth + 1);
-  levels_[depth].resize(16 * sizes_.size() * width_);
-  for (size_t s = 0; s < sizes_.size(); ++s)
-    std::memcpy(level(depth, s), lane(s, 0), width_ * sizes_[s]);
+  if (levels_[depth].empty()) levels_[depth].resize(16 * sizes_.size() * width_);
+  for (size_t s = 0; s < sizes_.size(); ++s) copy(level(depth, s), lane(s, 0), s);
 }
 
 void TreeRun::finish(char** results) {

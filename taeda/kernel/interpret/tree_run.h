@@ -32,16 +32,23 @@ class TreeRun {
   char* level(size_t depth, size_t state) { return levels_[depth].data() + 16 * state * width_; }
   void clear_lanes();
   void combine_into(char* const* left, char* const* right, int64_t n);
+  void copy(char* to, const char* from, size_t state) {
+    if (width_ == 1)
+      copy_element(to, from, sizes_[state]);
+    else
+      std::memcpy(to, from, width_ * sizes_[state]);
+  }
   void close_chunk();
   void settle();
 
   const BodyProgram& combine_;
   FoldPrimitive fold_;
+  ClosePrimitive close_;
   int lanes_count_;
   size_t bytes_ = 0;  // of all lanes of one reduction
   std::vector<size_t> sizes_, offsets_;
-  std::vector<char> lanes_, identity_, scratch_;
-  std::vector<std::vector<char>> levels_;  // 16 bytes per state and reduction
+  std::vector<char> lanes_, identity_, scratch_;  // the identity in all lanes of one reduction
+  std::vector<std::vector<char>> levels_;         // 16 bytes per state and reduction
   int64_t width_ = 0, position_ = 0, chunks_ = 0;
 };
 

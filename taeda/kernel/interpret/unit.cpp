@@ -46,10 +46,10 @@ void Unit::compute_one(Walk& walk, const ValuePlan& value) const {
   switch (value.op) {
     case Op::Constant: write_constant(value.type, value.bits, out); break;
     case Op::Uniform:
-      std::memcpy(out, static_cast<const char*>(walk.arguments.scalars) + 16 * value.index,
-                  value.size);
+      copy_element(out, static_cast<const char*>(walk.arguments.scalars) + 16 * value.index,
+                   value.size);
       break;
-    case Op::State: std::memcpy(out, walk.state(value.index), value.size); break;
+    case Op::State: copy_element(out, walk.state(value.index), value.size); break;
     case Op::Index: write_index(walk, value, 0, 1, out); break;
     case Op::Random:
       draw_tile(static_cast<Draw>(value.index), operands + 1, index_tile(walk, value.access, 0, 1),
@@ -186,7 +186,7 @@ void Unit::load_masked(const ValuePlan& value, const char* memory, const int64_t
     if (mask[k])
       value.access.storage->gather(memory, at + k, 1, out + k * value.size);
     else
-      std::memmove(out + k * value.size, other + k * value.size, value.size);
+      copy_element(out + k * value.size, other + k * value.size, value.size);
   }
 }
 

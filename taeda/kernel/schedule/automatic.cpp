@@ -130,6 +130,15 @@ void move_to_end(Kernel& kernel, Loop& loop, size_t place) {
   reorder_axes(kernel, loop, order);
 }
 
+// Colliding elements are combined by one thread.
+bool has_atomics(const std::vector<Step>& steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const Step& step) {
+    if (const auto* loop = std::get_if<Loop>(&step)) return has_atomics(loop->steps);
+    const auto* store = std::get_if<Store>(&step);
+    return store && store->mode != StoreMode::Write && store->mode != StoreMode::Add;
+  });
+}
+
 void clear_bindings(Loop& loop) {
   for (Axis& axis : loop.axes) axis.binding = Binding::Serial;
   for (Step& step : loop.steps)
@@ -283,6 +292,7 @@ void schedule_for_cpu(Kernel& kernel) {
       schedule_stores(kernel, *loop);
     else
       schedule_reductions(kernel, *loop);
+    if (has_atomics(loop->steps)) continue;
     if (loop->axes.size() > 1 || loop->axes[0].binding == Binding::Serial)
       loop->axes[0].binding = Binding::Parallel;
   }
