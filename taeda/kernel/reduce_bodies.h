@@ -1,5 +1,5 @@
-// The reductions, each written once over its value type V (ir/reduce_body.h says how they are
-// read).
+// The reductions, each written once over its value type V: eager kernels read them with vectors
+// (reduce.h), the compiler with symbols (ir/reduce_body.h).
 //
 // A State names its parts in order: the compiler keeps them in registers and buffers of their own.
 #pragma once
@@ -10,8 +10,16 @@
 
 TAEDA_MATH_BEGIN
 
+// The type of positions beside values, and the ends of the value type: infinities where it has
+// them. Vectors have their own in reduce.h.
 template <class V>
-using IndexOf = typename V::IndexType;
+struct OrderOf {
+  using Index = typename V::IndexType;
+  static V lowest() { return V::lowest(); }
+  static V highest() { return V::highest(); }
+};
+template <class V>
+using IndexOf = typename OrderOf<V>::Index;
 
 struct SumBody {
   template <class V>
@@ -63,7 +71,7 @@ struct ExtremeBody {
   };
   template <class V>
   static State<V> identity() {
-    return {is_max ? V::lowest() : V::highest()};
+    return {is_max ? OrderOf<V>::lowest() : OrderOf<V>::highest()};
   }
   template <class V>
   static State<V> lift(V x) {
@@ -86,7 +94,7 @@ struct ArgExtremeBody {
   };
   template <class V>
   static State<V> identity() {
-    return {is_max ? V::lowest() : V::highest(), IndexOf<V>::highest()};
+    return {is_max ? OrderOf<V>::lowest() : OrderOf<V>::highest(), OrderOf<IndexOf<V>>::highest()};
   }
   template <class V>
   static State<V> lift(V x, IndexOf<V> index) {
@@ -97,8 +105,14 @@ struct ArgExtremeBody {
     const auto is_more = is_max ? b.value > a.value : b.value < a.value;
     const auto is_equal = (b.value == a.value) | (isnan(a.value) & isnan(b.value));
     const auto takes_b =
-        is_more | (isnan(b.value) & !isnan(a.value)) | (is_equal & (b.index < a.index));
+        is_more | (isnan(b.value) & !isnan(a.value)) | (is_equal & MaskOf<V>(b.index < a.index));
     return {where(takes_b, b.value, a.value), where(takes_b, b.index, a.index)};
+  }
+  // The index of an element that is the extreme, else the highest number: the least of them is the
+  // index of the first.
+  template <class V>
+  static V place(V x, V extreme, V index) {
+    return where((x == extreme) | (isnan(x) & isnan(extreme)), index, OrderOf<V>::highest());
   }
 };
 
@@ -170,6 +184,22 @@ struct MomentsBody {
     return {count, where(share > V(0), a.mean + delta * share, a.mean),
             a.squares + b.squares + between};
   }
+
+  // The moments of a chunk from sums, which take one division and keep every digit: with a center
+  // near the mean, the sums of the deviations from it and of their squares.
+  template <class V>
+  static V deviation(V x, V center) {
+    return x - center;
+  }
+  template <class V>
+  static V squared_deviation(V x, V center) {
+    return (x - center) * (x - center);
+  }
+  template <class V>
+  static State<V> of_sums(V count, V center, V deviations, V squares) {
+    const V shift = deviations / count;
+    return {count, center + shift, maximum(squares - count * shift * shift, V(0))};
+  }
 };
 
 // log(sum(exp(x))) without its overflow: the largest element and the sum relative to it.
@@ -181,7 +211,7 @@ struct LogSumExpBody {
   };
   template <class V>
   static State<V> identity() {
-    return {V::lowest(), V(0)};
+    return {OrderOf<V>::lowest(), V(0)};
   }
   template <class V>
   static State<V> lift(V x) {
@@ -189,14 +219,23 @@ struct LogSumExpBody {
   }
   template <class V>
   static State<V> combine(State<V> a, State<V> b) {
-    const V largest = maximum(a.largest, b.largest);
-    // Infinities of one sign have no difference.
-    const V from = where(isinf(largest), V(0), largest);
+    const V largest = maximum(a.largest, b.largest), from = center(largest);
     return {largest, a.sum * exp(a.largest - from) + b.sum * exp(b.largest - from)};
   }
   template <class V>
   static V finish(State<V> s) {
     return s.largest + log(s.sum);
+  }
+
+  // A chunk takes one exponential per element: the largest first, then the sum of terms.
+  template <class V>
+  static V center(V largest) {
+    // Infinities of one sign have no difference.
+    return where(isinf(largest), V(0), largest);
+  }
+  template <class V, class C>
+  static V term(V x, C center) {
+    return exp(x - center);
   }
 };
 

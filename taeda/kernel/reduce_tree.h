@@ -16,15 +16,6 @@ constexpr td_long kReduceChunk = 4096;
 template <class S>
 constexpr int kReduceLanes = 64 / (int)sizeof(S);
 
-// The lanes of a chunk as a tree; overwrites them.
-template <class Combine, class S>
-TD_FN S td_combine_lanes(S* lanes) {
-  for (int half = kReduceLanes<S> / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) lanes[i] = Combine::apply(lanes[i], lanes[i + half]);
-  }
-  return lanes[0];
-}
-
 // The cascade over chunk results.
 template <class Combine, class S>
 struct td_cascade {
@@ -49,82 +40,7 @@ struct td_cascade {
   }
 };
 
-// Reduces elements begin .. begin + n of one chunk (n <= 4096). Source gives scalar(i), and where
-// V is a vector, vector(i), the lanes of elements i and after; Combine has apply(a, b) for both.
-template <class Combine, class V, class S, class Source>
-TD_FN S td_reduce_chunk(const Source& source, td_long begin, td_long n, S identity) {
-  constexpr int kLanes = kReduceLanes<S>;
-  constexpr int kWidth = sizeof(V) / sizeof(S);
-  constexpr int kRegisters = kLanes / kWidth;
-  S lanes[kLanes];
-  td_long rows = n / kLanes;
-  if constexpr (kWidth == 1) {
-    for (int l = 0; l < kLanes; ++l) lanes[l] = identity;
-    for (td_long row = 0; row < rows; ++row) {
-      for (int l = 0; l < kLanes; ++l) {
-        lanes[l] = Combine::apply(lanes[l], source.scalar(begin + row * kLanes + l));
-      }
-    }
-  } else {
-    V accumulators[kRegisters];
-    for (int r = 0; r < kRegisters; ++r) accumulators[r] = V{} + identity;
-    for (td_long row = 0; row < rows; ++row) {
-#pragma GCC unroll 8
-      for (int r = 0; r < kRegisters; ++r) {
-        accumulators[r] =
-            Combine::apply(accumulators[r], source.vector(begin + row * kLanes + r * kWidth));
-      }
-    }
-    for (int l = 0; l < kLanes; ++l) lanes[l] = accumulators[l / kWidth][l % kWidth];
-  }
-  for (td_long i = rows * kLanes; i < n; ++i) {
-    S& lane = lanes[i - rows * kLanes];
-    lane = Combine::apply(lane, source.scalar(begin + i));
-  }
-  return td_combine_lanes<Combine>(lanes);
-}
-
-// A whole run; the identity where n is 0.
-template <class Combine, class V, class S, class Source>
-TD_FN S td_reduce_run(const Source& source, td_long n, S identity) {
-  if (n <= kReduceChunk) {
-    return td_reduce_chunk<Combine, V, S>(source, 0, n, identity);
-  }
-  td_cascade<Combine, S> cascade;
-  for (td_long begin = 0; begin < n; begin += kReduceChunk) {
-    td_long length = n - begin < kReduceChunk ? n - begin : kReduceChunk;
-    cascade.push(td_reduce_chunk<Combine, V, S>(source, begin, length, identity));
-  }
-  return cascade.finish();
-}
-
-// Combining steps of one state.
-struct td_combine_sum {
-  template <class F>
-  TD_MEMBER_FN static F apply(F a, F b) {
-    return a + b;
-  }
-};
-struct td_combine_prod {
-  template <class F>
-  TD_MEMBER_FN static F apply(F a, F b) {
-    return a * b;
-  }
-};
-struct td_combine_max {
-  template <class F>
-  TD_MEMBER_FN static F apply(F a, F b) {
-    return td_maximum(a, b);
-  }
-};
-struct td_combine_min {
-  template <class F>
-  TD_MEMBER_FN static F apply(F a, F b) {
-    return td_minimum(a, b);
-  }
-};
-
-// The tree over states of generated code. A body has a type S of states, identity(), combine(a, b),
+// The tree over states. A body has a type S of states, identity(), combine(a, b),
 // and the number kLanes of lanes of the tree; Wide is the same for kWidth neighbours at once, and
 // lane(s, i) takes one of them. Source gives one(i), and where kWidth is more than one, wide(i),
 // the lifted elements.
@@ -177,11 +93,13 @@ struct td_tree_combine {
 };
 template <class Body, class Wide, class Source>
 TD_FN typename Body::S td_tree(const Source& source, td_long n) {
-  if (n <= kReduceChunk) return td_tree_chunk<Body, Wide>(source, 0, n);
   td_cascade<td_tree_combine<Body>, typename Body::S> cascade;
-  for (td_long begin = 0; begin < n; begin += kReduceChunk)
-    cascade.push(td_tree_chunk<Body, Wide>(source, begin,
-                                           n - begin < kReduceChunk ? n - begin : kReduceChunk));
+  td_long begin = 0;
+  do {
+    const td_long length = n - begin < kReduceChunk ? n - begin : kReduceChunk;
+    cascade.push(td_tree_chunk<Body, Wide>(source, begin, length));
+    begin += kReduceChunk;
+  } while (begin < n);
   return cascade.finish();
 }
 

@@ -101,7 +101,7 @@ TEST(PrintKernel, RowsAndColumnsFollowTheReductionTree) {
     const auto x = numbers<float>(rows * n, static_cast<int>(n));
     std::vector<float> transposed(rows * n), expected(rows);
     for (int64_t i = 0; i < rows; ++i) {
-      expected[i] = reduce_run<Add, float>(x.data() + i * n, n, 0.0f);
+      expected[i] = reduce_line<SumBody, float>(Elements<float>{x.data() + i * n}, n);
       for (int64_t j = 0; j < n; ++j) transposed[j * rows + i] = x[i * n + j];
     }
     for (const char* stage : {"row_sum_0", "row_sum_serial_0"}) {

@@ -187,7 +187,7 @@ void check_reduction() {
   for (size_t n : {0, 1, 5, 16, 17, 4095, 4096, 4097, 8192, 30000}) {
     std::vector<T> x(n);
     for (size_t i = 0; i < n; ++i) x[i] = static_cast<T>(std::sin(i * 0.31) * 1000);
-    EXPECT_EQ((reduce_run<Add, T>(x.data(), n, T(0))), plain_tree(x)) << n;
+    EXPECT_EQ((reduce_line<SumBody, T>(Elements<T>{x.data()}, n)), plain_tree(x)) << n;
   }
 }
 TEST(Reduce, FollowsTheTree) {

@@ -1,8 +1,7 @@
 // Row functions of the fused losses in one instruction set, in the order of Note [Reduction tree].
 #include "taeda/backends/cpu/loss/loss_rows.h"
 
-#include "taeda/kernel/reduce_tree.h"
-#include "taeda/kernel/vec.h"
+#include "taeda/kernel/reduce.h"
 
 namespace taeda::cpu {
 namespace {
@@ -10,36 +9,28 @@ namespace {
 using namespace kernel;
 
 template <class T>
-using Raw = typename Vec<T>::Raw;
-
-template <class T>
-struct Elements {
-  const T* p;
-  T scalar(int64_t i) const { return p[i]; }
-  Raw<T> vector(int64_t i) const { return Vec<T>::load(p + i).raw; }
-};
-template <class T>
 struct Exponentials {
   const T* p;
-  T maximum;
-  T scalar(int64_t i) const { return td_exp(p[i] - maximum); }
-  Raw<T> vector(int64_t i) const { return td_exp(Vec<T>::load(p + i).raw - maximum); }
+  T largest;
+  template <class V>
+  V at(int64_t i) const {
+    return LogSumExpBody::term(V::load(p + i), V(largest));
+  }
 };
 template <class T>
 struct SquaredDifferences {
   const T *a, *b;
-  T scalar(int64_t i) const { return (a[i] - b[i]) * (a[i] - b[i]); }
-  Raw<T> vector(int64_t i) const {
-    const Raw<T> d = Vec<T>::load(a + i).raw - Vec<T>::load(b + i).raw;
+  template <class V>
+  V at(int64_t i) const {
+    const V d = V::load(a + i) - V::load(b + i);
     return d * d;
   }
 };
 
 template <class T>
 RowNorm<T> norm(const T* p, int64_t n) {
-  const T maximum = td_reduce_run<td_combine_max, Raw<T>, T>(Elements<T>{p}, n, -__builtin_inf());
-  return {maximum,
-          td_log(td_reduce_run<td_combine_sum, Raw<T>, T>(Exponentials<T>{p, maximum}, n, T(0)))};
+  const T largest = reduce_line<ExtremeBody<true>, T>(Elements<T>{p}, n);
+  return {largest, td_log(reduce_line<SumBody, T>(Exponentials<T>{p, largest}, n))};
 }
 
 template <class T>
@@ -54,7 +45,7 @@ void scaled_softmax(const T* p, T* out, int64_t n, RowNorm<T> norm, T scale) {
 
 template <class T>
 T squared_difference(const T* a, const T* b, int64_t n) {
-  return td_reduce_run<td_combine_sum, Raw<T>, T>(SquaredDifferences<T>{a, b}, n, T(0));
+  return reduce_line<SumBody, T>(SquaredDifferences<T>{a, b}, n);
 }
 
 }  // namespace

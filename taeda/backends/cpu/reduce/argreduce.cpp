@@ -6,68 +6,33 @@
 namespace taeda::cpu {
 namespace {
 
+// The values, where they are wanted, then the indices.
 template <class T>
-struct Position {
-  T value;
-  int64_t index;
-};
-
-// The first extreme element; NaN is more extreme than any number.
-template <class T>
-struct ArgReducer {
-  using Element = T;
-  using State = Position<T>;
-  bool is_max;
-  ReduceFns<T> functions;
-  int64_t (*find)(const T* p, int64_t n, T value);
-  StoreFn store_value;  // null when only the index is wanted, which then is the first result
-
-  State chunk(const T* p, int64_t n, int64_t first) const {
-    const T value = functions.chunk(p, n);
-    return {value, first + find(p, n, value)};
-  }
-  // Left comes before right.
-  State apply(const State& left, const State& right) const {
-    if (left.value != left.value) return left;
-    const bool is_right = right.value != right.value ||
-                          (is_max ? right.value > left.value : right.value < left.value);
-    return is_right ? right : left;
-  }
-  State identity() const { return {T(0), 0}; }
-  void store(const State& s, char* const* to) const {
-    char* index = to[0];
-    if (store_value) {
-      store_value(reinterpret_cast<const char*>(&s.value), Block{1, 1, 0, 0}, to[0]);
-      index = to[1];
-    }
-    *reinterpret_cast<int64_t*>(index) = s.index;
-  }
-};
-
-template <class T>
-void run(bool is_max, ReduceFns<T> fns, int64_t (*find)(const T*, int64_t, T), const Tensor& self,
-         uint64_t bits, bool keepdim, Span<const Tensor*> outs) {
+void run(bool is_max, const Tensor& self, uint64_t bits, bool keepdim, Span<const Tensor*> outs) {
   const ComputeType compute = compute_type(self.dtype());
-  const ArgReducer<T> reducer{is_max, fns, find,
-                              outs.size() > 1 ? store_fn(compute, self.dtype()) : nullptr};
-  const ReduceShape shape(self, bits, keepdim, outs, /*keeps_order=*/true);
-  run_reduction(reducer, shape, tile_source(self.dtype(), compute), self, outs);
+  const StoreFn store = outs.size() > 1 ? store_fn(compute, self.dtype()) : nullptr;
+  run_reduction(reduce_op(is_max ? ReduceKind::ArgMax : ReduceKind::ArgMin, compute),
+                tile_source(self.dtype(), compute), self, bits, keepdim, outs,
+                [&](const char* states, int64_t lines, const ReduceOutputs& to) {
+                  const auto* const places = reinterpret_cast<const PlaceState<T>*>(states);
+                  const int last = store ? 1 : 0;
+                  for (int64_t l = 0; l < lines; ++l) {
+                    if (store)
+                      store(reinterpret_cast<const char*>(&places[l].value), Block{1, 1, 0, 0},
+                            to.at[0] + l * to.stride[0]);
+                    *reinterpret_cast<int64_t*>(to.at[last] + l * to.stride[last]) =
+                        places[l].index;
+                  }
+                });
 }
 
 void arg_reduce(bool is_max, const Tensor& self, uint64_t bits, bool keepdim,
                 Span<const Tensor*> outs) {
-  const LineKernels& k = line_kernels();
-  const int op = static_cast<int>(is_max ? ReduceOp::Max : ReduceOp::Min);
   switch (compute_type(self.dtype())) {
-    case ComputeType::F32:
-      return run<float>(is_max, k.float_reduce[op], k.float_rows.find, self, bits, keepdim, outs);
-    case ComputeType::F64:
-      return run<double>(is_max, k.double_reduce[op], k.double_rows.find, self, bits, keepdim,
-                         outs);
-    case ComputeType::I64:
-      return run<int64_t>(is_max, k.int_reduce[op], k.find_int, self, bits, keepdim, outs);
-    default:
-      return run<uint64_t>(is_max, k.uint_reduce[op], k.find_uint, self, bits, keepdim, outs);
+    case ComputeType::F32: return run<float>(is_max, self, bits, keepdim, outs);
+    case ComputeType::F64: return run<double>(is_max, self, bits, keepdim, outs);
+    case ComputeType::I64: return run<int64_t>(is_max, self, bits, keepdim, outs);
+    default: return run<uint64_t>(is_max, self, bits, keepdim, outs);
   }
 }
 

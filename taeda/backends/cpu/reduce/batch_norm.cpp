@@ -153,7 +153,7 @@ Statistics statistics_of(const Tensor& x, const Layout& m) {
     alignas(64) T buffer[kRun];
     const T* const p = read.get(at, n, buffer);
     if (m.inner > 1)
-      mean[c] += row_fns<T>().sum_deviations(p, n, T(0));
+      mean[c] += row_fns<T>().sum(p, n);
     else
       for (int64_t j = 0; j < n; ++j) mean[c + j] += p[j];
   });

@@ -18,7 +18,7 @@ template <class T>
 class Rows {
  public:
   Rows(const Tensor& t, int64_t ndim)
-      : shape_(t, trailing(t, ndim), true, {}, /*keeps_order=*/true),
+      : shape_(t, trailing(t, ndim), true, {}),
         load_(load_fn(t.dtype(), compute_type(DTypeOf<T>::value))),
         base_(static_cast<const char*>(t.data())),
         is_plain_(t.dtype() == DTypeOf<T>::value && t.is_contiguous()),
@@ -61,12 +61,6 @@ Buffer<T> buffer(int64_t n) {
   return std::make_unique_for_overwrite<T[]>(n);
 }
 
-template <class T>
-T sum_row(const T* p, int64_t n) {
-  // Deviations from zero: the run of any length in the order of Note [Reduction tree].
-  return row_fns<T>().sum_deviations(p, n, T(0));
-}
-
 // A vector argument in compute type; null where it is absent.
 template <class T>
 struct Parameter {
@@ -99,7 +93,7 @@ void forward(const Tensor& input, int64_t ndim, const Tensor& weight, const Tens
     Buffer<T> in = buffer<T>(rows.is_plain() ? 0 : n), made = buffer<T>(is_direct ? 0 : n);
     for (int64_t r = first; r < last; ++r) {
       const T* x = rows.get(r, 0, n, in.get());
-      const T m = sum_row(x, n) / static_cast<T>(n);
+      const T m = fns.sum(x, n) / static_cast<T>(n);
       const T s = T(1) / std::sqrt(fns.sum_squared_deviations(x, n, m) / static_cast<T>(n) +
                                    static_cast<T>(eps));
       char* const at = to + r * n * out.element_size();

@@ -1,32 +1,73 @@
-// The table of kernels over contiguous lines that each instruction set fills: reductions of a
-// chunk, softmax and layer normalization of a row.
+// The table of kernels over lines that each instruction set fills: reductions, softmax and layer
+// normalization of a row.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 
+#include "taeda/backends/cpu/pointwise/tiles.h"
 #include "taeda/base/complex.h"
 
 namespace taeda::cpu {
 
-enum class ReduceOp : uint8_t { Sum, Prod, Max, Min };
+// One traversal of a chunk (at most kernel::kReduceChunk elements per line). A pass after the first
+// one reads a center per line, which comes from the first one's results.
+struct ReducePass {
+  // Lines of n contiguous elements, `pitch` elements apart, to a result per line.
+  void (*lines)(const void* p, int64_t pitch, int64_t count, int64_t n, const void* centers,
+                void* results);
+  // Rows of elements of many lines: kernel::fold_columns.
+  void (*fold)(void* lanes, const void* rows, int64_t stride, int64_t first, int64_t count,
+               int64_t width, const void* centers, const void* numbers);
+  // out = combine(left, right) for n lanes; out may be either.
+  void (*combine)(const void* left, const void* right, void* out, int64_t n);
+};
 
+// A reduction of kernel/reduce_bodies.h over elements of one compute type, as its driver sees it.
+// Arrays are per line.
+struct ReduceOp {
+  int item, state_item;  // bytes of an element, and of a state
+  int num_passes;
+  ReducePass passes[3];
+  // Null where there is one pass, whose results are the states.
+  void (*center)(const void* results, int64_t n, int64_t lines, void* centers);
+  void (*state)(const void* const* results, const void* centers, int64_t n, int64_t first,
+                int64_t lines, void* states);
+  void (*combine)(const void* left, const void* right, void* out, int64_t n);
+  // The number of its lane for each lane of `width` columns; null where no pass reads it.
+  void (*number)(void* numbers, int64_t width);
+};
+
+enum class ReduceKind : uint8_t { Sum, Prod, Max, Min, ArgMax, ArgMin, Moments, LogSumExp };
+
+// States of several parts.
 template <class T>
-struct ReduceFns {
-  // At most kernel::kReduceChunk elements, in the order of Note [Reduction tree].
-  T (*chunk)(const T* p, int64_t n);
-  // accumulators[j] = op(accumulators[j], rows[i][j]) for each row in turn; `stride` in elements.
-  void (*rows)(T* accumulators, const T* rows, int64_t stride, int64_t count, int64_t width);
+struct PlaceState {
+  T value;
+  int64_t index;
+};
+struct MomentState {
+  double count, mean, squares;
+};
+struct ComplexMomentState {
+  MomentState re, im;
+};
+// sum(exp(x)) = sum * exp(largest); of complex numbers the largest real part.
+template <class T>
+struct ScaledState {
+  T largest, sum;
+};
+template <class R>
+struct ScaledState<Complex<R>> {
+  R largest;
+  Complex<R> sum;
 };
 
 // Functions of real lines. Outputs may be their inputs.
 template <class T>
 struct RowFns {
-  // Index of the first element that equals the result of Max or Min over the chunk.
-  int64_t (*find)(const T* p, int64_t n, T value);
-  T (*sum_deviations)(const T* p, int64_t n, T mean);
+  T (*sum)(const T* p, int64_t n);
   T (*sum_squared_deviations)(const T* p, int64_t n, T mean);
-  T (*sum_exp)(const T* p, int64_t n, T maximum);
   void (*softmax)(const T* in, T* out, int64_t n);
   void (*log_softmax)(const T* in, T* out, int64_t n);
   void (*softmax_backward)(const T* grad, const T* output, T* out, int64_t n);
@@ -42,21 +83,18 @@ struct RowFns {
 };
 
 struct LineKernels {
-  ReduceFns<float> float_reduce[4];
-  ReduceFns<double> double_reduce[4];
-  ReduceFns<int64_t> int_reduce[4];
-  ReduceFns<uint64_t> uint_reduce[4];
-  ReduceFns<Complex<float>> complex_float_reduce[2];
-  ReduceFns<Complex<double>> complex_double_reduce[2];
-  ReduceFns<uint8_t> truth_reduce[2];  // any, all; over bytes 0 and 1
+  // By ReduceKind and ComputeType; no passes where a type has no such reduction.
+  ReduceOp reduce[8][6];
+  ReduceOp truth[2];  // any, all; over bytes 0 and 1
   RowFns<float> float_rows;
   RowFns<double> double_rows;
-  int64_t (*find_int)(const int64_t* p, int64_t n, int64_t value);
-  int64_t (*find_uint)(const uint64_t* p, int64_t n, uint64_t value);
 };
 
 // Those of this machine.
 const LineKernels& line_kernels();
+inline const ReduceOp& reduce_op(ReduceKind kind, ComputeType type) {
+  return line_kernels().reduce[static_cast<int>(kind)][static_cast<int>(type)];
+}
 template <class T>
 const RowFns<T>& row_fns() {
   if constexpr (std::is_same_v<T, float>)

@@ -21,8 +21,8 @@ void sort_by_stride(Dims& dims) {
 
 }  // namespace
 
-ReduceShape::ReduceShape(const Tensor& self, uint64_t bits, bool keepdim, Span<const Tensor*> outs,
-                         bool keeps_order) {
+ReduceShape::ReduceShape(const Tensor& self, uint64_t bits, bool keepdim,
+                         Span<const Tensor*> outs) {
   const IntList sizes = self.sizes(), strides = self.strides();
   const int64_t item = self.element_size();
   SmallVector<Kept, 6> own_kept;
@@ -45,7 +45,6 @@ ReduceShape::ReduceShape(const Tensor& self, uint64_t bits, bool keepdim, Span<c
     own_kept.push_back(k);
   }
   sort_by_stride(own_kept);
-  if (!keeps_order) sort_by_stride(own_reduced);
   for (const Kept& k : own_kept) {
     if (!kept.empty()) {
       Kept& last = kept.back();

@@ -19,9 +19,8 @@ struct ReduceShape {
   int64_t num_outputs = 1, num_reduced = 1;
 
   // `bits` names the reduced dimensions of `self`; outs have its other dimensions, with or without
-  // ones in between. Reduced dimensions are ordered by stride unless their order counts.
-  ReduceShape(const Tensor& self, uint64_t bits, bool keepdim, Span<const Tensor*> outs,
-              bool keeps_order = false);
+  // ones in between. Kept dimensions are ordered by stride, reduced ones stay in row-major order.
+  ReduceShape(const Tensor& self, uint64_t bits, bool keepdim, Span<const Tensor*> outs);
 
   // Whether neighbours in memory belong to different outputs.
   bool is_kept_inner() const;
