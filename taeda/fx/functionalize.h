@@ -1,9 +1,5 @@
 // Functionalization: a level on which in-place operators compute new values instead of writing.
-//
-// Note [Functional tensors]: tensors that share memory share an `Aliased` value, that of the tensor
-// they are all views of. A write to one of them computes the written values with the functional
-// operator, puts them into a new value of the whole, and counts a generation; the others notice
-// that theirs is older and look at the whole again.
+// See Note [Functional tensors] in functional_calls.h.
 #pragma once
 
 #include "taeda/dispatch/levels.h"

@@ -1,0 +1,321 @@
+// In-place operators and views as functions of values.
+#include "taeda/fx/functional_calls.h"
+
+#include <algorithm>
+#include <string>
+
+#include "taeda/dispatch/dispatcher.h"
+#include "taeda/dispatch/levels.h"
+#include "taeda/dispatch/modes.h"
+#include "taeda/fx/bind.h"
+#include "taeda/fx/tracer.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::fx {
+namespace {
+
+using dispatch::Operator;
+using dispatch::Schema;
+using dispatch::Stack;
+using dispatch::Value;
+using dispatch::ViewInverse;
+
+// The same values in the layout of the root.
+Tensor laid_out_as(const Tensor& root, Tensor value) {
+  if (value.sym_strides() == root.sym_strides()) return value;
+  return taeda::as_strided_scatter(root, value, root.sym_sizes(), root.sym_strides(),
+                                   root.impl()->sym_storage_offset());
+}
+
+bool is_named(const Operator& op, std::string_view name) { return name == op.name; }
+
+// The arguments that are not results, as text. Two forms of an operator have these in common.
+std::string inputs_of(const Schema& schema) {
+  std::string out;
+  for (const dispatch::Argument& a : schema.arguments)
+    if (!a.is_written || !a.is_kwarg_only) out += str(a.type.text(), " ", a.name, ",");
+  return out;
+}
+
+// "add_.Tensor" and "add.out" -> "add.Tensor": the overload of the functional name that takes the
+// same arguments and writes none; null if there is none. Composites do not count: they may be made
+// of writes.
+Operator* functional_of(const Operator& op, const Schema& schema, bool is_out) {
+  std::string name = op.name;
+  if (!is_out) name.pop_back();
+  const std::string wanted = inputs_of(schema);
+  // "normal_functional": where the plain name means something else.
+  for (const std::string& tried : {name, name + "_functional"}) {
+    for (Operator* candidate : dispatch::find_overloads(tried)) {
+      if (candidate->is_composite) continue;
+      const Schema& other = schema_of(*candidate);
+      const bool writes = std::any_of(other.arguments.begin(), other.arguments.end(),
+                                      [](const dispatch::Argument& a) { return a.is_written; });
+      if (!writes && inputs_of(other) == wanted) return candidate;
+    }
+  }
+  return nullptr;
+}
+
+// The values computed by operators that exist only in place.
+Tensor written_value(const Operator& op, const Tensor& self, const Stack& stack) {
+  if (is_named(op, "copy_")) return stack.at(1).get<Tensor>();
+  if (is_named(op, "zero_")) return taeda::zeros_like(self);
+  if (is_named(op, "fill_")) {
+    const Value& v = stack.at(1);
+    return v.is<Tensor>() ? v.get<Tensor>() : taeda::full_like(self, v.to_scalar());
+  }
+  fail(ErrorKind::Runtime, "functionalize: aten::", op.full_name(), " has no functional form");
+}
+
+// Whether copying `b` into `a` gives `b` itself: no conversion and no broadcast is needed.
+bool is_like(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.device() == b.device() && a.sym_sizes() == b.sym_sizes();
+}
+
+// Results for which no copying operator exists: each is cloned by itself.
+void call_part_by_part(Operator& op, Stack& stack, size_t position, size_t count) {
+  const Tensor whole = stack.at(position).get<Tensor>();
+  const bool is_list = schema_of(op).returns.at(0).type.is_list;
+  std::vector<Tensor> parts;
+  for (size_t i = 0; i < count; ++i)
+    parts.push_back(ViewStep(op, stack, position, i).apply(whole, true));
+  stack.assign(1, is_list ? Value(std::move(parts)) : Value(parts.at(0)));
+}
+
+}  // namespace
+
+// ---- states ----
+
+IntrusivePtr<FunctionalState> FunctionalState::of_root(Tensor value) {
+  auto s = make_intrusive<FunctionalState>();
+  s->root = make_intrusive<Aliased>(value);
+  s->value = std::move(value);
+  return s;
+}
+
+IntrusivePtr<FunctionalState> FunctionalState::of_view(Tensor value, const Tensor& seen_as,
+                                                       const FunctionalState& source, ViewStep step,
+                                                       bool copies) {
+  auto s = make_intrusive<FunctionalState>();
+  s->root = source.root;
+  s->value = std::move(value);
+  s->is_view = true;
+  s->steps = source.steps;
+  s->steps.push_back(std::move(step));
+  s->copies = copies;
+  s->sizes = SymIntVec(seen_as.sym_sizes());
+  s->strides = SymIntVec(seen_as.sym_strides());
+  s->dtype = seen_as.dtype();
+  s->is_conj = seen_as.is_conj();
+  s->is_neg = seen_as.is_neg();
+  const TensorImpl* root = s->root->value.impl();
+  const SymInt start = root->sym_storage_offset() * SymInt(item_size(root->dtype()));
+  s->offset = seen_as.impl()->sym_storage_offset() - start / SymInt(item_size(s->dtype));
+  s->seen = s->root->generation;
+  return s;
+}
+
+Tensor FunctionalState::look() const {
+  Tensor t = root->value;
+  for (const ViewStep& step : steps) t = step.apply(t, copies);
+  return t;
+}
+
+// By the inverses of the steps.
+Tensor FunctionalState::through_steps(Tensor part) const {
+  std::vector<Tensor> wholes{root->value};
+  for (size_t i = 0; i + 1 < steps.size(); ++i)
+    wholes.push_back(steps[i].apply(wholes.back(), copies));
+  for (size_t i = steps.size(); i-- > 0;) part = steps[i].invert(wholes[i], part, copies);
+  return part;
+}
+
+Tensor FunctionalState::whole_with(Tensor part) const {
+  const Tensor& all = root->value;
+  if (std::all_of(steps.begin(), steps.end(),
+                  [](const ViewStep& step) { return step.has_inverse(); }))
+    return laid_out_as(all, through_steps(std::move(part)));
+  const bool is_real_part = all.is_complex() && !is_complex(dtype);
+  const Tensor whole = is_real_part ? taeda::view_as_real(all) : all;
+  if (whole.is_conj() != is_conj) part = part.conj();
+  if (whole.is_neg() != is_neg) part = part.neg();
+  TAEDA_CHECK_KIND(ErrorKind::NotImplemented, whole.dtype() == dtype,
+                   "functionalize: a write through as_strided or unfold of a view with another "
+                   "dtype: got a view of ",
+                   dtype_name(dtype), " of a tensor of ", dtype_name(whole.dtype()));
+  const SymInt start = whole.impl()->sym_storage_offset() + offset;
+  const Tensor out =
+      taeda::as_strided_scatter(whole, part, SymIntList(sizes), SymIntList(strides), start);
+  return is_real_part ? taeda::view_as_complex(out) : out;
+}
+
+// ---- calls ----
+
+// Brings a tensor up to date with its root.
+const Tensor& FunctionalCalls::synced(const Tensor& t, FunctionalState& s) {
+  if (s.seen != s.root->generation) {
+    s.value = s.look();
+    s.seen = s.root->generation;
+    value_changed(t, s);
+  }
+  return s.value;
+}
+
+Tensor FunctionalCalls::value_of(const Tensor& t) {
+  FunctionalState* s = find(t);
+  return s ? synced(t, *s) : t;
+}
+
+void FunctionalCalls::take_values(Stack& stack) {
+  dispatch::map_tensors(stack, [&](const Tensor& t) { return value_of(t); });
+}
+
+// Records that `self` now holds `value`.
+void FunctionalCalls::write(const Tensor& self, Tensor value) {
+  FunctionalState& s = *find(self);
+  const Tensor& old = synced(self, s);
+  if (value.dtype() != old.dtype()) value = value.to(old.dtype());
+  if (value.sym_sizes() != old.sym_sizes()) value = value.expand(old.sym_sizes());
+  s.root->value = s.whole_with(value);
+  ++s.root->generation;
+  synced(self, s);
+}
+
+FunctionalState& FunctionalCalls::state_to_write(const Operator& op, const Tensor& self) {
+  FunctionalState* s = find(self);
+  TAEDA_CHECK(s, "functionalize: the function writes in place (", dispatch::qualified_name(op),
+              ") to a tensor that it captured. Pass the tensor as an argument.");
+  return *s;
+}
+
+void FunctionalCalls::run_inplace(Operator& op, const Schema& schema, Stack& stack) {
+  const Tensor self = stack.at(0).get<Tensor>();
+  FunctionalState& state = state_to_write(op, self);
+  const Stack program = stack;
+  take_values(stack);
+  const Tensor before = synced(self, state);
+  const bool is_whole_copy = is_named(op, "copy_") && is_like(before, stack.at(1).get<Tensor>());
+  Operator* functional = is_whole_copy ? nullptr : functional_of(op, schema, false);
+  if (!functional) {
+    write(self, written_value(op, before, stack));
+  } else if (schema_of(*functional).arguments[0].alias.empty()) {
+    dispatch::call_boxed(*functional, stack);
+    write(self, stack.at(0).get<Tensor>());
+  } else {  // unsqueeze_ and its like: the tensor looks at its root in another way
+    const Stack args = stack;
+    const Tensor look = look_in_place(op, *functional, program, args);
+    call_view(*functional, stack, removes_views_);
+    replace(self, FunctionalState::of_view(stack.at(0).get<Tensor>(), look, state,
+                                           {*functional, args, 0, 0}, removes_views_));
+  }
+  stack.assign(1, Value(self));
+}
+
+void FunctionalCalls::run_out(Operator& op, const Schema& schema, Stack& stack) {
+  Operator* functional = functional_of(op, schema, true);
+  TAEDA_CHECK(functional, "functionalize: aten::", op.full_name(), " has no functional form");
+  std::vector<Tensor> outs;
+  Stack inputs;
+  for (size_t i = 0; i < stack.size(); ++i) {
+    if (schema.arguments[i].is_written)
+      outs.push_back(stack[i].get<Tensor>());
+    else
+      inputs.push_back(stack[i]);
+  }
+  take_values(inputs);
+  dispatch::call_boxed(*functional, inputs);
+  stack.clear();
+  for (size_t i = 0; i < outs.size(); ++i) {
+    TAEDA_CHECK(find(outs[i]),
+                "functionalize: out= must be a tensor made inside the function, or its argument");
+    write(outs[i], inputs.at(i).get<Tensor>());
+    stack.push_back(Value(outs[i]));
+  }
+}
+
+// An operator defined at run time, which has no functional form that we know: it writes to copies,
+// and the arguments become those.
+void FunctionalCalls::run_on_copies(Operator& op, const Schema& schema, Stack& stack) {
+  struct Copy {
+    Tensor argument, value;
+  };
+  std::vector<Copy> copies;
+  for (size_t i = 0; i < stack.size(); ++i) {
+    if (!schema.arguments[i].is_written) continue;
+    for_each_tensor(stack[i], [&](const Tensor& t) {
+      copies.push_back({t, taeda::clone(synced(t, state_to_write(op, t)))});
+    });
+  }
+  const auto find_copy = [&](const Tensor& t, Tensor Copy::* part) {
+    return std::find_if(copies.begin(), copies.end(),
+                        [&](const Copy& c) { return (c.*part).is_same(t); });
+  };
+  dispatch::map_tensors(stack, [&](const Tensor& t) {
+    const auto copy = find_copy(t, &Copy::argument);
+    return copy != copies.end() ? copy->value : value_of(t);
+  });
+  dispatch::call_boxed(op, stack);
+  for (const Copy& c : copies) write(c.argument, c.value);
+  dispatch::map_tensors(stack, [&](const Tensor& t) {
+    const auto copy = find_copy(t, &Copy::value);
+    return copy != copies.end() ? copy->argument : make_root(t);
+  });
+}
+
+void FunctionalCalls::run_view(Operator& op, size_t position, Stack& stack) {
+  const Tensor source = stack.at(position).get<Tensor>();
+  FunctionalState* state = find(source);
+  if (!state) return dispatch::call_boxed(op, stack);
+  const Stack program = stack;
+  take_values(stack);
+  const std::vector<Tensor> seen = looks(op, program, stack, position);
+  const Stack args = stack;
+  const bool is_identity = op.traits.inverse == ViewInverse::Same && leaves_out_identities();
+  if (is_identity)
+    stack = {stack.at(position)};
+  else if (removes_views_ && !has_copying_form(op))
+    call_part_by_part(op, stack, position, seen.size());
+  else
+    call_view(op, stack, removes_views_);
+  size_t at = 0;
+  dispatch::map_tensors(stack, [&](const Tensor& t) {
+    const size_t i = at++;
+    const Tensor& look = seen.at(i);
+    auto made = FunctionalState::of_view(t, look, *state, {op, args, position, i}, removes_views_);
+    if (is_identity) made->steps.pop_back();
+    return make(std::move(made), &look);
+  });
+}
+
+void FunctionalCalls::run(Operator& op, Stack& stack) {
+  const Schema& schema = schema_of(op);
+  bool is_of_program = false;
+  for (const Value& v : stack)
+    for_each_tensor(v, [&](const Tensor& t) { is_of_program |= find(t) != nullptr; });
+  for (size_t i = 0; i < schema.arguments.size(); ++i) {
+    const dispatch::Argument& a = schema.arguments[i];
+    if (a.is_written && !op.table) return run_on_copies(op, schema, stack);
+    if (a.is_written)
+      return a.is_kwarg_only ? run_out(op, schema, stack) : run_inplace(op, schema, stack);
+    if (!a.alias.empty() && is_of_program) return run_view(op, i, stack);
+  }
+  take_values(stack);
+  dispatch::call_boxed(op, stack);
+  // Factories too: the function may write to the tensors that it makes.
+  dispatch::map_tensors(stack, [&](const Tensor& t) { return make_root(t); });
+}
+
+bool stays_whole(const Operator& op, const Schema& schema) {
+  if (const Tracer* tracer = active_tracer(); tracer && tracer->opened.count(&op)) return false;
+  if (op.traits.comes_apart) return false;
+  const auto is_plain = [](const dispatch::Argument& a) {
+    return !a.is_written && a.alias.empty();
+  };
+  const auto is_tensor = [](const auto& r) { return r.type.base == "Tensor"; };
+  return std::all_of(schema.arguments.begin(), schema.arguments.end(), is_plain) &&
+         (std::any_of(schema.returns.begin(), schema.returns.end(), is_tensor) ||
+          only_checks_tensor(schema));
+}
+
+}  // namespace taeda::fx
