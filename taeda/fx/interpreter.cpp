@@ -1,6 +1,8 @@
 // Turns a closed graph into steps over numbered slots and runs them.
 #include "taeda/fx/interpreter.h"
 
+#include <utility>
+
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/builtins.h"
@@ -20,7 +22,7 @@ struct Source {
 };
 
 struct Step {
-  const Node* node = nullptr;  // valid while preparing only
+  const Node* node = nullptr;  // valid while the graph is alive
   std::string name;
   dispatch::Operator* op = nullptr;
   const Builtin* builtin = nullptr;
@@ -28,6 +30,8 @@ struct Step {
   std::vector<Source> args;
   size_t result = 0;
 };
+
+thread_local constinit const WatchSteps::Watcher* step_watcher = nullptr;
 
 Value boxed_list(std::vector<Value> items) {
   return std::make_shared<Value::List>(std::move(items));
@@ -72,6 +76,7 @@ class Preparation {
       return;
     }
     Step step;
+    step.node = &n;
     step.name = n.name();
     step.result = slot;
     step.op = n.target().op();
@@ -150,6 +155,7 @@ class Run {
 
  private:
   void step(const Step& s) {
+    if (__builtin_expect(step_watcher != nullptr, 0)) (*step_watcher)(*s.node);
     if (!s.attribute.empty()) {
       slots_[s.result] = attributes_(s.attribute);
       return;
@@ -210,6 +216,10 @@ Value Plan::run(std::vector<Value> inputs) const {
     fail(ErrorKind::Attribute, "the graph reads the attribute ", name, " and none were given");
   });
 }
+
+WatchSteps::WatchSteps(Watcher watcher)
+    : watcher_(watcher), outer_(std::exchange(step_watcher, &watcher_)) {}
+WatchSteps::~WatchSteps() { step_watcher = outer_; }
 
 std::vector<Tensor> flatten_tensors(const Value& result) {
   std::vector<Tensor> out;

@@ -28,6 +28,20 @@ class TAEDA_API Plan {
   std::unique_ptr<Parts> parts_;
 };
 
+// Until the end of the scope plans that run on this thread, those of regions too, show each node
+// before it runs. Their graphs must be alive.
+class TAEDA_API WatchSteps {
+ public:
+  using Watcher = FunctionRef<void(const Node& node)>;
+  explicit WatchSteps(Watcher watcher);
+  ~WatchSteps();
+  WatchSteps(const WatchSteps&) = delete;
+
+ private:
+  Watcher watcher_;
+  const Watcher* outer_;
+};
+
 // The tensors of a result, nested lists flattened.
 TAEDA_API std::vector<Tensor> flatten_tensors(const Value& result);
 

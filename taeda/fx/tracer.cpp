@@ -46,6 +46,20 @@ bool is_known_number(const Value& v) {
 
 }  // namespace
 
+Node& Tracer::add_input(std::string_view name, const Value& value) {
+  Node& node = graph_->placeholder(name);
+  describe(node, value);
+  track_results(node, value);
+  return node;
+}
+
+Node& Tracer::add_attribute(std::string_view name, const Tensor& value) {
+  Node& node = graph_->get_attr(name);
+  describe(node, value);
+  track(value, node);
+  return node;
+}
+
 void Tracer::track(const Tensor& t, Node& node) {
   if (!t.defined()) return;
   tracked_[t.impl()] = {WeakPtr<TensorImpl>(t.impl_ptr()), &node};

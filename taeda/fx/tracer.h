@@ -22,6 +22,11 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   Graph& graph() const { return *graph_; }
   const IntrusivePtr<Graph>& graph_ptr() const { return graph_; }
 
+  // A placeholder, or another node without arguments, for a value that the program gets from
+  // outside.
+  Node& add_input(std::string_view name, const Value& value);
+  Node& add_attribute(std::string_view name, const Tensor& value);
+
   // From now on the tensor stands for the node's result; symbols that are its sizes can be read
   // from it.
   void track(const Tensor& t, Node& node);

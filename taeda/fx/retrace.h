@@ -1,0 +1,78 @@
+// Retrace: runs a program on fake tensors and writes down what it does, as a new closed graph.
+//
+//   graph(x) {                             graph(x) {
+//     y = aten::mul.Tensor(x, 2)             y = aten::mul.Tensor(x, 2)
+//     d = aten::detach(y)             ->     e = aten::exp(y)
+//     e = aten::exp_(d)                      return (e,)
+//     return y                             }
+//   }
+//
+// Note [Layers of a trace]: autograd lies above functionalization, which lies above the tracer,
+// which lies above fake tensors. Histories are eager's: a write under no_grad, through detach() or
+// through .data changes values alone. Operators are decomposed where they reach functionalization,
+// below autograd. A trace before autograd has no autograd layer; composites stay whole there.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <unordered_set>
+
+#include "taeda/fx/fake.h"
+#include "taeda/fx/graph.h"
+#include "taeda/fx/interpreter.h"
+
+namespace taeda::fx {
+
+struct RetraceOptions {
+  // Runs instead of an operator where it gives true; null: operators stay as they are.
+  std::function<bool(dispatch::Operator&, dispatch::Stack&)> decompose;
+  bool functionalizes = true;
+  // The joint graph: gradients of the results are part of the graph.
+  bool differentiates = false;
+  // The trace stands before autograd, autocast and the bodies of composites but those `opened`.
+  bool is_before_autograd = false;
+  std::unordered_set<const dispatch::Operator*> opened;
+  // Null: that of the fake inputs, or a new one. Conditions that it takes as true while the program
+  // runs become assertions of the graph where `writes_asserts`.
+  IntrusivePtr<FakeMode> fake_mode;
+  bool writes_asserts = false;
+  // Names of the inputs; "arg0_1", ... where there are none.
+  std::vector<std::string> names;
+  // Called on every node of an operator, with the node of the retraced graph that it comes from;
+  // null where there is none.
+  std::function<void(Node& made, const Node* from)> on_node;
+};
+
+struct Retraced {
+  // Takes the inputs, then the tangents, in the layouts of the placeholders. Returns a tuple: new
+  // values of the written inputs, the results of the program in the order of their leaves,
+  // gradients of inputs.
+  IntrusivePtr<Graph> graph;
+  // Tensors that the program took from elsewhere, by the name of their attribute.
+  std::vector<std::pair<std::string, Tensor>> constants;
+  std::vector<size_t> written;    // inputs
+  size_t num_results = 0;         // of the program
+  std::vector<size_t> tangents;   // elements of the tuple whose tangents are inputs
+  std::vector<size_t> gradients;  // inputs that a gradient is returned for; None where it is zero
+};
+
+using Program = FunctionRef<Value(std::vector<Value> inputs)>;
+
+// Traces a program on inputs like these: tensors, real or fake, which are left alone, and numbers.
+// With `differentiates` inputs that require gradients have them; one that is no leaf may be written
+// to. Whatever modes, levels and scopes are active on this thread, none of them sees the trace.
+// Throws what the program throws on such inputs.
+TAEDA_API Retraced trace(Program program, const std::vector<Value>& inputs,
+                         const RetraceOptions& options);
+
+// The same for a closed graph. Names of inputs, lines of the program and what the nodes of modules
+// know survive. Grad mode and autocast scopes act as they do in a run.
+TAEDA_API Retraced retrace(const Graph& graph, const std::vector<Value>& inputs,
+                           const RetraceOptions& options, AttributeReader attributes);
+TAEDA_API Retraced retrace(const Graph& graph, const std::vector<Value>& inputs,
+                           const RetraceOptions& options = {});
+
+// A `decompose` of options: takes operators apart down to the core ones.
+TAEDA_API bool decompose_to_core(dispatch::Operator& op, dispatch::Stack& stack);
+
+}  // namespace taeda::fx
