@@ -14,6 +14,9 @@ namespace taeda::dispatch {
 TAEDA_API void show_composites();
 // The level, which is active on this thread, takes composites whole.
 TAEDA_API void keep_composites(uint64_t level);
+// What runs at TransformFront for operators without a kernel of their own there: the innermost
+// level, or a mode before autograd.
+TAEDA_API void run_at_front(const Operator& op, KeySet keys, Stack& stack, void* context);
 // Calls the operator from below TransformFront on: a composite's parts meet the same level.
 TAEDA_API void call_below_front(Operator& op, Stack& stack);
 

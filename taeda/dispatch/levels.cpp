@@ -88,7 +88,9 @@ bool takes_composites() {
   return std::find(keeping().begin(), keeping().end(), top_level().id) != keeping().end();
 }
 
-void run_front(const Operator& op, KeySet keys, Stack& stack, void*) {
+}  // namespace
+
+void run_at_front(const Operator& op, KeySet keys, Stack& stack, void*) {
   Operator& callee = const_cast<Operator&>(op);
   if (replacing) map_tensors(stack, *replacing);
   if (op.is_composite && !takes_composites())
@@ -108,8 +110,10 @@ void run_front(const Operator& op, KeySet keys, Stack& stack, void*) {
   handlers[static_cast<int>(top_level().kind)](callee, stack);
 }
 
+namespace {
+
 const bool is_registered = [] {
-  set_builtin_fallback(Key::TransformFront, {&run_front, nullptr},
+  set_builtin_fallback(Key::TransformFront, {&run_at_front, nullptr},
                        "the innermost function transform");
   return true;
 }();

@@ -97,7 +97,7 @@ std::vector<Arg> bind_to_schema(const Node& node) {
 }
 
 Value coerce(Value v, const TypeRef& type) {
-  if (v.is_none()) return v;
+  if (v.is_none() || type.base == "Any") return v;
   if (type.is_list) {
     if (v.is<std::shared_ptr<Value::List>>())
       return coerce_list(*v.get<std::shared_ptr<Value::List>>(), type);

@@ -15,7 +15,7 @@ TAEDA_API bool only_checks_tensor(const dispatch::Schema& schema);
 TAEDA_API std::vector<Arg> bind_to_schema(const Node& node);
 
 // The value in the form the schema's type has on a stack: lists become typed lists, integers floats
-// where floats are asked for. Throws TypeError if that is impossible.
+// where floats are asked for. Any value is an "Any". Throws TypeError if that is impossible.
 TAEDA_API Value coerce(Value v, const dispatch::TypeRef& type);
 
 // The arguments of a call as a node has them: without trailing positional arguments and keywords

@@ -168,7 +168,7 @@ constexpr Builtin kBuiltins[] = {
 }  // namespace
 
 const Builtin* find_builtin(std::string_view name) {
-  for (const Span<Builtin> all : {all_builtins(), region_builtins()})
+  for (const Span<Builtin> all : {all_builtins(), scope_builtins()})
     for (const Builtin& b : all)
       if (name == b.name) return &b;
   return nullptr;

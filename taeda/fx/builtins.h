@@ -20,7 +20,7 @@ struct Builtin {
 // Null when there is none of that name.
 TAEDA_API const Builtin* find_builtin(std::string_view name);
 TAEDA_API const Builtin& get_builtin(std::string_view name);
-// Those on numbers and lists; regions.h has the others.
+// Those on numbers and lists; regions.h has the scopes.
 TAEDA_API Span<Builtin> all_builtins();
 
 }  // namespace taeda::fx

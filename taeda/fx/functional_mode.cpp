@@ -115,6 +115,7 @@ void FunctionalMode::run(Operator& op, Stack& stack) {
     const dispatch::ActiveMode active(*this);
     if (decompose(op, stack)) return;
   }
+  if (rewrite_regions) rewrite_regions(op, stack);
   FunctionalCalls::run(op, stack);
 }
 

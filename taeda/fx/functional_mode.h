@@ -33,6 +33,9 @@ class TAEDA_API FunctionalMode final : public dispatch::Mode, private Functional
   // Runs instead of the operator where it gives true, on tensors of the program.
   std::function<bool(dispatch::Operator&, dispatch::Stack&)> decompose;
 
+  // Called on the arguments of control flow before it runs: its regions must not write.
+  std::function<void(dispatch::Operator&, dispatch::Stack&)> rewrite_regions;
+
   void run(dispatch::Operator& op, dispatch::Stack& stack) override;
   // Of a mode before autograd: declines composites that must come apart.
   bool offer_early(dispatch::Operator& op, dispatch::Stack& stack) override;

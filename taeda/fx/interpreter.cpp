@@ -110,8 +110,7 @@ class Preparation {
 
   static Value fixed(const Arg& a) {
     if (a.is_constant()) return a.constant();
-    if (const Graph* g = a.region())
-      return Value(IntrusivePtr<Opaque>(make_intrusive<RegionValue>(*g)));
+    if (Graph* g = a.region()) return region_value(IntrusivePtr<Graph>::share(g));
     std::vector<Value> items;
     for (const Arg& item : a.compound()->items) items.push_back(fixed(item));
     return boxed_list(std::move(items));

@@ -186,9 +186,12 @@ class Reader {
     while (take(".")) name += "." + word();
     expect("(");
     if (name.starts_with("builtin::")) {
-      const Builtin* b = find_builtin(std::string_view(name).substr(9));
-      if (!b) error(str("no built-in function is called ", name));
-      return {OpCode::CallFunction, Target(*b)};
+      const std::string function = name.substr(9);
+      if (const Builtin* b = find_builtin(function)) return {OpCode::CallFunction, Target(*b)};
+      // Control flow, as files name it.
+      dispatch::Operator* o = dispatch::find_operator("higher_order::" + function);
+      if (!o) error(str("no built-in function is called ", name));
+      return {OpCode::CallFunction, Target(*o)};
     }
     const std::string_view plain =
         name.starts_with("aten::") ? std::string_view(name).substr(6) : std::string_view(name);

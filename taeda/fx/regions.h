@@ -1,4 +1,7 @@
-// Calls that take graphs: cond, the loops and the scans, and scopes of grad mode and autocast.
+// Regions: closed graphs as arguments of calls, the one form in which programs carry functions.
+//
+// A region takes its operands one by one and returns a tuple; it refers to nothing outside. Control
+// flow (control_flow/operators.h) and scopes of grad mode and autocast take regions.
 #pragma once
 
 #include "taeda/fx/builtins.h"
@@ -6,17 +9,39 @@
 
 namespace taeda::fx {
 
-// A region of a prepared graph as an argument of its call.
-class RegionValue final : public Opaque {
+using Values = std::vector<Value>;
+
+// A region as a value on a stack.
+class TAEDA_API RegionValue final : public Opaque {
  public:
-  explicit RegionValue(const Graph& graph) : plan(graph) {}
+  explicit RegionValue(IntrusivePtr<Graph> graph) : graph_(std::move(graph)), plan_(*graph_) {}
   bool equals(const Opaque& other) const override { return this == &other; }
   size_t hash() const override { return std::hash<const void*>()(this); }
   std::string text() const override { return "region"; }
-  const Plan plan;
+
+  const IntrusivePtr<Graph>& graph() const { return graph_; }
+  size_t num_inputs() const { return plan_.num_inputs(); }
+  // The results on these operands.
+  Values operator()(Values operands) const;
+
+ private:
+  IntrusivePtr<Graph> graph_;
+  Plan plan_;
 };
 
-// Built-in functions under the names of taeda.ops.higher_order.
-TAEDA_API Span<Builtin> region_builtins();
+// Null for other values.
+TAEDA_API const RegionValue* find_region(const Value& v);
+// TypeError for other values.
+TAEDA_API const RegionValue& region(const Value& v);
+TAEDA_API Value region_value(IntrusivePtr<Graph> graph);
+
+// The elements of a list of values or tensors, none of None, and a single value.
+TAEDA_API Values items(const Value& v);
+inline Value list(Values values) { return std::make_shared<Value::List>(std::move(values)); }
+TAEDA_API Values joined(Values a, const Values& b);
+bool truth(const Value& v);
+
+// Scopes: built-in functions under the names of taeda.ops.higher_order.
+TAEDA_API Span<Builtin> scope_builtins();
 
 }  // namespace taeda::fx

@@ -8,6 +8,7 @@
 #include "taeda/autograd/variable.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/dispatch/levels.h"
+#include "taeda/fx/control_flow/operators.h"
 #include "taeda/fx/functional_mode.h"
 #include "taeda/fx/tracer.h"
 #include "taeda/ops/decompositions.h"
@@ -113,13 +114,16 @@ class Trace {
                 "a trace before autograd has no gradients");
     tracer_->is_before_autograd = options.is_before_autograd;
     tracer_->opened = options.opened;
-    tracer_->decompose = options.decompose;
+    tracer_->decompose = options.functionalizes ? options.decompose : without_functions();
     tracer_->on_node = [this](Node& made) { note(made); };
     if (options.writes_asserts) tracer_->write_asserts_of(fake_mode_->options().shape_env);
     if (!options.functionalizes) return;
     functional_ = make_intrusive<FunctionalMode>(fake_mode_);
     functional_->is_before_autograd = options.is_before_autograd;
     functional_->decompose = options.decompose;
+    functional_->rewrite_regions = [this](dispatch::Operator& op, dispatch::Stack& stack) {
+      if (const ControlFlow* flow = find_control_flow(op)) rewrite_regions(*flow, stack, inner());
+    };
     // Inside autocast regions casts are part of the graph.
     tracer_->is_below_autocast = options.is_before_autograd;
   }
@@ -162,6 +166,22 @@ class Trace {
     ActiveMode fake, tracer;
     std::optional<ActiveMode> functional;
   };
+
+  // Of the regions inside.
+  RetraceOptions inner() const {
+    RetraceOptions options = options_;
+    options.fake_mode = fake_mode_;
+    return options;
+  }
+
+  // Decomposes where nothing is functionalized; regions are retraced there too.
+  std::function<bool(dispatch::Operator&, dispatch::Stack&)> without_functions() {
+    return [this](dispatch::Operator& op, dispatch::Stack& stack) {
+      if (options_.decompose && options_.decompose(op, stack)) return true;
+      if (const ControlFlow* flow = find_control_flow(op)) rewrite_regions(*flow, stack, inner());
+      return false;
+    };
+  }
 
   void note(Node& made) {
     const Node* from = origins_.now();

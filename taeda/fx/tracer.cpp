@@ -5,6 +5,7 @@
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/builtins.h"
+#include "taeda/fx/regions.h"
 #include "taeda/ops/graph/operators.h"
 
 namespace taeda::fx {
@@ -130,6 +131,7 @@ Arg Tracer::arg_of(const Value& v) {
     fail(ErrorKind::NotImplemented,
          "argument of type: Generator cannot be a value of a graph; leave it out to draw from the "
          "default one");
+  if (const RegionValue* region = find_region(v)) return region_arg(*region);
   std::vector<Arg> items;
   auto list = [&](const auto& values) {
     for (const auto& each : values) items.push_back(arg_of(Value(each)));
@@ -139,6 +141,10 @@ Arg Tracer::arg_of(const Value& v) {
   if (v.is<std::vector<SymInt>>()) return list(v.get<std::vector<SymInt>>());
   if (v.is<std::shared_ptr<Value::List>>()) return list(*v.get<std::shared_ptr<Value::List>>());
   return Arg(v);
+}
+
+Arg Tracer::region_arg(const RegionValue& region) {
+  return name_region ? name_region(region.graph()) : Arg(region.graph());
 }
 
 Value Tracer::example(const Value& result) {

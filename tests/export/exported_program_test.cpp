@@ -129,7 +129,7 @@ TEST(ExportedProgram, RunsRegionsOnWhatItHolds) {
   parts.graph = fx::parse_graph(R"(graph(p_w: f32[2], c_k: f32[2], x: f32[2]) {
     sum_1: f32[] = aten::sum(x)
     gt: b8[] = aten::gt.Tensor(sum_1, 0)
-    cond = builtin::cond(gt, graph(a: f32[2], w: f32[2], k: f32[2]) {
+    cond = higher_order::cond(gt, graph(a: f32[2], w: f32[2], k: f32[2]) {
       mul: f32[2] = aten::mul.Tensor(a, w)
       return (mul,)
     }, graph(a: f32[2], w: f32[2], k: f32[2]) {

@@ -35,7 +35,7 @@ TEST(Plan, RunsOperatorsListsAndBuiltins) {
 
 TEST(Plan, RunsRegions) {
   const Plan plan(*parse_graph(R"(graph(p, x) {
-    c = builtin::cond(p, graph(y) {
+    c = higher_order::cond(p, graph(y) {
       sin = aten::sin(y)
       return (sin,)
     }, graph(y) {
@@ -43,7 +43,7 @@ TEST(Plan, RunsRegions) {
       return (neg,)
     }, (x,))
     a = builtin::getitem(c, 0)
-    w = builtin::while_loop(graph(y) {
+    w = higher_order::while_loop(graph(y) {
       total = aten::sum(y)
       small = aten::lt.Tensor(total, 100)
       return (small,)
@@ -52,7 +52,7 @@ TEST(Plan, RunsRegions) {
       return (twice,)
     }, (x,), ())
     b = builtin::getitem(w, 0)
-    s = builtin::scan(graph(carry, each) {
+    s = higher_order::scan(graph(carry, each) {
       total = aten::add.Tensor(carry, each)
       return (total, total)
     }, [x], [x], ())
@@ -67,7 +67,7 @@ TEST(Plan, RunsRegions) {
 
 TEST(Plan, StacksTheStepsOfALoop) {
   const Plan plan(*parse_graph(R"(graph(x) {
-    w = builtin::while_loop_stack_output(graph(y) {
+    w = higher_order::while_loop_stack_output(graph(y) {
       small = aten::lt.Tensor(y, 8)
       return (small,)
     }, graph(y) {

@@ -446,7 +446,7 @@ def test_control_flow_is_part_of_the_program(tmp_path):
     for module in (program.module(), load(path).module()):
         assert module(taeda.ones(3)).tolist() == [3, 3, 3]
         assert module(-taeda.ones(3)).tolist() == [1, 1, 1]
-    assert b"builtin::cond(gt, graph(" in zipfile.ZipFile(path).read("graph")
+    assert b"higher_order::cond(gt, graph(" in zipfile.ZipFile(path).read("graph")
 
 
 def test_control_flow_that_takes_tensors_from_around_it():

@@ -79,7 +79,7 @@ def test_regions_in_files():
     program = export(lambda x: taeda.cond(x.sum() > 0, lambda: x + 1, lambda: x - 1), (X,))
     file = io.BytesIO()
     save(program, file)
-    assert b"builtin::cond(gt, graph(" in zipfile.ZipFile(file).read("graph")
+    assert b"higher_order::cond(gt, graph(" in zipfile.ZipFile(file).read("graph")
 
 
 def test_dynamic_sizes():

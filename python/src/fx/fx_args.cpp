@@ -1,4 +1,5 @@
 // Arguments and targets of nodes between Python and C++.
+#include <cstring>
 #include <unordered_map>
 
 #include "python/interop/errors.h"
@@ -11,6 +12,7 @@
 #include "python/src/dispatch/boxed_values.h"
 #include "python/src/dispatch/overloads.h"
 #include "python/src/fx/fx_types.h"
+#include "taeda/fx/control_flow/operators.h"
 #include "taeda/fx/regions.h"
 
 namespace taeda::python {
@@ -55,10 +57,21 @@ std::string PythonObject::text() const {
 
 namespace {
 
+// Without its namespace.
+const char* local_name(const dispatch::Operator& op) {
+  const char* colons = std::strrchr(op.name, ':');
+  return colons ? colons + 1 : op.name;
+}
+
+bool is_control_flow(const dispatch::Operator& op) { return fx::find_control_flow(op) != nullptr; }
+
 // Python's own functions for the built-in ones, and back.
 struct Functions {
   std::unordered_map<const fx::Builtin*, PyObject*> by_builtin;
   std::unordered_map<PyObject*, const fx::Builtin*> by_object;
+  // Control flow: operators that Python code knows as taeda.ops.higher_order.
+  std::unordered_map<const dispatch::Operator*, PyObject*> by_operator;
+  std::unordered_map<PyObject*, dispatch::Operator*> operators;
 
   Functions() {
     for (const fx::Builtin& b : fx::all_builtins()) add(b, find(b.name));
@@ -67,8 +80,13 @@ struct Functions {
     const Ref ops(checked(PyImport_ImportModule("taeda._ops")));
     const Ref all(checked(PyObject_GetAttrString(ops.get(), "ops")));
     const Ref calls(checked(PyObject_GetAttrString(all.get(), "higher_order")));
-    for (const fx::Builtin& b : fx::region_builtins())
+    for (const fx::Builtin& b : fx::scope_builtins())
       add(b, checked(PyObject_GetAttrString(calls.get(), b.name)));
+    for (dispatch::Operator* op : fx::control_flow_operators()) {
+      PyObject* f = checked(PyObject_GetAttrString(calls.get(), local_name(*op)));
+      by_operator.emplace(op, f);
+      operators.emplace(f, op);
+    }
   }
   void add(const fx::Builtin& b, PyObject* f) {
     by_builtin.emplace(&b, f);
@@ -269,6 +287,8 @@ fx::Target read_target(fx::OpCode op, PyObject* o) {
   if (dispatch::Operator* found = operator_of_overload(o)) return fx::Target(*found);
   if (auto it = functions().by_object.find(o); it != functions().by_object.end())
     return fx::Target(*it->second);
+  if (auto it = functions().operators.find(o); it != functions().operators.end())
+    return fx::Target(*it->second);
   return fx::Target(IntrusivePtr<dispatch::Opaque>(make_intrusive<PythonObject>(o)));
 }
 
@@ -280,7 +300,9 @@ std::string name_for_target(const fx::Target& target) {
     if (!name) PyErr_Clear();
     text = name && PyUnicode_Check(name.get()) ? text_of(name.get())
                                                : Py_TYPE(python.object())->tp_name;
-  } else if (const dispatch::Operator* o = target.op()) {
+  } else if (const dispatch::Operator* o = target.op(); o && is_control_flow(*o)) {
+    text = local_name(*o);
+  } else if (o) {
     text = *o->overload ? o->full_name() : str(o->name, ".default");
   } else {
     text = target.builtin() ? target.builtin()->name : target.text();
@@ -292,7 +314,9 @@ std::string name_for_target(const fx::Target& target) {
 
 PyObject* wrap_target(const fx::Target& target) {
   if (const std::string* name = target.name()) return checked(wrap(*name));
-  if (const dispatch::Operator* op = target.op()) return Py_NewRef(overload_of(*op));
+  if (const dispatch::Operator* op = target.op()) {
+    return Py_NewRef(is_control_flow(*op) ? functions().by_operator.at(op) : overload_of(*op));
+  }
   if (const fx::Builtin* b = target.builtin()) return Py_NewRef(functions().by_builtin.at(b));
   return wrap_constant(fx::Value(*target.object()));
 }

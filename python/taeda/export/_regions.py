@@ -1,7 +1,7 @@
 """Control flow in exported programs: submodules become regions in files, and submodules again.
 
 %true_graph_0 = get_attr[true_graph_0]
-%cond = cond(%p, %true_graph_0, ..., (%x,))  <->  cond = builtin::cond(p, graph(x) {...}, ..., (x,))
+%cond = cond(%p, %true_graph_0, ..., (%x,))  <->  cond = higher_order::cond(p, graph(x) {...}, ..., (x,))
 """
 
 import taeda

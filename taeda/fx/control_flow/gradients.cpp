@@ -1,0 +1,279 @@
+// Gradients of control flow that is one call.
+//
+//   cond   backward: the branch's derivative, by a cond of both
+//   map    backward: a map of the derivative
+//   scan   backward: a scan for the carries again, and one from the last step to the first
+//   while  forward keeps what each step started from; backward: a loop that counts down
+#include "taeda/autograd/grad_mode.h"
+#include "taeda/autograd/variable.h"
+#include "taeda/fx/control_flow/run.h"
+#include "taeda/fx/control_flow/shapes.h"
+#include "taeda/fx/control_flow/transforms.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::fx {
+namespace {
+
+// Gradients of results that may have one.
+Values given(const Values& gradients) {
+  Values out;
+  for (const Value& g : gradients)
+    if (!g.is_none()) out.push_back(g);
+  return out;
+}
+
+Values zeros_of(const Values& values) {
+  Values out;
+  for (const Value& v : values) out.emplace_back(taeda::zeros_like(v.get<Tensor>()));
+  return out;
+}
+
+Values sums_of(const Values& a, const Values& b) {
+  Values out;
+  for (size_t i = 0; i < a.size(); ++i)
+    out.emplace_back(a[i].get<Tensor>() + b.at(i).get<Tensor>());
+  return out;
+}
+
+Values flipped(const Values& values) {
+  Values out;
+  for (const Value& v : values) out.emplace_back(taeda::flip(v.get<Tensor>(), {0}));
+  return out;
+}
+
+// Goes through a list from the front.
+class Reader {
+ public:
+  explicit Reader(const Values& values) : values_(values) {}
+  Values take(size_t count) {
+    at_ += count;
+    return part(values_, at_ - count, count);
+  }
+  Values rest() { return take(values_.size() - at_); }
+
+ private:
+  const Values& values_;
+  size_t at_ = 0;
+};
+
+// The derivative of a region as a region: (*operands, *cotangents) -> gradients.
+Value vjp_region(const RegionValue& of, const Values& operands, const Values& cotangents) {
+  const auto program = [&](Values values) {
+    Reader all(values);
+    const Values inputs = all.take(operands.size());
+    return list(Vjp(of)(inputs, all.rest()));
+  };
+  return traced_region(program, joined(operands, cotangents));
+}
+
+}  // namespace
+
+Values record_cond(Operator& op, const Stack& a, Below below) {
+  const Values operands = joined({a[0]}, items(a[3]));
+  const auto backward = [&op, on_true = a[1], on_false = a[2]](const Values& all,
+                                                               const Values& gradients) {
+    const Values inputs = part(all, 1, all.size() - 1), cotangents = given(gradients);
+    const Values found = call_control_flow(
+        op, {all[0], vjp_region(region(on_true), inputs, cotangents),
+             vjp_region(region(on_false), inputs, cotangents), list(joined(inputs, cotangents))});
+    return joined({Value()}, scattered(found, inputs));
+  };
+  return record_node("CondBackward", operands, below(), backward);
+}
+
+Values record_map(Operator& op, const Stack& a, Below below) {
+  const size_t num_xs = items(a[1]).size();
+  const auto backward = [&op, num_xs, f = a[0]](const Values& operands, const Values& gradients) {
+    const Values xs = part(operands, 0, num_xs);
+    const Values others = part(operands, num_xs, operands.size() - num_xs);
+    const Values cotangents = given(gradients), mapped = joined(xs, cotangents);
+    const auto step = [&](Values values) {
+      Reader all(values);
+      const Values x = all.take(xs.size()), cotangent = all.take(cotangents.size());
+      return list(Vjp(region(f))(joined(x, all.rest()), cotangent));
+    };
+    const Stack like{Value(), list(mapped), list(others)};
+    const Value step_region = traced_region(step, map_examples(like).at(0));
+    Values found = call_control_flow(op, {step_region, list(mapped), list(others)});
+    for (size_t i = differentiable(xs).size(); i < found.size(); ++i)
+      found[i] = Value(found[i].get<Tensor>().sum({0}));
+    return scattered(found, operands);
+  };
+  return record_node("MapBackward", joined(items(a[1]), items(a[2])), below(), backward);
+}
+
+namespace {
+
+struct ScanParts {
+  Values init, xs, others;
+  Values all() const { return joined(joined(init, xs), others); }
+};
+
+// The carry that each step started from.
+Values carries_of(Operator& op, const RegionValue& combine, const ScanParts& p) {
+  const auto step = [&](Values values) {
+    Values results = part(combine(values), 0, p.init.size());
+    for (size_t i = 0; i < p.init.size(); ++i)
+      results.emplace_back(values[i].get<Tensor>().clone());
+    return list(std::move(results));
+  };
+  const Stack args{Value(), list(p.init), list(p.xs), list(p.others)};
+  const Value step_region = traced_region(step, scan_examples(args).at(0));
+  const Values found = call_control_flow(op, {step_region, args[1], args[2], args[3]});
+  return part(found, p.init.size(), p.init.size());
+}
+
+// A scan from the last step to the first that carries gradients.
+Values scan_backward(Operator& op, const RegionValue& combine, const ScanParts& p,
+                     const Values& gradients) {
+  const Values start = given(part(gradients, 0, p.init.size()));
+  const Values of_outputs = given(part(gradients, p.init.size(), gradients.size() - p.init.size()));
+  const Values carries = carries_of(op, combine, p);
+  const Values sums = zeros_of(differentiable(p.others));
+  const Values swept = flipped(joined(joined(carries, p.xs), of_outputs));
+  const auto step = [&](Values values) {
+    Reader all(values);
+    const Values of_carry = all.take(start.size()), sum = all.take(sums.size());
+    const Values carry_and_x = all.take(carries.size() + p.xs.size());
+    const Values of_output = all.take(of_outputs.size());
+    const Values found = Vjp(combine)(joined(carry_and_x, all.rest()), joined(of_carry, of_output));
+    Reader parts(found);
+    const Values of_start = parts.take(start.size());
+    const Values of_x = parts.take(differentiable(p.xs).size());
+    return list(joined(joined(of_start, sums_of(sum, parts.rest())), of_x));
+  };
+  const Stack args{Value(), list(joined(start, sums)), list(swept), list(p.others)};
+  const Value step_region = traced_region(step, scan_examples(args).at(0));
+  const Values found = call_control_flow(op, {step_region, args[1], args[2], args[3]});
+  Reader parts(found);
+  const Values of_init = parts.take(start.size()), of_others = parts.take(sums.size());
+  return joined(joined(scattered(of_init, p.init), scattered(flipped(parts.rest()), p.xs)),
+                scattered(of_others, p.others));
+}
+
+}  // namespace
+
+Values record_scan(Operator& op, const Stack& a, Below below) {
+  const ScanParts parts{items(a[1]), items(a[2]), items(a[3])};
+  const auto backward = [&op, combine = a[0], num_init = parts.init.size(),
+                         num_xs = parts.xs.size()](const Values& operands,
+                                                   const Values& gradients) {
+    Reader all(operands);
+    ScanParts p;
+    p.init = all.take(num_init);
+    p.xs = all.take(num_xs);
+    p.others = all.rest();
+    return scan_backward(op, region(combine), p, gradients);
+  };
+  return record_node("ScanBackward", parts.all(), below(), backward);
+}
+
+namespace {
+
+Tensor row_of(const Value& stack, const Tensor& index) {
+  return taeda::index_select(stack.get<Tensor>(), 0, index.reshape({SymInt(1)})).squeeze(0);
+}
+
+// A run of a loop that keeps what each step started from, in stacks with a row more than steps.
+struct KeptLoop {
+  Values results;
+  Tensor count;
+  Values starts;
+};
+
+KeptLoop keep_steps(const Stack& a) {
+  const autograd::NoGrad unrecorded;
+  const Values carried = items(a[2]), others = items(a[3]);
+  const Tensor zero = taeda::zeros({}, DType::Long, {}, carried.at(0).get<Tensor>().device());
+  const Values counted = joined({Value(zero)}, carried), operands = joined(counted, others);
+  const auto inner = [](const Values& values) { return part(values, 1, values.size() - 1); };
+  const auto goes_on = [&](Values values) { return list(region(a[0])(inner(values))); };
+  const auto step = [&](Values values) {
+    const Tensor next = values[0].get<Tensor>() + Scalar(1);
+    return list(joined({Value(next)}, region(a[1])(inner(values))));
+  };
+  const Values found = call_control_flow(
+      operator_of(kWhileLoopStackOutput),
+      {traced_region(goes_on, operands), traced_region(step, operands), list(counted), a[3]});
+  KeptLoop kept;
+  // From 1 on; a single 0 without a step.
+  kept.count = taeda::sum(taeda::gt(found[0].get<Tensor>(), Scalar(0)));
+  const Tensor last = taeda::clamp(kept.count - Scalar(1), Scalar(0));
+  for (size_t i = 0; i < carried.size(); ++i) {
+    const Tensor ends = found.at(i + 1).get<Tensor>();
+    kept.results.emplace_back(row_of(found[i + 1], last));
+    kept.starts.emplace_back(taeda::cat({carried[i].get<Tensor>().unsqueeze(0), ends}, 0));
+  }
+  return kept;
+}
+
+// A loop from the last step to the first that carries gradients.
+Values while_backward(const RegionValue& body, const Values& carried, const Values& others,
+                      const Tensor& count, const Values& starts, const Values& gradients) {
+  const Values moved = given(gradients), sums = zeros_of(differentiable(others));
+  const Values state = joined(joined({Value(count)}, moved), sums);
+  const Values fixed = joined(starts, others), operands = joined(state, fixed);
+  const auto goes_on = [](Values values) {
+    return list({Value(taeda::gt(values[0].get<Tensor>(), Scalar(0)))});
+  };
+  const auto step = [&](Values values) {
+    Reader all(values);
+    const Tensor now = all.take(1)[0].get<Tensor>();
+    const Values of_end = all.take(moved.size()), sum = all.take(sums.size());
+    // An example of a batch that is done stays at 0.
+    const Tensor at = taeda::clamp(now - Scalar(1), Scalar(0));
+    Values start;
+    for (const Value& stack : all.take(starts.size())) start.emplace_back(row_of(stack, at));
+    const Values found = Vjp(body)(joined(start, all.rest()), of_end);
+    Reader parts(found);
+    const Values of_start = parts.take(moved.size());
+    return list(joined(joined({Value(now - Scalar(1))}, of_start), sums_of(sum, parts.rest())));
+  };
+  const Values found = call_control_flow(
+      operator_of(kWhileLoop),
+      {traced_region(goes_on, operands), traced_region(step, operands), list(state), list(fixed)});
+  Reader parts(found);
+  parts.take(1);
+  const Values of_carried = parts.take(moved.size());
+  return joined(scattered(of_carried, carried), scattered(parts.rest(), others));
+}
+
+}  // namespace
+
+Values record_while(Operator&, const Stack& a, Below) {
+  const Values carried = items(a[2]), others = items(a[3]);
+  for (const Value& v : carried)
+    TAEDA_CHECK_KIND(ErrorKind::NotImplemented, v.is<Tensor>(),
+                     "while_loop: a loop with gradients cannot be recorded with integers that "
+                     "change; carry a tensor of no dimensions");
+  const KeptLoop kept = keep_steps(a);
+  const auto backward = [body = a[1], num_carried = carried.size()](const Values& all,
+                                                                    const Values& gradients) {
+    TAEDA_CHECK_KIND(ErrorKind::NotImplemented, !autograd::grad_enabled(),
+                     "while_loop: a recorded loop has no second derivative");
+    Reader operands(all);
+    const Values inputs = operands.take(num_carried);
+    const Tensor count = operands.take(1)[0].get<Tensor>();
+    const Values starts = operands.take(num_carried), others = operands.rest();
+    const Values found = while_backward(region(body), inputs, others, count, starts, gradients);
+    const Values none(1 + num_carried);
+    return joined(joined(part(found, 0, num_carried), none),
+                  part(found, num_carried, others.size()));
+  };
+  const Values kept_values = joined({Value(kept.count)}, kept.starts);
+  return record_node("WhileLoopBackward", joined(joined(carried, kept_values), others),
+                     kept.results, backward);
+}
+
+Values record_while_stacked(Operator&, const Stack&, Below) {
+  fail(ErrorKind::NotImplemented,
+       "while_loop_stack_output: cannot be recorded under a transform or with gradients; "
+       "supported: while_loop");
+}
+
+// Gradients are those of the parts.
+Values record_associative_scan(Operator&, const Stack& a, Below) {
+  return combine_in_parts(region(a[0]), items(a[1]), items(a[2]));
+}
+
+}  // namespace taeda::fx

@@ -1,0 +1,153 @@
+// Registers the operators of control flow.
+#include "taeda/fx/control_flow/operators.h"
+
+#include <array>
+
+#include "taeda/autograd/variable.h"
+#include "taeda/dispatch/composites.h"
+#include "taeda/dispatch/dispatcher.h"
+#include "taeda/fx/functional_mode.h"
+#include "taeda/fx/tracer.h"
+#include "taeda/ops/batching.h"
+
+namespace taeda::fx {
+namespace {
+
+struct Entry {
+  const ControlFlow* flow;
+  Operator* op;
+};
+using Entries = std::array<Entry, 6>;
+const Entries& entries();
+
+std::vector<Tensor> tensors_on(const Stack& stack) {
+  std::vector<Tensor> found;
+  for (const Value& v : stack) for_each_tensor(v, [&](const Tensor& t) { found.push_back(t); });
+  return found;
+}
+
+const ControlFlow& flow_of(const Operator& op) { return *find_control_flow(op); }
+
+void run_values(const Operator& op, KeySet, Stack& stack, void*) {
+  stack = {list(flow_of(op).run(stack))};
+}
+
+void run_shapes(const Operator& op, KeySet, Stack& stack, void*) {
+  stack = {list(flow_of(op).run_fake(stack))};
+}
+
+void run_front(const Operator& op, KeySet keys, Stack& stack, void* context) {
+  if (!is_captured(stack)) return run_values(op, keys, stack, context);
+  dispatch::run_at_front(op, keys, stack, context);
+}
+
+void run_autograd(const Operator& op, KeySet keys, Stack& stack, void* context) {
+  if (!is_captured(stack)) return run_values(op, keys, stack, context);
+  Operator& callee = const_cast<Operator&>(op);
+  const auto below = [&] {
+    Stack args = stack;
+    callee.call_boxed(callee, keys & KeySet::below(Key::Autograd), args);
+    return items(args.at(0));
+  };
+  const std::vector<Tensor> operands = tensors_on(stack);
+  if (!autograd::should_record(TensorList(operands))) {
+    stack = {list(below())};
+    return;
+  }
+  stack = {list(flow_of(op).record(callee, stack, below))};
+}
+
+void run_batch(Operator& op, const dispatch::BatchRule&, const BatchContext&, Stack& stack) {
+  stack = {list(flow_of(op).batch(op, stack))};
+}
+
+Operator* define(const ControlFlow& flow) {
+  static constexpr dispatch::BatchRule kOverBatch{
+      .run = &run_batch, .is_random = false, .keeps_level = true};
+  constexpr const char* kWhere = "control flow";
+  Operator& op = dispatch::define_operator(flow.schema, kWhere);
+  op.batch_rule = &kOverBatch;
+  for (int i = 0; i < kNumBackends; ++i) {
+    const auto backend = static_cast<DeviceType>(i);
+    const dispatch::BoxedFn run = backend == DeviceType::Meta ? &run_shapes : &run_values;
+    dispatch::register_kernel(op, slot_of(Key::Dense, backend), nullptr, {run, nullptr}, kWhere);
+    dispatch::register_kernel(op, slot_of(Key::Autograd, backend), nullptr,
+                              {&run_autograd, nullptr}, kWhere);
+  }
+  dispatch::register_kernel(op, slot_base(Key::TransformFront), nullptr, {&run_front, nullptr},
+                            kWhere);
+  return &op;
+}
+
+const Entries& entries() {
+  static const Entries all{Entry{&kCond, define(kCond)},
+                           Entry{&kWhileLoop, define(kWhileLoop)},
+                           Entry{&kWhileLoopStackOutput, define(kWhileLoopStackOutput)},
+                           Entry{&kScan, define(kScan)},
+                           Entry{&kMap, define(kMap)},
+                           Entry{&kAssociativeScan, define(kAssociativeScan)}};
+  return all;
+}
+
+const bool is_registered = (entries(), true);
+
+}  // namespace
+
+const ControlFlow* find_control_flow(const Operator& op) {
+  if (op.table) return nullptr;
+  for (const Entry& e : entries())
+    if (e.op == &op) return e.flow;
+  return nullptr;
+}
+
+Operator& operator_of(const ControlFlow& flow) {
+  for (const Entry& e : entries())
+    if (e.flow == &flow) return *e.op;
+  fail(ErrorKind::Internal, "a description without an operator");
+}
+
+std::vector<Operator*> control_flow_operators() {
+  std::vector<Operator*> all;
+  for (const Entry& e : entries()) all.push_back(e.op);
+  return all;
+}
+
+Values call_control_flow(Operator& op, Stack args) {
+  dispatch::call_boxed(op, args);
+  return items(args.at(0));
+}
+
+bool is_captured(const Stack& args) {
+  for (const IntrusivePtr<dispatch::Mode>& mode : dispatch::modes()) {
+    const dispatch::Mode* m = mode.get();
+    if (dynamic_cast<const Tracer*>(m) || dynamic_cast<const FakeMode*>(m)) return true;
+  }
+  bool has_fake = false;
+  for (const Value& v : args)
+    for_each_tensor(v, [&](const Tensor& t) {
+      has_fake |= is_fake(dispatch::is_batched(t) ? Tensor() : dispatch::plain_value(t));
+    });
+  return has_fake;
+}
+
+void rewrite_regions(const ControlFlow& flow, Stack& args, const RetraceOptions& options) {
+  const std::vector<Values> examples = flow.examples(args);
+  RetraceOptions inner = options;
+  inner.differentiates = false;
+  inner.names.clear();
+  size_t at = 0;
+  for (Value& v : args) {
+    const RegionValue* old = find_region(v);
+    if (!old) continue;
+    Retraced made = retrace(*old->graph(), examples.at(at++), inner);
+    TAEDA_CHECK(made.written.empty(),
+                "Encountered input mutation during higher order op tracing: Higher order ops do "
+                "not support input mutation; write to a clone");
+    TAEDA_CHECK(made.constants.empty(),
+                "the function of a control-flow operator makes a tensor of fixed values; pass it "
+                "as an operand");
+    v = region_value(std::move(made.graph));
+  }
+}
+
+}  // namespace taeda::fx

@@ -1,0 +1,198 @@
+// Control flow on values: regions run as often as values say.
+#include "taeda/fx/control_flow/run.h"
+
+#include "taeda/dispatch/levels.h"
+#include "taeda/fx/control_flow/shapes.h"
+#include "taeda/fx/control_flow/transforms.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::fx {
+
+SymInt length_of(const Values& xs, const char* op) {
+  TAEDA_CHECK(!xs.empty(), op, ": there is nothing to go over");
+  return xs[0].get<Tensor>().sym_size(0);
+}
+
+Values slices(const Values& xs, int64_t i) {
+  Values out;
+  for (const Value& x : xs) out.push_back(x.get<Tensor>().select(0, SymInt(i)));
+  return out;
+}
+
+void Stacks::add(Span<Value> results) {
+  parts_.resize(results.size());
+  for (size_t i = 0; i < results.size(); ++i) parts_[i].push_back(results[i].get<Tensor>());
+}
+
+Values Stacks::finish() const {
+  Values out;
+  for (const auto& p : parts_) out.push_back(taeda::stack(p));
+  return out;
+}
+
+Values part(const Values& values, size_t first, size_t count) {
+  const auto start = values.begin() + static_cast<int64_t>(first);
+  return Values(start, start + static_cast<int64_t>(count));
+}
+
+Values selected(const Tensor& pred, const Values& a, const Values& b) {
+  TAEDA_CHECK(a.size() == b.size(), "cond: one branch gives ", a.size(), " results and the other ",
+              b.size());
+  Values out;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!a[i].is<Tensor>()) {
+      out.push_back(a[i]);
+      continue;
+    }
+    const Tensor choice = pred.to(DType::Bool);
+    out.emplace_back(taeda::where(choice, a[i].get<Tensor>(), b[i].get<Tensor>()));
+  }
+  return out;
+}
+
+namespace {
+
+bool differs_in_batch(const Value& pred) {
+  return pred.is<Tensor>() && dispatch::is_batched(pred.get<Tensor>());
+}
+
+Values run_cond(const Stack& a) {
+  const Values operands = items(a[3]);
+  if (!differs_in_batch(a[0])) return region(truth(a[0]) ? a[1] : a[2])(operands);
+  const Tensor& pred = a[0].get<Tensor>();
+  return selected(pred.reshape({}), region(a[1])(operands), region(a[2])(operands));
+}
+
+Tensor values_inside(Tensor t) {
+  while (const dispatch::LevelWrapper* w = dispatch::wrapper_of(t)) t = w->value;
+  return t;
+}
+
+// The rest of a loop from where the condition differs between examples.
+Values run_masked(const Stack& a, Values carried, Tensor active) {
+  const Values others = items(a[3]);
+  while (read_scalar(taeda::any(values_inside(active))).to_bool()) {
+    carried = selected(active, region(a[1])(joined(carried, others)), carried);
+    const Tensor next = region(a[0])(joined(carried, others)).at(0).get<Tensor>();
+    active = taeda::logical_and(next, active);
+  }
+  return carried;
+}
+
+Values run_while(const Stack& a) {
+  const Values others = items(a[3]);
+  Values carried = items(a[2]);
+  bool has_stepped = false;
+  while (true) {
+    const Value pred = region(a[0])(joined(carried, others)).at(0);
+    if (differs_in_batch(pred)) return run_masked(a, std::move(carried), pred.get<Tensor>());
+    if (!truth(pred)) break;
+    carried = region(a[1])(joined(std::move(carried), others));
+    has_stepped = true;
+  }
+  // The results alias no input, as after a step.
+  for (Value& v : carried)
+    if (!has_stepped && v.is<Tensor>()) v = v.get<Tensor>().clone();
+  return carried;
+}
+
+// Without a step, the carried values.
+Values run_while_stacked(const Stack& a) {
+  const Values others = items(a[3]);
+  Values carried = items(a[2]);
+  Stacks stacks;
+  const auto goes_on = [&] { return truth(region(a[0])(joined(carried, others)).at(0)); };
+  if (!goes_on()) {
+    stacks.add(carried);
+    return stacks.finish();
+  }
+  do {
+    carried = region(a[1])(joined(std::move(carried), others));
+    stacks.add(carried);
+  } while (goes_on());
+  return stacks.finish();
+}
+
+Values run_scan(const Stack& a) {
+  const Values xs = items(a[2]), others = items(a[3]);
+  Values carried = items(a[1]);
+  const size_t count = carried.size();
+  Stacks stacks;
+  for (int64_t i = 0, n = length_of(xs, "scan").expect_int(); i < n; ++i) {
+    const Values results = region(a[0])(joined(joined(std::move(carried), slices(xs, i)), others));
+    TAEDA_CHECK(results.size() >= count, "scan: a step gives fewer values than it carries");
+    stacks.add(Span<Value>(results).drop_front(count));
+    carried = part(results, 0, count);
+  }
+  return joined(std::move(carried), stacks.finish());
+}
+
+Values run_map(const Stack& a) {
+  const Values xs = items(a[1]), others = items(a[2]);
+  Stacks stacks;
+  for (int64_t i = 0, n = length_of(xs, "map").expect_int(); i < n; ++i)
+    stacks.add(region(a[0])(joined(slices(xs, i), others)));
+  return stacks.finish();
+}
+
+// From the left.
+Values run_associative_scan(const Stack& a) {
+  const Values xs = items(a[1]), others = items(a[2]);
+  const int64_t n = length_of(xs, "associative_scan").expect_int();
+  Stacks stacks;
+  Values last;
+  for (int64_t i = 0; i < n; ++i) {
+    Values next = slices(xs, i);
+    last = i == 0 ? std::move(next) : region(a[0])(joined(joined(last, next), others));
+    stacks.add(last);
+  }
+  return stacks.finish();
+}
+
+}  // namespace
+
+const ControlFlow kCond{
+    "higher_order::cond(Any pred, Any true_fn, Any false_fn, Any[] operands) -> Any[]",
+    run_cond,
+    cond_shapes,
+    cond_examples,
+    record_cond,
+    batch_cond};
+const ControlFlow kWhileLoop{
+    "higher_order::while_loop(Any cond_fn, Any body_fn, Any[] carried_inputs, Any[] "
+    "additional_inputs) -> Any[]",
+    run_while,
+    while_shapes,
+    while_examples,
+    record_while,
+    batch_while};
+const ControlFlow kWhileLoopStackOutput{
+    "higher_order::while_loop_stack_output(Any cond_fn, Any body_fn, Any[] carried_inputs, Any[] "
+    "additional_inputs) -> Any[]",
+    run_while_stacked,
+    while_stacked_shapes,
+    while_examples,
+    record_while_stacked,
+    batch_while_stacked};
+const ControlFlow kScan{
+    "higher_order::scan(Any combine_fn, Any[] init, Any[] xs, Any[] additional_inputs) -> Any[]",
+    run_scan,
+    scan_shapes,
+    scan_examples,
+    record_scan,
+    batch_scan};
+const ControlFlow kMap{"higher_order::map_impl(Any f, Any[] xs, Any[] pos_args) -> Any[]",
+                       run_map,
+                       map_shapes,
+                       map_examples,
+                       record_map,
+                       batch_map};
+const ControlFlow kAssociativeScan{
+    "higher_order::associative_scan(Any combine_fn, Any[] xs, Any[] additional_inputs) -> Any[]",
+    run_associative_scan,
+    associative_scan_shapes,
+    associative_scan_examples,
+    record_associative_scan,
+    batch_associative_scan};
+
+}  // namespace taeda::fx

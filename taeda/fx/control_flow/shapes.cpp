@@ -1,0 +1,186 @@
+// What control flow looks like where nothing has values.
+#include "taeda/fx/control_flow/shapes.h"
+
+#include "taeda/fx/control_flow/run.h"
+#include "taeda/fx/shapes/sym_expr_node.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::fx {
+namespace {
+
+bool is_integer(const Value& v) { return v.is<int64_t>() || v.is<SymInt>(); }
+SymInt integer(const Value& v) { return v.is<SymInt>() ? v.get<SymInt>() : SymInt(v.to_int()); }
+
+// Without a guard.
+bool is_known_equal(const SymInt& a, const SymInt& b) {
+  if (!a.is_symbolic() && !b.is_symbolic()) return a.word() == b.word();
+  if (!a.is_symbolic() || !b.is_symbolic()) return false;
+  const SymExprNode *x = SymExprNode::from(a.node()), *y = SymExprNode::from(b.node());
+  return x && y && x->expr() == y->expr();
+}
+
+IntrusivePtr<ShapeEnv> env_of(const Stack& args) {
+  IntrusivePtr<ShapeEnv> env;
+  for (const Value& v : args)
+    for_each_tensor(v, [&](const Tensor& t) {
+      const IntrusivePtr<FakeMode> mode = fake_mode_of(t);
+      if (mode && !env) env = mode->options().shape_env;
+    });
+  if (!env)
+    if (const FakeMode* mode = active_fake_mode()) env = mode->options().shape_env;
+  return env ? env : make_intrusive<ShapeEnv>();
+}
+
+SymInt unknown(const Stack& args, IntRange range, bool is_size) {
+  const IntrusivePtr<ShapeEnv> env = env_of(args);
+  const Expr* symbol = env->create_unbacked();
+  if (is_size) env->check_is_size(symbol);
+  env->constrain_range(symbol, range);
+  return env->symint(symbol);
+}
+
+// What may be one or the other.
+SymInt either(const Stack& args, const SymInt& a, const SymInt& b, bool is_size) {
+  if (is_known_equal(a, b)) return a;
+  const bool has_bounds = !a.is_symbolic() && !b.is_symbolic();
+  const IntRange range = has_bounds
+                             ? IntRange{std::min(a.word(), b.word()), std::max(a.word(), b.word())}
+                             : IntRange{0, IntRange::kMax};
+  return unknown(args, range, is_size);
+}
+
+Tensor like(const Tensor& t, SymIntList sizes) {
+  return taeda::empty(sizes, t.dtype(), {}, t.device());
+}
+
+constexpr const char* kMerging = "When merging two branches' output in torch.cond, ";
+
+Value merged(const Stack& args, const Value& a, const Value& b) {
+  if (is_integer(a) && is_integer(b)) return Value(either(args, integer(a), integer(b), false));
+  if (!a.is<Tensor>() || !b.is<Tensor>()) {
+    TAEDA_CHECK(same_value(a, b), kMerging, " expected tensors or equal values but got ",
+                a.kind_name(), " and ", b.kind_name(), ".");
+    return a;
+  }
+  const Tensor &x = a.get<Tensor>(), &y = b.get<Tensor>();
+  TAEDA_CHECK(x.dtype() == y.dtype(), kMerging, " expected same dtype but got ", x.dtype(), " and ",
+              y.dtype(), ".");
+  TAEDA_CHECK(x.device() == y.device(), kMerging, " expected same device but got ",
+              x.device().text(), " and ", y.device().text(), ".");
+  TAEDA_CHECK(x.dim() == y.dim(), kMerging, " expected same dim but got ", x.dim(), " and ",
+              y.dim(), ".");
+  std::vector<SymInt> sizes;
+  bool is_same = true;
+  for (size_t d = 0; d < x.sym_sizes().size(); ++d) {
+    sizes.push_back(either(args, x.sym_sizes()[d], y.sym_sizes()[d], true));
+    is_same &= is_known_equal(x.sym_sizes()[d], y.sym_sizes()[d]);
+  }
+  return is_same ? a : Value(like(x, sizes));
+}
+
+// A state of a loop with integers that stand for those of any step.
+Values any_integers(const Stack& args, Values carried) {
+  for (Value& v : carried)
+    if (is_integer(v)) v = Value(unknown(args, {IntRange::kMin, IntRange::kMax}, false));
+  return carried;
+}
+
+Values step_of(const Stack& args) {
+  const Values operands = joined(any_integers(args, items(args[2])), items(args[3]));
+  region(args[0])(operands);
+  Values results = region(args[1])(operands);
+  TAEDA_CHECK(results.size() == items(args[2]).size(), "while_loop: a step gives ", results.size(),
+              " values and carries ", items(args[2]).size());
+  return results;
+}
+
+// Stacks of `count` tensors like these.
+Values repeated(const Values& values, const SymInt& count) {
+  Values out;
+  for (const Value& v : values) {
+    const Tensor& t = v.get<Tensor>();
+    std::vector<SymInt> sizes{count};
+    sizes.insert(sizes.end(), t.sym_sizes().begin(), t.sym_sizes().end());
+    out.emplace_back(like(t, sizes));
+  }
+  return out;
+}
+
+// Like a slice along the first dimension; no operator runs.
+Values slice_examples(const Values& xs) {
+  const ExcludeKeys untracked(KeySet(Key::ADInplaceOrView));
+  Values out;
+  for (const Value& v : xs) {
+    const Tensor& t = v.get<Tensor>();
+    TAEDA_CHECK(t.dim() > 0, "a tensor without dimensions has no slices");
+    const SymIntVec sizes(t.sym_sizes()), strides(t.sym_strides());
+    out.emplace_back(make_alias_sym(t, SymIntList(sizes).drop_front(1),
+                                    SymIntList(strides).drop_front(1),
+                                    t.impl()->sym_storage_offset()));
+  }
+  return out;
+}
+
+}  // namespace
+
+Values cond_shapes(const Stack& a) {
+  const Values operands = items(a[3]);
+  const Values x = region(a[1])(operands), y = region(a[2])(operands);
+  TAEDA_CHECK(x.size() == y.size(),
+              "Expected to return same number of outputs but got:\n  true branch returns ",
+              x.size(), " item(s)\n  false branch returns ", y.size(), " item(s)");
+  Values out;
+  for (size_t i = 0; i < x.size(); ++i) out.push_back(merged(a, x[i], y[i]));
+  return out;
+}
+
+Values while_shapes(const Stack& a) { return any_integers(a, step_of(a)); }
+
+Values while_stacked_shapes(const Stack& a) {
+  return repeated(step_of(a), unknown(a, {1, IntRange::kMax}, true));
+}
+
+Values scan_shapes(const Stack& a) {
+  const Values init = items(a[1]), xs = items(a[2]);
+  const SymInt count = length_of(xs, "scan");
+  const Values results = region(a[0])(joined(joined(init, slices(xs, 0)), items(a[3])));
+  TAEDA_CHECK(results.size() >= init.size(), "scan: a step gives fewer values than it carries");
+  return joined(part(results, 0, init.size()),
+                repeated(part(results, init.size(), results.size() - init.size()), count));
+}
+
+Values map_shapes(const Stack& a) {
+  const Values xs = items(a[1]);
+  const SymInt count = length_of(xs, "map");
+  return repeated(region(a[0])(joined(slices(xs, 0), items(a[2]))), count);
+}
+
+Values associative_scan_shapes(const Stack& a) {
+  const Values xs = items(a[1]), first = slices(xs, 0);
+  region(a[0])(joined(joined(first, first), items(a[2])));
+  Values out;
+  for (const Value& x : xs) out.emplace_back(like(x.get<Tensor>(), x.get<Tensor>().sym_sizes()));
+  return out;
+}
+
+std::vector<Values> cond_examples(const Stack& a) { return {items(a[3]), items(a[3])}; }
+
+std::vector<Values> while_examples(const Stack& a) {
+  const Values operands = joined(any_integers(a, items(a[2])), items(a[3]));
+  return {operands, operands};
+}
+
+std::vector<Values> scan_examples(const Stack& a) {
+  return {joined(joined(items(a[1]), slice_examples(items(a[2]))), items(a[3]))};
+}
+
+std::vector<Values> map_examples(const Stack& a) {
+  return {joined(slice_examples(items(a[1])), items(a[2]))};
+}
+
+std::vector<Values> associative_scan_examples(const Stack& a) {
+  const Values xs = slice_examples(items(a[1]));
+  return {joined(joined(xs, xs), items(a[2]))};
+}
+
+}  // namespace taeda::fx
