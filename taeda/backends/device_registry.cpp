@@ -182,10 +182,14 @@ DeviceType load_device_plugin(const std::string& path) {
   const TaedaDeviceApi* api = init(&host);
   TAEDA_CHECK(api, "device plug-in '", path, "' found no device it can use");
   check_api(api);
-  TAEDA_CHECK_VALUE(api->slot >= 1 && api->slot <= 3, "device ", api->name,
-                    ": slot must be 1, 2 or 3 (PrivateUse1 to 3), got ", api->slot);
-  const auto type = static_cast<DeviceType>(static_cast<int>(DeviceType::PrivateUse1) +
-                                            static_cast<int>(api->slot) - 1);
+  TAEDA_CHECK_VALUE(api->slot <= 3, "device ", api->name,
+                    ": slot must be 1, 2 or 3 (PrivateUse1 to 3), or 0 for the device type of its "
+                    "name, got ",
+                    api->slot);
+  const auto type = api->slot == 0
+                        ? Device::parse(api->name).type()
+                        : static_cast<DeviceType>(static_cast<int>(DeviceType::PrivateUse1) +
+                                                  static_cast<int>(api->slot) - 1);
   register_device(type, api);
   return type;
 }

@@ -131,10 +131,15 @@ TD_FN td_long td_checked_index(td_long index, td_long extent, bool wraps, td_lon
                                td_long check) {
   const td_long at = wraps && index < 0 ? index + extent : index;
   if (TD_RARE(at < 0 || at >= extent)) {
+#if defined(__CUDACC__)
+    if (atomicCAS((unsigned long long*)error, 0ull, (unsigned long long)check) == 0)
+      error[1] = index;
+#else
     if (error[0] == 0) {
       error[0] = check;
       error[1] = index;
     }
+#endif
     return 0;
   }
   return at;

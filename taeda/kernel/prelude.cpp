@@ -22,6 +22,7 @@ TAEDA_TEXT(taeda_text_memory, "taeda/kernel/math_memory.h")
 TAEDA_TEXT(taeda_text_storage, "taeda/kernel/math_storage.h")
 TAEDA_TEXT(taeda_text_mixed, "taeda/kernel/math_mixed.h")
 TAEDA_TEXT(taeda_text_transpose, "taeda/kernel/math_transpose.h")
+TAEDA_TEXT(taeda_text_grid, "taeda/kernel/math_grid.h")
 TAEDA_TEXT(taeda_text_random, "taeda/kernel/math_random.h")
 TAEDA_TEXT(taeda_text_reduce_tree, "taeda/kernel/reduce_tree.h")
 
@@ -56,6 +57,7 @@ std::string prelude(bool is_cuda) {
   if (!is_cuda) append(text, taeda_text_mixed);
   if (!is_cuda) append(text, taeda_text_transpose);
   append(text, taeda_text_random);
+  if (is_cuda) append(text, taeda_text_grid);
   append(text, taeda_text_reduce_tree);
   return text + "using namespace taeda::kernel;\n";
 }

@@ -31,6 +31,24 @@ TAEDA_API std::string print_cpu_tile(const ExprGraph& graph, const TracedBody& b
 // number of its check (from 1) and error[1] to the index. Throws where the kernel breaks a rule.
 TAEDA_API std::string print_cpu_kernel(const Kernel& kernel);
 
+// How the blocks of a CUDA function lie over the first loop's indices: a thread per element, or
+// rows per block with lanes along x (Rows) or along y (Columns).
+enum class GridShape : uint8_t { Elements, Rows, Columns };
+struct CudaStage {
+  GridShape shape;
+  std::vector<const Expr*> extents;  // of the outermost loop's axes
+  std::vector<const Expr*> length;   // of the loops inside: the extents of the longest
+  int state_bytes = 0;               // shared memory per thread
+};
+struct CudaKernel {
+  std::string text;
+  std::vector<CudaStage> stages;  // by outermost loop; function k is name_k
+};
+// Each function takes one struct by value: the buffers' addresses, the parameters (64 bits each),
+// then aligned to 16 bytes the numbers in slots of 16 bytes (at least one), and the address of the
+// error words. Any grid with one dimension; blocks of rows have powers of two in both directions.
+TAEDA_API CudaKernel print_cuda_kernel(const Kernel& kernel);
+
 // extern "C" __global__ void name(out, inputs..., long long n, uniforms...), grid-stride, any
 // launch shape with one dimension.
 TAEDA_API std::string print_cuda_tile(const ExprGraph& graph, const TracedBody& body,

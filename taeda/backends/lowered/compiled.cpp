@@ -3,13 +3,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
+#include <memory>
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
 
 #include "taeda/base/str.h"
-#include "taeda/kernel/interpret/index_program.h"
 #include "taeda/kernel/ir/text.h"
+#include "taeda/kernel/native/disk_cache.h"
 #include "taeda/kernel/print.h"
 #include "taeda/kernel/schedule/schedule.h"
 
@@ -30,17 +32,24 @@ Kernels& kernels() {
   return *all;
 }
 
-// The text of a scheduled kernel in a dialect.
-std::string source_of(std::string_view dialect, const Kernel& kernel) {
-  if (dialect == "ir") return kernel::dump(kernel);
-  if (dialect == "c++") return kernel::cpu_prelude() + kernel::print_cpu_kernel(kernel);
-  fail(ErrorKind::NotImplemented, "kernels cannot be written in the dialect '", dialect, "'");
+// The binary of a source: from disk where it was made before.
+std::string binary_of(const devices::Runtime& runtime, int device, const std::string& source) {
+  kernel::DiskCache& cache = kernel::DiskCache::shared();
+  const std::string key = str(runtime.api().name, "\n", runtime.properties(device).name, "\n",
+                              runtime.dialect(), "\n", source);
+  if (std::optional<std::string> kept = cache.find(key)) {
+    ++kernels().from_disk;
+    return std::move(*kept);
+  }
+  std::string binary = runtime.build(device, source.c_str());
+  cache.store(key, binary);
+  return binary;
 }
 
 void* make_function(const devices::Runtime& runtime, int device, const std::string& source,
                     const std::string& entry) {
   if (!runtime.has_binaries()) return runtime.compile(device, source.c_str(), entry.c_str());
-  return runtime.load(device, runtime.build(device, source.c_str()), entry.c_str());
+  return runtime.load(device, binary_of(runtime, device, source), entry.c_str());
 }
 
 bool only_checks(const Loop& loop) {
@@ -50,30 +59,73 @@ bool only_checks(const Loop& loop) {
   });
 }
 
-std::unique_ptr<CompiledKernel> make_kernel(const devices::Runtime& runtime, int device,
-                                            Kernel kernel) {
-  auto compiled = std::make_unique<CompiledKernel>();
-  kernel::schedule_for_cpu(kernel);
-  const std::string source = source_of(runtime.dialect(), kernel);
+kernel::IndexProgram program_of(const Kernel& kernel, const kernel::Expr* e) {
+  return kernel::IndexProgram(e, [&](const kernel::Expr* symbol) {
+    return static_cast<int>(std::find(kernel.params.begin(), kernel.params.end(), symbol) -
+                            kernel.params.begin());
+  });
+}
+Extents programs_of(const Kernel& kernel, const std::vector<const kernel::Expr*>& all) {
+  Extents found;
+  for (const kernel::Expr* e : all) found.push_back(program_of(kernel, e));
+  return found;
+}
+int64_t product_of(const Extents& extents, const std::vector<int64_t>& params) {
+  int64_t product = 1;
+  for (const kernel::IndexProgram& extent : extents) product *= extent(params.data());
+  return product;
+}
+
+// The text of a kernel in a dialect, and its stages but for their functions.
+std::string printed(std::string_view dialect, Kernel& kernel, CompiledKernel& compiled) {
+  std::vector<kernel::CudaStage> stages;
+  std::string text;
+  if (dialect == "cuda") {
+    kernel::CudaKernel made = kernel::print_cuda_kernel(kernel);
+    text = kernel::cuda_prelude() + made.text;
+    stages = std::move(made.stages);
+    compiled.is_cuda = true;
+  } else {
+    kernel::schedule_for_cpu(kernel);
+    TAEDA_CHECK_NOT_IMPLEMENTED(dialect == "c++" || dialect == "ir",
+                                "kernels cannot be written in the dialect '", dialect, "'");
+    text = dialect == "ir" ? kernel::dump(kernel)
+                           : kernel::cpu_prelude() + kernel::print_cpu_kernel(kernel);
+  }
   for (const kernel::Step& step : kernel.steps) {
     const auto* loop = std::get_if<Loop>(&step);
     if (!loop) continue;
-    const std::string entry = str(kernel.name, "_", compiled->stages.size());
-    compiled->stages.push_back(
-        {make_function(runtime, device, source, entry), loop->axes[0].extent, only_checks(*loop)});
+    Stage stage{nullptr, only_checks(*loop), {}};
+    if (compiled.is_cuda) {
+      const kernel::CudaStage& one = stages[compiled.stages.size()];
+      stage.extent = programs_of(kernel, one.extents);
+      stage.length = programs_of(kernel, one.length);
+      stage.grid = one.shape;
+      stage.state_bytes = one.state_bytes;
+    } else {
+      stage.extent = programs_of(kernel, {loop->axes[0].extent});
+    }
+    compiled.stages.push_back(std::move(stage));
   }
-  compiled->has_checks = !kernel.values.indirects().empty();
-  compiled->kernel = std::move(kernel);
-  return compiled;
+  return text;
 }
 
-int64_t extent_of(const CompiledKernel& compiled, const kernel::Expr* extent,
-                  const std::vector<int64_t>& params) {
-  const std::vector<const kernel::Expr*>& symbols = compiled.kernel.params;
-  const kernel::IndexProgram program(extent, [&](const kernel::Expr* symbol) {
-    return static_cast<int>(std::find(symbols.begin(), symbols.end(), symbol) - symbols.begin());
-  });
-  return program(params.data());
+std::unique_ptr<CompiledKernel> make_kernel(const devices::Runtime& runtime, int device,
+                                            bool has_parts, Kernel kernel) {
+  auto compiled = std::make_unique<CompiledKernel>();
+  const size_t given = kernel.buffers.size();
+  if (has_parts) {
+    const kernel::Expr* parts = kernel.add_param("parts");
+    if (kernel::can_split_reduction(kernel)) kernel::split_reduction(kernel, parts);
+  }
+  for (size_t i = given; i < kernel.buffers.size(); ++i)
+    compiled->scratch.push_back(
+        {program_of(kernel, kernel.buffers[i].numel), item_size(kernel.buffers[i].dtype)});
+  const std::string source = printed(runtime.dialect(), kernel, *compiled);
+  for (size_t i = 0; i < compiled->stages.size(); ++i)
+    compiled->stages[i].function = make_function(runtime, device, source, str(kernel.name, "_", i));
+  compiled->has_checks = !kernel.values.indirects().empty();
+  return compiled;
 }
 
 // Two words on the device that a bad index is written to.
@@ -99,17 +151,113 @@ class ErrorWord {
   void* data_;
 };
 
+// Memory of one launch.
+class ScratchMemory {
+ public:
+  ScratchMemory(const devices::Runtime& runtime, int device) : runtime_(runtime), device_(device) {}
+  ~ScratchMemory() {
+    for (const auto& [data, bytes] : blocks_)
+      runtime_.api().free(runtime_.api().context, device_, data, bytes);
+  }
+  ScratchMemory(const ScratchMemory&) = delete;
+
+  char* take(size_t bytes) {
+    blocks_.emplace_back(runtime_.alloc(device_, bytes), bytes);
+    return static_cast<char*>(blocks_.back().first);
+  }
+
+ private:
+  const devices::Runtime& runtime_;
+  int device_;
+  std::vector<std::pair<void*, size_t>> blocks_;
+};
+
+// ---- CUDA ----
+constexpr int64_t kThreads = 256;
+
+int64_t power_of_two(int64_t n) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
+}
+
+TaedaLaunch grid_of(const Stage& stage, const std::vector<int64_t>& params) {
+  const int64_t total = product_of(stage.extent, params);
+  const auto blocks = [](int64_t work, int64_t per_block) {
+    return static_cast<uint32_t>(std::min<int64_t>((work + per_block - 1) / per_block, 1 << 30));
+  };
+  if (stage.grid == kernel::GridShape::Elements)
+    return {{blocks(total, 4 * kThreads), 1, 1}, {kThreads, 1, 1}, 0};
+  const int64_t length = product_of(stage.length, params);
+  int64_t lanes, slots;
+  if (stage.grid == kernel::GridShape::Rows) {
+    // Rows of a few elements share a warp, long ones have up to 512 lanes.
+    lanes = length < 128 ? std::min<int64_t>(power_of_two(length), 32)
+                         : std::clamp<int64_t>(power_of_two((length + 7) / 8), 32, 512);
+    slots = std::max<int64_t>(1, kThreads / lanes);
+    while (slots > 1 && slots / 2 >= total) slots /= 2;
+    const auto x = static_cast<uint32_t>(lanes), y = static_cast<uint32_t>(slots);
+    return {{blocks(total, slots), 1, 1},
+            {x, y, 1},
+            static_cast<uint32_t>(lanes * slots * stage.state_bytes)};
+  }
+  slots = 32;
+  lanes = std::clamp<int64_t>(power_of_two((length + 15) / 16), 1, 16);
+  return {{blocks(total, slots), 1, 1},
+          {static_cast<uint32_t>(slots), static_cast<uint32_t>(lanes), 1},
+          static_cast<uint32_t>(lanes * slots * stage.state_bytes)};
+}
+
+// The struct that CUDA functions take (print.h).
+std::vector<char> argument_block(const Arguments& arguments, void* error) {
+  std::vector<char> block;
+  const auto add = [&](const void* data, size_t bytes) {
+    const auto* from = static_cast<const char*>(data);
+    block.insert(block.end(), from, from + bytes);
+  };
+  add(arguments.buffers.data(), arguments.buffers.size() * sizeof(char*));
+  add(arguments.params.data(), arguments.params.size() * sizeof(int64_t));
+  block.resize((block.size() + 15) / 16 * 16);
+  const size_t slots = std::max<size_t>(arguments.numbers.size(), 1);
+  const size_t start = block.size();
+  add(arguments.numbers.data(), arguments.numbers.size() * 16);
+  block.resize(start + slots * 16);
+  add(&error, sizeof(error));
+  block.resize((block.size() + 15) / 16 * 16);
+  return block;
+}
+
+void launch_stage(const devices::Runtime& runtime, int device, const CompiledKernel& compiled,
+                  const Stage& stage, const Arguments& arguments, void* error) {
+  if (compiled.is_cuda) {
+    std::vector<char> block = argument_block(arguments, error);
+    void* const given[] = {block.data()};
+    return runtime.launch(device, stage.function, grid_of(stage, arguments.params), given);
+  }
+  int64_t begin = 0, end = product_of(stage.extent, arguments.params);
+  void* const given[] = {const_cast<char**>(arguments.buffers.data()),
+                         const_cast<int64_t*>(arguments.params.data()),
+                         const_cast<std::array<char, 16>*>(arguments.numbers.data()),
+                         &error,
+                         &begin,
+                         &end};
+  runtime.launch(device, stage.function, TaedaLaunch{}, given);
+}
+
 }  // namespace
 
+int64_t parts_of_rows(std::string_view dialect, int64_t rows, int64_t length) {
+  if (dialect != "cuda" || rows == 0 || rows >= 256 || length < 16384) return 0;
+  return std::clamp<int64_t>(length / 8192, 2, 1024 / rows);
+}
+
 const CompiledKernel& compiled_kernel(const devices::Runtime& runtime, int device,
-                                      const std::string& key, FunctionRef<Kernel()> make) {
+                                      const std::string& key, bool has_parts,
+                                      FunctionRef<Kernel()> make) {
   Kernels& all = kernels();
-  const std::string full =
-      str(static_cast<int>(runtime.type()), ":", device, ":", runtime.dialect(), ":", key);
+  const std::string full = str(static_cast<int>(runtime.type()), ":", device, ":", key);
   std::lock_guard lock(all.mutex);
   std::unique_ptr<CompiledKernel>& place = all.by_key[full];
   if (!place) {
-    place = make_kernel(runtime, device, make());
+    place = make_kernel(runtime, device, has_parts, make());
     ++all.made;
   }
   return *place;
@@ -119,17 +267,16 @@ BadIndex launch(const devices::Runtime& runtime, int device, const CompiledKerne
                 const Arguments& arguments) {
   std::optional<ErrorWord> error;
   if (compiled.has_checks) error.emplace(runtime, device);
-  void* error_data = error ? error->data() : nullptr;
+  void* const error_data = error ? error->data() : nullptr;
+  ScratchMemory memory(runtime, device);
+  std::vector<char*> buffers = arguments.buffers;
+  for (const Scratch& scratch : compiled.scratch)
+    buffers.push_back(
+        memory.take(static_cast<size_t>(scratch.numel(arguments.params.data()) * scratch.item)));
+  const Arguments given{buffers, arguments.params, arguments.numbers};
   for (const Stage& stage : compiled.stages) {
-    int64_t begin = 0, end = extent_of(compiled, stage.extent, arguments.params);
-    if (end <= 0) continue;
-    void* const given[] = {const_cast<char**>(arguments.buffers.data()),
-                           const_cast<int64_t*>(arguments.params.data()),
-                           const_cast<std::array<char, 16>*>(arguments.numbers.data()),
-                           &error_data,
-                           &begin,
-                           &end};
-    runtime.launch(device, stage.function, stage.shape, given);
+    if (product_of(stage.extent, arguments.params) <= 0) continue;
+    launch_stage(runtime, device, compiled, stage, given, error_data);
     ++kernels().launched;
     if (!stage.is_check) continue;
     if (const BadIndex bad = error->read(); bad.check) return bad;

@@ -3,26 +3,41 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "taeda/backends/device_registry.h"
 #include "taeda/base/function_ref.h"
+#include "taeda/kernel/interpret/index_program.h"
 #include "taeda/kernel/ir/kernel.h"
+#include "taeda/kernel/print.h"
 
 namespace taeda::lowered {
 
-// One outermost loop of a kernel: a function of its own, with the extent of its first axis.
+// A product of extents, evaluated at each launch.
+using Extents = std::vector<kernel::IndexProgram>;
+
+// One outermost loop of a kernel: a function of its own.
 struct Stage {
   void* function;
-  const kernel::Expr* extent;
-  bool is_check;  // tests indices and writes nothing
-  TaedaLaunch shape{};
+  bool is_check;   // tests indices and writes nothing
+  Extents extent;  // of its axes; dialects that split the first axis have that alone
+  // CUDA: how blocks lie over them.
+  kernel::GridShape grid = kernel::GridShape::Elements;
+  Extents length = {};  // of a row
+  int state_bytes = 0;
+};
+
+// Memory between the stages of a launch.
+struct Scratch {
+  kernel::IndexProgram numel;
+  int64_t item;
 };
 
 struct CompiledKernel {
-  kernel::Kernel kernel;  // as it was scheduled
   std::vector<Stage> stages;
-  bool has_checks = false;
+  std::vector<Scratch> scratch;
+  bool is_cuda = false, has_checks = false;
 };
 
 // What a launch passes beside the kernel.
@@ -38,9 +53,14 @@ struct BadIndex {
   int64_t index = 0;
 };
 
-// The kernel of a key on a device, made by `make` if it is new. Thread-safe; lives for ever.
+// In how many parts a dialect reduces rows: few long ones keep few threads busy. 0: as they are.
+int64_t parts_of_rows(std::string_view dialect, int64_t rows, int64_t length);
+
+// The kernel of a key on a device, made by `make` if it is new; `has_parts`: its reductions are
+// split into as many parts as one more parameter says. Thread-safe; lives for ever.
 const CompiledKernel& compiled_kernel(const devices::Runtime& runtime, int device,
-                                      const std::string& key, FunctionRef<kernel::Kernel()> make);
+                                      const std::string& key, bool has_parts,
+                                      FunctionRef<kernel::Kernel()> make);
 
 // Runs the stages in order. Stops after a stage that found an index out of range: a kernel tests
 // its indices before it writes.

@@ -51,6 +51,8 @@ class Launch {
     type_ = type;
     fact(static_cast<int64_t>(type));
   }
+  // A launch that reduces few long rows: devices with many threads take each row in parts.
+  void reduces(int64_t rows, int64_t length) { rows_ = rows, length_ = length; }
   // Raises the error of an index out of range: the number of its check, from 0, and the index.
   void on_bad_index(FunctionRef<void(int, int64_t)> raise) { raise_ = raise; }
 
@@ -77,6 +79,7 @@ class Launch {
   std::vector<Type> number_types_;
   std::vector<std::array<char, 16>> numbers_;
   Type type_ = Type::F32;
+  int64_t rows_ = 0, length_ = 0;  // of a reduction; 0: none
   std::optional<FunctionRef<void(int, int64_t)>> raise_;
   mutable std::vector<const kernel::Expr*> own_symbols_;
 };

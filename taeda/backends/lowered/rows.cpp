@@ -23,6 +23,9 @@ Rows::Rows(std::string_view name, Device device, IntList sizes, uint64_t bits,
     : launch(name, device) {
   Domain outer = part_of(sizes, bits, false, strides), row = part_of(sizes, bits, true, strides);
   for (int64_t size : row.sizes) length_ *= size;
+  int64_t count = 1;
+  for (int64_t size : outer.sizes) count *= size;
+  launch.reduces(count, length_);
   outer.arrange();
   row.merge();
   kept = outer.add_to(launch);

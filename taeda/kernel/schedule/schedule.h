@@ -70,6 +70,21 @@ TAEDA_API void stage_load(Kernel& kernel, Loop& loop, size_t step, NodeId load,
 // Keeps a value that one inner loop computes for the loops over the same axis after it.
 TAEDA_API void keep_value(Kernel& kernel, Loop& loop, size_t step, NodeId value);
 
+// partial.cpp
+//   loop i < rows                         loop i < rows, part < parts
+//     loop j < columns reduced              loop j < columns//parts reduced
+//       reduce sum(%0) over j -> 0    to      partial sum(%0) over j -> 1
+//     store y[i] = %1                       store part1[parts*i + part] = state 1
+//                                         barrier
+//                                         loop i < rows
+//                                           loop part < parts reduced
+//                                             combine sum(load part1) over part -> 0
+//                                           store y[i] = %1
+// Each reduction of a kernel with one loop gets a stage of partial results, through new buffers,
+// and one that combines them: other bits than before, as the order is another.
+TAEDA_API void split_reduction(Kernel& kernel, const Expr* parts);
+TAEDA_API bool can_split_reduction(const Kernel& kernel);
+
 // bind.cpp
 // Runs an axis in another way: the last one as a vector, the first one of an outermost loop in
 // parallel, one with a constant extent unrolled.

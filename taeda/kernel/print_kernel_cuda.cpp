@@ -1,0 +1,380 @@
+// Kernels in the CUDA dialect: one __global__ function per outermost loop.
+//
+// A loop without loops inside is run by one thread per element. Otherwise a block takes some rows:
+// its lanes share the loops inside (reductions, scans, stores along the row), and stores of the row
+// itself are its first lane's. Lanes lie along the row where memory does, and across rows where
+// they are columns side by side.
+#include <algorithm>
+
+#include "taeda/base/error.h"
+#include "taeda/base/str.h"
+#include "taeda/kernel/print.h"
+#include "taeda/kernel/print_expression.h"
+#include "taeda/kernel/print_index.h"
+#include "taeda/kernel/print_reduce_body.h"
+
+namespace taeda::kernel {
+
+namespace {
+
+constexpr int kElementsPerThread = 4;
+
+std::string stored_name(DType dtype) { return str("td_", dtype_name(dtype)); }
+
+class CudaKernelPrinter {
+ public:
+  explicit CudaKernelPrinter(const Kernel& kernel)
+      : kernel_(kernel), graph_(kernel.values), bodies_(kernel.name) {}
+
+  CudaKernel print() {
+    std::string text;
+    for (const Step& step : kernel_.steps) {
+      const auto* loop = std::get_if<Loop>(&step);
+      if (!loop) continue;
+      CudaStage stage;
+      stage.shape = shape_of(*loop);
+      for (const Axis& axis : loop->axes) stage.extents.push_back(axis.extent);
+      if (stage.shape != GridShape::Elements) stage.state_bytes = state_bytes(loop->steps);
+      for (const Step& inside : loop->steps)
+        if (const auto* inner = std::get_if<Loop>(&inside)) {
+          stage.length.clear();
+          for (const Axis& axis : inner->axes) stage.length.push_back(axis.extent);
+        }
+      const std::string entry = str(kernel_.name, "_", stages_.size());
+      text += str("extern \"C\" __global__ void ", entry, "(const ", kernel_.name, "_args a) {\n",
+                  preamble(),
+                  stage.shape == GridShape::Elements ? elements(*loop) : rows(*loop, stage.shape),
+                  "}\n");
+      stages_.push_back(std::move(stage));
+    }
+    return {arguments() + bodies_.text() + text, std::move(stages_)};
+  }
+
+ private:
+  // ---- arguments ----
+  int num_uniforms() const {
+    int count = 0;
+    for (NodeId id = 0; id < graph_.size(); ++id)
+      if (graph_.node(id).op == Op::Uniform) count = std::max(count, graph_.node(id).index + 1);
+    return count;
+  }
+  // One struct: addresses, parameters, numbers in slots of 16 bytes, the error word's address.
+  std::string arguments() const {
+    std::string text = str("struct ", kernel_.name, "_args {\n");
+    if (!kernel_.buffers.empty()) text += str("  char* b[", kernel_.buffers.size(), "];\n");
+    if (!kernel_.params.empty()) text += str("  td_long p[", kernel_.params.size(), "];\n");
+    text += str("  struct alignas(16) { char bytes[16]; } u[", std::max(num_uniforms(), 1),
+                "];\n  td_long* error;\n};\n");
+    return text;
+  }
+  std::string preamble() const {
+    std::string text = "  td_long* const error = a.error;\n  (void)error;\n";
+    for (size_t i = 0; i < kernel_.params.size(); ++i)
+      text += str("  const td_long ", name(kernel_.params[i]), " = a.p[", i, "];\n  (void)",
+                  name(kernel_.params[i]), ";\n");
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i)
+      text += str("  char* const b", i, " = a.b[", i, "];\n  (void)b", i, ";\n");
+    return text;
+  }
+
+  static std::string name(const Expr* symbol) { return "x_" + symbol->name; }
+  std::string index(const Expr* at) const {
+    return print_index(at, [](const Expr* symbol) { return name(symbol); });
+  }
+
+  // ---- the shape of the grid ----
+  static bool has_loops(const std::vector<Step>& steps) {
+    return std::any_of(steps.begin(), steps.end(),
+                       [](const Step& step) { return std::holds_alternative<Loop>(step); });
+  }
+  GridShape shape_of(const Loop& loop) const {
+    if (!has_loops(loop.steps)) return GridShape::Elements;
+    bool along_row = false, across_rows = false;
+    for (const Step& step : loop.steps) {
+      const auto* inner = std::get_if<Loop>(&step);
+      if (!inner) continue;
+      for (const Step& inside : inner->steps)
+        for (NodeId id : graph_.reachable(roots_of(kernel_, inside))) {
+          const Node& node = graph_.node(id);
+          if (node.op != Op::Load) continue;
+          along_row |= is_dense(node.at, inner->axes.back().var);
+          across_rows |= is_dense(node.at, loop.axes.back().var);
+        }
+    }
+    return across_rows && !along_row ? GridShape::Columns : GridShape::Rows;
+  }
+  bool is_dense(const Expr* at, const Expr* var) const {
+    const Expr* stride = stride_of(*kernel_.pool, at, var);
+    return stride && stride->is_constant(1);
+  }
+  static int state_bytes(const std::vector<Step>& steps) {
+    int most = 0;
+    const auto add = [&](const ReduceBody& body) {
+      int bytes = 0;
+      for (Type type : body.state_types) bytes += std::max(type_size(type), 8);
+      most = std::max(most, bytes);
+    };
+    for (const Step& step : steps) {
+      if (const auto* loop = std::get_if<Loop>(&step))
+        most = std::max(most, state_bytes(loop->steps));
+      if (const auto* reduce = std::get_if<Reduce>(&step)) add(*reduce->body);
+      if (const auto* scan = std::get_if<Scan>(&step)) add(*scan->body);
+    }
+    return most;
+  }
+
+  // ---- values ----
+  std::string definitions(const NamedNodes& names, const std::string& indent) const {
+    std::string text;
+    for (NodeId id : names.order()) {
+      const Node& node = graph_.node(id);
+      const auto arg = [&](int i) { return names[node.args[i]]; };
+      text += str(indent, "const ", value_type(node.type, Lanes::One), " ", names[id], " = ",
+                  value(node, arg), ";\n");
+      for (const Indirect& one : graph_.indirects()) {
+        if (one.value != id) continue;
+        const size_t number = &one - graph_.indirects().data();
+        text += str(indent, "const td_long ", name(one.symbol), " = td_checked_index(", names[id],
+                    ", ", index(one.extent), ", ", one.wraps ? "true" : "false", ", error, ",
+                    number + 1, ");\n", indent, "(void)", name(one.symbol), ";\n");
+      }
+    }
+    return text;
+  }
+  std::string value(const Node& node, FunctionRef<std::string(int)> arg) const {
+    switch (node.op) {
+      case Op::Uniform: return str("*(const ", element_type(node.type), "*)&a.u[", node.index, "]");
+      case Op::State: return str("s", node.index);
+      case Op::Load: {
+        const std::string read =
+            str("td_read<", stored_name(kernel_.buffers[node.index].dtype), ", ",
+                value_type(node.type, Lanes::One), ">(b", node.index, ", ", index(node.at), ")");
+        return node.args[0] >= 0 ? str("(", arg(0), ") ? ", read, " : ", arg(1)) : read;
+      }
+      case Op::Index: return str("(", value_type(node.type, Lanes::One), ")", index(node.at));
+      case Op::Round:
+        return str("td_round_to<", stored_name(static_cast<DType>(node.index)), ">(", arg(0), ")");
+      case Op::Random: return random_text(node, index(node.at), arg);
+      default: return operation_text(graph_, node, Lanes::One, arg);
+    }
+  }
+
+  // ---- steps without loops ----
+  std::string store(const Store& store, const std::string& given, const std::string& mask) const {
+    const std::string stored = stored_name(kernel_.buffers[store.buffer].dtype);
+    const std::string one = value_type(graph_.node(store.value).type, Lanes::One);
+    const std::string guard = mask.empty() ? "" : str("if (", mask, ") ");
+    const std::string place =
+        str(stored, ", ", one, ">(b", store.buffer, ", ", index(store.at), ", ", given);
+    const auto combined = [&](const char* how) {
+      return str(guard, "td_atomic<", place, ", [](", one, " x, ", one, " y) { return ", how,
+                 "; });\n");
+    };
+    switch (store.mode) {
+      case StoreMode::Write: return str(guard, "td_write<", place, ");\n");
+      case StoreMode::Add:
+        return str(guard, "td_write<", stored, ", ", one, ">(b", store.buffer, ", ",
+                   index(store.at), ", td_read<", stored, ", ", one, ">(b", store.buffer, ", ",
+                   index(store.at), ") + ", given, ");\n");
+      case StoreMode::AtomicAdd: return str(guard, "td_atomic_add<", place, ");\n");
+      case StoreMode::AtomicMul: return combined("x * y");
+      case StoreMode::AtomicMax: return combined("td_maximum(x, y)");
+      default: return combined("td_minimum(x, y)");
+    }
+  }
+  std::string plain_steps(const std::vector<Step>& steps, const std::string& indent) const {
+    std::vector<NodeId> roots;
+    for (const Step& step : steps)
+      for (NodeId root : roots_of(kernel_, step)) roots.push_back(root);
+    const NamedNodes names(graph_, roots);
+    std::string text = str(indent, "{\n", definitions(names, indent + "  "));
+    for (const Step& step : steps)
+      if (const auto* one = std::get_if<Store>(&step))
+        text += indent + "  " +
+                store(*one, names[one->value], one->mask >= 0 ? names[one->mask] : std::string());
+    return text + indent + "}\n";
+  }
+
+  // The axes of a loop from one row-major index.
+  std::string decoded(const std::vector<Axis>& axes, const std::string& from,
+                      const std::string& indent) const {
+    std::string text = axes.size() > 1 ? str(indent, "td_long rest = ", from, ";\n") : "";
+    for (size_t i = axes.size(); i-- > 0;) {
+      const std::string var = name(axes[i].var), extent = index(axes[i].extent);
+      const std::string rest = axes.size() > 1 ? "rest" : from;
+      text += str(indent, "const td_long ", var, " = ", i ? rest + " % " + extent : rest, ";\n",
+                  indent, "(void)", var, ";\n");
+      if (i) text += str(indent, "rest /= ", extent, ";\n");
+    }
+    return text;
+  }
+  std::string total(const std::vector<Axis>& axes) const {
+    std::string text = "(td_long)1";
+    for (const Axis& axis : axes) text += " * " + index(axis.extent);
+    return text;
+  }
+
+  // ---- one thread per element ----
+  // Values of some elements are computed before any is stored, so that their loads overlap.
+  bool can_run_ahead(const Loop& loop) const {
+    for (const Step& step : loop.steps) {
+      const auto* one = std::get_if<Store>(&step);
+      if (!one || one->mode != StoreMode::Write || one->mask >= 0) return false;
+      for (const Expr* symbol : symbolic::symbols_of(one->at))
+        if (graph_.find_indirect(symbol)) return false;
+    }
+    return true;
+  }
+  std::string elements(const Loop& loop) {
+    const int count = can_run_ahead(loop) ? kElementsPerThread : 1;
+    std::string text = str("  const td_long total = ", total(loop.axes),
+                           ";\n  const td_long step = (td_long)gridDim.x * blockDim.x;\n"
+                           "  for (td_long first = (td_long)blockIdx.x * blockDim.x + threadIdx.x; "
+                           "first < total; first += ",
+                           count, " * step) {\n");
+    if (count == 1)
+      return text + decoded(loop.axes, "first", "    ") + plain_steps(loop.steps, "    ") + "  }\n";
+    std::vector<NodeId> roots;
+    for (const Step& step : loop.steps) roots.push_back(std::get<Store>(step).value);
+    for (size_t i = 0; i < roots.size(); ++i)
+      text += str("    ", value_type(graph_.node(roots[i]).type, Lanes::One), " r", i, "[", count,
+                  "];\n");
+    const std::string each = str("#pragma unroll\n    for (int u = 0; u < ", count,
+                                 "; ++u) {\n      const td_long at = first + u * step;\n"
+                                 "      if (at >= total) break;\n");
+    const NamedNodes names(graph_, roots);
+    text += each + decoded(loop.axes, "at", "      ") + definitions(names, "      ");
+    for (size_t i = 0; i < roots.size(); ++i)
+      text += str("      r", i, "[u] = ", names[roots[i]], ";\n");
+    text += "    }\n" + each + decoded(loop.axes, "at", "      ");
+    for (size_t i = 0; i < roots.size(); ++i)
+      text += "      " + store(std::get<Store>(loop.steps[i]), str("r", i, "[u]"), "");
+    return text + "    }\n  }\n";
+  }
+
+  // ---- blocks over rows ----
+  std::string rows(const Loop& loop, GridShape shape) {
+    std::string text =
+        str("  extern __shared__ char shared[];\n  const td_place at = ",
+            shape == GridShape::Rows ? "td_rows_place()" : "td_columns_place()",
+            ";\n  const td_long total = ", total(loop.axes),
+            ";\n  for (td_long first = (td_long)blockIdx.x * at.slots; first < total; first += "
+            "(td_long)gridDim.x * at.slots) {\n    const td_long row = first + at.slot;\n"
+            "    const bool is_row = row < total;\n    const td_long here = is_row ? row : 0;\n");
+    text += decoded(loop.axes, "here", "    ");
+    std::vector<Step> alone;
+    const auto flush = [&] {
+      if (alone.empty()) return;
+      text += "    if (is_row && at.lane == 0)\n" + plain_steps(alone, "    ");
+      alone.clear();
+    };
+    for (const Step& step : loop.steps) {
+      const auto* inner = std::get_if<Loop>(&step);
+      if (!inner) {
+        alone.push_back(step);
+        continue;
+      }
+      flush();
+      text += row_loop(*inner);
+    }
+    flush();
+    return text + "    __syncthreads();\n  }\n";
+  }
+
+  std::string row_loop(const Loop& loop) {
+    if (has_loops(loop.steps))
+      fail(ErrorKind::NotImplemented,
+           "[kernel] the CUDA dialect prints two loops in each other, "
+           "not three");
+    const Role role = loop.axes.back().role;
+    if (role == Role::Reduced) return reduce_loop(loop);
+    if (role == Role::Scanned) return scan_loop(loop);
+    return str("    for (td_long i = is_row ? at.lane : ", total(loop.axes), "; i < ",
+               total(loop.axes), "; i += at.lanes) {\n", decoded(loop.axes, "i", "      "),
+               plain_steps(loop.steps, "      "), "    }\n");
+  }
+
+  std::string lifted(const ReduceBody& body, const std::vector<NodeId>& values, Part part,
+                     const std::string& indent) {
+    const NamedNodes names(graph_, values);
+    std::string text = definitions(names, indent);
+    const std::string type = bodies_.name(body, Lanes::One);
+    text += str(indent, "return ", type, part == Part::Combining ? "::S{" : "::lift(");
+    for (size_t i = 0; i < values.size(); ++i) text += (i ? ", " : "") + names[values[i]];
+    return text + (part == Part::Combining ? "};\n" : ");\n");
+  }
+
+  std::string reduce_loop(const Loop& loop) {
+    std::string text;
+    for (const Step& step : loop.steps) {
+      const auto* reduce = std::get_if<Reduce>(&step);
+      if (!reduce)
+        fail(ErrorKind::NotImplemented,
+             "[kernel] the CUDA dialect prints reductions alone in "
+             "their loops");
+      const std::string type = bodies_.name(*reduce->body, Lanes::One),
+                        number = str(reduce->first_state);
+      text += str("    const auto element", number, " = [&](td_long i) {\n",
+                  decoded(loop.axes, "i", "      "),
+                  lifted(*reduce->body, reduce->values, reduce->part, "      "), "    };\n");
+      text += str("    const ", type, "::S tree", number, " = td_reduce_row<", type, ">(element",
+                  number, ", is_row ? ", total(loop.axes), " : 0, at, shared);\n");
+      const std::vector<Type> types = state_types(*reduce);
+      for (size_t i = 0; i < types.size(); ++i)
+        text += str("    const ", value_type(types[i], Lanes::One), " s", reduce->first_state + i,
+                    " = ",
+                    reduce->part == Part::Partial ? str("tree", number, ".p", i)
+                                                  : str(type, "::finish", i, "(tree", number, ")"),
+                    ";\n    (void)s", reduce->first_state + i, ";\n");
+    }
+    return text;
+  }
+
+  // Lanes take neighbouring elements, as many as there are at a time; what came before is carried.
+  std::string scan_loop(const Loop& loop) {
+    std::string text, steps;
+    std::vector<Step> stores;
+    const std::string n = total(loop.axes);
+    text += "    {\n";
+    for (const Step& step : loop.steps) {
+      const auto* scan = std::get_if<Scan>(&step);
+      if (!scan) {
+        stores.push_back(step);
+        continue;
+      }
+      const std::string type = bodies_.name(*scan->body, Lanes::One),
+                        number = str(scan->first_state);
+      text += str("      ", type, "::S carry", number, " = ", type, "::identity();\n");
+      steps += str("        const auto element", number, " = [&] {\n",
+                   lifted(*scan->body, scan->values, Part::Whole, "          "),
+                   "        };\n        const ", type, "::S scan", number, " = td_scan_lanes<",
+                   type, ">(is_here ? element", number, "() : ", type, "::identity(), carry",
+                   number, ", at, shared);\n");
+      for (size_t i = 0; i < scan->body->result_types.size(); ++i)
+        steps += str("        const ", value_type(scan->body->result_types[i], Lanes::One), " s",
+                     scan->first_state + i, " = ", type, "::finish", i, "(scan", number,
+                     ");\n        (void)s", scan->first_state + i, ";\n");
+    }
+    text += str("      const td_long n = ", n,
+                ";\n      for (td_long begin = 0; begin < n; begin += at.lanes) {\n"
+                "        const td_long i = begin + at.lane;\n"
+                "        const bool is_here = is_row && i < n;\n",
+                decoded(loop.axes, "i", "        "), steps, "        if (is_here)\n",
+                plain_steps(stores, "        "), "      }\n    }\n");
+    return text;
+  }
+
+  const Kernel& kernel_;
+  const ExprGraph& graph_;
+  ReduceBodyPrinter bodies_;
+  std::vector<CudaStage> stages_;
+};
+
+}  // namespace
+
+CudaKernel print_cuda_kernel(const Kernel& kernel) {
+  verify(kernel);
+  return CudaKernelPrinter(kernel).print();
+}
+
+}  // namespace taeda::kernel
