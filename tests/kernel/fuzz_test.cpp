@@ -285,7 +285,7 @@ struct Case {
 using Memory = std::vector<std::vector<char>>;
 
 // Runs a kernel on a copy of the memory: printed where there is a library, interpreted elsewhere.
-Memory run(const Kernel& kernel, void* handle, const Case& one, Memory memory, int64_t* error) {
+Memory run(const Kernel& kernel, const NativeModule* module, const Case& one, Memory memory, int64_t* error) {
   std::vector<char*> ptrs;
   for (std::vector<char>& buffer : memory) ptrs.push_back(buffer.data());
   ptrs.resize(kernel.buffers.size());  // local ones have no memory here
@@ -293,17 +293,15 @@ Memory run(const Kernel& kernel, void* handle, const Case& one, Memory memory, i
   scalars[0] = 3;
   const auto& loop = std::get<Loop>(kernel.steps[0]);
   const int64_t extent = value_of(kernel, loop.axes[0].extent, one.sizes);
-  if (!handle) {
+  if (!module) {
     TileInterpreter(kernel).run(0, {ptrs.data(), one.sizes.data(), scalars, error}, 0, extent);
     return memory;
   }
-  auto function = reinterpret_cast<StageFn>(dlsym(handle, (kernel.name + "_0").c_str()));
-  EXPECT_TRUE(function);
-  if (function) function(ptrs.data(), one.sizes.data(), scalars, error, 0, extent);
+  module->function<StageFn>(kernel.name + "_0")(ptrs.data(), one.sizes.data(), scalars, error, 0, extent);
   return memory;
 }
 
-void compare(const Case& one, void* handle, std::mt19937& random) {
+void compare(const Case& one, const NativeModule* module, std::mt19937& random) {
   Memory before;
   for (const Buffer& buffer : one.kernel.buffers) {
     const int64_t numel = std::max<int64_t>(value_of(one.kernel, buffer.numel, one.sizes), 3);
@@ -311,8 +309,8 @@ void compare(const Case& one, void* handle, std::mt19937& random) {
     fill(buffer, before.back(), random);
   }
   int64_t error[2] = {};
-  const Memory expected = run(one.kernel, handle, one, before, error);
-  auto check = [&](const Kernel& kernel, void* library, const char* way) {
+  const Memory expected = run(one.kernel, module, one, before, error);
+  auto check = [&](const Kernel& kernel, const NativeModule* library, const char* way) {
     int64_t other[2] = {};
     const Memory after = run(kernel, library, one, before, other);
     EXPECT_EQ(error[0] != 0, other[0] != 0) << way << " " << kernel.name;
@@ -323,7 +321,7 @@ void compare(const Case& one, void* handle, std::mt19937& random) {
   };
   check(one.kernel, nullptr, "interpreted");
   check(one.scheduled, nullptr, "scheduled and interpreted");
-  if (one.is_printed) check(one.scheduled, handle, "scheduled and printed");
+  if (one.is_printed) check(one.scheduled, module, "scheduled and printed");
 }
 
 int number_from(const char* name, int otherwise) {
@@ -354,9 +352,8 @@ TEST(Fuzz, PrintedEqualsInterpreted) {
       if (is_printed) unit += print_cpu_kernel(scheduled);
       cases.push_back({std::move(kernel), std::move(scheduled), is_printed, maker.sizes});
     }
-    void* handle = compile(unit, "-O1");  // two thirds of the time of -O2
-    for (const Case& one : cases) compare(one, handle, random);
-    dlclose(handle);
+    const std::shared_ptr<NativeModule> module = compile(unit, "-O1");  // two thirds of the time of -O2
+    for (const Case& one : cases) compare(one, module.get(), random);
   }
 }
 

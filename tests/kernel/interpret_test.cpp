@@ -91,7 +91,7 @@ TEST(Interpreter, ReturnsTheBitsOfPrintedKernels) {
       kCastChain, kTranspose, kColumnSoftmax};
   std::string unit = cpu_prelude();
   for (const char* text : texts) unit += print_cpu_kernel(parse_kernel(text));
-  void* handle = compile(unit);
+  const auto module = compile(unit);
   std::mt19937 random(7);
   for (const char* text : texts) {
     const Kernel kernel = parse_kernel(text);
@@ -110,9 +110,7 @@ TEST(Interpreter, ReturnsTheBitsOfPrintedKernels) {
       std::memcpy(scalars, &epsilon, sizeof(epsilon));
       const std::vector<char*> ptrs = printed.pointers(kernel);
       run_loops(kernel, params, [&](int loop, int64_t begin, int64_t end) {
-        auto function =
-            reinterpret_cast<StageFn>(dlsym(handle, str(kernel.name, "_", loop).c_str()));
-        ASSERT_TRUE(function);
+        auto function = module->function<StageFn>(str(kernel.name, "_", loop));
         function(ptrs.data(), params.data(), scalars, printed.error, begin, end);
       });
       EXPECT_TRUE(before.buffers[0].empty() || before.buffers[0] != printed.buffers[0])
@@ -135,7 +133,6 @@ TEST(Interpreter, ReturnsTheBitsOfPrintedKernels) {
       }
     }
   }
-  dlclose(handle);
 }
 
 }  // namespace

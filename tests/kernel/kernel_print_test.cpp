@@ -35,8 +35,8 @@ std::string without_vectors(std::string text) {
 }
 
 // All kernels, vector and serial, in one library.
-void* library() {
-  static void* handle = [] {
+const NativeModule& library() {
+  static const auto module = [] {
     std::string unit = cpu_prelude();
     for (const char* text :
          {kMixed, kRowSum, kColumnSum, kSoftmax, kLayerNorm, kLayerNormBackward, kArgMax, kCumsum,
@@ -46,14 +46,13 @@ void* library() {
     }
     return compile(unit);
   }();
-  return handle;
+  return *module;
 }
 
 // Runs one stage over all of its first axis, in two parts.
 void run(const std::string& stage, std::vector<void*> buffers, std::vector<int64_t> params,
          int64_t extent, int64_t* error = nullptr, float scalar = 0) {
-  auto function = reinterpret_cast<StageFn>(dlsym(library(), stage.c_str()));
-  ASSERT_TRUE(function) << stage;
+  auto function = library().function<StageFn>(stage);
   std::vector<char*> ptrs;
   for (void* p : buffers) ptrs.push_back(static_cast<char*>(p));
   alignas(16) char scalars[16] = {};

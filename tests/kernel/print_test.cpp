@@ -107,10 +107,9 @@ TEST(PrintCpu, TilesReturnTheBitsOfEagerKernels) {
   std::vector<Case> cases = all_cases();
   std::string unit = cpu_prelude();
   for (const Case& one : cases) unit += one.source;
-  void* handle = compile(unit);
+  const auto module = compile(unit);
   for (const Case& one : cases) {
-    auto printed = reinterpret_cast<TileFn>(dlsym(handle, one.name.c_str()));
-    ASSERT_TRUE(printed) << one.name;
+    auto printed = module->function<TileFn>(one.name);
     std::vector<std::vector<char>> inputs(one.body.input_types.size());
     std::vector<char*> ptrs(1);
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -129,7 +128,6 @@ TEST(PrintCpu, TilesReturnTheBitsOfEagerKernels) {
       ASSERT_TRUE(taeda::testing::same_value(one.result, &expected[i * size], &got[i * size]))
           << one.name << " differs at element " << i;
   }
-  dlclose(handle);
 }
 
 TEST(PrintCuda, TileIsAGridStrideKernel) {

@@ -255,14 +255,12 @@ TEST(Schedule, ScheduledKernelsComputeTheSame) {
                                     {kernel.params[1], symbolic::ExprValue::of(columns)}})
             ->integer);
   }
-  void* handle = compile(unit);
+  const auto module = compile(unit);
   std::vector<float> x(rows * columns), bias(rows), w(rows * columns), first;
   for (int64_t i = 0; i < rows * columns; ++i) x[i] = static_cast<float>(i % 17), w[i] = -x[i] - 1;
   for (int64_t i = 0; i < rows; ++i) bias[i] = static_cast<float>(i);
   for (size_t i = 0; i < extents.size(); ++i) {
-    auto run =
-        reinterpret_cast<StageFn>(dlsym(handle, ("mixed" + std::to_string(i) + "_0").c_str()));
-    ASSERT_TRUE(run);
+    auto run = module->function<StageFn>("mixed" + std::to_string(i) + "_0");
     std::vector<float> z(rows * columns, -100.0f);
     char* ptrs[] = {reinterpret_cast<char*>(z.data()), reinterpret_cast<char*>(x.data()),
                     reinterpret_cast<char*>(bias.data()), reinterpret_cast<char*>(w.data())};
@@ -272,7 +270,6 @@ TEST(Schedule, ScheduledKernelsComputeTheSame) {
     if (i == 0) first = z;
     EXPECT_EQ(z, first) << "schedule " << i;
   }
-  dlclose(handle);
 }
 
 }  // namespace

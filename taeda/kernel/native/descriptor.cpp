@@ -1,6 +1,7 @@
 // Calls of the system that may be interrupted or do a part of the work.
 #include "taeda/kernel/native/descriptor.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -29,6 +30,13 @@ int write_all(int fd, std::string_view bytes) {
       return count == 0 ? ENOSPC : errno;
   }
   return 0;
+}
+
+int write_file(const std::string& path, std::string_view bytes) {
+  Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) return errno;
+  const int error = write_all(file.get(), bytes);
+  return error ? error : file.close();
 }
 
 int read_all(int fd, char* out, size_t size) {

@@ -34,6 +34,9 @@ class Descriptor {
 // returns EFBIG and writes nothing, because the write would raise a signal.
 int write_all(int fd, std::string_view bytes);
 
+// Creates or replaces a file that only this user may read; returns 0 or the error.
+int write_file(const std::string& path, std::string_view bytes);
+
 // Reads `size` bytes; returns 0 or the error, EIO where the file ends before.
 int read_all(int fd, char* out, size_t size);
 

@@ -1,0 +1,34 @@
+// Runs a program to its end and keeps what it prints.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace taeda::kernel {
+
+struct ChildCommand {
+  std::vector<std::string> words;  // the program's path, then its arguments
+  std::vector<std::pair<std::string, std::string>> variables;  // beside those of this process
+  double seconds;  // after which it and all its children are killed
+};
+
+struct ChildResult {
+  // Lost: another part of this process collected the child (or ignores SIGCHLD), so that nobody
+  // knows how it ended.
+  enum class End : uint8_t { Exited, Killed, TimedOut, NotStarted, Lost };
+  End end;
+  int code;            // exit status, signal, or error of the start
+  std::string output;  // of both streams; the middle of a long text is left out
+};
+
+// The program runs in the locale C, in a process group of its own and five steps nicer than this
+// thread, reads nothing, and inherits no other descriptor. Nothing of it is left afterwards: its
+// group is killed and the child collected, whatever happens. Other threads may fork meanwhile.
+ChildResult run_child(const ChildCommand& command);
+
+// "SIGKILL" for 9, or the number.
+std::string signal_name(int signal);
+
+}  // namespace taeda::kernel

@@ -1,0 +1,31 @@
+// Compiles printed C++ with the system's compiler.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "taeda/base/export.h"
+#include "taeda/base/isa.h"
+#include "taeda/kernel/native/disk_cache.h"
+
+namespace taeda::kernel {
+
+struct CompileOptions {
+  int isa = isa_level();                    // the instruction set, as in base/isa.h
+  std::vector<std::string> flags = {};      // after those that every kernel gets
+  DiskCache* cache = &DiskCache::shared();  // nullptr: neither read nor written
+};
+
+// The bytes of a shared object made from a translation unit, for NativeModule::load. They come from
+// the cache where the same compiler made them from the same source with the same flags; else the
+// compiler runs, which takes tenths of a second. Any number of threads may compile.
+//
+// The compiler is TAEDA_CXX, else CXX (each may hold arguments too: "ccache g++"), else c++, g++ or
+// clang++ in PATH. It works in a private folder of TMPDIR and is killed after TAEDA_COMPILE_TIMEOUT
+// seconds (120). TAEDA_KEEP_SOURCES names a folder where every source that is compiled is kept.
+//
+// Throws a RuntimeError where there is no compiler, where it fails, is killed, hangs or makes no
+// object for this machine, and where the temporary folder is missing or full.
+TAEDA_API std::string compile_native(const std::string& source, const CompileOptions& options = {});
+
+}  // namespace taeda::kernel
