@@ -159,6 +159,7 @@ template <class Pass, class V, class T>
 struct ColumnFold {
   const T *p, *centers, *numbers;  // numbers: of the lane of a column
   int64_t pitch, count, first;     // rows are kReduceLanes apart in the chunk
+  int64_t ahead;                   // elements to the rows that are folded next
   bool is_fresh;                   // whether the lanes hold nothing yet
 
   TD_FN V value(int64_t row, int64_t j) const {
@@ -183,9 +184,12 @@ struct ColumnFold {
           is_fresh ? first_part(Body::template identity<V>()) : V::load(lanes + j + v * kWidth);
     for (int64_t row = 0; row < count; ++row) {
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v)
-        sums[v] =
-            combined<Body>(sums[v], first_part(Body::template lift<V>(value(row, j + v * kWidth))));
+      for (int v = 0; v < kVectors; ++v) {
+        const int64_t at = j + v * kWidth;
+        if (kWidth > 1 && v * kWidth * sizeof(T) % 64 == 0)
+          __builtin_prefetch(p + row * pitch + at + ahead);
+        sums[v] = combined<Body>(sums[v], first_part(Body::template lift<V>(value(row, at))));
+      }
     }
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) sums[v].store(lanes + j + v * kWidth);
@@ -204,7 +208,7 @@ void fold_rows(T* lanes, int64_t width, const ColumnFold<Pass, typename ReduceVe
   if constexpr (Wide::kWidth > 1)
     for (; j + Wide::kWidth <= width; j += Wide::kWidth) f.template run<1>(lanes, j);
   const ColumnFold<Pass, Single, T> one{f.p,     f.centers, f.numbers, f.pitch,
-                                        f.count, f.first,   f.is_fresh};
+                                        f.count, f.first,   f.ahead,   f.is_fresh};
   for (; j < width; ++j) one.template run<1>(lanes, j);
 }
 
@@ -221,14 +225,14 @@ void fold_columns(T* lanes, const T* rows, int64_t stride, int64_t first, int64_
     const int64_t whole = count / kLanes, rest = count % kLanes, length = kLanes * width;
     const int64_t step = length < kBlock / 4 ? kBlock / length : 4;
     for (int64_t row = 0; row < whole; row += step) {
-      const int64_t index = first + row * kLanes;
+      const int64_t index = first + row * kLanes, left = whole - row;
       fold_rows<Pass>(lanes, length,
-                      Fold{rows + row * length, centers, numbers, length,
-                           whole - row < step ? whole - row : step, index, index == 0});
+                      Fold{rows + row * length, centers, numbers, length, left < step ? left : step,
+                           index, left > step ? step * length : 0, index == 0});
     }
     if (rest > 0)
       fold_rows<Pass>(lanes, rest * width,
-                      Fold{rows + whole * length, centers, numbers, 0, 1, first + whole * kLanes,
+                      Fold{rows + whole * length, centers, numbers, 0, 1, first + whole * kLanes, 0,
                            first + whole == 0});
     return;
   }
@@ -239,7 +243,7 @@ void fold_columns(T* lanes, const T* rows, int64_t stride, int64_t first, int64_
       fold_rows<Pass>(
           lanes + at, width,
           Fold{rows + row * stride, centers + at, numbers + at, kLanes * stride,
-               (end - row + kLanes - 1) / kLanes, index - index % kLanes, index < kLanes});
+               (end - row + kLanes - 1) / kLanes, index - index % kLanes, stride, index < kLanes});
     }
   }
 }

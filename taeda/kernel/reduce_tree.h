@@ -40,10 +40,17 @@ struct td_cascade {
   }
 };
 
-// The tree over states. A body has a type S of states, identity(), combine(a, b),
-// and the number kLanes of lanes of the tree; Wide is the same for kWidth neighbours at once, and
-// lane(s, i) takes one of them. Source gives one(i), and where kWidth is more than one, wide(i),
-// the lifted elements.
+// The lanes of a chunk as a tree; overwrites them.
+template <class Body, int kHalf>
+TD_FN void td_combine_lanes(typename Body::S* lanes) {
+  for (int i = 0; i < kHalf; ++i) lanes[i] = Body::combine(lanes[i], lanes[i + kHalf]);
+  if constexpr (kHalf > 1) td_combine_lanes<Body, kHalf / 2>(lanes);
+}
+
+// The tree over states. A body has a type S of states, identity(), combine(a, b), and the number
+// kLanes of lanes of the tree; Wide is the same for kWidth neighbours at once, and lane(s, i) takes
+// one of them. Source gives one(i), and where kWidth is more than one, wide(i), the lifted
+// elements.
 template <class Body, class Wide, class Source>
 TD_FN typename Body::S td_tree_chunk(const Source& source, td_long begin, td_long n) {
   constexpr int kLanes = Body::kLanes, kWidth = Wide::kWidth, kRegisters = kLanes / kWidth;
@@ -68,8 +75,7 @@ TD_FN typename Body::S td_tree_chunk(const Source& source, td_long begin, td_lon
     const int l = (int)(i - rows * kLanes);
     lanes[l] = Body::combine(lanes[l], source.one(begin + i));
   }
-  for (int half = kLanes / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; ++i) lanes[i] = Body::combine(lanes[i], lanes[i + half]);
+  td_combine_lanes<Body, kLanes / 2>(lanes);
   return lanes[0];
 }
 // Sources made of functions.
@@ -94,13 +100,14 @@ struct td_tree_combine {
 template <class Body, class Wide, class Source>
 TD_FN typename Body::S td_tree(const Source& source, td_long n) {
   td_cascade<td_tree_combine<Body>, typename Body::S> cascade;
-  td_long begin = 0;
-  do {
+  for (td_long begin = 0;;) {
     const td_long length = n - begin < kReduceChunk ? n - begin : kReduceChunk;
-    cascade.push(td_tree_chunk<Body, Wide>(source, begin, length));
-    begin += kReduceChunk;
-  } while (begin < n);
-  return cascade.finish();
+    const typename Body::S value = td_tree_chunk<Body, Wide>(source, begin, length);
+    begin += length;
+    if (begin == n && cascade.count == 0) return value;
+    cascade.push(value);
+    if (begin == n) return cascade.finish();
+  }
 }
 
 TAEDA_MATH_END

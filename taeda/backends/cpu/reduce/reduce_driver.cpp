@@ -14,19 +14,23 @@ namespace {
 constexpr int64_t kChunk = kernel::kReduceChunk;
 // Elements worth a thread.
 constexpr int64_t kGrain = 32768;
-// Lanes of a column take 64 bytes, so those of a strip fit the first-level cache.
-constexpr int64_t kMaxLines = kMaxReduceLines, kLaneBytes = 64;
-constexpr int64_t kCacheBytes = 1 << 18;  // for a chunk of columns that is read several times
+// Lanes of a column take 64 bytes. Columns that are read once go in strips as wide as a page, for
+// the sake of the memory's prefetching, those that are read several times in strips that stay in
+// the cache.
+constexpr int64_t kMaxLines = kMaxReduceLines, kMaxPassLines = 256, kLaneBytes = 64;
+constexpr int64_t kCacheBytes = 1 << 18, kTileBytes = 1 << 14;
 // Columns of whole vectors in every instruction set.
 constexpr int64_t kWhole = 64;
 
 struct Scratch {
   alignas(64) char tile[kChunk * 16];
   alignas(64) char lanes[kMaxLines * kLaneBytes];
-  alignas(64) char centers[kMaxLines * kLaneBytes], numbers[kMaxLines * kLaneBytes];
-  alignas(64) char results[3][kMaxLines * 16];
-  alignas(64) char states[kMaxLines * sizeof(ComplexMomentState)];
+  alignas(64) char centers[kMaxPassLines * kLaneBytes], numbers[kMaxPassLines * kLaneBytes];
+  alignas(64) char results[3][kMaxPassLines * 16];
+  alignas(64) char states[kMaxLines * 16];
 };
+
+static_assert(sizeof(ComplexMomentState) * kMaxPassLines <= sizeof(Scratch::states));
 
 // The cascade of Note [Reduction tree] for the lines of a strip at once; level d of the binary
 // counter lies at d * lines states.
@@ -99,6 +103,8 @@ class Reduction {
     has_columns_ = shape.is_kept_inner();
     is_line_ = source.is_direct && shape.reduced.size() == 1 &&
                (shape.reduced[0].in == op.item || shape.num_reduced <= 1);
+    if (!has_columns_ && shape.is_turned())
+      group_ = std::clamp<int64_t>(64 * shape.reduced[0].size / kChunk, 1, 64);
   }
 
   void run() const {
@@ -127,11 +133,11 @@ class Reduction {
     const int64_t n = std::max<int64_t>(1, std::min(shape_.num_reduced, kChunk));
     if (!has_columns_) {
       const int64_t share = (inner_ * rows + 2 * num_threads() - 1) / (2 * num_threads());
-      return std::clamp<int64_t>(std::min(kChunk / n, share), 1, std::min(inner_, kMaxLines));
+      return std::clamp<int64_t>(std::min(kChunk / n, share), 1, std::min(inner_, kMaxPassLines));
     }
-    int64_t lines = kMaxLines;
+    int64_t lines = std::min<int64_t>(kMaxLines, 4096 / op_.item);
     if (op_.num_passes > 1)
-      lines = std::clamp<int64_t>(kCacheBytes / (n * op_.item) / 16 * 16, 16, kMaxLines);
+      lines = std::clamp<int64_t>(kCacheBytes / (n * op_.item) / 16 * 16, 16, kMaxPassLines);
     // Narrower strips where threads would have nothing to do, but whole cache lines.
     if (rows * ((inner_ + lines - 1) / lines) < 2 * num_threads())
       lines = std::min(lines, std::max<int64_t>(64, (inner_ / (2 * num_threads()) + 15) / 16 * 16));
@@ -155,9 +161,29 @@ class Reduction {
       return done(scratch.states);
     }
     StateCascade cascade(op_, strip.lines, last - first);
-    for (int64_t c = first; c < last; ++c)
-      cascade.push([&](char* to) { reduce_chunk(strip, c, scratch, to); });
+    if (group_ > 1) {
+      reduce_groups(strip, first, last, scratch, cascade);
+    } else {
+      for (int64_t c = first; c < last; ++c)
+        cascade.push([&](char* to) { reduce_chunk(strip, c, scratch, to); });
+    }
     done(cascade.finish());
+  }
+
+  // Several chunks of one line come into a tile at once, where memory has them side by side.
+  void reduce_groups(const Strip& strip, int64_t first, int64_t last, Scratch& scratch,
+                     StateCascade& cascade) const {
+    const std::unique_ptr<char[]> tile(new char[group_ * kChunk * op_.item]);
+    for (int64_t g = first; g < last; g += group_) {
+      const int64_t begin = g * kChunk;
+      const int64_t end = std::min(shape_.num_reduced, std::min(last, g + group_) * kChunk);
+      shape_.fill(source_.load, strip.from, begin, end - begin, tile.get(), op_.item);
+      for (int64_t at = begin; at < end; at += kChunk)
+        cascade.push([&](char* to) {
+          run_lines(op_, tile.get() + (at - begin) * op_.item, 0, 1, at, std::min(kChunk, end - at),
+                    scratch, to);
+        });
+    }
   }
 
   // One strip by all threads. Each takes whole subtrees of the cascade, so that the result is that
@@ -259,9 +285,10 @@ class Reduction {
     const bool is_direct =
         source_.is_direct && line_stride_ == item &&
         (width * item % kWhole == 0 || (reduced.size() == 1 && reduced[0].in == width * item));
-    // Tiles hold rows of all lanes, so that they have no gaps.
+    // Tiles hold rows of all lanes where they can, so that they have no gaps.
     const int64_t lanes = kLaneBytes / item;
-    const int64_t tile_rows = kMaxLines / width * lanes;
+    int64_t tile_rows = kTileBytes / item / width;
+    if (tile_rows > lanes) tile_rows -= tile_rows % lanes;
     for (int64_t done = 0; done < n;) {
       if (is_direct) {
         int64_t rows;
@@ -304,7 +331,7 @@ class Reduction {
   const char* in_;
   char* const* out_;
   FinishFn finish_;
-  int64_t chunks_, inner_, line_stride_;
+  int64_t chunks_, inner_, line_stride_, group_ = 1;
   bool has_columns_, is_line_;
 };
 

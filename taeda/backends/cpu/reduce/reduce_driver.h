@@ -23,7 +23,7 @@ inline TileSource tile_source(DType memory, ComputeType tile) {
 }
 
 // Lines that are finished at once, at most.
-constexpr int64_t kMaxReduceLines = 256;
+constexpr int64_t kMaxReduceLines = 1024;
 // Where the results of neighbouring lines go, byte strides between them.
 struct ReduceOutputs {
   char* at[2];

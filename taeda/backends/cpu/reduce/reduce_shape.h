@@ -1,6 +1,8 @@
 // ReduceShape: the iteration space of a reduction, kept and reduced dimensions merged and ordered.
 #pragma once
 
+#include <cstdlib>
+
 #include "taeda/backends/cpu/pointwise/convert.h"
 #include "taeda/core/tensor.h"
 
@@ -25,9 +27,18 @@ struct ReduceShape {
   // Whether neighbours in memory belong to different outputs.
   bool is_kept_inner() const;
   const char* output_at(const char* in, char* const* out, int64_t index, char** out_at) const;
-  // Copies elements [first, first + n) of the reduced space into a contiguous tile.
+  // Whether neighbours in memory are far apart in the reduced space.
+  bool is_turned() const {
+    return reduced.size() > 1 && std::abs(reduced[1].in) < std::abs(reduced[0].in);
+  }
+  // Copies elements [first, first + n) of the reduced space into a contiguous tile; `is_direct`:
+  // they are of its type.
   void fill(LoadFn load, const char* in, int64_t first, int64_t n, char* tile,
             int64_t tile_item) const;
+
+ private:
+  int64_t fill_turned(LoadFn load, const char* at, int64_t row, int64_t col, int64_t n, char* tile,
+                      int64_t tile_item) const;
 };
 
 }  // namespace taeda::cpu
