@@ -7,7 +7,7 @@
 
 #include "taeda/backends/cpu/normalization_declarations.h"
 #include "taeda/backends/cpu/pointwise/convert.h"
-#include "taeda/backends/cpu/reduce/line_kernels.h"
+#include "taeda/backends/cpu/reduce/reduce_driver.h"
 #include "taeda/base/parallel.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/normalization/declarations.h"
@@ -104,29 +104,6 @@ constexpr int64_t kRun = 1024;
 
 int64_t grain_of(int64_t cost) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(cost, 1)); }
 
-// Calls add(offset, n, first channel) for all elements, all of a channel on one thread in order. A
-// run is of one channel where inner > 1, else of n channels.
-template <class Add>
-void by_channel(const Layout& m, Add&& add) {
-  if (m.count() == 0) return;
-  if (m.inner > 1) {
-    parallel_for(0, m.channels, grain_of(m.count()), [&](int64_t first, int64_t last) {
-      for (int64_t c = first; c < last; ++c)
-        for (int64_t o = 0; o < m.outer; ++o)
-          for (int64_t i = 0; i < m.inner; i += kRun)
-            add((o * m.channels + c) * m.inner + i, std::min(kRun, m.inner - i), c);
-    });
-    return;
-  }
-  constexpr int64_t kStrip = 64;
-  const int64_t strips = (m.channels + kStrip - 1) / kStrip;
-  parallel_for(0, strips, grain_of(m.outer * kStrip), [&](int64_t first, int64_t last) {
-    for (int64_t s = first; s < last; ++s)
-      for (int64_t o = 0; o < m.outer; ++o)
-        add(o * m.channels + s * kStrip, std::min(kStrip, m.channels - s * kStrip), s * kStrip);
-  });
-}
-
 // Calls each(offset, n, first channel) for all elements in any order.
 template <class Each>
 void everywhere(const Layout& m, Each&& each) {
@@ -140,35 +117,39 @@ void everywhere(const Layout& m, Each&& each) {
   });
 }
 
+// Every dimension but that of the channels.
+uint64_t all_but_channels(const Tensor& t) { return ((uint64_t{1} << t.dim()) - 1) & ~uint64_t{2}; }
+
+// A number per channel from its state.
+template <class State, class Value>
+void by_channel(ReduceKind kind, ComputeType compute, TileSource source, const Tensor& x,
+                Value&& value) {
+  // Where results go tells the channel.
+  const Tensor channels = taeda::empty({x.size(1)}, DType::Char);
+  char* const base = static_cast<char*>(channels.data());
+  const Tensor* const outs[] = {&channels};
+  run_reduction(reduce_op(kind, compute), source, x, all_but_channels(x), false, outs,
+                [&](const char* states, int64_t lines, const ReduceOutputs& to) {
+                  for (int64_t l = 0; l < lines; ++l)
+                    value(to.at[0] - base + l * to.stride[0],
+                          reinterpret_cast<const State*>(states)[l]);
+                });
+}
+
 struct Statistics {
   Numbers mean, var;  // of the batch, divided by the count
 };
 
 template <class T>
-Statistics statistics_of(const Tensor& x, const Layout& m) {
-  const Reader<T> read(x);
-  const double count = static_cast<double>(m.count());
-  Numbers mean(m.channels, 0.0), var(m.channels, 0.0);
-  by_channel(m, [&](int64_t at, int64_t n, int64_t c) {
-    alignas(64) T buffer[kRun];
-    const T* const p = read.get(at, n, buffer);
-    if (m.inner > 1)
-      mean[c] += row_fns<T>().sum(p, n);
-    else
-      for (int64_t j = 0; j < n; ++j) mean[c + j] += p[j];
-  });
-  for (double& value : mean) value /= count;
-  by_channel(m, [&](int64_t at, int64_t n, int64_t c) {
-    alignas(64) T buffer[kRun];
-    const T* const p = read.get(at, n, buffer);
-    if (m.inner > 1) {
-      var[c] += row_fns<T>().sum_squared_deviations(p, n, static_cast<T>(mean[c]));
-    } else {
-      for (int64_t j = 0; j < n; ++j) var[c + j] += (p[j] - mean[c + j]) * (p[j] - mean[c + j]);
-    }
-  });
-  for (double& value : var) value /= count;
-  return {std::move(mean), std::move(var)};
+Statistics statistics_of(const Tensor& x) {
+  const ComputeType compute = compute_type(DTypeOf<T>::value);
+  Statistics made{Numbers(x.size(1)), Numbers(x.size(1))};
+  by_channel<MomentState>(ReduceKind::Moments, compute, tile_source(x.dtype(), compute), x,
+                          [&](int64_t c, const MomentState& s) {
+                            made.mean[c] = s.mean;
+                            made.var[c] = s.squares / s.count;
+                          });
+  return made;
 }
 
 Numbers reciprocal_deviations(const Numbers& var, double eps) {
@@ -219,7 +200,7 @@ void forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
   Numbers new_mean = mean, new_var = var;
   if (training) {
     const bool is_empty = m.count() == 0;
-    Statistics batch = statistics_of<T>(x, m);
+    Statistics batch = statistics_of<T>(input);
     mean = std::move(batch.mean);
     var = std::move(batch.var);
     const double count = static_cast<double>(m.count());
@@ -240,39 +221,59 @@ void forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
   scale_and_shift<T>(x, m, mean, scale, numbers(bias, m.channels, 0), out);
 }
 
+// Products of a gradient with the deviations from the mean, both tensors of the same strides.
+template <class T>
+class Products final : public TileMap {
+ public:
+  Products(const Tensor& grad, const Tensor& x, const Numbers& mean)
+      : load_grad_(load_fn(grad.dtype(), compute_type(DTypeOf<T>::value))),
+        load_x_(load_fn(x.dtype(), compute_type(DTypeOf<T>::value))),
+        grad_(static_cast<const char*>(grad.data())),
+        x_(static_cast<const char*>(x.data())),
+        grad_item_(grad.element_size()),
+        x_item_(x.element_size()),
+        channel_stride_(grad.stride(1)),
+        mean_(mean.begin(), mean.end()) {}
+
+  void load(const char* memory, const Block& b, char* tile) const override {
+    alignas(64) T deviations[kRun];
+    T* to = reinterpret_cast<T*>(tile);
+    load_grad_(memory, b, tile);
+    const int64_t step = b.col_stride / grad_item_;
+    // Neighbours are of one channel, or of neighbouring ones.
+    const int64_t next = mean_.size() > 1 && step == channel_stride_ ? 1 : 0;
+    for (int64_t r = 0; r < b.rows; ++r)
+      for (int64_t c = 0; c < b.cols; c += kRun) {
+        const int64_t n = std::min(kRun, b.cols - c);
+        const int64_t at = (memory - grad_ + r * b.row_stride) / grad_item_ + c * step;
+        load_x_(x_ + at * x_item_, Block{1, n, 0, step * x_item_},
+                reinterpret_cast<char*>(deviations));
+        const T* const mean = mean_.data() + channel_of(at);
+        for (int64_t i = 0; i < n; ++i) *to++ *= deviations[i] - mean[i * next];
+      }
+  }
+
+ private:
+  int64_t channel_of(int64_t at) const {
+    return at / channel_stride_ % static_cast<int64_t>(mean_.size());
+  }
+
+  LoadFn load_grad_, load_x_;
+  const char *grad_, *x_;
+  int64_t grad_item_, x_item_, channel_stride_;
+  std::vector<T> mean_;
+};
+
 // The sums of the gradient, and of its products with the deviations from the mean.
 template <class T>
-void gradient_sums(const Tensor& grad, const Tensor& x, const Layout& m, const Numbers& mean,
-                   Numbers& sum, Numbers& product) {
-  const Reader<T> read_grad(grad), read(x);
-  by_channel(m, [&](int64_t at, int64_t n, int64_t c) {
-    alignas(64) T grads[kRun], values[kRun];
-    const T *const g = read_grad.get(at, n, grads), *const p = read.get(at, n, values);
-    if (m.inner > 1) {
-      constexpr int64_t kLanes = 16;
-      T sums[kLanes] = {}, products[kLanes] = {};
-      const T center = static_cast<T>(mean[c]);
-      int64_t j = 0;
-      for (; j + kLanes <= n; j += kLanes)
-        for (int64_t k = 0; k < kLanes; ++k) {
-          sums[k] += g[j + k];
-          products[k] += g[j + k] * (p[j + k] - center);
-        }
-      for (; j < n; ++j) {
-        sums[0] += g[j];
-        products[0] += g[j] * (p[j] - center);
-      }
-      for (int64_t k = 0; k < kLanes; ++k) {
-        sum[c] += sums[k];
-        product[c] += products[k];
-      }
-    } else {
-      for (int64_t j = 0; j < n; ++j) {
-        sum[c + j] += g[j];
-        product[c + j] += g[j] * (p[j] - mean[c + j]);
-      }
-    }
-  });
+void gradient_sums(const Tensor& grad, const Tensor& x, const Numbers& mean, Numbers& sum,
+                   Numbers& product) {
+  const ComputeType compute = compute_type(DTypeOf<T>::value);
+  by_channel<T>(ReduceKind::Sum, compute, tile_source(grad.dtype(), compute), grad,
+                [&](int64_t c, T value) { sum[c] = value; });
+  const Products<T> products(grad, x, mean);
+  by_channel<T>(ReduceKind::Sum, compute, TileSource{nullptr, false, &products}, grad,
+                [&](int64_t c, T value) { product[c] = value; });
 }
 
 // (grad - a - (x - mean) * b) * scale, where a and b are zero outside training.
@@ -307,7 +308,7 @@ void backward(const Tensor& grad_out, const Tensor& input, const Tensor& weight,
   const Numbers means = numbers(mean, m.channels, 0);
   Numbers sum(m.channels, 0.0), product(m.channels, 0.0);
   if (train || grad_weight.defined() || grad_bias.defined())
-    gradient_sums<T>(grad, x, m, means, sum, product);
+    gradient_sums<T>(grad, x, means, sum, product);
   if (grad_bias.defined()) put_numbers(sum, grad_bias);
   if (grad_weight.defined()) {
     Numbers made = product;

@@ -19,7 +19,7 @@ class Rows {
  public:
   Rows(const Tensor& t, int64_t ndim)
       : shape_(t, trailing(t, ndim), true, {}),
-        load_(load_fn(t.dtype(), compute_type(DTypeOf<T>::value))),
+        source_(tile_source(t.dtype(), compute_type(DTypeOf<T>::value))),
         base_(static_cast<const char*>(t.data())),
         is_plain_(t.dtype() == DTypeOf<T>::value && t.is_contiguous()),
         length_(shape_.num_reduced) {
@@ -38,7 +38,7 @@ class Rows {
       at += row % o.size * o.in;
       row /= o.size;
     }
-    shape_.fill(load_, at, first, n, reinterpret_cast<char*>(buffer), sizeof(T));
+    shape_.fill(source_, at, first, n, reinterpret_cast<char*>(buffer), sizeof(T));
     return buffer;
   }
 
@@ -47,7 +47,7 @@ class Rows {
     return ((uint64_t{1} << ndim) - 1) << (t.dim() - ndim);
   }
   ReduceShape shape_;
-  LoadFn load_;
+  TileSource source_;
   const char* base_;
   bool is_plain_;
   int64_t length_;

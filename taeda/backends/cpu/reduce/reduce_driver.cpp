@@ -101,8 +101,7 @@ class Reduction {
     inner_ = shape.kept.empty() ? 1 : shape.kept[0].size;
     line_stride_ = shape.kept.empty() ? 0 : shape.kept[0].in;
     has_columns_ = shape.is_kept_inner();
-    is_line_ = source.is_direct && shape.reduced.size() == 1 &&
-               (shape.reduced[0].in == op.item || shape.num_reduced <= 1);
+    is_contiguous_ = source.is_direct && (shape.reduced[0].in == op.item || shape.num_reduced <= 1);
     if (!has_columns_ && shape.is_turned())
       group_ = std::clamp<int64_t>(64 * shape.reduced[0].size / kChunk, 1, 64);
   }
@@ -177,7 +176,7 @@ class Reduction {
     for (int64_t g = first; g < last; g += group_) {
       const int64_t begin = g * kChunk;
       const int64_t end = std::min(shape_.num_reduced, std::min(last, g + group_) * kChunk);
-      shape_.fill(source_.load, strip.from, begin, end - begin, tile.get(), op_.item);
+      shape_.fill(source_, strip.from, begin, end - begin, tile.get(), op_.item);
       for (int64_t at = begin; at < end; at += kChunk)
         cascade.push([&](char* to) {
           run_lines(op_, tile.get() + (at - begin) * op_.item, 0, 1, at, std::min(kChunk, end - at),
@@ -221,9 +220,13 @@ class Reduction {
   // ---- lines ----
   void line_passes(const Strip& strip, int64_t first, int64_t n, Scratch& scratch,
                    char* states) const {
-    if (is_line_)
-      return run_lines(op_, strip.from + first * op_.item, line_stride_ / op_.item, strip.lines,
-                       first, n, scratch, states);
+    const auto& reduced = shape_.reduced;
+    const int64_t col = first % std::max<int64_t>(reduced[0].size, 1);
+    if (is_contiguous_ && (reduced.size() == 1 || col + n <= reduced[0].size)) {
+      int64_t rows;
+      const char* const from = n > 0 ? rows_at(strip.from, first, n, &rows) : strip.from;
+      return run_lines(op_, from, line_stride_ / op_.item, strip.lines, first, n, scratch, states);
+    }
     const int64_t lines = std::max<int64_t>(1, kChunk / std::max<int64_t>(n, 1));
     for (int64_t l = 0; l < strip.lines; l += lines) {
       const int64_t count = std::min(lines, strip.lines - l);
@@ -239,8 +242,7 @@ class Reduction {
       return;
     }
     for (int64_t l = 0; l < count; ++l)
-      shape_.fill(source_.load, from + l * line_stride_, first, n, tile + l * n * op_.item,
-                  op_.item);
+      shape_.fill(source_, from + l * line_stride_, first, n, tile + l * n * op_.item, op_.item);
   }
 
   // ---- columns ----
@@ -332,7 +334,7 @@ class Reduction {
   char* const* out_;
   FinishFn finish_;
   int64_t chunks_, inner_, line_stride_, group_ = 1;
-  bool has_columns_, is_line_;
+  bool has_columns_, is_contiguous_;
 };
 
 }  // namespace

@@ -13,15 +13,6 @@
 
 namespace taeda::cpu {
 
-// How elements come into tiles: as they lie in memory (`is_direct`) or converted.
-struct TileSource {
-  LoadFn load;
-  bool is_direct;
-};
-inline TileSource tile_source(DType memory, ComputeType tile) {
-  return {load_fn(memory, tile), memory == compute_dtype(tile)};
-}
-
 // Lines that are finished at once, at most.
 constexpr int64_t kMaxReduceLines = 1024;
 // Where the results of neighbouring lines go, byte strides between them.

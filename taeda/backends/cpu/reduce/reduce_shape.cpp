@@ -127,8 +127,8 @@ const char* ReduceShape::output_at(const char* in, char* const* out, int64_t ind
 
 // The two innermost dimensions from (row, col) on, at most n elements, where neighbours in memory
 // lie in different rows. Blocks are read along memory and turned.
-int64_t ReduceShape::fill_turned(LoadFn load, const char* at, int64_t row, int64_t col, int64_t n,
-                                 char* tile, int64_t tile_item) const {
+int64_t ReduceShape::fill_turned(const TileSource& source, const char* at, int64_t row, int64_t col,
+                                 int64_t n, char* tile, int64_t tile_item) const {
   constexpr int64_t kRows = 64, kCols = 64;
   alignas(64) char block[kRows * kCols * 16];
   const auto turn = tile_item == 1   ? &turn_row<1>
@@ -147,7 +147,7 @@ int64_t ReduceShape::fill_turned(LoadFn load, const char* at, int64_t row, int64
       for (int64_t k = cols; k < std::min(cols + kCols, length - c); ++k)
         for (int64_t b = 0; b < rows * reduced[1].in; b += 64)
           __builtin_prefetch(from + k * reduced[0].in + b, 0, 2);
-      load(from, Block{cols, rows, reduced[0].in, reduced[1].in}, block);
+      source.load(from, Block{cols, rows, reduced[0].in, reduced[1].in}, block);
       from = block;
       const int64_t pitch = rows * tile_item;
       for (int64_t i = 0; i < rows; from += tile_item) {
@@ -172,8 +172,8 @@ int64_t ReduceShape::fill_turned(LoadFn load, const char* at, int64_t row, int64
   return last - first;
 }
 
-void ReduceShape::fill(LoadFn load, const char* in, int64_t first, int64_t n, char* tile,
-                       int64_t tile_item) const {
+void ReduceShape::fill(const TileSource& source, const char* in, int64_t first, int64_t n,
+                       char* tile, int64_t tile_item) const {
   while (n > 0) {
     // Coordinates of `first`, then as much of the two innermost dimensions as is rectangular.
     const char* at = in;
@@ -187,7 +187,7 @@ void ReduceShape::fill(LoadFn load, const char* in, int64_t first, int64_t n, ch
     }
     if (is_turned() && n >= 2 * reduced[0].size) {
       const int64_t done =
-          fill_turned(load, at - row * reduced[1].in, row, col, n, tile, tile_item);
+          fill_turned(source, at - row * reduced[1].in, row, col, n, tile, tile_item);
       first += done;
       n -= done;
       tile += done * tile_item;
@@ -199,7 +199,7 @@ void ReduceShape::fill(LoadFn load, const char* in, int64_t first, int64_t n, ch
       rows = std::min(n / reduced[0].size, reduced[1].size - row);
       row_stride = reduced[1].in;
     }
-    load(at, Block{rows, cols, row_stride, reduced[0].in}, tile);
+    source.load(at, Block{rows, cols, row_stride, reduced[0].in}, tile);
     first += rows * cols;
     n -= rows * cols;
     tile += rows * cols * tile_item;

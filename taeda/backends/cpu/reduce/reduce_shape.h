@@ -8,6 +8,32 @@
 
 namespace taeda::cpu {
 
+// Computes tiles in place of a conversion; a block lies in the memory of the reduced tensor.
+class TileMap {
+ public:
+  virtual void load(const char* memory, const Block& block, char* tile) const = 0;
+
+ protected:
+  ~TileMap() = default;
+};
+
+// How elements come into tiles: as they lie in memory (`is_direct`), converted, or computed.
+struct TileSource {
+  LoadFn convert;
+  bool is_direct;
+  const TileMap* map = nullptr;
+
+  void load(const char* memory, const Block& block, char* tile) const {
+    if (map)
+      map->load(memory, block, tile);
+    else
+      convert(memory, block, tile);
+  }
+};
+inline TileSource tile_source(DType memory, ComputeType tile) {
+  return {load_fn(memory, tile), memory == compute_dtype(tile)};
+}
+
 // Strides are in bytes, innermost dimension first.
 struct ReduceShape {
   struct Kept {
@@ -33,12 +59,12 @@ struct ReduceShape {
   }
   // Copies elements [first, first + n) of the reduced space into a contiguous tile; `is_direct`:
   // they are of its type.
-  void fill(LoadFn load, const char* in, int64_t first, int64_t n, char* tile,
+  void fill(const TileSource& source, const char* in, int64_t first, int64_t n, char* tile,
             int64_t tile_item) const;
 
  private:
-  int64_t fill_turned(LoadFn load, const char* at, int64_t row, int64_t col, int64_t n, char* tile,
-                      int64_t tile_item) const;
+  int64_t fill_turned(const TileSource& source, const char* at, int64_t row, int64_t col, int64_t n,
+                      char* tile, int64_t tile_item) const;
 };
 
 }  // namespace taeda::cpu
