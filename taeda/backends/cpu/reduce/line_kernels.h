@@ -83,8 +83,8 @@ struct RowFns {
 };
 
 struct LineKernels {
-  // By ReduceKind and ComputeType; no passes where a type has no such reduction.
-  ReduceOp reduce[8][6];
+  // By ReduceKind and real ComputeType; no passes where a type has no such reduction.
+  ReduceOp reduce[8][4];
   ReduceOp truth[2];  // any, all; over bytes 0 and 1
   RowFns<float> float_rows;
   RowFns<double> double_rows;
@@ -92,8 +92,10 @@ struct LineKernels {
 
 // Those of this machine.
 const LineKernels& line_kernels();
+extern const ReduceOp complex_reductions[8][2];
 inline const ReduceOp& reduce_op(ReduceKind kind, ComputeType type) {
-  return line_kernels().reduce[static_cast<int>(kind)][static_cast<int>(type)];
+  const int k = static_cast<int>(kind), t = static_cast<int>(type);
+  return t < 4 ? line_kernels().reduce[k][t] : complex_reductions[k][t - 4];
 }
 template <class T>
 const RowFns<T>& row_fns() {

@@ -2,298 +2,12 @@
 #pragma GCC optimize("O3")
 #include "taeda/backends/cpu/reduce/line_kernels.h"
 
-#include "taeda/kernel/reduce.h"
+#include "taeda/backends/cpu/reduce/reduce_passes.h"
 
 namespace taeda::cpu {
 namespace {
 
 using namespace kernel;
-
-// ---- passes ----
-// Body over the elements themselves.
-template <class B>
-struct Plain {
-  using Body = B;
-  static constexpr bool kHasCenter = false, kHasIndex = false;
-  static constexpr int kVectors = 4;
-};
-struct Deviations {
-  using Body = SumBody;
-  static constexpr bool kHasCenter = true, kHasIndex = false;
-  static constexpr int kVectors = 2;
-  template <class V>
-  TD_FN static V value(V x, V center) {
-    return MomentsBody::deviation(x, center);
-  }
-};
-// Of complex numbers by parts.
-struct SquaredDeviations {
-  using Body = SumBody;
-  static constexpr bool kHasCenter = true, kHasIndex = false;
-  static constexpr int kVectors = 2;
-  template <class V>
-  TD_FN static V value(V x, V center) {
-    return make_complex<V>(MomentsBody::squared_deviation(real(x), real(center)),
-                           MomentsBody::squared_deviation(imag(x), imag(center)));
-  }
-};
-struct Terms {
-  using Body = SumBody;
-  static constexpr bool kHasCenter = true, kHasIndex = false;
-  static constexpr int kVectors = 1;
-  template <class V>
-  TD_FN static V value(V x, V center) {
-    return LogSumExpBody::term(x, center);
-  }
-};
-struct Places {
-  using Body = ExtremeBody<false>;
-  static constexpr bool kHasCenter = true, kHasIndex = true;
-  static constexpr int kVectors = 2;
-  template <class V>
-  TD_FN static V value(V x, V extreme, V index) {
-    return ArgExtremeBody<true>::place(x, extreme, index);
-  }
-};
-// The largest real part of complex numbers.
-struct LargestReal {
-  struct Body {
-    template <class V>
-    struct State {
-      V value;
-      static constexpr auto parts() { return std::tuple(&State::value); }
-    };
-    template <class V>
-    TD_FN static State<V> identity() {
-      return {make_complex<V>(OrderOf<RealOf<V>>::lowest(), RealOf<V>(0))};
-    }
-    template <class V>
-    TD_FN static State<V> lift(V x) {
-      return {x};
-    }
-    template <class V>
-    TD_FN static State<V> combine(State<V> a, State<V> b) {
-      return {make_complex<V>(maximum(real(a.value), real(b.value)), RealOf<V>(0))};
-    }
-  };
-  static constexpr bool kHasCenter = false, kHasIndex = false;
-  static constexpr int kVectors = 4;
-};
-
-template <class Pass, class T>
-struct CenteredElements {
-  const T* p;
-  T center;
-  template <class V>
-  TD_FN V at(int64_t i) const {
-    const V x = V::load(p + i);
-    if constexpr (Pass::kHasCenter)
-      return Pass::value(x, V(center));
-    else
-      return x;
-  }
-};
-
-// The first element that equals the extreme; the search ends there.
-template <class T>
-T find(const T* p, int64_t n, T value) {
-  constexpr int kBlock = 32;
-  const bool is_nan = value != value;
-  int64_t i = 0;
-  for (; i + kBlock <= n; i += kBlock) {
-    int hits = 0;
-    if (is_nan) {
-      for (int j = 0; j < kBlock; ++j) hits |= p[i + j] != p[i + j];
-    } else {
-      for (int j = 0; j < kBlock; ++j) hits |= p[i + j] == value;
-    }
-    if (hits) break;
-  }
-  for (; i < n; ++i)
-    if (p[i] == value || (is_nan && p[i] != p[i])) break;
-  return static_cast<T>(i);
-}
-
-template <class Pass, class T>
-struct PassFns {
-  static void lines(const void* p, int64_t pitch, int64_t count, int64_t n, const void* centers,
-                    void* results) {
-    using Body = typename Pass::Body;
-    const T *from = static_cast<const T*>(p), *center = static_cast<const T*>(centers);
-    T* to = static_cast<T*>(results);
-    for (int64_t l = 0; l < count; ++l, from += pitch) {
-      if constexpr (Pass::kHasIndex)
-        to[l] = find(from, n, center[l]);
-      else if constexpr (Pass::kHasCenter)
-        to[l] = reduce_chunk<Body, T>(CenteredElements<Pass, T>{from, center[l]}, n);
-      else
-        to[l] = reduce_chunk<Body, T>(Elements<T>{from}, n);
-    }
-  }
-  static void fold(void* lanes, const void* rows, int64_t stride, int64_t first, int64_t count,
-                   int64_t width, const void* centers, const void* numbers) {
-    fold_columns<Pass>(static_cast<T*>(lanes), static_cast<const T*>(rows), stride, first, count,
-                       width, static_cast<const T*>(centers), static_cast<const T*>(numbers));
-  }
-  static void combine(const void* left, const void* right, void* out, int64_t n) {
-    combine_elements<typename Pass::Body>(static_cast<const T*>(left), static_cast<const T*>(right),
-                                          static_cast<T*>(out), n);
-  }
-  static constexpr ReducePass kFns = {&lines, &fold, &combine};
-};
-
-// ---- reductions ----
-template <class Body, class T>
-constexpr ReduceOp kSimple = {sizeof(T),
-                              sizeof(T),
-                              1,
-                              {PassFns<Plain<Body>, T>::kFns},
-                              nullptr,
-                              nullptr,
-                              PassFns<Plain<Body>, T>::combine,
-                              nullptr};
-
-// The functions of a reduction by several passes: Form has State, center(result, n),
-// state(results, n, first) and combine(a, b) for one line.
-template <class Form, class T>
-struct FormFns {
-  using State = typename Form::State;
-  static void center(const void* results, int64_t n, int64_t lines, void* centers) {
-    for (int64_t l = 0; l < lines; ++l)
-      static_cast<T*>(centers)[l] = Form::center(static_cast<const T*>(results)[l], n);
-  }
-  static void state(const void* const* results, const void* centers, int64_t n, int64_t first,
-                    int64_t lines, void* states) {
-    for (int64_t l = 0; l < lines; ++l) {
-      T values[3];
-      for (int k = 0; k < Form::kPasses; ++k) values[k] = static_cast<const T*>(results[k])[l];
-      static_cast<State*>(states)[l] =
-          Form::state(values, static_cast<const T*>(centers)[l], n, first);
-    }
-  }
-  static void combine(const void* left, const void* right, void* out, int64_t n) {
-    for (int64_t l = 0; l < n; ++l)
-      static_cast<State*>(out)[l] =
-          Form::combine(static_cast<const State*>(left)[l], static_cast<const State*>(right)[l]);
-  }
-};
-template <class T>
-void number_lanes(void* numbers, int64_t width) {
-  T* to = static_cast<T*>(numbers);
-  for (int l = 0; l < kReduceLanes<T>; ++l)
-    for (int64_t j = 0; j < width; ++j) *to++ = static_cast<T>(l);
-}
-template <class T, bool has_index>
-constexpr auto number_fn() -> void (*)(void*, int64_t) {
-  if constexpr (has_index)
-    return &number_lanes<T>;
-  else
-    return nullptr;
-}
-template <class Form, class T, class... Passes>
-constexpr ReduceOp kForm = {sizeof(T),
-                            sizeof(typename Form::State),
-                            sizeof...(Passes),
-                            {PassFns<Passes, T>::kFns...},
-                            &FormFns<Form, T>::center,
-                            &FormFns<Form, T>::state,
-                            &FormFns<Form, T>::combine,
-                            number_fn<T, (Passes::kHasIndex || ...)>()};
-
-template <bool is_max, class T>
-struct ArgForm {
-  using Body = ArgExtremeBody<is_max>;
-  using V = Vec<One<T>>;
-  using State = PlaceState<T>;
-  static constexpr int kPasses = 2;
-  static T center(T extreme, int64_t) { return extreme; }
-  static State state(const T* values, T extreme, int64_t, int64_t first) {
-    return {extreme, first + static_cast<int64_t>(values[1])};
-  }
-  static State combine(State a, State b) {
-    const auto both = Body::template combine<V>({V(a.value), a.index}, {V(b.value), b.index});
-    return {both.value.raw, both.index.raw};
-  }
-};
-template <bool is_max, class T>
-constexpr ReduceOp kArg = kForm<ArgForm<is_max, T>, T, Plain<ExtremeBody<is_max>>, Places>;
-
-MomentState combine_moments(const MomentState& a, const MomentState& b) {
-  using V = Vec<One<double>>;
-  const auto both =
-      MomentsBody::combine<V>({a.count, a.mean, a.squares}, {b.count, b.mean, b.squares});
-  return {both.count.raw, both.mean.raw, both.squares.raw};
-}
-MomentState moments_of(int64_t n, double center, double deviations, double squares) {
-  using V = Vec<One<double>>;
-  const auto made = MomentsBody::of_sums<V>(static_cast<double>(n), center, deviations, squares);
-  return {made.count.raw, made.mean.raw, made.squares.raw};
-}
-// Chunks are joined in double precision.
-template <class T>
-struct MomentForm {
-  using State = MomentState;
-  static constexpr int kPasses = 3;
-  static T center(T sum, int64_t n) { return sum / static_cast<T>(n); }
-  static State state(const T* values, T center, int64_t n, int64_t) {
-    return moments_of(n, center, values[1], values[2]);
-  }
-  static State combine(const State& a, const State& b) { return combine_moments(a, b); }
-};
-template <class R>
-struct MomentForm<Complex<R>> {
-  using T = Complex<R>;
-  using State = ComplexMomentState;
-  static constexpr int kPasses = 3;
-  static T center(T sum, int64_t n) {
-    return {sum.re / static_cast<R>(n), sum.im / static_cast<R>(n)};
-  }
-  static State state(const T* values, T center, int64_t n, int64_t) {
-    return {moments_of(n, center.re, values[1].re, values[2].re),
-            moments_of(n, center.im, values[1].im, values[2].im)};
-  }
-  static State combine(const State& a, const State& b) {
-    return {combine_moments(a.re, b.re), combine_moments(a.im, b.im)};
-  }
-};
-template <class T>
-constexpr ReduceOp kMoments =
-    kForm<MomentForm<T>, T, Plain<SumBody>, Deviations, SquaredDeviations>;
-
-template <class T>
-struct ScaledForm {
-  using V = Vec<One<T>>;
-  using State = ScaledState<T>;
-  static constexpr int kPasses = 2;
-  static T center(T largest, int64_t) { return LogSumExpBody::center(V(largest)).raw; }
-  static State state(const T* values, T, int64_t, int64_t) { return {values[0], values[1]}; }
-  static State combine(State a, State b) {
-    const auto both = LogSumExpBody::combine<V>({a.largest, a.sum}, {b.largest, b.sum});
-    return {both.largest.raw, both.sum.raw};
-  }
-};
-template <class R>
-struct ScaledForm<Complex<R>> {
-  using T = Complex<R>;
-  using V = Vec<One<R>>;
-  using State = ScaledState<T>;
-  static constexpr int kPasses = 2;
-  static T center(T largest, int64_t) { return T(LogSumExpBody::center(V(largest.re)).raw, R(0)); }
-  static State state(const T* values, T, int64_t, int64_t) { return {values[0].re, values[1]}; }
-  static State combine(State a, State b) {
-    const V largest = maximum(V(a.largest), V(b.largest)), from = LogSumExpBody::center(largest);
-    const auto weight = [&](R own) {
-      return LogSumExpBody::term(LogSumExpBody::center(V(own)), from).raw;
-    };
-    const R left = weight(a.largest), right = weight(b.largest);
-    return {largest.raw, T(a.sum.re * left + b.sum.re * right, a.sum.im * left + b.sum.im * right)};
-  }
-};
-template <class T>
-constexpr ReduceOp kLogSumExp = kForm<ScaledForm<T>, T, Plain<ExtremeBody<true>>, Terms>;
-template <class R>
-constexpr ReduceOp kLogSumExp<Complex<R>> =
-    kForm<ScaledForm<Complex<R>>, Complex<R>, LargestReal, Terms>;
 
 // ---- rows ----
 template <class T>
@@ -450,23 +164,22 @@ struct Row {
 
 #define TAEDA_NAME_OF(isa) line_kernels_##isa
 #define TAEDA_NAME(isa) TAEDA_NAME_OF(isa)
-using C64 = Complex<float>;
-using C128 = Complex<double>;
 extern const LineKernels TAEDA_NAME(TAEDA_ISA);
+// Sums and products of integers are the same bits with and without a sign.
 constinit const LineKernels TAEDA_NAME(TAEDA_ISA) = {
     {
-        {kSimple<SumBody, float>, kSimple<SumBody, double>, kSimple<SumBody, int64_t>,
-         kSimple<SumBody, uint64_t>, kSimple<SumBody, C64>, kSimple<SumBody, C128>},
-        {kSimple<ProdBody, float>, kSimple<ProdBody, double>, kSimple<ProdBody, int64_t>,
-         kSimple<ProdBody, uint64_t>, kSimple<ProdBody, C64>, kSimple<ProdBody, C128>},
+        {kSimple<SumBody, float>, kSimple<SumBody, double>, kSimple<SumBody, uint64_t>,
+         kSimple<SumBody, uint64_t>},
+        {kSimple<ProdBody, float>, kSimple<ProdBody, double>, kSimple<ProdBody, uint64_t>,
+         kSimple<ProdBody, uint64_t>},
         {kSimple<ExtremeBody<true>, float>, kSimple<ExtremeBody<true>, double>,
          kSimple<ExtremeBody<true>, int64_t>, kSimple<ExtremeBody<true>, uint64_t>},
         {kSimple<ExtremeBody<false>, float>, kSimple<ExtremeBody<false>, double>,
          kSimple<ExtremeBody<false>, int64_t>, kSimple<ExtremeBody<false>, uint64_t>},
         {kArg<true, float>, kArg<true, double>, kArg<true, int64_t>, kArg<true, uint64_t>},
         {kArg<false, float>, kArg<false, double>, kArg<false, int64_t>, kArg<false, uint64_t>},
-        {kMoments<float>, kMoments<double>, {}, {}, kMoments<C64>, kMoments<C128>},
-        {kLogSumExp<float>, kLogSumExp<double>, {}, {}, kLogSumExp<C64>, kLogSumExp<C128>},
+        {kMoments<float>, kMoments<double>},
+        {kLogSumExp<float>, kLogSumExp<double>},
     },
     {kSimple<AnyBody, uint8_t>, kSimple<AllBody, uint8_t>},
     Row<float>::fns(),
