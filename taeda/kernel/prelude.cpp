@@ -25,6 +25,7 @@ TAEDA_TEXT(taeda_text_transpose, "taeda/kernel/math_transpose.h")
 TAEDA_TEXT(taeda_text_grid, "taeda/kernel/math_grid.h")
 TAEDA_TEXT(taeda_text_random, "taeda/kernel/math_random.h")
 TAEDA_TEXT(taeda_text_reduce_tree, "taeda/kernel/reduce_tree.h")
+TAEDA_TEXT(taeda_text_reduce_cascade, "taeda/kernel/reduce_cascade.h")
 
 namespace taeda::kernel {
 
@@ -59,6 +60,7 @@ std::string prelude(bool is_cuda) {
   append(text, taeda_text_random);
   if (is_cuda) append(text, taeda_text_grid);
   append(text, taeda_text_reduce_tree);
+  append(text, taeda_text_reduce_cascade);
   return text + "using namespace taeda::kernel;\n";
 }
 

@@ -297,8 +297,11 @@ class CpuKernelPrinter {
     }
     std::string length = "(td_long)1";
     for (const Axis& axis : loop.axes) length += " * " + index(axis.extent);
-    text += str(indent, "const ", body, "::S tree", number, " = td_tree<", body, ", ", wide, ">(",
-                source, ", ", length, ");\n");
+    const std::string call = reduce.part == Part::Combining
+                                 ? str("td_combine_blocks<", body, ">(")
+                                 : str("td_tree<", body, ", ", wide, ">(");
+    text +=
+        str(indent, "const ", body, "::S tree", number, " = ", call, source, ", ", length, ");\n");
     return text + results_text(reduce, body, place, indent);
   }
 

@@ -135,5 +135,54 @@ TEST(Interpreter, ReturnsTheBitsOfPrintedKernels) {
   }
 }
 
+// Blocks of a long reduction by themselves, then their states: printed and interpreted.
+TEST(Interpreter, SplitReductionsKeepTheirBits) {
+  for (const char* name : {"sum", "moments", "argmax", "logsumexp"}) {
+    std::string text = str(R"(kernel long_run(n)
+  buffer y float32[1]
+  buffer x float32[n]
+  value %0 = load x[i] : f32
+  value %1 = index [i] : i64
+  value %2 = state 0 : f32
+  loop o < 1
+    loop i < n reduced vector
+      reduce )",
+                           name, "(%0", std::string(name) == "argmax" ? ", %1" : "",
+                           ") over i -> 0\n    store y[o] = %2\n");
+    const Kernel kernel = parse_kernel(text);
+    Kernel split = parse_kernel(text);
+    split.name = "split_run";
+    split_reduction(split, 0, 8192);
+    void* handle = compile(cpu_prelude() + print_cpu_kernel(kernel) + print_cpu_kernel(split));
+    std::mt19937 random(11);
+    for (int64_t n : {0, 1, 4096, 8192, 8193, 40000, 24576, 100001}) {
+      const std::vector<int64_t> params = {n};
+      Memory memory;
+      for (const Buffer& buffer : split.buffers)
+        memory.buffers.push_back(random_buffer({buffer.name, buffer.dtype, buffer.numel},
+                                               value_of(split, buffer.numel, params), 4, random));
+      float results[4];
+      for (int way = 0; way < 4; ++way) {
+        const Kernel& own = way / 2 ? split : kernel;
+        const TileInterpreter interpreter(own);
+        const std::vector<char*> ptrs = memory.pointers(own);
+        run_loops(own, params, [&](int loop, int64_t begin, int64_t end) {
+          auto function =
+              reinterpret_cast<StageFn>(dlsym(handle, str(own.name, "_", loop).c_str()));
+          if (way % 2)
+            interpreter.run(loop, {ptrs.data(), params.data(), nullptr, memory.error}, begin, end);
+          else
+            function(ptrs.data(), params.data(), nullptr, memory.error, begin, end);
+        });
+        std::memcpy(&results[way], ptrs[0], sizeof(float));
+      }
+      for (int way = 1; way < 4; ++way)
+        EXPECT_EQ(std::memcmp(&results[0], &results[way], sizeof(float)), 0)
+            << name << " of " << n << ", way " << way;
+    }
+    dlclose(handle);
+  }
+}
+
 }  // namespace
 }  // namespace taeda::kernel::test

@@ -163,6 +163,31 @@ TEST(Schedule, StageReadsATileFirst) {
 )");
 }
 
+TEST(Schedule, SplitReductionCombinesBlocks) {
+  Kernel kernel = parse_kernel(kRowSum);
+  split_reduction(kernel, 0, 8192);
+  verify(kernel);
+  EXPECT_EQ(dump(kernel),
+            R"(kernel row_sum(rows, columns)
+  buffer y float32[rows]
+  buffer x float32[rows*columns]
+  buffer sum_part float32[rows*((columns + 8191)//8192)]
+  value %0 = load x[columns*i + 8192*j_outer + j_inner] : f32
+  value %1 = state 1 : f32
+  value %2 = load sum_part[i*((columns + 8191)//8192) + j_outer] : f32
+  value %3 = state 0 : f32
+  loop j_outer < ((columns + 8191)//8192) parallel, i < rows
+    loop j_inner < Min(8192, columns - 8192*j_outer) reduced vector
+      reduce sum(%0) over j_inner -> 1 partial
+    store sum_part[i*((columns + 8191)//8192) + j_outer] = %1
+  barrier
+  loop i < rows parallel
+    loop j_outer < ((columns + 8191)//8192) reduced
+      reduce sum(%2) over j_outer -> 0 combining
+    store y[i] = %3
+)");
+}
+
 TEST(Schedule, KeptValuesAreStoredByTheirFirstLoop) {
   Kernel kernel = parse_kernel(kSoftmax);
   Loop& rows = loop_of(kernel, "i");
@@ -219,6 +244,17 @@ TEST(Schedule, RefusalsLeaveTheKernelAsItWas) {
             "[kernel] axis j is parallel inside of another axis");
   EXPECT_EQ(error_of([&] { bind_axis(kernel, columns, 0, Binding::Unroll); }),
             "[kernel] axis j is unrolled, but has no constant extent");
+  EXPECT_EQ(error_of([&] { nest_axes(kernel, rows, 1); }),
+            "[kernel] a loop with 1 axes is not cut before axis 1");
+  EXPECT_EQ(error_of([&] { stage_load(kernel, rows, 1, 0, {}); }),
+            "[kernel] step 1 of a loop with 2 steps is no loop");
+  EXPECT_EQ(error_of([&] { stage_load(kernel, rows, 0, 1, {}); }),
+            "[kernel] value 1 is no load without a mask");
+  EXPECT_EQ(error_of([&] { keep_value(kernel, rows, 0, 1); }),
+            "[kernel] value 1 is not computed along one axis by step 0");
+  EXPECT_EQ(error_of([&] { split_reduction(kernel, 0, 5000); }),
+            "[kernel] a reduction is split into blocks of 5000: its tree needs a power of two from "
+            "4096 on");
   EXPECT_EQ(dump(kernel), before);
 }
 

@@ -110,14 +110,25 @@ std::string printed(std::string_view dialect, Kernel& kernel, CompiledKernel& co
   return text;
 }
 
+// Elements of a row that one block of threads reduces where rows are few and long.
+constexpr int64_t kPart = 16384;
+
+// One loop that reduces, then stores.
+bool can_split(const Kernel& kernel) {
+  const auto& loop = std::get<Loop>(kernel.steps[0]);
+  const auto* row = std::get_if<Loop>(&loop.steps[0]);
+  return kernel.steps.size() == 1 && row && row->axes.size() == 1 &&
+         row->axes[0].role == kernel::Role::Reduced &&
+         std::all_of(loop.steps.begin() + 1, loop.steps.end(), [](const kernel::Step& step) {
+           return std::holds_alternative<kernel::Store>(step);
+         });
+}
+
 std::unique_ptr<CompiledKernel> make_kernel(const devices::Runtime& runtime, int device,
                                             bool has_parts, Kernel kernel) {
   auto compiled = std::make_unique<CompiledKernel>();
   const size_t given = kernel.buffers.size();
-  if (has_parts) {
-    const kernel::Expr* parts = kernel.add_param("parts");
-    if (kernel::can_split_reduction(kernel)) kernel::split_reduction(kernel, parts);
-  }
+  if (has_parts && can_split(kernel)) kernel::split_reduction(kernel, 0, kPart);
   for (size_t i = given; i < kernel.buffers.size(); ++i)
     compiled->scratch.push_back(
         {program_of(kernel, kernel.buffers[i].numel), item_size(kernel.buffers[i].dtype)});
@@ -244,9 +255,8 @@ void launch_stage(const devices::Runtime& runtime, int device, const CompiledKer
 
 }  // namespace
 
-int64_t parts_of_rows(std::string_view dialect, int64_t rows, int64_t length) {
-  if (dialect != "cuda" || rows == 0 || rows >= 256 || length < 16384) return 0;
-  return std::clamp<int64_t>(length / 8192, 2, 1024 / rows);
+bool splits_rows(std::string_view dialect, int64_t rows, int64_t length) {
+  return dialect == "cuda" && rows > 0 && rows < 256 && length >= 2 * kPart;
 }
 
 const CompiledKernel& compiled_kernel(const devices::Runtime& runtime, int device,

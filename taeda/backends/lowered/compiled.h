@@ -53,11 +53,11 @@ struct BadIndex {
   int64_t index = 0;
 };
 
-// In how many parts a dialect reduces rows: few long ones keep few threads busy. 0: as they are.
-int64_t parts_of_rows(std::string_view dialect, int64_t rows, int64_t length);
+// Whether a dialect reduces rows in parts: few long ones keep few threads busy.
+bool splits_rows(std::string_view dialect, int64_t rows, int64_t length);
 
-// The kernel of a key on a device, made by `make` if it is new; `has_parts`: its reductions are
-// split into as many parts as one more parameter says. Thread-safe; lives for ever.
+// The kernel of a key on a device, made by `make` if it is new; `has_parts`: its reduction
+// is split. Thread-safe; lives for ever.
 const CompiledKernel& compiled_kernel(const devices::Runtime& runtime, int device,
                                       const std::string& key, bool has_parts,
                                       FunctionRef<kernel::Kernel()> make);

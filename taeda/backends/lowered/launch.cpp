@@ -130,14 +130,13 @@ std::vector<int64_t> Launch::param_values() const {
 void Launch::run(FunctionRef<void(KernelBuilder&)> build) {
   const devices::Runtime& runtime = devices::runtime_of(device_.type);
   const int index = device_.index >= 0 ? device_.index() : runtime.current_device();
-  const int64_t parts = parts_of_rows(runtime.dialect(), rows_, length_);
-  fact(parts > 0);
+  const bool has_parts = splits_rows(runtime.dialect(), rows_, length_);
+  fact(has_parts);
   const CompiledKernel& compiled =
-      compiled_kernel(runtime, index, key_, parts > 0, [&] { return build_kernel(build); });
+      compiled_kernel(runtime, index, key_, has_parts, [&] { return build_kernel(build); });
   std::vector<char*> buffers;
   for (const Operand& operand : operands_) buffers.push_back(static_cast<char*>(operand.data));
-  std::vector<int64_t> params = param_values();
-  if (parts > 0) params.push_back(parts);
+  const std::vector<int64_t> params = param_values();
   const BadIndex bad = launch(runtime, index, compiled, {buffers, params, numbers_});
   if (!bad.check) return;
   TAEDA_INTERNAL_CHECK(raise_, name_, " has indices and no error for those out of range");

@@ -98,7 +98,7 @@ void InterpretedLoop::prepare(Walk& walk) const {
     }
     member.unit->prepare(walk);
     for (const ReducePlan& plan : member.unit->reductions())
-      walk.runs[plan.number].emplace(*plan.body, plan.combine);
+      walk.runs[plan.number].emplace(*plan.body, plan.combine, plan.part);
   }
 }
 
@@ -198,7 +198,7 @@ void InterpretedLoop::reduce_line(Walk& walk, int64_t extent) const {
       member.unit->evaluate(walk, at, n);
       for (const ReducePlan& plan : member.unit->reductions()) {
         TreeRun& run = *walk.runs[plan.number];
-        if (run.is_folded() && plan.part != Part::Combining) {
+        if (run.is_folded()) {
           run.fold(member.unit->value_tile(walk, plan), n);
           continue;
         }

@@ -14,10 +14,11 @@ constexpr int kMaxStates = 8;
 
 }  // namespace
 
-TreeRun::TreeRun(const ReduceBody& body, const BodyProgram& combine)
+TreeRun::TreeRun(const ReduceBody& body, const BodyProgram& combine, Part part)
     : combine_(combine),
       fold_(find_fold(body)),
       close_(find_close(body)),
+      is_cascade_(part == Part::Combining),
       lanes_count_(body.lanes()) {
   for (Type type : body.state_types) {
     sizes_.push_back(type_size(type));
@@ -105,7 +106,20 @@ void TreeRun::fold(const char* values, int64_t n) {
   }
 }
 
+// The results of a block for each of the reductions.
+void TreeRun::add_block(char* const* states) {
+  for (size_t s = 0; s < sizes_.size(); ++s) copy(lane(s, 0), states[s], s);
+  settle();
+  ++chunks_;
+}
+
 void TreeRun::add(char* const* states, int64_t n) {
+  for (int64_t k = 0; k < n && is_cascade_; ++k) {
+    char* block[kMaxStates];
+    for (size_t s = 0; s < sizes_.size(); ++s) block[s] = states[s] + k * sizes_[s];
+    add_block(block);
+  }
+  if (is_cascade_) return;
   for (int64_t done = 0; done < n;) {
     if (position_ == kReduceChunk) close_chunk();
     const int64_t first = position_ % lanes_count_;
@@ -122,6 +136,7 @@ void TreeRun::add(char* const* states, int64_t n) {
 }
 
 void TreeRun::add_across(char* const* states) {
+  if (is_cascade_) return add_block(states);
   if (position_ == kReduceChunk) close_chunk();
   char* left[kMaxStates];
   for (size_t s = 0; s < sizes_.size(); ++s) left[s] = lane(s, position_ % lanes_count_);
@@ -161,6 +176,10 @@ void TreeRun::settle() {
 }
 
 void TreeRun::finish(char** results) {
+  if (is_cascade_ && chunks_ == 0) {
+    settle();  // identities
+    ++chunks_;
+  }
   if (position_ > 0 || chunks_ == 0) close_chunk();
   char *left[kMaxStates], *right[kMaxStates];
   size_t depth = 0;

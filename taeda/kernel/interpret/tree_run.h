@@ -5,6 +5,7 @@
 
 #include "taeda/kernel/interpret/body_program.h"
 #include "taeda/kernel/interpret/folds.h"
+#include "taeda/kernel/ir/kernel.h"
 
 namespace taeda::kernel {
 
@@ -12,14 +13,14 @@ namespace taeda::kernel {
 // each other. Can be started again and again without new memory.
 class TreeRun {
  public:
-  TreeRun(const ReduceBody& body, const BodyProgram& combine);
+  TreeRun(const ReduceBody& body, const BodyProgram& combine, Part part);
 
   void start(int64_t width);
   // The next n elements of one reduction, lifted: a tile per state.
   void add(char* const* states, int64_t n);
   // The same from a tile of values, where is_folded() says so.
   void fold(const char* values, int64_t n);
-  bool is_folded() const { return fold_ != nullptr; }
+  bool is_folded() const { return fold_ && !is_cascade_; }
   // The next element of each of the reductions: a tile of `width` elements per state.
   void add_across(char* const* states);
   // Tiles of `width` elements per state, valid until the next start.
@@ -30,6 +31,7 @@ class TreeRun {
     return lanes_.data() + offsets_[state] * width_ + l * width_ * sizes_[state];
   }
   char* level(size_t depth, size_t state) { return levels_[depth].data() + 16 * state * width_; }
+  void add_block(char* const* states);
   void clear_lanes();
   void combine_into(char* const* left, char* const* right, int64_t n);
   void copy(char* to, const char* from, size_t state) {
@@ -44,6 +46,7 @@ class TreeRun {
   const BodyProgram& combine_;
   FoldPrimitive fold_;
   ClosePrimitive close_;
+  bool is_cascade_;  // elements are results of blocks
   int lanes_count_;
   size_t bytes_ = 0;  // of all lanes of one reduction
   std::vector<size_t> sizes_, offsets_;

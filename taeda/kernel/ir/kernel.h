@@ -67,7 +67,8 @@ struct Store {
   StoreMode mode = StoreMode::Write;
 };
 
-// Whole: values in, results out. Partial: values in, states out. Combining: states in, results out.
+// Whole: values in, results out. Partial: values in, states out. Combining: states in, results out;
+// they belong to blocks of 4096 * 2^k elements and are combined by the cascade of the tree alone.
 enum class Part : uint8_t { Whole, Partial, Combining };
 
 // Combines values over the named axes of the loop around it, in the order of Note [Reduction tree]

@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "taeda/base/error.h"
 #include "taeda/base/str.h"
 
 namespace taeda::kernel {
@@ -140,6 +141,37 @@ const Expr* fresh_axis(Kernel& kernel, const std::string& name) {
   std::string fresh = name;
   for (int i = 2; names.count(fresh); ++i) fresh = str(name, i);
   return kernel.axis(fresh);
+}
+
+int add_buffer(Kernel& kernel, const std::string& name, DType dtype, const Expr* numel,
+               Space space) {
+  std::set<std::string> names;
+  for (const Buffer& buffer : kernel.buffers) names.insert(buffer.name);
+  std::string fresh = name;
+  for (int i = 2; names.count(fresh); ++i) fresh = str(name, i);
+  return kernel.add_buffer({fresh, dtype, numel, space, 0, -1});
+}
+
+DType dtype_of(Type type) {
+  switch (type) {
+    case Type::F32: return DType::Float;
+    case Type::F64: return DType::Double;
+    case Type::I64: return DType::Int64;
+    case Type::U64: return DType::UInt64;
+    case Type::I32: return DType::Int32;
+    case Type::C64: return DType::ComplexFloat;
+    case Type::C128: return DType::ComplexDouble;
+    default: return DType::Bool;
+  }
+}
+
+void check_params(const Kernel& kernel, const Expr* e) {
+  for (const Expr* symbol : symbolic::symbols_of(e)) {
+    bool is_param = false;
+    for (const Expr* param : kernel.params) is_param |= param == symbol;
+    TAEDA_CHECK_VALUE(is_param, "[kernel] the size ", symbolic::text_of(e), " moves with ",
+                      symbol->name);
+  }
 }
 
 }  // namespace taeda::kernel

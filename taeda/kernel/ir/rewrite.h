@@ -24,4 +24,12 @@ std::vector<const Expr*> indices_of(const Kernel& kernel, const std::vector<Step
 // A variable of a name that nothing in the kernel has: the name itself, or one with a number.
 const Expr* fresh_axis(Kernel& kernel, const std::string& name);
 
+// A buffer of a name that no other has: the name itself, or one with a number.
+int add_buffer(Kernel& kernel, const std::string& name, DType dtype, const Expr* numel,
+               Space space);
+// The dtype that holds values of a type as they are.
+DType dtype_of(Type type);
+// ValueError where an expression is made of more than parameters.
+void check_params(const Kernel& kernel, const Expr* e);
+
 }  // namespace taeda::kernel

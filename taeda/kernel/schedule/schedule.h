@@ -71,19 +71,18 @@ TAEDA_API void stage_load(Kernel& kernel, Loop& loop, size_t step, NodeId load,
 TAEDA_API void keep_value(Kernel& kernel, Loop& loop, size_t step, NodeId value);
 
 // partial.cpp
-//   loop i < rows                         loop i < rows, part < parts
-//     loop j < columns reduced              loop j < columns//parts reduced
-//       reduce sum(%0) over j -> 0    to      partial sum(%0) over j -> 1
-//     store y[i] = %1                       store part1[parts*i + part] = state 1
+//   loop i < rows                         loop j_outer < (columns + 4095)//4096 parallel, i < rows
+//     loop j < columns reduced              loop j_inner < Min(4096, ...) reduced
+//       reduce sum(%0) over j -> 0            reduce sum(%0) over j_inner -> 1 partial
+//     store y[i] = %1              to       store sum_part[...] = %2
 //                                         barrier
 //                                         loop i < rows
-//                                           loop part < parts reduced
-//                                             combine sum(load part1) over part -> 0
+//                                           loop j_outer < (columns + 4095)//4096 reduced
+//                                             reduce sum(%3) over j_outer -> 0 combining
 //                                           store y[i] = %1
-// Each reduction of a kernel with one loop gets a stage of partial results, through new buffers,
-// and one that combines them: other bits than before, as the order is another.
-TAEDA_API void split_reduction(Kernel& kernel, const Expr* parts);
-TAEDA_API bool can_split_reduction(const Kernel& kernel);
+// Splits the reductions that an outermost loop begins with over threads. The states of the blocks
+// go through new buffers, which the caller gives memory. A block is 4096 * 2^k elements.
+TAEDA_API void split_reduction(Kernel& kernel, size_t step, int64_t size);
 
 // bind.cpp
 // Runs an axis in another way: the last one as a vector, the first one of an outermost loop in

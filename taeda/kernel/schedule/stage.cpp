@@ -10,23 +10,6 @@ namespace taeda::kernel {
 
 namespace {
 
-// A buffer of a name that the kernel does not use yet.
-int add_local(Kernel& kernel, const std::string& name, DType dtype, const Expr* numel) {
-  std::string fresh = name;
-  auto is_taken = [&](const Buffer& buffer) { return buffer.name == fresh; };
-  for (int i = 2; std::any_of(kernel.buffers.begin(), kernel.buffers.end(), is_taken); ++i)
-    fresh = str(name, i);
-  return kernel.add_buffer({fresh, dtype, numel, Space::Local, 0, -1});
-}
-
-void check_size(const Kernel& kernel, const Expr* size) {
-  for (const Expr* symbol : symbolic::symbols_of(size))
-    TAEDA_CHECK_VALUE(
-        std::find(kernel.params.begin(), kernel.params.end(), symbol) != kernel.params.end(),
-        "[kernel] the size ", symbolic::text_of(size), " of a local buffer moves with ",
-        symbol->name);
-}
-
 Loop& inner_loop(Loop& loop, size_t step) {
   TAEDA_CHECK_VALUE(step < loop.steps.size() && std::holds_alternative<Loop>(loop.steps[step]),
                     "[kernel] step ", step, " of a loop with ", loop.steps.size(),
@@ -41,19 +24,6 @@ void replace_from(Kernel& kernel, Loop& loop, size_t first, NodeId from, NodeId 
       std::make_move_iterator(loop.steps.end()));
   replace_value(kernel, rest, from, to);
   std::move(rest.begin(), rest.end(), loop.steps.begin() + static_cast<std::ptrdiff_t>(first));
-}
-
-DType dtype_of(Type type) {
-  switch (type) {
-    case Type::F32: return DType::Float;
-    case Type::F64: return DType::Double;
-    case Type::I64: return DType::Int64;
-    case Type::U64: return DType::UInt64;
-    case Type::I32: return DType::Int32;
-    case Type::C64: return DType::ComplexFloat;
-    case Type::C128: return DType::ComplexDouble;
-    default: return DType::Bool;
-  }
 }
 
 bool is_computed(const Kernel& kernel, const Loop& loop, NodeId value) {
@@ -73,7 +43,7 @@ void stage_load(Kernel& kernel, Loop& loop, size_t step, NodeId load,
   TAEDA_CHECK_VALUE(node.op == Op::Load && node.args[0] < 0, "[kernel] value ", load,
                     " is no load without a mask");
   TAEDA_CHECK_VALUE(!axes.empty(), "[kernel] a tile has no axis");
-  for (const StagedAxis& one : axes) check_size(kernel, one.size);
+  for (const StagedAxis& one : axes) check_params(kernel, one.size);
   ExprPool& pool = *kernel.pool;
   const Expr *at = pool.integer(0), *stride = pool.integer(1);
   for (size_t i = axes.size(); i-- > 0;) {
@@ -81,7 +51,7 @@ void stage_load(Kernel& kernel, Loop& loop, size_t step, NodeId load,
     stride = pool.mul(stride, axes[i].size);
   }
   const Buffer from = kernel.buffers[node.index];
-  const int tile = add_local(kernel, from.name + "_tile", from.dtype, stride);
+  const int tile = add_buffer(kernel, from.name + "_tile", from.dtype, stride, Space::Local);
   Loop copy;
   // Memory is read in the order of its own, which is another than that of the tile.
   for (size_t i = axes.size(); i-- > 0;)
@@ -96,7 +66,7 @@ void keep_value(Kernel& kernel, Loop& loop, size_t step, NodeId value) {
   TAEDA_CHECK_VALUE(inner.axes.size() == 1 && is_computed(kernel, inner, value), "[kernel] value ",
                     value, " is not computed along one axis by step ", step);
   const Axis axis = inner.axes[0];
-  check_size(kernel, axis.extent);
+  check_params(kernel, axis.extent);
   for (size_t i = step + 1; i < loop.steps.size(); ++i) {
     const auto* other = std::get_if<Loop>(&loop.steps[i]);
     if (!other || !is_computed(kernel, *other, value)) continue;
@@ -106,7 +76,7 @@ void keep_value(Kernel& kernel, Loop& loop, size_t step, NodeId value) {
                       " along other axes than ", axis.var->name);
   }
   const Type type = kernel.values.node(value).type;
-  const int row = add_local(kernel, "row", dtype_of(type), axis.extent);
+  const int row = add_buffer(kernel, "row", dtype_of(type), axis.extent, Space::Local);
   inner.steps.insert(inner.steps.begin(), Store{row, axis.var, value, -1, StoreMode::Write});
   replace_from(kernel, loop, step + 1, value, kernel.values.load(row, type, axis.var));
 }
