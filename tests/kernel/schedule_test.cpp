@@ -97,11 +97,11 @@ TEST(Schedule, TheUsualOneOnTheCpu) {
 )");
   // A tile of the transposed operand, then blocks of rows.
   EXPECT_EQ(loops(kMixed),
-            R"(  loop i_outer < ((rows + 63)//64) parallel, j_outer < ((columns + 127)//128)
-    loop j_inner < Min(128, columns - 128*j_outer), i_inner < Min(64, rows - 64*i_outer)
-      store w_tile[j_inner + 128*i_inner] = %0
-    loop i_inner < Min(64, rows - 64*i_outer), j_inner < Min(128, columns - 128*j_outer) vector
-      store z[64*columns*i_outer + columns*i_inner + 128*j_outer + j_inner] = %5
+            R"(  loop i_outer < ((rows + 63)//64) parallel, j_outer < ((columns + 255)//256)
+    loop j_inner < Min(256, columns - 256*j_outer), i_inner < Min(64, rows - 64*i_outer)
+      store w_tile[j_inner + 256*i_inner] = %0
+    loop i_inner < Min(64, rows - 64*i_outer), j_inner < Min(256, columns - 256*j_outer) vector
+      store z[64*columns*i_outer + columns*i_inner + 256*j_outer + j_inner] = %5
 )");
   EXPECT_EQ(loops(kRowSum), R"(  loop i < rows parallel
     loop j < columns reduced vector

@@ -13,6 +13,11 @@ namespace {
 // Elements side by side: their lanes of a reduction stay in the L1 cache.
 constexpr int64_t kAcross = 256;
 
+bool uses(const Expr* e, const Expr* var) {
+  const auto symbols = symbolic::symbols_of(e);
+  return std::find(symbols.begin(), symbols.end(), var) != symbols.end();
+}
+
 bool has_loop(const Loop& loop) {
   return std::any_of(loop.steps.begin(), loop.steps.end(),
                      [](const Step& step) { return std::holds_alternative<Loop>(step); });
@@ -39,6 +44,7 @@ InterpretedLoop::InterpretedLoop(PlanContext& context, const Loop& loop, const L
   for (const Axis& axis : loop.axes) {
     vars_.push_back(context.places.of(axis.var));
     extents_.push_back(context.places.program(axis.extent));
+    is_steady_.push_back(vars_.size() < 2 || !uses(axis.extent, loop.axes[vars_.size() - 2].var));
   }
   const Axis& last = loop.axes.back();
   LoopPlace place = around;
@@ -118,9 +124,10 @@ void InterpretedLoop::walk_axes(Walk& walk, size_t depth, int64_t begin, int64_t
       default: return run_points(walk, begin, end);
     }
   }
+  const int64_t steady = is_steady_[depth + 1] ? extent(walk, depth + 1) : -1;
   for (int64_t at = begin; at < end; ++at) {
     walk.symbols[vars_[depth]] = at;
-    walk_axes(walk, depth + 1, 0, extent(walk, depth + 1));
+    walk_axes(walk, depth + 1, 0, steady >= 0 ? steady : extent(walk, depth + 1));
   }
 }
 

@@ -64,6 +64,7 @@ class InterpretedLoop {
   bool is_reduced_ = false;
   std::vector<int> vars_;
   std::vector<IndexProgram> extents_;
+  std::vector<bool> is_steady_;  // the extent does not move with the axis before
   std::vector<Member> members_;
   std::optional<TransposePlan> transposed_;
 };

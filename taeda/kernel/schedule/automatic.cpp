@@ -10,7 +10,7 @@ namespace taeda::kernel {
 namespace {
 
 // Blocks of a transposed access: some lines of the cache along both axes.
-constexpr int64_t kBlockHeight = 64, kBlockWidth = 128;
+constexpr int64_t kBlockHeight = 64, kBlockWidth = 256;
 // Columns that one thread reduces side by side.
 constexpr int64_t kColumns = 64;
 
