@@ -43,7 +43,9 @@ class Maker {
     sizes.push_back(kRows);
     const int reduced = below(3) == 0 ? 0 : below(count) + 1;
     NodeId value = expression(below(6) + 1);
-    if (reduced == 0)
+    if (reduced == 0 && below(4) == 0)
+      scan_over(count, value);
+    else if (reduced == 0)
       store_over(count, value);
     else
       reduce_over(count - reduced, value);
@@ -168,7 +170,33 @@ class Maker {
   void store_over(size_t count, NodeId value) {
     Loop loop;
     for (size_t i = 0; i < count; ++i) loop.axes.push_back(axis(i, Role::Kept, i + 1 == count));
+    if (below(6) == 0) {
+      // In place: what is stored reads the same element.
+      const Place own = place(count, true);
+      const int both = buffer("y", dtype_of(type_), own.numel);
+      value = kernel_.values.apply(Op::Add, value, kernel_.load(both, own.at));
+      loop.steps.push_back(Store{both, own.at, value, -1, StoreMode::Write});
+      value = kernel_.values.apply(Op::Mul, kernel_.load(both, own.at), leaf());
+    }
     loop.steps.push_back(store(count, value));
+    if (below(4) == 0) loop.steps.push_back(store(count, expression(below(3))));
+    kernel_.steps.push_back(std::move(loop));
+  }
+
+  // Along the last axis; what is stored is the running state and a value beside it.
+  void scan_over(size_t count, NodeId value) {
+    std::vector<std::string> names = {"sum", "prod", "max", "argmin"};
+    if (type_ != Type::I64) names.insert(names.end(), {"moments", "logsumexp"});
+    const ReduceBody* body = find_reduce_body(names[below(static_cast<int>(names.size()))], type_);
+    Loop loop;
+    for (size_t i = 0; i < count; ++i)
+      loop.axes.push_back({vars_[i], extents_[i], i + 1 < count ? Role::Kept : Role::Scanned});
+    Scan scan{body, vars_.back(), {value}, 0};
+    if (body->value_types.size() == 2)
+      scan.values.push_back(kernel_.values.index(place(count, true).at));
+    loop.steps.push_back(scan);
+    const NodeId state = kernel_.values.state(0, body->result_types[0]);
+    loop.steps.push_back(store(count, kernel_.values.apply(Op::Add, state, leaf())));
     kernel_.steps.push_back(std::move(loop));
   }
 

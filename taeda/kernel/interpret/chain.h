@@ -32,6 +32,7 @@ enum class ChainOp : uint8_t {
   Neg,
   Abs,
   Sqrt,
+  Square,
 };
 
 struct ChainStep {

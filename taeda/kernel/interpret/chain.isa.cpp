@@ -94,6 +94,7 @@ TD_FN void run_block(const ChainStep* steps, int number, int64_t at, int count) 
 #undef TAEDA_STEP
       case ChainOp::Neg: block.change([](V a) { return -a; }, all); break;
       case ChainOp::Abs: block.change([](V a) { return abs(a); }, all); break;
+      case ChainOp::Square: block.change([](V a) { return a * a; }, all); break;
       case ChainOp::Sqrt: block.change([](V a) { return sqrt(a); }, all); break;
     }
   }

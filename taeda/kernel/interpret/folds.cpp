@@ -7,16 +7,29 @@ namespace taeda::kernel {
 
 TAEDA_ISA_TABLE(FoldTable, kFolds, folds)
 
-FoldPrimitive find_fold(const ReduceBody& body) {
+namespace {
+
+const FoldRow* find_row(const ReduceBody& body) {
   for (const FoldRow& row : folds().rows)
-    if (body.name == row.name) return row.fold[static_cast<int>(body.type)];
+    if (body.name == row.name) return &row;
   return nullptr;
 }
 
+}  // namespace
+
+FoldPrimitive find_fold(const ReduceBody& body) {
+  const FoldRow* row = find_row(body);
+  return row ? row->fold[static_cast<int>(body.type)] : nullptr;
+}
+
 ClosePrimitive find_close(const ReduceBody& body) {
-  for (const FoldRow& row : folds().rows)
-    if (body.name == row.name) return row.close[static_cast<int>(body.type)];
-  return nullptr;
+  const FoldRow* row = find_row(body);
+  return row ? row->close[static_cast<int>(body.type)] : nullptr;
+}
+
+ScanPrimitive find_scan(const ReduceBody& body) {
+  const FoldRow* row = find_row(body);
+  return row ? row->scan[static_cast<int>(body.type)] : nullptr;
 }
 
 TransposePrimitive find_transpose(int item) {

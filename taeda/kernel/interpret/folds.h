@@ -15,6 +15,10 @@ namespace taeda::kernel {
 using FoldPrimitive = void (*)(char* const* lanes, const char* values, int64_t rows);
 // Combines all lanes as a tree, i with i + half, into the first.
 using ClosePrimitive = void (*)(char* const* lanes);
+// Combines n values into one state after another: results[r] + i is what finish gives after value
+// i.
+using ScanPrimitive = void (*)(char* const* states, const char* values, int64_t n,
+                               char* const* results);
 // to[j * to_stride + i] = from[i * from_stride + j] for i < m and j < n; strides in elements.
 using TransposePrimitive = void (*)(const char* from, int64_t from_stride, char* to,
                                     int64_t to_stride, int64_t m, int64_t n);
@@ -23,6 +27,7 @@ struct FoldRow {
   const char* name;  // of a reduction body
   FoldPrimitive fold[kNumTypes];
   ClosePrimitive close[kNumTypes];
+  ScanPrimitive scan[kNumTypes];
 };
 struct FoldTable {
   FoldRow rows[6];
@@ -34,6 +39,7 @@ struct FoldTable {
 // Of this machine; null where a body has none.
 FoldPrimitive find_fold(const ReduceBody& body);
 ClosePrimitive find_close(const ReduceBody& body);
+ScanPrimitive find_scan(const ReduceBody& body);
 TransposePrimitive find_transpose(int item);
 // Neighbours in memory as a tile and back.
 TileLoad find_dense_load(DType dtype, Type type);

@@ -1,5 +1,5 @@
-// Reductions of tiles into the lanes of their tree, and transposed blocks, once per instruction
-// set.
+// Reductions of tiles into the lanes of their tree, scans, and transposed blocks, once per
+// instruction set.
 #include "taeda/kernel/interpret/folds.h"
 
 #include "taeda/kernel/math_storage.h"
@@ -60,13 +60,32 @@ void close(char* const* lanes) {
 }
 
 template <class Body, class T>
+void scan(char* const* states, const char* values, int64_t n, char* const* results) {
+  using V = Vec<One<T>>;
+  using State = typename Body::template State<V>;
+  const T* from = reinterpret_cast<const T*>(values);
+  auto at = [](char* const* arrays, int s) { return reinterpret_cast<T*>(arrays[s]); };
+  State state;
+  each_part<V>(state, [&](V& part, int s) { part = V::load(at(states, s)); });
+  for (int64_t i = 0; i < n; ++i) {
+    state = Body::combine(state, Body::lift(V::load(from + i)));
+    if constexpr (requires { Body::finish(state); })
+      Body::finish(state).store(at(results, 0) + i);
+    else
+      each_part<V>(state, [&](V& part, int s) { part.store(at(results, s) + i); });
+  }
+  each_part<V>(state, [&](V& part, int s) { part.store(at(states, s)); });
+}
+
+template <class Body, class T>
 constexpr void add(FoldRow& row, Type type) {
   row.fold[static_cast<int>(type)] = &fold<Body, T>;
   row.close[static_cast<int>(type)] = &close<Body, T>;
+  row.scan[static_cast<int>(type)] = &scan<Body, T>;
 }
 template <class Body>
 constexpr FoldRow reals(const char* name) {
-  FoldRow row{name, {}, {}};
+  FoldRow row{name, {}, {}, {}};
   add<Body, float>(row, Type::F32);
   add<Body, double>(row, Type::F64);
   return row;

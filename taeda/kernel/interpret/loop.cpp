@@ -242,7 +242,7 @@ void InterpretedLoop::run_scan(Walk& walk, int64_t begin, int64_t end) const {
       for (const ReducePlan& plan : member.unit->scans()) {
         char* lifted[8];
         member.unit->lift(walk, plan, n, lifted);
-        runs[next++].add(lifted, n);
+        runs[next++].add(member.unit->value_tile(walk, plan), lifted, n);
       }
       member.unit->store(walk, at, n);
     }

@@ -6,7 +6,10 @@
 namespace taeda::kernel {
 
 ScanRun::ScanRun(const ReducePlan& plan, Walk& walk)
-    : plan_(plan), walk_(walk), combine_scratch_(plan.combine.scratch_bytes()) {
+    : plan_(plan),
+      walk_(walk),
+      scan_(find_scan(*plan.body)),
+      combine_scratch_(plan.combine.scratch_bytes()) {
   plan.combine.prepare(combine_scratch_.data());
   const ReduceBody& body = *plan.body;
   for (size_t s = 0; s < body.state_types.size(); ++s) {
@@ -19,10 +22,15 @@ ScanRun::ScanRun(const ReducePlan& plan, Walk& walk)
   }
 }
 
-void ScanRun::add(char* const* lifted, int64_t n) {
+void ScanRun::add(const char* values, char* const* lifted, int64_t n) {
   const ReduceBody& body = *plan_.body;
   const size_t count = body.state_types.size();
   char *inputs[16], *outputs[8], *results[8];
+  if (scan_) {
+    for (size_t s = 0; s < count; ++s) inputs[s] = states_[s];
+    for (size_t i = 0; i < tiles_.size(); ++i) results[i] = tiles_[i].data();
+    return scan_(inputs, values, n, results);
+  }
   for (int64_t k = 0; k < n; ++k) {
     for (size_t s = 0; s < count; ++s) {
       inputs[s] = states_[s];

@@ -199,6 +199,10 @@ class UnitPlanner {
     return nullptr;
   }
 
+  static bool is_square(const ValuePlan& value) {
+    return value.op == Op::Mul && value.args[0] == value.args[1];
+  }
+
   bool find_part(const ValuePlan& value, int side, ChainPart* part) {
     if (value.op == Op::Round) {
       part->op = ChainOp::RoundBFloat16;
@@ -217,26 +221,29 @@ class UnitPlanner {
       const ValuePlan& arg = values()[value.args[side]];
       ChainPart part;
       if (!arg.is_moving() || arg.type != value.type || !find_part(value, side, &part)) continue;
-      if (best < 0 || can_continue(value.args[side])) best = side;
-      if (can_continue(value.args[side])) break;
+      const bool goes_on = can_continue(value.args[side], is_square(value) ? 2 : 1);
+      if (best < 0 || goes_on) best = side;
+      if (goes_on) break;
     }
     if (best >= 0) plan_chain(v, best, chain, step);
     unit_.steps_.push_back(std::move(step));
   }
 
-  bool can_continue(int value) {
+  // Whether a chain that ends in a value may go on: nothing else reads the value.
+  bool can_continue(int value, int uses) {
     const TileStep* step = step_of(value);
-    return values()[value].uses == 1 && step && step->chain && step->parts.size() < kMaxChain;
+    return values()[value].uses == uses && step && step->chain && step->parts.size() < kMaxChain;
   }
 
   void plan_chain(int v, int side, ChainPrimitive chain, TileStep& step) {
     const ValuePlan& value = values()[v];
     const int left = value.args[side];
     ValuePlan& arg = values()[left];
-    if (can_continue(left)) {
+    const int uses = is_square(value) ? 2 : 1;
+    if (can_continue(left, uses)) {
       step.parts = step_of(left)->parts;
       arg.is_absorbed = true;
-    } else if (arg.op == Op::Load && arg.uses == 1 && arg.args[0] < 0 && arg.access.is_dense &&
+    } else if (arg.op == Op::Load && arg.uses == uses && arg.args[0] < 0 && arg.access.is_dense &&
                kernel_.buffers[arg.index].dtype == DType::BFloat16) {
       step.parts.push_back({ChainOp::LoadBFloat16, false, left});
       arg.is_absorbed = true;
@@ -245,7 +252,9 @@ class UnitPlanner {
     }
     ChainPart part{ChainOp::Load, true, -1};
     find_part(value, side, &part);
-    if (value.num_args() == 2) {
+    if (is_square(value)) {
+      part.op = ChainOp::Square;
+    } else if (value.num_args() == 2) {
       part.operand = value.args[1 - side];
       part.is_uniform = !values()[part.operand].is_moving();
     }
