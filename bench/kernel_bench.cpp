@@ -153,8 +153,10 @@ StageFn compiled(const std::string& text) {
   StageFn& function = known[text];
   if (!function) {
     const kernel::Kernel kernel = scheduled(text);
-    void* handle = kernel::test::compile(kernel::cpu_prelude() + kernel::print_cpu_kernel(kernel));
-    function = reinterpret_cast<StageFn>(dlsym(handle, (kernel.name + "_0").c_str()));
+    static std::vector<std::shared_ptr<kernel::NativeModule>> modules;
+    modules.push_back(
+        kernel::test::compile(kernel::cpu_prelude() + kernel::print_cpu_kernel(kernel)));
+    function = modules.back()->function<StageFn>(kernel.name + "_0");
   }
   return function;
 }

@@ -383,9 +383,9 @@ TEST(Fuzz, PrintedEqualsInterpreted) {
       cases.push_back({std::move(kernel), std::move(scheduled), is_second, maker.sizes});
     }
     const char* optimization = std::getenv("TAEDA_FUZZ_OPTIMIZATION");
-    const NativeModule* module = is_printed ? compile(unit, optimization ? optimization : "-O2") : nullptr;
+    const std::shared_ptr<NativeModule> module =
+        is_printed ? compile(unit, optimization ? optimization : "-O2") : nullptr;
     for (const Case& one : cases) compare(one, module.get(), random);
-    if (handle) dlclose(handle);
   }
 }
 

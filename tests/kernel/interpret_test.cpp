@@ -153,7 +153,7 @@ TEST(Interpreter, SplitReductionsKeepTheirBits) {
     Kernel split = parse_kernel(text);
     split.name = "split_run";
     split_reduction(split, 0, 8192);
-    void* handle = compile(cpu_prelude() + print_cpu_kernel(kernel) + print_cpu_kernel(split));
+    const auto module = compile(cpu_prelude() + print_cpu_kernel(kernel) + print_cpu_kernel(split));
     std::mt19937 random(11);
     for (int64_t n : {0, 1, 4096, 8192, 8193, 40000, 24576, 100001}) {
       const std::vector<int64_t> params = {n};
@@ -167,8 +167,7 @@ TEST(Interpreter, SplitReductionsKeepTheirBits) {
         const TileInterpreter interpreter(own);
         const std::vector<char*> ptrs = memory.pointers(own);
         run_loops(own, params, [&](int loop, int64_t begin, int64_t end) {
-          auto function =
-              reinterpret_cast<StageFn>(dlsym(handle, str(own.name, "_", loop).c_str()));
+          auto function = module->function<StageFn>(str(own.name, "_", loop));
           if (way % 2)
             interpreter.run(loop, {ptrs.data(), params.data(), nullptr, memory.error}, begin, end);
           else
@@ -180,7 +179,6 @@ TEST(Interpreter, SplitReductionsKeepTheirBits) {
         EXPECT_EQ(std::memcmp(&results[0], &results[way], sizeof(float)), 0)
             << name << " of " << n << ", way " << way;
     }
-    dlclose(handle);
   }
 }
 

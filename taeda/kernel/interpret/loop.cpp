@@ -182,7 +182,7 @@ void write_results(Walk& walk, const ReducePlan& plan, char* const* states, int6
   char* results[8];
   std::copy(states, states + plan.body->state_types.size(), results);
   if (plan.part != Part::Partial)
-    plan.finish.run(states, n, walk.scratch.data() + plan.finish_offset, results);
+    plan.finish.run(states, n, walk.scratch.get() + plan.finish_offset, results);
   const std::vector<Type>& types =
       plan.part == Part::Partial ? plan.body->state_types : plan.body->result_types;
   for (size_t i = 0; i < types.size(); ++i) {

@@ -40,7 +40,7 @@ void ScanRun::add(const char* values, char* const* lifted, int64_t n) {
     for (size_t s = 0; s < count; ++s)
       if (outputs[s] != states_[s])
         std::memcpy(states_[s], outputs[s], type_size(body.state_types[s]));
-    plan_.finish.run(inputs, 1, walk_.scratch.data() + plan_.finish_offset, results);
+    plan_.finish.run(inputs, 1, walk_.scratch.get() + plan_.finish_offset, results);
     for (size_t i = 0; i < tiles_.size(); ++i) {
       const size_t size = type_size(body.result_types[i]);
       std::memcpy(tiles_[i].data() + k * size, results[i], size);

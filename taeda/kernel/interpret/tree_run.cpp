@@ -31,8 +31,6 @@ TreeRun::TreeRun(const ReduceBody& body, const BodyProgram& combine, Part part)
     for (int l = 0; l < lanes_count_; ++l)
       write_constant(node.type, node.bits, identity_.data() + offsets_[s] + l * sizes_[s]);
   }
-  scratch_.resize(combine.scratch_bytes());
-  combine.prepare(scratch_.data());
 }
 
 void TreeRun::start(int64_t width) {
@@ -59,6 +57,10 @@ void TreeRun::clear_lanes() {
 void TreeRun::combine_into(char* const* left, char* const* right, int64_t n) {
   const size_t states = sizes_.size();
   char *inputs[2 * kMaxStates], *outputs[kMaxStates];
+  if (scratch_.empty()) {  // folds of short rows come here never
+    scratch_.resize(combine_.scratch_bytes() + 1);
+    combine_.prepare(scratch_.data());
+  }
   for (int64_t done = 0; done < n; done += kTile) {
     const int64_t count = std::min(kTile, n - done);
     for (size_t s = 0; s < states; ++s) {

@@ -17,8 +17,8 @@ char* Walk::tile_state(int number) {
 void Unit::prepare(Walk& walk) const {
   for (const auto* plans : {&reductions_, &scans_})
     for (const ReducePlan& plan : *plans) {
-      plan.lift.prepare(walk.scratch.data() + plan.lift_offset);
-      plan.finish.prepare(walk.scratch.data() + plan.finish_offset);
+      plan.lift.prepare(walk.scratch.get() + plan.lift_offset);
+      plan.finish.prepare(walk.scratch.get() + plan.finish_offset);
     }
   compute(walk, launch_, kTile);
 }
@@ -30,19 +30,19 @@ void Unit::compute(Walk& walk, const std::vector<int>& values, int64_t longest) 
     const ValuePlan& value = values_[v];
     compute_one(walk, value);
     if (!value.is_spread) continue;
-    char* to = tiles(walk)[v] = walk.scratch.data() + value.spread_offset;
+    char* to = tiles(walk)[v] = walk.scratch.get() + value.spread_offset;
     // One element, then doubling copies.
-    std::memcpy(to, walk.scratch.data() + value.offset, value.size);
+    std::memcpy(to, walk.scratch.get() + value.offset, value.size);
     for (int64_t done = 1; done < n; done *= 2)
       std::memcpy(to + done * value.size, to, std::min(done, n - done) * value.size);
   }
 }
 
 void Unit::compute_one(Walk& walk, const ValuePlan& value) const {
-  char* out = walk.scratch.data() + value.offset;
+  char* out = walk.scratch.get() + value.offset;
   char* operands[4] = {out};
   for (int i = 0; i < value.num_args(); ++i)
-    operands[i + 1] = walk.scratch.data() + values_[value.args[i]].offset;
+    operands[i + 1] = walk.scratch.get() + values_[value.args[i]].offset;
   switch (value.op) {
     case Op::Constant: write_constant(value.type, value.bits, out); break;
     case Op::Uniform:
@@ -82,7 +82,7 @@ void Unit::store(Walk& walk, int64_t start, int64_t n) const {
 void Unit::run_step(Walk& walk, const TileStep& step, int64_t start, int64_t n) const {
   const ValuePlan& value = values_[step.value];
   char** tile = tiles(walk);
-  char* out = walk.scratch.data() + value.offset;
+  char* out = walk.scratch.get() + value.offset;
   if (value.store >= 0) out = address(walk, stores_[value.store].access, start);
   if (step.chain) {
     run_chain(walk, step, start, n, out);
@@ -113,7 +113,7 @@ void Unit::run_chain(Walk& walk, const TileStep& step, int64_t start, int64_t n,
     if (part.op == ChainOp::LoadBFloat16)
       operand = address(walk, values_[part.operand].access, start);
     else if (part.operand >= 0)
-      operand = part.is_uniform ? walk.scratch.data() + values_[part.operand].offset
+      operand = part.is_uniform ? walk.scratch.get() + values_[part.operand].offset
                                 : tiles(walk)[part.operand];
     steps[count++] = {part.op, part.is_uniform, operand};
   }
@@ -143,7 +143,7 @@ const int64_t* Unit::index_tile(Walk& walk, const AccessPlan& access, int64_t st
     for (const IndirectPlan& one : indirects_)
       if (values_[one.value].is_moving())
         walk.symbols[one.place] =
-            reinterpret_cast<const int64_t*>(walk.scratch.data() + one.offset)[k];
+            reinterpret_cast<const int64_t*>(walk.scratch.get() + one.offset)[k];
     to[k] = access.at(walk.symbols.data());
   }
   return to;
@@ -193,7 +193,7 @@ void Unit::load_masked(const ValuePlan& value, const char* memory, const int64_t
 void Unit::check(Walk& walk, const IndirectPlan& plan, const char* values, int64_t n) const {
   const int64_t extent = plan.extent(walk.symbols.data());
   const auto* from = reinterpret_cast<const int64_t*>(values);
-  auto* to = reinterpret_cast<int64_t*>(walk.scratch.data() + plan.offset);
+  auto* to = reinterpret_cast<int64_t*>(walk.scratch.get() + plan.offset);
   for (int64_t k = 0; k < n; ++k)
     to[k] = td_checked_index(from[k], extent, plan.wraps, walk.arguments.error, plan.number);
   if (!values_[plan.value].is_moving()) walk.symbols[plan.place] = to[0];
@@ -238,7 +238,7 @@ void Unit::lift(Walk& walk, const ReducePlan& plan, int64_t n, char** states) co
   if (plan.part == Part::Combining)
     std::copy(values, values + plan.values.size(), states);
   else
-    plan.lift.run(values, n, walk.scratch.data() + plan.lift_offset, states);
+    plan.lift.run(values, n, walk.scratch.get() + plan.lift_offset, states);
 }
 
 }  // namespace taeda::kernel

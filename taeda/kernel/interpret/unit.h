@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
@@ -125,7 +126,7 @@ struct Walk {
   std::vector<char*> buffers;      // local ones in `locals`
   std::vector<char> states;        // 16 bytes each
   std::vector<char*> state_tiles;  // of states that have an element per element of a tile
-  std::vector<char> scratch, locals;
+  std::unique_ptr<char[]> scratch, locals;  // not cleared
   std::vector<std::optional<TreeRun>> runs;  // by number of the reduction
   std::vector<std::vector<char>> results;    // of reductions side by side, by state
 
@@ -165,10 +166,10 @@ class Unit {
   void run_chain(Walk& walk, const TileStep& step, int64_t start, int64_t n, char* out) const;
   // Pointers to the present tile of each value.
   char** tiles(Walk& walk) const {
-    return reinterpret_cast<char**>(walk.scratch.data() + tiles_offset_);
+    return reinterpret_cast<char**>(walk.scratch.get() + tiles_offset_);
   }
   int64_t* indices(Walk& walk) const {
-    return reinterpret_cast<int64_t*>(walk.scratch.data() + indices_offset_);
+    return reinterpret_cast<int64_t*>(walk.scratch.get() + indices_offset_);
   }
   char* address(Walk& walk, const AccessPlan& access, int64_t start) const;
   char* load(Walk& walk, const ValuePlan& value, int64_t start, int64_t n, char* out) const;

@@ -1,32 +1,59 @@
 // A device of the tests that compiles generated kernels with the system compiler.
-#include <dlfcn.h>
-
 #include <exception>
-#include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "taeda/kernel/native/compiler.h"
+#include "taeda/kernel/native/module.h"
 #include "tests/backends/plugin/walled_device.h"
-#include "tests/kernel/compile.h"
 
 namespace {
 
+using taeda::kernel::compile_native;
+using taeda::kernel::NativeModule;
 using Function = void (*)(char* const* buffers, const int64_t* params, const void* numbers,
                           int64_t* error, int64_t begin, int64_t end);
 
 thread_local std::string message;
 
-TaedaStatus compile(void*, int32_t, const char*, const char* source, const char* entry,
-                    void** kernel) {
-  static std::map<std::string, void*> units;
+// Runs f and gives back the message of what it throws.
+template <class F>
+TaedaStatus guarded(F&& f) {
   try {
-    void*& unit = units[source];
-    if (!unit) unit = taeda::kernel::test::compile(source);
-    *kernel = ::dlsym(unit, entry);
-    return *kernel ? nullptr : "the unit has no such function";
+    f();
+    return nullptr;
   } catch (const std::exception& e) {
     message = e.what();
     return message.c_str();
   }
+}
+
+TaedaStatus build(void*, int32_t, const char*, const char* source,
+                  void (*give)(void* to, const void* bytes, size_t size), void* to) {
+  return guarded([&] {
+    const std::string binary = compile_native(source, {.cache = nullptr});
+    give(to, binary.data(), binary.size());
+  });
+}
+
+TaedaStatus load(void*, int32_t, const void* bytes, size_t size, const char* entry, void** kernel) {
+  // Loaded code stays: its functions may be launched at any time.
+  static auto* modules = new std::vector<std::shared_ptr<NativeModule>>;
+  return guarded([&] {
+    modules->push_back(NativeModule::load({static_cast<const char*>(bytes), size}));
+    *kernel = modules->back()->symbol(entry);
+  });
+}
+
+TaedaStatus compile(void* context, int32_t device, const char* dialect, const char* source,
+                    const char* entry, void** kernel) {
+  std::string binary;
+  const auto keep = [](void* to, const void* bytes, size_t size) {
+    static_cast<std::string*>(to)->assign(static_cast<const char*>(bytes), size);
+  };
+  if (TaedaStatus status = build(context, device, dialect, source, keep, &binary)) return status;
+  return load(context, device, binary.data(), binary.size(), entry, kernel);
 }
 
 TaedaStatus launch(void*, int32_t, void* kernel, const TaedaLaunch*, void** arguments, uint32_t,
@@ -47,6 +74,8 @@ EXPORT const TaedaDeviceApi* taeda_device_init(const TaedaHost* host) {
     TaedaDeviceApi a = walled::memory_api("printed", 2);
     a.compile = &compile;
     a.launch = &launch;
+    a.build = &build;
+    a.load = &load;
     a.dialect = "c++";
     return a;
   }();
