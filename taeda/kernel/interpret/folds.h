@@ -11,8 +11,8 @@
 namespace taeda::kernel {
 
 // lanes[s] holds state s of all lanes of a tree; rows of as many values are lifted and combined
-// into them.
-using FoldPrimitive = void (*)(char* const* lanes, const char* values, int64_t rows);
+// into them. A tile of each value.
+using FoldPrimitive = void (*)(char* const* lanes, const char* const* values, int64_t rows);
 // Combines all lanes as a tree, i with i + half, into the first.
 using ClosePrimitive = void (*)(char* const* lanes);
 // Combines n values into one state after another: results[r] + i is what finish gives after value
@@ -30,7 +30,7 @@ struct FoldRow {
   ScanPrimitive scan[kNumTypes];
 };
 struct FoldTable {
-  FoldRow rows[6];
+  FoldRow rows[8];
   TileLoad load_bfloat16;  // of neighbours
   TileStore store_bfloat16;
   TransposePrimitive transpose[4];  // of elements of 1, 2, 4 and 8 bytes

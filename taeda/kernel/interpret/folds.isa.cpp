@@ -24,11 +24,11 @@ TD_FN void each_part(State& state, F f) {
 
 // A lane of the tree is 64 bytes wide in all; a register holds a part of it.
 template <class Body, class T>
-void fold(char* const* lanes, const char* values, int64_t rows) {
+void fold(char* const* lanes, const char* const* values, int64_t rows) {
   using V = Vec<T>;
   using State = typename Body::template State<V>;
   constexpr int kLanes = 64 / sizeof(T);
-  const T* from = reinterpret_cast<const T*>(values);
+  const T* from = reinterpret_cast<const T*>(values[0]);
   for (int l = 0; l < kLanes; l += V::kWidth) {
     State state;
     each_part<V>(state,
@@ -83,6 +83,44 @@ constexpr void add(FoldRow& row, Type type) {
   row.close[static_cast<int>(type)] = &close<Body, T>;
   row.scan[static_cast<int>(type)] = &scan<Body, T>;
 }
+// One number as a value of a body whose states are of two sizes.
+template <class T>
+struct Number {
+  using IndexType = Number<int64_t>;
+  T x;
+  TD_FN friend bool operator<(Number a, Number b) { return a.x < b.x; }
+  TD_FN friend bool operator>(Number a, Number b) { return a.x > b.x; }
+  TD_FN friend bool operator==(Number a, Number b) { return a.x == b.x; }
+  TD_FN friend bool isnan(Number a) { return a.x != a.x; }
+  TD_FN friend Number where(bool mask, Number a, Number b) { return mask ? a : b; }
+};
+template <class Body, class T>
+void fold_pairs(char* const* lanes, const char* const* values, int64_t rows) {
+  constexpr int kLanes = 64 / sizeof(T);
+  T* first = reinterpret_cast<T*>(lanes[0]);
+  int64_t* second = reinterpret_cast<int64_t*>(lanes[1]);
+  const T* from = reinterpret_cast<const T*>(values[0]);
+  const int64_t* index = reinterpret_cast<const int64_t*>(values[1]);
+  using State = typename Body::template State<Number<T>>;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int l = 0; l < kLanes; ++l) {
+      const int64_t i = row * kLanes + l;
+      const State state =
+          Body::combine(State{{first[l]}, {second[l]}},
+                        Body::lift(Number<T>{from[i]}, Number<int64_t>{index[i]}));
+      first[l] = state.value.x;
+      second[l] = state.index.x;
+    }
+}
+template <class Body>
+constexpr FoldRow pairs(const char* name) {
+  FoldRow row{name, {}, {}, {}};
+  row.fold[static_cast<int>(Type::F32)] = &fold_pairs<Body, float>;
+  row.fold[static_cast<int>(Type::F64)] = &fold_pairs<Body, double>;
+  row.fold[static_cast<int>(Type::I64)] = &fold_pairs<Body, int64_t>;
+  return row;
+}
+
 template <class Body>
 constexpr FoldRow reals(const char* name) {
   FoldRow row{name, {}, {}, {}};
@@ -129,6 +167,8 @@ constexpr FoldTable make_table() {
   table.rows[3] = numbers<ExtremeBody<false>>("min");
   table.rows[4] = reals<MomentsBody>("moments");
   table.rows[5] = reals<LogSumExpBody>("logsumexp");
+  table.rows[6] = pairs<ArgExtremeBody<true>>("argmax");
+  table.rows[7] = pairs<ArgExtremeBody<false>>("argmin");
   table.load_bfloat16 = &load_bfloat16;
   table.store_bfloat16 = &store_bfloat16;
   table.transpose[0] = &transpose<1>;

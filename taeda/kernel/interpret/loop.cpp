@@ -206,7 +206,9 @@ void InterpretedLoop::reduce_line(Walk& walk, int64_t extent) const {
       for (const ReducePlan& plan : member.unit->reductions()) {
         TreeRun& run = *walk.runs[plan.number];
         if (run.is_folded()) {
-          run.fold(member.unit->value_tile(walk, plan), n);
+          const char* values[8];
+          member.unit->value_tiles(walk, plan, values);
+          run.fold(values, n);
           continue;
         }
         char* states[8];
@@ -240,9 +242,11 @@ void InterpretedLoop::run_scan(Walk& walk, int64_t begin, int64_t end) const {
     for (const Member& member : members_) {
       member.unit->evaluate(walk, at, n);
       for (const ReducePlan& plan : member.unit->scans()) {
+        const char* values[8];
+        member.unit->value_tiles(walk, plan, values);
         char* lifted[8];
         member.unit->lift(walk, plan, n, lifted);
-        runs[next++].add(member.unit->value_tile(walk, plan), lifted, n);
+        runs[next++].add(values[0], lifted, n);
       }
       member.unit->store(walk, at, n);
     }

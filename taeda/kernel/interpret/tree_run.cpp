@@ -25,6 +25,7 @@ TreeRun::TreeRun(const ReduceBody& body, const BodyProgram& combine, Part part)
     offsets_.push_back(bytes_);
     bytes_ += static_cast<size_t>(lanes_count_) * type_size(type);
   }
+  for (Type type : body.value_types) value_sizes_.push_back(type_size(type));
   identity_.resize(bytes_);
   for (size_t s = 0; s < sizes_.size(); ++s) {
     const Node& node = body.graph.node(body.identity[s]);
@@ -73,39 +74,45 @@ void TreeRun::combine_into(char* const* left, char* const* right, int64_t n) {
   }
 }
 
-void TreeRun::fold(const char* values, int64_t n) {
-  const size_t size = sizes_[0];
+void TreeRun::fold(const char* const* values, int64_t n) {
+  const char* from[kMaxStates];
   for (int64_t done = 0; done < n;) {
     if (position_ == kReduceChunk) close_chunk();
-    // A tile starts at a lane other than the first only where lines of several axes follow each
-    // other: such elements go one by one.
     const int64_t room = std::min(n - done, kReduceChunk - position_);
     const int64_t first = position_ % lanes_count_;
-    char* states[kMaxStates];
-    if (first == 0 && room >= lanes_count_) {
-      const int64_t rows = room / lanes_count_;
+    for (size_t v = 0; v < value_sizes_.size(); ++v) from[v] = values[v] + done * value_sizes_[v];
+    int64_t taken = std::min<int64_t>(lanes_count_ - first, room);
+    if (taken == lanes_count_) {
+      char* states[kMaxStates];
       for (size_t s = 0; s < sizes_.size(); ++s) states[s] = lane(s, 0);
-      fold_(states, values + done * size, rows);
-      position_ += rows * lanes_count_;
-      done += rows * lanes_count_;
-      continue;
+      fold_(states, from, room / lanes_count_);
+      taken = room / lanes_count_ * lanes_count_;
+    } else {
+      fold_few(from, first, taken);
     }
-    const int64_t taken = std::min<int64_t>(lanes_count_ - first, room);
-    // The values beside `taken` elements of a whole row are identities of their lanes' own: the
-    // row is folded into copies of the lanes, of which those that were given are kept.
-    alignas(64) char row[64], copies[kMaxStates][64];
-    std::memset(row, 0, sizeof(row));
-    std::memcpy(row + first * size, values + done * size, taken * size);
-    for (size_t s = 0; s < sizes_.size(); ++s) {
-      std::memcpy(copies[s], lane(s, 0), 64);
-      states[s] = copies[s];
-    }
-    fold_(states, row, 1);
-    for (size_t s = 0; s < sizes_.size(); ++s)
-      std::memcpy(lane(s, first), copies[s] + first * size, taken * size);
     position_ += taken;
     done += taken;
   }
+}
+
+// A part of a row: the whole row is folded into copies of the lanes, of which those that were given
+// are kept.
+void TreeRun::fold_few(const char* const* values, int64_t first, int64_t n) {
+  constexpr size_t kRow = 8 * 64;  // bytes of a value in as many lanes as there can be
+  alignas(64) char rows[kMaxStates][kRow] = {}, copies[kMaxStates][kRow];
+  const char* from[kMaxStates];
+  char* states[kMaxStates];
+  for (size_t v = 0; v < value_sizes_.size(); ++v) {
+    std::memcpy(rows[v] + first * value_sizes_[v], values[v], n * value_sizes_[v]);
+    from[v] = rows[v];
+  }
+  for (size_t s = 0; s < sizes_.size(); ++s) {
+    std::memcpy(copies[s], lane(s, 0), lanes_count_ * sizes_[s]);
+    states[s] = copies[s];
+  }
+  fold_(states, from, 1);
+  for (size_t s = 0; s < sizes_.size(); ++s)
+    std::memcpy(lane(s, first), copies[s] + first * sizes_[s], n * sizes_[s]);
 }
 
 // The results of a block for each of the reductions.

@@ -18,8 +18,8 @@ class TreeRun {
   void start(int64_t width);
   // The next n elements of one reduction, lifted: a tile per state.
   void add(char* const* states, int64_t n);
-  // The same from a tile of values, where is_folded() says so.
-  void fold(const char* values, int64_t n);
+  // The same from tiles of values, where is_folded() says so.
+  void fold(const char* const* values, int64_t n);
   bool is_folded() const { return fold_ && !is_cascade_; }
   // The next element of each of the reductions: a tile of `width` elements per state.
   void add_across(char* const* states);
@@ -31,6 +31,7 @@ class TreeRun {
     return lanes_.data() + offsets_[state] * width_ + l * width_ * sizes_[state];
   }
   char* level(size_t depth, size_t state) { return levels_[depth].data() + 16 * state * width_; }
+  void fold_few(const char* const* values, int64_t first, int64_t n);
   void add_block(char* const* states);
   void clear_lanes();
   void combine_into(char* const* left, char* const* right, int64_t n);
@@ -49,7 +50,7 @@ class TreeRun {
   bool is_cascade_;  // elements are results of blocks
   int lanes_count_;
   size_t bytes_ = 0;  // of all lanes of one reduction
-  std::vector<size_t> sizes_, offsets_;
+  std::vector<size_t> sizes_, offsets_, value_sizes_;
   std::vector<char> lanes_, identity_, scratch_;  // the identity in all lanes of one reduction
   std::vector<std::vector<char>> levels_;         // 16 bytes per state and reduction
   int64_t width_ = 0, position_ = 0, chunks_ = 0;

@@ -150,9 +150,9 @@ class Unit {
   void prepare(Walk& walk) const;
   const std::vector<ReducePlan>& reductions() const { return reductions_; }
   const std::vector<ReducePlan>& scans() const { return scans_; }
-  // The present tile of a reduction's only value.
-  const char* value_tile(Walk& walk, const ReducePlan& plan) const {
-    return tiles(walk)[plan.values[0]];
+  // The present tiles of a reduction's values.
+  void value_tiles(Walk& walk, const ReducePlan& plan, const char** values) const {
+    for (size_t i = 0; i < plan.values.size(); ++i) values[i] = tiles(walk)[plan.values[i]];
   }
   // The states that the values of the present tile are: a tile per state.
   void lift(Walk& walk, const ReducePlan& plan, int64_t n, char** states) const;
