@@ -1,6 +1,6 @@
-"""Runs the lowered records on a CUDA device: values against the CPU, times against PyTorch's kernels.
+"""Runs the lowered records on a CUDA device: values against the CPU, times against PyTorch.
 
-    python tools/gpu_check.py [--values] [--times] [--json FILE] [--only NAME,...]
+    python tools/gpu_check.py [--values] [--times] [--json FILE] [--only NAME,...] [--part K/N]
 
 Values: every sample of every lowered record, made by NVRTC from the kernel IR. Pointwise operators,
 copies, indexing, random numbers and integers must have the CPU's bits; sums of floats have the
@@ -14,6 +14,7 @@ import statistics
 import sys
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,16 +44,15 @@ def load():
 
 
 # ---- values ----
-def check_values(device, only):
+def check_values(device, only, part):
     import lowered_calls
     import record_calls
     from sampled_calls import samples
 
     records = record_calls.records()
     wrong, count = [], 0
-    for key in lowered_calls.lowered():
-        if only and key not in only:
-            continue
+    keys = [k for k in lowered_calls.lowered() if not only or k in only]
+    for key in keys[part[0] :: part[1]]:
         may_differ = records[key].family in ORDERED or key in COLLIDING | CLOSE
         for name in DTYPES:
             for sample in samples(key, getattr(taeda, name)):
@@ -200,12 +200,12 @@ def check_times(device, only, path):
         try:
             tensors = [make(taeda, k, s, device) for k, s in kinds]
             before = dict(taeda._C._fallback_counts())
-            ours = median_ms(lambda: call(taeda, *tensors), probe.item)
+            ours = median_ms(partial(call, taeda, *tensors), probe.item)
             fell = [k for k, v in taeda._C._fallback_counts().items() if v != before.get(k, 0)]
         except Exception as error:
             print(f"{name:26} {type(error).__name__}: {str(error)[:200]}")
             continue
-        del tensors
+        tensors = None
         theirs = time_torch(torch, call, kinds)
         rows.append({"name": name, "ms": ours, "pytorch_ms": theirs, "fallbacks": fell})
         print(
@@ -222,7 +222,7 @@ def check_times(device, only, path):
 
 def time_torch(torch, call, kinds):
     tensors = [make(torch, k, s, "cuda") for k, s in kinds]
-    return median_ms(lambda: call(torch, *tensors), torch.cuda.synchronize)
+    return median_ms(partial(call, torch, *tensors), torch.cuda.synchronize)
 
 
 def main():
@@ -233,13 +233,19 @@ def main():
     parser.add_argument("--times", action="store_true")
     parser.add_argument("--json")
     parser.add_argument("--only", type=lambda text: text.split(","))
+    parser.add_argument(
+        "--part",
+        type=lambda text: tuple(int(n) for n in text.split("/")),
+        default=(0, 1),
+        help="K/N: every N-th record from the K-th on, for processes side by side",
+    )
     given = parser.parse_args()
     device = load()
     warnings.simplefilter("ignore")
     is_all = not (given.values or given.times)
     is_right = True
     if given.values or is_all:
-        is_right &= check_values(device, given.only)
+        is_right &= check_values(device, given.only, given.part)
     if given.times or is_all:
         check_times(device, given.only, given.json)
     sys.exit(0 if is_right else 1)

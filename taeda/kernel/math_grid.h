@@ -25,6 +25,33 @@ TD_FN td_place td_columns_place() {
   return {(int)threadIdx.y, (int)blockDim.y, (int)threadIdx.x, (int)blockDim.x, false};
 }
 
+// The remainder of `rest`, which becomes the quotient. 32-bit division is many times faster.
+TD_FN td_long td_take(td_long& rest, td_long extent) {
+  if (((td_ulong)rest | (td_ulong)extent) >> 32 == 0) {
+    const unsigned quotient = (unsigned)rest / (unsigned)extent;
+    const unsigned remainder = (unsigned)rest - quotient * (unsigned)extent;
+    rest = quotient;
+    return remainder;
+  }
+  const td_long quotient = rest / extent, remainder = rest - quotient * extent;
+  rest = quotient;
+  return remainder;
+}
+
+// Neighbouring elements that are read and written at once.
+template <class Stored, int kCount>
+struct alignas(sizeof(typename Stored::raw) * kCount) td_pack {
+  typename Stored::raw items[kCount];
+};
+template <class Stored, int kCount>
+TD_FN td_pack<Stored, kCount> td_read_pack(const void* p, td_long i) {
+  return *(const td_pack<Stored, kCount>*)((const typename Stored::raw*)p + i);
+}
+template <class Stored, int kCount>
+TD_FN void td_write_pack(void* p, td_long i, const td_pack<Stored, kCount>& pack) {
+  *(td_pack<Stored, kCount>*)((typename Stored::raw*)p + i) = pack;
+}
+
 // The state of another thread of the warp.
 template <class S>
 TD_FN S td_shuffle_down(S value, int by) {

@@ -38,7 +38,7 @@ class CudaKernelPrinter {
       for (const Step& inside : loop->steps)
         if (const auto* inner = std::get_if<Loop>(&inside)) {
           stage.length.clear();
-          for (const Axis& axis : inner->axes) stage.length.push_back(axis.extent);
+          for (const Axis& axis : inner->axes) stage.length.push_back(at_start(axis.extent));
         }
       const std::string entry = str(kernel_.name, "_", stages_.size());
       text += str("extern \"C\" __global__ void ", entry, "(const ", kernel_.name, "_args a) {\n",
@@ -51,6 +51,15 @@ class CudaKernelPrinter {
   }
 
  private:
+  // An extent as it is where the axes around it begin.
+  const Expr* at_start(const Expr* extent) const {
+    symbolic::Replacements starts;
+    for (const Expr* symbol : symbolic::symbols_of(extent))
+      if (std::find(kernel_.params.begin(), kernel_.params.end(), symbol) == kernel_.params.end())
+        starts[symbol] = kernel_.pool->integer(0);
+    return symbolic::substitute(*kernel_.pool, extent, starts);
+  }
+
   // ---- arguments ----
   int num_uniforms() const {
     int count = 0;
@@ -130,7 +139,7 @@ class CudaKernelPrinter {
       const Node& node = graph_.node(id);
       const auto arg = [&](int i) { return names[node.args[i]]; };
       text += str(indent, "const ", value_type(node.type, Lanes::One), " ", names[id], " = ",
-                  value(node, arg), ";\n");
+                  from_pack(id, value(node, arg)), ";\n");
       for (const Indirect& one : graph_.indirects()) {
         if (one.value != id) continue;
         const size_t number = &one - graph_.indirects().data();
@@ -140,6 +149,15 @@ class CudaKernelPrinter {
       }
     }
     return text;
+  }
+  // A load that a pack has read already, or what is given.
+  std::string from_pack(NodeId id, std::string otherwise) const {
+    if (!packed_) return otherwise;
+    const auto place = std::find(packed_->begin(), packed_->end(), id);
+    if (place == packed_->end()) return otherwise;
+    const Node& node = graph_.node(id);
+    return str(stored_name(kernel_.buffers[node.index].dtype), "::template from<",
+               value_type(node.type, Lanes::One), ">(l", place - packed_->begin(), ".items[u])");
   }
   std::string value(const Node& node, FunctionRef<std::string(int)> arg) const {
     switch (node.op) {
@@ -202,9 +220,8 @@ class CudaKernelPrinter {
     for (size_t i = axes.size(); i-- > 0;) {
       const std::string var = name(axes[i].var), extent = index(axes[i].extent);
       const std::string rest = axes.size() > 1 ? "rest" : from;
-      text += str(indent, "const td_long ", var, " = ", i ? rest + " % " + extent : rest, ";\n",
-                  indent, "(void)", var, ";\n");
-      if (i) text += str(indent, "rest /= ", extent, ";\n");
+      text += str(indent, "const td_long ", var, " = ", i ? "td_take(rest, " + extent + ")" : rest,
+                  ";\n", indent, "(void)", var, ";\n");
     }
     return text;
   }
@@ -225,7 +242,76 @@ class CudaKernelPrinter {
     }
     return true;
   }
+  // ---- packs of neighbours ----
+  // How many neighbours 16 bytes hold, where every access of a loop over one axis is dense or does
+  // not move, and memory is aligned to 16 bytes; 1 elsewhere.
+  int pack_size(const Loop& loop) const {
+    if (loop.axes.size() != 1 || !can_run_ahead(loop)) return 1;
+    const Expr* var = loop.axes[0].var;
+    int64_t widest = 1;
+    const auto fits = [&](int buffer, const Expr* at) {
+      const Expr* stride = stride_of(*kernel_.pool, at, var);
+      if (!stride || stride->is_constant(0)) return stride != nullptr;
+      widest = std::max(widest, item_size(kernel_.buffers[buffer].dtype));
+      return at == var && kernel_.buffers[buffer].alignment >= 16;
+    };
+    for (const Step& step : loop.steps) {
+      const auto& one = std::get<Store>(step);
+      if (!fits(one.buffer, one.at) || one.at != var) return 1;
+      for (NodeId id : graph_.reachable({one.value})) {
+        const Node& node = graph_.node(id);
+        if (node.op == Op::Load && (node.args[0] >= 0 || !fits(node.index, node.at))) return 1;
+      }
+    }
+    return static_cast<int>(std::max<int64_t>(1, 16 / widest));
+  }
+
+  // The loads of a pack's elements come from registers.
+  std::string packed_elements(const Loop& loop, int count) {
+    const Axis& axis = loop.axes[0];
+    std::vector<NodeId> roots;
+    for (const Step& step : loop.steps) roots.push_back(std::get<Store>(step).value);
+    std::vector<NodeId> loads;
+    for (NodeId id : graph_.reachable(roots))
+      if (graph_.node(id).op == Op::Load && graph_.node(id).at == axis.var) loads.push_back(id);
+    const std::string n = index(axis.extent), var = name(axis.var);
+    std::string text =
+        str("  const td_long packs = ", n, " / ", count,
+            ";\n  const td_long step = (td_long)gridDim.x * blockDim.x;\n"
+            "  const td_long thread = (td_long)blockIdx.x * blockDim.x + threadIdx.x;\n"
+            "  for (td_long pack = thread; pack < packs; pack += step) {\n");
+    for (size_t i = 0; i < loads.size(); ++i) {
+      const Node& node = graph_.node(loads[i]);
+      text += str("    const auto l", i, " = td_read_pack<",
+                  stored_name(kernel_.buffers[node.index].dtype), ", ", count, ">(b", node.index,
+                  ", pack * ", count, ");\n");
+    }
+    for (size_t i = 0; i < roots.size(); ++i)
+      text += str("    td_pack<", stored_name(kernel_.buffers[buffer_of(loop, i)].dtype), ", ",
+                  count, "> r", i, ";\n");
+    text += str("#pragma unroll\n    for (int u = 0; u < ", count, "; ++u) {\n      const td_long ",
+                var, " = pack * ", count, " + u;\n      (void)", var, ";\n");
+    const NamedNodes names(graph_, roots);
+    packed_ = &loads;
+    text += definitions(names, "      ");
+    packed_ = nullptr;
+    for (size_t i = 0; i < roots.size(); ++i)
+      text +=
+          str("      r", i, ".items[u] = ", stored_name(kernel_.buffers[buffer_of(loop, i)].dtype),
+              "::to(", names[roots[i]], ");\n");
+    text += "    }\n";
+    for (size_t i = 0; i < roots.size(); ++i)
+      text += str("    td_write_pack<", stored_name(kernel_.buffers[buffer_of(loop, i)].dtype),
+                  ", ", count, ">(b", buffer_of(loop, i), ", pack * ", count, ", r", i, ");\n");
+    // What is left of the last pack.
+    text += str("  }\n  {\n    const td_long ", var, " = packs * ", count, " + thread;\n    if (",
+                var, " < ", n, ")\n", plain_steps(loop.steps, "    "), "  }\n");
+    return text;
+  }
+  static int buffer_of(const Loop& loop, size_t i) { return std::get<Store>(loop.steps[i]).buffer; }
+
   std::string elements(const Loop& loop) {
+    if (const int pack = pack_size(loop); pack > 1) return packed_elements(loop, pack);
     const int count = can_run_ahead(loop) ? kElementsPerThread : 1;
     std::string text = str("  const td_long total = ", total(loop.axes),
                            ";\n  const td_long step = (td_long)gridDim.x * blockDim.x;\n"
@@ -368,6 +454,7 @@ class CudaKernelPrinter {
   const ExprGraph& graph_;
   ReduceBodyPrinter bodies_;
   std::vector<CudaStage> stages_;
+  const std::vector<NodeId>* packed_ = nullptr;  // loads of the pack that is printed
 };
 
 }  // namespace

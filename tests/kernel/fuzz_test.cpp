@@ -314,7 +314,8 @@ struct Case {
 using Memory = std::vector<std::vector<char>>;
 
 // Runs a kernel on a copy of the memory: printed where there is a library, interpreted elsewhere.
-Memory run(const Kernel& kernel, const NativeModule* module, const Case& one, Memory memory, int64_t* error) {
+Memory run(const Kernel& kernel, const NativeModule* module, const Case& one, Memory memory,
+           int64_t* error) {
   std::vector<char*> ptrs;
   for (std::vector<char>& buffer : memory) ptrs.push_back(buffer.data());
   ptrs.resize(kernel.buffers.size());  // local ones have no memory here
@@ -326,7 +327,8 @@ Memory run(const Kernel& kernel, const NativeModule* module, const Case& one, Me
     TileInterpreter(kernel).run(0, {ptrs.data(), one.sizes.data(), scalars, error}, 0, extent);
     return memory;
   }
-  module->function<StageFn>(kernel.name + "_0")(ptrs.data(), one.sizes.data(), scalars, error, 0, extent);
+  module->function<StageFn>(kernel.name + "_0")(ptrs.data(), one.sizes.data(), scalars, error, 0,
+                                                extent);
   return memory;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -139,26 +140,35 @@ std::unique_ptr<CompiledKernel> make_kernel(const devices::Runtime& runtime, int
   return compiled;
 }
 
-// Two words on the device that a bad index is written to.
+// Two words on the device that a bad index is written to, one pair per thread and device. They stay
+// zero until an index is bad.
 class ErrorWord {
  public:
-  ErrorWord(const devices::Runtime& runtime, int device)
-      : runtime_(runtime), device_(device), data_(runtime.alloc(device, sizeof(words_))) {
-    runtime_.copy_to_device(device_, data_, words_, sizeof(words_));
+  static ErrorWord& of(const devices::Runtime& runtime, int device) {
+    thread_local std::map<std::pair<const devices::Runtime*, int>, ErrorWord> words;
+    return words.try_emplace({&runtime, device}, runtime, device).first->second;
   }
-  ~ErrorWord() { runtime_.api().free(runtime_.api().context, device_, data_, sizeof(words_)); }
-  ErrorWord(const ErrorWord&) = delete;
+  ErrorWord(const devices::Runtime& runtime, int device)
+      : runtime_(runtime), device_(device), data_(runtime.alloc(device, sizeof(int64_t[2]))) {
+    clear();
+  }
 
   void* data() const { return data_; }
   BadIndex read() {
-    runtime_.copy_to_host(device_, words_, data_, sizeof(words_));
-    return {static_cast<int>(words_[0]), words_[1]};
+    int64_t words[2];
+    runtime_.copy_to_host(device_, words, data_, sizeof(words));
+    if (words[0]) clear();
+    return {static_cast<int>(words[0]), words[1]};
   }
 
  private:
+  void clear() {
+    const int64_t zeros[2] = {0, 0};
+    runtime_.copy_to_device(device_, data_, zeros, sizeof(zeros));
+  }
+
   const devices::Runtime& runtime_;
   int device_;
-  int64_t words_[2] = {0, 0};
   void* data_;
 };
 
@@ -275,9 +285,7 @@ const CompiledKernel& compiled_kernel(const devices::Runtime& runtime, int devic
 
 BadIndex launch(const devices::Runtime& runtime, int device, const CompiledKernel& compiled,
                 const Arguments& arguments) {
-  std::optional<ErrorWord> error;
-  if (compiled.has_checks) error.emplace(runtime, device);
-  void* const error_data = error ? error->data() : nullptr;
+  ErrorWord* const error = compiled.has_checks ? &ErrorWord::of(runtime, device) : nullptr;
   ScratchMemory memory(runtime, device);
   std::vector<char*> buffers = arguments.buffers;
   for (const Scratch& scratch : compiled.scratch)
@@ -286,12 +294,12 @@ BadIndex launch(const devices::Runtime& runtime, int device, const CompiledKerne
   const Arguments given{buffers, arguments.params, arguments.numbers};
   for (const Stage& stage : compiled.stages) {
     if (product_of(stage.extent, arguments.params) <= 0) continue;
-    launch_stage(runtime, device, compiled, stage, given, error_data);
+    launch_stage(runtime, device, compiled, stage, given, error ? error->data() : nullptr);
     ++kernels().launched;
     if (!stage.is_check) continue;
     if (const BadIndex bad = error->read(); bad.check) return bad;
   }
-  return error ? error->read() : BadIndex{};
+  return {};
 }
 
 KernelCounts kernel_counts() {

@@ -62,8 +62,8 @@ const CompiledKernel& compiled_kernel(const devices::Runtime& runtime, int devic
                                       const std::string& key, bool has_parts,
                                       FunctionRef<kernel::Kernel()> make);
 
-// Runs the stages in order. Stops after a stage that found an index out of range: a kernel tests
-// its indices before it writes.
+// Runs the stages in order. Stops after a stage of checks that found an index out of range: a
+// kernel tests its indices before it writes, or its caller has done so.
 BadIndex launch(const devices::Runtime& runtime, int device, const CompiledKernel& compiled,
                 const Arguments& arguments);
 

@@ -18,6 +18,10 @@ using kernel::Expr;
 bool is_known_extent(int64_t extent) { return extent == 1; }
 bool is_known_stride(int64_t stride) { return stride == 0 || stride == 1; }
 
+// Memory whose elements can be read sixteen bytes at a time.
+constexpr int kAlignment = 16;
+bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % kAlignment == 0; }
+
 template <class T>
 std::array<char, 16> slot_of_number(T value) {
   std::array<char, 16> slot{};
@@ -73,6 +77,7 @@ int Launch::operand(const Tensor& t, IntList strides, uint64_t indexed) {
     return static_cast<int>(i);
   }
   fact(static_cast<int64_t>(t.dtype()));
+  fact(is_aligned(t.data()));
   for (int64_t stride : used) fact(is_known_stride(stride) ? stride : 2);
   operands_.push_back({t.dtype(), t.data(), std::move(used)});
   return static_cast<int>(operands_.size()) - 1;
@@ -107,7 +112,8 @@ kernel::Kernel Launch::build_kernel(FunctionRef<void(KernelBuilder&)> build) con
       const int64_t stride = operands_[i].strides[d];
       strides.push_back(is_known_stride(stride) ? k.integer(stride) : k.param(str("s", i, "_", d)));
     }
-    k.operand(operands_[i].dtype, std::move(strides));
+    k.operand(operands_[i].dtype, std::move(strides),
+              is_aligned(operands_[i].data) ? kAlignment : 0);
   }
   own_symbols_.clear();
   for (size_t i = 0; i < own_params_.size(); ++i) own_symbols_.push_back(k.param(str("p", i)));

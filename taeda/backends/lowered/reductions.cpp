@@ -125,6 +125,16 @@ struct VarianceResults {
   Tensor *variance, *mean;  // the mean may be null
 };
 
+// The number of elements, their mean, and the sum of squared distances from it: in one pass where
+// the row is long enough to be split, else in two, which divide once.
+std::vector<Sym> moments(KernelBuilder& k, const Rows& rows, Sym value, int count) {
+  if (rows.is_long()) return k.reduce("moments", rows.reduced, {value});
+  const Sym n = rows.launch.uniform(k, count);
+  const Sym sum = k.reduce("sum", rows.reduced, {value})[0];
+  const Sym mean = where(n > Sym(0), sum / n, Sym(0)), distance = value - mean;
+  return {n, mean, k.reduce("sum", rows.reduced, {distance * distance})[0]};
+}
+
 // Variances of complex numbers are those of both parts together.
 void reduce_moments(const Tensor& self, std::optional<IntList> dim,
                     std::optional<Scalar> correction, bool keepdim, const VarianceResults& to) {
@@ -135,17 +145,19 @@ void reduce_moments(const Tensor& self, std::optional<IntList> dim,
   const Type type = kernel::compute_type(self.dtype()), real = kernel::real_type(type);
   Rows rows = reduced_rows(to.is_std ? "std" : "var", self, bits, keepdim, outs);
   rows.launch.compute_in(real);
-  const int number = rows.launch.number(correction.value_or(Scalar(1)), real);
+  const int number = rows.launch.number(correction.value_or(Scalar(1)), real),
+            count = rows.launch.number(Scalar(static_cast<double>(rows.length())), real);
+  rows.launch.fact(rows.is_long());
   const int x = rows.operand(self, 0), variance = rows.operand(*to.variance, 1);
   const int mean = to.mean ? rows.operand(*to.mean, 2) : -1;
   rows.launch.run([&](KernelBuilder& k) {
     const Sym value = k.load(x);
     k.loop(rows.kept, [&] {
       const bool is_pair = kernel::is_complex(type);
-      std::vector<Sym> first =
-          k.reduce("moments", rows.reduced, {is_pair ? Sym(kernel::real(value)) : value});
+      const std::vector<Sym> first =
+          moments(k, rows, is_pair ? Sym(kernel::real(value)) : value, count);
       std::vector<Sym> second;
-      if (is_pair) second = k.reduce("moments", rows.reduced, {kernel::imag(value)});
+      if (is_pair) second = moments(k, rows, kernel::imag(value), count);
       const Sym squares = is_pair ? first[2] + second[2] : first[2];
       const Sym nan = Sym::from_id(k.graph().constant(std::nan(""), real));
       const Sym divisor = first[0] - rows.launch.uniform(k, number);

@@ -26,6 +26,7 @@ Rows::Rows(std::string_view name, Device device, IntList sizes, uint64_t bits,
   int64_t count = 1;
   for (int64_t size : outer.sizes) count *= size;
   launch.reduces(count, length_);
+  is_long_ = count < 256 && length_ >= 32768;
   outer.arrange();
   row.merge();
   kept = outer.add_to(launch);

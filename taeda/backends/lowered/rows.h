@@ -17,6 +17,8 @@ class Rows {
   int operand(const Tensor& t, int place) { return launch.operand(t, strides_[place]); }
   // The number of elements in a row.
   int64_t length() const { return length_; }
+  // Few rows of many elements, which devices split.
+  bool is_long() const { return is_long_; }
   // The row-major position in the row.
   Sym position(KernelBuilder& k) const;
 
@@ -26,6 +28,7 @@ class Rows {
  private:
   std::vector<IntVec> strides_;
   int64_t length_ = 1;
+  bool is_long_ = false;
 };
 
 // The strides of a reduction's result in the dimensions of what is reduced.

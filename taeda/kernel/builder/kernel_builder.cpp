@@ -17,13 +17,14 @@ int KernelBuilder::axis(const Expr* extent) {
   return number;
 }
 
-int KernelBuilder::operand(DType dtype, std::vector<const Expr*> strides) {
+int KernelBuilder::operand(DType dtype, std::vector<const Expr*> strides, int alignment) {
   // The elements from the first to the last one that the axes reach.
   const Expr* numel = integer(1);
   for (size_t d = 0; d < strides.size(); ++d)
     numel = pool().add(numel, pool().mul(strides[d], pool().subtract(axes_[d].extent, integer(1))));
   strides_.push_back(std::move(strides));
-  return kernel_.add_buffer({str("b", strides_.size() - 1), dtype, numel});
+  return kernel_.add_buffer(
+      {str("b", strides_.size() - 1), dtype, numel, Space::Global, alignment});
 }
 
 const Expr* KernelBuilder::place(int operand, const Coordinates& at) {

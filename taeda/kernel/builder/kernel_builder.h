@@ -45,8 +45,9 @@ class TAEDA_API KernelBuilder {
   const Expr* param(const std::string& name) { return kernel_.add_param(name); }
   // An axis; one whose extent is the constant 1 has no loop.
   int axis(const Expr* extent);
-  // A buffer with its stride along each axis made so far.
-  int operand(DType dtype, std::vector<const Expr*> strides);
+  // A buffer with its stride along each axis made so far; its start is a multiple of `alignment`
+  // bytes, of its item size where that is 0.
+  int operand(DType dtype, std::vector<const Expr*> strides, int alignment = 0);
   // One number per call, in slot `number`.
   Sym uniform(int number, Type type) { return Sym::from_id(graph().uniform(number, type)); }
 

@@ -86,6 +86,7 @@ constexpr void add(FoldRow& row, Type type) {
 // One number as a value of a body whose states are of two sizes.
 template <class T>
 struct Number {
+  using MaskType = bool;
   using IndexType = Number<int64_t>;
   T x;
   TD_FN friend bool operator<(Number a, Number b) { return a.x < b.x; }
