@@ -15,81 +15,13 @@
 #include "taeda/base/str.h"
 #include "taeda/kernel/native/compiler.h"
 #include "taeda/kernel/native/module.h"
-#include "tests/kernel/native_fixture.h"
+#include "tests/kernel/fake_compiler.h"
 
 namespace taeda::kernel {
 namespace {
 
 using namespace taeda::kernel::test;
 using Clock = std::chrono::steady_clock;
-
-std::string returns(int value) {
-  return str("extern \"C\" int answer() { return ", value, "; }\n");
-}
-
-std::string compile(const std::string& source) {
-  return compile_native(source, CompileOptions{.cache = nullptr});
-}
-
-// An object whose answer() is 7, made once.
-const std::string& seven() {
-  static const std::string bytes = compile(returns(7));
-  return bytes;
-}
-
-int answer_of(const std::string& bytes) {
-  return NativeModule::load(bytes)->function<int (*)()>("answer")();
-}
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), ErrorKind::Runtime) << e.what();
-    return e.what();
-  }
-  return "no error";
-}
-
-// A shell script that stands for a compiler, with a temporary folder of its own. In its body $out
-// is the file to make.
-class FakeCompiler {
- public:
-  explicit FakeCompiler(const std::string& body)
-      : path_(folder_ / "fake"),
-        variables_{{"TAEDA_CXX", path_}, {"TMPDIR", folder_ / "tmp"}, {"HERE", folder_.path()}} {
-    std::filesystem::create_directory(folder_ / "tmp");
-    write_file(path_,
-               "#!/bin/sh\nfor word; do last=$now; now=$word; "
-               "[ \"$last\" = -o ] && out=$word; done\n" +
-                   body + "\n");
-    chmod(path_.c_str(), 0700);
-  }
-  ~FakeCompiler() {
-    EXPECT_TRUE(std::filesystem::is_empty(folder_ / "tmp")) << "a temporary file is left";
-    EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
-  }
-  const std::string& path() const { return path_; }
-  const Folder& folder() const { return folder_; }
-  std::string error() const {
-    return error_of([] { compile("source"); });
-  }
-
- private:
-  Folder folder_;
-  std::string path_;
-  Variables variables_;
-};
-
-// One that copies an object beside it.
-class CopyingCompiler : public FakeCompiler {
- public:
-  // The object is an argument because it must be made before the variables are set.
-  explicit CopyingCompiler(const std::string& before = "", const std::string& object = seven())
-      : FakeCompiler(before + "\ncp \"$HERE/object\" \"$out\"") {
-    write_file(folder() / "object", object);
-  }
-};
 
 ptrdiff_t open_files() {
   const std::filesystem::directory_iterator all("/proc/self/fd");
@@ -100,7 +32,7 @@ TEST(NativeModule, RunsWhatWasCompiled) { EXPECT_EQ(answer_of(seven()), 7); }
 
 TEST(NativeModule, ObjectsDoNotMix) {
   const auto first = NativeModule::load(seven());
-  const auto second = NativeModule::load(compile(returns(8)));
+  const auto second = NativeModule::load(object_of(returns(8)));
   const auto again = NativeModule::load(seven());
   EXPECT_EQ(first->function<int (*)()>("answer")(), 7);
   EXPECT_EQ(second->function<int (*)()>("answer")(), 8);
@@ -135,7 +67,7 @@ TEST(NativeModule, AMissingSymbolIsNamed) {
 }
 
 TEST(NativeModule, ASymbolThatTheObjectNeedsIsNamed) {
-  const std::string bytes = compile(
+  const std::string bytes = object_of(
       "extern \"C\" int nowhere_at_all(); extern \"C\" int answer() { return nowhere_at_all(); }");
   EXPECT_TRUE(
       contains(error_of([&] { NativeModule::load(bytes); }), "undefined symbol: nowhere_at_all"));
@@ -212,9 +144,9 @@ TEST(CompileNative, InstructionSetsAreFlags) {
 TEST(CompileNative, VariablesNameTheCompiler) {
   const CopyingCompiler compiler("[ \"$1\" = -own ] || exit 1");
   const Variables both{{"TAEDA_CXX", compiler.path() + "  -own"}, {"CXX", "missing"}};
-  EXPECT_EQ(answer_of(compile("source")), 7);
+  EXPECT_EQ(answer_of(object_of("source")), 7);
   const Variables one{{"TAEDA_CXX", ""}, {"CXX", compiler.path() + " -own"}};
-  EXPECT_EQ(answer_of(compile("source")), 7);
+  EXPECT_EQ(answer_of(object_of("source")), 7);
 }
 
 TEST(CompileNative, TheFirstCompilerInPathIsTaken) {
@@ -226,19 +158,19 @@ TEST(CompileNative, TheFirstCompilerInPathIsTaken) {
   write_file(folder + "/clang++", "no program either");
   const Variables variables{
       {"TAEDA_CXX", std::nullopt}, {"CXX", std::nullopt}, {"PATH", "/nowhere:" + folder}};
-  EXPECT_EQ(answer_of(compile("source")), 7);
+  EXPECT_EQ(answer_of(object_of("source")), 7);
 }
 
 TEST(CompileNative, AMissingCompilerIsAnError) {
   const Folder empty;
   const Variables variables{
       {"TAEDA_CXX", std::nullopt}, {"CXX", std::nullopt}, {"PATH", empty.path()}};
-  EXPECT_EQ(error_of([] { compile("source"); }),
+  EXPECT_EQ(error_of([] { object_of("source"); }),
             "[compile_native] no C++ compiler was found: looked for c++, g++ and clang++ in " +
                 empty.path() +
                 "; install one (Debian: apt-get install g++) or name it in TAEDA_CXX");
   const Variables named{{"CXX", "no-such-compiler -O"}};
-  EXPECT_TRUE(contains(error_of([] { compile("source"); }),
+  EXPECT_TRUE(contains(error_of([] { object_of("source"); }),
                        "the C++ compiler was not found: CXX names 'no-such-compiler', PATH is "));
 }
 
@@ -249,7 +181,7 @@ TEST(CompileNative, AProgramThatCannotStartIsAnError) {
 }
 
 TEST(CompileNative, ACompileErrorShowsTheFirstLines) {
-  const std::string text = error_of([] { compile("int f() { return undeclared_thing; }"); });
+  const std::string text = error_of([] { object_of("int f() { return undeclared_thing; }"); });
   EXPECT_TRUE(contains(text, " failed with exit status 1:\n")) << text;
   EXPECT_TRUE(contains(text, "undeclared_thing")) << text;
   EXPECT_TRUE(contains(text, "Set TAEDA_KEEP_SOURCES to a folder to keep the source.")) << text;
@@ -270,7 +202,7 @@ TEST(CompileNative, SourcesThatCannotBeKeptWarn) {
   write_file(compiler.folder() / "file", "");
   const Variables variables{{"TAEDA_KEEP_SOURCES", compiler.folder() / "file"}};
   const Warnings warnings;
-  EXPECT_EQ(answer_of(compile("source")), 7);
+  EXPECT_EQ(answer_of(object_of("source")), 7);
   EXPECT_TRUE(contains(warnings.joined(), "TAEDA_KEEP_SOURCES: cannot write "));
 }
 
@@ -292,21 +224,6 @@ TEST(CompileNative, ASignalIsNamed) {
                        "fake was killed by SIGSEGV:\nnear the end"));
   EXPECT_TRUE(contains(FakeCompiler("kill -KILL $$").error(),
                        "fake was killed by SIGKILL; is the memory full?"));
-}
-
-bool is_running(const std::string& pid) {
-  const std::string stat = read_file("/proc/" + pid + "/stat");
-  return !stat.empty() && !contains(stat, ") Z ");
-}
-
-// Whether the process with this number ends within seconds.
-bool ends(std::string pid) {
-  while (!pid.empty() && pid.back() == '\n') pid.pop_back();
-  EXPECT_FALSE(pid.empty());
-  const auto start = Clock::now();
-  while (is_running(pid) && Clock::now() - start < std::chrono::seconds(5))
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  return !is_running(pid);
 }
 
 TEST(CompileNative, AHangIsStoppedWithAllItsProcesses) {
@@ -387,7 +304,7 @@ TEST(CompileNative, AFullTemporaryFolderIsAnError) {
     if (unshare(CLONE_NEWNS) != 0 || mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         mount("none", folder.c_str(), "tmpfs", 0, "size=8k,mode=0700") != 0)
       return std::string("skip");
-    return error_of([] { compile(std::string(100000, ' ')); }) + "\n" + compiler.error();
+    return error_of([] { object_of(std::string(100000, ' ')); }) + "\n" + compiler.error();
   });
   if (text == "skip") GTEST_SKIP() << "a file system cannot be mounted here";
   EXPECT_TRUE(contains(text, "kernel.cpp': No space left on device; set TMPDIR to a folder"))
@@ -401,7 +318,7 @@ TEST(CompileNative, ALimitOnFileSizesIsAnError) {
   const std::string text = in_child([&] {
     const rlimit limit{1000, 1000};
     setrlimit(RLIMIT_FSIZE, &limit);
-    return error_of([] { compile(std::string(4000, ' ')); });
+    return error_of([] { object_of(std::string(4000, ' ')); });
   });
   EXPECT_TRUE(contains(text, "kernel.cpp': File too large")) << text;
 }
@@ -410,7 +327,7 @@ TEST(CompileNative, WorksWhereChildrenAreCollectedByTheSystem) {
   const CopyingCompiler compiler;
   EXPECT_EQ(in_child([] {
               signal(SIGCHLD, SIG_IGN);
-              return str(answer_of(compile("source")));
+              return str(answer_of(object_of("source")));
             }),
             "7");
 }
@@ -419,7 +336,7 @@ TEST(CompileNative, WorksWithoutStandardStreams) {
   const CopyingCompiler compiler("echo words; echo more >&2");
   EXPECT_EQ(in_child([] {
               for (const int fd : {0, 1, 2}) close(fd);
-              return str(answer_of(compile("source")));
+              return str(answer_of(object_of("source")));
             }),
             "7");
 }

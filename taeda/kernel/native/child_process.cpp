@@ -127,12 +127,14 @@ class Child {
   Child(const Child&) = delete;
   ~Child() { collect(); }
 
-  ChildResult watch(Clock::time_point deadline) {
+  // Until the child ends, the time is over, or `stop` is true.
+  ChildResult watch(Clock::time_point deadline, const std::atomic<bool>* stop) {
     State state = State::Running;
     microseconds pause{100};
     while ((state = look()) == State::Running) {
       const auto left = std::chrono::duration_cast<microseconds>(deadline - Clock::now());
-      if (left.count() <= 0) break;
+      is_stopped_ = stop && stop->load();
+      if (left.count() <= 0 || is_stopped_) break;
       if (is_open_) {
         wait_for_text(std::min<microseconds>(left, kLongestPause));
       } else {
@@ -185,7 +187,8 @@ class Child {
 
   ChildResult result(State state, int status) const {
     using End = ChildResult::End;
-    if (state == State::Running) return {End::TimedOut, 0, text_.text()};
+    if (state == State::Running)
+      return {is_stopped_ ? End::Stopped : End::TimedOut, 0, text_.text()};
     if (state == State::Lost) return {End::Lost, 0, text_.text()};
     if (WIFSIGNALED(status)) return {End::Killed, WTERMSIG(status), text_.text()};
     return {End::Exited, WEXITSTATUS(status), text_.text()};
@@ -194,7 +197,7 @@ class Child {
   pid_t pid_;
   Descriptor output_;
   Output text_;
-  bool is_open_ = true;
+  bool is_open_ = true, is_stopped_ = false;
 };
 
 }  // namespace
@@ -210,7 +213,7 @@ ChildResult run_child(const ChildCommand& command) {
   Child child(pid, std::move(output));
   input.close();
   setpriority(PRIO_PGRP, static_cast<id_t>(pid), getpriority(PRIO_PROCESS, 0) + kNicer);
-  return child.watch(deadline);
+  return child.watch(deadline, command.stop);
 }
 
 std::string signal_name(int signal) {

@@ -1,6 +1,7 @@
 // Runs a program to its end and keeps what it prints.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -11,13 +12,14 @@ namespace taeda::kernel {
 struct ChildCommand {
   std::vector<std::string> words;  // the program's path, then its arguments
   std::vector<std::pair<std::string, std::string>> variables;  // beside those of this process
-  double seconds;  // after which it and all its children are killed
+  double seconds;                           // after which it and all its children are killed
+  const std::atomic<bool>* stop = nullptr;  // the same where this becomes true
 };
 
 struct ChildResult {
   // Lost: another part of this process collected the child (or ignores SIGCHLD), so that nobody
   // knows how it ended.
-  enum class End : uint8_t { Exited, Killed, TimedOut, NotStarted, Lost };
+  enum class End : uint8_t { Exited, Killed, TimedOut, Stopped, NotStarted, Lost };
   End end;
   int code;            // exit status, signal, or error of the start
   std::string output;  // of both streams; the middle of a long text is left out

@@ -93,6 +93,9 @@ void check_result(const ChildCommand& command, const ChildResult& result, const 
     case ChildResult::End::TimedOut:
       fail(ErrorKind::Runtime, "[compile_native] ", compiler, " was stopped after ",
            command.seconds, " seconds; set TAEDA_COMPILE_TIMEOUT to let it run longer");
+    case ChildResult::End::Stopped:
+      fail(ErrorKind::Runtime, "[compile_native] ", compiler,
+           " was stopped: the queue of compiles ends");
     case ChildResult::End::NotStarted:
       fail(ErrorKind::Runtime, "[compile_native] ", compiler,
            " cannot be started: ", error_text(result.code),
@@ -110,11 +113,11 @@ std::string read_object(const std::string& path) {
 }
 
 std::string run_compiler(const Compiler& compiler, const std::vector<std::string>& flags,
-                         const std::string& source) {
+                         const std::string& source, const std::atomic<bool>* stop) {
   const std::string kept = keep_source(source);
   const TemporaryFolder folder;
   const std::string object = folder.path() + "/kernel.so";
-  ChildCommand command{compiler.words, {{"TMPDIR", folder.path()}}, compile_seconds()};
+  ChildCommand command{compiler.words, {{"TMPDIR", folder.path()}}, compile_seconds(), stop};
   command.words.insert(command.words.end(), flags.begin(), flags.end());
   for (const std::string& word : {std::string("-o"), object, folder.write("kernel.cpp", source)})
     command.words.push_back(word);
@@ -133,10 +136,10 @@ std::string compile_native(const std::string& source, const CompileOptions& opti
   const Compiler compiler = find_compiler();
   const std::vector<std::string> flags = flags_of(options);
   if (!options.cache || options.cache->folder().empty())
-    return run_compiler(compiler, flags, source);
+    return run_compiler(compiler, flags, source, options.stop);
   const std::string key = key_of(compiler, flags, source);
   if (std::optional<std::string> found = options.cache->find(key)) return *std::move(found);
-  std::string object = run_compiler(compiler, flags, source);
+  std::string object = run_compiler(compiler, flags, source, options.stop);
   options.cache->store(key, object);
   return object;
 }

@@ -1,6 +1,7 @@
 // Compiles printed C++ with the system's compiler.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct CompileOptions {
   int isa = isa_level();                    // the instruction set, as in base/isa.h
   std::vector<std::string> flags = {};      // after those that every kernel gets
   DiskCache* cache = &DiskCache::shared();  // nullptr: neither read nor written
+  const std::atomic<bool>* stop = nullptr;  // kills the compiler where it becomes true
 };
 
 // The bytes of a shared object made from a translation unit, for NativeModule::load. They come from

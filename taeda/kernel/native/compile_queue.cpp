@@ -1,0 +1,177 @@
+// Workers over one list of jobs.
+#include "taeda/kernel/native/compile_queue.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "taeda/base/error.h"
+#include "taeda/base/parallel.h"
+
+namespace taeda::kernel {
+namespace {
+
+constexpr int kNicer = 5;
+constexpr std::chrono::milliseconds kEndWait{50};
+
+// What tells two compiles apart.
+std::string key_of(const std::string& source, const CompileOptions& options) {
+  std::string key = str(options.isa, " ", static_cast<const void*>(options.cache), "\n");
+  for (const std::string& flag : options.flags) key += flag + "\n";
+  return key + "\n" + source;
+}
+
+// Blocks signals while a thread is started, which inherits that.
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old_);
+  }
+  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &old_, nullptr); }
+
+ private:
+  sigset_t old_;
+};
+
+struct Job {
+  std::string key;
+  std::packaged_task<std::string()> task;
+};
+
+}  // namespace
+
+// Shared with the workers, which may outlive the queue.
+struct CompileQueue::State {
+  using Lock = std::unique_lock<std::mutex>;
+
+  const pid_t process = getpid();
+  std::mutex mutex;
+  std::condition_variable has_work, is_done;
+  std::deque<Job> jobs;  // that nobody runs yet
+  std::map<std::string, std::shared_future<std::string>> unfinished;
+  int workers = 0, running = 0;
+  std::atomic<bool> is_stopped{false};
+
+  void run_next(Lock& lock) {
+    Job job = std::move(jobs.front());
+    jobs.pop_front();
+    ++running;
+    lock.unlock();
+    job.task();
+    lock.lock();
+    --running;
+    unfinished.erase(job.key);
+    is_done.notify_all();
+  }
+
+  void work() {
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), getpriority(PRIO_PROCESS, 0) + kNicer);
+    Lock lock(mutex);
+    for (;;) {
+      has_work.wait(lock, [&] { return is_stopped || !jobs.empty(); });
+      if (jobs.empty()) return;
+      run_next(lock);
+    }
+  }
+
+  // Whether the system has a thread left.
+  static bool start_worker(const std::shared_ptr<State>& self) {
+    const NoSignals none;
+    try {
+      std::thread([self] { self->work(); }).detach();
+    } catch (const std::system_error&) {
+      return false;
+    }
+    ++self->workers;
+    return true;
+  }
+};
+
+CompileQueue::CompileQueue(int workers)
+    : workers_(std::max(workers, 1)),
+      state_(new std::shared_ptr<State>(std::make_shared<State>())) {}
+
+CompileQueue::~CompileQueue() {
+  stop();
+  delete state_.load();
+}
+
+int CompileQueue::default_workers() { return std::max(num_threads() / 2, 1); }
+
+CompileQueue& CompileQueue::shared() {
+  // No static object: see DiskCache::shared().
+  static std::atomic<CompileQueue*> made{nullptr};
+  CompileQueue* known = made.load();
+  if (known) return *known;
+  auto mine = std::make_unique<CompileQueue>();
+  if (!made.compare_exchange_strong(known, mine.get())) return *known;
+  std::atexit([] { made.load()->stop(); });
+  return *mine.release();
+}
+
+std::shared_ptr<CompileQueue::State> CompileQueue::state() {
+  std::shared_ptr<State>* known = state_.load();
+  while ((*known)->process != getpid()) {
+    // The parent's state is left as it is: a thread that is not here may have locked it.
+    auto fresh = std::make_unique<std::shared_ptr<State>>(std::make_shared<State>());
+    if (state_.compare_exchange_strong(known, fresh.get())) return *fresh.release();
+  }
+  return *known;
+}
+
+std::shared_future<std::string> CompileQueue::submit(const std::string& source,
+                                                     const CompileOptions& options) {
+  TAEDA_INTERNAL_CHECK(!options.stop);
+  const std::shared_ptr<State> state = this->state();
+  std::string key = key_of(source, options);
+  State::Lock lock(state->mutex);
+  if (const auto found = state->unfinished.find(key); found != state->unfinished.end())
+    return found->second;
+  auto compile = [source, options, stop = &state->is_stopped] {
+    TAEDA_CHECK(!*stop, "[compile_native] the source was not compiled: the queue of compiles ends");
+    CompileOptions own = options;
+    own.stop = stop;
+    return compile_native(source, own);
+  };
+  state->jobs.push_back({key, std::packaged_task<std::string()>(std::move(compile))});
+  std::shared_future<std::string> result = state->jobs.back().task.get_future();
+  state->unfinished.emplace(std::move(key), result);
+  const size_t wanted = std::min(static_cast<size_t>(workers_), state->unfinished.size());
+  while (static_cast<size_t>(state->workers) < wanted && State::start_worker(state)) {
+  }
+  state->has_work.notify_one();
+  // Without workers this thread does the work.
+  while ((state->workers == 0 || state->is_stopped) && !state->jobs.empty()) state->run_next(lock);
+  return result;
+}
+
+void CompileQueue::wait() {
+  const std::shared_ptr<State> state = this->state();
+  State::Lock lock(state->mutex);
+  state->is_done.wait(lock, [&] { return state->unfinished.empty(); });
+}
+
+void CompileQueue::stop() {
+  const std::shared_ptr<State> state = *state_.load();
+  if (state->process != getpid()) return;  // a forked child that never used it
+  State::Lock lock(state->mutex);
+  state->is_stopped = true;
+  state->has_work.notify_all();
+  while (!state->jobs.empty()) state->run_next(lock);  // each throws into its future
+  state->is_done.wait_for(lock, kEndWait, [&] { return state->running == 0; });
+}
+
+}  // namespace taeda::kernel

@@ -1,0 +1,154 @@
+// Compiling in the background: results, sharing, the end of a queue and of a process.
+#include "taeda/kernel/native/compile_queue.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "tests/kernel/fake_compiler.h"
+
+namespace taeda::kernel {
+namespace {
+
+using namespace taeda::kernel::test;
+using Clock = std::chrono::steady_clock;
+
+const CompileOptions kUncached{.cache = nullptr};
+
+// A compiler that says where it is and hangs.
+constexpr const char* kHang =
+    "echo $$ >\"$HERE/pid.new\"; mv \"$HERE/pid.new\" \"$HERE/pid\"; sleep 60";
+
+// The number of the process of kHang, once it runs.
+std::string started_pid(const FakeCompiler& compiler) {
+  const auto start = Clock::now();
+  const std::string file = compiler.folder() / "pid";
+  while (!std::filesystem::exists(file) && Clock::now() - start < std::chrono::seconds(20))
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  return read_file(file);
+}
+
+// Workers clean up on their own time.
+void wait_for_cleanup(const FakeCompiler& compiler) {
+  const auto start = Clock::now();
+  while (!std::filesystem::is_empty(compiler.folder() / "tmp") &&
+         Clock::now() - start < std::chrono::seconds(5))
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+}
+
+TEST(CompileQueue, GivesObjects) {
+  const CopyingCompiler compiler;
+  CompileQueue queue(2);
+  std::vector<std::shared_future<std::string>> all;
+  for (int i = 0; i < 5; ++i) all.push_back(queue.submit(str("source ", i), kUncached));
+  for (const auto& one : all) EXPECT_EQ(answer_of(one.get()), 7);
+}
+
+TEST(CompileQueue, ThrowsFromTheFuture) {
+  const FakeCompiler compiler("echo no; exit 1");
+  CompileQueue queue(1);
+  const auto result = queue.submit("source", kUncached);
+  EXPECT_TRUE(contains(error_of([&] { result.get(); }), "exit status 1:\nno"));
+}
+
+TEST(CompileQueue, CompilesTheSameOnceAtATime) {
+  const CopyingCompiler compiler("echo run >>\"$HERE/runs\"; sleep 0.3");
+  const auto runs = [&] { return read_file(compiler.folder() / "runs").size() / 4; };
+  CompileQueue queue(2);
+  for (int i = 0; i < 4; ++i) queue.submit("source", kUncached);
+  queue.wait();
+  EXPECT_EQ(runs(), 1u);
+  queue.submit("source", kUncached);
+  queue.submit("source", CompileOptions{.flags = {"-g"}, .cache = nullptr});
+  queue.wait();
+  EXPECT_EQ(runs(), 3u);
+}
+
+TEST(CompileQueue, WaitsForAll) {
+  const CopyingCompiler compiler("sleep 0.05");
+  CompileQueue queue(1);
+  std::vector<std::shared_future<std::string>> all;
+  for (int i = 0; i < 3; ++i) all.push_back(queue.submit(str("source ", i), kUncached));
+  queue.wait();
+  for (const auto& one : all)
+    EXPECT_EQ(one.wait_for(std::chrono::seconds(0)), std::future_status::ready);
+}
+
+TEST(CompileQueue, HasNoMoreWorkersThanAskedFor) {
+  const CopyingCompiler compiler(
+      "echo start >>\"$HERE/log\"; sleep 0.05; echo end >>\"$HERE/log\"");
+  CompileQueue queue(1);
+  for (int i = 0; i < 3; ++i) queue.submit(str("source ", i), kUncached);
+  queue.wait();
+  EXPECT_EQ(read_file(compiler.folder() / "log"), "start\nend\nstart\nend\nstart\nend\n");
+}
+
+TEST(CompileQueue, WorkersAreNice) {
+  const FakeCompiler compiler("sleep 0.1; nice; exit 1");
+  CompileQueue queue(1);
+  const auto result = queue.submit("source", kUncached);
+  const int mine = getpriority(PRIO_PROCESS, 0);
+  EXPECT_TRUE(contains(error_of([&] { result.get(); }), str("\n", std::min(19, mine + 10), "\n")));
+  EXPECT_EQ(getpriority(PRIO_PROCESS, 0), mine);
+}
+
+TEST(CompileQueue, ItsEndStopsEverything) {
+  const FakeCompiler compiler(kHang);
+  std::shared_future<std::string> running, waiting;
+  std::string pid;
+  Clock::time_point start;
+  {
+    CompileQueue queue(1);
+    running = queue.submit("source", kUncached);
+    waiting = queue.submit("other source", kUncached);
+    pid = started_pid(compiler);
+    start = Clock::now();
+  }
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(5));
+  EXPECT_TRUE(
+      contains(error_of([&] { running.get(); }), "fake was stopped: the queue of compiles"));
+  EXPECT_TRUE(contains(error_of([&] { waiting.get(); }), "the source was not compiled: the queue"));
+  EXPECT_TRUE(ends(pid));
+  wait_for_cleanup(compiler);
+}
+
+TEST(CompileQueue, TheEndOfAProcessStopsTheSharedOne) {
+  const FakeCompiler compiler(kHang);
+  const auto start = Clock::now();
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    CompileQueue::shared().submit("source", kUncached);
+    started_pid(compiler);
+    std::exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(30));
+  EXPECT_TRUE(ends(read_file(compiler.folder() / "pid")));
+}
+
+TEST(CompileQueue, AForkedChildStartsAnew) {
+  const CopyingCompiler compiler("sleep 0.2");
+  CompileQueue queue(1);
+  const auto result = queue.submit("source", kUncached);
+  EXPECT_EQ(in_child([&] { return str(answer_of(queue.submit("source", kUncached).get())); }), "7");
+  EXPECT_EQ(answer_of(result.get()), 7);
+}
+
+TEST(CompileQueue, ItsEndInAForkedChildLeavesTheParentAlone) {
+  const CopyingCompiler compiler("sleep 0.1");
+  auto queue = std::make_unique<CompileQueue>(1);
+  const auto result = queue->submit("source", kUncached);
+  EXPECT_EQ(in_child([&] {
+              queue.reset();
+              return std::string("done");
+            }),
+            "done");
+  EXPECT_EQ(answer_of(result.get()), 7);
+}
+
+}  // namespace
+}  // namespace taeda::kernel
