@@ -33,10 +33,11 @@ bool any_symbolic(const Value::List& items) {
 }
 
 Value coerce_list(const Value::List& items, const TypeRef& type) {
+  const bool are_tensors = type.base == "Tensor" || type.base == "Tensor?";
   for (const Value& v : items)
-    TAEDA_CHECK_TYPE(type.base != "Tensor" || v.is_none() || v.is<Tensor>(), "expected ",
-                     type.text(), ", got a list with a ", v.kind_name());
-  if (type.base == "Tensor") return typed_list<Tensor>(items, tensor_of);
+    TAEDA_CHECK_TYPE(!are_tensors || v.is_none() || v.is<Tensor>(), "expected ", type.text(),
+                     ", got a list with a ", v.kind_name());
+  if (are_tensors) return typed_list<Tensor>(items, tensor_of);
   if (type.base == "float")
     return typed_list<double>(items, [](const Value& v) { return v.to_double(); });
   if (type.base == "bool")

@@ -17,6 +17,9 @@ struct Builtin {
   bool is_impure = false;
 };
 
+// Calls it; on symbolic numbers it computes expressions and asks nothing of them.
+TAEDA_API Value call_builtin(const Builtin& function, Span<Value> args);
+
 // Null when there is none of that name.
 TAEDA_API const Builtin* find_builtin(std::string_view name);
 TAEDA_API const Builtin& get_builtin(std::string_view name);

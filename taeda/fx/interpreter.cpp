@@ -163,7 +163,7 @@ class Run {
     stack.reserve(s.args.size());
     for (const Source& a : s.args) stack.push_back(value(a));
     if (s.builtin) {
-      slots_[s.result] = s.builtin->run(stack);
+      slots_[s.result] = call_builtin(*s.builtin, stack);
       return;
     }
     dispatch::call_boxed(*s.op, stack);

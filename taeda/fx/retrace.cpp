@@ -122,7 +122,7 @@ class Trace {
     functional_->is_before_autograd = options.is_before_autograd;
     functional_->decompose = options.decompose;
     functional_->rewrite_regions = [this](dispatch::Operator& op, dispatch::Stack& stack) {
-      if (const ControlFlow* flow = find_control_flow(op)) rewrite_regions(*flow, stack, inner());
+      retrace_regions(op, stack);
     };
     // Inside autocast regions casts are part of the graph.
     tracer_->is_below_autocast = options.is_before_autograd;
@@ -167,18 +167,22 @@ class Trace {
     std::optional<ActiveMode> functional;
   };
 
-  // Of the regions inside.
-  RetraceOptions inner() const {
-    RetraceOptions options = options_;
-    options.fake_mode = fake_mode_;
-    return options;
+  void retrace_regions(dispatch::Operator& op, dispatch::Stack& stack) {
+    const ControlFlow* flow = find_control_flow(op);
+    if (!flow) return;
+    RetraceOptions inner = options_;
+    inner.fake_mode = fake_mode_;
+    // What a region states holds where it runs, and nowhere else.
+    tracer_->write_asserts();
+    rewrite_regions(*flow, stack, inner);
+    if (options_.writes_asserts) tracer_->write_asserts_of(fake_mode_->options().shape_env);
   }
 
   // Decomposes where nothing is functionalized; regions are retraced there too.
   std::function<bool(dispatch::Operator&, dispatch::Stack&)> without_functions() {
     return [this](dispatch::Operator& op, dispatch::Stack& stack) {
       if (options_.decompose && options_.decompose(op, stack)) return true;
-      if (const ControlFlow* flow = find_control_flow(op)) rewrite_regions(*flow, stack, inner());
+      retrace_regions(op, stack);
       return false;
     };
   }

@@ -112,6 +112,30 @@ TEST(Plan, RunsRegionsUnderModes) {
   EXPECT_THROW(bare.run({Value(x)}), Error);
 }
 
+TEST(Plan, ComputesWithSymbolsWithoutAsking) {
+  const auto env = make_intrusive<ShapeEnv>();
+  const Value n(env->symint(env->create_unbacked()));
+  const Plan plan(*parse_graph(R"(graph(n) {
+    m = builtin::mul(n, 2)
+    f = builtin::truediv(m, 4)
+    r = builtin::floor(f)
+    b = builtin::ge(r, 2)
+    return (m, b, f)
+  })"));
+  const Value result = plan.run({n});
+  const auto& parts = *result.get<std::shared_ptr<Value::List>>();
+  EXPECT_EQ(parts[0].get<SymInt>().node()->text(), "2*u0");
+  EXPECT_EQ(parts[1].get<IntrusivePtr<SymNode>>()->kind(), SymKind::Bool);
+  EXPECT_EQ(parts[2].get<IntrusivePtr<SymNode>>()->kind(), SymKind::Float);
+}
+
+TEST(Plan, TakesListsWithoutSomeTensors) {
+  const Plan plan(
+      *parse_graph("graph(x, i) {\n y = aten::index.Tensor(x, [None, i])\n return y\n}"));
+  const Tensor i = taeda::zeros({SymInt(1)}, DType::Long);
+  EXPECT_EQ(plan.run({Value(ones({2, 3})), Value(i)}).get<Tensor>().sizes(), IntList({2, 1}));
+}
+
 TEST(Plan, ReadsAttributes) {
   const Plan plan(
       *parse_graph("graph(x) {\n w = attr(\"w\")\n y = aten::mul.Tensor(x, w)\n"

@@ -11,5 +11,6 @@ namespace taeda::python {
 PyObject* wrap_fake_mode(const IntrusivePtr<fx::FakeMode>& mode);
 bool init_fake_mode_type(PyObject* module);
 bool init_tracer_type(PyObject* module);
+bool init_retrace(PyObject* module);
 
 }  // namespace taeda::python

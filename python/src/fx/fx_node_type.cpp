@@ -34,6 +34,8 @@ class PythonMeta final : public fx::MetaStore {
     const Ref name(checked(wrap(key)));
     PyObject* o = PyDict_GetItemWithError(dict_, name.get());
     if (!o) return {};
+    if (PyDict_Check(o))
+      return fx::Value(IntrusivePtr<dispatch::Opaque>(make_intrusive<PythonObject>(o)));
     const fx::Arg arg = read_arg(o);
     if (arg.is_constant()) return arg.constant();
     return list_value(arg);

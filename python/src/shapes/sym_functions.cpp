@@ -8,14 +8,19 @@
 #include "python/interop/sym_numbers.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
-#include "python/src/shapes/sym_arithmetic.h"
 #include "python/src/shapes/sym_types.h"
+#include "taeda/fx/shapes/number_ops.h"
 
 namespace taeda::python {
 
+using fx::apply_number_op;
+using fx::as_float;
+using fx::as_integer;
+using fx::as_number;
 using fx::Expr;
 using fx::ExprOp;
 using fx::ExprPool;
+using fx::NumberOp;
 
 namespace {
 

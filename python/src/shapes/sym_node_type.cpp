@@ -4,8 +4,8 @@
 #include "python/interop/errors.h"
 #include "python/interop/sym_numbers.h"
 #include "python/interop/wrap.h"
-#include "python/src/shapes/sym_arithmetic.h"
 #include "python/src/shapes/sym_types.h"
+#include "taeda/fx/shapes/number_ops.h"
 
 namespace taeda::python {
 

@@ -9,13 +9,19 @@
 #include "python/interop/errors.h"
 #include "python/interop/sym_numbers.h"
 #include "python/interop/wrap.h"
-#include "python/src/shapes/sym_arithmetic.h"
 #include "python/src/shapes/sym_types.h"
+#include "taeda/fx/shapes/number_ops.h"
 
 namespace taeda::python {
 
+using fx::absolute;
+using fx::apply_number_op;
+using fx::as_float;
+using fx::as_integer;
 using fx::Expr;
 using fx::ExprOp;
+using fx::negated;
+using fx::NumberOp;
 using fx::SymExprNode;
 
 namespace {

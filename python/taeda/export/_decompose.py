@@ -3,17 +3,14 @@
 import dataclasses
 
 import taeda
-from taeda import _C
+from taeda._C import _fx
 from taeda.export._errors import UserError
-from taeda.export._functional_graph import remove_writes
+from taeda.export._regions import with_regions, with_submodules
 from taeda.export._trace import output_specs
 from taeda.export.decomp_utils import CompositeBody, CustomDecompTable
 from taeda.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from taeda.fx._module_stack import fill_module_stacks
 from taeda.fx.fake.tensors import FakeTensorMode
-from taeda.fx.graph import Graph
-from taeda.fx.interpreter import Interpreter
-from taeda.fx.operator_trace import ProxyTorchDispatchMode
 from taeda.fx.symbolic.shape_env import ShapeEnv
 from taeda.fx.traceback import NodeSource, NodeSourceAction
 
@@ -28,24 +25,23 @@ def default_decompositions():
 
 def decomposed(program, table):
     """(graph, modules it calls, signature) with the operators of `table` decomposed."""
-    graph = Graph()
-    tracer = _tracer(graph, table)
-    fake_mode = FakeTensorMode(
-        allow_non_fake_inputs=True, shape_env=_shape_env(program), static_shapes=True, export=True
-    )
-    tracer.write_asserts_of(fake_mode.shape_env)
-    inputs = _inputs(program, graph, tracer, fake_mode)
-    with fake_mode, tracer:
-        kinds, args = _functional_run(program, tracer, inputs)
-    tracer.write_asserts()
-    if tracer.constants:
+    closed = with_regions(program.graph_module)
+    inputs, options = _inputs(program), _options(program, table)
+    graph, constants, written, _, _ = _fx.retrace(closed, inputs, options)
+    if constants:
         raise UserError("a decomposition made a tensor of fixed values; pass it as an argument")
-    output = graph.create_node("output", "output", (tuple(args),))
-    output.meta.update(_kept_meta(program.graph.output_node()))
-    remove_writes(graph, tracer.root)
+    graph.eliminate_dead_code()
+    root = with_submodules(graph)
+    for old, new in zip(
+        program.graph.find_nodes(op="placeholder"), graph.find_nodes(op="placeholder"), strict=True
+    ):
+        new.meta.update(old.meta)
     fill_module_stacks(graph)
-    specs = output_specs(kinds, output.args[0])
-    return graph, tracer.root, dataclasses.replace(program.graph_signature, output_specs=specs)
+    input_specs, results = program.graph_signature.input_specs, program.graph_signature.output_specs
+    kinds = [_mutation(input_specs[i]) for i in written]
+    kinds += [(spec.kind, spec.target) for spec in results]
+    specs = output_specs(kinds, graph.output_node().args[0])
+    return graph, root, dataclasses.replace(program.graph_signature, output_specs=specs)
 
 
 def _shape_env(program):
@@ -58,66 +54,38 @@ def _shape_env(program):
     return ShapeEnv()
 
 
-def _tracer(graph, table):
-    tracer = ProxyTorchDispatchMode(graph, "fake", pre_dispatch=True)
-    # Grad modes mean nothing to a graph without writes, and casts are part of it.
-    tracer.records_modes = False
-    tracer.below_autocast = True
-    opened = [op for op, body in table.items() if isinstance(body, CompositeBody)]
+def _options(program, table):
     functions = {op: f for op, f in table.items() if not isinstance(f, CompositeBody)}
     # The constant is an input by now; what is left of the operator is that it copies.
     functions.setdefault(taeda.ops.aten.lift_fresh_copy.default, taeda.clone)
-    tracer.use_table(functions, opened)
-    return tracer
+    fake_mode = FakeTensorMode(
+        allow_non_fake_inputs=True, shape_env=_shape_env(program), static_shapes=True, export=True
+    )
+    return {
+        "functionalizes": True,
+        "is_before_autograd": True,
+        "writes_asserts": True,
+        "fake_mode": fake_mode,
+        "decompositions": functions,
+        "opened": [op for op, body in table.items() if isinstance(body, CompositeBody)],
+        "on_node": _note,
+    }
 
 
-def _inputs(program, graph, tracer, fake_mode):
-    """Fake values for all placeholders, each standing for a new one of the same name."""
-    inputs = []
-    old = program.graph.find_nodes(op="placeholder")
-    for node, spec in zip(old, program.graph_signature.input_specs, strict=True):
-        new = graph.create_node("placeholder", node.target, name=node.name)
-        new.meta.update(node.meta)
-        value = node.meta.get("val")
-        if isinstance(spec.arg, ConstantArgument):
-            value = spec.arg.value
-        elif isinstance(value, taeda.Tensor):
-            with fake_mode:
-                value = taeda.empty_strided(
-                    value.size(), value.stride(), dtype=value.dtype, device=value.device
-                )
-        if not isinstance(spec.arg, ConstantArgument):
-            tracer.track(value, new)
-        inputs.append(value)
-    return inputs
+def _inputs(program):
+    """Examples of all placeholders, and constants themselves."""
+    nodes = program.graph.find_nodes(op="placeholder")
+    specs = program.graph_signature.input_specs
+    return [
+        spec.arg.value if isinstance(spec.arg, ConstantArgument) else node.meta.get("val")
+        for node, spec in zip(nodes, specs, strict=True)
+    ]
 
 
-def _functional_run(program, tracer, inputs):
-    """((kind, target), graph argument) of all results, as two lists; what is written comes first.
-
-    Placeholders stand for functional tensors while the program runs.
-    """
-    level = _C._enter_functionalize(False, True)
-    try:
-        own = [_C._make_functional(v, level) if isinstance(v, taeda.Tensor) else v for v in inputs]
-        results = _Retrace(program, tracer).run(*own)
-        kinds, args = [], []
-        for spec, value in zip(program.graph_signature.input_specs, own, strict=True):
-            if isinstance(value, taeda.Tensor) and _C._functional_value(value, level)[1]:
-                kinds.append(_mutation(spec))
-                args.append(_argument(tracer, value, level))
-        for spec, value in zip(program.graph_signature.output_specs, results, strict=True):
-            kinds.append((spec.kind, spec.target))
-            args.append(_argument(tracer, value, level))
-    finally:
-        _C._exit_functionalize(level)
-    return kinds, args
-
-
-def _argument(tracer, value, level):
-    if isinstance(value, taeda.Tensor):
-        value = _C._functional_value(value, level)[0]
-    return tracer.arg_tree(value)
+def _note(made, source):
+    """New nodes know the node that they come from."""
+    if source is not None:
+        made.meta["from_node"] = [NodeSource(source, "run_decompositions", NodeSourceAction.CREATE)]
 
 
 def _mutation(spec):
@@ -130,29 +98,3 @@ def _mutation(spec):
     raise UserError(
         f"Constant {spec.target} is mutated in the forward method. Pls register it as buffer"
     )
-
-
-# Metadata that a node takes over from the one it comes from.
-_KEPT = ("nn_module_stack", "stack_trace", "custom")
-
-
-def _kept_meta(node):
-    return {key: node.meta[key] for key in _KEPT if key in node.meta}
-
-
-class _Retrace(Interpreter):
-    """Runs a program; new nodes know the node that they come from."""
-
-    def __init__(self, program, tracer):
-        super().__init__(program.graph_module)
-        self._now = None
-        tracer.set_node_callback(self._note)
-
-    def run_node(self, n):
-        self._now = n
-        return super().run_node(n)
-
-    def _note(self, node):
-        node.meta.update(_kept_meta(self._now))
-        source = NodeSource(self._now, "run_decompositions", NodeSourceAction.CREATE)
-        node.meta["from_node"] = [source]

@@ -1,8 +1,11 @@
 """Control flow in exported programs: submodules become regions in files, and submodules again.
 
 %true_graph_0 = get_attr[true_graph_0]
-%cond = cond(%p, %true_graph_0, ..., (%x,))  <->  cond = higher_order::cond(p, graph(x) {...}, ..., (x,))
+%cond = cond(%p, %true_graph_0, ..., (%x,))
+                      <->  cond = higher_order::cond(p, graph(x) {...}, ..., (x,))
 """
+
+import itertools
 
 import taeda
 from taeda.fx.graph import Graph
@@ -30,16 +33,20 @@ def with_submodules(graph):
     for node in list(graph.nodes):
         if not any(isinstance(arg, Graph) for arg in node.args):
             continue
-        args = []
+        args, names = [], iter(getattr(node.target, "graph_names", ()))
         for arg in node.args:
             if isinstance(arg, Graph):
-                name = f"{node.name}_graph_{len(args)}"
+                name = _free_name(root, next(names, f"{node.name}_graph"))
                 setattr(root, name, GraphModule(with_submodules(arg), arg))
                 with graph.inserting_before(node):
                     arg = graph.create_node("get_attr", name)
             args.append(arg)
         node.args = tuple(args)
     return root
+
+
+def _free_name(root, prefix):
+    return next(name for i in itertools.count() if not hasattr(root, name := f"{prefix}_{i}"))
 
 
 def _submodule(module, node):

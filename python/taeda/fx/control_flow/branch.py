@@ -33,6 +33,8 @@ _Tensor = _C.Tensor
 class CondOp(ControlFlow):
     """`cond_op(pred, true_fn, false_fn, operands)`; operands are tensors and integers."""
 
+    graph_names = ("true_graph", "false_graph")
+
     def __init__(self):
         super().__init__("cond")
 
@@ -191,7 +193,7 @@ def _record(tracer, pred, true_fn, false_fn, operands):
     _check_results(*examples)
     _check_integers(pred, *examples)
     result = cond_op(pred, *graphs, operands)
-    named = zip(("true_graph", "false_graph"), graphs)
+    named = zip(cond_op.graph_names, graphs)
     return record(tracer, cond_op, named, lambda a, b: (pred, a, b, operands), result)
 
 

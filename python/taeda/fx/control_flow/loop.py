@@ -25,6 +25,8 @@ class WhileLoopOp(ControlFlow):
     Both functions get the carried inputs and the additional ones, which stay as they are.
     """
 
+    graph_names = ("while_loop_cond_graph", "while_loop_body_graph")
+
     def __init__(self, name="while_loop"):
         super().__init__(name)
 
@@ -180,7 +182,7 @@ def _recording(op):
     def record_loop(tracer, cond_fn, body_fn, carried_inputs, additional_inputs):
         inputs = tuple(carried_inputs), tuple(additional_inputs)
         result = op(cond_fn, body_fn, *inputs)
-        named = [("while_loop_cond_graph", cond_fn), ("while_loop_body_graph", body_fn)]
+        named = zip(op.graph_names, (cond_fn, body_fn))
         return record(tracer, op, named, lambda a, b: (a, b, *inputs), result)
 
     return record_loop

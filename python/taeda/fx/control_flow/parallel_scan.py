@@ -27,6 +27,8 @@ class AssociativeScanOp(ControlFlow):
     `combine_fn(*lhs, *rhs, *additional_inputs)` combines two slices.
     """
 
+    graph_names = ("associative_scan_combine_graph",)
+
     def __init__(self):
         super().__init__("associative_scan")
 
@@ -153,7 +155,7 @@ def _interleaved(a, b):
 def _record(tracer, combine_fn, xs, additional_inputs):
     result = associative_scan_op(combine_fn, xs, additional_inputs)
     inputs = list(xs), additional_inputs
-    named = [("associative_scan_combine_graph", combine_fn)]
+    named = zip(associative_scan_op.graph_names, (combine_fn,))
     return record(tracer, associative_scan_op, named, lambda a: (a, *inputs), result)
 
 

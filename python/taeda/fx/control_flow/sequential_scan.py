@@ -23,6 +23,8 @@ class ScanOp(ControlFlow):
     outputs; the result is the last carry followed by the stacked outputs.
     """
 
+    graph_names = ("scan_combine_graph",)
+
     def __init__(self):
         super().__init__("scan")
 
@@ -155,5 +157,5 @@ def _run(combine_fn, init, xs, additional_inputs):
 def _record(tracer, combine_fn, init, xs, additional_inputs):
     result = scan_op(combine_fn, init, xs, additional_inputs)
     inputs = list(init), list(xs), additional_inputs
-    named = [("scan_combine_graph", combine_fn)]
+    named = zip(scan_op.graph_names, (combine_fn,))
     return record(tracer, scan_op, named, lambda a: (a, *inputs), result)

@@ -31,6 +31,8 @@ _Tensor = _C.Tensor
 class MapImpl(ControlFlow):
     """`map_impl(f, xs, pos_args)`: the results of `f(*slices, *pos_args)`, stacked."""
 
+    graph_names = ("body_graph",)
+
     def __init__(self):
         super().__init__("map_impl")
 
@@ -93,7 +95,7 @@ def _tensors(results):
 @map_impl.py_impl(TRACER)
 def _record(tracer, f, xs, pos_args):
     result = map_impl(f, xs, pos_args)
-    named = [("body_graph", f)]
+    named = zip(map_impl.graph_names, (f,))
     return record(tracer, map_impl, named, lambda a: (a, list(xs), list(pos_args)), result)
 
 

@@ -1,11 +1,7 @@
 // The expressions of Python's operations on numbers.
-#include "python/src/shapes/sym_arithmetic.h"
+#include "taeda/fx/shapes/number_ops.h"
 
-namespace taeda::python {
-
-using fx::Expr;
-using fx::ExprOp;
-using fx::ExprPool;
+namespace taeda::fx {
 
 namespace {
 
@@ -106,14 +102,14 @@ const Expr* apply_number_op(ExprPool& pool, NumberOp op, const Expr* a, const Ex
 
 const Expr* negated(ExprPool& pool, const Expr* a) {
   if (a->kind != SymKind::Float) return pool.negate(as_number(pool, a));
-  return pool.make(ExprOp::FloatMul, pool.constant(fx::ExprValue::of(-1.0)), a);
+  return pool.make(ExprOp::FloatMul, pool.constant(ExprValue::of(-1.0)), a);
 }
 
 const Expr* absolute(ExprPool& pool, const Expr* a) {
   const Expr *number = as_number(pool, a), *minus = negated(pool, number);
   if (number->kind == SymKind::Int) return pool.make(ExprOp::Max, number, minus);
-  const Expr* zero = pool.constant(fx::ExprValue::of(0.0));
+  const Expr* zero = pool.constant(ExprValue::of(0.0));
   return pool.where(pool.make(ExprOp::Ge, number, zero), number, minus);
 }
 
-}  // namespace taeda::python
+}  // namespace taeda::fx
