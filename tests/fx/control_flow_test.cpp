@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "taeda/autograd/engine.h"
+#include "taeda/autograd/forward.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/func/vmap.h"
 #include "taeda/fx/text.h"
@@ -217,6 +218,33 @@ TEST(ControlFlow, BatchesMatchTheExamples) {
                          str(text, "\n", to_text(*made.graph)));
       }
     }
+  }
+}
+
+// Tangents of the results, with cosines as tangents of the inputs.
+TEST(ControlFlow, TracedTangentsAreEagers) {
+  for (const Case& c : cases()) {
+    const auto graph = parse_graph(c.text);
+    const Plan plan(*graph);
+    const auto tangents = [&](Values values) {
+      Values duals;
+      for (const Value& v : values) {
+        duals.emplace_back(autograd::detached(v.get<Tensor>()));
+        if (autograd::is_differentiable(v.get<Tensor>()))
+          autograd::set_tangent(duals.back().get<Tensor>(), taeda::cos(v.get<Tensor>()));
+      }
+      Values out;
+      for (const Tensor& t : flatten_tensors(plan.run(duals)))
+        out.emplace_back(autograd::tangent_or_zeros(t));
+      return list(std::move(out));
+    };
+    const Values inputs = as_values(c.inputs);
+    const Retraced made = trace(tangents, inputs, {});
+    const std::string text = str(c.name, "\n", to_text(*made.graph));
+    const auto expected = flatten_tensors(tangents(inputs));
+    const auto found = flatten_tensors(Plan(*made.graph).run(inputs));
+    ASSERT_EQ(found.size(), expected.size()) << text;
+    for (size_t i = 0; i < found.size(); ++i) expect_close(found[i], expected[i], text);
   }
 }
 

@@ -3,10 +3,10 @@
 
 #include <array>
 
-#include "taeda/autograd/variable.h"
+#include "taeda/autograd/forward.h"
 #include "taeda/dispatch/composites.h"
 #include "taeda/dispatch/dispatcher.h"
-#include "taeda/fx/functional_mode.h"
+#include "taeda/fx/control_flow/transforms.h"
 #include "taeda/fx/tracer.h"
 #include "taeda/ops/batching.h"
 
@@ -50,6 +50,10 @@ void run_autograd(const Operator& op, KeySet keys, Stack& stack, void* context) 
     return items(args.at(0));
   };
   const std::vector<Tensor> operands = tensors_on(stack);
+  if (autograd::any_tangent(TensorList(operands))) {
+    stack = {list(run_with_tangents(callee, flow_of(op), stack))};
+    return;
+  }
   if (!autograd::should_record(TensorList(operands))) {
     stack = {list(below())};
     return;

@@ -10,9 +10,10 @@
 // Note [Control flow]: where values are at hand and nothing traces, a call is the operators inside
 // its regions: autograd, levels and modes see those. Under a tracer or on fake tensors it is one
 // call. Autograd then records a node whose backward is another call with the regions' derivatives
-// (derivatives.cpp), vmap makes a call with regions over the batch (batching.cpp), and
-// functionalization calls with regions that write to nothing (rewrite_regions). New regions are
-// traces of C++ programs that run the old ones (retrace.h).
+// (gradients.cpp), tangents are results of a call with twice the operands (tangents.cpp), vmap
+// makes a call with regions over the batch (batching.cpp), and functionalization calls with regions
+// that write to nothing (rewrite_regions). New regions are traces of C++ programs that run the old
+// ones (retrace.h).
 #pragma once
 
 #include "taeda/dispatch/operator.h"

@@ -14,6 +14,9 @@ Values record_scan(Operator& op, const Stack& args, Below below);
 Values record_map(Operator& op, const Stack& args, Below below);
 Values record_associative_scan(Operator& op, const Stack& args, Below below);
 
+// Of operands with tangents; results have theirs.
+Values run_with_tangents(Operator& op, const ControlFlow& flow, const Stack& args);
+
 Values batch_cond(Operator& op, const Stack& args);
 Values batch_while(Operator& op, const Stack& args);
 Values batch_while_stacked(Operator& op, const Stack& args);

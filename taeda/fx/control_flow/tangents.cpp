@@ -1,0 +1,147 @@
+// Forward mode of control flow that is one call: a call on operands and their tangents.
+//
+//   map(f, xs, others)  ->  map(f', xs + tangents, others + tangents), f' gives results and
+//   tangents
+#include "taeda/autograd/forward.h"
+#include "taeda/fx/control_flow/run.h"
+#include "taeda/fx/control_flow/transforms.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::fx {
+namespace {
+
+Value plain(const Value& v) {
+  return v.is<Tensor>() ? Value(autograd::primal_of(v.get<Tensor>())) : v;
+}
+
+// The tangents of those that may have one, zeros where there is none.
+Values tangents_of(const Values& values) {
+  Values out;
+  for (const Value& v : differentiable(values))
+    out.emplace_back(autograd::tangent_or_zeros(v.get<Tensor>()));
+  return out;
+}
+
+Values with_tangents(const Values& values) {
+  Values out;
+  for (const Value& v : values) out.push_back(plain(v));
+  return joined(std::move(out), tangents_of(values));
+}
+
+// The sizes of the lists of operands that a region takes, and of their tangents.
+struct Layout {
+  struct Part {
+    size_t num_values, num_tangents;
+  };
+  std::vector<Part> parts;
+
+  explicit Layout(const std::vector<Values>& lists) {
+    for (const Values& list : lists) parts.push_back({list.size(), differentiable(list).size()});
+  }
+  // Operands with their tangents set.
+  Values duals(const Values& given) const {
+    Values out;
+    size_t at = 0;
+    for (const Part& p : parts) {
+      size_t tangent = at + p.num_values;
+      for (size_t i = 0; i < p.num_values; ++i) {
+        const Value& v = given.at(at + i);
+        if (!may_have_gradient(v)) {
+          out.push_back(v);
+          continue;
+        }
+        const Tensor dual = autograd::detached(v.get<Tensor>());
+        autograd::set_tangent(dual, given.at(tangent++).get<Tensor>());
+        out.emplace_back(dual);
+      }
+      at += p.num_values + p.num_tangents;
+    }
+    return out;
+  }
+};
+
+// The region on operands and tangents. Results come in groups of these sizes, the last of which is
+// the rest, each with its tangents behind it.
+Value dual_region(const RegionValue& of, const Layout& layout, const Values& examples,
+                  const std::vector<size_t>& groups) {
+  const auto program = [&](Values values) {
+    const autograd::ForwardMode forward(true);
+    const Values results = of(layout.duals(values));
+    Values out;
+    size_t at = 0;
+    for (const size_t size : groups) {
+      out = joined(std::move(out), with_tangents(part(results, at, size)));
+      at += size;
+    }
+    return list(joined(std::move(out), with_tangents(part(results, at, results.size() - at))));
+  };
+  return traced_region(program, examples);
+}
+
+// A condition: its result has no tangent.
+Value primal_region(const RegionValue& of, const Layout& layout, const Values& examples) {
+  const auto program = [&](Values values) {
+    const autograd::ForwardMode forward(false);
+    return list(of(layout.duals(values)));
+  };
+  return traced_region(program, examples);
+}
+
+size_t num_results(const RegionValue& of) {
+  const Node* output = of.graph()->output_node();
+  const Compound* results = output->args().at(0).compound();
+  return results ? results->items.size() : 1;
+}
+
+// Results of a group with their tangents, from `at` on.
+Values take_duals(const Values& found, size_t& at, size_t count) {
+  Values results = part(found, at, count);
+  at += count;
+  for (const Value& r : differentiable(results))
+    autograd::set_tangent(r.get<Tensor>(), found.at(at++).get<Tensor>());
+  return results;
+}
+
+}  // namespace
+
+Values run_with_tangents(Operator& op, const ControlFlow& flow, const Stack& args) {
+  if (&flow == &kAssociativeScan)
+    return combine_in_parts(region(args[0]), items(args[1]), items(args[2]));
+  Stack doubled = args;
+  std::vector<Values> lists;
+  size_t num_regions = 0;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const bool is_region = find_region(args[i]) != nullptr;
+    num_regions += is_region;
+    if (is_region || num_regions == 0) continue;  // the predicate comes before the regions
+    lists.push_back(items(args[i]));
+    doubled[i] = list(with_tangents(lists.back()));
+  }
+  if (num_regions > 0 && !find_region(args[0])) doubled[0] = plain(args[0]);
+  const Layout layout(lists);
+  const std::vector<Values> examples = flow.examples(doubled);
+  const bool is_loop = &flow == &kWhileLoop || &flow == &kWhileLoopStackOutput;
+  // Carried values come first, in a group of their own.
+  std::vector<size_t> groups;
+  if (&flow == &kScan) groups.push_back(lists.at(0).size());
+  size_t at = 0, total = 0;
+  for (Value& v : doubled) {
+    const RegionValue* of = find_region(v);
+    if (!of) continue;
+    const bool is_condition = is_loop && at == 0;
+    total = num_results(*of);
+    v = is_condition ? primal_region(*of, layout, examples.at(at))
+                     : dual_region(*of, layout, examples.at(at), groups);
+    ++at;
+  }
+  const Values found = call_control_flow(op, std::move(doubled));
+  Values results;
+  size_t next = 0;
+  for (const size_t size : groups) {
+    results = joined(std::move(results), take_duals(found, next, size));
+    total -= size;
+  }
+  return joined(std::move(results), take_duals(found, next, total));
+}
+
+}  // namespace taeda::fx

@@ -1,0 +1,73 @@
+"""Closed graphs again: `_fx.retrace`, with decompositions written in Python."""
+
+import pytest
+from taeda._C import _fx
+
+import taeda as t
+from taeda.fx import GraphModule
+
+aten = t.ops.aten
+
+TEXT = """graph(x) {
+  y = aten::silu(x)
+  row = aten::select.int(y, 0, 1)
+  w = aten::mul_.Scalar(row, 3)
+  return (y,)
+}"""
+
+
+def retraced(text, *inputs, **options):
+    return _fx.retrace(_fx.parse_graph(text), list(inputs), {"functionalizes": True, **options})
+
+
+def silu_by_writes(x):
+    out = x.sigmoid()
+    out.mul_(x)
+    return out
+
+
+def test_a_decomposition_in_python_may_write_to_what_it_makes():
+    x = t.randn(2, 3)
+    table = {aten.silu.default: silu_by_writes}
+    graph, constants, written, tangents, gradients = retraced(TEXT, x, decompositions=table)
+    assert constants == {} and written == tangents == gradients == []
+    names = [node.target.__name__ for node in graph.nodes if node.op == "call_function"]
+    assert "sigmoid.default" in names and "silu.default" not in names
+    assert not any(name.split(".")[0].endswith("_") for name in names)
+    expected = t.nn.functional.silu(x)
+    expected[1] *= 3
+    t.testing.assert_close(GraphModule(t.nn.Module(), graph)(x)[0], expected)
+
+
+def test_a_decomposition_may_decline():
+    x = t.randn(2, 3)
+    graph, *_ = retraced(TEXT, x, decompositions={aten.silu.default: lambda x: NotImplemented})
+    assert any(node.target is aten.silu.default for node in graph.nodes)
+
+
+def test_the_joint_graph_takes_tangents_and_returns_gradients():
+    x = t.randn(2, 3, requires_grad=True)
+    graph, _, written, tangents, gradients = retraced(TEXT, x, differentiates=True)
+    assert (written, tangents, gradients) == ([], [0], [0])
+    tangent = t.randn(2, 3)
+    _, found = GraphModule(t.nn.Module(), graph)(x.detach(), tangent)
+    y = t.nn.functional.silu(x) * t.tensor([[1.0], [3.0]])
+    t.testing.assert_close(found, t.autograd.grad(y, x, tangent)[0])
+
+
+def test_new_nodes_know_where_they_come_from():
+    origins = {}
+    graph, *_ = retraced(
+        TEXT, t.randn(2, 3), on_node=lambda made, source: origins.update({made.name: source.name})
+    )
+    assert origins["silu"] == "y"
+    assert set(origins) == {n.name for n in graph.nodes if n.op == "call_function"}
+
+
+def test_mistakes_are_named():
+    with pytest.raises(TypeError, match="retrace takes a Graph"):
+        _fx.retrace(TEXT, [], {})
+    with pytest.raises(TypeError, match="a decomposition table is a dict"):
+        retraced(TEXT, t.randn(2, 3), decompositions=[1])
+    with pytest.raises(RuntimeError, match="a trace before autograd has no gradients"):
+        retraced(TEXT, t.randn(2, 3), differentiates=True, is_before_autograd=True)
