@@ -150,6 +150,40 @@ TEST(Retrace, GradientsPassWritesUnderNoGrad) {
   EXPECT_FALSE(backward.empty());
 }
 
+TEST(Retrace, AutocastScopesBecomeCasts) {
+  const auto graph = parse_graph(R"(graph(x) {
+    c = builtin::wrap_with_autocast("cpu", dtype.bf16, True, None, graph(y) {
+      mm = aten::mm(y, y)
+      return (mm,)
+    }, x)
+    r = builtin::getitem(c, 0)
+    return r
+  })");
+  const Tensor x = ramp({2, 2}, 0.5).to(DType::Float);
+  const Tensor expected = Plan(*graph).run({Value(x)}).get<Tensor>();
+  for (const bool is_before_autograd : {false, true}) {
+    RetraceOptions options;
+    options.is_before_autograd = is_before_autograd;
+    const Retraced made = retrace(*graph, {Value(x)}, options);
+    EXPECT_FALSE(has_call(*made.graph, "wrap_with_autocast")) << to_text(*made.graph);
+    const Tensor found = items(Plan(*made.graph).run({Value(x)})).at(0).get<Tensor>();
+    EXPECT_EQ(found.dtype(), DType::BFloat16) << to_text(*made.graph);
+    EXPECT_TRUE(taeda::equal(found, expected));
+  }
+  RetraceOptions options;
+  options.differentiates = true;
+  Tensor own = plain(x);
+  autograd::set_requires_grad(own, true);
+  const Retraced made = retrace(*graph, {Value(own)}, options);
+  const Tensor tangent = taeda::ones_like(expected);
+  const Value found = items(Plan(*made.graph).run({Value(x), Value(tangent)})).at(1);
+  const Tensor y = Plan(*graph).run({Value(own)}).get<Tensor>();
+  const std::vector<Tensor> roots{y}, weights{tangent}, wanted{own};
+  const Tensor grad = autograd::run_backward(roots, weights, false, false, wanted, true, false)[0];
+  EXPECT_EQ(found.get<Tensor>().dtype(), DType::Float);
+  EXPECT_TRUE(taeda::equal(found.get<Tensor>(), grad));
+}
+
 TEST(Retrace, WritesToInputsThatAreNoLeaves) {
   const auto run = [](std::vector<Value> v) {
     const Tensor x = v[0].get<Tensor>();
