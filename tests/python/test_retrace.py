@@ -2,6 +2,7 @@
 
 import pytest
 from taeda._C import _fx
+from taeda.export._regions import with_regions
 
 import taeda as t
 from taeda.fx import GraphModule
@@ -53,6 +54,40 @@ def test_the_joint_graph_takes_tangents_and_returns_gradients():
     _, found = GraphModule(t.nn.Module(), graph)(x.detach(), tangent)
     y = t.nn.functional.silu(x) * t.tensor([[1.0], [3.0]])
     t.testing.assert_close(found, t.autograd.grad(y, x, tangent)[0])
+
+
+class Writes(t.nn.Module):
+    """Writes under no_grad, through detach() and to a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = t.nn.Parameter(t.randn(3, 3))
+        self.register_buffer("count", t.zeros(()))
+
+    def forward(self, x):
+        a = x @ self.w
+        with t.no_grad():
+            a.clamp_(-0.5, 0.5)
+        b = a.sin() * 2
+        b.detach().add_(1)
+        self.count.add_(1)
+        return b * 3
+
+
+def test_gradients_of_an_exported_program_are_eagers():
+    module, x = Writes(), t.randn(2, 3, requires_grad=True)
+    program = t.export.export(module, (x,))
+    inputs = [module.w, module.count, x]
+    closed = with_regions(program.graph_module)
+    options = {"functionalizes": True, "differentiates": True}
+    graph, _, written, tangents, gradients = _fx.retrace(closed, inputs, options)
+    assert (written, tangents, gradients) == ([1], [1], [0, 2])
+    tangent = t.randn(2, 3)
+    given = [v.detach().clone() for v in inputs]
+    count, y, *found = GraphModule(t.nn.Module(), graph)(*given, tangent)
+    expected = module(x)
+    t.testing.assert_close((count, y), (module.count, expected))
+    t.testing.assert_close(tuple(found), t.autograd.grad(expected, [module.w, x], tangent))
 
 
 def test_new_nodes_know_where_they_come_from():
