@@ -298,24 +298,43 @@ TEST(ControlFlow, RegionsAreFunctionalizedAndMayNotWriteToOperands) {
   EXPECT_THROW(retrace(*writing, {Value(yes), Value(x)}), Error);
 }
 
-TEST(ControlFlow, SecondDerivativesOfARecordedBranch) {
-  const auto graph = parse_graph(kCondText);
-  const Plan plan(*graph);
-  const Tensor yes = taeda::full({}, Scalar(true), DType::Bool);
-  const Tensor x = vector({0.5, 1.5}), w = vector({1.5, 2.0});
-  const auto program = [&](Values values) {
-    const autograd::EnableGrad recorded;
-    Tensor at = values[0].get<Tensor>().detach();
-    autograd::set_requires_grad(at, true);
-    const Tensor y = plan.run({values[2], Value(at), values[1]}).get<Tensor>();
-    const std::vector<Tensor> one{taeda::ones_like(y)}, wanted{at};
-    const auto first =
-        autograd::run_backward(std::vector<Tensor>{y}, one, true, true, wanted, false, false);
-    return Value(autograd::run_backward(first, one, false, false, wanted, false, false).at(0));
-  };
-  const Retraced made = trace(program, {Value(x), Value(w), Value(yes)}, {});
-  expect_close(flatten_tensors(Plan(*made.graph).run({Value(x), Value(w), Value(yes)})).at(0),
-               taeda::sin(x) * w * Scalar(-1));
+// Gradients of the sum of squared gradients.
+TEST(ControlFlow, TracedSecondDerivativesAreEagers) {
+  for (const Case& c : cases()) {
+    const auto graph = parse_graph(c.text);
+    const Plan plan(*graph);
+    const auto second = [&](Values values) {
+      const autograd::EnableGrad recorded;
+      std::vector<Tensor> wanted, weights;
+      for (Value& v : values) {
+        if (!autograd::is_differentiable(v.get<Tensor>())) continue;
+        wanted.push_back(v.get<Tensor>().detach());
+        autograd::set_requires_grad(wanted.back(), true);
+        v = Value(wanted.back());
+      }
+      const std::vector<Tensor> results = flatten_tensors(plan.run(values));
+      for (const Tensor& t : results) weights.push_back(taeda::ones_like(t));
+      const auto first = autograd::run_backward(results, weights, true, true, wanted, true, false);
+      Tensor total = taeda::zeros({}, DType::Double);
+      for (const Tensor& g : first)
+        if (g.defined()) total = total + taeda::sum(g * g);
+      const std::vector<Tensor> root{total}, one{taeda::ones_like(total)};
+      Values out;
+      for (const Tensor& g : autograd::run_backward(root, one, false, false, wanted, true, false))
+        out.emplace_back(g.defined() ? g : taeda::zeros({}, DType::Double));
+      return list(std::move(out));
+    };
+    const Values inputs = as_values(c.inputs);
+    const Retraced made = trace(second, inputs, {});
+    const auto expected = flatten_tensors(second(inputs));
+    const auto found = flatten_tensors(Plan(*made.graph).run(inputs));
+    ASSERT_EQ(found.size(), expected.size()) << c.name;
+    for (size_t i = 0; i < found.size(); ++i) {
+      // Zeros for an operand that the branch does not use.
+      const Tensor like = expected[i].dim() == 0 ? taeda::zeros_like(found[i]) : expected[i];
+      expect_close(found[i], like, str(c.name, "\n", to_text(*made.graph)));
+    }
+  }
 }
 
 }  // namespace

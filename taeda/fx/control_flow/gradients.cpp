@@ -207,12 +207,34 @@ KeptLoop keep_steps(const Stack& a) {
   return kept;
 }
 
+// What the gradient of a loop starts from.
+struct LoopGradient {
+  Values carried, others;
+  Tensor count;
+  Values starts;
+  Values of_results;  // of each carried value
+  Values of_starts;   // of each, where somebody used it: the gradient of a gradient does
+};
+
+// Gradients of the state before step `at`, with those that its rows have besides. `rows` are the
+// elements of `of_starts` that are given.
+Values with_rows(const LoopGradient& g, Values moved, const Values& rows, const Tensor& at) {
+  size_t place = 0, row = 0;
+  for (size_t i = 0; i < g.carried.size(); ++i) {
+    if (!may_have_gradient(g.carried[i])) continue;
+    if (!g.of_starts[i].is_none())
+      moved[place] = Value(moved[place].get<Tensor>() + row_of(rows.at(row++), at));
+    ++place;
+  }
+  return moved;
+}
+
 // A loop from the last step to the first that carries gradients.
-Values while_backward(const RegionValue& body, const Values& carried, const Values& others,
-                      const Tensor& count, const Values& starts, const Values& gradients) {
-  const Values moved = given(gradients), sums = zeros_of(differentiable(others));
-  const Values state = joined(joined({Value(count)}, moved), sums);
-  const Values fixed = joined(starts, others), operands = joined(state, fixed);
+Values while_backward(const RegionValue& body, const LoopGradient& g) {
+  const Values rows = given(g.of_starts), sums = zeros_of(differentiable(g.others));
+  const Values moved = with_rows(g, given(g.of_results), rows, g.count);
+  const Values state = joined(joined({Value(g.count)}, moved), sums);
+  const Values fixed = joined(joined(g.starts, g.others), rows), operands = joined(state, fixed);
   const auto goes_on = [](Values values) {
     return list({Value(taeda::gt(values[0].get<Tensor>(), Scalar(0)))});
   };
@@ -223,10 +245,10 @@ Values while_backward(const RegionValue& body, const Values& carried, const Valu
     // An example of a batch that is done stays at 0.
     const Tensor at = taeda::clamp(now - Scalar(1), Scalar(0));
     Values start;
-    for (const Value& stack : all.take(starts.size())) start.emplace_back(row_of(stack, at));
-    const Values found = Vjp(body)(joined(start, all.rest()), of_end);
+    for (const Value& stack : all.take(g.starts.size())) start.emplace_back(row_of(stack, at));
+    const Values found = Vjp(body)(joined(start, all.take(g.others.size())), of_end);
     Reader parts(found);
-    const Values of_start = parts.take(moved.size());
+    const Values of_start = with_rows(g, parts.take(moved.size()), all.rest(), at);
     return list(joined(joined({Value(now - Scalar(1))}, of_start), sums_of(sum, parts.rest())));
   };
   const Values found = call_control_flow(
@@ -235,7 +257,7 @@ Values while_backward(const RegionValue& body, const Values& carried, const Valu
   Reader parts(found);
   parts.take(1);
   const Values of_carried = parts.take(moved.size());
-  return joined(scattered(of_carried, carried), scattered(parts.rest(), others));
+  return joined(scattered(of_carried, g.carried), scattered(parts.rest(), g.others));
 }
 
 }  // namespace
@@ -247,22 +269,23 @@ Values record_while(Operator&, const Stack& a, Below) {
                      "while_loop: a loop with gradients cannot be recorded with integers that "
                      "change; carry a tensor of no dimensions");
   const KeptLoop kept = keep_steps(a);
-  const auto backward = [body = a[1], num_carried = carried.size()](const Values& all,
-                                                                    const Values& gradients) {
-    TAEDA_CHECK_KIND(ErrorKind::NotImplemented, !autograd::grad_enabled(),
-                     "while_loop: a recorded loop has no second derivative");
+  const size_t num_carried = carried.size(), num_others = others.size();
+  const auto backward = [body = a[1], num_carried, num_others](const Values& all,
+                                                               const Values& gradients) {
     Reader operands(all);
-    const Values inputs = operands.take(num_carried);
-    const Tensor count = operands.take(1)[0].get<Tensor>();
-    const Values starts = operands.take(num_carried), others = operands.rest();
-    const Values found = while_backward(region(body), inputs, others, count, starts, gradients);
-    const Values none(1 + num_carried);
-    return joined(joined(part(found, 0, num_carried), none),
-                  part(found, num_carried, others.size()));
+    LoopGradient g;
+    g.carried = operands.take(num_carried);
+    g.others = operands.take(num_others);
+    g.count = operands.take(1)[0].get<Tensor>();
+    g.starts = operands.rest();
+    g.of_results = part(gradients, 0, num_carried);
+    g.of_starts = part(gradients, num_carried, num_carried);
+    return joined(while_backward(region(body), g), {Value()});
   };
-  const Values kept_values = joined({Value(kept.count)}, kept.starts);
-  return record_node("WhileLoopBackward", joined(joined(carried, kept_values), others),
-                     kept.results, backward);
+  const Values operands = joined(joined(carried, others), {Value(kept.count)});
+  const Values results = record_node("WhileLoopBackward", operands,
+                                     joined(kept.results, kept.starts), backward, num_carried);
+  return part(results, 0, num_carried);
 }
 
 Values record_while_stacked(Operator&, const Stack&, Below) {

@@ -86,6 +86,14 @@ class RegionNode final : public autograd::Node {
   const char* name() const override { return name_; }
   void release_saved() override {
     for (autograd::SavedTensor& s : saved_) s.release();
+    for (autograd::SavedTensor& s : kept_) s.release();
+  }
+
+  // Called once the results have their history.
+  void keep_results(const Values& results, size_t num_kept) {
+    num_results_ = results.size();
+    for (size_t i = results.size() - num_kept; i < results.size(); ++i)
+      kept_.emplace_back(results[i].get<Tensor>(), true);
   }
 
   void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override {
@@ -93,11 +101,12 @@ class RegionNode final : public autograd::Node {
     size_t at = 0;
     for (size_t i = 0; i < operands.size(); ++i)
       if (is_tensor_[i]) operands[i] = Value(saved_[at++].unpack(this));
-    Values gradients;
-    for (size_t i = 0; i < grads.size(); ++i) gradients.push_back(materialized(grads[i], i));
+    for (const autograd::SavedTensor& s : kept_) operands.emplace_back(s.unpack(this));
+    Values gradients(num_results_);
+    for (size_t i = 0; i < grads.size(); ++i) gradients[i] = materialized(grads[i], i);
     const Values found = backward_(operands, gradients);
     at = 0;
-    for (size_t i = 0; i < operands.size(); ++i) {
+    for (size_t i = 0; i < is_tensor_.size(); ++i) {
       if (!is_tensor_[i]) continue;
       if (needs_input(at) && !found.at(i).is_none()) grad_inputs[at] = found[i].get<Tensor>();
       ++at;
@@ -109,7 +118,8 @@ class RegionNode final : public autograd::Node {
   Value materialized(const Tensor& grad, size_t i) const {
     if (grad.defined()) return Value(grad);
     const autograd::InputMetadata& like = input_metadata(i);
-    if (!like.is_defined()) return {};
+    const bool is_kept = i + kept_.size() >= num_results_;
+    if (!like.is_defined() || is_kept) return {};
     return Value(taeda::zeros(SymIntList(like.sizes), like.dtype, {}, like.device));
   }
 
@@ -117,17 +127,19 @@ class RegionNode final : public autograd::Node {
   RegionBackward backward_;
   Values numbers_;  // operands that are no tensors, in their places
   std::vector<bool> is_tensor_;
-  std::vector<autograd::SavedTensor> saved_;
+  std::vector<autograd::SavedTensor> saved_, kept_;
+  size_t num_results_ = 0;
 };
 
 }  // namespace
 
 Values record_node(const char* name, const Values& operands, Values results,
-                   RegionBackward backward) {
+                   RegionBackward backward, size_t num_kept) {
   auto node = make_intrusive<RegionNode>(name, operands, std::move(backward));
   uint32_t number = 0;
   for (const Value& r : results)
     autograd::set_history(r.is<Tensor>() ? r.get<Tensor>() : Tensor(), node, number++);
+  node->keep_results(results, num_kept);
   return results;
 }
 

@@ -50,9 +50,10 @@ Values differentiable(const Values& values);
 Values scattered(const Values& gradients, const Values& operands);
 
 // Makes a node the history of the results. `backward` gets the operands and a gradient for each
-// result, and gives one, or None, for each operand.
+// result, and gives one, or None, for each operand. The node keeps the last `num_kept` results,
+// which `backward` gets behind the operands; their gradients are None where there are none.
 using RegionBackward = std::function<Values(const Values& operands, const Values& gradients)>;
 Values record_node(const char* name, const Values& operands, Values results,
-                   RegionBackward backward);
+                   RegionBackward backward, size_t num_kept = 0);
 
 }  // namespace taeda::fx
