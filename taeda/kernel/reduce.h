@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "taeda/kernel/math_storage.h"
 #include "taeda/kernel/reduce_bodies.h"
 #include "taeda/kernel/reduce_tree.h"
 #include "taeda/kernel/vec.h"
@@ -153,17 +154,29 @@ void combine_elements(const T* left, const T* right, T* out, int64_t n) {
   for (; i < n; ++i) combined<Body>(Single::load(left + i), Single::load(right + i)).store(out + i);
 }
 
+// Elements as they lie in memory: values themselves, or bfloat16 numbers by their bits.
+template <class V, class M>
+TD_FN V load_stored(const M* p) {
+  if constexpr (std::is_same_v<M, typename V::Element>)
+    return V::load(p);
+  else if constexpr (V::kWidth > 1)
+    return V::from_raw(td_read_lanes<td_bfloat16, typename V::Raw>(p, 0, V::kWidth));
+  else
+    return V::from_raw(td_bfloat16::from<typename V::Element>(*p));
+}
+
 // What a pass of a reduction adds up: Pass::Body over Pass::value(x, center, index), with a center
 // per column, and the index of the row in the chunk.
-template <class Pass, class V, class T>
+template <class Pass, class V, class T, class M>
 struct ColumnFold {
-  const T *p, *centers, *numbers;  // numbers: of the lane of a column
-  int64_t pitch, count, first;     // rows are kReduceLanes apart in the chunk
-  int64_t ahead;                   // elements to the rows that are folded next
-  bool is_fresh;                   // whether the lanes hold nothing yet
+  const M* p;
+  const T *centers, *numbers;   // numbers: of the lane of a column
+  int64_t pitch, count, first;  // rows are kReduceLanes apart in the chunk
+  int64_t ahead;                // elements to the rows that are folded next
+  bool is_fresh;                // whether the lanes hold nothing yet
 
   TD_FN V value(int64_t row, int64_t j) const {
-    const V x = V::load(p + row * pitch + j);
+    const V x = load_stored<V>(p + row * pitch + j);
     if constexpr (Pass::kHasIndex)
       return Pass::value(x, V::load(centers + j),
                          V::load(numbers + j) + V(first + row * kReduceLanes<T>));
@@ -196,8 +209,9 @@ struct ColumnFold {
   }
 };
 
-template <class Pass, class T>
-void fold_rows(T* lanes, int64_t width, const ColumnFold<Pass, typename ReduceVec<T>::Wide, T>& f) {
+template <class Pass, class T, class M>
+void fold_rows(T* lanes, int64_t width,
+               const ColumnFold<Pass, typename ReduceVec<T>::Wide, T, M>& f) {
   using Wide = typename ReduceVec<T>::Wide;
   using Single = typename ReduceVec<T>::Single;
   constexpr int kVectors = Pass::kVectors;
@@ -207,17 +221,17 @@ void fold_rows(T* lanes, int64_t width, const ColumnFold<Pass, typename ReduceVe
       f.template run<kVectors>(lanes, j);
   if constexpr (Wide::kWidth > 1)
     for (; j + Wide::kWidth <= width; j += Wide::kWidth) f.template run<1>(lanes, j);
-  const ColumnFold<Pass, Single, T> one{f.p,     f.centers, f.numbers, f.pitch,
-                                        f.count, f.first,   f.ahead,   f.is_fresh};
+  const ColumnFold<Pass, Single, T, M> one{f.p,     f.centers, f.numbers, f.pitch,
+                                           f.count, f.first,   f.ahead,   f.is_fresh};
   for (; j < width; ++j) one.template run<1>(lanes, j);
 }
 
 // Folds rows first .. first + count of a chunk into its lanes, lane l of column j at
 // lanes[l * width + j]. `stride` is in elements; centers and numbers have the layout of the lanes.
-template <class Pass, class T>
-void fold_columns(T* lanes, const T* rows, int64_t stride, int64_t first, int64_t count,
+template <class Pass, class T, class M>
+void fold_columns(T* lanes, const M* rows, int64_t stride, int64_t first, int64_t count,
                   int64_t width, const T* centers, const T* numbers) {
-  using Fold = ColumnFold<Pass, typename ReduceVec<T>::Wide, T>;
+  using Fold = ColumnFold<Pass, typename ReduceVec<T>::Wide, T, M>;
   // Rows are taken in blocks that stay in the cache, and each block lane by lane.
   constexpr int64_t kLanes = kReduceLanes<T>, kRows = 4 * kLanes, kBlock = 16384;
   if (stride == width && first % kLanes == 0) {
@@ -226,21 +240,22 @@ void fold_columns(T* lanes, const T* rows, int64_t stride, int64_t first, int64_
     const int64_t step = length < kBlock / 4 ? kBlock / length : 4;
     for (int64_t row = 0; row < whole; row += step) {
       const int64_t index = first + row * kLanes, left = whole - row;
-      fold_rows<Pass>(lanes, length,
-                      Fold{rows + row * length, centers, numbers, length, left < step ? left : step,
-                           index, left > step ? step * length : 0, index == 0});
+      fold_rows<Pass, T, M>(
+          lanes, length,
+          Fold{rows + row * length, centers, numbers, length, left < step ? left : step, index,
+               left > step ? step * length : 0, index == 0});
     }
     if (rest > 0)
-      fold_rows<Pass>(lanes, rest * width,
-                      Fold{rows + whole * length, centers, numbers, 0, 1, first + whole * kLanes, 0,
-                           first + whole == 0});
+      fold_rows<Pass, T, M>(lanes, rest * width,
+                            Fold{rows + whole * length, centers, numbers, 0, 1,
+                                 first + whole * kLanes, 0, first + whole == 0});
     return;
   }
   for (int64_t begin = 0; begin < count; begin += kRows) {
     const int64_t end = begin + kRows < count ? begin + kRows : count;
     for (int64_t row = begin; row < begin + kLanes && row < end; ++row) {
       const int64_t index = first + row, at = index % kLanes * width;
-      fold_rows<Pass>(
+      fold_rows<Pass, T, M>(
           lanes + at, width,
           Fold{rows + row * stride, centers + at, numbers + at, kLanes * stride,
                (end - row + kLanes - 1) / kLanes, index - index % kLanes, stride, index < kLanes});

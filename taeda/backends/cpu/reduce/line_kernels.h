@@ -19,6 +19,9 @@ struct ReducePass {
   // Rows of elements of many lines: kernel::fold_columns.
   void (*fold)(void* lanes, const void* rows, int64_t stride, int64_t first, int64_t count,
                int64_t width, const void* centers, const void* numbers);
+  // The same for rows of bfloat16 numbers, with lanes of floats; may be null.
+  void (*fold_bfloat16)(void* lanes, const void* rows, int64_t stride, int64_t first, int64_t count,
+                        int64_t width, const void* centers, const void* numbers);
   // out = combine(left, right) for n lanes; out may be either.
   void (*combine)(const void* left, const void* right, void* out, int64_t n);
 };

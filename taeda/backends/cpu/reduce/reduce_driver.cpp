@@ -284,9 +284,12 @@ class Reduction {
             Scratch& scratch) const {
     const int64_t width = strip.lines, item = op_.item;
     const auto& reduced = shape_.reduced;
+    const bool is_bfloat16 = source_.is_bfloat16 && pass.fold_bfloat16;
+    const int64_t stored = is_bfloat16 ? 2 : item;
     const bool is_direct =
-        source_.is_direct && line_stride_ == item &&
-        (width * item % kWhole == 0 || (reduced.size() == 1 && reduced[0].in == width * item));
+        (source_.is_direct || is_bfloat16) && line_stride_ == stored &&
+        (width * item % kWhole == 0 || (reduced.size() == 1 && reduced[0].in == width * stored));
+    const auto fold_direct = is_bfloat16 ? pass.fold_bfloat16 : pass.fold;
     // Tiles hold rows of all lanes where they can, so that they have no gaps.
     const int64_t lanes = kLaneBytes / item;
     int64_t tile_rows = kTileBytes / item / width;
@@ -295,8 +298,8 @@ class Reduction {
       if (is_direct) {
         int64_t rows;
         const char* const from = rows_at(strip.from, first + done, n - done, &rows);
-        pass.fold(scratch.lanes, from, reduced[0].in / item, done, rows, width, scratch.centers,
-                  scratch.numbers);
+        fold_direct(scratch.lanes, from, reduced[0].in / stored, done, rows, width, scratch.centers,
+                    scratch.numbers);
         done += rows;
         continue;
       }

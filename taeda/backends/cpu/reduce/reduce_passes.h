@@ -131,16 +131,22 @@ struct PassFns {
         to[l] = reduce_chunk<Body, T>(Elements<T>{from}, n);
     }
   }
+  template <class M>
   static void fold(void* lanes, const void* rows, int64_t stride, int64_t first, int64_t count,
                    int64_t width, const void* centers, const void* numbers) {
-    fold_columns<Pass>(static_cast<T*>(lanes), static_cast<const T*>(rows), stride, first, count,
+    fold_columns<Pass>(static_cast<T*>(lanes), static_cast<const M*>(rows), stride, first, count,
                        width, static_cast<const T*>(centers), static_cast<const T*>(numbers));
   }
   static void combine(const void* left, const void* right, void* out, int64_t n) {
     combine_elements<typename Pass::Body>(static_cast<const T*>(left), static_cast<const T*>(right),
                                           static_cast<T*>(out), n);
   }
-  static constexpr ReducePass kFns = {&lines, &fold, &combine};
+  static constexpr ReducePass fns() {
+    if constexpr (std::is_same_v<T, float> && !Pass::kHasCenter)
+      return {&lines, &fold<T>, &fold<uint16_t>, &combine};
+    else
+      return {&lines, &fold<T>, nullptr, &combine};
+  }
 };
 
 // ---- reductions ----
@@ -148,7 +154,7 @@ template <class Body, class T>
 constexpr ReduceOp kSimple = {sizeof(T),
                               sizeof(T),
                               1,
-                              {PassFns<Plain<Body>, T>::kFns},
+                              {PassFns<Plain<Body>, T>::fns()},
                               nullptr,
                               nullptr,
                               PassFns<Plain<Body>, T>::combine,
@@ -195,7 +201,7 @@ template <class Form, class T, class... Passes>
 constexpr ReduceOp kForm = {sizeof(T),
                             sizeof(typename Form::State),
                             sizeof...(Passes),
-                            {PassFns<Passes, T>::kFns...},
+                            {PassFns<Passes, T>::fns()...},
                             &FormFns<Form, T>::center,
                             &FormFns<Form, T>::state,
                             &FormFns<Form, T>::combine,

@@ -22,6 +22,7 @@ struct TileSource {
   LoadFn convert;
   bool is_direct;
   const TileMap* map = nullptr;
+  bool is_bfloat16 = false;  // converted from it to float
 
   void load(const char* memory, const Block& block, char* tile) const {
     if (map)
@@ -31,7 +32,8 @@ struct TileSource {
   }
 };
 inline TileSource tile_source(DType memory, ComputeType tile) {
-  return {load_fn(memory, tile), memory == compute_dtype(tile)};
+  return {load_fn(memory, tile), memory == compute_dtype(tile), nullptr,
+          memory == DType::BFloat16 && tile == ComputeType::F32};
 }
 
 // Strides are in bytes, innermost dimension first.
