@@ -85,12 +85,18 @@ struct RowFns {
                             T* bias_grad);
 };
 
+// A block with its rows and columns turned: element (r, c) from from + c * pitch + r * item to
+// to + r * to_pitch + c * item, in bytes.
+using TurnFn = void (*)(const char* from, int64_t pitch, int64_t rows, int64_t cols, char* to,
+                        int64_t to_pitch);
+
 struct LineKernels {
   // By ReduceKind and real ComputeType; no passes where a type has no such reduction.
   ReduceOp reduce[8][4];
   ReduceOp truth[2];  // any, all; over bytes 0 and 1
   RowFns<float> float_rows;
   RowFns<double> double_rows;
+  TurnFn turn_4, turn_8;  // by bytes of an element
 };
 
 // Those of this machine.

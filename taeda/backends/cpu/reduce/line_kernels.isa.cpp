@@ -160,6 +160,54 @@ struct Row {
   }
 };
 
+// ---- turned blocks ----
+// A square of registers: each step moves a bit of the row's number to that of the lane.
+template <class V, class U>
+TD_FN void turn_registers(V* rows) {
+  constexpr int kWidth = sizeof(V) / sizeof(U);
+  V low, high;
+  for (int l = 0; l < kWidth; ++l) {
+    low[l] = l % 2 * kWidth + l / 2;
+    high[l] = l % 2 * kWidth + l / 2 + kWidth / 2;
+  }
+  for (int step = 1; step < kWidth; step *= 2) {
+    V turned[kWidth];
+#pragma GCC unroll 16
+    for (int i = 0; i < kWidth / 2; ++i) {
+      turned[2 * i] = __builtin_shuffle(rows[i], rows[i + kWidth / 2], low);
+      turned[2 * i + 1] = __builtin_shuffle(rows[i], rows[i + kWidth / 2], high);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kWidth; ++i) rows[i] = turned[i];
+  }
+}
+
+template <class V, class U>
+void turn(const char* from, int64_t pitch, int64_t rows, int64_t cols, char* to, int64_t to_pitch) {
+  constexpr int kWidth = sizeof(V) / sizeof(U);
+  const auto turn_rest = [&](int64_t r, int64_t end_row, int64_t begin, int64_t end) {
+    for (; r < end_row; ++r)
+      for (int64_t c = begin; c < end; ++c)
+        __builtin_memcpy(to + r * to_pitch + c * sizeof(U), from + c * pitch + r * sizeof(U),
+                         sizeof(U));
+  };
+  int64_t c = 0;
+  for (; c + kWidth <= cols; c += kWidth) {
+    int64_t r = 0;
+    for (; r + kWidth <= rows; r += kWidth) {
+      V square[kWidth];
+#pragma GCC unroll 16
+      for (int k = 0; k < kWidth; ++k)
+        square[k] = td_load<V>(from + (c + k) * pitch + r * sizeof(U));
+      turn_registers<V, U>(square);
+#pragma GCC unroll 16
+      for (int k = 0; k < kWidth; ++k) td_store(to + (r + k) * to_pitch + c * sizeof(U), square[k]);
+    }
+    turn_rest(r, rows, c, c + kWidth);
+  }
+  turn_rest(0, rows, c, cols);
+}
+
 }  // namespace
 
 #define TAEDA_NAME_OF(isa) line_kernels_##isa
@@ -184,6 +232,8 @@ constinit const LineKernels TAEDA_NAME(TAEDA_ISA) = {
     {kSimple<AnyBody, uint8_t>, kSimple<AllBody, uint8_t>},
     Row<float>::fns(),
     Row<double>::fns(),
+    &turn<td_u32, uint32_t>,
+    &turn<td_u64, uint64_t>,
 };
 
 }  // namespace taeda::cpu

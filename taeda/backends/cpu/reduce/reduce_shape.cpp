@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "taeda/backends/cpu/reduce/line_kernels.h"
+
 namespace taeda::cpu {
 namespace {
 
@@ -20,36 +22,19 @@ void sort_by_stride(Dims& dims) {
       std::swap(dims[j], dims[j - 1]);
 }
 
-// Columns begin .. end of a row of a block whose columns lie `pitch` bytes apart.
 template <int kBytes>
-void turn_row(const char* row, int64_t pitch, int64_t begin, int64_t end, char* to) {
-  for (int64_t c = begin; c < end; ++c, to += kBytes) std::memcpy(to, row + c * pitch, kBytes);
+void turn(const char* from, int64_t pitch, int64_t rows, int64_t cols, char* to, int64_t to_pitch) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < cols; ++c)
+      std::memcpy(to + r * to_pitch + c * kBytes, from + c * pitch + r * kBytes, kBytes);
 }
-
-typedef uint32_t Four __attribute__((vector_size(16)));
-Four load_four(const char* p) {
-  Four v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-// Four neighbouring rows of 4-byte elements, `to_pitch` bytes apart at `to`. Returns the number of
-// columns that are done, a multiple of four.
-int64_t turn_four(const char* row, int64_t pitch, int64_t cols, char* to, int64_t to_pitch) {
-  int64_t c = 0;
-  for (; c + 4 <= cols; c += 4, row += 4 * pitch, to += 16) {
-    const Four a = load_four(row), b = load_four(row + pitch), d = load_four(row + 2 * pitch),
-               e = load_four(row + 3 * pitch);
-    const Four low = __builtin_shuffle(a, d, Four{0, 4, 1, 5}),
-               high = __builtin_shuffle(a, d, Four{2, 6, 3, 7}),
-               low_odd = __builtin_shuffle(b, e, Four{0, 4, 1, 5}),
-               high_odd = __builtin_shuffle(b, e, Four{2, 6, 3, 7});
-    const Four out[4] = {__builtin_shuffle(low, low_odd, Four{0, 4, 1, 5}),
-                         __builtin_shuffle(low, low_odd, Four{2, 6, 3, 7}),
-                         __builtin_shuffle(high, high_odd, Four{0, 4, 1, 5}),
-                         __builtin_shuffle(high, high_odd, Four{2, 6, 3, 7})};
-    for (int i = 0; i < 4; ++i) std::memcpy(to + i * to_pitch, &out[i], sizeof(Four));
+TurnFn turn_fn(int64_t item) {
+  switch (item) {
+    case 1: return &turn<1>;
+    case 4: return line_kernels().turn_4;
+    case 8: return line_kernels().turn_8;
+    default: return &turn<16>;
   }
-  return c;
 }
 
 }  // namespace
@@ -125,51 +110,29 @@ const char* ReduceShape::output_at(const char* in, char* const* out, int64_t ind
   return in;
 }
 
-// The two innermost dimensions from (row, col) on, at most n elements, where neighbours in memory
-// lie in different rows. Blocks are read along memory and turned.
-int64_t ReduceShape::fill_turned(const TileSource& source, const char* at, int64_t row, int64_t col,
-                                 int64_t n, char* tile, int64_t tile_item) const {
+// Whole rows of the two innermost dimensions, where neighbours in memory lie in different rows.
+// Blocks are read along memory and turned.
+void ReduceShape::fill_turned(const TileSource& source, const char* at, int64_t rows, char* tile,
+                              int64_t tile_item) const {
   constexpr int64_t kRows = 64, kCols = 64;
   alignas(64) char block[kRows * kCols * 16];
-  const auto turn = tile_item == 1   ? &turn_row<1>
-                    : tile_item == 4 ? &turn_row<4>
-                    : tile_item == 8 ? &turn_row<8>
-                                     : &turn_row<16>;
-  const int64_t length = reduced[0].size, first = row * length + col;
-  const int64_t last = std::min(first + n, reduced[1].size * length);
-  const int64_t end_row = (last + length - 1) / length;
-  for (int64_t r = row; r < end_row; r += kRows) {
-    const int64_t rows = std::min(kRows, end_row - r);
+  const TurnFn turn_block = turn_fn(tile_item);
+  const int64_t length = reduced[0].size, row_stride = reduced[1].in, col_stride = reduced[0].in;
+  const bool is_plain = source.is_direct && row_stride == tile_item;
+  for (int64_t r = 0; r < rows; r += kRows) {
+    const int64_t count = std::min(kRows, rows - r);
     for (int64_t c = 0; c < length; c += kCols) {
       const int64_t cols = std::min(kCols, length - c);
-      const char* from = at + r * reduced[1].in + c * reduced[0].in;
+      const char* const from = at + r * row_stride + c * col_stride;
       // The next columns lie too far away for the memory's own prefetching.
       for (int64_t k = cols; k < std::min(cols + kCols, length - c); ++k)
-        for (int64_t b = 0; b < rows * reduced[1].in; b += 64)
-          __builtin_prefetch(from + k * reduced[0].in + b, 0, 2);
-      source.load(from, Block{cols, rows, reduced[0].in, reduced[1].in}, block);
-      from = block;
-      const int64_t pitch = rows * tile_item;
-      for (int64_t i = 0; i < rows; from += tile_item) {
-        const int64_t start = (r + i) * length + c;
-        char* const to = tile + (start - first) * tile_item;
-        if (tile_item == 4 && i + 4 <= rows && start >= first &&
-            start + 3 * length + cols <= last) {
-          const int64_t done = turn_four(from, pitch, cols, to, length * 4);
-          for (int64_t k = 0; k < 4; ++k)
-            turn(from + k * 4, pitch, done, cols, to + (k * length + done) * 4);
-          i += 4;
-          from += 12;
-          continue;
-        }
-        // The first and the last row may be wanted in part.
-        const int64_t begin = std::max<int64_t>(first - start, 0);
-        turn(from, pitch, begin, std::min(cols, last - start), to + begin * tile_item);
-        ++i;
-      }
+        for (int64_t b = 0; b < count * row_stride; b += 64)
+          __builtin_prefetch(from + k * col_stride + b, 0, 2);
+      if (!is_plain) source.load(from, Block{cols, count, col_stride, row_stride}, block);
+      turn_block(is_plain ? from : block, is_plain ? col_stride : count * tile_item, count, cols,
+                 tile + (r * length + c) * tile_item, length * tile_item);
     }
   }
-  return last - first;
 }
 
 void ReduceShape::fill(const TileSource& source, const char* in, int64_t first, int64_t n,
@@ -185,21 +148,16 @@ void ReduceShape::fill(const TileSource& source, const char* in, int64_t first, 
       at += i * reduced[d].in;
       if (d == 1) row = i;
     }
-    if (is_turned() && n >= 2 * reduced[0].size) {
-      const int64_t done =
-          fill_turned(source, at - row * reduced[1].in, row, col, n, tile, tile_item);
-      first += done;
-      n -= done;
-      tile += done * tile_item;
-      continue;
-    }
     at += col * reduced[0].in;
     int64_t rows = 1, cols = std::min(n, reduced[0].size - col), row_stride = 0;
     if (col == 0 && reduced.size() > 1 && n >= 2 * reduced[0].size) {
       rows = std::min(n / reduced[0].size, reduced[1].size - row);
       row_stride = reduced[1].in;
     }
-    source.load(at, Block{rows, cols, row_stride, reduced[0].in}, tile);
+    if (rows > 1 && is_turned())
+      fill_turned(source, at, rows, tile, tile_item);
+    else
+      source.load(at, Block{rows, cols, row_stride, reduced[0].in}, tile);
     first += rows * cols;
     n -= rows * cols;
     tile += rows * cols * tile_item;

@@ -65,8 +65,8 @@ struct ReduceShape {
             int64_t tile_item) const;
 
  private:
-  int64_t fill_turned(const TileSource& source, const char* at, int64_t row, int64_t col, int64_t n,
-                      char* tile, int64_t tile_item) const;
+  void fill_turned(const TileSource& source, const char* at, int64_t rows, char* tile,
+                   int64_t tile_item) const;
 };
 
 }  // namespace taeda::cpu
