@@ -97,7 +97,8 @@ CpuValues::Defined CpuValues::define(const std::vector<NodeId>& roots, const Cpu
     const Node& node = graph_.node(id);
     const bool is_wide = values.wide.count(id) != 0;
     const Lanes lanes = is_wide ? place.lanes : Lanes::One;
-    for (int copy = 0; copy < (is_wide ? place.copies : 1); ++copy) {
+    for (int k = 0; k < (is_wide ? place.copies : 1); ++k) {
+      const int copy = place.first + k;
       values.text +=
           str(indent, "const ", value_type(node.type, lanes), " ", spelled(values, id, lanes, copy),
               " = ", value(values, node, lanes, copy), ";\n");
@@ -110,7 +111,7 @@ CpuValues::Defined CpuValues::define(const std::vector<NodeId>& roots, const Cpu
 
 std::string CpuValues::spelled(const Defined& values, NodeId id, Lanes lanes, int copy) const {
   const std::string text = values.names[id];
-  if (values.wide.count(id)) return copy ? str(text, "_", copy) : text;
+  if (values.wide.count(id)) return copy_name(text, copy);
   return lanes == Lanes::One ? text : broadcast(text, graph_.node(id).type, lanes);
 }
 
@@ -120,7 +121,7 @@ std::string CpuValues::value(const Defined& values, const Node& node, Lanes lane
     case Op::Uniform:
       return str("*(const ", element_type(node.type), "*)((const char*)scalars + ", 16 * node.index,
                  ")");
-    case Op::State: return str("s", node.index);
+    case Op::State: return copy_name(str("s", node.index), lanes == Lanes::One ? 0 : copy);
     case Op::Load: return load(values, node, lanes, copy);
     case Op::Index: return index_value(values, node, lanes, copy);
     case Op::Round:
@@ -141,7 +142,7 @@ std::string CpuValues::copy_index(const Defined& values, const Expr* at, int cop
                  *lane ? str(" + ", lane) : "", ")");
     const Indirect* one = graph_.find_indirect(symbol);
     if (!one || !values.wide.count(one->value)) return name(symbol);
-    return str(name(symbol), copy ? str("_", copy) : "", "[", lane, "]");
+    return str(copy_name(name(symbol), copy), "[", lane, "]");
   });
 }
 
@@ -211,7 +212,7 @@ std::string CpuValues::indirect(const Defined& values, const Indirect& one, bool
   if (!is_wide)
     return str(indent, "const td_long ", name(one.symbol), " = ", checked(value), ";\n", indent,
                "(void)", name(one.symbol), ";\n");
-  return str(indent, "const auto ", name(one.symbol), copy ? str("_", copy) : "", " = ",
+  return str(indent, "const auto ", copy_name(name(one.symbol), copy), " = ",
              each_lane(Type::I64, lanes, values.place.count(), checked(value + "[lane]")), ";\n");
 }
 
@@ -235,7 +236,8 @@ std::string CpuValues::store(const Defined& values, const Store& store,
     return str(indent, guard, write(store, index(store.at), values.names[store.value]));
   }
   std::string text;
-  for (int copy = 0; copy < place.copies; ++copy) text += indent + store_lanes(values, store, copy);
+  for (int k = 0; k < place.copies; ++k)
+    text += indent + store_lanes(values, store, place.first + k);
   return text;
 }
 

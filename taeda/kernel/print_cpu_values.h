@@ -22,10 +22,18 @@ struct CpuPlace {
   Lanes lanes = Lanes::One;
   bool is_tail = false;  // `count` lanes exist
   int copies = 1;        // vectors side by side
+  int first = 0;         // number of the first of them
   std::set<int> wide_states = {};
 
   bool is_wide() const { return lanes != Lanes::One; }
   std::string count() const { return is_tail ? "count" : lane_count(lanes); }
+  // One of the vectors side by side.
+  CpuPlace single(int copy) const {
+    CpuPlace place = *this;
+    place.copies = 1;
+    place.first = first + copy;
+    return place;
+  }
 };
 
 class CpuValues {
@@ -50,6 +58,10 @@ class CpuValues {
                     const CpuPlace& place) const;
 
   static std::string name(const Expr* symbol) { return "x_" + symbol->name; }
+  // The name of one of the vectors side by side.
+  static std::string copy_name(const std::string& name, int copy) {
+    return copy ? name + "_" + std::to_string(copy) : name;
+  }
   static std::string index(const Expr* at);
 
  private:

@@ -140,12 +140,16 @@ class CpuKernelPrinter {
   int copies_of(const Loop& loop, const Place& place) const {
     std::vector<NodeId> roots;
     std::vector<const Expr*> stores;
-    for (const Step& step : loop.steps) {
-      if (std::holds_alternative<Loop>(step)) return 1;
+    collect(loop.steps, roots, stores);
+    return values_.useful_copies(roots, stores, place);
+  }
+  void collect(const std::vector<Step>& steps, std::vector<NodeId>& roots,
+               std::vector<const Expr*>& stores) const {
+    for (const Step& step : steps) {
+      if (const auto* loop = std::get_if<Loop>(&step)) collect(loop->steps, roots, stores);
       if (const auto* store = std::get_if<Store>(&step)) stores.push_back(store->at);
       for (NodeId root : roots_of(kernel_, step)) roots.push_back(root);
     }
-    return values_.useful_copies(roots, stores, place);
   }
 
   // The lanes in which all steps of a loop can be computed together.
@@ -262,53 +266,87 @@ class CpuKernelPrinter {
     return text;
   }
 
-  // Vectors along the last axis of a reduction: they must fit the lanes of its tree.
-  Lanes reduced_lanes(const Loop& loop, const Reduce& reduce, const std::vector<NodeId>& roots,
-                      const Place& place) const {
-    const bool is_vector =
-        !place.is_wide() && loop.axes.back().binding == Binding::Vector && loop.axes.size() == 1;
-    if (!is_vector) return Lanes::One;
-    const Lanes lanes = common_lanes(body_lanes(*reduce.body), widest_lanes(kernel_.values, roots));
-    return lanes == Lanes::Mixed && reduce.body->lanes() < 16 ? Lanes::One : lanes;
-  }
-
-  // The elements as a source of td_tree, then the results as states.
-  std::string reduce_text(const Loop& loop, const Reduce& reduce,
-                          const std::vector<const Store*>& stores, const Place& place,
-                          const std::string& indent) {
+  std::vector<NodeId> roots_with(const Reduce& reduce,
+                                 const std::vector<const Store*>& stores) const {
     std::vector<NodeId> roots = reduce.values;
     for (const Store* store : stores)
       for (NodeId root : roots_of(kernel_, *store)) roots.push_back(root);
-    const std::string body = bodies_.lanewise(*reduce.body, place.lanes);
-    const std::string number = str(reduce.first_state);
-    const Place along{loop.axes.back().var, reduced_lanes(loop, reduce, roots, place)};
-    std::string wide = body;
-    auto lambda = [&](const char* kind, const std::string& own, const Place& at) {
-      return str(indent, "const auto ", kind, number, " = [&](td_long at) {\n",
-                 element_text(loop, reduce, stores, roots, own, at, indent + "  "), indent, "};\n");
-    };
-    std::string text = lambda("one", body, place);
-    std::string source = str("td_source<decltype(one", number, ")>{one", number, "}");
-    if (along.is_wide()) {
-      wide = bodies_.name(*reduce.body, along.lanes);
-      text += lambda("wide", wide, along);
-      source = str("td_wide_source<decltype(one", number, "), decltype(wide", number, ")>{one",
-                   number, ", wide", number, "}");
-    }
+    return roots;
+  }
+
+  // Vectors along the last axis of a reduction: they must fit the lanes of its tree.
+  Lanes reduced_lanes(const Loop& loop, const Reduce& reduce,
+                      const std::vector<const Store*>& stores, const Place& place) const {
+    const bool is_vector =
+        !place.is_wide() && loop.axes.back().binding == Binding::Vector && loop.axes.size() == 1;
+    if (!is_vector) return Lanes::One;
+    const Lanes lanes = common_lanes(body_lanes(*reduce.body),
+                                     widest_lanes(kernel_.values, roots_with(reduce, stores)));
+    return lanes == Lanes::Mixed && reduce.body->lanes() < 16 ? Lanes::One : lanes;
+  }
+
+  // A function of the elements of a reduction, lifted.
+  std::string lambda(const std::string& called, const Loop& loop, const Reduce& reduce,
+                     const std::vector<const Store*>& stores, const std::string& body,
+                     const Place& place, const std::string& indent) {
+    return str(indent, "const auto ", called, " = [&](td_long at) {\n",
+               element_text(loop, reduce, stores, body, place, indent + "  "), indent, "};\n");
+  }
+
+  // The elements as a source of the tree, then the results as states.
+  std::string reduce_text(const Loop& loop, const Reduce& reduce,
+                          const std::vector<const Store*>& stores, const Place& place,
+                          const std::string& indent) {
     std::string length = "(td_long)1";
     for (const Axis& axis : loop.axes) length += " * " + index(axis.extent);
-    const std::string call = reduce.part == Part::Combining
-                                 ? str("td_combine_blocks<", body, ">(")
-                                 : str("td_tree<", body, ", ", wide, ">(");
-    text +=
-        str(indent, "const ", body, "::S tree", number, " = ", call, source, ", ", length, ");\n");
-    return text + results_text(reduce, body, place, indent);
+    const std::string body = bodies_.lanewise(*reduce.body, place.lanes);
+    const std::string number = str(reduce.first_state);
+    if (place.copies > 1 && reduce.part != Part::Combining)
+      return columns_text(loop, reduce, stores, place, body, length, indent);
+    std::string text;
+    for (int k = 0; k < place.copies; ++k) {
+      const Place single = place.single(k);
+      const std::string one = CpuValues::copy_name("one" + number, single.first);
+      text += lambda(one, loop, reduce, stores, body, single, indent);
+      std::string source = str("td_source<decltype(", one, ")>{", one, "}"), wide = body;
+      const Place along{loop.axes.back().var, reduced_lanes(loop, reduce, stores, place)};
+      if (along.is_wide()) {
+        wide = bodies_.name(*reduce.body, along.lanes);
+        text += lambda("wide" + number, loop, reduce, stores, wide, along, indent);
+        source = str("td_wide_source<decltype(", one, "), decltype(wide", number, ")>{", one,
+                     ", wide", number, "}");
+      }
+      const std::string call = reduce.part == Part::Combining
+                                   ? str("td_combine_blocks<", body, ">(")
+                                   : str("td_tree<", body, ", ", wide, ">(");
+      const std::string tree = CpuValues::copy_name("tree" + number, single.first);
+      text += str(indent, "const ", body, "::S ", tree, " = ", call, source, ", ", length, ");\n",
+                  results_text(reduce, body, tree, single, indent));
+    }
+    return text;
+  }
+
+  // Several vectors of columns at once.
+  std::string columns_text(const Loop& loop, const Reduce& reduce,
+                           const std::vector<const Store*>& stores, const Place& place,
+                           const std::string& body, const std::string& length,
+                           const std::string& indent) {
+    const std::string number = str(reduce.first_state);
+    std::string text, sources, results;
+    for (int k = 0; k < place.copies; ++k) {
+      const std::string one = CpuValues::copy_name("one" + number, k);
+      text += lambda(one, loop, reduce, stores, body, place.single(k), indent);
+      sources += ", " + one;
+      results +=
+          results_text(reduce, body, str("trees", number, "[", k, "]"), place.single(k), indent);
+    }
+    return str(text, indent, body, "::S trees", number, "[", place.copies, "];\n", indent,
+               "td_tree_columns<", body, ">(trees", number, ", ", length, sources, ");\n", results);
   }
 
   // One lifted element: the axes from the row-major index `at`, the values, then the state.
   std::string element_text(const Loop& loop, const Reduce& reduce,
-                           const std::vector<const Store*>& stores,
-                           const std::vector<NodeId>& roots, const std::string& body,
+                           const std::vector<const Store*>& stores, const std::string& body,
                            const Place& place, const std::string& indent) {
     std::string text;
     for (size_t i = loop.axes.size(); i-- > 0;) {
@@ -317,26 +355,25 @@ class CpuKernelPrinter {
                   "(void)", var, ";\n");
       if (i) text += str(indent, "at /= ", extent, ";\n");
     }
-    const Values values = values_.define(roots, place, indent);
+    const Values values = values_.define(roots_with(reduce, stores), place, indent);
     text += values.text;
     for (const Store* store : stores) text += values_.store(values, *store, indent);
     text += indent + "return " + body + (reduce.part == Part::Combining ? "::S{" : "::lift(");
     for (size_t i = 0; i < reduce.values.size(); ++i)
-      text += (i ? ", " : "") + values_.spelled(values, reduce.values[i], place.lanes);
+      text += (i ? ", " : "") + values_.spelled(values, reduce.values[i], place.lanes, place.first);
     return text + (reduce.part == Part::Combining ? "};\n" : ");\n");
   }
 
-  std::string results_text(const Reduce& reduce, const std::string& body, const Place& place,
-                           const std::string& indent) {
-    const std::string tree = str("tree", reduce.first_state);
+  std::string results_text(const Reduce& reduce, const std::string& body, const std::string& tree,
+                           const Place& place, const std::string& indent) {
     std::string text;
     const std::vector<Type> types = state_types(reduce);
     for (size_t i = 0; i < types.size(); ++i) {
-      const int state = reduce.first_state + static_cast<int>(i);
-      text += str(indent, "const ", value_type(types[i], place.lanes), " s", state, " = ",
+      const std::string state = CpuValues::copy_name(str("s", reduce.first_state + i), place.first);
+      text += str(indent, "const ", value_type(types[i], place.lanes), " ", state, " = ",
                   reduce.part == Part::Partial ? str(tree, ".p", i)
                                                : str(body, "::finish", i, "(", tree, ")"),
-                  ";\n", indent, "(void)s", state, ";\n");
+                  ";\n", indent, "(void)", state, ";\n");
     }
     return text;
   }

@@ -1,4 +1,4 @@
-// Results of blocks as the result of all of them, for generated code.
+// Results of blocks as the result of all of them, and columns side by side, for generated code.
 //
 // A run that is cut into blocks of 4096 * 2^k elements is the cascade of Note [Reduction tree] over
 // the blocks' states: each of them is a whole level of the cascade over chunks.
@@ -14,6 +14,39 @@ TD_FN typename Body::S td_combine_blocks(const Source& source, td_long n) {
   td_cascade<td_tree_combine<Body>, typename Body::S> cascade;
   for (td_long i = 0; i < n; ++i) cascade.push(source.one(i));
   return cascade.finish();
+}
+
+// Several reductions over the same elements in turn: memory is read along its rows. Each source
+// gives the element i of its reductions.
+template <class Body, class... One>
+TD_FN void td_columns_chunk(typename Body::S* results, td_long begin, td_long n,
+                            const One&... one) {
+  constexpr int kLanes = Body::kLanes, kColumns = sizeof...(One);
+  typename Body::S lanes[kColumns][kLanes];
+  for (int c = 0; c < kColumns; ++c)
+    for (int l = 0; l < kLanes; ++l) lanes[c][l] = Body::identity();
+  for (td_long i = 0; i < n; ++i) {
+    const int l = (int)(i % kLanes);
+    int c = 0;
+    ((lanes[c][l] = Body::combine(lanes[c][l], one(begin + i)), ++c), ...);
+  }
+  for (int c = 0; c < kColumns; ++c) {
+    for (int half = kLanes / 2; half > 0; half /= 2)
+      for (int l = 0; l < half; ++l) lanes[c][l] = Body::combine(lanes[c][l], lanes[c][l + half]);
+    results[c] = lanes[c][0];
+  }
+}
+template <class Body, class... One>
+TD_FN void td_tree_columns(typename Body::S* results, td_long n, const One&... one) {
+  constexpr int kColumns = sizeof...(One);
+  if (n <= kReduceChunk) return td_columns_chunk<Body>(results, 0, n, one...);
+  td_cascade<td_tree_combine<Body>, typename Body::S> cascades[kColumns];
+  for (td_long begin = 0; begin < n; begin += kReduceChunk) {
+    const td_long length = n - begin < kReduceChunk ? n - begin : kReduceChunk;
+    td_columns_chunk<Body>(results, begin, length, one...);
+    for (int c = 0; c < kColumns; ++c) cascades[c].push(results[c]);
+  }
+  for (int c = 0; c < kColumns; ++c) results[c] = cascades[c].finish();
 }
 
 TAEDA_MATH_END

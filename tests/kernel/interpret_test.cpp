@@ -86,9 +86,9 @@ void run_loops(const Kernel& kernel, const std::vector<int64_t>& params,
 
 TEST(Interpreter, ReturnsTheBitsOfPrintedKernels) {
   const char* texts[] = {
-      kMixed,     kRowSum,    kColumnSum,    kSoftmax,      kLayerNorm,         kArgMax,
-      kCumsum,    kGather,    kSwapPairs,    kLogCumsumExp, kLayerNormBackward, kIndexAdd,
-      kCastChain, kTranspose, kColumnSoftmax};
+      kMixed,     kRowSum,    kColumnSum,     kSoftmax,      kLayerNorm,         kArgMax,
+      kCumsum,    kGather,    kSwapPairs,     kLogCumsumExp, kLayerNormBackward, kIndexAdd,
+      kCastChain, kTranspose, kColumnSoftmax, kSwap};
   std::string unit = cpu_prelude();
   for (const char* text : texts) unit += print_cpu_kernel(parse_kernel(text));
   const auto module = compile(unit);

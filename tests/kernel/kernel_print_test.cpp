@@ -38,9 +38,9 @@ std::string without_vectors(std::string text) {
 const NativeModule& library() {
   static const auto module = [] {
     std::string unit = cpu_prelude();
-    for (const char* text :
-         {kMixed, kRowSum, kColumnSum, kSoftmax, kLayerNorm, kLayerNormBackward, kArgMax, kCumsum,
-          kLogCumsumExp, kGather, kIndexAdd, kSwapPairs, kCastChain, kTranspose, kColumnSoftmax}) {
+    for (const char* text : {kMixed, kRowSum, kColumnSum, kSoftmax, kLayerNorm, kLayerNormBackward,
+                             kArgMax, kCumsum, kLogCumsumExp, kGather, kIndexAdd, kSwapPairs,
+                             kCastChain, kTranspose, kColumnSoftmax, kSwap}) {
       unit += print_cpu_kernel(parse_kernel(text));
       unit += print_cpu_kernel(parse_kernel(without_vectors(text)));
     }
@@ -276,6 +276,46 @@ TEST(PrintKernel, SoftmaxOfColumnsEqualsThatOfRows) {
   run("column_softmax_0", {y.data(), (void*)x.data()}, {n, columns}, columns);
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < columns; ++j) ASSERT_EQ(y[i * columns + j], rows[j * n + i]);
+}
+
+TEST(PrintKernel, AllStepsReadBeforeAnyWrites) {
+  const int64_t n = 100;
+  const auto a = numbers<float>(n, 1), b = numbers<float>(n, 2);
+  for (const char* stage : {"swap_0", "swap_serial_0"}) {
+    std::vector<float> x = a, y = b;
+    run(stage, {x.data(), y.data()}, {n}, n);
+    EXPECT_TRUE(is_equal(x, b) && is_equal(y, a)) << stage;
+  }
+}
+
+// Floats and 64-bit indices along one vector: two registers of indices per register of floats.
+TEST(PrintKernel, ArgMaxOfRowsIsVectorCode) {
+  const std::string text = R"(kernel row_argmax(rows, columns)
+  buffer y int64[rows]
+  buffer x float32[rows*columns]
+  value %0 = load x[columns*i + j] : f32
+  value %1 = index [j] : i64
+  value %2 = state 1 : i64
+  loop i < rows parallel
+    loop j < columns reduced vector
+      reduce argmax(%0, %1) over j -> 0
+    store y[i] = %2
+)";
+  const std::string printed = print_cpu_kernel(parse_kernel(text));
+  EXPECT_NE(printed.find("td_ramp_two<td_i64>"), printed.npos);
+  void* handle = compile(cpu_prelude() + printed);
+  auto function = reinterpret_cast<StageFn>(dlsym(handle, "row_argmax_0"));
+  ASSERT_TRUE(function);
+  const int64_t rows = 2, columns = 5000;
+  auto x = numbers<float>(rows * columns);
+  x[4321] = 100, x[4999] = 100, x[columns + 17] = NAN;
+  std::vector<int64_t> y(rows);
+  char* ptrs[] = {reinterpret_cast<char*>(y.data()), reinterpret_cast<char*>(x.data())};
+  const int64_t params[] = {rows, columns};
+  int64_t error[2] = {};
+  function(ptrs, params, nullptr, error, 0, rows);
+  EXPECT_EQ(y, (std::vector<int64_t>{4321, 17}));
+  dlclose(handle);
 }
 
 TEST(PrintKernel, GatherWrapsAndReportsIndicesOutOfRange) {

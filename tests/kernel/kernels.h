@@ -226,6 +226,17 @@ inline constexpr const char* kGather = R"(kernel gather(rows, columns, n)
     store y[columns*i + j] = %1
 )";
 
+// x, y = y, x: both are read before either is written.
+inline constexpr const char* kSwap = R"(kernel swap(n)
+  buffer x float32[n]
+  buffer y float32[n]
+  value %0 = load y[i] : f32
+  value %1 = load x[i] : f32
+  loop i < n vector
+    store x[i] = %0
+    store y[i] = %1
+)";
+
 // Masks, floor-division and remainder in an index: pairs of neighbours swapped, a last one
 // alone.
 inline constexpr const char* kSwapPairs = R"(kernel swap_pairs(n)

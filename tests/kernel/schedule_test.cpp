@@ -127,6 +127,23 @@ TEST(Schedule, TheUsualOneOnTheCpu) {
 )");
 }
 
+TEST(Schedule, BindUnrollsAConstantAxis) {
+  Kernel kernel = parse_kernel(R"(kernel pairs(n)
+  buffer y float32[2*n]
+  buffer x float32[n]
+  value %0 = load x[i] : f32
+  value %1 = neg %0 : f32
+  loop i < n parallel, j < 2
+    store y[2*i + j] = %1
+)");
+  bind_axis(kernel, loop_of(kernel, "i"), 1, Binding::Unroll);
+  const std::string text = dump(kernel);
+  EXPECT_EQ(text.substr(text.find("  loop")), R"(  loop i < n parallel, j < 2 unroll
+    store y[2*i + j] = %1
+)");
+  EXPECT_NE(print_cpu_kernel(kernel).find("#pragma GCC unroll 2"), std::string::npos);
+}
+
 TEST(Schedule, NestCutsALoop) {
   Kernel kernel = parse_kernel(kCopy);
   nest_axes(kernel, loop_of(kernel, "i"), 1);

@@ -48,7 +48,10 @@ BodyProgram::BodyProgram(const ReduceBody& body, const std::vector<NodeId>& root
     places[id] = ~static_cast<int>(steps_.size());
     steps_.push_back(step);
   }
-  for (NodeId root : roots) outputs_.push_back(places.at(root));
+  for (NodeId root : roots) {
+    outputs_.push_back(places.at(root));
+    output_sizes_.push_back(type_size(graph.node(root).type));
+  }
 }
 
 void BodyProgram::prepare(char* scratch) const {
@@ -67,6 +70,20 @@ void BodyProgram::run(char* const* inputs, int64_t n, char* scratch, char** outp
     step.run(ptrs, n, nullptr);
   }
   for (size_t i = 0; i < outputs_.size(); ++i) outputs[i] = at(outputs_[i], inputs, scratch);
+}
+
+void BodyProgram::run_into(char* const* inputs, int64_t n, char* scratch,
+                           char* const* targets) const {
+  if (steps_.size() == 1 && outputs_.size() == 1 && steps_[0].run && outputs_[0] < 0) {
+    const Step& step = steps_[0];
+    char* ptrs[4] = {targets[0], at(step.args[0], inputs, scratch),
+                     at(step.args[1], inputs, scratch), at(step.args[2], inputs, scratch)};
+    return step.run(ptrs, n, nullptr);
+  }
+  char* results[8];
+  run(inputs, n, scratch, results);
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    if (results[i] != targets[i]) std::memmove(targets[i], results[i], n * output_sizes_[i]);
 }
 
 }  // namespace taeda::kernel

@@ -35,6 +35,8 @@ class BodyProgram {
   void prepare(char* scratch) const;
   // Where the roots' tiles of n elements are: in scratch, or inputs themselves.
   void run(char* const* inputs, int64_t n, char* scratch, char** outputs) const;
+  // The same into other tiles, which may be those of inputs.
+  void run_into(char* const* inputs, int64_t n, char* scratch, char* const* targets) const;
 
  private:
   struct Step {
@@ -51,6 +53,7 @@ class BodyProgram {
 
   std::vector<Step> steps_;
   std::vector<int> outputs_;
+  std::vector<size_t> output_sizes_;
   size_t scratch_bytes_ = 0;
 };
 

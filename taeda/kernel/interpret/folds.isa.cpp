@@ -106,9 +106,8 @@ void fold_pairs(char* const* lanes, const char* const* values, int64_t rows) {
   for (int64_t row = 0; row < rows; ++row)
     for (int l = 0; l < kLanes; ++l) {
       const int64_t i = row * kLanes + l;
-      const State state =
-          Body::combine(State{{first[l]}, {second[l]}},
-                        Body::lift(Number<T>{from[i]}, Number<int64_t>{index[i]}));
+      const State state = Body::combine(State{{first[l]}, {second[l]}},
+                                        Body::lift(Number<T>{from[i]}, Number<int64_t>{index[i]}));
       first[l] = state.value.x;
       second[l] = state.index.x;
     }

@@ -57,7 +57,7 @@ void TreeRun::clear_lanes() {
 
 void TreeRun::combine_into(char* const* left, char* const* right, int64_t n) {
   const size_t states = sizes_.size();
-  char *inputs[2 * kMaxStates], *outputs[kMaxStates];
+  char* inputs[2 * kMaxStates];
   if (scratch_.empty()) {  // folds of short rows come here never
     scratch_.resize(combine_.scratch_bytes() + 1);
     combine_.prepare(scratch_.data());
@@ -68,9 +68,7 @@ void TreeRun::combine_into(char* const* left, char* const* right, int64_t n) {
       inputs[s] = left[s] + done * sizes_[s];
       inputs[states + s] = right[s] + done * sizes_[s];
     }
-    combine_.run(inputs, count, scratch_.data(), outputs);
-    for (size_t s = 0; s < states; ++s)
-      if (outputs[s] != inputs[s]) std::memmove(inputs[s], outputs[s], count * sizes_[s]);
+    combine_.run_into(inputs, count, scratch_.data(), inputs);
   }
 }
 

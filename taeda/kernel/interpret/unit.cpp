@@ -164,7 +164,7 @@ char* Unit::load(Walk& walk, const ValuePlan& value, int64_t start, int64_t n, c
   if (value.args[0] < 0 && access.is_even) {
     char* memory = address(walk, access, start);
     const int64_t stride = access.is_dense ? 1 : access.stride(walk.symbols.data());
-    if (access.is_plain && (stride == 1 || n == 1)) return memory;
+    if (access.is_plain && (stride == 1 || n == 1) && !value.is_copied) return memory;
     (stride == 1 ? value.dense_load : access.storage->load)(memory, stride, n, out);
     return out;
   }

@@ -64,6 +64,7 @@ struct ValuePlan {
   Pace pace = Pace::Launch;
   bool is_spread = false;    // a primitive needs it in every element
   bool is_absorbed = false;  // in a chain: has no tile
+  bool is_copied = false;    // Load: memory is written before the tile is read for the last time
   int args[3] = {-1, -1, -1};
   int uses = 0;
   TilePrimitive run = nullptr;
@@ -123,10 +124,10 @@ struct ReducePlan {
 struct Walk {
   const LaunchArguments& arguments;
   std::vector<int64_t> symbols;
-  std::vector<char*> buffers;      // local ones in `locals`
-  std::vector<char> states;        // 16 bytes each
-  std::vector<char*> state_tiles;  // of states that have an element per element of a tile
-  std::unique_ptr<char[]> scratch, locals;  // not cleared
+  std::vector<char*> buffers;                // local ones in `locals`
+  std::vector<char> states;                  // 16 bytes each
+  std::vector<char*> state_tiles;            // of states that have an element per element of a tile
+  std::unique_ptr<char[]> scratch, locals;   // not cleared
   std::vector<std::optional<TreeRun>> runs;  // by number of the reduction
   std::vector<std::vector<char>> results;    // of reductions side by side, by state
 

@@ -53,6 +53,7 @@ class UnitPlanner {
     for (size_t v = 0; v < values().size(); ++v) plan_step(static_cast<int>(v));
     std::erase_if(unit_.steps_, [&](const TileStep& s) { return values()[s.value].is_absorbed; });
     for (StorePlan& store : unit_.stores_) plan_direct(store);
+    copy_what_is_overwritten();
     spread_operands();
     place_tiles();
   }
@@ -279,13 +280,26 @@ class UnitPlanner {
     value.store = static_cast<int>(&store - unit_.stores_.data());
   }
 
+  bool may_overlap(int a, int b) const {
+    const int alias = kernel_.buffers[a].alias_class;
+    return a == b || (alias >= 0 && alias == kernel_.buffers[b].alias_class);
+  }
+
   bool is_read(int buffer) {
-    const int alias = kernel_.buffers[buffer].alias_class;
     return std::any_of(values().begin(), values().end(), [&](const ValuePlan& value) {
-      return value.op == Op::Load &&
-             (value.index == buffer ||
-              (alias >= 0 && kernel_.buffers[value.index].alias_class == alias));
+      return value.op == Op::Load && may_overlap(value.index, buffer);
     });
+  }
+
+  // All steps read before any writes: a load that is stored as it is must not see other stores.
+  void copy_what_is_overwritten() {
+    if (unit_.stores_.size() < 2) return;
+    for (const StorePlan& reader : unit_.stores_)
+      for (int v : {reader.value, reader.mask}) {
+        if (v < 0 || values()[v].op != Op::Load) continue;
+        for (const StorePlan& writer : unit_.stores_)
+          values()[v].is_copied |= may_overlap(values()[v].index, writer.access.buffer);
+      }
   }
 
   // ---- memory ----
