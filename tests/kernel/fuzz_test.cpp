@@ -209,6 +209,7 @@ class Maker {
     Reduce reduce{body, {}, {value}, 0, Part::Whole};
     // Columns side by side, or vectors along the reduction.
     const bool is_across = kept > 0 && below(4) == 0;
+    if (is_across) sizes[kept - 1] = below(200) + 1;
     for (size_t i = kept; i < vars_.size(); ++i) {
       inner.axes.push_back(axis(i, Role::Reduced, i + 1 == vars_.size() && !is_across));
       reduce.axes.push_back(vars_[i]);

@@ -127,6 +127,28 @@ TEST(Schedule, TheUsualOneOnTheCpu) {
 )");
 }
 
+TEST(Schedule, RowsOfATransposedOperandComeThroughATile) {
+  std::string text = kSoftmax;
+  text.replace(text.find("load x[columns*i + j]"), 21, "load x[rows*j + i]");
+  Kernel kernel = parse_kernel(text);
+  schedule_for_cpu(kernel);
+  const std::string all = dump(kernel);
+  EXPECT_NE(all.find("buffer x_tile float32[columns*Min(16, rows)] local"), all.npos) << all;
+  EXPECT_EQ(all.substr(all.find("  loop")),
+            R"(  loop i_outer < ((rows + 15)//16) parallel
+    loop j < columns, i_inner < Min(16, rows - 16*i_outer)
+      store x_tile[columns*i_inner + j] = %0
+    loop i_inner < Min(16, rows - 16*i_outer)
+      loop j < columns reduced vector
+        reduce max(%1) over j -> 0
+      loop j < columns reduced vector
+        store row[j] = %4
+        reduce sum(%4) over j -> 1
+      loop j < columns vector
+        store y[16*columns*i_outer + columns*i_inner + j] = %7
+)");
+}
+
 TEST(Schedule, BindUnrollsAConstantAxis) {
   Kernel kernel = parse_kernel(R"(kernel pairs(n)
   buffer y float32[2*n]

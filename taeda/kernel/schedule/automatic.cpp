@@ -219,13 +219,16 @@ Loop& stage_rows(Kernel& kernel, Loop& loop) {
   for (NodeId id : loads)
     item = std::min<int64_t>(item, item_size(kernel.buffers[kernel.values.node(id).index].dtype));
   const int64_t height = 64 / item;
+  // A tile is never larger than the operand.
+  const Expr* extent = loop.axes[last].extent;
+  const Expr* size = kernel.pool->integer(height);
+  if (is_of_params(kernel, extent)) size = kernel.pool->make(symbolic::ExprOp::Min, size, extent);
   split_axis(kernel, loop, last, height);
   nest_axes(kernel, loop, last + 1);
   const Axis rows = std::get<Loop>(loop.steps[0]).axes[0];
   size_t step = 0;
   for (NodeId load : transposed_loads(kernel, loop.steps, rows.var, columns.var))
-    stage_load(kernel, loop, step++, load,
-               {{rows, kernel.pool->integer(height)}, {columns, columns.extent}});
+    stage_load(kernel, loop, step++, load, {{rows, size}, {columns, columns.extent}});
   return std::get<Loop>(loop.steps[step]);
 }
 
