@@ -1,8 +1,8 @@
 // Chains of cheap operations in registers: a block of a tile is loaded once, goes through all of
 // them, and is stored once.
 //
-// The block is the left operand of every step. What stands beside it is a tile or one number for
-// all elements.
+// The block is the left operand of every step. What stands beside it is a tile, one number for all
+// elements, or memory of bfloat16.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,9 @@
 
 namespace taeda::kernel {
 
-// Load and Store move the block, those of bfloat16 converting it; the reversed forms have the block
-// on their right.
+// Load and Store move the block; the reversed forms have the block on their right.
 enum class ChainOp : uint8_t {
   Load,
-  LoadBFloat16,
   Store,
   StoreBFloat16,
   RoundBFloat16,
@@ -35,10 +33,12 @@ enum class ChainOp : uint8_t {
   Square,
 };
 
+enum class ChainOperand : uint8_t { Tile, Uniform, BFloat16 };
+
 struct ChainStep {
   ChainOp op;
-  bool is_uniform;  // the operand is one number
-  char* operand;    // of the first element
+  ChainOperand kind;
+  char* operand;  // of the first element
 };
 
 // Runs all steps for n elements. An operand may be where a result is stored.

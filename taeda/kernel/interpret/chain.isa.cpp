@@ -24,14 +24,20 @@ struct Block {
     return count == V::kWidth ? V::load(p + at) : V::load_tail(p + at, count);
   }
 
+  TD_FN V load_short(const char* p, int k) const {
+    return V::from_raw(td_read_lanes<td_bfloat16, td_f32>(p, at + k * V::kWidth, count));
+  }
+
   template <class F, size_t... K>
   TD_FN void apply(const ChainStep& step, F f, std::index_sequence<K...>) {
     const T* p = reinterpret_cast<const T*>(step.operand);
-    if (step.is_uniform) {
+    if (step.kind == ChainOperand::Tile) {
+      ((r[K] = f(r[K], load(p, K))), ...);
+    } else if (sizeof(T) == 8 || step.kind == ChainOperand::Uniform) {
       const V b(*p);
       ((r[K] = f(r[K], b)), ...);
-    } else {
-      ((r[K] = f(r[K], load(p, K))), ...);
+    } else if constexpr (sizeof(T) == 4) {
+      ((r[K] = f(r[K], load_short(step.operand, K))), ...);
     }
   }
   template <class F, size_t... K>
@@ -45,12 +51,6 @@ struct Block {
       (r[K].store(p + K * V::kWidth), ...);
     else
       r[0].store_tail(p, count);
-  }
-  template <size_t... K>
-  TD_FN void load_short(const ChainStep& step, std::index_sequence<K...>) {
-    ((r[K].raw =
-          td_read_lanes<td_bfloat16, td_f32>(step.operand, at + (td_long)K * V::kWidth, count)),
-     ...);
   }
   template <size_t... K>
   TD_FN void store_short(const ChainStep& step, std::index_sequence<K...>) {
@@ -69,9 +69,6 @@ TD_FN void run_block(const ChainStep* steps, int number, int64_t at, int count) 
     switch (step->op) {
       case ChainOp::Load: block.apply(*step, [](V, V b) { return b; }, all); break;
       case ChainOp::Store: block.store(*step, all); break;
-      case ChainOp::LoadBFloat16:
-        if constexpr (sizeof(T) == 4) block.load_short(*step, all);
-        break;
       case ChainOp::StoreBFloat16:
         if constexpr (sizeof(T) == 4) block.store_short(*step, all);
         break;

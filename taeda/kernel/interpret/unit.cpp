@@ -110,16 +110,17 @@ void Unit::run_chain(Walk& walk, const TileStep& step, int64_t start, int64_t n,
   int count = 0;
   for (const ChainPart& part : step.parts) {
     char* operand = nullptr;
-    if (part.op == ChainOp::LoadBFloat16)
+    if (part.kind == ChainOperand::BFloat16)
       operand = address(walk, values_[part.operand].access, start);
     else if (part.operand >= 0)
-      operand = part.is_uniform ? walk.scratch.get() + values_[part.operand].offset
-                                : tiles(walk)[part.operand];
-    steps[count++] = {part.op, part.is_uniform, operand};
+      operand = part.kind == ChainOperand::Uniform
+                    ? walk.scratch.get() + values_[part.operand].offset
+                    : tiles(walk)[part.operand];
+    steps[count++] = {part.op, part.kind, operand};
   }
   const int store = values_[step.value].store;
   const bool is_short = store >= 0 && !stores_[store].access.is_plain;
-  steps[count++] = {is_short ? ChainOp::StoreBFloat16 : ChainOp::Store, false, out};
+  steps[count++] = {is_short ? ChainOp::StoreBFloat16 : ChainOp::Store, ChainOperand::Tile, out};
   step.chain(steps, count, n);
 }
 

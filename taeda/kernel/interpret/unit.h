@@ -83,7 +83,7 @@ struct ValuePlan {
 // A step of a tile: one value, by its primitive or as the end of a chain.
 struct ChainPart {
   ChainOp op;
-  bool is_uniform;
+  ChainOperand kind;
   int operand;  // a value; -1 for none
 };
 struct TileStep {

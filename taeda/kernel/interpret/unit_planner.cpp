@@ -236,6 +236,16 @@ class UnitPlanner {
     return values()[value].uses == uses && step && step->chain && step->parts.size() < kMaxChain;
   }
 
+  // A load of bfloat16 that only this chain reads is converted in registers.
+  ChainOperand absorb(int operand, int uses) {
+    ValuePlan& value = values()[operand];
+    const bool is_short = value.op == Op::Load && value.uses == uses && value.args[0] < 0 &&
+                          value.access.is_dense &&
+                          kernel_.buffers[value.index].dtype == DType::BFloat16;
+    value.is_absorbed |= is_short;
+    return is_short ? ChainOperand::BFloat16 : ChainOperand::Tile;
+  }
+
   void plan_chain(int v, int side, ChainPrimitive chain, TileStep& step) {
     const ValuePlan& value = values()[v];
     const int left = value.args[side];
@@ -244,20 +254,17 @@ class UnitPlanner {
     if (can_continue(left, uses)) {
       step.parts = step_of(left)->parts;
       arg.is_absorbed = true;
-    } else if (arg.op == Op::Load && arg.uses == uses && arg.args[0] < 0 && arg.access.is_dense &&
-               kernel_.buffers[arg.index].dtype == DType::BFloat16) {
-      step.parts.push_back({ChainOp::LoadBFloat16, false, left});
-      arg.is_absorbed = true;
     } else {
-      step.parts.push_back({ChainOp::Load, false, left});
+      step.parts.push_back({ChainOp::Load, absorb(left, uses), left});
     }
-    ChainPart part{ChainOp::Load, true, -1};
+    ChainPart part{ChainOp::Load, ChainOperand::Uniform, -1};
     find_part(value, side, &part);
     if (is_square(value)) {
       part.op = ChainOp::Square;
     } else if (value.num_args() == 2) {
       part.operand = value.args[1 - side];
-      part.is_uniform = !values()[part.operand].is_moving();
+      part.kind =
+          values()[part.operand].is_moving() ? absorb(part.operand, 1) : ChainOperand::Uniform;
     }
     step.parts.push_back(part);
     step.chain = chain;
