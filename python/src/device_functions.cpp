@@ -5,6 +5,7 @@
 #include "python/src/tensor/factories.h"
 #include "taeda/backends/device_kernels.h"
 #include "taeda/backends/device_registry.h"
+#include "taeda/backends/lowered/compiled.h"
 #include "taeda/base/isa.h"
 
 namespace taeda::python {
@@ -56,6 +57,15 @@ PyObject* fallback_counts(PyObject*, PyObject*) {
   });
 }
 
+PyObject* lowered_counts(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const lowered::KernelCounts counts = lowered::kernel_counts();
+    return checked(Py_BuildValue("{sLsLsL}", "made", static_cast<long long>(counts.made),
+                                 "from_disk", static_cast<long long>(counts.from_disk), "launched",
+                                 static_cast<long long>(counts.launched)));
+  });
+}
+
 PyObject* registered(PyObject*, PyObject*) {
   return guarded([&]() -> PyObject* {
     devices::load_devices_from_environment();
@@ -84,6 +94,9 @@ PyMethodDef device_table[] = {
      "_load_device(path): opens a device plug-in; returns its device type's name."},
     {"_rename_privateuse1_backend", rename_privateuse1, METH_O, nullptr},
     {"_get_privateuse1_backend_name", privateuse1_name, METH_NOARGS, nullptr},
+    {"_lowered_counts", lowered_counts, METH_NOARGS,
+     "_lowered_counts() -> dict\n\nGenerated kernels of devices since the process started: made, taken "
+     "from disk, launched."},
     {"_fallback_counts", fallback_counts, METH_NOARGS,
      "Calls that ran on the CPU for a device, by operator."},
     {"_get_cpu_capability", cpu_capability, METH_NOARGS,

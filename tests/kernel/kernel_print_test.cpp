@@ -303,8 +303,8 @@ TEST(PrintKernel, ArgMaxOfRowsIsVectorCode) {
 )";
   const std::string printed = print_cpu_kernel(parse_kernel(text));
   EXPECT_NE(printed.find("td_ramp_two<td_i64>"), printed.npos);
-  void* handle = compile(cpu_prelude() + printed);
-  auto function = reinterpret_cast<StageFn>(dlsym(handle, "row_argmax_0"));
+  const auto module = compile(cpu_prelude() + printed);
+  const auto function = module->function<StageFn>("row_argmax_0");
   ASSERT_TRUE(function);
   const int64_t rows = 2, columns = 5000;
   auto x = numbers<float>(rows * columns);
@@ -315,7 +315,6 @@ TEST(PrintKernel, ArgMaxOfRowsIsVectorCode) {
   int64_t error[2] = {};
   function(ptrs, params, nullptr, error, 0, rows);
   EXPECT_EQ(y, (std::vector<int64_t>{4321, 17}));
-  dlclose(handle);
 }
 
 TEST(PrintKernel, GatherWrapsAndReportsIndicesOutOfRange) {

@@ -1,5 +1,10 @@
 """Every lowered record on devices that run the kernel IR: interpreted, and printed as C++."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import lowered_calls
 import pytest
 from sampled_calls import samples
@@ -113,3 +118,64 @@ def test_printed_kernels_are_the_cpus(key, printed):
 @pytest.mark.parametrize("key", KEYS)
 def test_every_printed_kernel_is_the_cpus(key, printed):
     check(key, printed, ["float32", "bfloat16", "int64", "bool", "complex64"])
+
+
+# ---- indices out of range ----
+BAD = 7
+INDEXED = {
+    "gather": lambda x, i: x.gather(0, i),
+    "index_select": lambda x, i: x.index_select(0, i[0]),
+    "take": lambda x, i: x.take(i + 100),
+    "index": lambda x, i: x[i],
+    "embedding": lambda x, i: taeda.nn.functional.embedding(i, x),
+    "scatter_": lambda x, i: x.scatter_(0, i, 5.0),
+    "scatter_add_": lambda x, i: x.scatter_add_(0, i, x),
+    "index_add_": lambda x, i: x.index_add_(0, i[0], x[:3]),
+    "index_copy_": lambda x, i: x.index_copy_(0, i[0], x[:3]),
+    "index_fill_": lambda x, i: x.index_fill_(0, i[0], 5.0),
+    "index_put_": lambda x, i: x.index_put_((i[0],), x[:3]),
+    "nll_loss": lambda x, i: taeda.nn.functional.nll_loss(x, i[0].repeat(2)[:4]),
+}
+
+
+@pytest.mark.parametrize("name", INDEXED)
+def test_an_index_out_of_range_is_the_cpus_error_and_writes_nothing(name, interpreted):
+    call = INDEXED[name]
+    index = taeda.tensor([[0, 1, BAD], [1, 0, 2]])
+    before = taeda.arange(12.0).reshape(4, 3)
+    with pytest.raises((IndexError, RuntimeError)) as expected:
+        call(before.clone(), index)
+    there = before.to(interpreted)
+    with pytest.raises(expected.type) as found:
+        call(there, index.to(interpreted))
+    assert str(found.value) == str(expected.value)
+    assert taeda.equal(there.cpu(), before)
+    # The device goes on.
+    assert taeda.equal((there + 1).cpu(), before + 1)
+
+
+def test_one_kernel_serves_all_sizes(interpreted):
+    made = taeda._C._lowered_counts()
+    for rows in (3, 8, 61):
+        for columns in (2, 5, 100):
+            x = taeda.arange(rows * columns).reshape(rows, columns).float()
+            assert taeda.equal(x.to(interpreted).softmax(1).cpu(), x.softmax(1))
+    assert taeda._C._lowered_counts()["made"] <= made["made"] + 4  # arange, cast, softmax
+
+
+def test_binaries_are_kept_on_disk(tmp_path):
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import lowered_calls, taeda\n"
+        "d = lowered_calls.load('printed'); x = taeda.ones(5, device=d)\n"
+        "assert (x + x).sum().item() == 10; print(taeda._C._lowered_counts()['from_disk'])"
+    )
+    here = str(Path(__file__).parent)
+    environment = {**os.environ, "TAEDA_CACHE_DIR": str(tmp_path / "cache")}
+    found = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", code, here], env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        found.append(int(done.stdout))
+    assert found[0] == 0 and found[1] >= 2
