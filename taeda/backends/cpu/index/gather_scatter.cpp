@@ -11,13 +11,41 @@
 namespace taeda::cpu {
 namespace {
 
-enum class Combine { Replace, Add, Multiply };
+template <class T>
+T sum_of(T a, T b) {
+  if constexpr (std::is_same_v<T, bool>)
+    return a || b;
+  else
+    return static_cast<T>(a + b);
+}
+template <class T>
+T product_of(T a, T b) {
+  if constexpr (std::is_same_v<T, bool>)
+    return a && b;
+  else
+    return static_cast<T>(a * b);
+}
 
 void scatter(const Tensor& self, int64_t dim, const Tensor& given_index, const Tensor& src,
              Tensor& out, Combine combine) {
   dim = wrap_dim(dim, self.dim());
   const Tensor index = start_scatter(self, dim, given_index, src, out);
-  if (index.numel() == 0) return;
+  if (index.numel() > 0) scatter_into(dim, index, src, out, combine);
+}
+
+Combine combine_of(std::string_view reduce) {
+  return reduce == "add" ? Combine::Add : Combine::Multiply;
+}
+
+Tensor value_of(const Scalar& value, const Tensor& self) {
+  check_fits(value, self.dtype());
+  return scalar_tensor_of(value, self.dtype(), self.device());
+}
+
+}  // namespace
+
+void scatter_into(int64_t dim, const Tensor& index, const Tensor& src, Tensor& out,
+                  Combine combine) {
   if (combine == Combine::Replace)
     return visit_item(out.element_size(), [&](auto tag) {
       using T = decltype(tag);
@@ -31,17 +59,6 @@ void scatter(const Tensor& self, int64_t dim, const Tensor& given_index, const T
       scatter_into<T>(dim, index, src, out, [](T a, T b) { return product_of(a, b); });
   });
 }
-
-Combine combine_of(std::string_view reduce) {
-  return reduce == "add" ? Combine::Add : Combine::Multiply;
-}
-
-Tensor value_of(const Scalar& value, const Tensor& self) {
-  check_fits(value, self.dtype());
-  return scalar_tensor_of(value, self.dtype(), self.device());
-}
-
-}  // namespace
 
 void gather(const Tensor& self, int64_t dim, const Tensor& given_index, bool, Tensor& out) {
   dim = wrap_dim(dim, self.dim());

@@ -54,10 +54,9 @@ inline Tensor start_scatter(const Tensor& self, int64_t dim, const Tensor& given
   return index;
 }
 
-// Writes `src` (or a zero-dim value) into a copy of self; combine(old, new) gives the stored value.
-template <class T, class Combine>
-void scatter_into(int64_t dim, const Tensor& index, const Tensor& src, Tensor& out,
-                  Combine combine) {
+// Writes `src` (or a zero-dim value) into `out`; combine(old, new) gives the stored value.
+template <class T, class F>
+void scatter_into(int64_t dim, const Tensor& index, const Tensor& src, Tensor& out, F&& combine) {
   LineWalk walk(index.sizes(), dim);
   walk.add(src);
   walk.add(index);
@@ -68,19 +67,9 @@ void scatter_into(int64_t dim, const Tensor& index, const Tensor& src, Tensor& o
   });
 }
 
-template <class T>
-T sum_of(T a, T b) {
-  if constexpr (std::is_same_v<T, bool>)
-    return a || b;
-  else
-    return static_cast<T>(a + b);
-}
-template <class T>
-T product_of(T a, T b) {
-  if constexpr (std::is_same_v<T, bool>)
-    return a && b;
-  else
-    return static_cast<T>(a * b);
-}
+// The rules that are compiled for every dtype, once.
+enum class Combine { Replace, Add, Multiply };
+void scatter_into(int64_t dim, const Tensor& index, const Tensor& src, Tensor& out,
+                  Combine combine);
 
 }  // namespace taeda::cpu

@@ -35,18 +35,15 @@ T smaller(T a, T b) {
   return a != a || a < b ? a : b;
 }
 
+// amax and amin; complex numbers have none.
 template <class T>
-void reduce_into(int64_t dim, const Tensor& index, const Tensor& src, Tensor& out,
-                 std::string_view reduce) {
-  if (reduce == "prod")
-    return scatter_into<T>(dim, index, src, out, [](T a, T b) { return product_of(a, b); });
+void extreme_into(int64_t dim, const Tensor& index, const Tensor& src, Tensor& out, bool is_max) {
   if constexpr (!kIsComplex<T>) {
-    if (reduce == "amax")
-      return scatter_into<T>(dim, index, src, out, [](T a, T b) { return larger(a, b); });
-    if (reduce == "amin")
-      return scatter_into<T>(dim, index, src, out, [](T a, T b) { return smaller(a, b); });
+    if (is_max)
+      scatter_into<T>(dim, index, src, out, [](T a, T b) { return larger(a, b); });
+    else
+      scatter_into<T>(dim, index, src, out, [](T a, T b) { return smaller(a, b); });
   }
-  scatter_into<T>(dim, index, src, out, [](T a, T b) { return sum_of(a, b); });
 }
 
 // Divides each place by the number of elements that went into it; integers round down.
@@ -54,8 +51,8 @@ void divide_by_counts(const Tensor& self, int64_t dim, const Tensor& index, bool
                       Tensor& out) {
   Tensor counts =
       include_self ? taeda::ones_like(self, DType::Int64) : taeda::zeros_like(self, DType::Int64);
-  scatter_into<int64_t>(dim, index, scalar_tensor_of(Scalar(1), DType::Int64, self.device()),
-                        counts, [](int64_t a, int64_t b) { return a + b; });
+  scatter_into(dim, index, scalar_tensor_of(Scalar(1), DType::Int64, self.device()), counts,
+               Combine::Add);
   counts.clamp_min_(Scalar(1));
   if (is_integral(out.dtype(), true))
     out.floor_divide_(counts.to(out.dtype()));
@@ -71,15 +68,18 @@ void scatter_reduce_two(const Tensor& self, int64_t dim, const Tensor& given_ind
   dim = wrap_dim(dim, self.dim());
   const Tensor index = start_scatter(self, dim, given_index, src, out);
   if (index.numel() == 0) return;
+  const bool is_max = reduce == "amax", is_extreme = is_max || reduce == "amin";
   visit_dtype(out.dtype(), [&](auto tag) {
     using T = decltype(tag);
     if (!include_self) {
       Tensor start = make_tensor({}, out.dtype(), out.device());
       *static_cast<T*>(start.data()) = identity_of<T>(reduce);
-      scatter_into<T>(dim, index, start, out, [](T, T value) { return value; });
+      scatter_into(dim, index, start, out, Combine::Replace);
     }
-    reduce_into<T>(dim, index, src, out, reduce);
+    if (is_extreme) extreme_into<T>(dim, index, src, out, is_max);
   });
+  if (!is_extreme)
+    scatter_into(dim, index, src, out, reduce == "prod" ? Combine::Multiply : Combine::Add);
   if (reduce == "mean") divide_by_counts(self, dim, index, include_self, out);
 }
 

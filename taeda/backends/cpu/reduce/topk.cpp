@@ -113,17 +113,9 @@ void select_line(const char* in, int64_t stride, int64_t n, bool is_largest,
   }
 }
 
-// Short lines: PyTorch's choice of algorithms, so that ties fall as they do there. Returns the k
-// best.
-template <class T>
-void select_short(const char* in, int64_t stride, int64_t n, int64_t k, bool is_largest,
-                  bool is_sorted, WideCandidate* line) {
-  using K = SortKey<T>;
-  const K flip = is_largest ? K(0) : ~K(0);
-  for (int64_t i = 0; i < n; ++i)
-    line[i] = {static_cast<K>(
-                   static_cast<K>(sort_key(*reinterpret_cast<const T*>(in + i * stride))) ^ flip),
-               i};
+// Short lines: PyTorch's choice of algorithms, so that ties fall as they do there. Moves the k best
+// to the front.
+void choose_best(WideCandidate* line, int64_t n, int64_t k, bool is_sorted) {
   auto is_greater = [](const WideCandidate& a, const WideCandidate& b) {
     return a.wide_key > b.wide_key;
   };
@@ -133,6 +125,16 @@ void select_short(const char* in, int64_t stride, int64_t n, int64_t k, bool is_
   }
   std::nth_element(line, line + k - 1, line + n, is_greater);
   if (is_sorted) std::sort(line, line + k - 1, is_greater);
+}
+
+template <class T>
+void read_line(const char* in, int64_t stride, int64_t n, bool is_largest, WideCandidate* line) {
+  using K = SortKey<T>;
+  const K flip = is_largest ? K(0) : ~K(0);
+  for (int64_t i = 0; i < n; ++i)
+    line[i] = {static_cast<K>(
+                   static_cast<K>(sort_key(*reinterpret_cast<const T*>(in + i * stride))) ^ flip),
+               i};
 }
 
 constexpr int64_t kShortLine = 256;
@@ -152,7 +154,8 @@ void select_lines(const LineSpace& space, int64_t k, bool is_largest, bool is_so
       };
       if (n <= kShortLine) {
         WideCandidate line[kShortLine];
-        select_short<T>(at[0], space.along[0], n, k, is_largest, is_sorted, line);
+        read_line<T>(at[0], space.along[0], n, is_largest, line);
+        choose_best(line, n, k, is_sorted);
         write(line);
       } else {
         select_line<T>(at[0], space.along[0], n, is_largest, selection);
