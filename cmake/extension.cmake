@@ -13,6 +13,10 @@ if(extension_sources)
   target_precompile_headers(_C PRIVATE ${CMAKE_SOURCE_DIR}/python/interop/python.h
     ${TAEDA_GENERATED_DIR}/taeda/ops/functions.h)
   target_compile_options(_C PRIVATE -fpch-preprocess)
+  # Folders of several Python types stay apart: the tables of types have the same names.
+  set(extension_grouped ${extension_sources})
+  list(FILTER extension_grouped INCLUDE REGEX "/python/src/(args|dispatch|tensor)/")
+  taeda_compile_together(_C ${extension_grouped} ${extension_generated})
   set_target_properties(_C PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${TAEDA_PACKAGE_DIR}
     INSTALL_RPATH "$ORIGIN")
 endif()

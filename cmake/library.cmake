@@ -7,11 +7,22 @@ list(FILTER taeda_generated_sources INCLUDE REGEX "^${TAEDA_GENERATED_DIR}/taeda
 list(APPEND taeda_sources ${taeda_generated_sources})
 taeda_split_isa_sources(taeda_sources taeda_isa_objects)
 
+# Nodes of the graph, their wrappers and the entries of operators are many and short: -O1 with inlining
+# does for them, in two thirds of the time. Sums and products of small tensors are all overhead: their
+# entries keep -O2.
+set(taeda_node_sources ${taeda_sources})
+list(FILTER taeda_node_sources INCLUDE REGEX
+  "/gen/taeda/(autograd/[a-z_]+_autograd|ops/[a-z_]+/operators|backends/lowered/[a-z_]+)\\.cpp$")
+list(FILTER taeda_node_sources EXCLUDE REGEX "/ops/arithmetic/operators\\.cpp$")
+list(REMOVE_ITEM taeda_sources ${taeda_node_sources})
+
 # The order is the linker's: of an inline function that several objects hold it keeps the first, so
 # the baseline's code stands before that of instruction sets which the machine may lack.
 add_library(taeda_baseline OBJECT ${taeda_sources})
+add_library(taeda_nodes OBJECT ${taeda_node_sources})
 taeda_isa_definitions(taeda_baseline ${TAEDA_BASELINE_ISA})
-set(taeda_objects taeda_baseline ${taeda_isa_objects})
+taeda_isa_definitions(taeda_nodes ${TAEDA_BASELINE_ISA})
+set(taeda_objects taeda_baseline taeda_nodes ${taeda_isa_objects})
 add_library(taeda SHARED)
 foreach(objects IN LISTS taeda_objects)
   target_include_directories(${objects} PRIVATE ${CMAKE_SOURCE_DIR} ${TAEDA_GENERATED_DIR})
@@ -24,33 +35,40 @@ target_precompile_headers(taeda_baseline PRIVATE
   <memory> <optional> <string> <tuple> <variant> <vector>
   ${TAEDA_GENERATED_DIR}/taeda/ops/functions.h ${CMAKE_SOURCE_DIR}/taeda/dispatch/operator.h)
 target_compile_options(taeda_baseline PRIVATE -fpch-preprocess)
+target_precompile_headers(taeda_nodes REUSE_FROM taeda_baseline)
+target_compile_options(taeda_nodes PRIVATE -fpch-preprocess
+  -O1 -finline-small-functions -findirect-inlining -fpartial-inlining)
 
-# Small sources are compiled together: each would read the precompiled headers anew.
-set_target_properties(taeda_baseline PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+# Small sources are compiled together, by families of operators and by folders. Kernels are not: a
+# pragma of theirs, which asks for more optimization, would reach what follows.
+set(grouped_sources "")
 set(number 0)
 foreach(source IN LISTS taeda_sources)
-  if(source MATCHES "/ops/([a-z_]+)/(gradients|batching|decompositions)\\.cpp$")
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP rules_${CMAKE_MATCH_1})
+  if(NOT source MATCHES "/gen/" AND source MATCHES "/ops/([a-z_]+)/[a-z_]+\\.cpp$")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ops_${CMAKE_MATCH_1})
   elseif(source MATCHES "/ops/[a-z_]+/symbolic\\.cpp$")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP symbolic)
   elseif(source MATCHES "/gen/taeda/backends/cpu/[a-z_]+_kernels\\.cpp$")
     math(EXPR number "${number} + 1")
     math(EXPR group "${number} / 4")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP kernels_${group})
-  elseif(source MATCHES "/gen/taeda/backends/lowered/([a-z])[a-z_]+\\.cpp$")
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP forms)
+  elseif(NOT source MATCHES "/gen/|/backends/cpu/|/kernel/(interpret/|prelude)")
+    list(APPEND grouped_sources ${source})
   endif()
 endforeach()
-
-# Nodes of the graph, their wrappers and the entries of operators are many and short: -O1 with inlining
-# does for them, in two thirds of the time. Sums and products of small tensors are all overhead: their
-# entries keep -O2.
-set(taeda_nodes ${taeda_sources})
-list(FILTER taeda_nodes INCLUDE REGEX
-  "/gen/taeda/(autograd/[a-z_]+_autograd|ops/[a-z_]+/operators|backends/lowered/[a-z_]+)\\.cpp$")
-list(FILTER taeda_nodes EXCLUDE REGEX "/ops/arithmetic/operators\\.cpp$")
-set_property(SOURCE ${taeda_nodes} APPEND PROPERTY COMPILE_OPTIONS
-  -O1 -finline-small-functions -findirect-inlining -fpartial-inlining)
+taeda_compile_together(taeda_baseline ${grouped_sources})
+foreach(source IN LISTS taeda_node_sources)
+  if(source MATCHES "/backends/lowered/[a-i]")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP lowered_forms_1)
+    continue()
+  elseif(source MATCHES "/backends/lowered/")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP lowered_forms_2)
+    continue()
+  endif()
+  string(REGEX MATCH "([a-z_]+)(_autograd|/operators)\\.cpp$" family ${source})
+  set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${CMAKE_MATCH_1})
+endforeach()
+taeda_compile_together(taeda_nodes ${taeda_node_sources})
 
 add_library(Taeda::taeda ALIAS taeda)
 target_include_directories(taeda INTERFACE

@@ -116,7 +116,7 @@ void run_back(const Operator& op, KeySet, Stack& stack, void*) {
   });
 }
 
-const bool is_registered = [] {
+const bool is_grad_level_registered = [] {
   dispatch::set_level_handler(dispatch::LevelKind::Grad, &run_front);
   dispatch::set_level_handler(dispatch::LevelKind::Jvp, &run_front);
   dispatch::set_builtin_fallback(Key::TransformBack, {&run_back, nullptr},

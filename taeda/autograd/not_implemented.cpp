@@ -66,7 +66,7 @@ void run(const Operator& op, KeySet keys, Stack& stack, void*) {
   }
 }
 
-const bool is_registered =
+const bool is_not_implemented_registered =
     (dispatch::set_builtin_fallback(Key::Autograd, {&run, nullptr}, "autograd not implemented"),
      true);
 

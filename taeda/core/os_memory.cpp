@@ -11,9 +11,6 @@
 namespace taeda {
 namespace {
 
-uintptr_t round_up(uintptr_t value, size_t multiple) {
-  return (value + multiple - 1) & ~(multiple - 1);
-}
 uintptr_t round_down(uintptr_t value, size_t multiple) { return value & ~(multiple - 1); }
 
 // Calls madvise on the part of the range made of whole blocks of `granule` bytes.

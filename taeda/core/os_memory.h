@@ -10,6 +10,11 @@ namespace taeda {
 
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 
+// To a multiple of a power of two.
+constexpr size_t round_up(size_t value, size_t multiple) {
+  return (value + multiple - 1) & ~(multiple - 1);
+}
+
 // Fresh zero pages at a multiple of `alignment` (a power of two, at least a page); nullptr on
 // failure.
 void* os_map(size_t nbytes, size_t alignment) noexcept;

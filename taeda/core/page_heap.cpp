@@ -15,8 +15,6 @@ constexpr size_t kGrowthSlackBytes = size_t{32} << 20;
 // Smaller free runs are not worth a system call.
 constexpr size_t kMinPurgeBytes = size_t{64} << 10;
 
-size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) & ~(multiple - 1); }
-
 }  // namespace
 
 struct PageHeap::Region {

@@ -112,7 +112,7 @@ void run_at_front(const Operator& op, KeySet keys, Stack& stack, void*) {
 
 namespace {
 
-const bool is_registered = [] {
+const bool is_levels_fallback_registered = [] {
   set_builtin_fallback(Key::TransformFront, {&run_at_front, nullptr},
                        "the innermost function transform");
   return true;

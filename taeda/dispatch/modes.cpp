@@ -81,7 +81,7 @@ void run_handlers(const Operator& op, KeySet keys, Stack& stack, void*) {
   subclass_handler(callee, stack, declined.get());
 }
 
-const bool is_registered = [] {
+const bool is_modes_fallback_registered = [] {
   set_builtin_fallback(Key::Python, {&run_handlers, nullptr},
                        "the innermost mode, or the classes of the arguments");
   return true;

@@ -615,7 +615,7 @@ void run_fake(const Operator& op, KeySet, Stack& stack, void*) {
   mode->run(const_cast<Operator&>(op), stack);
 }
 
-const bool is_registered = [] {
+const bool is_fake_registered = [] {
   dispatch::set_builtin_fallback(Key::Fake, {&run_fake, nullptr}, "the mode of fake tensors");
   return true;
 }();

@@ -101,7 +101,7 @@ void run_functionalize(Operator& op, Stack& stack) {
   LevelCalls(below.level().id, below.level().removes_views).run(op, stack);
 }
 
-const bool is_registered =
+const bool is_functionalize_registered =
     (dispatch::set_level_handler(dispatch::LevelKind::Functionalize, &run_functionalize), true);
 
 }  // namespace

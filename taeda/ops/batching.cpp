@@ -92,7 +92,7 @@ void run_vmap(Operator& op, Stack& stack) {
   if (written.defined()) stack.assign(1, Value(written));
 }
 
-const bool is_registered =
+const bool is_batching_registered =
     (dispatch::set_level_handler(dispatch::LevelKind::Vmap, &run_vmap), true);
 
 }  // namespace

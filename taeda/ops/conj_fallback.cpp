@@ -68,7 +68,7 @@ void resolve_and_call(const dispatch::Operator& op, KeySet keys, dispatch::Stack
   restore_results(stack, written);
 }
 
-const bool is_registered = [] {
+const bool is_conj_fallback_registered = [] {
   dispatch::set_builtin_fallback(Key::Conjugate, {&resolve_and_call<Key::Conjugate>, nullptr},
                                  "conjugate views resolved by copies");
   dispatch::set_builtin_fallback(Key::Negative, {&resolve_and_call<Key::Negative>, nullptr},

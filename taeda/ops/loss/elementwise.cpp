@@ -5,16 +5,11 @@
 #include "taeda/ops/functions.h"
 #include "taeda/ops/loss/declarations.h"
 #include "taeda/ops/loss/operators.h"
+#include "taeda/ops/loss/reduction.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {
 namespace {
-
-enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
-
-Tensor reduced(const Tensor& loss, int64_t reduction) {
-  return reduction == kMean ? loss.mean() : reduction == kSum ? loss.sum() : loss;
-}
 
 Tensor positive_part(const Tensor& x) { return x.clamp_min(Scalar(0)); }
 

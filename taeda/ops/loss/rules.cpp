@@ -4,16 +4,11 @@
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/loss/operators.h"
+#include "taeda/ops/loss/reduction.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {
 namespace {
-
-enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
-
-Tensor reduced(const Tensor& loss, int64_t reduction) {
-  return reduction == kMean ? loss.mean() : reduction == kSum ? loss.sum() : loss;
-}
 
 // The weights with the classes' dimension where the loss has it.
 Tensor class_weights(const Tensor& weight, const Tensor& self, int64_t class_dim) {
