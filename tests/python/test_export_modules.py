@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 from taeda._export.utils import sync_state, wrap_method
+from taeda.utils import _pytree as pytree
 
 import taeda
 from taeda import nn
@@ -53,6 +54,13 @@ def test_module_arguments_of_other_sizes_are_refused():
     program = export(Applying(), (taeda.randn(3), Adapter(3))).module()
     with pytest.raises(AssertionError, match="Guard failed: adapter_linear_weight"):
         program(taeda.randn(3), Adapter(4))
+
+
+def test_the_class_of_a_module_argument_stays_a_leaf_elsewhere():
+    adapter = Adapter(3)
+    program = export(Applying(), (taeda.randn(3), adapter))
+    program.module()(taeda.randn(3), adapter)
+    assert pytree.tree_leaves([adapter]) == [adapter]
 
 
 # ---- methods ----

@@ -4,13 +4,14 @@ program = export(model, (x, adapter))
 program.module()(x, another_adapter)      # of the same class, with other weights
 """
 
+import contextlib
 import copy
 import dataclasses
 
 import taeda
 from taeda.utils import _pytree as pytree
 
-__all__ = ["register_module_inputs"]
+__all__ = ["module_inputs"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,13 +22,20 @@ class _Structure:
     skeleton: taeda.nn.Module = dataclasses.field(compare=False)  # the module without them
 
 
-def register_module_inputs(*trees):
-    """Makes the classes of the modules among the leaves containers, from now on."""
-    for leaf in pytree.tree_leaves(trees):
-        if isinstance(leaf, taeda.nn.Module) and type(leaf) not in pytree.SUPPORTED_NODES:
-            pytree.register_pytree_node(
-                type(leaf), _flatten, _unflatten, flatten_with_keys_fn=_flatten_with_keys
-            )
+@contextlib.contextmanager
+def module_inputs(*trees):
+    """The classes of the modules among the leaves are containers meanwhile."""
+    leaves = pytree.tree_leaves(trees)
+    classes = {type(leaf) for leaf in leaves if isinstance(leaf, taeda.nn.Module)}
+    for cls in classes:
+        pytree.register_pytree_node(
+            cls, _flatten, _unflatten, flatten_with_keys_fn=_flatten_with_keys
+        )
+    try:
+        yield
+    finally:
+        for cls in classes:
+            pytree._deregister_pytree_node(cls)
 
 
 def _tensors(module):

@@ -8,7 +8,7 @@ from taeda import _C
 from taeda.compiler import _exporting
 from taeda.export._decompose import decomposed, default_decompositions
 from taeda.export._module_calls import ModuleCallEntry, ModuleCallSignature
-from taeda.export._module_inputs import register_module_inputs
+from taeda.export._module_inputs import module_inputs
 from taeda.export._names import forward_signature, in_call_order
 from taeda.export._regions import with_regions
 from taeda.export._trace import trace
@@ -267,8 +267,7 @@ def _forward_names_of(mod, args, kwargs):
 
 def _export_module(mod, args, kwargs, dynamic_shapes, preserved, checks_calls):
     kwargs = in_call_order(mod, args, kwargs)
-    register_module_inputs(args, kwargs)
-    with _exporting():
+    with module_inputs(args, kwargs), _exporting():
         traced = trace(mod, args, kwargs, dynamic_shapes, preserved, checks_calls)
     state, constants = _split_state(traced)
     signature = ModuleCallSignature(

@@ -21,12 +21,14 @@ def tree_flatten_spec(pytree, spec):
         return [pytree]
     take_apart = SUPPORTED_STRUCTURES.get(spec.type)
     if take_apart is None:
-        if spec.type not in SUPPORTED_NODES:
+        # A class may have been a container while the spec was made only.
+        node = SUPPORTED_NODES.get(spec.type, spec._node)
+        if node is None:
             raise RuntimeError(
                 f"{type(pytree)} does not have a flatten_fn_spec associated with it. Please "
                 "register one with torch.fx._pytree.register_pytree_flatten_spec."
             )
-        children = SUPPORTED_NODES[spec.type].flatten_fn(pytree)[0]
+        children = node.flatten_fn(pytree)[0]
     else:
         children = take_apart(pytree, spec)
     return [
