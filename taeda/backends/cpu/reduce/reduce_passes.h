@@ -1,6 +1,6 @@
 // ReduceOps made of the bodies of kernel/reduce_bodies.h: their passes over elements of type T and
-// what joins them. Included where a table of them is filled; each instruction set has its own, hence
-// no names that they could share.
+// what joins them. Included where a table of them is filled; each instruction set has its own,
+// hence no names that they could share.
 #pragma once
 
 #include "taeda/backends/cpu/reduce/line_kernels.h"
