@@ -245,3 +245,8 @@ def test_overrides_see_the_function(torch, text):
     # PyTorch forgets the weight of l1_loss here.
     kept = theirs[2] if "l1" not in text else sorted({*theirs[2], "weight"})
     assert ours == (*theirs[:2], kept)
+
+
+def test_public_names_are_pytorchs(torch):
+    ours = {name for name in dir(taeda.nn.functional) if not name.startswith("_")}
+    assert ours - set(dir(torch.nn.functional)) == set()

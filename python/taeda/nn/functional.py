@@ -1,8 +1,17 @@
 """Functions of neural networks with PyTorch's signatures; the operators behind them are in C++."""
 
-from taeda._C._nn import *  # noqa: F403
+from taeda._C._nn import (  # noqa: F401
+    elu_,
+    gelu,
+    hardtanh_,
+    leaky_relu_,
+    linear,
+    softplus,
+    softshrink,
+)
 from taeda.nn import _generated_functional as _generated
-from taeda.nn._operators import _C, _nn, name_missing_operators
+from taeda.nn._operators import _C, _nn
+from taeda.nn._operators import name_missing_operators as _name_missing_operators
 from taeda.overrides import (
     _handle_call,
     has_torch_function_unary,
@@ -132,4 +141,4 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
     return result if return_indices else result[0]
 
 
-name_missing_operators(globals())
+_name_missing_operators(globals())
