@@ -95,7 +95,8 @@ PyMethodDef device_table[] = {
     {"_rename_privateuse1_backend", rename_privateuse1, METH_O, nullptr},
     {"_get_privateuse1_backend_name", privateuse1_name, METH_NOARGS, nullptr},
     {"_lowered_counts", lowered_counts, METH_NOARGS,
-     "_lowered_counts() -> dict\n\nGenerated kernels of devices since the process started: made, taken "
+     "_lowered_counts() -> dict\n\nGenerated kernels of devices since the process started: made, "
+     "taken "
      "from disk, launched."},
     {"_fallback_counts", fallback_counts, METH_NOARGS,
      "Calls that ran on the CPU for a device, by operator."},

@@ -58,8 +58,7 @@ const PyMethodDef* const dispatch_tables[] = {
 bool fill_fx(PyObject* module) {
   PyObject* fx = PyImport_AddModule("taeda._C._fx");
   return fx && init_sym_types(module, fx) && init_fx_types(fx) && init_native_mode_type(fx) &&
-         init_fake_mode_type(fx) && init_tracer_type(fx) &&
-         init_retrace(fx);
+         init_fake_mode_type(fx) && init_tracer_type(fx) && init_retrace(fx);
 }
 
 const PyMethodDef* const autograd_private_tables[] = {autograd_private_table, nullptr};

@@ -41,7 +41,8 @@ typedef struct TaedaDeviceApi {
   uint32_t version; /* TAEDA_DEVICE_API_VERSION */
   uint32_t size;    /* sizeof(TaedaDeviceApi) of the header the device was built with */
   const char* name; /* shown in messages */
-  uint32_t slot; /* 1, 2 or 3: which PrivateUse device type; 0: the type that `name` names ("cuda") */
+  uint32_t
+      slot; /* 1, 2 or 3: which PrivateUse device type; 0: the type that `name` names ("cuda") */
   void* context;
 
   /* ---- memory: required ---- */

@@ -36,7 +36,7 @@ TEST(KernelText, EveryKindOfConstant) {
   value %11 = where %3 %8 %10 : f32
   value %12 = uniform 1 : u64
   value %13 = uniform 2 : u64
-  value %14 = random [i] %12 %13 : i64
+  value %14 = random word [i] %12 %13 : i64
   value %15 = cast %14 : f32
   value %16 = add %11 %15 : f32
   loop i < n

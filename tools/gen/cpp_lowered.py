@@ -1,7 +1,7 @@
 """Forms for devices that compile kernels: checks and shapes around lowerings (backends/lowered).
 
 Functional and in-place forms of pointwise and structured records infer and hand over to the out
-form (cpp_dense.py), so the out form alone is made here; a record without one has its function.
+form (cpp_dense.py), so the out form alone is made here; a record without one has its other forms.
 """
 
 from cpp_cpu import scalar_array
@@ -43,33 +43,45 @@ def pointwise(r):
     numbers = scalar_array(r) + body_choice(r)
     run = f"  run_pointwise(body, rules::{r.ident}, spec.common(), {{}}, inputs, scalars);\n"
     if r.out:
-        return r.out, (
+        yield (
+            r.out,
             f"{head(r.out)} {{\n{operands(r)}{numbers}{spec(r)}  spec.prepare_out(out, inputs);\n"
-            f"{run.format('out')}  return out;\n}}\n"
+            f"{run.format('out')}  return out;\n}}\n",
         )
-    text = (
-        f"{head(r.schema)} {{\n{operands(r)}{numbers}{spec(r)}  Tensor out = spec.allocate();\n"
-        f"{run.format('out')}  return out;\n}}\n"
-    )
-    if r.schema.is_inplace:
-        text = (
-            f"{head(r.schema)} {{\n{pointwise_inplace_checks(r)}{numbers}"
-            f"{run.format('self')}  return self;\n}}\n"
+        return
+    inplace = r.schema if r.schema.is_inplace else r.inplace
+    if not r.schema.is_inplace:
+        yield (
+            r.schema,
+            f"{head(r.schema)} {{\n{operands(r)}{numbers}{spec(r)}"
+            f"  Tensor out = spec.allocate();\n{run.format('out')}  return out;\n}}\n",
         )
-    return r.schema, text
+    if inplace:
+        yield (
+            inplace,
+            f"{head(inplace)} {{\n{pointwise_inplace_checks(r)}{numbers}"
+            f"{run.format('self')}  return self;\n}}\n",
+        )
 
 
 def structured(r):
     p = Structured(r)
-    call = f"  lowered::{r.ident}({names(r.schema)}, {p.given});\n"
+    call = f"  lowered::{r.ident}({names(r.schema)}, {{}});\n"
+    given = call.format(p.given)
     if r.out:
-        return r.out, f"{head(r.out)} {{\n{p.out_checks()}{call}  return {p.result};\n}}\n"
-    return r.schema, f"{head(r.schema)} {{\n{p.allocation()}{call}  return {p.result};\n}}\n"
+        yield r.out, f"{head(r.out)} {{\n{p.out_checks()}{given}  return {p.result};\n}}\n"
+        return
+    yield r.schema, f"{head(r.schema)} {{\n{p.allocation()}{given}  return {p.result};\n}}\n"
+    if r.inplace:
+        yield (
+            r.inplace,
+            f"{head(r.inplace)} {{\n{p.inplace_checks()}{call.format('self')}  return self;\n}}\n",
+        )
 
 
 def kernel(r):
     s = r.schema
-    return s, f"{head(s)} {{\n{GUARD}  return lowered::{s.ident}({names(s)});\n}}\n"
+    yield s, f"{head(s)} {{\n{GUARD}  return lowered::{s.ident}({names(s)});\n}}\n"
 
 
 def forms(records):
@@ -83,9 +95,9 @@ def forms(records):
     by_kind = {"pointwise": pointwise, "structured": structured}
     schemas = []
     for r in found:
-        schema, code = by_kind.get(r.kind, kernel)(r)
-        schemas.append(schema)
-        text += code + "\n"
+        for schema, code in by_kind.get(r.kind, kernel)(r):
+            schemas.append(schema)
+            text += code + "\n"
     rows = ",\n    ".join(
         f"{{&ops::{s.ident}, reinterpret_cast<void*>(&forms::{s.ident})}}" for s in schemas
     )

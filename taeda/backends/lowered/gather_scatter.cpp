@@ -161,7 +161,7 @@ void gather(const Tensor& self, int64_t dim, const Tensor& index, bool, Tensor& 
   const int y = launch.operand(to, to.strides()), i = launch.operand(at, at.strides()),
             x = launch.operand(from, from.strides(), uint64_t{1} << dim);
   const int extent = launch.param(from.sizes()[dim]);
-  const auto raise = [&](int, int64_t bad) { refuse_index(bad, dim, from.sizes()[dim]); };
+  const auto raise = [&](int, int64_t bad) { refuse_place(bad, dim, from.sizes()[dim]); };
   launch.on_bad_index(raise);
   launch.run([&](KernelBuilder& k) {
     const Expr* place = k.indirect(k.cast(k.load(i), Type::I64), launch.param(k, extent), false);

@@ -27,6 +27,11 @@ void accumulate(KernelBuilder& k, int operand, Sym value, const Coordinates& at,
   k.store_if(is_or ? is_true : !is_true, operand, value, at);
 }
 
+void refuse_place(int64_t index, int64_t dim, int64_t size) {
+  fail(ErrorKind::Runtime, "index ", index, " is out of bounds for dimension ", dim, " with size ",
+       size);
+}
+
 void refuse_index(int64_t index, int64_t dim, int64_t size) {
   fail(ErrorKind::Index, "index ", index, " is out of bounds for dimension ", dim, " with size ",
        size);
@@ -56,7 +61,7 @@ std::optional<int64_t> first_outside(const Tensor& index, int64_t low, int64_t h
 }
 
 void check_bounds(const Tensor& index, int64_t dim, int64_t size) {
-  if (const auto bad = first_outside(index, 0, size)) refuse_index(*bad, dim, size);
+  if (const auto bad = first_outside(index, 0, size)) refuse_place(*bad, dim, size);
 }
 
 }  // namespace taeda::lowered

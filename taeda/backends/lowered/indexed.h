@@ -24,8 +24,11 @@ void accumulate(KernelBuilder& k, int operand, Sym value, const Coordinates& at,
 
 // The first index, in logical order, outside of low .. high - 1; read from the device.
 std::optional<int64_t> first_outside(const Tensor& index, int64_t low, int64_t high);
+// "index 5 is out of bounds for dimension 0 with size 3": a RuntimeError of gather and scatter, an
+// IndexError of brackets.
+[[noreturn]] void refuse_place(int64_t index, int64_t dim, int64_t size);
 [[noreturn]] void refuse_index(int64_t index, int64_t dim, int64_t size);
-// "index 5 is out of bounds for dimension 0 with size 3"
+// Refuses the first index that is no place of the dimension.
 void check_bounds(const Tensor& index, int64_t dim, int64_t size);
 
 }  // namespace taeda::lowered
