@@ -12,7 +12,7 @@ inline kernel::Type type_in(DType dtype) {
 }
 
 // Computes `out` from inputs that broadcast to it, in the common dtype of the call.
-void run_pointwise(const SymbolicBody& body, const PointwiseOp& op, DType common, const Tensor& out,
-                   Span<const Tensor*> inputs, Span<Scalar> scalars);
+TAEDA_API void run_pointwise(const SymbolicBody& body, const PointwiseOp& op, DType common,
+                             const Tensor& out, Span<const Tensor*> inputs, Span<Scalar> scalars);
 
 }  // namespace taeda::lowered
