@@ -162,6 +162,14 @@ def test_one_kernel_serves_all_sizes(interpreted):
     assert taeda._C._lowered_counts()["made"] <= made["made"] + 4  # arange, cast, softmax
 
 
+def test_kernels_are_not_shared_where_a_number_is_rounded(interpreted):
+    x = taeda.tensor([1.0, 3.0], dtype=taeda.bfloat16)
+    # A number of the dtype itself needs no rounding; one beside it does.
+    for number in (taeda.tensor(0.5, dtype=taeda.bfloat16), 0.1, taeda.tensor(0.1)):
+        assert taeda.equal((x.to(interpreted) == number).cpu(), x == number)
+        assert taeda.equal((x.to(interpreted) - number).cpu(), x - number)
+
+
 def test_binaries_are_kept_on_disk(tmp_path):
     code = (
         "import sys, taeda; d = taeda._C._load_device(sys.argv[1]); x = taeda.ones(5, device=d)\n"

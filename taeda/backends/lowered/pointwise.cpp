@@ -63,6 +63,7 @@ void run_pointwise(const SymbolicBody& body, const PointwiseOp& op, DType common
   for (Input& input : given) {
     launch.fact(input.is_number);
     launch.fact(input.tensor->dim() == 0);
+    launch.fact(static_cast<int64_t>(input.tensor->dtype()));
     if (input.is_number)
       input.place = launch.number(read_scalar(*input.tensor), type_in(input.tensor->dtype()));
     else
