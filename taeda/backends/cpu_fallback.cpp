@@ -66,7 +66,12 @@ class Images {
       if (!p.original.is_same(original)) continue;
       Tensor target = original;
       resize_to(target, p.image.sym_sizes());
-      if (target.strides() == p.image.strides())
+      if (!target.impl()->is_non_overlapping_and_dense()) {
+        // What lies between the elements may be another result's: it is read anew.
+        const Tensor now = host_image(target, true);
+        Tensor(now).copy_(p.image);
+        write_image(now, target);
+      } else if (target.strides() == p.image.strides())
         write_image(p.image, target);
       else
         write_image(copy_with_strides(p.image, target.strides()), target);

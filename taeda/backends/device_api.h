@@ -114,6 +114,9 @@ typedef struct TaedaDeviceApi {
                        void (*give)(void* to, const void* bytes, size_t size), void* to);
   TaedaStatus (*load)(void* context, int32_t device, const void* bytes, size_t size,
                       const char* entry, void** kernel);
+  /* What binaries depend on beside source, dialect and the device's name: the compiler's version
+   * and options. Binaries on disk of another text are not used. NULL: nothing. */
+  const char* compiler;
 } TaedaDeviceApi;
 
 /* What the library gives a plug-in. */

@@ -37,7 +37,7 @@ enum class GridShape : uint8_t { Elements, Rows, Columns };
 struct CudaStage {
   GridShape shape;
   std::vector<const Expr*> extents;  // of the outermost loop's axes
-  std::vector<const Expr*> length;   // of the loops inside: the extents of the longest
+  std::vector<const Expr*> length;   // of the last loop inside
   int state_bytes = 0;               // shared memory per thread
 };
 struct CudaKernel {
@@ -45,8 +45,8 @@ struct CudaKernel {
   std::vector<CudaStage> stages;  // by outermost loop; function k is name_k
 };
 // Each function takes one struct by value: the buffers' addresses, the parameters (64 bits each),
-// then aligned to 16 bytes the numbers in slots of 16 bytes (at least one), and the address of the
-// error words. Any grid with one dimension; blocks of rows have powers of two in both directions.
+// the address of the error words, then aligned to 16 bytes the numbers in slots of 16 bytes (at
+// least one). Any grid with one dimension; blocks of rows have powers of two in both directions.
 TAEDA_API CudaKernel print_cuda_kernel(const Kernel& kernel);
 
 // extern "C" __global__ void name(out, inputs..., long long n, uniforms...), grid-stride, any

@@ -67,13 +67,13 @@ class CudaKernelPrinter {
       if (graph_.node(id).op == Op::Uniform) count = std::max(count, graph_.node(id).index + 1);
     return count;
   }
-  // One struct: addresses, parameters, numbers in slots of 16 bytes, the error word's address.
+  // One struct: addresses, parameters, the error words' address, numbers in slots of 16 bytes.
   std::string arguments() const {
     std::string text = str("struct ", kernel_.name, "_args {\n");
     if (!kernel_.buffers.empty()) text += str("  char* b[", kernel_.buffers.size(), "];\n");
     if (!kernel_.params.empty()) text += str("  td_long p[", kernel_.params.size(), "];\n");
-    text += str("  struct alignas(16) { char bytes[16]; } u[", std::max(num_uniforms(), 1),
-                "];\n  td_long* error;\n};\n");
+    text += str("  td_long* error;\n  struct alignas(16) { char bytes[16]; } u[",
+                std::max(num_uniforms(), 1), "];\n};\n");
     return text;
   }
   std::string preamble() const {
@@ -185,6 +185,9 @@ class CudaKernelPrinter {
     const std::string place =
         str(stored, ", ", one, ">(b", store.buffer, ", ", index(store.at), ", ", given);
     const auto combined = [&](const char* how) {
+      if (item_size(kernel_.buffers[store.buffer].dtype) > 8)
+        fail(ErrorKind::NotImplemented, "[kernel] the CUDA dialect combines no elements of ",
+             dtype_name(kernel_.buffers[store.buffer].dtype), " in place");
       return str(guard, "td_atomic<", place, ", [](", one, " x, ", one, " y) { return ", how,
                  "; });\n");
     };

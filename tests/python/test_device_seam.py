@@ -149,6 +149,13 @@ def test_training_a_linear_model(plugin):
     assert weight[0] == pytest.approx(expected_weight[0], rel=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_results_that_lie_between_each_other(plugin):
+    both = t.zeros(3, 2, dtype=t.int64, device=DEVICE)
+    t.sort(t.tensor([30, 10, 20], device=DEVICE), out=(both[:, 0], both[:, 1]))
+    assert both.cpu().tolist() == [[10, 1], [20, 2], [30, 0]]
+
+
 def test_errors_name_the_problem(plugin, tmp_path):
     with pytest.raises(RuntimeError, match="cannot load device plug-in"):
         t._C._load_device(str(tmp_path / "missing.so"))

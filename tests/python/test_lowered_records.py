@@ -163,11 +163,44 @@ def test_one_kernel_serves_all_sizes(interpreted):
 
 
 def test_kernels_are_not_shared_where_a_number_is_rounded(interpreted):
-    x = taeda.tensor([1.0, 3.0], dtype=taeda.bfloat16)
+    x = taeda.tensor([0.10009765625, 3.0], dtype=taeda.bfloat16)
     # A number of the dtype itself needs no rounding; one beside it does.
     for number in (taeda.tensor(0.5, dtype=taeda.bfloat16), 0.1, taeda.tensor(0.1)):
         assert taeda.equal((x.to(interpreted) == number).cpu(), x == number)
         assert taeda.equal((x.to(interpreted) - number).cpu(), x - number)
+
+
+def test_kernels_are_not_shared_between_kept_and_reduced_axes(interpreted):
+    line, column = taeda.tensor([1.0, 2.0, 3.0]), taeda.ones(3, 1)
+    for operator in (taeda.cumsum, taeda.cumprod, taeda.softmax, taeda.log_softmax, taeda.sum):
+        for x, dim in ((column, 1), (line, 0), (column, 0)):
+            assert taeda.equal(operator(x.to(interpreted), dim).cpu(), operator(x, dim))
+
+
+def test_numbers_are_written_through_indices(interpreted):
+    x = taeda.ones(4, device=interpreted)
+    x[taeda.tensor([0, 1], device=interpreted)] = 3.0
+    assert x.cpu().tolist() == [3.0, 3.0, 1.0, 1.0]
+    x[x > 2] = 5.0
+    assert x.cpu().tolist() == [5.0, 5.0, 1.0, 1.0]
+
+
+def test_fills_are_the_cpus(interpreted):
+    assert taeda.full((2,), 0.5, dtype=taeda.bool, device=interpreted).cpu().tolist() == [
+        True,
+        True,
+    ]
+    x = taeda.zeros(3, device=interpreted)
+    x.expand(2, 3).fill_(3.0)
+    assert x.cpu().tolist() == [3.0, 3.0, 3.0]
+    with pytest.raises(RuntimeError, match="without overflow"):
+        taeda.zeros(2, dtype=taeda.uint8, device=interpreted).fill_(300)
+
+
+def test_copies_between_overlapping_memory_are_refused(interpreted):
+    x = taeda.arange(6.0, device=interpreted)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x[1:].copy_(x[:-1])
 
 
 def test_binaries_are_kept_on_disk(tmp_path):

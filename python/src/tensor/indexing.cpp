@@ -149,7 +149,9 @@ int64_t dims_used(PyObject* o) {
 // A number to be assigned, as a tensor of the kind that the target is.
 Tensor assigned_number(PyObject* value, const Tensor& self) {
   const Scalar number = rounded_to(to_scalar(value), self.dtype());
-  if (is_observed(self)) return taeda::scalar_tensor(number, self.dtype(), {}, self.device());
+  const bool is_written_here = self.is_cpu() || self.is_meta();
+  if (is_observed(self) || !is_written_here)
+    return taeda::scalar_tensor(number, self.dtype(), {}, self.device());
   return scalar_tensor_of(number, self.dtype(), self.device());
 }
 

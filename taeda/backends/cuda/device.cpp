@@ -76,11 +76,11 @@ Devices& devices() {
 
 TaedaStatus enter(int32_t device) {
   if (device < 0 || device >= devices().count) return "no such device";
-  thread_local int entered = -1;
-  if (entered == device) return nullptr;
-  TRY(cuCtxSetCurrent(devices().contexts[device]));
-  entered = device;
-  return nullptr;
+  // Others in the process change the thread's context too.
+  CUcontext now = nullptr;
+  TRY(cuCtxGetCurrent(&now));
+  if (now == devices().contexts[device]) return nullptr;
+  return status_of(cuCtxSetCurrent(devices().contexts[device]));
 }
 #define ENTER(device) \
   if (TaedaStatus status = enter(device)) return status
@@ -243,6 +243,16 @@ TaedaStatus build(void*, int32_t device, const char*, const char* source,
   return nullptr;
 }
 
+// What binaries depend on beside their source.
+const char* compiler() {
+  static const std::string text = [] {
+    int major = 0, minor = 0;
+    nvrtcVersion(&major, &minor);
+    return "nvrtc " + std::to_string(major) + "." + std::to_string(minor) + " --fmad=false";
+  }();
+  return text.c_str();
+}
+
 TaedaStatus load(void*, int32_t device, const void* bytes, size_t size, const char* entry,
                  void** kernel) {
   ENTER(device);
@@ -307,6 +317,7 @@ TaedaDeviceApi make_api() {
   a.dialect = "cuda";
   a.build = &build;
   a.load = &load;
+  a.compiler = compiler();
   return a;
 }
 
@@ -316,9 +327,12 @@ TaedaDeviceApi make_api() {
 extern "C" __attribute__((visibility("default"))) const TaedaDeviceApi* taeda_device_init(
     const TaedaHost* host) {
   if (host->version != TAEDA_DEVICE_API_VERSION) return nullptr;
-  static const TaedaStatus problem = devices().start();
-  if (problem || devices().count == 0) {
-    if (problem) host->warn(problem);
+  static const std::string problem = [] {
+    const TaedaStatus status = devices().start();
+    return std::string(status ? status : "");
+  }();
+  if (!problem.empty() || devices().count == 0) {
+    if (!problem.empty()) host->warn(problem.c_str());
     return nullptr;
   }
   static const TaedaDeviceApi api = make_api();

@@ -36,8 +36,9 @@ Kernels& kernels() {
 // The binary of a source: from disk where it was made before.
 std::string binary_of(const devices::Runtime& runtime, int device, const std::string& source) {
   kernel::DiskCache& cache = kernel::DiskCache::shared();
-  const std::string key = str(runtime.api().name, "\n", runtime.properties(device).name, "\n",
-                              runtime.dialect(), "\n", source);
+  const std::string key =
+      str(runtime.api().name, "\n", runtime.properties(device).name, "\n", runtime.dialect(), "\n",
+          runtime.api().compiler ? runtime.api().compiler : "", "\n", source);
   if (std::optional<std::string> kept = cache.find(key)) {
     ++kernels().from_disk;
     return std::move(*kept);
@@ -236,13 +237,11 @@ std::vector<char> argument_block(const Arguments& arguments, void* error) {
   };
   add(arguments.buffers.data(), arguments.buffers.size() * sizeof(char*));
   add(arguments.params.data(), arguments.params.size() * sizeof(int64_t));
-  block.resize((block.size() + 15) / 16 * 16);
-  const size_t slots = std::max<size_t>(arguments.numbers.size(), 1);
-  const size_t start = block.size();
-  add(arguments.numbers.data(), arguments.numbers.size() * 16);
-  block.resize(start + slots * 16);
   add(&error, sizeof(error));
   block.resize((block.size() + 15) / 16 * 16);
+  const size_t slots = std::max<size_t>(arguments.numbers.size(), 1), start = block.size();
+  add(arguments.numbers.data(), arguments.numbers.size() * 16);
+  block.resize(start + slots * 16);
   return block;
 }
 

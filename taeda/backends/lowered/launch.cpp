@@ -66,7 +66,10 @@ int Launch::axis(int64_t extent) {
 }
 
 int Launch::operand(const Tensor& t, IntList strides, uint64_t indexed) {
-  TAEDA_INTERNAL_CHECK(t.device().type == device_.type && strides.size() == extents_.size(), name_);
+  TAEDA_CHECK(t.device() == device_,
+              "Expected all tensors to be on the same device, but found at least two devices, ",
+              device_, " and ", t.device(), "!");
+  TAEDA_INTERNAL_CHECK(strides.size() == extents_.size(), name_);
   IntVec used(strides);
   for (size_t d = 0; d < used.size(); ++d)
     if (extents_[d] == 1 && !(indexed >> d & 1)) used[d] = 0;
@@ -138,6 +141,9 @@ void Launch::run(FunctionRef<void(KernelBuilder&)> build) {
   const int index = device_.index >= 0 ? device_.index() : runtime.current_device();
   const bool has_parts = splits_rows(runtime.dialect(), rows_, length_);
   fact(has_parts);
+  // How many of each there are, so that no two lists of facts read as one.
+  fact(static_cast<int64_t>(extents_.size()));
+  fact(static_cast<int64_t>(operands_.size()));
   const CompiledKernel& compiled =
       compiled_kernel(runtime, index, key_, has_parts, [&] { return build_kernel(build); });
   std::vector<char*> buffers;

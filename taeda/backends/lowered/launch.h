@@ -7,10 +7,10 @@
 //     k.loop({i}, [&] { k.store(y, maximum(k.load(x), Sym(0))); });
 //   });
 //
-// What a kernel depends on is its key: the name, facts, dtypes, and which extents and strides are
-// 0 or 1. Everything else (the other sizes and strides, numbers, addresses) is an argument, so one
-// kernel serves all sizes. Kernels are kept per device, and on disk where the device gives
-// binaries.
+// What a kernel depends on is its key: the name, facts, dtypes, which extents are 1, which strides
+// are 0 or 1, alignment, and which operands are one. Everything else (the other sizes and strides,
+// numbers, addresses) is an argument, so one kernel serves all sizes. Kernels are kept per device,
+// and on disk where the device gives binaries.
 #pragma once
 
 #include <array>

@@ -73,16 +73,6 @@ IntVec spread_strides(const Tensor& t, int64_t ndim, uint64_t bits) {
   return strides;
 }
 
-// An operand that may be absent: its value, or nothing.
-struct Optional {
-  int place = -1;
-  Optional(Launch& launch, const Tensor& t, IntList strides) {
-    launch.fact(t.defined());
-    if (t.defined()) place = launch.operand(t, strides);
-  }
-  explicit operator bool() const { return place >= 0; }
-};
-
 // What layer norm and its gradients have in common: rows over the last dimensions, statistics over
 // the first ones.
 struct LayerShape {

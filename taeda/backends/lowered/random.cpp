@@ -300,7 +300,8 @@ Tensor& bernoulli__Tensor(Tensor& self, const Tensor& p, const Generator& genera
   return self;
 }
 
-Tensor& _scale_shift_(Tensor& self, const Tensor& scale, const Tensor& shift) {
+Tensor& _scale_shift_(Tensor& self, const Tensor& given_scale, const Tensor& given_shift) {
+  const Tensor scale = given_scale.to(self.device()), shift = given_shift.to(self.device());
   TAEDA_CHECK(!scale.is_complex(), "normal expects standard deviation to be non-complex");
   if (self.numel() == 0) return self;
   TAEDA_CHECK(!(scale.min().item().to_double() < 0), "normal expects all elements of std >= 0.0");
@@ -312,8 +313,8 @@ Tensor& _scale_shift_(Tensor& self, const Tensor& scale, const Tensor& shift) {
   launch.compute_in(type);
   const std::vector<int> axes = domain.add_to(launch);
   const int x = launch.operand(self, domain.strides[0]),
-            a = launch.operand(scale.to(self.device()), domain.strides[1]),
-            b = launch.operand(shift.to(self.device()), domain.strides[2]);
+            a = launch.operand(scale, domain.strides[1]),
+            b = launch.operand(shift, domain.strides[2]);
   launch.run([&](KernelBuilder& k) {
     const Sym value = k.cast(k.load(x), type), by = k.cast(k.load(a), Type::F64);
     Sym scaled = value * by;

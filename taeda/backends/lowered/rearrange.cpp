@@ -8,7 +8,9 @@
 #include "taeda/backends/lowered/join_declarations.h"
 #include "taeda/backends/lowered/pointwise.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/number_range.h"
 #include "taeda/ops/shape.h"
+#include "taeda/ops/spec.h"
 
 namespace taeda::lowered {
 
@@ -47,8 +49,6 @@ Type wide_type(DType dtype) {
   if (is_complex(dtype)) return Type::C128;
   return is_floating(dtype) ? Type::F64 : Type::I64;
 }
-
-Sym wide_number(KernelBuilder& k, Sym value, Type type) { return k.cast(value, type); }
 
 // The elements of `out` in logical order are those of `self` at other places along some axes.
 template <class Place>
@@ -99,6 +99,8 @@ Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
   TAEDA_CHECK(SymIntList(shape) == self.sym_sizes(), "output with shape ", self.sizes(),
               " doesn't match the broadcast shape ", shape);
   if (self.numel() == 0) return self;
+  check_no_internal_overlap(self);
+  check_no_partial_overlap(self, src);
   Domain domain(self.sizes(), {IntVec(self.strides()), broadcast_strides(src, self.sizes())});
   domain.arrange();
   Launch launch("copy", self.device());
@@ -119,10 +121,17 @@ Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
 }
 
 Tensor& fill__Scalar(Tensor& self, const Scalar& value) {
-  const Type type = type_in(self.dtype());
+  if (self.numel() == 0) return self;
+  check_fits(value, self.dtype());
+  const Type type = kernel::compute_type(self.dtype());
+  // Elements that share their memory are written once.
+  IntVec sizes(self.sizes());
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (self.strides()[d] == 0 && sizes[d] > 1) sizes[d] = 1;
+  Tensor places = make_alias(self, sizes, self.strides(), self.storage_offset());
   int number = -1;
   fill_with(
-      "fill", self, type, [&](Launch& launch) { number = launch.number(value, type); },
+      "fill", places, type, [&](Launch& launch) { number = launch.number(value, type); },
       [&](KernelBuilder& k, Launch& launch, const Expr*) { return launch.uniform(k, number); });
   return self;
 }
@@ -138,8 +147,7 @@ Tensor& _fill_range_(Tensor& self, const Scalar& start, const Scalar& step) {
         by = launch.number(step, type);
       },
       [&](KernelBuilder& k, Launch& launch, const Expr* place) {
-        return launch.uniform(k, from) +
-               wide_number(k, k.index(place), type) * launch.uniform(k, by);
+        return launch.uniform(k, from) + k.cast(k.index(place), type) * launch.uniform(k, by);
       });
   return self;
 }

@@ -30,6 +30,7 @@ Rows::Rows(std::string_view name, Device device, IntList sizes, uint64_t bits,
   outer.arrange();
   row.merge();
   kept = outer.add_to(launch);
+  launch.fact(static_cast<int64_t>(kept.size()));
   reduced = row.add_to(launch);
   for (size_t i = 0; i < strides.size(); ++i) {
     IntVec all = outer.strides[i];

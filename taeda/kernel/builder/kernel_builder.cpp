@@ -45,10 +45,6 @@ Sym KernelBuilder::load(int operand, const Coordinates& at) {
   return Sym::from_id(kernel_.load(operand, place(operand, at)));
 }
 
-Sym KernelBuilder::load_if(SymMask mask, int operand, Sym other, const Coordinates& at) {
-  return Sym::from_id(kernel_.load(operand, place(operand, at), mask.id, other.id));
-}
-
 const Expr* KernelBuilder::indirect(Sym value, const Expr* extent, bool wraps) {
   return graph().indirect(pool(), str("t", num_symbols_++), value.id, extent, wraps);
 }

@@ -58,8 +58,6 @@ class TAEDA_API KernelBuilder {
   // ---- values ----
   // An element in its compute type; `at` replaces the running place along some axes.
   Sym load(int operand, const Coordinates& at = {});
-  // Where the mask is false no memory is touched, and the value is `other`.
-  Sym load_if(SymMask mask, int operand, Sym other, const Coordinates& at = {});
   Sym index(const Expr* at, Type type = Type::I64) { return Sym::from_id(graph().index(at, type)); }
   // A symbol for an index that is read from memory; values outside of the extent are errors.
   const Expr* indirect(Sym value, const Expr* extent, bool wraps);
@@ -71,7 +69,7 @@ class TAEDA_API KernelBuilder {
   // The results of a reduction over axes, for use after it.
   std::vector<Sym> reduce(const std::string& body, const std::vector<int>& axes,
                           const std::vector<Sym>& values);
-  // Runs `steps` along an axis with the running results of a scan; from its end where `reversed`.
+  // Runs `steps` along an axis with the running results of a scan.
   void scan(const std::string& body, int axis, const std::vector<Sym>& values,
             FunctionRef<void(const std::vector<Sym>&)> steps);
   // Converts the value to what the buffer holds.
