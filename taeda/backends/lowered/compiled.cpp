@@ -264,8 +264,10 @@ void launch_stage(const devices::Runtime& runtime, int device, const CompiledKer
 
 }  // namespace
 
+bool are_few_and_long(int64_t rows, int64_t length) { return rows < 256 && length >= 2 * kPart; }
+
 bool splits_rows(std::string_view dialect, int64_t rows, int64_t length) {
-  return dialect == "cuda" && rows > 0 && rows < 256 && length >= 2 * kPart;
+  return dialect == "cuda" && rows > 0 && are_few_and_long(rows, length);
 }
 
 const CompiledKernel& compiled_kernel(const devices::Runtime& runtime, int device,

@@ -53,6 +53,8 @@ struct BadIndex {
   int64_t index = 0;
 };
 
+// Rows of which each is worth several blocks of threads.
+bool are_few_and_long(int64_t rows, int64_t length);
 // Whether a dialect reduces rows in parts: few long ones keep few threads busy.
 bool splits_rows(std::string_view dialect, int64_t rows, int64_t length);
 

@@ -49,10 +49,4 @@ void Domain::arrange() {
   merge();
 }
 
-std::vector<int> Domain::add_to(Launch& launch) const {
-  std::vector<int> axes;
-  for (int64_t size : sizes) axes.push_back(launch.axis(size));
-  return axes;
-}
-
 }  // namespace taeda::lowered

@@ -22,8 +22,6 @@ struct Domain {
   void merge();
   // Puts the dimension in which the first tensor lies densest last, then merges.
   void arrange();
-  // The axes of a launch.
-  std::vector<int> add_to(Launch& launch) const;
 };
 
 }  // namespace taeda::lowered

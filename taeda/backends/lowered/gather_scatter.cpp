@@ -33,8 +33,7 @@ void scatter_into(std::string_view name, int64_t dim, const Tensor& index, const
   launch.fact(dim);
   const Type type = kernel::compute_type(out.dtype());
   launch.compute_in(type);
-  std::vector<int> axes;
-  for (int64_t size : at.sizes()) axes.push_back(launch.axis(size));
+  const std::vector<int> axes = launch.axes(at.sizes());
   const int y = launch.operand(to, to.strides(), uint64_t{1} << dim),
             i = launch.operand(at, at.strides());
   launch.fact(source.tensor != nullptr);
@@ -53,21 +52,14 @@ void scatter_into(std::string_view name, int64_t dim, const Tensor& index, const
   });
 }
 
-Tensor start(const Tensor& self, const Tensor& index, const Tensor* src, Tensor& out) {
-  check_disjoint(out, index);
-  if (src) check_disjoint(out, *src);
-  if (!out.is_same(self)) out.copy_(self);
-  return index;
-}
-
 void scatter(const char* name, const Tensor& self, int64_t dim, const Tensor& given,
              const Source& source, Tensor& out, StoreMode mode) {
   dim = wrap_dim(dim, self.dim());
   check_disjoint(out, given);
   if (source.tensor) check_disjoint(out, *source.tensor);
   check_bounds(given, dim, size_along(self, dim));
-  const Tensor index = start(self, given, source.tensor, out);
-  scatter_into(name, dim, index, source, out, mode);
+  if (!out.is_same(self)) out.copy_(self);
+  scatter_into(name, dim, given, source, out, mode);
 }
 
 Source number_for(const Scalar& value, const Tensor& self) {
@@ -82,7 +74,8 @@ StoreMode mode_of(std::string_view reduce) {
   return StoreMode::AtomicMul;
 }
 
-Scalar lowest_of(DType dtype, bool is_highest) {
+// An end of a dtype.
+Scalar end_of(DType dtype, bool is_highest) {
   if (is_floating(dtype))
     return Scalar(is_highest ? std::numeric_limits<double>::infinity()
                              : -std::numeric_limits<double>::infinity());
@@ -95,8 +88,8 @@ Scalar lowest_of(DType dtype, bool is_highest) {
 }
 
 Scalar identity_of(std::string_view reduce, DType dtype) {
-  if (reduce == "amax") return lowest_of(dtype, false);
-  if (reduce == "amin") return lowest_of(dtype, true);
+  if (reduce == "amax") return end_of(dtype, false);
+  if (reduce == "amin") return end_of(dtype, true);
   return Scalar(reduce == "prod" ? 1 : 0);
 }
 
@@ -131,8 +124,7 @@ void over_slices(std::string_view name, IntList sizes, const Tensor* plain, cons
   launch.fact(dim);
   const Type type = kernel::compute_type(indexed.dtype());
   launch.compute_in(type);
-  std::vector<int> axes;
-  for (int64_t size : sizes) axes.push_back(launch.axis(size));
+  const std::vector<int> axes = launch.axes(sizes);
   const int y = launch.operand(indexed, indexed.strides(), uint64_t{1} << dim),
             i = launch.operand(index, along(index, sizes.size(), dim));
   launch.fact(plain != nullptr);
@@ -156,8 +148,7 @@ void gather(const Tensor& self, int64_t dim, const Tensor& index, bool, Tensor& 
   Launch launch("gather", out.device());
   launch.fact(dim);
   launch.compute_in(kernel::compute_type(self.dtype()));
-  std::vector<int> axes;
-  for (int64_t size : at.sizes()) axes.push_back(launch.axis(size));
+  const std::vector<int> axes = launch.axes(at.sizes());
   const int y = launch.operand(to, to.strides()), i = launch.operand(at, at.strides()),
             x = launch.operand(from, from.strides(), uint64_t{1} << dim);
   const int extent = launch.param(from.sizes()[dim]);
@@ -191,13 +182,13 @@ void scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Ten
   scatter("scatter", self, dim, index, {&src}, out, StoreMode::AtomicAdd);
 }
 
-void scatter_reduce_two(const Tensor& self, int64_t dim, const Tensor& given, const Tensor& src,
+void scatter_reduce_two(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                         std::string_view reduce, bool include_self, Tensor& out) {
   dim = wrap_dim(dim, self.dim());
-  check_disjoint(out, given);
+  check_disjoint(out, index);
   check_disjoint(out, src);
-  check_bounds(given, dim, size_along(self, dim));
-  const Tensor index = start(self, given, &src, out);
+  check_bounds(index, dim, size_along(self, dim));
+  if (!out.is_same(self)) out.copy_(self);
   if (index.numel() == 0) return;
   if (!include_self)
     scatter_into("scatter", dim, index, {nullptr, identity_of(reduce, out.dtype())}, out,

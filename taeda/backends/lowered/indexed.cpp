@@ -44,8 +44,7 @@ std::optional<int64_t> first_outside(const Tensor& index, int64_t low, int64_t h
   std::optional<int64_t> found;
   const Tensor at = with_dim(index);
   Launch launch("check_index", index.device());
-  std::vector<int> axes;
-  for (int64_t size : at.sizes()) axes.push_back(launch.axis(size));
+  const std::vector<int> axes = launch.axes(at.sizes());
   const int i = launch.operand(at, at.strides());
   // From `low` on: shifted so that the range starts at 0.
   const int extent = launch.param(high - low), offset = launch.number(Scalar(low), Type::I64);

@@ -62,7 +62,7 @@ class IndexedLaunch {
     const IntVec extents = sizes();
     if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return check_empty();
     launch.compute_in(kernel::compute_type(self_.dtype()));
-    for (int64_t size : extents) axes_.push_back(launch.axis(size));
+    axes_ = launch.axes(extents);
     const int y = launch.operand(plain, plain.strides()), x = launch.operand(self_, kept_strides());
     std::vector<int> reads, extent, step;
     for (const auto& [dim, index] : indices_.along) {
@@ -129,8 +129,7 @@ void over_rows(std::string_view name, const Tensor& plain, const Tensor& table,
   if (plain.numel() == 0) return;
   Launch launch(name, table.device());
   launch.compute_in(kernel::compute_type(table.dtype()));
-  std::vector<int> axes;
-  for (int64_t size : plain.sizes()) axes.push_back(launch.axis(size));
+  const std::vector<int> axes = launch.axes(plain.sizes());
   IntVec row(plain.sizes().size(), 0), index(indices.strides());
   row.back() = table.strides()[1];
   index.push_back(0);
@@ -191,8 +190,7 @@ void take(const Tensor& self, const Tensor& index, Tensor& out) {
   const Tensor at = with_dim(index), to = with_dim(out);
   Launch launch("take", out.device());
   launch.compute_in(kernel::compute_type(out.dtype()));
-  std::vector<int> axes;
-  for (int64_t size : at.sizes()) axes.push_back(launch.axis(size));
+  const std::vector<int> axes = launch.axes(at.sizes());
   const int y = launch.operand(to, to.strides()), i = launch.operand(at, at.strides()),
             x = launch.operand(flat, IntVec(axes.size(), 0));
   const int extent = launch.param(numel);
@@ -222,8 +220,7 @@ Tensor nonzero(const Tensor& self) {
   const Tensor flag = with_dim(flags);
   Launch launch("nonzero", self.device());
   launch.compute_in(Type::I64);
-  std::vector<int> axes;
-  for (int64_t size : flag.sizes()) axes.push_back(launch.axis(size));
+  const std::vector<int> axes = launch.axes(flag.sizes());
   std::vector<int> to;
   for (int64_t d = 0; d < self.dim(); ++d)
     to.push_back(launch.operand(out.select(1, SymInt(d)), IntVec(axes.size(), 0)));
@@ -300,8 +297,7 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
   if (out.numel() == 0) return out;
   Launch launch("one_hot", self.device());
   launch.compute_in(Type::I64);
-  std::vector<int> axes;
-  for (int64_t size : sizes) axes.push_back(launch.axis(size));
+  const std::vector<int> axes = launch.axes(sizes);
   IntVec strides(self.strides());
   strides.push_back(0);
   const int y = launch.operand(out, out.strides()), x = launch.operand(self, strides);

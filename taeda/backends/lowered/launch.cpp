@@ -65,6 +65,12 @@ int Launch::axis(int64_t extent) {
   return static_cast<int>(extents_.size()) - 1;
 }
 
+std::vector<int> Launch::axes(IntList extents) {
+  std::vector<int> made;
+  for (int64_t extent : extents) made.push_back(axis(extent));
+  return made;
+}
+
 int Launch::operand(const Tensor& t, IntList strides, uint64_t indexed) {
   TAEDA_CHECK(t.device() == device_,
               "Expected all tensors to be on the same device, but found at least two devices, ",

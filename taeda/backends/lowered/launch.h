@@ -36,6 +36,7 @@ class Launch {
 
   // Axes come first, then operands, so that each operand has a stride (in elements) per axis.
   int axis(int64_t extent);
+  std::vector<int> axes(IntList extents);
   // A tensor on the launch's device. One that lies where an operand before it lies is that operand.
   // Bit d of `indexed`: along axis d the kernel goes to places of its own.
   int operand(const Tensor& t, IntList strides, uint64_t indexed = 0);

@@ -63,8 +63,7 @@ void check_targets(const Tensor& target, int64_t classes, int64_t ignored) {
   const Tensor at = with_dim(target);
   Launch launch("check_targets", target.device());
   launch.compute_in(Type::I64);
-  std::vector<int> axes;
-  for (int64_t size : at.sizes()) axes.push_back(launch.axis(size));
+  const std::vector<int> axes = launch.axes(at.sizes());
   const int t = launch.operand(at, at.strides()), none = launch.number(Scalar(ignored), Type::I64),
             extent = launch.param(classes);
   const auto raise = [](int, int64_t bad) { refuse_target(bad); };
@@ -140,8 +139,7 @@ void nll_backward(const Tensor& grad_output, const Tensor& self, const Tensor& t
   launch.compute_in(type);
   launch.fact(reduction);
   launch.fact(weight.defined());
-  std::vector<int> axes;
-  for (int64_t size : target.sizes()) axes.push_back(launch.axis(size));
+  const std::vector<int> axes = launch.axes(target.sizes());
   const IntVec zero(axes.size(), 0);
   const int y = launch.operand(out, scores.strides), t = launch.operand(target, target.strides()),
             g = launch.operand(grad_output, spread(grad_output, target));

@@ -56,7 +56,7 @@ void run_pointwise(const SymbolicBody& body, const PointwiseOp& op, DType common
     if (!t->is_cpu()) domain.strides.push_back(broadcast_strides(*t, out.sizes()));
   }
   domain.arrange();
-  const std::vector<int> axes = domain.add_to(launch);
+  const std::vector<int> axes = launch.axes(domain.sizes);
   const bool narrows = narrows_numbers(op, inputs, common);
   const int to = launch.operand(out, domain.strides[0]);
   size_t next = 1;

@@ -25,13 +25,11 @@ class Drawing {
   Drawing(std::string_view name, const Tensor& self, Span<const Tensor*> others,
           const Generator& generator, int words)
       : launch(name, self.device()) {
-    IntVec logical(self.sizes().size());
-    int64_t step = 1;
-    for (size_t d = logical.size(); d-- > 0; step *= self.sizes()[d]) logical[d] = step;
+    IntVec logical(as_int(contiguous_strides(self.sym_sizes())));
     Domain domain(self.sizes(), {IntVec(self.strides()), std::move(logical)});
     for (const Tensor* t : others) domain.strides.push_back(broadcast_strides(*t, self.sizes()));
     domain.merge();
-    axes = domain.add_to(launch);
+    axes = launch.axes(domain.sizes);
     strides_ = domain.strides;
     const PhiloxRange range = devices::generator_of(generator, self.device())
                                   .reserve_range((self.numel() * words + 3) / 4);
@@ -311,7 +309,7 @@ Tensor& _scale_shift_(Tensor& self, const Tensor& given_scale, const Tensor& giv
   Launch launch("scale_shift", self.device());
   const Type type = self.is_complex() ? Type::C128 : Type::F64;
   launch.compute_in(type);
-  const std::vector<int> axes = domain.add_to(launch);
+  const std::vector<int> axes = launch.axes(domain.sizes);
   const int x = launch.operand(self, domain.strides[0]),
             a = launch.operand(scale, domain.strides[1]),
             b = launch.operand(shift, domain.strides[2]);
@@ -367,7 +365,7 @@ Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, do
   domain.arrange();
   Launch launch("dropout_backward", out.device());
   launch.compute_in(type);
-  const std::vector<int> axes = domain.add_to(launch);
+  const std::vector<int> axes = launch.axes(domain.sizes);
   const int y = launch.operand(out, domain.strides[0]),
             g = launch.operand(grad_output, domain.strides[1]),
             m = launch.operand(mask, domain.strides[2]);

@@ -25,12 +25,10 @@ void fill_with(std::string_view name, Tensor& out, Type type, Add&& add, Value&&
   Launch launch(name, out.device());
   launch.compute_in(type);
   // The place in logical order is a second walk beside that through memory.
-  IntVec logical(out.sizes().size());
-  int64_t step = 1;
-  for (size_t d = logical.size(); d-- > 0; step *= out.sizes()[d]) logical[d] = step;
+  IntVec logical(as_int(contiguous_strides(out.sym_sizes())));
   Domain domain(out.sizes(), {IntVec(out.strides()), std::move(logical)});
   domain.merge();
-  const std::vector<int> axes = domain.add_to(launch);
+  const std::vector<int> axes = launch.axes(domain.sizes);
   const int y = launch.operand(out, domain.strides[0]);
   std::vector<int> steps;
   for (int64_t stride : domain.strides[1]) steps.push_back(launch.param(stride));
@@ -57,8 +55,7 @@ void move_elements(std::string_view name, const Tensor& self, Tensor& out,
   if (out.numel() == 0) return;
   Launch launch(name, out.device());
   launch.compute_in(kernel::compute_type(out.dtype()));
-  std::vector<int> axes;
-  for (int64_t size : out.sizes()) axes.push_back(launch.axis(size));
+  const std::vector<int> axes = launch.axes(out.sizes());
   const int y = launch.operand(out, out.strides()), x = launch.operand(self, self.strides());
   add(launch);
   launch.run(
@@ -70,8 +67,7 @@ void triangle(const char* name, bool is_upper, const Tensor& self, SymInt diagon
   Launch launch(name, out.device());
   const Type type = kernel::compute_type(out.dtype());
   launch.compute_in(type);
-  std::vector<int> axes;
-  for (int64_t size : out.sizes()) axes.push_back(launch.axis(size));
+  const std::vector<int> axes = launch.axes(out.sizes());
   const int y = launch.operand(out, out.strides()), x = launch.operand(self, self.strides());
   const int number = launch.number(Scalar(diagonal.expect_int()), Type::I64);
   launch.run([&](KernelBuilder& k) {
@@ -105,7 +101,7 @@ Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
   domain.arrange();
   Launch launch("copy", self.device());
   launch.compute_in(kernel::compute_type(src.dtype()));
-  const std::vector<int> axes = domain.add_to(launch);
+  const std::vector<int> axes = launch.axes(domain.sizes);
   const int y = launch.operand(self, domain.strides[0]), x = launch.operand(src, domain.strides[1]);
   // Conjugates and negatives are made while they are copied.
   const bool is_conj = self.is_conj() != src.is_conj(), is_neg = self.is_neg() != src.is_neg();

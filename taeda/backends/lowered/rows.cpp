@@ -1,6 +1,8 @@
 // Splitting dimensions into kept ones and rows.
 #include "taeda/backends/lowered/rows.h"
 
+#include "taeda/backends/lowered/compiled.h"
+
 namespace taeda::lowered {
 
 namespace {
@@ -26,12 +28,12 @@ Rows::Rows(std::string_view name, Device device, IntList sizes, uint64_t bits,
   int64_t count = 1;
   for (int64_t size : outer.sizes) count *= size;
   launch.reduces(count, length_);
-  is_long_ = count < 256 && length_ >= 32768;
+  is_long_ = are_few_and_long(count, length_);
   outer.arrange();
   row.merge();
-  kept = outer.add_to(launch);
+  kept = launch.axes(outer.sizes);
   launch.fact(static_cast<int64_t>(kept.size()));
-  reduced = row.add_to(launch);
+  reduced = launch.axes(row.sizes);
   for (size_t i = 0; i < strides.size(); ++i) {
     IntVec all = outer.strides[i];
     for (int64_t stride : row.strides[i]) all.push_back(stride);
