@@ -1,7 +1,6 @@
 # _C: the Python bindings, in build/python/taeda beside links to the package's Python files.
 file(GLOB_RECURSE extension_sources CONFIGURE_DEPENDS
-  ${CMAKE_SOURCE_DIR}/python/src/*.cpp ${CMAKE_SOURCE_DIR}/python/interop/*.cpp
-  ${CMAKE_SOURCE_DIR}/taeda/dynamo/*.cpp ${CMAKE_SOURCE_DIR}/taeda/dynamo/*.c)
+  ${CMAKE_SOURCE_DIR}/python/src/*.cpp ${CMAKE_SOURCE_DIR}/python/interop/*.cpp)
 set(extension_generated ${TAEDA_GENERATED})
 list(FILTER extension_generated INCLUDE REGEX "^${TAEDA_GENERATED_DIR}/python/.*\\.cpp$")
 
@@ -20,6 +19,16 @@ if(extension_sources)
   set_target_properties(_C PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${TAEDA_PACKAGE_DIR}
     INSTALL_RPATH "$ORIGIN")
 endif()
+
+# _frames: the evaluator of Python frames; nothing of the library is in it (tools/build_frames.py
+# builds it alone for other versions of CPython).
+file(GLOB frames_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/frames/*.cpp
+  ${CMAKE_SOURCE_DIR}/taeda/dynamo/*/*.c ${CMAKE_SOURCE_DIR}/taeda/dynamo/*/*.cpp)
+Python_add_library(_frames MODULE WITH_SOABI ${frames_sources})
+target_include_directories(_frames PRIVATE ${CMAKE_SOURCE_DIR})
+target_compile_features(_frames PRIVATE c_std_11 cxx_std_20)
+set_target_properties(_frames PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${TAEDA_PACKAGE_DIR}
+  C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
 
 add_custom_target(taeda_package ALL
   COMMAND ${Python_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/link_package.py

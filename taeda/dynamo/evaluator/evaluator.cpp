@@ -1,0 +1,307 @@
+#include "taeda/dynamo/evaluator/evaluator.h"
+
+#include <vector>
+
+#include "taeda/dynamo/evaluator/image.h"
+#include "taeda/dynamo/evaluator/state.h"
+
+namespace taeda::dynamo {
+
+namespace {
+
+class Evaluator {
+ public:
+  Evaluator(PyThreadState* thread, Session& session) : thread_(thread), session_(session) {}
+
+  // The result of the frame that the hook was given; null with an exception.
+  PyObject* run(TaedaFrame* frame, bool is_throwing) {
+    if (taeda_link_begin(thread_, &link_, frame) < 0) {
+      taeda_frame_finish(thread_, frame);
+      return nullptr;
+    }
+    if (taeda_recursion_enter(thread_) < 0) {
+      taeda_link_end(thread_, &link_, frame);
+      taeda_frame_finish(thread_, frame);
+      return nullptr;
+    }
+    load(frame);
+    if (is_throwing) unwind(Flow::Raise, taeda_frame_thrown_at(frame));
+    while (!is_done_) step();
+    return result_;
+  }
+
+ private:
+  void load(TaedaFrame* frame) {
+    state_ = State{};
+    state_.thread = thread_;
+    state_.frame = frame;
+    state_.code = decoded(taeda_frame_code(frame));
+    state_.slots = taeda_frame_slots(frame);
+    state_.top = state_.slots + taeda_frame_take(frame);
+    const int next = taeda_frame_next(frame);
+    state_.now = state_.next = state_.code->at(next < 0 ? 0 : next);
+  }
+
+  void step() {
+    if (state_.checks && !look_around()) return;
+    state_.now = state_.next++;
+    taeda_frame_set_at(state_.frame, state_.now->unit);
+    if (session_.has_orders() && obey_orders()) return;
+    ++session_.counts.instructions;
+    const Handler handler = state_.now->handler;
+    if (handler == nullptr) return hand_back(resume_unit());
+    switch (const Flow flow = handler(state_, state_.now->argument)) {
+      case Flow::Next: return;
+      case Flow::Raise:
+      case Flow::Reraise: return unwind(flow, state_.now->unit);
+      case Flow::Enter: return enter();
+      case Flow::Return: return leave(state_.result);
+      case Flow::Yield: return suspend();
+      case Flow::HandBack: return hand_back(resume_unit());
+    }
+  }
+
+  // Signals, requests for the lock and tracers, between two instructions; false where the frame
+  // does not go on here.
+  bool look_around() {
+    state_.checks = false;
+    if (taeda_has_pending(thread_) && taeda_handle_pending(thread_) < 0) {
+      unwind(Flow::Raise, state_.now->unit);
+      return false;
+    }
+    if (!taeda_is_observed(thread_, state_.code->object)) return true;
+    hand_back(state_.next->start);
+    return false;
+  }
+
+  // Forced hand-backs, and segments that begin or fail here; true where the instruction is not run.
+  bool obey_orders() {
+    PyCodeObject* code = state_.code->object;
+    const int unit = state_.now->unit;
+    if (session_.segment_code == code && session_.segment_unit == unit && segment_.empty()) {
+      begin_segment();
+    }
+    if (session_.failure_code == code && session_.failure_unit == unit && !segment_.empty()) {
+      roll_back();
+      return true;
+    }
+    if (!session_.hands_back_at(code, unit)) return false;
+    hand_back(resume_unit());
+    return true;
+  }
+
+  // Where CPython can take over instead of running the instruction at hand. Names of keyword
+  // arguments are not on the stack, so a call is resumed at the instruction that names them.
+  int resume_unit() const {
+    const Instruction* at = state_.now;
+    if (state_.keyword_names != nullptr) {
+      static const int kNames = opcode_number("KW_NAMES");
+      while (at->opcode != kNames) --at;
+    }
+    return at->start;
+  }
+
+  // The exception is set. Goes on at the handler, or ends the frame.
+  void unwind(Flow flow, int unit) {
+    for (;; flow = Flow::Raise, unit = state_.now->unit) {
+      state_.keyword_names = nullptr;
+      if (flow == Flow::Raise && taeda_frame_is_complete(state_.frame))
+        PyTraceBack_Here(PyEval_GetFrame());
+      if (const ExceptionEntry* entry = state_.code->handler_of(unit)) return handle(*entry);
+      cut_stack(0);
+      if (!end_frame()) return finish(nullptr);
+    }
+  }
+
+  void handle(const ExceptionEntry& entry) {
+    cut_stack(entry.depth);
+    if (entry.has_instruction) {
+      PyObject* exception = taeda_take_raised();
+      state_.push(PyLong_FromLong(taeda_frame_at(state_.frame)));
+      state_.push(exception);
+    } else {
+      state_.push(taeda_take_raised());
+    }
+    state_.next = &state_.code->instructions[entry.handler];
+  }
+
+  void cut_stack(int depth) {
+    PyObject** bottom = state_.stack_base() + depth;
+    while (state_.top > bottom) Py_XDECREF(state_.pop());
+  }
+
+  void enter() {
+    TaedaFrame* callee = state_.callee;
+    taeda_frame_save(state_.frame, state_.used());
+    callers_.push_back(state_);
+    taeda_link_set(thread_, &link_, callee);
+    load(callee);
+    ++session_.counts.entered;
+    if (taeda_recursion_enter(thread_) == 0) return;
+    drop_callee();  // as in CPython, the traceback does not name the frame that was refused
+    unwind(Flow::Raise, state_.now->unit);
+  }
+
+  // The topmost entered frame ends, and the caller is the current one again.
+  void drop_callee() {
+    TaedaFrame* frame = state_.frame;
+    taeda_frame_save(frame, state_.used());
+    taeda_link_set(thread_, &link_, taeda_frame_previous(frame));
+    taeda_frame_pop(thread_, frame);
+    restore_caller();
+  }
+
+  void restore_caller() {
+    state_ = callers_.back();
+    callers_.pop_back();
+    taeda_frame_take(state_.frame);
+    state_.callee = nullptr;
+    state_.checks = true;
+  }
+
+  // Ends the frame that runs; false where it is the one of the hook, which `finish` ends.
+  bool end_frame() {
+    if (callers_.empty()) return false;
+    taeda_recursion_leave(thread_);
+    drop_callee();
+    return true;
+  }
+
+  void leave(PyObject* result) {
+    if (!end_frame()) return finish(result);
+    state_.push(result);
+  }
+
+  void finish(PyObject* result) {
+    taeda_recursion_leave(thread_);
+    taeda_frame_save(state_.frame, state_.used());
+    taeda_link_end(thread_, &link_, state_.frame);
+    taeda_frame_finish(thread_, state_.frame);
+    done(result);
+  }
+
+  void suspend() {
+    taeda_recursion_leave(thread_);
+    taeda_frame_save(state_.frame, state_.used());
+    taeda_link_end(thread_, &link_, state_.frame);
+    taeda_frame_suspend(thread_, state_.frame, state_.now->unit, state_.now->argument);
+    done(state_.result);
+  }
+
+  void done(PyObject* result) {
+    result_ = result;
+    is_done_ = true;
+  }
+
+  // Gives the frame that runs to CPython, which goes on at `unit`; with its result, its caller goes
+  // on here.
+  void hand_back(int unit) {
+    if (session_.rebuilds && !callers_.empty()) rebuild_frames();
+    for (;;) {
+      ++session_.counts.hand_backs;
+      PyObject* result = resume_natively(unit);
+      if (is_done_) return;
+      if (result == nullptr) return unwind(Flow::Raise, state_.now->unit);
+      state_.push(result);
+      if (!session_.hands_back_callers) return;
+      unit = state_.next->start;
+    }
+  }
+
+  PyObject* resume_natively(int unit) {
+    TaedaFrame* frame = state_.frame;
+    taeda_frame_save(frame, state_.used());
+    taeda_frame_set_next(frame, unit);
+    taeda_recursion_leave(thread_);
+    const bool is_entered = !callers_.empty();
+    if (is_entered) {
+      taeda_link_set(thread_, &link_, taeda_frame_previous(frame));
+    } else {
+      taeda_link_end(thread_, &link_, frame);
+    }
+    PyObject* result = taeda_frame_resume(thread_, frame, is_entered);
+    if (is_entered) {
+      restore_caller();
+    } else {
+      done(result);
+    }
+    return result;
+  }
+
+  // Images of all frames of this evaluator, from that of the hook to the one that runs.
+  std::vector<FrameImage> images() {
+    std::vector<FrameImage> all;
+    for (const State& caller : callers_) all.push_back(FrameImage::of(caller));
+    all.push_back(FrameImage::of(state_));
+    return all;
+  }
+
+  // Replaces the entered frames by new ones made from their images.
+  void rebuild_frames() {
+    for (const State& caller : callers_) {
+      if (caller.frame != callers_.front().frame && taeda_frame_is_exposed(caller.frame)) return;
+    }
+    if (taeda_frame_is_exposed(state_.frame)) return;
+    restore_frames(images());
+  }
+
+  // Makes the frames of this evaluator those of the images: entered frames are dropped and made
+  // anew, the frame of the hook gets its values back.
+  void restore_frames(std::vector<FrameImage> images) {
+    while (!callers_.empty()) {
+      cut_stack(0);
+      end_frame();
+    }
+    images.front().write(state_);
+    for (size_t i = 1; i < images.size(); ++i) {
+      TaedaFrame* frame = images[i].push(thread_, state_.frame);
+      taeda_frame_save(state_.frame, state_.used());
+      callers_.push_back(state_);
+      taeda_link_set(thread_, &link_, frame);
+      load(frame);
+      images[i].write(state_);
+      taeda_recursion_enter(thread_);
+      ++session_.counts.rebuilt;
+    }
+    state_.checks = false;
+  }
+
+  void begin_segment() {
+    segment_ = images();
+    PyObject* exception = thread_->exc_info->exc_value;
+    segment_exception_ = Owned(Py_XNewRef(exception));
+  }
+
+  // A segment failed before any of its effects: its frames are as they were at its beginning, and
+  // CPython runs them.
+  void roll_back() {
+    ++session_.counts.rollbacks;
+    restore_frames(std::move(segment_));
+    segment_.clear();
+    Py_XSETREF(thread_->exc_info->exc_value, segment_exception_.release());
+    hand_back(resume_unit());
+  }
+
+  PyThreadState* thread_;
+  Session& session_;
+  TaedaLink link_{};
+  State state_;
+  std::vector<State> callers_;
+  std::vector<FrameImage> segment_;
+  Owned segment_exception_;
+  PyObject* result_ = nullptr;
+  bool is_done_ = false;
+};
+
+}  // namespace
+
+PyObject* evaluate(PyThreadState* thread, TaedaFrame* frame, bool is_throwing, Session& session) {
+  if (decoded(taeda_frame_code(frame)) == nullptr) {
+    PyErr_Clear();  // no memory for the decoded form: CPython needs none
+    return taeda_evaluate_natively(thread, frame, is_throwing);
+  }
+  ++session.counts.frames;
+  return Evaluator(thread, session).run(frame, is_throwing);
+}
+
+}  // namespace taeda::dynamo

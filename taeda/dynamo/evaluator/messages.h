@@ -1,0 +1,15 @@
+// Errors and look-ups that several instructions share, with CPython's words.
+#pragma once
+
+#include "taeda/dynamo/evaluator/state.h"
+
+namespace taeda::dynamo::run {
+
+// A local, cell or free variable without a value.
+Flow raise_unbound(State& state, int slot);
+// NameError with the name as attribute, for the suggestions of tracebacks.
+Flow raise_name_error(PyObject* name);
+// mapping[name] as a new reference, or null without an exception where it is missing; -1 raises.
+int find_item(PyObject* mapping, PyObject* name, PyObject** value);
+
+}  // namespace taeda::dynamo::run

@@ -1,0 +1,60 @@
+// Evaluation on a thread: while a session is active, frames of Python functions come to the
+// evaluator instead of CPython's; the session says where frames are handed back and counts.
+#pragma once
+
+#include <Python.h>
+
+#include <cstdint>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace taeda::dynamo {
+
+struct Counts {
+  int64_t instructions = 0;  // run by the evaluator
+  int64_t frames = 0;        // that came through the hook
+  int64_t entered = 0;       // calls that the evaluator gave a frame
+  int64_t hand_backs = 0;
+  int64_t rebuilt = 0;    // frames that were made anew from their images
+  int64_t rollbacks = 0;  // segments that failed
+};
+
+struct Session {
+  // Hand-backs forced by place: the units of each code object.
+  std::unordered_map<PyCodeObject*, std::unordered_set<int>> places;
+  // Hand-backs forced by chance: at one of so many instructions; 0 for never.
+  uint32_t one_in = 0;
+  uint64_t random = 1;
+  bool hands_back_callers = false;  // a hand-back takes the frames that called, too
+  bool rebuilds = false;            // frames of entered calls are made anew before a hand-back
+  // Segments by place: one begins at the first arrival at `segment`, and fails at `failure`.
+  PyCodeObject* segment_code = nullptr;
+  int segment_unit = -1;
+  PyCodeObject* failure_code = nullptr;
+  int failure_unit = -1;
+  // Code that is left to CPython: a test's own harness.
+  std::unordered_set<PyCodeObject*> skipped;
+  Counts counts;
+
+  bool has_orders() const { return !places.empty() || one_in != 0 || segment_code != nullptr; }
+  bool hands_back_at(PyCodeObject* code, int unit);
+};
+
+// The session of this thread; null where none is active.
+Session* active_session();
+
+// Activates a session on this thread for its scope; the hook is installed with the first one of the
+// process and removed with the last. Sessions nest: the former comes back.
+class SessionScope {
+ public:
+  explicit SessionScope(Session* session);
+  ~SessionScope();
+  SessionScope(const SessionScope&) = delete;
+  SessionScope& operator=(const SessionScope&) = delete;
+
+ private:
+  Session* former_;
+};
+
+}  // namespace taeda::dynamo
