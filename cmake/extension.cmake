@@ -22,8 +22,11 @@ endif()
 
 # _frames: the evaluator of Python frames; nothing of the library is in it (tools/build_frames.py
 # builds it alone for other versions of CPython).
-file(GLOB frames_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/frames/*.cpp
+file(GLOB frames_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/frames/module.cpp
   ${CMAKE_SOURCE_DIR}/taeda/dynamo/*/*.c ${CMAKE_SOURCE_DIR}/taeda/dynamo/*/*.cpp)
+if(Python_VERSION VERSION_GREATER_EQUAL 3.14)
+  set(frames_sources ${CMAKE_SOURCE_DIR}/python/frames/refused.cpp)
+endif()
 Python_add_library(_frames MODULE WITH_SOABI ${frames_sources})
 target_include_directories(_frames PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_features(_frames PRIVATE c_std_11 cxx_std_20)

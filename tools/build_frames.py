@@ -21,7 +21,7 @@ def sources() -> list[Path]:
         path
         for folder in FOLDERS
         for path in (ROOT / folder).iterdir()
-        if path.suffix in (".c", ".cpp")
+        if path.suffix in (".c", ".cpp") and path.name != "refused.cpp"
     )
 
 

@@ -221,6 +221,8 @@ PyObject* list_offsets(PyObject*, PyObject* object) {
   return offsets.release();
 }
 
+PyObject* is_hooked(PyObject*, PyObject*) { return PyBool_FromLong(taeda_has_hook()); }
+
 PyObject* only_natively(PyThreadState* thread, TaedaFrame* frame, int is_throwing) {
   return taeda_evaluate_natively(thread, frame, is_throwing);
 }
@@ -244,6 +246,7 @@ PyMethodDef module_methods[] = {
      "opcodes()\n--\n\nThe instructions of this CPython: which run, which hand a frame back."},
     {"offsets", list_offsets, METH_O,
      "offsets(code, /)\n--\n\nThe offsets of a code object's instructions."},
+    {"_is_hooked", is_hooked, METH_NOARGS, "_is_hooked()\n--\n\nWhether any hook is installed."},
     {"_set_empty_hook", set_empty_hook, METH_O, nullptr},
     {"_set_idle_hook", set_idle_hook, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr}};

@@ -194,16 +194,20 @@ class Evaluator {
   }
 
   // Gives the frame that runs to CPython, which goes on at `unit`; with its result, its caller goes
-  // on here.
+  // on here, or is given back in turn.
   void hand_back(int unit) {
     if (session_.rebuilds && !callers_.empty()) rebuild_frames();
+    hand_back(unit, session_.hands_back_callers);
+  }
+
+  void hand_back(int unit, bool with_callers) {
     for (;;) {
       ++session_.counts.hand_backs;
       PyObject* result = resume_natively(unit);
       if (is_done_) return;
       if (result == nullptr) return unwind(Flow::Raise, state_.now->unit);
       state_.push(result);
-      if (!session_.hands_back_callers) return;
+      if (!with_callers) return;
       unit = state_.next->start;
     }
   }
@@ -279,7 +283,7 @@ class Evaluator {
     restore_frames(std::move(segment_));
     segment_.clear();
     Py_XSETREF(thread_->exc_info->exc_value, segment_exception_.release());
-    hand_back(resume_unit());
+    hand_back(resume_unit(), /*with_callers=*/true);
   }
 
   PyThreadState* thread_;

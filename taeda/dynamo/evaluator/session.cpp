@@ -7,7 +7,8 @@ namespace taeda::dynamo {
 
 namespace {
 
-thread_local Session* active = nullptr;
+// Read in every Python call while the hook is installed: one instruction, no call.
+[[gnu::tls_model("initial-exec")]] constinit thread_local Session* active = nullptr;
 int installed = 0;  // sessions of all threads; under the interpreter lock
 TaedaEvaluate former_hook = nullptr;
 
@@ -37,7 +38,7 @@ Session* active_session() { return active; }
 SessionScope::SessionScope(Session* session) : former_(active) {
   active = session;
   if (installed++ == 0) {
-    former_hook = taeda_get_hook();
+    former_hook = taeda_has_hook() ? taeda_get_hook() : nullptr;
     taeda_set_hook(hook);
   }
 }

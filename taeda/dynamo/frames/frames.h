@@ -95,6 +95,7 @@ void taeda_set_raised(PyObject* exception);
 typedef PyObject* (*TaedaEvaluate)(PyThreadState*, TaedaFrame*, int);
 void taeda_set_hook(TaedaEvaluate hook);  // null: CPython's own
 TaedaEvaluate taeda_get_hook(void);
+int taeda_has_hook(void);
 PyObject* taeda_evaluate_natively(PyThreadState* thread, TaedaFrame* frame, int is_throwing);
 
 // One slot per code object for the evaluator's decoded form.

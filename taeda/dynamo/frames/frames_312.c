@@ -96,22 +96,24 @@ PyObject* taeda_frame_resume(PyThreadState* thread, TaedaFrame* frame, int pushe
   return _PyEval_EvalFrameDefault(thread, frame, 0);
 }
 
-// A collection is only scheduled in 3.12 and runs at an evaluator's check; a call of an empty
-// function in CPython's evaluator is such a check.
+static PyObject* make_empty_function(void) {
+  PyObject* scope = PyDict_New();
+  if (scope == NULL) return NULL;
+  PyObject* made = PyRun_String("def pause(): pass", Py_file_input, scope, scope);
+  PyObject* function = Py_XNewRef(PyDict_GetItemString(scope, "pause"));
+  Py_XDECREF(made);
+  Py_DECREF(scope);
+  return function;
+}
+
+// A collection is only scheduled in 3.12 and runs at a check of CPython's evaluator; the call of an
+// empty function is such a check.
 static int run_collection(void) {
   static PyObject* empty = NULL;
-  if (empty == NULL) {
-    PyObject* scope = PyDict_New();
-    if (scope == NULL) return -1;
-    PyObject* made = PyRun_String("def pause(): pass", Py_file_input, scope, scope);
-    empty = Py_XNewRef(PyDict_GetItemString(scope, "pause"));
-    Py_XDECREF(made);
-    Py_DECREF(scope);
-    if (empty == NULL) return -1;
-  }
   TaedaEvaluate hook = taeda_get_hook();
   taeda_set_hook(NULL);
-  PyObject* result = PyObject_CallNoArgs(empty);
+  if (empty == NULL) empty = make_empty_function();
+  PyObject* result = empty == NULL ? NULL : PyObject_CallNoArgs(empty);
   taeda_set_hook(hook);
   Py_XDECREF(result);
   return result == NULL ? -1 : 0;
