@@ -40,4 +40,14 @@ int find_item(PyObject* mapping, PyObject* name, PyObject** value) {
   return 0;
 }
 
+Owned special_method(PyObject* object, const char* name) {
+  Owned text(PyUnicode_InternFromString(name));
+  PyObject* found = text ? _PyType_Lookup(Py_TYPE(object), text.get()) : nullptr;
+  if (found == nullptr) return Owned();
+  Owned held(Py_NewRef(found));
+  const descrgetfunc get = Py_TYPE(found)->tp_descr_get;
+  if (get == nullptr) return held;
+  return Owned(get(found, object, reinterpret_cast<PyObject*>(Py_TYPE(object))));
+}
+
 }  // namespace taeda::dynamo::run

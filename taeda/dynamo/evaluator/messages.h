@@ -12,4 +12,7 @@ Flow raise_name_error(PyObject* name);
 // mapping[name] as a new reference, or null without an exception where it is missing; -1 raises.
 int find_item(PyObject* mapping, PyObject* name, PyObject** value);
 
+// A method of the object's type, bound; empty without an exception where there is none.
+Owned special_method(PyObject* object, const char* name);
+
 }  // namespace taeda::dynamo::run

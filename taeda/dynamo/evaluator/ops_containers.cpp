@@ -126,7 +126,7 @@ Flow LIST_TO_TUPLE_(State& state, int) {
 
 Flow SET_UPDATE_(State& state, int argument) {
   Owned iterable = state.take();
-  Owned none(PyObject_CallMethod(state.peek(argument), "update", "O", iterable.get()));
+  Owned none(PyObject_CallMethod(state.peek(argument), "update", "(O)", iterable.get()));
   return none ? Flow::Next : Flow::Raise;
 }
 

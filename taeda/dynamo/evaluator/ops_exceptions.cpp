@@ -1,5 +1,6 @@
 // Exceptions and `with`.
 #include "taeda/dynamo/evaluator/handlers.h"
+#include "taeda/dynamo/evaluator/messages.h"
 #include "taeda/dynamo/evaluator/state.h"
 
 namespace taeda::dynamo::run {
@@ -121,40 +122,41 @@ Flow CHECK_EXC_MATCH_(State& state, int) {
 
 namespace {
 
-PyObject* bound_method(PyObject* object, PyObject* name) {
-  PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
-  if (found == nullptr) return nullptr;
-  Owned held(Py_NewRef(found));
-  const descrgetfunc get = Py_TYPE(found)->tp_descr_get;
-  if (get == nullptr) return held.release();
-  return get(found, object, reinterpret_cast<PyObject*>(Py_TYPE(object)));
-}
-
-// A method of the type, bound; the refusal names what is missing.
-Owned special_method(PyObject* object, const char* name, const char* missing) {
-  Owned text(PyUnicode_InternFromString(name));
-  Owned method(text ? bound_method(object, text.get()) : nullptr);
-  if (!method && !PyErr_Occurred()) {
-    PyErr_Format(PyExc_TypeError, "'%.200s' object does not support the context manager protocol%s",
-                 Py_TYPE(object)->tp_name, missing);
-  }
-  return method;
-}
-
-}  // namespace
-
-Flow BEFORE_WITH_(State& state, int) {
+// Calls `enter` and leaves the bound exit method below its result.
+Flow enter_context(State& state, const char* enter_name, const char* exit_name,
+                   const char* protocol) {
   PyObject* manager = state.peek(1);
-  Owned enter = special_method(manager, "__enter__", "");
-  if (!enter) return Flow::Raise;
-  Owned exit = special_method(manager, "__exit__", " (missed __exit__ method)");
-  if (!exit) return Flow::Raise;
+  Owned enter = special_method(manager, enter_name);
+  if (!enter) {
+    if (PyErr_Occurred()) return Flow::Raise;
+    PyErr_Format(PyExc_TypeError, "'%.200s' object does not support the %s protocol",
+                 Py_TYPE(manager)->tp_name, protocol);
+    return Flow::Raise;
+  }
+  Owned exit = special_method(manager, exit_name);
+  if (!exit) {
+    if (PyErr_Occurred()) return Flow::Raise;
+    PyErr_Format(PyExc_TypeError,
+                 "'%.200s' object does not support the %s protocol (missed %s method)",
+                 Py_TYPE(manager)->tp_name, protocol, exit_name);
+    return Flow::Raise;
+  }
   Py_DECREF(state.pop());
   PyObject* result = PyObject_CallNoArgs(enter.get());
   if (result == nullptr) return Flow::Raise;
   state.push(exit.release());
   state.push(result);
   return Flow::Next;
+}
+
+}  // namespace
+
+Flow BEFORE_WITH_(State& state, int) {
+  return enter_context(state, "__enter__", "__exit__", "context manager");
+}
+
+Flow BEFORE_ASYNC_WITH_(State& state, int) {
+  return enter_context(state, "__aenter__", "__aexit__", "asynchronous context manager");
 }
 
 // On the stack: __exit__, the raising unit, the exception before, the exception.
