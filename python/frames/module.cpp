@@ -17,9 +17,9 @@ namespace {
 using namespace taeda::dynamo;
 
 struct SessionObject {
-  PyObject_HEAD Session* session;
+  PyObject_HEAD;
+  std::shared_ptr<Session>* session;
   std::vector<std::unique_ptr<SessionScope>>* scopes;  // one per `with` that is open
-  std::vector<Owned>* codes;                           // that the session names
 };
 
 SessionObject* as_session(PyObject* object) { return reinterpret_cast<SessionObject*>(object); }
@@ -30,7 +30,7 @@ PyCodeObject* as_code(SessionObject* self, PyObject* object) {
                  Py_TYPE(object)->tp_name);
     return nullptr;
   }
-  self->codes->emplace_back(Py_NewRef(object));
+  (*self->session)->codes.emplace_back(Py_NewRef(object));
   return reinterpret_cast<PyCodeObject*>(object);
 }
 
@@ -74,7 +74,6 @@ void session_dealloc(PyObject* object) {
   SessionObject* self = as_session(object);
   delete self->scopes;
   delete self->session;
-  delete self->codes;
   PyTypeObject* type = Py_TYPE(object);
   type->tp_free(object);
   Py_DECREF(type);
@@ -95,10 +94,9 @@ PyObject* session_new(PyTypeObject* type, PyObject* arguments, PyObject* keyword
   Owned object(type->tp_alloc(type, 0));
   if (!object) return nullptr;
   SessionObject* self = as_session(object.get());
-  self->session = new Session;
+  self->session = new std::shared_ptr<Session>(std::make_shared<Session>());
   self->scopes = new std::vector<std::unique_ptr<SessionScope>>;
-  self->codes = new std::vector<Owned>;
-  Session& session = *self->session;
+  Session& session = **self->session;
   session.one_in = one_in;
   session.random = seed * 2 + 1;
   session.hands_back_callers = callers;
@@ -126,7 +124,7 @@ PyObject* session_new(PyTypeObject* type, PyObject* arguments, PyObject* keyword
 
 PyObject* session_enter(PyObject* object, PyObject*) {
   SessionObject* self = as_session(object);
-  self->scopes->push_back(std::make_unique<SessionScope>(self->session));
+  self->scopes->push_back(std::make_unique<SessionScope>(*self->session));
   return Py_NewRef(object);
 }
 
@@ -148,12 +146,12 @@ PyObject* session_run(PyObject* object, PyObject* arguments, PyObject* keywords)
   }
   Owned rest(PyTuple_GetSlice(arguments, 1, count));
   if (!rest) return nullptr;
-  SessionScope scope(as_session(object)->session);
+  SessionScope scope(*as_session(object)->session);
   return PyObject_Call(PyTuple_GET_ITEM(arguments, 0), rest.get(), keywords);
 }
 
 PyObject* session_counts(PyObject* object, void*) {
-  const Counts& counts = as_session(object)->session->counts;
+  const Counts& counts = (*as_session(object)->session)->counts;
   return Py_BuildValue("{sLsLsLsLsLsL}", "instructions", counts.instructions, "frames",
                        counts.frames, "entered", counts.entered, "hand_backs", counts.hand_backs,
                        "rebuilt", counts.rebuilt, "rollbacks", counts.rollbacks);

@@ -181,7 +181,7 @@ def cases(only: str = "") -> Iterator[Callable]:
     """The functions of the corpus, by module and in the order of their definition."""
     for info in pkgutil.iter_modules(frames_corpus.__path__):
         module = importlib.import_module(f"frames_corpus.{info.name}")
-        for name, value in vars(module).items():
+        for name, value in list(vars(module).items()):
             if name.startswith("case_") and only in f"{info.name}.{name}":
                 yield value
 

@@ -376,6 +376,44 @@ def test_the_hook_is_gone_after_a_session():
     assert not _frames._is_hooked()
 
 
+def test_sessions_left_in_any_order():
+    first, second = _frames.Session(), _frames.Session()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__()
+    del first
+    gc.collect()
+    assert _sum_to(4) == 6
+    assert second.counts["frames"] > 0
+    second.__exit__()
+    assert not _frames._is_hooked()
+
+
+def test_skipped_code_is_left_to_cpython():
+    def calls():
+        return _sum_to(5)
+
+    session = _frames.Session(skipped=[_sum_to.__code__])
+    assert session.run(calls) == 10
+    assert session.counts["entered"] == 0
+    assert session.counts["instructions"] < 20
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
+def test_a_monitored_callee_is_left_to_cpython():
+    seen = []
+    monitoring = sys.monitoring
+    monitoring.use_tool_id(4, "taeda")
+    monitoring.register_callback(4, monitoring.events.PY_START, lambda *a: seen.append(a[1]))
+    monitoring.set_local_events(4, _sum_to.__code__, monitoring.events.PY_START)
+    try:
+        _frames.Session().run(lambda: _sum_to(3))
+    finally:
+        monitoring.set_local_events(4, _sum_to.__code__, 0)
+        monitoring.free_tool_id(4)
+    assert seen == [0]
+
+
 def test_a_version_to_come_is_refused_with_a_message(tmp_path):
     """What a build for CPython 3.14 gives: a module that says why it cannot be imported."""
     suffix = sysconfig.get_config_var("EXT_SUFFIX")

@@ -121,7 +121,7 @@ class Binder {
 
 }  // namespace
 
-bool is_enterable(PyObject* callable) {
+bool is_plain_function(PyObject* callable) {
   return Py_IS_TYPE(callable, &PyFunction_Type) &&
          reinterpret_cast<PyFunctionObject*>(callable)->vectorcall == plain_vectorcall();
 }

@@ -14,8 +14,8 @@ struct Arguments {
   PyObject* names = nullptr;  // a tuple, or null
 };
 
-// Whether calls of this object may get a frame from the evaluator: plain Python functions.
-bool is_enterable(PyObject* callable);
+// Whether an object is a plain Python function, whose calls are nothing but its frame.
+bool is_plain_function(PyObject* callable);
 
 // A frame for the call, with its parameters bound; `raised` tells an error (MemoryError) from
 // arguments that do not fit, which CPython refuses with its own words when it makes the call.

@@ -34,6 +34,7 @@ class Evaluator {
   void load(TaedaFrame* frame) {
     state_ = State{};
     state_.thread = thread_;
+    state_.session = &session_;
     state_.frame = frame;
     state_.code = decoded(taeda_frame_code(frame));
     state_.slots = taeda_frame_slots(frame);
@@ -105,12 +106,16 @@ class Evaluator {
   void unwind(Flow flow, int unit) {
     for (;; flow = Flow::Raise, unit = state_.now->unit) {
       state_.keyword_names = nullptr;
-      if (flow == Flow::Raise && taeda_frame_is_complete(state_.frame))
-        PyTraceBack_Here(PyEval_GetFrame());
+      if (flow == Flow::Raise) add_traceback();
       if (const ExceptionEntry* entry = state_.code->handler_of(unit)) return handle(*entry);
       cut_stack(0);
       if (!end_frame()) return finish(nullptr);
     }
+  }
+
+  void add_traceback() {
+    if (!taeda_frame_is_complete(state_.frame)) return;
+    if (PyFrameObject* object = PyEval_GetFrame()) PyTraceBack_Here(object);
   }
 
   void handle(const ExceptionEntry& entry) {

@@ -46,13 +46,23 @@ void drop_call(State& state, PyObject** words) {
   for (PyObject** word = words; word < top; ++word) Py_XDECREF(*word);
 }
 
+// Whether a call gets a frame of the evaluator: a Python function whose code the session takes.
+bool may_enter(State& state, PyObject* callable) {
+  if (!is_plain_function(callable)) return false;
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(callable));
+  if (!state.session->takes(state.thread, code)) return false;
+  if (decoded(code) != nullptr) return true;
+  PyErr_Clear();  // no memory for the decoded form: CPython needs none
+  return false;
+}
+
 // Calls what lies on the stack; the frame of a Python function becomes the callee.
 Flow make_call(State& state, int count, PyObject* names) {
   const Call call = call_on_stack(state, count);
   const Py_ssize_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
   const Arguments arguments{call.values, call.count - named, names};
   state.checks = true;
-  if (is_enterable(call.callable)) {
+  if (may_enter(state, call.callable)) {
     bool raised = false;
     auto* function = reinterpret_cast<PyFunctionObject*>(call.callable);
     state.callee = frame_for_call(state.thread, function, arguments, state.frame, raised);
@@ -155,7 +165,7 @@ Flow CALL_FUNCTION_EX_(State& state, int argument) {
   Owned tuple = as_tuple(function.get(), values.get());
   if (!tuple) return Flow::Raise;
   state.checks = true;
-  if (is_enterable(function.get())) {
+  if (may_enter(state, function.get())) {
     bool raised = false;
     state.callee = frame_for_unpacked(state, reinterpret_cast<PyFunctionObject*>(function.get()),
                                       tuple.get(), keywords.get(), raised);

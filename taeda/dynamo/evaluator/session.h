@@ -5,9 +5,12 @@
 #include <Python.h>
 
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
+
+#include "taeda/dynamo/evaluator/owned.h"
 
 namespace taeda::dynamo {
 
@@ -35,26 +38,28 @@ struct Session {
   int failure_unit = -1;
   // Code that is left to CPython: a test's own harness.
   std::unordered_set<PyCodeObject*> skipped;
+  // Keeps the code objects above alive.
+  std::vector<Owned> codes;
   Counts counts;
 
+  // Whether frames of this code are evaluated: nobody observes it, and it is not skipped.
+  bool takes(PyThreadState* thread, PyCodeObject* code) const;
   bool has_orders() const { return !places.empty() || one_in != 0 || segment_code != nullptr; }
   bool hands_back_at(PyCodeObject* code, int unit);
 };
 
-// The session of this thread; null where none is active.
-Session* active_session();
-
-// Activates a session on this thread for its scope; the hook is installed with the first one of the
-// process and removed with the last. Sessions nest: the former comes back.
+// Activates a session on this thread for its scope; the hook is installed with the first scope of
+// the process and removed with the last. Scopes nest: the former session comes back. An empty
+// session leaves all frames of the thread to CPython.
 class SessionScope {
  public:
-  explicit SessionScope(Session* session);
+  explicit SessionScope(std::shared_ptr<Session> session);
   ~SessionScope();
   SessionScope(const SessionScope&) = delete;
   SessionScope& operator=(const SessionScope&) = delete;
 
  private:
-  Session* former_;
+  std::shared_ptr<Session> session_;
 };
 
 }  // namespace taeda::dynamo

@@ -4,37 +4,16 @@
 #include <Python.h>
 
 #include "taeda/dynamo/evaluator/code.h"
+#include "taeda/dynamo/evaluator/owned.h"
+#include "taeda/dynamo/evaluator/session.h"
 #include "taeda/dynamo/frames/frames.h"
 
 namespace taeda::dynamo {
 
-// A reference that is released at the end of its scope.
-class Owned {
- public:
-  explicit Owned(PyObject* object = nullptr) : object_(object) {}
-  Owned(Owned&& other) noexcept : object_(other.release()) {}
-  Owned(const Owned&) = delete;
-  Owned& operator=(Owned&& other) noexcept {
-    Py_XSETREF(object_, other.release());
-    return *this;
-  }
-  ~Owned() { Py_XDECREF(object_); }
-
-  PyObject* get() const { return object_; }
-  explicit operator bool() const { return object_ != nullptr; }
-  PyObject* release() {
-    PyObject* object = object_;
-    object_ = nullptr;
-    return object;
-  }
-
- private:
-  PyObject* object_;
-};
-
 // The value stack grows upwards: `top` is one past its last value. Values on it are owned.
 struct State {
   PyThreadState* thread = nullptr;
+  const Session* session = nullptr;
   TaedaFrame* frame = nullptr;
   const Code* code = nullptr;
   PyObject** slots = nullptr;

@@ -14,6 +14,10 @@
 #  error "Taeda's frames know CPython 3.11, 3.12 and 3.13; see docs/frames.md for porting them."
 #endif
 
+#ifdef Py_GIL_DISABLED
+#  error "Taeda's frames need the interpreter lock; free-threaded CPython is not ported."
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
