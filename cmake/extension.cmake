@@ -5,19 +5,30 @@ set(extension_generated ${TAEDA_GENERATED})
 list(FILTER extension_generated INCLUDE REGEX "^${TAEDA_GENERATED_DIR}/python/.*\\.cpp$")
 
 if(extension_sources)
-  Python_add_library(_C MODULE WITH_SOABI ${extension_sources} ${extension_generated})
-  target_link_libraries(_C PRIVATE taeda)
-  taeda_isa_definitions(_C ${TAEDA_BASELINE_ISA})
-  add_dependencies(_C taeda_generated)
-  target_precompile_headers(_C PRIVATE ${CMAKE_SOURCE_DIR}/python/interop/python.h
+  # Generated functions read arguments and call: what they call is compiled with -O2.
+  add_library(taeda_extension OBJECT ${extension_sources})
+  add_library(taeda_bindings OBJECT ${extension_generated})
+  foreach(objects taeda_extension taeda_bindings)
+    target_link_libraries(${objects} PRIVATE taeda Python::Module)
+    taeda_isa_definitions(${objects} ${TAEDA_BASELINE_ISA})
+    add_dependencies(${objects} taeda_generated)
+    target_compile_options(${objects} PRIVATE -fpch-preprocess)
+  endforeach()
+  target_compile_options(taeda_bindings PRIVATE ${TAEDA_LIGHT_OPTIONS})
+  target_precompile_headers(taeda_extension PRIVATE ${CMAKE_SOURCE_DIR}/python/interop/python.h
     ${TAEDA_GENERATED_DIR}/taeda/ops/functions.h)
-  target_compile_options(_C PRIVATE -fpch-preprocess)
+  target_precompile_headers(taeda_bindings REUSE_FROM taeda_extension)
   # Folders of several Python types stay apart: the tables of types have the same names.
   set(extension_grouped ${extension_sources})
   list(FILTER extension_grouped INCLUDE REGEX "/python/src/(args|dispatch|tensor)/")
-  taeda_compile_together(_C ${extension_grouped} ${extension_generated})
-  set_target_properties(_C PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${TAEDA_PACKAGE_DIR}
-    INSTALL_RPATH "$ORIGIN")
+  taeda_compile_together(taeda_extension ${extension_grouped})
+  taeda_compile_together(taeda_bindings ${extension_generated})
+
+  Python_add_library(_C MODULE WITH_SOABI
+    $<TARGET_OBJECTS:taeda_extension> $<TARGET_OBJECTS:taeda_bindings>)
+  target_link_libraries(_C PRIVATE taeda)
+  set_target_properties(_C PROPERTIES LINKER_LANGUAGE CXX
+    LIBRARY_OUTPUT_DIRECTORY ${TAEDA_PACKAGE_DIR} INSTALL_RPATH "$ORIGIN")
 endif()
 
 # _frames: the evaluator of Python frames; nothing of the library is in it (tools/build_frames.py

@@ -19,6 +19,9 @@ set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
+# Code that is much and runs seldom or shortly is compiled with these: two thirds of the time.
+set(TAEDA_LIGHT_OPTIONS -O1 -finline-small-functions -findirect-inlining -fpartial-inlining)
+
 # -ffp-contract=off: eager and generated code agree bit for bit only if fma is used where it is
 # written. -fno-semantic-interposition: exported functions may be inlined and called directly.
 # -ffile-prefix-map: __FILE__ in an error message is a path in the repository.

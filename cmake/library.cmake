@@ -36,8 +36,7 @@ target_precompile_headers(taeda_baseline PRIVATE
   ${TAEDA_GENERATED_DIR}/taeda/ops/functions.h ${CMAKE_SOURCE_DIR}/taeda/dispatch/operator.h)
 target_compile_options(taeda_baseline PRIVATE -fpch-preprocess)
 target_precompile_headers(taeda_nodes REUSE_FROM taeda_baseline)
-target_compile_options(taeda_nodes PRIVATE -fpch-preprocess
-  -O1 -finline-small-functions -findirect-inlining -fpartial-inlining)
+target_compile_options(taeda_nodes PRIVATE -fpch-preprocess ${TAEDA_LIGHT_OPTIONS})
 
 # Small sources are compiled together, by families of operators and by folders. Kernels are not: a
 # pragma of theirs, which asks for more optimization, would reach what follows.
