@@ -18,10 +18,7 @@ if(extension_sources)
   target_precompile_headers(taeda_extension PRIVATE ${CMAKE_SOURCE_DIR}/python/interop/python.h
     ${TAEDA_GENERATED_DIR}/taeda/ops/functions.h)
   target_precompile_headers(taeda_bindings REUSE_FROM taeda_extension)
-  # Folders of several Python types stay apart: the tables of types have the same names.
-  set(extension_grouped ${extension_sources})
-  list(FILTER extension_grouped INCLUDE REGEX "/python/src/(args|dispatch|tensor)/")
-  taeda_compile_together(taeda_extension ${extension_grouped})
+  taeda_compile_together(taeda_extension ${extension_sources})
   taeda_compile_together(taeda_bindings ${extension_generated})
 
   Python_add_library(_C MODULE WITH_SOABI

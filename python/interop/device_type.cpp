@@ -18,15 +18,15 @@ struct DeviceObject {
   PyObject_HEAD Device value;
 };
 
-Device value_of(PyObject* o) { return reinterpret_cast<DeviceObject*>(o)->value; }
+Device device_of(PyObject* o) { return reinterpret_cast<DeviceObject*>(o)->value; }
 
-PyObject* make(PyTypeObject* type, Device value) {
+PyObject* make_device(PyTypeObject* type, Device value) {
   PyObject* o = type->tp_alloc(type, 0);
   if (o) reinterpret_cast<DeviceObject*>(o)->value = value;
   return o;
 }
 
-PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+PyObject* device_create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"type", "index", nullptr};
   PyObject *kind = nullptr, *index = Py_None;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &kind,
@@ -44,36 +44,36 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
       TAEDA_CHECK(i >= 0 && i < 128, "Device index must not be negative");
       d.index = static_cast<int8_t>(i);
     }
-    return make(type, d);
+    return make_device(type, d);
   });
 }
 
-PyObject* repr(PyObject* self) {
-  const Device d = value_of(self);
+PyObject* device_repr(PyObject* self) {
+  const Device d = device_of(self);
   const std::string type = device_type_name(d.type);
   if (d.index < 0) return PyUnicode_FromFormat("device(type='%s')", type.c_str());
   return PyUnicode_FromFormat("device(type='%s', index=%d)", type.c_str(),
                               static_cast<int>(d.index));
 }
-PyObject* text(PyObject* self) { return wrap(value_of(self).text()); }
-Py_hash_t hash(PyObject* self) {
-  const Device d = value_of(self);
+PyObject* text(PyObject* self) { return wrap(device_of(self).text()); }
+Py_hash_t device_hash(PyObject* self) {
+  const Device d = device_of(self);
   return (static_cast<Py_hash_t>(d.type) << 8) + d.index + 1;
 }
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   if (!PyObject_TypeCheck(a, device_type) || !PyObject_TypeCheck(b, device_type) ||
       (op != Py_EQ && op != Py_NE))
     Py_RETURN_NOTIMPLEMENTED;
-  return wrap((value_of(a) == value_of(b)) == (op == Py_EQ));
+  return wrap((device_of(a) == device_of(b)) == (op == Py_EQ));
 }
 
-PyObject* get_type(PyObject* self, void*) { return wrap(device_type_name(value_of(self).type)); }
+PyObject* get_type(PyObject* self, void*) { return wrap(device_type_name(device_of(self).type)); }
 PyObject* get_index(PyObject* self, void*) {
-  const Device d = value_of(self);
+  const Device d = device_of(self);
   return d.index < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(d.index);
 }
-PyObject* reduce(PyObject* self, PyObject*) {
-  return Py_BuildValue("(O(s))", Py_TYPE(self), value_of(self).text().c_str());
+PyObject* device_reduce(PyObject* self, PyObject*) {
+  return Py_BuildValue("(O(s))", Py_TYPE(self), device_of(self).text().c_str());
 }
 
 // Devices that `with` blocks will restore, innermost last.
@@ -84,7 +84,7 @@ std::vector<Device>& entered() {
 PyObject* enter(PyObject* self, PyObject*) {
   return guarded([&] {
     entered().push_back(default_device());
-    set_default_device(value_of(self));
+    set_default_device(device_of(self));
     return Py_NewRef(self);
   });
 }
@@ -97,42 +97,43 @@ PyObject* leave(PyObject*, PyObject*) {
   });
 }
 
-PyGetSetDef getters[] = {
+PyGetSetDef device_getters[] = {
     {"type", get_type, nullptr, nullptr, nullptr},
     {"index", get_index, nullptr, nullptr, nullptr},
     {},
 };
-PyMethodDef methods[] = {
-    {"__reduce__", reduce, METH_NOARGS, nullptr},
+PyMethodDef device_methods[] = {
+    {"__reduce__", device_reduce, METH_NOARGS, nullptr},
     {"__enter__", enter, METH_NOARGS, nullptr},
     {"__exit__", leave, METH_VARARGS, nullptr},
     {},
 };
-PyType_Slot slots[] = {
+PyType_Slot device_slots[] = {
     {Py_tp_doc, const_cast<char*>("Where a tensor lies: `device('cpu')`, `device('cuda', 1)`, "
                                   "`device('cuda:1')`. As a context it is\n"
                                   "the device of what is made inside.")},
-    {Py_tp_new, reinterpret_cast<void*>(create)},
-    {Py_tp_repr, reinterpret_cast<void*>(repr)},
+    {Py_tp_new, reinterpret_cast<void*>(device_create)},
+    {Py_tp_repr, reinterpret_cast<void*>(device_repr)},
     {Py_tp_str, reinterpret_cast<void*>(text)},
-    {Py_tp_hash, reinterpret_cast<void*>(hash)},
+    {Py_tp_hash, reinterpret_cast<void*>(device_hash)},
     {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
-    {Py_tp_getset, getters},
-    {Py_tp_methods, methods},
+    {Py_tp_getset, device_getters},
+    {Py_tp_methods, device_methods},
     {0, nullptr},
 };
-PyType_Spec spec = {"taeda.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT, slots};
+PyType_Spec device_spec = {"taeda.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT,
+                           device_slots};
 
 }  // namespace
 
-PyObject* wrap(Device d) { return make(device_type, d); }
+PyObject* wrap(Device d) { return make_device(device_type, d); }
 
 bool is_device(PyObject* o) {
   return Py_IS_TYPE(o, device_type) || PyUnicode_Check(o) || (PyLong_Check(o) && !PyBool_Check(o));
 }
 
 Device to_device(PyObject* o) {
-  if (Py_IS_TYPE(o, device_type)) return value_of(o);
+  if (Py_IS_TYPE(o, device_type)) return device_of(o);
   if (PyUnicode_Check(o)) {
     const char* utf8 = PyUnicode_AsUTF8(o);
     if (!utf8) throw_python_error();
@@ -144,7 +145,7 @@ Device to_device(PyObject* o) {
 }
 
 bool init_device_type(PyObject* module) {
-  device_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  device_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&device_spec));
   return device_type &&
          PyModule_AddObjectRef(module, "device", reinterpret_cast<PyObject*>(device_type)) == 0;
 }

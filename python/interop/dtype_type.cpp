@@ -17,54 +17,54 @@ struct DTypeObject {
 
 PyObject* objects[kNumDTypes];
 
-DType value_of(PyObject* o) { return reinterpret_cast<DTypeObject*>(o)->value; }
+DType dtype_of(PyObject* o) { return reinterpret_cast<DTypeObject*>(o)->value; }
 
-std::string full_name(PyObject* o) { return "torch." + std::string(dtype_name(value_of(o))); }
+std::string full_name(PyObject* o) { return "torch." + std::string(dtype_name(dtype_of(o))); }
 
-PyObject* repr(PyObject* self) { return wrap(full_name(self)); }
-PyObject* reduce(PyObject* self, PyObject*) { return wrap(dtype_name(value_of(self))); }
+PyObject* dtype_repr(PyObject* self) { return wrap(full_name(self)); }
+PyObject* dtype_reduce(PyObject* self, PyObject*) { return wrap(dtype_name(dtype_of(self))); }
 
-PyObject* get_itemsize(PyObject* self, void*) { return wrap(item_size(value_of(self))); }
-PyObject* get_is_floating_point(PyObject* self, void*) { return wrap(is_floating(value_of(self))); }
-PyObject* get_is_complex(PyObject* self, void*) { return wrap(is_complex(value_of(self))); }
+PyObject* get_itemsize(PyObject* self, void*) { return wrap(item_size(dtype_of(self))); }
+PyObject* get_is_floating_point(PyObject* self, void*) { return wrap(is_floating(dtype_of(self))); }
+PyObject* get_is_complex(PyObject* self, void*) { return wrap(is_complex(dtype_of(self))); }
 PyObject* get_is_signed(PyObject* self, void*) {
-  const DType t = value_of(self);
+  const DType t = dtype_of(self);
   return wrap(!is_unsigned(t) && t != DType::Bool);
 }
-PyObject* to_real_method(PyObject* self, PyObject*) { return wrap(to_real(value_of(self))); }
+PyObject* to_real_method(PyObject* self, PyObject*) { return wrap(to_real(dtype_of(self))); }
 PyObject* to_complex_method(PyObject* self, PyObject*) {
-  if (const DType t = value_of(self); is_integral(t, true)) {
+  if (const DType t = dtype_of(self); is_integral(t, true)) {
     PyErr_Format(PyExc_RuntimeError, "Unknown Complex ScalarType for %s",
                  std::string(dtype_long_name(t)).c_str());
     return nullptr;
   }
-  return wrap(to_complex(value_of(self)));
+  return wrap(to_complex(dtype_of(self)));
 }
 
-PyGetSetDef getters[] = {
+PyGetSetDef dtype_getters[] = {
     {"itemsize", get_itemsize, nullptr, nullptr, nullptr},
     {"is_floating_point", get_is_floating_point, nullptr, nullptr, nullptr},
     {"is_complex", get_is_complex, nullptr, nullptr, nullptr},
     {"is_signed", get_is_signed, nullptr, nullptr, nullptr},
     {},
 };
-PyMethodDef methods[] = {
-    {"__reduce__", reduce, METH_NOARGS, nullptr},
+PyMethodDef dtype_methods[] = {
+    {"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
     {"to_real", to_real_method, METH_NOARGS, nullptr},
     {"to_complex", to_complex_method, METH_NOARGS, nullptr},
     {},
 };
-PyType_Slot slots[] = {
+PyType_Slot dtype_slots[] = {
     {Py_tp_doc,
      const_cast<char*>(
          "The type of a tensor's elements, such as torch.float32; there is one object for each.")},
-    {Py_tp_repr, reinterpret_cast<void*>(repr)},
-    {Py_tp_getset, getters},
-    {Py_tp_methods, methods},
+    {Py_tp_repr, reinterpret_cast<void*>(dtype_repr)},
+    {Py_tp_getset, dtype_getters},
+    {Py_tp_methods, dtype_methods},
     {0, nullptr},
 };
-PyType_Spec spec = {"taeda.dtype", sizeof(DTypeObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+PyType_Spec dtype_spec = {"taeda.dtype", sizeof(DTypeObject), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, dtype_slots};
 
 struct Alias {
   const char* name;
@@ -92,7 +92,7 @@ bool is_dtype(PyObject* o) {
 }
 
 DType to_dtype(PyObject* o) {
-  if (Py_IS_TYPE(o, dtype_type)) return value_of(o);
+  if (Py_IS_TYPE(o, dtype_type)) return dtype_of(o);
   if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::Double;
   if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::Int64;
   if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::Bool;
@@ -101,7 +101,7 @@ DType to_dtype(PyObject* o) {
 }
 
 bool init_dtype_type(PyObject* module) {
-  dtype_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  dtype_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&dtype_spec));
   if (!dtype_type ||
       PyModule_AddObjectRef(module, "dtype", reinterpret_cast<PyObject*>(dtype_type)) < 0)
     return false;

@@ -19,15 +19,15 @@ struct GeneratorObject {
   PyObject_HEAD Generator value;
 };
 
-Generator& value_of(PyObject* o) { return reinterpret_cast<GeneratorObject*>(o)->value; }
+Generator& generator_of(PyObject* o) { return reinterpret_cast<GeneratorObject*>(o)->value; }
 
-PyObject* make(PyTypeObject* type, Generator value) {
+PyObject* make_generator(PyTypeObject* type, Generator value) {
   PyObject* o = type->tp_alloc(type, 0);
-  if (o) new (&value_of(o)) Generator(std::move(value));
+  if (o) new (&generator_of(o)) Generator(std::move(value));
   return o;
 }
 
-PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+PyObject* generator_create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"device", nullptr};
   PyObject* device = nullptr;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names),
@@ -35,37 +35,37 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     return nullptr;
   return guarded([&] {
     const Device d = device && device != Py_None ? to_device(device) : Device();
-    return make(type, Generator(d));
+    return make_generator(type, Generator(d));
   });
 }
 
-void dealloc(PyObject* self) {
+void generator_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
-  value_of(self).~Generator();
+  generator_of(self).~Generator();
   type->tp_free(self);
   Py_DECREF(type);
 }
 
-PyObject* repr(PyObject* self) {
+PyObject* generator_repr(PyObject* self) {
   return PyUnicode_FromFormat("<torch.Generator device='%s'>",
-                              value_of(self).device().text().c_str());
+                              generator_of(self).device().text().c_str());
 }
 
 PyObject* manual_seed(PyObject* self, PyObject* seed) {
   return guarded([&] {
-    value_of(self).manual_seed(static_cast<uint64_t>(to_scalar(seed).to_int()));
+    generator_of(self).manual_seed(static_cast<uint64_t>(to_scalar(seed).to_int()));
     return Py_NewRef(self);
   });
 }
 PyObject* seed(PyObject* self, PyObject*) {
-  return guarded([&] { return PyLong_FromUnsignedLongLong(value_of(self).seed()); });
+  return guarded([&] { return PyLong_FromUnsignedLongLong(generator_of(self).seed()); });
 }
 PyObject* initial_seed(PyObject* self, PyObject*) {
-  return PyLong_FromUnsignedLongLong(value_of(self).initial_seed());
+  return PyLong_FromUnsignedLongLong(generator_of(self).initial_seed());
 }
 PyObject* get_state(PyObject* self, PyObject*) {
   return guarded([&] {
-    const auto state = value_of(self).get_state();
+    const auto state = generator_of(self).get_state();
     Tensor t = make_tensor({static_cast<int64_t>(state.size())}, DType::UInt8, Device());
     std::memcpy(t.data(), state.data(), state.size());
     return wrap(t);
@@ -76,39 +76,39 @@ PyObject* set_state(PyObject* self, PyObject* state) {
     const Tensor& t = expect_tensor(state, "set_state(): argument 'new_state'");
     TAEDA_CHECK_TYPE(t.dtype() == DType::UInt8 && t.is_contiguous() && t.is_cpu(),
                      "expected a torch.ByteTensor, but got ", t.dtype());
-    value_of(self).set_state(
+    generator_of(self).set_state(
         {static_cast<const uint8_t*>(t.data()), static_cast<size_t>(t.numel())});
     return Py_NewRef(self);
   });
 }
 PyObject* clone_state(PyObject* self, PyObject*) {
-  return guarded([&] { return make(generator_type, value_of(self).clone()); });
+  return guarded([&] { return make_generator(generator_type, generator_of(self).clone()); });
 }
 PyObject* get_offset(PyObject* self, PyObject*) {
-  return PyLong_FromUnsignedLongLong(value_of(self).impl().offset());
+  return PyLong_FromUnsignedLongLong(generator_of(self).impl().offset());
 }
 PyObject* set_offset(PyObject* self, PyObject* offset) {
   return guarded([&] {
-    value_of(self).impl().set_offset(static_cast<uint64_t>(to_int64(offset)));
+    generator_of(self).impl().set_offset(static_cast<uint64_t>(to_int64(offset)));
     return Py_NewRef(self);
   });
 }
-PyObject* get_device(PyObject* self, void*) { return wrap(value_of(self).device()); }
+PyObject* get_device(PyObject* self, void*) { return wrap(generator_of(self).device()); }
 
 // Generators travel between processes as their device and state.
-PyObject* reduce(PyObject* self, PyObject*) {
+PyObject* generator_reduce(PyObject* self, PyObject*) {
   Ref state(get_state(self, nullptr));
   if (!state) return nullptr;
   Ref rebuild(PyObject_GetAttrString(PyImport_AddModule("taeda._C"), "_rebuild_generator"));
   if (!rebuild) return nullptr;
-  return Py_BuildValue("(O(sO))", rebuild.get(), value_of(self).device().text().c_str(),
+  return Py_BuildValue("(O(sO))", rebuild.get(), generator_of(self).device().text().c_str(),
                        state.get());
 }
 
-PyGetSetDef getters[] = {
+PyGetSetDef generator_getters[] = {
     {"device", get_device, nullptr, "The device whose operators draw from the generator.", nullptr},
     {}};
-PyMethodDef methods[] = {
+PyMethodDef generator_methods[] = {
     {"manual_seed", manual_seed, METH_O,
      "manual_seed(seed) -> torch.Generator\n\n"
      "Starts the random stream of `seed` from its beginning."},
@@ -133,30 +133,30 @@ PyMethodDef methods[] = {
     {"set_offset", set_offset, METH_O,
      "set_offset(offset) -> torch.Generator\n\n"
      "Moves to a place in the stream."},
-    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__reduce__", generator_reduce, METH_NOARGS, nullptr},
     {},
 };
-PyType_Slot slots[] = {
+PyType_Slot generator_slots[] = {
     {Py_tp_doc,
      const_cast<char*>(
          "A source of random numbers: `Generator(device='cpu')`. Operators that draw take one as\n"
          "`generator=`; the others draw from `torch.default_generator`.")},
-    {Py_tp_new, reinterpret_cast<void*>(create)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-    {Py_tp_repr, reinterpret_cast<void*>(repr)},
-    {Py_tp_getset, getters},
-    {Py_tp_methods, methods},
+    {Py_tp_new, reinterpret_cast<void*>(generator_create)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(generator_dealloc)},
+    {Py_tp_repr, reinterpret_cast<void*>(generator_repr)},
+    {Py_tp_getset, generator_getters},
+    {Py_tp_methods, generator_methods},
     {0, nullptr},
 };
-PyType_Spec spec = {"taeda.Generator", sizeof(GeneratorObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+PyType_Spec generator_spec = {"taeda.Generator", sizeof(GeneratorObject), 0,
+                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, generator_slots};
 
 PyObject* rebuild_generator(PyObject*, PyObject* args) {
   const char* device = nullptr;
   PyObject* state = nullptr;
   if (!PyArg_ParseTuple(args, "sO:_rebuild_generator", &device, &state)) return nullptr;
   return guarded([&]() -> PyObject* {
-    Ref g(checked(make(generator_type, Generator(Device::parse(device)))));
+    Ref g(checked(make_generator(generator_type, Generator(Device::parse(device)))));
     Ref done(checked(set_state(g.get(), state)));
     return g.release();
   });
@@ -166,13 +166,13 @@ PyMethodDef functions[] = {{"_rebuild_generator", rebuild_generator, METH_VARARG
 }  // namespace
 
 PyObject* wrap(const Generator& g) {
-  return g.defined() ? make(generator_type, g) : Py_NewRef(Py_None);
+  return g.defined() ? make_generator(generator_type, g) : Py_NewRef(Py_None);
 }
 bool is_generator(PyObject* o) { return PyObject_TypeCheck(o, generator_type); }
-const Generator& to_generator(PyObject* o) { return value_of(o); }
+const Generator& to_generator(PyObject* o) { return generator_of(o); }
 
 bool init_generator_type(PyObject* module) {
-  generator_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  generator_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&generator_spec));
   if (!generator_type) return false;
   Ref default_generator(wrap(default_cpu_generator()));
   return default_generator &&

@@ -24,26 +24,26 @@ constexpr const char* kFormats[] = {"contiguous_format", "preserve_format", "cha
 PyObject* layouts[std::size(kLayouts)];
 PyObject* formats[std::size(kFormats)];
 
-PyObject* repr(PyObject* self) {
+PyObject* constant_repr(PyObject* self) {
   return PyUnicode_FromFormat("torch.%s", reinterpret_cast<ConstantObject*>(self)->name);
 }
 // A string here names a global of the type's module, taeda.
-PyObject* reduce(PyObject* self, PyObject*) {
+PyObject* constant_reduce(PyObject* self, PyObject*) {
   return PyUnicode_FromString(reinterpret_cast<ConstantObject*>(self)->name);
 }
 
-PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {}};
-PyType_Slot slots[] = {
+PyMethodDef constant_methods[] = {{"__reduce__", constant_reduce, METH_NOARGS, nullptr}, {}};
+PyType_Slot constant_slots[] = {
     {Py_tp_doc, const_cast<char*>("A constant that says how the elements of a tensor are stored.")},
-    {Py_tp_repr, reinterpret_cast<void*>(repr)},
-    {Py_tp_methods, methods},
+    {Py_tp_repr, reinterpret_cast<void*>(constant_repr)},
+    {Py_tp_methods, constant_methods},
     {0, nullptr}};
 
 template <size_t N>
-PyTypeObject* make(PyObject* module, const char* name, const char* const (&names)[N],
-                   PyObject* (&objects)[N]) {
+PyTypeObject* make_constant_type(PyObject* module, const char* name, const char* const (&names)[N],
+                                 PyObject* (&objects)[N]) {
   PyType_Spec spec = {name, sizeof(ConstantObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, constant_slots};
   auto* type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!type || PyModule_AddObjectRef(module, name + sizeof("taeda.") - 1,
                                      reinterpret_cast<PyObject*>(type)) < 0)
@@ -71,8 +71,8 @@ MemoryFormat to_memory_format(PyObject* o) {
 }
 
 bool init_layout_types(PyObject* module) {
-  layout_type = make(module, "taeda.layout", kLayouts, layouts);
-  memory_format_type = make(module, "taeda.memory_format", kFormats, formats);
+  layout_type = make_constant_type(module, "taeda.layout", kLayouts, layouts);
+  memory_format_type = make_constant_type(module, "taeda.memory_format", kFormats, formats);
   return layout_type && memory_format_type;
 }
 

@@ -14,7 +14,7 @@ PyTypeObject* size_type = nullptr;
 
 namespace {
 
-PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+PyObject* size_create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   Ref self(PyTuple_Type.tp_new(type, args, kwargs));
   if (!self) return nullptr;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self.get()); ++i) {
@@ -33,7 +33,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return self.release();
 }
 
-PyObject* repr(PyObject* self) {
+PyObject* size_repr(PyObject* self) {
   return guarded([&] {
     std::string out = "torch.Size([";
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
@@ -55,7 +55,7 @@ PyObject* numel(PyObject* self, PyObject*) {
   });
 }
 
-PyObject* reduce(PyObject* self, PyObject*) {
+PyObject* size_reduce(PyObject* self, PyObject*) {
   Ref items(PySequence_List(self));
   return items ? Py_BuildValue("(O(O))", Py_TYPE(self), items.get()) : nullptr;
 }
@@ -79,25 +79,25 @@ PyObject* subscript(PyObject* a, PyObject* index) {
   return as_size(Ref(PyTuple_Type.tp_as_mapping->mp_subscript(a, index)));
 }
 
-PyMethodDef methods[] = {
+PyMethodDef size_methods[] = {
     {"numel", numel, METH_NOARGS, nullptr},
-    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__reduce__", size_reduce, METH_NOARGS, nullptr},
     {},
 };
-PyType_Slot slots[] = {
+PyType_Slot size_slots[] = {
     {Py_tp_doc,
      const_cast<char*>("The sizes of a tensor's dimensions: a tuple of integers with `numel()`.")},
     {Py_tp_base, &PyTuple_Type},
-    {Py_tp_new, reinterpret_cast<void*>(create)},
-    {Py_tp_repr, reinterpret_cast<void*>(repr)},
-    {Py_tp_methods, methods},
+    {Py_tp_new, reinterpret_cast<void*>(size_create)},
+    {Py_tp_repr, reinterpret_cast<void*>(size_repr)},
+    {Py_tp_methods, size_methods},
     {Py_nb_add, reinterpret_cast<void*>(concat)},
     {Py_sq_concat, reinterpret_cast<void*>(sequence_concat)},
     {Py_sq_repeat, reinterpret_cast<void*>(repeat)},
     {Py_mp_subscript, reinterpret_cast<void*>(subscript)},
     {0, nullptr},
 };
-PyType_Spec spec = {"taeda.Size", 0, 0, Py_TPFLAGS_DEFAULT, slots};
+PyType_Spec size_spec = {"taeda.Size", 0, 0, Py_TPFLAGS_DEFAULT, size_slots};
 
 }  // namespace
 
@@ -117,7 +117,7 @@ PyObject* wrap_size(SymIntList sizes) {
 }
 
 bool init_size_type(PyObject* module) {
-  size_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  size_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&size_spec));
   return size_type &&
          PyModule_AddObjectRef(module, "Size", reinterpret_cast<PyObject*>(size_type)) == 0;
 }

@@ -26,7 +26,7 @@ PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
   return self;
 }
 
-int traverse(PyObject* self, visitproc visit, void* arg) {
+int function_traverse(PyObject* self, visitproc visit, void* arg) {
   FunctionObject& f = *function_of(self);
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(f.needs_input_grad);
@@ -50,7 +50,7 @@ int clear(PyObject* self) {
   return 0;
 }
 
-void dealloc(PyObject* self) {
+void function_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
   clear(self);
@@ -59,7 +59,7 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-PythonNode& node_of(PyObject* self, const char* attribute) {
+PythonNode& function_node(PyObject* self, const char* attribute) {
   PythonNode* node = function_of(self)->node;
   TAEDA_CHECK(node, "Attribute '", attribute,
               "' is invalid for this instance of _C._FunctionBase: it belongs to a call that was "
@@ -104,7 +104,7 @@ PyObject* get_saved_tensors(PyObject* self, void*) {
 
 PyObject* get_raw_saved_tensors(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
-    PythonNode& node = node_of(self, "_raw_saved_tensors");
+    PythonNode& node = function_node(self, "_raw_saved_tensors");
     auto& saved = node.saved();
     for (const autograd::SavedTensor& s : saved)
       if (s.is_freed()) autograd::fail_freed();
@@ -118,11 +118,11 @@ PyObject* get_raw_saved_tensors(PyObject* self, void*) {
 }
 
 // A context without a node has no edges; hooks and notes it keeps itself.
-PyObject* get_next_functions(PyObject* self, void*) {
+PyObject* function_next_functions(PyObject* self, void*) {
   PythonNode* node = function_of(self)->node;
   return guarded([&] { return node ? node_next_functions(*node) : PyTuple_New(0); });
 }
-PyObject* get_input_metadata(PyObject* self, void*) {
+PyObject* function_input_metadata(PyObject* self, void*) {
   PythonNode* node = function_of(self)->node;
   return guarded([&] { return node ? node_input_metadata(*node) : PyList_New(0); });
 }
@@ -134,7 +134,7 @@ const std::shared_ptr<autograd::NodeHooks>& hooks_of(PyObject* self) {
         new std::shared_ptr<autograd::NodeHooks>(std::make_shared<autograd::NodeHooks>());
   return *f.kept_hooks;
 }
-PyObject* get_metadata(PyObject* self, void*) {
+PyObject* function_metadata(PyObject* self, void*) {
   return guarded([&] { return hooks_metadata(*hooks_of(self)); });
 }
 
@@ -145,15 +145,18 @@ PyObject* get_saved_variables(PyObject* self, void* closure) {
   return get_saved_tensors(self, closure);
 }
 
-PyObject* name(PyObject* self, PyObject*) { return PyUnicode_FromString(Py_TYPE(self)->tp_name); }
-PyObject* sequence_nr(PyObject* self, PyObject*) {
-  return guarded(
-      [&] { return PyLong_FromUnsignedLongLong(node_of(self, "_sequence_nr").sequence_nr()); });
+PyObject* function_name(PyObject* self, PyObject*) {
+  return PyUnicode_FromString(Py_TYPE(self)->tp_name);
 }
-PyObject* register_hook(PyObject* self, PyObject* callable) {
+PyObject* function_sequence_nr(PyObject* self, PyObject*) {
+  return guarded([&] {
+    return PyLong_FromUnsignedLongLong(function_node(self, "_sequence_nr").sequence_nr());
+  });
+}
+PyObject* function_register_hook(PyObject* self, PyObject* callable) {
   return guarded([&] { return hooks_register(hooks_of(self), callable); });
 }
-PyObject* register_prehook(PyObject* self, PyObject* callable) {
+PyObject* function_register_prehook(PyObject* self, PyObject* callable) {
   return guarded([&] { return hooks_register_pre(hooks_of(self), callable); });
 }
 
@@ -168,37 +171,38 @@ PyMemberDef members[] = {
      nullptr},
     {},
 };
-PyGetSetDef getters[] = {
+PyGetSetDef function_getters[] = {
     {"saved_tensors", get_saved_tensors, nullptr, nullptr, nullptr},
     {"saved_variables", get_saved_variables, nullptr, nullptr, nullptr},
     {"_raw_saved_tensors", get_raw_saved_tensors, nullptr, nullptr, nullptr},
-    {"next_functions", get_next_functions, nullptr, nullptr, nullptr},
-    {"metadata", get_metadata, nullptr, nullptr, nullptr},
-    {"_input_metadata", get_input_metadata, nullptr, nullptr, nullptr},
+    {"next_functions", function_next_functions, nullptr, nullptr, nullptr},
+    {"metadata", function_metadata, nullptr, nullptr, nullptr},
+    {"_input_metadata", function_input_metadata, nullptr, nullptr, nullptr},
     {},
 };
-PyMethodDef methods[] = {
+PyMethodDef function_methods[] = {
     {"apply", as_function(function_apply), METH_FASTCALL | METH_KEYWORDS | METH_CLASS, nullptr},
     {"_apply_here", as_function(function_apply_here), METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
      nullptr},
-    {"name", name, METH_NOARGS, nullptr},
-    {"_sequence_nr", sequence_nr, METH_NOARGS, nullptr},
-    {"register_hook", register_hook, METH_O, nullptr},
-    {"register_prehook", register_prehook, METH_O, nullptr},
+    {"name", function_name, METH_NOARGS, nullptr},
+    {"_sequence_nr", function_sequence_nr, METH_NOARGS, nullptr},
+    {"register_hook", function_register_hook, METH_O, nullptr},
+    {"register_prehook", function_register_prehook, METH_O, nullptr},
     {},
 };
-PyType_Slot slots[] = {
+PyType_Slot function_slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(create)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(function_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(function_traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(clear)},
     {Py_tp_members, members},
-    {Py_tp_getset, getters},
-    {Py_tp_methods, methods},
+    {Py_tp_getset, function_getters},
+    {Py_tp_methods, function_methods},
     {0, nullptr},
 };
-PyType_Spec spec = {"taeda._C._FunctionBase", sizeof(FunctionObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+PyType_Spec function_spec = {"taeda._C._FunctionBase", sizeof(FunctionObject), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                             function_slots};
 
 }  // namespace
 
@@ -208,7 +212,7 @@ IntrusivePtr<autograd::Node> node_of_function(PyObject* o) {
 }
 
 bool init_function_type(PyObject* module) {
-  function_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  function_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&function_spec));
   return function_type && PyModule_AddObjectRef(module, "_FunctionBase",
                                                 reinterpret_cast<PyObject*>(function_type)) == 0;
 }

@@ -35,13 +35,13 @@ std::unordered_map<Node*, PyObject*>& handles() {
 IntrusivePtr<Node>& node_of(PyObject* o) { return reinterpret_cast<NodeObject*>(o)->node; }
 
 // A node that only its handle keeps alive: its hooks and metadata may lead back to the handle.
-int traverse(PyObject* self, visitproc visit, void* arg) {
+int node_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Node* node = node_of(self).get();
   return node && node->use_count() == 1 ? visit_hooks_of(*node, visit, arg) : 0;
 }
 
-void dealloc(PyObject* self) {
+void node_dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   PyTypeObject* type = Py_TYPE(self);
   handles().erase(node_of(self).get());
@@ -54,8 +54,10 @@ void dealloc(PyObject* self) {
 PyObject* repr(PyObject* self) {
   return PyUnicode_FromFormat("<%s object at %p>", Py_TYPE(self)->tp_name, self);
 }
-PyObject* name(PyObject* self, PyObject*) { return PyUnicode_FromString(node_of(self)->name()); }
-PyObject* sequence_nr(PyObject* self, PyObject*) {
+PyObject* node_name(PyObject* self, PyObject*) {
+  return PyUnicode_FromString(node_of(self)->name());
+}
+PyObject* node_sequence_nr(PyObject* self, PyObject*) {
   return PyLong_FromUnsignedLongLong(node_of(self)->sequence_nr());
 }
 
@@ -66,20 +68,20 @@ PyObject* set_sequence_nr(PyObject* self, PyObject* nr) {
   Py_RETURN_NONE;
 }
 
-PyObject* get_next_functions(PyObject* self, void*) {
+PyObject* get_node_next_functions(PyObject* self, void*) {
   return guarded([&] { return node_next_functions(*node_of(self)); });
 }
-PyObject* get_input_metadata(PyObject* self, void*) {
+PyObject* get_node_input_metadata(PyObject* self, void*) {
   return guarded([&] { return node_input_metadata(*node_of(self)); });
 }
-PyObject* get_metadata(PyObject* self, void*) {
+PyObject* get_node_metadata(PyObject* self, void*) {
   return guarded([&] { return node_metadata(*node_of(self)); });
 }
 
-PyObject* register_hook(PyObject* self, PyObject* callable) {
+PyObject* node_register_hook(PyObject* self, PyObject* callable) {
   return guarded([&] { return hooks_register(node_of(self)->ensure_hooks(), callable); });
 }
-PyObject* register_prehook(PyObject* self, PyObject* callable) {
+PyObject* node_register_prehook(PyObject* self, PyObject* callable) {
   return guarded([&] { return hooks_register_pre(node_of(self)->ensure_hooks(), callable); });
 }
 
@@ -108,33 +110,33 @@ PyObject* get_variable(PyObject* self, void*) {
 }
 PyGetSetDef leaf_getters[] = {{"variable", get_variable, nullptr, nullptr, nullptr}, {}};
 
-PyGetSetDef getters[] = {
-    {"next_functions", get_next_functions, nullptr, nullptr, nullptr},
-    {"metadata", get_metadata, nullptr, nullptr, nullptr},
-    {"_input_metadata", get_input_metadata, nullptr, nullptr, nullptr},
+PyGetSetDef node_getters[] = {
+    {"next_functions", get_node_next_functions, nullptr, nullptr, nullptr},
+    {"metadata", get_node_metadata, nullptr, nullptr, nullptr},
+    {"_input_metadata", get_node_input_metadata, nullptr, nullptr, nullptr},
     {},
 };
-PyMethodDef methods[] = {
-    {"name", name, METH_NOARGS, nullptr},
-    {"_sequence_nr", sequence_nr, METH_NOARGS, nullptr},
+PyMethodDef node_type_methods[] = {
+    {"name", node_name, METH_NOARGS, nullptr},
+    {"_sequence_nr", node_sequence_nr, METH_NOARGS, nullptr},
     {"_set_sequence_nr", set_sequence_nr, METH_O, nullptr},
-    {"register_hook", register_hook, METH_O, nullptr},
-    {"register_prehook", register_prehook, METH_O, nullptr},
+    {"register_hook", node_register_hook, METH_O, nullptr},
+    {"register_prehook", node_register_prehook, METH_O, nullptr},
     {},
 };
-PyType_Slot slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+PyType_Slot node_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(node_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(node_traverse)},
     {Py_tp_repr, reinterpret_cast<void*>(repr)},
     {Py_tp_call, reinterpret_cast<void*>(call)},
-    {Py_tp_getset, getters},
-    {Py_tp_methods, methods},
+    {Py_tp_getset, node_getters},
+    {Py_tp_methods, node_type_methods},
     {0, nullptr},
 };
-PyType_Spec spec = {"taeda.autograd.graph.Node", sizeof(NodeObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
-                        Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                    slots};
+PyType_Spec node_spec = {"taeda.autograd.graph.Node", sizeof(NodeObject), 0,
+                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
+                             Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                         node_slots};
 
 // The name of a node's type: its own without namespaces.
 std::string short_name(const Node& node) {
@@ -186,7 +188,7 @@ IntrusivePtr<Node> node_behind(PyObject* o) {
 }
 
 bool init_grad_fn_type(PyObject* module) {
-  base_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  base_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&node_spec));
   return base_type && init_node_methods(module) &&
          PyModule_AddObjectRef(module, "_Node", reinterpret_cast<PyObject*>(base_type)) == 0;
 }

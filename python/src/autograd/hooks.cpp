@@ -133,21 +133,21 @@ PyObject* handle_remove(PyObject* self, PyObject*) {
 PyObject* handle_enter(PyObject* self, PyObject*) { return Py_NewRef(self); }
 PyObject* get_id(PyObject* self, void*) { return PyLong_FromUnsignedLongLong(handle_of(self)->id); }
 
-PyGetSetDef getters[] = {{"id", get_id, nullptr, nullptr, nullptr}, {}};
-PyMethodDef methods[] = {
+PyGetSetDef handle_getters[] = {{"id", get_id, nullptr, nullptr, nullptr}, {}};
+PyMethodDef handle_methods[] = {
     {"remove", handle_remove, METH_NOARGS, nullptr},
     {"__enter__", handle_enter, METH_NOARGS, nullptr},
     {"__exit__", handle_remove, METH_VARARGS, nullptr},
     {},
 };
-PyType_Slot slots[] = {
+PyType_Slot handle_slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(handle_dealloc)},
-    {Py_tp_methods, methods},
-    {Py_tp_getset, getters},
+    {Py_tp_methods, handle_methods},
+    {Py_tp_getset, handle_getters},
     {0, nullptr},
 };
-PyType_Spec spec = {"taeda._C._HookHandle", sizeof(HandleObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+PyType_Spec handle_spec = {"taeda._C._HookHandle", sizeof(HandleObject), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, handle_slots};
 
 }  // namespace
 
@@ -187,7 +187,7 @@ PyObject* hook_handle(std::weak_ptr<autograd::NodeHooks> hooks, uint64_t id) {
 }
 
 bool init_hook_handle_type(PyObject* module) {
-  handle_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  handle_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&handle_spec));
   return handle_type && PyModule_AddObjectRef(module, "_HookHandle",
                                               reinterpret_cast<PyObject*>(handle_type)) == 0;
 }

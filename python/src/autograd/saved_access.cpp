@@ -167,7 +167,7 @@ PyObject* refuse(PyTypeObject*, PyObject*, PyObject*) {
   return nullptr;
 }
 
-void dealloc(PyObject* self) {
+void saved_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   if (!object_of(self)->node) delete object_of(self)->saved;
   autograd::release_node(std::move(object_of(self)->node));
@@ -212,25 +212,25 @@ PyObject* get_unpack_hook(PyObject* self, void*) {
   return Py_NewRef(packed ? packed->unpack_hook() : Py_None);
 }
 
-PyGetSetDef getters[] = {
+PyGetSetDef saved_tensor_getters[] = {
     {"data", get_data, nullptr, nullptr, nullptr},
     {"unpack_hook", get_unpack_hook, nullptr, nullptr, nullptr},
     {},
 };
-PyMethodDef methods[] = {
+PyMethodDef saved_methods[] = {
     {"register_hooks", register_hooks, METH_VARARGS, nullptr},
     {"unpack", unpack, METH_NOARGS, nullptr},
     {},
 };
-PyType_Slot slots[] = {
+PyType_Slot saved_slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(refuse)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-    {Py_tp_methods, methods},
-    {Py_tp_getset, getters},
+    {Py_tp_dealloc, reinterpret_cast<void*>(saved_dealloc)},
+    {Py_tp_methods, saved_methods},
+    {Py_tp_getset, saved_tensor_getters},
     {0, nullptr},
 };
-PyType_Spec spec = {"taeda._C._autograd.SavedTensor", sizeof(SavedObject), 0, Py_TPFLAGS_DEFAULT,
-                    slots};
+PyType_Spec saved_spec = {"taeda._C._autograd.SavedTensor", sizeof(SavedObject), 0,
+                          Py_TPFLAGS_DEFAULT, saved_slots};
 
 }  // namespace
 
@@ -276,7 +276,7 @@ PyObject* make_saved_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
 }
 
 bool init_saved_tensor_type(PyObject* module) {
-  saved_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  saved_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&saved_spec));
   return saved_type &&
          PyModule_AddObjectRef(module, "SavedTensor", reinterpret_cast<PyObject*>(saved_type)) == 0;
 }

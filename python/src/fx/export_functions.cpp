@@ -18,7 +18,8 @@ namespace {
 using exported::ExportedProgram;
 using exported::ProgramParts;
 
-std::string text_of(PyObject* o) {
+// Of bytes, or of a str as UTF-8; zeros inside stay.
+std::string bytes_of(PyObject* o) {
   Py_ssize_t size = 0;
   char* data = nullptr;
   if (PyBytes_Check(o)) {
@@ -36,17 +37,17 @@ void for_each_item(PyObject* dict, F&& f) {
   TAEDA_CHECK_TYPE(PyDict_Check(dict), "expected a dict");
   Py_ssize_t at = 0;
   PyObject *key = nullptr, *value = nullptr;
-  while (PyDict_Next(dict, &at, &key, &value)) f(text_of(key), value);
+  while (PyDict_Next(dict, &at, &key, &value)) f(bytes_of(key), value);
 }
 
-const IntrusivePtr<fx::Graph>& graph_of(PyObject* o) {
+const IntrusivePtr<fx::Graph>& graph_argument(PyObject* o) {
   TAEDA_CHECK_TYPE(is_fx_graph(o), "expected a Graph");
   return reinterpret_cast<GraphObject*>(o)->value;
 }
 
 ProgramParts read_parts(PyObject* const* args) {
   ProgramParts parts;
-  parts.graph = graph_of(args[0]);
+  parts.graph = graph_argument(args[0]);
   parts.signature = exported::read_signature(read_arg(args[1]));
   for_each_item(args[2], [&](std::string name, PyObject* t) {
     parts.state.emplace(std::move(name), expect_tensor(t, "a tensor of the program"));
@@ -55,10 +56,10 @@ ProgramParts read_parts(PyObject* const* args) {
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(args[3]); ++i)
     parts.examples.push_back(expect_tensor(PyList_GET_ITEM(args[3], i), "an example"));
   for_each_item(args[4], [&](std::string name, PyObject* text) {
-    parts.notes.emplace(std::move(name), text_of(text));
+    parts.notes.emplace(std::move(name), bytes_of(text));
   });
   for_each_item(args[5], [&](std::string name, PyObject* text) {
-    parts.extra_files.emplace(std::move(name), text_of(text));
+    parts.extra_files.emplace(std::move(name), bytes_of(text));
   });
   return parts;
 }
@@ -80,7 +81,7 @@ PyObject* save(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     TAEDA_CHECK_TYPE(nargs == 7, "save takes a path and the parts of a program");
     const ExportedProgram program(read_parts(args + 1));
     if (args[0] != Py_None) {
-      const std::string path = text_of(args[0]);
+      const std::string path = bytes_of(args[0]);
       const GilRelease blocking;
       program.save(path);
       return Py_NewRef(Py_None);
@@ -121,7 +122,7 @@ PyObject* wrap_parts(const ProgramParts& parts) {
 // load(path as str, or the archive as bytes) -> program
 PyObject* load(PyObject*, PyObject* source) {
   return guarded([&] {
-    const std::string text = text_of(source);
+    const std::string text = bytes_of(source);
     const bool is_bytes = PyBytes_Check(source);
     const ExportedProgram program =
         is_bytes ? ExportedProgram::load(serialization::open_memory_source(text)) : [&] {
@@ -139,7 +140,7 @@ PyObject* make_checks(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(nargs == 2, "make_checks takes a graph and a signature");
     auto checks = std::make_unique<exported::InputChecks>(
-        *graph_of(args[0]), exported::read_signature(read_arg(args[1])));
+        *graph_argument(args[0]), exported::read_signature(read_arg(args[1])));
     PyObject* capsule = checked(PyCapsule_New(checks.get(), kChecks, [](PyObject* o) {
       delete static_cast<exported::InputChecks*>(PyCapsule_GetPointer(o, kChecks));
     }));

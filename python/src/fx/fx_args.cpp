@@ -102,7 +102,7 @@ struct Functions {
   }
 };
 
-const Functions& functions() {
+const Functions& known_functions() {
   static const auto* all = new Functions;
   return *all;
 }
@@ -285,9 +285,9 @@ fx::Target read_target(fx::OpCode op, PyObject* o) {
   TAEDA_CHECK_VALUE(PyCallable_Check(o), "Node target ", PythonObject(o).text(), " has type ",
                     Py_TYPE(o)->tp_name, " but a Callable is expected");
   if (dispatch::Operator* found = operator_of_overload(o)) return fx::Target(*found);
-  if (auto it = functions().by_object.find(o); it != functions().by_object.end())
+  if (auto it = known_functions().by_object.find(o); it != known_functions().by_object.end())
     return fx::Target(*it->second);
-  if (auto it = functions().operators.find(o); it != functions().operators.end())
+  if (auto it = known_functions().operators.find(o); it != known_functions().operators.end())
     return fx::Target(*it->second);
   return fx::Target(IntrusivePtr<dispatch::Opaque>(make_intrusive<PythonObject>(o)));
 }
@@ -315,9 +315,10 @@ std::string name_for_target(const fx::Target& target) {
 PyObject* wrap_target(const fx::Target& target) {
   if (const std::string* name = target.name()) return checked(wrap(*name));
   if (const dispatch::Operator* op = target.op()) {
-    return Py_NewRef(is_control_flow(*op) ? functions().by_operator.at(op) : overload_of(*op));
+    return Py_NewRef(is_control_flow(*op) ? known_functions().by_operator.at(op)
+                                          : overload_of(*op));
   }
-  if (const fx::Builtin* b = target.builtin()) return Py_NewRef(functions().by_builtin.at(b));
+  if (const fx::Builtin* b = target.builtin()) return Py_NewRef(known_functions().by_builtin.at(b));
   return wrap_constant(fx::Value(*target.object()));
 }
 

@@ -49,7 +49,7 @@ void raise_metadata_mismatch(const std::string& message) {
   throw_python_error();
 }
 
-PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
+PyObject* fake_create(PyTypeObject* type, PyObject*, PyObject*) {
   return guarded(
       [&] { return new_native_mode(type, make_intrusive<fx::FakeMode>(fx::FakeMode::Options())); });
 }
@@ -121,7 +121,7 @@ PyObject* constant_of(PyObject* self, PyObject* o) {
   return guarded([&] { return wrap(mode(self).constant_of(expect_tensor(o, "the fake tensor"))); });
 }
 
-PyObject* value_of(PyObject* self, PyObject* o) {
+PyObject* fake_value_of(PyObject* self, PyObject* o) {
   return guarded([&] { return wrap(mode(self).value_of(expect_tensor(o, "the fake tensor"))); });
 }
 
@@ -156,7 +156,7 @@ PyObject* running_mode(PyObject*, PyObject*) {
 }
 // set_fake_classes(FakeTensor, FakeTensorMode, DataDependent..., DynamicOutputShape..., Device...,
 // UnsupportedOperator..., MetadataMismatch...)
-PyObject* set_classes(PyObject*, PyObject* args) {
+PyObject* set_fake_classes(PyObject*, PyObject* args) {
   PyObject *tensor = nullptr, *fake_mode = nullptr, *data = nullptr, *shape = nullptr,
            *device = nullptr, *unsupported = nullptr, *mismatch = nullptr;
   if (!PyArg_ParseTuple(args, "OOOOOOO", &tensor, &fake_mode, &data, &shape, &device, &unsupported,
@@ -192,7 +192,7 @@ PyObject* exit_kernel(PyObject*, PyObject*) {
   });
 }
 
-PyMethodDef methods[] = {
+PyMethodDef fake_methods[] = {
     {"_configure", as_function(configure), METH_FASTCALL, nullptr},
     {"_from_tensor", from_tensor, METH_O, nullptr},
     {"_from_tensor_sized", as_function(from_tensor_sized), METH_FASTCALL, nullptr},
@@ -201,11 +201,11 @@ PyMethodDef methods[] = {
     {"_known_storages", known_storages, METH_NOARGS, nullptr},
     {"_from_constant", from_constant, METH_O, nullptr},
     {"_constant_of", constant_of, METH_O, nullptr},
-    {"_value_of", value_of, METH_O, nullptr},
+    {"_value_of", fake_value_of, METH_O, nullptr},
     {},
 };
 PyGetSetDef no_properties[] = {{}};
-PyMethodDef functions[] = {
+PyMethodDef fake_functions[] = {
     {"fake_mode_of", mode_of, METH_O, nullptr},
     {"is_fake", is_fake, METH_O, nullptr},
     {"set_fake_device", as_function(set_fake_device), METH_FASTCALL, nullptr},
@@ -213,7 +213,7 @@ PyMethodDef functions[] = {
     {"active_fake_mode", active_mode, METH_NOARGS, nullptr},
     {"_enter_fake_kernel", enter_kernel, METH_NOARGS, nullptr},
     {"_exit_fake_kernel", exit_kernel, METH_NOARGS, nullptr},
-    {"set_fake_classes", set_classes, METH_VARARGS, nullptr},
+    {"set_fake_classes", set_fake_classes, METH_VARARGS, nullptr},
     {},
 };
 }  // namespace
@@ -225,9 +225,9 @@ PyObject* wrap_fake_mode(const IntrusivePtr<fx::FakeMode>& value) {
 }
 
 bool init_fake_mode_type(PyObject* module) {
-  fake_mode_type =
-      add_native_mode_type(module, "taeda._C._fx.FakeMode", create, methods, no_properties);
-  return fake_mode_type && PyModule_AddFunctions(module, functions) == 0;
+  fake_mode_type = add_native_mode_type(module, "taeda._C._fx.FakeMode", fake_create, fake_methods,
+                                        no_properties);
+  return fake_mode_type && PyModule_AddFunctions(module, fake_functions) == 0;
 }
 
 }  // namespace taeda::python

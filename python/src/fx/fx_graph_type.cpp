@@ -18,19 +18,19 @@ PyTypeObject* fx_graph_type = nullptr;
 
 namespace {
 
-GraphObject* cast(PyObject* o) { return reinterpret_cast<GraphObject*>(o); }
+GraphObject* graph_object(PyObject* o) { return reinterpret_cast<GraphObject*>(o); }
 fx::Graph& graph(PyObject* o) { return fx_graph_of(o); }
 
 // ---- the object ----
-PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
+PyObject* graph_create(PyTypeObject* type, PyObject*, PyObject*) {
   PyObject* self = type->tp_alloc(type, 0);
   if (!self) return nullptr;
-  new (&cast(self)->value) IntrusivePtr<fx::Graph>(make_intrusive<fx::Graph>());
+  new (&graph_object(self)->value) IntrusivePtr<fx::Graph>(make_intrusive<fx::Graph>());
   graph(self).peer = self;
   return self;
 }
 
-bool is_owner(PyObject* self) { return cast(self)->value && graph(self).peer == self; }
+bool is_owner(PyObject* self) { return graph_object(self)->value && graph(self).peer == self; }
 
 // Objects that a node holds may lead back to the graph. Only those that nobody shares are shown to
 // the collector: it may count each reference once.
@@ -61,7 +61,7 @@ int visit_node(const fx::Node& n, visitproc visit, void* arg) {
   return n.type() ? visit_object(n.type(), visit, arg) : 0;
 }
 
-int traverse(PyObject* self, visitproc visit, void* arg) {
+int graph_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!is_owner(self)) return 0;
   fx::Graph& g = graph(self);
@@ -76,18 +76,18 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   return 0;
 }
 
-int clear(PyObject* self) {
+int graph_clear(PyObject* self) {
   if (!is_owner(self)) return 0;
-  const IntrusivePtr<fx::Graph> g = std::move(cast(self)->value);
+  const IntrusivePtr<fx::Graph> g = std::move(graph_object(self)->value);
   g->peer = nullptr;
   g->release_peers();
   return 0;
 }
 
-void dealloc(PyObject* self) {
+void graph_dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
-  clear(self);
-  cast(self)->value.~IntrusivePtr();
+  graph_clear(self);
+  graph_object(self)->value.~IntrusivePtr();
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
@@ -257,7 +257,7 @@ PyObject* make_name(PyObject* self, PyObject* candidate) {
   return guarded([&] { return wrap(graph(self).names().make(text_of(candidate))); });
 }
 
-PyObject* set_classes(PyObject*, PyObject* args) {
+PyObject* set_graph_classes(PyObject*, PyObject* args) {
   FxClasses c;
   if (!PyArg_ParseTuple(args, "OOOO", &c.node, &c.graph, &c.list, &c.dict)) return nullptr;
   for (PyObject* o : {c.node, c.graph, c.list, c.dict}) Py_INCREF(o);
@@ -308,8 +308,8 @@ PyObject* get_iterator(PyObject* self, PyObject* reversed) {
   return o;
 }
 
-PyMethodDef functions[] = {
-    {"set_classes", set_classes, METH_VARARGS, nullptr},
+PyMethodDef graph_functions[] = {
+    {"set_classes", set_graph_classes, METH_VARARGS, nullptr},
     {"parse_graph", parse, METH_O, nullptr},
     {},
 };
@@ -323,17 +323,18 @@ PyType_Slot iterator_slots[] = {
 PyType_Spec iterator_spec = {"taeda._C._fx.NodeIterator", sizeof(IteratorObject), 0,
                              Py_TPFLAGS_DEFAULT, iterator_slots};
 
-PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(create)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(clear)},
+PyType_Slot graph_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(graph_create)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(graph_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(graph_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(graph_clear)},
     {Py_tp_methods, fx_graph_methods},
     {Py_tp_getset, fx_graph_properties},
     {},
 };
-PyType_Spec spec = {"taeda._C._fx.Graph", sizeof(GraphObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+PyType_Spec graph_spec = {"taeda._C._fx.Graph", sizeof(GraphObject), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                          graph_slots};
 
 }  // namespace
 
@@ -372,17 +373,17 @@ PyObject* wrap_graph(IntrusivePtr<fx::Graph> value) {
   PyObject* type = fx_classes.graph ? fx_classes.graph : reinterpret_cast<PyObject*>(fx_graph_type);
   PyObject* o = checked(PyObject_CallNoArgs(type));
   graph(o).peer = nullptr;
-  cast(o)->value = std::move(value);
+  graph_object(o)->value = std::move(value);
   graph(o).peer = o;
   return o;
 }
 
 bool init_fx_graph_type(PyObject* module) {
   iterator_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&iterator_spec));
-  fx_graph_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  fx_graph_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&graph_spec));
   return iterator_type && fx_graph_type &&
          PyModule_AddObjectRef(module, "Graph", reinterpret_cast<PyObject*>(fx_graph_type)) == 0 &&
-         PyModule_AddFunctions(module, functions) == 0;
+         PyModule_AddFunctions(module, graph_functions) == 0;
 }
 
 }  // namespace taeda::python

@@ -97,7 +97,7 @@ int set_type(PyObject* self, PyObject* value, void*) {
     node(self).set_type(value == Py_None ? nullptr : make_intrusive<PythonObject>(value));
   });
 }
-PyObject* get_graph(PyObject* self, void*) {
+PyObject* get_node_graph(PyObject* self, void*) {
   PyObject* graph = reinterpret_cast<NodeObject*>(self)->graph;
   return Py_NewRef(graph ? graph : Py_None);
 }
@@ -212,7 +212,7 @@ PyGetSetDef fx_node_properties[] = {
     {"all_input_nodes", get_all_input_nodes, nullptr, nullptr, nullptr},
     {"meta", get_meta, set_meta, nullptr, nullptr},
     {"type", get_type, set_type, nullptr, nullptr},
-    {"graph", get_graph, nullptr, nullptr, nullptr},
+    {"graph", get_node_graph, nullptr, nullptr, nullptr},
     {"next", get_next, nullptr, nullptr, nullptr},
     {"prev", get_prev, nullptr, nullptr, nullptr},
     {"_next", get_next, nullptr, nullptr, nullptr},

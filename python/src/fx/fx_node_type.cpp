@@ -14,7 +14,7 @@ FxClasses fx_classes;
 
 namespace {
 
-NodeObject* cast(PyObject* o) { return reinterpret_cast<NodeObject*>(o); }
+NodeObject* node_object(PyObject* o) { return reinterpret_cast<NodeObject*>(o); }
 
 PyObject* wrap_known(const fx::Value& v);
 
@@ -79,27 +79,27 @@ void put(PyObject* dict, const std::string& key, const fx::Value& value) {
 void hand_over(fx::Node& node) {
   auto* object = static_cast<PyObject*>(std::exchange(node.peer, nullptr));
   node.retain();
-  cast(object)->owns_node = true;
+  node_object(object)->owns_node = true;
   // The last collection runs while the interpreter ends; objects are then left as they are.
   if (!Py_IsInitialized()) return;
   const GilHold gil;
   Py_DECREF(object);
 }
 
-int traverse(PyObject* self, visitproc visit, void* arg) {
+int node_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(cast(self)->graph);
-  return cast(self)->node ? visit_meta(*cast(self)->node, visit, arg) : 0;
+  Py_VISIT(node_object(self)->graph);
+  return node_object(self)->node ? visit_meta(*node_object(self)->node, visit, arg) : 0;
 }
 
-int clear(PyObject* self) {
-  Py_CLEAR(cast(self)->graph);
+int node_clear(PyObject* self) {
+  Py_CLEAR(node_object(self)->graph);
   return 0;
 }
 
-void dealloc(PyObject* self) {
+void node_dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
-  NodeObject* o = cast(self);
+  NodeObject* o = node_object(self);
   if (fx::Node* node = std::exchange(o->node, nullptr)) {
     if (node->peer == self) node->peer = nullptr;
     if (o->owns_node) node->release();
@@ -134,11 +134,11 @@ PyObject* refuse_new(PyTypeObject*, PyObject*, PyObject*) {
   return nullptr;
 }
 
-PyType_Slot slots[] = {
+PyType_Slot node_slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(refuse_new)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(clear)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(node_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(node_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
     {Py_tp_repr, reinterpret_cast<void*>(repr)},
     {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
     {Py_tp_hash, reinterpret_cast<void*>(PyBaseObject_Type.tp_hash)},
@@ -146,11 +146,11 @@ PyType_Slot slots[] = {
     {Py_tp_getset, fx_node_properties},
     {},
 };
-PyType_Spec spec = {"taeda._C._fx.Node", sizeof(NodeObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+PyType_Spec node_spec = {"taeda._C._fx.Node", sizeof(NodeObject), 0,
+                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, node_slots};
 
 bool init_node_type(PyObject* module) {
-  fx_node_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  fx_node_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&node_spec));
   fx::set_peer_hooks({&hand_over});
   return fx_node_type &&
          PyModule_AddObjectRef(module, "Node", reinterpret_cast<PyObject*>(fx_node_type)) == 0;
@@ -158,7 +158,7 @@ bool init_node_type(PyObject* module) {
 
 }  // namespace
 
-fx::Node& fx_node_of(PyObject* o) { return *cast(o)->node; }
+fx::Node& fx_node_of(PyObject* o) { return *node_object(o)->node; }
 
 fx::Node& expect_node(PyObject* o, const char* what) {
   TAEDA_CHECK_TYPE(is_fx_node(o), what, " must be a Node, got ", Py_TYPE(o)->tp_name);
@@ -171,10 +171,10 @@ PyObject* wrap_node(fx::Node& node) {
   const Ref graph(wrap_graph(IntrusivePtr<fx::Graph>::share(node.graph())));
   auto* type = fx_classes.node ? reinterpret_cast<PyTypeObject*>(fx_classes.node) : fx_node_type;
   PyObject* o = checked(type->tp_alloc(type, 0));
-  cast(o)->node = &node;
-  cast(o)->owns_node = node.is_erased();
+  node_object(o)->node = &node;
+  node_object(o)->owns_node = node.is_erased();
   if (node.is_erased()) node.retain();
-  cast(o)->graph = Py_NewRef(graph.get());
+  node_object(o)->graph = Py_NewRef(graph.get());
   node.peer = o;
   return node.is_erased() ? o : Py_NewRef(o);
 }

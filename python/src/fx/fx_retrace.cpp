@@ -139,7 +139,7 @@ PyObject* retrace(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef retrace_functions[] = {
     {"retrace", as_function(retrace), METH_FASTCALL,
      "retrace(graph, inputs, options): (graph, constants, written inputs, results with tangents, "
      "inputs with gradients); see taeda/fx/retrace.h."},
@@ -148,6 +148,8 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-bool init_retrace(PyObject* module) { return PyModule_AddFunctions(module, functions) == 0; }
+bool init_retrace(PyObject* module) {
+  return PyModule_AddFunctions(module, retrace_functions) == 0;
+}
 
 }  // namespace taeda::python

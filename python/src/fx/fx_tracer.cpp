@@ -28,7 +28,7 @@ bool is_parameter(const Tensor& t) {
 }
 
 // Tracer(graph)
-PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
+PyObject* tracer_create(PyTypeObject* type, PyObject* args, PyObject*) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(PyTuple_GET_SIZE(args) >= 1 && is_fx_graph(PyTuple_GET_ITEM(args, 0)),
                      "a tracer takes a Graph");
@@ -39,13 +39,13 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
   });
 }
 
-fx::Value value_of(PyObject* o) {
+fx::Value tracer_value_of(PyObject* o) {
   const fx::Arg arg = read_arg(o);
   if (arg.is_constant()) return arg.constant();
   auto list = std::make_shared<fx::Value::List>();
   TAEDA_CHECK_TYPE(PyTuple_Check(o) || PyList_Check(o), "expected a tensor, a number or a list");
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
-    list->push_back(value_of(PySequence_Fast_GET_ITEM(o, i)));
+    list->push_back(tracer_value_of(PySequence_Fast_GET_ITEM(o, i)));
   return list;
 }
 
@@ -53,7 +53,8 @@ fx::Value value_of(PyObject* o) {
 PyObject* track(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(nargs == 2, "track takes a value and a node");
-    tracer(self).track_results(expect_node(args[1], "the second argument"), value_of(args[0]));
+    tracer(self).track_results(expect_node(args[1], "the second argument"),
+                               tracer_value_of(args[0]));
     return Py_NewRef(Py_None);
   });
 }
@@ -86,7 +87,7 @@ PyObject* knows(PyObject* self, PyObject* o) {
 }
 
 PyObject* arg_of(PyObject* self, PyObject* o) {
-  return guarded([&] { return wrap_arg(tracer(self).arg_of(value_of(o))); });
+  return guarded([&] { return wrap_arg(tracer(self).arg_of(tracer_value_of(o))); });
 }
 
 PyObject* set_decompositions(PyObject* self, PyObject* table) {
@@ -155,7 +156,7 @@ PyObject* get_constants(PyObject* self, void*) {
     return dict.release();
   });
 }
-PyObject* get_graph(PyObject* self, void*) {
+PyObject* get_tracer_graph(PyObject* self, void*) {
   return guarded([&] { return wrap_graph(tracer(self).graph_ptr()); });
 }
 
@@ -210,7 +211,7 @@ PyObject* write_asserts(PyObject* self, PyObject*) {
   });
 }
 
-PyMethodDef methods[] = {
+PyMethodDef tracer_methods[] = {
     {"track", as_function(track), METH_FASTCALL, nullptr},
     {"node_of", node_of, METH_O, nullptr},
     {"live_nodes", live_nodes, METH_NOARGS, nullptr},
@@ -225,13 +226,13 @@ PyMethodDef methods[] = {
 };
 PyGetSetDef properties[] = {
     {"constants", get_constants, nullptr, nullptr, nullptr},
-    {"graph", get_graph, nullptr, nullptr, nullptr},
+    {"graph", get_tracer_graph, nullptr, nullptr, nullptr},
     {"pre_dispatch", get_pre_dispatch, set_pre_dispatch, nullptr, nullptr},
     {"refuses_values", get_refuses_values, set_refuses_values, nullptr, nullptr},
     {"below_autocast", get_below_autocast, set_below_autocast, nullptr, nullptr},
     {},
 };
-PyMethodDef functions[] = {{"active_tracer", active, METH_NOARGS, nullptr}, {}};
+PyMethodDef tracer_functions[] = {{"active_tracer", active, METH_NOARGS, nullptr}, {}};
 
 }  // namespace
 
@@ -243,8 +244,9 @@ void note_mode_call(const char* name, PyObject* argument) {
 }
 
 bool init_tracer_type(PyObject* module) {
-  return add_native_mode_type(module, "taeda._C._fx.Tracer", create, methods, properties) &&
-         PyModule_AddFunctions(module, functions) == 0;
+  return add_native_mode_type(module, "taeda._C._fx.Tracer", tracer_create, tracer_methods,
+                              properties) &&
+         PyModule_AddFunctions(module, tracer_functions) == 0;
 }
 
 }  // namespace taeda::python

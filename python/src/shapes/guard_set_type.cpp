@@ -23,7 +23,7 @@ struct GuardSetObject {
 };
 
 const fx::GuardSet& set_of(PyObject* o) { return *reinterpret_cast<GuardSetObject*>(o)->set; }
-void dealloc(PyObject* self) {
+void guard_set_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   auto* object = reinterpret_cast<GuardSetObject*>(self);
   delete object->set;
@@ -68,15 +68,17 @@ PyObject* bind(PyObject* self, PyObject* values) {
     return dict.release();
   });
 }
-PyMethodDef methods[] = {{"texts", texts, METH_NOARGS, nullptr},
-                         {"short_texts", short_texts, METH_NOARGS, nullptr},
-                         {"first_failure", first_failure, METH_O, nullptr},
-                         {"bind", bind, METH_O, nullptr},
-                         {}};
-PyType_Slot slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)}, {Py_tp_methods, methods}, {0, nullptr}};
-PyType_Spec spec = {"taeda._C._fx.GuardSet", sizeof(GuardSetObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+PyMethodDef guard_set_methods[] = {{"texts", texts, METH_NOARGS, nullptr},
+                                   {"short_texts", short_texts, METH_NOARGS, nullptr},
+                                   {"first_failure", first_failure, METH_O, nullptr},
+                                   {"bind", bind, METH_O, nullptr},
+                                   {}};
+PyType_Slot guard_set_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(guard_set_dealloc)},
+                                 {Py_tp_methods, guard_set_methods},
+                                 {0, nullptr}};
+PyType_Spec guard_set_spec = {"taeda._C._fx.GuardSet", sizeof(GuardSetObject), 0,
+                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                              guard_set_slots};
 
 }  // namespace
 
@@ -89,7 +91,7 @@ PyObject* wrap_guard_set(fx::GuardSet set, const IntrusivePtr<ShapeEnv>& env) {
 }
 
 bool init_guard_set_type() {
-  guard_set_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  guard_set_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&guard_set_spec));
   return guard_set_type != nullptr;
 }
 

@@ -71,7 +71,7 @@ PyObject* make(PyTypeObject* type, IntrusivePtr<ShapeEnv> env) {
   new (&reinterpret_cast<EnvObject*>(o)->env) IntrusivePtr<ShapeEnv>(std::move(env));
   return o;
 }
-PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
+PyObject* env_create(PyTypeObject* type, PyObject*, PyObject*) {
   return guarded([&] { return make(type, make_intrusive<ShapeEnv>()); });
 }
 int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -83,7 +83,7 @@ int clear(PyObject* self) {
   Py_CLEAR(reinterpret_cast<EnvObject*>(self)->dict);
   return 0;
 }
-void dealloc(PyObject* self) {
+void env_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
   if (reinterpret_cast<EnvObject*>(self)->weakrefs) PyObject_ClearWeakRefs(self);
@@ -238,7 +238,7 @@ PyObject* range(PyObject* self, PyObject* expr) {
     return PyTuple_Pack(2, lo.get(), hi.get());
   });
 }
-PyObject* hint(PyObject* self, PyObject* expr) {
+PyObject* env_hint(PyObject* self, PyObject* expr) {
   return guarded([&] {
     const Expr* e = env_of(self).simplify(expect_expr(self, expr));
     if (!e->has_hint) return Py_NewRef(Py_None);
@@ -348,52 +348,52 @@ PyObject* is_backed_oblivious(PyObject* self, void*) {
   return wrap(env_of(self).settings().is_backed_oblivious);
 }
 
-PyMethodDef methods[] = {{"_configure", configure, METH_VARARGS, nullptr},
-                         {"_create_symbol", create_symbol, METH_VARARGS, nullptr},
-                         {"_create_unbacked", create_unbacked, METH_O, nullptr},
-                         {"_create_geometry", create_geometry, METH_VARARGS, nullptr},
-                         {"_number", number, METH_O, nullptr},
-                         {"_symbols", symbols, METH_NOARGS, nullptr},
-                         {"_replacements", replacements, METH_NOARGS, nullptr},
-                         {"simplify", simplify, METH_O, nullptr},
-                         {"_decide", decide, METH_VARARGS, nullptr},
-                         {"_evaluate", evaluate, METH_VARARGS, nullptr},
-                         {"_expect_true", expect_true, METH_VARARGS, nullptr},
-                         {"_constrain_range", constrain_range, METH_VARARGS, nullptr},
-                         {"_check_is_size", check_is_size, METH_O, nullptr},
-                         {"_range", range, METH_O, nullptr},
-                         {"_hint", hint, METH_O, nullptr},
-                         {"_set_likely_value", set_likely_value, METH_VARARGS, nullptr},
-                         {"_likely_values", likely_values, METH_NOARGS, nullptr},
-                         {"_likely_value", likely_value, METH_VARARGS, nullptr},
-                         {"_guards", guards, METH_NOARGS, nullptr},
-                         {"_runtime_asserts", runtime_asserts, METH_NOARGS, nullptr},
-                         {"_guard_set", guard_set, METH_O, nullptr},
-                         {"format_guards", format_guards, METH_VARARGS, nullptr},
-                         {"freeze", freeze, METH_NOARGS, nullptr},
-                         {"_suppress", suppress, METH_O, nullptr},
-                         {}};
-PyGetSetDef getters[] = {
+PyMethodDef env_methods[] = {{"_configure", configure, METH_VARARGS, nullptr},
+                             {"_create_symbol", create_symbol, METH_VARARGS, nullptr},
+                             {"_create_unbacked", create_unbacked, METH_O, nullptr},
+                             {"_create_geometry", create_geometry, METH_VARARGS, nullptr},
+                             {"_number", number, METH_O, nullptr},
+                             {"_symbols", symbols, METH_NOARGS, nullptr},
+                             {"_replacements", replacements, METH_NOARGS, nullptr},
+                             {"simplify", simplify, METH_O, nullptr},
+                             {"_decide", decide, METH_VARARGS, nullptr},
+                             {"_evaluate", evaluate, METH_VARARGS, nullptr},
+                             {"_expect_true", expect_true, METH_VARARGS, nullptr},
+                             {"_constrain_range", constrain_range, METH_VARARGS, nullptr},
+                             {"_check_is_size", check_is_size, METH_O, nullptr},
+                             {"_range", range, METH_O, nullptr},
+                             {"_hint", env_hint, METH_O, nullptr},
+                             {"_set_likely_value", set_likely_value, METH_VARARGS, nullptr},
+                             {"_likely_values", likely_values, METH_NOARGS, nullptr},
+                             {"_likely_value", likely_value, METH_VARARGS, nullptr},
+                             {"_guards", guards, METH_NOARGS, nullptr},
+                             {"_runtime_asserts", runtime_asserts, METH_NOARGS, nullptr},
+                             {"_guard_set", guard_set, METH_O, nullptr},
+                             {"format_guards", format_guards, METH_VARARGS, nullptr},
+                             {"freeze", freeze, METH_NOARGS, nullptr},
+                             {"_suppress", suppress, METH_O, nullptr},
+                             {}};
+PyGetSetDef env_getters[] = {
     {"frozen", frozen, nullptr, nullptr, nullptr},
     {"specialize_zero_one", specialize_zero_one, nullptr, nullptr, nullptr},
     {"duck_shape", duck_shape, nullptr, nullptr, nullptr},
     {"_is_backed_oblivious", is_backed_oblivious, nullptr, nullptr, nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {}};
-PyMemberDef members[] = {
+PyMemberDef env_members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(EnvObject, dict), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(EnvObject, weakrefs), READONLY, nullptr},
     {}};
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(create)},
-                       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-                       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
-                       {Py_tp_methods, methods},
-                       {Py_tp_getset, getters},
-                       {Py_tp_members, members},
-                       {0, nullptr}};
-PyType_Spec spec = {"taeda._C._fx.ShapeEnv", sizeof(EnvObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+PyType_Slot env_slots[] = {{Py_tp_new, reinterpret_cast<void*>(env_create)},
+                           {Py_tp_dealloc, reinterpret_cast<void*>(env_dealloc)},
+                           {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                           {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                           {Py_tp_methods, env_methods},
+                           {Py_tp_getset, env_getters},
+                           {Py_tp_members, env_members},
+                           {0, nullptr}};
+PyType_Spec env_spec = {"taeda._C._fx.ShapeEnv", sizeof(EnvObject), 0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, env_slots};
 
 PyObject* set_env_class(PyObject*, PyObject* type) {
   return guarded([&] {
@@ -405,7 +405,7 @@ PyObject* set_env_class(PyObject*, PyObject* type) {
     return Py_NewRef(Py_None);
   });
 }
-PyMethodDef functions[] = {{"_set_shape_env_class", set_env_class, METH_O, nullptr}, {}};
+PyMethodDef env_functions[] = {{"_set_shape_env_class", set_env_class, METH_O, nullptr}, {}};
 
 }  // namespace
 
@@ -421,10 +421,10 @@ PyObject* wrap_env(const IntrusivePtr<ShapeEnv>& env) {
 }
 
 bool init_shape_env_type(PyObject* module) {
-  env_type = shown_env_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  env_type = shown_env_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&env_spec));
   return env_type && init_guard_set_type() &&
          PyModule_AddObjectRef(module, "ShapeEnv", reinterpret_cast<PyObject*>(env_type)) == 0 &&
-         PyModule_AddFunctions(module, functions) == 0;
+         PyModule_AddFunctions(module, env_functions) == 0;
 }
 
 }  // namespace taeda::python

@@ -99,9 +99,9 @@ PyObject* symbolic_meta(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef functions[] = {{"_sym_operation", sym_operation, METH_VARARGS, nullptr},
-                           {"_symbolic_meta", symbolic_meta, METH_VARARGS, nullptr},
-                           {}};
+PyMethodDef sym_functions[] = {{"_sym_operation", sym_operation, METH_VARARGS, nullptr},
+                               {"_symbolic_meta", symbolic_meta, METH_VARARGS, nullptr},
+                               {}};
 
 }  // namespace
 
@@ -130,7 +130,7 @@ bool init_sym_types(PyObject* module, PyObject* fx_module) {
   fx::ShapeEnv::set_location_hook(user_location);
   return init_symbolic_errors(fx_module) && init_sym_number_types(module) &&
          init_sym_node_types(fx_module) && init_shape_env_type(fx_module) &&
-         PyModule_AddFunctions(fx_module, functions) == 0;
+         PyModule_AddFunctions(fx_module, sym_functions) == 0;
 }
 
 }  // namespace taeda::python

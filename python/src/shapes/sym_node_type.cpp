@@ -25,11 +25,13 @@ struct ExprObject {
   const Expr* expr;
 };
 const Expr* expr_of(PyObject* o) { return reinterpret_cast<ExprObject*>(o)->expr; }
-const IntrusivePtr<ShapeEnv>& env_of(PyObject* o) { return reinterpret_cast<ExprObject*>(o)->env; }
+const IntrusivePtr<ShapeEnv>& expr_env(PyObject* o) {
+  return reinterpret_cast<ExprObject*>(o)->env;
+}
 bool is_expr(PyObject* o) { return Py_IS_TYPE(o, expr_type); }
 
 template <class Object, auto member>
-void dealloc(PyObject* self) {
+void sym_node_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   std::destroy_at(&(reinterpret_cast<Object*>(self)->*member));
   type->tp_free(self);
@@ -48,9 +50,9 @@ Py_hash_t expr_hash(PyObject* self) {
 PyObject* expr_compare(PyObject* a, PyObject* b, int op) {
   if (op != Py_EQ && op != Py_NE) Py_RETURN_NOTIMPLEMENTED;
   return guarded([&] {
-    const Expr* other = is_expr(b) && env_of(a) == env_of(b) ? expr_of(b)
-                        : is_expr(b)                         ? nullptr
-                                                             : to_expr(*env_of(a), b);
+    const Expr* other = is_expr(b) && expr_env(a) == expr_env(b) ? expr_of(b)
+                        : is_expr(b)                             ? nullptr
+                                                                 : to_expr(*expr_env(a), b);
     return wrap((expr_of(a) == other) == (op == Py_EQ));
   });
 }
@@ -58,7 +60,7 @@ PyObject* free_symbols(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     Ref set(checked(PySet_New(nullptr)));
     for (const Expr* s : fx::symbols_of(expr_of(self))) {
-      const Ref item(checked(wrap_expr(env_of(self), s)));
+      const Ref item(checked(wrap_expr(expr_env(self), s)));
       if (PySet_Add(set.get(), item.get()) < 0) throw_python_error();
     }
     return set.release();
@@ -77,14 +79,14 @@ PyObject* args_getter(PyObject* self, void*) {
     Ref tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(args.size()))));
     for (size_t i = 0; i < args.size(); ++i)
       PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
-                       checked(wrap_expr(env_of(self), args[i])));
+                       checked(wrap_expr(expr_env(self), args[i])));
     return tuple.release();
   });
 }
 PyObject* xreplace(PyObject* self, PyObject* map) {
   return guarded([&]() -> PyObject* {
     TAEDA_CHECK_TYPE(PyDict_Check(map), "xreplace() takes a dict of expressions");
-    ShapeEnv& env = *env_of(self);
+    ShapeEnv& env = *expr_env(self);
     fx::Replacements replacements;
     PyObject *key = nullptr, *value = nullptr;
     for (Py_ssize_t at = 0; PyDict_Next(map, &at, &key, &value);) {
@@ -92,7 +94,7 @@ PyObject* xreplace(PyObject* self, PyObject* map) {
       TAEDA_CHECK_TYPE(from && to, "xreplace() takes a dict of expressions");
       replacements[from] = to;
     }
-    return wrap_expr(env_of(self), fx::substitute(env.pool(), expr_of(self), replacements));
+    return wrap_expr(expr_env(self), fx::substitute(env.pool(), expr_of(self), replacements));
   });
 }
 PyObject* expr_int(PyObject* self) {
@@ -117,7 +119,7 @@ PyMethodDef expr_methods[] = {{"xreplace", xreplace, METH_O, nullptr},
                               {"__deepcopy__", expr_copy, METH_O, nullptr},
                               {}};
 PyType_Slot expr_slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc<ExprObject, &ExprObject::env>)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(sym_node_dealloc<ExprObject, &ExprObject::env>)},
     {Py_tp_repr, reinterpret_cast<void*>(expr_repr)},
     {Py_tp_hash, reinterpret_cast<void*>(expr_hash)},
     {Py_tp_richcompare, reinterpret_cast<void*>(expr_compare)},
@@ -161,7 +163,7 @@ PyObject* wrap_exact(const fx::ExprValue& v) {
 PyObject* maybe(const Expr* e, SymKind kind) {
   return e->is_constant() && e->kind == kind ? wrap_exact(e->value) : Py_NewRef(Py_None);
 }
-PyObject* hint(const SymExprNode& n) {
+PyObject* sym_node_hint(const SymExprNode& n) {
   return n.expr()->has_hint ? wrap_exact(n.expr()->value) : Py_NewRef(Py_None);
 }
 PyObject* required_hint(const SymExprNode& n) {
@@ -187,7 +189,7 @@ PyGetSetDef node_getters[] = {
      nullptr, nullptr, nullptr},
     {"shape_env", get<[](const SymExprNode& n) { return wrap_env(n.env_ptr()); }>, nullptr, nullptr,
      nullptr},
-    {"hint", get<hint>, nullptr, nullptr, nullptr},
+    {"hint", get<sym_node_hint>, nullptr, nullptr, nullptr},
     {"pytype", get<python_type>, nullptr, nullptr, nullptr},
     {}};
 
@@ -218,7 +220,7 @@ PyObject* node_repr(PyObject* self) {
   return guarded([&] { return wrap(reinterpret_cast<NodeObject*>(self)->node->text()); });
 }
 PyType_Slot node_slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc<NodeObject, &NodeObject::node>)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(sym_node_dealloc<NodeObject, &NodeObject::node>)},
     {Py_tp_repr, reinterpret_cast<void*>(node_repr)},
     {Py_tp_getset, node_getters},
     {Py_tp_methods, node_methods},
@@ -256,7 +258,7 @@ const Expr* to_expr(ShapeEnv& env, PyObject* o) {
   }
   if (PyFloat_Check(o)) return env.pool().constant(fx::ExprValue::of(PyFloat_AS_DOUBLE(o)));
   if (!is_expr(o)) return nullptr;
-  TAEDA_CHECK(env_of(o).get() == &env,
+  TAEDA_CHECK(expr_env(o).get() == &env,
               "the expression belongs to another shape environment: ", fx::text_of(expr_of(o)));
   return expr_of(o);
 }

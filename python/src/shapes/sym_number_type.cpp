@@ -26,7 +26,7 @@ using fx::SymExprNode;
 
 namespace {
 
-void dealloc(PyObject* self) {
+void number_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   if (reinterpret_cast<SymObject*>(self)->weakrefs) PyObject_ClearWeakRefs(self);
   using Node = IntrusivePtr<SymNode>;
@@ -36,7 +36,7 @@ void dealloc(PyObject* self) {
 }
 
 // taeda.SymInt(node), where node is the object that `.node` gives, as in PyTorch.
-PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
+PyObject* number_create(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* node = nullptr;
   if (!PyArg_ParseTuple(args, "O", &node)) return nullptr;
   const IntrusivePtr<SymNode>* own = as_sym_node(node);
@@ -189,8 +189,8 @@ constexpr const char* hex_name() { return "hex"; }
 // Numbers do not change, so a copy is the number.
 PyObject* copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
-PyGetSetDef getters[] = {{"node", get_node, nullptr, nullptr, nullptr}, {}};
-PyMemberDef members[] = {
+PyGetSetDef number_getters[] = {{"node", get_node, nullptr, nullptr, nullptr}, {}};
+PyMemberDef number_members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(SymObject, weakrefs), READONLY, nullptr}, {}};
 #define TAEDA_NUMBER_METHODS                                                                 \
   {"__round__", round_method, METH_VARARGS, nullptr},                                        \
@@ -216,19 +216,20 @@ PyMethodDef bool_methods[] = {
 };
 
 #define TAEDA_SLOT(id, f) {id, reinterpret_cast<void*>(f)}
-#define TAEDA_SHARED_SLOTS                                                                         \
-  TAEDA_SLOT(Py_tp_new, create), TAEDA_SLOT(Py_tp_dealloc, dealloc), TAEDA_SLOT(Py_tp_repr, repr), \
-      TAEDA_SLOT(Py_tp_richcompare, compare), {Py_tp_getset, getters}, {Py_tp_members, members},   \
-      TAEDA_SLOT(Py_nb_bool, to_truth), TAEDA_SLOT(Py_nb_add, binary<NumberOp::Add>),              \
-      TAEDA_SLOT(Py_nb_subtract, binary<NumberOp::Sub>),                                           \
-      TAEDA_SLOT(Py_nb_multiply, binary<NumberOp::Mul>),                                           \
-      TAEDA_SLOT(Py_nb_true_divide, binary<NumberOp::TrueDiv>),                                    \
-      TAEDA_SLOT(Py_nb_floor_divide, binary<NumberOp::FloorDiv>),                                  \
-      TAEDA_SLOT(Py_nb_remainder, binary<NumberOp::Mod>), TAEDA_SLOT(Py_nb_power, power),          \
-      TAEDA_SLOT(Py_nb_divmod, divmod), TAEDA_SLOT(Py_nb_negative, unary<negated>),                \
-      TAEDA_SLOT(Py_nb_positive, positive), TAEDA_SLOT(Py_nb_absolute, unary<absolute>),           \
-      TAEDA_SLOT(Py_nb_and, binary<NumberOp::And>), TAEDA_SLOT(Py_nb_or, binary<NumberOp::Or>),    \
-      TAEDA_SLOT(Py_nb_xor, binary<NumberOp::Xor>), TAEDA_SLOT(Py_nb_int, to_int),                 \
+#define TAEDA_SHARED_SLOTS                                                                      \
+  TAEDA_SLOT(Py_tp_new, number_create), TAEDA_SLOT(Py_tp_dealloc, number_dealloc),              \
+      TAEDA_SLOT(Py_tp_repr, repr), TAEDA_SLOT(Py_tp_richcompare, compare),                     \
+      {Py_tp_getset, number_getters}, {Py_tp_members, number_members},                          \
+      TAEDA_SLOT(Py_nb_bool, to_truth), TAEDA_SLOT(Py_nb_add, binary<NumberOp::Add>),           \
+      TAEDA_SLOT(Py_nb_subtract, binary<NumberOp::Sub>),                                        \
+      TAEDA_SLOT(Py_nb_multiply, binary<NumberOp::Mul>),                                        \
+      TAEDA_SLOT(Py_nb_true_divide, binary<NumberOp::TrueDiv>),                                 \
+      TAEDA_SLOT(Py_nb_floor_divide, binary<NumberOp::FloorDiv>),                               \
+      TAEDA_SLOT(Py_nb_remainder, binary<NumberOp::Mod>), TAEDA_SLOT(Py_nb_power, power),       \
+      TAEDA_SLOT(Py_nb_divmod, divmod), TAEDA_SLOT(Py_nb_negative, unary<negated>),             \
+      TAEDA_SLOT(Py_nb_positive, positive), TAEDA_SLOT(Py_nb_absolute, unary<absolute>),        \
+      TAEDA_SLOT(Py_nb_and, binary<NumberOp::And>), TAEDA_SLOT(Py_nb_or, binary<NumberOp::Or>), \
+      TAEDA_SLOT(Py_nb_xor, binary<NumberOp::Xor>), TAEDA_SLOT(Py_nb_int, to_int),              \
       TAEDA_SLOT(Py_nb_float, to_plain_float)
 
 PyType_Slot int_slots[] = {
