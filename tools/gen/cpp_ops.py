@@ -285,13 +285,13 @@ def table(family, records, batch_entry):
         text += "namespace batch {\n" + "\n".join(rules) + "\n}  // namespace batch\n"
     text += "}  // namespace taeda\n\nnamespace taeda::ops {\n\n" + "\n".join(ops)
     text += (
-        "\n\nnamespace {\ndispatch::Operator* const kOperators[] = {\n    "
+        f"\n\nnamespace {{\ndispatch::Operator* const {family}_operators[] = {{\n    "
         + ",\n    ".join(names_)
         + "};\n"
     )
     text += (
-        f"dispatch::OperatorTable table{{kOperators, {len(names_)}, nullptr}};\n"
-        "const bool is_added = (dispatch::add_operator_table(&table), true);\n"
+        f"dispatch::OperatorTable {family}_table{{{family}_operators, {len(names_)}, nullptr}};\n"
+        f"const bool is_{family}_added = (dispatch::add_operator_table(&{family}_table), true);\n"
         "}  // namespace\n\n}  // namespace taeda::ops\n\n"
     )
     return text
