@@ -7,22 +7,23 @@ list(FILTER taeda_generated_sources INCLUDE REGEX "^${TAEDA_GENERATED_DIR}/taeda
 list(APPEND taeda_sources ${taeda_generated_sources})
 taeda_split_isa_sources(taeda_sources taeda_isa_objects)
 
-# Nodes of the graph, their wrappers and the entries of operators are many and short: -O1 with inlining
-# does for them, in two thirds of the time. Sums and products of small tensors are all overhead: their
-# entries keep -O2.
-set(taeda_node_sources ${taeda_sources})
-list(FILTER taeda_node_sources INCLUDE REGEX
-  "/gen/taeda/(autograd/[a-z_]+_autograd|ops/[a-z_]+/operators|backends/lowered/[a-z_]+)\\.cpp$")
-list(FILTER taeda_node_sources EXCLUDE REGEX "/ops/arithmetic/operators\\.cpp$")
-list(REMOVE_ITEM taeda_sources ${taeda_node_sources})
+# Compiled with the light options: nodes and entries of operators, which are many and short, and what
+# runs once per graph or kernel (graphs, symbols, export, the kernel layer but its interpreter). Sums
+# and products of small tensors are all overhead: their entries keep -O2.
+set(taeda_light_folders "(backends/lowered|export|fx|kernel|symbolic)/.+")
+set(taeda_light_sources ${taeda_sources})
+list(FILTER taeda_light_sources INCLUDE REGEX
+  "/taeda/(autograd/[a-z_]+_autograd|ops/[a-z_]+/operators|${taeda_light_folders})\\.cpp$")
+list(FILTER taeda_light_sources EXCLUDE REGEX "/ops/arithmetic/operators|/kernel/interpret/")
+list(REMOVE_ITEM taeda_sources ${taeda_light_sources})
 
 # The order is the linker's: of an inline function that several objects hold it keeps the first, so
 # the baseline's code stands before that of instruction sets which the machine may lack.
 add_library(taeda_baseline OBJECT ${taeda_sources})
-add_library(taeda_nodes OBJECT ${taeda_node_sources})
+add_library(taeda_light OBJECT ${taeda_light_sources})
 taeda_isa_definitions(taeda_baseline ${TAEDA_BASELINE_ISA})
-taeda_isa_definitions(taeda_nodes ${TAEDA_BASELINE_ISA})
-set(taeda_objects taeda_baseline taeda_nodes ${taeda_isa_objects})
+taeda_isa_definitions(taeda_light ${TAEDA_BASELINE_ISA})
+set(taeda_objects taeda_baseline taeda_light ${taeda_isa_objects})
 add_library(taeda SHARED)
 foreach(objects IN LISTS taeda_objects)
   target_include_directories(${objects} PRIVATE ${CMAKE_SOURCE_DIR} ${TAEDA_GENERATED_DIR})
@@ -35,8 +36,8 @@ target_precompile_headers(taeda_baseline PRIVATE
   <memory> <optional> <string> <tuple> <variant> <vector>
   ${TAEDA_GENERATED_DIR}/taeda/ops/functions.h ${CMAKE_SOURCE_DIR}/taeda/dispatch/operator.h)
 target_compile_options(taeda_baseline PRIVATE -fpch-preprocess)
-target_precompile_headers(taeda_nodes REUSE_FROM taeda_baseline)
-target_compile_options(taeda_nodes PRIVATE -fpch-preprocess ${TAEDA_LIGHT_OPTIONS})
+target_precompile_headers(taeda_light REUSE_FROM taeda_baseline)
+target_compile_options(taeda_light PRIVATE -fpch-preprocess ${TAEDA_LIGHT_OPTIONS})
 
 # Small sources are compiled together, by families of operators and by folders. Kernels are not: a
 # pragma of theirs, which asks for more optimization, would reach what follows.
@@ -51,14 +52,15 @@ foreach(source IN LISTS taeda_sources)
     math(EXPR number "${number} + 1")
     math(EXPR group "${number} / 4")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP kernels_${group})
-  elseif(NOT source MATCHES "/gen/|/backends/cpu/|/kernel/(interpret/|native/|prelude)")
+  elseif(NOT source MATCHES "/gen/|/backends/cpu/")
     list(APPEND grouped_sources ${source})
   endif()
 endforeach()
 taeda_compile_together(taeda_baseline ${grouped_sources})
+
 # The two generated sources of a family make the same templates.
 set(families "")
-foreach(source IN LISTS taeda_node_sources)
+foreach(source IN LISTS taeda_light_sources)
   if(source MATCHES "/gen/taeda/backends/lowered/[a-i]")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP lowered_forms_1)
   elseif(source MATCHES "/gen/taeda/backends/lowered/")
@@ -73,7 +75,9 @@ foreach(source IN LISTS taeda_node_sources)
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP families_${group})
   endif()
 endforeach()
-taeda_compile_together(taeda_nodes ${taeda_node_sources})
+set(grouped_sources ${taeda_light_sources})
+list(FILTER grouped_sources EXCLUDE REGEX "/kernel/prelude\\.cpp$")
+taeda_compile_together(taeda_light ${grouped_sources})
 
 add_library(Taeda::taeda ALIAS taeda)
 target_include_directories(taeda INTERFACE

@@ -3,6 +3,11 @@
 
 #include "taeda/base/isa.h"
 
+// Kernels stand in an inline namespace of the set they are compiled for; its first mention says so.
+namespace taeda::kernel {
+inline namespace TAEDA_ISA {}
+}  // namespace taeda::kernel
+
 // Declares `const Table name` of every set and `const Table& function()`, that of this machine.
 // Stands in namespace taeda::kernel.
 #if defined(__x86_64__)

@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr int kNicer = 5;
+constexpr int kChildNicer = 5;
 // The pipe tells when a child ends, unless something else holds its other side.
 constexpr milliseconds kLongestPause{20};
 
@@ -212,7 +212,7 @@ ChildResult run_child(const ChildCommand& command) {
     return {ChildResult::End::NotStarted, error, ""};
   Child child(pid, std::move(output));
   input.close();
-  setpriority(PRIO_PGRP, static_cast<id_t>(pid), getpriority(PRIO_PROCESS, 0) + kNicer);
+  setpriority(PRIO_PGRP, static_cast<id_t>(pid), getpriority(PRIO_PROCESS, 0) + kChildNicer);
   return child.watch(deadline, command.stop);
 }
 

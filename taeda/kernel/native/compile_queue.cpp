@@ -22,7 +22,7 @@
 namespace taeda::kernel {
 namespace {
 
-constexpr int kNicer = 5;
+constexpr int kThreadNicer = 5;
 constexpr std::chrono::milliseconds kEndWait{50};
 
 // What tells two compiles apart.
@@ -78,7 +78,7 @@ struct CompileQueue::State {
   }
 
   void work() {
-    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), getpriority(PRIO_PROCESS, 0) + kNicer);
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), getpriority(PRIO_PROCESS, 0) + kThreadNicer);
     Lock lock(mutex);
     for (;;) {
       has_work.wait(lock, [&] { return is_stopped || !jobs.empty(); });

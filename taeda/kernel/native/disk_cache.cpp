@@ -18,7 +18,7 @@ namespace taeda::kernel {
 namespace {
 
 constexpr int64_t kCountShare = 16;
-constexpr const char* kHint =
+constexpr const char* kCacheHint =
     "kernels are compiled anew in each process; name another folder in TAEDA_CACHE_DIR, or set it "
     "to \"\" for no cache";
 
@@ -81,7 +81,7 @@ std::unique_ptr<DiskCache> DiskCache::from_environment() {
   const std::optional<std::string> folder = folder_of_environment();
   if (!folder)
     warn(str("[disk cache] there is no folder for it: neither HOME nor XDG_CACHE_HOME holds a ",
-             "path; ", kHint));
+             "path; ", kCacheHint));
   return std::make_unique<DiskCache>(folder.value_or(""), limit_of_environment());
 }
 
@@ -116,7 +116,7 @@ std::optional<std::string> DiskCache::read(std::string_view key) {
   } else if (errno == ELOOP || errno == EACCES) {
     problem = errno == ELOOP ? "it is a symbolic link" : error_text(errno);
   } else {
-    warn_once(Trouble::Read, str("cannot be read: ", error_text(errno), "; ", kHint));
+    warn_once(Trouble::Read, str("cannot be read: ", error_text(errno), "; ", kCacheHint));
     return std::nullopt;
   }
   if (!problem.empty()) {
@@ -133,7 +133,7 @@ void DiskCache::store(std::string_view key, std::string_view blob) {
   const Descriptor folder = open_folder(true);
   if (!folder) return;
   if (const int error = write_entry(folder.get(), key, blob))
-    return warn_once(Trouble::Write, str("cannot be written: ", error_text(error), "; ", kHint));
+    return warn_once(Trouble::Write, str("cannot be written: ", error_text(error), "; ", kCacheHint));
   if (uncounted_.fetch_add(size) + size < limit_ / kCountShare) return;
   uncounted_.store(0);
   shrink_folder(folder.get(), limit_);
@@ -157,7 +157,7 @@ Descriptor DiskCache::open_folder(bool create) {
   else
     problem = is_link(folder_) ? "it is a symbolic link" : error_text(error);
   if (problem.empty()) return folder;
-  warn_once(Trouble::Folder, str("cannot be used: ", problem, "; ", kHint));
+  warn_once(Trouble::Folder, str("cannot be used: ", problem, "; ", kCacheHint));
   return Descriptor();
 }
 

@@ -18,7 +18,7 @@
 namespace taeda::kernel {
 namespace {
 
-constexpr const char* kHint = "; install one (Debian: apt-get install g++) or name it in TAEDA_CXX";
+constexpr const char* kCompilerHint = "; install one (Debian: apt-get install g++) or name it in TAEDA_CXX";
 
 std::string search_path() {
   const char* path = std::getenv("PATH");
@@ -89,14 +89,14 @@ Compiler find_compiler() {
     if (words.empty()) continue;
     const std::string path = find_program(words[0]);
     TAEDA_CHECK(!path.empty(), "[compile_native] the C++ compiler was not found: ", variable,
-                " names '", words[0], "', PATH is ", search_path(), kHint);
+                " names '", words[0], "', PATH is ", search_path(), kCompilerHint);
     words[0] = path;
     return {words};
   }
   for (const char* name : {"c++", "g++", "clang++"})
     if (std::string path = find_program(name); !path.empty()) return {{path}};
   fail(ErrorKind::Runtime, "[compile_native] no C++ compiler was found: looked for c++, g++ and ",
-       "clang++ in ", search_path(), kHint);
+       "clang++ in ", search_path(), kCompilerHint);
 }
 
 std::string compiler_identity(const Compiler& compiler) {

@@ -13,7 +13,7 @@
 namespace taeda::kernel {
 namespace {
 
-constexpr const char* kHint = "; set TMPDIR to a folder with free space that you may write";
+constexpr const char* kFolderHint = "; set TMPDIR to a folder with free space that you may write";
 
 }  // namespace
 
@@ -22,7 +22,7 @@ TemporaryFolder::TemporaryFolder() {
   if (!above || !*above) above = "/tmp";
   path_ = str(above, "/taeda_XXXXXX");
   TAEDA_CHECK(mkdtemp(path_.data()), "cannot make a temporary folder in '", above,
-              "': ", error_text(errno), kHint);
+              "': ", error_text(errno), kFolderHint);
 }
 
 TemporaryFolder::~TemporaryFolder() {
@@ -33,7 +33,7 @@ TemporaryFolder::~TemporaryFolder() {
 std::string TemporaryFolder::write(const std::string& name, std::string_view text) const {
   const std::string path = path_ + "/" + name;
   const int error = write_file(path, text);
-  TAEDA_CHECK(!error, "cannot write '", path, "': ", error_text(error), kHint);
+  TAEDA_CHECK(!error, "cannot write '", path, "': ", error_text(error), kFolderHint);
   return path;
 }
 
