@@ -9,7 +9,6 @@
 namespace taeda::func {
 namespace {
 
-Tensor cube_sum(const Tensor& x) { return x.pow(3).sum(); }
 Tensor product_sum(const Tensor& a, const Tensor& b) { return a.mul(a).mul(b).sum(); }
 
 TEST(Grad, OfOneTensor) {

@@ -9,7 +9,6 @@ namespace taeda::func {
 namespace {
 
 Tensor cube(const Tensor& x) { return x.pow(3); }
-Tensor cube_sum(const Tensor& x) { return x.pow(3).sum(); }
 // sum of x_i^2 x_j over all pairs: its Hessian is not diagonal.
 Tensor coupled(const Tensor& x) { return x.mul(x).sum().mul(x.sum()); }
 

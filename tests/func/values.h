@@ -27,6 +27,7 @@ inline Doubles values(const Tensor& t) {
   const double* data = dense.data<double>();
   return Doubles(data, data + dense.numel());
 }
+inline Tensor cube_sum(const Tensor& x) { return x.pow(3).sum(); }
 inline double number(const Tensor& t) { return read_scalar(t).to_double(); }
 
 inline void expect_near(const Tensor& t, const Doubles& expected) {

@@ -159,7 +159,7 @@ TEST(Plan, RefusesWrongInputsAndOpenGraphs) {
 
 // Traces a function of one tensor.
 template <class F>
-IntrusivePtr<Graph> trace(const Tensor& input, F&& f) {
+IntrusivePtr<Graph> traced(const Tensor& input, F&& f) {
   auto graph = make_intrusive<Graph>();
   auto tracer = make_intrusive<Tracer>(graph);
   tracer->track(input, graph->placeholder("x"));
@@ -172,7 +172,7 @@ IntrusivePtr<Graph> trace(const Tensor& input, F&& f) {
 
 TEST(Tracer, WritesOperatorsDownAndRunsThem) {
   const Tensor x = ones({2, 3});
-  const auto graph = trace(x, [](const Tensor& t) { return (t * Scalar(2) + t).relu().sum(); });
+  const auto graph = traced(x, [](const Tensor& t) { return (t * Scalar(2) + t).relu().sum(); });
   EXPECT_EQ(to_text(*graph),
             "graph(x) {\n"
             "  mul: f32[2, 3] = aten::mul.Tensor(x, 2)\n"

@@ -31,7 +31,7 @@ Tensor plain(const Tensor& t) { return autograd::detached(t).clone(); }
 
 std::vector<Value> items(const Value& v) { return *v.get<std::shared_ptr<Value::List>>(); }
 
-void expect_close(const Tensor& a, const Tensor& b, const std::string& what = {}) {
+void expect_same_values(const Tensor& a, const Tensor& b, const std::string& what = {}) {
   ASSERT_EQ(a.sizes(), b.sizes()) << what;
   EXPECT_TRUE(taeda::allclose(a, b, 1e-9, 1e-9, true)) << what;
 }
@@ -59,8 +59,8 @@ TEST(Retrace, RemovesWritesAndDecomposes) {
   const auto results = items(Plan(*made.graph).run({Value(plain(x))}));
   const Tensor own = plain(x);
   const Value expected = Plan(*graph).run({Value(own)});
-  expect_close(results.at(0).get<Tensor>(), own);
-  expect_close(results.at(1).get<Tensor>(), expected.get<Tensor>());
+  expect_same_values(results.at(0).get<Tensor>(), own);
+  expect_same_values(results.at(1).get<Tensor>(), expected.get<Tensor>());
 }
 
 TEST(Retrace, KeepsNamesLinesAndExamples) {
@@ -287,11 +287,12 @@ Outcome run_joint(const Retraced& made, const std::vector<Tensor>& inputs) {
 void expect_same(const Outcome& eager, const Outcome& joint, const std::string& what) {
   ASSERT_EQ(eager.results.size(), joint.results.size()) << what;
   for (size_t i = 0; i < eager.results.size(); ++i)
-    expect_close(joint.results[i], eager.results[i], what);
+    expect_same_values(joint.results[i], eager.results[i], what);
   ASSERT_EQ(eager.gradients.size(), joint.gradients.size()) << what;
   for (size_t i = 0; i < eager.gradients.size(); ++i) {
     ASSERT_EQ(eager.gradients[i].defined(), joint.gradients[i].defined()) << what;
-    if (eager.gradients[i].defined()) expect_close(joint.gradients[i], eager.gradients[i], what);
+    if (eager.gradients[i].defined())
+      expect_same_values(joint.gradients[i], eager.gradients[i], what);
   }
 }
 

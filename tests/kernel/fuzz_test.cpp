@@ -18,6 +18,7 @@
 #include "taeda/kernel/print.h"
 #include "taeda/kernel/schedule/schedule.h"
 #include "tests/kernel/compile.h"
+#include "tests/kernel/evaluate.h"
 
 namespace taeda::kernel::test {
 namespace {
@@ -246,13 +247,6 @@ class Maker {
   const Expr* rows_ = nullptr;
 };
 
-int64_t value_of(const Kernel& kernel, const Expr* e, const std::vector<int64_t>& params) {
-  symbolic::Assignment values;
-  for (size_t i = 0; i < params.size(); ++i)
-    values[kernel.params[i]] = symbolic::ExprValue::of(params[i]);
-  return symbolic::evaluate(e, values)->integer;
-}
-
 template <class T>
 void fill(std::vector<char>& bytes, std::mt19937& random, bool is_index) {
   const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e30f};
@@ -312,11 +306,11 @@ struct Case {
   std::vector<int64_t> sizes;
 };
 
-using Memory = std::vector<std::vector<char>>;
+using Buffers = std::vector<std::vector<char>>;
 
 // Runs a kernel on a copy of the memory: printed where there is a library, interpreted elsewhere.
-Memory run(const Kernel& kernel, const NativeModule* module, const Case& one, Memory memory,
-           int64_t* error) {
+Buffers run(const Kernel& kernel, const NativeModule* module, const Case& one, Buffers memory,
+            int64_t* error) {
   std::vector<char*> ptrs;
   for (std::vector<char>& buffer : memory) ptrs.push_back(buffer.data());
   ptrs.resize(kernel.buffers.size());  // local ones have no memory here
@@ -334,17 +328,17 @@ Memory run(const Kernel& kernel, const NativeModule* module, const Case& one, Me
 }
 
 void compare(const Case& one, const NativeModule* module, std::mt19937& random) {
-  Memory before;
+  Buffers before;
   for (const Buffer& buffer : one.kernel.buffers) {
     const int64_t numel = std::max<int64_t>(value_of(one.kernel, buffer.numel, one.sizes), 3);
     before.emplace_back(numel * item_size(buffer.dtype));
     fill(buffer, before.back(), random);
   }
   int64_t error[2] = {};
-  const Memory expected = run(one.kernel, module, one, before, error);
+  const Buffers expected = run(one.kernel, module, one, before, error);
   auto check = [&](const Kernel& kernel, const NativeModule* library, const char* way) {
     int64_t other[2] = {};
-    const Memory after = run(kernel, library, one, before, other);
+    const Buffers after = run(kernel, library, one, before, other);
     EXPECT_EQ(error[0] != 0, other[0] != 0) << way << " " << kernel.name;
     for (size_t i = 0; i < before.size(); ++i)
       EXPECT_TRUE(same(one.kernel.buffers[i].dtype, expected[i], after[i]))

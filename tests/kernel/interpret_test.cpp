@@ -15,19 +15,13 @@
 #include "taeda/kernel/print.h"
 #include "taeda/kernel/schedule/schedule.h"
 #include "tests/kernel/compile.h"
+#include "tests/kernel/evaluate.h"
 #include "tests/kernel/kernels.h"
 
 namespace taeda::kernel::test {
 namespace {
 
 using StageFn = void (*)(char* const*, const int64_t*, const void*, int64_t*, int64_t, int64_t);
-
-int64_t value_of(const Kernel& kernel, const Expr* e, const std::vector<int64_t>& params) {
-  symbolic::Assignment values;
-  for (size_t i = 0; i < params.size(); ++i)
-    values[kernel.params[i]] = symbolic::ExprValue::of(params[i]);
-  return symbolic::evaluate(e, values)->integer;
-}
 
 // Random elements; integers stay below a bound, so that they can be indices.
 std::vector<char> random_buffer(const Buffer& buffer, int64_t numel, int64_t bound,
