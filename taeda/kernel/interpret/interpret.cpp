@@ -48,7 +48,7 @@ void TileInterpreter::run(int number, const LaunchArguments& arguments, int64_t 
             {},
             std::vector<char>(16 * launch.num_states),
             std::vector<char*>(launch.num_states),
-            std::unique_ptr<char[]>(new char[launch.scratch_bytes + 64]),
+            make_line_bytes(launch.scratch_bytes),
             {},
             {},
             {}};
@@ -69,7 +69,7 @@ void InterpretedLaunch::place_buffers(Walk& walk) const {
     if (is_local[i])
       bytes += (static_cast<size_t>(local_bytes[i](walk.symbols.data())) + 127) / 64 * 64;
   }
-  if (bytes > 0) walk.locals.reset(new char[bytes]);
+  if (bytes > 0) walk.locals = make_line_bytes(bytes);
   for (size_t i = 0; i < is_local.size(); ++i)
     walk.buffers.push_back(is_local[i] ? walk.locals.get() + offsets[i]
                                        : walk.arguments.buffers[i]);

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <vector>
@@ -120,14 +121,24 @@ struct ReducePlan {
   size_t lift_offset, finish_offset;
 };
 
+// Memory that begins at a line of the cache, so that registers of tiles do not cross lines. Not
+// cleared.
+struct FreeLines {
+  void operator()(char* p) const { ::operator delete[](p, std::align_val_t(64)); }
+};
+using LineBytes = std::unique_ptr<char[], FreeLines>;
+inline LineBytes make_line_bytes(size_t bytes) {
+  return LineBytes(static_cast<char*>(::operator new[](bytes, std::align_val_t(64))));
+}
+
 // What the walk carries: symbols, states, scratch.
 struct Walk {
   const LaunchArguments& arguments;
   std::vector<int64_t> symbols;
-  std::vector<char*> buffers;                // local ones in `locals`
-  std::vector<char> states;                  // 16 bytes each
-  std::vector<char*> state_tiles;            // of states that have an element per element of a tile
-  std::unique_ptr<char[]> scratch, locals;   // not cleared
+  std::vector<char*> buffers;      // local ones in `locals`
+  std::vector<char> states;        // 16 bytes each
+  std::vector<char*> state_tiles;  // of states that have an element per element of a tile
+  LineBytes scratch, locals;
   std::vector<std::optional<TreeRun>> runs;  // by number of the reduction
   std::vector<std::vector<char>> results;    // of reductions side by side, by state
 
