@@ -1,6 +1,8 @@
 // Chooses chains for this machine.
 #include "taeda/kernel/interpret/chain.h"
 
+#include <utility>
+
 #include "taeda/kernel/interpret/isa_tables.h"
 
 namespace taeda::kernel {
@@ -24,8 +26,26 @@ bool find_chain_op(Op op, int side, ChainOp* step) {
     case Op::Neg: return either(ChainOp::Neg, ChainOp::Neg);
     case Op::Abs: return either(ChainOp::Abs, ChainOp::Abs);
     case Op::Sqrt: return either(ChainOp::Sqrt, ChainOp::Sqrt);
+    case Op::Rsqrt: return either(ChainOp::Rsqrt, ChainOp::Rsqrt);
+    case Op::Exp: return either(ChainOp::Exp, ChainOp::Exp);
+    case Op::Log: return either(ChainOp::Log, ChainOp::Log);
+    case Op::Tanh: return either(ChainOp::Tanh, ChainOp::Tanh);
+    case Op::Erf: return either(ChainOp::Erf, ChainOp::Erf);
     default: return false;
   }
+}
+
+bool find_chain_fold(const ReduceBody& body, ChainOp* step) {
+  static constexpr std::pair<const char*, ChainOp> kFolds[] = {{"sum", ChainOp::FoldSum},
+                                                               {"prod", ChainOp::FoldProd},
+                                                               {"max", ChainOp::FoldMax},
+                                                               {"min", ChainOp::FoldMin}};
+  for (const auto& [name, op] : kFolds) {
+    if (body.name != name) continue;
+    *step = op;
+    return find_chain(body.type) != nullptr;
+  }
+  return false;
 }
 
 }  // namespace taeda::kernel

@@ -29,6 +29,7 @@ TileInterpreter::TileInterpreter(const Kernel& kernel) {
     made->num_symbols = context.places.size();
     made->scratch_bytes = context.scratch_bytes;
     made->num_runs = context.bodies.size();
+    made->private_locals = context.private_locals;
     for (int i = 0; i < kernel.values.size(); ++i)
       if (kernel.values.node(i).op == Op::State)
         made->num_states = std::max(made->num_states, kernel.values.node(i).index + 1);
@@ -46,7 +47,7 @@ void TileInterpreter::run(int number, const LaunchArguments& arguments, int64_t 
   Walk walk{arguments,
             std::vector<int64_t>(launch.num_symbols),
             {},
-            std::vector<char>(16 * launch.num_states),
+            make_line_bytes(16 * kMaxLines * launch.num_states),
             std::vector<char*>(launch.num_states),
             make_line_bytes(launch.scratch_bytes),
             {},
@@ -66,8 +67,10 @@ void InterpretedLaunch::place_buffers(Walk& walk) const {
   size_t bytes = 0;
   for (size_t i = 0; i < is_local.size(); ++i) {
     offsets.push_back(bytes);
-    if (is_local[i])
-      bytes += (static_cast<size_t>(local_bytes[i](walk.symbols.data())) + 127) / 64 * 64;
+    if (!is_local[i]) continue;
+    size_t size = static_cast<size_t>(local_bytes[i](walk.symbols.data()));
+    if (private_locals.count(static_cast<int>(i))) size = std::max<size_t>(size, 16 * kBlock);
+    bytes += (size + 127) / 64 * 64;
   }
   if (bytes > 0) walk.locals = make_line_bytes(bytes);
   for (size_t i = 0; i < is_local.size(); ++i)

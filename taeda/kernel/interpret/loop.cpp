@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "taeda/kernel/interpret/line_block.h"
 #include "taeda/kernel/ir/transposition.h"
 
 namespace taeda::kernel {
@@ -12,11 +13,6 @@ namespace {
 
 // Elements side by side: their lanes of a reduction stay in the L1 cache.
 constexpr int64_t kAcross = 256;
-
-bool uses(const Expr* e, const Expr* var) {
-  const auto symbols = symbolic::symbols_of(e);
-  return std::find(symbols.begin(), symbols.end(), var) != symbols.end();
-}
 
 bool has_loop(const Loop& loop) {
   return std::any_of(loop.steps.begin(), loop.steps.end(),
@@ -44,12 +40,20 @@ InterpretedLoop::InterpretedLoop(PlanContext& context, const Loop& loop, const L
   for (const Axis& axis : loop.axes) {
     vars_.push_back(context.places.of(axis.var));
     extents_.push_back(context.places.program(axis.extent));
-    is_steady_.push_back(vars_.size() < 2 || !uses(axis.extent, loop.axes[vars_.size() - 2].var));
+    is_steady_.push_back(vars_.size() < 2 ||
+                         !uses_symbol(axis.extent, loop.axes[vars_.size() - 2].var));
   }
-  const Axis& last = loop.axes.back();
   LoopPlace place = around;
-  const Expr* along = around.across;
-  if (around.across) {
+  UnitAxes axes{around.across};
+  plan_form(context, loop, place, axes);
+  if (form_ != Form::Transposition) add_members(context, loop, axes, place);
+}
+
+void InterpretedLoop::plan_form(PlanContext& context, const Loop& loop, LoopPlace& place,
+                                UnitAxes& axes) {
+  const size_t last = loop.axes.size() - 1;
+  const Expr* var = loop.axes[last].var;
+  if (place.across) {
     form_ = Form::Inside;
   } else if (const auto found = find_transposition(context.kernel, loop)) {
     form_ = Form::Transposition;
@@ -63,20 +67,35 @@ InterpretedLoop::InterpretedLoop(PlanContext& context, const Loop& loop, const L
                                 places.program(found->from_stride),
                                 places.program(found->to_stride),
                                 find_transpose(found->item)};
-    return;
   } else if (!has_loop(loop)) {
-    along = last.var;
-    form_ = last.role == Role::Scanned ? Form::Scan : is_reduced_ ? Form::Reduction : Form::Tiles;
-    if (form_ == Form::Scan) collect_states(loop, place.tiled);
-  } else if (last.binding == Binding::Vector) {
+    const bool is_scan = loop.axes[last].role == Role::Scanned;
+    form_ = is_scan ? Form::Scan : is_reduced_ ? Form::Reduction : Form::Tiles;
+    if (is_scan) collect_states(loop, place.tiled);
+    axes = {var, place.line, form_ == Form::Reduction && last == 0};
+    has_lines_ = form_ == Form::Tiles && last > 0 && plan_lines(context, loop, last - 1);
+    if (has_lines_) axes.line = loop.axes[last - 1].var;
+  } else if (loop.axes[last].binding == Binding::Vector) {
     form_ = Form::Across;
-    along = place.across = last.var;
+    axes.along = place.across = var;
+    collect_states(loop, place.tiled);
+  } else if (plan_lines(context, loop, last)) {
+    form_ = Form::Blocks;
+    axes.along = place.line = var;
     collect_states(loop, place.tiled);
   }
-  add_members(context, loop, along, place);
 }
 
-void InterpretedLoop::add_members(PlanContext& context, const Loop& loop, const Expr* along,
+bool InterpretedLoop::plan_lines(PlanContext& context, const Loop& loop, size_t axis) {
+  const auto found = find_private_locals(context.kernel, loop, axis);
+  if (!found) return false;
+  for (int buffer : *found) {
+    context.private_locals.insert(buffer);
+    private_numels_.push_back(context.places.program(context.kernel.buffers[buffer].numel));
+  }
+  return true;
+}
+
+void InterpretedLoop::add_members(PlanContext& context, const Loop& loop, const UnitAxes& axes,
                                   const LoopPlace& place) {
   for (size_t i = 0; i < loop.steps.size();) {
     if (const auto* inner = std::get_if<Loop>(&loop.steps[i])) {
@@ -91,7 +110,7 @@ void InterpretedLoop::add_members(PlanContext& context, const Loop& loop, const 
            !std::holds_alternative<Scan>(loop.steps[end]))
       ++end;
     const Span<Step> steps(loop.steps.data() + i, end - i);
-    members_.push_back({nullptr, std::make_unique<Unit>(context, steps, along, place.tiled)});
+    members_.push_back({nullptr, std::make_unique<Unit>(context, steps, axes, place.tiled)});
     i = end;
   }
 }
@@ -112,13 +131,19 @@ void InterpretedLoop::prepare(Walk& walk) const {
 void InterpretedLoop::run_whole(Walk& walk) const { walk_axes(walk, 0, 0, extent(walk, 0)); }
 
 void InterpretedLoop::walk_axes(Walk& walk, size_t depth, int64_t begin, int64_t end) const {
-  if (form_ == Form::Reduction) return run_reduction(walk);
+  if (form_ == Form::Reduction) return run_reduction(walk, {});
+  if (has_lines_ && depth + 2 == vars_.size()) {
+    const int64_t length = extent(walk, depth + 1);
+    return each_block(walk, vars_[depth], length, begin, end,
+                      [&](const LineBlock& block) { run_tiles(walk, block, 0, length); });
+  }
   if (form_ == Form::Transposition && depth + 2 == vars_.size())
     return run_transposition(walk, begin, end);
   if (depth + 1 == vars_.size()) {
     if (begin >= end) return;
     switch (form_) {
-      case Form::Tiles: return run_tiles(walk, begin, end);
+      case Form::Tiles: return run_tiles(walk, {}, begin, end);
+      case Form::Blocks: return run_blocks(walk, begin, end);
       case Form::Scan: return run_scan(walk, begin, end);
       case Form::Across: return run_across(walk, begin, end);
       default: return run_points(walk, begin, end);
@@ -140,20 +165,85 @@ void InterpretedLoop::run_points(Walk& walk, int64_t begin, int64_t end) const {
         continue;
       }
       member.unit->enter(walk, 1);
-      member.unit->evaluate(walk, 0, 1);
-      member.unit->store(walk, 0, 1);
+      member.unit->evaluate(walk, {0, 1});
+      member.unit->store(walk, {0, 1});
     }
   }
 }
 
-void InterpretedLoop::run_tiles(Walk& walk, int64_t begin, int64_t end) const {
-  for (const Member& member : members_) {
-    member.unit->enter(walk, end - begin);
-    for (int64_t at = begin; at < end; at += kTile) {
-      const int64_t n = std::min(kTile, end - at);
-      member.unit->evaluate(walk, at, n);
-      member.unit->store(walk, at, n);
+// Blocks of lines of at most `longest` elements each.
+template <class F>
+void InterpretedLoop::each_block(Walk& walk, int place, int64_t longest, int64_t begin, int64_t end,
+                                 F run) const {
+  for (const IndexProgram& numel : private_numels_)
+    longest = std::max(longest, numel(walk.symbols.data()));
+  const int64_t most = std::clamp<int64_t>(kBlock / std::max<int64_t>(longest, 1), 1, kMaxLines);
+  for (int64_t at = begin; at < end; at += most) {
+    walk.symbols[place] = at;
+    run(LineBlock{place, at, std::min(most, end - at)});
+  }
+}
+
+void InterpretedLoop::run_blocks(Walk& walk, int64_t begin, int64_t end) const {
+  int64_t longest = 0;
+  for (const Member& member : members_)
+    if (member.loop) longest = std::max(longest, member.loop->extent(walk, 0));
+  each_block(walk, vars_.back(), longest, begin, end, [&](const LineBlock& block) {
+    for (const Member& member : members_) {
+      if (!member.loop) {
+        const TileRange range{block.first, block.lines};
+        member.unit->enter(walk, range.n);
+        member.unit->evaluate(walk, range);
+        member.unit->store(walk, range);
+        walk.symbols[block.place] = block.first;
+      } else if (member.loop->form_ == Form::Reduction) {
+        member.loop->run_reduction(walk, block);
+      } else {
+        member.loop->run_tiles(walk, block, 0, member.loop->extent(walk, 0));
+      }
     }
+  });
+}
+
+// n elements of each line of a block, in as many parts as scratch memory has room for.
+void InterpretedLoop::run_tile(Walk& walk, const Unit& unit, const LineBlock& block, int64_t at,
+                               int64_t n) const {
+  const int64_t most = unit.lines_at_once(n);
+  for (int64_t line = 0; line < block.lines; line += most) {
+    if (block.place >= 0) walk.symbols[block.place] = block.first + line;
+    const TileRange range{at, n, line, std::min(most, block.lines - line)};
+    unit.evaluate(walk, range);
+    reduce_tile(walk, unit, range, block.lines);
+    unit.store(walk, range);
+  }
+  if (block.place >= 0) walk.symbols[block.place] = block.first;
+}
+
+void InterpretedLoop::reduce_tile(Walk& walk, const Unit& unit, const TileRange& range,
+                                  int64_t lines) const {
+  for (const ReducePlan& plan : unit.reductions()) {
+    if (plan.is_chained) continue;
+    TreeRun& run = *walk.runs[plan.number];
+    for (int64_t l = 0; l < range.lines; ++l) {
+      char* tiles[8];
+      if (lines > 1) run.select(range.line + l, range.start);
+      if (run.is_folded()) {
+        unit.value_tiles(walk, plan, l, tiles);
+        run.fold(tiles, range.n);
+      } else {
+        unit.lift(walk, plan, l, range.n, tiles);
+        run.add(tiles, range.n);
+      }
+    }
+  }
+}
+
+void InterpretedLoop::run_tiles(Walk& walk, const LineBlock& block, int64_t begin,
+                                int64_t end) const {
+  for (const Member& member : members_) {
+    member.unit->enter(walk, end - begin, block.lines);
+    for (int64_t at = begin; at < end; at += kTile)
+      run_tile(walk, *member.unit, block, at, std::min(kTile, end - at));
   }
 }
 
@@ -196,37 +286,23 @@ void write_results(Walk& walk, const ReducePlan& plan, char* const* states, int6
 
 }  // namespace
 
-void InterpretedLoop::reduce_line(Walk& walk, int64_t extent) const {
+void InterpretedLoop::reduce_lines(Walk& walk, const LineBlock& block, int64_t extent) const {
   if (extent == 0) return;
-  for (const Member& member : members_) member.unit->enter(walk, extent);
-  for (int64_t at = 0; at < extent; at += kTile) {
-    const int64_t n = std::min(kTile, extent - at);
-    for (const Member& member : members_) {
-      member.unit->evaluate(walk, at, n);
-      for (const ReducePlan& plan : member.unit->reductions()) {
-        TreeRun& run = *walk.runs[plan.number];
-        if (run.is_folded()) {
-          const char* values[8];
-          member.unit->value_tiles(walk, plan, values);
-          run.fold(values, n);
-          continue;
-        }
-        char* states[8];
-        member.unit->lift(walk, plan, n, states);
-        run.add(states, n);
-      }
-      member.unit->store(walk, at, n);
-    }
-  }
+  for (const Member& member : members_) member.unit->enter(walk, extent, block.lines);
+  for (int64_t at = 0; at < extent; at += kTile)
+    for (const Member& member : members_)
+      run_tile(walk, *member.unit, block, at, std::min(kTile, extent - at));
 }
 
-void InterpretedLoop::run_reduction(Walk& walk) const {
-  each_reduction([&](const Unit&, const ReducePlan& plan) { walk.runs[plan.number]->start(1); });
-  each_line(walk, 0, vars_.size() - 1, [&](int64_t count) { reduce_line(walk, count); });
+void InterpretedLoop::run_reduction(Walk& walk, const LineBlock& block) const {
+  each_reduction(
+      [&](const Unit&, const ReducePlan& plan) { walk.runs[plan.number]->start(1, block.lines); });
+  each_line(walk, 0, vars_.size() - 1, [&](int64_t count) { reduce_lines(walk, block, count); });
   each_reduction([&](const Unit&, const ReducePlan& plan) {
     char* states[8];
     walk.runs[plan.number]->finish(states);
-    write_results(walk, plan, states, 1, [&](int state) { return walk.state(state); });
+    write_results(walk, plan, states, block.lines,
+                  [&](int state) { return walk.state_tiles[state] = walk.state(state); });
   });
 }
 
@@ -240,15 +316,14 @@ void InterpretedLoop::run_scan(Walk& walk, int64_t begin, int64_t end) const {
     const int64_t n = std::min(kTile, end - at);
     size_t next = 0;
     for (const Member& member : members_) {
-      member.unit->evaluate(walk, at, n);
+      member.unit->evaluate(walk, {at, n});
       for (const ReducePlan& plan : member.unit->scans()) {
-        const char* values[8];
-        member.unit->value_tiles(walk, plan, values);
-        char* lifted[8];
-        member.unit->lift(walk, plan, n, lifted);
+        char *values[8], *lifted[8];
+        member.unit->value_tiles(walk, plan, 0, values);
+        member.unit->lift(walk, plan, 0, n, lifted);
         runs[next++].add(values[0], lifted, n);
       }
-      member.unit->store(walk, at, n);
+      member.unit->store(walk, {at, n});
     }
   }
 }
@@ -263,8 +338,8 @@ void InterpretedLoop::run_across(Walk& walk, int64_t begin, int64_t end) const {
         continue;
       }
       member.unit->enter(walk, n);
-      member.unit->evaluate(walk, at, n);
-      member.unit->store(walk, at, n);
+      member.unit->evaluate(walk, {at, n});
+      member.unit->store(walk, {at, n});
     }
   }
 }
@@ -275,13 +350,13 @@ void InterpretedLoop::run_inside(Walk& walk, int64_t start, int64_t n) const {
   auto point = [&] {
     for (const Member& member : members_) {
       member.unit->enter(walk, n);
-      member.unit->evaluate(walk, start, n);
+      member.unit->evaluate(walk, {start, n});
       for (const ReducePlan& plan : member.unit->reductions()) {
         char* states[8];
-        member.unit->lift(walk, plan, n, states);
+        member.unit->lift(walk, plan, 0, n, states);
         walk.runs[plan.number]->add_across(states);
       }
-      member.unit->store(walk, start, n);
+      member.unit->store(walk, {start, n});
     }
   };
   each_line(walk, 0, vars_.size() - 1, [&](int64_t count) {

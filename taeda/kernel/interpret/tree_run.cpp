@@ -25,6 +25,7 @@ TreeRun::TreeRun(const ReduceBody& body, const BodyProgram& combine, Part part)
     offsets_.push_back(bytes_);
     bytes_ += static_cast<size_t>(lanes_count_) * type_size(type);
   }
+  bytes_ = (bytes_ + sizeof(CacheLine) - 1) / sizeof(CacheLine) * sizeof(CacheLine);
   for (Type type : body.value_types) value_sizes_.push_back(type_size(type));
   identity_.resize(bytes_);
   for (size_t s = 0; s < sizes_.size(); ++s) {
@@ -34,20 +35,30 @@ TreeRun::TreeRun(const ReduceBody& body, const BodyProgram& combine, Part part)
   }
 }
 
-void TreeRun::start(int64_t width) {
-  if (width_ != width) {
+void TreeRun::start(int64_t width, int64_t lines) {
+  if (width_ != width || lines_ != lines) {
     width_ = width;
-    lanes_.resize(bytes_ * width);
+    lines_ = lines;
+    lanes_.resize(bytes_ / sizeof(CacheLine) * width * lines);
     levels_.clear();
   }
   chunks_ = 0;
-  clear_lanes();
+  for (line_ = lines; line_-- > 0;) clear_lanes();
+  line_ = 0;
+}
+
+char* TreeRun::open(int64_t line, int64_t n) {
+  if (lines_ == 1) {
+    if (position_ == kReduceChunk) close_chunk();
+    position_ += n;
+  }
+  return lanes() + line * bytes_;
 }
 
 void TreeRun::clear_lanes() {
   position_ = 0;
   if (width_ == 1) {
-    std::memcpy(lanes_.data(), identity_.data(), bytes_);
+    std::memcpy(lane(0, 0), identity_.data(), bytes_);
     return;
   }
   for (size_t s = 0; s < sizes_.size(); ++s)
@@ -151,8 +162,8 @@ void TreeRun::add_across(char* const* states) {
   ++position_;
 }
 
-// The lanes as a tree, then the cascade of equal-sized neighbours.
-void TreeRun::close_chunk() {
+// The lanes as a tree.
+void TreeRun::close_lanes() {
   char *left[kMaxStates], *right[kMaxStates];
   for (size_t s = 0; s < sizes_.size(); ++s) left[s] = lane(s, 0);
   if (close_ && width_ == 1) {
@@ -163,6 +174,11 @@ void TreeRun::close_chunk() {
       combine_into(left, right, half * width_);
     }
   }
+}
+
+// Then the cascade of equal-sized neighbours.
+void TreeRun::close_chunk() {
+  close_lanes();
   settle();
   ++chunks_;
   clear_lanes();
@@ -182,12 +198,26 @@ void TreeRun::settle() {
   for (size_t s = 0; s < sizes_.size(); ++s) copy(level(depth, s), lane(s, 0), s);
 }
 
+// The only chunk of each line.
+void TreeRun::finish_chunk(char** results) {
+  results_.resize(16 * sizes_.size() * lines_);
+  for (line_ = lines_; line_-- > 0;) {
+    close_lanes();
+    for (size_t s = 0; s < sizes_.size() && lines_ > 1; ++s)
+      copy_element(results_.data() + 16 * s * lines_ + line_ * sizes_[s], lane(s, 0), sizes_[s]);
+  }
+  line_ = 0;
+  for (size_t s = 0; s < sizes_.size(); ++s)
+    results[s] = lines_ > 1 ? results_.data() + 16 * s * lines_ : lane(s, 0);
+}
+
 void TreeRun::finish(char** results) {
   if (is_cascade_ && chunks_ == 0) {
     settle();  // identities
     ++chunks_;
   }
-  if (position_ > 0 || chunks_ == 0) close_chunk();
+  if (chunks_ == 0) return finish_chunk(results);
+  if (position_ > 0) close_chunk();
   char *left[kMaxStates], *right[kMaxStates];
   size_t depth = 0;
   while (!((chunks_ >> depth) & 1)) ++depth;

@@ -2,10 +2,16 @@
 //
 // Values are split by how often they change. Those that do not move along the tile's axis are
 // computed as single elements, and spread only where a primitive needs them in every element.
-// Cheap operations that follow each other run as one chain (chain.h), with the conversions of
-// bfloat16 at its ends; tiles share scratch memory where one is done before the other begins.
+// Operations that follow each other run as one chain (chain.h), with the conversions of bfloat16 at
+// its ends and reductions behind it; tiles share scratch memory where one is done before the other
+// begins.
+//
+// Note [Lines]. A tile may have several lines: indices of the axis around the tile's one, for which
+// the steps are the same and every access moves evenly. What a step costs beside its arithmetic is
+// paid once for all of them.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <new>
@@ -21,6 +27,11 @@
 #include "taeda/kernel/interpret/tree_run.h"
 
 namespace taeda::kernel {
+
+// Lines that one block can have.
+constexpr int64_t kMaxLines = 64;
+// Elements of a block: several lines stay in the caches next to the core.
+constexpr int64_t kBlock = 4096;
 
 // Places of symbols in the array that index programs read, shared by all loops of a kernel.
 class SymbolPlaces {
@@ -43,19 +54,43 @@ struct PlanContext {
   SymbolPlaces places;
   size_t scratch_bytes = 0;
   std::vector<const ReduceBody*> bodies = {};  // of reductions, by their number
+  std::set<int> private_locals = {};           // buffers that each line of a block has for itself
 };
 
-// How often a value is computed: once per launch, per position of the loops around, or per tile.
+// The axes of a unit: of the elements of a tile, and of the lines that a tile may have; null for
+// none.
+struct UnitAxes {
+  const Expr* along = nullptr;
+  const Expr* line = nullptr;
+  bool is_one_run = false;  // tiles begin at multiples of kTile of a reduction
+};
+
+// A tile: n elements from `start` on of some lines. `line` counts from the first line of the block
+// that the unit was entered for; the symbol of the axis of lines stands at that line.
+struct TileRange {
+  int64_t start, n, line = 0, lines = 1;
+};
+
+// Where the elements of a tile lie.
+struct Tile {
+  char* data;
+  int64_t pitch;  // bytes from line to line
+  char* at(int64_t line) const { return data + line * pitch; }
+};
+
+// How often a value is computed: once per launch, per position of the loops around (for all lines
+// of a block at once), or per tile.
 enum class Pace : uint8_t { Launch, Position, Tile };
 
 // An access of memory: its index, and how it moves along the tile.
 struct AccessPlan {
   int buffer = 0;
   int64_t item = 0;
-  bool is_even = false;   // the index moves by `stride`
-  bool is_dense = false;  // by one
-  bool is_plain = false;  // memory holds the value as it is
-  IndexProgram at, stride;
+  bool is_even = false;     // the index moves by `stride`
+  bool is_dense = false;    // by one
+  bool is_plain = false;    // memory holds the value as it is
+  bool is_private = false;  // a local buffer of each line
+  IndexProgram at, stride, line_stride;
   const StoragePrimitives* storage = nullptr;
 };
 
@@ -65,6 +100,7 @@ struct ValuePlan {
   Pace pace = Pace::Launch;
   bool is_spread = false;    // a primitive needs it in every element
   bool is_absorbed = false;  // in a chain: has no tile
+  bool is_lined = false;     // State: lines have elements of their own
   bool is_copied = false;    // Load: memory is written before the tile is read for the last time
   int args[3] = {-1, -1, -1};
   int uses = 0;
@@ -85,12 +121,14 @@ struct ValuePlan {
 struct ChainPart {
   ChainOp op;
   ChainOperand kind;
-  int operand;  // a value; -1 for none
+  int operand;  // a value, or a reduction by its number; -1 for none
 };
 struct TileStep {
   int value;
   ChainPrimitive chain = nullptr;
   std::vector<ChainPart> parts = {};
+  std::vector<ChainPart> folds = {};  // into reductions, after the value is stored
+  bool is_stored = true;
 };
 
 struct IndirectPlan {
@@ -119,6 +157,7 @@ struct ReducePlan {
   int number;  // of its run
   BodyProgram lift, combine, finish;
   size_t lift_offset, finish_offset;
+  bool is_chained = false;  // a chain folds its value
 };
 
 // Memory that begins at a line of the cache, so that registers of tiles do not cross lines. Not
@@ -136,71 +175,81 @@ struct Walk {
   const LaunchArguments& arguments;
   std::vector<int64_t> symbols;
   std::vector<char*> buffers;      // local ones in `locals`
-  std::vector<char> states;        // 16 bytes each
+  LineBytes states;                // 16 bytes per line of a block
   std::vector<char*> state_tiles;  // of states that have an element per element of a tile
   LineBytes scratch, locals;
   std::vector<std::optional<TreeRun>> runs;  // by number of the reduction
   std::vector<std::vector<char>> results;    // of reductions side by side, by state
 
-  char* state(int number) { return states.data() + 16 * number; }
+  char* state(int number) { return states.get() + 16 * kMaxLines * number; }
   // Memory of a state's tile.
   char* tile_state(int number);
 };
 
 class Unit {
  public:
-  // `along`: the axis of the tile, null for single elements. `tiled`: states that are tiles.
-  Unit(PlanContext& context, Span<Step> steps, const Expr* along, const std::set<int>& tiled);
+  // `tiled`: states with an element per element of a tile, or per line where tiles have lines.
+  Unit(PlanContext& context, Span<Step> steps, const UnitAxes& axes, const std::set<int>& tiled);
 
-  // Values that change with the loops around, for tiles of at most `longest` elements.
-  void enter(Walk& walk, int64_t longest) const {
-    if (!position_.empty()) compute(walk, position_, longest);
+  // Values that change with the loops around, for a block of lines and tiles of at most `longest`
+  // elements.
+  void enter(Walk& walk, int64_t longest, int64_t lines = 1) const;
+  // Lines that a tile of n elements per line may have.
+  int64_t lines_at_once(int64_t n) const {
+    return has_tiles_ ? std::max<int64_t>(1, kTile / n) : kMaxLines;
   }
-  // The values of n elements from `start` on, then what is stored of them.
-  void evaluate(Walk& walk, int64_t start, int64_t n) const;
-  void store(Walk& walk, int64_t start, int64_t n) const;
+  // The values of a tile, then what is stored of them.
+  void evaluate(Walk& walk, const TileRange& range) const;
+  void store(Walk& walk, const TileRange& range) const;
   void prepare(Walk& walk) const;
   const std::vector<ReducePlan>& reductions() const { return reductions_; }
   const std::vector<ReducePlan>& scans() const { return scans_; }
-  // The present tiles of a reduction's values.
-  void value_tiles(Walk& walk, const ReducePlan& plan, const char** values) const {
-    for (size_t i = 0; i < plan.values.size(); ++i) values[i] = tiles(walk)[plan.values[i]];
+  // A line of the present tiles of a reduction's values.
+  void value_tiles(Walk& walk, const ReducePlan& plan, int64_t line, char** values) const {
+    for (size_t i = 0; i < plan.values.size(); ++i)
+      values[i] = tiles(walk)[plan.values[i]].at(line);
   }
-  // The states that the values of the present tile are: a tile per state.
-  void lift(Walk& walk, const ReducePlan& plan, int64_t n, char** states) const;
+  // The states that the values of a line of the present tile are: a tile per state.
+  void lift(Walk& walk, const ReducePlan& plan, int64_t line, int64_t n, char** states) const;
 
  private:
   friend class UnitPlanner;
-  // One element of each of some values, spread where tiles need it.
-  void compute(Walk& walk, const std::vector<int>& values, int64_t longest) const;
-  void compute_one(Walk& walk, const ValuePlan& value) const;
-  void run_step(Walk& walk, const TileStep& step, int64_t start, int64_t n) const;
-  void run_chain(Walk& walk, const TileStep& step, int64_t start, int64_t n, char* out) const;
-  // Pointers to the present tile of each value.
-  char** tiles(Walk& walk) const {
-    return reinterpret_cast<char**>(walk.scratch.get() + tiles_offset_);
+  // One element per line of a value that does not move along the tile.
+  void compute(Walk& walk, const ValuePlan& value, int64_t lines) const;
+  // Such a value in every element of a tile.
+  void spread(Walk& walk, int value, const TileRange& range) const;
+  void run_step(Walk& walk, const TileStep& step, const TileRange& range) const;
+  void run_chain(Walk& walk, const TileStep& step, const TileRange& range, Tile out) const;
+  void run_primitive(Walk& walk, const ValuePlan& value, const TileRange& range, Tile out) const;
+  // The present tile of each value.
+  Tile* tiles(Walk& walk) const {
+    return reinterpret_cast<Tile*>(walk.scratch.get() + tiles_offset_);
   }
   int64_t* indices(Walk& walk) const {
     return reinterpret_cast<int64_t*>(walk.scratch.get() + indices_offset_);
   }
-  char* address(Walk& walk, const AccessPlan& access, int64_t start) const;
-  char* load(Walk& walk, const ValuePlan& value, int64_t start, int64_t n, char* out) const;
+  // Memory from the first element of a tile on.
+  Tile address(Walk& walk, const AccessPlan& access, const TileRange& range) const;
+  Tile load(Walk& walk, const ValuePlan& value, const TileRange& range, Tile out) const;
   void load_masked(const ValuePlan& value, const char* memory, const int64_t* at, int64_t n,
                    char* const* operands, char* out) const;
-  void write_index(Walk& walk, const ValuePlan& value, int64_t start, int64_t n, char* out) const;
   void check(Walk& walk, const IndirectPlan& plan, const char* values, int64_t n) const;
-  // The index of each element of a tile.
-  const int64_t* index_tile(Walk& walk, const AccessPlan& access, int64_t start, int64_t n) const;
-  void store_one(Walk& walk, const StorePlan& plan, int64_t start, int64_t n) const;
-  void store_each(Walk& walk, const StorePlan& plan, const int64_t* at, int64_t n) const;
+  // The index of each element of a tile, and of one element per line.
+  const int64_t* index_tile(Walk& walk, const AccessPlan& access, const TileRange& range) const;
+  const int64_t* index_lines(Walk& walk, const AccessPlan& access, int64_t lines) const;
+  void write_line(Walk& walk, const AccessPlan& access, const TileRange& range, int64_t* to) const;
+  void store_one(Walk& walk, const StorePlan& plan, const TileRange& range) const;
+  void store_each(Walk& walk, const StorePlan& plan, const TileRange& range) const;
 
   std::vector<ValuePlan> values_;
   std::vector<int> launch_, position_;  // values of these paces
+  std::vector<int> spread_launch_, spread_position_;
   std::vector<TileStep> steps_;
   std::vector<IndirectPlan> indirects_;
   std::vector<StorePlan> stores_;
   std::vector<ReducePlan> reductions_, scans_;
-  int along_ = -1;  // the place of the tile's axis
+  int along_ = -1, line_ = -1;  // the places of the axes
+  bool has_tiles_ = false;      // in scratch memory
   size_t tiles_offset_ = 0, indices_offset_ = 0;
 };
 

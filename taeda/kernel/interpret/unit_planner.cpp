@@ -8,7 +8,7 @@ namespace taeda::kernel {
 
 namespace {
 
-constexpr size_t kMaxChain = 40;
+constexpr size_t kMaxChain = 40, kMaxFolds = 8;
 
 // Room in the scratch memory of a walk.
 size_t take(size_t& bytes, size_t count) {
@@ -26,15 +26,15 @@ bool is_plain(DType dtype, Type type, const StoragePrimitives& storage) {
 
 class UnitPlanner {
  public:
-  UnitPlanner(Unit& unit, PlanContext& context, const Expr* along, const std::set<int>& tiled)
+  UnitPlanner(Unit& unit, PlanContext& context, const UnitAxes& axes, const std::set<int>& tiled)
       : unit_(unit),
         context_(context),
         kernel_(context.kernel),
         graph_(context.kernel.values),
-        along_(along),
+        axes_(axes),
         places_(context.places),
         tiled_(tiled) {
-    if (along) moving_.insert(along);
+    if (axes.along) moving_.insert(axes.along);
   }
 
   void plan(Span<Step> steps) {
@@ -52,6 +52,7 @@ class UnitPlanner {
     }
     for (size_t v = 0; v < values().size(); ++v) plan_step(static_cast<int>(v));
     std::erase_if(unit_.steps_, [&](const TileStep& s) { return values()[s.value].is_absorbed; });
+    for (ReducePlan& plan : unit_.reductions_) chain_reduction(plan);
     for (StorePlan& store : unit_.stores_) plan_direct(store);
     copy_what_is_overwritten();
     spread_operands();
@@ -71,10 +72,11 @@ class UnitPlanner {
   // The index, and the stride along the axis where it is the same for every element.
   void plan_index(const Expr* at, AccessPlan& access) {
     access.at = places_.program(at);
-    for (const Expr* symbol : symbolic::symbols_of(at))
-      if (symbol != along_ && moving_.count(symbol)) return;
     ExprPool& pool = *kernel_.pool;
-    const Expr* step = along_ ? stride_of(pool, at, along_) : pool.integer(0);
+    if (axes_.line) access.line_stride = places_.program(stride_of(pool, at, axes_.line));
+    for (const Expr* symbol : symbolic::symbols_of(at))
+      if (symbol != axes_.along && moving_.count(symbol)) return;
+    const Expr* step = axes_.along ? stride_of(pool, at, axes_.along) : pool.integer(0);
     if (!step) return;
     access.is_even = true;
     access.is_dense = step->is_constant(1);
@@ -84,6 +86,8 @@ class UnitPlanner {
   void plan_access(int buffer, Type type, const Expr* at, AccessPlan& access) {
     const DType dtype = kernel_.buffers[buffer].dtype;
     plan_index(at, access);
+    access.is_private = axes_.line && context_.private_locals.count(buffer) != 0;
+    if (access.is_private) access.line_stride = places_.program(kernel_.buffers[buffer].numel);
     access.buffer = buffer;
     access.item = item_size(dtype);
     access.storage = &find_storage(dtype, type);
@@ -91,7 +95,7 @@ class UnitPlanner {
   }
 
   Pace pace_of(const Node& node) const {
-    const bool is_tiled = node.op == Op::State && tiled_.count(node.index);
+    const bool is_tiled = node.op == Op::State && tiled_.count(node.index) && !axes_.line;
     if ((node.at && moves(node.at)) || is_tiled) return Pace::Tile;
     return node.at || node.op == Op::State ? Pace::Position : Pace::Launch;
   }
@@ -106,6 +110,7 @@ class UnitPlanner {
     value.bits[1] = node.bits[1];
     value.index = node.index;
     value.pace = pace_of(node);
+    value.is_lined = axes_.line && node.op == Op::State && tiled_.count(node.index);
     for (int i = 0; i < 3 && node.args[i] >= 0; ++i) {
       value.args[i] = number_.at(node.args[i]);
       value.pace = std::max(value.pace, values()[value.args[i]].pace);
@@ -116,7 +121,7 @@ class UnitPlanner {
     const int number = static_cast<int>(values().size());
     if (value.pace == Pace::Launch) unit_.launch_.push_back(number);
     if (value.pace == Pace::Position) unit_.position_.push_back(number);
-    if (!value.is_moving()) value.offset = take(context_.scratch_bytes, value.size);
+    if (!value.is_moving()) value.offset = take(context_.scratch_bytes, kMaxLines * value.size);
     number_[id] = number;
     values().push_back(std::move(value));
   }
@@ -181,7 +186,8 @@ class UnitPlanner {
                     BodyProgram(body, body.combine),
                     BodyProgram(body, body.finish),
                     0,
-                    0};
+                    0,
+                    false};
     context_.bodies.push_back(&body);
     for (NodeId id : nodes) {
       plan.values.push_back(number_.at(id));
@@ -270,6 +276,30 @@ class UnitPlanner {
     step.chain = chain;
   }
 
+  // A reduction of neighbours is folded by the chain that ends in its value, or by one of its own.
+  void chain_reduction(ReducePlan& plan) {
+    const int v = plan.values[0];
+    ValuePlan& value = values()[v];
+    ChainPart fold{ChainOp::Load, ChainOperand::Lanes, plan.number};
+    if (!axes_.is_one_run || plan.part == Part::Combining || !value.is_moving() ||
+        !find_chain_fold(*plan.body, &fold.op) || value.type != plan.body->type)
+      return;
+    plan.is_chained = true;
+    TileStep* step = step_of(v);
+    if (!step->chain && absorb(v, 1) == ChainOperand::BFloat16) {
+      value.is_absorbed = false;  // by a step of another value
+      step->chain = find_chain(value.type);
+      step->parts = {{ChainOp::Load, ChainOperand::BFloat16, v}};
+    }
+    if (!step->chain || step->folds.size() == kMaxFolds) {
+      unit_.steps_.push_back(
+          {v, find_chain(value.type), {{ChainOp::Load, ChainOperand::Tile, v}}, {fold}, false});
+      return;
+    }
+    step->folds.push_back(fold);
+    step->is_stored = --value.uses > 0;
+  }
+
   // Results are computed into memory where no later step reads it.
   void plan_direct(StorePlan& store) {
     ValuePlan& value = values()[store.value];
@@ -318,14 +348,21 @@ class UnitPlanner {
         for (int i = 0; i < values()[step.value].num_args(); ++i)
           spread(values()[step.value].args[i]);
     for (const StorePlan& store : unit_.stores_) {
+      unit_.has_tiles_ |= !store.is_direct;
       spread(store.value);
       if (store.mask >= 0) spread(store.mask);
     }
     for (const auto* plans : {&unit_.reductions_, &unit_.scans_})
       for (const ReducePlan& plan : *plans)
         for (int value : plan.values) spread(value);
-    for (ValuePlan& value : values())
-      if (value.is_spread) value.spread_offset = take(context_.scratch_bytes, kTile * value.size);
+    for (size_t v = 0; v < values().size(); ++v) {
+      ValuePlan& value = values()[v];
+      if (!value.is_spread) continue;
+      value.spread_offset = take(context_.scratch_bytes, kTile * value.size);
+      (value.pace == Pace::Launch ? unit_.spread_launch_ : unit_.spread_position_)
+          .push_back(static_cast<int>(v));
+      unit_.has_tiles_ = true;
+    }
   }
 
   // The last step that reads each value; all steps for those that are read after the steps.
@@ -346,7 +383,8 @@ class UnitPlanner {
     }
     for (const auto* plans : {&unit_.reductions_, &unit_.scans_})
       for (const ReducePlan& plan : *plans)
-        for (int value : plan.values) last[value] = end;
+        for (int value : plan.values)
+          if (!plan.is_chained) last[value] = end;
     return last;
   }
 
@@ -357,9 +395,12 @@ class UnitPlanner {
     for (size_t i = 0; i < unit_.steps_.size(); ++i) {
       for (size_t k = 0; k <= i; ++k) {
         const ValuePlan& done = values()[unit_.steps_[k].value];
-        if (k < i && last[unit_.steps_[k].value] == i) free[done.size].push_back(done.offset);
+        if (k < i && unit_.steps_[k].is_stored && last[unit_.steps_[k].value] == i)
+          free[done.size].push_back(done.offset);
       }
+      if (!unit_.steps_[i].is_stored) continue;
       ValuePlan& value = values()[unit_.steps_[i].value];
+      unit_.has_tiles_ |= !is_in_memory(value);
       auto& known = free[value.size];
       if (known.empty()) {
         value.offset = take(context_.scratch_bytes, kTile * value.size);
@@ -370,21 +411,29 @@ class UnitPlanner {
     }
   }
 
+  // Whether the tile of a step is memory of a buffer.
+  bool is_in_memory(const ValuePlan& value) const {
+    return value.store >= 0 || (value.op == Op::Load && value.args[0] < 0 &&
+                                value.access.is_dense && value.access.is_plain && !value.is_copied);
+  }
+
   Unit& unit_;
   PlanContext& context_;
   const Kernel& kernel_;
   const ExprGraph& graph_;
-  const Expr* along_;
+  const UnitAxes& axes_;
   SymbolPlaces& places_;
   const std::set<int>& tiled_;
   std::map<NodeId, int> number_;
   std::set<const Expr*> moving_;  // symbols that change along the tile
 };
 
-Unit::Unit(PlanContext& context, Span<Step> steps, const Expr* along, const std::set<int>& tiled) {
-  if (along) along_ = context.places.of(along);
-  UnitPlanner(*this, context, along, tiled).plan(steps);
-  tiles_offset_ = take(context.scratch_bytes, values_.size() * sizeof(char*));
+Unit::Unit(PlanContext& context, Span<Step> steps, const UnitAxes& axes,
+           const std::set<int>& tiled) {
+  if (axes.along) along_ = context.places.of(axes.along);
+  if (axes.line) line_ = context.places.of(axes.line);
+  UnitPlanner(*this, context, axes, tiled).plan(steps);
+  tiles_offset_ = take(context.scratch_bytes, values_.size() * sizeof(Tile));
   indices_offset_ = take(context.scratch_bytes, kTile * 8);
 }
 
