@@ -151,6 +151,16 @@ template <class V>
 constexpr int td_lanes = sizeof(V) / sizeof(V{}[0]);
 typedef unsigned short td_u16_half __attribute__((vector_size(TAEDA_VEC_BYTES / 2)));
 
+// A compiler converts a whole register in two halves, which costs four shuffles.
+TD_FN td_u32 td_widen(td_u16_half x) {
+#  if TAEDA_VEC_BYTES == 64 && defined(__AVX512F__) && !defined(__clang__)
+  typedef short shorts __attribute__((vector_size(32)));
+  return (td_u32)__builtin_ia32_pmovzxwd512_mask((shorts)x, td_i32{}, -1);
+#  else
+  return __builtin_convertvector(x, td_u32);
+#  endif
+}
+
 // Consecutive elements as a vector; count is the number of those that exist.
 template <class Stored, class V>
 TD_FN V td_read_lanes(const void* p, td_long i, int count) {
@@ -167,7 +177,7 @@ TD_FN V td_read_lanes(const void* p, td_long i, int count) {
       half = td_load<td_u16_half>(from);
     else
       half = td_load_tail<td_u16_half>(from, count * 2);
-    return (td_f32)(__builtin_convertvector(half, td_u32) << 16);
+    return (td_f32)(td_widen(half) << 16);
   } else {
     for (int lane = 0; lane < count; ++lane) v[lane] = Stored::template from<S>(from[lane]);
     return v;

@@ -28,7 +28,7 @@ struct Block {
   }
 
   TD_FN V load_short(const char* p, int k) const {
-    return V::from_raw(td_read_lanes<td_bfloat16, td_f32>(p, at + k * V::kWidth, count));
+    return V::from_raw(td_read_lanes<td_bfloat16, td_f32>(p + 2 * at, k * V::kWidth, count));
   }
 
   template <class F, size_t... K>
@@ -57,8 +57,8 @@ struct Block {
   }
   template <size_t... K>
   TD_FN void store_short(const ChainStep& step, std::index_sequence<K...>) {
-    char* p = operand(step);
-    (td_write_lanes<td_bfloat16>(p, at + (td_long)K * V::kWidth, r[K].raw, count), ...);
+    char* p = operand(step) + 2 * at;
+    (td_write_lanes<td_bfloat16>(p, static_cast<td_long>(K) * V::kWidth, r[K].raw, count), ...);
   }
   // The lanes fill 64 bytes: as many registers of the block as that go to different ones.
   template <class Body, size_t... K>

@@ -20,6 +20,8 @@ void Unit::prepare(Walk& walk) const {
       plan.lift.prepare(walk.scratch.get() + plan.lift_offset);
       plan.finish.prepare(walk.scratch.get() + plan.finish_offset);
     }
+  for (int v : position_)
+    std::memset(walk.scratch.get() + values_[v].offset, 0, kMaxLines * values_[v].size);
   for (int v : launch_) compute(walk, values_[v], kMaxLines);
   for (int v : spread_launch_) spread(walk, v, {0, kTile});
 }
@@ -38,6 +40,9 @@ void repeat_first(char* to, size_t size, int64_t n) {
   for (int64_t done = 1; done < n; done *= 2)
     std::memcpy(to + done * size, to, std::min(done, n - done) * size);
 }
+
+// Whole registers, of which the last elements are not used.
+int64_t padded(int64_t lines) { return (lines + 15) / 16 * 16; }
 
 void write_index(Type type, const int64_t* at, int64_t n, char* out) {
   if (type == Type::I32)
@@ -96,7 +101,7 @@ void Unit::compute(Walk& walk, const ValuePlan& value, int64_t lines) const {
         value.access.storage->gather(memory, at, lines, out);
       break;
     }
-    default: value.run(operands, lines, nullptr);
+    default: value.run(operands, value.is_padded ? padded(lines) : lines, nullptr);
   }
   for (int k : value.indirects) check(walk, indirects_[k], out, lines);
 }

@@ -28,10 +28,10 @@
 
 namespace taeda::kernel {
 
-// Lines that one block can have.
+// Lines that one block can have, whole registers of them.
 constexpr int64_t kMaxLines = 64;
 // Elements of a block: several lines stay in the caches next to the core.
-constexpr int64_t kBlock = 4096;
+constexpr int64_t kBlock = 8192;
 
 // Places of symbols in the array that index programs read, shared by all loops of a kernel.
 class SymbolPlaces {
@@ -101,6 +101,7 @@ struct ValuePlan {
   bool is_spread = false;    // a primitive needs it in every element
   bool is_absorbed = false;  // in a chain: has no tile
   bool is_lined = false;     // State: lines have elements of their own
+  bool is_padded = false;    // may be computed for more lines than there are
   bool is_copied = false;    // Load: memory is written before the tile is read for the last time
   int args[3] = {-1, -1, -1};
   int uses = 0;

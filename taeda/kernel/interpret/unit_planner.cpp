@@ -100,6 +100,16 @@ class UnitPlanner {
     return node.at || node.op == Op::State ? Pace::Position : Pace::Launch;
   }
 
+  // Real numbers and masks take any operands; integers may not.
+  bool can_be_padded(const Node& node) const {
+    auto is_fine = [](Type type) {
+      return type == Type::F32 || type == Type::F64 || type == Type::Mask;
+    };
+    return is_fine(node.type) && std::all_of(node.args, node.args + 3, [&](NodeId arg) {
+             return arg < 0 || is_fine(graph_.node(arg).type);
+           });
+  }
+
   void plan_value(NodeId id) {
     const Node& node = graph_.node(id);
     ValuePlan value;
@@ -116,6 +126,7 @@ class UnitPlanner {
       value.pace = std::max(value.pace, values()[value.args[i]].pace);
       ++values()[value.args[i]].uses;
     }
+    value.is_padded = can_be_padded(node);
     find_primitives(node, value);
     plan_indirects(id, value);
     const int number = static_cast<int>(values().size());
