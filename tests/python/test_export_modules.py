@@ -1,14 +1,17 @@
 """Modules around exported programs: as arguments, by methods, and what they keep of a trace."""
 
+import io
 import warnings
+from collections import OrderedDict, defaultdict
 
 import pytest
 from taeda._export.utils import sync_state, wrap_method
+from taeda.export._module_inputs import read_spec, written_spec
 from taeda.utils import _pytree as pytree
 
 import taeda
 from taeda import nn
-from taeda.export import Dim, export
+from taeda.export import Dim, export, load, save, unflatten
 
 
 class Adapter(nn.Module):
@@ -24,6 +27,11 @@ class Adapter(nn.Module):
 class Applying(nn.Module):
     def forward(self, x, adapter, scale=1):
         return adapter(x) * scale
+
+
+class Summing(nn.Module):
+    def forward(self, values):
+        return values["a"] - values["b"]
 
 
 # ---- modules as arguments ----
@@ -61,6 +69,48 @@ def test_the_class_of_a_module_argument_stays_a_leaf_elsewhere():
     program = export(Applying(), (taeda.randn(3), adapter))
     program.module()(taeda.randn(3), adapter)
     assert pytree.tree_leaves([adapter]) == [adapter]
+
+
+def saved_and_read(program):
+    file = io.BytesIO()
+    save(program, file)
+    file.seek(0)
+    return load(file)
+
+
+def test_a_program_with_a_module_argument_can_be_saved():
+    model, x, adapter = Applying(), taeda.randn(3), Adapter(3)
+    program = saved_and_read(export(model, (x, adapter)))
+    other = Adapter(3)
+    assert taeda.allclose(program.module()(x, other), model(x, other))
+    with pytest.raises(ValueError, match="Trying to flatten user inputs"):
+        program.module()(x, nn.Linear(3, 3))
+
+
+def test_a_program_with_a_module_argument_can_be_saved_twice():
+    x, adapter = taeda.randn(3), Adapter(3)
+    program = saved_and_read(saved_and_read(export(Applying(), (x,), {"adapter": adapter})))
+    assert taeda.allclose(program.module()(x, adapter=adapter), adapter(x))
+
+
+def test_the_class_of_a_saved_module_argument_must_be_known():
+    text = written_spec(export(Applying(), (taeda.randn(3), Adapter(3))).call_spec.in_spec)
+    assert "test_export_modules.Adapter" in text
+    unknown = text.replace("test_export_modules.Adapter", "no_such_package.Adapter")
+    with pytest.raises(NotImplementedError, match=r"Deserializing no_such_package.Adapter in"):
+        read_spec(unknown)
+
+
+def test_a_program_with_a_module_argument_can_be_unflattened():
+    x, adapter = taeda.randn(3), Adapter(3)
+    module = unflatten(export(Applying(), (x, adapter)))
+    assert taeda.allclose(module(x, adapter), adapter(x))
+
+
+def test_dicts_of_any_kind_stand_for_one_another():
+    program = export(Summing(), (defaultdict(int, a=taeda.ones(2), b=taeda.zeros(2)),)).module()
+    given = OrderedDict(b=taeda.ones(2), a=taeda.full((2,), 5.0))
+    assert program(given).tolist() == [4.0, 4.0]
 
 
 # ---- methods ----

@@ -6,6 +6,7 @@ import os
 import taeda
 from taeda import _C
 from taeda.export._module_calls import ModuleCallEntry, ModuleCallSignature
+from taeda.export._module_inputs import has_modules, read_spec, written_spec
 from taeda.export._names import argument_names
 from taeda.export._notes import decoded_calls, encoded_calls, encoded_origins, set_origins
 from taeda.export._regions import with_regions, with_submodules
@@ -67,13 +68,14 @@ def _notes(ep):
     """The tensors of the example, and the data that C++ keeps for Python."""
     spec = ep.call_spec
     notes = {
-        "in_spec": pytree.treespec_dumps(spec.in_spec),
+        "in_spec": written_spec(spec.in_spec),
         "out_spec": pytree.treespec_dumps(spec.out_spec),
         "forward_arg_names": json.dumps(ep._forward_names),
         "module_calls": encoded_calls(ep.module_call_graph[1:]),
         "origins": encoded_origins(ep.graph),
     }
-    if ep.example_inputs is None:
+    if ep.example_inputs is None or has_modules(spec.in_spec):
+        # A file holds no code, so it cannot hold a module that is an example.
         return [], notes
     leaves = pytree.tree_leaves(ep.example_inputs)
     tensors = [leaf for leaf in leaves if isinstance(leaf, taeda.Tensor)]
@@ -88,7 +90,7 @@ def _program(graph, encoded, state, examples, notes):
     call = ModuleCallSignature(
         inputs=[],
         outputs=[],
-        in_spec=pytree.treespec_loads(notes["in_spec"]),
+        in_spec=read_spec(notes["in_spec"]),
         out_spec=pytree.treespec_loads(notes["out_spec"]),
         forward_arg_names=json.loads(notes["forward_arg_names"]),
     )

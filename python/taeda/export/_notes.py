@@ -8,6 +8,7 @@ import json
 
 import taeda
 from taeda.export._module_calls import ModuleCallEntry, ModuleCallSignature
+from taeda.export._module_inputs import read_spec, written_spec
 from taeda.export.graph_signature import ConstantArgument, SymIntArgument, TensorArgument
 from taeda.utils import _pytree as pytree
 
@@ -31,7 +32,7 @@ def _encoded_signature(signature):
     return {
         "inputs": [_encoded_argument(a) for a in signature.inputs],
         "outputs": [_encoded_argument(a) for a in signature.outputs],
-        "in_spec": pytree.treespec_dumps(signature.in_spec),
+        "in_spec": written_spec(signature.in_spec),
         "out_spec": pytree.treespec_dumps(signature.out_spec),
         "forward_arg_names": signature.forward_arg_names,
     }
@@ -41,7 +42,7 @@ def _decoded_signature(encoded):
     return ModuleCallSignature(
         inputs=[_decoded_argument(a) for a in encoded["inputs"]],
         outputs=[_decoded_argument(a) for a in encoded["outputs"]],
-        in_spec=pytree.treespec_loads(encoded["in_spec"]),
+        in_spec=read_spec(encoded["in_spec"]),
         out_spec=pytree.treespec_loads(encoded["out_spec"]),
         forward_arg_names=encoded["forward_arg_names"],
     )

@@ -145,19 +145,33 @@ def _write_parameter(graph, parameter, value):
 
 
 class ArgumentOrder:
-    """Puts the arguments of a call into the order of the program, or raises with the difference."""
+    """Puts the keywords of a call into the order of the program, or raises with the difference.
+
+    As a hook before `forward` it gives the arguments; `leaves` takes them apart.
+    """
 
     def __init__(self, in_spec):
         self.in_spec = in_spec
 
     def __call__(self, module, args, kwargs):
+        kwargs = self._in_order(kwargs)
+        self._taken_apart(args, kwargs)
+        return args, kwargs
+
+    def leaves(self, args, kwargs):
+        """The leaves of the arguments in the order of the program."""
+        return self._taken_apart(args, self._in_order(kwargs))
+
+    def _in_order(self, kwargs):
         expected = self.in_spec.child(1).context
         if set(kwargs) != set(expected):
             raise ValueError(
                 "Ran into a kwarg keyword mismatch: Got the following keywords "
                 f"{list(kwargs)} but expected {list(expected)}"
             )
-        kwargs = {name: kwargs[name] for name in expected}
+        return {name: kwargs[name] for name in expected}
+
+    def _taken_apart(self, args, kwargs):
         try:
             # Dicts may have their keys in another order.
             leaves = self.in_spec.flatten_up_to((args, kwargs))
@@ -171,4 +185,4 @@ class ArgumentOrder:
                 "Please check that the inputs have the same number and type of args and kwargs "
                 "as the ones you used when tracing."
             )
-        return pytree.tree_unflatten(leaves, self.in_spec)
+        return leaves

@@ -81,7 +81,7 @@ class UnflattenedModule(InterpreterModule):
 
     def _leaves(self, args, kwargs):
         if self.flat_args_adapter is None:
-            return pytree.tree_leaves(self._order(self, args, kwargs))
+            return self._order.leaves(args, kwargs)
         leaves, spec = pytree.tree_flatten((args, kwargs))
         if spec == self._spec.in_spec:
             return leaves

@@ -3,7 +3,7 @@
 A dict may hold its keys in another order than when the graph was traced; the spec's order counts.
 """
 
-from collections import namedtuple
+from collections import OrderedDict, defaultdict, namedtuple
 
 from taeda.utils._pytree import SUPPORTED_NODES, LeafSpec
 
@@ -43,6 +43,8 @@ def _by_position(values, spec):
 
 
 register_pytree_flatten_spec(dict, lambda d, spec: [d[key] for key in spec.context])
+register_pytree_flatten_spec(OrderedDict, lambda d, spec: [d[key] for key in spec.context])
+register_pytree_flatten_spec(defaultdict, lambda d, spec: [d[key] for key in spec.context[1]])
 register_pytree_flatten_spec(list, _by_position)
 register_pytree_flatten_spec(tuple, _by_position)
 register_pytree_flatten_spec(namedtuple, _by_position)
