@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "taeda/core/unbacked.h"
+#include "taeda/ops/size_limits.h"
 
 namespace taeda {
 
@@ -41,6 +42,7 @@ SymIntVec infer_size(SymIntList shape, const SymInt& numel) {
   SymIntVec out(shape);
   SymInt known = 1;
   int unknown = -1;
+  bool is_within_limits = true;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == SymInt(-1)) {
       TAEDA_CHECK(unknown < 0, "only one dimension can be inferred");
@@ -48,10 +50,10 @@ SymIntVec infer_size(SymIntList shape, const SymInt& numel) {
     } else {
       TAEDA_CHECK(shape[i] >= SymInt(0), "invalid shape dimension ", shape[i], " at index ", i,
                   " of shape ", shape);
-      known *= shape[i];
+      is_within_limits = is_within_limits && multiply_within_limits(known, shape[i]);
     }
   }
-  if (unknown >= 0) {
+  if (is_within_limits && unknown >= 0) {
     const bool is_none = is_known(SymOp::Eq, known, 0);
     TAEDA_CHECK(!is_none || numel != SymInt(0), "cannot reshape tensor of 0 elements into shape ",
                 shape,
@@ -60,8 +62,8 @@ SymIntVec infer_size(SymIntList shape, const SymInt& numel) {
     out[unknown] = numel / known;
     known *= out[unknown];
   }
-  TAEDA_CHECK(expect(SymOp::Eq, known, numel), "shape '", shape, "' is invalid for input of size ",
-              numel);
+  TAEDA_CHECK(is_within_limits && expect(SymOp::Eq, known, numel), "shape '", shape,
+              "' is invalid for input of size ", numel);
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include "taeda/ops/functions.h"
 #include "taeda/ops/shape.h"
+#include "taeda/ops/size_limits.h"
 
 namespace taeda::impl {
 
@@ -12,7 +13,10 @@ OutSpec repeat_spec(const Tensor& self, SymIntList repeats) {
       "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
   SymIntVec sizes(repeats);
   const size_t lead = repeats.size() - static_cast<size_t>(self.dim());
-  for (int64_t i = 0; i < self.dim(); ++i) sizes[lead + i] *= self.sym_sizes()[i];
+  for (int64_t i = 0; i < self.dim(); ++i)
+    TAEDA_CHECK(multiply_within_limits(sizes[lead + i], self.sym_sizes()[i]),
+                "numel: integer multiplication overflow for sizes ", self.sym_sizes(),
+                " and repeats ", repeats);
   for (size_t i = 0; i < sizes.size(); ++i)
     TAEDA_CHECK(repeats[i] >= SymInt(0), "Trying to create tensor with negative dimension ",
                 sizes[i], ": ", SymIntList(sizes));

@@ -6,6 +6,7 @@
 #include "taeda/core/unbacked.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/number_in_tensor.h"
+#include "taeda/ops/size_limits.h"
 
 namespace taeda::impl {
 namespace {
@@ -46,7 +47,7 @@ std::vector<Tensor> split_Tensor(const Tensor& self, SymInt split_size, int64_t 
   const int64_t count =
       split_size == SymInt(0)
           ? 1
-          : std::max<int64_t>(((size + split_size - SymInt(1)) / split_size).expect_int(), 1);
+          : std::max<int64_t>(parts_of(size, split_size).expect_int(), 1);
   std::vector<Tensor> out;
   for (int64_t i = 0; i < count; ++i) {
     const SymInt start = split_size * SymInt(i);
@@ -59,14 +60,15 @@ std::vector<Tensor> split_with_sizes(const Tensor& self, SymIntList split_sizes,
   TAEDA_CHECK(self.dim() != 0, "split expects at least a 1-dimensional tensor");
   dim = wrap_dim(dim, self.dim());
   SymInt total = 0;
+  bool is_within_limits = true;
   for (const SymInt& s : split_sizes) {
     TAEDA_CHECK(
         expect_size(s),
         "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=",
         split_sizes);
-    total += s;
+    is_within_limits = is_within_limits && add_within_limits(total, s);
   }
-  TAEDA_CHECK(expect(SymOp::Eq, total, self.sym_sizes()[dim]),
+  TAEDA_CHECK(is_within_limits && expect(SymOp::Eq, total, self.sym_sizes()[dim]),
               "split_with_sizes expects split_sizes to sum exactly to ", self.sym_sizes()[dim],
               " (input tensor's size at dimension ", dim, "), but got split_sizes=", split_sizes);
   std::vector<Tensor> out;
@@ -87,7 +89,7 @@ namespace {
 SymInt chunk_length(const Tensor& self, int64_t chunks, int64_t dim) {
   TAEDA_CHECK(self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
   TAEDA_CHECK(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
-  return (self.sym_size(dim) + SymInt(chunks - 1)) / SymInt(chunks);
+  return parts_of(self.sym_size(dim), SymInt(chunks));
 }
 
 // An empty dimension has as many empty parts as asked for; a std::vector refuses a number of them

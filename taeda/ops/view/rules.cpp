@@ -7,6 +7,7 @@
 #include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/shape.h"
+#include "taeda/ops/size_limits.h"
 #include "taeda/ops/spec.h"
 
 namespace taeda::impl {
@@ -280,9 +281,10 @@ Tensor unflatten_int(const Tensor& self, int64_t dim, SymIntList sizes) {
   TAEDA_CHECK(!sizes.empty(), "unflatten: sizes must be non-empty");
   SymInt known = 1;
   int64_t unknown = -1;
+  bool is_within_limits = true;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] != SymInt(-1)) {
-      known *= sizes[i];
+      is_within_limits = is_within_limits && multiply_within_limits(known, sizes[i]);
       continue;
     }
     TAEDA_CHECK(unknown < 0, "only one dimension can be inferred");
@@ -290,7 +292,7 @@ Tensor unflatten_int(const Tensor& self, int64_t dim, SymIntList sizes) {
   }
   const SymInt whole = self.dim() ? self.sym_sizes()[dim] : SymInt(1);
   const bool fits = unknown < 0 ? known == whole : known != SymInt(0) && whole % known == SymInt(0);
-  TAEDA_CHECK(fits, "unflatten: Provided sizes ", sizes, " don't multiply up to the size of dim ",
+  TAEDA_CHECK(is_within_limits && fits, "unflatten: Provided sizes ", sizes, " don't multiply up to the size of dim ",
               dim, " (", whole, ") in the input tensor");
   SymIntVec shape;
   for (int64_t i = 0; i < self.dim(); ++i) {

@@ -9,6 +9,7 @@
 #include "taeda/ops/functions.h"
 #include "taeda/ops/number_in_tensor.h"
 #include "taeda/ops/shape.h"
+#include "taeda/ops/size_limits.h"
 #include "taeda/ops/view_part/stepped.h"
 
 namespace taeda {
@@ -67,11 +68,7 @@ std::optional<SymInt> distance(const SymInt& first, const SymInt& last, const Sy
   const std::optional<bool> is_empty = known(SymOp::Lt, last, first);
   if (!is_empty) return std::nullopt;
   if (*is_empty) return SymInt(0);
-  // Of plain numbers, a step as large as they come must not overflow.
-  if (!first.is_symbolic() && !last.is_symbolic() && !step.is_symbolic())
-    return SymInt((last.word() - first.word()) / step.word() +
-                  ((last.word() - first.word()) % step.word() != 0));
-  return (last - first + step - SymInt(1)) / step;
+  return parts_of(last - first, step);
 }
 
 }  // namespace
@@ -117,8 +114,9 @@ Tensor narrow(const Tensor& self, int64_t dim, SymInt start, SymInt length) {
       "start out of range (expected to be in range of [", -size, ", ", size, "], but got ", start,
       ")");
   if (from_end == true) start = start + size;
-  TAEDA_CHECK(expect(SymOp::Le, start, size - length), "start (", start, ") + length (", length,
-              ") exceeds dimension size (", size, ").");
+  const bool is_too_long = are_plain(length, size) && length > size;
+  TAEDA_CHECK(!is_too_long && expect(SymOp::Le, start, size - length), "start (", start,
+              ") + length (", length, ") exceeds dimension size (", size, ").");
   return self.slice(dim, start, start + length, 1);
 }
 
