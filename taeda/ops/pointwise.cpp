@@ -2,6 +2,7 @@
 #include "taeda/ops/pointwise.h"
 
 #include "taeda/ops/indexing/index_checks.h"
+#include "taeda/ops/kernel_name.h"
 #include "taeda/ops/number_range.h"
 
 namespace taeda {
@@ -31,11 +32,11 @@ void check_selected_numbers(Span<const Tensor*> inputs, DType common) {
   }
 }
 
-void check_accepted(const PointwiseOp& op, DType common) {
+void check_accepted(const PointwiseOp& op, DType common, Device device) {
   const bool is_accepted =
       (op.accept & class_of(common)) && (!is_float8(common) || op.rule == DTypeRule::MaskFirst);
-  TAEDA_CHECK_NOT_IMPLEMENTED(is_accepted, "\"", op.name, "_cpu\" not implemented for '", common,
-                              "'");
+  TAEDA_CHECK_NOT_IMPLEMENTED(is_accepted, "\"", kernel_name(op.name, device),
+                              "\" not implemented for '", common, "'");
 }
 
 }  // namespace
@@ -52,7 +53,7 @@ PointwiseSpec::PointwiseSpec(const PointwiseOp& op, Span<const Tensor*> inputs) 
   infer_dtypes(has_mask ? inputs.drop_front() : inputs);
   infer_shape(inputs);
   // Last: PyTorch's kernels refuse a dtype after shapes were compared.
-  check_accepted(op, common_);
+  check_accepted(op, common_, device_);
   if (has_mask) check_selected_numbers(inputs.drop_front(), common_);
   if (has_mask)
     TAEDA_CHECK(inputs[0]->dtype() == DType::Bool || inputs[0]->dtype() == DType::UInt8, op.name,

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "taeda/backends/lowered/domain.h"
+#include "taeda/ops/kernel_name.h"
 #include "taeda/ops/number_range.h"
 
 namespace taeda::lowered {
@@ -41,8 +42,8 @@ void check_numbers(DType common, Span<Scalar> scalars) {
 void run_pointwise(const SymbolicBody& body, const PointwiseOp& op, DType common, const Tensor& out,
                    Span<const Tensor*> inputs, Span<Scalar> scalars) {
   const Type type = type_in(common);
-  TAEDA_CHECK_NOT_IMPLEMENTED(body.has(type), "\"", op.name, "\" not implemented for '", common,
-                              "'");
+  TAEDA_CHECK_NOT_IMPLEMENTED(body.has(type), "\"", kernel_name(op.name, out.device()),
+                              "\" not implemented for '", common, "'");
   check_numbers(common, scalars);
   if (out.numel() == 0) return;
   Launch launch(body.name, out.device());

@@ -6,6 +6,7 @@
 #include "taeda/backends/lowered/rows.h"
 #include "taeda/backends/lowered/scan_sort_declarations.h"
 #include "taeda/backends/lowered/variance_declarations.h"
+#include "taeda/ops/kernel_name.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::lowered {
@@ -40,6 +41,14 @@ void reduce(Rows& rows, const char* body, Type type, const Tensor& self, Span<co
       for (size_t i = 0; i < to.size(); ++i) k.store(to[i], results[i]);
     });
   });
+}
+
+// Floats of 8 bits are not reduced, complex numbers only where no order is needed.
+void check_reduced(const char* stem, bool is_ordered, DType common, const Tensor& self) {
+  const DType dtype = is_float8(common) ? common : self.dtype();
+  TAEDA_CHECK_NOT_IMPLEMENTED(!is_float8(dtype) && !(is_ordered && is_complex(dtype)), "\"",
+                              kernel_name(stem, self.device()), "\" not implemented for '", dtype,
+                              "'");
 }
 
 // One value and one result, computed in the compute type of `common`.
@@ -190,6 +199,8 @@ Type running_type(DType dtype) {
 
 void scan(const char* body, const Tensor& self, int64_t dim, Tensor& out) {
   if (self.numel() == 0) return;
+  TAEDA_CHECK_NOT_IMPLEMENTED(!is_float8(out.dtype()), "\"cum", kernel_name(body, self.device()),
+                              "\" not implemented for '", out.dtype(), "'");
   const Type type = running_type(out.dtype());
   Rows rows(str("scan_", body), self.device(), self.sizes(), optional_dim(self, dim),
             {IntVec(self.strides()), IntVec(out.strides())});
@@ -211,12 +222,15 @@ void scan(const char* body, const Tensor& self, int64_t dim, Tensor& out) {
 
 void sum_dim_IntList(const Tensor& self, std::optional<IntList> dim, bool keepdim,
                      std::optional<DType>, Tensor& out) {
-  reduce_simply("sum", sum_dtype(self, out), self,
-                dim_bitset(dim.value_or(IntList()), self.dim(), true), keepdim, out);
+  const DType common = sum_dtype(self, out);
+  check_reduced("sum", false, common, self);
+  reduce_simply("sum", common, self, dim_bitset(dim.value_or(IntList()), self.dim(), true), keepdim,
+                out);
 }
 
 void mean_dim(const Tensor& self, std::optional<IntList> dim, bool keepdim, std::optional<DType>,
               Tensor& out) {
+  check_reduced("mean", false, out.dtype(), self);
   const uint64_t bits = dim_bitset(dim.value_or(IntList()), self.dim(), true);
   const Type type = kernel::compute_type(out.dtype());
   const Tensor* const outs[] = {&out};
@@ -232,22 +246,28 @@ void mean_dim(const Tensor& self, std::optional<IntList> dim, bool keepdim, std:
 }
 
 void prod(const Tensor& self, std::optional<DType>, Tensor& out) {
+  check_reduced("prod", false, out.dtype(), self);
   reduce_simply("prod", out.dtype(), self, all_dims(self), false, out);
 }
 void prod_dim_int(const Tensor& self, int64_t dim, bool keepdim, std::optional<DType>,
                   Tensor& out) {
+  check_reduced("prod", false, out.dtype(), self);
   reduce_simply("prod", out.dtype(), self, optional_dim(self, dim), keepdim, out);
 }
 void amax(const Tensor& self, IntList dim, bool keepdim, Tensor& out) {
+  check_reduced("max_values", true, self.dtype(), self);
   reduce_simply("max", self.dtype(), self, dim_bitset(dim, self.dim(), true), keepdim, out);
 }
 void amin(const Tensor& self, IntList dim, bool keepdim, Tensor& out) {
+  check_reduced("min_values", true, self.dtype(), self);
   reduce_simply("min", self.dtype(), self, dim_bitset(dim, self.dim(), true), keepdim, out);
 }
 void max(const Tensor& self, Tensor& out) {
+  check_reduced("max_all", true, self.dtype(), self);
   reduce_simply("max", self.dtype(), self, all_dims(self), false, out);
 }
 void min(const Tensor& self, Tensor& out) {
+  check_reduced("min_all", true, self.dtype(), self);
   reduce_simply("min", self.dtype(), self, all_dims(self), false, out);
 }
 

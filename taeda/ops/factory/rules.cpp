@@ -5,6 +5,7 @@
 
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/kernel_name.h"
 #include "taeda/ops/number_range.h"
 #include "taeda/ops/options.h"
 #include "taeda/ops/shape.h"
@@ -237,8 +238,9 @@ Tensor arange_start_step(const Scalar& start, const Scalar& end, const Scalar& s
 }
 Tensor& arange_start_out(const Scalar& start, const Scalar& end, const Scalar& step, Tensor& out) {
   const DType type = out.dtype();
-  TAEDA_CHECK_NOT_IMPLEMENTED(!is_complex(type) && type != DType::Bool,
-                              "\"arange_cpu\" not implemented for '", type, "'");
+  TAEDA_CHECK_NOT_IMPLEMENTED(!is_complex(type) && type != DType::Bool, "\"",
+                              kernel_name("arange", out.device()), "\" not implemented for '", type,
+                              "'");
   const Scalar s = stored_as(start, type), d = stored_as(step, type);
   // An int64 range is counted in integers whatever the numbers are.
   const bool is_long = type == DType::Int64;

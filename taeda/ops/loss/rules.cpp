@@ -3,6 +3,7 @@
 
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/kernel_name.h"
 #include "taeda/ops/loss/operators.h"
 #include "taeda/ops/loss/reduction.h"
 #include "taeda/ops/shape.h"
@@ -134,8 +135,8 @@ OutSpec _fused_cross_entropy_backward_spec(const Tensor& grad_output, const Tens
 Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   const Tensor* const inputs[] = {&self, &target};
   const DType common = result_type(inputs);
-  TAEDA_CHECK_NOT_IMPLEMENTED(is_floating(common), "\"mse_cpu\" not implemented for '", common,
-                              "'");
+  TAEDA_CHECK_NOT_IMPLEMENTED(is_floating(common), "\"", kernel_name("mse", self.device()),
+                              "\" not implemented for '", common, "'");
   if (reduction == kNone) return taeda::_squared_difference(self, target);
   return taeda::_reduced_squared_difference(self, target, reduction == kMean);
 }

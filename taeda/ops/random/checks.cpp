@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "taeda/ops/kernel_name.h"
 #include "taeda/ops/spec.h"
 
 namespace taeda {
@@ -60,7 +61,10 @@ void check_uniform(const Tensor& self, double from, double to) {
 
 void check_normal(const Tensor& self, double std) {
   TAEDA_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
-  check_writable(self, "normal_kernel_cpu", true);
+  TAEDA_CHECK_NOT_IMPLEMENTED(self.is_floating_point() || self.is_complex(), "\"",
+                              kernel_name("normal_kernel", self.device()),
+                              "\" not implemented for '", self.dtype(), "'");
+  check_no_internal_overlap(self);
 }
 
 void check_exponential(const Tensor& self, double lambd) {
@@ -80,21 +84,24 @@ void check_log_normal(const Tensor& self, double std) {
 
 void check_geometric(const Tensor& self, double p) {
   TAEDA_CHECK(0 < p && p < 1, "geometric_ expects p to be in (0, 1), but got p=", p);
-  TAEDA_CHECK_NOT_IMPLEMENTED(!self.is_complex() && self.dtype() != DType::Bool,
-                              "\"geometric_cpu\" not implemented for '", self.dtype(), "'");
+  TAEDA_CHECK_NOT_IMPLEMENTED(!self.is_complex() && self.dtype() != DType::Bool, "\"",
+                              kernel_name("geometric", self.device()), "\" not implemented for '",
+                              self.dtype(), "'");
   check_no_internal_overlap(self);
 }
 
 void check_bernoulli(const Tensor& self, double p) {
   TAEDA_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
-  TAEDA_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"bernoulli_scalar_cpu_\" not implemented for '",
-                              self.dtype(), "'");
+  TAEDA_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"",
+                              kernel_name("bernoulli_scalar", self.device()),
+                              "_\" not implemented for '", self.dtype(), "'");
   check_no_internal_overlap(self);
 }
 
 void check_bernoulli(const Tensor& self, const Tensor& p) {
-  TAEDA_CHECK_NOT_IMPLEMENTED(p.is_floating_point(),
-                              "\"bernoulli_tensor_cpu_p_\" not implemented for '", p.dtype(), "'");
+  TAEDA_CHECK_NOT_IMPLEMENTED(p.is_floating_point(), "\"",
+                              kernel_name("bernoulli_tensor", self.device()),
+                              "_p_\" not implemented for '", p.dtype(), "'");
   check_no_internal_overlap(self);
 }
 
