@@ -117,6 +117,11 @@ typedef struct TaedaDeviceApi {
   /* What binaries depend on beside source, dialect and the device's name: the compiler's version
    * and options. Binaries on disk of another text are not used. NULL: nothing. */
   const char* compiler;
+  /* Nonzero: `launch` returns before its kernel has run, so the host does not wait for the check of
+   * an index. The error of one out of range is raised by the next call that waits for the device (a
+   * copy to the host, `synchronize`), and what was computed since then has no meaning. 0: operators
+   * raise it themselves and write nothing. */
+  uint32_t defers_checks;
 } TaedaDeviceApi;
 
 /* What the library gives a plug-in. */

@@ -1,10 +1,13 @@
 // Devices by type: registration, plug-ins, and calls through the seam with its defaults filled in.
 #pragma once
 
+#include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "taeda/backends/deferred_checks.h"
 #include "taeda/backends/device_api.h"
 #include "taeda/core/tensor.h"
 
@@ -58,11 +61,22 @@ class TAEDA_API Runtime {
               void* stream = nullptr) const;
   void seed(int device, uint64_t seed) const;
 
+  // Whether errors of indices are raised when the host waits for the device, as all calls here do
+  // that wait.
+  bool defers_checks() const { return api_.defers_checks != 0; }
+  DeferredChecks& deferred_checks(int device) const;
+
  private:
   void check(TaedaStatus status, const char* function) const;
+  // After a call that has waited for the device.
+  void settle(int device) const {
+    if (defers_checks()) deferred_checks(device).settle();
+  }
 
   DeviceType type_;
   const TaedaDeviceApi& api_;
+  mutable std::mutex checks_mutex_;
+  mutable std::map<int, DeferredChecks> checks_;
 };
 
 // Makes a device type usable: memory comes from `api`, copy_ and fill_ go through it, operators

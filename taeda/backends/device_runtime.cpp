@@ -38,8 +38,9 @@ void Runtime::copy_to_device(int device, void* dst, const void* src, size_t byte
 }
 void Runtime::copy_to_host(int device, void* dst, const void* src, size_t bytes,
                            void* stream) const {
-  if (bytes)
-    check(api_.copy_to_host(api_.context, device, dst, src, bytes, stream), "copy_to_host");
+  if (!bytes) return;
+  check(api_.copy_to_host(api_.context, device, dst, src, bytes, stream), "copy_to_host");
+  if (!stream) settle(device);
 }
 
 void Runtime::copy_on_device(int dst_device, void* dst, int src_device, const void* src,
@@ -95,6 +96,7 @@ bool Runtime::supports(int device, DType dtype) const {
 }
 void Runtime::synchronize(int device) const {
   if (api_.synchronize) check(api_.synchronize(api_.context, device), "synchronize");
+  settle(device);
 }
 
 void* Runtime::stream_create(int device, int priority) const {
@@ -108,10 +110,9 @@ void Runtime::stream_destroy(int device, void* stream) const {
     check(api_.stream_destroy(api_.context, device, stream), "stream_destroy");
 }
 void Runtime::stream_synchronize(int device, void* stream) const {
-  if (stream && api_.stream_synchronize)
-    check(api_.stream_synchronize(api_.context, device, stream), "stream_synchronize");
-  else
-    synchronize(device);
+  if (!stream || !api_.stream_synchronize) return synchronize(device);
+  check(api_.stream_synchronize(api_.context, device, stream), "stream_synchronize");
+  settle(device);
 }
 
 void* Runtime::event_create(int device) const {
@@ -135,6 +136,7 @@ void Runtime::event_record(int device, void* event, void* stream) const {
 void Runtime::event_wait(int device, void* event, void* stream) const {
   // Without events of its own the device was idle when the event was recorded.
   if (api_.event_create) check(api_.event_wait(api_.context, device, event, stream), "event_wait");
+  if (!stream) settle(device);
 }
 double Runtime::event_elapsed(int device, void* start, void* end) const {
   double ms = 0;
@@ -172,6 +174,10 @@ void Runtime::launch(int device, void* kernel, const TaedaLaunch& shape, Span<vo
   check(api_.launch(api_.context, device, kernel, &shape, const_cast<void**>(arguments.data()),
                     static_cast<uint32_t>(arguments.size()), stream),
         "launch");
+}
+DeferredChecks& Runtime::deferred_checks(int device) const {
+  std::lock_guard lock(checks_mutex_);
+  return checks_.try_emplace(device, api_, device).first->second;
 }
 void Runtime::seed(int device, uint64_t seed) const {
   if (api_.seed) check(api_.seed(api_.context, device, seed), "seed");

@@ -63,3 +63,22 @@ def has_same_bits(one, other):
 def plain(tensor):
     tensor = tensor.resolve_conj().resolve_neg()
     return taeda.view_as_real(tensor) if tensor.dtype.is_complex else tensor
+
+
+# Calls with a float tensor (4, 3) and an index tensor (2, 3), and an index of which one place is out
+# of range for all of them.
+BAD_INDEX = [[0, 1, 7], [1, 0, 2]]
+INDEXED = {
+    "gather": lambda x, i: x.gather(0, i),
+    "index_select": lambda x, i: x.index_select(0, i[0]),
+    "take": lambda x, i: x.take(i + 100),
+    "index": lambda x, i: x[i],
+    "embedding": lambda x, i: taeda.nn.functional.embedding(i, x),
+    "scatter_": lambda x, i: x.scatter_(0, i, 5.0),
+    "scatter_add_": lambda x, i: x.scatter_add_(0, i, x.clone()),
+    "index_add_": lambda x, i: x.index_add_(0, i[0], x[:3].clone()),
+    "index_copy_": lambda x, i: x.index_copy_(0, i[0], x[:3].clone()),
+    "index_fill_": lambda x, i: x.index_fill_(0, i[0], 5.0),
+    "index_put_": lambda x, i: x.index_put_((i[0],), x[:3].clone()),
+    "nll_loss": lambda x, i: taeda.nn.functional.nll_loss(x, i[0].repeat(2)[:4]),
+}

@@ -120,27 +120,10 @@ def test_every_printed_kernel_is_the_cpus(key, printed):
 
 
 # ---- indices out of range ----
-BAD = 7
-INDEXED = {
-    "gather": lambda x, i: x.gather(0, i),
-    "index_select": lambda x, i: x.index_select(0, i[0]),
-    "take": lambda x, i: x.take(i + 100),
-    "index": lambda x, i: x[i],
-    "embedding": lambda x, i: taeda.nn.functional.embedding(i, x),
-    "scatter_": lambda x, i: x.scatter_(0, i, 5.0),
-    "scatter_add_": lambda x, i: x.scatter_add_(0, i, x.clone()),
-    "index_add_": lambda x, i: x.index_add_(0, i[0], x[:3].clone()),
-    "index_copy_": lambda x, i: x.index_copy_(0, i[0], x[:3].clone()),
-    "index_fill_": lambda x, i: x.index_fill_(0, i[0], 5.0),
-    "index_put_": lambda x, i: x.index_put_((i[0],), x[:3].clone()),
-    "nll_loss": lambda x, i: taeda.nn.functional.nll_loss(x, i[0].repeat(2)[:4]),
-}
-
-
-@pytest.mark.parametrize("name", INDEXED)
+@pytest.mark.parametrize("name", lowered_calls.INDEXED)
 def test_an_index_out_of_range_is_the_cpus_error_and_writes_nothing(name, interpreted):
-    call = INDEXED[name]
-    index = taeda.tensor([[0, 1, BAD], [1, 0, 2]])
+    call = lowered_calls.INDEXED[name]
+    index = taeda.tensor(lowered_calls.BAD_INDEX)
     before = taeda.arange(12.0).reshape(4, 3)
     with pytest.raises((IndexError, RuntimeError)) as expected:
         call(before.clone(), index)

@@ -318,6 +318,7 @@ TaedaDeviceApi make_api() {
   a.build = &build;
   a.load = &load;
   a.compiler = compiler();
+  a.defers_checks = 1;
   return a;
 }
 

@@ -23,9 +23,14 @@ namespace {
 using kernel::Kernel;
 using kernel::Loop;
 
+// Made under its own lock, by the first that needs it; empty where that failed so far.
+struct Place {
+  std::mutex mutex;
+  std::unique_ptr<CompiledKernel> kernel;
+};
 struct Kernels {
   std::mutex mutex;
-  std::unordered_map<std::string, std::unique_ptr<CompiledKernel>> by_key;
+  std::unordered_map<std::string, Place> by_key;  // places stay where they are
   std::atomic<int64_t> made = 0, from_disk = 0, launched = 0;
 };
 Kernels& kernels() {
@@ -137,7 +142,10 @@ std::unique_ptr<CompiledKernel> make_kernel(const devices::Runtime& runtime, int
   const std::string source = printed(runtime.dialect(), kernel, *compiled);
   for (size_t i = 0; i < compiled->stages.size(); ++i)
     compiled->stages[i].function = make_function(runtime, device, source, str(kernel.name, "_", i));
-  compiled->has_checks = !kernel.values.indirects().empty();
+  for (const kernel::Indirect& one : kernel.values.indirects())
+    compiled->indexed.push_back(program_of(kernel, one.extent));
+  compiled->has_stores = std::any_of(compiled->stages.begin(), compiled->stages.end(),
+                                     [](const Stage& stage) { return !stage.is_check; });
   return compiled;
 }
 
@@ -150,22 +158,27 @@ class ErrorWord {
     return words.try_emplace({&runtime, device}, runtime, device).first->second;
   }
   ErrorWord(const devices::Runtime& runtime, int device)
-      : runtime_(runtime), device_(device), data_(runtime.alloc(device, sizeof(int64_t[2]))) {
+      : runtime_(runtime), device_(device), data_(runtime.alloc(device, kBytes)) {
     clear();
   }
+  ~ErrorWord() { runtime_.api().free(runtime_.api().context, device_, data_, kBytes); }
+  ErrorWord(const ErrorWord&) = delete;
 
   void* data() const { return data_; }
-  BadIndex read() {
+  void raise_with(const devices::RaiseCheck& raise) {
     int64_t words[2];
-    runtime_.copy_to_host(device_, words, data_, sizeof(words));
-    if (words[0]) clear();
-    return {static_cast<int>(words[0]), words[1]};
+    runtime_.copy_to_host(device_, words, data_, kBytes);
+    if (!words[0]) return;
+    clear();
+    TAEDA_INTERNAL_CHECK(raise, "a kernel has indices and no error for those out of range");
+    raise(static_cast<int>(words[0]) - 1, words[1]);
   }
 
  private:
+  static constexpr size_t kBytes = sizeof(int64_t[2]);
   void clear() {
     const int64_t zeros[2] = {0, 0};
-    runtime_.copy_to_device(device_, data_, zeros, sizeof(zeros));
+    runtime_.copy_to_device(device_, data_, zeros, kBytes);
   }
 
   const devices::Runtime& runtime_;
@@ -262,6 +275,12 @@ void launch_stage(const devices::Runtime& runtime, int device, const CompiledKer
   runtime.launch(device, stage.function, TaedaLaunch{}, given);
 }
 
+// Whether every dimension that indices go along has a place for those that are refused.
+bool has_places(const CompiledKernel& compiled, const std::vector<int64_t>& params) {
+  return std::all_of(compiled.indexed.begin(), compiled.indexed.end(),
+                     [&](const kernel::IndexProgram& extent) { return extent(params.data()) > 0; });
+}
+
 }  // namespace
 
 bool are_few_and_long(int64_t rows, int64_t length) { return rows < 256 && length >= 2 * kPart; }
@@ -275,18 +294,34 @@ const CompiledKernel& compiled_kernel(const devices::Runtime& runtime, int devic
                                       FunctionRef<Kernel()> make) {
   Kernels& all = kernels();
   const std::string full = str(static_cast<int>(runtime.type()), ":", device, ":", key);
-  std::lock_guard lock(all.mutex);
-  std::unique_ptr<CompiledKernel>& place = all.by_key[full];
-  if (!place) {
-    place = make_kernel(runtime, device, has_parts, make());
+  Place* place;
+  {
+    std::lock_guard lock(all.mutex);
+    place = &all.by_key[full];
+  }
+  std::lock_guard lock(place->mutex);
+  if (!place->kernel) {
+    place->kernel = make_kernel(runtime, device, has_parts, make());
     ++all.made;
   }
-  return *place;
+  return *place->kernel;
 }
 
-BadIndex launch(const devices::Runtime& runtime, int device, const CompiledKernel& compiled,
-                const Arguments& arguments) {
-  ErrorWord* const error = compiled.has_checks ? &ErrorWord::of(runtime, device) : nullptr;
+void launch(const devices::Runtime& runtime, int device, const CompiledKernel& compiled,
+            const Arguments& arguments, const devices::RaiseCheck& raise) {
+  const bool is_deferred = runtime.defers_checks() && has_places(compiled, arguments.params);
+  ErrorWord* error = nullptr;
+  void* words = nullptr;
+  if (!compiled.indexed.empty()) {
+    if (is_deferred) {
+      devices::DeferredChecks& checks = runtime.deferred_checks(device);
+      words = raise ? checks.words_for(raise) : checks.unread_words();
+    } else {
+      if (runtime.defers_checks()) runtime.deferred_checks(device).settle();
+      error = &ErrorWord::of(runtime, device);
+      words = error->data();
+    }
+  }
   ScratchMemory memory(runtime, device);
   std::vector<char*> buffers = arguments.buffers;
   for (const Scratch& scratch : compiled.scratch)
@@ -295,12 +330,12 @@ BadIndex launch(const devices::Runtime& runtime, int device, const CompiledKerne
   const Arguments given{buffers, arguments.params, arguments.numbers};
   for (const Stage& stage : compiled.stages) {
     if (product_of(stage.extent, arguments.params) <= 0) continue;
-    launch_stage(runtime, device, compiled, stage, given, error ? error->data() : nullptr);
+    // Stages that store check again; a place that was refused is the first one to them.
+    if (stage.is_check && is_deferred && compiled.has_stores) continue;
+    launch_stage(runtime, device, compiled, stage, given, words);
     ++kernels().launched;
-    if (!stage.is_check) continue;
-    if (const BadIndex bad = error->read(); bad.check) return bad;
+    if (stage.is_check && !is_deferred) error->raise_with(raise);
   }
-  return {};
 }
 
 KernelCounts kernel_counts() {

@@ -37,7 +37,8 @@ struct Scratch {
 struct CompiledKernel {
   std::vector<Stage> stages;
   std::vector<Scratch> scratch;
-  bool is_cuda = false, has_checks = false;
+  Extents indexed;  // of dimensions that indices go along
+  bool is_cuda = false, has_stores = false;
 };
 
 // What a launch passes beside the kernel.
@@ -47,27 +48,23 @@ struct Arguments {
   const std::vector<std::array<char, 16>>& numbers;
 };
 
-// An index out of range; `check` counts from 1, 0 where all were within.
-struct BadIndex {
-  int check = 0;
-  int64_t index = 0;
-};
-
 // Rows of which each is worth several blocks of threads.
 bool are_few_and_long(int64_t rows, int64_t length);
 // Whether a dialect reduces rows in parts: few long ones keep few threads busy.
 bool splits_rows(std::string_view dialect, int64_t rows, int64_t length);
 
 // The kernel of a key on a device, made by `make` if it is new; `has_parts`: its reduction
-// is split. Thread-safe; lives for ever.
-const CompiledKernel& compiled_kernel(const devices::Runtime& runtime, int device,
-                                      const std::string& key, bool has_parts,
-                                      FunctionRef<kernel::Kernel()> make);
+// is split. Thread-safe; lives for ever. Others wait while one of them makes the kernel of their
+// key; different kernels are made side by side.
+TAEDA_API const CompiledKernel& compiled_kernel(const devices::Runtime& runtime, int device,
+                                                const std::string& key, bool has_parts,
+                                                FunctionRef<kernel::Kernel()> make);
 
-// Runs the stages in order. Stops after a stage of checks that found an index out of range: a
-// kernel tests its indices before it writes, or its caller has done so.
-BadIndex launch(const devices::Runtime& runtime, int device, const CompiledKernel& compiled,
-                const Arguments& arguments);
+// Runs the stages in order. Stops after a stage of checks that found an index out of range and
+// calls `raise`: a kernel tests its indices before it writes, or its caller has done so and `raise`
+// is empty. A device that defers its checks calls `raise` when the host waits for it.
+TAEDA_API void launch(const devices::Runtime& runtime, int device, const CompiledKernel& compiled,
+                      const Arguments& arguments, const devices::RaiseCheck& raise);
 
 // Since the process started, on all devices.
 struct KernelCounts {

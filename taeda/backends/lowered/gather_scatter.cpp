@@ -152,8 +152,8 @@ void gather(const Tensor& self, int64_t dim, const Tensor& index, bool, Tensor& 
   const int y = launch.operand(to, to.strides()), i = launch.operand(at, at.strides()),
             x = launch.operand(from, from.strides(), uint64_t{1} << dim);
   const int extent = launch.param(from.sizes()[dim]);
-  const auto raise = [&](int, int64_t bad) { refuse_place(bad, dim, from.sizes()[dim]); };
-  launch.on_bad_index(raise);
+  launch.on_bad_index(
+      [dim, size = from.sizes()[dim]](int, int64_t bad) { refuse_place(bad, dim, size); });
   launch.run([&](KernelBuilder& k) {
     const Expr* place = k.indirect(k.cast(k.load(i), Type::I64), launch.param(k, extent), false);
     checked_first(k, axes, {place});
@@ -203,12 +203,11 @@ void index_select(const Tensor& self, int64_t dim, const Tensor& given, Tensor& 
   dim = wrap_dim(dim, self.dim());
   const Tensor index = with_dim(given), from = with_dim(self), to = with_dim(out);
   const int64_t size = from.sizes()[dim];
-  if (const auto bad = first_outside(index, 0, size)) {
+  check_indices(index, 0, size, [size, is_first = dim == 0 || self.dim() <= 1](int64_t bad) {
     // PyTorch's own kinds and words, which differ by dimension.
-    TAEDA_CHECK_INDEX(dim != 0 && self.dim() > 1, "index out of range in self");
-    fail(ErrorKind::Runtime, "INDICES element is out of DATA bounds, id=", *bad,
-         " axis_dim=", size);
-  }
+    TAEDA_CHECK_INDEX(!is_first, "index out of range in self");
+    fail(ErrorKind::Runtime, "INDICES element is out of DATA bounds, id=", bad, " axis_dim=", size);
+  });
   over_slices("index_select", to.sizes(), &to, from, dim, index, false, Scalar(1),
               [](KernelBuilder& k, int plain, int indexed, const Coordinates& at, Sym) {
                 k.store(plain, k.load(indexed, at));
@@ -223,8 +222,11 @@ void index_add(const Tensor& self, int64_t dim, const Tensor& given, const Tenso
   const Tensor index = with_dim(given), from = with_dim(source), to = with_dim(out);
   const int64_t size = with_dim(self).sizes()[dim];
   // PyTorch's own kind and words for vectors.
-  TAEDA_CHECK_INDEX(self.dim() > 1 || !first_outside(index, 0, size), "index out of range in self");
-  if (source.numel() > 0) check_bounds(index, dim, size);
+  if (self.dim() <= 1)
+    check_indices(index, 0, size,
+                  [](int64_t) { fail(ErrorKind::Index, "index out of range in self"); });
+  else if (source.numel() > 0)
+    check_bounds(index, dim, size);
   if (!out.is_same(self)) out.copy_(self);
   over_slices("index_add", from.sizes(), &from, to, dim, index, false, alpha,
               [](KernelBuilder& k, int plain, int indexed, const Coordinates& at, Sym scale) {
@@ -241,9 +243,10 @@ void index_copy(const Tensor& self, int64_t dim, const Tensor& given, const Tens
   dim = wrap_dim(dim, self.dim());
   const Tensor index = with_dim(given), from = with_dim(source), to = with_dim(out);
   const int64_t size = to.sizes()[dim];
-  if (const auto bad = first_outside(index, 0, size))
-    fail(ErrorKind::Index, "index_copy_(): index ", *bad, " is out of bounds for dimension ", dim,
+  check_indices(index, 0, size, [=](int64_t bad) {
+    fail(ErrorKind::Index, "index_copy_(): index ", bad, " is out of bounds for dimension ", dim,
          " with size ", size);
+  });
   if (!out.is_same(self)) out.copy_(self);
   over_slices("index_copy", from.sizes(), &from, to, dim, index, false, Scalar(1),
               [](KernelBuilder& k, int plain, int indexed, const Coordinates& at, Sym) {
@@ -257,9 +260,7 @@ void index_fill_int_Scalar(const Tensor& self, int64_t dim, const Tensor& given,
   dim = wrap_dim(dim, self.dim());
   const Tensor index = with_dim(given), to = with_dim(out);
   const int64_t size = to.sizes()[dim];
-  if (const auto bad = first_outside(index, -size, size))
-    fail(ErrorKind::Index, "index ", *bad, " is out of bounds for dimension ", dim, " with size ",
-         size);
+  check_indices(index, -size, size, [=](int64_t bad) { refuse_index(bad, dim, size); });
   check_fits(value, self.dtype());
   if (!out.is_same(self)) out.copy_(self);
   IntVec sizes(to.sizes());

@@ -37,11 +37,10 @@ void refuse_index(int64_t index, int64_t dim, int64_t size) {
        size);
 }
 
-std::optional<int64_t> first_outside(const Tensor& index, int64_t low, int64_t high) {
-  if (index.numel() == 0) return {};
+void check_indices(const Tensor& index, int64_t low, int64_t high, RaiseIndex raise) {
+  if (index.numel() == 0) return;
   // A kernel that reads every index and does nothing else: the first bad one stays in the error
   // word.
-  std::optional<int64_t> found;
   const Tensor at = with_dim(index);
   Launch launch("check_index", index.device());
   const std::vector<int> axes = launch.axes(at.sizes());
@@ -49,18 +48,16 @@ std::optional<int64_t> first_outside(const Tensor& index, int64_t low, int64_t h
   // From `low` on: shifted so that the range starts at 0.
   const int extent = launch.param(high - low), offset = launch.number(Scalar(low), Type::I64);
   launch.compute_in(Type::I64);
-  const auto keep = [&](int, int64_t bad) { found = bad + low; };
-  launch.on_bad_index(keep);
+  launch.on_bad_index([raise = std::move(raise), low](int, int64_t bad) { raise(bad + low); });
   launch.run([&](KernelBuilder& k) {
     const Sym value = k.cast(k.load(i), Type::I64) - launch.uniform(k, offset);
     const Expr* symbol = k.indirect(value, launch.param(k, extent), false);
     k.loop(axes, [&] { k.check(symbol); });
   });
-  return found;
 }
 
 void check_bounds(const Tensor& index, int64_t dim, int64_t size) {
-  if (const auto bad = first_outside(index, 0, size)) refuse_place(*bad, dim, size);
+  check_indices(index, 0, size, [=](int64_t bad) { refuse_place(bad, dim, size); });
 }
 
 }  // namespace taeda::lowered

@@ -1,7 +1,7 @@
 // What operators with index tensors share.
 #pragma once
 
-#include <optional>
+#include <functional>
 #include <vector>
 
 #include "taeda/backends/lowered/launch.h"
@@ -22,8 +22,10 @@ void checked_first(KernelBuilder& k, const std::vector<int>& axes,
 void accumulate(KernelBuilder& k, int operand, Sym value, const Coordinates& at,
                 kernel::StoreMode mode);
 
-// The first index, in logical order, outside of low .. high - 1; read from the device.
-std::optional<int64_t> first_outside(const Tensor& index, int64_t low, int64_t high);
+// Raises an error with the first index, in logical order, outside of low .. high - 1. May be called
+// after the operator has returned.
+using RaiseIndex = std::function<void(int64_t)>;
+void check_indices(const Tensor& index, int64_t low, int64_t high, RaiseIndex raise);
 // "index 5 is out of bounds for dimension 0 with size 3": a RuntimeError of gather and scatter, an
 // IndexError of brackets.
 [[noreturn]] void refuse_place(int64_t index, int64_t dim, int64_t size);

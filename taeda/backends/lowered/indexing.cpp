@@ -70,11 +70,11 @@ class IndexedLaunch {
       extent.push_back(launch.param(self_.sizes()[dim]));
       step.push_back(launch.param(self_.strides()[dim]));
     }
-    const auto raise = [&](int check, int64_t bad) {
-      const int64_t dim = indices_.along[check].first;
-      refuse_index(bad, dim, self_.sizes()[dim]);
-    };
-    launch.on_bad_index(raise);
+    std::vector<std::pair<int64_t, int64_t>> places;  // the dimension and its size, by index
+    for (const auto& [dim, index] : indices_.along) places.emplace_back(dim, self_.sizes()[dim]);
+    launch.on_bad_index([places = std::move(places)](int check, int64_t bad) {
+      refuse_index(bad, places[check].first, places[check].second);
+    });
     launch.run([&](KernelBuilder& k) {
       std::vector<const Expr*> symbols;
       const Expr* plus = k.integer(0);
@@ -115,7 +115,8 @@ class IndexedLaunch {
   void check_empty() const {
     for (const auto& [dim, index] : indices_.along) {
       const int64_t size = self_.sizes()[dim];
-      if (const auto bad = first_outside(index, -size, size)) refuse_index(*bad, dim, size);
+      check_indices(index, -size, size,
+                    [dim = dim, size](int64_t bad) { refuse_index(bad, dim, size); });
     }
   }
 
@@ -144,7 +145,8 @@ void over_rows(std::string_view name, const Tensor& plain, const Tensor& table,
 }
 
 void check_rows(const Tensor& indices, int64_t rows) {
-  TAEDA_CHECK_INDEX(!first_outside(indices, 0, rows), "index out of range in self");
+  check_indices(indices, 0, rows,
+                [](int64_t) { fail(ErrorKind::Index, "index out of range in self"); });
 }
 
 }  // namespace
@@ -194,11 +196,10 @@ void take(const Tensor& self, const Tensor& index, Tensor& out) {
   const int y = launch.operand(to, to.strides()), i = launch.operand(at, at.strides()),
             x = launch.operand(flat, IntVec(axes.size(), 0));
   const int extent = launch.param(numel);
-  const auto raise = [&](int, int64_t bad) {
+  launch.on_bad_index([numel](int, int64_t bad) {
     fail(ErrorKind::Index, "out of range: tried to access index ", bad, " on a tensor of ", numel,
          " elements.");
-  };
-  launch.on_bad_index(raise);
+  });
   launch.run([&](KernelBuilder& k) {
     const Expr* symbol = k.indirect(k.cast(k.load(i), Type::I64), launch.param(k, extent), true);
     checked_first(k, axes, {symbol});
@@ -210,7 +211,7 @@ void take(const Tensor& self, const Tensor& index, Tensor& out) {
 // The places of elements that are not zero: their number is read from the device, then each writes
 // its coordinates to the row that a running count gives it.
 Tensor nonzero(const Tensor& self) {
-  const Tensor flags = self.ne(Scalar(0)).contiguous();
+  const Tensor flags = self.to(DType::Bool).contiguous();
   if (self.numel() == 0) return make_tensor({0, self.dim()}, DType::Int64, self.device());
   const Tensor rows = flags.reshape({SymInt(-1)}).cumsum(0);
   const int64_t count = rows.select(0, SymInt(-1)).item().to_int();

@@ -14,10 +14,10 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "taeda/backends/deferred_checks.h"
 #include "taeda/base/function_ref.h"
 #include "taeda/core/tensor.h"
 #include "taeda/kernel/builder/kernel_builder.h"
@@ -54,8 +54,9 @@ class Launch {
   }
   // A launch that reduces few long rows: devices with many threads take each row in parts.
   void reduces(int64_t rows, int64_t length) { rows_ = rows, length_ = length; }
-  // Raises the error of an index out of range: the number of its check, from 0, and the index.
-  void on_bad_index(FunctionRef<void(int, int64_t)> raise) { raise_ = raise; }
+  // Raises the error of an index out of range: the number of its check, from 0, and the index. May
+  // be called long after the launch, so it holds what it needs.
+  void on_bad_index(devices::RaiseCheck raise) { raise_ = std::move(raise); }
 
   Sym uniform(KernelBuilder& k, int number) const;
   const kernel::Expr* param(KernelBuilder& k, int number) const;
@@ -81,7 +82,7 @@ class Launch {
   std::vector<std::array<char, 16>> numbers_;
   Type type_ = Type::F32;
   int64_t rows_ = 0, length_ = 0;  // of a reduction; 0: none
-  std::optional<FunctionRef<void(int, int64_t)>> raise_;
+  devices::RaiseCheck raise_;
   mutable std::vector<const kernel::Expr*> own_symbols_;
 };
 

@@ -66,8 +66,7 @@ void check_targets(const Tensor& target, int64_t classes, int64_t ignored) {
   const std::vector<int> axes = launch.axes(at.sizes());
   const int t = launch.operand(at, at.strides()), none = launch.number(Scalar(ignored), Type::I64),
             extent = launch.param(classes);
-  const auto raise = [](int, int64_t bad) { refuse_target(bad); };
-  launch.on_bad_index(raise);
+  launch.on_bad_index([](int, int64_t bad) { refuse_target(bad); });
   launch.run([&](KernelBuilder& k) {
     const Target target = target_at(k, t, launch.uniform(k, none), launch.param(k, extent));
     k.loop(axes, [&] { k.check(target.symbol); });

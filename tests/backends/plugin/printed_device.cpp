@@ -1,6 +1,7 @@
 // A device of the tests that compiles generated kernels with the system compiler.
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,9 @@ TaedaStatus build(void*, int32_t, const char*, const char* source,
 TaedaStatus load(void*, int32_t, const void* bytes, size_t size, const char* entry, void** kernel) {
   // Loaded code stays: its functions may be launched at any time.
   static auto* modules = new std::vector<std::shared_ptr<NativeModule>>;
+  static std::mutex mutex;
   return guarded([&] {
+    std::lock_guard lock(mutex);
     modules->push_back(NativeModule::load({static_cast<const char*>(bytes), size}));
     *kernel = modules->back()->symbol(entry);
   });
