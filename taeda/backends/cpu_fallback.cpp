@@ -69,7 +69,7 @@ class Images {
       if (!target.impl()->is_non_overlapping_and_dense()) {
         // What lies between the elements may be another result's: it is read anew.
         const Tensor now = host_image(target, true);
-        Tensor(now).copy_(p.image);
+        distinct_places(now).copy_(distinct_places(p.image));
         write_image(now, target);
       } else if (target.strides() == p.image.strides())
         write_image(p.image, target);

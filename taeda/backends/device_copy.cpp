@@ -94,6 +94,13 @@ Tensor host_image(const Tensor& t, bool is_read) {
   return image;
 }
 
+Tensor distinct_places(const Tensor& t) {
+  IntVec sizes(t.sizes());
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (t.strides()[d] == 0 && sizes[d] > 1) sizes[d] = 1;
+  return make_alias(t, sizes, t.strides(), t.storage_offset());
+}
+
 void write_image(const Tensor& image, const Tensor& t) {
   if (t.numel())
     runtime_of(t.device().type)

@@ -26,6 +26,9 @@ TAEDA_API Tensor host_image(const Tensor& t, bool is_read);
 // Copies an image's memory back to the tensor it was made of.
 TAEDA_API void write_image(const Tensor& image, const Tensor& t);
 
+// A view of every place once, where elements of an expanded tensor share theirs.
+Tensor distinct_places(const Tensor& t);
+
 // copy_ between any devices: bytes where layouts agree, by way of the host where not.
 Tensor& copy_between(Tensor& self, const Tensor& src, bool non_blocking);
 

@@ -286,6 +286,11 @@ bool has_kernel(const Operator& op, int slot) {
          (op.runtime && !op.runtime->kernels[slot].empty());
 }
 
+bool has_registered_kernel(const Operator& op, int slot) {
+  std::lock_guard lock(registry().mutex);
+  return op.runtime && !op.runtime->kernels[slot].empty();
+}
+
 void set_builtin_fallback(Key key, BoxedKernel kernel, const char* where) {
   Registry& r = registry();
   std::lock_guard lock(r.mutex);

@@ -66,6 +66,8 @@ TAEDA_API void set_composite(Operator& op);
 // Whether the slot runs a kernel of the operator's own, generated or registered; fallbacks do not
 // count.
 TAEDA_API bool has_kernel(const Operator& op, int slot);
+// Whether somebody registered a kernel for the slot, whatever was generated.
+TAEDA_API bool has_registered_kernel(const Operator& op, int slot);
 // The kernel a slot runs now, to be called whatever is registered later; fn is null without one.
 TAEDA_API BoxedKernel current_kernel(Operator& op, int slot);
 // A boxed kernel for every operator without one of its own in that slot.

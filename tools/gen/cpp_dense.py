@@ -127,8 +127,11 @@ class Structured:
         return self.spec + "".join(lines)
 
     def inplace_checks(self):
-        fills = ", true" if self.r.data.get("fills_repeats") else ""
-        return f'{self.spec}  spec.check_inplace(self, "{self.r.schema.name}_"{fills});\n'
+        how, spec = self.r.data.get("fills_repeats"), self.spec
+        fills = ", true" if how is True else ""
+        if how == "quietly":
+            spec = spec.replace("const auto", "auto") + "  spec.may_repeat = true;\n"
+        return f'{spec}  spec.check_inplace(self, "{self.r.schema.name}_"{fills});\n'
 
     def out_checks(self):
         """Fits the given results to the spec, memory of the arguments in view."""

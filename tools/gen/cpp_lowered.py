@@ -39,6 +39,14 @@ def body_choice(r):
     )
 
 
+def repeated(r):
+    """Elements in one place: the CPU writes them one after the other."""
+    if not r.data.get("fills_repeats"):
+        return ""
+    call = f"devices::fall_back(ops::{r.inplace.ident}, {names(r.inplace)});"
+    return f"  if (repeats_elements(self)) {{\n    {call}\n    return self;\n  }}\n"
+
+
 def pointwise(r):
     numbers = scalar_array(r) + body_choice(r)
     run = f"  run_pointwise(body, rules::{r.ident}, spec.common(), {{}}, inputs, scalars);\n"
@@ -59,7 +67,7 @@ def pointwise(r):
     if inplace:
         yield (
             inplace,
-            f"{head(inplace)} {{\n{pointwise_inplace_checks(r)}{numbers}"
+            f"{head(inplace)} {{\n{repeated(r)}{pointwise_inplace_checks(r)}{numbers}"
             f"{run.format('self')}  return self;\n}}\n",
         )
 
@@ -70,13 +78,11 @@ def structured(r):
     given = call.format(p.given)
     if r.out:
         yield r.out, f"{head(r.out)} {{\n{p.out_checks()}{given}  return {p.result};\n}}\n"
-        return
-    yield r.schema, f"{head(r.schema)} {{\n{p.allocation()}{given}  return {p.result};\n}}\n"
-    if r.inplace:
-        yield (
-            r.inplace,
-            f"{head(r.inplace)} {{\n{p.inplace_checks()}{call.format('self')}  return self;\n}}\n",
-        )
+    else:
+        yield r.schema, f"{head(r.schema)} {{\n{p.allocation()}{given}  return {p.result};\n}}\n"
+    if r.inplace and (repeated(r) or not r.out):
+        code = f"{repeated(r)}{p.inplace_checks()}{call.format('self')}"
+        yield r.inplace, f"{head(r.inplace)} {{\n{code}  return self;\n}}\n"
 
 
 def kernel(r):

@@ -170,8 +170,10 @@ def lowered_files(w, family, rows, forms):
         f"{home}_forms.cpp",
         [
             f"{home}_declarations.h",
+            "taeda/backends/device_kernels.h",
             "taeda/backends/lowered/forms.h",
             "taeda/backends/lowered/pointwise.h",
+            "taeda/ops/indexing/index_checks.h",
             *forms,
         ],
         cpp_lowered.forms(rows),

@@ -19,7 +19,8 @@ A record is a table in taeda/ops/<family>/records.toml named after its overload 
   dtype      pointwise result rule: promote, float, compare, bool, real, mask_first, self
   accept     dtype classes a pointwise body takes: b(ool) i(nteger) f(loat) c(omplex); of other
              kinds those in which samples are made
-  fills_repeats   true: in place it may write to an expanded tensor, of which PyTorch warns
+  fills_repeats   true: in place it may write to an expanded tensor, of which PyTorch warns;
+             "quietly": it may, and PyTorch says nothing
   exact_numbers   true: a number beside halves counts as it is, not rounded to them (mul, div)
   out_dtype  dtype of a structured result given as out, an expression over spec, out and the arguments
   cpp_required  arguments without their default in C++, where overloads would be ambiguous

@@ -8,7 +8,8 @@ namespace taeda::lowered {
 void register_forms(DeviceType type) {
   const int slot = slot_of(Key::Dense, type);
   for_each_form([&](const Form& form) {
-    if (!dispatch::has_kernel(*form.op, slot)) dispatch::set_kernel(*form.op, slot, form.function);
+    if (!dispatch::has_registered_kernel(*form.op, slot))
+      dispatch::set_kernel(*form.op, slot, form.function);
   });
 }
 

@@ -121,10 +121,7 @@ Tensor& fill__Scalar(Tensor& self, const Scalar& value) {
   check_fits(value, self.dtype());
   const Type type = kernel::compute_type(self.dtype());
   // Elements that share their memory are written once.
-  IntVec sizes(self.sizes());
-  for (size_t d = 0; d < sizes.size(); ++d)
-    if (self.strides()[d] == 0 && sizes[d] > 1) sizes[d] = 1;
-  Tensor places = make_alias(self, sizes, self.strides(), self.storage_offset());
+  Tensor places = devices::distinct_places(self);
   int number = -1;
   fill_with(
       "fill", places, type, [&](Launch& launch) { number = launch.number(value, type); },

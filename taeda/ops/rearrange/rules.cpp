@@ -73,9 +73,7 @@ namespace {
 
 OutSpec triangle_spec(const Tensor& self, const char* name) {
   TAEDA_CHECK(self.dim() >= 2, name, ": input tensor must have at least 2 dimensions");
-  OutSpec spec(self.sym_sizes(), self.dtype(), self.device());
-  spec.may_repeat = true;  // in place only zeros are written
-  return spec;
+  return OutSpec(self.sym_sizes(), self.dtype(), self.device());
 }
 
 }  // namespace
