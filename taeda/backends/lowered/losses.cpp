@@ -1,4 +1,7 @@
 // Losses over classes, and the mean of squared differences.
+#include <cmath>
+#include <limits>
+
 #include "taeda/backends/lowered/indexed.h"
 #include "taeda/backends/lowered/loss_declarations.h"
 #include "taeda/backends/lowered/rows.h"
@@ -57,7 +60,8 @@ void check_float(DType dtype) {
                               "\"nll_loss_out_frame\" not implemented for '", dtype, "'");
 }
 
-// Refuses targets that are neither a class nor ignored; nothing is written before.
+// Refuses targets that are neither a class nor ignored; nothing is written before. Ignored ones are
+// place 0 of the check and classes follow, so that there is a place where there is no class.
 void check_targets(const Tensor& target, int64_t classes, int64_t ignored) {
   if (target.numel() == 0) return;
   const Tensor at = with_dim(target);
@@ -65,12 +69,24 @@ void check_targets(const Tensor& target, int64_t classes, int64_t ignored) {
   launch.compute_in(Type::I64);
   const std::vector<int> axes = launch.axes(at.sizes());
   const int t = launch.operand(at, at.strides()), none = launch.number(Scalar(ignored), Type::I64),
-            extent = launch.param(classes);
-  launch.on_bad_index([](int, int64_t bad) { refuse_target(bad); });
+            extent = launch.param(classes + 1);
+  launch.on_bad_index([](int, int64_t bad) { refuse_target(bad > 0 ? bad - 1 : bad); });
   launch.run([&](KernelBuilder& k) {
-    const Target target = target_at(k, t, launch.uniform(k, none), launch.param(k, extent));
-    k.loop(axes, [&] { k.check(target.symbol); });
+    const auto number = [&](int64_t n) {
+      return Sym::from_id(k.graph().constant_int(n, Type::I64));
+    };
+    const Sym value = k.cast(k.load(t), Type::I64);
+    const Sym place = where(value < number(0), value, value + number(1));
+    const Sym checked = where(value != launch.uniform(k, none), place, number(0));
+    const Expr* symbol = k.indirect(checked, launch.param(k, extent), false);
+    k.loop(axes, [&] { k.check(symbol); });
   });
+}
+
+// Where there are no classes, all targets are ignored: every loss is zero, and so is their weight.
+void fill_without_classes(int64_t reduction, Tensor& output, Tensor& weight) {
+  weight.fill_(Scalar(0));
+  output.fill_(Scalar(reduction == kMean ? std::nan("") : 0.0));
 }
 
 void nll_forward(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
@@ -78,6 +94,7 @@ void nll_forward(const Tensor& self, const Tensor& target, const Tensor& weight,
   check_float(self.dtype());
   const Scores scores(self, target);
   check_targets(target, scores.classes, ignored);
+  if (scores.classes == 0) return fill_without_classes(reduction, output, total_weight);
   const bool is_each = reduction == kEach;
   const Type type = kernel::compute_type(self.dtype());
   const IntVec zero(static_cast<size_t>(target.dim()), 0);
@@ -132,7 +149,7 @@ void nll_backward(const Tensor& grad_output, const Tensor& self, const Tensor& t
       "nll_loss_backward: a gradient of shape ", grad_output.sizes(), " for targets of shape ",
       target.sizes());
   out.fill_(Scalar(0));
-  if (target.numel() == 0) return;
+  if (target.numel() == 0 || out.numel() == 0) return;
   const Type type = kernel::compute_type(self.dtype());
   Launch launch("nll_loss_backward", self.device());
   launch.compute_in(type);
@@ -189,6 +206,10 @@ void _fused_cross_entropy(const Tensor& self, const Tensor& target, int64_t redu
                           SymInt ignore_index, Tensor& output, Tensor& norms, Tensor& count) {
   const int64_t classes = self.sizes()[1], ignored = ignore_index.expect_int();
   check_targets(target, classes, ignored);
+  if (classes == 0) {
+    norms.fill_(Scalar(-std::numeric_limits<double>::infinity()));
+    return fill_without_classes(reduction, output, count);
+  }
   const Type type = kernel::compute_type(self.dtype());
   Tensor losses = reduction == kEach ? output : taeda::empty_like(self.select(1, SymInt(0)));
   Rows rows("cross_entropy", self.device(), self.sizes(), 0b10,
