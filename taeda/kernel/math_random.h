@@ -178,12 +178,14 @@ TD_FN td_ulong td_draw_word64(td_ulong seed, td_ulong offset, td_long i) {
   return i & 1 ? w.w2 | (td_ulong)w.w3 << 32 : w.w0 | (td_ulong)w.w1 << 32;
 }
 // The upper half of the product of a 64-bit word and the limit; 0 stands for 2^64.
-TD_FN td_ulong td_draw_integer(td_ulong seed, td_ulong offset, td_long i, td_ulong limit) {
-  const td_ulong word = td_draw_word64(seed, offset, i);
+TD_FN td_ulong td_limited(td_ulong word, td_ulong limit) {
   if (limit == 0) return word;
   const td_ulong a = word >> 32, b = word & 0xffffffffu, c = limit >> 32, d = limit & 0xffffffffu;
   const td_ulong middle = a * d + (b * d >> 32), cross = b * c + (middle & 0xffffffffu);
   return a * c + (middle >> 32) + (cross >> 32);
+}
+TD_FN td_ulong td_draw_integer(td_ulong seed, td_ulong offset, td_long i, td_ulong limit) {
+  return td_limited(td_draw_word64(seed, offset, i), limit);
 }
 TD_FN float td_draw_uniform(td_ulong seed, td_ulong offset, td_long i, int bits) {
   return td_uniform32<float>((unsigned)td_draw_word(seed, offset, i), bits);
@@ -202,6 +204,73 @@ TD_FN F td_draw_normal(td_ulong seed, td_ulong offset, td_long i) {
     pair = td_normal_pair<F>(w.w0 | (td_ulong)w.w1 << 32, w.w2 | (td_ulong)w.w3 << 32);
   }
   return i & 1 ? pair.y : pair.x;
+}
+
+// ---- neighbours of a stream ----
+// The elements from place `first` on, a multiple of their number, which fill whole blocks: each
+// block is drawn once for all of its elements.
+template <int kCount>
+TD_FN void td_draw_word_pack(td_long (&to)[kCount], td_ulong seed, td_ulong offset, td_long first) {
+  static_assert(kCount % 4 == 0, "whole blocks");
+  for (int i = 0; i < kCount; i += 4) {
+    const td_words<unsigned> w = td_draw_block(seed, offset + (td_ulong)(first + i) / 4);
+    to[i] = w.w0;
+    to[i + 1] = w.w1;
+    to[i + 2] = w.w2;
+    to[i + 3] = w.w3;
+  }
+}
+template <int kCount>
+TD_FN void td_draw_word64_pack(td_ulong (&to)[kCount], td_ulong seed, td_ulong offset,
+                               td_long first) {
+  static_assert(kCount % 2 == 0, "whole blocks");
+  for (int i = 0; i < kCount; i += 2) {
+    const td_words<unsigned> w = td_draw_block(seed, offset + (td_ulong)(first + i) / 2);
+    to[i] = w.w0 | (td_ulong)w.w1 << 32;
+    to[i + 1] = w.w2 | (td_ulong)w.w3 << 32;
+  }
+}
+template <int kCount>
+TD_FN void td_draw_integer_pack(td_ulong (&to)[kCount], td_ulong seed, td_ulong offset,
+                                td_long first, td_ulong limit) {
+  td_draw_word64_pack(to, seed, offset, first);
+  for (int i = 0; i < kCount; ++i) to[i] = td_limited(to[i], limit);
+}
+template <int kCount>
+TD_FN void td_draw_uniform_pack(float (&to)[kCount], td_ulong seed, td_ulong offset, td_long first,
+                                int bits) {
+  td_long words[kCount];
+  td_draw_word_pack(words, seed, offset, first);
+  for (int i = 0; i < kCount; ++i) to[i] = td_uniform32<float>((unsigned)words[i], bits);
+}
+template <int kCount>
+TD_FN void td_draw_uniform53_pack(double (&to)[kCount], td_ulong seed, td_ulong offset,
+                                  td_long first) {
+  td_ulong words[kCount];
+  td_draw_word64_pack(words, seed, offset, first);
+  for (int i = 0; i < kCount; ++i) to[i] = td_uniform64<double>(words[i]);
+}
+template <int kCount>
+TD_FN void td_draw_normal_pack(float (&to)[kCount], td_ulong seed, td_ulong offset, td_long first) {
+  td_long words[kCount];
+  td_draw_word_pack(words, seed, offset, first);
+  for (int i = 0; i < kCount; i += 2) {
+    const td_normals<float> pair =
+        td_normal_pair<float>((unsigned)words[i], (unsigned)words[i + 1]);
+    to[i] = pair.x;
+    to[i + 1] = pair.y;
+  }
+}
+template <int kCount>
+TD_FN void td_draw_normal_pack(double (&to)[kCount], td_ulong seed, td_ulong offset,
+                               td_long first) {
+  td_ulong words[kCount];
+  td_draw_word64_pack(words, seed, offset, first);
+  for (int i = 0; i < kCount; i += 2) {
+    const td_normals<double> pair = td_normal_pair<double>(words[i], words[i + 1]);
+    to[i] = pair.x;
+    to[i + 1] = pair.y;
+  }
 }
 
 TAEDA_MATH_END

@@ -168,17 +168,24 @@ std::string operation_text(const ExprGraph& graph, const Node& node, Lanes lanes
 }
 
 std::string random_text(const Node& node, const std::string& element,
-                        FunctionRef<std::string(int)> arg) {
+                        FunctionRef<std::string(int)> arg, const std::string& pack) {
   const Draw draw = static_cast<Draw>(node.index);
-  const std::string from = str("(", arg(0), ", ", arg(1), ", ", element);
+  const std::string places = str(arg(0), ", ", arg(1), ", ", element);
+  const std::string from = pack.empty() ? "(" + places : str("_pack(", pack, ", ", places);
+  const char* const type = draw == Draw::Normal ? "<float>" : "<double>";
   switch (draw) {
     case Draw::Word: return "td_draw_word" + from + ")";
     case Draw::Integer: return str("td_draw_integer", from, ", ", arg(2), ")");
     case Draw::Uniform53: return "td_draw_uniform53" + from + ")";
-    case Draw::Normal: return "td_draw_normal<float>" + from + ")";
-    case Draw::Normal64: return "td_draw_normal<double>" + from + ")";
+    case Draw::Normal:
+    case Draw::Normal64: return str("td_draw_normal", pack.empty() ? type : "", from, ")");
     default: return str("td_draw_uniform", from, ", ", uniform_bits(draw), ")");
   }
+}
+
+int elements_per_block(Draw draw) {
+  const bool is_wide = draw == Draw::Integer || draw == Draw::Uniform53 || draw == Draw::Normal64;
+  return is_wide ? 2 : 4;
 }
 
 NamedNodes::NamedNodes(const ExprGraph& graph, const std::vector<NodeId>& roots)

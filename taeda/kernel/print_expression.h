@@ -33,9 +33,11 @@ std::string broadcast(const std::string& value, Type type, Lanes lanes);
 std::string operation_text(const ExprGraph& graph, const Node& node, Lanes lanes,
                            FunctionRef<std::string(int)> arg);
 
-// The drawing of an element of the random stream.
+// The drawing of an element of the random stream, or of its neighbours too into an array `pack`.
 std::string random_text(const Node& node, const std::string& element,
-                        FunctionRef<std::string(int)> arg);
+                        FunctionRef<std::string(int)> arg, const std::string& pack = "");
+// How many neighbouring elements are drawn from one block of the stream.
+int elements_per_block(Draw draw);
 
 // The nodes under some roots and their names v0, v1, ..., the same for the same expressions.
 class NamedNodes {

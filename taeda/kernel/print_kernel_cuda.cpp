@@ -150,9 +150,11 @@ class CudaKernelPrinter {
     }
     return text;
   }
-  // A load that a pack has read already, or what is given.
+  // A load that a pack has read already, a number that it has drawn, or what is given.
   std::string from_pack(NodeId id, std::string otherwise) const {
     if (!packed_) return otherwise;
+    if (const auto place = std::find(drawn_.begin(), drawn_.end(), id); place != drawn_.end())
+      return str("d", place - drawn_.begin(), "[u]");
     const auto place = std::find(packed_->begin(), packed_->end(), id);
     if (place == packed_->end()) return otherwise;
     const Node& node = graph_.node(id);
@@ -269,6 +271,42 @@ class CudaKernelPrinter {
     return static_cast<int>(std::max<int64_t>(1, 16 / widest));
   }
 
+  // Whether a node is drawn for all elements of a pack at once: they are neighbours in the stream
+  // and fill its blocks, which begin at the same place for all of them.
+  bool is_drawn_at_once(const Node& node, const Expr* var, int count) const {
+    if (node.op != Op::Random || node.at != var) return false;
+    if (count % elements_per_block(static_cast<Draw>(node.index)) != 0) return false;
+    std::vector<NodeId> given;
+    for (NodeId arg : node.args)
+      if (arg >= 0) given.push_back(arg);
+    const std::vector<NodeId> all = graph_.reachable(given);
+    return std::all_of(all.begin(), all.end(), [&](NodeId id) {
+      const Op op = graph_.node(id).op;
+      return op != Op::Load && op != Op::Index && op != Op::Random && op != Op::State;
+    });
+  }
+  // The arrays d0, d1, ... of the numbers that a pack draws at once.
+  std::string drawn_at_once(const std::vector<NodeId>& roots, const Expr* var, int count) {
+    std::string text;
+    drawn_.clear();
+    for (NodeId id : graph_.reachable(roots)) {
+      const Node& node = graph_.node(id);
+      if (!is_drawn_at_once(node, var, count)) continue;
+      const std::string to = str("d", drawn_.size());
+      drawn_.push_back(id);
+      std::vector<NodeId> given;
+      for (NodeId arg : node.args)
+        if (arg >= 0) given.push_back(arg);
+      const NamedNodes names(graph_, given);
+      text += str("    ", value_type(node.type, Lanes::One), " ", to, "[", count, "];\n    {\n",
+                  definitions(names, "      "), "      ",
+                  random_text(
+                      node, str("pack * ", count), [&](int i) { return names[node.args[i]]; }, to),
+                  ";\n    }\n");
+    }
+    return text;
+  }
+
   // The loads of a pack's elements come from registers.
   std::string packed_elements(const Loop& loop, int count) {
     const Axis& axis = loop.axes[0];
@@ -289,6 +327,7 @@ class CudaKernelPrinter {
                   stored_name(kernel_.buffers[node.index].dtype), ", ", count, ">(b", node.index,
                   ", pack * ", count, ");\n");
     }
+    text += drawn_at_once(roots, axis.var, count);
     for (size_t i = 0; i < roots.size(); ++i)
       text += str("    td_pack<", stored_name(kernel_.buffers[buffer_of(loop, i)].dtype), ", ",
                   count, "> r", i, ";\n");
@@ -458,6 +497,7 @@ class CudaKernelPrinter {
   ReduceBodyPrinter bodies_;
   std::vector<CudaStage> stages_;
   const std::vector<NodeId>* packed_ = nullptr;  // loads of the pack that is printed
+  std::vector<NodeId> drawn_;                    // and the numbers that it draws at once
 };
 
 }  // namespace

@@ -205,10 +205,10 @@ DType dtype_of_draw(Draw draw) {
   }
 }
 
-Kernel draw_kernel(Draw draw) {
+Kernel draw_kernel(Draw draw, int alignment = 0) {
   KernelBuilder k(str("draw_", draw_name(draw)), draw_type(draw));
   const int i = k.axis(k.param("n"));
-  const int y = k.operand(dtype_of_draw(draw), {k.integer(1)});
+  const int y = k.operand(dtype_of_draw(draw), {k.integer(1)}, alignment);
   const NodeId limit = draw == Draw::Integer ? k.uniform(2, Type::U64).id : -1;
   const Sym value = Sym::from_id(k.graph().random(draw, k.var(i), k.uniform(0, Type::U64).id,
                                                   k.uniform(1, Type::U64).id, limit));
@@ -232,6 +232,20 @@ TEST(KernelBuilder, EveryDrawIsTheSameBothWays) {
     }
     EXPECT_EQ(results[0], results[1]) << kernel.name;
   }
+}
+
+// Threads that write several neighbours draw whole blocks of the stream.
+TEST(KernelBuilder, NeighboursShareTheirBlocksOnCuda) {
+  const auto has = [](const Kernel& kernel, const char* text) {
+    return print_cuda_kernel(kernel).text.find(text) != std::string::npos;
+  };
+  EXPECT_TRUE(has(draw_kernel(Draw::Normal, 16), "float d0[4];"));
+  EXPECT_TRUE(has(draw_kernel(Draw::Normal, 16), "td_draw_normal_pack(d0, "));
+  EXPECT_TRUE(has(draw_kernel(Draw::Uniform53, 16), "double d0[2];"));
+  EXPECT_TRUE(has(draw_kernel(Draw::Integer, 16), "td_draw_integer_pack(d0, "));
+  // Memory that is not aligned is written element by element; two words are no block.
+  EXPECT_FALSE(has(draw_kernel(Draw::Normal, 0), "_pack("));
+  EXPECT_FALSE(has(draw_kernel(Draw::Word, 16), "td_draw_word_pack("));
 }
 
 TEST(KernelBuilder, RefusesAnOpenLoop) {

@@ -301,6 +301,47 @@ TEST(Math, SpecialValues) {
   check_special_values<double>();
 }
 
+// Elements drawn at once are those that are drawn one by one.
+template <int kCount>
+void check_packs(td_ulong seed, td_ulong offset) {
+  for (td_long first = 0; first < 64; first += kCount) {
+    td_long words[kCount];
+    float uniforms[kCount], normals[kCount];
+    td_draw_word_pack(words, seed, offset, first);
+    td_draw_uniform_pack(uniforms, seed, offset, first, 24);
+    td_draw_normal_pack(normals, seed, offset, first);
+    for (int i = 0; i < kCount; ++i) {
+      EXPECT_EQ(words[i], td_draw_word(seed, offset, first + i));
+      EXPECT_EQ(uniforms[i], td_draw_uniform(seed, offset, first + i, 24));
+      EXPECT_EQ(normals[i], td_draw_normal<float>(seed, offset, first + i));
+    }
+  }
+}
+template <int kCount>
+void check_wide_packs(td_ulong seed, td_ulong offset) {
+  for (td_long first = 0; first < 64; first += kCount) {
+    td_ulong integers[kCount];
+    double uniforms[kCount], normals[kCount];
+    td_draw_integer_pack(integers, seed, offset, first, 1000);
+    td_draw_uniform53_pack(uniforms, seed, offset, first);
+    td_draw_normal_pack(normals, seed, offset, first);
+    for (int i = 0; i < kCount; ++i) {
+      EXPECT_EQ(integers[i], td_draw_integer(seed, offset, first + i, 1000));
+      EXPECT_EQ(uniforms[i], td_draw_uniform53(seed, offset, first + i));
+      EXPECT_EQ(normals[i], td_draw_normal<double>(seed, offset, first + i));
+    }
+  }
+}
+TEST(Math, PacksOfRandomNumbersAreTheElements) {
+  for (td_ulong offset : {td_ulong{0}, (td_ulong{1} << 40) + 3}) {
+    check_packs<4>(~td_ulong{0}, offset);
+    check_packs<8>(7, offset);
+    check_packs<16>(7, offset);
+    check_wide_packs<2>(~td_ulong{0}, offset);
+    check_wide_packs<4>(7, offset);
+  }
+}
+
 // Machines give the NaN of an invalid operation different signs; no other result may follow it.
 TEST(Math, SignOfNanStaysInside) {
   const float inf = std::numeric_limits<float>::infinity();

@@ -37,14 +37,20 @@ class Drawing {
     seed_ = launch.number(Scalar(static_cast<int64_t>(range.seed)), Type::I64);
     offset_ = launch.number(Scalar(static_cast<int64_t>(range.offset)), Type::I64);
     to = launch.operand(self, strides_[0]);
-    for (int64_t stride : strides_[1]) steps_.push_back(launch.param(stride));
+    // Neighbours in memory that are neighbours in the stream share its blocks.
+    for (int64_t stride : strides_[1]) {
+      launch.fact(stride == 1);
+      steps_.push_back(stride == 1 ? -1 : launch.param(stride));
+    }
   }
   int operand(const Tensor& t, int place) { return launch.operand(t, strides_[place + 2]); }
 
   Sym draw(KernelBuilder& k, Draw what, const Sym* limit = nullptr) const {
     const Expr* place = k.integer(0);
-    for (size_t d = 0; d < axes.size(); ++d)
-      place = k.pool().add(place, k.pool().mul(launch.param(k, steps_[d]), k.var(axes[d])));
+    for (size_t d = 0; d < axes.size(); ++d) {
+      const Expr* step = steps_[d] < 0 ? k.integer(1) : launch.param(k, steps_[d]);
+      place = k.pool().add(place, k.pool().mul(step, k.var(axes[d])));
+    }
     const auto bits = [&](int number) { return k.cast(launch.uniform(k, number), Type::U64).id; };
     return Sym::from_id(
         k.graph().random(what, place, bits(seed_), bits(offset_), limit ? limit->id : -1));
@@ -56,7 +62,7 @@ class Drawing {
 
  private:
   std::vector<IntVec> strides_;
-  std::vector<int> steps_;
+  std::vector<int> steps_;  // parameters; -1: one element
   int seed_, offset_;
 };
 
