@@ -22,7 +22,8 @@ sys.path[:0] = [str(ROOT / "tests/python"), str(ROOT / "tools"), str(ROOT / "too
 
 import taeda  # noqa: E402
 
-DTYPES = ["float32", "float64", "bfloat16", "int64", "uint8", "bool", "complex64"]
+DTYPES = ["float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool"]
+DTYPES += ["complex64", "complex128"]
 # Floats are combined in another order than on the CPU, or by another formula.
 ORDERED = {"reduction", "variance", "normalization", "scan_sort", "loss", "distance"}
 COLLIDING = {
@@ -82,7 +83,7 @@ def compare(calls, sample, expected, device, may_differ, dtype):
     for want, got in zip(expected, results):
         if want is None or calls.has_same_bits(want, got):
             continue
-        size = {"bfloat16": 2e-2}.get(dtype, 1e-4)
+        size = {"bfloat16": 2e-2, "float16": 4e-3}.get(dtype, 1e-4)
         is_float = want.is_floating_point() or want.is_complex()
         if (
             may_differ
