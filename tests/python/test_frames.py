@@ -24,7 +24,9 @@ ROOT = HERE.parents[1]
 MODULES = sorted(path.stem for path in (HERE / "frames_corpus").glob("[a-z]*.py"))
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize(
+    "module", [m if m == "basics" else pytest.param(m, marks=pytest.mark.slow) for m in MODULES]
+)
 def test_corpus_with_a_hand_back_at_every_instruction(module):
     tally = frames_proof.Tally()
     for case in frames_proof.cases(f"{module}."):
