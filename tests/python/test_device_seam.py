@@ -161,8 +161,8 @@ def test_errors_name_the_problem(plugin, tmp_path):
         t._C._load_device(str(tmp_path / "missing.so"))
     with pytest.raises(RuntimeError, match="does not export taeda_device_init"):
         t._C._load_device(str(PLUGIN.parents[1] / "python" / "taeda" / "libtaeda.so"))
-    with pytest.raises(RuntimeError, match="no device is registered for 'opencl'"):
-        t.ones(2, device="opencl")
+    with pytest.raises(RuntimeError, match="no device is registered for 'maia'"):
+        t.ones(2, device="maia")
 
 
 def run(code, **environment):
