@@ -39,13 +39,17 @@ target_compile_options(taeda_baseline PRIVATE -fpch-preprocess)
 target_precompile_headers(taeda_light REUSE_FROM taeda_baseline)
 target_compile_options(taeda_light PRIVATE -fpch-preprocess ${TAEDA_LIGHT_OPTIONS})
 
-# Small sources are compiled together, by families of operators and by folders. Kernels are not: a
-# pragma of theirs, which asks for more optimization, would reach what follows.
+# Small sources are compiled together: those of operators, which are short, in eights, others by
+# folders. Kernels are not: a pragma of theirs, which asks for more optimization, would reach what
+# follows.
 set(grouped_sources "")
 set(number 0)
+set(operator_number 0)
 foreach(source IN LISTS taeda_sources)
-  if(NOT source MATCHES "/gen/" AND source MATCHES "/ops/([a-z_]+)/[a-z_]+\\.cpp$")
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ops_${CMAKE_MATCH_1})
+  if(NOT source MATCHES "/gen/" AND source MATCHES "/ops/[a-z_]+/[a-z_]+\\.cpp$")
+    math(EXPR group "${operator_number} / 8")
+    math(EXPR operator_number "${operator_number} + 1")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP operators_${group})
   elseif(source MATCHES "/ops/[a-z_]+/symbolic\\.cpp$")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP symbolic)
   elseif(source MATCHES "/gen/taeda/backends/cpu/[a-z_]+_kernels\\.cpp$")
