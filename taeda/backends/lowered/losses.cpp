@@ -6,35 +6,15 @@
 #include "taeda/backends/lowered/loss_declarations.h"
 #include "taeda/backends/lowered/rows.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/loss/class_scores.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::lowered {
 
 namespace {
 
-constexpr int64_t kEach = 0, kMean = 1;
-
-// The class dimension, and the strides of scores over the targets' positions.
-struct Scores {
-  int64_t classes, step;
-  IntVec strides;
-
-  Scores(const Tensor& self, const Tensor& target) {
-    const int64_t dim = self.dim() == 1 ? 0 : 1;
-    classes = self.sizes()[dim];
-    step = self.strides()[dim];
-    for (int64_t d = 0; d < self.dim(); ++d)
-      if (d != dim) strides.push_back(self.strides()[d]);
-    strides.resize(static_cast<size_t>(target.dim()));
-  }
-};
-
-// Strides of a result that has an element per position, or one for all.
-IntVec spread(const Tensor& t, const Tensor& target) {
-  IntVec strides(static_cast<size_t>(target.dim()), 0);
-  for (int64_t d = 0; d < t.dim(); ++d) strides[d] = t.strides()[d];
-  return strides;
-}
+using impl::kMean;
+using impl::kNone;
 
 uint64_t all_bits(const Tensor& t) { return dim_bitset({}, t.dim(), true); }
 
@@ -49,10 +29,6 @@ Target target_at(KernelBuilder& k, int operand, Sym ignored, const Expr* classes
   const SymMask is_counted = value != ignored;
   const Sym zero = Sym::from_id(k.graph().constant_int(0, Type::I64));
   return {is_counted, k.indirect(where(is_counted, value, zero), classes, false)};
-}
-
-[[noreturn]] void refuse_target(int64_t target) {
-  fail(ErrorKind::Index, "Target ", target, " is out of bounds.");
 }
 
 void check_float(DType dtype) {
@@ -89,17 +65,45 @@ void fill_without_classes(int64_t reduction, Tensor& output, Tensor& weight) {
   output.fill_(Scalar(reduction == kMean ? std::nan("") : 0.0));
 }
 
+// What both kernels of nll_loss read beside their operands.
+class ClassNumbers {
+ public:
+  ClassNumbers(Launch& launch, const ClassScores& scores, const Tensor& weight, int64_t ignored)
+      : launch_(launch),
+        none_(launch.number(Scalar(ignored), Type::I64)),
+        classes_(launch.param(scores.classes)),
+        step_(launch.param(scores.step)),
+        weight_step_(launch.param(weight.defined() ? weight.strides()[0] : 0)) {}
+
+  Target target(KernelBuilder& k, int operand) const {
+    return target_at(k, operand, launch_.uniform(k, none_), launch_.param(k, classes_));
+  }
+  // Where the score and the weight of a target's class stand.
+  Coordinates score(KernelBuilder& k, const Target& at) const { return place(k, at, step_); }
+  Coordinates weight(KernelBuilder& k, const Target& at) const {
+    return place(k, at, weight_step_);
+  }
+
+ private:
+  Coordinates place(KernelBuilder& k, const Target& at, int step) const {
+    return {{}, k.pool().mul(launch_.param(k, step), at.symbol)};
+  }
+
+  const Launch& launch_;
+  int none_, classes_, step_, weight_step_;
+};
+
 void nll_forward(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
                  int64_t ignored, Tensor& output, Tensor& total_weight) {
   check_float(self.dtype());
-  const Scores scores(self, target);
+  const ClassScores scores(self, target);
   check_targets(target, scores.classes, ignored);
   if (scores.classes == 0) return fill_without_classes(reduction, output, total_weight);
-  const bool is_each = reduction == kEach;
+  const bool is_each = reduction == kNone;
   const Type type = kernel::compute_type(self.dtype());
   const IntVec zero(static_cast<size_t>(target.dim()), 0);
   Rows rows("nll_loss", self.device(), target.sizes(), is_each ? 0 : all_bits(target),
-            {spread(output, target), IntVec(target.strides()), scores.strides, zero, zero});
+            {target_strides(output, target), IntVec(target.strides()), scores.strides, zero, zero});
   Launch& launch = rows.launch;
   launch.compute_in(type);
   launch.fact(reduction);
@@ -112,18 +116,14 @@ void nll_forward(const Tensor& self, const Tensor& target, const Tensor& weight,
   const int y = rows.operand(output, 0), t = rows.operand(target, 1), x = rows.operand(self, 2),
             total = has_total ? rows.operand(total_weight, 3) : -1,
             w = weight.defined() ? rows.operand(weight, 4) : -1;
-  const int none = launch.number(Scalar(ignored), Type::I64), extent = launch.param(scores.classes),
-            step = launch.param(scores.step),
-            weight_step = launch.param(weight.defined() ? weight.strides()[0] : 0);
+  const ClassNumbers numbers(launch, scores, weight, ignored);
   launch.run([&](KernelBuilder& k) {
-    const Target at = target_at(k, t, launch.uniform(k, none), launch.param(k, extent));
-    const auto place = [&](int stride) {
-      return Coordinates{{}, k.pool().mul(launch.param(k, stride), at.symbol)};
-    };
+    const Target at = numbers.target(k, t);
     const Sym one = Sym::from_id(k.graph().constant(1, type)),
               nothing = Sym::from_id(k.graph().constant(0, type));
-    const Sym scale = where(at.is_counted, w >= 0 ? k.load(w, place(weight_step)) : one, nothing);
-    const Sym loss = where(at.is_counted, -(scale * k.load(x, place(step))), nothing);
+    const Sym scale =
+        where(at.is_counted, w >= 0 ? k.load(w, numbers.weight(k, at)) : one, nothing);
+    const Sym loss = where(at.is_counted, -(scale * k.load(x, numbers.score(k, at))), nothing);
     k.loop(rows.kept, [&] {
       if (is_each) {
         k.store(y, loss);
@@ -142,12 +142,9 @@ void nll_backward(const Tensor& grad_output, const Tensor& self, const Tensor& t
                   const Tensor& weight, int64_t reduction, int64_t ignored,
                   const Tensor& total_weight, Tensor& out) {
   check_float(self.dtype());
-  const Scores scores(out, target);
+  const ClassScores scores(out, target);
   check_targets(target, scores.classes, ignored);
-  TAEDA_CHECK(
-      grad_output.dim() == 0 || (reduction == kEach && grad_output.numel() == target.numel()),
-      "nll_loss_backward: a gradient of shape ", grad_output.sizes(), " for targets of shape ",
-      target.sizes());
+  check_nll_gradient(grad_output, target, reduction);
   out.fill_(Scalar(0));
   if (target.numel() == 0 || out.numel() == 0) return;
   const Type type = kernel::compute_type(self.dtype());
@@ -158,21 +155,16 @@ void nll_backward(const Tensor& grad_output, const Tensor& self, const Tensor& t
   const std::vector<int> axes = launch.axes(target.sizes());
   const IntVec zero(axes.size(), 0);
   const int y = launch.operand(out, scores.strides), t = launch.operand(target, target.strides()),
-            g = launch.operand(grad_output, spread(grad_output, target));
+            g = launch.operand(grad_output, target_strides(grad_output, target));
   const int w = weight.defined() ? launch.operand(weight, zero) : -1,
             total = reduction == kMean ? launch.operand(total_weight, zero) : -1;
-  const int none = launch.number(Scalar(ignored), Type::I64), extent = launch.param(scores.classes),
-            step = launch.param(scores.step),
-            weight_step = launch.param(weight.defined() ? weight.strides()[0] : 0);
+  const ClassNumbers numbers(launch, scores, weight, ignored);
   launch.run([&](KernelBuilder& k) {
-    const Target at = target_at(k, t, launch.uniform(k, none), launch.param(k, extent));
-    const auto place = [&](int stride) {
-      return Coordinates{{}, k.pool().mul(launch.param(k, stride), at.symbol)};
-    };
+    const Target at = numbers.target(k, t);
     Sym value = -k.load(g);
-    if (w >= 0) value = value * k.load(w, place(weight_step));
+    if (w >= 0) value = value * k.load(w, numbers.weight(k, at));
     if (total >= 0) value = value / k.load(total);
-    k.loop(axes, [&] { k.store_if(at.is_counted, y, value, place(step)); });
+    k.loop(axes, [&] { k.store_if(at.is_counted, y, value, numbers.score(k, at)); });
   });
 }
 
@@ -211,7 +203,7 @@ void _fused_cross_entropy(const Tensor& self, const Tensor& target, int64_t redu
     return fill_without_classes(reduction, output, count);
   }
   const Type type = kernel::compute_type(self.dtype());
-  Tensor losses = reduction == kEach ? output : taeda::empty_like(self.select(1, SymInt(0)));
+  Tensor losses = reduction == kNone ? output : taeda::empty_like(self.select(1, SymInt(0)));
   Rows rows("cross_entropy", self.device(), self.sizes(), 0b10,
             {{losses.strides()[0], 0},
              IntVec(self.strides()),
@@ -243,7 +235,7 @@ void _fused_cross_entropy(const Tensor& self, const Tensor& target, int64_t redu
   }
   const Tensor counted = target.ne(Scalar(ignored)).sum(DType::Int64);
   count.copy_(counted);
-  if (reduction == kEach) return;
+  if (reduction == kNone) return;
   const Tensor total = losses.sum();
   output.copy_(reduction == kMean ? total.div(count) : total);
 }

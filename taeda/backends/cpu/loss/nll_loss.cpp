@@ -3,6 +3,7 @@
 #include "taeda/backends/cpu/loss/targets.h"
 #include "taeda/backends/cpu/loss_declarations.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/loss/class_scores.h"
 
 namespace taeda::cpu {
 
@@ -11,33 +12,11 @@ void check_targets(const Tensor& target, int64_t classes, int64_t ignored) {
   const auto* data = static_cast<const int64_t*>(target.data());
   for_positions(target.sizes(), strides, 0, target.numel(), [&](int64_t, const int64_t* at) {
     const int64_t t = data[at[0]];
-    TAEDA_CHECK_INDEX(t == ignored || (t >= 0 && t < classes), "Target ", t, " is out of bounds.");
+    if (t != ignored && (t < 0 || t >= classes)) refuse_target(t);
   });
 }
 
 namespace {
-
-// The class dimension and the strides of self over the targets' positions.
-struct Lines {
-  int64_t classes, step;
-  IntVec strides;
-
-  Lines(const Tensor& self, const Tensor& target) {
-    const int64_t dim = self.dim() == 1 ? 0 : 1;
-    classes = self.sizes()[dim];
-    step = self.strides()[dim];
-    for (int64_t d = 0; d < self.dim(); ++d)
-      if (d != dim) strides.push_back(self.strides()[d]);
-    strides.resize(static_cast<size_t>(target.dim()));
-  }
-};
-
-// Strides of a result that has an element a position, or one for all.
-IntVec spread(const Tensor& t, const Tensor& target) {
-  IntVec out(static_cast<size_t>(target.dim()), 0);
-  for (int64_t d = 0; d < t.dim(); ++d) out[d] = t.strides()[d];
-  return out;
-}
 
 template <class F>
 void visit_float(DType dtype, F&& f) {
@@ -61,12 +40,13 @@ double weight_of(const Tensor& weight, int64_t k) {
 void forward(const Tensor& self, const Tensor& given_target, const Tensor& weight,
              int64_t reduction, int64_t ignored, Tensor& output, Tensor& total_weight) {
   const Tensor target = int64_index(given_target);
-  const Lines lines(self, target);
-  check_targets(target, lines.classes, ignored);
-  const bool is_each = reduction == 0;
+  const ClassScores scores(self, target);
+  check_targets(target, scores.classes, ignored);
+  const bool is_each = reduction == impl::kNone;
   // Where nothing is summed, only the one row of a vector of scores tells its weight.
   const bool has_total = !is_each || self.dim() == 1;
-  const IntVec strides[3] = {IntVec(target.strides()), lines.strides, spread(output, target)};
+  const IntVec strides[3] = {IntVec(target.strides()), scores.strides,
+                             target_strides(output, target)};
   visit_float(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const auto* classes = static_cast<const int64_t*>(target.data());
@@ -78,7 +58,7 @@ void forward(const Tensor& self, const Tensor& given_target, const Tensor& weigh
         const int64_t k = classes[at[0]];
         const double w = k == ignored ? 0 : weight_of<T>(weight, k);
         const double loss =
-            k == ignored ? 0 : -w * static_cast<double>(values[at[1] + k * lines.step]);
+            k == ignored ? 0 : -w * static_cast<double>(values[at[1] + k * scores.step]);
         if (is_each) out[at[2]] = static_cast<T>(loss);
         part.loss += loss;
         part.weight += w;
@@ -86,7 +66,8 @@ void forward(const Tensor& self, const Tensor& given_target, const Tensor& weigh
       return part;
     });
     *static_cast<T*>(total_weight.data()) = static_cast<T>(has_total ? sum.weight : 0.0);
-    if (!is_each) *out = static_cast<T>(reduction == 1 ? sum.loss / sum.weight : sum.loss);
+    if (!is_each)
+      *out = static_cast<T>(reduction == impl::kMean ? sum.loss / sum.weight : sum.loss);
   });
 }
 
@@ -94,26 +75,26 @@ void backward(const Tensor& grad_output, const Tensor& self, const Tensor& given
               const Tensor& weight, int64_t reduction, int64_t ignored, const Tensor& total_weight,
               Tensor& out) {
   const Tensor target = int64_index(given_target);
-  const Lines lines(out, target);
-  check_targets(target, lines.classes, ignored);
-  TAEDA_CHECK(grad_output.dim() == 0 || (reduction == 0 && grad_output.numel() == target.numel()),
-              "nll_loss_backward: a gradient of shape ", grad_output.sizes(),
-              " for targets of shape ", target.sizes());
+  const ClassScores scores(out, target);
+  check_targets(target, scores.classes, ignored);
+  check_nll_gradient(grad_output, target, reduction);
   out.fill_(Scalar(0));
-  const IntVec strides[3] = {IntVec(target.strides()), lines.strides, spread(grad_output, target)};
+  const IntVec strides[3] = {IntVec(target.strides()), scores.strides,
+                             target_strides(grad_output, target)};
   visit_float(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const auto* classes = static_cast<const int64_t*>(target.data());
     const T* grads = static_cast<const T*>(grad_output.data());
     T* to = static_cast<T*>(out.data());
-    const double divisor =
-        reduction == 1 ? static_cast<double>(*static_cast<const T*>(total_weight.data())) : 1.0;
+    const double divisor = reduction == impl::kMean
+                               ? static_cast<double>(*static_cast<const T*>(total_weight.data()))
+                               : 1.0;
     parallel_for(0, target.numel(), 16384, [&](int64_t first, int64_t last) {
       for_positions(target.sizes(), strides, first, last, [&](int64_t, const int64_t* at) {
         const int64_t k = classes[at[0]];
         if (k != ignored)
-          to[at[1] + k * lines.step] = static_cast<T>(-weight_of<T>(weight, k) *
-                                                      static_cast<double>(grads[at[2]]) / divisor);
+          to[at[1] + k * scores.step] = static_cast<T>(-weight_of<T>(weight, k) *
+                                                       static_cast<double>(grads[at[2]]) / divisor);
       });
     });
   });
