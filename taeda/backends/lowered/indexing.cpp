@@ -15,12 +15,6 @@ namespace {
 
 using kernel::StoreMode;
 
-bool has_index(TensorList indices) {
-  for (const Tensor& t : indices)
-    if (t.defined()) return true;
-  return false;
-}
-
 // Integer indices with the dimension of self that each one goes along; masks taken apart.
 struct Indices {
   std::vector<IndexEntry> entries;
@@ -152,9 +146,7 @@ void check_rows(const Tensor& indices, int64_t rows) {
 }  // namespace
 
 Tensor index_Tensor(const Tensor& self, TensorList indices) {
-  check_some_index(indices);
-  check_indices(self, indices);
-  if (!has_index(indices)) return self.clone();
+  if (!check_index(self, indices)) return self.clone();
   IndexedLaunch indexed("index", self, indices);
   Tensor out = make_tensor(indexed.sizes(), self.dtype(), self.device());
   indexed.run(out, [](KernelBuilder& k, int to, int from, const Coordinates& at) {
@@ -165,11 +157,8 @@ Tensor index_Tensor(const Tensor& self, TensorList indices) {
 
 Tensor& _index_put_impl_(Tensor& self, TensorList indices, const Tensor& values, bool accumulate,
                          bool) {
+  if (!has_index(indices)) return put_whole(self, indices, values, accumulate);
   check_index_put(self, indices, values);
-  if (!has_index(indices)) {
-    check_put_dtype(self, values);
-    return accumulate ? self.add_(values) : self.copy_(values);
-  }
   IndexedLaunch indexed("index_put", self, indices);
   check_put_shape(values, indexed.shape.sizes);
   check_put_dtype(self, values);

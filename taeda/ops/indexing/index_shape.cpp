@@ -97,6 +97,24 @@ void check_index_put(const Tensor& self, TensorList indices, const Tensor& value
     if (index.defined()) check_disjoint(self, index);
 }
 
+bool has_index(TensorList indices) {
+  for (const Tensor& t : indices)
+    if (t.defined()) return true;
+  return false;
+}
+
+bool check_index(const Tensor& self, TensorList indices) {
+  check_some_index(indices);
+  check_indices(self, indices);
+  return has_index(indices);
+}
+
+Tensor& put_whole(Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
+  check_index_put(self, indices, values);
+  check_put_dtype(self, values);
+  return accumulate ? self.add_(values) : self.copy_(values);
+}
+
 void check_put_dtype(const Tensor& self, const Tensor& values) {
   TAEDA_CHECK(self.dtype() == values.dtype(),
               "Index put requires the source and destination dtypes match, got ", self.dtype(),

@@ -33,6 +33,13 @@ TAEDA_API void check_indices(const Tensor& self, TensorList indices);
 TAEDA_API void check_index_put(const Tensor& self, TensorList indices, const Tensor& values);
 TAEDA_API void check_put_shape(const Tensor& values, SymIntList result);
 TAEDA_API void check_put_dtype(const Tensor& self, const Tensor& values);
+// Whether there is an index at all: without one the whole tensor is meant.
+TAEDA_API bool has_index(TensorList indices);
+// The checks of index; tells has_index.
+TAEDA_API bool check_index(const Tensor& self, TensorList indices);
+// index_put_ without an index, and its checks.
+TAEDA_API Tensor& put_whole(Tensor& self, TensorList indices, const Tensor& values,
+                            bool accumulate);
 // What an assignment to brackets writes: leading dimensions of size one beyond `ndim` do not count.
 TAEDA_API Tensor without_leading_ones(const Tensor& value, int64_t ndim);
 

@@ -13,12 +13,6 @@
 namespace taeda::cpu {
 namespace {
 
-bool has_index(TensorList indices) {
-  for (const Tensor& t : indices)
-    if (t.defined()) return true;
-  return false;
-}
-
 int64_t ndim_of(const IndexShape& shape) { return static_cast<int64_t>(shape.index_sizes.size()); }
 
 Tensor mask_of(const Tensor& self) {
@@ -65,9 +59,7 @@ void check_mask(const Tensor& mask) {
 }  // namespace
 
 Tensor index_Tensor(const Tensor& self, TensorList indices) {
-  check_some_index(indices);
-  check_indices(self, indices);
-  if (!has_index(indices)) return self.clone();
+  if (!check_index(self, indices)) return self.clone();
   IndexPlan plan = plan_indices(self, indices);
   Tensor out = make_tensor(as_int(plan.shape.sizes), self.dtype(), self.device());
   SliceMap(out, plan.shape.place, ndim_of(plan.shape), self, plan.shape.kept,
@@ -78,11 +70,8 @@ Tensor index_Tensor(const Tensor& self, TensorList indices) {
 
 Tensor& _index_put_impl_(Tensor& self, TensorList indices, const Tensor& values, bool accumulate,
                          bool) {
+  if (!has_index(indices)) return put_whole(self, indices, values, accumulate);
   check_index_put(self, indices, values);
-  if (!has_index(indices)) {
-    check_put_dtype(self, values);
-    return accumulate ? self.add_(values) : self.copy_(values);
-  }
   IndexPlan plan = plan_indices(self, indices);
   check_put_shape(values, plan.shape.sizes);
   check_put_dtype(self, values);
