@@ -6,8 +6,10 @@
 #include "taeda/backends/lowered/domain.h"
 #include "taeda/backends/lowered/dropout_declarations.h"
 #include "taeda/backends/lowered/random_declarations.h"
+#include "taeda/ops/dropout/drawn_dropout.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/random/checks.h"
+#include "taeda/ops/random/draws.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::lowered {
@@ -66,18 +68,6 @@ class Drawing {
   int seed_, offset_;
 };
 
-// Complex numbers are drawn as pairs of reals.
-Tensor parts_of(const Tensor& self) {
-  if (!self.is_complex()) return self;
-  IntVec sizes(self.sizes()), strides(self.strides());
-  for (int64_t& s : strides) s *= 2;
-  sizes.push_back(2);
-  strides.push_back(1);
-  Tensor out = make_alias(self, sizes, strides, self.storage_offset() * 2);
-  out.impl()->set_dtype(to_real(self.dtype()));
-  return out;
-}
-
 Draw uniform_of(DType dtype) {
   switch (dtype) {
     case DType::BFloat16: return Draw::Uniform8;
@@ -117,25 +107,19 @@ Tensor& draw_by_inverse(std::string_view name, Tensor& self, const Generator& ge
                    });
 }
 
-Tensor& draw_integers(Tensor& self, int64_t from, uint64_t range, const Generator& generator) {
+Tensor& draw_integers(Tensor& self, IntegerRange range, const Generator& generator) {
   check_integers(self);
   if (self.numel() == 0) return self;
   Drawing drawing("random", self, {}, generator, 2);
   drawing.launch.compute_in(Type::I64);
-  const int low = drawing.launch.number(Scalar(from), Type::I64),
-            limit = drawing.launch.number(Scalar(static_cast<int64_t>(range)), Type::I64);
+  const int low = drawing.launch.number(Scalar(range.first), Type::I64),
+            limit = drawing.launch.number(Scalar(static_cast<int64_t>(range.count)), Type::I64);
   drawing.launch.run([&](KernelBuilder& k) {
     const Sym bound = k.cast(drawing.launch.uniform(k, limit), Type::U64);
     const Sym drawn = k.cast(drawing.draw(k, Draw::Integer, &bound), Type::I64);
     k.loop(drawing.axes, [&] { k.store(drawing.to, drawn + drawing.launch.uniform(k, low)); });
   });
   return self;
-}
-
-Tensor& draw_between(Tensor& self, int64_t from, int64_t to, const Generator& generator) {
-  check_range(self.dtype(), from, to);
-  return draw_integers(self, from, static_cast<uint64_t>(to) - static_cast<uint64_t>(from),
-                       generator);
 }
 
 // Whether a word lies below p * 2^32.
@@ -147,7 +131,7 @@ SymMask happens(KernelBuilder& k, Drawing& drawing, Sym threshold) {
 
 Tensor& uniform_(Tensor& self, double from, double to, const Generator& generator) {
   check_uniform(self, from, to);
-  Tensor parts = parts_of(self);
+  Tensor parts = drawn_parts(self);
   int low = -1, width = -1, last = -1;
   draw_real(
       "uniform", parts, generator,
@@ -175,7 +159,7 @@ Tensor& uniform_(Tensor& self, double from, double to, const Generator& generato
 
 Tensor& normal_(Tensor& self, double mean, double std, const Generator& generator) {
   check_normal(self, std);
-  Tensor parts = parts_of(self);
+  Tensor parts = drawn_parts(self);
   // Real and imaginary parts share the variance.
   const double scale = self.is_complex() ? std / std::sqrt(2.0) : std;
   int center = -1, spread = -1;
@@ -261,18 +245,13 @@ Tensor& geometric_(Tensor& self, double p, const Generator& generator) {
 
 Tensor& random__from(Tensor& self, int64_t from, std::optional<int64_t> to,
                      const Generator& generator) {
-  if (to) return draw_between(self, from, *to, generator);
-  // To the last one, included; the whole range of int64 has 2^64 numbers, which 0 stands for.
-  const int64_t last = last_integer(self.dtype());
-  check_start(from, last);
-  return draw_integers(self, from, static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1,
-                       generator);
+  return draw_integers(self, IntegerRange::from(self.dtype(), from, to), generator);
 }
 Tensor& random__to(Tensor& self, int64_t to, const Generator& generator) {
-  return draw_between(self, 0, to, generator);
+  return draw_integers(self, IntegerRange::between(self.dtype(), 0, to), generator);
 }
 Tensor& random_(Tensor& self, const Generator& generator) {
-  return draw_integers(self, 0, static_cast<uint64_t>(last_integer(self.dtype())) + 1, generator);
+  return draw_integers(self, IntegerRange::all(self.dtype()), generator);
 }
 
 Tensor& bernoulli__float(Tensor& self, double p, const Generator& generator) {
@@ -333,11 +312,8 @@ Tensor& _scale_shift_(Tensor& self, const Tensor& given_scale, const Tensor& giv
 // ---- dropout ----
 std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
                                           std::optional<bool> train) {
-  TAEDA_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
-  Tensor mask = taeda::empty_like(input, DType::Bool);
-  if (!train.value_or(true)) return {input.clone(), mask.fill_(Scalar(true))};
-  Tensor out = taeda::empty_like(input);
-  if (input.numel() == 0) return {out, mask};
+  const auto [out, mask, is_done] = DrawnDropout(input, p, train);
+  if (is_done) return {out, mask};
   const Type type = kernel::compute_type(input.dtype());
   TAEDA_CHECK_NOT_IMPLEMENTED(type == Type::F32 || type == Type::F64,
                               "\"native_dropout\" not implemented for '", input.dtype(), "'");
@@ -360,7 +336,7 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
 }
 
 Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, double scale) {
-  TAEDA_CHECK(mask.dtype() == DType::Bool, "Mask should be Bool Scalar Type, got ", mask.dtype());
+  check_dropout_mask(mask);
   Tensor out = taeda::empty_like(grad_output);
   if (out.numel() == 0) return out;
   const Type type = kernel::compute_type(grad_output.dtype());

@@ -7,6 +7,7 @@
 #include "taeda/backends/cpu/pointwise/convert.h"
 #include "taeda/backends/cpu/pointwise/logical_walk.h"
 #include "taeda/backends/cpu/random/random_fill.h"
+#include "taeda/ops/dropout/drawn_dropout.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::cpu {
@@ -57,11 +58,8 @@ void apply(const Tensor& input, double scale, const Tensor& out, Make&& make) {
 
 std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
                                           std::optional<bool> train) {
-  TAEDA_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
-  Tensor mask = taeda::empty_like(input, DType::Bool);
-  if (!train.value_or(true)) return {input.clone(), mask.fill_(Scalar(true))};
-  Tensor out = taeda::empty_like(input);
-  if (input.numel() == 0) return {out, mask};
+  const auto [out, mask, is_done] = DrawnDropout(input, p, train);
+  if (is_done) return {out, mask};
   const PhiloxRange r = default_cpu_generator().reserve_range((input.numel() + 3) / 4);
   const StoreFn keep = store_mask_fn(DType::Bool);
   apply(input, p == 1 ? 0.0 : 1 / (1 - p), out, [&](uint8_t* bits, int64_t first, int64_t n) {
@@ -74,7 +72,7 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
 }
 
 Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, double scale) {
-  TAEDA_CHECK(mask.dtype() == DType::Bool, "Mask should be Bool Scalar Type, got ", mask.dtype());
+  check_dropout_mask(mask);
   Tensor out = taeda::empty_like(grad_output);
   const bool is_whole = mask.sizes() == grad_output.sizes();
   const Tensor wide = is_whole ? mask : mask.expand(grad_output.sym_sizes());

@@ -9,6 +9,7 @@
 #include "taeda/backends/cpu/random/random_fill.h"
 #include "taeda/backends/cpu/random_declarations.h"
 #include "taeda/ops/random/checks.h"
+#include "taeda/ops/random/draws.h"
 
 namespace taeda::cpu {
 namespace {
@@ -50,18 +51,6 @@ template <class T, class F>
 void fill_as(const Tensor& self, F&& fill) {
   const bool is_direct = self.is_contiguous() && DTypeOf<T>::value == self.dtype();
   fill_tiles<T>(self, is_direct ? nullptr : store_fn(tile_type<T>, self.dtype()), fill);
-}
-
-// Complex numbers are drawn as pairs of reals.
-Tensor parts_of(const Tensor& self) {
-  if (!self.is_complex()) return self;
-  IntVec sizes(self.sizes()), strides(self.strides());
-  for (int64_t& s : strides) s *= 2;
-  sizes.push_back(2);
-  strides.push_back(1);
-  Tensor out = make_alias(self, sizes, strides, self.storage_offset() * 2);
-  out.impl()->set_dtype(to_real(self.dtype()));
-  return out;
 }
 
 // Draws floats, or doubles for double tensors: f(T*, first, n, range).
@@ -113,7 +102,7 @@ Tensor& draw_by_inverse(Tensor& self, const Generator& generator, F&& of) {
 
 Tensor& uniform_(Tensor& self, double from, double to, const Generator& generator) {
   check_uniform(self, from, to);
-  Tensor parts = parts_of(self);
+  Tensor parts = drawn_parts(self);
   const int bits = mantissa_bits(parts.dtype());
   draw_real(parts, generator, [&](auto* out, int64_t first, int64_t n, const PhiloxRange& r) {
     uniform_tile(out, first, n, r, from, to, bits);
@@ -123,7 +112,7 @@ Tensor& uniform_(Tensor& self, double from, double to, const Generator& generato
 
 Tensor& normal_(Tensor& self, double mean, double std, const Generator& generator) {
   check_normal(self, std);
-  Tensor parts = parts_of(self);
+  Tensor parts = drawn_parts(self);
   // Real and imaginary parts share the variance.
   const double scale = self.is_complex() ? std / std::sqrt(2.0) : std;
   draw_real(parts, generator, [&](auto* out, int64_t first, int64_t n, const PhiloxRange& r) {
@@ -187,40 +176,29 @@ Tensor& geometric_(Tensor& self, double p, const Generator& generator) {
 
 namespace {
 
-Tensor& draw_integers(Tensor& self, int64_t from, uint64_t range, const Generator& generator) {
+Tensor& draw_integers(Tensor& self, IntegerRange range, const Generator& generator) {
   check_integers(self);
   if (self.numel() == 0) return self;
   const PhiloxRange r = reserve(generator, self.numel(), 2);
   fill_as<int64_t>(self, [&](int64_t* out, int64_t first, int64_t n) {
-    fill_random_int(out, first, n, r.seed, r.offset, from, range);
+    fill_random_int(out, first, n, r.seed, r.offset, range.first, range.count);
   });
   return self;
-}
-
-Tensor& draw_between(Tensor& self, int64_t from, int64_t to, const Generator& generator) {
-  check_range(self.dtype(), from, to);
-  return draw_integers(self, from, static_cast<uint64_t>(to) - static_cast<uint64_t>(from),
-                       generator);
 }
 
 }  // namespace
 
 Tensor& random__from(Tensor& self, int64_t from, std::optional<int64_t> to,
                      const Generator& generator) {
-  if (to) return draw_between(self, from, *to, generator);
-  // To the last one, included; the whole range of int64 has 2^64 numbers, which 0 stands for.
-  const int64_t last = last_integer(self.dtype());
-  check_start(from, last);
-  return draw_integers(self, from, static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1,
-                       generator);
+  return draw_integers(self, IntegerRange::from(self.dtype(), from, to), generator);
 }
 
 Tensor& random__to(Tensor& self, int64_t to, const Generator& generator) {
-  return draw_between(self, 0, to, generator);
+  return draw_integers(self, IntegerRange::between(self.dtype(), 0, to), generator);
 }
 
 Tensor& random_(Tensor& self, const Generator& generator) {
-  return draw_integers(self, 0, static_cast<uint64_t>(last_integer(self.dtype())) + 1, generator);
+  return draw_integers(self, IntegerRange::all(self.dtype()), generator);
 }
 
 Tensor& _shuffled_range_(Tensor& self, const Generator& generator) {
