@@ -5,9 +5,13 @@ set(extension_generated ${TAEDA_GENERATED})
 list(FILTER extension_generated INCLUDE REGEX "^${TAEDA_GENERATED_DIR}/python/.*\\.cpp$")
 
 if(extension_sources)
-  # Generated functions read arguments and call: what they call is compiled with -O2.
+  # Generated functions read arguments and call: what they call is compiled with -O2. Graphs and
+  # symbols are as light as in the library.
+  set(extension_light ${extension_sources})
+  list(FILTER extension_light INCLUDE REGEX "/python/src/(fx|shapes)/")
+  list(REMOVE_ITEM extension_sources ${extension_light})
   add_library(taeda_extension OBJECT ${extension_sources})
-  add_library(taeda_bindings OBJECT ${extension_generated})
+  add_library(taeda_bindings OBJECT ${extension_generated} ${extension_light})
   foreach(objects taeda_extension taeda_bindings)
     target_link_libraries(${objects} PRIVATE taeda Python::Module)
     taeda_isa_definitions(${objects} ${TAEDA_BASELINE_ISA})
@@ -19,7 +23,7 @@ if(extension_sources)
     ${TAEDA_GENERATED_DIR}/taeda/ops/functions.h)
   target_precompile_headers(taeda_bindings REUSE_FROM taeda_extension)
   taeda_compile_together(taeda_extension ${extension_sources})
-  taeda_compile_together(taeda_bindings ${extension_generated})
+  taeda_compile_together(taeda_bindings ${extension_generated} ${extension_light})
 
   Python_add_library(_C MODULE WITH_SOABI
     $<TARGET_OBJECTS:taeda_extension> $<TARGET_OBJECTS:taeda_bindings>)
