@@ -138,14 +138,16 @@ TD_FN void run_block(const ChainStep* steps, int number, int64_t line, int64_t a
   }
 }
 
-// Eight registers at a time leave room for operands in every set.
+// As many registers at a time as leave room for operands, then fewer.
 template <class T>
 void run_chain(const ChainStep* steps, int number, int64_t n, int64_t lines) {
-  constexpr int kWidth = Vec<T>::kWidth, kRegisters = 8;
+  constexpr int kWidth = Vec<T>::kWidth, kMost = TAEDA_VEC_BYTES == 64 ? 16 : 8, kFew = 4;
   for (int64_t line = 0; line < lines; ++line) {
     int64_t at = 0;
-    for (; at + kRegisters * kWidth <= n; at += kRegisters * kWidth)
-      run_block<T, kRegisters>(steps, number, line, at, kWidth);
+    for (; at + kMost * kWidth <= n; at += kMost * kWidth)
+      run_block<T, kMost>(steps, number, line, at, kWidth);
+    for (; at + kFew * kWidth <= n; at += kFew * kWidth)
+      run_block<T, kFew>(steps, number, line, at, kWidth);
     for (; at < n; at += kWidth)
       run_block<T, 1>(steps, number, line, at, static_cast<int>(n - at < kWidth ? n - at : kWidth));
   }
