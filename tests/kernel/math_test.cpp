@@ -8,6 +8,7 @@
 #include <random>
 
 #include "taeda/kernel/math.h"
+#include "taeda/kernel/math_random.h"
 
 namespace taeda::kernel::test {
 
