@@ -15,6 +15,7 @@
 #include "python/src/dispatch/script_object.h"
 #include "python/src/fx/export_functions.h"
 #include "python/src/fx/fx_fake.h"
+#include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
 #include "python/src/generated.h"
 #include "python/src/shapes/sym_types.h"
@@ -58,7 +59,7 @@ const PyMethodDef* const dispatch_tables[] = {
 bool fill_fx(PyObject* module) {
   PyObject* fx = PyImport_AddModule("taeda._C._fx");
   return fx && init_sym_types(module, fx) && init_fx_types(fx) && init_native_mode_type(fx) &&
-         init_fake_mode_type(fx) && init_tracer_type(fx) && init_retrace(fx);
+         init_fake_mode_type(fx) && init_tracer_type(fx) && init_retrace(fx) && init_regions(fx);
 }
 
 const PyMethodDef* const autograd_private_tables[] = {autograd_private_table, nullptr};

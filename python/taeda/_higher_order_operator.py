@@ -1,12 +1,7 @@
 """Operators that take functions as arguments: `taeda.ops.higher_order`.
 
-Control flow (`runs_inline`) is the Python code it stands for unless somebody asks for the operator
-itself: autograd, function transforms and modes then see what runs inside. A dispatch mode with a
-rule for the operator, a tracer for instance, gets it as one call; only then do the rules for
-transforms and autograd matter, which turn a call into calls of the same operator further in.
-
-Other operators always go through their rules: transforms, autograd, modes, classes of tensors, and
-at last the implementation.
+A call goes through the rules of its operator: transforms, autograd, modes, classes of tensors, and
+at last the implementation. Control flow (`taeda.fx.control_flow`) is different: its rules are C++.
 """
 
 from taeda import _C
@@ -24,8 +19,6 @@ _DENSE_KEYS = ("CompositeExplicitAutograd", "CompositeImplicitAutograd", "CPU", 
 
 class HigherOrderOperator:
     """Base of operators that take functions."""
-
-    runs_inline = False
 
     def __init__(self, name, *, cacheable=False):
         if type(self) is HigherOrderOperator:
@@ -75,8 +68,6 @@ class HigherOrderOperator:
         return mode is not None and self._handler(mode) is not None
 
     def __call__(self, /, *args, **kwargs):
-        if self.runs_inline and not self.is_captured():
-            return self._implementation()(*args, **kwargs)
         return self.dispatch(args, kwargs)
 
     def dispatch(self, args, kwargs):
@@ -98,10 +89,6 @@ class HigherOrderOperator:
             return rule(level, *args, **kwargs)
         if kind == "functionalize":
             return self._functionalized(level, args, kwargs)
-        autograd = self._rules.get("Autograd")
-        if self.runs_inline and autograd:
-            # An autograd.Function, which knows levels.
-            return autograd(*args, **kwargs)
         if any(_is_at(leaf, level) for leaf in tree_leaves((args, kwargs))):
             raise NotImplementedError(
                 f"There was no rule registered for HigherOrderOperator {self._name} and the "
@@ -144,6 +131,11 @@ class HigherOrderOperator:
         mode = _get_current_dispatch_mode()
         if mode is None:
             return NotImplemented
+        with _pop_mode_temporarily():
+            return self._ask(mode, args, kwargs)
+
+    def _ask(self, mode, args, kwargs):
+        """The answer of a mode that is off."""
         handler = self._handler(mode)
         if handler is None:
             raise NotImplementedError(
@@ -151,8 +143,7 @@ class HigherOrderOperator:
                 f"{mode}. Hint: set {mode}'s supports_higher_order_operators to True, and handle "
                 "the operator in its __torch_dispatch__ or return NotImplemented there."
             )
-        with _pop_mode_temporarily():
-            return handler(*args, **kwargs)
+        return handler(*args, **kwargs)
 
     def _ask_classes(self, args, kwargs):
         classes = _dispatching_classes(args, kwargs)

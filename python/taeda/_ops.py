@@ -255,6 +255,9 @@ class _HigherOrderNamespace(types.ModuleType):
         from taeda._higher_order_operator import _higher_order_ops
 
         if name not in _higher_order_ops:
+            import taeda.fx.control_flow
+
+        if name not in _higher_order_ops:
             raise AttributeError(f"'_HigherOrderNamespace' object has no attribute '{name}'")
         return _higher_order_ops[name]
 

@@ -10,6 +10,7 @@
 #include "taeda/dispatch/levels.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/hidden_writes.h"
+#include "taeda/fx/regions.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
 
 namespace taeda::fx {
@@ -284,6 +285,12 @@ struct FakeMode::Call {
         for_each_tensor(stack[i], [&](const Tensor& t) { mode.forget_constants(t); });
   }
 
+  // Whether constants of a region may be among the arguments, which were looked at when the region
+  // was traced.
+  bool takes_regions() const {
+    return std::ranges::any_of(stack, [](const Value& v) { return find_region(v) != nullptr; });
+  }
+
   void convert_inputs() {
     map_tensors(stack, [&](const Tensor& t) {
       if (is_fake_argument(t)) {
@@ -291,7 +298,7 @@ struct FakeMode::Call {
                          "Mixing fake modes NYI");
         return t;
       }
-      TAEDA_CHECK_KIND(ErrorKind::Assertion, mode.options_.allow_non_fake_inputs,
+      TAEDA_CHECK_KIND(ErrorKind::Assertion, mode.options_.allow_non_fake_inputs || takes_regions(),
                        "Please convert all Tensors to FakeTensors first or instantiate "
                        "FakeTensorMode with 'allow_non_fake_inputs'. Found in aten.",
                        op.full_name(), *op.overload ? "" : ".default");

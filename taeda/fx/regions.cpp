@@ -6,8 +6,13 @@
 
 namespace taeda::fx {
 
+RegionValue::RegionValue(IntrusivePtr<Graph> graph, Function function, IntrusivePtr<Opaque> host)
+    : graph_(std::move(graph)), function_(std::move(function)), host_(std::move(host)) {
+  if (graph_ && open_reason(*graph_).empty()) plan_.emplace(*graph_);
+}
+
 Values RegionValue::operator()(Values operands) const {
-  return items(plan_.run(std::move(operands)));
+  return plan_ ? items(plan_->run(std::move(operands))) : function_(std::move(operands));
 }
 
 const RegionValue* find_region(const Value& v) {
@@ -41,7 +46,9 @@ Values joined(Values a, const Values& b) {
   return a;
 }
 
-bool truth(const Value& v) { return v.to_scalar().to_bool(); }
+bool truth(const Value& v) {
+  return (v.is<Tensor>() ? v.get<Tensor>().item() : v.to_scalar()).to_bool();
+}
 
 namespace {
 

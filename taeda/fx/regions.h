@@ -1,8 +1,12 @@
 // Regions: closed graphs as arguments of calls, the one form in which programs carry functions.
 //
 // A region takes its operands one by one and returns a tuple; it refers to nothing outside. Control
-// flow (control_flow/operators.h) and scopes of grad mode and autocast take regions.
+// flow (control_flow/operators.h) and scopes of grad mode and autocast take regions. Where nothing
+// is recorded a function of another language may stand in the place of a region.
 #pragma once
+
+#include <functional>
+#include <optional>
 
 #include "taeda/fx/builtins.h"
 #include "taeda/fx/interpreter.h"
@@ -14,19 +18,30 @@ using Values = std::vector<Value>;
 // A region as a value on a stack.
 class TAEDA_API RegionValue final : public Opaque {
  public:
+  using Function = std::function<Values(Values operands)>;
+
   explicit RegionValue(IntrusivePtr<Graph> graph) : graph_(std::move(graph)), plan_(*graph_) {}
+  // What another language has: `host` stands for the region there, and `function` runs a graph with
+  // calls of that language in it. Without a graph it is an open function, which may refer to what
+  // is around it.
+  RegionValue(IntrusivePtr<Graph> graph, Function function, IntrusivePtr<Opaque> host);
   bool equals(const Opaque& other) const override { return this == &other; }
   size_t hash() const override { return std::hash<const void*>()(this); }
   std::string text() const override { return "region"; }
 
+  // Null for an open function.
   const IntrusivePtr<Graph>& graph() const { return graph_; }
-  size_t num_inputs() const { return plan_.num_inputs(); }
+  const IntrusivePtr<Opaque>& host() const { return host_; }
+  // Of a function on two slices for each of its elements: it takes batches of slices as they are.
+  bool takes_batches = false;
   // The results on these operands.
   Values operator()(Values operands) const;
 
  private:
   IntrusivePtr<Graph> graph_;
-  Plan plan_;
+  std::optional<Plan> plan_;
+  Function function_;
+  IntrusivePtr<Opaque> host_;
 };
 
 // Null for other values.

@@ -8,7 +8,7 @@
 #include "taeda/autograd/variable.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/dispatch/levels.h"
-#include "taeda/fx/control_flow/operators.h"
+#include "taeda/fx/control_flow/run.h"
 #include "taeda/fx/functional_mode.h"
 #include "taeda/fx/tracer.h"
 #include "taeda/ops/decompositions.h"
@@ -73,7 +73,7 @@ IntrusivePtr<FakeMode> fake_mode_for(const std::vector<Value>& inputs) {
   IntrusivePtr<FakeMode> found;
   for (const Value& v : inputs)
     for_each_tensor(v, [&](const Tensor& t) {
-      if (!found) found = fake_mode_of(t);
+      if (!found) found = fake_mode_of(values_inside(t));
     });
   if (found) return found;
   FakeMode::Options options;

@@ -5,14 +5,13 @@
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/builtins.h"
+#include "taeda/fx/control_flow/operators.h"
 #include "taeda/fx/regions.h"
 #include "taeda/ops/graph/operators.h"
 
 namespace taeda::fx {
 namespace {
 
-using dispatch::Operator;
-using dispatch::Stack;
 using dispatch::Tag;
 
 // The call's results as one value: itself, None, or a list.
@@ -131,7 +130,7 @@ Arg Tracer::arg_of(const Value& v) {
     fail(ErrorKind::NotImplemented,
          "argument of type: Generator cannot be a value of a graph; leave it out to draw from the "
          "default one");
-  if (const RegionValue* region = find_region(v)) return region_arg(*region);
+  if (const RegionValue* region = find_region(v)) return Arg(region->graph());
   std::vector<Arg> items;
   auto list = [&](const auto& values) {
     for (const auto& each : values) items.push_back(arg_of(Value(each)));
@@ -143,8 +142,25 @@ Arg Tracer::arg_of(const Value& v) {
   return Arg(v);
 }
 
-Arg Tracer::region_arg(const RegionValue& region) {
-  return name_region ? name_region(region.graph()) : Arg(region.graph());
+CallArgs Tracer::flow_args(const Operator& op, const ControlFlow& flow, const Stack& stack) {
+  CallArgs call;
+  call.args.resize(stack.size());
+  size_t num_regions = 0, num_lists = 0;
+  for (size_t i = 0; i < stack.size(); ++i)
+    if (const RegionValue* region = find_region(stack[i]))
+      call.args[i] = name_region ? name_region(op, num_regions++, *region) : Arg(region->graph());
+  for (size_t i = 0; i < stack.size(); ++i) {
+    if (find_region(stack[i])) continue;
+    const bool is_list = stack[i].is<std::shared_ptr<Value::List>>();
+    if (!is_list || flow.brackets[num_lists++] == '[') {
+      call.args[i] = arg_of(stack[i]);
+      continue;
+    }
+    std::vector<Arg> operands;
+    for (const Value& v : items(stack[i])) operands.push_back(arg_of(v));
+    call.args[i] = Arg::tuple(std::move(operands));
+  }
+  return call;
 }
 
 Value Tracer::example(const Value& result) {
@@ -257,7 +273,9 @@ void Tracer::run(Operator& op, Stack& stack) {
       !op.has(Tag::NondeterministicSeeded) && (op.traits.lifts_constant || are_known(stack));
   if (!is_known) forget_known(op, stack);
   if (asserted_ && op.traits.metadata_decides) assert_metadata(stack[0].get<Tensor>());
-  CallArgs call = call_args(op, stack, [&](const Value& v) { return arg_of(v); });
+  const ControlFlow* flow = find_control_flow(op);
+  CallArgs call = flow ? flow_args(op, *flow, stack)
+                       : call_args(op, stack, [&](const Value& v) { return arg_of(v); });
   dispatch::call_boxed(op, stack);
   const bool is_number_read = reads_value && is_known_number(stack[0]);
   if (is_number_read && is_known) return;

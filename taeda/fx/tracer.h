@@ -12,6 +12,8 @@
 namespace taeda::fx {
 
 class RegionValue;
+struct CallArgs;
+struct ControlFlow;
 
 // While it is active, operators run as they would without it (on the arguments as the modes below
 // see them) and become nodes. Tensors it has not seen become constants: attributes of the graph's
@@ -52,8 +54,9 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   std::function<bool(dispatch::Operator&, dispatch::Stack&)> decompose;
   // Tells parameters from other constants, for their names.
   std::function<bool(const Tensor&)> is_parameter;
-  // The argument that stands for a region; the graph itself where it is null.
-  std::function<Arg(const IntrusivePtr<Graph>&)> name_region;
+  // The argument that stands for a region, the one of this number among those of a call; the graph
+  // itself where it is null.
+  std::function<Arg(const dispatch::Operator&, size_t number, const RegionValue&)> name_region;
   // Called on every node of an operator, with its metadata set.
   std::function<void(Node&)> on_node;
 
@@ -114,7 +117,9 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   void assert_metadata(const Tensor& t);
   bool run_decomposition(dispatch::Operator& op, dispatch::Stack& stack);
   Arg tensor_arg(const Tensor& t);
-  Arg region_arg(const RegionValue& region);
+  // The arguments of control flow; its regions come first in the graph.
+  CallArgs flow_args(const dispatch::Operator& op, const ControlFlow& flow,
+                     const dispatch::Stack& stack);
   Node& constant_node(const Tensor& t);
   Value example(const Value& result);
   // Sets the facts about the node's value without computing it.

@@ -13,8 +13,10 @@
 #include "python/interop/wrap.h"
 #include "python/src/args/arg_match.h"
 #include "python/src/dispatch/script_object.h"
+#include "python/src/fx/fx_regions.h"
 #include "python/src/tensor/storage_type.h"
 #include "taeda/dispatch/custom_class.h"
+#include "taeda/fx/regions.h"
 
 namespace taeda::python {
 
@@ -65,6 +67,7 @@ struct Wrapper {
   PyObject* operator()(const std::shared_ptr<Value::List>& v) const { return wrap_list(*v); }
   PyObject* operator()(const IntrusivePtr<dispatch::Opaque>& v) const {
     if (dynamic_cast<dispatch::CustomClassHolder*>(v.get())) return wrap_script_object(v);
+    if (const fx::RegionValue* region = fx::find_region(Value(v))) return wrap_region(*region);
     fail(ErrorKind::Type, "a value of another world has no Python form here: ", v->text());
   }
   template <class T>
@@ -137,6 +140,7 @@ std::optional<Value> read_one(const std::string& base, PyObject* o) {
   if (base == "Generator") return when(is_generator(o), [&] { return Value(to_generator(o)); });
   if (base == "Storage") return when(is_storage(o), [&] { return Value(storage_of(o)); });
   if (base.ends_with("[]")) return read_value({base.substr(0, base.size() - 2), true}, o);
+  if (base == "Any") return read_any(o);
   if (base == "NoneType") return when(o == Py_None, [] { return Value(); });
   fail(ErrorKind::NotImplemented, "arguments of type ", base, " cannot be passed from Python");
 }

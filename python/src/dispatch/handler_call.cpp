@@ -5,6 +5,7 @@
 #include "python/interop/text.h"
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/overloads.h"
+#include "python/src/fx/fx_regions.h"
 
 namespace taeda::python {
 
@@ -38,7 +39,9 @@ static Overloaded seen_classes(const Stack& stack) {
 }
 
 HandlerCall::HandlerCall(const Operator& op, const Stack& stack)
-    : schema_(call_schema(op)), overload_(overload_of(op)) {
+    : schema_(call_schema(op)), overload_(control_flow_object(op)) {
+  is_control_flow_ = overload_ != nullptr;
+  if (!overload_) overload_ = overload_of(op);
   std::tie(args_, kwargs_) = wrap_arguments(schema_, stack);
   for (const dispatch::Value& v : stack)
     dispatch::for_each_tensor(v, [&](const Tensor& t) {
@@ -51,6 +54,9 @@ HandlerCall::HandlerCall(const Operator& op, const Stack& stack)
 
 Ref HandlerCall::ask(PyObject* handler) const {
   static PyObject* const name = PyUnicode_InternFromString("__torch_dispatch__");
+  if (is_control_flow_)
+    return Ref(checked(
+        PyObject_CallMethod(overload_, "_ask", "OOO", handler, args_.get(), kwargs_.get())));
   PyObject* const argv[] = {handler, overload_, types_.get(), args_.get(), kwargs_.get()};
   if (PyObject* rule = dispatch_rule(overload_, Py_TYPE(handler))) {
     PyObject* first = is_tensor(handler) ? reinterpret_cast<PyObject*>(Py_TYPE(handler)) : handler;

@@ -28,6 +28,7 @@ class HandlerCall {
   PyObject* overload_;  // borrowed: lives as long as the process
   Ref args_, kwargs_, types_;
   Overloaded subclasses_;
+  bool is_control_flow_ = false;
 };
 
 // Whether instances of the class go to its own __torch_dispatch__; kept out of the way of plain

@@ -11,6 +11,7 @@
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/boxed_values.h"
 #include "python/src/dispatch/overloads.h"
+#include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
 #include "taeda/fx/control_flow/operators.h"
 #include "taeda/fx/regions.h"
@@ -175,6 +176,7 @@ PyObject* wrap_constant(const fx::Value& v) {
     const auto& o = v.get<IntrusivePtr<dispatch::Opaque>>();
     if (const auto* object = dynamic_cast<const PythonObject*>(o.get()))
       return Py_NewRef(object->object());
+    if (const fx::RegionValue* region = fx::find_region(v)) return wrap_region(*region);
   }
   return wrap_value(v);
 }
@@ -237,6 +239,13 @@ Arg read_container(PyObject* o) {
 }
 
 }  // namespace
+
+fx::Value read_any(PyObject* o) { return o == Py_None ? fx::Value() : constant(o); }
+PyObject* wrap_any(const fx::Value& v) { return wrap_constant(v); }
+
+PyObject* control_flow_object(const dispatch::Operator& op) {
+  return is_control_flow(op) ? known_functions().by_operator.at(&op) : nullptr;
+}
 
 Arg read_arg(PyObject* o) {
   if (o == Py_None) return Arg();
@@ -315,8 +324,8 @@ std::string name_for_target(const fx::Target& target) {
 PyObject* wrap_target(const fx::Target& target) {
   if (const std::string* name = target.name()) return checked(wrap(*name));
   if (const dispatch::Operator* op = target.op()) {
-    return Py_NewRef(is_control_flow(*op) ? known_functions().by_operator.at(op)
-                                          : overload_of(*op));
+    PyObject* flow = control_flow_object(*op);
+    return Py_NewRef(flow ? flow : overload_of(*op));
   }
   if (const fx::Builtin* b = target.builtin()) return Py_NewRef(known_functions().by_builtin.at(b));
   return wrap_constant(fx::Value(*target.object()));

@@ -1,62 +1,17 @@
 // taeda._C._fx.retrace: closed graphs again, under functionalization, decomposition and autograd.
-#include <unordered_map>
-
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
 #include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
-#include "python/src/dispatch/boxed_values.h"
 #include "python/src/dispatch/native_mode.h"
 #include "python/src/dispatch/overloads.h"
+#include "python/src/fx/decomposition_table.h"
 #include "python/src/fx/fx_fake.h"
 #include "python/src/fx/fx_types.h"
 #include "taeda/fx/retrace.h"
-#include "taeda/ops/decompositions.h"
 
 namespace taeda::python {
 namespace {
-
-// {operator: function}; the library's own decompositions run without Python.
-class DecompositionTable {
- public:
-  explicit DecompositionTable(PyObject* table) {
-    TAEDA_CHECK_TYPE(PyDict_Check(table), "a decomposition table is a dict");
-    const Ref module(checked(PyImport_ImportModule("taeda.fx.decompositions")));
-    const Ref native(checked(PyObject_GetAttrString(module.get(), "NativeDecomposition")));
-    PyObject *key = nullptr, *function = nullptr;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(table, &at, &key, &function)) {
-      const dispatch::Operator* op = operator_of_overload(key);
-      if (!op) continue;
-      const bool is_native = Py_TYPE(function) == reinterpret_cast<PyTypeObject*>(native.get());
-      functions_[op] = {is_native ? find_decomposition(*op) : nullptr, keep_object(function)};
-    }
-  }
-
-  bool operator()(dispatch::Operator& op, dispatch::Stack& stack) const {
-    const auto it = functions_.find(&op);
-    if (it == functions_.end()) return false;
-    if (it->second.native) {
-      (*it->second.native)(stack);
-      return true;
-    }
-    const GilHold gil;
-    const CallSchema& schema = call_schema(op);
-    const auto [args, kwargs] = wrap_arguments(schema, stack);
-    const Ref result(PyObject_Call(it->second.function.get(), args.get(), kwargs.get()));
-    if (!result) throw_python_error();
-    if (result.get() == Py_NotImplemented) return false;
-    stack = read_results(schema, result.get());
-    return true;
-  }
-
- private:
-  struct Entry {
-    const Decomposition* native = nullptr;
-    std::shared_ptr<PyObject> function;
-  };
-  std::unordered_map<const dispatch::Operator*, Entry> functions_;
-};
 
 // Null where there is none.
 PyObject* option(PyObject* options, const char* name) {

@@ -4,10 +4,11 @@
 #include "python/interop/sym_numbers.h"
 #include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
-#include "python/src/dispatch/boxed_values.h"
 #include "python/src/dispatch/native_mode.h"
 #include "python/src/dispatch/overloads.h"
+#include "python/src/fx/decomposition_table.h"
 #include "python/src/fx/fx_fake.h"
+#include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
 #include "python/src/shapes/sym_types.h"
 #include "taeda/fx/tracer.h"
@@ -27,6 +28,17 @@ bool is_parameter(const Tensor& t) {
   return yes == 1;
 }
 
+// By its Python object, which holds the region as a module.
+fx::Arg name_region(fx::Tracer& t, const dispatch::Operator& op, size_t number,
+                    const fx::RegionValue& region) {
+  const GilHold gil;
+  const Ref closed(wrap_region(region));
+  return read_arg(Ref(checked(PyObject_CallMethod(static_cast<PyObject*>(t.peer), "name_region",
+                                                  "OnO", control_flow_object(op),
+                                                  static_cast<Py_ssize_t>(number), closed.get())))
+                      .get());
+}
+
 // Tracer(graph)
 PyObject* tracer_create(PyTypeObject* type, PyObject* args, PyObject*) {
   return guarded([&] {
@@ -35,6 +47,10 @@ PyObject* tracer_create(PyTypeObject* type, PyObject* args, PyObject*) {
     auto* graph = reinterpret_cast<GraphObject*>(PyTuple_GET_ITEM(args, 0));
     auto fresh = make_intrusive<fx::Tracer>(graph->value);
     fresh->is_parameter = is_parameter;
+    fresh->name_region = [t = fresh.get()](const dispatch::Operator& op, size_t number,
+                                           const fx::RegionValue& region) {
+      return name_region(*t, op, number, region);
+    };
     return new_native_mode(type, std::move(fresh));
   });
 }
@@ -92,24 +108,9 @@ PyObject* arg_of(PyObject* self, PyObject* o) {
 
 PyObject* set_decompositions(PyObject* self, PyObject* table) {
   return guarded([&] {
-    TAEDA_CHECK_TYPE(PyDict_Check(table), "a decomposition table is a dict");
-    if (PyDict_GET_SIZE(table) == 0) {
-      tracer(self).decompose = nullptr;
-      return Py_NewRef(Py_None);
-    }
-    const std::shared_ptr<PyObject> kept = keep_object(table);
-    tracer(self).decompose = [kept](dispatch::Operator& op, dispatch::Stack& stack) {
-      const GilHold gil;
-      PyObject* function = PyDict_GetItemWithError(kept.get(), overload_of(op));
-      if (!function) return false;
-      const CallSchema& schema = call_schema(op);
-      const auto [args, kwargs] = wrap_arguments(schema, stack);
-      const Ref result(PyObject_Call(function, args.get(), kwargs.get()));
-      if (!result) throw_python_error();
-      if (result.get() == Py_NotImplemented) return false;
-      stack = read_results(schema, result.get());
-      return true;
-    };
+    const bool is_empty = PyDict_Check(table) && PyDict_GET_SIZE(table) == 0;
+    tracer(self).decompose = nullptr;
+    if (!is_empty) tracer(self).decompose = DecompositionTable(table);
     return Py_NewRef(Py_None);
   });
 }

@@ -5,7 +5,7 @@ import dataclasses
 import taeda
 from taeda._C import _fx
 from taeda.export._errors import UserError
-from taeda.export._regions import with_regions, with_submodules
+from taeda.fx.control_flow._regions import with_regions, with_submodules
 from taeda.export._trace import output_specs
 from taeda.export.decomp_utils import CompositeBody, CustomDecompTable
 from taeda.export.graph_signature import ConstantArgument, InputKind, OutputKind

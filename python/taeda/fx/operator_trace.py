@@ -115,6 +115,10 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
                 setattr(self.root, name, module)
                 return self.graph.create_node("get_attr", name)
 
+    def name_region(self, op, number, region):
+        """The node that reads a region of control flow."""
+        return self.add_submodule(op.graph_names[number], region.module)
+
     def arg_tree(self, tree):
         """The tree with tensors and symbolic numbers replaced by what stands for them."""
         return pytree.tree_map(self._arg, tree)

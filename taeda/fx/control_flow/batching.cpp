@@ -80,16 +80,31 @@ struct Batch {
   explicit Batch(const Level& level)
       : id(level.id), size(level.batch_size), randomness(level.randomness) {}
 
+  Unwrapped apart(const RegionValue& of, const Values& operands, const Dims& dims) const {
+    const VmapLevel level(size, randomness);
+    return unwrap(of(level.wrap(operands, dims)), level.id());
+  }
+
   // Runs a region over a batch of operands; results with the batch in front.
   Values run(const RegionValue& of, const Values& operands, const Dims& dims) const {
-    Unwrapped results;
-    {
-      const VmapLevel level(size, randomness);
-      results = unwrap(of(level.wrap(operands, dims)), level.id());
-    }
+    Unwrapped results = apart(of, operands, dims);
     for (size_t i = 0; i < results.values.size(); ++i)
       results.values[i] = batch_first(results.values[i], results.dims[i], size);
     return results.values;
+  }
+
+  // Which results of a region differ between examples.
+  std::vector<bool> differing(const RegionValue& of, const Values& operands,
+                              const Dims& dims) const {
+    Dims found;
+    const auto program = [&](Values values) {
+      found = apart(of, values, dims).dims;
+      return list({});
+    };
+    traced_region(program, operands);
+    std::vector<bool> out;
+    for (const int64_t d : found) out.push_back(d >= 0);
+    return out;
   }
 
   Value over(const RegionValue& of, const Values& operands, const Dims& dims) const {
@@ -123,7 +138,8 @@ Values batch_cond(Operator& op, const Stack& a) {
       a[0].is<Tensor>() && dispatch::wrapper_at(a[0].get<Tensor>(), batch.id) != nullptr;
   if (differs) {
     const Tensor pred = a[0].get<Tensor>().reshape({});
-    return selected(pred, region(a[1])(operands), region(a[2])(operands));
+    const Values of_true = region(a[1])(operands), of_false = region(a[2])(operands);
+    return selected(pred, of_true, of_false);
   }
   const Unwrapped inputs = unwrap(operands, batch.id);
   const BelowLevel below;
@@ -163,48 +179,115 @@ Values batch_scan(Operator& op, const Stack& a) {
                 wrap_at(part(results, count, results.size() - count), batch.id, 1));
 }
 
-// Every carried value is batched; the loop runs until all examples are done, and one that is done
-// keeps its values.
-Values batch_while(Operator& op, const Stack& a) {
-  const Batch batch(dispatch::top_level());
-  Unwrapped carried = unwrap(items(a[2]), batch.id);
-  const Unwrapped others = unwrap(items(a[3]), batch.id);
-  const BelowLevel below;
-  for (size_t i = 0; i < carried.values.size(); ++i) {
-    TAEDA_CHECK_KIND(ErrorKind::NotImplemented, carried.values[i].is<Tensor>(),
-                     "while_loop: an integer of the state cannot be recorded under vmap; carry a "
-                     "tensor of no dimensions");
-    carried.values[i] = batch_first(carried.values[i], carried.dims[i], batch.size);
-    carried.dims[i] = 0;
+namespace {
+
+// A loop over a batch, made of the one for an example. Where the condition differs between examples
+// it runs until all are done, and one that is done keeps its values.
+class BatchedLoop {
+ public:
+  BatchedLoop(const Batch& batch, const Stack& a)
+      : batch_(batch), goes_on_(region(a[0])), body_(region(a[1])) {
+    carried_ = unwrap(items(a[2]), batch.id);
+    others_ = unwrap(items(a[3]), batch.id);
   }
-  const Values operands = joined(carried.values, others.values);
-  const Dims dims = joined_dims(carried.dims, others.dims);
-  const RegionValue &goes_on = region(a[0]), &body = region(a[1]);
-  const auto any_goes_on = [&](Values values) {
-    return list({Value(taeda::any(batch.run(goes_on, values, dims).at(0).get<Tensor>()))});
-  };
-  const auto masked_step = [&](Values values) {
-    const Tensor active = batch.run(goes_on, values, dims).at(0).get<Tensor>();
-    Values results = batch.run(body, values, dims);
-    for (size_t i = 0; i < results.size(); ++i) {
-      const Tensor next = results[i].get<Tensor>();
-      std::vector<SymInt> sizes(static_cast<size_t>(next.dim()), SymInt(1));
-      sizes[0] = batch.size;
-      results[i] = Value(taeda::where(active.reshape(sizes), next, values[i].get<Tensor>()));
+
+  // From below the level; results of the level, `num_outer` dimensions in front of the batch.
+  Values run(Operator& op, int64_t num_outer) {
+    find_differing();
+    const Values operands = examples();
+    const auto goes_on = [&](Values values) { return list({Value(condition(values))}); };
+    const auto step = [&](Values values) { return list(next(values)); };
+    Values results =
+        call_control_flow(op, {traced_region(goes_on, operands), traced_region(step, operands),
+                               list(carried_.values), list(others_.values)});
+    for (size_t i = 0; i < results.size(); ++i)
+      if (differs_[i])
+        results[i] = Value(dispatch::make_wrapper(results[i].get<Tensor>(), batch_.id, num_outer));
+    return results;
+  }
+
+ private:
+  Dims dims() const { return joined_dims(carried_.dims, others_.dims); }
+  // Like the operands of any step.
+  Values examples() const {
+    return while_examples({Value(), Value(), list(carried_.values), list(others_.values)}).at(0);
+  }
+
+  // Finds the carried values that differ between examples at some step, and gives each of them its
+  // batch.
+  void find_differing() {
+    for (const int64_t d : carried_.dims) differs_.push_back(d >= 0);
+    for (bool is_new = true; is_new;) {
+      is_new = false;
+      add_batches();
+      const auto after = results_differing(body_);
+      for (size_t i = 0; i < differs_.size(); ++i) {
+        is_new |= after.at(i) && !differs_[i];
+        differs_[i] = differs_[i] || after[i];
+      }
     }
-    return list(std::move(results));
-  };
-  const Values results = call_control_flow(
-      op, {traced_region(any_goes_on, operands), traced_region(masked_step, operands),
-           list(carried.values), list(others.values)});
-  return wrap_at(results, batch.id, 0);
+    is_masked_ = results_differing(goes_on_).at(0);
+    if (is_masked_) differs_.assign(differs_.size(), true);
+    add_batches();
+  }
+
+  std::vector<bool> results_differing(const RegionValue& of) const {
+    return batch_.differing(of, examples(), dims());
+  }
+
+  void add_batches() {
+    for (size_t i = 0; i < differs_.size(); ++i) {
+      if (!differs_[i]) continue;
+      TAEDA_CHECK_KIND(ErrorKind::NotImplemented, carried_.values[i].is<Tensor>(),
+                       "while_loop: an integer of the state that differs between the examples of a "
+                       "vmap cannot be recorded; carry a tensor of no dimensions");
+      carried_.values[i] = batch_first(carried_.values[i], carried_.dims[i], batch_.size);
+      carried_.dims[i] = 0;
+    }
+  }
+
+  Tensor active(const Values& values) const {
+    return batch_.run(goes_on_, values, dims()).at(0).get<Tensor>();
+  }
+  Value condition(const Values& values) const {
+    if (is_masked_) return Value(taeda::any(active(values)));
+    return batch_.apart(goes_on_, values, dims()).values.at(0);
+  }
+
+  Values next(const Values& values) const {
+    Unwrapped results = batch_.apart(body_, values, dims());
+    for (size_t i = 0; i < differs_.size(); ++i)
+      if (differs_[i])
+        results.values.at(i) = batch_first(results.values[i], results.dims[i], batch_.size);
+    if (!is_masked_) return results.values;
+    const Tensor goes_on = active(values);
+    for (size_t i = 0; i < differs_.size(); ++i) {
+      const Tensor fresh = results.values[i].get<Tensor>();
+      std::vector<SymInt> sizes(static_cast<size_t>(fresh.dim()), SymInt(1));
+      sizes[0] = batch_.size;
+      results.values[i] =
+          Value(taeda::where(goes_on.reshape(sizes), fresh, values[i].get<Tensor>()));
+    }
+    return results.values;
+  }
+
+  Batch batch_;
+  const RegionValue &goes_on_, &body_;
+  Unwrapped carried_, others_;
+  std::vector<bool> differs_;  // of each carried value
+  bool is_masked_ = false;
+};
+
+Values batch_loop(Operator& op, const Stack& a, int64_t num_outer) {
+  const Batch batch(dispatch::top_level());
+  const BelowLevel below;
+  return BatchedLoop(batch, a).run(op, num_outer);
 }
 
-Values batch_while_stacked(Operator&, const Stack&) {
-  fail(ErrorKind::NotImplemented,
-       "while_loop_stack_output: cannot be recorded under a transform or with gradients; "
-       "supported: while_loop");
-}
+}  // namespace
+
+Values batch_while(Operator& op, const Stack& a) { return batch_loop(op, a, 0); }
+Values batch_while_stacked(Operator& op, const Stack& a) { return batch_loop(op, a, 1); }
 
 // Batches are those of the parts.
 Values batch_associative_scan(Operator&, const Stack& a) {
@@ -260,6 +343,7 @@ Values prefixes(Combine combine, const Values& xs) {
 
 Values combine_in_parts(const RegionValue& combine, const Values& xs, const Values& others) {
   const auto over_slices = [&](const Values& a, const Values& b) {
+    if (combine.takes_batches) return combine(joined(joined(a, b), others));
     Dims dims(a.size() + b.size(), 0);
     dims.resize(dims.size() + others.size(), -1);
     const VmapLevel level(length_of(a, "associative_scan"), dispatch::Randomness::Error);

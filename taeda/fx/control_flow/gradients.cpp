@@ -177,6 +177,7 @@ Tensor row_of(const Value& stack, const Tensor& index) {
 // A run of a loop that keeps what each step started from, in stacks with a row more than steps.
 struct KeptLoop {
   Values results;
+  Values ends;  // what each step gave
   Tensor count;
   Values starts;
 };
@@ -196,12 +197,13 @@ KeptLoop keep_steps(const Stack& a) {
       operator_of(kWhileLoopStackOutput),
       {traced_region(goes_on, operands), traced_region(step, operands), list(counted), a[3]});
   KeptLoop kept;
-  // From 1 on; a single 0 without a step.
-  kept.count = taeda::sum(taeda::gt(found[0].get<Tensor>(), Scalar(0)));
+  // They count from 1 on; a single 0 without a step. An example of a batch that is done stays.
+  kept.count = taeda::amax(found[0].get<Tensor>(), {0});
   const Tensor last = taeda::clamp(kept.count - Scalar(1), Scalar(0));
   for (size_t i = 0; i < carried.size(); ++i) {
     const Tensor ends = found.at(i + 1).get<Tensor>();
     kept.results.emplace_back(row_of(found[i + 1], last));
+    kept.ends.push_back(found[i + 1]);
     kept.starts.emplace_back(taeda::cat({carried[i].get<Tensor>().unsqueeze(0), ends}, 0));
   }
   return kept;
@@ -262,7 +264,23 @@ Values while_backward(const RegionValue& body, const LoopGradient& g) {
 
 }  // namespace
 
-Values record_while(Operator&, const Stack& a, Below) {
+namespace {
+
+// Of what each step gave: it is where the next one starts. Without a step the only row is the first
+// start itself.
+Value of_starts_by_ends(const Value& of_ends, const Value& of_starts, const Tensor& count) {
+  if (of_ends.is_none()) return of_starts;
+  const Tensor& rows = of_ends.get<Tensor>();
+  const Tensor first = rows.select(0, SymInt(0));
+  const Tensor none = taeda::eq(count, Scalar(0));
+  const Tensor start = taeda::where(none, first, taeda::zeros_like(first)).unsqueeze(0);
+  const Tensor all = taeda::cat({start, rows}, 0);
+  return Value(of_starts.is_none() ? all : all + of_starts.get<Tensor>());
+}
+
+// A loop whose node keeps what each step started from. Results are the last state, or the stacks of
+// all.
+Values record_loop(const Stack& a, bool is_stacked) {
   const Values carried = items(a[2]), others = items(a[3]);
   for (const Value& v : carried)
     TAEDA_CHECK_KIND(ErrorKind::NotImplemented, v.is<Tensor>(),
@@ -270,8 +288,8 @@ Values record_while(Operator&, const Stack& a, Below) {
                      "change; carry a tensor of no dimensions");
   const KeptLoop kept = keep_steps(a);
   const size_t num_carried = carried.size(), num_others = others.size();
-  const auto backward = [body = a[1], num_carried, num_others](const Values& all,
-                                                               const Values& gradients) {
+  const auto backward = [body = a[1], num_carried, num_others, is_stacked](
+                            const Values& all, const Values& gradients) {
     Reader operands(all);
     LoopGradient g;
     g.carried = operands.take(num_carried);
@@ -280,19 +298,24 @@ Values record_while(Operator&, const Stack& a, Below) {
     g.starts = operands.rest();
     g.of_results = part(gradients, 0, num_carried);
     g.of_starts = part(gradients, num_carried, num_carried);
+    for (size_t i = 0; is_stacked && i < num_carried; ++i) {
+      if (!may_have_gradient(g.carried[i])) continue;
+      g.of_starts[i] = of_starts_by_ends(g.of_results[i], g.of_starts[i], g.count);
+      g.of_results[i] = Value(taeda::zeros_like(g.carried[i].get<Tensor>()));
+    }
     return joined(while_backward(region(body), g), {Value()});
   };
   const Values operands = joined(joined(carried, others), {Value(kept.count)});
   const Values results = record_node("WhileLoopBackward", operands,
-                                     joined(kept.results, kept.starts), backward, num_carried);
+                                     joined(is_stacked ? kept.ends : kept.results, kept.starts),
+                                     backward, num_carried);
   return part(results, 0, num_carried);
 }
 
-Values record_while_stacked(Operator&, const Stack&, Below) {
-  fail(ErrorKind::NotImplemented,
-       "while_loop_stack_output: cannot be recorded under a transform or with gradients; "
-       "supported: while_loop");
-}
+}  // namespace
+
+Values record_while(Operator&, const Stack& a, Below) { return record_loop(a, false); }
+Values record_while_stacked(Operator&, const Stack& a, Below) { return record_loop(a, true); }
 
 // Gradients are those of the parts.
 Values record_associative_scan(Operator&, const Stack& a, Below) {

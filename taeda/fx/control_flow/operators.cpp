@@ -6,6 +6,7 @@
 #include "taeda/autograd/forward.h"
 #include "taeda/dispatch/composites.h"
 #include "taeda/dispatch/dispatcher.h"
+#include "taeda/fx/control_flow/run.h"
 #include "taeda/fx/control_flow/transforms.h"
 #include "taeda/fx/tracer.h"
 #include "taeda/ops/batching.h"
@@ -36,8 +37,22 @@ void run_shapes(const Operator& op, KeySet, Stack& stack, void*) {
   stack = {list(flow_of(op).run_fake(stack))};
 }
 
+// The derivatives of an associative scan are those of its parts, and the parts need a level of
+// their own, inside of a level that differentiates.
+bool comes_apart(const ControlFlow& flow, const Stack& stack) {
+  if (&flow != &kAssociativeScan || dispatch::num_levels() == 0) return false;
+  const dispatch::Level& level = dispatch::top_level();
+  const bool differentiates =
+      level.kind == dispatch::LevelKind::Grad || level.kind == dispatch::LevelKind::Jvp;
+  return differentiates && dispatch::has_wrapper_at(stack, level.id);
+}
+
 void run_front(const Operator& op, KeySet keys, Stack& stack, void* context) {
   if (!is_captured(stack)) return run_values(op, keys, stack, context);
+  if (comes_apart(flow_of(op), stack)) {
+    stack = {list(combine_in_parts(region(stack[0]), items(stack[1]), items(stack[2])))};
+    return;
+  }
   dispatch::run_at_front(op, keys, stack, context);
 }
 
@@ -132,6 +147,32 @@ bool is_captured(const Stack& args) {
       has_fake |= is_fake(dispatch::is_batched(t) ? Tensor() : dispatch::plain_value(t));
     });
   return has_fake;
+}
+
+namespace {
+
+bool has_values(const Tensor& t) {
+  const Tensor inside = values_inside(t);
+  return !inside.is_meta() && !is_fake(inside);
+}
+
+// Whether values say how often regions run. Of a branch only the predicate matters, and one that
+// differs in a batch selects from results.
+bool has_values(const Stack& args) {
+  if (!find_region(args.at(0))) {
+    if (!args[0].is<Tensor>()) return true;
+    const Tensor& pred = args[0].get<Tensor>();
+    return dispatch::is_batched(pred) || has_values(pred);
+  }
+  bool all = true;
+  for (const Value& v : args) for_each_tensor(v, [&](const Tensor& t) { all &= has_values(t); });
+  return all;
+}
+
+}  // namespace
+
+Values run_inside(const ControlFlow& flow, const Stack& args) {
+  return has_values(args) ? flow.run(args) : flow.run_fake(args);
 }
 
 void rewrite_regions(const ControlFlow& flow, Stack& args, const RetraceOptions& options) {

@@ -7,13 +7,13 @@
 //   higher_order::map_impl(region, xs, others)
 //   higher_order::associative_scan(region, xs, others)
 //
-// Note [Control flow]: where values are at hand and nothing traces, a call is the operators inside
-// its regions: autograd, levels and modes see those. Under a tracer or on fake tensors it is one
-// call. Autograd then records a node whose backward is another call with the regions' derivatives
-// (gradients.cpp), tangents are results of a call with twice the operands (tangents.cpp), vmap
-// makes a call with regions over the batch (batching.cpp), and functionalization calls with regions
-// that write to nothing (rewrite_regions). New regions are traces of C++ programs that run the old
-// ones (retrace.h).
+// Note [Control flow]: where values are at hand and nothing traces, and wherever its functions are
+// open, a call is the operators inside: autograd, levels and modes see those. Under a tracer or on
+// fake tensors a call with regions is one call. Autograd then records a node whose backward is
+// another call with the regions' derivatives (gradients.cpp), tangents are results of a call with
+// twice the operands (tangents.cpp), vmap makes a call with regions over the batch (batching.cpp),
+// and functionalization calls with regions that write to nothing (rewrite_regions). New regions are
+// traces of C++ programs that run the old ones (retrace.h).
 #pragma once
 
 #include "taeda/dispatch/operator.h"
@@ -27,6 +27,8 @@ using dispatch::Stack;
 
 struct ControlFlow {
   const char* schema;
+  // How a graph writes each list of operands, in order: '(' as a tuple, '[' as a list.
+  const char* brackets;
   // On values; what runs inside is seen by whatever is active.
   Values (*run)(const Stack& args);
   // On fake tensors.
@@ -47,6 +49,12 @@ Values call_control_flow(Operator& op, Stack args);
 
 // Whether such a call is recorded or computed as one call.
 bool is_captured(const Stack& args);
+// The operators inside the regions or functions of a call; on tensors without values those of one
+// step.
+TAEDA_API Values run_inside(const ControlFlow& flow, const Stack& args);
+
+// RuntimeError unless results of the branches of a cond may stand for each other.
+TAEDA_API void check_mergeable(const Value& a, const Value& b);
 
 // Retraces the regions among the arguments of a call with these options; RuntimeError for a region
 // that writes to its operands.

@@ -3,12 +3,20 @@
 #include "taeda/autograd/saved.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/fx/control_flow/run.h"
+#include "taeda/fx/tracer.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::fx {
 
+// What is made of a traced call is traced as the call was.
 Value traced_region(Program program, const Values& operands) {
-  Retraced made = trace(program, operands, {});
+  RetraceOptions options;
+  if (const Tracer* around = active_tracer()) {
+    options.decompose = around->decompose;
+    if (around->on_node)
+      options.on_node = [noted = around->on_node](Node& made, const Node*) { noted(made); };
+  }
+  Retraced made = trace(program, operands, options);
   TAEDA_CHECK(made.written.empty(),
               "Encountered input mutation during higher order op tracing: Higher order ops do not "
               "support input mutation; write to a clone");

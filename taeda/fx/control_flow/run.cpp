@@ -35,17 +35,49 @@ Values part(const Values& values, size_t first, size_t count) {
   return Values(start, start + static_cast<int64_t>(count));
 }
 
+Tensor values_inside(Tensor t) {
+  while (const dispatch::LevelWrapper* w = dispatch::wrapper_of(t)) t = w->value;
+  return t;
+}
+
+namespace {
+
+constexpr const char* kMerging = "When merging two branches' output in torch.cond, ";
+
+void check_equal(const Value& a, const Value& b) {
+  TAEDA_CHECK(same_value(a, b), kMerging, " expected tensors or equal values but got ",
+              a.kind_name(), " and ", b.kind_name(), ".");
+}
+
+}  // namespace
+
+void check_mergeable(const Value& a, const Value& b) {
+  if (is_integer(a) && is_integer(b)) return;
+  if (!a.is<Tensor>() || !b.is<Tensor>()) return check_equal(a, b);
+  const Tensor &x = a.get<Tensor>(), &y = b.get<Tensor>();
+  TAEDA_CHECK(x.dtype() == y.dtype(), kMerging, " expected same dtype but got torch.",
+              dtype_name(x.dtype()), " and torch.", dtype_name(y.dtype()), ".");
+  TAEDA_CHECK(x.device() == y.device(), kMerging, " expected same device but got ",
+              x.device().text(), " and ", y.device().text(), ".");
+  TAEDA_CHECK(x.dim() == y.dim(), kMerging, " expected same dim but got ", x.dim(), " and ",
+              y.dim(), ".");
+}
+
 Values selected(const Tensor& pred, const Values& a, const Values& b) {
   TAEDA_CHECK(a.size() == b.size(), "cond: one branch gives ", a.size(), " results and the other ",
               b.size());
   Values out;
   for (size_t i = 0; i < a.size(); ++i) {
+    check_mergeable(a[i], b[i]);
     if (!a[i].is<Tensor>()) {
+      check_equal(a[i], b[i]);
       out.push_back(a[i]);
       continue;
     }
-    const Tensor choice = pred.to(DType::Bool);
-    out.emplace_back(taeda::where(choice, a[i].get<Tensor>(), b[i].get<Tensor>()));
+    const Tensor &x = a[i].get<Tensor>(), &y = b[i].get<Tensor>();
+    TAEDA_CHECK(x.sym_sizes() == y.sym_sizes(), kMerging, " expected same shape but got ",
+                x.sym_sizes(), " and ", y.sym_sizes(), ".");
+    out.emplace_back(taeda::where(pred.to(DType::Bool), x, y));
   }
   return out;
 }
@@ -59,13 +91,8 @@ bool differs_in_batch(const Value& pred) {
 Values run_cond(const Stack& a) {
   const Values operands = items(a[3]);
   if (!differs_in_batch(a[0])) return region(truth(a[0]) ? a[1] : a[2])(operands);
-  const Tensor& pred = a[0].get<Tensor>();
-  return selected(pred.reshape({}), region(a[1])(operands), region(a[2])(operands));
-}
-
-Tensor values_inside(Tensor t) {
-  while (const dispatch::LevelWrapper* w = dispatch::wrapper_of(t)) t = w->value;
-  return t;
+  const Values of_true = region(a[1])(operands), of_false = region(a[2])(operands);
+  return selected(a[0].get<Tensor>().reshape({}), of_true, of_false);
 }
 
 // The rest of a loop from where the condition differs between examples.
@@ -135,24 +162,15 @@ Values run_map(const Stack& a) {
   return stacks.finish();
 }
 
-// From the left.
 Values run_associative_scan(const Stack& a) {
-  const Values xs = items(a[1]), others = items(a[2]);
-  const int64_t n = length_of(xs, "associative_scan").expect_int();
-  Stacks stacks;
-  Values last;
-  for (int64_t i = 0; i < n; ++i) {
-    Values next = slices(xs, i);
-    last = i == 0 ? std::move(next) : region(a[0])(joined(joined(last, next), others));
-    stacks.add(last);
-  }
-  return stacks.finish();
+  return combine_in_parts(region(a[0]), items(a[1]), items(a[2]));
 }
 
 }  // namespace
 
 const ControlFlow kCond{
     "higher_order::cond(Any pred, Any true_fn, Any false_fn, Any[] operands) -> Any[]",
+    "(",
     run_cond,
     cond_shapes,
     cond_examples,
@@ -161,6 +179,7 @@ const ControlFlow kCond{
 const ControlFlow kWhileLoop{
     "higher_order::while_loop(Any cond_fn, Any body_fn, Any[] carried_inputs, Any[] "
     "additional_inputs) -> Any[]",
+    "((",
     run_while,
     while_shapes,
     while_examples,
@@ -169,6 +188,7 @@ const ControlFlow kWhileLoop{
 const ControlFlow kWhileLoopStackOutput{
     "higher_order::while_loop_stack_output(Any cond_fn, Any body_fn, Any[] carried_inputs, Any[] "
     "additional_inputs) -> Any[]",
+    "((",
     run_while_stacked,
     while_stacked_shapes,
     while_examples,
@@ -176,12 +196,14 @@ const ControlFlow kWhileLoopStackOutput{
     batch_while_stacked};
 const ControlFlow kScan{
     "higher_order::scan(Any combine_fn, Any[] init, Any[] xs, Any[] additional_inputs) -> Any[]",
+    "[[(",
     run_scan,
     scan_shapes,
     scan_examples,
     record_scan,
     batch_scan};
 const ControlFlow kMap{"higher_order::map_impl(Any f, Any[] xs, Any[] pos_args) -> Any[]",
+                       "[[",
                        run_map,
                        map_shapes,
                        map_examples,
@@ -189,6 +211,7 @@ const ControlFlow kMap{"higher_order::map_impl(Any f, Any[] xs, Any[] pos_args) 
                        batch_map};
 const ControlFlow kAssociativeScan{
     "higher_order::associative_scan(Any combine_fn, Any[] xs, Any[] additional_inputs) -> Any[]",
+    "[(",
     run_associative_scan,
     associative_scan_shapes,
     associative_scan_examples,

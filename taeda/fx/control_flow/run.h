@@ -23,6 +23,11 @@ class Stacks {
 // [first, first + count) of a list.
 Values part(const Values& values, size_t first, size_t count);
 
+inline bool is_integer(const Value& v) { return v.is<int64_t>() || v.is<SymInt>(); }
+
+// The tensor inside the wrappers of all levels.
+Tensor values_inside(Tensor t);
+
 // Picks from the results of two regions by a truth value, which may differ in a batch.
 Values selected(const Tensor& pred, const Values& a, const Values& b);
 

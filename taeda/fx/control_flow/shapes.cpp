@@ -8,7 +8,6 @@
 namespace taeda::fx {
 namespace {
 
-bool is_integer(const Value& v) { return v.is<int64_t>() || v.is<SymInt>(); }
 SymInt integer(const Value& v) { return v.is<SymInt>() ? v.get<SymInt>() : SymInt(v.to_int()); }
 
 // Without a guard.
@@ -53,22 +52,11 @@ Tensor like(const Tensor& t, SymIntList sizes) {
   return taeda::empty(sizes, t.dtype(), {}, t.device());
 }
 
-constexpr const char* kMerging = "When merging two branches' output in torch.cond, ";
-
 Value merged(const Stack& args, const Value& a, const Value& b) {
-  if (is_integer(a) && is_integer(b)) return Value(either(args, integer(a), integer(b), false));
-  if (!a.is<Tensor>() || !b.is<Tensor>()) {
-    TAEDA_CHECK(same_value(a, b), kMerging, " expected tensors or equal values but got ",
-                a.kind_name(), " and ", b.kind_name(), ".");
-    return a;
-  }
+  check_mergeable(a, b);
+  if (is_integer(a)) return Value(either(args, integer(a), integer(b), false));
+  if (!a.is<Tensor>()) return a;
   const Tensor &x = a.get<Tensor>(), &y = b.get<Tensor>();
-  TAEDA_CHECK(x.dtype() == y.dtype(), kMerging, " expected same dtype but got ", x.dtype(), " and ",
-              y.dtype(), ".");
-  TAEDA_CHECK(x.device() == y.device(), kMerging, " expected same device but got ",
-              x.device().text(), " and ", y.device().text(), ".");
-  TAEDA_CHECK(x.dim() == y.dim(), kMerging, " expected same dim but got ", x.dim(), " and ",
-              y.dim(), ".");
   std::vector<SymInt> sizes;
   bool is_same = true;
   for (size_t d = 0; d < x.sym_sizes().size(); ++d) {
@@ -101,7 +89,7 @@ Values repeated(const Values& values, const SymInt& count) {
     const Tensor& t = v.get<Tensor>();
     std::vector<SymInt> sizes{count};
     sizes.insert(sizes.end(), t.sym_sizes().begin(), t.sym_sizes().end());
-    out.emplace_back(like(t, sizes));
+    out.emplace_back(t.expand(sizes).clone());
   }
   return out;
 }
@@ -159,7 +147,7 @@ Values associative_scan_shapes(const Stack& a) {
   const Values xs = items(a[1]), first = slices(xs, 0);
   region(a[0])(joined(joined(first, first), items(a[2])));
   Values out;
-  for (const Value& x : xs) out.emplace_back(like(x.get<Tensor>(), x.get<Tensor>().sym_sizes()));
+  for (const Value& x : xs) out.emplace_back(x.get<Tensor>().clone());
   return out;
 }
 

@@ -3,6 +3,8 @@
 //   map(f, xs, others)  ->  map(f', xs + tangents, others + tangents), f' gives results and
 //   tangents
 #include "taeda/autograd/forward.h"
+#include "taeda/autograd/grad_level.h"
+#include "taeda/dispatch/levels.h"
 #include "taeda/fx/control_flow/run.h"
 #include "taeda/fx/control_flow/transforms.h"
 #include "taeda/ops/functions.h"
@@ -28,6 +30,33 @@ Values with_tangents(const Values& values) {
   return joined(std::move(out), tangents_of(values));
 }
 
+// A level of forward mode until the end of the scope: duals are its own, whatever levels and duals
+// the program around has.
+class JvpLevel {
+ public:
+  JvpLevel() : id_(autograd::enter_jvp_level()) {}
+  ~JvpLevel() { autograd::exit_level(id_); }
+  JvpLevel(const JvpLevel&) = delete;
+
+  Value dual(const Value& v, const Value& tangent) const {
+    return Value(autograd::make_dual(autograd::wrap_at_level(v.get<Tensor>(), id_),
+                                     autograd::wrap_at_level(tangent.get<Tensor>(), id_)));
+  }
+  // The values with their tangents behind them, as they are outside.
+  Values apart(const Values& values) const {
+    Values out = with_tangents(values);
+    for (Value& v : out) {
+      const dispatch::LevelWrapper* w =
+          v.is<Tensor>() ? dispatch::wrapper_at(v.get<Tensor>(), id_) : nullptr;
+      if (w) v = Value(w->value);
+    }
+    return out;
+  }
+
+ private:
+  uint64_t id_;
+};
+
 // The sizes of the lists of operands that a region takes, and of their tangents.
 struct Layout {
   struct Part {
@@ -38,21 +67,16 @@ struct Layout {
   explicit Layout(const std::vector<Values>& lists) {
     for (const Values& list : lists) parts.push_back({list.size(), differentiable(list).size()});
   }
-  // Operands with their tangents set.
-  Values duals(const Values& given) const {
+  // Operands with their tangents, or without any where there is no level.
+  Values operands(const Values& given, const JvpLevel* level) const {
     Values out;
     size_t at = 0;
     for (const Part& p : parts) {
       size_t tangent = at + p.num_values;
       for (size_t i = 0; i < p.num_values; ++i) {
         const Value& v = given.at(at + i);
-        if (!may_have_gradient(v)) {
-          out.push_back(v);
-          continue;
-        }
-        const Tensor dual = autograd::detached(v.get<Tensor>());
-        autograd::set_tangent(dual, given.at(tangent++).get<Tensor>());
-        out.emplace_back(dual);
+        const bool is_dual = may_have_gradient(v) && level;
+        out.push_back(is_dual ? level->dual(v, given.at(tangent++)) : v);
       }
       at += p.num_values + p.num_tangents;
     }
@@ -65,25 +89,22 @@ struct Layout {
 Value dual_region(const RegionValue& of, const Layout& layout, const Values& examples,
                   const std::vector<size_t>& groups) {
   const auto program = [&](Values values) {
-    const autograd::ForwardMode forward(true);
-    const Values results = of(layout.duals(values));
+    const JvpLevel level;
+    const Values results = of(layout.operands(values, &level));
     Values out;
     size_t at = 0;
     for (const size_t size : groups) {
-      out = joined(std::move(out), with_tangents(part(results, at, size)));
+      out = joined(std::move(out), level.apart(part(results, at, size)));
       at += size;
     }
-    return list(joined(std::move(out), with_tangents(part(results, at, results.size() - at))));
+    return list(joined(std::move(out), level.apart(part(results, at, results.size() - at))));
   };
   return traced_region(program, examples);
 }
 
 // A condition: its result has no tangent.
 Value primal_region(const RegionValue& of, const Layout& layout, const Values& examples) {
-  const auto program = [&](Values values) {
-    const autograd::ForwardMode forward(false);
-    return list(of(layout.duals(values)));
-  };
+  const auto program = [&](Values values) { return list(of(layout.operands(values, nullptr))); };
   return traced_region(program, examples);
 }
 

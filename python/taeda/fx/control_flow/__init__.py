@@ -2,12 +2,10 @@
 
 One operator per file: `branch.py` (cond), `loop.py` (while_loop), `slice_map.py` (map),
 `sequential_scan.py` and `parallel_scan.py`; `mode_scopes.py` runs functions under a mode. Their
-functions become closed graphs in `_capture.py` and `_lifting.py`; `_derivatives.py` and its
-neighbours make gradients of the same operators.
+functions become regions in `_capture.py`, `_lifting.py` and `_regions.py`. Everything else about
+the operators is C++: `taeda/fx/control_flow`.
 """
 
-import taeda.fx.control_flow._loop_derivatives
-import taeda.fx.control_flow._scan_derivatives
 from taeda.fx.control_flow.branch import cond
 from taeda.fx.control_flow.loop import while_loop
 from taeda.fx.control_flow.mode_scopes import wrap_with_autocast, wrap_with_set_grad_enabled

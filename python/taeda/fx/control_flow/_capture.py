@@ -11,6 +11,7 @@ nothing outside. So transforms, gradients and files have to do with operands alo
 """
 
 from taeda import _C
+from taeda._C import _fx
 from taeda._higher_order_operator import HigherOrderOperator
 from taeda.func.functionalization import functionalize
 from taeda.fx.control_flow._functions import UserFunction
@@ -24,51 +25,53 @@ from taeda.fx.control_flow._lifting import (
     stand_in,
     tracing,
 )
+from taeda.fx.control_flow._regions import ClosedGraph
 from taeda.fx.graph_module import GraphModule
 from taeda.utils._python_dispatch import _get_current_dispatch_mode, _pop_mode_temporarily
 from taeda.utils._pytree import tree_leaves
 
 _Tensor = _C.Tensor
 
-# The rule of an operator for the tracer of make_fx, which need not be loaded.
-TRACER = "taeda.fx.operator_trace.ProxyTorchDispatchMode"
-
 
 class ControlFlow(HigherOrderOperator):
-    """An operator whose functions become closed graphs before anything else sees them."""
+    """An operator of C++ (`taeda/fx/control_flow/operators.h`), called with functions.
 
-    runs_inline = True
+    Under a tracer the functions become regions, and the call goes to the dispatcher: autograd,
+    transforms, functionalization and the tracer know it there. Elsewhere it is what runs inside.
+    """
+
+    graph_names = ()
 
     def closed(self, tracer, *args):
         """The arguments with graphs for functions and with what these take as operands."""
         raise NotImplementedError
+
+    def is_captured(self):
+        """Whether the innermost mode wants the operator as one call."""
+        mode = _get_current_dispatch_mode()
+        return isinstance(mode, _fx.Tracer) or super().is_captured()
 
     def dispatch(self, args, kwargs):
         mode = _get_current_dispatch_mode()
         if isinstance(mode, Lifting):
             with _pop_mode_temporarily():
                 return self.dispatch(args, kwargs)
-        if mode is not None and self._rule_of_class(type(mode)):
+        if isinstance(mode, _fx.Tracer):
             args = lifted_outside(mode, args)
             with _pop_mode_temporarily() as tracer:
                 args = self.closed(tracer, *args)
-        return super().dispatch(args, kwargs)
+            return _fx.call_control_flow(self._name, args)
+        if super().is_captured():
+            with _pop_mode_temporarily():
+                return self._ask(mode, args, kwargs)
+        return _fx.call_control_flow(self._name, tuple(map(_with_flat_results, args)))
 
 
-class ClosedGraph:
-    """The graph of a function that takes all it needs as operands."""
-
-    def __init__(self, module):
-        self.module = module
-
-    def __call__(self, *operands):
-        return self.module(*operands)
-
-    def examples(self):
-        """What looks like the results: fake tensors, and numbers themselves."""
-        output = next(node for node in self.module.graph.nodes if node.op == "output")
-        leaves = tree_leaves(output.args[0])
-        return [leaf.meta["val"] if hasattr(leaf, "meta") else leaf for leaf in leaves]
+def _with_flat_results(arg):
+    """A function that gives the leaves of its results; other arguments as they are."""
+    if isinstance(arg, UserFunction) or isinstance(arg, _Tensor) or not callable(arg):
+        return arg
+    return lambda *operands: tuple(tree_leaves(arg(*operands)))
 
 
 def closed_graphs(tracer, functions, operands):
@@ -86,13 +89,6 @@ def closed_graphs(tracer, functions, operands):
         _order_inputs(graph, len(operands), inputs, captured)
     values = tuple(value for value, _ in captured.values())
     return [ClosedGraph(graph) for graph, _ in traced], lifted_outside(tracer, values)
-
-
-def record(tracer, op, graphs, make_args, result):
-    """A node of the operator, whose arguments `make_args` makes of the nodes of its graphs."""
-    nodes = [tracer.add_submodule(prefix, graph.module) for prefix, graph in graphs]
-    tracer.call(op, make_args(*nodes), {}, result)
-    return result
 
 
 def _graph_of(tracer, fn, operands, is_functional):

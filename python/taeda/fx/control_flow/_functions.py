@@ -14,6 +14,8 @@ class UserFunction:
     """
 
     may_alias = False
+    # Whether a function of slices takes batches of slices as they are.
+    takes_batches = False
 
     def __init__(self, name):
         self.name = name
@@ -45,11 +47,6 @@ class FlatFunction(UserFunction):
     def call(self, *leaves):
         results, self.out_spec = tree_flatten(self.fn(*tree_unflatten(leaves, self.in_spec)))
         return tuple(results)
-
-
-def checked_function(name, fn):
-    """A user's function of nested arguments under the rules of UserFunction."""
-    return lambda *args: _C._checked_call(name, False, fn, args)
 
 
 def check_operands(operands):
@@ -97,19 +94,9 @@ def is_unknown(value):
     return isinstance(value, _Tensor) and not _C._has_values(value)
 
 
-def repeated(value, count):
-    """What stacking `count` tensors like this one looks like."""
-    return value.expand((count, *value.shape)).clone()
-
-
 def is_integer(value):
     """Whether a value is an integer, known or not."""
     return isinstance(value, (int, _C.SymInt))
-
-
-def is_batched(pred):
-    """Whether a predicate differs between the examples of a vmap."""
-    return isinstance(pred, _Tensor) and _C._is_batched(pred)
 
 
 def unknown_integer(value, low=None, high=None, *, is_size=False):
@@ -127,12 +114,3 @@ def unknown_integer(value, low=None, high=None, *, is_size=False):
     if high is not None:
         taeda._check(number <= high)
     return number
-
-
-def batched_slices(xs, dims):
-    """Tensors whose slices have the batch first, and the batch's dimension in each of the slices.
-
-    `dims` says where the batch is in a tensor, None where there is none.
-    """
-    moved = [x if d is None else x.movedim(d, 1) for x, d in zip(xs, dims)]
-    return moved, [None if d is None else 0 for d in dims]

@@ -3,26 +3,9 @@
 import warnings
 
 from taeda import _C
-from taeda.autograd.function import Function
-from taeda.func.batching import vmap
-from taeda.fx.control_flow._capture import TRACER, ControlFlow, closed_graphs, record
-from taeda.fx.control_flow._derivatives import (
-    jvp_of,
-    keep,
-    kept,
-    result_tangents,
-    scatter,
-    tangents_of,
-    vjp_of,
-)
-from taeda.fx.control_flow._functions import (
-    FlatFunction,
-    check_operands,
-    checked_function,
-    is_batched,
-    is_unknown,
-    unknown_integer,
-)
+from taeda._C import _fx
+from taeda.fx.control_flow._capture import ControlFlow, closed_graphs
+from taeda.fx.control_flow._functions import FlatFunction, UserFunction, check_operands, is_unknown
 from taeda.utils._pytree import tree_all, tree_flatten, tree_unflatten
 
 __all__ = ["cond", "cond_op"]
@@ -48,6 +31,9 @@ class CondOp(ControlFlow):
 
     def closed(self, tracer, pred, true_fn, false_fn, operands):
         graphs, captured = closed_graphs(tracer, (true_fn, false_fn), operands)
+        examples = [graph.examples() for graph in graphs]
+        _check_results(*examples)
+        _check_integers(pred, *examples)
         return pred, *graphs, (*operands, *captured)
 
 
@@ -72,25 +58,45 @@ def cond(pred, true_fn, false_fn, operands=()):
         )
         return true_fn(*operands) if pred else false_fn(*operands)
     _check(pred, true_fn, false_fn, operands)
-    if not cond_op.is_captured():
-        branches = checked_function("cond", true_fn), checked_function("cond", false_fn)
-        return _run(pred, *branches, operands)
     leaves, spec = tree_flatten(tuple(operands))
     branches = FlatFunction("cond", true_fn, spec), FlatFunction("cond", false_fn, spec)
+    if not cond_op.is_captured():
+        branches = branches[0], _SecondBranch(*branches)
     results = cond_op(pred, *branches, tuple(leaves))
-    specs = [branch.out_spec for branch in branches]
-    if specs == [None, None]:
+    specs = [branch.out_spec for branch in branches if branch.out_spec is not None]
+    if not specs:
         return results  # a mode answered, and looked at neither branch
-    if specs[0] != specs[1]:
-        raise _different_specs(*specs)
+    _check_specs(*specs)
     return tree_unflatten(results, specs[0])
 
 
-def _different_specs(spec, other):
-    return RuntimeError(
-        f"Unmatched output spec from torch.cond branches: true branch tree_spec {spec} vs false "
-        f"branch tree_spec {other}. Expected branches to return the same pytree structure."
-    )
+class _SecondBranch(UserFunction):
+    """The false branch, whose results are nested like those of the true one where both run."""
+
+    def __init__(self, first, second):
+        super().__init__("cond")
+        self.first = first
+        self.second = second
+
+    @property
+    def out_spec(self):
+        return self.second.out_spec
+
+    def call(self, *leaves):
+        results = self.second.call(*leaves)
+        if self.first.out_spec is not None:
+            _check_specs(self.first.out_spec, self.out_spec)
+        return results
+
+
+def _check_specs(spec, *others):
+    for other in others:
+        if other != spec:
+            raise RuntimeError(
+                "Unmatched output spec from torch.cond branches: true branch tree_spec "
+                f"{spec} vs false branch tree_spec {other}. Expected branches to return the same "
+                "pytree structure."
+            )
 
 
 def _check(pred, true_fn, false_fn, operands):
@@ -109,94 +115,6 @@ def _check(pred, true_fn, false_fn, operands):
         )
 
 
-@cond_op.py_impl("CompositeExplicitAutograd")
-def _run(pred, true_fn, false_fn, operands):
-    if is_batched(pred):
-        return _run_both(pred, true_fn, false_fn, operands)
-    if is_unknown(pred):
-        return _merge(true_fn(*operands), false_fn(*operands), lambda a, b: _either(pred, a, b))
-    return true_fn(*operands) if pred else false_fn(*operands)
-
-
-def _run_both(pred, true_fn, false_fn, operands):
-    return _merge(true_fn(*operands), false_fn(*operands), lambda a, b: _select(pred, a, b))
-
-
-def _merge(of_true, of_false, pick):
-    """Picks from the results of both branches, leaf by leaf."""
-    a, spec = tree_flatten(of_true)
-    b, other_spec = tree_flatten(of_false)
-    if spec != other_spec:
-        raise _different_specs(spec, other_spec)
-    for x, y in zip(a, b):
-        _check_mergeable(x, y)
-    return tree_unflatten([pick(x, y) for x, y in zip(a, b)], spec)
-
-
-_MERGING = "When merging two branches' output in torch.cond, "
-
-
-def _check_mergeable(a, b):
-    if isinstance(a, int) and isinstance(b, int):
-        return
-    if not isinstance(a, _Tensor) or not isinstance(b, _Tensor):
-        if type(a) is not type(b) or a != b:
-            raise RuntimeError(f"{_MERGING} expected tensors or equal values but got {a} and {b}.")
-        return
-    for name, x, y in (
-        ("dtype", a.dtype, b.dtype),
-        ("device", a.device, b.device),
-        ("dim", a.dim(), b.dim()),
-    ):
-        if x != y:
-            raise RuntimeError(f"{_MERGING} expected same {name} but got {x} and {y}.")
-
-
-def _select(pred, a, b):
-    if isinstance(a, int) and a != b:
-        raise RuntimeError(f"{_MERGING} expected tensors or equal values but got {a} and {b}.")
-    if not isinstance(a, _Tensor):
-        return a
-    if a.shape != b.shape:
-        raise RuntimeError(f"{_MERGING} expected same shape but got {a.shape} and {b.shape}.")
-    return _C.where(pred.reshape(()).bool(), a, b)
-
-
-def _either(pred, a, b):
-    """What may be one or the other: sizes and integers that differ are unknown between the two."""
-    if not isinstance(a, _Tensor):
-        return a if _is_equal(a, b) else _between(pred, a, b)
-    pairs = list(zip(a.shape, b.shape))
-    if all(_is_equal(x, y) for x, y in pairs):
-        return a
-    sizes = [x if _is_equal(x, y) else _between(pred, x, y, is_size=True) for x, y in pairs]
-    return a.new_empty(sizes)
-
-
-def _is_equal(x, y):
-    from taeda.fx.symbolic.numbers import statically_known_true
-
-    return x is y or statically_known_true(x == y)
-
-
-def _between(pred, x, y, is_size=False):
-    if type(x) is int and type(y) is int:
-        return unknown_integer(pred, min(x, y), max(x, y), is_size=is_size)
-    return unknown_integer(pred, 0, is_size=is_size)
-
-
-# ---- as one call ----
-@cond_op.py_impl(TRACER)
-def _record(tracer, pred, true_fn, false_fn, operands):
-    graphs = true_fn, false_fn
-    examples = [graph.examples() for graph in graphs]
-    _check_results(*examples)
-    _check_integers(pred, *examples)
-    result = cond_op(pred, *graphs, operands)
-    named = zip(cond_op.graph_names, graphs)
-    return record(tracer, cond_op, named, lambda a, b: (pred, a, b, operands), result)
-
-
 def _check_results(of_true, of_false):
     if len(of_true) != len(of_false):
         raise RuntimeError(
@@ -205,7 +123,7 @@ def _check_results(of_true, of_false):
             f"\n  false branch returns {len(of_false)} item(s)"
         )
     for a, b in zip(of_true, of_false):
-        _check_mergeable(a, b)
+        _fx.check_mergeable(a, b)
 
 
 def _check_integers(pred, of_true, of_false):
@@ -216,49 +134,3 @@ def _check_integers(pred, of_true, of_false):
                 f"cond: branches that return different integers, {a} and {b}, can be recorded on "
                 "fake tensors only (tracing_mode='fake' or 'symbolic')"
             )
-
-
-class _Cond(Function):
-    """The operator with a gradient: the branch taken is computed again in backward."""
-
-    @staticmethod
-    def forward(pred, true_fn, false_fn, *operands):
-        return cond_op(pred, true_fn, false_fn, operands)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        pred, ctx.true_fn, ctx.false_fn, *operands = inputs
-        keep(ctx, (pred, *operands), output)
-
-    @staticmethod
-    def backward(ctx, *grads):
-        pred, *operands = kept(ctx)
-        branches = [vjp_of(fn, len(operands)) for fn in (ctx.true_fn, ctx.false_fn)]
-        found = cond_op(pred, *branches, (*operands, *grads))
-        return (None, None, None, *scatter(found, operands))
-
-    @staticmethod
-    def jvp(ctx, *tangents):
-        pred, *operands = kept(ctx)
-        branches = [jvp_of(fn, len(operands)) for fn in (ctx.true_fn, ctx.false_fn)]
-        given = tangents_of(tangents[3:], operands)
-        return result_tangents(ctx, cond_op(pred, *branches, (*operands, *given)))
-
-    @staticmethod
-    def vmap(info, in_dims, pred, true_fn, false_fn, *operands):
-        def over_batch(fn, dims):
-            return vmap(fn, in_dims=tuple(dims), randomness=info.randomness)
-
-        if in_dims[0] is None:
-            branches = [over_batch(fn, in_dims[3:]) for fn in (true_fn, false_fn)]
-            return cond_op(pred, *branches, operands), 0
-
-        def both(pred, *operands):
-            return _run_both(pred, true_fn, false_fn, operands)
-
-        return over_batch(both, (in_dims[0], *in_dims[3:]))(pred, *operands), 0
-
-
-@cond_op.py_autograd_impl
-def _with_gradient(pred, true_fn, false_fn, operands):
-    return _Cond.apply(pred, true_fn, false_fn, *operands)

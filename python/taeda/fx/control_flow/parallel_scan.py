@@ -5,14 +5,8 @@ function, each on a batch of slices.
 """
 
 from taeda import _C
-from taeda.func.batching import vmap
-from taeda.fx.control_flow._capture import TRACER, ControlFlow, closed_graphs, record
-from taeda.fx.control_flow._functions import (
-    UserFunction,
-    check_operands,
-    check_same_metadata,
-    is_unknown,
-)
+from taeda.fx.control_flow._capture import ControlFlow, closed_graphs
+from taeda.fx.control_flow._functions import UserFunction, check_operands, check_same_metadata
 from taeda.fx.control_flow.sequential_scan import check_scanned
 from taeda.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
@@ -60,12 +54,8 @@ def associative_scan(combine_fn, xs, dim, reverse=False, combine_mode="pointwise
     moved = [x.movedim(dim, 0) for x in leaves]
     if reverse:
         moved = [x.flip([0]) for x in moved]
-    combine = _Combine(combine_fn, spec)
-    if combine_mode == "pointwise" and not associative_scan_op.is_captured():
-        # It does not matter to such a function how many slices it gets.
-        results = _combined(combine, moved)
-    else:
-        results = associative_scan_op(combine, moved, ())
+    combine = _Combine(combine_fn, spec, combine_mode == "pointwise")
+    results = associative_scan_op(combine, moved, ())
     if reverse:
         results = [y.flip([0]) for y in results]
     return tree_unflatten([y.movedim(0, dim) for y in results], spec)
@@ -94,10 +84,11 @@ class _Combine(UserFunction):
 
     may_alias = True
 
-    def __init__(self, combine_fn, spec):
+    def __init__(self, combine_fn, spec, takes_batches):
         super().__init__("associative_scan")
         self.combine_fn = combine_fn
         self.spec = spec
+        self.takes_batches = takes_batches
 
     def call(self, *args):
         count = self.spec.num_leaves
@@ -106,58 +97,3 @@ class _Combine(UserFunction):
         result = tree_leaves(self.combine_fn(lhs, rhs))
         check_same_metadata(args[:count], result, "xs", "the results of combine_fn")
         return tuple(result)
-
-
-@associative_scan_op.py_impl("CompositeExplicitAutograd")
-def _run(combine_fn, xs, additional_inputs):
-    if is_unknown(xs[0]):
-        # The results look like the slices, and their number may be a symbol.
-        combine_fn(*(x.select(0, 0) for x in (*xs, *xs)), *additional_inputs)
-        return tuple(x.clone() for x in xs)
-    return _run_parts(combine_fn, xs, additional_inputs)
-
-
-def _run_parts(combine_fn, xs, additional_inputs):
-    dims = (*(0 for _ in (*xs, *xs)), *(None for _ in additional_inputs))
-    over_slices = vmap(combine_fn, in_dims=dims)
-
-    def combine(*args):
-        return tree_leaves(over_slices(*args, *additional_inputs))
-
-    return _combined(combine, xs)
-
-
-def _combined(combine, xs):
-    """All prefixes, with a function of batches of slices."""
-    count = xs[0].shape[0]
-    if count < 2:
-        return tuple(x.clone() for x in xs)
-    # The scan of pairs is every second result, from the second on; one step more gives the others.
-    pairs = combine(*(x[: count - 1 : 2] for x in xs), *(x[1::2] for x in xs))
-    second = _combined(combine, pairs)
-    first = [x[:1] for x in xs]
-    if count > 2:
-        before = [y[: (count - 1) // 2] for y in second]
-        steps = combine(*before, *(x[2::2] for x in xs))
-        first = [_C.cat([x, y]) for x, y in zip(first, steps)]
-    return tuple(_interleaved(a, b) for a, b in zip(first, second))
-
-
-def _interleaved(a, b):
-    """a[0], b[0], a[1], b[1], ...; `a` may have one more."""
-    count = b.shape[0]
-    paired = _C.stack([a[:count], b], 1).flatten(0, 1)
-    return _C.cat([paired, a[count:]]) if a.shape[0] > count else paired
-
-
-# ---- as one call ----
-@associative_scan_op.py_impl(TRACER)
-def _record(tracer, combine_fn, xs, additional_inputs):
-    result = associative_scan_op(combine_fn, xs, additional_inputs)
-    inputs = list(xs), additional_inputs
-    named = zip(associative_scan_op.graph_names, (combine_fn,))
-    return record(tracer, associative_scan_op, named, lambda a: (a, *inputs), result)
-
-
-# Gradients and batches are those of the parts.
-associative_scan_op.py_autograd_impl(_run_parts)

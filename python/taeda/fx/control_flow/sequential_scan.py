@@ -1,15 +1,9 @@
 """A loop over slices that carries a state: `scan(combine_fn, init, xs)`."""
 
 from taeda import _C
-from taeda.fx.control_flow._capture import TRACER, ControlFlow, closed_graphs, record
-from taeda.fx.control_flow._functions import (
-    UserFunction,
-    check_operands,
-    check_same_metadata,
-    is_unknown,
-    repeated,
-)
-from taeda.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+from taeda.fx.control_flow._capture import ControlFlow, closed_graphs
+from taeda.fx.control_flow._functions import UserFunction, check_operands, check_same_metadata
+from taeda.utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["scan", "scan_op"]
 
@@ -133,29 +127,3 @@ class _Combine(UserFunction):
             )
         out, self.out_spec = tree_flatten(result[1])
         return (*following, *out)
-
-
-@scan_op.py_impl("CompositeExplicitAutograd")
-def _run(combine_fn, init, xs, additional_inputs):
-    carry, outputs = tuple(init), []
-    if is_unknown(xs[0]):
-        # All steps look the same, and their number may be a symbol.
-        result = tree_leaves(combine_fn(*carry, *(x.select(0, 0) for x in xs), *additional_inputs))
-        stacked = [repeated(y, xs[0].shape[0]) for y in result[len(init) :]]
-        return (*result[: len(init)], *stacked)
-    for i in range(xs[0].shape[0]):
-        slices = [x.select(0, i) for x in xs]
-        result = tree_leaves(combine_fn(*carry, *slices, *additional_inputs))
-        carry = tuple(result[: len(init)])
-        outputs.append(result[len(init) :])
-    stacked = [_C.stack(column) for column in zip(*outputs)]
-    return (*carry, *stacked)
-
-
-# ---- as one call ----
-@scan_op.py_impl(TRACER)
-def _record(tracer, combine_fn, init, xs, additional_inputs):
-    result = scan_op(combine_fn, init, xs, additional_inputs)
-    inputs = list(init), list(xs), additional_inputs
-    named = zip(scan_op.graph_names, (combine_fn,))
-    return record(tracer, scan_op, named, lambda a: (a, *inputs), result)

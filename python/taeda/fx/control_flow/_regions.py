@@ -1,4 +1,4 @@
-"""Control flow in exported programs: submodules become regions in files, and submodules again.
+"""Regions: in Python a submodule that a get_attr node names, in C++ and in files a graph.
 
 %true_graph_0 = get_attr[true_graph_0]
 %cond = cond(%p, %true_graph_0, ..., (%x,))
@@ -10,6 +10,7 @@ import itertools
 import taeda
 from taeda.fx.graph import Graph
 from taeda.fx.graph_module import GraphModule
+from taeda.utils._pytree import tree_leaves
 
 
 def with_regions(module):
@@ -43,6 +44,31 @@ def with_submodules(graph):
             args.append(arg)
         node.args = tuple(args)
     return root
+
+
+class ClosedGraph:
+    """The graph of a function that takes all it needs as operands: what C++ has as a region."""
+
+    def __init__(self, module):
+        self.module = module
+
+    def __call__(self, *operands):
+        return self.module(*operands)
+
+    @property
+    def graph(self):
+        """The graph, with the regions of its nodes inside."""
+        return with_regions(self.module)
+
+    def examples(self):
+        """What looks like the results: fake tensors, and numbers themselves."""
+        leaves = tree_leaves(self.module.graph.output_node().args[0])
+        return [leaf.meta["val"] if hasattr(leaf, "meta") else leaf for leaf in leaves]
+
+
+def closed_graph_of(graph):
+    """The region that C++ made as this graph."""
+    return ClosedGraph(GraphModule(with_submodules(graph), graph))
 
 
 def _free_name(root, prefix):
