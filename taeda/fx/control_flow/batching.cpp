@@ -289,6 +289,9 @@ Values batch_loop(Operator& op, const Stack& a, int64_t num_outer) {
 Values batch_while(Operator& op, const Stack& a) { return batch_loop(op, a, 0); }
 Values batch_while_stacked(Operator& op, const Stack& a) { return batch_loop(op, a, 1); }
 
+// Every example counts its own steps.
+Values batch_kept(Operator&, const Stack& a) { return keep_steps(a); }
+
 // Batches are those of the parts.
 Values batch_associative_scan(Operator&, const Stack& a) {
   return combine_in_parts(region(a[0]), items(a[1]), items(a[2]));

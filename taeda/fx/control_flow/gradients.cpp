@@ -182,7 +182,7 @@ struct KeptLoop {
   Values starts;
 };
 
-KeptLoop keep_steps(const Stack& a) {
+KeptLoop run_kept(const Stack& a) {
   const autograd::NoGrad unrecorded;
   const Values carried = items(a[2]), others = items(a[3]);
   const Tensor zero = taeda::zeros({}, DType::Long, {}, carried.at(0).get<Tensor>().device());
@@ -278,15 +278,17 @@ Value of_starts_by_ends(const Value& of_ends, const Value& of_starts, const Tens
   return Value(of_starts.is_none() ? all : all + of_starts.get<Tensor>());
 }
 
-// A loop whose node keeps what each step started from. Results are the last state, or the stacks of
-// all.
-Values record_loop(const Stack& a, bool is_stacked) {
-  const Values carried = items(a[2]), others = items(a[3]);
+void check_state(const Values& carried) {
   for (const Value& v : carried)
     TAEDA_CHECK_KIND(ErrorKind::NotImplemented, v.is<Tensor>(),
                      "while_loop: a loop with gradients cannot be recorded with integers that "
                      "change; carry a tensor of no dimensions");
-  const KeptLoop kept = keep_steps(a);
+}
+
+// Gives the results a node that keeps what each step started from: the last state, or the stacks of
+// all.
+KeptLoop record_loop(const Stack& a, KeptLoop kept, bool is_stacked) {
+  const Values carried = items(a[2]), others = items(a[3]);
   const size_t num_carried = carried.size(), num_others = others.size();
   const auto backward = [body = a[1], num_carried, num_others, is_stacked](
                             const Values& all, const Values& gradients) {
@@ -306,16 +308,48 @@ Values record_loop(const Stack& a, bool is_stacked) {
     return joined(while_backward(region(body), g), {Value()});
   };
   const Values operands = joined(joined(carried, others), {Value(kept.count)});
-  const Values results = record_node("WhileLoopBackward", operands,
-                                     joined(is_stacked ? kept.ends : kept.results, kept.starts),
-                                     backward, num_carried);
-  return part(results, 0, num_carried);
+  Values& shown = is_stacked ? kept.ends : kept.results;
+  const Values results =
+      record_node("WhileLoopBackward", operands, joined(shown, kept.starts), backward, num_carried);
+  shown = part(results, 0, num_carried);
+  kept.starts = part(results, num_carried, num_carried);
+  return kept;
+}
+
+Values listed(const KeptLoop& kept) {
+  return joined(joined(kept.results, {Value(kept.count)}), kept.starts);
+}
+
+KeptLoop kept_of(const Values& results) {
+  const size_t num_carried = results.size() / 2;
+  KeptLoop kept;
+  kept.results = part(results, 0, num_carried);
+  kept.count = results[num_carried].get<Tensor>();
+  kept.starts = part(results, num_carried + 1, num_carried);
+  return kept;
+}
+
+// By the operator that levels further out differentiate as a whole.
+KeptLoop call_kept(const Stack& a) {
+  const autograd::NoGrad unrecorded;
+  return kept_of(call_control_flow(operator_of(kKeptLoop), a));
 }
 
 }  // namespace
 
-Values record_while(Operator&, const Stack& a, Below) { return record_loop(a, false); }
-Values record_while_stacked(Operator&, const Stack& a, Below) { return record_loop(a, true); }
+Values keep_steps(const Stack& a) { return listed(run_kept(a)); }
+
+Values record_while(Operator&, const Stack& a, Below) {
+  check_state(items(a[2]));
+  return record_loop(a, call_kept(a), false).results;
+}
+Values record_kept(Operator&, const Stack& a, Below below) {
+  return listed(record_loop(a, kept_of(below()), false));
+}
+Values record_while_stacked(Operator&, const Stack& a, Below) {
+  check_state(items(a[2]));
+  return record_loop(a, run_kept(a), true).ends;
+}
 
 // Gradients are those of the parts.
 Values record_associative_scan(Operator&, const Stack& a, Below) {

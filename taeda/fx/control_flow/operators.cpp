@@ -18,7 +18,7 @@ struct Entry {
   const ControlFlow* flow;
   Operator* op;
 };
-using Entries = std::array<Entry, 6>;
+using Entries = std::array<Entry, 7>;
 const Entries& entries();
 
 std::vector<Tensor> tensors_on(const Stack& stack) {
@@ -31,6 +31,17 @@ const ControlFlow& flow_of(const Operator& op) { return *find_control_flow(op); 
 
 void run_values(const Operator& op, KeySet, Stack& stack, void*) {
   stack = {list(flow_of(op).run(stack))};
+}
+
+void go_on(const Operator& op, KeySet keys, Key from, Stack& stack) {
+  Operator& callee = const_cast<Operator&>(op);
+  callee.call_boxed(callee, keys & KeySet::below(from), stack);
+}
+
+// Of kKeptLoop in the place of modes: below the last level it is other calls.
+void run_at_modes(const Operator& op, KeySet keys, Stack& stack, void* context) {
+  if (keys.has(Key::TransformBack)) return go_on(op, keys, Key::Python, stack);
+  run_values(op, keys, stack, context);
 }
 
 void run_shapes(const Operator& op, KeySet, Stack& stack, void*) {
@@ -53,6 +64,8 @@ void run_front(const Operator& op, KeySet keys, Stack& stack, void* context) {
     stack = {list(combine_in_parts(region(stack[0]), items(stack[1]), items(stack[2])))};
     return;
   }
+  if (&flow_of(op) == &kKeptLoop && dispatch::num_levels() == 0)
+    return go_on(op, keys, Key::TransformFront, stack);
   dispatch::run_at_front(op, keys, stack, context);
 }
 
@@ -66,7 +79,9 @@ void run_autograd(const Operator& op, KeySet keys, Stack& stack, void* context) 
   };
   const std::vector<Tensor> operands = tensors_on(stack);
   if (autograd::any_tangent(TensorList(operands))) {
-    stack = {list(run_with_tangents(callee, flow_of(op), stack))};
+    const ControlFlow& flow = flow_of(op);
+    stack = {
+        list(&flow == &kKeptLoop ? keep_steps(stack) : run_with_tangents(callee, flow, stack))};
     return;
   }
   if (!autograd::should_record(TensorList(operands))) {
@@ -93,6 +108,9 @@ Operator* define(const ControlFlow& flow) {
     dispatch::register_kernel(op, slot_of(Key::Autograd, backend), nullptr,
                               {&run_autograd, nullptr}, kWhere);
   }
+  if (&flow == &kKeptLoop)
+    dispatch::register_kernel(op, slot_base(Key::Python), nullptr, {&run_at_modes, nullptr},
+                              kWhere);
   dispatch::register_kernel(op, slot_base(Key::TransformFront), nullptr, {&run_front, nullptr},
                             kWhere);
   return &op;
@@ -104,7 +122,8 @@ const Entries& entries() {
                            Entry{&kWhileLoopStackOutput, define(kWhileLoopStackOutput)},
                            Entry{&kScan, define(kScan)},
                            Entry{&kMap, define(kMap)},
-                           Entry{&kAssociativeScan, define(kAssociativeScan)}};
+                           Entry{&kAssociativeScan, define(kAssociativeScan)},
+                           Entry{&kKeptLoop, define(kKeptLoop)}};
   return all;
 }
 
@@ -127,7 +146,8 @@ Operator& operator_of(const ControlFlow& flow) {
 
 std::vector<Operator*> control_flow_operators() {
   std::vector<Operator*> all;
-  for (const Entry& e : entries()) all.push_back(e.op);
+  for (const Entry& e : entries())
+    if (e.flow != &kKeptLoop) all.push_back(e.op);
   return all;
 }
 

@@ -43,6 +43,7 @@ struct ControlFlow {
 
 // Null for other operators.
 TAEDA_API const ControlFlow* find_control_flow(const Operator& op);
+// Those of programs.
 TAEDA_API std::vector<Operator*> control_flow_operators();
 // Calls through the dispatcher.
 Values call_control_flow(Operator& op, Stack args);
@@ -62,6 +63,10 @@ TAEDA_API void rewrite_regions(const ControlFlow& flow, Stack& args, const Retra
 
 // ---- the operators ----
 extern const ControlFlow kCond, kWhileLoop, kWhileLoopStackOutput, kScan, kMap, kAssociativeScan;
+// Between autograd's levels only: a while_loop that also gives the number of its steps and what each
+// of them started from, in stacks with a row more than steps. No mode sees it: below the last level
+// it is a while_loop_stack_output and the rows of that.
+extern const ControlFlow kKeptLoop;
 
 // The operator of the description.
 Operator& operator_of(const ControlFlow& flow);

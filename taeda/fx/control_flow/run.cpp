@@ -194,6 +194,15 @@ const ControlFlow kWhileLoopStackOutput{
     while_examples,
     record_while_stacked,
     batch_while_stacked};
+const ControlFlow kKeptLoop{
+    "higher_order::_while_loop_kept(Any cond_fn, Any body_fn, Any[] carried_inputs, Any[] "
+    "additional_inputs) -> Any[]",
+    "((",
+    keep_steps,
+    keep_steps,
+    while_examples,
+    record_kept,
+    batch_kept};
 const ControlFlow kScan{
     "higher_order::scan(Any combine_fn, Any[] init, Any[] xs, Any[] additional_inputs) -> Any[]",
     "[[(",

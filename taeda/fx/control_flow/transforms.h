@@ -10,6 +10,9 @@ using Below = FunctionRef<Values()>;
 Values record_cond(Operator& op, const Stack& args, Below below);
 Values record_while(Operator& op, const Stack& args, Below below);
 Values record_while_stacked(Operator& op, const Stack& args, Below below);
+// The results of kKeptLoop.
+Values keep_steps(const Stack& args);
+Values record_kept(Operator& op, const Stack& args, Below below);
 Values record_scan(Operator& op, const Stack& args, Below below);
 Values record_map(Operator& op, const Stack& args, Below below);
 Values record_associative_scan(Operator& op, const Stack& args, Below below);
@@ -20,6 +23,7 @@ Values run_with_tangents(Operator& op, const ControlFlow& flow, const Stack& arg
 Values batch_cond(Operator& op, const Stack& args);
 Values batch_while(Operator& op, const Stack& args);
 Values batch_while_stacked(Operator& op, const Stack& args);
+Values batch_kept(Operator& op, const Stack& args);
 Values batch_scan(Operator& op, const Stack& args);
 Values batch_map(Operator& op, const Stack& args);
 Values batch_associative_scan(Operator& op, const Stack& args);
