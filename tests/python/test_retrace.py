@@ -2,7 +2,7 @@
 
 import pytest
 from taeda._C import _fx
-from taeda.export._regions import with_regions
+from taeda.fx.control_flow._regions import with_regions
 
 import taeda as t
 from taeda.fx import GraphModule

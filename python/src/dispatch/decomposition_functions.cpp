@@ -8,6 +8,7 @@
 #include "python/src/dispatch/boxed_values.h"
 #include "python/src/dispatch/overloads.h"
 #include "taeda/dispatch/dispatcher.h"
+#include "taeda/fx/control_flow/operators.h"
 #include "taeda/ops/decompositions.h"
 
 namespace taeda::python {
@@ -36,6 +37,7 @@ PyObject* composites(PyObject*, PyObject*) {
     Ref list(checked(PyList_New(0)));
     for (dispatch::Operator* op : dispatch::all_operators()) {
       if (!op->is_composite && !dispatch::has_kernel(*op, slot_base(Key::Python))) continue;
+      if (fx::find_control_flow(*op)) continue;  // programs have no calls of those
       if (PyList_Append(list.get(), overload_of(*op)) < 0) throw_python_error();
     }
     return list.release();
