@@ -6,6 +6,7 @@ modes get these objects.
 """
 
 import enum
+import importlib
 import types
 
 from taeda._C import _dispatch
@@ -255,8 +256,7 @@ class _HigherOrderNamespace(types.ModuleType):
         from taeda._higher_order_operator import _higher_order_ops
 
         if name not in _higher_order_ops:
-            import taeda.fx.control_flow
-
+            importlib.import_module("taeda.fx.control_flow")
         if name not in _higher_order_ops:
             raise AttributeError(f"'_HigherOrderNamespace' object has no attribute '{name}'")
         return _higher_order_ops[name]

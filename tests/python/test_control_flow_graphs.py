@@ -3,6 +3,7 @@
 import pytest
 from taeda._higher_order_ops import associative_scan, map, scan, while_loop
 from taeda.fx.experimental.proxy_tensor import make_fx
+from taeda.utils._python_dispatch import TorchDispatchMode
 from taeda.utils._pytree import tree_leaves
 
 import taeda
@@ -369,3 +370,54 @@ def test_what_cannot_be_recorded():
 
     with pytest.raises(NotImplementedError, match="differs between the examples of a vmap"):
         make_fx(taeda.vmap(differing), tracing_mode="fake")(taeda.stack([X, Y]))
+
+
+def test_decompositions_reach_the_derivatives_of_functions():
+    table = {taeda.ops.aten.cos.default: lambda a: a.sin() * 3}
+    module = make_fx(gradients(branch), table)(X, Y)
+    backward = module.true_graph_1.code
+    assert "cos" not in backward and "sin" in backward
+    assert taeda.allclose(module(X, Y)[0], X.sin() * 3 * Y)
+
+
+def test_gradients_of_all_steps():
+    stacked = taeda.ops.higher_order.while_loop_stack_output
+
+    def steps(x):
+        return stacked(lambda a: (a.sum() < 20,), lambda a: (a * a,), (x,))[0]
+
+    module = check(gradients(steps), X, mode="fake", others=[(X * 1.5,), (X * 9,)])
+    assert operators(module) == ["while_loop_stack_output", "while_loop"]
+
+
+def test_loops_of_functions_that_carry_different_values_under_vmap():
+    def f(x, n):
+        start = taeda.zeros((), dtype=taeda.int64)
+
+        def step(i, a, b):
+            return i + 1, a + b, b * 2
+
+        return while_loop(lambda i, a, b: i < n, step, (start, x, taeda.ones(3)))
+
+    rows, counts = taeda.stack([X, Y]), taeda.tensor([2, 3])
+    module = check(taeda.vmap(f, (0, None)), rows, taeda.tensor(2), mode="fake")
+    assert "where" not in module.while_loop_body_graph_0.code
+    module = check(taeda.vmap(f), rows, counts, mode="fake")
+    assert "where" in module.while_loop_body_graph_0.code
+
+
+def test_a_mode_that_takes_operators_sees_gradients_as_one_call():
+    class Log(TorchDispatchMode):
+        supports_higher_order_operators = True
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    def f(x, y):
+        with Log():
+            return gradients(branch)(x, y)
+
+    seen = []
+    module = check(f, X, Y, mode="real", others=[(-X, Y)])
+    assert operators(module) == ["cond"] * 2 and "cond" in seen

@@ -218,9 +218,6 @@ Tensor values_of(Tensor t) {
 PyObject* all_values(PyObject*, PyObject* o) {
   return guarded([&] { return wrap(values_of(need_tensor(o))); });
 }
-PyObject* is_batched(PyObject*, PyObject* o) {
-  return guarded([&] { return wrap(dispatch::is_batched(need_tensor(o))); });
-}
 // Whether there are values behind the tensor: it is neither a meta nor a fake one
 PyObject* has_values(PyObject*, PyObject* o) {
   return guarded([&] {
@@ -309,7 +306,6 @@ PyMethodDef transform_table[] = {
     {"_unwrap_batched", as_function(unwrap_batched), METH_FASTCALL, nullptr},
     {"_wrapper_info", wrapper_info, METH_O, nullptr},
     {"_values_of", all_values, METH_O, nullptr},
-    {"_is_batched", is_batched, METH_O, nullptr},
     {"_has_values", has_values, METH_O, nullptr},
     {"_vmap_fallback_count", fallback_count, METH_NOARGS, nullptr},
     {"_set_vmap_fallback_warning_enabled", warn_fallback, METH_O, nullptr},

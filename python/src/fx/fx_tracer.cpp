@@ -3,6 +3,7 @@
 #include "python/interop/gil.h"
 #include "python/interop/sym_numbers.h"
 #include "python/interop/tensor_object.h"
+#include "python/interop/text.h"
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/native_mode.h"
 #include "python/src/dispatch/overloads.h"
@@ -63,6 +64,22 @@ fx::Value tracer_value_of(PyObject* o) {
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
     list->push_back(tracer_value_of(PySequence_Fast_GET_ITEM(o, i)));
   return list;
+}
+
+// add_input(name, value): a placeholder for a tensor or a symbolic number.
+PyObject* add_input(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 2, "add_input takes a name and a value");
+    return wrap_node(tracer(self).add_input(text_of(args[0]), value_of(args[1])));
+  });
+}
+// add_attribute(name, tensor): a node that reads it.
+PyObject* add_attribute(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 2, "add_attribute takes a name and a tensor");
+    const Tensor& value = expect_tensor(args[1], "the second argument");
+    return wrap_node(tracer(self).add_attribute(text_of(args[0]), value));
+  });
 }
 
 // track(value or nested list, node)
@@ -213,6 +230,8 @@ PyObject* write_asserts(PyObject* self, PyObject*) {
 }
 
 PyMethodDef tracer_methods[] = {
+    {"add_input", as_function(add_input), METH_FASTCALL, nullptr},
+    {"add_attribute", as_function(add_attribute), METH_FASTCALL, nullptr},
     {"track", as_function(track), METH_FASTCALL, nullptr},
     {"node_of", node_of, METH_O, nullptr},
     {"live_nodes", live_nodes, METH_NOARGS, nullptr},

@@ -9,7 +9,6 @@ from taeda.export._module_calls import ModuleCallEntry, ModuleCallSignature
 from taeda.export._module_inputs import has_modules, read_spec, written_spec
 from taeda.export._names import argument_names
 from taeda.export._notes import decoded_calls, encoded_calls, encoded_origins, set_origins
-from taeda.fx.control_flow._regions import with_regions, with_submodules
 from taeda.export.exported_program import ExportedProgram, verifier_of
 from taeda.export.graph_signature import (
     ConstantArgument,
@@ -18,6 +17,7 @@ from taeda.export.graph_signature import (
     SymIntArgument,
     TensorArgument,
 )
+from taeda.fx.control_flow._regions import with_regions, with_submodules
 from taeda.fx.symbolic.inputs import ValueRanges, int_oo
 from taeda.utils import _pytree as pytree
 

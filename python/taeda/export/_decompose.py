@@ -5,11 +5,11 @@ import dataclasses
 import taeda
 from taeda._C import _fx
 from taeda.export._errors import UserError
-from taeda.fx.control_flow._regions import with_regions, with_submodules
 from taeda.export._trace import output_specs
 from taeda.export.decomp_utils import CompositeBody, CustomDecompTable
 from taeda.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from taeda.fx._module_stack import fill_module_stacks
+from taeda.fx.control_flow._regions import with_regions, with_submodules
 from taeda.fx.fake.tensors import FakeTensorMode
 from taeda.fx.symbolic.shape_env import ShapeEnv
 from taeda.fx.traceback import NodeSource, NodeSourceAction

@@ -10,10 +10,10 @@ from taeda.export._decompose import decomposed, default_decompositions
 from taeda.export._module_calls import ModuleCallEntry, ModuleCallSignature
 from taeda.export._module_inputs import module_inputs
 from taeda.export._names import forward_signature, in_call_order
-from taeda.fx.control_flow._regions import with_regions
 from taeda.export._trace import trace
 from taeda.export._unlift import unlift
 from taeda.export.graph_signature import InputKind
+from taeda.fx.control_flow._regions import with_regions
 from taeda.fx.graph_module import GraphModule
 from taeda.utils import _pytree as pytree
 

@@ -26,20 +26,21 @@ class DecompositionInterpreter(Interpreter):
 
     def placeholder(self, target, args, kwargs):
         value = super().placeholder(target, args, kwargs)
-        return self._noted(value, self.new_graph.placeholder(target))
+        return self._known(value, target, self.mode.add_input, self.new_graph.placeholder)
 
     def get_attr(self, target, args, kwargs):
         value = super().get_attr(target, args, kwargs)
-        return self._noted(value, self.new_graph.get_attr(target))
+        return self._known(value, target, self.mode.add_attribute, self.new_graph.get_attr)
 
     def output(self, target, args, kwargs):
         value = super().output(target, args, kwargs)
         self.new_graph.output(self.mode.arg_tree(value))
         return value
 
-    def _noted(self, value, node):
+    def _known(self, value, name, add_tensor, add_other):
         if isinstance(value, taeda.Tensor):
             with disable_proxy_modes_tracing():
-                node.meta["val"] = self.mode.example(value)
-            self.mode.track(value, node)
+                add_tensor(name, value)
+        else:
+            add_other(name)
         return value

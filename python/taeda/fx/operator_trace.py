@@ -167,17 +167,6 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
             self.on_node(node)
         return node
 
-    def call(self, target, args, kwargs, result, name=None):
-        """A node that calls `target` on traced arguments, standing for `result`."""
-        node = self.graph.create_node(
-            "call_function", target, self.arg_tree(args), self.arg_tree(kwargs), name=name
-        )
-        node.meta["val"] = pytree.tree_map_only(taeda.Tensor, lambda t: t.detach(), result)
-        if self.on_node is not None:
-            self.on_node(node)
-        track_tensor_tree(result, node, tracer=self)
-        return node
-
 
 def track_tensor_tree(inner_res, proxy_res, *, constant=None, tracer):
     """Tensors of a result, nested in tuples and lists, stand for parts of a node from now on."""
@@ -287,21 +276,15 @@ class _Trace:
         )
 
     def _input(self, value, name):
-        node = self.graph.create_node("placeholder", name, name=name)
-        if isinstance(value, taeda.Tensor):
-            if self.fake_mode is not None:
-                value = self.fake_mode.from_tensor(value, source=name)
-            node.meta["val"] = self.tracer.example(value)
-            self.tracer.track(value, node)
+        if isinstance(value, taeda.Tensor) and self.fake_mode is not None:
+            value = self.fake_mode.from_tensor(value, source=name)
         elif type(value) is int and self.tracing_mode == "symbolic":
             env = self.fake_mode.shape_env
             value = env.create_symintnode(env.create_unspecified_symbol(value, name))
-            if isinstance(value, taeda.SymInt):
-                self.tracer.track(value, node)
-            node.meta["val"] = value
-        elif isinstance(value, taeda.SymInt):
-            self.tracer.track(value, node)
-            node.meta["val"] = value
+        elif not isinstance(value, (taeda.Tensor, taeda.SymInt)):
+            self.graph.create_node("placeholder", name, name=name)
+            return value
+        self.tracer.add_input(name, value)
         return value
 
     def _module(self, args, in_spec, result):

@@ -69,7 +69,7 @@ class ControlFlow(HigherOrderOperator):
 
 def _with_flat_results(arg):
     """A function that gives the leaves of its results; other arguments as they are."""
-    if isinstance(arg, UserFunction) or isinstance(arg, _Tensor) or not callable(arg):
+    if isinstance(arg, (UserFunction, _Tensor)) or not callable(arg):
         return arg
     return lambda *operands: tuple(tree_leaves(arg(*operands)))
 
