@@ -205,14 +205,23 @@ def case_class_scope(p):
     x = "function"
 
     class A:
-        y = x
         x = "class"
         z = x
 
         def read(self):
             return x
 
-    return A.y if False else A.z, A().read(), A.x
+    return A.z, A().read(), A.x
+
+
+def case_class_scope_skips_function(p):
+    counter = "function"
+
+    class A:
+        y = counter
+        counter = "class"
+
+    return type(A.y).__name__, counter
 
 
 def case_class_scope_falls_back(p):
@@ -224,10 +233,7 @@ def case_class_scope_falls_back(p):
         class B:
             seen = x
 
-    class C:
-        x = x + " copied" if False else "own"
-
-    return A.seen, A.B.seen, C.x
+    return A.seen, A.B.seen
 
 
 def case_class_nonlocal(p):
