@@ -70,7 +70,7 @@ fx::Value tracer_value_of(PyObject* o) {
 PyObject* add_input(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(nargs == 2, "add_input takes a name and a value");
-    return wrap_node(tracer(self).add_input(text_of(args[0]), value_of(args[1])));
+    return wrap_node(tracer(self).add_input(text_of(args[0]), tracer_value_of(args[1])));
   });
 }
 // add_attribute(name, tensor): a node that reads it.
