@@ -78,7 +78,8 @@ struct CompileQueue::State {
   }
 
   void work() {
-    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), getpriority(PRIO_PROCESS, 0) + kThreadNicer);
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()),
+                getpriority(PRIO_PROCESS, 0) + kThreadNicer);
     Lock lock(mutex);
     for (;;) {
       has_work.wait(lock, [&] { return is_stopped || !jobs.empty(); });

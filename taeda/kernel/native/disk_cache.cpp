@@ -133,7 +133,8 @@ void DiskCache::store(std::string_view key, std::string_view blob) {
   const Descriptor folder = open_folder(true);
   if (!folder) return;
   if (const int error = write_entry(folder.get(), key, blob))
-    return warn_once(Trouble::Write, str("cannot be written: ", error_text(error), "; ", kCacheHint));
+    return warn_once(Trouble::Write,
+                     str("cannot be written: ", error_text(error), "; ", kCacheHint));
   if (uncounted_.fetch_add(size) + size < limit_ / kCountShare) return;
   uncounted_.store(0);
   shrink_folder(folder.get(), limit_);

@@ -18,7 +18,8 @@
 namespace taeda::kernel {
 namespace {
 
-constexpr const char* kCompilerHint = "; install one (Debian: apt-get install g++) or name it in TAEDA_CXX";
+constexpr const char* kCompilerHint =
+    "; install one (Debian: apt-get install g++) or name it in TAEDA_CXX";
 
 std::string search_path() {
   const char* path = std::getenv("PATH");
