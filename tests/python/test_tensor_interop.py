@@ -1,6 +1,7 @@
 """Tests that tensors share memory with NumPy, buffers and DLPack clients."""
 
 import array
+import ctypes
 import gc
 import subprocess
 import sys
@@ -142,6 +143,19 @@ class TestBuffers:
     @pytest.mark.skipif(NAME == "torch", reason="PyTorch's tensors export no buffer")
     def test_bytes_of_a_tensor(self):
         assert bytes(memoryview(t.tensor([1, 2], dtype=t.uint8))) == b"\x01\x02"
+
+    @pytest.mark.skipif(NAME == "torch", reason="PyTorch's tensors export no buffer")
+    def test_bytes_without_a_shape(self):
+        room = ctypes.create_string_buffer(256)  # a Py_buffer, with room to spare
+        x = t.ones(2, 2, 3, 3)
+        get = ctypes.pythonapi.PyObject_GetBuffer
+        get.argtypes = [ctypes.py_object, ctypes.c_void_p, ctypes.c_int]
+        ndim_at, plain, only_format = 36, 0, 4
+        assert get(x, ctypes.addressof(room), plain) == 0
+        assert ctypes.c_int.from_buffer(room, ndim_at).value == 1
+        ctypes.pythonapi.PyBuffer_Release(room)
+        with pytest.raises(BufferError, match="it has no format"):
+            get(x, ctypes.addressof(room), only_format)
 
 
 class TestDLPack:

@@ -154,7 +154,10 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
     } catch (const Error& e) {
       fail(ErrorKind::Buffer, e.message());
     }
+    const bool wants_shape = flags & PyBUF_ND;
     const bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
+    TAEDA_CHECK_KIND(ErrorKind::Buffer, wants_shape || !(flags & PyBUF_FORMAT),
+                     "a buffer without a shape is plain bytes: it has no format");
     TAEDA_CHECK_KIND(ErrorKind::Buffer, wants_strides || t.is_contiguous(),
                      "tensor is not contiguous");
     auto kept = std::make_unique<Export>();
@@ -168,9 +171,9 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->len = t.nbytes();
     view->itemsize = t.element_size();
     view->readonly = 0;
-    view->ndim = static_cast<int>(t.dim());
+    view->ndim = wants_shape ? static_cast<int>(t.dim()) : 1;
     view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(buffer_format(t.dtype())) : nullptr;
-    view->shape = (flags & PyBUF_ND) ? kept->sizes.data() : nullptr;
+    view->shape = wants_shape ? kept->sizes.data() : nullptr;
     view->strides = wants_strides ? kept->strides.data() : nullptr;
     view->suboffsets = nullptr;
     view->internal = kept.release();
