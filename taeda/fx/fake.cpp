@@ -421,7 +421,8 @@ bool FakeMode::run_value_dependent(Operator& op, Stack& stack) {
   // Other operators of Taeda (index, one_hot) read values for some arguments only, which their
   // rules decide.
   if (op.table && !is_counted) return false;
-  if (!options_.shape_env || !is_counted) refuse(fake_errors.dynamic_shape, op, "the shape");
+  if (!options_.shape_env || !options_.allow_dynamic_output_shapes || !is_counted)
+    refuse(fake_errors.dynamic_shape, op, "the shape");
   const Tensor self = stack[0].get<Tensor>();
   const Value* known = known_number(op, self);
   Value count = known ? *known : Value();

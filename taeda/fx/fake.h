@@ -22,6 +22,8 @@ class TAEDA_API FakeMode final : public dispatch::Mode {
     bool allow_non_fake_inputs = false;
     // Operators that read values give symbols of `shape_env` instead of an error.
     bool allow_scalar_outputs = false;
+    // With `shape_env`: so do operators whose result's size depends on values.
+    bool allow_dynamic_output_shapes = true;
     IntrusivePtr<ShapeEnv> shape_env;
     // Note [Propagated values].
     bool propagates_values = false;

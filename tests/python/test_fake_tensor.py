@@ -182,6 +182,23 @@ def test_arguments_on_two_devices():
         assert cuda.index_put_((rows,), taeda.ones(())).device == cuda.device
 
 
+def test_environments_that_refuse_sizes_of_data():
+    mode = FakeTensorMode(shape_env=ShapeEnv(allow_dynamic_output_shape_ops=False))
+    x = mode.from_tensor(taeda.ones(4))
+    with mode:
+        for call in (x.nonzero, lambda: taeda.masked_select(x, x > 0), lambda: x[x > 0]):
+            with pytest.raises(DynamicOutputShapeException, match=r"aten\.\w+\.default"):
+                call()
+        assert str(x.sum().item()) == "zuf0"
+
+
+def test_settings_of_an_environment_are_fixed():
+    env = ShapeEnv(allow_dynamic_output_shape_ops=False)
+    assert not env.settings.allow_dynamic_output_shape_ops and env.allow_scalar_outputs
+    with pytest.raises(AttributeError):
+        env.allow_dynamic_output_shape_ops = True
+
+
 def test_masks_and_comparisons_have_no_answer():
     with FakeTensorMode():
         x = taeda.ones(4)

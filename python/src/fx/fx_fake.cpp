@@ -54,17 +54,18 @@ PyObject* fake_create(PyTypeObject* type, PyObject*, PyObject*) {
       [&] { return new_native_mode(type, make_intrusive<fx::FakeMode>(fx::FakeMode::Options())); });
 }
 
-// _configure(allow_non_fake_inputs, allow_scalar_outputs, shape_env or None, propagates_values,
-// type of the preferred device or None)
+// _configure(allow_non_fake_inputs, allow_scalar_outputs, allow_dynamic_output_shapes, shape_env or
+// None, propagates_values, type of the preferred device or None)
 PyObject* configure(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    TAEDA_CHECK_TYPE(nargs == 5, "_configure takes five settings");
+    TAEDA_CHECK_TYPE(nargs == 6, "_configure takes six settings");
     fx::FakeMode::Options options;
     options.allow_non_fake_inputs = PyObject_IsTrue(args[0]) == 1;
     options.allow_scalar_outputs = PyObject_IsTrue(args[1]) == 1;
-    options.shape_env = args[2] == Py_None ? nullptr : to_env(args[2]);
-    options.propagates_values = PyObject_IsTrue(args[3]) == 1;
-    if (args[4] != Py_None) options.preferred_device.emplace(to_device(args[4]).type);
+    options.allow_dynamic_output_shapes = PyObject_IsTrue(args[2]) == 1;
+    options.shape_env = args[3] == Py_None ? nullptr : to_env(args[3]);
+    options.propagates_values = PyObject_IsTrue(args[4]) == 1;
+    if (args[5] != Py_None) options.preferred_device.emplace(to_device(args[5]).type);
     mode(self).set_options(std::move(options));
     return Py_NewRef(Py_None);
   });

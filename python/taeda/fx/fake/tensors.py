@@ -198,6 +198,7 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
         self._configure(
             self._allow_non_fake_inputs,
             self._allow_scalar_outputs,
+            getattr(self.shape_env, "allow_dynamic_output_shape_ops", True),
             self.shape_env,
             self.propagate_real_tensors,
             self._preferred_device_type,

@@ -83,11 +83,21 @@ class ShapeEnv(_fx.ShapeEnv):
         allow_complex_guards_as_runtime_asserts=None,
         trace_asserts=None,
     ):
-        self.allow_scalar_outputs = allow_scalar_outputs
-        self.allow_dynamic_output_shape_ops = allow_dynamic_output_shape_ops
+        self._allow_scalar_outputs = allow_scalar_outputs
+        self._allow_dynamic_output_shape_ops = allow_dynamic_output_shape_ops
         self.assume_static_by_default = assume_static_by_default
         is_duck = True if duck_shape is None else duck_shape
         self._configure(specialize_zero_one, is_duck, shapes_config.backed_size_oblivious)
+
+    @property
+    def allow_scalar_outputs(self):
+        """Whether a number that is read from data is a symbol."""
+        return self._allow_scalar_outputs
+
+    @property
+    def allow_dynamic_output_shape_ops(self):
+        """Whether a size that depends on data is a symbol."""
+        return self._allow_dynamic_output_shape_ops
 
     @property
     def settings(self):
