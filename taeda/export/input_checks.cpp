@@ -109,21 +109,21 @@ struct InputChecks::Binding {
   }
 
   void check_ranges(const std::vector<Range>& ranges) const {
-    for (const auto& [symbol, range] : ranges) {
-      const auto it = values.find(symbol);
-      if (it == values.end()) continue;
-      const int64_t value = it->second.integer;
+    for (const auto& [size, range] : ranges) {
+      const std::optional<ExprValue> known = evaluate(size, values);
+      if (!known) continue;
+      const int64_t value = known->integer;
       // Tracing takes sizes to be at least 2; programs are run with fewer all the same, as
       // PyTorch's.
-      if (range.low > 2 && value < range.low) fail_bound(symbol, " >= ", range.low);
-      if (value > range.high) fail_bound(symbol, " <= ", range.high);
+      if (range.low > 2 && value < range.low) fail_bound(size, value, " >= ", range.low);
+      if (value > range.high) fail_bound(size, value, " <= ", range.high);
     }
   }
 
   // Names the input whose size it is, or was found from.
-  [[noreturn]] void fail_bound(const symbolic::Expr* symbol, const char* relation,
+  [[noreturn]] void fail_bound(const symbolic::Expr* size, int64_t value, const char* relation,
                                int64_t bound) const {
-    const auto it = solved.find(symbol);
+    const auto it = solved.find(size);
     int64_t limit = bound;
     const bool is_told =
         it != solved.end() &&
@@ -132,8 +132,13 @@ struct InputChecks::Binding {
     if (is_told)
       fail(ErrorKind::Assertion, "Guard failed: ", it->second->source, relation, limit, "; got ",
            it->second->value);
-    fail(ErrorKind::Assertion, "Guard failed: ", sources.at(symbol), relation, bound, "; got ",
-         values.at(symbol).integer);
+    fail(ErrorKind::Assertion, "Guard failed: ", source_of(size), relation, bound, "; got ", value);
+  }
+
+  std::string source_of(const symbolic::Expr* size) const {
+    for (const Later& l : later)
+      if (l.expected->expr == size) return l.source;
+    return text_of(size, sources);
   }
 };
 
@@ -145,8 +150,7 @@ InputChecks::Symbolic InputChecks::read(const std::string& text) {
 
 InputChecks::InputChecks(const fx::Graph& graph, const Signature& signature)
     : pool_(std::make_shared<symbolic::ExprPool>()) {
-  for (const auto& [name, range] : signature.ranges)
-    ranges_.push_back({pool_->symbol(name, SymKind::Int, {}, std::nullopt), range});
+  for (const auto& [name, range] : signature.ranges) ranges_.push_back({read(name).expr, range});
   for (const std::string& c : signature.conditions)
     conditions_.push_back({c, symbolic::parse(*pool_, c)});
   const std::vector<fx::Node*> placeholders = graph.placeholders();

@@ -38,7 +38,7 @@ class TAEDA_API InputChecks {
     std::variant<Tensors, Symbolic, fx::Arg> expected;
   };
   struct Range {
-    const symbolic::Expr* symbol;
+    const symbolic::Expr* size;
     SizeRange range;
   };
   struct Condition {

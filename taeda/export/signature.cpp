@@ -54,6 +54,7 @@ std::string line(const std::pair<std::string, SizeRange>& range) {
   DictWriter out;
   out.set("symbol", range.first).set("low", range.second.low);
   if (range.second.high != SizeRange::kUnbounded) out.set("high", range.second.high);
+  if (range.second.assumed_low > range.second.low) out.set("assumed", range.second.assumed_low);
   return out.text();
 }
 
@@ -163,10 +164,10 @@ Signature read_signature(const Arg& whole) {
   for (const Arg& a : dict.list("outputs")) signature.outputs.push_back(read_output(a));
   for (const Arg& a : dict.list("ranges")) {
     const DictReader range(a, "a range of the signature");
-    signature.ranges.emplace_back(
-        range.value<std::string>("symbol"),
-        SizeRange{range.value<int64_t>("low"),
-                  range.value_or<int64_t>("high", SizeRange::kUnbounded)});
+    signature.ranges.emplace_back(range.value<std::string>("symbol"),
+                                  SizeRange{range.value<int64_t>("low"),
+                                            range.value_or<int64_t>("high", SizeRange::kUnbounded),
+                                            range.value_or<int64_t>("assumed", 0)});
   }
   for (const Arg& a : dict.list("conditions")) {
     TAEDA_CHECK(a.is_constant() && a.constant().is<std::string>(),

@@ -38,18 +38,19 @@ struct OutputSpec {
   fx::Arg value;       // of a constant argument
 };
 
-// The values a symbol may have, both ends included.
+// The values that a symbol, or a size of several, may have, both ends included.
 struct SizeRange {
   static constexpr int64_t kUnbounded = INT64_MAX;
   int64_t low = 0, high = kUnbounded;
+  int64_t assumed_low = 0;  // of a symbol: the least value while the program was traced
 };
 
 // In the order of the graph's placeholders and results.
 struct Signature {
   std::vector<InputSpec> inputs;
   std::vector<OutputSpec> outputs;
-  std::vector<std::pair<std::string, SizeRange>> ranges;
-  std::vector<std::string> conditions;  // on symbols: see symbolic/parse.h
+  std::vector<std::pair<std::string, SizeRange>> ranges;  // of "s0", or of "2*s0 + 1"
+  std::vector<std::string> conditions;                    // on symbols: see symbolic/parse.h
   Dialect dialect = Dialect::Aten;
 };
 

@@ -33,8 +33,9 @@ const fx::Expr* SizeSymbols::symbol(const std::string& name) {
   const SizeRange range = given == ranges_.end() ? SizeRange() : given->second;
   // Contiguity is asked of a size whose value nobody knows yet: any but 0 and 1 gives the answer of
   // the general case.
-  const int64_t hint = std::clamp<int64_t>(1009, range.low, range.high);
-  const fx::IntRange bounds{range.low, std::min(range.high, fx::IntRange::kMax)};
+  const int64_t low = std::min(std::max(range.low, range.assumed_low), range.high);
+  const int64_t hint = std::clamp<int64_t>(1009, low, range.high);
+  const fx::IntRange bounds{low, std::min(range.high, fx::IntRange::kMax)};
   return env_->pool().symbol(name, kind, bounds, fx::ExprValue::of(hint));
 }
 

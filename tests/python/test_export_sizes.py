@@ -161,6 +161,37 @@ def test_sizes_that_are_only_derived(again):
         run(taeda.ones(22))
 
 
+def sums(x, y):
+    return x.sum() + y.sum()
+
+
+@pytest.mark.parametrize("again", [lambda p: p, reloaded], ids=["traced", "loaded"])
+def test_lower_bounds_of_derived_sizes(again):
+    d = Dim("d", min=2)
+    shapes = ({0: 2 * d}, {0: d + 1})
+    program = again(export(sums, (taeda.ones(8), taeda.ones(5)), dynamic_shapes=shapes))
+    ranges = {str(k): str(v) for k, v in program.range_constraints.items()}
+    assert (ranges["2*s0"], ranges["s0 + 1"]) == ("VR[4, int_oo]", "VR[3, int_oo]")
+    run = program.module()
+    assert run(taeda.ones(4), taeda.ones(3)) == 7
+    with pytest.raises(AssertionError, match=r"Guard failed: x\.size\(\)\[0\] >= 4; got 2"):
+        run(taeda.ones(2), taeda.ones(2))
+
+
+@pytest.mark.parametrize("again", [lambda p: p, reloaded], ids=["traced", "loaded"])
+def test_declared_minima_count(again):
+    d = Dim("d")
+    shapes = ({0: d}, {0: d + 1})
+    program = again(export(sums, (taeda.ones(4), taeda.ones(5)), dynamic_shapes=shapes))
+    ranges = {str(k): str(v) for k, v in program.range_constraints.items()}
+    assert ranges == {"s0": "VR[0, int_oo]", "s0 + 1": "VR[1, int_oo]"}
+    assert program.module()(taeda.ones(0), taeda.ones(1)) == 1
+    lowered = program.run_decompositions()
+    assert str(lowered.range_constraints) == str(program.range_constraints)
+    with pytest.raises(AssertionError, match="Expected derived min value of d - 1 to be >= 0"):
+        export(lambda x: x + 1, (taeda.ones(4),), dynamic_shapes=({0: d - 1},))
+
+
 @pytest.mark.parametrize("again", [lambda p: p, reloaded], ids=["traced", "loaded"])
 def test_dynamic_integers(again):
     def f(x, n, k=2):

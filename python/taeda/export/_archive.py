@@ -16,6 +16,7 @@ from taeda.export.graph_signature import (
     InputKind,
     SymIntArgument,
     TensorArgument,
+    symbolic_sizes,
 )
 from taeda.fx.control_flow._regions import with_regions, with_submodules
 from taeda.fx.symbolic.inputs import ValueRanges, int_oo
@@ -129,18 +130,13 @@ def _make_parameters(state, names):
 
 def _ranges(graph, encoded):
     """{expression: range} of the sizes of the graph's inputs and their symbols."""
-    values = [node.meta.get("val") for node in graph.find_nodes(op="placeholder")]
-    sizes = [
-        size
-        for value in values
-        for size in getattr(value, "shape", (value,))
-        if isinstance(size, taeda.SymInt)
-    ]
-    symbols = {str(s): s for size in sizes for s in size.node.expr.free_symbols}
+    sizes = symbolic_sizes(graph)
+    known = {str(s): s for size in sizes for s in size.node.expr.free_symbols}
+    known |= {str(size): size.node.expr for size in sizes}
     ranges = {
-        symbols[r["symbol"]]: ValueRanges(r["low"], r.get("high", int_oo))
+        known[r["symbol"]]: ValueRanges(r["low"], r.get("high", int_oo))
         for r in encoded
-        if r["symbol"] in symbols
+        if r["symbol"] in known
     }
     for size in sizes:
         expr = size.node.expr

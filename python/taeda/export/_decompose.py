@@ -7,7 +7,12 @@ from taeda._C import _fx
 from taeda.export._errors import UserError
 from taeda.export._trace import output_specs
 from taeda.export.decomp_utils import CompositeBody, CustomDecompTable
-from taeda.export.graph_signature import ConstantArgument, InputKind, OutputKind
+from taeda.export.graph_signature import (
+    ConstantArgument,
+    InputKind,
+    OutputKind,
+    symbolic_sizes,
+)
 from taeda.fx._module_stack import fill_module_stacks
 from taeda.fx.control_flow._regions import with_regions, with_submodules
 from taeda.fx.fake.tensors import FakeTensorMode
@@ -46,12 +51,8 @@ def decomposed(program, table):
 
 def _shape_env(program):
     """Where the symbols of the program's inputs are from; a new one if there are none."""
-    for node in program.graph.find_nodes(op="placeholder"):
-        value = node.meta.get("val")
-        for size in getattr(value, "shape", (value,)):
-            if isinstance(size, taeda.SymInt):
-                return size.node.shape_env
-    return ShapeEnv()
+    sizes = symbolic_sizes(program.graph)
+    return sizes[0].node.shape_env if sizes else ShapeEnv()
 
 
 def _options(program, table):

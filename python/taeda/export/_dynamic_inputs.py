@@ -113,6 +113,7 @@ class DynamicInputs:
         self._symbols = {}  # by the name of a root dimension
         self._owners = {}  # names of root dimensions by those of their symbols
         self._derived = []  # (dimension, source, size) of those that follow from others
+        self._declared = []  # (dimension, size) of those that have a range of their own
         self._fixed = []  # (dimension, size) of those that their examples fix
         self._sizes = []  # of every input
 
@@ -177,6 +178,11 @@ class DynamicInputs:
 
     def _named(self, value, source, dim):
         root = dim.root
+        if dim.min < 0:
+            raise AssertionError(
+                f"Expected derived min value of {dim.__name__} to be >= 0. Please specify an "
+                f"appropriate min value for {root.__name__} (currently {root.min})."
+            )
         if dim is root and value < 2:
             self._fixed.append((dim, value))
             return value
@@ -212,6 +218,7 @@ class DynamicInputs:
             self._symbols[root.__name__] = (symbol, hint)
             self._owners[str(symbol)] = root.__name__
         size = dim.fn(self._symbols[root.__name__][0])
+        self._declared.append((dim, size))
         if dim is not root:
             self._derived.append((dim, source, size))
         return size
@@ -239,6 +246,10 @@ class DynamicInputs:
             text = f"{error}{self._specializations()}{self._suggestions()}"
             raise UserError(text) from error
         ranges = {expr: self.env.bound_sympy(expr) for expr in self._expressions()}
+        for dim, size in self._declared:
+            expr = size.node.expr if isinstance(size, taeda.SymInt) else None
+            if expr in ranges:
+                ranges[expr] = _declared_range(dim, ranges[expr])
         return ranges, [text for text in guards.texts() if not _SAID_ELSEWHERE.fullmatch(text)]
 
     def _named_sizes(self):
@@ -329,6 +340,13 @@ class DynamicInputs:
         bounds = self.env.bound_sympy(symbol)
         high = "oo" if bounds.upper == float("inf") else int(bounds.upper) // divisor
         return -(-int(bounds.lower) // divisor), high
+
+
+def _declared_range(dim, found):
+    """The declared range, unless the program allows less: tracing alone makes sizes at least 2."""
+    traced_low = max(dim.root.min, 2) * dim._scale + dim._shift
+    low = dim.min if found.lower <= traced_low else found.lower
+    return ValueRanges(low, min(dim.max, found.upper))
 
 
 def dims_of_leaf(name, tensor, shape):

@@ -12,7 +12,7 @@ from taeda.export._module_inputs import module_inputs
 from taeda.export._names import forward_signature, in_call_order
 from taeda.export._trace import trace
 from taeda.export._unlift import unlift
-from taeda.export.graph_signature import InputKind
+from taeda.export.graph_signature import InputKind, symbolic_sizes
 from taeda.fx.control_flow._regions import with_regions
 from taeda.fx.graph_module import GraphModule
 from taeda.utils import _pytree as pytree
@@ -223,7 +223,10 @@ class ExportedProgram:
     _validate = validate
 
     def _encoded_signature(self):
-        return self._graph_signature._encoded(self._range_constraints, self.dialect)
+        sizes = symbolic_sizes(self.graph)
+        assumed = sizes[0].node.shape_env.var_to_range if sizes else {}
+        lows = {str(symbol): bounds.lower for symbol, bounds in assumed.items()}
+        return self._graph_signature._encoded(self._range_constraints, lows, self.dialect)
 
     def _all_tensors(self):
         return {**self._state_dict, **self._constants}

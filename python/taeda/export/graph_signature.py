@@ -6,6 +6,8 @@ from enum import Enum, auto
 from types import MappingProxyType
 from typing import Any
 
+import taeda
+
 __all__ = [
     "ConstantArgument",
     "ExportBackwardSignature",
@@ -271,13 +273,13 @@ class ExportGraphSignature:
         return f"\n# inputs\n{inputs}\n\n# outputs\n{outputs}\n"
 
     # ---- the form that archives have ----
-    def _encoded(self, range_constraints, dialect) -> dict[str, Any]:
-        # Those of expressions follow from those of their symbols; what only data tells is checked
-        # by assertions of the graph.
+    def _encoded(self, range_constraints, assumed, dialect) -> dict[str, Any]:
+        """assumed: {name of a symbol: the least value while the program was traced}."""
+        # What only data tells is checked by assertions of the graph.
         ranges = [
-            _encoded_range(symbol, r)
-            for symbol, r in range_constraints.items()
-            if str(symbol).isidentifier() and r.lower >= 0
+            _encoded_range(size, r, assumed.get(str(size)))
+            for size, r in range_constraints.items()
+            if r.lower >= 0
         ]
         return {
             "inputs": [_encoded_spec(s) for s in self.input_specs],
@@ -303,6 +305,13 @@ class ExportGraphSignature:
             for d in encoded["outputs"]
         ]
         return ExportGraphSignature(inputs, outputs, list(encoded["conditions"]))
+
+
+def symbolic_sizes(graph):
+    """The sizes and numbers of a graph's inputs that are symbolic."""
+    values = [node.meta.get("val") for node in graph.find_nodes(op="placeholder")]
+    sizes = (size for value in values for size in getattr(value, "shape", (value,)))
+    return [size for size in sizes if isinstance(size, taeda.SymInt)]
 
 
 _ARGUMENTS = {
@@ -333,8 +342,10 @@ def _decoded_argument(encoded):
     return cls(encoded["name"])
 
 
-def _encoded_range(symbol, bounds):
-    encoded = {"symbol": str(symbol), "low": int(bounds.lower)}
+def _encoded_range(size, bounds, assumed):
+    encoded = {"symbol": str(size), "low": int(bounds.lower)}
+    if assumed is not None and assumed > bounds.lower:
+        encoded["assumed"] = int(assumed)
     if bounds.upper != float("inf"):
         encoded["high"] = int(bounds.upper)
     return encoded
