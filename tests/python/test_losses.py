@@ -158,6 +158,20 @@ SIGNS = t.tensor([[1.0, -1.0, 1.0], [-1.0, 1.0, 1.0], [1.0, 1.0, 1.0], [-1.0, -1
 WEIGHT = t.tensor([0.5, 1.0, 2.0], dtype=t.float64)
 
 
+@pytest.mark.parametrize(
+    "transformed",
+    [lambda f, v: t.func.grad(f)(v), lambda f, v: t.func.jvp(f, (v,), (v,))],
+    ids=["grad", "jvp"],
+)
+def test_variances_below_zero_are_refused_under_transforms(transformed):
+    def loss(variance):
+        return F.gaussian_nll_loss(t.ones(3), t.zeros(3), variance)
+
+    transformed(loss, t.ones(3))
+    with pytest.raises(ValueError, match="var has negative entry/entries"):
+        transformed(loss, t.tensor([1.0, -1.0, 1.0]))
+
+
 def squared(loss):
     return (loss * loss * t.arange(1, loss.numel() + 1, dtype=t.float64).view(loss.shape)).sum()
 

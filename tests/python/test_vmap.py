@@ -517,8 +517,38 @@ def test_formats_with_channels_are_refused():
 )
 def test_ranges_between_batched_numbers(f):
     xs = taeda.tensor([0.0, 2.0, -1.5])
+    before = _C._vmap_fallback_count()
     got, expected = vmap(f)(xs), taeda.stack([f(x) for x in xs])
-    assert got.dtype == expected.dtype and taeda.equal(got, expected)
+    assert got.dtype == expected.dtype and taeda.allclose(got, expected)
+    assert _C._vmap_fallback_count() == before
+
+
+@pytest.mark.parametrize("dtype", [taeda.int64, taeda.bfloat16, taeda.complex64])
+def test_ranges_between_batched_numbers_of_other_types(dtype):
+    ends = taeda.tensor([[0, 7], [-3, 4], [9, 1]])
+
+    def f(ends):
+        return taeda.linspace(ends[0], ends[1], 5, dtype=dtype)
+
+    assert vmap(f)(ends).tolist() == [f(e).tolist() for e in ends]
+
+
+def test_a_variance_below_zero_is_refused_in_any_example():
+    x = taeda.ones(3)
+
+    def loss(variance):
+        return taeda.nn.functional.gaussian_nll_loss(x, x, variance)
+
+    assert vmap(loss)(taeda.ones(2, 3)).shape == (2,)
+    with raises(ValueError, "var has negative entry/entries"):
+        vmap(loss)(taeda.tensor([[1.0, 1.0, 1.0], [1.0, -1.0, 1.0]]))
+
+
+def test_ranges_need_numbers():
+    with raises(RuntimeError, "linspace only supports 0-dimensional start and end tensors"):
+        vmap(lambda x: taeda.linspace(x, 1.0, 3))(taeda.ones(2, 3))
+    with raises(RuntimeError, "number of steps must be non-negative"):
+        vmap(lambda x: taeda.linspace(x, 1.0, -1))(taeda.ones(2))
 
 
 def test_allclose_is_refused():

@@ -1,5 +1,6 @@
 // New tensors as functions of full, empty and arange.
 #include "taeda/ops/decompositions.h"
+#include "taeda/ops/factory/spaced_numbers.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/options.h"
 #include "taeda/ops/shape.h"
@@ -14,34 +15,6 @@ Tensor identity(const SymInt& n, const SymInt& m, std::optional<DType> dtype,
     return taeda::arange(Scalar(length), DType::Int64, layout, device, pin_memory);
   };
   return taeda::eq(range(n).unsqueeze(1), range(m)).to(dtype.value_or(default_dtype()));
-}
-
-// Numbers at equal distances from start to end, or a base's powers of them.
-Tensor spaced(Tensor start, Tensor end, int64_t steps, std::optional<double> base,
-              std::optional<DType> dtype, std::optional<Layout> layout,
-              std::optional<Device> device, std::optional<bool> pin_memory) {
-  const bool has_complex = start.is_complex() || end.is_complex();
-  const DType result = dtype.value_or(has_complex ? default_complex_dtype() : default_dtype());
-  const bool is_whole = is_integral(result, true);
-  const DType compute = is_whole                   ? (base ? DType::Float : DType::Double)
-                        : is_reduced_float(result) ? DType::Float
-                                                   : result;
-  // Integers count from whole numbers.
-  const auto end_in = [&](const Tensor& t) {
-    return (is_whole ? t.to(DType::Int64) : t).to(compute).to(device);
-  };
-  start = end_in(start);
-  end = end_in(end);
-  const Tensor i = taeda::arange(Scalar(steps), to_real(compute), layout, device, pin_memory);
-  const Tensor step = (end - start) / Scalar(std::max<int64_t>(steps - 1, 1));
-  // From both ends, so that both are met exactly.
-  const Tensor is_first = taeda::lt(i, Scalar(steps == 1 ? 1 : steps / 2));
-  const Tensor out = taeda::where(is_first, start + i * step, end - (Scalar(steps - 1) - i) * step);
-  return (base ? taeda::pow(Scalar(*base), out) : out).to(result);
-}
-
-Tensor number(const Scalar& s) {
-  return taeda::scalar_tensor(s, s.is_complex() ? DType::ComplexDouble : DType::Double);
 }
 
 }  // namespace
@@ -69,48 +42,50 @@ TAEDA_DECOMPOSITION(eye_m,
 TAEDA_DECOMPOSITION(linspace, (const Scalar& start, const Scalar& end, int64_t steps,
                                std::optional<DType> dtype, std::optional<Layout> layout,
                                std::optional<Device> device, std::optional<bool> pin_memory)) {
-  return spaced(number(start), number(end), steps, {}, dtype, layout, device, pin_memory);
+  return spaced_numbers(number_tensor(start), number_tensor(end), steps, {}, dtype, layout, device,
+                        pin_memory);
 }
 TAEDA_DECOMPOSITION(linspace_Tensor_Tensor,
                     (const Tensor& start, const Tensor& end, int64_t steps,
                      std::optional<DType> dtype, std::optional<Layout> layout,
                      std::optional<Device> device, std::optional<bool> pin_memory)) {
-  return spaced(start, end, steps, {}, dtype, layout, device, pin_memory);
+  return spaced_numbers(start, end, steps, {}, dtype, layout, device, pin_memory);
 }
 TAEDA_DECOMPOSITION(linspace_Tensor_Scalar,
                     (const Tensor& start, const Scalar& end, int64_t steps,
                      std::optional<DType> dtype, std::optional<Layout> layout,
                      std::optional<Device> device, std::optional<bool> pin_memory)) {
-  return spaced(start, number(end), steps, {}, dtype, layout, device, pin_memory);
+  return spaced_numbers(start, number_tensor(end), steps, {}, dtype, layout, device, pin_memory);
 }
 TAEDA_DECOMPOSITION(linspace_Scalar_Tensor,
                     (const Scalar& start, const Tensor& end, int64_t steps,
                      std::optional<DType> dtype, std::optional<Layout> layout,
                      std::optional<Device> device, std::optional<bool> pin_memory)) {
-  return spaced(number(start), end, steps, {}, dtype, layout, device, pin_memory);
+  return spaced_numbers(number_tensor(start), end, steps, {}, dtype, layout, device, pin_memory);
 }
 TAEDA_DECOMPOSITION(logspace, (const Scalar& start, const Scalar& end, int64_t steps, double base,
                                std::optional<DType> dtype, std::optional<Layout> layout,
                                std::optional<Device> device, std::optional<bool> pin_memory)) {
-  return spaced(number(start), number(end), steps, base, dtype, layout, device, pin_memory);
+  return spaced_numbers(number_tensor(start), number_tensor(end), steps, base, dtype, layout,
+                        device, pin_memory);
 }
 TAEDA_DECOMPOSITION(logspace_Tensor_Tensor,
                     (const Tensor& start, const Tensor& end, int64_t steps, double base,
                      std::optional<DType> dtype, std::optional<Layout> layout,
                      std::optional<Device> device, std::optional<bool> pin_memory)) {
-  return spaced(start, end, steps, base, dtype, layout, device, pin_memory);
+  return spaced_numbers(start, end, steps, base, dtype, layout, device, pin_memory);
 }
 TAEDA_DECOMPOSITION(logspace_Tensor_Scalar,
                     (const Tensor& start, const Scalar& end, int64_t steps, double base,
                      std::optional<DType> dtype, std::optional<Layout> layout,
                      std::optional<Device> device, std::optional<bool> pin_memory)) {
-  return spaced(start, number(end), steps, base, dtype, layout, device, pin_memory);
+  return spaced_numbers(start, number_tensor(end), steps, base, dtype, layout, device, pin_memory);
 }
 TAEDA_DECOMPOSITION(logspace_Scalar_Tensor,
                     (const Scalar& start, const Tensor& end, int64_t steps, double base,
                      std::optional<DType> dtype, std::optional<Layout> layout,
                      std::optional<Device> device, std::optional<bool> pin_memory)) {
-  return spaced(number(start), end, steps, base, dtype, layout, device, pin_memory);
+  return spaced_numbers(number_tensor(start), end, steps, base, dtype, layout, device, pin_memory);
 }
 
 // ---- like a given tensor ----

@@ -13,11 +13,14 @@ namespace {
 
 Tensor positive_part(const Tensor& x) { return x.clamp_min(Scalar(0)); }
 
-// Whether the values are there: a trace or a transform must not depend on them.
-bool can_be_read(const Tensor& t) {
+// Whether an element is negative, of all examples under vmap. Nobody knows where the values are
+// not there, and a trace must not depend on them.
+bool has_negative(Tensor t) {
+  while (const dispatch::LevelWrapper* w = dispatch::wrapper_of(t)) t = w->value;
   const KeySet keys = t.keys();
-  const bool has_values = !t.is_meta() && !keys.has(Key::Fake) && !dispatch::wrapper_of(t);
-  return has_values && !(keys | local_keys().include).has(Key::Python);
+  if (t.is_meta() || keys.has(Key::Fake) || (keys | local_keys().include).has(Key::Python))
+    return false;
+  return t.detach().lt(Scalar(0)).any().item().to_bool();
 }
 
 // The variances beside the input: one for each element, for each row, or for all along a dimension.
@@ -132,8 +135,7 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_inpu
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full,
                          double eps, int64_t reduction) {
   const Tensor spread = spread_variance(var, input);
-  TAEDA_CHECK_VALUE(!can_be_read(var) || !var.detach().lt(Scalar(0)).any().item().to_bool(),
-                    "var has negative entry/entries");
+  TAEDA_CHECK_VALUE(!has_negative(var), "var has negative entry/entries");
   // The floor has no part in the gradient.
   const Tensor value = spread.detach();
   const Tensor lacking = taeda::where(value.lt(Scalar(eps)), Scalar(eps) - value, Scalar(0));
@@ -153,7 +155,8 @@ Tensor gaussian_nll_loss_float(const Tensor& input, const Tensor& target, double
 
 Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin,
                             int64_t reduction) {
-  const Tensor lacking = positive_part(Scalar(margin) - self);
+  // The margin is a number of the input's dtype.
+  const Tensor lacking = positive_part(taeda::full_like(self, Scalar(margin)).sub(self));
   const Tensor unlike = taeda::where(target.ne(Scalar(1)), lacking, Scalar(0));
   const Tensor alike = taeda::where(target.ne(Scalar(-1)), self, Scalar(0));
   return reduced(unlike.add(alike), reduction);
