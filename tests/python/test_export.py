@@ -111,6 +111,17 @@ def test_writes_to_views_become_functions():
     same(functional.module()(x), f(x))
 
 
+def test_lowering_keeps_what_a_conversion_rests_on():
+    program = export(lambda x: x.to(taeda.float64).sin(), (taeda.ones(3),))
+    lowered = program.run_decompositions()
+    check = taeda.ops.aten._assert_tensor_metadata.default
+    assert len(program.graph.find_nodes(op="call_function", target=check)) == 1
+    (node,) = lowered.graph.find_nodes(op="call_function", target=check)
+    assert node.args[1:] == (None, None, taeda.float32)
+    assert node.kwargs == {"device": taeda.device("cpu"), "layout": taeda.strided}
+    assert lowered.module()(taeda.ones(3)).dtype == taeda.float64
+
+
 def test_assigned_buffers_are_mutations():
     class Assigning(nn.Module):
         def __init__(self):
