@@ -5,7 +5,8 @@ The generated functions call these (tools/gen/nn_functional.py); warnings name t
 
 from math import prod
 
-from taeda.nn._reductions import reduction_number  # noqa: F401
+from taeda._C import broadcast_shapes, broadcast_tensors
+from taeda.nn._reductions import check_reduction, reduction_number  # noqa: F401
 
 
 def _warn(text, stacklevel=4):
@@ -89,9 +90,14 @@ def broadcast_target(input, target):
         f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
         "Please ensure they have the same size."
     )
+    try:
+        broadcast_shapes(input.size(), target.size())
+    except RuntimeError:
+        broadcast_tensors([input, target])  # the error of tensors, before that of a reduction
 
 
-def probability_target(input, target):
+def probability_target(input, target, *reduction):
+    check_reduction(*reduction)
     if target.size() != input.size():
         raise ValueError(
             f"Using a target size ({target.size()}) that is different to the input size "
@@ -99,11 +105,28 @@ def probability_target(input, target):
         )
 
 
-def logit_target(input, target):
+def logit_target(input, target, *reduction):
+    check_reduction(*reduction)
     if target.size() != input.size():
         raise ValueError(
             f"Target size ({target.size()}) must be the same as input size ({input.size()})"
         )
+
+
+def norm_order(p):
+    """The order of a vector norm as a number; "fro" and None are the older spelling of 2."""
+    if p is None or p == "fro":
+        return 2.0
+    if p == "nuc":
+        raise NotImplementedError("the nuclear norm needs singular values, which are not there yet")
+    if isinstance(p, str):
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    return p
+
+
+def norm_dims(dim):
+    """The dimensions of a norm; none in the list stands for all."""
+    return [] if dim is None else dim
 
 
 def batch_norm(input, training, eps):

@@ -24,6 +24,13 @@ def _warn(text, stacklevel):
     warn(text, stacklevel=stacklevel)
 
 
+def check_reduction(reduction, size_average=None, reduce=None):
+    """ValueError for a name of no reduction, unless the flags say which."""
+    is_known = reduction in _NUMBERS or reduction == "elementwise_mean"
+    if not is_known and size_average is None and reduce is None:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
 def reduction_number(reduction, size_average=None, reduce=None):
     """The operator's number of a reduction."""
     reduction = reduction_name(reduction, size_average, reduce, stacklevel=4)
