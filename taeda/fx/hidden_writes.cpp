@@ -19,8 +19,10 @@ HiddenWrites::HiddenWrites(const dispatch::Operator& op, const dispatch::Stack& 
       for_each_tensor(arguments[i], [&](const Tensor& t) { written.insert(t.storage().get()); });
   for (size_t i = 0; i < schema.size(); ++i)
     for_each_tensor(arguments[i], [&](const Tensor& t) {
-      if (written.count(t.storage().get())) return;
-      const auto* bytes = static_cast<const std::byte*>(t.storage()->data());
+      // The memory of other devices is not the host's to read.
+      const Storage& storage = t.storage();
+      if (!storage || !storage->device().is_cpu() || written.count(storage.get())) return;
+      const auto* bytes = static_cast<const std::byte*>(storage->data());
       read_.push_back({i, t, std::vector<std::byte>(bytes, bytes + t.storage()->nbytes())});
     });
 }

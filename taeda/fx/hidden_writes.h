@@ -9,8 +9,8 @@
 
 namespace taeda::fx {
 
-// Made before a call on values of the CPU; copies what the schema says the operator only reads.
-// Operators of the library are not watched.
+// Made before a call; copies what the schema says the operator only reads, where it lies in the
+// memory of the host. Operators of the library are not watched.
 class HiddenWrites {
  public:
   HiddenWrites(const dispatch::Operator& op, const dispatch::Stack& arguments);
