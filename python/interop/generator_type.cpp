@@ -6,12 +6,22 @@
 
 #include "python/interop/errors.h"
 #include "python/interop/numbers.h"
+#include "python/interop/seeds.h"
 #include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
 
 namespace taeda::python {
 
 PyTypeObject* generator_type = nullptr;
+
+uint64_t to_seed(PyObject* o) {
+  TAEDA_CHECK(PyLong_Check(o), "manual_seed expected a long, but got ", Py_TYPE(o)->tp_name);
+  const unsigned long long v = PyLong_AsUnsignedLongLong(o);
+  if (v != static_cast<unsigned long long>(-1) || !PyErr_Occurred()) return v;
+  if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw_python_error();
+  PyErr_Clear();
+  return static_cast<uint64_t>(to_int64(o));
+}
 
 namespace {
 
@@ -53,7 +63,7 @@ PyObject* generator_repr(PyObject* self) {
 
 PyObject* manual_seed(PyObject* self, PyObject* seed) {
   return guarded([&] {
-    generator_of(self).manual_seed(static_cast<uint64_t>(to_scalar(seed).to_int()));
+    generator_of(self).manual_seed(to_seed(seed));
     return Py_NewRef(self);
   });
 }

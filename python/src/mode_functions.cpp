@@ -1,6 +1,7 @@
 // Settings of the process and the thread: default dtype and device, threads, seeds, grad mode.
 #include "python/interop/errors.h"
 #include "python/interop/numbers.h"
+#include "python/interop/seeds.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/args/args.h"
@@ -54,7 +55,7 @@ PyObject* get_num_threads_function(PyObject*, PyObject*) { return PyLong_FromLon
 PyObject* manual_seed(PyObject*, PyObject* seed) {
   return guarded([&] {
     Ref integer(checked(PyNumber_Long(seed)));
-    const auto bits = static_cast<uint64_t>(to_scalar(integer.get()).to_int());
+    const uint64_t bits = to_seed(integer.get());
     default_cpu_generator().manual_seed(bits);
     devices::seed_devices(bits);
     Ref module(checked(PyImport_ImportModule("taeda._C")));
