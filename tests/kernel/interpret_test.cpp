@@ -82,7 +82,7 @@ TEST(Interpreter, ReturnsTheBitsOfPrintedKernels) {
   const char* texts[] = {
       kMixed,     kRowSum,    kColumnSum,     kSoftmax,      kLayerNorm,         kArgMax,
       kCumsum,    kGather,    kSwapPairs,     kLogCumsumExp, kLayerNormBackward, kIndexAdd,
-      kCastChain, kTranspose, kColumnSoftmax, kSwap};
+      kCastChain, kTranspose, kColumnSoftmax, kSwap,         kRowRange,          kCenterAll};
   std::string unit = cpu_prelude();
   for (const char* text : texts) unit += print_cpu_kernel(parse_kernel(text));
   const auto module = compile(unit);

@@ -237,6 +237,44 @@ inline constexpr const char* kSwap = R"(kernel swap(n)
     store y[i] = %1
 )";
 
+// Two reductions of a row, a number per row of them, and a masked store that reads it.
+inline constexpr const char* kRowRange = R"(kernel row_range(rows, columns)
+  buffer y float32[rows*columns]
+  buffer range float64[rows]
+  buffer x bfloat16[rows*columns]
+  buffer bias float32[rows]
+  value %0 = load x[columns*i + j] : f32
+  value %1 = state 0 : f32
+  value %2 = state 1 : f32
+  value %3 = sub %1 %2 : f32
+  value %4 = load bias[i] : f32
+  value %5 = add %3 %4 : f32
+  value %6 = cast %5 : f64
+  value %7 = sub %0 %5 : f32
+  value %8 = lt %0 %5 : mask
+  loop i < rows
+    loop j < columns reduced vector
+      reduce max(%0) over j -> 0
+      reduce min(%0) over j -> 1
+    store range[i] = %6
+    loop j < columns vector
+      store y[columns*i + j] = %7 if %8
+)";
+
+// One state for all rows.
+inline constexpr const char* kCenterAll = R"(kernel center_all(rows, columns)
+  buffer y float32[rows*columns]
+  buffer x float32[rows*columns]
+  value %0 = load x[columns*i + j] : f32
+  value %1 = state 0 : f32
+  value %2 = sub %0 %1 : f32
+  loop o < 1
+    loop i < rows reduced, j < columns reduced
+      reduce max(%0) over i, j -> 0
+    loop i < rows, j < columns vector
+      store y[columns*i + j] = %2
+)";
+
 // Masks, floor-division and remainder in an index: pairs of neighbours swapped, a last one
 // alone.
 inline constexpr const char* kSwapPairs = R"(kernel swap_pairs(n)
