@@ -1,6 +1,8 @@
 // Runs regions, and the scopes of grad mode and autocast around them.
 #include "taeda/fx/regions.h"
 
+#include <utility>
+
 #include "taeda/autograd/autocast.h"
 #include "taeda/autograd/grad_mode.h"
 
@@ -58,9 +60,14 @@ Values rest(Span<Value> a, size_t from) {
   return Values(operands.begin(), operands.end());
 }
 
+thread_local constinit const TakeGradScopes::Handler* grad_scope_handler = nullptr;
+
 // wrap_with_set_grad_enabled(enabled, region, *operands)
 Value with_grad_mode(Span<Value> a) {
   Values operands = rest(a, 2);
+  if (grad_scope_handler)
+    if (auto taken = (*grad_scope_handler)(truth(a[0]), region(a[1]), operands))
+      return list(std::move(*taken));
   const autograd::GradMode mode(truth(a[0]));
   return list(region(a[1])(std::move(operands)));
 }
@@ -83,5 +90,9 @@ constexpr Builtin kScopes[] = {
 }  // namespace
 
 Span<Builtin> scope_builtins() { return kScopes; }
+
+TakeGradScopes::TakeGradScopes(const Handler* handler)
+    : outer_(std::exchange(grad_scope_handler, handler)) {}
+TakeGradScopes::~TakeGradScopes() { grad_scope_handler = outer_; }
 
 }  // namespace taeda::fx

@@ -59,4 +59,18 @@ bool truth(const Value& v);
 // Scopes: built-in functions under the names of taeda.ops.higher_order.
 TAEDA_API Span<Builtin> scope_builtins();
 
+// Until the end of this object's life scopes of grad mode that run on this thread are shown to a
+// handler, which gives their results, or nothing: then they run. Null: to none.
+class TAEDA_API TakeGradScopes {
+ public:
+  using Handler =
+      FunctionRef<std::optional<Values>(bool is_enabled, const RegionValue&, const Values&)>;
+  explicit TakeGradScopes(const Handler* handler);
+  ~TakeGradScopes();
+  TakeGradScopes(const TakeGradScopes&) = delete;
+
+ private:
+  const Handler* outer_;
+};
+
 }  // namespace taeda::fx

@@ -35,6 +35,7 @@ class FreshThread {
   FreshThread(const FreshThread&) = delete;
 
  private:
+  TakeGradScopes own_scopes_{nullptr};
   dispatch::BelowAllLevels levels_;
   LocalKeys keys_;
   dispatch::ModeStack modes_;
@@ -157,7 +158,54 @@ class Trace {
     return attributes_.back().second;
   }
 
+  // The results of a scope of grad mode as a call; nothing where it must run: where it writes to
+  // its operands, or its results look at their memory or at each other's.
+  std::optional<Values> keep_scope(bool is_enabled, const RegionValue& scope,
+                                   const Values& operands) {
+    tracer_->write_asserts();
+    const Retraced made = retrace(*scope.graph(), operands, inner_options());
+    if (options_.writes_asserts) tracer_->write_asserts_of(fake_mode_->options().shape_env);
+    Values values;
+    for (const Value& v : operands) values.push_back(value_of(v));
+    const Values results = fake_results(*made.graph, values);
+    if (!made.written.empty() || !made.constants.empty() || shares_memory(values, results))
+      return std::nullopt;
+    std::vector<Arg> args{Arg(is_enabled), Arg(made.graph)};
+    for (const Value& v : values) args.push_back(tracer_->arg_of(v));
+    tracer_->record(get_builtin("wrap_with_set_grad_enabled"), std::move(args), list(results));
+    Values seen = results;
+    for (Value& v : seen)
+      if (v.is<Tensor>() && v.get<Tensor>().defined()) v = Value(shown(v.get<Tensor>()));
+    return seen;
+  }
+
  private:
+  // Of regions inside.
+  RetraceOptions inner_options() const {
+    RetraceOptions inner = options_;
+    inner.fake_mode = fake_mode_;
+    inner.names.clear();
+    return inner;
+  }
+
+  // Seen by the fake mode alone.
+  Values fake_results(const Graph& graph, const Values& operands) {
+    const FreshThread thread;
+    const ActiveMode fake(*fake_mode_);
+    return items(Plan(graph).run(operands));
+  }
+
+  // Whether a result lies in the memory of an operand or of another result.
+  static bool shares_memory(const Values& operands, const Values& results) {
+    std::unordered_set<const StorageImpl*> taken;
+    const auto note = [&](const Tensor& t) { return taken.insert(t.storage().get()).second; };
+    for (const Value& v : operands) for_each_tensor(v, note);
+    bool is_shared = false;
+    for (const Value& v : results)
+      for_each_tensor(v, [&](const Tensor& t) { is_shared |= !note(t); });
+    return is_shared;
+  }
+
   // The modes of a trace, outermost first.
   struct Active {
     explicit Active(Trace& t) : fake(*t.fake_mode_), tracer(*t.tracer_) {
@@ -170,11 +218,9 @@ class Trace {
   void retrace_regions(dispatch::Operator& op, dispatch::Stack& stack) {
     const ControlFlow* flow = find_control_flow(op);
     if (!flow) return;
-    RetraceOptions inner = options_;
-    inner.fake_mode = fake_mode_;
     // What a region states holds where it runs, and nowhere else.
     tracer_->write_asserts();
-    rewrite_regions(*flow, stack, inner);
+    rewrite_regions(*flow, stack, inner_options());
     if (options_.writes_asserts) tracer_->write_asserts_of(fake_mode_->options().shape_env);
   }
 
@@ -363,8 +409,14 @@ Retraced retrace(const Graph& graph, const std::vector<Value>& inputs,
     const Value v = attributes(name);
     return v.is<Tensor>() ? Value(trace.attribute(name, v.get<Tensor>())) : v;
   };
+  const auto keep_scope = [&](bool is_enabled, const RegionValue& scope, const Values& operands) {
+    return trace.keep_scope(is_enabled, scope, operands);
+  };
+  const TakeGradScopes::Handler handler(keep_scope);
+  const bool keeps_scopes = named.is_before_autograd && named.keeps_grad_scopes;
   const auto program = [&](std::vector<Value> values) {
     const WatchSteps watched(watcher);
+    const TakeGradScopes scopes(keeps_scopes ? &handler : nullptr);
     return plan.run(std::move(values), read);
   };
   Retraced made = trace.run(program, inputs);

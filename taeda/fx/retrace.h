@@ -32,6 +32,9 @@ struct RetraceOptions {
   // The trace stands before autograd, autocast and the bodies of composites but those `opened`.
   bool is_before_autograd = false;
   std::unordered_set<const dispatch::Operator*> opened;
+  // Of a trace before autograd: a scope of grad mode that writes to nothing stays a call with a
+  // region of its own. Otherwise what is inside is part of the graph, and has gradients.
+  bool keeps_grad_scopes = true;
   // Null: that of the fake inputs, or a new one. Conditions that it takes as true while the program
   // runs become assertions of the graph where `writes_asserts`.
   IntrusivePtr<FakeMode> fake_mode;
@@ -66,7 +69,8 @@ TAEDA_API Retraced trace(Program program, const std::vector<Value>& inputs,
                          const RetraceOptions& options);
 
 // The same for a closed graph. Names of inputs, lines of the program and what the nodes of modules
-// know survive. Grad mode and autocast scopes act as they do in a run.
+// know survive. Autocast scopes act as they do in a run, and grad mode scopes too
+// where there is autograd.
 TAEDA_API Retraced retrace(const Graph& graph, const std::vector<Value>& inputs,
                            const RetraceOptions& options, AttributeReader attributes);
 TAEDA_API Retraced retrace(const Graph& graph, const std::vector<Value>& inputs,

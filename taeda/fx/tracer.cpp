@@ -102,6 +102,15 @@ void Tracer::track_results(Node& node, const Value& results) {
   }
 }
 
+Node& Tracer::record(const Builtin& function, std::vector<Arg> args, const Value& results) {
+  write_asserts();
+  Node& node = graph_->call(function, std::move(args));
+  describe(node, results);
+  if (on_node) on_node(node);
+  track_results(node, results);
+  return node;
+}
+
 Node& Tracer::constant_node(const Tensor& t) {
   TAEDA_CHECK(!is_fake(t),
               "a fake tensor that the trace has not seen made cannot be its constant: it has no "

@@ -38,6 +38,8 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   void track(const SymNode& number, Node& node);
   // Results of a node, one or several: tensors in lists get a getitem node each.
   void track_results(Node& node, const Value& results);
+  // A call of a built-in function, whose results these are.
+  Node& record(const Builtin& function, std::vector<Arg> args, const Value& results);
   // Null for tensors that are no result of the graph.
   Node* node_of(const Tensor& t) const;
   // Nodes of operators whose tensors somebody still holds, in the order of the graph.

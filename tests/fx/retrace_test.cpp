@@ -150,6 +150,60 @@ TEST(Retrace, GradientsPassWritesUnderNoGrad) {
   EXPECT_FALSE(backward.empty());
 }
 
+constexpr const char* kScopeText = R"(graph(x) {
+  a = aten::sin(x)
+  s = builtin::wrap_with_set_grad_enabled(False, graph(y, z) {
+    c = aten::linear(y, z)
+    d = aten::add_.Scalar(c, 1)
+    return (d,)
+  }, a, x)
+  r = builtin::getitem(s, 0)
+  b = aten::mul.Tensor(r, x)
+  return b
+})";
+
+TEST(Retrace, GradScopesStayBeforeAutograd) {
+  const auto graph = parse_graph(kScopeText);
+  const Tensor x = leaf({3, 3}, -0.5);
+  RetraceOptions options;
+  options.is_before_autograd = true;
+  const Retraced made = retrace(*graph, {Value(x)}, options);
+  const std::string text = to_text(*made.graph);
+  EXPECT_TRUE(has_call(*made.graph, "wrap_with_set_grad_enabled")) << text;
+  EXPECT_EQ(text.find("add_"), std::string::npos) << text;
+  lint(*made.graph);
+  EXPECT_EQ(open_reason(*made.graph), "");
+  const auto gradient = [&](const Graph& of) {
+    const std::vector<Tensor> roots = flatten_tensors(Plan(of).run({Value(x)}));
+    const std::vector<Tensor> weights{taeda::ones_like(roots.at(0))}, wanted{x};
+    return autograd::run_backward(roots, weights, false, false, wanted, true, false)[0];
+  };
+  EXPECT_TRUE(taeda::allclose(gradient(*made.graph), gradient(*graph))) << text;
+  options.keeps_grad_scopes = false;
+  const Retraced inlined = retrace(*graph, {Value(x)}, options);
+  EXPECT_FALSE(has_call(*inlined.graph, "wrap_with_set_grad_enabled"));
+}
+
+TEST(Retrace, GradScopesWithViewsOfOperandsAreInlined) {
+  const auto graph = parse_graph(R"(graph(x) {
+    s = builtin::wrap_with_set_grad_enabled(False, graph(y) {
+      v = aten::view(y, [9])
+      return (v,)
+    }, x)
+    r = builtin::getitem(s, 0)
+    w = aten::add_.Scalar(r, 1)
+    b = aten::mul.Tensor(x, 2)
+    return b
+  })");
+  const Tensor x = plain(leaf({3, 3}, -0.5));
+  RetraceOptions options;
+  options.is_before_autograd = true;
+  const Retraced made = retrace(*graph, {Value(x)}, options);
+  EXPECT_FALSE(has_call(*made.graph, "wrap_with_set_grad_enabled")) << to_text(*made.graph);
+  const std::vector<Value> found = items(Plan(*made.graph).run({Value(x)}));
+  EXPECT_TRUE(taeda::equal(found.at(1).get<Tensor>(), (x + Scalar(1)) * Scalar(2)));
+}
+
 TEST(Retrace, AutocastScopesBecomeCasts) {
   const auto graph = parse_graph(R"(graph(x) {
     c = builtin::wrap_with_autocast("cpu", dtype.bf16, True, None, graph(y) {

@@ -33,6 +33,7 @@ fx::RetraceOptions read_options(PyObject* o) {
   options.differentiates = is_set(o, "differentiates");
   options.is_before_autograd = is_set(o, "is_before_autograd");
   options.writes_asserts = is_set(o, "writes_asserts");
+  options.keeps_grad_scopes = is_set(o, "keeps_grad_scopes");
   if (PyObject* table = option(o, "decompositions")) options.decompose = DecompositionTable(table);
   if (PyObject* mode = option(o, "fake_mode")) {
     auto* found =
