@@ -25,6 +25,9 @@ import frames_corpus
 
 from taeda import _frames
 
+# Modules of the corpus with syntax that older versions cannot read.
+SINCE = {"since_312": (3, 12)}
+
 
 class Probe:
     """An object that a case stores, passes and closes over; its references are counted."""
@@ -180,6 +183,8 @@ def prove(case: Callable, pairs: int, tally: Tally, seed: int = 0) -> None:
 def cases(only: str = "") -> Iterator[Callable]:
     """The functions of the corpus, by module and in the order of their definition."""
     for info in pkgutil.iter_modules(frames_corpus.__path__):
+        if sys.version_info < SINCE.get(info.name, (3, 11)):
+            continue
         module = importlib.import_module(f"frames_corpus.{info.name}")
         for name, value in list(vars(module).items()):
             if name.startswith("case_") and only in f"{info.name}.{name}":
