@@ -274,6 +274,6 @@ def case_starred_subscripts(p):
 
     grid = Grid()
     grid[1, 2:3, ...] = 4
-    grid[::2] += (1,)
+    grid[1, 2] += (3,)
     del grid[0], grid["a", "b"]
     return grid[*[1, 2], 3], grid[1:2], grid[()], grid[lambda: 0] is None

@@ -171,7 +171,7 @@ def case_mapping_duplicate_keys(p):
         B = "k"
 
     try:
-        match {"k": 1}:
+        match {"k": 1, "z": 2}:
             case {Keys.A: x, Keys.B: y}:
                 return x, y
     except ValueError as error:

@@ -297,7 +297,7 @@ def case_exec_in_namespace(p):
 
 def case_exec_two_namespaces(p):
     outer, inner = {"a": 1}, {}
-    exec("b = a + 1\nglobal c\nc = b * 10\nclass K:\n    d = b", outer, inner)
+    exec("b = a + 1\nglobal c\nc = b * 10\nclass K:\n    d = c", outer, inner)
     return sorted(inner), outer["c"], inner["K"].d
 
 
