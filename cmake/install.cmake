@@ -55,7 +55,7 @@ endforeach()
 
 # The Python files themselves are scikit-build's part; a plain install carries the C++ library alone.
 if(SKBUILD AND TARGET _C)
-  install(TARGETS _C LIBRARY DESTINATION taeda)
+  install(TARGETS _C _frames LIBRARY DESTINATION taeda)
   install(DIRECTORY ${TAEDA_GENERATED_DIR}/python/taeda DESTINATION . OPTIONAL
     FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi")
 endif()

@@ -83,12 +83,17 @@ PyObject* session_new(PyTypeObject* type, PyObject* arguments, PyObject* keyword
   static const char* names[] = {"places",  "one_in",  "seed",    "callers", "rebuild",
                                 "segment", "failure", "skipped", nullptr};
   PyObject *places = nullptr, *segment = nullptr, *failure = nullptr, *skipped = nullptr;
-  unsigned one_in = 0;
+  long long one_in = 0;
   unsigned long long seed = 1;
   int callers = 0, rebuild = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|$OIKppOOO", const_cast<char**>(names),
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|$OLKppOOO", const_cast<char**>(names),
                                    &places, &one_in, &seed, &callers, &rebuild, &segment, &failure,
                                    &skipped)) {
+    return nullptr;
+  }
+  if (one_in < 0 || one_in > UINT32_MAX) {
+    PyErr_Format(PyExc_ValueError, "Session: one_in must lie between 0 and %u, got %lld",
+                 UINT32_MAX, one_in);
     return nullptr;
   }
   Owned object(type->tp_alloc(type, 0));
@@ -97,7 +102,7 @@ PyObject* session_new(PyTypeObject* type, PyObject* arguments, PyObject* keyword
   self->session = new std::shared_ptr<Session>(std::make_shared<Session>());
   self->scopes = new std::vector<std::unique_ptr<SessionScope>>;
   Session& session = **self->session;
-  session.one_in = one_in;
+  session.one_in = static_cast<uint32_t>(one_in);
   session.random = seed * 2 + 1;
   session.hands_back_callers = callers;
   session.rebuilds = rebuild;
@@ -117,7 +122,8 @@ PyObject* session_new(PyTypeObject* type, PyObject* arguments, PyObject* keyword
        read_place(self, failure, &session.failure_code, &session.failure_unit)) &&
       (skipped == nullptr || skipped == Py_None || for_each(skipped, [&](PyObject* code) {
          PyCodeObject* read = as_code(self, code);
-         return read != nullptr && session.skipped.insert(read).second;
+         if (read != nullptr) session.skipped.insert(read);
+         return read != nullptr;
        }));
   return read ? object.release() : nullptr;
 }
@@ -227,7 +233,7 @@ PyObject* only_natively(PyThreadState* thread, TaedaFrame* frame, int is_throwin
 
 // For the benchmark: the hook that does nothing but call CPython's evaluator.
 PyObject* set_empty_hook(PyObject*, PyObject* flag) {
-  taeda_set_hook(PyObject_IsTrue(flag) ? only_natively : nullptr);
+  taeda_set_hook(flag == Py_True ? only_natively : nullptr);
   Py_RETURN_NONE;
 }
 
@@ -235,7 +241,7 @@ PyObject* set_empty_hook(PyObject*, PyObject* flag) {
 PyObject* set_idle_hook(PyObject*, PyObject* flag) {
   static std::optional<SessionScope> scope;
   scope.reset();
-  if (PyObject_IsTrue(flag)) scope.emplace(nullptr);
+  if (flag == Py_True) scope.emplace(nullptr);
   Py_RETURN_NONE;
 }
 
@@ -249,7 +255,31 @@ PyMethodDef module_methods[] = {
     {"_set_idle_hook", set_idle_hook, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
+PyObject* after_fork(PyObject*, PyObject*) {
+  forget_other_threads();
+  Py_RETURN_NONE;
+}
+
+PyMethodDef after_fork_method = {"_after_fork", after_fork, METH_NOARGS, nullptr};
+
+bool watch_forks() {
+  Owned os(PyImport_ImportModule("os"));
+  Owned function(PyCFunction_New(&after_fork_method, nullptr));
+  Owned method(os ? PyObject_GetAttrString(os.get(), "register_at_fork") : nullptr);
+  Owned nothing(PyTuple_New(0));
+  Owned names(PyDict_New());
+  if (!function || !method || !nothing || !names) return false;
+  if (PyDict_SetItemString(names.get(), "after_in_child", function.get()) < 0) return false;
+  return static_cast<bool>(Owned(PyObject_Call(method.get(), nothing.get(), names.get())));
+}
+
 int fill_module(PyObject* module) {
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError,
+                    "taeda._frames: frames of subinterpreters are left to CPython");
+    return -1;
+  }
+  if (taeda_frames_begin() < 0 || !watch_forks()) return -1;
   Owned type(PyType_FromSpec(&session_spec));
   return type ? PyModule_AddObjectRef(module, "Session", type.get()) : -1;
 }

@@ -168,6 +168,25 @@ class TestSegments:
         assert session.run(self.program, 3) == self.program(3)
         assert session.counts["rollbacks"] == 1
 
+    def test_variables_of_closures_come_back(self):
+        def counts(x):
+            total = x
+
+            def add(y):
+                nonlocal total
+                total += y
+                return total
+
+            first = add(1)
+            return first, add(2), total
+
+        code = counts.__code__
+        add = next(c for c in frames_proof.codes_of(counts) if c.co_name == "add")
+        for begin in _frames.offsets(code):
+            for fail in _frames.offsets(add):
+                session = _frames.Session(segment=(code, begin), failure=(add, fail))
+                assert session.run(counts, 5) == (6, 8, 8)
+
     def test_the_exception_in_a_handler_comes_back(self):
         def handler(x):
             try:
@@ -345,7 +364,64 @@ def test_recursion_ends_with_an_error():
     assert _sum_to(3) == 3
 
 
+def test_a_hook_put_over_ours_and_taken_away_late():
+    first = _frames.Session()
+    first.__enter__()
+    _frames._set_empty_hook(True)  # another tool
+    first.__exit__()
+    _frames._set_empty_hook(False)
+    assert _frames.Session().run(_sum_to, 4) == 6
+    assert not _frames._is_hooked()
+
+
+def test_a_tracer_switched_on_in_a_context_manager():
+    seen = []
+
+    class Traced:
+        def __enter__(self):
+            def tracer(frame, event, argument):
+                seen.append((event, frame.f_lineno - body.__code__.co_firstlineno))
+                return tracer
+
+            sys.settrace(tracer)
+            sys._getframe(1).f_trace = tracer
+
+        def __exit__(self, *arguments):
+            sys.settrace(None)
+
+    def body():
+        with Traced():
+            x = 1
+            x += 1
+        return x
+
+    body()
+    plain, seen[:] = list(seen), []
+    _frames.Session().run(body)
+    assert [e for e in seen if e[0] == "line"][:2] == [e for e in plain if e[0] == "line"][:2]
+
+
+def test_a_session_that_ends_inside_of_what_it_runs():
+    def inside():
+        session.__exit__()
+        return _sum_to(3)
+
+    session = _frames.Session()
+    session.__enter__()
+    assert inside() == 3
+    assert not _frames._is_hooked()
+
+
 class TestBadInput:
+    def test_chances_are_counts(self):
+        for value in (-1, 2**40):
+            with pytest.raises(ValueError, match="one_in must lie between"):
+                _frames.Session(one_in=value)
+
+    def test_skipped_code_twice(self):
+        code = _sum_to.__code__
+        assert _frames.Session(skipped=[code, code]).run(_sum_to, 3) == 3
+
     def test_a_place_is_a_pair(self):
         with pytest.raises(TypeError, match="a place is \\(code, offset\\)"):
             _frames.Session(places=[_sum_to.__code__])

@@ -18,7 +18,7 @@ from link_package import link_package
 
 
 # The targets that `import taeda` needs.
-PACKAGE = ("_C", "taeda_package")
+PACKAGE = ("_C", "_frames", "taeda_package")
 
 
 @dataclass

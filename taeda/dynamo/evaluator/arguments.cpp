@@ -50,6 +50,8 @@ class Binder {
   }
 
  private:
+  enum { kNone = -1, kRaised = -2 };
+
   static PyObject* rest(const Arguments& arguments, Py_ssize_t from) {
     PyObject* tuple = PyTuple_New(arguments.positional - from);
     for (Py_ssize_t i = from; tuple != nullptr && i < arguments.positional; ++i)
@@ -64,7 +66,8 @@ class Binder {
       PyObject* value = arguments.values[arguments.positional + i];
       if (!PyUnicode_Check(name)) return Bound::No;
       const int slot = parameter(name);
-      if (slot < 0) {
+      if (slot == kRaised) return Bound::Raised;
+      if (slot == kNone) {
         if (keywords_ == nullptr) return Bound::No;
         if (PyDict_SetItem(keywords_, name, value) < 0) return Bound::Raised;
       } else if (slots_[slot] != nullptr) {
@@ -76,6 +79,7 @@ class Binder {
     return Bound::Yes;
   }
 
+  // The slot of a name. Subclasses of str compare as they like.
   int parameter(PyObject* name) const {
     const int count = code_->co_argcount + code_->co_kwonlyargcount;
     PyObject* names = code_->co_localsplusnames;
@@ -83,9 +87,10 @@ class Binder {
       if (PyTuple_GET_ITEM(names, i) == name) return i;
     }
     for (int i = code_->co_posonlyargcount; i < count; ++i) {
-      if (PyUnicode_Compare(PyTuple_GET_ITEM(names, i), name) == 0) return i;
+      const int equal = PyObject_RichCompareBool(name, PyTuple_GET_ITEM(names, i), Py_EQ);
+      if (equal != 0) return equal < 0 ? kRaised : i;
     }
-    return -1;
+    return kNone;
   }
 
   bool fill_defaults() {

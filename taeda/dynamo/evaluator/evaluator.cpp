@@ -37,6 +37,7 @@ class Evaluator {
     state_.session = &session_;
     state_.frame = frame;
     state_.code = decoded(taeda_frame_code(frame));
+    state_.stamp = taeda_observation_stamp(thread_, state_.code->object);
     state_.slots = taeda_frame_slots(frame);
     state_.top = state_.slots + taeda_frame_take(frame);
     const int next = taeda_frame_next(frame);
@@ -44,7 +45,11 @@ class Evaluator {
   }
 
   void step() {
-    if (state_.checks && !look_around()) return;
+    if (state_.checks && !handle_pending()) return;
+    if (state_.stamp != taeda_observation_stamp(thread_, state_.code->object) &&
+        becomes_observed()) {
+      return;
+    }
     state_.now = state_.next++;
     taeda_frame_set_at(state_.frame, state_.now->unit);
     if (session_.has_orders() && obey_orders()) return;
@@ -62,17 +67,21 @@ class Evaluator {
     }
   }
 
-  // Signals, requests for the lock and tracers, between two instructions; false where the frame
-  // does not go on here.
-  bool look_around() {
+  // Signals and requests for the lock, between two instructions; false where the frame does not go
+  // on here.
+  bool handle_pending() {
     state_.checks = false;
-    if (taeda_has_pending(thread_) && taeda_handle_pending(thread_) < 0) {
-      unwind(Flow::Raise, state_.now->unit);
-      return false;
-    }
-    if (!taeda_is_observed(thread_, state_.code->object)) return true;
-    hand_back(state_.next->start);
+    if (!taeda_has_pending(thread_) || taeda_handle_pending(thread_) == 0) return true;
+    unwind(Flow::Raise, state_.now->unit);
     return false;
+  }
+
+  // Somebody began or ended to watch; where it is this code, CPython goes on with it.
+  bool becomes_observed() {
+    state_.stamp = taeda_observation_stamp(thread_, state_.code->object);
+    if (!taeda_is_observed(thread_, state_.code->object)) return false;
+    hand_back(state_.next->start);
+    return true;
   }
 
   // Forced hand-backs, and segments that begin or fail here; true where the instruction is not run.
@@ -114,8 +123,11 @@ class Evaluator {
   }
 
   void add_traceback() {
+    if (!PyErr_Occurred()) {
+      PyErr_SetString(PyExc_SystemError, "error return without exception set");
+    }
     if (!taeda_frame_is_complete(state_.frame)) return;
-    if (PyFrameObject* object = PyEval_GetFrame()) PyTraceBack_Here(object);
+    if (PyFrameObject* object = taeda_current_frame_object()) PyTraceBack_Here(object);
   }
 
   void handle(const ExceptionEntry& entry) {
@@ -285,6 +297,8 @@ class Evaluator {
   // CPython runs them.
   void roll_back() {
     ++session_.counts.rollbacks;
+    session_.segment_code = nullptr;  // what failed is not tried again
+    for (FrameImage& image : segment_) image.write_cells();
     restore_frames(std::move(segment_));
     segment_.clear();
     Py_XSETREF(thread_->exc_info->exc_value, segment_exception_.release());
@@ -304,13 +318,14 @@ class Evaluator {
 
 }  // namespace
 
-PyObject* evaluate(PyThreadState* thread, TaedaFrame* frame, bool is_throwing, Session& session) {
+PyObject* evaluate(PyThreadState* thread, TaedaFrame* frame, bool is_throwing,
+                   std::shared_ptr<Session> session) {
   if (decoded(taeda_frame_code(frame)) == nullptr) {
     PyErr_Clear();  // no memory for the decoded form: CPython needs none
     return taeda_evaluate_natively(thread, frame, is_throwing);
   }
-  ++session.counts.frames;
-  return Evaluator(thread, session).run(frame, is_throwing);
+  ++session->counts.frames;
+  return Evaluator(thread, *session).run(frame, is_throwing);
 }
 
 }  // namespace taeda::dynamo

@@ -14,6 +14,7 @@
 namespace taeda::dynamo {
 
 // Takes the place of CPython's evaluator for a frame, with the same contract.
-PyObject* evaluate(PyThreadState* thread, TaedaFrame* frame, bool is_throwing, Session& session);
+PyObject* evaluate(PyThreadState* thread, TaedaFrame* frame, bool is_throwing,
+                   std::shared_ptr<Session> session);
 
 }  // namespace taeda::dynamo

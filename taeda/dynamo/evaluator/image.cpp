@@ -11,6 +11,10 @@ FrameImage FrameImage::of(const State& state) {
   image.namespace_ = Owned(Py_XNewRef(taeda_frame_namespace(state.frame)));
   for (PyObject** slot = state.slots; slot < state.top; ++slot)
     image.slots_.emplace_back(Py_XNewRef(*slot));
+  for (PyObject** slot = state.slots; slot < state.stack_base(); ++slot) {
+    if (*slot == nullptr || !PyCell_Check(*slot)) continue;
+    image.cells_.emplace_back(Py_NewRef(*slot), PyCell_Get(*slot));
+  }
   image.now_ = state.now;
   image.next_ = state.next;
   image.keyword_names_ = state.keyword_names;
@@ -36,6 +40,10 @@ void FrameImage::write(State& state) {
   state.keyword_names = keyword_names_;
   state.checks = false;
   taeda_frame_set_at(state.frame, now_->unit);
+}
+
+void FrameImage::write_cells() {
+  for (auto& [cell, contents] : cells_) PyCell_Set(cell.get(), contents.get());
 }
 
 }  // namespace taeda::dynamo

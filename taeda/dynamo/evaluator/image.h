@@ -4,14 +4,16 @@
 
 #include <Python.h>
 
+#include <utility>
 #include <vector>
 
 #include "taeda/dynamo/evaluator/state.h"
 
 namespace taeda::dynamo {
 
-// Holds references to everything it names. The image of a caller shows it between the call and its
-// result.
+// Holds references to everything it names, and the contents of cells: variables that functions
+// share. Iterators and other objects are as they are. The image of a caller shows it between the
+// call and its result.
 class FrameImage {
  public:
   static FrameImage of(const State& state);
@@ -22,6 +24,8 @@ class FrameImage {
   TaedaFrame* push(PyThreadState* thread, TaedaFrame* caller) const;
   // Gives the frame that `state` runs the values of this image.
   void write(State& state);
+  // Gives cells their contents back.
+  void write_cells();
 
  private:
   FrameImage() = default;
@@ -31,6 +35,7 @@ class FrameImage {
   Owned code_reference_;
   Owned namespace_;
   std::vector<Owned> slots_;  // locals, cells and free variables, then the value stack
+  std::vector<std::pair<Owned, Owned>> cells_;  // with their contents
   const Instruction* now_ = nullptr;
   const Instruction* next_ = nullptr;
   PyObject* keyword_names_ = nullptr;

@@ -62,7 +62,10 @@ Flow RAISE_VARARGS_(State& state, int argument) {
     }
     PyException_SetCause(exception.get(), fixed.release());
   }
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
+  PyObject* type = PyExceptionClass_Check(raised.get())
+                       ? raised.get()
+                       : reinterpret_cast<PyObject*>(Py_TYPE(exception.get()));
+  PyErr_SetObject(type, exception.get());
   return Flow::Raise;
 }
 

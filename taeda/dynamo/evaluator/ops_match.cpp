@@ -62,7 +62,9 @@ class ClassPattern {
   // The attributes as a tuple; null without an exception where the subject does not match.
   PyObject* match(Py_ssize_t positional, PyObject* names) {
     if (!PyType_Check(type_)) {
-      PyErr_SetString(PyExc_TypeError, "called match pattern must be a class");
+      PyErr_SetString(PyExc_TypeError, PY_MINOR_VERSION == 11
+                                           ? "called match pattern must be a type"
+                                           : "called match pattern must be a class");
       return nullptr;
     }
     const int is_instance = PyObject_IsInstance(subject_, type_);

@@ -13,27 +13,28 @@ PyObject* namespace_of(State& state) {
   return names;
 }
 
-// Looks in `first` (when there is one), in the globals, then in the builtins.
-Flow load_name(State& state, PyObject* first, PyObject* name, PyObject** value) {
-  if (first != nullptr && find_item(first, name, value) < 0) return Flow::Raise;
-  if (*value != nullptr) return Flow::Next;
-  if (find_item(taeda_frame_globals(state.frame), name, value) < 0) return Flow::Raise;
-  if (*value != nullptr) return Flow::Next;
+int find_in_dict(PyObject* dict, PyObject* name, PyObject** value) {
+  *value = Py_XNewRef(PyDict_GetItemWithError(dict, name));
+  return *value == nullptr && PyErr_Occurred() ? -1 : 0;
+}
+
+Flow load_builtin_name(State& state, PyObject* name, PyObject** value) {
   if (find_item(taeda_frame_builtins(state.frame), name, value) < 0) return Flow::Raise;
   return *value == nullptr ? raise_name_error(name) : Flow::Next;
 }
 
-Flow load_builtin(State& state, const char* text, PyObject* error) {
-  Owned name(PyUnicode_InternFromString(text));
-  PyObject* value = nullptr;
-  if (!name || find_item(taeda_frame_builtins(state.frame), name.get(), &value) < 0)
-    return Flow::Raise;
-  if (value == nullptr) {
-    PyErr_Format(error, "%s not found", text);
-    return Flow::Raise;
-  }
-  state.push(value);
-  return Flow::Next;
+// Looks in a namespace, in the globals as a plain dictionary, then in the builtins.
+Flow load_name(State& state, PyObject* first, PyObject* name, PyObject** value) {
+  if (find_item(first, name, value) < 0) return Flow::Raise;
+  if (*value != nullptr) return Flow::Next;
+  if (find_in_dict(taeda_frame_globals(state.frame), name, value) < 0) return Flow::Raise;
+  return *value != nullptr ? Flow::Next : load_builtin_name(state, name, value);
+}
+
+// Looks in the globals, which may be of a class of its own, then in the builtins.
+Flow load_global(State& state, PyObject* name, PyObject** value) {
+  if (find_item(taeda_frame_globals(state.frame), name, value) < 0) return Flow::Raise;
+  return *value != nullptr ? Flow::Next : load_builtin_name(state, name, value);
 }
 
 }  // namespace
@@ -69,8 +70,7 @@ Flow DELETE_NAME_(State& state, int argument) {
 
 Flow LOAD_GLOBAL_(State& state, int argument) {
   PyObject* value = nullptr;
-  if (load_name(state, nullptr, state.name(argument >> 1), &value) != Flow::Next)
-    return Flow::Raise;
+  if (load_global(state, state.name(argument >> 1), &value) != Flow::Next) return Flow::Raise;
   if (argument & 1) {
     state.push_callable(value, nullptr);
   } else {
@@ -108,7 +108,12 @@ Flow LOAD_FROM_DICT_OR_GLOBALS_(State& state, int argument) {
 #endif
 
 Flow LOAD_BUILD_CLASS_(State& state, int) {
-  return load_builtin(state, "__build_class__", PyExc_NameError);
+  Owned name(PyUnicode_InternFromString("__build_class__"));
+  PyObject* value = nullptr;
+  if (!name || find_item(taeda_frame_builtins(state.frame), name.get(), &value) < 0)
+    return Flow::Raise;
+  if (value == nullptr) PyErr_SetString(PyExc_NameError, "__build_class__ not found");
+  return state.push_or_raise(value);
 }
 
 Flow LOAD_ASSERTION_ERROR_(State& state, int) {
@@ -131,11 +136,28 @@ Flow SETUP_ANNOTATIONS_(State& state, int) {
   return Flow::Next;
 }
 
+namespace {
+
+Owned import_function(State& state) {
+  Owned name(PyUnicode_InternFromString("__import__"));
+  PyObject* value = nullptr;
+  if (!name) return Owned();
+  PyObject* builtins = taeda_frame_builtins(state.frame);
+  const int error = PY_MINOR_VERSION >= 13 ? find_item(builtins, name.get(), &value)
+                                           : find_in_dict(builtins, name.get(), &value);
+  if (error == 0 && value == nullptr) {
+    PyErr_SetString(PyExc_ImportError, "__import__ not found");
+  }
+  return Owned(value);
+}
+
+}  // namespace
+
 Flow IMPORT_NAME_(State& state, int argument) {
   Owned from = state.take();
   Owned level = state.take();
-  if (load_builtin(state, "__import__", PyExc_ImportError) != Flow::Next) return Flow::Raise;
-  Owned import = state.take();
+  Owned import = import_function(state);
+  if (!import) return Flow::Raise;
   PyObject* names = taeda_frame_namespace(state.frame);
   PyObject* arguments[] = {state.name(argument), taeda_frame_globals(state.frame),
                            names == nullptr ? Py_None : names, from.get(), level.get()};

@@ -5,6 +5,15 @@
 
 namespace taeda::dynamo {
 
+// Threads that outlive the interpreter are unwound without its lock: what they hold is left alone.
+inline bool is_finalizing() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing();
+#else
+  return _Py_IsFinalizing();
+#endif
+}
+
 // A reference that is released at the end of its scope.
 class Owned {
  public:
@@ -15,7 +24,9 @@ class Owned {
     Py_XSETREF(object_, other.release());
     return *this;
   }
-  ~Owned() { Py_XDECREF(object_); }
+  ~Owned() {
+    if (object_ != nullptr && !is_finalizing()) Py_DECREF(object_);
+  }
 
   PyObject* get() const { return object_; }
   explicit operator bool() const { return object_ != nullptr; }

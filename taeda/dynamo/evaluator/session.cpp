@@ -25,10 +25,24 @@ PyObject* run_natively(PyThreadState* thread, TaedaFrame* frame, int is_throwing
 
 PyObject* hook(PyThreadState* thread, TaedaFrame* frame, int is_throwing) {
   Session* session = active;
-  if (session == nullptr) return run_natively(thread, frame, is_throwing);
-  if (!session->takes(thread, taeda_frame_code(frame)))
+  if (session == nullptr || session->scopes == 0 ||
+      !session->takes(thread, taeda_frame_code(frame))) {
     return run_natively(thread, frame, is_throwing);
-  return evaluate(thread, frame, is_throwing != 0, *session);
+  }
+  return evaluate(thread, frame, is_throwing != 0, sessions->back());
+}
+
+// Another tool may have put its hook over ours and put ours back later: ours is never its own
+// former one.
+void install() {
+  const TaedaEvaluate present = taeda_get_hook();
+  if (present == hook) return;
+  former_hook = taeda_has_hook() ? present : nullptr;
+  taeda_set_hook(hook);
+}
+
+void uninstall() {
+  if (taeda_get_hook() == hook) taeda_set_hook(former_hook);
 }
 
 void activate_last() { active = sessions->empty() ? nullptr : sessions->back().get(); }
@@ -52,20 +66,27 @@ bool Session::hands_back_at(PyCodeObject* code, int unit) {
 SessionScope::SessionScope(std::shared_ptr<Session> session) : session_(std::move(session)) {
   if (sessions == nullptr) sessions = new std::vector<std::shared_ptr<Session>>;
   sessions->push_back(session_);
+  if (session_ != nullptr) ++session_->scopes;
   activate_last();
-  if (installed++ > 0) return;
-  former_hook = taeda_has_hook() ? taeda_get_hook() : nullptr;
-  taeda_set_hook(hook);
+  if (installed++ == 0) install();
 }
 
-// Scopes are left in any order, by this thread; what another thread leaves stays in its own list.
+// Scopes are left in any order. One that another thread leaves stays in the list of its own thread,
+// without effect.
 SessionScope::~SessionScope() {
+  if (is_finalizing()) return;
+  if (session_ != nullptr) --session_->scopes;
   if (sessions != nullptr) {
     auto last = std::find(sessions->rbegin(), sessions->rend(), session_);
     if (last != sessions->rend()) sessions->erase(std::next(last).base());
     activate_last();
   }
-  if (--installed == 0 && taeda_get_hook() == hook) taeda_set_hook(former_hook);
+  if (--installed == 0) uninstall();
+}
+
+void forget_other_threads() {
+  installed = sessions == nullptr ? 0 : static_cast<int>(sessions->size());
+  if (installed == 0) uninstall();
 }
 
 }  // namespace taeda::dynamo

@@ -40,6 +40,7 @@ struct Session {
   std::unordered_set<PyCodeObject*> skipped;
   // Keeps the code objects above alive.
   std::vector<Owned> codes;
+  int scopes = 0;  // that are open; a session that was left everywhere evaluates nothing
   Counts counts;
 
   // Whether frames of this code are evaluated: nobody observes it, and it is not skipped.
@@ -51,6 +52,8 @@ struct Session {
 // Activates a session on this thread for its scope; the hook is installed with the first scope of
 // the process and removed with the last. Scopes nest: the former session comes back. An empty
 // session leaves all frames of the thread to CPython.
+//
+// Only the main interpreter is evaluated. After a fork the child counts its own thread's scopes.
 class SessionScope {
  public:
   explicit SessionScope(std::shared_ptr<Session> session);
@@ -61,5 +64,7 @@ class SessionScope {
  private:
   std::shared_ptr<Session> session_;
 };
+
+void forget_other_threads();  // in a forked child
 
 }  // namespace taeda::dynamo

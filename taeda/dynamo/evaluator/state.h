@@ -22,6 +22,7 @@ struct State {
   const Instruction* next = nullptr;
   PyObject* keyword_names = nullptr;  // borrowed: set by KW_NAMES for the call behind it
   bool checks = false;                // signals, tracers and requests are looked at before `next`
+  uintptr_t stamp = 0;                // of who watches this code
   PyObject* result = nullptr;         // of Return and Yield; owned
   TaedaFrame* callee = nullptr;       // of Enter
 

@@ -83,17 +83,26 @@ void taeda_frame_suspend(PyThreadState* thread, TaedaFrame* frame, int unit, int
 // came from `push`; it is gone afterwards either way.
 PyObject* taeda_frame_resume(PyThreadState* thread, TaedaFrame* frame, int pushed);
 
-// Whether a tracer, a profiler, a debugger or a monitor watches this code: stay out.
+// Whether a tracer, a profiler, a debugger or a monitor watches this code: stay out. The stamp
+// changes whenever somebody begins or ends to watch everything or this code.
 int taeda_is_observed(PyThreadState* thread, PyCodeObject* code);
+uintptr_t taeda_observation_stamp(PyThreadState* thread, PyCodeObject* code);
 // Whether signals, pending calls, lock requests, asynchronous exceptions or a collection wait, and
 // the handling of them; 0, or -1 with an exception.
 int taeda_has_pending(PyThreadState* thread);
 int taeda_handle_pending(PyThreadState* thread);
 
+// The frame object of the thread's current frame, made where there is none yet; borrowed. Null
+// without memory for it; the exception that is being raised stays as it is.
+PyFrameObject* taeda_current_frame_object(void);
 // The exception that is being raised, normalized, with its traceback; a new reference.
 PyObject* taeda_take_raised(void);
 // Raises `exception` as it is, without context; steals the reference.
 void taeda_set_raised(PyObject* exception);
+
+// Makes what the functions above need; once, before anything is evaluated. 0, or -1 with an
+// exception.
+int taeda_frames_begin(void);
 
 // The hook of PEP 523: CPython's evaluator, and the pointer that replaces it.
 typedef PyObject* (*TaedaEvaluate)(PyThreadState*, TaedaFrame*, int);

@@ -96,6 +96,21 @@ int taeda_handle_pending(PyThreadState* thread) {
   return raise_asynchronous(thread);
 }
 
+uintptr_t taeda_observation_stamp(PyThreadState* thread, PyCodeObject* code) {
+  (void)code;
+  return thread->cframe->use_tracing;
+}
+
+PyFrameObject* taeda_current_frame_object(void) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyFrameObject* object = PyEval_GetFrame();
+  PyErr_Restore(type, value, traceback);
+  return object;
+}
+
+int taeda_frames_begin(void) { return 0; }
+
 PyObject* taeda_take_raised(void) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);

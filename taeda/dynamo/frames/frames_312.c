@@ -96,34 +96,39 @@ PyObject* taeda_frame_resume(PyThreadState* thread, TaedaFrame* frame, int pushe
   return _PyEval_EvalFrameDefault(thread, frame, 0);
 }
 
-static PyObject* make_empty_function(void) {
+// An empty function: see run_collection.
+static PyFunctionObject* pause_function = NULL;
+
+int taeda_frames_begin(void) {
   PyObject* scope = PyDict_New();
-  if (scope == NULL) return NULL;
+  if (scope == NULL) return -1;
   PyObject* made = PyRun_String("def pause(): pass", Py_file_input, scope, scope);
-  PyObject* function = Py_XNewRef(PyDict_GetItemString(scope, "pause"));
+  pause_function = (PyFunctionObject*)Py_XNewRef(PyDict_GetItemString(scope, "pause"));
   Py_XDECREF(made);
   Py_DECREF(scope);
-  return function;
+  return pause_function == NULL ? -1 : 0;
 }
 
-// A collection is only scheduled in 3.12 and runs at a check of CPython's evaluator; the call of an
-// empty function is such a check.
-static int run_collection(void) {
-  static PyObject* empty = NULL;
-  TaedaEvaluate hook = taeda_get_hook();
-  taeda_set_hook(NULL);
-  if (empty == NULL) empty = make_empty_function();
-  PyObject* result = empty == NULL ? NULL : PyObject_CallNoArgs(empty);
-  taeda_set_hook(hook);
+// A collection is only scheduled in 3.12 and runs at a check of CPython's evaluator; a frame of an
+// empty function has one.
+static int run_collection(PyThreadState* thread) {
+  PyCodeObject* code = (PyCodeObject*)pause_function->func_code;
+  TaedaFrame* frame = taeda_frame_push(thread, pause_function, code, NULL, NULL);
+  if (frame == NULL) return -1;
+  PyObject* result = taeda_frame_resume(thread, frame, 1);
   Py_XDECREF(result);
   return result == NULL ? -1 : 0;
+}
+
+uintptr_t taeda_observation_stamp(PyThreadState* thread, PyCodeObject* code) {
+  return (uintptr_t)thread->interp->monitoring_version * 2 + is_watched_alone(code);
 }
 
 int taeda_handle_pending(PyThreadState* thread) {
   struct _ceval_state* state = &thread->interp->ceval;
   if (Py_MakePendingCalls() < 0) return -1;
   if (_Py_atomic_load_relaxed(&state->gil_drop_request)) PyEval_RestoreThread(PyEval_SaveThread());
-  if (_Py_atomic_load_relaxed(&state->gc_scheduled) && run_collection() < 0) return -1;
+  if (_Py_atomic_load_relaxed(&state->gc_scheduled) && run_collection(thread) < 0) return -1;
   return raise_asynchronous(thread);
 }
 

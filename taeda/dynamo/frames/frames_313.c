@@ -89,4 +89,11 @@ int taeda_has_pending(PyThreadState* thread) {
 }
 int taeda_handle_pending(PyThreadState* thread) { return _Py_HandlePending(thread); }
 
+uintptr_t taeda_observation_stamp(PyThreadState* thread, PyCodeObject* code) {
+  const uintptr_t word = _Py_atomic_load_uintptr_relaxed(&thread->eval_breaker);
+  return (word & ~_PY_EVAL_EVENTS_MASK) + is_watched_alone(code);
+}
+
+int taeda_frames_begin(void) { return 0; }
+
 #endif
