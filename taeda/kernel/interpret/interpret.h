@@ -1,8 +1,9 @@
 // The tile interpreter: runs a kernel without a compiler, with the bits of its printed form.
 //
 // The innermost axis of a loop is walked in tiles that fit the L1 cache; for each tile the values
-// run in order through prebuilt primitives (primitives.h). So memory is read and written as often
-// as by the printed kernel, and only L1 traffic is added.
+// run in order through prebuilt primitives (primitives.h) and chains of registers (chain.h), for
+// several lines at a time (Note [Lines]). So memory is read and written as often as by the printed
+// kernel, and only traffic of the caches next to the core is added.
 #pragma once
 
 #include <cstdint>
