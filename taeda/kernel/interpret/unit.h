@@ -215,6 +215,7 @@ class Unit {
 
  private:
   friend class UnitPlanner;
+  friend class TilePlacer;
   // One element per line of a value that does not move along the tile.
   void compute(Walk& walk, const ValuePlan& value, int64_t lines) const;
   // Such a value in every element of a tile.

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "taeda/base/error.h"
+#include "taeda/kernel/interpret/tile_placer.h"
 #include "taeda/kernel/interpret/unit.h"
 
 namespace taeda::kernel {
@@ -9,13 +10,6 @@ namespace taeda::kernel {
 namespace {
 
 constexpr size_t kMaxChain = 40, kMaxFolds = 8;
-
-// Room in the scratch memory of a walk.
-size_t take(size_t& bytes, size_t count) {
-  const size_t at = bytes;
-  bytes += (count + 63) / 64 * 64;
-  return at;
-}
 
 // Whether memory holds values of a type as tiles do.
 bool is_plain(DType dtype, Type type, const StoragePrimitives& storage) {
@@ -55,8 +49,7 @@ class UnitPlanner {
     for (ReducePlan& plan : unit_.reductions_) chain_reduction(plan);
     for (StorePlan& store : unit_.stores_) plan_direct(store);
     copy_what_is_overwritten();
-    spread_operands();
-    place_tiles();
+    TilePlacer(unit_, context_.scratch_bytes).place();
   }
 
  private:
@@ -132,7 +125,8 @@ class UnitPlanner {
     const int number = static_cast<int>(values().size());
     if (value.pace == Pace::Launch) unit_.launch_.push_back(number);
     if (value.pace == Pace::Position) unit_.position_.push_back(number);
-    if (!value.is_moving()) value.offset = take(context_.scratch_bytes, kMaxLines * value.size);
+    if (!value.is_moving())
+      value.offset = take_scratch(context_.scratch_bytes, kMaxLines * value.size);
     number_[id] = number;
     values().push_back(std::move(value));
   }
@@ -163,7 +157,7 @@ class UnitPlanner {
       ++value.uses;
       unit_.indirects_.push_back({static_cast<int>(values().size()), places_.of(one.symbol),
                                   one.wraps, places_.program(one.extent), static_cast<int>(k) + 1,
-                                  take(context_.scratch_bytes, kTile * 8)});
+                                  take_scratch(context_.scratch_bytes, kTile * 8)});
       if (value.is_moving()) moving_.insert(one.symbol);
     }
   }
@@ -204,8 +198,8 @@ class UnitPlanner {
       plan.values.push_back(number_.at(id));
       ++values()[plan.values.back()].uses;
     }
-    plan.lift_offset = take(context_.scratch_bytes, plan.lift.scratch_bytes());
-    plan.finish_offset = take(context_.scratch_bytes, plan.finish.scratch_bytes());
+    plan.lift_offset = take_scratch(context_.scratch_bytes, plan.lift.scratch_bytes());
+    plan.finish_offset = take_scratch(context_.scratch_bytes, plan.finish.scratch_bytes());
     plans.push_back(std::move(plan));
   }
 
@@ -350,84 +344,6 @@ class UnitPlanner {
       }
   }
 
-  // ---- memory ----
-  void spread(int value) { values()[value].is_spread |= !values()[value].is_moving(); }
-
-  void spread_operands() {
-    for (const TileStep& step : unit_.steps_)
-      if (!step.chain)
-        for (int i = 0; i < values()[step.value].num_args(); ++i)
-          spread(values()[step.value].args[i]);
-    for (const StorePlan& store : unit_.stores_) {
-      unit_.has_tiles_ |= !store.is_direct;
-      spread(store.value);
-      if (store.mask >= 0) spread(store.mask);
-    }
-    for (const auto* plans : {&unit_.reductions_, &unit_.scans_})
-      for (const ReducePlan& plan : *plans)
-        for (int value : plan.values) spread(value);
-    for (size_t v = 0; v < values().size(); ++v) {
-      ValuePlan& value = values()[v];
-      if (!value.is_spread) continue;
-      value.spread_offset = take(context_.scratch_bytes, kTile * value.size);
-      (value.pace == Pace::Launch ? unit_.spread_launch_ : unit_.spread_position_)
-          .push_back(static_cast<int>(v));
-      unit_.has_tiles_ = true;
-    }
-  }
-
-  // The last step that reads each value; all steps for those that are read after the steps.
-  std::vector<size_t> last_reads() {
-    std::vector<size_t> last(values().size(), 0);
-    for (size_t i = 0; i < unit_.steps_.size(); ++i) {
-      const TileStep& step = unit_.steps_[i];
-      for (const ChainPart& part : step.parts)
-        if (part.operand >= 0) last[part.operand] = i;
-      if (!step.chain)
-        for (int k = 0; k < values()[step.value].num_args(); ++k)
-          last[values()[step.value].args[k]] = i;
-    }
-    const size_t end = unit_.steps_.size();
-    for (const StorePlan& store : unit_.stores_) {
-      last[store.value] = end;
-      if (store.mask >= 0) last[store.mask] = end;
-    }
-    for (const auto* plans : {&unit_.reductions_, &unit_.scans_})
-      for (const ReducePlan& plan : *plans)
-        for (int value : plan.values)
-          if (!plan.is_chained) last[value] = end;
-    return last;
-  }
-
-  // A tile takes the memory of one of its size that is not read any more, by its own step at last.
-  void place_tiles() {
-    const std::vector<size_t> last = last_reads();
-    std::map<size_t, std::vector<size_t>> free;
-    for (size_t i = 0; i < unit_.steps_.size(); ++i) {
-      for (size_t k = 0; k <= i; ++k) {
-        const ValuePlan& done = values()[unit_.steps_[k].value];
-        if (k < i && unit_.steps_[k].is_stored && last[unit_.steps_[k].value] == i)
-          free[done.size].push_back(done.offset);
-      }
-      if (!unit_.steps_[i].is_stored) continue;
-      ValuePlan& value = values()[unit_.steps_[i].value];
-      unit_.has_tiles_ |= !is_in_memory(value);
-      auto& known = free[value.size];
-      if (known.empty()) {
-        value.offset = take(context_.scratch_bytes, kTile * value.size);
-      } else {
-        value.offset = known.back();
-        known.pop_back();
-      }
-    }
-  }
-
-  // Whether the tile of a step is memory of a buffer.
-  bool is_in_memory(const ValuePlan& value) const {
-    return value.store >= 0 || (value.op == Op::Load && value.args[0] < 0 &&
-                                value.access.is_dense && value.access.is_plain && !value.is_copied);
-  }
-
   Unit& unit_;
   PlanContext& context_;
   const Kernel& kernel_;
@@ -444,8 +360,8 @@ Unit::Unit(PlanContext& context, Span<Step> steps, const UnitAxes& axes,
   if (axes.along) along_ = context.places.of(axes.along);
   if (axes.line) line_ = context.places.of(axes.line);
   UnitPlanner(*this, context, axes, tiled).plan(steps);
-  tiles_offset_ = take(context.scratch_bytes, values_.size() * sizeof(Tile));
-  indices_offset_ = take(context.scratch_bytes, kTile * 8);
+  tiles_offset_ = take_scratch(context.scratch_bytes, values_.size() * sizeof(Tile));
+  indices_offset_ = take_scratch(context.scratch_bytes, kTile * 8);
 }
 
 }  // namespace taeda::kernel
