@@ -2,7 +2,7 @@
 
 import pytest
 from taeda._higher_order_ops import associative_scan, map, scan, while_loop
-from taeda.fx.experimental.proxy_tensor import make_fx
+from taeda.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, make_fx
 from taeda.utils._python_dispatch import TorchDispatchMode
 from taeda.utils._pytree import tree_leaves
 
@@ -421,3 +421,40 @@ def test_a_mode_that_takes_operators_sees_gradients_as_one_call():
     seen = []
     module = check(f, X, Y, mode="real", others=[(-X, Y)])
     assert operators(module) == ["cond"] * 2 and "cond" in seen
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+def test_functions_that_write_to_what_they_make_are_functionalized(mode):
+    def f(x):
+        y = x.clone().add_(1)
+        return taeda.cond(y.sum() > 0, lambda a: a.sin().mul_(2), lambda a: a.cos(), (y,))
+
+    module = check(taeda.func.functionalize(f), X, mode=mode, others=[(-2 * X,)])
+    assert operators(module) == ["cond"]
+    assert "_.Tensor(" not in module.code + module.true_graph_0.code
+
+
+class Doubled(taeda._ops.HigherOrderOperator):
+    """An operator that only Python knows."""
+
+    def __init__(self):
+        super().__init__("doubled_for_a_test")
+
+
+doubled = Doubled()
+doubled.py_impl("CompositeExplicitAutograd")(lambda x: x * 2)
+
+
+@doubled.py_impl(ProxyTorchDispatchMode)
+def _record(tracer, x):
+    result = x * 2
+    tracer.track(result, tracer.graph.call_function(doubled, (tracer.arg_of(x),)))
+    return result
+
+
+def test_operators_of_python_inside_of_a_function():
+    def f(x):
+        return taeda.cond(x.sum() > 0, lambda a: doubled(a) + 1, lambda a: a.cos(), (x,))
+
+    module = check(f, X, mode="real", others=[(-X,)])
+    assert operators(module.true_graph_0) == ["doubled_for_a_test"]
