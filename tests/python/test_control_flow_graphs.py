@@ -458,3 +458,16 @@ def test_operators_of_python_inside_of_a_function():
 
     module = check(f, X, mode="real", others=[(-X,)])
     assert operators(module.true_graph_0) == ["doubled_for_a_test"]
+
+
+def test_what_runs_inside_is_not_recorded_without_values():
+    class Log(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    def f(x, y):
+        with Log():
+            return branch(x, y)
+
+    with pytest.raises(NotImplementedError, match="must take the operator as one call"):
+        make_fx(f, tracing_mode="fake")(X, Y)

@@ -192,7 +192,12 @@ bool has_values(const Stack& args) {
 }  // namespace
 
 Values run_inside(const ControlFlow& flow, const Stack& args) {
-  return has_values(args) ? flow.run(args) : flow.run_fake(args);
+  if (has_values(args)) return flow.run(args);
+  TAEDA_CHECK_KIND(ErrorKind::NotImplemented, !active_tracer(),
+                   "a trace cannot record what runs inside of control flow on tensors without "
+                   "values: they do not tell what runs. A mode between the call and the tracer "
+                   "must take the operator as one call (supports_higher_order_operators)");
+  return flow.run_fake(args);
 }
 
 void rewrite_regions(const ControlFlow& flow, Stack& args, const RetraceOptions& options) {

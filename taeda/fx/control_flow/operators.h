@@ -51,7 +51,7 @@ Values call_control_flow(Operator& op, Stack args);
 // Whether such a call is recorded or computed as one call.
 bool is_captured(const Stack& args);
 // The operators inside the regions or functions of a call; on tensors without values those of one
-// step.
+// step. NotImplementedError for such tensors under a tracer.
 TAEDA_API Values run_inside(const ControlFlow& flow, const Stack& args);
 
 // RuntimeError unless results of the branches of a cond may stand for each other.
@@ -63,9 +63,9 @@ TAEDA_API void rewrite_regions(const ControlFlow& flow, Stack& args, const Retra
 
 // ---- the operators ----
 extern const ControlFlow kCond, kWhileLoop, kWhileLoopStackOutput, kScan, kMap, kAssociativeScan;
-// Between autograd's levels only: a while_loop that also gives the number of its steps and what each
-// of them started from, in stacks with a row more than steps. No mode sees it: below the last level
-// it is a while_loop_stack_output and the rows of that.
+// Between autograd's levels only: a while_loop that also gives the number of its steps and what
+// each of them started from, in stacks with a row more than steps. No mode sees it: below the last
+// level it is a while_loop_stack_output and the rows of that.
 extern const ControlFlow kKeptLoop;
 
 // The operator of the description.
