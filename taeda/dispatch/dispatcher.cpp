@@ -296,6 +296,8 @@ void set_builtin_fallback(Key key, BoxedKernel kernel, const char* where) {
   std::lock_guard lock(r.mutex);
   const int count = is_per_backend(key) ? kNumBackends : 1;
   for (int i = 0; i < count; ++i) r.builtin[slot_base(key) + i] = {0, nullptr, kernel, where};
+  // Blocks of the library's own may have defined operators while it started.
+  for (Operator* op : r.with_runtime) refresh(*op, r);
 }
 
 void Registration::remove() {

@@ -11,6 +11,7 @@
 #include "python/src/dispatch/overloads.h"
 #include "taeda/dispatch/library.h"
 #include "taeda/dispatch/modes.h"
+#include "taeda/ops/graph/geometry_questions.h"
 
 namespace taeda::python {
 
@@ -29,8 +30,6 @@ std::string packet_name(std::string_view op) {
   const std::string_view rest = at == op.npos ? op : op.substr(at + 2);
   return str(space, ".", rest.substr(0, rest.find('.')));
 }
-
-std::vector<SymInt> vector_of(SymIntList values) { return {values.begin(), values.end()}; }
 
 Ref as_tuple(Ref answer) { return answer ? Ref(checked(PySequence_Tuple(answer.get()))) : Ref(); }
 
@@ -103,49 +102,19 @@ bool is_non_overlapping_and_dense(const Tensor& t) {
   return told ? is_true(told) : t.impl()->is_non_overlapping_and_dense();
 }
 
-// Whether the strides are those of a channels-last format, not merely such that it may be read so.
 bool is_strides_like_format(const Tensor& t, MemoryFormat format) {
   const GilHold gil;
   const Ref given(checked(wrap(format)));
   const Ref told = ask(t, "is_strides_like_format", given.get());
-  if (told) return is_true(told);
-  const bool is_channels_last =
-      format == MemoryFormat::ChannelsLast || format == MemoryFormat::ChannelsLast3d;
-  return is_channels_last && t.suggested_format() == format;
+  return told ? is_true(told) : is_channels_last_as(t, format);
 }
 
 }  // namespace
 
-// The operators by which a class that holds other tensors reads them for its answer.
-TAEDA_LIBRARY_FRAGMENT(aten, m) {
-  // Handlers see these only as the question of a tensor that leaves its strides to its class.
-  const auto def_question = [&](const char* name, const char* schema,
-                                const dispatch::CppFunction& kernel) {
-    m.def(schema, kernel);
-    m.impl(name, "Python", dispatch::CppFunction::makeFallthrough());
-  };
-  def_question("is_non_overlapping_and_dense", "is_non_overlapping_and_dense(Tensor self) -> bool",
-               &is_non_overlapping_and_dense);
-  def_question("is_strides_like_format",
-               "is_strides_like_format(Tensor self, MemoryFormat memory_format) -> bool",
-               &is_strides_like_format);
-  m.def("size(Tensor self) -> int[]", [](const Tensor& t) { return t.sizes().vec(); });
-  m.def("stride(Tensor self) -> int[]", [](const Tensor& t) { return t.strides().vec(); });
-  m.def("numel(Tensor self) -> int", [](const Tensor& t) { return t.numel(); });
-  m.def("sym_is_contiguous(Tensor self, MemoryFormat memory_format=contiguous_format) -> bool",
-        [](const Tensor& t, MemoryFormat format) { return t.is_contiguous(format); });
-  m.def("sym_size(Tensor self) -> SymInt[]",
-        [](const Tensor& t) { return vector_of(t.sym_sizes()); });
-  m.def("sym_stride(Tensor self) -> SymInt[]",
-        [](const Tensor& t) { return vector_of(t.sym_strides()); });
-  m.def("dim(Tensor self) -> int", [](const Tensor& t) { return t.dim(); });
-  m.def("is_contiguous(Tensor self) -> bool", [](const Tensor& t) { return t.is_contiguous(); });
-  m.def("is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool",
-        [](const Tensor& t, MemoryFormat format) { return t.is_contiguous(format); });
-}
-TAEDA_LIBRARY_FRAGMENT(prim, m) {
-  m.def("device(Tensor a) -> Device", [](const Tensor& t) { return t.device(); });
-  m.def("layout(Tensor a) -> Layout", [](const Tensor& t) { return t.layout(); });
+// Handlers see these only as the question of a tensor that leaves its strides to its class.
+TAEDA_LIBRARY_IMPL(aten, Python, m) {
+  m.impl("is_non_overlapping_and_dense", &is_non_overlapping_and_dense);
+  m.impl("is_strides_like_format", &is_strides_like_format);
 }
 
 }  // namespace taeda::python
