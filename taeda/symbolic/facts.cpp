@@ -182,12 +182,41 @@ void Facts::learn(const Expr* condition) {
   if (e->is_relation() && e->args[0]->kind == SymKind::Int) learn_relation(e);
 }
 
+// From s1 - s0 < 0 and s0 <= 19 follows s1 <= 18: each symbol of a sum is the sum less the rest.
+template <class RangeOf>
+static std::vector<std::pair<const Expr*, IntRange>> ranges_of_parts(ExprPool& pool,
+                                                                     const Expr* sum,
+                                                                     RangeOf&& range_of) {
+  std::vector<std::pair<const Expr*, IntRange>> found;
+  if (sum->op != ExprOp::Add) return found;
+  const Polynomial p = polynomial_of(sum);
+  for (const Term& t : p) {
+    const bool is_symbol =
+        t.factors.size() == 1 && t.factors[0].exponent == 1 && t.factors[0].atom->is_symbol();
+    if (!is_symbol) continue;
+    IntRange part = range_of(sum);
+    for (const Term& other : p)
+      if (&other != &t) part = part + range_of(expr_of(pool, {other})) * IntRange::of(-1);
+    const Expr* symbol = t.factors[0].atom;
+    if (part.lo != IntRange::kMin)
+      found.emplace_back(symbol, solutions(ExprOp::Ge, t.coefficient, -part.lo));
+    if (part.hi != IntRange::kMax)
+      found.emplace_back(symbol, solutions(ExprOp::Le, t.coefficient, -part.hi));
+  }
+  return found;
+}
+
 void Facts::learn_relation(const Expr* e) {
   const Expr* difference = sign_of_difference(pool_, e->args[0], e->args[1]);
   const Affine f = affine_of(pool_, difference);
   if (e->op != ExprOp::Ne) {
     narrow_form(f.form, solutions(e->op, f.scale, f.offset));
-    if (e->op == ExprOp::Eq) learn_equal(difference);
+    if (e->op == ExprOp::Eq)
+      learn_equal(difference);
+    else
+      for (const auto& [symbol, range] :
+           ranges_of_parts(pool_, f.form, [&](const Expr* part) { return range_of(part); }))
+        narrow_form(symbol, range);
     return;
   }
   // A value that is ruled out matters at the ends of the range.

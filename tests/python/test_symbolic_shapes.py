@@ -284,6 +284,13 @@ def test_duck_shapes_and_dynamic_dimensions(env):
     assert str(with_zero_one.var_to_range[size.node.expr]) == "VR[0, int_oo]"
 
 
+def test_an_order_of_two_sizes_narrows_both(env):
+    a, b = symbols(env, 15, 5)
+    assert a < 20 and b < a
+    ranges = [str(env.var_to_range[s.node.expr]) for s in (a, b)]
+    assert ranges == ["VR[3, 19]", "VR[2, 18]"]
+
+
 def test_guards_say_where_they_came_from(env):
     (s0,) = symbols(env, 6)
     assert s0 > 4
