@@ -40,6 +40,11 @@ inline void manual_seed(uint64_t seed) {
   devices::seed_devices(seed);
 }
 
+// A generator of its own for the CPU.
+inline Generator make_generator(uint64_t seed = GeneratorImpl::kDefaultSeed) {
+  return Generator(Device(DeviceType::CPU), seed);
+}
+
 // Options to start from: dtype(kDouble).requires_grad(true).
 inline TensorOptions dtype(DType t) { return TensorOptions(t); }
 inline TensorOptions device(Device d) { return TensorOptions(d); }

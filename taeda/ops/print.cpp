@@ -119,9 +119,10 @@ void print_matrices(std::ostream& out, const double* values, IntList sizes, int6
 void print_type(std::ostream& out, const Tensor& t) {
   // PyTorch names the CPU: tensors elsewhere say where.
   const bool is_elsewhere = !t.device().is_cpu();
-  std::string device = device_type_name(t.device().type);
-  for (char& c : device) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  out << "[ " << device << dtype_long_name(t.dtype()) << "Type{";
+  // A device type without kernels has a name alone.
+  const DeviceType type = t.device().type;
+  out << "[ " << (has_backend(type) ? slot_name(slot_of(Key::Dense, type)) : device_type_name(type))
+      << dtype_long_name(t.dtype()) << "Type{";
   for (int64_t d = 0; d < t.dim(); ++d) out << (d ? "," : "") << t.size(d);
   out << '}';
   if (is_elsewhere && t.device().has_index()) out << " (" << t.device().text() << ")";
@@ -160,6 +161,17 @@ void print(std::ostream& out, const Tensor& t, int64_t line_width) {
   }
   if (!t.is_meta()) print_values(out, t, line_width);
   print_type(out, t);
+}
+
+std::ostream& operator<<(std::ostream& out, Layout l) {
+  constexpr const char* names[] = {"Strided",   "Sparse",    "SparseCsr", "SparseCsc",
+                                   "SparseBsr", "SparseBsc", "Jagged"};
+  return out << names[static_cast<int>(l)];
+}
+
+std::ostream& operator<<(std::ostream& out, MemoryFormat m) {
+  constexpr const char* names[] = {"Contiguous", "Preserve", "ChannelsLast", "ChannelsLast3d"};
+  return out << names[static_cast<int>(m)];
 }
 
 }  // namespace taeda

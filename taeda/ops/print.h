@@ -20,10 +20,9 @@ inline std::ostream& operator<<(std::ostream& out, Device d) { return out << d.t
 inline std::ostream& operator<<(std::ostream& out, DeviceType t) {
   return out << device_type_name(t);
 }
-inline std::ostream& operator<<(std::ostream& out, Layout l) { return out << layout_name(l); }
-inline std::ostream& operator<<(std::ostream& out, MemoryFormat m) {
-  return out << memory_format_name(m);
-}
+// "Strided", "ChannelsLast": the enumerators.
+TAEDA_API std::ostream& operator<<(std::ostream& out, Layout l);
+TAEDA_API std::ostream& operator<<(std::ostream& out, MemoryFormat m);
 inline std::ostream& operator<<(std::ostream& out, const Scalar& s) {
   if (s.is_bool() && !s.is_symbolic()) return out << (s.to_bool() ? "true" : "false");
   return out << str(s);

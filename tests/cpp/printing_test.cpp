@@ -51,6 +51,15 @@ TEST(Printing, TypesOfElements) {
   EXPECT_EQ(printed(tensor({1.0, 2.0}).to(kFloat8_e4m3fn)), " 1\n 2\n[ CPUFloat8_e4m3fnType{2} ]");
 }
 
+TEST(Printing, LayoutsAndFormats) {
+  EXPECT_EQ(printed(kStrided), "Strided");
+  EXPECT_EQ(printed(MemoryFormat::ChannelsLast), "ChannelsLast");
+}
+
+TEST(Printing, TensorsWithoutMemoryShowTheirType) {
+  EXPECT_EQ(printed(empty({2}, TensorOptions(kLong).device(kMeta))), "[ MetaLongType{2} ]");
+}
+
 TEST(Printing, ComplexNumbersHaveTwoParts) {
   const Tensor x = complex(tensor({1.5, 2.0}), tensor({-2.0, 0.25}));
   EXPECT_EQ(printed(x),

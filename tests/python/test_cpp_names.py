@@ -48,6 +48,11 @@ def test_streams_print_as_in_pytorch(names):
     assert "\nColumns 11 to 20 3.3333" in wide
 
 
+def test_generators_are_made_by_their_class(names):
+    expected = t.rand(3, generator=t.Generator().manual_seed(5))
+    assert t.equal(names.drawn(5), expected)
+
+
 def test_hooks_and_nodes(names):
     x = t.ones(2, requires_grad=True)
     grad, inner, name, was_removed = names.hooked(x)

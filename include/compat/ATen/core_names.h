@@ -62,8 +62,17 @@ struct CppTypeToScalarType {
 
 namespace at {
 using namespace ::c10;
+// The class that make_generator makes generators of the CPU by.
+using CPUGeneratorImpl = ::taeda::GeneratorImpl;
+template <class Impl>
+Generator make_generator(uint64_t seed = Impl::kDefaultSeed) {
+  return Generator(make_intrusive<Impl>(Device(DeviceType::CPU), seed));
+}
 namespace detail {
 inline const Generator& getDefaultCPUGenerator() { return ::taeda::default_cpu_generator(); }
+inline Generator createCPUGenerator(uint64_t seed = CPUGeneratorImpl::kDefaultSeed) {
+  return make_generator<CPUGeneratorImpl>(seed);
+}
 }  // namespace detail
 }  // namespace at
 namespace torch {

@@ -128,6 +128,9 @@ STABLE_TORCH_LIBRARY_IMPL(test_names, CPU, m) { m.impl("negated", TORCH_BOX(&sta
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("indexed", &indexed);
   m.def("printed", &printed);
+  m.def("drawn", [](uint64_t seed) {
+    return torch::rand({3}, at::make_generator<at::CPUGeneratorImpl>(seed));
+  });
   m.def("hooked", &hooked);
   m.def("shifted", [](torch::Tensor x) { return Shifted::apply(x); });
   m.def("dispatched", &dispatched);
