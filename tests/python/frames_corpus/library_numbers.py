@@ -244,6 +244,8 @@ def case_ip_version_six(p):
 def case_ip_networks(p):
     net = ipaddress.ip_network("10.0.0.0/29")
     halves = list(net.subnets())
+    hosts = ipaddress.collapse_addresses(net.hosts())
+    p.log([str(n) for n in hosts])
     return (
         list(map(str, halves)),
         [str(n) for n in ipaddress.collapse_addresses(halves)],

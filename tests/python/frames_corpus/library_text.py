@@ -107,7 +107,7 @@ def case_json_encoder_errors(p):
     loop.append(loop)
     for value in ({"k": {1}}, loop, {(1,): 2}):
         try:
-            json.dumps(value, indent=1)
+            list(json.JSONEncoder(indent=1).iterencode(value))
         except (TypeError, ValueError) as error:
             out.append(str(error))
     return out
@@ -299,7 +299,7 @@ def case_regex_compiler(p):
 @over(parser._escape, parser._class_escape, parser.parse)
 def case_regex_errors(p):
     out = []
-    for text in ("(", "a**", "[z-a]", r"\q", "(?P<1>x)", "(?<=a*)b", "x{3,2}"):
+    for text in ("(", "a**", "[z-a]", r"\q", "(?P<1>x)", "(?<=a*)b", "x{3,2}", r"[\q]"):
         try:
             compiler.compile(text)
         except re.error as error:
@@ -309,7 +309,9 @@ def case_regex_errors(p):
 
 @over(parser.parse_template)
 def case_regex_template(p):
-    return re.sub(r"(\w)(?P<x>\w)", r"\2\g<x>\1\n", "abcd")
+    pattern = re.compile(r"(\w)(?P<x>\w)")
+    template = r"\2\g<x>\1\n\101"
+    return parser.parse_template(template, pattern), pattern.sub(template, "abcd")
 
 
 @over(re.escape)

@@ -338,6 +338,7 @@ def case_abc(p):
         pass
 
     Shape.register(Registered)
+    abc.update_abstractmethods(Shape)
     return isinstance(Duck(), Shape), issubclass(Registered, Shape), isinstance(5, Shape)
 
 
@@ -364,6 +365,7 @@ def case_inspect_members(p):
         def y(self):
             raise KeyError
 
+    p.log([a.kind for a in inspect.classify_class_attrs(A) if a.name in "xy"])
     members = inspect.getmembers(A, lambda v: isinstance(v, (int, property)))
     return [n for n, _ in members], inspect.getattr_static(A(), "x"), inspect.cleandoc(" a\n   b\n")
 
@@ -478,7 +480,7 @@ def case_typing_aliases(p):
     return (
         str(alias[int]),
         typing.get_origin(alias),
-        str(typing.Union[int, str, int]),
+        str(typing.Union[int, t, int]),
         typing.get_args(typing.Callable[[int], str]),
     )
 
@@ -508,7 +510,7 @@ def case_weak_dictionaries(p):
     a, b = Key(), Key()
     values, keys = weakref.WeakValueDictionary(a=a, b=b), weakref.WeakKeyDictionary()
     keys[a], keys[b] = 1, 2
-    before = sorted(values), len(keys)
+    before = sorted(values), len(keys), values["a"] is a
     del b
     return (
         before,
@@ -529,6 +531,7 @@ def case_weak_set(p):
     with contextlib.suppress(KeyError):
         s.remove(Item())
     del a
+    s.discard(Item())
     return len(s), b in s, len([x for x in s])
 
 
@@ -619,6 +622,12 @@ def case_traceback_exception(p):
     types.new_class, types.prepare_class, types.resolve_bases, types.DynamicClassAttribute.__get__
 )
 def case_types(p):
+    class Shown:
+        @types.DynamicClassAttribute
+        def x(self):
+            return "instance"
+
+    p.log(Shown().x)
     made = types.new_class("Made", (list,), {}, lambda ns: ns.update(x=1))
     space = types.SimpleNamespace(a=1, b=[2])
     return made.x, made([1]), space, types.resolve_bases((int,)), operator.attrgetter("b")(space)
