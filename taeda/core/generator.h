@@ -90,6 +90,9 @@ class Generator {
   void manual_seed(uint64_t seed) const { impl().manual_seed(seed); }
   uint64_t seed() const { return impl().seed(); }
   uint64_t initial_seed() const { return impl().initial_seed(); }
+  // The same two by PyTorch's names.
+  uint64_t current_seed() const { return initial_seed(); }
+  void set_current_seed(uint64_t seed) const { manual_seed(seed); }
   GeneratorImpl::State get_state() const { return impl().get_state(); }
   void set_state(Span<uint8_t> state) const { impl().set_state(state); }
   Generator clone() const { return Generator(impl().clone()); }

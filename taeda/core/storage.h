@@ -43,6 +43,10 @@ class TAEDA_API StorageImpl final : public RefCounted {
   // may still reach; one of no bytes lets go of it, and TensorImpl::data notices.
   void resize(size_t nbytes);
 
+  // Something that another layer keeps for as long as the storage lives; null until it is set.
+  const IntrusivePtr<RefCounted>& companion() const { return companion_; }
+  void set_companion(IntrusivePtr<RefCounted> companion) { companion_ = std::move(companion); }
+
   VersionCounter& version() { return shared_version_ ? *shared_version_ : version_; }
   // The counter as an object that outlives the storage; made at the first call.
   const std::shared_ptr<VersionCounter>& share_version() {
@@ -53,6 +57,7 @@ class TAEDA_API StorageImpl final : public RefCounted {
  private:
   void release_resources() override { drop(); }
   void drop() {
+    companion_.reset();
     if (deleter_)
       deleter_(context_);
     else if (allocator_ && data_)
@@ -64,6 +69,7 @@ class TAEDA_API StorageImpl final : public RefCounted {
 
   VersionCounter version_{0};
   std::shared_ptr<VersionCounter> shared_version_;
+  IntrusivePtr<RefCounted> companion_;
   void* data_;
   size_t nbytes_;
   size_t capacity_ = 0;  // bytes that the allocator gave

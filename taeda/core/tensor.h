@@ -102,6 +102,10 @@ class TAEDA_API Tensor {
   bool has_storage() const { return defined(); }
   int8_t get_device_index() const { return device().index(); }
   TensorTypeProperties type() const { return {dtype(), device().type()}; }
+  // "CPUFloatType"
+  std::string toString() const;
+  // Writes "[CPUFloatType [2, 3]]" and a line end to the standard error stream.
+  void print() const;
   uint32_t _version() const { return version(); }
   KeySet key_set() const { return keys(); }
   TensorImpl* unsafeGetTensorImpl() const { return impl(); }

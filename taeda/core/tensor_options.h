@@ -48,6 +48,12 @@ class TensorOptions {
   Layout layout() const { return layout_.value_or(Layout::Strided); }
   bool requires_grad() const { return requires_grad_.value_or(false); }
   bool pinned_memory() const { return pinned_memory_.value_or(false); }
+  bool has_dtype() const { return dtype_.has_value(); }
+  bool has_device() const { return device_.has_value(); }
+  bool has_layout() const { return layout_.has_value(); }
+  bool has_requires_grad() const { return requires_grad_.has_value(); }
+  bool has_pinned_memory() const { return pinned_memory_.has_value(); }
+  bool has_memory_format() const { return memory_format_.has_value(); }
   std::optional<DType> dtype_opt() const { return dtype_; }
   std::optional<Device> device_opt() const { return device_; }
   std::optional<Layout> layout_opt() const { return layout_; }

@@ -23,8 +23,16 @@ enum class ViewInverse : uint8_t {
   AsComplex,
 };
 
+// The values that an in-place operator leaves in all of its first argument, whatever was there.
+enum class Overwrite : uint8_t {
+  None,    // values of the old ones, or of a part only
+  Source,  // those of argument 1, broadcast and converted
+  Zeros,
+};
+
 struct Traits {
   ViewInverse inverse = ViewInverse::None;
+  Overwrite overwrites = Overwrite::None;
   bool device_of_first = false;  // the result lies where the first tensor does, whatever the others
   bool mask_indices = false;     // masks in argument 1 mean coordinates of elements
   bool lifts_constant = false;   // the argument is a constant of the program

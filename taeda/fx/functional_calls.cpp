@@ -27,8 +27,6 @@ Tensor laid_out_as(const Tensor& root, Tensor value) {
                                    root.impl()->sym_storage_offset());
 }
 
-bool is_named(const Operator& op, std::string_view name) { return name == op.name; }
-
 // The arguments that are not results, as text. Two forms of an operator have these in common.
 std::string inputs_of(const Schema& schema) {
   std::string out;
@@ -59,11 +57,10 @@ Operator* functional_of(const Operator& op, const Schema& schema, bool is_out) {
 
 // The values computed by operators that exist only in place.
 Tensor written_value(const Operator& op, const Tensor& self, const Stack& stack) {
-  if (is_named(op, "copy_")) return stack.at(1).get<Tensor>();
-  if (is_named(op, "zero_")) return taeda::zeros_like(self);
-  if (is_named(op, "fill_")) {
-    const Value& v = stack.at(1);
-    return v.is<Tensor>() ? v.get<Tensor>() : taeda::full_like(self, v.to_scalar());
+  switch (op.traits.overwrites) {
+    case dispatch::Overwrite::Source: return stack.at(1).get<Tensor>();
+    case dispatch::Overwrite::Zeros: return taeda::zeros_like(self);
+    case dispatch::Overwrite::None: break;
   }
   fail(ErrorKind::Runtime, "functionalize: aten::", op.full_name(), " has no functional form");
 }
@@ -195,7 +192,8 @@ void FunctionalCalls::run_inplace(Operator& op, const Schema& schema, Stack& sta
   const Stack program = stack;
   take_values(stack);
   const Tensor before = synced(self, state);
-  const bool is_whole_copy = is_named(op, "copy_") && is_like(before, stack.at(1).get<Tensor>());
+  const bool is_whole_copy = op.traits.overwrites == dispatch::Overwrite::Source &&
+                             is_like(before, stack.at(1).get<Tensor>());
   Operator* functional = is_whole_copy ? nullptr : functional_of(op, schema, false);
   if (!functional) {
     write(self, written_value(op, before, stack));

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <iomanip>
+#include <iostream>
 #include <sstream>
 
 #include "taeda/ops/functions.h"
@@ -119,14 +120,19 @@ void print_matrices(std::ostream& out, const double* values, IntList sizes, int6
 void print_type(std::ostream& out, const Tensor& t) {
   // PyTorch names the CPU: tensors elsewhere say where.
   const bool is_elsewhere = !t.device().is_cpu();
-  // A device type without kernels has a name alone.
-  const DeviceType type = t.device().type;
-  out << "[ " << (has_backend(type) ? slot_name(slot_of(Key::Dense, type)) : device_type_name(type))
-      << dtype_long_name(t.dtype()) << "Type{";
+  out << "[ " << t.toString() << '{';
   for (int64_t d = 0; d < t.dim(); ++d) out << (d ? "," : "") << t.size(d);
   out << '}';
   if (is_elsewhere && t.device().has_index()) out << " (" << t.device().text() << ")";
   out << " ]";
+}
+
+// "float", "int64_t", "::taeda::Half".
+const char* cpp_type_name(DType t) {
+#define TAEDA_NAME(name, type, text, long_name) #type,
+  constexpr const char* names[] = {TAEDA_FOR_EACH_DTYPE(TAEDA_NAME)};
+#undef TAEDA_NAME
+  return t == DType::Undefined ? "undefined" : names[static_cast<int>(t)];
 }
 
 void print_values(std::ostream& out, const Tensor& t, int64_t line_width) {
@@ -172,6 +178,41 @@ std::ostream& operator<<(std::ostream& out, Layout l) {
 std::ostream& operator<<(std::ostream& out, MemoryFormat m) {
   constexpr const char* names[] = {"Contiguous", "Preserve", "ChannelsLast", "ChannelsLast3d"};
   return out << names[static_cast<int>(m)];
+}
+
+std::ostream& operator<<(std::ostream& out, const TensorOptions& options) {
+  const auto part = [&](const char* name, const auto& value, bool is_set) {
+    out << name << '=' << value << (is_set ? "" : " (default)") << ", ";
+  };
+  const auto word = [](bool value) { return value ? "true" : "false"; };
+  out << "TensorOptions(";
+  part("dtype", cpp_type_name(options.dtype()), options.has_dtype());
+  part("device", options.device(), options.has_device());
+  part("layout", options.layout(), options.has_layout());
+  part("requires_grad", word(options.requires_grad()), options.has_requires_grad());
+  part("pinned_memory", word(options.pinned_memory()), options.has_pinned_memory());
+  out << "memory_format=";
+  if (options.has_memory_format())
+    out << *options.memory_format_opt();
+  else
+    out << "(nullopt)";
+  return out << ')';
+}
+
+std::string Tensor::toString() const {
+  if (!defined()) return "UndefinedType";
+  // A device type without kernels has a name alone.
+  const DeviceType type = device().type;
+  const std::string backend =
+      has_backend(type) ? slot_name(slot_of(Key::Dense, type)) : device_type_name(type);
+  return str(backend, dtype_long_name(dtype()), "Type");
+}
+
+void Tensor::print() const {
+  if (defined())
+    std::cerr << '[' << toString() << ' ' << sizes() << "]\n";
+  else
+    std::cerr << "[UndefinedTensor]\n";
 }
 
 }  // namespace taeda

@@ -23,6 +23,8 @@ inline std::ostream& operator<<(std::ostream& out, DeviceType t) {
 // "Strided", "ChannelsLast": the enumerators.
 TAEDA_API std::ostream& operator<<(std::ostream& out, Layout l);
 TAEDA_API std::ostream& operator<<(std::ostream& out, MemoryFormat m);
+// "TensorOptions(dtype=float (default), device=cpu, ...)": each property, and whether it was set.
+TAEDA_API std::ostream& operator<<(std::ostream& out, const TensorOptions& options);
 inline std::ostream& operator<<(std::ostream& out, const Scalar& s) {
   if (s.is_bool() && !s.is_symbolic()) return out << (s.to_bool() ? "true" : "false");
   return out << str(s);

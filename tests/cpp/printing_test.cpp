@@ -56,6 +56,36 @@ TEST(Printing, LayoutsAndFormats) {
   EXPECT_EQ(printed(MemoryFormat::ChannelsLast), "ChannelsLast");
 }
 
+TEST(Printing, Options) {
+  EXPECT_EQ(printed(TensorOptions()),
+            "TensorOptions(dtype=float (default), device=cpu (default), layout=Strided (default), "
+            "requires_grad=false (default), pinned_memory=false (default), "
+            "memory_format=(nullopt))");
+  EXPECT_EQ(printed(TensorOptions(kDouble)
+                        .device(kCPU)
+                        .layout(kStrided)
+                        .requires_grad(true)
+                        .pinned_memory(false)
+                        .memory_format(MemoryFormat::ChannelsLast)),
+            "TensorOptions(dtype=double, device=cpu, layout=Strided, requires_grad=true, "
+            "pinned_memory=false, memory_format=ChannelsLast)");
+}
+
+TEST(Printing, TheTypeOfATensor) {
+  EXPECT_EQ(ones({2}).toString(), "CPUFloatType");
+  EXPECT_EQ(ones({2}, TensorOptions(kLong).device(kMeta)).toString(), "MetaLongType");
+  EXPECT_EQ(Tensor().toString(), "UndefinedType");
+}
+
+TEST(Printing, ToTheErrorStream) {
+  testing::internal::CaptureStderr();
+  ones({2, 3}).print();
+  ones({}).print();
+  Tensor().print();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "[CPUFloatType [2, 3]]\n[CPUFloatType []]\n[UndefinedTensor]\n");
+}
+
 TEST(Printing, TensorsWithoutMemoryShowTheirType) {
   EXPECT_EQ(printed(empty({2}, TensorOptions(kLong).device(kMeta))), "[ MetaLongType{2} ]");
 }

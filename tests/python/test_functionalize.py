@@ -1,6 +1,7 @@
 """functionalize: in-place operators and views as functions of values."""
 
 import pytest
+from taeda.fx.experimental.proxy_tensor import make_fx
 from taeda.utils._python_dispatch import TorchDispatchMode
 
 import taeda
@@ -163,6 +164,21 @@ def test_parts_of_a_root_with_gaps():
     result = f(expected[:, 1::2])
     assert taeda.equal(functionalize(f)(memory[:, 1::2]), result)
     assert taeda.equal(memory, expected)
+
+
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+def test_rows_of_an_embedding_are_scaled(remove):
+    def f(weight):
+        rows = weight.clone()
+        taeda.embedding_renorm_(rows, taeda.tensor([0, 2]), 1.0, 2.0)
+        return rows
+
+    weight = taeda.arange(6.0).view(3, 2) + 1
+    assert taeda.equal(functionalize(f, remove=remove)(weight), f(weight))
+    graph = make_fx(functionalize(f, remove=remove))(weight).graph
+    targets = [n.target for n in graph.find_nodes(op="call_function")]
+    assert taeda.ops.aten.embedding_renorm.default in targets
+    assert taeda.ops.aten.embedding_renorm_.default not in targets
 
 
 def test_refusals():

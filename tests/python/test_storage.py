@@ -1,8 +1,10 @@
 """Storages: their bytes, their numbers, and tensors set to look at them."""
 
 import copy
+import gc
 import importlib
 import warnings
+import weakref
 
 import pytest
 from under_test import NAME, t
@@ -32,6 +34,28 @@ class TestUntyped:
     def test_out_of_range(self):
         with pytest.raises(IndexError):
             t.ones(1).untyped_storage()[4]
+
+    def test_attributes_live_as_long_as_the_storage(self):
+        x = t.ones(2)
+        x.untyped_storage().note = [1]
+        assert x[1:].untyped_storage().note == [1]
+        x.untyped_storage().note.append(2)
+        assert x.untyped_storage().note == [1, 2]
+        del x.untyped_storage().note
+        assert not hasattr(x.untyped_storage(), "note")
+
+    def test_attributes_go_with_the_storage(self):
+        class Note:
+            pass
+
+        x, note = t.ones(2), Note()
+        gone = weakref.ref(note)
+        x.untyped_storage().note = note
+        del note
+        assert gone() is not None
+        del x
+        gc.collect()
+        assert gone() is None
 
     def test_identity_is_shared_by_views(self):
         x = t.ones(2)

@@ -227,6 +227,8 @@ def traits(r, s):
     found = []
     if "inverse" in r.data and s is r.schema:
         found.append(f".inverse = dispatch::ViewInverse::{INVERSES[r.data['inverse']]}")
+    if "overwrites" in r.data and s is r.schema:
+        found.append(f".overwrites = dispatch::Overwrite::{OVERWRITES[r.data['overwrites']]}")
     found += [f".{name} = true" for name in TRAITS if r.data.get(name)]
     if r.data.get("counted") and s is r.schema:
         found.append(f".counted = &impl::{s.ident}_counted")
@@ -247,6 +249,9 @@ INVERSES = {
     "as_real": "AsReal",
     "as_complex": "AsComplex",
 }
+
+
+OVERWRITES = {"source": "Source", "zeros": "Zeros"}
 
 
 def table(family, records, batch_entry):

@@ -32,6 +32,8 @@ A record is a table in taeda/ops/<family>/records.toml named after its overload 
   alias      composite: the operator whose function, in-place and out forms this one calls
   out_overload   name of the out overload where PyTorch's rule does not give it
   inverse    view: how a written part goes back into the whole, see dispatch/traits.h
+  overwrites   kernel or explicit, in place: the values it leaves everywhere, "source" (argument 1)
+             or "zeros"; see dispatch/traits.h
   device_of_first   true: the result lies where the first tensor does, others may lie elsewhere
   mask_indices      true: masks among the indices stand for the coordinates of what they take
   counted    true: the result holds what a mask or condition takes; impl::<ident>_counted gives its
@@ -116,6 +118,7 @@ FIELDS = {
     "kernel",
     "lowered",
     "inverse",
+    "overwrites",
     "device_of_first",
     "mask_indices",
     "counted",

@@ -1,10 +1,14 @@
 // The storage object: size, address, bytes.
 #include "python/src/tensor/storage_type.h"
 
+#include <structmember.h>
+
+#include <cstddef>
 #include <new>
 #include <unordered_map>
 
 #include "python/interop/errors.h"
+#include "python/interop/gil.h"
 #include "python/interop/numbers.h"
 #include "python/interop/wrap.h"
 #include "taeda/dispatch/modes.h"
@@ -17,8 +21,10 @@ struct StorageObject {
   PyObject_HEAD Storage storage;
   PyObject* symbolic_nbytes;  // null for a plain number
   bool is_of_wrapper;         // of a tensor that has no memory: there is no address
+  PyObject* attributes;       // a dict, null until the first is set
 };
 PyTypeObject* storage_type = nullptr;
+StorageObject* object_of(PyObject* o) { return reinterpret_cast<StorageObject*>(o); }
 
 // The object of each storage that Python holds, so that a storage is one object however often it is
 // asked for. Borrowed: an entry goes with its object. Guarded by the interpreter's lock.
@@ -29,29 +35,72 @@ std::unordered_map<const StorageImpl*, PyObject*>& live_objects() {
 
 }  // namespace
 
+namespace {
+
+// Attributes live as long as the storage: while Python holds no object of it, the storage does.
+class KeptAttributes final : public RefCounted {
+ public:
+  explicit KeptAttributes(PyObject* dict) : dict_(keep_object(dict)) {}
+  PyObject* dict() const { return dict_.get(); }
+
+ private:
+  std::shared_ptr<PyObject> dict_;
+};
+
+void hand_attributes_over(PyObject* self) {
+  PyObject* attributes = object_of(self)->attributes;
+  Storage& storage = storage_of(self);
+  if (storage && attributes && PyDict_GET_SIZE(attributes) > 0 && storage->use_count() > 1)
+    storage->set_companion(make_intrusive<KeptAttributes>(attributes));
+}
+
+void take_attributes_back(PyObject* self) {
+  Storage& storage = storage_of(self);
+  if (!storage || !storage->companion()) return;
+  const auto* kept = dynamic_cast<const KeptAttributes*>(storage->companion().get());
+  TAEDA_INTERNAL_CHECK(kept, "a storage keeps something that is no attributes");
+  object_of(self)->attributes = Py_NewRef(kept->dict());
+  storage->set_companion(nullptr);
+}
+
+}  // namespace
+
 bool is_storage(PyObject* o) { return Py_IS_TYPE(o, storage_type); }
 Storage& storage_of(PyObject* o) { return reinterpret_cast<StorageObject*>(o)->storage; }
 
 namespace {
 
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(object_of(self)->symbolic_nbytes);
+  Py_VISIT(object_of(self)->attributes);
+  return 0;
+}
+int clear(PyObject* self) {
+  Py_CLEAR(object_of(self)->attributes);
+  return 0;
+}
+
 void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  hand_attributes_over(self);
   live_objects().erase(storage_of(self).get());
   storage_of(self).~Storage();
-  Py_XDECREF(reinterpret_cast<StorageObject*>(self)->symbolic_nbytes);
+  Py_XDECREF(object_of(self)->symbolic_nbytes);
+  Py_XDECREF(object_of(self)->attributes);
   type->tp_free(self);
   Py_DECREF(type);
 }
 
 PyObject* nbytes(PyObject* self, PyObject*) {
-  if (PyObject* symbolic = reinterpret_cast<StorageObject*>(self)->symbolic_nbytes)
-    return Py_NewRef(symbolic);
+  if (PyObject* symbolic = object_of(self)->symbolic_nbytes) return Py_NewRef(symbolic);
   return PyLong_FromSize_t(storage_of(self)->nbytes());
 }
 Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(storage_of(self)->nbytes()); }
 PyObject* data_ptr(PyObject* self, PyObject*) {
   return guarded([&] {
-    TAEDA_CHECK(!reinterpret_cast<StorageObject*>(self)->is_of_wrapper,
+    TAEDA_CHECK(!object_of(self)->is_of_wrapper,
                 "Attempted to access the data pointer on an invalid python storage.");
     return PyLong_FromVoidPtr(storage_of(self)->data());
   });
@@ -136,9 +185,15 @@ SymInt reach_of(const TensorImpl& impl) {
   return (last + SymInt(1)) * SymInt(static_cast<int64_t>(item_size(impl.dtype())));
 }
 
-PyGetSetDef getters[] = {{"device", get_device, nullptr, nullptr, nullptr},
-                         {"_cdata", get_cdata, nullptr, nullptr, nullptr},
-                         {}};
+PyGetSetDef getters[] = {
+    {"device", get_device, nullptr, nullptr, nullptr},
+    {"_cdata", get_cdata, nullptr, nullptr, nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {}};
+PyMemberDef members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(StorageObject, attributes), READONLY, nullptr},
+    {},
+};
 PyMethodDef methods[] = {
     {"nbytes", nbytes, METH_NOARGS, nullptr},
     {"size", nbytes, METH_NOARGS, nullptr},
@@ -152,6 +207,9 @@ PyMethodDef methods[] = {
 PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char*>("The bytes below a tensor, or below several that share them.")},
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear)},
+    {Py_tp_members, members},
     {Py_tp_repr, reinterpret_cast<void*>(repr)},
     {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
     {Py_tp_hash, reinterpret_cast<void*>(hash)},
@@ -163,7 +221,8 @@ PyType_Slot slots[] = {
     {0, nullptr},
 };
 PyType_Spec spec = {"taeda.UntypedStorage", sizeof(StorageObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                    slots};
 
 }  // namespace
 
@@ -173,13 +232,14 @@ PyObject* wrap_storage(const Storage& storage) {
   PyObject* self = storage_type->tp_alloc(storage_type, 0);
   if (!self) return nullptr;
   new (&storage_of(self)) Storage(storage);
+  take_attributes_back(self);
   return known = self;
 }
 
 PyObject* wrap_storage(const Tensor& t) {
   PyObject* self = wrap_storage(t.storage());
   if (self)
-    reinterpret_cast<StorageObject*>(self)->is_of_wrapper =
+    object_of(self)->is_of_wrapper =
         t.storage() && t.keys().has(Key::Python) && dispatch::has_no_memory(t);
   const TensorImpl* whole = t.impl()->view_base() ? t.impl()->view_base() : t.impl();
   if (self && whole->has_symbolic_sizes())

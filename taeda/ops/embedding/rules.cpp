@@ -42,6 +42,12 @@ Tensor& embedding_renorm__meta(Tensor& self, const Tensor& indices, double, doub
   return self;
 }
 
+Tensor embedding_renorm(const Tensor& self, const Tensor& indices, double max_norm,
+                        double norm_type) {
+  Tensor out = self.clone();
+  return taeda::embedding_renorm_(out, indices, max_norm, norm_type);
+}
+
 Tensor _renormed_embedding(Tensor& weight, const Tensor& indices, double max_norm, double norm_type,
                            SymInt padding_idx, bool scale_grad_by_freq, bool sparse) {
   const Tensor index = indices.contiguous();
