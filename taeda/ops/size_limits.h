@@ -23,8 +23,7 @@ inline bool add_within_limits(SymInt& sum, const SymInt& part) {
 // The same for products.
 inline bool multiply_within_limits(SymInt& product, const SymInt& factor) {
   int64_t ignored = 0;
-  if (are_plain(product, factor) &&
-      __builtin_mul_overflow(product.word(), factor.word(), &ignored))
+  if (are_plain(product, factor) && __builtin_mul_overflow(product.word(), factor.word(), &ignored))
     return false;
   product *= factor;
   return true;

@@ -35,9 +35,9 @@ void check_nll(const Tensor& self, const Tensor& target, const Tensor& weight) {
   TAEDA_CHECK(!has_batch || (target.dim() == 1 && self.sym_size(0) == target.sym_size(0)),
               "size mismatch (got input: ", self.sym_sizes(), ", target: ", target.sym_sizes(),
               ")");
-  TAEDA_CHECK_VALUE(has_batch || target.sym_numel() == SymInt(1),
-                    "For 1D input, 1D target must have size 1, but got target size: ",
-                    target.sym_numel());
+  TAEDA_CHECK_VALUE(
+      has_batch || target.sym_numel() == SymInt(1),
+      "For 1D input, 1D target must have size 1, but got target size: ", target.sym_numel());
   check_weight(self, weight, self.sym_size(-1));
   check_types(self, target);
 }

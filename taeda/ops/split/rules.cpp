@@ -45,9 +45,7 @@ std::vector<Tensor> split_Tensor(const Tensor& self, SymInt split_size, int64_t 
               "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
   // How many parts there are must be known; how long they are need not.
   const int64_t count =
-      split_size == SymInt(0)
-          ? 1
-          : std::max<int64_t>(parts_of(size, split_size).expect_int(), 1);
+      split_size == SymInt(0) ? 1 : std::max<int64_t>(parts_of(size, split_size).expect_int(), 1);
   std::vector<Tensor> out;
   for (int64_t i = 0; i < count; ++i) {
     const SymInt start = split_size * SymInt(i);

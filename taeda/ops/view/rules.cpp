@@ -292,8 +292,8 @@ Tensor unflatten_int(const Tensor& self, int64_t dim, SymIntList sizes) {
   }
   const SymInt whole = self.dim() ? self.sym_sizes()[dim] : SymInt(1);
   const bool fits = unknown < 0 ? known == whole : known != SymInt(0) && whole % known == SymInt(0);
-  TAEDA_CHECK(is_within_limits && fits, "unflatten: Provided sizes ", sizes, " don't multiply up to the size of dim ",
-              dim, " (", whole, ") in the input tensor");
+  TAEDA_CHECK(is_within_limits && fits, "unflatten: Provided sizes ", sizes,
+              " don't multiply up to the size of dim ", dim, " (", whole, ") in the input tensor");
   SymIntVec shape;
   for (int64_t i = 0; i < self.dim(); ++i) {
     if (i != dim) {
