@@ -281,7 +281,7 @@ class Evaluator {
       taeda_link_set(thread_, &link_, frame);
       load(frame);
       images[i].write(state_);
-      taeda_recursion_enter(thread_);
+      taeda_recursion_restore(thread_);
       ++session_.counts.rebuilt;
     }
     state_.checks = false;

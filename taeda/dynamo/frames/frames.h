@@ -64,6 +64,8 @@ TaedaFrame* taeda_frame_previous(TaedaFrame* frame);
 // Counts a frame against the recursion limit; 0, or -1 with RecursionError.
 int taeda_recursion_enter(PyThreadState* thread);
 void taeda_recursion_leave(PyThreadState* thread);
+// Counts a frame that was there before, whatever the limit is now.
+void taeda_recursion_restore(PyThreadState* thread);
 
 // A frame of its own for a call of `function`, on the thread's data stack, with empty locals,
 // linked above `previous`; null with MemoryError. `code` is the function's code at the call, and

@@ -40,6 +40,7 @@ int taeda_recursion_enter(PyThreadState* thread) {
   return _Py_EnterRecursiveCallTstate(thread, "") ? -1 : 0;
 }
 void taeda_recursion_leave(PyThreadState* thread) { _Py_LeaveRecursiveCallTstate(thread); }
+void taeda_recursion_restore(PyThreadState* thread) { thread->recursion_remaining--; }
 
 _Static_assert(sizeof(_PyCFrame) <= sizeof(TaedaLink), "a link holds a C frame");
 
