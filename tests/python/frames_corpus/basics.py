@@ -14,7 +14,6 @@ def case_arithmetic(p):
     return c, -a, ~b, not a, +b, a / b, a & b | 8 ^ 1
 
 
-@pure
 def case_nested_calls(p):
     def inner(x, y=2, *rest, z, **more):
         return x + y + sum(rest) + z + sum(more.values())
