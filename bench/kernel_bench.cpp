@@ -14,6 +14,7 @@
 #include "taeda/kernel/print.h"
 #include "taeda/kernel/schedule/schedule.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/normalization/functions.h"
 #include "tests/kernel/compile.h"
 
 namespace taeda {

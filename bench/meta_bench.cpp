@@ -2,6 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "taeda/ops/functions.h"
+#include "taeda/ops/normalization/functions.h"
 
 namespace taeda {
 namespace {

@@ -1,4 +1,6 @@
-# Google Benchmark binaries: one for each bench/*.cpp, where the library is installed.
+# Google Benchmark binaries: one for each bench/*.cpp, where the library is installed. The target
+# "benchmarks" builds them; tests and users of the library need none.
+add_custom_target(benchmarks)
 find_package(benchmark QUIET)
 file(GLOB bench_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*.cpp)
 if(NOT benchmark_FOUND)
@@ -7,7 +9,8 @@ if(NOT benchmark_FOUND)
 endif()
 foreach(source IN LISTS bench_sources)
   cmake_path(GET source STEM name)
-  add_executable(bench_${name} ${source})
+  add_executable(bench_${name} EXCLUDE_FROM_ALL ${source})
+  add_dependencies(benchmarks bench_${name})
   target_link_libraries(bench_${name} PRIVATE taeda benchmark::benchmark_main)
   taeda_isa_definitions(bench_${name} ${TAEDA_BASELINE_ISA})
   add_dependencies(bench_${name} taeda_generated)

@@ -43,7 +43,7 @@ Python_add_library(_frames MODULE WITH_SOABI ${frames_sources})
 target_include_directories(_frames PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_features(_frames PRIVATE c_std_11 cxx_std_20)
 set(frames_grouped ${frames_sources})
-list(FILTER frames_grouped INCLUDE REGEX "/evaluator/ops_")
+list(FILTER frames_grouped INCLUDE REGEX "/evaluator/[^e]")
 taeda_compile_together(_frames ${frames_grouped})
 set_target_properties(_frames PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${TAEDA_PACKAGE_DIR}
   C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)

@@ -7,14 +7,19 @@ list(FILTER taeda_generated_sources INCLUDE REGEX "^${TAEDA_GENERATED_DIR}/taeda
 list(APPEND taeda_sources ${taeda_generated_sources})
 taeda_split_isa_sources(taeda_sources taeda_isa_objects)
 
-# Compiled with the light options: nodes and entries of operators, which are many and short, and what
-# runs once per graph or kernel (graphs, symbols, export, the kernel layer but its interpreter). Sums
-# and products of small tensors are all overhead: their entries keep -O2.
-set(taeda_light_folders "(backends/lowered|export|fx|kernel|symbolic)/.+")
+# Compiled with the light options: rules, nodes and entries of operators, which are many and short,
+# and what runs once per graph or kernel (graphs, symbols, export, the kernel layer but its
+# interpreter's loops). Sums, products and views of small tensors are all overhead: they keep -O2.
+set(taeda_light_folders "(backends/lowered|export|fx|kernel|ops/[a-z_]+|symbolic)/.+")
 set(taeda_light_sources ${taeda_sources})
 list(FILTER taeda_light_sources INCLUDE REGEX
-  "/taeda/(autograd/[a-z_]+_autograd|ops/[a-z_]+/operators|${taeda_light_folders})\\.cpp$")
-list(FILTER taeda_light_sources EXCLUDE REGEX "/ops/arithmetic/operators|/kernel/interpret/")
+  "/taeda/(autograd/[a-z_]+_autograd|${taeda_light_folders})\\.cpp$")
+list(FILTER taeda_light_sources EXCLUDE REGEX
+  "/ops/arithmetic/|${CMAKE_SOURCE_DIR}/taeda/ops/view/|/kernel/interpret/")
+set(interpreter_planners ${taeda_sources})
+list(FILTER interpreter_planners INCLUDE REGEX
+  "/kernel/interpret/(body_program|index_program|tile_placer|unit_planner)\\.cpp$")
+list(APPEND taeda_light_sources ${interpreter_planners})
 list(REMOVE_ITEM taeda_sources ${taeda_light_sources})
 
 # The order is the linker's: of an inline function that several objects hold it keeps the first, so
@@ -42,17 +47,20 @@ target_compile_options(taeda_light PRIVATE -fpch-preprocess ${TAEDA_LIGHT_OPTION
 # Small sources are compiled together: those of operators, which are short, in eights, others by
 # folders. Kernels are not: a pragma of theirs, which asks for more optimization, would reach what
 # follows.
-set(grouped_sources "")
 set(number 0)
-set(operator_number 0)
-foreach(source IN LISTS taeda_sources)
+foreach(source IN LISTS taeda_sources taeda_light_sources)
   if(NOT source MATCHES "/gen/" AND source MATCHES "/ops/[a-z_]+/[a-z_]+\\.cpp$")
-    math(EXPR group "${operator_number} / 8")
-    math(EXPR operator_number "${operator_number} + 1")
+    math(EXPR group "${number} / 8")
+    math(EXPR number "${number} + 1")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP operators_${group})
   elseif(source MATCHES "/ops/[a-z_]+/symbolic\\.cpp$")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP symbolic)
-  elseif(source MATCHES "/gen/taeda/backends/cpu/[a-z_]+_kernels\\.cpp$")
+  endif()
+endforeach()
+set(grouped_sources "")
+set(number 0)
+foreach(source IN LISTS taeda_sources)
+  if(source MATCHES "/gen/taeda/backends/cpu/[a-z_]+_kernels\\.cpp$")
     math(EXPR number "${number} + 1")
     math(EXPR group "${number} / 4")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP kernels_${group})

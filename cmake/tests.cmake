@@ -25,7 +25,7 @@ target_precompile_headers(test_headers PRIVATE <gtest/gtest.h>
 # Tests are compiled more often than they run, and what they exercise is in the library: without
 # optimization they take half the time. The reference of the matrix products computes for minutes
 # without it.
-set(test_options -fpch-preprocess -O0)
+set(test_options -fpch-preprocess -O0 -DTD_CALLED_FUNCTIONS -Wno-psabi)
 set_source_files_properties(${CMAKE_SOURCE_DIR}/tests/backends/cpu/gemm_test.cpp
   PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON)
 target_compile_options(test_headers PRIVATE ${test_options})

@@ -70,7 +70,7 @@ def bench(arguments: list[str]) -> int:
         usage = "./run bench [name...], or ./run bench --peers [options]"
         raise UsageError(f"unknown option {shlex.join(options)}; usage: {usage}")
     build = Build()
-    build.run()
+    build.run("all", "benchmarks")
     programs = [*sorted((build.folder / "bench").glob("bench_*")), *sorted(ROOT.glob("bench/*.py"))]
     chosen = [
         program

@@ -15,9 +15,14 @@
 #  define TD_MEMBER_FN __device__ __forceinline__
 #  define TD_TABLE static __device__ const
 #else
-#  define TD_FN inline __attribute__((always_inline))
+#  if defined(TD_CALLED_FUNCTIONS)  // Calls instead of copies: tests without optimization.
+#    define TD_FN inline
+#    define TD_MEMBER_FN inline
+#  else
+#    define TD_FN inline __attribute__((always_inline))
+#    define TD_MEMBER_FN inline __attribute__((always_inline))
+#  endif
 #  define TD_SLOW_FN inline __attribute__((noinline))
-#  define TD_MEMBER_FN inline __attribute__((always_inline))
 #  define TD_TABLE static constexpr
 // The build names the instruction set; generated code goes by the compiler's flags.
 #  if !defined(TAEDA_ISA)

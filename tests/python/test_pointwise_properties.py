@@ -85,7 +85,7 @@ def load():
     out = []
     for path in sorted(RECORDS.glob("*/records.toml")):
         for key, data in tomllib.loads(path.read_text()).items():
-            if data["kind"] == "pointwise":
+            if data.get("kind") == "pointwise":
                 out.append(Record(key, data))
     return out
 

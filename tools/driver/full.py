@@ -15,6 +15,7 @@ CROSS_TESTS = "^(base|core|kernel|backends|ops)$"
 
 
 def run_full_steps(steps: Steps, build: Build) -> None:
+    steps.run("benchmarks", lambda: build.run("benchmarks") or 0)
     steps.run("installed package", lambda: check_package(build))
     steps.run("wheel", check_wheel)
     steps.run("sanitizers", check_sanitizers)

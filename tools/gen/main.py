@@ -92,6 +92,7 @@ def family_files(w, family, rows):
             "python/src/tensor/factories.h",
             "taeda/autograd/variable.h",
             "taeda/ops/functions.h",
+            f"{home}/functions.h",
         ],
         python_bindings.family_code(family, rows),
     )
@@ -116,6 +117,7 @@ def autograd_files(w, family, rows):
             "taeda/autograd/write_watch.h",
             "taeda/ops/functions.h",
             "taeda/ops/gradients.h",
+            f"taeda/ops/{family}/functions.h",
             f"taeda/ops/{family}/operators.h",
         ],
         "\n".join([*parts, *([cpp_autocast.family_code(rows)] if has_casts else [])]),
@@ -186,16 +188,22 @@ def generate(records, root):
     parts = [p for rows in families.values() for p in cpp_ops.method_parts(rows)]
     methods = "\n".join(d for d, _ in parts) + "\n" + cpp_forms.methods(records)
     w.add("taeda/core/tensor_methods.inc", methods)
-    functions = [f"taeda/ops/{f}/functions.h" for f in families]
+    shared = [f for f, rows in families.items() if not rows[0].is_leaf]
+    leaves = [f"taeda/ops/{f}/functions.h" for f in families if f not in shared]
+    functions = [f"taeda/ops/{f}/functions.h" for f in shared]
     w.cpp("taeda/ops/functions.h", ["taeda/core/tensor.h", *functions, "taeda/ops/overloads.h"], "")
-    w.cpp("taeda/ops/call_forms.h", ["taeda/ops/functions.h"], cpp_forms.functions(records))
-    operators = [f"taeda/ops/{f}/operators.h" for f in families]
+    w.cpp("taeda/ops/all_functions.h", ["taeda/ops/functions.h", *leaves], "")
+    w.cpp("taeda/ops/call_forms.h", ["taeda/ops/all_functions.h"], cpp_forms.functions(records))
+    operators = [f"taeda/ops/{f}/operators.h" for f in shared]
     w.cpp("taeda/ops/operators.h", ["taeda/dispatch/operator.h", *operators], "")
     for family, rows in families.items():
         family_files(w, family, rows)
     w.cpp(
         "taeda/ops/explicit_decompositions.cpp",
-        ["taeda/ops/decompositions.h", *[f"taeda/ops/{f}/declarations.h" for f in families]],
+        [
+            "taeda/ops/decompositions.h",
+            *[f"taeda/ops/{f}/{h}.h" for f in families for h in ("declarations", "operators")],
+        ],
         decompositions.code(records),
     )
     w.cpp(

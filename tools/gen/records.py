@@ -1,6 +1,10 @@
 """Loads the operator records and derives the variants (in place, out) of each.
 
-A record is a table in taeda/ops/<family>/records.toml named after its overload ("sum.dim_IntList"):
+A table "family" describes the folder: leaf = true where little else in the library calls its
+operators. taeda/ops/functions.h leaves them out, so that a change of theirs recompiles little; who
+calls them includes taeda/ops/<family>/functions.h, and C++ programs get all by taeda/taeda.h.
+Every other table of taeda/ops/<family>/records.toml is a record, named after its overload
+("sum.dim_IntList"):
 
   schema     PyTorch's syntax
   kind       pointwise   body in ops/<family>/bodies.h (struct Name), shape and dtype rules derived
@@ -167,6 +171,7 @@ class Record:
     inplace: schemas.Schema | None = None
     out: schemas.Schema | None = None
     grad: dict = field(default_factory=dict)
+    is_leaf: bool = False
 
     @property
     def ident(self):
@@ -250,14 +255,22 @@ def _load(path, key, data):
     return r
 
 
+def _is_leaf(path, properties):
+    if not set(properties) <= {"leaf"}:
+        _fail(path, "family", f"unknown properties {sorted(set(properties) - {'leaf'})}")
+    return properties.get("leaf", False)
+
+
 def load(folder):
     """Every record, families in alphabetical order, records in file order."""
     records = []
     for path in sorted(Path(folder).glob("*/records.toml")):
         with open(path, "rb") as fh:
             tables = tomllib.load(fh)
+        is_leaf = _is_leaf(path, tables.pop("family", {}))
         for key, data in tables.items():
             records.append(_load(path, key, data))
+            records[-1].is_leaf = is_leaf
     seen = {}
     for r in records:
         for s in r.schemas:

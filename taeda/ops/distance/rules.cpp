@@ -1,5 +1,6 @@
 // Norms of vectors and distances between them, from sums and powers.
 #include "taeda/ops/distance/declarations.h"
+#include "taeda/ops/distance/functions.h"
 
 #include <cmath>
 

@@ -1,5 +1,6 @@
 // The batching rule of dropout: a mask for each example, or one for all.
 #include "taeda/ops/dropout/batching.h"
+#include "taeda/ops/dropout/functions.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::batch {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "taeda/dispatch/levels.h"
+#include "taeda/ops/dropout/functions.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::impl {

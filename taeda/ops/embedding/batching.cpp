@@ -1,6 +1,7 @@
 // Batching rules of embeddings: several tables become one table with shifted indices.
 #include "taeda/ops/embedding/batching.h"
 #include "taeda/ops/convert/batching.h"
+#include "taeda/ops/embedding/functions.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::batch {

@@ -1,5 +1,6 @@
 // Derivative helpers of embedding.
 #include "taeda/ops/embedding/gradients.h"
+#include "taeda/ops/embedding/functions.h"
 
 #include "taeda/ops/functions.h"
 

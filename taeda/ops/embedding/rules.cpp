@@ -1,5 +1,6 @@
 // Shape rules of embedding and one_hot.
 #include "taeda/ops/embedding/declarations.h"
+#include "taeda/ops/embedding/functions.h"
 
 #include "taeda/ops/functions.h"
 #include "taeda/ops/shape.h"

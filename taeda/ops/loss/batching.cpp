@@ -1,6 +1,8 @@
 // Batching rules of the losses, from gather and sums over each example.
 #include "taeda/ops/loss/batching.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/loss/functions.h"
+#include "taeda/ops/normalization/functions.h"
 
 namespace taeda::batch {
 namespace {

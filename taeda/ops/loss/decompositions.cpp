@@ -1,6 +1,8 @@
 // Losses and their gradients as functions of core operators.
 #include "taeda/ops/decompositions.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/loss/functions.h"
+#include "taeda/ops/loss/operators.h"
 #include "taeda/ops/wide.h"
 
 namespace taeda {

@@ -2,8 +2,10 @@
 #include <cmath>
 
 #include "taeda/dispatch/levels.h"
+#include "taeda/ops/distance/functions.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/loss/declarations.h"
+#include "taeda/ops/loss/functions.h"
 #include "taeda/ops/loss/operators.h"
 #include "taeda/ops/loss/reduction.h"
 #include "taeda/ops/shape.h"

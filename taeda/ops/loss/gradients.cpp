@@ -3,6 +3,8 @@
 
 #include "taeda/ops/functions.h"
 #include "taeda/ops/gradients.h"
+#include "taeda/ops/loss/functions.h"
+#include "taeda/ops/normalization/functions.h"
 
 namespace taeda::gradients {
 namespace {

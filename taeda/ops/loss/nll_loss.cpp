@@ -1,6 +1,7 @@
 // Shape rules of nll_loss and the form for any number of dimensions.
 #include "taeda/ops/functions.h"
 #include "taeda/ops/loss/declarations.h"
+#include "taeda/ops/loss/functions.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {

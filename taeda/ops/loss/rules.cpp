@@ -4,8 +4,10 @@
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/kernel_name.h"
+#include "taeda/ops/loss/functions.h"
 #include "taeda/ops/loss/operators.h"
 #include "taeda/ops/loss/reduction.h"
+#include "taeda/ops/normalization/functions.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {

@@ -2,6 +2,7 @@
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/normalization/declarations.h"
+#include "taeda/ops/normalization/functions.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {

@@ -1,6 +1,7 @@
 // Derivative helpers of batch normalization.
 #include "taeda/ops/functions.h"
 #include "taeda/ops/gradients.h"
+#include "taeda/ops/normalization/functions.h"
 #include "taeda/ops/normalization/gradients.h"
 
 namespace taeda::gradients {

@@ -1,6 +1,7 @@
 // Batching rules of layer and batch normalization.
 #include "taeda/ops/normalization/batching.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/normalization/functions.h"
 
 namespace taeda::batch {
 

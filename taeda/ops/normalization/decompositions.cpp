@@ -1,6 +1,8 @@
-// Batch normalization as a function of core operators.
+// Batch normalization and the gradients of softmax as functions of core operators.
 #include "taeda/ops/decompositions.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/normalization/functions.h"
+#include "taeda/ops/normalization/operators.h"
 #include "taeda/ops/wide.h"
 
 namespace taeda {
@@ -90,6 +92,22 @@ TAEDA_DECOMPOSITION(native_batch_norm_backward,
   if (output_mask[1]) grad_weight = (product * rstd).to(kept);
   if (output_mask[2]) grad_bias = sum.to(kept);
   return {grad_input, grad_weight, grad_bias};
+}
+
+TAEDA_DECOMPOSITION(_softmax_backward_data, (const Tensor& grad_output, const Tensor& output,
+                                             int64_t dim, DType input_dtype)) {
+  const Wide w({&grad_output, &output});
+  const Tensor y = w(output), product = w(grad_output) * y;
+  return w.rounded(product - y * ops::sum_dim_IntList(product, IntList({dim}), true, {}),
+                   input_dtype);
+}
+
+TAEDA_DECOMPOSITION(_log_softmax_backward_data, (const Tensor& grad_output, const Tensor& output,
+                                                 int64_t dim, DType input_dtype)) {
+  const Wide w({&grad_output, &output});
+  const Tensor grad = w(grad_output);
+  const Tensor total = ops::sum_dim_IntList(grad, IntList({dim}), true, {});
+  return w.rounded(grad - taeda::exp(w(output)) * total, input_dtype);
 }
 
 }  // namespace taeda

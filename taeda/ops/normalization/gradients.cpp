@@ -3,6 +3,7 @@
 
 #include "taeda/ops/functions.h"
 #include "taeda/ops/gradients.h"
+#include "taeda/ops/normalization/functions.h"
 
 namespace taeda::gradients {
 namespace {

@@ -1,6 +1,7 @@
 // Shape and dtype rules of softmax and layer normalization.
 #include "taeda/ops/functions.h"
 #include "taeda/ops/normalization/declarations.h"
+#include "taeda/ops/normalization/functions.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {
