@@ -60,6 +60,7 @@ def test_running_mean_keeps_both_ends(monkeypatch):
     assert loss_plot.running_mean(points, 2) == [(1, 5.0), (2, 3.0), (3, 4.0), (4, 8.0)]
 
 
+@pytest.mark.slow
 def test_loss_falls(output):
     rows = re.findall(r"^ *(\d+) +(\d\.\d+) +(\d\.\d+) +[\d,]+$", output[0], re.MULTILINE)
     losses = {int(step): float(held_out) for step, _, held_out in rows}
@@ -67,11 +68,13 @@ def test_loss_falls(output):
     assert losses[60] < losses[1] - 1
 
 
+@pytest.mark.slow
 def test_progress_and_sample_are_printed(output):
     assert "training 100%" in output[0] and "\r" not in output[0]
     assert re.search(r"\nMarch 7\. [^\0]{40}\n", output[0])
 
 
+@pytest.mark.slow
 def test_png_is_whole(output):
     data = (output[1] / "loss_curve.png").read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
@@ -88,6 +91,7 @@ def test_png_is_whole(output):
     assert len(pixels) == height * (1 + 3 * width) and len(set(pixels)) > 20
 
 
+@pytest.mark.slow
 def test_svg_is_well_formed_and_holds_both_curves(output):
     root = xml.etree.ElementTree.parse(output[1] / "loss_curve.svg").getroot()
     lines = root.findall("{http://www.w3.org/2000/svg}polyline")

@@ -87,6 +87,7 @@ def count(alive):
     return sum(ref() is not None for ref in alive)
 
 
+@pytest.mark.slow
 @both
 def test_intermediate_values_are_not_kept(use_reentrant):
     kept, dropped = [], []
@@ -99,6 +100,7 @@ def test_intermediate_values_are_not_kept(use_reentrant):
     assert count(kept) == 0 and count(dropped) == 0
 
 
+@pytest.mark.slow
 @needs_taeda
 def test_peak_memory_of_a_deep_chain():
     stats = t._C._dispatch._allocator_stats

@@ -190,6 +190,7 @@ def test_eager(f, plain, place):
         assert same(place(f)(*given), place(plain)(*given))
 
 
+@pytest.mark.slow
 @on_operator_and_place
 @pytest.mark.parametrize("mode", ["real", "fake"])
 def test_graphs(f, plain, place, mode):

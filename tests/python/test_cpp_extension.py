@@ -11,6 +11,8 @@ from taeda.utils import cpp_extension
 import taeda as t
 
 SOURCES = Path(__file__).with_name("extensions")
+# The first test compiles an extension.
+pytestmark = pytest.mark.slow
 needs_nvcc = pytest.mark.skipif(cpp_extension.CUDA_HOME is None, reason="needs nvcc")
 
 

@@ -56,6 +56,7 @@ def test_methods_can_be_overridden():
     assert (result["out"] <= 0).all() and result["sin"].tolist() == [[1, 1, 1]]
 
 
+@pytest.mark.slow
 def test_values_are_freed():
     seen = []
 

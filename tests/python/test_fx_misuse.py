@@ -113,6 +113,7 @@ def marker_in_its_own_graph(place):
     return weakref.ref(marker)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["target", "args", "kwargs", "type", "meta", "attribute"])
 def test_a_graph_that_holds_itself_is_collected(place):
     marker = marker_in_its_own_graph(place)

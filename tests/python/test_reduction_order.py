@@ -112,6 +112,7 @@ def random_case(rng):
     return name, shape, sorted(dims), rng.choice(DTYPES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_random_shapes_have_the_same_bits_in_every_layout(seed):
     rng = random.Random(seed)
