@@ -1,0 +1,105 @@
+// Initial values of parameters.
+#include "taeda/nn/init.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "taeda/autograd/guards.h"
+#include "taeda/base/error.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::nn::init {
+namespace {
+
+// Half the width of a uniform distribution of this deviation.
+double bound_of(double std) { return std::sqrt(3.0) * std; }
+
+double kaiming_std(const Tensor& tensor, double a, FanMode mode, Nonlinearity nonlinearity) {
+  const auto [in, out] = calculate_fan_in_and_fan_out(tensor);
+  const auto fan = static_cast<double>(mode == FanMode::FanIn ? in : out);
+  return calculate_gain(nonlinearity, a) / std::sqrt(fan);
+}
+
+double xavier_std(const Tensor& tensor, double gain) {
+  const auto [in, out] = calculate_fan_in_and_fan_out(tensor);
+  return gain * std::sqrt(2.0 / static_cast<double>(in + out));
+}
+
+}  // namespace
+
+double calculate_gain(Nonlinearity nonlinearity, double param) {
+  switch (nonlinearity) {
+    case Nonlinearity::Tanh: return 5.0 / 3.0;
+    case Nonlinearity::ReLU: return std::sqrt(2.0);
+    case Nonlinearity::LeakyReLU: return std::sqrt(2.0 / (1 + param * param));
+    default: return 1;
+  }
+}
+
+std::pair<int64_t, int64_t> calculate_fan_in_and_fan_out(const Tensor& tensor) {
+  TAEDA_CHECK(tensor.dim() >= 2,
+              "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions");
+  int64_t field = 1;
+  for (int64_t i = 2; i < tensor.dim(); ++i) field *= tensor.size(i);
+  return {tensor.size(1) * field, tensor.size(0) * field};
+}
+
+Tensor constant_(Tensor tensor, const Scalar& value) {
+  const NoGradGuard no_grad;
+  return tensor.fill_(value);
+}
+
+Tensor ones_(Tensor tensor) { return constant_(std::move(tensor), 1); }
+Tensor zeros_(Tensor tensor) { return constant_(std::move(tensor), 0); }
+
+Tensor dirac_(Tensor tensor) {
+  const NoGradGuard no_grad;
+  TAEDA_CHECK(tensor.dim() >= 3 && tensor.dim() <= 5,
+              "Only tensors with 3, 4, or 5 dimensions are supported");
+  tensor.zero_();
+  const int64_t shared = std::min(tensor.size(0), tensor.size(1));
+  Tensor center = tensor;
+  for (int64_t i = 2; i < tensor.dim(); ++i) center = center.select(2, tensor.size(i) / 2);
+  center.narrow(0, 0, shared).narrow(1, 0, shared).diagonal().fill_(1);
+  return tensor;
+}
+
+Tensor eye_(Tensor matrix) {
+  const NoGradGuard no_grad;
+  TAEDA_CHECK(matrix.dim() == 2, "Only tensors with 2 dimensions are supported");
+  matrix.zero_();
+  matrix.diagonal().fill_(1);
+  return matrix;
+}
+
+Tensor normal_(Tensor tensor, double mean, double std) {
+  const NoGradGuard no_grad;
+  return tensor.normal_(mean, std);
+}
+
+Tensor uniform_(Tensor tensor, double low, double high) {
+  const NoGradGuard no_grad;
+  return tensor.uniform_(low, high);
+}
+
+Tensor kaiming_normal_(Tensor tensor, double a, FanMode mode, Nonlinearity nonlinearity) {
+  const double std = kaiming_std(tensor, a, mode, nonlinearity);
+  return normal_(std::move(tensor), 0, std);
+}
+
+Tensor kaiming_uniform_(Tensor tensor, double a, FanMode mode, Nonlinearity nonlinearity) {
+  const double bound = bound_of(kaiming_std(tensor, a, mode, nonlinearity));
+  return uniform_(std::move(tensor), -bound, bound);
+}
+
+Tensor xavier_normal_(Tensor tensor, double gain) {
+  const double std = xavier_std(tensor, gain);
+  return normal_(std::move(tensor), 0, std);
+}
+
+Tensor xavier_uniform_(Tensor tensor, double gain) {
+  const double bound = bound_of(xavier_std(tensor, gain));
+  return uniform_(std::move(tensor), -bound, bound);
+}
+
+}  // namespace taeda::nn::init

@@ -1,0 +1,9 @@
+// Layers and models in C++.
+#pragma once
+
+#include "taeda/nn/any_module.h"
+#include "taeda/nn/init.h"
+#include "taeda/nn/module.h"
+#include "taeda/nn/module_holder.h"
+#include "taeda/nn/modules/container.h"
+#include "taeda/nn/modules/linear.h"
