@@ -31,9 +31,7 @@ void LinearImpl::pretty_print(std::ostream& stream) const {
          << ", out_features=" << options.out_features() << ", bias=" << options.bias() << ")";
 }
 
-Tensor LinearImpl::forward(const Tensor& input) {
-  return taeda::linear(input, weight, bias);
-}
+Tensor LinearImpl::forward(const Tensor& input) { return taeda::linear(input, weight, bias); }
 
 void IdentityImpl::pretty_print(std::ostream& stream) const { stream << "taeda::nn::Identity()"; }
 

@@ -1,0 +1,7 @@
+// Optimizers and schedules in C++.
+#pragma once
+
+#include "taeda/optim/adam.h"
+#include "taeda/optim/lr_scheduler.h"
+#include "taeda/optim/optimizer.h"
+#include "taeda/optim/sgd.h"
