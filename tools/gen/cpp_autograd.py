@@ -62,6 +62,8 @@ class Plan:
         self.targets = [a for a in s.arguments if a.name in r.grad]
         self.members, self.saves, self.unpacks, self.releases, self.fields = [], [], [], [], []
         self.formulas = dict(r.grad)
+        if "joint" in r.data:
+            self.formulas["joint"] = r.data["joint"]
         for a in s.arguments:
             self.tensor(a) if a.type.is_tensor else self.value(a)
         self.results(s)
@@ -86,7 +88,9 @@ class Plan:
 
     def condition(self, name):
         """The test of the edges that lead to gradients whose formulas read `name`, if any can be spared."""
-        if any(a.type.is_list for a in self.targets):
+        if any(a.type.is_list for a in self.targets) or name in words(
+            self.formulas.get("joint", "")
+        ):
             return ""
         readers = [i for i, a in enumerate(self.targets) if name in words(self.formulas[a.name])]
         if len(readers) == len(self.targets):
@@ -189,6 +193,10 @@ def node(r, p):
         lines.append("  const Tensor& grad = grads[0];\n  if (!grad.defined()) return;")
     lines += [f"  {u}" for u in p.unpacks]
     lines.append("  [[maybe_unused]] size_t at = 0;")
+    if "joint" in p.formulas:
+        asked = ", ".join(f"needs_input({i})" for i in range(len(p.targets)))
+        lines.append(f"  const bool wanted[] = {{{asked}}};")
+        lines.append(f"  const auto joint = {p.formulas['joint']};")
     for a in p.targets:
         formula = p.formulas[a.name]
         if a.type.is_list:

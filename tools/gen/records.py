@@ -54,6 +54,8 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
   metadata_decides  true: whether it copies depends on dtype, device and layout of its argument,
              which exported programs assert
   grad       one formula per argument; or no_grad = "why there is none"
+  joint      an expression that gives several gradients at once; formulas read them from `joint`,
+             and it reads in `wanted`, a bool per gradient, which of them are asked for
   node       the autograd node's name where PyTorch's is not made from the operator's
   inplace_node   the same for the in-place form, where PyTorch gives it a node of its own
   constant   {argument = "function"}: arguments without a derivative, refused where they require
@@ -103,6 +105,7 @@ FIELDS = {
     "fills_repeats",
     "scalar",
     "grad",
+    "joint",
     "no_grad",
     "forward",
     "no_forward",

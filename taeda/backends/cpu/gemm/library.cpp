@@ -1,11 +1,8 @@
 // Which products go to oneDNN, and the primitives kept for them.
 #include "taeda/backends/cpu/gemm/library.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <limits>
 #include <memory>
 
@@ -141,16 +138,6 @@ bool is_plain(Matrix<const T> m, int64_t rows, int64_t cols) {
   return (m.col_stride == 1 && m.row_stride >= cols) || (m.row_stride == 1 && m.col_stride >= rows);
 }
 
-// Whether the library can be called here; a forked child has lost its threads.
-bool is_usable() {
-  static std::atomic<bool> is_forked_child{false};
-  static const bool is_ready = [] {
-    pthread_atfork(nullptr, nullptr, [] { is_forked_child.store(true); });
-    return onednn::library().is_ready;
-  }();
-  return is_ready && !is_forked_child.load(std::memory_order_relaxed);
-}
-
 }  // namespace
 
 template <class T>
@@ -159,7 +146,7 @@ bool library_product(const Product<T>& p) {
   if (p.alpha != 1 || p.beta != 0 || p.c.col_stride != 1 || p.c.row_stride < p.n ||
       !is_plain(p.a, p.m, p.k) || !is_plain(p.b, p.k, p.n))
     return false;
-  if (!is_usable()) return false;
+  if (!onednn::is_usable()) return false;
   const onednn::Library& dnn = onednn::library();
   const int threads = in_parallel_region() ? 1 : num_threads(), before = dnn.get_threads();
   dnn.set_threads(threads);

@@ -2,7 +2,10 @@
 #include "taeda/backends/cpu/gemm/onednn.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <type_traits>
@@ -26,6 +29,8 @@ bool Library::find_functions(void* handle) {
     TAEDA_ONEDNN_3_FUNCTIONS(TAEDA_FIND)
   }
 #undef TAEDA_FIND
+  find(primitive_desc_query_md, "dnnl_primitive_desc_query_md");
+  find(memory_desc_get_size, "dnnl_memory_desc_get_size");
   find(set_threads, "omp_set_num_threads");
   find(get_threads, "omp_get_max_threads");
   return has_all;
@@ -65,19 +70,46 @@ const Library& library() {
   return instance;
 }
 
-MatrixDesc::MatrixDesc(DataType type, int64_t rows, int64_t cols, int64_t row_stride,
-                       int64_t col_stride) {
-  const Library& dnn = library();
-  const int64_t sizes[kMaxDims] = {rows, cols}, strides[kMaxDims] = {row_stride, col_stride};
-  if (dnn.major == 3)
-    dnn.memory_desc_create_with_strides(&desc_, 2, sizes, type, strides);
-  else if (dnn.memory_desc_init_by_strides(inline_, 2, sizes, type, strides) == kSuccess)
-    desc_ = inline_;
+bool is_usable() {
+  static std::atomic<bool> is_forked_child{false};
+  static const bool is_ready = [] {
+    pthread_atfork(nullptr, nullptr, [] { is_forked_child.store(true); });
+    return library().is_ready;
+  }();
+  return is_ready && !is_forked_child.load(std::memory_order_relaxed);
 }
 
-MatrixDesc::~MatrixDesc() {
+ArrayDesc::ArrayDesc(DataType type, int ndim, const int64_t* sizes, const int64_t* strides) {
+  const Library& dnn = library();
+  int64_t whole_sizes[kMaxDims] = {}, whole_strides[kMaxDims] = {};
+  std::copy_n(sizes, ndim, whole_sizes);
+  if (strides) std::copy_n(strides, ndim, whole_strides);
+  if (dnn.major == 3) {
+    strides ? dnn.memory_desc_create_with_strides(&desc_, ndim, whole_sizes, type, whole_strides)
+            : dnn.memory_desc_create_with_tag(&desc_, ndim, whole_sizes, type, kAnyFormat);
+    return;
+  }
+  const int status =
+      strides ? dnn.memory_desc_init_by_strides(inline_, ndim, whole_sizes, type, whole_strides)
+              : dnn.memory_desc_init_by_tag(inline_, ndim, whole_sizes, type, kAnyFormat);
+  if (status == kSuccess) desc_ = inline_;
+}
+
+ArrayDesc::~ArrayDesc() {
   if (desc_ && desc_ != inline_) library().memory_desc_destroy(desc_);
 }
+
+namespace {
+
+struct Pair {
+  int64_t values[2];
+};
+
+}  // namespace
+
+MatrixDesc::MatrixDesc(DataType type, int64_t rows, int64_t cols, int64_t row_stride,
+                       int64_t col_stride)
+    : ArrayDesc(type, 2, Pair{rows, cols}.values, Pair{row_stride, col_stride}.values) {}
 
 Handle make_matmul(const MatrixDesc& source, const MatrixDesc& weights, const MatrixDesc* bias,
                    const MatrixDesc& destination) {
@@ -97,6 +129,62 @@ Handle make_matmul(const MatrixDesc& source, const MatrixDesc& weights, const Ma
   if (dnn.primitive_create(&primitive, desc) != kSuccess) primitive = nullptr;
   dnn.primitive_desc_destroy(desc);
   return primitive;
+}
+
+namespace {
+
+// Gradients ask for the description of the forward pass beside their own.
+Handle convolution_desc_2(Pass pass, const ConvolutionDescs& d, Handle forward) {
+  const Library& dnn = library();
+  alignas(8) char desc[8192];  // a structure of some 3,500 bytes
+  const void* bias = d.bias ? d.bias->get() : nullptr;
+  int status = kSuccess;
+  if (pass == Pass::Forward)
+    status = dnn.dilated_convolution_forward_desc_init(
+        desc, kForwardTraining, kDirect, d.source.get(), d.weights.get(), bias, d.destination.get(),
+        d.strides, d.dilations, d.padding, d.padding);
+  else if (pass == Pass::SourceGrad)
+    status = dnn.dilated_convolution_backward_data_desc_init(
+        desc, kDirect, d.source.get(), d.weights.get(), d.destination.get(), d.strides, d.dilations,
+        d.padding, d.padding);
+  else
+    status = dnn.dilated_convolution_backward_weights_desc_init(
+        desc, kDirect, d.source.get(), d.weights.get(), nullptr, d.destination.get(), d.strides,
+        d.dilations, d.padding, d.padding);
+  Handle made = nullptr;
+  if (status == kSuccess) dnn.primitive_desc_create(&made, desc, nullptr, dnn.engine, forward);
+  return made;
+}
+
+Handle convolution_desc_3(Pass pass, const ConvolutionDescs& d, Handle forward) {
+  const Library& dnn = library();
+  const void* bias = d.bias ? d.bias->get() : nullptr;
+  Handle made = nullptr;
+  if (pass == Pass::Forward)
+    dnn.convolution_forward_primitive_desc_create(
+        &made, dnn.engine, kForwardTraining, kDirect, d.source.get(), d.weights.get(), bias,
+        d.destination.get(), d.strides, d.dilations, d.padding, d.padding, nullptr);
+  else if (pass == Pass::SourceGrad)
+    dnn.convolution_backward_data_primitive_desc_create(
+        &made, dnn.engine, kDirect, d.source.get(), d.weights.get(), d.destination.get(), d.strides,
+        d.dilations, d.padding, d.padding, forward, nullptr);
+  else
+    dnn.convolution_backward_weights_primitive_desc_create(
+        &made, dnn.engine, kDirect, d.source.get(), d.weights.get(), nullptr, d.destination.get(),
+        d.strides, d.dilations, d.padding, d.padding, forward, nullptr);
+  return made;
+}
+
+}  // namespace
+
+Handle make_convolution(Pass pass, const ConvolutionDescs& descs) {
+  const Library& dnn = library();
+  const auto make = dnn.major == 3 ? &convolution_desc_3 : &convolution_desc_2;
+  const Handle forward = make(Pass::Forward, descs, nullptr);
+  if (pass == Pass::Forward || !forward) return forward;
+  const Handle made = make(pass, descs, forward);
+  dnn.primitive_desc_destroy(forward);
+  return made;
 }
 
 }  // namespace taeda::cpu::onednn

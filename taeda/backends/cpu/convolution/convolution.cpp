@@ -1,0 +1,111 @@
+// convolution and convolution_backward on the CPU: which kernel computes which of them.
+#include "taeda/backends/cpu/convert_declarations.h"
+#include "taeda/backends/cpu/convolution/library.h"
+#include "taeda/backends/cpu/convolution_declarations.h"
+#include "taeda/ops/convolution/declarations.h"
+#include "taeda/ops/convolution/geometry.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::cpu {
+namespace {
+
+using convolution_kernels::Geometry;
+using convolution_kernels::Tensors;
+
+bool overlaps(const Tensor& a, const Tensor& b) {
+  return a.defined() && a.storage() == b.storage() && b.storage()->nbytes() != 0;
+}
+
+// y of a plain convolution.
+void compute_forward(const Tensors& t, const Tensor& bias) {
+  if (!library_convolution(onednn::Pass::Forward, t, bias)) forward_product(t, bias);
+}
+
+// x of a plain convolution, from what its elements add to y.
+void compute_input(const Tensors& t, const Tensor& bias) {
+  if (!bias.defined() && library_convolution(onednn::Pass::SourceGrad, t, bias)) return;
+  input_product(t, bias);
+}
+
+void compute_weight(const Tensors& t) {
+  if (!library_convolution(onednn::Pass::WeightsGrad, t, Tensor())) weight_product(t);
+}
+
+}  // namespace
+
+void convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, SymIntList stride,
+                 SymIntList padding, SymIntList dilation, bool transposed,
+                 SymIntList output_padding, SymInt groups, Tensor& out) {
+  if (out.numel() == 0) return;
+  BelowADInplaceOrView guard;
+  const ConvolutionGeometry checked(weight, stride, padding, dilation, transposed, output_padding,
+                                    groups);
+  const MemoryFormat format = convolution_format(input, weight);
+  const Tensor from = input.contiguous(format), filters = weight.contiguous(format);
+  const Tensor addend = bias.defined() ? bias.contiguous() : bias;
+  const bool is_direct = out.is_contiguous(format) && !overlaps(input, out) &&
+                         !overlaps(weight, out) && !overlaps(bias, out);
+  const Tensor to = is_direct ? out : taeda::empty_like(out, {}, {}, {}, {}, format);
+  const Tensor &x = transposed ? to : from, &y = transposed ? from : to;
+  const Geometry g(x, filters, y, as_int(checked.stride), as_int(checked.padding),
+                   as_int(checked.dilation), groups.expect_int(),
+                   format != MemoryFormat::Contiguous);
+  const Tensors t{g, x, filters, y};
+  if (transposed)
+    compute_input(t, addend);
+  else
+    compute_forward(t, addend);
+  if (!is_direct) cpu::copy_(out, to, false);
+}
+
+std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_output,
+                                                        const Tensor& input, const Tensor& weight,
+                                                        std::optional<SymIntList> bias_sizes,
+                                                        SymIntList stride, SymIntList padding,
+                                                        SymIntList dilation, bool transposed,
+                                                        SymIntList output_padding, SymInt groups,
+                                                        Span<bool> output_mask) {
+  auto [grad_input, grad_weight, grad_bias] =
+      impl::convolution_backward_meta(grad_output, input, weight, bias_sizes, stride, padding,
+                                      dilation, transposed, output_padding, groups, output_mask);
+  BelowADInplaceOrView guard;
+  if (grad_bias.defined()) {
+    IntVec dims = {0};
+    for (int64_t d = 2; d < grad_output.dim(); ++d) dims.push_back(d);
+    grad_bias = grad_output.sum(IntList(dims));
+  }
+  if (grad_output.numel() == 0 || input.numel() == 0) {
+    if (grad_input.defined()) grad_input.zero_();
+    if (grad_weight.defined()) grad_weight.zero_();
+    return {grad_input, grad_weight, grad_bias};
+  }
+  const ConvolutionGeometry checked(weight, stride, padding, dilation, transposed, output_padding,
+                                    groups);
+  const MemoryFormat format = convolution_format(input, weight);
+  const Tensor grad = grad_output.contiguous(format);
+  const auto geometry_of = [&](const Tensor& x, const Tensor& y) {
+    return Geometry(x, weight, y, as_int(checked.stride), as_int(checked.padding),
+                    as_int(checked.dilation), groups.expect_int(),
+                    format != MemoryFormat::Contiguous);
+  };
+  if (grad_input.defined()) {
+    const Tensor filters = weight.contiguous(format);
+    const Tensor &x = transposed ? grad : grad_input, &y = transposed ? grad_input : grad;
+    const Geometry g = geometry_of(x, y);
+    const Tensors t{g, x, filters, y};
+    if (transposed)
+      compute_forward(t, Tensor());
+    else
+      compute_input(t, Tensor());
+  }
+  if (grad_weight.defined()) {
+    const Tensor from = input.contiguous(format);
+    const Tensor &x = transposed ? grad : from, &y = transposed ? from : grad;
+    const Geometry g = geometry_of(x, y);
+    const Tensors t{g, x, grad_weight, y};
+    compute_weight(t);
+  }
+  return {grad_input, grad_weight, grad_bias};
+}
+
+}  // namespace taeda::cpu
