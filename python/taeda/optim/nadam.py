@@ -1,0 +1,182 @@
+"""NAdam: Adam with Nesterov's momentum."""
+
+from functools import partial
+
+from taeda import _C
+from taeda.optim._rule import RuleOptimizer, column, count, decayed, run
+from taeda.optim._settings import (
+    _default_to_fused_or_foreach,
+    _to_scalar,
+    check_betas,
+    check_capturable,
+    check_lr,
+    check_not_negative,
+    check_steps,
+)
+
+__all__ = ["NAdam", "nadam"]
+
+
+class NAdam(RuleOptimizer):
+    """NAdam, with coupled or decoupled weight decay."""
+
+    _later_options = {**RuleOptimizer._later_options, "decoupled_weight_decay": False}
+    _scalars = ("step", "mu_product")
+
+    def __init__(
+        self,
+        params,
+        lr=2e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        momentum_decay=4e-3,
+        decoupled_weight_decay=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+    ):
+        check_lr(lr)
+        check_not_negative(eps, "Invalid epsilon value: {}")
+        check_betas(betas)
+        check_not_negative(weight_decay, "Invalid weight_decay value: {}")
+        check_not_negative(momentum_decay, "Invalid momentum_decay value: {}")
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _new_state(self, param, group):
+        return {
+            "step": self._scalar(0.0, param, group),
+            "mu_product": self._scalar(1.0, param, group),
+            "exp_avg": _C.zeros_like(param, memory_format=_C.preserve_format),
+            "exp_avg_sq": _C.zeros_like(param, memory_format=_C.preserve_format),
+        }
+
+    def _step_group(self, group, params, grads, states):
+        beta1, beta2 = group["betas"]
+        nadam(
+            params,
+            grads,
+            column(states, "exp_avg"),
+            column(states, "exp_avg_sq"),
+            column(states, "mu_product"),
+            column(states, "step"),
+            decoupled_weight_decay=group["decoupled_weight_decay"],
+            foreach=group["foreach"],
+            capturable=group["capturable"],
+            differentiable=group["differentiable"],
+            maximize=group["maximize"],
+            beta1=beta1,
+            beta2=beta2,
+            lr=group["lr"],
+            weight_decay=group["weight_decay"],
+            momentum_decay=group["momentum_decay"],
+            eps=group["eps"],
+        )
+
+
+def nadam(
+    params,
+    grads,
+    exp_avgs,
+    exp_avg_sqs,
+    mu_products,
+    state_steps,
+    decoupled_weight_decay=False,
+    foreach=None,
+    capturable=False,
+    differentiable=False,
+    has_complex=False,
+    maximize=False,
+    *,
+    beta1,
+    beta2,
+    lr,
+    weight_decay,
+    momentum_decay,
+    eps,
+):
+    """A step of NAdam on lists of parameters, gradients and states, in place."""
+    check_steps(state_steps)
+    check_steps(mu_products, "mu_products")
+    if foreach is None:
+        _, foreach = _default_to_fused_or_foreach(params, differentiable)
+    if capturable:
+        names = "params, mu_products and state_steps"
+        check_capturable(params, mu_products, state_steps, names=names)
+    rule = partial(
+        _update,
+        beta1=beta1,
+        beta2=beta2,
+        lr=_to_scalar(lr),
+        weight_decay=weight_decay,
+        momentum_decay=momentum_decay,
+        eps=eps,
+        decoupled_weight_decay=decoupled_weight_decay,
+        capturable=capturable,
+        differentiable=differentiable,
+    )
+    run(
+        rule,
+        params,
+        grads,
+        [exp_avgs, exp_avg_sqs],
+        [mu_products, state_steps],
+        maximize=maximize,
+        foreach=foreach and not differentiable,
+        capturable=capturable,
+    )
+
+
+def _update(
+    param,
+    grad,
+    exp_avg,
+    exp_avg_sq,
+    mu_product,
+    step,
+    *,
+    beta1,
+    beta2,
+    lr,
+    weight_decay,
+    momentum_decay,
+    eps,
+    decoupled_weight_decay,
+    capturable,
+    differentiable,
+):
+    step = count(step, capturable)
+    if weight_decay != 0 and decoupled_weight_decay:
+        param.mul_(1 - lr * weight_decay)
+    elif weight_decay != 0:
+        grad = decayed(grad, param, weight_decay)
+    mu = beta1 * (1.0 - 0.5 * 0.96 ** (step * momentum_decay))
+    mu_next = beta1 * (1.0 - 0.5 * 0.96 ** ((step + 1) * momentum_decay))
+    mu_product.mul_(mu)
+    exp_avg.lerp_(grad, 1 - beta1)
+    exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+    denom = exp_avg_sq.div(1 - beta2**step).sqrt().add(eps)
+    product = mu_product if capturable else mu_product.item()
+    of_grad = -lr * (1.0 - mu) / (1.0 - product)
+    of_mean = -lr * mu_next / (1.0 - product * mu_next)
+    if capturable or differentiable:
+        # As a `value` a factor that is a tensor would be read, and have no graph.
+        param.addcdiv_(grad * of_grad, denom)
+        param.addcdiv_(exp_avg * of_mean, denom)
+    else:
+        param.addcdiv_(grad, denom, value=of_grad)
+        param.addcdiv_(exp_avg, denom, value=of_mean)
