@@ -282,7 +282,8 @@ class Reader {
     if (type.base == "SymInt")
       return list_of<SymInt>([&] { return SymInt(real_number().to_int()); });
     if (type.base == "int") return list_of<int64_t>([&] { return real_number().to_int(); });
-    if (type.base == "float") return list_of<double>([&] { return real_number().to_double(); });
+    if (type.base == "float" || type.base == "Scalar")
+      return list_of<double>([&] { return real_number().to_double(); });
     if (type.base == "bool") return list_of<bool>([&] { return real_number().to_bool(); });
     check(false, "lists of this type have no text");
     return Value();

@@ -3,6 +3,7 @@
 import re
 
 import cpp_forward
+import cpp_repeats
 from cpp_ops import names, parameters
 from records import words
 from schema import cpp_return
@@ -341,8 +342,10 @@ def family_code(records):
 
 def tracking_code(records):
     """ADInplaceOrView: writes count a version, views remember their base."""
-    text = "namespace taeda::tracking {\n\n"
+    text = cpp_repeats.prototypes(records) + "namespace taeda::tracking {\n\n"
     for r in records:
+        if r.data.get("at_once"):
+            text += cpp_repeats.tracking(r)
         if r.kind == "composite":
             continue
         for s in r.schemas:

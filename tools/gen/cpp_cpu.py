@@ -3,6 +3,7 @@
 They enter the operators' tables while the library starts, as those of any other device do.
 """
 
+import cpp_repeats
 from cpp_dense import (
     GUARD,
     TYPES,
@@ -19,7 +20,7 @@ from cpp_ops import cpp_return, names, out_names, parameters
 
 def has_own_kernel(r):
     """Whether the record has functions of its own on the CPU, beside what serves every device."""
-    return r.kind in ("structured", "kernel") or r.data.get("kernel")
+    return r.kind in ("structured", "kernel") or r.data.get("kernel") or r.data.get("at_once")
 
 
 def declarations(records):
@@ -30,6 +31,10 @@ def declarations(records):
         if r.kind == "structured":
             outs = ", ".join(f"Tensor& {n}" for n in out_names(r))
             lines.append(f"void {s.ident}({parameters(s)}, {outs});")
+        elif r.repeated:
+            continue
+        elif r.data.get("at_once"):
+            lines.append(f"{cpp_return(s)} {s.ident}(KeySet ks, {parameters(s)});")
         elif has_own_kernel(r):
             lines.append(f"{cpp_return(s)} {s.ident}({parameters(s)});")
             if r.out:
@@ -112,6 +117,10 @@ def structured(r):
 
 def kernel(r):
     s = r.schema
+    if r.repeated:
+        return cpp_repeats.cpu(r)
+    if r.data.get("at_once"):
+        return f"{head(s)} {{ return cpu::{s.ident}(ks, {names(s)}); }}\n"
     text = f"{head(s)} {{\n{GUARD}  return cpu::{s.ident}({names(s)});\n}}\n"
     if r.out:
         text += f"{head(r.out)} {{ return cpu::{r.out.ident}({names(r.out)}); }}\n"
@@ -122,7 +131,10 @@ def kernels(records):
     """The CPU's slot of every overload that it computes itself."""
     found = [r for r in records if r.kind == "pointwise" or has_own_kernel(r)]
     text = "namespace taeda::cpu {\n"
-    tables = [f"extern const PointwiseKernel {table};\n" for _, table, _, _ in bodies(records)]
+    repeated = [r.repeated for r in records if r.repeated and r.data["at_once"]]
+    own = [table for _, table, _, _ in bodies(records)]
+    used = dict.fromkeys([*own, *(r.bodies[0][0] for r in repeated)])
+    tables = [f"extern const PointwiseKernel {table};\n" for table in used]
     text += "".join(tables) + "\nnamespace {\n\n"
     by_kind = {"pointwise": pointwise, "structured": structured}
     for r in found:

@@ -195,9 +195,40 @@ def structured_by_parts(r, p):
     )
 
 
+# ---- one call per row of lists ----
+def lists(s):
+    return [a for a in s.arguments if a.type.is_list]
+
+
+def over_lists_head(r):
+    """The head of an operator over lists, and the statement that checks their lengths."""
+    given = ", ".join(a.name for a in lists(r.schema))
+    return f"{head(r.schema)} {{\n  check_lists({given});\n"
+
+
+def row(r):
+    """A function of i that calls the repeated operator for row i."""
+    s, name = r.schema, r.repeated.schema.name
+    given = [f"{a.name}[i]" if a.type.is_list else a.name for a in s.arguments]
+    if not s.is_inplace:
+        return f"[&](size_t i) {{ return taeda::{name}({', '.join(given)}); }}"
+    call = ", ".join(["target", *given[1:]])
+    return (
+        f"[&](size_t i) {{\n    Tensor target = {given[0]};\n"
+        f"    taeda::{name.rstrip('_')}_({call});\n  }}"
+    )
+
+
+def over_lists(r):
+    run = "run_rows" if r.schema.is_inplace else "return rows_of"
+    return f"{over_lists_head(r)}  {run}({lists(r.schema)[0].name}.size(), {row(r)});\n}}\n"
+
+
 # ---- the same function for every device ----
 def plain(r):
     """view, explicit, composite."""
+    if r.repeated:
+        return over_lists(r)
     if "alias" in r.data:
         calls = []
         for v in r.schemas:

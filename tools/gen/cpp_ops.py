@@ -168,6 +168,8 @@ def slots(r, s):
         rows += [("Dense", b, f"dense::{s.ident}") for b in DENSE if b != "CPU"]
     if s is r.schema and "autocast" in r.data:
         rows += [("Autocast", b, f"autocast::{s.ident}") for b in DENSE]
+    if r.data.get("at_once"):
+        rows.append(("ADInplaceOrView", "CPU", f"tracking::{s.ident}"))
     if r.kind == "composite":
         return rows
     if s.is_inplace or s.outs or (r.kind == "view" and r.grad):  # detach is no differentiable view
@@ -307,7 +309,7 @@ def impl_declarations(records):
     impl = []
     for r in records:
         s = r.schema
-        if "alias" in r.data:
+        if "alias" in r.data or r.repeated:
             continue
         if r.data.get("counted"):
             impl.append(f"Tensor {s.ident}_counted(const Tensor& self, const SymInt& count);")

@@ -33,12 +33,24 @@ from writer import Writer
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def repeated_headers(rows):
+    """What the calls of operators that others repeat need."""
+    families = dict.fromkeys(r.repeated.family for r in rows if r.repeated)
+    found = [f"taeda/ops/{family}/functions.h" for family in families]
+    return ["taeda/ops/functions.h", "taeda/ops/lists.h", *found] if found else []
+
+
+def has_number_lists(rows):
+    return any(a.type.base == "Scalar" and a.type.is_list for r in rows for a in r.schema.arguments)
+
+
 def family_files(w, family, rows):
     """What follows from the records of one family."""
     home = f"taeda/ops/{family}"
     operators, declarations = f"{home}/operators.h", f"{home}/declarations.h"
     w.cpp(f"{home}/functions.h", ["taeda/core/tensor.h"], cpp_ops.declarations(rows))
-    w.cpp(operators, ["taeda/dispatch/operator.h"], cpp_ops.operator_declarations(rows))
+    boxing = ["taeda/dispatch/number_lists.h"] if has_number_lists(rows) else []
+    w.cpp(operators, ["taeda/dispatch/operator.h", *boxing], cpp_ops.operator_declarations(rows))
     w.cpp(
         declarations,
         ["<array>", "taeda/core/tensor.h", "taeda/ops/spec.h"],
@@ -57,6 +69,7 @@ def family_files(w, family, rows):
     more = ["taeda/ops/functions.h"] if any("alias" in r.data for r in rows) else []
     if any("parts" in r.data for r in rows):
         more.append(f"{home}/rules.h")
+    more += repeated_headers(rows)
     w.cpp(f"{home}/batching.h", ["taeda/ops/batching.h"], cpp_batch.declarations(rows))
     # One source for what runs below autograd and its tables: each costs the headers once.
     w.cpp(
@@ -89,6 +102,7 @@ def family_files(w, family, rows):
             "python/interop/tensor_object.h",
             "python/interop/wrap.h",
             "python/src/args/args.h",
+            *(["python/src/args/number_lists.h"] if has_number_lists(rows) else []),
             "python/src/tensor/factories.h",
             "taeda/autograd/variable.h",
             "taeda/ops/functions.h",
@@ -111,6 +125,7 @@ def autograd_files(w, family, rows):
             *(["taeda/autograd/autocast.h"] if has_casts else []),
             "taeda/autograd/forward.h",
             "taeda/autograd/generated_support.h",
+            *(["taeda/autograd/lists.h"] if any(r.data.get("at_once") for r in rows) else []),
             "taeda/autograd/node.h",
             "taeda/autograd/saved.h",
             "taeda/autograd/variable.h",
@@ -139,6 +154,12 @@ def cpu_files(w, family, rows, forms):
             [
                 f"{home}_declarations.h",
                 *(["taeda/backends/cpu/pointwise/pointwise.h"] if has_bodies else []),
+                *(
+                    ["taeda/backends/cpu/pointwise/list_call.h"]
+                    if any(r.repeated for r in rows)
+                    else []
+                ),
+                *repeated_headers(rows),
                 *forms,
             ],
             cpp_cpu.kernels(rows),

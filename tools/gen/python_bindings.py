@@ -22,6 +22,7 @@ LISTS = {
     "SymInt": "SymIntList",
     "float": "FloatList",
     "bool": "BoolList",
+    "Scalar": "FloatList",
 }
 PRINTED = {
     "Tensor": "Tensor",
@@ -137,6 +138,8 @@ def value(p, i):
         return f"a.tensor({i})", []
     if p.base == "Generator":
         return f"a.generator({i})", []
+    if p.is_list and p.base == "Scalar":
+        return f"list{i}", [f"const std::vector<Scalar> list{i} = read_scalars(a.object({i}));"]
     if p.is_list:
         getter = LIST_GETTERS[p.base]
         if p.allow_none:
@@ -321,8 +324,10 @@ def groups(records):
 
 def numbers_taken(s):
     """Positional numbers: overloads with tensors in their place come first, since a tensor of no
-    dimensions passes for a number."""
-    return sum(a.type.base == "Scalar" and not a.is_kwarg_only for a in s.arguments)
+    dimensions passes for a number. Lists of numbers come before lists of tensors, which any list
+    passes for."""
+    taken = [a for a in s.arguments if a.type.base == "Scalar" and not a.is_kwarg_only]
+    return sum(-1 if a.type.is_list else 1 for a in taken)
 
 
 MODULES = ("", "nn", "special", "linalg")

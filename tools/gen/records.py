@@ -3,6 +3,7 @@
 A table "family" describes the folder: leaf = true where little else in the library calls its
 operators. taeda/ops/functions.h leaves them out, so that a change of theirs recompiles little; who
 calls them includes taeda/ops/<family>/functions.h, and C++ programs get all by taeda/taeda.h.
+each = [names] are unary operators that it repeats over lists (repeats.py).
 Every other table of taeda/ops/<family>/records.toml is a record, named after its overload
 ("sum.dim_IntList"):
 
@@ -17,6 +18,9 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
                          impl::<ident>_meta when meta = true)
   parts      structured: C++ expression of other operators, for devices without a kernel of it
   kernel     true: explicit, and devices may have a faster function of their own (cpu::<ident>)
+  each       the record that this one repeats for each row of its lists of tensors; see repeats.py
+  at_once    true: a composite over lists, which a device's function cpu::<ident> may run at once
+             where nothing above the devices would see its parts
   lowered    true: backends/lowered writes it in the kernel IR, for devices that compile kernels;
              pointwise records are without saying so
   variants   of function, method, inplace, out; none for an overload that only graphs name
@@ -90,6 +94,7 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import repeats
 import schema as schemas
 
 KINDS = ("pointwise", "structured", "view", "explicit", "composite", "kernel")
@@ -123,6 +128,8 @@ FIELDS = {
     "factory",
     "body",
     "kernel",
+    "each",
+    "at_once",
     "lowered",
     "inverse",
     "overwrites",
@@ -175,6 +182,7 @@ class Record:
     out: schemas.Schema | None = None
     grad: dict = field(default_factory=dict)
     is_leaf: bool = False
+    repeated: "Record | None" = None
 
     @property
     def ident(self):
@@ -258,22 +266,44 @@ def _load(path, key, data):
     return r
 
 
-def _is_leaf(path, properties):
-    if not set(properties) <= {"leaf"}:
-        _fail(path, "family", f"unknown properties {sorted(set(properties) - {'leaf'})}")
-    return properties.get("leaf", False)
+def _check_family(path, properties):
+    unknown = set(properties) - {"leaf", "each"}
+    if unknown:
+        _fail(path, "family", f"unknown properties {sorted(unknown)}")
+
+
+def _load_repeats(path, tables, by_key):
+    """The records over lists, of tables that name those which they repeat."""
+    for key, data in tables:
+        if data["each"] not in by_key:
+            _fail(path, key, f"repeats {data['each']!r}, which is no record")
+        base = by_key[data["each"]]
+        for form, derived in repeats.expanded(data, base):
+            r = _load(path, form, derived)
+            r.repeated = base
+            yield r
 
 
 def load(folder):
     """Every record, families in alphabetical order, records in file order."""
-    records = []
+    records, repeated, leaves = [], [], set()
     for path in sorted(Path(folder).glob("*/records.toml")):
         with open(path, "rb") as fh:
             tables = tomllib.load(fh)
-        is_leaf = _is_leaf(path, tables.pop("family", {}))
-        for key, data in tables.items():
-            records.append(_load(path, key, data))
-            records[-1].is_leaf = is_leaf
+        family = tables.pop("family", {})
+        _check_family(path, family)
+        if family.get("leaf", False):
+            leaves.add(path.parent.name)
+        over_lists = [repeats.unary(name) for name in family.get("each", [])]
+        over_lists += [(key, data) for key, data in tables.items() if "each" in data]
+        repeated.append((path, over_lists))
+        records += [_load(path, key, data) for key, data in tables.items() if "each" not in data]
+    by_key = {r.key: r for r in records}
+    for path, tables in repeated:
+        records += _load_repeats(path, tables, by_key)
+    records.sort(key=lambda r: r.family)
+    for r in records:
+        r.is_leaf = r.family in leaves
     seen = {}
     for r in records:
         for s in r.schemas:

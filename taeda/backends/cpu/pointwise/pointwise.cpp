@@ -9,6 +9,7 @@
 #include "taeda/backends/cpu/convert_declarations.h"
 #include "taeda/backends/cpu/pointwise/convert.h"
 #include "taeda/backends/cpu/pointwise/loop_nest.h"
+#include "taeda/backends/cpu/pointwise/numbers.h"
 #include "taeda/base/parallel.h"
 #include "taeda/ops/number_range.h"
 
@@ -30,34 +31,6 @@ inline DType tile_dtype(OperandKind kind, ComputeType compute) {
   if (kind == OperandKind::Compute) return compute_dtype(compute);
   return kind == OperandKind::Mask ? DType::Bool : to_real(compute_dtype(compute));
 }
-
-// The numbers of a call, one compute-type value each.
-struct Numbers {
-  alignas(16) char bytes[8 * 16];
-
-  Numbers(ComputeType compute, Span<Scalar> values) {
-    if (compute == ComputeType::F32) [[likely]]
-      fill<float>(values);
-    else
-      fill_wider(compute, values);
-  }
-
- private:
-  [[gnu::noinline]] void fill_wider(ComputeType compute, Span<Scalar> values) {
-    switch (compute) {
-      case ComputeType::F64: fill<double>(values); break;
-      case ComputeType::I64: fill<int64_t>(values); break;
-      case ComputeType::U64: fill<uint64_t>(values); break;
-      case ComputeType::C64: fill<Complex<float>>(values); break;
-      default: fill<Complex<double>>(values);
-    }
-  }
-  template <class T>
-  void fill(Span<Scalar> values) {
-    T* p = reinterpret_cast<T*>(bytes);
-    for (const Scalar& s : values) *p++ = s.to<T>();
-  }
-};
 
 // Everything about one call that does not depend on the position in it.
 struct Call {

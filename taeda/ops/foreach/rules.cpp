@@ -1,0 +1,52 @@
+// Operators over lists whose rows are not those of another operator as it is.
+#include "taeda/ops/distance/functions.h"
+#include "taeda/ops/foreach/declarations.h"
+#include "taeda/ops/foreach/functions.h"
+#include "taeda/ops/functions.h"
+#include "taeda/ops/lists.h"
+
+namespace taeda::impl {
+namespace {
+
+// The numbers of a tensor, one per row of the lists.
+std::vector<Scalar> numbers_of(const Tensor& scalars, size_t rows) {
+  TAEDA_CHECK(scalars.dim() == 1, "Expected packed scalar Tensor to be of dimension 1. Got ",
+              scalars.dim(), " instead.");
+  TAEDA_CHECK(static_cast<size_t>(scalars.numel()) == rows,
+              "Expected length of scalars to match input of length ", rows, " but got ",
+              scalars.numel(), " instead.");
+  std::vector<Scalar> numbers;
+  for (const Tensor& number : scalars.unbind()) numbers.push_back(number.item());
+  return numbers;
+}
+
+}  // namespace
+
+std::vector<Tensor> _foreach_addcmul_Tensor(TensorList self, TensorList tensor1, TensorList tensor2,
+                                            const Tensor& scalars) {
+  return taeda::_foreach_addcmul(self, tensor1, tensor2,
+                                 Span<Scalar>(numbers_of(scalars, self.size())));
+}
+void _foreach_addcmul__Tensor(TensorList self, TensorList tensor1, TensorList tensor2,
+                              const Tensor& scalars) {
+  taeda::_foreach_addcmul_(self, tensor1, tensor2, Span<Scalar>(numbers_of(scalars, self.size())));
+}
+std::vector<Tensor> _foreach_addcdiv_Tensor(TensorList self, TensorList tensor1, TensorList tensor2,
+                                            const Tensor& scalars) {
+  return taeda::_foreach_addcdiv(self, tensor1, tensor2,
+                                 Span<Scalar>(numbers_of(scalars, self.size())));
+}
+void _foreach_addcdiv__Tensor(TensorList self, TensorList tensor1, TensorList tensor2,
+                              const Tensor& scalars) {
+  taeda::_foreach_addcdiv_(self, tensor1, tensor2, Span<Scalar>(numbers_of(scalars, self.size())));
+}
+
+std::vector<Tensor> _foreach_norm_Scalar(TensorList self, const Scalar& ord,
+                                         std::optional<DType> dtype) {
+  check_lists(self);
+  return rows_of(self.size(), [&](size_t i) {
+    return taeda::linalg_vector_norm(self[i], ord, std::nullopt, false, dtype);
+  });
+}
+
+}  // namespace taeda::impl

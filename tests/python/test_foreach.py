@@ -1,0 +1,181 @@
+"""Operators over lists of tensors: equal to the operator for each row, in every way of running."""
+
+import pytest
+from under_test import t
+
+# (operator over lists, its row, arguments beside the first list)
+ROWS = {
+    "add.List": (t._foreach_add, lambda x, y: x.add(y, alpha=2), "list", {"alpha": 2}),
+    "add.Scalar": (t._foreach_add, lambda x, y: x + y, 1.5, {}),
+    "add.ScalarList": (t._foreach_add, lambda x, y: x + y, "numbers", {}),
+    "add.Tensor": (t._foreach_add, lambda x, y: x + y, "tensor", {}),
+    "sub.List": (t._foreach_sub, lambda x, y: x.sub(y, alpha=3), "list", {"alpha": 3}),
+    "mul.Scalar": (t._foreach_mul, lambda x, y: x * y, 3, {}),
+    "mul.Tensor": (t._foreach_mul, lambda x, y: x * y, "tensor", {}),
+    "div.List": (t._foreach_div, lambda x, y: x / y, "list", {}),
+    "div.ScalarList": (t._foreach_div, lambda x, y: x / y, "numbers", {}),
+    "clamp_min.Scalar": (t._foreach_clamp_min, lambda x, y: x.clamp_min(y), 0.5, {}),
+    "maximum.List": (t._foreach_maximum, t.maximum, "list", {}),
+    "minimum.List": (t._foreach_minimum, t.minimum, "list", {}),
+    "pow.Scalar": (t._foreach_pow, lambda x, y: x**y, 2, {}),
+    "pow.List": (t._foreach_pow, lambda x, y: x**y, "list", {}),
+    "lerp.Scalar": (
+        lambda xs, ys, **kw: t._foreach_lerp(xs, ys, 0.3, **kw),
+        lambda x, y: x.lerp(y, 0.3),
+        "list",
+        {},
+    ),
+    "addcmul.Scalar": (
+        lambda xs, ys: t._foreach_addcmul(xs, ys, ys, 0.5),
+        lambda x, y: x.addcmul(y, y, value=0.5),
+        "list",
+        {},
+    ),
+    "addcdiv.ScalarList": (
+        lambda xs, ys: t._foreach_addcdiv(xs, ys, ys, [0.5] * len(xs)),
+        lambda x, y: x.addcdiv(y, y, value=0.5),
+        "list",
+        {},
+    ),
+}
+# Lists that run at once, and lists that do not.
+LISTS = {
+    "plain": lambda: [t.rand(3, 4) * 0.5 + 0.4, t.rand(2), t.rand(()), t.rand(0, 3), t.rand(70000)],
+    "doubles": lambda: [t.rand(3, dtype=t.float64) + 0.5, t.rand(2, 2, dtype=t.float64)],
+    "mixed": lambda: [t.rand(3), t.rand(3, dtype=t.float64), t.rand(4, dtype=t.bfloat16)],
+    "strided": lambda: [t.rand(4, 3).t(), t.rand(6)[::2]],
+    "integers": lambda: [t.arange(1, 4), t.arange(1, 7).reshape(2, 3)],
+}
+
+
+def argument(kind, xs):
+    """What stands beside the first list, and its part in each row."""
+    if kind == "list":
+        ys = [x.clone() + 1 for x in xs]
+        return ys, ys
+    if kind == "numbers":
+        numbers = [1 + i for i in range(len(xs))]
+        return numbers, numbers
+    if kind == "tensor":
+        number = t.tensor(2.0)
+        return number, [number] * len(xs)
+    return kind, [kind] * len(xs)
+
+
+def assert_rows(results, expected):
+    assert len(results) == len(expected)
+    for result, wanted in zip(results, expected):
+        assert result.dtype == wanted.dtype and result.shape == wanted.shape
+        assert t.equal(result, wanted)
+
+
+@pytest.mark.parametrize("lists", LISTS)
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_are_those_of_the_operator(name, lists):
+    operator, row, kind, options = ROWS[name]
+    xs = LISTS[lists]()
+    if lists == "integers" and ("lerp" in name or "addcdiv" in name):
+        pytest.skip("not for integers")
+    given, parts = argument(kind, xs)
+    assert_rows(operator(xs, given, **options), [row(x, y) for x, y in zip(xs, parts)])
+
+
+UNARY = "abs acos ceil cos erf exp expm1 floor log log1p neg reciprocal round rsqrt sigmoid sign"
+UNARY += " sin sqrt tan tanh trunc"
+
+
+@pytest.mark.parametrize("name", UNARY.split())
+@pytest.mark.parametrize("lists", ["plain", "mixed", "strided"])
+def test_unary_rows(name, lists):
+    xs = LISTS[lists]()
+    expected = [getattr(t, name)(x) for x in xs]
+    assert_rows(getattr(t, f"_foreach_{name}")(xs), expected)
+    versions = [x._version for x in xs]
+    assert getattr(t, f"_foreach_{name}_")(xs) is None
+    assert_rows(xs, expected)
+    assert all(x._version == version + 1 for x, version in zip(xs, versions))
+
+
+@pytest.mark.parametrize("lists", ["plain", "mixed", "strided"])
+def test_in_place_forms_write_into_the_first_list(lists):
+    xs = LISTS[lists]()
+    ys = [x.clone() for x in xs]
+    expected = [x.mul(0.5).add(y, alpha=2).lerp(y, 0.25) for x, y in zip(xs, ys)]
+    t._foreach_mul_(xs, 0.5)
+    t._foreach_add_(xs, ys, alpha=2)
+    t._foreach_lerp_(xs, ys, 0.25)
+    assert_rows(xs, expected)
+
+
+def test_rows_that_meet_run_in_order():
+    x = t.zeros(4)
+    t._foreach_add_([x, x, x], 1)
+    assert x.tolist() == [3, 3, 3, 3]
+    a, b = t.tensor([1.0, 2.0]), t.tensor([10.0, 20.0])
+    t._foreach_add_([a, b], [b, a])
+    assert a.tolist() == [11.0, 22.0] and b.tolist() == [21.0, 42.0]
+    base = t.arange(5.0)
+    t._foreach_add_([base[:3], base[2:]], 1)
+    assert base.tolist() == [1, 2, 4, 4, 5]
+
+
+def test_copies_zeros_norms_and_maxima():
+    xs, ys = [t.zeros(2), t.zeros(3)], [t.ones(2), t.arange(3)]
+    t._foreach_copy_(xs, ys)
+    assert [x.tolist() for x in xs] == [[1, 1], [0, 1, 2]]
+    assert [n.item() for n in t._foreach_norm(xs)] == pytest.approx([2**0.5, 5**0.5])
+    assert [n.item() for n in t._foreach_norm(xs, 1)] == [2, 3]
+    assert [n.item() for n in t._foreach_max(xs)] == [1, 2]
+    t._foreach_zero_(xs)
+    assert all((x == 0).all() for x in xs)
+
+
+def test_gradients_go_through():
+    xs = [t.tensor([1.0, 2.0], requires_grad=True), t.tensor([3.0], requires_grad=True)]
+    squares = t._foreach_mul(xs, xs)
+    sum(s.sum() for s in squares).backward()
+    assert xs[0].grad.tolist() == [2.0, 4.0] and xs[1].grad.tolist() == [6.0]
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        t._foreach_add_(xs, 1)
+    with t.no_grad():
+        t._foreach_add_(xs, 1)
+    assert xs[0].tolist() == [2.0, 3.0]
+
+
+def test_a_write_is_seen_by_a_graph_that_saved_the_value():
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1.0
+    z = (y * y).sum()
+    with t.no_grad():
+        t._foreach_add_([y], 1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+
+
+def test_under_vmap_and_on_meta():
+    batch = t.rand(3, 2)
+    both = t.func.vmap(lambda x: t._foreach_add([x, x * 2], [x, x])[1])(batch)
+    assert t.equal(both, batch * 3)
+    shapes = [
+        x.shape for x in t._foreach_exp([t.empty(2, 3, device="meta"), t.empty(4, device="meta")])
+    ]
+    assert shapes == [(2, 3), (4,)]
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: t._foreach_add([], 1), "Tensor list must have at least one tensor"),
+        (
+            lambda: t._foreach_add([t.ones(1)], [t.ones(1), t.ones(1)]),
+            "Tensor lists must have the same number of tensors, got 1 and 2",
+        ),
+        (
+            lambda: t._foreach_add([t.ones(1)], [1.0, 2.0]),
+            "Tensor list must have same number of elements as scalar list",
+        ),
+    ],
+)
+def test_refused_lists(call, message):
+    with pytest.raises(RuntimeError, match=message):
+        call()
