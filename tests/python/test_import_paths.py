@@ -26,8 +26,10 @@ PATHS = (
     "_subclasses",
     "_utils.py",
     "fx/experimental",
+    "optim/_functional.py",
     "testing/_internal",
     "utils/_dtype_abbrs.py",
+    "utils/_foreach_utils.py",
 )
 FILES = sorted(
     file

@@ -6,6 +6,8 @@ methods of tensors. `states` have the parameter's shape, or are None where they 
 autograd may record, and on TensorLists.
 """
 
+from functools import partial
+
 from taeda import _C
 from taeda.autograd.grad_mode import enable_grad
 from taeda.optim._settings import _device_dtype_check_for_fused, _get_scalar_dtype
@@ -13,25 +15,43 @@ from taeda.optim._tensor_groups import TensorList, alike
 from taeda.optim.optimizer import Optimizer, _use_grad_for_differentiable
 
 
-def run(rule, params, grads, states, scalars, *, maximize, foreach=False, capturable=False):
+def run(
+    rule,
+    params,
+    grads,
+    states,
+    scalars,
+    *,
+    maximize,
+    foreach=False,
+    capturable=False,
+    differentiable=False,
+):
     """Runs a rule for all parameters; an empty list among `states` is one that is not in use.
 
     Over lists (`foreach`) the tensors of a list hold equal numbers in their scalars, so that these
-    numbers are read once. A capturable step reads none, and runs tensor by tensor.
+    numbers are read once. A capturable step reads none, and runs tensor by tensor, as does a
+    differentiable one.
     """
-    if foreach and not capturable:
+    if foreach and not capturable and not differentiable:
         _over_lists(rule, params, grads, states, scalars, maximize)
-    else:
-        _each(rule, params, grads, states, scalars, maximize)
-
-
-def _each(rule, params, grads, states, scalars, maximize):
+        return
+    run_row = partial(_on_copies, rule) if differentiable else rule
     for i, param in enumerate(params):
         grad = -grads[i] if maximize else grads[i]
         row = [param, grad, *(column[i] if column else None for column in states)]
         if param.is_complex():
             row = map(_real, row)
-        rule(*row, *(column[i] for column in scalars))
+        run_row(*row, *(column[i] for column in scalars))
+
+
+def _on_copies(rule, param, grad, *states):
+    """Runs a rule on copies of the states: what the graph keeps of them, no later step changes."""
+    copies = [state if state is None or state.dim() == 0 else state.clone() for state in states]
+    rule(param, grad, *copies)
+    for state, copy in zip(states, copies):
+        if state is not copy:
+            state.copy_(copy)
 
 
 def _over_lists(rule, params, grads, states, scalars, maximize):

@@ -2,6 +2,10 @@
 
 from taeda import _C
 
+# The dtypes in which one kernel for the whole step gives the values of one operator after another:
+# where every operator rounds to less than it computes in, the results would differ.
+_EXACT_IN_ONE_KERNEL = (_C.float32, _C.float64)
+
 
 def check_lr(lr, label="Invalid learning rate: {}"):
     """Refuses a learning rate that is no number, or negative."""
@@ -84,9 +88,26 @@ def _get_foreach_kernels_supported_devices():
     return ["cpu", "cuda", _C._get_privateuse1_backend_name()]
 
 
+def _is_plain(param):
+    from taeda.nn.parameter import Parameter
+
+    return type(param) in (_C.Tensor, Parameter)
+
+
 def _default_to_fused_or_foreach(params, differentiable, use_fused=False):
-    """Whether a step without a word about its form is fused, and whether it takes lists."""
-    return False, False
+    """Whether a step without a word about its form is fused, and whether it takes lists.
+
+    Fused is the fastest, and chosen where its values are those of one operator after another.
+    """
+    if differentiable or not all(p is None or _is_plain(p) for p in params):
+        return False, False
+    given = [p for p in params if p is not None]
+    fused_devices = _get_fused_kernels_supported_devices()
+    fused = use_fused and all(
+        p.dtype in _EXACT_IN_ONE_KERNEL and p.device.type in fused_devices for p in given
+    )
+    foreach_devices = _get_foreach_kernels_supported_devices()
+    return fused, not fused and all(p.device.type in foreach_devices for p in given)
 
 
 def _device_dtype_check_for_fused(p, cuda_unsupported=False):

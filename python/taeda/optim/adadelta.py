@@ -104,7 +104,6 @@ def adadelta(
         eps=eps,
         weight_decay=weight_decay,
         capturable=capturable,
-        differentiable=differentiable,
     )
     run(
         rule,
@@ -113,7 +112,8 @@ def adadelta(
         [square_avgs, acc_deltas],
         [state_steps],
         maximize=maximize,
-        foreach=foreach and not differentiable,
+        foreach=foreach,
+        differentiable=differentiable,
         capturable=capturable,
     )
 
@@ -130,16 +130,12 @@ def _update(
     eps,
     weight_decay,
     capturable,
-    differentiable,
 ):
     count(step, capturable)
     if weight_decay != 0:
         grad = decayed(grad, param, weight_decay)
     square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
     std = square_avg.add(eps).sqrt_()
-    delta = acc_delta.add(eps).sqrt_()
-    if differentiable:
-        delta = delta.clone()
-    delta.div_(std).mul_(grad)
+    delta = acc_delta.add(eps).sqrt_().div(std).mul_(grad)
     acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
     param.add_(delta, alpha=-lr)

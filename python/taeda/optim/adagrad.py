@@ -135,8 +135,16 @@ def adagrad(
     refuse_scaling(grad_scale, found_inf)
     settings["lr"] = _to_scalar(lr)
     rule = partial(_update, **settings)
-    is_over_lists = foreach and not differentiable
-    run(rule, params, grads, [state_sums], [state_steps], maximize=maximize, foreach=is_over_lists)
+    run(
+        rule,
+        params,
+        grads,
+        [state_sums],
+        [state_steps],
+        maximize=maximize,
+        foreach=foreach,
+        differentiable=differentiable,
+    )
 
 
 def _update(param, grad, state_sum, step, *, lr, lr_decay, weight_decay, eps):

@@ -185,7 +185,6 @@ def adam(
         differentiable=differentiable,
         **settings,
     )
-    is_over_lists = foreach and not differentiable
     run(
         rule,
         params,
@@ -193,7 +192,8 @@ def adam(
         states,
         [state_steps],
         maximize=maximize,
-        foreach=is_over_lists,
+        foreach=foreach,
+        differentiable=differentiable,
         capturable=capturable,
     )
 
@@ -244,7 +244,7 @@ def _update(
     if capturable or differentiable:
         # The step size goes into the denominator: as a `value` it would be read, and have no graph.
         denom = (exp_avg_sq.sqrt() / (correction * -step_size)).add_(eps / -step_size)
-        param.addcdiv_(exp_avg.clone() if differentiable else exp_avg, denom)
+        param.addcdiv_(exp_avg, denom)
     else:
         denom = exp_avg_sq.sqrt().div_(correction).add_(eps)
         param.addcdiv_(exp_avg, denom, value=-step_size)

@@ -110,7 +110,6 @@ def adamax(
         capturable=capturable,
     )
     states = [exp_avgs, exp_infs]
-    is_over_lists = foreach and not differentiable
     run(
         rule,
         params,
@@ -118,7 +117,8 @@ def adamax(
         states,
         [state_steps],
         maximize=maximize,
-        foreach=is_over_lists,
+        foreach=foreach,
+        differentiable=differentiable,
         capturable=capturable,
     )
 

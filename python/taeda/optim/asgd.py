@@ -121,7 +121,8 @@ def asgd(
         [axs],
         [mus, etas, state_steps],
         maximize=maximize,
-        foreach=foreach and not differentiable,
+        foreach=foreach,
+        differentiable=differentiable,
         capturable=capturable,
     )
 

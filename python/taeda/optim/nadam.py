@@ -136,7 +136,8 @@ def nadam(
         [exp_avgs, exp_avg_sqs],
         [mu_products, state_steps],
         maximize=maximize,
-        foreach=foreach and not differentiable,
+        foreach=foreach,
+        differentiable=differentiable,
         capturable=capturable,
     )
 

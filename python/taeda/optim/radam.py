@@ -123,7 +123,8 @@ def radam(
         [exp_avgs, exp_avg_sqs],
         [state_steps],
         maximize=maximize,
-        foreach=foreach and not differentiable,
+        foreach=foreach,
+        differentiable=differentiable,
         capturable=capturable,
     )
 

@@ -128,7 +128,8 @@ def rmsprop(
         [square_avgs, means, buffers],
         [state_steps],
         maximize=maximize,
-        foreach=foreach and not differentiable,
+        foreach=foreach,
+        differentiable=differentiable,
         capturable=capturable,
     )
 

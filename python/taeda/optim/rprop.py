@@ -102,7 +102,6 @@ def rprop(
         etas=(etaminus, etaplus),
         limits=(step_size_min, step_size_max),
         capturable=capturable,
-        differentiable=differentiable,
     )
     run(
         rule,
@@ -111,15 +110,16 @@ def rprop(
         [prevs, step_sizes],
         [state_steps],
         maximize=maximize,
-        foreach=foreach and not differentiable,
+        foreach=foreach,
+        differentiable=differentiable,
         capturable=capturable,
     )
 
 
-def _update(param, grad, prev, step_size, step, *, etas, limits, capturable, differentiable):
+def _update(param, grad, prev, step_size, step, *, etas, limits, capturable):
     etaminus, etaplus = etas
     count(step, capturable)
-    agreement = grad.mul(prev.clone() if differentiable else prev).sign()
+    agreement = grad.mul(prev).sign()
 
     def factor(sign):
         return _C.where(sign > 0, etaplus, _C.where(sign < 0, etaminus, _C.ones_like(sign)))

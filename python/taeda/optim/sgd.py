@@ -143,7 +143,15 @@ def sgd(
             )
         else:
             rule = partial(_update, is_first=is_first, **settings)
-            run(rule, *chosen, [buffers], [], maximize=maximize, foreach=foreach and not has_graph)
+            run(
+                rule,
+                *chosen,
+                [buffers],
+                [],
+                maximize=maximize,
+                foreach=foreach,
+                differentiable=has_graph,
+            )
 
 
 def _by_presence(buffers, count, momentum):

@@ -12,6 +12,14 @@ def _grads(parameters):
     return [p.grad for p in _listed(parameters) if p.grad is not None]
 
 
+def _by_device(tensors):
+    """Lists that an operator over lists takes."""
+    groups = {}
+    for tensor in tensors:
+        groups.setdefault(tensor.device, []).append(tensor)
+    return groups.items()
+
+
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """The norm of the norms of the tensors: that of all their elements."""
     tensors, norm_type = _listed(tensors), float(norm_type)
@@ -19,7 +27,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
         return _C.tensor(0.0)
     device = tensors[0].device
     with no_grad():
-        norms = [_C._linalg.vector_norm(tensor, norm_type).to(device) for tensor in tensors]
+        norms = [norm.to(device) for norm in _C._foreach_norm(tensors, norm_type)]
         total = _C._linalg.vector_norm(_C.stack(norms), norm_type)
     if error_if_nonfinite and not bool(_C.isfinite(total)):
         raise RuntimeError(
@@ -35,14 +43,14 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     with no_grad():
         # Multiplying by one where nothing is to be done spares a wait for the value.
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-        for grad in _grads(parameters):
-            grad.mul_(factor.to(grad.device))
+        for device, grads in _by_device(_grads(parameters)):
+            _C._foreach_mul_(grads, factor.to(device))
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Scales the gradients so that their norm, taken over all, is at most `max_norm`.
 
-    Returns the norm before. `foreach` is PyTorch's choice of a fused kernel; it changes nothing.
+    Returns the norm before. `foreach` chooses operators over lists in PyTorch; here all use them.
     """
     parameters = _listed(parameters)
     total = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite, foreach)
@@ -54,5 +62,6 @@ def clip_grad_value_(parameters, clip_value, foreach=None):
     """Limits each element of the gradients to [-clip_value, clip_value]."""
     clip_value = float(clip_value)
     with no_grad():
-        for grad in _grads(parameters):
-            grad.clamp_(min=-clip_value, max=clip_value)
+        for _, grads in _by_device(_grads(parameters)):
+            _C._foreach_clamp_min_(grads, -clip_value)
+            _C._foreach_clamp_max_(grads, clip_value)
