@@ -6,6 +6,9 @@ from warnings import warn
 
 from taeda import _C
 from taeda.autograd.grad_mode import no_grad
+from taeda.nn._operators import _C as _operators
+from taeda.nn._operators import name_missing_operators
+from taeda.overrides import handle_torch_function, has_torch_function_variadic
 
 # The gain of each function; leaky_relu's depends on its slope.
 _GAINS = {
@@ -33,20 +36,31 @@ def calculate_gain(nonlinearity, param=None):
     return _GAINS[nonlinearity]
 
 
+def _overridden(function, tensor, **options):
+    """Hands a call over; all arguments are given by name."""
+    return handle_torch_function(function, (tensor,), tensor=tensor, **options)
+
+
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
     """Values uniform in [a, b)."""
+    if has_torch_function_variadic(tensor):
+        return _overridden(uniform_, tensor, a=a, b=b, generator=generator)
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor, mean=0.0, std=1.0, generator=None):
     """Values normal with the mean and standard deviation."""
+    if has_torch_function_variadic(tensor):
+        return _overridden(normal_, tensor, mean=mean, std=std, generator=generator)
     with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
 
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     """Values normal with the mean and standard deviation, those outside [a, b] left out."""
+    if tensor.is_meta:
+        return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of "
@@ -57,22 +71,53 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     def probability_below(x):
         return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
 
-    low, high = probability_below(a), probability_below(b)
     with no_grad():
-        # The inverse of the distribution function, of uniform values between those of a and b.
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        return tensor.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b)
+        if probability_below(b) - probability_below(a) > 0.3:
+            return _draw_within(tensor, mean, std, a, b, generator)
+        return _draw_in_tail(tensor, mean, std, a, b, generator)
+
+
+def _draw_within(tensor, mean, std, a, b, generator):
+    """Normal values, drawn again where they are outside [a, b], which is seldom."""
+    low, high = tensor.new_tensor([a, b], device="cpu").tolist()
+    result = tensor.normal_(mean, std, generator=generator)
+    while True:
+        is_outside = (result < low) | (result > high)
+        if not is_outside.any():
+            break
+        again = _C.empty_like(result).normal_(mean, std, generator=generator)
+        result = _C.where(is_outside, again, result)
+    return tensor if result is tensor else tensor.copy_(result)
+
+
+def _draw_in_tail(tensor, mean, std, a, b, generator):
+    """Uniform values in [a, b], each kept with its density over the largest one's."""
+    largest = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    result = tensor.uniform_(a, b, generator=generator)
+    candidate, pending = result, None
+    while True:
+        log_density = ((candidate - mean) / std) ** 2 * -0.5 - largest
+        is_refused = _C.empty_like(result).uniform_(generator=generator).log_() > log_density
+        pending = is_refused if pending is None else pending & is_refused
+        if not pending.any():
+            break
+        candidate = _C.empty_like(result).uniform_(a, b, generator=generator)
+        result = _C.where(pending, candidate, result)
+    return tensor if result is tensor else tensor.copy_(result)
 
 
 def constant_(tensor, val):
     """One value everywhere."""
+    if has_torch_function_variadic(tensor):
+        return _overridden(constant_, tensor, val=val)
     with no_grad():
         return tensor.fill_(val)
 
 
 def ones_(tensor):
     """Ones."""
-    return constant_(tensor, 1.0)
+    with no_grad():
+        return tensor.fill_(1.0)
 
 
 def zeros_(tensor):
@@ -95,6 +140,8 @@ def dirac_(tensor, groups=1):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     if tensor.size(0) % groups != 0:
         raise ValueError("dim 0 must be divisible by groups")
+    if tensor.is_meta:
+        return tensor
     outputs = tensor.size(0) // groups
     center = tuple(size // 2 for size in tensor.shape[2:])
     with no_grad():
@@ -131,12 +178,15 @@ def _xavier_std(tensor, gain):
 def xavier_uniform_(tensor, gain=1.0, generator=None):
     """Uniform values whose spread is kept both forward and backward (Glorot and Bengio, 2010)."""
     bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
-    return uniform_(tensor, -bound, bound, generator)
+    with no_grad():
+        return tensor.uniform_(-bound, bound, generator=generator)
 
 
 def xavier_normal_(tensor, gain=1.0, generator=None):
     """Normal values whose spread is kept both forward and backward (Glorot and Bengio, 2010)."""
-    return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
+    std = _xavier_std(tensor, gain)
+    with no_grad():
+        return tensor.normal_(0.0, std, generator=generator)
 
 
 def _kaiming_std(tensor, a, mode, nonlinearity):
@@ -150,17 +200,56 @@ def _kaiming_std(tensor, a, mode, nonlinearity):
 
 def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
     """Uniform values whose spread is kept through rectifiers (He et al., 2015)."""
+    if has_torch_function_variadic(tensor):
+        options = {"a": a, "mode": mode, "nonlinearity": nonlinearity, "generator": generator}
+        return _overridden(kaiming_uniform_, tensor, **options)
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
         return tensor
     bound = math.sqrt(3.0) * std
-    return uniform_(tensor, -bound, bound, generator)
+    with no_grad():
+        return tensor.uniform_(-bound, bound, generator=generator)
 
 
 def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
     """Normal values whose spread is kept through rectifiers (He et al., 2015)."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
-    return tensor if std is None else normal_(tensor, 0.0, std, generator)
+    if std is None:
+        return tensor
+    with no_grad():
+        return tensor.normal_(0.0, std, generator=generator)
+
+
+def orthogonal_(tensor, gain=1, generator=None):
+    """A matrix with orthogonal rows or columns (Saxe et al., 2013)."""
+    if tensor.ndimension() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0 or tensor.is_meta:
+        return tensor
+    rows = tensor.size(0)
+    drawn = tensor.new_empty((rows, tensor.numel() // rows))
+    drawn.normal_(0, 1, generator=generator)
+    is_wide = rows < drawn.size(1)
+    with no_grad():
+        q, r = _operators.linalg_qr(drawn.t() if is_wide else drawn)
+        q = q * r.diagonal().sign()  # uniform over all such matrices
+        tensor.copy_((q.t() if is_wide else q).reshape(tensor.shape)).mul_(gain)
+    return tensor
+
+
+def sparse_(tensor, sparsity, std=0.01, generator=None):
+    """Normal values, of which a fraction of each column is zero (Martens, 2010)."""
+    if tensor.ndimension() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    if tensor.is_meta:
+        return tensor
+    rows, columns = tensor.shape
+    num_zeros = math.ceil(sparsity * rows)
+    with no_grad():
+        tensor.normal_(0, std, generator=generator)
+        for column in range(columns):
+            tensor[_C.randperm(rows)[:num_zeros], column] = 0
+    return tensor
 
 
 def _deprecated(function):
@@ -188,3 +277,6 @@ xavier_uniform = _deprecated(xavier_uniform_)
 xavier_normal = _deprecated(xavier_normal_)
 kaiming_uniform = _deprecated(kaiming_uniform_)
 kaiming_normal = _deprecated(kaiming_normal_)
+orthogonal = _deprecated(orthogonal_)
+sparse = _deprecated(sparse_)
+name_missing_operators(globals())

@@ -4,12 +4,35 @@ import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from itertools import groupby
+from warnings import warn
 
 from taeda.nn.modules._pairs import checked_pairs
 from taeda.nn.modules._parameter_containers import ParameterDict, ParameterList
 from taeda.nn.modules.module import Module, _addindent
 
-__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+__all__ = [
+    "Container",
+    "ModuleDict",
+    "ModuleList",
+    "ParameterDict",
+    "ParameterList",
+    "Sequential",
+]
+
+
+class Container(Module):
+    """The older base of modules with children, given by keyword."""
+
+    def __init__(self, **kwargs):
+        super().__init__()
+        warn(
+            "nn.Container is deprecated. All of it's functionality is now implemented in "
+            "nn.Module. Subclass that instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        for name, module in kwargs.items():
+            self.add_module(name, module)
 
 
 class _Sequence(Module):

@@ -1,0 +1,35 @@
+"""Sizes as tuples: a number stands for one value per dimension."""
+
+from collections.abc import Iterable
+from itertools import repeat
+
+
+def _ntuple(n, name="parse"):
+    """A function that makes a tuple: of the values given, or of n times the one value."""
+
+    def parse(x):
+        return tuple(x) if isinstance(x, Iterable) else tuple(repeat(x, n))
+
+    parse.__name__ = name
+    return parse
+
+
+_single = _ntuple(1, "_single")
+_pair = _ntuple(2, "_pair")
+_triple = _ntuple(3, "_triple")
+_quadruple = _ntuple(4, "_quadruple")
+
+
+def _reverse_repeat_tuple(t, n):
+    """The values from the last to the first, each n times: the order in which F.pad counts."""
+    return tuple(x for x in reversed(t) for _ in range(n))
+
+
+def _list_with_default(out_size, defaults):
+    """The sizes, with the default in the place of each None."""
+    if isinstance(out_size, int):
+        return out_size
+    if len(defaults) <= len(out_size):
+        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
+    pairs = zip(out_size, defaults[-len(out_size) :])
+    return [default if size is None else size for size, default in pairs]
