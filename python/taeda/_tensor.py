@@ -5,6 +5,7 @@ from taeda.overrides import (
     _default_torch_function,
     handle_torch_function,
     has_torch_function_unary,
+    has_torch_function_variadic,
 )
 
 
@@ -288,6 +289,15 @@ def _dim_order(self, *, ambiguity_check=False):
     return tuple(order)
 
 
+def _module_load(self, other, assign=False):
+    """What Module.load_state_dict exchanges this tensor with, where it exchanges objects."""
+    if has_torch_function_variadic(self, other):
+        return handle_torch_function(
+            _C.Tensor.module_load, (self, other), self, other, assign=assign
+        )
+    return other.detach() if assign else self.copy_(other).detach()
+
+
 _METHODS = {
     "__repr__": _repr,
     "__format__": _format,
@@ -303,6 +313,7 @@ _METHODS = {
     "is_nonzero": _is_nonzero,
     "narrow_copy": _narrow_copy,
     "dim_order": _dim_order,
+    "module_load": _module_load,
     "__rdiv__": _rdiv,
 }
 

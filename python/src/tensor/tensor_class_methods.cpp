@@ -13,6 +13,8 @@
 #include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
 
+#include <utility>
+
 namespace taeda::python {
 
 namespace {
@@ -105,6 +107,24 @@ void check_new_keywords(PyObject* kwargs) {
   }
 }
 
+// Who holds the tensor: the object, and what in C++ refers to it.
+PyObject* use_count(PyObject* self, PyObject*) {
+  return PyLong_FromUnsignedLongLong(tensor_of(self).impl()->use_count());
+}
+
+// Exchanges what two objects stand for; each tensor's object is the other one from now on
+// (Note [Python slot]). Their classes and attributes are the caller's to exchange.
+PyObject* swap_impl(PyObject* self, PyObject* other) {
+  return guarded([&]() -> PyObject* {
+    std::swap(tensor_of(self), expect_tensor(other, "other"));
+    for (PyObject* object : {self, other}) {
+      tensor_of(object).impl()->set_python_object(object, false);
+      track_tensor(object);
+    }
+    Py_RETURN_NONE;
+  });
+}
+
 }  // namespace
 
 // Tensor(), Tensor(2, 3), Tensor([1, 2]), Tensor(other): the old constructor, of the default dtype.
@@ -141,6 +161,8 @@ PyMethodDef tensor_class_methods[] = {
      "as_subclass(cls) -> cls\n\n"
      "The same tensor as an instance of a subclass of Tensor."},
     {"__copy__", copy, METH_NOARGS, nullptr},
+    {"_use_count", use_count, METH_NOARGS, nullptr},
+    {"_swap_impl", swap_impl, METH_O, nullptr},
     {},
 };
 

@@ -41,3 +41,22 @@ def reduction_number(reduction, size_average=None, reduce=None):
     if number is None:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return number
+
+
+def legacy_get_string(size_average, reduce, emit_warning=True):
+    """The reduction by name that the two flags mean."""
+    size_average = True if size_average is None else size_average
+    reduce = True if reduce is None else reduce
+    reduction = ("mean" if size_average else "sum") if reduce else "none"
+    if emit_warning:
+        _warn(
+            "size_average and reduce args will be deprecated, please use "
+            f"reduction='{reduction}' instead.",
+            3,
+        )
+    return reduction
+
+
+def legacy_get_enum(size_average, reduce, emit_warning=True):
+    """The operator's number of the reduction that the two flags mean."""
+    return reduction_number(legacy_get_string(size_average, reduce, emit_warning))

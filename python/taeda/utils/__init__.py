@@ -4,6 +4,7 @@ import os
 
 from taeda import _C
 from taeda.utils import _mode_utils
+from taeda.utils._swap_tensors import swap_tensors
 from taeda.utils.backend_registration import (
     generate_methods_for_privateuse1_backend,
     rename_privateuse1_backend,
@@ -16,6 +17,7 @@ __all__ = [
     "cmake_prefix_path",
     "generate_methods_for_privateuse1_backend",
     "rename_privateuse1_backend",
+    "swap_tensors",
 ]
 
 # What CMAKE_PREFIX_PATH wants for find_package(Torch), in projects written for PyTorch.

@@ -2,9 +2,11 @@
 
 from warnings import warn
 
-from taeda import _C
+from taeda import _C, __future__
 from taeda.autograd.grad_mode import no_grad
 from taeda.nn.parameter import Parameter
+from taeda.utils._python_dispatch import is_traceable_wrapper_subclass
+from taeda.utils._swap_tensors import swap_tensors
 
 
 class Conversion:
@@ -21,7 +23,7 @@ class Conversion:
                 module._apply(fn)
         for name, parameter in self._parameters.items():
             if parameter is not None:
-                self._parameters[name] = _converted(parameter, fn)
+                self._parameters[name] = _converted(parameter, fn, f"{self._get_name()}.{name}")
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
@@ -56,6 +58,10 @@ class Conversion:
     def to_empty(self, *, device, recurse=True):
         """Moves to a device without copying the values."""
         return self._apply(lambda tensor: _C.empty_like(tensor, device=device), recurse=recurse)
+
+    def share_memory(self):
+        """Moves parameters and buffers to memory that other processes can share."""
+        return self._apply(lambda tensor: tensor.share_memory_())
 
     def cpu(self):
         """Moves to the CPU."""
@@ -106,21 +112,57 @@ class Conversion:
                 parameter.grad.requires_grad_(False).zero_()
 
 
-def _converted(parameter, fn):
-    """The parameter after its value and gradient were exchanged; a new one across meta."""
-    gradient = parameter.grad
+def _converted(parameter, fn, name):
+    """The parameter after its value and gradient were exchanged, or a new one.
+
+    It is a new one across meta, and where `__future__` asks for that.
+    """
     with no_grad():
         value = fn(parameter)
-        new_gradient = None if gradient is None else fn(gradient)
-    if parameter.is_meta != value.is_meta:
-        parameter = Parameter(value, parameter.requires_grad)
-        if new_gradient is not None:
-            parameter.grad = new_gradient.requires_grad_(gradient.requires_grad)
+    is_swapped = __future__.get_swap_module_params_on_conversion()
+    if is_swapped or is_traceable_wrapper_subclass(value):
+        _swap(parameter, value, fn, name)
         return parameter
-    parameter.data = value
-    if new_gradient is not None:
-        gradient.data = new_gradient
-    return parameter
+    gradient = parameter.grad
+    converted = parameter
+    if _keeps_object(parameter, value):
+        parameter.data = value
+    else:
+        converted = Parameter(value, parameter.requires_grad)
+    if gradient is not None:
+        with no_grad():
+            new_gradient = fn(gradient)
+        if _keeps_object(gradient, new_gradient):
+            converted.grad.data = new_gradient
+        else:
+            converted.grad = new_gradient.requires_grad_(gradient.requires_grad)
+    return converted
+
+
+def _keeps_object(tensor, value):
+    """Whether the tensor can get the value's memory and stay the same object."""
+    is_overwritten = __future__.get_overwrite_module_params_on_conversion()
+    return tensor.is_meta == value.is_meta and not is_overwritten
+
+
+def _swap(parameter, value, fn, name):
+    """Exchanges the parameter and its gradient with what `fn` makes of them."""
+    gradient = parameter.grad
+    parameter.grad = None  # a second holder would be in the way
+    try:
+        swap_tensors(parameter, Parameter(value, requires_grad=parameter.requires_grad))
+    except Exception as error:
+        parameter.grad = gradient
+        raise RuntimeError(f"_apply(): Couldn't swap {name}") from error
+    if gradient is None:
+        return
+    with no_grad():
+        value = fn(gradient).requires_grad_(gradient.requires_grad)
+    try:
+        swap_tensors(gradient, value)
+    except Exception as error:
+        raise RuntimeError(f"_apply(): Couldn't swap {name}.grad") from error
+    parameter.grad = gradient
 
 
 def _check_dtype(dtype):

@@ -19,8 +19,7 @@ class HookDict(OrderedDict):
     is_used = False
 
     def __setitem__(self, key, value):
-        if not HookDict.is_used:
-            HookDict.is_used = True
+        HookDict.is_used = True
         super().__setitem__(key, value)
 
 
@@ -39,6 +38,7 @@ _global_is_full_backward_hook = None
 
 def _add(table, hook, prepend=False, flags=()):
     """Adds the hook to the table and its number to each table of flags; returns its handle."""
+    HookDict.is_used = True  # whatever kind of dictionary the table was replaced by
     handle = RemovableHandle(table, extra_dict=list(flags))
     table[handle.id] = hook
     for flag in flags:

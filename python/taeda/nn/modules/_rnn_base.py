@@ -138,7 +138,7 @@ class RNNBase(Module):
     def check_input(self, input, batch_sizes):
         """The dtype, number of dimensions and last size of the input."""
         dtype = self._flat_weights[0].dtype
-        if input.dtype != dtype and not _C._is_any_autocast_enabled():
+        if input.dtype != dtype and not _C.is_autocast_enabled(input.device.type):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). Convert "
                 f"input: input.to({dtype}), or convert model: model.to({input.dtype})"

@@ -5,10 +5,12 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 from warnings import warn
 
-from taeda import _C
+from taeda.__future__ import get_swap_module_params_on_conversion
 from taeda.autograd.grad_mode import no_grad
 from taeda.nn.modules._hooks import _add
 from taeda.nn.parameter import Parameter, is_lazy
+from taeda.overrides import is_tensor_like
+from taeda.utils._swap_tensors import swap_tensors
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
@@ -214,13 +216,13 @@ class StateDict:
 
     def _load_tensor(self, name, key, tensor, value, is_assigned):
         """Loads one value; returns a list of at most one error message."""
-        if not isinstance(value, _C.Tensor):
+        if not is_tensor_like(value):
             return [
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
                 f"object from checkpoint but received {type(value)}"
             ]
         if not is_lazy(tensor):
-            if tensor.dim() == 0 and value.size() == (1,):
+            if len(tensor.shape) == 0 and value.shape == (1,):
                 value = value[0]
             if value.shape != tensor.shape:
                 return [
@@ -235,15 +237,19 @@ class StateDict:
                 "in the module instead of copying them in place?)",
                 stacklevel=4,
             )
+        is_swapped = get_swap_module_params_on_conversion()
         try:
             with no_grad():
-                if is_assigned:
+                if is_swapped:
+                    _swap(tensor, value, is_assigned)
+                elif is_assigned:
                     setattr(self, name, _as_kind_of(tensor, value))
                 else:
                     tensor.copy_(value)
         except Exception as error:
+            action = "swapping" if is_swapped else "copying"
             return [
-                f'While copying the parameter named "{key}", whose dimensions in the model are '
+                f'While {action} the parameter named "{key}", whose dimensions in the model are '
                 f"{tensor.size()} and whose dimensions in the checkpoint are {value.size()}, an "
                 f"exception occurred : {error.args}."
             ]
@@ -300,3 +306,14 @@ def _as_kind_of(tensor, value):
     if isinstance(value, Parameter):
         return value.requires_grad_(tensor.requires_grad)
     return Parameter(value, tensor.requires_grad)
+
+
+def _swap(tensor, value, is_assigned):
+    """Exchanges a member with what its module_load makes of the value."""
+    loaded = tensor.module_load(value, assign=is_assigned)
+    if loaded is value or loaded is tensor:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning "
+            "one of the inputs in module_load"
+        )
+    swap_tensors(tensor, _as_kind_of(tensor, loaded))

@@ -1,6 +1,8 @@
 """Module: the base of everything with parameters, and the rules for its attributes and calls."""
 
+import sys
 from collections import OrderedDict
+from types import ModuleType
 
 from taeda import _C
 from taeda._type_info import typename
@@ -35,6 +37,25 @@ def _addindent(s_, numSpaces):
     return s_.replace("\n", "\n" + " " * numSpaces)
 
 
+def _new_tables():
+    """What a module holds beside its members: hooks, and which buffers are not stored."""
+    return {
+        "_non_persistent_buffers_set": set(),
+        "_backward_pre_hooks": HookDict(),
+        "_backward_hooks": HookDict(),
+        "_is_full_backward_hook": None,
+        "_forward_hooks": HookDict(),
+        "_forward_hooks_with_kwargs": OrderedDict(),
+        "_forward_hooks_always_called": OrderedDict(),
+        "_forward_pre_hooks": HookDict(),
+        "_forward_pre_hooks_with_kwargs": OrderedDict(),
+        "_state_dict_hooks": OrderedDict(),
+        "_state_dict_pre_hooks": OrderedDict(),
+        "_load_state_dict_pre_hooks": OrderedDict(),
+        "_load_state_dict_post_hooks": OrderedDict(),
+    }
+
+
 class Module(HookRegistration, Traversal, Conversion, StateDict):
     """Base of neural network modules.
 
@@ -47,6 +68,8 @@ class Module(HookRegistration, Traversal, Conversion, StateDict):
     dump_patches = False
     # Whether __init__ goes on to the next class of the method resolution order.
     call_super_init = False
+    # What `compile` made of the calls.
+    _compiled_call_impl = None
     forward = _forward_unimplemented
 
     def __init__(self, *args, **kwargs):
@@ -60,23 +83,7 @@ class Module(HookRegistration, Traversal, Conversion, StateDict):
                     f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given"
                 )
         self.__dict__.update(
-            training=True,
-            _parameters={},
-            _buffers={},
-            _non_persistent_buffers_set=set(),
-            _backward_pre_hooks=HookDict(),
-            _backward_hooks=HookDict(),
-            _is_full_backward_hook=None,
-            _forward_hooks=HookDict(),
-            _forward_hooks_with_kwargs=OrderedDict(),
-            _forward_hooks_always_called=OrderedDict(),
-            _forward_pre_hooks=HookDict(),
-            _forward_pre_hooks_with_kwargs=OrderedDict(),
-            _state_dict_hooks=OrderedDict(),
-            _state_dict_pre_hooks=OrderedDict(),
-            _load_state_dict_pre_hooks=OrderedDict(),
-            _load_state_dict_post_hooks=OrderedDict(),
-            _modules={},
+            training=True, _parameters={}, _buffers={}, **_new_tables(), _modules={}
         )
         if self.call_super_init:
             super().__init__(*args, **kwargs)
@@ -89,7 +96,14 @@ class Module(HookRegistration, Traversal, Conversion, StateDict):
             return HookedCall(self, args, kwargs).run()
         return self.forward(*args, **kwargs)
 
-    __call__ = _call_impl
+    def _wrapped_call_impl(self, *args, **kwargs):
+        if not HookDict.is_used:
+            return self.forward(*args, **kwargs)
+        if self._compiled_call_impl is not None:
+            return self._compiled_call_impl(*args, **kwargs)
+        return self._call_impl(*args, **kwargs)
+
+    __call__ = _wrapped_call_impl
 
     # ---- registration ----
     def register_buffer(self, name, tensor, persistent=True):
@@ -241,7 +255,29 @@ class Module(HookRegistration, Traversal, Conversion, StateDict):
         return sorted(name for name in names if not name[0].isdigit())
 
     def __setstate__(self, state):
-        self.__dict__.update(state)
+        # A state from before a kind of hook existed has no table of it.
+        self.__dict__.update({**_new_tables(), **state})
+
+    def _replicate_for_data_parallel(self):
+        """A module that refers to the same members, without parameters of its own."""
+        replica = self.__new__(type(self))
+        replica.__dict__ = self.__dict__.copy()
+        replica._parameters = {}
+        replica._buffers = replica._buffers.copy()
+        replica._modules = replica._modules.copy()
+        replica._is_replica = True
+        return replica
+
+    def compile(self, *args, **kwargs):
+        """Compiles the calls of this module, with the arguments of taeda.compile."""
+        import taeda
+
+        self._compiled_call_impl = taeda.compile(self._call_impl, *args, **kwargs)
+        HookDict.is_used = True  # calls look for more than forward from now on
+
+    def __getstate__(self):
+        # A compiled call belongs to this object.
+        return {k: v for k, v in self.__dict__.items() if k != "_compiled_call_impl"}
 
     # ---- modes and printing ----
     def train(self, mode=True):
@@ -273,3 +309,21 @@ class Module(HookRegistration, Traversal, Conversion, StateDict):
             return f"{self._get_name()}({extra})"
         lines = [*(extra.split("\n") if extra else ()), *children]
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
+
+
+class _WithGlobalHooks(ModuleType):
+    """This file as PyTorch has it: the tables of hooks for all modules are read and set here."""
+
+    def __getattr__(self, name):
+        if name.startswith("_global_"):
+            return getattr(_hooks, name)
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __setattr__(self, name, value):
+        if name.startswith("_global_"):
+            setattr(_hooks, name, value)
+        else:
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _WithGlobalHooks

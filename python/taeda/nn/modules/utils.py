@@ -33,3 +33,15 @@ def _list_with_default(out_size, defaults):
         raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
     pairs = zip(out_size, defaults[-len(out_size) :])
     return [default if size is None else size for size, default in pairs]
+
+
+def consume_prefix_in_state_dict_if_present(state_dict, prefix):
+    """Takes a prefix off the names of a state dict, in place."""
+    for key in list(state_dict):
+        if key.startswith(prefix):
+            state_dict[key[len(prefix) :]] = state_dict.pop(key)
+    metadata = getattr(state_dict, "_metadata", {})
+    for key in list(metadata):
+        # The module of the prefix itself is named without the dot.
+        if key and (key == prefix.replace(".", "") or key.startswith(prefix)):
+            metadata[key[len(prefix) :]] = metadata.pop(key)

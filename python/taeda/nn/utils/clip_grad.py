@@ -1,5 +1,7 @@
 """Limits for gradients: of their norm over all parameters, or of each element."""
 
+from warnings import warn
+
 from taeda import _C
 from taeda.autograd.grad_mode import no_grad
 
@@ -65,3 +67,14 @@ def clip_grad_value_(parameters, clip_value, foreach=None):
         for _, grads in _by_device(_grads(parameters)):
             _C._foreach_clamp_min_(grads, -clip_value)
             _C._foreach_clamp_max_(grads, clip_value)
+
+
+def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """The older name of clip_grad_norm_."""
+    warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
+        "`torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
