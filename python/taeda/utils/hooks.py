@@ -58,7 +58,7 @@ class BackwardHookFunction(Function):
 
     @staticmethod
     def forward(on_grads, *tensors):
-        return tuple(tensor.detach() for tensor in tensors)
+        return tensors
 
     @staticmethod
     def setup_context(ctx, inputs, output):

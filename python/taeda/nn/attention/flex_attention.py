@@ -94,7 +94,8 @@ def flex_attention(
 def _for_heads(tensor, query, enable_gqa):
     """Keys or values for each batch and head of the queries, which groups may share."""
     if enable_gqa:
-        tensor = tensor.repeat_interleave(query.size(1) // tensor.size(1), dim=1)
+        shared = tensor.unsqueeze(2).expand(-1, -1, query.size(1) // tensor.size(1), -1, -1)
+        tensor = shared.flatten(1, 2)
     return tensor.expand(query.size(0), -1, -1, -1)
 
 

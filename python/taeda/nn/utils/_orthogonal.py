@@ -3,6 +3,7 @@
 from enum import Enum, auto
 
 from taeda import _C
+from taeda._type_info import finfo
 from taeda.autograd.grad_mode import no_grad
 from taeda.nn._operators import _C as _operators
 from taeda.nn._operators import name_missing_operators
@@ -21,7 +22,7 @@ def _is_orthogonal(matrix):
     """Whether the columns are orthonormal, up to rounding."""
     rows, columns = matrix.shape[-2:]
     identity = _C.eye(columns, dtype=matrix.dtype, device=matrix.device)
-    atol = 10.0 * rows * _C.finfo(matrix.dtype).eps
+    atol = 10.0 * rows * finfo(matrix.dtype).eps
     return _C.allclose(matrix.mH @ matrix, identity, atol=atol)
 
 

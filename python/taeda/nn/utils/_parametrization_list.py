@@ -1,11 +1,11 @@
 """ParametrizationList: the parametrizations of one tensor, and the tensors they start from."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 from taeda import _C
 from taeda.__future__ import get_swap_module_params_on_conversion
 from taeda.autograd.grad_mode import no_grad
+from taeda.nn._operators import MissingOperatorError
 from taeda.nn.modules.container import ModuleList
 from taeda.nn.parameter import Parameter
 from taeda.utils._python_dispatch import is_traceable_wrapper_subclass
@@ -68,8 +68,12 @@ class ParametrizationList(ModuleList):
         with no_grad():
             for module in reversed(self):
                 if hasattr(module, "right_inverse"):
-                    with suppress(NotImplementedError):
+                    try:
                         original = module.right_inverse(original)
+                    except MissingOperatorError:
+                        raise
+                    except NotImplementedError:
+                        continue
         return original
 
     def _add_original(self, original, first):

@@ -40,7 +40,11 @@ def inject_property(module, name, value_of):
         raise AssertionError(f"Module already has an attribute named '{name}'")
 
     def read(self):
-        return value_of(self, name)
+        try:
+            return value_of(self, name)
+        except AttributeError as error:
+            # Python would take it for a missing attribute of the module and drop the text.
+            raise RuntimeError(f"[{name}] the parametrization failed: {error}") from error
 
     def write(self, value):
         self.parametrizations[name].right_inverse(value)
