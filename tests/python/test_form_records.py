@@ -39,7 +39,9 @@ def test_every_dtype_of_an_accepted_class(key):
 # They take more classes than PyTorch's do, for which there are no samples.
 SPACED = ("linspace", "logspace")
 BOUNDS = ("Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")
-TAKES_MORE = {"_conj", "_fill_spaced_", *(f"{name}.{b}" for name in SPACED for b in BOUNDS)}
+CONVOLUTIONS = ("convolution", "convolution_backward")
+SPACED_BOUNDS = (f"{name}.{b}" for name in SPACED for b in BOUNDS)
+TAKES_MORE = {"_conj", "_fill_spaced_", *CONVOLUTIONS, *SPACED_BOUNDS}
 
 
 def refused(record):

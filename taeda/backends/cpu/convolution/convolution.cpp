@@ -1,6 +1,8 @@
 // convolution and convolution_backward on the CPU: which kernel computes which of them.
 #include "taeda/backends/cpu/convert_declarations.h"
+#include "taeda/backends/cpu/convolution/depthwise.h"
 #include "taeda/backends/cpu/convolution/library.h"
+#include "taeda/backends/cpu/convolution/pointwise.h"
 #include "taeda/backends/cpu/convolution_declarations.h"
 #include "taeda/ops/convolution/declarations.h"
 #include "taeda/ops/convolution/geometry.h"
@@ -18,16 +20,22 @@ bool overlaps(const Tensor& a, const Tensor& b) {
 
 // y of a plain convolution.
 void compute_forward(const Tensors& t, const Tensor& bias) {
+  if (is_depthwise(t)) return depthwise_forward(t, bias);
+  if (pointwise_forward(t, bias)) return;
   if (!library_convolution(onednn::Pass::Forward, t, bias)) forward_product(t, bias);
 }
 
 // x of a plain convolution, from what its elements add to y.
 void compute_input(const Tensors& t, const Tensor& bias) {
+  if (is_depthwise(t)) return depthwise_input(t, bias);
+  if (pointwise_input(t, bias)) return;
   if (!bias.defined() && library_convolution(onednn::Pass::SourceGrad, t, bias)) return;
   input_product(t, bias);
 }
 
 void compute_weight(const Tensors& t) {
+  if (is_depthwise(t)) return depthwise_weight(t);
+  if (pointwise_weight(t)) return;
   if (!library_convolution(onednn::Pass::WeightsGrad, t, Tensor())) weight_product(t);
 }
 

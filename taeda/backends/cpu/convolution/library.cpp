@@ -15,7 +15,7 @@ using onednn::Handle;
 using onednn::Pass;
 
 // Multiply-adds from which a call of the library, with its copies into blocks of channels, pays.
-constexpr double kLeastWork = 64.0 * 1024;
+constexpr double kLeastWork = 256.0 * 1024;
 
 double work_of(const Geometry& g) {
   double work = static_cast<double>(g.images) * g.groups * g.in_channels * g.out_channels;

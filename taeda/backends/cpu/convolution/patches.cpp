@@ -35,6 +35,20 @@ struct Inside {
   }
 };
 
+// The points of one residue of x's positions modulo the stride: the taps that reach them, each at
+// a fixed distance from the point in y.
+Window residue_window(const Geometry& g, const Extents& residue) {
+  Window w{{}, {1, 1, 1}, {}};
+  for (int d = 0; d < kSpatial; ++d) {
+    w.grid[d] = g.in[d] > residue[d] ? (g.in[d] - residue[d] - 1) / g.stride[d] + 1 : 0;
+    for (int64_t k = 0; k < g.kernel[d]; ++k) {
+      const int64_t distance = residue[d] + g.padding[d] - k * g.dilation[d];
+      if (distance % g.stride[d] == 0) w.taps[d].push_back({k, distance / g.stride[d]});
+    }
+  }
+  return w;
+}
+
 }  // namespace
 
 std::array<Tap, kSpatial> Window::tap(int64_t t) const {
@@ -48,6 +62,17 @@ Window forward_window(const Geometry& g) {
     for (int64_t k = 0; k < g.kernel[d]; ++k)
       w.taps[d].push_back({k, k * g.dilation[d] - g.padding[d]});
   return w;
+}
+
+void for_residues(const Geometry& g,
+                  FunctionRef<void(const Extents& residue, const Window& window)> body) {
+  Extents residue;
+  for (residue[0] = 0; residue[0] < g.stride[0]; ++residue[0])
+    for (residue[1] = 0; residue[1] < g.stride[1]; ++residue[1])
+      for (residue[2] = 0; residue[2] < g.stride[2]; ++residue[2]) {
+        const Window window = residue_window(g, residue);
+        if (window.places() > 0) body(residue, window);
+      }
 }
 
 template <class T>

@@ -7,6 +7,7 @@
 
 #include "taeda/backends/cpu/convolution/geometry.h"
 #include "taeda/backends/cpu/gemm/kernels.h"
+#include "taeda/base/function_ref.h"
 #include "taeda/base/small_vector.h"
 
 namespace taeda::cpu::convolution_kernels {
@@ -34,6 +35,11 @@ struct Window {
 
 // All places of the result of a plain convolution.
 Window forward_window(const Geometry& g);
+// The elements of x, by their residue modulo the stride: all elements of a residue are reached by
+// the same taps, and each tap comes from a fixed distance in y. Calls body for each residue that
+// has elements; the element at point q lies at residue + q * stride.
+void for_residues(const Geometry& g,
+                  FunctionRef<void(const Extents& residue, const Window& window)> body);
 
 template <class T>
 struct Patches {

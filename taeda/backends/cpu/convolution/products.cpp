@@ -156,20 +156,6 @@ const T* elements(const Tensor& t) {
   return t.defined() ? static_cast<const T*>(t.data()) : nullptr;
 }
 
-// The points of one residue of x's positions modulo the stride: the taps that reach them, each at
-// a fixed distance from the point in y.
-Window residue_window(const Geometry& g, const Extents& residue) {
-  Window w{{}, {1, 1, 1}, {}};
-  for (int d = 0; d < kSpatial; ++d) {
-    w.grid[d] = g.in[d] > residue[d] ? (g.in[d] - residue[d] - 1) / g.stride[d] + 1 : 0;
-    for (int64_t k = 0; k < g.kernel[d]; ++k) {
-      const int64_t distance = residue[d] + g.padding[d] - k * g.dilation[d];
-      if (distance % g.stride[d] == 0) w.taps[d].push_back({k, distance / g.stride[d]});
-    }
-  }
-  return w;
-}
-
 template <class T>
 void forward(const Tensors& t, const Tensor& bias) {
   const Geometry& g = t.geometry;
@@ -191,25 +177,19 @@ template <class T>
 void for_input(const Tensors& t, const Tensor& bias) {
   const Geometry& g = t.geometry;
   const WeightLayout weight(t.weight);
-  Extents residue;
-  for (residue[0] = 0; residue[0] < g.stride[0]; ++residue[0])
-    for (residue[1] = 0; residue[1] < g.stride[1]; ++residue[1])
-      for (residue[2] = 0; residue[2] < g.stride[2]; ++residue[2]) {
-        const Patches<T> patches{
-            elements<T>(t.y),           Layout(t.y),       g.out, g.out_channels,
-            residue_window(g, residue), g.is_channels_last};
-        if (patches.window.places() == 0) continue;
-        const Filters<T> filters =
-            filters_for(elements<T>(t.weight), weight, g.out_channels * weight.out, weight.in,
-                        weight.out, patches);
-        const Store<T> store{static_cast<T*>(t.x.data()),
-                             elements<T>(bias),
-                             {Layout(t.x), residue, g.stride},
-                             patches.window,
-                             g.in_channels,
-                             !g.is_channels_last};
-        gather_product(patches, g.images, g.groups, filters, store);
-      }
+  for_residues(g, [&](const Extents& residue, const Window& window) {
+    const Patches<T> patches{elements<T>(t.y), Layout(t.y), g.out,
+                             g.out_channels,   window,      g.is_channels_last};
+    const Filters<T> filters = filters_for(
+        elements<T>(t.weight), weight, g.out_channels * weight.out, weight.in, weight.out, patches);
+    const Store<T> store{static_cast<T*>(t.x.data()),
+                         elements<T>(bias),
+                         {Layout(t.x), residue, g.stride},
+                         patches.window,
+                         g.in_channels,
+                         !g.is_channels_last};
+    gather_product(patches, g.images, g.groups, filters, store);
+  });
 }
 
 // The elements of y as lanes of channels along all places.

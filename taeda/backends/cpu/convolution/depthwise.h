@@ -1,0 +1,18 @@
+// Convolutions of which every channel sees itself only: no product of matrices, but few
+// multiplications per element read.
+#pragma once
+
+#include "taeda/backends/cpu/convolution/products.h"
+
+namespace taeda::cpu::convolution_kernels {
+
+// Whether the functions below compute it: one input and one output channel per group, float or
+// double.
+bool is_depthwise(const Tensors& t);
+
+// As the functions of products.h. Results do not depend on the number of threads.
+void depthwise_forward(const Tensors& t, const Tensor& bias);
+void depthwise_input(const Tensors& t, const Tensor& bias);
+void depthwise_weight(const Tensors& t);
+
+}  // namespace taeda::cpu::convolution_kernels

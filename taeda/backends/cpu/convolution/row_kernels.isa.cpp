@@ -1,0 +1,167 @@
+// Fills the row kernels of one instruction set; compiled once for each.
+#include "taeda/backends/cpu/convolution/row_kernels.h"
+
+#include "taeda/backends/cpu/gemm/simd.h"
+
+namespace taeda::cpu::convolution_kernels {
+namespace {
+
+using gemm_kernels::multiply_add;
+using gemm_kernels::Simd;
+
+// Vectors of one pass over the taps: their sums stay in registers.
+constexpr int kVectors = 4;
+
+// The elements 0, 2, 4, ... of two vectors.
+template <class P>
+[[gnu::always_inline]] inline typename Simd<P>::V even_elements(typename Simd<P>::V a,
+                                                                typename Simd<P>::V b) {
+  constexpr int W = Simd<P>::width;
+  using I = std::conditional_t<sizeof(P) == 4, int32_t, int64_t>;
+  typedef I Index __attribute__((vector_size(TAEDA_VEC_BYTES)));
+  Index at;
+  for (int i = 0; i < W; ++i) at[i] = 2 * i;
+  return __builtin_shuffle(a, b, at);
+}
+
+// W elements that lie `step` apart.
+template <class P, int step>
+[[gnu::always_inline]] inline typename Simd<P>::V load_apart(const P* p) {
+  constexpr int W = Simd<P>::width;
+  if constexpr (step == 1) return Simd<P>::load(p);
+  // The second vector ends at the last element that is used, not one behind it.
+  typename Simd<P>::V second = Simd<P>::load(p + W - 1);
+  typename Simd<P>::V shifted;
+  using I = std::conditional_t<sizeof(P) == 4, int32_t, int64_t>;
+  typedef I Index __attribute__((vector_size(TAEDA_VEC_BYTES)));
+  Index at;
+  for (int i = 0; i < W; ++i) at[i] = i + 1 < W ? i + 1 : W - 1;
+  shifted = __builtin_shuffle(second, at);
+  return even_elements<P>(Simd<P>::load(p), shifted);
+}
+
+template <class P, int step, int N>
+[[gnu::always_inline]] inline void weigh_block(int64_t taps, const RowTap<P>* tap, int64_t i,
+                                               P start, P* out) {
+  using S = Simd<P>;
+  using V = typename S::V;
+  V sum[N];
+#pragma GCC unroll 4
+  for (int v = 0; v < N; ++v) sum[v] = S::splat(start);
+  for (int64_t t = 0; t < taps; ++t) {
+    const V weight = S::splat(tap[t].weight);
+    const P* from = tap[t].row + i * step;
+#pragma GCC unroll 4
+    for (int v = 0; v < N; ++v)
+      sum[v] = multiply_add(load_apart<P, step>(from + v * S::width * step), weight, sum[v]);
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < N; ++v) S::store(out + i + v * S::width, sum[v]);
+}
+
+// One element; a vector whose other lanes are not used rounds as a whole vector does.
+template <class P>
+[[gnu::always_inline]] inline P add_product(P a, P b, P sum) {
+  using S = Simd<P>;
+  return multiply_add(S::splat(a), S::splat(b), S::splat(sum))[0];
+}
+
+template <class P, int step>
+int64_t weigh_vectors(int64_t count, int64_t taps, const RowTap<P>* tap, P start, P* out) {
+  constexpr int W = Simd<P>::width;
+  int64_t i = 0;
+  for (; i + kVectors * W <= count; i += kVectors * W)
+    weigh_block<P, step, kVectors>(taps, tap, i, start, out);
+  for (; i + W <= count; i += W) weigh_block<P, step, 1>(taps, tap, i, start, out);
+  return i;
+}
+
+template <class P>
+void weigh_rows(int64_t count, int64_t step, int64_t taps, const RowTap<P>* tap, P start, P* out) {
+  int64_t i = step == 1   ? weigh_vectors<P, 1>(count, taps, tap, start, out)
+              : step == 2 ? weigh_vectors<P, 2>(count, taps, tap, start, out)
+                          : 0;
+  for (; i < count; ++i) {
+    P sum = start;
+    for (int64_t t = 0; t < taps; ++t) sum = add_product(tap[t].row[i * step], tap[t].weight, sum);
+    out[i] = sum;
+  }
+}
+
+template <class P, int step>
+int64_t dot_vectors(int64_t count, const P* a, const P* b, typename Simd<P>::V& sum) {
+  constexpr int W = Simd<P>::width;
+  int64_t i = 0;
+  for (; i + W <= count; i += W)
+    sum = multiply_add(Simd<P>::load(a + i), load_apart<P, step>(b + i * step), sum);
+  return i;
+}
+
+template <class P>
+P dot_row(int64_t count, int64_t step, const P* a, const P* b) {
+  typename Simd<P>::V sum{};
+  int64_t i = step == 1   ? dot_vectors<P, 1>(count, a, b, sum)
+              : step == 2 ? dot_vectors<P, 2>(count, a, b, sum)
+                          : 0;
+  P total = Simd<P>::sum(sum);
+  for (; i < count; ++i) total = add_product(a[i], b[i * step], total);
+  return total;
+}
+
+template <class P>
+void weigh_channels(int64_t count, int64_t taps, const P* const* rows, const P* weights,
+                    int64_t stride, const P* start, P* out) {
+  using S = Simd<P>;
+  using V = typename S::V;
+  constexpr int W = S::width;
+  int64_t c = 0;
+  const auto block = [&](auto vectors) __attribute__((always_inline)) {
+    constexpr int N = decltype(vectors)::value;
+    for (; c + N * W <= count; c += N * W) {
+      V sum[N];
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) sum[v] = start ? S::load(start + c + v * W) : V{};
+      for (int64_t t = 0; t < taps; ++t) {
+        if (!rows[t]) continue;
+#pragma GCC unroll 4
+        for (int v = 0; v < N; ++v)
+          sum[v] = multiply_add(S::load(rows[t] + c + v * W),
+                                S::load(weights + t * stride + c + v * W), sum[v]);
+      }
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) S::store(out + c + v * W, sum[v]);
+    }
+  };
+  block(std::integral_constant<int, kVectors>{});
+  block(std::integral_constant<int, 1>{});
+  for (; c < count; ++c) {
+    P sum = start ? start[c] : P(0);
+    for (int64_t t = 0; t < taps; ++t)
+      if (rows[t]) sum = add_product(rows[t][c], weights[t * stride + c], sum);
+    out[c] = sum;
+  }
+}
+
+template <class P>
+void add_products(int64_t count, const P* a, const P* b, P* sum) {
+  using S = Simd<P>;
+  int64_t c = 0;
+  for (; c + S::width <= count; c += S::width)
+    S::store(sum + c, multiply_add(S::load(a + c), S::load(b + c), S::load(sum + c)));
+  for (; c < count; ++c) sum[c] = add_product(a[c], b[c], sum[c]);
+}
+
+template <class P>
+consteval RowKernels<P> make_kernels() {
+  return {weigh_rows<P>, dot_row<P>, weigh_channels<P>, add_products<P>};
+}
+
+}  // namespace
+
+#define TAEDA_ROW_SET_NAME2(isa) row_kernel_set_##isa
+#define TAEDA_ROW_SET_NAME(isa) TAEDA_ROW_SET_NAME2(isa)
+extern const RowKernelSet TAEDA_ROW_SET_NAME(TAEDA_ISA);
+constinit const RowKernelSet TAEDA_ROW_SET_NAME(TAEDA_ISA) = {make_kernels<float>(),
+                                                              make_kernels<double>()};
+
+}  // namespace taeda::cpu::convolution_kernels
