@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "taeda/fx/mode_calls.h"
 #include "taeda/fx/regions.h"
 #include "taeda/fx/shapes/shape_env.h"
 
@@ -168,7 +169,7 @@ constexpr Builtin kBuiltins[] = {
 }  // namespace
 
 const Builtin* find_builtin(std::string_view name) {
-  for (const Span<Builtin> all : {all_builtins(), scope_builtins()})
+  for (const Span<Builtin> all : {all_builtins(), scope_builtins(), mode_builtins()})
     for (const Builtin& b : all)
       if (name == b.name) return &b;
   return nullptr;

@@ -15,6 +15,8 @@ struct Builtin {
   const char* name;
   Value (*run)(Span<Value> args);
   bool is_impure = false;
+  // It sets a mode of the thread: no call of a closed graph, see mode_calls.h.
+  bool sets_mode = false;
 };
 
 // Calls it; on symbolic numbers it computes expressions and asks nothing of them.
@@ -23,7 +25,7 @@ TAEDA_API Value call_builtin(const Builtin& function, Span<Value> args);
 // Null when there is none of that name.
 TAEDA_API const Builtin* find_builtin(std::string_view name);
 TAEDA_API const Builtin& get_builtin(std::string_view name);
-// Those on numbers and lists; regions.h has the scopes.
+// Those on numbers and lists; regions.h has the scopes, mode_calls.h the calls that set modes.
 TAEDA_API Span<Builtin> all_builtins();
 
 }  // namespace taeda::fx

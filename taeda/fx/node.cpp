@@ -278,12 +278,8 @@ void Node::move_meta(IntrusivePtr<MetaStore> store) {
 }
 
 void Node::copy_meta(const Node& from) {
-  if (!from.meta_store_ && !meta_store_) {
-    meta_ = from.meta_;
-    return;
-  }
-  for (const char* key : {"val", "stack_trace"})
-    if (Value v = from.meta_value(key); !v.is_none()) set_meta_value(key, std::move(v));
+  meta_ = from.meta_;
+  meta_store_ = from.meta_store_ ? from.meta_store_->copy() : nullptr;
 }
 
 }  // namespace taeda::fx

@@ -83,6 +83,7 @@ class TAEDA_API MetaStore : public RefCounted {
  public:
   virtual Value get(std::string_view key) const = 0;
   virtual void set(std::string_view key, Value value) = 0;
+  virtual IntrusivePtr<MetaStore> copy() const = 0;
 };
 
 // Facts about a node's result.

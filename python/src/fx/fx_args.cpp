@@ -14,6 +14,7 @@
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
 #include "taeda/fx/control_flow/operators.h"
+#include "taeda/fx/mode_calls.h"
 #include "taeda/fx/regions.h"
 
 namespace taeda::python {
@@ -75,7 +76,10 @@ struct Functions {
   std::unordered_map<PyObject*, dispatch::Operator*> operators;
 
   Functions() {
-    for (const fx::Builtin& b : fx::all_builtins()) add(b, find(b.name));
+    for (const fx::Builtin& b : fx::all_builtins())
+      add(b, find(b.name, {"operator", "math", "builtins", "taeda"}));
+    for (const fx::Builtin& b : fx::mode_builtins())
+      add(b, find(b.name, {"taeda._C", "taeda.amp.autocast_mode"}));
     // Importing the package defines the operators.
     const Ref package(checked(PyImport_ImportModule("taeda.fx.control_flow")));
     const Ref ops(checked(PyImport_ImportModule("taeda._ops")));
@@ -93,8 +97,8 @@ struct Functions {
     by_builtin.emplace(&b, f);
     by_object.emplace(f, &b);
   }
-  static PyObject* find(const char* name) {
-    for (const char* place : {"operator", "math", "builtins", "taeda"}) {
+  static PyObject* find(const char* name, std::initializer_list<const char*> places) {
+    for (const char* place : places) {
       const Ref module(checked(PyImport_ImportModule(place)));
       if (PyObject* f = PyObject_GetAttrString(module.get(), name)) return f;
       PyErr_Clear();

@@ -9,6 +9,7 @@
 #include "taeda/base/log.h"
 #include "taeda/fx/passes/common_subexpressions.h"
 #include "taeda/fx/passes/dead_code.h"
+#include "taeda/fx/passes/mode_scopes.h"
 #include "taeda/fx/passes/topology.h"
 #include "taeda/fx/text.h"
 
@@ -182,10 +183,7 @@ PyObject* copy_node(PyObject* self, PyObject* const* argv, Py_ssize_t nargs) {
       return read_arg(mapped.get());
     };
     fx::Node& from = expect_node(argv[0], "the node to copy");
-    fx::Node& copy = fx::copy_node(from, graph(self), map);
-    const Ref meta(checked(PyDict_Copy(meta_dict(from))));
-    set_meta_dict(copy, meta.get());
-    return wrap_node(copy);
+    return wrap_node(fx::copy_node(from, graph(self), map));
   });
 }
 
@@ -220,6 +218,26 @@ PyObject* sort(PyObject* self, PyObject*) {
 PyObject* common_subexpressions(PyObject* self, PyObject*) {
   return guarded(
       [&] { return PyLong_FromSize_t(fx::eliminate_common_subexpressions(graph(self))); });
+}
+
+// _wrap_mode_scopes(grad enabled, target of marks or None): [(call, number)]
+PyObject* mode_scopes(PyObject* self, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 2 && PyBool_Check(argv[0]),
+                     "_wrap_mode_scopes takes a bool and a function");
+    const fx::Target mark =
+        argv[1] == Py_None ? fx::Target() : read_target(fx::OpCode::CallFunction, argv[1]);
+    const auto is_mark = [&](const fx::Node& n) { return n.target() == mark; };
+    Ref list(checked(PyList_New(0)));
+    for (const fx::ModeScope& scope :
+         fx::wrap_mode_scopes(graph(self), argv[0] == Py_True, is_mark)) {
+      const Ref call(wrap_node(*scope.call));
+      const Ref entry(
+          checked(Py_BuildValue("(On)", call.get(), static_cast<Py_ssize_t>(scope.number))));
+      if (PyList_Append(list.get(), entry.get()) < 0) throw_python_error();
+    }
+    return list.release();
+  });
 }
 
 // _eliminate_dead_code(function): nodes without users for which the function is false.
@@ -357,6 +375,7 @@ PyMethodDef fx_graph_methods[] = {
     {"_eliminate_dead_code", dead_code, METH_O, nullptr},
     {"_eliminate_common_subexpressions", common_subexpressions, METH_NOARGS, nullptr},
     {"_sort_topologically", sort, METH_NOARGS, nullptr},
+    {"_wrap_mode_scopes", as_function(mode_scopes), METH_FASTCALL, nullptr},
     {"_make_name", make_name, METH_O, nullptr},
     {"_structural_hash", structural_hash, METH_NOARGS, nullptr},
     {"_same_structure", same_structure, METH_O, nullptr},

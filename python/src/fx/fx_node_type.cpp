@@ -45,6 +45,10 @@ class PythonMeta final : public fx::MetaStore {
     const Ref name(checked(wrap(key))), object(wrap_known(value));
     if (PyDict_SetItem(dict_, name.get(), object.get()) < 0) throw_python_error();
   }
+  IntrusivePtr<fx::MetaStore> copy() const override {
+    const GilHold gil;
+    return make_intrusive<PythonMeta>(Ref(checked(PyDict_Copy(dict_))).get());
+  }
 
  private:
   static fx::Value list_value(const fx::Arg& arg) {

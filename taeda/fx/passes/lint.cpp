@@ -1,6 +1,7 @@
 // Checks of a graph's form, and of whether it is closed.
 #include <unordered_set>
 
+#include "taeda/fx/builtins.h"
 #include "taeda/fx/graph.h"
 
 namespace taeda::fx {
@@ -54,6 +55,9 @@ std::string open_part(const Node& node) {
     case OpCode::CallFunction:
       if (!node.target().op() && !node.target().builtin())
         return str("it calls ", node.target().text(), ", which is no operator");
+      if (node.target().builtin() && node.target().builtin()->sets_mode)
+        return str("it sets a mode of the thread by ", node.target().builtin()->name,
+                   ", of which wrap_mode_scopes makes a scope");
       break;
     default: break;
   }
