@@ -92,6 +92,7 @@ IntrusivePtr<FunctionalState> FunctionalState::of_root(Tensor value) {
 }
 
 IntrusivePtr<FunctionalState> FunctionalState::of_view(Tensor value, const Tensor& seen_as,
+                                                       const SymInt& start,
                                                        const FunctionalState& source, ViewStep step,
                                                        bool copies) {
   auto s = make_intrusive<FunctionalState>();
@@ -106,9 +107,8 @@ IntrusivePtr<FunctionalState> FunctionalState::of_view(Tensor value, const Tenso
   s->dtype = seen_as.dtype();
   s->is_conj = seen_as.is_conj();
   s->is_neg = seen_as.is_neg();
-  const TensorImpl* root = s->root->value.impl();
-  const SymInt start = root->sym_storage_offset() * SymInt(item_size(root->dtype()));
-  s->offset = seen_as.impl()->sym_storage_offset() - start / SymInt(item_size(s->dtype));
+  const SymInt bytes = start * SymInt(item_size(s->root->value.dtype()));
+  s->offset = seen_as.impl()->sym_storage_offset() - bytes / SymInt(item_size(s->dtype));
   s->seen = s->root->generation;
   return s;
 }
@@ -204,8 +204,8 @@ void FunctionalCalls::run_inplace(Operator& op, const Schema& schema, Stack& sta
     const Stack args = stack;
     const Tensor look = look_in_place(op, *functional, program, args);
     call_view(*functional, stack, removes_views_);
-    replace(self, FunctionalState::of_view(stack.at(0).get<Tensor>(), look, state,
-                                           {*functional, args, 0, 0}, removes_views_));
+    replace(self, FunctionalState::of_view(stack.at(0).get<Tensor>(), look, start_of(self, state),
+                                           state, {*functional, args, 0, 0}, removes_views_));
   }
   stack.assign(1, Value(self));
 }
@@ -268,7 +268,9 @@ void FunctionalCalls::run_view(Operator& op, size_t position, Stack& stack) {
   const Stack program = stack;
   take_values(stack);
   const std::vector<Tensor> seen = looks(op, program, stack, position);
+  move_to_memory_of(op, stack, source, position);
   const Stack args = stack;
+  const SymInt start = start_of(source, *state);
   const bool is_identity = op.traits.inverse == ViewInverse::Same && leaves_out_identities();
   if (is_identity)
     stack = {stack.at(position)};
@@ -280,7 +282,8 @@ void FunctionalCalls::run_view(Operator& op, size_t position, Stack& stack) {
   dispatch::map_tensors(stack, [&](const Tensor& t) {
     const size_t i = at++;
     const Tensor& look = seen.at(i);
-    auto made = FunctionalState::of_view(t, look, *state, {op, args, position, i}, removes_views_);
+    auto made =
+        FunctionalState::of_view(t, look, start, *state, {op, args, position, i}, removes_views_);
     if (is_identity) made->steps.pop_back();
     return make(std::move(made), &look);
   });

@@ -37,10 +37,11 @@ struct FunctionalState final : RefCounted {
   uint64_t seen = 0;
 
   static IntrusivePtr<FunctionalState> of_root(Tensor value);
-  // `seen_as`: a tensor that looks at the root's memory as the new one does.
+  // `seen_as`: a tensor that looks at the root's memory as the new one does. `start`: the root's
+  // storage offset there.
   static IntrusivePtr<FunctionalState> of_view(Tensor value, const Tensor& seen_as,
-                                               const FunctionalState& source, ViewStep step,
-                                               bool copies);
+                                               const SymInt& start, const FunctionalState& source,
+                                               ViewStep step, bool copies);
   // The root's present value as this tensor looks at it.
   Tensor look() const;
   // The values of the root with `part` where this tensor looks.
@@ -75,6 +76,10 @@ class FunctionalCalls {
   // Tensors that look at memory as the results of a view do. `program` and `values`: the arguments.
   virtual std::vector<Tensor> looks(dispatch::Operator& op, const Stack& program,
                                     const Stack& values, size_t position) = 0;
+  // The storage offset of the root of a tensor, as `looks` counts.
+  virtual SymInt start_of(const Tensor&, const FunctionalState& state) {
+    return state.root->value.impl()->sym_storage_offset();
+  }
   // The same for an in-place operator (unsqueeze_) whose function is a view.
   virtual Tensor look_in_place(dispatch::Operator& op, dispatch::Operator& functional,
                                const Stack& program, const Stack& values) = 0;

@@ -45,10 +45,11 @@ IntrusivePtr<FunctionalState> FunctionalMode::state_by_memory(const Tensor& t,
   const FunctionalState& source = *memory.state;
   const SymInt start = t.impl()->sym_storage_offset() - memory.offset +
                        source.root->value.impl()->sym_storage_offset();
-  const ViewStep step(
-      ops::as_strided,
-      {Value(), Value(listed(t.sym_sizes())), Value(listed(t.sym_strides())), Value(start)}, 0, 0);
-  auto state = FunctionalState::of_view(Tensor(), t, source, step, source.copies);
+  const ViewStep step(ops::as_strided,
+                      {Value(source.root->value), Value(listed(t.sym_sizes())),
+                       Value(listed(t.sym_strides())), Value(start)},
+                      0, 0);
+  auto state = FunctionalState::of_view(Tensor(), t, memory.offset, source, step, source.copies);
   state->seen = kNever;
   return state;
 }
@@ -102,6 +103,13 @@ std::vector<Tensor> FunctionalMode::looks(Operator& op, const Stack& program, co
   std::vector<Tensor> found;
   for (const Value& v : stack) for_each_tensor(v, [&](const Tensor& t) { found.push_back(t); });
   return found;
+}
+
+// Memory that is known was first seen as its root lies there.
+SymInt FunctionalMode::start_of(const Tensor& t, const FunctionalState& state) {
+  const auto it = memories_.find(t.storage().get());
+  const bool is_known = it != memories_.end() && it->second.state->root == state.root;
+  return is_known ? it->second.offset : FunctionalCalls::start_of(t, state);
 }
 
 Tensor FunctionalMode::look_in_place(Operator& op, Operator&, const Stack& program, const Stack&) {

@@ -46,6 +46,7 @@ class TAEDA_API FunctionalMode final : public dispatch::Mode, private Functional
   void replace(const Tensor& t, IntrusivePtr<FunctionalState> state) override;
   std::vector<Tensor> looks(dispatch::Operator& op, const Stack& program, const Stack& values,
                             size_t position) override;
+  SymInt start_of(const Tensor& t, const FunctionalState& state) override;
   Tensor look_in_place(dispatch::Operator& op, dispatch::Operator& functional, const Stack& program,
                        const Stack& values) override;
   // Histories are told apart above: nothing below knows detach() from its argument.

@@ -6,6 +6,7 @@
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/dispatch/modes.h"
+#include "taeda/ops/operators.h"
 
 namespace taeda::fx {
 namespace {
@@ -44,6 +45,11 @@ std::vector<int64_t> inverse_of(const std::vector<int64_t>& order) {
   return inverse;
 }
 
+// Moves the place in the storage that as_strided names.
+void shift_offset(const Operator& op, Stack& stack, const SymInt& by) {
+  if (&op == &ops::as_strided && !stack.at(3).is_none()) stack[3] = Value(symint_of(stack[3]) + by);
+}
+
 // A contiguous copy of `part`, whose memory can be viewed as another dtype.
 Tensor laid_out(const Tensor& part) {
   return call("contiguous", "", {Value(part), Value(MemoryFormat::Contiguous)});
@@ -60,8 +66,17 @@ void call_view(Operator& op, Stack& stack, bool copies) {
   dispatch::call_boxed(*copying, stack);
 }
 
+// ---- Note [Moved memory] ----
+
+void move_to_memory_of(Operator& op, Stack& stack, const Tensor& seen, size_t position) {
+  const SymInt moved = stack.at(position).get<Tensor>().impl()->sym_storage_offset() -
+                       seen.impl()->sym_storage_offset();
+  shift_offset(op, stack, moved);
+}
+
 ViewStep::ViewStep(Operator& op, Stack args, size_t position, size_t output)
     : op_(&op), args_(std::move(args)), position_(position), output_(output) {
+  shift_offset(op, args_, -args_.at(position_).get<Tensor>().impl()->sym_storage_offset());
   args_.at(position_) = Value();
 }
 
@@ -83,6 +98,7 @@ Tensor ViewStep::apply(const Tensor& whole, bool copies) const {
   if (is_part()) return call("slice", "Tensor", slice_arguments(whole), copies);
   Stack stack = args_;
   stack[position_] = Value(whole);
+  shift_offset(*op_, stack, whole.impl()->sym_storage_offset());
   call_view(*op_, stack, copies);
   Tensor result;
   size_t at = 0;

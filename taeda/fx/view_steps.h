@@ -10,6 +10,9 @@
 
 namespace taeda::fx {
 
+// Note [Moved memory]: as_strided counts from the start of a storage. The value that a tensor of
+// the program has may lie elsewhere in its storage than the tensor does, and a later value
+// elsewhere again: the offset of a step counts from the tensor that it looks at.
 class ViewStep {
  public:
   // Result number `output` of the operator, whose argument `position` is the viewed tensor.
@@ -31,6 +34,11 @@ class ViewStep {
   dispatch::Stack args_;
   size_t position_, output_;
 };
+
+// Note [Moved memory]: arguments for `seen`, of the program, become those for the value that stands
+// at `position` among them.
+void move_to_memory_of(dispatch::Operator& op, dispatch::Stack& stack, const Tensor& seen,
+                       size_t position);
 
 // "view" -> "view_copy".
 bool has_copying_form(const dispatch::Operator& op);
