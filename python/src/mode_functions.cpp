@@ -76,7 +76,7 @@ PyObject* set_grad_enabled(PyObject*, PyObject* o) {
                      "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not ",
                      Py_TYPE(o)->tp_name);
     autograd::set_grad_enabled(o == Py_True);
-    note_mode_call("_set_grad_enabled", o);
+    note_grad_mode(o == Py_True);
     return none();
   });
 }

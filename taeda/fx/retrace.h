@@ -20,6 +20,7 @@
 #include "taeda/fx/fake.h"
 #include "taeda/fx/graph.h"
 #include "taeda/fx/interpreter.h"
+#include "taeda/fx/tracer.h"
 
 namespace taeda::fx {
 
@@ -35,8 +36,14 @@ struct RetraceOptions {
   // Of a trace before autograd: a scope of grad mode that writes to nothing stays a call with a
   // region of its own. Otherwise what is inside is part of the graph, and has gradients.
   bool keeps_grad_scopes = true;
-  // Null: that of the fake inputs, or a new one. Conditions that it takes as true while the program
-  // runs become assertions of the graph where `writes_asserts`.
+  // The program gets fake tensors like the inputs, which are left alone. Otherwise it gets the
+  // inputs themselves, real or fake; a trace of that kind is neither functional nor has gradients.
+  bool fakes_inputs = true;
+  // Modes, transform levels and the grad mode of this thread act on the program. Otherwise none of
+  // them sees the trace.
+  bool stays_on_thread = false;
+  // Null: that of the fake inputs, or a new one, if inputs are made fake. Conditions that it takes
+  // as true while the program runs become assertions of the graph where `writes_asserts`.
   IntrusivePtr<FakeMode> fake_mode;
   bool writes_asserts = false;
   // Names of the inputs; "arg0_1", ... where there are none.
@@ -44,6 +51,10 @@ struct RetraceOptions {
   // Called on every node of an operator, with the node of the retraced graph that it comes from;
   // null where there is none.
   std::function<void(Node& made, const Node* from)> on_node;
+  // Records, with an empty graph and the settings that it has; null: a new one, with those above.
+  IntrusivePtr<Tracer> tracer;
+  // The tracer of the program that gives this one to an operator: its settings hold here.
+  Tracer* outer = nullptr;
 };
 
 struct Retraced {
@@ -63,14 +74,14 @@ using Program = FunctionRef<Value(std::vector<Value> inputs)>;
 
 // Traces a program on inputs like these: tensors, real or fake, which are left alone, and numbers.
 // With `differentiates` inputs that require gradients have them; one that is no leaf may be written
-// to. Whatever modes, levels and scopes are active on this thread, none of them sees the trace.
-// Throws what the program throws on such inputs.
+// to. Throws what the program throws on such inputs. A program that writes to inputs which share
+// memory runs twice; the graph is for inputs that share it in the same way (Note [Shared inputs]).
 TAEDA_API Retraced trace(Program program, const std::vector<Value>& inputs,
                          const RetraceOptions& options);
 
 // The same for a closed graph. Names of inputs, lines of the program and what the nodes of modules
 // know survive. Autocast scopes act as they do in a run, and grad mode scopes too
-// where there is autograd.
+// where there is autograd. Calls that set modes (mode_calls.h) are taken as the scopes they mean.
 TAEDA_API Retraced retrace(const Graph& graph, const std::vector<Value>& inputs,
                            const RetraceOptions& options, AttributeReader attributes);
 TAEDA_API Retraced retrace(const Graph& graph, const std::vector<Value>& inputs,

@@ -111,6 +111,24 @@ Node& Tracer::record(const Builtin& function, std::vector<Arg> args, const Value
   return node;
 }
 
+Node* Tracer::record_mode(const Builtin& function, std::vector<Arg> args) {
+  if (!is_before_autograd || !records_modes) return nullptr;
+  Node& node = graph_->call(function, std::move(args));
+  if (on_node) on_node(node);
+  return &node;
+}
+
+void Tracer::take_settings(const Tracer& outer) {
+  decompose = outer.decompose;
+  is_parameter = outer.is_parameter;
+  on_node = outer.on_node;
+  refuses_values = outer.refuses_values;
+  is_before_autograd = outer.is_before_autograd;
+  opened = outer.opened;
+  records_modes = false;
+  is_below_autocast = outer.is_before_autograd;
+}
+
 Node& Tracer::constant_node(const Tensor& t) {
   TAEDA_CHECK(!is_fake(t),
               "a fake tensor that the trace has not seen made cannot be its constant: it has no "

@@ -65,13 +65,25 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   // Conditions taken as true in this environment become assertions of the graph, each as soon as
   // its numbers can be read, before the operator that needed it. Null: of no environment.
   void write_asserts_of(IntrusivePtr<ShapeEnv> env);
+  // The same from assertion number `first` of the environment on.
+  void write_asserts_of(IntrusivePtr<ShapeEnv> env, size_t first);
+  const IntrusivePtr<ShapeEnv>& asserted() const { return asserted_; }
   // Writes those that are left; called at the end of a trace.
   void write_asserts();
+
+  // Of a tracer before autograd: a call of mode_calls.h; null where modes are not part of the
+  // graph.
+  Node* record_mode(const Builtin& function, std::vector<Arg> args);
+  // Works as the tracer of the program around, on a function that this program gives to an
+  // operator: casts are part of its graph, modes are not.
+  void take_settings(const Tracer& outer);
 
   // Whether a number that the program reads from a traced tensor is an error, as it has no place in
   // the graph. Otherwise the number is that of the example.
   bool refuses_values = true;
 
+  // Of a tracer before autograd: modes that the program sets are part of the graph.
+  bool records_modes = true;
   // Of a tracer before autograd: inside autocast regions it sees what their casts leave, as other
   // tracers do.
   bool is_below_autocast = false;

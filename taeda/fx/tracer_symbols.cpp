@@ -222,8 +222,13 @@ Arg Tracer::expression_arg(const Expr* e, ShapeEnv& env) {
 }
 
 void Tracer::write_asserts_of(IntrusivePtr<ShapeEnv> env) {
+  const size_t first = env ? env->runtime_asserts().size() : 0;
+  write_asserts_of(std::move(env), first);
+}
+
+void Tracer::write_asserts_of(IntrusivePtr<ShapeEnv> env, size_t first) {
   asserted_ = std::move(env);
-  num_seen_asserts_ = asserted_ ? asserted_->runtime_asserts().size() : 0;
+  num_seen_asserts_ = first;
 }
 
 void Tracer::write_asserts() {

@@ -12,6 +12,7 @@ from taeda.fx.experimental.proxy_tensor import (
     is_sym_node,
     make_fx,
 )
+from taeda.utils._python_dispatch import TorchDispatchMode, is_in_torch_dispatch_mode
 
 import taeda
 from taeda.func import functionalize, grad, vmap
@@ -362,3 +363,68 @@ def test_a_view_divides_a_size_that_only_data_tells():
 
     gm = make_fx(f, tracing_mode="symbolic")(taeda.tensor(6))
     assert gm(taeda.tensor(12)).shape == (3, 4, 2)
+
+
+def test_real_tracing_gives_the_function_its_arguments():
+    given, seen = (taeda.ones(2), "text", None, taeda.float32, 2**70), []
+
+    def f(*args):
+        seen.extend(args)
+        return args[0] + 1
+
+    gm = make_fx(f)(*given)
+    assert all(a is b for a, b in zip(seen, given, strict=True))
+    assert taeda.equal(gm(*given), taeda.full((2,), 2.0))
+
+
+def test_results_of_any_kind_keep_their_places():
+    def f(x):
+        return {"a": [x + 1, None], "b": ("text", 2.5, taeda.int64), "c": x}
+
+    x = taeda.ones(2)
+    result = make_fx(f)(x)(x)
+    assert taeda.equal(result["a"][0], x + 1) and result["a"][1] is None
+    assert result["b"] == ("text", 2.5, taeda.int64)
+    assert result["c"] is x
+
+
+def test_an_error_of_the_function_leaves_the_thread_as_it_was():
+    def f(x):
+        raise KeyError("own")
+
+    for mode in ("real", "fake", "symbolic"):
+        with pytest.raises(KeyError, match="own"):
+            make_fx(f, tracing_mode=mode)(taeda.ones(2))
+        assert get_proxy_mode() is None
+        assert not is_in_torch_dispatch_mode()
+        assert type(taeda.ones(2) + 1) is taeda.Tensor
+
+
+def test_modes_of_the_caller_act_on_the_function():
+    class Doubled(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            return result * 2 if func is taeda.ops.aten.sin.default else result
+
+    for mode in ("real", "fake"):
+        with Doubled():
+            gm = make_fx(lambda x: x.sin(), tracing_mode=mode)(taeda.ones(2))
+        assert [n.name for n in gm.graph.nodes][1:-1] == ["sin", "mul"]
+
+
+def test_the_function_is_inside_a_mode():
+    inside = []
+    make_fx(lambda x: inside.append(is_in_torch_dispatch_mode()) or x)(taeda.ones(2))
+    assert inside == [True]
+    assert not is_in_torch_dispatch_mode()
+
+
+def test_the_grad_mode_of_the_caller_holds():
+    x = taeda.ones(2, requires_grad=True)
+
+    def f(x):
+        return taeda.autograd.grad((x * x).sum(), x)[0] if taeda.is_grad_enabled() else x * x
+
+    assert "ones_like" in make_fx(f)(x).code
+    with taeda.no_grad():
+        assert [n.name for n in make_fx(f)(x).graph.nodes] == ["x_1", "mul", "output"]

@@ -1,6 +1,8 @@
 """make_fx(pre_dispatch=True): operators as they are called, modes, modules, and what is refused."""
 
 import pytest
+from taeda._C import _fx
+from taeda.fx.control_flow._regions import with_submodules
 from taeda.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 
 import taeda
@@ -178,3 +180,46 @@ def test_module_stacks():
     assert all("nn_module_stack" in n.meta for n in norm.graph.nodes if "getitem" in n.name)
     plain = make_fx(shared, pre_dispatch=True)(taeda.ones(1, 2))
     assert not any("nn_module_stack" in n.meta for n in plain.graph.nodes)
+
+
+def test_scopes_close_the_graph():
+    block, x = Block().eval(), taeda.randn(4, 4)
+    gm = make_fx(block, pre_dispatch=True)(x)
+    assert "_set_grad_enabled: it sets a mode of the thread" in gm.graph._open_reason()
+    scopes = gm.graph._wrap_mode_scopes(True, None)
+    assert [call.name for call, _ in scopes] == ["wrap_with_set_grad_enabled", "wrap_with_autocast"]
+    assert gm.graph._open_reason() == ""
+    reads = [n.target for n in gm.graph.nodes if n.op == "get_attr"]
+    root = with_submodules(gm.graph)
+    for name in reads:
+        setattr(root, name, getattr(gm, name))
+    closed = taeda.fx.GraphModule(root, gm.graph)
+    for ours, expected in zip(closed(x), block(x), strict=True):
+        assert taeda.equal(ours, expected)
+        assert ours.requires_grad == expected.requires_grad
+
+
+def test_results_of_scopes_know_what_the_nodes_inside_know():
+    gm = make_fx(Block(), pre_dispatch=True, record_module_stack=True)(taeda.randn(4, 4))
+    (call, number), _ = gm.graph._wrap_mode_scopes(True, None)
+    assert number == 1
+    (result,) = call.users
+    assert call.meta["val"][0].shape == result.meta["val"].shape == (4, 4)
+    assert [path for path, _ in result.meta["nn_module_stack"].values()] == [""]
+
+
+def test_a_graph_that_sets_modes_can_be_retraced():
+    def f(x):
+        a = x * x
+        with taeda.no_grad():
+            b = a.sin()
+        return b * x
+
+    x = taeda.randn(3, requires_grad=True)
+    graph = make_fx(f, pre_dispatch=True)(x).graph
+    options = {"functionalizes": True, "differentiates": True}
+    joint, *_ = _fx.retrace(graph, [x], options)
+    tangent = taeda.randn(3)
+    result, found = taeda.fx.GraphModule(nn.Module(), joint)(x.detach(), tangent)
+    taeda.testing.assert_close(result, f(x))
+    taeda.testing.assert_close(found, taeda.autograd.grad(f(x), x, tangent)[0])

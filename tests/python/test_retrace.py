@@ -106,3 +106,35 @@ def test_mistakes_are_named():
         retraced(TEXT, t.randn(2, 3), decompositions=[1])
     with pytest.raises(RuntimeError, match="a trace before autograd has no gradients"):
         retraced(TEXT, t.randn(2, 3), differentiates=True, is_before_autograd=True)
+
+
+SHARED = """graph(x, y) {
+  w = aten::mul_.Scalar(y, 2)
+  z = aten::sin(x)
+  return (z,)
+}"""
+
+
+def test_inputs_that_share_memory_may_be_written():
+    x = t.randn(2, 3)
+    graph, _, written, _, _ = retraced(SHARED, x, x[1])
+    assert written == [0, 1]
+    given = x.clone()
+    new_x, new_y, z = GraphModule(t.nn.Module(), graph)(given, given[1])
+    x[1] *= 2
+    t.testing.assert_close((new_x, new_y, z), (x, x[1], x.sin()))
+
+
+def test_the_gradient_of_shared_memory_goes_to_the_input_that_covers_it():
+    leaf = t.randn(2, 3, requires_grad=True)
+    x = leaf.clone()
+    graph, _, written, tangents, gradients = retraced(SHARED, x, x[1], differentiates=True)
+    assert (written, tangents, gradients) == ([0, 1], [0, 1, 2], [0, 1])
+    weights = [t.randn(2, 3), t.randn(3), t.randn(2, 3)]
+    given = x.detach().clone()
+    *_, grad_x, grad_y = GraphModule(t.nn.Module(), graph)(given, given[1], *weights)
+    assert grad_y is None
+    y = x[1]
+    y.mul_(2)
+    loss = sum((w * v).sum() for w, v in zip(weights, (x, y, x.sin())))
+    t.testing.assert_close(grad_x, t.autograd.grad(loss, leaf)[0])

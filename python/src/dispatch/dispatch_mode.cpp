@@ -6,7 +6,7 @@
 #include "python/src/dispatch/native_mode.h"
 #include "python/src/fx/fx_fake.h"
 #include "python/src/tensor/factories.h"
-#include "taeda/dispatch/modes.h"
+#include "taeda/fx/mode_order.h"
 
 namespace taeda::python {
 
@@ -52,13 +52,6 @@ class PythonMode final : public dispatch::Mode {
   bool is_of_class_;
 };
 
-// Modes of the library stand below those of its user, whatever was entered first: the user's see
-// the program as it is, then the tracer records it, then fake tensors run it.
-int rank_of(const dispatch::Mode& mode) {
-  if (dynamic_cast<const PythonMode*>(&mode)) return 2;
-  return dynamic_cast<const fx::FakeMode*>(&mode) ? 0 : 1;
-}
-
 PyObject* push(PyObject*, PyObject* object) {
   return guarded([&] {
     IntrusivePtr<dispatch::Mode> mode;
@@ -66,11 +59,7 @@ PyObject* push(PyObject*, PyObject* object) {
       mode = native_mode_of(object);
     else
       mode = make_intrusive<PythonMode>(object);
-    dispatch::ModeStack modes = dispatch::modes();
-    auto at = modes.end();
-    while (at != modes.begin() && rank_of(**(at - 1)) > rank_of(*mode)) --at;
-    modes.insert(at, std::move(mode));
-    dispatch::set_modes(std::move(modes));
+    fx::enter_mode(std::move(mode));
     return Py_NewRef(Py_None);
   });
 }
@@ -79,11 +68,10 @@ PyObject* pop(PyObject*, PyObject* args) {
   PyObject* object = Py_None;
   if (!PyArg_ParseTuple(args, "|O", &object)) return nullptr;
   return guarded([&] {
-    dispatch::ModeStack modes = dispatch::modes();
+    const dispatch::ModeStack& modes = dispatch::modes();
     for (size_t i = modes.size(); object != Py_None && i-- > 0;) {
       if (modes[i]->peer != object) continue;
-      modes.erase(modes.begin() + static_cast<std::ptrdiff_t>(i));
-      dispatch::set_modes(std::move(modes));
+      fx::leave_mode(*modes[i]);
       return Py_NewRef(object);
     }
     return mode_object(*dispatch::pop_mode());

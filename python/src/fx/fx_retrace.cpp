@@ -1,12 +1,15 @@
-// taeda._C._fx.retrace: closed graphs again, under functionalization, decomposition and autograd.
+// taeda._C._fx.trace: functions of Python as graphs; taeda._C._fx.retrace: closed graphs again,
+// under functionalization, decomposition and autograd.
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
 #include "python/interop/tensor_object.h"
+#include "python/interop/text.h"
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/native_mode.h"
 #include "python/src/dispatch/overloads.h"
 #include "python/src/fx/decomposition_table.h"
 #include "python/src/fx/fx_fake.h"
+#include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
 #include "taeda/fx/retrace.h"
 
@@ -26,6 +29,15 @@ bool is_set(PyObject* options, const char* name) {
   return yes == 1;
 }
 
+IntrusivePtr<fx::FakeMode> read_fake_mode(PyObject* options) {
+  PyObject* mode = option(options, "fake_mode");
+  if (!mode) return nullptr;
+  auto* found =
+      is_native_mode(mode) ? dynamic_cast<fx::FakeMode*>(native_mode_of(mode).get()) : nullptr;
+  TAEDA_CHECK_TYPE(found, "fake_mode is a FakeTensorMode");
+  return IntrusivePtr<fx::FakeMode>::share(found);
+}
+
 fx::RetraceOptions read_options(PyObject* o) {
   TAEDA_CHECK_TYPE(PyDict_Check(o), "the options of retrace are a dict");
   fx::RetraceOptions options;
@@ -35,12 +47,7 @@ fx::RetraceOptions read_options(PyObject* o) {
   options.writes_asserts = is_set(o, "writes_asserts");
   options.keeps_grad_scopes = is_set(o, "keeps_grad_scopes");
   if (PyObject* table = option(o, "decompositions")) options.decompose = DecompositionTable(table);
-  if (PyObject* mode = option(o, "fake_mode")) {
-    auto* found =
-        is_native_mode(mode) ? dynamic_cast<fx::FakeMode*>(native_mode_of(mode).get()) : nullptr;
-    TAEDA_CHECK_TYPE(found, "fake_mode is a FakeTensorMode");
-    options.fake_mode = IntrusivePtr<fx::FakeMode>::share(found);
-  }
+  options.fake_mode = read_fake_mode(o);
   if (PyObject* opened = option(o, "opened")) {
     const Ref items(checked(PySequence_Fast(opened, "opened is a list of operators")));
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
@@ -67,12 +74,17 @@ PyObject* wrap_indices(const std::vector<size_t>& indices) {
   return list.release();
 }
 
-PyObject* wrap_retraced(const fx::Retraced& made) {
-  const Ref constants(checked(PyDict_New()));
+PyObject* wrap_constants(const fx::Retraced& made) {
+  Ref constants(checked(PyDict_New()));
   for (const auto& [name, t] : made.constants) {
     const Ref value(checked(wrap(t)));
     if (PyDict_SetItemString(constants.get(), name.c_str(), value.get()) < 0) throw_python_error();
   }
+  return constants.release();
+}
+
+PyObject* wrap_retraced(const fx::Retraced& made) {
+  const Ref constants(wrap_constants(made));
   const Ref graph(wrap_graph(made.graph)), written(wrap_indices(made.written));
   const Ref tangents(wrap_indices(made.tangents)), gradients(wrap_indices(made.gradients));
   return checked(Py_BuildValue("(OOOOO)", graph.get(), constants.get(), written.get(),
@@ -95,7 +107,58 @@ PyObject* retrace(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   });
 }
 
+// ---- trace ----
+
+fx::Tracer& read_tracer(PyObject* o) {
+  fx::Tracer* found = o ? find_tracer(o) : nullptr;
+  TAEDA_CHECK_TYPE(found, "expected a tracer");
+  return *found;
+}
+
+std::vector<fx::Value> read_leaves(PyObject* o, const char* message) {
+  const Ref items(checked(PySequence_Fast(o, message)));
+  std::vector<fx::Value> values;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+    values.push_back(read_any(PySequence_Fast_GET_ITEM(items.get(), i)));
+  return values;
+}
+
+std::vector<std::string> read_names(PyObject* o) {
+  const Ref items(checked(PySequence_Fast(o, "the names of trace are a list")));
+  std::vector<std::string> names;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+    names.push_back(text_of(PySequence_Fast_GET_ITEM(items.get(), i)));
+  return names;
+}
+
+// trace(function, inputs, options): options are `tracer`, `names`, `fake_mode` and `outer`
+PyObject* trace(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 3 && PyCallable_Check(argv[0]) && PyDict_Check(argv[2]),
+                     "trace takes a function, a list of inputs and a dict of options");
+    fx::RetraceOptions options;
+    options.functionalizes = options.fakes_inputs = false;
+    options.stays_on_thread = true;
+    options.tracer = IntrusivePtr<fx::Tracer>::share(&read_tracer(option(argv[2], "tracer")));
+    options.fake_mode = read_fake_mode(argv[2]);
+    if (PyObject* names = option(argv[2], "names")) options.names = read_names(names);
+    if (PyObject* outer = option(argv[2], "outer")) options.outer = &read_tracer(outer);
+    // The function gets the objects themselves.
+    const Ref args(checked(PySequence_Tuple(argv[1])));
+    const auto program = [&](std::vector<fx::Value>) {
+      const Ref leaves(checked(PyObject_CallObject(argv[0], args.get())));
+      return fx::Value(std::make_shared<fx::Value::List>(
+          read_leaves(leaves.get(), "a traced function gives the list of its results")));
+    };
+    const auto inputs = read_leaves(args.get(), "the inputs of trace are a list");
+    return wrap_constants(fx::trace(program, inputs, options));
+  });
+}
+
 PyMethodDef retrace_functions[] = {
+    {"trace", as_function(trace), METH_FASTCALL,
+     "trace(function, inputs, options): fills the graph of a tracer with what the function does on "
+     "these inputs, under the modes of this thread; gives the constants by name."},
     {"retrace", as_function(retrace), METH_FASTCALL,
      "retrace(graph, inputs, options): (graph, constants, written inputs, results with tangents, "
      "inputs with gradients); see taeda/fx/retrace.h."},

@@ -6,12 +6,12 @@
 #include "python/interop/text.h"
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/native_mode.h"
-#include "python/src/dispatch/overloads.h"
 #include "python/src/fx/decomposition_table.h"
 #include "python/src/fx/fx_fake.h"
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
 #include "python/src/shapes/sym_types.h"
+#include "taeda/fx/builtins.h"
 #include "taeda/fx/tracer.h"
 
 namespace taeda::python {
@@ -132,17 +132,21 @@ PyObject* set_decompositions(PyObject* self, PyObject* table) {
   });
 }
 
-// set_opened(operators): those that are not written down whole.
-PyObject* set_opened(PyObject* self, PyObject* overloads) {
+// note_call(function, args): a node for a call that sets a mode; None where the graph has no modes.
+PyObject* note_call(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
-    const Ref items(checked(PySequence_Fast(overloads, "set_opened takes a list of operators")));
-    auto& opened = tracer(self).opened;
-    opened.clear();
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
-      const auto* op = operator_of_overload(PySequence_Fast_GET_ITEM(items.get(), i));
-      TAEDA_CHECK_TYPE(op, "set_opened takes a list of operators");
-      opened.insert(op);
-    }
+    TAEDA_CHECK_TYPE(nargs == 2, "note_call takes a function and its arguments");
+    const fx::Builtin* function = read_target(fx::OpCode::CallFunction, args[0]).builtin();
+    TAEDA_CHECK_TYPE(function, "note_call takes a function that sets a mode");
+    fx::Node* node = tracer(self).record_mode(*function, read_args(args[1]));
+    return node ? wrap_node(*node) : Py_NewRef(Py_None);
+  });
+}
+
+// keep_regions(): nodes hold the graphs that they call.
+PyObject* keep_regions(PyObject* self, PyObject*) {
+  return guarded([&] {
+    tracer(self).name_region = nullptr;
     return Py_NewRef(Py_None);
   });
 }
@@ -185,34 +189,21 @@ PyObject* active(PyObject*, PyObject*) {
   });
 }
 
-PyObject* get_pre_dispatch(PyObject* self, void*) {
-  return guarded([&] { return wrap(tracer(self).is_before_autograd); });
+// A truth value of the tracer as a property.
+template <auto Member>
+PyObject* get_flag(PyObject* self, void*) {
+  return guarded([&] { return wrap(tracer(self).*Member); });
 }
-int set_pre_dispatch(PyObject* self, PyObject* value, void*) {
+template <auto Member>
+int set_flag(PyObject* self, PyObject* value, void*) {
   const int on = value ? PyObject_IsTrue(value) : 0;
   if (on < 0) return -1;
-  tracer(self).is_before_autograd = on == 1;
+  tracer(self).*Member = on == 1;
   return 0;
 }
-
-PyObject* get_below_autocast(PyObject* self, void*) {
-  return guarded([&] { return wrap(tracer(self).is_below_autocast); });
-}
-int set_below_autocast(PyObject* self, PyObject* value, void*) {
-  const int on = value ? PyObject_IsTrue(value) : 0;
-  if (on < 0) return -1;
-  tracer(self).is_below_autocast = on == 1;
-  return 0;
-}
-
-PyObject* get_refuses_values(PyObject* self, void*) {
-  return guarded([&] { return wrap(tracer(self).refuses_values); });
-}
-int set_refuses_values(PyObject* self, PyObject* value, void*) {
-  const int on = value ? PyObject_IsTrue(value) : 0;
-  if (on < 0) return -1;
-  tracer(self).refuses_values = on == 1;
-  return 0;
+template <auto Member>
+constexpr PyGetSetDef flag(const char* name) {
+  return {name, get_flag<Member>, set_flag<Member>, nullptr, nullptr};
 }
 
 // write_asserts_of(ShapeEnv): what is taken as true there becomes assertions of the graph.
@@ -238,7 +229,8 @@ PyMethodDef tracer_methods[] = {
     {"knows", knows, METH_O, nullptr},
     {"arg_of", arg_of, METH_O, nullptr},
     {"set_decompositions", set_decompositions, METH_O, nullptr},
-    {"set_opened", set_opened, METH_O, nullptr},
+    {"note_call", as_function(note_call), METH_FASTCALL, nullptr},
+    {"keep_regions", keep_regions, METH_NOARGS, nullptr},
     {"set_node_callback", set_node_callback, METH_O, nullptr},
     {"write_asserts_of", write_asserts_of, METH_O, nullptr},
     {"write_asserts", write_asserts, METH_NOARGS, nullptr},
@@ -247,20 +239,21 @@ PyMethodDef tracer_methods[] = {
 PyGetSetDef properties[] = {
     {"constants", get_constants, nullptr, nullptr, nullptr},
     {"graph", get_tracer_graph, nullptr, nullptr, nullptr},
-    {"pre_dispatch", get_pre_dispatch, set_pre_dispatch, nullptr, nullptr},
-    {"refuses_values", get_refuses_values, set_refuses_values, nullptr, nullptr},
-    {"below_autocast", get_below_autocast, set_below_autocast, nullptr, nullptr},
+    flag<&fx::Tracer::is_before_autograd>("pre_dispatch"),
+    flag<&fx::Tracer::refuses_values>("refuses_values"),
     {},
 };
 PyMethodDef tracer_functions[] = {{"active_tracer", active, METH_NOARGS, nullptr}, {}};
 
 }  // namespace
 
-void note_mode_call(const char* name, PyObject* argument) {
-  fx::Tracer* t = fx::active_tracer();
-  if (!t || !t->is_before_autograd || !t->peer) return;
-  const Ref done(checked(PyObject_CallMethod(static_cast<PyObject*>(t->peer), "note_mode_call",
-                                             "sO", name, argument)));
+void note_grad_mode(bool is_enabled) {
+  if (fx::Tracer* t = fx::active_tracer())
+    t->record_mode(fx::get_builtin("_set_grad_enabled"), {fx::Arg(is_enabled)});
+}
+
+fx::Tracer* find_tracer(PyObject* o) {
+  return is_native_mode(o) ? dynamic_cast<fx::Tracer*>(native_mode_of(o).get()) : nullptr;
 }
 
 bool init_tracer_type(PyObject* module) {

@@ -9,6 +9,10 @@
 
 #include "taeda/fx/graph.h"
 
+namespace taeda::fx {
+class Tracer;
+}
+
 namespace taeda::python {
 
 // A Python object inside a graph.
@@ -65,8 +69,10 @@ fx::Target read_target(fx::OpCode op, PyObject* o);
 // The name of a node that calls the target, before it is made unique.
 std::string name_for_target(const fx::Target& target);
 
-// Tells the innermost tracer, if it is one before autograd, that a mode of the thread was set.
-void note_mode_call(const char* name, PyObject* argument);
+// Tells the innermost tracer, if it is one before autograd, that the grad mode was set.
+void note_grad_mode(bool is_enabled);
+// Null for other objects.
+fx::Tracer* find_tracer(PyObject* o);
 
 // The dict of a node's metadata, made when first asked for; borrowed.
 PyObject* meta_dict(fx::Node& node);

@@ -32,7 +32,7 @@ class ModuleCallEntry:
     signature: ModuleCallSignature | None = None
 
 
-def _tracepoint(*values):
+def tracepoint(*values):
     """Marks in the graph, while it is made, a value that goes into a module or comes out of it."""
 
 
@@ -56,7 +56,7 @@ class ModuleCalls:
     def _point(self, tree):
         leaves, spec = pytree.tree_flatten(tree)
         values = tuple(self.tracer.arg_tree(leaves))
-        return self.tracer.graph.create_node("call_function", _tracepoint, values), spec
+        return self.tracer.graph.create_node("call_function", tracepoint, values), spec
 
     def collect(self, graph, modules):
         """An entry for each submodule that was called; the marks in the graph go."""
@@ -73,11 +73,6 @@ class ModuleCalls:
             graph.erase_node(after)
             graph.erase_node(before)
         return [ModuleCallEntry(path, signature) for path, signature in found.items()]
-
-
-def is_tracepoint(node):
-    """Whether a node is one of the marks."""
-    return node.target is _tracepoint
 
 
 _OF_VALUES = {

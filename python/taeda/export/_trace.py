@@ -9,7 +9,7 @@ from taeda._C._fx import GuardOnDataDependentSymNode
 from taeda.export._dynamic_inputs import DynamicInputs, leaf_shapes
 from taeda.export._errors import UserError
 from taeda.export._leaks import warn_of_leaks
-from taeda.export._mode_regions import wrap_mode_regions
+from taeda.export._mode_scopes import wrap_mode_scopes
 from taeda.export._module_calls import ModuleCalls, argument_of
 from taeda.export._module_state import held_tensors, standing_in
 from taeda.export._names import UniqueNames, bound_arguments, identifier, leaf_names
@@ -25,6 +25,7 @@ from taeda.export.graph_signature import (
     TensorArgument,
 )
 from taeda.fx._module_stack import ModuleStack, fill_module_stacks
+from taeda.fx.control_flow._regions import with_submodules
 from taeda.fx.fake.modes import detect_fake_mode
 from taeda.fx.fake.tensors import DataDependentOutputException, FakeTensorMode
 from taeda.fx.graph import Graph
@@ -58,6 +59,7 @@ class _Tracing:
         self.mod, self.dynamic = mod, dynamic
         self.graph = Graph()
         self.tracer = ProxyTorchDispatchMode(self.graph, "fake", pre_dispatch=True)
+        self.tracer.keep_regions()
         self.modules = ModuleStack(mod)
         self.calls = ModuleCalls(self.tracer, preserved)
         self.tracer.set_node_callback(self._note)
@@ -99,16 +101,16 @@ class _Tracing:
         fill_module_stacks(self.graph)
         num_held = self._drop_unused_constants()
         constants = self._lift_constants(num_held)
-        wrap_mode_regions(self.graph, self.tracer.root, grad_enabled)
+        names = wrap_mode_scopes(self.graph, grad_enabled)
         calls = self.calls.collect(self.graph, self.modules)
+        root = with_submodules(self.graph, names)
+        fill_module_stacks(self.graph)
         kinds = [(OutputKind.USER_OUTPUT, None)] * len(results)
         signature = ExportGraphSignature(self.inputs, output_specs(kinds, output.args[0]))
         kept = {spec.target for spec in self.inputs}
         state = {h.name: h.tensor for h in self.held if h.name in kept} | constants
         ranges, signature.conditions = self.dynamic.finish()
-        return Traced(
-            self.graph, self.tracer.root, signature, state, in_spec, out_spec, ranges, calls
-        )
+        return Traced(self.graph, root, signature, state, in_spec, out_spec, ranges, calls)
 
     # ---- inputs ----
     def _placeholder(self, candidate, value):

@@ -3,20 +3,18 @@
     gm = make_fx(lambda x: taeda.func.grad(loss)(x))(example)
     print(gm.code)
 
-The tracer is C++ (`taeda/fx/tracer.h`): a dispatch mode that runs operators and writes them down.
-`tracing_mode` says what they run on: "real" the arguments themselves, "fake" tensors without
-memory, "symbolic" tensors whose sizes are symbols. With `pre_dispatch` the tracer stands before
-autograd, autocast and the bodies of composite operators.
+The tracer and the run under it are C++ (`taeda/fx/tracer.h`, `taeda/fx/retrace.h`): a dispatch mode
+that runs operators and writes them down. `tracing_mode` says what they run on: "real" the arguments
+themselves, "fake" tensors without memory, "symbolic" tensors whose sizes are symbols. With
+`pre_dispatch` the tracer stands before autograd, autocast and the bodies of composite operators.
 """
 
 import contextlib
-import dataclasses
 import inspect
 import itertools
 import sys
 
 import taeda
-from taeda import _C
 from taeda._C import _fx
 from taeda.fx._module_stack import ModuleStack, fill_module_stacks
 from taeda.fx._user_frames import user_stack
@@ -25,7 +23,11 @@ from taeda.fx.fake.tensors import FakeTensor, FakeTensorMode
 from taeda.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from taeda.fx.graph_module import GraphModule
 from taeda.utils import _pytree as pytree
-from taeda.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from taeda.utils._python_dispatch import (
+    TorchDispatchMode,
+    _counted_as_entered,
+    _disable_current_modes,
+)
 
 __all__ = [
     "ProxyTorchDispatchMode",
@@ -66,42 +68,24 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
         root = getattr(tracer, "root", root)
         self.tracing_mode = tracing_mode
         self.pre_dispatch = pre_dispatch
-        # Whether modes that the program sets are part of the graph, for a tracer before autograd.
-        self.records_modes = pre_dispatch
-        # Of the traces of functions inside.
-        self._settings = _Settings({}, True, pre_dispatch=pre_dispatch)
         # Holds what get_attr nodes name beside the tracer's own constants, such as subgraphs.
         self.root = taeda.nn.Module() if root is None else root
-        self.on_node = None
-        # The shape environment whose statements the graph asserts.
-        self.asserted = None
-        self.decomposition_table = {}
-        if decomposition_table is not None:
-            self.use_table(decomposition_table)
+        self.use_table(decomposition_table or {})
 
     @contextlib.contextmanager
     def enable_decompositions(self, decomposition_table):
         """A scope in which these functions run in place of operators, and no others."""
         before = self.decomposition_table
-        self.use_table(decomposition_table, self._settings.opened)
+        self.use_table(decomposition_table)
         try:
             yield
         finally:
-            self.use_table(before, self._settings.opened)
+            self.use_table(before)
 
-    def set_node_callback(self, function):
-        """The function is called with each new node of an operator, its metadata set."""
-        self.on_node = function
-        super().set_node_callback(function)
-
-    def use_table(self, functions, opened=()):
-        """Functions run in place of operators; those `opened` are recorded by their parts."""
-        self._settings = dataclasses.replace(
-            self._settings, decompositions=functions, opened=tuple(opened)
-        )
+    def use_table(self, functions):
+        """Functions run in place of operators."""
         self.decomposition_table = functions
         self.set_decompositions(functions)
-        self.set_opened(opened)
 
     @classmethod
     def is_infra_mode(cls):
@@ -127,45 +111,11 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
         is_traced = isinstance(leaf, (taeda.Tensor, taeda.SymInt, taeda.SymFloat, taeda.SymBool))
         return self.arg_of(leaf) if is_traced else leaf
 
-    def example(self, tensor):
-        """A fake tensor like this one, for the metadata of a node."""
-        if isinstance(tensor, FakeTensor):
-            return tensor.detach()
-        return FakeTensorMode().from_tensor(tensor.detach())
-
     def trace_subgraph(self, f, *args):
         """A GraphModule of `f` on traced arguments, with the settings of this trace."""
-        trace = _Trace(f, "real", self._settings, self.on_node)
-        # Grad modes are not part of such a graph, and casts are.
-        trace.tracer.records_modes = False
-        trace.tracer.below_autocast = self.pre_dispatch
-        if self.asserted is None:
-            return trace.trace(args)
-        # What a function states holds where it runs, and nowhere else.
-        self.write_asserts()
-        trace.tracer.write_asserts_of(self.asserted)
-        module = trace.trace(args)
-        self.write_asserts_of(self.asserted)
-        return module
-
-    def write_asserts_of(self, env):
-        """From now on the graph asserts what is stated in the environment."""
-        self.asserted = env
-        super().write_asserts_of(env)
-
-    def note_mode_call(self, name, *args):
-        """Writes down that a mode of the thread was set: `taeda._C._set_grad_enabled(False)`."""
-        self.note_call(getattr(_C, name), args)
-
-    def note_call(self, target, args):
-        """A node for a call that gives no tensor; None where the graph has no modes."""
-        if not self.records_modes:
-            return None
-        node = self.graph.create_node("call_function", target, args)
-        node.meta["val"] = None
-        if self.on_node is not None:
-            self.on_node(node)
-        return node
+        tracer = ProxyTorchDispatchMode(Graph())
+        tracer.decomposition_table = self.decomposition_table
+        return _traced(f, args, tracer, outer=self)
 
 
 def track_tensor_tree(inner_res, proxy_res, *, constant=None, tracer):
@@ -209,106 +159,63 @@ def maybe_disable_fake_tensor_mode():
         yield mode
 
 
-@dataclasses.dataclass
-class _Settings:
-    """How functions are traced."""
+def _traced(f, args, tracer, fake_mode=None, outer=None):
+    """A GraphModule of what the tracer sees `f` do."""
+    flat, in_spec = pytree.tree_flatten(args)
+    names = _input_names(f, args)
+    inputs = [_input(v, name, tracer.tracing_mode, fake_mode) for v, name in zip(flat, names)]
+    out_spec = None
 
-    decompositions: dict
-    allow_non_fake_inputs: bool
-    pre_dispatch: bool = False
-    records_modules: bool = False
-    records_stacks: bool = False
-    opened: tuple = ()
-    refuses_values: bool = True
+    def call(*values):
+        nonlocal out_spec
+        leaves, out_spec = pytree.tree_flatten(f(*pytree.tree_unflatten(values, in_spec)))
+        return leaves
+
+    options = {"tracer": tracer, "names": names, "fake_mode": fake_mode, "outer": outer}
+    with _counted_as_entered():
+        constants = _fx.trace(call, inputs, options)
+    graph, root = tracer.graph, tracer.root
+    _shape_results(f, graph, args, in_spec, out_spec)
+    for name, value in constants.items():
+        setattr(root, name, value)
+    return GraphModule(root, graph, getattr(f, "__name__", type(f).__name__))
 
 
-class _Trace:
-    """One call of make_fx: inputs, the run, the graph."""
+def _shape_results(f, graph, args, in_spec, out_spec):
+    """Nests the results as the function does; the generated code does so for nested arguments."""
+    output = graph.output_node()
+    leaves = list(output.args[0])
+    if all(spec.is_leaf() for spec in in_spec.children_specs):
+        output.args = (pytree.tree_unflatten(leaves, out_spec),)
+        return
+    output.args = (leaves,)
+    names = _parameter_names(f, len(args)) or [f"arg{i}" for i in range(len(args))]
+    graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, in_spec, out_spec)))
 
-    def __init__(self, f, tracing_mode, settings, on_node=None):
-        self.f = f
-        self.tracing_mode = tracing_mode
-        self.allow_non_fake_inputs = settings.allow_non_fake_inputs
-        self.graph = Graph()
-        self.tracer = ProxyTorchDispatchMode(
-            self.graph, tracing_mode, pre_dispatch=settings.pre_dispatch
-        )
-        self.tracer._settings = settings
-        self.tracer.refuses_values = settings.refuses_values
-        self.tracer.use_table(settings.decompositions, settings.opened)
-        self.modules = None
-        module = getattr(f, "_orig_mod", f)  # the module that a function stands for
-        if settings.records_modules and isinstance(module, taeda.nn.Module):
-            self.modules = ModuleStack(module)
-        if on_node is not None:
-            self.tracer.set_node_callback(on_node)
-        elif settings.records_stacks or self.modules:
-            self.tracer.set_node_callback(_Notes(settings.records_stacks, self.modules))
-        self.fake_mode = None
 
-    def trace(self, args):
-        flat, in_spec = pytree.tree_flatten(args)
-        if self.tracing_mode != "real":
-            self.fake_mode = self._fake_mode(flat)
-        names = _input_names(self.f, args)
-        inputs = [self._input(value, name) for value, name in zip(flat, names)]
-        with contextlib.ExitStack() as modes:
-            if self.fake_mode is not None:
-                modes.enter_context(self.fake_mode)
-            if self.modules is not None:
-                modes.enter_context(self.modules.watching())
-            modes.enter_context(self.tracer)
-            result = self.f(*pytree.tree_unflatten(inputs, in_spec))
-        self.tracer.write_asserts()
-        return self._module(args, in_spec, result)
+def _fake_mode_for(values, tracing_mode, allow_non_fake_inputs):
+    """That of the arguments, or a new one."""
+    for value in pytree.tree_leaves(values):
+        if isinstance(value, FakeTensor):
+            return value.fake_mode
+    from taeda.fx.symbolic.shape_env import ShapeEnv
 
-    def _fake_mode(self, flat):
-        for value in flat:
-            if isinstance(value, FakeTensor):
-                return value.fake_mode
-        from taeda.fx.symbolic.shape_env import ShapeEnv
+    # Sizes that only a run can tell are symbols in either mode.
+    return FakeTensorMode(
+        allow_non_fake_inputs=allow_non_fake_inputs,
+        shape_env=ShapeEnv(),
+        static_shapes=tracing_mode == "fake",
+    )
 
-        # Sizes that only a run can tell are symbols in either mode.
-        return FakeTensorMode(
-            allow_non_fake_inputs=self.allow_non_fake_inputs,
-            shape_env=ShapeEnv(),
-            static_shapes=self.tracing_mode == "fake",
-        )
 
-    def _input(self, value, name):
-        if isinstance(value, taeda.Tensor) and self.fake_mode is not None:
-            value = self.fake_mode.from_tensor(value, source=name)
-        elif type(value) is int and self.tracing_mode == "symbolic":
-            env = self.fake_mode.shape_env
-            value = env.create_symintnode(env.create_unspecified_symbol(value, name))
-        elif not isinstance(value, (taeda.Tensor, taeda.SymInt)):
-            self.graph.create_node("placeholder", name, name=name)
-            return value
-        self.tracer.add_input(name, value)
-        return value
-
-    def _module(self, args, in_spec, result):
-        is_flat = all(spec.is_leaf() for spec in in_spec.children_specs)
-        if is_flat:
-            returned = self.tracer.arg_tree(result)
-        else:
-            flat, out_spec = pytree.tree_flatten(result)
-            returned = [self.tracer._arg(leaf) for leaf in flat]
-            names = [f"arg{i}" for i in range(len(args))]
-            names = _parameter_names(self.f, len(args)) or names
-            self.graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, in_spec, out_spec)))
-        self.graph.create_node("output", "output", (returned,))
-        if self.modules is not None:
-            fill_module_stacks(self.graph)
-        root = self.tracer.root
-        for name, value in self.tracer.constants.items():
-            setattr(root, name, value)
-        name = getattr(self.f, "__name__", type(self.f).__name__)
-        module = GraphModule(root, self.graph, name)
-        if self.fake_mode is not None:
-            module.meta["fake_mode"] = self.fake_mode
-            module.shape_env = self.fake_mode.shape_env
-        return module
+def _input(value, name, tracing_mode, fake_mode):
+    """What the function gets for an argument."""
+    if isinstance(value, taeda.Tensor) and fake_mode is not None:
+        return fake_mode.from_tensor(value, source=name)
+    if type(value) is int and tracing_mode == "symbolic":
+        env = fake_mode.shape_env
+        return env.create_symintnode(env.create_unspecified_symbol(value, name))
+    return value
 
 
 class _Notes:
@@ -369,17 +276,31 @@ def make_fx(
     """
     if tracing_mode not in _MODES:
         raise AssertionError(f"tracing_mode must be real/fake/symbolic, got {tracing_mode}")
-    settings = _Settings(
-        dict(decomposition_table or {}),
-        _allow_non_fake_inputs,
-        pre_dispatch,
-        record_module_stack,
-        record_stack_traces,
-        refuses_values=_error_on_data_dependent_ops,
-    )
+    module = getattr(f, "_orig_mod", f)  # the module that a function stands for
+    has_stack = record_module_stack and isinstance(module, taeda.nn.Module)
 
     def traced(*args):
-        return _Trace(f, tracing_mode, settings).trace(args)
+        tracer = ProxyTorchDispatchMode(
+            Graph(),
+            tracing_mode,
+            pre_dispatch=pre_dispatch,
+            decomposition_table=dict(decomposition_table or {}),
+        )
+        tracer.refuses_values = _error_on_data_dependent_ops
+        fake_mode = None
+        if tracing_mode != "real":
+            fake_mode = _fake_mode_for(args, tracing_mode, _allow_non_fake_inputs)
+        modules = ModuleStack(module) if has_stack else None
+        if record_stack_traces or modules:
+            tracer.set_node_callback(_Notes(record_stack_traces, modules))
+        with modules.watching() if modules else contextlib.nullcontext():
+            made = _traced(f, args, tracer, fake_mode)
+        if modules:
+            fill_module_stacks(made.graph)
+        if fake_mode is not None:
+            made.meta["fake_mode"] = fake_mode
+            made.shape_env = fake_mode.shape_env
+        return made
 
     traced.__name__ = getattr(f, "__name__", "traced")
     return traced

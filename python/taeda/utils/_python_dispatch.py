@@ -57,6 +57,16 @@ def is_in_torch_dispatch_mode(include_infra_modes=True):
     return (_entered.all if include_infra_modes else _entered.own) > 0
 
 
+@contextlib.contextmanager
+def _counted_as_entered():
+    """A scope in which the library is inside modes of its own that C++ entered."""
+    _entered.all += 1
+    try:
+        yield
+    finally:
+        _entered.all -= 1
+
+
 class TorchDispatchMode:
     """Base of dispatch modes; a mode may be entered more than once."""
 

@@ -28,8 +28,11 @@ def with_regions(module):
     return graph
 
 
-def with_submodules(graph):
-    """A module that holds the graphs which nodes of `graph` call; the nodes name them."""
+def with_submodules(graph, known=None):
+    """A module that holds the graphs which nodes of `graph` call; the nodes name them.
+
+    known: names of the graphs that some nodes call.
+    """
     root = taeda.nn.Module()
     for node in list(graph.nodes):
         if not any(isinstance(arg, Graph) for arg in node.args):
@@ -37,7 +40,9 @@ def with_submodules(graph):
         args, names = [], iter(getattr(node.target, "graph_names", ()))
         for arg in node.args:
             if isinstance(arg, Graph):
-                name = _free_name(root, next(names, f"{node.name}_graph"))
+                name = (known or {}).get(node)
+                if name is None:
+                    name = _free_name(root, next(names, f"{node.name}_graph"))
                 setattr(root, name, GraphModule(with_submodules(arg), arg))
                 with graph.inserting_before(node):
                     arg = graph.create_node("get_attr", name)

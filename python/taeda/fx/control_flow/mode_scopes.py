@@ -14,6 +14,8 @@ __all__ = ["wrap_with_autocast", "wrap_with_set_grad_enabled"]
 class WrapWithSetGradEnabled(HigherOrderOperator):
     """`wrap_with_set_grad_enabled(enable_grad, wrapped_func, *args)`"""
 
+    graph_names = ("submod",)
+
     def __init__(self):
         super().__init__("wrap_with_set_grad_enabled")
 
@@ -24,6 +26,8 @@ class WrapWithSetGradEnabled(HigherOrderOperator):
 
 class WrapWithAutocast(HigherOrderOperator):
     """`wrap_with_autocast(device_type, dtype, enabled, cache_enabled, wrapped_func, *args)`"""
+
+    graph_names = ("submod",)
 
     def __init__(self):
         super().__init__("wrap_with_autocast")

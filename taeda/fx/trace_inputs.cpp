@@ -1,0 +1,177 @@
+// The inputs of a trace: what the tracer knows of them, and what the program sees.
+#include <algorithm>
+
+#include "taeda/autograd/grad_mode.h"
+#include "taeda/autograd/variable.h"
+#include "taeda/fx/mode_order.h"
+#include "taeda/fx/trace_run.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::fx {
+namespace {
+
+// The history of an input that is no leaf: it passes gradients on.
+class InputNode final : public autograd::Node {
+ public:
+  const char* name() const override { return "Input"; }
+  void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override {
+    grad_inputs[0] = grads[0];
+  }
+};
+
+// Gives the tensor a history, so that it may be written to; gradients go to the leaf.
+void pass_to(const Tensor& t, const Tensor& leaf) {
+  auto node = make_intrusive<InputNode>();
+  node->set_next_edges({autograd::gradient_edge(leaf)});
+  autograd::set_history(t, std::move(node));
+}
+
+bool is_symbolic(const Value& v) {
+  return (v.is<SymInt>() && v.get<SymInt>().is_symbolic()) || v.is<IntrusivePtr<SymNode>>();
+}
+
+// Such a tensor, if it requires gradients, refuses writes that are recorded.
+bool is_view_of_leaf(const Tensor& t) {
+  const TensorImpl* base = t.impl()->view_base();
+  const autograd::AutogradMetaImpl* meta = base ? autograd::meta_or_null(base) : nullptr;
+  return base && (!meta || !meta->grad_fn);
+}
+
+bool is_same_look(const Tensor& a, const Tensor& b) {
+  return a.sym_sizes() == b.sym_sizes() && a.sym_strides() == b.sym_strides();
+}
+
+}  // namespace
+
+Tensor TraceRun::fake_like(const Tensor& t) {
+  Tensor fake =
+      fake_mode_->from_tensor(t, t.sym_sizes(), t.sym_strides(), t.impl()->sym_storage_offset());
+  fake.impl()->set_requires_grad_flag(false);
+  return fake;
+}
+
+Tensor TraceRun::shown(const Tensor& value) {
+  if (!functional_) return value;
+  Tensor seen = fake_like(value);
+  functional_->add(seen, value);
+  return seen;
+}
+
+void TraceRun::add_inputs() {
+  for (size_t i = 0; i < given_.size(); ++i) add_input(i, given_[i]);
+  if (!told_) return;
+  for (const SharedMemory& memory : told_->memories) add_shared(memory);
+}
+
+void TraceRun::add_input(size_t index, const Value& v) {
+  const std::string name =
+      index < options_.names.size() ? options_.names[index] : str("arg", index, "_1");
+  if (!options_.fakes_inputs || !v.is<Tensor>() || !v.get<Tensor>().defined()) {
+    // What is neither a tensor nor a symbol is the same at every run of the graph.
+    if (options_.fakes_inputs || v.is<Tensor>() || is_symbolic(v))
+      tracer_->add_input(name, v);
+    else
+      tracer_->graph().placeholder(name);
+    values_.push_back(v);
+    inputs_.push_back(v);
+    return;
+  }
+  const Tensor& given = v.get<Tensor>();
+  const Tensor value = fake_like(given);
+  tracer_->add_input(name, value);
+  values_.emplace_back(value);
+  const bool is_shared = told_ && std::any_of(told_->memories.begin(), told_->memories.end(),
+                                              [&](const SharedMemory& memory) {
+                                                return std::ranges::count(memory.inputs, index) > 0;
+                                              });
+  inputs_.emplace_back(is_shared ? Tensor() : with_history(shown(value), value, given, index));
+}
+
+Tensor TraceRun::with_history(const Tensor& seen, const Tensor& value, const Tensor& given,
+                              size_t index) {
+  if (!options_.differentiates || !autograd::requires_grad(given)) return seen;
+  autograd::set_requires_grad(seen, true);
+  sources_.push_back({seen, {index}, nullptr});
+  if (autograd::is_leaf(given)) return seen;
+  if (is_view_of_leaf(given)) {
+    const Active active(*this);
+    return taeda::alias(seen);
+  }
+  const Tensor inner = shown(value);
+  pass_to(inner, seen);
+  return inner;
+}
+
+// ---- Note [Shared inputs] ----
+
+void TraceRun::add_shared(const SharedMemory& memory) {
+  const Active active(*this);
+  const Tensor value = value_of_memory(memory);
+  const Tensor root = shown(value);
+  for (const SharedFamily& family : memory.families) {
+    const bool is_first = &family == &memory.families.front();
+    const Tensor own = is_first ? root : autograd::detached(root);
+    const Tensor base = base_of_family(own, memory, family);
+    for (const size_t i : family.inputs) {
+      const Tensor& t = given(i);
+      const bool is_base = t.impl() == family.base && memory.whole && is_same_look(t, own);
+      const auto same = std::find_if(family.inputs.begin(), family.inputs.end(),
+                                     [&](size_t other) { return given(other).impl() == t.impl(); });
+      if (*same != i)
+        inputs_[i] = inputs_[*same];
+      else
+        inputs_[i] = Value(is_base ? base : view_of_memory(base, t, memory));
+    }
+  }
+}
+
+// Of the inputs: the one that covers the others, or all of them in a line.
+Tensor TraceRun::value_of_memory(const SharedMemory& memory) {
+  if (memory.whole) return values_[*memory.whole].get<Tensor>();
+  const InsideMode below(*this);
+  const Tensor& like = given(memory.inputs.front());
+  const SymInt length = memory.end - memory.first;
+  Tensor line = taeda::zeros({length}, like.dtype(), std::nullopt, like.device());
+  for (const size_t i : memory.inputs)
+    line = scatter_into_memory(line, values_[i].get<Tensor>(), given(i), memory);
+  return line;
+}
+
+// The tensor that the inputs of a family are views of inside.
+Tensor TraceRun::base_of_family(const Tensor& own, const SharedMemory& memory,
+                                const SharedFamily& family) {
+  if (!options_.differentiates || !family.requires_grad) return own;
+  Source source{own, {}, &memory};
+  for (const size_t i : family.inputs)
+    if (autograd::requires_grad(given(i))) source.inputs.push_back(i);
+  if (!family.is_leaf) source.leaf = fake_like(own);
+  autograd::set_requires_grad(source.leaf, true);
+  if (!family.is_leaf) pass_to(own, source.leaf);
+  sources_.push_back(std::move(source));
+  return own;
+}
+
+void TraceRun::split(const Source& source, const Tensor& grad, std::vector<Tensor>& by_input) {
+  if (!grad.defined()) return;
+  if (!source.memory) {
+    by_input[source.inputs.front()] = grad;
+    return;
+  }
+  for (const size_t i : source.inputs) {
+    const bool is_first = given(i).impl()->sym_storage_offset() == source.memory->first;
+    if (!is_first || !is_same_look(given(i), source.leaf)) continue;
+    by_input[i] = grad;
+    return;
+  }
+  const autograd::NoGrad unrecorded;
+  const Tensor zero = taeda::zeros({source.memory->end - source.memory->first}, grad.dtype(),
+                                   std::nullopt, grad.device());
+  Tensor rest = taeda::as_strided_scatter(zero, grad, source.leaf.sym_sizes(),
+                                          source.leaf.sym_strides(), SymInt(0));
+  for (const size_t i : source.inputs) {
+    by_input[i] = view_of_memory(rest, given(i), *source.memory).clone();
+    rest = scatter_into_memory(rest, taeda::zeros_like(by_input[i]), given(i), *source.memory);
+  }
+}
+
+}  // namespace taeda::fx

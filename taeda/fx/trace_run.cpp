@@ -1,0 +1,298 @@
+// The layers of a trace, put together.
+#include "taeda/fx/trace_run.h"
+
+#include <algorithm>
+
+#include "taeda/autograd/engine.h"
+#include "taeda/autograd/grad_mode.h"
+#include "taeda/autograd/variable.h"
+#include "taeda/dispatch/dispatcher.h"
+#include "taeda/fx/control_flow/run.h"
+
+namespace taeda::fx {
+namespace {
+
+bool is_tensor(const Value& v) { return v.is<Tensor>() && v.get<Tensor>().defined(); }
+
+void append_leaves(const Value& v, std::vector<Value>& leaves) {
+  if (v.is<std::shared_ptr<Value::List>>()) {
+    for (const Value& item : *v.get<std::shared_ptr<Value::List>>()) append_leaves(item, leaves);
+  } else if (v.is<std::vector<Tensor>>()) {
+    for (const Tensor& t : v.get<std::vector<Tensor>>()) leaves.emplace_back(t);
+  } else {
+    leaves.push_back(v);
+  }
+}
+
+IntrusivePtr<FakeMode> fake_mode_for(const std::vector<Value>& inputs) {
+  IntrusivePtr<FakeMode> found;
+  for (const Value& v : inputs)
+    for_each_tensor(v, [&](const Tensor& t) {
+      if (!found) found = fake_mode_of(values_inside(t));
+    });
+  if (found) return found;
+  FakeMode::Options options;
+  options.allow_non_fake_inputs = true;
+  options.shape_env = make_intrusive<ShapeEnv>();
+  return make_intrusive<FakeMode>(std::move(options));
+}
+
+// Whether a result lies in the memory of an operand or of another result.
+bool shares_memory(const Values& operands, const Values& results) {
+  std::unordered_set<const StorageImpl*> taken;
+  const auto note = [&](const Tensor& t) { return taken.insert(t.storage().get()).second; };
+  for (const Value& v : operands) for_each_tensor(v, note);
+  bool is_shared = false;
+  for (const Value& v : results)
+    for_each_tensor(v, [&](const Tensor& t) { is_shared |= !note(t); });
+  return is_shared;
+}
+
+void check_options(const RetraceOptions& options) {
+  TAEDA_CHECK(!options.differentiates || !options.is_before_autograd,
+              "a trace before autograd has no gradients");
+  TAEDA_CHECK(options.fakes_inputs || (!options.functionalizes && !options.differentiates),
+              "a trace on the inputs themselves is neither functional nor has gradients");
+}
+
+}  // namespace
+
+FreshThread::FreshThread()
+    : keys_(local_keys()), modes_(dispatch::modes()), is_inference_(is_inference_mode()) {
+  dispatch::set_modes({});
+  local_keys() = {KeySet(Key::ADInplaceOrView), KeySet()};
+  set_inference_mode(false);
+}
+
+FreshThread::~FreshThread() {
+  set_inference_mode(is_inference_);
+  dispatch::set_modes(std::move(modes_));
+  local_keys() = keys_;
+}
+
+void copy_facts(Node& made, const Node& from) {
+  for (const char* key : {"stack_trace", "nn_module_stack", "source_fn_stack", "custom"})
+    if (Value v = from.meta_value(key); !v.is_none()) made.set_meta_value(key, std::move(v));
+}
+
+// ---- origins ----
+
+void Origins::enter(const Node& node) {
+  now_ = &node;
+  starts_.emplace_back(autograd::autograd_detail::next_sequence_nr, &node);
+}
+
+const Node* Origins::now() const {
+  const autograd::Node* running = autograd::current_node();
+  if (now_ || !running) return now_;
+  const auto later =
+      std::upper_bound(starts_.begin(), starts_.end(), running->sequence_nr(),
+                       [](uint64_t number, const auto& start) { return number < start.first; });
+  return later == starts_.begin() ? nullptr : std::prev(later)->second;
+}
+
+// ---- layers ----
+
+TraceRun::TraceRun(const std::vector<Value>& inputs, const RetraceOptions& options,
+                   const SharedRun* shared)
+    : options_(options),
+      given_(inputs),
+      told_(shared),
+      fake_mode_(options.fake_mode),
+      tracer_(options.tracer) {
+  check_options(options);
+  if (options.fakes_inputs && !fake_mode_) fake_mode_ = fake_mode_for(inputs);
+  if (!tracer_) make_layers();
+  if (!options.outer) return;
+  tracer_->take_settings(*options.outer);
+  if (!options.outer->asserted()) return;
+  options.outer->write_asserts();
+  tracer_->write_asserts_of(options.outer->asserted());
+}
+
+void TraceRun::make_layers() {
+  tracer_ = make_intrusive<Tracer>(make_intrusive<Graph>());
+  tracer_->is_before_autograd = options_.is_before_autograd;
+  tracer_->opened = options_.opened;
+  tracer_->decompose = options_.functionalizes ? options_.decompose : without_functions();
+  tracer_->on_node = [this](Node& made) { note(made); };
+  if (options_.writes_asserts) {
+    const IntrusivePtr<ShapeEnv>& env = fake_mode_->options().shape_env;
+    next_.first_assert = told_ ? told_->first_assert : env->runtime_asserts().size();
+    tracer_->write_asserts_of(env, next_.first_assert);
+  }
+  if (!options_.functionalizes) return;
+  functional_ = make_intrusive<FunctionalMode>(fake_mode_);
+  functional_->is_before_autograd = options_.is_before_autograd;
+  functional_->decompose = options_.decompose;
+  functional_->rewrite_regions = [this](dispatch::Operator& op, dispatch::Stack& stack) {
+    retrace_regions(op, stack);
+  };
+  // Inside autocast regions casts are part of the graph.
+  tracer_->is_below_autocast = options_.is_before_autograd;
+}
+
+std::optional<Retraced> TraceRun::run(Program program) {
+  std::optional<autograd::GradMode> recording;
+  if (!options_.stays_on_thread) recording.emplace(options_.differentiates);
+  add_inputs();
+  std::vector<Value> results;
+  {
+    std::optional<Active> active(std::in_place, *this);
+    append_leaves(program(inputs_), results);
+    origins_.leave_forward();
+    if (!functional_) active.reset();
+    if (!finish(results)) return std::nullopt;
+  }
+  tracer_->write_asserts();
+  if (options_.outer) options_.outer->write_asserts_of(options_.outer->asserted());
+  made_.graph = tracer_->graph_ptr();
+  made_.graph->output(Arg::tuple(std::move(returned_)));
+  made_.constants = tracer_->constants();
+  return std::move(made_);
+}
+
+Tensor TraceRun::attribute(const std::string& name, const Tensor& real) {
+  for (const auto& [known, t] : attributes_)
+    if (known == name) return t;
+  const Tensor value = fake_like(real);
+  tracer_->add_attribute(name, value);
+  attributes_.emplace_back(name, shown(value));
+  return attributes_.back().second;
+}
+
+std::optional<Values> TraceRun::keep_scope(bool is_enabled, const RegionValue& scope,
+                                           const Values& operands) {
+  tracer_->write_asserts();
+  const Retraced made = retrace(*scope.graph(), operands, inner_options());
+  if (options_.writes_asserts) tracer_->write_asserts_of(fake_mode_->options().shape_env);
+  Values values;
+  for (const Value& v : operands) values.push_back(value_of(v));
+  const Values results = fake_results(*made.graph, values);
+  if (!made.written.empty() || !made.constants.empty() || shares_memory(values, results))
+    return std::nullopt;
+  std::vector<Arg> args{Arg(is_enabled), Arg(made.graph)};
+  for (const Value& v : values) args.push_back(tracer_->arg_of(v));
+  tracer_->record(get_builtin("wrap_with_set_grad_enabled"), std::move(args), list(results));
+  Values seen = results;
+  for (Value& v : seen)
+    if (is_tensor(v)) v = Value(shown(v.get<Tensor>()));
+  return seen;
+}
+
+// Of regions inside.
+RetraceOptions TraceRun::inner_options() const {
+  RetraceOptions inner = options_;
+  inner.fake_mode = fake_mode_;
+  inner.names.clear();
+  return inner;
+}
+
+// Seen by the fake mode alone.
+Values TraceRun::fake_results(const Graph& graph, const Values& operands) {
+  const FreshThread thread;
+  const dispatch::ActiveMode fake(*fake_mode_);
+  return items(Plan(graph).run(operands));
+}
+
+void TraceRun::retrace_regions(dispatch::Operator& op, dispatch::Stack& stack) {
+  const ControlFlow* flow = find_control_flow(op);
+  if (!flow) return;
+  // What a region states holds where it runs, and nowhere else.
+  tracer_->write_asserts();
+  rewrite_regions(*flow, stack, inner_options());
+  if (options_.writes_asserts) tracer_->write_asserts_of(fake_mode_->options().shape_env);
+}
+
+// Decomposes where nothing is functionalized; regions are retraced there too.
+std::function<bool(dispatch::Operator&, dispatch::Stack&)> TraceRun::without_functions() {
+  return [this](dispatch::Operator& op, dispatch::Stack& stack) {
+    if (options_.decompose && options_.decompose(op, stack)) return true;
+    retrace_regions(op, stack);
+    return false;
+  };
+}
+
+void TraceRun::note(Node& made) {
+  const Node* from = origins_.now();
+  if (from) copy_facts(made, *from);
+  if (autograd::current_node()) made.set_meta_value("partitioner_tag", Value("is_backward"));
+  if (options_.on_node) options_.on_node(made, from);
+}
+
+// ---- results ----
+
+Value TraceRun::value_of(const Value& v) {
+  if (!functional_ || !is_tensor(v)) return v;
+  const InsideMode below(*this);
+  return functional_->value(v.get<Tensor>());
+}
+
+bool TraceRun::finish(const std::vector<Value>& results) {
+  std::vector<Value> all;
+  if (functional_ && !note_written(all)) return false;
+  check_attributes();
+  made_.num_results = results.size();
+  all.insert(all.end(), results.begin(), results.end());
+  for (const Value& v : all) give(v);
+  if (options_.differentiates) differentiate(all);
+  return true;
+}
+
+bool TraceRun::note_written(std::vector<Value>& all) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!is_tensor(inputs_[i]) || !functional_->is_written(inputs_[i].get<Tensor>())) continue;
+    made_.written.push_back(i);
+    all.push_back(inputs_[i]);
+  }
+  if (made_.written.empty() || told_) return true;
+  for (SharedMemory& memory : find_shared_memories(given_)) {
+    const bool is_written = std::any_of(memory.inputs.begin(), memory.inputs.end(), [&](size_t i) {
+      return std::ranges::count(made_.written, i) > 0;
+    });
+    if (!is_written) continue;
+    check_alike(memory, given_);
+    next_.memories.push_back(std::move(memory));
+  }
+  return next_.memories.empty();
+}
+
+void TraceRun::check_attributes() {
+  for (const auto& [name, t] : attributes_)
+    TAEDA_CHECK_KIND(ErrorKind::NotImplemented, !functional_ || !functional_->is_written(t),
+                     "the program writes to the attribute ", name, "; pass it as an input");
+}
+
+// A further input, behind the others.
+Tensor TraceRun::tangent_of(const Tensor& root) {
+  Graph& graph = tracer_->graph();
+  Node* first = graph.first();
+  while (first->op() == OpCode::Placeholder) first = first->next();
+  const InsertBefore inputs(graph, *first);
+  const Tensor value = fake_like(root);
+  tracer_->add_input(str("tangents_", made_.tangents.size()), value);
+  return shown(value);
+}
+
+void TraceRun::differentiate(const std::vector<Value>& all) {
+  std::vector<Tensor> roots, tangents, wanted, by_input(inputs_.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].is<Tensor>() || !autograd::requires_grad(all[i].get<Tensor>())) continue;
+    const Tensor& root = all[i].get<Tensor>();
+    made_.tangents.push_back(i);
+    roots.push_back(root);
+    tangents.push_back(tangent_of(root));
+  }
+  for (const Source& source : sources_) {
+    made_.gradients.insert(made_.gradients.end(), source.inputs.begin(), source.inputs.end());
+    wanted.push_back(source.leaf);
+  }
+  std::sort(made_.gradients.begin(), made_.gradients.end());
+  if (!roots.empty() && !wanted.empty()) {
+    const auto found = autograd::run_backward(roots, tangents, false, false, wanted, true, false);
+    for (size_t i = 0; i < found.size(); ++i) split(sources_[i], found[i], by_input);
+  }
+  for (const size_t i : made_.gradients) give(by_input[i].defined() ? Value(by_input[i]) : Value());
+}
+
+}  // namespace taeda::fx

@@ -1,0 +1,148 @@
+// One run of a program under the layers of a trace.
+#pragma once
+
+#include "taeda/dispatch/levels.h"
+#include "taeda/fx/functional_mode.h"
+#include "taeda/fx/mode_order.h"
+#include "taeda/fx/regions.h"
+#include "taeda/fx/retrace.h"
+#include "taeda/fx/shared_inputs.h"
+#include "taeda/fx/tracer.h"
+
+namespace taeda::fx {
+
+// Which node of the retraced graph made which part of the backward graph, by sequence numbers.
+class Origins {
+ public:
+  void enter(const Node& node);
+  void leave_forward() { now_ = nullptr; }
+  const Node* now() const;
+
+ private:
+  const Node* now_ = nullptr;
+  std::vector<std::pair<uint64_t, const Node*>> starts_;
+};
+
+// Inputs whose memory is one value while the program runs, and where the assertions of the trace
+// begin in its environment.
+struct SharedRun {
+  std::vector<SharedMemory> memories;
+  size_t first_assert = 0;
+};
+
+class TraceRun {
+ public:
+  // `shared`: what an earlier run found; null for the first one.
+  TraceRun(const std::vector<Value>& inputs, const RetraceOptions& options,
+           const SharedRun* shared);
+
+  Origins& origins() { return origins_; }
+
+  // Nothing where the program writes to inputs that share memory with others and was not told of
+  // it: then `shared` is what the next run needs.
+  std::optional<Retraced> run(Program program);
+  const SharedRun& shared() const { return next_; }
+
+  // A tensor that the program reads by its name.
+  Tensor attribute(const std::string& name, const Tensor& real);
+  // The results of a scope of grad mode as a call; nothing where it must run: where it writes to
+  // its operands, or its results look at their memory or at each other's.
+  std::optional<Values> keep_scope(bool is_enabled, const RegionValue& scope,
+                                   const Values& operands);
+
+ private:
+  // The modes of a trace.
+  struct Active {
+    explicit Active(TraceRun& t) {
+      if (t.fake_mode_) fake.emplace(*t.fake_mode_);
+      tracer.emplace(*t.tracer_);
+      if (t.functional_) functional.emplace(*t.functional_);
+    }
+    std::optional<EnteredMode> fake, tracer, functional;
+  };
+  // As the functional mode runs: what it calls goes to the tracer.
+  class InsideMode {
+   public:
+    explicit InsideMode(TraceRun& trace)
+        : mode_(dispatch::pop_mode()), below_(dispatch::kAboveHandlers) {
+      TAEDA_INTERNAL_CHECK(mode_.get() == trace.functional_.get(), "a mode was left behind");
+    }
+    ~InsideMode() { dispatch::push_mode(std::move(mode_)); }
+    InsideMode(const InsideMode&) = delete;
+
+   private:
+    IntrusivePtr<dispatch::Mode> mode_;
+    ExcludeKeys below_;
+  };
+  // A leaf that stands for what the gradients of these inputs come from.
+  struct Source {
+    Tensor leaf;
+    std::vector<size_t> inputs;
+    const SharedMemory* memory = nullptr;  // null: that of one input alone
+  };
+
+  void make_layers();
+  RetraceOptions inner_options() const;
+  Values fake_results(const Graph& graph, const Values& operands);
+  void retrace_regions(dispatch::Operator& op, dispatch::Stack& stack);
+  std::function<bool(dispatch::Operator&, dispatch::Stack&)> without_functions();
+  void note(Node& made);
+
+  // ---- inputs ----
+  Tensor fake_like(const Tensor& t);
+  // What the program sees of a value.
+  Tensor shown(const Tensor& value);
+  void add_inputs();
+  void add_input(size_t index, const Value& given);
+  Tensor with_history(const Tensor& seen, const Tensor& value, const Tensor& given, size_t index);
+  void add_shared(const SharedMemory& memory);
+  Tensor value_of_memory(const SharedMemory& memory);
+  Tensor base_of_family(const Tensor& root, const SharedMemory& memory, const SharedFamily& family);
+  const Tensor& given(size_t index) const { return given_[index].get<Tensor>(); }
+
+  // ---- results ----
+  Value value_of(const Value& v);
+  void give(const Value& v) { returned_.push_back(tracer_->arg_of(value_of(v))); }
+  // False: the run was not told that the program writes to shared inputs.
+  bool finish(const std::vector<Value>& results);
+  bool note_written(std::vector<Value>& all);
+  void check_attributes();
+  Tensor tangent_of(const Tensor& root);
+  void differentiate(const std::vector<Value>& all);
+  void split(const Source& source, const Tensor& grad, std::vector<Tensor>& by_input);
+
+  const RetraceOptions& options_;
+  const std::vector<Value>& given_;
+  const SharedRun* told_;
+  SharedRun next_;
+  IntrusivePtr<FakeMode> fake_mode_;  // null where operators run on real tensors
+  IntrusivePtr<Tracer> tracer_;
+  IntrusivePtr<FunctionalMode> functional_;  // null where nothing is functionalized
+  Origins origins_;
+  std::vector<Value> values_;  // of the inputs, as the tracer knows them
+  std::vector<Value> inputs_;  // as the program sees them
+  std::vector<Source> sources_;
+  std::vector<std::pair<std::string, Tensor>> attributes_;
+  std::vector<Arg> returned_;
+  Retraced made_;
+};
+
+// A thread as it is when it starts, until the end of the scope.
+class FreshThread {
+ public:
+  FreshThread();
+  ~FreshThread();
+  FreshThread(const FreshThread&) = delete;
+
+ private:
+  TakeGradScopes own_scopes_{nullptr};
+  dispatch::BelowAllLevels levels_;
+  LocalKeys keys_;
+  dispatch::ModeStack modes_;
+  bool is_inference_;
+};
+
+// Facts that a node takes over from the one it comes from.
+void copy_facts(Node& made, const Node& from);
+
+}  // namespace taeda::fx
