@@ -1,44 +1,10 @@
 // Retraced graphs: what they compute, what they return, and the layers that they are traced under.
 #include "taeda/fx/retrace.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
-#include "taeda/autograd/engine.h"
-#include "taeda/autograd/grad_mode.h"
-#include "taeda/autograd/variable.h"
-#include "taeda/fx/text.h"
-#include "taeda/ops/functions.h"
+#include "tests/fx/traced_programs.h"
 
 namespace taeda::fx {
 namespace {
-
-Tensor ramp(IntList sizes, double first) {
-  int64_t count = 1;
-  for (const int64_t size : sizes) count *= size;
-  const Tensor line = taeda::arange(Scalar(0), Scalar(count), Scalar(1), DType::Double);
-  return (line * Scalar(0.25) + Scalar(first)).reshape(as_symint(sizes));
-}
-
-Tensor leaf(IntList sizes, double first) {
-  Tensor t = ramp(sizes, first);
-  autograd::set_requires_grad(t, true);
-  return t;
-}
-
-Tensor plain(const Tensor& t) { return autograd::detached(t).clone(); }
-
-std::vector<Value> items(const Value& v) { return *v.get<std::shared_ptr<Value::List>>(); }
-
-void expect_same_values(const Tensor& a, const Tensor& b, const std::string& what = {}) {
-  ASSERT_EQ(a.sizes(), b.sizes()) << what;
-  EXPECT_TRUE(taeda::allclose(a, b, 1e-9, 1e-9, true)) << what;
-}
-
-bool has_call(const Graph& g, std::string_view text) {
-  return to_text(g).find(text) != std::string::npos;
-}
 
 TEST(Retrace, RemovesWritesAndDecomposes) {
   const auto graph = parse_graph(R"(graph(x) {
@@ -284,13 +250,6 @@ TEST(Retrace, WritesToAnInputBehindTheStartOfItsStorage) {
   expect_same_values(found.at(1).get<Tensor>(), expected, to_text(*made.graph));
 }
 
-TEST(Retrace, RefusesWritesToInputsReadAsDifferentNumbers) {
-  const auto graph = parse_graph("graph(x, y) {\n z = aten::add_.Scalar(x, 1)\n return y\n}");
-  const Tensor x = ramp({4}, 0);
-  const Tensor bits = taeda::view(x, DType::Long);
-  EXPECT_THROW(retrace(*graph, {Value(x), Value(bits)}), Error);
-}
-
 TEST(Retrace, CallsThatSetModesAreScopes) {
   const auto graph = parse_graph(R"(graph(x) {
     a = aten::mul.Tensor(x, x)
@@ -398,20 +357,7 @@ TEST(Retrace, LeavesTheThreadAndTheInputsAlone) {
   EXPECT_TRUE(autograd::requires_grad(x * x));
 }
 
-// ---- random programs ----
-
-// A run of a program: its results and the gradients of the inputs.
-struct Outcome {
-  std::vector<Tensor> results, gradients;
-  std::string error;
-};
-
-// In the layout of the tensor: a joint graph takes tangents as they were traced.
-Tensor tangent_for(const Tensor& t, size_t i) {
-  const Tensor tangent =
-      taeda::empty_strided(as_symint(t.sizes()), as_symint(t.strides()), t.dtype());
-  return tangent.copy_(ramp(t.sizes(), 0.1 * static_cast<double>(i) - 0.3));
-}
+// ---- gradients ----
 
 // Runs eagerly on copies of the inputs. Those that are no leaves stay so.
 Outcome run_eagerly(Program program, const std::vector<Tensor>& inputs, const Retraced* made) {
@@ -447,35 +393,6 @@ Outcome run_eagerly(Program program, const std::vector<Tensor>& inputs, const Re
   return out;
 }
 
-Outcome run_joint(const Retraced& made, const std::vector<Tensor>& inputs) {
-  std::vector<Value> given;
-  for (const Tensor& t : inputs) given.emplace_back(plain(t));
-  const std::vector<Node*> placeholders = made.graph->placeholders();
-  for (size_t i = 0; i < made.tangents.size(); ++i) {
-    const Tensor like = placeholders.at(inputs.size() + i)->val().get<Tensor>();
-    given.emplace_back(tangent_for(like, made.tangents[i]));
-  }
-  Outcome out;
-  const size_t num_results = made.written.size() + made.num_results;
-  for (const Value& v : items(Plan(*made.graph).run(std::move(given)))) {
-    const Tensor t = v.is_none() ? Tensor() : v.get<Tensor>();
-    (out.results.size() < num_results ? out.results : out.gradients).push_back(t);
-  }
-  return out;
-}
-
-void expect_same(const Outcome& eager, const Outcome& joint, const std::string& what) {
-  ASSERT_EQ(eager.results.size(), joint.results.size()) << what;
-  for (size_t i = 0; i < eager.results.size(); ++i)
-    expect_same_values(joint.results[i], eager.results[i], what);
-  ASSERT_EQ(eager.gradients.size(), joint.gradients.size()) << what;
-  for (size_t i = 0; i < eager.gradients.size(); ++i) {
-    ASSERT_EQ(eager.gradients[i].defined(), joint.gradients[i].defined()) << what;
-    if (eager.gradients[i].defined())
-      expect_same_values(joint.gradients[i], eager.gradients[i], what);
-  }
-}
-
 void expect_same_gradients(Program program, const std::vector<Tensor>& inputs,
                            const std::string& what) {
   RetraceOptions options;
@@ -485,108 +402,6 @@ void expect_same_gradients(Program program, const std::vector<Tensor>& inputs,
   expect_same(run_eagerly(program, inputs, &made), run_joint(made, inputs),
               what + "\n" + to_text(*made.graph));
 }
-
-// A program of random operators, views and writes; the same at every run.
-class RandomProgram {
- public:
-  explicit RandomProgram(uint64_t seed) : state_(seed * 2654435761u + 1) {}
-
-  Value operator()(std::vector<Value> inputs) {
-    for (const Value& v : inputs) pool_.push_back(v.get<Tensor>());
-    for (int i = 0; i < 9; ++i) step();
-    auto results = std::make_shared<Value::List>();
-    for (size_t i = pool_.size() - 3; i < pool_.size(); ++i) results->emplace_back(pool_[i]);
-    return results;
-  }
-
- private:
-  uint64_t draw(uint64_t bound) {
-    state_ ^= state_ << 13;
-    state_ ^= state_ >> 7;
-    state_ ^= state_ << 17;
-    return (state_ >> 11) % bound;
-  }
-  const Tensor& any() { return pool_[draw(pool_.size())]; }
-  // Of the same sizes, the tensor itself at last.
-  Tensor partner(const Tensor& t) {
-    for (int i = 0; i < 4; ++i)
-      if (const Tensor& other = any(); other.sizes() == t.sizes()) return other;
-    return t;
-  }
-
-  void step() {
-    switch (draw(4)) {
-      case 0: return pool_.push_back(computed());
-      case 1: return pool_.push_back(viewed());
-      default: return write();
-    }
-  }
-
-  Tensor computed() {
-    const Tensor t = any();
-    switch (draw(6)) {
-      case 0: return taeda::sin(t);
-      case 1: return t * partner(t);
-      case 2: return taeda::sigmoid(t);
-      case 3: return t + partner(t) * Scalar(0.5);
-      case 4: return taeda::tanh(t);
-      default: return t * t;
-    }
-  }
-
-  Tensor viewed() {
-    const Tensor t = any();
-    const int64_t ndim = t.dim();
-    switch (draw(6)) {
-      case 0: return ndim > 1 ? t.select(0, SymInt(t.size(0) - 1)) : taeda::alias(t);
-      case 1: return ndim > 1 ? t.transpose(0, 1) : t.unsqueeze(0);
-      case 2:
-        return ndim > 0 ? t.slice(0, SymInt(0), SymInt((t.size(0) + 1) / 2)) : taeda::alias(t);
-      case 3: return ndim > 0 && t.is_contiguous() ? t.view({SymInt(-1)}) : t.detach();
-      case 4: return ndim == 2 ? taeda::diagonal(t) : taeda::alias(t);
-      default: return t.detach();
-    }
-  }
-
-  // Writes to a tensor as it is, under no_grad, through detach() or through .data.
-  void write() {
-    const Tensor t = any();
-    const uint64_t way = is_protected(t) ? 1 + draw(3) : draw(4);
-    if (way == 0) return write_to(t);
-    if (way == 1) {
-      const autograd::NoGrad unrecorded;
-      return write_to(t);
-    }
-    Tensor values = autograd::detached(t);
-    if (way == 3) values.impl()->own_version_counter();
-    write_to(values);
-  }
-
-  // Leaves and views of leaves refuse a recorded write.
-  static bool is_protected(const Tensor& t) {
-    const TensorImpl* base = t.impl()->view_base();
-    const auto is_leaf = [](const TensorImpl* impl) {
-      return impl->requires_grad_flag() &&
-             (!autograd::meta_or_null(impl) || !autograd::meta_or_null(impl)->grad_fn);
-    };
-    return is_leaf(base ? base : t.impl());
-  }
-
-  void write_to(const Tensor& t) {
-    switch (draw(7)) {
-      case 0: t.add_(partner(t)); return;
-      case 1: t.mul_(Scalar(0.5)); return;
-      case 2: t.clamp_(Scalar(-0.5), Scalar(0.75)); return;
-      case 3: t.copy_(taeda::cos(partner(t))); return;
-      case 4: t.zero_(); return;
-      case 5: t.sin_(); return;
-      default: t.fill_(Scalar(0.5)); return;
-    }
-  }
-
-  uint64_t state_;
-  std::vector<Tensor> pool_;
-};
 
 TEST(Retrace, RandomProgramsHaveEagersGradients) {
   size_t num_compared = 0;
@@ -616,162 +431,6 @@ TEST(Retrace, RandomProgramsHaveEagersGradients) {
     if (HasFailure()) break;
   }
   EXPECT_GT(num_compared, 200u);
-}
-
-// ---- inputs that share memory (Note [Shared inputs]) ----
-
-// Views of a tensor or of its copy, drawn anew from the same seed: the tensor itself, parts of it
-// that overlap or do not, what is cut off from its history.
-std::vector<Tensor> draw_views(const Tensor& source, uint64_t seed) {
-  const Tensor base = seed % 5 ? source.clone() : source;
-  std::vector<Tensor> views;
-  for (size_t i = 0; i < 3; ++i) {
-    const uint64_t kind = (seed >> (4 * i)) % 8;
-    switch (kind) {
-      case 0: views.push_back(base); break;
-      case 1: views.push_back(base.view({SymInt(3), SymInt(4)})); break;
-      case 2: views.push_back(base.view({SymInt(4), SymInt(3)}).transpose(0, 1)); break;
-      case 3:
-        views.push_back(base.slice(0, SymInt(0), SymInt(8)).view({SymInt(2), SymInt(4)}));
-        break;
-      case 4:
-        views.push_back(base.slice(0, SymInt(4), SymInt(12)).view({SymInt(2), SymInt(4)}));
-        break;
-      case 5: views.push_back(base.slice(0, SymInt(1), SymInt(12), SymInt(2))); break;
-      case 6: views.push_back(autograd::detached(base)); break;
-      default: views.push_back(base.slice(0, SymInt(0), SymInt(4))); break;
-    }
-  }
-  return views;
-}
-
-// Runs on views of a fresh copy of `start`: written inputs and results, and the gradient of
-// `start`.
-Outcome run_shared_eagerly(Program program, const Tensor& start, uint64_t seed,
-                           const Retraced& made) {
-  const Tensor source = plain(start);
-  autograd::set_requires_grad(source, autograd::requires_grad(start));
-  const std::vector<Tensor> views = draw_views(source, seed);
-  const std::vector<Tensor> results = flatten_tensors(program({views.begin(), views.end()}));
-  std::vector<Tensor> all, roots, tangents;
-  for (size_t i = 0; i < views.size(); ++i)
-    if (made.graph ? std::ranges::count(made.written, i) > 0 : views[i].version() > 0)
-      all.push_back(views[i]);
-  all.insert(all.end(), results.begin(), results.end());
-  Outcome out;
-  for (const Tensor& t : all) out.results.push_back(plain(t));
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (!autograd::requires_grad(all[i])) continue;
-    tangents.push_back(tangent_for(all[i], i));
-    roots.push_back(all[i]);
-  }
-  const std::vector<Tensor> wanted{source};
-  out.gradients.resize(1);
-  if (!roots.empty())
-    out.gradients = autograd::run_backward(roots, tangents, false, false, wanted, true, false);
-  return out;
-}
-
-// The joint graph on views of a copy, and its gradients passed on to `start`.
-Outcome run_shared_joint(const Retraced& made, const Tensor& start, uint64_t seed) {
-  const Tensor source = plain(start);
-  autograd::set_requires_grad(source, autograd::requires_grad(start));
-  const std::vector<Tensor> views = draw_views(source, seed);
-  Outcome out = run_joint(made, views);
-  std::vector<Tensor> roots, tangents;
-  for (size_t i = 0; i < made.gradients.size(); ++i) {
-    if (!out.gradients[i].defined()) continue;
-    roots.push_back(views[made.gradients[i]]);
-    tangents.push_back(out.gradients[i]);
-  }
-  const std::vector<Tensor> wanted{source};
-  out.gradients.assign(1, Tensor());
-  if (!roots.empty())
-    out.gradients = autograd::run_backward(roots, tangents, false, false, wanted, true, false);
-  return out;
-}
-
-TEST(Retrace, WritesToSharedInputsShowInAll) {
-  const auto graph = parse_graph(R"(graph(x, y, z) {
-    w = aten::add_.Tensor(x, 1)
-    v = aten::mul_.Tensor(y, 10)
-    return (x, z)
-  })");
-  const Tensor memory = ramp({6}, 0);
-  const auto views = [](const Tensor& t) {
-    return std::vector<Value>{Value(t.slice(0, SymInt(0), SymInt(4))),
-                              Value(t.slice(0, SymInt(2), SymInt(6))),
-                              Value(t.slice(0, SymInt(5), SymInt(6)))};
-  };
-  const Retraced made = retrace(*graph, views(memory));
-  EXPECT_EQ(made.written, (std::vector<size_t>{0, 1, 2})) << to_text(*made.graph);
-  const std::vector<Value> found = items(Plan(*made.graph).run(views(plain(memory))));
-  const Tensor own = plain(memory);
-  const std::vector<Value> expected = views(own);
-  Plan(*graph).run(expected);
-  for (size_t i = 0; i < 3; ++i)
-    expect_same_values(found.at(i).get<Tensor>(), expected[i].get<Tensor>(), to_text(*made.graph));
-  expect_same_values(found.at(4).get<Tensor>(), expected[2].get<Tensor>());
-}
-
-TEST(Retrace, PartsOfAStorageThatDoNotOverlapShareNothing) {
-  const auto graph = parse_graph("graph(x, y) {\n w = aten::add_.Scalar(x, 1)\n return y\n}");
-  const Tensor memory = ramp({6}, 0);
-  const std::vector<Value> halves{Value(memory.slice(0, SymInt(0), SymInt(3))),
-                                  Value(memory.slice(0, SymInt(3), SymInt(6)))};
-  const Retraced made = retrace(*graph, halves);
-  EXPECT_EQ(made.written, std::vector<size_t>{0});
-  EXPECT_FALSE(has_call(*made.graph, "as_strided")) << to_text(*made.graph);
-}
-
-TEST(Retrace, TheInputThatCoversTheOthersIsTheirMemory) {
-  const auto graph = parse_graph("graph(x, y) {\n w = aten::add_.Scalar(y, 1)\n return x\n}");
-  const Tensor memory = ramp({2, 3}, 0);
-  const Retraced made = retrace(*graph, {Value(memory), Value(memory.select(0, SymInt(1)))});
-  EXPECT_FALSE(has_call(*made.graph, "zeros")) << to_text(*made.graph);
-  EXPECT_EQ(made.written, (std::vector<size_t>{0, 1}));
-}
-
-// The error of a run, or nothing.
-template <class Run>
-std::string refusal_of(Run&& run) {
-  try {
-    run();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
-
-TEST(Retrace, RandomProgramsOnSharedInputsAreEagers) {
-  size_t num_compared = 0, num_shared = 0;
-  for (uint64_t seed = 1; seed <= 800; ++seed) {
-    const uint64_t layout = seed * 2654435761u >> 7;
-    const auto run = [&](std::vector<Value> v) { return RandomProgram(seed)(std::move(v)); };
-    const bool has_gradients = seed % 3 != 0;
-    const Tensor start = has_gradients ? leaf({12}, -1.25) : ramp({12}, -1.25);
-    const std::vector<Tensor> inputs = draw_views(start, layout);
-    RetraceOptions options;
-    options.differentiates = has_gradients || seed % 2;
-    Retraced made;
-    Outcome eager;
-    const std::string refused =
-        refusal_of([&] { made = trace(run, {inputs.begin(), inputs.end()}, options); });
-    const std::string expected =
-        refusal_of([&] { eager = run_shared_eagerly(run, start, layout, made); });
-    // Kernels refuse to read what they overwrite; a functional program overwrites nothing.
-    if (expected.find("single memory location") != std::string::npos) continue;
-    const std::string what =
-        str("program ", seed, "\n", refused.empty() ? to_text(*made.graph) : "");
-    ASSERT_EQ(refused.empty(), expected.empty()) << what << refused << "\n" << expected;
-    if (!refused.empty()) continue;
-    ++num_compared;
-    num_shared += made.written.size() > 1;
-    expect_same(eager, run_shared_joint(made, start, layout), what);
-    if (HasFailure()) break;
-  }
-  EXPECT_GT(num_compared, 300u);
-  EXPECT_GT(num_shared, 200u);
 }
 
 }  // namespace
