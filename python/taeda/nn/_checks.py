@@ -5,7 +5,7 @@ The generated functions call these (tools/gen/nn_functional.py); warnings name t
 
 from math import prod
 
-from taeda._C import broadcast_shapes, broadcast_tensors
+from taeda._C import broadcast_shapes, broadcast_tensors, int64
 from taeda.nn._reductions import check_reduction, reduction_number  # noqa: F401
 
 
@@ -80,6 +80,110 @@ def divergence_mean(reduction, size_average, reduce):
 def margin(margin):
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+
+
+def margin_order(p, weight):
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
+
+
+def listed_reduction(reduction, size_average=None, reduce=None):
+    if size_average is None and reduce is None and reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
+
+
+def gumbel_eps(eps):
+    if eps != 1e-10:
+        _warn("`eps` parameter is deprecated and has no effect.")
+
+
+def triplet(anchor, positive, negative, gap, reduction):
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    margin(gap)
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            f"dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative "
+            f"{negative.ndim}D inputs"
+        )
+
+
+def can_divide(linear_weight, target, reduction, label_smoothing, options):
+    """Whether linear_cross_entropy goes by blocks of rows."""
+    if options is None:
+        return False
+    features = tuple(linear_weight.shape[1:-1])
+    is_named = reduction in ("mean", "sum", "none")
+    if is_named and label_smoothing == 0 and target.dtype == int64 and not features:
+        return True
+    _warn(
+        "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in "
+        "{'mean','sum','none'}, label_smoothing == 0, target.dtype == int64, out_features == (). "
+        f"Got reduction={reduction!r}, label_smoothing={label_smoothing}, target.dtype="
+        f"{target.dtype}, out_features={features}."
+    )
+    return False
+
+
+def block_rows(options, rows, features, classes):
+    """The rows of a block; without a number, as many as give it the size of the layer's input."""
+    if options.batch_chunk_size is not None:
+        return min(options.batch_chunk_size, max(rows, 1))
+    return max(1, rows * features // max(classes, 1))
+
+
+def old_bag_order():
+    _warn(
+        "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, "
+        "input, ...)` is deprecated, and should now be `embedding_bag(input, weight, ...)`."
+    )
+
+
+def bags(input, weight, offsets, per_sample_weights):
+    if per_sample_weights is not None and input.size() != per_sample_weights.size():
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then "
+            f"it must have the same shape as the input ({input.shape})"
+        )
+    if weight.dim() != 2:
+        raise ValueError(
+            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}"
+        )
+    if input.dim() not in (1, 2):
+        raise ValueError(
+            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
+        )
+    if input.dim() == 2 and offsets is not None:
+        raise ValueError(
+            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of "
+            f"fixed length sequences. However, found offsets of type {type(offsets)}"
+        )
+    if input.dim() == 1 and offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if input.dim() == 1 and offsets.dim() != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+
+
+def bag_mode(mode, scale_grad_by_freq, sparse):
+    """The operator's number of a mode."""
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    return ("sum", "mean", "max").index(mode)
+
+
+def bag_weights(per_sample_weights, mode):
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+        )
 
 
 def broadcast_target(input, target):

@@ -4,6 +4,7 @@
 #include "taeda/ops/functions.h"
 #include "taeda/ops/gradients.h"
 #include "taeda/ops/loss/functions.h"
+#include "taeda/ops/loss/margins.h"
 #include "taeda/ops/normalization/functions.h"
 
 namespace taeda::gradients {
@@ -147,6 +148,49 @@ Tensor binary_cross_entropy_forward(const Tensor& self, const Tensor& self_tange
   const Tensor by_self = binary_cross_entropy_slope(self, target, weight).mul(self_tangent);
   const Tensor by_target = binary_cross_entropy_target_slope(self, weight).mul(target_tangent);
   return reduced(by_self.add(by_target), reduction);
+}
+
+Tensor ctc_loss_gradient(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
+                         IntList input_lengths, IntList target_lengths, const Tensor& losses,
+                         const Tensor& log_alpha, int64_t blank, bool zero_infinity) {
+  if (!grad.defined()) return grad;
+  return taeda::_ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, losses,
+                                   log_alpha, blank, zero_infinity);
+}
+
+Tensor ctc_loss_forward(const Tensor& log_probs, const Tensor& tangent, const Tensor& targets,
+                        IntList input_lengths, IntList target_lengths, const Tensor& losses,
+                        const Tensor& log_alpha, int64_t blank, bool zero_infinity) {
+  const Tensor slope =
+      taeda::_ctc_loss_backward(taeda::ones_like(losses), log_probs, targets, input_lengths,
+                                target_lengths, losses, log_alpha, blank, zero_infinity);
+  return slope.mul(tangent).sum(IntList({0, 2}));
+}
+
+Tensor multi_margin_loss_forward(const Tensor& self, const Tensor& tangent, const Tensor& target,
+                                 const Scalar& p, const Scalar& margin, const Tensor& weight,
+                                 int64_t reduction) {
+  const Tensor slope = Margins(self, target, p, margin, weight).slope();
+  const Tensor rows = slope.mul(tangent.reshape(slope.sym_sizes())).sum(IntList({1}));
+  return reduction == 0 ? rows.reshape(target.sym_sizes()) : reduced(rows, reduction);
+}
+
+Tensor multilabel_margin_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                       int64_t reduction, const Tensor& is_target) {
+  if (!grad.defined()) return grad;
+  return taeda::multilabel_margin_loss_backward(grad, self, target, reduction, is_target);
+}
+
+Tensor multilabel_margin_loss_tangent(const Tensor& tangent, const Tensor& self,
+                                      const Tensor& target, int64_t reduction,
+                                      const Tensor& is_target) {
+  const bool is_each = reduction == 0 && self.dim() == 2;
+  const SymIntList sizes = is_each ? self.sym_sizes().slice(0, 1) : SymIntList();
+  const Tensor one = taeda::ones(sizes, self.dtype(), {}, self.device());
+  const Tensor slope =
+      taeda::multilabel_margin_loss_backward(one, self, target, reduction, is_target);
+  const Tensor product = slope.mul(tangent);
+  return is_each ? product.sum(IntList({1})) : product.sum();
 }
 
 }  // namespace taeda::gradients
