@@ -191,7 +191,10 @@ def node(r, p):
         lines.append("}\n")
     lines.append(f"void {r.node}::apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) {{")
     if len(r.schema.returns) == 1 and not r.schema.returns[0].type.is_list:
-        lines.append("  const Tensor& grad = grads[0];\n  if (!grad.defined()) return;")
+        # Where an argument is called grad, formulas say grads[0] for the gradient.
+        is_taken = any(a.name == "grad" for a in r.schema.arguments)
+        name = "" if is_taken else "  const Tensor& grad = grads[0];\n"
+        lines.append(f"{name}  if (!{'grads[0]' if is_taken else 'grad'}.defined()) return;")
     lines += [f"  {u}" for u in p.unpacks]
     lines.append("  [[maybe_unused]] size_t at = 0;")
     if "joint" in p.formulas:

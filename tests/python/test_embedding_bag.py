@@ -1,0 +1,136 @@
+"""embedding_bag: bags of rows against sums, means and maxima of their rows."""
+
+import pytest
+
+import taeda
+from taeda.nn import functional as F
+
+TABLE = [[1.0, -2.0], [3.0, 0.5], [-1.0, 4.0], [2.0, 2.0]]
+REDUCE = {
+    "sum": lambda rows: rows.sum(0),
+    "mean": lambda rows: rows.mean(0),
+    "max": lambda rows: rows.amax(0),
+}
+
+
+def table(**options):
+    return taeda.tensor(TABLE, dtype=taeda.float64, **options)
+
+
+def plain_bags(weight, indices, ends, mode, padding=None):
+    out = []
+    for first, last in zip([0, *ends], ends):
+        rows = [weight[k] for k in indices[first:last] if k != padding]
+        zero = taeda.zeros(weight.shape[1], dtype=weight.dtype)
+        out.append(REDUCE[mode](taeda.stack(rows)) if rows else zero)
+    return taeda.stack(out)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("padding", [None, 1])
+@pytest.mark.parametrize("type_", [taeda.int64, taeda.int32])
+def test_bags_reduce_their_rows(mode, padding, type_):
+    weight = table()
+    indices = [1, 3, 1, 0, 2]
+    out = F.embedding_bag(
+        taeda.tensor(indices, dtype=type_),
+        weight,
+        taeda.tensor([0, 2, 2], dtype=type_),
+        mode=mode,
+        padding_idx=padding,
+    )
+    taeda.testing.assert_close(out, plain_bags(weight, indices, [2, 2, 5], mode, padding))
+
+
+def test_rows_of_a_matrix_are_bags():
+    indices = taeda.tensor([[0, 1], [2, 2]])
+    out = F.embedding_bag(indices, table(), mode="sum")
+    taeda.testing.assert_close(out, table()[indices].sum(1))
+
+
+def test_the_last_offset_may_be_given():
+    indices, offsets = taeda.tensor([0, 1, 2]), taeda.tensor([0, 1, 3])
+    given = F.embedding_bag(indices, table(), offsets, include_last_offset=True)
+    taeda.testing.assert_close(given, F.embedding_bag(indices, table(), offsets[:-1]))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("padding", [None, 1])
+def test_gradients_of_tables_are_those_of_their_rows(mode, padding):
+    indices = [1, 3, 1, 0, 2]
+    grads = []
+    for bags in (
+        lambda w: F.embedding_bag(
+            taeda.tensor(indices), w, taeda.tensor([0, 2, 2]), mode=mode, padding_idx=padding
+        ),
+        lambda w: plain_bags(w, indices, [2, 2, 5], mode, padding),
+    ):
+        weight = table(requires_grad=True)
+        out = bags(weight)
+        grads += taeda.autograd.grad((out * out).sum(), weight)
+    taeda.testing.assert_close(*grads)
+
+
+def test_weights_of_indices_have_gradients_and_second_ones():
+    weight = table(requires_grad=True)
+    samples = taeda.randn(4, dtype=taeda.float64, requires_grad=True)
+    indices, offsets = taeda.tensor([1, 3, 1, 0]), taeda.tensor([0, 2])
+
+    def bags(w, s):
+        return F.embedding_bag(indices, w, offsets, mode="sum", per_sample_weights=s, padding_idx=3)
+
+    assert taeda.autograd.gradcheck(bags, (weight, samples), check_forward_ad=True)
+    assert taeda.autograd.gradgradcheck(bags, (weight, samples))
+
+
+def test_gradients_are_divided_by_frequencies():
+    weight = table(requires_grad=True)
+    indices, offsets = taeda.tensor([1, 1, 2]), taeda.tensor([0])
+    out = F.embedding_bag(indices, weight, offsets, mode="sum", scale_grad_by_freq=True)
+    (gradient,) = taeda.autograd.grad(out.sum(), weight)
+    assert gradient[:, 0].tolist() == [0, 1, 1, 0]
+
+
+def test_rows_in_use_are_scaled_to_the_norm():
+    weight = table()
+    F.embedding_bag(taeda.tensor([1, 2]), weight, taeda.tensor([0]), max_norm=1.0)
+    norms = taeda.linalg.vector_norm(weight, dim=1)
+    assert norms.tolist() == pytest.approx([5**0.5, 1, 1, 8**0.5], abs=1e-5)
+
+
+def test_sparse_gradients_name_what_they_wait_for():
+    weight = table(requires_grad=True)
+    out = F.embedding_bag(taeda.tensor([1]), weight, taeda.tensor([0]), mode="sum", sparse=True)
+    with pytest.raises(NotImplementedError, match="sparse tensors"):
+        out.sum().backward()
+
+
+@pytest.mark.parametrize(
+    ("indices", "offsets", "options", "kind", "phrase"),
+    [
+        ([4], [0], {}, RuntimeError, "Expected idx >= 0 && idx < num_embeddings"),
+        ([1, 2], [1], {}, RuntimeError, r"offsets\[0\] has to be 0"),
+        ([1, 2], [0, 3], {}, RuntimeError, r"offsets\[-1\] can not be greater"),
+        ([1, 2], [0], {"padding_idx": 4}, RuntimeError, "padding_idx must be within"),
+        ([[1, 2]], [0], {}, ValueError, "if input is 2D, then offsets has to be None"),
+        ([1, 2], [0], {"mode": "most"}, ValueError, "mode has to be one of sum, mean or max"),
+    ],
+)
+def test_bags_that_cannot_be_are_refused(indices, offsets, options, kind, phrase):
+    with pytest.raises(kind, match=phrase):
+        F.embedding_bag(taeda.tensor(indices), table(), taeda.tensor(offsets), **options)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bags_are_pytorchs(torch, mode, dtype):
+    results = []
+    for lib in (taeda, torch):
+        weight = lib.tensor(TABLE, dtype=getattr(lib, dtype), requires_grad=True)
+        bags = lib.nn.functional.embedding_bag(
+            lib.tensor([1, 3, 1, 0, 2]), weight, lib.tensor([0, 2, 2]), mode=mode, padding_idx=0
+        )
+        (gradient,) = lib.autograd.grad((bags * bags).sum(), weight)
+        results.append((bags.tolist(), gradient.tolist()))
+    for got, expected in zip(*results):
+        taeda.testing.assert_close(taeda.tensor(got), taeda.tensor(expected))
