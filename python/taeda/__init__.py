@@ -17,7 +17,7 @@ from taeda._shape_functions import (
 from taeda._tensor import _install
 from taeda._version import __version__
 from taeda.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from taeda.functional import einsum, tensordot
+from taeda.functional import cdist, einsum, tensordot
 from taeda.overrides import handle_torch_function, has_torch_function_unary
 
 _install(Tensor)

@@ -1,0 +1,15 @@
+// The slopes of rrelu on the CPU.
+#include "taeda/backends/cpu/random_activation_declarations.h"
+#include "taeda/ops/functions.h"
+#include "taeda/ops/random_activation/declarations.h"
+
+namespace taeda::cpu {
+
+Tensor _rrelu_noise(const Tensor& self, const Scalar& lower, const Scalar& upper,
+                    const Generator& generator) {
+  Tensor noise = impl::_rrelu_noise_meta(self, lower, upper, generator);
+  noise.uniform_(lower.to_double(), upper.to_double(), generator);
+  return noise.masked_fill_(self.gt(Scalar(0)), Scalar(1));
+}
+
+}  // namespace taeda::cpu
