@@ -63,8 +63,6 @@ class Plan:
         self.targets = [a for a in s.arguments if a.name in r.grad]
         self.members, self.saves, self.unpacks, self.releases, self.fields = [], [], [], [], []
         self.formulas = dict(r.grad)
-        if "joint" in r.data:
-            self.formulas["joint"] = r.data["joint"]
         for a in s.arguments:
             self.tensor(a) if a.type.is_tensor else self.value(a)
         self.results(s)
@@ -89,9 +87,7 @@ class Plan:
 
     def condition(self, name):
         """The test of the edges that lead to gradients whose formulas read `name`, if any can be spared."""
-        if any(a.type.is_list for a in self.targets) or name in words(
-            self.formulas.get("joint", "")
-        ):
+        if any(a.type.is_list for a in self.targets):
             return ""
         readers = [i for i, a in enumerate(self.targets) if name in words(self.formulas[a.name])]
         if len(readers) == len(self.targets):
@@ -172,6 +168,21 @@ class Plan:
             ]
 
 
+def joint_formula(formula, count):
+    """The gradients of several arguments from one call."""
+    wanted = ", ".join(f"needs_input(at + {i})" for i in range(count))
+    any_wanted = " || ".join(f"grad_input_mask[{i}]" for i in range(count))
+    puts = "".join(
+        f"      if (grad_input_mask[{i}]) grad_inputs[at + {i}] = std::get<{i}>(made);\n"
+        for i in range(count)
+    )
+    return (
+        f"  {{\n    [[maybe_unused]] const bool grad_input_mask[] = {{{wanted}}};\n"
+        f"    if ({any_wanted}) {{\n      const auto made = {formula};\n{puts}    }}\n"
+        f"    at += {count};\n  }}"
+    )
+
+
 def node(r, p):
     is_final = "" if "inplace_node" in r.data else "final "
     lines = [f"struct {r.node} {is_final}: Node {{"]
@@ -197,12 +208,14 @@ def node(r, p):
         lines.append(f"{name}  if (!{'grads[0]' if is_taken else 'grad'}.defined()) return;")
     lines += [f"  {u}" for u in p.unpacks]
     lines.append("  [[maybe_unused]] size_t at = 0;")
-    if "joint" in p.formulas:
-        asked = ", ".join(f"needs_input({i})" for i in range(len(p.targets)))
-        lines.append(f"  const bool wanted[] = {{{asked}}};")
-        lines.append(f"  const auto joint = {p.formulas['joint']};")
+    joint = {group[0]: group for group in r.joint_grads}
+    in_joint = {name for group in r.joint_grads for name in group}
     for a in p.targets:
         formula = p.formulas[a.name]
+        if a.name in joint:
+            lines.append(joint_formula(formula, len(joint[a.name])))
+        if a.name in in_joint:
+            continue
         if a.type.is_list:
             lines.append(
                 f"  if (needs_any_input(at, {a.name}_count)) put_list(grad_inputs, at, {formula});\n  at += {a.name}_count;"

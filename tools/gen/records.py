@@ -57,9 +57,9 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
              numbers exists
   metadata_decides  true: whether it copies depends on dtype, device and layout of its argument,
              which exported programs assert
-  grad       one formula per argument; or no_grad = "why there is none"
-  joint      an expression that gives several gradients at once; formulas read them from `joint`,
-             and it reads in `wanted`, a bool per gradient, which of them are asked for
+  grad       one formula per argument, or per several: grad."query, key, value" is a tuple of
+             theirs, neighbours among the arguments, in which `grad_input_mask` says which are
+             wanted; or no_grad = "why there is none"
   node       the autograd node's name where PyTorch's is not made from the operator's
   inplace_node   the same for the in-place form, where PyTorch gives it a node of its own
   constant   {argument = "function"}: arguments without a derivative, refused where they require
@@ -110,7 +110,6 @@ FIELDS = {
     "fills_repeats",
     "scalar",
     "grad",
-    "joint",
     "no_grad",
     "forward",
     "no_forward",
@@ -181,6 +180,7 @@ class Record:
     inplace: schemas.Schema | None = None
     out: schemas.Schema | None = None
     grad: dict = field(default_factory=dict)
+    joint_grads: list = field(default_factory=list)  # names of arguments that share a formula
     is_leaf: bool = False
     repeated: "Record | None" = None
 
@@ -245,7 +245,12 @@ def _load(path, key, data):
         ["function", "method", "inplace", "out"] if kind == "pointwise" else ["function", "method"]
     )
     variants = data.get("variants", default)
-    r = Record(key, path.parent.name, s, kind, variants, data, grad=data.get("grad", {}))
+    r = Record(key, path.parent.name, s, kind, variants, data)
+    for arguments, formula in data.get("grad", {}).items():
+        shared = [n.strip() for n in arguments.split(",")]
+        r.grad |= dict.fromkeys(shared, formula)
+        if len(shared) > 1:
+            r.joint_grads.append(shared)
     if "inplace" in variants and not s.is_inplace:
         r.inplace = schemas.inplace_of(s, data.get("inplace_overload"))
     if "out" in variants:
