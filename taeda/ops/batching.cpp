@@ -298,6 +298,36 @@ void batch_dims(Operator& op, const BatchRule& rule, const BatchContext& c, Stac
     wrap_results(c, stack);
 }
 
+// ---- into the first dimension ----
+
+namespace {
+
+Value folded_size(const Value& v, const SymInt& batch) {
+  std::vector<SymInt> sizes;
+  if (v.is<std::vector<SymInt>>())
+    sizes = v.get<std::vector<SymInt>>();
+  else
+    for (int64_t s : v.get<std::vector<int64_t>>()) sizes.emplace_back(s);
+  if (!sizes.empty()) sizes[0] *= batch;
+  return Value(std::move(sizes));
+}
+
+}  // namespace
+
+void batch_fold(Operator& op, const BatchRule& rule, const BatchContext& c, Stack& stack) {
+  for (size_t i = 0; i < stack.size(); ++i)
+    if (rule.roles[i] == Role::FoldedSize) stack[i] = folded_size(stack[i], c.size);
+  dispatch::map_tensors(stack, [&](const Tensor& t) {
+    const Tensor all = unwrapped(t, c.level).front_expanded(c.size);
+    return all.dim() == 1 ? all : all.flatten(0, 1);
+  });
+  call_below(op, stack);
+  dispatch::map_tensors(stack, [&](const Tensor& t) {
+    return t.unflatten(0, {c.size, t.sym_size(0) / c.size});
+  });
+  wrap_results(c, stack);
+}
+
 // ---- random ----
 
 bool draws_per_example() {

@@ -1,6 +1,6 @@
 // Batching rules: how operators run over a batch of arguments at once, for vmap.
 //
-// A record names its rule: "pointwise" and "dims" are generic, "decompose" runs the operator's own
+// A record names its rule: "pointwise", "dims" and "fold" are generic, "decompose" runs the operator's own
 // composition, "random" asks the level's randomness, "rule" is a function batch::<ident> in the
 // family's sources. Operators without one run once for each example, with a warning.
 #pragma once
@@ -49,6 +49,7 @@ enum class Role : uint8_t {
   Permutation,  // one for every dimension
   Size,         // the batch size goes in front
   Shape,        // a tensor of which only the shape matters
+  FoldedSize,   // the batch is folded into the first of these sizes
 };
 
 // The number of examples in the rule that runs on this thread.
@@ -129,6 +130,7 @@ using RuleRun = void(dispatch::Operator&, const dispatch::BatchRule&, const Batc
                      dispatch::Stack&);
 TAEDA_API RuleRun batch_pointwise;  // broadcasts; the batch in front
 TAEDA_API RuleRun batch_dims;       // dimensions move by one, sizes get the batch, tensors expand
+TAEDA_API RuleRun batch_fold;       // the batch becomes a part of every tensor's first dimension
 TAEDA_API RuleRun batch_random;
 TAEDA_API RuleRun batch_each;        // one call per example, with a warning and a count
 TAEDA_API RuleRun batch_forbidden;   // depends on values: PyTorch's error

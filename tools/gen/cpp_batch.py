@@ -2,7 +2,7 @@
 
 from cpp_ops import cpp_return, cpp_type, quoted, signature
 
-GENERIC = ("pointwise", "dims", "random", "forbidden", "unreadable")
+GENERIC = ("pointwise", "dims", "fold", "random", "forbidden", "unreadable")
 RULES = (*GENERIC, "decompose", "rule")
 DIMS = {"dim", "dims", "dim0", "dim1", "dim2", "dimension", "start_dim", "end_dim"}
 

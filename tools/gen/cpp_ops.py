@@ -335,6 +335,8 @@ def impl_declarations(records):
 
 
 def out_names(r):
+    if "out_names" in r.data:
+        return r.data["out_names"]
     if len(r.schema.returns) == 1:
         return ["out"]
     return [x.name or f"out{i}" for i, x in enumerate(r.schema.returns)]

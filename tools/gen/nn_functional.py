@@ -17,6 +17,8 @@ and of Python expressions over the parameters. Their functions are those of taed
   check      a call that refuses arguments, or warns of them, before all else; or a list of calls
   missing    what stands for a parameter that is None, {dim = "softmax_dim(input.dim())"}
   convert    what the operator gets in place of a parameter, {padding_idx = "row(padding_idx)"}
+  unused     parameters that PyTorch's function has and that change nothing
+  first_unless   the parameter that asks for all results of the operator, else the first is given
   instead    records that are called in this one's place, each with the condition under which it is,
              {_weighted_mse_loss = "weight is not None"}; they have the same names of arguments
 
@@ -39,6 +41,8 @@ FIELDS = {
     "missing",
     "convert",
     "instead",
+    "first_unless",
+    "unused",
 }
 OLD_REDUCTION = ["size_average", "reduce"]
 HEAD = '''"""Functions with PyTorch's signatures, generated from the operator records."""
@@ -86,8 +90,9 @@ class Function:
         known |= {"inplace"} if self.r.inplace or self.given.get("inplace") else set()
         known |= {"out"} if self.r.out else set()
         known |= set(OLD_REDUCTION) if "reduction" in known else set()
-        for field in ("missing", "convert"):
+        for field in ("missing", "convert", "instead"):
             known |= {w for text in self.given.get(field, {}).values() for w in _words(text)}
+        known |= {self.given.get("first_unless"), *self.given.get("unused", [])}
         names = [a.arg for a in ast.parse(f"def f({self.signature}): ...").body[0].args.args]
         if unknown := [n for n in names if n not in known]:
             _fail(self.r, f"python.functional: {unknown} are no arguments")
@@ -143,6 +148,9 @@ class Function:
         call = self._call(self.r)
         if "inplace" in self.parameters:
             call = f"{self._call(self.r, '_')} if inplace else {call}"
+        if "first_unless" in self.given:
+            lines.append(f"    results = {call}\n")
+            call = f"results if {self.given['first_unless']} else results[0]"
         text = (
             f"def {self.inner}({self.signature}):\n"
             f'    """{self.given.get("doc", self.r.data["doc"]).strip()}"""\n'

@@ -114,9 +114,11 @@ def python_parameters(r, s, as_method):
         number = t.is_tensor and not t.is_list and a.name in r.data.get("scalar", [])
         default = a.default
         name = r.data.get("python", {}).get("arguments", {}).get(a.name, a.name)
+        # None stands for an empty list that may be left out, as in PyTorch.
+        allow_none = t.is_optional or (t.is_list and default == "[]")
         out.append(
             Parameter(
-                name, t.base, t.is_list, t.is_optional, a.is_kwarg_only, default, number, size, a
+                name, t.base, t.is_list, allow_none, a.is_kwarg_only, default, number, size, a
             )
         )
     if as_method:
@@ -142,7 +144,7 @@ def value(p, i):
         return f"list{i}", [f"const std::vector<Scalar> list{i} = read_scalars(a.object({i}));"]
     if p.is_list:
         getter = LIST_GETTERS[p.base]
-        if p.allow_none:
+        if a.type.is_optional:
             return f"optional_span(list{i})", [f"const auto list{i} = a.opt_{getter}({i});"]
         fallback = ""
         if a.default not in (None, "[]"):

@@ -39,6 +39,7 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
   check      C++ statements run before anything else; check_inplace only in the in-place form
   alias      composite: the operator whose function, in-place and out forms this one calls
   out_overload   name of the out overload where PyTorch's rule does not give it
+  out_names  names of the out form's results, where they are not "out" or those of the schema
   inverse    view: how a written part goes back into the whole, see dispatch/traits.h
   overwrites   kernel or explicit, in place: the values it leaves everywhere, "source" (argument 1)
              or "zeros"; see dispatch/traits.h
@@ -67,8 +68,8 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
   plain_results   positions of results that have no derivative, such as statistics
   forward    forward-mode rule: linear, multilinear, elementwise (what pointwise records do unless
              they say otherwise), a formula over <argument>_t, or one per result; or no_forward = "why"
-  batch      rule under vmap: pointwise, dims, random, forbidden, unreadable, decompose, or rule for
-             a function batch::<ident> of the family; or no_batch = "why it runs once per example"
+  batch      rule under vmap: pointwise, dims, fold, random, forbidden, unreadable, decompose, or rule
+             for a function batch::<ident> of the family; or no_batch = "why it runs once per example"
   batch_error   what a forbidden call says, where PyTorch has a phrase of its own
   batch_roles   argument = role (see ops/batching.h) where its name and type do not tell
   autocast   class under autocast: lower_precision, fp32, fp32_dtype (its dtype argument is set),
@@ -160,6 +161,7 @@ FIELDS = {
     "uniforms",
     "alias",
     "out_overload",
+    "out_names",
     "inplace_overload",
     "autocast",
     "seen_whole",
@@ -254,7 +256,9 @@ def _load(path, key, data):
     if "inplace" in variants and not s.is_inplace:
         r.inplace = schemas.inplace_of(s, data.get("inplace_overload"))
     if "out" in variants:
-        r.out = schemas.out_of(s, data.get("out_overload"), data.get("factory", False))
+        r.out = schemas.out_of(
+            s, data.get("out_overload"), data.get("factory", False), data.get("out_names")
+        )
     names = {a.name for a in s.arguments}
     for argument in r.grad:
         if argument not in names:

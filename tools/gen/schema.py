@@ -153,11 +153,11 @@ def inplace_of(s, overload=None):
 OPTIONS = ("dtype", "layout", "device", "pin_memory")
 
 
-def out_of(s, overload=None, is_factory=False):
+def out_of(s, overload=None, is_factory=False, names=None):
     """The out variant; a factory's result has its type and place already."""
-    names = (
-        [r.name or f"out{i}" for i, r in enumerate(s.returns)] if len(s.returns) > 1 else ["out"]
-    )
+    if names is None:
+        is_one = len(s.returns) == 1
+        names = ["out"] if is_one else [r.name or f"out{i}" for i, r in enumerate(s.returns)]
     outs = tuple(
         Argument(n, Type("Tensor"), None, True, "abcdef"[i], True) for i, n in enumerate(names)
     )

@@ -5,7 +5,7 @@ The generated functions call these (tools/gen/nn_functional.py); warnings name t
 
 from math import prod
 
-from taeda._C import broadcast_shapes, broadcast_tensors, int64
+from taeda._C import broadcast_shapes, broadcast_tensors, int64, rand
 from taeda.nn._reductions import check_reduction, reduction_number  # noqa: F401
 
 
@@ -242,3 +242,134 @@ def batch_norm(input, training, eps):
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if eps < 0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+
+
+def output_size(output_size, sizes):
+    """One size per pooled dimension, None standing for the input's."""
+    if isinstance(output_size, int):
+        return output_size
+    if len(sizes) <= len(output_size):
+        raise ValueError(
+            f"Input dimension should be at least {len(output_size) + 1}, but got {len(sizes)}"
+        )
+    pairs = zip(output_size, sizes[-len(output_size) :])
+    return [size if wanted is None else wanted for wanted, size in pairs]
+
+
+def _several(value, n):
+    return (value,) * n if isinstance(value, (int, float)) else tuple(value)
+
+
+def fractional_size(name, input, output_ratio, n):
+    """The size of the result from its ratio to the input's."""
+    if output_ratio is None:
+        raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+    ratios = _several(output_ratio, n)
+    if len(ratios) != n:
+        raise ValueError(
+            f"{name} requires output_ratio to either be a single Int or tuple of Ints."
+        )
+    return [int(size * ratio) for size, ratio in zip(input.shape[-n:], ratios)]
+
+
+def fractional_samples(input, n):
+    """A random number per plane and dimension."""
+    batch = 1 if input.dim() == n + 1 else input.size(0)
+    channels = input.size(-n - 1)
+    return rand(batch, channels, n, dtype=input.dtype, device=input.device)
+
+
+def unpooled_stride(kernel_size, stride):
+    return kernel_size if stride is None else stride
+
+
+def unpooled_size(input, kernel_size, stride, padding, output_size, n):
+    """The size of the result, which must be one that pooling brings to the input's."""
+    kernels = _several(kernel_size, n)
+    strides = _several(unpooled_stride(kernel_size, stride), n)
+    paddings = _several(padding, n)
+    dims = zip(input.shape[-n:], kernels, strides, paddings)
+    plain = [(size - 1) * s + k - 2 * p for size, k, s, p in dims]
+    if output_size is None:
+        output_size = plain
+    elif len(output_size) == n + 2:
+        output_size = output_size[2:]
+    if len(output_size) != n:
+        raise ValueError(
+            f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a "
+            f"length of '{len(output_size)}'"
+        )
+    for d, (size, middle, s) in enumerate(zip(output_size, plain, strides)):
+        if not middle - s < size < middle + s:
+            raise ValueError(
+                f'invalid output_size "{output_size}" (dim {d} must be between {middle - s} and '
+                f"{middle + s})"
+            )
+        if size < 0:
+            raise ValueError(
+                "max_unpooling: output_size must contain non-negative spatial dimensions, but got "
+                f"output_size[{d}]={size}"
+            )
+    return output_size
+
+
+def spread_over(value, input):
+    """One number for each dimension from the third on."""
+    return [value] * (input.dim() - 2) if isinstance(value, (int, float)) else value
+
+
+def _place_of(name, kind, names, word):
+    if name not in names:
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected {kind} to be {word}, but got: '{name}'"
+        )
+    return names.index(name)
+
+
+def grid_mode(mode):
+    return _place_of(
+        mode, "mode", ("bilinear", "nearest", "bicubic"), "'bilinear', 'nearest' or 'bicubic'"
+    )
+
+
+def grid_padding(padding_mode):
+    return _place_of(
+        padding_mode,
+        "padding_mode",
+        ("zeros", "border", "reflection"),
+        "'zeros', 'border', or 'reflection'",
+    )
+
+
+def grid_corners(align_corners):
+    if align_corners is None:
+        _warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
+            "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
+            "documentation of grid_sample for details."
+        )
+    return bool(align_corners)
+
+
+def affine_grid(theta, size, align_corners):
+    if not theta.is_floating_point():
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    n = len(size) - 2
+    if n not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+            f"respectively. Got size {size}."
+        )
+    if tuple(theta.shape[1:]) != (n, n + 1) or theta.dim() != 3:
+        raise ValueError(
+            f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. "
+            f"Got {theta.shape}."
+        )
+    if align_corners and min(size[2:]) == 1:
+        _warn(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
+            "align_corners=True. This is not an intended use case of affine_grid. See the "
+            "documentation of affine_grid for details."
+        )
+    elif min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")

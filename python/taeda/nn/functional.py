@@ -11,7 +11,7 @@ from taeda._C._nn import (  # noqa: F401
 )
 from taeda.nn import _checks
 from taeda.nn import _generated_functional as _generated
-from taeda.nn._operators import _C, _nn
+from taeda.nn._operators import _C
 from taeda.nn._operators import name_missing_operators as _name_missing_operators
 from taeda.overrides import (
     _handle_call,
@@ -170,73 +170,6 @@ def instance_norm(
     return _C.instance_norm(
         input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False
     )
-
-
-# ---- pooling ----
-def max_pool1d(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
-):
-    """The largest element of each window."""
-    if has_torch_function_unary(input):
-        return _handle_call(max_pool1d, (input,), locals())
-    function = _C.max_pool1d_with_indices if return_indices else _C.max_pool1d
-    return function(
-        input, kernel_size, () if stride is None else stride, padding, dilation, ceil_mode
-    )
-
-
-def max_pool2d(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
-):
-    """The largest element of each window."""
-    if has_torch_function_unary(input):
-        return _handle_call(max_pool2d, (input,), locals())
-    function = _nn.max_pool2d_with_indices if return_indices else _C.max_pool2d
-    return function(
-        input, kernel_size, () if stride is None else stride, padding, dilation, ceil_mode
-    )
-
-
-def max_pool3d(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
-):
-    """The largest element of each window."""
-    if has_torch_function_unary(input):
-        return _handle_call(max_pool3d, (input,), locals())
-    function = _nn.max_pool3d_with_indices if return_indices else _C.max_pool3d
-    return function(
-        input, kernel_size, () if stride is None else stride, padding, dilation, ceil_mode
-    )
-
-
-def _output_size(output_size, sizes):
-    """One size a pooled dimension, None standing for the input's."""
-    if isinstance(output_size, int):
-        return output_size
-    pairs = zip(output_size, sizes[-len(output_size) :])
-    return [size if wanted is None else wanted for wanted, size in pairs]
-
-
-def adaptive_avg_pool2d(input, output_size):
-    """Averages windows so that the result has the given size."""
-    if has_torch_function_unary(input):
-        return _handle_call(adaptive_avg_pool2d, (input,), locals())
-    return _nn.adaptive_avg_pool2d(input, _output_size(output_size, input.size()))
-
-
-def adaptive_avg_pool3d(input, output_size):
-    """Averages windows so that the result has the given size."""
-    if has_torch_function_unary(input):
-        return _handle_call(adaptive_avg_pool3d, (input,), locals())
-    return _nn.adaptive_avg_pool3d(input, _output_size(output_size, input.size()))
-
-
-def adaptive_max_pool2d(input, output_size, return_indices=False):
-    """The largest element of windows so that the result has the given size."""
-    if has_torch_function_unary(input):
-        return _handle_call(adaptive_max_pool2d, (input,), locals())
-    result = _nn.adaptive_max_pool2d(input, _output_size(output_size, input.size()))
-    return result if return_indices else result[0]
 
 
 _name_missing_operators(globals())

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "taeda/backends/cpu/normalization_declarations.h"
-#include "taeda/backends/cpu/pointwise/convert.h"
+#include "taeda/backends/cpu/pointwise/runs.h"
 #include "taeda/backends/cpu/reduce/reduce_driver.h"
 #include "taeda/base/parallel.h"
 #include "taeda/ops/functions.h"
@@ -31,53 +31,6 @@ Tensor in_order_of(const Tensor& t, const Tensor& like) {
   if (t.strides() == like.strides()) return t;
   return taeda::empty_like(like, t.dtype()).copy_(t);
 }
-
-// Elements in compute type T, in place where memory has it.
-template <class T>
-class Reader {
- public:
-  explicit Reader(const Tensor& t)
-      : load_(load_fn(t.dtype(), compute_type(DTypeOf<T>::value))),
-        base_(static_cast<const char*>(t.data())),
-        item_(t.element_size()),
-        is_plain_(t.dtype() == DTypeOf<T>::value) {}
-  const T* get(int64_t first, int64_t n, T* buffer) const {
-    const char* const at = base_ + first * item_;
-    if (is_plain_) return reinterpret_cast<const T*>(at);
-    load_(at, Block{1, n, 0, item_}, reinterpret_cast<char*>(buffer));
-    return buffer;
-  }
-
- private:
-  LoadFn load_;
-  const char* base_;
-  int64_t item_;
-  bool is_plain_;
-};
-
-template <class T>
-class Writer {
- public:
-  explicit Writer(const Tensor& t)
-      : store_(store_fn(compute_type(DTypeOf<T>::value), t.dtype())),
-        base_(static_cast<char*>(t.data())),
-        item_(t.element_size()),
-        is_plain_(t.dtype() == DTypeOf<T>::value) {}
-  // Where to write n elements; `put` then brings them to memory.
-  T* at(int64_t first, T* buffer) const {
-    return is_plain_ ? reinterpret_cast<T*>(base_ + first * item_) : buffer;
-  }
-  void put(int64_t first, int64_t n, const T* from) const {
-    if (!is_plain_)
-      store_(reinterpret_cast<const char*>(from), Block{1, n, 0, item_}, base_ + first * item_);
-  }
-
- private:
-  StoreFn store_;
-  char* base_;
-  int64_t item_;
-  bool is_plain_;
-};
 
 using Numbers = std::vector<double>;
 
@@ -168,8 +121,8 @@ template <class T>
 void scale_and_shift(const Tensor& x, const Layout& m, const Numbers& means, const Numbers& scales,
                      const Numbers& shifts, const Tensor& out) {
   const std::vector<T> mean = in<T>(means), scale = in<T>(scales), shift = in<T>(shifts);
-  const Reader<T> read(x);
-  const Writer<T> write(out);
+  const RunReader<T> read(x);
+  const RunWriter<T> write(out);
   everywhere(m, [&](int64_t at, int64_t n, int64_t c) {
     alignas(64) T from[kRun], made[kRun];
     const T* const p = read.get(at, n, from);
@@ -283,8 +236,8 @@ void input_backward(const Tensor& grad, const Tensor& x, const Layout& m, const 
                     const Tensor& out) {
   const std::vector<T> mean = in<T>(means), a = in<T>(sums), b = in<T>(products),
                        scale = in<T>(scales);
-  const Reader<T> read_grad(grad), read(x);
-  const Writer<T> write(out);
+  const RunReader<T> read_grad(grad), read(x);
+  const RunWriter<T> write(out);
   everywhere(m, [&](int64_t at, int64_t n, int64_t c) {
     alignas(64) T grads[kRun], values[kRun], made[kRun];
     const T *const g = read_grad.get(at, n, grads), *const p = read.get(at, n, values);

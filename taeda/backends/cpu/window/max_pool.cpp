@@ -1,0 +1,264 @@
+// The greatest elements of windows on the CPU, and their gradients.
+//
+// A row of results first takes the greatest element of each column of its window's rows, in
+// vectors, then the greatest of the columns of each window. Channels that lie innermost are vectors
+// already: those take their window's elements one by one.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "taeda/backends/cpu/pointwise/runs.h"
+#include "taeda/backends/cpu/pooling_declarations.h"
+#include "taeda/backends/cpu/window/volume.h"
+#include "taeda/backends/cpu/window/window_axis.h"
+#include "taeda/backends/cpu/window/window_rows.h"
+#include "taeda/base/parallel.h"
+#include "taeda/ops/functions.h"
+#include "taeda/ops/pooling/windows.h"
+
+namespace taeda::cpu {
+namespace {
+
+using Window = WindowAxis::Window;
+
+// What a window without elements gives.
+template <class T>
+constexpr T kLowest = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                           : std::numeric_limits<T>::lowest();
+
+// Of equal elements the first counts, of several that are no numbers the last, as if the window
+// was read in order.
+template <class T>
+bool comes_first(T value, int64_t place, T best, int64_t best_place) {
+  return value > best || (value == best && place < best_place) ||
+         (value != value && (best == best || place > best_place));
+}
+
+template <class T>
+class MaxWindows {
+ public:
+  MaxWindows(const Tensor& x, const Volume& in, const Tensor& values, const Volume& out,
+             const Tensor& indices)
+      : read_(x),
+        write_(values),
+        places_(indices.data<int64_t>()),
+        in_(in),
+        out_(out),
+        rows_(window_rows<T>()) {}
+
+  // Results of the rows from `first` to before `last`.
+  void run(const WindowAxis (&axes)[3], int64_t first, int64_t last) const {
+    const int64_t n = std::max(in_.width(), out_.width());
+    std::vector<T> best(n), buffer(n), made(out_.width());
+    std::vector<Place<T>> at(n);
+    for (int64_t r = first; r < last; ++r) {
+      const int64_t h = r % out_.size[1], d = r / out_.size[1] % out_.size[0];
+      const int64_t plane = r / (out_.size[1] * out_.size[0]);
+      const Window& wd = axes[0].windows[d];
+      const Window& wh = axes[1].windows[h];
+      T* const to = write_.at(r * out_.width(), made.data());
+      int64_t* const places = places_ + r * out_.width();
+      if (in_.inner == 1) {
+        const bool is_empty = !columns(axes, plane, wd, wh, best.data(), at.data(), buffer.data());
+        across(axes[2], is_empty, best.data(), at.data(), to, places);
+      } else {
+        channels(axes, plane, wd, wh, at.data(), buffer.data(), to);
+        for (int64_t i = 0; i < out_.width(); ++i) places[i] = at[i];
+      }
+      write_.put(r * out_.width(), out_.width(), to);
+    }
+  }
+
+ private:
+  int64_t row_start(int64_t plane, int64_t d, int64_t h) const {
+    return ((plane * in_.size[0] + d) * in_.size[1] + h) * in_.width();
+  }
+
+  // The greatest element of each column over the rows of a window, and the place of its row.
+  bool columns(const WindowAxis (&axes)[3], int64_t plane, const Window& wd, const Window& wh,
+               T* best, Place<T>* at, T* buffer) const {
+    const int64_t width = in_.size[2];
+    for (int64_t i = 0; i < wd.taps * wh.taps; ++i) {
+      const int64_t d = wd.first + i / wh.taps * axes[0].step;
+      const int64_t h = wh.first + i % wh.taps * axes[1].step;
+      const T* const row = read_.get(row_start(plane, d, h), width, buffer);
+      const auto place = static_cast<Place<T>>((d * in_.size[1] + h) * width);
+      if (i > 0) {
+        rows_.take_greater(best, at, row, place, width);
+      } else {
+        std::memcpy(best, row, width * sizeof(T));
+        std::fill(at, at + width, place);
+      }
+    }
+    return wd.taps * wh.taps > 0;
+  }
+
+  void across(const WindowAxis& axis, bool is_empty, const T* best, const Place<T>* at, T* to,
+              int64_t* places) const {
+    for (int64_t o = 0; o < out_.size[2]; ++o) {
+      const Window& w = axis.windows[o];
+      if (is_empty || w.taps == 0) {
+        to[o] = kLowest<T>;
+        places[o] = w.first;
+        continue;
+      }
+      T value = best[w.first];
+      int64_t place = at[w.first] + w.first;
+      for (int64_t k = 1; k < w.taps; ++k) {
+        const int64_t i = w.first + k * axis.step;
+        const int64_t here = at[i] + i;
+        const bool is_taken = comes_first(best[i], here, value, place);
+        value = is_taken ? best[i] : value;
+        place = is_taken ? here : place;
+      }
+      to[o] = value;
+      places[o] = place;
+    }
+  }
+
+  void channels(const WindowAxis (&axes)[3], int64_t plane, const Window& wd, const Window& wh,
+                Place<T>* at, T* buffer, T* to) const {
+    const int64_t n = in_.inner;
+    std::fill(to, to + out_.width(), kLowest<T>);
+    for (int64_t i = 0; i < wd.taps * wh.taps; ++i) {
+      const int64_t d = wd.first + i / wh.taps * axes[0].step;
+      const int64_t h = wh.first + i % wh.taps * axes[1].step;
+      const T* const row = read_.get(row_start(plane, d, h), in_.width(), buffer);
+      for (int64_t o = 0; o < out_.size[2]; ++o) {
+        const Window& w = axes[2].windows[o];
+        for (int64_t k = 0; k < w.taps; ++k) {
+          const int64_t x = w.first + k * axes[2].step;
+          const auto place = static_cast<Place<T>>((d * in_.size[1] + h) * in_.size[2] + x);
+          if (i == 0 && k == 0) std::fill(at + o * n, at + (o + 1) * n, place);
+          rows_.take_greater(to + o * n, at + o * n, row + x * n, place, n);
+        }
+      }
+    }
+  }
+
+  RunReader<T> read_;
+  RunWriter<T> write_;
+  int64_t* places_;
+  Volume in_, out_;
+  const WindowRows<T>& rows_;
+};
+
+// Calls run(T()) with the type to compute in; places must fit beside it.
+template <class Run>
+void in_compute_type(DType dtype, const Volume& in, Run&& run) {
+  const bool is_long = in.plane() / std::max<int64_t>(in.inner, 1) > INT32_MAX;
+  switch (compute_type(dtype)) {
+    case ComputeType::F32: return is_long ? run(double()) : run(float());
+    case ComputeType::F64: return run(double());
+    default: return run(int64_t());
+  }
+}
+
+void max_pool(const Tensor& self, int64_t spatial, const WindowAxis (&axes)[3], Tensor& values,
+              Tensor& indices) {
+  if (values.numel() == 0) return;
+  const MemoryFormat format = self.suggested_format();
+  const Tensor x = self.contiguous(format);
+  DenseResult made(values, format), places(indices, format);
+  const Volume in(x, spatial, format), out(values, spatial, format);
+  const int64_t window = axes[0].windows[0].taps * axes[1].windows[0].taps;
+  in_compute_type(x.dtype(), in, [&]<class T>(T) {
+    const MaxWindows<T> windows(x, in, made.tensor(), out, places.tensor());
+    parallel_for(0, out.rows(), row_grain(in.width() * std::max<int64_t>(window, 1)),
+                 [&](int64_t first, int64_t last) { windows.run(axes, first, last); });
+  });
+  made.finish();
+  places.finish();
+}
+
+// Windows over the last dimensions of `self`; missing ones are of one element.
+void regular_max_pool(const Tensor& self, const PoolWindow& w, Tensor& values, Tensor& indices) {
+  const int64_t spatial = static_cast<int64_t>(w.kernel.size());
+  WindowAxis axes[3] = {listed_axis({0}, 1), listed_axis({0}, 1), listed_axis({0}, 1)};
+  for (int64_t d = 0; d < spatial; ++d)
+    axes[3 - spatial + d] =
+        regular_axis(self.size(self.dim() - spatial + d), values.size(values.dim() - spatial + d),
+                     w.kernel[d], w.stride[d], w.padding[d], w.dilation[d], false);
+  max_pool(self, spatial, axes, values, indices);
+}
+
+void adaptive_max_pool(const Tensor& self, IntList output_size, Tensor& values, Tensor& indices) {
+  const int64_t spatial = static_cast<int64_t>(output_size.size());
+  WindowAxis axes[3] = {listed_axis({0}, 1), listed_axis({0}, 1), listed_axis({0}, 1)};
+  for (int64_t d = 0; d < spatial; ++d)
+    axes[3 - spatial + d] = adaptive_axis(self.size(self.dim() - spatial + d), output_size[d]);
+  max_pool(self, spatial, axes, values, indices);
+}
+
+// First elements of windows at distances that vary with a random number, in the sample's type.
+template <class T>
+WindowAxis fractional_axis(T sample, int64_t in, int64_t out, int64_t kernel) {
+  std::vector<int64_t> firsts(out);
+  const T alpha = out > 1 ? static_cast<T>(in - kernel) / static_cast<T>(out - 1) : T(0);
+  for (int64_t o = 0; o + 1 < out; ++o)
+    firsts[o] = static_cast<int64_t>((static_cast<T>(o) + sample) * alpha) -
+                static_cast<int64_t>(sample * alpha);
+  if (out > 0) firsts[out - 1] = in - kernel;
+  return listed_axis(firsts, kernel);
+}
+
+void fractional_max_pool(const Tensor& self, IntList kernel, const Tensor& samples, Tensor& values,
+                         Tensor& indices) {
+  if (values.numel() == 0) return;
+  const int64_t spatial = static_cast<int64_t>(kernel.size());
+  const MemoryFormat format = MemoryFormat::Contiguous;
+  const Tensor x = self.contiguous(), numbers = samples.contiguous();
+  DenseResult made(values, format), places(indices, format);
+  const Volume in(x, spatial, format), out(values, spatial, format);
+  const int64_t per_plane = out.size[0] * out.size[1];
+  in_compute_type(x.dtype(), in, [&]<class T>(T) {
+    const MaxWindows<T> windows(x, in, made.tensor(), out, places.tensor());
+    const RunReader<T> read(numbers);
+    parallel_for(0, in.planes, row_grain(in.plane()), [&](int64_t first, int64_t last) {
+      for (int64_t p = first; p < last; ++p) {
+        T buffer[3];
+        const T* const sample = read.get(p * spatial, spatial, buffer);
+        WindowAxis axes[3] = {listed_axis({0}, 1), listed_axis({0}, 1), listed_axis({0}, 1)};
+        // In two dimensions the first number is the width's.
+        for (int64_t d = 0; d < spatial; ++d)
+          axes[3 - spatial + d] =
+              fractional_axis(sample[spatial == 2 ? 1 - d : d], in.size[3 - spatial + d],
+                              out.size[3 - spatial + d], kernel[d]);
+        windows.run(axes, p * per_plane, (p + 1) * per_plane);
+      }
+    });
+  });
+  made.finish();
+  places.finish();
+}
+
+}  // namespace
+
+void max_pool2d_with_indices(const Tensor& self, IntList kernel_size, IntList stride,
+                             IntList padding, IntList dilation, bool, Tensor& out,
+                             Tensor& indices) {
+  regular_max_pool(self, pool_window("max_pool2d", 2, kernel_size, stride, padding, dilation), out,
+                   indices);
+}
+void max_pool3d_with_indices(const Tensor& self, IntList kernel_size, IntList stride,
+                             IntList padding, IntList dilation, bool, Tensor& out,
+                             Tensor& indices) {
+  regular_max_pool(self, pool_window("max_pool3d", 3, kernel_size, stride, padding, dilation), out,
+                   indices);
+}
+void adaptive_max_pool2d(const Tensor& self, IntList output_size, Tensor& out, Tensor& indices) {
+  adaptive_max_pool(self, output_size, out, indices);
+}
+void adaptive_max_pool3d(const Tensor& self, IntList output_size, Tensor& out, Tensor& indices) {
+  adaptive_max_pool(self, output_size, out, indices);
+}
+void fractional_max_pool2d(const Tensor& self, IntList kernel_size, IntList,
+                           const Tensor& random_samples, Tensor& output, Tensor& indices) {
+  fractional_max_pool(self, kernel_size, random_samples, output, indices);
+}
+void fractional_max_pool3d(const Tensor& self, IntList kernel_size, IntList,
+                           const Tensor& random_samples, Tensor& output, Tensor& indices) {
+  fractional_max_pool(self, kernel_size, random_samples, output, indices);
+}
+
+}  // namespace taeda::cpu
