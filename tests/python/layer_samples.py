@@ -9,7 +9,45 @@ from itertools import product
 from math import prod
 
 # Activations.
-_ELEMENTWISE = ["CELU()", "CELU(0.5,inplace=True)", "ELU()", "ELU(0.3)", "GELU()", "GELU('tanh')", "Hardshrink()", "Hardshrink(0.2)", "Hardsigmoid()", "Hardswish()", "Hardtanh()", "Hardtanh(-2.0,0.5,inplace=True)", "LeakyReLU()", "LeakyReLU(0.2,True)", "LogSigmoid()", "Mish()", "ReLU()", "ReLU(inplace=True)", "ReLU6()", "SELU()", "SiLU()", "Sigmoid()", "Softplus()", "Softplus(2.0,3.0)", "Softshrink()", "Softshrink(0.1)", "Softsign()", "Tanh()", "Tanhshrink()", "Threshold(0.1,20)", "Identity(54,unused=True)", "PReLU()", "PReLU(3,init=0.1)", "GLU(0)", "Softmax(1)", "LogSoftmax(-1)", "Softmin(0)"]
+_ELEMENTWISE = [
+    "CELU()",
+    "CELU(0.5,inplace=True)",
+    "ELU()",
+    "ELU(0.3)",
+    "GELU()",
+    "GELU('tanh')",
+    "Hardshrink()",
+    "Hardshrink(0.2)",
+    "Hardsigmoid()",
+    "Hardswish()",
+    "Hardtanh()",
+    "Hardtanh(-2.0,0.5,inplace=True)",
+    "LeakyReLU()",
+    "LeakyReLU(0.2,True)",
+    "LogSigmoid()",
+    "Mish()",
+    "ReLU()",
+    "ReLU(inplace=True)",
+    "ReLU6()",
+    "SELU()",
+    "SiLU()",
+    "Sigmoid()",
+    "Softplus()",
+    "Softplus(2.0,3.0)",
+    "Softshrink()",
+    "Softshrink(0.1)",
+    "Softsign()",
+    "Tanh()",
+    "Tanhshrink()",
+    "Threshold(0.1,20)",
+    "Identity(54,unused=True)",
+    "PReLU()",
+    "PReLU(3,init=0.1)",
+    "GLU(0)",
+    "Softmax(1)",
+    "LogSoftmax(-1)",
+    "Softmin(0)",
+]
 
 SAMPLES = [(call, "x(4, 3)") for call in _ELEMENTWISE]
 SAMPLES += [

@@ -3,9 +3,9 @@
 import pickle
 
 import pytest
-from taeda.nn import functional as F
 
 import taeda
+from taeda.nn import functional as F
 
 PLANE = taeda.ones(1, 2, 4, 4)
 ROW = taeda.ones(2, 4)
