@@ -111,6 +111,12 @@ class ProxyTorchDispatchMode(_fx.Tracer, TorchDispatchMode):
         is_traced = isinstance(leaf, (taeda.Tensor, taeda.SymInt, taeda.SymFloat, taeda.SymBool))
         return self.arg_of(leaf) if is_traced else leaf
 
+    def example(self, tensor):
+        """A fake tensor like this one, for the metadata of a node."""
+        if isinstance(tensor, FakeTensor):
+            return tensor.detach()
+        return FakeTensorMode().from_tensor(tensor.detach())
+
     def trace_subgraph(self, f, *args):
         """A GraphModule of `f` on traced arguments, with the settings of this trace."""
         tracer = ProxyTorchDispatchMode(Graph())
