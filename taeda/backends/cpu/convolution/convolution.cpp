@@ -18,24 +18,47 @@ bool overlaps(const Tensor& a, const Tensor& b) {
   return a.defined() && a.storage() == b.storage() && b.storage()->nbytes() != 0;
 }
 
+// Calls f, which computes `result`, one of the tensors, from the others: in float where they are
+// halves. Returns false where depthwise kernels do not take them.
+bool run_depthwise(const Tensors& t, const Tensor& result, void (*f)(const Tensors&, const Tensor&),
+                   const Tensor& bias) {
+  const DType dtype = t.x.dtype();
+  if (!convolution_kernels::is_depthwise(t.geometry) || !is_floating(dtype)) return false;
+  if (!is_reduced_float(dtype)) {
+    f(t, bias);
+    return true;
+  }
+  const auto wide = [&](const Tensor& given) {
+    return given.is_same(result) ? taeda::empty_like(given, DType::Float) : given.to(DType::Float);
+  };
+  const Tensor x = wide(t.x), weight = wide(t.weight), y = wide(t.y);
+  f({t.geometry, x, weight, y}, bias.defined() ? bias.to(DType::Float) : bias);
+  Tensor target = result;
+  cpu::copy_(target, result.is_same(t.x) ? x : result.is_same(t.y) ? y : weight, false);
+  return true;
+}
+
 // y of a plain convolution.
 void compute_forward(const Tensors& t, const Tensor& bias) {
-  if (is_depthwise(t)) return depthwise_forward(t, bias);
+  if (run_depthwise(t, t.y, convolution_kernels::depthwise_forward, bias)) return;
   if (pointwise_forward(t, bias)) return;
   if (!library_convolution(onednn::Pass::Forward, t, bias)) forward_product(t, bias);
 }
 
 // x of a plain convolution, from what its elements add to y.
 void compute_input(const Tensors& t, const Tensor& bias) {
-  if (is_depthwise(t)) return depthwise_input(t, bias);
+  if (run_depthwise(t, t.x, convolution_kernels::depthwise_input, bias)) return;
   if (pointwise_input(t, bias)) return;
   if (!bias.defined() && library_convolution(onednn::Pass::SourceGrad, t, bias)) return;
   input_product(t, bias);
 }
 
 void compute_weight(const Tensors& t) {
-  if (is_depthwise(t)) return depthwise_weight(t);
+  const auto depthwise = [](const Tensors& wide, const Tensor&) { depthwise_weight(wide); };
+  if (run_depthwise(t, t.weight, depthwise, Tensor())) return;
   if (pointwise_weight(t)) return;
+  // The library copies both images into blocks of channels, which costs more than these products.
+  if (t.geometry.is_pointwise()) return weight_product(t);
   if (!library_convolution(onednn::Pass::WeightsGrad, t, Tensor())) weight_product(t);
 }
 

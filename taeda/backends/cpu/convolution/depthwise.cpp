@@ -24,19 +24,63 @@ bool look(const Window& w, int d, int64_t point, const Tap& tap, int64_t size, i
   return at >= 0 && at < size;
 }
 
-// The points of a row at which every tap reads inside the image: [first, last).
-struct Interior {
-  int64_t first = 0, last;
-
-  Interior(const Window& w, int64_t size) : last(w.grid[2]) {
-    const int64_t step = w.step[2];
-    for (const Tap& tap : w.taps[2]) {
-      first = std::max(first, tap.offset >= 0 ? 0 : (-tap.offset + step - 1) / step);
-      last = std::min(last, tap.offset >= size ? 0 : (size - 1 - tap.offset) / step + 1);
+// A plane with zeros around it, so that every tap of every point reads inside: positions [low, low
+// + extent) of each dimension, row by row.
+template <class P>
+class Padded {
+ public:
+  Padded(const Window& w, const Extents& size) : window_(w) {
+    for (int d = 0; d < kSpatial; ++d) {
+      int64_t high = 0;
+      low_[d] = 0;
+      for (size_t t = 0; t < w.taps[d].size(); ++t) {
+        low_[d] = t == 0 ? w.taps[d][t].offset : std::min(low_[d], w.taps[d][t].offset);
+        high = t == 0 ? w.taps[d][t].offset : std::max(high, w.taps[d][t].offset);
+      }
+      extent_[d] = (w.grid[d] - 1) * w.step[d] + high - low_[d] + 1;
+      first_[d] = std::max<int64_t>(low_[d], 0);
+      last_[d] = std::min(low_[d] + extent_[d], size[d]);
     }
-    first = std::min(first, w.grid[2]);
-    last = std::max(first, last);
+    data_.resize(extent_[0] * extent_[1] * extent_[2] + 2 * kRowSlack);
   }
+
+  const Extents& extent() const { return extent_; }
+  // What a tap reads for the first point, and how much further the first point of another row of
+  // the grid reads.
+  const P* first_row(const std::array<Tap, kSpatial>& tap) const {
+    const int64_t z = tap[0].offset - low_[0], y = tap[1].offset - low_[1];
+    return data_.data() + (z * extent_[1] + y) * extent_[2] + tap[2].offset - low_[2];
+  }
+  int64_t row_offset(int64_t d, int64_t h) const {
+    return (d * window_.step[0] * extent_[1] + h * window_.step[1]) * extent_[2];
+  }
+  // Zeros stay where they are: every plane covers the same part.
+  void load(const P* plane, const Layout& layout) {
+    for (int64_t z = first_[0]; z < last_[0]; ++z)
+      for (int64_t y = first_[1]; y < last_[1]; ++y) {
+        const P* from = plane + z * layout.place[0] + y * layout.place[1];
+        P* to = data_.data() + ((z - low_[0]) * extent_[1] + y - low_[1]) * extent_[2] - low_[2];
+        if (last_[2] > first_[2]) std::copy(from + first_[2], from + last_[2], to + first_[2]);
+      }
+  }
+
+ private:
+  const Window& window_;
+  Extents low_, extent_, first_, last_;
+  std::vector<P> data_;
+};
+
+// Points of a window as rows that kernels take at once: all of them, pitched as the padded plane,
+// where its steps are 1; else one row of the grid.
+struct RowPlan {
+  bool is_flat;
+  int64_t count, calls;  // elements of a row, rows
+
+  RowPlan(const Window& w, const Extents& extent)
+      : is_flat(w.step == Extents{1, 1, 1}),
+        count(is_flat ? ((w.grid[0] - 1) * extent[1] + w.grid[1] - 1) * extent[2] + w.grid[2]
+                      : w.grid[2]),
+        calls(is_flat ? 1 : w.grid[0] * w.grid[1]) {}
 };
 
 // Sums over the taps of a window for every place: from `from`, in images of `size`, to `to`.
@@ -63,69 +107,54 @@ struct Gather {
            (first[1] + h * step[1]) * to_layout.place[1] +
            (first[2] + w * step[2]) * to_layout.place[2];
   }
-  // f(row of the image, first tap, second tap) for each row that a row of points reads.
-  template <class F>
-  void for_rows(const P* image, int64_t d, int64_t h, F&& f) const {
-    int64_t z, y;
-    for (const Tap& a : window.taps[0]) {
-      if (!look(window, 0, d, a, size[0], z)) continue;
-      for (const Tap& b : window.taps[1])
-        if (look(window, 1, h, b, size[1], y))
-          f(image + z * from_layout.place[0] + y * from_layout.place[1], a, b);
-    }
-  }
   void run() const { g.is_channels_last ? run_channels() : run_planes(); }
 
  private:
+  // Sums of each row of the plan, then their way into the result.
   void run_planes() const {
     const RowKernels<P>& kernels = row_kernels().get<P>();
-    const Interior inside(window, size[2]);
-    const int64_t width = window.grid[2], planes = g.images * g.groups;
-    const int64_t work = window.places() * std::max<int64_t>(window.num_taps(), 1);
+    const int64_t planes = g.images * g.groups, num_taps = window.num_taps();
+    const int64_t work = window.places() * std::max<int64_t>(num_taps, 1);
     parallel_for(0, planes, grain_for(work), [&](int64_t begin, int64_t end) {
-      std::vector<RowTap<P>> taps, valid;
-      std::vector<P> line(width);
+      Padded<P> padded(window, size);
+      const RowPlan plan(window, padded.extent());
+      std::vector<RowTap<P>> taps(num_taps);
+      std::vector<const P*> first_row(num_taps);
+      std::vector<int64_t> at(num_taps);
+      for (int64_t t = 0; t < num_taps; ++t) {
+        const auto tap = window.tap(t);
+        first_row[t] = padded.first_row(tap);
+        at[t] = tap_offset(tap[0], tap[1], tap[2]);
+      }
+      std::vector<P> line(plan.count + 4 * kRowSlack);
       for (int64_t plane = begin; plane < end; ++plane) {
         const int64_t n = plane / g.groups, c = plane % g.groups;
-        const P* image = from + n * from_layout.image + c * from_layout.channel;
+        padded.load(from + n * from_layout.image + c * from_layout.channel, from_layout);
         P* out = to + n * to_layout.image + c * to_layout.channel;
-        const P start = bias ? bias[c] : P(0);
+        for (int64_t t = 0; t < num_taps; ++t)
+          taps[t].weight = weight[c * weight_layout.out + at[t]];
+        for (int64_t call = 0; call < plan.calls; ++call) {
+          const int64_t d = call / window.grid[1], h = call % window.grid[1];
+          const int64_t shift = padded.row_offset(d, h);
+          for (int64_t t = 0; t < num_taps; ++t) taps[t].row = first_row[t] + shift;
+          kernels.weigh_rows(plan.count, window.step[2], num_taps, taps.data(),
+                             bias ? bias[c] : P(0), line.data());
+          if (!plan.is_flat) write_row(line.data(), out, d, h);
+        }
+        if (!plan.is_flat) continue;
         for (int64_t d = 0; d < window.grid[0]; ++d)
-          for (int64_t h = 0; h < window.grid[1]; ++h) {
-            taps.clear();
-            for_rows(image, d, h, [&](const P* row, const Tap& a, const Tap& b) {
-              for (const Tap& tap : window.taps[2])
-                taps.push_back(
-                    {row + tap.offset, weight[c * weight_layout.out + tap_offset(a, b, tap)]});
-            });
-            P* at = out + target(d, h, 0);
-            const bool is_dense = step[2] == 1;
-            P* result = is_dense ? at : line.data();
-            const auto edge = [&](int64_t i) {
-              valid.clear();
-              for (size_t t = 0; t < taps.size(); ++t) {
-                const int64_t w =
-                    i * window.step[2] + window.taps[2][t % window.taps[2].size()].offset;
-                if (w >= 0 && w < size[2])
-                  valid.push_back({taps[t].row + i * window.step[2], taps[t].weight});
-              }
-              kernels.weigh_rows(1, 1, static_cast<int64_t>(valid.size()), valid.data(), start,
-                                 result + i);
-            };
-            for (int64_t i = 0; i < inside.first; ++i) edge(i);
-            if (inside.last > inside.first) {
-              for (RowTap<P>& tap : taps) tap.row += inside.first * window.step[2];
-              kernels.weigh_rows(inside.last - inside.first, window.step[2],
-                                 static_cast<int64_t>(taps.size()), taps.data(), start,
-                                 result + inside.first);
-              for (RowTap<P>& tap : taps) tap.row -= inside.first * window.step[2];
-            }
-            for (int64_t i = inside.last; i < width; ++i) edge(i);
-            if (!is_dense)
-              for (int64_t i = 0; i < width; ++i) at[i * step[2] * to_layout.place[2]] = line[i];
-          }
+          for (int64_t h = 0; h < window.grid[1]; ++h)
+            write_row(line.data() + (d * padded.extent()[1] + h) * padded.extent()[2], out, d, h);
       }
     });
+  }
+  void write_row(const P* row, P* out, int64_t d, int64_t h) const {
+    P* at = out + target(d, h, 0);
+    const int64_t apart = step[2] * to_layout.place[2];
+    if (step[2] == 1)
+      std::copy(row, row + window.grid[2], at);
+    else
+      for (int64_t i = 0; i < window.grid[2]; ++i) at[i * apart] = row[i];
   }
 
   void run_channels() const {
@@ -142,25 +171,28 @@ struct Gather {
     const int64_t lines = g.images * window.grid[0] * window.grid[1];
     const int64_t work = window.grid[2] * channels * std::max<int64_t>(taps, 1);
     parallel_for(0, lines, grain_for(work), [&](int64_t begin, int64_t end) {
-      std::vector<const P*> rows(taps);
+      std::vector<const P*> rows(taps), of_line(taps);
+      std::vector<std::array<Tap, kSpatial>> tap(taps);
+      for (int64_t t = 0; t < taps; ++t) tap[t] = window.tap(t);
       for (int64_t line = begin; line < end; ++line) {
         const int64_t h = line % window.grid[1], d = line / window.grid[1] % window.grid[0];
         const int64_t n = line / (window.grid[1] * window.grid[0]);
         const P* image = from + n * from_layout.image;
-        P* out = to + n * to_layout.image;
+        P* out = to + n * to_layout.image + target(d, h, 0);
+        int64_t z, y, x;
+        for (int64_t t = 0; t < taps; ++t) {
+          const bool is_row = look(window, 0, d, tap[t][0], size[0], z) &&
+                              look(window, 1, h, tap[t][1], size[1], y);
+          of_line[t] =
+              is_row ? image + z * from_layout.place[0] + y * from_layout.place[1] : nullptr;
+        }
         for (int64_t i = 0; i < window.grid[2]; ++i) {
-          for (int64_t t = 0; t < taps; ++t) {
-            const auto tap = window.tap(t);
-            int64_t z, y, x;
-            const bool is_inside = look(window, 0, d, tap[0], size[0], z) &&
-                                   look(window, 1, h, tap[1], size[1], y) &&
-                                   look(window, 2, i, tap[2], size[2], x);
-            rows[t] = is_inside ? image + z * from_layout.place[0] + y * from_layout.place[1] +
-                                      x * from_layout.place[2]
-                                : nullptr;
-          }
+          for (int64_t t = 0; t < taps; ++t)
+            rows[t] = of_line[t] && look(window, 2, i, tap[t][2], size[2], x)
+                          ? of_line[t] + x * from_layout.place[2]
+                          : nullptr;
           kernels.weigh_channels(channels, taps, rows.data(), weights.data(), channels, bias,
-                                 out + target(d, h, i));
+                                 out + i * step[2] * to_layout.place[2]);
         }
       }
     });
@@ -179,34 +211,32 @@ struct WeightSums {
   void run() const { g.is_channels_last ? run_channels() : run_planes(); }
 
  private:
-  // Rows are summed in the element type, and their sums in double.
+  // Planes are summed in the element type, and their sums in double.
   void run_planes() const {
     const RowKernels<P>& kernels = row_kernels().get<P>();
-    const int64_t taps = window.num_taps(), work = g.images * window.places() * taps;
+    const int64_t num_taps = window.num_taps(), work = g.images * window.places() * num_taps;
+    const int64_t plane = window.grid[1] * window.grid[2];
     parallel_for(0, g.groups, grain_for(work), [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; ++c)
-        for (int64_t t = 0; t < taps; ++t) {
-          const auto tap = window.tap(t);
-          Window single{window.grid, window.step, {}};
-          single.taps[2].push_back(tap[2]);
-          const Interior inside(single, g.in[2]);
-          const int64_t count = inside.last - inside.first;
-          double total = 0;
-          for (int64_t n = 0; n < g.images && count > 0; ++n)
-            for (int64_t d = 0; d < window.grid[0]; ++d)
-              for (int64_t h = 0; h < window.grid[1]; ++h) {
-                int64_t z, r;
-                if (!look(window, 0, d, tap[0], g.in[0], z) ||
-                    !look(window, 1, h, tap[1], g.in[1], r))
-                  continue;
-                const P* a = y + n * y_layout.image + c * y_layout.channel + d * y_layout.place[0] +
-                             h * y_layout.place[1] + inside.first;
-                const P* b = x + n * x_layout.image + c * x_layout.channel + z * x_layout.place[0] +
-                             r * x_layout.place[1] + inside.first * window.step[2] + tap[2].offset;
-                total += kernels.dot_row(count, window.step[2], a, b);
-              }
-          weight[c * taps + t] = static_cast<P>(total);
+      Padded<P> padded(window, g.in);
+      std::vector<RowTap<P>> taps(num_taps);
+      std::vector<P> responses(plane + kRowSlack);
+      std::vector<double> sums(num_taps);
+      for (int64_t c = begin; c < end; ++c) {
+        std::fill(sums.begin(), sums.end(), 0.0);
+        for (int64_t n = 0; n < g.images; ++n) {
+          padded.load(x + n * x_layout.image + c * x_layout.channel, x_layout);
+          for (int64_t d = 0; d < window.grid[0]; ++d) {
+            const P* from = y + n * y_layout.image + c * y_layout.channel + d * plane;
+            std::copy(from, from + plane, responses.data());
+            for (int64_t t = 0; t < num_taps; ++t)
+              taps[t].row = padded.first_row(window.tap(t)) + padded.row_offset(d, 0);
+            kernels.dot_rows(window.grid[2], window.grid[1], window.step[2], num_taps,
+                             responses.data(), window.grid[2], taps.data(),
+                             window.step[1] * padded.extent()[2], sums.data());
+          }
         }
+        for (int64_t t = 0; t < num_taps; ++t) weight[c * num_taps + t] = static_cast<P>(sums[t]);
+      }
     });
   }
 
@@ -265,11 +295,9 @@ P* data_of(const Tensor& t) {
 
 }  // namespace
 
-bool is_depthwise(const Tensors& t) {
-  const Geometry& g = t.geometry;
-  const DType dtype = t.x.dtype();
+bool is_depthwise(const Geometry& g) {
   return g.in_channels == 1 && g.out_channels == 1 && g.groups > 1 &&
-         (dtype == DType::Float || dtype == DType::Double);
+         (g.is_channels_last || g.stride[2] <= 2);
 }
 
 void depthwise_forward(const Tensors& t, const Tensor& bias) {

@@ -6,9 +6,9 @@
 
 namespace taeda::cpu::convolution_kernels {
 
-// Whether the functions below compute it: one input and one output channel per group, float or
-// double.
-bool is_depthwise(const Tensors& t);
+// Whether the functions below compute it, in float and double: one input and one output channel per
+// group, and rows with a stride of at most 2 or channels innermost in memory.
+bool is_depthwise(const Geometry& g);
 
 // As the functions of products.h. Results do not depend on the number of threads.
 void depthwise_forward(const Tensors& t, const Tensor& bias);

@@ -15,12 +15,29 @@ using gemm_kernels::kParts;
 template <class T>
 constexpr bool kIsPlain = std::is_same_v<T, PartOf<T>> && kParts<T> == 1;
 
+// Copies at least one chunk of bytes; the last chunk may lie over the one before it.
+template <int64_t kChunk>
+[[gnu::always_inline]] inline void copy_chunks(const char* from, int64_t bytes, char* to) {
+  for (int64_t at = 0; at + kChunk < bytes; at += kChunk)
+    __builtin_memcpy(to + at, from + at, kChunk);
+  __builtin_memcpy(to + bytes - kChunk, from + bytes - kChunk, kChunk);
+}
+
+// A short run: calls of memcpy would cost more than the copy.
+template <class T>
+[[gnu::always_inline]] inline void copy_run(const T* from, int64_t count, T* to) {
+  const auto bytes = count * static_cast<int64_t>(sizeof(T));
+  const char* source = reinterpret_cast<const char*>(from);
+  char* target = reinterpret_cast<char*>(to);
+  if (bytes >= 64) return copy_chunks<64>(source, bytes, target);
+  if (bytes >= 16) return copy_chunks<16>(source, bytes, target);
+  for (int64_t i = 0; i < count; ++i) to[i] = from[i];
+}
+
 template <class T>
 void copy_row(const T* from, int64_t step, int64_t count, T* to) {
-  if (step == 1)
-    for (int64_t i = 0; i < count; ++i) to[i] = from[i];
-  else
-    for (int64_t i = 0; i < count; ++i) to[i] = from[i * step];
+  if (step == 1) return copy_run(from, count, to);
+  for (int64_t i = 0; i < count; ++i) to[i] = from[i * step];
 }
 
 // The part [first, last) of a run of `length` points that reads inside a row of `size` elements,

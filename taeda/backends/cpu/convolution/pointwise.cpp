@@ -97,17 +97,31 @@ bool pointwise_input(const Tensors& t, const Tensor& bias) {
 
 bool pointwise_weight(const Tensors& t) {
   const Geometry& g = t.geometry;
-  if (!g.is_pointwise() || !g.is_channels_last) return false;
+  // Sums of planes wait in the weight, which halves have no room for.
+  const bool are_planes = !g.is_channels_last;
+  if (!takes(g, Tensor()) || (are_planes && is_reduced_float(t.x.dtype()))) return false;
   return visit_pointwise(t.x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const auto x = side_of<const T>(t.x, g, g.in_channels);
     const auto y = side_of<const T>(t.y, g, g.out_channels);
-    T* weight = static_cast<T*>(t.weight.data());
+    const auto transposed = [](Matrix<const T> m) {
+      return Matrix<const T>{m.data, m.col_stride, m.row_stride};
+    };
     for (int64_t group = 0; group < g.groups; ++group) {
-      const Matrix<const T> rows = y.rows(group);
-      gemm<T>(g.out_channels, g.in_channels, g.images * x.places, 1,
-              {rows.data, 1, rows.row_stride}, x.rows(group), 0,
-              {weight + group * g.out_channels * g.in_channels, g.in_channels, 1});
+      const Matrix<T> weight{
+          static_cast<T*>(t.weight.data()) + group * g.out_channels * g.in_channels, g.in_channels,
+          1};
+      if (!are_planes) {
+        gemm<T>(g.out_channels, g.in_channels, g.images * x.places, 1, transposed(y.rows(group)),
+                x.rows(group), 0, weight);
+        continue;
+      }
+      Matrix<const T> a = y.planes(group), b = transposed(x.planes(group));
+      for (int64_t n = 0; n < g.images; ++n) {
+        gemm<T>(g.out_channels, g.in_channels, x.places, 1, a, b, n == 0 ? 0 : 1, weight);
+        a.data += y.image();
+        b.data += x.image();
+      }
     }
     return true;
   });

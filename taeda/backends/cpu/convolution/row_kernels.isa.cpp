@@ -12,32 +12,19 @@ using gemm_kernels::Simd;
 // Vectors of one pass over the taps: their sums stay in registers.
 constexpr int kVectors = 4;
 
-// The elements 0, 2, 4, ... of two vectors.
-template <class P>
-[[gnu::always_inline]] inline typename Simd<P>::V even_elements(typename Simd<P>::V a,
-                                                                typename Simd<P>::V b) {
-  constexpr int W = Simd<P>::width;
-  using I = std::conditional_t<sizeof(P) == 4, int32_t, int64_t>;
-  typedef I Index __attribute__((vector_size(TAEDA_VEC_BYTES)));
-  Index at;
-  for (int i = 0; i < W; ++i) at[i] = 2 * i;
-  return __builtin_shuffle(a, b, at);
-}
-
 // W elements that lie `step` apart.
 template <class P, int step>
 [[gnu::always_inline]] inline typename Simd<P>::V load_apart(const P* p) {
   constexpr int W = Simd<P>::width;
-  if constexpr (step == 1) return Simd<P>::load(p);
-  // The second vector ends at the last element that is used, not one behind it.
-  typename Simd<P>::V second = Simd<P>::load(p + W - 1);
-  typename Simd<P>::V shifted;
-  using I = std::conditional_t<sizeof(P) == 4, int32_t, int64_t>;
-  typedef I Index __attribute__((vector_size(TAEDA_VEC_BYTES)));
-  Index at;
-  for (int i = 0; i < W; ++i) at[i] = i + 1 < W ? i + 1 : W - 1;
-  shifted = __builtin_shuffle(second, at);
-  return even_elements<P>(Simd<P>::load(p), shifted);
+  if constexpr (step == 1) {
+    return Simd<P>::load(p);
+  } else {
+    using I = std::conditional_t<sizeof(P) == 4, int32_t, int64_t>;
+    typedef I Index __attribute__((vector_size(TAEDA_VEC_BYTES)));
+    Index at;
+    for (int i = 0; i < W; ++i) at[i] = 2 * i;
+    return __builtin_shuffle(Simd<P>::load(p), Simd<P>::load(p + W), at);
+  }
 }
 
 template <class P, int step, int N>
@@ -59,53 +46,80 @@ template <class P, int step, int N>
   for (int v = 0; v < N; ++v) S::store(out + i + v * S::width, sum[v]);
 }
 
+template <class P, int step>
+void weigh_vectors(int64_t count, int64_t taps, const RowTap<P>* tap, P start, P* out) {
+  constexpr int W = Simd<P>::width;
+  int64_t i = 0;
+  for (; i + (kVectors - 1) * W < count; i += kVectors * W)
+    weigh_block<P, step, kVectors>(taps, tap, i, start, out);
+  for (; i < count; i += W) weigh_block<P, step, 1>(taps, tap, i, start, out);
+}
+
+template <class P>
+void weigh_rows(int64_t count, int64_t step, int64_t taps, const RowTap<P>* tap, P start, P* out) {
+  static_assert(Simd<P>::width <= kRowSlack);
+  return step == 1 ? weigh_vectors<P, 1>(count, taps, tap, start, out)
+                   : weigh_vectors<P, 2>(count, taps, tap, start, out);
+}
+
+// Rows of two operands, of which each element of the first meets one of the second.
+template <class P>
+struct Rows {
+  int64_t count, rows;
+  const P* a;
+  int64_t a_pitch, pitch;
+};
+
+// N taps at once, which share the loads of `a`. Lanes behind the count keep their sums.
+template <class P, int step, int N>
+void dot_block(const Rows<P>& r, const RowTap<P>* tap, double* sums) {
+  using S = Simd<P>;
+  using V = typename S::V;
+  constexpr int W = S::width;
+  V lane, sum[N] = {};
+  for (int i = 0; i < W; ++i) lane[i] = static_cast<P>(i);
+  const int64_t whole = r.count / W * W;
+  const auto is_counted = lane < S::splat(static_cast<P>(r.count - whole));
+  for (int64_t row = 0; row < r.rows; ++row) {
+    const P* a = r.a + row * r.a_pitch;
+    const int64_t at = row * r.pitch;
+    for (int64_t i = 0; i < whole; i += W) {
+      const V x = S::load(a + i);
+#pragma GCC unroll 4
+      for (int t = 0; t < N; ++t)
+        sum[t] = multiply_add(x, load_apart<P, step>(tap[t].row + at + i * step), sum[t]);
+    }
+    if (whole == r.count) continue;
+    const V x = S::load(a + whole);
+#pragma GCC unroll 4
+    for (int t = 0; t < N; ++t) {
+      const V b = load_apart<P, step>(tap[t].row + at + whole * step);
+      sum[t] = is_counted ? multiply_add(x, b, sum[t]) : sum[t];
+    }
+  }
+#pragma GCC unroll 4
+  for (int t = 0; t < N; ++t) sums[t] += S::sum(sum[t]);
+}
+
+template <class P, int step>
+void dot_taps(const Rows<P>& r, int64_t taps, const RowTap<P>* tap, double* sums) {
+  int64_t t = 0;
+  for (; t + kVectors <= taps; t += kVectors) dot_block<P, step, kVectors>(r, tap + t, sums + t);
+  for (; t < taps; ++t) dot_block<P, step, 1>(r, tap + t, sums + t);
+}
+
+template <class P>
+void dot_rows(int64_t count, int64_t rows, int64_t step, int64_t taps, const P* a, int64_t a_pitch,
+              const RowTap<P>* tap, int64_t pitch, double* sums) {
+  const Rows<P> r{count, rows, a, a_pitch, pitch};
+  return step == 1 ? dot_taps<P, 1>(r, taps, tap, sums) : dot_taps<P, 2>(r, taps, tap, sums);
+}
+
 // One element; a vector whose other lanes are not used rounds as a whole vector does.
 template <class P>
 [[gnu::always_inline]] inline P add_product(P a, P b, P sum) {
   using S = Simd<P>;
   return multiply_add(S::splat(a), S::splat(b), S::splat(sum))[0];
-}
-
-template <class P, int step>
-int64_t weigh_vectors(int64_t count, int64_t taps, const RowTap<P>* tap, P start, P* out) {
-  constexpr int W = Simd<P>::width;
-  int64_t i = 0;
-  for (; i + kVectors * W <= count; i += kVectors * W)
-    weigh_block<P, step, kVectors>(taps, tap, i, start, out);
-  for (; i + W <= count; i += W) weigh_block<P, step, 1>(taps, tap, i, start, out);
-  return i;
-}
-
-template <class P>
-void weigh_rows(int64_t count, int64_t step, int64_t taps, const RowTap<P>* tap, P start, P* out) {
-  int64_t i = step == 1   ? weigh_vectors<P, 1>(count, taps, tap, start, out)
-              : step == 2 ? weigh_vectors<P, 2>(count, taps, tap, start, out)
-                          : 0;
-  for (; i < count; ++i) {
-    P sum = start;
-    for (int64_t t = 0; t < taps; ++t) sum = add_product(tap[t].row[i * step], tap[t].weight, sum);
-    out[i] = sum;
-  }
-}
-
-template <class P, int step>
-int64_t dot_vectors(int64_t count, const P* a, const P* b, typename Simd<P>::V& sum) {
-  constexpr int W = Simd<P>::width;
-  int64_t i = 0;
-  for (; i + W <= count; i += W)
-    sum = multiply_add(Simd<P>::load(a + i), load_apart<P, step>(b + i * step), sum);
-  return i;
-}
-
-template <class P>
-P dot_row(int64_t count, int64_t step, const P* a, const P* b) {
-  typename Simd<P>::V sum{};
-  int64_t i = step == 1   ? dot_vectors<P, 1>(count, a, b, sum)
-              : step == 2 ? dot_vectors<P, 2>(count, a, b, sum)
-                          : 0;
-  P total = Simd<P>::sum(sum);
-  for (; i < count; ++i) total = add_product(a[i], b[i * step], total);
-  return total;
 }
 
 template <class P>
@@ -153,7 +167,7 @@ void add_products(int64_t count, const P* a, const P* b, P* sum) {
 
 template <class P>
 consteval RowKernels<P> make_kernels() {
-  return {weigh_rows<P>, dot_row<P>, weigh_channels<P>, add_products<P>};
+  return {weigh_rows<P>, dot_rows<P>, weigh_channels<P>, add_products<P>};
 }
 
 }  // namespace
