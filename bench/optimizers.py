@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Cost of AdamW's step over the parameters of GPT-2, and over as many small tensors.
 
-    ./run python bench/optimizers.py [--repeat 9]
+    ./run python bench/optimizers.py [--repeat 9] [--threads 2]
 
 GPT-2 with a tied head has 148 tensors of 124 million numbers; a step reads four and writes three
 per number, 28 bytes. Beside it: what a copy moves per second, and the step's share of that rate.
@@ -79,8 +79,12 @@ def copy_rate(t, repeat):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--repeat", type=int, default=9)
-    repeat = parser.parse_args().repeat
-    found = packages()
+    parser.add_argument("--threads", type=int, help="of each package; what it chooses else")
+    options = parser.parse_args()
+    repeat, found = options.repeat, packages()
+    if options.threads:
+        for t in found.values():
+            t.set_num_threads(options.threads)
     shapes = gpt2_shapes()
     numbers = sum(shape[0] * (shape[1] if len(shape) > 1 else 1) for shape in shapes)
     rate = copy_rate(found["taeda"], repeat)

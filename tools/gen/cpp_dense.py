@@ -245,6 +245,8 @@ def plain(r):
         return "\n".join(calls) + "\n"
     # What an explicit operator does inside is its own: neither recorded nor counted as a version.
     guard = "const BelowADInplaceOrView guard; " if r.kind == "explicit" else ""
+    if r.data.get("at_once") and "no_grad" in r.data:
+        guard = "const BelowAutograd guard; "
     lines = [f"{head(r.schema)} {{ {guard}return impl::{r.ident}({names(r.schema)}); }}"]
     if r.inplace:
         if r.kind == "view":

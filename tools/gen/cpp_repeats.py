@@ -20,18 +20,25 @@ def cpu(r):
 def tracking(r):
     """Above the devices: rows are seen one by one where something there wants to see them."""
     s = r.schema
-    tensors = ", ".join(a.name for a in s.tensors)
+    # What has no gradient is recorded by no graph.
+    seen = [] if "no_grad" in r.data else [a.name for a in s.tensors]
+    tensors = ", ".join(["ks", *seen])
     written = [a.name for a in s.arguments if a.is_written]
     keys = "ks & (KeySet::backends() | KeySet(Key::Dense))"
     call = f"ops::{s.ident}.redispatch({keys}, {names(s)});"
     text = (
         f"{head(s)} {{\n"
-        f"  if (autograd::is_watched(ks, {tensors})) return dense::{s.ident}(ks, {names(s)});\n"
+        f"  if (autograd::is_watched({tensors})) return dense::{s.ident}(ks, {names(s)});\n"
     )
     if not written:
         return f"{text}  BelowADInplaceOrView guard;\n  return {call}\n}}\n\n"
-    before = "".join(f"  autograd::before_writes({name});\n" for name in written)
-    after = "".join(f"  autograd::count_writes({name});\n" for name in written)
+    conditions = r.data.get("written_if", {})
+    lines = [
+        f"  {f'if ({conditions[name]}) ' if name in conditions else ''}autograd::{{}}({name});\n"
+        for name in written
+    ]
+    before = "".join(line.format("before_writes") for line in lines)
+    after = "".join(line.format("count_writes") for line in lines)
     return f"{text}{before}  {{\n    BelowADInplaceOrView guard;\n    {call}\n  }}\n{after}}}\n\n"
 
 

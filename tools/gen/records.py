@@ -21,6 +21,7 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
   each       the record that this one repeats for each row of its lists of tensors; see repeats.py
   at_once    true: a composite over lists, which a device's function cpu::<ident> may run at once
              where nothing above the devices would see its parts
+  written_if argument = C++ condition: a list of such an operator that is written only where it holds
   lowered    true: backends/lowered writes it in the kernel IR, for devices that compile kernels;
              pointwise records are without saying so
   variants   of function, method, inplace, out; none for an overload that only graphs name
@@ -130,6 +131,7 @@ FIELDS = {
     "kernel",
     "each",
     "at_once",
+    "written_if",
     "lowered",
     "inverse",
     "overwrites",

@@ -27,9 +27,12 @@ _SAMPLES = {"Tensor": "t()", "Scalar": "1.5", "bool": "false"}
 _LISTS = {"Tensor": "[t(2,3), t(4)]", "Scalar": "[1.5, 2]"}
 
 
-def _sample(s):
+def _sample(s, base):
+    """A call with positive numbers where the repeated record's samples have them."""
     needed = [a for a in s.arguments if a.default is None]
-    return ", ".join((_LISTS if a.type.is_list else _SAMPLES)[a.type.base] for a in needed)
+    text = ", ".join((_LISTS if a.type.is_list else _SAMPLES)[a.type.base] for a in needed)
+    is_positive = "p(" in base.data.get("samples", [""])[0]
+    return text.replace("t(", "p(") if is_positive else text
 
 
 def expanded(data, base):
@@ -43,7 +46,7 @@ def expanded(data, base):
             "kind": "composite",
             "variants": ["function"],
             "accept": "f",
-            "samples": [_sample(form)],
+            "samples": [_sample(form, base)],
             "doc": f"`{name}` of each row of the lists{', in place' if writes else ''}.",
             "at_once": can_run_at_once(base),
         }

@@ -4,7 +4,7 @@ from taeda import _C
 
 # The dtypes in which one kernel for the whole step gives the values of one operator after another:
 # where every operator rounds to less than it computes in, the results would differ.
-_EXACT_IN_ONE_KERNEL = (_C.float32, _C.float64)
+_EXACT_IN_ONE_KERNEL = {_C.float32, _C.float64}
 
 
 def check_lr(lr, label="Invalid learning rate: {}"):
@@ -88,26 +88,24 @@ def _get_foreach_kernels_supported_devices():
     return ["cpu", "cuda", _C._get_privateuse1_backend_name()]
 
 
-def _is_plain(param):
-    from taeda.nn.parameter import Parameter
-
-    return type(param) in (_C.Tensor, Parameter)
-
-
 def _default_to_fused_or_foreach(params, differentiable, use_fused=False):
     """Whether a step without a word about its form is fused, and whether it takes lists.
 
     Fused is the fastest, and chosen where its values are those of one operator after another.
     """
-    if differentiable or not all(p is None or _is_plain(p) for p in params):
+    from taeda.nn.parameter import Parameter
+
+    # Few, however many parameters there are.
+    kinds = {(type(p), p.dtype, p.device) for p in params if p is not None}
+    if differentiable or not {kind for kind, _, _ in kinds} <= {_C.Tensor, Parameter}:
         return False, False
-    given = [p for p in params if p is not None]
-    fused_devices = _get_fused_kernels_supported_devices()
-    fused = use_fused and all(
-        p.dtype in _EXACT_IN_ONE_KERNEL and p.device.type in fused_devices for p in given
+    devices = {device.type for _, _, device in kinds}
+    fused = (
+        use_fused
+        and devices <= set(_get_fused_kernels_supported_devices())
+        and {dtype for _, dtype, _ in kinds} <= _EXACT_IN_ONE_KERNEL
     )
-    foreach_devices = _get_foreach_kernels_supported_devices()
-    return fused, not fused and all(p.device.type in foreach_devices for p in given)
+    return fused, not fused and devices <= set(_get_foreach_kernels_supported_devices())
 
 
 def _device_dtype_check_for_fused(p, cuda_unsupported=False):
