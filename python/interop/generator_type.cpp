@@ -38,14 +38,17 @@ PyObject* make_generator(PyTypeObject* type, Generator value) {
 }
 
 PyObject* generator_create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"device", nullptr};
+  static const char* names[] = {"device", "engine", nullptr};
   PyObject* device = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names),
-                                   &device))
+  const char* engine = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$z:Generator", const_cast<char**>(names),
+                                   &device, &engine))
     return nullptr;
   return guarded([&] {
     const Device d = device && device != Py_None ? to_device(device) : Device();
-    return make_generator(type, Generator(d));
+    const Generator generator(d);
+    if (engine) generator.impl().set_engine(random_engine_named(engine));
+    return make_generator(type, generator);
   });
 }
 
@@ -95,7 +98,7 @@ PyObject* clone_state(PyObject* self, PyObject*) {
   return guarded([&] { return make_generator(generator_type, generator_of(self).clone()); });
 }
 PyObject* get_offset(PyObject* self, PyObject*) {
-  return PyLong_FromUnsignedLongLong(generator_of(self).impl().offset());
+  return guarded([&] { return PyLong_FromUnsignedLongLong(generator_of(self).impl().offset()); });
 }
 PyObject* set_offset(PyObject* self, PyObject* offset) {
   return guarded([&] {
@@ -104,6 +107,11 @@ PyObject* set_offset(PyObject* self, PyObject* offset) {
   });
 }
 PyObject* get_device(PyObject* self, void*) { return wrap(generator_of(self).device()); }
+PyObject* text_of(RandomEngine engine) {
+  const std::string_view name = random_engine_name(engine);
+  return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
+}
+PyObject* get_engine(PyObject* self, void*) { return text_of(generator_of(self).impl().engine()); }
 
 // Generators travel between processes as their device and state.
 PyObject* generator_reduce(PyObject* self, PyObject*) {
@@ -116,6 +124,8 @@ PyObject* generator_reduce(PyObject* self, PyObject*) {
 }
 
 PyGetSetDef generator_getters[] = {
+    {"engine", get_engine, nullptr, "'philox' or 'mt19937', which draws PyTorch's numbers.",
+     nullptr},
     {"device", get_device, nullptr, "The device whose operators draw from the generator.", nullptr},
     {}};
 PyMethodDef generator_methods[] = {
@@ -130,7 +140,7 @@ PyMethodDef generator_methods[] = {
      "The seed of the current random stream."},
     {"get_state", get_state, METH_NOARGS,
      "get_state() -> Tensor\n\n"
-     "Seed and offset as a tensor of bytes."},
+     "Seed and place in the stream as a tensor of bytes."},
     {"set_state", set_state, METH_O,
      "set_state(state) -> None\n\n"
      "Goes on where the generator was that returned `state`."},
@@ -149,8 +159,10 @@ PyMethodDef generator_methods[] = {
 PyType_Slot generator_slots[] = {
     {Py_tp_doc,
      const_cast<char*>(
-         "A source of random numbers: `Generator(device='cpu')`. Operators that draw take one as\n"
-         "`generator=`; the others draw from `torch.default_generator`.")},
+         "A source of random numbers: `Generator(device='cpu', *, engine=None)`. Operators that\n"
+         "draw take one as `generator=`; the others draw from `torch.default_generator`. The\n"
+         "engine is 'philox', 'mt19937' with the numbers of PyTorch's CPU generator, or the\n"
+         "default's.")},
     {Py_tp_new, reinterpret_cast<void*>(generator_create)},
     {Py_tp_dealloc, reinterpret_cast<void*>(generator_dealloc)},
     {Py_tp_repr, reinterpret_cast<void*>(generator_repr)},
@@ -171,7 +183,23 @@ PyObject* rebuild_generator(PyObject*, PyObject* args) {
     return g.release();
   });
 }
-PyMethodDef functions[] = {{"_rebuild_generator", rebuild_generator, METH_VARARGS, nullptr}, {}};
+PyObject* get_default_engine(PyObject*, PyObject*) { return text_of(default_random_engine()); }
+PyObject* set_default_engine(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) throw_python_error();
+    set_default_random_engine(random_engine_named(text));
+    return Py_NewRef(Py_None);
+  });
+}
+PyMethodDef functions[] = {{"_rebuild_generator", rebuild_generator, METH_VARARGS, nullptr},
+                           {"_get_default_engine", get_default_engine, METH_NOARGS,
+                            "_get_default_engine() -> str\n\n"
+                            "The engine of CPU generators made without one."},
+                           {"_set_default_engine", set_default_engine, METH_O,
+                            "_set_default_engine(engine) -> None\n\n"
+                            "Changes it, and that of the default generator."},
+                           {}};
 
 }  // namespace
 

@@ -3,17 +3,41 @@
 import contextlib
 
 from taeda import get_rng_state, set_rng_state
-from taeda._C import default_generator, initial_seed, manual_seed, seed
+from taeda._C import (
+    _get_default_engine,
+    _set_default_engine,
+    default_generator,
+    initial_seed,
+    manual_seed,
+    seed,
+)
 
 __all__ = [
     "default_generator",
     "fork_rng",
+    "get_default_engine",
     "get_rng_state",
     "initial_seed",
     "manual_seed",
     "seed",
+    "set_default_engine",
     "set_rng_state",
 ]
+
+
+def get_default_engine():
+    """The engine of generators that are made without one: "philox" or "mt19937"."""
+    return _get_default_engine()
+
+
+def set_default_engine(engine):
+    """Makes `engine` that of new CPU generators and of the default one, at the start of its seed.
+
+    "mt19937" draws the numbers that PyTorch draws on the CPU for the same seed, on one thread;
+    "philox" those of `import taeda`. The environment variable TAEDA_RANDOM_ENGINE names the engine
+    to start with.
+    """
+    _set_default_engine(engine)
 
 
 def _device_module(device_type):

@@ -4,8 +4,12 @@
 #include <pthread.h>
 #include <sys/random.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
+
+#include "taeda/core/mersenne.h"
 
 namespace taeda {
 namespace {
@@ -36,11 +40,65 @@ uint64_t seed_from_os() {
   return seed & ((uint64_t{1} << 53) - 1);
 }
 
+std::atomic<RandomEngine>& default_engine() {
+  static std::atomic<RandomEngine> engine = [] {
+    const char* name = std::getenv("TAEDA_RANDOM_ENGINE");
+    return name && *name ? random_engine_named(name) : RandomEngine::Philox;
+  }();
+  return engine;
+}
+
 }  // namespace
+
+RandomEngine random_engine_named(std::string_view name) {
+  if (name == "philox") return RandomEngine::Philox;
+  TAEDA_CHECK_VALUE(name == "mt19937", "unknown random engine: got '", name,
+                    "', expected 'philox' or 'mt19937'");
+  return RandomEngine::Mersenne;
+}
+
+std::string_view random_engine_name(RandomEngine engine) {
+  return engine == RandomEngine::Mersenne ? "mt19937" : "philox";
+}
+
+RandomEngine default_random_engine() { return default_engine(); }
+
+void set_default_random_engine(RandomEngine engine) {
+  default_engine() = engine;
+  default_cpu_generator().impl().set_engine(engine);
+}
+
+GeneratorImpl::GeneratorImpl(Device device, uint64_t seed) : device_(device), seed_(seed) {
+  if (device.is_cpu() && default_random_engine() == RandomEngine::Mersenne)
+    twister_ = std::make_unique<MersenneTwister>(seed);
+}
+
+GeneratorImpl::~GeneratorImpl() = default;
+
+RandomEngine GeneratorImpl::engine() const {
+  std::lock_guard lock(mutex_);
+  return twister_ ? RandomEngine::Mersenne : RandomEngine::Philox;
+}
+
+void GeneratorImpl::set_engine(RandomEngine engine) {
+  TAEDA_CHECK_VALUE(engine == RandomEngine::Philox || device_.is_cpu(),
+                    "the engine 'mt19937' draws on the CPU alone: got a generator of '",
+                    device_.text(), "'");
+  std::lock_guard lock(mutex_);
+  offset_ = 0;
+  twister_.reset();
+  if (engine == RandomEngine::Mersenne) twister_ = std::make_unique<MersenneTwister>(seed_);
+}
+
+GeneratorImpl::Serial GeneratorImpl::serial() {
+  std::unique_lock lock(mutex_);
+  return {std::move(lock), twister_.get()};
+}
 
 PhiloxRange GeneratorImpl::reserve_range(int64_t num_counters) {
   TAEDA_INTERNAL_CHECK(num_counters >= 0, "cannot reserve ", num_counters, " counters");
   std::lock_guard lock(mutex_);
+  if (twister_) return {twister_->random64(), 0};
   const PhiloxRange range{seed_, offset_};
   offset_ += static_cast<uint64_t>(num_counters);
   return range;
@@ -50,6 +108,7 @@ void GeneratorImpl::manual_seed(uint64_t seed) {
   std::lock_guard lock(mutex_);
   seed_ = seed;
   offset_ = 0;
+  if (twister_) *twister_ = MersenneTwister(seed);
 }
 
 uint64_t GeneratorImpl::seed() {
@@ -65,26 +124,37 @@ uint64_t GeneratorImpl::initial_seed() const {
 
 uint64_t GeneratorImpl::offset() const {
   std::lock_guard lock(mutex_);
+  TAEDA_CHECK(!twister_, "CPU Generator does not use offset");
   return offset_;
 }
 
 void GeneratorImpl::set_offset(uint64_t offset) {
   std::lock_guard lock(mutex_);
+  TAEDA_CHECK(!twister_, "CPU Generator does not use offset");
   offset_ = offset;
 }
 
 GeneratorImpl::State GeneratorImpl::get_state() const {
   std::lock_guard lock(mutex_);
-  State state;
+  if (twister_) return twister_->state();
+  State state(kStateBytes);
   store_word(state.data(), seed_);
   store_word(state.data() + 8, offset_);
   return state;
 }
 
 void GeneratorImpl::set_state(Span<uint8_t> state) {
+  std::lock_guard lock(mutex_);
+  if (state.size() == MersenneTwister::kStateBytes && device_.is_cpu()) {
+    auto twister = std::make_unique<MersenneTwister>(seed_);
+    twister->set_state(state);
+    seed_ = twister->seed();
+    twister_ = std::move(twister);
+    return;
+  }
   TAEDA_CHECK(state.size() == kStateBytes, "RNG state is wrong size: got ", state.size(),
               " bytes, expected ", kStateBytes);
-  std::lock_guard lock(mutex_);
+  twister_.reset();
   seed_ = load_word(state.data());
   offset_ = load_word(state.data() + 8);
 }
@@ -94,6 +164,7 @@ IntrusivePtr<GeneratorImpl> GeneratorImpl::clone() const {
   std::lock_guard lock(mutex_);
   copy->seed_ = seed_;
   copy->offset_ = offset_;
+  copy->twister_ = twister_ ? std::make_unique<MersenneTwister>(*twister_) : nullptr;
   return copy;
 }
 

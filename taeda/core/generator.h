@@ -1,9 +1,12 @@
-// A source of random numbers: the seed and offset of a Philox stream (Note [Random stream]).
+// A source of random numbers: the seed and offset of a Philox stream (Note [Random stream]), or a
+// Mersenne twister with the numbers of PyTorch's CPU generator.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <string_view>
+#include <vector>
 
 #include "taeda/base/error.h"
 #include "taeda/base/export.h"
@@ -15,6 +18,20 @@
 namespace taeda {
 
 class Generator;
+class MersenneTwister;
+
+// Philox: numbers of a place in the stream, the same on every device and for any number of threads.
+// Mersenne: PyTorch's numbers of the CPU for the same seed, drawn on one thread.
+enum class RandomEngine : uint8_t { Philox, Mersenne };
+// "philox" or "mt19937"; throws a ValueError for other names.
+TAEDA_API RandomEngine random_engine_named(std::string_view name);
+TAEDA_API std::string_view random_engine_name(RandomEngine engine);
+// The engine of CPU generators made without one. Philox, unless the environment variable
+// TAEDA_RANDOM_ENGINE names another at the start.
+TAEDA_API RandomEngine default_random_engine();
+// Also changes the default generator's engine, which starts the stream of its seed.
+TAEDA_API void set_default_random_engine(RandomEngine engine);
+
 // The generator of CPU operators that are given none. Its first seed is PyTorch's default.
 TAEDA_API Generator& default_cpu_generator();
 
@@ -29,15 +46,28 @@ struct PhiloxRange {
 class TAEDA_API GeneratorImpl final : public RefCounted {
  public:
   static constexpr uint64_t kDefaultSeed = 67280421310721;  // PyTorch's
-  static constexpr size_t kStateBytes = 16;
-  using State = std::array<uint8_t, kStateBytes>;
+  static constexpr size_t kStateBytes = 16;                 // of a Philox stream
+  using State = std::vector<uint8_t>;
 
-  explicit GeneratorImpl(Device device = Device(DeviceType::CPU), uint64_t seed = kDefaultSeed)
-      : device_(device), seed_(seed) {}
+  // Of the default engine on the CPU, Philox elsewhere.
+  explicit GeneratorImpl(Device device = Device(DeviceType::CPU), uint64_t seed = kDefaultSeed);
+  ~GeneratorImpl() override;
 
   Device device() const { return device_; }
 
-  // Takes the next `num_counters` counters; the result names the first.
+  RandomEngine engine() const;
+  // Starts the stream of the current seed with another engine. Twisters are the CPU's alone:
+  // throws a ValueError for other devices.
+  void set_engine(RandomEngine engine);
+  // The twister under the generator's lock, or none where the engine is Philox.
+  struct Serial {
+    std::unique_lock<std::mutex> lock;
+    MersenneTwister* twister;
+  };
+  Serial serial();
+
+  // Takes the next `num_counters` counters; the result names the first. A twister gives a stream
+  // of its own per call, seeded with its next word.
   PhiloxRange reserve_range(int64_t num_counters);
   // The same for a caller that knows the seed.
   uint64_t reserve(int64_t num_counters) { return reserve_range(num_counters).offset; }
@@ -51,9 +81,10 @@ class TAEDA_API GeneratorImpl final : public RefCounted {
   uint64_t offset() const;
   void set_offset(uint64_t offset);
 
-  // Seed and offset, each as eight little-endian bytes.
+  // Seed and offset, each as eight little-endian bytes; or the bytes of a twister, which are
+  // PyTorch's.
   State get_state() const;
-  // Throws a RuntimeError unless `state` has kStateBytes bytes.
+  // The number of bytes tells the engine. Throws a RuntimeError for any other.
   void set_state(Span<uint8_t> state);
   // A generator of its own in the same state.
   IntrusivePtr<GeneratorImpl> clone() const;
@@ -65,6 +96,7 @@ class TAEDA_API GeneratorImpl final : public RefCounted {
   mutable std::mutex mutex_;
   uint64_t seed_;
   uint64_t offset_ = 0;
+  std::unique_ptr<MersenneTwister> twister_;  // none: Philox
 };
 
 // Shared handle to a GeneratorImpl; undefined when default-constructed, which operators read as

@@ -7,6 +7,7 @@
 #include "taeda/backends/cpu/pointwise/convert.h"
 #include "taeda/backends/cpu/pointwise/logical_walk.h"
 #include "taeda/backends/cpu/random/random_fill.h"
+#include "taeda/backends/cpu/random_declarations.h"
 #include "taeda/ops/dropout/drawn_dropout.h"
 #include "taeda/ops/functions.h"
 
@@ -58,13 +59,23 @@ void apply(const Tensor& input, double scale, const Tensor& out, Make&& make) {
 
 std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
                                           std::optional<bool> train) {
-  const auto [out, mask, is_done] = DrawnDropout(input, p, train);
+  auto [out, mask, is_done] = DrawnDropout(input, p, train);
   if (is_done) return {out, mask};
+  const double scale = p == 1 ? 0.0 : 1 / (1 - p);
+  if (default_cpu_generator().impl().engine() == RandomEngine::Mersenne) {
+    bernoulli__float(mask, 1 - p, Generator());
+    const Tensor& drawn = mask;
+    apply(input, scale, out, [&](uint8_t* bits, int64_t first, int64_t n) {
+      read_tile(drawn, load_mask_fn(DType::Bool), first, n, 1, reinterpret_cast<char*>(bits));
+    });
+    return {out, mask};
+  }
   const PhiloxRange r = default_cpu_generator().reserve_range((input.numel() + 3) / 4);
   const StoreFn keep = store_mask_fn(DType::Bool);
-  apply(input, p == 1 ? 0.0 : 1 / (1 - p), out, [&](uint8_t* bits, int64_t first, int64_t n) {
+  const Tensor& kept = mask;
+  apply(input, scale, out, [&](uint8_t* bits, int64_t first, int64_t n) {
     fill_bernoulli(bits, first, n, r.seed, r.offset, 1 - p);
-    walk_logical(mask, first, n, [&](char* at, int64_t run, int64_t step, int64_t done) {
+    walk_logical(kept, first, n, [&](char* at, int64_t run, int64_t step, int64_t done) {
       keep(reinterpret_cast<const char*>(bits + done), Block{1, run, 0, step}, at);
     });
   });

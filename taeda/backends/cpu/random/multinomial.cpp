@@ -6,7 +6,9 @@
 #include "taeda/backends/cpu/pointwise/convert.h"
 #include "taeda/backends/cpu/pointwise/logical_walk.h"
 #include "taeda/backends/cpu/random/random_fill.h"
+#include "taeda/backends/cpu/random/serial_random.h"
 #include "taeda/backends/cpu/random_declarations.h"
+#include "taeda/ops/functions.h"
 
 namespace taeda::cpu {
 namespace {
@@ -30,6 +32,26 @@ void check_weights(const std::vector<double>& weights) {
   TAEDA_CHECK(sum > 0, "invalid multinomial distribution (sum of probabilities <= 0)");
 }
 
+// By a twister, with PyTorch's steps: draws with replacement search running sums, others take the
+// largest quotients of weights and exponential numbers.
+void draw_with_replacement(const Tensor& self, int64_t rows, int64_t cols, int64_t count,
+                           MersenneTwister& twister, Tensor& out) {
+  Tensor chosen = make_tensor({rows, count}, DType::Int64, out.device());
+  for (int64_t r = 0; r < rows; ++r)
+    serial::choices(row_of(self, r, cols), self.dtype() == DType::Double, count,
+                    static_cast<int64_t*>(chosen.data()) + r * count, twister);
+  out.copy_(chosen.reshape(out.sizes()));
+}
+void draw_largest(const Tensor& self, int64_t count, const Generator& generator, Tensor& out) {
+  Tensor clocks = taeda::empty_like(self);
+  clocks.exponential_(1, generator);
+  const Tensor quotients = self.div(clocks);
+  if (count == 1)
+    out.copy_(quotients.argmax(-1, /*keepdim=*/true));
+  else
+    out.copy_(std::get<1>(quotients.topk(count)));
+}
+
 }  // namespace
 
 void multinomial(const Tensor& self, SymInt num_samples, bool replacement,
@@ -38,6 +60,11 @@ void multinomial(const Tensor& self, SymInt num_samples, bool replacement,
                 count = num_samples.expect_int();
   if (rows == 0) return;
   for (int64_t r = 0; r < rows; ++r) check_weights(row_of(self, r, cols));
+  if (cpu_generator_or_default(generator).impl().engine() == RandomEngine::Mersenne) {
+    if (!replacement || count == 1) return draw_largest(self, count, generator, out);
+    const GeneratorImpl::Serial serial = cpu_generator_or_default(generator).impl().serial();
+    return draw_with_replacement(self, rows, cols, count, *serial.twister, out);
+  }
   // One uniform number per draw; without replacement, one per weight.
   const int64_t width = replacement ? count : cols;
   const PhiloxRange range =

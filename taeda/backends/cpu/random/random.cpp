@@ -7,6 +7,7 @@
 #include "taeda/backends/cpu/pointwise/convert.h"
 #include "taeda/backends/cpu/pointwise/logical_walk.h"
 #include "taeda/backends/cpu/random/random_fill.h"
+#include "taeda/backends/cpu/random/serial_random.h"
 #include "taeda/backends/cpu/random_declarations.h"
 #include "taeda/ops/random/checks.h"
 #include "taeda/ops/random/draws.h"
@@ -24,6 +25,14 @@ constexpr ComputeType tile_type = std::is_same_v<T, float>    ? ComputeType::F32
 // Counters that `numel` elements of `words` 32-bit words take.
 PhiloxRange reserve(const Generator& generator, int64_t numel, int64_t words) {
   return cpu_generator_or_default(generator).reserve_range((numel * words + 3) / 4);
+}
+
+// Whether the generator is a twister; then `draw(twister)` filled the tensor, unless it is empty.
+template <class F>
+bool draw_serially(const Tensor& self, const Generator& generator, F&& draw) {
+  const GeneratorImpl::Serial serial = cpu_generator_or_default(generator).impl().serial();
+  if (serial.twister && self.numel() > 0) draw(*serial.twister);
+  return serial.twister != nullptr;
 }
 
 // Writes fill(tile, first, n), tiles of T, into every element; `store` converts where T is another
@@ -103,6 +112,9 @@ Tensor& draw_by_inverse(Tensor& self, const Generator& generator, F&& of) {
 Tensor& uniform_(Tensor& self, double from, double to, const Generator& generator) {
   check_uniform(self, from, to);
   Tensor parts = drawn_parts(self);
+  if (draw_serially(parts, generator,
+                    [&](MersenneTwister& m) { serial::uniform(parts, from, to, m); }))
+    return self;
   const int bits = mantissa_bits(parts.dtype());
   draw_real(parts, generator, [&](auto* out, int64_t first, int64_t n, const PhiloxRange& r) {
     uniform_tile(out, first, n, r, from, to, bits);
@@ -115,10 +127,13 @@ Tensor& normal_(Tensor& self, double mean, double std, const Generator& generato
   Tensor parts = drawn_parts(self);
   // Real and imaginary parts share the variance.
   const double scale = self.is_complex() ? std / std::sqrt(2.0) : std;
-  draw_real(parts, generator, [&](auto* out, int64_t first, int64_t n, const PhiloxRange& r) {
-    using T = std::remove_pointer_t<decltype(out)>;
-    fill_normal(out, first, n, r.seed, r.offset, static_cast<T>(mean), static_cast<T>(scale));
-  });
+  const bool is_drawn = draw_serially(
+      parts, generator, [&](MersenneTwister& m) { serial::normal(parts, mean, scale, m); });
+  if (!is_drawn)
+    draw_real(parts, generator, [&](auto* out, int64_t first, int64_t n, const PhiloxRange& r) {
+      using T = std::remove_pointer_t<decltype(out)>;
+      fill_normal(out, first, n, r.seed, r.offset, static_cast<T>(mean), static_cast<T>(scale));
+    });
   // A mean is a real number: it shifts no imaginary part.
   if (self.is_complex() && mean != 0) {
     const int64_t item = parts.element_size();
@@ -137,6 +152,9 @@ Tensor& normal_(Tensor& self, double mean, double std, const Generator& generato
 
 Tensor& exponential_(Tensor& self, double lambd, const Generator& generator) {
   check_exponential(self, lambd);
+  if (draw_serially(self, generator,
+                    [&](MersenneTwister& m) { serial::exponential(self, lambd, m); }))
+    return self;
   return draw_by_inverse(self, generator, [=](auto u) {
     using T = decltype(u);
     // Never zero: u = 1 becomes the next number below it.
@@ -147,6 +165,9 @@ Tensor& exponential_(Tensor& self, double lambd, const Generator& generator) {
 
 Tensor& cauchy_(Tensor& self, double median, double sigma, const Generator& generator) {
   check_cauchy(self, sigma);
+  if (draw_serially(self, generator,
+                    [&](MersenneTwister& m) { serial::cauchy(self, median, sigma, m); }))
+    return self;
   return draw_by_inverse(self, generator, [=](auto u) {
     using T = decltype(u);
     return static_cast<T>(
@@ -156,6 +177,9 @@ Tensor& cauchy_(Tensor& self, double median, double sigma, const Generator& gene
 
 Tensor& log_normal_(Tensor& self, double mean, double std, const Generator& generator) {
   check_log_normal(self, std);
+  if (draw_serially(self, generator,
+                    [&](MersenneTwister& m) { serial::log_normal(self, mean, std, m); }))
+    return self;
   return draw_real(self, generator, [&](auto* out, int64_t first, int64_t n, const PhiloxRange& r) {
     using T = std::remove_pointer_t<decltype(out)>;
     fill_normal(out, first, n, r.seed, r.offset, static_cast<T>(mean), static_cast<T>(std));
@@ -165,6 +189,8 @@ Tensor& log_normal_(Tensor& self, double mean, double std, const Generator& gene
 
 Tensor& geometric_(Tensor& self, double p, const Generator& generator) {
   check_geometric(self, p);
+  if (draw_serially(self, generator, [&](MersenneTwister& m) { serial::geometric(self, p, m); }))
+    return self;
   return draw_by_inverse(self, generator, [=](auto u) {
     using T = decltype(u);
     return static_cast<T>(
@@ -176,9 +202,13 @@ Tensor& geometric_(Tensor& self, double p, const Generator& generator) {
 
 namespace {
 
-Tensor& draw_integers(Tensor& self, IntegerRange range, const Generator& generator) {
+Tensor& draw_integers(Tensor& self, IntegerRange range, const Generator& generator,
+                      bool are_all = false) {
   check_integers(self);
   if (self.numel() == 0) return self;
+  if (draw_serially(self, generator,
+                    [&](MersenneTwister& m) { serial::integers(self, range, are_all, m); }))
+    return self;
   const PhiloxRange r = reserve(generator, self.numel(), 2);
   fill_as<int64_t>(self, [&](int64_t* out, int64_t first, int64_t n) {
     fill_random_int(out, first, n, r.seed, r.offset, range.first, range.count);
@@ -198,12 +228,14 @@ Tensor& random__to(Tensor& self, int64_t to, const Generator& generator) {
 }
 
 Tensor& random_(Tensor& self, const Generator& generator) {
-  return draw_integers(self, IntegerRange::all(self.dtype()), generator);
+  return draw_integers(self, IntegerRange::all(self.dtype()), generator, /*are_all=*/true);
 }
 
 Tensor& _shuffled_range_(Tensor& self, const Generator& generator) {
   const int64_t n = self.numel();
   if (n == 0) return self;
+  if (draw_serially(self, generator, [&](MersenneTwister& m) { serial::shuffled_range(self, m); }))
+    return self;
   const PhiloxRange r = reserve(generator, n, 2);
   std::vector<int64_t> words(static_cast<size_t>(n)), order(static_cast<size_t>(n));
   parallel_random_fill(n, [&](int64_t first, int64_t count) {
@@ -228,6 +260,8 @@ Tensor& _shuffled_range_(Tensor& self, const Generator& generator) {
 Tensor& bernoulli__float(Tensor& self, double p, const Generator& generator) {
   check_bernoulli(self, p);
   if (self.numel() == 0) return self;
+  if (draw_serially(self, generator, [&](MersenneTwister& m) { serial::bernoulli(self, p, m); }))
+    return self;
   const PhiloxRange r = reserve(generator, self.numel(), 1);
   const bool is_direct =
       self.is_contiguous() && item_size(self.dtype()) == 1 && !is_float8(self.dtype());
@@ -256,6 +290,9 @@ Tensor& bernoulli__Tensor(Tensor& self, const Tensor& p, const Generator& genera
       TAEDA_CHECK(tile[k] >= 0 && tile[k] <= 1,
                   "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
   }
+  if (draw_serially(self, generator,
+                    [&](MersenneTwister& m) { serial::bernoulli(self, probability, m); }))
+    return self;
   const PhiloxRange r = reserve(generator, self.numel(), 1);
   fill_tiles<uint8_t>(self, store_mask_fn(self.dtype()),
                       [&](uint8_t* out, int64_t first, int64_t n) {
