@@ -42,6 +42,8 @@ BOUNDS = ("Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")
 CONVOLUTIONS = ("convolution", "convolution_backward")
 SPACED_BOUNDS = (f"{name}.{b}" for name in SPACED for b in BOUNDS)
 TAKES_MORE = {"_conj", "_fill_spaced_", *CONVOLUTIONS, *SPACED_BOUNDS}
+# Of the integers they take int64 alone, as PyTorch's.
+TAKES_MORE |= {f"avg_pool{n}d{tail}" for n in (2, 3) for tail in ("", "_backward")}
 
 
 def refused(record):

@@ -139,7 +139,7 @@ OutSpec unpool_spec(const char* op, const char* names, const Tensor& self, const
     TAEDA_CHECK(self.sym_size(d) > SymInt(0), op,
                 "(): Expected input to have non-zero size for non-batch dimensions, but got ",
                 self.sym_sizes(), " with dimension ", d, " being empty.");
-  check_pooled_dtype(op, self, kPoolsIntegers);
+  check_pooled_dtype(op, self, kPoolsFloats);
   return pooled_spec(self, with_last_sizes(self, output_size), self.dtype());
 }
 
@@ -162,13 +162,17 @@ Tensor adaptive_avg_pool2d(const Tensor& self, SymIntList output_size) {
   return adaptive_mean("adaptive_avg_pool2d", self, output_size, 2);
 }
 Tensor& adaptive_avg_pool2d_out(const Tensor& self, SymIntList output_size, Tensor& out) {
-  return taeda::_adaptive_avg_pool2d_out(out, self, output_size);
+  const Tensor made = taeda::adaptive_avg_pool2d(self, output_size);
+  resize_output(out, made.sym_sizes());
+  return out.copy_(made);
 }
 Tensor adaptive_avg_pool3d(const Tensor& self, SymIntList output_size) {
   return adaptive_mean("adaptive_avg_pool3d", self, output_size, 3);
 }
 Tensor& adaptive_avg_pool3d_out(const Tensor& self, SymIntList output_size, Tensor& out) {
-  return taeda::_adaptive_avg_pool3d_out(out, self, output_size);
+  const Tensor made = taeda::adaptive_avg_pool3d(self, output_size);
+  resize_output(out, made.sym_sizes());
+  return out.copy_(made);
 }
 
 OutSpec _adaptive_avg_pool2d_spec(const Tensor& self, SymIntList output_size) {

@@ -37,29 +37,32 @@ class MeanWindows {
   // Results of the rows from `first` to before `last`.
   void forward(const RunReader<T>& read, const RunWriter<T>& write, int64_t first,
                int64_t last) const {
-    std::vector<T> sum(in_.width()), buffer(in_.width()), made(out_.width());
+    std::vector<T> sum(in_.width()), made(out_.width()), buffers;
+    std::vector<const T*> rows;
     for (int64_t r = first; r < last; ++r) {
       const auto [plane, wd, wh] = place_of(r);
-      std::fill(sum.begin(), sum.end(), T(0));
+      if (!read.is_plain()) buffers.resize(wd.taps * wh.taps * in_.width());
+      rows.clear();
       for_rows(wd, wh, [&](int64_t row) {
-        rows_.add(sum.data(), read.get(plane * in_.plane() + row, in_.width(), buffer.data()),
-                  in_.width());
+        const auto used = static_cast<int64_t>(read.is_plain() ? 0 : rows.size() * in_.width());
+        rows.push_back(read.get(plane * in_.plane() + row, in_.width(), buffers.data() + used));
       });
+      rows_.mean(sum.data(), rows.data(), static_cast<int64_t>(rows.size()), T(1), in_.width());
       T* const to = write.at(r * out_.width(), made.data());
-      across(wd, wh, sum.data(), to);
+      across(wd, wh, sum.data(), rows, to);
       write.put(r * out_.width(), out_.width(), to);
     }
   }
 
   // Adds the gradient of plane `p` to `to`, which has zeros.
   void backward(const RunReader<T>& read, int64_t p, T* to) const {
-    std::vector<T> spread(in_.width()), buffer(out_.width());
+    std::vector<T> spread(in_.width()), buffer(out_.width()), shares(in_.inner);
     const int64_t per_plane = out_.size[0] * out_.size[1];
     for (int64_t r = p * per_plane; r < (p + 1) * per_plane; ++r) {
       const auto [plane, wd, wh] = place_of(r);
       const T* const grad = read.get(r * out_.width(), out_.width(), buffer.data());
       std::fill(spread.begin(), spread.end(), T(0));
-      along(wd, wh, grad, spread.data());
+      along(wd, wh, grad, shares.data(), spread.data());
       for_rows(wd, wh, [&](int64_t row) { rows_.add(to + row, spread.data(), in_.width()); });
     }
   }
@@ -85,7 +88,9 @@ class MeanWindows {
     }
   }
 
-  void across(const Window& wd, const Window& wh, const T* sum, T* to) const {
+  // `taps` is scratch memory.
+  void across(const Window& wd, const Window& wh, const T* sum, std::vector<const T*>& taps,
+              T* to) const {
     const int64_t n = in_.inner;
     for (int64_t o = 0; o < out_.size[2]; ++o) {
       const Window& w = means_.axes[2].windows[o];
@@ -96,22 +101,25 @@ class MeanWindows {
         to[o] = divided(total, divisor);
         continue;
       }
-      T* const group = to + o * n;
-      std::fill(group, group + n, T(0));
-      for (int64_t k = 0; k < w.taps; ++k) rows_.add(group, sum + (w.first + k) * n, n);
-      for (int64_t c = 0; c < n; ++c) group[c] = divided(group[c], divisor);
+      taps.clear();
+      for (int64_t k = 0; k < w.taps; ++k) taps.push_back(sum + (w.first + k) * n);
+      rows_.mean(to + o * n, taps.data(), w.taps, divisor, n);
     }
   }
 
-  void along(const Window& wd, const Window& wh, const T* grad, T* spread) const {
+  void along(const Window& wd, const Window& wh, const T* grad, T* shares, T* spread) const {
     const int64_t n = in_.inner;
     for (int64_t o = 0; o < out_.size[2]; ++o) {
       const Window& w = means_.axes[2].windows[o];
       const T divisor = static_cast<T>(means_.divided_by(wd, wh, w));
-      for (int64_t c = 0; c < n; ++c) {
-        const T share = divided(grad[o * n + c], divisor);
-        for (int64_t k = 0; k < w.taps; ++k) spread[(w.first + k) * n + c] += share;
+      if (n == 1) {
+        const T share = divided(grad[o], divisor);
+        for (int64_t k = 0; k < w.taps; ++k) spread[w.first + k] += share;
+        continue;
       }
+      const T* const group = grad + o * n;
+      rows_.mean(shares, &group, 1, divisor, n);
+      for (int64_t k = 0; k < w.taps; ++k) rows_.add(spread + (w.first + k) * n, shares, n);
     }
   }
 

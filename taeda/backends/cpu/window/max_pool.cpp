@@ -2,7 +2,7 @@
 //
 // A row of results first takes the greatest element of each column of its window's rows, in
 // vectors, then the greatest of the columns of each window. Channels that lie innermost are vectors
-// already: those take their window's elements one by one.
+// already: those compare the elements of their windows one by one.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -48,49 +48,50 @@ class MaxWindows {
 
   // Results of the rows from `first` to before `last`.
   void run(const WindowAxis (&axes)[3], int64_t first, int64_t last) const {
-    const int64_t n = std::max(in_.width(), out_.width());
-    std::vector<T> best(n), buffer(n), made(out_.width());
-    std::vector<Place<T>> at(n);
+    Scratch s(in_, out_);
     for (int64_t r = first; r < last; ++r) {
-      const int64_t h = r % out_.size[1], d = r / out_.size[1] % out_.size[0];
-      const int64_t plane = r / (out_.size[1] * out_.size[0]);
-      const Window& wd = axes[0].windows[d];
-      const Window& wh = axes[1].windows[h];
-      T* const to = write_.at(r * out_.width(), made.data());
+      T* const to = write_.at(r * out_.width(), s.made.data());
       int64_t* const places = places_ + r * out_.width();
+      list_rows(axes, r, s);
       if (in_.inner == 1) {
-        const bool is_empty = !columns(axes, plane, wd, wh, best.data(), at.data(), buffer.data());
-        across(axes[2], is_empty, best.data(), at.data(), to, places);
+        const auto count = static_cast<int64_t>(s.rows.size());
+        if (count > 0)
+          rows_.greatest(s.best.data(), s.at.data(), s.rows.data(), s.starts.data(), count,
+                         in_.size[2]);
+        across(axes[2], count == 0, s.best.data(), s.at.data(), to, places);
       } else {
-        channels(axes, plane, wd, wh, at.data(), buffer.data(), to);
-        for (int64_t i = 0; i < out_.width(); ++i) places[i] = at[i];
+        channels(axes[2], s, to, places);
       }
       write_.put(r * out_.width(), out_.width(), to);
     }
   }
 
  private:
-  int64_t row_start(int64_t plane, int64_t d, int64_t h) const {
-    return ((plane * in_.size[0] + d) * in_.size[1] + h) * in_.width();
-  }
+  struct Scratch {
+    std::vector<T> best, made, buffers;
+    std::vector<Place<T>> at;
+    std::vector<const T*> rows, taps;  // of a window
+    std::vector<Place<T>> starts, places;
+    Scratch(const Volume& in, const Volume& out)
+        : best(in.width()), made(out.width()), at(std::max(in.width(), out.width())) {}
+  };
 
-  // The greatest element of each column over the rows of a window, and the place of its row.
-  bool columns(const WindowAxis (&axes)[3], int64_t plane, const Window& wd, const Window& wh,
-               T* best, Place<T>* at, T* buffer) const {
-    const int64_t width = in_.size[2];
-    for (int64_t i = 0; i < wd.taps * wh.taps; ++i) {
+  // The rows of the window behind row `r` of the results, and the places where they start.
+  void list_rows(const WindowAxis (&axes)[3], int64_t r, Scratch& s) const {
+    const Window& wh = axes[1].windows[r % out_.size[1]];
+    const Window& wd = axes[0].windows[r / out_.size[1] % out_.size[0]];
+    const int64_t plane = r / (out_.size[1] * out_.size[0]), count = wd.taps * wh.taps;
+    s.rows.resize(count);
+    s.starts.resize(count);
+    if (!read_.is_plain()) s.buffers.resize(count * in_.width());
+    for (int64_t i = 0; i < count; ++i) {
       const int64_t d = wd.first + i / wh.taps * axes[0].step;
       const int64_t h = wh.first + i % wh.taps * axes[1].step;
-      const T* const row = read_.get(row_start(plane, d, h), width, buffer);
-      const auto place = static_cast<Place<T>>((d * in_.size[1] + h) * width);
-      if (i > 0) {
-        rows_.take_greater(best, at, row, place, width);
-      } else {
-        std::memcpy(best, row, width * sizeof(T));
-        std::fill(at, at + width, place);
-      }
+      const int64_t row = d * in_.size[1] + h;
+      s.rows[i] = read_.get(plane * in_.plane() + row * in_.width(), in_.width(),
+                            s.buffers.data() + (read_.is_plain() ? 0 : i * in_.width()));
+      s.starts[i] = static_cast<Place<T>>(row * in_.size[2]);
     }
-    return wd.taps * wh.taps > 0;
   }
 
   void across(const WindowAxis& axis, bool is_empty, const T* best, const Place<T>* at, T* to,
@@ -116,23 +117,26 @@ class MaxWindows {
     }
   }
 
-  void channels(const WindowAxis (&axes)[3], int64_t plane, const Window& wd, const Window& wh,
-                Place<T>* at, T* buffer, T* to) const {
+  void channels(const WindowAxis& axis, Scratch& s, T* to, int64_t* places) const {
     const int64_t n = in_.inner;
-    std::fill(to, to + out_.width(), kLowest<T>);
-    for (int64_t i = 0; i < wd.taps * wh.taps; ++i) {
-      const int64_t d = wd.first + i / wh.taps * axes[0].step;
-      const int64_t h = wh.first + i % wh.taps * axes[1].step;
-      const T* const row = read_.get(row_start(plane, d, h), in_.width(), buffer);
-      for (int64_t o = 0; o < out_.size[2]; ++o) {
-        const Window& w = axes[2].windows[o];
+    for (int64_t o = 0; o < out_.size[2]; ++o) {
+      const Window& w = axis.windows[o];
+      s.taps.clear();
+      s.places.clear();
+      for (size_t i = 0; i < s.rows.size(); ++i)
         for (int64_t k = 0; k < w.taps; ++k) {
-          const int64_t x = w.first + k * axes[2].step;
-          const auto place = static_cast<Place<T>>((d * in_.size[1] + h) * in_.size[2] + x);
-          if (i == 0 && k == 0) std::fill(at + o * n, at + (o + 1) * n, place);
-          rows_.take_greater(to + o * n, at + o * n, row + x * n, place, n);
+          const int64_t x = w.first + k * axis.step;
+          s.taps.push_back(s.rows[i] + x * n);
+          s.places.push_back(s.starts[i] + static_cast<Place<T>>(x));
         }
+      if (s.taps.empty()) {
+        std::fill(to + o * n, to + (o + 1) * n, kLowest<T>);
+        std::fill(places + o * n, places + (o + 1) * n, w.first);
+        continue;
       }
+      rows_.greatest(to + o * n, s.at.data(), s.taps.data(), s.places.data(),
+                     static_cast<int64_t>(s.taps.size()), n);
+      std::copy(s.at.data(), s.at.data() + n, places + o * n);
     }
   }
 

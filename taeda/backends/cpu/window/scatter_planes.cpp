@@ -12,7 +12,7 @@ namespace taeda::cpu {
 namespace {
 
 // to[places[i]] += from[i] in each plane, or = where `is_added` is false. A place outside its plane
-// is skipped and returned; -1 where there is none.
+// is skipped and returned; 0, which lies inside, where there is none.
 template <class T, bool is_added>
 int64_t scatter(const Tensor& from, const Tensor& places, const Volume& source, const Tensor& to,
                 const Volume& target) {
@@ -20,7 +20,7 @@ int64_t scatter(const Tensor& from, const Tensor& places, const Volume& source, 
   const RunWriter<T> write(to);
   const int64_t* const at = places.data<int64_t>();
   const int64_t n = source.plane(), inner = source.inner, size = target.plane() / inner;
-  std::atomic<int64_t> outside{-1};
+  std::atomic<int64_t> outside{0};
   parallel_for(0, source.planes, row_grain(n + target.plane()), [&](int64_t first, int64_t last) {
     std::vector<T> values(read.is_plain() ? 0 : n), made(write.is_plain() ? 0 : target.plane());
     for (int64_t p = first; p < last; ++p) {
@@ -47,11 +47,11 @@ int64_t scatter(const Tensor& from, const Tensor& places, const Volume& source, 
 template <bool is_added>
 int64_t scatter_planes(const Tensor& from, const Tensor& indices, int64_t spatial,
                        MemoryFormat format, Tensor& out) {
-  if (out.numel() == 0) return -1;
+  if (out.numel() == 0) return 0;
   const Tensor x = from.contiguous(format), places = indices.contiguous(format);
   DenseResult made(out, format);
   const Volume source(x, spatial, format), target(out, spatial, format);
-  int64_t outside = -1;
+  int64_t outside = 0;
   switch (compute_type(x.dtype())) {
     case ComputeType::F32:
       outside = scatter<float, is_added>(x, places, source, made.tensor(), target);
@@ -73,7 +73,7 @@ void max_backward(const Tensor& grad, const Tensor& self, const Tensor& indices,
 void unpool(const Tensor& self, const Tensor& indices, int64_t spatial, Tensor& out) {
   const int64_t outside =
       scatter_planes<false>(self, indices, spatial, self.suggested_format(), out);
-  if (outside == -1) return;
+  if (outside == 0) return;
   fail(ErrorKind::Runtime, "Found an invalid max index: ", outside, " (output volumes are of size ",
        IntList(out.sizes().data() + out.dim() - spatial, spatial), ")");
 }

@@ -12,8 +12,12 @@ using Place = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
 
 template <class T>
 struct WindowRows {
-  // best = p and at = place where p is greater than best or no number.
-  void (*take_greater)(T* best, Place<T>* at, const T* p, Place<T> place, int64_t n);
+  // The greatest of `count` rows at each place, and the number that goes with its row: of equal
+  // elements the first counts, of several that are no numbers the last.
+  void (*greatest)(T* best, Place<T>* at, const T* const* rows, const Place<T>* places,
+                   int64_t count, int64_t n);
+  // out = the sum of `count` rows / divisor; 0 for a divisor of 0.
+  void (*mean)(T* out, const T* const* rows, int64_t count, T divisor, int64_t n);
   // sum += p
   void (*add)(T* sum, const T* p, int64_t n);
   // sum += factor * p

@@ -9,24 +9,51 @@ namespace {
 using namespace kernel;
 
 template <class T>
-void take_greater(T* best, Place<T>* at, const T* p, Place<T> place, int64_t n) {
+void greatest(T* best, Place<T>* at, const T* const* rows, const Place<T>* places, int64_t count,
+              int64_t n) {
   using V = Vec<T>;
   using Places = typename V::MaskType::Raw;
-  const Places here = Places{} + place;
   int64_t i = 0;
   for (; i + V::kWidth <= n; i += V::kWidth) {
-    const V x = V::load(p + i), b = V::load(best + i);
-    const auto is_taken = (x > b) | (x != x);
-    where(is_taken, x, b).store(best + i);
-    Places was;
-    std::memcpy(&was, at + i, sizeof was);
-    was = is_taken.raw ? here : was;
-    std::memcpy(at + i, &was, sizeof was);
+    V b = V::load(rows[0] + i);
+    Places found = Places{} + places[0];
+    for (int64_t k = 1; k < count; ++k) {
+      const V x = V::load(rows[k] + i);
+      const auto is_taken = (x > b) | (x != x);
+      b = where(is_taken, x, b);
+      found = is_taken.raw ? Places{} + places[k] : found;
+    }
+    b.store(best + i);
+    std::memcpy(at + i, &found, sizeof found);
   }
   for (; i < n; ++i) {
-    const bool is_taken = p[i] > best[i] || p[i] != p[i];
-    best[i] = is_taken ? p[i] : best[i];
-    at[i] = is_taken ? place : at[i];
+    T b = rows[0][i];
+    Place<T> found = places[0];
+    for (int64_t k = 1; k < count; ++k) {
+      const T x = rows[k][i];
+      const bool is_taken = x > b || x != x;
+      b = is_taken ? x : b;
+      found = is_taken ? places[k] : found;
+    }
+    best[i] = b;
+    at[i] = found;
+  }
+}
+
+template <class T>
+void mean(T* out, const T* const* rows, int64_t count, T divisor, int64_t n) {
+  using V = Vec<T>;
+  int64_t i = 0;
+  for (; i + V::kWidth <= n; i += V::kWidth) {
+    V sum(0);
+    for (int64_t k = 0; k < count; ++k) sum = sum + V::load(rows[k] + i);
+    if (divisor != T(1)) sum = divisor == T(0) ? V(0) : sum / V(divisor);
+    sum.store(out + i);
+  }
+  for (; i < n; ++i) {
+    T sum = 0;
+    for (int64_t k = 0; k < count; ++k) sum += rows[k][i];
+    out[i] = divisor == T(0) ? T(0) : sum / divisor;
   }
 }
 
@@ -63,7 +90,7 @@ void scale(T* out, const T* p, T factor, int64_t n) {
 #define TAEDA_WINDOW_ROWS(type, name)                                             \
   extern const WindowRows<type> TAEDA_JOIN(name##_window_rows_, TAEDA_ISA);       \
   constinit const WindowRows<type> TAEDA_JOIN(name##_window_rows_, TAEDA_ISA) = { \
-      &take_greater<type>, &add<type>, &add_scaled<type>, &scale<type>};
+      &greatest<type>, &mean<type>, &add<type>, &add_scaled<type>, &scale<type>};
 TAEDA_WINDOW_ROWS(float, float)
 TAEDA_WINDOW_ROWS(double, double)
 TAEDA_WINDOW_ROWS(int64_t, int64)
