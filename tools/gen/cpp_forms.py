@@ -49,7 +49,8 @@ class Form:
     def take_braces(self, a):
         self.require(a.name)
         self.parameters[a.name] = ("std::initializer_list<int64_t>", None)
-        self.values[a.name] = f"{_list_type(a)}({a.name})"
+        plain = f"IntList({a.name})"
+        self.values[a.name] = f"as_symint({plain})" if a.type.base == "SymInt" else plain
 
     def take_options(self):
         first = OPTIONS[0]

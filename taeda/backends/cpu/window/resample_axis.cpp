@@ -1,0 +1,128 @@
+// Weights of resampling filters.
+#include "taeda/backends/cpu/window/resample_axis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace taeda::cpu {
+namespace {
+
+// Elements of the input per element of the result.
+template <class T>
+T step_of(int64_t in, int64_t out, bool align_corners, std::optional<double> scale) {
+  if (align_corners) return out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0);
+  if (scale && *scale > 0) return static_cast<T>(1 / *scale);
+  return static_cast<T>(in) / static_cast<T>(out);
+}
+
+// A cubic that passes through its points; `a` is the slope of its outer part.
+template <class T>
+T cubic(T x, T a) {
+  x = std::abs(x);
+  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : T(0);
+}
+
+template <class T>
+T sinc(T x) {
+  if (x == 0) return 1;
+  const T angle = x * std::numbers::pi_v<T>;
+  return std::sin(angle) / angle;
+}
+
+template <class T>
+T wide_weight(Filter filter, T x) {
+  switch (filter) {
+    case Filter::WideLinear: return std::max(T(0), 1 - std::abs(x));
+    case Filter::WideCubic: return cubic(x, T(-0.5));
+    default: return std::abs(x) < 3 ? sinc(x) * sinc(x / 3) : T(0);
+  }
+}
+
+// Neighbours that lie inside the filter as it is stretched, weights that add up to one.
+template <class T>
+void add_wide(Filter filter, int64_t o, int64_t in, T step, ResampleAxis<T>& axis) {
+  const T reach = filter == Filter::WideLinear ? 1 : filter == Filter::WideCubic ? 2 : 3;
+  const T stretch = std::max(step, T(1)), support = reach * stretch;
+  const T center = step * (static_cast<T>(o) + T(0.5));
+  const int64_t most = static_cast<int64_t>(std::ceil(support)) * 2 + 1;
+  const int64_t first = std::max<int64_t>(static_cast<int64_t>(center - support + T(0.5)), 0);
+  const int64_t last = std::min<int64_t>(static_cast<int64_t>(center + support + T(0.5)), in);
+  const int64_t count = std::clamp<int64_t>(last - first, 0, most);
+  const auto at = static_cast<int64_t>(axis.weights.size());
+  axis.taps.push_back({first, count, at});
+  T total = 0;
+  for (int64_t k = 0; k < count; ++k) {
+    const T x = (static_cast<T>(k + first) - center + T(0.5)) / stretch;
+    axis.weights.push_back(wide_weight(filter, x));
+    total += axis.weights.back();
+  }
+  if (total != 0)
+    for (int64_t k = 0; k < count; ++k) axis.weights[at + k] /= total;
+}
+
+// Two or four neighbours around a place; those outside the input are its border.
+template <class T>
+void add_around(Filter filter, int64_t o, int64_t in, T step, bool align_corners,
+                ResampleAxis<T>& axis) {
+  const bool is_cubic = filter == Filter::Cubic;
+  T place = step * static_cast<T>(o);
+  if (!align_corners) {
+    place = step * (static_cast<T>(o) + T(0.5)) - T(0.5);
+    if (!is_cubic) place = std::max(place, T(0));
+  }
+  const int64_t below = std::min<int64_t>(static_cast<int64_t>(std::floor(place)), in - 1);
+  const T rest = std::clamp(place - static_cast<T>(below), T(0), T(1));
+  const int64_t reach = is_cubic ? 2 : 1;
+  const int64_t first = std::clamp<int64_t>(below - reach + 1, 0, in - 1);
+  const int64_t last = std::clamp<int64_t>(below + reach, 0, in - 1);
+  const auto at = static_cast<int64_t>(axis.weights.size());
+  axis.taps.push_back({first, last - first + 1, at});
+  axis.weights.resize(at + last - first + 1, T(0));
+  for (int64_t k = 1 - reach; k <= reach; ++k) {
+    const T x = static_cast<T>(k) - rest;
+    const T weight = is_cubic ? cubic(x, T(-0.75)) : std::max(T(0), 1 - std::abs(x));
+    axis.weights[at + std::clamp<int64_t>(below + k, 0, in - 1) - first] += weight;
+  }
+}
+
+}  // namespace
+
+template <class T>
+ResampleAxis<T> resample_axis(Filter filter, int64_t in, int64_t out, bool align_corners,
+                              std::optional<double> scale) {
+  ResampleAxis<T> axis;
+  const T step = step_of<T>(in, out, align_corners, scale);
+  for (int64_t o = 0; o < out; ++o) {
+    if (filter >= Filter::WideLinear)
+      add_wide(filter, o, in, step, axis);
+    else if (filter == Filter::Linear && in == out)
+      // As many as there were: each is itself, whatever the scale says.
+      axis.taps.push_back({o, 1, static_cast<int64_t>(axis.weights.size())}),
+          axis.weights.push_back(T(1));
+    else
+      add_around(filter, o, in, step, align_corners, axis);
+  }
+  return axis;
+}
+
+template <class T>
+AxisMap nearest_axis(Filter filter, int64_t in, int64_t out, std::optional<double> scale) {
+  const T step = step_of<T>(in, out, false, scale);
+  AxisMap map{std::vector<int64_t>(out), in};
+  for (int64_t o = 0; o < out; ++o) {
+    T place = step * static_cast<T>(o);
+    if (filter == Filter::NearestExact)
+      place = std::max(step * (static_cast<T>(o) + T(0.5)) - T(0.5), T(0)) + T(0.5);
+    map.from[o] = std::min(static_cast<int64_t>(std::floor(static_cast<float>(place))), in - 1);
+  }
+  return map;
+}
+
+template ResampleAxis<float> resample_axis(Filter, int64_t, int64_t, bool, std::optional<double>);
+template ResampleAxis<double> resample_axis(Filter, int64_t, int64_t, bool, std::optional<double>);
+template AxisMap nearest_axis<float>(Filter, int64_t, int64_t, std::optional<double>);
+template AxisMap nearest_axis<double>(Filter, int64_t, int64_t, std::optional<double>);
+
+}  // namespace taeda::cpu
