@@ -1,0 +1,93 @@
+// The gamma function of several dimensions, and polygamma in place.
+#include "taeda/ops/special_math/rules.h"
+
+#include <cmath>
+
+#include "taeda/ops/functions.h"
+#include "taeda/ops/shape.h"
+#include "taeda/ops/special_math/declarations.h"
+#include "taeda/ops/special_math/functions.h"
+
+namespace taeda {
+
+Tensor mvlgamma_arguments(const Tensor& self, int64_t p) {
+  const double first = -0.5 * static_cast<double>(p) + 0.5;
+  const Tensor steps =
+      taeda::arange(Scalar(first), Scalar(0.5), Scalar(0.5), self.dtype(), {}, self.device());
+  return self.unsqueeze(-1) + steps;
+}
+
+namespace impl {
+namespace {
+
+// Integers become the default float.
+OutSpec gamma_spec(const char* op, const Tensor& a, const Tensor& b, bool takes_integers) {
+  const Tensor* const inputs[] = {&a, &b};
+  DType dtype = result_type(inputs);
+  if (takes_integers && is_integral(dtype, true)) dtype = default_dtype();
+  TAEDA_CHECK_NOT_IMPLEMENTED(is_floating(dtype) && !is_float8(dtype), "\"", op,
+                              "_cpu\" not implemented for '", dtype, "'");
+  return OutSpec(SymIntList(broadcast_shapes(a.sym_sizes(), b.sym_sizes())), dtype, a.device());
+}
+
+void check_mvlgamma(const Tensor& self, int64_t p) {
+  TAEDA_CHECK(self.dtype() != DType::Bool, "The input tensor may not be a boolean tensor.");
+  TAEDA_CHECK(p >= 1, "p has to be greater than or equal to 1");
+}
+Tensor as_default_float(const Tensor& self) {
+  return is_integral(self.dtype(), true) ? self.to(default_dtype()) : self;
+}
+
+}  // namespace
+
+OutSpec polygamma_spec(int64_t n, const Tensor& self) {
+  TAEDA_CHECK(n >= 0, "polygamma(n, x) does not support negative n.");
+  return gamma_spec("polygamma", self, self, true);
+}
+OutSpec igamma_spec(const Tensor& self, const Tensor& other) {
+  return gamma_spec("igamma", self, other, false);
+}
+OutSpec igammac_spec(const Tensor& self, const Tensor& other) {
+  return gamma_spec("igammac", self, other, false);
+}
+OutSpec special_zeta_spec(const Tensor& self, const Tensor& other) {
+  return gamma_spec("zeta", self, other, true);
+}
+Tensor special_zeta_self_scalar(const Scalar& self, const Tensor& other) {
+  return taeda::special_zeta(wrapped_scalar(self), other);
+}
+Tensor& special_zeta_self_scalar_out(const Scalar& self, const Tensor& other, Tensor& out) {
+  return taeda::special_zeta_out(out, wrapped_scalar(self), other);
+}
+Tensor special_zeta_other_scalar(const Tensor& self, const Scalar& other) {
+  return taeda::special_zeta(self, wrapped_scalar(other));
+}
+Tensor& special_zeta_other_scalar_out(const Tensor& self, const Scalar& other, Tensor& out) {
+  return taeda::special_zeta_out(out, self, wrapped_scalar(other));
+}
+
+Tensor& polygamma_(Tensor& self, int64_t n) { return taeda::polygamma_out(self, n, self); }
+
+Tensor mvlgamma(const Tensor& self, int64_t p) {
+  check_mvlgamma(self, p);
+  const double dims = static_cast<double>(p);
+  const double pi_power = dims * (dims - 1) * std::log(3.14159265358979323846) / 4;
+  const Tensor parts = taeda::lgamma(mvlgamma_arguments(as_default_float(self), p));
+  return parts.sum(IntList({-1})).add(Scalar(pi_power));
+}
+Tensor& mvlgamma_(Tensor& self, int64_t p) {
+  check_mvlgamma(self, p);
+  TAEDA_CHECK(is_floating(self.dtype()), "result type ", default_dtype(),
+              " can't be cast to the desired output type ", self.dtype());
+  return self.copy_(impl::mvlgamma(self, p));
+}
+Tensor& mvlgamma_out(const Tensor& self, int64_t p, Tensor& out) {
+  const Tensor result = impl::mvlgamma(self, p);
+  TAEDA_CHECK(is_floating(out.dtype()), "mvlgamma: result type ", result.dtype(),
+              " can't be cast to the desired output type ", out.dtype());
+  resize_output(out, result.sym_sizes());
+  return out.copy_(result);
+}
+
+}  // namespace impl
+}  // namespace taeda
