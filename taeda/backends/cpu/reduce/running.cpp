@@ -1,0 +1,94 @@
+// Running extremes and running sums of exponentials along a dimension.
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <type_traits>
+
+#include "taeda/backends/cpu/reduce/lines.h"
+#include "taeda/backends/cpu/scans_declarations.h"
+
+namespace taeda::cpu {
+namespace {
+
+template <class T>
+bool is_nan(T x) {
+  if constexpr (std::is_integral_v<T>)
+    return false;
+  else
+    return x != x;
+}
+
+// NaN is the extreme from its place on; of equal elements the last one counts.
+template <class T, class Better>
+void running_extreme(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices,
+                     Better&& is_better) {
+  const Tensor* const tensors[] = {&self, &values, &indices};
+  const LineSpace space(tensors, dim);
+  const int64_t n = space.length[0];
+  for_panels(space, 1, 2 * n, [&](auto&& panels) {
+    panels([&](char* const* at, int64_t) {
+      T best{};
+      int64_t best_index = 0;
+      for (int64_t i = 0; i < n; ++i) {
+        const T x = *reinterpret_cast<const T*>(at[0] + i * space.along[0]);
+        if (i == 0 || is_nan(x) || (!is_nan(best) && is_better(x, best))) {
+          best = x;
+          best_index = i;
+        }
+        *reinterpret_cast<T*>(at[1] + i * space.along[1]) = best;
+        *reinterpret_cast<int64_t*>(at[2] + i * space.along[2]) = best_index;
+      }
+    });
+  });
+}
+
+template <class Better>
+void run(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices, Better&& is_better) {
+  if (self.numel() == 0) return;
+  dim = wrap_dim(dim, self.dim());
+  visit_dtype(self.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (!std::is_same_v<T, Complex<float>> && !std::is_same_v<T, Complex<double>>)
+      running_extreme<T>(self, dim, values, indices, is_better);
+  });
+}
+
+// log(exp(a) + exp(b)); equal infinities have no difference.
+double log_sum(double a, double b) {
+  const double high = std::fmax(a, b), low = std::fmin(a, b);
+  if (a != a || b != b) return std::numeric_limits<double>::quiet_NaN();
+  if (high == low && std::isinf(high)) return high;
+  return high + std::log1p(std::exp(low - high));
+}
+
+}  // namespace
+
+void cummax(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices) {
+  run(self, dim, values, indices, [](auto x, auto best) { return x >= best; });
+}
+void cummin(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices) {
+  run(self, dim, values, indices, [](auto x, auto best) { return x <= best; });
+}
+
+void logcumsumexp(const Tensor& self, int64_t dim, Tensor& out) {
+  if (self.numel() == 0) return;
+  const Tensor* const tensors[] = {&self, &out};
+  const LineSpace space(tensors, wrap_dim(dim, self.dim()));
+  const int64_t n = space.length[0];
+  const LoadFn load = load_fn(self.dtype(), ComputeType::F64);
+  const StoreFn store = store_fn(ComputeType::F64, out.dtype());
+  const int64_t most = panel_lines(space, sizeof(double));
+  for_panels(space, most, 16 * n, [&](auto&& panels) {
+    const auto buffer = std::make_unique_for_overwrite<double[]>(most * n);
+    panels([&](char* const* at, int64_t lines) {
+      const auto& stride = space.outer[0].stride;
+      load_lines(load, at[0], lines, n, stride[0], space.along[0], buffer.get());
+      for (int64_t l = 0; l < lines; ++l)
+        for (int64_t i = 1; i < n; ++i)
+          buffer[l * n + i] = log_sum(buffer[l * n + i - 1], buffer[l * n + i]);
+      store_lines(store, buffer.get(), lines, n, stride[1], space.along[1], at[1]);
+    });
+  });
+}
+
+}  // namespace taeda::cpu
