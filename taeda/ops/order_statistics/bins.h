@@ -1,0 +1,21 @@
+// The outer edges of histograms.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "taeda/core/tensor.h"
+
+namespace taeda {
+
+// The least and the greatest edge for each column of `points`, a matrix: those of `range`, or the
+// extremes of the column.
+TAEDA_API std::vector<std::pair<double, double>> outer_edges(const Tensor& points,
+                                                             std::optional<Span<double>> range);
+// `bins` intervals of equal width for each column.
+TAEDA_API std::vector<Tensor> even_edges(const Tensor& points, IntList bins,
+                                         std::optional<Span<double>> range);
+// A point per row, a column per dimension.
+TAEDA_API Tensor as_points(const Tensor& self);
+
+}  // namespace taeda

@@ -1,0 +1,4 @@
+// Derivatives of selected elements are those of reductions.
+#pragma once
+
+#include "taeda/ops/reduction/gradients.h"
