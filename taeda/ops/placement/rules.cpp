@@ -1,0 +1,273 @@
+// Elements put into places: positions of the flattened tensor, masks, slices and segments.
+#include "taeda/ops/placement/rules.h"
+
+#include "taeda/base/log.h"
+#include "taeda/ops/functions.h"
+#include "taeda/ops/gradients.h"
+#include "taeda/ops/placement/declarations.h"
+#include "taeda/ops/placement/functions.h"
+#include "taeda/ops/shape.h"
+
+namespace taeda {
+
+Tensor slice_index(const Tensor& index, const Tensor& source, int64_t dim) {
+  const Tensor line = index.reshape({SymInt(-1)});
+  if (source.dim() == 0) return line.reshape({});
+  SymIntVec shape(static_cast<size_t>(source.dim()), SymInt(1));
+  shape[wrap_dim(dim, source.dim())] = line.sym_size(0);
+  return line.reshape(shape).expand(source.sym_sizes());
+}
+
+namespace impl {
+
+// ---- put ----
+namespace {
+
+void check_put(const Tensor& self, const Tensor& index, const Tensor& source) {
+  TAEDA_CHECK(index.dtype() == DType::Int64, "put_(): Expected a long tensor for index, but got ",
+              index.dtype());
+  TAEDA_CHECK(self.dtype() == source.dtype(),
+              "put_(): self and source expected to have the same "
+              "dtype, but got self.dtype = ",
+              self.dtype(), " and source.dtype = ", source.dtype());
+  TAEDA_CHECK(self.device() == source.device() && self.device() == index.device(),
+              "put_(): self, index and source expected to be in the same device, but got "
+              "self.device = ",
+              self.device(), ", index.device = ", index.device(),
+              ", and source.device = ", source.device());
+  TAEDA_CHECK_INDEX(source.sym_numel() == index.sym_numel(),
+                    "put_(): Expected source and index to have the same number of elements, but "
+                    "got source.numel() = ",
+                    source.sym_numel(), ", index.numel() = ", index.sym_numel());
+  TAEDA_CHECK_INDEX(self.sym_numel() != SymInt(0) || index.sym_numel() == SymInt(0),
+                    "put_(): Tried to put elements into an empty tensor");
+}
+Tensor flattened(const Tensor& t) { return t.reshape({SymInt(-1)}); }
+
+}  // namespace
+
+Tensor put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
+  check_put(self, index, source);
+  const Tensor at[] = {flattened(index)};
+  return flattened(self).index_put(at, flattened(source), accumulate).reshape(self.sym_sizes());
+}
+Tensor& put_(Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
+  check_put(self, index, source);
+  check_no_internal_overlap(self);
+  check_no_overlap(self, index);
+  check_no_overlap(self, source);
+  if (!self.is_contiguous()) return self.copy_(impl::put(self, index, source, accumulate));
+  const Tensor at[] = {flattened(index)};
+  Tensor line = self.view({SymInt(-1)});
+  line.index_put_(at, flattened(source), accumulate);
+  return self;
+}
+Tensor& put_out(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate,
+                Tensor& out) {
+  const Tensor result = impl::put(self, index, source, accumulate);
+  OutSpec(result.sym_sizes(), result.dtype(), result.device()).prepare_out(out, "put");
+  return out.copy_(result);
+}
+
+// ---- masked_scatter ----
+
+OutSpec masked_scatter_spec(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  TAEDA_CHECK(self.dtype() == source.dtype(),
+              "masked_scatter: expected self and source to have same dtypes but got ", self.dtype(),
+              " and ", source.dtype());
+  TAEDA_CHECK(mask.dtype() == DType::Bool,
+              "masked_scatter_ only supports boolean masks, but got mask with dtype ",
+              mask.dtype());
+  return OutSpec(SymIntList(broadcast_shapes(self.sym_sizes(), mask.sym_sizes())), self.dtype(),
+                 self.device());
+}
+
+// ---- index_reduce ----
+namespace {
+
+void check_index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                        std::string_view reduce) {
+  const int64_t d = wrap_dim(dim, self.dim());
+  warn("index_reduce() is in beta and the API may change at any time.");
+  TAEDA_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+              "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ",
+              reduce, ".");
+  TAEDA_CHECK_INDEX(index.dim() <= 1,
+                    "index_reduce_(): Index is supposed to be a vector, but got dim: ", index.dim(),
+                    " with type: ", index.dtype(), " and size: ", index.sym_sizes());
+  TAEDA_CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32,
+              "index_reduce_(): Expected dtype int32/int64 for index but got: ", index.dtype());
+  TAEDA_CHECK(self.dtype() == source.dtype(),
+              "index_reduce_(): self and source expected to have the same dtype, but got (self) ",
+              self.dtype(), " and (source) ", source.dtype());
+  const SymInt length = source.dim() == 0 ? SymInt(1) : source.sym_size(d);
+  TAEDA_CHECK(index.sym_numel() == length, "index_reduce_(): Number of indices (",
+              index.sym_numel(), ") should be equal to source.size(dim): (", length,
+              "), for dim: ", d);
+  bool is_same = self.dim() == source.dim();
+  for (int64_t i = 0; is_same && i < self.dim(); ++i)
+    is_same = i == d || self.sym_size(i) == source.sym_size(i);
+  TAEDA_CHECK(is_same,
+              "source tensor shape must match self tensor shape, excluding the specified "
+              "dimension. Got self.shape = ",
+              self.sym_sizes(), " source.shape = ", source.sym_sizes());
+}
+
+}  // namespace
+
+Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                    std::string_view reduce, bool include_self) {
+  check_index_reduce(self, dim, index, source, reduce);
+  const Tensor at = slice_index(index.to(DType::Int64), source, dim);
+  return self.scatter_reduce(dim, at, source, reduce, include_self);
+}
+Tensor& index_reduce_(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                      std::string_view reduce, bool include_self) {
+  check_index_reduce(self, dim, index, source, reduce);
+  const Tensor at = slice_index(index.to(DType::Int64), source, dim);
+  return self.scatter_reduce_(dim, at, source, reduce, include_self);
+}
+Tensor& index_reduce_out(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                         std::string_view reduce, bool include_self, Tensor& out) {
+  check_index_reduce(self, dim, index, source, reduce);
+  const Tensor at = slice_index(index.to(DType::Int64), source, dim);
+  return taeda::scatter_reduce_out(out, self, dim, at, source, reduce, include_self);
+}
+
+// ---- masked indices ----
+namespace {
+
+// The indices moved into the tensor: what lies outside is masked.
+std::vector<Tensor> clamped_indices(const Tensor& self, TensorList indices) {
+  std::vector<Tensor> out;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    if (!indices[d].defined()) {
+      out.push_back(indices[d]);
+      continue;
+    }
+    const SymInt size = self.sym_size(static_cast<int64_t>(d));
+    out.push_back(indices[d].clamp(Scalar(-size), Scalar(size - SymInt(1))));
+  }
+  return out;
+}
+// The mask against dimensions that no index names.
+Tensor aligned_mask(const Tensor& mask, const Tensor& values) {
+  Tensor out = mask.logical_not();
+  for (int64_t d = mask.dim(); d < values.dim(); ++d) out = out.unsqueeze(-1);
+  return out;
+}
+bool are_broadcast_alike(const Tensor& mask, const Tensor& values) {
+  return is_expandable_to(mask.sym_sizes(), values.sym_sizes());
+}
+Tensor hidden(const Tensor& mask, const Tensor& values) {
+  return are_broadcast_alike(mask, values) ? mask.logical_not() : aligned_mask(mask, values);
+}
+
+}  // namespace
+
+Tensor _unsafe_masked_index(const Tensor& self, const Tensor& mask, TensorList indices,
+                            const Scalar& fill) {
+  const std::vector<Tensor> at = clamped_indices(self, indices);
+  const Tensor taken = taeda::index(self, at);
+  return taken.masked_fill(hidden(mask, taken), fill);
+}
+Tensor _unsafe_masked_index_put_accumulate(const Tensor& self, const Tensor& mask,
+                                           TensorList indices, const Tensor& values) {
+  const std::vector<Tensor> at = clamped_indices(self, indices);
+  return self.index_put(at, values.masked_fill(hidden(mask, values), Scalar(0)), true);
+}
+
+// ---- segments ----
+namespace {
+
+void check_segments(const Tensor& data, std::string_view reduce, const Tensor& lengths,
+                    const Tensor& offsets, int64_t axis) {
+  TAEDA_CHECK(lengths.defined() || offsets.defined(),
+              "segment_reduce(): Either lengths or offsets must be defined.");
+  TAEDA_CHECK(
+      reduce == "max" || reduce == "mean" || reduce == "min" || reduce == "sum" || reduce == "prod",
+      "unsupported reduction given! ", reduce);
+  const Tensor& given = offsets.defined() ? offsets : lengths;
+  TAEDA_CHECK(data.dim() >= given.dim(), "segment_reduce(): got ", given.dim(),
+              " dimensions of segments for data of ", data.dim());
+  TAEDA_CHECK(axis == given.dim() - 1,
+              "segment_reduce(): Expected axis to be the last dimension of ",
+              offsets.defined() ? "offsets" : "lengths", " but got ", axis, ".");
+  TAEDA_CHECK_NOT_IMPLEMENTED(is_floating(data.dtype()),
+                              "\"_segment_reduce_cpu\" not implemented "
+                              "for '",
+                              data.dtype(), "'");
+}
+
+}  // namespace
+
+OutSpec segment_reduce_spec(const Tensor& data, std::string_view reduce, const Tensor& lengths,
+                            const Tensor& indices, const Tensor& offsets, int64_t axis, bool,
+                            std::optional<Scalar>) {
+  axis = wrap_dim(axis, data.dim());
+  TAEDA_CHECK(!indices.defined(),
+              "segment_reduce(): indices based reduction is not supported yet.");
+  check_segments(data, reduce, lengths, offsets, axis);
+  const Tensor& given = offsets.defined() ? offsets : lengths;
+  SymIntVec sizes(given.sym_sizes());
+  if (offsets.defined()) sizes[axis] = sizes[axis] - SymInt(1);
+  for (int64_t d = axis + 1; d < data.dim(); ++d) sizes.push_back(data.sym_size(d));
+  return OutSpec(SymIntList(sizes), data.dtype(), data.device());
+}
+
+OutSpec _segment_reduce_backward_spec(const Tensor&, const Tensor&, const Tensor& data,
+                                      std::string_view reduce, const Tensor& lengths,
+                                      const Tensor& offsets, int64_t axis, std::optional<Scalar>) {
+  check_segments(data, reduce, lengths, offsets, wrap_dim(axis, data.dim()));
+  return OutSpec(data.sym_sizes(), data.dtype(), data.device());
+}
+
+// ---- chunks and sums ----
+
+namespace {
+
+Tensor joined_chunks(TensorList tensors, int64_t dim, int64_t num_chunks) {
+  TAEDA_CHECK(num_chunks >= 1, "_chunk_cat expects positive num_chunks");
+  TAEDA_CHECK(tensors.size() > 0, "_chunk_cat expects a non-empty input tensor list");
+  std::vector<Tensor> parts;
+  for (const Tensor& t : tensors) {
+    TAEDA_CHECK(t.dtype() == tensors[0].dtype(), "_chunk_cat expects all tensors of one dtype");
+    TAEDA_CHECK(t.sym_numel() > SymInt(0), "_chunk_cat expects non-empty tensor");
+    const int64_t d = wrap_dim(dim, t.dim());
+    SymIntVec sizes(t.sym_sizes());
+    const SymInt chunks(num_chunks), rows = (sizes[d] + chunks - SymInt(1)) / chunks;
+    const SymInt missing = rows * chunks - sizes[d];
+    Tensor whole = t;
+    if (missing > SymInt(0)) {
+      SymIntVec padding(t.sym_sizes());
+      padding[d] = missing;
+      whole = taeda::cat({t, t.new_zeros(padding)}, d);
+    }
+    SymIntVec shape;
+    for (int64_t i = 0; i < d; ++i) shape.push_back(sizes[i]);
+    shape.push_back(chunks);
+    shape.push_back(SymInt(-1));
+    parts.push_back(whole.reshape(shape));
+  }
+  return taeda::cat(parts, wrap_dim(dim, tensors[0].dim()) + 1);
+}
+
+}  // namespace
+
+Tensor _chunk_cat(TensorList tensors, int64_t dim, int64_t num_chunks) {
+  return joined_chunks(tensors, dim, num_chunks);
+}
+Tensor& _chunk_cat_out(TensorList tensors, int64_t dim, int64_t num_chunks, Tensor& out) {
+  const Tensor result = joined_chunks(tensors, dim, num_chunks);
+  OutSpec(result.sym_sizes(), result.dtype(), result.device()).prepare_out(out, "_chunk_cat");
+  return out.copy_(result);
+}
+
+Tensor sum_to_size(const Tensor& self, SymIntList size) {
+  TAEDA_CHECK(gradients::can_sum_to(self.sym_sizes(), size), "size {", size,
+              "} is not expandable to size {", self.sym_sizes(), "}.");
+  return gradients::sum_to(self, size);
+}
+
+}  // namespace impl
+}  // namespace taeda
