@@ -15,6 +15,14 @@ from taeda._shape_functions import (
     split,
 )
 from taeda._tensor import _install
+from taeda._value_functions import (
+    block_diag,
+    chain_matmul,
+    histogramdd,
+    norm,
+    unique,
+    unique_consecutive,
+)
 from taeda._version import __version__
 from taeda.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from taeda.functional import cdist, einsum, tensordot

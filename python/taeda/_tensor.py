@@ -1,6 +1,6 @@
 """Methods of Tensor that are written in Python: printing, copying, pickling, NumPy's protocols."""
 
-from taeda import _C, _storage_copy
+from taeda import _C, _storage_copy, _value_functions
 from taeda.overrides import (
     _default_torch_function,
     handle_torch_function,
@@ -310,6 +310,9 @@ _METHODS = {
     "storage": _storage,
     "is_shared": _is_shared,
     "nonzero": _nonzero,
+    "norm": _value_functions.norm_method,
+    "unique": _value_functions.unique_method,
+    "unique_consecutive": _value_functions.unique_consecutive_method,
     "is_nonzero": _is_nonzero,
     "narrow_copy": _narrow_copy,
     "dim_order": _dim_order,

@@ -11,20 +11,32 @@ from taeda._shape_functions import (
     meshgrid,
     split,
 )
+from taeda._value_functions import (
+    block_diag,
+    chain_matmul,
+    norm,
+    unique,
+    unique_consecutive,
+)
 from taeda.overrides import handle_torch_function, has_torch_function, has_torch_function_variadic
 
 __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "block_diag",
     "broadcast_shapes",
     "broadcast_tensors",
     "cartesian_prod",
     "cdist",
+    "chain_matmul",
     "einsum",
     "meshgrid",
+    "norm",
     "split",
     "tensordot",
+    "unique",
+    "unique_consecutive",
 ]
 
 
