@@ -1,9 +1,9 @@
 """embedding_bag: bags of rows against sums, means and maxima of their rows."""
 
 import pytest
-from taeda.nn import functional as F
 
 import taeda
+from taeda.nn import functional as F
 
 TABLE = [[1.0, -2.0], [3.0, 0.5], [-1.0, 4.0], [2.0, 2.0]]
 REDUCE = {

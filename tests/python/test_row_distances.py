@@ -3,9 +3,9 @@
 import math
 
 import pytest
-from taeda.nn import functional as F
 
 import taeda
+from taeda.nn import functional as F
 
 ORDERS = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, math.inf]
 

@@ -4,9 +4,9 @@ import itertools
 import math
 
 import pytest
-from taeda.nn import functional as F
 
 import taeda
+from taeda.nn import functional as F
 
 
 def paths_of(target, steps, blank):
