@@ -231,16 +231,6 @@ class TAEDA_API Tensor {
   Tensor& index_put_(std::initializer_list<TensorIndex> indices, const Scalar& value) const;
   Tensor& index_put_(Span<TensorIndex> indices, const Tensor& values) const;
   Tensor& index_put_(Span<TensorIndex> indices, const Scalar& value) const;
-  // The p-norm over `dim`, over everything where that is empty; p is 2 unless it is given.
-  Tensor norm(const std::optional<Scalar>& p, IntList dim, bool keepdim = false,
-              std::optional<DType> dtype = std::nullopt) const;
-  Tensor norm(const std::optional<Scalar>& p, DType dtype) const {
-    return norm(p, IntList(), false, dtype);
-  }
-  Tensor norm(const Scalar& p = 2) const { return norm(std::optional<Scalar>(p), IntList()); }
-  Tensor norm(const std::optional<Scalar>& p, std::integral auto dim, bool keepdim = false) const {
-    return norm(p, IntList({static_cast<int64_t>(dim)}), keepdim);
-  }
   Tensor mT() const { return transpose(-2, -1); }
   Tensor toType(DType type) const { return to(type); }
   Tensor type_as(const Tensor& other) const { return to(other.device(), other.dtype()); }

@@ -10,13 +10,4 @@ inline bool is_complex(const Tensor& self) { return self.is_complex(); }
 inline bool is_nonzero(const Tensor& self) { return self.is_nonzero(); }
 inline int64_t numel(const Tensor& self) { return self.numel(); }
 
-template <class... Args>
-Tensor norm(const Tensor& self, const Args&... args) {
-  return self.norm(args...);
-}
-inline Tensor norm(const Tensor& self, const std::optional<Scalar>& p,
-                   std::initializer_list<int64_t> dim, bool keepdim = false) {
-  return self.norm(p, IntList(dim), keepdim);
-}
-
 }  // namespace taeda

@@ -1,15 +1,17 @@
-"""Counts the floating point operations of matrix products, by module and operator.
+"""Counts the floating point operations of matrix products and convolutions, by module and operator.
 
     with FlopCounterMode(display=False) as counter:
         model(x).sum().backward()
     print(counter.get_table())
 
-A product of (m, k) and (k, n) counts 2 * m * k * n; everything else counts nothing, unless a
+A product of (m, k) and (k, n) counts 2 * m * k * n, a convolution each multiplication and addition
+with an element of its weight; everything else counts nothing, unless a
 formula is given for it. What is made of these products (matmul, linear, einsum) counts by its
 parts, in forward and backward.
 """
 
 from collections import defaultdict
+from math import prod
 
 from taeda import _C
 from taeda._ops import ops
@@ -78,6 +80,55 @@ def addmm_flop(self_shape, a_shape, b_shape, *args, out_shape=None, **kwargs):
 def baddbmm_flop(self_shape, a_shape, b_shape, *args, out_shape=None, **kwargs):
     """Those of the products; the sum is not counted."""
     return bmm_flop(a_shape, b_shape)
+
+
+def _conv_flop_count(x_shape, weight_shape, out_shape, transposed):
+    """Every place of a plain convolution's result meets the whole weight of a channel."""
+    places = (x_shape if transposed else out_shape)[2:]
+    return 2 * x_shape[0] * prod(places) * prod(weight_shape)
+
+
+@register_flop_formula([ops.aten.convolution, ops.aten._convolution])
+def conv_flop(
+    x_shape,
+    weight_shape,
+    bias,
+    stride,
+    padding,
+    dilation,
+    transposed,
+    *args,
+    out_shape=None,
+    **kwargs,
+):
+    """Multiplications and additions of a convolution; the bias is not counted."""
+    return _conv_flop_count(x_shape, weight_shape, out_shape, transposed)
+
+
+@register_flop_formula(ops.aten.convolution_backward)
+def conv_backward_flop(
+    grad_out_shape,
+    x_shape,
+    weight_shape,
+    bias,
+    stride,
+    padding,
+    dilation,
+    transposed,
+    output_padding,
+    groups,
+    output_mask,
+    out_shape=None,
+):
+    """Those of the gradients for input and weight; as in PyTorch, groups count as one for the latter."""
+    total = 0
+    if output_mask[0]:
+        total += _conv_flop_count(grad_out_shape, weight_shape, x_shape, not transposed)
+    if output_mask[1]:
+        places = prod((x_shape if transposed else grad_out_shape)[2:])
+        channels = x_shape[1] * grad_out_shape[1]
+        total += 2 * x_shape[0] * channels * prod(weight_shape[2:]) * places
+    return total
 
 
 class _Counting(TorchDispatchMode):

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "taeda/autograd/grad_mode.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/ops/attention/functions.h"
 #include "taeda/ops/attention/operators.h"
