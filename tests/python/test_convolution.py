@@ -184,6 +184,33 @@ def test_layout_is_that_of_pytorch(seed, torch):
     assert strides[0] == strides[1]
 
 
+# The smaller ones of them are computed here, the larger ones by oneDNN where it is installed.
+@pytest.mark.parametrize("format", ["contiguous_format", "channels_last"])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(
+    "kernel, stride, padding, groups", [(3, 1, 1, 1), (3, 2, 1, 2), (1, 1, 0, 1)]
+)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_many_channels_agree_with_double(
+    format, transposed, kernel, stride, padding, groups, dtype
+):
+    t.manual_seed(0)
+    x, weight = t.randn(3, 40, 17, 19), t.randn(40, 40 // groups, kernel, kernel)
+    bias = t.randn(40)
+    results = []
+    for kind in (getattr(t, dtype), t.float64):
+        tensors = [a.to(getattr(t, dtype)).to(kind) for a in (x, weight, bias)]
+        for i in range(2):
+            tensors[i] = tensors[i].contiguous(memory_format=getattr(t, format))
+        tensors = [a.requires_grad_() for a in tensors]
+        arguments = ([stride] * 2, [padding] * 2, [1, 1], transposed, [0, 0], groups)
+        y = t.convolution(*tensors, *arguments)
+        results.append([y, *t.autograd.grad(y, tensors, t.ones_like(y))])
+    scale = 1e-5 if dtype == "float32" else 1e-2
+    for own, wide in zip(*results):
+        assert (own - wide).abs().max() <= scale * wide.abs().max()
+
+
 @pytest.mark.parametrize("format", ["contiguous_format", "channels_last"])
 @pytest.mark.parametrize("groups", [1, 2, 16])
 def test_threads_change_nothing(format, groups):

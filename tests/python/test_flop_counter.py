@@ -27,6 +27,24 @@ def test_flops_of_products():
     assert counter.get_flop_counts() == {"Global": {aten.bmm: 240, aten.baddbmm: 240}}
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_flops_of_convolutions(transposed, groups):
+    counter = FlopCounterMode(display=False)
+    x = t.ones(2, 4, 5, 6, requires_grad=True)
+    w = t.ones(4, 6 // groups if transposed else 4 // groups, 3, 2, requires_grad=True)
+    with counter:
+        y = t.convolution(x, w, None, [2, 1], [1, 0], [1, 1], transposed, [0, 0], groups)
+    places = 5 * 6 if transposed else 3 * 5
+    forward = 2 * 2 * places * w.numel()
+    assert counter.get_flop_counts() == {"Global": {aten.convolution: forward}}
+    with counter:
+        y.sum().backward()
+    for_weight = 2 * 2 * places * 4 * (6 if transposed else 4) * 3 * 2
+    expected = {aten.convolution_backward: forward + for_weight}
+    assert counter.get_flop_counts() == {"Global": expected}
+
+
 def test_flops_by_a_formula_of_ones_own():
     mapping = {aten.sin: lambda shape, out_shape=None: 7 * shape[0]}
     with FlopCounterMode(display=False, custom_mapping=mapping) as counter:

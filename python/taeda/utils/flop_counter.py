@@ -120,7 +120,7 @@ def conv_backward_flop(
     output_mask,
     out_shape=None,
 ):
-    """Those of the gradients for input and weight; as in PyTorch, groups count as one for the latter."""
+    """Those of the gradients for input and weight, the latter as if there were one group."""
     total = 0
     if output_mask[0]:
         total += _conv_flop_count(grad_out_shape, weight_shape, x_shape, not transposed)
