@@ -64,9 +64,10 @@ def parameters(t, dtype=None):
 
 
 def loss_of(params):
-    """Curved, with terms of odd order: gradients differ from step to step."""
+    """Curved, and not a quadratic: gradients differ from step to step."""
     a, b, c = params
-    return (a * a).sum() * 0.5 + a.sin().sum() + (b * b * b + b * b).sum() + (c.exp() - c).sum()
+    of_a, of_b, of_c = a * a * 0.5 + a.sin(), b * b + (b * 3).cos(), c * c * 0.3 + (c + 1).cos()
+    return of_a.sum() + of_b.sum() + of_c.sum()
 
 
 def run(params, optimizer, steps=20):

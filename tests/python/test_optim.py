@@ -1,14 +1,16 @@
 """Optimizer: groups, options, state dicts, hooks, pickling, printed form, errors."""
 
 import copy
+import importlib
 import pickle
 import warnings
 
 import pytest
 from optim_cases import IDS, SETTINGS, loss_of, parameters, run
-from under_test import t
+from under_test import NAME, t
 
 optim = t.optim
+base = importlib.import_module(f"{NAME}.optim.optimizer")
 
 
 def made(name="Adam", **options):
@@ -66,7 +68,7 @@ def test_a_parameter_twice_in_a_group_is_warned_of():
 def test_required_options():
     class Own(optim.Optimizer):
         def __init__(self, params):
-            super().__init__(params, {"rate": optim.optimizer.required})
+            super().__init__(params, {"rate": base.required})
 
     with pytest.raises(ValueError, match=r"didn't specify a value of required .* rate"):
         Own([t.ones(1)])
@@ -270,8 +272,8 @@ def test_hooks_of_all_optimizers_run_around_those_of_one():
     _, optimizer = made("SGD", lr=0.1)
     seen = []
     handles = [
-        optim.optimizer.register_optimizer_step_pre_hook(lambda *_: seen.append("all, before")),
-        optim.optimizer.register_optimizer_step_post_hook(lambda *_: seen.append("all, after")),
+        base.register_optimizer_step_pre_hook(lambda *_: seen.append("all, before")),
+        base.register_optimizer_step_post_hook(lambda *_: seen.append("all, after")),
         optimizer.register_step_pre_hook(lambda *_: seen.append("before")),
         optimizer.register_step_post_hook(lambda *_: seen.append("after")),
     ]

@@ -4,7 +4,7 @@ import math
 
 import pytest
 from optim_cases import FUSED, IDS, OVER_LISTS, SETTINGS, parameters, run
-from under_test import t
+from under_test import NAME, t
 
 optim = t.optim
 
@@ -209,6 +209,7 @@ def test_complex_parameters_are_pairs_of_real_ones(name, foreach):
     assert t.allclose(t.view_as_real(z.detach()), pairs.detach(), atol=1e-6)
 
 
+@pytest.mark.skipif(NAME == "torch", reason="its fused steps count none")
 def test_steps_count_a_version_and_leave_gradients_alone():
     for form in ({"foreach": False}, {"foreach": True}, {"fused": True}):
         params = parameters(t)
@@ -234,6 +235,9 @@ def test_a_tensor_of_the_learning_rate_is_followed():
 
 
 # ---- differentiable steps ----
+@pytest.mark.skipif(
+    NAME == "torch", reason="its second step changes what the first one's graph keeps"
+)
 @pytest.mark.parametrize(
     "name, options",
     [
@@ -250,7 +254,7 @@ def test_a_tensor_of_the_learning_rate_is_followed():
         ("ASGD", {}),
     ],
 )
-def test_a_step_can_be_differentiated(name, options):
+def test_two_steps_can_be_differentiated(name, options):
     start = t.tensor([0.5, -0.8, 1.2], dtype=t.float64)
 
     def after(weight):

@@ -176,6 +176,8 @@ def with_place(s, a, expression):
 
 
 def result(r, s, call):
+    if r.data.get("python", {}).get("gives_first"):
+        return f"{call};\n        return Py_NewRef(a.object(0));"
     if not s.returns:
         return f"{call};\n        Py_RETURN_NONE;"
     named = len(s.returns) > 1 and all(x.name for x in s.returns)

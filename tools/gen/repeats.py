@@ -51,7 +51,7 @@ def expanded(data, base):
             "at_once": can_run_at_once(base),
         }
         if writes:
-            derived["comes_apart"] = True
+            derived |= {"comes_apart": True, "python": {"gives_first": True}}
         yield form.full_name, {**derived, **data, "schema": form.text}
 
 

@@ -24,7 +24,7 @@ class TensorList:
 
         def method(self, *args, **kwargs):
             result = operator(self.tensors, *map(_tensors_of, args), **kwargs)
-            return self if result is None else TensorList(result)
+            return self if name.endswith("_") else TensorList(result)
 
         setattr(TensorList, name, method)
         return method.__get__(self)
