@@ -46,8 +46,11 @@ _nn = _Operators(_nn_extension)
 
 def name_missing_operators(namespace):
     """Lets `_C.x` and `_nn.x`, for all names x in the code of a module's functions, be called."""
-    for function in namespace.values():
-        if isinstance(function, FunctionType) and function.__module__ == namespace["__name__"]:
+    own = [v for v in namespace.values() if getattr(v, "__module__", None) == namespace["__name__"]]
+    methods = [m for v in own if isinstance(v, type) for m in vars(v).values()]
+    for function in (*own, *methods):
+        function = getattr(function, "__func__", function)
+        if isinstance(function, FunctionType):
             for name in function.__code__.co_names:
                 vars(_C).setdefault(name, _raising(name))
                 vars(_nn).setdefault(name, _raising(name))

@@ -11,7 +11,15 @@ from taeda._C._nn import (  # noqa: F401
 )
 from taeda.nn import _checks
 from taeda.nn import _generated_functional as _generated
-from taeda.nn._operators import _C
+from taeda.nn._multi_head_attention import (  # noqa: F401
+    _canonical_mask,
+    _in_projection,
+    _in_projection_packed,
+    _mha_shape_check,
+    _none_or_dtype,
+    multi_head_attention_forward,
+)
+from taeda.nn._operators import _C, _nn
 from taeda.nn._operators import name_missing_operators as _name_missing_operators
 from taeda.overrides import (
     _handle_call,

@@ -193,6 +193,8 @@ def _parse_to(*args, **kwargs):
     if len(args) > len(names) or not all(_is_option(*option) for option in given.items()):
         # The tensor method of this name says what it takes.
         _C.empty(0).to(*args, **kwargs)
+    if given.get("copy"):
+        raise RuntimeError(".to() does not accept copy argument")
     other = given.get("other")
     if other is not None:
         given |= {"device": other.device, "dtype": other.dtype}
@@ -205,6 +207,7 @@ def _parse_to(*args, **kwargs):
     )
 
 
+_C._nn._parse_to = _parse_to  # PyTorch's place of it
 _NONE = type(None)
 _OPTIONS = {
     "device": (str, int, _C.device, _NONE),

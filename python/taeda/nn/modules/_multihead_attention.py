@@ -1,12 +1,9 @@
 """MultiheadAttention: the parameters of attention with several heads."""
 
 from taeda import _C
+from taeda.nn import functional as F
 from taeda.nn import init
-from taeda.nn._multi_head_attention import (
-    _canonical_mask,
-    _none_or_dtype,
-    multi_head_attention_forward,
-)
+from taeda.nn._multi_head_attention import _canonical_mask, _none_or_dtype
 from taeda.nn.modules._weights import add_parameters
 from taeda.nn.modules.linear import NonDynamicallyQuantizableLinear
 from taeda.nn.modules.module import Module
@@ -134,7 +131,7 @@ class MultiheadAttention(Module):
         is_turned = self.batch_first and query.dim() == 3
         if is_turned:
             query, key, value = _turned(query, key, value)
-        output, weights = multi_head_attention_forward(
+        output, weights = F.multi_head_attention_forward(
             query,
             key,
             value,

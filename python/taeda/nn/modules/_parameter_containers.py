@@ -23,7 +23,7 @@ def _described(label, value, type_text):
         return f"  ({label}): Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     size = "x".join(map(str, value.size()))
-    where = "" if value.device.type == "cpu" else f" ({value.device})"
+    where = "" if value.device.type in ("cpu", "meta") else f" ({value.device})"
     return f"  ({label}): {kind} containing: [{type_text(value)} of size {size}{where}]"
 
 

@@ -4,7 +4,6 @@ import sys
 from collections import OrderedDict
 from types import ModuleType
 
-from taeda import _C
 from taeda._type_info import typename
 from taeda.nn.modules import _hooks
 from taeda.nn.modules._conversion import Conversion
@@ -23,6 +22,7 @@ from taeda.nn.modules._hooks import (  # noqa: F401
 from taeda.nn.modules._state import _EXTRA_STATE_KEY_SUFFIX, StateDict, _IncompatibleKeys  # noqa: F401
 from taeda.nn.modules._traversal import Traversal
 from taeda.nn.parameter import Buffer, Parameter
+from taeda.overrides import is_tensor_like
 
 
 def _forward_unimplemented(self, *input):
@@ -109,7 +109,7 @@ class Module(HookRegistration, Traversal, Conversion, StateDict):
     def register_buffer(self, name, tensor, persistent=True):
         """Adds a tensor that is state but no parameter; `persistent` puts it into state_dict."""
         self._check_name("_buffers", "buffer", "buffer", name)
-        if tensor is not None and not isinstance(tensor, _C.Tensor):
+        if tensor is not None and not is_tensor_like(tensor):
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
@@ -226,7 +226,7 @@ class Module(HookRegistration, Traversal, Conversion, StateDict):
         )
 
     def _set_buffer(self, name, value):
-        if value is not None and not isinstance(value, _C.Tensor):
+        if value is not None and not is_tensor_like(value):
             raise TypeError(
                 f"cannot assign '{typename(value)}' as buffer '{name}' "
                 "(torch.nn.Buffer, torch.Tensor or None expected)"
