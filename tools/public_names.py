@@ -27,6 +27,7 @@ AREAS = (
     ("torch", "torch"),
     ("torch.Tensor", "Tensor"),
     ("torch.nn", "nn"),
+    ("torch.nn.Module", "nn.Module"),
     ("torch.nn.functional", "nn.functional"),
     ("torch.nn.init", "nn.init"),
     ("torch.nn.utils", "nn.utils"),

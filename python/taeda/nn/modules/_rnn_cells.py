@@ -55,7 +55,11 @@ class RNNCellBase(Module):
     def _weights(self):
         return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
 
-    def _step(self, function, input, hx):
+    def _run(self, *args):
+        """The operator."""
+        raise NotImplementedError
+
+    def _step(self, input, hx):
         """The operator on a batch; one example is a batch of one."""
         self._check_dims("input", input)
         if hx is not None:
@@ -66,7 +70,7 @@ class RNNCellBase(Module):
             hx = self._zeros(input)
         elif not is_batched:
             hx = hx.unsqueeze(0)
-        result = function(input, hx, *self._weights())
+        result = self._run(input, hx, *self._weights())
         return result if is_batched else result.squeeze(0)
 
 
@@ -81,12 +85,15 @@ class RNNCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, input, hx=None):
+    def _run(self, *args):
         if self.nonlinearity == "tanh":
-            return self._step(_C.rnn_tanh_cell, input, hx)
+            return _C.rnn_tanh_cell(*args)
         if self.nonlinearity == "relu":
-            return self._step(_C.rnn_relu_cell, input, hx)
+            return _C.rnn_relu_cell(*args)
         raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+
+    def forward(self, input, hx=None):
+        return self._step(input, hx)
 
 
 class GRUCell(RNNCellBase):
@@ -95,8 +102,11 @@ class GRUCell(RNNCellBase):
     def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
+    def _run(self, *args):
+        return _C.gru_cell(*args)
+
     def forward(self, input, hx=None):
-        return self._step(_C.gru_cell, input, hx)
+        return self._step(input, hx)
 
 
 class LSTMCell(RNNCellBase):
