@@ -45,7 +45,13 @@ class Linear(Module):
         fill_uniform(self.weight, self.bias)
 
     def forward(self, input):
-        return _nn.linear(input, *weight_and_bias(self))
+        # As weight_and_bias, without a further call: small models are many of these.
+        table = self._parameters
+        try:
+            weight, bias = table["weight"], table["bias"]
+        except KeyError:
+            weight, bias = self.weight, self.bias
+        return _nn.linear(input, weight, bias)
 
     def extra_repr(self):
         return (
