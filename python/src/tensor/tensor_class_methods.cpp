@@ -107,17 +107,21 @@ void check_new_keywords(PyObject* kwargs) {
   }
 }
 
-// Who holds the tensor: the object, and what in C++ refers to it.
-PyObject* use_count(PyObject* self, PyObject*) {
-  return PyLong_FromUnsignedLongLong(tensor_of(self).impl()->use_count());
+// _use_count(tensor): how many hold the tensor, the object included. Like _swap_impl it asks no
+// override.
+PyObject* use_count(PyObject*, PyObject* tensor) {
+  return guarded([&] {
+    return PyLong_FromUnsignedLongLong(expect_tensor(tensor, "tensor").impl()->use_count());
+  });
 }
 
-// Exchanges what two objects stand for; each tensor's object is the other one from now on
-// (Note [Python slot]). Their classes and attributes are the caller's to exchange.
-PyObject* swap_impl(PyObject* self, PyObject* other) {
+// _swap_impl(first, second): exchanges what two objects stand for; each tensor's object is the
+// other one from now on (Note [Python slot]). Classes and attributes are the caller's to exchange.
+PyObject* swap_impl(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&]() -> PyObject* {
-    std::swap(tensor_of(self), expect_tensor(other, "other"));
-    for (PyObject* object : {self, other}) {
+    TAEDA_CHECK_TYPE(nargs == 2, "_swap_impl() takes 2 tensors, got ", nargs, " arguments");
+    std::swap(expect_tensor(argv[0], "first"), expect_tensor(argv[1], "second"));
+    for (PyObject* object : {argv[0], argv[1]}) {
       tensor_of(object).impl()->set_python_object(object, false);
       track_tensor(object);
     }
@@ -161,8 +165,8 @@ PyMethodDef tensor_class_methods[] = {
      "as_subclass(cls) -> cls\n\n"
      "The same tensor as an instance of a subclass of Tensor."},
     {"__copy__", copy, METH_NOARGS, nullptr},
-    {"_use_count", use_count, METH_NOARGS, nullptr},
-    {"_swap_impl", swap_impl, METH_O, nullptr},
+    {"_use_count", use_count, METH_O | METH_STATIC, nullptr},
+    {"_swap_impl", as_function(swap_impl), METH_FASTCALL | METH_STATIC, nullptr},
     {},
 };
 

@@ -3,6 +3,8 @@
 import copyreg
 import weakref
 
+from taeda import _C
+
 
 def swap_tensors(t1, t2):
     """Gives each tensor object the other's values, class and attributes.
@@ -22,7 +24,7 @@ def swap_tensors(t1, t2):
     t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
     for slot in slots:
         _swap_slot(t1, t2, slot)
-    t1._swap_impl(t2)
+    _C.Tensor._swap_impl(t1, t2)
 
 
 def _swap_slot(t1, t2, name):
@@ -36,14 +38,14 @@ def _swap_slot(t1, t2, name):
 
 def _check_use_count(name, tensor):
     """Only the object and, of a leaf, its gradient node may hold the tensor."""
-    count = tensor._use_count()
+    count = _C.Tensor._use_count(tensor)
     if count == 1:
         return
     if count == 2 and tensor.is_leaf and tensor.requires_grad:
         from taeda.autograd.graph import get_gradient_edge
 
         node = get_gradient_edge(tensor).node
-        if tensor._use_count() == 2:  # else the node is new, and another one holds the tensor
+        if _C.Tensor._use_count(tensor) == 2:  # else the node is new, and another one holds the tensor
             node.register_prehook(_refuse)
             return
     raise RuntimeError(
