@@ -42,6 +42,8 @@ _NOT_METHODS = {
     "__torch_function__",
     "_make_subclass",
     "_make_wrapper_subclass",
+    "_swap_impl",
+    "_use_count",
     "as_subclass",
 }
 
