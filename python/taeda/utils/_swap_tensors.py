@@ -45,7 +45,8 @@ def _check_use_count(name, tensor):
         from taeda.autograd.graph import get_gradient_edge
 
         node = get_gradient_edge(tensor).node
-        if _C.Tensor._use_count(tensor) == 2:  # else the node is new, and another one holds the tensor
+        # Else the node is new, and another one holds the tensor.
+        if _C.Tensor._use_count(tensor) == 2:
             node.register_prehook(_refuse)
             return
     raise RuntimeError(
