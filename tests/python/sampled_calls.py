@@ -11,6 +11,17 @@ from taeda.utils import _pytree as pytree
 import taeda
 
 
+# Operators that do not take 16-bit floats, as in PyTorch or by their nature.
+REFUSES_HALVES = {"complex", "view_as_complex"}
+REFUSES_HALVES |= {"_fused_cross_entropy", "_fused_cross_entropy_backward"}
+REFUSES_HALVES |= {"ctc_loss.IntList", "ctc_loss.Tensor", "_ctc_loss", "_ctc_loss.Tensor"}
+REFUSES_HALVES |= {"_ctc_loss_backward", "_ctc_loss_backward.Tensor"}
+REFUSES_HALVES |= {"multi_margin_loss", "multi_margin_loss_backward", "multilabel_margin_loss"}
+REFUSES_HALVES |= {"multilabel_margin_loss_forward", "multilabel_margin_loss_backward"}
+REFUSES_HALVES |= {"cdist", "_cdist_forward", "_cdist_backward"}
+REFUSES_HALVES |= {"pdist", "_pdist_forward", "_pdist_backward"}
+
+
 class Sample:
     """A sample call; `requires_grad` makes its differentiable arguments leaves of a graph."""
 

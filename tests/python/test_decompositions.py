@@ -8,7 +8,7 @@ import pytest
 import record_calls
 from decomposition_calls import all_calls
 from record_calls import records
-from sampled_calls import samples
+from sampled_calls import REFUSES_HALVES, samples
 from taeda._decomp import (
     core_aten_decompositions,
     decomposition_table,
@@ -204,8 +204,7 @@ def counts_classes(call):
 def takes(name, dtype):
     """Some operators do not take the halves, of which there are no complex numbers."""
     is_short = dtype in (taeda.float16, taeda.bfloat16)
-    refuse = ("complex", "view_as_complex", "_fused_cross_entropy", "_fused_cross_entropy_backward")
-    return not (is_short and name in refuse)
+    return not (is_short and name in REFUSES_HALVES)
 
 
 def label(call):

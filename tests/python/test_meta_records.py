@@ -26,6 +26,9 @@ SOMETIMES = {"aten::index.Tensor", "aten::one_hot"}
 DATA_DEPENDENT -= SOMETIMES
 # Their arguments are sizes, or how many results there are follows from a size.
 NAMES_SIZES = {
+    "aten::_chunked_linear_cross_entropy",
+    "aten::_ctc_loss",
+    "aten::_ctc_loss_backward",
     "aten::_unsafe_view",
     "aten::as_strided_scatter",
     "aten::diagonal_backward",

@@ -15,9 +15,11 @@ BATCH = 3
 DTYPES = ("float64", "complex128")
 # They read strides, which the examples of a batch along the last dimension do not share.
 READS_STRIDES = {"as_strided", "as_strided_scatter", "view_as_complex", "view.dtype"}
-READS_STRIDES |= {"_reshape_alias"}
+READS_STRIDES |= {"_reshape_alias", "_pdist_forward", "_pdist_backward"}
 # Their by-products are not made under vmap, which composes the derivative of other operators.
 PARTIAL = {"_fused_cross_entropy", "_fused_cross_entropy_backward"}
+# Their offsets have one order alone.
+PARTIAL |= {"_embedding_bag", "_embedding_bag_forward_only"}
 # What is refused for every example of a batch, as in PyTorch: values decide over shapes or layouts.
 REFUSALS = r"^vmap: |^NYI: |^Batching rule not implemented .* whose result is no tensor"
 

@@ -12,7 +12,7 @@ TAEDA_DECOMPOSITION(_cdist_forward, (const Tensor& x1, const Tensor& x2, double 
 }
 
 TAEDA_DECOMPOSITION(_pdist_forward, (const Tensor& self, double p)) {
-  const int64_t n = self.size(0);
+  const int64_t n = self.sym_size(0).expect_int();
   std::vector<Tensor> parts{self.new_empty({SymInt(0)})};
   for (int64_t i = 0; i + 1 < n; ++i) {
     const Tensor rest = self.narrow(0, i + 1, n - i - 1) - self.narrow(0, i, 1);

@@ -38,7 +38,7 @@ struct Pairs {
   Tensor first, second;
 
   explicit Pairs(const Tensor& self) {
-    const int64_t n = self.size(0);
+    const int64_t n = self.sym_size(0).expect_int();
     const Tensor rows = taeda::arange(Scalar(n), DType::Int64, {}, self.device());
     const Tensor i = rows.unsqueeze(1).expand({SymInt(n), SymInt(n)}),
                  j = rows.unsqueeze(0).expand({SymInt(n), SymInt(n)});

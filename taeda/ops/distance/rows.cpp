@@ -91,6 +91,8 @@ OutSpec _cdist_backward_spec(const Tensor& grad, const Tensor& x1, const Tensor&
 
 // |a - b|^2 = a.a - 2 a.b + b.b, as one product.
 Tensor _euclidean_dist(const Tensor& x1, const Tensor& x2) {
+  check_row_pairs(x1, x2);
+  check_distance(x1, x2, 2, 1);
   const auto square = [](const Tensor& x) { return x.mul(x).sum(IntList({-1}), true); };
   const Tensor a = square(x1), b = square(x2);
   const Tensor left = taeda::cat({x1.mul(Scalar(-2)), a, taeda::ones_like(a)}, -1);
@@ -142,14 +144,19 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
               bias.defined() ? bias.sym_size(0) : SymInt(0), " but expected ", weight.sym_size(0));
   const SymInt results = weight.sym_size(0), first = weight.sym_size(1),
                second = weight.sym_size(2);
-  const Tensor a = input1.reshape({SymInt(-1), first}), b = input2.reshape({SymInt(-1), second});
-  const Tensor matrices = weight.permute({1, 0, 2}).reshape({first, results * second});
+  // Rounded once, at the end.
+  const auto wide = [&](const Tensor& t) {
+    return is_reduced_float(t.dtype()) ? t.to(DType::Float) : t;
+  };
+  const Tensor a = wide(input1).reshape({SymInt(-1), first}),
+               b = wide(input2).reshape({SymInt(-1), second});
+  const Tensor matrices = wide(weight).permute({1, 0, 2}).reshape({first, results * second});
   const Tensor half = a.matmul(matrices).reshape({SymInt(-1), results, second});
   Tensor out = half.matmul(b.unsqueeze(-1)).squeeze(-1);
   SymIntVec sizes(input1.sym_sizes());
   sizes.back() = results;
   out = out.reshape(SymIntList(sizes));
-  return bias.defined() ? out.add(bias) : out;
+  return (bias.defined() ? out.add(wide(bias)) : out).to(input1.dtype());
 }
 
 namespace {
@@ -161,7 +168,7 @@ Tensor with_dims(Tensor t, IntList dims) {
 
 // One index of a dimension, or all where it has only one.
 Tensor slice_of(const Tensor& t, int64_t dim, int64_t index) {
-  return t.size(dim) == 1 ? t : t.narrow(dim, index, 1);
+  return t.sym_size(dim) == SymInt(1) ? t : t.narrow(dim, index, 1);
 }
 
 }  // namespace
@@ -171,7 +178,8 @@ Tensor _trilinear(const Tensor& i1, const Tensor& i2, const Tensor& i3, IntList 
   const int64_t rank = i1.dim() + static_cast<int64_t>(expand1.size());
   TAEDA_CHECK(unroll_dim >= 0 && unroll_dim < rank, "unroll_dim must be in [0,", rank - 1, "]");
   const Tensor a = with_dims(i1, expand1), b = with_dims(i2, expand2), c = with_dims(i3, expand3);
-  const int64_t count = std::max({a.size(unroll_dim), b.size(unroll_dim), c.size(unroll_dim)});
+  const auto length = [&](const Tensor& t) { return t.sym_size(unroll_dim).expect_int(); };
+  const int64_t count = std::max({length(a), length(b), length(c)});
   const bool is_summed = std::find(sumdim.begin(), sumdim.end(), unroll_dim) != sumdim.end();
   std::vector<Tensor> parts;
   for (int64_t k = 0; k < count; ++k) {

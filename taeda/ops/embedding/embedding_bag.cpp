@@ -70,11 +70,11 @@ std::array<OutSpec, 4> bag_specs(const Tensor& weight, const Tensor& indices, co
 // The row without a part in any bag, counted from the first; -1: none.
 int64_t padding_row(const Tensor& weight, std::optional<int64_t> padding_idx) {
   if (!padding_idx) return -1;
-  const int64_t rows = weight.size(0);
-  TAEDA_CHECK(*padding_idx >= -rows && *padding_idx < rows,
-              "padding_idx must be within the number of embeddings, -", rows, " through ", rows - 1,
-              ", but got ", *padding_idx);
-  return *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
+  const SymInt rows = weight.sym_size(0), given(*padding_idx);
+  TAEDA_CHECK(given >= SymInt(0) - rows && given < rows,
+              "padding_idx must be within the number of embeddings, -", rows, " through ",
+              rows - SymInt(1), ", but got ", *padding_idx);
+  return *padding_idx < 0 ? *padding_idx + rows.expect_int() : *padding_idx;
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ std::vector<int64_t> lengths_in(const Tensor& lengths, const char* name) {
               " must be integral");
   std::vector<int64_t> out;
   const Tensor flat = lengths.reshape({SymInt(-1)});
-  for (int64_t i = 0; i < flat.size(0); ++i)
+  for (int64_t i = 0, n = flat.sym_size(0).expect_int(); i < n; ++i)
     out.push_back(flat.select(0, SymInt(i)).item().to_int());
   return out;
 }

@@ -43,10 +43,11 @@ void check_layer(const Tensor& input, const Tensor& linear_weight, const Tensor&
 
 ScoreBlocks::ScoreBlocks(const Tensor& x, const Tensor& w, const Tensor& b, const Tensor& t,
                          const Tensor& weight, const SymInt& ignore_index, const SymInt& chunk_size)
-    : input(x), linear_weight(w), linear_bias(b), target(t), count(x.size(0)) {
-  TAEDA_CHECK(x.dim() == 2 && w.dim() == 2 && t.dim() == 1 && t.size(0) == count,
+    : input(x), linear_weight(w), linear_bias(b), target(t) {
+  TAEDA_CHECK(x.dim() == 2 && w.dim() == 2 && t.dim() == 1 && t.sym_size(0) == x.sym_size(0),
               "_chunked_linear_cross_entropy: expected (N, F), (C, F) and N classes, got ",
-              x.sizes(), ", ", w.sizes(), " and ", t.sizes());
+              x.sym_sizes(), ", ", w.sym_sizes(), " and ", t.sym_sizes());
+  count = x.sym_size(0).expect_int();
   rows = std::max<int64_t>(1, chunk_size.expect_int());
   const Tensor ignored = target.eq(Scalar(ignore_index));
   index = target.masked_fill(ignored, Scalar(0));

@@ -31,7 +31,7 @@ Margins::Margins(const Tensor& self, const Tensor& target, const Scalar& p, cons
               rows, "], but got ", target.sym_sizes(), ". Input has shape ", self.sym_sizes(), ".");
   TAEDA_CHECK(!weight.defined() || (weight.dim() <= 1 && weight.sym_numel() == classes),
               "inconsistent weight size, expected ", classes, " but got ", weight.sym_sizes());
-  TAEDA_CHECK_NOT_IMPLEMENTED(is_floating(self.dtype()),
+  TAEDA_CHECK_NOT_IMPLEMENTED(self.dtype() == DType::Float || self.dtype() == DType::Double,
                               "\"multi_margin_loss_cpu_kernel\" not implemented for '",
                               self.dtype(), "'");
   TAEDA_CHECK(target.dtype() == DType::Int64, "expected scalar type Long but found ",
@@ -87,7 +87,7 @@ void check_labels(const Tensor& self, const Tensor& target) {
                                     : target.sym_sizes() == self.sym_sizes();
   TAEDA_CHECK(fits, "inconsistent target size: ", target.sym_sizes(),
               " for input of size: ", self.sym_sizes());
-  TAEDA_CHECK_NOT_IMPLEMENTED(is_floating(self.dtype()) && !is_float8(self.dtype()),
+  TAEDA_CHECK_NOT_IMPLEMENTED(self.dtype() == DType::Float || self.dtype() == DType::Double,
                               "\"multilabel_margin_loss_forward_out_frame\" not implemented for '",
                               self.dtype(), "'");
   TAEDA_CHECK(target.dtype() == DType::Int64, "expected scalar type Long but found ",

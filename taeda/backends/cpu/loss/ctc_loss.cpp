@@ -137,7 +137,8 @@ void backward_example(const Scores<T>& scores, const Path& path, int64_t steps, 
     else
       step_back(scores, path, t, beta, after);
     std::fill(of_label.begin(), of_label.end(), kNever<T>);
-    for (size_t s = 0; s < beta.size(); ++s) {
+    // From the last place on, as PyTorch adds.
+    for (size_t s = beta.size(); s-- > 0;) {
       T& sum = of_label[static_cast<size_t>(path.labels[s])];
       sum = log_add(sum, alpha[t * width + static_cast<int64_t>(s)] + beta[s]);
     }
