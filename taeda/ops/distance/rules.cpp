@@ -29,7 +29,12 @@ Tensor root_of(const Tensor& sum, Root&& root) {
 Tensor vector_norm(const Tensor& x, double p, IntList dims, bool keepdim) {
   const Tensor size = widened(x).abs();
   if (std::isinf(p)) return p > 0 ? size.amax(dims, keepdim) : size.amin(dims, keepdim);
-  if (p == 0) return size.ne(Scalar(0)).to(size.dtype()).sum(dims, keepdim);
+  // The count has a slope of zero, as in PyTorch.
+  if (p == 0) {
+    const Tensor is_counted = size.ne(Scalar(0));
+    const Tensor flat = size.masked_fill(taeda::ones_like(is_counted), Scalar(0));
+    return flat.add(is_counted.to(size.dtype())).sum(dims, keepdim);
+  }
   if (p == 1) return size.sum(dims, keepdim);
   if (p == 2)
     return root_of(size.mul(size).sum(dims, keepdim), [](const Tensor& s) { return s.sqrt(); });

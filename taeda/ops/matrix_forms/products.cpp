@@ -107,7 +107,7 @@ Tensor linalg_matrix_power(const Tensor& self, int64_t n) {
                               ", which needs an inverse; powers from 0 on are supported");
   if (n == 0) {
     const Tensor ones = taeda::ones_like(self.diagonal(0, -2, -1));
-    return taeda::diag_embed(ones);
+    return self.clone().copy_(taeda::diag_embed(ones));
   }
   // Squares, and the product of those whose bit n has.
   Tensor square = self, out;

@@ -38,6 +38,12 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
     const Tensor added = alpha.to_bool() ? product : taeda::zeros_like(product);
     return beta.to_bool() ? self.logical_or(added) : added;
   }
+  // 16-bit numbers are computed in float and rounded once.
+  if (is_reduced_float(self.dtype()) && product.dtype() == self.dtype()) {
+    const Tensor wide = impl::addr(self.to(DType::Float), vec1.to(DType::Float),
+                                   vec2.to(DType::Float), beta, alpha);
+    return wide.to(self.dtype());
+  }
   const Tensor added = alpha.equals(1) ? product : product * alpha;
   // Whatever self holds, zero times it is nothing.
   if (beta.equals(0)) {

@@ -233,6 +233,7 @@ Tensor joined_chunks(TensorList tensors, int64_t dim, int64_t num_chunks) {
   for (const Tensor& t : tensors) {
     TAEDA_CHECK(t.dtype() == tensors[0].dtype(), "_chunk_cat expects all tensors of one dtype");
     TAEDA_CHECK(t.sym_numel() > SymInt(0), "_chunk_cat expects non-empty tensor");
+    TAEDA_CHECK(dim < t.dim(), "_chunk_cat expects dim < ndim for all input tensors");
     const int64_t d = wrap_dim(dim, t.dim());
     SymIntVec sizes(t.sym_sizes());
     const SymInt chunks(num_chunks), rows = (sizes[d] + chunks - SymInt(1)) / chunks;

@@ -21,9 +21,11 @@ void linalg_cross(const Tensor& self, const Tensor& other, int64_t dim, Tensor& 
         const auto x = [&](int k, int i) {
           return *reinterpret_cast<const T*>(at[k] + i * space.along[k]);
         };
-        const T products[] = {static_cast<T>(x(0, 1) * x(1, 2) - x(0, 2) * x(1, 1)),
-                              static_cast<T>(x(0, 2) * x(1, 0) - x(0, 0) * x(1, 2)),
-                              static_cast<T>(x(0, 0) * x(1, 1) - x(0, 1) * x(1, 0))};
+        // Each product is rounded, as PyTorch does.
+        const auto product = [&](int i, int j) { return static_cast<T>(x(0, i) * x(1, j)); };
+        const T products[] = {static_cast<T>(product(1, 2) - product(2, 1)),
+                              static_cast<T>(product(2, 0) - product(0, 2)),
+                              static_cast<T>(product(0, 1) - product(1, 0))};
         for (int i = 0; i < 3; ++i) *reinterpret_cast<T*>(at[2] + i * space.along[2]) = products[i];
       });
     });

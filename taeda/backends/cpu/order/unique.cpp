@@ -98,7 +98,7 @@ Results unique_slices(const Tensor& self, int64_t dim, bool is_sorted) {
     return {make_tensor(self.sizes(), self.dtype(), self.device()), no_indices(), no_indices()};
   }
   // A row per slice.
-  const Tensor rows = self.transpose(0, dim).contiguous();
+  const Tensor rows = self.movedim(dim, 0).contiguous();
   const int64_t width = rows.numel() / n;
   std::vector<int64_t> at = positions(n);
   Results out;
