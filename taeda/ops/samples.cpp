@@ -6,9 +6,10 @@
 // values; r and c are t in the real or complex partner of the dtype. Integers are -9 to 9 without
 // zero. v[1, -2], i[0, 2] and b[true] hold what they say, in the dtype under test, int64 and bool.
 // A suffix .T exchanges the last two dimensions, .conj and .neg set those flags of a view, .float32
-// and its like convert, whatever the dtype under test. Beside them numbers, true, false, none,
-// 'text', lists, dtypes (same, real, complex, float32, ...), seed(7) for a generator, and the names
-// of layouts, memory formats and the device cpu.
+// and its like convert, whatever the dtype under test, .wide to the type that sums are held in:
+// float for 16-bit numbers. Beside them numbers, true, false, none, 'text', lists, dtypes (same,
+// real, complex, float32, ...), seed(7) for a generator, and the names of layouts, memory formats
+// and the device cpu.
 #include "taeda/ops/samples.h"
 
 #include <algorithm>
@@ -147,9 +148,10 @@ class Reader {
     while (take('.')) {
       const std::string_view view = word();
       const std::optional<DType> other = dtype_by_name(view);
-      check(other || view == "T" || view == "conj" || view == "neg",
-            "expected T, conj, neg or a dtype");
+      check(other || view == "T" || view == "conj" || view == "neg" || view == "wide",
+            "expected T, conj, neg, wide or a dtype");
       t = other            ? t.to(*other)
+          : view == "wide" ? t.to(is_reduced_float(t.dtype()) ? DType::Float : t.dtype())
           : view == "T"    ? t.transpose(-2, -1)
           : view == "conj" ? t.conj()
                            : t._neg_view();

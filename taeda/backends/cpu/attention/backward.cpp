@@ -150,16 +150,16 @@ class QuerySide {
   }
   int64_t panels() const { return (count_ + s_.nr - 1) / s_.nr; }
 
-  // Adds what these queries and a block of keys give each other.
-  void visit(const KeySide<T>& from, int64_t first_key, int64_t keys) {
+  // Adds what these queries and the first `keys` of a block of keys give each other.
+  void visit(const KeySide<T>& from, int64_t first_key, int64_t keys, int64_t block_keys) {
     const int nr = s_.nr;
     const int64_t panel_scores = round_up(keys, s_.mr) * nr;
     for (int64_t p = 0; p < panels(); ++p) {
       Acc* const weights = weights_ + p * panel_scores;
       Acc* const changes = changes_ + p * panel_scores;
       weigh(p, from, first_key, keys, weights, changes);
-      multiply_panels<T>(s_.kernels, s_.width, keys, from.turned_keys(first_key), keys, changes,
-                         Acc(1), Acc(1), grad_query_ + p * s_.padded_width * nr);
+      multiply_panels<T>(s_.kernels, s_.width, keys, from.turned_keys(first_key), block_keys,
+                         changes, Acc(1), Acc(1), grad_query_ + p * s_.padded_width * nr);
       turn(p, keys, weights, turned_weights_);
       turn(p, keys, changes, turned_changes_);
     }
@@ -237,7 +237,7 @@ void run_tasks(const Gradients<T>& g) {
           queries.start(b, shared * s.heads_per_key() + i, q, count);
           const int64_t seen = s.is_causal ? std::min(last_key, q + count) : last_key;
           for (int64_t k = first_key; k < seen; k += g.block)
-            queries.visit(keys, k, std::min(g.block, last_key - k));
+            queries.visit(keys, k, std::min(g.block, seen - k), std::min(g.block, last_key - k));
           queries.finish(part);
         }
       keys.finish(b, shared, queries.buffer());
