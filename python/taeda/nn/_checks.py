@@ -233,11 +233,33 @@ def norm_dims(dim):
     return [] if dim is None else dim
 
 
-def batch_norm(input, training, eps):
-    if training and prod((*input.shape[:1], *input.shape[2:])) == 1:
+def _several_values(size, count):
+    if count == 1:
         raise ValueError(
-            f"Expected more than 1 value per channel when training, got input size {input.size()}"
+            f"Expected more than 1 value per channel when training, got input size {size}"
         )
+
+
+def group_norm(input, num_groups):
+    if input.dim() < 2:
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {input.dim()}"
+        )
+    size = [input.size(0) * input.size(1) // num_groups, num_groups, *input.size()[2:]]
+    _several_values(size, prod((size[0], *size[2:])))
+
+
+def instance_norm(input, use_input_stats):
+    if use_input_stats and prod(input.shape[2:]) == 1:
+        raise ValueError(
+            "Expected more than 1 spatial element when training, got input size "
+            f"{input.size()}"
+        )
+
+
+def batch_norm(input, training, eps):
+    if training:
+        _several_values(input.size(), prod((*input.shape[:1], *input.shape[2:])))
     if training and eps <= 0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if eps < 0:

@@ -141,43 +141,4 @@ def embedding_bag(
     )[0]
 
 
-# ---- normalization ----
-def rms_norm(input, normalized_shape, weight=None, eps=None):
-    """Divides by the root of the mean square over the last dimensions."""
-    if has_torch_function_variadic(input, weight):
-        return _handle_call(rms_norm, (input, weight), locals())
-    return _C.rms_norm(input, normalized_shape, weight, eps)
-
-
-def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
-    """Normalizes over groups of channels."""
-    if has_torch_function_variadic(input, weight, bias):
-        return _handle_call(group_norm, (input, weight, bias), locals())
-    if input.dim() < 2:
-        raise RuntimeError(
-            f"Expected at least 2 dimensions for input tensor but received {input.dim()}"
-        )
-    return _C.group_norm(input, num_groups, weight, bias, eps)
-
-
-def instance_norm(
-    input,
-    running_mean=None,
-    running_var=None,
-    weight=None,
-    bias=None,
-    use_input_stats=True,
-    momentum=0.1,
-    eps=1e-5,
-):
-    """Normalizes each channel of each example."""
-    if has_torch_function_variadic(input, running_mean, running_var, weight, bias):
-        return _handle_call(
-            instance_norm, (input, running_mean, running_var, weight, bias), locals()
-        )
-    return _C.instance_norm(
-        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False
-    )
-
-
 _name_missing_operators(globals())

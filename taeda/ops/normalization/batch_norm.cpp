@@ -3,10 +3,37 @@
 #include "taeda/ops/functions.h"
 #include "taeda/ops/normalization/declarations.h"
 #include "taeda/ops/normalization/functions.h"
+#include "taeda/ops/normalization/statistics.h"
 #include "taeda/ops/shape.h"
+
+namespace taeda::normalization {
+
+void write_statistic(const Tensor& running, const Tensor& moved) {
+  if (dispatch::num_levels() == 0) {
+    const BelowADInplaceOrView untracked;
+    Tensor(running).copy_(moved);
+    return;
+  }
+  const dispatch::Level& level = dispatch::top_level();
+  const dispatch::LevelWrapper* const target = dispatch::wrapper_at(running, level.id);
+  const dispatch::LevelWrapper* const source = dispatch::wrapper_at(moved, level.id);
+  const bool is_differentiating =
+      level.kind == dispatch::LevelKind::Grad || level.kind == dispatch::LevelKind::Jvp;
+  if (!is_differentiating && (target || source)) {
+    Tensor(running).copy_(moved);
+    return;
+  }
+  const Tensor inner = target ? target->value : running, value = source ? source->value : moved;
+  const dispatch::BelowLevel outside;
+  write_statistic(inner, value);
+}
+
+}  // namespace taeda::normalization
 
 namespace taeda::impl {
 namespace {
+
+using normalization::write_statistic;
 
 void check_channels(const char* name, const Tensor& t, const SymInt& channels) {
   TAEDA_CHECK(!t.defined() || t.sym_numel() == channels, name, " should contain ", channels,
@@ -39,28 +66,6 @@ void check_dtypes(const Tensor& input, std::initializer_list<const Tensor*> othe
               "mixed dtype (CPU): all inputs must share same datatype.");
 }
 
-// A statistic is no part of the graph: writing it counts no version, and grad and jvp levels, which
-// wrap the new value, have no say in it. Levels that must see the write get it.
-void write_statistic(const Tensor& running, const Tensor& moved) {
-  if (dispatch::num_levels() == 0) {
-    const BelowADInplaceOrView untracked;
-    Tensor(running).copy_(moved);
-    return;
-  }
-  const dispatch::Level& level = dispatch::top_level();
-  const dispatch::LevelWrapper* const target = dispatch::wrapper_at(running, level.id);
-  const dispatch::LevelWrapper* const source = dispatch::wrapper_at(moved, level.id);
-  const bool is_differentiating =
-      level.kind == dispatch::LevelKind::Grad || level.kind == dispatch::LevelKind::Jvp;
-  if (!is_differentiating && (target || source)) {
-    Tensor(running).copy_(moved);
-    return;
-  }
-  const Tensor inner = target ? target->value : running, value = source ? source->value : moved;
-  const dispatch::BelowLevel outside;
-  write_statistic(inner, value);
-}
-
 // Channels may lie innermost; other orders become rows.
 OutSpec like_input(const Tensor& input) {
   OutSpec spec(input.sym_sizes(), input.dtype(), input.device());
@@ -69,9 +74,12 @@ OutSpec like_input(const Tensor& input) {
   return spec;
 }
 
-// Statistics that nothing reads, for a call without running ones.
-Tensor unread(const Tensor& input, double value) {
-  const DType dtype = is_reduced_float(input.dtype()) ? DType::Float : input.dtype();
+// Statistics that nothing reads, for a call without running ones; those of the batch get their
+// dtype, which is that of the parameters.
+Tensor unread(const Tensor& input, const Tensor& weight, const Tensor& bias, double value) {
+  const DType dtype = weight.defined() ? weight.dtype()
+                      : bias.defined() ? bias.dtype()
+                                       : input.dtype();
   return taeda::full({input.sym_size(1)}, Scalar(value), dtype, {}, input.device());
 }
 
@@ -106,7 +114,9 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
   check_dtypes(input, {&weight, &bias, &running_mean, &running_var});
   // What is written below must not be what a gradient keeps.
   const auto given = [&](const Tensor& running, double value) {
-    return !running.defined() ? unread(input, value) : training ? running.clone() : running;
+    return !running.defined() ? unread(input, weight, bias, value)
+           : training         ? running.clone()
+                              : running;
   };
   auto [out, save_mean, save_invstd, mean, var] = taeda::_native_batch_norm_legit_functional(
       input, weight, bias, given(running_mean, 0), given(running_var, 1), training, momentum, eps);
@@ -118,6 +128,12 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
 Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
                   const Tensor& running_mean, const Tensor& running_var, bool training,
                   double momentum, double eps, bool) {
+  // Without elements there are no statistics, nor need there be channels.
+  if (input.sym_numel() == SymInt(0)) {
+    Tensor out = input.clone();
+    if (weight.defined()) out = out.mul(weight.select(0, 0));
+    return bias.defined() ? out.add(bias.select(0, 0)) : out;
+  }
   return std::get<0>(taeda::native_batch_norm(input, weight, bias, running_mean, running_var,
                                               training, momentum, eps));
 }

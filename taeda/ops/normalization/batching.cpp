@@ -1,4 +1,4 @@
-// Batching rules of layer and batch normalization.
+// Batching rules of layer, batch and group normalization and of rms_norm.
 #include "taeda/ops/normalization/batching.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/normalization/functions.h"
@@ -59,6 +59,46 @@ std::tuple<Batched, Batched, Batched, Batched, Batched> _native_batch_norm_legit
   const SymInt count = x.sym_size(2), saved = training ? count : SymInt(0);
   return {Batched(out.reshape(x.sym_sizes()), 1), examples(save_mean, saved),
           examples(save_invstd, saved), examples(mean, count), examples(var, count)};
+}
+
+// The examples of all batches one after another.
+std::tuple<Batched, Batched, Batched> native_group_norm(const Batched& input, const Batched& weight,
+                                                        const Batched& bias, SymInt N, SymInt C,
+                                                        SymInt HxW, int64_t group, double eps) {
+  const SymInt& size = batch_context().size;
+  const bool is_shared = !weight.is_batched() && !bias.is_batched();
+  const Tensor x = input.front_expanded(size);
+  const auto [plain, mean, rstd] =
+      taeda::native_group_norm(x.flatten(0, 1), is_shared ? weight.value : Tensor(),
+                               is_shared ? bias.value : Tensor(), size * N, C, HxW, group, eps);
+  Tensor out = plain.reshape(x.sym_sizes());
+  if (!is_shared) {
+    const auto along_channels = [&](const Batched& t) {
+      SymIntVec sizes(static_cast<size_t>(x.dim()), SymInt(1));
+      sizes[0] = size;
+      sizes[2] = C;
+      return t.front_expanded(size).reshape(SymIntList(sizes));
+    };
+    if (weight.defined()) out = out.mul(along_channels(weight));
+    if (bias.defined()) out = out.add(along_channels(bias));
+    out = out.to(x.dtype());
+  }
+  const auto examples = [&](const Tensor& t) {
+    return Batched(t.reshape({size, N, SymInt(group)}), 0);
+  };
+  return {Batched(out, 0), examples(mean), examples(rstd)};
+}
+
+std::tuple<Batched, Batched> _fused_rms_norm(const Batched& input, IntList normalized_shape,
+                                             const Batched& weight, std::optional<double> eps) {
+  const Tensor x = input.front();
+  if (!weight.is_batched()) {
+    const auto [out, rstd] = taeda::_fused_rms_norm(x, normalized_shape, weight.value, eps);
+    return {Batched(out, 0), Batched(rstd, 0)};
+  }
+  const auto [plain, rstd] = taeda::_fused_rms_norm(x, normalized_shape, Tensor(), eps);
+  const Tensor out = plain.mul(weight.front_aligned(input.rank()));
+  return {Batched(out.to(x.dtype()), 0), Batched(rstd, input.is_batched() ? 0 : -1)};
 }
 
 }  // namespace taeda::batch

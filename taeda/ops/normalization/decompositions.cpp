@@ -1,8 +1,10 @@
-// Batch normalization and the gradients of softmax as functions of core operators.
+// Batch normalization, rms_norm and the gradients of softmax as functions of core operators.
 #include "taeda/ops/decompositions.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/gradients.h"
 #include "taeda/ops/normalization/functions.h"
 #include "taeda/ops/normalization/operators.h"
+#include "taeda/ops/normalization/root_mean_square.h"
 #include "taeda/ops/wide.h"
 
 namespace taeda {
@@ -92,6 +94,36 @@ TAEDA_DECOMPOSITION(native_batch_norm_backward,
   if (output_mask[1]) grad_weight = (product * rstd).to(kept);
   if (output_mask[2]) grad_bias = sum.to(kept);
   return {grad_input, grad_weight, grad_bias};
+}
+
+TAEDA_DECOMPOSITION(_fused_rms_norm, (const Tensor& input, IntList normalized_shape,
+                                      const Tensor& weight, std::optional<double> eps)) {
+  const normalization::RootMeanSquare x(input, normalized_shape.size(), eps);
+  const Tensor out = weight.defined() ? x.value * weight : x.value;
+  return {out.to(input.dtype()).contiguous(), x.rstd};
+}
+
+TAEDA_DECOMPOSITION(_fused_rms_norm_backward,
+                    (const Tensor& grad_out, const Tensor& input, IntList normalized_shape,
+                     const Tensor& rstd, const Tensor& weight, Span<bool> output_mask)) {
+  const Wide w({&input});
+  const Tensor grad = w(grad_out), value = w(input) * w(rstd);
+  Tensor grad_input, grad_weight;
+  if (output_mask[0]) {
+    const Tensor h = weight.defined() ? grad * w(weight) : grad;
+    IntVec dims;
+    SymInt count = 1;
+    for (int64_t d = input.dim() - static_cast<int64_t>(normalized_shape.size()); d < input.dim();
+         ++d) {
+      dims.push_back(d);
+      count *= input.sym_size(d);
+    }
+    const Tensor share = ops::sum_dim_IntList(h * value, IntList(dims), true, {}) / Scalar(count);
+    grad_input = w.rounded((h - value * share) * w(rstd)).contiguous();
+  }
+  if (output_mask[1] && weight.defined())
+    grad_weight = gradients::sum_to(grad * value, weight.sym_sizes()).to(weight.dtype());
+  return {grad_input, grad_weight};
 }
 
 TAEDA_DECOMPOSITION(_softmax_backward_data, (const Tensor& grad_output, const Tensor& output,

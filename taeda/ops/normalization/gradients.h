@@ -38,7 +38,26 @@ TAEDA_API Tensor batch_norm_weight_backward(const Tensor& grad, const Tensor& in
                                             bool is_recorded);
 TAEDA_API Tensor batch_norm_bias_backward(const Tensor& grad, const Tensor& bias);
 
+// The same for group normalization and rms_norm, all gradients that `wanted` names at once. The
+// statistics of group normalization have derivatives.
+TAEDA_API std::tuple<Tensor, Tensor, Tensor> group_norm_backward(
+    const Tensor& grad, const Tensor& grad_mean, const Tensor& grad_rstd, const Tensor& input,
+    const Tensor& weight, const Tensor& bias, const Tensor& mean, const Tensor& rstd,
+    const SymInt& examples, const SymInt& channels, const SymInt& inner, int64_t group, double eps,
+    Span<bool> wanted, bool is_recorded);
+TAEDA_API std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& input,
+                                                       IntList normalized_shape, const Tensor& rstd,
+                                                       const Tensor& weight,
+                                                       std::optional<double> eps, Span<bool> wanted,
+                                                       bool is_recorded);
+
 // ---- forward mode ----
+TAEDA_API std::tuple<Tensor, Tensor, Tensor> group_norm_forward(
+    const Tensor& input, const Tensor& input_tangent, const Tensor& weight,
+    const Tensor& weight_tangent, const Tensor& bias_tangent, int64_t group, double eps);
+TAEDA_API Tensor rms_norm_forward(const Tensor& input, const Tensor& input_tangent,
+                                  IntList normalized_shape, const Tensor& weight,
+                                  const Tensor& weight_tangent, std::optional<double> eps);
 TAEDA_API Tensor batch_norm_forward(const Tensor& input, const Tensor& input_tangent,
                                     const Tensor& weight, const Tensor& weight_tangent,
                                     const Tensor& bias_tangent, const Tensor& running_mean,

@@ -6,69 +6,12 @@
 #include <vector>
 
 #include "taeda/backends/cpu/normalization_declarations.h"
-#include "taeda/backends/cpu/pointwise/runs.h"
-#include "taeda/backends/cpu/reduce/reduce_driver.h"
-#include "taeda/base/parallel.h"
+#include "taeda/backends/cpu/reduce/channel_passes.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/normalization/declarations.h"
 
 namespace taeda::cpu {
 namespace {
-
-// Memory as outer x channels x inner elements; channels that lie innermost have inner = 1.
-struct Layout {
-  int64_t outer = 1, channels, inner = 1;
-  explicit Layout(const Tensor& t) : channels(t.size(1)) {
-    outer = t.size(0);
-    for (int64_t d = 2; d < t.dim(); ++d) inner *= t.size(d);
-    if (!t.is_contiguous()) outer *= std::exchange(inner, 1);
-  }
-  int64_t count() const { return outer * inner; }
-};
-
-// `t` with the strides of `like`, which is dense.
-Tensor in_order_of(const Tensor& t, const Tensor& like) {
-  if (t.strides() == like.strides()) return t;
-  return taeda::empty_like(like, t.dtype()).copy_(t);
-}
-
-using Numbers = std::vector<double>;
-
-// A number for each channel; `otherwise` where there is no tensor.
-Numbers numbers(const Tensor& t, int64_t n, double otherwise) {
-  Numbers out(static_cast<size_t>(n), otherwise);
-  if (!t.defined() || n == 0) return out;
-  const int64_t stride = t.dim() == 0 ? 0 : t.stride(t.dim() - 1) * t.element_size();
-  load_fn(t.dtype(), ComputeType::F64)(static_cast<const char*>(t.data()), Block{1, n, 0, stride},
-                                       reinterpret_cast<char*>(out.data()));
-  return out;
-}
-
-void put_numbers(const Numbers& from, const Tensor& to) {
-  const int64_t n = to.numel();
-  if (n == 0) return;
-  store_fn(ComputeType::F64, to.dtype())(reinterpret_cast<const char*>(from.data()),
-                                         Block{1, n, 0, to.element_size()},
-                                         static_cast<char*>(to.data()));
-}
-
-// Runs of elements as they lie in memory: of one channel, or of neighbouring ones.
-constexpr int64_t kRun = 1024;
-
-int64_t grain_of(int64_t cost) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(cost, 1)); }
-
-// Calls each(offset, n, first channel) for all elements in any order.
-template <class Each>
-void everywhere(const Layout& m, Each&& each) {
-  const bool is_row = m.inner == 1;
-  const int64_t length = is_row ? m.channels : m.inner;
-  const int64_t rows = is_row ? m.outer : m.outer * m.channels;
-  parallel_for(0, rows, grain_of(length), [&](int64_t first, int64_t last) {
-    for (int64_t r = first; r < last; ++r)
-      for (int64_t i = 0; i < length; i += kRun)
-        each(r * length + i, std::min(kRun, length - i), is_row ? i : r % m.channels);
-  });
-}
 
 // Every dimension but that of the channels.
 uint64_t all_but_channels(const Tensor& t) { return ((uint64_t{1} << t.dim()) - 1) & ~uint64_t{2}; }
@@ -77,16 +20,7 @@ uint64_t all_but_channels(const Tensor& t) { return ((uint64_t{1} << t.dim()) - 
 template <class State, class Value>
 void by_channel(ReduceKind kind, ComputeType compute, TileSource source, const Tensor& x,
                 Value&& value) {
-  // Where results go tells the channel.
-  const Tensor channels = taeda::empty({x.size(1)}, DType::Char);
-  char* const base = static_cast<char*>(channels.data());
-  const Tensor* const outs[] = {&channels};
-  run_reduction(reduce_op(kind, compute), source, x, all_but_channels(x), false, outs,
-                [&](const char* states, int64_t lines, const ReduceOutputs& to) {
-                  for (int64_t l = 0; l < lines; ++l)
-                    value(to.at[0] - base + l * to.stride[0],
-                          reinterpret_cast<const State*>(states)[l]);
-                });
+  by_place<State>(kind, compute, source, x, all_but_channels(x), value);
 }
 
 struct Statistics {
@@ -111,20 +45,16 @@ Numbers reciprocal_deviations(const Numbers& var, double eps) {
   return out;
 }
 
-template <class T>
-std::vector<T> in(const Numbers& from) {
-  return std::vector<T>(from.begin(), from.end());
-}
-
 // (x - mean) * scale + bias
 template <class T>
-void scale_and_shift(const Tensor& x, const Layout& m, const Numbers& means, const Numbers& scales,
-                     const Numbers& shifts, const Tensor& out) {
-  const std::vector<T> mean = in<T>(means), scale = in<T>(scales), shift = in<T>(shifts);
-  const RunReader<T> read(x);
-  const RunWriter<T> write(out);
+void scale_and_shift(const Tensor& x, const ChannelLayout& m, const Numbers& means,
+                     const Numbers& scales, const Numbers& shifts, const Tensor& out) {
+  const std::vector<T> mean = in_type<T>(means), scale = in_type<T>(scales),
+                       shift = in_type<T>(shifts);
+  const ElementReader<T> read(x);
+  const ElementWriter<T> write(out);
   everywhere(m, [&](int64_t at, int64_t n, int64_t c) {
-    alignas(64) T from[kRun], made[kRun];
+    alignas(64) T from[kChannelRun], made[kChannelRun];
     const T* const p = read.get(at, n, from);
     T* const to = write.at(at, made);
     if (m.inner > 1) {
@@ -147,7 +77,7 @@ void forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
              const Tensor& running_mean, const Tensor& running_var, bool training, double momentum,
              double eps, Tensor& out, Tensor& save_mean, Tensor& save_invstd, Tensor& moved_mean,
              Tensor& moved_var) {
-  const Layout m(out);
+  const ChannelLayout m(out);
   const Tensor x = in_order_of(input, out);
   Numbers mean = numbers(running_mean, m.channels, 0), var = numbers(running_var, m.channels, 1);
   Numbers new_mean = mean, new_var = var;
@@ -189,15 +119,15 @@ class Products final : public TileMap {
         mean_(mean.begin(), mean.end()) {}
 
   void load(const char* memory, const Block& b, char* tile) const override {
-    alignas(64) T deviations[kRun];
+    alignas(64) T deviations[kChannelRun];
     T* to = reinterpret_cast<T*>(tile);
     load_grad_(memory, b, tile);
     const int64_t step = b.col_stride / grad_item_;
     // Neighbours are of one channel, or of neighbouring ones.
     const int64_t next = mean_.size() > 1 && step == channel_stride_ ? 1 : 0;
     for (int64_t r = 0; r < b.rows; ++r)
-      for (int64_t c = 0; c < b.cols; c += kRun) {
-        const int64_t n = std::min(kRun, b.cols - c);
+      for (int64_t c = 0; c < b.cols; c += kChannelRun) {
+        const int64_t n = std::min(kChannelRun, b.cols - c);
         const int64_t at = (memory - grad_ + r * b.row_stride) / grad_item_ + c * step;
         load_x_(x_ + at * x_item_, Block{1, n, 0, step * x_item_},
                 reinterpret_cast<char*>(deviations));
@@ -231,15 +161,15 @@ void gradient_sums(const Tensor& grad, const Tensor& x, const Numbers& mean, Num
 
 // (grad - a - (x - mean) * b) * scale, where a and b are zero outside training.
 template <class T>
-void input_backward(const Tensor& grad, const Tensor& x, const Layout& m, const Numbers& means,
-                    const Numbers& sums, const Numbers& products, const Numbers& scales,
-                    const Tensor& out) {
-  const std::vector<T> mean = in<T>(means), a = in<T>(sums), b = in<T>(products),
-                       scale = in<T>(scales);
-  const RunReader<T> read_grad(grad), read(x);
-  const RunWriter<T> write(out);
+void input_backward(const Tensor& grad, const Tensor& x, const ChannelLayout& m,
+                    const Numbers& means, const Numbers& sums, const Numbers& products,
+                    const Numbers& scales, const Tensor& out) {
+  const std::vector<T> mean = in_type<T>(means), a = in_type<T>(sums), b = in_type<T>(products),
+                       scale = in_type<T>(scales);
+  const ElementReader<T> read_grad(grad), read(x);
+  const ElementWriter<T> write(out);
   everywhere(m, [&](int64_t at, int64_t n, int64_t c) {
-    alignas(64) T grads[kRun], values[kRun], made[kRun];
+    alignas(64) T grads[kChannelRun], values[kChannelRun], made[kChannelRun];
     const T *const g = read_grad.get(at, n, grads), *const p = read.get(at, n, values);
     T* const to = write.at(at, made);
     const int64_t step = m.inner > 1 ? 0 : 1;
@@ -256,7 +186,7 @@ void backward(const Tensor& grad_out, const Tensor& input, const Tensor& weight,
               const Numbers& rstd, bool train, const Tensor& grad_input, const Tensor& grad_weight,
               const Tensor& grad_bias) {
   const Tensor like = grad_input.defined() ? grad_input : input.contiguous();
-  const Layout m(like);
+  const ChannelLayout m(like);
   const Tensor x = in_order_of(input, like), grad = in_order_of(grad_out, like);
   const Numbers means = numbers(mean, m.channels, 0);
   Numbers sum(m.channels, 0.0), product(m.channels, 0.0);

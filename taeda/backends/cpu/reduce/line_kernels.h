@@ -80,6 +80,8 @@ struct RowFns {
   // The gradient of a normalized row; weight may be null.
   void (*normalize_backward)(const T* grad, const T* in, T* out, int64_t n, T mean, T rstd,
                              const T* weight);
+  // The same for a row that is scaled by the root of its mean square and keeps its mean.
+  void (*scale_backward)(const T* grad, const T* in, T* out, int64_t n, T rstd, const T* weight);
   // weight_grad += grad * (in - mean) * rstd, bias_grad += grad; either may be null.
   void (*accumulate_affine)(const T* grad, const T* in, int64_t n, T mean, T rstd, T* weight_grad,
                             T* bias_grad);

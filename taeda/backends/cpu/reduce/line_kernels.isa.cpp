@@ -139,6 +139,16 @@ struct Row {
       ((h.template at<V>(i) - V(mean_h) - x * V(mean_hx)) * V(rstd)).store(out + i);
     });
   }
+  static void scale_backward(const T* grad, const T* in, T* out, int64_t n, T rstd,
+                             const T* weight) {
+    const Weighted<T> h{grad, weight};
+    const T mean_hx = reduce_line<SumBody, T>(WeightedNormalized<T>{h, in, T(0), rstd}, n) / T(n);
+    each(n, [&](auto v, int64_t i) {
+      using V = decltype(v);
+      const V x = V::load(in + i) * V(rstd);
+      ((h.template at<V>(i) - x * V(mean_hx)) * V(rstd)).store(out + i);
+    });
+  }
   static void accumulate_affine(const T* grad, const T* in, int64_t n, T mean, T rstd,
                                 T* weight_grad, T* bias_grad) {
     if (weight_grad)
@@ -154,9 +164,16 @@ struct Row {
       });
   }
   static constexpr RowFns<T> fns() {
-    return {&sum,         &sum_squared_deviations, &softmax,
-            &log_softmax, &softmax_backward,       &log_softmax_backward,
-            &normalize,   &normalize_backward,     &accumulate_affine};
+    return {&sum,
+            &sum_squared_deviations,
+            &softmax,
+            &log_softmax,
+            &softmax_backward,
+            &log_softmax_backward,
+            &normalize,
+            &normalize_backward,
+            &scale_backward,
+            &accumulate_affine};
   }
 };
 
