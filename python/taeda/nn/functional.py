@@ -141,4 +141,32 @@ def embedding_bag(
     )[0]
 
 
+# ---- resampling ----
+def _deprecated(name):
+    from warnings import warn
+
+    warn(
+        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=3,
+    )
+
+
+def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    """The older name of interpolate."""
+    _deprecated("upsample")
+    return _generated.interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input, size=None, scale_factor=None):
+    """The older name of interpolate to copies of the nearest element."""
+    _deprecated("upsample_nearest")
+    return _generated.interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input, size=None, scale_factor=None):
+    """The older name of linear interpolation between aligned corners."""
+    _deprecated("upsample_bilinear")
+    return _generated.interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+
+
 _name_missing_operators(globals())

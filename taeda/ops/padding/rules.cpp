@@ -80,8 +80,9 @@ OutSpec border_backward_spec(const char* op, const Tensor& grad_output, const Te
   return bordered_spec(self, SymIntVec(self.sym_sizes()));
 }
 
-enum PadMode : int64_t { kConstant, kReflect, kReplicate, kCircular };
-constexpr std::string_view kPadModes[] = {"constant", "reflect", "replicate", "circular"};
+// Numbered as in PyTorch.
+enum PadMode : int64_t { kReflect, kReplicate, kCircular, kConstant };
+constexpr std::string_view kPadModes[] = {"reflect", "replicate", "circular", "constant"};
 
 Tensor mirrored(const Tensor& self, SymIntList pad) {
   return pad.size() == 2   ? taeda::reflection_pad1d(self, pad)
@@ -110,7 +111,14 @@ OutSpec constant_pad_nd_spec(const Tensor& self, SymIntList pad, const Scalar&) 
                 " resulted in a negative output size, which is invalid. Check dimension ", d,
                 " of your input.");
   }
-  return bordered_spec(self, sizes);
+  bool has_border = false;
+  for (const SymInt& p : pad) has_border |= p > SymInt(0);
+  OutSpec spec = bordered_spec(self, sizes);
+  if (has_border) return spec;
+  // A copy of a part keeps the order of its memory.
+  const Tensor* const inputs[] = {&self};
+  spec.strides = strides_in_order(inputs, sizes);
+  return spec;
 }
 
 OutSpec reflection_pad1d_spec(const Tensor& self, SymIntList padding) {
@@ -193,7 +201,7 @@ Tensor _pad_enum(const Tensor& self, SymIntList pad, int64_t mode, std::optional
               "Padding length should be less than or equal to two times the input dimension but "
               "got padding length ",
               pad.size(), " and input of dimension ", self.dim());
-  TAEDA_CHECK(mode >= kConstant && mode <= kCircular, "Invalid padding mode (", mode, ")");
+  TAEDA_CHECK(mode >= kReflect && mode <= kConstant, "Invalid padding mode (", mode, ")");
   if (mode == kConstant) return taeda::constant_pad_nd(self, pad, Scalar(value.value_or(0)));
   TAEDA_CHECK(!value || *value == 0, "Padding mode \"", kPadModes[mode],
               "\" doesn't take in value argument");
@@ -210,7 +218,7 @@ Tensor _pad_enum(const Tensor& self, SymIntList pad, int64_t mode, std::optional
 }
 
 Tensor pad(const Tensor& self, SymIntList pad, std::string_view mode, std::optional<double> value) {
-  for (int64_t m = kConstant; m <= kCircular; ++m)
+  for (int64_t m = kReflect; m <= kConstant; ++m)
     if (mode == kPadModes[m]) return taeda::_pad_enum(self, pad, m, value);
   fail(ErrorKind::NotImplemented, "Unrecognised padding mode ", mode);
 }

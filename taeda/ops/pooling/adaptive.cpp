@@ -104,9 +104,12 @@ std::array<OutSpec, 2> fractional_spec(const char* op, const Tensor& self, IntLi
               ": output_size must either be a single Int or tuple of Ints");
   check_planes(op, self, spatial, 1);
   const SymIntVec last = last_sizes(self, spatial);
-  for (size_t d = 0; d < n; ++d)
-    TAEDA_CHECK(SymInt(output_size[d] + kernel_size[d] - 1) <= last[d], op, "(): pool size ",
-                kernel_size[d], " too large relative to input size ", last[d], " in dimension ", d);
+  for (size_t d = 0; d < n; ++d) {
+    // In three dimensions PyTorch wants one element more.
+    const SymInt needed(output_size[d] + kernel_size[d] - (spatial == 3 ? 0 : 1));
+    TAEDA_CHECK(needed <= last[d], op, "(): pool size ", kernel_size[d],
+                " too large relative to input size ", last[d], " in dimension ", d);
+  }
   check_fractional_samples(self, samples, spatial);
   check_pooled_dtype(op, self, kPoolsFloats);
   const SymIntVec sizes = with_last_sizes(self, as_symint(output_size));

@@ -2,7 +2,6 @@
 #include "taeda/ops/functions.h"
 #include "taeda/ops/resample/declarations.h"
 #include "taeda/ops/resample/functions.h"
-#include "taeda/ops/resample/gradients.h"
 
 namespace taeda::impl {
 namespace {
@@ -122,6 +121,9 @@ Tensor grid_sampler(const Tensor& input, const Tensor& grid, int64_t interpolati
 
 Tensor affine_grid_generator(const Tensor& theta, SymIntList size, bool align_corners) {
   check_affine_size(size);
+  TAEDA_CHECK_NOT_IMPLEMENTED(theta.is_floating_point(),
+                              "\"affine_grid_generator\" not implemented for '", theta.dtype(),
+                              "'");
   SymIntVec shape(size);
   shape.erase(1);
   shape.push_back(SymInt(static_cast<int64_t>(size.size()) - 2));
@@ -139,32 +141,3 @@ Tensor affine_grid_generator_backward(const Tensor& grad, SymIntList size, bool 
 }
 
 }  // namespace taeda::impl
-
-namespace taeda::gradients {
-
-Tensor grid_sampler_2d_input_backward(const Tensor& grad, const Tensor& input, const Tensor& grid,
-                                      int64_t mode, int64_t padding, bool align_corners) {
-  const bool mask[] = {true, false};
-  return std::get<0>(
-      taeda::grid_sampler_2d_backward(grad, input, grid, mode, padding, align_corners, mask));
-}
-Tensor grid_sampler_2d_grid_backward(const Tensor& grad, const Tensor& input, const Tensor& grid,
-                                     int64_t mode, int64_t padding, bool align_corners) {
-  const bool mask[] = {false, true};
-  return std::get<1>(
-      taeda::grid_sampler_2d_backward(grad, input, grid, mode, padding, align_corners, mask));
-}
-Tensor grid_sampler_3d_input_backward(const Tensor& grad, const Tensor& input, const Tensor& grid,
-                                      int64_t mode, int64_t padding, bool align_corners) {
-  const bool mask[] = {true, false};
-  return std::get<0>(
-      taeda::grid_sampler_3d_backward(grad, input, grid, mode, padding, align_corners, mask));
-}
-Tensor grid_sampler_3d_grid_backward(const Tensor& grad, const Tensor& input, const Tensor& grid,
-                                     int64_t mode, int64_t padding, bool align_corners) {
-  const bool mask[] = {false, true};
-  return std::get<1>(
-      taeda::grid_sampler_3d_backward(grad, input, grid, mode, padding, align_corners, mask));
-}
-
-}  // namespace taeda::gradients

@@ -7,8 +7,6 @@
 namespace taeda::impl {
 namespace {
 
-enum class Halves : uint8_t { kHalves, kNoHalves };
-
 // The last dimensions, which are to be positive before and after.
 SymIntVec resampled_sizes(SymIntList input_size, SymIntList output_size, int64_t spatial) {
   TAEDA_CHECK(static_cast<int64_t>(output_size.size()) == spatial,
@@ -27,10 +25,8 @@ SymIntVec resampled_sizes(SymIntList input_size, SymIntList output_size, int64_t
   return sizes;
 }
 
-void check_resampled_dtype(const char* op, DType t, Halves halves, bool takes_bytes) {
-  const bool is_half = is_reduced_float(t) && halves == Halves::kNoHalves;
-  const bool is_taken =
-      (is_floating(t) && !is_float8(t) && !is_half) || (takes_bytes && t == DType::Byte);
+void check_resampled_dtype(const char* op, DType t, bool takes_bytes) {
+  const bool is_taken = (is_floating(t) && !is_float8(t)) || (takes_bytes && t == DType::Byte);
   TAEDA_CHECK_NOT_IMPLEMENTED(is_taken, "\"", op, "\" not implemented for '", t, "'");
 }
 
@@ -41,17 +37,17 @@ OutSpec like_resampled(const Tensor& self, const SymIntVec& sizes) {
   return spec;
 }
 
-OutSpec resampled_spec(const char* op, const Tensor& self, SymIntList output_size, int64_t spatial,
-                       Halves halves) {
+OutSpec resampled_spec(const char* op, const Tensor& self, SymIntList output_size,
+                       int64_t spatial) {
   const SymIntVec sizes = resampled_sizes(self.sym_sizes(), output_size, spatial);
   TAEDA_CHECK(sizes[1] != SymInt(0), "Non-empty ", spatial + 2,
               "D data tensor expected but got a tensor with sizes ", self.sym_sizes());
-  check_resampled_dtype(op, self.dtype(), halves, true);
+  check_resampled_dtype(op, self.dtype(), true);
   return like_resampled(self, sizes);
 }
 
 OutSpec resampled_backward_spec(const char* op, const Tensor& grad_output, SymIntList output_size,
-                                SymIntList input_size, int64_t spatial, Halves halves) {
+                                SymIntList input_size, int64_t spatial) {
   const SymIntVec sizes = resampled_sizes(input_size, output_size, spatial);
   TAEDA_CHECK(grad_output.dim() == spatial + 2, "Expected grad_output to be a tensor of dimension ",
               spatial + 2, " but got: dimension ", grad_output.dim());
@@ -59,139 +55,139 @@ OutSpec resampled_backward_spec(const char* op, const Tensor& grad_output, SymIn
     TAEDA_CHECK(grad_output.sym_size(d) == sizes[d],
                 "Expected grad_output to have the same shape as output; output.size(", d,
                 ") = ", sizes[d], " but got grad_output.size(", d, ") = ", grad_output.sym_size(d));
-  check_resampled_dtype(op, grad_output.dtype(), halves, false);
+  check_resampled_dtype(op, grad_output.dtype(), false);
   return like_resampled(grad_output, SymIntVec(input_size));
 }
 
 }  // namespace
 
 OutSpec upsample_nearest1d_spec(const Tensor& self, SymIntList output_size, std::optional<double>) {
-  return resampled_spec("upsample_nearest1d", self, output_size, 1, Halves::kHalves);
+  return resampled_spec("upsample_nearest1d", self, output_size, 1);
 }
 OutSpec upsample_nearest1d_backward_spec(const Tensor& grad_output, SymIntList output_size,
                                          SymIntList input_size, std::optional<double>) {
   return resampled_backward_spec("upsample_nearest1d_backward", grad_output, output_size,
-                                 input_size, 1, Halves::kHalves);
+                                 input_size, 1);
 }
 OutSpec _upsample_nearest_exact1d_spec(const Tensor& self, SymIntList output_size,
                                        std::optional<double>) {
-  return resampled_spec("_upsample_nearest_exact1d", self, output_size, 1, Halves::kHalves);
+  return resampled_spec("_upsample_nearest_exact1d", self, output_size, 1);
 }
 OutSpec _upsample_nearest_exact1d_backward_spec(const Tensor& grad_output, SymIntList output_size,
                                                 SymIntList input_size, std::optional<double>) {
   return resampled_backward_spec("_upsample_nearest_exact1d_backward", grad_output, output_size,
-                                 input_size, 1, Halves::kHalves);
+                                 input_size, 1);
 }
 OutSpec upsample_nearest2d_spec(const Tensor& self, SymIntList output_size, std::optional<double>,
                                 std::optional<double>) {
-  return resampled_spec("upsample_nearest2d", self, output_size, 2, Halves::kHalves);
+  return resampled_spec("upsample_nearest2d", self, output_size, 2);
 }
 OutSpec upsample_nearest2d_backward_spec(const Tensor& grad_output, SymIntList output_size,
                                          SymIntList input_size, std::optional<double>,
                                          std::optional<double>) {
   return resampled_backward_spec("upsample_nearest2d_backward", grad_output, output_size,
-                                 input_size, 2, Halves::kHalves);
+                                 input_size, 2);
 }
 OutSpec _upsample_nearest_exact2d_spec(const Tensor& self, SymIntList output_size,
                                        std::optional<double>, std::optional<double>) {
-  return resampled_spec("_upsample_nearest_exact2d", self, output_size, 2, Halves::kHalves);
+  return resampled_spec("_upsample_nearest_exact2d", self, output_size, 2);
 }
 OutSpec _upsample_nearest_exact2d_backward_spec(const Tensor& grad_output, SymIntList output_size,
                                                 SymIntList input_size, std::optional<double>,
                                                 std::optional<double>) {
   return resampled_backward_spec("_upsample_nearest_exact2d_backward", grad_output, output_size,
-                                 input_size, 2, Halves::kHalves);
+                                 input_size, 2);
 }
 OutSpec upsample_nearest3d_spec(const Tensor& self, SymIntList output_size, std::optional<double>,
                                 std::optional<double>, std::optional<double>) {
-  return resampled_spec("upsample_nearest3d", self, output_size, 3, Halves::kHalves);
+  return resampled_spec("upsample_nearest3d", self, output_size, 3);
 }
 OutSpec upsample_nearest3d_backward_spec(const Tensor& grad_output, SymIntList output_size,
                                          SymIntList input_size, std::optional<double>,
                                          std::optional<double>, std::optional<double>) {
   return resampled_backward_spec("upsample_nearest3d_backward", grad_output, output_size,
-                                 input_size, 3, Halves::kHalves);
+                                 input_size, 3);
 }
 OutSpec _upsample_nearest_exact3d_spec(const Tensor& self, SymIntList output_size,
                                        std::optional<double>, std::optional<double>,
                                        std::optional<double>) {
-  return resampled_spec("_upsample_nearest_exact3d", self, output_size, 3, Halves::kHalves);
+  return resampled_spec("_upsample_nearest_exact3d", self, output_size, 3);
 }
 OutSpec _upsample_nearest_exact3d_backward_spec(const Tensor& grad_output, SymIntList output_size,
                                                 SymIntList input_size, std::optional<double>,
                                                 std::optional<double>, std::optional<double>) {
   return resampled_backward_spec("_upsample_nearest_exact3d_backward", grad_output, output_size,
-                                 input_size, 3, Halves::kHalves);
+                                 input_size, 3);
 }
 OutSpec upsample_linear1d_spec(const Tensor& self, SymIntList output_size, bool,
                                std::optional<double>) {
-  return resampled_spec("upsample_linear1d", self, output_size, 1, Halves::kHalves);
+  return resampled_spec("upsample_linear1d", self, output_size, 1);
 }
 OutSpec upsample_linear1d_backward_spec(const Tensor& grad_output, SymIntList output_size,
                                         SymIntList input_size, bool, std::optional<double>) {
   return resampled_backward_spec("upsample_linear1d_backward", grad_output, output_size, input_size,
-                                 1, Halves::kHalves);
+                                 1);
 }
 OutSpec upsample_bilinear2d_spec(const Tensor& self, SymIntList output_size, bool,
                                  std::optional<double>, std::optional<double>) {
-  return resampled_spec("upsample_bilinear2d", self, output_size, 2, Halves::kHalves);
+  return resampled_spec("upsample_bilinear2d", self, output_size, 2);
 }
 OutSpec upsample_bilinear2d_backward_spec(const Tensor& grad_output, SymIntList output_size,
                                           SymIntList input_size, bool, std::optional<double>,
                                           std::optional<double>) {
   return resampled_backward_spec("upsample_bilinear2d_backward", grad_output, output_size,
-                                 input_size, 2, Halves::kHalves);
+                                 input_size, 2);
 }
 OutSpec upsample_trilinear3d_spec(const Tensor& self, SymIntList output_size, bool,
                                   std::optional<double>, std::optional<double>,
                                   std::optional<double>) {
-  return resampled_spec("upsample_trilinear3d", self, output_size, 3, Halves::kHalves);
+  return resampled_spec("upsample_trilinear3d", self, output_size, 3);
 }
 OutSpec upsample_trilinear3d_backward_spec(const Tensor& grad_output, SymIntList output_size,
                                            SymIntList input_size, bool, std::optional<double>,
                                            std::optional<double>, std::optional<double>) {
   return resampled_backward_spec("upsample_trilinear3d_backward", grad_output, output_size,
-                                 input_size, 3, Halves::kHalves);
+                                 input_size, 3);
 }
 OutSpec upsample_bicubic2d_spec(const Tensor& self, SymIntList output_size, bool,
                                 std::optional<double>, std::optional<double>) {
-  return resampled_spec("upsample_bicubic2d", self, output_size, 2, Halves::kHalves);
+  return resampled_spec("upsample_bicubic2d", self, output_size, 2);
 }
 OutSpec upsample_bicubic2d_backward_spec(const Tensor& grad_output, SymIntList output_size,
                                          SymIntList input_size, bool, std::optional<double>,
                                          std::optional<double>) {
   return resampled_backward_spec("upsample_bicubic2d_backward", grad_output, output_size,
-                                 input_size, 2, Halves::kHalves);
+                                 input_size, 2);
 }
 OutSpec _upsample_bilinear2d_aa_spec(const Tensor& self, SymIntList output_size, bool,
                                      std::optional<double>, std::optional<double>) {
-  return resampled_spec("_upsample_bilinear2d_aa", self, output_size, 2, Halves::kNoHalves);
+  return resampled_spec("_upsample_bilinear2d_aa", self, output_size, 2);
 }
 OutSpec _upsample_bilinear2d_aa_backward_spec(const Tensor& grad_output, SymIntList output_size,
                                               SymIntList input_size, bool, std::optional<double>,
                                               std::optional<double>) {
   return resampled_backward_spec("_upsample_bilinear2d_aa_backward", grad_output, output_size,
-                                 input_size, 2, Halves::kNoHalves);
+                                 input_size, 2);
 }
 OutSpec _upsample_bicubic2d_aa_spec(const Tensor& self, SymIntList output_size, bool,
                                     std::optional<double>, std::optional<double>) {
-  return resampled_spec("_upsample_bicubic2d_aa", self, output_size, 2, Halves::kNoHalves);
+  return resampled_spec("_upsample_bicubic2d_aa", self, output_size, 2);
 }
 OutSpec _upsample_bicubic2d_aa_backward_spec(const Tensor& grad_output, SymIntList output_size,
                                              SymIntList input_size, bool, std::optional<double>,
                                              std::optional<double>) {
   return resampled_backward_spec("_upsample_bicubic2d_aa_backward", grad_output, output_size,
-                                 input_size, 2, Halves::kNoHalves);
+                                 input_size, 2);
 }
 OutSpec _upsample_lanczos2d_aa_spec(const Tensor& self, SymIntList output_size, bool,
                                     std::optional<double>, std::optional<double>) {
-  return resampled_spec("_upsample_lanczos2d_aa", self, output_size, 2, Halves::kNoHalves);
+  return resampled_spec("_upsample_lanczos2d_aa", self, output_size, 2);
 }
 OutSpec _upsample_lanczos2d_aa_backward_spec(const Tensor& grad_output, SymIntList output_size,
                                              SymIntList input_size, bool, std::optional<double>,
                                              std::optional<double>) {
   return resampled_backward_spec("_upsample_lanczos2d_aa_backward", grad_output, output_size,
-                                 input_size, 2, Halves::kNoHalves);
+                                 input_size, 2);
 }
 
 }  // namespace taeda::impl

@@ -74,27 +74,39 @@ struct Neighbours {
   }
 };
 
-// A cubic through its points with slopes of -0.75 outside, and its derivative.
+// The weights of four neighbours by a cubic through its points with slopes of -0.75 outside, and
+// their derivatives by the place, which is `t` behind the second.
 template <class T>
-std::pair<T, T> cubic_weight(T x) {
-  const T a = T(-0.75), d = std::abs(x), sign = x < 0 ? T(-1) : T(1);
-  if (d <= 1)
-    return {((a + 2) * d - (a + 3)) * d * d + 1, sign * (3 * (a + 2) * d - 2 * (a + 3)) * d};
-  return {(((d - 5) * d + 8) * d - 4) * a, sign * ((3 * d - 10) * d + 8) * a};
-}
+struct CubicWeights {
+  T weight[4], slope[4];
+  explicit CubicWeights(T t) {
+    const T a = T(-0.75);
+    const T distance[] = {t + 1, t, 1 - t, (1 - t) + 1};
+    for (int k = 0; k < 4; ++k) {
+      const T x = distance[k], sign = k < 2 ? T(1) : T(-1);
+      const bool is_outer = k == 0 || k == 3;
+      weight[k] = is_outer ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+                           : ((a + 2) * x - (a + 3)) * x * x + 1;
+      slope[k] = sign * (is_outer ? (3 * a * x - 10 * a) * x + 8 * a
+                                  : (3 * (a + 2) * x - 2 * (a + 3)) * x);
+    }
+  }
+};
 
 template <class T>
 Neighbours<T> neighbours(T place, int64_t size, const GridRule& rule) {
   const T stretch = static_cast<T>(rule.align_corners ? size - 1 : size) / 2;
-  Coordinate<T> c{(place + 1) * stretch - (rule.align_corners ? T(0) : T(0.5)), stretch};
+  Coordinate<T> c{rule.align_corners ? (place + 1) / 2 * static_cast<T>(size - 1)
+                                     : ((place + 1) * static_cast<T>(size) - 1) / 2,
+                  stretch};
   Neighbours<T> out;
   if (rule.mode == kBicubic) {
-    const T below = std::floor(c.value), rest = c.value - below;
-    for (int64_t k = -1; k <= 2; ++k) {
-      const auto [w, s] = cubic_weight(static_cast<T>(k) - rest);
-      Coordinate<T> tap{below + static_cast<T>(k), T(1)};
+    const T below = std::floor(c.value);
+    const CubicWeights<T> weights(c.value - below);
+    for (int k = 0; k < 4; ++k) {
+      Coordinate<T> tap{below + static_cast<T>(k - 1), T(1)};
       bring_inside(tap, size, rule);
-      out.add(tap.value, size, w, -s * c.slope);
+      out.add(tap.value, size, weights.weight[k], weights.slope[k] * c.slope);
     }
     return out;
   }

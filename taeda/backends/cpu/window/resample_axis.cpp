@@ -2,6 +2,7 @@
 #include "taeda/backends/cpu/window/resample_axis.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -16,12 +17,27 @@ T step_of(int64_t in, int64_t out, bool align_corners, std::optional<double> sca
   return static_cast<T>(in) / static_cast<T>(out);
 }
 
-// A cubic that passes through its points; `a` is the slope of its outer part.
+// A cubic that passes through its points; `a` is the slope of its outer part, from 1 to 2.
+template <class T>
+T inner_cubic(T x, T a) {
+  return ((a + 2) * x - (a + 3)) * x * x + 1;
+}
+template <class T>
+T outer_cubic(T x, T a) {
+  return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+}
 template <class T>
 T cubic(T x, T a) {
   x = std::abs(x);
-  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : T(0);
+  return x < 1 ? inner_cubic(x, a) : x < 2 ? outer_cubic(x, a) : T(0);
+}
+
+// The weights of the four neighbours of a place between the second and the third.
+template <class T>
+std::array<T, 4> cubic_weights(T rest) {
+  const T a = T(-0.75), back = 1 - rest;
+  return {outer_cubic(rest + 1, a), inner_cubic(rest, a), inner_cubic(back, a),
+          outer_cubic(back + 1, a)};
 }
 
 template <class T>
@@ -44,7 +60,7 @@ T wide_weight(Filter filter, T x) {
 template <class T>
 void add_wide(Filter filter, int64_t o, int64_t in, T step, ResampleAxis<T>& axis) {
   const T reach = filter == Filter::WideLinear ? 1 : filter == Filter::WideCubic ? 2 : 3;
-  const T stretch = std::max(step, T(1)), support = reach * stretch;
+  const T stretch = std::max(step, T(1)), squeeze = 1 / stretch, support = reach * stretch;
   const T center = step * (static_cast<T>(o) + T(0.5));
   const int64_t most = static_cast<int64_t>(std::ceil(support)) * 2 + 1;
   const int64_t first = std::max<int64_t>(static_cast<int64_t>(center - support + T(0.5)), 0);
@@ -54,8 +70,8 @@ void add_wide(Filter filter, int64_t o, int64_t in, T step, ResampleAxis<T>& axi
   axis.taps.push_back({first, count, at});
   T total = 0;
   for (int64_t k = 0; k < count; ++k) {
-    const T x = (static_cast<T>(k + first) - center + T(0.5)) / stretch;
-    axis.weights.push_back(wide_weight(filter, x));
+    const double x = (static_cast<T>(k + first) - center + 0.5) * squeeze;
+    axis.weights.push_back(wide_weight(filter, static_cast<T>(x)));
     total += axis.weights.back();
   }
   if (total != 0)
@@ -80,11 +96,18 @@ void add_around(Filter filter, int64_t o, int64_t in, T step, bool align_corners
   const auto at = static_cast<int64_t>(axis.weights.size());
   axis.taps.push_back({first, last - first + 1, at});
   axis.weights.resize(at + last - first + 1, T(0));
+  const std::array<T, 4> cubics = cubic_weights(rest);
   for (int64_t k = 1 - reach; k <= reach; ++k) {
-    const T x = static_cast<T>(k) - rest;
-    const T weight = is_cubic ? cubic(x, T(-0.75)) : std::max(T(0), 1 - std::abs(x));
+    const T weight = is_cubic ? cubics[k + 1] : k == 0 ? 1 - rest : rest;
     axis.weights[at + std::clamp<int64_t>(below + k, 0, in - 1) - first] += weight;
   }
+}
+
+// As many results as elements: each is itself, whatever the scale says.
+template <class T>
+void add_itself(int64_t o, ResampleAxis<T>& axis) {
+  axis.taps.push_back({o, 1, static_cast<int64_t>(axis.weights.size())});
+  axis.weights.push_back(T(1));
 }
 
 }  // namespace
@@ -98,9 +121,7 @@ ResampleAxis<T> resample_axis(Filter filter, int64_t in, int64_t out, bool align
     if (filter >= Filter::WideLinear)
       add_wide(filter, o, in, step, axis);
     else if (filter == Filter::Linear && in == out)
-      // As many as there were: each is itself, whatever the scale says.
-      axis.taps.push_back({o, 1, static_cast<int64_t>(axis.weights.size())}),
-          axis.weights.push_back(T(1));
+      add_itself(o, axis);
     else
       add_around(filter, o, in, step, align_corners, axis);
   }
