@@ -35,10 +35,6 @@ NAMES_SIZES = {
     "aten::as_strided_scatter",
     "aten::diagonal_backward",
     "aten::expand",
-    "aten::fractional_max_pool2d",
-    "aten::fractional_max_pool2d_backward",
-    "aten::fractional_max_pool3d",
-    "aten::fractional_max_pool3d_backward",
     "aten::native_group_norm",
     "aten::native_group_norm_backward",
     "aten::native_layer_norm",
@@ -57,6 +53,15 @@ NAMES_SIZES = {
     "aten::view",
     "aten::view_as_complex",
 }
+# So do those whose results have a given size.
+NAMES_SIZES |= {
+    f"aten::{key}"
+    for key, record in record_calls.records().items()
+    if {"output_size", "input_size"} & {a.name for a in record.schema.arguments}
+}
+# The places of a grid have as many numbers as an image has dimensions.
+NAMES_SIZES |= {f"aten::grid_sampler_{n}d{tail}" for n in (2, 3) for tail in ("", "_backward")}
+NAMES_SIZES.add("aten::affine_grid_generator")
 
 # With symbols for sizes their results are contiguous, whatever the argument's strides.
 CONTIGUOUS_WITH_SYMBOLS = {"aten::sort", "aten::sort.stable"}
