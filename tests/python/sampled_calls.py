@@ -10,7 +10,6 @@ from taeda.utils import _pytree as pytree
 
 import taeda
 
-
 # Operators that do not take 16-bit floats, as in PyTorch or by their nature.
 REFUSES_HALVES = {"complex", "view_as_complex"}
 REFUSES_HALVES |= {"_fused_cross_entropy", "_fused_cross_entropy_backward"}
