@@ -115,7 +115,7 @@ for _kind, _n in product(("Zero", "Reflection", "Replication", "Circular", "Cons
 SAMPLES += [
     ("AvgPool2d((2, 3), divisor_override=5)", "x(2, 4, 6, 6)"),
     ("AdaptiveAvgPool2d((None, 2))", "x(2, 4, 6, 6)"),
-    ("MaxUnpool1d(2)", "x(1, 1, 2), ints(2, 1, 1, 2)"),
+    ("MaxUnpool1d(2)", "x(1, 1, 1), ints(2, 1, 1, 1)"),
     ("MaxUnpool2d(2, stride=2)", "x(1, 1, 1, 1), ints(4, 1, 1, 1, 1)"),
     ("MaxUnpool3d(2)", "x(1, 1, 1, 1, 1), ints(8, 1, 1, 1, 1, 1)"),
     ("FractionalMaxPool2d(2, output_size=3)", None),
