@@ -94,8 +94,8 @@ void check_window_fits(const Tensor& self, const PoolWindow& w) {
 OutSpec avg_pool_spec(const char* op, const Tensor& self, const PoolWindow& w, bool ceil_mode,
                       const std::optional<int64_t>& divisor) {
   check_pool_divisor(divisor);
+  if (w.kernel.size() == 3 && self.dim() >= 4) check_window_fits(self, w);
   const SymIntVec sizes = pooled_sizes(op, self, w, ceil_mode);
-  if (w.kernel.size() == 3) check_window_fits(self, w);
   check_pooled_dtype(op, self, kPoolsLong);
   return pooled_spec(self, sizes, self.dtype());
 }
