@@ -43,6 +43,22 @@ void visit_real(DType dtype, F&& f) {
     f(float{});
 }
 
+// Two tensors over their common shape in row-major order, in which reductions add, whatever the
+// strides are. Operands 1 and 2 are the tensors; operand 0, which decides about the order, has the
+// strides of a contiguous tensor and no memory.
+LoopNest row_major_nest(const Tensor& a, const Tensor& b, IntList shape) {
+  LoopNest nest;
+  nest.num_operands = 1;
+  nest.base[0] = nullptr;
+  nest.strides[0].resize(shape.size());
+  int64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0; stride *= shape[i]) nest.strides[0][i] = stride;
+  nest.add(a, shape);
+  nest.add(b, shape);
+  nest.finish(shape);
+  return nest;
+}
+
 }  // namespace
 
 void _fused_cross_entropy(const Tensor& self, const Tensor& target, int64_t reduction,
@@ -116,10 +132,7 @@ void _fused_cross_entropy_backward(const Tensor& grad_output, const Tensor& self
 
 void _reduced_squared_difference(const Tensor& self, const Tensor& target, bool mean, Tensor& out) {
   const IntVec shape(as_int(broadcast_shapes(self.sym_sizes(), target.sym_sizes())));
-  LoopNest nest;
-  nest.add(self, shape);
-  nest.add(target, shape);
-  nest.finish(shape);
+  const LoopNest nest = row_major_nest(self, target, shape);
   const ComputeType compute = compute_type(out.dtype());
   const LoadFn load[2] = {load_fn(self.dtype(), compute), load_fn(target.dtype(), compute)};
   constexpr int64_t kChunk = kernel::kReduceChunk;
@@ -129,8 +142,8 @@ void _reduced_squared_difference(const Tensor& self, const Tensor& target, bool 
     using T = decltype(tag);
     constexpr int64_t item = sizeof(T);
     const bool is_direct = cols == nest.numel && self.dtype() == target.dtype() &&
-                           DTypeOf<T>::value == self.dtype() && nest.strides[0][0] == item &&
-                           nest.strides[1][0] == item;
+                           DTypeOf<T>::value == self.dtype() && nest.strides[1][0] == item &&
+                           nest.strides[2][0] == item;
     std::vector<T> parts(static_cast<size_t>(chunks));
     parallel_for(0, chunks, 8, [&](int64_t first, int64_t last) {
       std::vector<T> buffers[2];
@@ -140,17 +153,17 @@ void _reduced_squared_difference(const Tensor& self, const Tensor& target, bool 
         const T* sides[2];
         for (int k = 0; k < 2; ++k) {
           if (is_direct) {
-            sides[k] = reinterpret_cast<const T*>(nest.base[k]) + begin;
+            sides[k] = reinterpret_cast<const T*>(nest.base[k + 1]) + begin;
             continue;
           }
           sides[k] = buffers[k].data();
           for (int64_t i = 0; i < n;) {
             const int64_t col = (begin + i) % cols, run = std::min(cols - col, n - i);
-            const char* at = nest.base[k] + col * nest.strides[k][0];
+            const char* at = nest.base[k + 1] + col * nest.strides[k + 1][0];
             int64_t rest = (begin + i) / cols;
             for (size_t d = 1; d < nest.sizes.size(); rest /= nest.sizes[d], ++d)
-              at += rest % nest.sizes[d] * nest.strides[k][d];
-            load[k](at, Block{1, run, 0, nest.strides[k][0]},
+              at += rest % nest.sizes[d] * nest.strides[k + 1][d];
+            load[k](at, Block{1, run, 0, nest.strides[k + 1][0]},
                     reinterpret_cast<char*>(buffers[k].data() + i));
             i += run;
           }
