@@ -74,6 +74,18 @@ TEST(KernelText, UnreadableTextsNameTheLine) {
       {"kernel f()\n  value %0 = frob 1 : f32", "[kernel] line 2: there is no operation frob"},
       {"kernel f()\n  value %0 = constant 1 : f16", "[kernel] line 2: there is no type f16"},
       {"kernel f()\n  value %0 = constant 1 2 : f32", "[kernel] line 2: '2' is left over"},
+      {"kernel f()\n  value %0 = constant one : f32",
+       "[kernel] line 2: 'one' is no constant of type f32"},
+      {"kernel f()\n  value %0 = constant 1.5 : i64",
+       "[kernel] line 2: '1.5' is no constant of type i64"},
+      {"kernel f()\n  value %0 = constant 9223372036854775808 : i64",
+       "[kernel] line 2: '9223372036854775808' is no constant of type i64"},
+      {"kernel f()\n  value %0 = constant 2147483648 : i32",
+       "[kernel] line 2: '2147483648' is no constant of type i32"},
+      {"kernel f()\n  value %0 = constant -1 : u64",
+       "[kernel] line 2: '-1' is no constant of type u64"},
+      {"kernel f()\n  value %0 = constant yes : mask",
+       "[kernel] line 2: 'yes' is no constant of type mask"},
       {"kernel f()\n  loop i < 3\n    leap x[i] = %0", "[kernel] line 3: there is no step leap"},
   };
   for (const Broken& one : cases) EXPECT_EQ(error_of(one.text, false), one.message) << one.text;

@@ -1,5 +1,6 @@
 // Reads a kernel from its text, line by line.
 #include <bit>
+#include <charconv>
 #include <cstdlib>
 #include <map>
 
@@ -265,17 +266,35 @@ class Reader {
     return graph.apply(op, args[0], args[1], args[2]);
   }
 
+  // The whole word as a number of type T.
+  template <class T>
+  static T read_number(const Line& line, const std::string& word, Type type) {
+    T value{};
+    const char* end = word.data() + word.size();
+    const auto [stop, error] = std::from_chars(word.data(), end, value);
+    if (error != std::errc() || stop != end)
+      line.refuse("'", word, "' is no constant of type ", type_name(type));
+    return value;
+  }
+
   NodeId read_constant(Line& line, Type type) {
     const std::string first = line.word();
-    if (type == Type::Mask) return kernel_.values.constant(first == "true", type);
+    if (type == Type::Mask) {
+      if (first != "true" && first != "false")
+        line.refuse("'", first, "' is no constant of type ", type_name(type));
+      return kernel_.values.constant(first == "true", type);
+    }
     if (type == Type::U64)
       return kernel_.values.constant_int(
-          static_cast<int64_t>(std::strtoull(first.c_str(), nullptr, 10)), type);
+          static_cast<int64_t>(read_number<uint64_t>(line, first, type)), type);
+    if (type == Type::I32)
+      return kernel_.values.constant_int(read_number<int32_t>(line, first, type), type);
     if (is_integer(type))
-      return kernel_.values.constant_int(std::strtoll(first.c_str(), nullptr, 10), type);
-    const double real = std::strtod(first.c_str(), nullptr);
+      return kernel_.values.constant_int(read_number<int64_t>(line, first, type), type);
+    const double real = read_number<double>(line, first, type);
     if (!is_complex(type)) return kernel_.values.constant(real, type);
-    return kernel_.values.constant_complex(real, std::strtod(line.word().c_str(), nullptr), type);
+    return kernel_.values.constant_complex(real, read_number<double>(line, line.word(), type),
+                                           type);
   }
 
   void read_index(Line& line) {
