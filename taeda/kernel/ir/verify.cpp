@@ -266,7 +266,8 @@ class Verifier {
     written_[store.buffer].insert(store.at);
   }
 
-  // No two iterations may write the same element.
+  // No two iterations may write the same element. Of that the verifier sees whether each axis moves
+  // the index; the rest depends on strides and values of the launch.
   void check_owner(const Store& store, const Buffer& buffer) const {
     const std::vector<const Expr*> used = symbolic::symbols_of(store.at);
     const bool is_indirect = std::any_of(used.begin(), used.end(), [&](const Expr* symbol) {
