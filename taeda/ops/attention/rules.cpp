@@ -22,10 +22,10 @@ enum AttentionForm : int64_t { kComposed = 0, kOnePass = 1 };
 
 void check_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                      const Tensor& attn_mask) {
-  TAEDA_CHECK(
-      query.dtype() == key.dtype() && query.dtype() == value.dtype(),
-      "Expected query, key, and value to have the same dtype, but got query.dtype: ", query.dtype(),
-      " key.dtype: ", key.dtype(), " and value.dtype: ", value.dtype(), " instead.");
+  TAEDA_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(),
+              "Expected query, key, and value to have the same dtype, but got query.dtype: ",
+              cpp_name(query.dtype()), " key.dtype: ", cpp_name(key.dtype()),
+              " and value.dtype: ", cpp_name(value.dtype()), " instead.");
   TAEDA_CHECK(query.device() == key.device() && query.device() == value.device(),
               "Expected query, key, and value to have the same device type, but got "
               "query.device: ",

@@ -17,7 +17,8 @@ struct ByGroup {
   ByGroup(const Tensor& input, int64_t group, double eps)
       : dtype(is_reduced_float(input.dtype()) ? DType::Float : input.dtype()),
         sizes(input.sym_sizes()),
-        groups{input.sym_size(0), SymInt(group), SymInt(-1)} {
+        groups{input.sym_size(0), SymInt(group), input.sym_size(1) / SymInt(group)} {
+    for (int64_t d = 2; d < input.dim(); ++d) groups[2] *= input.sym_size(d);
     const Tensor x = grouped(input);
     const Tensor centered = x.sub(mean(x));
     rstd = mean(centered.mul(centered)).add(Scalar(eps)).rsqrt();
