@@ -74,12 +74,9 @@ OutSpec like_input(const Tensor& input) {
   return spec;
 }
 
-// Statistics that nothing reads, for a call without running ones; those of the batch get their
-// dtype, which is that of the parameters.
-Tensor unread(const Tensor& input, const Tensor& weight, const Tensor& bias, double value) {
-  const DType dtype = weight.defined() ? weight.dtype()
-                      : bias.defined() ? bias.dtype()
-                                       : input.dtype();
+// Statistics that nothing reads, for a call without running ones.
+Tensor unread(const Tensor& input, double value) {
+  const DType dtype = is_reduced_float(input.dtype()) ? DType::Float : input.dtype();
   return taeda::full({input.sym_size(1)}, Scalar(value), dtype, {}, input.device());
 }
 
@@ -114,9 +111,7 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
   check_dtypes(input, {&weight, &bias, &running_mean, &running_var});
   // What is written below must not be what a gradient keeps.
   const auto given = [&](const Tensor& running, double value) {
-    return !running.defined() ? unread(input, weight, bias, value)
-           : training         ? running.clone()
-                              : running;
+    return !running.defined() ? unread(input, value) : training ? running.clone() : running;
   };
   auto [out, save_mean, save_invstd, mean, var] = taeda::_native_batch_norm_legit_functional(
       input, weight, bias, given(running_mean, 0), given(running_var, 1), training, momentum, eps);
