@@ -69,7 +69,8 @@ Geometry geometry(const Tensor& t) {
 // Whether a call failed because it reads numbers, which tensors without memory do not have.
 bool wants_numbers(const Error& error) {
   const std::string_view text = error.what();
-  for (const char* reading : {"'aten::nonzero'", "'aten::_local_scalar_dense'", "to be on cpu"})
+  for (const char* reading :
+       {"'aten::nonzero'", "'aten::masked_select'", "'aten::_local_scalar_dense'", "to be on cpu"})
     if (text.find(reading) != std::string_view::npos) return true;
   return false;
 }
