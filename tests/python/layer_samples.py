@@ -138,7 +138,7 @@ SAMPLES += [
     ("GroupNorm(4, 4, affine=False)", "x(2, 4, 3)"),
     ("GroupNorm(1, 4, bias=False)", "x(2, 4, 3)"),
     ("LocalResponseNorm(2)", "x(2, 4, 3, 3)"),
-    ("CrossMapLRN2d(3, alpha=0.1)", "x(2, 4, 3, 3)"),
+    ("CrossMapLRN2d(3, alpha=0.1)", "x(2, 2, 3, 3)"),
     ("SyncBatchNorm(4)", "x(2, 4, 3)"),
 ]
 # Recurrent layers and attention.
