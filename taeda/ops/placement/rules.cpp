@@ -146,7 +146,7 @@ std::vector<Tensor> clamped_indices(const Tensor& self, TensorList indices) {
       continue;
     }
     const SymInt size = self.sym_size(static_cast<int64_t>(d));
-    out.push_back(indices[d].clamp(Scalar(-size), Scalar(size - SymInt(1))));
+    out.push_back(indices[d].clamp_min(Scalar(-size)).clamp_max(Scalar(size - SymInt(1))));
   }
   return out;
 }
