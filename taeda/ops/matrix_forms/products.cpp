@@ -1,5 +1,5 @@
 // Products of several matrices, in the order that needs the fewest multiplications.
-#include <limits>
+#include <vector>
 
 #include "taeda/ops/functions.h"
 #include "taeda/ops/matrix_forms/declarations.h"
@@ -13,17 +13,17 @@ class ProductOrder {
  public:
   explicit ProductOrder(const std::vector<Tensor>& matrices)
       : n_(matrices.size()), split_(n_ * n_, 0) {
-    std::vector<double> sizes{static_cast<double>(matrices[0].size(0))};
-    for (const Tensor& m : matrices) sizes.push_back(static_cast<double>(m.size(1)));
-    std::vector<double> costs(n_ * n_, 0);
+    SymIntVec sizes{matrices[0].sym_size(0)};
+    for (const Tensor& m : matrices) sizes.push_back(m.sym_size(1));
+    std::vector<SymInt> costs(n_ * n_, SymInt(0));
     for (size_t length = 1; length < n_; ++length)
       for (size_t from = 0; from + length < n_; ++from) {
         const size_t to = from + length;
-        double least = std::numeric_limits<double>::infinity();
+        SymInt least;
         for (size_t at = from; at < to; ++at) {
-          const double cost = costs[from * n_ + at] + costs[(at + 1) * n_ + to] +
+          const SymInt cost = costs[from * n_ + at] + costs[(at + 1) * n_ + to] +
                               sizes[from] * sizes[at + 1] * sizes[to + 1];
-          if (cost < least) {
+          if (at == from || cost < least) {
             least = cost;
             split_[from * n_ + to] = at;
           }
