@@ -8,9 +8,9 @@
 
 namespace taeda {
 
-// The least and the greatest edge for each column of `points`, a matrix: those of `range`, or the
-// extremes of the column.
-TAEDA_API std::vector<std::pair<double, double>> outer_edges(const Tensor& points,
+// The least and the greatest edge for each of the columns of `points`, a matrix: those of `range`,
+// or the extremes of the column.
+TAEDA_API std::vector<std::pair<double, double>> outer_edges(const Tensor& points, int64_t columns,
                                                              std::optional<Span<double>> range);
 // `bins` intervals of equal width for each column.
 TAEDA_API std::vector<Tensor> even_edges(const Tensor& points, IntList bins,

@@ -1,6 +1,7 @@
 // Shapes and checks of histograms, and their edges.
 #include <cmath>
 
+#include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/order_statistics/bins.h"
 #include "taeda/ops/order_statistics/declarations.h"
@@ -9,9 +10,9 @@ namespace taeda {
 
 Tensor as_points(const Tensor& self) { return self.reshape({SymInt(-1), self.sym_size(-1)}); }
 
-std::vector<std::pair<double, double>> outer_edges(const Tensor& points,
+std::vector<std::pair<double, double>> outer_edges(const Tensor& points, int64_t columns,
                                                    std::optional<Span<double>> range) {
-  const int64_t columns = points.size(1);
+  const bool has_values = !points.is_meta() && !dispatch::has_no_memory(points);
   std::vector<std::pair<double, double>> edges(columns, {0.0, 1.0});
   TAEDA_CHECK(!range || static_cast<int64_t>(range->size()) == 2 * columns,
               "torch.histogramdd: for a ", columns, "-dimensional histogram range should have ",
@@ -21,10 +22,10 @@ std::vector<std::pair<double, double>> outer_edges(const Tensor& points,
     if (range) {
       low = (*range)[2 * d];
       high = (*range)[2 * d + 1];
-    } else if (points.numel() > 0) {
+    } else if (has_values && points.sym_numel() > SymInt(0)) {
       const Tensor column = points.select(1, d);
-      low = read_scalar(column.amin()).to_double();
-      high = read_scalar(column.amax()).to_double();
+      low = column.amin().item().to_double();
+      high = column.amax().item().to_double();
     }
     TAEDA_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histogramdd: dimension ", d,
                 "'s range [", low, ", ", high, "] is not finite");
@@ -40,10 +41,11 @@ std::vector<std::pair<double, double>> outer_edges(const Tensor& points,
 
 std::vector<Tensor> even_edges(const Tensor& points, IntList bins,
                                std::optional<Span<double>> range) {
-  const auto ends = outer_edges(points, range);
-  TAEDA_CHECK(ends.size() == bins.size(),
+  const auto columns = static_cast<int64_t>(bins.size());
+  TAEDA_CHECK(points.sym_size(1) == SymInt(columns),
               "histogramdd: The size of bins must be equal to the innermost dimension of the "
               "input.");
+  const auto ends = outer_edges(points, columns, range);
   std::vector<Tensor> edges;
   for (size_t d = 0; d < bins.size(); ++d)
     edges.push_back(taeda::linspace(Scalar(ends[d].first), Scalar(ends[d].second), bins[d] + 1,
@@ -58,9 +60,9 @@ void check_counted_dtype(const Tensor& self) {
   TAEDA_CHECK_NOT_IMPLEMENTED(self.dtype() == DType::Float || self.dtype() == DType::Double,
                               "\"histogram_cpu\" not implemented for '", self.dtype(), "'");
 }
-void check_bin_count(int64_t bins, int64_t dim) {
-  TAEDA_CHECK(bins > 0, "torch.histogram(): bins must be > 0, but got ", bins, " for dimension ",
-              dim);
+void check_bin_count(const SymInt& bins, int64_t dim) {
+  TAEDA_CHECK(bins > SymInt(0), "torch.histogram(): bins must be > 0, but got ", bins,
+              " for dimension ", dim);
 }
 
 // `sizes`: those of the points, one weight for each.
@@ -86,10 +88,10 @@ void check_edges(const Tensor& self, const Tensor& edges, int64_t dim) {
   TAEDA_CHECK(edges.dim() == 1,
               "torch.histogramdd: bins tensor should have one dimension, but got ", edges.dim(),
               " dimensions in the bins tensor for dimension ", dim);
-  TAEDA_CHECK(edges.numel() > 0,
+  TAEDA_CHECK(edges.sym_numel() > SymInt(0),
               "torch.histogramdd: bins tensor should have at least 1 element, but got ",
-              edges.numel(), " elements in the bins tensor for dimension ", dim);
-  check_bin_count(edges.numel() - 1, dim);
+              edges.sym_numel(), " elements in the bins tensor for dimension ", dim);
+  check_bin_count(edges.sym_numel() - SymInt(1), dim);
 }
 
 SymIntList without_last(const Tensor& self) {
@@ -131,7 +133,7 @@ std::array<OutSpec, 2> histogram_bins_tensor_spec(const Tensor& self, const Tens
 std::array<OutSpec, 2> histogram_bin_ct_spec(const Tensor& self, int64_t bins,
                                              std::optional<Span<double>>, const Tensor& weight,
                                              bool) {
-  check_bin_count(bins, 0);
+  check_bin_count(SymInt(bins), 0);
   check_flat_weight(self, weight);
   check_counted_dtype(self);
   return histogram_spec(self, SymInt(bins));
@@ -147,7 +149,8 @@ std::vector<Tensor> _histogramdd_bin_edges(const Tensor& self, IntList bins,
 OutSpec _histogramdd_from_bin_cts_spec(const Tensor& self, IntList bins,
                                        std::optional<Span<double>>, const Tensor& weight, bool) {
   check_points(self);
-  for (size_t d = 0; d < bins.size(); ++d) check_bin_count(bins[d], static_cast<int64_t>(d));
+  for (size_t d = 0; d < bins.size(); ++d)
+    check_bin_count(SymInt(bins[d]), static_cast<int64_t>(d));
   check_histogram_weight(self, weight, without_last(self));
   check_counted_dtype(self);
   return OutSpec(bins, self.dtype(), self.device());
@@ -156,9 +159,9 @@ OutSpec _histogramdd_from_bin_cts_spec(const Tensor& self, IntList bins,
 OutSpec _histogramdd_from_bin_tensors_spec(const Tensor& self, TensorList bins,
                                            const Tensor& weight, bool) {
   check_points(self);
-  const auto columns = static_cast<size_t>(self.size(-1));
-  TAEDA_CHECK(bins.size() == columns, "torch.histogramdd: expected ", columns,
-              " sequences of bin edges for a ", columns, "-dimensional histogram but got ",
+  const SymInt columns = self.sym_size(-1);
+  TAEDA_CHECK(columns == SymInt(static_cast<int64_t>(bins.size())), "torch.histogramdd: expected ",
+              columns, " sequences of bin edges for a ", columns, "-dimensional histogram but got ",
               bins.size());
   SymIntVec sizes;
   for (size_t d = 0; d < bins.size(); ++d) {
