@@ -419,8 +419,9 @@ bool FakeMode::run_value_dependent(Operator& op, Stack& stack) {
   if (!op.has(Tag::DynamicOutputShape)) return false;
   const bool is_counted = op.traits.counted != nullptr;
   // Other operators of Taeda (index, one_hot) read values for some arguments only, which their
-  // rules decide.
-  if (op.table && !is_counted) return false;
+  // meta kernels decide.
+  const bool has_rule = dispatch::has_kernel(op, slot_of(Key::Dense, DeviceType::Meta));
+  if (op.table && !is_counted && has_rule) return false;
   if (!options_.shape_env || !options_.allow_dynamic_output_shapes || !is_counted)
     refuse(fake_errors.dynamic_shape, op, "the shape");
   const Tensor self = stack[0].get<Tensor>();
