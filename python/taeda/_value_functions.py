@@ -80,11 +80,30 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
 
 def unique_method(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The distinct elements, or slices along `dim`, in order."""
+    if has_torch_function_unary(self):
+        return handle_torch_function(
+            _C.Tensor.unique,
+            (self,),
+            self,
+            sorted=sorted,
+            return_inverse=return_inverse,
+            return_counts=return_counts,
+            dim=dim,
+        )
     return unique(self, sorted, return_inverse, return_counts, dim)
 
 
 def unique_consecutive_method(self, return_inverse=False, return_counts=False, dim=None):
     """The elements, or slices along `dim`, that differ from the one before."""
+    if has_torch_function_unary(self):
+        return handle_torch_function(
+            _C.Tensor.unique_consecutive,
+            (self,),
+            self,
+            return_inverse=return_inverse,
+            return_counts=return_counts,
+            dim=dim,
+        )
     return unique_consecutive(self, return_inverse, return_counts, dim)
 
 

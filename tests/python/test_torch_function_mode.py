@@ -247,7 +247,7 @@ class TestEveryFunction:
     def calls(function, arguments):
         # Whether the operator then takes the arguments does not matter.
         with contextlib.suppress(Exception), Log() as mode:
-            function(*arguments)
+            function(*arguments, **_keywords(function))
         return mode.calls
 
     @pytest.mark.parametrize("module", [t, F, t.functional], ids=lambda m: m.__name__)
@@ -283,6 +283,13 @@ def _takes_any(function):
 def _sized(arguments, count):
     """The arguments, or as many as `count` says, filled up with ones."""
     return arguments if count is None else [arguments[0], *[1] * (count - 1)]
+
+
+def _keywords(function):
+    """A number for each parameter that must be given by its name."""
+    given = overrides.get_testing_overrides().get(function)
+    parameters = inspect.signature(given).parameters.values() if given else ()
+    return {p.name: 1 for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
 
 
 def _arguments(function):
