@@ -53,6 +53,30 @@ CALLS = {
     "cat": lambda m, x: m.cat([x(2), x(3)]),
     "stack": lambda m, x: m.stack([x(2), x(2)]),
     "index_copy": lambda m, x: x(3, 2).index_copy(0, m.tensor([1]), x(1, 2)),
+    "cdist": lambda m, x: m.cdist(x(2, 3), x(4, 3)),
+    "conv1d": lambda m, x: m.conv1d(x(1, 2, 5), x(3, 2, 3)),
+    "conv1d.padding": lambda m, x: m.conv1d(x(1, 2, 5), x(3, 2, 3), padding="same"),
+    "conv2d": lambda m, x: m.conv2d(x(1, 2, 5, 5), x(3, 2, 3, 3)),
+    "conv2d.padding": lambda m, x: m.conv2d(x(1, 2, 5, 5), x(3, 2, 3, 3), padding="same"),
+    "conv3d": lambda m, x: m.conv3d(x(1, 2, 3, 3, 3), x(3, 2, 3, 3, 3)),
+    "conv3d.padding": lambda m, x: m.conv3d(x(1, 2, 3, 3, 3), x(3, 2, 3, 3, 3), padding="same"),
+    "conv_tbc": lambda m, x: m.conv_tbc(x(5, 1, 2), x(3, 2, 4), x(4)),
+    "conv_transpose1d": lambda m, x: m.conv_transpose1d(x(1, 2, 5), x(2, 3, 3)),
+    "conv_transpose2d.input": lambda m, x: m.conv_transpose2d(x(1, 2, 3, 3), x(2, 3, 3, 3)),
+    "conv_transpose3d.input": lambda m, x: m.conv_transpose3d(x(1, 2, 3, 3, 3), x(2, 3, 3, 3, 3)),
+    "ctc_loss.IntList": lambda m, x: m.ctc_loss(
+        x(4, 1, 3).log_softmax(2), m.tensor([[1, 2]]), [4], [2]
+    ),
+    "ctc_loss.Tensor": lambda m, x: m.ctc_loss(
+        x(4, 1, 3).log_softmax(2), m.tensor([[1, 2]]), m.tensor([4]), m.tensor([2])
+    ),
+    "multi_margin_loss": lambda m, x: F(m).multi_margin_loss(x(2, 3), m.tensor([0, 2])),
+    "multilabel_margin_loss": lambda m, x: F(m).multilabel_margin_loss(
+        x(1, 3), m.tensor([[0, 2, -1]])
+    ),
+    "scaled_dot_product_attention": lambda m, x: F(m).scaled_dot_product_attention(
+        x(1, 2, 3, 4), x(1, 2, 3, 4), x(1, 2, 3, 4)
+    ),
 }
 # Operators without a class that reach one with a class, or none.
 OTHERS = {
