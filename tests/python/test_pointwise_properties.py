@@ -57,7 +57,7 @@ class Record:
 
     def function(self, suffix=""):
         module = self.data.get("python", {}).get("module", "")
-        home = taeda._C._nn if module == "nn" else taeda._C
+        home = getattr(taeda._C, f"_{module}") if module else taeda._C
         return getattr(home, self.data.get("python", {}).get("name", self.name) + suffix)
 
     def call(self, function, tensors, **more):
