@@ -66,7 +66,12 @@ Tensor& special_zeta_other_scalar_out(const Tensor& self, const Scalar& other, T
   return taeda::special_zeta_out(out, self, wrapped_scalar(other));
 }
 
-Tensor& polygamma_(Tensor& self, int64_t n) { return taeda::polygamma_out(self, n, self); }
+Tensor& polygamma_(Tensor& self, int64_t n) {
+  const Tensor result = taeda::polygamma(n, self);
+  TAEDA_CHECK(is_floating(self.dtype()), "result type ", result.dtype(),
+              " can't be cast to the desired output type ", self.dtype());
+  return self.copy_(result);
+}
 
 Tensor mvlgamma(const Tensor& self, int64_t p) {
   check_mvlgamma(self, p);
