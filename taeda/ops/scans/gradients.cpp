@@ -20,7 +20,8 @@ Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tenso
                              int64_t dim) {
   if (grad.dim() == 0 || grad.sym_numel() == SymInt(0)) return grad;
   const int64_t dims[] = {wrap_dim(dim, grad.dim())};
-  const Scalar nothing(-std::numeric_limits<double>::infinity());
+  // Finite, so that its derivative is zero; its exponential is zero in every dtype.
+  const Scalar nothing(grad.dtype() == DType::Half ? -65504.0 : -3e38);
   const Tensor size = grad.abs().log();
   const auto passed_on = [&](const Tensor& is_counted) {
     const Tensor exponent = taeda::where(is_counted, size, nothing).sub(result);
