@@ -19,6 +19,9 @@ REFUSES_HALVES |= {"multi_margin_loss", "multi_margin_loss_backward", "multilabe
 REFUSES_HALVES |= {"multilabel_margin_loss_forward", "multilabel_margin_loss_backward"}
 REFUSES_HALVES |= {"cdist", "_cdist_forward", "_cdist_backward"}
 REFUSES_HALVES |= {"pdist", "_pdist_forward", "_pdist_backward"}
+REFUSES_HALVES |= {"quantile", "quantile.scalar", "nanquantile", "nanquantile.scalar"}
+REFUSES_HALVES |= {"special_zeta", "special_zeta.self_scalar", "special_zeta.other_scalar"}
+REFUSES_HALVES.add("linalg_vander")
 
 
 class Sample:

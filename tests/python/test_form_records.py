@@ -38,6 +38,10 @@ SPACED_BOUNDS = (f"{name}.{b}" for name in SPACED for b in BOUNDS)
 TAKES_MORE = {"_conj", "_fill_spaced_", *CONVOLUTIONS, *SPACED_BOUNDS}
 # Of the integers they take int64 alone, as PyTorch's.
 TAKES_MORE |= {f"avg_pool{n}d{tail}" for n in (2, 3) for tail in ("", "_backward")}
+# A number beside booleans promotes them.
+TAKES_MORE |= {"searchsorted.Scalar", "bucketize.Scalar"}
+# The class is that of the weights, which may have any; the counted numbers are integers.
+TAKES_MORE.add("bincount")
 
 
 def refused(record):

@@ -37,6 +37,7 @@ NAMES_SIZES = {
     "aten::as_strided_scatter",
     "aten::diagonal_backward",
     "aten::expand",
+    "aten::linalg_cross",
     "aten::native_group_norm",
     "aten::native_group_norm_backward",
     "aten::native_layer_norm",
