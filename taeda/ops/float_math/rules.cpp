@@ -18,14 +18,24 @@ std::array<OutSpec, 2> frexp_Tensor_spec(const Tensor& self) {
           OutSpec(self.sym_sizes(), DType::Int32, self.device())};
 }
 
+namespace {
+
+// Integer exponents take the dtype of the numbers they scale.
+Tensor power_of_two(const Tensor& self, const Tensor& other) {
+  const Tensor* const inputs[] = {&self, &other};
+  const DType common = result_type(inputs);
+  const bool is_whole = is_integral(other.dtype(), true) && !is_integral(common, true);
+  return taeda::pow(Scalar(2.0), is_whole ? other.to(common) : other);
+}
+
+}  // namespace
+
 Tensor ldexp_Tensor(const Tensor& self, const Tensor& other) {
-  return taeda::mul(self, taeda::pow(Scalar(2.0), other));
+  return taeda::mul(self, power_of_two(self, other));
 }
-Tensor& ldexp_(Tensor& self, const Tensor& other) {
-  return self.mul_(taeda::pow(Scalar(2.0), other));
-}
+Tensor& ldexp_(Tensor& self, const Tensor& other) { return self.mul_(power_of_two(self, other)); }
 Tensor& ldexp_out(const Tensor& self, const Tensor& other, Tensor& out) {
-  return taeda::mul_out(out, self, taeda::pow(Scalar(2.0), other));
+  return taeda::mul_out(out, self, power_of_two(self, other));
 }
 
 OutSpec nextafter_spec(const Tensor& self, const Tensor& other) {
@@ -86,7 +96,8 @@ Tensor& float_power_Tensor_Scalar_out(const Tensor& self, const Scalar& exponent
   return taeda::pow_out(out, self.to(dtype), exponent);
 }
 Tensor float_power_Scalar(const Scalar& self, const Tensor& exponent) {
-  return taeda::pow(self, exponent.to(power_dtype(exponent, self)));
+  // As PyTorch's, the result is contiguous.
+  return taeda::pow(self, exponent.to(power_dtype(exponent, self)).contiguous());
 }
 Tensor& float_power_Scalar_out(const Scalar& self, const Tensor& exponent, Tensor& out) {
   const DType dtype = power_dtype(exponent, self);
@@ -96,9 +107,9 @@ Tensor& float_power_Scalar_out(const Scalar& self, const Tensor& exponent, Tenso
 
 // ---- complex numbers ----
 
-// A negative zero counts as zero.
+// A negative zero counts as zero. As PyTorch's, the angles of complex numbers are contiguous.
 Tensor angle(const Tensor& self) {
-  if (self.is_complex()) return taeda::atan2(taeda::imag(self), taeda::real(self));
+  if (self.is_complex()) return taeda::atan2(taeda::imag(self), taeda::real(self)).contiguous();
   return taeda::atan2(wrapped_scalar(Scalar(0.0)), self.add(Scalar(0.0)));
 }
 Tensor& angle_out(const Tensor& self, Tensor& out) {

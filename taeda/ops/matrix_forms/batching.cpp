@@ -11,8 +11,8 @@ namespace taeda::batch {
 Batched linalg_cross(const Batched& self, const Batched& other, int64_t dim) {
   const int64_t rank = std::max(self.rank(), other.rank());
   const int64_t from_end = wrap_dim(dim, rank) - rank;
-  const Tensor a = self.is_batched() ? self.front_aligned(rank) : self.value,
-               b = other.is_batched() ? other.front_aligned(rank) : other.value;
+  const Tensor a = self.is_batched() ? self.front_aligned(rank) : self.value.unsqueeze(0),
+               b = other.is_batched() ? other.front_aligned(rank) : other.value.unsqueeze(0);
   return {taeda::linalg_cross(a, b, from_end), 0};
 }
 

@@ -25,7 +25,7 @@ Tensor addr_forward(const Tensor& self_tangent, const Tensor& vec1, const Tensor
 
 Tensor linalg_cross_backward(const Tensor& left, const Tensor& right, SymIntList sizes,
                              int64_t dim) {
-  return sum_to(taeda::linalg_cross(left, right, dim).conj().resolve_conj(), sizes);
+  return sum_to(taeda::linalg_cross(left, right, dim), sizes);
 }
 
 Tensor trace_backward(const Tensor& grad, SymIntList sizes) {

@@ -121,6 +121,7 @@ Tensor linalg_diagonal(const Tensor& A, int64_t offset, int64_t dim1, int64_t di
 
 Tensor trace(const Tensor& self) {
   TAEDA_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
+  TAEDA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool, "\"trace\" not implemented for 'Bool'");
   return self.diagonal().sum();
 }
 Tensor& trace_out(const Tensor& self, Tensor& out) {
@@ -205,8 +206,10 @@ OutSpec linalg_cross_spec(const Tensor& self, const Tensor& other, int64_t dim) 
               self.dim() > 0 ? self.sym_size(d) : SymInt(1), " and ",
               self.dim() > 0 ? other.sym_size(d) : SymInt(1));
   const Tensor* const inputs[] = {&self, &other};
-  return OutSpec(SymIntList(broadcast_shapes(self.sym_sizes(), other.sym_sizes())),
-                 result_type(inputs), self.device());
+  const DType common = result_type(inputs);
+  TAEDA_CHECK_NOT_IMPLEMENTED(common != DType::Bool, "\"cross\" not implemented for 'Bool'");
+  return OutSpec(SymIntList(broadcast_shapes(self.sym_sizes(), other.sym_sizes())), common,
+                 self.device());
 }
 
 Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
@@ -225,7 +228,8 @@ Tensor& linalg_vecdot_out(const Tensor& x, const Tensor& y, int64_t dim, Tensor&
 // ---- powers of numbers ----
 
 Tensor linalg_vander(const Tensor& x, std::optional<SymInt> N) {
-  TAEDA_CHECK(is_floating(x.dtype()) || x.is_complex() || is_integral(x.dtype(), false),
+  const bool is_wide = x.dtype() == DType::Float || x.dtype() == DType::Double;
+  TAEDA_CHECK(is_wide || x.is_complex() || is_integral(x.dtype(), false),
               "linalg.vander supports floating point, complex, and integer tensors, but got ",
               x.dtype());
   const Tensor line = x.dim() == 0 ? x.unsqueeze(-1) : x;

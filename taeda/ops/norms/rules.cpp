@@ -170,7 +170,7 @@ Tensor renorm_factor(const Tensor& self, const Scalar& p, int64_t dim, const Sca
 }  // namespace
 
 Tensor renorm(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
-  return self.mul(renorm_factor(self, p, dim, maxnorm)).to(self.dtype());
+  return self.mul(renorm_factor(self, p, dim, maxnorm)).to(self.dtype()).contiguous();
 }
 Tensor& renorm_(Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
   return self.mul_(renorm_factor(self, p, dim, maxnorm).to(self.dtype()));

@@ -64,6 +64,10 @@ OutSpec searchsorted_Tensor_spec(const Tensor& sorted_sequence, const Tensor& se
   TAEDA_CHECK(!out_int32 || boundaries.sym_size(-1) < SymInt(INT_MAX),
               "torch.searchsorted(): the size of boundaries' last dimension should be less than ",
               INT_MAX, ", but we got ", boundaries.sym_size(-1));
+  const Tensor* const inputs[] = {&boundaries, &self};
+  const DType common = result_type(inputs);
+  TAEDA_CHECK_NOT_IMPLEMENTED(common != DType::Bool && !is_complex(common),
+                              "\"searchsorted_out_cpu\" not implemented for '", common, "'");
   return OutSpec(self.sym_sizes(), out_int32 ? DType::Int32 : DType::Int64, self.device());
 }
 
@@ -109,16 +113,27 @@ Tensor& bucketize_Scalar_out(const Scalar& self, const Tensor& boundaries, bool 
 
 // ---- membership ----
 
+namespace {
+
+void check_isin(const Tensor& t) {
+  TAEDA_CHECK(t.dtype() != DType::Bool && !t.is_complex(),
+              "Unsupported input type encountered for isin(): ", t.dtype());
+}
+
+}  // namespace
+
 OutSpec isin_Tensor_Tensor_spec(const Tensor& elements, const Tensor& test_elements, bool, bool) {
-  for (const Tensor* t : {&elements, &test_elements})
-    TAEDA_CHECK(!t->is_complex(), "Unsupported input type encountered for isin(): ", t->dtype());
+  check_isin(elements);
+  check_isin(test_elements);
   return OutSpec(elements.sym_sizes(), DType::Bool, elements.device());
 }
 Tensor isin_Tensor_Scalar(const Tensor& elements, const Scalar& test_element, bool, bool invert) {
+  check_isin(elements);
   return invert ? elements.ne(test_element) : elements.eq(test_element);
 }
 Tensor& isin_Tensor_Scalar_out(const Tensor& elements, const Scalar& test_element, bool,
                                bool invert, Tensor& out) {
+  check_isin(elements);
   return invert ? taeda::ne_out(out, elements, test_element)
                 : taeda::eq_out(out, elements, test_element);
 }

@@ -100,6 +100,8 @@ void check_index_reduce(const Tensor& self, int64_t dim, const Tensor& index, co
   TAEDA_CHECK(self.dtype() == source.dtype(),
               "index_reduce_(): self and source expected to have the same dtype, but got (self) ",
               self.dtype(), " and (source) ", source.dtype());
+  TAEDA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool && !self.is_complex(),
+                              "\"index_func_\" not implemented for '", self.dtype(), "'");
   const SymInt length = source.dim() == 0 ? SymInt(1) : source.sym_size(d);
   TAEDA_CHECK(index.sym_numel() == length, "index_reduce_(): Number of indices (",
               index.sym_numel(), ") should be equal to source.size(dim): (", length,

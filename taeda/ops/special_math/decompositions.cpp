@@ -18,11 +18,13 @@ Tensor times_log(const Tensor& x, const Tensor& y, const Tensor& log) {
 }
 Tensor xlogy_of(const Tensor& self, const Tensor& other) {
   const Wide w({&self, &other}, Wide::Rule::Float);
-  return w.rounded(times_log(w(self), w(other), taeda::log(w(other))));
+  const Tensor y = other.to(w.compute());
+  return w.rounded(times_log(w(self), y, taeda::log(y)));
 }
 Tensor xlog1py_of(const Tensor& self, const Tensor& other) {
   const Wide w({&self, &other}, Wide::Rule::Float);
-  return w.rounded(times_log(w(self), w(other), taeda::log1p(w(other))));
+  const Tensor y = other.to(w.compute());
+  return w.rounded(times_log(w(self), y, taeda::log1p(y)));
 }
 
 }  // namespace

@@ -37,12 +37,12 @@ Tensor i1e_backward(const Tensor& grad, const Tensor& self, const Tensor& result
 
 Tensor xlogy_backward_self(const Tensor& grad, const Tensor& self, const Tensor& other) {
   const Tensor is_flat = self.eq(Scalar(0)).logical_and(other.le(Scalar(0)));
-  return grad.masked_fill(is_flat, Scalar(0)) * other.log();
+  return taeda::xlogy(grad, other).masked_fill(is_flat, Scalar(0));
 }
 
 Tensor xlog1py_backward_self(const Tensor& grad, const Tensor& self, const Tensor& other) {
   const Tensor is_flat = self.eq(Scalar(0)).logical_and(other.le(Scalar(-1)));
-  return grad.masked_fill(is_flat, Scalar(0)) * other.log1p();
+  return taeda::special_xlog1py(grad, other).masked_fill(is_flat, Scalar(0));
 }
 
 }  // namespace taeda::gradients

@@ -23,11 +23,15 @@ namespace {
 // Integers become the default float.
 OutSpec gamma_spec(const char* op, const Tensor& a, const Tensor& b, bool takes_integers) {
   const Tensor* const inputs[] = {&a, &b};
+  const Tensor* const placed = check_same_device(op, inputs);
   DType dtype = result_type(inputs);
   if (takes_integers && is_integral(dtype, true)) dtype = default_dtype();
   TAEDA_CHECK_NOT_IMPLEMENTED(is_floating(dtype) && !is_float8(dtype), "\"", op,
                               "_cpu\" not implemented for '", dtype, "'");
-  return OutSpec(SymIntList(broadcast_shapes(a.sym_sizes(), b.sym_sizes())), dtype, a.device());
+  OutSpec spec(SymIntList(broadcast_shapes(a.sym_sizes(), b.sym_sizes())), dtype,
+               placed ? placed->device() : a.device());
+  spec.strides = strides_in_order(inputs, spec.sizes);
+  return spec;
 }
 
 void check_mvlgamma(const Tensor& self, int64_t p) {
@@ -51,7 +55,10 @@ OutSpec igammac_spec(const Tensor& self, const Tensor& other) {
   return gamma_spec("igammac", self, other, false);
 }
 OutSpec special_zeta_spec(const Tensor& self, const Tensor& other) {
-  return gamma_spec("zeta", self, other, true);
+  OutSpec spec = gamma_spec("zeta", self, other, true);
+  TAEDA_CHECK_NOT_IMPLEMENTED(!is_reduced_float(spec.dtype), "\"zeta_cpu\" not implemented for '",
+                              spec.dtype, "'");
+  return spec;
 }
 Tensor special_zeta_self_scalar(const Scalar& self, const Tensor& other) {
   return taeda::special_zeta(wrapped_scalar(self), other);
@@ -67,7 +74,8 @@ Tensor& special_zeta_other_scalar_out(const Tensor& self, const Scalar& other, T
 }
 
 Tensor& polygamma_(Tensor& self, int64_t n) {
-  const Tensor result = taeda::polygamma(n, self);
+  // The gradient needs the argument as it was.
+  const Tensor result = taeda::polygamma(n, self.clone());
   TAEDA_CHECK(is_floating(self.dtype()), "result type ", result.dtype(),
               " can't be cast to the desired output type ", self.dtype());
   return self.copy_(result);
