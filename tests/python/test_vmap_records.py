@@ -94,7 +94,11 @@ def test_vmap_equals_a_loop(key, dtype):
         assert _C._vmap_fallback_count() == before, "it ran once for each example"
 
 
+# Why a transform does not reach a record, which is called by its name only.
+UNREACHED = ("the inner form of ", "inside transforms ")
+
+
 def test_few_records_run_once_for_each_example():
     own = [r for r in record_calls.records().values() if r.kind != "composite"]
-    slow = [r.key for r in own if "no_batch" in r.data]
+    slow = [r.key for r in own if not r.data.get("no_batch", UNREACHED[0]).startswith(UNREACHED)]
     assert len(slow) < 0.05 * len(own), slow
