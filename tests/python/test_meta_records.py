@@ -65,6 +65,8 @@ NAMES_SIZES |= {
 # The places of a grid have as many numbers as an image has dimensions.
 NAMES_SIZES |= {f"aten::grid_sampler_{n}d{tail}" for n in (2, 3) for tail in ("", "_backward")}
 NAMES_SIZES.add("aten::affine_grid_generator")
+# Vectors of a cross product have three elements.
+NAMES_SIZES.add("aten::linalg_cross")
 
 # With symbols for sizes their results are contiguous, whatever the argument's strides.
 CONTIGUOUS_WITH_SYMBOLS = {"aten::sort", "aten::sort.stable"}
