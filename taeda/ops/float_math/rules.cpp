@@ -14,8 +14,10 @@ Tensor positive(const Tensor& self) {
 
 std::array<OutSpec, 2> frexp_Tensor_spec(const Tensor& self) {
   TAEDA_CHECK(is_floating(self.dtype()), "torch.frexp() only supports floating-point dtypes");
-  return {OutSpec(self.sym_sizes(), self.dtype(), self.device()),
-          OutSpec(self.sym_sizes(), DType::Int32, self.device())};
+  OutSpec mantissa(self.sym_sizes(), self.dtype(), self.device()),
+      exponent(self.sym_sizes(), DType::Int32, self.device());
+  mantissa.strides = exponent.strides = strides_like(self, MemoryFormat::Preserve);
+  return {mantissa, exponent};
 }
 
 namespace {

@@ -16,36 +16,46 @@ Tensor times_log(const Tensor& x, const Tensor& y, const Tensor& log) {
       taeda::logical_and(taeda::eq(x, Scalar(0)), taeda::logical_not(taeda::isnan(y)));
   return taeda::where(is_zero, Scalar(0), x * log);
 }
-Tensor xlogy_of(const Tensor& self, const Tensor& other) {
-  const Wide w({&self, &other}, Wide::Rule::Float);
-  const Tensor y = other.to(w.compute());
-  return w.rounded(times_log(w(self), y, taeda::log(y)));
+// A number of the dtype, whose logarithm then has that precision.
+Tensor wide_number(const Wide& w, const Tensor& self, const Scalar& number) {
+  return taeda::full(SymIntList(), number, w.compute(), {}, self.device());
 }
-Tensor xlog1py_of(const Tensor& self, const Tensor& other) {
-  const Wide w({&self, &other}, Wide::Rule::Float);
-  const Tensor y = other.to(w.compute());
-  return w.rounded(times_log(w(self), y, taeda::log1p(y)));
+Tensor xlogy_of(const Wide& w, const Tensor& x, const Tensor& y) {
+  return w.rounded(times_log(x, y, taeda::log(y)));
+}
+Tensor xlog1py_of(const Wide& w, const Tensor& x, const Tensor& y) {
+  return w.rounded(times_log(x, y, taeda::log1p(y)));
 }
 
 }  // namespace
 
 TAEDA_DECOMPOSITION(xlogy_Tensor, (const Tensor& self, const Tensor& other)) {
-  return xlogy_of(self, other);
+  const Wide w({&self, &other}, Wide::Rule::Float);
+  return xlogy_of(w, w(self), w(other));
 }
 TAEDA_DECOMPOSITION(xlogy_Scalar_Self, (const Scalar& self, const Tensor& other)) {
-  return xlogy_of(wrapped_scalar(self), other);
+  const Tensor number = wrapped_scalar(self);
+  const Wide w({&number, &other}, Wide::Rule::Float);
+  return xlogy_of(w, number, w(other));
 }
 TAEDA_DECOMPOSITION(xlogy_Scalar_Other, (const Tensor& self, const Scalar& other)) {
-  return xlogy_of(self, wrapped_scalar(other));
+  const Tensor number = wrapped_scalar(other);
+  const Wide w({&self, &number}, Wide::Rule::Float);
+  return xlogy_of(w, w(self), wide_number(w, self, other));
 }
 TAEDA_DECOMPOSITION(special_xlog1py, (const Tensor& self, const Tensor& other)) {
-  return xlog1py_of(self, other);
+  const Wide w({&self, &other}, Wide::Rule::Float);
+  return xlog1py_of(w, w(self), w(other));
 }
 TAEDA_DECOMPOSITION(special_xlog1py_self_scalar, (const Scalar& self, const Tensor& other)) {
-  return xlog1py_of(wrapped_scalar(self), other);
+  const Tensor number = wrapped_scalar(self);
+  const Wide w({&number, &other}, Wide::Rule::Float);
+  return xlog1py_of(w, number, w(other));
 }
 TAEDA_DECOMPOSITION(special_xlog1py_other_scalar, (const Tensor& self, const Scalar& other)) {
-  return xlog1py_of(self, wrapped_scalar(other));
+  const Tensor number = wrapped_scalar(other);
+  const Wide w({&self, &number}, Wide::Rule::Float);
+  return xlog1py_of(w, w(self), wide_number(w, self, other));
 }
 TAEDA_DECOMPOSITION(special_entr, (const Tensor& self)) {
   const Wide w({&self}, Wide::Rule::Float);
