@@ -40,9 +40,19 @@ Tensor xlogy_backward_self(const Tensor& grad, const Tensor& self, const Tensor&
   return taeda::xlogy(grad, other).masked_fill(is_flat, Scalar(0));
 }
 
+Tensor xlogy_backward_self(const Tensor& grad, const Tensor& self, const Scalar& other) {
+  const Tensor slope = taeda::xlogy(grad, other);
+  return other.to_double() > 0 ? slope : slope.masked_fill(self.eq(Scalar(0)), Scalar(0));
+}
+
 Tensor xlog1py_backward_self(const Tensor& grad, const Tensor& self, const Tensor& other) {
   const Tensor is_flat = self.eq(Scalar(0)).logical_and(other.le(Scalar(-1)));
   return taeda::special_xlog1py(grad, other).masked_fill(is_flat, Scalar(0));
+}
+
+Tensor xlog1py_backward_self(const Tensor& grad, const Tensor& self, const Scalar& other) {
+  const Tensor slope = taeda::special_xlog1py(grad, other);
+  return other.to_double() > -1 ? slope : slope.masked_fill(self.eq(Scalar(0)), Scalar(0));
 }
 
 }  // namespace taeda::gradients

@@ -15,6 +15,8 @@ TAEDA_API Tensor igamma_backward(const Tensor& grad, const Tensor& self, const T
 TAEDA_API Tensor i1_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 TAEDA_API Tensor i1e_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 TAEDA_API Tensor xlogy_backward_self(const Tensor& grad, const Tensor& self, const Tensor& other);
+TAEDA_API Tensor xlogy_backward_self(const Tensor& grad, const Tensor& self, const Scalar& other);
 TAEDA_API Tensor xlog1py_backward_self(const Tensor& grad, const Tensor& self, const Tensor& other);
+TAEDA_API Tensor xlog1py_backward_self(const Tensor& grad, const Tensor& self, const Scalar& other);
 
 }  // namespace taeda::gradients
