@@ -322,9 +322,8 @@ void batch_fold(Operator& op, const BatchRule& rule, const BatchContext& c, Stac
     return all.dim() == 1 ? all : all.flatten(0, 1);
   });
   call_below(op, stack);
-  dispatch::map_tensors(stack, [&](const Tensor& t) {
-    return t.unflatten(0, {c.size, t.sym_size(0) / c.size});
-  });
+  dispatch::map_tensors(
+      stack, [&](const Tensor& t) { return t.unflatten(0, {c.size, t.sym_size(0) / c.size}); });
   wrap_results(c, stack);
 }
 

@@ -1,8 +1,9 @@
 // Batching rules: how operators run over a batch of arguments at once, for vmap.
 //
-// A record names its rule: "pointwise", "dims" and "fold" are generic, "decompose" runs the operator's own
-// composition, "random" asks the level's randomness, "rule" is a function batch::<ident> in the
-// family's sources. Operators without one run once for each example, with a warning.
+// A record names its rule: "pointwise", "dims" and "fold" are generic, "decompose" runs the
+// operator's own composition, "random" asks the level's randomness, "rule" is a function
+// batch::<ident> in the family's sources. Operators without one run once for each example, with a
+// warning.
 #pragma once
 
 #include "taeda/dispatch/boxing.h"

@@ -55,11 +55,8 @@ CALLS = {
     "index_copy": lambda m, x: x(3, 2).index_copy(0, m.tensor([1]), x(1, 2)),
     "cdist": lambda m, x: m.cdist(x(2, 3), x(4, 3)),
     "conv1d": lambda m, x: m.conv1d(x(1, 2, 5), x(3, 2, 3)),
-    "conv1d.padding": lambda m, x: m.conv1d(x(1, 2, 5), x(3, 2, 3), padding="same"),
     "conv2d": lambda m, x: m.conv2d(x(1, 2, 5, 5), x(3, 2, 3, 3)),
-    "conv2d.padding": lambda m, x: m.conv2d(x(1, 2, 5, 5), x(3, 2, 3, 3), padding="same"),
     "conv3d": lambda m, x: m.conv3d(x(1, 2, 3, 3, 3), x(3, 2, 3, 3, 3)),
-    "conv3d.padding": lambda m, x: m.conv3d(x(1, 2, 3, 3, 3), x(3, 2, 3, 3, 3), padding="same"),
     "conv_tbc": lambda m, x: m.conv_tbc(x(5, 1, 2), x(3, 2, 4), x(4)),
     "conv_transpose1d": lambda m, x: m.conv_transpose1d(x(1, 2, 5), x(2, 3, 3)),
     "conv_transpose2d.input": lambda m, x: m.conv_transpose2d(x(1, 2, 3, 3), x(2, 3, 3, 3)),
@@ -80,6 +77,9 @@ CALLS = {
 }
 # Operators without a class that reach one with a class, or none.
 OTHERS = {
+    "conv1d.padding": lambda m, x: m.conv1d(x(1, 2, 5), x(3, 2, 3), padding="same"),
+    "conv2d.padding": lambda m, x: m.conv2d(x(1, 2, 5, 5), x(3, 2, 3, 3), padding="same"),
+    "conv3d.padding": lambda m, x: m.conv3d(x(1, 2, 3, 3, 3), x(3, 2, 3, 3, 3), padding="same"),
     "einsum": lambda m, x: m.einsum("bij,bjk->bik", x(2, 3, 4), x(2, 4, 5)),
     "einsum of matrices": lambda m, x: m.einsum("ij,jk->ik", x(3, 4), x(4, 5)),
     "tensordot": lambda m, x: m.tensordot(x(3, 4), x(4, 5), 1),

@@ -252,8 +252,7 @@ def group_norm(input, num_groups):
 def instance_norm(input, use_input_stats):
     if use_input_stats and prod(input.shape[2:]) == 1:
         raise ValueError(
-            "Expected more than 1 spatial element when training, got input size "
-            f"{input.size()}"
+            f"Expected more than 1 spatial element when training, got input size {input.size()}"
         )
 
 

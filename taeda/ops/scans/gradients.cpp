@@ -1,12 +1,16 @@
 // Derivative helpers of running extremes and running sums of exponentials.
 #include "taeda/ops/scans/gradients.h"
 
-#include <limits>
-
 #include "taeda/ops/functions.h"
 #include "taeda/ops/scans/functions.h"
 
 namespace taeda::gradients {
+namespace {
+
+// A logarithm whose exponential is zero; finite, so that its derivative is zero too.
+Scalar almost_nothing(DType dtype) { return Scalar(dtype == DType::Half ? -65504.0 : -3e38); }
+
+}  // namespace
 
 Tensor running_extreme_backward(const Tensor& grad, SymIntList sizes, int64_t dim,
                                 const Tensor& indices) {
@@ -20,8 +24,7 @@ Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tenso
                              int64_t dim) {
   if (grad.dim() == 0 || grad.sym_numel() == SymInt(0)) return grad;
   const int64_t dims[] = {wrap_dim(dim, grad.dim())};
-  // Finite, so that its derivative is zero; its exponential is zero in every dtype.
-  const Scalar nothing(grad.dtype() == DType::Half ? -65504.0 : -3e38);
+  const Scalar nothing = almost_nothing(grad.dtype());
   const Tensor size = grad.abs().log();
   const auto passed_on = [&](const Tensor& is_counted) {
     const Tensor exponent = taeda::where(is_counted, size, nothing).sub(result);
@@ -31,11 +34,16 @@ Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tenso
   return passed_on(grad.gt(Scalar(0))).sub(passed_on(grad.lt(Scalar(0))));
 }
 
+// In logarithms as the gradient, so that elements far below the greatest keep their tangents.
 Tensor logcumsumexp_forward(const Tensor& self, const Tensor& tangent, int64_t dim) {
   if (self.dim() == 0 || self.sym_numel() == SymInt(0)) return tangent;
-  const int64_t dims[] = {wrap_dim(dim, self.dim())};
-  const Tensor weight = self.sub(self.amax(IntList(dims), /*keepdim=*/true)).exp();
-  return weight.mul(tangent).cumsum(dims[0]).div(weight.cumsum(dims[0]));
+  const Scalar nothing = almost_nothing(tangent.dtype());
+  const Tensor result = taeda::logcumsumexp(self, dim), size = tangent.abs().log();
+  const auto carried = [&](const Tensor& is_counted) {
+    const Tensor exponent = taeda::where(is_counted, size, nothing).add(self);
+    return taeda::logcumsumexp(exponent, dim).sub(result).exp();
+  };
+  return carried(tangent.gt(Scalar(0))).sub(carried(tangent.lt(Scalar(0))));
 }
 
 }  // namespace taeda::gradients
