@@ -5,7 +5,6 @@
 
 import sys
 
-import taeda.nn as nn
 from taeda.fx.experimental.const_fold import split_const_subgraphs
 from taeda.fx.experimental.optimization import remove_dropout
 from taeda.fx.passes.graph_drawer import FxGraphDrawer
@@ -14,6 +13,7 @@ from taeda.fx.passes.shape_prop import ShapeProp
 from taeda.fx.passes.timing import NodeTiming
 
 import taeda
+import taeda.nn as nn
 from taeda import fx
 
 

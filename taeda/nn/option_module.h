@@ -24,7 +24,7 @@ template <class... Fields>
 void print_layer(std::ostream& stream, std::string_view name,
                  const std::pair<const char*, Fields>&... fields) {
   stream << std::boolalpha << "taeda::nn::" << name << "(";
-  const char* separator = "";
+  [[maybe_unused]] const char* separator = "";
   ((stream << separator << fields.first << "=" << fields.second, separator = ", "), ...);
   stream << ")";
 }

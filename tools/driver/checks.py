@@ -53,7 +53,7 @@ def check_clang_format() -> int:
 
 
 def check_ruff() -> int:
-    lint = call([tool("ruff"), "check", "--quiet", "--output-format=concise", ROOT])
+    lint = call([tool("ruff"), "check", "--no-cache", "--quiet", "--output-format=concise", ROOT])
     formatting = call([tool("ruff"), "format", "--check", "--output-format=concise", ROOT])
     return max(lint, formatting)
 

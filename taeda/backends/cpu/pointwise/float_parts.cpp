@@ -29,7 +29,7 @@ T next_after(T from, T to) {
     else
       bits = static_cast<uint16_t>((x < y) == (x > 0) ? bits + 1 : bits - 1);
     T out;
-    std::memcpy(&out, &bits, 2);
+    std::memcpy(static_cast<void*>(&out), &bits, 2);
     return out;
   }
 }
