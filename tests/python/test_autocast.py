@@ -21,6 +21,9 @@ def F(m):
 
 # One call per operator with an autocast class on the CPU; `x` makes a float tensor of a dtype.
 CALLS = {
+    "conv1d.padding": lambda m, x: m.conv1d(x(1, 2, 5), x(3, 2, 3), padding="same"),
+    "conv2d.padding": lambda m, x: m.conv2d(x(1, 2, 5, 5), x(3, 2, 3, 3), padding="same"),
+    "conv3d.padding": lambda m, x: m.conv3d(x(1, 2, 3, 3, 3), x(3, 2, 3, 3, 3), padding="same"),
     "mm": lambda m, x: m.mm(x(3, 4), x(4, 5)),
     "bmm": lambda m, x: m.bmm(x(2, 3, 4), x(2, 4, 5)),
     "addmm": lambda m, x: m.addmm(x(5), x(3, 4), x(4, 5)),
@@ -77,9 +80,6 @@ CALLS = {
 }
 # Operators without a class that reach one with a class, or none.
 OTHERS = {
-    "conv1d.padding": lambda m, x: m.conv1d(x(1, 2, 5), x(3, 2, 3), padding="same"),
-    "conv2d.padding": lambda m, x: m.conv2d(x(1, 2, 5, 5), x(3, 2, 3, 3), padding="same"),
-    "conv3d.padding": lambda m, x: m.conv3d(x(1, 2, 3, 3, 3), x(3, 2, 3, 3, 3), padding="same"),
     "einsum": lambda m, x: m.einsum("bij,bjk->bik", x(2, 3, 4), x(2, 4, 5)),
     "einsum of matrices": lambda m, x: m.einsum("ij,jk->ik", x(3, 4), x(4, 5)),
     "tensordot": lambda m, x: m.tensordot(x(3, 4), x(4, 5), 1),
