@@ -76,6 +76,7 @@ def forward_over_reverse(scalar, primals, u, v):
 WITHOUT_ORDER = {"prod.dim_int(t(3), 0, dtype=complex128) in float64"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key, dtype", filter(has_rule, OWN))
 def test_forward_over_reverse_and_reverse_over_forward(key, dtype):
     """The second derivative along two directions does not depend on the order of modes."""
