@@ -51,8 +51,8 @@ void scale_and_shift(const Tensor& x, const ChannelLayout& m, const Numbers& mea
                      const Numbers& scales, const Numbers& shifts, const Tensor& out) {
   const std::vector<T> mean = in_type<T>(means), scale = in_type<T>(scales),
                        shift = in_type<T>(shifts);
-  const ElementReader<T> read(x);
-  const ElementWriter<T> write(out);
+  const RunReader<T> read(x);
+  const RunWriter<T> write(out);
   everywhere(m, [&](int64_t at, int64_t n, int64_t c) {
     alignas(64) T from[kChannelRun], made[kChannelRun];
     const T* const p = read.get(at, n, from);
@@ -166,8 +166,8 @@ void input_backward(const Tensor& grad, const Tensor& x, const ChannelLayout& m,
                     const Numbers& scales, const Tensor& out) {
   const std::vector<T> mean = in_type<T>(means), a = in_type<T>(sums), b = in_type<T>(products),
                        scale = in_type<T>(scales);
-  const ElementReader<T> read_grad(grad), read(x);
-  const ElementWriter<T> write(out);
+  const RunReader<T> read_grad(grad), read(x);
+  const RunWriter<T> write(out);
   everywhere(m, [&](int64_t at, int64_t n, int64_t c) {
     alignas(64) T grads[kChannelRun], values[kChannelRun], made[kChannelRun];
     const T *const g = read_grad.get(at, n, grads), *const p = read.get(at, n, values);

@@ -70,8 +70,8 @@ void forward(const Tensor& input, const Tensor& weight, const Tensor& bias, int6
     scale[p] = static_cast<T>(rstds[s.group_of(p)] * w[p % s.channels]);
     shift[p] = static_cast<T>(b[p % s.channels]);
   }
-  const ElementReader<T> read(x);
-  const ElementWriter<T> write(out);
+  const RunReader<T> read(x);
+  const RunWriter<T> write(out);
   each_run(s, [&](int64_t at, int64_t n, int64_t place, int64_t step) {
     alignas(64) T from[kChannelRun], made[kChannelRun];
     const T* const p = read.get(at, n, from);
@@ -175,8 +175,8 @@ void input_backward(const Tensor& grad, const Tensor& x, const GroupShape& s, co
     shift[p] = static_cast<T>(-a[s.group_of(p)] * r / count);
     center[p] = static_cast<T>(means[s.group_of(p)]);
   }
-  const ElementReader<T> read_grad(grad), read(x);
-  const ElementWriter<T> write(out);
+  const RunReader<T> read_grad(grad), read(x);
+  const RunWriter<T> write(out);
   each_run(s, [&](int64_t at, int64_t n, int64_t place, int64_t step) {
     alignas(64) T grads[kChannelRun], values[kChannelRun], made[kChannelRun];
     const T *const g = read_grad.get(at, n, grads), *const v = read.get(at, n, values);
