@@ -14,9 +14,10 @@ namespace {
 // Half the width of a uniform distribution of this deviation.
 double bound_of(double std) { return std::sqrt(3.0) * std; }
 
-double kaiming_std(const Tensor& tensor, double a, FanMode mode, Nonlinearity nonlinearity) {
+double kaiming_std(const Tensor& tensor, double a, FanModeType mode,
+                   NonlinearityType nonlinearity) {
   const auto [in, out] = calculate_fan_in_and_fan_out(tensor);
-  const auto fan = static_cast<double>(mode == FanMode::FanIn ? in : out);
+  const auto fan = static_cast<double>(std::holds_alternative<enumtype::kFanIn>(mode) ? in : out);
   return calculate_gain(nonlinearity, a) / std::sqrt(fan);
 }
 
@@ -27,13 +28,13 @@ double xavier_std(const Tensor& tensor, double gain) {
 
 }  // namespace
 
-double calculate_gain(Nonlinearity nonlinearity, double param) {
-  switch (nonlinearity) {
-    case Nonlinearity::Tanh: return 5.0 / 3.0;
-    case Nonlinearity::ReLU: return std::sqrt(2.0);
-    case Nonlinearity::LeakyReLU: return std::sqrt(2.0 / (1 + param * param));
-    default: return 1;
+double calculate_gain(NonlinearityType nonlinearity, double param) {
+  if (std::holds_alternative<enumtype::kTanh>(nonlinearity)) return 5.0 / 3.0;
+  if (std::holds_alternative<enumtype::kReLU>(nonlinearity)) return std::sqrt(2.0);
+  if (std::holds_alternative<enumtype::kLeakyReLU>(nonlinearity)) {
+    return std::sqrt(2.0 / (1 + param * param));
   }
+  return 1;
 }
 
 std::pair<int64_t, int64_t> calculate_fan_in_and_fan_out(const Tensor& tensor) {
@@ -82,14 +83,27 @@ Tensor uniform_(Tensor tensor, double low, double high) {
   return tensor.uniform_(low, high);
 }
 
-Tensor kaiming_normal_(Tensor tensor, double a, FanMode mode, Nonlinearity nonlinearity) {
+Tensor kaiming_normal_(Tensor tensor, double a, FanModeType mode, NonlinearityType nonlinearity) {
   const double std = kaiming_std(tensor, a, mode, nonlinearity);
   return normal_(std::move(tensor), 0, std);
 }
 
-Tensor kaiming_uniform_(Tensor tensor, double a, FanMode mode, Nonlinearity nonlinearity) {
+Tensor kaiming_uniform_(Tensor tensor, double a, FanModeType mode, NonlinearityType nonlinearity) {
   const double bound = bound_of(kaiming_std(tensor, a, mode, nonlinearity));
   return uniform_(std::move(tensor), -bound, bound);
+}
+
+Tensor sparse_(Tensor tensor, double sparsity, double std) {
+  const NoGradGuard no_grad;
+  TAEDA_CHECK(tensor.dim() == 2, "Only tensors with 2 dimensions are supported");
+  const int64_t rows = tensor.size(0);
+  const auto zeros = static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(rows)));
+  tensor.normal_(0, std);
+  for (int64_t column = 0; column < tensor.size(1); ++column) {
+    const Tensor places = taeda::randperm(rows).narrow(0, 0, zeros);
+    tensor.select(1, column).index_fill_(0, places, 0);
+  }
+  return tensor;
 }
 
 Tensor xavier_normal_(Tensor tensor, double gain) {

@@ -10,17 +10,12 @@
 #include <unordered_set>
 
 #include "taeda/autograd/guards.h"
+#include "taeda/nn/layer.h"
 #include "taeda/ops/functions.h"
+#include "taeda/serialization/archive.h"
 
 namespace taeda::nn {
 namespace {
-
-std::string class_name(const std::type_info& type) {
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), &std::free);
-  return status == 0 ? text.get() : type.name();
-}
 
 void check_name(const char* what, const std::string& name) {
   TAEDA_CHECK(!name.empty(), what, " name must not be empty");
@@ -34,13 +29,25 @@ std::string joined(const std::string& prefix, const std::string& name) {
 
 }  // namespace
 
+std::string type_text(const std::type_info& type) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), &std::free);
+  return status == 0 ? text.get() : type.name();
+}
+
+std::string layer_name(const Module& layer) {
+  const std::string& name = layer.name();
+  return name.ends_with("Impl") ? name.substr(0, name.size() - 4) : name;
+}
+
 Module::Module(std::string name) {
   if (!name.empty()) name_ = std::move(name);
 }
 
 const std::string& Module::name() const {
   // Only now is the class known: the constructor of a base sees its own.
-  if (!name_) name_ = class_name(typeid(*this));
+  if (!name_) name_ = type_text(typeid(*this));
   return *name_;
 }
 
@@ -73,8 +80,13 @@ void Module::each_module(const std::string& prefix, const Function& function) co
 }
 
 void Module::apply(const std::function<void(Module&)>& function) {
-  for (auto& child : children_) child.value()->apply(function);
   function(*this);
+  each_module("", [&](const std::string&, const Ptr& module) { function(*module); });
+}
+
+void Module::apply(const std::function<void(const Module&)>& function) const {
+  function(*this);
+  each_module("", [&](const std::string&, const Ptr& module) { function(*module); });
 }
 
 void Module::apply(const std::function<void(const std::string&, Module&)>& function,
@@ -82,6 +94,19 @@ void Module::apply(const std::function<void(const std::string&, Module&)>& funct
   function(name_prefix, *this);
   each_module(name_prefix,
               [&](const std::string& path, const Ptr& module) { function(path, *module); });
+}
+
+void Module::apply(const std::function<void(const std::string&, const Module&)>& function,
+                   const std::string& name_prefix) const {
+  function(name_prefix, *this);
+  each_module(name_prefix,
+              [&](const std::string& path, const Ptr& module) { function(path, *module); });
+}
+
+void Module::apply(const std::function<void(const std::string&, const Ptr&)>& function,
+                   const std::string& name_prefix) const {
+  function(name_prefix, self());
+  each_module(name_prefix, function);
 }
 
 void Module::apply(const std::function<void(const Ptr&)>& function) const {
@@ -183,11 +208,9 @@ void Module::take_tensors(const Module& from, const std::optional<Device>& devic
   }
 }
 
-void Module::zero_grad(bool set_to_none) {
-  for (auto& child : children_) child.value()->zero_grad(set_to_none);
-  for (auto& item : parameters_) {
-    if (!item.value().defined()) continue;
-    Tensor& grad = item.value().mutable_grad();
+void clear_gradients(const std::vector<Tensor>& parameters, bool set_to_none) {
+  for (const Tensor& parameter : parameters) {
+    Tensor& grad = parameter.mutable_grad();
     if (!grad.defined()) continue;
     if (set_to_none) {
       grad.reset();
@@ -196,6 +219,11 @@ void Module::zero_grad(bool set_to_none) {
       grad.zero_();
     }
   }
+}
+
+void Module::zero_grad(bool set_to_none) {
+  for (auto& child : children_) child.value()->zero_grad(set_to_none);
+  clear_gradients(parameters(/*recurse=*/false), set_to_none);
 }
 
 Tensor& Module::register_parameter(std::string name, Tensor tensor, bool requires_grad) {
@@ -224,6 +252,39 @@ void Module::add_child(std::string name, Ptr module) {
 void Module::unregister_module(const std::string& name) {
   TAEDA_CHECK(children_.contains(name), "No Module with name `", name, "` is registered");
   children_.erase(name);
+}
+
+void Module::save(serialization::OutputArchive& archive) const {
+  for (const auto& item : parameters_) {
+    if (item.value().defined()) archive.write(item.key(), item.value());
+  }
+  for (const auto& item : buffers_) {
+    if (item.value().defined()) archive.write(item.key(), item.value(), /*is_buffer=*/true);
+  }
+  for (const auto& child : children_) {
+    if (!child.value()->is_serializable()) continue;
+    serialization::OutputArchive nested;
+    child.value()->save(nested);
+    archive.write(child.key(), nested);
+  }
+}
+
+void Module::load(serialization::InputArchive& archive) {
+  for (auto& item : parameters_) {
+    if (item.value().defined()) archive.read(item.key(), item.value());
+  }
+  for (auto& item : buffers_) {
+    if (item.value().defined()) archive.read(item.key(), item.value(), /*is_buffer=*/true);
+  }
+  for (const auto& child : children_) {
+    // A module without tensors has no entry.
+    serialization::InputArchive nested;
+    const bool has_tensors =
+        !child.value()->parameters().empty() || !child.value()->buffers().empty();
+    if (!child.value()->is_serializable() || !has_tensors) continue;
+    archive.read(child.key(), nested);
+    child.value()->load(nested);
+  }
 }
 
 void Module::pretty_print(std::ostream& stream) const { stream << name(); }

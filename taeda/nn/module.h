@@ -23,6 +23,11 @@
 #include "taeda/core/tensor.h"
 #include "taeda/nn/ordered_dict.h"
 
+namespace taeda::serialization {
+class OutputArchive;
+class InputArchive;
+}  // namespace taeda::serialization
+
 namespace taeda::nn {
 
 template <class Contained>
@@ -46,11 +51,17 @@ class TAEDA_API Module : public std::enable_shared_from_this<Module> {
   // A copy with tensors of its own, on `device` where one is given. Cloneable has it.
   virtual Ptr clone(const std::optional<Device>& device = std::nullopt) const;
 
-  // Calls the function for this module and all below it, children first.
+  // Calls the function for this module, then for all below it; with their names, which follow the
+  // prefix, where it takes them.
   void apply(const std::function<void(Module&)>& function);
+  void apply(const std::function<void(const Module&)>& function) const;
   void apply(const std::function<void(const std::string&, Module&)>& function,
              const std::string& name_prefix = "");
+  void apply(const std::function<void(const std::string&, const Module&)>& function,
+             const std::string& name_prefix = "") const;
   void apply(const std::function<void(const Ptr&)>& function) const;
+  void apply(const std::function<void(const std::string&, const Ptr&)>& function,
+             const std::string& name_prefix = "") const;
 
   std::vector<Tensor> parameters(bool recurse = true) const;
   OrderedDict<std::string, Tensor> named_parameters(bool recurse = true) const;
@@ -74,6 +85,9 @@ class TAEDA_API Module : public std::enable_shared_from_this<Module> {
 
   virtual void pretty_print(std::ostream& stream) const;
   virtual bool is_serializable() const { return true; }
+  // Parameters and buffers by name, those of submodules below theirs.
+  virtual void save(serialization::OutputArchive& archive) const;
+  virtual void load(serialization::InputArchive& archive);
 
   Tensor& register_parameter(std::string name, Tensor tensor, bool requires_grad = true);
   Tensor& register_buffer(std::string name, Tensor tensor);
@@ -142,5 +156,8 @@ class TAEDA_API Module : public std::enable_shared_from_this<Module> {
 };
 
 TAEDA_API std::ostream& operator<<(std::ostream& stream, const Module& module);
+
+// Forgets the gradients of parameters, or fills them with zeros.
+TAEDA_API void clear_gradients(const std::vector<Tensor>& parameters, bool set_to_none);
 
 }  // namespace taeda::nn

@@ -52,6 +52,11 @@ class ModuleHolder {
   auto operator()(Args&&... args) {
     return get()->forward(std::forward<Args>(args)...);
   }
+  // Of containers: sequential[0], dict["name"].
+  template <class Place>
+  decltype(auto) operator[](Place&& place) {
+    return (*get())[std::forward<Place>(place)];
+  }
 
  private:
   static std::shared_ptr<Contained_> make_default() {

@@ -11,25 +11,25 @@ namespace {
 
 // The step that both take once weights have decayed.
 template <class Options>
-void move(Tensor& parameter, const Tensor& grad, const Options& options, AdamState& state) {
-  if (state.step == 0) {
-    state.exp_avg = taeda::zeros_like(parameter);
-    state.exp_avg_sq = taeda::zeros_like(parameter);
-    if (options.amsgrad()) state.max_exp_avg_sq = taeda::zeros_like(parameter);
+void move(Tensor& parameter, const Tensor& grad, const Options& options, AdamParamState& state) {
+  if (state.step() == 0) {
+    state.exp_avg(taeda::zeros_like(parameter));
+    state.exp_avg_sq(taeda::zeros_like(parameter));
+    if (options.amsgrad()) state.max_exp_avg_sq(taeda::zeros_like(parameter));
   }
-  ++state.step;
+  const auto step = static_cast<double>(++state.step());
   const auto [beta1, beta2] = options.betas();
-  const double correction1 = 1 - std::pow(beta1, static_cast<double>(state.step));
-  const double correction2 = std::sqrt(1 - std::pow(beta2, static_cast<double>(state.step)));
-  state.exp_avg.lerp_(grad, 1 - beta1);
-  state.exp_avg_sq.mul_(beta2).addcmul_(grad, grad, 1 - beta2);
-  Tensor second = state.exp_avg_sq;
+  const double correction1 = 1 - std::pow(beta1, step);
+  const double correction2 = std::sqrt(1 - std::pow(beta2, step));
+  state.exp_avg().lerp_(grad, 1 - beta1);
+  state.exp_avg_sq().mul_(beta2).addcmul_(grad, grad, 1 - beta2);
+  Tensor second = state.exp_avg_sq();
   if (options.amsgrad()) {
-    taeda::maximum_out(state.max_exp_avg_sq, state.max_exp_avg_sq, state.exp_avg_sq);
-    second = state.max_exp_avg_sq;
+    taeda::maximum_out(state.max_exp_avg_sq(), state.max_exp_avg_sq(), second);
+    second = state.max_exp_avg_sq();
   }
   const Tensor deviation = second.sqrt().div_(correction2).add_(options.eps());
-  parameter.addcdiv_(state.exp_avg, deviation, -options.lr() / correction1);
+  parameter.addcdiv_(state.exp_avg(), deviation, -options.lr() / correction1);
 }
 
 }  // namespace
@@ -44,13 +44,13 @@ void check_adam(double lr, std::tuple<double, double> betas, double eps, double 
 }
 
 void Adam::update(Tensor& parameter, const Tensor& grad, const AdamOptions& options,
-                  AdamState& state) {
+                  AdamParamState& state) {
   const double decay = options.weight_decay();
   move(parameter, decay != 0 ? grad.add(parameter, decay) : grad, options, state);
 }
 
 void AdamW::update(Tensor& parameter, const Tensor& grad, const AdamWOptions& options,
-                   AdamState& state) {
+                   AdamParamState& state) {
   const double decay = options.weight_decay();
   if (decay != 0) parameter.mul_(1 - options.lr() * decay);
   move(parameter, grad, options, state);

@@ -29,6 +29,15 @@ class AdamOptionsOf : public OptionsOf<Derived> {
   Derived& amsgrad(bool value) { return set(amsgrad_, value); }
   const bool& amsgrad() const noexcept { return amsgrad_; }
 
+  template <class Visitor>
+  void each(Visitor&& visit) {
+    visit("lr", this->lr());
+    visit("betas", betas_);
+    visit("eps", eps_);
+    visit("weight_decay", weight_decay_);
+    visit("amsgrad", amsgrad_);
+  }
+
  private:
   template <class T>
   Derived& set(T& field, const T& value) {
@@ -50,27 +59,39 @@ class TAEDA_API AdamWOptions : public AdamOptionsOf<AdamWOptions> {
   AdamWOptions(double lr = 1e-3) : AdamOptionsOf(lr, 1e-2) {}  // NOLINT: converts
 };
 
-struct AdamState {
-  int64_t step = 0;
-  Tensor exp_avg, exp_avg_sq, max_exp_avg_sq;
-};
+class AdamParamState : public OptimizerCloneableParamState<AdamParamState> {
+  TAEDA_ARG(int64_t, step) = 0;
+  TAEDA_ARG(Tensor, exp_avg) = {};
+  TAEDA_ARG(Tensor, exp_avg_sq) = {};
+  TAEDA_ARG(Tensor, max_exp_avg_sq) = {};
 
-class TAEDA_API Adam : public OptimizerWith<AdamOptions, AdamState> {
  public:
-  using OptimizerWith::OptimizerWith;
+  template <class Visitor>
+  void each(Visitor&& visit) {
+    visit("step", step_);
+    visit("exp_avg", exp_avg_);
+    visit("exp_avg_sq", exp_avg_sq_);
+    visit("max_exp_avg_sq", max_exp_avg_sq_);
+  }
+};
+using AdamWParamState = AdamParamState;
+
+class TAEDA_API Adam : public StepwiseOptimizer<AdamOptions, AdamParamState> {
+ public:
+  using StepwiseOptimizer::StepwiseOptimizer;
 
  protected:
   void update(Tensor& parameter, const Tensor& grad, const AdamOptions& options,
-              AdamState& state) override;
+              AdamParamState& state) override;
 };
 
-class TAEDA_API AdamW : public OptimizerWith<AdamWOptions, AdamState> {
+class TAEDA_API AdamW : public StepwiseOptimizer<AdamWOptions, AdamParamState> {
  public:
-  using OptimizerWith::OptimizerWith;
+  using StepwiseOptimizer::StepwiseOptimizer;
 
  protected:
   void update(Tensor& parameter, const Tensor& grad, const AdamWOptions& options,
-              AdamState& state) override;
+              AdamParamState& state) override;
 };
 
 }  // namespace taeda::optim

@@ -3,11 +3,31 @@
 
 #include <unordered_set>
 
-#include "taeda/autograd/guards.h"
 #include "taeda/base/error.h"
-#include "taeda/ops/functions.h"
+#include "taeda/nn/module.h"
 
 namespace taeda::optim {
+namespace {
+
+std::vector<OptimizerParamGroup> one_group(std::vector<Tensor> parameters) {
+  std::vector<OptimizerParamGroup> groups;
+  groups.emplace_back(std::move(parameters));
+  return groups;
+}
+
+}  // namespace
+
+double OptimizerOptions::get_lr() const {
+  fail(ErrorKind::Runtime,
+       "double get_lr() has not been overidden and implemented in subclass of OptimizerOptions, "
+       "you must override it in your subclass.");
+}
+
+void OptimizerOptions::set_lr(double) {
+  fail(ErrorKind::Runtime,
+       "double set_lr() has not been overidden and implemented in subclass of OptimizerOptions, "
+       "you must override it in your subclass.");
+}
 
 Optimizer::Optimizer(std::vector<OptimizerParamGroup> groups,
                      std::unique_ptr<OptimizerOptions> defaults)
@@ -16,11 +36,12 @@ Optimizer::Optimizer(std::vector<OptimizerParamGroup> groups,
   for (OptimizerParamGroup& group : groups) add_param_group(std::move(group));
 }
 
+Optimizer::Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOptions> defaults)
+    : Optimizer(one_group(std::move(parameters)), std::move(defaults)) {}
+
 void Optimizer::add_param_group(OptimizerParamGroup group) {
   std::unordered_set<const TensorImpl*> known;
-  for (const OptimizerParamGroup& other : groups_) {
-    for (const Tensor& parameter : other.params()) known.insert(parameter.impl());
-  }
+  for (const Tensor& parameter : parameters()) known.insert(parameter.impl());
   for (const Tensor& parameter : group.params()) {
     TAEDA_CHECK(parameter.defined(), "an optimizer cannot take an undefined tensor");
     TAEDA_CHECK_VALUE(parameter.is_leaf(), "can't optimize a non-leaf Tensor");
@@ -32,41 +53,28 @@ void Optimizer::add_param_group(OptimizerParamGroup group) {
   groups_.push_back(std::move(group));
 }
 
-Tensor Optimizer::step(LossClosure closure) {
-  Tensor loss;
-  if (closure) {
-    const AutoGradMode with_grad(true);
-    loss = closure();
+std::vector<Tensor> Optimizer::parameters() const {
+  std::vector<Tensor> out;
+  for (const OptimizerParamGroup& group : groups_) {
+    out.insert(out.end(), group.params().begin(), group.params().end());
   }
-  const NoGradGuard no_grad;
-  for (OptimizerParamGroup& group : groups_) {
-    for (Tensor& parameter : group.params()) {
-      const Tensor grad = parameter.grad();
-      if (grad.defined()) update(parameter, grad, group.options());
-    }
-  }
-  return loss;
+  return out;
 }
 
-void Optimizer::zero_grad(bool set_to_none) {
-  for (OptimizerParamGroup& group : groups_) {
-    for (Tensor& parameter : group.params()) {
-      Tensor& grad = parameter.mutable_grad();
-      if (!grad.defined()) continue;
-      if (set_to_none) {
-        grad.reset();
-      } else {
-        grad = grad.detach();
-        grad.zero_();
-      }
-    }
-  }
-}
+void Optimizer::zero_grad(bool set_to_none) { nn::clear_gradients(parameters(), set_to_none); }
 
 size_t Optimizer::size() const noexcept {
   size_t count = 0;
   for (const OptimizerParamGroup& group : groups_) count += group.params().size();
   return count;
+}
+
+void Optimizer::save(serialization::OutputArchive&) const {
+  fail(ErrorKind::NotImplemented, "this optimizer has no save()");
+}
+
+void Optimizer::load(serialization::InputArchive&) {
+  fail(ErrorKind::NotImplemented, "this optimizer has no load()");
 }
 
 }  // namespace taeda::optim

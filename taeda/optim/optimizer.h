@@ -1,4 +1,5 @@
-// What optimizers share: groups of parameters with options, steps, clearing of gradients.
+// What optimizers share: groups of parameters with options, a state per parameter, steps, clearing
+// of gradients, saving.
 //
 //   optim::SGD sgd(net->parameters(), optim::SGDOptions(0.1).momentum(0.9));
 //   sgd.zero_grad(); loss.backward(); sgd.step();
@@ -8,23 +9,68 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "taeda/core/tensor.h"
 #include "taeda/nn/arg.h"
+#include "taeda/serialization/archive.h"
 
 namespace taeda::optim {
+
+// What an optimizer remembers of a parameter.
+class TAEDA_API OptimizerParamState {
+ public:
+  virtual ~OptimizerParamState() = default;
+  virtual std::unique_ptr<OptimizerParamState> clone() const = 0;
+};
+
+template <class Derived>
+class OptimizerCloneableParamState : public OptimizerParamState {
+ public:
+  std::unique_ptr<OptimizerParamState> clone() const override {
+    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+  }
+};
 
 class TAEDA_API OptimizerOptions {
  public:
   virtual ~OptimizerOptions() = default;
   virtual std::unique_ptr<OptimizerOptions> clone() const = 0;
-  virtual double get_lr() const = 0;
-  virtual void set_lr(double lr) = 0;
+  // RuntimeError where a class has no learning rate.
+  virtual double get_lr() const;
+  virtual void set_lr(double lr);
   // Throws where a number is out of its range.
-  virtual void check() const = 0;
+  virtual void check() const {}
+};
+
+template <class Derived>
+class OptimizerCloneableOptions : public OptimizerOptions {
+ public:
+  std::unique_ptr<OptimizerOptions> clone() const override {
+    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+  }
+};
+
+// Options with a learning rate.
+template <class Derived>
+class OptionsOf : public OptimizerCloneableOptions<Derived> {
+ public:
+  explicit OptionsOf(double lr) : lr_(lr) {}
+  double get_lr() const override { return lr_; }
+  void set_lr(double lr) override { lr_ = lr; }
+
+  Derived& lr(double value) {
+    lr_ = value;
+    return static_cast<Derived&>(*this);
+  }
+  const double& lr() const noexcept { return lr_; }
+  double& lr() noexcept { return lr_; }
+
+ private:
+  double lr_;
 };
 
 // Parameters with options of their own, or with the optimizer's where none are given.
@@ -52,82 +98,80 @@ class OptimizerParamGroup {
 class TAEDA_API Optimizer {
  public:
   using LossClosure = std::function<Tensor()>;
+  // By the tensor's implementation: state().at(parameter.unsafeGetTensorImpl()).
+  using States = std::unordered_map<const void*, std::unique_ptr<OptimizerParamState>>;
 
   Optimizer(std::vector<OptimizerParamGroup> groups, std::unique_ptr<OptimizerOptions> defaults);
+  explicit Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOptions> defaults);
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
   virtual ~Optimizer() = default;
 
   void add_param_group(OptimizerParamGroup group);
   // One step; `closure` clears the gradients, computes the loss and calls backward.
-  virtual Tensor step(LossClosure closure = nullptr);
+  virtual Tensor step(LossClosure closure = nullptr) = 0;
   void zero_grad(bool set_to_none = true);
 
   std::vector<OptimizerParamGroup>& param_groups() noexcept { return groups_; }
   const std::vector<OptimizerParamGroup>& param_groups() const noexcept { return groups_; }
   OptimizerOptions& defaults() noexcept { return *defaults_; }
-  size_t size() const noexcept;  // parameters of all groups
+  const OptimizerOptions& defaults() const noexcept { return *defaults_; }
+  States& state() noexcept { return states_; }
+  const States& state() const noexcept { return states_; }
+  std::vector<Tensor> parameters() const;  // of all groups
+  size_t size() const noexcept;            // how many parameters
 
- protected:
-  // Changes a parameter that has a gradient; called without gradients.
-  virtual void update(Tensor& parameter, const Tensor& grad, OptimizerOptions& options) = 0;
+  // Options of groups and states of parameters, in the order of the groups.
+  virtual void save(serialization::OutputArchive& archive) const;
+  virtual void load(serialization::InputArchive& archive);
 
  private:
   std::vector<OptimizerParamGroup> groups_;
   std::unique_ptr<OptimizerOptions> defaults_;
+  States states_;
 };
 
-// An optimizer with typed options and a state per parameter.
+// An optimizer with typed options and states, which name their fields by
+// `each(visitor)`: visitor(name, field).
 template <class Options, class State>
 class OptimizerWith : public Optimizer {
  public:
-  explicit OptimizerWith(std::vector<OptimizerParamGroup> groups, Options defaults)
+  explicit OptimizerWith(std::vector<OptimizerParamGroup> groups, Options defaults = {})
       : Optimizer(std::move(groups), std::make_unique<Options>(std::move(defaults))) {}
-  explicit OptimizerWith(std::vector<Tensor> params, Options defaults)
-      : OptimizerWith(one_group(std::move(params)), std::move(defaults)) {}
+  explicit OptimizerWith(std::vector<Tensor> params, Options defaults = {})
+      : Optimizer(std::move(params), std::make_unique<Options>(std::move(defaults))) {}
 
   // The state of a parameter, or null before its first step.
-  const State* state(const Tensor& parameter) const {
-    const auto found = states_.find(parameter.impl());
-    return found == states_.end() ? nullptr : &found->second;
+  const State* state_of(const Tensor& parameter) const {
+    const auto found = state().find(parameter.impl());
+    return found == state().end() ? nullptr : static_cast<const State*>(found->second.get());
   }
+
+  void save(serialization::OutputArchive& archive) const override;
+  void load(serialization::InputArchive& archive) override;
 
  protected:
-  virtual void update(Tensor& parameter, const Tensor& grad, const Options& options,
-                      State& state) = 0;
-
- private:
-  static std::vector<OptimizerParamGroup> one_group(std::vector<Tensor> params) {
-    std::vector<OptimizerParamGroup> groups;
-    groups.emplace_back(std::move(params));
-    return groups;
+  // The same, made where there is none.
+  State& made_state(const Tensor& parameter) {
+    std::unique_ptr<OptimizerParamState>& state = this->state()[parameter.impl()];
+    if (!state) state = std::make_unique<State>();
+    return static_cast<State&>(*state);
   }
-  void update(Tensor& parameter, const Tensor& grad, OptimizerOptions& options) final {
-    update(parameter, grad, static_cast<const Options&>(options), states_[parameter.impl()]);
-  }
-  std::unordered_map<const TensorImpl*, State> states_;
 };
 
-// What options have in common: a learning rate and a copy.
-template <class Derived>
-class OptionsOf : public OptimizerOptions {
+// One that changes each parameter by its own gradient and state.
+template <class Options, class State>
+class StepwiseOptimizer : public OptimizerWith<Options, State> {
  public:
-  explicit OptionsOf(double lr) : lr_(lr) {}
-  std::unique_ptr<OptimizerOptions> clone() const override {
-    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
-  }
-  double get_lr() const override { return lr_; }
-  void set_lr(double lr) override { lr_ = lr; }
+  using OptimizerWith<Options, State>::OptimizerWith;
+  Tensor step(Optimizer::LossClosure closure = nullptr) override;
 
-  Derived& lr(double value) {
-    lr_ = value;
-    return static_cast<Derived&>(*this);
-  }
-  const double& lr() const noexcept { return lr_; }
-  double& lr() noexcept { return lr_; }
-
- private:
-  double lr_;
+ protected:
+  // Changes a parameter that has a gradient; called without gradients.
+  virtual void update(Tensor& parameter, const Tensor& grad, const Options& options,
+                      State& state) = 0;
 };
 
 }  // namespace taeda::optim
+
+#include "taeda/optim/optimizer_inl.h"

@@ -15,11 +15,11 @@ void SGDOptions::check() const {
 }
 
 void SGD::update(Tensor& parameter, const Tensor& grad, const SGDOptions& options,
-                 SGDState& state) {
+                 SGDParamState& state) {
   Tensor direction =
       options.weight_decay() != 0 ? grad.add(parameter, options.weight_decay()) : grad;
   if (options.momentum() != 0) {
-    Tensor& buffer = state.momentum_buffer;
+    Tensor& buffer = state.momentum_buffer();
     if (!buffer.defined()) {
       buffer = direction.detach().clone();
     } else {

@@ -3,9 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "taeda/nn/nn.h"
-#include "taeda/optim/optim.h"
-#include "taeda/taeda.h"
+#include <cmath>
+
+#include "taeda/nn.h"
+#include "taeda/optim.h"
 
 namespace taeda::optim {
 namespace {
@@ -24,7 +25,7 @@ TEST(Optimizer, MomentumGathers) {
   EXPECT_DOUBLE_EQ(w.item<double>(), 0.9);
   sgd.step();  // the buffer is 1.5
   EXPECT_DOUBLE_EQ(w.item<double>(), 0.75);
-  EXPECT_DOUBLE_EQ(sgd.state(w)->momentum_buffer.item<double>(), 1.5);
+  EXPECT_DOUBLE_EQ(sgd.state_of(w)->momentum_buffer().item<double>(), 1.5);
 }
 
 TEST(Optimizer, NesterovLooksAhead) {
@@ -45,6 +46,82 @@ TEST(Optimizer, TheFirstStepOfAdamIsTheRate) {
   adamw.step();
   EXPECT_NEAR(w.item<double>(), 1.01, 1e-12);
   EXPECT_NEAR(v.item<double>(), 1.005, 1e-12);  // 1 * (1 - 0.01 * 0.5) + 0.01
+}
+
+TEST(Optimizer, AdagradDividesByTheSum) {
+  Tensor w = weight(1);
+  Adagrad adagrad({w}, AdagradOptions(0.1).lr_decay(1).eps(0));
+  give_gradient(w, 3);
+  adagrad.step();
+  EXPECT_NEAR(w.item<double>(), 0.9, 1e-12);
+  give_gradient(w, 4);
+  adagrad.step();  // rate 0.05, 4 / 5
+  EXPECT_NEAR(w.item<double>(), 0.86, 1e-12);
+  EXPECT_DOUBLE_EQ(adagrad.state_of(w)->sum().item<double>(), 25);
+}
+
+TEST(Optimizer, RMSpropDividesByTheMeanSquare) {
+  Tensor w = weight(1), v = weight(1);
+  RMSprop plain({w}, RMSpropOptions(0.1).alpha(0.75).eps(0));
+  RMSprop centered({v}, RMSpropOptions(0.1).alpha(0.75).eps(0).centered(true).momentum(0.5));
+  for (Tensor* parameter : {&w, &v}) give_gradient(*parameter, 2);
+  plain.step();
+  EXPECT_NEAR(w.item<double>(), 0.8, 1e-12);  // mean square 1
+  centered.step();                            // variance 1 - 0.25
+  EXPECT_NEAR(v.item<double>(), 1 - 0.2 / std::sqrt(0.75), 1e-12);
+  EXPECT_NEAR(centered.state_of(v)->momentum_buffer().item<double>(), 2 / std::sqrt(0.75), 1e-12);
+}
+
+// The bottom of Rosenbrock's valley is at (1, 1).
+double distance_to_bottom(LBFGSOptions options, int steps) {
+  Tensor x = taeda::tensor({-1.0, 1.5}, kDouble).requires_grad_();
+  LBFGS lbfgs({x}, std::move(options));
+  for (int i = 0; i < steps; ++i) {
+    lbfgs.step([&] {
+      lbfgs.zero_grad();
+      Tensor loss = (1 - x[0]).pow(2) + 100 * (x[1] - x[0].pow(2)).pow(2);
+      loss.backward();
+      return loss;
+    });
+  }
+  return (x - 1).abs().max().item<double>();
+}
+
+TEST(Optimizer, LBFGSFindsTheBottomOfAValley) {
+  EXPECT_LT(distance_to_bottom(LBFGSOptions(1).line_search_fn("strong_wolfe"), 5), 1e-5);
+  EXPECT_LT(distance_to_bottom(LBFGSOptions(0.1).max_iter(50).history_size(5), 10), 1e-2);
+  Tensor w = weight(1);
+  LBFGS lbfgs({w});
+  EXPECT_THROW(lbfgs.step(nullptr), Error);
+  EXPECT_THROW(LBFGS({w}, LBFGSOptions().line_search_fn("other")), Error);
+}
+
+TEST(Optimizer, StatesAreFoundByTensor) {
+  Tensor w = weight(1);
+  Adam adam({w}, AdamOptions(0.1));
+  give_gradient(w, 1);
+  EXPECT_EQ(adam.state_of(w), nullptr);
+  adam.step();
+  auto& state = static_cast<AdamParamState&>(*adam.state().at(w.unsafeGetTensorImpl()));
+  EXPECT_EQ(state.step(), 1);
+  EXPECT_TRUE(static_cast<AdamParamState&>(*state.clone()).exp_avg().is_same(state.exp_avg()));
+}
+
+TEST(Optimizer, RatesFallOnAPlateau) {
+  Tensor w = weight(1);
+  SGD sgd({w}, SGDOptions(1));
+  const auto rate = [&] { return sgd.param_groups()[0].options().get_lr(); };
+  ReduceLROnPlateauScheduler schedule(sgd, ReduceLROnPlateauScheduler::min, 0.5F, /*patience=*/1);
+  for (double metric : {3.0, 2.0, 2.0}) schedule.step(metric);
+  EXPECT_DOUBLE_EQ(rate(), 1);
+  schedule.step(2.0);
+  EXPECT_DOUBLE_EQ(rate(), 0.5);
+  ReduceLROnPlateauScheduler bounded(sgd, ReduceLROnPlateauScheduler::max, 0.1F, 0, 0.5,
+                                     ReduceLROnPlateauScheduler::abs, /*cooldown=*/1, {0.2F});
+  bounded.step(1.0);
+  bounded.step(1.4);  // not better by 0.5
+  EXPECT_NEAR(rate(), 0.2, 1e-6);
+  EXPECT_THROW(ReduceLROnPlateauScheduler(sgd, ReduceLROnPlateauScheduler::min, 1.0F), Error);
 }
 
 TEST(Optimizer, GroupsHaveOptionsOfTheirOwn) {

@@ -7,6 +7,8 @@ namespace at {
 using ::taeda::parallel_for;
 inline int get_num_threads() { return ::taeda::num_threads(); }
 inline void set_num_threads(int n) { ::taeda::set_num_threads(n); }
+// Taeda has one pool, which starts when it is first used.
+inline void init_num_threads() {}
 inline int get_thread_num() { return ::taeda::thread_index(); }
 inline bool in_parallel_region() { return ::taeda::in_parallel_region(); }
 namespace internal {

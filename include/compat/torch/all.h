@@ -3,5 +3,10 @@
 
 #include "ATen/core/op_registration/op_registration.h"
 #include "torch/autograd.h"
+#include "torch/cuda.h"
 #include "torch/library.h"
+#include "torch/nn.h"
+#include "torch/optim.h"
+#include "torch/serialize.h"
 #include "torch/types.h"
+#include "torch/utils.h"

@@ -1,321 +1,165 @@
-// Activations: layers without tensors that call one operator.
+// Activations: layers without tensors that call one function, and PReLU.
 #pragma once
 
-#include <string>
-
-#include "taeda/nn/option_module.h"
+#include "taeda/nn/functional/activation.h"
+#include "taeda/nn/layer.h"
 
 namespace taeda::nn {
 
-struct ReLUOptions {
-  ReLUOptions(bool inplace = false) : inplace_(inplace) {}  // NOLINT: converts
-  TAEDA_ARG(bool, inplace);
-};
+template <class Derived, class Options, auto function, class Input = const Tensor&>
+using ActivationLayer = FunctionLayer<Derived, Options, function, Input>;
 
-class TAEDA_API ReLUImpl : public OptionModule<ReLUImpl, ReLUOptions> {
+class ReLUImpl : public ActivationLayer<ReLUImpl, ReLUOptions, functional::relu, Tensor> {
  public:
-  using OptionModule::OptionModule;
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(Tensor input);
+  using FunctionLayer::FunctionLayer;
 };
 TAEDA_MODULE(ReLU);
 
-struct ReLU6Options {
-  ReLU6Options(bool inplace = false) : inplace_(inplace) {}  // NOLINT: converts
-  TAEDA_ARG(bool, inplace);
-};
-
-class TAEDA_API ReLU6Impl : public OptionModule<ReLU6Impl, ReLU6Options> {
+class ReLU6Impl : public ActivationLayer<ReLU6Impl, ReLU6Options, functional::relu6, Tensor> {
  public:
-  using OptionModule::OptionModule;
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(Tensor input);
+  using FunctionLayer::FunctionLayer;
 };
 TAEDA_MODULE(ReLU6);
 
-struct SELUOptions {
-  SELUOptions(bool inplace = false) : inplace_(inplace) {}  // NOLINT: converts
-  TAEDA_ARG(bool, inplace);
-};
-
-class TAEDA_API SELUImpl : public OptionModule<SELUImpl, SELUOptions> {
+class SELUImpl : public ActivationLayer<SELUImpl, SELUOptions, functional::selu, Tensor> {
  public:
-  using OptionModule::OptionModule;
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(Tensor input);
+  using FunctionLayer::FunctionLayer;
 };
 TAEDA_MODULE(SELU);
 
-class TAEDA_API SiLUImpl : public Cloneable<SiLUImpl> {
+class ELUImpl : public ActivationLayer<ELUImpl, ELUOptions, functional::elu, Tensor> {
  public:
-  void reset() override {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
-};
-TAEDA_MODULE(SiLU);
-
-class TAEDA_API MishImpl : public Cloneable<MishImpl> {
- public:
-  void reset() override {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
-};
-TAEDA_MODULE(Mish);
-
-class TAEDA_API SigmoidImpl : public Cloneable<SigmoidImpl> {
- public:
-  void reset() override {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
-};
-TAEDA_MODULE(Sigmoid);
-
-class TAEDA_API TanhImpl : public Cloneable<TanhImpl> {
- public:
-  void reset() override {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
-};
-TAEDA_MODULE(Tanh);
-
-class TAEDA_API SoftsignImpl : public Cloneable<SoftsignImpl> {
- public:
-  void reset() override {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
-};
-TAEDA_MODULE(Softsign);
-
-class TAEDA_API TanhshrinkImpl : public Cloneable<TanhshrinkImpl> {
- public:
-  void reset() override {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
-};
-TAEDA_MODULE(Tanhshrink);
-
-class TAEDA_API LogSigmoidImpl : public Cloneable<LogSigmoidImpl> {
- public:
-  void reset() override {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
-};
-TAEDA_MODULE(LogSigmoid);
-
-class TAEDA_API HardsigmoidImpl : public Cloneable<HardsigmoidImpl> {
- public:
-  void reset() override {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
-};
-TAEDA_MODULE(Hardsigmoid);
-
-class TAEDA_API HardswishImpl : public Cloneable<HardswishImpl> {
- public:
-  void reset() override {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
-};
-TAEDA_MODULE(Hardswish);
-
-struct ELUOptions {
-  ELUOptions(double alpha = 1.0) : alpha_(alpha) {}  // NOLINT: converts
-  TAEDA_ARG(double, alpha);
-  TAEDA_ARG(bool, inplace) = false;
-};
-
-class TAEDA_API ELUImpl : public OptionModule<ELUImpl, ELUOptions> {
- public:
-  using OptionModule::OptionModule;
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(Tensor input);
+  using FunctionLayer::FunctionLayer;
 };
 TAEDA_MODULE(ELU);
 
-struct CELUOptions {
-  CELUOptions(double alpha = 1.0) : alpha_(alpha) {}  // NOLINT: converts
-  TAEDA_ARG(double, alpha);
-  TAEDA_ARG(bool, inplace) = false;
-};
-
-class TAEDA_API CELUImpl : public OptionModule<CELUImpl, CELUOptions> {
+class CELUImpl : public ActivationLayer<CELUImpl, CELUOptions, functional::celu, Tensor> {
  public:
-  using OptionModule::OptionModule;
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(Tensor input);
+  using FunctionLayer::FunctionLayer;
 };
 TAEDA_MODULE(CELU);
 
-struct LeakyReLUOptions {
-  LeakyReLUOptions(double negative_slope = 1e-2)
-      : negative_slope_(negative_slope) {}  // NOLINT: converts
-  TAEDA_ARG(double, negative_slope);
-  TAEDA_ARG(bool, inplace) = false;
-};
-
-class TAEDA_API LeakyReLUImpl : public OptionModule<LeakyReLUImpl, LeakyReLUOptions> {
+class LeakyReLUImpl
+    : public ActivationLayer<LeakyReLUImpl, LeakyReLUOptions, functional::leaky_relu, Tensor> {
  public:
-  using OptionModule::OptionModule;
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(Tensor input);
+  using FunctionLayer::FunctionLayer;
 };
 TAEDA_MODULE(LeakyReLU);
 
-struct HardtanhOptions {
-  HardtanhOptions(double min_val = -1.0) : min_val_(min_val) {}  // NOLINT: converts
-  TAEDA_ARG(double, min_val);
-  TAEDA_ARG(double, max_val) = 1.0;
-  TAEDA_ARG(bool, inplace) = false;
-};
-
-class TAEDA_API HardtanhImpl : public OptionModule<HardtanhImpl, HardtanhOptions> {
+class HardtanhImpl
+    : public ActivationLayer<HardtanhImpl, HardtanhOptions, functional::hardtanh, Tensor> {
  public:
-  using OptionModule::OptionModule;
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(Tensor input);
+  using FunctionLayer::FunctionLayer;
 };
 TAEDA_MODULE(Hardtanh);
 
-struct ThresholdOptions {
-  ThresholdOptions(double threshold, double value)
-      : threshold_(threshold), value_(value) {}  // NOLINT: converts
-  TAEDA_ARG(double, threshold);
-  TAEDA_ARG(double, value);
-  TAEDA_ARG(bool, inplace) = false;
-};
-
-class TAEDA_API ThresholdImpl : public OptionModule<ThresholdImpl, ThresholdOptions> {
+class ThresholdImpl
+    : public ActivationLayer<ThresholdImpl, ThresholdOptions, functional::threshold, Tensor> {
  public:
-  explicit ThresholdImpl(double threshold, double value)
-      : ThresholdImpl(ThresholdOptions(threshold, value)) {}
-  explicit ThresholdImpl(const ThresholdOptions& options) : OptionModule(options) {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(Tensor input);
+  using FunctionLayer::FunctionLayer;
 };
 TAEDA_MODULE(Threshold);
 
-struct HardshrinkOptions {
-  HardshrinkOptions(double lambda = 0.5) : lambda_(lambda) {}  // NOLINT: converts
-  TAEDA_ARG(double, lambda);
-};
-
-class TAEDA_API HardshrinkImpl : public OptionModule<HardshrinkImpl, HardshrinkOptions> {
+class HardshrinkImpl
+    : public ActivationLayer<HardshrinkImpl, HardshrinkOptions, functional::hardshrink> {
  public:
-  using OptionModule::OptionModule;
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
+  using FunctionLayer::FunctionLayer;
 };
 TAEDA_MODULE(Hardshrink);
 
-struct SoftshrinkOptions {
-  SoftshrinkOptions(double lambda = 0.5) : lambda_(lambda) {}  // NOLINT: converts
-  TAEDA_ARG(double, lambda);
-};
-
-class TAEDA_API SoftshrinkImpl : public OptionModule<SoftshrinkImpl, SoftshrinkOptions> {
+class SoftshrinkImpl
+    : public ActivationLayer<SoftshrinkImpl, SoftshrinkOptions, functional::softshrink> {
  public:
-  using OptionModule::OptionModule;
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
+  using FunctionLayer::FunctionLayer;
 };
 TAEDA_MODULE(Softshrink);
 
-struct SoftplusOptions {
-  SoftplusOptions(double beta = 1.0) : beta_(beta) {}  // NOLINT: converts
-  TAEDA_ARG(double, beta);
-  TAEDA_ARG(double, threshold) = 20.0;
-};
-
-class TAEDA_API SoftplusImpl : public OptionModule<SoftplusImpl, SoftplusOptions> {
+class SoftplusImpl : public ActivationLayer<SoftplusImpl, SoftplusOptions, functional::softplus> {
  public:
-  using OptionModule::OptionModule;
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
+  using FunctionLayer::FunctionLayer;
 };
 TAEDA_MODULE(Softplus);
 
-struct GELUOptions {
-  GELUOptions(std::string approximate = "none")
-      : approximate_(std::move(approximate)) {}  // NOLINT: converts
-  TAEDA_ARG(std::string, approximate);
-};
-
-class TAEDA_API GELUImpl : public OptionModule<GELUImpl, GELUOptions> {
+class GELUImpl : public ActivationLayer<GELUImpl, GELUOptions, functional::gelu> {
  public:
-  using OptionModule::OptionModule;
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
+  using FunctionLayer::FunctionLayer;
 };
 TAEDA_MODULE(GELU);
 
-struct GLUOptions {
-  GLUOptions(int64_t dim = -1) : dim_(dim) {}  // NOLINT: converts
-  TAEDA_ARG(int64_t, dim);
-};
-
-class TAEDA_API GLUImpl : public OptionModule<GLUImpl, GLUOptions> {
+class GLUImpl : public ActivationLayer<GLUImpl, GLUOptions, functional::glu> {
  public:
-  using OptionModule::OptionModule;
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
+  using FunctionLayer::FunctionLayer;
 };
 TAEDA_MODULE(GLU);
 
-struct SoftmaxOptions {
-  SoftmaxOptions(int64_t dim) : dim_(dim) {}  // NOLINT: converts
-  TAEDA_ARG(int64_t, dim);
-};
-
-class TAEDA_API SoftmaxImpl : public OptionModule<SoftmaxImpl, SoftmaxOptions> {
+class SoftmaxImpl : public ActivationLayer<SoftmaxImpl, SoftmaxOptions, functional::softmax> {
  public:
-  explicit SoftmaxImpl(int64_t dim) : SoftmaxImpl(SoftmaxOptions(dim)) {}
-  explicit SoftmaxImpl(const SoftmaxOptions& options) : OptionModule(options) {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
+  using FunctionLayer::FunctionLayer;
 };
 TAEDA_MODULE(Softmax);
 
-struct SoftminOptions {
-  SoftminOptions(int64_t dim) : dim_(dim) {}  // NOLINT: converts
-  TAEDA_ARG(int64_t, dim);
-};
-
-class TAEDA_API SoftminImpl : public OptionModule<SoftminImpl, SoftminOptions> {
+class SoftminImpl : public ActivationLayer<SoftminImpl, SoftminOptions, functional::softmin> {
  public:
-  explicit SoftminImpl(int64_t dim) : SoftminImpl(SoftminOptions(dim)) {}
-  explicit SoftminImpl(const SoftminOptions& options) : OptionModule(options) {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
+  using FunctionLayer::FunctionLayer;
 };
 TAEDA_MODULE(Softmin);
 
-struct LogSoftmaxOptions {
-  LogSoftmaxOptions(int64_t dim) : dim_(dim) {}  // NOLINT: converts
-  TAEDA_ARG(int64_t, dim);
-};
-
-class TAEDA_API LogSoftmaxImpl : public OptionModule<LogSoftmaxImpl, LogSoftmaxOptions> {
+class LogSoftmaxImpl
+    : public ActivationLayer<LogSoftmaxImpl, LogSoftmaxOptions, functional::log_softmax> {
  public:
-  explicit LogSoftmaxImpl(int64_t dim) : LogSoftmaxImpl(LogSoftmaxOptions(dim)) {}
-  explicit LogSoftmaxImpl(const LogSoftmaxOptions& options) : OptionModule(options) {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
+  using FunctionLayer::FunctionLayer;
 };
 TAEDA_MODULE(LogSoftmax);
 
-struct PReLUOptions {
-  TAEDA_ARG(int64_t, num_parameters) = 1;
-  TAEDA_ARG(double, init) = 0.25;
-};
+class SiLUImpl : public ActivationLayer<SiLUImpl, NoOptions, functional::silu> {};
+TAEDA_MODULE(SiLU);
 
-class TAEDA_API PReLUImpl : public Cloneable<PReLUImpl> {
+class MishImpl : public ActivationLayer<MishImpl, NoOptions, functional::mish> {};
+TAEDA_MODULE(Mish);
+
+class LogSigmoidImpl : public ActivationLayer<LogSigmoidImpl, NoOptions, functional::logsigmoid> {};
+TAEDA_MODULE(LogSigmoid);
+
+class SoftsignImpl : public ActivationLayer<SoftsignImpl, NoOptions, functional::softsign> {};
+TAEDA_MODULE(Softsign);
+
+class TanhshrinkImpl : public ActivationLayer<TanhshrinkImpl, NoOptions, functional::tanhshrink> {};
+TAEDA_MODULE(Tanhshrink);
+
+class HardsigmoidImpl
+    : public ActivationLayer<HardsigmoidImpl, NoOptions, functional::hardsigmoid> {};
+TAEDA_MODULE(Hardsigmoid);
+
+class HardswishImpl : public ActivationLayer<HardswishImpl, NoOptions, functional::hardswish> {};
+TAEDA_MODULE(Hardswish);
+
+class SigmoidImpl : public ActivationLayer<SigmoidImpl, NoOptions, functional::sigmoid> {};
+TAEDA_MODULE(Sigmoid);
+
+class TanhImpl : public ActivationLayer<TanhImpl, NoOptions, functional::tanh> {};
+TAEDA_MODULE(Tanh);
+
+// The softmax over the channels of (N, C, H, W) or (C, H, W).
+class TAEDA_API Softmax2dImpl : public OptionModule<Softmax2dImpl, NoOptions> {
+ public:
+  Tensor forward(const Tensor& input);
+};
+TAEDA_MODULE(Softmax2d);
+
+// A slope below zero that is random in training.
+class TAEDA_API RReLUImpl : public OptionModule<RReLUImpl, RReLUOptions> {
+ public:
+  using OptionModule::OptionModule;
+  Tensor forward(Tensor input);
+};
+TAEDA_MODULE(RReLU);
+
+class TAEDA_API PReLUImpl : public OptionModule<PReLUImpl, PReLUOptions> {
  public:
   explicit PReLUImpl(const PReLUOptions& options = {});
   void reset() override;
-  void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 
-  PReLUOptions options;
   Tensor weight;
 };
 TAEDA_MODULE(PReLU);

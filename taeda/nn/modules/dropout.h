@@ -1,47 +1,65 @@
-// Dropout in its forms.
+// Dropout in its forms, active in training.
 #pragma once
 
-#include "taeda/nn/option_module.h"
+#include "taeda/nn/functional/dropout.h"
+#include "taeda/nn/layer.h"
 
 namespace taeda::nn {
 
-struct DropoutOptions {
-  DropoutOptions(double p = 0.5) : p_(p) {}  // NOLINT: converts
-  TAEDA_ARG(double, p);
-  TAEDA_ARG(bool, inplace) = false;
-};
-using Dropout2dOptions = DropoutOptions;
-using Dropout3dOptions = DropoutOptions;
-using AlphaDropoutOptions = DropoutOptions;
-using FeatureAlphaDropoutOptions = DropoutOptions;
-
-// What the forms share: a probability between 0 and 1, and an operator of their own.
-class TAEDA_API DropoutBase : public Module {
+template <class Derived, class FuncOptions, auto function>
+class DropoutLayer : public OptionModule<Derived, DropoutOptions> {
  public:
-  explicit DropoutBase(DropoutOptions options);
-  DropoutOptions options;
-
- protected:
-  void print(std::ostream& stream, std::string_view name) const;
+  template <class... Args>
+    requires std::is_constructible_v<DropoutOptions, Args...>
+  explicit DropoutLayer(Args&&... args)
+      : OptionModule<Derived, DropoutOptions>(std::forward<Args>(args)...) {
+    const double p = this->options.p();
+    TAEDA_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
+  }
+  Tensor forward(Tensor input) {
+    return function(std::move(input), FuncOptions()
+                                          .p(this->options.p())
+                                          .inplace(this->options.inplace())
+                                          .training(this->is_training()));
+  }
 };
 
-#define TAEDA_DROPOUT(Name)                                                               \
-  class TAEDA_API Name##Impl : public DropoutBase {                                       \
-   public:                                                                                \
-    explicit Name##Impl(DropoutOptions options = {}) : DropoutBase(std::move(options)) {} \
-    Ptr clone(const std::optional<Device>&) const override {                              \
-      return std::make_shared<Name##Impl>(*this);                                         \
-    }                                                                                     \
-    void pretty_print(std::ostream& stream) const override { print(stream, #Name); }      \
-    Tensor forward(Tensor input);                                                         \
-  };                                                                                      \
-  TAEDA_MODULE(Name)
+class DropoutImpl
+    : public DropoutLayer<DropoutImpl, functional::DropoutFuncOptions, functional::dropout> {
+ public:
+  using DropoutLayer::DropoutLayer;
+};
+TAEDA_MODULE(Dropout);
 
-TAEDA_DROPOUT(Dropout);
-TAEDA_DROPOUT(Dropout2d);
-TAEDA_DROPOUT(Dropout3d);
-TAEDA_DROPOUT(AlphaDropout);
-TAEDA_DROPOUT(FeatureAlphaDropout);
-#undef TAEDA_DROPOUT
+// Whole channels.
+class Dropout2dImpl
+    : public DropoutLayer<Dropout2dImpl, functional::Dropout2dFuncOptions, functional::dropout2d> {
+ public:
+  using DropoutLayer::DropoutLayer;
+};
+TAEDA_MODULE(Dropout2d);
+
+class Dropout3dImpl
+    : public DropoutLayer<Dropout3dImpl, functional::Dropout3dFuncOptions, functional::dropout3d> {
+ public:
+  using DropoutLayer::DropoutLayer;
+};
+TAEDA_MODULE(Dropout3d);
+
+// Mean and variance stay.
+class AlphaDropoutImpl : public DropoutLayer<AlphaDropoutImpl, functional::AlphaDropoutFuncOptions,
+                                             functional::alpha_dropout> {
+ public:
+  using DropoutLayer::DropoutLayer;
+};
+TAEDA_MODULE(AlphaDropout);
+
+class FeatureAlphaDropoutImpl
+    : public DropoutLayer<FeatureAlphaDropoutImpl, functional::FeatureAlphaDropoutFuncOptions,
+                          functional::feature_alpha_dropout> {
+ public:
+  using DropoutLayer::DropoutLayer;
+};
+TAEDA_MODULE(FeatureAlphaDropout);
 
 }  // namespace taeda::nn

@@ -1,38 +1,52 @@
-// Rows of a table by index.
+// Rows of a table by index, and sums, means or maxima of rows.
 #pragma once
 
-#include <optional>
-
-#include "taeda/nn/option_module.h"
+#include "taeda/nn/functional/embedding.h"
+#include "taeda/nn/layer.h"
 
 namespace taeda::nn {
 
-struct EmbeddingOptions {
-  EmbeddingOptions(int64_t num_embeddings, int64_t embedding_dim)
-      : num_embeddings_(num_embeddings), embedding_dim_(embedding_dim) {}
-  TAEDA_ARG(int64_t, num_embeddings);
-  TAEDA_ARG(int64_t, embedding_dim);
-  TAEDA_ARG(std::optional<int64_t>, padding_idx) = std::nullopt;
-  TAEDA_ARG(std::optional<double>, max_norm) = std::nullopt;
-  TAEDA_ARG(double, norm_type) = 2.0;
-  TAEDA_ARG(bool, scale_grad_by_freq) = false;
-  TAEDA_ARG(bool, sparse) = false;
-  TAEDA_ARG(Tensor, _weight) = Tensor();
-};
-
-class TAEDA_API EmbeddingImpl : public Cloneable<EmbeddingImpl> {
+class TAEDA_API EmbeddingImpl : public OptionModule<EmbeddingImpl, EmbeddingOptions> {
  public:
   EmbeddingImpl(int64_t num_embeddings, int64_t embedding_dim)
       : EmbeddingImpl(EmbeddingOptions(num_embeddings, embedding_dim)) {}
   explicit EmbeddingImpl(EmbeddingOptions options);
   void reset() override;
   void reset_parameters();
-  void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& indices);
 
-  EmbeddingOptions options;
   Tensor weight;
 };
-TAEDA_MODULE(Embedding);
+
+class TAEDA_API Embedding : public ModuleHolder<EmbeddingImpl> {
+ public:
+  using ModuleHolder::ModuleHolder;
+  using Impl = EmbeddingImpl;
+  static Embedding from_pretrained(const Tensor& embeddings,
+                                   const EmbeddingFromPretrainedOptions& options = {});
+};
+
+class TAEDA_API EmbeddingBagImpl : public OptionModule<EmbeddingBagImpl, EmbeddingBagOptions> {
+ public:
+  TAEDA_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(Tensor())}, {2, AnyValue(Tensor())})
+
+  EmbeddingBagImpl(int64_t num_embeddings, int64_t embedding_dim)
+      : EmbeddingBagImpl(EmbeddingBagOptions(num_embeddings, embedding_dim)) {}
+  explicit EmbeddingBagImpl(EmbeddingBagOptions options);
+  void reset() override;
+  void reset_parameters();
+  Tensor forward(const Tensor& input, const Tensor& offsets = {},
+                 const Tensor& per_sample_weights = {});
+
+  Tensor weight;
+};
+
+class TAEDA_API EmbeddingBag : public ModuleHolder<EmbeddingBagImpl> {
+ public:
+  using ModuleHolder::ModuleHolder;
+  using Impl = EmbeddingBagImpl;
+  static EmbeddingBag from_pretrained(const Tensor& embeddings,
+                                      const EmbeddingBagFromPretrainedOptions& options = {});
+};
 
 }  // namespace taeda::nn

@@ -2,14 +2,15 @@
 #include "taeda/nn/modules/linear.h"
 
 #include <cmath>
-#include <ostream>
 
 #include "taeda/nn/init.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::nn {
 
-LinearImpl::LinearImpl(const LinearOptions& options) : options(options) { LinearImpl::reset(); }
+LinearImpl::LinearImpl(const LinearOptions& options) : OptionModule(options) {
+  LinearImpl::reset();
+}
 
 void LinearImpl::reset() {
   const SymInt in = options.in_features(), out = options.out_features();
@@ -26,22 +27,36 @@ void LinearImpl::reset_parameters() {
   init::uniform_(bias, -bound, bound);
 }
 
-void LinearImpl::pretty_print(std::ostream& stream) const {
-  stream << std::boolalpha << "taeda::nn::Linear(in_features=" << options.in_features()
-         << ", out_features=" << options.out_features() << ", bias=" << options.bias() << ")";
+Tensor LinearImpl::forward(const Tensor& input) { return functional::linear(input, weight, bias); }
+
+BilinearImpl::BilinearImpl(const BilinearOptions& options) : OptionModule(options) {
+  BilinearImpl::reset();
 }
 
-Tensor LinearImpl::forward(const Tensor& input) { return taeda::linear(input, weight, bias); }
+void BilinearImpl::reset() {
+  const SymInt in1 = options.in1_features(), in2 = options.in2_features();
+  const SymInt out = options.out_features();
+  weight = register_parameter("weight", taeda::empty({out, in1, in2}));
+  bias = register_parameter("bias", options.bias() ? taeda::empty({out}) : Tensor());
+  reset_parameters();
+}
 
-void IdentityImpl::pretty_print(std::ostream& stream) const { stream << "taeda::nn::Identity()"; }
+void BilinearImpl::reset_parameters() {
+  const double bound = 1 / std::sqrt(static_cast<double>(weight.size(1)));
+  init::uniform_(weight, -bound, bound);
+  if (bias.defined()) init::uniform_(bias, -bound, bound);
+}
 
-void FlattenImpl::pretty_print(std::ostream& stream) const {
-  stream << "taeda::nn::Flatten(start_dim=" << options.start_dim()
-         << ", end_dim=" << options.end_dim() << ")";
+Tensor BilinearImpl::forward(const Tensor& input1, const Tensor& input2) {
+  return functional::bilinear(input1, input2, weight, bias);
 }
 
 Tensor FlattenImpl::forward(const Tensor& input) {
   return input.flatten(options.start_dim(), options.end_dim());
+}
+
+Tensor UnflattenImpl::forward(const Tensor& input) {
+  return taeda::unflatten(input, options.dim(), options.sizes());
 }
 
 }  // namespace taeda::nn

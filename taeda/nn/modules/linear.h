@@ -1,58 +1,73 @@
-// Linear layers and changes of shape.
+// Linear layers, changes of shape, distances.
 #pragma once
 
-#include "taeda/nn/arg.h"
-#include "taeda/nn/module_holder.h"
+#include "taeda/nn/functional/linear.h"
+#include "taeda/nn/layer.h"
 
 namespace taeda::nn {
 
-struct LinearOptions {
-  LinearOptions(int64_t in_features, int64_t out_features)
-      : in_features_(in_features), out_features_(out_features) {}
-  TAEDA_ARG(int64_t, in_features);
-  TAEDA_ARG(int64_t, out_features);
-  TAEDA_ARG(bool, bias) = true;
+class IdentityImpl : public OptionModule<IdentityImpl, NoOptions> {
+ public:
+  Tensor forward(const Tensor& input) { return input; }
 };
+TAEDA_MODULE(Identity);
 
 // input @ weight.T + bias
-class TAEDA_API LinearImpl : public Cloneable<LinearImpl> {
+class TAEDA_API LinearImpl : public OptionModule<LinearImpl, LinearOptions> {
  public:
   LinearImpl(int64_t in_features, int64_t out_features)
       : LinearImpl(LinearOptions(in_features, out_features)) {}
   explicit LinearImpl(const LinearOptions& options);
   void reset() override;
   void reset_parameters();
-  void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 
-  LinearOptions options;
-  Tensor weight;
-  Tensor bias;
+  Tensor weight, bias;
 };
 TAEDA_MODULE(Linear);
 
-class TAEDA_API IdentityImpl : public Cloneable<IdentityImpl> {
+// Of each output, input1 @ weight @ input2.T + bias
+class TAEDA_API BilinearImpl : public OptionModule<BilinearImpl, BilinearOptions> {
  public:
-  void reset() override {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input) { return input; }
-};
-TAEDA_MODULE(Identity);
+  BilinearImpl(int64_t in1_features, int64_t in2_features, int64_t out_features)
+      : BilinearImpl(BilinearOptions(in1_features, in2_features, out_features)) {}
+  explicit BilinearImpl(const BilinearOptions& options);
+  void reset() override;
+  void reset_parameters();
+  Tensor forward(const Tensor& input1, const Tensor& input2);
 
-struct FlattenOptions {
-  TAEDA_ARG(int64_t, start_dim) = 1;
-  TAEDA_ARG(int64_t, end_dim) = -1;
+  Tensor weight, bias;
 };
+TAEDA_MODULE(Bilinear);
 
-class TAEDA_API FlattenImpl : public Cloneable<FlattenImpl> {
+class TAEDA_API FlattenImpl : public OptionModule<FlattenImpl, FlattenOptions> {
  public:
-  explicit FlattenImpl(const FlattenOptions& options = {}) : options(options) {}
-  void reset() override {}
-  void pretty_print(std::ostream& stream) const override;
+  using OptionModule::OptionModule;
   Tensor forward(const Tensor& input);
-
-  FlattenOptions options;
 };
 TAEDA_MODULE(Flatten);
+
+class TAEDA_API UnflattenImpl : public OptionModule<UnflattenImpl, UnflattenOptions> {
+ public:
+  using OptionModule::OptionModule;
+  Tensor forward(const Tensor& input);
+};
+TAEDA_MODULE(Unflatten);
+
+class CosineSimilarityImpl
+    : public FunctionLayer<CosineSimilarityImpl, CosineSimilarityOptions,
+                           functional::cosine_similarity, const Tensor&, const Tensor&> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(CosineSimilarity);
+
+class PairwiseDistanceImpl
+    : public FunctionLayer<PairwiseDistanceImpl, PairwiseDistanceOptions,
+                           functional::pairwise_distance, const Tensor&, const Tensor&> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(PairwiseDistance);
 
 }  // namespace taeda::nn

@@ -1,74 +1,161 @@
-// Losses. A reduction is None (a value per element), Mean or Sum.
+// Losses.
 #pragma once
 
-#include "taeda/nn/option_module.h"
+#include "taeda/nn/functional/loss.h"
+#include "taeda/nn/layer.h"
 
 namespace taeda::nn {
 
-enum class Reduction : int64_t { None = 0, Mean = 1, Sum = 2 };
-TAEDA_API std::ostream& operator<<(std::ostream& stream, Reduction reduction);
+// A loss of an input and a target.
+template <class Derived, class Options, auto function>
+using LossLayer = FunctionLayer<Derived, Options, function, const Tensor&, const Tensor&>;
+// A loss of two inputs and a target, or of an anchor and two examples.
+template <class Derived, class Options, auto function>
+using TripletLossLayer =
+    FunctionLayer<Derived, Options, function, const Tensor&, const Tensor&, const Tensor&>;
 
-struct ReductionOptions {
-  ReductionOptions(Reduction reduction = Reduction::Mean) : reduction_(reduction) {}  // NOLINT
-  TAEDA_ARG(Reduction, reduction);
+class L1LossImpl : public LossLayer<L1LossImpl, L1LossOptions, functional::l1_loss> {
+ public:
+  using FunctionLayer::FunctionLayer;
 };
-using L1LossOptions = ReductionOptions;
-using MSELossOptions = ReductionOptions;
-using SoftMarginLossOptions = ReductionOptions;
+TAEDA_MODULE(L1Loss);
 
-struct SmoothL1LossOptions {
-  TAEDA_ARG(Reduction, reduction) = Reduction::Mean;
-  TAEDA_ARG(double, beta) = 1.0;
+class MSELossImpl : public LossLayer<MSELossImpl, MSELossOptions, functional::mse_loss> {
+ public:
+  using FunctionLayer::FunctionLayer;
 };
-struct HuberLossOptions {
-  TAEDA_ARG(Reduction, reduction) = Reduction::Mean;
-  TAEDA_ARG(double, delta) = 1.0;
-};
-struct KLDivLossOptions {
-  TAEDA_ARG(Reduction, reduction) = Reduction::Mean;
-  TAEDA_ARG(bool, log_target) = false;
-};
-struct NLLLossOptions {
-  TAEDA_ARG(Tensor, weight) = {};
-  TAEDA_ARG(int64_t, ignore_index) = -100;
-  TAEDA_ARG(Reduction, reduction) = Reduction::Mean;
-};
-struct CrossEntropyLossOptions {
-  TAEDA_ARG(Tensor, weight) = {};
-  TAEDA_ARG(int64_t, ignore_index) = -100;
-  TAEDA_ARG(Reduction, reduction) = Reduction::Mean;
-  TAEDA_ARG(double, label_smoothing) = 0.0;
-};
-struct BCELossOptions {
-  TAEDA_ARG(Tensor, weight) = {};
-  TAEDA_ARG(Reduction, reduction) = Reduction::Mean;
-};
-struct BCEWithLogitsLossOptions {
-  TAEDA_ARG(Tensor, weight) = {};
-  TAEDA_ARG(Tensor, pos_weight) = {};
-  TAEDA_ARG(Reduction, reduction) = Reduction::Mean;
-};
+TAEDA_MODULE(MSELoss);
 
-// A loss of an input and a target: options, and the operator in its source.
-#define TAEDA_LOSS(Name)                                                                   \
-  class TAEDA_API Name##Impl : public OptionModule<Name##Impl, Name##Options> {            \
-   public:                                                                                 \
-    using OptionModule::OptionModule;                                                      \
-    void pretty_print(std::ostream& stream) const override { print_layer(stream, #Name); } \
-    Tensor forward(const Tensor& input, const Tensor& target);                             \
-  };                                                                                       \
-  TAEDA_MODULE(Name)
+class SmoothL1LossImpl
+    : public LossLayer<SmoothL1LossImpl, SmoothL1LossOptions, functional::smooth_l1_loss> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(SmoothL1Loss);
 
-TAEDA_LOSS(L1Loss);
-TAEDA_LOSS(MSELoss);
-TAEDA_LOSS(SmoothL1Loss);
-TAEDA_LOSS(HuberLoss);
-TAEDA_LOSS(SoftMarginLoss);
-TAEDA_LOSS(KLDivLoss);
-TAEDA_LOSS(NLLLoss);
-TAEDA_LOSS(CrossEntropyLoss);
-TAEDA_LOSS(BCELoss);
-TAEDA_LOSS(BCEWithLogitsLoss);
-#undef TAEDA_LOSS
+class HuberLossImpl : public LossLayer<HuberLossImpl, HuberLossOptions, functional::huber_loss> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(HuberLoss);
+
+class SoftMarginLossImpl
+    : public LossLayer<SoftMarginLossImpl, SoftMarginLossOptions, functional::soft_margin_loss> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(SoftMarginLoss);
+
+class KLDivLossImpl : public LossLayer<KLDivLossImpl, KLDivLossOptions, functional::kl_div> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(KLDivLoss);
+
+class NLLLossImpl : public LossLayer<NLLLossImpl, NLLLossOptions, functional::nll_loss> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(NLLLoss);
+
+class CrossEntropyLossImpl
+    : public LossLayer<CrossEntropyLossImpl, CrossEntropyLossOptions, functional::cross_entropy> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(CrossEntropyLoss);
+
+class BCELossImpl
+    : public LossLayer<BCELossImpl, BCELossOptions, functional::binary_cross_entropy> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(BCELoss);
+
+class BCEWithLogitsLossImpl : public LossLayer<BCEWithLogitsLossImpl, BCEWithLogitsLossOptions,
+                                               functional::binary_cross_entropy_with_logits> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(BCEWithLogitsLoss);
+
+class HingeEmbeddingLossImpl : public LossLayer<HingeEmbeddingLossImpl, HingeEmbeddingLossOptions,
+                                                functional::hinge_embedding_loss> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(HingeEmbeddingLoss);
+
+class MultiMarginLossImpl
+    : public LossLayer<MultiMarginLossImpl, MultiMarginLossOptions, functional::multi_margin_loss> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(MultiMarginLoss);
+
+class MultiLabelMarginLossImpl
+    : public LossLayer<MultiLabelMarginLossImpl, MultiLabelMarginLossOptions,
+                       functional::multilabel_margin_loss> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(MultiLabelMarginLoss);
+
+class MultiLabelSoftMarginLossImpl
+    : public LossLayer<MultiLabelSoftMarginLossImpl, MultiLabelSoftMarginLossOptions,
+                       functional::multilabel_soft_margin_loss> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(MultiLabelSoftMarginLoss);
+
+class PoissonNLLLossImpl
+    : public LossLayer<PoissonNLLLossImpl, PoissonNLLLossOptions, functional::poisson_nll_loss> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(PoissonNLLLoss);
+
+class CosineEmbeddingLossImpl
+    : public TripletLossLayer<CosineEmbeddingLossImpl, CosineEmbeddingLossOptions,
+                              functional::cosine_embedding_loss> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(CosineEmbeddingLoss);
+
+class MarginRankingLossImpl
+    : public TripletLossLayer<MarginRankingLossImpl, MarginRankingLossOptions,
+                              functional::margin_ranking_loss> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(MarginRankingLoss);
+
+class TripletMarginLossImpl
+    : public TripletLossLayer<TripletMarginLossImpl, TripletMarginLossOptions,
+                              functional::triplet_margin_loss> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(TripletMarginLoss);
+
+class TripletMarginWithDistanceLossImpl
+    : public TripletLossLayer<TripletMarginWithDistanceLossImpl,
+                              TripletMarginWithDistanceLossOptions,
+                              functional::triplet_margin_with_distance_loss> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(TripletMarginWithDistanceLoss);
+
+// Of logarithms of probabilities, targets, and the lengths of both.
+class CTCLossImpl
+    : public FunctionLayer<CTCLossImpl, CTCLossOptions, functional::ctc_loss, const Tensor&,
+                           const Tensor&, const Tensor&, const Tensor&> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(CTCLoss);
 
 }  // namespace taeda::nn

@@ -1,118 +1,163 @@
-// Batch and layer normalization.
+// Batch, instance, layer and group normalization.
 #include "taeda/nn/modules/normalization.h"
 
-#include "taeda/autograd/guards.h"
 #include "taeda/nn/init.h"
 #include "taeda/ops/functions.h"
-#include "taeda/ops/normalization/functions.h"
 
 namespace taeda::nn {
+namespace {
 
-BatchNormBase::BatchNormBase(BatchNormOptions given) : options(std::move(given)) {
-  const SymInt count = options.num_features();
-  if (options.affine()) {
-    weight = register_parameter("weight", taeda::ones({count}));
-    bias = register_parameter("bias", taeda::zeros({count}));
-  } else {
-    register_parameter("weight", Tensor());
-    register_parameter("bias", Tensor());
+template <int64_t least_rank, int64_t most_rank>
+void check_rank(const Tensor& input) {
+  const int64_t rank = input.dim();
+  if (least_rank == most_rank) {
+    TAEDA_CHECK(rank == most_rank, "expected ", most_rank, "D input (got ", rank, "D input)");
   }
-  if (options.track_running_stats()) {
-    running_mean = register_buffer("running_mean", taeda::zeros({count}));
-    running_var = register_buffer("running_var", taeda::ones({count}));
-    num_batches_tracked =
-        register_buffer("num_batches_tracked", taeda::zeros(SymIntList(), DType::Int64));
-  } else {
-    register_buffer("running_mean", Tensor());
-    register_buffer("running_var", Tensor());
-    register_buffer("num_batches_tracked", Tensor());
-  }
+  TAEDA_CHECK(rank == least_rank || rank == most_rank, "expected ", least_rank, "D or ", most_rank,
+              "D input (got ", rank, "D input)");
 }
 
-void BatchNormBase::reset_running_stats() {
-  if (!options.track_running_stats()) return;
+}  // namespace
+
+template <class Derived, class Options>
+ChannelNorm<Derived, Options>::ChannelNorm(Options options)
+    : OptionModule<Derived, Options>(std::move(options)) {
+  ChannelNorm::reset();
+}
+
+template <class Derived, class Options>
+void ChannelNorm<Derived, Options>::reset() {
+  const SymInt count = this->options.num_features();
+  const bool is_affine = this->options.affine(), is_tracked = this->options.track_running_stats();
+  weight = this->register_parameter("weight", is_affine ? taeda::ones({count}) : Tensor());
+  bias = this->register_parameter("bias", is_affine ? taeda::zeros({count}) : Tensor());
+  running_mean =
+      this->register_buffer("running_mean", is_tracked ? taeda::zeros({count}) : Tensor());
+  running_var = this->register_buffer("running_var", is_tracked ? taeda::ones({count}) : Tensor());
+  num_batches_tracked = this->register_buffer(
+      "num_batches_tracked", is_tracked ? taeda::zeros(SymIntList(), DType::Int64) : Tensor());
+}
+
+template <class Derived, class Options>
+void ChannelNorm<Derived, Options>::reset_running_stats() {
+  if (!running_mean.defined()) return;
   running_mean.zero_();
   running_var.fill_(1);
   num_batches_tracked.zero_();
 }
 
-void BatchNormBase::reset_parameters() {
+template <class Derived, class Options>
+void ChannelNorm<Derived, Options>::reset_parameters() {
   reset_running_stats();
-  if (!options.affine()) return;
+  if (!weight.defined()) return;
   init::ones_(weight);
   init::zeros_(bias);
 }
 
-void BatchNormBase::print(std::ostream& stream, std::string_view name) const {
-  // The number of features comes first and without its name, as in Python.
-  stream << std::boolalpha << "taeda::nn::" << name << "(" << options.num_features()
-         << ", eps=" << options.eps() << ", momentum=" << options.momentum().value_or(0)
-         << ", affine=" << options.affine()
-         << ", track_running_stats=" << options.track_running_stats() << ")";
+template <class Derived, class Options>
+void ChannelNorm<Derived, Options>::pretty_print(std::ostream& stream) const {
+  const std::optional<double> momentum = this->options.momentum();
+  print_layer(stream, *this, Field{"", this->options.num_features()},
+              Field{"eps", this->options.eps()}, Field{"momentum", momentum.value_or(0)},
+              Field{"affine", this->options.affine()},
+              Field{"track_running_stats", this->options.track_running_stats()});
 }
 
-Tensor BatchNormBase::forward(const Tensor& input) {
-  check_input_dim(input);
-  double factor = options.momentum().value_or(0);
-  if (is_training() && num_batches_tracked.defined()) {
-    num_batches_tracked.add_(1);
-    // Without momentum the running statistics are plain means over all batches.
-    if (!options.momentum()) factor = 1 / num_batches_tracked.item<double>();
+template <int64_t least_rank, int64_t most_rank, class Derived>
+Tensor BatchNormLayer<least_rank, most_rank, Derived>::forward(const Tensor& input) {
+  check_rank<least_rank, most_rank>(input);
+  const std::optional<double> momentum = this->options.momentum();
+  double factor = momentum.value_or(0);
+  if (this->is_training() && this->num_batches_tracked.defined()) {
+    this->num_batches_tracked.add_(1);
+    if (!momentum) factor = 1 / this->num_batches_tracked.template item<double>();
   }
-  const bool has_statistics = running_mean.defined();
-  return taeda::batch_norm(input, weight, bias, running_mean, running_var,
-                           is_training() || !has_statistics, factor, options.eps(), true);
+  return functional::batch_norm(input, this->running_mean, this->running_var,
+                                functional::BatchNormFuncOptions()
+                                    .weight(this->weight)
+                                    .bias(this->bias)
+                                    .training(this->is_training() || !this->running_mean.defined())
+                                    .momentum(factor)
+                                    .eps(this->options.eps()));
 }
 
-void BatchNorm1dImpl::check_input_dim(const Tensor& input) const {
-  TAEDA_CHECK(input.dim() == 2 || input.dim() == 3, "expected 2D or 3D input (got ", input.dim(),
-              "D input)");
+template <int64_t least_rank, int64_t most_rank, class Derived>
+Tensor InstanceNormLayer<least_rank, most_rank, Derived>::forward(const Tensor& input) {
+  check_rank<least_rank, most_rank>(input);
+  const bool is_single = input.dim() == least_rank;
+  const auto call =
+      functional::InstanceNormFuncOptions()
+          .running_mean(this->running_mean)
+          .running_var(this->running_var)
+          .weight(this->weight)
+          .bias(this->bias)
+          .use_input_stats(this->is_training() || !this->options.track_running_stats())
+          .momentum(this->options.momentum())
+          .eps(this->options.eps());
+  const Tensor result = functional::instance_norm(is_single ? input.unsqueeze(0) : input, call);
+  return is_single ? result.squeeze(0) : result;
 }
 
-void BatchNorm2dImpl::check_input_dim(const Tensor& input) const {
-  TAEDA_CHECK(input.dim() == 4, "expected 4D input (got ", input.dim(), "D input)");
-}
-
-void BatchNorm3dImpl::check_input_dim(const Tensor& input) const {
-  TAEDA_CHECK(input.dim() == 5, "expected 5D input (got ", input.dim(), "D input)");
-}
-
-LayerNormImpl::LayerNormImpl(LayerNormOptions options) : options(std::move(options)) {
+LayerNormImpl::LayerNormImpl(LayerNormOptions options) : OptionModule(std::move(options)) {
   LayerNormImpl::reset();
 }
 
 void LayerNormImpl::reset() {
-  if (options.elementwise_affine()) {
-    const SymIntVec shape(options.normalized_shape().begin(), options.normalized_shape().end());
-    weight = register_parameter("weight", taeda::empty(shape));
-    bias = register_parameter("bias", taeda::empty(shape));
-  } else {
-    weight = register_parameter("weight", Tensor());
-    bias = register_parameter("bias", Tensor());
-  }
+  const SymIntList shape(options.normalized_shape());
+  const bool is_affine = options.elementwise_affine();
+  weight = register_parameter("weight", is_affine ? taeda::empty(shape) : Tensor());
+  bias = register_parameter("bias", is_affine ? taeda::empty(shape) : Tensor());
   reset_parameters();
 }
 
 void LayerNormImpl::reset_parameters() {
-  if (!options.elementwise_affine()) return;
+  if (!weight.defined()) return;
   init::ones_(weight);
   init::zeros_(bias);
 }
 
-void LayerNormImpl::pretty_print(std::ostream& stream) const {
-  stream << std::boolalpha << "taeda::nn::LayerNorm([";
-  const char* separator = "";
-  for (const int64_t size : options.normalized_shape()) {
-    stream << separator << size;
-    separator = ", ";
-  }
-  stream << "], eps=" << options.eps() << ", elementwise_affine=" << options.elementwise_affine()
-         << ")";
+Tensor LayerNormImpl::forward(const Tensor& input) {
+  return functional::layer_norm(input, functional::LayerNormFuncOptions(options.normalized_shape())
+                                           .weight(weight)
+                                           .bias(bias)
+                                           .eps(options.eps()));
 }
 
-Tensor LayerNormImpl::forward(const Tensor& input) {
-  const SymIntVec shape(options.normalized_shape().begin(), options.normalized_shape().end());
-  return taeda::layer_norm(input, shape, weight, bias, options.eps());
+GroupNormImpl::GroupNormImpl(const GroupNormOptions& options) : OptionModule(options) {
+  GroupNormImpl::reset();
 }
+
+void GroupNormImpl::reset() {
+  const SymInt count = options.num_channels();
+  weight = register_parameter("weight", options.affine() ? taeda::empty({count}) : Tensor());
+  bias = register_parameter("bias", options.affine() ? taeda::empty({count}) : Tensor());
+  reset_parameters();
+}
+
+void GroupNormImpl::reset_parameters() {
+  if (!weight.defined()) return;
+  init::ones_(weight);
+  init::zeros_(bias);
+}
+
+Tensor GroupNormImpl::forward(const Tensor& input) {
+  return functional::group_norm(input, functional::GroupNormFuncOptions(options.num_groups())
+                                           .weight(weight)
+                                           .bias(bias)
+                                           .eps(options.eps()));
+}
+
+template class ChannelNorm<BatchNorm1dImpl, BatchNormOptions>;
+template class ChannelNorm<BatchNorm2dImpl, BatchNormOptions>;
+template class ChannelNorm<BatchNorm3dImpl, BatchNormOptions>;
+template class ChannelNorm<InstanceNorm1dImpl, InstanceNormOptions>;
+template class ChannelNorm<InstanceNorm2dImpl, InstanceNormOptions>;
+template class ChannelNorm<InstanceNorm3dImpl, InstanceNormOptions>;
+template class BatchNormLayer<2, 3, BatchNorm1dImpl>;
+template class BatchNormLayer<4, 4, BatchNorm2dImpl>;
+template class BatchNormLayer<5, 5, BatchNorm3dImpl>;
+template class InstanceNormLayer<2, 3, InstanceNorm1dImpl>;
+template class InstanceNormLayer<3, 4, InstanceNorm2dImpl>;
+template class InstanceNormLayer<4, 5, InstanceNorm3dImpl>;
 
 }  // namespace taeda::nn

@@ -1,109 +1,119 @@
-// Batch and layer normalization.
+// Batch, instance, layer, group and response normalization.
 #pragma once
 
 #include <optional>
-#include <vector>
 
-#include "taeda/nn/option_module.h"
+#include "taeda/nn/functional/normalization.h"
+#include "taeda/nn/layer.h"
 
 namespace taeda::nn {
 
-struct BatchNormOptions {
-  BatchNormOptions(int64_t num_features) : num_features_(num_features) {}  // NOLINT: converts
-  TAEDA_ARG(int64_t, num_features);
-  TAEDA_ARG(double, eps) = 1e-5;
-  TAEDA_ARG(std::optional<double>, momentum) = 0.1;
-  TAEDA_ARG(bool, affine) = true;
-  TAEDA_ARG(bool, track_running_stats) = true;
-};
-using BatchNorm1dOptions = BatchNormOptions;
-using BatchNorm2dOptions = BatchNormOptions;
-using BatchNorm3dOptions = BatchNormOptions;
-
-// The channels, dimension 1, brought to mean 0 and variance 1. Subclasses name the ranks they take.
-class TAEDA_API BatchNormBase : public Module {
+// What normalizations of channels share: weight, bias and running statistics.
+template <class Derived, class Options>
+class TAEDA_API ChannelNorm : public OptionModule<Derived, Options> {
  public:
-  explicit BatchNormBase(BatchNormOptions options);
+  void reset() override;
   void reset_running_stats();
   void reset_parameters();
-  Tensor forward(const Tensor& input);
+  void pretty_print(std::ostream& stream) const override;
 
-  BatchNormOptions options;
   Tensor weight, bias;
   Tensor running_mean, running_var, num_batches_tracked;
 
  protected:
-  virtual void check_input_dim(const Tensor& input) const = 0;
-  void print(std::ostream& stream, std::string_view name) const;
+  explicit ChannelNorm(Options options);
 };
 
-template <class Derived>
-class BatchNormRank : public BatchNormBase {
+// The channels, dimension 1, brought to mean 0 and variance 1; for inputs of the named ranks.
+template <int64_t least_rank, int64_t most_rank, class Derived>
+class TAEDA_API BatchNormLayer : public ChannelNorm<Derived, BatchNormOptions> {
  public:
-  using BatchNormBase::BatchNormBase;
-  Ptr clone(const std::optional<Device>& device = std::nullopt) const override {
-    const auto copy = std::make_shared<Derived>(this->options);
-    copy->take_tensors(*this, device);
-    copy->train(this->is_training());
-    return copy;
-  }
+  explicit BatchNormLayer(const BatchNormOptions& options)
+      : ChannelNorm<Derived, BatchNormOptions>(options) {}
+  Tensor forward(const Tensor& input);
 };
 
-class TAEDA_API BatchNorm1dImpl : public BatchNormRank<BatchNorm1dImpl> {
+// The same of each example; an input of the lower rank is one example.
+template <int64_t least_rank, int64_t most_rank, class Derived>
+class TAEDA_API InstanceNormLayer : public ChannelNorm<Derived, InstanceNormOptions> {
  public:
-  using BatchNormRank::BatchNormRank;
-  void pretty_print(std::ostream& stream) const override { print(stream, "BatchNorm1d"); }
+  explicit InstanceNormLayer(const InstanceNormOptions& options)
+      : ChannelNorm<Derived, InstanceNormOptions>(options) {}
+  Tensor forward(const Tensor& input);
+};
 
- protected:
-  void check_input_dim(const Tensor& input) const override;
-  template <class>
-  friend class BatchNormRank;
+class TAEDA_API BatchNorm1dImpl : public BatchNormLayer<2, 3, BatchNorm1dImpl> {
+ public:
+  using BatchNormLayer::BatchNormLayer;
 };
 TAEDA_MODULE(BatchNorm1d);
 
-class TAEDA_API BatchNorm2dImpl : public BatchNormRank<BatchNorm2dImpl> {
+class TAEDA_API BatchNorm2dImpl : public BatchNormLayer<4, 4, BatchNorm2dImpl> {
  public:
-  using BatchNormRank::BatchNormRank;
-  void pretty_print(std::ostream& stream) const override { print(stream, "BatchNorm2d"); }
-
- protected:
-  void check_input_dim(const Tensor& input) const override;
-  template <class>
-  friend class BatchNormRank;
+  using BatchNormLayer::BatchNormLayer;
 };
 TAEDA_MODULE(BatchNorm2d);
 
-class TAEDA_API BatchNorm3dImpl : public BatchNormRank<BatchNorm3dImpl> {
+class TAEDA_API BatchNorm3dImpl : public BatchNormLayer<5, 5, BatchNorm3dImpl> {
  public:
-  using BatchNormRank::BatchNormRank;
-  void pretty_print(std::ostream& stream) const override { print(stream, "BatchNorm3d"); }
-
- protected:
-  void check_input_dim(const Tensor& input) const override;
-  template <class>
-  friend class BatchNormRank;
+  using BatchNormLayer::BatchNormLayer;
 };
 TAEDA_MODULE(BatchNorm3d);
 
-struct LayerNormOptions {
-  LayerNormOptions(std::vector<int64_t> normalized_shape)  // NOLINT: converts
-      : normalized_shape_(std::move(normalized_shape)) {}
-  TAEDA_ARG(std::vector<int64_t>, normalized_shape);
-  TAEDA_ARG(double, eps) = 1e-5;
-  TAEDA_ARG(bool, elementwise_affine) = true;
+class TAEDA_API InstanceNorm1dImpl : public InstanceNormLayer<2, 3, InstanceNorm1dImpl> {
+ public:
+  using InstanceNormLayer::InstanceNormLayer;
 };
+TAEDA_MODULE(InstanceNorm1d);
 
-class TAEDA_API LayerNormImpl : public Cloneable<LayerNormImpl> {
+class TAEDA_API InstanceNorm2dImpl : public InstanceNormLayer<3, 4, InstanceNorm2dImpl> {
+ public:
+  using InstanceNormLayer::InstanceNormLayer;
+};
+TAEDA_MODULE(InstanceNorm2d);
+
+class TAEDA_API InstanceNorm3dImpl : public InstanceNormLayer<4, 5, InstanceNorm3dImpl> {
+ public:
+  using InstanceNormLayer::InstanceNormLayer;
+};
+TAEDA_MODULE(InstanceNorm3d);
+
+class TAEDA_API LayerNormImpl : public OptionModule<LayerNormImpl, LayerNormOptions> {
  public:
   explicit LayerNormImpl(LayerNormOptions options);
   void reset() override;
   void reset_parameters();
-  void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
 
-  LayerNormOptions options;
   Tensor weight, bias;
 };
 TAEDA_MODULE(LayerNorm);
+
+class TAEDA_API GroupNormImpl : public OptionModule<GroupNormImpl, GroupNormOptions> {
+ public:
+  GroupNormImpl(int64_t num_groups, int64_t num_channels)
+      : GroupNormImpl(GroupNormOptions(num_groups, num_channels)) {}
+  explicit GroupNormImpl(const GroupNormOptions& options);
+  void reset() override;
+  void reset_parameters();
+  Tensor forward(const Tensor& input);
+
+  Tensor weight, bias;
+};
+TAEDA_MODULE(GroupNorm);
+
+class LocalResponseNormImpl : public FunctionLayer<LocalResponseNormImpl, LocalResponseNormOptions,
+                                                   functional::local_response_norm, const Tensor&> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(LocalResponseNorm);
+
+class CrossMapLRN2dImpl : public FunctionLayer<CrossMapLRN2dImpl, CrossMapLRN2dOptions,
+                                               functional::cross_map_lrn2d, const Tensor&> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(CrossMapLRN2d);
 
 }  // namespace taeda::nn

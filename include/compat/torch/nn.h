@@ -1,0 +1,7 @@
+// torch::nn: layers, their functions and tools.
+#pragma once
+
+#include "taeda/nn/nn.h"
+#include "torch/enum.h"
+#include "torch/nn/pimpl.h"
+#include "torch/types.h"

@@ -1,0 +1,4 @@
+// torch::nn::Cloneable.
+#pragma once
+
+#include "torch/nn/pimpl.h"

@@ -1,0 +1,6 @@
+// torch::nn::functional: normalizations.
+#pragma once
+
+#include "taeda/nn/functional/normalization.h"
+#include "torch/enum.h"
+#include "torch/types.h"

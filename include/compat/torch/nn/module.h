@@ -1,0 +1,4 @@
+// torch::nn::Module.
+#pragma once
+
+#include "torch/nn/pimpl.h"

@@ -1,0 +1,6 @@
+// The layers of torch::nn.
+#pragma once
+
+#include "taeda/nn/modules.h"
+#include "torch/enum.h"
+#include "torch/nn/pimpl.h"

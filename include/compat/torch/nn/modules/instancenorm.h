@@ -1,0 +1,6 @@
+// torch::nn: instance normalization.
+#pragma once
+
+#include "taeda/nn/modules/normalization.h"
+#include "torch/enum.h"
+#include "torch/nn/pimpl.h"

@@ -1,0 +1,6 @@
+// torch::nn: linear layers.
+#pragma once
+
+#include "taeda/nn/modules/linear.h"
+#include "torch/enum.h"
+#include "torch/nn/pimpl.h"

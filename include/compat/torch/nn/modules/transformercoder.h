@@ -1,0 +1,6 @@
+// torch::nn: encoder and decoder.
+#pragma once
+
+#include "taeda/nn/modules/transformer.h"
+#include "torch/enum.h"
+#include "torch/nn/pimpl.h"

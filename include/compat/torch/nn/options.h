@@ -1,0 +1,6 @@
+// Options of the layers of torch::nn.
+#pragma once
+
+#include "taeda/nn/modules.h"
+#include "torch/enum.h"
+#include "torch/types.h"

@@ -1,0 +1,4 @@
+// torch::nn: options of layers.
+#pragma once
+
+#include "torch/nn/options.h"

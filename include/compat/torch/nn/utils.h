@@ -1,0 +1,5 @@
+// torch::nn::utils.
+#pragma once
+
+#include "taeda/nn/utils.h"
+#include "torch/types.h"

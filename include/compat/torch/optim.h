@@ -1,0 +1,5 @@
+// torch::optim.
+#pragma once
+
+#include "taeda/optim/optim.h"
+#include "torch/types.h"

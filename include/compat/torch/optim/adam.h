@@ -1,0 +1,5 @@
+// torch::optim: Adam.
+#pragma once
+
+#include "taeda/optim/adam.h"
+#include "torch/types.h"

@@ -1,0 +1,5 @@
+// torch::optim: LBFGS.
+#pragma once
+
+#include "taeda/optim/lbfgs.h"
+#include "torch/types.h"

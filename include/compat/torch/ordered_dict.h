@@ -1,0 +1,5 @@
+// torch::OrderedDict.
+#pragma once
+
+#include "taeda/nn/ordered_dict.h"
+#include "torch/types.h"

@@ -1,0 +1,4 @@
+// torch::serialize archives.
+#pragma once
+
+#include "torch/serialize.h"
