@@ -9,8 +9,6 @@ namespace taeda::kernel {
 
 namespace {
 
-std::string stored_name(DType dtype) { return str("td_", dtype_name(dtype)); }
-
 // On one thread per element atomics are plain.
 std::string combined(StoreMode mode, const std::string& old, const std::string& value) {
   switch (mode) {

@@ -86,6 +86,8 @@ const char* lane_count(Lanes lanes) {
   return lanes == Lanes::Wide64 ? "(TAEDA_VEC_BYTES / 8)" : "(TAEDA_VEC_BYTES / 4)";
 }
 
+std::string stored_name(DType dtype) { return str("td_", dtype_name(dtype)); }
+
 std::string value_type(Type type, Lanes lanes) {
   constexpr const char* kOne[] = {"float",  "double",  "td_long", "td_ulong",
                                   "td_c64", "td_c128", "bool",    "int"};

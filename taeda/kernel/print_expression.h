@@ -26,6 +26,8 @@ const char* lane_count(Lanes lanes);
 // The spelling of a value's type, and of its elements in memory.
 std::string value_type(Type type, Lanes lanes);
 std::string element_type(Type type);
+// The spelling of a dtype as memory holds it.
+std::string stored_name(DType dtype);
 // The same value in every lane; `value` is a scalar expression.
 std::string broadcast(const std::string& value, Type type, Lanes lanes);
 

@@ -19,8 +19,6 @@ namespace {
 
 constexpr int kElementsPerThread = 4;
 
-std::string stored_name(DType dtype) { return str("td_", dtype_name(dtype)); }
-
 class CudaKernelPrinter {
  public:
   explicit CudaKernelPrinter(const Kernel& kernel)

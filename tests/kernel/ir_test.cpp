@@ -121,6 +121,16 @@ TEST(Verifier, NamesTheRuleThatIsBroken) {
        "[kernel] f reads state 0 before it is computed"},
       {"  loop i < n, j < m\n    store y[i] = %0\n",
        "[kernel] f stores into y along kept axis j, which does not move its index i"},
+      {"  loop i < n, j < m\n    store y[i + j] = %0\n",
+       "[kernel] f stores into y twice at one place: axes i and j meet in i + j"},
+      {"  loop i < 5, j < 3\n    store y[2*i + 4*j] = %0\n",
+       "[kernel] f stores into y twice at one place: axes i and j meet in 2*i + 4*j"},
+      {"  buffer z float32[12]\n  loop i < 4, j < 4\n    store z[4*i + j] = %0\n",
+       "[kernel] f stores into z at 4*i + j, which reaches 15 of 12 elements"},
+      {"  value %2 = load k[i] : i64\n  index t = %2 < n\n  loop i < n parallel\n    add y[t] = "
+       "%0\n",
+       "[kernel] f adds to y through a read index along axis i, whose iterations run at once; make "
+       "the sum atomic"},
       {"  loop i < n\n    store y[i] = %0 if %1\n", "[kernel] a store into y is masked by f32"},
       {"  value %2 = load flags[i] : mask\n  loop i < n\n    add flags[i] = %2\n",
        "[kernel] masks of flags cannot be accumulated"},
@@ -191,6 +201,19 @@ TEST(Verifier, NamesTheRuleThatIsBroken) {
   };
   for (const Broken& one : cases)
     EXPECT_EQ(error_of(around(one.text), true), one.message) << one.text;
+}
+
+// Near what the rules of owners refuse, and right.
+TEST(Verifier, AcceptsStoresThatNeverMeet) {
+  for (const char* lines : {
+           "  loop i < n, j < 4\n    store y[4*i + j] = %0\n",
+           "  loop i < 2, j < 3\n    store y[2*j + i] = %0\n",
+           "  loop i < n, j < m\n    store y[m*i + j] = %0\n",
+           "  loop i < n, j < 1\n    store y[i + j] = %0\n",
+           "  buffer z float32[16]\n  loop i < 4, j < 4\n    store z[4*i + j] = %0\n",
+           "  value %2 = load k[i] : i64\n  index t = %2 < n\n  loop i < n\n    add y[t] = %0\n",
+       })
+    EXPECT_EQ(error_of(around(lines), true), "") << lines;
 }
 
 TEST(Verifier, AliasesCountAsOneBuffer) {

@@ -106,6 +106,7 @@ def test_interpreted_kernels_are_the_cpus(key, interpreted):
     check(key, interpreted, DTYPES)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("key", PRINTED)
 def test_printed_kernels_are_the_cpus(key, printed):

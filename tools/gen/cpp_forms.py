@@ -1,9 +1,10 @@
 """Further C++ forms of functions and methods: what PyTorch's argument types take besides.
 
-A number stands for a list of one, braces for an optional list, and one TensorOptions, or what converts
-to it, for the four arguments about type and place:
+A number stands for a list of one, or of the sizes that a list of a fixed length has, braces for an
+optional list, and one TensorOptions, or what converts to it, for the four arguments about type and
+place:
 
-    x.sum(0)   x.sum({0, 1})   zeros(3)   zeros({2, 3}, kFloat)
+    x.sum(0)   x.sum({0, 1})   zeros(3)   zeros({2, 3}, kFloat)   max_pool2d(x, 2, {1, 2})
 
 Each form is inline and calls the plain one.
 """
@@ -45,6 +46,18 @@ class Form:
         item = "SymInt" if a.type.base == "SymInt" else "int64_t"
         items = ", ".join([f"static_cast<{item}>({a.name})"] * max(a.type.list_size, 1))
         self.values[a.name] = f"{_list_type(a)}({{{items}}})"
+
+    def take_number_or_list(self, a):
+        item = "SymInt" if a.type.base == "SymInt" else "int64_t"
+        kind = f"const NumberOrList<{item}, {max(a.type.list_size, 1)}>&"
+        self.parameters[a.name] = (kind, self.parameters[a.name][1])
+        self.values[a.name] = f"{a.name}.list()"
+
+    def take_text(self, a):
+        """A text whose type is deduced, which a number does not fit."""
+        self.templates.append("std::convertible_to<std::string_view> Text")
+        self.parameters[a.name] = ("const Text&", self.parameters[a.name][1])
+        self.values[a.name] = f"std::string_view({a.name})"
 
     def take_braces(self, a):
         self.require(a.name)
@@ -94,22 +107,66 @@ def _is_number(a):
     return not a.type.is_list and a.type.base in ("int", "SymInt", "float", "bool", "Scalar")
 
 
-def _list_of(s, siblings):
-    """(the one list of integers among the arguments, whether a number may stand for it)."""
-    lists = [a for a in s.arguments if a.type.is_list and a.type.base in _NUMBERS]
-    if len(lists) != 1:
-        return None, False
-    position = s.arguments.index(lists[0])
-    others = [o.arguments[position] for o in siblings if o is not s and len(o.arguments) > position]
-    return lists[0], not any(_is_number(a) for a in others)
+def _is_text(a):
+    return a.type.base == "str" and not a.type.is_optional
+
+
+def _lists_of(s):
+    return [a for a in s.arguments if a.type.is_list and a.type.base in _NUMBERS]
+
+
+def _in_place_of(a, s, siblings):
+    """What other overloads have in the place of an argument."""
+    position = s.arguments.index(a)
+    return [o.arguments[position] for o in siblings if o is not s and len(o.arguments) > position]
+
+
+def _takes_number(a, s, siblings):
+    """Whether a number may stand for a list: no other overload has a number in its place."""
+    return not any(_is_number(other) for other in _in_place_of(a, s, siblings))
+
+
+def _forms_of_lists(s, siblings):
+    """Of several lists: each may be a number or a list.
+
+    The form is a template, so that the plain one is taken where both fit. The number 0 converts to a
+    null text too: where another overload has a text in the place of a list, a further form deduces
+    the number, and an overload with a text has one form per list, which deduces both.
+    """
+    lists = [a for a in _lists_of(s) if not a.type.is_optional]
+    lists = [a for a in lists if _takes_number(a, s, siblings)]
+    if len(lists) < 2:
+        return
+    texts = [a for a in s.arguments if _is_text(a)]
+    if texts:
+        for i, number in enumerate(lists):
+            yield _form_of_lists(s, number, lists[i + 1 :], texts)
+        return
+    beside_text = [a for a in lists if any(_is_text(o) for o in _in_place_of(a, s, siblings))]
+    for number in (None, *beside_text):
+        yield _form_of_lists(s, number, [a for a in lists if a is not number], [])
+
+
+def _form_of_lists(s, number, numbers_or_lists, texts):
+    form = Form(s, is_method=False)
+    if number is None:
+        form.templates.append("int = 0")
+    else:
+        form.take_number(number)
+    for a in numbers_or_lists:
+        form.take_number_or_list(a)
+    for a in texts:
+        form.take_text(a)
+    return form.text()
 
 
 def _forms(s, siblings, is_method):
     """All further forms of one overload."""
-    found, takes_number = _list_of(s, siblings)
+    lists = _lists_of(s)
+    found = lists[0] if len(lists) == 1 else None
     has_options = {a.name for a in s.arguments}.issuperset(OPTIONS)
     changes = [[]]
-    if found is not None and takes_number:
+    if found is not None and _takes_number(found, s, siblings):
         changes.append([lambda form: form.take_number(found)])
     if found is not None and found.type.is_optional:
         changes.append([lambda form: form.take_braces(found)])
@@ -139,7 +196,10 @@ def _by_name(pairs):
 def functions(records):
     pairs = list(_public(records))
     siblings = _by_name(pairs)
-    lines = [text for _, s in pairs for text in _forms(s, siblings[s.name], is_method=False)]
+    lines = []
+    for _, s in pairs:
+        lines += _forms(s, siblings[s.name], is_method=False)
+        lines += _forms_of_lists(s, siblings[s.name])
     return "namespace taeda {\n\n" + "\n".join(lines) + "\n\n}  // namespace taeda\n"
 
 

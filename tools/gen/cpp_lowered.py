@@ -90,6 +90,12 @@ def kernel(r):
     yield s, f"{head(s)} {{\n{GUARD}  return lowered::{s.ident}({names(s)});\n}}\n"
 
 
+def fused(r, form):
+    """The operator that a compiler computes by a form: a pointwise one, by its only form or out."""
+    is_fused = r.kind == "pointwise" and not r.schema.is_inplace and form in (r.out, r.schema)
+    return f"&ops::{r.schema.ident}" if is_fused else "nullptr"
+
+
 def forms(records):
     """The functions, and the table by which a device takes them."""
     found = [r for r in records if is_lowered(r)]
@@ -102,10 +108,11 @@ def forms(records):
     schemas = []
     for r in found:
         for schema, code in by_kind.get(r.kind, kernel)(r):
-            schemas.append(schema)
+            schemas.append((r, schema))
             text += code + "\n"
     rows = ",\n    ".join(
-        f"{{&ops::{s.ident}, reinterpret_cast<void*>(&forms::{s.ident})}}" for s in schemas
+        f"{{&ops::{s.ident}, reinterpret_cast<void*>(&forms::{s.ident}), {fused(r, s)}}}"
+        for r, s in schemas
     )
     family = records[0].family
     return text + (

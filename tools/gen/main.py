@@ -20,6 +20,7 @@ import cpp_cpu
 import cpp_dense
 import cpp_forms
 import cpp_lowered
+import cpp_lowering
 import cpp_ops
 import decompositions
 import matrix
@@ -93,6 +94,8 @@ def family_files(w, family, rows):
     autograd_files(w, family, rows)
     cpu_files(w, family, rows, forms)
     lowered_files(w, family, rows, forms)
+    if any(cpp_lowering.has_lowering(r) for r in rows):
+        w.cpp(f"{home}/lowerings.h", ["taeda/ops/lowering.h"], cpp_lowering.declarations(rows))
     w.cpp(
         f"python/bindings_{family}.cpp",
         [
@@ -214,7 +217,8 @@ def generate(records, root):
     functions = [f"taeda/ops/{f}/functions.h" for f in shared]
     w.cpp("taeda/ops/functions.h", ["taeda/core/tensor.h", *functions, "taeda/ops/overloads.h"], "")
     w.cpp("taeda/ops/all_functions.h", ["taeda/ops/functions.h", *leaves], "")
-    w.cpp("taeda/ops/call_forms.h", ["taeda/ops/all_functions.h"], cpp_forms.functions(records))
+    includes = ["taeda/ops/all_functions.h", "taeda/ops/number_or_list.h"]
+    w.cpp("taeda/ops/call_forms.h", includes, cpp_forms.functions(records))
     operators = [f"taeda/ops/{f}/operators.h" for f in shared]
     w.cpp("taeda/ops/operators.h", ["taeda/dispatch/operator.h", *operators], "")
     for family, rows in families.items():
@@ -229,6 +233,12 @@ def generate(records, root):
     )
     w.cpp(
         "taeda/ops/symbolic_table.cpp", ["taeda/ops/symbolic.h"], cpp_dense.symbolic_table(records)
+    )
+    lowered = [f for f, rows in families.items() if any(map(cpp_lowering.has_lowering, rows))]
+    w.cpp(
+        "taeda/ops/lowering_table.cpp",
+        [f"taeda/ops/{f}/{h}.h" for f in lowered for h in ("lowerings", "operators")],
+        cpp_lowering.table(records),
     )
     w.cpp("taeda/ops/sample_table.cpp", ["taeda/ops/samples.h"], samples.table(records))
     w.cpp(

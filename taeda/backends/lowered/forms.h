@@ -8,14 +8,16 @@
 
 namespace taeda::lowered {
 
-// An operator and its function of the operator's own signature.
+// An operator and its function of the operator's own signature. A pointwise one also names the
+// functional operator that a compiler computes by it.
 struct Form {
   dispatch::Operator* op;
   void* function;
+  dispatch::Operator* fused;
 };
 
 // Generated: all of them, family by family.
-void for_each_form(FunctionRef<void(const Form&)> visit);
+TAEDA_API void for_each_form(FunctionRef<void(const Form&)> visit);
 
 // Gives a device type every form for which it has no kernel of its own.
 void register_forms(DeviceType type);

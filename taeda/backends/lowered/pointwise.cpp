@@ -37,10 +37,39 @@ void check_numbers(DType common, Span<Scalar> scalars) {
   for (const Scalar& s : scalars) check_fits(s, held);
 }
 
+thread_local const TakePointwise::Taker* t_taker = nullptr;
+
 }  // namespace
+
+TakePointwise::TakePointwise(Taker take) : take_(take), outer_(t_taker) { t_taker = &take_; }
+TakePointwise::~TakePointwise() { t_taker = outer_; }
+
+Sym pointwise_value(kernel::ExprGraph& graph, const PointwiseCall& call,
+                    FunctionRef<Sym(int)> input, FunctionRef<Sym(int)> number) {
+  const Type type = type_in(call.common);
+  const bool narrows = narrows_numbers(call.op, call.inputs, call.common);
+  kernel::ExprGraph own;
+  const kernel::TracedBody traced = call.body.trace(own, type);
+  TAEDA_INTERNAL_CHECK(traced.input_types.size() == call.inputs.size() &&
+                           traced.num_uniforms == static_cast<int>(call.scalars.size()),
+                       call.op.name);
+  const auto leaf = [&](const Node& node) -> NodeId {
+    if (node.op == Op::Uniform) return number(node.index).id;
+    const Tensor& t = *call.inputs[node.index];
+    const Sym value = Sym::from_id(graph.cast(input(node.index).id, node.type));
+    const bool counts_in_common = narrows && t.dim() == 0 && t.dtype() != call.common;
+    return (counts_in_common ? kernel::narrowed(graph, value, call.common) : value).id;
+  };
+  const Sym result = Sym::from_id(kernel::inlined(graph, own, traced.root, leaf));
+  const bool is_computed = graph.node(result.id).type == type && call.op.rule != DTypeRule::Self;
+  if (!is_computed || call.out.dtype() == call.common) return result;
+  return kernel::narrowed(graph, result, call.common);
+}
 
 void run_pointwise(const SymbolicBody& body, const PointwiseOp& op, DType common, const Tensor& out,
                    Span<const Tensor*> inputs, Span<Scalar> scalars) {
+  const PointwiseCall call{body, op, common, out, inputs, scalars};
+  if (t_taker) return (*t_taker)(call);
   const Type type = type_in(common);
   TAEDA_CHECK_NOT_IMPLEMENTED(body.has(type), "\"", kernel_name(op.name, out.device()),
                               "\" not implemented for '", common, "'");
@@ -58,7 +87,6 @@ void run_pointwise(const SymbolicBody& body, const PointwiseOp& op, DType common
   }
   domain.arrange();
   const std::vector<int> axes = launch.axes(domain.sizes);
-  const bool narrows = narrows_numbers(op, inputs, common);
   const int to = launch.operand(out, domain.strides[0]);
   size_t next = 1;
   for (Input& input : given) {
@@ -74,23 +102,11 @@ void run_pointwise(const SymbolicBody& body, const PointwiseOp& op, DType common
   for (const Scalar& s : scalars) numbers.push_back(launch.number(s, type));
 
   launch.run([&](KernelBuilder& k) {
-    kernel::ExprGraph graph;
-    const kernel::TracedBody traced = body.trace(graph, type);
-    TAEDA_INTERNAL_CHECK(traced.input_types.size() == given.size() &&
-                             traced.num_uniforms == static_cast<int>(numbers.size()),
-                         op.name);
-    const auto leaf = [&](const Node& node) -> NodeId {
-      if (node.op == Op::Uniform) return launch.uniform(k, numbers[node.index]).id;
-      const Input& input = given[node.index];
-      Sym value = input.is_number ? launch.uniform(k, input.place) : k.load(input.place);
-      value = k.cast(value, node.type);
-      if (narrows && input.tensor->dim() == 0 && input.tensor->dtype() != common)
-        value = k.narrowed(value, common);
-      return value.id;
+    const auto input = [&](int i) {
+      return given[i].is_number ? launch.uniform(k, given[i].place) : k.load(given[i].place);
     };
-    Sym result = Sym::from_id(k.inlined(graph, traced.root, leaf));
-    if (k.type_of(result) == type && op.rule != DTypeRule::Self && out.dtype() != common)
-      result = k.narrowed(result, common);
+    const auto number = [&](int i) { return launch.uniform(k, numbers[i]); };
+    const Sym result = pointwise_value(k.graph(), call, input, number);
     k.loop(axes, [&] { k.store(to, result); });
   });
 }

@@ -1,17 +1,49 @@
 // Pointwise operators on devices that compile: a body of the records over any strides and dtypes.
 #pragma once
 
+#include "taeda/base/function_ref.h"
+#include "taeda/kernel/values.h"
 #include "taeda/ops/pointwise.h"
 #include "taeda/ops/symbolic.h"
 
 namespace taeda::lowered {
+
+using kernel::Sym;
 
 // The type in which elements of a dtype are computed with: truth values count as integers.
 inline kernel::Type type_in(DType dtype) {
   return dtype == DType::Bool ? kernel::Type::I64 : kernel::compute_type(dtype);
 }
 
-// Computes `out` from inputs that broadcast to it, in the common dtype of the call.
+// A pointwise call: `out` from inputs that broadcast to it, computed in a common dtype.
+struct PointwiseCall {
+  const SymbolicBody& body;
+  const PointwiseOp& op;
+  DType common;
+  const Tensor& out;
+  Span<const Tensor*> inputs;
+  Span<Scalar> scalars;
+};
+
+// The value of a call. input(i) is the element of input i in any compute type, number(i) is scalar
+// i in the compute type of the common dtype. It reads the call's dtypes and ranks alone.
+TAEDA_API Sym pointwise_value(kernel::ExprGraph& graph, const PointwiseCall& call,
+                              FunctionRef<Sym(int)> input, FunctionRef<Sym(int)> number);
+
+// Until the end of the scope, pointwise forms that run on this thread give their calls to `take`
+// and compute nothing.
+class TAEDA_API TakePointwise {
+ public:
+  using Taker = FunctionRef<void(const PointwiseCall&)>;
+  explicit TakePointwise(Taker take);
+  ~TakePointwise();
+  TakePointwise(const TakePointwise&) = delete;
+
+ private:
+  Taker take_;
+  const Taker* outer_;
+};
+
 TAEDA_API void run_pointwise(const SymbolicBody& body, const PointwiseOp& op, DType common,
                              const Tensor& out, Span<const Tensor*> inputs, Span<Scalar> scalars);
 

@@ -49,23 +49,6 @@ const Expr* KernelBuilder::indirect(Sym value, const Expr* extent, bool wraps) {
   return graph().indirect(pool(), str("t", num_symbols_++), value.id, extent, wraps);
 }
 
-NodeId KernelBuilder::inlined(const ExprGraph& from, NodeId root,
-                              FunctionRef<NodeId(const Node&)> leaf) {
-  std::map<NodeId, NodeId> here;
-  for (NodeId id : from.reachable({root})) {
-    const Node& node = from.node(id);
-    if (node.op == Op::Input || node.op == Op::Uniform) {
-      here[id] = leaf(node);
-      continue;
-    }
-    Node copy = node;
-    for (NodeId& arg : copy.args)
-      if (arg >= 0) arg = here.at(arg);
-    here[id] = graph().copy(copy);
-  }
-  return here.at(root);
-}
-
 std::vector<Axis> KernelBuilder::loop_axes(const std::vector<int>& axes, Role role) {
   std::vector<Axis> found;
   for (int axis : axes)
@@ -131,21 +114,6 @@ Kernel KernelBuilder::finish() {
   TAEDA_INTERNAL_CHECK(open_.size() == 1, "[kernel] a loop of ", kernel_.name, " is open");
   verify(kernel_);
   return std::move(kernel_);
-}
-
-Sym KernelBuilder::narrowed(Sym value, DType dtype) {
-  const Type type = type_of(value);
-  if (type == Type::F32 && compute_type(dtype) == Type::F32)
-    return Sym::from_id(graph().round(value.id, dtype));
-  if (type != Type::I64 || item_size(dtype) == 8) return value;
-  if (dtype == DType::Bool) return cast(cast(value, Type::Mask), Type::I64);
-  const int bits = 64 - 8 * static_cast<int>(item_size(dtype));
-  if (is_unsigned(dtype)) {
-    const Sym mask = Sym::from_id(graph().constant_int((int64_t{1} << (64 - bits)) - 1, type));
-    return value & mask;
-  }
-  const Sym shift = Sym::from_id(graph().constant_int(bits, type));
-  return (value << shift) >> shift;
 }
 
 }  // namespace taeda::kernel

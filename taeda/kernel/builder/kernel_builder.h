@@ -22,7 +22,7 @@
 #include "taeda/base/export.h"
 #include "taeda/base/function_ref.h"
 #include "taeda/kernel/ir/kernel.h"
-#include "taeda/kernel/sym.h"
+#include "taeda/kernel/values.h"
 
 namespace taeda::kernel {
 
@@ -62,7 +62,9 @@ class TAEDA_API KernelBuilder {
   // A symbol for an index that is read from memory; values outside of the extent are errors.
   const Expr* indirect(Sym value, const Expr* extent, bool wraps);
   // The traced nodes of another graph with leaves of this kernel.
-  NodeId inlined(const ExprGraph& from, NodeId root, FunctionRef<NodeId(const Node&)> leaf);
+  NodeId inlined(const ExprGraph& from, NodeId root, FunctionRef<NodeId(const Node&)> leaf) {
+    return kernel::inlined(graph(), from, root, leaf);
+  }
 
   // ---- steps ----
   void loop(const std::vector<int>& axes, FunctionRef<void()> steps);
@@ -87,7 +89,7 @@ class TAEDA_API KernelBuilder {
   Sym cast(Sym value, Type type) { return Sym::from_id(graph().cast(value.id, type)); }
   SymMask as_mask(Sym value) { return SymMask::from_id(graph().cast(value.id, Type::Mask)); }
   // The value as a dtype would hold it, still in its compute type: rounded or wrapped.
-  Sym narrowed(Sym value, DType dtype);
+  Sym narrowed(Sym value, DType dtype) { return kernel::narrowed(graph(), value, dtype); }
 
  private:
   struct AxisInfo {

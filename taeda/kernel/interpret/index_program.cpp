@@ -37,7 +37,14 @@ IndexProgram::IndexProgram(const Expr* e, FunctionRef<int(const Expr*)> place_of
   terms_.clear();
   constant_ = 0;
   add(e, place_of);
-  TAEDA_CHECK_VALUE(steps_.size() < kMaxDepth,
+  // Values that wait for their operation at the same time.
+  size_t depth = 0, most = 0;
+  for (const Step& step : steps_) {
+    const bool is_leaf = step.op == ExprOp::Constant || step.op == ExprOp::Symbol;
+    if (!is_leaf) depth -= static_cast<size_t>(step.value);
+    most = std::max(most, ++depth);
+  }
+  TAEDA_CHECK_VALUE(most < kMaxDepth,
                     "[kernel] an index is too long to be interpreted: ", symbolic::text_of(e));
 }
 

@@ -12,7 +12,8 @@
 //
 // Sizes, strides and indices are expressions of the index language over parameters and axes. What
 // is computed is a node of the value DAG; where and how often it is computed is given by the loops.
-// A kernel owns both, so a copy is made by printing and parsing (text.h). Not thread-safe.
+// A kernel owns its values and shares its pool with the kernels it was made beside, so a copy is
+// made by printing and parsing (text.h). Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -111,7 +112,7 @@ struct Loop {
 
 struct TAEDA_API Kernel {
   std::string name;
-  std::unique_ptr<ExprPool> pool = std::make_unique<ExprPool>();
+  std::shared_ptr<ExprPool> pool = std::make_shared<ExprPool>();
   ExprGraph values;
   std::vector<const Expr*> params;
   std::vector<Buffer> buffers;

@@ -4,12 +4,15 @@
 // states are finished, and which elements of the running stage were written.
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "taeda/base/error.h"
 #include "taeda/base/str.h"
 #include "taeda/kernel/ir/kernel.h"
+#include "taeda/symbolic/polynomial.h"
 
 namespace taeda::kernel {
 
@@ -93,6 +96,17 @@ class Verifier {
     check(at, "an access of ", buffer.name, " has no index");
     check_scope(at, str("an index of ", buffer.name));
     check(at->range.hi >= 0, "an index of ", buffer.name, " is negative: ", symbolic::text_of(at));
+  }
+
+  // The values that an index takes where the axes around it have constant extents.
+  symbolic::IntRange range_here(const Expr* e) const {
+    if (const Axis* axis = e->is_symbol() ? find_axis(e) : nullptr)
+      return axis->extent->is_constant() ? symbolic::IntRange{0, axis->extent->value.integer - 1}
+                                         : e->range;
+    if (e->is_symbol() || e->is_constant()) return e->range;
+    std::vector<symbolic::IntRange> args;
+    for (const Expr* arg : e->args) args.push_back(range_here(arg));
+    return symbolic::range_of_op(e, args);
   }
 
   // Everything under the roots can be computed here.
@@ -247,6 +261,12 @@ class Verifier {
     const Type type = graph_.node(store.value).type;
     check_type(holds(buffer.dtype, type), kernel_.name, " stores ", type_name(type),
                " into buffer ", buffer.name, " of ", dtype_name(buffer.dtype));
+    if (store.mask < 0 && buffer.numel->is_constant()) {
+      const int64_t last = range_here(store.at).hi, size = buffer.numel->value.integer;
+      check(symbolic::is_infinite(last) || last < size, kernel_.name, " stores into ", buffer.name,
+            " at ", symbolic::text_of(store.at), ", which reaches ", last, " of ", size,
+            " elements");
+    }
     if (store.mask >= 0)
       check_type(graph_.node(store.mask).type == Type::Mask, "a store into ", buffer.name,
                  " is masked by ", type_name(graph_.node(store.mask).type));
@@ -266,8 +286,10 @@ class Verifier {
     written_[store.buffer].insert(store.at);
   }
 
-  // No two iterations may write the same element. Of that the verifier sees whether each axis moves
-  // the index; the rest depends on strides and values of the launch.
+  // No two iterations may write the same element. Refused is what the kernel alone shows: an axis
+  // that does not move the index, two axes that meet in one element, and sums that several threads
+  // add to where they were read from. Whether symbolic strides overlap, the launch decides; which
+  // of several writes through a read index stays is not defined, as in eager.
   void check_owner(const Store& store, const Buffer& buffer) const {
     const std::vector<const Expr*> used = symbolic::symbols_of(store.at);
     const bool is_indirect = std::any_of(used.begin(), used.end(), [&](const Expr* symbol) {
@@ -281,7 +303,47 @@ class Verifier {
       check(is_moved || may_repeat, kernel_.name, " stores into ", buffer.name, " along ",
             role_name(axis->role), " axis ", axis->var->name, ", which does not move its index ",
             symbolic::text_of(store.at));
+      const bool is_shared = axis->binding != Binding::Serial && axis->binding != Binding::Unroll;
+      check(!(is_indirect && is_shared && store.mode == StoreMode::Add) || is_local, kernel_.name,
+            " adds to ", buffer.name, " through a read index along axis ", axis->var->name,
+            ", whose iterations run at once; make the sum atomic");
     }
+    if (store.mask < 0 && !is_indirect && buffer.space != Space::Local)
+      check_meeting(store, buffer);
+  }
+
+  // The number by which a step of the axis moves an index; none where it depends on other things.
+  static std::optional<int64_t> step_of(const Axis& axis, const symbolic::Polynomial& index) {
+    std::optional<int64_t> step;
+    for (const symbolic::Term& term : index)
+      for (const symbolic::Factor& factor : term.factors) {
+        const std::vector<const Expr*> inside = symbolic::symbols_of(factor.atom);
+        if (std::count(inside.begin(), inside.end(), axis.var) == 0) continue;
+        if (factor.atom != axis.var || factor.exponent != 1 || term.factors.size() != 1)
+          return std::nullopt;
+        step = term.coefficient;
+      }
+    return step;
+  }
+
+  // Steps a and b of two axes meet after b / g and a / g of them, g the greatest common divisor,
+  // where both axes are that long.
+  void check_meeting(const Store& store, const Buffer& buffer) const {
+    const symbolic::Polynomial index = symbolic::polynomial_of(store.at);
+    const auto is_longer = [](const Axis& axis, int64_t count) {
+      return axis.extent->is_constant() ? axis.extent->value.integer > count : count == 1;
+    };
+    for (size_t i = 0; i < around_.size(); ++i)
+      for (size_t j = 0; j < i; ++j) {
+        const std::optional<int64_t> a = step_of(*around_[i], index),
+                                     b = step_of(*around_[j], index);
+        if (!a || !b || *a <= 0 || *b <= 0) continue;
+        const int64_t shared = std::gcd(*a, *b);
+        check(!is_longer(*around_[i], *b / shared) || !is_longer(*around_[j], *a / shared),
+              kernel_.name, " stores into ", buffer.name, " twice at one place: axes ",
+              around_[j]->var->name, " and ", around_[i]->var->name, " meet in ",
+              symbolic::text_of(store.at));
+      }
   }
 
   const Axis* find_axis(const Expr* var) const {

@@ -1,0 +1,33 @@
+// The minimum cut of a directed graph with capacities on its edges.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "taeda/base/export.h"
+
+namespace taeda::aot {
+
+// Dinic's algorithm: levels by breadth-first search, then blocking flows.
+class TAEDA_API MinCut {
+ public:
+  static constexpr int64_t kUncut = int64_t{1} << 60;
+
+  explicit MinCut(int num_vertices) : first_(static_cast<size_t>(num_vertices), -1) {}
+  void add_edge(int from, int to, int64_t capacity);
+  // By vertex: whether it lies on the source's side.
+  std::vector<bool> run(int source, int sink);
+
+ private:
+  struct Edge {
+    int to, next;
+    int64_t capacity;
+  };
+  bool find_levels(int source, int sink);
+  int64_t push(int source, int sink);
+
+  std::vector<Edge> edges_;  // edge i and i ^ 1 are each other's reverse
+  std::vector<int> first_, level_, current_;
+};
+
+}  // namespace taeda::aot

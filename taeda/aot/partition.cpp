@@ -1,0 +1,241 @@
+// Cutting joint graphs.
+#include "taeda/aot/partition.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "taeda/aot/min_cut.h"
+#include "taeda/base/str.h"
+#include "taeda/fx/bind.h"
+#include "taeda/fx/builtins.h"
+#include "taeda/fx/shapes/sym_expr_node.h"
+
+namespace taeda::aot {
+
+using fx::Arg;
+using fx::Node;
+using fx::Value;
+
+namespace {
+
+using NodeSet = std::unordered_set<const Node*>;
+
+// The value of a size in the run that was traced.
+int64_t likely(const SymInt& size) {
+  if (!size.is_symbolic()) return size.expect_int();
+  const fx::SymExprNode* node = fx::SymExprNode::from(size.node());
+  if (!node) return fx::ShapeEnv::kLikelySize;
+  const fx::Expr* e = node->expr();
+  return e->has_hint ? e->value.integer : fx::ShapeEnv::kLikelySize;
+}
+
+int64_t bytes_of(const Value& val) {
+  if (!val.is<Tensor>()) return 8;
+  int64_t bytes = item_size(val.get<Tensor>().dtype());
+  for (const SymInt& size : val.get<Tensor>().sym_sizes()) bytes *= likely(size);
+  return std::max<int64_t>(bytes, 8);
+}
+
+bool is_tensor(const Node& node) { return node.val().is<Tensor>(); }
+bool is_number(const Node& node) {
+  const Value val = node.val();
+  return val.is<SymInt>() || val.is<int64_t>();
+}
+
+// Whether a value is computed again as easily as it is read: pointwise operators, views, copies,
+// constants and arithmetic on sizes.
+bool is_cheap(const Node& node) {
+  if (node.op() == fx::OpCode::GetAttr) return true;
+  if (is_number(node) || node.target().builtin()) return true;
+  const dispatch::Operator* op = node.target().op();
+  if (!op || op->has(dispatch::Tag::NondeterministicSeeded)) return false;
+  if (op->has(dispatch::Tag::Pointwise)) return true;
+  const dispatch::Schema& schema = fx::schema_of(*op);
+  const bool is_view = !schema.returns.empty() && !schema.returns[0].alias.empty();
+  const bool takes_tensors =
+      std::any_of(schema.arguments.begin(), schema.arguments.end(),
+                  [](const dispatch::Argument& a) { return a.type.base == "Tensor"; });
+  return is_view || !takes_tensors;
+}
+
+class Partitioner {
+ public:
+  Partitioner(const fx::Retraced& joint, size_t num_inputs, const PartitionOptions& options)
+      : joint_(joint), num_inputs_(num_inputs), options_(options) {
+    const fx::Compound* all = joint.graph->output_node()->args().at(0).compound();
+    TAEDA_INTERNAL_CHECK(all, "a joint graph returns a tuple");
+    num_results_ = all->items.size() - joint.gradients.size();
+    results_.assign(all->items.begin(), all->items.begin() + static_cast<long>(num_results_));
+    gradients_.assign(all->items.begin() + static_cast<long>(num_results_), all->items.end());
+    for (Node* node : joint.graph->placeholders()) placeholders_.push_back(node);
+  }
+
+  Partition run() {
+    find_sides();
+    choose();
+    Partition made;
+    made.num_results = num_results_;
+    made.num_saved = saved_.size();
+    made.forward = write_forward();
+    made.backward = write_backward();
+    made.report = report();
+    return made;
+  }
+
+ private:
+  // Which nodes the tangents reach, and which the gradients need.
+  void find_sides() {
+    for (size_t i = num_inputs_; i < placeholders_.size(); ++i) behind_.insert(placeholders_[i]);
+    for (const Node& node : *joint_.graph) {
+      for (const Node* input : node.inputs().list())
+        if (behind_.count(input)) behind_.insert(&node);
+      order_.push_back(&node);
+    }
+    mark(gradients_, needed_back_);
+  }
+  static void mark(const std::vector<Arg>& roots, NodeSet& seen) {
+    std::vector<const Node*> open;
+    const auto add = [&](Node& node) {
+      if (seen.insert(&node).second) open.push_back(&node);
+    };
+    for (const Arg& root : roots) fx::for_each_node(root, add);
+    while (!open.empty()) {
+      const Node* node = open.back();
+      open.pop_back();
+      for (Node* input : node->inputs().list()) add(*input);
+    }
+  }
+
+  bool is_before(const Node& node) const { return !behind_.count(&node); }
+  bool is_input(const Node& node) const { return node.op() == fx::OpCode::Placeholder; }
+
+  // Values of the forward side that the backward takes.
+  void choose() {
+    std::unordered_map<const Node*, int> number;
+    for (const Node* node : order_)
+      if (is_before(*node) && needed_back_.count(node))
+        number.emplace(node, static_cast<int>(number.size()));
+    // Vertex 2k is the value of node k before it is saved, 2k + 1 behind.
+    const int source = 2 * static_cast<int>(number.size()), sink = source + 1;
+    MinCut cut(sink + 1);
+    for (const auto& [node, k] : number) {
+      const bool can_save = is_tensor(*node) || is_number(*node);
+      int64_t cost = bytes_of(node->val());
+      if (is_input(*node)) cost = 1;
+      cut.add_edge(2 * k, 2 * k + 1, can_save ? cost : MinCut::kUncut);
+      const bool is_fixed = is_input(*node) || !options_.recomputes || !is_cheap(*node);
+      if (is_fixed) cut.add_edge(source, 2 * k, MinCut::kUncut);
+      for (const Node* user : node->users().list()) {
+        const auto found = number.find(user);
+        if (found != number.end())
+          cut.add_edge(2 * k + 1, 2 * found->second, MinCut::kUncut);
+        else if (!is_before(*user) && needed_back_.count(user))
+          cut.add_edge(2 * k + 1, sink, MinCut::kUncut);
+      }
+      for (const Arg& gradient : gradients_)
+        if (gradient.node() == node) cut.add_edge(2 * k + 1, sink, MinCut::kUncut);
+    }
+    const std::vector<bool> side = cut.run(source, sink);
+    for (const Node* node : order_) {
+      const auto found = number.find(node);
+      if (found == number.end()) continue;
+      const int k = found->second;
+      if (side[2 * k] && !side[2 * k + 1])
+        saved_.push_back(node);
+      else if (!side[2 * k] && !is_input(*node))
+        again_.insert(node);
+    }
+  }
+
+  // Copies what `roots` need; nodes of `given` are there already.
+  static void copy_needed(const std::vector<const Node*>& order, const std::vector<Arg>& roots,
+                          fx::Graph& to, std::unordered_map<const Node*, Arg>& given) {
+    NodeSet needed;
+    std::vector<const Node*> open;
+    const auto add = [&](Node& node) {
+      if (!given.count(&node) && needed.insert(&node).second) open.push_back(&node);
+    };
+    for (const Arg& root : roots) fx::for_each_node(root, add);
+    while (!open.empty()) {
+      const Node* node = open.back();
+      open.pop_back();
+      for (Node* input : node->inputs().list()) add(*input);
+    }
+    for (const Node* node : order)
+      if (needed.count(node)) {
+        Node& copy = fx::copy_node(*node, to, [&](Node& n) { return given.at(&n); });
+        given[node] = Arg(copy);
+      }
+  }
+
+  static Arg moved(const Arg& arg, const std::unordered_map<const Node*, Arg>& given) {
+    return fx::map_nodes(arg, [&](Node& node) { return given.at(&node); });
+  }
+
+  static Node& placeholder_like(const Node& node, fx::Graph& to) {
+    Node& made = to.placeholder(node.name());
+    made.copy_meta(node);
+    return made;
+  }
+
+  IntrusivePtr<fx::Graph> write_forward() {
+    auto graph = make_intrusive<fx::Graph>();
+    std::unordered_map<const Node*, Arg> given;
+    for (size_t i = 0; i < num_inputs_; ++i)
+      given[placeholders_[i]] = Arg(placeholder_like(*placeholders_[i], *graph));
+    std::vector<Arg> roots = results_;
+    for (const Node* node : saved_) roots.push_back(Arg(const_cast<Node*>(node)));
+    copy_needed(order_, roots, *graph, given);
+    std::vector<Arg> out;
+    for (const Arg& root : roots) out.push_back(moved(root, given));
+    graph->output(Arg::tuple(std::move(out)));
+    return graph;
+  }
+
+  IntrusivePtr<fx::Graph> write_backward() {
+    auto graph = make_intrusive<fx::Graph>();
+    std::unordered_map<const Node*, Arg> given;
+    for (const Node* node : saved_) given[node] = Arg(placeholder_like(*node, *graph));
+    for (size_t i = num_inputs_; i < placeholders_.size(); ++i)
+      given[placeholders_[i]] = Arg(placeholder_like(*placeholders_[i], *graph));
+    copy_needed(order_, gradients_, *graph, given);
+    std::vector<Arg> out;
+    for (const Arg& gradient : gradients_) out.push_back(moved(gradient, given));
+    graph->output(Arg::tuple(std::move(out)));
+    return graph;
+  }
+
+  std::string report() const {
+    std::string text;
+    int64_t bytes = 0;
+    for (const Node* node : saved_) {
+      const char* why = is_input(*node)    ? "an input"
+                        : !is_cheap(*node) ? "not computed twice"
+                                           : "least bytes";
+      text += str("saved ", node->name(), ": ", bytes_of(node->val()), " bytes, ", why, "\n");
+      if (!is_input(*node)) bytes += bytes_of(node->val());
+    }
+    for (const Node* node : order_)
+      if (again_.count(node) && is_tensor(*node))
+        text += str("computed again ", node->name(), ": ", bytes_of(node->val()), " bytes\n");
+    return text + str("saved beside inputs: ", bytes, " bytes\n");
+  }
+
+  const fx::Retraced& joint_;
+  size_t num_inputs_, num_results_ = 0;
+  PartitionOptions options_;
+  std::vector<Node*> placeholders_;
+  std::vector<const Node*> order_;
+  std::vector<Arg> results_, gradients_;
+  NodeSet behind_, needed_back_, again_;
+  std::vector<const Node*> saved_;
+};
+
+}  // namespace
+
+Partition partition(const fx::Retraced& joint, size_t num_inputs, const PartitionOptions& options) {
+  return Partitioner(joint, num_inputs, options).run();
+}
+
+}  // namespace taeda::aot

@@ -1,0 +1,39 @@
+// From graphs to plans.
+#include "taeda/inductor/compile.h"
+
+#include <map>
+
+#include "taeda/base/str.h"
+#include "taeda/fx/retrace.h"
+#include "taeda/inductor/lower.h"
+
+namespace taeda::inductor {
+
+std::shared_ptr<CompiledGraph> compile(const fx::Graph& graph, fx::AttributeReader attributes) {
+  fx::check_closed(graph);
+  auto eager = std::make_shared<fx::Plan>(graph);
+  std::map<std::string, Value> constants;
+  for (const fx::Node* node : graph.find(fx::OpCode::GetAttr))
+    constants[*node->target().name()] = attributes(*node->target().name());
+  auto raise = [eager, constants](const std::vector<Value>& inputs) {
+    const Value result =
+        eager->run(inputs, [&](const std::string& name) { return constants.at(name); });
+    std::vector<Value> leaves{result};
+    if (result.is<std::shared_ptr<Value::List>>())
+      leaves = *result.get<std::shared_ptr<Value::List>>();
+    return leaves;
+  };
+  return std::make_shared<CompiledGraph>(lower(graph, attributes), std::move(raise));
+}
+
+std::shared_ptr<CompiledGraph> compile(const fx::Graph& graph) {
+  return compile(graph, [](const std::string& name) -> Value {
+    throw_error(ErrorKind::Attribute, str("the graph's attribute ", name, " is not given"));
+  });
+}
+
+bool decompose_for_lowering(dispatch::Operator& op, dispatch::Stack& stack) {
+  return !has_lowering(op) && fx::decompose_to_core(op, stack);
+}
+
+}  // namespace taeda::inductor

@@ -1,0 +1,51 @@
+// Definitions written into each other.
+#include "taeda/inductor/emit.h"
+
+#include "taeda/base/str.h"
+
+namespace taeda::inductor {
+
+using kernel::NodeId;
+using kernel::Sym;
+
+size_t InliningEmitter::Hash::operator()(const Key& key) const {
+  size_t hash = static_cast<size_t>(key.id) * 31 + static_cast<size_t>(key.mask);
+  for (const Expr* e : key.place) hash = hash * 1000003 + reinterpret_cast<size_t>(e);
+  return hash;
+}
+
+Sym InliningEmitter::read(const Definition& definition, const Place& place) {
+  const auto found = known_.find({definition.id, mask_, place});
+  if (found != known_.end()) return Sym::from_id(found->second);
+  const std::optional<Sym> value = stored(definition, place);
+  if (!value) return compute(definition, place);
+  known_[{definition.id, mask_, place}] = value->id;
+  return *value;
+}
+
+Sym InliningEmitter::read_if(kernel::SymMask mask, const Definition& definition,
+                             const Place& place) {
+  const NodeId outer = mask_;
+  mask_ = outer < 0 ? mask.id : graph().apply(kernel::Op::And, outer, mask.id);
+  const Sym value = read(definition, place);
+  mask_ = outer;
+  const Sym zero = constant(Scalar(0), type_of(value));
+  return Sym::from_id(graph().apply(kernel::Op::Where, mask.id, value.id, zero.id));
+}
+
+const Expr* InliningEmitter::indirect(Sym value, const Expr* extent, bool wraps) {
+  const Sym index = cast(value, kernel::Type::I64);
+  const Expr*& symbol = indirect_[{index.id, extent, wraps}];
+  if (!symbol)
+    symbol = graph().indirect(pool(), str("t", indirect_.size() - 1), index.id, extent, wraps);
+  return symbol;
+}
+
+Sym InliningEmitter::compute(const Definition& definition, const Place& place) {
+  const kernel::BuilderScope scope(graph(), kernel::compute_type(definition.dtype));
+  const Sym value = kernel::as_stored(graph(), definition.value(*this, place), definition.dtype);
+  known_[{definition.id, mask_, place}] = value.id;
+  return value;
+}
+
+}  // namespace taeda::inductor

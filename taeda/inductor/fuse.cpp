@@ -1,0 +1,203 @@
+// Sorting units into groups.
+#include "taeda/inductor/fuse.h"
+
+#include <algorithm>
+#include <map>
+
+#include "taeda/inductor/domain.h"
+#include "taeda/inductor/units.h"
+
+namespace taeda::inductor {
+
+namespace {
+
+uint64_t rows_of(const Unit& unit) { return unit.reduction ? unit.reduction->dims : 0; }
+
+class Fuser {
+ public:
+  explicit Fuser(const Program& program)
+      : program_(program),
+        group_of_(program.units.size(), -1),
+        place_in_group_(program.units.size()) {}
+
+  std::vector<Group> run() {
+    for (size_t i = 0; i < program_.units.size(); ++i) place(static_cast<int>(i));
+    for (Group& group : groups_) order_passes(group);
+    std::stable_sort(groups_.begin(), groups_.end(),
+                     [](const Group& a, const Group& b) { return a.time < b.time; });
+    return std::move(groups_);
+  }
+
+ private:
+  // The unit that a read depends on; -1 for what is there from the start.
+  int source(const Read& read) const {
+    return read.reduction ? program_.unit_of_reduction[read.reduction->id]
+                          : program_.unit_of_definition[read.definition->id];
+  }
+  // Groups that a unit depends on, the newest first.
+  std::vector<int> sources(const Unit& unit) const {
+    std::vector<int> found;
+    const auto add = [&](int u) {
+      if (u >= 0) found.push_back(group_of_[u]);
+    };
+    for (const Read& read : unit.reads) add(source(read));
+    if (unit.call) add_call_sources(unit.call->arguments, add);
+    std::sort(found.begin(), found.end(), std::greater<>());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+  }
+  template <class Add>
+  void add_call_sources(const std::vector<CallArgument>& arguments, Add&& add) const {
+    for (const CallArgument& argument : arguments) {
+      if (argument.tensor >= 0) {
+        const TensorValue& value = program_.values[argument.tensor];
+        add(program_.unit_of_definition[program_.values[value.root].definition->id]);
+      }
+      add_call_sources(argument.list, add);
+    }
+  }
+
+  void place(int index) {
+    const Unit& unit = program_.units[index];
+    const std::vector<int> from = sources(unit);
+    if (unit.kind != Unit::Kind::Call)
+      for (int g : candidates(unit, from))
+        if (join(index, g, from)) return;
+    Group group;
+    for (int g : from) group.time = std::max(group.time, groups_[g].time + 1);
+    int next = 0;
+    Fit fitted = first_fit(*program_.pool, sizes_of(unit), rows_of(unit), next);
+    group.axes = std::move(fitted.axes);
+    group.has_rows = unit.kind == Unit::Kind::Reduction;
+    group.units.push_back({index, std::move(fitted.at), false});
+    next_axis_.push_back(next);
+    group_of_[index] = static_cast<int>(groups_.size());
+    note_reads(unit, group_of_[index]);
+    groups_.push_back(std::move(group));
+  }
+
+  // Groups that made what the unit reads, then groups that read the same.
+  std::vector<int> candidates(const Unit& unit, const std::vector<int>& from) const {
+    std::vector<int> found = from;
+    for (const Read& read : unit.reads) {
+      if (!read.definition) continue;
+      const auto readers = readers_.find(read.definition->id);
+      if (readers == readers_.end()) continue;
+      if (std::find(found.begin(), found.end(), readers->second) == found.end())
+        found.push_back(readers->second);
+    }
+    return found;
+  }
+
+  bool join(int index, int g, const std::vector<int>& from) {
+    const Unit& unit = program_.units[index];
+    Group& group = groups_[g];
+    if (program_.units[group.units[0].unit].kind == Unit::Kind::Call) return false;
+    for (int other : from)
+      if (other != g && groups_[other].time >= group.time) return false;
+    const bool reduces = unit.kind == Unit::Kind::Reduction;
+    for (bool is_per_row : {false, true}) {
+      if (is_per_row && (reduces || !group.has_rows)) break;
+      int next = next_axis_[g];
+      std::optional<Fit> fitted =
+          fit(*program_.pool, group.axes, sizes_of(unit), rows_of(unit), is_per_row, next);
+      if (!fitted || !keeps_rows(group, *fitted, unit)) continue;
+      if (!reads_in_place(unit, g, *fitted)) continue;
+      next_axis_[g] = next;
+      group.axes = std::move(fitted->axes);
+      if (!fitted->replaced.empty())
+        for (GroupUnit& member : group.units)
+          for (const Expr*& at : member.at)
+            at = symbolic::substitute(*program_.pool, at, fitted->replaced);
+      group.has_rows |= reduces;
+      place_in_group_[index] = group.units.size();
+      group.units.push_back({index, std::move(fitted->at), is_per_row});
+      group_of_[index] = g;
+      note_reads(unit, g);
+      return true;
+    }
+    return false;
+  }
+
+  // A reduction has the rows of the group, if that has any: each axis belongs to one of its
+  // dimensions, and is part of a row as a whole or not at all.
+  bool keeps_rows(const Group& group, const Fit& fitted, const Unit& unit) const {
+    if (unit.kind != Unit::Kind::Reduction) return true;
+    for (size_t d = 0; d < fitted.at.size(); ++d)
+      for (const Expr* var : symbolic::symbols_of(fitted.at[d])) {
+        const auto is_var = [&](const DomainAxis& axis) { return axis.var == var; };
+        const auto axis = std::find_if(fitted.axes.begin(), fitted.axes.end(), is_var);
+        if (axis == fitted.axes.end()) continue;  // a size
+        if (axis->is_row != unit.reduction->is_reduced(d)) return false;
+        const auto before = std::find_if(group.axes.begin(), group.axes.end(), is_var);
+        if (group.has_rows && before != group.axes.end() && before->is_row != axis->is_row)
+          return false;
+      }
+    return !group.has_rows || fitted.replaced.empty() || splits_alike(group, fitted);
+  }
+  // Parts of an axis that was split are rows where it was one.
+  static bool splits_alike(const Group& group, const Fit& fitted) {
+    for (const auto& [old, parts] : fitted.replaced)
+      for (const DomainAxis& axis : group.axes) {
+        if (axis.var != old) continue;
+        for (const Expr* var : symbolic::symbols_of(parts))
+          for (const DomainAxis& part : fitted.axes)
+            if (part.var == var && part.is_row != axis.is_row) return false;
+      }
+    return true;
+  }
+
+  // What the unit reads of the group's own values lies at the running place.
+  bool reads_in_place(const Unit& unit, int g, const Fit& fitted) const {
+    const Group& group = groups_[g];
+    symbolic::ExprPool& pool = *program_.pool;
+    symbolic::Replacements to_axes;
+    for (size_t d = 0; d < fitted.at.size(); ++d) to_axes[own_variable(pool, d)] = fitted.at[d];
+    for (const Read& read : unit.reads) {
+      const int from = source(read);
+      if (from < 0) continue;
+      if (group_of_[from] != g) continue;
+      const GroupUnit* member = &group.units[place_in_group_[from]];
+      const Unit& other = program_.units[from];
+      // A part of the memory that the other unit writes.
+      if (read.definition && read.definition != other.definition) return false;
+      const Place whole = read.reduction ? read.reduction->kept(member->at) : member->at;
+      for (size_t d = 0; d < whole.size(); ++d) {
+        const Expr* want = symbolic::substitute(pool, whole[d], fitted.replaced);
+        const Expr* have = symbolic::substitute(pool, read.place[d], to_axes);
+        if (want != have) return false;
+      }
+    }
+    return true;
+  }
+
+  void note_reads(const Unit& unit, int g) {
+    for (const Read& read : unit.reads)
+      if (read.definition) readers_[read.definition->id] = g;
+  }
+
+  // The pass over a row that computes each unit: behind those of the reductions it reads.
+  void order_passes(Group& group) {
+    std::map<int, const GroupUnit*> members;
+    for (GroupUnit& member : group.units) {
+      for (const Read& read : program_.units[member.unit].reads) {
+        const auto other = members.find(source(read));
+        if (other == members.end()) continue;
+        member.pass = std::max(member.pass, other->second->pass + (read.reduction != nullptr));
+      }
+      members[member.unit] = &member;
+    }
+  }
+
+  const Program& program_;
+  std::vector<Group> groups_;
+  std::vector<int> group_of_, next_axis_;
+  std::vector<size_t> place_in_group_;
+  std::map<int, int> readers_;  // by definition: the newest group that reads it
+};
+
+}  // namespace
+
+std::vector<Group> fuse(const Program& program) { return Fuser(program).run(); }
+
+}  // namespace taeda::inductor

@@ -1,0 +1,420 @@
+// From graph nodes to definitions.
+#include "taeda/inductor/lower.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "taeda/backends/lowered/forms.h"
+#include "taeda/backends/lowered/pointwise.h"
+#include "taeda/dispatch/dispatcher.h"
+#include "taeda/fx/bind.h"
+#include "taeda/fx/builtins.h"
+#include "taeda/fx/fake.h"
+#include "taeda/fx/shapes/sym_expr_node.h"
+#include "taeda/inductor/sizes.h"
+#include "taeda/ops/functions.h"
+#include "taeda/ops/index_map.h"
+#include "taeda/ops/lowering.h"
+
+namespace taeda::inductor {
+
+using dispatch::Operator;
+using dispatch::Stack;
+using dispatch::Value;
+using fx::Arg;
+using fx::Node;
+
+namespace {
+
+// Note [Slot of lowerings]: a lowering has its operator's signature, so that the operator's own
+// boxing calls it. It stands in the table slot of dense tensors of the lazy backend, which holds
+// programs that are not yet run.
+constexpr KeySet lowering_keys() { return KeySet(Key::Dense) | KeySet(DeviceType::Lazy); }
+
+struct LoweringEntry {
+  Operator* form;  // the operator whose table has it
+  bool takes_out;  // the form writes a result that is given
+};
+
+using LoweringTable = std::unordered_map<const Operator*, LoweringEntry>;
+
+const LoweringTable& lowering_table() {
+  static const LoweringTable* const table = [] {
+    auto* made = new LoweringTable;
+    const int slot = slot_of(Key::Dense, DeviceType::Lazy);
+    lowered::for_each_form([&](const lowered::Form& form) {
+      if (!form.fused) return;
+      dispatch::set_kernel(*form.op, slot, form.function);
+      made->emplace(form.fused, LoweringEntry{form.op, form.op != form.fused});
+    });
+    for_each_lowering([&](Operator& op, void* function) {
+      dispatch::set_kernel(op, slot, function);
+      made->insert_or_assign(&op, LoweringEntry{&op, false});
+    });
+    return made;
+  }();
+  return *table;
+}
+
+bool is_symbolic_number(const Value& v) { return v.is<SymInt>() || v.is<int64_t>(); }
+
+class GraphLowering final : public Lowering {
+ public:
+  GraphLowering(const fx::Graph& graph, fx::AttributeReader attributes)
+      : graph_(graph), attributes_(attributes), program_(std::make_unique<Program>()) {
+    sizes_.emplace(*program_->pool);
+  }
+
+  std::unique_ptr<Program> run() {
+    const lowered::TakePointwise take(
+        [this](const lowered::PointwiseCall& call) { take_pointwise(call); });
+    for (const Node& node : graph_) lower_node(node);
+    program_->symbols = sizes_->symbols();
+    return std::move(program_);
+  }
+
+  // ---- Lowering ----
+  symbolic::ExprPool& pool() override { return *program_->pool; }
+  const Expr* integer(const SymInt& value) override { return (*sizes_)(value); }
+  const std::vector<Tensor>& results() override { return results_; }
+  const Definition& of(const Tensor& t) override {
+    const auto found = by_handle_.find(t.impl());
+    TAEDA_INTERNAL_CHECK(found != by_handle_.end(), "the lowering of ", node_name_,
+                         " reads a tensor of no program");
+    return *program_->values[found->second].definition;
+  }
+  void define(const Tensor& out, ValueFn value) override {
+    const int index = by_handle_.at(out.impl());
+    program_->values[index].definition = &make(out.dtype(), sizes(out), std::move(value));
+  }
+  const Definition& define(DType dtype, Place sizes, ValueFn value) override {
+    return make(dtype, std::move(sizes), std::move(value));
+  }
+  const Reduction& reduce(std::string body, Place sizes, uint64_t dims, ValuesFn values) override {
+    const int id = static_cast<int>(program_->reductions.size());
+    return program_->reductions.emplace_back(
+        Reduction{id, std::move(body), std::move(sizes), dims, std::move(values)});
+  }
+
+ private:
+  const Definition& make(DType dtype, Place sizes, ValueFn value) {
+    const int id = static_cast<int>(program_->definitions.size());
+    return program_->definitions.emplace_back(
+        Definition{id, dtype, std::move(sizes), std::move(value)});
+  }
+
+  // ---- values ----
+  int add_value(const Tensor& fake, const Node& node);
+  // A value that lies in memory when the program starts.
+  void add_given(const Tensor& fake, const Node& node, Memory::Kind kind, int number);
+  // A value whose elements are read from the memory of its root.
+  void read_from_memory(int value);
+  void keep(int value) { program_->values[program_->values[value].root].is_kept = true; }
+  Value shown(const Arg& arg);
+  CallArgument call_argument(const Arg& arg);
+  Tensor number_as_tensor(const SymInt& number);
+
+  void lower_node(const Node& node);
+  void lower_placeholder(const Node& node);
+  void lower_operator(const Node& node, Operator& op);
+  void lower_output(const Node& node);
+  void lower_by(const LoweringEntry& entry, const Node& node, const std::vector<int>& outs);
+  void lower_as_call(const Node& node, Operator& op, const std::vector<int>& outs);
+  void take_pointwise(const lowered::PointwiseCall& call);
+
+  const fx::Graph& graph_;
+  fx::AttributeReader attributes_;
+  std::unique_ptr<Program> program_;
+  std::optional<SizeExpressions> sizes_;
+  std::unordered_map<const Node*, std::vector<int>> by_node_;
+  std::unordered_map<const TensorImpl*, int> by_handle_;
+  std::unordered_map<const StorageImpl*, int> by_storage_;
+  std::vector<Tensor> handles_;  // by value: a tensor without memory that lowerings see
+  std::vector<Tensor> results_;
+  std::string node_name_;  // of the node that is lowered
+};
+
+int GraphLowering::add_value(const Tensor& fake, const Node& node) {
+  const int index = static_cast<int>(program_->values.size());
+  TensorValue value;
+  value.fake = fake;
+  value.root = by_storage_.emplace(fake.storage().get(), index).first->second;
+  value.name = node.name();
+  value.num_uses = static_cast<int>(node.users().size());
+  Geometry& g = value.geometry;
+  for (const SymInt& size : fake.sym_sizes()) g.sizes.push_back(integer(size));
+  for (const SymInt& stride : fake.sym_strides()) g.strides.push_back(integer(stride));
+  g.offset = integer(fake.impl()->sym_storage_offset());
+  program_->values.push_back(std::move(value));
+  handles_.push_back(empty_strided(fake.sym_sizes(), fake.sym_strides(), fake.dtype(), {},
+                                   Device(DeviceType::Meta), {}));
+  by_handle_[handles_.back().impl()] = index;
+  by_node_[&node].push_back(index);
+  return index;
+}
+
+void GraphLowering::read_from_memory(int index) {
+  TensorValue& value = program_->values[index];
+  value.definition = &make(value.fake.dtype(), value.geometry.sizes, nullptr);
+  keep(index);
+}
+
+void GraphLowering::add_given(const Tensor& fake, const Node& node, Memory::Kind kind, int number) {
+  const int index = add_value(fake, node);
+  read_from_memory(index);
+  TensorValue& value = program_->values[index];
+  if (value.root != index) {
+    // Inputs that share memory come one by one.
+    value.root = index;
+    value.is_kept = true;
+  }
+  value.geometry.memory = static_cast<int>(program_->memories.size());
+  program_->memories.push_back({kind, number, fake.dtype(), extent_of(pool(), value.geometry)});
+}
+
+// ---- nodes ----
+void GraphLowering::lower_node(const Node& node) {
+  switch (node.op()) {
+    case fx::OpCode::Placeholder: return lower_placeholder(node);
+    case fx::OpCode::Output: return lower_output(node);
+    case fx::OpCode::GetAttr: {
+      const Value real = attributes_(*node.target().name());
+      TAEDA_CHECK_TYPE(real.is<Tensor>(), "attribute ", *node.target().name(),
+                       " is no tensor, so the graph cannot be compiled");
+      const int number = static_cast<int>(program_->constants.size());
+      program_->constants.push_back(real.get<Tensor>());
+      return add_given(real.get<Tensor>(), node, Memory::Kind::Constant, number);
+    }
+    case fx::OpCode::CallFunction: break;
+    default:
+      throw_error(ErrorKind::Type, str("a ", fx::opcode_name(node.op()), " cannot be compiled"));
+  }
+  if (Operator* op = node.target().op()) return lower_operator(node, *op);
+  const fx::Builtin* builtin = node.target().builtin();
+  TAEDA_CHECK_TYPE(builtin, "the call of ", node.target().text(), " cannot be compiled");
+  const Value val = node.val();
+  // An expression of sizes, or a part of one.
+  if (is_symbolic_number(val) || val.is_none()) return;
+  const bool is_item = std::string_view(builtin->name) == "getitem" && node.args()[0].is_node() &&
+                       node.args()[1].is_constant();
+  TAEDA_CHECK_NOT_IMPLEMENTED(is_item, "the call of ", builtin->name, " in node ", node.name(),
+                              " cannot be compiled");
+  const std::vector<int>& all = by_node_.at(node.args()[0].node());
+  const int item = all.at(static_cast<size_t>(node.args()[1].constant().to_int()));
+  by_node_[&node] = {item};
+  if (item >= 0) program_->values[item].num_uses = static_cast<int>(node.users().size());
+}
+
+void GraphLowering::lower_placeholder(const Node& node) {
+  const Value val = node.val();
+  Program::Input input;
+  if (val.is<Tensor>()) {
+    const int number = static_cast<int>(program_->inputs.size());
+    input.fake = val.get<Tensor>();
+    input.value = static_cast<int>(program_->values.size());
+    program_->inputs.push_back(input);
+    return add_given(input.fake, node, Memory::Kind::Input, number);
+  }
+  TAEDA_CHECK_NOT_IMPLEMENTED(is_symbolic_number(val), "input ", node.name(),
+                              " is neither a tensor nor an integer");
+  input.number = integer(val.is<SymInt>() ? val.get<SymInt>() : SymInt(val.to_int()));
+  program_->inputs.push_back(input);
+}
+
+void GraphLowering::lower_operator(const Node& node, Operator& op) {
+  const Value val = node.val();
+  if (is_symbolic_number(val)) return;  // a size
+  std::vector<int> outs;
+  const auto add = [&](const Value& v) {
+    if (v.is<Tensor>() && v.get<Tensor>().defined())
+      outs.push_back(add_value(v.get<Tensor>(), node));
+    else
+      by_node_[&node].push_back(-1);  // a result that was not asked for
+  };
+  if (val.is<std::vector<Tensor>>())
+    for (const Tensor& t : val.get<std::vector<Tensor>>()) outs.push_back(add_value(t, node));
+  else if (val.is<std::shared_ptr<Value::List>>())
+    for (const Value& v : *val.get<std::shared_ptr<Value::List>>()) add(v);
+  else
+    add(val);
+  const auto found = lowering_table().find(&op);
+  if (found != lowering_table().end()) return lower_by(found->second, node, outs);
+  // A view of something else: its elements are found by strides.
+  const bool is_view = !outs.empty() && std::all_of(outs.begin(), outs.end(), [&](int out) {
+    return program_->values[out].root < outs.front();
+  });
+  if (!is_view) return lower_as_call(node, op, outs);
+  for (int out : outs) read_from_memory(out);
+}
+
+// The arguments of a lowering: tensors without memory, and numbers.
+Value GraphLowering::shown(const Arg& arg) {
+  if (const Node* node = arg.node()) {
+    const auto found = by_node_.find(node);
+    if (found == by_node_.end()) return node->val();
+    return handles_[found->second.at(0)];
+  }
+  if (arg.is_constant()) return arg.constant();
+  const fx::Compound* compound = arg.compound();
+  TAEDA_CHECK_NOT_IMPLEMENTED(compound, "a region cannot be compiled");
+  auto list = std::make_shared<Value::List>();
+  for (const Arg& item : compound->items) list->push_back(shown(item));
+  return list;
+}
+
+// A symbolic number where an operator takes a tensor.
+Tensor GraphLowering::number_as_tensor(const SymInt& number) {
+  const int index = static_cast<int>(program_->values.size());
+  TensorValue value;
+  value.fake =
+      empty_strided(SymIntList(), SymIntList(), DType::Int64, {}, Device(DeviceType::Meta), {});
+  value.fake.impl()->set_wrapped_number(true);
+  value.root = index;
+  value.geometry.offset = pool().integer(0);
+  value.definition =
+      &make(DType::Int64, {},
+            [at = integer(number)](kernel::Emitter& e, const Place&) { return e.index(at); });
+  program_->values.push_back(value);
+  handles_.push_back(value.fake);
+  by_handle_[value.fake.impl()] = index;
+  return value.fake;
+}
+
+void GraphLowering::lower_by(const LoweringEntry& entry, const Node& node,
+                             const std::vector<int>& outs) {
+  const dispatch::Schema& schema = fx::schema_of(*node.target().op());
+  const std::vector<Arg> bound = fx::bind_to_schema(node);
+  Stack stack;
+  for (size_t i = 0; i < bound.size(); ++i) {
+    const dispatch::TypeRef& type = schema.arguments[i].type;
+    Value given = shown(bound[i]);
+    if (type.base == "Tensor" && given.is<SymInt>() && given.get<SymInt>().is_symbolic())
+      given = number_as_tensor(given.get<SymInt>());
+    stack.push_back(fx::coerce(std::move(given), type));
+  }
+  node_name_ = node.name();
+  results_.clear();
+  for (int out : outs) results_.push_back(handles_[out]);
+  if (entry.takes_out) stack.push_back(results_.at(0));
+  entry.form->call_boxed(*entry.form, lowering_keys(), stack);
+  // A lowering that does not take these arguments defines nothing.
+  if (std::any_of(outs.begin(), outs.end(),
+                  [&](int out) { return !program_->values[out].definition; }))
+    lower_as_call(node, *node.target().op(), outs);
+}
+
+// ---- calls ----
+CallArgument GraphLowering::call_argument(const Arg& arg) {
+  CallArgument made;
+  if (const Node* node = arg.node()) {
+    const auto found = by_node_.find(node);
+    if (found != by_node_.end()) {
+      made.tensor = found->second.at(0);
+      keep(made.tensor);
+    } else {
+      const Value val = node->val();
+      made.number = integer(val.is<SymInt>() ? val.get<SymInt>() : SymInt(val.to_int()));
+    }
+  } else if (arg.is_constant()) {
+    made.constant = arg.constant();
+  } else {
+    const fx::Compound* compound = arg.compound();
+    TAEDA_CHECK_NOT_IMPLEMENTED(compound, "a region cannot be compiled");
+    made.is_list = true;
+    for (const Arg& item : compound->items) made.list.push_back(call_argument(item));
+  }
+  return made;
+}
+
+void GraphLowering::lower_as_call(const Node& node, Operator& op, const std::vector<int>& outs) {
+  Call& call = program_->calls.emplace_back(Call{&op, &node, {}, outs});
+  for (const Arg& arg : fx::bind_to_schema(node)) call.arguments.push_back(call_argument(arg));
+  for (int out : outs) read_from_memory(out);
+}
+
+// ---- pointwise ----
+// A call is described by dtypes and ranks when its value is written, long after it was made.
+struct KeptCall {
+  const SymbolicBody* body;
+  const PointwiseOp* op;
+  DType common;
+  Tensor out;
+  std::vector<Tensor> inputs;
+  std::vector<const Definition*> definitions;  // null for numbers
+  std::vector<Scalar> scalars;
+  std::vector<const Expr*> numbers;  // of scalars that sizes tell; null for the others
+};
+
+void GraphLowering::take_pointwise(const lowered::PointwiseCall& call) {
+  auto kept = std::make_shared<KeptCall>();
+  kept->body = &call.body;
+  kept->op = &call.op;
+  kept->common = call.common;
+  kept->out = call.out;
+  for (const Tensor* t : call.inputs) {
+    kept->inputs.push_back(*t);
+    kept->definitions.push_back(t->device().type == DeviceType::Meta ? &of(*t) : nullptr);
+  }
+  for (const Scalar& s : call.scalars) {
+    kept->scalars.push_back(s);
+    kept->numbers.push_back(
+        s.is_symbolic() ? integer(SymInt(IntrusivePtr<SymNode>::share(s.node()))) : nullptr);
+  }
+  TAEDA_CHECK_NOT_IMPLEMENTED(call.body.has(lowered::type_in(call.common)), call.op.name,
+                              " has no body for ", call.common);
+  // A form without a result that is given has made one of its own.
+  const Tensor& out = by_handle_.count(call.out.impl()) ? call.out : results_.at(0);
+  define(out, [kept, sizes = sizes(out)](kernel::Emitter& e, const Place& at) {
+    std::vector<const Tensor*> inputs;
+    for (const Tensor& t : kept->inputs) inputs.push_back(&t);
+    const lowered::PointwiseCall again{*kept->body, *kept->op, kept->common,
+                                       kept->out,   inputs,    kept->scalars};
+    const auto input = [&](int i) {
+      const Definition* d = kept->definitions[i];
+      if (d) return e.read(*d, broadcast_place(e.pool(), sizes, d->sizes, at));
+      return e.constant(read_scalar(kept->inputs[i]), lowered::type_in(kept->inputs[i].dtype()));
+    };
+    const auto number = [&](int i) {
+      const kernel::Type type = lowered::type_in(kept->common);
+      if (kept->numbers[i]) return e.cast(e.index(kept->numbers[i]), type);
+      return e.constant(kept->scalars[i], type);
+    };
+    return lowered::pointwise_value(e.graph(), again, input, number);
+  });
+}
+
+// ---- results ----
+void GraphLowering::lower_output(const Node& node) {
+  const Arg& given = node.args().at(0);
+  std::vector<Arg> leaves;
+  if (const fx::Compound* compound = given.compound())
+    leaves = compound->items;
+  else
+    leaves.push_back(given);
+  for (const Arg& leaf : leaves) {
+    Program::Result result;
+    const Node* from = leaf.node();
+    const auto found = from ? by_node_.find(from) : by_node_.end();
+    if (found != by_node_.end()) {
+      result.value = found->second.at(0);
+      keep(result.value);
+    } else if (from) {
+      const Value val = from->val();
+      result.number = integer(val.is<SymInt>() ? val.get<SymInt>() : SymInt(val.to_int()));
+    } else {
+      TAEDA_CHECK_NOT_IMPLEMENTED(leaf.is_constant(), "results inside of results are not compiled");
+      result.constant = leaf.constant();
+    }
+    program_->results.push_back(std::move(result));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Program> lower(const fx::Graph& graph, fx::AttributeReader attributes) {
+  return GraphLowering(graph, attributes).run();
+}
+
+bool has_lowering(const Operator& op) { return lowering_table().count(&op) != 0; }
+
+}  // namespace taeda::inductor

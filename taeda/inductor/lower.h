@@ -1,0 +1,16 @@
+// Lowering: a closed graph as a program of definitions, reductions and calls.
+#pragma once
+
+#include "taeda/fx/interpreter.h"
+#include "taeda/inductor/program.h"
+
+namespace taeda::inductor {
+
+// Nodes of the graph have fake tensors and symbolic numbers as their values (retrace leaves them
+// so). Operators without a lowering become calls.
+TAEDA_API std::unique_ptr<Program> lower(const fx::Graph& graph, fx::AttributeReader attributes);
+
+// Whether an operator's elements are known to the compiler.
+TAEDA_API bool has_lowering(const dispatch::Operator& op);
+
+}  // namespace taeda::inductor

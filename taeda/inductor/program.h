@@ -1,0 +1,123 @@
+// A program: what a closed graph computes, as definitions, reductions and calls of operators.
+//
+// Lowering (lower.h) makes it from a graph, fusion (fuse.h) sorts its units into groups, and each
+// group becomes one kernel (write_kernel.h). All expressions belong to one pool.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "taeda/dispatch/value.h"
+#include "taeda/fx/graph.h"
+#include "taeda/kernel/definition.h"
+
+namespace taeda::inductor {
+
+using kernel::Definition;
+using kernel::Place;
+using kernel::Reduction;
+using symbolic::Expr;
+
+// Memory of a run. Temporaries lie in one arena, an output is allocated by itself, and what a call
+// returns stays where the operator put it.
+struct Memory {
+  enum class Kind : uint8_t { Input, Constant, Temporary, Output, Called };
+  Kind kind;
+  int number = 0;  // of an input, or of a constant
+  DType dtype;
+  const Expr* numel;  // elements from its start to its end
+};
+
+// How the elements of a tensor lie in memory.
+struct Geometry {
+  int memory = -1;
+  Place sizes, strides;
+  const Expr* offset = nullptr;
+};
+
+// The number of elements from the start of the memory to the last one of the tensor.
+TAEDA_API const Expr* extent_of(symbolic::ExprPool& pool, const Geometry& g);
+
+// An argument of a call: a constant, a number, a tensor in memory, or a list of such.
+struct CallArgument {
+  dispatch::Value constant;
+  const Expr* number = nullptr;
+  int tensor = -1;  // a value of the program
+  std::vector<CallArgument> list;
+  bool is_list = false;
+};
+
+// An operator that runs as it is: a library's product, or one without a lowering.
+struct Call {
+  dispatch::Operator* op;
+  const fx::Node* node;
+  std::vector<CallArgument> arguments;
+  std::vector<int> results;  // values
+};
+
+// A tensor of the graph.
+struct TensorValue {
+  Tensor fake;  // sizes, strides and dtype
+  const Definition* definition = nullptr;
+  int root = -1;         // the value whose memory it looks at, often itself
+  Geometry geometry;     // in the memory of its root, once that has some
+  std::string name;      // of its node
+  bool is_kept = false;  // of a root: it lies in memory, whatever reads it
+  int num_uses = 0;      // by nodes of the graph
+};
+
+// A place at which a unit reads another value.
+struct Read {
+  const Definition* definition = nullptr;
+  const Reduction* reduction = nullptr;
+  int which = 0;  // result of the reduction
+  Place place;    // in the unit's own dimensions
+};
+
+// A loop nest that is not taken apart: the elements of a definition, a reduction, or a call.
+struct Unit {
+  enum class Kind : uint8_t { Pointwise, Reduction, Call };
+  Kind kind;
+  const Definition* definition = nullptr;
+  const Reduction* reduction = nullptr;
+  const Call* call = nullptr;
+  std::vector<Read> reads;
+  std::string name;  // of the graph's node
+};
+
+struct Program {
+  std::shared_ptr<symbolic::ExprPool> pool = std::make_shared<symbolic::ExprPool>();
+  std::deque<Definition> definitions;
+  std::deque<Reduction> reductions;
+  std::deque<Call> calls;
+  std::vector<TensorValue> values;
+  std::vector<Memory> memories;
+  std::vector<Unit> units;  // in an order in which they can run
+  // By definition and by reduction: the unit that computes it; -1 where it is computed in place.
+  std::vector<int> unit_of_definition, unit_of_reduction;
+  // By reduction: its body for the type of its values, once somebody asked for it.
+  mutable std::vector<const kernel::ReduceBody*> bodies;
+  // By definition: where its elements lie; memory -1 for those without.
+  std::vector<Geometry> geometry;
+  // By reduction: the memory of each result that another kernel reads.
+  std::vector<std::vector<int>> result_memory;
+
+  // ---- the calling convention ----
+  struct Input {
+    Tensor fake;                   // undefined for numbers
+    int value = -1;                // of tensors
+    const Expr* number = nullptr;  // of numbers
+  };
+  std::vector<Input> inputs;
+  std::vector<Tensor> constants;
+  struct Result {
+    int value = -1;                // a tensor
+    const Expr* number = nullptr;  // an integer that sizes tell
+    dispatch::Value constant;
+  };
+  std::vector<Result> results;
+  std::vector<const Expr*> symbols;  // of the inputs' sizes
+};
+
+}  // namespace taeda::inductor

@@ -1,0 +1,182 @@
+// Choosing units and following their reads.
+#include "taeda/inductor/units.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "taeda/base/str.h"
+#include "taeda/inductor/emit.h"
+
+namespace taeda::inductor {
+
+using kernel::Sym;
+
+const Expr* own_variable(symbolic::ExprPool& pool, size_t d) {
+  return pool.symbol(str("d", d), SymKind::Int, {0, symbolic::IntRange::kMax}, {});
+}
+
+const Place& sizes_of(const Unit& unit) {
+  static const Place kNone = {};
+  if (unit.definition) return unit.definition->sizes;
+  return unit.reduction ? unit.reduction->sizes : kNone;
+}
+
+namespace {
+
+// Values with more operations than this are not computed again.
+constexpr int kDearValue = 64;
+
+// What writing a value in place of a read costs.
+struct Cost {
+  int operations = 0, reads = 0;
+};
+
+// Notes what the value of a unit reads.
+class ReadCollector final : public InliningEmitter {
+ public:
+  ReadCollector(const Program& program, std::vector<Read>& reads)
+      : program_(program), reads_(reads) {}
+
+  symbolic::ExprPool& pool() override { return *program_.pool; }
+  kernel::ExprGraph& graph() override { return graph_; }
+  Sym result(const Reduction& reduction, int which, const Place& kept) override {
+    reads_.push_back({nullptr, &reduction, which, kept});
+    return leaf(body_of(program_, reduction).result_types.at(static_cast<size_t>(which)));
+  }
+  Sym number(int, kernel::Type type) override { return leaf(type); }
+  Cost cost() const { return {graph_.size() - num_leaves_, static_cast<int>(reads_.size())}; }
+
+ protected:
+  std::optional<Sym> stored(const Definition& definition, const Place& place) override {
+    if (definition.value && program_.unit_of_definition[definition.id] < 0) return std::nullopt;
+    reads_.push_back({&definition, nullptr, 0, place});
+    return leaf(kernel::compute_type(definition.dtype));
+  }
+
+ private:
+  Sym leaf(kernel::Type type) { return Sym::from_id(graph_.input(num_leaves_++, type)); }
+
+  const Program& program_;
+  std::vector<Read>& reads_;
+  kernel::ExprGraph graph_;
+  int num_leaves_ = 0;
+};
+
+}  // namespace
+
+Place own_place(const Program& program, const Place& sizes) {
+  Place place;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    place.push_back(sizes[d]->is_constant(1) ? program.pool->integer(0)
+                                             : own_variable(*program.pool, d));
+  return place;
+}
+
+const kernel::ReduceBody& body_of(const Program& program, const Reduction& reduction) {
+  program.bodies.resize(program.reductions.size());
+  const kernel::ReduceBody*& body = program.bodies[reduction.id];
+  if (body) return *body;
+  std::vector<Read> reads;
+  ReadCollector collector(program, reads);
+  const kernel::BuilderScope scope(collector.graph(), kernel::Type::F32);
+  const std::vector<Sym> values = reduction.values(collector, own_place(program, reduction.sizes));
+  body = kernel::find_reduce_body(reduction.body, collector.type_of(values.at(0)));
+  return *body;
+}
+
+namespace {
+
+class UnitFinder {
+ public:
+  explicit UnitFinder(Program& program) : program_(program) {
+    program_.unit_of_definition.assign(program_.definitions.size(), -1);
+    program_.unit_of_reduction.assign(program_.reductions.size(), -1);
+    for (const TensorValue& value : program_.values)
+      if (value.definition) value_of_[value.definition->id] = &value;
+    for (const Call& call : program_.calls)
+      for (int result : call.results) {
+        const TensorValue& value = program_.values[result];
+        if (value.definition) call_of_[value.definition->id] = &call;
+      }
+  }
+
+  void run() {
+    // Definitions are in an order in which they can be computed; a unit's reads are units by then.
+    for (const Definition& definition : program_.definitions) visit(definition);
+    for (const Call& call : program_.calls)
+      if (call.results.empty()) add_call(call);
+  }
+
+ private:
+  void visit(const Definition& definition) {
+    const auto call = call_of_.find(definition.id);
+    if (call != call_of_.end()) return add_call(*call->second);
+    const auto found = value_of_.find(definition.id);
+    const TensorValue* value = found == value_of_.end() ? nullptr : found->second;
+    const bool is_root = value && &program_.values[value->root] == value;
+    if (!definition.value) {
+      // A part of its root's memory, or of an input's.
+      if (!is_root)
+        program_.unit_of_definition[definition.id] =
+            program_.unit_of_definition[program_.values[value->root].definition->id];
+      return;
+    }
+    Unit unit{Unit::Kind::Pointwise, &definition, nullptr, nullptr, {}, value ? value->name : ""};
+    ReadCollector collector(program_, unit.reads);
+    collector.compute(definition, own_place(program_, definition.sizes));
+    const bool is_kept = is_root && value->is_kept;
+    if (!is_kept && !is_dear(collector.cost(), unit.reads, value)) return;
+    require(unit.reads);
+    program_.unit_of_definition[definition.id] = static_cast<int>(program_.units.size());
+    program_.units.push_back(std::move(unit));
+  }
+
+  static bool is_dear(const Cost& cost, const std::vector<Read>& reads, const TensorValue* value) {
+    if (!value) return false;
+    // What follows a reduction would be computed again in each pass over the row.
+    if (std::any_of(reads.begin(), reads.end(), [](const Read& r) { return r.reduction; }))
+      return true;
+    const int uses = value->num_uses;
+    if (uses < 2) return cost.operations > 16 * kDearValue;
+    return cost.operations > kDearValue || cost.reads * uses > cost.reads + 1 + uses;
+  }
+
+  // Reductions become units where they are first read.
+  void require(const std::vector<Read>& reads) {
+    for (const Read& read : reads)
+      if (read.reduction && program_.unit_of_reduction[read.reduction->id] < 0)
+        add_reduction(*read.reduction);
+  }
+
+  void add_reduction(const Reduction& reduction) {
+    Unit unit{Unit::Kind::Reduction, nullptr, &reduction, nullptr, {}, reduction.body};
+    ReadCollector collector(program_, unit.reads);
+    {
+      const kernel::BuilderScope scope(collector.graph(), kernel::Type::F32);
+      reduction.values(collector, own_place(program_, reduction.sizes));
+    }
+    require(unit.reads);
+    program_.unit_of_reduction[reduction.id] = static_cast<int>(program_.units.size());
+    program_.units.push_back(std::move(unit));
+  }
+
+  void add_call(const Call& call) {
+    if (!added_calls_.insert(&call).second) return;
+    Unit unit{Unit::Kind::Call, nullptr, nullptr, &call, {}, call.node->name()};
+    const int index = static_cast<int>(program_.units.size());
+    program_.units.push_back(std::move(unit));
+    for (int result : call.results)
+      program_.unit_of_definition[program_.values[result].definition->id] = index;
+  }
+
+  Program& program_;
+  std::unordered_map<int, const TensorValue*> value_of_;
+  std::unordered_map<int, const Call*> call_of_;
+  std::unordered_set<const Call*> added_calls_;
+};
+
+}  // namespace
+
+void find_units(Program& program) { UnitFinder(program).run(); }
+
+}  // namespace taeda::inductor

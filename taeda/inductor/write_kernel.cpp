@@ -1,0 +1,174 @@
+// Loops over the axes of a group.
+#include "taeda/inductor/write_kernel.h"
+
+#include <algorithm>
+#include <map>
+
+#include "taeda/base/str.h"
+#include "taeda/inductor/emit.h"
+#include "taeda/inductor/units.h"
+
+namespace taeda::inductor {
+
+using kernel::Axis;
+using kernel::Loop;
+using kernel::NodeId;
+using kernel::Role;
+using kernel::Sym;
+
+namespace {
+
+class KernelWriter final : public InliningEmitter {
+ public:
+  KernelWriter(const Program& program, const Group& group, const std::string& name)
+      : program_(program), group_(group) {
+    made_.kernel.name = name;
+    made_.kernel.pool = program.pool;
+  }
+
+  GroupKernel write() {
+    add_params();
+    Loop outer{axes_of(false, Role::Kept), {}};
+    int last = 0;
+    for (const GroupUnit& member : group_.units) last = std::max(last, member.pass);
+    for (int pass = 0; pass <= last; ++pass) write_pass(pass, outer.steps);
+    made_.kernel.steps.push_back(std::move(outer));
+    kernel::verify(made_.kernel);
+    return std::move(made_);
+  }
+
+  // ---- Emitter ----
+  symbolic::ExprPool& pool() override { return *program_.pool; }
+  kernel::ExprGraph& graph() override { return made_.kernel.values; }
+  Sym result(const Reduction& reduction, int which, const Place& kept) override {
+    const auto found = states_.find(reduction.id);
+    if (found != states_.end()) return found->second.at(static_cast<size_t>(which));
+    const int memory = program_.result_memory[reduction.id].at(static_cast<size_t>(which));
+    const Place sizes = reduction.kept(reduction.sizes);
+    const Expr* at = pool().integer(0);
+    for (size_t d = 0; d < kept.size(); ++d) at = pool().add(pool().mul(at, sizes[d]), kept[d]);
+    return Sym::from_id(made_.kernel.load(buffer_of(memory), at));
+  }
+  Sym number(int index, kernel::Type type) override {
+    return Sym::from_id(graph().uniform(index, type));
+  }
+
+ protected:
+  std::optional<Sym> stored(const Definition& definition, const Place& place) override {
+    const Geometry& g = program_.geometry[definition.id];
+    if (definition.value && program_.unit_of_definition[definition.id] < 0) return std::nullopt;
+    const int buffer = buffer_of(g.memory);
+    if (mask() < 0) return Sym::from_id(made_.kernel.load(buffer, linear(g, place)));
+    const Sym zero = constant(Scalar(0), kernel::compute_type(definition.dtype));
+    return Sym::from_id(made_.kernel.load(buffer, linear(g, place), mask(), zero.id));
+  }
+
+ private:
+  void add_params() {
+    // Parameters are the symbols of sizes, in the order of the program.
+    made_.kernel.params.assign(program_.symbols.begin(), program_.symbols.end());
+  }
+
+  std::vector<Axis> axes_of(bool is_row, Role role) {
+    std::vector<Axis> axes;
+    for (const DomainAxis& axis : group_.axes)
+      if (axis.is_row == is_row) axes.push_back({axis.var, axis.extent, role});
+    // A loop has an axis.
+    if (axes.empty()) {
+      const Expr* one = made_.kernel.axis(str("one", num_ones_++));
+      axes.push_back({one, pool().integer(1), role});
+    }
+    return axes;
+  }
+
+  int buffer_of(int memory) {
+    TAEDA_INTERNAL_CHECK(memory >= 0, "a value that another kernel reads has no memory");
+    const auto found = std::find(made_.memories.begin(), made_.memories.end(), memory);
+    if (found != made_.memories.end()) return static_cast<int>(found - made_.memories.begin());
+    made_.memories.push_back(memory);
+    const Memory& m = program_.memories[memory];
+    return made_.kernel.add_buffer({str("b", made_.memories.size() - 1), m.dtype, m.numel});
+  }
+
+  const Expr* linear(const Geometry& g, const Place& place) {
+    const Expr* at = g.offset;
+    for (size_t d = 0; d < place.size(); ++d)
+      at = pool().add(at, pool().mul(g.strides[d], place[d]));
+    return at;
+  }
+
+  // Values per row first, then one loop over the row.
+  void write_pass(int pass, std::vector<kernel::Step>& steps) {
+    std::vector<kernel::Step> inner;
+    std::vector<kernel::Step>& whole = group_.has_rows ? inner : steps;
+    bool reduces = false;
+    for (const GroupUnit& member : group_.units) {
+      if (member.pass != pass) continue;
+      const Unit& unit = program_.units[member.unit];
+      if (unit.kind == Unit::Kind::Pointwise)
+        write_store(*unit.definition, member.at, member.is_per_row ? steps : whole);
+      else
+        reduces = true;
+    }
+    std::vector<Axis> axes;
+    if (group_.has_rows) axes = axes_of(true, reduces ? Role::Reduced : Role::Kept);
+    std::vector<const GroupUnit*> reductions;
+    for (const GroupUnit& member : group_.units)
+      if (member.pass == pass && program_.units[member.unit].kind == Unit::Kind::Reduction) {
+        write_reduce(*program_.units[member.unit].reduction, member.at, axes, inner);
+        reductions.push_back(&member);
+      }
+    if (!inner.empty()) steps.push_back(Loop{std::move(axes), std::move(inner)});
+    for (const GroupUnit* member : reductions)
+      write_results(*program_.units[member->unit].reduction, member->at, steps);
+  }
+
+  void write_store(const Definition& definition, const Place& at,
+                   std::vector<kernel::Step>& steps) {
+    const Sym value = compute(definition, at);
+    const Geometry& g = program_.geometry[definition.id];
+    if (g.memory >= 0) steps.push_back(kernel::Store{buffer_of(g.memory), linear(g, at), value.id});
+  }
+
+  void write_reduce(const Reduction& reduction, const Place& at, const std::vector<Axis>& axes,
+                    std::vector<kernel::Step>& steps) {
+    std::vector<Sym> values;
+    {
+      const kernel::BuilderScope scope(graph(), kernel::Type::F32);
+      values = reduction.values(*this, at);
+    }
+    kernel::Reduce reduce{
+        kernel::find_reduce_body(reduction.body, type_of(values.at(0))), {}, {}, num_states_};
+    for (const Axis& axis : axes) reduce.axes.push_back(axis.var);
+    for (Sym value : values) reduce.values.push_back(value.id);
+    for (kernel::Type type : reduce.body->result_types)
+      states_[reduction.id].push_back(Sym::from_id(graph().state(num_states_++, type)));
+    steps.push_back(std::move(reduce));
+  }
+
+  // Results that other kernels read.
+  void write_results(const Reduction& reduction, const Place& at,
+                     std::vector<kernel::Step>& steps) {
+    const std::vector<int>& memories = program_.result_memory[reduction.id];
+    const Place kept = reduction.kept(at), sizes = reduction.kept(reduction.sizes);
+    const Expr* to = pool().integer(0);
+    for (size_t d = 0; d < kept.size(); ++d) to = pool().add(pool().mul(to, sizes[d]), kept[d]);
+    for (size_t i = 0; i < memories.size(); ++i)
+      if (memories[i] >= 0)
+        steps.push_back(kernel::Store{buffer_of(memories[i]), to, states_[reduction.id][i].id});
+  }
+
+  const Program& program_;
+  const Group& group_;
+  GroupKernel made_;
+  std::map<int, std::vector<Sym>> states_;
+  int num_states_ = 0, num_ones_ = 0;
+};
+
+}  // namespace
+
+GroupKernel write_kernel(const Program& program, const Group& group, const std::string& name) {
+  return KernelWriter(program, group, name).write();
+}
+
+}  // namespace taeda::inductor

@@ -1,0 +1,78 @@
+// Broadcast and reshaped places.
+#include "taeda/ops/index_map.h"
+
+#include <algorithm>
+
+namespace taeda {
+
+using kernel::Place;
+using symbolic::Expr;
+
+Place broadcast_place(symbolic::ExprPool& pool, const Place& from, const Place& to,
+                      const Place& at) {
+  Place place;
+  const size_t skipped = from.size() - to.size();
+  for (size_t d = 0; d < to.size(); ++d)
+    place.push_back(to[d] == from[skipped + d] ? at[skipped + d] : pool.integer(0));
+  return place;
+}
+
+Place reshaped_place(symbolic::ExprPool& pool, const Place& from, const Place& to,
+                     const Place& at) {
+  Place place(to.size(), pool.integer(0));
+  size_t i = 0, j = 0;
+  const auto skip_ones = [](const Place& sizes, size_t& d) {
+    while (d < sizes.size() && sizes[d]->is_constant(1)) ++d;
+  };
+  for (skip_ones(from, i), skip_ones(to, j); i < from.size() && j < to.size();
+       skip_ones(from, i), skip_ones(to, j)) {
+    // The least number of dimensions on both sides with as many elements.
+    const size_t first_from = i, first_to = j;
+    const Expr *left = from[i++], *right = to[j++];
+    while (left != right) {
+      const bool can_left = i < from.size(), can_right = j < to.size();
+      // Of two products the one that is known to be less grows; where neither is, both do in turn.
+      const bool is_left_less =
+          left->is_constant() && right->is_constant()
+              ? left->value.integer < right->value.integer
+              : left->size < right->size || (left->size == right->size && left->is_constant());
+      if (can_left && (is_left_less || !can_right))
+        left = pool.mul(left, from[i++]);
+      else if (can_right)
+        right = pool.mul(right, to[j++]);
+      else
+        break;
+    }
+    const Expr* position = pool.integer(0);
+    for (size_t d = first_from; d < i; ++d) position = pool.add(pool.mul(position, from[d]), at[d]);
+    for (size_t d = j; d-- > first_to + 1;) {
+      place[d] = pool.modulo(position, to[d]);
+      position = pool.floor_div(position, to[d]);
+    }
+    place[first_to] = position;
+  }
+  return place;
+}
+
+namespace lowering {
+
+void filled(const Tensor& out, const Scalar& value) {
+  Lowering& l = Lowering::current();
+  // The element as the result's dtype holds it.
+  const Type type = out.dtype() == DType::Bool ? Type::I64 : kernel::compute_type(out.dtype());
+  if (value.is_symbolic()) {
+    const Expr* number = l.integer(SymInt(IntrusivePtr<SymNode>::share(value.node())));
+    l.define(out,
+             [number, type](Emitter& e, const Place&) { return e.cast(e.index(number), type); });
+  } else if (out.dtype() == DType::Bool) {
+    l.define(out, [is_set = value.to_bool(), type](Emitter& e, const Place&) {
+      return e.constant(Scalar(static_cast<int64_t>(is_set)), type);
+    });
+  } else {
+    l.define(out, [value, type](Emitter& e, const Place&) { return e.constant(value, type); });
+  }
+}
+
+}  // namespace lowering
+
+}  // namespace taeda

@@ -1,0 +1,18 @@
+// Slices at places that a tensor holds.
+#include "taeda/ops/index_slices/lowerings.h"
+
+namespace taeda::lowering {
+
+void index_select(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& out) {
+  if (self.dim() == 0 || index.dim() == 0) return;  // scalars count as vectors: left to the call
+  Lowering& l = Lowering::current();
+  const Definition &x = l.of(self), &i = l.of(index);
+  const size_t along = static_cast<size_t>(wrap_dim(dim, self.dim()));
+  l.define(out, [&x, &i, along](Emitter& e, const Place& at) {
+    Place place = at;
+    place[along] = e.indirect(e.read(i, {at[along]}), x.sizes[along], false);
+    return e.read(x, place);
+  });
+}
+
+}  // namespace taeda::lowering

@@ -1,0 +1,73 @@
+// Lowering: what the elements of an operator's results are, for a compiler that fuses them.
+//
+//   void permute(const Tensor& self, IntList dims, const Tensor& out) {
+//     Lowering::current().view(out, self, [=](const Place& at) { ... });
+//   }
+//
+// `lowering.cpp` of a family has one function per record with `lowering = true`, found by the
+// record's name; pointwise records are lowered by their bodies. Tensors of a lowering have sizes,
+// symbolic ones too, and no memory: each stands for a definition of the program that is lowered.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "taeda/base/function_ref.h"
+#include "taeda/core/tensor.h"
+#include "taeda/dispatch/operator.h"
+#include "taeda/kernel/definition.h"
+
+namespace taeda {
+
+namespace lowering {
+using kernel::Definition;
+using kernel::Emitter;
+using kernel::Place;
+using kernel::Reduction;
+using kernel::Sym;
+using kernel::SymMask;
+using kernel::Type;
+using symbolic::Expr;
+}  // namespace lowering
+
+class TAEDA_API Lowering {
+ public:
+  using Place = kernel::Place;
+  using Expr = symbolic::Expr;
+  using ValueFn = std::function<kernel::Sym(kernel::Emitter&, const Place&)>;
+  using ValuesFn = std::function<std::vector<kernel::Sym>(kernel::Emitter&, const Place&)>;
+
+  // The one that runs on this thread.
+  static Lowering& current();
+
+  virtual ~Lowering();
+  virtual symbolic::ExprPool& pool() = 0;
+  virtual const Expr* integer(const SymInt& value) = 0;
+  // The results of the operator that is lowered.
+  virtual const std::vector<Tensor>& results() = 0;
+  // What a tensor stands for.
+  virtual const kernel::Definition& of(const Tensor& t) = 0;
+
+  // Says what the elements of a result are.
+  virtual void define(const Tensor& out, ValueFn value) = 0;
+  // A value between operators.
+  virtual const kernel::Definition& define(DType dtype, Place sizes, ValueFn value) = 0;
+  virtual const kernel::Reduction& reduce(std::string body, Place sizes, uint64_t dims,
+                                          ValuesFn values) = 0;
+
+  // A result whose elements are those of another tensor, each at the place that `map` gives.
+  void view(const Tensor& out, const Tensor& of, std::function<Place(const Place&)> map);
+  Place sizes(const Tensor& t);
+
+ protected:
+  Lowering();
+  Lowering(const Lowering&) = delete;
+
+ private:
+  Lowering* outer_;
+};
+
+// Generated: every lowering that is no pointwise body, with its operator's own signature.
+void for_each_lowering(FunctionRef<void(dispatch::Operator&, void*)> visit);
+
+}  // namespace taeda

@@ -1,0 +1,217 @@
+"""Compiled graphs give eager's bits, interpreted and native, for all sizes."""
+
+import pytest
+from taeda._inductor import compile
+from taeda.fx.experimental.proxy_tensor import make_fx
+
+import taeda as t
+import taeda.nn.functional as F
+
+
+def captured(f, inputs):
+    gm = make_fx(f, tracing_mode="symbolic", pre_dispatch=True)(*inputs)
+    return compile(gm, inputs, native="never")
+
+
+def as_list(result):
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def same(a, b):
+    return a.dtype == b.dtype and a.shape == b.shape and t.equal(a, b)
+
+
+X, Y, LONGER = t.randn(6, 10), t.randn(6, 10), t.randn(9, 10)
+ROWS = t.tensor([5, 0, 3, 3])
+
+PROGRAMS = {
+    "chain": (lambda x: t.relu((x + 1) * 2), [X], [LONGER]),
+    "broadcast": (lambda x, y: (x * y[0] + 3).exp().tanh(), [X, Y], [LONGER, LONGER]),
+    "variance": (lambda x: ((x - x.mean(0)) ** 2).mean(0), [X], [LONGER]),
+    "softmax": (lambda x: F.softmax(x * 3, -1), [X], [LONGER]),
+    "log_softmax": (lambda x: F.log_softmax(x, 0), [X], [LONGER]),
+    "layer_norm": (lambda x, w: F.layer_norm(x, (10,), w), [X, Y[0]], [LONGER, Y[1]]),
+    "views": (lambda x: x.view(2, 3, 10).transpose(0, 1).reshape(-1, 10) + 1, [X], None),
+    "bfloat16": (lambda x: (x * 1.7 + x.sum(1, keepdim=True)).relu(), [X.bfloat16()], None),
+    "comparison": (lambda x, y: t.where(x > y, x, y).argmax(1), [X, Y], [LONGER, LONGER]),
+    "integers": (lambda x: (x.to(t.int8) * 100).sum(0), [X * 5], [LONGER * 5]),
+    "product": (lambda x, w: t.relu(x @ w.t() + 1), [X, Y], [LONGER, LONGER]),
+    "convolution": (
+        lambda x, w: F.relu(F.conv2d(x, w, stride=2, padding=1) + 1).flatten(1),
+        [t.randn(2, 3, 9, 9), t.randn(4, 3, 3, 3)],
+        [t.randn(3, 3, 13, 13), t.randn(4, 3, 3, 3)],
+    ),
+    "gather": (lambda x, i: t.gather(x * 2, 0, i) + 1, [X, t.randint(0, 6, (6, 10))], None),
+    "index_select": (lambda x, i: t.index_select(x, 0, i).exp(), [X, ROWS], [LONGER, ROWS]),
+    "embedding": (lambda w, i: F.embedding(i, w) * 2, [X, ROWS], [LONGER, ROWS]),
+    "brackets": (lambda x, i: x[i[:, None], i] * 2, [X, ROWS - 2], [LONGER, ROWS - 4]),
+    "constant": (lambda x: x[t.tensor([1, 2])] + x[0], [X], [LONGER]),
+    "cat": (lambda x, y: t.cat([x * 2, y[:3], x]).tanh(), [X, Y], [LONGER, LONGER]),
+    "cat_of_dtypes": (lambda x, y: t.cat([x, y.long()], 1), [X, Y], [LONGER, LONGER]),
+    "pad": (lambda x: F.pad(x + 1, (1, 2, 0, 3), value=2.5) * 2, [X], [LONGER]),
+    "negative_pad": (lambda x: F.pad(x, (-1, 2)).exp(), [X], [LONGER]),
+    "factories": (lambda x: x + t.full_like(x, 3) + t.ones(10) + t.arange(10), [X], [LONGER]),
+    "flip": (lambda x: x.flip(0).exp(), [X], [LONGER]),
+    "repeat": (lambda x: x.repeat(2, 3) + 1, [X], [LONGER]),
+    "stack": (lambda x, y: t.stack([x, y], 1), [X, Y], [LONGER, LONGER]),
+    "size_as_number": (lambda x: x * x.size(0) + x.numel(), [X], [LONGER]),
+    "several_results": (lambda x: (x.sum(1), x * 2, x.view(-1)), [X], [LONGER]),
+    "scalars": (lambda x: (x.sum() * 2 + 1).exp(), [X / 100], [LONGER / 100]),
+    "split": (lambda x: x.split([3, 7], 1)[1] + 1, [X], [LONGER]),
+    "diagonal": (lambda x: x.diagonal() + 1, [X], [LONGER]),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_eager_bits(name):
+    f, first, other = PROGRAMS[name]
+    compiled = captured(f, first)
+    for _ in range(2):
+        for inputs in [first, *([other] if other else [])]:
+            want, have = as_list(f(*inputs)), as_list(compiled(*inputs))
+            assert len(want) == len(have)
+            assert all(same(a, b) for a, b in zip(want, have, strict=True)), compiled.text()
+        compiled.compile_native()
+
+
+ONE_KERNEL = {
+    "two": (lambda x: t.relu((x + 1) * 2), [X]),
+    "ten": (
+        lambda x: (x + 1).mul(2).relu().sub(3).exp().neg().add(1).sigmoid().mul(x).tanh(),
+        [X],
+    ),
+    "softmax": (lambda x: F.softmax(x, -1), [X]),
+    "layer_norm": (lambda x, w, b: F.layer_norm(x, (10,), w, b), [X, Y[0], Y[1]]),
+}
+
+
+@pytest.mark.parametrize("name", ONE_KERNEL)
+def test_one_kernel(name):
+    f, inputs = ONE_KERNEL[name]
+    (plan,) = captured(f, inputs).report()
+    assert (plan["kernels"], plan["calls"], plan["arena_bytes"]) == (1, 0, 0)
+
+
+def test_an_index_out_of_range_raises_eagers_error():
+    def f(x, i):
+        return x[i] + 1
+
+    compiled = captured(f, [X, ROWS])
+    bad = t.tensor([0, 1, 2, 77])
+    with pytest.raises(IndexError) as eager:
+        f(X, bad)
+    for _ in range(2):
+        with pytest.raises(IndexError) as raised:
+            compiled(X, bad)
+        assert str(raised.value) == str(eager.value)
+        assert same(compiled(X, ROWS), f(X, ROWS))
+        compiled.compile_native()
+
+
+def test_inputs_of_another_kind_are_refused():
+    compiled = captured(lambda x: x + 1, [X])
+    with pytest.raises(RuntimeError, match="traced as a 2-dimensional one"):
+        compiled(X[0])
+    with pytest.raises(RuntimeError, match="traced as"):
+        compiled(X.double())
+    with pytest.raises(TypeError, match="1 inputs was given 2"):
+        compiled(X, X)
+
+
+def leaf(*sizes):
+    return t.randn(*sizes).requires_grad_()
+
+
+def mlp(x, w, b, v, y):
+    return F.mse_loss(F.linear(F.gelu(F.linear(x, w, b)), v), y)
+
+
+TRAINING = {
+    "mlp": (
+        mlp,
+        [t.randn(6, 10), leaf(32, 10), leaf(32), leaf(3, 32), t.randn(6, 3)],
+        [t.randn(9, 10), leaf(32, 10), leaf(32), leaf(3, 32), t.randn(9, 3)],
+    ),
+    "tanh": (lambda x: t.tanh(x * 2), [leaf(5, 7)], [leaf(8, 7)]),
+    "layer_norm": (
+        lambda x, w, b: (F.layer_norm(x, (10,), w, b) * 3).relu(),
+        [leaf(6, 10), leaf(10), leaf(10)],
+        [leaf(7, 10), leaf(10), leaf(10)],
+    ),
+    "attention": (
+        lambda q, k, v: F.softmax(q @ k.transpose(-1, -2) / 4, -1) @ v,
+        [leaf(2, 6, 8), leaf(2, 6, 8), leaf(2, 6, 8)],
+        [leaf(3, 5, 8), leaf(3, 5, 8), leaf(3, 5, 8)],
+    ),
+    "embedding": (lambda w, i: F.embedding(i, w).exp(), [leaf(6, 10), ROWS], [leaf(8, 10), ROWS]),
+    "cat": (lambda x, y: t.cat([x, y]).sin(), [leaf(2, 3), leaf(4, 3)], [leaf(5, 3), leaf(6, 3)]),
+}
+
+
+def gradients(results, inputs):
+    total = sum(r.sum() for r in results)
+    return t.autograd.grad(total, [x for x in inputs if x.requires_grad])
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_gradients(name):
+    f, first, other = TRAINING[name]
+    compiled = captured(f, first)
+    assert len(compiled.report()) == 2
+    for _ in range(2):
+        for inputs in [first, other]:
+            want, have = as_list(f(*inputs)), as_list(compiled(*inputs))
+            assert all(same(a, b) for a, b in zip(want, have, strict=True))
+            pairs = zip(gradients(want, inputs), gradients(have, inputs), strict=True)
+            assert all(same(a, b) for a, b in pairs), compiled.text()
+        compiled.compile_native()
+
+
+def test_backward_runs_again_and_frees():
+    x = leaf(4, 4)
+    y = captured(lambda x: (x.sin() * x).sum(), [x])(x)
+    (first,) = t.autograd.grad(y, x, retain_graph=True)
+    (second,) = t.autograd.grad(y, x)
+    assert same(first, second)
+    with pytest.raises(RuntimeError, match="second time"):
+        t.autograd.grad(y, x)
+
+
+def test_the_partition_names_what_is_saved():
+    f, first, _ = TRAINING["mlp"]
+    text = captured(f, first).text()
+    assert "saved addmm" in text
+    assert "computed again gelu" in text
+
+
+def test_several_threads():
+    from concurrent.futures import ThreadPoolExecutor
+
+    compiled = captured(lambda x: F.softmax(x @ x.t(), -1), [X])
+    inputs = [t.randn(n, 10) for n in range(2, 40)]
+    want = [F.softmax(x @ x.t(), -1) for x in inputs]
+    with ThreadPoolExecutor(4) as pool:
+        have = list(pool.map(compiled, inputs))
+    assert all(same(a, b) for a, b in zip(want, have, strict=True))
+
+
+def test_native_kernels_come_in_the_background():
+    gm = make_fx(lambda x: F.softmax(x * 2, -1), tracing_mode="symbolic")(X)
+    compiled = compile(gm, [X])
+    want = F.softmax(X * 2, -1)
+    while compiled.report()[0]["native"] == 0:
+        assert same(compiled(X), want)
+    assert same(compiled(X), want)
+    with pytest.raises(ValueError, match="background"):
+        compile(gm, [X], native="sometimes")
+
+
+def test_without_a_compiler_kernels_stay_interpreted(monkeypatch, recwarn):
+    monkeypatch.setenv("TAEDA_CXX", "/nonexistent/compiler")
+    gm = make_fx(lambda x: (x * 2.125).exp(), tracing_mode="symbolic")(X)
+    compiled = compile(gm, [X])
+    while not any("stay interpreted" in str(w.message) for w in recwarn.list):
+        assert same(compiled(X), (X * 2.125).exp())
+    assert compiled.report()[0]["native"] == 0
+    with pytest.raises(RuntimeError, match="compiler"):
+        compile(gm, [X], native="wait")

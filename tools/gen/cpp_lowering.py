@@ -1,0 +1,67 @@
+"""Lowerings of operators that are no pointwise bodies: their elements, for the compiler.
+
+`ops/<family>/lowering.cpp` defines one function per record with `lowering = true`. It takes the
+record's arguments and its results, which exist already, and says what their elements are.
+"""
+
+from cpp_ops import cpp_return, names, parameters
+
+
+def has_lowering(r):
+    return r.data.get("lowering", False)
+
+
+def is_list(s):
+    return len(s.returns) == 1 and s.returns[0].type.is_list
+
+
+def results(s):
+    if is_list(s):
+        return ["const std::vector<Tensor>& out"]
+    if len(s.returns) == 1:
+        return ["const Tensor& out"]
+    return [f"const Tensor& out{i}" for i in range(len(s.returns))]
+
+
+def declarations(records):
+    """The functions that the family's lowering.cpp must define."""
+    lines = []
+    for r in filter(has_lowering, records):
+        given = ", ".join([p for p in [parameters(r.schema)] if p] + results(r.schema))
+        lines.append(f"void {r.schema.ident}({given});")
+    return (
+        "namespace taeda::lowering {\n" + "\n".join(lines) + "\n}  // namespace taeda::lowering\n"
+    )
+
+
+def wrapper(r):
+    s = r.schema
+    given = [names(s)] if s.arguments else []
+    if is_list(s):
+        outs, result = ["all"], "all"
+    else:
+        outs = [f"all[{i}]" for i in range(len(s.returns))]
+        result = outs[0] if len(outs) == 1 else "{" + ", ".join(outs) + "}"
+    head = ", ".join(["KeySet", *[p for p in [parameters(s)] if p]])
+    return (
+        f"{cpp_return(s)} {s.ident}({head}) {{\n"
+        "  const std::vector<Tensor>& all = Lowering::current().results();\n"
+        f"  lowering::{s.ident}({', '.join(given + outs)});\n  return {result};\n}}\n"
+    )
+
+
+def table(records):
+    """Every function with the signature of its operator, and the list of them."""
+    found = [r for r in records if has_lowering(r)]
+    text = "namespace taeda {\n\nnamespace lowering_forms {\nnamespace {\n\n" + "\n".join(
+        map(wrapper, found)
+    )
+    rows = "".join(
+        f"  visit(ops::{r.schema.ident}, reinterpret_cast<void*>(&lowering_forms::{r.schema.ident}));\n"
+        for r in found
+    )
+    return text + (
+        "\n}  // namespace\n}  // namespace lowering_forms\n\nvoid for_each_lowering("
+        f"FunctionRef<void(dispatch::Operator&, void*)> visit) {{\n{rows}}}\n\n"
+        "}  // namespace taeda\n"
+    )
