@@ -86,10 +86,14 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain,
   install_once();
   std::exception_ptr failure;
   std::atomic_flag has_failed = ATOMIC_FLAG_INIT;
-#pragma omp parallel num_threads(static_cast<int>(threads))
+  // Every region has the whole team, of which the first `threads` work: libgomp ends the threads
+  // that a smaller team leaves out, and the next large one would have to start them again.
+#pragma omp parallel num_threads(num_threads())
   {
-    const int64_t team = omp_get_num_threads(), index = omp_get_thread_num();
-    const int64_t first = begin + count * index / team, last = begin + count * (index + 1) / team;
+    const int64_t team = std::min<int64_t>(threads, omp_get_num_threads());
+    const int64_t index = std::min<int64_t>(omp_get_thread_num(), team);
+    const int64_t first = begin + count * index / team,
+                  last = begin + count * std::min(index + 1, team) / team;
     is_inside = true;
     current_index = static_cast<int>(index);
     try {

@@ -8,18 +8,18 @@ std::atomic<bool> is_on{false};
 }
 
 namespace {
-TraceHandler handler = nullptr;
-void* handler_context = nullptr;
+TraceHandler trace_handler = nullptr;
+void* trace_context = nullptr;
 }  // namespace
 
 void set_trace_handler(TraceHandler h, void* context) {
-  handler = h;
-  handler_context = context;
+  trace_handler = h;
+  trace_context = context;
   trace_detail::is_on.store(h != nullptr);
 }
 
 void emit_trace(const TraceEvent& event) {
-  if (handler) handler(event, handler_context);
+  if (trace_handler) trace_handler(event, trace_context);
 }
 
 }  // namespace taeda

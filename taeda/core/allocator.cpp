@@ -33,7 +33,7 @@ Allocator& cpu_allocator() {
 }
 
 void throw_cpu_out_of_memory(size_t nbytes) {
-  fail(ErrorKind::OutOfMemory, "DefaultCPUAllocator: not enough memory: you tried to allocate ",
+  fail(ErrorKind::OutOfMemory, "DefaultCPUAllocator: can't allocate memory: you tried to allocate ",
        nbytes, " bytes.");
 }
 

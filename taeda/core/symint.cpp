@@ -20,7 +20,7 @@ bool SymInt::test_symbolic(SymOp op, const SymInt& a, const SymInt& b) {
 
 void SymInt::overflow(int64_t value) {
   TAEDA_CHECK(!is_pointer(value), "an int that cannot be represented as a SymInt: ", value);
-  fail(ErrorKind::Overflow, "integer overflow in arithmetic on sizes, of ", value);
+  fail(ErrorKind::Runtime, "integer overflow in arithmetic on sizes, of ", value);
 }
 
 void SymInt::release_node(int64_t word) {

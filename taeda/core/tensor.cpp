@@ -99,11 +99,35 @@ void Tensor::fail_undefined() {
       "Expected a proper Tensor but got None (or an undefined Tensor in C++): ask defined() first");
 }
 
+namespace {
+
+// Whether channels are innermost and batches outermost, with or without gaps. Tensors whose strides
+// tell no format, as those of one element per plane, are contiguous ones.
+bool is_strided_channels_last(IntList sizes, IntList strides) {
+  if (strides[1] == 0) return false;
+  int64_t least = 0;
+  const auto follows = [&](size_t d) {
+    const bool is_next = sizes[d] != 0 && strides[d] >= least;
+    least = strides[d] * std::max<int64_t>(sizes[d], 1);
+    return is_next;
+  };
+  if (!follows(1)) return false;
+  for (size_t d = sizes.size(); d-- > 2;)
+    if (!follows(d)) return false;
+  return least != strides[1] && follows(0);
+}
+
+}  // namespace
+
 MemoryFormat Tensor::suggested_format() const {
-  if (is_contiguous()) return MemoryFormat::Contiguous;
-  if (is_contiguous(MemoryFormat::ChannelsLast)) return MemoryFormat::ChannelsLast;
-  if (is_contiguous(MemoryFormat::ChannelsLast3d)) return MemoryFormat::ChannelsLast3d;
-  return MemoryFormat::Contiguous;
+  if (dim() != 4 && dim() != 5) return MemoryFormat::Contiguous;
+  const MemoryFormat format =
+      dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+  // Dense memory of the format counts too where a dimension of size 1 has a stride out of order.
+  const bool is_format =
+      (!impl()->has_symbolic_sizes() && is_strided_channels_last(sizes(), strides())) ||
+      (!is_contiguous() && is_contiguous(format));
+  return is_format ? format : MemoryFormat::Contiguous;
 }
 
 int64_t storage_bytes(IntList sizes, IntList strides, int64_t offset, DType dtype) {

@@ -158,6 +158,11 @@ template <class A>
   return Boxing<A>::from(stack.at(i));
 }
 
+template <class A>
+void keep_written(Tensor*& written, std::remove_reference_t<A>& v) {
+  if constexpr (std::is_same_v<A, Tensor&>) written = &v;
+}
+
 template <class R, class... A>
 R TypedOperator<R(A...)>::call_through_stack(KeySet keys, A... args) {
   const BoxedKernel kernel = resolve_boxed(*this, keys);
@@ -170,28 +175,24 @@ R TypedOperator<R(A...)>::call_through_stack(KeySet keys, A... args) {
   } else if constexpr (std::is_same_v<R, Tensor&>) {
     // In-place and out variants return the argument they wrote: the only non-const reference.
     Tensor* written = nullptr;
-    (
-        [&] {
-          if constexpr (std::is_same_v<A, Tensor&>) written = &args;
-        }(),
-        ...);
+    (keep_written<A>(written, args), ...);
     return *written;
   } else {
     return PopResult<R>::pop(stack);
   }
 }
 
-// Unboxes the stack, calls `invoke(args...)`, boxes the result.
+// Unboxes the stack, calls `invoke(args...)`, boxes the result. What arguments own lives until the
+// call has returned: a tuple of them would cost most of the time that a signature takes to compile.
 template <class R, class... A, class Invoke, size_t... I>
 void call_unboxed(Stack& stack, Invoke&& invoke, std::index_sequence<I...>) {
   Stack values = std::exchange(stack, Stack());
-  const std::tuple<typename Boxing<A>::Owned...> owned{read_argument<A>(values, I)...};
   if constexpr (std::is_void_v<R>) {
-    invoke(Boxing<A>::pass(std::get<I>(owned))...);
+    invoke(Boxing<A>::pass(read_argument<A>(values, I))...);
   } else if constexpr (std::is_reference_v<R>) {
-    push_result(stack, Tensor(invoke(Boxing<A>::pass(std::get<I>(owned))...)));
+    push_result(stack, Tensor(invoke(Boxing<A>::pass(read_argument<A>(values, I))...)));
   } else {
-    push_result(stack, invoke(Boxing<A>::pass(std::get<I>(owned))...));
+    push_result(stack, invoke(Boxing<A>::pass(read_argument<A>(values, I))...));
   }
 }
 

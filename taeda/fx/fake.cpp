@@ -12,6 +12,7 @@
 #include "taeda/fx/hidden_writes.h"
 #include "taeda/fx/regions.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
+#include "taeda/ops/counted.h"
 
 namespace taeda::fx {
 namespace {
@@ -320,7 +321,7 @@ struct FakeMode::Call {
   }
 };
 
-static bool is_symbolic(const Value& v) {
+static bool has_symbols(const Value& v) {
   if (v.is<std::vector<SymInt>>()) {
     const auto& list = v.get<std::vector<SymInt>>();
     return std::any_of(list.begin(), list.end(), [](const SymInt& s) { return s.is_symbolic(); });
@@ -336,7 +337,7 @@ static bool can_run_on_values(const Operator& op, const Stack& stack) {
   for (const Value& v : stack) {
     for_each_tensor(v, [&](const Tensor& t) { all_on_cpu &= t.device().is_cpu(); });
     all_on_cpu &= !v.is<Device>() || v.get<Device>().is_cpu();
-    if (is_symbolic(v)) return false;
+    if (has_symbols(v)) return false;
   }
   return all_on_cpu;
 }
@@ -395,6 +396,22 @@ void FakeMode::expand_masks(Stack& stack) {
   stack[1] = Value(std::move(expanded));
 }
 
+namespace {
+
+// A symbol in the range of a number that only data tells; nothing of nothing is nothing.
+SymInt unbacked_count(ShapeEnv& env, const UnknownCount& wanted) {
+  if (wanted.most && !wanted.most->is_symbolic() && *wanted.most == SymInt(0)) return 0;
+  const Expr* unknown = env.create_unbacked();
+  env.check_is_size(unknown);
+  const auto range = [&](const SymInt& n) { return env.facts().range(env.expr(n)); };
+  const int64_t least = range(wanted.least).lo;
+  const int64_t most = wanted.most ? range(*wanted.most).hi : IntRange::kMax;
+  if (least > 0 || most != IntRange::kMax) env.constrain_range(unknown, {least, most});
+  return env.symint(unknown);
+}
+
+}  // namespace
+
 bool FakeMode::run_value_dependent(Operator& op, Stack& stack) {
   if (op.has(Tag::DataDependentOutput)) {
     const bool is_number = schema_of(op).returns.at(0).type.base == "Scalar";
@@ -417,26 +434,35 @@ bool FakeMode::run_value_dependent(Operator& op, Stack& stack) {
     return true;
   }
   if (!op.has(Tag::DynamicOutputShape)) return false;
+  const auto unknown_count = [&](const UnknownCount& wanted) {
+    if (!options_.shape_env || !options_.allow_dynamic_output_shapes)
+      refuse(fake_errors.dynamic_shape, op, "the shape");
+    const bool is_kept = wanted.of.defined();
+    if (const Value* known = is_kept ? known_number(op, wanted.of) : nullptr)
+      return known->get<SymInt>();
+    const SymInt count = unbacked_count(*options_.shape_env, wanted);
+    if (is_kept) remember_number(op, wanted.of, Value(count));
+    return count;
+  };
+  if (const CountedRule* rule = find_counted_rule(op)) {
+    const Device device = stack[0].get<Tensor>().device();
+    (*rule)(stack, unknown_count);
+    map_tensors(stack, [&](const Tensor& t) {
+      Tensor out = t;
+      tag(out, IntrusivePtr<FakeMode>::share(this), device);
+      return out;
+    });
+    return true;
+  }
   const bool is_counted = op.traits.counted != nullptr;
   // Other operators of Taeda (index, one_hot) read values for some arguments only, which their
   // meta kernels decide.
   const bool has_rule = dispatch::has_kernel(op, slot_of(Key::Dense, DeviceType::Meta));
   if (op.table && !is_counted && has_rule) return false;
-  if (!options_.shape_env || !options_.allow_dynamic_output_shapes || !is_counted)
-    refuse(fake_errors.dynamic_shape, op, "the shape");
+  if (!is_counted) refuse(fake_errors.dynamic_shape, op, "the shape");
   const Tensor self = stack[0].get<Tensor>();
-  const Value* known = known_number(op, self);
-  Value count = known ? *known : Value();
-  if (!known) {
-    const Expr* unknown = options_.shape_env->create_unbacked();
-    const SymInt most = self.impl()->sym_numel();
-    options_.shape_env->check_is_size(unknown);
-    const int64_t limit = options_.shape_env->facts().range(options_.shape_env->expr(most)).hi;
-    if (limit != IntRange::kMax) options_.shape_env->constrain_range(unknown, {0, limit});
-    count = Value(options_.shape_env->symint(unknown));
-    remember_number(op, self, count);
-  }
-  Tensor out = op.traits.counted(self, count.get<SymInt>());
+  Tensor out =
+      op.traits.counted(self, unknown_count({.most = self.impl()->sym_numel(), .of = self}));
   tag(out, IntrusivePtr<FakeMode>::share(this), self.device());
   stack.clear();
   stack.push_back(std::move(out));
@@ -570,7 +596,7 @@ void FakeMode::note_values(const Operator& op, const Value& fake, const Value& r
     const auto &fakes = fake.get<std::vector<Tensor>>(), &reals = real.get<std::vector<Tensor>>();
     for (size_t i = 0; i < std::min(fakes.size(), reals.size()); ++i)
       note_values(op, Value(fakes[i]), Value(reals[i]));
-  } else if (is_symbolic(fake) && real.is_scalar()) {
+  } else if (has_symbols(fake) && real.is_scalar()) {
     const SymNode* any =
         fake.is<SymInt>() ? fake.get<SymInt>().node() : fake.get<IntrusivePtr<SymNode>>().get();
     const SymExprNode* node = SymExprNode::from(any);

@@ -29,6 +29,14 @@ inline bool multiply_within_limits(SymInt& product, const SymInt& factor) {
   return true;
 }
 
+// A copy of numbers that a caller gave: one that no SymInt holds is refused, where `as_symint`
+// would take it for a symbol.
+inline SymIntVec checked_symints(IntList values) {
+  SymIntVec out;
+  for (const int64_t value : values) out.push_back(SymInt(value));
+  return out;
+}
+
 // How many parts of a length cover a whole that is not negative.
 inline SymInt parts_of(const SymInt& whole, const SymInt& length) {
   if (are_plain(whole, length))

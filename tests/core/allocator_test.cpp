@@ -87,8 +87,9 @@ TEST_P(CpuAllocator, RefusesWhatTheMachineCannotHave) {
       FAIL() << "gave " << nbytes << " bytes";
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
-      EXPECT_EQ(error.message(), "DefaultCPUAllocator: not enough memory: you tried to allocate " +
-                                     std::to_string(nbytes) + " bytes.");
+      EXPECT_EQ(error.message(),
+                "DefaultCPUAllocator: can't allocate memory: you tried to allocate " +
+                    std::to_string(nbytes) + " bytes.");
     }
   }
   EXPECT_EQ(allocator.stats().allocated_bytes, before.allocated_bytes);

@@ -26,7 +26,7 @@ ErrorKind kind_thrown(F&& f) {
 
 template <class F>
 void expect_overflow(F&& f) {
-  EXPECT_EQ(kind_thrown(f), ErrorKind::Overflow);
+  EXPECT_EQ(kind_thrown(f), ErrorKind::Runtime);
 }
 
 // An integer of 64 bits whose place symbolic ones take.

@@ -35,7 +35,7 @@ Tensor& _amp_update_scale_(Tensor& self, Tensor& growth_tracker, const Tensor& f
                            double scale_growth_factor, double scale_backoff_factor,
                            int64_t growth_interval) {
   check_single(growth_tracker, "growth_tracker", DType::Int32, "an int");
-  check_single(self, "scale", DType::Float, "a float");
+  check_single(self, "current_scale", DType::Float, "a float");
   check_single(found_inf, "found_inf", DType::Float, "a float");
   const Tensor is_bad = found_inf.ne(Scalar(0));
   const Tensor steps = growth_tracker.add(Scalar(1));

@@ -2,10 +2,13 @@
 // one pass.
 #include "taeda/ops/attention/declarations.h"
 
+#include <atomic>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "taeda/dispatch/dispatcher.h"
+#include "taeda/ops/attention/forms.h"
 #include "taeda/ops/attention/functions.h"
 #include "taeda/ops/attention/operators.h"
 #include "taeda/ops/attention/scores.h"
@@ -15,10 +18,36 @@
 #include "taeda/ops/normalization/functions.h"
 #include "taeda/ops/shape.h"
 
+namespace taeda::attention {
+namespace {
+
+constexpr const char* kFormNames[] = {"math", "flash", "mem_efficient", "cudnn", "overrideable"};
+// A bit per form.
+std::atomic<uint32_t> enabled_forms{(1u << std::size(kFormNames)) - 1};
+
+uint32_t bit_of(Form form) { return 1u << static_cast<int64_t>(form); }
+
+}  // namespace
+
+bool is_enabled(Form form) {
+  return (enabled_forms.load(std::memory_order_relaxed) & bit_of(form)) != 0;
+}
+
+void set_enabled(Form form, bool value) {
+  if (value)
+    enabled_forms.fetch_or(bit_of(form), std::memory_order_relaxed);
+  else
+    enabled_forms.fetch_and(~bit_of(form), std::memory_order_relaxed);
+}
+
+const char* name_of(Form form) { return kFormNames[static_cast<int64_t>(form)]; }
+
+}  // namespace taeda::attention
+
 namespace taeda::impl {
 namespace {
 
-enum AttentionForm : int64_t { kComposed = 0, kOnePass = 1 };
+using attention::Form;
 
 void check_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                      const Tensor& attn_mask) {
@@ -74,19 +103,45 @@ bool has_matching_heads(const Tensor& query, const Tensor& key, const Tensor& va
   return enable_gqa ? heads % shared == SymInt(0) : heads == shared;
 }
 
-bool can_run_in_one_pass(const Tensor& query, const Tensor& key, const Tensor& value,
-                         const Tensor& mask, double dropout_p, bool enable_gqa) {
+// What the form in one pass needs and does not get; null where it has all.
+const char* missing_for_one_pass(const Tensor& query, const Tensor& key, const Tensor& value,
+                                 const Tensor& mask, double dropout_p, bool enable_gqa) {
   const DType dtype = query.dtype();
-  if (!has_one_pass_kernel(query) || dropout_p > 0 || query.dim() != 4 || key.dim() != 4 ||
-      value.dim() != 4 || query.sym_numel() == SymInt(0) || key.sym_numel() == SymInt(0))
-    return false;
+  if (dropout_p > 0) return "no dropout";
+  if (query.dim() != 4 || key.dim() != 4 || value.dim() != 4)
+    return "query, key and value of 4 dimensions";
+  if (query.sym_numel() == SymInt(0) || key.sym_numel() == SymInt(0)) return "elements";
   if (key.dtype() != dtype || value.dtype() != dtype || !is_floating(dtype) || is_float8(dtype))
-    return false;
+    return "query, key and value of one floating dtype of 16 bits or more";
   const SymInt width = query.sym_size(3);
-  return has_matching_heads(query, key, value, enable_gqa) && can_mask_one_pass(query, key, mask) &&
-         width == key.sym_size(3) && width == value.sym_size(3) &&
-         query.sym_strides()[3] == SymInt(1) && key.sym_strides()[3] == SymInt(1) &&
-         value.sym_strides()[3] == SymInt(1);
+  if (!has_matching_heads(query, key, value, enable_gqa))
+    return "query, key and value of one batch size and matching numbers of heads";
+  if (!can_mask_one_pass(query, key, mask))
+    return "a mask without gradient that expands to queries and keys";
+  if (width != key.sym_size(3) || width != value.sym_size(3))
+    return "query, key and value of one last size";
+  if (query.sym_strides()[3] != SymInt(1) || key.sym_strides()[3] != SymInt(1) ||
+      value.sym_strides()[3] != SymInt(1))
+    return "query, key and value of stride 1 in the last dimension";
+  return nullptr;
+}
+
+// The form that the inputs and the switches allow. Only a device that has the form in one pass has
+// a choice.
+Form chosen_form(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+                 double dropout_p, bool enable_gqa) {
+  if (!has_one_pass_kernel(query)) return Form::Composed;
+  const bool may_compose = attention::is_enabled(Form::Composed);
+  const bool may_run_in_one_pass = attention::is_enabled(Form::OnePass);
+  TAEDA_CHECK(may_compose || may_run_in_one_pass,
+              "No viable backend for scaled_dot_product_attention was found. This is likely due to "
+              "turning off both the math kernel and the fused kernels.");
+  if (!may_run_in_one_pass) return Form::Composed;
+  const char* const missing = missing_for_one_pass(query, key, value, mask, dropout_p, enable_gqa);
+  TAEDA_CHECK(!missing || may_compose,
+              "No available kernel.  Aborting execution. The flash kernel needs ", missing,
+              ", and the math kernel is turned off.");
+  return missing ? Form::Composed : Form::OnePass;
 }
 
 // Zeros for a call without elements, which still depend on all inputs.
@@ -138,8 +193,7 @@ OutSpec heads_side_by_side(const Tensor& like) {
 int64_t _fused_sdp_choice(const Tensor& query, const Tensor& key, const Tensor& value,
                           const Tensor& attn_mask, double dropout_p, bool, std::optional<double>,
                           bool enable_gqa) {
-  return can_run_in_one_pass(query, key, value, attn_mask, dropout_p, enable_gqa) ? kOnePass
-                                                                                  : kComposed;
+  return static_cast<int64_t>(chosen_form(query, key, value, attn_mask, dropout_p, enable_gqa));
 }
 
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -149,7 +203,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   if (value.sym_numel() == SymInt(0) || query.sym_size(-2) == SymInt(0))
     return empty_attention(query, key, value);
   const Tensor mask = attention::additive_mask(attn_mask, query.dtype());
-  if (can_run_in_one_pass(query, key, value, attn_mask, dropout_p, enable_gqa))
+  if (chosen_form(query, key, value, attn_mask, dropout_p, enable_gqa) == Form::OnePass)
     return std::get<0>(taeda::_scaled_dot_product_flash_attention_for_cpu(
         query, key, value, dropout_p, is_causal, mask, scale));
   return std::get<0>(taeda::_scaled_dot_product_attention_math(

@@ -1,6 +1,8 @@
 // Checks and sizes of convolutions.
 #include "taeda/ops/convolution/geometry.h"
 
+#include <limits>
+
 #include "taeda/ops/shape.h"
 
 namespace taeda {
@@ -92,6 +94,20 @@ void check_kernel_fits(const ConvolutionGeometry& g, const Tensor& input, const 
               "). Kernel size can't be greater than actual input size");
 }
 
+// Batches and channels may be none, planes and kernels may not.
+void check_not_empty(const Tensor& input, const Tensor& weight) {
+  const auto is_none = [](const SymInt& size) { return !size.is_symbolic() && size == SymInt(0); };
+  if (is_none(input.sym_size(0)) || is_none(input.sym_size(1))) return;
+  const SymIntList kernel = weight.sym_sizes().slice(2, static_cast<size_t>(weight.dim() - 2));
+  for (int64_t d = 2; d < input.dim(); ++d) {
+    TAEDA_CHECK(!is_none(input.sym_size(d)),
+                "Only zero batch or zero channel inputs are supported, but got input shape: ",
+                input.sym_sizes());
+    TAEDA_CHECK(!is_none(weight.sym_size(d)),
+                "kernel size should be greater than zero, but got: ", crossed(kernel));
+  }
+}
+
 }  // namespace
 
 ConvolutionGeometry::ConvolutionGeometry(const Tensor& weight, SymIntList stride,
@@ -114,6 +130,11 @@ void ConvolutionGeometry::check(const Tensor& input, const Tensor& weight,
   TAEDA_CHECK(!any_below(padding, 0), "negative padding is not supported");
   TAEDA_CHECK(!any_below(output_padding, 0), "negative output_padding is not supported");
   TAEDA_CHECK(!any_below(stride, 1), "non-positive stride is not supported");
+  constexpr int64_t most = std::numeric_limits<int64_t>::max() / 2;
+  for (size_t d = 0; d < padding.size(); ++d)
+    TAEDA_CHECK(padding[d].is_symbolic() || padding[d] <= SymInt(most),
+                "Given padding=", padding[d], " at dimension ", d,
+                " , expected padding to be at most ", most);
   TAEDA_CHECK(!any_below(dilation, 1), "dilation should be greater than zero, but got ",
               SymIntList(dilation));
   const SymIntList sizes = weight.sym_sizes();
@@ -139,6 +160,7 @@ void ConvolutionGeometry::check(const Tensor& input, const Tensor& weight,
     check_output_padding(*this);
   else
     check_kernel_fits(*this, input, weight);
+  check_not_empty(input, weight);
   check_same_dtype(input, weight);
   check_same_dtype(input, bias);
   check_dtype(input.dtype(), *this);

@@ -2,6 +2,7 @@
 #include "taeda/ops/distance/batching.h"
 #include "taeda/ops/distance/functions.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/matrix_forms/functions.h"
 
 namespace taeda::batch {
 namespace {
@@ -40,6 +41,15 @@ Batched _cdist_backward(const Batched& grad, const Batched& x1, const Batched& x
   return {taeda::_cdist_backward(grads.expand(sizes), first.expand(rows_of(sizes, first)), second,
                                  p, distances.expand(sizes)),
           0};
+}
+
+// The rows of all pairs, in the order of the result.
+Batched _pdist_forward(const Batched& self, double p) {
+  const Tensor x = self.front();
+  const int64_t n = x.sym_size(1).expect_int();
+  const Tensor pairs = taeda::triu_indices(n, n, 1, DType::Int64, {}, x.device());
+  const auto rows = [&](int64_t which) { return x.index_select(1, pairs.select(0, which)); };
+  return {taeda::linalg_vector_norm(rows(0) - rows(1), Scalar(p), IntList({-1})), 0};
 }
 
 }  // namespace taeda::batch

@@ -1,10 +1,12 @@
 // Distances between rows: shape rules, and the forms made of other operators.
 #include <cmath>
 
+#include "taeda/ops/cpp_name.h"
 #include "taeda/ops/distance/declarations.h"
 #include "taeda/ops/distance/functions.h"
 #include "taeda/ops/distance/vector_norm.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/scalar_type.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {
@@ -24,14 +26,20 @@ void check_distance(const Tensor& x1, const Tensor& x2, double p, int64_t mode) 
   TAEDA_CHECK(is_floating(x2.dtype()),
               "cdist only supports floating-point dtypes, X2 got: ", x2.dtype());
   TAEDA_CHECK(p >= 0, "cdist only supports non-negative p values");
-  TAEDA_CHECK(x1.dtype() == x2.dtype(), "expected scalar type ", x1.dtype(), " but found ",
-              x2.dtype());
+  check_scalar_type(x1.dtype(), x2);
   TAEDA_CHECK(mode >= 0 && mode <= 2, "possible modes: 0, 1, 2, but was: ", mode);
 }
 
 void check_kernel_type(const char* kernel, DType dtype) {
   TAEDA_CHECK_NOT_IMPLEMENTED(dtype == DType::Float || dtype == DType::Double, "\"", kernel,
                               "\" not implemented for '", dtype, "'");
+}
+
+// The number of pairs of rows of a matrix; IndexError for what has no columns.
+SymInt pairs_of_rows(const Tensor& self) {
+  wrap_dim(1, self.dim(), /*wrap_scalar=*/false);
+  const SymInt n = self.sym_size(0);
+  return n * (n - SymInt(1)) / SymInt(2);
 }
 
 // Products of matrices are faster from some number of rows on, and less exact.
@@ -81,9 +89,13 @@ OutSpec _cdist_backward_spec(const Tensor& grad, const Tensor& x1, const Tensor&
                              const Tensor& cdist) {
   check_row_pairs(x1, x2);
   check_kernel_type("cdist_backward", x1.dtype());
-  TAEDA_CHECK(grad.sym_sizes() == cdist.sym_sizes(), "_cdist_backward: got gradients of ",
-              grad.sym_sizes(), " for distances of ", cdist.sym_sizes());
-  SymIntVec sizes = batch_sizes(x1, x2);
+  for (const Tensor* t : {&x2, &grad, &cdist}) check_scalar_type(x1.dtype(), *t);
+  SymIntVec sizes = batch_sizes(x1, x2), pairs(sizes);
+  pairs.push_back(x1.sym_size(-2));
+  pairs.push_back(x2.sym_size(-2));
+  TAEDA_CHECK(grad.sym_sizes() == SymIntList(pairs) && cdist.sym_sizes() == SymIntList(pairs),
+              "_cdist_backward: got gradients of ", grad.sym_sizes(), " for distances of ",
+              cdist.sym_sizes(), " between ", x1.sym_sizes(), " and ", x2.sym_sizes());
   sizes.push_back(x1.sym_size(-2));
   sizes.push_back(x1.sym_size(-1));
   return OutSpec(SymIntList(sizes), x1.dtype(), x1.device());
@@ -110,14 +122,19 @@ Tensor pdist(const Tensor& self, double p) {
 OutSpec _pdist_forward_spec(const Tensor& self, double) {
   TAEDA_CHECK(self.is_contiguous(), "_pdist_forward requires contiguous input");
   check_kernel_type("pdist", self.dtype());
-  const SymInt n = self.sym_size(0);
-  return OutSpec(SymIntList({n * (n - SymInt(1)) / SymInt(2)}), self.dtype(), self.device());
+  return OutSpec(SymIntList({pairs_of_rows(self)}), self.dtype(), self.device());
 }
 
-OutSpec _pdist_backward_spec(const Tensor&, const Tensor& self, double, const Tensor& pdist) {
+OutSpec _pdist_backward_spec(const Tensor& grad, const Tensor& self, double, const Tensor& pdist) {
   TAEDA_CHECK(self.is_contiguous(), "_pdist_backward requires self to be contiguous");
   TAEDA_CHECK(pdist.is_contiguous(), "_pdist_backward requires pdist to be contiguous");
   check_kernel_type("pdist_backward", self.dtype());
+  const SymInt pairs = pairs_of_rows(self);
+  for (const Tensor* t : {&grad, &pdist}) {
+    check_scalar_type(self.dtype(), *t);
+    TAEDA_CHECK(t->sym_numel() == pairs, "_pdist_backward: got gradients of ", grad.sym_sizes(),
+                " for distances of ", pdist.sym_sizes(), " between rows of ", self.sym_sizes());
+  }
   return OutSpec(self.sym_sizes(), self.dtype(), self.device());
 }
 
@@ -127,6 +144,12 @@ Tensor dist(const Tensor& self, const Tensor& other, const Scalar& p) {
 
 Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight,
                 const Tensor& bias) {
+  const bool is_same = input1.dtype() == input2.dtype() && input1.dtype() == weight.dtype() &&
+                       (!bias.defined() || bias.dtype() == input1.dtype());
+  TAEDA_CHECK(is_same,
+              "All tensors must have the same dtype, got input1: ", cpp_name(input1.dtype()),
+              ", input2: ", cpp_name(input2.dtype()), ", weight: ", cpp_name(weight.dtype()),
+              bias.defined() ? ", bias: " : "", bias.defined() ? cpp_name(bias.dtype()) : "");
   TAEDA_CHECK(input1.dim() == input2.dim(), "bilinear(): input dimensions do not match: got ",
               input1.dim(), " and ", input2.dim());
   for (int64_t d = 0; d + 1 < input1.dim(); ++d)

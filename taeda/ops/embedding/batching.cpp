@@ -43,6 +43,18 @@ Batched embedding_dense_backward(const Batched& grad_output, const Batched& indi
   return {out.unflatten(0, {size, num_weights}), 0};
 }
 
+Batched embedding_renorm_(const Batched& self, const Batched& indices, double max_norm,
+                          double norm_type) {
+  TAEDA_CHECK(self.is_batched(),
+              "vmap: embedding_renorm_ of a table that is the same for every example with indices "
+              "that differ is not possible. Please give every example a table of its own");
+  Tensor tables = self.front();
+  Tensor rows = tables.reshape({SymInt(-1), tables.sym_size(-1)});
+  taeda::embedding_renorm_(rows, shifted(indices, tables.sym_size(1)), max_norm, norm_type);
+  if (!rows.is_alias_of(tables)) tables.copy_(rows.reshape(tables.sym_sizes()));
+  return self;
+}
+
 Batched one_hot(const Batched& self, int64_t num_classes) {
   TAEDA_CHECK(num_classes >= 0,
               "vmap: one_hot needs num_classes: inferring it depends on values, which differ "

@@ -4,6 +4,7 @@
 
 #include "taeda/ops/embedding/bag_mode.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/scalar_type.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {
@@ -56,6 +57,8 @@ void check_sample_weights(const Tensor& weight, const Tensor& indices, const Ten
 std::array<OutSpec, 4> bag_specs(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
                                  int64_t mode, const Tensor& samples, bool include_last_offset) {
   check_bags(weight, indices, offsets, include_last_offset);
+  TAEDA_CHECK(mode == kSumBag || mode == kMeanBag || mode == kMaxBag,
+              "`mode` must be sum, mean, or max.");
   check_sample_weights(weight, indices, samples, mode);
   const SymInt bags = offsets.sym_size(0) - SymInt(include_last_offset ? 1 : 0);
   const SymInt width = weight.sym_size(1);
@@ -65,6 +68,15 @@ std::array<OutSpec, 4> bag_specs(const Tensor& weight, const Tensor& indices, co
           OutSpec(SymIntList({indices.sym_numel()}), type, weight.device()),
           OutSpec(SymIntList(one), type, weight.device()),
           OutSpec(SymIntList(mode == kMaxBag ? rows : one), type, weight.device())};
+}
+
+// Each index has a bag.
+void check_bag_parts(const Tensor& grad, const Tensor& indices, const Tensor& offset2bag) {
+  check_index_type("indices", indices);
+  check_index_type("offset2bag", offset2bag);
+  TAEDA_CHECK(indices.sym_numel() == offset2bag.sym_numel(), "embedding_bag: got offset2bag of ",
+              offset2bag.sym_sizes(), " for indices of ", indices.sym_sizes(), " and gradients of ",
+              grad.sym_sizes());
 }
 
 // The row without a part in any bag, counted from the first; -1: none.
@@ -125,24 +137,35 @@ Tensor _embedding_bag_backward(const Tensor& grad, const Tensor& indices, const 
 }
 
 OutSpec _embedding_bag_dense_backward_spec(const Tensor& grad, const Tensor& indices,
-                                           const Tensor& offset2bag, const Tensor&, const Tensor&,
-                                           SymInt num_weights, bool, int64_t, const Tensor&,
-                                           int64_t) {
-  check_index_type("indices", indices);
-  check_index_type("offset2bag", offset2bag);
+                                           const Tensor& offset2bag, const Tensor& bag_size,
+                                           const Tensor& maximum_indices, SymInt num_weights, bool,
+                                           int64_t mode, const Tensor& samples, int64_t) {
   TAEDA_CHECK(grad.dim() == 2, "_embedding_bag_dense_backward: expected a gradient per bag, got ",
               grad.sym_sizes());
+  check_bag_parts(grad, indices, offset2bag);
+  const bool is_max = mode == kMaxBag;
+  TAEDA_CHECK(bag_size.sym_numel() >= grad.sym_size(0) &&
+                  (!is_max || maximum_indices.sym_numel() == grad.sym_numel()),
+              "_embedding_bag_dense_backward: got ", bag_size.sym_sizes(), " sizes and ",
+              maximum_indices.sym_sizes(), " maxima for gradients of ", grad.sym_sizes());
+  TAEDA_CHECK(!samples.defined() || samples.sym_numel() == indices.sym_numel(),
+              "_embedding_bag_dense_backward: got per_sample_weights of ",
+              samples.defined() ? samples.sym_sizes() : SymIntList(), " for indices of ",
+              indices.sym_sizes());
   return OutSpec(SymIntList({num_weights, grad.sym_size(1)}), grad.dtype(), grad.device());
 }
 
 OutSpec _embedding_bag_per_sample_weights_backward_spec(const Tensor& grad, const Tensor& weight,
                                                         const Tensor& indices, const Tensor&,
-                                                        const Tensor&, int64_t mode, int64_t) {
+                                                        const Tensor& offset2bag, int64_t mode,
+                                                        int64_t) {
   TAEDA_CHECK(mode == kSumBag,
               "embedding_bag_backward: per_sample_weights only supported for mode='sum'");
   TAEDA_CHECK(grad.dim() == 2 && weight.dim() == 2 && grad.sym_size(1) == weight.sym_size(1),
               "_embedding_bag_per_sample_weights_backward: got gradients of ", grad.sym_sizes(),
               " for a table of ", weight.sym_sizes());
+  check_scalar_type(grad.dtype(), weight);
+  check_bag_parts(grad, indices, offset2bag);
   return OutSpec(SymIntList({indices.sym_numel()}), grad.dtype(), grad.device());
 }
 

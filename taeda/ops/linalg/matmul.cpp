@@ -5,6 +5,7 @@
 #include "taeda/ops/linalg/declarations.h"
 #include "taeda/ops/linalg/operators.h"
 #include "taeda/ops/linalg/rules.h"
+#include "taeda/ops/made_apart.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {
@@ -219,19 +220,29 @@ OutSpec linear_spec(const Tensor& input, const Tensor& weight, const Tensor& bia
   return OutSpec(SymIntList(sizes), input.dtype(), input.device());
 }
 
-Tensor inner(const Tensor& self, const Tensor& other) {
-  TAEDA_CHECK(self.dtype() == other.dtype(), "both inputs should have same dtype");
-  if (self.dim() == 0 || other.dim() == 0) return self.mul(other);
+namespace {
+
+// Whether one of the two is a scalar; otherwise their last dimensions agree.
+bool has_scalar(const Tensor& self, const Tensor& other) {
+  if (self.dim() == 0 || other.dim() == 0) return true;
   TAEDA_CHECK(self.sym_size(-1) == other.sym_size(-1),
               "inner() the last dimension must match on both input tensors but got shapes ",
               self.sym_sizes(), " and ", other.sym_sizes());
+  return false;
+}
+
+}  // namespace
+
+Tensor inner(const Tensor& self, const Tensor& other) {
+  TAEDA_CHECK(self.dtype() == other.dtype(), "both inputs should have same dtype");
+  if (has_scalar(self, other)) return self.mul(other);
   return taeda::tensordot(self, other, {-1}, {-1});
 }
 
 Tensor& inner_out(const Tensor& self, const Tensor& other, Tensor& out) {
-  const Tensor result = taeda::inner(self, other);
-  OutSpec(result.sym_sizes(), result.dtype(), result.device()).prepare_out(out, "inner");
-  return out.copy_(result);
+  TAEDA_CHECK(self.dtype() == other.dtype(), "both inputs should have same dtype");
+  if (has_scalar(self, other)) return taeda::mul_out(out, self, other);
+  return taeda::tensordot_out(out, self, other, {-1}, {-1});
 }
 
 namespace {
@@ -294,12 +305,22 @@ Tensor tensordot(const Tensor& self, const Tensor& other, IntList dims_self, Int
 
 Tensor& tensordot_out(const Tensor& self, const Tensor& other, IntList dims_self,
                       IntList dims_other, Tensor& out) {
-  const Tensor result = taeda::tensordot(self, other, dims_self, dims_other);
-  TAEDA_CHECK(result.dtype() == out.dtype(),
-              "tensordot(): Expected the output tensor to have dtype ", dtype_name(result.dtype()),
-              ", but got an output tensor with dtype ", dtype_name(out.dtype()));
-  resize_output(out, result.sym_sizes());
-  return out.copy_(result);
+  TAEDA_CHECK(self.dtype() == out.dtype(), "tensordot: Expected the output tensor to have dtype ",
+              self.dtype(), ", but got an output tensor with dtype ", out.dtype());
+  const Contraction c = contraction_of(self, other, dims_self, dims_other);
+  if (is_made_apart(out, self) || is_made_apart(out, other)) {
+    const Tensor made = c.a.mm(c.b).reshape(c.sizes);
+    resize_output(out, c.sizes);
+    return out.copy_(made);
+  }
+  resize_output(out, c.sizes);
+  const SymIntVec sizes{c.a.sym_size(0), c.b.sym_size(1)};
+  // Not every strided result is a view of a matrix.
+  if (SymIntList(c.sizes) != SymIntList(sizes) && !out.is_contiguous())
+    return out.copy_(c.a.mm(c.b).reshape(c.sizes));
+  Tensor matrix = out.view(sizes);
+  taeda::mm_out(matrix, c.a, c.b);
+  return out;
 }
 
 }  // namespace taeda::impl

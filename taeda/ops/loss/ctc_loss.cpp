@@ -7,6 +7,7 @@
 #include "taeda/ops/loss/declarations.h"
 #include "taeda/ops/loss/functions.h"
 #include "taeda/ops/loss/reduction.h"
+#include "taeda/ops/scalar_type.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {
@@ -34,7 +35,9 @@ void check_ctc_dims(const Tensor& log_probs, const Tensor& targets, int64_t blan
 
 void check_ctc_targets(const Tensor& targets, IntList lengths, int64_t most) {
   int64_t total = 0;
-  for (int64_t n : lengths) total += n;
+  for (int64_t n : lengths)
+    TAEDA_CHECK(!__builtin_add_overflow(total, n, &total),
+                "ctc_loss: target_lengths are too long: ", lengths);
   const auto batch = static_cast<int64_t>(lengths.size());
   const int64_t expected = targets.dim() == 1 ? total : batch;
   TAEDA_CHECK(targets.sym_size(0) == SymInt(expected), "Expected tensor to have size ", expected,
@@ -98,11 +101,19 @@ std::array<OutSpec, 2> _ctc_loss_spec(const Tensor& log_probs, const Tensor& tar
 }
 
 OutSpec _ctc_loss_backward_spec(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
-                                IntList input_lengths, IntList target_lengths, const Tensor&,
-                                const Tensor& log_alpha, int64_t blank, bool) {
+                                IntList input_lengths, IntList target_lengths,
+                                const Tensor& neg_log_likelihood, const Tensor& log_alpha,
+                                int64_t blank, bool) {
   const int64_t most = longest_target(log_probs, targets, input_lengths, target_lengths, blank);
-  TAEDA_CHECK(grad.dim() == 1 && grad.sym_size(0) == log_probs.sym_size(1) &&
-                  log_alpha.dim() == 3 && log_alpha.sym_size(2) >= SymInt(2 * most + 1),
+  for (const Tensor* t : {&grad, &neg_log_likelihood, &log_alpha})
+    check_scalar_type(log_probs.dtype(), *t);
+  const SymInt steps = log_probs.sym_size(0), batch = log_probs.sym_size(1);
+  TAEDA_CHECK(neg_log_likelihood.dim() == 1 && neg_log_likelihood.sym_size(0) == batch,
+              "_ctc_loss_backward: got losses of ", neg_log_likelihood.sym_sizes(),
+              " for scores of ", log_probs.sym_sizes());
+  TAEDA_CHECK(grad.dim() == 1 && grad.sym_size(0) == batch && log_alpha.dim() == 3 &&
+                  log_alpha.sym_size(0) == batch && log_alpha.sym_size(1) == steps &&
+                  log_alpha.sym_size(2) >= SymInt(2 * most + 1),
               "_ctc_loss_backward: got gradients of ", grad.sym_sizes(), " and variables of ",
               log_alpha.sym_sizes(), " for scores of ", log_probs.sym_sizes());
   return OutSpec(log_probs.sym_sizes(), log_probs.dtype(), log_probs.device());

@@ -96,9 +96,24 @@ Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tens
   return reduced(scaled(ops::_binary_cross_entropy(self, target), weight), reduction);
 }
 
+namespace {
+
+// PyTorch's loss writes over a copy of the target, which has to hold it.
+void check_written_to(const Tensor& target, const SymIntVec& sizes, DType dtype) {
+  TAEDA_CHECK(can_cast(dtype, target.dtype()), "result type ", dtype,
+              " can't be cast to the desired output type ", target.dtype());
+  TAEDA_CHECK(target.sym_sizes() == SymIntList(sizes), "output with shape ", target.sym_sizes(),
+              " doesn't match the broadcast shape ", SymIntList(sizes));
+}
+
+}  // namespace
+
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target,
                                         const Tensor& weight, const Tensor& pos_weight,
                                         int64_t reduction) {
+  const Tensor* const inputs[] = {&self, &target};
+  check_written_to(target, broadcast_shapes(self.sym_sizes(), target.sym_sizes()),
+                   result_type(inputs));
   Tensor log = taeda::log_sigmoid(self);
   if (pos_weight.defined()) log = log.mul(pos_weight.sub(Scalar(1)).mul(target).add(Scalar(1)));
   return reduced(scaled((1 - target).mul(self).sub(log), weight), reduction);

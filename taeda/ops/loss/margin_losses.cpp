@@ -4,6 +4,7 @@
 #include "taeda/ops/loss/functions.h"
 #include "taeda/ops/loss/margins.h"
 #include "taeda/ops/loss/reduction.h"
+#include "taeda/ops/scalar_type.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda {
@@ -34,8 +35,7 @@ Margins::Margins(const Tensor& self, const Tensor& target, const Scalar& p, cons
   TAEDA_CHECK_NOT_IMPLEMENTED(self.dtype() == DType::Float || self.dtype() == DType::Double,
                               "\"multi_margin_loss_cpu_kernel\" not implemented for '",
                               self.dtype(), "'");
-  TAEDA_CHECK(target.dtype() == DType::Int64, "expected scalar type Long but found ",
-              target.dtype());
+  check_scalar_type(DType::Int64, target);
   const Tensor scores = self.reshape({rows, classes});
   index = target.reshape({rows, SymInt(1)});
   const Tensor near = scores.sub(scores.gather(1, index)).add(margin);
@@ -70,6 +70,7 @@ Tensor multi_margin_loss_backward(const Tensor& grad_output, const Tensor& self,
                                   const Tensor& target, const Scalar& p, const Scalar& margin,
                                   const Tensor& weight, int64_t reduction) {
   const Tensor slope = Margins(self, target, p, margin, weight).slope();
+  check_scalar_type(self.dtype(), grad_output);
   const Tensor grad = grad_output.reshape({SymInt(-1), SymInt(1)});
   const Tensor share = reduction == kMean ? grad.div(Scalar(slope.sym_size(0))) : grad;
   return slope.mul(share).reshape(self.sym_sizes());
@@ -90,8 +91,7 @@ void check_labels(const Tensor& self, const Tensor& target) {
   TAEDA_CHECK_NOT_IMPLEMENTED(self.dtype() == DType::Float || self.dtype() == DType::Double,
                               "\"multilabel_margin_loss_forward_out_frame\" not implemented for '",
                               self.dtype(), "'");
-  TAEDA_CHECK(target.dtype() == DType::Int64, "expected scalar type Long but found ",
-              target.dtype());
+  check_scalar_type(DType::Int64, target);
 }
 
 }  // namespace
@@ -105,10 +105,16 @@ std::array<OutSpec, 2> multilabel_margin_loss_forward_spec(const Tensor& self, c
       OutSpec(target.sym_sizes(), self.dtype(), self.device())};
 }
 
-OutSpec multilabel_margin_loss_backward_spec(const Tensor&, const Tensor& self,
+OutSpec multilabel_margin_loss_backward_spec(const Tensor& grad_output, const Tensor& self,
                                              const Tensor& target, int64_t,
                                              const Tensor& is_target) {
   check_labels(self, target);
+  check_scalar_type(self.dtype(), grad_output);
+  const SymInt rows = self.dim() == 2 ? self.sym_size(0) : SymInt(1),
+               given = grad_output.sym_numel();
+  TAEDA_CHECK(given == SymInt(1) || given == rows,
+              "multilabel_margin_loss_backward: got a gradient of ", grad_output.sym_sizes(),
+              " for scores of ", self.sym_sizes());
   TAEDA_CHECK(is_target.sym_sizes() == target.sym_sizes(),
               "inconsistent is_target size: ", is_target.sym_sizes(),
               " for target of size: ", target.sym_sizes());

@@ -2,6 +2,7 @@
 #include "taeda/ops/functions.h"
 #include "taeda/ops/loss/declarations.h"
 #include "taeda/ops/loss/functions.h"
+#include "taeda/ops/scalar_type.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {
@@ -12,8 +13,15 @@ void check_weight(const Tensor& self, const Tensor& weight, const SymInt& classe
   TAEDA_CHECK(weight.dim() == 1 && weight.sym_numel() == classes,
               "weight tensor should be defined either for all ", classes,
               " classes or no classes but got weight tensor of shape: ", weight.sym_sizes());
-  TAEDA_CHECK(weight.dtype() == self.dtype(), "expected scalar type ", self.dtype(), " but found ",
-              weight.dtype());
+  check_scalar_type(self.dtype(), weight);
+}
+
+void check_nll_total(const Tensor& self, const Tensor& grad_output, const Tensor& total_weight) {
+  TAEDA_CHECK(total_weight.sym_numel() == SymInt(1), "expected total_weight to be a ",
+              self.dim() == 4 ? "" : " ", "single element tensor, got: ", total_weight.sym_sizes(),
+              " (", total_weight.sym_numel(), " elements)");
+  check_scalar_type(self.dtype(), grad_output);
+  check_scalar_type(self.dtype(), total_weight);
 }
 
 void check_types(const Tensor& self, const Tensor& target) {
@@ -66,9 +74,10 @@ std::array<OutSpec, 2> nll_loss_forward_spec(const Tensor& self, const Tensor& t
   return specs(self, self.dim() == 1 ? SymIntList() : self.sym_sizes().slice(0, 1), reduction);
 }
 
-OutSpec nll_loss_backward_spec(const Tensor&, const Tensor& self, const Tensor& target,
-                               const Tensor& weight, int64_t, SymInt, const Tensor&) {
+OutSpec nll_loss_backward_spec(const Tensor& grad_output, const Tensor& self, const Tensor& target,
+                               const Tensor& weight, int64_t, SymInt, const Tensor& total_weight) {
   check_nll(self, target, weight);
+  check_nll_total(self, grad_output, total_weight);
   return OutSpec(self.sym_sizes(), self.dtype(), self.device());
 }
 
@@ -78,9 +87,11 @@ std::array<OutSpec, 2> nll_loss2d_forward_spec(const Tensor& self, const Tensor&
   return specs(self, target.sym_sizes(), reduction);
 }
 
-OutSpec nll_loss2d_backward_spec(const Tensor&, const Tensor& self, const Tensor& target,
-                                 const Tensor& weight, int64_t, SymInt, const Tensor&) {
+OutSpec nll_loss2d_backward_spec(const Tensor& grad_output, const Tensor& self,
+                                 const Tensor& target, const Tensor& weight, int64_t, SymInt,
+                                 const Tensor& total_weight) {
   check_nll2d(self, target, weight);
+  check_nll_total(self, grad_output, total_weight);
   return OutSpec(self.sym_sizes(), self.dtype(), self.device());
 }
 

@@ -1,71 +1,15 @@
-// Matrices made of vectors and blocks: outer products, diagonals, powers of numbers, triangles.
+// Matrices made of vectors and blocks: diagonals, products, powers of numbers, triangles.
+#include <algorithm>
+#include <limits>
+
 #include "taeda/ops/functions.h"
+#include "taeda/ops/made_apart.h"
 #include "taeda/ops/matrix_forms/declarations.h"
 #include "taeda/ops/matrix_forms/functions.h"
+#include "taeda/ops/out_alias.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {
-
-// ---- addr ----
-namespace {
-
-void check_addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta,
-                const Scalar& alpha) {
-  TAEDA_CHECK(vec1.dim() == 1 && vec2.dim() == 1,
-              "addr: Expected 1-D argument vec1 and vec2, but got ", vec1.dim(), "-D and ",
-              vec2.dim(), "-D");
-  const Tensor* const inputs[] = {&self, &vec1, &vec2};
-  const DType common = result_type(inputs);
-  const bool is_whole = is_integral(common, true);
-  TAEDA_CHECK(!is_whole || (!beta.is_floating() && !beta.is_complex()),
-              "For integral input tensors, argument beta must not be a floating point number.");
-  TAEDA_CHECK(!is_whole || (!alpha.is_floating() && !alpha.is_complex()),
-              "For integral input tensors, argument alpha must not be a floating point number.");
-  TAEDA_CHECK(common == DType::Bool || !(beta.is_bool() || alpha.is_bool()),
-              "Boolean beta and alpha only supported for Boolean results.");
-  const SymIntVec sizes{vec1.sym_size(0), vec2.sym_size(0)};
-  TAEDA_CHECK(is_expandable_to(self.sym_sizes(), sizes), "size mismatch, input: ", self.sym_sizes(),
-              ", v1: ", vec1.sym_sizes(), ", v2: ", vec2.sym_sizes());
-}
-
-}  // namespace
-
-Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta,
-            const Scalar& alpha) {
-  check_addr(self, vec1, vec2, beta, alpha);
-  const Tensor product = vec1.outer(vec2);
-  if (product.dtype() == DType::Bool && self.dtype() == DType::Bool) {
-    const Tensor added = alpha.to_bool() ? product : taeda::zeros_like(product);
-    return beta.to_bool() ? self.logical_or(added) : added;
-  }
-  // 16-bit numbers are computed in float and rounded once.
-  if (is_reduced_float(self.dtype()) && product.dtype() == self.dtype()) {
-    const Tensor wide = impl::addr(self.to(DType::Float), vec1.to(DType::Float),
-                                   vec2.to(DType::Float), beta, alpha);
-    return wide.to(self.dtype());
-  }
-  const Tensor added = alpha.equals(1) ? product : product * alpha;
-  // Whatever self holds, zero times it is nothing.
-  if (beta.equals(0)) {
-    const Tensor* const inputs[] = {&self, &added};
-    return added.to(result_type(inputs));
-  }
-  return (beta.equals(1) ? self : self * beta).add(added);
-}
-Tensor& addr_(Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta,
-              const Scalar& alpha) {
-  const Tensor result = impl::addr(self, vec1, vec2, beta, alpha);
-  OutSpec(result.sym_sizes(), result.dtype(), result.device()).check_inplace(self, "addr_");
-  return self.copy_(result);
-}
-Tensor& addr_out(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta,
-                 const Scalar& alpha, Tensor& out) {
-  const Tensor result = impl::addr(self, vec1, vec2, beta, alpha);
-  OutSpec spec(result.sym_sizes(), result.dtype(), result.device());
-  spec.is_cast_allowed = true;
-  spec.prepare_out(out, "addr");
-  return out.copy_(result);
-}
 
 // ---- diagonals and blocks ----
 
@@ -99,18 +43,34 @@ Tensor block_diag(TensorList tensors) {
   return taeda::cat(rows, 0);
 }
 
-Tensor diag(const Tensor& self, int64_t diagonal) {
+namespace {
+
+void check_diag(const Tensor& self) {
   TAEDA_CHECK(self.dim() == 1 || self.dim() == 2, "diag(): Supports 1D or 2D tensors. Got ",
               self.dim(), "D");
+}
+
+}  // namespace
+
+Tensor diag(const Tensor& self, int64_t diagonal) {
+  check_diag(self);
   return self.dim() == 1 ? taeda::diag_embed(self, diagonal) : self.diagonal(diagonal).clone();
 }
 Tensor& diag_out(const Tensor& self, int64_t diagonal, Tensor& out) {
-  TAEDA_CHECK(self.dim() == 1 || self.dim() == 2, "diag(): Supports 1D or 2D tensors. Got ",
-              self.dim(), "D");
-  const Tensor result =
-      self.dim() == 1 ? taeda::diag_embed(self, diagonal) : self.diagonal(diagonal);
-  OutSpec(result.sym_sizes(), result.dtype(), result.device()).prepare_out(out, "diag");
-  return out.copy_(result);
+  check_diag(self);
+  TAEDA_CHECK(self.dim() == 2 || can_cast(self.dtype(), out.dtype()), "diag: result type ",
+              self.dtype(), " can't be cast to the desired out= type ", out.dtype());
+  const Tensor source = is_made_apart(out, self) ? self.clone() : self;
+  if (self.dim() == 2) {
+    const Tensor line = source.diagonal(diagonal);
+    OutSpec(line.sym_sizes(), line.dtype(), line.device()).prepare_out(out, "diag");
+    return out.copy_(line);
+  }
+  const SymInt size = self.sym_size(0) + SymInt(std::abs(diagonal));
+  OutSpec(SymIntList({size, size}), self.dtype(), self.device()).prepare_out(out, "diag");
+  out.zero_();
+  out.diagonal(diagonal).copy_(source);
+  return out;
 }
 Tensor diagflat(const Tensor& self, int64_t offset) {
   return taeda::diag(self.contiguous().reshape({SymInt(-1)}), offset);
@@ -119,15 +79,26 @@ Tensor linalg_diagonal(const Tensor& A, int64_t offset, int64_t dim1, int64_t di
   return A.diagonal(offset, dim1, dim2);
 }
 
-Tensor trace(const Tensor& self) {
+namespace {
+
+void check_trace(const Tensor& self) {
   TAEDA_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
   TAEDA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool, "\"trace\" not implemented for 'Bool'");
+}
+
+}  // namespace
+
+Tensor trace(const Tensor& self) {
+  check_trace(self);
   return self.diagonal().sum();
 }
 Tensor& trace_out(const Tensor& self, Tensor& out) {
-  const Tensor result = impl::trace(self);
-  OutSpec(result.sym_sizes(), result.dtype(), result.device()).prepare_out(out, "trace");
-  return out.copy_(result);
+  check_trace(self);
+  const DType dtype = is_integral(self.dtype()) ? DType::Int64 : self.dtype();
+  Tensor line = self.diagonal();
+  if (is_made_apart(out, self)) line = line.clone();
+  OutSpec(SymIntList(), dtype, self.device()).prepare_out(out, "trace");
+  return taeda::sum_out(out, line, IntList({0}));
 }
 
 // ---- combinations ----
@@ -153,30 +124,47 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
 
 namespace {
 
-Tensor kron_of(const Tensor& self, const Tensor& other) {
-  Tensor a = self, b = other;
-  while (a.dim() < b.dim()) a = a.unsqueeze(0);
-  while (b.dim() < a.dim()) b = b.unsqueeze(0);
-  SymIntVec left, right, sizes;
-  for (int64_t d = 0; d < a.dim(); ++d) {
-    for (SymIntVec* shape : {&left, &right}) shape->push_back(SymInt(1));
-    left[2 * d] = a.sym_size(d);
-    left.push_back(SymInt(1));
-    right.push_back(b.sym_size(d));
-    sizes.push_back(a.sym_size(d) * b.sym_size(d));
+// A product with one dimension per factor of each dimension of the result.
+struct KronFactors {
+  Tensor left, right;
+  SymIntVec spread, sizes;  // of the product and of the result
+
+  KronFactors(const Tensor& self, const Tensor& other) {
+    Tensor a = self, b = other;
+    while (a.dim() < b.dim()) a = a.unsqueeze(0);
+    while (b.dim() < a.dim()) b = b.unsqueeze(0);
+    SymIntVec rows, columns;
+    for (int64_t d = 0; d < a.dim(); ++d) {
+      const SymInt m = a.sym_size(d), n = b.sym_size(d);
+      rows.push_back(m);
+      rows.push_back(SymInt(1));
+      columns.push_back(SymInt(1));
+      columns.push_back(n);
+      spread.push_back(m);
+      spread.push_back(n);
+      sizes.push_back(m * n);
+    }
+    left = a.reshape(rows);
+    right = b.reshape(columns);
   }
-  return a.reshape(left).mul(b.reshape(right)).reshape(sizes);
-}
+};
 
 }  // namespace
 
-Tensor kron(const Tensor& self, const Tensor& other) { return kron_of(self, other); }
+Tensor kron(const Tensor& self, const Tensor& other) {
+  const KronFactors factors(self, other);
+  return factors.left.mul(factors.right).reshape(factors.sizes);
+}
 Tensor& kron_out(const Tensor& self, const Tensor& other, Tensor& out) {
-  const Tensor result = kron_of(self, other);
-  OutSpec spec(result.sym_sizes(), result.dtype(), result.device());
-  spec.is_cast_allowed = true;
-  spec.prepare_out(out, "kron");
-  return out.copy_(result);
+  const KronFactors factors(self, other);
+  const OutSpec spec(SymIntList(factors.sizes), out.dtype(), self.device());
+  check_keeps_input(spec, out, self);
+  check_keeps_input(spec, out, other);
+  resize_output(out, spec.sizes);
+  // A dimension in two is a view whatever the strides are.
+  Tensor spread = out.view(factors.spread);
+  taeda::mul_out(spread, factors.left, factors.right);
+  return out;
 }
 
 namespace {
@@ -202,7 +190,7 @@ OutSpec linalg_cross_spec(const Tensor& self, const Tensor& other, int64_t dim) 
               "linalg.cross: inputs must have the same number of dimensions.");
   const int64_t d = wrap_dim(dim, self.dim());
   TAEDA_CHECK(self.dim() > 0 && self.sym_size(d) == SymInt(3) && other.sym_size(d) == SymInt(3),
-              "linalg.cross: inputs dimension ", d, " must have length 3. Got ",
+              "linalg.cross: inputs dimension ", dim, " must have length 3. Got ",
               self.dim() > 0 ? self.sym_size(d) : SymInt(1), " and ",
               self.dim() > 0 ? other.sym_size(d) : SymInt(1));
   const Tensor* const inputs[] = {&self, &other};
@@ -212,17 +200,30 @@ OutSpec linalg_cross_spec(const Tensor& self, const Tensor& other, int64_t dim) 
                  self.device());
 }
 
+namespace {
+
+void check_vecdot(const Tensor& x, const Tensor& y) {
+  TAEDA_CHECK(is_floating(x.dtype()) || x.is_complex(),
+              "linalg.vecdot: Expected a floating point or complex tensor as input. Got ",
+              x.dtype());
+  TAEDA_CHECK(x.dtype() == y.dtype(),
+              "linalg.vecdot: Expected x and y to have the same dtype, but found x of type ",
+              x.dtype(), " and y of type ", y.dtype(), " instead");
+}
+
+}  // namespace
+
 Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
-  for (const Tensor* t : {&x, &y})
-    TAEDA_CHECK(is_floating(t->dtype()) || t->is_complex(),
-                "linalg.vecdot: Expected a floating point or complex tensor as input. Got ",
-                t->dtype());
+  check_vecdot(x, y);
+  if (x.dim() == 1 && y.dim() == 1) return taeda::vdot(x, y);
   return x.conj().mul(y).sum(IntList({dim}));
 }
 Tensor& linalg_vecdot_out(const Tensor& x, const Tensor& y, int64_t dim, Tensor& out) {
-  const Tensor result = impl::linalg_vecdot(x, y, dim);
-  OutSpec(result.sym_sizes(), result.dtype(), result.device()).prepare_out(out, "linalg_vecdot");
-  return out.copy_(result);
+  check_vecdot(x, y);
+  TAEDA_CHECK(out.dtype() == x.dtype(), "linalg.vecdot: Expected out of dtype", x.dtype(),
+              " but found ", out.dtype());
+  if (x.dim() == 1 && y.dim() == 1) return taeda::vdot_out(out, x, y);
+  return taeda::sum_out(out, x.conj().mul(y), IntList({dim}));
 }
 
 // ---- powers of numbers ----
@@ -260,11 +261,15 @@ Tensor vander(const Tensor& x, std::optional<int64_t> N, bool increasing) {
 // ---- triangles ----
 namespace {
 
+using Wide = __int128;  // It holds the product of any two sizes.
+
 // How many places of a matrix are on the diagonal `offset` or below it.
-int64_t lower_count(int64_t row, int64_t col, int64_t offset) {
-  int64_t count = 0;
-  for (int64_t r = 0; r < row; ++r) count += std::clamp<int64_t>(r + offset + 1, 0, col);
-  return count;
+Wide lower_count(Wide row, Wide col, Wide offset) {
+  // Rows before `first` have none, each row behind it has one more than the last, and from `full`
+  // on they have all.
+  const Wide first = std::clamp<Wide>(-offset, 0, row);
+  const Wide full = std::clamp<Wide>(col - offset - 1, first, row);
+  return (full - first) * (first + full + 2 * offset + 1) / 2 + (row - full) * col;
 }
 
 Tensor triangle(int64_t row, int64_t col, int64_t offset, bool upper, std::optional<DType> dtype,
@@ -272,10 +277,12 @@ Tensor triangle(int64_t row, int64_t col, int64_t offset, bool upper, std::optio
                 std::optional<bool> pin_memory) {
   TAEDA_CHECK(row >= 0, "row must be non-negative, got", row);
   TAEDA_CHECK(col >= 0, "col must be non-negative, got", col);
-  const int64_t lower = lower_count(row, col, upper ? offset - 1 : offset);
-  const int64_t count = upper ? row * col - lower : lower;
-  Tensor out = taeda::empty({SymInt(2), SymInt(count)}, dtype.value_or(DType::Int64), layout,
-                            device, pin_memory);
+  const Wide lower = lower_count(row, col, upper ? Wide(offset) - 1 : Wide(offset));
+  const Wide count = upper ? Wide(row) * col - lower : lower;
+  TAEDA_CHECK(count <= std::numeric_limits<int64_t>::max() / 2, upper ? "triu" : "tril",
+              "_indices: too many places in a matrix of [", row, ", ", col, "]");
+  Tensor out = taeda::empty({SymInt(2), SymInt(static_cast<int64_t>(count))},
+                            dtype.value_or(DType::Int64), layout, device, pin_memory);
   return taeda::_fill_triangle_indices_(out, row, col, offset, upper);
 }
 

@@ -19,7 +19,11 @@ Tensor local_response_norm(const Tensor& input, int64_t size, double alpha, doub
   };
   const Tensor squares[] = {outside(size / 2), input.mul(input), outside((size - 1) / 2)};
   const int64_t dims[] = {-1};
-  const Tensor mean = taeda::cat(squares, 1).unfold(1, size, 1).mean(IntList(dims));
+  const Tensor windows = taeda::cat(squares, 1).unfold(1, size, 1);
+  // Means of integers are cut to integers, as in pooling.
+  const Tensor mean = is_integral(input.dtype(), true)
+                          ? windows.sum(IntList(dims)).floor_divide(Scalar(size))
+                          : windows.mean(IntList(dims));
   return input.div(mean.mul(Scalar(alpha)).add(Scalar(k)).pow(Scalar(beta)));
 }
 

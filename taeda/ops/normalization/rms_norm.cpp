@@ -8,6 +8,7 @@
 #include "taeda/ops/normalization/functions.h"
 #include "taeda/ops/normalization/gradients.h"
 #include "taeda/ops/normalization/root_mean_square.h"
+#include "taeda/ops/size_limits.h"
 
 namespace taeda::normalization {
 
@@ -79,7 +80,7 @@ Tensor rms_norm(const Tensor& input, SymIntList normalized_shape, const Tensor& 
 
 std::array<OutSpec, 2> _fused_rms_norm_spec(const Tensor& input, IntList normalized_shape,
                                             const Tensor& weight, std::optional<double>) {
-  check_rms_norm(input, as_symint(normalized_shape), weight);
+  check_rms_norm(input, checked_symints(normalized_shape), weight);
   TAEDA_CHECK_NOT_IMPLEMENTED(!input.is_complex(), "\"_fused_rms_norm\" not implemented for '",
                               input.dtype(), "'");
   SymIntVec kept(input.sym_sizes());
@@ -94,7 +95,7 @@ std::tuple<Tensor, Tensor> _fused_rms_norm_backward_meta(const Tensor& grad_out,
                                                          IntList normalized_shape,
                                                          const Tensor& rstd, const Tensor& weight,
                                                          Span<bool> output_mask) {
-  check_rms_norm(input, as_symint(normalized_shape), weight);
+  check_rms_norm(input, checked_symints(normalized_shape), weight);
   SymInt rows = 1;
   for (int64_t d = 0; d < input.dim() - static_cast<int64_t>(normalized_shape.size()); ++d)
     rows *= input.sym_size(d);

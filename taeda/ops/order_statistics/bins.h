@@ -15,6 +15,8 @@ TAEDA_API std::vector<std::pair<double, double>> outer_edges(const Tensor& point
 // `bins` intervals of equal width for each column.
 TAEDA_API std::vector<Tensor> even_edges(const Tensor& points, IntList bins,
                                          std::optional<Span<double>> range);
+// Refuses a range for histc that is not finite, or empty.
+TAEDA_API void check_histc_range(double low, double high);
 // A point per row, a column per dimension.
 TAEDA_API Tensor as_points(const Tensor& self);
 

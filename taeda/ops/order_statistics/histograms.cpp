@@ -39,6 +39,12 @@ std::vector<std::pair<double, double>> outer_edges(const Tensor& points, int64_t
   return edges;
 }
 
+void check_histc_range(double low, double high) {
+  TAEDA_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high,
+              "] is not finite");
+  TAEDA_CHECK(low < high, "torch.histc: max must be larger than min");
+}
+
 std::vector<Tensor> even_edges(const Tensor& points, IntList bins,
                                std::optional<Span<double>> range) {
   const auto columns = static_cast<int64_t>(bins.size());
@@ -116,7 +122,9 @@ void check_flat_weight(const Tensor& self, const Tensor& weight) {
 
 }  // namespace
 
-OutSpec histc_spec(const Tensor& self, int64_t bins, const Scalar&, const Scalar&) {
+OutSpec histc_spec(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max) {
+  const double low = min.to_double(), high = max.to_double();
+  if (low != high) check_histc_range(low, high);
   TAEDA_CHECK_NOT_IMPLEMENTED(is_floating(self.dtype()), "\"histogram_cpu\" not implemented for '",
                               self.dtype(), "'");
   TAEDA_CHECK(bins > 0, "torch.histc(): bins must be > 0, but got ", bins, " for dimension 0");

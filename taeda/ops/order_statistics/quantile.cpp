@@ -1,6 +1,7 @@
 // Quantiles: sorted lines, read at ranks between their elements.
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/made_apart.h"
 #include "taeda/ops/order_statistics/declarations.h"
 
 namespace taeda::impl {
@@ -57,19 +58,39 @@ Tensor ranks_of(const Tensor& sorted, const Tensor& q, bool ignore_nan) {
   return taeda::where(has_nan, Scalar(last), q * Scalar(last)).to(sorted.dtype());
 }
 
-Tensor values_at(const Tensor& sorted, Tensor ranks, Interpolation interpolation) {
-  if (interpolation == Interpolation::Lower) ranks = ranks.floor();
-  if (interpolation == Interpolation::Higher) ranks = ranks.ceil();
-  if (interpolation == Interpolation::Nearest) ranks = ranks.round();
-  const Tensor below = ranks.to(DType::Int64);
-  const Tensor low = sorted.gather(-1, below);
-  const bool is_between =
-      interpolation == Interpolation::Linear || interpolation == Interpolation::Midpoint;
-  if (!is_between) return low;
-  const Tensor weight = interpolation == Interpolation::Midpoint
-                            ? taeda::full_like(ranks, Scalar(0.5))
-                            : ranks - below;
-  return low.lerp(sorted.gather(-1, ranks.ceil().to(DType::Int64)), weight);
+// What the values at some ranks are made of: those of two neighbours and the upper one's weight, or
+// one of them.
+struct RankedParts {
+  Tensor sorted, below, above, weight;
+
+  RankedParts(const Tensor& sorted, Tensor ranks, Interpolation rule) : sorted(sorted) {
+    if (rule == Interpolation::Lower) ranks = ranks.floor();
+    if (rule == Interpolation::Higher) ranks = ranks.ceil();
+    if (rule == Interpolation::Nearest) ranks = ranks.round();
+    below = ranks.to(DType::Int64);
+    if (rule != Interpolation::Linear && rule != Interpolation::Midpoint) return;
+    above = ranks.ceil().to(DType::Int64);
+    weight = rule == Interpolation::Midpoint ? taeda::full_like(ranks, Scalar(0.5)) : ranks - below;
+  }
+  Tensor values() const {
+    const Tensor low = sorted.gather(-1, below);
+    return weight.defined() ? low.lerp(sorted.gather(-1, above), weight) : low;
+  }
+  void write_values(Tensor& out) const {
+    taeda::gather_out(out, sorted, -1, below);
+    if (weight.defined()) out.lerp_(sorted.gather(-1, above), weight);
+  }
+};
+
+RankedParts ranked_parts(const Tensor& self, const Tensor& q, std::optional<int64_t> dim,
+                         Interpolation rule, bool ignore_nan) {
+  check_fractions(q);
+  const Tensor sorted = sorted_lines(self, dim);
+  TAEDA_CHECK(sorted.sym_size(-1) <= SymInt(1 << 24), "quantile() input tensor is too large");
+  const Tensor fractions = q.dim() == 0 ? q.reshape({SymInt(1)}) : q;
+  SymIntVec shape(sorted.sym_sizes());
+  shape[shape.size() - 1] = fractions.sym_numel();
+  return RankedParts(sorted, ranks_of(sorted, fractions, ignore_nan).expand(shape), rule);
 }
 
 Tensor quantile_of(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
@@ -77,32 +98,59 @@ Tensor quantile_of(const Tensor& self, const Tensor& q, std::optional<int64_t> d
   const Interpolation rule = interpolation_of(interpolation);
   check_quantile(self, q);
   const int64_t along = wrap_dim(dim.value_or(0), self.dim());
-  check_fractions(q);
-  const Tensor sorted = sorted_lines(self, dim);
-  TAEDA_CHECK(sorted.sym_size(-1) <= SymInt(1 << 24), "quantile() input tensor is too large");
-  Tensor fractions = q.dim() == 0 ? q.reshape({SymInt(1)}) : q;
-  SymIntVec shape(sorted.sym_sizes());
-  shape[shape.size() - 1] = fractions.sym_numel();
-  const Tensor ranks = ranks_of(sorted, fractions, ignore_nan).expand(shape);
-  Tensor out = values_at(sorted, ranks, rule).movedim(-1, 0);
+  Tensor out = ranked_parts(self, q, dim, rule, ignore_nan).values().movedim(-1, 0);
   if (keepdim && dim && self.dim() > 0) out = out.unsqueeze(along + 1);
   if (keepdim && !dim)
     for (int64_t d = 0; d < self.dim(); ++d) out = out.unsqueeze(-1);
   return q.dim() == 0 ? out.squeeze(0) : out;
 }
 
-Tensor one_fraction(const Tensor& self, double q) {
-  TAEDA_CHECK(q >= 0 && q <= 1, "quantile() q must be in the range [0, 1] but got ", q);
-  return taeda::scalar_tensor(Scalar(q), self.dtype(), {}, self.device());
+// The sizes of the result: those of the fractions, then those of the lines.
+SymIntVec quantile_sizes(const Tensor& self, const Tensor& q, std::optional<int64_t> dim,
+                         bool keepdim) {
+  SymIntVec sizes(q.sym_sizes());
+  const int64_t along = wrap_dim(dim.value_or(0), self.dim());
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    const bool is_kept = dim && d != along;
+    if (is_kept || keepdim) sizes.push_back(is_kept ? self.sym_size(d) : SymInt(1));
+  }
+  return sizes;
 }
 
-Tensor& written_quantile(const Tensor& result, const Tensor& self, Tensor& out) {
+// A view of a result with the lines in front and the fractions behind them.
+Tensor lines_of(const Tensor& out, const Tensor& self, const Tensor& q, std::optional<int64_t> dim,
+                bool keepdim) {
+  Tensor view = q.dim() == 0 ? out.unsqueeze(0) : out;
+  if (keepdim && dim && self.dim() > 0) view = view.squeeze(wrap_dim(*dim, self.dim()) + 1);
+  if (keepdim && !dim)
+    for (int64_t d = 0; d < self.dim(); ++d) view = view.squeeze(-1);
+  return view.movedim(0, -1);
+}
+
+Tensor& quantile_into(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
+                      std::string_view interpolation, bool ignore_nan, Tensor& out) {
+  const Interpolation rule = interpolation_of(interpolation);
+  check_quantile(self, q);
   TAEDA_CHECK(self.dtype() == out.dtype(),
               "quantile() out tensor must be same dtype as the input tensor");
   TAEDA_CHECK(self.device() == out.device(),
               "quantile() out tensor must be on the same device as the input tensor");
-  resize_output(out, result.sym_sizes());
-  return out.copy_(result);
+  const SymIntVec sizes = quantile_sizes(self, q, dim, keepdim);
+  if (is_made_apart(out, self) || is_made_apart(out, q)) {
+    const Tensor made = quantile_of(self, q, dim, keepdim, interpolation, ignore_nan);
+    resize_output(out, sizes);
+    return out.copy_(made);
+  }
+  const RankedParts parts = ranked_parts(self, q, dim, rule, ignore_nan);
+  resize_output(out, sizes);
+  Tensor lines = lines_of(out, self, q, dim, keepdim);
+  parts.write_values(lines);
+  return out;
+}
+
+Tensor one_fraction(const Tensor& self, double q) {
+  TAEDA_CHECK(q >= 0 && q <= 1, "quantile() q must be in the range [0, 1] but got ", q);
+  return taeda::scalar_tensor(Scalar(q), self.dtype(), {}, self.device());
 }
 
 }  // namespace
@@ -113,7 +161,7 @@ Tensor quantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim,
 }
 Tensor& quantile_out(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
                      std::string_view interpolation, Tensor& out) {
-  return written_quantile(impl::quantile(self, q, dim, keepdim, interpolation), self, out);
+  return quantile_into(self, q, dim, keepdim, interpolation, false, out);
 }
 Tensor quantile_scalar(const Tensor& self, double q, std::optional<int64_t> dim, bool keepdim,
                        std::string_view interpolation) {
@@ -129,7 +177,7 @@ Tensor nanquantile(const Tensor& self, const Tensor& q, std::optional<int64_t> d
 }
 Tensor& nanquantile_out(const Tensor& self, const Tensor& q, std::optional<int64_t> dim,
                         bool keepdim, std::string_view interpolation, Tensor& out) {
-  return written_quantile(impl::nanquantile(self, q, dim, keepdim, interpolation), self, out);
+  return quantile_into(self, q, dim, keepdim, interpolation, true, out);
 }
 Tensor nanquantile_scalar(const Tensor& self, double q, std::optional<int64_t> dim, bool keepdim,
                           std::string_view interpolation) {

@@ -3,6 +3,7 @@
 #include "taeda/ops/padding/declarations.h"
 #include "taeda/ops/padding/functions.h"
 #include "taeda/ops/shape.h"
+#include "taeda/ops/size_limits.h"
 
 namespace taeda::impl {
 namespace {
@@ -16,10 +17,14 @@ OutSpec bordered_spec(const Tensor& self, const SymIntVec& sizes) {
 }
 
 // The sizes with their borders, which are given from the last dimension on.
+// A size beyond what 64 bits hold is -1, which is refused as negative ones are.
 SymIntVec bordered_sizes(const Tensor& self, SymIntList padding) {
   SymIntVec sizes(self.sym_sizes());
-  for (size_t i = 0; i < padding.size() / 2; ++i)
-    sizes[sizes.size() - 1 - i] += padding[2 * i] + padding[2 * i + 1];
+  for (size_t i = 0; i < padding.size() / 2; ++i) {
+    SymInt& size = sizes[sizes.size() - 1 - i];
+    if (!add_within_limits(size, padding[2 * i]) || !add_within_limits(size, padding[2 * i + 1]))
+      size = SymInt(-1);
+  }
   return sizes;
 }
 
@@ -56,14 +61,23 @@ void check_border_dtype(const char* op, DType t, bool takes_integers) {
                               "\" not implemented for '", t, "'");
 }
 
+// "H: 3, W: 4": the last sizes by their names.
+std::string named(SymIntList sizes, int64_t spatial, const char* between) {
+  static constexpr const char* kNames[] = {"D: ", "H: ", "W: "};
+  std::string text;
+  for (int64_t d = 3 - spatial; d < 3; ++d)
+    text += str(text.empty() ? "" : between, kNames[d], sizes[sizes.size() - 3 + d]);
+  return text;
+}
+
 OutSpec border_spec(const char* op, const Tensor& self, SymIntList padding, int64_t spatial,
                     bool is_reflected) {
   check_border_input(self, padding, spatial);
   if (is_reflected) check_reflection(self, padding);
   const SymIntVec sizes = bordered_sizes(self, padding);
   for (int64_t d = self.dim() - spatial; d < self.dim(); ++d)
-    TAEDA_CHECK(sizes[d] >= SymInt(1), "input ", self.sym_sizes(),
-                " is too small. Calculated output size: ", SymIntList(sizes));
+    TAEDA_CHECK(sizes[d] >= SymInt(1), "input (", named(self.sym_sizes(), spatial, ", "),
+                ") is too small. Calculated output ", named(sizes, spatial, " "));
   check_border_dtype(op, self.dtype(), true);
   return bordered_spec(self, sizes);
 }

@@ -7,6 +7,12 @@
 namespace taeda::impl {
 namespace {
 
+// "(4, 4)"
+template <class Sizes>
+std::string bracketed(const Sizes& pair) {
+  return str("(", pair[0], ", ", pair[1], ")");
+}
+
 void check_patch_pair(const char* op, const char* name, size_t n) {
   TAEDA_CHECK(n == 2, "It is expected ", name, " equals to 2, but got size ", n, " (", op, ")");
 }
@@ -20,6 +26,10 @@ void check_patch_arguments(const char* op, IntList kernel, IntList dilation, Int
   TAEDA_CHECK(kernel[0] > 0 && kernel[1] > 0,
               "kernel size should be greater than zero, but got kernel_height: ", kernel[0],
               " kernel_width: ", kernel[1]);
+  int64_t product = 0;
+  TAEDA_CHECK(!__builtin_mul_overflow(kernel[0], kernel[1], &product),
+              "Given kernel_width = ", kernel[1], " and kernel_height = ", kernel[0],
+              " the product of kernel_width and kernel_height overflowed.");
   TAEDA_CHECK(dilation[0] > 0 && dilation[1] > 0,
               "dilation should be greater than zero, but got dilation_height: ", dilation[0],
               " dilation_width: ", dilation[1]);
@@ -34,8 +44,8 @@ void check_patch_arguments(const char* op, IntList kernel, IntList dilation, Int
 // How many patches there are along a dimension.
 SymInt patch_count(const SymInt& size, int64_t d, IntList kernel, IntList dilation, IntList padding,
                    IntList stride) {
-  return (size + SymInt(2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1)) / SymInt(stride[d]) +
-         SymInt(1);
+  const SymInt reach = SymInt(dilation[d]) * SymInt(kernel[d] - 1) + SymInt(1);
+  return (size + SymInt(2) * SymInt(padding[d]) - reach) / SymInt(stride[d]) + SymInt(1);
 }
 
 void check_patch_dtype(const char* op, DType t) {
@@ -79,6 +89,7 @@ OutSpec im2col_spec(const Tensor& self, IntList kernel_size, IntList dilation, I
                     IntList stride) {
   check_patch_arguments("im2col", kernel_size, dilation, padding, stride);
   const int64_t ndim = self.dim();
+  if (ndim < 3) wrap_dim(ndim, ndim, /*wrap_scalar=*/false);
   bool is_valid = ndim == 3 || ndim == 4;
   for (int64_t d = ndim == 4 ? 1 : 0; is_valid && d < ndim; ++d)
     is_valid = self.sym_size(d) != SymInt(0);
@@ -90,8 +101,9 @@ OutSpec im2col_spec(const Tensor& self, IntList kernel_size, IntList dilation, I
   for (int64_t d = 0; d < 2; ++d) {
     const SymInt count =
         patch_count(self.sym_size(ndim - 2 + d), d, kernel_size, dilation, padding, stride);
-    TAEDA_CHECK(count >= SymInt(1), "Given input with spatial size ", last_sizes(self, 2),
-                ", kernel_size=", kernel_size, ", dilation=", dilation, ", padding=", padding,
+    TAEDA_CHECK(count >= SymInt(1), "Given input with spatial size ",
+                bracketed(last_sizes(self, 2)), ", kernel_size=", bracketed(kernel_size),
+                ", dilation=", bracketed(dilation), ", padding=", bracketed(padding),
                 ", calculated shape of the array of sliding blocks has ", count, " in dimension ",
                 d, ", but its components must be at least one.");
     blocks *= count;
@@ -124,16 +136,17 @@ OutSpec col2im_spec(const Tensor& self, SymIntList output_size, IntList kernel_s
               columns, " and kernel_size=", kernel_size, ".");
   const SymInt high = patch_count(output_size[0], 0, kernel_size, dilation, padding, stride),
                wide = patch_count(output_size[1], 1, kernel_size, dilation, padding, stride);
-  TAEDA_CHECK(length == high * wide, "Given output_size=", output_size,
-              ", kernel_size=", kernel_size, ", dilation=", dilation, ", padding=", padding,
-              ", stride=", stride,
+  TAEDA_CHECK(length == high * wide, "Given output_size=", bracketed(output_size),
+              ", kernel_size=", bracketed(kernel_size), ", dilation=", bracketed(dilation),
+              ", padding=", bracketed(padding), ", stride=", bracketed(stride),
               ", expected size of input's dimension 2 to match the calculated number of sliding "
               "blocks ",
               high, " * ", wide, " = ", high * wide, ", but got input.size(2)=", length, ".");
-  TAEDA_CHECK(high >= SymInt(1) && wide >= SymInt(1), "Given output_size=", output_size,
-              ", kernel_size=", kernel_size, ", dilation=", dilation, ", padding=", padding,
-              ", stride=", stride, ", calculated shape of the array of sliding blocks as (", high,
-              ", ", wide, "), which is too small (non-positive)");
+  TAEDA_CHECK(high >= SymInt(1) && wide >= SymInt(1), "Given output_size=", bracketed(output_size),
+              ", kernel_size=", bracketed(kernel_size), ", dilation=", bracketed(dilation),
+              ", padding=", bracketed(padding), ", stride=", bracketed(stride),
+              ", calculated shape of the array of sliding blocks as (", high, ", ", wide,
+              "), which is too small (non-positive)");
   TAEDA_CHECK(output_size[0] >= SymInt(1) && output_size[1] >= SymInt(1),
               "Expected output spatial size to be positive, but got: output_size=", output_size,
               ".");
@@ -148,6 +161,10 @@ OutSpec col2im_spec(const Tensor& self, SymIntList output_size, IntList kernel_s
 
 Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
   check_shuffle("pixel_shuffle", self, upscale_factor, "upscale_factor");
+  int64_t square;
+  TAEDA_CHECK_VALUE(!__builtin_mul_overflow(upscale_factor, upscale_factor, &square),
+                    "upscale factor is too large, (upscale_factor)^2 overflowed: upscale_factor=",
+                    upscale_factor);
   const SymInt f(upscale_factor), channels = self.sym_size(-3), h = self.sym_size(-2),
                                   w = self.sym_size(-1);
   TAEDA_CHECK(channels % (f * f) == SymInt(0),
@@ -177,15 +194,9 @@ Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
   return shuffled(permuted, shuffled_sizes(self, {channels * f * f, h / f, w / f}), self);
 }
 
-Tensor native_channel_shuffle(const Tensor& self, SymInt groups) {
-  const SymInt channels = self.sym_size(1);
-  const Tensor apart = self.unflatten(1, {groups, channels / groups}).transpose(1, 2);
-  return apart.clone(MemoryFormat::Contiguous)
-      .view(self.sym_sizes())
-      .contiguous(self.suggested_format());
-}
+namespace {
 
-Tensor channel_shuffle(const Tensor& self, SymInt groups) {
+void check_channel_groups(const Tensor& self, const SymInt& groups) {
   TAEDA_CHECK(self.dim() > 2,
               "channel_shuffle expects input with > 2 dims, but got input with sizes ",
               self.sym_sizes());
@@ -194,6 +205,21 @@ Tensor channel_shuffle(const Tensor& self, SymInt groups) {
   TAEDA_CHECK(self.sym_size(1) % groups == SymInt(0),
               "Number of channels must be divisible by groups. Got ", self.sym_size(1),
               " channels and ", groups, " groups.");
+}
+
+}  // namespace
+
+Tensor native_channel_shuffle(const Tensor& self, SymInt groups) {
+  check_channel_groups(self, groups);
+  const SymInt channels = self.sym_size(1);
+  const Tensor apart = self.unflatten(1, {groups, channels / groups}).transpose(1, 2);
+  return apart.clone(MemoryFormat::Contiguous)
+      .view(self.sym_sizes())
+      .contiguous(self.suggested_format());
+}
+
+Tensor channel_shuffle(const Tensor& self, SymInt groups) {
+  check_channel_groups(self, groups);
   if (self.sym_numel() == SymInt(0)) return taeda::alias(self);
   return taeda::native_channel_shuffle(self, groups);
 }

@@ -4,6 +4,7 @@
 #include "taeda/base/log.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/gradients.h"
+#include "taeda/ops/made_apart.h"
 #include "taeda/ops/placement/declarations.h"
 #include "taeda/ops/placement/functions.h"
 #include "taeda/ops/shape.h"
@@ -44,6 +45,22 @@ void check_put(const Tensor& self, const Tensor& index, const Tensor& source) {
 }
 Tensor flattened(const Tensor& t) { return t.reshape({SymInt(-1)}); }
 
+// One index per dimension of `self` for positions of the flattened tensor.
+std::vector<Tensor> coordinates_of(const Tensor& index, const Tensor& self) {
+  const Tensor line = flattened(index);
+  const SymInt count = self.sym_numel();
+  Tensor rest = taeda::where(line.lt(Scalar(0)), line + Scalar(count), line);
+  std::vector<Tensor> out(static_cast<size_t>(self.dim()));
+  for (int64_t d = self.dim() - 1; d > 0; --d) {
+    const Scalar size(self.sym_size(d));
+    out[d] = rest.remainder(size);
+    rest = rest.div(size, "floor");
+  }
+  // What lies in front of the first element must not count from the end.
+  out[0] = taeda::where(rest.lt(Scalar(0)), Scalar(self.sym_size(0)), rest);
+  return out;
+}
+
 }  // namespace
 
 Tensor put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
@@ -56,7 +73,9 @@ Tensor& put_(Tensor& self, const Tensor& index, const Tensor& source, bool accum
   check_no_internal_overlap(self);
   check_no_overlap(self, index);
   check_no_overlap(self, source);
-  if (!self.is_contiguous()) return self.copy_(impl::put(self, index, source, accumulate));
+  if (!self.is_contiguous() && index.sym_numel() > SymInt(0))
+    return self.index_put_(coordinates_of(index, self), flattened(source), accumulate);
+  if (!self.is_contiguous()) return self;
   const Tensor at[] = {flattened(index)};
   Tensor line = self.view({SymInt(-1)});
   line.index_put_(at, flattened(source), accumulate);
@@ -64,9 +83,13 @@ Tensor& put_(Tensor& self, const Tensor& index, const Tensor& source, bool accum
 }
 Tensor& put_out(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate,
                 Tensor& out) {
-  const Tensor result = impl::put(self, index, source, accumulate);
-  OutSpec(result.sym_sizes(), result.dtype(), result.device()).prepare_out(out, "put");
-  return out.copy_(result);
+  check_put(self, index, source);
+  const auto apart = [&](const Tensor& t) { return is_made_apart(out, t) ? t.clone() : t; };
+  const Tensor at = apart(index), values = apart(source);
+  const Tensor before = out.is_same(self) ? self : apart(self);
+  OutSpec(self.sym_sizes(), self.dtype(), self.device()).prepare_out(out, "put");
+  if (!out.is_same(self)) out.copy_(before);
+  return impl::put_(out, at, values, accumulate);
 }
 
 // ---- masked_scatter ----
@@ -228,7 +251,8 @@ OutSpec _segment_reduce_backward_spec(const Tensor&, const Tensor&, const Tensor
 
 namespace {
 
-Tensor joined_chunks(TensorList tensors, int64_t dim, int64_t num_chunks) {
+// The tensors with their chunks in a dimension of their own.
+std::vector<Tensor> chunks_of(TensorList tensors, int64_t dim, int64_t num_chunks) {
   TAEDA_CHECK(num_chunks >= 1, "_chunk_cat expects positive num_chunks");
   TAEDA_CHECK(tensors.size() > 0, "_chunk_cat expects a non-empty input tensor list");
   std::vector<Tensor> parts;
@@ -252,24 +276,25 @@ Tensor joined_chunks(TensorList tensors, int64_t dim, int64_t num_chunks) {
     shape.push_back(SymInt(-1));
     parts.push_back(whole.reshape(shape));
   }
-  return taeda::cat(parts, wrap_dim(dim, tensors[0].dim()) + 1);
+  return parts;
 }
 
 }  // namespace
 
 Tensor _chunk_cat(TensorList tensors, int64_t dim, int64_t num_chunks) {
-  return joined_chunks(tensors, dim, num_chunks);
+  const std::vector<Tensor> parts = chunks_of(tensors, dim, num_chunks);
+  return taeda::cat(parts, wrap_dim(dim, tensors[0].dim()) + 1);
 }
 Tensor& _chunk_cat_out(TensorList tensors, int64_t dim, int64_t num_chunks, Tensor& out) {
-  const Tensor result = joined_chunks(tensors, dim, num_chunks);
-  OutSpec(result.sym_sizes(), result.dtype(), result.device()).prepare_out(out, "_chunk_cat");
-  return out.copy_(result);
+  const std::vector<Tensor> parts = chunks_of(tensors, dim, num_chunks);
+  return taeda::cat_out(out, parts, wrap_dim(dim, tensors[0].dim()) + 1);
 }
 
 Tensor sum_to_size(const Tensor& self, SymIntList size) {
   TAEDA_CHECK(gradients::can_sum_to(self.sym_sizes(), size), "size {", size,
               "} is not expandable to size {", self.sym_sizes(), "}.");
-  return gradients::sum_to(self, size);
+  // A sum to a single element adds in the dtype of sums, of one element too.
+  return size.empty() ? self.sum() : gradients::sum_to(self, size);
 }
 
 }  // namespace impl

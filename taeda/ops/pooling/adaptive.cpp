@@ -1,10 +1,15 @@
 // Shape rules of pooling to a given size: adaptive and fractional windows, and unpooling.
+#include <algorithm>
+
+#include "taeda/ops/cpp_name.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/out_alias.h"
 #include "taeda/ops/pooling/checks.h"
 #include "taeda/ops/pooling/declarations.h"
 #include "taeda/ops/pooling/functions.h"
 #include "taeda/ops/pooling/windows.h"
 #include "taeda/ops/shape.h"
+#include "taeda/ops/size_limits.h"
 
 namespace taeda::impl {
 namespace {
@@ -62,10 +67,11 @@ OutSpec adaptive_avg_backward_spec(const char* op, const Tensor& grad_output, co
 
 std::array<OutSpec, 2> adaptive_max_spec(const char* op, const Tensor& self, IntList output_size,
                                          int64_t spatial) {
-  check_output_size(op, as_symint(output_size), spatial);
+  TAEDA_CHECK(static_cast<int64_t>(output_size.size()) == spatial, op,
+              "(): internal error: output_size.size() must be ", spatial);
   check_planes(op, self, spatial, 1);
   check_pooled_dtype(op, self, kPoolsFloats);
-  const SymIntVec sizes = with_last_sizes(self, as_symint(output_size));
+  const SymIntVec sizes = with_last_sizes(self, checked_symints(output_size));
   return {pooled_spec(self, sizes, self.dtype()), pooled_spec(self, sizes, DType::Int64)};
 }
 
@@ -104,22 +110,28 @@ std::array<OutSpec, 2> fractional_spec(const char* op, const Tensor& self, IntLi
               ": output_size must either be a single Int or tuple of Ints");
   check_planes(op, self, spatial, 1);
   const SymIntVec last = last_sizes(self, spatial);
+  static constexpr const char* kAxes[] = {"time", "height", "width"};
   for (size_t d = 0; d < n; ++d) {
+    TAEDA_CHECK(kernel_size[d] >= 0, op, ": kernel_size must not be negative, got ", kernel_size);
     // In three dimensions PyTorch wants one element more.
-    const SymInt needed(output_size[d] + kernel_size[d] - (spatial == 3 ? 0 : 1));
-    TAEDA_CHECK(needed <= last[d], op, "(): pool size ", kernel_size[d],
-                " too large relative to input size ", last[d], " in dimension ", d);
+    const SymInt room = last[d] - SymInt(output_size[d]) + SymInt(spatial == 3 ? 0 : 1);
+    const char* const axis = kAxes[d + 3 - n];
+    TAEDA_CHECK(SymInt(kernel_size[d]) <= room, op, "(): pool ", axis, " ", kernel_size[d],
+                " too large relative to input ", axis, " ", last[d]);
   }
   check_fractional_samples(self, samples, spatial);
   check_pooled_dtype(op, self, kPoolsFloats);
-  const SymIntVec sizes = with_last_sizes(self, as_symint(output_size));
+  const SymIntVec sizes = with_last_sizes(self, checked_symints(output_size));
   return {OutSpec(SymIntList(sizes), self.dtype(), self.device()),
           OutSpec(SymIntList(sizes), DType::Int64, self.device())};
 }
 
 OutSpec fractional_backward_spec(const char* op, const Tensor& grad_output, const Tensor& self,
-                                 IntList output_size, const Tensor& indices) {
-  const SymIntVec sizes = with_last_sizes(self, as_symint(output_size));
+                                 IntList output_size, const Tensor& indices, int64_t spatial) {
+  wrap_dim(-spatial - 1, self.dim());
+  TAEDA_CHECK(static_cast<int64_t>(output_size.size()) == spatial, op,
+              ": output_size must either be a single Int or tuple of Ints");
+  const SymIntVec sizes = with_last_sizes(self, checked_symints(output_size));
   TAEDA_CHECK(grad_output.sym_sizes() == SymIntList(sizes), op, "(): gradOutput sizes unexpected");
   TAEDA_CHECK(indices.sym_sizes() == SymIntList(sizes), op, "(): indices sizes unexpected");
   check_pooled_dtype(op, self, kPoolsFloats);
@@ -147,16 +159,32 @@ OutSpec unpool_spec(const char* op, const char* names, const Tensor& self, const
 }
 
 // A result of one element per plane is the mean, which is faster and has its own gradient.
+bool is_mean(SymIntList output_size) {
+  return std::all_of(output_size.begin(), output_size.end(),
+                     [](const SymInt& size) { return size == SymInt(1); });
+}
+IntList pooled_dims(int64_t spatial) {
+  static constexpr int64_t kDims[] = {-1, -2, -3};
+  return IntList(kDims, static_cast<size_t>(spatial));
+}
+
 Tensor adaptive_mean(const char* op, const Tensor& self, SymIntList output_size, int64_t spatial) {
   check_output_size(op, output_size, spatial);
-  for (const SymInt& size : output_size)
-    if (size != SymInt(1))
-      return spatial == 2 ? taeda::_adaptive_avg_pool2d(self, output_size)
-                          : taeda::_adaptive_avg_pool3d(self, output_size);
-  static constexpr int64_t kDims[] = {-1, -2, -3};
-  const Tensor out = self.mean(IntList(kDims, static_cast<size_t>(spatial)), true);
+  if (!is_mean(output_size))
+    return spatial == 2 ? taeda::_adaptive_avg_pool2d(self, output_size)
+                        : taeda::_adaptive_avg_pool3d(self, output_size);
+  const Tensor out = self.mean(pooled_dims(spatial), true);
   if (self.suggested_format() == MemoryFormat::Contiguous) return out;
-  return out.contiguous(self.suggested_format());
+  // The strides of dimensions of one element say the format, too.
+  return out.as_strided(out.sym_sizes(), channels_last_strides(out.sym_sizes()));
+}
+
+// Unlike other operators this one resizes `out` without a warning.
+void prepare_means(const OutSpec& spec, const Tensor& self, Tensor& out) {
+  TAEDA_CHECK(self.dtype() == out.dtype(), "expected dtype ", cpp_name(self.dtype()),
+              " for `output` but got dtype ", cpp_name(out.dtype()));
+  check_keeps_input(spec, out, self);
+  resize_to(out, spec.sizes);
 }
 
 }  // namespace
@@ -165,17 +193,17 @@ Tensor adaptive_avg_pool2d(const Tensor& self, SymIntList output_size) {
   return adaptive_mean("adaptive_avg_pool2d", self, output_size, 2);
 }
 Tensor& adaptive_avg_pool2d_out(const Tensor& self, SymIntList output_size, Tensor& out) {
-  const Tensor made = taeda::adaptive_avg_pool2d(self, output_size);
-  resize_output(out, made.sym_sizes());
-  return out.copy_(made);
+  prepare_means(impl::_adaptive_avg_pool2d_spec(self, output_size), self, out);
+  if (is_mean(output_size)) return taeda::mean_out(out, self, pooled_dims(2), true);
+  return taeda::_adaptive_avg_pool2d_out(out, self, output_size);
 }
 Tensor adaptive_avg_pool3d(const Tensor& self, SymIntList output_size) {
   return adaptive_mean("adaptive_avg_pool3d", self, output_size, 3);
 }
 Tensor& adaptive_avg_pool3d_out(const Tensor& self, SymIntList output_size, Tensor& out) {
-  const Tensor made = taeda::adaptive_avg_pool3d(self, output_size);
-  resize_output(out, made.sym_sizes());
-  return out.copy_(made);
+  prepare_means(impl::_adaptive_avg_pool3d_spec(self, output_size), self, out);
+  if (is_mean(output_size)) return taeda::mean_out(out, self, pooled_dims(3), true);
+  return taeda::_adaptive_avg_pool3d_out(out, self, output_size);
 }
 
 OutSpec _adaptive_avg_pool2d_spec(const Tensor& self, SymIntList output_size) {
@@ -221,12 +249,12 @@ std::array<OutSpec, 2> fractional_max_pool3d_spec(const Tensor& self, IntList ke
 OutSpec fractional_max_pool2d_backward_spec(const Tensor& grad_output, const Tensor& self, IntList,
                                             IntList output_size, const Tensor& indices) {
   return fractional_backward_spec("fractional_max_pool2d_backward", grad_output, self, output_size,
-                                  indices);
+                                  indices, 2);
 }
 OutSpec fractional_max_pool3d_backward_spec(const Tensor& grad_output, const Tensor& self, IntList,
                                             IntList output_size, const Tensor& indices) {
   return fractional_backward_spec("fractional_max_pool3d_backward", grad_output, self, output_size,
-                                  indices);
+                                  indices, 3);
 }
 
 OutSpec max_unpool2d_spec(const Tensor& self, const Tensor& indices, SymIntList output_size) {

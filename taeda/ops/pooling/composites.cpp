@@ -3,9 +3,11 @@
 #include <limits>
 
 #include "taeda/ops/functions.h"
+#include "taeda/ops/made_apart.h"
 #include "taeda/ops/pooling/checks.h"
 #include "taeda/ops/pooling/declarations.h"
 #include "taeda/ops/pooling/functions.h"
+#include "taeda/ops/size_limits.h"
 
 namespace taeda::impl {
 namespace {
@@ -38,8 +40,44 @@ std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& self, IntList k
       line_pair("max_pool1d", "dilation", dilation, 1), ceil_mode);
   return {values.squeeze(-2), indices.squeeze(-2)};
 }
+namespace {
+
+void check_one(const char* what, const char* kinds, IntList given) {
+  TAEDA_CHECK(given.size() == 1, "max_pool1d() ", what, " must be ", kinds,
+              " of size 1 but got size ", given.size());
+}
+void check_positive(const char* what, int64_t value) {
+  TAEDA_CHECK(value > 0, "max_pool1d() ", what, " must be greater than zero, but got ", value);
+}
+
+// This form has errors of its own in PyTorch.
+void check_max_pool1d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
+                      IntList dilation) {
+  bool is_filled = self.dim() == 2 || self.dim() == 3;
+  for (int64_t d = self.dim() == 2 ? 0 : 1; is_filled && d < self.dim(); ++d)
+    is_filled = self.sym_size(d) != SymInt(0);
+  TAEDA_CHECK(is_filled,
+              "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size "
+              "for input, but got:",
+              self.sym_sizes());
+  check_one("kernel_size", "an int, list of ints or tuple of ints", kernel_size);
+  if (!stride.empty()) check_one("stride", "None, an int, list of ints, or tuple of ints", stride);
+  check_one("padding", "an int, list of ints, or tuple of ints", padding);
+  check_one("dilation", "an int, list of ints or tuple of ints", dilation);
+  check_positive("kernel_size", kernel_size[0]);
+  if (!stride.empty()) check_positive("stride", stride[0]);
+  TAEDA_CHECK(padding[0] >= 0, "max_pool1d() padding must be non-negative, but got ", padding[0]);
+  TAEDA_CHECK(padding[0] <= kernel_size[0] / 2,
+              "max_pool1d() padding should be at most half of kernel size, but got padding=",
+              padding[0], " and kernel_size=", kernel_size[0]);
+  check_positive("dilation", dilation[0]);
+}
+
+}  // namespace
+
 Tensor max_pool1d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
                   IntList dilation, bool ceil_mode) {
+  check_max_pool1d(self, kernel_size, stride, padding, dilation);
   return std::get<0>(
       taeda::max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
 }
@@ -54,32 +92,65 @@ Tensor max_pool3d(const Tensor& self, IntList kernel_size, IntList stride, IntLi
       taeda::max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
+namespace {
+
+// The arguments of avg_pool1d for a plane of one row.
+struct RowWindow {
+  std::array<int64_t, 2> kernel_size, stride, padding;
+
+  RowWindow(const Tensor& self, IntList kernel_size, IntList stride, IntList padding)
+      : kernel_size(line_pair("avg_pool1d", "kernel_size", kernel_size, 1)),
+        stride(line_pair("avg_pool1d", "stride", stride.empty() ? kernel_size : stride, 1)),
+        padding(line_pair("avg_pool1d", "padding", padding, 0)) {
+    check_pooled_line("avg_pool1d", self);
+  }
+};
+
+// Fits `out` to one row less than `spec` has; the result is its view with that row.
+Tensor prepared_row(const char* op, OutSpec spec, Tensor& out) {
+  const size_t row = spec.sizes.size() - 2;
+  spec.sizes.erase(row);
+  spec.prepare_out(out, op);
+  return out.unsqueeze(-2);
+}
+
+}  // namespace
+
 Tensor avg_pool1d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
                   bool ceil_mode, bool count_include_pad) {
-  check_pooled_line("avg_pool1d", self);
-  return taeda::avg_pool2d(
-             self.unsqueeze(-2), line_pair("avg_pool1d", "kernel_size", kernel_size, 1),
-             line_pair("avg_pool1d", "stride", stride.empty() ? kernel_size : stride, 1),
-             line_pair("avg_pool1d", "padding", padding, 0), ceil_mode, count_include_pad)
+  const RowWindow window(self, kernel_size, stride, padding);
+  return taeda::avg_pool2d(self.unsqueeze(-2), window.kernel_size, window.stride, window.padding,
+                           ceil_mode, count_include_pad)
       .squeeze(-2);
 }
 Tensor& avg_pool1d_out(const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
                        bool ceil_mode, bool count_include_pad, Tensor& out) {
-  const Tensor made =
-      taeda::avg_pool1d(self, kernel_size, stride, padding, ceil_mode, count_include_pad);
-  resize_output(out, made.sym_sizes());
-  return out.copy_(made);
+  const RowWindow window(self, kernel_size, stride, padding);
+  const Tensor plane = (is_made_apart(out, self) ? self.clone() : self).unsqueeze(-2);
+  Tensor row = prepared_row("avg_pool1d",
+                            impl::avg_pool2d_spec(plane, window.kernel_size, window.stride,
+                                                  window.padding, ceil_mode, count_include_pad, {}),
+                            out);
+  taeda::avg_pool2d_out(row, plane, window.kernel_size, window.stride, window.padding, ceil_mode,
+                        count_include_pad);
+  return out;
 }
 
 Tensor adaptive_avg_pool1d(const Tensor& self, IntList output_size) {
   check_pooled_line("adaptive_avg_pool1d", self);
   const auto sizes = line_pair("adaptive_avg_pool1d", "output_size", output_size, 1);
-  return taeda::adaptive_avg_pool2d(self.unsqueeze(-2), as_symint(IntList(sizes))).squeeze(-2);
+  return taeda::adaptive_avg_pool2d(self.unsqueeze(-2), checked_symints(IntList(sizes)))
+      .squeeze(-2);
 }
 Tensor& adaptive_avg_pool1d_out(const Tensor& self, IntList output_size, Tensor& out) {
-  const Tensor made = taeda::adaptive_avg_pool1d(self, output_size);
-  resize_output(out, made.sym_sizes());
-  return out.copy_(made);
+  check_pooled_line("adaptive_avg_pool1d", self);
+  const auto pair = line_pair("adaptive_avg_pool1d", "output_size", output_size, 1);
+  const SymIntVec sizes{SymInt(pair[0]), SymInt(pair[1])};
+  const Tensor plane = (is_made_apart(out, self) ? self.clone() : self).unsqueeze(-2);
+  Tensor row =
+      prepared_row("adaptive_avg_pool1d", impl::_adaptive_avg_pool2d_spec(plane, sizes), out);
+  taeda::adaptive_avg_pool2d_out(row, plane, sizes);
+  return out;
 }
 std::tuple<Tensor, Tensor> adaptive_max_pool1d(const Tensor& self, IntList output_size) {
   check_pooled_line("adaptive_max_pool1d", self);
@@ -104,9 +175,9 @@ Tensor lp_pool(const Tensor& self, const Scalar& norm_type, IntList kernel_size,
   const double p = norm_type.to_double();
   if (p == std::numeric_limits<double>::infinity()) return max(self.abs());
   if (p == -std::numeric_limits<double>::infinity()) return max(self.abs().neg()).neg();
+  const Tensor out = mean(self.pow(norm_type));  // It checks the kernel's sizes.
   int64_t count = 1;
   for (int64_t d = 0; d < spatial; ++d) count *= kernel_size[kernel_size.size() == 1 ? 0 : d];
-  const Tensor out = mean(self.pow(norm_type));
   return out.sign().mul(out.abs().relu()).mul(Scalar(count)).pow(Scalar(1 / p));
 }
 

@@ -4,6 +4,7 @@
 #include "taeda/ops/pooling/declarations.h"
 #include "taeda/ops/pooling/functions.h"
 #include "taeda/ops/pooling/windows.h"
+#include "taeda/ops/shape.h"
 
 namespace taeda::impl {
 namespace {
@@ -13,6 +14,21 @@ void check_window_positive(const char* what, const IntVec& values) {
     TAEDA_CHECK(v > 0, what, " should be greater than zero, but got ", IntList(values));
 }
 
+// The last sizes as in "2x5x4".
+std::string crossed(SymIntList sizes, int64_t last) {
+  std::string out;
+  for (size_t d = sizes.size() - static_cast<size_t>(last); d < sizes.size(); ++d)
+    out += out.empty() ? str(sizes[d]) : str("x", sizes[d]);
+  return out;
+}
+
+void check_plane(const Tensor& self, bool is_plane) {
+  TAEDA_CHECK(is_plane,
+              "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but "
+              "got:",
+              self.sym_sizes());
+}
+
 void check_rank_2d(const Tensor& self) {
   const int64_t ndim = self.dim();
   TAEDA_CHECK(
@@ -20,16 +36,14 @@ void check_rank_2d(const Tensor& self) {
       "non-empty 3D or 4D (batch mode) tensor expected for input, but got: ", self.sym_sizes());
   bool is_empty = false;
   for (int64_t d = ndim == 3 ? 0 : 1; d < ndim; ++d) is_empty |= self.sym_size(d) == SymInt(0);
-  TAEDA_CHECK(!is_empty,
-              "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but "
-              "got:",
-              self.sym_sizes());
+  check_plane(self, !is_empty);
 }
 
 void check_rank_3d(const char* op, const Tensor& self) {
   const int64_t ndim = self.dim();
-  TAEDA_CHECK(ndim == 4 || ndim == 5, op,
-              "(): Expected 4D or 5D tensor for input, but got: ", self.sym_sizes());
+  TAEDA_CHECK(ndim == 4 || ndim == 5,
+              "non-empty 4D or 5D (batch mode) tensor expected for input: ", op, " got ",
+              self.sym_sizes());
   for (int64_t d = ndim == 4 ? 0 : 1; d < ndim; ++d)
     TAEDA_CHECK(self.sym_size(d) > SymInt(0), op,
                 "(): Expected input's non-batch dimensions to have positive length, but input has "
@@ -41,6 +55,7 @@ void check_rank_3d(const char* op, const Tensor& self) {
 SymIntVec pooled_sizes(const char* op, const Tensor& self, const PoolWindow& w, bool ceil_mode) {
   const int64_t spatial = static_cast<int64_t>(w.kernel.size()), ndim = self.dim();
   const int64_t first = ndim - spatial;
+  for (const int64_t stride : w.stride) TAEDA_CHECK(stride != 0, "stride should not be zero");
   check_window_positive("kernel size", w.kernel);
   check_window_positive("stride", w.stride);
   check_window_positive("dilation", w.dilation);
@@ -57,16 +72,31 @@ SymIntVec pooled_sizes(const char* op, const Tensor& self, const PoolWindow& w, 
   }
   bool is_too_small = false;
   for (int64_t d = first; d < ndim; ++d) is_too_small |= sizes[d] < SymInt(1);
-  TAEDA_CHECK(!is_too_small, "Given input size: ", last_sizes(self, spatial + 1),
-              ". Calculated output size: ", SymIntList(sizes), ". Output size is too small");
+  TAEDA_CHECK(!is_too_small, "Given input size: (", crossed(self.sym_sizes(), spatial + 1),
+              "). Calculated output size: (", crossed(sizes, spatial + 1),
+              "). Output size is too small");
   return sizes;
+}
+
+// Strides of a volume without a batch whose channels lie innermost.
+SymIntVec one_volume_strides(SymIntList sizes) {
+  SymIntVec batch(sizes);
+  batch.insert(0, SymInt(1));
+  const SymIntVec strides = channels_last_strides(batch);
+  return SymIntVec(strides.begin() + 1, strides.end());
 }
 
 std::array<OutSpec, 2> max_pool_spec(const char* op, const Tensor& self, const PoolWindow& w,
                                      bool ceil_mode) {
   const SymIntVec sizes = pooled_sizes(op, self, w, ceil_mode);
   check_pooled_dtype(op, self, kPoolsIntegers);
-  return {pooled_spec(self, sizes, self.dtype()), pooled_spec(self, sizes, DType::Int64)};
+  std::array<OutSpec, 2> specs{pooled_spec(self, sizes, self.dtype()),
+                               pooled_spec(self, sizes, DType::Int64)};
+  const bool is_one_volume = w.kernel.size() == 3 && self.dim() == 4;
+  if (is_one_volume && !self.is_contiguous() &&
+      self.sym_strides() == SymIntList(one_volume_strides(self.sym_sizes())))
+    for (OutSpec& spec : specs) spec.strides = one_volume_strides(sizes);
+  return specs;
 }
 
 OutSpec max_pool_backward_spec(const char* op, const Tensor& grad_output, const Tensor& self,
@@ -87,14 +117,21 @@ void check_pool_divisor(const std::optional<int64_t>& divisor) {
 void check_window_fits(const Tensor& self, const PoolWindow& w) {
   const int64_t first = self.dim() - static_cast<int64_t>(w.kernel.size());
   for (size_t d = 0; d < w.kernel.size(); ++d)
-    TAEDA_CHECK(self.sym_size(first + d) >= SymInt(w.kernel[d]), "input image ",
-                last_sizes(self, 3), " smaller than kernel size ", IntList(w.kernel));
+    TAEDA_CHECK(self.sym_size(first + d) >= SymInt(w.kernel[d]),
+                "input image (T: ", self.sym_size(-3), " H: ", self.sym_size(-2),
+                " W: ", self.sym_size(-1), ") smaller than kernel size (kT: ", w.kernel[0],
+                " kH: ", w.kernel[1], " kW: ", w.kernel[2], ")");
 }
 
 OutSpec avg_pool_spec(const char* op, const Tensor& self, const PoolWindow& w, bool ceil_mode,
                       const std::optional<int64_t>& divisor) {
   check_pool_divisor(divisor);
   if (w.kernel.size() == 3 && self.dim() >= 4) check_window_fits(self, w);
+  if (w.kernel.size() == 2) {
+    // Unlike those of maxima, means read the channels before they count dimensions.
+    wrap_dim(-3, self.dim(), /*wrap_scalar=*/false);
+    check_plane(self, self.dim() <= 4);
+  }
   const SymIntVec sizes = pooled_sizes(op, self, w, ceil_mode);
   check_pooled_dtype(op, self, kPoolsLong);
   return pooled_spec(self, sizes, self.dtype());

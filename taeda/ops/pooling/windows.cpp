@@ -1,6 +1,8 @@
 // Reads the arguments of windows.
 #include "taeda/ops/pooling/windows.h"
 
+#include <climits>
+
 namespace taeda {
 namespace {
 
@@ -14,6 +16,10 @@ IntVec spread(const char* op, const char* name, const char* phrase, IntList give
   TAEDA_CHECK(size == 1 || size == n, op, ": ", name, " must ", phrase,
               " a single int, or a tuple of ", several_ints(n), ": got ", size);
   IntVec out(given);
+  for (const int64_t value : out)
+    TAEDA_CHECK(value >= INT_MIN && value <= INT_MAX,
+                "value cannot be converted to type int without overflow: ", op, " got ", value,
+                " for ", name);
   while (static_cast<int64_t>(out.size()) < n) out.push_back(given[0]);
   return out;
 }
@@ -27,9 +33,7 @@ PoolWindow pool_window(const char* op, int64_t spatial, IntList kernel, IntList 
   w.stride =
       stride.empty() ? w.kernel : spread(op, "stride", "either be omitted,", stride, spatial);
   w.padding = spread(op, "padding", "either be", padding, spatial);
-  const int64_t plain[] = {1};
-  w.dilation =
-      spread(op, "dilation", "be either", dilation.empty() ? IntList(plain) : dilation, spatial);
+  w.dilation = spread(op, "dilation", "be either", dilation, spatial);
   return w;
 }
 

@@ -10,10 +10,13 @@ struct PoolWindow {
   IntVec kernel, stride, padding, dilation;
 };
 
-// One number stands for all dimensions; no stride stands for the kernel's size. `dilation` is empty
-// for operators without one. PyTorch's errors, with `op` in front.
+// The dilation of operators without one.
+inline constexpr int64_t kDense[] = {1};
+
+// One number stands for all dimensions; no stride stands for the kernel's size. PyTorch's errors,
+// with `op` in front.
 TAEDA_API PoolWindow pool_window(const char* op, int64_t spatial, IntList kernel, IntList stride,
-                                 IntList padding, IntList dilation = {});
+                                 IntList padding, IntList dilation = kDense);
 
 // How many windows lie in `size` elements: with ceil_mode also those that reach over the end, as
 // long as they start inside or in the padding in front.

@@ -68,6 +68,10 @@ void check_normal(const Tensor& self, double std) {
 }
 
 void check_exponential(const Tensor& self, double lambd) {
+  TAEDA_CHECK(self.is_floating_point(),
+              "Exponential distribution is a continuous probability distribution. dtype must be a "
+              "floating point but you specified ",
+              self.dtype());
   check_writable(self, "exponential_");
   TAEDA_CHECK(lambd > 0, "exponential_ expects lambda > 0.0, but found lambda=", lambd);
 }

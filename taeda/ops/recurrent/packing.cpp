@@ -2,7 +2,9 @@
 #include "taeda/ops/recurrent/packing.h"
 
 #include "taeda/ops/functions.h"
+#include "taeda/ops/padding/functions.h"
 #include "taeda/ops/recurrent/declarations.h"
+#include "taeda/ops/shape.h"
 
 namespace taeda::recurrent {
 
@@ -23,7 +25,9 @@ namespace taeda::impl {
 namespace {
 
 Tensor tensor_of(const std::vector<int64_t>& values) {
-  Tensor made = taeda::empty({static_cast<int64_t>(values.size())}, DType::Int64);
+  // PyTorch names the CPU: PackedSequence keeps its batch sizes there, whatever the default device
+  // is.
+  Tensor made = taeda::empty({static_cast<int64_t>(values.size())}, DType::Int64, {}, Device());
   std::copy(values.begin(), values.end(), static_cast<int64_t*>(made.data()));
   return made;
 }
@@ -129,6 +133,27 @@ std::tuple<Tensor, Tensor> _pad_packed_sequence(const Tensor& data, const Tensor
   for (const int64_t size : sizes)
     for (int64_t i = 0; i < size; ++i) ++lengths[i];
   return {batch_first ? made.transpose(0, 1) : made, tensor_of(lengths)};
+}
+
+Tensor pad_sequence(TensorList sequences, bool batch_first, double padding_value,
+                    std::string_view padding_side) {
+  TAEDA_CHECK(!sequences.empty(), "received an empty list of sequences");
+  TAEDA_CHECK(padding_side == "left" || padding_side == "right",
+              "Expected padding_side to be one of left or right, but got ", padding_side, ".");
+  const Tensor& first = sequences[0];
+  SymInt longest = first.sym_size(0);
+  for (const Tensor& sequence : sequences) longest = sym_max(longest, sequence.sym_size(0));
+  std::vector<Tensor> padded;
+  for (const Tensor& sequence : sequences) {
+    SymIntVec sizes(first.sym_sizes());
+    sizes[0] = sequence.sym_size(0);
+    broadcast_shapes(sizes, sequence.sym_sizes());
+    SymIntVec pad(static_cast<size_t>(first.dim()) * 2, SymInt(0));
+    pad[pad.size() - (padding_side == "left" ? 2 : 1)] = longest - sizes[0];
+    padded.push_back(taeda::constant_pad_nd(sequence.expand(sizes).to(first.dtype()), pad,
+                                            Scalar(padding_value)));
+  }
+  return taeda::stack(padded, batch_first ? 0 : 1);
 }
 
 }  // namespace taeda::impl

@@ -11,9 +11,9 @@ namespace {
 
 // A size times a factor, rounded down; symbolic where the factor is a whole number.
 SymInt scaled_size(const SymInt& size, double factor) {
-  const auto whole = static_cast<int64_t>(factor);
-  if (size.is_symbolic() && static_cast<double>(whole) == factor) return size * SymInt(whole);
-  return SymInt(static_cast<int64_t>(std::floor(static_cast<double>(size.expect_int()) * factor)));
+  if (size.is_symbolic() && std::floor(factor) == factor)
+    return size * SymInt(Scalar(factor).to_int());
+  return SymInt(Scalar(std::floor(static_cast<double>(size.expect_int()) * factor)).to_int());
 }
 
 // The size asked for, or the one that factors give, which then count themselves.
@@ -41,7 +41,10 @@ struct Resampled {
       sizes.push_back(scaled_size(input.sym_size(d + 2), (*given)[d]));
   }
   std::optional<double> scale(size_t d) const {
-    return factors ? std::optional((*factors)[d]) : std::nullopt;
+    if (!factors) return std::nullopt;
+    TAEDA_CHECK(d < factors->size(), "ArrayRef: invalid index Index = ", d,
+                "; Length = ", factors->size());
+    return (*factors)[d];
   }
 };
 

@@ -17,7 +17,6 @@ Tensor mvlgamma_arguments(const Tensor& self, int64_t p) {
   return self.unsqueeze(-1) + steps;
 }
 
-namespace impl {
 namespace {
 
 // Integers become the default float.
@@ -33,6 +32,18 @@ OutSpec gamma_spec(const char* op, const Tensor& a, const Tensor& b, bool takes_
   spec.strides = strides_in_order(inputs, spec.sizes);
   return spec;
 }
+
+}  // namespace
+
+OutSpec full_float_spec(const char* op, const Tensor& a, const Tensor& b) {
+  OutSpec spec = gamma_spec(op, a, b, true);
+  TAEDA_CHECK_NOT_IMPLEMENTED(!is_reduced_float(spec.dtype), "\"", op,
+                              "_cpu\" not implemented for '", spec.dtype, "'");
+  return spec;
+}
+
+namespace impl {
+namespace {
 
 void check_mvlgamma(const Tensor& self, int64_t p) {
   TAEDA_CHECK(self.dtype() != DType::Bool, "The input tensor may not be a boolean tensor.");
@@ -55,10 +66,7 @@ OutSpec igammac_spec(const Tensor& self, const Tensor& other) {
   return gamma_spec("igammac", self, other, false);
 }
 OutSpec special_zeta_spec(const Tensor& self, const Tensor& other) {
-  OutSpec spec = gamma_spec("zeta", self, other, true);
-  TAEDA_CHECK_NOT_IMPLEMENTED(!is_reduced_float(spec.dtype), "\"zeta_cpu\" not implemented for '",
-                              spec.dtype, "'");
-  return spec;
+  return full_float_spec("zeta", self, other);
 }
 Tensor special_zeta_self_scalar(const Scalar& self, const Tensor& other) {
   return taeda::special_zeta(wrapped_scalar(self), other);
@@ -81,25 +89,34 @@ Tensor& polygamma_(Tensor& self, int64_t n) {
   return self.copy_(result);
 }
 
-Tensor mvlgamma(const Tensor& self, int64_t p) {
+namespace {
+
+// The sum of the parts, and the number that is added to it.
+std::pair<Tensor, Scalar> mvlgamma_terms(const Tensor& self, int64_t p) {
   check_mvlgamma(self, p);
   const double dims = static_cast<double>(p);
   const double pi_power = dims * (dims - 1) * std::log(3.14159265358979323846) / 4;
   const Tensor parts = taeda::lgamma(mvlgamma_arguments(as_default_float(self), p));
-  return parts.sum(IntList({-1})).add(Scalar(pi_power));
+  return {parts.sum(IntList({-1})), Scalar(pi_power)};
+}
+
+}  // namespace
+
+Tensor mvlgamma(const Tensor& self, int64_t p) {
+  const auto [sum, pi_power] = mvlgamma_terms(self, p);
+  return sum.add(pi_power);
 }
 Tensor& mvlgamma_(Tensor& self, int64_t p) {
   check_mvlgamma(self, p);
   TAEDA_CHECK(is_floating(self.dtype()), "result type ", default_dtype(),
               " can't be cast to the desired output type ", self.dtype());
-  return self.copy_(impl::mvlgamma(self, p));
+  return impl::mvlgamma_out(self, p, self);
 }
 Tensor& mvlgamma_out(const Tensor& self, int64_t p, Tensor& out) {
-  const Tensor result = impl::mvlgamma(self, p);
-  TAEDA_CHECK(is_floating(out.dtype()), "mvlgamma: result type ", result.dtype(),
+  const auto [sum, pi_power] = mvlgamma_terms(self, p);
+  TAEDA_CHECK(is_floating(out.dtype()), "mvlgamma: result type ", sum.dtype(),
               " can't be cast to the desired output type ", out.dtype());
-  resize_output(out, result.sym_sizes());
-  return out.copy_(result);
+  return taeda::add_out(out, sum, wrapped_scalar(pi_power));
 }
 
 }  // namespace impl

@@ -1,5 +1,6 @@
 // Differences of neighbours, gradients on a grid and integrals by trapezoids.
 #include "taeda/ops/functions.h"
+#include "taeda/ops/out_alias.h"
 #include "taeda/ops/shape.h"
 #include "taeda/ops/statistics/declarations.h"
 #include "taeda/ops/statistics/functions.h"
@@ -36,25 +37,52 @@ Tensor joined_input(const Tensor& self, int64_t n, int64_t dim, const Tensor& pr
   return taeda::cat(parts, dim);
 }
 
+// Neighbours along `dim` after n - 1 differences; none where nothing is left to take one of.
+struct Neighbours {
+  Tensor after, before;
+
+  Neighbours(const Tensor& self, int64_t n, int64_t dim);
+  bool is_bool() const { return after.dtype() == DType::Bool; }
+  Tensor difference() const { return is_bool() ? after.logical_xor(before) : after - before; }
+};
+
+Neighbours::Neighbours(const Tensor& self, int64_t n, int64_t dim) {
+  const SymInt count = self.sym_size(dim);
+  // Nothing is left of so few elements, whatever the order: it may be any number.
+  if (!count.is_symbolic() && count <= SymInt(n)) {
+    after = before = self.narrow(dim, 0, 0);
+    return;
+  }
+  Tensor x = self;
+  for (int64_t i = 0;; ++i) {
+    const SymInt size = x.sym_size(dim), length = size > SymInt(0) ? size - SymInt(1) : SymInt(0);
+    after = x.narrow(dim, size - length, length);
+    before = x.narrow(dim, 0, length);
+    if (i + 1 >= n || size <= SymInt(1)) return;
+    x = difference();
+  }
+}
+
 }  // namespace
 
 Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend,
             const Tensor& append) {
-  Tensor x = joined_input(self, n, dim, prepend, append);
-  if (n == 0) return x.clone();
-  dim = wrap_dim(dim, x.dim());
-  for (int64_t i = 0; i < n && x.sym_size(dim) > SymInt(0); ++i) {
-    const SymInt length = x.sym_size(dim) - SymInt(1);
-    const Tensor after = x.narrow(dim, 1, length), before = x.narrow(dim, 0, length);
-    x = x.dtype() == DType::Bool ? after.logical_xor(before) : after - before;
-  }
-  return x;
+  const Tensor x = joined_input(self, n, dim, prepend, append);
+  return n == 0 ? x.clone() : Neighbours(x, n, wrap_dim(dim, x.dim())).difference();
 }
 Tensor& diff_out(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend,
                  const Tensor& append, Tensor& out) {
-  const Tensor result = impl::diff(self, n, dim, prepend, append);
-  OutSpec(result.sym_sizes(), result.dtype(), result.device()).prepare_out(out, "diff");
-  return out.copy_(result);
+  const Tensor x = joined_input(self, n, dim, prepend, append);
+  if (n == 0) {
+    TAEDA_CHECK(out.dtype() == x.dtype(), "expected scalar_type ", x.dtype(), " but found ",
+                out.dtype());
+    resize_output(out, x.sym_sizes());
+    return out.copy_(x);
+  }
+  const Neighbours last(x, n, wrap_dim(dim, x.dim()));
+  check_keeps_input(OutSpec(last.after.sym_sizes(), x.dtype(), x.device()), out, self);
+  return last.is_bool() ? taeda::logical_xor_out(out, last.after, last.before)
+                        : taeda::sub_out(out, last.after, last.before);
 }
 
 // ---- gradient ----

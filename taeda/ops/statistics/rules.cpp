@@ -97,7 +97,7 @@ Tensor corrcoef(const Tensor& self) {
 namespace {
 
 void check_nansum(const char* op, const Tensor& self) {
-  TAEDA_CHECK(!self.is_complex(), op, " does not support complex inputs");
+  TAEDA_CHECK(!self.is_complex(), op, " on CPU does not support complex inputs");
 }
 Tensor without_nan(const Tensor& self) {
   if (!is_floating(self.dtype())) return self;

@@ -202,6 +202,7 @@ Tensor diagonal_backward(const Tensor& grad_output, SymIntList input_sizes, int6
 
 Tensor unfold_backward(const Tensor& grad_in, SymIntList input_sizes, int64_t dim, int64_t size,
                        int64_t step) {
+  TAEDA_CHECK_VALUE(step > 0, "step is ", step, " but must be > 0");
   Tensor out = zeros_for(grad_in, input_sizes);
   if (step >= size) {
     out.unfold(dim, size, step).copy_(grad_in);

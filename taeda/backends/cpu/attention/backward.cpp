@@ -21,7 +21,6 @@ namespace attention {
 namespace {
 
 constexpr int64_t kPanels = 2;  // of queries in a block
-constexpr int kMaxLanes = 64;
 constexpr int64_t kTasks = 16;  // wanted of a call with few heads
 
 template <class T>

@@ -17,6 +17,8 @@ namespace taeda::cpu::attention {
 using gemm_kernels::AccOf;
 using gemm_kernels::Kernels;
 
+constexpr int kMaxLanes = 64;  // of a panel
+
 inline int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 // A tensor of (batch, heads, length, width) by elements.
@@ -76,16 +78,15 @@ struct Shape {
 };
 
 // c[i][lane] = alpha * sum over p of a[i][p] * b[p][lane] + beta * c, for packed panels of `a` that
-// are `a_depth` deep, of which the first `depth` steps count. Writes whole tiles.
+// are `a_depth` deep, of which the first `depth` steps count. Rows of the last tile that do not
+// count may be written.
 template <class T>
 void multiply_panels(const Kernels<T>& kernels, int64_t rows, int64_t depth, const AccOf<T>* a,
                      int64_t a_depth, const AccOf<T>* b, AccOf<T> alpha, AccOf<T> beta,
                      AccOf<T>* c) {
-  const int mr = kernels.mr;
-  for (int64_t i = 0; i < rows; i += mr) {
-    const auto tile = 2 * (rows - i) <= mr ? kernels.short_tile : kernels.tile;
-    tile(depth, a + i * a_depth, b, alpha, beta, c + i * kernels.nr, kernels.nr, {});
-  }
+  for (int64_t i = 0; i < rows; i += kernels.mr)
+    kernels.tile_for(rows - i)(depth, a + i * a_depth, b, alpha, beta, c + i * kernels.nr,
+                               kernels.nr, {});
 }
 
 // Writes the columns of a panel, `width` rows of `lanes` that count, as rows of `out`.

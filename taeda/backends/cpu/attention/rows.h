@@ -29,5 +29,9 @@ struct AttentionRows {
 // Those of this machine, for float and double.
 template <class T>
 const AttentionRows<T>& attention_rows();
+template <>
+const AttentionRows<float>& attention_rows<float>();
+template <>
+const AttentionRows<double>& attention_rows<double>();
 
 }  // namespace taeda::cpu

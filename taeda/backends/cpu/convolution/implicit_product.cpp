@@ -144,7 +144,7 @@ class Run {
       const Acc keep(q == 0 ? 0 : 1);
       for (int64_t j = 0; j < cols; j += nr)
         for (int64_t i = 0; i < rows; i += mr) {
-          const auto tile = 2 * (rows - i) <= mr ? kernels_.short_tile : kernels_.tile;
+          const auto tile = kernels_.tile_for(rows - i);
           tile(depth, a + i * depth * kParts<T>, b + j * depth * kParts<T>, Acc(1), keep,
                sums + i * stride + j, stride, {});
         }

@@ -16,6 +16,7 @@ using onednn::Pass;
 
 // Multiply-adds from which a call of the library, with its copies into blocks of channels, pays.
 constexpr double kLeastWork = 256.0 * 1024;
+constexpr int64_t kTileChannels = 16;
 
 double work_of(const Geometry& g) {
   double work = static_cast<double>(g.images) * g.groups * g.in_channels * g.out_channels;
@@ -23,27 +24,46 @@ double work_of(const Geometry& g) {
   return work;
 }
 
-bool is_gainful(DType dtype, const Geometry& g) {
-  if (onednn::request().is_refused) return false;
-  const bool is_known = dtype == DType::Float;
-  if (onednn::request().path) return is_known && work_of(g) >= kLeastWork;
+// bfloat16 gains where the processor multiplies tiles of it and a patch has channels enough for
+// one; else its products here win, since no copy into blocks comes before them.
+bool has_gain(DType dtype, [[maybe_unused]] const Geometry& g) {
+  if (dtype == DType::Float) return true;
 #if defined(__x86_64__)
-  return is_known && work_of(g) >= kLeastWork;
+  static const bool multiplies_tiles = [] {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("amx-bf16") != 0;
+  }();
+  return dtype == DType::BFloat16 && multiplies_tiles && g.in_channels >= kTileChannels;
 #else
   return false;
 #endif
+}
+
+bool is_gainful(DType dtype, const Geometry& g) {
+  if (onednn::request().is_refused || !has_gain(dtype, g)) return false;
+#if defined(__x86_64__)
+  return work_of(g) >= kLeastWork;
+#else
+  return onednn::request().path && work_of(g) >= kLeastWork;
+#endif
+}
+
+DataType data_type(DType dtype) {
+  return dtype == DType::Float ? onednn::kFloat : onednn::kBFloat16;
 }
 
 // Everything a primitive is made for.
 struct Key {
   Geometry geometry;
   Pass pass;
+  DataType type;
   int spatial, threads;
   bool has_bias;
   bool operator==(const Key&) const = default;
 
   size_t hash() const {
     size_t h = (static_cast<size_t>(threads) * 4 + static_cast<size_t>(pass)) * 2 + has_bias;
+    h = h * 8 + type;
     const auto mix = [&](int64_t x) {
       h = (h ^ static_cast<size_t>(x)) * 0x9e3779b97f4a7c15u;
       h ^= h >> 29;
@@ -101,10 +121,10 @@ Shape weight_shape(const Geometry& g, int spatial) {
 class Argument {
  public:
   // `is_result` copies from the library's layout to the tensor's, else the other way.
-  bool make(const Shape& shape, const void* wanted, bool is_result) {
+  bool make(DataType type, const Shape& shape, const void* wanted, bool is_result) {
     const onednn::Library& dnn = onednn::library();
     is_result_ = is_result;
-    const ArrayDesc given(onednn::kFloat, shape.ndim, shape.sizes.data(), shape.strides.data());
+    const ArrayDesc given(type, shape.ndim, shape.sizes.data(), shape.strides.data());
     if (!given.get() || !wanted || !create(user_, given.get())) return false;
     if (dnn.memory_desc_equal(given.get(), wanted)) return true;
     bytes_ = static_cast<int64_t>(dnn.memory_desc_get_size(wanted));
@@ -175,12 +195,12 @@ class Convolution {
         desc, is_forward ? onednn::kDestinationDesc : onednn::kDestinationGradDesc, 0);
     is_ready_ =
         dnn.primitive_create(&primitive_, desc) == onednn::kSuccess &&
-        x_.make(x, wanted(onednn::kSourceDesc, onednn::kSourceGradDesc, Pass::SourceGrad),
+        x_.make(key.type, x, wanted(onednn::kSourceDesc, onednn::kSourceGradDesc, Pass::SourceGrad),
                 key.pass == Pass::SourceGrad) &&
-        weight_.make(weight,
+        weight_.make(key.type, weight,
                      wanted(onednn::kWeightsDesc, onednn::kWeightsGradDesc, Pass::WeightsGrad),
                      key.pass == Pass::WeightsGrad) &&
-        y_.make(y, y_desc, is_forward) && (!key.has_bias || make_bias(bias)) &&
+        y_.make(key.type, y, y_desc, is_forward) && (!key.has_bias || make_bias(bias)) &&
         dnn.stream_create(&stream_, dnn.engine, onednn::kInOrderStream) == onednn::kSuccess;
     dnn.primitive_desc_destroy(desc);
   }
@@ -220,10 +240,10 @@ class Convolution {
   Handle make_desc(const Shape& x, const Shape& weight, const Shape& y, const Shape& bias) const {
     const bool is_fixed = key_.geometry.is_channels_last;
     const auto strides = [&](const Shape& s) { return is_fixed ? s.strides.data() : nullptr; };
-    const ArrayDesc x_desc(onednn::kFloat, x.ndim, x.sizes.data(), strides(x));
-    const ArrayDesc y_desc(onednn::kFloat, y.ndim, y.sizes.data(), strides(y));
-    const ArrayDesc weight_desc(onednn::kFloat, weight.ndim, weight.sizes.data(), nullptr);
-    const ArrayDesc bias_desc(onednn::kFloat, 1, bias.sizes.data(), bias.strides.data());
+    const ArrayDesc x_desc(key_.type, x.ndim, x.sizes.data(), strides(x));
+    const ArrayDesc y_desc(key_.type, y.ndim, y.sizes.data(), strides(y));
+    const ArrayDesc weight_desc(key_.type, weight.ndim, weight.sizes.data(), nullptr);
+    const ArrayDesc bias_desc(key_.type, 1, bias.sizes.data(), bias.strides.data());
     int64_t dilations[kSpatial];
     for (int d = 0; d < kSpatial; ++d) dilations[d] = key_.geometry.dilation[d] - 1;
     const int first = kSpatial - key_.spatial;
@@ -234,7 +254,7 @@ class Convolution {
   }
   bool make_bias(const Shape& shape) {
     const onednn::Library& dnn = onednn::library();
-    const ArrayDesc desc(onednn::kFloat, 1, shape.sizes.data(), shape.strides.data());
+    const ArrayDesc desc(key_.type, 1, shape.sizes.data(), shape.strides.data());
     return dnn.memory_create(&bias_, desc.get(), dnn.engine, nullptr) == onednn::kSuccess;
   }
 
@@ -260,9 +280,9 @@ bool library_convolution(Pass pass, const Tensors& t, const Tensor& bias) {
   const onednn::Library& dnn = onednn::library();
   const int threads = in_parallel_region() ? 1 : num_threads(), before = dnn.get_threads();
   dnn.set_threads(threads);
-  const bool is_done =
-      kept_convolution({t.geometry, pass, static_cast<int>(t.x.dim() - 2), threads, bias.defined()})
-          .run(t, bias);
+  const bool is_done = kept_convolution({t.geometry, pass, data_type(t.x.dtype()),
+                                         static_cast<int>(t.x.dim() - 2), threads, bias.defined()})
+                           .run(t, bias);
   dnn.set_threads(before);
   return is_done;
 }

@@ -37,10 +37,17 @@ Tensor& _fill_triangle_indices_(Tensor& self, int64_t row, int64_t col, int64_t 
   visit_dtype(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
     if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>) {
+      if (self.numel() == 0) return;
       auto* to = static_cast<T*>(self.data());
+      using Wide = __int128;
+      // The rows that have a place: others may be as many as an integer can count.
+      const auto begin = static_cast<int64_t>(upper ? 0 : std::clamp<Wide>(-Wide(offset), 0, row));
+      const auto end =
+          static_cast<int64_t>(upper ? std::clamp<Wide>(Wide(col) - offset, 0, row) : Wide(row));
       int64_t k = 0;
-      for (int64_t r = 0; r < row; ++r) {
-        const int64_t edge = std::clamp<int64_t>(r + offset + (upper ? 0 : 1), 0, col);
+      for (int64_t r = begin; r < end; ++r) {
+        const auto edge =
+            static_cast<int64_t>(std::clamp<Wide>(Wide(r) + offset + (upper ? 0 : 1), 0, col));
         const int64_t first = upper ? edge : 0, last = upper ? col : edge;
         for (int64_t c = first; c < last; ++c, ++k) {
           to[k * self.stride(1)] = static_cast<T>(r);

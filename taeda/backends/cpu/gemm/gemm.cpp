@@ -13,7 +13,6 @@ namespace taeda::cpu {
 namespace {
 
 using gemm_kernels::Kernels;
-using gemm_kernels::Product;
 
 // The type a product is computed in: unsigned for integers, which wrap.
 template <class T>
@@ -39,21 +38,21 @@ Matrix<const ComputedAs<T>> computed(Matrix<const T> m) {
 
 // C = beta * C + bias, for a product without terms.
 template <class T>
-void scale_output(const Kernels<T>& kernels, const Product<T>& p) {
+void scale_output(const Kernels<T>& kernels, const gemm_kernels::Product<T>& p) {
   using Acc = gemm_kernels::AccOf<T>;
   constexpr int64_t kBlock = 256;
   static constexpr Acc zeros[kBlock] = {};
   for (int64_t i = 0; i < p.m; ++i)
     for (int64_t j = 0; j < p.n; j += kBlock) {
       const int64_t cols = std::min(kBlock, p.n - j);
-      const Product<T> part = p.block(i, 1, j, cols);
+      const gemm_kernels::Product<T> part = p.block(i, 1, j, cols);
       kernels.store(1, cols, zeros, cols, Acc(1), p.beta, part.c, part.bias);
     }
 }
 
 // C^T = B^T A^T.
 template <class T>
-Product<T> transposed(const Product<T>& p) {
+gemm_kernels::Product<T> transposed(const gemm_kernels::Product<T>& p) {
   const auto flip = [](auto m) { return decltype(m){m.data, m.col_stride, m.row_stride}; };
   return {p.n, p.m, p.k, p.alpha, flip(p.b), flip(p.a), p.beta, flip(p.c), nullptr};
 }
@@ -64,7 +63,7 @@ constexpr int64_t kUnpackedWork = 64 * 64 * 64;
 constexpr int64_t kCopiedElements = 512;
 
 template <class T>
-bool unpacked_product(const Kernels<T>& kernels, const Product<T>& p) {
+bool unpacked_product(const Kernels<T>& kernels, const gemm_kernels::Product<T>& p) {
   if constexpr (!std::is_floating_point_v<T>) {
     return false;
   } else {
@@ -86,7 +85,7 @@ bool unpacked_product(const Kernels<T>& kernels, const Product<T>& p) {
 }
 
 template <class T>
-void run(const Product<T>& p) {
+void run(const gemm_kernels::Product<T>& p) {
   if (p.m <= 0 || p.n <= 0) return;
   const Kernels<T>& kernels = gemm_kernels::kernels().get<T>();
   if (p.k <= 0 || p.alpha == gemm_kernels::AccOf<T>(0)) return scale_output(kernels, p);
@@ -95,7 +94,7 @@ void run(const Product<T>& p) {
   if (gemm_kernels::thin_product(kernels, p)) return;
   if (gemm_kernels::library_product(p)) return;
   if (!p.bias && (p.n <= gemm_kernels::kThinRows || (p.c.col_stride != 1 && p.c.row_stride == 1))) {
-    const Product<T> flipped = transposed(p);
+    const gemm_kernels::Product<T> flipped = transposed(p);
     if (gemm_kernels::thin_product(kernels, flipped)) return;
     if (p.c.col_stride != 1) return gemm_kernels::packed_product(kernels, flipped);
   }
@@ -103,9 +102,9 @@ void run(const Product<T>& p) {
 }
 
 template <class T>
-Product<ComputedAs<T>> product_of(int64_t m, int64_t n, int64_t k, ScalarOf<T> alpha,
-                                  Matrix<const T> a, Matrix<const T> b, ScalarOf<T> beta,
-                                  Matrix<T> c, const T* bias) {
+gemm_kernels::Product<ComputedAs<T>> product_of(int64_t m, int64_t n, int64_t k, ScalarOf<T> alpha,
+                                                Matrix<const T> a, Matrix<const T> b,
+                                                ScalarOf<T> beta, Matrix<T> c, const T* bias) {
   using Acc = gemm_kernels::AccOf<ComputedAs<T>>;
   return {m,
           n,

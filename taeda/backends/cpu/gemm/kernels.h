@@ -1,6 +1,7 @@
 // The table of inner kernels that each instruction set fills, one entry per element type.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
@@ -36,6 +37,9 @@ struct Ahead {
   int64_t lines = 0;
 };
 
+constexpr int kMaxTile = 2048;  // elements of the largest mr x nr
+constexpr int kMaxTileRows = 16;
+
 // Integers are computed as unsigned, so that they wrap.
 template <class T>
 struct Kernels {
@@ -52,12 +56,12 @@ struct Kernels {
   void (*pack)(int64_t extent, int64_t k, const T* src, int64_t lane_stride, int64_t k_stride,
                int width, Part* dst);
 
-  // c = alpha * (a * b) + beta * c for one whole tile of packed panels; beta == 0 does not read c.
+  // c = alpha * (a * b) + beta * c for a tile of packed panels; beta == 0 does not read c.
   using Tile = void(int64_t k, const Part* a, const Part* b, Acc alpha, Acc beta, Acc* c,
                     int64_t c_row_stride, Ahead ahead);
-  Tile* tile;
-  // The same for a tile of which at most the first mr / 2 rows count; it may leave the others.
-  Tile* short_tile;
+  // By half the rows that count, rounded up, less one; the other rows may be left or written.
+  Tile* tiles[kMaxTileRows / 2];
+  Tile* tile_for(int64_t rows) const { return tiles[(std::min<int64_t>(rows, mr) - 1) / 2]; }
 
   // c = alpha * tile + beta * c + bias for a tile of rows x cols; bias may be null.
   void (*store)(int64_t rows, int64_t cols, const Acc* tile, int64_t tile_row_stride, Acc alpha,
@@ -86,7 +90,6 @@ struct Kernels {
   X(BFloat16) X(Complex<float>) X(Complex<double>) X(uint64_t) X(uint32_t) X(uint16_t) X(uint8_t)
 
 constexpr int64_t kUnpackedMaxDepth = 256;
-constexpr int kMaxTile = 2048;  // elements of the largest mr x nr
 
 struct KernelSet {
   Kernels<float> f32;

@@ -1,4 +1,6 @@
 // Fills the kernel table of one instruction set; compiled once for each.
+#include <utility>
+
 #include "taeda/backends/cpu/gemm/kernels.h"
 #include "taeda/backends/cpu/gemm/pack_kernel.h"
 #include "taeda/backends/cpu/gemm/tile_kernel.h"
@@ -21,6 +23,19 @@ constexpr int kRealRows = 6, kRealVectors = 2, kComplexRows = 4, kComplexVectors
 constexpr int64_t kDepthBytes = 1024, kRows = 240, kCols = 2048;
 #endif
 
+// The kernel of a tile whose first `rows` rows count. Only products of real numbers are worth one
+// per pair of rows; integers have half tiles and whole ones.
+template <class T, int rows, int mr, int vectors>
+consteval typename Kernels<T>::Tile* tile_of() {
+  using Part = PartOf<T>;
+  constexpr int coarse = 2 * rows <= mr ? mr / 2 : mr;
+  constexpr int computed = std::is_floating_point_v<Part> ? rows : coarse;
+  if constexpr (kParts<T> == 2)
+    return complex_tile<Part, mr, vectors>;
+  else
+    return real_tile<Part, computed, mr, vectors>;
+}
+
 template <class T>
 consteval Kernels<T> make_kernels() {
   using Part = PartOf<T>;
@@ -28,7 +43,7 @@ consteval Kernels<T> make_kernels() {
   constexpr int mr = is_complex ? kComplexRows : kRealRows;
   constexpr int vectors = is_complex ? kComplexVectors : kRealVectors;
   constexpr int nr = vectors * Simd<Part>::width;
-  static_assert(mr * nr <= kMaxTile);
+  static_assert(mr * nr <= kMaxTile && mr <= kMaxTileRows && mr % 2 == 0);
   Kernels<T> k{};
   k.mr = mr;
   k.nr = nr;
@@ -39,13 +54,10 @@ consteval Kernels<T> make_kernels() {
   k.store = store_tile<T>;
   k.dot_rows = dot_rows<T>;
   k.add_rows = add_rows<T>;
-  if constexpr (is_complex) {
-    k.tile = k.short_tile = complex_tile<Part, mr, vectors>;
-  } else {
-    k.tile = real_tile<Part, mr, mr, vectors>;
-    k.short_tile = real_tile<Part, mr / 2, mr, vectors>;
-    if constexpr (std::is_floating_point_v<T>) k.unpacked = unpacked<T, kStrip>;
-  }
+  [&]<int... half>(std::integer_sequence<int, half...>) {
+    ((k.tiles[half] = tile_of<T, 2 * half + 2, mr, vectors>()), ...);
+  }(std::make_integer_sequence<int, mr / 2>());
+  if constexpr (std::is_floating_point_v<T>) k.unpacked = unpacked<T, kStrip>;
   return k;
 }
 

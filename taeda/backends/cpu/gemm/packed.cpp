@@ -52,7 +52,7 @@ void run_tiles(const Kernels<T>& kernels, const Panels<T>& panels, int64_t rows,
     for (int64_t i = 0; i < rows; i += mr) {
       const int64_t tile_rows = std::min<int64_t>(mr, rows - i);
       if (i > 0) ahead.data = static_cast<const char*>(ahead.data) + 64 * ahead.lines;
-      const auto compute = 2 * tile_rows <= mr ? kernels.short_tile : kernels.tile;
+      const auto compute = kernels.tile_for(tile_rows);
       const PartOf<T>* a = panels.a + i / mr * a_panel;
       const Matrix<T> at{c.data + i * c.row_stride + j * c.col_stride, c.row_stride, c.col_stride};
       if constexpr (!std::is_same_v<T, Acc>) {

@@ -51,10 +51,12 @@ struct Bags {
     for (size_t b = 0; b + 1 < start.size(); ++b)
       TAEDA_CHECK(start[b] <= start[b + 1], "offsets must not decrease, but got ", start[b],
                   " before ", start[b + 1]);
-    for (int64_t row : rows)
-      TAEDA_CHECK(row >= 0 && row < table,
-                  "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be ",
-                  row);
+    for (size_t i = 0; i < rows.size(); ++i)
+      TAEDA_CHECK(
+          rows[i] >= 0 && rows[i] < table, "Index ", i, " of input takes value ", rows[i],
+          " which is not in the valid range [0, ", table,
+          "): embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be ",
+          rows[i]);
   }
   int64_t count() const { return static_cast<int64_t>(start.size()) - 1; }
   // f(place) for each index of a bag that counts; returns their number.
@@ -151,6 +153,15 @@ void gather_bags(const Tensor& weight, const Bags& bags, int64_t mode, const Ten
   put(to.offset2bag, bag_of);
   put(to.bag_size, sizes);
   put(to.max_indices, mode == kMaxBag ? largest : sizes);
+}
+
+// The numbers of a tensor, each of which names one of `count` things.
+std::vector<int64_t> names_in(const Tensor& t, const char* name, int64_t count) {
+  std::vector<int64_t> values = values_of(t);
+  for (const int64_t value : values)
+    TAEDA_CHECK(value >= 0 && value < count, "embedding_bag: expected ", name, " between 0 and ",
+                count, ", got ", value);
+  return values;
 }
 
 // How many times each row of a table is named.
@@ -272,9 +283,13 @@ void _embedding_bag_dense_backward(const Tensor& grad, const Tensor& indices,
                                    const Tensor& per_sample_weights, int64_t padding_idx,
                                    Tensor& out) {
   out.fill_(Scalar(0));
+  if (out.numel() == 0) return;
   const int64_t table = num_weights.expect_int();
-  const std::vector<int64_t> rows = values_of(indices), bag_of = values_of(offset2bag),
-                             sizes = values_of(bag_size), largest = values_of(maximum_indices);
+  const std::vector<int64_t> rows = names_in(indices, "indices", table),
+                             bag_of = names_in(offset2bag, "offset2bag", grad.sizes()[0]),
+                             sizes = values_of(bag_size);
+  std::vector<int64_t> largest;
+  if (mode == kMaxBag) largest = names_in(maximum_indices, "maximum_indices", table);
   const Shares share{rows,
                      bag_of,
                      sizes,
@@ -295,7 +310,8 @@ void _embedding_bag_per_sample_weights_backward(const Tensor& grad, const Tensor
                                                 const Tensor& indices, const Tensor&,
                                                 const Tensor& offset2bag, int64_t,
                                                 int64_t padding_idx, Tensor& out) {
-  const std::vector<int64_t> rows = values_of(indices), bag_of = values_of(offset2bag);
+  const std::vector<int64_t> rows = names_in(indices, "indices", weight.sizes()[0]),
+                             bag_of = names_in(offset2bag, "offset2bag", grad.sizes()[0]);
   const int64_t width = weight.sizes()[1], by_grad = grad.strides()[1],
                 by_weight = weight.strides()[1];
   visit_rows(grad.dtype(), [&](auto tag, auto wide) {

@@ -12,7 +12,7 @@
 namespace taeda::cpu {
 namespace {
 
-constexpr int64_t kGrain = 1 << 16;
+constexpr int64_t kIndexGrain = 1 << 16;
 
 bool has_outside(const int64_t* p, int64_t n, int64_t stride, int64_t low, uint64_t width) {
   uint64_t bad = 0;
@@ -30,7 +30,7 @@ bool any_outside(const Tensor& index, int64_t low, uint64_t width) {
   const int64_t cols = nest.sizes[0],
                 step = nest.strides[0][0] / static_cast<int64_t>(sizeof(int64_t));
   std::atomic<bool> is_bad{false};
-  parallel_for(0, nest.numel, kGrain, [&](int64_t first, int64_t last) {
+  parallel_for(0, nest.numel, kIndexGrain, [&](int64_t first, int64_t last) {
     while (first < last) {
       const int64_t col = first % cols, n = std::min(cols - col, last - first);
       const char* at = nest.base[0] + col * nest.strides[0][0];

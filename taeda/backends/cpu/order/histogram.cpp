@@ -118,20 +118,20 @@ std::pair<double, double> histc_ends(const Tensor& self, double low, double high
     high = read_scalar(self.amax()).to_double();
   }
   if (low == high) {
-    const auto step = [&](double x, double to) {
-      if (self.dtype() == DType::Double) return std::nextafter(x, to);
-      if (self.dtype() == DType::Float)
-        return static_cast<double>(std::nextafter(static_cast<float>(x), static_cast<float>(to)));
-      return x;
+    // The neighbouring number, within the finite ones.
+    const auto next = [&](double x, bool is_up) {
+      const auto of = [&]<class T>(T at) {
+        using Limits = std::numeric_limits<T>;
+        return static_cast<double>(std::nextafter(at, is_up ? Limits::max() : Limits::lowest()));
+      };
+      if (self.dtype() == DType::Double) return of(x);
+      return self.dtype() == DType::Float ? of(static_cast<float>(x)) : x;
     };
-    const double end = std::numeric_limits<double>::infinity();
     const double left = low, right = high;
-    low = std::min(step(left, -end), left - 1);
-    high = std::max(step(right, end), right + 1);
+    low = std::min(next(left, false), left - 1);
+    high = std::max(next(right, true), right + 1);
   }
-  TAEDA_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high,
-              "] is not finite");
-  TAEDA_CHECK(low < high, "torch.histc: max must be larger than min");
+  check_histc_range(low, high);
   return {low, high};
 }
 

@@ -4,35 +4,16 @@
 #include <numeric>
 #include <vector>
 
+#include "taeda/backends/cpu/order/ordering.h"
 #include "taeda/backends/cpu/order_statistics_declarations.h"
 #include "taeda/backends/cpu/reduce/lines.h"
-#include "taeda/ops/functions.h"
 
 namespace taeda::cpu {
 namespace {
 
-// Half types as float, which orders them the same; other numbers as they are.
-template <class T>
-auto ordered(T x) {
-  if constexpr (std::is_arithmetic_v<T>)
-    return x;
-  else
-    return static_cast<float>(x);
-}
-template <class T>
-using Ordered = decltype(ordered(std::declval<T>()));
-
 template <class V>
 bool is_nan(V x) {
   return x != x;
-}
-
-template <class F>
-void visit_ordered(DType dtype, F&& f) {
-  visit_dtype(dtype, [&](auto tag) {
-    using T = decltype(tag);
-    if constexpr (!std::is_same_v<T, Complex<float>> && !std::is_same_v<T, Complex<double>>) f(tag);
-  });
 }
 
 // choose(line) returns the position of the element that stands for the line.
@@ -47,15 +28,16 @@ void select_lines(const Tensor& self, int64_t dim, bool keepdim, Tensor& values,
   const Tensor* const tensors[] = {&self, &kept_values, &kept_indices};
   const LineSpace space(tensors, dim);
   const int64_t n = space.length[0];
-  visit_ordered(self.dtype(), [&](auto tag) {
-    using T = decltype(tag);
+  const ComputeType type = compute_type(self.dtype());
+  const LoadFn load = load_fn(self.dtype(), type);
+  const StoreFn store = store_fn(type, self.dtype());
+  visit_ordering(self.dtype(), [&](auto tag) {
     for_panels(space, 1, 16 * n, [&](auto&& panels) {
-      std::vector<Ordered<T>> line(n);
+      std::vector<decltype(tag)> line(n);
       panels([&](char* const* at, int64_t) {
-        for (int64_t i = 0; i < n; ++i)
-          line[i] = ordered(*reinterpret_cast<const T*>(at[0] + i * space.along[0]));
+        load(at[0], Block{1, n, 0, space.along[0]}, reinterpret_cast<char*>(line.data()));
         const int64_t chosen = choose(line);
-        *reinterpret_cast<T*>(at[1]) = *reinterpret_cast<const T*>(at[0] + chosen * space.along[0]);
+        store(reinterpret_cast<const char*>(&line[chosen]), Block{1, 1, 0, 0}, at[1]);
         *reinterpret_cast<int64_t*>(at[2]) = chosen;
       });
     });

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "taeda/backends/cpu/index/masks.h"
+#include "taeda/backends/cpu/order/ordering.h"
 #include "taeda/backends/cpu/unique_declarations.h"
-#include "taeda/ops/functions.h"
 
 namespace taeda::cpu {
 namespace {
@@ -15,15 +15,8 @@ using Results = std::tuple<Tensor, Tensor, Tensor>;
 
 int64_t* indices_of(Tensor& t) { return static_cast<int64_t*>(t.data()); }
 
-template <class F>
-void visit_unique(DType dtype, F&& f) {
-  visit_dtype(dtype, [&](auto tag) {
-    using T = decltype(tag);
-    if constexpr (std::is_same_v<T, Complex<float>> || std::is_same_v<T, Complex<double>>)
-      fail(ErrorKind::NotImplemented, "\"unique\" not implemented for '", dtype, "'");
-    else
-      f(tag);
-  });
+void check_has_order(DType dtype) {
+  TAEDA_CHECK_NOT_IMPLEMENTED(!is_complex(dtype), "\"unique\" not implemented for '", dtype, "'");
 }
 
 // Runs of equal neighbours among `n` items in the order `at`: the first item of each run, the run
@@ -66,20 +59,22 @@ bool is_before(T a, T b) {
 }
 
 Results unique_elements(const Tensor& self, bool is_sorted, bool has_inverse, bool has_counts) {
-  const Tensor flat = self.contiguous();
+  check_has_order(self.dtype());
+  const Tensor flat = ordering_values(self);
   std::vector<int64_t> at = positions(flat.numel());
   Tensor values;
   Tensor inverse = no_indices(), counts = no_indices();
-  visit_unique(self.dtype(), [&](auto tag) {
+  visit_ordering(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const auto* x = static_cast<const T*>(flat.data());
     if (is_sorted)
       std::stable_sort(at.begin(), at.end(),
                        [&](int64_t i, int64_t j) { return is_before(x[i], x[j]); });
     const Runs runs(at, [&](int64_t i, int64_t j) { return x[i] == x[j]; });
-    values = make_tensor({runs.size()}, self.dtype(), self.device());
-    auto* to = static_cast<T*>(values.data());
+    const Tensor distinct = make_tensor({runs.size()}, flat.dtype(), self.device());
+    auto* to = static_cast<T*>(distinct.data());
     for (int64_t k = 0; k < runs.size(); ++k) to[k] = x[runs.first[k]];
+    values = distinct.to(self.dtype());
     if (has_inverse) inverse = index_tensor(runs.run_of, self.sizes());
     if (has_counts) counts = index_tensor(runs.counts, {runs.size()});
   });
@@ -97,12 +92,13 @@ Results unique_slices(const Tensor& self, int64_t dim, bool is_sorted) {
                 "applied");
     return {make_tensor(self.sizes(), self.dtype(), self.device()), no_indices(), no_indices()};
   }
+  check_has_order(self.dtype());
   // A row per slice.
-  const Tensor rows = self.movedim(dim, 0).contiguous();
+  const Tensor rows = ordering_values(self.movedim(dim, 0));
   const int64_t width = rows.numel() / n;
   std::vector<int64_t> at = positions(n);
   Results out;
-  visit_unique(self.dtype(), [&](auto tag) {
+  visit_ordering(self.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const auto* x = static_cast<const T*>(rows.data());
     if (is_sorted)
@@ -185,8 +181,9 @@ Tensor bincount(const Tensor& self, const Tensor& weights, SymInt minlength) {
 
 Tensor repeat_interleave_Tensor(const Tensor& repeats, std::optional<SymInt> output_size) {
   TAEDA_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
-  TAEDA_CHECK(repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32,
-              "repeats has to be Long or Int tensor");
+  TAEDA_CHECK_NOT_IMPLEMENTED(repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32,
+                              "\"repeat_interleave_cpu\" not implemented for '", repeats.dtype(),
+                              "'");
   const Tensor times = repeats.to(DType::Int64).contiguous();
   const auto* count = static_cast<const int64_t*>(times.data());
   int64_t total = 0;

@@ -8,7 +8,7 @@
 namespace taeda::cpu {
 namespace {
 
-constexpr int64_t kGrain = 65536;
+constexpr int64_t kFillGrain = 65536;
 
 template <class T>
 constexpr bool is_complex_type =
@@ -20,7 +20,7 @@ void for_each_element(Tensor& self, F&& write) {
   T* out = static_cast<T*>(self.data());
   const bool is_contiguous = self.is_contiguous();
   const IntList sizes = self.sizes(), strides = self.strides();
-  parallel_for(0, self.numel(), kGrain, [&](int64_t first, int64_t last) {
+  parallel_for(0, self.numel(), kFillGrain, [&](int64_t first, int64_t last) {
     if (is_contiguous) {
       for (int64_t i = first; i < last; ++i) write(out[i], i);
       return;

@@ -15,11 +15,7 @@ namespace {
 template <class F>
 void binary(const Tensor& a, const Tensor& b, Tensor& out, F&& f) {
   const Tensor x = a.to(out.dtype()), y = b.to(out.dtype());
-  LoopNest nest;
-  nest.add(out, out.sizes());
-  nest.add(x, out.sizes());
-  nest.add(y, out.sizes());
-  nest.finish(out.sizes());
+  const LoopNest nest = walk_of_pairs(out, x, y);
   visit_dtype(out.dtype(), [&](auto tag) {
     using T = decltype(tag);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> ||

@@ -7,6 +7,7 @@
 
 #include "taeda/backends/cpu/normalization_declarations.h"
 #include "taeda/backends/cpu/reduce/channel_passes.h"
+#include "taeda/backends/cpu/reduce/channel_rows.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/normalization/declarations.h"
 
@@ -16,11 +17,12 @@ namespace {
 // Every dimension but that of the channels.
 uint64_t all_but_channels(const Tensor& t) { return ((uint64_t{1} << t.dim()) - 1) & ~uint64_t{2}; }
 
-// A number per channel from its state.
+// A number per channel of a range from its state: value(channel, state).
 template <class State, class Value>
 void by_channel(ReduceKind kind, ComputeType compute, TileSource source, const Tensor& x,
-                Value&& value) {
-  by_place<State>(kind, compute, source, x, all_but_channels(x), value);
+                ChannelRange range, Value&& value) {
+  by_place<State>(kind, compute, source, channels_of(x, range), all_but_channels(x),
+                  [&](int64_t place, const State& state) { value(range.first + place, state); });
 }
 
 struct Statistics {
@@ -28,15 +30,13 @@ struct Statistics {
 };
 
 template <class T>
-Statistics statistics_of(const Tensor& x) {
+void read_statistics(const Tensor& x, ChannelRange range, Statistics& to) {
   const ComputeType compute = compute_type(DTypeOf<T>::value);
-  Statistics made{Numbers(x.size(1)), Numbers(x.size(1))};
-  by_channel<MomentState>(ReduceKind::Moments, compute, tile_source(x.dtype(), compute), x,
+  by_channel<MomentState>(ReduceKind::Moments, compute, tile_source(x.dtype(), compute), x, range,
                           [&](int64_t c, const MomentState& s) {
-                            made.mean[c] = s.mean;
-                            made.var[c] = s.squares / s.count;
+                            to.mean[c] = s.mean;
+                            to.var[c] = s.squares / s.count;
                           });
-  return made;
 }
 
 Numbers reciprocal_deviations(const Numbers& var, double eps) {
@@ -45,27 +45,36 @@ Numbers reciprocal_deviations(const Numbers& var, double eps) {
   return out;
 }
 
-// (x - mean) * scale + bias
+// (x - center) * scale + shift, with numbers that are known range by range.
 template <class T>
-void scale_and_shift(const Tensor& x, const ChannelLayout& m, const Numbers& means,
-                     const Numbers& scales, const Numbers& shifts, const Tensor& out) {
-  const std::vector<T> mean = in_type<T>(means), scale = in_type<T>(scales),
-                       shift = in_type<T>(shifts);
-  const RunReader<T> read(x);
-  const RunWriter<T> write(out);
-  everywhere(m, [&](int64_t at, int64_t n, int64_t c) {
-    alignas(64) T from[kChannelRun], made[kChannelRun];
-    const T* const p = read.get(at, n, from);
-    T* const to = write.at(at, made);
-    if (m.inner > 1) {
-      const T a = mean[c], s = scale[c], b = shift[c];
-      for (int64_t j = 0; j < n; ++j) to[j] = (p[j] - a) * s + b;
-    } else {
-      for (int64_t j = 0; j < n; ++j) to[j] = (p[j] - mean[c + j]) * scale[c + j] + shift[c + j];
-    }
-    write.put(at, n, to);
-  });
-}
+class ScaleAndShift {
+ public:
+  ScaleAndShift(const Tensor& x, const ChannelLayout& m, const Tensor& out)
+      : m_(m), read_(x), write_(out), center_(m.channels), scale_(m.channels), shift_(m.channels) {}
+
+  void set(int64_t c, double center, double scale, double shift) {
+    center_[c] = static_cast<T>(center);
+    scale_[c] = static_cast<T>(scale);
+    shift_[c] = static_cast<T>(shift);
+  }
+  void run(ChannelRange range) const {
+    const auto scale_and_shift = channel_rows<T>().scale_and_shift;
+    const bool is_one = m_.inner > 1;
+    everywhere(m_, range, [&](int64_t at, int64_t n, int64_t c) {
+      alignas(64) T from[kChannelRun], made[kChannelRun];
+      T* const to = write_.at(at, made);
+      scale_and_shift(read_.get(at, n, from), to, n, {&center_[c], is_one}, {&scale_[c], is_one},
+                      {&shift_[c], is_one});
+      write_.put(at, n, to);
+    });
+  }
+
+ private:
+  const ChannelLayout& m_;
+  const RunReader<T> read_;
+  const RunWriter<T> write_;
+  std::vector<T> center_, scale_, shift_;
+};
 
 void move_toward(Numbers& running, const Numbers& value, double momentum, double factor) {
   for (size_t c = 0; c < running.size(); ++c)
@@ -79,29 +88,31 @@ void forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
              Tensor& moved_var) {
   const ChannelLayout m(out);
   const Tensor x = in_order_of(input, out);
-  Numbers mean = numbers(running_mean, m.channels, 0), var = numbers(running_var, m.channels, 1);
-  Numbers new_mean = mean, new_var = var;
-  if (training) {
-    const bool is_empty = m.count() == 0;
-    Statistics batch = statistics_of<T>(input);
-    mean = std::move(batch.mean);
-    var = std::move(batch.var);
-    const double count = static_cast<double>(m.count());
-    if (!is_empty) {
-      move_toward(new_mean, mean, momentum, 1);
-      move_toward(new_var, var, momentum, count / std::max(count - 1, 1.0));
+  Numbers new_mean = numbers(running_mean, m.channels, 0),
+          new_var = numbers(running_var, m.channels, 1);
+  Statistics used{new_mean, new_var};
+  Numbers rstd = reciprocal_deviations(used.var, eps);
+  const Numbers factor = numbers(weight, m.channels, 1), shift = numbers(bias, m.channels, 0);
+  ScaleAndShift<T> finish(x, m, out);
+  by_channel_range(m, [&](ChannelRange range) {
+    if (training) read_statistics<T>(x, range, used);
+    for (int64_t c = range.first; c < range.last; ++c) {
+      if (training) rstd[c] = 1 / std::sqrt(used.var[c] + eps);
+      finish.set(c, used.mean[c], factor[c] * rstd[c], shift[c]);
     }
+    finish.run(range);
+  });
+  const double count = static_cast<double>(m.count());
+  if (training && count > 0) {
+    move_toward(new_mean, used.mean, momentum, 1);
+    move_toward(new_var, used.var, momentum, count / std::max(count - 1, 1.0));
   }
-  const Numbers rstd = reciprocal_deviations(var, eps);
   put_numbers(new_mean, moved_mean);
   put_numbers(new_var, moved_var);
   if (training) {
-    put_numbers(mean, save_mean);
+    put_numbers(used.mean, save_mean);
     put_numbers(rstd, save_invstd);
   }
-  Numbers scale = numbers(weight, m.channels, 1);
-  for (size_t c = 0; c < scale.size(); ++c) scale[c] *= rstd[c];
-  scale_and_shift<T>(x, m, mean, scale, numbers(bias, m.channels, 0), out);
 }
 
 // Products of a gradient with the deviations from the mean, both tensors of the same strides.
@@ -109,31 +120,23 @@ template <class T>
 class Products final : public TileMap {
  public:
   Products(const Tensor& grad, const Tensor& x, const Numbers& mean)
-      : load_grad_(load_fn(grad.dtype(), compute_type(DTypeOf<T>::value))),
-        load_x_(load_fn(x.dtype(), compute_type(DTypeOf<T>::value))),
-        grad_(static_cast<const char*>(grad.data())),
-        x_(static_cast<const char*>(x.data())),
-        grad_item_(grad.element_size()),
-        x_item_(x.element_size()),
-        channel_stride_(grad.stride(1)),
-        mean_(mean.begin(), mean.end()) {}
+      : pairs_(grad, x), channel_stride_(grad.stride(1)), mean_(mean.begin(), mean.end()) {}
 
   void load(const char* memory, const Block& b, char* tile) const override {
-    alignas(64) T deviations[kChannelRun];
+    const auto deviation_products = channel_rows<T>().deviation_products;
     T* to = reinterpret_cast<T*>(tile);
-    load_grad_(memory, b, tile);
-    const int64_t step = b.col_stride / grad_item_;
-    // Neighbours are of one channel, or of neighbouring ones.
-    const int64_t next = mean_.size() > 1 && step == channel_stride_ ? 1 : 0;
-    for (int64_t r = 0; r < b.rows; ++r)
-      for (int64_t c = 0; c < b.cols; c += kChannelRun) {
-        const int64_t n = std::min(kChannelRun, b.cols - c);
-        const int64_t at = (memory - grad_ + r * b.row_stride) / grad_item_ + c * step;
-        load_x_(x_ + at * x_item_, Block{1, n, 0, step * x_item_},
-                reinterpret_cast<char*>(deviations));
-        const T* const mean = mean_.data() + channel_of(at);
-        for (int64_t i = 0; i < n; ++i) *to++ *= deviations[i] - mean[i * next];
-      }
+    // A row is of one channel, or its columns are of neighbouring ones. Channels of rows differ
+    // only where each is another line.
+    const auto channels = static_cast<int64_t>(mean_.size());
+    const bool is_one = channels == 1 || pairs_.step_of(b) != channel_stride_;
+    const bool is_same = pairs_.row_step_of(b) % (channels * channel_stride_) == 0;
+    const T* mean = nullptr;
+    pairs_.for_runs(memory, b,
+                    [&](const T* grad, const T* x, int64_t n, int64_t row, int64_t column) {
+                      if (!mean || !is_same) mean = &mean_[channel_of(row)];
+                      deviation_products(grad, x, to, n, {is_one ? mean : mean + column, is_one});
+                      to += n;
+                    });
   }
 
  private:
@@ -141,45 +144,99 @@ class Products final : public TileMap {
     return at / channel_stride_ % static_cast<int64_t>(mean_.size());
   }
 
-  LoadFn load_grad_, load_x_;
-  const char *grad_, *x_;
-  int64_t grad_item_, x_item_, channel_stride_;
+  RunPairs<T> pairs_;
+  int64_t channel_stride_;
   std::vector<T> mean_;
 };
 
-// The sums of the gradient, and of its products with the deviations from the mean.
+// (grad - mean - (x - center) * slope) * scale, with numbers that are known range by range.
 template <class T>
-void gradient_sums(const Tensor& grad, const Tensor& x, const Numbers& mean, Numbers& sum,
-                   Numbers& product) {
-  const ComputeType compute = compute_type(DTypeOf<T>::value);
-  by_channel<T>(ReduceKind::Sum, compute, tile_source(grad.dtype(), compute), grad,
-                [&](int64_t c, T value) { sum[c] = value; });
-  const Products<T> products(grad, x, mean);
-  by_channel<T>(ReduceKind::Sum, compute, TileSource{nullptr, false, &products}, grad,
-                [&](int64_t c, T value) { product[c] = value; });
-}
+class InputGradient {
+ public:
+  InputGradient(const Tensor& grad, const Tensor& x, const ChannelLayout& m, const Tensor& out)
+      : m_(m),
+        read_grad_(grad),
+        read_(x),
+        write_(out),
+        mean_(m.channels),
+        center_(m.channels),
+        slope_(m.channels),
+        scale_(m.channels) {}
 
-// (grad - a - (x - mean) * b) * scale, where a and b are zero outside training.
+  void set(int64_t c, double mean, double center, double slope, double scale) {
+    mean_[c] = static_cast<T>(mean);
+    center_[c] = static_cast<T>(center);
+    slope_[c] = static_cast<T>(slope);
+    scale_[c] = static_cast<T>(scale);
+  }
+  void run(ChannelRange range) const {
+    const auto batch_gradient = channel_rows<T>().batch_gradient;
+    const bool is_one = m_.inner > 1;
+    everywhere(m_, range, [&](int64_t at, int64_t n, int64_t c) {
+      alignas(64) T grads[kChannelRun], values[kChannelRun], made[kChannelRun];
+      T* const to = write_.at(at, made);
+      batch_gradient(read_grad_.get(at, n, grads), read_.get(at, n, values), to, n,
+                     {&mean_[c], is_one}, {&center_[c], is_one}, {&slope_[c], is_one},
+                     {&scale_[c], is_one});
+      write_.put(at, n, to);
+    });
+  }
+
+ private:
+  const ChannelLayout& m_;
+  const RunReader<T> read_grad_, read_;
+  const RunWriter<T> write_;
+  std::vector<T> mean_, center_, slope_, scale_;
+};
+
+// Sums of a gradient and of its products with the deviations from the mean, by channel.
 template <class T>
-void input_backward(const Tensor& grad, const Tensor& x, const ChannelLayout& m,
-                    const Numbers& means, const Numbers& sums, const Numbers& products,
-                    const Numbers& scales, const Tensor& out) {
-  const std::vector<T> mean = in_type<T>(means), a = in_type<T>(sums), b = in_type<T>(products),
-                       scale = in_type<T>(scales);
-  const RunReader<T> read_grad(grad), read(x);
-  const RunWriter<T> write(out);
-  everywhere(m, [&](int64_t at, int64_t n, int64_t c) {
-    alignas(64) T grads[kChannelRun], values[kChannelRun], made[kChannelRun];
-    const T *const g = read_grad.get(at, n, grads), *const p = read.get(at, n, values);
-    T* const to = write.at(at, made);
-    const int64_t step = m.inner > 1 ? 0 : 1;
-    for (int64_t j = 0; j < n; ++j) {
-      const int64_t k = c + j * step;
-      to[j] = (g[j] - a[k] - (p[j] - mean[k]) * b[k]) * scale[k];
-    }
-    write.put(at, n, to);
-  });
-}
+class GradientSums {
+ public:
+  GradientSums(const Tensor& grad, const Tensor& x, const ChannelLayout& m, const Numbers& center)
+      : sum(m.channels, 0.0),
+        product(m.channels, 0.0),
+        m_(m),
+        grad_(grad),
+        x_(x),
+        center_(in_type<T>(center)),
+        products_(grad, x, center),
+        has_plain_rows_(m.inner > 1 && grad.dtype() == DTypeOf<T>::value &&
+                        x.dtype() == DTypeOf<T>::value && m.channels >= num_threads()) {}
+
+  Numbers sum, product;
+
+  void run(ChannelRange range) {
+    if (has_plain_rows_) return run_rows(range);
+    const ComputeType compute = compute_type(DTypeOf<T>::value);
+    by_channel<T>(ReduceKind::Sum, compute, TileSource{nullptr, false, &products_}, grad_, range,
+                  [&](int64_t c, T value) { product[c] = value; });
+    by_channel<T>(ReduceKind::Sum, compute, tile_source(grad_.dtype(), compute), grad_, range,
+                  [&](int64_t c, T value) { sum[c] = value; });
+  }
+
+ private:
+  // Both at once where memory has rows of one channel.
+  void run_rows(ChannelRange range) {
+    const T *const grad = static_cast<const T*>(grad_.data()), *const x =
+                                                                   static_cast<const T*>(x_.data());
+    parallel_for(range.first, range.last, grain_of(m_.count()), [&](int64_t first, int64_t last) {
+      for (int64_t c = first; c < last; ++c) {
+        T both[2];
+        channel_rows<T>().gradient_sums(grad + c * m_.inner, x + c * m_.inner, m_.outer, m_.inner,
+                                        m_.channels * m_.inner, center_[c], &both[0], &both[1]);
+        sum[c] = both[0];
+        product[c] = both[1];
+      }
+    });
+  }
+
+  const ChannelLayout& m_;
+  const Tensor &grad_, &x_;
+  const std::vector<T> center_;
+  const Products<T> products_;
+  const bool has_plain_rows_;
+};
 
 template <class T>
 void backward(const Tensor& grad_out, const Tensor& input, const Tensor& weight, const Tensor& mean,
@@ -188,25 +245,22 @@ void backward(const Tensor& grad_out, const Tensor& input, const Tensor& weight,
   const Tensor like = grad_input.defined() ? grad_input : input.contiguous();
   const ChannelLayout m(like);
   const Tensor x = in_order_of(input, like), grad = in_order_of(grad_out, like);
-  const Numbers means = numbers(mean, m.channels, 0);
-  Numbers sum(m.channels, 0.0), product(m.channels, 0.0);
-  if (train || grad_weight.defined() || grad_bias.defined())
-    gradient_sums<T>(grad, x, means, sum, product);
-  if (grad_bias.defined()) put_numbers(sum, grad_bias);
-  if (grad_weight.defined()) {
-    Numbers made = product;
-    for (size_t c = 0; c < made.size(); ++c) made[c] *= rstd[c];
-    put_numbers(made, grad_weight);
-  }
-  if (!grad_input.defined()) return;
-  Numbers scale = numbers(weight, m.channels, 1);
+  const Numbers center = numbers(mean, m.channels, 0), factor = numbers(weight, m.channels, 1);
+  GradientSums<T> sums(grad, x, m, center);
   const double count = std::max<double>(1, static_cast<double>(m.count()));
-  for (size_t c = 0; c < scale.size(); ++c) {
-    scale[c] *= rstd[c];
-    sum[c] = train ? sum[c] / count : 0;
-    product[c] = train ? product[c] * rstd[c] * rstd[c] / count : 0;
-  }
-  input_backward<T>(grad, x, m, means, sum, product, scale, grad_input);
+  InputGradient<T> finish(grad, x, m, like);
+  by_channel_range(m, [&](ChannelRange range) {
+    if (train || grad_weight.defined() || grad_bias.defined()) sums.run(range);
+    if (!grad_input.defined()) return;
+    for (int64_t c = range.first; c < range.last; ++c)
+      finish.set(c, train ? sums.sum[c] / count : 0, center[c],
+                 train ? sums.product[c] * rstd[c] * rstd[c] / count : 0, factor[c] * rstd[c]);
+    finish.run(range);
+  });
+  if (grad_bias.defined()) put_numbers(sums.sum, grad_bias);
+  if (!grad_weight.defined()) return;
+  for (size_t c = 0; c < rstd.size(); ++c) sums.product[c] *= rstd[c];
+  put_numbers(sums.product, grad_weight);
 }
 
 }  // namespace

@@ -10,6 +10,13 @@ Tensor in_order_of(const Tensor& t, const Tensor& like) {
   return taeda::empty_like(like, t.dtype()).copy_(t);
 }
 
+Tensor channels_of(const Tensor& t, ChannelRange range) {
+  if (range.count() == t.size(1)) return t;
+  IntVec sizes(t.sizes().begin(), t.sizes().end());
+  sizes[1] = range.count();
+  return make_alias(t, IntList(sizes), t.strides(), t.storage_offset() + range.first * t.stride(1));
+}
+
 Numbers numbers(const Tensor& t, int64_t n, double otherwise) {
   Numbers out(static_cast<size_t>(n), otherwise);
   if (!t.defined() || n == 0) return out;
@@ -27,6 +34,6 @@ void put_numbers(const Numbers& from, const Tensor& to) {
                                          static_cast<char*>(to.data()));
 }
 
-Tensor bytes_of(IntList sizes) { return taeda::empty(sizes, DType::Char); }
+Tensor bytes_of(IntList sizes) { return make_tensor(sizes, DType::Char, Device()); }
 
 }  // namespace taeda::cpu

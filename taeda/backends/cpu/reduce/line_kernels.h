@@ -13,7 +13,8 @@ namespace taeda::cpu {
 // One traversal of a chunk (at most kernel::kReduceChunk elements per line). A pass after the first
 // one reads a center per line, which comes from the first one's results.
 struct ReducePass {
-  // Lines of n contiguous elements, `pitch` elements apart, to a result per line.
+  // Lines of n contiguous elements, `pitch` elements apart, to a result per line; null where
+  // ReduceOp::later_lines does it.
   void (*lines)(const void* p, int64_t pitch, int64_t count, int64_t n, const void* centers,
                 void* results);
   // Rows of elements of many lines: kernel::fold_columns.
@@ -32,6 +33,10 @@ struct ReduceOp {
   int item, state_item;  // bytes of an element, and of a state
   int num_passes;
   ReducePass passes[3];
+  // Lines by all passes after the first in one traversal, to a list of results per pass; null where
+  // passes are run one by one.
+  void (*later_lines)(const void* p, int64_t pitch, int64_t count, int64_t n, const void* centers,
+                      void* const* results);
   // Null where there is one pass, whose results are the states.
   void (*center)(const void* results, int64_t n, int64_t lines, void* centers);
   void (*state)(const void* const* results, const void* centers, int64_t n, int64_t first,

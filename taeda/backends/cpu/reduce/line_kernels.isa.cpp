@@ -1,5 +1,7 @@
 // The line kernels of one instruction set.
-#pragma GCC optimize("O3")
+#ifndef TAEDA_IS_FALLBACK
+#  pragma GCC optimize("O3")
+#endif
 #include "taeda/backends/cpu/reduce/line_kernels.h"
 
 #include "taeda/backends/cpu/reduce/reduce_passes.h"

@@ -78,6 +78,11 @@ void make_states(const ReduceOp& op, int64_t first, int64_t n, int64_t lines, Sc
 void run_lines(const ReduceOp& op, const char* p, int64_t pitch, int64_t lines, int64_t first,
                int64_t n, Scratch& scratch, char* states) {
   for (int k = 0; k < op.num_passes; ++k) {
+    if (k == 1 && op.later_lines) {
+      void* const results[] = {scratch.results[0], scratch.results[1], scratch.results[2]};
+      op.later_lines(p, pitch, lines, n, scratch.centers, results);
+      break;
+    }
     char* const results = results_of(op, k, scratch, states);
     op.passes[k].lines(p, pitch, lines, n, scratch.centers, results);
     if (k == 0 && op.center) op.center(results, n, lines, scratch.centers);
@@ -341,6 +346,19 @@ class Reduction {
 };
 
 }  // namespace
+
+void reduce_plain_lines(const ReduceOp& op, const void* p, int64_t lines, int64_t n, void* states) {
+  Scratch scratch;
+  const char* const from = static_cast<const char*>(p);
+  if (n <= kChunk) return run_lines(op, from, n, lines, 0, n, scratch, static_cast<char*>(states));
+  StateCascade cascade(op, lines, (n + kChunk - 1) / kChunk);
+  for (int64_t first = 0; first < n; first += kChunk)
+    cascade.push([&](char* to) {
+      run_lines(op, from + first * op.item, n, lines, first, std::min(kChunk, n - first), scratch,
+                to);
+    });
+  std::copy_n(cascade.finish(), lines * op.state_item, static_cast<char*>(states));
+}
 
 void run_reduction(const ReduceOp& op, TileSource source, const Tensor& self, uint64_t bits,
                    bool keepdim, Span<const Tensor*> outs, FinishFn finish) {

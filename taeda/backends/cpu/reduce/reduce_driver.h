@@ -27,4 +27,8 @@ using FinishFn = FunctionRef<void(const char* states, int64_t lines, const Reduc
 void run_reduction(const ReduceOp& op, TileSource source, const Tensor& self, uint64_t bits,
                    bool keepdim, Span<const Tensor*> outs, FinishFn finish);
 
+// The states of a few lines of n elements of the compute type that lie one behind the other, on the
+// caller's thread.
+void reduce_plain_lines(const ReduceOp& op, const void* p, int64_t lines, int64_t n, void* states);
+
 }  // namespace taeda::cpu

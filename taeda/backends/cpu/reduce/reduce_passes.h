@@ -116,6 +116,55 @@ T find(const T* p, int64_t n, T value) {
   return static_cast<T>(i);
 }
 
+// Two lines side by side, so that the additions of one fill the time that those of the other take.
+template <class Body, class V>
+struct TwoLines {
+  using Line = TreeBody<Body, V>;
+  struct S {
+    typename Line::S a, b;
+  };
+  static constexpr int kLanes = Line::kLanes, kWidth = Line::kWidth;
+  TD_FN static S identity() { return {Line::identity(), Line::identity()}; }
+  TD_FN static S combine(const S& x, const S& y) {
+    return {Line::combine(x.a, y.a), Line::combine(x.b, y.b)};
+  }
+  TD_FN static auto lane(const S& s, int i) {
+    using Lane = typename TwoLines<Body, typename Line::Single>::S;
+    return Lane{Line::lane(s.a, i), Line::lane(s.b, i)};
+  }
+};
+template <class Body, class T, class Values>
+struct TwoLineValues {
+  TreeValues<Body, T, Values> a, b;
+  using Vectors = ReduceVec<T>;
+  TD_FN auto one(int64_t i) const {
+    return typename TwoLines<Body, typename Vectors::Single>::S{a.one(i), b.one(i)};
+  }
+  TD_FN auto wide(int64_t i) const {
+    return typename TwoLines<Body, typename Vectors::Wide>::S{a.wide(i), b.wide(i)};
+  }
+};
+// Calls put(line, state) for lines of at most kReduceChunk elements; values(line) has them.
+template <class Body, class T, class Values, class Put>
+TD_FN void reduce_lines_in_twos(int64_t count, int64_t n, Values&& values, Put&& put) {
+  using Vectors = ReduceVec<T>;
+  using Line = decltype(values(0));
+  int64_t l = 0;
+  for (; l + 1 < count; l += 2) {
+    const Line a = values(l), b = values(l + 1);
+    const auto both = td_tree_chunk<TwoLines<Body, typename Vectors::Single>,
+                                    TwoLines<Body, typename Vectors::Wide>>(
+        TwoLineValues<Body, T, Line>{{a}, {b}}, 0, n);
+    put(l, both.a);
+    put(l + 1, both.b);
+  }
+  if (l == count) return;
+  const Line last = values(l);
+  put(l,
+      td_tree_chunk<TreeBody<Body, typename Vectors::Single>,
+                    TreeBody<Body, typename Vectors::Wide>>(TreeValues<Body, T, Line>{last}, 0, n));
+}
+
 template <class Pass, class T>
 struct PassFns {
   static void lines(const void* p, int64_t pitch, int64_t count, int64_t n, const void* centers,
@@ -123,6 +172,12 @@ struct PassFns {
     using Body = typename Pass::Body;
     const T *from = static_cast<const T*>(p), *center = static_cast<const T*>(centers);
     T* to = static_cast<T*>(results);
+    if constexpr (std::is_same_v<Body, SumBody> && std::is_floating_point_v<T> &&
+                  !Pass::kHasCenter) {
+      return reduce_lines_in_twos<Body, T>(
+          count, n, [&](int64_t l) { return Elements<T>{from + l * pitch}; },
+          [&](int64_t l, auto state) { state.sum.store(to + l); });
+    }
     for (int64_t l = 0; l < count; ++l, from += pitch) {
       if constexpr (Pass::kHasIndex)
         to[l] = find(from, n, center[l]);
@@ -148,17 +203,14 @@ struct PassFns {
     else
       return {&lines, &fold<T>, nullptr, &combine};
   }
+  // Of a pass whose lines are reduced together with those of others.
+  static constexpr ReducePass column_fns() { return {nullptr, &fold<T>, nullptr, &combine}; }
 };
 
 // ---- reductions ----
 template <class Body, class T>
-constexpr ReduceOp kSimple = {sizeof(T),
-                              sizeof(T),
-                              1,
-                              {PassFns<Plain<Body>, T>::fns()},
-                              nullptr,
-                              nullptr,
-                              PassFns<Plain<Body>, T>::combine,
+constexpr ReduceOp kSimple = {sizeof(T), sizeof(T), 1,       {PassFns<Plain<Body>, T>::fns()},
+                              nullptr,   nullptr,   nullptr, PassFns<Plain<Body>, T>::combine,
                               nullptr};
 
 // The functions of a reduction by several passes: Form has State, center(result, n),
@@ -198,11 +250,27 @@ constexpr auto number_fn() -> void (*)(void*, int64_t) {
   else
     return nullptr;
 }
+// Form::later_lines where the form has it.
+template <class Form>
+constexpr auto later_lines_fn() -> decltype(ReduceOp::later_lines) {
+  if constexpr (requires { &Form::later_lines; })
+    return &Form::later_lines;
+  else
+    return nullptr;
+}
+template <class Form, class Pass, class T>
+constexpr ReducePass pass_fns() {
+  if constexpr (Pass::kHasCenter && later_lines_fn<Form>() != nullptr)
+    return PassFns<Pass, T>::column_fns();
+  else
+    return PassFns<Pass, T>::fns();
+}
 template <class Form, class T, class... Passes>
 constexpr ReduceOp kForm = {sizeof(T),
                             sizeof(typename Form::State),
                             sizeof...(Passes),
-                            {PassFns<Passes, T>::fns()...},
+                            {pass_fns<Form, Passes, T>()...},
+                            later_lines_fn<Form>(),
                             &FormFns<Form, T>::center,
                             &FormFns<Form, T>::state,
                             &FormFns<Form, T>::combine,
@@ -237,6 +305,27 @@ MomentState moments_of(int64_t n, double center, double deviations, double squar
   const auto made = MomentsBody::of_sums<V>(static_cast<double>(n), center, deviations, squares);
   return {made.count.raw, made.mean.raw, made.squares.raw};
 }
+// Deviations and their squares, added side by side.
+struct DeviationSums {
+  template <class V>
+  struct State {
+    V sum, squares;
+    static constexpr auto parts() { return std::tuple(&State::sum, &State::squares); }
+  };
+  template <class V>
+  TD_FN static State<V> identity() {
+    return {V(0), V(0)};
+  }
+  template <class V>
+  TD_FN static State<V> lift(V deviation) {
+    return {deviation, deviation * deviation};
+  }
+  template <class V>
+  TD_FN static State<V> combine(State<V> a, State<V> b) {
+    return {a.sum + b.sum, a.squares + b.squares};
+  }
+};
+
 // Chunks are joined in double precision.
 template <class T>
 struct MomentForm {
@@ -247,6 +336,17 @@ struct MomentForm {
     return moments_of(n, center, values[1], values[2]);
   }
   static State combine(const State& a, const State& b) { return combine_moments(a, b); }
+  static void later_lines(const void* p, int64_t pitch, int64_t count, int64_t n,
+                          const void* centers, void* const* results) {
+    const T *const from = static_cast<const T*>(p), *const center = static_cast<const T*>(centers);
+    reduce_lines_in_twos<DeviationSums, T>(
+        count, n,
+        [&](int64_t l) { return CenteredElements<Deviations, T>{from + l * pitch, center[l]}; },
+        [&](int64_t l, auto state) {
+          state.sum.store(static_cast<T*>(results[1]) + l);
+          state.squares.store(static_cast<T*>(results[2]) + l);
+        });
+  }
 };
 template <class R>
 struct MomentForm<Complex<R>> {

@@ -137,7 +137,7 @@ void read_line(const char* in, int64_t stride, int64_t n, bool is_largest, WideC
                i};
 }
 
-constexpr int64_t kShortLine = 256;
+constexpr int64_t kShortChoice = 256;
 
 template <class T, class C>
 void select_lines(const LineSpace& space, int64_t k, bool is_largest, bool is_sorted) {
@@ -152,8 +152,8 @@ void select_lines(const LineSpace& space, int64_t k, bool is_largest, bool is_so
           *reinterpret_cast<int64_t*>(at[2] + i * space.along[2]) = best[i].index();
         }
       };
-      if (n <= kShortLine) {
-        WideCandidate line[kShortLine];
+      if (n <= kShortChoice) {
+        WideCandidate line[kShortChoice];
         read_line<T>(at[0], space.along[0], n, is_largest, line);
         choose_best(line, n, k, is_sorted);
         write(line);

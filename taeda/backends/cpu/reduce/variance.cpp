@@ -22,8 +22,8 @@ Statistics<Complex<double>> statistics(const ComplexMomentState& s) {
 }
 
 template <class State>
-void run(const Tensor& self, uint64_t bits, double correction, bool keepdim, bool is_std,
-         Span<const Tensor*> outs) {
+void run_moments(const Tensor& self, uint64_t bits, double correction, bool keepdim, bool is_std,
+                 Span<const Tensor*> outs) {
   using Mean = decltype(statistics(State{}).mean);
   constexpr ComputeType mean_type =
       std::is_same_v<Mean, double> ? ComputeType::F64 : ComputeType::C128;
@@ -50,7 +50,8 @@ void run(const Tensor& self, uint64_t bits, double correction, bool keepdim, boo
 void moments(const Tensor& self, std::optional<IntList> dim, std::optional<Scalar> correction,
              bool keepdim, bool is_std, Span<const Tensor*> outs) {
   const uint64_t bits = dim_bitset(dim.value_or(IntList()), self.dim(), true);
-  const auto run_of = self.is_complex() ? &run<ComplexMomentState> : &run<MomentState>;
+  const auto run_of =
+      self.is_complex() ? &run_moments<ComplexMomentState> : &run_moments<MomentState>;
   run_of(self, bits, correction ? correction->to_double() : 1.0, keepdim, is_std, outs);
 }
 

@@ -85,6 +85,35 @@ class RowMove {
   Item value_;
 };
 
+// The row of the result that is being made, by the outer dimensions. It moves without divisions,
+// which would cost as much as a short row.
+class RowPlace {
+ public:
+  RowPlace(Span<AxisMap> axes, int64_t row) : axes_(axes), at_(axes.size()) {
+    for (size_t a = axes.size(); a-- > 0; row /= size(a)) at_[a] = row % size(a);
+  }
+  void advance() {
+    for (size_t a = axes_.size(); a-- > 0; at_[a] = 0)
+      if (++at_[a] < size(a)) return;
+  }
+  // The row it comes from, kOutside where that is outside in any dimension.
+  int64_t source() const {
+    int64_t row = 0;
+    for (size_t a = 0; a < axes_.size(); ++a) {
+      const int64_t from = axes_[a].from[at_[a]];
+      if (from < 0) return AxisMap::kOutside;
+      row = row * axes_[a].in + from;
+    }
+    return row;
+  }
+
+ private:
+  int64_t size(size_t a) const { return static_cast<int64_t>(axes_[a].from.size()); }
+
+  Span<AxisMap> axes_;
+  std::vector<int64_t> at_;
+};
+
 template <class Item>
 void move_rows(const char* in, char* out, Span<AxisMap> axes, int64_t inner, const char* value) {
   const size_t outer = axes.size() - 1;
@@ -95,21 +124,13 @@ void move_rows(const char* in, char* out, Span<AxisMap> axes, int64_t inner, con
   const auto* const source = reinterpret_cast<const Item*>(in);
   auto* const target = reinterpret_cast<Item*>(out);
   parallel_for(0, rows, row_grain(move.width()), [&](int64_t first, int64_t last) {
-    for (int64_t r = first; r < last; ++r) {
-      int64_t rest = r, row = 0, scale = 1;
-      bool is_outside = false;
-      for (size_t a = outer; a-- > 0;) {
-        const int64_t n = static_cast<int64_t>(axes[a].from.size());
-        const int64_t from = axes[a].from[rest % n];
-        is_outside |= from < 0;
-        row += from * scale;
-        scale *= axes[a].in;
-        rest /= n;
-      }
-      if (is_outside)
+    RowPlace place(Span<AxisMap>(axes.data(), outer), first);
+    for (int64_t r = first; r < last; ++r, place.advance()) {
+      const int64_t from = place.source();
+      if (from < 0)
         move.fill(target + r * move.width());
       else
-        move(source + row * in_width, target + r * move.width());
+        move(source + from * in_width, target + r * move.width());
     }
   });
 }

@@ -33,11 +33,13 @@ class Resampler {
                                              scales[d + spatial - 3])
                           : ResampleAxis<T>{{{0, 1, 0}}, {T(1)}};
     }
+    if (in.inner == 1) near_ = NearResults<T>(axes_[2], rows_.width);
   }
 
   void forward(const RunReader<T>& read, const RunWriter<T>& write, bool is_rounded, int64_t first,
                int64_t last) const {
-    std::vector<T> sum(in_.width()), buffer(in_.width()), made(out_.width());
+    // Vectors along the row are read whole.
+    std::vector<T> sum(in_.width() + rows_.width), buffer(in_.width()), made(out_.width());
     for (int64_t r = first; r < last; ++r) {
       const int64_t plane = r / (out_.size[0] * out_.size[1]);
       bool is_first = true;
@@ -83,18 +85,28 @@ class Resampler {
 
   void across(const T* sum, T* to) const {
     const int64_t n = in_.inner;
+    if (n == 1) {
+      across_some(sum, to, 0, near_.first());
+      rows_.near_sums(to + near_.first(), sum, near_.sums());
+      return across_some(sum, to, near_.last(), out_.size[2]);
+    }
     for (int64_t o = 0; o < out_.size[2]; ++o) {
       const auto& t = axes_[2].taps[o];
       const T* const weights = axes_[2].weights.data() + t.weights;
-      if (n == 1) {
-        T total = 0;
-        for (int64_t k = 0; k < t.count; ++k) total += weights[k] * sum[t.first + k];
-        to[o] = total;
-        continue;
-      }
       rows_.scale(to + o * n, sum + t.first * n, weights[0], n);
       for (int64_t k = 1; k < t.count; ++k)
         rows_.add_scaled(to + o * n, sum + (t.first + k) * n, weights[k], n);
+    }
+  }
+
+  // Results [first, last) of rows with one element at each place.
+  void across_some(const T* sum, T* to, int64_t first, int64_t last) const {
+    for (int64_t o = first; o < last; ++o) {
+      const auto& t = axes_[2].taps[o];
+      const T* const weights = axes_[2].weights.data() + t.weights;
+      T total = 0;
+      for (int64_t k = 0; k < t.count; ++k) total += weights[k] * sum[t.first + k];
+      to[o] = total;
     }
   }
 
@@ -115,6 +127,7 @@ class Resampler {
 
   Volume in_, out_;
   ResampleAxis<T> axes_[3];
+  NearResults<T> near_;  // along rows with one element at each place
   const WindowRows<T>& rows_;
 };
 

@@ -113,6 +113,30 @@ void add_itself(int64_t o, ResampleAxis<T>& axis) {
 }  // namespace
 
 template <class T>
+NearResults<T>::NearResults(const ResampleAxis<T>& axis, int width) {
+  const auto n = static_cast<int64_t>(axis.taps.size());
+  for (const auto& taps : axis.taps) count_ = std::max(count_, taps.count);
+  // Fewer neighbours at the borders.
+  while (first_ < n && axis.taps[first_].count != count_) ++first_;
+  last_ = first_;
+  while (last_ + width <= n && add_group(axis, width)) last_ += width;
+}
+
+template <class T>
+bool NearResults<T>::add_group(const ResampleAxis<T>& axis, int width) {
+  const auto* const taps = axis.taps.data() + last_;
+  const int64_t start = taps[0].first;
+  for (int o = 0; o < width; ++o)
+    if (taps[o].count != count_ || taps[o].first < start || taps[o].first >= start + width)
+      return false;
+  starts_.push_back(start);
+  for (int o = 0; o < width; ++o) lanes_.push_back(static_cast<Place<T>>(taps[o].first - start));
+  for (int64_t k = 0; k < count_; ++k)
+    for (int o = 0; o < width; ++o) weights_.push_back(axis.weights[taps[o].weights + k]);
+  return true;
+}
+
+template <class T>
 ResampleAxis<T> resample_axis(Filter filter, int64_t in, int64_t out, bool align_corners,
                               std::optional<double> scale) {
   ResampleAxis<T> axis;
@@ -141,6 +165,8 @@ AxisMap nearest_axis(Filter filter, int64_t in, int64_t out, std::optional<doubl
   return map;
 }
 
+template class NearResults<float>;
+template class NearResults<double>;
 template ResampleAxis<float> resample_axis(Filter, int64_t, int64_t, bool, std::optional<double>);
 template ResampleAxis<double> resample_axis(Filter, int64_t, int64_t, bool, std::optional<double>);
 template AxisMap nearest_axis<float>(Filter, int64_t, int64_t, std::optional<double>);

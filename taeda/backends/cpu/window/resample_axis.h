@@ -6,6 +6,7 @@
 
 #include "taeda/backends/cpu/window/axis_map.h"
 #include "taeda/backends/cpu/window/resample.h"
+#include "taeda/backends/cpu/window/window_rows.h"
 
 namespace taeda::cpu {
 
@@ -16,6 +17,30 @@ struct ResampleAxis {
   };
   std::vector<Taps> taps;  // one per result
   std::vector<T> weights;
+};
+
+// The results [first, last) of an axis in groups of vectors; empty where neighbours lie too far
+// apart, as in images that shrink.
+template <class T>
+class NearResults {
+ public:
+  NearResults() = default;
+  // `width`: of the vectors.
+  NearResults(const ResampleAxis<T>& axis, int width);
+  int64_t first() const { return first_; }
+  int64_t last() const { return last_; }
+  NearSums<T> sums() const {
+    return {static_cast<int64_t>(starts_.size()), count_, starts_.data(), lanes_.data(),
+            weights_.data()};
+  }
+
+ private:
+  bool add_group(const ResampleAxis<T>& axis, int width);
+
+  int64_t first_ = 0, last_ = 0, count_ = 0;
+  std::vector<int64_t> starts_;
+  std::vector<Place<T>> lanes_;
+  std::vector<T> weights_;
 };
 
 // Computed in T, as PyTorch computes in the type of the elements.

@@ -1,6 +1,7 @@
 // Elements brought to places of their planes: the gradients of greatest elements, and unpooling.
 #include <algorithm>
 #include <atomic>
+#include <string>
 
 #include "taeda/backends/cpu/pointwise/runs.h"
 #include "taeda/backends/cpu/pooling_declarations.h"
@@ -74,8 +75,11 @@ void unpool(const Tensor& self, const Tensor& indices, int64_t spatial, Tensor& 
   const int64_t outside =
       scatter_planes<false>(self, indices, spatial, self.suggested_format(), out);
   if (outside == 0) return;
+  std::string volume;
+  for (int64_t d = out.dim() - spatial; d < out.dim(); ++d)
+    volume += (volume.empty() ? "" : "x") + std::to_string(out.sizes()[d]);
   fail(ErrorKind::Runtime, "Found an invalid max index: ", outside, " (output volumes are of size ",
-       IntList(out.sizes().data() + out.dim() - spatial, spatial), ")");
+       volume, ")");
 }
 
 }  // namespace

@@ -83,6 +83,23 @@ void scale(T* out, const T* p, T factor, int64_t n) {
   for (; i < n; ++i) out[i] = factor * p[i];
 }
 
+template <class T>
+void near_sums(T* out, const T* p, const NearSums<T>& sums) {
+  using V = Vec<T>;
+  using Places = typename V::MaskType::Raw;
+  const T* weights = sums.weights;
+  for (int64_t g = 0; g < sums.groups; ++g) {
+    Places lanes;
+    std::memcpy(&lanes, sums.lanes + g * V::kWidth, sizeof lanes);
+    const T* const from = p + sums.starts[g];
+    V total(0);
+    for (int64_t k = 0; k < sums.count; ++k, weights += V::kWidth)
+      total =
+          total + V::load(weights) * V::from_raw(__builtin_shuffle(V::load(from + k).raw, lanes));
+    total.store(out + g * V::kWidth);
+  }
+}
+
 }  // namespace
 
 #define TAEDA_JOIN_OF(name, isa) name##isa
@@ -90,7 +107,8 @@ void scale(T* out, const T* p, T factor, int64_t n) {
 #define TAEDA_WINDOW_ROWS(type, name)                                             \
   extern const WindowRows<type> TAEDA_JOIN(name##_window_rows_, TAEDA_ISA);       \
   constinit const WindowRows<type> TAEDA_JOIN(name##_window_rows_, TAEDA_ISA) = { \
-      &greatest<type>, &mean<type>, &add<type>, &add_scaled<type>, &scale<type>};
+      Vec<type>::kWidth, &greatest<type>, &mean<type>,     &add<type>,            \
+      &add_scaled<type>, &scale<type>,    &near_sums<type>};
 TAEDA_WINDOW_ROWS(float, float)
 TAEDA_WINDOW_ROWS(double, double)
 TAEDA_WINDOW_ROWS(int64_t, int64)
