@@ -2,10 +2,12 @@
 #include "python/interop/errors.h"
 #include "python/interop/named_results.h"
 #include "python/interop/types.h"
+#include "python/src/attention_functions.h"
 #include "python/src/autograd/grad_fn_type.h"
 #include "python/src/autograd/hooks.h"
 #include "python/src/autograd/python_node.h"
 #include "python/src/autograd/saved_access.h"
+#include "python/src/compile/compile_functions.h"
 #include "python/src/dispatch/control_flow_functions.h"
 #include "python/src/dispatch/decomposition_functions.h"
 #include "python/src/dispatch/handler_call.h"
@@ -18,6 +20,8 @@
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
 #include "python/src/generated.h"
+#include "python/src/module_call.h"
+#include "python/src/multi_head_attention.h"
 #include "python/src/shapes/sym_types.h"
 #include "python/src/tensor/factories.h"
 #include "python/src/tensor/storage_type.h"
@@ -50,7 +54,8 @@ bool add_submodule(PyObject* module, const char* name, const PyMethodDef* const*
 const PyMethodDef* const own_functions[] = {
     factory_table,      mode_table,      autograd_table,        interop_table,
     device_table,       transform_table, autocast_table,        dispatch_mode_table,
-    control_flow_table, shape_table,     operator_handle_table, nullptr};
+    control_flow_table, shape_table,     operator_handle_table, module_call_table,
+    attention_table,    nullptr};
 const PyMethodDef* const no_tables[] = {nullptr};
 const PyMethodDef* const dispatch_tables[] = {
     dispatch_table,      boxed_call_table, library_table, decomposition_table,
@@ -74,6 +79,18 @@ bool add_autograd_submodules(PyObject* module) {
          init_leaf_node_type(functions);
 }
 
+bool fill_inductor() {
+  PyObject* inductor = PyImport_AddModule("taeda._C._inductor");
+  return inductor && init_compiled_graph_type(inductor);
+}
+
+const PyMethodDef* const own_nn_functions[] = {multi_head_attention_table, nullptr};
+
+bool add_nn(PyObject* module) {
+  return add_submodule(module, "taeda._C._nn", nn_function_tables) &&
+         add_functions(PyImport_AddModule("taeda._C._nn"), own_nn_functions);
+}
+
 const PyMethodDef* const export_tables[] = {export_table, nullptr};
 
 bool fill(PyObject* module) {
@@ -83,13 +100,13 @@ bool fill(PyObject* module) {
          init_tensor_type(module) && init_overrides(module) && init_handlers(module) &&
          add_functions(module, function_tables) &&
          // Hand-written functions replace generated ones of the same name.
-         add_functions(module, own_functions) &&
-         add_submodule(module, "taeda._C._nn", nn_function_tables) &&
+         add_functions(module, own_functions) && add_nn(module) &&
          add_submodule(module, "taeda._C._special", special_function_tables) &&
          add_submodule(module, "taeda._C._linalg", linalg_function_tables) &&
          add_submodule(module, "taeda._C._dispatch", dispatch_tables) &&
          add_submodule(module, "taeda._C._fx", no_tables) && fill_fx(module) &&
          add_submodule(module, "taeda._C._export", export_tables) &&
+         add_submodule(module, "taeda._C._inductor", no_tables) && fill_inductor() &&
          add_autograd_submodules(module) && init_weak_tensor_ref_type(module) &&
          init_weak_storage_ref_type(module) &&
          PyModule_AddObjectRef(module, "_return_types", return_types_module()) == 0 &&

@@ -22,6 +22,7 @@ from taeda._value_functions import (
     norm,
     unique,
     unique_consecutive,
+    unravel_index,
 )
 from taeda._version import __version__
 from taeda.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -208,6 +209,7 @@ _LAZY = {
     "_check_with": "_sym",
     "DispatchKey": "library.keys",
     "_disable_dynamo": "compiler",
+    "GradScaler": "amp.grad_scaler",
     "autocast": "amp.autocast_mode",
     "is_autocast_cpu_enabled": "amp.autocast_mode",
     "set_autocast_cpu_enabled": "amp.autocast_mode",

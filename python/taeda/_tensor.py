@@ -121,6 +121,8 @@ def _deepcopy(self, memo):
     else:
         result = _C.Tensor._make_subclass(type(self), data, self.requires_grad)
     memo[id(self)] = result
+    if getattr(type(self), "_copies_values_alone", False):
+        return result
     if self.grad is not None:
         result.grad = deepcopy(self.grad, memo)
     for name, value in self.__dict__.items():

@@ -2,6 +2,7 @@
 that depend on flags, matrices as separate arguments."""
 
 from collections import namedtuple
+from collections.abc import Sequence
 
 from taeda import _C
 from taeda._C import _linalg
@@ -20,8 +21,7 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
         dims = list(range(input.dim())) if dims is None else dims
         return _linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype, out=out)
     order = 2 if p is None or p == "fro" else p
-    result = _linalg.vector_norm(input, order, dims, keepdim, dtype=dtype)
-    return result if out is None else out.resize_(result.shape).copy_(result)
+    return _linalg.vector_norm(input, order, dims, keepdim, dtype=dtype, out=out)
 
 
 def norm_method(self, p="fro", dim=None, keepdim=False, dtype=None):
@@ -112,6 +112,27 @@ def block_diag(*tensors):
     if has_torch_function(tensors):
         return handle_torch_function(block_diag, tensors, *tensors)
     return _C.block_diag(tensors)
+
+
+def unravel_index(indices, shape):
+    """The coordinates in a tensor of a shape, per dimension, of places in its flat form."""
+    if has_torch_function_unary(indices):
+        return handle_torch_function(unravel_index, (indices,), indices, shape=shape)
+    if indices.is_complex() or indices.is_floating_point() or indices.dtype == _C.bool:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not isinstance(shape, (int, _C.SymInt, Sequence)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    sizes = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    for size in sizes:
+        if not isinstance(size, (int, _C.SymInt)):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    rest, places = indices.to(_C.int64), []
+    for size in reversed(sizes):
+        places.append(rest % size)
+        rest = rest.floor_divide(size)
+    return tuple(reversed(places))
 
 
 def chain_matmul(*matrices, out=None):

@@ -17,6 +17,7 @@ from taeda._value_functions import (
     norm,
     unique,
     unique_consecutive,
+    unravel_index,
 )
 from taeda.overrides import handle_torch_function, has_torch_function, has_torch_function_variadic
 
@@ -37,6 +38,7 @@ __all__ = [
     "tensordot",
     "unique",
     "unique_consecutive",
+    "unravel_index",
 ]
 
 

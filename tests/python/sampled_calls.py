@@ -11,7 +11,7 @@ from taeda.utils import _pytree as pytree
 import taeda
 
 # Operators that do not take 16-bit floats, as in PyTorch or by their nature.
-REFUSES_HALVES = {"complex", "view_as_complex"}
+REFUSES_HALVES = {"complex", "view_as_complex", "view_as_complex_copy"}
 REFUSES_HALVES |= {"_fused_cross_entropy", "_fused_cross_entropy_backward"}
 REFUSES_HALVES |= {"ctc_loss.IntList", "ctc_loss.Tensor", "_ctc_loss", "_ctc_loss.Tensor"}
 REFUSES_HALVES |= {"_ctc_loss_backward", "_ctc_loss_backward.Tensor"}
@@ -22,6 +22,10 @@ REFUSES_HALVES |= {"pdist", "_pdist_forward", "_pdist_backward"}
 REFUSES_HALVES |= {"quantile", "quantile.scalar", "nanquantile", "nanquantile.scalar"}
 REFUSES_HALVES |= {"special_zeta", "special_zeta.self_scalar", "special_zeta.other_scalar"}
 REFUSES_HALVES.add("linalg_vander")
+FAMILIES_WITHOUT_HALVES = ("bessel", "error_functions", "polynomials")
+REFUSES_HALVES |= {
+    key for key, r in record_calls.records().items() if r.family in FAMILIES_WITHOUT_HALVES
+}
 
 
 class Sample:
@@ -104,10 +108,11 @@ def has_roots(sample):
 
 
 def without_plain(sample):
-    """The call without results that have no derivative, such as statistics."""
+    """The call without results that have no derivative, such as statistics, or are not there."""
     plain = sample.call.record.data.get("plain_results", ())
 
     def function(*tensors):
-        return tuple(r for i, r in enumerate(sample.results(*tensors)) if i not in plain)
+        results = enumerate(sample.results(*tensors))
+        return tuple(r for i, r in results if i not in plain and r is not None)
 
     return function

@@ -61,6 +61,27 @@ CASES = {
     "softmax": lambda: t.softmax(x, 1, out=one),
     "log_softmax": lambda: t.log_softmax(x, 0, out=one),
     "logsumexp": lambda: t.logsumexp(x, 1, out=one[0]),
+    "kron": lambda: t.kron(x[:12], x[0, :8].view(8, 1), out=one),
+    "diff": lambda: t.diff(x, prepend=None, dim=0, out=one[1:]),
+    "addr": lambda: t.addr(y, x[0], x[1], out=one),
+    "addr scaled": lambda: t.addr(y, x[0], x[1], beta=2, out=one),
+    "addr_": lambda: one.addr_(x[0], x[1], beta=0.5),
+    "multi_dot": lambda: t.linalg.multi_dot([x, y], out=one),
+    "matrix_power": lambda: t.linalg.matrix_power(x, 2, out=one),
+    "diag": lambda: t.diag(x[0], out=one),
+    "diag of a matrix": lambda: t.diag(x, out=one[0]),
+    "put": lambda: t.ops.aten.put.out(x, row[:2], y[0, :2], out=one),
+    "chunks": lambda: t.ops.aten._chunk_cat.out([x, y], 0, 2, out=twice.view(2, -1)),
+    "tensordot": lambda: t.tensordot(x, y, 1, out=one),
+    "tensordot of more": lambda: t.tensordot(batch, y, 1, out=one.view(batch.shape)),
+    "inner": lambda: t.inner(x, y, out=one),
+    "adaptive_avg_pool2d": lambda: t._C._nn.adaptive_avg_pool2d(
+        x.view(1, N, N), (N // 2, N), out=twice[: N // 2].view(1, N // 2, N)
+    ),
+    "avg_pool1d": lambda: t.ops.aten.avg_pool1d.out(x.view(1, N, N), [1], out=one.view(1, N, N)),
+    "adaptive_avg_pool1d": lambda: t.ops.aten.adaptive_avg_pool1d.out(
+        x.view(1, N, N), [N // 2], out=twice[: N // 2].view(1, N, N // 2)
+    ),
     "index_fill_": lambda: one.index_fill_(0, row, 1.0),
     "index_add_": lambda: one.index_add_(0, row, x),
     "index_copy_": lambda: one.index_copy_(0, row, x),
@@ -71,7 +92,7 @@ CASES = {
     "addmm_": lambda: one.addmm_(x, y),
     "cumsum_": lambda: one.cumsum_(1),
 }
-# What the call's own small tensors may take: a number as a tensor, a view has none.
+# What the call's own small tensors may take: a number as a tensor, indices; a view has none.
 NUMBERS = 64
 
 

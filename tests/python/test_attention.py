@@ -243,3 +243,98 @@ def test_values_of_pytorch(torch, name, is_causal):
     for a, b in zip(*results):
         expected = t.tensor(a.double().tolist(), dtype=t.float64)
         assert t.allclose(b.double(), expected, atol=bound, rtol=bound)
+
+
+# ---- switches ----
+MATH, FLASH = t.nn.attention.SDPBackend.MATH, t.nn.attention.SDPBackend.FLASH_ATTENTION
+sdpa_kernel = t.nn.attention.sdpa_kernel
+
+
+def operators_of(*arguments):
+    """The attention operators that a call runs."""
+    graph = make_fx(F.scaled_dot_product_attention)(*arguments).graph
+    return {node.target for node in graph.nodes if node.op == "call_function"}
+
+
+def test_switches_choose_the_form():
+    arguments = inputs(1, 2, 2, 5, 7, 8)
+    one_pass = ATEN._scaled_dot_product_flash_attention_for_cpu.default
+    expected = attend(*arguments)
+    for allowed, form in ((MATH, 0), (FLASH, 1), ([MATH, FLASH], 1)):
+        with sdpa_kernel(allowed):
+            assert t._fused_sdp_choice(*arguments) == form
+            assert (one_pass in operators_of(*arguments)) == (form == 1)
+            got = F.scaled_dot_product_attention(*arguments)
+        assert t.allclose(got.double(), expected, atol=2e-5)
+
+
+def test_the_order_does_not_matter_on_the_cpu():
+    arguments = inputs(1, 2, 2, 5, 7, 8)
+    with sdpa_kernel([MATH, FLASH], set_priority=True):
+        assert t._fused_sdp_choice(*arguments) == 1
+
+
+def test_switches_of_the_process():
+    cuda = t.backends.cuda
+    arguments = inputs(1, 2, 2, 5, 7, 8)
+    cuda.enable_flash_sdp(False)
+    try:
+        assert not cuda.flash_sdp_enabled() and cuda.math_sdp_enabled()
+        assert t._fused_sdp_choice(*arguments) == 0
+    finally:
+        cuda.enable_flash_sdp(True)
+    assert cuda.flash_sdp_enabled() and t._fused_sdp_choice(*arguments) == 1
+    with pytest.raises(RuntimeError, match="set_sdp_use_math expects a bool, but got int"):
+        cuda.enable_math_sdp(1)
+
+
+@pytest.mark.parametrize("name", ["flash", "math", "mem_efficient", "cudnn"])
+def test_every_switch_is_one_of_its_own(name):
+    cuda = t.backends.cuda
+    names = ("flash", "math", "mem_efficient", "cudnn")
+    getattr(cuda, f"enable_{name}_sdp")(False)
+    try:
+        assert [getattr(cuda, f"{n}_sdp_enabled")() for n in names] == [n != name for n in names]
+    finally:
+        getattr(cuda, f"enable_{name}_sdp")(True)
+    assert all(getattr(cuda, f"{n}_sdp_enabled")() for n in names)
+
+
+@pytest.mark.parametrize("allowed", [[], [t.nn.attention.SDPBackend.EFFICIENT_ATTENTION]])
+def test_no_form_is_allowed(allowed):
+    arguments = inputs(1, 2, 2, 5, 7, 8)
+    message = "No viable backend for scaled_dot_product_attention was found"
+    with sdpa_kernel(allowed):
+        with pytest.raises(RuntimeError, match=message):
+            F.scaled_dot_product_attention(*arguments)
+        with pytest.raises(RuntimeError, match=message):
+            t._fused_sdp_choice(*arguments)
+        meta = F.scaled_dot_product_attention(*(x.to("meta") for x in arguments))
+        assert meta.shape == (1, 2, 5, 8)  # a device without kernels has no choice
+        assert F.scaled_dot_product_attention(*(x[:0] for x in arguments)).shape == (0, 2, 5, 8)
+    assert F.scaled_dot_product_attention(*arguments).shape == (1, 2, 5, 8)
+
+
+def test_the_form_in_one_pass_alone_says_what_it_needs():
+    query, key, value = inputs(1, 2, 2, 5, 5, 8)
+    refused = (
+        ((query[0], key[0], value[0]), {}, "of 4 dimensions"),
+        ((query, key, value), {"dropout_p": 0.5}, "no dropout"),
+        ((query, key, value[..., :3]), {}, "one last size"),
+        ((query, key[:, :1], value[:, :1]), {}, "numbers of heads"),
+        ((query, key.mT.contiguous().mT, value), {}, "stride 1"),
+        ((query, key, value), {"attn_mask": t.ones(5, 5, requires_grad=True)}, "without gradient"),
+    )
+    with sdpa_kernel(FLASH):
+        for arguments, settings, reason in refused:
+            with pytest.raises(RuntimeError, match=f"No available kernel.*{reason}"):
+                F.scaled_dot_product_attention(*arguments, **settings)
+
+
+def test_the_older_scope_of_switches():
+    arguments = inputs(1, 2, 2, 5, 7, 8)
+    with pytest.warns(FutureWarning, match="sdpa_kernel"):
+        scope = t.backends.cuda.sdp_kernel(enable_flash=False)
+    with scope:
+        assert t._fused_sdp_choice(*arguments) == 0
+    assert t._fused_sdp_choice(*arguments) == 1

@@ -74,6 +74,50 @@ CALLS = {
     "multilabel_margin_loss": lambda m, x: F(m).multilabel_margin_loss(
         x(1, 3), m.tensor([[0, 2, -1]])
     ),
+    "multilabel_margin_loss_forward": lambda m, x: m.ops.aten.multilabel_margin_loss_forward(
+        x(1, 3), m.tensor([[0, 2, -1]]), 1
+    )[0],
+    "prelu": lambda m, x: m.prelu(x(2, 3), x(3)),
+    "linalg_vecdot": lambda m, x: m.linalg.vecdot(x(2, 3), x(2, 3)),
+    "trace": lambda m, x: m.trace(x(3, 3)),
+    "polar": lambda m, x: m.polar(x(3), x(3)),
+    "quantile": lambda m, x: m.quantile(x(3), x(1)),
+    "quantile.scalar": lambda m, x: m.quantile(x(3), 0.5),
+    "nanquantile": lambda m, x: m.nanquantile(x(3), x(1)),
+    "nanquantile.scalar": lambda m, x: m.nanquantile(x(3), 0.5),
+    "avg_pool3d": lambda m, x: F(m).avg_pool3d(x(1, 2, 4, 4, 4), 2),
+    "max_pool3d": lambda m, x: m.max_pool3d(x(1, 2, 4, 4, 4), 2),
+    "adaptive_avg_pool3d": lambda m, x: F(m).adaptive_avg_pool3d(x(1, 2, 4, 4, 4), 2),
+    "adaptive_max_pool3d": lambda m, x: m._C._nn.adaptive_max_pool3d(x(1, 2, 4, 4, 4), (2, 2, 2))[
+        0
+    ],
+    "fractional_max_pool2d": lambda m, x: m._C._nn.fractional_max_pool2d(
+        x(1, 2, 5, 5), (2, 2), (2, 2), x(1, 2, 2) * 0.3
+    )[0],
+    "fractional_max_pool3d": lambda m, x: m._C._nn.fractional_max_pool3d(
+        x(1, 2, 5, 5, 5), (2, 2, 2), (2, 2, 2), x(1, 2, 3) * 0.3
+    )[0],
+    "max_unpool2d": lambda m, x: m._C._nn.max_unpool2d(
+        x(1, 1, 2, 2), m.tensor([[[[0, 3], [8, 15]]]]), (4, 4)
+    ),
+    "max_unpool3d": lambda m, x: m._C._nn.max_unpool3d(
+        x(1, 1, 1, 1, 2), m.tensor([[[[[0, 7]]]]]), (2, 2, 2), (2, 2, 2), (0, 0, 0)
+    ),
+    "grid_sampler": lambda m, x: m.grid_sampler(x(1, 1, 3, 3), x(1, 2, 2, 2), 0, 0, False),
+    "grid_sampler_2d": lambda m, x: m.grid_sampler_2d(x(1, 1, 3, 3), x(1, 2, 2, 2), 0, 0, False),
+    "grid_sampler_3d": lambda m, x: m.grid_sampler_3d(
+        x(1, 1, 3, 3, 3), x(1, 2, 2, 2, 3), 0, 0, False
+    ),
+    "reflection_pad1d": lambda m, x: m._C._nn.reflection_pad1d(x(1, 2, 4), (1, 2)),
+    "reflection_pad2d": lambda m, x: m._C._nn.reflection_pad2d(x(1, 2, 4, 4), (1, 2, 1, 0)),
+    "replication_pad1d": lambda m, x: m._C._nn.replication_pad1d(x(1, 2, 4), (1, 2)),
+    "replication_pad2d": lambda m, x: m._C._nn.replication_pad2d(x(1, 2, 4, 4), (1, 2, 1, 0)),
+    "replication_pad3d": lambda m, x: m._C._nn.replication_pad3d(
+        x(1, 2, 3, 3, 3), (1, 2, 1, 0, 1, 1)
+    ),
+    "_native_multi_head_attention": lambda m, x: m._native_multi_head_attention(
+        *[x(2, 3, 4)] * 3, 4, 2, x(12, 4), x(12), x(4, 4), x(4)
+    )[0],
     "scaled_dot_product_attention": lambda m, x: F(m).scaled_dot_product_attention(
         x(1, 2, 3, 4), x(1, 2, 3, 4), x(1, 2, 3, 4)
     ),
@@ -134,6 +178,16 @@ def test_every_record_with_a_class_has_a_call():
 def test_result_dtypes_are_pytorchs(torch, name, dtype, region_dtype):
     call = {**CALLS, **OTHERS}[name]
     assert outcome(t, call, dtype, region_dtype) == outcome(torch, call, dtype, region_dtype)
+
+
+@needs_taeda
+def test_cpu_classes_name_pytorchs_operators(torch):
+    theirs = torch._C._dispatch_get_registrations_for_dispatch_key("AutocastCPU")
+    theirs = {name.removeprefix("aten::") for name in theirs}
+    known = set()
+    for path in RECORDS.glob("*/records.toml"):
+        known |= set(tomllib.loads(path.read_text()))
+    assert set(cpu_classes()) - {"_batched_matmul"} == theirs & known
 
 
 @needs_taeda

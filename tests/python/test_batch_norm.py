@@ -1,10 +1,10 @@
 """nn.functional.batch_norm against the formula and the values of PyTorch."""
 
 import pytest
-import taeda.nn.functional as F
 from taeda.fx.experimental.proxy_tensor import make_fx
 
 import taeda as t
+import taeda.nn.functional as F
 from taeda.func import functionalize
 
 X = t.tensor([[[1.0, 2.0], [3.0, -1.0]], [[4.0, 0.0], [2.0, 2.0]], [[0.5, 1.5], [1.0, 0.0]]])
@@ -27,6 +27,35 @@ def test_evaluation_uses_the_running_statistics():
     y = F.batch_norm(X, mean, var, weight, bias, eps=0.0)
     assert y[0].tolist() == [[0, 1], [8, 0]]
     assert mean.tolist() == [1, 0.5]
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 5, 4), (4, 3, 7, 7), (5, 3)])
+def test_gradients_of_each_channel_take_its_own_mean(shape):
+    shift = t.tensor([0.0, 10.0, -20.0], dtype=t.float64).view(1, 3, *[1] * (len(shape) - 2))
+    x = (t.randn(*shape, dtype=t.float64) + shift).requires_grad_()
+    weight = t.tensor([2.0, 0.5, -1.0], dtype=t.float64, requires_grad=True)
+
+    def f(x, weight):
+        return F.batch_norm(x, None, None, weight, training=True).sin()
+
+    assert t.autograd.gradcheck(f, (x, weight))
+
+
+def test_ranges_of_channels_give_the_bits_of_the_whole():
+    x, grad = t.randn(4, 96, 23, 23), t.randn(4, 96, 23, 23)
+    results, before = [], t.get_num_threads()
+    for threads in (1, 2):
+        t.set_num_threads(threads)
+        leaf = x.clone().requires_grad_()
+        y = F.batch_norm(leaf, None, None, training=True)
+        results.append((y.detach(), t.autograd.grad(y, leaf, grad)[0]))
+    t.set_num_threads(before)
+    one = x[:, 40:41].clone().requires_grad_()
+    y = F.batch_norm(one, None, None, training=True)
+    alone = (y.detach(), t.autograd.grad(y, one, grad[:, 40:41])[0])
+    for first, second, part in zip(*results, alone, strict=True):
+        assert t.equal(first, second)
+        assert t.equal(first[:, 40:41], part)
 
 
 def test_gradients_pass_through_the_statistics():

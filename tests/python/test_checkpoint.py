@@ -431,9 +431,9 @@ def test_the_check_can_be_off():
     x = leaf(4)
     changing = Changing(lambda y: y.sin().sum(), lambda y: y.double().sin().sum())
     y = checkpoint(changing, x, use_reentrant=False, determinism_check="none")
-    with contextlib.suppress(RuntimeError):
-        y.backward()
+    y.backward()
     assert changing.functions == []
+    assert t.allclose(x.grad, x.detach().cos())
 
 
 @needs_taeda  # PyTorch logs through a handler that pytest does not get along with

@@ -4,10 +4,10 @@ import itertools
 import random
 
 import pytest
-import taeda.nn.functional as F
 from taeda.utils._python_dispatch import TorchDispatchMode
 
 import taeda as t
+import taeda.nn.functional as F
 from taeda.func import grad, vmap
 
 np = pytest.importorskip("numpy")

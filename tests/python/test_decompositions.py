@@ -180,6 +180,7 @@ NAMES = sorted(record_calls.sampled())
 DTYPES = (taeda.float64, taeda.float32, taeda.float16, taeda.bfloat16, taeda.complex128)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_sample_calls(name):
     for dtype in DTYPES:

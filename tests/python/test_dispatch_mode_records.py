@@ -64,6 +64,7 @@ def assert_same(got, expected):
             assert a == b
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("key", NAMES)
 def test_a_mode_that_changes_nothing(key):
@@ -77,6 +78,7 @@ def test_a_mode_that_changes_nothing(key):
             assert_same(got, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("key", NAMES)
 def test_a_checkpoint_that_keeps_everything(key):

@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from test_docs_cpp import ROOT, run, snippets
+from cpp_program import run_program
+from test_docs_cpp import ROOT, snippets
 
 pytestmark = pytest.mark.slow
 
@@ -37,11 +38,13 @@ def test_kernels_of_the_page_read_back_as_they_are(tmp_path):
     assert len(kernels) >= 5
     for i, text in enumerate(kernels):
         (tmp_path / f"{i}.kernel").write_text(text)
-    run(READER.replace("COUNT", str(len(kernels))).replace("FOLDER", str(tmp_path)), tmp_path)
+    run_program(
+        READER.replace("COUNT", str(len(kernels))).replace("FOLDER", str(tmp_path)), tmp_path
+    )
 
 
 def test_the_program_prints_what_the_page_says(tmp_path):
     programs = [s for s in snippets("docs/write_a_kernel.md") if "int main" in s]
     assert len(programs) == 1
-    printed = run(programs[0], tmp_path)
+    printed = run_program(programs[0], tmp_path)
     assert f"```\n{printed}```" in (ROOT / "docs/write_a_kernel.md").read_text()

@@ -98,6 +98,72 @@ def test_rows_in_use_are_scaled_to_the_norm():
     assert norms.tolist() == pytest.approx([5**0.5, 1, 1, 8**0.5], abs=1e-5)
 
 
+INDICES = [[1, 3, 1, 0, 2], [0, 1, 1, 2, 3], [3, 3, 0, 1, 0]]
+OFFSETS = [[0, 2, 2], [0, 1, 4], [0, 0, 5]]
+
+
+@pytest.mark.parametrize("batched", ["weight", "indices", "offsets", "all"])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("padding", [None, 1])
+@pytest.mark.parametrize("with_last", [False, True])
+def test_bags_of_a_batch_equal_a_loop(batched, mode, padding, with_last):
+    tables = taeda.stack([table() * k for k in (1.0, -0.5, 2.0)])
+    places, starts = taeda.tensor(INDICES), taeda.tensor(OFFSETS)
+    if with_last:
+        starts = taeda.cat([starts, taeda.full((3, 1), 5)], 1)
+    options = {"mode": mode, "padding_idx": padding, "include_last_offset": with_last}
+
+    def loss(weight, indices, offsets):
+        out = F.embedding_bag(indices, weight, offsets, **options)
+        return (out * taeda.arange(6.0, dtype=out.dtype).view(3, 2).cos()).sum()
+
+    chosen = [batched in (name, "all") for name in ("weight", "indices", "offsets")]
+    arguments = [x if is_chosen else x[0] for x, is_chosen in zip((tables, places, starts), chosen)]
+    dims = tuple(0 if is_chosen else None for is_chosen in chosen)
+    before = taeda._C._vmap_fallback_count()
+    gradients, losses = taeda.vmap(taeda.func.grad_and_value(loss), dims)(*arguments)
+    assert taeda._C._vmap_fallback_count() == before
+    for b in range(3):
+        example = [x[b] if is_chosen else x for x, is_chosen in zip(arguments, chosen)]
+        gradient, value = taeda.func.grad_and_value(loss)(*example)
+        taeda.testing.assert_close(losses[b], value)
+        taeda.testing.assert_close(gradients[b], gradient)
+
+
+@pytest.mark.parametrize("has_tables", [False, True])
+@pytest.mark.parametrize("padding", [None, 1])
+def test_weights_of_samples_of_a_batch_equal_a_loop(has_tables, padding):
+    tables = taeda.stack([table() * k for k in (1.0, -0.5, 2.0)])
+    shares = taeda.arange(15.0, dtype=taeda.float64).view(3, 5).sin()
+
+    def loss(share, weight, indices):
+        offsets = taeda.tensor([0, 2, 2])
+        out = F.embedding_bag(
+            indices, weight, offsets, mode="sum", per_sample_weights=share, padding_idx=padding
+        )
+        return (out * taeda.arange(6.0, dtype=out.dtype).view(3, 2).cos()).sum()
+
+    weight, places = tables if has_tables else tables[0], taeda.tensor(INDICES)
+    run = taeda.func.grad(loss, (0, 1))
+    found = taeda.vmap(run, (0, 0 if has_tables else None, 0))(shares, weight, places)
+    for b in range(3):
+        expected = run(shares[b], weight[b] if has_tables else weight, places[b])
+        for got, wanted in zip(found, expected):
+            taeda.testing.assert_close(got[b], wanted)
+
+
+def test_tables_of_a_batch_are_scaled():
+    weight = taeda.stack([table(), table() * 2])
+    expected = weight.clone()
+    for b, place in enumerate((1, 2)):
+        taeda.embedding_renorm_(expected[b], taeda.tensor([place, place]), 1.0, 2.0)
+    places = taeda.tensor([[1, 1], [2, 2]])
+    for dim in (0, -1):
+        tables = weight.movedim(0, dim).contiguous()
+        taeda.vmap(lambda w, i: taeda.embedding_renorm_(w, i, 1.0, 2.0), (dim, 0))(tables, places)
+        taeda.testing.assert_close(tables.movedim(dim, 0), expected)
+
+
 def test_sparse_gradients_name_what_they_wait_for():
     weight = table(requires_grad=True)
     out = F.embedding_bag(taeda.tensor([1]), weight, taeda.tensor([0]), mode="sum", sparse=True)

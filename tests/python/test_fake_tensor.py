@@ -216,6 +216,60 @@ def test_masks_and_comparisons_have_no_answer():
         assert repr(x.nonzero() + 1) == "FakeTensor(..., size=(u1, 2), dtype=torch.int64)"
 
 
+def shown(*tensors):
+    """Sizes and dtypes."""
+    return [(tuple(str(n) for n in x.shape), x.dtype) for x in tensors]
+
+
+def test_distinct_elements_have_unknown_sizes():
+    mode = FakeTensorMode(shape_env=ShapeEnv())
+    x = mode.from_tensor(taeda.ones(2, 3), static_shapes=True)
+    whole, number = taeda.int64, taeda.float32
+    with mode:
+        assert shown(taeda.unique(x)) == [(("u0",), number)]
+        both = taeda.unique(x, return_inverse=True, return_counts=True)
+        assert shown(*both) == [(("u0",), number), (("2", "3"), whole), (("u0",), whole)]
+        rows = taeda.unique(x, dim=0, return_inverse=True)
+        assert shown(*rows) == [(("u1", "3"), number), (("2",), whole)]
+        again = taeda.ops.aten.unique_dim(x, -1)
+        assert shown(*again) == [(("2", "u2"), number), (("3",), whole), (("u2",), whole)]
+        assert shown(taeda.unique_consecutive(x)) == [(("u3",), number)]
+        assert shown(taeda.unique_consecutive(x)) == [(("u3",), number)]
+        columns = taeda.unique_consecutive(x, dim=1, return_counts=True)
+        assert shown(*columns) == [(("2", "u4"), number), (("u4",), whole)]
+        assert shown(taeda.unique(taeda.empty(0))) == [(("0",), number)]
+        x.add_(1)
+        assert shown(taeda.unique(x)) == [(("u5",), number)]
+
+
+def test_counts_and_repetitions_have_unknown_sizes():
+    env = ShapeEnv()
+    mode = FakeTensorMode(shape_env=env)
+    times = mode.from_tensor(taeda.tensor([1, 0, 3]), static_shapes=True)
+    x = mode.from_tensor(taeda.ones(2, 3), static_shapes=True)
+    whole = taeda.int64
+    with mode:
+        assert shown(taeda.bincount(times)) == [(("u0",), whole)]
+        weighed = taeda.bincount(times, taeda.ones(3), minlength=5)
+        assert shown(weighed) == [(("u1",), taeda.float32)]
+        assert bool(weighed.shape[0] >= 5)
+        assert taeda.bincount(times, taeda.ones(3).half()).dtype == taeda.float64
+        assert shown(taeda.repeat_interleave(times)) == [(("u3",), whole)]
+        assert shown(taeda.repeat_interleave(times, output_size=4)) == [(("4",), whole)]
+        assert shown(taeda.repeat_interleave(x, times, dim=1)) == [(("2", "u4"), taeda.float32)]
+
+
+def test_unknown_sizes_need_an_environment():
+    with FakeTensorMode():
+        x = taeda.arange(3)
+        for call in (taeda.unique, taeda.unique_consecutive, taeda.bincount):
+            with pytest.raises(DynamicOutputShapeException, match=r"aten\.\w+\.default"):
+                call(x)
+        with pytest.raises(DynamicOutputShapeException, match=r"aten\.repeat_interleave\.Tensor"):
+            taeda.repeat_interleave(x)
+        assert taeda.repeat_interleave(x, x, output_size=3).shape == (3,)
+
+
 def test_views_and_gradients_of_converted_tensors():
     mode = FakeTensorMode()
     base = taeda.ones(6)

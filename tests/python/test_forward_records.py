@@ -14,6 +14,7 @@ def has_rule(case):
     return "no_forward" not in record_calls.records()[case.values[0]].data
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("key, dtype", filter(has_rule, CASES))
 def test_forward_rule(key, dtype):

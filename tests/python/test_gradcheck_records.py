@@ -28,6 +28,7 @@ def check(checker, key, dtype):
         checker(without_plain(sample), sample.tensors)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("key, dtype", CASES)
 def test_first_derivatives(key, dtype):

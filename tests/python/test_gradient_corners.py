@@ -28,3 +28,16 @@ def test_a_negative_base_has_a_complex_logarithm(exponent):
     (grad,) = t.autograd.grad(t.pow(base, z), z, t.ones_like(z))
     slope = cmath.exp(exponent * cmath.log(-2)) * cmath.log(-2)
     assert cmath.isclose(grad.item(), slope.conjugate(), rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("order", [0.5, -0.5, -1, -2, -3.5])
+def test_norms_of_orders_below_one_are_flat_at_zero(order):
+    zeros = t.zeros(3, dtype=t.float64, requires_grad=True)
+    (grad,) = t.autograd.grad(t.linalg.vector_norm(zeros, order), zeros)
+    assert grad.tolist() == [0, 0, 0]
+
+
+def test_a_zero_beside_other_numbers_is_flat_in_a_norm_of_a_small_order():
+    x = t.tensor([0.0, 4.0], dtype=t.float64, requires_grad=True)
+    (grad,) = t.autograd.grad(t.linalg.vector_norm(x, 0.5), x)
+    assert grad.tolist() == pytest.approx([0, 1])

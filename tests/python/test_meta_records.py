@@ -198,6 +198,7 @@ def test_meta_equals_real(name):
     assert differences(name, Twins) == []
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", NAMES)
 def test_symbolic_meta_equals_real(name):
@@ -206,7 +207,7 @@ def test_symbolic_meta_equals_real(name):
 
 # What only memory, values or a device tells.
 NEEDS_VALUES = (
-    "not enough memory",
+    "can't allocate memory",
     "out of bounds",
     "out of range in self",
     "ZeroDivisionError",  # the CPU's kernels look at the divisor, as in PyTorch
@@ -220,8 +221,30 @@ NEEDS_VALUES = (
     "for 'ComplexFloat'",
     "converted to type c10::",
     "bincount only supports 1-d non-negative",
+    "invalid max index",
+    "aweights cannot be negative",
+    "to be at least the length of the longest sequence",
+    "is not finite",
+    "sorter index out of range",
+    "invalid multinomial distribution",
+    "contains either `inf`",
+    "repeats can not be negative",
+    "should be 1-d and have the same length as input",
+    "minlength should be",
+    "Storage size calculation overflowed with sizes=[4611686018427387905]",
+    "all elements of input should be between 0 and 1",
+    "all elements of target should be between 0 and 1",
+    "var has negative entry",
+    "RNN input dtype",  # no autocast of the meta device, which is asked first
 )
-SAME_ERRORS = [case for case in CASES if not any(text in case.phrase for text in NEEDS_VALUES)]
+# Operators whose results have sizes that only values tell have no meta kernel.
+NO_META = ("t.unique(", "t.unique_consecutive(", "one_hot(", "embedding_bag(", "multilabel_margin")
+SAME_ERRORS = [
+    case
+    for case in CASES
+    if not any(text in case.phrase for text in NEEDS_VALUES)
+    and not any(text in case.source for text in NO_META)
+]
 
 
 @pytest.mark.filterwarnings("ignore")

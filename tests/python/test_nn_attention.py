@@ -132,15 +132,15 @@ def test_a_mask_of_a_function_of_scores():
 
 def test_kinds_of_kernels():
     backend = attention.SDPBackend
-    from taeda.nn.attention._backends import enabled_backends
-
-    before = enabled_backends()
+    enabled = attention._cur_sdpa_kernel_backends
+    before = enabled(with_priority=True)
     with attention.sdpa_kernel(backend.MATH):
-        assert enabled_backends() == (backend.MATH,)
-        with attention.sdpa_kernel([backend.EFFICIENT_ATTENTION, backend.MATH], set_priority=True):
-            assert enabled_backends() == (backend.EFFICIENT_ATTENTION, backend.MATH)
-        assert enabled_backends() == (backend.MATH,)
-    assert enabled_backends() == before
+        assert enabled() == [backend.MATH]
+        with attention.sdpa_kernel([backend.MATH, backend.EFFICIENT_ATTENTION], set_priority=True):
+            assert enabled(with_priority=True) == [backend.MATH, backend.EFFICIENT_ATTENTION]
+            assert enabled() == [backend.EFFICIENT_ATTENTION, backend.MATH]
+        assert enabled() == [backend.MATH]
+    assert enabled(with_priority=True) == before and before[0] == backend.FLASH_ATTENTION
     with (
         pytest.raises(AssertionError, match="Backend must be an instance of SDPBackend"),
         attention.sdpa_kernel("math"),

@@ -59,6 +59,11 @@ def test_the_shape_of_a_lazy_parameter_is_an_error():
         nn.LazyLinear(4).weight + 1
 
 
+def test_the_memory_of_a_lazy_parameter_cannot_be_shared():
+    with pytest.raises(RuntimeError, match="Can't share memory on an uninitialized parameter"):
+        nn.LazyLinear(4).share_memory()
+
+
 def test_a_state_gives_shapes():
     module = nn.LazyLinear(4)
     module.load_state_dict(nn.Linear(3, 4).state_dict())

@@ -1,7 +1,6 @@
 """Tests the older spectral_norm and weight_norm, which are hooks; passes on PyTorch as well."""
 
 import pytest
-from absent_operators import skipped_without_operator
 from under_test import NAME, t
 
 nn, utils = t.nn, t.nn.utils
@@ -58,18 +57,17 @@ def test_spectral_norm_refuses():
 
 
 def test_weight_norm():
-    with skipped_without_operator():
-        layer = nn.Linear(3, 4)
-        value = layer.weight.detach().clone()
-        with pytest.warns(FutureWarning, match="deprecated in favor of"):
-            utils.weight_norm(layer)
-        assert layer.weight_g.shape == (4, 1) and t.allclose(layer.weight, value, atol=1e-6)
-        with t.no_grad():
-            layer.weight_g.mul_(2)
-        layer(t.randn(1, 3))
-        assert t.allclose(layer.weight, 2 * value, atol=1e-6)
-        utils.remove_weight_norm(layer)
-        assert isinstance(layer.weight, nn.Parameter) and not layer._forward_pre_hooks
+    layer = nn.Linear(3, 4)
+    value = layer.weight.detach().clone()
+    with pytest.warns(FutureWarning, match="deprecated in favor of"):
+        utils.weight_norm(layer)
+    assert layer.weight_g.shape == (4, 1) and t.allclose(layer.weight, value, atol=1e-6)
+    with t.no_grad():
+        layer.weight_g.mul_(2)
+    layer(t.randn(1, 3))
+    assert t.allclose(layer.weight, 2 * value, atol=1e-6)
+    utils.remove_weight_norm(layer)
+    assert isinstance(layer.weight, nn.Parameter) and not layer._forward_pre_hooks
 
 
 def test_weight_norm_that_is_not_there():

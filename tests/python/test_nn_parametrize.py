@@ -215,15 +215,21 @@ def test_spectral_norm_refuses():
 
 
 def test_weight_norm():
-    with skipped_without_operator():
-        layer = nn.Linear(4, 3)
-        value = layer.weight.detach().clone()
-        parametrizations.weight_norm(layer)
-        assert t.allclose(layer.weight, value, atol=1e-6)
-        assert layer.parametrizations.weight.original0.shape == (3, 1)
-        older = {"bias": layer.bias, "weight_g": t.ones(3, 1), "weight_v": value}
-        layer.load_state_dict(older)
-        assert t.allclose(layer.weight.pow(2).sum(1), t.ones(3), atol=1e-5)
+    layer = nn.Linear(4, 3)
+    value = layer.weight.detach().clone()
+    parametrizations.weight_norm(layer)
+    assert t.allclose(layer.weight, value, atol=1e-6)
+    assert layer.parametrizations.weight.original0.shape == (3, 1)
+    older = {"bias": layer.bias, "weight_g": t.ones(3, 1), "weight_v": value}
+    layer.load_state_dict(older)
+    assert t.allclose(layer.weight.pow(2).sum(1), t.ones(3), atol=1e-5)
+
+
+def test_weight_norm_of_the_whole_is_exact_in_bfloat16():
+    layer = nn.Linear(4, 5, dtype=t.bfloat16)
+    value = layer.weight.detach().clone()
+    parametrizations.weight_norm(layer, dim=None)
+    assert t.equal(layer.weight, value)
 
 
 @pytest.mark.parametrize("name", ["matrix_exp", "cayley", "householder"])

@@ -1,7 +1,6 @@
 """Tests nn.utils.rnn: padding and packing of sequences; the file passes on PyTorch as well."""
 
 import pytest
-from absent_operators import skipped_without_operator
 from under_test import t
 
 rnn = t.nn.utils.rnn
@@ -61,26 +60,24 @@ def test_packed_sequence_refuses():
 
 
 def test_pad_sequence():
-    with skipped_without_operator():
-        padded = rnn.pad_sequence(sequences(), batch_first=True, padding_value=-1)
-        assert padded.tolist() == [[1, -1, -1], [10, 20, 30], [100, 200, -1]]
-        left = rnn.pad_sequence(sequences(), padding_side="left")
-        assert left.T.tolist() == [[0, 0, 1], [10, 20, 30], [0, 100, 200]]
+    padded = rnn.pad_sequence(sequences(), batch_first=True, padding_value=-1)
+    assert padded.tolist() == [[1, -1, -1], [10, 20, 30], [100, 200, -1]]
+    left = rnn.pad_sequence(sequences(), padding_side="left")
+    assert left.T.tolist() == [[0, 0, 1], [10, 20, 30], [0, 100, 200]]
     with pytest.raises(RuntimeError, match="Expected iterable for input sequences"):
         rnn.pad_sequence(1)
 
 
 def test_pack_and_unpack():
-    with skipped_without_operator():
-        sequence = rnn.pack_sequence(sequences(), enforce_sorted=False)
-        assert sequence.data.tolist() == [10, 100, 1, 20, 200, 30]
-        assert sequence.batch_sizes.tolist() == [3, 2, 1]
-        assert sequence.sorted_indices.tolist() == [1, 2, 0]
-        padded, lengths = rnn.pad_packed_sequence(sequence, batch_first=True, total_length=4)
-        assert padded.tolist() == [[1, 0, 0, 0], [10, 20, 30, 0], [100, 200, 0, 0]]
-        assert lengths.tolist() == LENGTHS
-        unpacked = rnn.unpack_sequence(sequence)
-        assert [part.tolist() for part in unpacked] == [s.tolist() for s in sequences()]
+    sequence = rnn.pack_sequence(sequences(), enforce_sorted=False)
+    assert sequence.data.tolist() == [10, 100, 1, 20, 200, 30]
+    assert sequence.batch_sizes.tolist() == [3, 2, 1]
+    assert sequence.sorted_indices.tolist() == [1, 2, 0]
+    padded, lengths = rnn.pad_packed_sequence(sequence, batch_first=True, total_length=4)
+    assert padded.tolist() == [[1, 0, 0, 0], [10, 20, 30, 0], [100, 200, 0, 0]]
+    assert lengths.tolist() == LENGTHS
+    unpacked = rnn.unpack_sequence(sequence)
+    assert [part.tolist() for part in unpacked] == [s.tolist() for s in sequences()]
 
 
 def test_a_total_length_that_is_too_short():

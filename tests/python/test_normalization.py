@@ -121,6 +121,37 @@ def test_local_response_norm():
         assert t.allclose(got[:, c], x[:, c] / (2 + 0.5 * near) ** 0.75)
 
 
+def test_local_response_norm_of_integers_cuts_means():
+    x = t.tensor([[[2], [3], [5]]])
+    got = F.local_response_norm(x, 2, alpha=1.0, beta=1.0, k=1.0)
+    # The means are 4 / 2, 13 / 2 and 34 / 2.
+    assert got.flatten().tolist() == pytest.approx([2 / 3, 3 / 7, 5 / 18])
+
+
+@pytest.mark.parametrize("dtype", [t.float32, t.float64])
+@pytest.mark.parametrize("shape", [(3, 6, 1, 5), (32, 8, 7, 7), (5, 4, 33, 65), (2, 3, 70, 70)])
+def test_gradients_of_norms_have_the_same_bits_in_every_layout(shape, dtype):
+    x, grad = t.randn(shape, dtype=dtype), t.randn(shape, dtype=dtype)
+    weight = t.rand(shape[1], dtype=dtype)
+    n, channels, inner = shape[0], shape[1], shape[2] * shape[3]
+
+    def gradients(x, grad):
+        _, mean, rstd = t.native_batch_norm(x, weight, None, None, None, True, 0.1, 1e-5)
+        batch = t.ops.aten.native_batch_norm_backward(
+            grad, x, weight, None, None, mean, rstd, True, 1e-5, [True] * 3
+        )
+        sizes = (n, channels, inner, 1)
+        _, mean, rstd = t.native_group_norm(x, weight, None, *sizes, 1e-5)
+        group = t.ops.aten.native_group_norm_backward(
+            grad, x, mean, rstd, weight, *sizes, [True] * 3
+        )
+        return *batch, *group
+
+    last = [v.contiguous(memory_format=t.channels_last) for v in (x, grad)]
+    for rows, columns in zip(gradients(x, grad), gradients(*last), strict=True):
+        assert t.equal(rows, columns)
+
+
 def test_batch_norm_without_elements_needs_no_channels():
     assert F.batch_norm(t.empty(0), t.empty(0), t.empty(0), training=True).shape == (0,)
 

@@ -3,9 +3,9 @@
 import itertools
 
 import pytest
-import taeda.nn.functional as F
 
 import taeda as t
+import taeda.nn.functional as F
 
 
 def columns(x, kernel, dilation, padding, stride):
@@ -84,7 +84,7 @@ def test_under_vmap():
     [
         (lambda: F.unfold(t.ones(1, 2, 3), 4), "its components must be at least one"),
         (lambda: F.unfold(t.ones(1, 2, 3), 2, stride=0), "stride should be greater than zero"),
-        (lambda: F.unfold(t.ones(2, 3), 2), "Expected 3D or 4D"),
+        (lambda: F.unfold(t.ones(1, 2, 0, 3), 2), "Expected 3D or 4D"),
         (lambda: F.fold(t.ones(1, 5, 4), 3, 2), "divisible by the product of kernel_size"),
         (lambda: F.fold(t.ones(1, 4, 5), 3, 2), "number of sliding blocks 2 \\* 2 = 4"),
         (lambda: F.pixel_shuffle(t.ones(1, 3, 2, 2), 2), "square of upscale_factor"),

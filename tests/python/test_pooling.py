@@ -5,9 +5,9 @@ import math
 import random
 
 import pytest
-import taeda.nn.functional as F
 
 import taeda as t
+import taeda.nn.functional as F
 
 MAXIMA = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 MEANS = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
@@ -148,6 +148,28 @@ def test_channels_that_lie_innermost_stay_there(n, dtype):
         b = MEANS[n](last, 2, 1)
         assert t.allclose(a, b, rtol=1e-2)
         assert b.is_contiguous(memory_format=FORMATS[n])
+
+
+def test_channels_with_gaps_between_them_stay_innermost():
+    x = t.rand(4, 8, 8, 8).contiguous(memory_format=t.channels_last)[:, ::2]
+    for pool in (F.adaptive_avg_pool2d, F.adaptive_max_pool2d):
+        y = pool(x, 3)
+        assert y.is_contiguous(memory_format=t.channels_last)
+        assert t.allclose(y, pool(x.contiguous(), 3))
+
+
+def test_one_mean_per_plane_keeps_the_format_in_its_strides():
+    x = t.rand(2, 3, 6, 6)
+    assert F.adaptive_avg_pool2d(x, 1).stride() == (3, 1, 1, 1)
+    last = x.to(memory_format=t.channels_last)
+    assert F.adaptive_avg_pool2d(last, 1).stride() == (3, 1, 3, 3)
+
+
+def test_channels_of_a_volume_without_a_batch_stay_innermost():
+    x = t.rand(1, 8, 5, 6, 7).contiguous(memory_format=t.channels_last_3d)[0]
+    y, indices = F.max_pool3d(x, 2, return_indices=True)
+    assert y.stride() == indices.stride() == (1, 72, 24, 8)
+    assert t.equal(y, F.max_pool3d(x.contiguous(), 2))
 
 
 @pytest.mark.parametrize("layout", [t.contiguous_format, t.channels_last])

@@ -192,3 +192,10 @@ def test_values_of_pytorch(torch, name, call):
     )
     expected = layer(x)[0]
     assert t.allclose(got[0], t.tensor(expected.tolist(), dtype=t.float64))
+
+
+def test_lengths_lie_on_the_cpu_whatever_the_default_device():
+    with t.device("meta"):
+        packed = t.nn.utils.rnn.pack_padded_sequence(t.ones(3, 2, 1), [3, 1])
+    assert packed.batch_sizes.tolist() == [2, 1, 1]
+    assert packed.data.shape == (4, 1)

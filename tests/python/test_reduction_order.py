@@ -14,12 +14,12 @@ from sampled_calls import REFUSES_HALVES, samples
 import taeda
 
 # The families whose operators reduce, normalize or scan.
-FAMILIES = {"distance", "normalization", "reduction", "scan_sort", "variance"}
+FAMILIES = {"distance", "loss", "normalization", "reduction", "scan_sort", "variance"}
 KEYS = [k for k, r in record_calls.sampled().items() if r.family in FAMILIES]
 DTYPES = [taeda.float32, taeda.float64, taeda.bfloat16]
 THREADS = (1, 2, 3)
-# As in PyTorch they take contiguous tensors only.
-CONTIGUOUS_ONLY = {"_pdist_forward", "_pdist_backward"}
+# The first two take contiguous tensors only, as in PyTorch, the last what its forward pass made.
+CONTIGUOUS_ONLY = {"_pdist_forward", "_pdist_backward", "_fused_cross_entropy_backward"}
 
 
 @pytest.fixture(autouse=True)

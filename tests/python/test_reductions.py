@@ -379,3 +379,10 @@ def test_ties_share_the_gradient_of_an_extreme():
     y = t.tensor([1.0, 3.0, 3.0], requires_grad=True)
     y.max(0)[0].backward()
     assert y.grad.tolist() == [0.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", [t.float32, t.float64])
+@pytest.mark.parametrize("end", ["min", "max"])
+def test_histc_at_the_ends_of_the_finite_numbers(dtype, end):
+    value = getattr(t.finfo(dtype), end)
+    assert t.histc(t.full((3,), value, dtype=dtype), 4).sum() == 3

@@ -5,9 +5,9 @@ import math
 import random
 
 import pytest
-import taeda.nn.functional as F
 
 import taeda as t
+import taeda.nn.functional as F
 
 
 def cubic(x, a):

@@ -116,3 +116,14 @@ def test_update_bn_runs_the_model_over_the_batches():
     assert model[0].seen == [(True, None, 2.0), (True, None, 3.0)]
     assert model[0].momentum == 0.1 and not model.training
     swa.update_bn([t.ones(2)], net())
+
+
+def test_counters_are_averaged_in_their_own_type():
+    model = t.nn.BatchNorm1d(2)
+    averaged = swa.AveragedModel(model, use_buffers=True)
+    for _ in range(3):
+        averaged.update_parameters(model)
+        model(t.ones(3, 2))
+    # Means of 0, 1 and 2, rounded towards zero as they go.
+    assert averaged.module.num_batches_tracked.dtype == t.int64
+    assert averaged.module.num_batches_tracked.item() == 0

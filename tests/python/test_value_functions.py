@@ -60,3 +60,25 @@ def test_methods_of_families_that_cpp_calls_as_functions():
     assert x.median(1).values.tolist() == [2, 4]
     assert x.diff().tolist() == [[4, -3], [-1, 3]]
     assert x.clone().copysign_(-1).sum().item() == -21
+
+
+def test_places_in_a_flat_tensor_as_coordinates():
+    places = t.unravel_index(t.tensor([0, 7, 23], dtype=t.int32), (2, 3, 4))
+    assert [p.tolist() for p in places] == [[0, 0, 1], [0, 1, 2], [0, 3, 3]]
+    assert places[0].dtype == t.int64
+    assert [p.tolist() for p in t.unravel_index(t.tensor(4), 6)] == [4]
+
+
+@pytest.mark.parametrize(
+    "indices, shape, error, phrase",
+    [
+        ([1.0], (2,), TypeError, "expected 'indices' to be integer dtype"),
+        ([True], (2,), TypeError, "expected 'indices' to be integer dtype"),
+        ([1], 2.0, TypeError, "expected 'shape' to be int or sequence of ints"),
+        ([1], (2.0,), TypeError, "expected 'shape' sequence to only contain ints"),
+        ([1], (2, -3), ValueError, "'shape' cannot have negative values"),
+    ],
+)
+def test_coordinates_of_integers_in_shapes_of_integers(indices, shape, error, phrase):
+    with pytest.raises(error, match=phrase):
+        t.unravel_index(t.tensor(indices), shape)

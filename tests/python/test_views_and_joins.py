@@ -54,6 +54,16 @@ def test_a_copy_has_shapes_that_no_view_has(view):
     assert same(copy, view().reshape(2, 3)) and copy.is_contiguous()
 
 
+def test_copies_of_complex_views():
+    x = t.tensor([[1 + 2j, 3 - 1j]])
+    parts = t.view_as_real_copy(x)
+    assert parts.tolist() == [[[1, 2], [3, -1]]] and parts._base is None
+    assert t.view_as_real_copy(x.conj()).tolist() == [[[1, -2], [3, 1]]]
+    assert t.view_as_complex_copy(parts).tolist() == x.tolist()
+    parts.zero_()
+    assert x.tolist() == [[1 + 2j, 3 - 1j]]
+
+
 def test_strides_of_single_elements_need_not_fit_complex_numbers():
     x = numbers(6).as_strided((3, 1, 2), (2, 1, 1))
     assert t.view_as_complex(x).tolist() == [[1j], [2 + 3j], [4 + 5j]]

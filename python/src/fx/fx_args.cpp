@@ -185,7 +185,7 @@ PyObject* wrap_constant(const fx::Value& v) {
   return wrap_value(v);
 }
 
-PyObject* wrap_tuple(const Compound& c) {
+PyObject* wrap_items(const Compound& c) {
   Ref tuple(wrap_args(c.items));
   if (!c.type) return tuple.release();
   PyObject* type = dynamic_cast<const PythonObject&>(*c.type).object();
@@ -341,7 +341,7 @@ PyObject* wrap_arg(const Arg& arg) {
   if (fx::Graph* region = arg.region()) return wrap_graph(IntrusivePtr<fx::Graph>::share(region));
   const Compound& c = *arg.compound();
   switch (c.kind) {
-    case Compound::Kind::Tuple: return wrap_tuple(c);
+    case Compound::Kind::Tuple: return wrap_items(c);
     case Compound::Kind::List: return wrap_list_of(c);
     case Compound::Kind::Dict: return wrap_dict_of(c);
     default: {

@@ -304,6 +304,24 @@ def unpooled_stride(kernel_size, stride):
     return kernel_size if stride is None else stride
 
 
+def _given_unpooled_size(output_size, plain, strides, n):
+    """The last dimensions of `output_size`, each within a stride of the plain size."""
+    if len(output_size) == n + 2:
+        output_size = output_size[2:]
+    if len(output_size) != n:
+        raise ValueError(
+            f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a "
+            f"length of '{len(output_size)}'"
+        )
+    for d, (size, middle, stride) in enumerate(zip(output_size, plain, strides)):
+        if not middle - stride < size < middle + stride:
+            raise ValueError(
+                f'invalid output_size "{output_size}" (dim {d} must be between {middle - stride} '
+                f"and {middle + stride})"
+            )
+    return output_size
+
+
 def unpooled_size(input, kernel_size, stride, padding, output_size, n):
     """The size of the result, which must be one that pooling brings to the input's."""
     kernels = _several(kernel_size, n)
@@ -313,19 +331,9 @@ def unpooled_size(input, kernel_size, stride, padding, output_size, n):
     plain = [(size - 1) * s + k - 2 * p for size, k, s, p in dims]
     if output_size is None:
         output_size = plain
-    elif len(output_size) == n + 2:
-        output_size = output_size[2:]
-    if len(output_size) != n:
-        raise ValueError(
-            f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a "
-            f"length of '{len(output_size)}'"
-        )
-    for d, (size, middle, s) in enumerate(zip(output_size, plain, strides)):
-        if not middle - s < size < middle + s:
-            raise ValueError(
-                f'invalid output_size "{output_size}" (dim {d} must be between {middle - s} and '
-                f"{middle + s})"
-            )
+    else:
+        output_size = _given_unpooled_size(output_size, plain, strides, n)
+    for d, size in enumerate(output_size):
         if size < 0:
             raise ValueError(
                 "max_unpooling: output_size must contain non-negative spatial dimensions, but got "

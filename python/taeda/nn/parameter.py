@@ -15,6 +15,7 @@ class Parameter(_C.Tensor, metaclass=_ParameterMeta):
     """A leaf that requires gradients unless told otherwise; operations on it give plain tensors."""
 
     __torch_function__ = _C._disabled_torch_function_impl
+    _copies_values_alone = True  # a deep copy has neither gradient nor attributes
 
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
@@ -83,6 +84,12 @@ class UninitializedTensorMixin:
             "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
             "initialized one. Call `forward` to initialize the parameters before accessing their "
             "attributes."
+        )
+
+    def share_memory_(self):
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+            "initialize the parameters before calling `module.share_memory()`."
         )
 
     def __repr__(self):

@@ -132,8 +132,15 @@ class AveragedModel(Module):
     def _update_lists(self, averages, params):
         update = self.multi_avg_fn or get_swa_multi_avg_fn()
         groups = _group_tensors_by_device_and_dtype([averages, params])
-        for (device, _), (lists, _) in groups.items():
-            update(*lists, self.n_averaged.to(device))
+        for (device, dtype), (lists, _) in groups.items():
+            count = self.n_averaged.to(device)
+            if self.multi_avg_fn or dtype.is_floating_point or dtype.is_complex:
+                update(*lists, count)
+                continue
+            # Counters have no mean in their own type: it is rounded to it.
+            mean = get_swa_avg_fn()
+            for average, param in zip(*lists):
+                average.copy_(mean(average, param, count))
 
 
 @no_grad()

@@ -1,5 +1,9 @@
 """Attention: which kernels may compute it, and attention with functions of scores and masks."""
 
-from taeda.nn.attention._backends import SDPBackend, sdpa_kernel
+from taeda.nn.attention._backends import (
+    SDPBackend,
+    _cur_sdpa_kernel_backends,
+    sdpa_kernel,
+)
 
 __all__ = ["SDPBackend", "sdpa_kernel"]

@@ -10,24 +10,11 @@ _MIXED = (
 )
 
 
-class HookDict(OrderedDict):
-    """Hooks by number. `is_used` tells whether any table ever held one.
-
-    A call of a module reads this flag alone; while it is False no table needs a look.
-    """
-
-    is_used = False
-
-    def __setitem__(self, key, value):
-        HookDict.is_used = True
-        super().__setitem__(key, value)
-
-
-# Hooks that run for every module.
-_global_backward_pre_hooks = HookDict()
-_global_backward_hooks = HookDict()
-_global_forward_pre_hooks = HookDict()
-_global_forward_hooks = HookDict()
+# Hooks that run for every module. A call reads these tables, by their names, in C++.
+_global_backward_pre_hooks = OrderedDict()
+_global_backward_hooks = OrderedDict()
+_global_forward_pre_hooks = OrderedDict()
+_global_forward_hooks = OrderedDict()
 _global_forward_hooks_with_kwargs = OrderedDict()
 _global_forward_hooks_always_called = OrderedDict()
 _global_buffer_registration_hooks = OrderedDict()
@@ -38,7 +25,6 @@ _global_is_full_backward_hook = None
 
 def _add(table, hook, prepend=False, flags=()):
     """Adds the hook to the table and its number to each table of flags; returns its handle."""
-    HookDict.is_used = True  # whatever kind of dictionary the table was replaced by
     handle = RemovableHandle(table, extra_dict=list(flags))
     table[handle.id] = hook
     for flag in flags:

@@ -180,11 +180,15 @@ class MultiheadAttention(Module):
                 query is not key or key is not value,
                 "non-self attention was used (query, key, and value are not the same Tensor)",
             ),
+            (
+                bias is not None and query.dtype != bias.dtype,
+                "dtypes of query and self.in_proj_bias don't match",
+            ),
             (weight is None, "in_proj_weight was None"),
             (bias is None, "in_proj_bias was None"),
             (
-                any(t is not None and t.dtype != query.dtype for t in (weight, bias)),
-                "dtypes of query and of the projection don't match",
+                weight is not None and query.dtype != weight.dtype,
+                "dtypes of query and self.in_proj_weight don't match",
             ),
             (self.training, "training is enabled"),
             (self.num_heads % 2 != 0, "self.num_heads is not even"),
@@ -192,12 +196,10 @@ class MultiheadAttention(Module):
             (self.bias_k is not None, "self.bias_k was not None"),
             (self.bias_v is not None, "self.bias_v was not None"),
             (self.add_zero_attn, "add_zero_attn was enabled"),
-            (_C.is_autocast_enabled(), "autocast is enabled"),
         )
         reason = next((text for holds, text in reasons if holds), "")
         return reason or why_not_fused(
-            "_native_multi_head_attention",
-            (query, weight, bias, self.out_proj.weight, self.out_proj.bias),
+            (query, weight, bias, self.out_proj.weight, self.out_proj.bias)
         )
 
     def merge_masks(self, attn_mask, key_padding_mask, query):
@@ -215,12 +217,13 @@ class MultiheadAttention(Module):
         return merged, 2
 
 
-def why_not_fused(name, tensors):
-    """Why a fused operator without a gradient can not be used on the tensors; "" where it can."""
-    if not hasattr(_C, name):
-        return f"there is no operator {name}"
+def why_not_fused(tensors):
+    """Why a fused operator for evaluation can not be used on the tensors; "" where it can."""
     if has_torch_function(tensors):
         return "some Tensor argument has_torch_function"
+    device = tensors[0].device.type
+    if _C._is_autocast_available(device) and _C.is_autocast_enabled(device):
+        return "autocast is enabled"
     if _C.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors):
         return (
             "grad is enabled and at least one of query or the input/output projection weights or "

@@ -137,7 +137,6 @@ class TransformerEncoderLayer(_Layer):
             (not self.activation_relu_or_gelu, "activation_relu_or_gelu was not True"),
             (self.norm1.eps != self.norm2.eps, "norm1.eps is not equal to norm2.eps"),
             (attention.num_heads % 2 == 1, "num_head is odd"),
-            (_C.is_autocast_enabled(), "autocast is enabled"),
             (
                 any(m._forward_hooks or m._forward_pre_hooks for m in self.modules()),
                 "forward pre-/hooks are attached to the module",
@@ -145,7 +144,7 @@ class TransformerEncoderLayer(_Layer):
         )
         reason = next((text for holds, text in reasons if holds), "")
         first, last = self._weights()
-        return reason or why_not_fused("_transformer_encoder_layer_fwd", (src, *first, *last))
+        return reason or why_not_fused((src, *first, *last))
 
     def _fast(self, src, src_mask, src_key_padding_mask):
         attention = self.self_attn

@@ -4,11 +4,11 @@ import sys
 from collections import OrderedDict
 from types import ModuleType
 
+from taeda import _C
 from taeda._type_info import typename
 from taeda.nn.modules import _hooks
 from taeda.nn.modules._conversion import Conversion
 from taeda.nn.modules._hooks import (  # noqa: F401
-    HookDict,
     HookRegistration,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
@@ -41,13 +41,13 @@ def _new_tables():
     """What a module holds beside its members: hooks, and which buffers are not stored."""
     return {
         "_non_persistent_buffers_set": set(),
-        "_backward_pre_hooks": HookDict(),
-        "_backward_hooks": HookDict(),
+        "_backward_pre_hooks": OrderedDict(),
+        "_backward_hooks": OrderedDict(),
         "_is_full_backward_hook": None,
-        "_forward_hooks": HookDict(),
+        "_forward_hooks": OrderedDict(),
         "_forward_hooks_with_kwargs": OrderedDict(),
         "_forward_hooks_always_called": OrderedDict(),
-        "_forward_pre_hooks": HookDict(),
+        "_forward_pre_hooks": OrderedDict(),
         "_forward_pre_hooks_with_kwargs": OrderedDict(),
         "_state_dict_hooks": OrderedDict(),
         "_state_dict_pre_hooks": OrderedDict(),
@@ -90,20 +90,16 @@ class Module(HookRegistration, Traversal, Conversion, StateDict):
 
     # ---- calling ----
     def _call_impl(self, *args, **kwargs):
-        if HookDict.is_used and self._has_hooks():
+        if self._has_hooks():
             from taeda.nn.modules._hooked_call import HookedCall
 
             return HookedCall(self, args, kwargs).run()
         return self.forward(*args, **kwargs)
 
     def _wrapped_call_impl(self, *args, **kwargs):
-        if not HookDict.is_used:
-            return self.forward(*args, **kwargs)
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
         return self._call_impl(*args, **kwargs)
-
-    __call__ = _wrapped_call_impl
 
     # ---- registration ----
     def register_buffer(self, name, tensor, persistent=True):
@@ -273,7 +269,6 @@ class Module(HookRegistration, Traversal, Conversion, StateDict):
         import taeda
 
         self._compiled_call_impl = taeda.compile(self._call_impl, *args, **kwargs)
-        HookDict.is_used = True  # calls look for more than forward from now on
 
     def __getstate__(self):
         # A compiled call belongs to this object.
@@ -309,6 +304,10 @@ class Module(HookRegistration, Traversal, Conversion, StateDict):
             return f"{self._get_name()}({extra})"
         lines = [*(extra.split("\n") if extra else ()), *children]
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
+
+
+# In C++: forward at once where nothing else is part of the call, else _wrapped_call_impl.
+Module.__call__ = _C._module_call(Module, vars(_hooks))
 
 
 class _WithGlobalHooks(ModuleType):
