@@ -116,12 +116,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=5)
     repeat = parser.parse_args().repeat
-    import taeda
-
+    # PyTorch 2.11 crashes on Python 3.12 where it is imported after Taeda.
     try:
         import torch
     except ImportError:
         torch = None
+    import taeda
 
     rows = [
         ("symbolic_trace, 50 layers [ms]", trace_deep_network, 1e3, 1),

@@ -51,12 +51,13 @@ def best(calls, count, repeat):
 
 
 def packages():
-    found = {"taeda": importlib.import_module("taeda")}
+    # PyTorch 2.11 crashes on Python 3.12 where it is imported after Taeda.
     try:
-        found["torch"] = importlib.import_module("torch")
+        peer = {"torch": importlib.import_module("torch")}
     except ModuleNotFoundError:
+        peer = {}
         print("PyTorch is not installed: ./run peers")
-    return found
+    return {"taeda": importlib.import_module("taeda"), **peer}
 
 
 def steppers(found, shapes):

@@ -20,10 +20,11 @@ if(extension_sources)
   endforeach()
   target_compile_options(taeda_bindings PRIVATE ${TAEDA_LIGHT_OPTIONS})
   target_precompile_headers(taeda_extension PRIVATE ${CMAKE_SOURCE_DIR}/python/interop/python.h
+    ${CMAKE_SOURCE_DIR}/taeda/base/precompiled_text.h
     ${TAEDA_GENERATED_DIR}/taeda/ops/functions.h)
   target_precompile_headers(taeda_bindings REUSE_FROM taeda_extension)
-  taeda_compile_together(taeda_extension ${extension_sources})
-  taeda_compile_together(taeda_bindings ${extension_generated} ${extension_light})
+  taeda_compile_together(taeda_extension 4 ${extension_sources})
+  taeda_compile_together(taeda_bindings 8 ${extension_generated} ${extension_light})
 
   Python_add_library(_C MODULE WITH_SOABI
     $<TARGET_OBJECTS:taeda_extension> $<TARGET_OBJECTS:taeda_bindings>)
@@ -44,7 +45,7 @@ target_include_directories(_frames PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_features(_frames PRIVATE c_std_11 cxx_std_20)
 set(frames_grouped ${frames_sources})
 list(FILTER frames_grouped INCLUDE REGEX "/evaluator/[^e]")
-taeda_compile_together(_frames ${frames_grouped})
+taeda_compile_together(_frames 8 ${frames_grouped})
 set_target_properties(_frames PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${TAEDA_PACKAGE_DIR}
   C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
 

@@ -7,15 +7,23 @@ list(FILTER taeda_generated_sources INCLUDE REGEX "^${TAEDA_GENERATED_DIR}/taeda
 list(APPEND taeda_sources ${taeda_generated_sources})
 taeda_split_isa_sources(taeda_sources taeda_isa_objects)
 
-# Compiled with the light options: rules, nodes and entries of operators, which are many and short,
-# and what runs once per graph or kernel (graphs, symbols, export, the kernel layer but its
-# interpreter's loops). Sums, products and views of small tensors are all overhead: they keep -O2.
-set(taeda_light_folders "(backends/lowered|export|fx|kernel|ops/[a-z_]+|symbolic)/.+")
+# What runs once per module, file or kernel of a device.
+set(taeda_seldom_sources ${taeda_sources})
+list(FILTER taeda_seldom_sources INCLUDE REGEX "/taeda/(backends/lowered|export|nn)/.+\\.cpp$")
+list(REMOVE_ITEM taeda_sources ${taeda_seldom_sources})
+
+# Compiled with the light options: rules, nodes and entries of operators and what calls the CPU's
+# kernels, which are many and short, optimizers, which call operators, and what runs once per graph
+# (graphs, symbols, compilers, the kernel layer but its interpreter's loops). Sums, products and
+# views of small tensors are all overhead: they keep -O2.
+set(taeda_light_generated
+  "autograd/[a-z_]+_autograd|backends/cpu/[a-z_]+_kernels|ops/[a-z_]+_table")
+set(taeda_light_folders "aot|fx|inductor|kernel|ops/[a-z_]+|optim|symbolic")
 set(taeda_light_sources ${taeda_sources})
 list(FILTER taeda_light_sources INCLUDE REGEX
-  "/taeda/(autograd/[a-z_]+_autograd|${taeda_light_folders})\\.cpp$")
+  "/taeda/((${taeda_light_folders})/.+|${taeda_light_generated})\\.cpp$")
 list(FILTER taeda_light_sources EXCLUDE REGEX
-  "/ops/arithmetic/|${CMAKE_SOURCE_DIR}/taeda/ops/view/|/kernel/interpret/")
+  "/ops/arithmetic/|/arithmetic_kernels|${CMAKE_SOURCE_DIR}/taeda/ops/view/|/kernel/interpret/")
 set(interpreter_planners ${taeda_sources})
 list(FILTER interpreter_planners INCLUDE REGEX
   "/kernel/interpret/(body_program|index_program|tile_placer|unit_planner)\\.cpp$")
@@ -26,9 +34,11 @@ list(REMOVE_ITEM taeda_sources ${taeda_light_sources})
 # the baseline's code stands before that of instruction sets which the machine may lack.
 add_library(taeda_baseline OBJECT ${taeda_sources})
 add_library(taeda_light OBJECT ${taeda_light_sources})
-taeda_isa_definitions(taeda_baseline ${TAEDA_BASELINE_ISA})
-taeda_isa_definitions(taeda_light ${TAEDA_BASELINE_ISA})
-set(taeda_objects taeda_baseline taeda_light ${taeda_isa_objects})
+add_library(taeda_seldom OBJECT ${taeda_seldom_sources})
+foreach(objects taeda_baseline taeda_light taeda_seldom)
+  taeda_isa_definitions(${objects} ${TAEDA_BASELINE_ISA})
+endforeach()
+set(taeda_objects taeda_baseline taeda_light taeda_seldom ${taeda_isa_objects})
 add_library(taeda SHARED)
 foreach(objects IN LISTS taeda_objects)
   target_include_directories(${objects} PRIVATE ${CMAKE_SOURCE_DIR} ${TAEDA_GENERATED_DIR})
@@ -39,14 +49,15 @@ endforeach()
 # Nearly every source reads these; precompiled they save more than a second each.
 target_precompile_headers(taeda_baseline PRIVATE
   <memory> <optional> <string> <tuple> <variant> <vector>
+  ${CMAKE_SOURCE_DIR}/taeda/base/precompiled_text.h
   ${TAEDA_GENERATED_DIR}/taeda/ops/functions.h ${CMAKE_SOURCE_DIR}/taeda/dispatch/operator.h)
 target_compile_options(taeda_baseline PRIVATE -fpch-preprocess)
 target_precompile_headers(taeda_light REUSE_FROM taeda_baseline)
 target_compile_options(taeda_light PRIVATE -fpch-preprocess ${TAEDA_LIGHT_OPTIONS})
+target_precompile_headers(taeda_seldom REUSE_FROM taeda_baseline)
+target_compile_options(taeda_seldom PRIVATE -fpch-preprocess ${TAEDA_SELDOM_OPTIONS})
 
-# Small sources are compiled together: those of operators, which are short, in eights, others by
-# folders. Kernels are not: a pragma of theirs, which asks for more optimization, would reach what
-# follows.
+# Small sources are compiled together: by folders where they are written by hand.
 set(number 0)
 foreach(source IN LISTS taeda_sources taeda_light_sources)
   if(NOT source MATCHES "/gen/" AND source MATCHES "/ops/[a-z_]+/[a-z_]+\\.cpp$")
@@ -60,19 +71,19 @@ endforeach()
 set(grouped_sources "")
 set(number 0)
 foreach(source IN LISTS taeda_sources)
-  if(source MATCHES "/gen/taeda/backends/cpu/[a-z_]+_kernels\\.cpp$")
-    math(EXPR number "${number} + 1")
+  if(source MATCHES "/gen/taeda/backends/cpu/[a-z_]+_tiles\\.cpp$")
     math(EXPR group "${number} / 4")
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP kernels_${group})
-  elseif(NOT source MATCHES "/gen/|/backends/cpu/")
+    math(EXPR number "${number} + 1")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP tiles_${group})
+  elseif(NOT source MATCHES "/gen/")
     list(APPEND grouped_sources ${source})
   endif()
 endforeach()
-taeda_compile_together(taeda_baseline ${grouped_sources})
+taeda_compile_together(taeda_baseline 8 ${grouped_sources})
 
 # The two generated sources of a family make the same templates.
 set(families "")
-foreach(source IN LISTS taeda_light_sources)
+foreach(source IN LISTS taeda_light_sources taeda_seldom_sources)
   if(source MATCHES "/gen/taeda/backends/lowered/[a-i]")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP lowered_forms_1)
   elseif(source MATCHES "/gen/taeda/backends/lowered/")
@@ -89,7 +100,8 @@ foreach(source IN LISTS taeda_light_sources)
 endforeach()
 set(grouped_sources ${taeda_light_sources})
 list(FILTER grouped_sources EXCLUDE REGEX "/kernel/prelude\\.cpp$")
-taeda_compile_together(taeda_light ${grouped_sources})
+taeda_compile_together(taeda_light 8 ${grouped_sources})
+taeda_compile_together(taeda_seldom 8 ${taeda_seldom_sources})
 
 add_library(Taeda::taeda ALIAS taeda)
 target_include_directories(taeda INTERFACE

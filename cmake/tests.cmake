@@ -21,6 +21,7 @@ target_link_libraries(test_headers PRIVATE taeda GTest::gtest_main)
 taeda_isa_definitions(test_headers ${TAEDA_BASELINE_ISA})
 add_dependencies(test_headers taeda_generated)
 target_precompile_headers(test_headers PRIVATE <gtest/gtest.h>
+  ${CMAKE_SOURCE_DIR}/taeda/base/precompiled_text.h
   ${TAEDA_GENERATED_DIR}/taeda/ops/functions.h ${CMAKE_SOURCE_DIR}/taeda/dispatch/dispatcher.h)
 # Tests are compiled more often than they run, and what they exercise is in the library: without
 # optimization they take half the time. The reference of the matrix products computes for minutes
@@ -46,7 +47,7 @@ foreach(folder IN LISTS test_folders)
   taeda_isa_definitions(test_${folder} ${TAEDA_BASELINE_ISA})
   add_dependencies(test_${folder} taeda_generated)
   target_precompile_headers(test_${folder} REUSE_FROM test_headers)
-  taeda_compile_together(test_${folder} ${test_sources})
+  taeda_compile_together(test_${folder} 8 ${test_sources})
   target_compile_options(test_${folder} PRIVATE ${test_options})
   set_target_properties(test_${folder} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${folder} COMMAND test_${folder} --gtest_brief=1)

@@ -20,7 +20,8 @@ usage: ./run COMMAND [arguments]
                           sanitizers, other Pythons and the other architecture
   test --peers            the Python tests that need PyTorch, which the others skip without it
   build [--clean] [--keep-going] [--report] [target...]
-                          build with CMake and Ninja; --clean from nothing and without ccache,
+                          build the library and the Python package with CMake and Ninja (target
+                          `all` adds the C++ tests); --clean from nothing and without ccache,
                           --keep-going past errors, --report prints seconds by folder
   bench [name...]         run the benchmarks, or those whose names contain a given word
   bench --peers [...]     Taeda and PyTorch on the same work; bench --peers --help has the options
@@ -45,9 +46,12 @@ OWN_HELP = {"demo", "python", "parity", "golden"}
 def demo(arguments: list[str]) -> int:
     build = Build()
     build.run(*PACKAGE)
-    program = ROOT / "examples" / "char_transformer.py"
-    say(f"Running {program.relative_to(ROOT)}")
-    check_call([VENV_PYTHON, program, *arguments], env=build.python_env())
+    # Options are those of the last program, which then runs alone.
+    names = ("char_transformer.py",) if arguments else ("train_a_model.py", "char_transformer.py")
+    for name in names:
+        program = ROOT / "examples" / name
+        say(f"Running {program.relative_to(ROOT)}")
+        check_call([VENV_PYTHON, program, *arguments], env=build.python_env())
     return 0
 
 

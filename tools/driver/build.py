@@ -112,12 +112,15 @@ def ccache_env(env: dict[str, str] | None) -> dict[str, str]:
 
 
 def build_command(arguments: list[str]) -> int:
-    """`./run build [--clean] [--keep-going] [--report] [target...]`."""
+    """`./run build [--clean] [--keep-going] [--report] [target...]`.
+
+    Without targets it builds what `import taeda` and an installed library need.
+    """
     flags = {argument for argument in arguments if argument.startswith("-")}
     unknown = flags - {"--clean", "--keep-going", "--report"}
     if unknown:
         raise UsageError(f"unknown option {' '.join(sorted(unknown))}; see ./run help")
-    targets = [argument for argument in arguments if argument not in flags]
+    targets = [argument for argument in arguments if argument not in flags] or PACKAGE
     build = Build()
     env = None
     if "--clean" in flags:

@@ -8,7 +8,7 @@ from driver.build import Build, jobs
 from driver.checks import CHECKS
 from driver.process import ROOT, StepError, UsageError, call, say, timed, tool
 
-LIMIT_SECONDS = {"--quick": 180, "": 720}
+LIMIT_SECONDS = {"--quick": 180, "": 1200}
 
 
 class Steps:
