@@ -7,6 +7,7 @@
 #include "python/src/autograd/hooks.h"
 #include "python/src/autograd/python_node.h"
 #include "python/src/autograd/saved_access.h"
+#include "python/src/compile/aot_functions.h"
 #include "python/src/compile/compile_functions.h"
 #include "python/src/dispatch/control_flow_functions.h"
 #include "python/src/dispatch/decomposition_functions.h"
@@ -79,9 +80,10 @@ bool add_autograd_submodules(PyObject* module) {
          init_leaf_node_type(functions);
 }
 
-bool fill_inductor() {
+bool fill_compilers() {
   PyObject* inductor = PyImport_AddModule("taeda._C._inductor");
-  return inductor && init_compiled_graph_type(inductor);
+  PyObject* aot = PyImport_AddModule("taeda._C._aot");
+  return inductor && aot && init_compiled_graph_type(inductor) && init_aot(aot);
 }
 
 const PyMethodDef* const own_nn_functions[] = {multi_head_attention_table, nullptr};
@@ -106,7 +108,7 @@ bool fill(PyObject* module) {
          add_submodule(module, "taeda._C._dispatch", dispatch_tables) &&
          add_submodule(module, "taeda._C._fx", no_tables) && fill_fx(module) &&
          add_submodule(module, "taeda._C._export", export_tables) &&
-         add_submodule(module, "taeda._C._inductor", no_tables) && fill_inductor() &&
+         add_submodule(module, "taeda._C._inductor", no_tables) && add_submodule(module, "taeda._C._aot", no_tables) && fill_compilers() &&
          add_autograd_submodules(module) && init_weak_tensor_ref_type(module) &&
          init_weak_storage_ref_type(module) &&
          PyModule_AddObjectRef(module, "_return_types", return_types_module()) == 0 &&

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 
-__all__ = ["disable", "is_compiling", "is_dynamo_compiling", "is_exporting"]
+__all__ = ["disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "reset"]
 
 
 class _Now(threading.local):
@@ -48,6 +48,10 @@ def disable(fn=None, recursive=True, *, reason=None, wrapping=True):
     target._torchdynamo_disable = True
     target._torchdynamo_disable_msg = reason
     return fn
+
+
+def reset():
+    """Forgets what was compiled on behalf of functions. Plans that a program holds stay."""
 
 
 _disable_dynamo = disable

@@ -2,135 +2,283 @@
 #include "taeda/aot/compiled_function.h"
 
 #include <algorithm>
-#include <map>
 
 #include "taeda/autograd/custom_function.h"
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/base/str.h"
+#include "taeda/fx/shared_inputs.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::aot {
 
 namespace {
 
+bool is_tensor(const Value& v) { return v.is<Tensor>() && v.get<Tensor>().defined(); }
+
+bool needs_gradient(const Value& v) {
+  return is_tensor(v) && autograd::requires_grad(v.get<Tensor>());
+}
+
 // The history of a compiled program's results.
 class CompiledNode final : public autograd::CustomNode {
  public:
-  CompiledNode(std::shared_ptr<const CompiledFunction> function, std::vector<bool> is_tensor,
-               std::vector<Value> numbers)
-      : CustomNode(std::move(is_tensor)),
-        function_(std::move(function)),
-        saved_values_(std::move(numbers)) {}
+  CompiledNode(std::shared_ptr<CompiledFunction> function, std::vector<bool> is_tensor)
+      : CustomNode(std::move(is_tensor)), function_(std::move(function)) {}
 
   const char* name() const override { return "CompiledFunctionBackward"; }
   void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override {
-    std::vector<Value> values = saved_values_;
-    size_t next = 0;
-    std::vector<Tensor> tensors = saved_tensors();
-    for (Value& v : values)
-      if (v.is_none()) v = std::move(tensors.at(next++));
-    route(function_->run_backward(values, materialized(grads)), grad_inputs);
+    const std::vector<Tensor> given = materialized(grads);
+    // A gradient that is to have one itself is computed from the inputs.
+    route(autograd::grad_enabled() ? function_->run_twice(unpack(primals_), given)
+                                   : function_->run_backward(unpack(saved_values_), given),
+          grad_inputs);
   }
-  void remember(Span<Tensor> outputs) { remember_outputs(outputs); }
+  void release_saved() override {
+    CustomNode::release_saved();
+    for (autograd::SavedTensor& s : more_) s.release();
+  }
+
+  // After record_outputs. Inputs that are not saved anyway are kept for gradients of gradients.
+  void keep(std::vector<Value> to_save, std::vector<Value> primals, Span<Tensor> outputs) {
+    std::vector<Tensor> tensors;
+    for (Value& v : to_save) {
+      const bool is_kept = is_tensor(v);
+      if (is_kept) tensors.push_back(v.get<Tensor>());
+      saved_values_.push_back({is_kept ? Value() : std::move(v), Place::Saved, tensors.size() - 1});
+      if (!is_kept) saved_values_.back().place = Place::Here;
+    }
+    save(tensors, outputs);
+    for (Value& v : primals) {
+      const auto same = [&](const Tensor& t) { return is_tensor(v) && t.is_same(v.get<Tensor>()); };
+      const auto found = std::find_if(tensors.begin(), tensors.end(), same);
+      if (!is_tensor(v)) {
+        primals_.push_back({std::move(v), Place::Here, 0});
+      } else if (found != tensors.end()) {
+        primals_.push_back({Value(), Place::Saved, static_cast<size_t>(found - tensors.begin())});
+      } else {
+        primals_.push_back({Value(), Place::More, more_.size()});
+        more_.emplace_back(v.get<Tensor>(), false);
+      }
+    }
+    remember_outputs(outputs);
+  }
+
+ protected:
+  void release_resources() override {
+    more_.clear();
+    CustomNode::release_resources();
+  }
 
  private:
-  std::shared_ptr<const CompiledFunction> function_;
-  std::vector<Value> saved_values_;  // None where a tensor is saved
+  enum class Place : uint8_t { Here, Saved, More };
+  struct Kept {
+    Value value;
+    Place place;
+    size_t number;
+  };
+  std::vector<Value> unpack(const std::vector<Kept>& kept) {
+    std::vector<Value> values;
+    for (const Kept& k : kept) {
+      if (k.place == Place::Here) {
+        values.push_back(k.value);
+        continue;
+      }
+      const autograd::SavedTensor& s = (k.place == Place::Saved ? saved() : more_).at(k.number);
+      values.emplace_back(s.unpack_with_history(this));
+    }
+    return values;
+  }
+
+  std::shared_ptr<CompiledFunction> function_;
+  std::vector<Kept> saved_values_, primals_;
+  std::vector<autograd::SavedTensor> more_;
 };
 
-bool needs_gradient(const std::vector<Value>& inputs) {
-  for (const Value& v : inputs)
-    if (v.is<Tensor>() && autograd::requires_grad(v.get<Tensor>())) return true;
-  return false;
-}
+const auto read_none = [](const std::string& name) -> Value {
+  throw_error(ErrorKind::Attribute, str("the graph's attribute ", name, " is not given"));
+};
 
 }  // namespace
 
-std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph, const std::vector<Value>& inputs,
-                                          const AotOptions& options) {
-  return compile(graph, inputs, options, [](const std::string& name) -> Value {
-    throw_error(ErrorKind::Attribute, str("the graph's attribute ", name, " is not given"));
-  });
-}
+// ---- compilation ----
+class Compiler {
+ public:
+  Compiler(const std::vector<Value>& inputs, const AotOptions& options)
+      : inputs_(inputs), options_(options), made_(std::make_shared<CompiledFunction>()) {
+    trace_.decompose = options.decompose;
+    trace_.keeps_aliases = true;
+    trace_.stays_on_thread = options.stays_on_thread;
+    trace_.fake_mode = options.fake_mode;
+    trace_.differentiates = autograd::grad_enabled() &&
+                            std::any_of(inputs.begin(), inputs.end(),
+                                        [](const Value& v) { return needs_gradient(v); });
+    if (trace_.differentiates)
+      for (size_t i = 1; i <= inputs.size(); ++i) trace_.names.push_back(str("primals_", i));
+  }
+  const fx::RetraceOptions& options() const { return trace_; }
+
+  std::shared_ptr<CompiledFunction> compile(fx::Retraced traced, fx::AttributeReader read) {
+    made_->traced_ = std::move(traced);
+    made_->num_inputs_ = inputs_.size();
+    made_->options_ = options_;
+    const fx::Retraced& t = made_->traced_;
+    if (t.epilogue) made_->epilogue_.emplace(*t.epilogue);
+    made_->is_sharing_ = !t.written.empty() && !fx::find_shared_memories(inputs_).empty();
+    keep_attributes(read);
+    const auto attribute = [&](const std::string& name) { return made_->attributes_.at(name); };
+    if (!trace_.differentiates) {
+      made_->forward_ = (options_.inference ? options_.inference : options_.forward)(*t.graph,
+                                                                                     attribute);
+      return made_;
+    }
+    made_->parts_ = options_.cut ? options_.cut(t, inputs_.size())
+                                 : partition(t, inputs_.size(), options_.partition);
+    made_->forward_ = options_.forward(*made_->parts_->forward, attribute);
+    made_->backward_ = options_.backward(*made_->parts_->backward, attribute);
+    return made_;
+  }
+
+ private:
+  void keep_attributes(fx::AttributeReader read) {
+    for (const auto& [name, t] : made_->traced_.constants) made_->attributes_[name] = Value(t);
+    for (const fx::Node& node : *made_->traced_.graph) {
+      if (node.op() != fx::OpCode::GetAttr) continue;
+      const std::string& name = *node.target().name();
+      if (!made_->attributes_.count(name)) made_->attributes_[name] = read(name);
+    }
+  }
+
+  const std::vector<Value>& inputs_;
+  const AotOptions& options_;
+  fx::RetraceOptions trace_;
+  std::shared_ptr<CompiledFunction> made_;
+};
 
 std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph, const std::vector<Value>& inputs,
                                           const AotOptions& options,
                                           fx::AttributeReader attributes) {
-  auto made = std::make_shared<CompiledFunction>();
-  fx::RetraceOptions trace;
-  trace.decompose = options.decompose;
-  trace.differentiates = autograd::grad_enabled() && needs_gradient(inputs);
-  made->traced_ = fx::retrace(graph, inputs, trace, attributes);
-  made->num_inputs_ = inputs.size();
-  TAEDA_CHECK_NOT_IMPLEMENTED(made->traced_.written.empty(),
-                              "programs that write to their inputs are not compiled yet");
-  const std::map<std::string, Tensor> constants(made->traced_.constants.begin(),
-                                                made->traced_.constants.end());
-  const auto constant = [&](const std::string& name) {
-    const auto found = constants.find(name);
-    return found == constants.end() ? attributes(name) : Value(found->second);
-  };
-  if (!trace.differentiates) {
-    made->forward_ = options.forward(*made->traced_.graph, constant);
-    return made;
-  }
-  made->parts_ = partition(made->traced_, inputs.size(), options.partition);
-  made->forward_ = options.forward(*made->parts_->forward, constant);
-  made->backward_ = options.backward(*made->parts_->backward, constant);
-  return made;
+  Compiler compiler(inputs, options);
+  fx::RetraceOptions trace = compiler.options();
+  trace.names.clear();  // those of the graph
+  return compiler.compile(fx::retrace(graph, inputs, trace, attributes), attributes);
+}
+
+std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph, const std::vector<Value>& inputs,
+                                          const AotOptions& options) {
+  return compile(graph, inputs, options, read_none);
+}
+
+std::shared_ptr<CompiledFunction> compile(fx::Program program, const std::vector<Value>& inputs,
+                                          const AotOptions& options) {
+  Compiler compiler(inputs, options);
+  return compiler.compile(fx::trace(program, inputs, compiler.options()), read_none);
+}
+
+// ---- runs ----
+
+// A program that writes was traced for inputs of which none shares memory with a written one.
+void CompiledFunction::check_apart(const std::vector<Value>& inputs) const {
+  if (traced_.written.empty() || is_sharing_) return;
+  for (const fx::SharedMemory& memory : fx::find_shared_memories(inputs))
+    for (const size_t i : memory.inputs)
+      TAEDA_CHECK(!std::ranges::count(traced_.written, i), "input ", memory.inputs[0],
+                  " and input ", memory.inputs[1],
+                  " share memory that the program writes to; it was compiled for inputs that do "
+                  "not");
 }
 
 std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs) {
-  std::vector<Value> results = [&] {
+  check_apart(inputs);
+  std::vector<Value> values = [&] {
     const autograd::NoGrad unrecorded;
     return forward_(inputs);
   }();
-  if (!parts_) return results;
-  std::vector<Value> saved(results.begin() + static_cast<long>(parts_->num_results), results.end());
-  results.resize(parts_->num_results);
+  if (parts_) values = record(inputs, std::move(values));
+  if (!epilogue_) return values;
+  std::vector<Value> all = inputs;
+  all.insert(all.end(), std::make_move_iterator(values.begin()),
+             std::make_move_iterator(values.end()));
+  const Value results = epilogue_->run(std::move(all));
+  return *results.get<std::shared_ptr<Value::List>>();
+}
 
-  std::vector<Tensor> tensors, to_save, outputs;
-  std::vector<bool> is_tensor;
+// The values with histories; what is saved goes to their node.
+std::vector<Value> CompiledFunction::record(const std::vector<Value>& inputs,
+                                            std::vector<Value> all) {
+  std::vector<Tensor> tensors, outputs, constant;
+  std::vector<bool> is_argument;
   for (const Value& v : inputs) {
-    is_tensor.push_back(v.is<Tensor>());
+    is_argument.push_back(v.is<Tensor>());
     if (v.is<Tensor>()) tensors.push_back(v.get<Tensor>());
   }
-  for (Value& v : saved)
-    if (v.is<Tensor>()) to_save.push_back(std::exchange(v, Value()).get<Tensor>());
-  std::vector<Tensor> constant;
-  for (size_t i = 0; i < results.size(); ++i) {
-    outputs.push_back(results[i].is<Tensor>() ? results[i].get<Tensor>() : Tensor());
-    const bool has_tangent =
-        std::find(traced_.tangents.begin(), traced_.tangents.end(), i) != traced_.tangents.end();
-    if (outputs.back().defined() && !has_tangent) constant.push_back(outputs.back());
+  for (size_t i = 0; i < parts_->num_values; ++i) {
+    outputs.push_back(is_tensor(all[i]) ? all[i].get<Tensor>() : Tensor());
+    if (outputs.back().defined() && !std::ranges::count(traced_.tangents, i))
+      constant.push_back(outputs.back());
   }
-  const bool is_recording = autograd::should_record(TensorList(tensors));
   IntrusivePtr<CompiledNode> node;
-  if (is_recording) {
-    node = make_intrusive<CompiledNode>(shared_from_this(), std::move(is_tensor), std::move(saved));
+  if (autograd::should_record(TensorList(tensors))) {
+    node = make_intrusive<CompiledNode>(shared_from_this(), std::move(is_argument));
     node->set_next_edges(autograd::collect_edges(TensorList(tensors)));
   }
   autograd::record_outputs(outputs, {tensors, {}, constant}, node);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].defined()) all[i] = outputs[i];
   if (node) {
-    node->save(to_save, outputs);
-    node->remember(outputs);
+    const auto place = [&](const Saved& s) {
+      return s.kind == Saved::Kind::Input ? inputs[s.number] : all[s.number];
+    };
+    std::vector<Value> to_save, primals;
+    for (const Saved& saved : parts_->saved) to_save.push_back(place(saved));
+    for (const Saved& saved : parts_->primals) primals.push_back(place(saved));
+    node->keep(std::move(to_save), std::move(primals), outputs);
   }
-  for (size_t i = 0; i < results.size(); ++i)
-    if (outputs[i].defined()) results[i] = outputs[i];
-  return results;
+  all.resize(parts_->num_values);
+  return all;
+}
+
+std::vector<Tensor> CompiledFunction::by_input(const std::vector<Value>& results) const {
+  std::vector<Tensor> all(num_inputs_);
+  for (size_t i = 0; i < traced_.gradients.size(); ++i)
+    if (is_tensor(results[i])) all[traced_.gradients[i]] = results[i].get<Tensor>();
+  return all;
 }
 
 std::vector<Tensor> CompiledFunction::run_backward(const std::vector<Value>& saved,
                                                    const std::vector<Tensor>& grads) const {
   std::vector<Value> inputs = saved;
-  for (size_t i : traced_.tangents) inputs.push_back(grads.at(i));
+  for (const size_t i : traced_.tangents) inputs.push_back(grads.at(i));
   const autograd::NoGrad unrecorded;
-  const std::vector<Value> results = backward_(inputs);
-  std::vector<Tensor> by_input(num_inputs_);
-  for (size_t i = 0; i < traced_.gradients.size(); ++i)
-    if (results[i].is<Tensor>()) by_input[traced_.gradients[i]] = results[i].get<Tensor>();
-  return by_input;
+  return by_input(backward_(inputs));
+}
+
+std::vector<Tensor> CompiledFunction::run_twice(const std::vector<Value>& primals,
+                                                const std::vector<Tensor>& grads) {
+  std::vector<Value> inputs = primals;
+  for (const size_t i : traced_.tangents) inputs.push_back(grads.at(i));
+  std::vector<bool> needs;
+  for (const Value& v : inputs) needs.push_back(needs_gradient(v));
+  std::shared_ptr<CompiledFunction> function;
+  {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<CompiledFunction>& kept = twice_[needs];
+    if (!kept) {
+      std::vector<Value> like;
+      const std::vector<fx::Node*> placeholders = parts_->gradients->placeholders();
+      for (size_t i = 0; i < placeholders.size(); ++i) {
+        like.push_back(placeholders[i]->val());
+        if (!needs[i]) continue;
+        const Tensor t = autograd::detached(like.back().get<Tensor>());
+        autograd::set_requires_grad(t, true);
+        like.back() = Value(t);
+      }
+      kept = compile(*parts_->gradients, like, options_,
+                     [&](const std::string& name) { return attributes_.at(name); });
+    }
+    function = kept;
+  }
+  return by_input((*function)(inputs));
 }
 
 }  // namespace taeda::aot

@@ -1,7 +1,9 @@
 // A program that was traced, differentiated and compiled, with a place in autograd's graph.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 
 #include "taeda/aot/partition.h"
 #include "taeda/fx/compiler.h"
@@ -11,41 +13,63 @@ namespace taeda::aot {
 using fx::Value;
 
 struct AotOptions {
-  fx::CompilerFn forward, backward;  // an inference graph is compiled by `forward`
+  fx::CompilerFn forward, backward;
+  fx::CompilerFn inference;  // of programs without gradients; null: `forward`
   std::function<bool(dispatch::Operator&, dispatch::Stack&)> decompose;
   PartitionOptions partition;
+  // Cuts joint graphs instead of `partition`.
+  std::function<Partition(const fx::Retraced& joint, size_t num_inputs)> cut;
+  // Modes of this thread act on the program while it is traced.
+  bool stays_on_thread = false;
+  IntrusivePtr<fx::FakeMode> fake_mode;  // null: that of the inputs, or a new one
 };
 
 class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledFunction> {
  public:
-  // Takes values like the traced inputs. Results are tied to the inputs' histories.
+  // Takes values like the traced inputs. Writes to them and gives results as the program does,
+  // histories included.
   std::vector<Value> operator()(const std::vector<Value>& inputs);
 
   const fx::Retraced& traced() const { return traced_; }
   // Nothing where no input needs a gradient.
   const std::optional<Partition>& parts() const { return parts_; }
-  // What the backward does with gradients of results: one per input, undefined where there is none.
+  // What the backward does with gradients of values: one per input, undefined where there is none.
   std::vector<Tensor> run_backward(const std::vector<Value>& saved,
                                    const std::vector<Tensor>& grads) const;
+  // The same from the inputs, as a function that is differentiable itself; it is compiled at the
+  // first call.
+  std::vector<Tensor> run_twice(const std::vector<Value>& primals,
+                                const std::vector<Tensor>& grads);
 
  private:
-  friend TAEDA_API std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph,
-                                                             const std::vector<Value>& inputs,
-                                                             const AotOptions& options,
-                                                             fx::AttributeReader attributes);
+  friend class Compiler;
+  std::vector<Value> record(const std::vector<Value>& inputs, std::vector<Value> values);
+  std::vector<Tensor> by_input(const std::vector<Value>& results) const;
+  void check_apart(const std::vector<Value>& inputs) const;
+
   fx::Retraced traced_;
   std::optional<Partition> parts_;
+  std::optional<fx::Plan> epilogue_;
   fx::CompiledFn forward_, backward_;
   size_t num_inputs_ = 0;
+  bool is_sharing_ = false;  // inputs share memory that the program writes to
+  // For gradients of gradients.
+  AotOptions options_;
+  std::map<std::string, Value> attributes_;
+  std::mutex mutex_;
+  std::map<std::vector<bool>, std::shared_ptr<CompiledFunction>> twice_;  // by what needs gradients
 };
 
-// Traces a closed graph on inputs like these; the joint graph is made where one of them requires a
+// Traces a closed graph, or a program, on inputs like these; the joint graph is made where one of them requires a
 // gradient and grad mode is on. Tensors that the graph reads by name are constants of the program.
 TAEDA_API std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph,
                                                     const std::vector<Value>& inputs,
                                                     const AotOptions& options,
                                                     fx::AttributeReader attributes);
 TAEDA_API std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph,
+                                                    const std::vector<Value>& inputs,
+                                                    const AotOptions& options);
+TAEDA_API std::shared_ptr<CompiledFunction> compile(fx::Program program,
                                                     const std::vector<Value>& inputs,
                                                     const AotOptions& options);
 

@@ -10,6 +10,7 @@
 #include "taeda/fx/bind.h"
 #include "taeda/fx/builtins.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
+#include "taeda/ops/operators.h"
 
 namespace taeda::aot {
 
@@ -65,20 +66,21 @@ class Partitioner {
       : joint_(joint), num_inputs_(num_inputs), options_(options) {
     const fx::Compound* all = joint.graph->output_node()->args().at(0).compound();
     TAEDA_INTERNAL_CHECK(all, "a joint graph returns a tuple");
-    num_results_ = all->items.size() - joint.gradients.size();
-    results_.assign(all->items.begin(), all->items.begin() + static_cast<long>(num_results_));
-    gradients_.assign(all->items.begin() + static_cast<long>(num_results_), all->items.end());
+    const auto values_end = all->items.begin() + static_cast<long>(joint.num_values);
+    results_.assign(all->items.begin(), values_end);
+    gradients_.assign(values_end, all->items.end());
     for (Node* node : joint.graph->placeholders()) placeholders_.push_back(node);
+    for (const size_t i : joint.written) written_.insert(placeholders_[i]);
   }
 
   Partition run() {
     find_sides();
     choose();
     Partition made;
-    made.num_results = num_results_;
-    made.num_saved = saved_.size();
-    made.forward = write_forward();
+    made.num_values = results_.size();
+    write_forward(made);
     made.backward = write_backward();
+    made.gradients = write_gradients();
     made.report = report();
     return made;
   }
@@ -122,7 +124,7 @@ class Partitioner {
     for (const auto& [node, k] : number) {
       const bool can_save = is_tensor(*node) || is_number(*node);
       int64_t cost = bytes_of(node->val());
-      if (is_input(*node)) cost = 1;
+      if (is_input(*node) && !written_.count(node)) cost = 1;
       cut.add_edge(2 * k, 2 * k + 1, can_save ? cost : MinCut::kUncut);
       const bool is_fixed = is_input(*node) || !options_.recomputes || !is_cheap(*node);
       if (is_fixed) cut.add_edge(source, 2 * k, MinCut::kUncut);
@@ -179,16 +181,62 @@ class Partitioner {
     return made;
   }
 
-  IntrusivePtr<fx::Graph> write_forward() {
-    auto graph = make_intrusive<fx::Graph>();
+  // Adds what is saved to what the forward returns, unless it is there already.
+  Saved place_of(const Node& node, std::vector<Arg>& returned) {
+    for (size_t i = 0; i < num_inputs_; ++i)
+      if (placeholders_[i] == &node && !written_.count(&node)) return {Saved::Kind::Input, i};
+    for (size_t i = 0; i < returned.size(); ++i)
+      if (returned[i].node() == &node)
+        return {i < results_.size() ? Saved::Kind::Value : Saved::Kind::Own, i};
+    returned.emplace_back(const_cast<Node*>(&node));
+    return {Saved::Kind::Own, returned.size() - 1};
+  }
+
+  void write_forward(Partition& made) {
+    made.forward = make_intrusive<fx::Graph>();
+    fx::Graph& graph = *made.forward;
     std::unordered_map<const Node*, Arg> given;
     for (size_t i = 0; i < num_inputs_; ++i)
-      given[placeholders_[i]] = Arg(placeholder_like(*placeholders_[i], *graph));
+      given[placeholders_[i]] = Arg(placeholder_like(*placeholders_[i], graph));
     std::vector<Arg> roots = results_;
-    for (const Node* node : saved_) roots.push_back(Arg(const_cast<Node*>(node)));
-    copy_needed(order_, roots, *graph, given);
+    for (const Node* node : saved_) made.saved.push_back(place_of(*node, roots));
+    for (size_t i = 0; i < num_inputs_; ++i) {
+      if (!needed_back_.count(placeholders_[i])) continue;
+      made.primal_inputs.push_back(i);
+      made.primals.push_back(place_of(*placeholders_[i], roots));
+    }
+    copy_needed(order_, roots, graph, given);
     std::vector<Arg> out;
-    for (const Arg& root : roots) out.push_back(moved(root, given));
+    for (size_t i = 0; i < roots.size(); ++i) {
+      const Node* node = roots[i].node();
+      const bool is_overwritten = i >= results_.size() && written_.count(node) && is_tensor(*node);
+      out.push_back(is_overwritten ? copied(*node, graph, given) : moved(roots[i], given));
+    }
+    graph.output(Arg::tuple(std::move(out)));
+  }
+
+  // An input as it is before the program writes to it.
+  static Arg copied(const Node& input, fx::Graph& graph,
+                    const std::unordered_map<const Node*, Arg>& given) {
+    Node& made = graph.call(ops::clone, {given.at(&input)});
+    made.set_val(input.val());
+    return Arg(made);
+  }
+
+  IntrusivePtr<fx::Graph> write_gradients() {
+    auto graph = make_intrusive<fx::Graph>();
+    std::unordered_map<const Node*, Arg> given;
+    for (size_t i = 0; i < placeholders_.size(); ++i)
+      if (i >= num_inputs_ || needed_back_.count(placeholders_[i]))
+        given[placeholders_[i]] = Arg(placeholder_like(*placeholders_[i], *graph));
+    copy_needed(order_, gradients_, *graph, given);
+    return finished(std::move(graph), given);
+  }
+  // The graph with the gradients as its output.
+  IntrusivePtr<fx::Graph> finished(IntrusivePtr<fx::Graph> graph,
+                                   const std::unordered_map<const Node*, Arg>& given) {
+    std::vector<Arg> out;
+    for (const Arg& gradient : gradients_) out.push_back(moved(gradient, given));
     graph->output(Arg::tuple(std::move(out)));
     return graph;
   }
@@ -200,21 +248,19 @@ class Partitioner {
     for (size_t i = num_inputs_; i < placeholders_.size(); ++i)
       given[placeholders_[i]] = Arg(placeholder_like(*placeholders_[i], *graph));
     copy_needed(order_, gradients_, *graph, given);
-    std::vector<Arg> out;
-    for (const Arg& gradient : gradients_) out.push_back(moved(gradient, given));
-    graph->output(Arg::tuple(std::move(out)));
-    return graph;
+    return finished(std::move(graph), given);
   }
 
   std::string report() const {
     std::string text;
     int64_t bytes = 0;
     for (const Node* node : saved_) {
-      const char* why = is_input(*node)    ? "an input"
+      const char* why = written_.count(node) ? "an input that is written to"
+                        : is_input(*node)  ? "an input"
                         : !is_cheap(*node) ? "not computed twice"
                                            : "least bytes";
       text += str("saved ", node->name(), ": ", bytes_of(node->val()), " bytes, ", why, "\n");
-      if (!is_input(*node)) bytes += bytes_of(node->val());
+      if (!is_input(*node) || written_.count(node)) bytes += bytes_of(node->val());
     }
     for (const Node* node : order_)
       if (again_.count(node) && is_tensor(*node))
@@ -223,16 +269,70 @@ class Partitioner {
   }
 
   const fx::Retraced& joint_;
-  size_t num_inputs_, num_results_ = 0;
+  size_t num_inputs_;
   PartitionOptions options_;
   std::vector<Node*> placeholders_;
   std::vector<const Node*> order_;
   std::vector<Arg> results_, gradients_;
-  NodeSet behind_, needed_back_, again_;
+  NodeSet behind_, needed_back_, again_, written_;
   std::vector<const Node*> saved_;
 };
 
 }  // namespace
+
+IntrusivePtr<fx::Graph> with_all_saved(const Partition& parts) {
+  IntrusivePtr<fx::Graph> graph = fx::clone(*parts.forward);
+  const std::vector<Node*> inputs = graph->placeholders();
+  Node& output = *graph->output_node();
+  const std::vector<Arg> all = output.args().at(0).compound()->items;
+  std::vector<Arg> out(all.begin(), all.begin() + static_cast<long>(parts.num_values));
+  for (const Saved& s : parts.saved)
+    out.push_back(s.kind == Saved::Kind::Input ? Arg(inputs.at(s.number)) : all.at(s.number));
+  output.set_args({Arg::tuple(std::move(out))});
+  return graph;
+}
+
+Partition take_parts(const fx::Retraced& joint, size_t num_inputs, const fx::Graph& forward,
+                     IntrusivePtr<fx::Graph> backward) {
+  Partition made = Partitioner(joint, num_inputs, {}).run();
+  made.forward = fx::clone(forward);
+  made.backward = std::move(backward);
+  made.report = "the graphs were cut by a function of the program\n";
+  made.saved.clear();
+  fx::Node& output = *made.forward->output_node();
+  const fx::Compound* all = output.args().at(0).compound();
+  TAEDA_CHECK(all && all->items.size() >= made.num_values,
+              "the forward graph returns fewer values than the program has");
+  const std::vector<Node*> inputs = made.forward->placeholders();
+  const auto input_of = [&](const Arg& arg) -> std::optional<size_t> {
+    const auto found = std::find(inputs.begin(), inputs.end(), arg.node());
+    if (found == inputs.end()) return std::nullopt;
+    return found - inputs.begin();
+  };
+  const auto is_written = [&](size_t i) {
+    return std::find(joint.written.begin(), joint.written.end(), i) != joint.written.end();
+  };
+  std::vector<Arg> returned(all->items.begin(),
+                            all->items.begin() + static_cast<long>(made.num_values));
+  const fx::InsertBefore before(*made.forward, output);
+  const auto add = [&](const Arg& arg) -> Saved {
+    const auto input = input_of(arg);
+    if (input && !is_written(*input)) return {Saved::Kind::Input, *input};
+    returned.push_back(arg);
+    if (input && is_tensor(*arg.node())) {
+      Node& copy = made.forward->call(ops::clone, {arg});
+      copy.set_val(arg.node()->val());
+      returned.back() = Arg(copy);
+    }
+    return {Saved::Kind::Own, returned.size() - 1};
+  };
+  for (size_t i = made.num_values; i < all->items.size(); ++i)
+    made.saved.push_back(add(all->items[i]));
+  made.primals.clear();
+  for (const size_t i : made.primal_inputs) made.primals.push_back(add(Arg(inputs.at(i))));
+  output.set_args({Arg::tuple(std::move(returned))});
+  return made;
+}
 
 Partition partition(const fx::Retraced& joint, size_t num_inputs, const PartitionOptions& options) {
   return Partitioner(joint, num_inputs, options).run();

@@ -11,19 +11,32 @@
 // Note [What is saved]: the values between the two are a minimum cut: as few bytes as possible,
 // where values that are cheap to compute and fuse with their readers may be computed again.
 // Products, reductions, random numbers and everything that a library computes are never computed
-// twice. Inputs of the forward cost nothing, since they are alive anyway.
+// twice. Inputs of the forward cost nothing, since they are alive anyway; those that the program
+// writes to are copied.
 #pragma once
 
 #include "taeda/fx/retrace.h"
 
 namespace taeda::aot {
 
+// Where a value that the backward needs is after the forward.
+struct Saved {
+  enum class Kind : uint8_t { Input, Value, Own };
+  Kind kind;
+  size_t number;  // of the input, or of the element of the forward's tuple
+};
+
 struct Partition {
-  // The forward returns the results of the program, then what is saved. The backward takes what is
-  // saved, then the tangents, and returns the gradients.
+  // The forward returns the values of the joint graph, then those that are saved and lie nowhere
+  // else. The backward takes what is saved, then the tangents, and returns the gradients.
   IntrusivePtr<fx::Graph> forward, backward;
-  size_t num_results = 0;
-  size_t num_saved = 0;
+  size_t num_values = 0;
+  std::vector<Saved> saved;
+  // The gradients as a function of inputs and tangents, for gradients of gradients: it takes the
+  // inputs that it needs, then the tangents.
+  IntrusivePtr<fx::Graph> gradients;
+  std::vector<size_t> primal_inputs;
+  std::vector<Saved> primals;  // where these inputs are
   // For people: one line per value that is saved or computed again, with its bytes and the reason.
   std::string report;
 };
@@ -35,5 +48,14 @@ struct PartitionOptions {
 // `num_inputs`: placeholders of the joint graph before the tangents.
 TAEDA_API Partition partition(const fx::Retraced& joint, size_t num_inputs,
                               const PartitionOptions& options = {});
+
+// The same for parts that somebody else cut: `forward` returns the values and then everything that
+// is saved, `backward` takes that and the tangents.
+TAEDA_API Partition take_parts(const fx::Retraced& joint, size_t num_inputs,
+                               const fx::Graph& forward, IntrusivePtr<fx::Graph> backward);
+
+// The forward graph as others expect it: everything that is saved is among its results, behind the
+// values, in the order in which the backward takes it.
+TAEDA_API IntrusivePtr<fx::Graph> with_all_saved(const Partition& parts);
 
 }  // namespace taeda::aot

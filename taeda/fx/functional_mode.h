@@ -29,6 +29,11 @@ class TAEDA_API FunctionalMode final : public dispatch::Mode, private Functional
   Tensor value(const Tensor& tensor) { return value_of(tensor); }
   // Whether memory of the tensor was written to since it was added.
   bool is_written(const Tensor& tensor);
+  // The same for tensors that share memory.
+  const Aliased* memory_of(const Tensor& tensor) { return find(tensor)->root.get(); }
+  // Whether the tensor looks at memory of another one, and the present value of that one.
+  bool is_view(const Tensor& tensor) { return find(tensor)->is_view; }
+  Tensor whole(const Tensor& tensor) { return find(tensor)->root->value; }
 
   // Runs instead of the operator where it gives true, on tensors of the program.
   std::function<bool(dispatch::Operator&, dispatch::Stack&)> decompose;

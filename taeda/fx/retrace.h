@@ -30,6 +30,9 @@ struct RetraceOptions {
   bool functionalizes = true;
   // The joint graph: gradients of the results are part of the graph.
   bool differentiates = false;
+  // The graph gives values alone; an epilogue makes them what the program gives (epilogue.h).
+  // Otherwise results that share memory with inputs or each other are values like others.
+  bool keeps_aliases = false;
   // The trace stands before autograd, autocast and the bodies of composites but those `opened`.
   bool is_before_autograd = false;
   std::unordered_set<const dispatch::Operator*> opened;
@@ -66,6 +69,10 @@ struct Retraced {
   std::vector<std::pair<std::string, Tensor>> constants;
   std::vector<size_t> written;    // inputs
   size_t num_results = 0;         // of the program
+  size_t num_values = 0;          // elements of the tuple before the gradients
+  // Of a trace that keeps aliases: takes the inputs and these values, writes to the inputs and
+  // gives the results; null where the values are the results.
+  IntrusivePtr<Graph> epilogue;
   std::vector<size_t> tangents;   // elements of the tuple whose tangents are inputs
   std::vector<size_t> gradients;  // inputs that a gradient is returned for; None where it is zero
 };

@@ -59,8 +59,12 @@ Tensor TraceRun::shown(const Tensor& value) {
 
 void TraceRun::add_inputs() {
   for (size_t i = 0; i < given_.size(); ++i) add_input(i, given_[i]);
-  if (!told_) return;
-  for (const SharedMemory& memory : told_->memories) add_shared(memory);
+  if (told_)
+    for (const SharedMemory& memory : told_->memories) add_shared(memory);
+  for (const Value& v : inputs_)
+    histories_.push_back(v.is<Tensor>() && v.get<Tensor>().defined()
+                             ? autograd::grad_fn(v.get<Tensor>())
+                             : nullptr);
 }
 
 void TraceRun::add_input(size_t index, const Value& v) {

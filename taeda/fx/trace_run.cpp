@@ -8,6 +8,8 @@
 #include "taeda/autograd/variable.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/control_flow/run.h"
+#include "taeda/fx/epilogue.h"
+#include "taeda/ops/functions.h"
 
 namespace taeda::fx {
 namespace {
@@ -53,6 +55,8 @@ void check_options(const RetraceOptions& options) {
               "a trace before autograd has no gradients");
   TAEDA_CHECK(options.fakes_inputs || (!options.functionalizes && !options.differentiates),
               "a trace on the inputs themselves is neither functional nor has gradients");
+  TAEDA_CHECK(!options.keeps_aliases || options.functionalizes,
+              "a trace with an epilogue is functional");
 }
 
 }  // namespace
@@ -229,22 +233,50 @@ Value TraceRun::value_of(const Value& v) {
 }
 
 bool TraceRun::finish(const std::vector<Value>& results) {
-  std::vector<Value> all;
-  if (functional_ && !note_written(all)) return false;
+  if (functional_ && !note_written()) return false;
   check_attributes();
   made_.num_results = results.size();
-  all.insert(all.end(), results.begin(), results.end());
-  for (const Value& v : all) give(v);
-  if (options_.differentiates) differentiate(all);
+  const std::vector<Tensor> roots =
+      options_.keeps_aliases ? give_with_epilogue(results) : give_values(results);
+  made_.num_values = roots.size();
+  if (options_.differentiates) differentiate(roots);
   return true;
 }
 
-bool TraceRun::note_written(std::vector<Value>& all) {
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (!is_tensor(inputs_[i]) || !functional_->is_written(inputs_[i].get<Tensor>())) continue;
-    made_.written.push_back(i);
-    all.push_back(inputs_[i]);
+std::vector<Tensor> TraceRun::give_values(const std::vector<Value>& results) {
+  std::vector<Value> all;
+  for (const size_t i : made_.written) all.push_back(inputs_[i]);
+  all.insert(all.end(), results.begin(), results.end());
+  std::vector<Tensor> roots;
+  for (const Value& v : all) {
+    give(v);
+    const bool has_gradient = is_tensor(v) && autograd::requires_grad(v.get<Tensor>());
+    roots.push_back(has_gradient ? v.get<Tensor>() : Tensor());
   }
+  return roots;
+}
+
+std::vector<Tensor> TraceRun::give_with_epilogue(const std::vector<Value>& results) {
+  const auto value = [&](const Value& v) { return value_of(v); };
+  const auto copy = [&](const Tensor& t) {
+    const InsideMode below(*this);
+    return taeda::clone(t);
+  };
+  Epilogue epilogue =
+      write_epilogue({*tracer_, *functional_, values_, inputs_, histories_, value, copy}, results);
+  std::vector<Tensor> roots;
+  for (Epilogue::Given& given : epilogue.values) {
+    returned_.push_back(std::move(given.arg));
+    roots.push_back(std::move(given.root));
+  }
+  made_.epilogue = std::move(epilogue.graph);
+  return roots;
+}
+
+bool TraceRun::note_written() {
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (is_tensor(inputs_[i]) && functional_->is_written(inputs_[i].get<Tensor>()))
+      made_.written.push_back(i);
   if (made_.written.empty() || told_) return true;
   for (SharedMemory& memory : find_shared_memories(given_)) {
     const bool is_written = std::any_of(memory.inputs.begin(), memory.inputs.end(), [&](size_t i) {
@@ -274,14 +306,13 @@ Tensor TraceRun::tangent_of(const Tensor& root) {
   return shown(value);
 }
 
-void TraceRun::differentiate(const std::vector<Value>& all) {
+void TraceRun::differentiate(const std::vector<Tensor>& given) {
   std::vector<Tensor> roots, tangents, wanted, by_input(inputs_.size());
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (!all[i].is<Tensor>() || !autograd::requires_grad(all[i].get<Tensor>())) continue;
-    const Tensor& root = all[i].get<Tensor>();
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!given[i].defined()) continue;
     made_.tangents.push_back(i);
-    roots.push_back(root);
-    tangents.push_back(tangent_of(root));
+    roots.push_back(given[i]);
+    tangents.push_back(tangent_of(given[i]));
   }
   for (const Source& source : sources_) {
     made_.gradients.insert(made_.gradients.end(), source.inputs.begin(), source.inputs.end());

@@ -105,10 +105,13 @@ class TraceRun {
   void give(const Value& v) { returned_.push_back(tracer_->arg_of(value_of(v))); }
   // False: the run was not told that the program writes to shared inputs.
   bool finish(const std::vector<Value>& results);
-  bool note_written(std::vector<Value>& all);
+  bool note_written();
+  // What the graph gives, with the tensors of the program whose gradients belong to it.
+  std::vector<Tensor> give_values(const std::vector<Value>& results);
+  std::vector<Tensor> give_with_epilogue(const std::vector<Value>& results);
   void check_attributes();
   Tensor tangent_of(const Tensor& root);
-  void differentiate(const std::vector<Value>& all);
+  void differentiate(const std::vector<Tensor>& given);
   void split(const Source& source, const Tensor& grad, std::vector<Tensor>& by_input);
 
   const RetraceOptions& options_;
@@ -121,6 +124,7 @@ class TraceRun {
   Origins origins_;
   std::vector<Value> values_;  // of the inputs, as the tracer knows them
   std::vector<Value> inputs_;  // as the program sees them
+  std::vector<IntrusivePtr<autograd::Node>> histories_;  // of the inputs
   std::vector<Source> sources_;
   std::vector<std::pair<std::string, Tensor>> attributes_;
   std::vector<Arg> returned_;

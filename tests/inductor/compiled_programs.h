@@ -48,11 +48,13 @@ struct CompiledProgram {
   CompiledProgram made;
   aot::AotOptions options;
   options.decompose = decompose_for_lowering;
-  options.forward = options.backward = [&](const fx::Graph& part, fx::AttributeReader read) {
-    made.plans.push_back(compile(part, read));
-    return [plan = made.plans.back()](const std::vector<Value>& given) { return plan->run(given); };
+  const auto plans = std::make_shared<std::vector<std::shared_ptr<CompiledGraph>>>();
+  options.forward = options.backward = [plans](const fx::Graph& part, fx::AttributeReader read) {
+    plans->push_back(compile(part, read));
+    return [plan = plans->back()](const std::vector<Value>& given) { return plan->run(given); };
   };
   made.function = aot::compile(graph, inputs, options);
+  made.plans = *plans;
   return made;
 }
 

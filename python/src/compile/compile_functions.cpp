@@ -24,7 +24,7 @@ struct Compiled {
 };
 
 struct CompiledObject {
-  PyObject_HEAD std::unique_ptr<Compiled> value;
+  PyObject_HEAD std::shared_ptr<Compiled> value;
 };
 
 PyTypeObject* compiled_type = nullptr;
@@ -105,7 +105,7 @@ PyObject* report(PyObject* self, PyObject*) {
 
 void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
-  reinterpret_cast<CompiledObject*>(self)->value.~unique_ptr();
+  reinterpret_cast<CompiledObject*>(self)->value.~shared_ptr();
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -132,12 +132,14 @@ PyObject* compile(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(nargs == 3 && is_fx_graph(argv[0]) && PyDict_Check(argv[2]),
                      "compile takes a Graph, inputs and attributes");
-    auto made = std::make_unique<Compiled>();
+    auto made = std::make_shared<Compiled>();
     aot::AotOptions options;
     options.decompose = inductor::decompose_for_lowering;
-    options.forward = options.backward = [&](const fx::Graph& graph, fx::AttributeReader read) {
+    // Gradients of gradients are compiled later.
+    const std::weak_ptr<Compiled> plans = made;
+    options.forward = options.backward = [plans](const fx::Graph& graph, fx::AttributeReader read) {
       auto plan = inductor::compile(graph, read);
-      made->plans.push_back(plan);
+      if (const auto all = plans.lock()) all->plans.push_back(plan);
       return [plan](const std::vector<Value>& inputs) { return plan->run(inputs); };
     };
     const auto attribute = [&](const std::string& name) {
@@ -152,7 +154,7 @@ PyObject* compile(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     made->run = [function](const std::vector<Value>& inputs) { return (*function)(inputs); };
     Ref object(checked(compiled_type->tp_alloc(compiled_type, 0)));
     new (&reinterpret_cast<CompiledObject*>(object.get())->value)
-        std::unique_ptr<Compiled>(std::move(made));
+        std::shared_ptr<Compiled>(std::move(made));
     return object.release();
   });
 }

@@ -63,11 +63,24 @@ class ConfigModule(types.ModuleType):
 
 functorch_config = ConfigModule(
     "taeda._functorch.config",
-    "Settings of fake tensors; a FakeTensorMode reads them when it is made.",
+    "Settings of fake tensors, read when a FakeTensorMode is made, and of ahead-of-time traces.",
     # Values are computed along with shapes.
     fake_tensor_propagate_real_tensors=False,
     # The type of device that a result is on when the arguments are on two; None: an error.
     fake_tensor_prefer_device_type=None,
+    # Programs written for PyTorch set these; nothing depends on them here. Views are always
+    # replayed, tangents always have the strides of their outputs, checks are always made.
+    debug_assert=False,
+    view_replay_for_aliased_outputs=True,
+    guess_tangent_strides_as_outputs=True,
+    disable_guess_zero_tangent_for_mutated_input_subclass=False,
+    backward_pass_autocast="same_as_forward",
+    enable_autograd_cache=False,
+    saved_tensors_hooks_filtering_mode="donated",
+    donated_buffer=True,
+    functionalize_rng_ops=False,
+    recompute_views=False,
+    cse=True,
 )
 
 shapes_config = ConfigModule(

@@ -1,0 +1,223 @@
+// taeda._C._aot.compile: a function of Python becomes graphs, which compilers of Python take.
+#include "python/src/compile/aot_functions.h"
+
+#include "python/interop/errors.h"
+#include "python/interop/gil.h"
+#include "python/interop/tensor_object.h"
+#include "python/interop/wrap.h"
+#include "python/src/dispatch/native_mode.h"
+#include "python/src/fx/decomposition_table.h"
+#include "python/src/fx/fx_regions.h"
+#include "python/src/fx/fx_types.h"
+#include "taeda/aot/compiled_function.h"
+
+namespace taeda::python {
+namespace {
+
+using aot::CompiledFunction;
+using dispatch::Value;
+
+struct FunctionObject {
+  PyObject_HEAD std::shared_ptr<CompiledFunction> value;
+};
+
+PyTypeObject* function_type = nullptr;
+
+CompiledFunction& function_of(PyObject* self) {
+  return *reinterpret_cast<FunctionObject*>(self)->value;
+}
+
+std::vector<Value> read_list(PyObject* o, const char* message) {
+  const Ref items(checked(PySequence_Fast(o, message)));
+  std::vector<Value> values;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+    values.push_back(read_any(PySequence_Fast_GET_ITEM(items.get(), i)));
+  return values;
+}
+
+PyObject* wrap_list(const std::vector<Value>& values) {
+  Ref list(checked(PyList_New(0)));
+  for (const Value& v : values) {
+    const Ref item(checked(wrap_any(v)));
+    if (PyList_Append(list.get(), item.get()) < 0) throw_python_error();
+  }
+  return list.release();
+}
+
+// Null where there is none.
+PyObject* option(PyObject* options, const char* name) {
+  PyObject* value = PyDict_GetItemString(options, name);
+  return value == Py_None ? nullptr : value;
+}
+
+// What a function of Python gives for a list of values.
+std::vector<Value> call_with_list(PyObject* function, const std::vector<Value>& values) {
+  const Ref list(wrap_list(values));
+  const Ref results(checked(PyObject_CallOneArg(function, list.get())));
+  return read_list(results.get(), "a compiled function gives a list or a tuple");
+}
+
+PyObject* wrap_attributes(const fx::Graph& graph, fx::AttributeReader read) {
+  Ref dict(checked(PyDict_New()));
+  for (const fx::Node& node : graph) {
+    if (node.op() != fx::OpCode::GetAttr) continue;
+    const std::string& name = *node.target().name();
+    const Ref value(checked(wrap_any(read(name))));
+    if (PyDict_SetItemString(dict.get(), name.c_str(), value.get()) < 0) throw_python_error();
+  }
+  return dict.release();
+}
+
+// compiler(graph, attributes): a function that takes the list of inputs
+fx::CompilerFn read_compiler(PyObject* o) {
+  if (!o) return nullptr;
+  return [kept = keep_object(o)](const fx::Graph& graph, fx::AttributeReader read) {
+    const GilHold gil;
+    const Ref attributes(wrap_attributes(graph, read));
+    // The compiler may change the graph.
+    const Ref copy(wrap_graph(fx::clone(graph)));
+    const Ref made(checked(
+        PyObject_CallFunctionObjArgs(kept.get(), copy.get(), attributes.get(), nullptr)));
+    return [run = keep_object(made.get())](const std::vector<Value>& inputs) {
+      const GilHold held;
+      return call_with_list(run.get(), inputs);
+    };
+  };
+}
+
+// cut(joint graph, attributes, number of inputs, number of values): forward and backward graph
+std::function<aot::Partition(const fx::Retraced&, size_t)> read_cut(PyObject* o) {
+  if (!o) return nullptr;
+  return [kept = keep_object(o)](const fx::Retraced& joint, size_t num_inputs) {
+    const GilHold gil;
+    const Ref copy(wrap_graph(fx::clone(*joint.graph)));
+    const Ref parts(checked(PyObject_CallFunction(kept.get(), "Onn", copy.get(),
+                                                  static_cast<Py_ssize_t>(num_inputs),
+                                                  static_cast<Py_ssize_t>(joint.num_values))));
+    TAEDA_CHECK_TYPE(PyTuple_Check(parts.get()) && PyTuple_GET_SIZE(parts.get()) == 2 &&
+                         is_fx_graph(PyTuple_GET_ITEM(parts.get(), 0)) &&
+                         is_fx_graph(PyTuple_GET_ITEM(parts.get(), 1)),
+                     "a partition function gives a forward and a backward graph");
+    return aot::take_parts(joint, num_inputs, fx_graph_of(PyTuple_GET_ITEM(parts.get(), 0)),
+                           fx::clone(fx_graph_of(PyTuple_GET_ITEM(parts.get(), 1))));
+  };
+}
+
+aot::AotOptions read_options(PyObject* o) {
+  aot::AotOptions options;
+  options.forward = read_compiler(option(o, "forward"));
+  options.backward = read_compiler(option(o, "backward"));
+  options.inference = read_compiler(option(o, "inference"));
+  TAEDA_CHECK_TYPE(options.forward && options.backward, "forward and backward are compilers");
+  options.cut = read_cut(option(o, "cut"));
+  options.partition.recomputes = option(o, "recomputes") == Py_True;
+  if (PyObject* table = option(o, "decompositions")) options.decompose = DecompositionTable(table);
+  if (PyObject* mode = option(o, "fake_mode")) {
+    auto* found =
+        is_native_mode(mode) ? dynamic_cast<fx::FakeMode*>(native_mode_of(mode).get()) : nullptr;
+    TAEDA_CHECK_TYPE(found, "fake_mode is a FakeTensorMode");
+    options.fake_mode = IntrusivePtr<fx::FakeMode>::share(found);
+  }
+  options.stays_on_thread = true;
+  return options;
+}
+
+// compile(program, inputs, options)
+PyObject* compile_program(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 3 && PyCallable_Check(argv[0]) && PyDict_Check(argv[2]),
+                     "compile takes a function, a list of inputs and a dict of options");
+    const auto inputs = read_list(argv[1], "the inputs of a program are a list");
+    const auto program = [&](std::vector<Value> values) {
+      return Value(std::make_shared<Value::List>(call_with_list(argv[0], values)));
+    };
+    auto made = aot::compile(program, inputs, read_options(argv[2]));
+    Ref object(checked(function_type->tp_alloc(function_type, 0)));
+    new (&reinterpret_cast<FunctionObject*>(object.get())->value)
+        std::shared_ptr<CompiledFunction>(std::move(made));
+    return object.release();
+  });
+}
+
+// function(inputs): the list of results
+PyObject* call_function(PyObject* self, PyObject* args, PyObject*) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(PyTuple_GET_SIZE(args) == 1, "a compiled function takes a list of inputs");
+    const auto inputs = read_list(PyTuple_GET_ITEM(args, 0), "a list of inputs");
+    return wrap_list(function_of(self)(inputs));
+  });
+}
+
+void dealloc_function(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  reinterpret_cast<FunctionObject*>(self)->value.~shared_ptr();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* graph_or_none(const IntrusivePtr<fx::Graph>& graph) {
+  return graph ? wrap_graph(graph) : Py_NewRef(Py_None);
+}
+PyObject* get_graph(PyObject* self, void*) {
+  return guarded([&] { return graph_or_none(function_of(self).traced().graph); });
+}
+PyObject* get_epilogue(PyObject* self, void*) {
+  return guarded([&] { return graph_or_none(function_of(self).traced().epilogue); });
+}
+PyObject* get_report(PyObject* self, void*) {
+  return guarded([&] {
+    const auto& parts = function_of(self).parts();
+    return parts ? wrap(parts->report) : Py_NewRef(Py_None);
+  });
+}
+
+PyGetSetDef function_properties[] = {
+    {"graph", get_graph, nullptr, "The traced graph: with gradients, if inputs have them.", nullptr},
+    {"epilogue", get_epilogue, nullptr, "What makes results of the values, or None.", nullptr},
+    {"partition_report", get_report, nullptr, "What is saved for the backward, or None.", nullptr},
+    {},
+};
+
+PyType_Slot function_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc_function)},
+                       {Py_tp_call, reinterpret_cast<void*>(call_function)},
+                       {Py_tp_getset, function_properties},
+                       {0, nullptr}};
+PyType_Spec function_spec = {"taeda._C._aot.CompiledFunction", sizeof(FunctionObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, function_slots};
+
+// partition(joint graph, number of inputs, number of values, recomputes): (forward, backward), where
+// the forward returns everything that is saved
+PyObject* partition(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 4 && is_fx_graph(argv[0]),
+                     "partition takes a graph, two numbers and a truth value");
+    fx::Retraced joint;
+    joint.graph = IntrusivePtr<fx::Graph>::share(&fx_graph_of(argv[0]));
+    const size_t num_inputs = PyLong_AsSize_t(argv[1]);
+    joint.num_values = PyLong_AsSize_t(argv[2]);
+    if (PyErr_Occurred()) throw_python_error();
+    const aot::Partition parts = aot::partition(joint, num_inputs, {argv[3] == Py_True});
+    const auto forward = aot::with_all_saved(parts);
+    const Ref first(wrap_graph(forward)), second(wrap_graph(parts.backward));
+    return checked(PyTuple_Pack(2, first.get(), second.get()));
+  });
+}
+
+PyMethodDef aot_functions[] = {
+    {"compile", as_function(compile_program), METH_FASTCALL,
+     "compile(program, inputs, options): a callable that takes the list of inputs."},
+    {"partition", as_function(partition), METH_FASTCALL,
+     "partition(joint, inputs, values, recomputes): the forward and the backward graph."},
+    {},
+};
+
+}  // namespace
+
+bool init_aot(PyObject* module) {
+  function_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&function_spec));
+  return function_type && PyModule_AddFunctions(module, aot_functions) == 0 &&
+         PyModule_AddObjectRef(module, "CompiledFunction",
+                               reinterpret_cast<PyObject*>(function_type)) == 0;
+}
+
+}  // namespace taeda::python

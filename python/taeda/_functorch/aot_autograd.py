@@ -1,0 +1,21 @@
+"""PyTorch's path of programs that are traced ahead of time: `taeda.fx.aot`."""
+
+from taeda.fx.aot.functions import (
+    aot_function,
+    aot_module,
+    aot_module_simplified,
+    get_aot_compilation_context,
+    make_boxed_compiler,
+    make_boxed_func,
+)
+from taeda.fx.aot.joint import aot_export_joint_simple
+
+__all__ = [
+    "aot_export_joint_simple",
+    "aot_function",
+    "aot_module",
+    "aot_module_simplified",
+    "get_aot_compilation_context",
+    "make_boxed_compiler",
+    "make_boxed_func",
+]

@@ -1,0 +1,79 @@
+"""Ready compilers of graphs: what `aot_function` is tried with."""
+
+import taeda
+from taeda.fx.aot.functions import aot_function, aot_module, make_boxed_func
+from taeda.fx.aot.partitioners import min_cut_rematerialization_partition
+
+__all__ = [
+    "compiled_function",
+    "compiled_module",
+    "default_decompositions",
+    "draw_graph_compile",
+    "memory_efficient_fusion",
+    "nnc_jit",
+    "nop",
+    "print_compile",
+    "ts_compile",
+]
+
+
+def nop(fx_g, _):
+    """Runs the graph as it is."""
+    return make_boxed_func(fx_g.forward)
+
+
+def print_compile(fx_g, _):
+    """Prints the code of the graph and runs it as it is."""
+    print(fx_g.code)
+    return fx_g
+
+
+def draw_graph_compile(name):
+    """A compiler that draws the graph into a file and runs it as it is."""
+
+    def compile_graph(fx_g, inputs):
+        from taeda.fx.passes.graph_drawer import FxGraphDrawer
+
+        drawer = FxGraphDrawer(fx_g, name)
+        with open(f"{name}.dot", "w") as out:
+            out.write(str(drawer.get_dot_graph()))
+        return fx_g
+
+    return compile_graph
+
+
+def ts_compile(fx_g, inputs):
+    """The graph as fused kernels."""
+    return make_boxed_func(taeda._inductor.compile(fx_g, inputs))
+
+
+def nnc_jit(f):
+    """The function as fused kernels."""
+    return aot_function(f, ts_compile)
+
+
+compiled_function = aot_function
+compiled_module = aot_module
+
+default_decompositions = {
+    taeda.ops.aten.detach,
+    taeda.ops.aten.gelu_backward,
+    taeda.ops.aten.leaky_relu_backward,
+    taeda.ops.aten.sigmoid_backward,
+    taeda.ops.aten.threshold_backward,
+    taeda.ops.aten.hardtanh_backward,
+    taeda.ops.aten.silu_backward,
+    taeda.ops.aten.elu_backward,
+}
+
+
+def memory_efficient_fusion(fn, **kwargs):
+    """The function or module with little saved for its backward, as fused kernels."""
+    config = {
+        "fw_compiler": ts_compile,
+        "bw_compiler": ts_compile,
+        "partition_fn": min_cut_rematerialization_partition,
+        **kwargs,
+    }
+    make = aot_module if isinstance(fn, taeda.nn.Module) else aot_function
+    return make(fn, **config)

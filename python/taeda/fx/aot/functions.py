@@ -1,0 +1,302 @@
+"""Functions and modules that are traced at their first call and compiled, with their gradients."""
+
+import contextlib
+import threading
+
+import taeda
+from taeda import _C
+from taeda.func.modules import functional_call
+from taeda.fx._lazy_graph_module import _use_lazy_graph_module
+from taeda.fx.aot.partitioners import default_partition, min_cut_rematerialization_partition
+from taeda.fx.fake.tensors import FakeTensor, FakeTensorMode
+from taeda.fx.graph_module import GraphModule
+from taeda.utils import _pytree as pytree
+
+__all__ = [
+    "aot_function",
+    "aot_module",
+    "aot_module_simplified",
+    "get_aot_compilation_context",
+    "make_boxed_compiler",
+    "make_boxed_func",
+]
+
+
+# ---- functions that take the list of their arguments ----
+
+
+def make_boxed_func(f):
+    """The function with one argument, the list of its arguments, which it may empty."""
+
+    def boxed(args):
+        return f(*args)
+
+    boxed._boxed_call = True
+    return boxed
+
+
+def make_boxed_compiler(compiler):
+    """A compiler whose functions take one list."""
+
+    def boxed_compiler(gm, example_inputs):
+        return make_boxed_func(compiler(gm, example_inputs))
+
+    return boxed_compiler
+
+
+def as_boxed(f):
+    """The function as one of a list, whatever it is."""
+    return f if getattr(f, "_boxed_call", False) else make_boxed_func(f)
+
+
+# ---- what is going on ----
+
+
+class _Now(threading.local):
+    names = ()
+
+
+_now = _Now()
+
+
+def get_aot_compilation_context():
+    """Names of the graph that is being compiled on this thread, its module and its number."""
+    return list(_now.names), "model", 0
+
+
+@contextlib.contextmanager
+def _compiling(name):
+    before, _now.names = _now.names, (name,)
+    try:
+        yield
+    finally:
+        _now.names = before
+
+
+# ---- compilation ----
+
+
+def _graph_module(graph, attributes):
+    root = taeda.nn.Module()
+    for name, value in attributes.items():
+        setattr(root, name, value)
+    return GraphModule(root, graph)
+
+
+def _examples(gm):
+    return [node.meta.get("val") for node in gm.graph.find_nodes(op="placeholder")]
+
+
+def _graph_compiler(compiler, name):
+    """Takes a graph as C++ has it."""
+
+    def compile_graph(graph, attributes):
+        gm = _graph_module(graph, attributes)
+        with _compiling(name), _use_lazy_graph_module(False):
+            made = as_boxed(compiler(gm, _examples(gm)))
+
+        def run(inputs):
+            results = made(inputs)
+            return results if isinstance(results, (list, tuple)) else [results]
+
+        return run
+
+    return compile_graph
+
+
+def _cutter(partition_fn):
+    """A partition function as C++ calls it; None where C++ cuts."""
+    if partition_fn in (default_partition, min_cut_rematerialization_partition):
+        return None
+
+    def cut(graph, num_inputs, num_values):
+        gm = GraphModule(taeda.nn.Module(), graph)
+        forward, backward = partition_fn(gm, _examples(gm), num_fwd_outputs=num_values)
+        return forward.graph, backward.graph
+
+    return cut
+
+
+def _fake_mode_for(leaves, dynamic):
+    for leaf in leaves:
+        if isinstance(leaf, FakeTensor):
+            return leaf.fake_mode
+    from taeda.fx.symbolic.shape_env import ShapeEnv
+
+    return FakeTensorMode(
+        allow_non_fake_inputs=True, shape_env=ShapeEnv(), static_shapes=not dynamic
+    )
+
+
+class Compiled:
+    """A function of leaves, traced and compiled for leaves like those given.
+
+    Tensors are inputs of the graphs; what is no tensor is part of the program and must be the same
+    at every call.
+    """
+
+    def __init__(self, function, leaves, compilers, dynamic=False):
+        self._is_input = [isinstance(leaf, taeda.Tensor) for leaf in leaves]
+        self._constants = [
+            leaf for leaf, is_input in zip(leaves, self._is_input) if not is_input
+        ]
+        mode = _fake_mode_for(leaves, dynamic)
+        inputs = [_input(leaf, f"L['arg{i}']", mode) for i, leaf in enumerate(self._given(leaves))]
+
+        def program(values):
+            values, constants = iter(values), iter(self._constants)
+            return function(
+                [next(values if is_input else constants) for is_input in self._is_input]
+            )
+
+        self.compiled = _C._aot.compile(program, inputs, {"fake_mode": mode, **compilers})
+
+    def _given(self, leaves):
+        return [leaf for leaf, is_input in zip(leaves, self._is_input) if is_input]
+
+    def __call__(self, leaves):
+        """The leaves of the results."""
+        if [isinstance(leaf, taeda.Tensor) for leaf in leaves] != self._is_input:
+            raise RuntimeError("the program was compiled for tensors at other places")
+        others = [leaf for leaf, is_input in zip(leaves, self._is_input) if not is_input]
+        for was, now in zip(self._constants, others):
+            if was is not now and was != now:
+                raise RuntimeError(f"the program was compiled for {was!r} and is given {now!r}")
+        return self.compiled(self._given(leaves))
+
+
+def _input(leaf, source, mode):
+    """What the trace gets: a fake tensor with the history of the one that is given."""
+    if isinstance(leaf, FakeTensor) or mode.static_shapes:
+        return leaf
+    fake = mode.from_tensor(leaf, source=source)
+    return fake
+
+
+def compiler_options(
+    fw_compiler,
+    bw_compiler=None,
+    inference_compiler=None,
+    partition_fn=default_partition,
+    decompositions=None,
+):
+    """The options of `_C._aot.compile`."""
+    return {
+        "forward": _graph_compiler(fw_compiler, "forward"),
+        "backward": _graph_compiler(bw_compiler or fw_compiler, "backward"),
+        "inference": _graph_compiler(inference_compiler or fw_compiler, "inference"),
+        "cut": _cutter(partition_fn),
+        "recomputes": partition_fn is min_cut_rematerialization_partition,
+        "decompositions": decompositions,
+    }
+
+
+def aot_function(
+    fn,
+    fw_compiler,
+    bw_compiler=None,
+    partition_fn=default_partition,
+    decompositions=None,
+    num_params_buffers=0,
+    keep_inference_input_mutations=False,
+    inference_compiler=None,
+    *,
+    dynamic=False,
+    enable_log=True,
+    disable_functionalization=False,
+):
+    """`fn`, traced with its gradients at the first call, as functions that compilers make.
+
+    fw_compiler, bw_compiler: take the forward and backward graph and example inputs.
+    partition_fn: cuts the joint graph.
+    decompositions: {operator: function} run instead of the operator while tracing.
+    dynamic: sizes are symbols.
+    """
+    compilers = compiler_options(
+        fw_compiler, bw_compiler, inference_compiler, partition_fn, decompositions
+    )
+    compiled = None
+    out_spec = None
+    first_spec = None
+
+    def returned_function(*args, **kwargs):
+        nonlocal compiled, out_spec, first_spec
+        leaves, in_spec = pytree.tree_flatten((args, kwargs))
+        if compiled is None:
+
+            def program(values):
+                nonlocal out_spec
+                own_args, own_kwargs = pytree.tree_unflatten(values, in_spec)
+                results, out_spec = pytree.tree_flatten(fn(*own_args, **own_kwargs))
+                return results
+
+            compiled = Compiled(program, leaves, compilers, dynamic)
+            first_spec = in_spec
+        elif in_spec != first_spec:
+            raise RuntimeError("the function was compiled for arguments nested in another way")
+        return pytree.tree_unflatten(compiled(leaves), out_spec)
+
+    return returned_function
+
+
+def _state(mod):
+    """Parameters and buffers by name."""
+    return {**dict(mod.named_parameters()), **dict(mod.named_buffers())}
+
+
+def aot_module(mod, *args, **kwargs):
+    """The module with its forward compiled as `aot_function` does; parameters are inputs."""
+    if not isinstance(mod, taeda.nn.Module):
+        raise AssertionError("mod must be a torch.nn.Module")
+
+    def call(state, args, kwargs):
+        return functional_call(mod, state, args, kwargs)
+
+    compiled = aot_function(call, *args, **kwargs)
+
+    class AOTModule(taeda.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.orig_module = mod
+
+        def forward(self, *args, **kwargs):
+            return compiled(_state(mod), args, kwargs)
+
+    return AOTModule()
+
+
+def aot_module_simplified(
+    mod,
+    args,
+    fw_compiler,
+    bw_compiler=None,
+    partition_fn=default_partition,
+    decompositions=None,
+    keep_inference_input_mutations=False,
+    inference_compiler=None,
+    **_,
+):
+    """The forward of a module compiled at once for these arguments, which must be a flat list."""
+    compilers = compiler_options(
+        fw_compiler, bw_compiler, inference_compiler, partition_fn, decompositions
+    )
+    state = _state(mod)
+    names = list(state)
+    out_spec = None
+
+    def program(values):
+        nonlocal out_spec
+        own = dict(zip(names, values))
+        results, out_spec = pytree.tree_flatten(functional_call(mod, own, tuple(values[len(names) :])))
+        return results
+
+    compiled = Compiled(program, [*state.values(), *args], compilers)
+
+    def forward(*runtime_args):
+        leaves = [*_state(mod).values(), *runtime_args]
+        return pytree.tree_unflatten(compiled(leaves), out_spec)
+
+    forward.zero_grad = mod.zero_grad
+    forward.named_parameters = mod.named_parameters
+    forward.named_buffers = mod.named_buffers
+    return forward

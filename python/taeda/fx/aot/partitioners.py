@@ -1,0 +1,29 @@
+"""Cuts of joint graphs into a forward and a backward graph; the cut is C++ (`taeda/aot`)."""
+
+from taeda import _C
+from taeda.fx.graph_module import GraphModule
+
+__all__ = ["default_partition", "min_cut_rematerialization_partition"]
+
+
+def _is_tangent(node):
+    return "tangents" in str(node.target)
+
+
+def _cut(joint_module, num_fwd_outputs, recomputes):
+    nodes = list(joint_module.graph.find_nodes(op="placeholder"))
+    num_inputs = sum(not _is_tangent(node) for node in nodes)
+    parts = _C._aot.partition(joint_module.graph, num_inputs, num_fwd_outputs, recomputes)
+    return tuple(GraphModule(joint_module, graph) for graph in parts)
+
+
+def default_partition(joint_module, _joint_inputs, *, num_fwd_outputs, **_):
+    """Everything that the backward reads of the forward is saved."""
+    return _cut(joint_module, num_fwd_outputs, False)
+
+
+def min_cut_rematerialization_partition(
+    joint_module, _joint_inputs, compiler="inductor", *, num_fwd_outputs, **_
+):
+    """As few bytes as possible are saved; what is cheap is computed again in the backward."""
+    return _cut(joint_module, num_fwd_outputs, True)

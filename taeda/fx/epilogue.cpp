@@ -1,0 +1,357 @@
+// Writes to inputs, and results that share memory.
+#include "taeda/fx/epilogue.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "taeda/autograd/variable.h"
+#include "taeda/fx/bind.h"
+#include "taeda/fx/builtins.h"
+#include "taeda/ops/operators.h"
+
+namespace taeda::fx {
+namespace {
+
+bool is_tensor(const Value& v) { return v.is<Tensor>() && v.get<Tensor>().defined(); }
+
+// The argument whose memory the results of a call look at; none where they have their own.
+const Node* viewed(const Node& node) {
+  if (node.target().builtin()) {
+    const bool is_item = node.target().builtin() == &get_builtin("getitem");
+    return is_item ? node.args().at(0).node() : nullptr;
+  }
+  const dispatch::Operator* op = node.target().op();
+  if (!op) return nullptr;
+  const dispatch::Schema& schema = schema_of(*op);
+  for (size_t i = 0; i < schema.arguments.size() && i < node.args().size(); ++i)
+    if (!schema.arguments[i].alias.empty()) return node.args()[i].node();
+  return nullptr;
+}
+
+// Views of a computed value count as that value.
+const Node& memory_of(const Node& node) {
+  const Node* at = &node;
+  while (const Node* next = viewed(*at)) at = next;
+  return *at;
+}
+
+bool is_given(const Node& node) {
+  return node.op() == OpCode::Placeholder || node.op() == OpCode::GetAttr;
+}
+
+bool has_same_look(const Tensor& a, const Tensor& b) {
+  return a.sym_sizes() == b.sym_sizes() && a.sym_strides() == b.sym_strides() &&
+         a.impl()->sym_storage_offset() == b.impl()->sym_storage_offset();
+}
+
+class Writer {
+ public:
+  explicit Writer(const TracedProgram& program)
+      : program_(program), graph_(program.tracer.graph()) {}
+
+  Epilogue run(const std::vector<Value>& results) {
+    for (size_t i = 0; i < program_.inputs.size(); ++i)
+      if (is_tensor(program_.inputs[i])) add_write(i);
+    find_shared(results);
+    for (const Value& v : results) add_result(v);
+    Epilogue made;
+    if (is_needed_) made.graph = write();
+    made.values = std::move(values_);
+    return made;
+  }
+
+ private:
+  struct Write {
+    size_t input;
+    bool is_recorded = false;          // by autograd
+    std::optional<size_t> value;       // elements that are written
+    std::optional<std::vector<Arg>> look;  // new sizes, strides and offset
+  };
+  // Where a result comes from.
+  struct Result {
+    enum class Kind : uint8_t { Value, Input, View } kind;
+    size_t number;  // of the value or the input; of a view, that of views_
+  };
+  struct View {
+    const Node* node;  // of the graph; null where the memory is told by `look`
+    Result base;
+    std::vector<Arg> look;
+    bool is_detached;
+  };
+
+  const Tensor& input(size_t i) const { return program_.inputs[i].get<Tensor>(); }
+  const Aliased* memory(const Tensor& t) { return program_.functional.memory_of(t); }
+  Node* node_of(const Tensor& value) { return program_.tracer.arg_of(Value(value)).node(); }
+
+  // A tensor that nothing else lies in: a copy where the graph has it elsewhere, too.
+  size_t add_value(Tensor value, Tensor root) {
+    const Node* node = node_of(value);
+    const Node& at = memory_of(*node);
+    if (is_given(at) || !taken_.insert(&at).second) value = program_.copy(value);
+    return add_value(program_.tracer.arg_of(Value(value)), std::move(root));
+  }
+  size_t add_value(Arg arg, Tensor root) {
+    values_.push_back({std::move(arg), std::move(root)});
+    return values_.size() - 1;
+  }
+
+  std::vector<Arg> look_of(const Tensor& t) {
+    const auto list = [&](SymIntList numbers) {
+      std::vector<Arg> items;
+      for (const SymInt& n : numbers) items.push_back(program_.tracer.arg_of(Value(n)));
+      return Arg::list(std::move(items));
+    };
+    return {list(t.sym_sizes()), list(t.sym_strides()),
+            program_.tracer.arg_of(Value(t.impl()->sym_storage_offset()))};
+  }
+
+  void add_write(size_t i) {
+    const Tensor& t = input(i);
+    Write write{i};
+    if (!has_same_look(t, program_.values[i].get<Tensor>())) write.look = look_of(t);
+    const bool is_written = program_.functional.is_written(t);
+    if (!write.look && !is_written) return;
+    is_needed_ = true;
+    write.is_recorded = autograd::grad_fn(t) != program_.histories[i];
+    TAEDA_CHECK_KIND(ErrorKind::NotImplemented,
+                     !program_.histories[i] || autograd::requires_grad(t), "input ", i,
+                     " loses its history in the program (detach_)");
+    if (is_written) {
+      const bool has_gradient = write.is_recorded && autograd::requires_grad(t);
+      const Tensor value = program_.value_of(Value(t)).get<Tensor>();
+      final_[node_of(value)] = i;
+      write.value = add_value(value, has_gradient ? t : Tensor());
+    }
+    writes_.push_back(std::move(write));
+  }
+
+  // Memories of their own in which several results lie.
+  void find_shared(const std::vector<Value>& results) {
+    std::unordered_map<const Aliased*, std::unordered_set<const TensorImpl*>> lying;
+    for (const Value& v : results)
+      if (is_tensor(v)) lying[memory(v.get<Tensor>())].insert(v.get<Tensor>().impl());
+    for (const Value& v : program_.inputs)
+      if (is_tensor(v)) lying.erase(memory(v.get<Tensor>()));
+    for (const auto& [at, tensors] : lying)
+      if (tensors.size() > 1) shared_.insert(at);
+    // A result that is the whole memory is a value; so is the hidden tensor that others look at.
+    for (const Value& v : results) {
+      if (!is_tensor(v) || !shared_.count(memory(v.get<Tensor>()))) continue;
+      const Tensor& t = v.get<Tensor>();
+      if (!program_.functional.is_view(t)) bases_.emplace(memory(t), t);
+    }
+    for (const Value& v : results) {
+      if (!is_tensor(v) || !shared_.count(memory(v.get<Tensor>()))) continue;
+      const Tensor& t = v.get<Tensor>();
+      const TensorImpl* base = t.impl()->view_base();
+      if (base && !bases_.count(memory(t)))
+        bases_.emplace(memory(t), Tensor(IntrusivePtr<TensorImpl>::share(
+                                      const_cast<TensorImpl*>(base))));
+    }
+  }
+
+  // The value that results of one memory are views of.
+  size_t base_value(const Tensor& t) {
+    const auto found = base_values_.find(memory(t));
+    if (found != base_values_.end()) return found->second;
+    const auto base = bases_.find(memory(t));
+    const bool has_tensor = base != bases_.end();
+    const bool has_gradient = has_tensor && autograd::requires_grad(base->second);
+    const Tensor whole = program_.functional.whole(t);
+    const Node* node = node_of(whole);
+    const size_t number = add_value(whole, has_gradient ? base->second : Tensor());
+    of_value_[node] = number;
+    return base_values_[memory(t)] = number;
+  }
+
+  void add_result(const Value& v) {
+    if (!is_tensor(v)) return add_plain(v);
+    const Tensor& t = v.get<Tensor>();
+    const auto known = results_of_.find(t.impl());
+    if (known != results_of_.end()) {
+      is_needed_ = true;
+      results_.push_back(known->second);
+      return;
+    }
+    results_.push_back(result_of(t));
+    results_of_[t.impl()] = results_.back();
+  }
+
+  void add_plain(const Value& v) {
+    results_.push_back({Result::Kind::Value, add_value(program_.tracer.arg_of(v), Tensor())});
+  }
+
+  Result result_of(const Tensor& t) {
+    for (size_t i = 0; i < program_.inputs.size(); ++i)
+      if (is_tensor(program_.inputs[i]) && input(i).is_same(t)) return from_input(i);
+    for (size_t i = 0; i < program_.inputs.size(); ++i)
+      if (is_tensor(program_.inputs[i]) && memory(input(i)) == memory(t))
+        return view_of(t, {Result::Kind::Input, i}, autograd::requires_grad(input(i)));
+    if (shared_.count(memory(t))) {
+      const auto base = bases_.find(memory(t));
+      const Result from{Result::Kind::Value, base_value(t)};
+      if (base != bases_.end() && base->second.is_same(t)) return from;
+      return view_of(t, from, values_[from.number].root.defined());
+    }
+    const Tensor value = program_.value_of(Value(t)).get<Tensor>();
+    return {Result::Kind::Value, add_value(value, autograd::requires_grad(t) ? t : Tensor())};
+  }
+
+  Result from_input(size_t i) {
+    is_needed_ = true;
+    return {Result::Kind::Input, i};
+  }
+
+  Result view_of(const Tensor& t, Result base, bool base_requires_grad) {
+    is_needed_ = true;
+    View view{node_of(program_.value_of(Value(t)).get<Tensor>()), base, {},
+              base_requires_grad && !autograd::requires_grad(t)};
+    if (!follow(*view.node, base)) {
+      view.node = nullptr;
+      view.look = look_of(t);
+      note_numbers(view.look);
+    }
+    views_.push_back(std::move(view));
+    return {Result::Kind::View, views_.size() - 1};
+  }
+
+  // Whether views lead from the base to the node; notes what they need.
+  bool follow(const Node& node, Result base) {
+    std::vector<const Node*> chain;
+    const Node* at = &node;
+    while (!is_base(*at, base)) {
+      chain.push_back(at);
+      at = viewed(*at);
+      if (!at) return false;
+    }
+    for (const Node* step : chain) {
+      views_steps_.insert(step);
+      for (const Node* argument : step->inputs().list())
+        if (argument != viewed(*step)) note_number(*argument);
+    }
+    return true;
+  }
+  bool is_base(const Node& node, Result base) {
+    if (base.kind == Result::Kind::Value) {
+      const auto found = of_value_.find(&node);
+      return found != of_value_.end() && found->second == base.number;
+    }
+    const auto written = final_.find(&node);
+    if (written != final_.end()) return written->second == base.number;
+    return &node == node_of(program_.values[base.number].get<Tensor>()) &&
+           !program_.functional.is_written(input(base.number));
+  }
+
+  void note_numbers(const std::vector<Arg>& args) {
+    for (const Arg& arg : args) for_each_node(arg, [&](Node& node) { note_number(node); });
+  }
+  // Numbers that inputs tell are computed again, others are values of the graph.
+  void note_number(const Node& node) {
+    if (node.op() == OpCode::Placeholder || of_value_.count(&node)) return;
+    if (is_told_by_inputs(node)) {
+      numbers_.insert(&node);
+      for (const Node* n : node.inputs().list()) note_number(*n);
+    } else {
+      of_value_[&node] = add_value(Arg(const_cast<Node*>(&node)), Tensor());
+    }
+  }
+  static bool is_told_by_inputs(const Node& node) {
+    if (node.op() == OpCode::Placeholder) return true;
+    if (is_tensor(node.val())) return false;
+    const std::vector<Node*> inputs = node.inputs().list();
+    return std::all_of(inputs.begin(), inputs.end(),
+                       [](const Node* n) { return is_told_by_inputs(*n); });
+  }
+
+  // ---- the graph ----
+  IntrusivePtr<Graph> write() {
+    for (const Write& w : writes_)
+      if (w.look) note_numbers(*w.look);
+    made_ = make_intrusive<Graph>();
+    std::vector<Node*> inputs, values;
+    const std::vector<Node*> given = graph_.placeholders();
+    for (size_t i = 0; i < program_.inputs.size(); ++i) {
+      inputs.push_back(&made_->placeholder(given[i]->name()));
+      map_[given[i]] = Arg(inputs.back());
+    }
+    for (size_t i = 0; i < values_.size(); ++i)
+      values.push_back(&made_->placeholder(str("value_", i)));
+    for (const auto& [node, number] : of_value_) map_[node] = Arg(values[number]);
+    copy_nodes_in(numbers_);
+    for (const Write& w : writes_) write_input(w, *inputs[w.input], values);
+    // Views look at what the inputs hold now.
+    for (const auto& [node, i] : final_) map_[node] = Arg(inputs[i]);
+    copy_nodes_in(views_steps_);
+    std::vector<Arg> out;
+    for (const Result& r : results_) {
+      if (r.kind == Result::Kind::Value) out.emplace_back(values[r.number]);
+      if (r.kind == Result::Kind::Input) out.emplace_back(inputs[r.number]);
+      if (r.kind == Result::Kind::View) out.push_back(write_view(views_[r.number], inputs, values));
+    }
+    made_->output(Arg::tuple(std::move(out)));
+    return made_;
+  }
+
+  Arg moved(const Arg& arg) const {
+    return map_nodes(arg, [&](Node& node) { return map_.at(&node); });
+  }
+  void copy_nodes_in(const std::unordered_set<const Node*>& chosen) {
+    if (chosen.empty()) return;
+    for (const Node& node : graph_) {
+      if (!chosen.count(&node) || map_.count(&node)) continue;
+      map_[&node] = Arg(copy_node(node, *made_, [&](Node& n) { return map_.at(&n); }));
+    }
+  }
+
+  void write_input(const Write& w, Node& input, const std::vector<Node*>& values) {
+    if (w.look) {
+      std::vector<Arg> args{Arg(input)};
+      for (const Arg& arg : *w.look) args.push_back(moved(arg));
+      made_->call(ops::as_strided_, std::move(args));
+    }
+    if (!w.value) return;
+    Node& target = w.is_recorded ? input : made_->call(ops::detach, {Arg(input)});
+    made_->call(ops::copy_, {Arg(target), Arg(values[*w.value])});
+  }
+
+  Arg write_view(const View& view, const std::vector<Node*>& inputs,
+                 const std::vector<Node*>& values) {
+    Node* made = nullptr;
+    if (view.node) {
+      made = map_.at(view.node).node();
+    } else {
+      const bool is_input = view.base.kind == Result::Kind::Input;
+      std::vector<Arg> args{Arg((is_input ? inputs : values)[view.base.number])};
+      for (const Arg& arg : view.look) args.push_back(moved(arg));
+      made = &made_->call(ops::as_strided, std::move(args));
+    }
+    return view.is_detached ? Arg(made_->call(ops::detach, {Arg(made)})) : Arg(made);
+  }
+
+  const TracedProgram& program_;
+  Graph& graph_;
+  bool is_needed_ = false;
+  std::vector<Epilogue::Given> values_;
+  std::vector<Write> writes_;
+  std::vector<Result> results_;
+  std::vector<View> views_;
+  std::unordered_map<const TensorImpl*, Result> results_of_;
+  std::unordered_set<const Node*> taken_;
+  std::unordered_map<const Node*, size_t> final_;     // nodes whose values inputs hold at the end
+  std::unordered_map<const Node*, size_t> of_value_;  // nodes that are values of the graph
+  std::unordered_set<const Aliased*> shared_;
+  std::unordered_map<const Aliased*, Tensor> bases_;  // of the program
+  std::unordered_map<const Aliased*, size_t> base_values_;
+  std::unordered_set<const Node*> numbers_, views_steps_;
+  IntrusivePtr<Graph> made_;
+  NodeMap map_;
+};
+
+}  // namespace
+
+Epilogue write_epilogue(const TracedProgram& program, const std::vector<Value>& results) {
+  return Writer(program).run(results);
+}
+
+}  // namespace taeda::fx
