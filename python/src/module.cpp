@@ -108,7 +108,8 @@ bool fill(PyObject* module) {
          add_submodule(module, "taeda._C._dispatch", dispatch_tables) &&
          add_submodule(module, "taeda._C._fx", no_tables) && fill_fx(module) &&
          add_submodule(module, "taeda._C._export", export_tables) &&
-         add_submodule(module, "taeda._C._inductor", no_tables) && add_submodule(module, "taeda._C._aot", no_tables) && fill_compilers() &&
+         add_submodule(module, "taeda._C._inductor", no_tables) &&
+         add_submodule(module, "taeda._C._aot", no_tables) && fill_compilers() &&
          add_autograd_submodules(module) && init_weak_tensor_ref_type(module) &&
          init_weak_storage_ref_type(module) &&
          PyModule_AddObjectRef(module, "_return_types", return_types_module()) == 0 &&

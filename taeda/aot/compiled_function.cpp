@@ -20,6 +20,17 @@ bool needs_gradient(const Value& v) {
   return is_tensor(v) && autograd::requires_grad(v.get<Tensor>());
 }
 
+// The tensor with these strides: itself, or a copy.
+Tensor laid_out(const Tensor& t, const SymIntVec& strides) {
+  bool is_alike = true;
+  for (size_t d = 0; d < strides.size(); ++d)
+    is_alike &= t.sym_sizes()[d] == SymInt(1) || t.sym_strides()[d] == strides[d];
+  if (is_alike) return t;
+  const Tensor copy =
+      taeda::empty_strided(t.sym_sizes(), SymIntList(strides), t.dtype(), std::nullopt, t.device());
+  return copy.copy_(t);
+}
+
 // The history of a compiled program's results.
 class CompiledNode final : public autograd::CustomNode {
  public:
@@ -28,10 +39,13 @@ class CompiledNode final : public autograd::CustomNode {
 
   const char* name() const override { return "CompiledFunctionBackward"; }
   void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override {
-    const std::vector<Tensor> given = materialized(grads);
+    std::vector<Tensor> given = materialized(grads);
+    for (size_t i = 0; i < given.size(); ++i)
+      if (given[i].defined()) given[i] = laid_out(given[i], strides_[i]);
     // A gradient that is to have one itself is computed from the inputs.
-    route(autograd::grad_enabled() ? function_->run_twice(unpack(primals_), given)
-                                   : function_->run_backward(unpack(saved_values_), given),
+    route(autograd::grad_enabled()
+              ? function_->run_twice(unpack(primals_), given)
+              : function_->run_backward(unpack(saved_values_), given, written_),
           grad_inputs);
   }
   void release_saved() override {
@@ -40,7 +54,9 @@ class CompiledNode final : public autograd::CustomNode {
   }
 
   // After record_outputs. Inputs that are not saved anyway are kept for gradients of gradients.
-  void keep(std::vector<Value> to_save, std::vector<Value> primals, Span<Tensor> outputs) {
+  void keep(std::vector<Value> to_save, std::vector<Value> primals, std::vector<Tensor> written,
+            Span<Tensor> outputs) {
+    written_ = std::move(written);
     std::vector<Tensor> tensors;
     for (Value& v : to_save) {
       const bool is_kept = is_tensor(v);
@@ -62,11 +78,14 @@ class CompiledNode final : public autograd::CustomNode {
       }
     }
     remember_outputs(outputs);
+    for (const Tensor& t : outputs)
+      strides_.push_back(t.defined() ? fx::tangent_strides(t) : SymIntVec());
   }
 
  protected:
   void release_resources() override {
     more_.clear();
+    written_.clear();
     CustomNode::release_resources();
   }
 
@@ -93,7 +112,12 @@ class CompiledNode final : public autograd::CustomNode {
   std::shared_ptr<CompiledFunction> function_;
   std::vector<Kept> saved_values_, primals_;
   std::vector<autograd::SavedTensor> more_;
+  std::vector<Tensor> written_;     // by the backward
+  std::vector<SymIntVec> strides_;  // in which the backward takes gradients of outputs
 };
+
+// The tensor itself, or one that is no view: a result has memory of its own.
+Tensor own_tensor(const Tensor& t) { return t.impl()->view_base() ? autograd::detached(t) : t; }
 
 const auto read_none = [](const std::string& name) -> Value {
   throw_error(ErrorKind::Attribute, str("the graph's attribute ", name, " is not given"));
@@ -110,9 +134,10 @@ class Compiler {
     trace_.keeps_aliases = true;
     trace_.stays_on_thread = options.stays_on_thread;
     trace_.fake_mode = options.fake_mode;
-    trace_.differentiates = autograd::grad_enabled() &&
-                            std::any_of(inputs.begin(), inputs.end(),
-                                        [](const Value& v) { return needs_gradient(v); });
+    trace_.fakes = options.fakes;
+    trace_.differentiates =
+        autograd::grad_enabled() &&
+        std::any_of(inputs.begin(), inputs.end(), [](const Value& v) { return needs_gradient(v); });
     if (trace_.differentiates)
       for (size_t i = 1; i <= inputs.size(); ++i) trace_.names.push_back(str("primals_", i));
   }
@@ -122,24 +147,43 @@ class Compiler {
     made_->traced_ = std::move(traced);
     made_->num_inputs_ = inputs_.size();
     made_->options_ = options_;
+    made_->options_.fakes.clear();
+    made_->options_.fake_mode = nullptr;  // that of the graph's values
+    made_->options_.cut = nullptr;
     const fx::Retraced& t = made_->traced_;
     if (t.epilogue) made_->epilogue_.emplace(*t.epilogue);
     made_->is_sharing_ = !t.written.empty() && !fx::find_shared_memories(inputs_).empty();
     keep_attributes(read);
     const auto attribute = [&](const std::string& name) { return made_->attributes_.at(name); };
     if (!trace_.differentiates) {
-      made_->forward_ = (options_.inference ? options_.inference : options_.forward)(*t.graph,
-                                                                                     attribute);
+      made_->forward_ =
+          (options_.inference ? options_.inference : options_.forward)(*t.graph, attribute);
       return made_;
     }
     made_->parts_ = options_.cut ? options_.cut(t, inputs_.size())
                                  : partition(t, inputs_.size(), options_.partition);
-    made_->forward_ = options_.forward(*made_->parts_->forward, attribute);
-    made_->backward_ = options_.backward(*made_->parts_->backward, attribute);
+    compile_forward(attribute);
+    if (!options_.compiles_backward_late) made_->backward();
     return made_;
   }
 
  private:
+  void compile_forward(fx::AttributeReader attribute) {
+    const Partition& parts = *made_->parts_;
+    if (!options_.returns_saved) {
+      made_->forward_ = options_.forward(*parts.forward, attribute);
+      return;
+    }
+    std::vector<size_t> places;
+    const IntrusivePtr<fx::Graph> graph = with_all_saved(parts, &places);
+    made_->forward_ = [run = options_.forward(*graph, attribute),
+                       places](const std::vector<Value>& inputs) {
+      const std::vector<Value> results = run(inputs);
+      std::vector<Value> kept;
+      for (const size_t i : places) kept.push_back(results.at(i));
+      return kept;
+    };
+  }
   void keep_attributes(fx::AttributeReader read) {
     for (const auto& [name, t] : made_->traced_.constants) made_->attributes_[name] = Value(t);
     for (const fx::Node& node : *made_->traced_.graph) {
@@ -213,7 +257,7 @@ std::vector<Value> CompiledFunction::record(const std::vector<Value>& inputs,
     if (v.is<Tensor>()) tensors.push_back(v.get<Tensor>());
   }
   for (size_t i = 0; i < parts_->num_values; ++i) {
-    outputs.push_back(is_tensor(all[i]) ? all[i].get<Tensor>() : Tensor());
+    outputs.push_back(is_tensor(all[i]) ? own_tensor(all[i].get<Tensor>()) : Tensor());
     if (outputs.back().defined() && !std::ranges::count(traced_.tangents, i))
       constant.push_back(outputs.back());
   }
@@ -232,7 +276,9 @@ std::vector<Value> CompiledFunction::record(const std::vector<Value>& inputs,
     std::vector<Value> to_save, primals;
     for (const Saved& saved : parts_->saved) to_save.push_back(place(saved));
     for (const Saved& saved : parts_->primals) primals.push_back(place(saved));
-    node->keep(std::move(to_save), std::move(primals), outputs);
+    std::vector<Tensor> written;
+    for (const size_t i : traced_.written_back) written.push_back(inputs[i].get<Tensor>());
+    node->keep(std::move(to_save), std::move(primals), std::move(written), outputs);
   }
   all.resize(parts_->num_values);
   return all;
@@ -245,16 +291,31 @@ std::vector<Tensor> CompiledFunction::by_input(const std::vector<Value>& results
   return all;
 }
 
+const fx::CompiledFn& CompiledFunction::backward() const {
+  const std::lock_guard lock(mutex_);
+  if (!backward_)
+    backward_ = options_.backward(*parts_->backward,
+                                  [&](const std::string& name) { return attributes_.at(name); });
+  return backward_;
+}
+
 std::vector<Tensor> CompiledFunction::run_backward(const std::vector<Value>& saved,
-                                                   const std::vector<Tensor>& grads) const {
+                                                   const std::vector<Tensor>& grads,
+                                                   const std::vector<Tensor>& written) const {
   std::vector<Value> inputs = saved;
   for (const size_t i : traced_.tangents) inputs.push_back(grads.at(i));
   const autograd::NoGrad unrecorded;
-  return by_input(backward_(inputs));
+  const std::vector<Value> results = backward()(inputs);
+  for (size_t i = 0; i < written.size(); ++i)
+    written[i].copy_(results.at(traced_.gradients.size() + i).get<Tensor>());
+  return by_input(results);
 }
 
 std::vector<Tensor> CompiledFunction::run_twice(const std::vector<Value>& primals,
                                                 const std::vector<Tensor>& grads) {
+  TAEDA_CHECK(traced_.written_back.empty(),
+              "aot_autograd does not support input mutations with requires_grad in backward for "
+              "create_graph=True");
   std::vector<Value> inputs = primals;
   for (const size_t i : traced_.tangents) inputs.push_back(grads.at(i));
   std::vector<bool> needs;

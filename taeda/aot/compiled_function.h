@@ -19,9 +19,12 @@ struct AotOptions {
   PartitionOptions partition;
   // Cuts joint graphs instead of `partition`.
   std::function<Partition(const fx::Retraced& joint, size_t num_inputs)> cut;
+  bool returns_saved = false;  // inputs that are saved are results of the forward graph, too
+  bool compiles_backward_late = false;  // when it runs first, not with the forward
   // Modes of this thread act on the program while it is traced.
   bool stays_on_thread = false;
   IntrusivePtr<fx::FakeMode> fake_mode;  // null: that of the inputs, or a new one
+  std::vector<Tensor> fakes;             // as fx::RetraceOptions has them
 };
 
 class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledFunction> {
@@ -34,8 +37,10 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   // Nothing where no input needs a gradient.
   const std::optional<Partition>& parts() const { return parts_; }
   // What the backward does with gradients of values: one per input, undefined where there is none.
+  // `written`: inputs that the backward writes to.
   std::vector<Tensor> run_backward(const std::vector<Value>& saved,
-                                   const std::vector<Tensor>& grads) const;
+                                   const std::vector<Tensor>& grads,
+                                   const std::vector<Tensor>& written) const;
   // The same from the inputs, as a function that is differentiable itself; it is compiled at the
   // first call.
   std::vector<Tensor> run_twice(const std::vector<Value>& primals,
@@ -46,22 +51,25 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   std::vector<Value> record(const std::vector<Value>& inputs, std::vector<Value> values);
   std::vector<Tensor> by_input(const std::vector<Value>& results) const;
   void check_apart(const std::vector<Value>& inputs) const;
+  const fx::CompiledFn& backward() const;
 
   fx::Retraced traced_;
   std::optional<Partition> parts_;
   std::optional<fx::Plan> epilogue_;
-  fx::CompiledFn forward_, backward_;
+  fx::CompiledFn forward_;
+  mutable fx::CompiledFn backward_;  // compiled when it runs first
   size_t num_inputs_ = 0;
   bool is_sharing_ = false;  // inputs share memory that the program writes to
   // For gradients of gradients.
   AotOptions options_;
   std::map<std::string, Value> attributes_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<std::vector<bool>, std::shared_ptr<CompiledFunction>> twice_;  // by what needs gradients
 };
 
-// Traces a closed graph, or a program, on inputs like these; the joint graph is made where one of them requires a
-// gradient and grad mode is on. Tensors that the graph reads by name are constants of the program.
+// Traces a closed graph, or a program, on inputs like these; the joint graph is made where one of
+// them requires a gradient and grad mode is on. Tensors that the graph reads by name are constants
+// of the program.
 TAEDA_API std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph,
                                                     const std::vector<Value>& inputs,
                                                     const AotOptions& options,

@@ -256,9 +256,9 @@ class Partitioner {
     int64_t bytes = 0;
     for (const Node* node : saved_) {
       const char* why = written_.count(node) ? "an input that is written to"
-                        : is_input(*node)  ? "an input"
-                        : !is_cheap(*node) ? "not computed twice"
-                                           : "least bytes";
+                        : is_input(*node)    ? "an input"
+                        : !is_cheap(*node)   ? "not computed twice"
+                                             : "least bytes";
       text += str("saved ", node->name(), ": ", bytes_of(node->val()), " bytes, ", why, "\n");
       if (!is_input(*node) || written_.count(node)) bytes += bytes_of(node->val());
     }
@@ -280,15 +280,25 @@ class Partitioner {
 
 }  // namespace
 
-IntrusivePtr<fx::Graph> with_all_saved(const Partition& parts) {
+IntrusivePtr<fx::Graph> with_all_saved(const Partition& parts, std::vector<size_t>* places) {
   IntrusivePtr<fx::Graph> graph = fx::clone(*parts.forward);
   const std::vector<Node*> inputs = graph->placeholders();
   Node& output = *graph->output_node();
   const std::vector<Arg> all = output.args().at(0).compound()->items;
   std::vector<Arg> out(all.begin(), all.begin() + static_cast<long>(parts.num_values));
-  for (const Saved& s : parts.saved)
+  std::vector<size_t> found(all.size(), all.size() + inputs.size() + parts.saved.size());
+  for (size_t i = 0; i < parts.num_values; ++i) found[i] = i;
+  for (const Saved& s : parts.saved) {
+    if (s.kind == Saved::Kind::Own) found[s.number] = out.size();
     out.push_back(s.kind == Saved::Kind::Input ? Arg(inputs.at(s.number)) : all.at(s.number));
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (found[i] < out.size()) continue;
+    found[i] = out.size();
+    out.push_back(all[i]);
+  }
   output.set_args({Arg::tuple(std::move(out))});
+  if (places) *places = std::move(found);
   return graph;
 }
 

@@ -55,7 +55,9 @@ TAEDA_API Partition take_parts(const fx::Retraced& joint, size_t num_inputs,
                                const fx::Graph& forward, IntrusivePtr<fx::Graph> backward);
 
 // The forward graph as others expect it: everything that is saved is among its results, behind the
-// values, in the order in which the backward takes it.
-TAEDA_API IntrusivePtr<fx::Graph> with_all_saved(const Partition& parts);
+// values, in the order in which the backward takes it; then what else the forward returns.
+// `places`: by result of the forward, where it is among those results.
+TAEDA_API IntrusivePtr<fx::Graph> with_all_saved(const Partition& parts,
+                                                 std::vector<size_t>* places = nullptr);
 
 }  // namespace taeda::aot

@@ -64,8 +64,8 @@ class Writer {
  private:
   struct Write {
     size_t input;
-    bool is_recorded = false;          // by autograd
-    std::optional<size_t> value;       // elements that are written
+    bool is_recorded = false;              // by autograd
+    std::optional<size_t> value;           // elements that are written
     std::optional<std::vector<Arg>> look;  // new sizes, strides and offset
   };
   // Where a result comes from.
@@ -108,6 +108,8 @@ class Writer {
 
   void add_write(size_t i) {
     const Tensor& t = input(i);
+    TAEDA_CHECK_KIND(ErrorKind::NotImplemented, memory(t) == program_.memories[i], "input ", i,
+                     " gets the memory of another tensor in the program (set_, .data = ...)");
     Write write{i};
     if (!has_same_look(t, program_.values[i].get<Tensor>())) write.look = look_of(t);
     const bool is_written = program_.functional.is_written(t);
@@ -117,11 +119,11 @@ class Writer {
     TAEDA_CHECK_KIND(ErrorKind::NotImplemented,
                      !program_.histories[i] || autograd::requires_grad(t), "input ", i,
                      " loses its history in the program (detach_)");
+    const Tensor value = program_.value_of(Value(t)).get<Tensor>();
+    final_[node_of(value)] = i;
+    changed_.insert(i);
     if (is_written) {
-      const bool has_gradient = write.is_recorded && autograd::requires_grad(t);
-      const Tensor value = program_.value_of(Value(t)).get<Tensor>();
-      final_[node_of(value)] = i;
-      write.value = add_value(value, has_gradient ? t : Tensor());
+      write.value = add_value(value, write.is_recorded && has_gradient(t) ? t : Tensor());
     }
     writes_.push_back(std::move(write));
   }
@@ -146,8 +148,8 @@ class Writer {
       const Tensor& t = v.get<Tensor>();
       const TensorImpl* base = t.impl()->view_base();
       if (base && !bases_.count(memory(t)))
-        bases_.emplace(memory(t), Tensor(IntrusivePtr<TensorImpl>::share(
-                                      const_cast<TensorImpl*>(base))));
+        bases_.emplace(memory(t),
+                       Tensor(IntrusivePtr<TensorImpl>::share(const_cast<TensorImpl*>(base))));
     }
   }
 
@@ -157,10 +159,10 @@ class Writer {
     if (found != base_values_.end()) return found->second;
     const auto base = bases_.find(memory(t));
     const bool has_tensor = base != bases_.end();
-    const bool has_gradient = has_tensor && autograd::requires_grad(base->second);
+    const bool is_rooted = has_tensor && has_gradient(base->second);
     const Tensor whole = program_.functional.whole(t);
     const Node* node = node_of(whole);
-    const size_t number = add_value(whole, has_gradient ? base->second : Tensor());
+    const size_t number = add_value(whole, is_rooted ? base->second : Tensor());
     of_value_[node] = number;
     return base_values_[memory(t)] = number;
   }
@@ -182,11 +184,21 @@ class Writer {
     results_.push_back({Result::Kind::Value, add_value(program_.tracer.arg_of(v), Tensor())});
   }
 
+  // What is a view for autograd, and nothing else, is made again from what it looks at. A view that
+  // a custom function gave has the function's gradient.
+  static bool is_plain_view(const Tensor& t) {
+    return !has_gradient(t) || t.impl()->view_origin() != ViewOrigin::CustomFunction;
+  }
+  // A view that was made without recording requires gradients with its base, and has none.
+  static bool has_gradient(const Tensor& t) {
+    return autograd::requires_grad(t) && (autograd::has_node(t) || t.impl()->requires_grad_flag());
+  }
+
   Result result_of(const Tensor& t) {
     for (size_t i = 0; i < program_.inputs.size(); ++i)
       if (is_tensor(program_.inputs[i]) && input(i).is_same(t)) return from_input(i);
     for (size_t i = 0; i < program_.inputs.size(); ++i)
-      if (is_tensor(program_.inputs[i]) && memory(input(i)) == memory(t))
+      if (is_tensor(program_.inputs[i]) && memory(input(i)) == memory(t) && is_plain_view(t))
         return view_of(t, {Result::Kind::Input, i}, autograd::requires_grad(input(i)));
     if (shared_.count(memory(t))) {
       const auto base = bases_.find(memory(t));
@@ -195,7 +207,7 @@ class Writer {
       return view_of(t, from, values_[from.number].root.defined());
     }
     const Tensor value = program_.value_of(Value(t)).get<Tensor>();
-    return {Result::Kind::Value, add_value(value, autograd::requires_grad(t) ? t : Tensor())};
+    return {Result::Kind::Value, add_value(value, has_gradient(t) ? t : Tensor())};
   }
 
   Result from_input(size_t i) {
@@ -205,8 +217,10 @@ class Writer {
 
   Result view_of(const Tensor& t, Result base, bool base_requires_grad) {
     is_needed_ = true;
-    View view{node_of(program_.value_of(Value(t)).get<Tensor>()), base, {},
-              base_requires_grad && !autograd::requires_grad(t)};
+    View view{node_of(program_.value_of(Value(t)).get<Tensor>()),
+              base,
+              {},
+              base_requires_grad && !has_gradient(t)};
     if (!follow(*view.node, base)) {
       view.node = nullptr;
       view.look = look_of(t);
@@ -240,7 +254,7 @@ class Writer {
     const auto written = final_.find(&node);
     if (written != final_.end()) return written->second == base.number;
     return &node == node_of(program_.values[base.number].get<Tensor>()) &&
-           !program_.functional.is_written(input(base.number));
+           !changed_.count(base.number);
   }
 
   void note_numbers(const std::vector<Arg>& args) {
@@ -339,6 +353,7 @@ class Writer {
   std::unordered_map<const TensorImpl*, Result> results_of_;
   std::unordered_set<const Node*> taken_;
   std::unordered_map<const Node*, size_t> final_;     // nodes whose values inputs hold at the end
+  std::unordered_set<size_t> changed_;                // inputs
   std::unordered_map<const Node*, size_t> of_value_;  // nodes that are values of the graph
   std::unordered_set<const Aliased*> shared_;
   std::unordered_map<const Aliased*, Tensor> bases_;  // of the program

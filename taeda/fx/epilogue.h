@@ -25,6 +25,7 @@ struct TracedProgram {
   const std::vector<Value>& values;  // of the inputs, before the program ran
   const std::vector<Value>& inputs;  // as the program sees them
   const std::vector<IntrusivePtr<autograd::Node>>& histories;  // of the inputs, at the start
+  const std::vector<const Aliased*>& memories;                 // the same
   FunctionRef<Value(const Value& v)> value_of;
   FunctionRef<Tensor(const Tensor& value)> copy;  // as a node of the graph
 };

@@ -29,6 +29,8 @@ class TAEDA_API FunctionalMode final : public dispatch::Mode, private Functional
   Tensor value(const Tensor& tensor) { return value_of(tensor); }
   // Whether memory of the tensor was written to since it was added.
   bool is_written(const Tensor& tensor);
+  // How often it was.
+  uint64_t num_writes(const Tensor& tensor) { return find(tensor)->root->generation; }
   // The same for tensors that share memory.
   const Aliased* memory_of(const Tensor& tensor) { return find(tensor)->root.get(); }
   // Whether the tensor looks at memory of another one, and the present value of that one.

@@ -49,6 +49,9 @@ struct RetraceOptions {
   // as true while the program runs become assertions of the graph where `writes_asserts`.
   IntrusivePtr<FakeMode> fake_mode;
   bool writes_asserts = false;
+  // Fake tensors that inputs become, by number; undefined or missing ones are made. Inputs that
+  // share memory which the program writes to have constant sizes.
+  std::vector<Tensor> fakes;
   // Names of the inputs; "arg0_1", ... where there are none.
   std::vector<std::string> names;
   // Called on every node of an operator, with the node of the retraced graph that it comes from;
@@ -67,14 +70,16 @@ struct Retraced {
   IntrusivePtr<Graph> graph;
   // Tensors that the program took from elsewhere, by the name of their attribute.
   std::vector<std::pair<std::string, Tensor>> constants;
-  std::vector<size_t> written;    // inputs
-  size_t num_results = 0;         // of the program
-  size_t num_values = 0;          // elements of the tuple before the gradients
+  std::vector<size_t> written;  // inputs
+  size_t num_results = 0;       // of the program
+  size_t num_values = 0;        // elements of the tuple before the gradients
   // Of a trace that keeps aliases: takes the inputs and these values, writes to the inputs and
   // gives the results; null where the values are the results.
   IntrusivePtr<Graph> epilogue;
   std::vector<size_t> tangents;   // elements of the tuple whose tangents are inputs
   std::vector<size_t> gradients;  // inputs that a gradient is returned for; None where it is zero
+  // Inputs that the backward writes to; their new values are behind the gradients.
+  std::vector<size_t> written_back;
 };
 
 using Program = FunctionRef<Value(std::vector<Value> inputs)>;
@@ -93,6 +98,10 @@ TAEDA_API Retraced retrace(const Graph& graph, const std::vector<Value>& inputs,
                            const RetraceOptions& options, AttributeReader attributes);
 TAEDA_API Retraced retrace(const Graph& graph, const std::vector<Value>& inputs,
                            const RetraceOptions& options = {});
+
+// The strides in which the graph takes the gradient of a value: its own, or those of contiguous
+// memory where elements share a place.
+TAEDA_API SymIntVec tangent_strides(const Tensor& t);
 
 // A `decompose` of options: takes operators apart down to the core ones.
 TAEDA_API bool decompose_to_core(dispatch::Operator& op, dispatch::Stack& stack);

@@ -61,10 +61,12 @@ void TraceRun::add_inputs() {
   for (size_t i = 0; i < given_.size(); ++i) add_input(i, given_[i]);
   if (told_)
     for (const SharedMemory& memory : told_->memories) add_shared(memory);
-  for (const Value& v : inputs_)
-    histories_.push_back(v.is<Tensor>() && v.get<Tensor>().defined()
-                             ? autograd::grad_fn(v.get<Tensor>())
-                             : nullptr);
+  for (const Value& v : inputs_) {
+    const bool is_tensor = v.is<Tensor>() && v.get<Tensor>().defined();
+    histories_.push_back(is_tensor ? autograd::grad_fn(v.get<Tensor>()) : nullptr);
+    memories_.push_back(is_tensor && functional_ ? functional_->memory_of(v.get<Tensor>())
+                                                 : nullptr);
+  }
 }
 
 void TraceRun::add_input(size_t index, const Value& v) {
@@ -81,13 +83,15 @@ void TraceRun::add_input(size_t index, const Value& v) {
     return;
   }
   const Tensor& given = v.get<Tensor>();
-  const Tensor value = fake_like(given);
-  tracer_->add_input(name, value);
-  values_.emplace_back(value);
   const bool is_shared = told_ && std::any_of(told_->memories.begin(), told_->memories.end(),
                                               [&](const SharedMemory& memory) {
                                                 return std::ranges::count(memory.inputs, index) > 0;
                                               });
+  const bool is_made =
+      is_shared || index >= options_.fakes.size() || !options_.fakes[index].defined();
+  const Tensor value = fake_like(is_made ? given : options_.fakes[index]);
+  tracer_->add_input(name, value);
+  values_.emplace_back(value);
   inputs_.emplace_back(is_shared ? Tensor() : with_history(shown(value), value, given, index));
 }
 

@@ -79,6 +79,20 @@ void copy_facts(Node& made, const Node& from) {
     if (Value v = from.meta_value(key); !v.is_none()) made.set_meta_value(key, std::move(v));
 }
 
+SymIntVec tangent_strides(const Tensor& t) {
+  SymIntVec strides(t.sym_strides());
+  bool is_expanded = false;
+  for (size_t d = 0; d < strides.size(); ++d)
+    is_expanded |= !strides[d].is_symbolic() && strides[d].expect_int() == 0;
+  if (!is_expanded) return strides;
+  SymInt step(1);
+  for (size_t d = strides.size(); d-- > 0;) {
+    strides[d] = step;
+    step = step * t.sym_sizes()[d];
+  }
+  return strides;
+}
+
 // ---- origins ----
 
 void Origins::enter(const Node& node) {
@@ -189,6 +203,7 @@ RetraceOptions TraceRun::inner_options() const {
   RetraceOptions inner = options_;
   inner.fake_mode = fake_mode_;
   inner.names.clear();
+  inner.fakes.clear();
   return inner;
 }
 
@@ -262,8 +277,8 @@ std::vector<Tensor> TraceRun::give_with_epilogue(const std::vector<Value>& resul
     const InsideMode below(*this);
     return taeda::clone(t);
   };
-  Epilogue epilogue =
-      write_epilogue({*tracer_, *functional_, values_, inputs_, histories_, value, copy}, results);
+  Epilogue epilogue = write_epilogue(
+      {*tracer_, *functional_, values_, inputs_, histories_, memories_, value, copy}, results);
   std::vector<Tensor> roots;
   for (Epilogue::Given& given : epilogue.values) {
     returned_.push_back(std::move(given.arg));
@@ -273,14 +288,20 @@ std::vector<Tensor> TraceRun::give_with_epilogue(const std::vector<Value>& resul
   return roots;
 }
 
+// Whether the program changed sizes or strides of an input.
+bool TraceRun::looks_otherwise(size_t i) const {
+  const Tensor &now = inputs_[i].get<Tensor>(), &before = values_[i].get<Tensor>();
+  return now.sym_sizes() != before.sym_sizes() || now.sym_strides() != before.sym_strides();
+}
+
 bool TraceRun::note_written() {
   for (size_t i = 0; i < inputs_.size(); ++i)
     if (is_tensor(inputs_[i]) && functional_->is_written(inputs_[i].get<Tensor>()))
       made_.written.push_back(i);
-  if (made_.written.empty() || told_) return true;
+  if (told_) return true;
   for (SharedMemory& memory : find_shared_memories(given_)) {
     const bool is_written = std::any_of(memory.inputs.begin(), memory.inputs.end(), [&](size_t i) {
-      return std::ranges::count(made_.written, i) > 0;
+      return std::ranges::count(made_.written, i) > 0 || looks_otherwise(i);
     });
     if (!is_written) continue;
     check_alike(memory, given_);
@@ -301,7 +322,10 @@ Tensor TraceRun::tangent_of(const Tensor& root) {
   Node* first = graph.first();
   while (first->op() == OpCode::Placeholder) first = first->next();
   const InsertBefore inputs(graph, *first);
-  const Tensor value = fake_like(root);
+  const SymIntVec strides = tangent_strides(root);
+  const Tensor value =
+      fake_mode_->from_tensor(root, root.sym_sizes(), SymIntList(strides), SymInt(0));
+  value.impl()->set_requires_grad_flag(false);
   tracer_->add_input(str("tangents_", made_.tangents.size()), value);
   return shown(value);
 }
@@ -319,11 +343,22 @@ void TraceRun::differentiate(const std::vector<Tensor>& given) {
     wanted.push_back(source.leaf);
   }
   std::sort(made_.gradients.begin(), made_.gradients.end());
+  std::vector<uint64_t> writes;
+  for (const Value& v : inputs_)
+    writes.push_back(is_tensor(v) ? functional_->num_writes(v.get<Tensor>()) : 0);
   if (!roots.empty() && !wanted.empty()) {
     const auto found = autograd::run_backward(roots, tangents, false, false, wanted, true, false);
     for (size_t i = 0; i < found.size(); ++i) split(sources_[i], found[i], by_input);
   }
   for (const size_t i : made_.gradients) give(by_input[i].defined() ? Value(by_input[i]) : Value());
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!is_tensor(inputs_[i])) continue;
+    if (functional_->num_writes(inputs_[i].get<Tensor>()) == writes[i]) continue;
+    TAEDA_CHECK_KIND(ErrorKind::NotImplemented, options_.keeps_aliases,
+                     "the backward writes to input ", i);
+    made_.written_back.push_back(i);
+    give(inputs_[i]);
+  }
 }
 
 }  // namespace taeda::fx

@@ -106,6 +106,7 @@ class TraceRun {
   // False: the run was not told that the program writes to shared inputs.
   bool finish(const std::vector<Value>& results);
   bool note_written();
+  bool looks_otherwise(size_t i) const;
   // What the graph gives, with the tensors of the program whose gradients belong to it.
   std::vector<Tensor> give_values(const std::vector<Value>& results);
   std::vector<Tensor> give_with_epilogue(const std::vector<Value>& results);
@@ -122,9 +123,10 @@ class TraceRun {
   IntrusivePtr<Tracer> tracer_;
   IntrusivePtr<FunctionalMode> functional_;  // null where nothing is functionalized
   Origins origins_;
-  std::vector<Value> values_;  // of the inputs, as the tracer knows them
-  std::vector<Value> inputs_;  // as the program sees them
+  std::vector<Value> values_;                            // of the inputs, as the tracer knows them
+  std::vector<Value> inputs_;                            // as the program sees them
   std::vector<IntrusivePtr<autograd::Node>> histories_;  // of the inputs
+  std::vector<const Aliased*> memories_;                 // the same
   std::vector<Source> sources_;
   std::vector<std::pair<std::string, Tensor>> attributes_;
   std::vector<Arg> returned_;

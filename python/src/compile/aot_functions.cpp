@@ -76,8 +76,8 @@ fx::CompilerFn read_compiler(PyObject* o) {
     const Ref attributes(wrap_attributes(graph, read));
     // The compiler may change the graph.
     const Ref copy(wrap_graph(fx::clone(graph)));
-    const Ref made(checked(
-        PyObject_CallFunctionObjArgs(kept.get(), copy.get(), attributes.get(), nullptr)));
+    const Ref made(
+        checked(PyObject_CallFunctionObjArgs(kept.get(), copy.get(), attributes.get(), nullptr)));
     return [run = keep_object(made.get())](const std::vector<Value>& inputs) {
       const GilHold held;
       return call_with_list(run.get(), inputs);
@@ -118,7 +118,10 @@ aot::AotOptions read_options(PyObject* o) {
     TAEDA_CHECK_TYPE(found, "fake_mode is a FakeTensorMode");
     options.fake_mode = IntrusivePtr<fx::FakeMode>::share(found);
   }
-  options.stays_on_thread = true;
+  if (PyObject* fakes = option(o, "fakes"))
+    for (const Value& v : read_list(fakes, "fakes is a list"))
+      options.fakes.push_back(v.is<Tensor>() ? v.get<Tensor>() : Tensor());
+  options.stays_on_thread = options.compiles_backward_late = options.returns_saved = true;
   return options;
 }
 
@@ -172,21 +175,23 @@ PyObject* get_report(PyObject* self, void*) {
 }
 
 PyGetSetDef function_properties[] = {
-    {"graph", get_graph, nullptr, "The traced graph: with gradients, if inputs have them.", nullptr},
+    {"graph", get_graph, nullptr, "The traced graph: with gradients, if inputs have them.",
+     nullptr},
     {"epilogue", get_epilogue, nullptr, "What makes results of the values, or None.", nullptr},
     {"partition_report", get_report, nullptr, "What is saved for the backward, or None.", nullptr},
     {},
 };
 
 PyType_Slot function_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc_function)},
-                       {Py_tp_call, reinterpret_cast<void*>(call_function)},
-                       {Py_tp_getset, function_properties},
-                       {0, nullptr}};
+                                {Py_tp_call, reinterpret_cast<void*>(call_function)},
+                                {Py_tp_getset, function_properties},
+                                {0, nullptr}};
 PyType_Spec function_spec = {"taeda._C._aot.CompiledFunction", sizeof(FunctionObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, function_slots};
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                             function_slots};
 
-// partition(joint graph, number of inputs, number of values, recomputes): (forward, backward), where
-// the forward returns everything that is saved
+// partition(joint graph, number of inputs, number of values, recomputes): (forward, backward),
+// where the forward returns everything that is saved
 PyObject* partition(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(nargs == 4 && is_fx_graph(argv[0]),

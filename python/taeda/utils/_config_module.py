@@ -81,6 +81,9 @@ functorch_config = ConfigModule(
     functionalize_rng_ops=False,
     recompute_views=False,
     cse=True,
+    strict_autograd_cache=False,
+    unlift_effect_tokens=False,
+    activation_memory_budget=1.0,
 )
 
 shapes_config = ConfigModule(

@@ -1,6 +1,7 @@
 """Ready compilers of graphs: what `aot_function` is tried with."""
 
 import taeda
+from taeda._decomp import get_decompositions
 from taeda.fx.aot.functions import aot_function, aot_module, make_boxed_func
 from taeda.fx.aot.partitioners import min_cut_rematerialization_partition
 
@@ -55,16 +56,18 @@ def nnc_jit(f):
 compiled_function = aot_function
 compiled_module = aot_module
 
-default_decompositions = {
-    taeda.ops.aten.detach,
-    taeda.ops.aten.gelu_backward,
-    taeda.ops.aten.leaky_relu_backward,
-    taeda.ops.aten.sigmoid_backward,
-    taeda.ops.aten.threshold_backward,
-    taeda.ops.aten.hardtanh_backward,
-    taeda.ops.aten.silu_backward,
-    taeda.ops.aten.elu_backward,
-}
+default_decompositions = get_decompositions(
+    [
+        taeda.ops.aten.detach,
+        taeda.ops.aten.gelu_backward,
+        taeda.ops.aten.leaky_relu_backward,
+        taeda.ops.aten.sigmoid_backward,
+        taeda.ops.aten.threshold_backward,
+        taeda.ops.aten.hardtanh_backward,
+        taeda.ops.aten.silu_backward,
+        taeda.ops.aten.elu_backward,
+    ]
+)
 
 
 def memory_efficient_fusion(fn, **kwargs):

@@ -137,11 +137,10 @@ class Compiled:
 
     def __init__(self, function, leaves, compilers, dynamic=False):
         self._is_input = [isinstance(leaf, taeda.Tensor) for leaf in leaves]
-        self._constants = [
-            leaf for leaf, is_input in zip(leaves, self._is_input) if not is_input
-        ]
+        self._constants = [leaf for leaf, is_input in zip(leaves, self._is_input) if not is_input]
         mode = _fake_mode_for(leaves, dynamic)
-        inputs = [_input(leaf, f"L['arg{i}']", mode) for i, leaf in enumerate(self._given(leaves))]
+        inputs = self._given(leaves)
+        fakes = [_fake(leaf, f"L['arg{i}']", mode) for i, leaf in enumerate(inputs)]
 
         def program(values):
             values, constants = iter(values), iter(self._constants)
@@ -149,7 +148,8 @@ class Compiled:
                 [next(values if is_input else constants) for is_input in self._is_input]
             )
 
-        self.compiled = _C._aot.compile(program, inputs, {"fake_mode": mode, **compilers})
+        options = {"fake_mode": mode, "fakes": fakes, **compilers}
+        self.compiled = _C._aot.compile(program, inputs, options)
 
     def _given(self, leaves):
         return [leaf for leaf, is_input in zip(leaves, self._is_input) if is_input]
@@ -165,12 +165,11 @@ class Compiled:
         return self.compiled(self._given(leaves))
 
 
-def _input(leaf, source, mode):
-    """What the trace gets: a fake tensor with the history of the one that is given."""
+def _fake(leaf, source, mode):
+    """The tensor with symbols for sizes; None where its own are constants."""
     if isinstance(leaf, FakeTensor) or mode.static_shapes:
-        return leaf
-    fake = mode.from_tensor(leaf, source=source)
-    return fake
+        return None
+    return mode.from_tensor(leaf, source=source)
 
 
 def compiler_options(
@@ -287,7 +286,9 @@ def aot_module_simplified(
     def program(values):
         nonlocal out_spec
         own = dict(zip(names, values))
-        results, out_spec = pytree.tree_flatten(functional_call(mod, own, tuple(values[len(names) :])))
+        results, out_spec = pytree.tree_flatten(
+            functional_call(mod, own, tuple(values[len(names) :]))
+        )
         return results
 
     compiled = Compiled(program, [*state.values(), *args], compilers)

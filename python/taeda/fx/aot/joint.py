@@ -15,9 +15,7 @@ def _not_run(gm, _):
     return run
 
 
-def aot_export_joint_simple(
-    func, args, *, trace_joint, num_params_buffers=0, decompositions=None
-):
+def aot_export_joint_simple(func, args, *, trace_joint, num_params_buffers=0, decompositions=None):
     """The graph of a function of flat arguments; with `trace_joint` its gradients are results too.
 
     The function writes to no input, and its results share memory with nothing.

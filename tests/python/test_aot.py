@@ -1,0 +1,412 @@
+"""Programs traced ahead of time behave as they do without: values, writes, memory, histories."""
+
+import pytest
+from taeda._inductor import compile as inductor
+from taeda.fx.aot import (
+    aot_export_joint_simple,
+    aot_function,
+    aot_module,
+    aot_module_simplified,
+    default_partition,
+    make_boxed_func,
+    min_cut_rematerialization_partition,
+    nop,
+)
+from taeda.utils import _pytree as pytree
+
+import taeda as t
+
+
+def kernels(gm, inputs):
+    return make_boxed_func(inductor(gm, inputs, native="never"))
+
+
+BACKENDS = {"nop": nop, "kernels": kernels}
+
+
+def write_and_read(x, y):
+    x.mul_(2)
+    return x * y
+
+
+def write_to_a_view(x, y):
+    x[0].add_(y[0])
+    return x.sum() + y
+
+
+def write_and_return_it(x, y):
+    return x.add_(y), y * 2
+
+
+def write_twice(x, y):
+    x.copy_(y)
+    y.mul_(3)
+    return x + y
+
+
+def swap(x, y):
+    kept = x.clone()
+    x.copy_(y)
+    y.copy_(kept)
+
+
+def write_without_recording(x, y):
+    with t.no_grad():
+        x.mul_(2)
+    return x * y
+
+
+def write_to_the_detached(x, y):
+    x.detach().add_(1)
+    return x.sin() * y
+
+
+def new_sizes(x, y):
+    x.unsqueeze_(0)
+    return x + y
+
+
+def new_sizes_and_values(x, y):
+    x.t_()
+    x[0].mul_(2)
+    return x.view(x.shape) + y.t()
+
+
+def views_of_inputs(x, y):
+    return x.view(-1), y[0], x.t().detach()
+
+
+def the_inputs(x, y):
+    return y, x, x
+
+
+def views_of_one_value(x, y):
+    h = x * y
+    return h, h.view(-1), h.t()[1:]
+
+
+def views_of_a_hidden_value(x, y):
+    h = x * y
+    return h.view(-1), h[1], h.detach()
+
+
+def one_view_of_a_hidden_value(x, y):
+    return (x * y).t()
+
+
+def copies_of_one_value(x, y):
+    h = x * y
+    a, b = t.empty_like(h), t.empty_like(h)
+    a.copy_(h)
+    b.copy_(h)
+    return a, b, h
+
+
+def the_same_twice(x, y):
+    h = x.exp() + y
+    return h, h
+
+
+def what_is_no_tensor(x, y):
+    return [x * 2, None, 5, {"a": y.sum(), "b": "text"}]
+
+
+def halves(x, y):
+    return (x * y).split(2, 0)
+
+
+def a_constant(x, y):
+    return x * y, t.ones(3)
+
+
+class Halved(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 0.5
+
+
+def an_input_through_a_function(x, y):
+    return Halved.apply(x) * 1, y
+
+
+PROGRAMS = [
+    write_and_read,
+    write_to_a_view,
+    write_and_return_it,
+    write_twice,
+    swap,
+    write_without_recording,
+    write_to_the_detached,
+    new_sizes,
+    new_sizes_and_values,
+    views_of_inputs,
+    the_inputs,
+    views_of_one_value,
+    views_of_a_hidden_value,
+    one_view_of_a_hidden_value,
+    copies_of_one_value,
+    the_same_twice,
+    what_is_no_tensor,
+    halves,
+    a_constant,
+    an_input_through_a_function,
+]
+
+
+def leaves_and_inputs(requires_grad):
+    """Leaves, and tensors made of them, which a program may write to."""
+    leaves = [t.linspace(-1, 2, 12).view(3, 4), t.linspace(0.5, 3, 12).view(3, 4)]
+    if requires_grad:
+        leaves = [leaf.requires_grad_() for leaf in leaves]
+        return leaves, [leaf * 1 for leaf in leaves]
+    return leaves, leaves
+
+
+def memory(v, others):
+    """The number of the first tensor in the same memory."""
+    pointers = [other.untyped_storage().data_ptr() for other in others]
+    return pointers.index(v.untyped_storage().data_ptr())
+
+
+def observe(function, requires_grad):
+    """Everything that a caller can see."""
+    leaves, inputs = leaves_and_inputs(requires_grad)
+    result = function(*inputs)
+    tensors = [v for v in pytree.tree_leaves(result) if isinstance(v, t.Tensor)]
+    plain = [v for v in pytree.tree_leaves(result) if not isinstance(v, t.Tensor)]
+    seen = [*inputs, *tensors]
+    facts = [(v.requires_grad, v.shape, v.stride(), memory(v, seen)) for v in seen]
+    identity = [[a is b for b in seen] for a in seen]
+    values = [v.detach().clone() for v in seen]
+    grads = []
+    if any(v.requires_grad for v in tensors):
+        total = sum((v * (i + 1)).sin().sum() for i, v in enumerate(tensors) if v.requires_grad)
+        total = total + sum(v.sum() for v in inputs if v.requires_grad)
+        grads = t.autograd.grad(total, leaves, allow_unused=True)
+    # Results may be written to, where eager's may.
+    written = []
+    for v in tensors:
+        try:
+            v.detach().add_(1)
+            written.append([w.detach().clone() for w in seen])
+        except RuntimeError as error:
+            written.append(str(error)[:40])
+    return plain, facts, identity, values, list(grads), written
+
+
+def equal(a, b):
+    if isinstance(a, t.Tensor):
+        return isinstance(b, t.Tensor) and t.equal(a, b)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(equal, a, b))
+    return a == b
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_programs(program, backend, requires_grad, dynamic):
+    want = observe(program, requires_grad)
+    compiled = aot_function(program, BACKENDS[backend], dynamic=dynamic)
+    for _ in range(2):
+        have = observe(compiled, requires_grad)
+        for part, expected, given in zip(
+            ["plain", "facts", "identity", "values", "gradients", "written"], want, have
+        ):
+            assert equal(expected, given), part
+
+
+def test_other_sizes_of_a_dynamic_program():
+    compiled = aot_function(views_of_one_value, kernels, dynamic=True)
+    for size in (3, 5, 8):
+        x = t.randn(size, 4, requires_grad=True)
+        y = t.randn(size, 4)
+        for have, want in zip(compiled(x, y), views_of_one_value(x, y)):
+            assert t.equal(have, want) and have.stride() == want.stride()
+
+
+def test_gradients_of_gradients():
+    def f(x, w):
+        return (x.sin() * w).exp().sum()
+
+    x, w = t.randn(4, requires_grad=True), t.randn(4, requires_grad=True)
+    for backend in BACKENDS.values():
+        compiled = aot_function(f, backend)
+
+        def third(function):
+            (g,) = t.autograd.grad(function(x, w), x, create_graph=True)
+            (h,) = t.autograd.grad(g.sum(), w, create_graph=True)
+            return t.autograd.grad(h.sum(), x)[0]
+
+        assert t.allclose(third(compiled), third(f))
+
+
+def test_a_second_backward_needs_a_retained_graph():
+    x = t.randn(3, requires_grad=True)
+    out = aot_function(lambda v: v.sin() * v, nop)(x)
+    (first,) = t.autograd.grad(out.sum(), x, retain_graph=True)
+    (second,) = t.autograd.grad(out.sum(), x)
+    assert t.equal(first, second)
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        t.autograd.grad(out.sum(), x)
+
+
+def test_a_saved_input_that_changes_is_noticed():
+    x = t.randn(3, requires_grad=True)
+    y = x * 1
+    out = aot_function(lambda v: v * v, nop)(y)
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
+def test_inputs_that_share_memory_are_traced_so():
+    def f(a, b):
+        a.mul_(2)
+        return a + b
+
+    base = t.arange(6.0)
+    want_base = base.clone()
+    want = f(want_base[:4], want_base[2:])
+    compiled = aot_function(f, nop)
+    assert t.equal(compiled(base[:4], base[2:]), want) and t.equal(base, want_base)
+
+
+def test_inputs_that_share_memory_later_are_refused():
+    def f(a, b):
+        a.mul_(2)
+        return a + b
+
+    compiled = aot_function(f, nop)
+    compiled(t.ones(4), t.ones(4))
+    base = t.arange(6.0)
+    with pytest.raises(
+        RuntimeError, match="input 0 and input 1 share memory that the program writes"
+    ):
+        compiled(base[:4], base[2:])
+    assert t.equal(base, t.arange(6.0))
+
+
+def test_other_constants_and_nestings_are_refused():
+    compiled = aot_function(lambda x, k: x * k, nop)
+    compiled(t.ones(2), 3)
+    with pytest.raises(RuntimeError, match="compiled for 3 and is given 4"):
+        compiled(t.ones(2), 4)
+    with pytest.raises(RuntimeError, match="nested in another way"):
+        compiled(t.ones(2), k=3)
+
+
+def test_writes_of_the_backward():
+    counter = t.zeros(3)
+
+    class Counted(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, count):
+            ctx.count = count
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            ctx.count.add_(1)
+            return grad * 2, None
+
+    compiled = aot_function(lambda x, count: Counted.apply(x, count), nop)
+    x = t.randn(3, requires_grad=True)
+    out = compiled(x, counter)
+    assert counter.sum() == 0
+    out.sum().backward()
+    assert t.equal(counter, t.ones(3))
+    with pytest.raises(RuntimeError, match="create_graph=True"):
+        t.autograd.grad(compiled(x, counter).sum(), x, create_graph=True)
+
+
+def test_an_input_that_a_function_gives_back_has_its_gradient():
+    x = t.randn(3, requires_grad=True)
+    out = aot_function(Halved.apply, nop)(x)
+    out.sum().backward()
+    assert t.equal(out, x) and t.equal(x.grad, t.full((3,), 0.5))
+
+
+def test_memory_that_an_input_gets_is_refused():
+    def f(x, y):
+        x.data = y * 2
+        return x + 1
+
+    with pytest.raises(NotImplementedError, match="input 0 gets the memory of another tensor"):
+        aot_function(f, nop)(t.ones(2), t.ones(2))
+
+
+def test_the_backward_is_compiled_when_it_runs():
+    compiled_graphs = []
+
+    def note(gm, inputs):
+        compiled_graphs.append(gm)
+        return nop(gm, inputs)
+
+    x = t.randn(3, requires_grad=True)
+    out = aot_function(t.sin, note)(x)
+    assert len(compiled_graphs) == 1
+    out.sum().backward()
+    assert len(compiled_graphs) == 2
+    with t.no_grad():
+        aot_function(t.sin, note)(x)
+    assert len(compiled_graphs) == 3
+
+
+@pytest.mark.parametrize("partition", [default_partition, min_cut_rematerialization_partition])
+def test_partition_functions(partition):
+    sizes = []
+
+    def cut(joint, inputs, *, num_fwd_outputs):
+        forward, backward = partition(joint, inputs, num_fwd_outputs=num_fwd_outputs)
+        sizes.append(len(forward.graph.output_node().args[0]) - num_fwd_outputs)
+        return forward, backward
+
+    def f(x):
+        return x.cos().cos().cos()
+
+    x = t.randn(4, requires_grad=True)
+    compiled = aot_function(f, nop, partition_fn=cut)
+    have, want = compiled(x), f(x)
+    assert t.equal(have, want)
+    assert t.equal(t.autograd.grad(have.sum(), x)[0], t.autograd.grad(want.sum(), x)[0])
+    # The input alone, where cheap values are computed again.
+    assert sizes == [1 if partition is min_cut_rematerialization_partition else 3]
+
+
+def test_modules():
+    module = t.nn.Sequential(t.nn.Linear(4, 8), t.nn.BatchNorm1d(8), t.nn.ReLU(), t.nn.Linear(8, 2))
+    twin = t.nn.Sequential(t.nn.Linear(4, 8), t.nn.BatchNorm1d(8), t.nn.ReLU(), t.nn.Linear(8, 2))
+    twin.load_state_dict(module.state_dict())
+    compiled = aot_module(twin, nop)
+    x = t.randn(5, 4)
+    for _ in range(3):
+        have, want = compiled(x), module(x)
+        assert t.equal(have, want)
+        want.sum().backward()
+        have.sum().backward()
+    for a, b in zip(module.parameters(), twin.parameters()):
+        assert t.equal(a.grad, b.grad)
+    for a, b in zip(module.buffers(), twin.buffers()):
+        assert t.equal(a, b)
+    forward = aot_module_simplified(module.eval(), [x], nop)
+    assert t.equal(forward(x), module(x))
+
+
+def test_joint_graphs():
+    def f(x, w):
+        return (x * w).sin()
+
+    x, w = t.randn(3), t.randn(3, requires_grad=True)
+    joint = aot_export_joint_simple(f, [x, w], trace_joint=True)
+    out, grad = joint(x, w, t.ones(3))
+    assert t.equal(out, f(x, w)) and t.equal(grad, t.autograd.grad(f(x, w).sum(), w)[0])
+    inference = aot_export_joint_simple(f, [x, w], trace_joint=False)
+    assert t.equal(inference(x, w)[0], f(x, w))
+    with pytest.raises(RuntimeError, match="does not support input mutations"):
+        aot_export_joint_simple(lambda v: v.mul_(2), [t.ones(2)], trace_joint=False)
