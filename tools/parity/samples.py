@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from parity.ahead import AheadOfTime
 from parity.bridge import Bridge
 from parity.comparison import Comparison, dtype_name, tensors_in
 from parity.report import Row, Tally, is_missing, one_line
@@ -32,7 +33,8 @@ def check_samples(bridge: Bridge, record: Any, dtype: Any, options: Namespace) -
         if expected is None:
             continue
         try:
-            calls = calls_to_compare(bridge.taeda, function, options.compiled)
+            has_values = not record.name.startswith(UNINITIALIZED)
+            calls = calls_to_compare(bridge.taeda, function, options, has_values)
             found = difference(bridge, calls, sample, expected, with_grad)
         except Exception as error:
             if options.built and is_missing(error):
@@ -78,13 +80,17 @@ def differ(torch: ModuleType, first: Any, second: Any) -> bool:
 
 
 def calls_to_compare(
-    taeda: ModuleType, function: Callable, is_compiled: bool
+    taeda: ModuleType, function: Callable, options: Namespace, has_values: bool
 ) -> Iterator[tuple[str, Callable]]:
     """What to call, by the name of its result.
 
     A compiled function is made anew and called twice: before its native code is there and after.
     """
-    if not is_compiled:
+    if options.aot:
+        ahead = AheadOfTime(taeda, options.dynamic)
+        yield "result", ahead.compiled(function, options.native, has_values)
+        return
+    if not options.compiled:
         yield "result", function
         return
     for owner in (getattr(taeda, "compiler", None), getattr(taeda, "_dynamo", None)):

@@ -1,8 +1,45 @@
 """PyTorch's path of programs that are traced ahead of time: `taeda.fx.aot`."""
 
-from taeda.fx.aot import *  # noqa: F403
-from taeda.fx.aot import __all__ as _names
+from taeda.fx.aot import (
+    aot_export_joint_simple,
+    aot_function,
+    aot_module,
+    aot_module_simplified,
+    compiled_function,
+    compiled_module,
+    default_decompositions,
+    default_partition,
+    draw_graph_compile,
+    get_aot_compilation_context,
+    make_boxed_compiler,
+    make_boxed_func,
+    memory_efficient_fusion,
+    min_cut_rematerialization_partition,
+    nop,
+    print_compile,
+    ts_compile,
+)
 from taeda.fx.aot.compilers import nnc_jit
 from taeda.utils._config_module import functorch_config as config
 
-__all__ = [*_names, "config", "nnc_jit"]
+__all__ = [
+    "aot_export_joint_simple",
+    "aot_function",
+    "aot_module",
+    "aot_module_simplified",
+    "compiled_function",
+    "compiled_module",
+    "config",
+    "default_decompositions",
+    "default_partition",
+    "draw_graph_compile",
+    "get_aot_compilation_context",
+    "make_boxed_compiler",
+    "make_boxed_func",
+    "memory_efficient_fusion",
+    "min_cut_rematerialization_partition",
+    "nnc_jit",
+    "nop",
+    "print_compile",
+    "ts_compile",
+]
