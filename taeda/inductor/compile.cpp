@@ -1,6 +1,7 @@
 // From graphs to plans.
 #include "taeda/inductor/compile.h"
 
+#include <chrono>
 #include <map>
 
 #include "taeda/base/str.h"
@@ -11,19 +12,24 @@ namespace taeda::inductor {
 
 std::shared_ptr<CompiledGraph> compile(const fx::Graph& graph, fx::AttributeReader attributes) {
   fx::check_closed(graph);
-  auto eager = std::make_shared<fx::Plan>(graph);
+  auto plan = std::make_shared<fx::Plan>(graph);
   std::map<std::string, Value> constants;
   for (const fx::Node* node : graph.find(fx::OpCode::GetAttr))
     constants[*node->target().name()] = attributes(*node->target().name());
-  auto raise = [eager, constants](const std::vector<Value>& inputs) {
+  auto eager = [plan, constants](const std::vector<Value>& inputs) {
     const Value result =
-        eager->run(inputs, [&](const std::string& name) { return constants.at(name); });
+        plan->run(inputs, [&](const std::string& name) { return constants.at(name); });
     std::vector<Value> leaves{result};
     if (result.is<std::shared_ptr<Value::List>>())
       leaves = *result.get<std::shared_ptr<Value::List>>();
     return leaves;
   };
-  return std::make_shared<CompiledGraph>(lower(graph, attributes), std::move(raise));
+  const auto start = std::chrono::steady_clock::now();
+  std::unique_ptr<Program> program = lower(graph, attributes);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  return std::make_shared<CompiledGraph>(
+      std::move(program), std::move(eager), graph,
+      std::vector<std::pair<std::string, double>>{{"lower", seconds.count()}});
 }
 
 std::shared_ptr<CompiledGraph> compile(const fx::Graph& graph) {

@@ -1,84 +1,86 @@
 // The plan of a compiled graph: a list of kernels and calls, run over memory of its own.
 #pragma once
 
-#include <atomic>
-#include <future>
-#include <mutex>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "taeda/fx/compiler.h"
-#include "taeda/inductor/memory.h"
-#include "taeda/inductor/write_kernel.h"
-#include "taeda/kernel/interpret/index_program.h"
-#include "taeda/kernel/interpret/interpret.h"
-#include "taeda/kernel/native/module.h"
+#include "taeda/inductor/program.h"
 
 namespace taeda::inductor {
 
 using dispatch::Value;
 
-// A kernel that is interpreted until its native form is there; the swap changes no bit.
-class KernelStep {
- public:
-  KernelStep(GroupKernel made, const std::vector<const Expr*>& symbols);
-
-  // False where an index that was read lies outside of its dimension.
-  bool run(char* const* memories, const int64_t* symbols) const;
-
-  // The kernel, scheduled, under a name that all kernels share: equal ones have equal texts.
-  const std::string& text() const { return text_; }
-  // Its functions as C++, under another name.
-  std::string source(const std::string& name);
-  const std::vector<int>& memories() const { return memories_; }
-  bool is_native() const { return native_.load(std::memory_order_acquire) != nullptr; }
-  // Uses functions of a loaded object from now on.
-  void set_native(std::shared_ptr<kernel::NativeModule> module, const std::string& name);
-
- private:
-  using NativeFn = void (*)(char* const*, const int64_t*, const void*, int64_t*, int64_t, int64_t);
-  struct LoopInfo {
-    kernel::IndexProgram extent, work;  // of the first axis; elements per index of it
-    bool is_parallel;
-  };
-  struct Native {
-    std::shared_ptr<kernel::NativeModule> module;
-    std::vector<NativeFn> functions;
-  };
-  kernel::Kernel kernel_;
-  std::string text_;
-  std::vector<int> memories_;
-  std::vector<LoopInfo> loops_;
-  std::unique_ptr<kernel::TileInterpreter> interpreter_;
-  std::unique_ptr<Native> owned_;
-  std::atomic<const Native*> native_{nullptr};
+// A kernel or a call of a plan.
+struct StepReport {
+  bool is_kernel = false, is_native = false;
+  std::string name;                 // of the operator that is called; "kernel3"
+  std::vector<std::string> values;  // that it gives, as the graph names them
+  std::vector<std::string> nodes;   // of the graph that run inside of it, with their operators
+  std::vector<std::string> lines;   // of the program that they come from
+  int64_t bytes_read = 0, bytes_written = 0;
+  int64_t bytes_saved = 0;  // of values that fusion keeps out of memory, written and read
+  double seconds = 0;       // per run, where runs are timed
 };
-
-// What a plan consists of and how it ran.
+// A stretch of the arena.
+struct ArenaSlot {
+  std::string value;
+  int first, last;  // steps
+  int64_t offset, bytes;
+};
+// What a plan consists of and how it ran. Bytes are those of the last sizes that ran, or of the
+// sizes that were traced.
 struct PlanReport {
   int kernels = 0, native = 0, calls = 0;
-  int64_t arena_bytes = 0;  // of the last run
+  int64_t arena_bytes = 0;
+  int64_t output_bytes = 0;
+  int64_t runs_by_eager = 0;  // where a kernel found an index out of range
   std::vector<std::string> called;
+  std::vector<StepReport> steps;
+  std::vector<ArenaSlot> arena;
+  std::vector<std::pair<std::string, double>> seconds;  // by stage of the compiler
+  std::string problem;                                  // why a kernel could not be compiled
 };
 
 // One plan may run on several threads at once: each run has memory of its own.
 class TAEDA_API CompiledGraph {
  public:
-  // Calls `raise` on the inputs where a run finds an index out of range: it throws eager's error.
-  CompiledGraph(std::unique_ptr<Program> program, fx::CompiledFn raise);
+  // Calls `eager` on the inputs where a run finds an index out of range: it throws eager's error.
+  // `seconds`: of the stages before.
+  CompiledGraph(std::unique_ptr<Program> program, fx::CompiledFn eager, const fx::Graph& graph,
+                std::vector<std::pair<std::string, double>> seconds);
   ~CompiledGraph();
 
   size_t num_inputs() const;
+  size_t num_steps() const;
   // Tensors and integers as the graph's placeholders have them. Throws where an input is not like
   // the one that was traced: rank, dtype, device, or a size that the trace took as a constant.
+  // Results are tensors of their own, which no view of autograd ties to anything.
   std::vector<Value> run(const std::vector<Value>& inputs);
 
   // Has the system's compiler build every kernel in the background. Each is interpreted until its
   // native form is there, and for ever where the compiler fails; that is told by one warning.
   void start_native();
-  // The same, and waits for it. Throws where a kernel could not be compiled.
+  // Takes what is ready; whether nothing is left to wait for, after at most that long.
+  bool wait_native(int milliseconds);
+  // Starts them and waits for all. Throws where a kernel could not be compiled.
   void compile_native();
+  // Throws where a kernel could not be compiled.
+  void check_native() const;
+
+  // From now on a kernel that is not native is an error of a run.
+  void set_native_only();
+  // From now on each kernel runs in both forms, where it has both; differing bits are an error.
+  void set_checked(bool on);
+  // From now on runs are timed step by step.
+  void set_timed(bool on);
+
   PlanReport report() const;
   // The kernels and calls in the order in which they run.
   std::string text() const;
+  // The same with kernels as C++.
+  std::string source() const;
 
   struct Parts;
 

@@ -9,6 +9,7 @@
 #include "taeda/fx/fake.h"
 #include "taeda/fx/text.h"
 #include "taeda/inductor/compile.h"
+#include "taeda/inductor/memory.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::inductor {

@@ -215,3 +215,56 @@ def test_without_a_compiler_kernels_stay_interpreted(monkeypatch, recwarn):
     assert compiled.report()[0]["native"] == 0
     with pytest.raises(RuntimeError, match="compiler"):
         compile(gm, [X], native="wait")
+
+
+def test_results_are_tensors_of_their_own():
+    compiled = captured(lambda x: (x * 2, (x + 1).view(-1), x), [X])
+    results = compiled(X)
+    assert not any(r._is_view() for r in results)
+    results[0].mul_(3)
+    results[1].zero_()
+    assert same(results[0], X * 2 * 3)
+    assert same(compiled(X)[1], (X + 1).view(-1))
+
+
+def test_writes_to_results_have_gradients():
+    x, y = leaf(5, 7), leaf(5, 7)
+    compiled = captured(lambda x, y: (x * y, x.sin()), [x, y])
+
+    def use(a, b):
+        a.mul_(3)
+        b[0].add_(a[0])
+        return (a * b).sum()
+
+    want = t.autograd.grad(use(x * y, x.sin()), [x, y])
+    have = t.autograd.grad(use(*compiled(x, y)), [x, y])
+    assert all(same(a, b) for a, b in zip(want, have, strict=True))
+
+
+def test_many_sizes_one_after_another():
+    compiled = captured(lambda x: F.softmax(x @ x.t(), -1) + x.sum(), [X])
+    for n in [*range(2, 40), 3, 39]:
+        x = t.randn(n, 10)
+        assert same(compiled(x), F.softmax(x @ x.t(), -1) + x.sum())
+
+
+def test_a_run_allocates_its_arena_and_its_outputs():
+    x = t.randn(64, 100)
+    compiled = captured(lambda x: (F.softmax(x, 0).sum(1), x.flip(0) * 2), [x])
+    compiled(x)
+    assert compiled.report()[0]["arena_bytes"] > 0
+    before = t._C._dispatch._allocator_stats()["num_allocs"]
+    results = compiled(x)
+    after = t._C._dispatch._allocator_stats()["num_allocs"]
+    assert after - before == 3
+    assert same(results[1], x.flip(0) * 2)
+
+
+def test_tensors_without_memory_of_their_own():
+    compiled = captured(lambda x: (x * 2).sin(), [X])
+    vmapped = t.vmap(lambda x: compiled(x))(t.stack([X, X]))
+    assert same(vmapped, (t.stack([X, X]) * 2).sin())
+    c = t.randn(4, 4, dtype=t.complex64)
+    compiled = captured(lambda x: x + 1, [c])
+    assert same(compiled(c.conj()), c.conj() + 1)
+    assert same(compiled(c.conj().imag + c), c.conj().imag + c + 1)

@@ -1,35 +1,24 @@
-// taeda._C._inductor.compile: a closed graph becomes a callable plan.
+// taeda._C._inductor: compiling closed graphs, and the cache of what was compiled.
 #include "python/src/compile/compile_functions.h"
+
+#include <chrono>
 
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
-#include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
+#include "python/src/compile/compiled_object.h"
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
 #include "taeda/aot/compiled_function.h"
-#include "taeda/inductor/compile.h"
+#include "taeda/kernel/native/disk_cache.h"
 
 namespace taeda::python {
 namespace {
 
 using dispatch::Value;
-using inductor::CompiledGraph;
 
-// A compiled program and the plans it is made of.
-struct Compiled {
-  fx::CompiledFn run;
-  std::vector<std::shared_ptr<CompiledGraph>> plans;
-  std::string partition;  // what is saved for the backward, for people
-};
-
-struct CompiledObject {
-  PyObject_HEAD std::shared_ptr<Compiled> value;
-};
-
-PyTypeObject* compiled_type = nullptr;
-
-Compiled& compiled_of(PyObject* self) { return *reinterpret_cast<CompiledObject*>(self)->value; }
+// Steps of a plan that take less than the GIL's handover costs other threads.
+constexpr size_t kShortPlan = 4;
 
 std::vector<Value> read_inputs(PyObject* o) {
   const Ref items(checked(PySequence_Fast(o, "the inputs of a compiled graph are a list")));
@@ -39,107 +28,33 @@ std::vector<Value> read_inputs(PyObject* o) {
   return inputs;
 }
 
-// compiled(inputs): the list of results
-PyObject* call(PyObject* self, PyObject* args, PyObject*) {
-  return guarded([&] {
-    TAEDA_CHECK_TYPE(PyTuple_GET_SIZE(args) == 1, "a compiled graph takes the list of its inputs");
-    const std::vector<Value> inputs = read_inputs(PyTuple_GET_ITEM(args, 0));
-    std::vector<Value> results;
-    {
-      const GilRelease released;
-      results = compiled_of(self).run(inputs);
-    }
-    Ref list(checked(PyList_New(0)));
-    for (const Value& v : results) {
-      const Ref item(checked(wrap_any(v)));
-      if (PyList_Append(list.get(), item.get()) < 0) throw_python_error();
-    }
-    return list.release();
-  });
+ResultForm read_form(PyObject* o) {
+  const char* text = PyUnicode_AsUTF8(o);
+  if (!text) throw_python_error();
+  const std::string_view form = text;
+  return form == "one" ? ResultForm::One : form == "tuple" ? ResultForm::Tuple : ResultForm::List;
 }
 
-PyObject* compile_native(PyObject* self, PyObject*) {
-  return guarded([&] {
-    {
-      const GilRelease released;
-      for (const auto& plan : compiled_of(self).plans) plan->compile_native();
-    }
-    return Py_NewRef(Py_None);
-  });
-}
-
-PyObject* start_native(PyObject* self, PyObject*) {
-  return guarded([&] {
-    for (const auto& plan : compiled_of(self).plans) plan->start_native();
-    return Py_NewRef(Py_None);
-  });
-}
-
-PyObject* text(PyObject* self, PyObject*) {
-  return guarded([&] {
-    std::string text = compiled_of(self).partition;
-    for (const auto& plan : compiled_of(self).plans) text += plan->text();
-    return wrap(text);
-  });
-}
-
-// A dict per plan.
-PyObject* report(PyObject* self, PyObject*) {
-  return guarded([&] {
-    Ref all(checked(PyList_New(0)));
-    for (const auto& plan : compiled_of(self).plans) {
-      const inductor::PlanReport r = plan->report();
-      Ref called(checked(PyList_New(0)));
-      for (const std::string& name : r.called) {
-        const Ref item(checked(wrap(name)));
-        if (PyList_Append(called.get(), item.get()) < 0) throw_python_error();
-      }
-      const Ref one(checked(Py_BuildValue(
-          "{s:i,s:i,s:i,s:L,s:O}", "kernels", r.kernels, "native", r.native, "calls", r.calls,
-          "arena_bytes", static_cast<long long>(r.arena_bytes), "called", called.get())));
-      if (PyList_Append(all.get(), one.get()) < 0) throw_python_error();
-    }
-    return all.release();
-  });
-}
-
-void dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  reinterpret_cast<CompiledObject*>(self)->value.~shared_ptr();
-  type->tp_free(self);
-  Py_DECREF(type);
-}
-
-PyMethodDef methods[] = {
-    {"compile_native", compile_native, METH_NOARGS,
-     "Compiles every kernel with the system's compiler and waits for it."},
-    {"start_native", start_native, METH_NOARGS,
-     "Has kernels compiled in the background; each is used as soon as it is there."},
-    {"text", text, METH_NOARGS, "The kernels and calls, in the order in which they run."},
-    {"report", report, METH_NOARGS, "Numbers of kernels and calls, and the size of the arena."},
-    {},
-};
-
-PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-                       {Py_tp_call, reinterpret_cast<void*>(call)},
-                       {Py_tp_methods, methods},
-                       {0, nullptr}};
-PyType_Spec spec = {"taeda._C._inductor.CompiledGraph", sizeof(CompiledObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
-
-// compile(graph, inputs, attributes): with gradients where inputs require them
+// compile(graph, inputs, attributes, form): with gradients where inputs require them
 PyObject* compile(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
-    TAEDA_CHECK_TYPE(nargs == 3 && is_fx_graph(argv[0]) && PyDict_Check(argv[2]),
-                     "compile takes a Graph, inputs and attributes");
+    TAEDA_CHECK_TYPE(nargs == 4 && is_fx_graph(argv[0]) && PyDict_Check(argv[2]),
+                     "compile takes a Graph, inputs, attributes and the form of results");
     auto made = std::make_shared<Compiled>();
+    made->form = read_form(argv[3]);
     aot::AotOptions options;
     options.decompose = inductor::decompose_for_lowering;
     // Gradients of gradients are compiled later.
-    const std::weak_ptr<Compiled> plans = made;
-    options.forward = options.backward = [plans](const fx::Graph& graph, fx::AttributeReader read) {
+    const std::weak_ptr<Compiled> owner = made;
+    options.forward = options.backward = [owner](const fx::Graph& graph, fx::AttributeReader read) {
+      const auto start = std::chrono::steady_clock::now();
       auto plan = inductor::compile(graph, read);
-      if (const auto all = plans.lock()) all->plans.push_back(plan);
+      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+      if (const auto all = owner.lock()) {
+        all->plan_seconds += spent.count();
+        all->is_short &= plan->num_steps() <= kShortPlan;
+        all->plans.push_back(plan);
+      }
       return [plan](const std::vector<Value>& inputs) { return plan->run(inputs); };
     };
     const auto attribute = [&](const std::string& name) {
@@ -148,30 +63,49 @@ PyObject* compile(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
                        " is not given");
       return read_any(found);
     };
+    const auto start = std::chrono::steady_clock::now();
     const auto function =
         aot::compile(fx_graph_of(argv[0]), read_inputs(argv[1]), options, attribute);
+    const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - start;
+    made->trace_seconds = whole.count() - made->plan_seconds;
     if (function->parts()) made->partition = function->parts()->report;
     made->run = [function](const std::vector<Value>& inputs) { return (*function)(inputs); };
-    Ref object(checked(compiled_type->tp_alloc(compiled_type, 0)));
-    new (&reinterpret_cast<CompiledObject*>(object.get())->value)
-        std::shared_ptr<Compiled>(std::move(made));
-    return object.release();
+    return wrap_compiled(std::move(made));
   });
+}
+
+// cache_entries(): folder, limit in bytes, and a list of (name, bytes, time of last use)
+PyObject* cache_entries(PyObject*, PyObject*) {
+  return guarded([&] {
+    const auto cache = kernel::DiskCache::from_environment();
+    Ref entries(checked(PyList_New(0)));
+    for (const kernel::DiskCache::Entry& entry : cache->entries()) {
+      const Ref one(checked(Py_BuildValue("(sLd)", entry.name.c_str(),
+                                          static_cast<long long>(entry.bytes), entry.used)));
+      if (PyList_Append(entries.get(), one.get()) < 0) throw_python_error();
+    }
+    return checked(Py_BuildValue("(sLO)", cache->folder().c_str(),
+                                 static_cast<long long>(cache->limit()), entries.get()));
+  });
+}
+
+PyObject* cache_clear(PyObject*, PyObject*) {
+  return guarded([&] { return wrap(kernel::DiskCache::from_environment()->clear()); });
 }
 
 PyMethodDef functions[] = {
     {"compile", as_function(compile), METH_FASTCALL,
-     "compile(graph, inputs, attributes): a callable that takes the list of inputs."},
+     "compile(graph, inputs, attributes, form): a callable that takes the inputs."},
+    {"cache_entries", cache_entries, METH_NOARGS,
+     "The folder of compiled kernels, its limit, and its entries."},
+    {"cache_clear", cache_clear, METH_NOARGS, "Removes all compiled kernels; returns how many."},
     {},
 };
 
 }  // namespace
 
 bool init_compiled_graph_type(PyObject* module) {
-  compiled_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  return compiled_type && PyModule_AddFunctions(module, functions) == 0 &&
-         PyModule_AddObjectRef(module, "CompiledGraph",
-                               reinterpret_cast<PyObject*>(compiled_type)) == 0;
+  return init_compiled_type(module) && PyModule_AddFunctions(module, functions) == 0;
 }
 
 }  // namespace taeda::python

@@ -5,15 +5,28 @@
     compiled(x)
 
 Kernels are interpreted at once, while the system's compiler builds native ones; each is swapped in
-when it is there, and no bit changes. `native` is "background", "wait" or "never".
+when it is there, and no bit changes.
 """
 
+import os
+import weakref
 from operator import attrgetter
 
 from taeda import _C
 from taeda.utils import _pytree as pytree
 
+from . import _logs
+
 __all__ = ["CompiledModule", "compile", "compile_fx"]
+
+NATIVE_MODES = ("background", "wait", "never", "only")
+
+# Compiled programs that are alive, for taeda.compiler.wait().
+_alive = weakref.WeakSet()
+
+
+def _is_strict():
+    return os.environ.get("TAEDA_COMPILE_STRICT", "0") not in ("", "0")
 
 
 def _attributes(gm):
@@ -36,45 +49,110 @@ def _placeholder_inputs(gm, example_inputs):
     return inputs
 
 
+def _form(result):
+    """How the plan hands out results: "one", "tuple", "list"; None where they are nested."""
+    if not isinstance(result, (tuple, list, dict)):
+        return "one"
+    if type(result) not in (tuple, list) or any(
+        isinstance(leaf, (tuple, list, dict)) for leaf in result
+    ):
+        return None
+    return type(result).__name__
+
+
 class CompiledModule:
     """A compiled graph: called with the graph's inputs, it gives the graph's results."""
 
     def __init__(self, gm, example_inputs):
         result = gm.graph.output_node().args[0]
-        _, self._structure = pytree.tree_flatten(result, is_leaf=lambda x: x is None)
+        form = _form(result)
+        self._structure = None
+        if form is None:
+            _, self._structure = pytree.tree_flatten(result, is_leaf=lambda x: x is None)
+        self._graph = gm.graph
         self._plan = _C._inductor.compile(
-            gm.graph, _placeholder_inputs(gm, example_inputs), _attributes(gm)
+            gm.graph, _placeholder_inputs(gm, example_inputs), _attributes(gm), form or "list"
         )
+        _alive.add(self)
 
     def __call__(self, *args):
-        return pytree.tree_unflatten(self._plan(args), self._structure)
+        result = self._plan(*args)
+        if self._structure is None:
+            return result
+        return pytree.tree_unflatten(result, self._structure)
+
+    def start_native(self):
+        """Has the system's compiler build every kernel in the background."""
+        self._plan.start_native()
+
+    def wait(self):
+        """Waits for kernels that are being compiled; one that could not be stays interpreted."""
+        self._plan.wait_native()
+        if _is_strict():
+            self._plan.check_native()
 
     def compile_native(self):
         """Compiles every kernel with the system's compiler and waits for it."""
-        self._plan.compile_native()
+        self._plan.start_native()
+        self._plan.wait_native()
+        self._plan.check_native()
+
+    def check(self, on=True):
+        """Runs each kernel interpreted and native from now on; differing bits are an error."""
+        self._plan.set_checked(bool(on))
+        return self
+
+    def time(self, on=True):
+        """Times the steps of runs from now on; report() tells the mean."""
+        self._plan.set_timed(bool(on))
+        return self
 
     def text(self):
         """The kernels and calls in the order in which they run, and what the backward gets."""
-        return self._plan.text()
+        return self._plan.partition() + "".join(self._plan.texts())
+
+    def source(self):
+        """The kernels as C++, with the nodes and lines of the program that they come from."""
+        return "".join(self._plan.sources())
 
     def report(self):
-        """A dict per plan (inference; or forward and backward): kernels, calls, arena."""
-        return self._plan.report()
+        """A dict per plan (inference; or forward and backward); see docs/compiler.md."""
+        from ._report import complete
+
+        return complete(self._plan)
+
+    def html(self, path):
+        """Writes everything about the program to one page."""
+        from ._page import write_page
+
+        write_page(self, path)
 
 
-def compile(gm, example_inputs, *, native="background"):
+def compile(gm, example_inputs, *, native="background", check=False):
     """Compiles a GraphModule of operators for inputs like these.
 
     Sizes that are symbolic in the graph stay so. Inputs that require gradients have them: the
     joint graph is cut, and both parts are compiled.
+
+    native: "background" has kernels compiled while they are interpreted, "wait" waits for them,
+    "never" compiles none, "only" waits and never interprets. check: each kernel runs interpreted
+    and native, and differing bits are an error.
     """
-    if native not in ("background", "wait", "never"):
-        raise ValueError(f'native is "background", "wait" or "never", not {native!r}')
+    if native not in NATIVE_MODES:
+        names = ", ".join(f'"{mode}"' for mode in NATIVE_MODES[:-1])
+        raise ValueError(f'native is {names} or "{NATIVE_MODES[-1]}", not {native!r}')
+    logs = _logs.wanted()
     compiled = CompiledModule(gm, list(example_inputs))
+    if check:
+        compiled.check()
     if native == "background":
-        compiled._plan.start_native()
-    elif native == "wait":
+        compiled.start_native()
+    elif native in ("wait", "only"):
         compiled.compile_native()
+    if native == "only":
+        compiled._plan.set_native_only()
+    if logs:
+        _logs.show(compiled, logs)
     return compiled
 
 

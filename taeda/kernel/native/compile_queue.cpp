@@ -17,12 +17,14 @@
 #include <thread>
 
 #include "taeda/base/error.h"
+#include "taeda/base/log.h"
 #include "taeda/base/parallel.h"
 
 namespace taeda::kernel {
 namespace {
 
 constexpr int kThreadNicer = 5;
+constexpr long kMostWorkers = 1024;
 constexpr std::chrono::milliseconds kEndWait{50};
 
 // What tells two compiles apart.
@@ -110,7 +112,16 @@ CompileQueue::~CompileQueue() {
   delete state_.load();
 }
 
-int CompileQueue::default_workers() { return std::max(num_threads() / 2, 1); }
+int CompileQueue::default_workers() {
+  const char* text = std::getenv("TAEDA_COMPILE_THREADS");
+  if (!text || !*text) return std::max(num_threads() / 2, 1);
+  char* end = nullptr;
+  const long workers = std::strtol(text, &end, 10);
+  if (!*end && workers >= 1 && workers <= kMostWorkers) return static_cast<int>(workers);
+  warn(str("[compile_native] TAEDA_COMPILE_THREADS is no number of threads: got '", text,
+           "', expected one from 1 to ", kMostWorkers));
+  return std::max(num_threads() / 2, 1);
+}
 
 CompileQueue& CompileQueue::shared() {
   // No static object: see DiskCache::shared().

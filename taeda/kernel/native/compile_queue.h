@@ -18,7 +18,7 @@ namespace taeda::kernel {
 // become ready.
 class TAEDA_API CompileQueue {
  public:
-  // By default half as many workers as parallel_for has threads, at least one.
+  // By default TAEDA_COMPILE_THREADS, else half as many workers as parallel_for has threads.
   explicit CompileQueue(int workers = default_workers());
   // Lives until the process ends; then it is stopped as its destructor would.
   static CompileQueue& shared();

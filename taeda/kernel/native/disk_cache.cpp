@@ -127,6 +127,26 @@ std::optional<std::string> DiskCache::read(std::string_view key) {
   return blob;
 }
 
+std::vector<DiskCache::Entry> DiskCache::entries() {
+  std::vector<Entry> all;
+  const Descriptor folder = open_folder(false);
+  if (!folder) return all;
+  for (const FoundEntry& one : list_entries(folder.get()))
+    all.push_back(
+        {one.name, one.size,
+         static_cast<double>(one.used.tv_sec) + 1e-9 * static_cast<double>(one.used.tv_nsec)});
+  return all;
+}
+
+int64_t DiskCache::clear() {
+  const Descriptor folder = open_folder(false);
+  if (!folder) return 0;
+  int64_t count = 0;
+  for (const FoundEntry& one : list_entries(folder.get()))
+    count += unlinkat(folder.get(), one.name.c_str(), 0) == 0;
+  return count;
+}
+
 void DiskCache::store(std::string_view key, std::string_view blob) {
   const int64_t size = entry_size(key, blob);
   if (size > limit_) return;

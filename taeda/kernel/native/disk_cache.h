@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "taeda/base/export.h"
 
@@ -44,7 +45,20 @@ class TAEDA_API DiskCache {
   // much. A blob above the limit is not kept.
   void store(std::string_view key, std::string_view blob);
 
+  // An entry as it lies in the folder; `used`: seconds since 1970.
+  struct Entry {
+    std::string name;
+    int64_t bytes;
+    double used;
+  };
+  // Those that were not used for longest first. None where the folder cannot be used.
+  std::vector<Entry> entries();
+  // Removes all entries and abandoned files; returns how many entries. Processes that use the
+  // folder at the same time find nothing, or store anew.
+  int64_t clear();
+
   const std::string& folder() const { return folder_; }
+  int64_t limit() const { return limit_; }
   int64_t hits() const { return hits_.load(std::memory_order_relaxed); }
   int64_t misses() const { return misses_.load(std::memory_order_relaxed); }
 

@@ -65,38 +65,9 @@ int write_parts(Descriptor& file, std::string_view key, std::string_view blob) {
   return file.close();
 }
 
-struct Found {
-  std::string name;
-  int64_t size;
-  timespec used;
-};
-
 bool is_entry(std::string_view name) {
   return name.size() == kNameSize &&
          name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-// All entries of a folder; removes abandoned temporary files on the way.
-std::vector<Found> list_entries(int folder) {
-  std::vector<Found> all;
-  Descriptor again(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(again ? fdopendir(again.get()) : nullptr,
-                                                   closedir);
-  if (!stream) return all;
-  again.release();
-  while (const dirent* next = readdir(stream.get())) {
-    const std::string_view name = next->d_name;
-    const bool is_temporary = name.starts_with(kTemporary);
-    struct stat info;
-    if (!is_temporary && !is_entry(name)) continue;
-    if (fstatat(folder, next->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    if (!S_ISREG(info.st_mode)) continue;
-    if (!is_temporary)
-      all.push_back({std::string(name), info.st_size, info.st_mtim});
-    else if (info.st_mtim.tv_sec + kAbandoned < time(nullptr))
-      unlinkat(folder, next->d_name, 0);
-  }
-  return all;
 }
 
 }  // namespace
@@ -143,15 +114,37 @@ int write_entry(int folder, std::string_view key, std::string_view blob) {
   return error;
 }
 
-void shrink_folder(int folder, int64_t limit) {
-  std::vector<Found> all = list_entries(folder);
-  int64_t total = 0;
-  for (const Found& one : all) total += one.size;
-  if (total <= limit) return;
-  std::sort(all.begin(), all.end(), [](const Found& a, const Found& b) {
+std::vector<FoundEntry> list_entries(int folder) {
+  std::vector<FoundEntry> all;
+  Descriptor again(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(again ? fdopendir(again.get()) : nullptr,
+                                                   closedir);
+  if (!stream) return all;
+  again.release();
+  while (const dirent* next = readdir(stream.get())) {
+    const std::string_view name = next->d_name;
+    const bool is_temporary = name.starts_with(kTemporary);
+    struct stat info;
+    if (!is_temporary && !is_entry(name)) continue;
+    if (fstatat(folder, next->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (!S_ISREG(info.st_mode)) continue;
+    if (!is_temporary)
+      all.push_back({std::string(name), info.st_size, info.st_mtim});
+    else if (info.st_mtim.tv_sec + kAbandoned < time(nullptr))
+      unlinkat(folder, next->d_name, 0);
+  }
+  std::sort(all.begin(), all.end(), [](const FoundEntry& a, const FoundEntry& b) {
     return std::pair(a.used.tv_sec, a.used.tv_nsec) < std::pair(b.used.tv_sec, b.used.tv_nsec);
   });
-  for (const Found& one : all) {
+  return all;
+}
+
+void shrink_folder(int folder, int64_t limit) {
+  const std::vector<FoundEntry> all = list_entries(folder);
+  int64_t total = 0;
+  for (const FoundEntry& one : all) total += one.size;
+  if (total <= limit) return;
+  for (const FoundEntry& one : all) {
     if (total <= limit - limit / 8) return;
     unlinkat(folder, one.name.c_str(), 0);
     total -= one.size;

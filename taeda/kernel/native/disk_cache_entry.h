@@ -1,8 +1,10 @@
 // One entry of a DiskCache as a file: a header, the key, the blob.
 #pragma once
 
+#include <ctime>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "taeda/kernel/native/descriptor.h"
 
@@ -19,6 +21,15 @@ std::string read_entry(int file, std::string_view key, std::string& blob);
 
 // Writes a temporary file and gives it its name; returns 0 or the error.
 int write_entry(int folder, std::string_view key, std::string_view blob);
+
+struct FoundEntry {
+  std::string name;
+  int64_t size;
+  timespec used;
+};
+// All entries of a folder, those that were not used for longest first; removes abandoned temporary
+// files on the way.
+std::vector<FoundEntry> list_entries(int folder);
 
 // Removes the oldest entries until the rest take `limit` bytes less an eighth, if they exceed it,
 // and temporary files that a process left behind. Other files stay.

@@ -1,0 +1,69 @@
+// A kernel of a plan: interpreted at once, native as soon as it is compiled.
+#pragma once
+
+#include <atomic>
+
+#include "taeda/inductor/write_kernel.h"
+#include "taeda/kernel/interpret/index_program.h"
+#include "taeda/kernel/interpret/interpret.h"
+#include "taeda/kernel/native/module.h"
+
+namespace taeda::inductor {
+
+using kernel::IndexProgram;
+
+// An expression of sizes as a program over the values of these symbols.
+IndexProgram program_of(const Expr* e, const std::vector<const Expr*>& symbols);
+
+// How an outermost loop runs in a run of known sizes.
+struct LoopRange {
+  int64_t extent;
+  int64_t grain;  // indices that a thread is worth; the loop is serial where it is 0
+};
+
+// The swap to the native form changes no bit. Runs on any number of threads at once.
+class KernelStep {
+ public:
+  KernelStep(GroupKernel made, const std::vector<const Expr*>& symbols);
+
+  std::vector<LoopRange> ranges(const int64_t* symbols) const;
+  // `memories`: those of the run. False where an index that was read lies outside of its dimension.
+  bool run(char* const* memories, const int64_t* symbols, const LoopRange* ranges) const;
+  // Both forms on memory of their own kind; `is_native` says which.
+  bool run_as(bool is_native, char* const* memories, const int64_t* symbols,
+              const LoopRange* ranges) const;
+
+  // The kernel, scheduled, under a name that all kernels share: equal ones have equal texts.
+  const std::string& text() const { return text_; }
+  // Its functions as C++, under another name.
+  std::string source(const std::string& name);
+  // Of the program, in the order of the kernel's buffers; and those that it writes.
+  const std::vector<int>& memories() const { return memories_; }
+  const std::vector<int>& written() const { return written_; }
+  bool is_native() const { return native_.load(std::memory_order_acquire) != nullptr; }
+  // Uses functions of a loaded object from now on.
+  void set_native(std::shared_ptr<kernel::NativeModule> module, const std::string& name);
+
+ private:
+  using NativeFn = void (*)(char* const*, const int64_t*, const void*, int64_t*, int64_t, int64_t);
+  struct LoopInfo {
+    IndexProgram extent, work;  // of the first axis; elements per index of it
+    bool is_parallel;
+  };
+  struct Native {
+    std::shared_ptr<kernel::NativeModule> module;
+    std::vector<NativeFn> functions;
+  };
+  bool run_form(const Native* native, char* const* memories, const int64_t* symbols,
+                const LoopRange* ranges) const;
+
+  kernel::Kernel kernel_;
+  std::string text_;
+  std::vector<int> memories_, written_;
+  std::vector<LoopInfo> loops_;
+  std::unique_ptr<kernel::TileInterpreter> interpreter_;
+  std::unique_ptr<Native> owned_;
+  std::atomic<const Native*> native_{nullptr};
+};
+
+}  // namespace taeda::inductor

@@ -1,0 +1,124 @@
+// Native kernels of plans: sources to the compiler, objects back.
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "taeda/base/log.h"
+#include "taeda/inductor/plan_parts.h"
+#include "taeda/kernel/native/compile_queue.h"
+#include "taeda/kernel/print.h"
+
+namespace taeda::inductor {
+
+namespace {
+
+constexpr size_t kKernelsPerSource = 8;
+constexpr std::chrono::milliseconds kPause{5};
+
+}  // namespace
+
+void CompiledGraph::Parts::submit(CompilingUnit unit) {
+  unit.object = kernel::CompileQueue::shared().submit(unit.source);
+  pending.push_back(std::move(unit));
+}
+
+void CompiledGraph::start_native() {
+  const std::lock_guard lock(parts_->native_mutex);
+  if (parts_->is_started) return;
+  parts_->is_started = true;
+  parts_->process = getpid();
+  // Equal kernels are compiled once; each source has a few, for compilers to work side by side.
+  std::map<std::string, std::pair<std::string, size_t>> known;  // by text: name and unit
+  std::vector<CompilingUnit> units;
+  for (PlanStep& step : parts_->steps) {
+    if (!step.kernel) continue;
+    const size_t unit = known.size() / kKernelsPerSource;
+    const auto [entry, is_new] =
+        known.try_emplace(step.kernel->text(), str("kernel", known.size()), unit);
+    const auto& [name, place] = entry->second;
+    if (is_new) {
+      if (place == units.size()) units.push_back({kernel::cpu_prelude(), {}, {}});
+      units[place].source += step.kernel->source(name);
+    }
+    units[place].kernels.emplace_back(step.kernel.get(), name);
+  }
+  for (CompilingUnit& unit : units) parts_->submit(std::move(unit));
+  parts_->num_pending.store(static_cast<int>(parts_->pending.size()), std::memory_order_release);
+}
+
+// Futures of the parent never become ready in a forked child.
+void CompiledGraph::Parts::submit_again_after_fork() {
+  if (process == getpid()) return;
+  process = getpid();
+  std::vector<CompilingUnit> lost;
+  lost.swap(pending);
+  for (CompilingUnit& unit : lost) submit(std::move(unit));
+}
+
+// One kernel that cannot be compiled does not keep its neighbours from being native.
+void CompiledGraph::Parts::split(CompilingUnit& unit) {
+  std::map<std::string, CompilingUnit> single;
+  for (auto& [step, name] : unit.kernels) {
+    CompilingUnit& one = single[name];
+    if (one.kernels.empty()) one.source = kernel::cpu_prelude() + step->source(name);
+    one.kernels.emplace_back(step, name);
+  }
+  for (auto& [name, one] : single) submit(std::move(one));
+}
+
+void CompiledGraph::Parts::take(CompilingUnit& unit) {
+  try {
+    const auto module = kernel::NativeModule::load(unit.object.get());
+    for (auto& [step, name] : unit.kernels) step->set_native(module, name);
+  } catch (const Error& error) {
+    const std::string& first = unit.kernels.front().second;
+    const bool is_single = std::all_of(unit.kernels.begin(), unit.kernels.end(),
+                                       [&](const auto& k) { return k.second == first; });
+    if (!is_single) return split(unit);
+    const bool is_first = problem.empty();
+    problem = error.what();
+    if (is_first) warn(str("kernels stay interpreted, as they could not be compiled: ", problem));
+  }
+}
+
+// Takes native kernels that are ready. Never waits: another thread may be at it.
+void CompiledGraph::Parts::adopt() {
+  const std::unique_lock lock(native_mutex, std::try_to_lock);
+  if (!lock) return;
+  submit_again_after_fork();
+  std::vector<CompilingUnit> before;
+  before.swap(pending);
+  for (CompilingUnit& unit : before)
+    if (unit.object.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
+      take(unit);
+    else
+      pending.push_back(std::move(unit));
+  num_pending.store(static_cast<int>(pending.size()), std::memory_order_release);
+}
+
+bool CompiledGraph::wait_native(int milliseconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::milliseconds(milliseconds);
+  while (parts_->num_pending.load(std::memory_order_acquire) > 0) {
+    parts_->adopt();
+    if (Clock::now() >= end) break;
+    if (parts_->num_pending.load(std::memory_order_acquire) > 0)
+      std::this_thread::sleep_for(kPause);
+  }
+  return parts_->num_pending.load(std::memory_order_acquire) == 0;
+}
+
+void CompiledGraph::check_native() const {
+  const std::lock_guard lock(parts_->native_mutex);
+  TAEDA_CHECK(parts_->problem.empty(), parts_->problem);
+}
+
+void CompiledGraph::compile_native() {
+  start_native();
+  while (!wait_native(1000)) {
+  }
+  check_native();
+}
+
+}  // namespace taeda::inductor

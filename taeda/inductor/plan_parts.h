@@ -1,0 +1,115 @@
+// What a plan consists of, for the files that make, run, compile and describe plans.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <future>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "taeda/inductor/kernel_step.h"
+#include "taeda/inductor/plan.h"
+#include "taeda/inductor/run_layout.h"
+
+namespace taeda::inductor {
+
+struct CallStep {
+  const Call* call;
+  const dispatch::Schema* schema;
+  // By argument: whether a tensor is part of it. Others are the same in all runs of one layout.
+  std::vector<bool> has_tensor;
+};
+
+struct PlanStep {
+  std::unique_ptr<KernelStep> kernel;
+  std::optional<CallStep> call;
+  std::vector<int> dying;  // memories of calls that nothing reads after it
+  // For people: names of results, of the nodes inside of it, and lines of the program.
+  std::vector<std::string> values, nodes, lines;
+  std::vector<const Expr*> unwritten;           // bytes that fusion keeps out of memory
+  mutable std::atomic<int64_t> nanoseconds{0};  // of timed runs
+};
+
+// Where a symbol's value comes from.
+struct SymbolBinding {
+  size_t input;
+  int dim;  // of the sizes; -1 for an integer itself
+};
+
+struct ShapePrograms {
+  std::vector<IndexProgram> sizes, strides;
+  IndexProgram offset;
+};
+
+// One source with some kernels, on its way through the compiler.
+struct CompilingUnit {
+  std::string source;
+  std::shared_future<std::string> object;
+  std::vector<std::pair<KernelStep*, std::string>> kernels;  // with their names in it
+};
+
+// Memory of runs that is used again: see Note [States of runs] in run.cpp.
+struct RunState {
+  std::vector<int64_t> symbols;
+  std::vector<char*> memories;
+  std::vector<Tensor> holders;  // by memory: the tensor whose storage it is
+  std::shared_ptr<const RunLayout> layout;
+  dispatch::Stack stack;
+};
+
+struct CompiledGraph::Parts {
+  std::unique_ptr<Program> program;
+  fx::CompiledFn eager;
+  std::vector<Group> groups;  // by step
+  std::deque<PlanStep> steps;
+  std::vector<SymbolBinding> bindings;                  // by symbol
+  std::vector<ShapePrograms> shapes;                    // by value
+  std::vector<IndexProgram> numels;                     // by memory
+  std::vector<Lifetime> lifetimes;                      // of temporaries, without bytes
+  std::vector<int> temporaries;                         // memories
+  std::vector<int> constants;                           // values
+  std::map<const Expr*, IndexProgram> call_numbers;     // of arguments
+  std::vector<IndexProgram> numbers;                    // of results
+  std::vector<std::pair<std::string, double>> seconds;  // of the stages that made it
+  std::atomic<int64_t> arena_bytes{0};
+  std::atomic<bool> is_timed{false}, is_checked{false}, needs_native{false};
+  std::atomic<int64_t> timed_runs{0}, eager_runs{0};
+
+  std::mutex run_mutex;
+  std::vector<std::unique_ptr<RunState>> free_states;
+  std::vector<std::shared_ptr<const RunLayout>> layouts;  // the latest last
+
+  // Native kernels that are not there yet.
+  std::mutex native_mutex;
+  bool is_started = false;
+  int64_t process = 0;  // that submitted them
+  std::vector<CompilingUnit> pending;
+  std::string problem;  // of the last kernel that could not be compiled
+  std::atomic<int> num_pending{0};
+
+  // plan.cpp
+  void make_steps();
+  void bind_symbols();
+  void make_shapes();
+  void find_lifetimes();
+  ShapePrograms shape_of(const Geometry& g) const;
+
+  // plan_report.cpp
+  void note_origins(const fx::Graph& graph);
+
+  // run_layout.cpp
+  std::shared_ptr<const RunLayout> layout_of(const std::vector<int64_t>& symbols);
+
+  // native_kernels.cpp
+  void submit(CompilingUnit unit);
+  void adopt();
+  void take(CompilingUnit& unit);
+  void split(CompilingUnit& unit);
+  void submit_again_after_fork();
+};
+
+// Whether TAEDA_COMPILE_STRICT is set: what is slower than it should be is an error.
+bool is_strict();
+
+}  // namespace taeda::inductor

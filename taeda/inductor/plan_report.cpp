@@ -1,0 +1,214 @@
+// Plans for people.
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "taeda/base/str.h"
+#include "taeda/inductor/plan_parts.h"
+#include "taeda/inductor/units.h"
+
+namespace taeda::inductor {
+
+namespace {
+
+using fx::Node;
+
+// The line of the user's code in a stack trace: its last frame.
+std::string line_of(const Node& node) {
+  const Value trace = node.meta_value("stack_trace");
+  if (!trace.is<std::string>()) return "";
+  std::string text = trace.get<std::string>();
+  const size_t frame = text.rfind("  File ");
+  if (frame != std::string::npos) text = text.substr(frame + 2);
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  const size_t end = text.find('\n');
+  if (end == std::string::npos) return text;
+  const size_t code = text.find_first_not_of(" \n", end);
+  return text.substr(0, end) + (code == std::string::npos ? "" : ": " + text.substr(code));
+}
+
+// The bytes of a value's elements.
+const Expr* bytes_of(symbolic::ExprPool& pool, const TensorValue& value) {
+  const Expr* bytes = pool.integer(static_cast<int64_t>(item_size(value.fake.dtype())));
+  for (const Expr* size : value.geometry.sizes) bytes = pool.mul(bytes, size);
+  return bytes;
+}
+
+}  // namespace
+
+// Nodes whose values are computed where they are read belong to each kernel that reads them.
+void CompiledGraph::Parts::note_origins(const fx::Graph& graph) {
+  std::unordered_map<std::string, const Node*> nodes;
+  for (const Node& node : graph) nodes[node.name()] = &node;
+  std::unordered_map<std::string, const TensorValue*> values;
+  for (const TensorValue& value : program->values) values.emplace(value.name, &value);
+  std::unordered_set<std::string> stored;
+  for (const Unit& unit : program->units)
+    if (!unit.reduction) stored.insert(unit.name);
+
+  for (size_t s = 0; s < steps.size(); ++s) {
+    PlanStep& step = steps[s];
+    std::vector<const Node*> open;
+    std::unordered_set<const Node*> seen;
+    const auto visit = [&](const std::string& name) {
+      const auto found = nodes.find(name);
+      if (found != nodes.end() && seen.insert(found->second).second) open.push_back(found->second);
+    };
+    for (const GroupUnit& member : groups[s].units) {
+      const Unit& unit = program->units[member.unit];
+      if (unit.reduction) continue;
+      // A node with several results has a unit for each.
+      if (std::find(step.values.begin(), step.values.end(), unit.name) == step.values.end())
+        step.values.push_back(unit.name);
+      visit(unit.name);
+    }
+    while (!open.empty()) {
+      const Node* node = open.back();
+      open.pop_back();
+      const dispatch::Operator* op = node->target().op();
+      step.nodes.push_back(op ? str(node->name(), " = ", op->full_name()) : node->name());
+      if (std::string line = line_of(*node); !line.empty()) step.lines.push_back(std::move(line));
+      if (!stored.count(node->name()) && values.count(node->name())) {
+        const auto uses = static_cast<int64_t>(node->users().size());
+        step.unwritten.push_back(program->pool->mul(bytes_of(*program->pool, *values[node->name()]),
+                                                    program->pool->integer(1 + uses)));
+      }
+      if (step.call) break;
+      for (const Node* input : node->inputs().list())
+        if (input->op() == fx::OpCode::CallFunction && !stored.count(input->name()))
+          visit(input->name());
+    }
+    std::reverse(step.nodes.begin(), step.nodes.end());
+    std::sort(step.lines.begin(), step.lines.end());
+    step.lines.erase(std::unique(step.lines.begin(), step.lines.end()), step.lines.end());
+  }
+}
+
+namespace {
+
+std::vector<int64_t> traced_symbols(const Program& program) {
+  std::vector<int64_t> values;
+  for (const Expr* symbol : program.symbols)
+    values.push_back(symbol->has_hint ? symbol->value.integer : 1);
+  return values;
+}
+
+// The value that lies in each memory, by name.
+std::vector<std::string> memory_names(const Program& program) {
+  std::vector<std::string> names(program.memories.size());
+  for (const TensorValue& value : program.values)
+    if (const int memory = value.geometry.memory; memory >= 0 && names[memory].empty())
+      names[memory] = value.name;
+  for (const Reduction& reduction : program.reductions) {
+    if (static_cast<size_t>(reduction.id) >= program.result_memory.size()) break;
+    for (const int memory : program.result_memory[reduction.id])
+      if (memory >= 0) names[memory] = reduction.body;
+  }
+  return names;
+}
+
+void add_call_bytes(const std::vector<CallArgument>& arguments, const Program& program,
+                    const std::vector<int64_t>& bytes, int64_t& total) {
+  for (const CallArgument& argument : arguments) {
+    if (argument.tensor >= 0) {
+      const int memory = program.values[argument.tensor].geometry.memory;
+      if (memory >= 0) total += bytes[memory];
+    }
+    add_call_bytes(argument.list, program, bytes, total);
+  }
+}
+
+}  // namespace
+
+PlanReport CompiledGraph::report() const {
+  Parts& plan = *parts_;
+  const Program& program = *plan.program;
+  std::shared_ptr<const RunLayout> layout;
+  {
+    const std::lock_guard lock(plan.run_mutex);
+    if (!plan.layouts.empty()) layout = plan.layouts.back();
+  }
+  if (!layout) layout = plan.layout_of(traced_symbols(program));
+
+  PlanReport report;
+  std::vector<int64_t> bytes;
+  for (size_t m = 0; m < program.memories.size(); ++m) {
+    bytes.push_back(layout->numels[m] * static_cast<int64_t>(item_size(program.memories[m].dtype)));
+    if (program.memories[m].kind == Memory::Kind::Output) report.output_bytes += bytes.back();
+  }
+  const int64_t runs = std::max<int64_t>(plan.timed_runs.load(), 1);
+  for (const PlanStep& step : plan.steps) {
+    StepReport& one = report.steps.emplace_back();
+    one.is_kernel = step.kernel != nullptr;
+    one.values = step.values;
+    one.nodes = step.nodes;
+    one.lines = step.lines;
+    one.seconds = static_cast<double>(step.nanoseconds.load()) * 1e-9 / static_cast<double>(runs);
+    for (const Expr* e : step.unwritten)
+      one.bytes_saved += program_of(e, program.symbols)(layout->symbols.data());
+    if (step.kernel) {
+      one.name = str("kernel", report.kernels++);
+      one.is_native = step.kernel->is_native();
+      report.native += one.is_native;
+      const std::vector<int>& written = step.kernel->written();
+      for (const int memory : step.kernel->memories())
+        (std::find(written.begin(), written.end(), memory) == written.end() ? one.bytes_read
+                                                                            : one.bytes_written) +=
+            bytes[memory];
+    } else {
+      ++report.calls;
+      one.name = step.call->call->op->full_name();
+      report.called.push_back(one.name);
+      add_call_bytes(step.call->call->arguments, program, bytes, one.bytes_read);
+      for (const int result : step.call->call->results)
+        one.bytes_written += bytes[program.values[result].geometry.memory];
+    }
+  }
+  const std::vector<std::string> names = memory_names(program);
+  for (size_t i = 0; i < plan.temporaries.size(); ++i) {
+    const int memory = plan.temporaries[i];
+    report.arena.push_back({names[memory], plan.lifetimes[i].first, plan.lifetimes[i].last,
+                            layout->arena.offsets[i], bytes[memory]});
+  }
+  report.arena_bytes = layout->arena.bytes;
+  report.runs_by_eager = plan.eager_runs.load();
+  report.seconds = plan.seconds;
+  {
+    const std::lock_guard lock(plan.native_mutex);
+    report.problem = plan.problem;
+  }
+  return report;
+}
+
+namespace {
+
+std::string call_text(const PlanStep& step) {
+  return str("call ", step.call->call->op->full_name(), " (", step.values.at(0), ")\n\n");
+}
+
+}  // namespace
+
+std::string CompiledGraph::text() const {
+  std::string text;
+  for (const PlanStep& step : parts_->steps)
+    text += step.kernel ? step.kernel->text() + "\n" : call_text(step);
+  return text;
+}
+
+std::string CompiledGraph::source() const {
+  const std::lock_guard lock(parts_->native_mutex);
+  std::string text;
+  int number = 0;
+  for (const PlanStep& step : parts_->steps) {
+    if (!step.kernel) {
+      text += "// " + call_text(step);
+      continue;
+    }
+    for (const std::string& node : step.nodes) text += "// " + node + "\n";
+    for (const std::string& line : step.lines) text += "// " + line + "\n";
+    text += step.kernel->source(str("kernel", number++)) + "\n";
+  }
+  return text;
+}
+
+}  // namespace taeda::inductor

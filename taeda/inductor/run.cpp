@@ -1,0 +1,322 @@
+// Running plans.
+//
+// Note [States of runs]: a run needs arrays by memory and by symbol. They belong to a state, which
+// the plan keeps for its next run; as many states exist as runs were under way at once. So a run
+// allocates its arena and its outputs, and calls allocate what they return.
+#include <algorithm>
+#include <cstring>
+
+#include "taeda/autograd/grad_mode.h"
+#include "taeda/base/env.h"
+#include "taeda/dispatch/dispatcher.h"
+#include "taeda/fx/bind.h"
+#include "taeda/inductor/plan_parts.h"
+#include "taeda/ops/functions.h"
+
+namespace taeda::inductor {
+
+bool is_strict() {
+  static const bool strict = env_int("TAEDA_COMPILE_STRICT", 0) != 0;
+  return strict;
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr KeySet kTracking = KeySet(Key::Autograd) | KeySet(Key::ADInplaceOrView);
+constexpr KeySet kLazyValues = KeySet(Key::Conjugate) | KeySet(Key::Negative);
+constexpr KeySet kPlain = KeySet(Key::Dense) | KeySet(DeviceType::CPU);
+
+// Whether the elements of an input are those of its memory, up to a conjugate or a sign.
+bool has_memory(const Value& given) {
+  if (!given.is<Tensor>() || !given.get<Tensor>().defined()) return true;
+  return given.get<Tensor>().keys() - kTracking - kLazyValues == kPlain;
+}
+
+// A state of the plan for the length of a run.
+class StateScope {
+ public:
+  explicit StateScope(CompiledGraph::Parts& plan) : plan_(plan) {
+    {
+      const std::lock_guard lock(plan.run_mutex);
+      if (!plan.free_states.empty()) {
+        state_ = std::move(plan.free_states.back());
+        plan.free_states.pop_back();
+        return;
+      }
+    }
+    state_ = std::make_unique<RunState>();
+    state_->symbols.resize(plan.program->symbols.size());
+    state_->memories.resize(plan.program->memories.size());
+    state_->holders.resize(plan.program->memories.size());
+  }
+  ~StateScope() {
+    for (Tensor& holder : state_->holders) holder.reset();
+    state_->stack.clear();
+    const std::lock_guard lock(plan_.run_mutex);
+    plan_.free_states.push_back(std::move(state_));
+  }
+  StateScope(const StateScope&) = delete;
+  RunState& state() { return *state_; }
+
+ private:
+  CompiledGraph::Parts& plan_;
+  std::unique_ptr<RunState> state_;
+};
+
+class Run {
+ public:
+  Run(CompiledGraph::Parts& plan, RunState& state)
+      : plan_(plan), program_(*plan.program), state_(state) {}
+
+  void take_inputs(const std::vector<Value>& inputs);
+  void take_memory();
+  // False where an index is out of range.
+  bool run_steps();
+  std::vector<Value> results();
+
+ private:
+  const Tensor& checked_input(const Value& given, size_t i) const;
+  // Puts a tensor into the memory of a value, in the layout that was traced.
+  void hold(int value, Tensor t);
+  Tensor tensor_of(int value);
+  Value argument(const CallArgument& given);
+  void run_call(size_t step);
+  bool run_kernel(size_t step);
+  bool run_both_forms(size_t step);
+
+  CompiledGraph::Parts& plan_;
+  const Program& program_;
+  RunState& state_;
+  Tensor arena_;
+};
+
+// An input of the dtype and rank that were traced.
+const Tensor& Run::checked_input(const Value& given, size_t i) const {
+  TAEDA_CHECK_TYPE(given.is<Tensor>() && given.get<Tensor>().defined(), "input ", i,
+                   " is no tensor");
+  const Tensor& t = given.get<Tensor>();
+  const Tensor& like = program_.inputs[i].fake;
+  TAEDA_CHECK(t.dtype() == like.dtype() && t.dim() == like.dim() && t.device() == like.device(),
+              "input ", i, " is a ", t.dim(), "-dimensional tensor of ", t.dtype(), " on ",
+              t.device(), ", and was traced as a ", like.dim(), "-dimensional one of ",
+              like.dtype(), " on ", like.device());
+  return t;
+}
+
+// The tensor with these strides: itself, or a copy.
+Tensor laid_out(Tensor t, const TensorShape& shape) {
+  const IntList strides = t.strides();
+  bool is_alike = true;
+  for (size_t d = 0; d < strides.size(); ++d)
+    is_alike &= shape.sizes[d] <= 1 || strides[d] == shape.strides[d];
+  if (is_alike) return t;
+  return make_tensor_strided(shape.sizes, shape.strides, t.dtype(), t.device()).copy_(t);
+}
+
+void Run::hold(int value, Tensor t) {
+  const TensorShape& shape = state_.layout->shapes[value];
+  if (!(t.keys() & kLazyValues).empty()) {
+    const Tensor& like = program_.values[value].fake;
+    if (t.is_conj() && !like.is_conj()) t = t.resolve_conj();
+    if (t.is_neg() && !like.is_neg()) t = t.resolve_neg();
+  }
+  t = laid_out(std::move(t), shape);
+  const int memory = program_.values[value].geometry.memory;
+  // Geometries count from the start of the storage as it was traced.
+  state_.memories[memory] = static_cast<char*>(t.data()) - shape.offset * t.element_size();
+  state_.holders[memory] = std::move(t);
+}
+
+void Run::take_inputs(const std::vector<Value>& inputs) {
+  TAEDA_CHECK_TYPE(inputs.size() == program_.inputs.size(), "a compiled graph of ",
+                   program_.inputs.size(), " inputs was given ", inputs.size());
+  for (size_t s = 0; s < plan_.bindings.size(); ++s) {
+    const auto [input, dim] = plan_.bindings[s];
+    state_.symbols[s] =
+        dim < 0 ? inputs[input].to_int() : checked_input(inputs[input], input).sizes()[dim];
+  }
+  if (!state_.layout || state_.layout->symbols != state_.symbols)
+    state_.layout = plan_.layout_of(state_.symbols);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int value = program_.inputs[i].value;
+    if (value < 0) continue;
+    const Tensor& t = checked_input(inputs[i], i);
+    const TensorShape& shape = state_.layout->shapes[value];
+    const IntList sizes = t.sizes();
+    for (size_t d = 0; d < sizes.size(); ++d)
+      TAEDA_CHECK(sizes[d] == shape.sizes[d], "input ", i, " has size ", sizes[d], " in dimension ",
+                  d, ", and was traced with ", shape.sizes[d]);
+    hold(value, t);
+  }
+  for (const int value : plan_.constants) {
+    const Tensor& t =
+        program_.constants[program_.memories[program_.values[value].geometry.memory].number];
+    TAEDA_CHECK(t.sizes() == IntList(state_.layout->shapes[value].sizes), "the constant ",
+                program_.values[value].name, " has other sizes than when it was traced");
+    hold(value, t);
+  }
+}
+
+void Run::take_memory() {
+  const RunLayout& layout = *state_.layout;
+  plan_.arena_bytes.store(layout.arena.bytes, std::memory_order_relaxed);
+  if (layout.arena.bytes > 0) {
+    arena_ = make_tensor({layout.arena.bytes}, DType::UInt8, Device(DeviceType::CPU));
+    char* start = static_cast<char*>(arena_.data());
+    for (size_t i = 0; i < plan_.temporaries.size(); ++i)
+      state_.memories[plan_.temporaries[i]] = start + layout.arena.offsets[i];
+  }
+  for (size_t m = 0; m < program_.memories.size(); ++m) {
+    if (program_.memories[m].kind != Memory::Kind::Output) continue;
+    Tensor made =
+        make_tensor({layout.numels[m]}, program_.memories[m].dtype, Device(DeviceType::CPU));
+    state_.memories[m] = static_cast<char*>(made.data());
+    state_.holders[m] = std::move(made);
+  }
+}
+
+// A value as a tensor of its own over the memory that it lies in.
+Tensor Run::tensor_of(int index) {
+  const TensorValue& value = program_.values[index];
+  const TensorShape& shape = state_.layout->shapes[index];
+  const int memory = value.geometry.memory;
+  const DType dtype = value.fake.dtype();
+  const bool is_held = state_.holders[memory].defined();
+  const Tensor& holder = is_held ? state_.holders[memory] : arena_;
+  const char* start = static_cast<const char*>(holder.storage()->data());
+  const int64_t offset = shape.offset + (state_.memories[memory] - start) / item_size(dtype);
+  Tensor made = make_alias(holder, shape.sizes, shape.strides, offset);
+  if (made.dtype() != dtype) made.impl()->set_dtype(dtype);
+  return made;
+}
+
+Value Run::argument(const CallArgument& given) {
+  if (given.tensor >= 0) return tensor_of(given.tensor);
+  if (given.number) return plan_.call_numbers.at(given.number)(state_.symbols.data());
+  if (!given.is_list) return given.constant;
+  auto list = std::make_shared<Value::List>();
+  for (const CallArgument& item : given.list) list->push_back(argument(item));
+  return list;
+}
+
+void Run::run_call(size_t index) {
+  const CallStep& step = *plan_.steps[index].call;
+  dispatch::Stack& stack = state_.stack;
+  stack.clear();
+  for (size_t i = 0; i < step.call->arguments.size(); ++i)
+    stack.push_back(step.has_tensor[i] ? fx::coerce(argument(step.call->arguments[i]),
+                                                    step.schema->arguments[i].type)
+                                       : state_.layout->arguments[index][i]);
+  dispatch::call_boxed(*step.call->op, stack);
+  size_t next = 0;
+  for (const Value& v : stack)
+    dispatch::for_each_tensor(v, [&](const Tensor& t) {
+      TAEDA_INTERNAL_CHECK(next < step.call->results.size(), step.call->op->full_name(),
+                           " gave more tensors than in the trace");
+      hold(step.call->results[next++], t);
+    });
+  TAEDA_INTERNAL_CHECK(next == step.call->results.size(), step.call->op->full_name(), " gave ",
+                       next, " tensors where the trace had ", step.call->results.size());
+  stack.clear();
+}
+
+bool Run::run_kernel(size_t index) {
+  const KernelStep& kernel = *plan_.steps[index].kernel;
+  TAEDA_CHECK(!plan_.needs_native.load(std::memory_order_relaxed) || kernel.is_native(),
+              "a kernel of this plan is not compiled, and the plan runs native kernels only",
+              plan_.problem.empty() ? "" : ": ", plan_.problem);
+  return kernel.run(state_.memories.data(), state_.symbols.data(),
+                    state_.layout->ranges[index].data());
+}
+
+// Compares what both forms of a kernel write.
+bool Run::run_both_forms(size_t index) {
+  const KernelStep& kernel = *plan_.steps[index].kernel;
+  const auto run = [&](bool is_native) {
+    return kernel.run_as(is_native, state_.memories.data(), state_.symbols.data(),
+                         state_.layout->ranges[index].data());
+  };
+  const bool is_good = run(false);
+  if (!kernel.is_native()) return is_good;
+  const auto bytes_of = [&](int memory) {
+    return static_cast<size_t>(state_.layout->numels[memory] *
+                               item_size(program_.memories[memory].dtype));
+  };
+  std::vector<std::vector<char>> interpreted;
+  for (const int memory : kernel.written()) {
+    const char* at = state_.memories[memory];
+    interpreted.emplace_back(at, at + bytes_of(memory));
+  }
+  TAEDA_CHECK(run(true) == is_good, "a native kernel found an index out of range where the ",
+              "interpreted one did not, or the other way round:\n", kernel.text());
+  if (!is_good) return false;
+  for (size_t i = 0; i < interpreted.size(); ++i) {
+    const int memory = kernel.written()[i];
+    TAEDA_CHECK(
+        interpreted[i].empty() ||
+            std::memcmp(state_.memories[memory], interpreted[i].data(), interpreted[i].size()) == 0,
+        "native and interpreted kernels differ in what they write to memory ", memory, " (",
+        program_.memories[memory].dtype, "):\n", kernel.text());
+  }
+  return true;
+}
+
+bool Run::run_steps() {
+  const bool is_checked = plan_.is_checked.load(std::memory_order_relaxed);
+  const bool is_timed = plan_.is_timed.load(std::memory_order_relaxed);
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const PlanStep& step = plan_.steps[i];
+    const auto start = is_timed ? Clock::now() : Clock::time_point();
+    if (step.call)
+      run_call(i);
+    else if (!(is_checked ? run_both_forms(i) : run_kernel(i)))
+      return false;
+    for (const int memory : step.dying) state_.holders[memory].reset();
+    if (is_timed) step.nanoseconds += (Clock::now() - start).count();
+  }
+  if (is_timed) ++plan_.timed_runs;
+  return true;
+}
+
+std::vector<Value> Run::results() {
+  std::vector<Value> all;
+  all.reserve(program_.results.size());
+  for (size_t i = 0; i < program_.results.size(); ++i) {
+    const Program::Result& result = program_.results[i];
+    if (result.value >= 0)
+      all.push_back(tensor_of(result.value));
+    else if (result.number)
+      all.push_back(state_.layout->numbers[i]);
+    else
+      all.push_back(result.constant);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<Value> CompiledGraph::run(const std::vector<Value>& inputs) {
+  Parts& plan = *parts_;
+  if (plan.num_pending.load(std::memory_order_acquire) > 0) plan.adopt();
+  const autograd::NoGrad no_grad;
+  // Fake tensors, transforms and tensors of other classes have operators of their own.
+  if (!std::all_of(inputs.begin(), inputs.end(), has_memory)) return plan.eager(inputs);
+  {
+    StateScope scope(plan);
+    Run run(plan, scope.state());
+    run.take_inputs(inputs);
+    run.take_memory();
+    if (run.run_steps()) return run.results();
+  }
+  // The inputs are as they were, so eager operators find the same index and say what is wrong.
+  ++plan.eager_runs;
+  std::vector<Value> results = plan.eager(inputs);
+  TAEDA_CHECK(!is_strict(),
+              "TAEDA_COMPILE_STRICT: a kernel found an index out of range, and eager ",
+              "operators did not");
+  return results;
+}
+
+}  // namespace taeda::inductor

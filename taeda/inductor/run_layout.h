@@ -1,0 +1,31 @@
+// Everything about a run that follows from the sizes of its inputs.
+#pragma once
+
+#include <vector>
+
+#include "taeda/dispatch/value.h"
+#include "taeda/inductor/kernel_step.h"
+#include "taeda/inductor/memory.h"
+
+namespace taeda::inductor {
+
+struct TensorShape {
+  IntVec sizes, strides;
+  int64_t offset = 0;
+};
+
+// Worked out once for each set of sizes, and shared by runs of them. A plan keeps the latest
+// kMaxLayouts.
+struct RunLayout {
+  static constexpr size_t kMaxLayouts = 16;
+
+  std::vector<int64_t> symbols;
+  std::vector<TensorShape> shapes;                      // by value
+  std::vector<int64_t> numels;                          // by memory
+  ArenaLayout arena;                                    // offsets of temporaries
+  std::vector<std::vector<LoopRange>> ranges;           // by step
+  std::vector<std::vector<dispatch::Value>> arguments;  // by step: of a call; None for tensors
+  std::vector<int64_t> numbers;                         // of results
+};
+
+}  // namespace taeda::inductor
