@@ -100,7 +100,7 @@ TAEDA_API Retraced retrace(const Graph& graph, const std::vector<Value>& inputs,
                            const RetraceOptions& options = {});
 
 // The strides in which the graph takes the gradient of a value: its own, or those of contiguous
-// memory where elements share a place.
+// memory where elements share a place or have gaps.
 TAEDA_API SymIntVec tangent_strides(const Tensor& t);
 
 // A `decompose` of options: takes operators apart down to the core ones.

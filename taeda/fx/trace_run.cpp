@@ -79,17 +79,11 @@ void copy_facts(Node& made, const Node& from) {
     if (Value v = from.meta_value(key); !v.is_none()) made.set_meta_value(key, std::move(v));
 }
 
+// Each element of a result has a gradient of its own.
 SymIntVec tangent_strides(const Tensor& t) {
-  SymIntVec strides(t.sym_strides());
-  bool is_expanded = false;
-  for (size_t d = 0; d < strides.size(); ++d)
-    is_expanded |= !strides[d].is_symbolic() && strides[d].expect_int() == 0;
-  if (!is_expanded) return strides;
-  SymInt step(1);
-  for (size_t d = strides.size(); d-- > 0;) {
-    strides[d] = step;
-    step = step * t.sym_sizes()[d];
-  }
+  if (t.impl()->is_non_overlapping_and_dense()) return SymIntVec(t.sym_strides());
+  SymIntVec strides(static_cast<size_t>(t.dim()), SymInt(1));
+  for (size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * t.sym_sizes()[d];
   return strides;
 }
 

@@ -15,8 +15,11 @@ size_t InliningEmitter::Hash::operator()(const Key& key) const {
 }
 
 Sym InliningEmitter::read(const Definition& definition, const Place& place) {
-  const auto found = known_.find({definition.id, mask_, place});
-  if (found != known_.end()) return Sym::from_id(found->second);
+  // What is known everywhere is known under a mask too.
+  for (const NodeId mask : {mask_, NodeId{-1}}) {
+    const auto found = known_.find({definition.id, mask, place});
+    if (found != known_.end()) return Sym::from_id(found->second);
+  }
   const std::optional<Sym> value = stored(definition, place);
   if (!value) return compute(definition, place);
   known_[{definition.id, mask_, place}] = value->id;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "taeda/backends/lowered/forms.h"
 #include "taeda/backends/lowered/pointwise.h"
@@ -58,6 +59,21 @@ const LoweringTable& lowering_table() {
 
 bool is_symbolic_number(const Value& v) { return v.is<SymInt>() || v.is<int64_t>(); }
 
+// Nodes that results and effects depend on, and inputs.
+std::unordered_set<const Node*> needed_nodes(const fx::Graph& graph) {
+  std::unordered_set<const Node*> needed;
+  std::vector<const Node*> open;
+  for (const Node& node : graph)
+    if (node.is_impure() && needed.insert(&node).second) open.push_back(&node);
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    for (const Node* input : node->inputs().list())
+      if (needed.insert(input).second) open.push_back(input);
+  }
+  return needed;
+}
+
 class GraphLowering final : public Lowering {
  public:
   GraphLowering(const fx::Graph& graph, fx::AttributeReader attributes)
@@ -68,7 +84,9 @@ class GraphLowering final : public Lowering {
   std::unique_ptr<Program> run() {
     const lowered::TakePointwise take(
         [this](const lowered::PointwiseCall& call) { take_pointwise(call); });
-    for (const Node& node : graph_) lower_node(node);
+    const std::unordered_set<const Node*> needed = needed_nodes(graph_);
+    for (const Node& node : graph_)
+      if (needed.count(&node)) lower_node(node);
     program_->symbols = sizes_->symbols();
     return std::move(program_);
   }
@@ -113,6 +131,8 @@ class GraphLowering final : public Lowering {
   Value shown(const Arg& arg);
   CallArgument call_argument(const Arg& arg);
   Tensor number_as_tensor(const SymInt& number);
+  // The definition of an operand, which may be a symbolic number in the form of a tensor.
+  const Definition& operand(const Tensor& t);
 
   void lower_node(const Node& node);
   void lower_placeholder(const Node& node);
@@ -154,20 +174,33 @@ int GraphLowering::add_value(const Tensor& fake, const Node& node) {
 }
 
 void GraphLowering::read_from_memory(int index) {
-  TensorValue& value = program_->values[index];
-  value.definition = &make(value.fake.dtype(), value.geometry.sizes, nullptr);
   keep(index);
+  TensorValue& value = program_->values[index];
+  const DType dtype = value.fake.dtype();
+  const Place sizes = value.geometry.sizes;
+  const Definition& elements = make(dtype, sizes, nullptr);
+  const bool is_conj = value.fake.is_conj(), is_neg = value.fake.is_neg();
+  value.definition = &elements;
+  if (!is_conj && !is_neg) return;
+  // Note [Flagged views]: the memory of a conjugate or negative view holds other numbers than the
+  // view has. What lies there is a value of its own, of which nobody else knows.
+  TensorValue in_memory = value;
+  in_memory.is_kept = false;
+  value.definition =
+      &make(dtype, sizes, [&elements, is_conj, is_neg](kernel::Emitter& e, const Place& at) {
+        kernel::Sym x = e.read(elements, at);
+        if (is_conj) x = conj(x);
+        return is_neg ? -x : x;
+      });
+  program_->values.push_back(std::move(in_memory));
+  handles_.emplace_back();
 }
 
 void GraphLowering::add_given(const Tensor& fake, const Node& node, Memory::Kind kind, int number) {
   const int index = add_value(fake, node);
+  program_->values[index].root = index;  // inputs that share memory come one by one
   read_from_memory(index);
   TensorValue& value = program_->values[index];
-  if (value.root != index) {
-    // Inputs that share memory come one by one.
-    value.root = index;
-    value.is_kept = true;
-  }
   value.geometry.memory = static_cast<int>(program_->memories.size());
   program_->memories.push_back({kind, number, fake.dtype(), extent_of(pool(), value.geometry)});
 }
@@ -280,6 +313,12 @@ Tensor GraphLowering::number_as_tensor(const SymInt& number) {
   return value.fake;
 }
 
+const Definition& GraphLowering::operand(const Tensor& t) {
+  const bool is_number = t.impl()->is_wrapped_number() && !by_handle_.count(t.impl());
+  if (!is_number) return of(t);
+  return of(number_as_tensor(SymInt(IntrusivePtr<SymNode>::share(read_scalar(t).node()))));
+}
+
 void GraphLowering::lower_by(const LoweringEntry& entry, const Node& node,
                              const std::vector<int>& outs) {
   const dispatch::Schema& schema = fx::schema_of(*node.target().op());
@@ -353,7 +392,7 @@ void GraphLowering::take_pointwise(const lowered::PointwiseCall& call) {
   kept->out = call.out;
   for (const Tensor* t : call.inputs) {
     kept->inputs.push_back(*t);
-    kept->definitions.push_back(t->device().type == DeviceType::Meta ? &of(*t) : nullptr);
+    kept->definitions.push_back(t->device().type == DeviceType::Meta ? &operand(*t) : nullptr);
   }
   for (const Scalar& s : call.scalars) {
     kept->scalars.push_back(s);

@@ -112,16 +112,29 @@ Tensor laid_out(Tensor t, const TensorShape& shape) {
   for (size_t d = 0; d < strides.size(); ++d)
     is_alike &= shape.sizes[d] <= 1 || strides[d] == shape.strides[d];
   if (is_alike) return t;
-  return make_tensor_strided(shape.sizes, shape.strides, t.dtype(), t.device()).copy_(t);
+  const Tensor copy = make_tensor_strided(shape.sizes, shape.strides, t.dtype(), t.device());
+  copy.impl()->set_keys(copy.keys() | (t.keys() & kLazyValues));
+  return copy.copy_(t);
+}
+
+// The same elements, conjugate and negative in memory where those of `like` are.
+Tensor with_flags_of(const Tensor& t, const Tensor& like) {
+  const KeySet flags = like.keys() & kLazyValues;
+  if ((t.keys() & kLazyValues) == flags) return t;
+  Tensor resolved = t.resolve_conj().resolve_neg();
+  if (flags == KeySet()) return resolved;
+  if (like.is_conj()) resolved = resolved.conj_physical();
+  if (like.is_neg()) resolved = resolved.neg();
+  Tensor flagged =
+      make_alias(resolved, resolved.sizes(), resolved.strides(), resolved.storage_offset());
+  flagged.impl()->set_keys(flagged.keys() | flags);
+  return flagged;
 }
 
 void Run::hold(int value, Tensor t) {
   const TensorShape& shape = state_.layout->shapes[value];
-  if (!(t.keys() & kLazyValues).empty()) {
-    const Tensor& like = program_.values[value].fake;
-    if (t.is_conj() && !like.is_conj()) t = t.resolve_conj();
-    if (t.is_neg() && !like.is_neg()) t = t.resolve_neg();
-  }
+  const Tensor& like = program_.values[value].fake;
+  if (((t.keys() | like.keys()) & kLazyValues) != KeySet()) t = with_flags_of(t, like);
   t = laid_out(std::move(t), shape);
   const int memory = program_.values[value].geometry.memory;
   // Geometries count from the start of the storage as it was traced.
@@ -189,6 +202,8 @@ Tensor Run::tensor_of(int index) {
   const int64_t offset = shape.offset + (state_.memories[memory] - start) / item_size(dtype);
   Tensor made = make_alias(holder, shape.sizes, shape.strides, offset);
   if (made.dtype() != dtype) made.impl()->set_dtype(dtype);
+  const KeySet flags = value.fake.keys() & kLazyValues;
+  made.impl()->set_keys((made.keys() - kLazyValues) | flags);
   return made;
 }
 

@@ -105,6 +105,7 @@ class UnitFinder {
     for (const Definition& definition : program_.definitions) visit(definition);
     for (const Call& call : program_.calls)
       if (call.results.empty()) add_call(call);
+    drop_unread();
   }
 
  private:
@@ -167,6 +168,39 @@ class UnitFinder {
     program_.units.push_back(std::move(unit));
     for (int result : call.results)
       program_.unit_of_definition[program_.values[result].definition->id] = index;
+  }
+
+  bool is_kept(const Unit& unit) const {
+    if (unit.kind != Unit::Kind::Pointwise) return unit.kind == Unit::Kind::Call;
+    const auto found = value_of_.find(unit.definition->id);
+    if (found == value_of_.end()) return false;
+    return found->second->is_kept && &program_.values[found->second->root] == found->second;
+  }
+
+  // A value of which only the sizes are used is a unit that nothing reads.
+  void drop_unread() {
+    std::vector<Unit>& units = program_.units;
+    std::vector<bool> is_needed(units.size());
+    for (size_t i = units.size(); i-- > 0;) {
+      is_needed[i] = is_needed[i] || is_kept(units[i]);
+      if (!is_needed[i]) continue;
+      for (const Read& read : units[i].reads) {
+        const int from = read.reduction ? program_.unit_of_reduction[read.reduction->id]
+                                        : program_.unit_of_definition[read.definition->id];
+        if (from >= 0) is_needed[from] = true;
+      }
+    }
+    std::vector<int> moved(units.size(), -1);
+    std::vector<Unit> left;
+    for (size_t i = 0; i < units.size(); ++i) {
+      if (!is_needed[i]) continue;
+      moved[i] = static_cast<int>(left.size());
+      left.push_back(std::move(units[i]));
+    }
+    units = std::move(left);
+    for (std::vector<int>* all : {&program_.unit_of_definition, &program_.unit_of_reduction})
+      for (int& unit : *all)
+        if (unit >= 0) unit = moved[unit];
   }
 
   Program& program_;

@@ -57,7 +57,7 @@ class KernelWriter final : public InliningEmitter {
   std::optional<Sym> stored(const Definition& definition, const Place& place) override {
     const Geometry& g = program_.geometry[definition.id];
     if (definition.value && program_.unit_of_definition[definition.id] < 0) return std::nullopt;
-    const int buffer = buffer_of(g.memory);
+    const int buffer = buffer_of(g.memory, definition.dtype);
     if (mask() < 0) return Sym::from_id(made_.kernel.load(buffer, linear(g, place)));
     const Sym zero = constant(Scalar(0), kernel::compute_type(definition.dtype));
     return Sym::from_id(made_.kernel.load(buffer, linear(g, place), mask(), zero.id));
@@ -83,11 +83,21 @@ class KernelWriter final : public InliningEmitter {
 
   int buffer_of(int memory) {
     TAEDA_INTERNAL_CHECK(memory >= 0, "a value that another kernel reads has no memory");
-    const auto found = std::find(made_.memories.begin(), made_.memories.end(), memory);
-    if (found != made_.memories.end()) return static_cast<int>(found - made_.memories.begin());
+    return buffer_of(memory, program_.memories[memory].dtype);
+  }
+  // A view may see its memory as elements of another dtype: it has a buffer of its own.
+  int buffer_of(int memory, DType dtype) {
+    TAEDA_INTERNAL_CHECK(memory >= 0, "a value that another kernel reads has no memory");
+    for (size_t i = 0; i < made_.memories.size(); ++i)
+      if (made_.memories[i] == memory && made_.kernel.buffers[i].dtype == dtype)
+        return static_cast<int>(i);
     made_.memories.push_back(memory);
     const Memory& m = program_.memories[memory];
-    return made_.kernel.add_buffer({str("b", made_.memories.size() - 1), m.dtype, m.numel});
+    const Expr* numel = m.numel;
+    if (m.dtype != dtype)
+      numel = pool().floor_div(pool().mul(numel, pool().integer(item_size(m.dtype))),
+                               pool().integer(item_size(dtype)));
+    return made_.kernel.add_buffer({str("b", made_.memories.size() - 1), dtype, numel});
   }
 
   const Expr* linear(const Geometry& g, const Place& place) {

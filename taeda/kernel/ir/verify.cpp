@@ -92,9 +92,11 @@ class Verifier {
     return kernel_.buffers[buffer];
   }
 
-  void check_index(const Expr* at, const Buffer& buffer) const {
+  // Where a mask does not hold, the index may be anything.
+  void check_index(const Expr* at, const Buffer& buffer, bool is_masked) const {
     check(at, "an access of ", buffer.name, " has no index");
     check_scope(at, str("an index of ", buffer.name));
+    if (is_masked) return;
     check(at->range.hi >= 0, "an index of ", buffer.name, " is negative: ", symbolic::text_of(at));
   }
 
@@ -126,7 +128,7 @@ class Verifier {
         const Buffer& buffer = buffer_at(node.index);
         check_type(holds(buffer.dtype, node.type), "buffer ", buffer.name, " of ",
                    dtype_name(buffer.dtype), " is read as ", type_name(node.type));
-        check_index(node.at, buffer);
+        check_index(node.at, buffer, node.args[0] >= 0);
         check_indirect(node.at);
         check_overlap(node.index, node.at);
         break;
@@ -256,7 +258,7 @@ class Verifier {
 
   void visit_store(const Store& store) {
     const Buffer& buffer = buffer_at(store.buffer);
-    check_index(store.at, buffer);
+    check_index(store.at, buffer, store.mask >= 0);
     check_indirect(store.at);
     const Type type = graph_.node(store.value).type;
     check_type(holds(buffer.dtype, type), kernel_.name, " stores ", type_name(type),

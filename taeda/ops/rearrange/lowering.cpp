@@ -7,7 +7,8 @@ void flip(const Tensor& self, IntList dims, const Tensor& out) {
   Lowering& l = Lowering::current();
   symbolic::ExprPool& pool = l.pool();
   std::vector<size_t> turned;
-  for (int64_t d : dims) turned.push_back(static_cast<size_t>(wrap_dim(d, self.dim())));
+  if (self.dim() > 0)  // a scalar counts as a vector
+    for (int64_t d : dims) turned.push_back(static_cast<size_t>(wrap_dim(d, self.dim())));
   l.view(out, self, [&pool, turned, sizes = l.sizes(self)](const Place& at) {
     Place place = at;
     for (size_t d : turned)
