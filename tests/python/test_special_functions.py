@@ -115,6 +115,67 @@ def test_polynomials_of_degree_three():
     near(s.legendre_polynomial_p(x, 3), (5 * x**3 - 3 * x) / 2)
 
 
+def around(last):
+    """Degrees around the last one of a recurrence, and those between."""
+    n = t.arange(last - 1, last + 4)[:, None]
+    return n, n[1:-1].double()
+
+
+# Each three values keep the recurrence, whatever method they come from, to what it loses itself.
+@pytest.mark.parametrize(
+    "dtype, last, error", [(t.float64, 2**17, 1e-10), (t.float32, 2**10, 2e-5)]
+)
+def test_legendre_polynomials_go_on_from_the_recurrence(dtype, last, error):
+    n, k = around(last)
+    x = t.tensor([-0.97, -0.3, 1e-9, 0.25, 0.4999, 0.5001, 0.75, 0.9], dtype=dtype)
+    p = t.special.legendre_polynomial_p(x, n).double()
+    expected = ((2 * k + 1) * x.double() * p[1:-1] - k * p[:-2]) / (k + 1)
+    near(p[2:].flatten(), expected.flatten(), 0, error)
+
+
+@pytest.mark.parametrize("dtype, last, error", [(t.float64, 2**13, 1e-8), (t.float32, 2**10, 5e-3)])
+def test_laguerre_polynomials_go_on_from_the_recurrence(dtype, last, error):
+    n, k = around(last)
+    x = t.tensor([-0.01, 1e-9, 0.01, 1.0, 30.0], dtype=dtype)
+    p = t.special.laguerre_polynomial_l(x, n).double() * (-x.double() / 2).exp()
+    expected = ((2 * k + 1 - x.double()) * p[1:-1] - k * p[:-2]) / (k + 1)
+    near(p[2:].flatten(), expected.flatten(), error, error)
+
+
+@pytest.mark.parametrize("kind", "tuvw")
+def test_chebyshev_polynomials_beyond_one_go_on_from_the_recurrence(kind):
+    n, _ = around(2**17)
+    x = doubles(1 + 1e-6, -1 - 1e-6)
+    p = getattr(t.special, f"chebyshev_polynomial_{kind}")(x, n)
+    near(p[2:].flatten(), (2 * x * p[1:-1] - p[:-2]).flatten(), 1e-9)
+
+
+def test_values_of_high_degrees():
+    """Values of a recurrence in sixty digits, and of series of hypergeometric functions."""
+    s = t.special
+    near(s.laguerre_polynomial_l(doubles(0.01), 131073), doubles(-0.075832065122203151))
+    near(s.laguerre_polynomial_l(doubles(1.0), 131073), doubles(0.036449711909358481), 1e-11)
+    near(s.laguerre_polynomial_l(doubles(900.0), 131073), doubles(1.0683672739366583e193), 1e-10)
+    near(s.laguerre_polynomial_l(doubles(-0.5), 131073), doubles(3.1469415155685677e220), 1e-11)
+    near(s.legendre_polynomial_p(doubles(-0.9999), 1048579), doubles(-0.0064528692011565115), 1e-11)
+    near(s.legendre_polynomial_p(doubles(1.000001), 200001), doubles(1.6340617672098481e121), 1e-11)
+    near(s.legendre_polynomial_p(doubles(0.0), 2**40), doubles((2 / math.pi / 2**40) ** 0.5))
+
+
+@pytest.mark.parametrize("degree", [2**31, 2**62 - 1])
+def test_the_highest_degrees_take_no_steps(degree):
+    s, x = t.special, doubles(0.0, 1.0, -1.0, 0.5, 1 + 2.0**-52, 1e300, INFINITY, float("nan"))
+    odd = -1.0 if degree % 2 else 1.0
+    for name in ("legendre_polynomial_p", "chebyshev_polynomial_t"):
+        found = getattr(s, name)(x.float(), degree).tolist()
+        assert found[1] == 1.0 and found[2] == (1.0 if float(degree) % 2 == 0 else odd)
+        assert abs(found[3]) <= 1 and math.isnan(found[5]) and math.isnan(found[7])
+    laguerre = s.laguerre_polynomial_l(x, degree).tolist()
+    assert laguerre[0] == 1.0 and abs(laguerre[1]) < 1e-2 and math.isnan(laguerre[2])
+    for name in POLYNOMIALS:
+        getattr(s, name)(x, degree)
+
+
 def test_degrees_are_cut_to_integers():
     x = doubles(0.25)
     found = t.special.legendre_polynomial_p(x, doubles(2.9, -0.5, -1.0, INFINITY, float("nan")))

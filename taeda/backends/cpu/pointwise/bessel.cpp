@@ -3,6 +3,8 @@
 // Near zero they are power series. Further out they are modified functions of the second kind,
 // K(z), by Temme's continued fraction, which also holds on the imaginary axis: there it gives the
 // Bessel functions, whose waves are the parts of exp(-z).
+#include "taeda/backends/cpu/pointwise/bessel.h"
+
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -91,6 +93,8 @@ Phasor wave(int order, double x) {
   return size * turn * (order == 0 ? k.low : k.high);
 }
 
+}  // namespace
+
 double bessel_j0(double x) {
   x = std::abs(x);
   return x < kFirstWave ? Series(-x * x / 4).first_0 : wave(0, x).real();
@@ -99,6 +103,25 @@ double bessel_j1(double x) {
   if (std::abs(x) < kFirstWave) return x / 2 * Series(-x * x / 4).first_1;
   return std::copysign(1.0, x) * wave(1, std::abs(x)).real();
 }
+
+// Near zero the power series; further out, where its last terms are large, the one in 1 / x.
+double scaled_modified_i(int order, double x) {
+  constexpr double kFirstFar = 32;
+  if (x < kFirstFar) {
+    const Series series(x * x / 4);
+    return std::exp(-x) * (order == 0 ? series.first_0 : x / 2 * series.first_1);
+  }
+  double term = 1, sum = 1;
+  for (int k = 1; k < kMostSteps && std::abs(term) > kEpsilon; ++k) {
+    const double odd = 2 * k - 1;
+    term *= (odd * odd - 4 * order) / (8 * k * x);
+    sum += term;
+  }
+  return sum / std::sqrt(2 * pi * x);
+}
+
+namespace {
+
 double bessel_y0(double x) {
   if (x <= 0) return x == 0 ? -kInfinity : kNaN;
   if (!(x < kFirstWave)) return wave(0, x).imag();

@@ -1,8 +1,10 @@
-// Orthogonal polynomials, element by element, by their recurrences of three terms.
+// Orthogonal polynomials, element by element, by their recurrences of three terms; those of high
+// degree by formulas.
 #include <cmath>
 #include <limits>
 
 #include "taeda/backends/cpu/pointwise/element_walk.h"
+#include "taeda/backends/cpu/pointwise/high_degrees.h"
 #include "taeda/backends/cpu/polynomials_declarations.h"
 #include "taeda/ops/functions.h"
 
@@ -11,6 +13,15 @@ namespace {
 
 // The last degree for which Chebyshev polynomials between -1 and 1 come from the recurrence.
 constexpr int64_t kLastDegreeByRecurrence = 8;
+
+// The last degree for which Legendre's polynomials, and Chebyshev's beyond 1, come from it.
+// Formulas are exact to the type's bits further on, and recurrences would take a step per degree.
+template <class T>
+constexpr int64_t kLastStep = sizeof(T) == sizeof(float) ? 1 << 10 : 1 << 17;
+
+// The same of Laguerre's, whose recurrence loses bits with the square of the degree near zero.
+template <class T>
+constexpr int64_t kLastLaguerreStep = sizeof(T) == sizeof(float) ? 1 << 10 : 1 << 13;
 
 enum class Kind { First, Second, Third, Fourth };
 
@@ -53,10 +64,32 @@ T chebyshev_by_angle(Kind kind, T x, int64_t n) {
 }
 
 template <class T>
+T or_nan(double value) {
+  const T rounded = static_cast<T>(value);
+  return std::isfinite(rounded) ? rounded : std::numeric_limits<T>::quiet_NaN();
+}
+
+// For |x| > 1. The third kind and the fourth are each other's where the sign of x changes.
+template <class T>
+T chebyshev_beyond_one(Kind kind, T x, int64_t n) {
+  const double count = static_cast<double>(n);
+  if (x < 0 && kind == Kind::Third)
+    kind = Kind::Fourth;
+  else if (x < 0 && kind == Kind::Fourth)
+    kind = Kind::Third;
+  const double value = kind == Kind::First    ? hyperbolic_ratio(false, x, count, 0)
+                       : kind == Kind::Second ? hyperbolic_ratio(true, x, count + 1, 1)
+                       : kind == Kind::Third  ? hyperbolic_ratio(false, x, count + 0.5, 0.5)
+                                              : hyperbolic_ratio(true, x, count + 0.5, 0.5);
+  return or_nan<T>(x < 0 && n % 2 != 0 ? -value : value);
+}
+
+template <class T>
 T chebyshev(Kind kind, T x, int64_t n) {
   if (n < 0) return T(0);
   if (std::abs(x) == T(1)) return chebyshev_at_end<T>(kind, x > 0, n);
   if (n > kLastDegreeByRecurrence && std::abs(x) < T(1)) return chebyshev_by_angle(kind, x, n);
+  if (n > kLastStep<T>) return chebyshev_beyond_one(kind, x, n);
   const T twice = x + x;
   const T first = kind == Kind::First    ? x
                   : kind == Kind::Second ? twice
@@ -81,6 +114,7 @@ template <class T>
 T laguerre(T x, int64_t n) {
   if (n < 0) return T(0);
   if (x == T(0)) return T(1);
+  if (n > kLastLaguerreStep<T>) return or_nan<T>(laguerre_of_high_degree(x, n));
   return recurrence(n, T(1) - x, [=](T k, T last, T before) {
     return ((k + k + (T(1) - x)) * last - k * before) / (k + 1);
   });
@@ -90,6 +124,7 @@ template <class T>
 T legendre(T x, int64_t n) {
   if (n < 0) return T(0);
   if (std::abs(x) == T(1)) return x > 0 || n % 2 == 0 ? T(1) : T(-1);
+  if (n > kLastStep<T>) return or_nan<T>(legendre_of_high_degree(x, n));
   return recurrence(
       n, x, [=](T k, T last, T before) { return ((k + k + 1) * x * last - k * before) / (k + 1); });
 }
