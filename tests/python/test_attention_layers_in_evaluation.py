@@ -263,7 +263,53 @@ def test_the_encoder_of_such_layers(taken):
     with t.no_grad():
         got = encoder(x, src_key_padding_mask=mask)
     assert taken == ["_transformer_encoder_layer_fwd"] * 2
+    assert t.allclose(got, expected.masked_fill(mask[:, :, None], 0), atol=1e-5)
+
+
+# Lengths of two sequences of five, and settings of the encoder.
+PADDED = [
+    ([[0, 0, 0, 0, 0], [0, 0, 0, 1, 1]], {}),
+    ([[0, 0, 0, 1, 1], [0, 1, 1, 1, 1]], {}),
+    ([[0, 0, 0, 0, 0], [1, 0, 0, 0, 1]], {}),
+    ([[0, 0, 0, 0, 0], [0, 1, 0, 0, 1]], {"mask_check": False}),
+    ([[0, 0, 0, 0, 0], [0, 0, 0, 1, 1]], {"enable_nested_tensor": False}),
+    ([[0, 0, 0, 0, 0], [0, 0, 0, 1, 1]], {"norm": True}),
+]
+
+
+@pytest.mark.parametrize("mode", ["eval", "grad", "train", "mask"])
+@pytest.mark.parametrize("rows, settings", PADDED)
+def test_padded_places_of_an_encoder_are_pytorchs(torch, rows, settings, mode):
+    """Zero where PyTorch leaves them out, else what its operators make of them."""
+
+    def result(lib, state):
+        layer = lib.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        norm = lib.nn.LayerNorm(8) if settings.get("norm") else None
+        encoder = lib.nn.TransformerEncoder(layer, 2, **{**settings, "norm": norm})
+        if state is not None:
+            encoder.load_state_dict({k: lib.tensor(v.tolist()) for k, v in state.items()})
+        elif norm is not None:
+            lib.nn.init.normal_(norm.bias)
+        encoder.train(mode == "train")
+        x = lib.arange(80).reshape(2, 5, 8).sin()
+        padding = lib.tensor(rows, dtype=lib.bool)
+        kwargs = {"mask": lib.zeros(5, 5, dtype=lib.bool)} if mode == "mask" else {}
+        with lib.set_grad_enabled(mode in ("grad", "train")):
+            return encoder(x, src_key_padding_mask=padding, **kwargs), encoder
+
+    torch.manual_seed(0)
+    expected, theirs = result(torch, None)
+    got, _ = result(t, theirs.state_dict())
+    expected = t.tensor(expected.tolist())
     assert t.allclose(got, expected, atol=1e-5)
+
+
+def test_a_sequence_that_is_padding_only_is_zeros():
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
+    with t.no_grad():
+        padding = t.tensor([[False, False], [True, True]])
+        got = encoder.eval()(t.randn(2, 2, 8), src_key_padding_mask=padding)
+    assert got[0].all() and not got[1].any()
 
 
 @pytest.mark.parametrize("norm_first", [False, True])

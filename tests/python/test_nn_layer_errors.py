@@ -148,3 +148,23 @@ def test_refusal(torch, text):
     theirs = refusal(torch, text)
     assert theirs is not None
     assert refusal(taeda, text) == theirs
+
+
+@pytest.mark.parametrize("count", [2**40, 10**40])
+def test_layers_that_no_memory_holds_are_refused_at_once(count):
+    encoder = taeda.nn.TransformerEncoderLayer(4, 2, 8)
+    decoder = taeda.nn.TransformerDecoderLayer(4, 2, 8)
+    for make in (
+        lambda: taeda.nn.TransformerEncoder(encoder, count),
+        lambda: taeda.nn.TransformerDecoder(decoder, count),
+        lambda: taeda.nn.Transformer(4, 2, num_decoder_layers=count),
+        lambda: taeda.nn.LSTM(2, 3, count),
+        lambda: taeda.nn.GRU(2, 3, num_layers=count, device="meta"),
+    ):
+        with pytest.raises(MemoryError, match=f"{count} times .* takes more than"):
+            make()
+
+
+def test_no_module_is_copied_to_the_end_of_memory():
+    with pytest.raises(TypeError, match="int is not a Module subclass"):
+        taeda.nn.TransformerDecoder(-2, 2**62 - 1)

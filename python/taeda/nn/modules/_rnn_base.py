@@ -6,7 +6,7 @@ from warnings import warn
 
 from taeda import _C
 from taeda.nn import init
-from taeda.nn.modules._weights import add_parameters
+from taeda.nn.modules._weights import add_parameters, check_memory
 from taeda.nn.modules.module import Module
 from taeda.nn.utils.rnn import PackedSequence
 
@@ -63,6 +63,7 @@ class RNNBase(Module):
         self.proj_size = proj_size
         self._flat_weights_names = []
         self._all_weights = []
+        check_memory(f"{mode} layer", num_layers, [0 for _ in self._shapes(1)])
         for layer in range(num_layers):
             for suffix in ("", "_reverse")[: self._num_directions]:
                 shapes = {f"{name}_l{layer}{suffix}": shape for name, shape in self._shapes(layer)}

@@ -143,8 +143,11 @@ class TransformerEncoderLayer(_Layer):
             ),
         )
         reason = next((text for holds, text in reasons if holds), "")
+        return reason or self._why_not_fused(src)
+
+    def _why_not_fused(self, src):
         first, last = self._weights()
-        return reason or why_not_fused((src, *first, *last))
+        return why_not_fused((src, *first, *last))
 
     def _fast(self, src, src_mask, src_key_padding_mask):
         attention = self.self_attn

@@ -1,6 +1,7 @@
 """The parameters `weight` and `bias` that most layers have: made, filled and read in one way."""
 
 import math
+import os
 
 from taeda import _C
 from taeda.nn import init
@@ -14,6 +15,23 @@ def add_parameters(module, shapes, device, dtype):
         if shape is not None:
             parameter = Parameter(_C.empty(shape, device=device, dtype=dtype))
         module.register_parameter(name, parameter)
+
+
+# Bytes that a tensor takes beside its numbers, at least.
+_LEAST_OF_A_TENSOR = 64
+
+
+def check_memory(what, count, bytes_of_each):
+    """MemoryError where `count` times tensors of so many bytes are more than the memory.
+
+    Without it, a huge number of layers is made until nothing is left of the memory.
+    """
+    each = sum(size + _LEAST_OF_A_TENSOR for size in bytes_of_each)
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if each * count > memory:
+        raise MemoryError(
+            f"{count} times {what} takes more than {each * count} bytes, this machine has {memory}"
+        )
 
 
 def weight_and_bias(module):

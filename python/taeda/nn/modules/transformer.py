@@ -4,6 +4,8 @@ import copy
 from warnings import warn
 
 from taeda import _C
+from taeda.backends import mha
+from taeda.compiler import is_compiling
 from taeda.nn import functional as F
 from taeda.nn import init
 from taeda.nn._multi_head_attention import _canonical_mask, _none_or_dtype
@@ -11,6 +13,7 @@ from taeda.nn.modules._transformer_layers import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
+from taeda.nn.modules._weights import check_memory
 from taeda.nn.modules.container import ModuleList
 from taeda.nn.modules.module import Module
 from taeda.nn.modules.normalization import LayerNorm
@@ -43,14 +46,23 @@ def _detect_is_causal_mask(mask, is_causal=None, size=None):
 
 
 def _get_clones(module, N):
-    return ModuleList([copy.deepcopy(module) for _ in range(N)])
+    clones = ModuleList()
+    if isinstance(module, Module):
+        tensors = [*module.parameters(), *module.buffers()]
+        # Every part has a table of its own, whatever its device.
+        sizes = [0 if t.is_meta else t.nbytes for t in tensors] + [0 for _ in module.modules()]
+        check_memory(type(module).__name__, N, sizes)
+    for _ in range(N):
+        clones.append(copy.deepcopy(module))
+    return clones
 
 
 class TransformerEncoder(Module):
     """Copies of an encoder layer, one after the other, and a normalization.
 
-    `enable_nested_tensor` and `mask_check` are PyTorch's choice of a form without padding; the
-    results are the same.
+    In evaluation without gradients PyTorch runs padded batches without their padding, unless
+    `enable_nested_tensor` is off; `mask_check` makes sure that all of it is at the end. Results are
+    zero there, before the normalization.
     """
 
     __constants__ = ["norm"]
@@ -81,6 +93,9 @@ class TransformerEncoder(Module):
         length = _get_seq_len(src, self.layers[0].self_attn.batch_first)
         is_causal = _detect_is_causal_mask(mask, is_causal, length)
         output = src
+        is_kept = self._kept_places(src, mask, src_key_padding_mask)
+        if is_kept is not None:
+            src_key_padding_mask = _canonical_mask(~is_kept, "", None, "", src.dtype)
         for layer in self.layers:
             output = layer(
                 output,
@@ -88,7 +103,22 @@ class TransformerEncoder(Module):
                 is_causal=is_causal,
                 src_key_padding_mask=src_key_padding_mask,
             )
+        if is_kept is not None:
+            output = output.masked_fill(~is_kept.unsqueeze(-1), 0.0)
         return output if self.norm is None else self.norm(output)
+
+    def _kept_places(self, src, mask, padding):
+        """The places that PyTorch runs where it leaves the padding out, else None."""
+        layer = self.layers[0]
+        if not (mha.get_fastpath_enabled() and self.use_nested_tensor) or layer.training:
+            return None
+        if src.dim() != 3 or padding is None or mask is not None:
+            return None
+        if (self.mask_check and is_compiling()) or layer._why_not_fused(src):
+            return None
+        given = padding.logical_not()
+        kept = _C.arange(given.size(1), device=src.device) < given.sum(1, keepdim=True)
+        return None if self.mask_check and not kept.equal(given) else kept
 
 
 def _why_not_nested(layer):
