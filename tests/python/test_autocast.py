@@ -169,7 +169,8 @@ def outcome(m, call, dtype, region_dtype):
 
 
 def test_every_record_with_a_class_has_a_call():
-    assert sorted(cpu_classes()) == sorted(CALLS)
+    """Dtypes of an LSTM, which PyTorch's processor may lack in float16, are in test_recurrent.py."""
+    assert sorted(cpu_classes()) == sorted([*CALLS, "lstm.input"])
 
 
 @pytest.mark.parametrize("region_dtype", ["bfloat16", "float16"])
@@ -187,7 +188,8 @@ def test_cpu_classes_name_pytorchs_operators(torch):
     known = set()
     for path in RECORDS.glob("*/records.toml"):
         known |= set(tomllib.loads(path.read_text()))
-    assert set(cpu_classes()) - {"_batched_matmul"} == theirs & known
+    assert "mkldnn_rnn_layer" in theirs  # what lstm.input is in PyTorch
+    assert set(cpu_classes()) - {"_batched_matmul", "lstm.input"} == theirs & known
 
 
 @needs_taeda

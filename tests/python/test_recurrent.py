@@ -199,3 +199,101 @@ def test_lengths_lie_on_the_cpu_whatever_the_default_device():
         packed = t.nn.utils.rnn.pack_padded_sequence(t.ones(3, 2, 1), [3, 1])
     assert packed.batch_sizes.tolist() == [2, 1, 1]
     assert packed.data.shape == (4, 1)
+
+
+# ---- dtypes that are not one floating point type ----
+LAYERS = [
+    ("LSTM", {}),
+    ("LSTM", {"num_layers": 2, "bidirectional": True, "batch_first": True}),
+    ("LSTM", {"proj_size": 2}),
+    ("GRU", {"num_layers": 2}),
+    ("GRU", {"bidirectional": True, "bias": False}),
+    ("RNN", {}),
+    ("RNN", {"nonlinearity": "relu"}),
+]
+CELLS = [("LSTMCell", {}), ("GRUCell", {}), ("RNNCell", {})]
+
+
+def flat(results):
+    """The tensors of a result, however they are nested."""
+    if isinstance(results, (tuple, list)):
+        return [tensor for part in results for tensor in flat(part)]
+    return [results]
+
+
+def both_of(torch, name, settings, call, dtype="float32"):
+    """The results of one layer of PyTorch and of its copy here, for the same call."""
+    torch.manual_seed(0)
+    made = []
+    for lib in (torch, t):
+        layer = getattr(lib.nn, name)(3, 4, **settings, dtype=getattr(lib, dtype))
+        if made:
+            theirs = made[0][0].state_dict().items()
+            layer.load_state_dict({k: lib.tensor(v.tolist()) for k, v in theirs})
+        made.append((layer, flat(call(lib, layer))))
+    return made[1][1], made[0][1]
+
+
+def check_equal(got, expected, tolerance):
+    assert [str(g.dtype) for g in got] == [str(e.dtype) for e in expected]
+    for g, e in zip(got, expected, strict=True):
+        wide = g.to(t.complex128) - t.tensor(e.tolist(), dtype=t.complex128)
+        assert g.shape == tuple(e.shape) and float(wide.abs().max()) < tolerance
+
+
+@pytest.mark.parametrize("name, settings", LAYERS + CELLS)
+@pytest.mark.parametrize("given", ["float32", "bfloat16", "float64"])
+def test_dtypes_under_autocast_are_pytorchs(torch, name, settings, given):
+    dtype = "float64" if given == "float64" else "float32"
+
+    def call(lib, layer):
+        sizes = (2, 3) if name.endswith("Cell") else (5, 2, 3)
+        x = lib.arange(6 if name.endswith("Cell") else 30).reshape(sizes).sin()
+        with lib.autocast("cpu", dtype=lib.bfloat16):
+            return layer(x.to(getattr(lib, given)))
+
+    check_equal(*both_of(torch, name, settings, call, dtype), tolerance=2e-2)
+
+
+@pytest.mark.parametrize("name, settings", LAYERS)
+def test_packed_sequences_under_autocast_are_pytorchs(torch, name, settings):
+    settings = {k: v for k, v in settings.items() if k != "batch_first"}
+
+    def call(lib, layer):
+        rnn = lib.nn.utils.rnn
+        packed = rnn.pack_sequence([lib.arange(12).reshape(4, 3).cos(), lib.ones(2, 3)])
+        with lib.autocast("cpu", dtype=lib.bfloat16):
+            output, state = layer(packed)
+        return output.data, state
+
+    check_equal(*both_of(torch, name, settings, call), tolerance=2e-2)
+
+
+def test_gradients_under_autocast_have_the_weights_dtype():
+    layer = t.nn.LSTM(3, 4)
+    with t.autocast("cpu", dtype=t.float16):
+        output, (hidden, cell) = layer(t.ones(5, 2, 3))
+    assert output.dtype == hidden.dtype == cell.dtype == t.float16
+    output.float().sum().backward()
+    assert all(p.grad.dtype == t.float32 and p.grad.any() for p in layer.parameters())
+
+
+@pytest.mark.parametrize("name, settings", LAYERS + CELLS)
+def test_complex_layers_are_pytorchs(torch, name, settings):
+    if settings.get("nonlinearity") == "relu":
+        pytest.skip("relu has no complex form")
+
+    def call(lib, layer):
+        sizes = (2, 3) if name.endswith("Cell") else (5, 2, 3)
+        x = lib.arange(6 if name.endswith("Cell") else 30).reshape(sizes).sin()
+        return layer(lib.complex(x, x.cos()))
+
+    check_equal(*both_of(torch, name, settings, call, "complex64"), tolerance=1e-4)
+
+
+def test_a_cell_takes_a_wider_state(torch):
+    def call(lib, layer):
+        hidden = lib.zeros(2, 4)
+        return layer(lib.ones(2, 3), (hidden, hidden.double() + 0.5))
+
+    check_equal(*both_of(torch, "LSTMCell", {}, call), tolerance=1e-6)

@@ -51,6 +51,8 @@ def kernel(r):
     chosen = list(dict.fromkeys(by_group.values()))
     everywhere = len(by_group) == len(DEVICES)
     condition = "" if everywhere else f" || !({DEVICES[next(iter(by_group))]})"
+    if "autocast_where" in r.data:
+        condition += f" || !({r.data['autocast_where']})"
     tensors = ", ".join(a.name for a in s.tensors)
     text = f"{kernel_head(s)} {{\n  const DeviceType device = device_of(ks, {tensors});\n"
     text += f"  if (!is_enabled(device){condition}) return {redispatch(s, 'Autocast')};\n"

@@ -77,6 +77,7 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
   batch_roles   argument = role (see ops/batching.h) where its name and type do not tell
   autocast   class under autocast: lower_precision, fp32, fp32_dtype (its dtype argument is set),
              promote (widest); or a table of classes by device group: cpu, accelerator
+  autocast_where   a C++ condition of the arguments without which the class does not apply
   python     name and module ("", "nn", "special", "linalg") where they differ; arguments = {schema's
              name = Python's}; inplace_function = true where PyTorch offers the in-place form of
              several tensors as a function; gives_first = true where PyTorch's binding gives the
@@ -170,6 +171,7 @@ FIELDS = {
     "out_names",
     "inplace_overload",
     "autocast",
+    "autocast_where",
     "seen_whole",
 }
 AUTOCAST_CLASSES = ("lower_precision", "fp32", "fp32_dtype", "promote")

@@ -31,6 +31,34 @@ GruGates::GruGates(const Tensor& input_gates, const Tensor& hidden_gates, const 
   candidate = from_input[2].add(reset.mul(hidden)).tanh();
 }
 
+namespace {
+
+// Whether the fused operators take the dtypes of the gates and of the state.
+bool can_be_fused(const Tensor& from_input, const Tensor& from_hidden, const Tensor& state) {
+  const DType dtype = from_input.dtype();
+  return !is_complex(dtype) && from_hidden.dtype() == dtype && state.dtype() == dtype;
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> lstm_states(const Tensor& from_input, const Tensor& from_hidden,
+                                       const Tensor& cell) {
+  if (can_be_fused(from_input, from_hidden, cell)) {
+    const auto [hy, cy, workspace] = taeda::_thnn_fused_lstm_cell(from_input, from_hidden, cell);
+    return {hy, cy};
+  }
+  const LstmGates g(from_input, from_hidden, {}, {});
+  const Tensor cy = g.forget.mul(cell).add(g.in.mul(g.cell));
+  return {g.out.mul(cy.tanh()), cy};
+}
+
+Tensor gru_state(const Tensor& from_input, const Tensor& from_hidden, const Tensor& hidden) {
+  if (can_be_fused(from_input, from_hidden, hidden))
+    return std::get<0>(taeda::_thnn_fused_gru_cell(from_input, from_hidden, hidden));
+  const GruGates g(from_input, from_hidden, {}, {});
+  return hidden.sub(g.candidate).mul(g.update).add(g.candidate);
+}
+
 }  // namespace taeda::recurrent
 
 namespace taeda::impl {
@@ -103,14 +131,13 @@ std::tuple<Tensor, Tensor> lstm_cell(const Tensor& input, TensorList hx, const T
   check_cell_hidden(input, hx[0], w_hh.sym_size(1), 0);
   check_cell_hidden(input, hx[1], w_hh.sym_size(1), 1);
   const auto [from_input, from_hidden] = cell_products(input, hx[0], w_ih, w_hh, b_ih, b_hh, 4);
-  const auto [hy, cy, workspace] = taeda::_thnn_fused_lstm_cell(from_input, from_hidden, hx[1]);
-  return {hy, cy};
+  return recurrent::lstm_states(from_input, from_hidden, hx[1]);
 }
 
 Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
                 const Tensor& b_ih, const Tensor& b_hh) {
   const auto [from_input, from_hidden] = cell_products(input, hx, w_ih, w_hh, b_ih, b_hh, 3);
-  return std::get<0>(taeda::_thnn_fused_gru_cell(from_input, from_hidden, hx));
+  return recurrent::gru_state(from_input, from_hidden, hx);
 }
 
 Tensor rnn_tanh_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,

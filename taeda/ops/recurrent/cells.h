@@ -26,6 +26,12 @@ struct GruGates {
            const Tensor& hidden_bias);
 };
 
+// The new hidden and cell state of a step from the products with its weights. Where dtypes differ,
+// as they do under autocast, or are complex, each operator in it promotes as PyTorch's does.
+std::tuple<Tensor, Tensor> lstm_states(const Tensor& from_input, const Tensor& from_hidden,
+                                       const Tensor& cell);
+Tensor gru_state(const Tensor& from_input, const Tensor& from_hidden, const Tensor& hidden);
+
 Tensor add_bias(const Tensor& gates, const Tensor& bias);
 
 }  // namespace taeda::recurrent

@@ -43,14 +43,11 @@ Tensor from_hidden(const State& state, const CellParams& params) {
   return taeda::linear(state.hidden, params.w_hh, params.b_hh);
 }
 State lstm_step(const Tensor& from_input, const State& state, const CellParams& params) {
-  const auto [hy, cy, workspace] =
-      taeda::_thnn_fused_lstm_cell(from_input, from_hidden(state, params), state.cell);
+  const auto [hy, cy] = recurrent::lstm_states(from_input, from_hidden(state, params), state.cell);
   return {params.w_hr.defined() ? taeda::linear(hy, params.w_hr, Tensor()) : hy, cy};
 }
 State gru_step(const Tensor& from_input, const State& state, const CellParams& params) {
-  return {std::get<0>(
-              taeda::_thnn_fused_gru_cell(from_input, from_hidden(state, params), state.hidden)),
-          Tensor()};
+  return {recurrent::gru_state(from_input, from_hidden(state, params), state.hidden), Tensor()};
 }
 State tanh_step(const Tensor& from_input, const State& state, const CellParams& params) {
   return {from_input.add(from_hidden(state, params)).tanh(), Tensor()};
@@ -201,13 +198,15 @@ Stack lstm_stack(TensorList hx, TensorList params, bool has_biases, int64_t num_
           train,      bidirectional};
 }
 
+// Autocast casts what the steps take, so that dtypes may differ under it.
 void check_places(const Tensor& input, TensorList params, TensorList hx) {
+  const bool may_differ = local_keys().include.has(Key::Autocast);
   const auto check = [&](const char* name, const Tensor& t) {
     if (!t.defined()) return;
     TAEDA_CHECK(t.device() == input.device(), "Input and ", name,
                 " tensors are not at the same device, found input tensor at ", input.device(),
                 " and ", name, " tensor at ", t.device());
-    TAEDA_CHECK(t.dtype() == input.dtype(), "Input and ", name,
+    TAEDA_CHECK(may_differ || t.dtype() == input.dtype(), "Input and ", name,
                 " tensors are not the same dtype, found input tensor with ", input.dtype(), " and ",
                 name, " tensor with ", t.dtype());
   };
