@@ -6,7 +6,7 @@ from taeda.nn.modules import Module
 from taeda.nn.parallel import DataParallel
 from taeda.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-from taeda.nn import attention, common_types, parallel  # isort: skip
+from taeda.nn import attention, common_types, grad, parallel  # isort: skip
 
 _OPTIONS = ("device", "dtype", "memory_format")
 

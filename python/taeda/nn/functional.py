@@ -9,7 +9,7 @@ from taeda._C._nn import (  # noqa: F401
     softplus,
     softshrink,
 )
-from taeda.nn import _checks
+from taeda.nn import _checks, grad  # noqa: F401
 from taeda.nn import _generated_functional as _generated
 from taeda.nn._multi_head_attention import (  # noqa: F401
     _canonical_mask,
