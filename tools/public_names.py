@@ -7,7 +7,8 @@
 Needs both packages. A name counts as PyTorch's if it is public and PyTorch's own: names that its
 files import from elsewhere are left out. Signatures are compared by names, kinds and defaults of
 arguments, where Python knows them. tools/names/reasons.toml says why names are missing, by pattern;
-a missing name without a reason, or a pattern without a missing name, is an error.
+a missing name without a reason, or a pattern without a missing name, is an error. It also lists
+names that are there with a use that raises; a use that does not is an error too.
 """
 
 import importlib
@@ -39,7 +40,8 @@ HEAD = """# Names
 
 PyTorch's public names and Taeda's, compared by `tools/public_names.py`, which writes this page; the
 reasons are in `tools/names/reasons.toml`. "Other signature" counts names that both have with other
-arguments, where Python can tell; the tables below say how they differ.
+arguments, where Python can tell; the tables below say how they differ. Names that are there and
+refuse a use which PyTorch has are shown with a call that raises.
 
 | area | names | there | other signature | missing |
 | --- | ---: | ---: | ---: | ---: |
@@ -115,18 +117,19 @@ class Reasons:
     """Why names are missing; notes which patterns were of use."""
 
     def __init__(self, text):
-        self.rows = tomllib.loads(text)["missing"]
+        given = tomllib.loads(text)
+        self.rows, self.refused = given["missing"], given.get("refused", [])
         self.used = set()
 
     def of(self, area, name, value):
-        if name == name.lower() and hasattr(found("torch.ops.aten", "torch"), name.rstrip("_")):
-            return OPERATOR
-        if area == "nn.functional" and inspect.isfunction(value):
-            return OPERATOR
         for number, row in enumerate(self.rows):
             if area in row["areas"] and re.fullmatch("|".join(row["names"]), name):
                 self.used.add(number)
                 return row["reason"]
+        if name == name.lower() and hasattr(found("torch.ops.aten", "torch"), name.rstrip("_")):
+            return OPERATOR
+        if area == "nn.functional" and inspect.isfunction(value):
+            return OPERATOR
         return None
 
     def unused(self):
@@ -149,10 +152,20 @@ def compared(reasons):
                 differing[name] = change
         result.append((path, names, differing, missing))
     problems += [f"a reason for no name: {reason}" for reason in reasons.unused()]
+    problems += [f"does not raise: {row['call']}" for row in reasons.refused if not raises(row)]
     return result, problems
 
 
-def page(areas):
+def raises(row):
+    """Whether the use of a name that a row tells of is refused."""
+    try:
+        exec(row["call"], {"taeda": importlib.import_module("taeda")})
+    except (RuntimeError, AttributeError, NotImplementedError):
+        return True
+    return False
+
+
+def page(areas, refused):
     """The text of the page."""
     text = HEAD
     for path, names, differing, missing in areas:
@@ -160,7 +173,8 @@ def page(areas):
         counts = f"{len(names)} | {len(names) - lost} | {len(differing)} | {lost}"
         text += f"| `{path}` | {counts} |\n"
     for path, _, differing, missing in areas:
-        if differing or missing:
+        rows = [row for row in refused if row["area"] == path]
+        if differing or missing or rows:
             text += f"\n## {path}\n"
         if differing:
             text += "\n| name | only PyTorch | only Taeda |\n| --- | --- | --- |\n"
@@ -168,6 +182,8 @@ def page(areas):
                 text += f"| `{name}` | {_cell(sides[0])} | {_cell(sides[1])} |\n"
         for reason, names in missing.items():
             text += f"\nMissing, {reason}: {', '.join(f'`{name}`' for name in names)}.\n"
+        for row in rows:
+            text += f"\nThere, but `{row['call']}` raises: {row['reason']}.\n"
     return text
 
 
@@ -176,12 +192,15 @@ def _cell(arguments):
 
 
 def main():
-    areas, problems = compared(Reasons(REASONS.read_text()))
+    reasons = Reasons(REASONS.read_text())
+    areas, problems = compared(reasons)
     if problems:
         sys.exit("\n".join(problems))
     if "--check" in sys.argv:
-        sys.exit(0 if PAGE.read_text() == page(areas) else f"{PAGE.name} is out of date")
-    PAGE.write_text(page(areas))
+        sys.exit(
+            0 if PAGE.read_text() == page(areas, reasons.refused) else f"{PAGE.name} is out of date"
+        )
+    PAGE.write_text(page(areas, reasons.refused))
 
 
 if __name__ == "__main__":

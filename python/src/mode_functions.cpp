@@ -10,6 +10,7 @@
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/backends/device_kernels.h"
 #include "taeda/base/parallel.h"
+#include "taeda/core/determinism.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::python {
@@ -51,6 +52,21 @@ PyObject* set_num_threads_function(PyObject*, PyObject* o) {
   });
 }
 PyObject* get_num_threads_function(PyObject*, PyObject*) { return PyLong_FromLong(num_threads()); }
+
+PyObject* get_determinism(PyObject*, PyObject*) {
+  const Determinism& d = determinism();
+  return Py_BuildValue("(NNN)", wrap(d.is_required.load()), wrap(d.is_warning_enough.load()),
+                       wrap(d.fills_memory.load()));
+}
+PyObject* set_determinism(PyObject*, PyObject* args) {
+  int is_required, is_warning_enough, fills_memory;
+  if (!PyArg_ParseTuple(args, "ppp", &is_required, &is_warning_enough, &fills_memory))
+    return nullptr;
+  determinism().is_required = is_required != 0;
+  determinism().is_warning_enough = is_warning_enough != 0;
+  determinism().fills_memory = fills_memory != 0;
+  return none();
+}
 
 PyObject* manual_seed(PyObject*, PyObject* seed) {
   return guarded([&] {
@@ -146,6 +162,8 @@ PyMethodDef mode_table[] = {
      "How many threads an operator may use: what was set, else OMP_NUM_THREADS, else the cores "
      "that\n"
      "the process may run on."},
+    {"_get_determinism", get_determinism, METH_NOARGS, nullptr},
+    {"_set_determinism", set_determinism, METH_VARARGS, nullptr},
     {"manual_seed", manual_seed, METH_O,
      "manual_seed(seed) -> torch.Generator\n\n"
      "Starts the random stream of `seed` from its beginning."},

@@ -174,7 +174,7 @@ def _functions(types):
             if name.startswith("_") or not callable(value) or inspect.ismodule(value):
                 continue
             signatures = _documented(value) or [_inspected(value, types) or ANYTHING]
-            changes_process = name.startswith(("set_", "autocast_"))
+            changes_process = name.startswith(("set_", "use_", "autocast_"))
             yield OddCallable(prefix + name, tuple(signatures), changes_process=changes_process)
 
 

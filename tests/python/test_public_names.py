@@ -14,8 +14,13 @@ def tool(torch):
 
 
 @pytest.fixture(scope="module")
-def comparison(tool):
-    return tool.compared(tool.Reasons(tool.REASONS.read_text()))
+def reasons(tool):
+    return tool.Reasons(tool.REASONS.read_text())
+
+
+@pytest.fixture(scope="module")
+def comparison(tool, reasons):
+    return tool.compared(reasons)
 
 
 def test_every_missing_name_has_a_reason(comparison):
@@ -26,8 +31,9 @@ def test_every_reason_is_of_a_missing_name(comparison):
     assert [problem for problem in comparison[1] if not problem.startswith("no reason")] == []
 
 
-def test_the_page_is_up_to_date(tool, comparison):
-    assert tool.PAGE.read_text() == tool.page(comparison[0]), "tools/public_names.py writes it"
+def test_the_page_is_up_to_date(tool, reasons, comparison):
+    page = tool.page(comparison[0], reasons.refused)
+    assert tool.PAGE.read_text() == page, "tools/public_names.py writes it"
 
 
 def test_signatures_are_compared_by_names_kinds_and_defaults(tool):
@@ -50,3 +56,10 @@ def test_a_reason_of_no_name_is_told(tool):
     text = '[[missing]]\nareas = ["nn"]\nnames = ["Linear"]\nreason = "a slip"\n'
     _, problems = tool.compared(tool.Reasons(text))
     assert "a reason for no name: a slip" in problems
+
+
+def test_a_use_that_does_not_raise_is_told(tool):
+    call = "taeda.nn.Linear(1, 1)"
+    text = f'missing = []\n[[refused]]\narea = "torch.nn"\ncall = "{call}"\nreason = "a slip"\n'
+    _, problems = tool.compared(tool.Reasons(text))
+    assert f"does not raise: {call}" in problems

@@ -6,7 +6,7 @@ more than one form of it.
 
 from warnings import warn
 
-from taeda import _C
+from taeda import _C, _settings
 
 __all__ = [
     "cudnn_sdp_enabled",
@@ -30,9 +30,17 @@ def is_built():
 
 class _Matmul:
     def __init__(self):
-        self.allow_tf32 = False
         self.allow_fp16_reduced_precision_reduction = True
         self.allow_bf16_reduced_precision_reduction = True
+
+    @property
+    def allow_tf32(self):
+        """Whether float32 products may be less exact, as set_float32_matmul_precision says."""
+        return _settings.get_float32_matmul_precision() != "highest"
+
+    @allow_tf32.setter
+    def allow_tf32(self, is_allowed):
+        _settings.set_float32_matmul_precision("high" if is_allowed else "highest")
 
 
 matmul = _Matmul()

@@ -252,3 +252,6 @@ def _device_index(device):
     if device.type != "cuda":
         raise ValueError(f"Expected a cuda device, but got: {device}")
     return 0 if device.index is None else device.index
+
+
+from taeda.cuda import amp  # noqa: E402  isort: skip

@@ -2,7 +2,9 @@
 #include "taeda/ops/factory/declarations.h"
 
 #include <cmath>
+#include <limits>
 
+#include "taeda/core/determinism.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/kernel_name.h"
@@ -27,6 +29,34 @@ Tensor new_tensor(SymIntList size, SymIntList strides, DType dtype, Device devic
   OutSpec spec(size, dtype, device);
   spec.strides.assign(strides.begin(), strides.end());
   return spec.allocate();
+}
+
+namespace {
+
+Scalar unwritten_value(DType dtype) {
+  if (is_floating(dtype) || is_complex(dtype)) return std::numeric_limits<double>::quiet_NaN();
+  switch (dtype) {
+    case DType::Bool: return true;
+    case DType::UInt8: return int64_t{std::numeric_limits<uint8_t>::max()};
+    case DType::UInt16: return int64_t{std::numeric_limits<uint16_t>::max()};
+    case DType::UInt32: return int64_t{std::numeric_limits<uint32_t>::max()};
+    case DType::UInt64: return std::numeric_limits<uint64_t>::max();
+    case DType::Int8: return int64_t{std::numeric_limits<int8_t>::max()};
+    case DType::Int16: return int64_t{std::numeric_limits<int16_t>::max()};
+    case DType::Int32: return int64_t{std::numeric_limits<int32_t>::max()};
+    default: return std::numeric_limits<int64_t>::max();
+  }
+}
+
+}  // namespace
+
+void fill_unwritten(const Tensor& made, int64_t first) {
+  if (!determinism().fills_new_memory() || made.impl()->has_symbolic_sizes()) return;
+  const int64_t count =
+      static_cast<int64_t>(made.storage()->nbytes()) / made.element_size() - first;
+  if (count <= 0) return;
+  const ExcludeKeys below(KeySet(Key::Autograd) | KeySet(Key::ADInplaceOrView));
+  make_alias(made, {count}, {1}, first).fill_(unwritten_value(made.dtype()));
 }
 
 DType dtype_of_fill(const Scalar& value) {
@@ -57,8 +87,11 @@ Tensor empty_memory_format(SymIntList size, std::optional<DType> dtype,
                            std::optional<bool> pin_memory,
                            std::optional<MemoryFormat> memory_format) {
   check_options(layout, pin_memory);
-  return new_tensor(size, strides_in(size, memory_format), dtype.value_or(default_dtype()),
-                    device.value_or(default_device()));
+  const Tensor made =
+      new_tensor(size, strides_in(size, memory_format), dtype.value_or(default_dtype()),
+                 device.value_or(default_device()));
+  fill_unwritten(made);
+  return made;
 }
 
 Tensor& empty_out(SymIntList size, std::optional<MemoryFormat> memory_format, Tensor& out) {
@@ -77,8 +110,10 @@ Tensor empty_strided(SymIntList size, SymIntList stride, std::optional<DType> dt
   check_options(layout, pin_memory);
   TAEDA_CHECK(size.size() == stride.size(), "dimensionality of sizes (", size.size(),
               ") must match dimensionality of strides (", stride.size(), ")");
-  return new_tensor(size, stride, dtype.value_or(default_dtype()),
-                    device.value_or(default_device()));
+  const Tensor made =
+      new_tensor(size, stride, dtype.value_or(default_dtype()), device.value_or(default_device()));
+  fill_unwritten(made);
+  return made;
 }
 
 Tensor empty_permuted(SymIntList size, IntList physical_layout, std::optional<DType> dtype,

@@ -14,8 +14,11 @@ Tensor empty_like(const Tensor& self, std::optional<DType> dtype, std::optional<
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Preserve);
   const bool is_plain = self.is_contiguous() &&
                         (format == MemoryFormat::Preserve || format == MemoryFormat::Contiguous);
-  return new_tensor(self.sym_sizes(), is_plain ? SymIntVec() : strides_like(self, format),
-                    dtype.value_or(self.dtype()), device.value_or(self.device()));
+  const Tensor made =
+      new_tensor(self.sym_sizes(), is_plain ? SymIntVec() : strides_like(self, format),
+                 dtype.value_or(self.dtype()), device.value_or(self.device()));
+  fill_unwritten(made);
+  return made;
 }
 
 Tensor zeros_like(const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,

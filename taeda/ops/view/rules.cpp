@@ -6,6 +6,7 @@
 #include "taeda/dispatch/levels.h"
 #include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/options.h"
 #include "taeda/ops/shape.h"
 #include "taeda/ops/size_limits.h"
 #include "taeda/ops/spec.h"
@@ -398,7 +399,9 @@ Tensor& resize_(Tensor& self, SymIntList size, std::optional<MemoryFormat> memor
   for (const SymInt& s : size)
     TAEDA_CHECK(s >= SymInt(0), "Trying to create tensor with negative dimension ", s, ": ", size);
   if (self.sym_sizes() != size) {
+    const auto written = static_cast<int64_t>(self.storage()->nbytes()) / self.element_size();
     resize_to(self, size);
+    fill_unwritten(self, written);
     if (self.impl()->has_version_counter()) self.impl()->bump_version();
   }
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
