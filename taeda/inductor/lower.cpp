@@ -59,6 +59,15 @@ const LoweringTable& lowering_table() {
 
 bool is_symbolic_number(const Value& v) { return v.is<SymInt>() || v.is<int64_t>(); }
 
+// The expression of a symbolic number that is no integer; null for other values.
+const Expr* float_of(const SymNode* node) {
+  const fx::SymExprNode* number = node ? fx::SymExprNode::from(node) : nullptr;
+  return number && number->expr()->kind == SymKind::Float ? number->expr() : nullptr;
+}
+const Expr* float_of(const Value& v) {
+  return v.is<IntrusivePtr<SymNode>>() ? float_of(v.get<IntrusivePtr<SymNode>>().get()) : nullptr;
+}
+
 // Nodes that results and effects depend on, and inputs.
 std::unordered_set<const Node*> needed_nodes(const fx::Graph& graph) {
   std::unordered_set<const Node*> needed;
@@ -150,6 +159,7 @@ class GraphLowering final : public Lowering {
   std::unordered_map<const TensorImpl*, int> by_handle_;
   std::unordered_map<const StorageImpl*, int> by_storage_;
   std::vector<Tensor> handles_;  // by value: a tensor without memory that lowerings see
+  std::unordered_map<const Expr*, int> floats_;  // values of inputs
   std::vector<Tensor> results_;
   std::string node_name_;  // of the node that is lowered
 };
@@ -248,8 +258,22 @@ void GraphLowering::lower_placeholder(const Node& node) {
     program_->inputs.push_back(input);
     return add_given(input.fake, node, Memory::Kind::Input, number);
   }
+  if (const Expr* number = float_of(val)) {
+    // Note [Numbers as inputs]: a float changes from run to run as the elements of a tensor do, so
+    // it is one; kernels read it.
+    input.is_float = true;
+    input.fake =
+        empty_strided(SymIntList(), SymIntList(), DType::Double, {}, Device(DeviceType::CPU), {});
+    input.value = static_cast<int>(program_->values.size());
+    const int index = static_cast<int>(program_->inputs.size());
+    program_->inputs.push_back(input);
+    add_given(input.fake, node, Memory::Kind::Input, index);
+    floats_[number] = input.value;
+    by_node_.erase(&node);
+    return;
+  }
   TAEDA_CHECK_NOT_IMPLEMENTED(is_symbolic_number(val), "input ", node.name(),
-                              " is neither a tensor nor an integer");
+                              " is neither a tensor nor a number");
   input.number = integer(val.is<SymInt>() ? val.get<SymInt>() : SymInt(val.to_int()));
   program_->inputs.push_back(input);
 }
@@ -316,6 +340,8 @@ Tensor GraphLowering::number_as_tensor(const SymInt& number) {
 const Definition& GraphLowering::operand(const Tensor& t) {
   const bool is_number = t.impl()->is_wrapped_number() && !by_handle_.count(t.impl());
   if (!is_number) return of(t);
+  if (const Expr* number = float_of(read_scalar(t).node()))
+    return *program_->values[floats_.at(number)].definition;
   return of(number_as_tensor(SymInt(IntrusivePtr<SymNode>::share(read_scalar(t).node()))));
 }
 
@@ -381,7 +407,8 @@ struct KeptCall {
   std::vector<Tensor> inputs;
   std::vector<const Definition*> definitions;  // null for numbers
   std::vector<Scalar> scalars;
-  std::vector<const Expr*> numbers;  // of scalars that sizes tell; null for the others
+  std::vector<const Expr*> numbers;       // of scalars that sizes tell; null for the others
+  std::vector<const Definition*> floats;  // of scalars that are inputs; null for the others
 };
 
 void GraphLowering::take_pointwise(const lowered::PointwiseCall& call) {
@@ -396,8 +423,13 @@ void GraphLowering::take_pointwise(const lowered::PointwiseCall& call) {
   }
   for (const Scalar& s : call.scalars) {
     kept->scalars.push_back(s);
-    kept->numbers.push_back(
-        s.is_symbolic() ? integer(SymInt(IntrusivePtr<SymNode>::share(s.node()))) : nullptr);
+    const Expr* number = s.is_symbolic() ? float_of(s.node()) : nullptr;
+    TAEDA_CHECK_NOT_IMPLEMENTED(!number || floats_.count(number), "the number ",
+                                symbolic::text_of(number), " is no input of the graph");
+    kept->floats.push_back(number ? program_->values[floats_.at(number)].definition : nullptr);
+    kept->numbers.push_back(s.is_symbolic() && !number
+                                ? integer(SymInt(IntrusivePtr<SymNode>::share(s.node())))
+                                : nullptr);
   }
   TAEDA_CHECK_NOT_IMPLEMENTED(call.body.has(lowered::type_in(call.common)), call.op.name,
                               " has no body for ", call.common);
@@ -416,6 +448,7 @@ void GraphLowering::take_pointwise(const lowered::PointwiseCall& call) {
     const auto number = [&](int i) {
       const kernel::Type type = lowered::type_in(kept->common);
       if (kept->numbers[i]) return e.cast(e.index(kept->numbers[i]), type);
+      if (kept->floats[i]) return e.cast(e.read(*kept->floats[i], {}), type);
       return e.constant(kept->scalars[i], type);
     };
     return lowered::pointwise_value(e.graph(), again, input, number);

@@ -107,7 +107,8 @@ struct Program {
   struct Input {
     Tensor fake;                   // undefined for numbers
     int value = -1;                // of tensors
-    const Expr* number = nullptr;  // of numbers
+    const Expr* number = nullptr;  // of integers
+    bool is_float = false;         // a number, which kernels read from memory
   };
   std::vector<Input> inputs;
   std::vector<Tensor> constants;

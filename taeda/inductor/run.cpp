@@ -155,6 +155,12 @@ void Run::take_inputs(const std::vector<Value>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int value = program_.inputs[i].value;
     if (value < 0) continue;
+    if (program_.inputs[i].is_float) {
+      const Tensor number = make_tensor({}, DType::Double, Device(DeviceType::CPU));
+      *static_cast<double*>(number.data()) = inputs[i].to_double();
+      hold(value, number);
+      continue;
+    }
     const Tensor& t = checked_input(inputs[i], i);
     const TensorShape& shape = state_.layout->shapes[value];
     const IntList sizes = t.sizes();

@@ -10,6 +10,7 @@
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
 #include "taeda/aot/compiled_function.h"
+#include "taeda/inductor/segments.h"
 #include "taeda/kernel/native/disk_cache.h"
 
 namespace taeda::python {
@@ -48,14 +49,16 @@ PyObject* compile(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     const std::weak_ptr<Compiled> owner = made;
     options.forward = options.backward = [owner](const fx::Graph& graph, fx::AttributeReader read) {
       const auto start = std::chrono::steady_clock::now();
-      auto plan = inductor::compile(graph, read);
+      inductor::Segments made = inductor::compile_segments(graph, read);
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
       if (const auto all = owner.lock()) {
         all->plan_seconds += spent.count();
-        all->is_short &= plan->num_steps() <= kShortPlan;
-        all->plans.push_back(plan);
+        for (const auto& plan : made.plans) {
+          all->is_short &= plan->num_steps() <= kShortPlan;
+          all->plans.push_back(plan);
+        }
       }
-      return [plan](const std::vector<Value>& inputs) { return plan->run(inputs); };
+      return std::move(made.run);
     };
     const auto attribute = [&](const std::string& name) {
       PyObject* found = PyDict_GetItemString(argv[2], name.c_str());

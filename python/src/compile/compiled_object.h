@@ -18,7 +18,7 @@ enum class ResultForm : uint8_t { One, Tuple, List };
 struct Compiled {
   fx::CompiledFn run;
   std::vector<std::shared_ptr<inductor::CompiledGraph>> plans;
-  std::string partition;  // what is saved for the backward, for people
+  std::string partition;    // what is saved for the backward, for people
   double plan_seconds = 0;  // spent on the plans
   double trace_seconds = 0;
   ResultForm form = ResultForm::List;

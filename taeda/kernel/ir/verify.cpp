@@ -265,9 +265,10 @@ class Verifier {
                " into buffer ", buffer.name, " of ", dtype_name(buffer.dtype));
     if (store.mask < 0 && buffer.numel->is_constant()) {
       const int64_t last = range_here(store.at).hi, size = buffer.numel->value.integer;
-      check(symbolic::is_infinite(last) || last < size, kernel_.name, " stores into ", buffer.name,
-            " at ", symbolic::text_of(store.at), ", which reaches ", last, " of ", size,
-            " elements");
+      // No iteration stores into a buffer without elements.
+      check(symbolic::is_infinite(last) || last < size || size == 0, kernel_.name, " stores into ",
+            buffer.name, " at ", symbolic::text_of(store.at), ", which reaches ", last, " of ",
+            size, " elements");
     }
     if (store.mask >= 0)
       check_type(graph_.node(store.mask).type == Type::Mask, "a store into ", buffer.name,

@@ -1,0 +1,74 @@
+"""Graphs around operators whose sizes or numbers only data tells; numbers that change."""
+
+import pytest
+from taeda._inductor import compile
+from taeda.fx.aot import aot_function
+from taeda.fx.experimental.proxy_tensor import make_fx
+
+import taeda as t
+
+
+def kernels(gm, inputs):
+    return compile(gm, inputs, native="never")
+
+
+def places(x):
+    return (x * 2).nonzero() + 1
+
+
+def chosen(x):
+    picked = t.masked_select(x, x > 0)
+    return (picked * 3).sum(), picked.exp()
+
+
+def scaled_by_a_number(x):
+    return x * x.sum().item() + 1
+
+
+def rows_by_a_number(x):
+    n = x.abs().max().long().item()
+    t._check(n >= 0)
+    return t.zeros(n, 2) + 1
+
+
+def different_ones(x):
+    values, inverse = t.unique(x, return_inverse=True)
+    return values * 2, inverse + 1
+
+
+def twice(x):
+    first = (x > 0).nonzero()
+    second = (first.sum(1) > 1).nonzero()
+    return first * 2, second - 1
+
+
+PROGRAMS = [places, chosen, scaled_by_a_number, rows_by_a_number, different_ones, twice]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_sizes_that_only_data_tells(program, dynamic):
+    compiled = aot_function(program, kernels, dynamic=dynamic)
+    for x in (t.tensor([0.0, 1, 2, -1]), t.tensor([3.0, 1, 0, 1]), t.tensor([0.0, 0, 0, 0])):
+        have, want = compiled(x), program(x)
+        for a, b in zip(t.utils._pytree.tree_leaves(have), t.utils._pytree.tree_leaves(want)):
+            assert t.equal(a, b)
+
+
+def test_gradients_through_them():
+    def f(x):
+        return t.masked_select(x.sin(), x > 0).exp().sum()
+
+    compiled = aot_function(f, kernels)
+    for values in ([1.0, -1, 2], [3.0, 4, -5]):
+        x = t.tensor(values, requires_grad=True)
+        assert t.equal(compiled(x), f(x))
+        assert t.equal(*(t.autograd.grad(g(x), x)[0] for g in (compiled, f)))
+
+
+def test_what_lies_between_is_fused():
+    x = t.tensor([0.0, 1, 2])
+    graph = make_fx(lambda v: (v.sin() * 2 + 1).nonzero() * 3 - 1, tracing_mode="symbolic")(x)
+    compiled = compile(graph, [x], native="never")
+    assert [(plan["kernels"], plan["called"]) for plan in compiled.report()] == [(1, []), (1, [])]
+    assert t.equal(compiled(x), (x.sin() * 2 + 1).nonzero() * 3 - 1)
