@@ -48,6 +48,12 @@ void CompiledGraph::Parts::make_steps() {
   groups = fuse(*program);
   seconds.emplace_back("fuse", watch.lap());
   assign_memory(*program, groups);
+  // A group without elements has nothing to run.
+  std::erase_if(groups, [](const Group& group) {
+    return std::any_of(group.axes.begin(), group.axes.end(), [](const DomainAxis& axis) {
+      return !axis.is_row && axis.extent->is_constant(0);
+    });
+  });
   for (const Group& group : groups) {
     PlanStep& step = steps.emplace_back();
     const Unit& first = program->units[group.units[0].unit];

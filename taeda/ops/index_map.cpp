@@ -12,8 +12,14 @@ Place broadcast_place(symbolic::ExprPool& pool, const Place& from, const Place& 
                       const Place& at) {
   Place place;
   const size_t skipped = from.size() - to.size();
+  // Sizes that are equal may be different expressions, which a guard holds together; another one
+  // made a size 1. The sizes of the trace tell which it was.
+  const auto is_one = [](const Expr* size) {
+    return size->is_constant(1) || (size->has_hint && size->value.integer == 1);
+  };
   for (size_t d = 0; d < to.size(); ++d)
-    place.push_back(to[d] == from[skipped + d] ? at[skipped + d] : pool.integer(0));
+    place.push_back(to[d] != from[skipped + d] && is_one(to[d]) ? pool.integer(0)
+                                                                : at[skipped + d]);
   return place;
 }
 

@@ -92,8 +92,11 @@ void IndexProgram::add(const Expr* e, FunctionRef<int(const Expr*)> place_of) {
     case ExprOp::Mod:
     case ExprOp::Min:
     case ExprOp::Max:
-      for (const Expr* arg : e->args) add(arg, place_of);
-      steps_.push_back({e->op, static_cast<int64_t>(e->args.size())});
+      // Two operands at a time: few values wait, however long a sum is.
+      for (size_t i = 0; i < e->args.size(); ++i) {
+        add(e->args[i], place_of);
+        if (i > 0) steps_.push_back({e->op, 2});
+      }
       return;
     default:
       fail(ErrorKind::Value, "[kernel] no index can be computed from ", symbolic::text_of(e));

@@ -151,9 +151,12 @@ Tensor as_strided(const Tensor& self, SymIntList size, SymIntList stride,
                 " and strides=", stride);
   const SymInt offset = storage_offset.value_or(self.impl()->sym_storage_offset());
   TAEDA_CHECK(offset >= SymInt(0), "Tensor: invalid storage offset ", offset);
-  // How much memory a tensor of symbolic sizes has is not known.
+  // How much memory a tensor of symbolic sizes has is not known, nor what a part of one has.
+  const bool is_part_of_symbolic =
+      self.impl()->has_symbolic_sizes() ||
+      (self.is_meta() && self.storage()->nbytes() == 0 && self.numel() > 0);
   if (!has_symbolic(size) && !has_symbolic(stride) && !offset.is_symbolic() &&
-      !self.impl()->has_symbolic_sizes()) {
+      !is_part_of_symbolic) {
     const int64_t needed =
         storage_bytes(as_int(size), as_int(stride), offset.expect_int(), self.dtype());
     TAEDA_CHECK(needed <= static_cast<int64_t>(self.storage()->nbytes()), "setStorage: sizes ",
