@@ -3,7 +3,14 @@
 import contextlib
 import threading
 
-__all__ = ["disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "reset"]
+__all__ = [
+    "disable",
+    "is_compiling",
+    "is_dynamo_compiling",
+    "is_exporting",
+    "reset",
+    "wait",
+]
 
 
 class _Now(threading.local):
@@ -50,8 +57,22 @@ def disable(fn=None, recursive=True, *, reason=None, wrapping=True):
     return fn
 
 
+def wait():
+    """Waits for all kernels that are being compiled in the background.
+
+    A kernel that cannot be compiled stays interpreted; with TAEDA_COMPILE_STRICT=1 it is an error.
+    """
+    from taeda import _inductor
+
+    for compiled in list(_inductor._alive):
+        compiled.wait()
+
+
 def reset():
-    """Forgets what was compiled on behalf of functions. Plans that a program holds stay."""
+    """Forgets compiled programs: wait() waits for later ones alone."""
+    from taeda import _inductor
+
+    _inductor._alive.clear()
 
 
 _disable_dynamo = disable
