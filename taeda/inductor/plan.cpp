@@ -26,6 +26,27 @@ void for_each_argument(const std::vector<CallArgument>& all, F&& f) {
   }
 }
 
+bool has_zero(const Place& sizes) {
+  return std::any_of(sizes.begin(), sizes.end(), [](const Expr* e) { return e->is_constant(0); });
+}
+
+// Values without elements are not computed, and groups of nothing else do not run.
+void drop_empty(Program& program, std::vector<Group>& groups) {
+  for (Group& group : groups)
+    std::erase_if(group.units, [&](const GroupUnit& member) {
+      const Unit& unit = program.units[member.unit];
+      if (unit.kind != Unit::Kind::Pointwise || !has_zero(unit.definition->sizes)) return false;
+      program.unit_of_definition[unit.definition->id] = -1;
+      return true;
+    });
+  std::erase_if(groups, [](const Group& group) {
+    const auto is_empty = [](const DomainAxis& axis) {
+      return !axis.is_row && axis.extent->is_constant(0);
+    };
+    return group.units.empty() || std::any_of(group.axes.begin(), group.axes.end(), is_empty);
+  });
+}
+
 class Stopwatch {
  public:
   double lap() {
@@ -48,12 +69,7 @@ void CompiledGraph::Parts::make_steps() {
   groups = fuse(*program);
   seconds.emplace_back("fuse", watch.lap());
   assign_memory(*program, groups);
-  // A group without elements has nothing to run.
-  std::erase_if(groups, [](const Group& group) {
-    return std::any_of(group.axes.begin(), group.axes.end(), [](const DomainAxis& axis) {
-      return !axis.is_row && axis.extent->is_constant(0);
-    });
-  });
+  drop_empty(*program, groups);
   for (const Group& group : groups) {
     PlanStep& step = steps.emplace_back();
     const Unit& first = program->units[group.units[0].unit];

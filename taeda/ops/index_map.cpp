@@ -26,6 +26,8 @@ Place broadcast_place(symbolic::ExprPool& pool, const Place& from, const Place& 
 Place reshaped_place(symbolic::ExprPool& pool, const Place& from, const Place& to,
                      const Place& at) {
   Place place(to.size(), pool.integer(0));
+  const auto is_zero = [](const Expr* size) { return size->is_constant(0); };
+  if (std::any_of(from.begin(), from.end(), is_zero)) return place;  // there is no place
   size_t i = 0, j = 0;
   const auto skip_ones = [](const Place& sizes, size_t& d) {
     while (d < sizes.size() && sizes[d]->is_constant(1)) ++d;

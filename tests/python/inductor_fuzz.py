@@ -93,7 +93,9 @@ KINDS = [
     (PRODUCTS, 0.5),
 ]
 # Whose results depend on the order of sums in a library.
-LOOSE = re.compile(r" @ |einsum|F\.linear|\.cumsum|index_add|\.var|\.std|logsumexp|norm|mse_loss|prod")
+LOOSE = re.compile(
+    r" @ |einsum|F\.linear|\.cumsum|index_add|\.var|\.std|logsumexp|norm|mse_loss|prod"
+)
 # Operators that are taken apart, and whose parts give another layout. Symbolic strides of a result
 # with several operands may be in another order than eager's as well.
 LAYOUT_OF_PARTS = re.compile(r"tri[lu]|index_add")

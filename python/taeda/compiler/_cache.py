@@ -1,6 +1,6 @@
 """The folder of compiled kernels, from the command line.
 
-    python -m taeda compile-cache [list | size | clear]
+python -m taeda compile-cache [list | size | clear]
 """
 
 import time
