@@ -160,9 +160,10 @@ class Writer {
     const auto base = bases_.find(memory(t));
     const bool has_tensor = base != bases_.end();
     const bool is_rooted = has_tensor && has_gradient(base->second);
-    const Tensor whole = program_.functional.whole(t);
-    const Node* node = node_of(whole);
-    const size_t number = add_value(whole, is_rooted ? base->second : Tensor());
+    const Tensor value = has_tensor ? program_.value_of(Value(base->second)).get<Tensor>()
+                                    : program_.functional.whole(t);
+    const Node* node = node_of(value);
+    const size_t number = add_value(value, is_rooted ? base->second : Tensor());
     of_value_[node] = number;
     return base_values_[memory(t)] = number;
   }
@@ -222,6 +223,8 @@ class Writer {
               {},
               base_requires_grad && !has_gradient(t)};
     if (!follow(*view.node, base)) {
+      TAEDA_CHECK_KIND(ErrorKind::NotImplemented, base.kind == Result::Kind::Input,
+                       "a result looks at another one in a way that is not compiled");
       view.node = nullptr;
       view.look = look_of(t);
       note_numbers(view.look);
