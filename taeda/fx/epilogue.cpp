@@ -29,10 +29,14 @@ const Node* viewed(const Node& node) {
   return nullptr;
 }
 
-// Views of a computed value count as that value.
+// Views of a computed value count as that value. Several results of an operator that is no view
+// (unsafe_split) are values of their own.
 const Node& memory_of(const Node& node) {
   const Node* at = &node;
-  while (const Node* next = viewed(*at)) at = next;
+  while (const Node* next = viewed(*at)) {
+    if (at->target().builtin() && !viewed(*next)) break;
+    at = next;
+  }
   return *at;
 }
 

@@ -357,6 +357,19 @@ void GraphLowering::lower_by(const LoweringEntry& entry, const Node& node,
       given = number_as_tensor(given.get<SymInt>());
     stack.push_back(fx::coerce(std::move(given), type));
   }
+  // An operator on numbers alone has nothing to read.
+  const auto is_number_for_tensor = [&](size_t i) {
+    return schema.arguments[i].type.base == "Tensor" && stack[i].is<Tensor>() &&
+           stack[i].get<Tensor>().defined() && !by_handle_.count(stack[i].get<Tensor>().impl());
+  };
+  size_t num_numbers = 0, num_operands = 0;
+  for (size_t i = 0; i < bound.size(); ++i) {
+    const bool is_operand = stack[i].is<Tensor>() && stack[i].get<Tensor>().defined();
+    num_operands += is_operand;
+    num_numbers += is_operand && is_number_for_tensor(i);
+  }
+  if (num_operands > 0 && num_numbers == num_operands)
+    return lower_as_call(node, *node.target().op(), outs);
   node_name_ = node.name();
   results_.clear();
   for (int out : outs) results_.push_back(handles_[out]);
@@ -394,6 +407,14 @@ CallArgument GraphLowering::call_argument(const Arg& arg) {
 void GraphLowering::lower_as_call(const Node& node, Operator& op, const std::vector<int>& outs) {
   Call& call = program_->calls.emplace_back(Call{&op, &node, {}, outs});
   for (const Arg& arg : fx::bind_to_schema(node)) call.arguments.push_back(call_argument(arg));
+  // Offsets of as_strided and its relatives count from the start of the storage.
+  const std::vector<dispatch::Argument>& schema = fx::schema_of(op).arguments;
+  const bool counts_in_storage =
+      std::any_of(schema.begin(), schema.end(),
+                  [](const dispatch::Argument& a) { return a.name == "storage_offset"; });
+  for (const CallArgument& a : call.arguments)
+    if (counts_in_storage && a.tensor >= 0)
+      program_->values[program_->values[a.tensor].root].is_apart = true;
   for (int out : outs) read_from_memory(out);
 }
 

@@ -80,7 +80,8 @@ class MemoryAssigner {
     const int value = value_of_[definition.id];
     const bool is_root = value >= 0 && program_.values[value].root == value;
     g = is_root ? program_.values[value].geometry : dense(definition.sizes);
-    const bool is_result = is_root && results_.count(value) != 0;
+    const bool is_result =
+        is_root && (results_.count(value) != 0 || program_.values[value].is_apart);
     g.memory = add(is_result ? Memory::Kind::Output : Memory::Kind::Temporary, definition.dtype,
                    extent_of(*program_.pool, g));
     if (is_root) program_.values[value].geometry.memory = g.memory;

@@ -64,6 +64,7 @@ struct TensorValue {
   Geometry geometry;     // in the memory of its root, once that has some
   std::string name;      // of its node
   bool is_kept = false;  // of a root: it lies in memory, whatever reads it
+  bool is_apart = false;  // of a root: its memory is a storage of its own
   int num_uses = 0;      // by nodes of the graph
 };
 

@@ -6,12 +6,19 @@
 namespace taeda {
 namespace {
 
+// Factors of integers are integers.
+Scalar factor_of(const Tensor& t, const Scalar& by) {
+  const bool is_cut = is_integral(t.dtype(), true) && by.is_floating();
+  return is_cut ? Scalar(static_cast<int64_t>(by.to<double>())) : by;
+}
+
 Tensor scaled(const Tensor& t, const Scalar& by) { return by.equals(1) ? t : t * by; }
 
 // beta * self + alpha * product; with a beta of zero self is not read.
 Tensor added(const Tensor& self, const Tensor& product, const Scalar& beta, const Scalar& alpha) {
-  const Tensor right = scaled(product, alpha);
-  return beta.equals(0) ? right : scaled(self, beta) + right;
+  const Tensor right = scaled(product, factor_of(product, alpha));
+  const Scalar left = factor_of(self, beta);
+  return left.equals(0) ? right : scaled(self, left) + right;
 }
 
 Tensor inner_product(const Tensor& a, const Tensor& b) {
