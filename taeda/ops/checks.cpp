@@ -111,6 +111,14 @@ void check_hardtanh(const Tensor& self, const Scalar& min_val, const Scalar& max
               "cannot do hardtanh on an unsigned type with negative limits");
 }
 
+void check_softshrink(const Tensor& self, const Scalar& lambd) {
+  TAEDA_CHECK_NOT_IMPLEMENTED(is_floating(self.dtype()) && !is_float8(self.dtype()),
+                              "\"softshrink_check\" not implemented for '", self.dtype(), "'");
+  const double most = largest_finite(self.dtype()), given = lambd.to_double();
+  TAEDA_CHECK(given >= 0 && given <= most, "lambda must be in range [0, ", most,
+              "] for input dtype ", self.dtype(), ", but found ", given);
+}
+
 void check_integer_power(const Tensor& self, const Scalar& exponent) {
   TAEDA_CHECK(!is_integral(self.dtype(), true) || !exponent.is_integral() || exponent.to_int() >= 0,
               "Integers to negative integer powers are not allowed.");

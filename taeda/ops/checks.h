@@ -20,6 +20,7 @@ TAEDA_API void check_fill_value(const Tensor& self, const Tensor& value);
 TAEDA_API void check_sign(const Tensor& self);
 TAEDA_API void check_relu(const Tensor& self);
 TAEDA_API void check_hardtanh(const Tensor& self, const Scalar& min_val, const Scalar& max_val);
+TAEDA_API void check_softshrink(const Tensor& self, const Scalar& lambd);
 TAEDA_API void check_integer_power(const Tensor& self, const Scalar& exponent);
 
 }  // namespace taeda

@@ -226,3 +226,35 @@ def test_grid_arguments():
         F.grid_sample(x, grid)
     with pytest.raises(RuntimeError, match="expected grid and input to have same batch size"):
         F.grid_sample(x, t.zeros(2, 1, 1, 2), align_corners=False)
+
+
+ODD_PLACES = [float("nan"), float("inf"), -float("inf"), 0.3, -1.0, 2.5]
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_places_that_are_no_numbers_are_pytorchs(torch, ndim, mode, padding):
+    if ndim == 3 and mode == "bicubic":
+        pytest.skip("there is no such mode")
+
+    def result(lib):
+        sizes = (3, 4, 5)[3 - ndim :]
+        image = lib.arange(1.0, 1.0 + math.prod(sizes)).reshape(1, 1, *sizes)
+        grid = lib.tensor(list(itertools.product(ODD_PLACES, repeat=ndim)))
+        grid = grid.reshape(1, *[1] * (ndim - 1), -1, ndim)
+        sample = lib.nn.functional.grid_sample
+        return [sample(image, grid, mode, padding, align_corners=a).tolist() for a in (True, False)]
+
+    for ours, theirs in zip(result(t), result(torch), strict=True):
+        assert t.allclose(t.tensor(ours), t.tensor(theirs), equal_nan=True)
+
+
+def test_places_that_are_no_numbers_have_no_share_in_the_image():
+    image = t.ones(1, 1, 3, 3, requires_grad=True)
+    grid = t.tensor([[[[0.1, 0.2], [float("nan"), 0.0]]]], requires_grad=True)
+    output = F.grid_sample(image, grid, align_corners=True)
+    output.sum().backward()
+    assert output.isnan().tolist() == [[[[False, True]]]]
+    assert image.grad.isfinite().all() and grid.grad[0, 0, 1].isnan().all()
+    assert grid.grad[0, 0, 0].isfinite().all()

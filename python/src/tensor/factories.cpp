@@ -16,6 +16,7 @@
 #include "taeda/fx/tracer.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/graph/operators.h"
+#include "taeda/ops/options.h"
 
 namespace taeda::python {
 
@@ -55,6 +56,7 @@ PyObject* tensor(PyObject* module, PyObject* const* argv, Py_ssize_t nargs, PyOb
                      "torch.tensor(sourceTensor).",
                      1) < 0)
       throw_python_error();
+    check_options({}, args.boolean(3));
     Tensor t = lifted_from_data(data, args.dtype(1), args.device(2, default_device()));
     if (args.boolean(4)) need_gradient(t);
     return wrap(t);

@@ -231,7 +231,9 @@ std::tuple<Tensor, Tensor> _scaled_dot_product_attention_math(
   else if (attn_mask.defined())
     weights = weights.add(attention::additive_mask(attn_mask, wide));
   // What a mask of a wider type promotes is rounded back, as PyTorch's addition in place does.
-  weights = taeda::_safe_softmax(weights.to(wide), -1);
+  // Integers became floats by the scale, and meet the integers of the values below.
+  if (is_floating(wide) || is_complex(wide)) weights = weights.to(wide);
+  weights = taeda::_safe_softmax(weights, -1);
   if (dropout_p > 0 && dropout_mask.defined()) {
     weights = weights.masked_fill(dropout_mask.logical_not(), Scalar(0.0));
     v = v.mul(Scalar(1 / (1 - dropout_p)));

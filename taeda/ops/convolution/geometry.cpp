@@ -94,6 +94,13 @@ void check_kernel_fits(const ConvolutionGeometry& g, const Tensor& input, const 
               "). Kernel size can't be greater than actual input size");
 }
 
+// The sizes of a kernel as PyTorch's messages name them; that of a line has a height of 1.
+std::string named_kernel(SymIntList kernel) {
+  if (kernel.size() == 3) return str(": ", crossed(kernel), " (TxHxW)");
+  const SymInt height = kernel.size() == 2 ? kernel[0] : SymInt(1);
+  return str(" kernel_height: ", height, " kernel_width: ", kernel.back());
+}
+
 // Batches and channels may be none, planes and kernels may not.
 void check_not_empty(const Tensor& input, const Tensor& weight) {
   const auto is_none = [](const SymInt& size) { return !size.is_symbolic() && size == SymInt(0); };
@@ -103,8 +110,8 @@ void check_not_empty(const Tensor& input, const Tensor& weight) {
     TAEDA_CHECK(!is_none(input.sym_size(d)),
                 "Only zero batch or zero channel inputs are supported, but got input shape: ",
                 input.sym_sizes());
-    TAEDA_CHECK(!is_none(weight.sym_size(d)),
-                "kernel size should be greater than zero, but got: ", crossed(kernel));
+    TAEDA_CHECK(!is_none(weight.sym_size(d)), "kernel size should be greater than zero, but got",
+                named_kernel(kernel));
   }
 }
 

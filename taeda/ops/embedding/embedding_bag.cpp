@@ -10,11 +10,12 @@
 namespace taeda::impl {
 namespace {
 
-void check_index_type(const char* name, const Tensor& t) {
-  TAEDA_CHECK(t.dtype() == DType::Int64 || t.dtype() == DType::Int32,
-              "Expected tensor for argument #1 '", name,
-              "' to have one of the following scalar types: Long, Int; but got torch.", t.dtype(),
-              "Tensor instead (while checking arguments for embedding_bag)");
+void check_index_type(const Tensor& t) {
+  TAEDA_CHECK(
+      t.dtype() == DType::Int64 || t.dtype() == DType::Int32,
+      "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
+      "Long, Int; but got torch.",
+      t.dtype(), "Tensor instead (while checking arguments for embedding_bag)");
 }
 
 DType index_type(const Tensor& indices, const Tensor& offsets) {
@@ -30,8 +31,9 @@ void check_bags(const Tensor& weight, const Tensor& indices, const Tensor& offse
               offsets.dim());
   TAEDA_CHECK(weight.dim() == 2, "weight has to be a 2D Tensor, but got Tensor of dimension ",
               weight.dim());
-  check_index_type("indices", indices);
-  check_index_type("offsets", offsets);
+  // PyTorch calls both of them indices.
+  check_index_type(indices);
+  check_index_type(offsets);
   TAEDA_CHECK(is_floating(weight.dtype()) && !is_float8(weight.dtype()),
               "Expected tensor for argument #1 'weight' to have one of the following scalar types: "
               "Half, BFloat16, Float, Double; but got torch.",
@@ -72,8 +74,8 @@ std::array<OutSpec, 4> bag_specs(const Tensor& weight, const Tensor& indices, co
 
 // Each index has a bag.
 void check_bag_parts(const Tensor& grad, const Tensor& indices, const Tensor& offset2bag) {
-  check_index_type("indices", indices);
-  check_index_type("offset2bag", offset2bag);
+  check_index_type(indices);
+  check_index_type(offset2bag);
   TAEDA_CHECK(indices.sym_numel() == offset2bag.sym_numel(), "embedding_bag: got offset2bag of ",
               offset2bag.sym_sizes(), " for indices of ", indices.sym_sizes(), " and gradients of ",
               grad.sym_sizes());

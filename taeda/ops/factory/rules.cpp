@@ -19,7 +19,8 @@ void check_options(std::optional<Layout> layout, std::optional<bool> pin_memory)
               layout_name(layout.value_or(Layout::Strided)),
               " is not supported; supported: strided");
   TAEDA_CHECK(!pin_memory.value_or(false),
-              "Need to provide pin_memory allocator to use pin memory.");
+              "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory "
+              "allocator is available on this system.");
 }
 
 Tensor new_tensor(SymIntList size, SymIntList strides, DType dtype, Device device) {

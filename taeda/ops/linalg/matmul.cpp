@@ -210,6 +210,9 @@ OutSpec linear_spec(const Tensor& input, const Tensor& weight, const Tensor& bia
   }
   // Named as PyTorch's composites name them.
   const Tensor* const all[] = {&input, &weight, &bias};
+  TAEDA_CHECK(!bias.defined() || input.dtype() == weight.dtype(),
+              "mat1 and mat2 must have the same dtype, but got ", input.dtype(), " and ",
+              weight.dtype());
   TAEDA_CHECK(input.dtype() == weight.dtype(),
               "expected m1 and m2 to have the same dtype, but got: ", cpp_name(input.dtype()),
               " != ", cpp_name(weight.dtype()));

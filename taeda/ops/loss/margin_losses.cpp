@@ -1,4 +1,5 @@
 // Losses of classes whose scores come within a margin of the targets'.
+#include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/loss/declarations.h"
 #include "taeda/ops/loss/functions.h"
@@ -38,6 +39,11 @@ Margins::Margins(const Tensor& self, const Tensor& target, const Scalar& p, cons
   check_scalar_type(DType::Int64, target);
   const Tensor scores = self.reshape({rows, classes});
   index = target.reshape({rows, SymInt(1)});
+  if (!index.is_meta() && !dispatch::is_batched(index)) {
+    const Tensor is_class = index.ge(Scalar(0)).logical_and(index.lt(Scalar(classes)));
+    TAEDA_CHECK(read_scalar(dispatch::plain_value(is_class.all())).to_bool(),
+                "target out of range");
+  }
   const Tensor near = scores.sub(scores.gather(1, index)).add(margin);
   excess = near.clamp_min(Scalar(0)).scatter(1, index, Scalar(0));
   if (weight.defined())

@@ -2,6 +2,7 @@
 #include "taeda/ops/functions.h"
 #include "taeda/ops/normalization/declarations.h"
 #include "taeda/ops/normalization/functions.h"
+#include "taeda/ops/normalization/mixed_dtypes.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {
@@ -26,17 +27,10 @@ void check_groups(const Tensor& input, const Tensor& weight, const Tensor& bias,
 
 // Parameters have the input's dtype; beside a half type all of them may be floats.
 bool is_mixed_group(const Tensor& input, std::initializer_list<const Tensor*> parameters) {
+  const bool is_mixed = has_mixed_dtypes(input, parameters);
   TAEDA_CHECK_NOT_IMPLEMENTED(input.is_floating_point() && !is_float8(input.dtype()),
                               "\"GroupNormKernelImpl\" not implemented for '", input.dtype(), "'");
-  bool is_mixed = false;
-  for (const Tensor* t : parameters) is_mixed |= t->defined() && t->dtype() != input.dtype();
-  if (!is_mixed) return false;
-  TAEDA_CHECK(is_reduced_float(input.dtype()),
-              "mixed dtype (CPU): all inputs must share same datatype.");
-  for (const Tensor* t : parameters)
-    TAEDA_CHECK(!t->defined() || t->dtype() == DType::Float,
-                "mixed dtype (CPU): expect parameter to have scalar type of Float");
-  return true;
+  return is_mixed;
 }
 
 void check_group_sizes(const Tensor& input, const SymInt& examples, const SymInt& channels,

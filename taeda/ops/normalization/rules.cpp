@@ -2,6 +2,7 @@
 #include "taeda/ops/functions.h"
 #include "taeda/ops/normalization/declarations.h"
 #include "taeda/ops/normalization/functions.h"
+#include "taeda/ops/normalization/mixed_dtypes.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {
@@ -64,14 +65,9 @@ int64_t check_layer_norm(const Tensor& input, SymIntList normalized_shape, const
 }
 
 void check_layer_norm_dtypes(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  has_mixed_dtypes(input, {&weight, &bias});
   TAEDA_CHECK_NOT_IMPLEMENTED(input.is_floating_point() && !is_float8(input.dtype()),
                               "\"LayerNormKernelImpl\" not implemented for '", input.dtype(), "'");
-  for (const Tensor* t : {&weight, &bias}) {
-    if (!t->defined() || t->dtype() == input.dtype()) continue;
-    TAEDA_CHECK(is_reduced_float(input.dtype()) && t->dtype() == DType::Float,
-                "mixed dtype (CPU): expect parameter to have "
-                "scalar type of Float");
-  }
 }
 
 }  // namespace

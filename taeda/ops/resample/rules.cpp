@@ -7,6 +7,15 @@
 namespace taeda::impl {
 namespace {
 
+// "(H: 2, W: 3)"
+std::string named_sizes(SymIntList sizes) {
+  constexpr const char* kNames[] = {"D", "H", "W"};
+  std::string text;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    text += str(d == 0 ? "(" : ", ", kNames[3 - sizes.size() + d], ": ", sizes[d]);
+  return text + ")";
+}
+
 // The last dimensions, which are to be positive before and after.
 SymIntVec resampled_sizes(SymIntList input_size, SymIntList output_size, int64_t spatial) {
   TAEDA_CHECK(static_cast<int64_t>(output_size.size()) == spatial,
@@ -18,8 +27,9 @@ SymIntVec resampled_sizes(SymIntList input_size, SymIntList output_size, int64_t
   SymIntVec sizes(input_size);
   for (int64_t d = 0; d < spatial; ++d) {
     TAEDA_CHECK(input_size[d + 2] > SymInt(0) && output_size[d] > SymInt(0),
-                "Input and output sizes should be greater than 0, but got input ", input_size,
-                " and output ", output_size);
+                "Input and output sizes should be greater than 0, but got input ",
+                named_sizes(input_size.slice(2, static_cast<size_t>(spatial))),
+                spatial == 1 ? " and output " : " output ", named_sizes(output_size));
     sizes[d + 2] = output_size[d];
   }
   return sizes;

@@ -32,8 +32,7 @@ struct Bags {
   std::vector<int64_t> rows, start;
   int64_t padding;
 
-  Bags(const Tensor& indices, const Tensor& offsets, bool include_last_offset, int64_t table,
-       int64_t padding_idx)
+  Bags(const Tensor& indices, const Tensor& offsets, bool include_last_offset, int64_t padding_idx)
       : rows(values_of(indices)), start(values_of(offsets)), padding(padding_idx) {
     const auto count = static_cast<int64_t>(rows.size());
     if (!start.empty()) {
@@ -51,12 +50,20 @@ struct Bags {
     for (size_t b = 0; b + 1 < start.size(); ++b)
       TAEDA_CHECK(start[b] <= start[b + 1], "offsets must not decrease, but got ", start[b],
                   " before ", start[b + 1]);
-    for (size_t i = 0; i < rows.size(); ++i)
-      TAEDA_CHECK(
-          rows[i] >= 0 && rows[i] < table, "Index ", i, " of input takes value ", rows[i],
-          " which is not in the valid range [0, ", table,
-          "): embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be ",
-          rows[i]);
+  }
+  // Two loops of PyTorch's, each with its words, sum and pick rows.
+  void check_rows(const Tensor& weight, int64_t mode) const {
+    const int64_t table = weight.sizes()[0];
+    const bool names_place = mode != kMaxBag && padding < 0 && weight.dtype() != DType::Double &&
+                             weight.strides()[1] == 1;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i] >= 0 && rows[i] < table) continue;
+      TAEDA_CHECK(!names_place, "Index ", i, " of input takes value ", rows[i],
+                  " which is not in the valid range [0, ", table, ")");
+      fail(ErrorKind::Runtime,
+           "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be ",
+           rows[i]);
+    }
   }
   int64_t count() const { return static_cast<int64_t>(start.size()) - 1; }
   // f(place) for each index of a bag that counts; returns their number.
@@ -263,7 +270,8 @@ void _embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& o
                     int64_t mode, bool, const Tensor& per_sample_weights, bool include_last_offset,
                     int64_t padding_idx, Tensor& output, Tensor& offset2bag, Tensor& bag_size,
                     Tensor& max_indices) {
-  const Bags bags(indices, offsets, include_last_offset, weight.sizes()[0], padding_idx);
+  const Bags bags(indices, offsets, include_last_offset, padding_idx);
+  bags.check_rows(weight, mode);
   gather_bags(weight, bags, mode, per_sample_weights, {output, offset2bag, bag_size, max_indices});
 }
 

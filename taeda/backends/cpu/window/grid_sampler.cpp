@@ -4,6 +4,7 @@
 // dimension with weights and the weights' derivatives; their products serve all channels.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "taeda/backends/cpu/resample_declarations.h"
 #include "taeda/backends/cpu/window/volume.h"
@@ -20,6 +21,9 @@ enum GridPadding : int64_t { kZeros, kBorder, kReflection };
 struct GridRule {
   int64_t mode, padding;
   bool align_corners;
+  // Whether places that are no number go to the first element, as they do in the loops of PyTorch
+  // for planes; in the others they go to the last one.
+  bool has_first_for_nan = false;
 };
 
 template <class T>
@@ -48,16 +52,22 @@ void reflect(Coordinate<T>& c, int64_t size, bool align_corners) {
 }
 
 template <class T>
-void clip(Coordinate<T>& c, int64_t size) {
+void clip(Coordinate<T>& c, int64_t size, bool has_first_for_nan) {
   const T last = static_cast<T>(size - 1);
   if (c.value > 0 && c.value < last) return;
-  c = {c.value <= 0 ? T(0) : last, T(0)};
+  const bool is_first = std::isnan(c.value) ? has_first_for_nan : c.value <= 0;
+  c = {is_first ? T(0) : last, T(0)};
 }
 
 template <class T>
 void bring_inside(Coordinate<T>& c, int64_t size, const GridRule& rule) {
-  if (rule.padding == kReflection) reflect(c, size, rule.align_corners);
-  if (rule.padding != kZeros) clip(c, size);
+  // Past two to the 31st reflections PyTorch's loops for planes have no digits left.
+  const bool is_far = rule.has_first_for_nan && !(std::abs(c.value) < T(0x1p31) * size);
+  if (rule.padding == kReflection && is_far)
+    c = {T(0), T(0)};
+  else if (rule.padding == kReflection)
+    reflect(c, size, rule.align_corners);
+  if (rule.padding != kZeros) clip(c, size, rule.has_first_for_nan);
 }
 
 // Neighbours along one dimension; those outside are left out.
@@ -137,7 +147,9 @@ class GridSampler {
         channels_(input.size(1)),
         places_(grid.numel() / std::max<int64_t>(1, grid.size(0) * spatial_)),
         grid_(grid.data<T>()),
-        rule_(rule) {}
+        rule_(rule) {
+    rule_.has_first_for_nan = spatial_ == 2 && rule.mode != kBicubic;
+  }
 
   int64_t places() const { return places_; }
 
@@ -166,7 +178,8 @@ class GridSampler {
       const T* const g = grad + (n * channels_ + c) * places_;
       for (int64_t i = 0, t = 0; i < places_; ++i)
         for (; t < ends[i]; ++t) {
-          if (grad_input) grad_input[start + taps[t].offset] += g[i] * taps[t].weight;
+          if (grad_input && !std::isnan(taps[t].weight))
+            grad_input[start + taps[t].offset] += g[i] * taps[t].weight;
           if (!grad_grid) continue;
           const T value = g[i] * input[start + taps[t].offset];
           for (int64_t d = 0; d < spatial_; ++d)
@@ -176,12 +189,25 @@ class GridSampler {
   }
 
  private:
+  // In planes with zeros around them, what has no finite place is NaN: the weights of its
+  // neighbours are, be there elements or not.
+  bool is_nowhere(const T* at) const {
+    return spatial_ == 2 && rule_.padding == kZeros && rule_.mode != kNearest &&
+           !(std::isfinite(at[0]) && std::isfinite(at[1]));
+  }
+
   // The neighbours of places one after the other, and where those of each end.
   void list_taps(int64_t n, int64_t first, int64_t last, std::vector<Tap<T>>& taps,
                  std::vector<int64_t>& ends) const {
     static constexpr GridRule kOnlyOne{kNearest, kBorder, true};
     for (int64_t i = first; i < last; ++i) {
       const T* const at = grid_ + (n * places_ + i) * spatial_;
+      if (is_nowhere(at)) {
+        constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
+        taps.push_back({0, kNaN, {kNaN, kNaN, kNaN}});
+        ends.push_back(static_cast<int64_t>(taps.size()));
+        continue;
+      }
       const auto x = neighbours(at[0], in_.size[2], rule_),
                  y = neighbours(at[1], in_.size[1], rule_);
       const auto z =
