@@ -22,7 +22,13 @@ class AnyModule {
     requires std::is_base_of_v<Module, M>
   explicit AnyModule(std::shared_ptr<M> module)
       : module_(module),
-        call_([module](std::vector<AnyValue>& args) { return called(*module, &M::forward, args); }),
+        call_([module](std::vector<AnyValue>& args) {
+          // A module that passes on any values, as Sequential does, has no one type of `forward`.
+          if constexpr (requires { module->forward_values(args); })
+            return module->forward_values(args);
+          else
+            return called(*module, &M::forward, args);
+        }),
         clone_([](const Module& original, const std::optional<Device>& device) {
           return AnyModule(std::dynamic_pointer_cast<M>(original.clone(device)));
         }) {}

@@ -119,6 +119,26 @@ TEST(Sequential, CallsInOrderAndPrints) {
             ")");
 }
 
+TEST(Sequential, StandsInAnother) {
+  Sequential inner(Linear(4, 3), ReLU());
+  Sequential net(inner, Sequential({{"out", Linear(3, 2)}}),
+                 Functional([](const Tensor& x) { return x.neg(); }));
+  const Tensor x = taeda::ones({5, 4});
+  const Tensor out = net->forward(x);
+  const auto& last = net->at<SequentialImpl>(1);
+  EXPECT_TRUE(taeda::allclose(out, last.ptr<LinearImpl>(0)->forward(inner->forward(x)).neg()));
+  EXPECT_EQ(net->parameters().size(), 4u);
+  EXPECT_EQ(net->named_parameters().keys().back(), "1.out.bias");
+
+  Sequential outer;
+  outer->push_back("body", net);
+  outer->push_back(Linear(2, 1));
+  EXPECT_EQ(outer->forward(x).sizes(), IntList({5, 1}));
+  const auto copy = std::dynamic_pointer_cast<SequentialImpl>(outer->clone());
+  EXPECT_TRUE(taeda::allclose(copy->forward(x), outer->forward(x)));
+  EXPECT_NE(copy->parameters()[0].data(), outer->parameters()[0].data());
+}
+
 TEST(Sequential, NamesAndErrors) {
   Sequential net({{"in", Linear(2, 2)}, {"out", Linear(2, 1)}});
   EXPECT_EQ(net->named_children().keys(), (std::vector<std::string>{"in", "out"}));

@@ -54,18 +54,23 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
 
   template <class Result = Tensor, class... Inputs>
   Result forward(Inputs&&... inputs) {
-    TAEDA_CHECK(!modules_.empty(), "Cannot call forward() on an empty Sequential");
     std::vector<AnyValue> values;
     (values.emplace_back(std::forward<Inputs>(inputs)), ...);
+    AnyValue result = forward_values(values);
+    Result* found = result.template try_get<Result>();
+    TAEDA_CHECK(found, "The type of the return value is ", type_text(result.type_info()),
+                ", but you asked for type ", type_text(typeid(Result)));
+    return std::move(*found);
+  }
+  // The last module's result as it is, by which one Sequential stands in another.
+  AnyValue forward_values(std::vector<AnyValue>& values) {
+    TAEDA_CHECK(!modules_.empty(), "Cannot call forward() on an empty Sequential");
     for (AnyModule& module : modules_) {
       AnyValue result = module.call(values);
       values.clear();
       values.push_back(std::move(result));
     }
-    Result* found = values.front().template try_get<Result>();
-    TAEDA_CHECK(found, "The type of the return value is ", type_text(values.front().type_info()),
-                ", but you asked for type ", type_text(typeid(Result)));
-    return std::move(*found);
+    return std::move(values.front());
   }
 
   template <class M>
