@@ -1,5 +1,7 @@
 """Tests attention: masks, functions of scores, heads; numbers are those of the definition."""
 
+import warnings
+
 import pytest
 from under_test import NAME
 
@@ -146,3 +148,23 @@ def test_kinds_of_kernels():
         attention.sdpa_kernel("math"),
     ):
         pass
+
+
+def test_warnings_of_flex_attention_come_once(monkeypatch):
+    monkeypatch.setattr(flex, "_told", set())
+    q = t.ones(1, 1, 2, 4)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            flex.flex_attention(q, q, q, return_lse=True)
+    texts = [str(w.message) for w in caught]
+    assert [w.category for w in caught] == [FutureWarning, UserWarning]
+    assert texts[0].startswith("return_lse is deprecated")
+    assert texts[1].startswith("flex_attention called without torch.compile() - this will use an")
+    assert all(w.filename == __file__ for w in caught)
+
+    monkeypatch.setattr(flex, "_told", set())
+    monkeypatch.setattr(flex, "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG", True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        flex.flex_attention(q, q, q)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from warnings import warn
 
 from taeda import _C
+from taeda.compiler import is_compiling
 from taeda.nn.attention._block_mask import (
     BlockMask,
     _sliced_mask_mod_error,
@@ -31,6 +32,17 @@ __all__ = [
     "noop_mask",
     "or_masks",
 ]
+
+# Set by programs that look into their functions of scores: no warning of the missing fusion.
+_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = False
+_told = set()
+
+
+def _warn_once(message, category):
+    """Warns the caller of flex_attention, once in a process."""
+    if message not in _told and not is_compiling():
+        _told.add(message)
+        warn(message, category, stacklevel=3)
 
 
 class AuxRequest(NamedTuple):
@@ -73,11 +85,17 @@ def flex_attention(
             "return_aux=AuxRequest(lse=True) instead."
         )
     if return_lse:
-        warn(
+        _warn_once(
             "return_lse is deprecated and will be removed in v2.10. Please use "
             "return_aux=AuxRequest(lse=True) instead.",
             FutureWarning,
-            stacklevel=2,
+        )
+    if not _FLEX_ATTENTION_DISABLE_COMPILE_DEBUG:
+        _warn_once(
+            "flex_attention called without torch.compile() - this will use an unfused "
+            "implementation that materializes the full scores matrix instead of generating a "
+            "fused kernel.",
+            UserWarning,
         )
     scale = 1.0 / math.sqrt(query.size(-1)) if scale is None else scale
     scores = _scores(query, key, score_mod or _identity, block_mask, scale, enable_gqa)
