@@ -59,3 +59,56 @@ def test_a_broadcast_result_keeps_its_order_for_views():
     x = turned(2, 3, 4) + t.ones(4)
     assert x.transpose(-1, -2).is_contiguous()
     assert x.transpose(-1, -2).reshape(-1).data_ptr() == x.data_ptr()
+
+
+# Layers of four channels; some keep the order of channels in memory, some make rows.
+PLANES = [
+    "PixelShuffle(2)",
+    "PixelUnshuffle(2)",
+    "ChannelShuffle(2)",
+    "CircularPad2d(1)",
+    "RReLU()",
+]
+PLANES += [
+    "ReflectionPad2d(1)",
+    "ZeroPad2d(1)",
+    "LogSigmoid()",
+    "Softmax2d()",
+    "PReLU(4)",
+    "GLU(1)",
+]
+PLANES += [
+    "AdaptiveAvgPool2d(2)",
+    "MaxPool2d(2)",
+    "AvgPool2d(2)",
+    "LPPool2d(2, 2)",
+    "GroupNorm(2, 4)",
+]
+PLANES += ["Upsample(scale_factor=2)", "Conv2d(4, 6, 3, padding=1, padding_mode='circular')"]
+VOLUMES = [
+    "AvgPool3d(2)",
+    "MaxPool3d(2)",
+    "AdaptiveAvgPool3d(2)",
+    "AdaptiveMaxPool3d(2)",
+    "LogSigmoid()",
+]
+VOLUMES += ["LPPool3d(2, 2)", "CircularPad3d(1)", "ReplicationPad3d(1)", "BatchNorm3d(4)"]
+
+
+@pytest.mark.parametrize("layer, ndim", [(p, 4) for p in PLANES] + [(v, 5) for v in VOLUMES])
+def test_of_layers_on_channels_that_lie_innermost(torch, layer, ndim):
+    def strides(lib):
+        form = lib.channels_last if ndim == 4 else lib.channels_last_3d
+        x = lib.ones((2,) + (4,) * (ndim - 1)).contiguous(memory_format=form)
+        return tuple(eval(f"lib.nn.{layer}", {"lib": lib})(x).stride())
+
+    assert strides(t) == strides(torch)
+
+
+def test_of_the_gradient_of_bicubic_resampling(torch):
+    def strides(lib):
+        x = lib.ones(2, 4, 4, 4).contiguous(memory_format=lib.channels_last).requires_grad_()
+        output = lib.nn.functional.interpolate(x, scale_factor=2, mode="bicubic")
+        return tuple(lib.autograd.grad(output, x, lib.ones_like(output))[0].stride())
+
+    assert strides(t) == strides(torch) == (64, 16, 4, 1)

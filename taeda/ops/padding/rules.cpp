@@ -191,7 +191,7 @@ Tensor _pad_circular(const Tensor& self, SymIntList pad) {
     TAEDA_CHECK(size + pad[2 * i] + pad[2 * i + 1] >= SymInt(0),
                 "Negative padding value is resulting in an empty dimension");
   }
-  Tensor out = self;
+  Tensor out = self.contiguous();
   const SymInt none = 0;
   for (int64_t i = 0; i < padded; ++i) {
     const int64_t d = ndim - 1 - i;
@@ -206,7 +206,7 @@ Tensor _pad_circular(const Tensor& self, SymIntList pad) {
     if (after > none) parts.push_back(middle.narrow(d, none, after));
     out = parts.size() == 1 ? middle : taeda::cat(parts, d);
   }
-  return out.is_same(self) || out.is_view() ? out.clone() : out;
+  return out.is_same(self) || out.is_view() ? out.clone(MemoryFormat::Contiguous) : out;
 }
 
 Tensor _pad_enum(const Tensor& self, SymIntList pad, int64_t mode, std::optional<double> value) {

@@ -78,9 +78,12 @@ Tensor permute_last_five(const Tensor& t, const std::array<int64_t, 5>& order) {
 
 // A new tensor in the memory format of `like`.
 Tensor shuffled(const Tensor& permuted, const SymIntVec& sizes, const Tensor& like) {
-  return permuted.clone(MemoryFormat::Contiguous)
-      .view(SymIntList(sizes))
-      .contiguous(like.suggested_format());
+  const MemoryFormat format = like.suggested_format();
+  const Tensor out =
+      permuted.clone(MemoryFormat::Contiguous).view(SymIntList(sizes)).contiguous(format);
+  if (format == MemoryFormat::Contiguous) return out;
+  // The strides of one channel say the format, too.
+  return out.as_strided(out.sym_sizes(), channels_last_strides(out.sym_sizes()));
 }
 
 }  // namespace

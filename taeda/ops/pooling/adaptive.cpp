@@ -30,13 +30,19 @@ void check_output_size(const char* op, SymIntList output_size, int64_t spatial) 
                 output_size);
 }
 
+// In the input's format where planes are pooled; what is pooled of volumes is rows.
+OutSpec adaptive_spec(const Tensor& self, const SymIntVec& sizes, DType dtype, int64_t spatial) {
+  return spatial == 3 ? OutSpec(SymIntList(sizes), dtype, self.device())
+                      : pooled_spec(self, sizes, dtype);
+}
+
 OutSpec adaptive_avg_spec(const char* op, const Tensor& self, SymIntList output_size,
                           int64_t spatial) {
   check_output_size(op, output_size, spatial);
   // PyTorch lets channels be none in two dimensions.
   check_planes(op, self, spatial, spatial == 2 ? self.dim() - 2 : 1);
   check_pooled_dtype(op, self, kPoolsFloats);
-  return pooled_spec(self, with_last_sizes(self, output_size), self.dtype());
+  return adaptive_spec(self, with_last_sizes(self, output_size), self.dtype(), spatial);
 }
 
 void check_adaptive_gradient(const char* op, const Tensor& grad_output, const Tensor& self,
@@ -72,7 +78,8 @@ std::array<OutSpec, 2> adaptive_max_spec(const char* op, const Tensor& self, Int
   check_planes(op, self, spatial, 1);
   check_pooled_dtype(op, self, kPoolsFloats);
   const SymIntVec sizes = with_last_sizes(self, checked_symints(output_size));
-  return {pooled_spec(self, sizes, self.dtype()), pooled_spec(self, sizes, DType::Int64)};
+  return {adaptive_spec(self, sizes, self.dtype(), spatial),
+          adaptive_spec(self, sizes, DType::Int64, spatial)};
 }
 
 OutSpec adaptive_max_backward_spec(const char* op, const Tensor& grad_output, const Tensor& self,

@@ -34,7 +34,8 @@ Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, bool 
   TAEDA_CHECK(lower.to_double() <= upper.to_double(),
               "Lower bound should be less than or equal to the upper bound");
   if (!training) return taeda::leaky_relu(self, middle(lower, upper));
-  return self.mul(taeda::_rrelu_noise(self.detach(), lower, upper, generator));
+  const Tensor x = self.contiguous();
+  return x.mul(taeda::_rrelu_noise(x.detach(), lower, upper, generator));
 }
 
 Tensor& rrelu_(Tensor& self, const Scalar& lower, const Scalar& upper, bool training,
@@ -52,9 +53,10 @@ Tensor rrelu_with_noise(const Tensor& self, Tensor& noise, const Scalar& lower, 
               "shape. Got self.shape = ",
               self.sym_sizes(), " noise.shape = ", noise.sym_sizes());
   if (!training) return taeda::leaky_relu(self, middle(lower, upper));
-  const Tensor drawn = taeda::_rrelu_noise(self.detach(), lower, upper, generator);
+  const Tensor x = self.contiguous();
+  const Tensor drawn = taeda::_rrelu_noise(x.detach(), lower, upper, generator);
   noise.copy_(drawn);
-  return self.mul(drawn);
+  return x.mul(drawn);
 }
 
 Tensor& rrelu_with_noise_(Tensor& self, Tensor& noise, const Scalar& lower, const Scalar& upper,

@@ -166,8 +166,10 @@ OutSpec upsample_bicubic2d_spec(const Tensor& self, SymIntList output_size, bool
 OutSpec upsample_bicubic2d_backward_spec(const Tensor& grad_output, SymIntList output_size,
                                          SymIntList input_size, bool, std::optional<double>,
                                          std::optional<double>) {
-  return resampled_backward_spec("upsample_bicubic2d_backward", grad_output, output_size,
-                                 input_size, 2);
+  OutSpec spec = resampled_backward_spec("upsample_bicubic2d_backward", grad_output, output_size,
+                                         input_size, 2);
+  spec.strides.clear();  // rows whatever the gradient is
+  return spec;
 }
 OutSpec _upsample_bilinear2d_aa_spec(const Tensor& self, SymIntList output_size, bool,
                                      std::optional<double>, std::optional<double>) {
