@@ -132,6 +132,7 @@ class GraphLowering final : public Lowering {
 
   // ---- values ----
   int add_value(const Tensor& fake, const Node& node);
+  int root_of(const Tensor& fake, const Node& node, int otherwise) const;
   // A value that lies in memory when the program starts.
   void add_given(const Tensor& fake, const Node& node, Memory::Kind kind, int number);
   // A value whose elements are read from the memory of its root.
@@ -157,18 +158,30 @@ class GraphLowering final : public Lowering {
   std::optional<SizeExpressions> sizes_;
   std::unordered_map<const Node*, std::vector<int>> by_node_;
   std::unordered_map<const TensorImpl*, int> by_handle_;
-  std::unordered_map<const StorageImpl*, int> by_storage_;
   std::vector<Tensor> handles_;  // by value: a tensor without memory that lowerings see
   std::unordered_map<const Expr*, int> floats_;  // values of inputs
   std::vector<Tensor> results_;
   std::string node_name_;  // of the node that is lowered
 };
 
+// The value that a view looks at: an operand with the same storage. Inputs may share one as well,
+// so that a storage alone does not tell.
+int GraphLowering::root_of(const Tensor& fake, const Node& node, int otherwise) const {
+  for (const Node* input : node.inputs().list()) {
+    const auto found = by_node_.find(input);
+    if (found == by_node_.end()) continue;
+    for (const int value : found->second)
+      if (value >= 0 && program_->values[value].fake.storage() == fake.storage())
+        return program_->values[value].root;
+  }
+  return otherwise;
+}
+
 int GraphLowering::add_value(const Tensor& fake, const Node& node) {
   const int index = static_cast<int>(program_->values.size());
   TensorValue value;
   value.fake = fake;
-  value.root = by_storage_.emplace(fake.storage().get(), index).first->second;
+  value.root = root_of(fake, node, index);
   value.name = node.name();
   value.num_uses = static_cast<int>(node.users().size());
   Geometry& g = value.geometry;

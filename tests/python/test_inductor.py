@@ -268,3 +268,25 @@ def test_tensors_without_memory_of_their_own():
     compiled = captured(lambda x: x + 1, [c])
     assert same(compiled(c.conj()), c.conj() + 1)
     assert same(compiled(c.conj().imag + c), c.conj().imag + c + 1)
+
+
+def test_inputs_that_share_memory_in_the_trace():
+    def f(x, y):
+        return x.t() + 1, y.reshape(-1) * 2
+
+    compiled = captured(f, [X, X[1:]])
+    for inputs in ([X, X[1:]], [X, Y[1:]]):
+        want, have = f(*inputs), compiled(*inputs)
+        assert all(same(a, b) for a, b in zip(want, have, strict=True))
+
+
+def test_tangents_of_results_that_share_memory():
+    def f(x):
+        y = x.flip(0)
+        return y, y.unfold(0, 2, 1), y.expand(2, 16)
+
+    x = leaf(16)
+    grads = [t.randn(16), t.randn(15, 2), t.randn(2, 16)]
+    (want,) = t.autograd.grad(f(x), x, grads)
+    (have,) = t.autograd.grad(captured(f, [x])(x), x, grads)
+    assert t.allclose(want, have)

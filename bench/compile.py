@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""The cost of compiling, and what it gives: each case in two processes, the second with a warm cache.
+
+    ./run python bench/compile.py [--cases two,mlp] [--phases infer,train] [--peers] [--batch 1]
+
+Milliseconds: trace (make_fx), stages of the compiler (cut: tracing again with gradients, and the
+partition), the first call, the time until all kernels are native and the calls in it, a call then,
+a call of eager operators, and the peak of the process's memory. `chain` reuses every value, 200
+deep, and stays interpreted; `deep` has 2,000 layers and `half` 1,000: linear stages take twice as long for twice the layers.
+With --peers the same by torch.compile, whose trace and stages are part of the first call.
+"""
+
+import argparse
+import importlib
+import importlib.util
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+STAGES = ["cut", "lower", "units", "fuse", "write"]
+CASES = ["two", "chain", "half", "deep", "mlp", "resnet50", "vit_b16", "bert_base", "gpt2"]
+
+
+def two(x):
+    return (x + 1).relu()
+
+
+def chain(x):
+    for _ in range(200):
+        x = (x * x + x).sin()
+    return x
+
+
+def layers(count):
+    def deep(x, weight):
+        for _ in range(count):
+            x = (x @ weight).relu() + x
+        return x
+
+    return deep
+
+
+def case(T, name, batch):
+    """A function of tensors, and the tensors."""
+    if name in ("two", "chain"):
+        return {"two": two, "chain": chain}[name], [T.randn(4)]
+    if name in ("half", "deep"):
+        count = 1000 if name == "half" else 2000
+        return layers(count), [T.randn(4, 8), T.randn(8, 8) * 0.01]
+    from side_by_side.networks import networks
+
+    network = networks(T)[name]
+    model = network.build().eval()
+    parameters = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    names = list(parameters)
+
+    def run(x, *values):
+        return T.func.functional_call(model, dict(zip(names, values, strict=True)), (x,))
+
+    x = network.make_input(batch or network.cpu_batch, "cpu")
+    return run, [x, *(p.detach() for p in parameters.values())]
+
+
+def best(call, seconds=0.5):
+    """The least time of a call, in milliseconds."""
+    call()
+    times, end = [], time.perf_counter() + seconds
+    while len(times) < 3 or (time.perf_counter() < end and len(times) < 20000):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times) * 1e3
+
+
+def now_ms():
+    return time.perf_counter() * 1e3
+
+
+def peak_mib():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def step_of(f, inputs, phase):
+    """One call, or one call with its gradients."""
+    if phase == "infer":
+        return lambda: f(*inputs)
+    wanted = [x for x in inputs if x.requires_grad]
+
+    def step():
+        out = f(*inputs)
+        (out * out).mean().backward(inputs=wanted)
+        for x in wanted:
+            x.grad = None
+
+    return step
+
+
+def is_settled(compiled):
+    return all(r["native"] == r["kernels"] or r["problem"] for r in compiled.report())
+
+
+def measure_taeda(name, phase, batch):
+    import taeda as T
+    from taeda._inductor import compile
+    from taeda.fx.experimental.proxy_tensor import make_fx
+
+    T.manual_seed(0)
+    f, inputs = case(T, name, batch)
+    if phase == "train":
+        inputs = [x.requires_grad_() if x.is_floating_point() else x for x in inputs]
+    row = {}
+    start = now_ms()
+    gm = make_fx(f, tracing_mode="symbolic", pre_dispatch=True)(*inputs)
+    row["trace"] = now_ms() - start
+    start = now_ms()
+    # One kernel of 200 sines keeps the system's compiler busy for a minute.
+    compiled = compile(gm, inputs, native="never" if name == "chain" else "background")
+    row["compile"] = now_ms() - start
+    step = step_of(compiled, inputs, phase)
+    start = now_ms()
+    step()
+    row["first"] = now_ms() - start
+    calls = 1
+    while name != "chain" and not is_settled(compiled):
+        step()
+        calls += 1
+    row["settled"], row["calls"] = now_ms() - start, calls
+    reports = compiled.report()
+    for stage in STAGES:
+        key = "trace" if stage == "cut" else stage
+        row[stage] = 1e3 * sum(r["seconds"].get(key, 0) for r in reports)
+    row["nodes"] = len(list(gm.graph.nodes))
+    row["kernels"] = sum(r["kernels"] for r in reports)
+    row["calls_out"] = sum(r["calls"] for r in reports)
+    row["fallbacks"] = sorted({x for r in reports for x in r["fallbacks"]})
+    row["steady"] = best(step)
+    row["peak"] = peak_mib()
+    row["eager"] = best(step_of(f, inputs, phase))
+    return row
+
+
+def measure_torch(name, phase, batch):
+    import torch as T
+
+    T.manual_seed(0)
+    f, inputs = case(T, name, batch)
+    if phase == "train":
+        inputs = [x.requires_grad_() if x.is_floating_point() else x for x in inputs]
+    step = step_of(T.compile(f, dynamic=True), inputs, phase)
+    start = now_ms()
+    step()
+    row = {"first": now_ms() - start, "calls": 1}
+    row["settled"] = row["first"]
+    row["steady"], row["peak"] = best(step), peak_mib()
+    row["eager"] = best(step_of(f, inputs, phase))
+    return row
+
+
+def worker(options):
+    measure = measure_taeda if options.worker == "taeda" else measure_torch
+    try:
+        row = measure(options.cases, options.phases, options.batch)
+    except NotImplementedError as error:
+        row = {"refused": str(error)}
+    print(json.dumps(row))
+
+
+def run_worker(framework, name, phase, options, cache):
+    command = [sys.executable, "-W", "ignore", __file__, "--worker", framework]
+    command += ["--cases", name, "--phases", phase]
+    if options.batch:
+        command += ["--batch", str(options.batch)]
+    caches = {"TAEDA_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": cache}
+    done = subprocess.run(
+        command, env={**os.environ, **caches}, capture_output=True, text=True, timeout=1200
+    )
+    if done.returncode:
+        return {"refused": (done.stderr.strip().splitlines() or ["no message"])[-1]}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def shown(row, warm):
+    """The table's cells of one case."""
+    if "refused" in row:
+        return row["refused"][:150]
+    texts = [f"{row.get(key, 0):8.1f}" for key in ["trace", *STAGES, "first", "settled"]]
+    texts += [f"{row['calls']:6d}", f"{warm.get('settled', 0):8.1f}"]
+    texts += [f"{row['steady']:10.4f}", f"{row['eager']:10.4f}", f"{row['peak']:8.0f}"]
+    counts = f"  {row['kernels']} kernels, {row['calls_out']} calls" if "kernels" in row else ""
+    return "".join(texts) + counts
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--cases", default=",".join(CASES))
+    parser.add_argument("--phases", default="infer,train")
+    parser.add_argument("--batch", type=int, default=0, help="of the networks; 0: their own")
+    parser.add_argument("--peers", action="store_true", help="PyTorch's compiler as well")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        return worker(options)
+    frameworks = ["taeda"]
+    if options.peers and importlib.util.find_spec("torch"):
+        frameworks.append("torch")
+    titles = ["trace", *STAGES, "first", "settled"]
+    head = "".join(f"{title:>8}" for title in titles) + f"{'calls':>6}{'warm':>8}"
+    print(f"{'milliseconds':<24}{head}{'steady':>10}{'eager':>10}{'MiB':>8}")
+    for name in options.cases.split(","):
+        for phase in options.phases.split(","):
+            for framework in frameworks:
+                with tempfile.TemporaryDirectory() as cache:
+                    row = run_worker(framework, name, phase, options, cache)
+                    warm = {} if "refused" in row else run_worker(
+                        framework, name, phase, options, cache
+                    )
+                print(f"{name + ' ' + phase:<17}{framework:<7}{shown(row, warm)}", flush=True)
+                if row.get("fallbacks"):
+                    print(f"{'':<24}fallbacks: {', '.join(row['fallbacks'])}")
+
+
+if __name__ == "__main__":
+    main()
