@@ -104,9 +104,10 @@ def is_settled(compiled):
 
 
 def measure_taeda(name, phase, batch):
-    import taeda as T
     from taeda._inductor import compile
     from taeda.fx.experimental.proxy_tensor import make_fx
+
+    import taeda as T
 
     T.manual_seed(0)
     f, inputs = case(T, name, batch)
@@ -215,8 +216,10 @@ def main():
             for framework in frameworks:
                 with tempfile.TemporaryDirectory() as cache:
                     row = run_worker(framework, name, phase, options, cache)
-                    warm = {} if "refused" in row else run_worker(
-                        framework, name, phase, options, cache
+                    warm = (
+                        {}
+                        if "refused" in row
+                        else run_worker(framework, name, phase, options, cache)
                     )
                 print(f"{name + ' ' + phase:<17}{framework:<7}{shown(row, warm)}", flush=True)
                 if row.get("fallbacks"):

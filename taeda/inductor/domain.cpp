@@ -7,8 +7,12 @@ namespace taeda::inductor {
 
 namespace {
 
-const Expr* axis_variable(symbolic::ExprPool& pool, int number) {
-  return pool.symbol(str("i", number), SymKind::Int, {0, symbolic::IntRange::kMax}, {});
+// Where the extent is a number, the name has it, as one name stands for one range.
+const Expr* axis_variable(symbolic::ExprPool& pool, int number, const Expr* extent) {
+  if (!extent->is_constant() || extent->value.integer < 1)
+    return pool.symbol(str("i", number), SymKind::Int, {0, symbolic::IntRange::kMax}, {});
+  const int64_t n = extent->value.integer;
+  return pool.symbol(str("i", number, "_", n), SymKind::Int, {0, n - 1}, {});
 }
 
 // The number of factors from `first` on whose product is `wanted`; 0 where there is none.
@@ -64,7 +68,8 @@ std::optional<Fit> fit(symbolic::ExprPool& pool, const std::vector<DomainAxis>& 
     if (count == 0) return std::nullopt;
     const Expr* whole = pool.integer(0);
     for (size_t i = d; i < d + count; ++i) {
-      DomainAxis part = flagged({axis_variable(pool, next++), size(i), axes[a].is_row}, dims[i]);
+      DomainAxis part =
+          flagged({axis_variable(pool, next++, size(i)), size(i), axes[a].is_row}, dims[i]);
       whole = pool.add(pool.mul(whole, part.extent), part.var);
       made.at[dims[i]] = part.var;
       made.axes.push_back(part);
@@ -84,7 +89,7 @@ Fit first_fit(symbolic::ExprPool& pool, const Place& sizes, uint64_t rows, int& 
       made.at.push_back(pool.integer(0));
       continue;
     }
-    made.axes.push_back({axis_variable(pool, next++), sizes[d], (rows >> d & 1) != 0});
+    made.axes.push_back({axis_variable(pool, next++, sizes[d]), sizes[d], (rows >> d & 1) != 0});
     made.at.push_back(made.axes.back().var);
   }
   return made;

@@ -42,9 +42,17 @@ class Fuser {
     };
     for (const Read& read : unit.reads) add(source(read));
     if (unit.call) add_call_sources(unit.call->arguments, add);
+    const auto add_draw = [&](int call) {
+      if (call >= 0) add(unit_of_call(program_.calls[static_cast<size_t>(call)]));
+    };
+    if (unit.call && unit.call->draws) add_draw(unit.call->after);
+    for (int stream : unit.streams) add_draw(program_.streams[static_cast<size_t>(stream)].after);
     std::sort(found.begin(), found.end(), std::greater<>());
     found.erase(std::unique(found.begin(), found.end()), found.end());
     return found;
+  }
+  int unit_of_call(const Call& call) const {
+    return program_.unit_of_definition[program_.values[call.results.at(0)].definition->id];
   }
   template <class Add>
   void add_call_sources(const std::vector<CallArgument>& arguments, Add&& add) const {
@@ -68,7 +76,7 @@ class Fuser {
     int next = 0;
     Fit fitted = first_fit(*program_.pool, sizes_of(unit), rows_of(unit), next);
     group.axes = std::move(fitted.axes);
-    group.has_rows = unit.kind == Unit::Kind::Reduction;
+    group.has_rows = unit.reduction != nullptr;
     group.units.push_back({index, std::move(fitted.at), false});
     next_axis_.push_back(next);
     group_of_[index] = static_cast<int>(groups_.size());
@@ -76,32 +84,64 @@ class Fuser {
     groups_.push_back(std::move(group));
   }
 
-  // Groups that made what the unit reads, then groups that read the same.
+  // Groups that made what the unit reads, then groups that read or draw the same.
   std::vector<int> candidates(const Unit& unit, const std::vector<int>& from) const {
     std::vector<int> found = from;
-    for (const Read& read : unit.reads) {
-      if (!read.definition) continue;
-      const auto readers = readers_.find(read.definition->id);
-      if (readers == readers_.end()) continue;
+    const auto add = [&found](const std::map<int, int>& all, int id) {
+      const auto readers = all.find(id);
+      if (readers == all.end()) return;
       if (std::find(found.begin(), found.end(), readers->second) == found.end())
         found.push_back(readers->second);
-    }
+    };
+    for (int stream : unit.streams) add(drawers_, stream);
+    for (const Read& read : unit.reads)
+      if (read.definition)
+        add(readers_, read.definition->id);
+      else
+        add(result_readers_, group_of_[source(read)]);
     return found;
+  }
+
+  // A group with a scan has no other one, and no reductions.
+  static bool can_scan_with(const Unit& unit, const Unit& first) {
+    if (first.kind == Unit::Kind::Scan)
+      return unit.kind == Unit::Kind::Pointwise || unit.reduction == first.reduction;
+    return unit.kind != Unit::Kind::Scan;
+  }
+  // Rows that are cut into pieces are the same in all reductions of a group.
+  static bool can_cut_with(const Unit& unit, const Unit& first) {
+    const auto length = [](const Unit& u) {
+      return u.reduction ? u.reduction->cut_length : nullptr;
+    };
+    if (!unit.reduction) return true;
+    return length(unit) == length(first) &&
+           (!length(unit) || std::equal(sizes_of(unit).begin(), sizes_of(unit).end(),
+                                        sizes_of(first).begin(), sizes_of(first).end()));
+  }
+  static bool splits_row(const Group& group, const Fit& fitted) {
+    return std::any_of(group.axes.begin(), group.axes.end(), [&](const DomainAxis& axis) {
+      return axis.is_row && fitted.replaced.count(axis.var) != 0;
+    });
   }
 
   bool join(int index, int g, const std::vector<int>& from) {
     const Unit& unit = program_.units[index];
     Group& group = groups_[g];
-    if (program_.units[group.units[0].unit].kind == Unit::Kind::Call) return false;
+    const Unit& first = program_.units[group.units[0].unit];
+    if (first.kind == Unit::Kind::Call || !can_scan_with(unit, first)) return false;
+    if (!can_cut_with(unit, first)) return false;
+    const bool is_cut = first.reduction && first.reduction->cut_length;
     for (int other : from)
       if (other != g && groups_[other].time >= group.time) return false;
-    const bool reduces = unit.kind == Unit::Kind::Reduction;
+    const bool reduces = unit.kind != Unit::Kind::Pointwise;
     for (bool is_per_row : {false, true}) {
-      if (is_per_row && (reduces || !group.has_rows)) break;
+      if (is_per_row && (reduces || !group.has_rows || first.kind == Unit::Kind::Scan)) break;
+      if (is_cut && !reduces && !is_per_row) continue;
       int next = next_axis_[g];
       std::optional<Fit> fitted =
           fit(*program_.pool, group.axes, sizes_of(unit), rows_of(unit), is_per_row, next);
       if (!fitted || !keeps_rows(group, *fitted, unit)) continue;
+      if (first.kind == Unit::Kind::Scan && splits_row(group, *fitted)) continue;
       if (!reads_in_place(unit, g, *fitted)) continue;
       next_axis_[g] = next;
       group.axes = std::move(fitted->axes);
@@ -122,7 +162,7 @@ class Fuser {
   // A reduction has the rows of the group, if that has any: each axis belongs to one of its
   // dimensions, and is part of a row as a whole or not at all.
   bool keeps_rows(const Group& group, const Fit& fitted, const Unit& unit) const {
-    if (unit.kind != Unit::Kind::Reduction) return true;
+    if (!unit.reduction) return true;
     for (size_t d = 0; d < fitted.at.size(); ++d)
       for (const Expr* var : symbolic::symbols_of(fitted.at[d])) {
         const auto is_var = [&](const DomainAxis& axis) { return axis.var == var; };
@@ -173,7 +213,11 @@ class Fuser {
 
   void note_reads(const Unit& unit, int g) {
     for (const Read& read : unit.reads)
-      if (read.definition) readers_[read.definition->id] = g;
+      if (read.definition)
+        readers_[read.definition->id] = g;
+      else
+        result_readers_[group_of_[source(read)]] = g;
+    for (int stream : unit.streams) drawers_[stream] = g;
   }
 
   // The pass over a row that computes each unit: behind those of the reductions it reads.
@@ -193,7 +237,9 @@ class Fuser {
   std::vector<Group> groups_;
   std::vector<int> group_of_, next_axis_;
   std::vector<size_t> place_in_group_;
-  std::map<int, int> readers_;  // by definition: the newest group that reads it
+  std::map<int, int> readers_;         // by definition: the newest group that reads it
+  std::map<int, int> result_readers_;  // by group: the newest one that reads its reductions
+  std::map<int, int> drawers_;         // by stream: the newest group that draws from it
 };
 
 }  // namespace

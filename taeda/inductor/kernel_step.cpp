@@ -43,6 +43,31 @@ const Expr* work_of(symbolic::ExprPool& pool, const kernel::Loop& loop, size_t f
   return pool.mul(axes, steps);
 }
 
+// Elements that are reduced as one block, where several threads reduce one row.
+constexpr int64_t kBlockElements = 8 * 4096;
+constexpr int64_t kFewRows = 4;
+
+// Few rows that are not known to be short are cut into blocks for all threads.
+void split_few_rows(kernel::Kernel& k) {
+  const bool has_locals = std::any_of(k.buffers.begin(), k.buffers.end(), [](const auto& buffer) {
+    return buffer.space != kernel::Space::Global;
+  });
+  if (has_locals) return;
+  auto* loop = k.steps.size() == 1 ? std::get_if<kernel::Loop>(&k.steps[0]) : nullptr;
+  const auto* inner = loop ? std::get_if<kernel::Loop>(&loop->steps[0]) : nullptr;
+  if (!inner || inner->axes.size() != 1 || inner->axes[0].role != kernel::Role::Reduced) return;
+  const Expr* rows = k.pool->integer(1);
+  for (const kernel::Axis& axis : loop->axes) rows = k.pool->mul(rows, axis.extent);
+  if (!rows->is_constant() || rows->value.integer > kFewRows) return;
+  if (inner->axes[0].extent->range.hi < 2 * kBlockElements) return;
+  const bool are_whole =
+      std::all_of(inner->steps.begin(), inner->steps.end(), [](const kernel::Step& step) {
+        const auto* reduce = std::get_if<kernel::Reduce>(&step);
+        return reduce && reduce->part == kernel::Part::Whole;
+      });
+  if (are_whole) kernel::split_reduction(k, 0, kBlockElements);
+}
+
 // Iterations of a kept axis own what they write, unless elements collide.
 bool can_split(const kernel::Loop& loop) {
   return loop.axes[0].role == kernel::Role::Kept && loop.axes[0].binding != kernel::Binding::Serial;
@@ -65,11 +90,16 @@ void add_written(const std::vector<kernel::Step>& steps, const std::vector<int>&
 
 }  // namespace
 
-KernelStep::KernelStep(GroupKernel made, const std::vector<const Expr*>& symbols)
+KernelStep::KernelStep(GroupKernel made, const std::vector<const Expr*>& symbols,
+                       AddMemory add_memory)
     : kernel_(std::move(made.kernel)), memories_(std::move(made.memories)) {
   kernel::Kernel& k = kernel_;
   add_written(k.steps, memories_, written_);
   kernel::schedule_for_cpu(k);
+  const size_t num_buffers = k.buffers.size();
+  split_few_rows(k);
+  for (size_t b = num_buffers; b < k.buffers.size(); ++b)
+    memories_.push_back(add_memory(k.buffers[b].dtype, k.buffers[b].numel));
   text_ = kernel::dump(k);
   for (const kernel::Step& step : k.steps)
     if (const auto* loop = std::get_if<kernel::Loop>(&step))
@@ -102,26 +132,27 @@ std::vector<LoopRange> KernelStep::ranges(const int64_t* symbols) const {
   return all;
 }
 
-bool KernelStep::run(char* const* memories, const int64_t* symbols, const LoopRange* ranges) const {
-  return run_form(native_.load(std::memory_order_acquire), memories, symbols, ranges);
+bool KernelStep::run(char* const* memories, const int64_t* symbols, const LoopRange* ranges,
+                     const RunNumber* numbers) const {
+  return run_form(native_.load(std::memory_order_acquire), memories, symbols, ranges, numbers);
 }
 
 bool KernelStep::run_as(bool is_native, char* const* memories, const int64_t* symbols,
-                        const LoopRange* ranges) const {
+                        const LoopRange* ranges, const RunNumber* numbers) const {
   return run_form(is_native ? native_.load(std::memory_order_acquire) : nullptr, memories, symbols,
-                  ranges);
+                  ranges, numbers);
 }
 
 bool KernelStep::run_form(const Native* native, char* const* memories, const int64_t* symbols,
-                          const LoopRange* ranges) const {
+                          const LoopRange* ranges, const RunNumber* numbers) const {
   SmallVector<char*, 16> buffers;
   for (int memory : memories_) buffers.push_back(memories[memory]);
   int64_t error[2] = {0, 0};
-  const kernel::LaunchArguments arguments{buffers.data(), symbols, nullptr, error};
+  const kernel::LaunchArguments arguments{buffers.data(), symbols, numbers, error};
   for (size_t i = 0; i < loops_.size(); ++i) {
     const auto part = [&](int64_t begin, int64_t end) {
       if (native)
-        native->functions[i](buffers.data(), symbols, nullptr, error, begin, end);
+        native->functions[i](buffers.data(), symbols, numbers, error, begin, end);
       else
         interpreter_->run(static_cast<int>(i), arguments, begin, end);
     };

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "taeda/base/function_ref.h"
 #include "taeda/inductor/write_kernel.h"
 #include "taeda/kernel/interpret/index_program.h"
 #include "taeda/kernel/interpret/interpret.h"
@@ -21,17 +22,25 @@ struct LoopRange {
   int64_t grain;  // indices that a thread is worth; the loop is serial where it is 0
 };
 
+// A number of a run, as kernels read them.
+struct alignas(16) RunNumber {
+  uint64_t value;
+};
+
 // The swap to the native form changes no bit. Runs on any number of threads at once.
 class KernelStep {
  public:
-  KernelStep(GroupKernel made, const std::vector<const Expr*>& symbols);
+  // Temporary memory beside that of the program's values, by its place among memories.
+  using AddMemory = FunctionRef<int(DType dtype, const Expr* numel)>;
+  KernelStep(GroupKernel made, const std::vector<const Expr*>& symbols, AddMemory add_memory);
 
   std::vector<LoopRange> ranges(const int64_t* symbols) const;
   // `memories`: those of the run. False where an index that was read lies outside of its dimension.
-  bool run(char* const* memories, const int64_t* symbols, const LoopRange* ranges) const;
+  bool run(char* const* memories, const int64_t* symbols, const LoopRange* ranges,
+           const RunNumber* numbers) const;
   // Both forms on memory of their own kind; `is_native` says which.
   bool run_as(bool is_native, char* const* memories, const int64_t* symbols,
-              const LoopRange* ranges) const;
+              const LoopRange* ranges, const RunNumber* numbers) const;
 
   // The kernel, scheduled, under a name that all kernels share: equal ones have equal texts.
   const std::string& text() const { return text_; }
@@ -55,7 +64,7 @@ class KernelStep {
     std::vector<NativeFn> functions;
   };
   bool run_form(const Native* native, char* const* memories, const int64_t* symbols,
-                const LoopRange* ranges) const;
+                const LoopRange* ranges, const RunNumber* numbers) const;
 
   kernel::Kernel kernel_;
   std::string text_;

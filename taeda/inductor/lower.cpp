@@ -117,10 +117,30 @@ class GraphLowering final : public Lowering {
   const Definition& define(DType dtype, Place sizes, ValueFn value) override {
     return make(dtype, std::move(sizes), std::move(value));
   }
-  const Reduction& reduce(std::string body, Place sizes, uint64_t dims, ValuesFn values) override {
+  const Reduction& reduce(std::string body, Place sizes, uint64_t dims, ValuesFn values,
+                          kernel::Part part) override {
     const int id = static_cast<int>(program_->reductions.size());
     return program_->reductions.emplace_back(
-        Reduction{id, std::move(body), std::move(sizes), dims, std::move(values)});
+        Reduction{id, std::move(body), std::move(sizes), dims, std::move(values), part});
+  }
+
+  const Reduction& reduce_pieces(std::string body, Place sizes, const Expr* length,
+                                 ValuesFn values) override {
+    const int id = static_cast<int>(program_->reductions.size());
+    const uint64_t last = uint64_t{1} << (sizes.size() - 1);
+    return program_->reductions.emplace_back(Reduction{id, std::move(body), std::move(sizes), last,
+                                                       std::move(values), kernel::Part::Whole,
+                                                       false, length});
+  }
+  const Reduction& scan(std::string body, Place sizes, size_t dim, ValuesFn values) override {
+    const int id = static_cast<int>(program_->reductions.size());
+    return program_->reductions.emplace_back(Reduction{id, std::move(body), std::move(sizes),
+                                                       uint64_t{1} << dim, std::move(values),
+                                                       kernel::Part::Whole, true});
+  }
+  kernel::RandomStream reserve(const Expr* counters) override {
+    program_->streams.push_back({counters, last_draw_});
+    return {2 * static_cast<int>(program_->streams.size() - 1)};
   }
 
  private:
@@ -162,6 +182,7 @@ class GraphLowering final : public Lowering {
   std::unordered_map<const Expr*, int> floats_;  // values of inputs
   std::vector<Tensor> results_;
   std::string node_name_;  // of the node that is lowered
+  int last_draw_ = -1;     // the last call that draws random numbers
 };
 
 // The value that a view looks at: an operand with the same storage. Inputs may share one as well,
@@ -385,7 +406,7 @@ void GraphLowering::lower_by(const LoweringEntry& entry, const Node& node,
     return lower_as_call(node, *node.target().op(), outs);
   node_name_ = node.name();
   results_.clear();
-  for (int out : outs) results_.push_back(handles_[out]);
+  for (int out : by_node_[&node]) results_.push_back(out < 0 ? Tensor() : handles_[out]);
   if (entry.takes_out) stack.push_back(results_.at(0));
   entry.form->call_boxed(*entry.form, lowering_keys(), stack);
   // A lowering that does not take these arguments defines nothing.
@@ -429,6 +450,9 @@ void GraphLowering::lower_as_call(const Node& node, Operator& op, const std::vec
     if (counts_in_storage && a.tensor >= 0)
       program_->values[program_->values[a.tensor].root].is_apart = true;
   for (int out : outs) read_from_memory(out);
+  call.draws = op.has(dispatch::Tag::NondeterministicSeeded);
+  call.after = last_draw_;
+  if (call.draws) last_draw_ = static_cast<int>(program_->calls.size()) - 1;
 }
 
 // ---- pointwise ----

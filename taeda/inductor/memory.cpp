@@ -30,7 +30,7 @@ class MemoryAssigner {
     for (const Program::Result& result : program_.results)
       if (result.value >= 0) results_.insert(program_.values[result.value].root);
     for (const Unit& unit : program_.units)
-      if (unit.kind == Unit::Kind::Pointwise && is_kept(*unit.definition)) give(*unit.definition);
+      if (unit.definition && is_kept(*unit.definition)) give(*unit.definition);
     for (const Call& call : program_.calls)
       for (int result : call.results) give_called(result);
     for (size_t i = 0; i < program_.units.size(); ++i)
@@ -164,6 +164,8 @@ ArenaLayout lay_out(const std::vector<Lifetime>& lifetimes) {
                          [&](size_t a, size_t b) { return layout.offsets[a] < layout.offsets[b]; }),
         i);
   }
+  // A whole number of elements of any dtype.
+  layout.bytes = (layout.bytes + kAlignment - 1) / kAlignment * kAlignment;
   return layout;
 }
 

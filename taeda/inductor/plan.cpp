@@ -35,7 +35,7 @@ void drop_empty(Program& program, std::vector<Group>& groups) {
   for (Group& group : groups)
     std::erase_if(group.units, [&](const GroupUnit& member) {
       const Unit& unit = program.units[member.unit];
-      if (unit.kind != Unit::Kind::Pointwise || !has_zero(unit.definition->sizes)) return false;
+      if (!unit.definition || !has_zero(unit.definition->sizes)) return false;
       program.unit_of_definition[unit.definition->id] = -1;
       return true;
     });
@@ -45,6 +45,12 @@ void drop_empty(Program& program, std::vector<Group>& groups) {
     };
     return group.units.empty() || std::any_of(group.axes.begin(), group.axes.end(), is_empty);
   });
+}
+
+int number_of(const Program& program, const Call& call) {
+  const auto is_it = [&](const Call& other) { return &other == &call; };
+  return static_cast<int>(std::find_if(program.calls.begin(), program.calls.end(), is_it) -
+                          program.calls.begin());
 }
 
 class Stopwatch {
@@ -70,16 +76,21 @@ void CompiledGraph::Parts::make_steps() {
   seconds.emplace_back("fuse", watch.lap());
   assign_memory(*program, groups);
   drop_empty(*program, groups);
+  const auto add_memory = [this](DType dtype, const Expr* numel) {
+    program->memories.push_back({Memory::Kind::Temporary, 0, dtype, numel});
+    return static_cast<int>(program->memories.size()) - 1;
+  };
   for (const Group& group : groups) {
     PlanStep& step = steps.emplace_back();
     const Unit& first = program->units[group.units[0].unit];
     if (first.kind == Unit::Kind::Call) {
-      step.call = CallStep{first.call, &fx::schema_of(*first.call->op), {}};
+      step.call = CallStep{
+          first.call, number_of(*program, *first.call), &fx::schema_of(*first.call->op), {}};
       for (const CallArgument& argument : first.call->arguments)
         step.call->has_tensor.push_back(holds_tensor(argument));
     } else {
-      step.kernel =
-          std::make_unique<KernelStep>(write_kernel(*program, group, "kernel"), program->symbols);
+      step.kernel = std::make_unique<KernelStep>(write_kernel(*program, group, "kernel"),
+                                                 program->symbols, add_memory);
     }
   }
   seconds.emplace_back("write", watch.lap());
@@ -117,6 +128,8 @@ void CompiledGraph::Parts::make_shapes() {
   }
   for (const Memory& memory : program->memories)
     numels.push_back(program_of(memory.numel, program->symbols));
+  for (const Stream& stream : program->streams)
+    stream_counters.push_back(program_of(stream.counters, program->symbols));
   for (const Program::Result& result : program->results)
     numbers.push_back(result.number ? program_of(result.number, program->symbols) : IndexProgram());
   for (size_t i = 0; i < program->values.size(); ++i) {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 
+#include "taeda/dispatch/schema.h"
 #include "taeda/inductor/kernel_step.h"
 #include "taeda/inductor/plan.h"
 #include "taeda/inductor/run_layout.h"
@@ -16,6 +17,7 @@ namespace taeda::inductor {
 
 struct CallStep {
   const Call* call;
+  int number;  // among the calls of the program
   const dispatch::Schema* schema;
   // By argument: whether a tensor is part of it. Others are the same in all runs of one layout.
   std::vector<bool> has_tensor;
@@ -53,7 +55,8 @@ struct CompilingUnit {
 struct RunState {
   std::vector<int64_t> symbols;
   std::vector<char*> memories;
-  std::vector<Tensor> holders;  // by memory: the tensor whose storage it is
+  std::vector<Tensor> holders;     // by memory: the tensor whose storage it is
+  std::vector<RunNumber> numbers;  // two per stream of random numbers
   std::shared_ptr<const RunLayout> layout;
   dispatch::Stack stack;
 };
@@ -71,6 +74,7 @@ struct CompiledGraph::Parts {
   std::vector<int> constants;                           // values
   std::map<const Expr*, IndexProgram> call_numbers;     // of arguments
   std::vector<IndexProgram> numbers;                    // of results
+  std::vector<IndexProgram> stream_counters;            // by stream
   std::vector<std::pair<std::string, double>> seconds;  // of the stages that made it
   std::atomic<int64_t> arena_bytes{0};
   std::atomic<bool> is_timed{false}, is_checked{false}, needs_native{false};

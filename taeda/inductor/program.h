@@ -54,18 +54,30 @@ struct Call {
   const fx::Node* node;
   std::vector<CallArgument> arguments;
   std::vector<int> results;  // values
+  bool draws = false;        // random numbers
+  int after = -1;            // the call before it that draws
+};
+
+// Note [Random numbers of a plan]: a run reserves parts of the default generator's stream in the
+// order of the graph's nodes, so numbers and the generator's state are eager's. Streams are
+// reserved when the run starts, and those behind a call that draws when the call is done; kernels
+// of such a stream come after the call. Stream k has the numbers 2k (seed) and 2k + 1 (offset) of
+// the kernels. A generator without such a stream (Mersenne) makes the run eager.
+struct Stream {
+  const Expr* counters;
+  int after = -1;  // the call
 };
 
 // A tensor of the graph.
 struct TensorValue {
   Tensor fake;  // sizes, strides and dtype
   const Definition* definition = nullptr;
-  int root = -1;         // the value whose memory it looks at, often itself
-  Geometry geometry;     // in the memory of its root, once that has some
-  std::string name;      // of its node
-  bool is_kept = false;  // of a root: it lies in memory, whatever reads it
+  int root = -1;          // the value whose memory it looks at, often itself
+  Geometry geometry;      // in the memory of its root, once that has some
+  std::string name;       // of its node
+  bool is_kept = false;   // of a root: it lies in memory, whatever reads it
   bool is_apart = false;  // of a root: its memory is a storage of its own
-  int num_uses = 0;      // by nodes of the graph
+  int num_uses = 0;       // by nodes of the graph
 };
 
 // A place at which a unit reads another value.
@@ -76,15 +88,17 @@ struct Read {
   Place place;    // in the unit's own dimensions
 };
 
-// A loop nest that is not taken apart: the elements of a definition, a reduction, or a call.
+// A loop nest that is not taken apart: the elements of a definition, a reduction, a scan together
+// with the definition that reads it, or a call.
 struct Unit {
-  enum class Kind : uint8_t { Pointwise, Reduction, Call };
+  enum class Kind : uint8_t { Pointwise, Reduction, Scan, Call };
   Kind kind;
   const Definition* definition = nullptr;
   const Reduction* reduction = nullptr;
   const Call* call = nullptr;
   std::vector<Read> reads;
-  std::string name;  // of the graph's node
+  std::string name;               // of the graph's node
+  std::vector<int> streams = {};  // that it draws from
 };
 
 struct Program {
@@ -92,6 +106,7 @@ struct Program {
   std::deque<Definition> definitions;
   std::deque<Reduction> reductions;
   std::deque<Call> calls;
+  std::vector<Stream> streams;
   std::vector<TensorValue> values;
   std::vector<Memory> memories;
   std::vector<Unit> units;  // in an order in which they can run

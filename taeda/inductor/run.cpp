@@ -8,6 +8,7 @@
 
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/base/env.h"
+#include "taeda/core/generator.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/bind.h"
 #include "taeda/inductor/plan_parts.h"
@@ -75,6 +76,7 @@ class StateScope {
     state_->symbols.resize(plan.program->symbols.size());
     state_->memories.resize(plan.program->memories.size());
     state_->holders.resize(plan.program->memories.size());
+    state_->numbers.resize(2 * plan.program->streams.size());
   }
   ~StateScope() {
     for (Tensor& holder : state_->holders) holder.reset();
@@ -97,6 +99,8 @@ class Run {
 
   void take_inputs(const std::vector<Value>& inputs);
   void take_memory();
+  // Reserves the random numbers of kernels behind a call; -1: of those behind none.
+  void reserve_streams(int call);
   // False where an index is out of range.
   bool run_steps();
   std::vector<Value> results();
@@ -221,6 +225,16 @@ void Run::take_memory() {
   }
 }
 
+void Run::reserve_streams(int call) {
+  for (size_t i = 0; i < program_.streams.size(); ++i) {
+    if (program_.streams[i].after != call) continue;
+    const PhiloxRange range =
+        default_cpu_generator().reserve_range(plan_.stream_counters[i](state_.symbols.data()));
+    state_.numbers[2 * i].value = range.seed;
+    state_.numbers[2 * i + 1].value = range.offset;
+  }
+}
+
 // A value as a tensor of its own over the memory that it lies in.
 Tensor Run::tensor_of(int index) {
   const TensorValue& value = program_.values[index];
@@ -266,6 +280,7 @@ void Run::run_call(size_t index) {
   TAEDA_INTERNAL_CHECK(next == step.call->results.size(), step.call->op->full_name(), " gave ",
                        next, " tensors where the trace had ", step.call->results.size());
   stack.clear();
+  if (step.call->draws) reserve_streams(step.number);
 }
 
 bool Run::run_kernel(size_t index) {
@@ -274,7 +289,7 @@ bool Run::run_kernel(size_t index) {
               "a kernel of this plan is not compiled, and the plan runs native kernels only",
               plan_.problem.empty() ? "" : ": ", plan_.problem);
   return kernel.run(state_.memories.data(), state_.symbols.data(),
-                    state_.layout->ranges[index].data());
+                    state_.layout->ranges[index].data(), state_.numbers.data());
 }
 
 // Compares what both forms of a kernel write.
@@ -282,7 +297,7 @@ bool Run::run_both_forms(size_t index) {
   const KernelStep& kernel = *plan_.steps[index].kernel;
   const auto run = [&](bool is_native) {
     return kernel.run_as(is_native, state_.memories.data(), state_.symbols.data(),
-                         state_.layout->ranges[index].data());
+                         state_.layout->ranges[index].data(), state_.numbers.data());
   };
   const bool is_good = run(false);
   if (!kernel.is_native()) return is_good;
@@ -348,14 +363,21 @@ std::vector<Value> CompiledGraph::run(const std::vector<Value>& inputs) {
   const autograd::NoGrad no_grad;
   // Fake tensors, transforms and tensors of other classes have operators of their own.
   if (!std::all_of(inputs.begin(), inputs.end(), has_memory)) return plan.eager(inputs);
+  // Kernels draw from counters, which another engine has not.
+  const bool has_streams = !plan.program->streams.empty();
+  GeneratorImpl& generator = default_cpu_generator().impl();
+  if (has_streams && generator.engine() != RandomEngine::Philox) return plan.eager(inputs);
+  const auto before = has_streams ? std::optional(generator.get_state()) : std::nullopt;
   {
     StateScope scope(plan);
     Run run(plan, scope.state());
     run.take_inputs(inputs);
     run.take_memory();
+    run.reserve_streams(-1);
     if (run.run_steps()) return run.results();
   }
   // The inputs are as they were, so eager operators find the same index and say what is wrong.
+  if (before) generator.set_state(*before);
   ++plan.eager_runs;
   std::vector<Value> results = plan.eager(inputs);
   TAEDA_CHECK(!is_strict(),

@@ -25,6 +25,8 @@ namespace {
 
 // Values with more operations than this are not computed again.
 constexpr int kDearValue = 64;
+// What a random number counts for, by each of its two numbers of the run.
+constexpr int kDearDraw = 40;
 
 // What writing a value in place of a read costs.
 struct Cost {
@@ -34,8 +36,9 @@ struct Cost {
 // Notes what the value of a unit reads.
 class ReadCollector final : public InliningEmitter {
  public:
-  ReadCollector(const Program& program, std::vector<Read>& reads)
-      : program_(program), reads_(reads) {}
+  ReadCollector(const Program& program, std::vector<Read>& reads,
+                std::vector<int>* streams = nullptr)
+      : program_(program), reads_(reads), streams_(streams) {}
 
   symbolic::ExprPool& pool() override { return *program_.pool; }
   kernel::ExprGraph& graph() override { return graph_; }
@@ -43,8 +46,15 @@ class ReadCollector final : public InliningEmitter {
     reads_.push_back({nullptr, &reduction, which, kept});
     return leaf(body_of(program_, reduction).result_types.at(static_cast<size_t>(which)));
   }
-  Sym number(int, kernel::Type type) override { return leaf(type); }
-  Cost cost() const { return {graph_.size() - num_leaves_, static_cast<int>(reads_.size())}; }
+  Sym number(int index, kernel::Type type) override {
+    ++num_draws_;
+    if (streams_ && index % 2 == 0) streams_->push_back(index / 2);
+    return leaf(type);
+  }
+  Cost cost() const {
+    const int operations = graph_.size() - num_leaves_ + num_draws_ * kDearDraw;
+    return {operations, static_cast<int>(reads_.size())};
+  }
 
  protected:
   std::optional<Sym> stored(const Definition& definition, const Place& place) override {
@@ -58,8 +68,9 @@ class ReadCollector final : public InliningEmitter {
 
   const Program& program_;
   std::vector<Read>& reads_;
+  std::vector<int>* streams_;
   kernel::ExprGraph graph_;
-  int num_leaves_ = 0;
+  int num_leaves_ = 0, num_draws_ = 0;
 };
 
 }  // namespace
@@ -123,13 +134,37 @@ class UnitFinder {
       return;
     }
     Unit unit{Unit::Kind::Pointwise, &definition, nullptr, nullptr, {}, value ? value->name : ""};
-    ReadCollector collector(program_, unit.reads);
+    ReadCollector collector(program_, unit.reads, &unit.streams);
     collector.compute(definition, own_place(program_, definition.sizes));
     const bool is_kept = is_root && value->is_kept;
     if (!is_kept && !is_dear(collector.cost(), unit.reads, value)) return;
+    take_scan(unit);
     require(unit.reads);
     program_.unit_of_definition[definition.id] = static_cast<int>(program_.units.size());
     program_.units.push_back(std::move(unit));
+  }
+
+  // A unit that reads a scan runs it: what the scan's values read takes the place of that read.
+  void take_scan(Unit& unit) {
+    std::vector<Read> reads;
+    std::swap(reads, unit.reads);
+    for (Read& read : reads) {
+      if (!read.reduction || !read.reduction->is_scan) {
+        unit.reads.push_back(std::move(read));
+        continue;
+      }
+      TAEDA_INTERNAL_CHECK(!unit.reduction || unit.reduction == read.reduction, unit.name,
+                           " reads two scans");
+      if (unit.reduction) continue;
+      unit.kind = Unit::Kind::Scan;
+      unit.reduction = read.reduction;
+    }
+    if (unit.reduction) collect_values(*unit.reduction, unit);
+  }
+  void collect_values(const Reduction& reduction, Unit& unit) {
+    ReadCollector collector(program_, unit.reads, &unit.streams);
+    const kernel::BuilderScope scope(collector.graph(), kernel::Type::F32);
+    reduction.values(collector, own_place(program_, reduction.sizes));
   }
 
   static bool is_dear(const Cost& cost, const std::vector<Read>& reads, const TensorValue* value) {
@@ -151,11 +186,7 @@ class UnitFinder {
 
   void add_reduction(const Reduction& reduction) {
     Unit unit{Unit::Kind::Reduction, nullptr, &reduction, nullptr, {}, reduction.body};
-    ReadCollector collector(program_, unit.reads);
-    {
-      const kernel::BuilderScope scope(collector.graph(), kernel::Type::F32);
-      reduction.values(collector, own_place(program_, reduction.sizes));
-    }
+    collect_values(reduction, unit);
     require(unit.reads);
     program_.unit_of_reduction[reduction.id] = static_cast<int>(program_.units.size());
     program_.units.push_back(std::move(unit));
@@ -171,7 +202,7 @@ class UnitFinder {
   }
 
   bool is_kept(const Unit& unit) const {
-    if (unit.kind != Unit::Kind::Pointwise) return unit.kind == Unit::Kind::Call;
+    if (!unit.definition) return unit.kind == Unit::Kind::Call;
     const auto found = value_of_.find(unit.definition->id);
     if (found == value_of_.end()) return false;
     return found->second->is_kept && &program_.values[found->second->root] == found->second;

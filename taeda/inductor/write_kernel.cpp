@@ -6,7 +6,9 @@
 
 #include "taeda/base/str.h"
 #include "taeda/inductor/emit.h"
+#include "taeda/inductor/merge_quotients.h"
 #include "taeda/inductor/units.h"
+#include "taeda/kernel/reduce_tree.h"
 
 namespace taeda::inductor {
 
@@ -31,7 +33,10 @@ class KernelWriter final : public InliningEmitter {
     Loop outer{axes_of(false, Role::Kept), {}};
     int last = 0;
     for (const GroupUnit& member : group_.units) last = std::max(last, member.pass);
-    for (int pass = 0; pass <= last; ++pass) write_pass(pass, outer.steps);
+    if (program_.units[group_.units[0].unit].kind == Unit::Kind::Scan)
+      write_scan(outer.steps);
+    else
+      for (int pass = 0; pass <= last; ++pass) write_pass(pass, outer.steps);
     made_.kernel.steps.push_back(std::move(outer));
     kernel::verify(made_.kernel);
     return std::move(made_);
@@ -72,13 +77,25 @@ class KernelWriter final : public InliningEmitter {
   std::vector<Axis> axes_of(bool is_row, Role role) {
     std::vector<Axis> axes;
     for (const DomainAxis& axis : group_.axes)
-      if (axis.is_row == is_row) axes.push_back({axis.var, axis.extent, role});
+      if (axis.is_row == is_row) axes.push_back({axis.var, extent_of_axis(axis), role});
     // A loop has an axis.
     if (axes.empty()) {
       const Expr* one = made_.kernel.axis(str("one", num_ones_++));
       axes.push_back({one, pool().integer(1), role});
     }
     return axes;
+  }
+
+  // The last piece of a row is as long as what is left of it.
+  const Expr* extent_of_axis(const DomainAxis& axis) {
+    const GroupUnit& first = group_.units[0];
+    const Reduction* reduction = program_.units[first.unit].reduction;
+    if (!axis.is_row || !reduction || !reduction->cut_length) return axis.extent;
+    const Expr* whole = reduction->sizes.back();
+    const Expr* before =
+        pool().mul(pool().integer(kernel::kReduceChunk), first.at[first.at.size() - 2]);
+    return pool().make(symbolic::ExprOp::Min, whole,
+                       pool().subtract(reduction->cut_length, before));
   }
 
   int buffer_of(int memory) {
@@ -104,7 +121,7 @@ class KernelWriter final : public InliningEmitter {
     const Expr* at = g.offset;
     for (size_t d = 0; d < place.size(); ++d)
       at = pool().add(at, pool().mul(g.strides[d], place[d]));
-    return at;
+    return merged_quotients(pool(), at);
   }
 
   // Values per row first, then one loop over the row.
@@ -133,6 +150,33 @@ class KernelWriter final : public InliningEmitter {
       write_results(*program_.units[member->unit].reduction, member->at, steps);
   }
 
+  // One loop along the dimension, which stores all that the group computes.
+  void write_scan(std::vector<kernel::Step>& steps) {
+    const GroupUnit& first = group_.units[0];
+    const Reduction& reduction = *program_.units[first.unit].reduction;
+    Loop along{axes_of(true, Role::Scanned), {}};
+    std::vector<Sym> values;
+    {
+      const kernel::BuilderScope scope(graph(), kernel::Type::F32);
+      values = reduction.values(*this, first.at);
+    }
+    kernel::Scan scan{kernel::find_reduce_body(reduction.body, type_of(values.at(0))),
+                      along.axes.at(0).var,
+                      {},
+                      num_states_};
+    for (Sym value : values) scan.values.push_back(value.id);
+    add_states(reduction, scan.body->result_types);
+    along.steps.push_back(std::move(scan));
+    for (const GroupUnit& member : group_.units)
+      write_store(*program_.units[member.unit].definition, member.at, along.steps);
+    steps.push_back(std::move(along));
+  }
+
+  void add_states(const Reduction& reduction, const std::vector<kernel::Type>& types) {
+    for (kernel::Type type : types)
+      states_[reduction.id].push_back(Sym::from_id(graph().state(num_states_++, type)));
+  }
+
   void write_store(const Definition& definition, const Place& at,
                    std::vector<kernel::Step>& steps) {
     const Sym value = compute(definition, at);
@@ -151,8 +195,8 @@ class KernelWriter final : public InliningEmitter {
         kernel::find_reduce_body(reduction.body, type_of(values.at(0))), {}, {}, num_states_};
     for (const Axis& axis : axes) reduce.axes.push_back(axis.var);
     for (Sym value : values) reduce.values.push_back(value.id);
-    for (kernel::Type type : reduce.body->result_types)
-      states_[reduction.id].push_back(Sym::from_id(graph().state(num_states_++, type)));
+    reduce.part = reduction.part;
+    add_states(reduction, reduce.body->result_types);
     steps.push_back(std::move(reduce));
   }
 

@@ -14,6 +14,12 @@ Sym Emitter::constant(const Scalar& value, Type type) {
                                        : graph().constant(value.to_double(), type));
 }
 
+Sym Emitter::random(Draw draw, const Expr* element, RandomStream stream) {
+  const Sym seed = number(stream.first_number, Type::U64);
+  const Sym offset = number(stream.first_number + 1, Type::U64);
+  return Sym::from_id(graph().random(draw, element, seed.id, offset.id));
+}
+
 Place Reduction::kept(const Place& all) const {
   Place place;
   for (size_t d = 0; d < all.size(); ++d)

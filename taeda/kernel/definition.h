@@ -25,6 +25,11 @@ using Place = SmallVector<const Expr*, 5>;
 struct Definition;
 struct Reduction;
 
+// A part of the random stream that each run reserves: two numbers of the run, seed and offset.
+struct RandomStream {
+  int first_number;
+};
+
 // Gives the values of definitions while the values of another are written.
 class TAEDA_API Emitter {
  public:
@@ -47,6 +52,8 @@ class TAEDA_API Emitter {
   Sym cast(Sym value, Type type) { return Sym::from_id(graph().cast(value.id, type)); }
   // A number of the program in a compute type.
   Sym constant(const Scalar& value, Type type);
+  // What place `element` of a stream holds.
+  Sym random(Draw draw, const Expr* element, RandomStream stream);
   Sym index(const Expr* at, Type type = Type::I64) { return Sym::from_id(graph().index(at, type)); }
 };
 
@@ -66,6 +73,13 @@ struct Reduction {
   uint64_t dims = 0;  // bit d: dimension d belongs to the row
   // The values of the body at a place of all dimensions.
   std::function<std::vector<Sym>(Emitter&, const Place&)> values;
+  Part part = Part::Whole;  // Combining: the values are states of the body
+  // Every intermediate result is kept, along one dimension: it has a result at each place of all
+  // dimensions, which only the elements of results at that very place read.
+  bool is_scan = false;
+  // Where it is set, the last dimension cuts rows of so many elements into pieces of its size, one
+  // for each place of the dimension before: the last piece is shorter.
+  const Expr* cut_length = nullptr;
 
   bool is_reduced(size_t dim) const { return dims >> dim & 1; }
   // The places of a row's dimensions left out.

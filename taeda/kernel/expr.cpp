@@ -151,8 +151,31 @@ NodeId ExprGraph::retype_constant(NodeId id, Type type) {
   return constant(constant_value(id), type);
 }
 
+NodeId ExprGraph::fold_cast(NodeId a, Type type) {
+  // Beyond it neighbouring integers are one double.
+  constexpr double kExact = 0x1p53;
+  const Type from = nodes_[a].type;
+  if (is_complex(from) || is_complex(type)) return -1;
+  const double value = constant_value(a);
+  if (!(value >= -kExact && value <= kExact)) return -1;
+  if (type == Type::Mask) return constant(value != 0 ? 1.0 : 0.0, type);
+  if (!is_integer(type)) return constant(value, type);
+  if (type != Type::I64) return -1;
+  return constant_int(static_cast<int64_t>(value), type);
+}
+
 NodeId ExprGraph::cast(NodeId a, Type type) {
   if (nodes_[a].type == type) return a;
+  if (nodes_[a].op == Op::Constant)
+    if (const NodeId folded = fold_cast(a, type); folded >= 0) return folded;
+  // There and back, through a type that holds all values.
+  if (nodes_[a].op == Op::Cast) {
+    const NodeId inner = nodes_[a].args[0];
+    const Type from = nodes_[inner].type, through = nodes_[a].type;
+    if (from == type && ((from == Type::F32 && through == Type::F64) ||
+                         (from == Type::Mask && !is_complex(through))))
+      return inner;
+  }
   return intern({.op = Op::Cast, .type = type, .args = {a, -1, -1}});
 }
 

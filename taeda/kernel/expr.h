@@ -186,6 +186,7 @@ class TAEDA_API ExprGraph {
   NodeId retype_constant(NodeId id, Type type);
   NodeId simplify(Op op, NodeId a, NodeId b, NodeId c);
   NodeId fold(Op op, NodeId a, NodeId b);
+  NodeId fold_cast(NodeId a, Type type);  // -1 where it has no such value
 
   struct NodeHash {
     size_t operator()(const Node& node) const;

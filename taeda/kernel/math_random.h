@@ -168,12 +168,29 @@ TD_FN td_words<unsigned> td_draw_block(td_ulong seed, td_ulong counter) {
   td_philox(low, high, keys, words);
   return words[0];
 }
-TD_FN td_long td_draw_word(td_ulong seed, td_ulong offset, td_long i) {
+// The block that was drawn last, for elements that follow each other; made of its seed.
+struct td_kept_block {
+  td_ulong seed, counter = 0;
+  bool is_there = false;
+  td_words<unsigned> words = {};
+};
+TD_FN td_words<unsigned> td_draw_block(td_kept_block& kept, td_ulong counter) {
+  if (!kept.is_there || kept.counter != counter) {
+    kept.words = td_draw_block(kept.seed, counter);
+    kept.counter = counter;
+    kept.is_there = true;
+  }
+  return kept.words;
+}
+// Functions of a seed, or of such a block in its place.
+template <class Seed>
+TD_FN td_long td_draw_word(Seed&& seed, td_ulong offset, td_long i) {
   const td_words<unsigned> w = td_draw_block(seed, offset + (td_ulong)i / 4);
   const int place = (int)(i & 3);
   return place < 2 ? (place == 0 ? w.w0 : w.w1) : (place == 2 ? w.w2 : w.w3);
 }
-TD_FN td_ulong td_draw_word64(td_ulong seed, td_ulong offset, td_long i) {
+template <class Seed>
+TD_FN td_ulong td_draw_word64(Seed&& seed, td_ulong offset, td_long i) {
   const td_words<unsigned> w = td_draw_block(seed, offset + (td_ulong)i / 2);
   return i & 1 ? w.w2 | (td_ulong)w.w3 << 32 : w.w0 | (td_ulong)w.w1 << 32;
 }
@@ -184,17 +201,20 @@ TD_FN td_ulong td_limited(td_ulong word, td_ulong limit) {
   const td_ulong middle = a * d + (b * d >> 32), cross = b * c + (middle & 0xffffffffu);
   return a * c + (middle >> 32) + (cross >> 32);
 }
-TD_FN td_ulong td_draw_integer(td_ulong seed, td_ulong offset, td_long i, td_ulong limit) {
+template <class Seed>
+TD_FN td_ulong td_draw_integer(Seed&& seed, td_ulong offset, td_long i, td_ulong limit) {
   return td_limited(td_draw_word64(seed, offset, i), limit);
 }
-TD_FN float td_draw_uniform(td_ulong seed, td_ulong offset, td_long i, int bits) {
+template <class Seed>
+TD_FN float td_draw_uniform(Seed&& seed, td_ulong offset, td_long i, int bits) {
   return td_uniform32<float>((unsigned)td_draw_word(seed, offset, i), bits);
 }
-TD_FN double td_draw_uniform53(td_ulong seed, td_ulong offset, td_long i) {
+template <class Seed>
+TD_FN double td_draw_uniform53(Seed&& seed, td_ulong offset, td_long i) {
   return td_uniform64<double>(td_draw_word64(seed, offset, i));
 }
-template <class F>
-TD_FN F td_draw_normal(td_ulong seed, td_ulong offset, td_long i) {
+template <class F, class Seed>
+TD_FN F td_draw_normal(Seed&& seed, td_ulong offset, td_long i) {
   td_normals<F> pair;
   if constexpr (td_is_single<F>) {
     const td_words<unsigned> w = td_draw_block(seed, offset + (td_ulong)i / 4);

@@ -185,7 +185,7 @@ std::string CpuValues::index_value(const Defined& values, const Node& node, Lane
                    str("(", type, ")", copy_index(values, node.at, copy, "lane")));
 }
 
-// An element of the random stream; each lane draws for itself.
+// An element of the random stream; lanes of one block draw it once.
 std::string CpuValues::random(const Defined& values, const Node& node, Lanes lanes,
                               int copy) const {
   const auto arg = [&](int i) {
@@ -193,8 +193,14 @@ std::string CpuValues::random(const Defined& values, const Node& node, Lanes lan
     return values.wide.count(node.args[i]) ? text + "[lane]" : text;
   };
   if (lanes == Lanes::One) return random_text(node, index(node.at), arg);
-  return each_lane(node.type, lanes, values.place.count(),
-                   random_text(node, copy_index(values, node.at, copy, "lane"), arg));
+  const auto drawn = [&](int i) {
+    return i == 0 && !values.wide.count(node.args[0]) ? std::string("drawn") : arg(i);
+  };
+  const std::string each =
+      each_lane(node.type, lanes, values.place.count(),
+                random_text(node, copy_index(values, node.at, copy, "lane"), drawn));
+  if (values.wide.count(node.args[0])) return each;
+  return str("[&] { td_kept_block drawn = {", arg(0), "}; return ", each, "; }()");
 }
 
 // The checked index of an indirect access. One out of range is reported and read as 0.

@@ -239,4 +239,53 @@ struct LogSumExpBody {
   }
 };
 
+// ---- bodies of scans ----
+// The extreme element so far and its index: of equal ones the last, and from a NaN on the last NaN.
+template <bool is_max>
+struct RunningExtremeBody {
+  template <class V>
+  struct State {
+    V value;
+    IndexOf<V> index;
+    static constexpr auto parts() { return std::tuple(&State::value, &State::index); }
+  };
+  template <class V>
+  static State<V> identity() {
+    return {is_max ? OrderOf<V>::lowest() : OrderOf<V>::highest(), OrderOf<IndexOf<V>>::highest()};
+  }
+  template <class V>
+  static State<V> lift(V x, IndexOf<V> index) {
+    return {x, index};
+  }
+  template <class V>
+  static State<V> combine(State<V> a, State<V> b) {
+    const auto is_better = is_max ? b.value >= a.value : b.value <= a.value;
+    const auto takes_b = isnan(b.value) | is_better;
+    return {where(takes_b, b.value, a.value), where(takes_b, b.index, a.index)};
+  }
+};
+
+// log(exp(a) + exp(b)).
+struct LogAddExpBody {
+  template <class V>
+  struct State {
+    V value;
+    static constexpr auto parts() { return std::tuple(&State::value); }
+  };
+  template <class V>
+  static State<V> identity() {
+    return {OrderOf<V>::lowest()};
+  }
+  template <class V>
+  static State<V> lift(V x) {
+    return {x};
+  }
+  template <class V>
+  static State<V> combine(State<V> a, State<V> b) {
+    const V high = maximum(a.value, b.value), low = minimum(a.value, b.value);
+    // Equal infinities have no difference.
+    return {where((high == low) & isinf(high), high, high + log1p(exp(low - high)))};
+  }
+};
+
 TAEDA_MATH_END

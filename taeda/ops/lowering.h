@@ -4,7 +4,7 @@
 //     Lowering::current().view(out, self, [=](const Place& at) { ... });
 //   }
 //
-// `lowering.cpp` of a family has one function per record with `lowering = true`, found by the
+// `lowering.cpp` of a family has one function per record that has a lowering, found by the
 // record's name; pointwise records are lowered by their bodies. Tensors of a lowering have sizes,
 // symbolic ones too, and no memory: each stands for a definition of the program that is lowered.
 #pragma once
@@ -43,7 +43,7 @@ class TAEDA_API Lowering {
   virtual ~Lowering();
   virtual symbolic::ExprPool& pool() = 0;
   virtual const Expr* integer(const SymInt& value) = 0;
-  // The results of the operator that is lowered.
+  // The results of the operator that is lowered; undefined ones were not asked for.
   virtual const std::vector<Tensor>& results() = 0;
   // What a tensor stands for.
   virtual const kernel::Definition& of(const Tensor& t) = 0;
@@ -53,7 +53,18 @@ class TAEDA_API Lowering {
   // A value between operators.
   virtual const kernel::Definition& define(DType dtype, Place sizes, ValueFn value) = 0;
   virtual const kernel::Reduction& reduce(std::string body, Place sizes, uint64_t dims,
-                                          ValuesFn values) = 0;
+                                          ValuesFn values,
+                                          kernel::Part part = kernel::Part::Whole) = 0;
+  // Over the last dimension, which cuts rows of `length` elements (Reduction::cut_length).
+  virtual const kernel::Reduction& reduce_pieces(std::string body, Place sizes, const Expr* length,
+                                                 ValuesFn values) = 0;
+
+  // Intermediate results along a dimension; the elements of a result read them at their own place.
+  virtual const kernel::Reduction& scan(std::string body, Place sizes, size_t dim,
+                                        ValuesFn values) = 0;
+  // A part of the default generator's stream, of so many counters. Runs reserve theirs in the order
+  // in which eager operators would.
+  virtual kernel::RandomStream reserve(const Expr* counters) = 0;
 
   // A result whose elements are those of another tensor, each at the place that `map` gives.
   void view(const Tensor& out, const Tensor& of, std::function<Place(const Place&)> map);

@@ -185,7 +185,7 @@ def test_reports():
     assert (kernel["bytes_read"], kernel["bytes_written"]) == (240, 240)
     assert kernel["bytes_saved"] == 480  # what mul would have written and sin read
     assert all(step["seconds"] > 0 for step in report["steps"])
-    assert report["bytes_moved"] >= 480 and report["arena_bytes"] == 240
+    assert report["bytes_moved"] >= 480 and report["arena_bytes"] >= 240
     assert set(report["seconds"]) == {"trace", "lower", "units", "fuse", "write"}
     compiled(t.randn(12, 10))
     assert compiled.report()[0]["arena_bytes"] == 480

@@ -1,14 +1,37 @@
 """Lowerings of operators that are no pointwise bodies: their elements, for the compiler.
 
-`ops/<family>/lowering.cpp` defines one function per record with `lowering = true`. It takes the
-record's arguments and its results, which exist already, and says what their elements are.
+`ops/<family>/lowering.cpp` defines one function per record with `lowering = "<kind>"`. It takes
+the record's arguments and its results, which exist already, and says what their elements are.
 """
 
+import decompositions
 from cpp_ops import cpp_return, names, parameters
+
+# What an element of the result is: one of another tensor, a function of some elements, or of whole
+# rows, or of all elements up to it.
+KINDS = ("view", "function", "reduction", "scan")
 
 
 def has_lowering(r):
-    return r.data.get("lowering", False)
+    kind = r.data.get("lowering")
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"{r.key}: lowering is one of {', '.join(KINDS)}, not {kind!r}")
+    return kind is not None
+
+
+def cell(r):
+    """How the compiler takes the operator, in a word."""
+    if has_lowering(r):
+        return r.data["lowering"]
+    if r.kind == "pointwise":
+        return "body"
+    if r.kind == "view":
+        return "strides"
+    is_apart = r.kind == "composite" or decompositions.cell(r) in ("formula", "explicit")
+    return "parts" if is_apart else "called"
+
+
+CELLS = ("body", *KINDS, "strides", "parts", "called")
 
 
 def is_list(s):

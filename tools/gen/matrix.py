@@ -2,6 +2,7 @@
 
 import cpp_batch
 import cpp_forward
+import cpp_lowering
 import decompositions
 import samples
 
@@ -15,14 +16,15 @@ COLUMNS = (
     "forward",
     "batching",
     "decomposition",
+    "compiled",
     "printed",
     "python",
     "samples",
     "doc",
 )
 
-# How an operator comes apart, said in the cell itself.
-WORDS = ("core", "formula", "explicit", "composite")
+# How an operator comes apart and how the compiler takes it, said in the cell itself.
+WORDS = ("core", "formula", "explicit", "composite", *cpp_lowering.CELLS)
 
 
 def forward(r):
@@ -63,6 +65,7 @@ def cells(r):
         or cpp_batch.rule_of(r) is not None
         or r.data.get("no_batch", ""),
         "decomposition": decompositions.cell(r),
+        "compiled": cpp_lowering.cell(r),
         "printed": True if r.kind == "pointwise" else "no pointwise body",
         "python": bool(r.variants) or DISPATCHER_ONLY,
         "samples": samples.cell(r),

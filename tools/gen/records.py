@@ -24,8 +24,8 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
   written_if argument = C++ condition: a list of such an operator that is written only where it holds
   lowered    true: backends/lowered writes it in the kernel IR, for devices that compile kernels;
              pointwise records are without saying so
-  lowering   true: lowering.cpp of the family says what its elements are, for the compiler;
-             pointwise records have their bodies
+  lowering   view, function, reduction or scan: lowering.cpp of the family says what its elements
+             are, for the compiler; pointwise records have their bodies
   variants   of function, method, inplace, out; none for an overload that only graphs name
   dtype      pointwise result rule: promote, float, compare, bool, real, mask_first, self
   accept     dtype classes a pointwise body takes: b(ool) i(nteger) f(loat) c(omplex); of other

@@ -89,6 +89,9 @@ constexpr Entry kEntries[] = {
     {"all", Takes::Masks, &read_body<AllBody>},
     {"moments", Takes::Real, &read_body<MomentsBody>},
     {"logsumexp", Takes::Real, &read_body<LogSumExpBody>},
+    {"running_max", Takes::Ordered, &read_body<RunningExtremeBody<true>>},
+    {"running_min", Takes::Ordered, &read_body<RunningExtremeBody<false>>},
+    {"logaddexp", Takes::Real, &read_body<LogAddExpBody>},
 };
 
 bool takes(Takes what, Type type) {

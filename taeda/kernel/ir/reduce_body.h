@@ -37,8 +37,9 @@ struct ReduceBody {
 };
 
 // The body of a name ("sum", "prod", "max", "min", "argmax", "argmin", "any", "all", "moments",
-// "logsumexp") for values of a type; lives as long as the program. ValueError for other names,
-// TypeError for types that the body does not take. Thread-safe.
+// "logsumexp", and for scans "running_max", "running_min", "logaddexp") for values of a type; lives
+// as long as the program. ValueError for other names, TypeError for types that the body does not
+// take. Thread-safe.
 TAEDA_API const ReduceBody* find_reduce_body(const std::string& name, Type type);
 // The names, in the order above.
 TAEDA_API std::vector<std::string> reduce_body_names();

@@ -110,6 +110,24 @@ void merge_plain_axes(Kernel& kernel, Loop& loop) {
       ++i;
 }
 
+// The accesses that move with the most axes: the others read a few elements again and again.
+std::vector<const Expr*> widest(const Kernel& kernel, const std::vector<Axis>& axes,
+                                const std::vector<const Expr*>& all) {
+  std::vector<const Expr*> found;
+  size_t most = 0;
+  for (const Expr* at : all) {
+    const auto symbols = symbolic::symbols_of(at);
+    const bool is_indirect = !is_direct(kernel, at);
+    size_t count = 0;
+    for (const Axis& axis : axes)
+      count += is_indirect || std::find(symbols.begin(), symbols.end(), axis.var) != symbols.end();
+    if (count > most) found.clear();
+    most = std::max(most, count);
+    if (count == most) found.push_back(at);
+  }
+  return found;
+}
+
 // The place of the axis along which most accesses are dense; the last one where none is.
 size_t best_vector(const Kernel& kernel, const Loop& loop, const std::vector<const Expr*>& all) {
   size_t best = loop.axes.size() - 1, most = 0;
@@ -164,7 +182,8 @@ std::vector<NodeId> transposed_loads(const Kernel& kernel, const std::vector<Ste
 // A loop that only stores: the dense axis last, in blocks with one that is dense elsewhere.
 void schedule_stores(Kernel& kernel, Loop& loop) {
   merge_plain_axes(kernel, loop);
-  move_to_end(kernel, loop, best_vector(kernel, loop, accesses(kernel, loop.steps)));
+  move_to_end(kernel, loop,
+              best_vector(kernel, loop, widest(kernel, loop.axes, accesses(kernel, loop.steps))));
   const size_t last = loop.axes.size() - 1;
   loop.axes[last].binding = Binding::Vector;
   for (size_t i = 0; i < last; ++i) {
@@ -259,17 +278,23 @@ void keep_dear_values(Kernel& kernel, Loop& loop) {
 // A loop around reductions: vectors along the reduced axes, or along the last kept one where memory
 // is dense along it.
 void schedule_reductions(Kernel& kernel, Loop& loop) {
-  const std::vector<const Expr*> all = accesses(kernel, loop.steps);
   const Expr* kept = loop.axes.back().var;
-  size_t inside = 0;
   bool is_flat = true;
   for (Step& step : loop.steps) {
     auto* inner = std::get_if<Loop>(&step);
     if (!inner) continue;
     is_flat &= is_leaf(*inner) && inner->axes[0].role != Role::Scanned;
     if (inner->axes[0].role == Role::Reduced && is_leaf(*inner)) merge_plain_axes(kernel, *inner);
-    inside = std::max(inside, dense_along(kernel, all, inner->axes.back().var).size());
   }
+  std::vector<Axis> axes = loop.axes;
+  for (const Step& step : loop.steps)
+    if (const auto* inner = std::get_if<Loop>(&step))
+      axes.insert(axes.end(), inner->axes.begin(), inner->axes.end());
+  const std::vector<const Expr*> all = widest(kernel, axes, accesses(kernel, loop.steps));
+  size_t inside = 0;
+  for (const Step& step : loop.steps)
+    if (const auto* inner = std::get_if<Loop>(&step))
+      inside = std::max(inside, dense_along(kernel, all, inner->axes.back().var).size());
   if (is_flat && inside == 0 && !dense_along(kernel, all, kept).empty()) {
     split_axis(kernel, loop, loop.axes.size() - 1, kColumns);
     loop.axes.back().binding = Binding::Vector;

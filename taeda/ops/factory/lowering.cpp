@@ -10,6 +10,17 @@ void full(SymIntList, const Scalar& fill_value, std::optional<DType>, std::optio
   filled(out, fill_value);
 }
 
+// Elements that nobody wrote may be any number, and cost nothing where nobody reads them.
+void empty_memory_format(SymIntList, std::optional<DType>, std::optional<Layout>,
+                         std::optional<Device>, std::optional<bool>, std::optional<MemoryFormat>,
+                         const Tensor& out) {
+  filled(out, 0);
+}
+void empty_strided(SymIntList, SymIntList, std::optional<DType>, std::optional<Layout>,
+                   std::optional<Device>, std::optional<bool>, const Tensor& out) {
+  filled(out, 0);
+}
+
 void scalar_tensor(const Scalar& s, std::optional<DType>, std::optional<Layout>,
                    std::optional<Device>, std::optional<bool>, const Tensor& out) {
   filled(out, s);
@@ -18,10 +29,30 @@ void scalar_tensor(const Scalar& s, std::optional<DType>, std::optional<Layout>,
 void arange_start_step(const Scalar& start, const Scalar&, const Scalar& step, std::optional<DType>,
                        std::optional<Layout>, std::optional<Device>, std::optional<bool>,
                        const Tensor& out) {
-  // Floats are rounded as eager's kernel rounds them, which is its own affair.
-  if (start.is_symbolic() || step.is_symbolic() || !is_integral(out.dtype())) return;
-  Lowering::current().define(out, [start, step](Emitter& e, const Place& at) {
-    return e.constant(start, Type::I64) + e.index(at[0]) * e.constant(step, Type::I64);
+  if (start.is_symbolic() || step.is_symbolic() || is_complex(out.dtype())) return;
+  const Type type = is_integral(out.dtype()) ? Type::I64 : Type::F64;
+  Lowering::current().define(out, [start, step, type](Emitter& e, const Place& at) {
+    return e.constant(start, type) + e.cast(e.index(at[0]), type) * e.constant(step, type);
+  });
+}
+
+void linspace(const Scalar& start, const Scalar& end, int64_t steps, std::optional<DType>,
+              std::optional<Layout>, std::optional<Device>, std::optional<bool>,
+              const Tensor& out) {
+  if (start.is_symbolic() || end.is_symbolic() || is_complex(out.dtype())) return;
+  const bool is_whole = is_integral(out.dtype());  // then it counts from whole numbers
+  const auto number = [is_whole](const Scalar& s) {
+    return is_whole ? static_cast<double>(s.to_int()) : s.to_double();
+  };
+  const double from = number(start), to = number(end);
+  const double by = steps > 1 ? (to - from) / static_cast<double>(steps - 1) : 0.0;
+  Lowering::current().define(out, [from, to, by, steps](Emitter& e, const Place& at) {
+    const auto wide = [&](double n) { return e.constant(n, Type::F64); };
+    const auto times = [&](const Expr* i) { return e.cast(e.index(i), Type::F64) * wide(by); };
+    const Expr* left = e.pool().subtract(e.pool().integer(steps - 1), at[0]);
+    // From both ends, so that both are met exactly.
+    const SymMask is_first = e.index(at[0]) < e.constant(steps == 1 ? 1 : steps / 2, Type::I64);
+    return where(is_first, wide(from) + times(at[0]), wide(to) - times(left));
   });
 }
 

@@ -83,7 +83,7 @@ Tensor mse_loss_self_backward(const Tensor& grad, const Tensor& self, const Tens
   const SymInt count = reduction == 1 ? difference.sym_numel() : SymInt(1);
   const Tensor scaled = count.is_symbolic()
                             ? grad.mul(Scalar(2.0)).div(Scalar(count))
-                            : grad.mul(Scalar(2.0 / static_cast<double>(count.word())));
+                            : grad.div(Scalar(static_cast<double>(count.word()) / 2));
   return cast_gradient(sum_to(difference.mul(scaled), self.sym_sizes()), self.dtype());
 }
 

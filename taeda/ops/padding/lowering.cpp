@@ -1,4 +1,4 @@
-// Borders of one number.
+// Borders of one number, and of elements.
 #include "taeda/ops/padding/lowerings.h"
 
 namespace taeda::lowering {
@@ -27,6 +27,60 @@ void constant_pad_nd(const Tensor& self, SymIntList pad, const Scalar& value, co
     const Sym border = kernel::as_stored(e.graph(), e.constant(value, e.type_of(part)), dtype);
     return Sym(where(inside, part, border));
   });
+}
+
+namespace {
+
+// The place in a dimension of `size` elements that position i, which may lie outside, stands for.
+using BorderFn = const Expr* (*)(symbolic::ExprPool& pool, const Expr* i, const Expr* size);
+
+const Expr* reflected(symbolic::ExprPool& pool, const Expr* i, const Expr* size) {
+  const auto distance = [&pool](const Expr* from) {
+    return pool.make(symbolic::ExprOp::Max, from, pool.negate(from));
+  };
+  const Expr* last = pool.subtract(size, pool.integer(1));
+  return pool.subtract(last, distance(pool.subtract(last, distance(i))));
+}
+const Expr* nearest(symbolic::ExprPool& pool, const Expr* i, const Expr* size) {
+  const Expr* from = pool.make(symbolic::ExprOp::Max, i, pool.integer(0));
+  return pool.make(symbolic::ExprOp::Min, from, pool.subtract(size, pool.integer(1)));
+}
+
+// Pairs of numbers from the last dimension on.
+void bordered(const Tensor& self, SymIntList padding, const Tensor& out, BorderFn border) {
+  Lowering& l = Lowering::current();
+  symbolic::ExprPool& pool = l.pool();
+  std::vector<const Expr*> before;
+  for (size_t i = 0; i + 1 < padding.size(); i += 2) before.push_back(l.integer(padding[i]));
+  l.view(out, self, [&pool, before, border, sizes = l.sizes(self)](const Place& at) {
+    Place place = at;
+    for (size_t k = 0; k < before.size(); ++k) {
+      const size_t d = at.size() - 1 - k;
+      place[d] = border(pool, pool.subtract(at[d], before[k]), sizes[d]);
+    }
+    return place;
+  });
+}
+
+}  // namespace
+
+void reflection_pad1d(const Tensor& self, SymIntList padding, const Tensor& out) {
+  bordered(self, padding, out, reflected);
+}
+void reflection_pad2d(const Tensor& self, SymIntList padding, const Tensor& out) {
+  bordered(self, padding, out, reflected);
+}
+void reflection_pad3d(const Tensor& self, SymIntList padding, const Tensor& out) {
+  bordered(self, padding, out, reflected);
+}
+void replication_pad1d(const Tensor& self, SymIntList padding, const Tensor& out) {
+  bordered(self, padding, out, nearest);
+}
+void replication_pad2d(const Tensor& self, SymIntList padding, const Tensor& out) {
+  bordered(self, padding, out, nearest);
+}
+void replication_pad3d(const Tensor& self, SymIntList padding, const Tensor& out) {
+  bordered(self, padding, out, nearest);
 }
 
 }  // namespace taeda::lowering

@@ -3,6 +3,7 @@
 #include "taeda/ops/patches/declarations.h"
 #include "taeda/ops/patches/functions.h"
 #include "taeda/ops/pooling/windows.h"
+#include "taeda/ops/shape.h"
 
 namespace taeda::impl {
 namespace {

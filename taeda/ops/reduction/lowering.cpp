@@ -1,4 +1,5 @@
 // Sums, means, extremes and tests as reductions of their bodies.
+#include "taeda/ops/chunked_rows.h"
 #include "taeda/ops/reduction/lowerings.h"
 #include "taeda/ops/shape.h"
 
@@ -148,6 +149,29 @@ void any_dim(const Tensor& self, int64_t dim, bool, const Tensor& out) {
 }
 void any_dims(const Tensor& self, std::optional<IntList> dim, bool, const Tensor& out) {
   test("any", self, dim_bitset(dim.value_or(IntList()), self.dim(), !dim), out);
+}
+
+void all(const Tensor& self, const Tensor& out) { test("all", self, all_dims(self), out); }
+void all_dim(const Tensor& self, int64_t dim, bool, const Tensor& out) {
+  test("all", self, dim_bitset({dim}, self.dim(), false), out);
+}
+void all_dims(const Tensor& self, std::optional<IntList> dim, bool, const Tensor& out) {
+  test("all", self, dim_bitset(dim.value_or(IntList()), self.dim(), !dim), out);
+}
+
+void logsumexp(const Tensor& self, IntList dim, bool, const Tensor& out) {
+  if (self.is_complex()) return;
+  Lowering& l = Lowering::current();
+  const Definition& x = l.of(self);
+  const uint64_t dims = dim_bitset(dim, self.dim(), true);
+  const DType common = is_integral(self.dtype(), true) ? out.dtype() : self.dtype();
+  const LogSumExp rows(x, dims, kernel::compute_type(common));
+  l.define(out, [rows, dims, ndim = x.sizes.size()](Emitter& e, const Place& at) {
+    Place kept;
+    for (size_t d = 0; d < at.size(); ++d)
+      if (at.size() != ndim || !(dims >> d & 1)) kept.push_back(at[d]);
+    return rows.at(e, kept);
+  });
 }
 
 }  // namespace taeda::lowering

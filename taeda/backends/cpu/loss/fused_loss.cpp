@@ -85,14 +85,13 @@ void _fused_cross_entropy(const Tensor& self, const Tensor& target, int64_t redu
                      if (reduction == 0) out[i * each] = losses[static_cast<size_t>(i)];
                    }
                  });
-    LossSum total;
-    for (int64_t i = 0; i < rows; ++i) {
-      total.loss += losses[static_cast<size_t>(i)];
-      total.weight += targets[i * step] != ignored;
-    }
-    *static_cast<T*>(count.data()) = static_cast<T>(total.weight);
-    if (reduction != 0)
-      *out = static_cast<T>(reduction == 1 ? total.loss / total.weight : total.loss);
+    double counted = 0;
+    for (int64_t i = 0; i < rows; ++i) counted += targets[i * step] != ignored;
+    *static_cast<T*>(count.data()) = static_cast<T>(counted);
+    if (reduction == 0) return;
+    const double total = tree_sum(
+        rows, [&](int64_t i) { return static_cast<double>(losses[static_cast<size_t>(i)]); });
+    *out = static_cast<T>(reduction == 1 ? total / counted : total);
   });
 }
 
@@ -137,7 +136,6 @@ void _reduced_squared_difference(const Tensor& self, const Tensor& target, bool 
   const LoadFn load[2] = {load_fn(self.dtype(), compute), load_fn(target.dtype(), compute)};
   constexpr int64_t kChunk = kernel::kReduceChunk;
   const int64_t cols = nest.sizes[0], chunks = (nest.numel + kChunk - 1) / kChunk;
-  double total = 0;
   visit_real(compute_dtype(compute), [&](auto tag) {
     using T = decltype(tag);
     constexpr int64_t item = sizeof(T);
@@ -171,9 +169,9 @@ void _reduced_squared_difference(const Tensor& self, const Tensor& target, bool 
         parts[static_cast<size_t>(c)] = loss_rows<T>().squared_difference(sides[0], sides[1], n);
       }
     });
-    for (T part : parts) total += part;
+    const T total = joined_chunks<TreeSum<T>>(parts.data(), chunks);
+    out.fill_(Scalar(static_cast<double>(mean ? total / static_cast<T>(nest.numel) : total)));
   });
-  out.fill_(Scalar(mean ? total / static_cast<double>(nest.numel) : total));
 }
 
 }  // namespace taeda::cpu

@@ -52,19 +52,17 @@ void forward(const Tensor& self, const Tensor& given_target, const Tensor& weigh
     const auto* classes = static_cast<const int64_t*>(target.data());
     const T* values = static_cast<const T*>(self.data());
     T* out = static_cast<T*>(output.data());
-    const LossSum sum = sum_pieces(target.numel(), 16384, [&](int64_t first, int64_t last) {
-      LossSum part;
-      for_positions(target.sizes(), strides, first, last, [&](int64_t, const int64_t* at) {
+    const auto piece = [&](int64_t first, int64_t last, LossSum* each) {
+      for_positions(target.sizes(), strides, first, last, [&](int64_t p, const int64_t* at) {
         const int64_t k = classes[at[0]];
         const double w = k == ignored ? 0 : weight_of<T>(weight, k);
         const double loss =
             k == ignored ? 0 : -w * static_cast<double>(values[at[1] + k * scores.step]);
         if (is_each) out[at[2]] = static_cast<T>(loss);
-        part.loss += loss;
-        part.weight += w;
+        each[p - first] = {loss, w};
       });
-      return part;
-    });
+    };
+    const LossSum sum = sum_positions(target.numel(), piece);
     *static_cast<T*>(total_weight.data()) = static_cast<T>(has_total ? sum.weight : 0.0);
     if (!is_each)
       *out = static_cast<T>(reduction == impl::kMean ? sum.loss / sum.weight : sum.loss);

@@ -2,14 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <vector>
 
+#include "taeda/backends/cpu/reduce/tree_sum.h"
 #include "taeda/base/parallel.h"
 #include "taeda/core/tensor.h"
 
 namespace taeda::cpu {
-
-// Positions summed as one piece; fixed, so that a sum does not depend on the threads.
-constexpr int64_t kTargetPiece = 512;
 
 // "Target 5 is out of bounds." for any value that is neither a class nor `ignored`. Targets are
 // int64.
@@ -34,23 +33,32 @@ void for_positions(IntList sizes, const IntVec (&strides)[N], int64_t first, int
 
 struct LossSum {
   double loss = 0, weight = 0;
-};
-// The sum of piece(first, last) over [0, positions), pieces in order.
-template <class F>
-LossSum sum_pieces(int64_t positions, int64_t grain, F&& piece) {
-  std::vector<LossSum> parts(static_cast<size_t>((positions + kTargetPiece - 1) / kTargetPiece));
-  parallel_for(0, static_cast<int64_t>(parts.size()), std::max<int64_t>(1, grain / kTargetPiece),
-               [&](int64_t first, int64_t last) {
-                 for (int64_t k = first; k < last; ++k)
-                   parts[static_cast<size_t>(k)] =
-                       piece(k * kTargetPiece, std::min(positions, (k + 1) * kTargetPiece));
-               });
-  LossSum total;
-  for (const LossSum& part : parts) {
-    total.loss += part.loss;
-    total.weight += part.weight;
+  LossSum& operator+=(const LossSum& other) {
+    loss += other.loss;
+    weight += other.weight;
+    return *this;
   }
-  return total;
+};
+using LossTree = TreeSum<LossSum, sizeof(double)>;
+
+// The sum over positions in the order of Note [Reduction tree]; piece(first, last, to) gives those
+// of a chunk one by one.
+template <class F>
+LossSum sum_positions(int64_t positions, F&& piece) {
+  constexpr int64_t kChunk = kernel::kReduceChunk;
+  std::vector<LossSum> parts(static_cast<size_t>((positions + kChunk - 1) / kChunk));
+  const auto run = [&](int64_t first, int64_t last) {
+    std::vector<LossSum> each(static_cast<size_t>(std::min(kChunk, positions)));
+    const auto at = [&each](int64_t i) { return each[static_cast<size_t>(i)]; };
+    for (int64_t k = first; k < last; ++k) {
+      const int64_t begin = k * kChunk, end = std::min(positions, begin + kChunk);
+      piece(begin, end, each.data());
+      parts[static_cast<size_t>(k)] = kernel::td_tree_chunk<LossTree, LossTree>(
+          kernel::td_source<decltype(at)>{at}, 0, end - begin);
+    }
+  };
+  parallel_for(0, static_cast<int64_t>(parts.size()), 4, run);
+  return joined_chunks<LossTree>(parts.data(), static_cast<int64_t>(parts.size()));
 }
 
 }  // namespace taeda::cpu

@@ -1,5 +1,9 @@
 // Batch normalization and its gradients on the CPU: sums by channel, then one pass over the
 // elements.
+//
+// Note [Sums of planes]: a channel's elements of one example, a plane, are reduced first, then the
+// examples in order, so that rows of memory stay whole. Without further dimensions a channel is one
+// row over the examples.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -8,6 +12,7 @@
 #include "taeda/backends/cpu/normalization_declarations.h"
 #include "taeda/backends/cpu/reduce/channel_passes.h"
 #include "taeda/backends/cpu/reduce/channel_rows.h"
+#include "taeda/backends/cpu/reduce/tree_sum.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/normalization/declarations.h"
 
@@ -17,12 +22,44 @@ namespace {
 // Every dimension but that of the channels.
 uint64_t all_but_channels(const Tensor& t) { return ((uint64_t{1} << t.dim()) - 1) & ~uint64_t{2}; }
 
+bool has_planes(const Tensor& t) { return t.dim() > 2; }
+
+struct JoinedMoments {
+  using S = MomentState;
+  static S identity() { return {0, 0, 0}; }
+  static S combine(const S& a, const S& b) {
+    S both;
+    reduce_op(ReduceKind::Moments, ComputeType::F64).combine(&a, &b, &both, 1);
+    return both;
+  }
+};
+// The states of planes joined over the examples.
+template <class State, class At>
+State joined_planes(int64_t examples, const At& at) {
+  const kernel::td_source<At> source{at};
+  if constexpr (std::is_same_v<State, MomentState>)
+    return kernel::td_combine_blocks<JoinedMoments>(source, examples);
+  else
+    return kernel::td_tree<TreeSum<State>, TreeSum<State>>(source, examples);
+}
+
 // A number per channel of a range from its state: value(channel, state).
 template <class State, class Value>
 void by_channel(ReduceKind kind, ComputeType compute, TileSource source, const Tensor& x,
                 ChannelRange range, Value&& value) {
-  by_place<State>(kind, compute, source, channels_of(x, range), all_but_channels(x),
-                  [&](int64_t place, const State& state) { value(range.first + place, state); });
+  const Tensor part = channels_of(x, range);
+  if (!has_planes(x)) {
+    by_place<State>(kind, compute, source, part, all_but_channels(x),
+                    [&](int64_t place, const State& state) { value(range.first + place, state); });
+    return;
+  }
+  const int64_t channels = range.count();
+  std::vector<State> planes(static_cast<size_t>(x.size(0) * channels));
+  by_place<State>(kind, compute, source, part, behind_two(x),
+                  [&](int64_t place, const State& state) { planes[place] = state; });
+  for (int64_t c = 0; c < channels; ++c)
+    value(range.first + c,
+          joined_planes<State>(x.size(0), [&](int64_t n) { return planes[n * channels + c]; }));
 }
 
 struct Statistics {
@@ -221,12 +258,15 @@ class GradientSums {
     const T *const grad = static_cast<const T*>(grad_.data()), *const x =
                                                                    static_cast<const T*>(x_.data());
     parallel_for(range.first, range.last, grain_of(m_.count()), [&](int64_t first, int64_t last) {
+      std::vector<T> sums(m_.outer), products(m_.outer);
       for (int64_t c = first; c < last; ++c) {
-        T both[2];
-        channel_rows<T>().gradient_sums(grad + c * m_.inner, x + c * m_.inner, m_.outer, m_.inner,
-                                        m_.channels * m_.inner, center_[c], &both[0], &both[1]);
-        sum[c] = both[0];
-        product[c] = both[1];
+        for (int64_t n = 0; n < m_.outer; ++n) {
+          const int64_t at = (n * m_.channels + c) * m_.inner;
+          channel_rows<T>().gradient_sums(grad + at, x + at, 1, m_.inner, m_.inner, center_[c],
+                                          &sums[n], &products[n]);
+        }
+        sum[c] = joined_planes<T>(m_.outer, [&](int64_t n) { return sums[n]; });
+        product[c] = joined_planes<T>(m_.outer, [&](int64_t n) { return products[n]; });
       }
     });
   }

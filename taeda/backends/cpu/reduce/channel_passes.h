@@ -53,6 +53,11 @@ struct ChannelRange {
   int64_t count() const { return last - first; }
 };
 
+// The dimensions behind examples and channels.
+inline uint64_t behind_two(const Tensor& t) {
+  return ((uint64_t{1} << t.dim()) - 1) & ~uint64_t{3};
+}
+
 // The elements of some channels of a tensor (examples, channels, ...).
 Tensor channels_of(const Tensor& t, ChannelRange range);
 

@@ -5,6 +5,7 @@
 #include "taeda/backends/cpu/normalization_declarations.h"
 #include "taeda/backends/cpu/reduce/channel_passes.h"
 #include "taeda/backends/cpu/reduce/channel_rows.h"
+#include "taeda/backends/cpu/reduce/tree_sum.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/normalization/declarations.h"
 
@@ -38,9 +39,6 @@ void each_run(const GroupShape& s, Each&& each) {
              is_row ? r / s.inner * s.channels + i : r, is_row ? 1 : 0);
   });
 }
-
-// The dimensions behind the first two.
-uint64_t behind_two(const Tensor& t) { return ((uint64_t{1} << t.dim()) - 1) & ~uint64_t{3}; }
 
 // (examples, groups, channels of a group, the rest).
 Tensor in_groups(const Tensor& x, const GroupShape& s) {
@@ -212,11 +210,12 @@ class GroupInputGradient {
   void set(int64_t group, const PlaceSums& sums, double mean, double rstd, const Numbers& weight) {
     const int64_t first = group * s_.per_group(), last = first + s_.per_group();
     const double count = static_cast<double>(s_.per_group() * s_.inner);
-    double a = 0, b = 0;
-    for (int64_t p = first; p < last; ++p) {
-      a += sums.sum[p] * weight[p % s_.channels];
-      b += sums.product[p] * weight[p % s_.channels];
-    }
+    const auto of_channels = [&](const Numbers& from) {
+      return tree_sum(s_.per_group(), [&](int64_t i) {
+        return from[first + i] * weight[(first + i) % s_.channels];
+      });
+    };
+    const double a = of_channels(sums.sum), b = of_channels(sums.product);
     const double share = b * rstd * rstd * rstd / count;
     for (int64_t p = first; p < last; ++p) {
       factor_[p] = static_cast<T>(weight[p % s_.channels] * rstd);
@@ -276,9 +275,12 @@ void backward_groups(const Tensor& grad_out, const Tensor& input, const Tensor& 
     }
   }
   Numbers by_weight(s.channels, 0.0), by_bias(s.channels, 0.0);
-  for (int64_t p = 0; p < s.places(); ++p) {
-    by_weight[p % s.channels] += sums.product[p] * rstds[s.group_of(p)];
-    by_bias[p % s.channels] += sums.sum[p];
+  for (int64_t c = 0; c < s.channels; ++c) {
+    by_weight[c] = tree_sum(s.examples, [&](int64_t i) {
+      const int64_t p = i * s.channels + c;
+      return sums.product[p] * rstds[s.group_of(p)];
+    });
+    by_bias[c] = tree_sum(s.examples, [&](int64_t i) { return sums.sum[i * s.channels + c]; });
   }
   if (grad_weight.defined()) put_numbers(by_weight, grad_weight);
   if (grad_bias.defined()) put_numbers(by_bias, grad_bias);

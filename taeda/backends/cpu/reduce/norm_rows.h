@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <vector>
 
 #include "taeda/backends/cpu/reduce/line_kernels.h"
 #include "taeda/backends/cpu/reduce/reduce_shape.h"
@@ -73,49 +75,89 @@ struct RowParameter {
   }
 };
 
+template <class T>
+StoreFn store_to(const Tensor& t) {
+  return store_fn(compute_type(DTypeOf<T>::value), t.dtype());
+}
+
 inline int64_t row_grain(int64_t n) {
   return std::max<int64_t>(1, 16384 / std::max<int64_t>(n, 1));
 }
 
-// Gradients of weight and bias, either of which may be absent. Column by column in strips: blocks
-// of rows add up in T, blocks in double precision.
+// Sums of columns in the order of Note [Reduction tree], which has a lane for a row of each chunk.
+template <class T>
+class ColumnSums {
+ public:
+  static constexpr int64_t kWidth = 128;
+
+  // Where the row is added.
+  T* lane(int64_t row) { return lanes_ + row % kLanes * kWidth; }
+  // Joins the lanes behind the last row of a chunk.
+  void end_chunk() {
+    for (int half = kLanes / 2; half > 0; half /= 2)
+      for (int64_t i = 0; i < half * kWidth; ++i) lanes_[i] += lanes_[half * kWidth + i];
+    size_t depth = 0;
+    for (int64_t bits = count_++; bits & 1; bits >>= 1) add_to(levels_[depth++], lanes_);
+    if (depth == levels_.size()) levels_.emplace_back();
+    std::copy_n(lanes_, kWidth, levels_[depth].data());
+    std::fill_n(lanes_, kLanes * kWidth, T(0));
+  }
+  // The sums of at least one chunk; begins again.
+  const T* finish() {
+    size_t depth = 0;
+    while (!(count_ >> depth & 1)) ++depth;
+    std::copy_n(levels_[depth].data(), kWidth, result_);
+    for (++depth; count_ >> depth != 0; ++depth)
+      if (count_ >> depth & 1) add_to(levels_[depth], result_);
+    count_ = 0;
+    return result_;
+  }
+
+ private:
+  static constexpr int kLanes = kernel::kReduceLanes<T>;
+  static void add_to(const std::array<T, kWidth>& left, T* to) {
+    for (int64_t i = 0; i < kWidth; ++i) to[i] = left[i] + to[i];
+  }
+
+  alignas(64) T lanes_[kLanes * kWidth] = {}, result_[kWidth];
+  std::vector<std::array<T, kWidth>> levels_;
+  int64_t count_ = 0;
+};
+
+// Gradients of weight and bias, either of which may be absent, column by column in strips.
 template <class T>
 void affine_backward(const NormRows<T>& grad, const NormRows<T>& input, const T* mean,
                      const T* rstd, const Tensor& weight_grad, const Tensor& bias_grad) {
-  constexpr int64_t kStrip = 256, kBlock = 64;
+  constexpr int64_t kStrip = ColumnSums<T>::kWidth;
   const int64_t n = input.length(), rows = input.count(), strips = (n + kStrip - 1) / kStrip;
-  parallel_for(0, strips, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, rows * kStrip)),
-               [&](int64_t first, int64_t last) {
-                 alignas(64) T x[kStrip], g[kStrip], block_weight[kStrip], block_bias[kStrip];
-                 double total_weight[kStrip], total_bias[kStrip];
-                 for (int64_t s = first; s < last; ++s) {
-                   const int64_t begin = s * kStrip, width = std::min(kStrip, n - begin);
-                   std::fill_n(total_weight, width, 0.0);
-                   std::fill_n(total_bias, width, 0.0);
-                   for (int64_t r = 0; r < rows; r += kBlock) {
-                     std::fill_n(block_weight, width, T(0));
-                     std::fill_n(block_bias, width, T(0));
-                     for (int64_t i = r; i < std::min(rows, r + kBlock); ++i)
-                       row_fns<T>().accumulate_affine(
-                           grad.get(i, begin, width, g), input.get(i, begin, width, x), width,
-                           mean[i], rstd[i], weight_grad.defined() ? block_weight : nullptr,
-                           bias_grad.defined() ? block_bias : nullptr);
-                     for (int64_t j = 0; j < width; ++j) {
-                       total_weight[j] += block_weight[j];
-                       total_bias[j] += block_bias[j];
-                     }
-                   }
-                   auto write = [&](const Tensor& to, const double* from) {
-                     if (!to.defined()) return;
-                     const int64_t item = to.element_size();
-                     store_fn(ComputeType::F64, to.dtype())(
-                         reinterpret_cast<const char*>(from), Block{1, width, 0, item},
-                         static_cast<char*>(to.data()) + begin * item);
-                   };
-                   write(weight_grad, total_weight);
-                   write(bias_grad, total_bias);
-                 }
-               });
+  const StoreFn store_weight = weight_grad.defined() ? store_to<T>(weight_grad) : nullptr,
+                store_bias = bias_grad.defined() ? store_to<T>(bias_grad) : nullptr;
+  const auto run = [&](int64_t first, int64_t last) {
+    alignas(64) T x[kStrip], g[kStrip];
+    ColumnSums<T> by_weight, by_bias;
+    for (int64_t s = first; s < last; ++s) {
+      const int64_t begin = s * kStrip, width = std::min(kStrip, n - begin);
+      int64_t r = 0;
+      do {
+        const int64_t end = std::min<int64_t>(rows, r + kernel::kReduceChunk);
+        for (; r < end; ++r)
+          row_fns<T>().accumulate_affine(
+              grad.get(r, begin, width, g), input.get(r, begin, width, x), width, mean[r], rstd[r],
+              store_weight ? by_weight.lane(r) : nullptr, store_bias ? by_bias.lane(r) : nullptr);
+        by_weight.end_chunk();
+        by_bias.end_chunk();
+      } while (r < rows);
+      const auto write = [&](StoreFn store, const Tensor& to, ColumnSums<T>& sums) {
+        const char* from = reinterpret_cast<const char*>(sums.finish());
+        if (!store) return;
+        const int64_t item = to.element_size();
+        store(from, Block{1, width, 0, item}, static_cast<char*>(to.data()) + begin * item);
+      };
+      write(store_weight, weight_grad, by_weight);
+      write(store_bias, bias_grad, by_bias);
+    }
+  };
+  parallel_for(0, strips, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, rows * kStrip)), run);
 }
 
 }  // namespace taeda::cpu

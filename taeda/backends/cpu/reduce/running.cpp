@@ -1,11 +1,10 @@
 // Running extremes and running sums of exponentials along a dimension.
-#include <cmath>
-#include <limits>
 #include <memory>
 #include <type_traits>
 
 #include "taeda/backends/cpu/reduce/lines.h"
 #include "taeda/backends/cpu/scans_declarations.h"
+#include "taeda/kernel/reduce.h"
 
 namespace taeda::cpu {
 namespace {
@@ -53,12 +52,9 @@ void run(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices, Bette
   });
 }
 
-// log(exp(a) + exp(b)); equal infinities have no difference.
 double log_sum(double a, double b) {
-  const double high = std::fmax(a, b), low = std::fmin(a, b);
-  if (a != a || b != b) return std::numeric_limits<double>::quiet_NaN();
-  if (high == low && std::isinf(high)) return high;
-  return high + std::log1p(std::exp(low - high));
+  using V = kernel::Vec<kernel::One<double>>;
+  return kernel::LogAddExpBody::combine<V>({V(a)}, {V(b)}).value.raw;
 }
 
 }  // namespace

@@ -1,0 +1,355 @@
+"""Lowerings beside pointwise bodies: eager's bits, in as many kernels and calls as they need.
+
+Each program runs interpreted and native, with symbolic sizes (on inputs of other sizes too) and with
+constant ones. Random numbers and the generator's state are compared as well.
+"""
+
+import pytest
+from taeda._inductor import compile
+from taeda.fx.experimental.proxy_tensor import make_fx
+
+import taeda as t
+import taeda.nn.functional as F
+
+
+def leaf(*sizes):
+    return t.randn(*sizes).requires_grad_()
+
+
+def classes(count, *sizes):
+    return t.randint(0, count, sizes)
+
+
+def as_list(result):
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def same(a, b):
+    return a.dtype == b.dtype and a.shape == b.shape and t.equal(a, b)
+
+
+def gradients(results, inputs):
+    """Of a sum in which each element has a weight of its own."""
+    total = sum((r * r.detach().sin()).sum() for r in results if r.requires_grad)
+    return t.autograd.grad(total, [x for x in inputs if x.requires_grad])
+
+
+def run_once(f, inputs, state):
+    t.set_rng_state(state)
+    results = as_list(f(*inputs))
+    made = [r.detach() for r in results]
+    if any(x.requires_grad for x in inputs):
+        made += gradients(results, inputs)
+    return made, t.get_rng_state()
+
+
+def check(f, inputs, compiled):
+    state = t.get_rng_state()
+    want, want_state = run_once(f, inputs, state)
+    have, have_state = run_once(compiled, inputs, state)
+    assert len(want) == len(have)
+    for i, (a, b) in enumerate(zip(want, have, strict=True)):
+        assert same(a, b), (i, compiled.text())
+    assert t.equal(want_state, have_state)
+
+
+X, Y, LONGER = t.randn(6, 10), t.randn(6, 10), t.randn(9, 10)
+LONG, LONGEST = t.randn(3, 5000), t.randn(4, 9000)
+IMAGE, IMAGES = t.randn(2, 4, 8, 8), t.randn(5, 4, 8, 8)
+
+
+def of_image(f):
+    """A program of an image and a parameter per channel, with gradients."""
+    first = [leaf(3, 4, 5, 5), leaf(4), leaf(4)]
+    return f, first, [leaf(7, 4, 5, 5), leaf(4), leaf(4)]
+
+
+# Program, inputs, inputs of other sizes, then for symbolic and for constant sizes the kernels and
+# calls of each plan.
+PROGRAMS = {
+    "layer_norm": (
+        lambda x, w, b: F.layer_norm(x, (10,), w, b),
+        [leaf(6, 10), leaf(10), leaf(10)],
+        [leaf(4999, 10), leaf(10), leaf(10)],
+    ),
+    "rms_norm": (
+        lambda x, w: F.rms_norm(x, (3, 10), w),
+        [leaf(6, 3, 10), leaf(3, 10)],
+        [leaf(9, 3, 10), leaf(3, 10)],
+    ),
+    "batch_norm": of_image(lambda x, w, b: F.batch_norm(x, None, None, w, b, True).relu()),
+    "batch_norm_of_many": (
+        lambda x, w, b: F.batch_norm(x, None, None, w, b, True),
+        [leaf(2, 3, 50, 50), leaf(3), leaf(3)],
+        [leaf(5, 3, 50, 50), leaf(3), leaf(3)],
+    ),
+    "batch_norm_in_evaluation": (
+        lambda x, m, v, w, b: F.batch_norm(x, m, v, w, b, False).relu(),
+        [leaf(3, 4, 5, 5), t.randn(4), t.rand(4), leaf(4), leaf(4)],
+        [leaf(7, 4, 5, 5), t.randn(4), t.rand(4), leaf(4), leaf(4)],
+    ),
+    "running_statistics": (
+        lambda x, m, v, w: t._native_batch_norm_legit_functional(x, w, None, m, v, True, 0.3, 1e-3),
+        [IMAGE, t.randn(4), t.rand(4), t.randn(4)],
+        [IMAGES, t.randn(4), t.rand(4), t.randn(4)],
+    ),
+    "group_norm": of_image(lambda x, w, b: F.group_norm(x, 2, w, b)),
+    "moments": (lambda x: (x.var(1), x.std(0), *t.var_mean(x, (0, 1))), [X], [LONGER]),
+    "moments_of_chunks": (lambda x: (x.var(1), x.std()), [LONG], [LONGEST]),
+    "moments_of_bfloat16": (lambda x: x.var(1), [LONG.bfloat16()], [LONGEST.bfloat16()]),
+    "logsumexp": (lambda x: (x.logsumexp(1), x.logsumexp((0, 1), True)), [LONG], [LONGEST]),
+    "norms": (
+        lambda x: (t.linalg.vector_norm(x, 3, 1), t.linalg.vector_norm(x), x.abs().sum().sqrt()),
+        [X],
+        [LONGER],
+    ),
+    "truth": (lambda x: ((x > -3).all(), (x > -1).all(1), (x > 0).any(0)), [X], [LONGER]),
+    "extremes": (
+        lambda x: (*x.max(1), *x.min(0), x.argmax(), x.amax((0, 1)), x.prod(1), x.nansum()),
+        [X],
+        [LONGER],
+    ),
+    "sum_of_all": (lambda x: (x * 2).sum() + x.mean(), [t.randn(300, 700)], [t.randn(9, 700)]),
+    "cross_entropy": (
+        lambda x, y: F.cross_entropy(x, y),
+        [leaf(6, 10), classes(10, 6)],
+        [leaf(5000, 10), classes(10, 5000)],
+    ),
+    "cross_entropy_fused": (
+        lambda x, y: t.ops.aten._fused_cross_entropy(x, y, 1, -100),
+        [X, classes(10, 6)],
+        [LONGER, classes(10, 9)],
+    ),
+    "nll_loss": (
+        lambda x, y, w: F.nll_loss(x, y, w, ignore_index=1),
+        [leaf(2, 4, 3, 3), classes(4, 2, 3, 3), t.rand(4)],
+        [leaf(3, 4, 3, 3), classes(4, 3, 3, 3), t.rand(4)],
+    ),
+    "mse_loss": (
+        lambda x, y: F.mse_loss(x, y),
+        [leaf(6, 10), t.randn(6, 10)],
+        [leaf(90, 1000), t.randn(90, 1000)],
+    ),
+    "scatter_of_parts": (
+        lambda x, y: (
+            t.select_scatter(x, y[0] * 2, 0, -1),
+            t.slice_scatter(x, y[:, :3], 1, 1, 7, 2),
+            t.slice_scatter(x, y[:2], 0, 1, 3).relu(),
+        ),
+        [X, Y],
+        [LONGER, LONGER * 2],
+    ),
+    "diagonal": (
+        lambda x: (x.diagonal(1) * 2, t.diagonal_scatter(x, x[0, :6] * 2)),
+        [X],
+        None,
+    ),
+    "unfold": (lambda x: x.unfold(1, 3, 2) + 1, [X], [LONGER]),
+    "split": (
+        lambda x: [p.exp() for p in (x * 2).split(4, 1)] + [p + 1 for p in (x * 3).unbind(1)[:2]],
+        [X],
+        [LONGER],
+    ),
+    "borders": (
+        lambda x: (
+            F.pad(x[None], (1, 2), mode="reflect") * 2,
+            F.pad(x[None, None], (1, 2, 2, 0), mode="replicate") + 1,
+        ),
+        [X],
+        [LONGER],
+    ),
+    "triangles": (
+        lambda x: (x.tril(), x.triu(1), x.roll(2, 1), t.stack([x, x + 1], 2)),
+        [X],
+        [LONGER],
+    ),
+    "ranges": (
+        lambda x: (t.linspace(0, 1, 7) * x[0, 1], t.arange(0, 1, 0.1) + x[0], t.eye(3) * x[0, 0]),
+        [X],
+        [LONGER],
+    ),
+    "cumsum": (lambda x: ((x * 2).cumsum(1) + 1, x.cumprod(0)), [X], [LONGER]),
+    "cumsum_of_integers": (lambda x: ((x * 10).long().cumsum(1), (x > 0).cumsum(0)), [X], [LONGER]),
+    "cumsum_gradient": (lambda x: (x * 2).cumsum(1).exp(), [leaf(6, 10)], [leaf(9, 10)]),
+    "cummax": (lambda x: (*x.cummax(1), *x.cummin(0)), [X], [LONGER]),
+    "logcumsumexp": (lambda x: x.logcumsumexp(1) * 2, [X], [LONGER]),
+    "max_pool": (
+        lambda x: F.relu(F.max_pool2d(x, 3, 2, 1)),
+        [leaf(2, 3, 9, 9)],
+        [leaf(4, 3, 9, 9)],
+    ),
+    "max_pool_of_whole_windows": (
+        lambda x: F.max_pool2d(x, 2, return_indices=True),
+        [IMAGE],
+        [IMAGES],
+    ),
+    "avg_pool": (
+        lambda x: F.relu(F.avg_pool2d(x, 3, 2, 1, count_include_pad=False)),
+        [leaf(2, 3, 9, 9)],
+        [leaf(4, 3, 9, 9)],
+    ),
+    "avg_pool_of_whole_windows": (
+        lambda x: F.avg_pool2d(x, 2) * 2,
+        [leaf(2, 3, 8, 8)],
+        [leaf(4, 3, 8, 8)],
+    ),
+    "adaptive_avg_pool": (lambda x: F.adaptive_avg_pool2d(x, 2) * 2, [leaf(2, 3, 8, 8)], None),
+    "nearest": (lambda x: F.interpolate(x, scale_factor=2) + 1, [IMAGE], [IMAGES]),
+    "pixel_shuffle": (lambda x: F.pixel_shuffle(x, 2) + 1, [IMAGE], [IMAGES]),
+    "dropout": (
+        lambda x, w: F.dropout(F.relu(x @ w), 0.5).sum(1),
+        [leaf(6, 10), leaf(10, 33)],
+        [leaf(9, 10), leaf(10, 33)],
+    ),
+    "native_dropout": (lambda x: t.native_dropout(x * 2, 0.25, True), [X], [LONGER]),
+    "dropout_of_bfloat16": (lambda x: t.native_dropout(x, 0.25, True), [X.bfloat16()], None),
+    "random_numbers": (lambda x: (t.rand_like(x) + x, t.randn_like(x), t.rand(4)), [X], [LONGER]),
+    "random_doubles": (lambda x: (t.rand_like(x), t.randn_like(x)), [X.double()], None),
+    "random_halves": (lambda x: (t.rand_like(x), t.randn_like(x)), [X.half()], None),
+    "bernoulli": (lambda x: t.bernoulli(x, 0.3) * x, [X], [LONGER]),
+    "uniform": (
+        lambda x: t.empty_like(x).uniform_(-1, 3) * x + t.normal(1.0, 2.0, (10,)),
+        [X],
+        None,
+    ),
+    "streams_around_a_call": (
+        lambda x: (t.rand_like(x), t.randperm(5) + 1, t.rand_like(x) * 2, t.randn_like(x)),
+        [X],
+        [LONGER],
+    ),
+}
+
+# Kernels and calls of each plan (of inference; or of forward and backward): for symbolic sizes, and
+# for constant ones where they differ.
+COUNTS = {
+    "layer_norm": ([(1,), (2,)],),
+    "rms_norm": ([(1,), (2,)],),
+    "batch_norm": (
+        [(4,), (5,)],
+        [(3,), (5,)],
+    ),
+    "batch_norm_of_many": (
+        [(4,), (5,)],
+        [(3,), (5,)],
+    ),
+    "batch_norm_in_evaluation": ([(1,), (3,)],),
+    "running_statistics": (
+        [(4,)],
+        [(3,)],
+    ),
+    "group_norm": (
+        [(3,), (4,)],
+        [(1,), (4,)],
+    ),
+    "moments": (
+        [(6,)],
+        [(3,)],
+    ),
+    "moments_of_chunks": ([(4,)],),
+    "moments_of_bfloat16": ([(2,)],),
+    "logsumexp": ([(4,)],),
+    "norms": ([(2,)],),
+    "truth": ([(3,)],),
+    "extremes": ([(5,)],),
+    "sum_of_all": ([(1,)],),
+    "cross_entropy": ([(3,), (1,)],),
+    "cross_entropy_fused": ([(4,)],),
+    "nll_loss": ([(1,), (1,)],),
+    "mse_loss": ([(1,), (1,)],),
+    "scatter_of_parts": ([(1,)],),
+    "diagonal": ([(2,)],),
+    "unfold": ([(1,)],),
+    "split": ([(3,)],),
+    "borders": ([(2,)],),
+    "triangles": ([(2,)],),
+    "ranges": ([(3,)],),
+    "cumsum": ([(2,)],),
+    "cumsum_of_integers": ([(2,)],),
+    "cumsum_gradient": ([(1,), (2,)],),
+    "cummax": ([(2,)],),
+    "logcumsumexp": ([(1,)],),
+    "max_pool": ([(1,), (1,)],),
+    "max_pool_of_whole_windows": ([(1,)],),
+    "avg_pool": ([(1,), (1,)],),
+    "avg_pool_of_whole_windows": ([(1,), (1,)],),
+    "adaptive_avg_pool": (
+        [(1, "_adaptive_avg_pool2d"), (1, "_adaptive_avg_pool2d_backward")],
+        [(1,), (1,)],
+    ),
+    "nearest": ([(1,)],),
+    "pixel_shuffle": ([(1,)],),
+    "dropout": ([(2, "mm"), (1, "mm", "mm")],),
+    "native_dropout": ([(1,)],),
+    "dropout_of_bfloat16": ([(1,)],),
+    "random_numbers": ([(3,)],),
+    "random_doubles": ([(2,)],),
+    "random_halves": ([(2,)],),
+    "bernoulli": ([(1,)],),
+    "uniform": ([(1,)],),
+    "streams_around_a_call": ([(4, "randperm")],),
+}
+
+
+def captured(f, inputs, mode):
+    gm = make_fx(f, tracing_mode=mode, pre_dispatch=True)(*inputs)
+    return compile(gm, inputs, native="never")
+
+
+def counts_of(compiled):
+    return [(plan["kernels"], *plan["called"]) for plan in compiled.report()]
+
+
+@pytest.mark.parametrize("mode", ["symbolic", "real"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_eager_bits(name, mode):
+    f, first, other = PROGRAMS[name]
+    compiled = captured(f, first, mode)
+    expected = COUNTS[name]
+    assert counts_of(compiled) == expected[mode == "real" and len(expected) > 1], compiled.text()
+    others = [other] if other and mode == "symbolic" else []
+    for _ in range(2):
+        for inputs in [first, *others]:
+            check(f, inputs, compiled)
+        compiled.compile_native()
+
+
+def test_a_class_out_of_range_raises_eagers_error():
+    def f(x, y):
+        return F.cross_entropy(x, y)
+
+    compiled = captured(f, [X, classes(10, 6)], "symbolic")
+    bad = t.tensor([0, 1, 2, 3, 4, 10])
+    with pytest.raises(IndexError) as eager:
+        f(X, bad)
+    for _ in range(2):
+        with pytest.raises(IndexError) as raised:
+            compiled(X, bad)
+        assert str(raised.value) == str(eager.value)
+        compiled.compile_native()
+
+
+def test_another_engine_makes_the_run_eager():
+    compiled = captured(lambda x: F.dropout(x, 0.5), [X], "symbolic")
+    before = t.random.get_default_engine()
+    try:
+        t.random.set_default_engine("mt19937")
+        t.manual_seed(3)
+        want = F.dropout(X, 0.5)
+        t.manual_seed(3)
+        assert same(compiled(X), want)
+    finally:
+        t.random.set_default_engine(before)
+
+
+def test_casts_of_constants_are_folded():
+    text = captured(lambda x: x * 2 + x.bfloat16().float() * 3, [X], "symbolic").text()
+    constants = [line.split()[1] for line in text.splitlines() if "= constant" in line]
+    casts = [line for line in text.splitlines() if "= cast" in line]
+    assert constants
+    assert not any(line.split()[-3] in constants for line in casts), text
+
+
+def test_a_row_for_all_threads_is_cut_into_blocks():
+    text = captured(lambda x: (x * 2).sum(), [X], "symbolic").text()
+    assert "partial" in text
+    assert "combining" in text
