@@ -475,3 +475,16 @@ def test_regions_apply_to_fake_tensors():
     with t.autocast("cuda", enabled=False):
         assert (a @ b).dtype is t.float32
     assert (a @ b).dtype is t.float32
+
+
+LAYERS_OF_OTHERS = [("CircularPad1d(1)", 3), ("CircularPad2d(1)", 4), ("LocalResponseNorm(3)", 3)]
+LAYERS_OF_OTHERS += [("LocalResponseNorm(3)", 4), ("LocalResponseNorm(3)", 5)]
+
+
+@pytest.mark.parametrize("layer, ndim", LAYERS_OF_OTHERS)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_layers_made_of_others_have_pytorchs_dtype(torch, layer, ndim, dtype):
+    def call(m, x):
+        return eval(f"m.nn.{layer}", {"m": m})(x(*(2, 3, 4, 2, 2)[:ndim]))
+
+    assert outcome(t, call, dtype, "bfloat16") == outcome(torch, call, dtype, "bfloat16")

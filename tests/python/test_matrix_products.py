@@ -256,3 +256,10 @@ def einsum_by_loops(equation, operands):
 def test_errors(call, error, phrase):
     with pytest.raises(error, match=phrase):
         call()
+
+
+@pytest.mark.parametrize("sizes", [(3, 2, 4), (0, 2, 4), (4,)])
+def test_a_weight_without_rows_has_a_gradient(sizes):
+    x, weight = t.randn(*sizes, requires_grad=True), t.randn(0, 4, requires_grad=True)
+    t.nn.functional.linear(x, weight).sum().backward()
+    assert weight.grad.shape == (0, 4) and not x.grad.any() and x.grad.shape == x.shape

@@ -246,3 +246,21 @@ def test_under_vmap(rank):
     assert t.equal(
         batched, t.stack([F.max_pool2d(e, 2, 1) + F.adaptive_max_pool2d(e, (5, 4)) for e in x])
     )
+
+
+VOLUME_LAYERS = ["AvgPool3d(2, 1)", "MaxPool3d(2)", "AdaptiveAvgPool3d(2)", "AdaptiveMaxPool3d(2)"]
+VOLUME_LAYERS += ["LPPool3d(2, 2)", "ReflectionPad3d(1)", "ReplicationPad3d(2)", "CircularPad3d(1)"]
+VOLUME_LAYERS += ["ConstantPad3d(1, 2.0)", "Conv3d(3, 2, 2)"]
+
+
+@pytest.mark.parametrize("layer", VOLUME_LAYERS)
+def test_one_volume_is_no_batch_of_planes(layer):
+    """Whatever its strides are: those of four dimensions may be a channels-last format's."""
+    layer = eval(f"t.nn.{layer}", {"t": t})
+    rows = t.randn(3, 7, 4, 5, requires_grad=True)
+    last = rows.detach().contiguous(memory_format=t.channels_last).requires_grad_()
+    outputs = [layer(x) for x in (rows, last)]
+    assert t.allclose(*outputs, atol=1e-6)
+    by = t.randn_like(outputs[0])
+    grads = [t.autograd.grad(y, x, by)[0] for x, y in zip((rows, last), outputs)]
+    assert t.allclose(*grads, atol=1e-6)

@@ -9,9 +9,10 @@ namespace {
 
 // Every dimension but the last folded into one.
 Tensor rows_of(const Tensor& t) {
-  return t.dim() == 2
-             ? t
-             : t.reshape({SymInt(t.sym_numel() / sym_max(t.sym_size(-1), 1)), t.sym_size(-1)});
+  if (t.dim() == 2) return t;
+  SymInt rows = 1;
+  for (int64_t d = 0; d + 1 < t.dim(); ++d) rows *= t.sym_size(d);
+  return t.reshape({rows, t.sym_size(-1)});
 }
 
 }  // namespace

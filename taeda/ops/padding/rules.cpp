@@ -191,6 +191,8 @@ Tensor _pad_circular(const Tensor& self, SymIntList pad) {
     TAEDA_CHECK(size + pad[2 * i] + pad[2 * i + 1] >= SymInt(0),
                 "Negative padding value is resulting in an empty dimension");
   }
+  // Joined as they are: PyTorch copies the parts, which autocast leaves alone.
+  const ExcludeKeys below(KeySet(Key::Autocast));
   Tensor out = self.contiguous();
   const SymInt none = 0;
   for (int64_t i = 0; i < padded; ++i) {

@@ -12,6 +12,7 @@
 #include "taeda/backends/cpu/window/window_rows.h"
 #include "taeda/base/parallel.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/plane_format.h"
 #include "taeda/ops/pooling/windows.h"
 
 namespace taeda::cpu {
@@ -142,7 +143,7 @@ void in_mean_type(DType dtype, Run&& run) {
 
 void mean_pool(const Tensor& self, int64_t spatial, const Means& means, Tensor& result) {
   if (result.numel() == 0) return;
-  const MemoryFormat format = self.suggested_format();
+  const MemoryFormat format = plane_format(self, spatial);
   const Tensor x = self.contiguous(format);
   DenseResult made(result, format);
   const Volume in(x, spatial, format), out(result, spatial, format);
@@ -160,7 +161,7 @@ void mean_pool(const Tensor& self, int64_t spatial, const Means& means, Tensor& 
 void mean_pool_backward(const Tensor& grad, const Tensor& self, int64_t spatial, const Means& means,
                         Tensor& result) {
   if (result.numel() == 0) return;
-  const MemoryFormat format = self.suggested_format();
+  const MemoryFormat format = plane_format(self, spatial);
   const Tensor g = grad.contiguous(format);
   DenseResult made(result, format);
   const Volume in(result, spatial, format), out(g, spatial, format);

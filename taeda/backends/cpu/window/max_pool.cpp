@@ -14,6 +14,7 @@
 #include "taeda/backends/cpu/window/window_rows.h"
 #include "taeda/base/parallel.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/plane_format.h"
 #include "taeda/ops/pooling/windows.h"
 
 namespace taeda::cpu {
@@ -161,7 +162,7 @@ void in_compute_type(DType dtype, const Volume& in, Run&& run) {
 void max_pool(const Tensor& self, int64_t spatial, const WindowAxis (&axes)[3], Tensor& values,
               Tensor& indices) {
   if (values.numel() == 0) return;
-  const MemoryFormat format = self.suggested_format();
+  const MemoryFormat format = plane_format(self, spatial);
   const Tensor x = self.contiguous(format);
   DenseResult made(values, format), places(indices, format);
   const Volume in(x, spatial, format), out(values, spatial, format);

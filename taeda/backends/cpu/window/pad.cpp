@@ -5,6 +5,7 @@
 #include "taeda/backends/cpu/pointwise/convert.h"
 #include "taeda/backends/cpu/window/axis_map.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/plane_format.h"
 
 namespace taeda::cpu {
 namespace {
@@ -25,14 +26,16 @@ void read_borders(Border border, IntList inner_sizes, IntList outer_sizes, SymIn
 void pad(Border border, const Tensor& self, SymIntList padding, Tensor& out) {
   AxisMap axes[3];
   read_borders(border, self.sizes(), out.sizes(), padding, axes);
-  move_volume(self, axes, static_cast<int64_t>(padding.size() / 2), self.suggested_format(), out);
+  const auto spatial = static_cast<int64_t>(padding.size() / 2);
+  move_volume(self, axes, spatial, plane_format(self, spatial), out);
 }
 
 void pad_backward(Border border, const Tensor& grad, const Tensor& self, SymIntList padding,
                   Tensor& out) {
   AxisMap axes[3];
   read_borders(border, self.sizes(), grad.sizes(), padding, axes);
-  add_by_maps(grad, axes, static_cast<int64_t>(padding.size() / 2), self.suggested_format(), out);
+  const auto spatial = static_cast<int64_t>(padding.size() / 2);
+  add_by_maps(grad, axes, spatial, plane_format(self, spatial), out);
 }
 
 // Dimensions from the outermost to the innermost in memory.

@@ -8,6 +8,7 @@
 #include "taeda/backends/cpu/window/volume.h"
 #include "taeda/base/parallel.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/plane_format.h"
 
 namespace taeda::cpu {
 namespace {
@@ -68,12 +69,12 @@ int64_t scatter_planes(const Tensor& from, const Tensor& indices, int64_t spatia
 
 void max_backward(const Tensor& grad, const Tensor& self, const Tensor& indices, int64_t spatial,
                   Tensor& out) {
-  scatter_planes<true>(grad, indices, spatial, self.suggested_format(), out);
+  scatter_planes<true>(grad, indices, spatial, plane_format(self, spatial), out);
 }
 
 void unpool(const Tensor& self, const Tensor& indices, int64_t spatial, Tensor& out) {
   const int64_t outside =
-      scatter_planes<false>(self, indices, spatial, self.suggested_format(), out);
+      scatter_planes<false>(self, indices, spatial, plane_format(self, spatial), out);
   if (outside == 0) return;
   std::string volume;
   for (int64_t d = out.dim() - spatial; d < out.dim(); ++d)
