@@ -154,7 +154,7 @@ TAEDA_DECOMPOSITION(softplus_backward, (const Tensor& grad_output, const Tensor&
 
 TAEDA_DECOMPOSITION(log_sigmoid, (const Tensor& self)) {
   const Wide w({&self});
-  const Tensor x = w(self);
+  const Tensor x = w(self).contiguous();
   const Tensor below = taeda::where(taeda::gt(x, Scalar(0)), Scalar(0), x);
   return w.rounded(below - taeda::log1p(taeda::exp(taeda::neg(taeda::abs(x)))));
 }
