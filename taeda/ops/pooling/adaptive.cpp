@@ -36,12 +36,17 @@ OutSpec adaptive_spec(const Tensor& self, const SymIntVec& sizes, DType dtype, i
                       : pooled_spec(self, sizes, dtype);
 }
 
+// PyTorch's function: of volumes it is named with its device.
+std::string adaptive_kernel(const char* op, int64_t spatial) {
+  return spatial == 3 ? str(op, "_cpu") : op;
+}
+
 OutSpec adaptive_avg_spec(const char* op, const Tensor& self, SymIntList output_size,
                           int64_t spatial) {
   check_output_size(op, output_size, spatial);
   // PyTorch lets channels be none in two dimensions.
   check_planes(op, self, spatial, spatial == 2 ? self.dim() - 2 : 1);
-  check_pooled_dtype(op, self, kPoolsFloats);
+  check_pooled_dtype(adaptive_kernel(op, spatial).c_str(), self, kPoolsFloats);
   return adaptive_spec(self, with_last_sizes(self, output_size), self.dtype(), spatial);
 }
 
@@ -76,7 +81,7 @@ std::array<OutSpec, 2> adaptive_max_spec(const char* op, const Tensor& self, Int
   TAEDA_CHECK(static_cast<int64_t>(output_size.size()) == spatial, op,
               "(): internal error: output_size.size() must be ", spatial);
   check_planes(op, self, spatial, 1);
-  check_pooled_dtype(op, self, kPoolsFloats);
+  check_pooled_dtype(adaptive_kernel(op, spatial).c_str(), self, kPoolsFloats);
   const SymIntVec sizes = with_last_sizes(self, checked_symints(output_size));
   return {adaptive_spec(self, sizes, self.dtype(), spatial),
           adaptive_spec(self, sizes, DType::Int64, spatial)};

@@ -133,7 +133,7 @@ OutSpec avg_pool_spec(const char* op, const Tensor& self, const PoolWindow& w, b
     check_plane(self, self.dim() <= 4);
   }
   const SymIntVec sizes = pooled_sizes(op, self, w, ceil_mode);
-  check_pooled_dtype(op, self, kPoolsLong);
+  check_pooled_dtype(w.kernel.size() == 3 ? "avg_pool3d_out_frame" : op, self, kPoolsLong);
   // Means of volumes are rows whatever the input is.
   if (w.kernel.size() == 3) return OutSpec(SymIntList(sizes), self.dtype(), self.device());
   return pooled_spec(self, sizes, self.dtype());

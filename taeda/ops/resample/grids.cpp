@@ -30,11 +30,12 @@ void check_grid_call(const Tensor& input, const Tensor& grid, int64_t mode, int6
               input.sym_sizes(), " and grid with sizes ", grid.sym_sizes());
   TAEDA_CHECK(spatial == 2 || mode != 2,
               "grid_sampler(): bicubic interpolation only supports 4D input");
+  TAEDA_CHECK_NOT_IMPLEMENTED(
+      is_floating(input.dtype()) && !is_float8(input.dtype()), "\"",
+      spatial == 2 ? "grid_sampler_2d_cpu_kernel_impl" : "grid_sampler3d_cpu",
+      "\" not implemented for '", input.dtype(), "'");
   TAEDA_CHECK(input.dtype() == grid.dtype(), "expected scalar type ", input.dtype(), " but found ",
               grid.dtype());
-  TAEDA_CHECK_NOT_IMPLEMENTED(is_floating(input.dtype()) && !is_float8(input.dtype()),
-                              "\"grid_sampler_", spatial, "d_cpu\" not implemented for '",
-                              input.dtype(), "'");
 }
 
 OutSpec sampled_spec(const Tensor& input, const Tensor& grid, int64_t mode, int64_t spatial) {
