@@ -173,7 +173,7 @@ class UnitFinder {
     if (std::any_of(reads.begin(), reads.end(), [](const Read& r) { return r.reduction; }))
       return true;
     const int uses = value->num_uses;
-    if (uses < 2) return cost.operations > 16 * kDearValue;
+    if (uses < 2) return cost.operations > 2 * kDearValue;
     return cost.operations > kDearValue || cost.reads * uses > cost.reads + 1 + uses;
   }
 

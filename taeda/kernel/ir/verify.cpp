@@ -156,13 +156,19 @@ class Verifier {
   // A stage reads what it writes at the same index only, or in memory of its own.
   void check_overlap(int buffer, const Expr* at) const {
     if (kernel_.buffers[buffer].space == Space::Local) return;
-    for (const auto& [other, places] : written_) {
-      if (!may_overlap(buffer, other)) continue;
+    const auto check_places = [&](int other, const std::set<const Expr*>& places) {
       for (const Expr* place : places)
         check(buffer == other && place == at, kernel_.name, " reads ", name_of(buffer), "[",
               symbolic::text_of(at), "] and writes ", name_of(other), "[", symbolic::text_of(place),
               "] in one stage; put a barrier between them");
+    };
+    if (kernel_.buffers[buffer].alias_class < 0) {
+      const auto own = written_.find(buffer);
+      if (own != written_.end()) check_places(buffer, own->second);
+      return;
     }
+    for (const auto& [other, places] : written_)
+      if (may_overlap(buffer, other)) check_places(other, places);
   }
 
   bool may_overlap(int a, int b) const {
