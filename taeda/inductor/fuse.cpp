@@ -11,6 +11,10 @@ namespace taeda::inductor {
 
 namespace {
 
+// Of a group. What works on a kernel looks at all values that each store needs, so its time grows
+// with the square of the stores; and a system's compiler is no faster than that.
+constexpr size_t kMaxUnits = 64;
+
 uint64_t rows_of(const Unit& unit) { return unit.reduction ? unit.reduction->dims : 0; }
 
 class Fuser {
@@ -131,6 +135,7 @@ class Fuser {
     if (first.kind == Unit::Kind::Call || !can_scan_with(unit, first)) return false;
     if (!can_cut_with(unit, first)) return false;
     const bool is_cut = first.reduction && first.reduction->cut_length;
+    if (group.units.size() >= kMaxUnits) return false;
     for (int other : from)
       if (other != g && groups_[other].time >= group.time) return false;
     const bool reduces = unit.kind != Unit::Kind::Pointwise;
