@@ -146,14 +146,12 @@ Tensor laid_out(Tensor t, const TensorShape& shape) {
   return copy.copy_(t);
 }
 
-// The same elements, conjugate and negative in memory where those of `like` are.
-Tensor with_flags_of(const Tensor& t, const Tensor& like) {
-  const KeySet flags = like.keys() & kLazyValues;
-  if ((t.keys() & kLazyValues) == flags) return t;
+// The same elements, which memory holds as these flags say.
+Tensor with_flags(const Tensor& t, KeySet flags) {
   Tensor resolved = t.resolve_conj().resolve_neg();
   if (flags == KeySet()) return resolved;
-  if (like.is_conj()) resolved = resolved.conj_physical();
-  if (like.is_neg()) resolved = resolved.neg();
+  if (flags.has(Key::Conjugate)) resolved = resolved.conj_physical();
+  if (flags.has(Key::Negative)) resolved = resolved.neg();
   Tensor flagged =
       make_alias(resolved, resolved.sizes(), resolved.strides(), resolved.storage_offset());
   flagged.impl()->set_keys(flagged.keys() | flags);
@@ -162,10 +160,9 @@ Tensor with_flags_of(const Tensor& t, const Tensor& like) {
 
 void Run::hold(int value, Tensor t) {
   const TensorShape& shape = state_.layout->shapes[value];
-  const Tensor& like = program_.values[value].fake;
-  if (((t.keys() | like.keys()) & kLazyValues) != KeySet()) t = with_flags_of(t, like);
+  if ((t.keys() & kLazyValues) != shape.flags) t = with_flags(t, shape.flags);
   t = laid_out(std::move(t), shape);
-  const int memory = program_.values[value].geometry.memory;
+  const int memory = shape.memory;
   // Geometries count from the start of the storage as it was traced.
   state_.memories[memory] = static_cast<char*>(t.data()) - shape.offset * t.element_size();
   state_.holders[memory] = std::move(t);
@@ -237,18 +234,15 @@ void Run::reserve_streams(int call) {
 
 // A value as a tensor of its own over the memory that it lies in.
 Tensor Run::tensor_of(int index) {
-  const TensorValue& value = program_.values[index];
   const TensorShape& shape = state_.layout->shapes[index];
-  const int memory = value.geometry.memory;
-  const DType dtype = value.fake.dtype();
-  const bool is_held = state_.holders[memory].defined();
-  const Tensor& holder = is_held ? state_.holders[memory] : arena_;
+  const Tensor& held = state_.holders[shape.memory];
+  const Tensor& holder = held.defined() ? held : arena_;
   const char* start = static_cast<const char*>(holder.storage()->data());
-  const int64_t offset = shape.offset + (state_.memories[memory] - start) / item_size(dtype);
-  Tensor made = make_alias(holder, shape.sizes, shape.strides, offset);
-  if (made.dtype() != dtype) made.impl()->set_dtype(dtype);
-  const KeySet flags = value.fake.keys() & kLazyValues;
-  made.impl()->set_keys((made.keys() - kLazyValues) | flags);
+  const int64_t before = (state_.memories[shape.memory] - start) / item_size(shape.dtype);
+  Tensor made = make_alias(holder, shape.sizes, shape.strides, shape.offset + before);
+  if (made.dtype() != shape.dtype) made.impl()->set_dtype(shape.dtype);
+  if ((made.keys() & kLazyValues) != shape.flags)
+    made.impl()->set_keys((made.keys() - kLazyValues) | shape.flags);
   return made;
 }
 
@@ -266,9 +260,13 @@ void Run::run_call(size_t index) {
   dispatch::Stack& stack = state_.stack;
   stack.clear();
   for (size_t i = 0; i < step.call->arguments.size(); ++i)
-    stack.push_back(step.has_tensor[i] ? fx::coerce(argument(step.call->arguments[i]),
-                                                    step.schema->arguments[i].type)
-                                       : state_.layout->arguments[index][i]);
+    if (step.call->arguments[i].tensor >= 0)
+      stack.emplace_back(tensor_of(step.call->arguments[i].tensor));
+    else if (step.has_tensor[i])
+      stack.push_back(
+          fx::coerce(argument(step.call->arguments[i]), step.schema->arguments[i].type));
+    else
+      stack.push_back(state_.layout->arguments[index][i]);
   dispatch::call_boxed(*step.call->op, stack);
   size_t next = 0;
   for (const Value& v : stack)

@@ -10,8 +10,11 @@ namespace taeda::inductor {
 
 namespace {
 
-TensorShape evaluate(const ShapePrograms& shape, const int64_t* symbols) {
+TensorShape evaluate(const ShapePrograms& shape, const TensorValue& value, const int64_t* symbols) {
   TensorShape made;
+  made.memory = value.geometry.memory;
+  made.dtype = value.fake.dtype();
+  made.flags = value.fake.keys() & (KeySet(Key::Conjugate) | KeySet(Key::Negative));
   for (const IndexProgram& e : shape.sizes) made.sizes.push_back(e(symbols));
   for (const IndexProgram& e : shape.strides) made.strides.push_back(e(symbols));
   made.offset = shape.offset(symbols);
@@ -32,7 +35,8 @@ std::shared_ptr<const RunLayout> make_layout(const CompiledGraph::Parts& plan,
   auto made = std::make_shared<RunLayout>();
   made->symbols = values;
   const int64_t* symbols = made->symbols.data();
-  for (const ShapePrograms& shape : plan.shapes) made->shapes.push_back(evaluate(shape, symbols));
+  for (size_t i = 0; i < plan.shapes.size(); ++i)
+    made->shapes.push_back(evaluate(plan.shapes[i], plan.program->values[i], symbols));
   for (const IndexProgram& numel : plan.numels)
     made->numels.push_back(std::max<int64_t>(numel(symbols), 0));
   for (const IndexProgram& number : plan.numbers) made->numbers.push_back(number(symbols));

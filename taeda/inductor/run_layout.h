@@ -9,9 +9,13 @@
 
 namespace taeda::inductor {
 
+// All that a run looks at to make the tensor of a value.
 struct TensorShape {
   IntVec sizes, strides;
   int64_t offset = 0;
+  int memory = -1;
+  DType dtype;
+  KeySet flags;  // conjugate, negative
 };
 
 // Worked out once for each set of sizes, and shared by runs of them. A plan keeps the latest
