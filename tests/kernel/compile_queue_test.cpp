@@ -84,6 +84,19 @@ TEST(CompileQueue, HasNoMoreWorkersThanAskedFor) {
   EXPECT_EQ(read_file(compiler.folder() / "log"), "start\nend\nstart\nend\nstart\nend\n");
 }
 
+TEST(CompileQueue, TheEnvironmentSetsTheNumberOfWorkers) {
+  const Variables three{{"TAEDA_COMPILE_THREADS", "3"}};
+  EXPECT_EQ(CompileQueue::default_workers(), 3);
+  const Variables none{{"TAEDA_COMPILE_THREADS", std::nullopt}};
+  const int otherwise = CompileQueue::default_workers();
+  for (const char* odd : {"many", "0", "-1", "2 or 3"}) {
+    const Variables wrong{{"TAEDA_COMPILE_THREADS", odd}};
+    const Warnings warnings;
+    EXPECT_EQ(CompileQueue::default_workers(), otherwise);
+    EXPECT_TRUE(contains(warnings.joined(), str("no number of threads: got '", odd, "'")));
+  }
+}
+
 TEST(CompileQueue, WorkersAreNice) {
   const FakeCompiler compiler("sleep 0.1; nice; exit 1");
   CompileQueue queue(1);

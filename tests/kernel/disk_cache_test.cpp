@@ -325,6 +325,24 @@ TEST(DiskCache, EntriesThatWereNotUsedForLongestAreRemoved) {
   EXPECT_TRUE(later.find("key4").has_value());
 }
 
+TEST(DiskCache, EntriesAreListedAndCleared) {
+  const Folder folder;
+  DiskCache cache(folder.path());
+  EXPECT_EQ(cache.entries().size(), 0u);
+  for (const char* key : {"younger", "older"}) cache.store(key, "blob");
+  write_file(folder / "letter.txt", "x");
+  set_age(folder / sha256_hex("older"), std::chrono::seconds(100));
+  const auto entries = cache.entries();
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_EQ(entries[0].name, sha256_hex("older"));
+  EXPECT_EQ(entries[0].bytes, entries[1].bytes - 2);  // the keys' lengths
+  EXPECT_LT(entries[0].used, entries[1].used);
+  EXPECT_EQ(cache.clear(), 2);
+  EXPECT_FALSE(cache.find("younger").has_value());
+  EXPECT_TRUE(std::filesystem::exists(folder / "letter.txt"));
+  EXPECT_EQ(DiskCache("").clear(), 0);
+}
+
 TEST(DiskCache, BlobsAboveTheLimitAreNotKept) {
   const Folder folder;
   DiskCache cache(folder.path(), 1000);
