@@ -2,6 +2,7 @@
 #include "taeda/inductor/memory.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -139,7 +140,95 @@ void assign_memory(Program& program, const std::vector<Group>& groups) {
   MemoryAssigner(program, groups).run();
 }
 
+namespace {
+
+constexpr size_t kManyStretches = 512;
+
+int64_t rounded_up(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// Gaps of an arena while the steps go by.
+class Gaps {
+ public:
+  int64_t take(int64_t bytes) {
+    const auto found = by_size_.lower_bound({bytes, 0});
+    if (found == by_size_.end()) return grow(bytes);
+    const auto [size, offset] = *found;
+    remove(offset, size);
+    if (size > bytes) add(offset + bytes, size - bytes);
+    return offset;
+  }
+
+  void give_back(int64_t offset, int64_t bytes) {
+    auto next = by_offset_.lower_bound(offset);
+    if (next != by_offset_.end() && next->first == offset + bytes) {
+      bytes += next->second;
+      remove(next->first, next->second);
+    }
+    next = by_offset_.lower_bound(offset);
+    if (next != by_offset_.begin() && std::prev(next)->first + std::prev(next)->second == offset) {
+      const auto [before, size] = *std::prev(next);
+      remove(before, size);
+      offset = before;
+      bytes += size;
+    }
+    add(offset, bytes);
+  }
+  int64_t end() const { return end_; }
+
+ private:
+  // The last gap, if it is at the end, becomes a part.
+  int64_t grow(int64_t bytes) {
+    int64_t offset = end_;
+    if (!by_offset_.empty()) {
+      const auto [last, size] = *by_offset_.rbegin();
+      if (last + size == end_) {
+        offset = last;
+        remove(last, size);
+      }
+    }
+    end_ = offset + bytes;
+    return offset;
+  }
+  void add(int64_t offset, int64_t bytes) {
+    by_offset_[offset] = bytes;
+    by_size_.insert({bytes, offset});
+  }
+  void remove(int64_t offset, int64_t bytes) {
+    by_offset_.erase(offset);
+    by_size_.erase({bytes, offset});
+  }
+
+  std::map<int64_t, int64_t> by_offset_;
+  std::set<std::pair<int64_t, int64_t>> by_size_;
+  int64_t end_ = 0;
+};
+
+ArenaLayout lay_out_in_order(const std::vector<Lifetime>& lifetimes) {
+  ArenaLayout layout;
+  layout.offsets.assign(lifetimes.size(), 0);
+  std::vector<size_t> order(lifetimes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return lifetimes[a].first < lifetimes[b].first; });
+  std::set<std::pair<int, size_t>> alive;  // by their last step
+  Gaps gaps;
+  for (const size_t i : order) {
+    while (!alive.empty() && alive.begin()->first < lifetimes[i].first) {
+      const size_t dead = alive.begin()->second;
+      gaps.give_back(layout.offsets[dead], rounded_up(lifetimes[dead].bytes));
+      alive.erase(alive.begin());
+    }
+    layout.offsets[i] = gaps.take(rounded_up(lifetimes[i].bytes));
+    alive.insert({lifetimes[i].last, i});
+  }
+  layout.bytes = gaps.end();
+  return layout;
+}
+
+}  // namespace
+
 ArenaLayout lay_out(const std::vector<Lifetime>& lifetimes) {
+  if (lifetimes.size() > kManyStretches) return lay_out_in_order(lifetimes);
   ArenaLayout layout;
   layout.offsets.assign(lifetimes.size(), 0);
   std::vector<size_t> order(lifetimes.size());
@@ -154,8 +243,7 @@ ArenaLayout lay_out(const std::vector<Lifetime>& lifetimes) {
       const Lifetime& there = lifetimes[other];
       if (there.last < now.first || now.last < there.first) continue;
       if (offset + now.bytes <= layout.offsets[other]) break;
-      offset = std::max(
-          offset, layout.offsets[other] + (there.bytes + kAlignment - 1) / kAlignment * kAlignment);
+      offset = std::max(offset, layout.offsets[other] + rounded_up(there.bytes));
     }
     layout.offsets[i] = offset;
     layout.bytes = std::max(layout.bytes, offset + now.bytes);

@@ -161,5 +161,39 @@ TEST(ArenaLayout, ReusesMemoryOfTheDead) {
   EXPECT_EQ(layout.bytes, 768);
 }
 
+// The least that any layout takes: the most bytes that live at once.
+int64_t most_alive(const std::vector<Lifetime>& lifetimes) {
+  int64_t most = 0;
+  for (const Lifetime& now : lifetimes) {
+    int64_t alive = 0;
+    for (const Lifetime& other : lifetimes)
+      if (other.first <= now.first && now.first <= other.last) alive += other.bytes;
+    most = std::max(most, alive);
+  }
+  return most;
+}
+
+TEST(ArenaLayout, StretchesOfOneTimeAreApart) {
+  for (const int count : {40, 2000}) {
+    std::vector<Lifetime> lifetimes;
+    for (int i = 0; i < count; ++i) {
+      const int first = i * 7 % count;
+      lifetimes.push_back({first, first + i % 11, (i * 2654435761u % 50 + 1) * 64});
+    }
+    const ArenaLayout layout = lay_out(lifetimes);
+    for (int a = 0; a < count; ++a) {
+      EXPECT_LE(layout.offsets[a] + lifetimes[a].bytes, layout.bytes);
+      for (int b = 0; b < a; ++b) {
+        const bool meets =
+            lifetimes[a].first <= lifetimes[b].last && lifetimes[b].first <= lifetimes[a].last;
+        const bool is_apart = layout.offsets[a] + lifetimes[a].bytes <= layout.offsets[b] ||
+                              layout.offsets[b] + lifetimes[b].bytes <= layout.offsets[a];
+        ASSERT_TRUE(!meets || is_apart) << a << " and " << b;
+      }
+    }
+    EXPECT_LE(layout.bytes, 2 * most_alive(lifetimes));
+  }
+}
+
 }  // namespace
 }  // namespace taeda::inductor
