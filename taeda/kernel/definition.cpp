@@ -14,10 +14,10 @@ Sym Emitter::constant(const Scalar& value, Type type) {
                                        : graph().constant(value.to_double(), type));
 }
 
-Sym Emitter::random(Draw draw, const Expr* element, RandomStream stream) {
+Sym Emitter::random(Draw draw, const Expr* element, RandomStream stream, Sym limit) {
   const Sym seed = number(stream.first_number, Type::U64);
   const Sym offset = number(stream.first_number + 1, Type::U64);
-  return Sym::from_id(graph().random(draw, element, seed.id, offset.id));
+  return Sym::from_id(graph().random(draw, element, seed.id, offset.id, limit.id));
 }
 
 Place Reduction::kept(const Place& all) const {

@@ -53,7 +53,7 @@ class TAEDA_API Emitter {
   // A number of the program in a compute type.
   Sym constant(const Scalar& value, Type type);
   // What place `element` of a stream holds.
-  Sym random(Draw draw, const Expr* element, RandomStream stream);
+  Sym random(Draw draw, const Expr* element, RandomStream stream, Sym limit = {});
   Sym index(const Expr* at, Type type = Type::I64) { return Sym::from_id(graph().index(at, type)); }
 };
 

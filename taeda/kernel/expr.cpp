@@ -153,9 +153,9 @@ NodeId ExprGraph::retype_constant(NodeId id, Type type) {
 
 NodeId ExprGraph::fold_cast(NodeId a, Type type) {
   // Beyond it neighbouring integers are one double.
-  constexpr double kExact = 0x1p53;
+  constexpr double kExact = 0x1p53 - 1;
   const Type from = nodes_[a].type;
-  if (is_complex(from) || is_complex(type)) return -1;
+  if (is_complex(from) || is_complex(type) || from == Type::I32) return -1;
   const double value = constant_value(a);
   if (!(value >= -kExact && value <= kExact)) return -1;
   if (type == Type::Mask) return constant(value != 0 ? 1.0 : 0.0, type);

@@ -78,6 +78,27 @@ TEST(Expr, OnlyBitExactSimplification) {
   EXPECT_EQ(graph.constant_value(third), static_cast<double>(1.0f / 3.0f));
 }
 
+TEST(Expr, CastsThatKeepEveryBitAreFolded) {
+  ExprGraph graph;
+  const auto of = [&](double value, Type from, Type to) {
+    return graph.cast(graph.constant(value, from), to);
+  };
+  EXPECT_EQ(of(3, Type::I64, Type::F32), graph.constant(3, Type::F32));
+  EXPECT_EQ(of(0.1, Type::F64, Type::F32), graph.constant(0.1f, Type::F32));
+  EXPECT_EQ(of(-2.75, Type::F32, Type::I64), graph.constant_int(-2, Type::I64));
+  EXPECT_EQ(of(0.5, Type::F32, Type::Mask), graph.constant(1, Type::Mask));
+  // Not a double, and no integer.
+  const NodeId large = graph.constant_int((int64_t{1} << 53) + 1, Type::I64);
+  EXPECT_EQ(graph.node(graph.cast(large, Type::F32)).op, Op::Cast);
+  EXPECT_EQ(graph.node(of(1e300, Type::F64, Type::I64)).op, Op::Cast);
+
+  const NodeId x = graph.input(0, Type::F32), mask = graph.input(1, Type::Mask);
+  EXPECT_EQ(graph.cast(graph.cast(x, Type::F64), Type::F32), x);
+  EXPECT_EQ(graph.cast(graph.cast(mask, Type::I64), Type::Mask), mask);
+  const NodeId wide = graph.input(2, Type::F64);
+  EXPECT_NE(graph.cast(graph.cast(wide, Type::F32), Type::F64), wide);
+}
+
 TEST(Expr, TypesMustAgree) {
   ExprGraph graph;
   NodeId x = graph.input(0, Type::F32), y = graph.input(1, Type::F64);

@@ -168,7 +168,7 @@ TEST(Verifier, NamesTheRuleThatIsBroken) {
        "[kernel] argmax of f takes i64: got f32"},
       {"  loop i < n reduced\n    reduce average(%0) over i -> 0\n",
        "[kernel] no reduction is called average: there are sum, prod, max, min, argmax, argmin, "
-       "any, all, moments, logsumexp"},
+       "any, all, moments, logsumexp, running_max, running_min, logaddexp"},
       {"  value %2 = load flags[i] : mask\n  loop i < n reduced\n"
        "    reduce sum(%2) over i -> 0\n",
        "[kernel] sum does not reduce mask"},

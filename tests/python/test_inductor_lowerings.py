@@ -64,8 +64,7 @@ def of_image(f):
     return f, first, [leaf(7, 4, 5, 5), leaf(4), leaf(4)]
 
 
-# Program, inputs, inputs of other sizes, then for symbolic and for constant sizes the kernels and
-# calls of each plan.
+# Program, inputs, inputs of other sizes.
 PROGRAMS = {
     "layer_norm": (
         lambda x, w, b: F.layer_norm(x, (10,), w, b),
@@ -119,6 +118,11 @@ PROGRAMS = {
         lambda x, y: t.ops.aten._fused_cross_entropy(x, y, 1, -100),
         [X, classes(10, 6)],
         [LONGER, classes(10, 9)],
+    ),
+    "smoothed_cross_entropy": (
+        lambda x, y, w: F.cross_entropy(x, y, w, label_smoothing=0.1),
+        [leaf(6, 10), classes(10, 6), t.rand(10)],
+        [leaf(9, 10), classes(10, 9), t.rand(10)],
     ),
     "nll_loss": (
         lambda x, y, w: F.nll_loss(x, y, w, ignore_index=1),
@@ -206,6 +210,11 @@ PROGRAMS = {
     "random_numbers": (lambda x: (t.rand_like(x) + x, t.randn_like(x), t.rand(4)), [X], [LONGER]),
     "random_doubles": (lambda x: (t.rand_like(x), t.randn_like(x)), [X.double()], None),
     "random_halves": (lambda x: (t.rand_like(x), t.randn_like(x)), [X.half()], None),
+    "random_integers": (
+        lambda x: (t.randint(0, 9, (3, 5)), t.randint_like(x, -3, 4), t.randint(2**40, (7,)) + 1),
+        [X],
+        [LONGER],
+    ),
     "bernoulli": (lambda x: t.bernoulli(x, 0.3) * x, [X], [LONGER]),
     "uniform": (
         lambda x: t.empty_like(x).uniform_(-1, 3) * x + t.normal(1.0, 2.0, (10,)),
@@ -254,6 +263,7 @@ COUNTS = {
     "sum_of_all": ([(1,)],),
     "cross_entropy": ([(3,), (1,)],),
     "cross_entropy_fused": ([(4,)],),
+    "smoothed_cross_entropy": ([(3,), (1,)],),
     "nll_loss": ([(1,), (1,)],),
     "mse_loss": ([(1,), (1,)],),
     "scatter_of_parts": ([(1,)],),
@@ -284,6 +294,7 @@ COUNTS = {
     "random_numbers": ([(3,)],),
     "random_doubles": ([(2,)],),
     "random_halves": ([(2,)],),
+    "random_integers": ([(3,)],),
     "bernoulli": ([(1,)],),
     "uniform": ([(1,)],),
     "streams_around_a_call": ([(4, "randperm")],),

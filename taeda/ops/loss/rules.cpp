@@ -47,7 +47,7 @@ Tensor with_probabilities(const Tensor& self, const Tensor& target, const Tensor
 Tensor smoothed(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
                 const SymInt& ignore_index, double smoothing) {
   const int64_t class_dim = self.dim() == 1 ? 0 : 1;
-  const double classes = static_cast<double>(self.size(class_dim));
+  const double classes = static_cast<double>(self.sym_size(class_dim).expect_int());
   const Tensor likelihood = taeda::log_softmax(self, class_dim);
   const Tensor nll = taeda::nll_loss_nd(likelihood, target, weight, reduction, ignore_index);
   const Tensor spread =

@@ -18,11 +18,11 @@ class ElementDraws {
     stream_ = l.reserve(l.pool().ceil_div(numel, l.pool().integer(4)));
   }
 
-  Sym draw(Emitter& e, kernel::Draw what, const Place& at) const {
+  Sym draw(Emitter& e, kernel::Draw what, const Place& at, Sym limit = {}) const {
     const Expr* place = e.pool().integer(0);
     for (size_t d = 0; d < at.size(); ++d)
       place = e.pool().add(e.pool().mul(place, sizes_[d]), at[d]);
-    return e.random(what, place, stream_);
+    return e.random(what, place, stream_, limit);
   }
   // True with probability p.
   SymMask happens(Emitter& e, double p, const Place& at) const {

@@ -1,6 +1,7 @@
 // Random tensors by places of the stream, with the numbers of their eager kernels.
 #include <cmath>
 
+#include "taeda/ops/random/draws.h"
 #include "taeda/ops/random/draws_of_elements.h"
 #include "taeda/ops/random/lowerings.h"
 
@@ -52,6 +53,19 @@ void draw_normal(const Tensor& out, double mean, double std) {
   });
 }
 
+void draw_integers(const Tensor& out, const SymInt& low, const SymInt& high) {
+  if (low.is_symbolic() || high.is_symbolic() || out.is_complex()) return;
+  const IntegerRange range =
+      IntegerRange::between(out.dtype(), low.expect_int(), high.expect_int());
+  const ElementDraws draws(out, 2);
+  Lowering::current().define(out, [draws, range](Emitter& e, const Place& at) {
+    const Sym limit =
+        Sym::from_id(e.graph().constant_int(static_cast<int64_t>(range.count), Type::U64));
+    return e.cast(draws.draw(e, Draw::Integer, at, limit), Type::I64) +
+           Sym::from_id(e.graph().constant_int(range.first, Type::I64));
+  });
+}
+
 }  // namespace
 
 void rand(SymIntList, std::optional<DType>, std::optional<Layout>, std::optional<Device>,
@@ -81,6 +95,24 @@ void normal_float_float(double mean, double std, SymIntList, const Generator& ge
                         std::optional<DType>, std::optional<Layout>, std::optional<Device>,
                         std::optional<bool>, const Tensor& out) {
   if (is_drawn(out, generator)) draw_normal(out, mean, std);
+}
+void randint(SymInt high, SymIntList, std::optional<DType>, std::optional<Layout>,
+             std::optional<Device>, std::optional<bool>, const Tensor& out) {
+  draw_integers(out, 0, high);
+}
+void randint_low(SymInt low, SymInt high, SymIntList, std::optional<DType>, std::optional<Layout>,
+                 std::optional<Device>, std::optional<bool>, const Tensor& out) {
+  draw_integers(out, low, high);
+}
+void randint_like(const Tensor&, SymInt high, std::optional<DType>, std::optional<Layout>,
+                  std::optional<Device>, std::optional<bool>, std::optional<MemoryFormat>,
+                  const Tensor& out) {
+  draw_integers(out, 0, high);
+}
+void randint_like_low_dtype(const Tensor&, SymInt low, SymInt high, std::optional<DType>,
+                            std::optional<Layout>, std::optional<Device>, std::optional<bool>,
+                            std::optional<MemoryFormat>, const Tensor& out) {
+  draw_integers(out, low, high);
 }
 void bernoulli_p(const Tensor&, double p, const Generator& generator, const Tensor& out) {
   if (generator.defined() || out.is_complex()) return;
