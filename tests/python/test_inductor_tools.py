@@ -188,7 +188,7 @@ def test_reports():
     assert report["bytes_moved"] >= 480 and report["arena_bytes"] >= 240
     assert set(report["seconds"]) == {"trace", "lower", "units", "fuse", "write"}
     compiled(t.randn(12, 10))
-    assert compiled.report()[0]["arena_bytes"] == 480
+    assert compiled.report()[0]["arena_bytes"] >= 480
 
 
 def test_lines_of_the_program():

@@ -13,6 +13,7 @@
 #include "taeda/backends/cpu/reduce/channel_passes.h"
 #include "taeda/backends/cpu/reduce/channel_rows.h"
 #include "taeda/backends/cpu/reduce/tree_sum.h"
+#include "taeda/kernel/reduce.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/normalization/declarations.h"
 
@@ -28,9 +29,10 @@ struct JoinedMoments {
   using S = MomentState;
   static S identity() { return {0, 0, 0}; }
   static S combine(const S& a, const S& b) {
-    S both;
-    reduce_op(ReduceKind::Moments, ComputeType::F64).combine(&a, &b, &both, 1);
-    return both;
+    using V = kernel::Vec<kernel::One<double>>;
+    const auto both =
+        kernel::MomentsBody::combine<V>({a.count, a.mean, a.squares}, {b.count, b.mean, b.squares});
+    return {both.count.raw, both.mean.raw, both.squares.raw};
   }
 };
 // The states of planes joined over the examples.

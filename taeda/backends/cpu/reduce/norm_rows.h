@@ -88,7 +88,7 @@ inline int64_t row_grain(int64_t n) {
 template <class T>
 class ColumnSums {
  public:
-  static constexpr int64_t kWidth = 128;
+  static constexpr int64_t kWidth = 256;
 
   // Where the row is added.
   T* lane(int64_t row) { return lanes_ + row % kLanes * kWidth; }
