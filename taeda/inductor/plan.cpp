@@ -36,7 +36,9 @@ void drop_empty(Program& program, std::vector<Group>& groups) {
     std::erase_if(group.units, [&](const GroupUnit& member) {
       const Unit& unit = program.units[member.unit];
       if (!unit.definition || !has_zero(unit.definition->sizes)) return false;
-      program.unit_of_definition[unit.definition->id] = -1;
+      // Readers in other groups load it, from memory of no elements; others compute it in place.
+      const int id = unit.definition->id;
+      if (program.geometry[id].memory < 0) program.unit_of_definition[id] = -1;
       return true;
     });
   std::erase_if(groups, [](const Group& group) {

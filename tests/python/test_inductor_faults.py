@@ -251,3 +251,14 @@ def test_gradients_of_no_elements():
     compiled = compile(traced(f, x), [x], native="never")
     (grad,) = t.autograd.grad(compiled(x).sum(), x)
     assert grad.shape == (0, 10)
+
+
+def test_sums_over_nothing_beside_values_of_nothing():
+    def f(x):
+        none = x[:, 10:]
+        return none.flatten().sum(0), none + x[:, :1], none.sum((0, 1)), none.sum(1)
+
+    for mode in ("symbolic", "real"):
+        gm = t.fx.experimental.proxy_tensor.make_fx(f, tracing_mode=mode, pre_dispatch=True)(X)
+        have = compile(gm, [X], native="never")(X)
+        assert all(t.equal(a, b) for a, b in zip(f(X), have, strict=True))

@@ -46,8 +46,10 @@ const Expr* merge_axes(Kernel& kernel, Loop& loop, size_t first) {
                     " moves with ", outer.var->name);
   ExprPool& pool = *kernel.pool;
   const Expr* merged = fresh_axis(kernel, outer.var->name + inner.var->name);
-  const Expr* quotient = pool.floor_div(merged, inner.extent);
-  const Expr* remainder = pool.modulo(merged, inner.extent);
+  // A loop over nothing has no index to take apart.
+  const bool is_empty = inner.extent->is_constant(0);
+  const Expr* quotient = is_empty ? pool.integer(0) : pool.floor_div(merged, inner.extent);
+  const Expr* remainder = is_empty ? pool.integer(0) : pool.modulo(merged, inner.extent);
   auto map = [&](const Expr* at) -> const Expr* {
     if (!uses(at, outer.var) && !uses(at, inner.var)) return at;
     if (const Expr* stride = merged_stride(pool, at, outer, inner)) {
