@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The cost of compiling, and what it gives: each case in two processes, the second one warm.
+"""The cost of compiling: each case in two processes, the second with a warm cache.
 
     ./run python bench/compile.py [--cases two,mlp] [--phases infer,train] [--peers] [--batch 1]
 
@@ -7,7 +7,8 @@ Milliseconds: trace (make_fx), stages of the compiler (cut: tracing again with g
 partition), the first call, the time until all kernels are native and the calls in it, a call then,
 a call of eager operators, and the peak of the process's memory. `chain` reuses every value, 200
 deep, and stays interpreted; `deep` has 2,000 layers and `half` 1,000: linear stages take twice as
-long for twice the layers. With --peers the same by torch.compile, whose trace and stages are part of the first call.
+long for twice the layers.
+With --peers the same by torch.compile, whose trace and stages are part of the first call.
 """
 
 import argparse
