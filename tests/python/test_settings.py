@@ -1,5 +1,6 @@
 """Settings of the process: determinism, precision of products, threads; mixed precision of CUDA."""
 
+import importlib
 import subprocess
 import sys
 import warnings
@@ -117,7 +118,7 @@ def test_a_trace_shows_the_factory_alone():
     ],
 )
 def test_refusals_are_pytorchs(torch, call):
-    import torch.utils.deterministic
+    importlib.import_module("torch.utils.deterministic")
 
     def outcome(lib):
         with pytest.raises((TypeError, RuntimeError)) as caught:
