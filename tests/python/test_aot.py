@@ -410,3 +410,13 @@ def test_joint_graphs():
     assert t.equal(inference(x, w)[0], f(x, w))
     with pytest.raises(RuntimeError, match="does not support input mutations"):
         aot_export_joint_simple(lambda v: v.mul_(2), [t.ones(2)], trace_joint=False)
+
+
+def test_counters():
+    from taeda._dynamo.utils import counters
+
+    before = counters["aot_autograd"]["ok"]
+    compiled = aot_function(lambda x: x * 2, nop)
+    compiled(t.ones(2))
+    compiled(t.ones(2))
+    assert counters["aot_autograd"]["ok"] == before + 1

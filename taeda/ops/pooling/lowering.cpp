@@ -65,13 +65,13 @@ struct Windows {
     const Place from = l.sizes(in), to = l.sizes(out);
     for (size_t d = 0; d < 2; ++d) {
       const size_t at = from.size() - 2 + d;
-      (d ? w : h) = {from[at],
-                     to[at],
-                     window.kernel[d],
-                     window.stride[d],
-                     window.padding[d],
-                     window.dilation[d],
-                     window.padding[d] > 0 || ceil_mode};
+      (d ? w : h) = WindowDim{from[at],
+                              to[at],
+                              window.kernel[d],
+                              window.stride[d],
+                              window.padding[d],
+                              window.dilation[d],
+                              window.padding[d] > 0 || ceil_mode};
     }
   }
   bool is_small() const { return h.kernel * w.kernel <= kMostTaps; }

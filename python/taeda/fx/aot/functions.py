@@ -5,6 +5,7 @@ import threading
 
 import taeda
 from taeda import _C
+from taeda.compiler._counters import counters
 from taeda.func.modules import functional_call
 from taeda.fx._lazy_graph_module import _use_lazy_graph_module
 from taeda.fx.aot.partitioners import default_partition, min_cut_rematerialization_partition
@@ -149,7 +150,9 @@ class Compiled:
             )
 
         options = {"fake_mode": mode, "fakes": fakes, **compilers}
+        counters["aot_autograd"]["total"] += 1
         self.compiled = _C._aot.compile(program, inputs, options)
+        counters["aot_autograd"]["ok"] += 1
 
     def _given(self, leaves):
         return [leaf for leaf, is_input in zip(leaves, self._is_input) if is_input]

@@ -250,17 +250,18 @@ constexpr auto number_fn() -> void (*)(void*, int64_t) {
   else
     return nullptr;
 }
-// Form::later_lines where the form has it.
+template <class Form>
+concept HasLaterLines = requires { &Form::later_lines; };
 template <class Form>
 constexpr auto later_lines_fn() -> decltype(ReduceOp::later_lines) {
-  if constexpr (requires { &Form::later_lines; })
+  if constexpr (HasLaterLines<Form>)
     return &Form::later_lines;
   else
     return nullptr;
 }
 template <class Form, class Pass, class T>
 constexpr ReducePass pass_fns() {
-  if constexpr (Pass::kHasCenter && later_lines_fn<Form>() != nullptr)
+  if constexpr (Pass::kHasCenter && HasLaterLines<Form>)
     return PassFns<Pass, T>::column_fns();
   else
     return PassFns<Pass, T>::fns();
