@@ -2,6 +2,7 @@
 #include "taeda/aot/partition.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -60,6 +61,44 @@ bool is_cheap(const Node& node) {
   return is_view || !takes_tensors;
 }
 
+// Everything that the roots are computed from, themselves included; the walk ends at `given`.
+template <class Given>
+NodeSet reach(const std::vector<Arg>& roots, const Given& given) {
+  NodeSet seen;
+  std::vector<const Node*> open;
+  const auto add = [&](Node& node) {
+    if (!given.count(&node) && seen.insert(&node).second) open.push_back(&node);
+  };
+  for (const Arg& root : roots) fx::for_each_node(root, add);
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    for (Node* input : node->inputs().list()) add(*input);
+  }
+  return seen;
+}
+
+int64_t elements_of(const Value& val) {
+  return val.is<Tensor>() ? bytes_of(val) / item_size(val.get<Tensor>().dtype()) : 0;
+}
+
+// What computing a value costs, in bytes that memory could move meanwhile. What is not cheap
+// multiplies its two largest operands: for matrices of [m, k], [k, n] and [m, n] elements the root
+// below is m * k * n.
+double cost_of(const Node& node) {
+  constexpr double kProductsPerByte = 8;
+  double bytes = static_cast<double>(bytes_of(node.val())), first = 0, second = 0;
+  for (const Node* input : node.inputs().list()) {
+    bytes += static_cast<double>(bytes_of(input->val()));
+    const double count = static_cast<double>(elements_of(input->val()));
+    second = std::max(second, std::min(first, count));
+    first = std::max(first, count);
+  }
+  if (is_cheap(node)) return bytes;
+  const double results = static_cast<double>(elements_of(node.val()));
+  return bytes + std::sqrt(first * second * results) / kProductsPerByte;
+}
+
 class Partitioner {
  public:
   Partitioner(const fx::Retraced& joint, size_t num_inputs, const PartitionOptions& options)
@@ -71,17 +110,27 @@ class Partitioner {
     gradients_.assign(values_end, all->items.end());
     for (Node* node : joint.graph->placeholders()) placeholders_.push_back(node);
     for (const size_t i : joint.written) written_.insert(placeholders_[i]);
+    find_sides();
   }
 
   Partition run() {
-    find_sides();
     choose();
     Partition made;
     made.num_values = results_.size();
+    made.primal_inputs = primal_inputs();
     write_forward(made);
     made.backward = write_backward();
     made.gradients = write_gradients();
     made.report = report();
+    return made;
+  }
+
+  // The part of a partition that no cut decides.
+  Partition run_uncut() {
+    Partition made;
+    made.num_values = results_.size();
+    made.primal_inputs = primal_inputs();
+    made.gradients = write_gradients();
     return made;
   }
 
@@ -94,26 +143,71 @@ class Partitioner {
         if (behind_.count(input)) behind_.insert(&node);
       order_.push_back(&node);
     }
-    mark(gradients_, needed_back_);
+    needed_back_ = reach(gradients_, NodeSet());
+    needed_front_ = reach(results_, NodeSet());
+    for (const Arg& gradient : gradients_)
+      if (const Node* node = gradient.node()) is_gradient_.insert(node);
   }
-  static void mark(const std::vector<Arg>& roots, NodeSet& seen) {
-    std::vector<const Node*> open;
-    const auto add = [&](Node& node) {
-      if (seen.insert(&node).second) open.push_back(&node);
-    };
-    for (const Arg& root : roots) fx::for_each_node(root, add);
-    while (!open.empty()) {
-      const Node* node = open.back();
-      open.pop_back();
-      for (Node* input : node->inputs().list()) add(*input);
-    }
+  // Inputs that the gradients need.
+  std::vector<size_t> primal_inputs() const {
+    std::vector<size_t> found;
+    for (size_t i = 0; i < num_inputs_; ++i)
+      if (needed_back_.count(placeholders_[i])) found.push_back(i);
+    return found;
   }
 
   bool is_before(const Node& node) const { return !behind_.count(&node); }
   bool is_input(const Node& node) const { return node.op() == fx::OpCode::Placeholder; }
 
+  static constexpr int64_t kInputCost = 16;
+  bool is_kept_input(const Node& node) const { return is_input(node) && !written_.count(&node); }
+  bool is_random(const Node& node) const {
+    const dispatch::Operator* op = node.target().op();
+    return op && op->has(dispatch::Tag::NondeterministicSeeded);
+  }
+
   // Values of the forward side that the backward takes.
   void choose() {
+    saved_ = cut([this](const Node& node) { return !options_.recomputes || !is_cheap(node); });
+    if (options_.recomputes && options_.memory_budget < 1) {
+      const NodeSet kept = worth_keeping();
+      saved_ = cut([&](const Node& node) { return is_random(node) || kept.count(&node); });
+    }
+    const NodeSet saved(saved_.begin(), saved_.end());
+    for (const Node* node : reach(gradients_, saved))
+      if (is_before(*node) && !is_input(*node) && needed_front_.count(node)) again_.insert(node);
+  }
+
+  // Of the values that are saved now, those that fit into the budget and cost most to compute again
+  // for their bytes.
+  NodeSet worth_keeping() const {
+    std::vector<const Node*> costly;
+    double budget = 0;
+    for (const Node* node : saved_)
+      if (!is_kept_input(*node) && !is_random(*node)) {
+        costly.push_back(node);
+        budget += options_.memory_budget * static_cast<double>(bytes_of(node->val()));
+      }
+    const auto gain = [](const Node* node) {
+      return cost_of(*node) / static_cast<double>(bytes_of(node->val()));
+    };
+    std::stable_sort(costly.begin(), costly.end(),
+                     [&](const Node* a, const Node* b) { return gain(a) > gain(b); });
+    NodeSet kept;
+    for (const Node* node : costly) {
+      const double bytes = static_cast<double>(bytes_of(node->val()));
+      if (bytes > budget) continue;
+      budget -= bytes;
+      kept.insert(node);
+    }
+    return kept;
+  }
+
+  // A minimum cut between forward and backward. `is_fixed`: nodes that are not computed twice. What
+  // the results do not need is computed once wherever it stands, so it is never fixed: a program
+  // that checkpoints asks for it in the backward.
+  template <class IsFixed>
+  std::vector<const Node*> cut(IsFixed&& is_fixed) const {
     std::unordered_map<const Node*, int> number;
     for (const Node* node : order_)
       if (is_before(*node) && needed_back_.count(node))
@@ -121,49 +215,45 @@ class Partitioner {
     // Vertex 2k is the value of node k before it is saved, 2k + 1 behind.
     const int source = 2 * static_cast<int>(number.size()), sink = source + 1;
     MinCut cut(sink + 1);
-    for (const auto& [node, k] : number) {
-      const bool can_save = is_tensor(*node) || is_number(*node);
-      int64_t cost = bytes_of(node->val());
-      if (is_input(*node) && !written_.count(node)) cost = 1;
+    for (const Node* node : order_) {
+      const auto own = number.find(node);
+      if (own == number.end()) continue;
+      const int k = own->second;
+      const bool is_front = is_input(*node) || needed_front_.count(node);
+      const bool can_save =
+          is_number(*node) || (is_tensor(*node) && (is_front || options_.recomputes));
+      // A size is better saved than the tensor that has it.
+      const int64_t cost = is_number(*node)       ? 1
+                           : is_kept_input(*node) ? kInputCost
+                                                  : kInputCost * bytes_of(node->val());
       cut.add_edge(2 * k, 2 * k + 1, can_save ? cost : MinCut::kUncut);
-      const bool is_fixed = is_input(*node) || !options_.recomputes || !is_cheap(*node);
-      if (is_fixed) cut.add_edge(source, 2 * k, MinCut::kUncut);
+      if (is_input(*node) || ((is_front || is_random(*node)) && is_fixed(*node)))
+        cut.add_edge(source, 2 * k, MinCut::kUncut);
+      bool is_read = is_gradient_.count(node);
       for (const Node* user : node->users().list()) {
         const auto found = number.find(user);
         if (found != number.end())
           cut.add_edge(2 * k + 1, 2 * found->second, MinCut::kUncut);
-        else if (!is_before(*user) && needed_back_.count(user))
-          cut.add_edge(2 * k + 1, sink, MinCut::kUncut);
+        else
+          is_read |= !is_before(*user) && needed_back_.count(user);
       }
-      for (const Arg& gradient : gradients_)
-        if (gradient.node() == node) cut.add_edge(2 * k + 1, sink, MinCut::kUncut);
+      if (is_read) cut.add_edge(2 * k + 1, sink, MinCut::kUncut);
     }
     const std::vector<bool> side = cut.run(source, sink);
+    std::vector<const Node*> saved;
     for (const Node* node : order_) {
       const auto found = number.find(node);
       if (found == number.end()) continue;
       const int k = found->second;
-      if (side[2 * k] && !side[2 * k + 1])
-        saved_.push_back(node);
-      else if (!side[2 * k] && !is_input(*node))
-        again_.insert(node);
+      if (side[2 * k] && !side[2 * k + 1]) saved.push_back(node);
     }
+    return saved;
   }
 
   // Copies what `roots` need; nodes of `given` are there already.
   static void copy_needed(const std::vector<const Node*>& order, const std::vector<Arg>& roots,
                           fx::Graph& to, std::unordered_map<const Node*, Arg>& given) {
-    NodeSet needed;
-    std::vector<const Node*> open;
-    const auto add = [&](Node& node) {
-      if (!given.count(&node) && needed.insert(&node).second) open.push_back(&node);
-    };
-    for (const Arg& root : roots) fx::for_each_node(root, add);
-    while (!open.empty()) {
-      const Node* node = open.back();
-      open.pop_back();
-      for (Node* input : node->inputs().list()) add(*input);
-    }
+    const NodeSet needed = reach(roots, given);
     for (const Node* node : order)
       if (needed.count(node)) {
         Node& copy = fx::copy_node(*node, to, [&](Node& n) { return given.at(&n); });
@@ -181,16 +271,31 @@ class Partitioner {
     return made;
   }
 
-  // Adds what is saved to what the forward returns, unless it is there already.
-  Saved place_of(const Node& node, std::vector<Arg>& returned) {
-    for (size_t i = 0; i < num_inputs_; ++i)
-      if (placeholders_[i] == &node && !written_.count(&node)) return {Saved::Kind::Input, i};
-    for (size_t i = 0; i < returned.size(); ++i)
-      if (returned[i].node() == &node)
-        return {i < results_.size() ? Saved::Kind::Value : Saved::Kind::Own, i};
-    returned.emplace_back(const_cast<Node*>(&node));
-    return {Saved::Kind::Own, returned.size() - 1};
-  }
+  // Where saved values are, and what the forward returns for their sake.
+  class Returned {
+   public:
+    Returned(const Partitioner& all, std::vector<Arg> results)
+        : roots(std::move(results)), num_results_(roots.size()) {
+      for (size_t i = 0; i < all.num_inputs_; ++i)
+        if (!all.written_.count(all.placeholders_[i]))
+          places_[all.placeholders_[i]] = {Saved::Kind::Input, i};
+      for (size_t i = 0; i < roots.size(); ++i)
+        if (const Node* node = roots[i].node()) places_.try_emplace(node, Saved::Kind::Value, i);
+    }
+    // Returns the value unless it is there already.
+    Saved place_of(const Node& node) {
+      const auto [at, is_new] = places_.try_emplace(&node, Saved::Kind::Own, roots.size());
+      if (is_new) roots.emplace_back(const_cast<Node*>(&node));
+      return at->second;
+    }
+    bool is_result(size_t i) const { return i < num_results_; }
+
+    std::vector<Arg> roots;
+
+   private:
+    size_t num_results_;
+    std::unordered_map<const Node*, Saved> places_;
+  };
 
   void write_forward(Partition& made) {
     made.forward = make_intrusive<fx::Graph>();
@@ -198,19 +303,16 @@ class Partitioner {
     std::unordered_map<const Node*, Arg> given;
     for (size_t i = 0; i < num_inputs_; ++i)
       given[placeholders_[i]] = Arg(placeholder_like(*placeholders_[i], graph));
-    std::vector<Arg> roots = results_;
-    for (const Node* node : saved_) made.saved.push_back(place_of(*node, roots));
-    for (size_t i = 0; i < num_inputs_; ++i) {
-      if (!needed_back_.count(placeholders_[i])) continue;
-      made.primal_inputs.push_back(i);
-      made.primals.push_back(place_of(*placeholders_[i], roots));
-    }
-    copy_needed(order_, roots, graph, given);
+    Returned all(*this, results_);
+    for (const Node* node : saved_) made.saved.push_back(all.place_of(*node));
+    for (const size_t i : made.primal_inputs)
+      made.primals.push_back(all.place_of(*placeholders_[i]));
+    copy_needed(order_, all.roots, graph, given);
     std::vector<Arg> out;
-    for (size_t i = 0; i < roots.size(); ++i) {
-      const Node* node = roots[i].node();
-      const bool is_overwritten = i >= results_.size() && written_.count(node) && is_tensor(*node);
-      out.push_back(is_overwritten ? copied(*node, graph, given) : moved(roots[i], given));
+    for (size_t i = 0; i < all.roots.size(); ++i) {
+      const Node* node = all.roots[i].node();
+      const bool is_overwritten = !all.is_result(i) && written_.count(node) && is_tensor(*node);
+      out.push_back(is_overwritten ? copied(*node, graph, given) : moved(all.roots[i], given));
     }
     graph.output(Arg::tuple(std::move(out)));
   }
@@ -274,7 +376,7 @@ class Partitioner {
   std::vector<Node*> placeholders_;
   std::vector<const Node*> order_;
   std::vector<Arg> results_, gradients_;
-  NodeSet behind_, needed_back_, again_, written_;
+  NodeSet behind_, needed_back_, needed_front_, is_gradient_, again_, written_;
   std::vector<const Node*> saved_;
 };
 
@@ -304,11 +406,10 @@ IntrusivePtr<fx::Graph> with_all_saved(const Partition& parts, std::vector<size_
 
 Partition take_parts(const fx::Retraced& joint, size_t num_inputs, const fx::Graph& forward,
                      IntrusivePtr<fx::Graph> backward) {
-  Partition made = Partitioner(joint, num_inputs, {}).run();
+  Partition made = Partitioner(joint, num_inputs, {}).run_uncut();
   made.forward = fx::clone(forward);
   made.backward = std::move(backward);
   made.report = "the graphs were cut by a function of the program\n";
-  made.saved.clear();
   fx::Node& output = *made.forward->output_node();
   const fx::Compound* all = output.args().at(0).compound();
   TAEDA_CHECK(all && all->items.size() >= made.num_values,
@@ -338,7 +439,6 @@ Partition take_parts(const fx::Retraced& joint, size_t num_inputs, const fx::Gra
   };
   for (size_t i = made.num_values; i < all->items.size(); ++i)
     made.saved.push_back(add(all->items[i]));
-  made.primals.clear();
   for (const size_t i : made.primal_inputs) made.primals.push_back(add(Arg(inputs.at(i))));
   output.set_args({Arg::tuple(std::move(returned))});
   return made;

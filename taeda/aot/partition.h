@@ -11,8 +11,10 @@
 // Note [What is saved]: the values between the two are a minimum cut: as few bytes as possible,
 // where values that are cheap to compute and fuse with their readers may be computed again.
 // Products, reductions, random numbers and everything that a library computes are never computed
-// twice. Inputs of the forward cost nothing, since they are alive anyway; those that the program
-// writes to are copied.
+// twice, unless a budget of memory asks for it. Inputs of the forward cost nothing, since they are
+// alive anyway; those that the program writes to are copied. What only the backward reads, and no
+// tangent reaches, is what a checkpointed region computes for the second time: it stays in the
+// backward unless its result is smaller than what it is made of.
 #pragma once
 
 #include "taeda/fx/retrace.h"
@@ -43,6 +45,9 @@ struct Partition {
 
 struct PartitionOptions {
   bool recomputes = true;  // false: everything that the backward reads is saved
+  // The share of the bytes saved by the rule above that may be saved; below 1, products and
+  // reductions are computed again as well, those first that cost least for their bytes.
+  double memory_budget = 1;
 };
 
 // `num_inputs`: placeholders of the joint graph before the tangents.

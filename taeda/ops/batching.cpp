@@ -433,8 +433,16 @@ void batch_each(Operator& op, const BatchRule&, const BatchContext& c, Stack& st
       const Batched b = unwrapped(t, c.level);
       return b.is_batched() ? b.value.select(b.dim, i) : t;
     });
+    const Tensor written = is_inplace ? one[0].get<Tensor>() : Tensor();
+    const Tensor before = is_inplace ? written.detach() : Tensor();
     call_below(op, one);
-    if (is_inplace) continue;
+    if (is_inplace) {
+      TAEDA_CHECK(written.is_alias_of(before) && written.sym_sizes() == before.sym_sizes(),
+                  "Batching rule not implemented for ", name,
+                  "; the fallback path doesn't work on operators that give a tensor another "
+                  "storage or other sizes.");
+      continue;
+    }
     size_t at = 0;
     for (const Value& v : one) {
       TAEDA_CHECK(v.is<Tensor>() || v.is<std::vector<Tensor>>(),

@@ -1,5 +1,7 @@
 """Programs traced ahead of time behave as they do without: values, writes, memory, histories."""
 
+import functools
+
 import pytest
 from taeda._inductor import compile as inductor
 from taeda.fx.aot import (
@@ -13,6 +15,8 @@ from taeda.fx.aot import (
     nop,
 )
 from taeda.utils import _pytree as pytree
+from taeda.utils._config_module import functorch_config
+from taeda.utils.checkpoint import checkpoint
 
 import taeda as t
 
@@ -420,3 +424,51 @@ def test_counters():
     compiled(t.ones(2))
     compiled(t.ones(2))
     assert counters["aot_autograd"]["ok"] == before + 1
+
+
+# ---- what is saved ----
+
+
+def _block(x, w1, w2):
+    return t.relu(x @ w1) @ w2
+
+
+def _chain(block):
+    def run(x, *weights):
+        for w1, w2 in zip(weights[::2], weights[1::2]):
+            x = block(x, w1, w2)
+        return x.sum()
+
+    return run
+
+
+def _saved_bytes(f, inputs, budget=1.0):
+    """Bytes that the backward gets beside inputs; the gradients must be those of the chain."""
+    saved = []
+
+    def partition(joint, joint_inputs, **kwargs):
+        forward, backward = min_cut_rematerialization_partition(joint, joint_inputs, **kwargs)
+        returned = forward.graph.output_node().args[0][kwargs["num_fwd_outputs"] :]
+        own = [n.meta["val"] for n in returned if n.op != "placeholder"]
+        saved.append(sum(v.numel() * v.element_size() for v in own))
+        return forward, backward
+
+    with functorch_config.patch(activation_memory_budget=budget):
+        loss = aot_function(f, nop, partition_fn=partition)(*inputs)
+    want = t.autograd.grad(_chain(_block)(*inputs), inputs)
+    for have, expected in zip(t.autograd.grad(loss, inputs), want, strict=True):
+        assert t.equal(have, expected)
+    return saved[0]
+
+
+def test_checkpointed_regions_are_computed_again():
+    inputs = [t.randn(32, 8, requires_grad=True)]
+    inputs += [t.randn(*((8, 64), (64, 8))[i % 2], requires_grad=True) for i in range(6)]
+    checkpointed = functools.partial(checkpoint, _block, use_reentrant=False)
+    plain = _saved_bytes(_chain(_block), inputs)
+    assert plain == 3 * 32 * 64 * 4 + 2 * 32 * 8 * 4
+    assert _saved_bytes(_chain(checkpointed), inputs) == 2 * 32 * 8 * 4
+    assert _saved_bytes(_chain(_block), inputs, 0.5) <= plain / 2
+    assert _saved_bytes(_chain(_block), inputs, 0.0) == 0
+    with pytest.raises(ValueError, match="activation_memory_budget is a number from 0 to 1"):
+        _saved_bytes(_chain(_block), inputs, 1.5)

@@ -341,6 +341,15 @@ def test_operators_without_a_rule_run_once_an_example_and_say_so():
     assert _C._vmap_fallback_count() == before + 1
 
 
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_tensors_keep_their_storage_under_vmap():
+    x = taeda.randn(3, 4)
+    with pytest.raises(RuntimeError, match="aten::set_; the fallback path doesn't work on"):
+        vmap(lambda row: taeda.ops.aten.set_.default(row))(x)
+    with pytest.raises(RuntimeError, match="give a tensor another storage or other sizes"):
+        vmap(lambda row: taeda.ops.aten.set_.source_Tensor(row, taeda.ones(4)))(x)
+
+
 # ---- refusals ----
 
 

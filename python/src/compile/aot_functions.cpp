@@ -3,10 +3,11 @@
 
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
+#include "python/interop/options.h"
 #include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
-#include "python/src/dispatch/native_mode.h"
 #include "python/src/fx/decomposition_table.h"
+#include "python/src/fx/fx_fake.h"
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
 #include "taeda/aot/compiled_function.h"
@@ -27,34 +28,11 @@ CompiledFunction& function_of(PyObject* self) {
   return *reinterpret_cast<FunctionObject*>(self)->value;
 }
 
-std::vector<Value> read_list(PyObject* o, const char* message) {
-  const Ref items(checked(PySequence_Fast(o, message)));
-  std::vector<Value> values;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
-    values.push_back(read_any(PySequence_Fast_GET_ITEM(items.get(), i)));
-  return values;
-}
-
-PyObject* wrap_list(const std::vector<Value>& values) {
-  Ref list(checked(PyList_New(0)));
-  for (const Value& v : values) {
-    const Ref item(checked(wrap_any(v)));
-    if (PyList_Append(list.get(), item.get()) < 0) throw_python_error();
-  }
-  return list.release();
-}
-
-// Null where there is none.
-PyObject* option(PyObject* options, const char* name) {
-  PyObject* value = PyDict_GetItemString(options, name);
-  return value == Py_None ? nullptr : value;
-}
-
 // What a function of Python gives for a list of values.
 std::vector<Value> call_with_list(PyObject* function, const std::vector<Value>& values) {
   const Ref list(wrap_list(values));
   const Ref results(checked(PyObject_CallOneArg(function, list.get())));
-  return read_list(results.get(), "a compiled function gives a list or a tuple");
+  return read_values(results.get(), "a compiled function gives a list or a tuple");
 }
 
 PyObject* wrap_attributes(const fx::Graph& graph, fx::AttributeReader read) {
@@ -110,16 +88,13 @@ aot::AotOptions read_options(PyObject* o) {
   options.inference = read_compiler(option(o, "inference"));
   TAEDA_CHECK_TYPE(options.forward && options.backward, "forward and backward are compilers");
   options.cut = read_cut(option(o, "cut"));
-  options.partition.recomputes = option(o, "recomputes") == Py_True;
+  options.partition.recomputes = is_set(o, "recomputes");
+  if (PyObject* budget = option(o, "memory_budget"))
+    options.partition.memory_budget = read_memory_budget(budget);
   if (PyObject* table = option(o, "decompositions")) options.decompose = DecompositionTable(table);
-  if (PyObject* mode = option(o, "fake_mode")) {
-    auto* found =
-        is_native_mode(mode) ? dynamic_cast<fx::FakeMode*>(native_mode_of(mode).get()) : nullptr;
-    TAEDA_CHECK_TYPE(found, "fake_mode is a FakeTensorMode");
-    options.fake_mode = IntrusivePtr<fx::FakeMode>::share(found);
-  }
+  options.fake_mode = read_fake_mode(option(o, "fake_mode"));
   if (PyObject* fakes = option(o, "fakes"))
-    for (const Value& v : read_list(fakes, "fakes is a list"))
+    for (const Value& v : read_values(fakes, "fakes is a list"))
       options.fakes.push_back(v.is<Tensor>() ? v.get<Tensor>() : Tensor());
   options.stays_on_thread = options.compiles_backward_late = options.returns_saved = true;
   return options;
@@ -130,7 +105,7 @@ PyObject* compile_program(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(nargs == 3 && PyCallable_Check(argv[0]) && PyDict_Check(argv[2]),
                      "compile takes a function, a list of inputs and a dict of options");
-    const auto inputs = read_list(argv[1], "the inputs of a program are a list");
+    const auto inputs = read_values(argv[1], "the inputs of a program are a list");
     const auto program = [&](std::vector<Value> values) {
       return Value(std::make_shared<Value::List>(call_with_list(argv[0], values)));
     };
@@ -146,7 +121,7 @@ PyObject* compile_program(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
 PyObject* call_function(PyObject* self, PyObject* args, PyObject*) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(PyTuple_GET_SIZE(args) == 1, "a compiled function takes a list of inputs");
-    const auto inputs = read_list(PyTuple_GET_ITEM(args, 0), "a list of inputs");
+    const auto inputs = read_values(PyTuple_GET_ITEM(args, 0), "a list of inputs");
     return wrap_list(function_of(self)(inputs));
   });
 }
@@ -190,18 +165,19 @@ PyType_Spec function_spec = {"taeda._C._aot.CompiledFunction", sizeof(FunctionOb
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                              function_slots};
 
-// partition(joint graph, number of inputs, number of values, recomputes): (forward, backward),
-// where the forward returns everything that is saved
+// partition(joint graph, number of inputs, number of values, recomputes, memory budget):
+// (forward, backward), where the forward returns everything that is saved
 PyObject* partition(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
-    TAEDA_CHECK_TYPE(nargs == 4 && is_fx_graph(argv[0]),
-                     "partition takes a graph, two numbers and a truth value");
+    TAEDA_CHECK_TYPE(nargs == 5 && is_fx_graph(argv[0]),
+                     "partition takes a graph, two numbers, a truth value and a budget");
     fx::Retraced joint;
     joint.graph = IntrusivePtr<fx::Graph>::share(&fx_graph_of(argv[0]));
     const size_t num_inputs = PyLong_AsSize_t(argv[1]);
     joint.num_values = PyLong_AsSize_t(argv[2]);
     if (PyErr_Occurred()) throw_python_error();
-    const aot::Partition parts = aot::partition(joint, num_inputs, {argv[3] == Py_True});
+    const aot::Partition parts =
+        aot::partition(joint, num_inputs, {argv[3] == Py_True, read_memory_budget(argv[4])});
     const auto forward = aot::with_all_saved(parts);
     const Ref first(wrap_graph(forward)), second(wrap_graph(parts.backward));
     return checked(PyTuple_Pack(2, first.get(), second.get()));
@@ -212,11 +188,19 @@ PyMethodDef aot_functions[] = {
     {"compile", as_function(compile_program), METH_FASTCALL,
      "compile(program, inputs, options): a callable that takes the list of inputs."},
     {"partition", as_function(partition), METH_FASTCALL,
-     "partition(joint, inputs, values, recomputes): the forward and the backward graph."},
+     "partition(joint, inputs, values, recomputes, budget): the forward and the backward graph."},
     {},
 };
 
 }  // namespace
+
+double read_memory_budget(PyObject* o) {
+  const double budget = PyFloat_AsDouble(o);
+  if (PyErr_Occurred()) throw_python_error();
+  TAEDA_CHECK_VALUE(budget >= 0 && budget <= 1,
+                    "activation_memory_budget is a number from 0 to 1, not ", budget);
+  return budget;
+}
 
 bool init_aot(PyObject* module) {
   function_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&function_spec));

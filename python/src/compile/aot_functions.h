@@ -5,6 +5,8 @@
 
 namespace taeda::python {
 
+// The share of memory that a backward may save, from 0 to 1.
+double read_memory_budget(PyObject* o);
 bool init_aot(PyObject* module);
 
 }  // namespace taeda::python

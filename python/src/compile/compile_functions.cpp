@@ -6,6 +6,7 @@
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
 #include "python/interop/wrap.h"
+#include "python/src/compile/aot_functions.h"
 #include "python/src/compile/compiled_object.h"
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
@@ -21,14 +22,6 @@ using dispatch::Value;
 // Steps of a plan that take less than the GIL's handover costs other threads.
 constexpr size_t kShortPlan = 4;
 
-std::vector<Value> read_inputs(PyObject* o) {
-  const Ref items(checked(PySequence_Fast(o, "the inputs of a compiled graph are a list")));
-  std::vector<Value> inputs;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
-    inputs.push_back(read_any(PySequence_Fast_GET_ITEM(items.get(), i)));
-  return inputs;
-}
-
 ResultForm read_form(PyObject* o) {
   const char* text = PyUnicode_AsUTF8(o);
   if (!text) throw_python_error();
@@ -36,15 +29,16 @@ ResultForm read_form(PyObject* o) {
   return form == "one" ? ResultForm::One : form == "tuple" ? ResultForm::Tuple : ResultForm::List;
 }
 
-// compile(graph, inputs, attributes, form): with gradients where inputs require them
+// compile(graph, inputs, attributes, form, memory budget): with gradients where inputs require them
 PyObject* compile(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
-    TAEDA_CHECK_TYPE(nargs == 4 && is_fx_graph(argv[0]) && PyDict_Check(argv[2]),
-                     "compile takes a Graph, inputs, attributes and the form of results");
+    TAEDA_CHECK_TYPE(nargs == 5 && is_fx_graph(argv[0]) && PyDict_Check(argv[2]),
+                     "compile takes a Graph, inputs, attributes, the form of results and a budget");
     auto made = std::make_shared<Compiled>();
     made->form = read_form(argv[3]);
     aot::AotOptions options;
     options.decompose = inductor::decompose_for_lowering;
+    options.partition.memory_budget = read_memory_budget(argv[4]);
     // Gradients of gradients are compiled later.
     const std::weak_ptr<Compiled> owner = made;
     options.forward = options.backward = [owner](const fx::Graph& graph, fx::AttributeReader read) {
@@ -67,8 +61,9 @@ PyObject* compile(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
       return read_any(found);
     };
     const auto start = std::chrono::steady_clock::now();
-    const auto function =
-        aot::compile(fx_graph_of(argv[0]), read_inputs(argv[1]), options, attribute);
+    const auto function = aot::compile(
+        fx_graph_of(argv[0]), read_values(argv[1], "the inputs of a compiled graph are a list"),
+        options, attribute);
     const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - start;
     made->trace_seconds = whole.count() - made->plan_seconds;
     if (function->parts()) made->partition = function->parts()->report;
@@ -98,7 +93,7 @@ PyObject* cache_clear(PyObject*, PyObject*) {
 
 PyMethodDef functions[] = {
     {"compile", as_function(compile), METH_FASTCALL,
-     "compile(graph, inputs, attributes, form): a callable that takes the inputs."},
+     "compile(graph, inputs, attributes, form, budget): a callable that takes the inputs."},
     {"cache_entries", cache_entries, METH_NOARGS,
      "The folder of compiled kernels, its limit, and its entries."},
     {"cache_clear", cache_clear, METH_NOARGS, "Removes all compiled kernels; returns how many."},

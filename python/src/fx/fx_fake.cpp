@@ -225,6 +225,13 @@ PyObject* wrap_fake_mode(const IntrusivePtr<fx::FakeMode>& value) {
   return new_native_mode(type, value);
 }
 
+IntrusivePtr<fx::FakeMode> read_fake_mode(PyObject* o) {
+  if (!o) return nullptr;
+  auto* found = is_native_mode(o) ? dynamic_cast<fx::FakeMode*>(native_mode_of(o).get()) : nullptr;
+  TAEDA_CHECK_TYPE(found, "fake_mode is a FakeTensorMode");
+  return IntrusivePtr<fx::FakeMode>::share(found);
+}
+
 bool init_fake_mode_type(PyObject* module) {
   fake_mode_type = add_native_mode_type(module, "taeda._C._fx.FakeMode", fake_create, fake_methods,
                                         no_properties);

@@ -9,6 +9,8 @@ namespace taeda::python {
 
 // The mode's object, made anew when the one it had is gone. A new reference.
 PyObject* wrap_fake_mode(const IntrusivePtr<fx::FakeMode>& mode);
+// Of a FakeTensorMode; null for null.
+IntrusivePtr<fx::FakeMode> read_fake_mode(PyObject* o);
 bool init_fake_mode_type(PyObject* module);
 bool init_tracer_type(PyObject* module);
 bool init_retrace(PyObject* module);

@@ -115,6 +115,21 @@ PyObject* wrap_tuple(const Values& values) {
   return tuple.release();
 }
 
+PyObject* wrap_list(const Values& values) {
+  Ref list(checked(PyList_New(static_cast<Py_ssize_t>(values.size()))));
+  for (size_t i = 0; i < values.size(); ++i)
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), checked(wrap_any(values[i])));
+  return list.release();
+}
+
+Values read_values(PyObject* o, const char* message) {
+  const Ref items(checked(PySequence_Fast(o, message)));
+  Values values;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+    values.push_back(read_any(PySequence_Fast_GET_ITEM(items.get(), i)));
+  return values;
+}
+
 PyObject* wrap_region(const fx::RegionValue& region) {
   if (const auto* host = dynamic_cast<const PythonObject*>(region.host().get()))
     return Py_NewRef(host->object());

@@ -22,7 +22,10 @@ PyObject* control_flow_object(const dispatch::Operator& op);
 // Values of any kind; regions too. New references.
 PyObject* wrap_any(const dispatch::Value& v);
 PyObject* wrap_tuple(const std::vector<dispatch::Value>& values);
+PyObject* wrap_list(const std::vector<dispatch::Value>& values);
 dispatch::Value read_any(PyObject* o);
+// Of a sequence; `message` is the error for other objects.
+std::vector<dispatch::Value> read_values(PyObject* o, const char* message);
 
 bool init_regions(PyObject* module);
 

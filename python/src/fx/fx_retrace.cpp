@@ -2,10 +2,10 @@
 // under functionalization, decomposition and autograd.
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
+#include "python/interop/options.h"
 #include "python/interop/tensor_object.h"
 #include "python/interop/text.h"
 #include "python/interop/wrap.h"
-#include "python/src/dispatch/native_mode.h"
 #include "python/src/dispatch/overloads.h"
 #include "python/src/fx/decomposition_table.h"
 #include "python/src/fx/fx_fake.h"
@@ -16,28 +16,6 @@
 namespace taeda::python {
 namespace {
 
-// Null where there is none.
-PyObject* option(PyObject* options, const char* name) {
-  PyObject* value = PyDict_GetItemString(options, name);
-  return value == Py_None ? nullptr : value;
-}
-
-bool is_set(PyObject* options, const char* name) {
-  PyObject* value = option(options, name);
-  const int yes = value ? PyObject_IsTrue(value) : 0;
-  if (yes < 0) throw_python_error();
-  return yes == 1;
-}
-
-IntrusivePtr<fx::FakeMode> read_fake_mode(PyObject* options) {
-  PyObject* mode = option(options, "fake_mode");
-  if (!mode) return nullptr;
-  auto* found =
-      is_native_mode(mode) ? dynamic_cast<fx::FakeMode*>(native_mode_of(mode).get()) : nullptr;
-  TAEDA_CHECK_TYPE(found, "fake_mode is a FakeTensorMode");
-  return IntrusivePtr<fx::FakeMode>::share(found);
-}
-
 fx::RetraceOptions read_options(PyObject* o) {
   TAEDA_CHECK_TYPE(PyDict_Check(o), "the options of retrace are a dict");
   fx::RetraceOptions options;
@@ -47,7 +25,7 @@ fx::RetraceOptions read_options(PyObject* o) {
   options.writes_asserts = is_set(o, "writes_asserts");
   options.keeps_grad_scopes = is_set(o, "keeps_grad_scopes");
   if (PyObject* table = option(o, "decompositions")) options.decompose = DecompositionTable(table);
-  options.fake_mode = read_fake_mode(o);
+  options.fake_mode = read_fake_mode(option(o, "fake_mode"));
   if (PyObject* opened = option(o, "opened")) {
     const Ref items(checked(PySequence_Fast(opened, "opened is a list of operators")));
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
@@ -115,14 +93,6 @@ fx::Tracer& read_tracer(PyObject* o) {
   return *found;
 }
 
-std::vector<fx::Value> read_leaves(PyObject* o, const char* message) {
-  const Ref items(checked(PySequence_Fast(o, message)));
-  std::vector<fx::Value> values;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
-    values.push_back(read_any(PySequence_Fast_GET_ITEM(items.get(), i)));
-  return values;
-}
-
 std::vector<std::string> read_names(PyObject* o) {
   const Ref items(checked(PySequence_Fast(o, "the names of trace are a list")));
   std::vector<std::string> names;
@@ -140,7 +110,7 @@ PyObject* trace(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     options.functionalizes = options.fakes_inputs = false;
     options.stays_on_thread = true;
     options.tracer = IntrusivePtr<fx::Tracer>::share(&read_tracer(option(argv[2], "tracer")));
-    options.fake_mode = read_fake_mode(argv[2]);
+    options.fake_mode = read_fake_mode(option(argv[2], "fake_mode"));
     if (PyObject* names = option(argv[2], "names")) options.names = read_names(names);
     if (PyObject* outer = option(argv[2], "outer")) options.outer = &read_tracer(outer);
     // The function gets the objects themselves.
@@ -148,9 +118,9 @@ PyObject* trace(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     const auto program = [&](std::vector<fx::Value>) {
       const Ref leaves(checked(PyObject_CallObject(argv[0], args.get())));
       return fx::Value(std::make_shared<fx::Value::List>(
-          read_leaves(leaves.get(), "a traced function gives the list of its results")));
+          read_values(leaves.get(), "a traced function gives the list of its results")));
     };
-    const auto inputs = read_leaves(args.get(), "the inputs of trace are a list");
+    const auto inputs = read_values(args.get(), "the inputs of trace are a list");
     return wrap_constants(fx::trace(program, inputs, options));
   });
 }

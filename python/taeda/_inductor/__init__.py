@@ -14,6 +14,7 @@ from operator import attrgetter
 
 from taeda import _C
 from taeda.utils import _pytree as pytree
+from taeda.utils._config_module import functorch_config
 
 from . import _logs
 
@@ -71,7 +72,11 @@ class CompiledModule:
             _, self._structure = pytree.tree_flatten(result, is_leaf=lambda x: x is None)
         self._graph = gm.graph
         self._plan = _C._inductor.compile(
-            gm.graph, _placeholder_inputs(gm, example_inputs), _attributes(gm), form or "list"
+            gm.graph,
+            _placeholder_inputs(gm, example_inputs),
+            _attributes(gm),
+            form or "list",
+            functorch_config.activation_memory_budget,
         )
         _alive.add(self)
 

@@ -143,7 +143,7 @@ def old_bag_order():
 
 
 def bags(input, weight, offsets, per_sample_weights):
-    if per_sample_weights is not None and input.size() != per_sample_weights.size():
+    if per_sample_weights is not None and input.shape != per_sample_weights.shape:
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then "
             f"it must have the same shape as the input ({input.shape})"
@@ -187,33 +187,33 @@ def bag_weights(per_sample_weights, mode):
 
 
 def broadcast_target(input, target):
-    if input.size() == target.size():
+    if input.shape == target.shape:
         return
     _warn(
-        f"Using a target size ({target.size()}) that is different to the input size "
-        f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
+        f"Using a target size ({target.shape}) that is different to the input size "
+        f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
         "Please ensure they have the same size."
     )
     try:
-        broadcast_shapes(input.size(), target.size())
+        broadcast_shapes(input.shape, target.shape)
     except RuntimeError:
         broadcast_tensors([input, target])  # the error of tensors, before that of a reduction
 
 
 def probability_target(input, target, *reduction):
     check_reduction(*reduction)
-    if target.size() != input.size():
+    if target.shape != input.shape:
         raise ValueError(
-            f"Using a target size ({target.size()}) that is different to the input size "
-            f"({input.size()}) is deprecated. Please ensure they have the same size."
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}) is deprecated. Please ensure they have the same size."
         )
 
 
 def logit_target(input, target, *reduction):
     check_reduction(*reduction)
-    if target.size() != input.size():
+    if target.shape != input.shape:
         raise ValueError(
-            f"Target size ({target.size()}) must be the same as input size ({input.size()})"
+            f"Target size ({target.shape}) must be the same as input size ({input.shape})"
         )
 
 
@@ -245,20 +245,20 @@ def group_norm(input, num_groups):
         raise RuntimeError(
             f"Expected at least 2 dimensions for input tensor but received {input.dim()}"
         )
-    size = [input.size(0) * input.size(1) // num_groups, num_groups, *input.size()[2:]]
+    size = [input.size(0) * input.size(1) // num_groups, num_groups, *input.shape[2:]]
     _several_values(size, prod((size[0], *size[2:])))
 
 
 def instance_norm(input, use_input_stats):
     if use_input_stats and prod(input.shape[2:]) == 1:
         raise ValueError(
-            f"Expected more than 1 spatial element when training, got input size {input.size()}"
+            f"Expected more than 1 spatial element when training, got input size {input.shape}"
         )
 
 
 def batch_norm(input, training, eps):
     if training:
-        _several_values(input.size(), prod((*input.shape[:1], *input.shape[2:])))
+        _several_values(input.shape, prod((*input.shape[:1], *input.shape[2:])))
     if training and eps <= 0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if eps < 0:

@@ -68,6 +68,8 @@ functorch_config = ConfigModule(
     fake_tensor_propagate_real_tensors=False,
     # The type of device that a result is on when the arguments are on two; None: an error.
     fake_tensor_prefer_device_type=None,
+    # The share, from 0 to 1, of what a backward would have saved that may be saved.
+    activation_memory_budget=1.0,
     # Programs written for PyTorch set these; nothing depends on them here. Views are always
     # replayed, tangents always have the strides of their outputs, checks are always made.
     debug_assert=False,
@@ -83,7 +85,6 @@ functorch_config = ConfigModule(
     cse=True,
     strict_autograd_cache=False,
     unlift_effect_tokens=False,
-    activation_memory_budget=1.0,
 )
 
 shapes_config = ConfigModule(

@@ -12,6 +12,7 @@ from taeda.fx.aot.partitioners import default_partition, min_cut_rematerializati
 from taeda.fx.fake.tensors import FakeTensor, FakeTensorMode
 from taeda.fx.graph_module import GraphModule
 from taeda.utils import _pytree as pytree
+from taeda.utils._config_module import functorch_config
 
 __all__ = [
     "aot_function",
@@ -189,6 +190,7 @@ def compiler_options(
         "inference": _graph_compiler(inference_compiler or fw_compiler, "inference"),
         "cut": _cutter(partition_fn),
         "recomputes": partition_fn is min_cut_rematerialization_partition,
+        "memory_budget": functorch_config.activation_memory_budget,
         "decompositions": decompositions,
     }
 

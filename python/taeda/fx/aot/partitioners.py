@@ -2,6 +2,7 @@
 
 from taeda import _C
 from taeda.fx.graph_module import GraphModule
+from taeda.utils._config_module import functorch_config
 
 __all__ = ["default_partition", "min_cut_rematerialization_partition"]
 
@@ -13,7 +14,9 @@ def _is_tangent(node):
 def _cut(joint_module, num_fwd_outputs, recomputes):
     nodes = list(joint_module.graph.find_nodes(op="placeholder"))
     num_inputs = sum(not _is_tangent(node) for node in nodes)
-    parts = _C._aot.partition(joint_module.graph, num_inputs, num_fwd_outputs, recomputes)
+    budget = functorch_config.activation_memory_budget
+    graph = joint_module.graph
+    parts = _C._aot.partition(graph, num_inputs, num_fwd_outputs, recomputes, budget)
     return tuple(GraphModule(joint_module, graph) for graph in parts)
 
 
@@ -25,5 +28,9 @@ def default_partition(joint_module, _joint_inputs, *, num_fwd_outputs, **_):
 def min_cut_rematerialization_partition(
     joint_module, _joint_inputs, compiler="inductor", *, num_fwd_outputs, **_
 ):
-    """As few bytes as possible are saved; what is cheap is computed again in the backward."""
+    """As few bytes as possible are saved; what is cheap is computed again in the backward.
+
+    With `functorch.config.activation_memory_budget` below 1, products and reductions are computed
+    again as well, until that share of the bytes is left.
+    """
     return _cut(joint_module, num_fwd_outputs, True)
