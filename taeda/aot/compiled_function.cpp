@@ -160,6 +160,7 @@ class Compiler {
           (options_.inference ? options_.inference : options_.forward)(*t.graph, attribute);
       return made_;
     }
+    if (options_.on_joint) options_.on_joint(*t.graph);
     made_->parts_ = options_.cut ? options_.cut(t, inputs_.size())
                                  : partition(t, inputs_.size(), options_.partition);
     compile_forward(attribute);

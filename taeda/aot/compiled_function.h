@@ -16,6 +16,7 @@ struct AotOptions {
   fx::CompilerFn forward, backward;
   fx::CompilerFn inference;  // of programs without gradients; null: `forward`
   std::function<bool(dispatch::Operator&, dispatch::Stack&)> decompose;
+  std::function<void(fx::Graph& joint)> on_joint;  // changes the joint graph before it is cut
   PartitionOptions partition;
   // Cuts joint graphs instead of `partition`.
   std::function<Partition(const fx::Retraced& joint, size_t num_inputs)> cut;

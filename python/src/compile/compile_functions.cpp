@@ -5,6 +5,7 @@
 
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
+#include "python/interop/options.h"
 #include "python/interop/wrap.h"
 #include "python/src/compile/aot_functions.h"
 #include "python/src/compile/compiled_object.h"
@@ -29,31 +30,55 @@ ResultForm read_form(PyObject* o) {
   return form == "one" ? ResultForm::One : form == "tuple" ? ResultForm::Tuple : ResultForm::List;
 }
 
-// compile(graph, inputs, attributes, form, memory budget): with gradients where inputs require them
+// What a function of Python does to a graph.
+void change(PyObject* pass, fx::Graph& graph) {
+  const GilHold gil;
+  const Ref object(wrap_graph(IntrusivePtr<fx::Graph>::share(&graph)));
+  const Ref done(checked(PyObject_CallOneArg(pass, object.get())));
+}
+
+// compile(graph, inputs, attributes, options): with gradients where inputs require them. Options
+// are `form` of results, `memory_budget`, `on_joint` and `on_graph`, which change the joint graph
+// and each graph that is lowered.
 PyObject* compile(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
-    TAEDA_CHECK_TYPE(nargs == 5 && is_fx_graph(argv[0]) && PyDict_Check(argv[2]),
-                     "compile takes a Graph, inputs, attributes, the form of results and a budget");
+    TAEDA_CHECK_TYPE(
+        nargs == 4 && is_fx_graph(argv[0]) && PyDict_Check(argv[2]) && PyDict_Check(argv[3]),
+        "compile takes a Graph, inputs, attributes and options");
     auto made = std::make_shared<Compiled>();
-    made->form = read_form(argv[3]);
+    made->form = read_form(PyDict_GetItemString(argv[3], "form"));
     aot::AotOptions options;
     options.decompose = inductor::decompose_for_lowering;
-    options.partition.memory_budget = read_memory_budget(argv[4]);
+    options.partition.memory_budget =
+        read_memory_budget(PyDict_GetItemString(argv[3], "memory_budget"));
     // Gradients of gradients are compiled later.
     const std::weak_ptr<Compiled> owner = made;
-    options.forward = options.backward = [owner](const fx::Graph& graph, fx::AttributeReader read) {
-      const auto start = std::chrono::steady_clock::now();
-      inductor::Segments made = inductor::compile_segments(graph, read);
-      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-      if (const auto all = owner.lock()) {
-        all->plan_seconds += spent.count();
-        for (const auto& plan : made.plans) {
-          all->is_short &= plan->num_steps() <= kShortPlan;
-          all->plans.push_back(plan);
-        }
-      }
-      return std::move(made.run);
-    };
+    if (PyObject* pass = option(argv[3], "on_joint"))
+      options.on_joint = [kept = keep_object(pass)](fx::Graph& joint) {
+        change(kept.get(), joint);
+      };
+    const auto on_graph = [&]() -> std::function<void(fx::Graph&)> {
+      PyObject* pass = option(argv[3], "on_graph");
+      if (!pass) return nullptr;
+      return [kept = keep_object(pass)](fx::Graph& graph) { change(kept.get(), graph); };
+    }();
+    options.forward =
+        options.backward = [owner, on_graph](const fx::Graph& given, fx::AttributeReader read) {
+          const auto start = std::chrono::steady_clock::now();
+          const IntrusivePtr<fx::Graph> changed = on_graph ? fx::clone(given) : nullptr;
+          if (changed) on_graph(*changed);
+          const fx::Graph& graph = changed ? *changed : given;
+          inductor::Segments made = inductor::compile_segments(graph, read);
+          const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+          if (const auto all = owner.lock()) {
+            all->plan_seconds += spent.count();
+            for (const auto& plan : made.plans) {
+              all->is_short &= plan->num_steps() <= kShortPlan;
+              all->plans.push_back(plan);
+            }
+          }
+          return std::move(made.run);
+        };
     const auto attribute = [&](const std::string& name) {
       PyObject* found = PyDict_GetItemString(argv[2], name.c_str());
       TAEDA_CHECK_KIND(ErrorKind::Attribute, found, "the graph's attribute ", name,
@@ -93,7 +118,7 @@ PyObject* cache_clear(PyObject*, PyObject*) {
 
 PyMethodDef functions[] = {
     {"compile", as_function(compile), METH_FASTCALL,
-     "compile(graph, inputs, attributes, form, budget): a callable that takes the inputs."},
+     "compile(graph, inputs, attributes, options): a callable that takes the inputs."},
     {"cache_entries", cache_entries, METH_NOARGS,
      "The folder of compiled kernels, its limit, and its entries."},
     {"cache_clear", cache_clear, METH_NOARGS, "Removes all compiled kernels; returns how many."},

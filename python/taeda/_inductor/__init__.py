@@ -8,17 +8,20 @@ Kernels are interpreted at once, while the system's compiler builds native ones;
 when it is there, and no bit changes.
 """
 
+import copy
 import os
 import weakref
 from operator import attrgetter
 
 from taeda import _C
+from taeda.fx.graph_module import GraphModule
 from taeda.utils import _pytree as pytree
 from taeda.utils._config_module import functorch_config
+from taeda.utils._config_module import inductor_config as config
 
 from . import _logs
 
-__all__ = ["CompiledModule", "compile", "compile_fx"]
+__all__ = ["CompiledModule", "compile", "compile_fx", "config"]
 
 NATIVE_MODES = ("background", "wait", "never", "only")
 
@@ -61,6 +64,29 @@ def _form(result):
     return type(result).__name__
 
 
+def _one_after_the_other(*passes):
+    """The passes that are set as one function of a graph; None where none is."""
+    passes = [run for run in passes if run is not None]
+
+    def run_all(graph):
+        for run in passes:
+            run(graph)
+        graph.lint()
+
+    return run_all if passes else None
+
+
+def _passes():
+    return {
+        "on_joint": _one_after_the_other(
+            config.joint_custom_pre_pass, config.joint_custom_post_pass
+        ),
+        "on_graph": _one_after_the_other(
+            config.post_grad_custom_pre_pass, config.post_grad_custom_post_pass
+        ),
+    }
+
+
 class CompiledModule:
     """A compiled graph: called with the graph's inputs, it gives the graph's results."""
 
@@ -75,8 +101,11 @@ class CompiledModule:
             gm.graph,
             _placeholder_inputs(gm, example_inputs),
             _attributes(gm),
-            form or "list",
-            functorch_config.activation_memory_budget,
+            {
+                "form": form or "list",
+                "memory_budget": functorch_config.activation_memory_budget,
+                **_passes(),
+            },
         )
         _alive.add(self)
 
@@ -133,19 +162,24 @@ class CompiledModule:
         write_page(self, path)
 
 
-def compile(gm, example_inputs, *, native="background", check=False):
+def compile(gm, example_inputs, *, native=None, check=False):
     """Compiles a GraphModule of operators for inputs like these.
 
     Sizes that are symbolic in the graph stay so. Inputs that require gradients have them: the
     joint graph is cut, and both parts are compiled.
 
-    native: "background" has kernels compiled while they are interpreted, "wait" waits for them,
+    native: config.native unless given: "background" has kernels compiled while they are interpreted, "wait" waits for them,
     "never" compiles none, "only" waits and never interprets. check: each kernel runs interpreted
     and native, and differing bits are an error.
     """
+    native = config.native if native is None else native
     if native not in NATIVE_MODES:
         names = ", ".join(f'"{mode}"' for mode in NATIVE_MODES[:-1])
         raise ValueError(f'native is {names} or "{NATIVE_MODES[-1]}", not {native!r}')
+    if config.pre_grad_custom_pass is not None:
+        gm = GraphModule(gm, copy.deepcopy(gm.graph))
+        config.pre_grad_custom_pass(gm.graph)
+        gm.graph.lint()
     logs = _logs.wanted()
     compiled = CompiledModule(gm, list(example_inputs))
     if check:

@@ -9,7 +9,13 @@ import contextlib
 import sys
 import types
 
-__all__ = ["ConfigModule", "export_config", "functorch_config", "shapes_config"]
+__all__ = [
+    "ConfigModule",
+    "export_config",
+    "functorch_config",
+    "inductor_config",
+    "shapes_config",
+]
 
 
 class ConfigModule(types.ModuleType):
@@ -85,6 +91,25 @@ functorch_config = ConfigModule(
     cse=True,
     strict_autograd_cache=False,
     unlift_effect_tokens=False,
+)
+
+inductor_config = ConfigModule(
+    "taeda._inductor.config",
+    "Settings of the compiler of graphs, read when a graph is compiled.",
+    # When kernels are compiled: "background", "wait", "never" or "only"; see taeda._inductor.compile.
+    native="background",
+    # Functions of a taeda.fx.Graph, which they change: of the graph as it is given, of the joint
+    # graph before it is cut, and of each graph before it is lowered.
+    pre_grad_custom_pass=None,
+    joint_custom_pre_pass=None,
+    joint_custom_post_pass=None,
+    post_grad_custom_pre_pass=None,
+    post_grad_custom_post_pass=None,
+    # Programs written for PyTorch set these; nothing depends on them here. Kernels are always kept
+    # on disk, by their content.
+    fx_graph_cache=True,
+    fx_graph_remote_cache=False,
+    force_disable_caches=False,
 )
 
 shapes_config = ConfigModule(

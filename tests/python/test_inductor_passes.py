@@ -1,0 +1,77 @@
+"""Passes of a program: where they run, what they see, and what a wrong one costs."""
+
+import pytest
+from taeda._inductor import compile, config
+from taeda.fx.experimental.proxy_tensor import make_fx
+
+import taeda as t
+
+aten = t.ops.aten
+
+
+def _replace(old, new):
+    """A pass that calls one operator instead of another."""
+
+    def run(graph):
+        for node in graph.find_nodes(op="call_function", target=old):
+            node.target = new
+
+    return run
+
+
+def _gradient(f, x):
+    return t.autograd.grad(f(x).sum(), x)[0]
+
+
+@pytest.mark.parametrize("place", ["pre_grad_custom_pass", "post_grad_custom_pre_pass"])
+def test_a_pass_of_inference(place):
+    x = t.randn(4)
+    graph = make_fx(lambda v: v.sin() * 2)(x)
+    with config.patch(place, _replace(aten.sin.default, aten.cos.default)):
+        compiled = compile(graph, [x], native="never")
+    assert t.equal(compiled(x), x.cos() * 2)
+    assert t.equal(graph(x), x.sin() * 2)  # the graph itself is as it was
+
+
+def test_a_pass_before_gradients_changes_them():
+    x = t.randn(4, requires_grad=True)
+    graph = make_fx(lambda v: v.sin() * 2)(x)
+    with config.patch(pre_grad_custom_pass=_replace(aten.sin.default, aten.exp.default)):
+        compiled = compile(graph, [x], native="never")
+    assert t.equal(_gradient(compiled, x), _gradient(lambda v: v.exp() * 2, x))
+
+
+def test_passes_of_the_joint_graph_and_of_both_parts():
+    x = t.randn(4, requires_grad=True)
+    graph = make_fx(lambda v: v.sin() * 2)(x)
+    seen = []
+
+    def see(kind):
+        return lambda graph: seen.append((kind, len(graph.find_nodes(op="placeholder"))))
+
+    with config.patch(joint_custom_pre_pass=see("joint"), post_grad_custom_post_pass=see("part")):
+        compile(graph, [x], native="never")
+    assert seen == [("joint", 2), ("part", 1), ("part", 2)]
+    with config.patch(joint_custom_post_pass=_replace(aten.cos.default, aten.exp.default)):
+        compiled = compile(graph, [x], native="never")
+    assert t.equal(compiled(x), x.sin() * 2)
+    assert t.equal(_gradient(compiled, x), 2 * x.detach().exp())
+
+
+def test_a_graph_that_a_pass_broke_is_refused():
+    x = t.randn(4)
+    graph = make_fx(lambda v: v.sin() * 2)(x)
+
+    def use_before_definition(graph):
+        first, last = list(graph.nodes)[1:3]
+        last.append(first)
+
+    with (
+        config.patch(post_grad_custom_pre_pass=use_before_definition),
+        pytest.raises(RuntimeError, match="before it has been defined"),
+    ):
+        compile(graph, [x], native="never")
+    with pytest.raises(AttributeError, match="no_such_setting does not exist"):
+        config.no_such_setting = 1
+    with config.patch(native="sometimes"), pytest.raises(ValueError, match="native is"):
+        compile(graph, [x])
