@@ -7,9 +7,9 @@
 //   std::cout << w.grad().index({Slice(1, None)}) << std::endl;
 //
 // Beside it, included by those who need them: taeda/nn.h and taeda/optim.h (models, training),
-// taeda/func/func.h (transforms), taeda/fx/text.h and its folder (graphs),
-// taeda/export/exported_program.h (saved programs), taeda/dispatch/library.h (operators of one's
-// own). No source of the library includes this header.
+// taeda/compile.h (compiled functions), taeda/func/func.h (transforms), taeda/fx/text.h and its
+// folder (graphs), taeda/export/exported_program.h (saved programs), taeda/dispatch/library.h
+// (operators of one's own). No source of the library includes this header.
 #pragma once
 
 #include "taeda/autograd/function.h"

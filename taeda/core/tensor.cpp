@@ -89,8 +89,12 @@ int64_t wrap_dim(int64_t d, int64_t ndim, bool wrap_scalar) {
   return d < 0 ? d + range : d;
 }
 
-int64_t Tensor::size(int64_t d) const { return sizes()[wrap_dim(d, dim(), false)]; }
-int64_t Tensor::stride(int64_t d) const { return strides()[wrap_dim(d, dim(), false)]; }
+int64_t Tensor::size(int64_t d) const {
+  return sym_sizes()[wrap_dim(d, dim(), false)].expect_int();
+}
+int64_t Tensor::stride(int64_t d) const {
+  return sym_strides()[wrap_dim(d, dim(), false)].expect_int();
+}
 SymInt Tensor::sym_size(int64_t d) const { return sym_sizes()[wrap_dim(d, dim(), false)]; }
 
 void Tensor::fail_undefined() {

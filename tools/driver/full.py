@@ -31,6 +31,7 @@ def run_full_steps(steps: Steps, build: Build) -> None:
 # What the programs of examples/cpp and tests/package print, at the end.
 PRINTED = {
     "transforms": "weights: 3 1",
+    "compile": "eager's gradients: yes, compiled: 1 time",
     "linear_regression": "weights: 1.0 -2.0 0.5, bias: 0.3",
     "indexing": "refused: index 7 is out of bounds for dimension 0 with size 4",
     "torch_names": "2\n 4\n[ CPULongType{2} ]",
