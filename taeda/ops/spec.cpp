@@ -40,6 +40,12 @@ int64_t dense_bytes(IntList sizes, int64_t offset, DType dtype) {
 
 }  // namespace
 
+void reserve_dense(const Tensor& t, IntList sizes) {
+  const int64_t bytes = dense_bytes(sizes, t.storage_offset(), t.dtype());
+  if (bytes > static_cast<int64_t>(t.storage()->nbytes()))
+    t.storage()->resize(static_cast<size_t>(bytes));
+}
+
 void resize_to(Tensor& t, SymIntList sizes) {
   if (SymIntList(t.sym_sizes()) == sizes) return;
   if (has_symbolic(sizes) || t.impl()->has_symbolic_sizes()) {
@@ -48,10 +54,7 @@ void resize_to(Tensor& t, SymIntList sizes) {
   }
   const IntVec plain(as_int(sizes));
   const int64_t offset = t.storage_offset();
-  const int64_t bytes = dense_bytes(plain, offset, t.dtype());
-  // First: where there is no such memory, the tensor stays as it is.
-  if (bytes > static_cast<int64_t>(t.storage()->nbytes()))
-    t.storage()->resize(static_cast<size_t>(bytes));
+  reserve_dense(t, plain);  // first: where there is no such memory, the tensor stays as it is
   t.impl()->set_sizes_contiguous(plain);
   if (offset != 0) {
     const IntVec strides(t.strides());

@@ -34,6 +34,9 @@ struct TAEDA_API OutSpec {
 // Gives out the sizes, with PyTorch's warning when it had other ones and elements in them.
 TAEDA_API void resize_output(Tensor& out, SymIntList sizes);
 TAEDA_API void resize_to(Tensor& t, SymIntList sizes);
+// Makes the storage large enough for elements of these sizes without gaps, from the tensor's
+// offset.
+TAEDA_API void reserve_dense(const Tensor& t, IntList sizes);
 
 // "unsupported operation: more than one element of the written-to tensor refers to a single memory
 // location"

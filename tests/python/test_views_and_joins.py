@@ -348,6 +348,14 @@ def test_strides_that_no_number_holds():
         x.resize_([8, 8, 2**29, 2**29])
 
 
+def test_resize_to_a_format_has_memory_for_all_elements():
+    x = t.ones(1, dtype=t.float16).expand(2, 3)
+    x.resize_as_(t.ones(2, 3), memory_format=t.contiguous_format)
+    assert x.stride() == (3, 1) and x.untyped_storage().nbytes() == 12
+    y = t.ones(1).expand(2, 3, 4, 5).resize_((2, 3, 4, 5), memory_format=t.channels_last)
+    assert y.stride() == (60, 1, 15, 3) and y.untyped_storage().nbytes() == 480
+
+
 def test_resize_keeps_elements():
     x = numbers(6)
     assert x.resize_(2, 2) is x and x.tolist() == [[0, 1], [2, 3]]

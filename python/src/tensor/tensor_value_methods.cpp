@@ -33,7 +33,13 @@ PyObject* number(T v) {
 
 template <class T>
 PyObject* nested_list(const T* data, IntList sizes, IntList strides) {
-  if (sizes.empty()) return number(*data);
+  if (sizes.empty()) {
+    // Memory that nobody wrote may hold other bytes than a bool's.
+    if constexpr (std::is_same_v<T, bool>)
+      return number(*reinterpret_cast<const uint8_t*>(data) != 0);
+    else
+      return number(*data);
+  }
   Ref list(PyList_New(sizes[0]));
   if (!list) return nullptr;
   for (int64_t i = 0; i < sizes[0]; ++i) {

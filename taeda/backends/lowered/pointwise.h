@@ -1,6 +1,8 @@
 // Pointwise operators on devices that compile: a body of the records over any strides and dtypes.
 #pragma once
 
+#include <functional>
+
 #include "taeda/base/function_ref.h"
 #include "taeda/kernel/values.h"
 #include "taeda/ops/pointwise.h"
@@ -34,7 +36,7 @@ TAEDA_API Sym pointwise_value(kernel::ExprGraph& graph, const PointwiseCall& cal
 // and compute nothing.
 class TAEDA_API TakePointwise {
  public:
-  using Taker = FunctionRef<void(const PointwiseCall&)>;
+  using Taker = std::function<void(const PointwiseCall&)>;
   explicit TakePointwise(Taker take);
   ~TakePointwise();
   TakePointwise(const TakePointwise&) = delete;

@@ -401,26 +401,26 @@ Tensor& resize_(Tensor& self, SymIntList size, std::optional<MemoryFormat> memor
   TAEDA_CHECK(!self.impl()->requires_grad_flag(), "cannot resize variables that require grad");
   for (const SymInt& s : size)
     TAEDA_CHECK(s >= SymInt(0), "Trying to create tensor with negative dimension ", s, ": ", size);
-  if (self.sym_sizes() != size) {
-    const auto written = static_cast<int64_t>(self.storage()->nbytes()) / self.element_size();
-    resize_to(self, size);
-    fill_unwritten(self, written);
-    if (self.impl()->has_version_counter()) self.impl()->bump_version();
-  }
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
   TAEDA_CHECK(format != MemoryFormat::Preserve, "Unsupported memory format",
               memory_format_name(format));
-  if (format == MemoryFormat::Contiguous) {
-    if (memory_format)
-      self.impl()->set_sym_geometry(size, contiguous_strides(size),
-                                    self.impl()->sym_storage_offset());
-    return self;
+  if (format != MemoryFormat::Contiguous) {
+    const size_t rank = format == MemoryFormat::ChannelsLast ? 4 : 5;
+    TAEDA_CHECK(size.size() == rank, "required rank ", rank, " tensor to use ",
+                memory_format_name(format), " format");
   }
-  const size_t rank = format == MemoryFormat::ChannelsLast ? 4 : 5;
-  TAEDA_CHECK(size.size() == rank, "required rank ", rank, " tensor to use ",
-              memory_format_name(format), " format");
-  self.impl()->set_sym_geometry(size, channels_last_strides(size),
-                                self.impl()->sym_storage_offset());
+  const auto written = static_cast<int64_t>(self.storage()->nbytes()) / self.element_size();
+  const bool has_new_sizes = self.sym_sizes() != size;
+  if (has_new_sizes) resize_to(self, size);
+  if (memory_format) {
+    // Sizes that stay may have had strides of 0 on less memory.
+    if (!self.impl()->has_symbolic_sizes()) reserve_dense(self, self.sizes());
+    const SymIntVec strides =
+        format == MemoryFormat::Contiguous ? contiguous_strides(size) : channels_last_strides(size);
+    self.impl()->set_sym_geometry(size, strides, self.impl()->sym_storage_offset());
+  }
+  fill_unwritten(self, written);
+  if (has_new_sizes && self.impl()->has_version_counter()) self.impl()->bump_version();
   return self;
 }
 

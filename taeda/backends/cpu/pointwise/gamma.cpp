@@ -35,7 +35,7 @@ void polygamma(int64_t n, const Tensor& self, Tensor& out) {
     taeda::digamma_out(out, self);
     return;
   }
-  const auto order = static_cast<double>(n + 1);
+  const auto order = static_cast<double>(n) + 1;
   const double factor = (n % 2 ? 1.0 : -1.0) * std::tgamma(order);
   binary(self, self, out,
          [=](double x, double) { return factor * kernel::td_zeta_scalar(order, x); });
