@@ -85,16 +85,21 @@ void find_whole(SharedMemory& memory, const std::vector<Value>& inputs) {
 }  // namespace
 
 std::vector<SharedMemory> find_shared_memories(const std::vector<Value>& inputs) {
+  const auto storage_of = [&](size_t i) -> const StorageImpl* {
+    const bool is_tensor = inputs[i].is<Tensor>() && inputs[i].get<Tensor>().defined();
+    return is_tensor ? tensor(inputs, i).storage().get() : nullptr;
+  };
+  std::unordered_map<const StorageImpl*, size_t> readers;
+  for (size_t i = 0; i < inputs.size(); ++i) ++readers[storage_of(i)];
   std::vector<std::vector<SharedMemory>> storages;  // in the order of their first inputs
   std::unordered_map<const StorageImpl*, size_t> places;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].is<Tensor>() || !inputs[i].get<Tensor>().defined()) continue;
-    const Tensor& t = tensor(inputs, i);
-    const StorageImpl* storage = t.storage().get();
-    if (!storage || is_empty(t)) continue;
+    const StorageImpl* storage = storage_of(i);
+    // Sizes matter only where a storage has several inputs.
+    if (!storage || readers[storage] == 1 || is_empty(tensor(inputs, i))) continue;
     const auto [it, is_new] = places.emplace(storage, storages.size());
     if (is_new) storages.emplace_back();
-    add(storages[it->second], i, t);
+    add(storages[it->second], i, tensor(inputs, i));
   }
   std::vector<SharedMemory> found;
   for (std::vector<SharedMemory>& memories : storages)

@@ -39,7 +39,7 @@ std::shared_ptr<CompiledGraph> compile(const fx::Graph& graph) {
 }
 
 bool decompose_for_lowering(dispatch::Operator& op, dispatch::Stack& stack) {
-  return !has_lowering(op) && fx::decompose_to_core(op, stack);
+  return !has_lowering(op) && !stays_whole(op) && fx::decompose_to_core(op, stack);
 }
 
 }  // namespace taeda::inductor

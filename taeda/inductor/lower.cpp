@@ -547,4 +547,13 @@ std::unique_ptr<Program> lower(const fx::Graph& graph, fx::AttributeReader attri
 
 bool has_lowering(const Operator& op) { return lowering_table().count(&op) != 0; }
 
+bool stays_whole(const Operator& op) {
+  static const std::unordered_set<const Operator*>* const whole = [] {
+    auto* made = new std::unordered_set<const Operator*>;
+    for_each_whole_operator([&](const Operator& one) { made->insert(&one); });
+    return made;
+  }();
+  return whole->count(&op) != 0;
+}
+
 }  // namespace taeda::inductor

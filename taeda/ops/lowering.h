@@ -80,5 +80,7 @@ class TAEDA_API Lowering {
 
 // Generated: every lowering that is no pointwise body, with its operator's own signature.
 void for_each_lowering(FunctionRef<void(dispatch::Operator&, void*)> visit);
+// Generated: every operator that the compiler calls whole though it has a decomposition.
+void for_each_whole_operator(FunctionRef<void(dispatch::Operator&)> visit);
 
 }  // namespace taeda

@@ -10,28 +10,36 @@ from cpp_ops import cpp_return, names, parameters
 # What an element of the result is: one of another tensor, a function of some elements, or of whole
 # rows, or of all elements up to it.
 KINDS = ("view", "function", "reduction", "scan")
+# The operator stays whole though it has a decomposition, whose bits differ.
+WHOLE = "called"
 
 
 def has_lowering(r):
     kind = r.data.get("lowering")
-    if kind is not None and kind not in KINDS:
-        raise ValueError(f"{r.key}: lowering is one of {', '.join(KINDS)}, not {kind!r}")
-    return kind is not None
+    if kind is not None and kind not in (*KINDS, WHOLE):
+        raise ValueError(f"{r.key}: lowering is one of {', '.join(KINDS)}, {WHOLE}, not {kind!r}")
+    return kind in KINDS
+
+
+def is_whole(r):
+    return r.data.get("lowering") == WHOLE
 
 
 def cell(r):
     """How the compiler takes the operator, in a word."""
     if has_lowering(r):
         return r.data["lowering"]
+    if is_whole(r):
+        return WHOLE
     if r.kind == "pointwise":
         return "body"
     if r.kind == "view":
         return "strides"
     is_apart = r.kind == "composite" or decompositions.cell(r) in ("formula", "explicit")
-    return "parts" if is_apart else "called"
+    return "parts" if is_apart else WHOLE
 
 
-CELLS = ("body", *KINDS, "strides", "parts", "called")
+CELLS = ("body", *KINDS, "strides", "parts", WHOLE)
 
 
 def is_list(s):
@@ -83,8 +91,11 @@ def table(records):
         f"  visit(ops::{r.schema.ident}, reinterpret_cast<void*>(&lowering_forms::{r.schema.ident}));\n"
         for r in found
     )
+    whole = "".join(f"  visit(ops::{r.schema.ident});\n" for r in records if is_whole(r))
     return text + (
         "\n}  // namespace\n}  // namespace lowering_forms\n\nvoid for_each_lowering("
         f"FunctionRef<void(dispatch::Operator&, void*)> visit) {{\n{rows}}}\n\n"
+        "void for_each_whole_operator(FunctionRef<void(dispatch::Operator&)> visit) "
+        f"{{\n{whole}}}\n\n"
         "}  // namespace taeda\n"
     )

@@ -235,9 +235,13 @@ def generate(records, root):
         "taeda/ops/symbolic_table.cpp", ["taeda/ops/symbolic.h"], cpp_dense.symbolic_table(records)
     )
     lowered = [f for f, rows in families.items() if any(map(cpp_lowering.has_lowering, rows))]
+    whole = [f for f, rows in families.items() if any(map(cpp_lowering.is_whole, rows))]
     w.cpp(
         "taeda/ops/lowering_table.cpp",
-        [f"taeda/ops/{f}/{h}.h" for f in lowered for h in ("lowerings", "operators")],
+        sorted(
+            [f"taeda/ops/{f}/lowerings.h" for f in lowered]
+            + [f"taeda/ops/{f}/operators.h" for f in {*lowered, *whole}]
+        ),
         cpp_lowering.table(records),
     )
     w.cpp("taeda/ops/sample_table.cpp", ["taeda/ops/samples.h"], samples.table(records))

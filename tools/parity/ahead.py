@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 from parity.comparison import tensors_in
 
@@ -10,59 +11,69 @@ SEED = 11
 
 
 class AheadOfTime:
-    """Makes compiled functions and keeps the operators that their plans call."""
+    """A function that is compiled at each call; an error says where bits are not eager's."""
 
-    def __init__(self, taeda: ModuleType, is_dynamic: bool) -> None:
+    def __init__(
+        self,
+        taeda: ModuleType,
+        function: Callable,
+        *,
+        is_dynamic: bool = False,
+        is_native: bool = False,
+        has_values: bool = True,
+    ) -> None:
         self.taeda = taeda
+        self.function = function
         self.is_dynamic = is_dynamic
-        self.called: set[str] = set()
+        self.native = "wait" if is_native else "never"
+        self.has_values = has_values
+        self.draws = False  # random numbers, which are eager's and not PyTorch's
+        self.called: set[str] = set()  # operators that plans call
 
-    def compiled(
-        self, function: Callable, is_native: bool = False, has_values: bool = True
-    ) -> Callable:
-        """The function compiled at its call; its result has eager's bits, or an error says so."""
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from taeda.fx.aot import aot_function, min_cut_rematerialization_partition
 
-        def compile_graph(graph: Any, inputs: list) -> Callable:
-            made = self.taeda._inductor.compile(
-                graph, inputs, native="wait" if is_native else "never"
-            )
-            for plan in made.report():
-                self.called.update(plan["called"])
-            return made
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            made = aot_function(
-                function,
-                compile_graph,
-                partition_fn=min_cut_rematerialization_partition,
-                dynamic=self.is_dynamic,
-            )
-            own_args, own_kwargs = self.copies((args, kwargs))
-            self.taeda.manual_seed(SEED)
+        made = aot_function(
+            self.function,
+            self.compile_graph,
+            partition_fn=min_cut_rematerialization_partition,
+            dynamic=self.is_dynamic,
+        )
+        own_args, own_kwargs = self.copies((args, kwargs))
+        # Functions that set a seed for a while do so when they are traced, not when they run.
+        with mock.patch.object(self.taeda, "manual_seed"):
+            self.taeda.default_generator.manual_seed(SEED)
             with self.taeda.no_grad():
-                want = function(*own_args, **own_kwargs)
-            self.taeda.manual_seed(SEED)
+                want = self.function(*own_args, **own_kwargs)
+            self.taeda.default_generator.manual_seed(SEED)
             got = made(*args, **kwargs)
-            # A function may set the seed itself, which happens while it is traced.
-            if has_values and not any(map(self.is_random, self.called)):
-                self.check_bits(want, got)
-            return got
+        if self.has_values:
+            self.check_bits(want, got)
+        return got
 
-        return call
+    def compile_graph(self, graph: Any, inputs: list) -> Callable:
+        made = self.taeda._inductor.compile(graph, inputs, native=self.native)
+        for plan in made.report():
+            self.called.update(plan["called"])
+        self.draws |= any(map(self.is_random, graph.graph.nodes))
+        return made
 
-    def is_random(self, name: str) -> bool:
-        """Whether an operator, `name.overload`, draws random numbers."""
-        packet, _, overload = name.partition(".")
-        op = getattr(getattr(self.taeda.ops.aten, packet), overload or "default")
-        return self.taeda.Tag.nondeterministic_seeded in op.tags
+    def is_random(self, node: Any) -> bool:
+        """Whether a node draws random numbers."""
+        return self.taeda.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
 
     def copies(self, values: Any) -> Any:
-        """The arguments again, for a function that writes to them."""
+        """The arguments again, for a function that writes to them, each in a copy of its memory."""
         from taeda.utils import _pytree as pytree
 
         def copy(leaf: Any) -> Any:
-            return leaf.detach().clone() if isinstance(leaf, self.taeda.Tensor) else leaf
+            if not isinstance(leaf, self.taeda.Tensor):
+                return leaf
+            if leaf.is_meta or leaf.is_conj() or leaf.is_neg():
+                return leaf.detach().clone()
+            memory = leaf.untyped_storage().clone()
+            place = leaf.storage_offset(), leaf.size(), leaf.stride()
+            return self.taeda.empty(0, dtype=leaf.dtype).set_(memory, *place)
 
         return pytree.tree_map(copy, values)
 

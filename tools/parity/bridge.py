@@ -44,6 +44,8 @@ class Bridge:
                 return tuple(value)
             case torch.Generator():
                 return self.taeda.Generator()
+            case torch.nn.Module():
+                return self._module(value)
             case slice():
                 return slice(*map(self.to, (value.start, value.stop, value.step)))
             case dict():
@@ -53,6 +55,13 @@ class Bridge:
         if callable(value) and hasattr(value, "__name__"):
             return self.counterparts.of(value)
         return value
+
+    def _module(self, module: Any) -> Any:
+        """A layer without parameters, with the same settings."""
+        made = getattr(self.taeda.nn, type(module).__name__)()
+        settings = {k: v for k, v in vars(module).items() if k in vars(made) and k[0] != "_"}
+        vars(made).update(settings)
+        return made
 
     def back(self, tensor: Any) -> Any:
         """Taeda's tensor as PyTorch's, conjugation and negation carried out."""

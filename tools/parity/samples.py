@@ -87,8 +87,16 @@ def calls_to_compare(
     A compiled function is made anew and called twice: before its native code is there and after.
     """
     if options.aot:
-        ahead = AheadOfTime(taeda, options.dynamic)
-        yield "result", ahead.compiled(function, options.native, has_values)
+        yield (
+            "result",
+            AheadOfTime(
+                taeda,
+                function,
+                is_dynamic=options.dynamic,
+                is_native=options.native,
+                has_values=has_values,
+            ),
+        )
         return
     if not options.compiled:
         yield "result", function
@@ -113,14 +121,16 @@ def difference(
     with_grad: bool,
 ) -> str | None:
     """What differs between PyTorch's result and those of `calls`, then between the gradients."""
-    comparison = Comparison(bridge, with_values=not expected.is_random)
+    is_random = expected.is_random
     for path, function in calls:
         value, args, kwargs = bridge.call_of(sample, with_grad)
         got = function(value, *args, **kwargs)
+        is_random |= getattr(function, "draws", False)
+        comparison = Comparison(bridge, with_values=not is_random)
         found = comparison.difference(expected.result, got, path)
         if found:
             return found
-    if not with_grad or expected.is_random:
+    if not with_grad or is_random:
         return None
     try:
         want = gradients(bridge.torch, expected.result, (sample.input, sample.args, sample.kwargs))

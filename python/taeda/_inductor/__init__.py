@@ -168,9 +168,9 @@ def compile(gm, example_inputs, *, native=None, check=False):
     Sizes that are symbolic in the graph stay so. Inputs that require gradients have them: the
     joint graph is cut, and both parts are compiled.
 
-    native: config.native unless given: "background" has kernels compiled while they are interpreted, "wait" waits for them,
-    "never" compiles none, "only" waits and never interprets. check: each kernel runs interpreted
-    and native, and differing bits are an error.
+    native: "background" has kernels compiled while they are interpreted, "wait" waits for them,
+    "never" compiles none, "only" waits and never interprets; None is what config.native says.
+    check: each kernel runs interpreted and native, and differing bits are an error.
     """
     native = config.native if native is None else native
     if native not in NATIVE_MODES:

@@ -96,7 +96,7 @@ functorch_config = ConfigModule(
 inductor_config = ConfigModule(
     "taeda._inductor.config",
     "Settings of the compiler of graphs, read when a graph is compiled.",
-    # When kernels are compiled: "background", "wait", "never" or "only"; see taeda._inductor.compile.
+    # When kernels are compiled: "background", "wait", "never" or "only".
     native="background",
     # Functions of a taeda.fx.Graph, which they change: of the graph as it is given, of the joint
     # graph before it is cut, and of each graph before it is lowered.

@@ -18,7 +18,8 @@ void empty_memory_format(SymIntList, std::optional<DType>, std::optional<Layout>
 }
 void empty_strided(SymIntList, SymIntList, std::optional<DType>, std::optional<Layout>,
                    std::optional<Device>, std::optional<bool>, const Tensor& out) {
-  filled(out, 0);
+  // Elements that share a place are no matter for a kernel: the operator is called.
+  if (out.impl()->is_non_overlapping_and_dense()) filled(out, 0);
 }
 
 void scalar_tensor(const Scalar& s, std::optional<DType>, std::optional<Layout>,

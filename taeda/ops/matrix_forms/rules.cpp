@@ -114,10 +114,7 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   for (size_t i = 1; i < grids.size(); ++i)
     is_taken = is_taken.logical_and(with_replacement ? grids[i - 1].le(grids[i])
                                                      : grids[i - 1].lt(grids[i]));
-  std::vector<Tensor> columns;
-  for (const Tensor& grid : grids)
-    columns.push_back(self.index_select(0, grid.masked_select(is_taken)));
-  return taeda::stack(columns, 1);
+  return taeda::index(self, {is_taken.nonzero()});
 }
 
 // ---- products of vectors ----

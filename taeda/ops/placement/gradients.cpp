@@ -22,10 +22,12 @@ Tensor masked_scatter_self_backward(const Tensor& grad, const Tensor& mask, SymI
 Tensor masked_scatter_source_backward(const Tensor& grad, const Tensor& mask, SymIntList sizes) {
   SymInt count(1);
   for (const SymInt& s : sizes) count = count * s;
-  const Tensor taken = grad.masked_select(mask.expand(grad.sym_sizes()));
-  const SymInt rest = count - taken.sym_numel();
-  const Tensor all = rest > SymInt(0) ? taeda::cat({taken, grad.new_zeros({rest})}, 0) : taken;
-  return all.narrow(0, 0, count).reshape(sizes);
+  // The n-th place of the mask has element n; all other places go to an element behind the last.
+  const Tensor taken = mask.expand(grad.sym_sizes()).reshape({SymInt(-1)});
+  const Tensor number = taken.cumsum(0) - Scalar(1);
+  const Tensor at = taeda::where(taken, number, number.new_full({}, Scalar(count)));
+  const Tensor all = grad.new_zeros({count + SymInt(1)});
+  return all.scatter(0, at, grad.reshape({SymInt(-1)})).narrow(0, 0, count).reshape(sizes);
 }
 
 Tensor index_reduce_self_backward(const Tensor& grad, const Tensor& self, int64_t dim,
