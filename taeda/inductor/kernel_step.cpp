@@ -5,6 +5,7 @@
 
 #include "taeda/base/parallel.h"
 #include "taeda/base/str.h"
+#include "taeda/inductor/lift_sizes.h"
 #include "taeda/kernel/ir/text.h"
 #include "taeda/kernel/print.h"
 #include "taeda/kernel/schedule/schedule.h"
@@ -105,6 +106,8 @@ KernelStep::KernelStep(GroupKernel made, const std::vector<const Expr*>& symbols
     if (const auto* loop = std::get_if<kernel::Loop>(&step))
       loops_.push_back({program_of(loop->axes[0].extent, symbols),
                         program_of(work_of(*k.pool, *loop, 1), symbols), can_split(*loop)});
+  for (const Expr* size : lift_sizes(k)) params_.push_back(program_of(size, symbols));
+  key_ = kernel::dump(k);
   interpreter_ = std::make_unique<kernel::TileInterpreter>(k);
 }
 
@@ -122,41 +125,43 @@ void KernelStep::set_native(std::shared_ptr<kernel::NativeModule> module, const 
   native_.store(owned_.get(), std::memory_order_release);
 }
 
-std::vector<LoopRange> KernelStep::ranges(const int64_t* symbols) const {
-  std::vector<LoopRange> all;
+KernelLaunch KernelStep::launch(const int64_t* symbols) const {
+  KernelLaunch made;
   for (const LoopInfo& loop : loops_) {
     const int64_t work = std::max<int64_t>(loop.work(symbols), 1);
     const int64_t grain = std::max<int64_t>(kGrainElements / work, 1);
-    all.push_back({loop.extent(symbols), loop.is_parallel ? grain : 0});
+    made.loops.push_back({loop.extent(symbols), loop.is_parallel ? grain : 0});
   }
-  return all;
+  for (const IndexProgram& param : params_) made.params.push_back(param(symbols));
+  return made;
 }
 
-bool KernelStep::run(char* const* memories, const int64_t* symbols, const LoopRange* ranges,
+bool KernelStep::run(char* const* memories, const KernelLaunch& launch,
                      const RunNumber* numbers) const {
-  return run_form(native_.load(std::memory_order_acquire), memories, symbols, ranges, numbers);
+  return run_form(native_.load(std::memory_order_acquire), memories, launch, numbers);
 }
 
-bool KernelStep::run_as(bool is_native, char* const* memories, const int64_t* symbols,
-                        const LoopRange* ranges, const RunNumber* numbers) const {
-  return run_form(is_native ? native_.load(std::memory_order_acquire) : nullptr, memories, symbols,
-                  ranges, numbers);
+bool KernelStep::run_as(bool is_native, char* const* memories, const KernelLaunch& launch,
+                        const RunNumber* numbers) const {
+  return run_form(is_native ? native_.load(std::memory_order_acquire) : nullptr, memories, launch,
+                  numbers);
 }
 
-bool KernelStep::run_form(const Native* native, char* const* memories, const int64_t* symbols,
-                          const LoopRange* ranges, const RunNumber* numbers) const {
+bool KernelStep::run_form(const Native* native, char* const* memories, const KernelLaunch& launch,
+                          const RunNumber* numbers) const {
   SmallVector<char*, 16> buffers;
   for (int memory : memories_) buffers.push_back(memories[memory]);
   int64_t error[2] = {0, 0};
-  const kernel::LaunchArguments arguments{buffers.data(), symbols, numbers, error};
+  const int64_t* params = launch.params.data();
+  const kernel::LaunchArguments arguments{buffers.data(), params, numbers, error};
   for (size_t i = 0; i < loops_.size(); ++i) {
     const auto part = [&](int64_t begin, int64_t end) {
       if (native)
-        native->functions[i](buffers.data(), symbols, numbers, error, begin, end);
+        native->functions[i](buffers.data(), params, numbers, error, begin, end);
       else
         interpreter_->run(static_cast<int>(i), arguments, begin, end);
     };
-    const auto [extent, grain] = ranges[i];
+    const auto [extent, grain] = launch.loops[i];
     if (grain == 0 || extent <= grain)
       part(0, extent);
     else

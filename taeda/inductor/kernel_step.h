@@ -22,6 +22,12 @@ struct LoopRange {
   int64_t grain;  // indices that a thread is worth; the loop is serial where it is 0
 };
 
+// What a kernel takes of a run of known sizes.
+struct KernelLaunch {
+  std::vector<LoopRange> loops;
+  std::vector<int64_t> params;  // Note [Lifted sizes]
+};
+
 // A number of a run, as kernels read them.
 struct alignas(16) RunNumber {
   uint64_t value;
@@ -34,16 +40,17 @@ class KernelStep {
   using AddMemory = FunctionRef<int(DType dtype, const Expr* numel)>;
   KernelStep(GroupKernel made, const std::vector<const Expr*>& symbols, AddMemory add_memory);
 
-  std::vector<LoopRange> ranges(const int64_t* symbols) const;
+  KernelLaunch launch(const int64_t* symbols) const;
   // `memories`: those of the run. False where an index that was read lies outside of its dimension.
-  bool run(char* const* memories, const int64_t* symbols, const LoopRange* ranges,
-           const RunNumber* numbers) const;
+  bool run(char* const* memories, const KernelLaunch& launch, const RunNumber* numbers) const;
   // Both forms on memory of their own kind; `is_native` says which.
-  bool run_as(bool is_native, char* const* memories, const int64_t* symbols,
-              const LoopRange* ranges, const RunNumber* numbers) const;
+  bool run_as(bool is_native, char* const* memories, const KernelLaunch& launch,
+              const RunNumber* numbers) const;
 
-  // The kernel, scheduled, under a name that all kernels share: equal ones have equal texts.
+  // The kernel, scheduled, over the sizes of the program.
   const std::string& text() const { return text_; }
+  // As it is compiled, under a name that all kernels share: equal ones have equal keys.
+  const std::string& key() const { return key_; }
   // Its functions as C++, under another name.
   std::string source(const std::string& name);
   // Of the program, in the order of the kernel's buffers; and those that it writes.
@@ -63,13 +70,14 @@ class KernelStep {
     std::shared_ptr<kernel::NativeModule> module;
     std::vector<NativeFn> functions;
   };
-  bool run_form(const Native* native, char* const* memories, const int64_t* symbols,
-                const LoopRange* ranges, const RunNumber* numbers) const;
+  bool run_form(const Native* native, char* const* memories, const KernelLaunch& launch,
+                const RunNumber* numbers) const;
 
   kernel::Kernel kernel_;
-  std::string text_;
+  std::string text_, key_;
   std::vector<int> memories_, written_;
   std::vector<LoopInfo> loops_;
+  std::vector<IndexProgram> params_;
   std::unique_ptr<kernel::TileInterpreter> interpreter_;
   std::unique_ptr<Native> owned_;
   std::atomic<const Native*> native_{nullptr};

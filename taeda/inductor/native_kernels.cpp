@@ -35,7 +35,7 @@ void CompiledGraph::start_native() {
     if (!step.kernel) continue;
     const size_t unit = known.size() / kKernelsPerSource;
     const auto [entry, is_new] =
-        known.try_emplace(step.kernel->text(), str("kernel", known.size()), unit);
+        known.try_emplace(step.kernel->key(), str("kernel", known.size()), unit);
     const auto& [name, place] = entry->second;
     if (is_new) {
       if (place == units.size()) units.push_back({kernel::cpu_prelude(), {}, {}});

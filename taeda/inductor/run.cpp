@@ -286,16 +286,15 @@ bool Run::run_kernel(size_t index) {
   TAEDA_CHECK(!plan_.needs_native.load(std::memory_order_relaxed) || kernel.is_native(),
               "a kernel of this plan is not compiled, and the plan runs native kernels only",
               plan_.problem.empty() ? "" : ": ", plan_.problem);
-  return kernel.run(state_.memories.data(), state_.symbols.data(),
-                    state_.layout->ranges[index].data(), state_.numbers.data());
+  return kernel.run(state_.memories.data(), state_.layout->launches[index], state_.numbers.data());
 }
 
 // Compares what both forms of a kernel write.
 bool Run::run_both_forms(size_t index) {
   const KernelStep& kernel = *plan_.steps[index].kernel;
   const auto run = [&](bool is_native) {
-    return kernel.run_as(is_native, state_.memories.data(), state_.symbols.data(),
-                         state_.layout->ranges[index].data(), state_.numbers.data());
+    return kernel.run_as(is_native, state_.memories.data(), state_.layout->launches[index],
+                         state_.numbers.data());
   };
   const bool is_good = run(false);
   if (!kernel.is_native()) return is_good;

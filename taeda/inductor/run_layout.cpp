@@ -48,7 +48,7 @@ std::shared_ptr<const RunLayout> make_layout(const CompiledGraph::Parts& plan,
   }
   made->arena = lay_out(lifetimes);
   for (const PlanStep& step : plan.steps) {
-    made->ranges.push_back(step.kernel ? step.kernel->ranges(symbols) : std::vector<LoopRange>());
+    made->launches.push_back(step.kernel ? step.kernel->launch(symbols) : KernelLaunch());
     auto& arguments = made->arguments.emplace_back();
     if (!step.call) continue;
     const std::vector<CallArgument>& given = step.call->call->arguments;

@@ -27,7 +27,7 @@ struct RunLayout {
   std::vector<TensorShape> shapes;                      // by value
   std::vector<int64_t> numels;                          // by memory
   ArenaLayout arena;                                    // offsets of temporaries
-  std::vector<std::vector<LoopRange>> ranges;           // by step
+  std::vector<KernelLaunch> launches;                   // by step
   std::vector<std::vector<dispatch::Value>> arguments;  // by step: of a call; None for tensors
   std::vector<int64_t> numbers;                         // of results
 };

@@ -166,6 +166,10 @@ class TAEDA_API ExprGraph {
   const symbolic::Expr* indirect(symbolic::ExprPool& pool, const std::string& name, NodeId value,
                                  const symbolic::Expr* extent, bool wraps);
   const std::vector<Indirect>& indirects() const { return indirects_; }
+  // The range of an indirect index in other words.
+  void set_extent(size_t indirect, const symbolic::Expr* extent) {
+    indirects_[indirect].extent = extent;
+  }
   // Null for a symbol that stands for no value.
   const Indirect* find_indirect(const symbolic::Expr* symbol) const;
 

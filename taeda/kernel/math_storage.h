@@ -214,6 +214,13 @@ TD_FN void td_write_mask_lanes(void* p, td_long i, M mask, int count) {
   if (count == td_lanes<M>) return td_store_mask(to, mask);
   td_store_mask_tail(to, mask, count);
 }
+// Whether a mask holds in the first lanes.
+template <class M>
+TD_FN bool td_all_lanes(M mask, int count) {
+  bool all = true;
+  for (int lane = 0; lane < count; ++lane) all &= mask[lane] != 0;
+  return all;
+}
 // One value per lane from a function of the lane; the others are zero.
 template <class V, class F>
 TD_FN V td_each_lane(int count, F value) {

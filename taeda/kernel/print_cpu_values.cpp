@@ -154,22 +154,45 @@ std::string CpuValues::load(const Defined& values, const Node& node, Lanes lanes
         str("td_read<", stored, ", ", type, ">(", base, ", ", index(node.at), ")");
     return is_masked ? str("(", arg(0), ") ? ", read, " : ", arg(1)) : read;
   }
+  if (!is_masked) return load_lanes(values, node, lanes, copy);
+  // A mask that is the same in all lanes decides once.
+  if (!values.wide.count(node.args[0]))
+    return str(values.names[node.args[0]], " ? ", load_lanes(values, node, lanes, copy), " : ",
+               arg(1));
   const std::string count = values.place.count();
+  const std::string read =
+      str("(", arg(0), ")[lane] ? ", load_lane(values, node, copy), " : (", arg(1), ")[lane]");
+  const std::string each = each_lane(node.type, lanes, count, read);
   const Expr* stride = vector_stride(values, node.at);
-  if (!is_masked && stride && stride->is_constant(1)) {
-    const std::string where =
-        str(">(", base, ", ", copy_index(values, node.at, copy), ", ", count, ")");
-    if (node.type == Type::Mask)
-      return str("td_read_mask_lanes<", value_type(node.type, lanes), where);
-    if (is_two(node.type, lanes))
-      return str("td_read_two<", stored, ", ", value_type(node.type, Lanes::Wide64), where);
-    return str("td_read_lanes<", stored, ", ", value_type(node.type, lanes), where);
-  }
-  std::string read = str("td_read<", stored, ", ", type, ">(", base, ", ",
-                         copy_index(values, node.at, copy, "lane"), ")");
-  if (node.type == Type::Mask) read = str("-(td_long)(", read, ")");
-  if (is_masked) read = str("(", arg(0), ")[lane] ? ", read, " : (", arg(1), ")[lane]");
-  return each_lane(node.type, lanes, count, read);
+  if (!stride || !stride->is_constant(1) || is_two(node.type, lanes)) return each;
+  return str("td_all_lanes(", arg(0), ", ", count, ") ? ", load_lanes(values, node, lanes, copy),
+             " : ", each);
+}
+
+// One lane of a load.
+std::string CpuValues::load_lane(const Defined& values, const Node& node, int copy) const {
+  const std::string read = str("td_read<", stored_name(kernel_.buffers[node.index].dtype), ", ",
+                               value_type(node.type, Lanes::One), ">(b", node.index, ", ",
+                               copy_index(values, node.at, copy, "lane"), ")");
+  return node.type == Type::Mask ? str("-(td_long)(", read, ")") : read;
+}
+
+// All lanes of a load, whatever its mask is.
+std::string CpuValues::load_lanes(const Defined& values, const Node& node, Lanes lanes,
+                                  int copy) const {
+  const std::string stored = stored_name(kernel_.buffers[node.index].dtype);
+  const std::string count = values.place.count();
+  const Expr* stride =
+      moves(node.at, values.place, values.wide) ? vector_stride(values, node.at) : nullptr;
+  if (!stride || !stride->is_constant(1))
+    return each_lane(node.type, lanes, count, load_lane(values, node, copy));
+  const std::string where =
+      str(">(b", node.index, ", ", copy_index(values, node.at, copy), ", ", count, ")");
+  if (node.type == Type::Mask)
+    return str("td_read_mask_lanes<", value_type(node.type, lanes), where);
+  if (is_two(node.type, lanes))
+    return str("td_read_two<", stored, ", ", value_type(node.type, Lanes::Wide64), where);
+  return str("td_read_lanes<", stored, ", ", value_type(node.type, lanes), where);
 }
 
 std::string CpuValues::index_value(const Defined& values, const Node& node, Lanes lanes,

@@ -182,6 +182,16 @@ PROGRAMS = {
         [leaf(2, 3, 9, 9)],
         [leaf(4, 3, 9, 9)],
     ),
+    "max_pool_by_ones": (
+        lambda x: F.relu(F.max_pool2d(x, 3, 1, 1)),
+        [leaf(2, 3, 9, 9)],
+        [leaf(4, 3, 9, 9)],
+    ),
+    "stack_of_permuted": (
+        lambda x, y: t.stack([x, y]).permute(1, 3, 0, 2, 4).reshape(2, 15, 24),
+        [leaf(2, 3, 15, 4), leaf(2, 3, 15, 4)],
+        [],
+    ),
     "max_pool_of_whole_windows": (
         lambda x: F.max_pool2d(x, 2, return_indices=True),
         [IMAGE],
@@ -278,7 +288,9 @@ COUNTS = {
     "cumsum_gradient": ([(1,), (2,)],),
     "cummax": ([(2,)],),
     "logcumsumexp": ([(1,)],),
-    "max_pool": ([(1,), (1,)],),
+    "max_pool": ([(1, "max_pool2d_with_indices"), (1,)],),
+    "max_pool_by_ones": ([(1,), (1,)],),
+    "stack_of_permuted": ([(1,), (0,)],),
     "max_pool_of_whole_windows": ([(1,)],),
     "avg_pool": ([(1,), (1,)],),
     "avg_pool_of_whole_windows": ([(1,), (1,)],),

@@ -41,7 +41,9 @@ thread_local const TakePointwise::Taker* t_taker = nullptr;
 
 }  // namespace
 
-TakePointwise::TakePointwise(Taker take) : take_(std::move(take)), outer_(t_taker) { t_taker = &take_; }
+TakePointwise::TakePointwise(Taker take) : take_(std::move(take)), outer_(t_taker) {
+  t_taker = &take_;
+}
 TakePointwise::~TakePointwise() { t_taker = outer_; }
 
 Sym pointwise_value(kernel::ExprGraph& graph, const PointwiseCall& call,

@@ -1,8 +1,10 @@
 // The usual schedule of a kernel on the CPU.
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "taeda/kernel/ir/rewrite.h"
+#include "taeda/kernel/ir/transposition.h"
 #include "taeda/kernel/schedule/schedule.h"
 
 namespace taeda::kernel {
@@ -13,6 +15,8 @@ namespace {
 constexpr int64_t kBlockHeight = 64, kBlockWidth = 256;
 // Columns that one thread reduces side by side.
 constexpr int64_t kColumns = 64;
+// Iterations of the outermost axis that keep all threads busy.
+constexpr int64_t kEnoughParts = 64;
 
 bool is_leaf(const Loop& loop) {
   return std::none_of(loop.steps.begin(), loop.steps.end(),
@@ -309,6 +313,29 @@ void schedule_reductions(Kernel& kernel, Loop& loop) {
   }
 }
 
+// The axis that threads share is the first one. Where it is short, the longest of those that are
+// neither a vector nor the block of a transposition takes its place.
+void lead_with_a_long_axis(Kernel& kernel, Loop& loop) {
+  const auto length = [](const Axis& axis) {
+    return axis.extent->is_constant() ? axis.extent->value.integer
+                                      : std::numeric_limits<int64_t>::max();
+  };
+  if (length(loop.axes[0]) >= kEnoughParts) return;
+  for (const Axis& axis : loop.axes)
+    if (!is_of_params(kernel, axis.extent)) return;
+  size_t end = loop.axes.size();
+  if (is_leaf(loop)) end = find_transposition(kernel, loop) ? end - 2 : end - 1;
+  if (loop.axes.back().binding == Binding::Vector) end = std::min(end, loop.axes.size() - 1);
+  size_t longest = 0;
+  for (size_t i = 1; i < end; ++i)
+    if (length(loop.axes[i]) > length(loop.axes[longest])) longest = i;
+  if (longest == 0) return;
+  std::vector<size_t> order{longest};
+  for (size_t i = 0; i < loop.axes.size(); ++i)
+    if (i != longest) order.push_back(i);
+  reorder_axes(kernel, loop, order);
+}
+
 }  // namespace
 
 void schedule_for_cpu(Kernel& kernel) {
@@ -321,6 +348,7 @@ void schedule_for_cpu(Kernel& kernel) {
     else
       schedule_reductions(kernel, *loop);
     if (has_atomics(loop->steps)) continue;
+    lead_with_a_long_axis(kernel, *loop);
     if (loop->axes.size() > 1 || loop->axes[0].binding == Binding::Serial)
       loop->axes[0].binding = Binding::Parallel;
   }

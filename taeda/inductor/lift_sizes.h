@@ -1,0 +1,20 @@
+// Sizes as numbers of a launch.
+//
+// Note [Lifted sizes]: a kernel is scheduled while its strides and extents are expressions of the
+// program's sizes, from which follows what may be merged. Then every expression of sizes alone
+// becomes a parameter, whose value a run computes once per set of sizes:
+//
+//   loop i < s0, j < max(1, s1//2 + 4)          loop i < p0, j < p1
+//     store y[i*max(1, s1//2 + 4) + j] = ..       store y[p1*i + j] = ..
+//
+// Such kernels are short, and those of layers that differ in nothing but sizes are one kernel.
+#pragma once
+
+#include "taeda/kernel/ir/kernel.h"
+
+namespace taeda::inductor {
+
+// Gives the kernel parameters of its own; returns what each of them is in terms of the old ones.
+std::vector<const symbolic::Expr*> lift_sizes(kernel::Kernel& kernel);
+
+}  // namespace taeda::inductor
