@@ -336,9 +336,72 @@ void lead_with_a_long_axis(Kernel& kernel, Loop& loop) {
   reorder_axes(kernel, loop, order);
 }
 
+// Whether memory has the store's value as it is.
+bool is_exact(const Kernel& kernel, const Store& store) {
+  return store.mask < 0 && store.mode == StoreMode::Write &&
+         kernel.buffers[store.buffer].space == Space::Global &&
+         kernel.buffers[store.buffer].dtype == dtype_of(kernel.values.node(store.value).type);
+}
+
+// The stores of a loop of reductions that can be done before it, after which the loop reads nothing
+// but what they wrote. They must be worth it: the tree of a reduction would hold a dear operation
+// once per lane, and threads that share columns read rows far apart.
+std::vector<Store> leading_stores(const Kernel& kernel, const Loop& loop, const Loop& inner) {
+  std::vector<Store> stores;
+  std::set<NodeId> stored;
+  for (const Step& step : inner.steps)
+    if (const auto* store = std::get_if<Store>(&step)) {
+      if (!is_exact(kernel, *store)) return {};
+      stores.push_back(*store);
+      stored.insert(store->value);
+    }
+  for (const Step& step : inner.steps)
+    if (const auto* reduce = std::get_if<Reduce>(&step))
+      for (NodeId value : reduce->values)
+        if (!stored.count(value)) return {};
+  for (const std::vector<Axis>* axes : {&loop.axes, &inner.axes})
+    for (const Axis& axis : *axes)
+      if (!is_of_params(kernel, axis.extent)) return {};
+  const std::vector<NodeId> all = values_of(kernel, inner.steps);
+  const bool is_worth = !dear_values(kernel, all, loop.axes.back().var).empty();
+  const std::vector<const Expr*> places = accesses(kernel, inner.steps);
+  const bool has_columns = dense_along(kernel, places, inner.axes.back().var).empty();
+  return is_worth && has_columns ? stores : std::vector<Store>();
+}
+
+// Columns of dear values that are stored as well as reduced: a loop that stores them comes first,
+// and the reduction reads memory.
+void store_dear_columns_first(Kernel& kernel) {
+  std::vector<Step> steps;
+  for (Step& step : kernel.steps) {
+    auto* loop = std::get_if<Loop>(&step);
+    auto* inner = loop && !loop->steps.empty() ? std::get_if<Loop>(&loop->steps[0]) : nullptr;
+    const bool is_candidate = inner && is_kept(*loop) && is_leaf(*inner) &&
+                              inner->axes[0].role == Role::Reduced &&
+                              std::none_of(loop->steps.begin() + 1, loop->steps.end(),
+                                           [](auto& s) { return std::holds_alternative<Loop>(s); });
+    const std::vector<Store> stores =
+        is_candidate ? leading_stores(kernel, *loop, *inner) : std::vector<Store>();
+    if (!stores.empty()) {
+      Loop first{inner->axes, {}};
+      for (Axis& axis : first.axes) axis.role = Role::Kept;
+      first.axes.insert(first.axes.end(), loop->axes.begin(), loop->axes.end());
+      first.steps.assign(stores.begin(), stores.end());
+      steps.emplace_back(std::move(first));
+      steps.emplace_back(Barrier{});
+      std::erase_if(inner->steps, [](const Step& s) { return std::holds_alternative<Store>(s); });
+      for (const Store& store : stores)
+        replace_value(kernel, inner->steps, store.value, kernel.load(store.buffer, store.at));
+    }
+    steps.push_back(std::move(step));
+  }
+  kernel.steps = std::move(steps);
+}
+
 }  // namespace
 
 void schedule_for_cpu(Kernel& kernel) {
+  store_dear_columns_first(kernel);
   for (Step& step : kernel.steps) {
     auto* loop = std::get_if<Loop>(&step);
     if (!loop || !is_kept(*loop)) continue;
