@@ -109,10 +109,15 @@ class Compiled {
             options);
       return *program;
     }
+    // Calls may go on meanwhile.
     template <class Visit>
     void for_each(Visit&& visit) {
-      const std::lock_guard lock(mutex);
-      for (auto& [arity, program] : programs) visit(*program);
+      std::vector<inductor::CompiledProgram*> all;
+      {
+        const std::lock_guard lock(mutex);
+        for (auto& [arity, program] : programs) all.push_back(program.get());
+      }
+      for (inductor::CompiledProgram* program : all) visit(*program);
     }
   };
   std::shared_ptr<State> state_;

@@ -135,7 +135,7 @@ class Partitioner {
   }
 
  private:
-  // Which nodes the tangents reach, and which the gradients need.
+  // Which nodes the tangents reach, and which the results and the gradients need.
   void find_sides() {
     for (size_t i = num_inputs_; i < placeholders_.size(); ++i) behind_.insert(placeholders_[i]);
     for (const Node& node : *joint_.graph) {
@@ -143,10 +143,66 @@ class Partitioner {
         if (behind_.count(input)) behind_.insert(&node);
       order_.push_back(&node);
     }
-    needed_back_ = reach(gradients_, NodeSet());
     needed_front_ = reach(results_, NodeSet());
+    reuse_draws();
+    needed_back_ = reach(gradients_, NodeSet());
+    // Elements of a tuple that the forward computes are there with it.
+    for (const Node* node : order_)
+      if (node->target().builtin() && is_before(*node)) {
+        const auto& inputs = node->inputs().list();
+        if (std::all_of(inputs.begin(), inputs.end(),
+                        [&](const Node* input) { return needed_front_.count(input) != 0; }))
+          needed_front_.insert(node);
+      }
     for (const Arg& gradient : gradients_)
       if (const Node* node = gradient.node()) is_gradient_.insert(node);
+  }
+
+  // A checkpointed region that is computed again draws the numbers that it drew before: its draws
+  // become those of the forward with the same arguments, which are the same values.
+  void reuse_draws() {
+    struct Call {
+      Node* node;
+      std::vector<Arg> args;
+      std::vector<std::pair<std::string, Arg>> kwargs;
+    };
+    std::unordered_multimap<size_t, Call> known;
+    std::unordered_map<const Node*, Node*> same;  // the first node with a node's value
+    for (Node& node : *joint_.graph) {
+      const bool is_plain = node.op() == fx::OpCode::CallFunction && is_before(node);
+      if (!is_plain || (node.is_impure() && !is_random(node))) continue;
+      Call call{&node, {}, {}};
+      size_t hash = node.target().hash();
+      const auto first = [&](const Arg& arg) {
+        return fx::map_nodes(arg, [&](Node& input) {
+          const auto found = same.find(&input);
+          Node* one = found == same.end() ? &input : found->second;
+          hash = hash * 31 + std::hash<const void*>()(one);
+          return Arg(one);
+        });
+      };
+      for (const Arg& arg : node.args()) call.args.push_back(first(arg));
+      for (const auto& [name, arg] : node.kwargs()) call.kwargs.emplace_back(name, first(arg));
+      std::vector<Node*> equal;
+      const auto [begin, end] = known.equal_range(hash);
+      for (auto it = begin; it != end; ++it) {
+        const Call& other = it->second;
+        if (other.node->target() == node.target() && other.args == call.args &&
+            other.kwargs == call.kwargs)
+          equal.push_back(other.node);
+      }
+      if (is_random(node) && needed_front_.count(&node)) equal.clear();  // a draw of its own
+      if (equal.empty()) {
+        known.emplace(hash, std::move(call));
+        continue;
+      }
+      TAEDA_CHECK_NOT_IMPLEMENTED(
+          equal.size() == 1, "a checkpointed region draws ", node.name(),
+          " again, and the program has several draws with these arguments: it cannot be told which "
+          "one is meant");
+      same[&node] = equal[0];
+      if (is_random(node)) node.replace_uses(Arg(equal[0]));
+    }
   }
   // Inputs that the gradients need.
   std::vector<size_t> primal_inputs() const {
@@ -240,12 +296,15 @@ class Partitioner {
       if (is_read) cut.add_edge(2 * k + 1, sink, MinCut::kUncut);
     }
     const std::vector<bool> side = cut.run(source, sink);
+    TAEDA_INTERNAL_CHECK(!side[sink], "the backward needs a value that cannot be saved");
     std::vector<const Node*> saved;
     for (const Node* node : order_) {
       const auto found = number.find(node);
       if (found == number.end()) continue;
       const int k = found->second;
-      if (side[2 * k] && !side[2 * k + 1]) saved.push_back(node);
+      if (!side[2 * k] || side[2 * k + 1]) continue;
+      TAEDA_INTERNAL_CHECK(is_tensor(*node) || is_number(*node), node->name(), " cannot be saved");
+      saved.push_back(node);
     }
     return saved;
   }

@@ -8,6 +8,7 @@
 #include "taeda/autograd/variable.h"
 #include "taeda/base/log.h"
 #include "taeda/base/str.h"
+#include "taeda/dispatch/levels.h"
 #include "taeda/fx/shared_inputs.h"
 #include "taeda/inductor/compile.h"
 #include "taeda/inductor/segments.h"
@@ -20,6 +21,7 @@ struct Modes {
   bool has_grad = autograd::grad_enabled();
   bool is_inference = is_inference_mode();
   bool casts[2] = {autocast::is_enabled(DeviceType::CPU), autocast::is_enabled(DeviceType::CUDA)};
+  DType default_dtype = taeda::default_dtype();
   DType cast_dtypes[2] = {autocast::dtype_of(DeviceType::CPU),
                           autocast::dtype_of(DeviceType::CUDA)};
 
@@ -94,6 +96,16 @@ void check_inputs(const std::vector<Tensor>& inputs) {
                 " is an undefined one");
 }
 
+// Inputs of another trace or transform, which is to see the operators, and memory that stands for
+// other numbers than it holds.
+bool runs_as_it_is(const std::vector<Tensor>& inputs) {
+  return !dispatch::modes().empty() ||
+         std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) {
+           return t.impl()->has_symbolic_sizes() || dispatch::wrapper_of(t) || t.is_conj() ||
+                  t.is_neg();
+         });
+}
+
 }  // namespace
 
 struct CompiledProgram::Version {
@@ -106,6 +118,13 @@ struct CompiledProgram::Version {
   std::shared_ptr<aot::CompiledFunction> function;
   std::vector<std::shared_ptr<CompiledGraph>> plans;
 
+  // Tensors from elsewhere have no gradients, which would go unnoticed.
+  void check_constants() const {
+    for (const auto& [name, t] : function->traced().constants)
+      TAEDA_CHECK(!modes.has_grad || !autograd::requires_grad(t),
+                  "a compiled program uses a tensor of shape ", t.sizes(),
+                  " that requires gradients and is none of its inputs; pass it as an argument");
+  }
   bool takes(const std::vector<Tensor>& inputs) const {
     return modes == Modes() && guards == guards_of(inputs) &&
            !sizes.first_failure(numbers_of(inputs)) &&
@@ -165,10 +184,7 @@ std::shared_ptr<const CompiledProgram::Version> CompiledProgram::make(
   };
   const std::vector<Value> values(inputs.begin(), inputs.end());
   made->function = aot::compile(program, values, options);
-  for (const auto& [name, t] : made->function->traced().constants)
-    TAEDA_CHECK(!made->modes.has_grad || !autograd::requires_grad(t),
-                "a compiled program uses a tensor of shape ", t.sizes(),
-                " that requires gradients and is none of its inputs; pass it as an argument");
+  made->check_constants();
   made->writes = !made->function->traced().written.empty();
   made->sizes = made->env->guard_set(symbols_of(*made->env, fakes));
   made->plans = std::move(*plans);
@@ -177,6 +193,7 @@ std::shared_ptr<const CompiledProgram::Version> CompiledProgram::make(
 
 std::vector<Tensor> CompiledProgram::operator()(const std::vector<Tensor>& inputs) {
   check_inputs(inputs);
+  if (runs_as_it_is(inputs)) return function_(inputs);
   std::shared_ptr<const Version> version;
   {
     const std::lock_guard lock(mutex_);
@@ -190,6 +207,7 @@ std::vector<Tensor> CompiledProgram::operator()(const std::vector<Tensor>& input
     }
   }
   if (!version) return function_(inputs);
+  version->check_constants();
   const std::vector<Value> values(inputs.begin(), inputs.end());
   std::vector<Tensor> results;
   for (const Value& v : (*version->function)(values))
@@ -204,8 +222,11 @@ size_t CompiledProgram::num_versions() const {
 
 void CompiledProgram::wait() {
   constexpr int kPauseMs = 1000;
-  const std::lock_guard lock(mutex_);
-  for (const auto& version : versions_)
+  const auto versions = [&] {
+    const std::lock_guard lock(mutex_);
+    return versions_;
+  }();
+  for (const auto& version : versions)
     for (const auto& plan : version->plans)
       while (!plan->wait_native(kPauseMs)) {
       }

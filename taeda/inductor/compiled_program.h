@@ -28,7 +28,8 @@ class TAEDA_API CompiledProgram {
  public:
   static constexpr size_t kMostVersions = 16;
   // Traced by what it does to tensors: it must do the same at every call with inputs alike. Tensors
-  // that it has from elsewhere are read as they are at each call; they have no gradients.
+  // that it has from elsewhere are those of the trace, with their elements at each call; they have
+  // no gradients.
   using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
 
   explicit CompiledProgram(Function function, ProgramOptions options = {});

@@ -12,7 +12,7 @@ TAEDA_API std::unique_ptr<Program> lower(const fx::Graph& graph, fx::AttributeRe
 
 // Whether an operator's elements are known to the compiler.
 TAEDA_API bool has_lowering(const dispatch::Operator& op);
-// Whether it is called though it has a decomposition, whose bits differ.
+// Whether it is called though it has a decomposition, which is slower or has other bits.
 bool stays_whole(const dispatch::Operator& op);
 
 }  // namespace taeda::inductor

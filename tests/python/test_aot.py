@@ -472,3 +472,48 @@ def test_checkpointed_regions_are_computed_again():
     assert _saved_bytes(_chain(_block), inputs, 0.0) == 0
     with pytest.raises(ValueError, match="activation_memory_budget is a number from 0 to 1"):
         _saved_bytes(_chain(_block), inputs, 1.5)
+
+
+# ---- numbers that are drawn ----
+
+
+def _dropout(x):
+    return t.nn.functional.dropout(x.sin(), 0.5) * x
+
+
+def _checkpointed_dropout(x):
+    return checkpoint(_dropout, x, use_reentrant=False)
+
+
+def _two_checkpoints(x):
+    return _checkpointed_dropout(_checkpointed_dropout(x))
+
+
+def _second_results(x):
+    return x.sin().max(1)[0].cos() + x.cumsum(1).sort(1)[0].sum(1)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("partition", [default_partition, min_cut_rematerialization_partition])
+@pytest.mark.parametrize("f", [_dropout, _checkpointed_dropout, _two_checkpoints, _second_results])
+def test_gradients_of_what_is_drawn_or_chosen(f, partition, backend):
+    x = t.randn(3, 5, requires_grad=True)
+    compiled = aot_function(f, BACKENDS[backend], partition_fn=partition)
+    for seed in (1, 2):
+        results = []
+        for function in (f, compiled):
+            t.manual_seed(seed)
+            value = function(x)
+            results.append((value, *t.autograd.grad(value.sum(), x)))
+        for want, have in zip(*results, strict=True):
+            assert t.equal(want, have)
+
+
+def test_a_draw_that_is_not_known_is_refused():
+    def twice(x):
+        return t.nn.functional.dropout(x, 0.5) * x + t.nn.functional.dropout(x, 0.5) * x
+
+    x = t.randn(4, requires_grad=True)
+    compiled = aot_function(lambda v: checkpoint(twice, v, use_reentrant=False), nop)
+    with pytest.raises(NotImplementedError, match="it cannot be told which one is meant"):
+        compiled(x)

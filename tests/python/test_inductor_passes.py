@@ -58,6 +58,49 @@ def test_passes_of_the_joint_graph_and_of_both_parts():
     assert t.equal(_gradient(compiled, x), 2 * x.detach().exp())
 
 
+def _negate_last(graph):
+    """Inserts nodes without values before the results."""
+    output = graph.output_node()
+    results = output.args[0]
+    with graph.inserting_before(output):
+        negated = graph.call_function(aten.neg.default, (results[0],))
+    output.args = ((negated, *results[1:]),)
+
+
+@pytest.mark.parametrize("place", ["post_grad_custom_pre_pass", "joint_custom_pre_pass"])
+def test_a_pass_may_insert_nodes(place):
+    x = t.randn(4, requires_grad=place.startswith("joint"))
+    graph = make_fx(lambda v: (v.sin() * 2,))(x)
+    with config.patch(place, _negate_last):
+        compiled = compile(graph, [x], native="never")
+    assert t.equal(compiled(x)[0], -(x.sin() * 2))
+
+
+def _without_results(graph):
+    graph.output_node().args = ((),)
+
+
+def _without_output(graph):
+    graph.erase_node(graph.output_node())
+
+
+def _with_an_input(graph):
+    with graph.inserting_before(next(iter(graph.nodes))):
+        graph.placeholder("more")
+
+
+@pytest.mark.parametrize("broken", [_without_results, _without_output, _with_an_input])
+@pytest.mark.parametrize("place", ["post_grad_custom_pre_pass", "joint_custom_post_pass"])
+def test_inputs_and_results_stay(place, broken):
+    x = t.randn(4, requires_grad=True)
+    graph = make_fx(lambda v: (v.sin() * 2,))(x)
+    with (
+        config.patch(place, broken),
+        pytest.raises(RuntimeError, match="a pass changed the number"),
+    ):
+        compile(graph, [x], native="never")
+
+
 def test_a_graph_that_a_pass_broke_is_refused():
     x = t.randn(4)
     graph = make_fx(lambda v: v.sin() * 2)(x)

@@ -10,7 +10,7 @@ from cpp_ops import cpp_return, names, parameters
 # What an element of the result is: one of another tensor, a function of some elements, or of whole
 # rows, or of all elements up to it.
 KINDS = ("view", "function", "reduction", "scan")
-# The operator stays whole though it has a decomposition, whose bits differ.
+# The operator stays whole: it has no decomposition, or one that is slower or has other bits.
 WHOLE = "called"
 
 

@@ -26,7 +26,7 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
              pointwise records are without saying so
   lowering   view, function, reduction or scan: lowering.cpp of the family says what its elements
              are, for the compiler; pointwise records have their bodies. called: the compiler calls
-             it whole, since the parts of its decomposition have other bits
+             it whole, since the parts of its decomposition are slower or have other bits
   variants   of function, method, inplace, out; none for an overload that only graphs name
   dtype      pointwise result rule: promote, float, compare, bool, real, mask_first, self
   accept     dtype classes a pointwise body takes: b(ool) i(nteger) f(loat) c(omplex); of other

@@ -15,6 +15,7 @@ from operator import attrgetter
 
 from taeda import _C
 from taeda.fx.graph_module import GraphModule
+from taeda.fx.node import map_arg
 from taeda.utils import _pytree as pytree
 from taeda.utils._config_module import functorch_config
 from taeda.utils._config_module import inductor_config as config
@@ -49,6 +50,8 @@ def _placeholder_inputs(gm, example_inputs):
         val = node.meta.get("val", given)
         if isinstance(val, _C.Tensor) and isinstance(given, _C.Tensor) and val is not given:
             val = val.detach().requires_grad_(given.requires_grad)
+        if isinstance(val, _C.Tensor) and (val.is_conj() or val.is_neg()):
+            val = val.resolve_conj().resolve_neg()
         inputs.append(val)
     return inputs
 
@@ -64,14 +67,37 @@ def _form(result):
     return type(result).__name__
 
 
+def _interface(graph):
+    """The numbers of inputs and results of a graph."""
+    outputs = graph.find_nodes(op="output")
+    results = pytree.tree_leaves(outputs[0].args, is_leaf=lambda x: x is None) if outputs else []
+    return len(graph.find_nodes(op="placeholder")), len(results)
+
+
+def _add_values(graph):
+    """Gives nodes that a pass made the values that the compiler reads."""
+    for node in graph.nodes:
+        if node.op != "call_function" or "val" in node.meta:
+            continue
+        args, kwargs = map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
+        node.meta["val"] = node.target(*args, **kwargs)
+
+
 def _one_after_the_other(*passes):
     """The passes that are set as one function of a graph; None where none is."""
     passes = [run for run in passes if run is not None]
 
     def run_all(graph):
+        before = _interface(graph)
         for run in passes:
             run(graph)
         graph.lint()
+        if _interface(graph) != before:
+            raise RuntimeError(
+                "a pass changed the number of inputs or results of a graph, which must stay: there "
+                f"were {before[0]} inputs and {before[1]} results"
+            )
+        _add_values(graph)
 
     return run_all if passes else None
 
@@ -178,8 +204,7 @@ def compile(gm, example_inputs, *, native=None, check=False):
         raise ValueError(f'native is {names} or "{NATIVE_MODES[-1]}", not {native!r}')
     if config.pre_grad_custom_pass is not None:
         gm = GraphModule(gm, copy.deepcopy(gm.graph))
-        config.pre_grad_custom_pass(gm.graph)
-        gm.graph.lint()
+        _one_after_the_other(config.pre_grad_custom_pass)(gm.graph)
     logs = _logs.wanted()
     compiled = CompiledModule(gm, list(example_inputs))
     if check:

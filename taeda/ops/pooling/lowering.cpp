@@ -75,8 +75,8 @@ struct Windows {
     }
   }
   bool is_small() const { return h.kernel * w.kernel <= kMostTaps; }
-  // Whether neighbouring windows begin at neighbours, so that vectors read their taps.
-  bool is_slid() const { return w.stride == 1 || w.kernel <= w.stride; }
+  // Whether vectors read the taps of neighbouring windows as they lie, or windows do not overlap.
+  bool is_dense_or_apart() const { return w.stride == 1 || w.kernel <= w.stride; }
   bool is_dense() const { return h.dilation == 1 && w.dilation == 1; }
   bool has_few_windows() const { return is_dense() && h.covers() * w.covers() <= kMostTaps; }
 
@@ -226,7 +226,7 @@ void max_pool2d_with_indices(const Tensor& self, IntList kernel_size, IntList st
   const PoolWindow window = pool_window("max_pool2d", 2, kernel_size, stride, padding, dilation);
   const Windows windows(window, self, out0, ceil_mode);
   // Overlapping windows would compute an element for each of them, lane by lane.
-  if (!windows.is_small() || !windows.is_slid()) return;
+  if (!windows.is_small() || !windows.is_dense_or_apart()) return;
   Lowering& l = Lowering::current();
   const Definition& x = l.of(self);
   l.define(out0, [windows, &x](Emitter& e, const Place& at) {
