@@ -46,12 +46,12 @@ def layers(count):
 
 
 def case(T, name, batch):
-    """A function of tensors, and the tensors."""
+    """A function of tensors, the tensors, and whether each has a gradient in training."""
     if name in ("two", "chain"):
-        return {"two": two, "chain": chain}[name], [T.randn(4)]
+        return {"two": two, "chain": chain}[name], [T.randn(4)], [True]
     if name in ("half", "deep"):
         count = 1000 if name == "half" else 2000
-        return layers(count), [T.randn(4, 8), T.randn(8, 8) * 0.01]
+        return layers(count), [T.randn(4, 8), T.randn(8, 8) * 0.01], [True, True]
     from side_by_side.networks import networks
 
     network = networks(T)[name]
@@ -63,7 +63,8 @@ def case(T, name, batch):
         return T.func.functional_call(model, dict(zip(names, values, strict=True)), (x,))
 
     x = network.make_input(batch or network.cpu_batch, "cpu")
-    return run, [x, *(p.detach() for p in parameters.values())]
+    is_trained = [isinstance(p, T.nn.Parameter) for p in parameters.values()]
+    return run, [x, *(p.detach() for p in parameters.values())], [False, *is_trained]
 
 
 def best(call, seconds=0.5):
@@ -111,9 +112,9 @@ def measure_taeda(name, phase, batch):
     import taeda as T
 
     T.manual_seed(0)
-    f, inputs = case(T, name, batch)
+    f, inputs, is_trained = case(T, name, batch)
     if phase == "train":
-        inputs = [x.requires_grad_() if x.is_floating_point() else x for x in inputs]
+        inputs = [x.requires_grad_(y) for x, y in zip(inputs, is_trained, strict=True)]
     row = {}
     start = now_ms()
     gm = make_fx(f, tracing_mode="symbolic", pre_dispatch=True)(*inputs)
@@ -149,9 +150,9 @@ def measure_torch(name, phase, batch):
     import torch as T
 
     T.manual_seed(0)
-    f, inputs = case(T, name, batch)
+    f, inputs, is_trained = case(T, name, batch)
     if phase == "train":
-        inputs = [x.requires_grad_() if x.is_floating_point() else x for x in inputs]
+        inputs = [x.requires_grad_(y) for x, y in zip(inputs, is_trained, strict=True)]
     step = step_of(T.compile(f, dynamic=True), inputs, phase)
     start = now_ms()
     step()

@@ -45,6 +45,19 @@ def test_flops_of_convolutions(transposed, groups):
     assert counter.get_flop_counts() == {"Global": expected}
 
 
+@pytest.mark.skipif(NAME == "torch", reason="PyTorch counts attention on other devices alone")
+def test_flops_of_attention_are_those_of_its_products():
+    counter = FlopCounterMode(display=False)
+    q, k, v = (t.ones(2, 3, n, 4, requires_grad=True) for n in (5, 7, 7))
+    with counter:
+        y = t.nn.functional.scaled_dot_product_attention(q, k, v)
+    product = 2 * (2 * 3) * 5 * 7 * 4
+    assert counter.get_total_flops() == 2 * product
+    with counter:
+        y.sum().backward()
+    assert counter.get_total_flops() == 5 * product
+
+
 def test_flops_by_a_formula_of_ones_own():
     mapping = {aten.sin: lambda shape, out_shape=None: 7 * shape[0]}
     with FlopCounterMode(display=False, custom_mapping=mapping) as counter:

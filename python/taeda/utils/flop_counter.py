@@ -131,6 +131,22 @@ def conv_backward_flop(
     return total
 
 
+@register_flop_formula(ops.aten._scaled_dot_product_flash_attention_for_cpu)
+def sdpa_flop(query_shape, key_shape, value_shape, *args, out_shape=None, **kwargs):
+    """Those of scores and of their products with the values; softmax is not counted."""
+    batch, heads, queries, width = query_shape
+    return 2 * batch * heads * queries * key_shape[2] * (width + value_shape[3])
+
+
+@register_flop_formula(ops.aten._scaled_dot_product_flash_attention_for_cpu_backward)
+def sdpa_backward_flop(
+    grad_shape, query_shape, key_shape, value_shape, *args, out_shape=None, **kwargs
+):
+    """Scores once more, gradients of scores and values, gradients of queries and keys."""
+    batch, heads, queries, width = query_shape
+    return 2 * batch * heads * queries * key_shape[2] * (3 * width + 2 * value_shape[3])
+
+
 class _Counting(TorchDispatchMode):
     """The mode behind a counter."""
 
