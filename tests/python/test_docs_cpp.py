@@ -12,6 +12,7 @@ from cpp_program import run_program
 ROOT = pathlib.Path(__file__).parents[2]
 HEAD = """
 #undef NDEBUG
+#include <taeda/compile.h>
 #include <taeda/taeda.h>
 #include <cassert>
 #include <iostream>
