@@ -210,6 +210,8 @@ TEST(Verifier, AcceptsStoresThatNeverMeet) {
            "  loop i < 2, j < 3\n    store y[2*j + i] = %0\n",
            "  loop i < n, j < m\n    store y[m*i + j] = %0\n",
            "  loop i < n, j < 1\n    store y[i + j] = %0\n",
+           // A length that may be 1 is the launch's business.
+           "  loop i < n, j < ((m + 1)//2)\n    store y[i + j] = %0\n",
            "  buffer z float32[16]\n  loop i < 4, j < 4\n    store z[4*i + j] = %0\n",
            "  value %2 = load k[i] : i64\n  index t = %2 < n\n  loop i < n\n    add y[t] = %0\n",
        })

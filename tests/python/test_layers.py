@@ -265,6 +265,12 @@ def test_random_fills(fill, bound, std):
         assert 0.98 * bound < x.abs().max().item() <= bound * (1 + 1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:mean is more than 2 std")
+def test_a_truncated_tail_far_from_the_mean_ends():
+    x = nn.init.trunc_normal_(t.ones(2, 3), float(2**64))
+    assert (x == 2).all()
+
+
 def test_fixed_fills():
     assert nn.init.constant_(t.zeros(2), 3).tolist() == [3, 3]
     assert nn.init.ones_(t.zeros(2)).tolist() == [1, 1]

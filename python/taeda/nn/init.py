@@ -90,12 +90,19 @@ def _draw_within(tensor, mean, std, a, b, generator):
     return tensor if result is tensor else tensor.copy_(result)
 
 
+_MOST_ROUNDS = 1000
+
+
 def _draw_in_tail(tensor, mean, std, a, b, generator):
-    """Uniform values in [a, b], each kept with its density over the largest one's."""
-    largest = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    """Uniform values in [a, b], each kept with its density over the largest one's.
+
+    Far from the mean that is next to none: after many rounds what is left is the densest place.
+    """
+    densest = max(a, min(mean, b))
+    largest = -0.5 * ((densest - mean) / std) ** 2
     result = tensor.uniform_(a, b, generator=generator)
     candidate, pending = result, None
-    while True:
+    for _ in range(_MOST_ROUNDS):
         log_density = ((candidate - mean) / std) ** 2 * -0.5 - largest
         is_refused = _C.empty_like(result).uniform_(generator=generator).log_() > log_density
         pending = is_refused if pending is None else pending & is_refused
@@ -103,6 +110,8 @@ def _draw_in_tail(tensor, mean, std, a, b, generator):
             break
         candidate = _C.empty_like(result).uniform_(a, b, generator=generator)
         result = _C.where(pending, candidate, result)
+    else:
+        result = _C.where(pending, densest, result)
     return tensor if result is tensor else tensor.copy_(result)
 
 

@@ -339,8 +339,10 @@ class Verifier {
   // where both axes are that long.
   void check_meeting(const Store& store, const Buffer& buffer) const {
     const symbolic::Polynomial index = symbolic::polynomial_of(store.at);
+    // A parameter that is a size is longer than one; of other expressions their range tells.
     const auto is_longer = [](const Axis& axis, int64_t count) {
-      return axis.extent->is_constant() ? axis.extent->value.integer > count : count == 1;
+      const bool is_size = axis.extent->is_symbol() && axis.extent->range.lo >= 0;
+      return is_size ? count == 1 : axis.extent->range.lo > count;
     };
     for (size_t i = 0; i < around_.size(); ++i)
       for (size_t j = 0; j < i; ++j) {
