@@ -157,6 +157,7 @@ def test_layers_that_no_memory_holds_are_refused_at_once(count):
     for make in (
         lambda: taeda.nn.TransformerEncoder(encoder, count),
         lambda: taeda.nn.TransformerDecoder(decoder, count),
+        lambda: taeda.nn.TransformerDecoder(None, count),
         lambda: taeda.nn.Transformer(4, 2, num_decoder_layers=count),
         lambda: taeda.nn.LSTM(2, 3, count),
         lambda: taeda.nn.GRU(2, 3, num_layers=count, device="meta"),

@@ -46,13 +46,15 @@ def _detect_is_causal_mask(mask, is_causal=None, size=None):
 
 
 def _get_clones(module, N):
-    clones = ModuleList()
+    clones, numbers = ModuleList(), range(N)
     if isinstance(module, Module):
         tensors = [*module.parameters(), *module.buffers()]
         # Every part has a table of its own, whatever its device.
         sizes = [0 if t.is_meta else t.nbytes for t in tensors] + [0 for _ in module.modules()]
         check_memory(type(module).__name__, N, sizes)
-    for _ in range(N):
+    elif module is None:
+        check_memory("None", N, [0])
+    for _ in numbers:
         clones.append(copy.deepcopy(module))
     return clones
 
