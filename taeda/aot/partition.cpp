@@ -161,6 +161,10 @@ class Partitioner {
   // A checkpointed region that is computed again draws the numbers that it drew before: its draws
   // become those of the forward with the same arguments, which are the same values.
   void reuse_draws() {
+    const bool draws_again = std::any_of(order_.begin(), order_.end(), [&](const Node* node) {
+      return is_random(*node) && is_before(*node) && !needed_front_.count(node);
+    });
+    if (!draws_again) return;
     struct Call {
       Node* node;
       std::vector<Arg> args;

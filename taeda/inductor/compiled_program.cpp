@@ -125,9 +125,10 @@ struct CompiledProgram::Version {
                   "a compiled program uses a tensor of shape ", t.sizes(),
                   " that requires gradients and is none of its inputs; pass it as an argument");
   }
-  bool takes(const std::vector<Tensor>& inputs) const {
-    return modes == Modes() && guards == guards_of(inputs) &&
-           !sizes.first_failure(numbers_of(inputs)) &&
+  // `own`, `numbers`: the guards of the inputs, and the numbers that guards speak of.
+  bool takes(const std::vector<Tensor>& inputs, const std::vector<InputGuard>& own,
+             const std::vector<int64_t>& numbers) const {
+    return modes == Modes() && guards == own && !sizes.first_failure(numbers) &&
            (!writes || shared == shared_memories(inputs));
   }
 };
@@ -138,8 +139,10 @@ CompiledProgram::~CompiledProgram() = default;
 
 std::shared_ptr<const CompiledProgram::Version> CompiledProgram::find(
     const std::vector<Tensor>& inputs) const {
+  const std::vector<InputGuard> guards = guards_of(inputs);
+  const std::vector<int64_t> numbers = numbers_of(inputs);
   for (const auto& version : versions_)
-    if (version->takes(inputs)) return version;
+    if (version->takes(inputs, guards, numbers)) return version;
   return nullptr;
 }
 

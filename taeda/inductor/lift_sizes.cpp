@@ -1,7 +1,6 @@
 // Rewrites a kernel's indices over parameters of its own.
 #include "taeda/inductor/lift_sizes.h"
 
-#include <algorithm>
 #include <unordered_map>
 
 #include "taeda/base/str.h"
@@ -30,21 +29,14 @@ class Lifter {
   std::vector<const Expr*> params, expressions;
 
  private:
-  bool is_of_sizes(const Expr* e) const {
-    const auto symbols = symbolic::symbols_of(e);
-    return std::all_of(symbols.begin(), symbols.end(), [&](const Expr* symbol) {
-      return std::count(kernel_.params.begin(), kernel_.params.end(), symbol) != 0;
-    });
-  }
-
   const Expr* lifted(const Expr* e) {
-    if (e->kind == SymKind::Int && is_of_sizes(e)) return param(e);
+    if (e->kind == SymKind::Int && kernel::is_of_params(kernel_, e)) return param(e);
     if (e->is_symbol()) return e;
     const bool is_joined = e->op == ExprOp::Add || e->op == ExprOp::Mul;
     const Expr* sizes = nullptr;  // the operands of sizes alone, as one
     std::vector<const Expr*> args;
     for (const Expr* arg : e->args)
-      if (is_joined && is_of_sizes(arg))
+      if (is_joined && kernel::is_of_params(kernel_, arg))
         sizes = sizes ? pool_.make(e->op, sizes, arg) : arg;
       else
         args.push_back((*this)(arg));

@@ -30,11 +30,14 @@ ResultForm read_form(PyObject* o) {
   return form == "one" ? ResultForm::One : form == "tuple" ? ResultForm::Tuple : ResultForm::List;
 }
 
-// What a function of Python does to a graph.
-void change(PyObject* pass, fx::Graph& graph) {
-  const GilHold gil;
-  const Ref object(wrap_graph(IntrusivePtr<fx::Graph>::share(&graph)));
-  const Ref done(checked(PyObject_CallOneArg(pass, object.get())));
+// What a function of Python does to a graph; null for null.
+std::function<void(fx::Graph&)> read_pass(PyObject* o) {
+  if (!o) return nullptr;
+  return [kept = keep_object(o)](fx::Graph& graph) {
+    const GilHold gil;
+    const Ref object(wrap_graph(IntrusivePtr<fx::Graph>::share(&graph)));
+    const Ref done(checked(PyObject_CallOneArg(kept.get(), object.get())));
+  };
 }
 
 // compile(graph, inputs, attributes, options): with gradients where inputs require them. Options
@@ -53,15 +56,8 @@ PyObject* compile(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
         read_memory_budget(PyDict_GetItemString(argv[3], "memory_budget"));
     // Gradients of gradients are compiled later.
     const std::weak_ptr<Compiled> owner = made;
-    if (PyObject* pass = option(argv[3], "on_joint"))
-      options.on_joint = [kept = keep_object(pass)](fx::Graph& joint) {
-        change(kept.get(), joint);
-      };
-    const auto on_graph = [&]() -> std::function<void(fx::Graph&)> {
-      PyObject* pass = option(argv[3], "on_graph");
-      if (!pass) return nullptr;
-      return [kept = keep_object(pass)](fx::Graph& graph) { change(kept.get(), graph); };
-    }();
+    options.on_joint = read_pass(option(argv[3], "on_joint"));
+    const auto on_graph = read_pass(option(argv[3], "on_graph"));
     options.forward =
         options.backward = [owner, on_graph](const fx::Graph& given, fx::AttributeReader read) {
           const auto start = std::chrono::steady_clock::now();

@@ -1,6 +1,7 @@
 // Rewrites values bottom-up with a memo.
 #include "taeda/kernel/ir/rewrite.h"
 
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 
@@ -165,13 +166,17 @@ DType dtype_of(Type type) {
   }
 }
 
+bool is_of_params(const Kernel& kernel, const Expr* e) {
+  const auto symbols = symbolic::symbols_of(e);
+  return std::all_of(symbols.begin(), symbols.end(), [&](const Expr* symbol) {
+    return std::count(kernel.params.begin(), kernel.params.end(), symbol) != 0;
+  });
+}
+
 void check_params(const Kernel& kernel, const Expr* e) {
-  for (const Expr* symbol : symbolic::symbols_of(e)) {
-    bool is_param = false;
-    for (const Expr* param : kernel.params) is_param |= param == symbol;
-    TAEDA_CHECK_VALUE(is_param, "[kernel] the size ", symbolic::text_of(e), " moves with ",
-                      symbol->name);
-  }
+  for (const Expr* symbol : symbolic::symbols_of(e))
+    TAEDA_CHECK_VALUE(is_of_params(kernel, symbol), "[kernel] the size ", symbolic::text_of(e),
+                      " moves with ", symbol->name);
 }
 
 }  // namespace taeda::kernel

@@ -29,6 +29,8 @@ int add_buffer(Kernel& kernel, const std::string& name, DType dtype, const Expr*
                Space space);
 // The dtype that holds values of a type as they are.
 DType dtype_of(Type type);
+// Whether an expression is made of parameters alone.
+bool is_of_params(const Kernel& kernel, const Expr* e);
 // ValueError where an expression is made of more than parameters.
 void check_params(const Kernel& kernel, const Expr* e);
 

@@ -48,13 +48,6 @@ bool is_direct(const Kernel& kernel, const Expr* at) {
   });
 }
 
-bool is_of_params(const Kernel& kernel, const Expr* e) {
-  const auto symbols = symbolic::symbols_of(e);
-  return std::all_of(symbols.begin(), symbols.end(), [&](const Expr* symbol) {
-    return std::count(kernel.params.begin(), kernel.params.end(), symbol) != 0;
-  });
-}
-
 // Operations that cost more than a load and a store.
 bool is_dear(Op op) { return op == Op::Pow || op == Op::Atan2 || op == Op::Div || op >= Op::Sqrt; }
 
