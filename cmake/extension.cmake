@@ -1,6 +1,8 @@
 # _C: the Python bindings, in build/python/taeda beside links to the package's Python files.
 file(GLOB_RECURSE extension_sources CONFIGURE_DEPENDS
-  ${CMAKE_SOURCE_DIR}/python/src/*.cpp ${CMAKE_SOURCE_DIR}/python/interop/*.cpp)
+  ${CMAKE_SOURCE_DIR}/python/src/*.cpp ${CMAKE_SOURCE_DIR}/python/interop/*.cpp
+  ${CMAKE_SOURCE_DIR}/taeda/dynamo/evaluator/*.cpp ${CMAKE_SOURCE_DIR}/taeda/dynamo/capture/*.cpp)
+file(GLOB dynamo_frames CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/taeda/dynamo/frames/*.c)
 set(extension_generated ${TAEDA_GENERATED})
 list(FILTER extension_generated INCLUDE REGEX "^${TAEDA_GENERATED_DIR}/python/.*\\.cpp$")
 
@@ -26,8 +28,17 @@ if(extension_sources)
   taeda_compile_together(taeda_extension 4 ${extension_sources})
   taeda_compile_together(taeda_bindings 8 ${extension_generated} ${extension_light})
 
+  # The seam to CPython's frames is C.
+  add_library(taeda_frames OBJECT ${dynamo_frames})
+  target_include_directories(taeda_frames PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(taeda_frames PRIVATE Python::Module)
+  target_compile_features(taeda_frames PRIVATE c_std_11)
+  set_target_properties(taeda_frames PROPERTIES POSITION_INDEPENDENT_CODE ON
+    C_VISIBILITY_PRESET hidden)
+
   Python_add_library(_C MODULE WITH_SOABI
-    $<TARGET_OBJECTS:taeda_extension> $<TARGET_OBJECTS:taeda_bindings>)
+    $<TARGET_OBJECTS:taeda_extension> $<TARGET_OBJECTS:taeda_bindings>
+    $<TARGET_OBJECTS:taeda_frames>)
   target_link_libraries(_C PRIVATE taeda)
   set_target_properties(_C PROPERTIES LINKER_LANGUAGE CXX
     LIBRARY_OUTPUT_DIRECTORY ${TAEDA_PACKAGE_DIR} INSTALL_RPATH "$ORIGIN")
@@ -36,7 +47,7 @@ endif()
 # _frames: the evaluator of Python frames; nothing of the library is in it (tools/build_frames.py
 # builds it alone for other versions of CPython).
 file(GLOB frames_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/frames/module.cpp
-  ${CMAKE_SOURCE_DIR}/taeda/dynamo/*/*.c ${CMAKE_SOURCE_DIR}/taeda/dynamo/*/*.cpp)
+  ${CMAKE_SOURCE_DIR}/taeda/dynamo/frames/*.c ${CMAKE_SOURCE_DIR}/taeda/dynamo/evaluator/*.cpp)
 if(Python_VERSION VERSION_GREATER_EQUAL 3.14)
   set(frames_sources ${CMAKE_SOURCE_DIR}/python/frames/refused.cpp)
 endif()

@@ -16,6 +16,7 @@
 #include "python/src/dispatch/overrides.h"
 #include "python/src/dispatch/sample_functions.h"
 #include "python/src/dispatch/script_object.h"
+#include "python/src/dynamo/compiled_callable.h"
 #include "python/src/fx/export_functions.h"
 #include "python/src/fx/fx_fake.h"
 #include "python/src/fx/fx_regions.h"
@@ -83,7 +84,9 @@ bool add_autograd_submodules(PyObject* module) {
 bool fill_compilers() {
   PyObject* inductor = PyImport_AddModule("taeda._C._inductor");
   PyObject* aot = PyImport_AddModule("taeda._C._aot");
-  return inductor && aot && init_compiled_graph_type(inductor) && init_aot(aot);
+  PyObject* dynamo = PyImport_AddModule("taeda._C._dynamo");
+  return inductor && aot && dynamo && init_compiled_graph_type(inductor) && init_aot(aot) &&
+         init_dynamo(dynamo);
 }
 
 const PyMethodDef* const own_nn_functions[] = {multi_head_attention_table, nullptr};
@@ -109,7 +112,8 @@ bool fill(PyObject* module) {
          add_submodule(module, "taeda._C._fx", no_tables) && fill_fx(module) &&
          add_submodule(module, "taeda._C._export", export_tables) &&
          add_submodule(module, "taeda._C._inductor", no_tables) &&
-         add_submodule(module, "taeda._C._aot", no_tables) && fill_compilers() &&
+         add_submodule(module, "taeda._C._aot", no_tables) &&
+         add_submodule(module, "taeda._C._dynamo", no_tables) && fill_compilers() &&
          add_autograd_submodules(module) && init_weak_tensor_ref_type(module) &&
          init_weak_storage_ref_type(module) &&
          PyModule_AddObjectRef(module, "_return_types", return_types_module()) == 0 &&

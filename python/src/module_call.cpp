@@ -115,6 +115,14 @@ PyObject* module_call(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
 
 }  // namespace
 
+bool is_plain_module_call(PyObject* module) {
+  if (!module_class) return false;
+  const Ref members(PyObject_GenericGetDict(module, nullptr));
+  const bool is_plain = members && is_plain_call(module, members.get(), *module_class);
+  if (PyErr_Occurred()) PyErr_Clear();
+  return is_plain;
+}
+
 PyMethodDef module_call_table[] = {
     {"_module_call", as_function(module_call), METH_FASTCALL,
      "_module_call(cls, tables) -> method\n\n"

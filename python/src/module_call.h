@@ -10,4 +10,7 @@ namespace taeda::python {
 // the class's `_wrapped_call_impl` where they do.
 extern PyMethodDef module_call_table[];
 
+// Whether a call of the module is a call of `forward` and nothing else.
+bool is_plain_module_call(PyObject* module);
+
 }  // namespace taeda::python

@@ -209,6 +209,7 @@ _LAZY = {
     "_check_with": "_sym",
     "DispatchKey": "library.keys",
     "_disable_dynamo": "compiler",
+    "compile": "compiler._compile",
     "are_deterministic_algorithms_enabled": "_settings",
     "get_deterministic_debug_mode": "_settings",
     "get_float32_matmul_precision": "_settings",

@@ -33,7 +33,8 @@ struct SharedMemory {
 
 // Memories that several of the inputs look at. Inputs on different parts of a storage share
 // nothing.
-std::vector<SharedMemory> find_shared_memories(const std::vector<dispatch::Value>& inputs);
+TAEDA_API std::vector<SharedMemory> find_shared_memories(
+    const std::vector<dispatch::Value>& inputs);
 // NotImplementedError where inputs read the same memory as different numbers.
 void check_alike(const SharedMemory& memory, const std::vector<dispatch::Value>& inputs);
 

@@ -2,6 +2,7 @@
 #include "python/src/compile/compile_functions.h"
 
 #include <chrono>
+#include <unordered_map>
 
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
@@ -9,6 +10,7 @@
 #include "python/interop/wrap.h"
 #include "python/src/compile/aot_functions.h"
 #include "python/src/compile/compiled_object.h"
+#include "python/src/fx/fx_fake.h"
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
 #include "taeda/aot/compiled_function.h"
@@ -40,41 +42,54 @@ std::function<void(fx::Graph&)> read_pass(PyObject* o) {
   };
 }
 
-// compile(graph, inputs, attributes, options): with gradients where inputs require them. Options
-// are `form` of results, `memory_budget`, `on_joint` and `on_graph`, which change the joint graph
-// and each graph that is lowered.
+// Options are `form` of results, `memory_budget`, `on_joint` and `on_graph`, which change the joint
+// graph and each graph that is lowered. Gradients of gradients are compiled later, so the plans are
+// noted only while `made` lives.
+aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& made) {
+  made->form = read_form(PyDict_GetItemString(given, "form"));
+  aot::AotOptions options;
+  options.decompose = inductor::decompose_for_lowering;
+  options.partition.memory_budget =
+      read_memory_budget(PyDict_GetItemString(given, "memory_budget"));
+  options.on_joint = read_pass(option(given, "on_joint"));
+  const std::weak_ptr<Compiled> owner = made;
+  const auto on_graph = read_pass(option(given, "on_graph"));
+  options.forward =
+      options.backward = [owner, on_graph](const fx::Graph& whole, fx::AttributeReader read) {
+        const auto start = std::chrono::steady_clock::now();
+        const IntrusivePtr<fx::Graph> changed = on_graph ? fx::clone(whole) : nullptr;
+        if (changed) on_graph(*changed);
+        const fx::Graph& graph = changed ? *changed : whole;
+        inductor::Segments made = inductor::compile_segments(graph, read);
+        const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+        if (const auto all = owner.lock()) {
+          all->plan_seconds += spent.count();
+          for (const auto& plan : made.plans) {
+            all->is_short &= plan->num_steps() <= kShortPlan;
+            all->plans.push_back(plan);
+          }
+        }
+        return std::move(made.run);
+      };
+  return options;
+}
+
+PyObject* finish(const std::shared_ptr<Compiled>& made,
+                 const std::shared_ptr<aot::CompiledFunction>& function, double seconds) {
+  made->trace_seconds = seconds - made->plan_seconds;
+  if (function->parts()) made->partition = function->parts()->report;
+  made->run = [function](const std::vector<Value>& inputs) { return (*function)(inputs); };
+  return wrap_compiled(made);
+}
+
+// compile(graph, inputs, attributes, options): with gradients where inputs require them
 PyObject* compile(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(
         nargs == 4 && is_fx_graph(argv[0]) && PyDict_Check(argv[2]) && PyDict_Check(argv[3]),
         "compile takes a Graph, inputs, attributes and options");
     auto made = std::make_shared<Compiled>();
-    made->form = read_form(PyDict_GetItemString(argv[3], "form"));
-    aot::AotOptions options;
-    options.decompose = inductor::decompose_for_lowering;
-    options.partition.memory_budget =
-        read_memory_budget(PyDict_GetItemString(argv[3], "memory_budget"));
-    // Gradients of gradients are compiled later.
-    const std::weak_ptr<Compiled> owner = made;
-    options.on_joint = read_pass(option(argv[3], "on_joint"));
-    const auto on_graph = read_pass(option(argv[3], "on_graph"));
-    options.forward =
-        options.backward = [owner, on_graph](const fx::Graph& given, fx::AttributeReader read) {
-          const auto start = std::chrono::steady_clock::now();
-          const IntrusivePtr<fx::Graph> changed = on_graph ? fx::clone(given) : nullptr;
-          if (changed) on_graph(*changed);
-          const fx::Graph& graph = changed ? *changed : given;
-          inductor::Segments made = inductor::compile_segments(graph, read);
-          const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-          if (const auto all = owner.lock()) {
-            all->plan_seconds += spent.count();
-            for (const auto& plan : made.plans) {
-              all->is_short &= plan->num_steps() <= kShortPlan;
-              all->plans.push_back(plan);
-            }
-          }
-          return std::move(made.run);
-        };
+    const aot::AotOptions options = read_options(argv[3], made);
     const auto attribute = [&](const std::string& name) {
       PyObject* found = PyDict_GetItemString(argv[2], name.c_str());
       TAEDA_CHECK_KIND(ErrorKind::Attribute, found, "the graph's attribute ", name,
@@ -86,10 +101,106 @@ PyObject* compile(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
         fx_graph_of(argv[0]), read_values(argv[1], "the inputs of a compiled graph are a list"),
         options, attribute);
     const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - start;
-    made->trace_seconds = whole.count() - made->plan_seconds;
-    if (function->parts()) made->partition = function->parts()->report;
-    made->run = [function](const std::vector<Value>& inputs) { return (*function)(inputs); };
-    return wrap_compiled(std::move(made));
+    return finish(made, function, whole.count());
+  });
+}
+
+// Runs a graph that calls functions of Python, node by node, on values that are being traced.
+class OpenGraph {
+ public:
+  explicit OpenGraph(const fx::Graph& graph) : graph_(graph) {}
+
+  std::vector<Value> operator()(const std::vector<Value>& inputs) {
+    size_t next = 0;
+    for (fx::Node& node : graph_) {
+      switch (node.op()) {
+        case fx::OpCode::Placeholder:
+          values_[&node] = Ref(checked(wrap_any(inputs.at(next++))));
+          break;
+        case fx::OpCode::Output: {
+          const Ref results = value_of(node.args().at(0));
+          return read_values(results.get(), "the results of a captured graph are a tuple");
+        }
+        default: values_[&node] = call(node);
+      }
+    }
+    return {};
+  }
+
+ private:
+  Ref call(const fx::Node& node) {
+    Ref args(checked(PyTuple_New(static_cast<Py_ssize_t>(node.args().size()))));
+    for (size_t i = 0; i < node.args().size(); ++i)
+      PyTuple_SET_ITEM(args.get(), i, value_of(node.args()[i]).release());
+    Ref kwargs(node.kwargs().empty() ? nullptr : checked(PyDict_New()));
+    for (const auto& [name, arg] : node.kwargs())
+      if (PyDict_SetItemString(kwargs.get(), name.c_str(), value_of(arg).get()) < 0)
+        throw_python_error();
+    if (node.op() == fx::OpCode::CallMethod) {
+      const Ref method(checked(
+          PyObject_GetAttrString(PyTuple_GET_ITEM(args.get(), 0), node.target().name()->c_str())));
+      const Ref rest(checked(PyTuple_GetSlice(args.get(), 1, PyTuple_GET_SIZE(args.get()))));
+      return Ref(checked(PyObject_Call(method.get(), rest.get(), kwargs.get())));
+    }
+    TAEDA_CHECK(node.op() == fx::OpCode::CallFunction, "a captured graph calls functions and ",
+                "methods; ", node.name(), " is something else");
+    const Ref target(checked(wrap_target(node.target())));
+    return Ref(checked(PyObject_Call(target.get(), args.get(), kwargs.get())));
+  }
+
+  Ref value_of(const fx::Arg& arg) {
+    if (arg.is_node()) return Ref::share(values_.at(arg.node()).get());
+    if (!arg.has_nodes()) return Ref(checked(wrap_arg(arg)));
+    const fx::Compound& parts = *arg.compound();
+    std::vector<Ref> items;
+    for (const fx::Arg& item : parts.items) items.push_back(value_of(item));
+    using Kind = fx::Compound::Kind;
+    if (parts.kind == Kind::Slice)
+      return Ref(checked(PySlice_New(items[0].get(), items[1].get(), items[2].get())));
+    if (parts.kind == Kind::Dict) {
+      Ref dict(checked(PyDict_New()));
+      for (size_t i = 0; i < items.size(); ++i) {
+        const Ref key(checked(wrap_any(parts.keys[i])));
+        if (PyDict_SetItem(dict.get(), key.get(), items[i].get()) < 0) throw_python_error();
+      }
+      return dict;
+    }
+    const auto count = static_cast<Py_ssize_t>(items.size());
+    const bool is_list = parts.kind == Kind::List;
+    Ref all(checked(is_list ? PyList_New(count) : PyTuple_New(count)));
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      PyObject* item = items[static_cast<size_t>(i)].release();
+      if (is_list)
+        PyList_SET_ITEM(all.get(), i, item);
+      else
+        PyTuple_SET_ITEM(all.get(), i, item);
+    }
+    return all;
+  }
+
+  const fx::Graph& graph_;
+  std::unordered_map<const fx::Node*, Ref> values_;
+};
+
+// compile_open(graph, inputs, fake mode, options): a graph that calls functions of Python; the
+// inputs are fake tensors of the mode, or numbers
+PyObject* compile_open(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 4 && is_fx_graph(argv[0]) && PyDict_Check(argv[3]),
+                     "compile_open takes a Graph, inputs, a fake mode and options");
+    auto made = std::make_shared<Compiled>();
+    aot::AotOptions options = read_options(argv[3], made);
+    options.fake_mode = read_fake_mode(argv[2]);
+    options.stays_on_thread = true;
+    const fx::Graph& graph = fx_graph_of(argv[0]);
+    const auto program = [&](std::vector<Value> values) {
+      return Value(std::make_shared<Value::List>(OpenGraph(graph)(values)));
+    };
+    const auto start = std::chrono::steady_clock::now();
+    const auto function = aot::compile(
+        program, read_values(argv[1], "the inputs of a compiled graph are a list"), options);
+    const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - start;
+    return finish(made, function, whole.count());
   });
 }
 
@@ -115,6 +226,8 @@ PyObject* cache_clear(PyObject*, PyObject*) {
 PyMethodDef functions[] = {
     {"compile", as_function(compile), METH_FASTCALL,
      "compile(graph, inputs, attributes, options): a callable that takes the inputs."},
+    {"compile_open", as_function(compile_open), METH_FASTCALL,
+     "compile_open(graph, inputs, fake_mode, options): the same for a graph of Python functions."},
     {"cache_entries", cache_entries, METH_NOARGS,
      "The folder of compiled kernels, its limit, and its entries."},
     {"cache_clear", cache_clear, METH_NOARGS, "Removes all compiled kernels; returns how many."},

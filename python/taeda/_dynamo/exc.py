@@ -1,5 +1,27 @@
-"""PyTorch's path of the errors of programs that cannot be exported: `taeda.export`."""
+"""PyTorch's path of the errors of programs that are captured: `taeda.compiler`, `taeda.export`."""
 
+from taeda.compiler._errors import (
+    BackendCompilerFailed,
+    InternalTorchDynamoError,
+    InvalidBackend,
+    RecompileError,
+    RecompileLimitExceeded,
+    ResetRequired,
+    TorchDynamoException,
+    TorchRuntimeError,
+    Unsupported,
+)
 from taeda.export._errors import UserError
 
-__all__ = ["UserError"]
+__all__ = [
+    "BackendCompilerFailed",
+    "InternalTorchDynamoError",
+    "InvalidBackend",
+    "RecompileError",
+    "RecompileLimitExceeded",
+    "ResetRequired",
+    "TorchDynamoException",
+    "TorchRuntimeError",
+    "Unsupported",
+    "UserError",
+]

@@ -14,6 +14,7 @@ import weakref
 from operator import attrgetter
 
 from taeda import _C
+from taeda.compiler._capture import make_fake_mode
 from taeda.fx.graph_module import GraphModule
 from taeda.fx.node import map_arg
 from taeda.utils import _pytree as pytree
@@ -113,27 +114,46 @@ def _passes():
     }
 
 
+def _plan_options(form):
+    return {
+        "form": form,
+        "memory_budget": functorch_config.activation_memory_budget,
+        **_passes(),
+    }
+
+
 class CompiledModule:
     """A compiled graph: called with the graph's inputs, it gives the graph's results."""
 
-    def __init__(self, gm, example_inputs):
+    def __init__(self, gm, plan, structure=None):
+        self._graph = gm.graph
+        self._plan = plan
+        self._structure = structure
+        _alive.add(self)
+
+    @classmethod
+    def of_operators(cls, gm, example_inputs):
+        """Of a graph that calls operators."""
         result = gm.graph.output_node().args[0]
         form = _form(result)
-        self._structure = None
+        structure = None
         if form is None:
-            _, self._structure = pytree.tree_flatten(result, is_leaf=lambda x: x is None)
-        self._graph = gm.graph
-        self._plan = _C._inductor.compile(
+            _, structure = pytree.tree_flatten(result, is_leaf=lambda x: x is None)
+        plan = _C._inductor.compile(
             gm.graph,
             _placeholder_inputs(gm, example_inputs),
             _attributes(gm),
-            {
-                "form": form or "list",
-                "memory_budget": functorch_config.activation_memory_budget,
-                **_passes(),
-            },
+            _plan_options(form or "list"),
         )
-        _alive.add(self)
+        return cls(gm, plan, structure)
+
+    @classmethod
+    def of_functions(cls, gm, example_inputs):
+        """Of a graph that calls functions of Python on fake tensors."""
+        fakes = [fake for fake in example_inputs if isinstance(fake, _C.Tensor)]
+        mode = _C._fx.fake_mode_of(fakes[0]) if fakes else make_fake_mode()
+        plan = _C._inductor.compile_open(gm.graph, example_inputs, mode, _plan_options("tuple"))
+        return cls(gm, plan)
 
     def __call__(self, *args):
         result = self._plan(*args)
@@ -188,25 +208,13 @@ class CompiledModule:
         write_page(self, path)
 
 
-def compile(gm, example_inputs, *, native=None, check=False):
-    """Compiles a GraphModule of operators for inputs like these.
-
-    Sizes that are symbolic in the graph stay so. Inputs that require gradients have them: the
-    joint graph is cut, and both parts are compiled.
-
-    native: "background" has kernels compiled while they are interpreted, "wait" waits for them,
-    "never" compiles none, "only" waits and never interprets; None is what config.native says.
-    check: each kernel runs interpreted and native, and differing bits are an error.
-    """
+def _start(make, gm, example_inputs, native, check):
     native = config.native if native is None else native
     if native not in NATIVE_MODES:
         names = ", ".join(f'"{mode}"' for mode in NATIVE_MODES[:-1])
         raise ValueError(f'native is {names} or "{NATIVE_MODES[-1]}", not {native!r}')
-    if config.pre_grad_custom_pass is not None:
-        gm = GraphModule(gm, copy.deepcopy(gm.graph))
-        _one_after_the_other(config.pre_grad_custom_pass)(gm.graph)
     logs = _logs.wanted()
-    compiled = CompiledModule(gm, list(example_inputs))
+    compiled = make(gm, list(example_inputs))
     if check:
         compiled.check()
     if native == "background":
@@ -218,6 +226,30 @@ def compile(gm, example_inputs, *, native=None, check=False):
     if logs:
         _logs.show(compiled, logs)
     return compiled
+
+
+def compile(gm, example_inputs, *, native=None, check=False):
+    """Compiles a GraphModule of operators for inputs like these.
+
+    Sizes that are symbolic in the graph stay so. Inputs that require gradients have them: the
+    joint graph is cut, and both parts are compiled.
+
+    native: "background" has kernels compiled while they are interpreted, "wait" waits for them,
+    "never" compiles none, "only" waits and never interprets; None is what config.native says.
+    check: each kernel runs interpreted and native, and differing bits are an error.
+    """
+    if config.pre_grad_custom_pass is not None:
+        gm = GraphModule(gm, copy.deepcopy(gm.graph))
+        _one_after_the_other(config.pre_grad_custom_pass)(gm.graph)
+    return _start(CompiledModule.of_operators, gm, example_inputs, native, check)
+
+
+def compile_open(gm, example_inputs, *, native=None, check=False):
+    """The same for a graph that calls functions of Python, with fake tensors as examples.
+
+    Results are a tuple.
+    """
+    return _start(CompiledModule.of_functions, gm, example_inputs, native, check)
 
 
 compile_fx = compile

@@ -11,6 +11,7 @@ import types
 
 __all__ = [
     "ConfigModule",
+    "dynamo_config",
     "export_config",
     "functorch_config",
     "inductor_config",
@@ -110,6 +111,35 @@ inductor_config = ConfigModule(
     fx_graph_cache=True,
     fx_graph_remote_cache=False,
     force_disable_caches=False,
+)
+
+dynamo_config = ConfigModule(
+    "taeda._dynamo.config",
+    "Settings of the capture of frames, read when a function is compiled.",
+    # How often one place of a program is compiled before it runs as it is.
+    recompile_limit=8,
+    # taeda.compile gives back what it gets.
+    disable=False,
+    # Programs written for PyTorch set these; nothing depends on them here.
+    verbose=False,
+    suppress_errors=False,
+    assume_static_by_default=True,
+    automatic_dynamic_shapes=True,
+    specialize_int=False,
+    specialize_float=False,
+    dynamic_shapes=True,
+    capture_scalar_outputs=False,
+    capture_dynamic_output_shape_ops=False,
+    inline_inbuilt_nn_modules=True,
+    guard_nn_modules=True,
+    error_on_recompile=False,
+    accumulated_recompile_limit=256,
+    fail_on_recompile_limit_hit=False,
+    cache_size_limit=8,
+    allow_rnn=True,
+    raise_on_ctx_manager_usage=True,
+    reorderable_logging_functions=set(),
+    numpy_default_float="float64",
 )
 
 shapes_config = ConfigModule(

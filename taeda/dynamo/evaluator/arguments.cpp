@@ -131,6 +131,10 @@ bool is_plain_function(PyObject* callable) {
          reinterpret_cast<PyFunctionObject*>(callable)->vectorcall == plain_vectorcall();
 }
 
+bool bind_arguments(PyFunctionObject* function, const Arguments& arguments, PyObject** slots) {
+  return Binder(function, slots).bind(arguments) == Bound::Yes;
+}
+
 TaedaFrame* frame_for_call(PyThreadState* thread, PyFunctionObject* function,
                            const Arguments& arguments, TaedaFrame* caller, bool& raised) {
   auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);

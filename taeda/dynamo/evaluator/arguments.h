@@ -17,6 +17,10 @@ struct Arguments {
 // Whether an object is a plain Python function, whose calls are nothing but its frame.
 bool is_plain_function(PyObject* callable);
 
+// Fills the slots of a function's parameters, which were empty, with new references; false where
+// the arguments do not fit, or with an error.
+bool bind_arguments(PyFunctionObject* function, const Arguments& arguments, PyObject** slots);
+
 // A frame for the call, with its parameters bound; `raised` tells an error (MemoryError) from
 // arguments that do not fit, which CPython refuses with its own words when it makes the call.
 TaedaFrame* frame_for_call(PyThreadState* thread, PyFunctionObject* function,

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "taeda/dynamo/evaluator/image.h"
+#include "taeda/dynamo/evaluator/regions.h"
 #include "taeda/dynamo/evaluator/state.h"
 
 namespace taeda::dynamo {
@@ -12,6 +13,17 @@ namespace {
 class Evaluator {
  public:
   Evaluator(PyThreadState* thread, Session& session) : thread_(thread), session_(session) {}
+
+  // Runs the frame by regions: compiled, or captured first.
+  void use(std::shared_ptr<Regions> regions) {
+    regions_ = std::move(regions);
+    at_boundary_ = true;
+  }
+  // The frame belongs to what is being captured: a C function called it.
+  void use(Capturing& capture) {
+    capture_ = &capture;
+    is_nested_ = true;
+  }
 
   // The result of the frame that the hook was given; null with an exception.
   PyObject* run(TaedaFrame* frame, bool is_throwing) {
@@ -25,8 +37,16 @@ class Evaluator {
       return nullptr;
     }
     load(frame);
+    if (is_nested_) capture_->begin_frame(state_);
     if (is_throwing) unwind(Flow::Raise, taeda_frame_thrown_at(frame));
-    while (!is_done_) step();
+    while (!is_done_) {
+      if (at_boundary_) {
+        run_region();
+      } else {
+        step();
+      }
+    }
+    if (is_nested_) capture_->end_frame(frame);
     return result_;
   }
 
@@ -45,6 +65,7 @@ class Evaluator {
   }
 
   void step() {
+    if (capture_ != nullptr) return step_captured();
     if (state_.checks && !handle_pending()) return;
     if (state_.stamp != taeda_observation_stamp(thread_, state_.code->object) &&
         becomes_observed()) {
@@ -55,8 +76,16 @@ class Evaluator {
     if (session_.has_orders() && obey_orders()) return;
     ++session_.counts.instructions;
     const Handler handler = state_.now->handler;
-    if (handler == nullptr) return hand_back(resume_unit());
-    switch (const Flow flow = handler(state_, state_.now->argument)) {
+    if (handler == nullptr) {
+      hand_back(resume_unit());
+    } else {
+      obey(handler(state_, state_.now->argument));
+    }
+    at_boundary_ = regions_ != nullptr && !is_done_ && state_.keyword_names == nullptr;
+  }
+
+  void obey(Flow flow) {
+    switch (flow) {
       case Flow::Next: return;
       case Flow::Raise:
       case Flow::Reraise: return unwind(flow, state_.now->unit);
@@ -64,8 +93,82 @@ class Evaluator {
       case Flow::Return: return leave(state_.result);
       case Flow::Yield: return suspend();
       case Flow::HandBack: return hand_back(resume_unit());
+      case Flow::Break: return break_capture();
     }
   }
+
+  // ---- regions ----
+
+  void step_captured() {
+    state_.now = state_.next++;
+    taeda_frame_set_at(state_.frame, state_.now->unit);
+    ++session_.counts.instructions;
+    obey(capture_->execute(state_));
+  }
+
+  std::vector<const State*> frames() const {
+    std::vector<const State*> all;
+    for (const State& caller : callers_) all.push_back(&caller);
+    all.push_back(&state_);
+    return all;
+  }
+
+  void run_region() {
+    at_boundary_ = false;
+    Ending ending;
+    switch (regions_->run(frames(), ending)) {
+      case RegionRun::Ran: ++session_.counts.regions; return take(std::move(ending));
+      case RegionRun::Natively: return hand_back(state_.next->start, /*with_callers=*/true);
+      case RegionRun::Raised: return unwind(Flow::Raise, state_.now->unit);
+      case RegionRun::Missing: break;
+    }
+    begin_segment();
+    captured_ = regions_->capture(frames());
+    capture_ = session_.capturing = captured_.get();
+  }
+
+  void take(Ending ending) {
+    if (ending.value) {
+      while (!callers_.empty()) {
+        cut_stack(0);
+        end_frame();
+      }
+      cut_stack(0);
+      return finish(ending.value.release());
+    }
+    restore_frames(std::move(ending.frames));
+    step();  // the break
+  }
+
+  // The instruction at hand is run as it is. Below a C function that cannot be, so the call of that
+  // function becomes the break.
+  void break_capture() {
+    if (!is_nested_) {
+      state_.next = state_.code->at(resume_unit());
+      return end_capture(capture_->close(frames()));
+    }
+    capture_->break_call();
+    PyErr_SetString(PyExc_SystemError, "a captured call broke");
+    while (!callers_.empty()) {
+      cut_stack(0);
+      end_frame();
+    }
+    cut_stack(0);
+    finish(nullptr);
+  }
+
+  // The frames are as they were at the region's beginning; the region is found there now, or
+  // nothing of it is compiled.
+  void end_capture(bool is_compiled) {
+    capture_ = session_.capturing = nullptr;
+    PyErr_Clear();
+    restore_segment();
+    if (!is_compiled) regions_->give_up(frames());
+    captured_.reset();
+    at_boundary_ = true;
+  }
+
+  // ---- instructions ----
 
   // Signals and requests for the lock, between two instructions; false where the frame does not go
   // on here.
@@ -117,6 +220,7 @@ class Evaluator {
       state_.keyword_names = nullptr;
       if (flow == Flow::Raise) add_traceback();
       if (const ExceptionEntry* entry = state_.code->handler_of(unit)) return handle(*entry);
+      if (is_last_captured()) return end_capture(false);
       cut_stack(0);
       if (!end_frame()) return finish(nullptr);
     }
@@ -153,6 +257,7 @@ class Evaluator {
     callers_.push_back(state_);
     taeda_link_set(thread_, &link_, callee);
     load(callee);
+    if (capture_ != nullptr) capture_->begin_frame(state_);
     ++session_.counts.entered;
     if (taeda_recursion_enter(thread_) == 0) return;
     drop_callee();  // as in CPython, the traceback does not name the frame that was refused
@@ -162,6 +267,7 @@ class Evaluator {
   // The topmost entered frame ends, and the caller is the current one again.
   void drop_callee() {
     TaedaFrame* frame = state_.frame;
+    if (capture_ != nullptr) capture_->end_frame(frame);
     taeda_frame_save(frame, state_.used());
     taeda_link_set(thread_, &link_, taeda_frame_previous(frame));
     taeda_frame_pop(thread_, frame);
@@ -184,7 +290,14 @@ class Evaluator {
     return true;
   }
 
+  // Whether what ends now is the region that is captured.
+  bool is_last_captured() const { return capture_ != nullptr && !is_nested_ && callers_.empty(); }
+
   void leave(PyObject* result) {
+    if (is_last_captured()) {
+      const Owned held(result);
+      return end_capture(capture_->close(result));
+    }
     if (!end_frame()) return finish(result);
     state_.push(result);
   }
@@ -298,11 +411,15 @@ class Evaluator {
   void roll_back() {
     ++session_.counts.rollbacks;
     session_.segment_code = nullptr;  // what failed is not tried again
+    restore_segment();
+    hand_back(resume_unit(), /*with_callers=*/true);
+  }
+
+  void restore_segment() {
     for (FrameImage& image : segment_) image.write_cells();
     restore_frames(std::move(segment_));
     segment_.clear();
     Py_XSETREF(thread_->exc_info->exc_value, segment_exception_.release());
-    hand_back(resume_unit(), /*with_callers=*/true);
   }
 
   PyThreadState* thread_;
@@ -314,6 +431,11 @@ class Evaluator {
   Owned segment_exception_;
   PyObject* result_ = nullptr;
   bool is_done_ = false;
+  std::shared_ptr<Regions> regions_;
+  std::unique_ptr<Capturing> captured_;
+  Capturing* capture_ = nullptr;  // what instructions are captured for
+  bool is_nested_ = false;        // a C function of the capture called this evaluator's frame
+  bool at_boundary_ = false;      // a region begins at the next instruction
 };
 
 }  // namespace
@@ -325,7 +447,14 @@ PyObject* evaluate(PyThreadState* thread, TaedaFrame* frame, bool is_throwing,
     return taeda_evaluate_natively(thread, frame, is_throwing);
   }
   ++session->counts.frames;
-  return Evaluator(thread, *session).run(frame, is_throwing);
+  Evaluator evaluator(thread, *session);
+  if (session->capturing != nullptr) {
+    evaluator.use(*session->capturing);
+  } else if (session->regions != nullptr) {
+    session->entry = nullptr;
+    evaluator.use(session->regions);
+  }
+  return evaluator.run(frame, is_throwing);
 }
 
 }  // namespace taeda::dynamo

@@ -2,6 +2,15 @@
 
 namespace taeda::dynamo {
 
+FrameImage::FrameImage(Owned function, PyCodeObject* code, std::vector<Owned> slots,
+                       const Instruction* now, const Instruction* next)
+    : function_(std::move(function)),
+      code_(code),
+      code_reference_(Py_NewRef(reinterpret_cast<PyObject*>(code))),
+      slots_(std::move(slots)),
+      now_(now),
+      next_(next) {}
+
 FrameImage FrameImage::of(const State& state) {
   FrameImage image;
   image.function_ =

@@ -17,6 +17,9 @@ namespace taeda::dynamo {
 class FrameImage {
  public:
   static FrameImage of(const State& state);
+  // A frame of `function` before `next`; `now` is its call where it waits for a result.
+  FrameImage(Owned function, PyCodeObject* code, std::vector<Owned> slots, const Instruction* now,
+             const Instruction* next);
   FrameImage(FrameImage&&) noexcept = default;
   FrameImage& operator=(FrameImage&&) noexcept = default;
 

@@ -20,6 +20,7 @@ enum class Flow : uint8_t {
   Return,    // the frame ends with state.result
   Yield,     // the generator is suspended with state.result
   HandBack,  // CPython goes on with this frame, from this instruction
+  Break,     // of a capture: nothing happened, and the instruction is to be run as it is
 };
 
 using Handler = Flow (*)(State& state, int argument);

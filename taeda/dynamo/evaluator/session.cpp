@@ -1,6 +1,7 @@
 #include "taeda/dynamo/evaluator/session.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "taeda/dynamo/evaluator/evaluator.h"
 #include "taeda/dynamo/frames/frames.h"
@@ -23,10 +24,21 @@ PyObject* run_natively(PyThreadState* thread, TaedaFrame* frame, int is_throwing
   return taeda_evaluate_natively(thread, frame, is_throwing);
 }
 
+// Imports that C makes while it is called belong to no program.
+bool is_of_importlib(PyCodeObject* code) {
+  constexpr char kPrefix[] = "<frozen importlib";
+  const char* file = PyUnicode_AsUTF8(code->co_filename);
+  if (file == nullptr) PyErr_Clear();
+  return file != nullptr && std::strncmp(file, kPrefix, sizeof kPrefix - 1) == 0;
+}
+
 PyObject* hook(PyThreadState* thread, TaedaFrame* frame, int is_throwing) {
   Session* session = active;
-  if (session == nullptr || session->scopes == 0 ||
-      !session->takes(thread, taeda_frame_code(frame))) {
+  if (session == nullptr || session->scopes == 0 || !session->takes_frame(thread, frame)) {
+    return run_natively(thread, frame, is_throwing);
+  }
+  if (session->capturing != nullptr && is_of_importlib(taeda_frame_code(frame))) {
+    const SessionScope nothing(nullptr);
     return run_natively(thread, frame, is_throwing);
   }
   return evaluate(thread, frame, is_throwing != 0, sessions->back());
@@ -50,7 +62,15 @@ void activate_last() { active = sessions->empty() ? nullptr : sessions->back().g
 }  // namespace
 
 bool Session::takes(PyThreadState* thread, PyCodeObject* code) const {
+  if (regions != nullptr && capturing == nullptr) return false;
   return !taeda_is_observed(thread, code) && !skipped.contains(code);
+}
+
+bool Session::takes_frame(PyThreadState* thread, TaedaFrame* frame) const {
+  PyCodeObject* code = taeda_frame_code(frame);
+  if (entry != nullptr && entry == taeda_frame_function(frame))
+    return !taeda_is_observed(thread, code);
+  return takes(thread, code);
 }
 
 bool Session::hands_back_at(PyCodeObject* code, int unit) {
@@ -83,6 +103,8 @@ SessionScope::~SessionScope() {
   }
   if (--installed == 0) uninstall();
 }
+
+bool is_capturing() { return active != nullptr && active->capturing != nullptr; }
 
 void forget_other_threads() {
   installed = sessions == nullptr ? 0 : static_cast<int>(sessions->size());

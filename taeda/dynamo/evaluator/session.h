@@ -11,8 +11,12 @@
 #include <vector>
 
 #include "taeda/dynamo/evaluator/owned.h"
+#include "taeda/dynamo/frames/frames.h"
 
 namespace taeda::dynamo {
+
+class Capturing;
+class Regions;
 
 struct Counts {
   int64_t instructions = 0;  // run by the evaluator
@@ -21,6 +25,7 @@ struct Counts {
   int64_t hand_backs = 0;
   int64_t rebuilt = 0;    // frames that were made anew from their images
   int64_t rollbacks = 0;  // segments that failed
+  int64_t regions = 0;    // that were run compiled
 };
 
 struct Session {
@@ -36,6 +41,11 @@ struct Session {
   int segment_unit = -1;
   PyCodeObject* failure_code = nullptr;
   int failure_unit = -1;
+  // Compiled calls: the next frame of this function is run by regions, and while one of them is
+  // captured, so are all frames; others are left to CPython.
+  std::shared_ptr<Regions> regions;
+  PyFunctionObject* entry = nullptr;  // null once its frame came
+  Capturing* capturing = nullptr;
   // Code that is left to CPython: a test's own harness.
   std::unordered_set<PyCodeObject*> skipped;
   // Keeps the code objects above alive.
@@ -45,6 +55,7 @@ struct Session {
 
   // Whether frames of this code are evaluated: nobody observes it, and it is not skipped.
   bool takes(PyThreadState* thread, PyCodeObject* code) const;
+  bool takes_frame(PyThreadState* thread, TaedaFrame* frame) const;
   bool has_orders() const { return !places.empty() || one_in != 0 || segment_code != nullptr; }
   bool hands_back_at(PyCodeObject* code, int unit);
 };
@@ -65,6 +76,8 @@ class SessionScope {
   std::shared_ptr<Session> session_;
 };
 
+// Whether a program of this thread is being captured.
+bool is_capturing();
 void forget_other_threads();  // in a forked child
 
 }  // namespace taeda::dynamo

@@ -1,0 +1,214 @@
+// taeda._C._dynamo: functions that are compiled as they are called.
+#include "python/src/dynamo/compiled_callable.h"
+
+#include <structmember.h>
+
+#include "python/interop/errors.h"
+#include "python/interop/options.h"
+#include "python/interop/wrap.h"
+#include "python/src/dynamo/compiled_regions.h"
+#include "python/src/module_call.h"
+#include "taeda/dynamo/evaluator/arguments.h"
+#include "taeda/dynamo/evaluator/session.h"
+
+namespace taeda::python {
+
+namespace {
+
+struct CallableObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject* function;
+  PyObject* dict;
+  PyObject* weakrefs;
+  std::shared_ptr<CompiledRegions> regions;
+};
+
+PyTypeObject* callable_type = nullptr;
+CallableObject* as_callable(PyObject* o) { return reinterpret_cast<CallableObject*>(o); }
+
+// The arguments in the order of the function's slots, where they are all positional and there are
+// as many as parameters.
+bool are_slots(PyCodeObject* code, Py_ssize_t count, PyObject* names) {
+  return (names == nullptr || PyTuple_GET_SIZE(names) == 0) && count == code->co_argcount &&
+         code->co_kwonlyargcount == 0 && !(code->co_flags & (CO_VARARGS | CO_VARKEYWORDS));
+}
+
+// Runs the function's frame by regions.
+PyObject* run_framed(CallableObject* self, PyObject* const* argv, size_t nargsf, PyObject* names) {
+  auto session = std::make_shared<dynamo::Session>();
+  session->regions = self->regions;
+  session->entry = reinterpret_cast<PyFunctionObject*>(self->function);
+  const dynamo::SessionScope scope(session);
+  return PyObject_Vectorcall(self->function, argv, nargsf, names);
+}
+
+PyObject* call(PyObject* object, PyObject* const* argv, size_t nargsf, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    CallableObject* self = as_callable(object);
+    if (stance == Stance::ForceEager || dynamo::is_capturing())
+      return PyObject_Vectorcall(self->function, argv, nargsf, names);
+    auto* function = reinterpret_cast<PyFunctionObject*>(self->function);
+    auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
+    const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
+    bool is_failed = false;
+    if (are_slots(code, count, names)) {
+      PyObject* result = self->regions->run_whole(code, argv, is_failed);
+      if (result || is_failed) return result;
+    } else {
+      std::vector<PyObject*> slots(static_cast<size_t>(code->co_nlocalsplus), nullptr);
+      const dynamo::Arguments arguments{argv, count, names};
+      const bool is_bound = dynamo::bind_arguments(function, arguments, slots.data());
+      PyObject* result =
+          is_bound ? self->regions->run_whole(code, slots.data(), is_failed) : nullptr;
+      for (PyObject* slot : slots) Py_XDECREF(slot);
+      if (!is_bound) PyErr_Clear();
+      if (result || is_failed) return result;
+    }
+    return run_framed(self, argv, nargsf, names);
+  });
+}
+
+// CompiledCallable(function, options)
+PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    PyObject *function = nullptr, *given = nullptr;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyFunction_Type, &function, &PyDict_Type, &given))
+      throw_python_error();
+    CompileOptions options;
+    options.compile = Ref::share(option(given, "compile"));
+    TAEDA_CHECK_TYPE(options.compile, "compile is a function of a graph");
+    options.report = Ref::share(option(given, "report"));
+    options.is_whole = is_set(given, "fullgraph");
+    if (PyObject* dynamic = option(given, "dynamic"))
+      options.dynamic = PyObject_IsTrue(dynamic) == 1 ? Dynamic::Always : Dynamic::Never;
+    if (PyObject* limit = option(given, "recompile_limit")) {
+      options.recompile_limit = PyLong_AsSize_t(limit);
+      if (PyErr_Occurred()) throw_python_error();
+    }
+    Ref object(checked(type->tp_alloc(type, 0)));
+    CallableObject* self = as_callable(object.get());
+    new (&self->regions)
+        std::shared_ptr<CompiledRegions>(std::make_shared<CompiledRegions>(std::move(options)));
+    self->function = Py_NewRef(function);
+    self->vectorcall = call;
+    return object.release();
+  });
+}
+
+int traverse(PyObject* object, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(as_callable(object)->function);
+  Py_VISIT(as_callable(object)->dict);
+  return 0;
+}
+int clear(PyObject* object) {
+  Py_CLEAR(as_callable(object)->function);
+  Py_CLEAR(as_callable(object)->dict);
+  return 0;
+}
+void dealloc(PyObject* object) {
+  PyObject_GC_UnTrack(object);
+  if (as_callable(object)->weakrefs) PyObject_ClearWeakRefs(object);
+  clear(object);
+  as_callable(object)->regions.~shared_ptr();
+  PyTypeObject* type = Py_TYPE(object);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+// As functions do, so that methods of classes can be compiled.
+PyObject* bind_to(PyObject* self, PyObject* object, PyObject*) {
+  return object && object != Py_None ? PyMethod_New(self, object) : Py_NewRef(self);
+}
+
+PyObject* num_entries(PyObject* object, void*) {
+  return PyLong_FromSize_t(as_callable(object)->regions->num_entries());
+}
+PyObject* guards(PyObject* object, void*) {
+  return guarded([&] { return checked(wrap(as_callable(object)->regions->guards_text())); });
+}
+
+PyObject* forget(PyObject* object, PyObject*) {
+  as_callable(object)->regions->clear();
+  Py_RETURN_NONE;
+}
+
+PyMethodDef methods[] = {
+    {"clear", forget, METH_NOARGS, "Forgets what was compiled."},
+    {},
+};
+PyGetSetDef properties[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {"num_entries", num_entries, nullptr, "Regions that were compiled.", nullptr},
+    {"guards", guards, nullptr, "The guards of all regions, a line each.", nullptr},
+    {},
+};
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(CallableObject, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(CallableObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(CallableObject, weakrefs), READONLY, nullptr},
+    {"function", T_OBJECT, offsetof(CallableObject, function), READONLY, nullptr},
+    {},
+};
+PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(create)},
+                       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+                       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                       {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                       {Py_tp_descr_get, reinterpret_cast<void*>(bind_to)},
+                       {Py_tp_getset, properties},
+                       {Py_tp_methods, methods},
+                       {Py_tp_members, members},
+                       {0, nullptr}};
+PyType_Spec spec = {"taeda._C._dynamo.CompiledCallable", sizeof(CallableObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+
+// set_known_calls({function: kind})
+PyObject* set_known_calls(PyObject*, PyObject* kinds) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(PyDict_Check(kinds), "set_known_calls takes a dict");
+    Py_ssize_t position = 0;
+    PyObject *function, *kind;
+    while (PyDict_Next(kinds, &position, &function, &kind)) {
+      const long number = PyLong_AsLong(kind);
+      if (number == -1 && PyErr_Occurred()) throw_python_error();
+      known_calls().set(function, static_cast<dynamo::CallKind>(number));
+    }
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyObject* is_capturing(PyObject*, PyObject*) { return wrap(dynamo::is_capturing()); }
+
+// set_stance(number): the former one
+PyObject* set_stance(PyObject*, PyObject* number) {
+  return guarded([&] {
+    const long given = PyLong_AsLong(number);
+    if (given == -1 && PyErr_Occurred()) throw_python_error();
+    const auto former = static_cast<int64_t>(stance);
+    stance = static_cast<Stance>(given);
+    return wrap(former);
+  });
+}
+
+PyMethodDef functions[] = {
+    {"is_capturing", is_capturing, METH_NOARGS, "Whether the caller is being captured."},
+    {"set_stance", set_stance, METH_O, "set_stance(number): how compiled functions behave."},
+    {"set_known_calls", set_known_calls, METH_O,
+     "set_known_calls(kinds): what functions do that are not entered, by function."},
+    {},
+};
+
+}  // namespace
+
+bool init_dynamo(PyObject* module) {
+  if (taeda_frames_begin() < 0) return false;
+  dynamo::is_plain_module_call = is_plain_module_call;
+  callable_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  return callable_type && init_recorder_mode(module) &&
+         PyModule_AddFunctions(module, functions) == 0 &&
+         PyModule_AddObjectRef(module, "CompiledCallable",
+                               reinterpret_cast<PyObject*>(callable_type)) == 0;
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,214 @@
+#include "python/src/dynamo/compiled_regions.h"
+
+#include <algorithm>
+
+#include "python/interop/errors.h"
+#include "taeda/base/str.h"
+
+namespace taeda::python {
+
+using dynamo::Ending;
+using dynamo::Entry;
+using dynamo::RegionRun;
+using dynamo::State;
+
+Stance stance = Stance::Default;
+
+namespace {
+
+PyObject* dynamo_error(const char* name) {
+  const dynamo::SessionScope natively(nullptr);
+  Ref module(PyImport_ImportModule("taeda._dynamo.exc"));
+  return module ? PyObject_GetAttrString(module.get(), name) : nullptr;
+}
+
+int line_of(const State& state) {
+  return PyCode_Addr2Line(state.code->object, 2 * state.now->unit);
+}
+
+std::string text_of(PyObject* o) {
+  const char* text = o && PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : nullptr;
+  if (!text) PyErr_Clear();
+  return text ? text : "?";
+}
+
+}  // namespace
+
+// A capture with everything that it fills. When it ends well its entry goes to the region.
+class ActiveCapture final : public dynamo::Capturing {
+ public:
+  ActiveCapture(CompiledRegions& owner, CompiledRegions::Region& region,
+                const std::vector<const State*>& frames)
+      : owner_(owner),
+        region_(region),
+        recorder_(sources_, guards_, region.history, owner.options_.dynamic,
+                  owner.options_.compile.get()),
+        capture_(sources_, guards_, recorder_, frames),
+        collects_(PyGC_Disable() == 1) {}
+  ~ActiveCapture() override {
+    if (collects_) PyGC_Enable();
+  }
+
+  dynamo::Flow execute(State& state) override {
+    const dynamo::Flow flow = capture_.execute(state);
+    if (flow == dynamo::Flow::Break) {
+      code_ = state.code->object;
+      line_ = line_of(state);
+    }
+    return flow;
+  }
+  void begin_frame(State& state) override { capture_.begin_frame(state); }
+  void end_frame(TaedaFrame* frame) override { capture_.end_frame(frame); }
+  void break_call() override { capture_.break_call(); }
+  bool close(PyObject* value) override { return keep(capture_.close(value)); }
+  bool close(const std::vector<const State*>& frames) override {
+    if (owner_.options_.is_whole) {
+      owner_.fail_whole(capture_.reason(), code_, line_);
+      return false;
+    }
+    owner_.tell("break", capture_.reason(), code_, line_);
+    return keep(capture_.close(frames));
+  }
+
+ private:
+  bool keep(bool is_made) {
+    if (is_made) {
+      std::unique_ptr<Entry> entry = capture_.take_entry();
+      if (recorder_.writes_inputs()) entry->checks_memory = true;
+      region_.entries.push_back(std::move(entry));
+      owner_.tell("graph", "", nullptr, 0);
+      return true;
+    }
+    if (dynamo::Owned failure = capture_.take_failure()) {
+      owner_.error_ = Ref(failure.release());
+    } else if (owner_.options_.is_whole && !owner_.error_) {
+      owner_.fail_whole(capture_.reason(), code_, line_);
+    } else {
+      owner_.tell("given up", capture_.reason(), code_, line_);
+    }
+    return false;
+  }
+
+  CompiledRegions& owner_;
+  CompiledRegions::Region& region_;
+  dynamo::Sources sources_;
+  dynamo::GuardProgram guards_;
+  GraphRecorder recorder_;
+  dynamo::Capture capture_;
+  PyCodeObject* code_ = nullptr;
+  int line_ = 0;
+  // Objects that have nothing to do with the program end at other times: their code is none of
+  // its.
+  bool collects_;
+};
+
+CompiledRegions::Place CompiledRegions::place_of(const std::vector<const State*>& frames) {
+  Place place;
+  for (const State* state : frames) place.emplace_back(state->code->object, state->next->start);
+  return place;
+}
+
+void CompiledRegions::tell(const char* what, const std::string& text, PyCodeObject* code,
+                           int line) {
+  if (!options_.report) return;
+  const std::string file = code ? text_of(code->co_filename) : "";
+  const dynamo::SessionScope natively(nullptr);
+  Ref done(
+      PyObject_CallFunction(options_.report.get(), "sssi", what, text.c_str(), file.c_str(), line));
+  if (!done) PyErr_WriteUnraisable(options_.report.get());
+}
+
+void CompiledRegions::fail_whole(const std::string& reason, PyCodeObject* code, int line) {
+  Ref type(dynamo_error("Unsupported"));
+  if (!type) PyErr_Clear();
+  const std::string where = code
+                                ? str("\n\nfrom user code:\n   File \"", text_of(code->co_filename),
+                                      "\", line ", line, ", in ", text_of(code->co_name))
+                                : "";
+  error_ = Ref(
+      PyObject_CallFunction(type ? type.get() : PyExc_RuntimeError, "s", (reason + where).c_str()));
+}
+
+RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& ending) {
+  if (error_) {
+    taeda_set_raised(error_.release());
+    return RegionRun::Raised;
+  }
+  Region& region = regions_[place_of(frames)];
+  if (region.is_native) return RegionRun::Natively;
+  std::vector<PyObject* const*> slots;
+  for (const State* state : frames) slots.push_back(state->slots);
+  std::vector<PyObject*> values;
+  std::vector<dynamo::Owned> held;
+  for (auto& entry : region.entries) {
+    held.clear();
+    if (!entry->takes(slots.data(), values, held)) continue;
+    const bool is_done = entry->run(values, ending);
+    return is_done ? RegionRun::Ran : RegionRun::Raised;
+  }
+  if (!region.entries.empty()) {
+    std::string reason;
+    held.clear();
+    region.entries.back()->takes(slots.data(), values, held, &reason);
+    PyCodeObject* code = frames.front()->code->object;
+    if (stance == Stance::EagerOnRecompile) return RegionRun::Natively;
+    if (stance == Stance::FailOnRecompile) {
+      Ref type(dynamo_error("RecompileError"));
+      PyErr_SetString(type ? type.get() : PyExc_RuntimeError,
+                      str("a compiled function is compiled again: ", reason).c_str());
+      return RegionRun::Raised;
+    }
+    if (region.entries.size() >= options_.recompile_limit) {
+      region.is_native = true;
+      tell("limit", reason, code, code->co_firstlineno);
+      return RegionRun::Natively;
+    }
+    tell("recompile", reason, code, code->co_firstlineno);
+  }
+  return RegionRun::Missing;
+}
+
+std::unique_ptr<dynamo::Capturing> CompiledRegions::capture(
+    const std::vector<const State*>& frames) {
+  for (const State* state : frames)
+    codes_.push_back(Ref::share(reinterpret_cast<PyObject*>(state->code->object)));
+  return std::make_unique<ActiveCapture>(*this, regions_[place_of(frames)], frames);
+}
+
+void CompiledRegions::give_up(const std::vector<const State*>& frames) {
+  if (!error_) regions_[place_of(frames)].is_native = true;
+}
+
+PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots, bool& is_failed) {
+  is_failed = false;
+  const auto found = regions_.find({{code, 0}});
+  if (found == regions_.end()) return nullptr;
+  std::vector<PyObject*> values;
+  std::vector<dynamo::Owned> held;
+  for (auto& entry : found->second.entries) {
+    held.clear();
+    if (!entry->takes(&slots, values, held)) continue;
+    if (entry->result < 0) return nullptr;
+    Ending ending;
+    is_failed = !entry->run(values, ending);
+    return is_failed ? nullptr : ending.value.release();
+  }
+  return nullptr;
+}
+
+size_t CompiledRegions::num_entries() const {
+  size_t count = 0;
+  for (const auto& [place, region] : regions_) count += region.entries.size();
+  return count;
+}
+
+std::string CompiledRegions::guards_text() const {
+  std::string text;
+  for (const auto& [place, region] : regions_)
+    for (const auto& entry : region.entries)
+      for (const dynamo::Check& check : entry->guards.checks)
+        text += str(entry->guards.texts[check.source], " #", static_cast<int>(check.kind), "\n");
+  return text;
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,67 @@
+// The regions of one compiled function: what was captured, by place, and what to do where nothing
+// fits.
+#pragma once
+
+#include "python/interop/python.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "python/src/dynamo/graph_recorder.h"
+#include "taeda/dynamo/capture/capture.h"
+#include "taeda/dynamo/evaluator/regions.h"
+
+namespace taeda::python {
+
+struct CompileOptions {
+  Ref compile;  // (graph, inputs, fake mode): a callable
+  Ref report;   // (what, text, file, line): told of breaks, recompiles and regions given up
+  Dynamic dynamic = Dynamic::WhereChanged;
+  bool is_whole = false;  // a break is an error
+  size_t recompile_limit = 8;
+};
+
+// What compiled functions do where no version fits; PyTorch's names.
+enum class Stance : uint8_t { Default, ForceEager, EagerOnRecompile, FailOnRecompile };
+extern Stance stance;
+
+class CompiledRegions final : public dynamo::Regions {
+ public:
+  explicit CompiledRegions(CompileOptions options) : options_(std::move(options)) {}
+
+  dynamo::RegionRun run(const std::vector<const dynamo::State*>& frames,
+                        dynamo::Ending& ending) override;
+  std::unique_ptr<dynamo::Capturing> capture(
+      const std::vector<const dynamo::State*>& frames) override;
+  void give_up(const std::vector<const dynamo::State*>& frames) override;
+
+  // A call that needs no frame: the arguments as the function's frame would hold them. Null
+  // without an error where none fits.
+  PyObject* run_whole(PyCodeObject* code, PyObject* const* slots, bool& is_failed);
+  void clear() { regions_.clear(); }
+  // Entries so far.
+  size_t num_entries() const;
+  std::string guards_text() const;
+
+ private:
+  struct Region {
+    std::vector<std::unique_ptr<dynamo::Entry>> entries;
+    bool is_native = false;
+    History history;
+  };
+  using Place = std::vector<std::pair<PyCodeObject*, int>>;
+  static Place place_of(const std::vector<const dynamo::State*>& frames);
+  void tell(const char* what, const std::string& text, PyCodeObject* code, int line);
+  void fail_whole(const std::string& reason, PyCodeObject* code, int line);
+
+  friend class ActiveCapture;
+  CompileOptions options_;
+  std::map<Place, Region> regions_;
+  std::vector<Ref> codes_;
+  Ref error_;  // for the caller, at the next boundary
+};
+
+}  // namespace taeda::python

@@ -1,0 +1,586 @@
+#include "python/src/dynamo/graph_recorder.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+#include "python/interop/errors.h"
+#include "python/interop/sym_numbers.h"
+#include "python/interop/tensor_object.h"
+#include "python/interop/wrap.h"
+#include "python/src/dispatch/function_modes.h"
+#include "python/src/dispatch/overrides.h"
+#include "python/src/fx/fx_fake.h"
+#include "python/src/fx/fx_regions.h"
+#include "python/src/fx/fx_types.h"
+#include "taeda/autograd/variable.h"
+#include "taeda/base/str.h"
+#include "taeda/dynamo/capture/errors.h"
+#include "taeda/dynamo/evaluator/session.h"
+#include "taeda/fx/passes/dead_code.h"
+
+namespace taeda::python {
+
+using dynamo::Break;
+using dynamo::CallKind;
+
+// ---- known calls ----
+
+void KnownCalls::set(PyObject* function, CallKind kind) {
+  if (kinds_.try_emplace(function, kind).second) {
+    Py_INCREF(function);  // as long as the process
+  } else {
+    kinds_[function] = kind;
+  }
+}
+
+CallKind KnownCalls::of(PyObject* function) const {
+  const auto found = kinds_.find(function);
+  if (found != kinds_.end()) return found->second;
+  if (!PyFunction_Check(function)) return CallKind::Unknown;
+  static PyObject* const mark = PyUnicode_InternFromString("_torchdynamo_disable");
+  PyObject* names = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
+  PyObject* is_disabled = names ? PyDict_GetItemWithError(names, mark) : nullptr;
+  return is_disabled == Py_True ? CallKind::Unknown : CallKind::Entered;
+}
+
+KnownCalls& known_calls() {
+  static KnownCalls* const calls = new KnownCalls;
+  return *calls;
+}
+
+namespace {
+
+// ---- calls that tensors make, told by the function mode ----
+
+struct ModeObject {
+  PyObject_HEAD GraphRecorder* recorder;
+};
+PyTypeObject* mode_type = nullptr;
+
+// __torch_function__(func, types, args=(), kwargs=None)
+PyObject* take_call(PyObject* self, PyObject* const* argv, Py_ssize_t nargs) {
+  GraphRecorder* recorder = reinterpret_cast<ModeObject*>(self)->recorder;
+  if (recorder == nullptr || nargs < 2) {
+    PyErr_SetString(PyExc_RuntimeError, "the capture of this mode is over");
+    return nullptr;
+  }
+  Ref args(nargs > 2 ? PySequence_Tuple(argv[2]) : PyTuple_New(0));
+  if (!args) return nullptr;
+  PyObject* kwargs = nargs > 3 && argv[3] != Py_None ? argv[3] : nullptr;
+  try {
+    return recorder->call(argv[0], args.get(), kwargs);
+  } catch (const Break& reason) {
+    PyErr_SetString(PyExc_SystemError, reason.reason.c_str());
+    recorder->note_break(reason.reason);
+  } catch (const dynamo::Raised&) {
+  } catch (...) {
+    translate_exception();
+  }
+  return nullptr;
+}
+
+PyMethodDef mode_methods[] = {
+    {"__torch_function__", as_function(take_call), METH_FASTCALL, nullptr},
+    {},
+};
+PyType_Slot mode_slots[] = {{Py_tp_methods, mode_methods}, {0, nullptr}};
+PyType_Spec mode_spec = {"taeda._C._dynamo.RecordingMode", sizeof(ModeObject), 0,
+                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, mode_slots};
+
+PyObject* attribute_of(const char* module, const char* name) {
+  Ref loaded(checked(PyImport_ImportModule(module)));
+  return checked(PyObject_GetAttrString(loaded.get(), name));
+}
+
+void push_function_mode(PyObject* mode) {
+  static PyObject* const push = attribute_of("taeda._C", "_push_on_torch_function_stack");
+  Ref done(checked(PyObject_CallOneArg(push, mode)));
+}
+void pop_function_mode() {
+  static PyObject* const pop = attribute_of("taeda._C", "_pop_torch_function_stack");
+  Ref done(checked(PyObject_CallNoArgs(pop)));
+}
+
+// L['self']._modules['fc'] as the name of a node: L_self_modules_fc_
+std::string node_name(const std::string& source) {
+  std::string name;
+  for (const char c : source) {
+    const bool is_word = std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    if (is_word && !(c == '_' && !name.empty() && name.back() == '_')) name += c;
+    if (!is_word && !name.empty() && name.back() != '_') name += '_';
+  }
+  return name;
+}
+
+// Tensors in a value, and in lists, tuples and dicts in it.
+template <class Visit>
+void for_each_tensor(PyObject* value, const Visit& visit) {
+  if (is_tensor(value)) {
+    visit(value);
+  } else if (PyTuple_Check(value) || PyList_Check(value)) {
+    const Py_ssize_t count = PySequence_Fast_GET_SIZE(value);
+    for (Py_ssize_t i = 0; i < count; ++i)
+      for_each_tensor(PySequence_Fast_GET_ITEM(value, i), visit);
+  } else if (PyDict_Check(value)) {
+    Py_ssize_t position = 0;
+    PyObject *key, *item;
+    while (PyDict_Next(value, &position, &key, &item)) for_each_tensor(item, visit);
+  }
+}
+
+}  // namespace
+
+// Python code that belongs to the recorder, not to the program: neither captured nor recorded.
+class GraphRecorder::Natively {
+ public:
+  explicit Natively(const GraphRecorder& recorder) : scope_(nullptr) {
+    if (is_function_mode_active() && innermost_function_mode() == recorder.function_mode_.get())
+      aside_.emplace();
+  }
+
+ private:
+  dynamo::SessionScope scope_;
+  std::optional<SetAsideFunctionMode> aside_;
+};
+
+bool init_recorder_mode(PyObject* module) {
+  mode_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&mode_spec));
+  return mode_type && PyModule_AddObjectRef(module, "RecordingMode",
+                                            reinterpret_cast<PyObject*>(mode_type)) == 0;
+}
+
+GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& guards,
+                             History& history, Dynamic dynamic, PyObject* compile)
+    : sources_(sources),
+      guards_(guards),
+      history_(history),
+      dynamic_(dynamic),
+      compile_(compile),
+      graph_(make_intrusive<fx::Graph>()),
+      tracer_(make_intrusive<fx::Tracer>(graph_)) {
+  static PyObject* const make_mode = attribute_of("taeda.compiler._capture", "make_fake_mode");
+  mode_object_ = Ref(checked(PyObject_CallNoArgs(make_mode)));
+  mode_ = read_fake_mode(mode_object_.get());
+  env_ = mode_->options().shape_env;
+  function_mode_ = Ref(checked(mode_type->tp_alloc(mode_type, 0)));
+  reinterpret_cast<ModeObject*>(function_mode_.get())->recorder = this;
+  push_function_mode(function_mode_.get());
+}
+
+GraphRecorder::~GraphRecorder() {
+  reinterpret_cast<ModeObject*>(function_mode_.get())->recorder = nullptr;
+  pop_function_mode();
+}
+
+// ---- inputs ----
+
+std::vector<fx::DimDynamic> GraphRecorder::dims_of(const Tensor& t, PyObject* object,
+                                                   const std::string& name) {
+  using fx::DimDynamic;
+  const auto rank = static_cast<size_t>(t.dim());
+  std::vector<DimDynamic> dims(rank,
+                               dynamic_ == Dynamic::Always ? DimDynamic::Duck : DimDynamic::Static);
+  // Parameters have the sizes they have.
+  static PyObject* const parameter = attribute_of("taeda.nn", "Parameter");
+  const int is_parameter = PyObject_IsInstance(object, parameter);
+  if (is_parameter < 0) throw_python_error();
+  if (is_parameter) return std::vector<DimDynamic>(rank, DimDynamic::Static);
+  std::vector<int64_t>& seen = history_.sizes[name];
+  const bool is_first = seen.empty() && rank > 0;
+  if (is_first || seen.size() != rank) {
+    seen.assign(t.sizes().begin(), t.sizes().end());
+  } else {
+    for (size_t d = 0; d < rank; ++d)
+      if (seen[d] != t.sizes()[d]) seen[d] = -1;
+  }
+  if (dynamic_ == Dynamic::WhereChanged)
+    for (size_t d = 0; d < rank; ++d)
+      if (seen[d] == -1) dims[d] = DimDynamic::Duck;
+  Ref marked(PyObject_GetAttrString(object, "_dynamo_dynamic_indices"));
+  if (!marked) PyErr_Clear();
+  for (size_t d = 0; marked && dynamic_ != Dynamic::Never && d < rank; ++d) {
+    Ref index(checked(PyLong_FromSize_t(d)));
+    if (PySequence_Contains(marked.get(), index.get()) == 1) dims[d] = DimDynamic::Dynamic;
+  }
+  return dims;
+}
+
+PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::string& name) {
+  const Natively natively(*this);
+  const Tensor& t = tensor_of(real);
+  if (fx::is_fake(t) || t.impl()->has_symbolic_sizes()) throw Break{"a fake tensor of the program"};
+  if (overrides(real)) throw Break{"a tensor of a class with __torch_function__"};
+  if (t.layout() != Layout::Strided) throw Break{"a tensor that is not strided"};
+  const std::vector<fx::DimDynamic> dims = dims_of(t, real, name);
+  const bool is_static =
+      std::all_of(dims.begin(), dims.end(), [](auto d) { return d == fx::DimDynamic::Static; });
+  Tensor fake;
+  if (is_static) {
+    fake = mode_->from_tensor(t);
+  } else {
+    const auto g = env_->create_geometry(t.sizes(), t.strides(), t.storage_offset(), name, dims);
+    fake = mode_->from_tensor(t, g.sizes, g.strides, g.offset);
+    mode_->remember(t, fake);
+  }
+  if (autograd::requires_grad(t) && !autograd::requires_grad(fake))
+    autograd::set_requires_grad(fake, true);
+  dynamo::TensorGuard guard{
+      Py_TYPE(real),     t.dtype(),  t.device(),       t.layout(), autograd::requires_grad(t),
+      t.is_conj(),       t.is_neg(), t.is_inference(), {},         {},
+      t.storage_offset()};
+  bool has_symbols = false;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const SymInt& size = fake.sym_sizes()[d];
+    const SymInt& stride = fake.sym_strides()[d];
+    has_symbols |= size.is_symbolic() || stride.is_symbolic();
+    guard.sizes.push_back(size.is_symbolic() ? -1 : t.sizes()[d]);
+    guard.strides.push_back(stride.is_symbolic() ? -1 : t.strides()[d]);
+  }
+  guards_.checks.push_back(
+      {dynamo::Check::Kind::Tensor, source, nullptr, static_cast<int64_t>(guards_.tensors.size())});
+  guards_.tensors.push_back(std::move(guard));
+  if (has_symbols) guards_.shaped.push_back(source);
+  tracer_->add_input(node_name(name), fake);
+  Ref object(checked(wrap(fake)));
+  input_of_[fake.impl()] = inputs_.size();
+  Tensor example = fake.detach();
+  autograd::set_requires_grad(example, autograd::requires_grad(t));
+  inputs_.push_back({fake, Ref::share(object.get()), Ref(checked(wrap(example))), Ref::share(real),
+                     source, fake.impl()->version()});
+  return object.release();
+}
+
+PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::string& name) {
+  if (!PyLong_CheckExact(real) || dynamic_ == Dynamic::Never) return nullptr;
+  const Natively natively(*this);
+  int overflow = 0;
+  const int64_t value = PyLong_AsLongLongAndOverflow(real, &overflow);
+  if (overflow != 0) return nullptr;
+  const auto [seen, is_new] = history_.ints.try_emplace(name, value);
+  if (!is_new && seen->second != value) history_.changing[name] = true;
+  if (!history_.changing.contains(name)) return nullptr;
+  const fx::Expr* symbol = env_->create_symbol(value, name, fx::DimDynamic::Duck, {},
+                                               {fx::IntRange::kMin, fx::IntRange::kMax});
+  if (symbol->is_constant()) return nullptr;
+  const SymInt number = env_->symint(symbol);
+  tracer_->add_input(node_name(name), dispatch::Value(number));
+  guards_.checks.push_back(
+      {dynamo::Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(&PyLong_Type), 0});
+  guards_.shaped.push_back(source);
+  Ref object(checked(wrap(number)));
+  inputs_.push_back(
+      {Tensor(), Ref::share(object.get()), Ref::share(object.get()), Ref::share(real), source, 0});
+  return object.release();
+}
+
+bool GraphRecorder::is_tensor_value(PyObject* object) const {
+  return is_tensor(object) && fx::is_fake(tensor_of(object));
+}
+bool GraphRecorder::is_value(PyObject* object) const {
+  return is_tensor_value(object) || is_symbolic(object);
+}
+
+PyTypeObject* GraphRecorder::class_of(PyObject* value) const {
+  if (is_symint(value)) return &PyLong_Type;
+  if (is_symfloat(value)) return &PyFloat_Type;
+  if (is_symbool(value)) return &PyBool_Type;
+  const auto input = input_of_.find(tensor_of(value).impl());
+  return input == input_of_.end() ? tensor_type : Py_TYPE(inputs_[input->second].real.get());
+}
+
+PyObject* GraphRecorder::real_of(PyObject* value, int* source) const {
+  if (!is_tensor(value)) return nullptr;
+  const auto input = input_of_.find(tensor_of(value).impl());
+  if (input == input_of_.end()) return nullptr;
+  *source = inputs_[input->second].source;
+  return inputs_[input->second].real.get();
+}
+
+// ---- calls ----
+
+CallKind GraphRecorder::kind_of(PyObject* function) const { return known_calls().of(function); }
+
+bool GraphRecorder::is_data_dependent(PyObject* exception) const {
+  const Natively natively(*this);
+  static PyObject* const classes = attribute_of("taeda.compiler._capture", "DATA_DEPENDENT");
+  const int is_one = PyObject_IsInstance(exception, classes);
+  if (is_one < 0) PyErr_Clear();
+  return is_one == 1 || !break_reason_.empty();
+}
+
+PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwargs) {
+  std::vector<std::pair<Tensor, uint32_t>> versions;
+  bool has_foreign = false;
+  const auto note_version = [&](PyObject* o) {
+    const Tensor& t = tensor_of(o);
+    has_foreign |= !fx::is_fake(t);
+    versions.emplace_back(t, t.impl()->version());
+  };
+  for_each_tensor(args, note_version);
+  if (kwargs) for_each_tensor(kwargs, note_version);
+  if (has_foreign) throw Break{"a tensor that is none of the graph's"};
+  Ref result;
+  {
+    // What the function does inside is its own.
+    const Natively natively(*this);
+    const dispatch::ActiveMode active(*mode_);
+    result = Ref(PyObject_Call(function, args, kwargs));
+  }
+  if (!result) return nullptr;
+  if (result.get() == Py_NotImplemented) return result.release();
+  bool is_written = false;
+  for (const auto& [t, version] : versions) is_written |= t.impl()->version() != version;
+  bool has_tensors = false, has_real = false;
+  for_each_tensor(result.get(), [&](PyObject* o) {
+    has_tensors = true;
+    has_real |= !fx::is_fake(tensor_of(o));
+  });
+  if (has_real) throw Break{"a result that is no tensor of the graph"};
+  if (!has_tensors && !is_written) {
+    if (result.get() == Py_None) throw Break{"a call for its effect"};
+    return result.release();
+  }
+  record(function, args, kwargs, result.get());
+  return result.release();
+}
+
+// The same structure with nodes for tensors and symbolic numbers.
+Ref GraphRecorder::with_nodes(PyObject* value) {
+  if (is_tensor(value)) {
+    fx::Node* node = tracer_->node_of(tensor_of(value));
+    if (!node) throw Break{"a tensor that is none of the graph's"};
+    return Ref(wrap_node(*node));
+  }
+  if (is_symbolic(value)) {
+    const auto& node = sym_node_of(value);
+    const fx::Arg arg = is_symint(value) ? tracer_->arg_of(dispatch::Value(SymInt(node)))
+                                         : tracer_->arg_of(dispatch::Value(node));
+    return Ref(checked(wrap_arg(arg)));
+  }
+  if (PyList_Check(value)) {
+    Ref list(checked(PyList_New(0)));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(value); ++i)
+      if (PyList_Append(list.get(), with_nodes(PyList_GET_ITEM(value, i)).get()) < 0)
+        throw_python_error();
+    return list;
+  }
+  if (PyTuple_Check(value)) {
+    Ref tuple(checked(PyTuple_New(PyTuple_GET_SIZE(value))));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i)
+      PyTuple_SET_ITEM(tuple.get(), i, with_nodes(PyTuple_GET_ITEM(value, i)).release());
+    return tuple;
+  }
+  if (PyDict_Check(value)) {
+    Ref dict(checked(PyDict_New()));
+    Py_ssize_t position = 0;
+    PyObject *key, *item;
+    while (PyDict_Next(value, &position, &key, &item))
+      if (PyDict_SetItem(dict.get(), key, with_nodes(item).get()) < 0) throw_python_error();
+    return dict;
+  }
+  if (PySlice_Check(value)) {
+    const auto* slice = reinterpret_cast<PySliceObject*>(value);
+    const Ref start = with_nodes(slice->start), stop = with_nodes(slice->stop),
+              step = with_nodes(slice->step);
+    return Ref(checked(PySlice_New(start.get(), stop.get(), step.get())));
+  }
+  return Ref::share(value);
+}
+
+namespace {
+
+// The function of `operator` that a method of numbers is, and whether it takes its operands the
+// other way round; null for other methods.
+PyObject* operator_of(const char* method, bool& is_swapped) {
+  static PyObject* const module = PyImport_ImportModule("operator");
+  const size_t length = std::strlen(method);
+  if (length < 5 || method[0] != '_' || method[1] != '_') return nullptr;
+  std::string name(method + 2, length - 4);
+  static const char* const known[] = {
+      "add", "sub",    "mul",    "truediv", "floordiv", "mod",     "pow",    "and", "or",
+      "xor", "lshift", "rshift", "eq",      "ne",       "lt",      "le",     "gt",  "ge",
+      "neg", "pos",    "invert", "abs",     "matmul",   "getitem", "setitem"};
+  const auto is_known = [&](const std::string& text) {
+    return std::any_of(std::begin(known), std::end(known), [&](auto k) { return text == k; });
+  };
+  bool is_in_place = false;
+  is_swapped = false;
+  if (!is_known(name)) {
+    if (name.empty() || !is_known(name.substr(1))) return nullptr;
+    is_swapped = name[0] == 'r';
+    is_in_place = name[0] == 'i';
+    if (!is_swapped && !is_in_place) return nullptr;
+    name = name.substr(1);
+  }
+  if (name == "and" || name == "or") name += is_in_place ? "" : "_";
+  if (is_in_place) name = "i" + name;
+  PyObject* found = PyObject_GetAttrString(module, name.c_str());
+  if (!found) PyErr_Clear();
+  Py_XDECREF(found);  // the module keeps it
+  return found;
+}
+
+const char* text_or_empty(PyObject* o) {
+  const char* text = o && PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : nullptr;
+  if (!text) PyErr_Clear();
+  return text ? text : "";
+}
+
+}  // namespace
+
+// Methods are called by name, operators are those of `operator`, attributes are read by getattr.
+fx::Node& GraphRecorder::create(PyObject* function, PyObject* args, PyObject* kwargs) {
+  Ref own_args = with_nodes(args);
+  Ref own_kwargs = kwargs ? with_nodes(kwargs) : Ref();
+  const auto make = [&](fx::OpCode op, PyObject* target) -> fx::Node& {
+    const fx::Target read = read_target(op, target);
+    return graph_->create(op, read, read_args(own_args.get()),
+                          own_kwargs ? read_kwargs(own_kwargs.get()) : fx::Kwargs{},
+                          name_for_target(read));
+  };
+  if (Py_IS_TYPE(function, &PyMethodDescr_Type) || Py_IS_TYPE(function, &PyWrapperDescr_Type)) {
+    const Ref name(checked(PyObject_GetAttrString(function, "__name__")));
+    bool is_swapped = false;
+    if (PyObject* found = operator_of(text_or_empty(name.get()), is_swapped)) {
+      if (is_swapped)
+        own_args = Ref(checked(PyTuple_Pack(2, PyTuple_GET_ITEM(own_args.get(), 1),
+                                            PyTuple_GET_ITEM(own_args.get(), 0))));
+      return make(fx::OpCode::CallFunction, found);
+    }
+    return make(fx::OpCode::CallMethod, name.get());
+  }
+  // Tensor.T.__get__
+  Ref owner(PyObject_GetAttrString(function, "__self__"));
+  if (!owner) PyErr_Clear();
+  if (owner && Py_IS_TYPE(owner.get(), &PyGetSetDescr_Type)) {
+    const Ref name(checked(PyObject_GetAttrString(owner.get(), "__name__")));
+    const Ref accessor(checked(PyObject_GetAttrString(function, "__name__")));
+    if (std::strcmp(text_or_empty(accessor.get()), "__get__") != 0)
+      throw Break{"a write to an attribute of a tensor"};
+    static PyObject* const getattr = attribute_of("builtins", "getattr");
+    own_args = Ref(checked(PyTuple_Pack(2, PyTuple_GET_ITEM(own_args.get(), 0), name.get())));
+    own_kwargs = Ref();
+    return make(fx::OpCode::CallFunction, getattr);
+  }
+  return make(fx::OpCode::CallFunction, function);
+}
+
+namespace {
+
+// Where the program is, as a line of a traceback.
+std::string user_line() {
+  PyFrameObject* frame = PyEval_GetFrame();
+  if (!frame) return "";
+  PyCodeObject* code = PyFrame_GetCode(frame);
+  const std::string text = str("  File \"", text_or_empty(code->co_filename), "\", line ",
+                               PyFrame_GetLineNumber(frame), ", in ", text_or_empty(code->co_name));
+  Py_DECREF(code);
+  return text;
+}
+
+}  // namespace
+
+// Tensors of a result, alone or in lists and tuples; named results are tuples, too.
+static dispatch::Value results_of(PyObject* result) {
+  if (is_tensor(result)) return dispatch::Value(tensor_of(result));
+  if (!PyTuple_Check(result) && !PyList_Check(result)) return dispatch::Value();
+  auto items = std::make_shared<dispatch::Value::List>();
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); ++i)
+    items->push_back(results_of(PySequence_Fast_GET_ITEM(result, i)));
+  return dispatch::Value(std::move(items));
+}
+
+void GraphRecorder::record(PyObject* function, PyObject* args, PyObject* kwargs, PyObject* result) {
+  const Natively natively(*this);
+  fx::Node& node = create(function, args, kwargs);
+  node.set_meta_value("stack_trace", dispatch::Value(user_line()));
+  kept_.push_back(Ref::share(result));
+  // Results that stood for something before stand for it still: writes in place.
+  if (is_tensor(result)) {
+    const Tensor& t = tensor_of(result);
+    node.set_val(dispatch::Value(t));
+    if (!tracer_->node_of(t)) tracer_->track(t, node);
+    return;
+  }
+  tracer_->track_results(node, results_of(result));
+}
+
+void GraphRecorder::note(PyObject* function, PyObject* args) {
+  const Natively natively(*this);
+  create(function, args, nullptr);
+}
+
+// Inputs stay: their guards do.
+void GraphRecorder::rewind(size_t mark) {
+  break_reason_.clear();
+  fx::Node* node = graph_->last();
+  while (this->mark() > mark && node != graph_->end_node()) {
+    fx::Node* former = node->prev();
+    if (node->op() != fx::OpCode::Placeholder) graph_->erase(*node);
+    node = former;
+  }
+}
+
+int GraphRecorder::output(PyObject* value) {
+  const auto [known, is_new] = output_of_.try_emplace(value, static_cast<int>(outputs_.size()));
+  if (is_new) {
+    kept_.push_back(Ref::share(value));
+    outputs_.push_back(value);
+  }
+  return known->second;
+}
+
+bool GraphRecorder::writes_inputs() const {
+  return std::any_of(inputs_.begin(), inputs_.end(), [](const Input& input) {
+    return input.fake.defined() && input.fake.impl()->version() != input.version;
+  });
+}
+
+dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) {
+  Compiled compiled;
+  const Natively natively(*this);
+  try {
+    if (mark() > 0 || !outputs_.empty()) {
+      Ref results(checked(PyTuple_New(static_cast<Py_ssize_t>(outputs_.size()))));
+      for (size_t i = 0; i < outputs_.size(); ++i)
+        PyTuple_SET_ITEM(results.get(), i, with_nodes(outputs_[i]).release());
+      graph_->output(read_arg(results.get()));
+      Ref fakes(checked(PyList_New(0)));
+      for (const Input& input : inputs_) {
+        compiled.inputs.push_back(input.source);
+        if (PyList_Append(fakes.get(), input.example.get()) < 0) throw_python_error();
+      }
+      const Ref graph(wrap_graph(graph_));
+      compiled.callable = checked(PyObject_CallFunctionObjArgs(compile_, graph.get(), fakes.get(),
+                                                               mode_object_.get(), nullptr));
+    }
+    if (!guards.shaped.empty()) {
+      std::vector<fx::GuardInput> numbers;
+      for (const int source : guards.shaped) {
+        const auto input = std::find_if(inputs_.begin(), inputs_.end(),
+                                        [&](const Input& i) { return i.source == source; });
+        const std::string name = sources_.text(source);
+        if (input->fake.defined()) {
+          for (fx::GuardInput& number : fx::inputs_of(*env_, name, input->fake))
+            numbers.push_back(std::move(number));
+        } else {
+          const SymInt number(sym_node_of(input->object.get()));
+          numbers.push_back({name, env_->expr(number)});
+        }
+      }
+      guards.numbers = env_->guard_set(std::move(numbers));
+      guards.env = env_;
+    }
+  } catch (const Break& reason) {
+    PyErr_SetString(PyExc_RuntimeError, reason.reason.c_str());
+    compiled.is_raised = true;
+  } catch (...) {
+    translate_exception();
+    compiled.is_raised = true;
+    Py_CLEAR(compiled.callable);
+  }
+  return compiled;
+}
+
+}  // namespace taeda::python

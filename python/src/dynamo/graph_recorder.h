@@ -1,0 +1,104 @@
+// The graph of a captured region: fake tensors for the program's, and a node per call on them.
+#pragma once
+
+#include "python/interop/python.h"
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "taeda/dynamo/capture/recorder.h"
+#include "taeda/fx/fake.h"
+#include "taeda/fx/tracer.h"
+
+namespace taeda::python {
+
+// What functions that are not entered do, by object. Python fills it when the first program is
+// compiled (taeda/compiler/_known_calls.py).
+class KnownCalls {
+ public:
+  void set(PyObject* function, dynamo::CallKind kind);
+  dynamo::CallKind of(PyObject* function) const;
+  bool empty() const { return kinds_.empty(); }
+
+ private:
+  std::unordered_map<PyObject*, dynamo::CallKind> kinds_;
+};
+KnownCalls& known_calls();
+
+// Sizes and numbers of inputs at earlier captures of a region: what differs from one to the next
+// becomes a symbol.
+struct History {
+  std::map<std::string, std::vector<int64_t>> sizes;  // -1: known to change
+  std::map<std::string, int64_t> ints;
+  std::map<std::string, bool> changing;
+};
+
+// Sizes of inputs as symbols: those that changed, all, none.
+enum class Dynamic : uint8_t { WhereChanged, Always, Never };
+
+class GraphRecorder final : public dynamo::Recorder {
+ public:
+  // `compile(graph, inputs, fake mode)` gives a callable; borrowed.
+  GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& guards, History& history,
+                Dynamic dynamic, PyObject* compile);
+  ~GraphRecorder() override;
+
+  PyObject* import_tensor(PyObject* real, int source, const std::string& name) override;
+  PyObject* import_number(PyObject* real, int source, const std::string& name) override;
+  bool is_value(PyObject* object) const override;
+  bool is_tensor_value(PyObject* object) const override;
+  PyTypeObject* class_of(PyObject* value) const override;
+  PyObject* real_of(PyObject* value, int* source) const override;
+  PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) override;
+  void note(PyObject* function, PyObject* args) override;
+  bool is_data_dependent(PyObject* exception) const override;
+  dynamo::CallKind kind_of(PyObject* function) const override;
+  size_t mark() const override { return graph_->size() - inputs_.size(); }
+  void rewind(size_t mark) override;
+  int output(PyObject* value) override;
+  Compiled compile(dynamo::GuardProgram& guards) override;
+
+  // A call that C made breaks: its error says so.
+  void note_break(std::string reason) { break_reason_ = std::move(reason); }
+  bool writes_inputs() const;
+
+ private:
+  class Natively;
+  struct Input {
+    Tensor fake;  // undefined for numbers
+    Ref object;   // the stand-in
+    Ref example;  // the same before anything was done to it
+    Ref real;
+    int source;
+    uint32_t version = 0;
+  };
+  std::vector<fx::DimDynamic> dims_of(const Tensor& t, PyObject* object, const std::string& name);
+  Ref with_nodes(PyObject* value);
+  void record(PyObject* function, PyObject* args, PyObject* kwargs, PyObject* result);
+  fx::Node& create(PyObject* function, PyObject* args, PyObject* kwargs);
+
+  dynamo::Sources& sources_;
+  dynamo::GuardProgram& guards_;
+  History& history_;
+  const Dynamic dynamic_;
+  PyObject* compile_;
+  Ref mode_object_;
+  IntrusivePtr<fx::FakeMode> mode_;
+  IntrusivePtr<fx::ShapeEnv> env_;
+  IntrusivePtr<fx::Graph> graph_;
+  IntrusivePtr<fx::Tracer> tracer_;
+  std::vector<Input> inputs_;
+  std::unordered_map<const TensorImpl*, size_t> input_of_;  // by fake
+  std::vector<Ref> kept_;
+  std::vector<PyObject*> outputs_;  // kept by `kept_`
+  std::unordered_map<PyObject*, int> output_of_;
+  Ref function_mode_;
+  std::string break_reason_;
+};
+
+// The recorder that function modes tell of calls while a capture runs.
+bool init_recorder_mode(PyObject* module);
+
+}  // namespace taeda::python

@@ -1,0 +1,5 @@
+"""PyTorch's path of compiled modules: `taeda.compiler._compile`."""
+
+from taeda.compiler._compile import OptimizedModule
+
+__all__ = ["OptimizedModule"]

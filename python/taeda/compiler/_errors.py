@@ -1,0 +1,61 @@
+"""What goes wrong in the capture and compilation of programs."""
+
+__all__ = [
+    "BackendCompilerFailed",
+    "InternalTorchDynamoError",
+    "InvalidBackend",
+    "RecompileError",
+    "RecompileLimitExceeded",
+    "ResetRequired",
+    "TorchDynamoException",
+    "TorchRuntimeError",
+    "Unsupported",
+]
+
+
+class TorchDynamoException(RuntimeError):  # noqa: N818
+    """The base of these errors."""
+
+
+class InternalTorchDynamoError(TorchDynamoException):
+    """A mistake of the capture itself."""
+
+
+class ResetRequired(TorchDynamoException):
+    """Compiled programs must be forgotten first."""
+
+
+class InvalidBackend(TorchDynamoException):
+    """There is no backend of that name."""
+
+
+class BackendCompilerFailed(TorchDynamoException):
+    """A backend raised an error, which is `inner_exception`."""
+
+    def __init__(self, backend_fn, inner_exception, first_useful_frame=None):
+        self.backend_name = getattr(backend_fn, "__name__", "?")
+        self.inner_exception = inner_exception
+        super().__init__(
+            f"backend={self.backend_name!r} raised:\n"
+            f"{type(inner_exception).__name__}: {inner_exception}"
+        )
+
+
+class TorchRuntimeError(TorchDynamoException):
+    """An operator refuses its arguments."""
+
+
+class RecompileError(TorchDynamoException):
+    """A place was compiled again where that is an error."""
+
+
+class RecompileLimitExceeded(TorchDynamoException):
+    """A place was compiled too often."""
+
+
+class Unsupported(TorchDynamoException):
+    """A part of a program cannot be captured, and must be."""
+
+    def __init__(self, msg, *, case_name=None):
+        super().__init__(msg)
+        self.msg = msg

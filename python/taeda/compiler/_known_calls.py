@@ -1,0 +1,207 @@
+"""What functions do that a capture of frames does not enter, as a table from function to kind.
+
+Functions of tensors are nodes of the graph. Of functions of C the table holds those that read their
+arguments and nothing else, and methods of containers that change their container and nothing else.
+Python functions are entered. A call of anything else is a break.
+"""
+
+import builtins
+import collections
+import functools
+import itertools
+import math
+import operator
+import types
+
+import taeda
+from taeda import _C
+
+__all__ = ["CONSTANT", "OPERATOR", "UNKNOWN", "fill", "note"]
+
+UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT = range(7)
+
+# Builtins that read more than their arguments, or write.
+_IMPURE_BUILTINS = {
+    "__build_class__",
+    "__import__",
+    "breakpoint",
+    "compile",
+    "dir",
+    "eval",
+    "exec",
+    "globals",
+    "id",
+    "input",
+    "locals",
+    "open",
+    "print",
+    "vars",
+    "delattr",
+    "setattr",
+    "memoryview",
+    "classmethod",
+    "staticmethod",
+    "property",
+}
+
+_IMMUTABLE_TYPES = (str, bytes, int, float, bool, complex, tuple, range, slice, frozenset, object)
+_CONTAINERS = (list, dict, set, collections.OrderedDict, collections.deque, collections.defaultdict)
+_READING_METHODS = {
+    "copy",
+    "count",
+    "difference",
+    "fromkeys",
+    "get",
+    "index",
+    "intersection",
+    "isdisjoint",
+    "issubset",
+    "issuperset",
+    "items",
+    "keys",
+    "symmetric_difference",
+    "union",
+    "values",
+    "__contains__",
+    "__eq__",
+    "__ge__",
+    "__getitem__",
+    "__gt__",
+    "__iter__",
+    "__le__",
+    "__len__",
+    "__lt__",
+    "__ne__",
+    "__reversed__",
+}
+
+# Methods of tensors that do more than a graph holds, or tell what only a run knows.
+_REFUSED_METHODS = {
+    "__array__",
+    "__deepcopy__",
+    "__dlpack__",
+    "__format__",
+    "__reduce__",
+    "__reduce_ex__",
+    "__repr__",
+    "__setstate__",
+    "__str__",
+    "backward",
+    "cpu_",
+    "data_ptr",
+    "is_shared",
+    "numpy",
+    "pin_memory",
+    "register_hook",
+    "register_post_accumulate_grad_hook",
+    "requires_grad_",
+    "retain_grad",
+    "set_",
+    "share_memory_",
+    "storage",
+    "tolist",
+    "untyped_storage",
+}
+
+
+def _functions(module, skipped=()):
+    for name, value in vars(module).items():
+        if name not in skipped and callable(value) and not name.startswith("_"):
+            yield value
+
+
+def _pure():
+    for name, value in vars(builtins).items():
+        if callable(value) and name not in _IMPURE_BUILTINS:
+            yield value
+    for module in (math, operator, itertools):
+        yield from _functions(module)
+    yield type.__instancecheck__
+    yield type.__subclasscheck__
+    yield functools.reduce
+    yield functools.partial
+    yield collections.OrderedDict
+    yield collections.deque
+    yield collections.defaultdict
+    for kind in _IMMUTABLE_TYPES:
+        for name, value in vars(kind).items():
+            if callable(value) and name not in ("__setattr__", "__delattr__", "__reduce_ex__"):
+                yield value
+    for kind in _CONTAINERS:
+        for name, value in vars(kind).items():
+            if name in _READING_METHODS:
+                yield value
+    yield from (
+        _C.is_grad_enabled,
+        _C.get_default_dtype,
+        _C.is_inference_mode_enabled,
+        taeda.finfo,
+        taeda.iinfo,
+        taeda.device,
+        taeda.Size,
+    )
+
+
+def _mutating():
+    for kind in _CONTAINERS:
+        for name, value in vars(kind).items():
+            if callable(value) and name not in _READING_METHODS:
+                yield value
+
+
+def _operators():
+    from taeda.overrides import get_overridable_functions
+
+    for functions in get_overridable_functions().values():
+        yield from functions
+    for name in dir(_C._nn):
+        yield getattr(_C._nn, name)
+    # Factories, which no argument overrides.
+    for name, value in vars(_C).items():
+        if isinstance(value, types.BuiltinFunctionType) and hasattr(taeda.ops.aten, name):
+            yield value
+    yield from (taeda.tensor, taeda.as_tensor, taeda.asarray)
+
+
+def kinds():
+    """The table."""
+    table = {}
+    for kind, functions in (
+        (PURE, _pure()),
+        (MUTATES, _mutating()),
+        (OPERATOR, _operators()),
+    ):
+        for function in functions:
+            try:
+                table[function] = kind
+            except TypeError:
+                continue
+    for name in _REFUSED_METHODS:
+        function = getattr(_C.Tensor, name, None)
+        if function is not None:
+            table[function] = UNKNOWN
+    table[_C._set_grad_enabled] = SETS_MODE
+    table[taeda.nn.Module.__call__] = ENTERED
+    table[taeda.compiler.graph_break] = UNKNOWN
+    table[_C._dynamo.is_capturing] = PURE
+    table.update(_noted)
+    return table
+
+
+_is_filled = False
+_noted = {}
+
+
+def note(function, kind):
+    """What a program says about its own function."""
+    _noted[function] = kind
+    if _is_filled:
+        _C._dynamo.set_known_calls({function: kind})
+
+
+def fill():
+    """Tells the capture, once."""
+    global _is_filled
+    if not _is_filled:
+        _C._dynamo.set_known_calls(kinds())
+        _is_filled = True

@@ -1,0 +1,251 @@
+// Attributes of stand-ins: found as objects find them, with guards on every place that was looked
+// at. Properties and __getattr__ are called; their frames come back through the hook.
+#include "taeda/dynamo/capture/capture.h"
+
+namespace taeda::dynamo {
+
+namespace {
+
+PyObject* interned(const char* text) { return PyUnicode_InternFromString(text); }
+
+bool is_data_descriptor(PyObject* found) { return Py_TYPE(found)->tp_descr_set != nullptr; }
+
+bool is_named(PyObject* name, const char* text) {
+  return PyUnicode_CompareWithASCIIString(name, text) == 0;
+}
+
+// Whether the class finds attributes as every object does, but for __getattr__.
+bool finds_plainly(PyTypeObject* type) {
+  if (type->tp_getattro == PyObject_GenericGetAttr) return true;
+  static PyObject* const name = interned("__getattribute__");
+  PyObject* found = _PyType_Lookup(type, name);
+  return found != nullptr && Py_IS_TYPE(found, &PyWrapperDescr_Type) &&
+         reinterpret_cast<PyWrapperDescrObject*>(found)->d_wrapped ==
+             reinterpret_cast<void*>(PyObject_GenericGetAttr);
+}
+
+bool is_enum_class(PyTypeObject* type) {
+  static PyObject* const meta = [] {
+    Owned module(PyImport_ImportModule("enum"));
+    return module ? PyObject_GetAttrString(module.get(), "EnumMeta") : nullptr;
+  }();
+  return meta != nullptr && PyType_IsSubtype(Py_TYPE(type), reinterpret_cast<PyTypeObject*>(meta));
+}
+
+}  // namespace
+
+PyObject* Capture::call_nested(PyObject* function, std::vector<PyObject*> arguments) {
+  if (PyFunction_Check(function) && recorder_.kind_of(function) == CallKind::Unknown)
+    throw Break{"call of a function that is left alone"};
+  return need(PyObject_Vectorcall(function, arguments.data(), arguments.size(), nullptr));
+}
+
+// The stand-in of an instance's __dict__; null where it has none. Borrowed.
+PyObject* Capture::attributes_of(PyObject* object) {
+  Outside* outside = find(object);
+  if (outside == nullptr) {
+    Owned dict(PyObject_GenericGetDict(object, nullptr));
+    if (!dict) PyErr_Clear();
+    return dict.get();
+  }
+  if (outside->attributes != nullptr) return outside->attributes;
+  Owned dict(PyObject_GenericGetDict(object, nullptr));
+  if (!dict) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  Owned twin(import(dict.get(), sources_.of(Step::InstanceDict, outside->source)));
+  return find(object)->attributes = twin.get();
+}
+
+PyObject* Capture::attribute(PyObject* object, PyObject* name) {
+  if (recorder_.is_value(object)) return tensor_attribute(object, name);
+  if (PyModule_CheckExact(object)) {
+    PyObject* names = attributes_of(object);
+    PyObject* found = names == nullptr ? nullptr : dict_get(names, name);
+    if (found != nullptr) return Py_NewRef(found);
+    throw Break{"an attribute that a module makes up"};
+  }
+  if (PyType_Check(object)) return class_attribute(reinterpret_cast<PyTypeObject*>(object), name);
+  if (is_opaque(object)) throw Break{std::string("an attribute of ") + Py_TYPE(object)->tp_name};
+  if (PyFunction_Check(object)) {
+    if (is_named(name, "__name__") || is_named(name, "__qualname__") ||
+        is_named(name, "__module__") || is_named(name, "__doc__"))
+      return need(PyObject_GetAttr(object, name));
+    if (find(object) != nullptr) {
+      PyObject* names = attributes_of(object);
+      PyObject* found = names == nullptr ? nullptr : dict_get(names, name);
+      if (found != nullptr) return Py_NewRef(found);
+      throw Break{"an attribute of a function"};
+    }
+    return need(PyObject_GetAttr(object, name));
+  }
+  if (!(Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+    if (twin_of(object) != nullptr && is_named(name, "__class__"))
+      return Py_NewRef(Py_TYPE(object));
+    return need(PyObject_GetAttr(object, name));
+  }
+  return instance_attribute(object, name);
+}
+
+PyObject* Capture::instance_attribute(PyObject* object, PyObject* name) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (!finds_plainly(type)) throw Break{"a class with a __getattribute__ of its own"};
+  check_class(type);
+  if (is_named(name, "__class__")) return Py_NewRef(type);
+  Outside* outside = find(object);
+  if (is_named(name, "__dict__")) {
+    PyObject* names = attributes_of(object);
+    if (names != nullptr) return Py_NewRef(names);
+  }
+  PyObject* found = _PyType_Lookup(type, name);
+  if (found != nullptr && is_data_descriptor(found)) {
+    if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
+      if (outside == nullptr) return need(PyObject_GenericGetAttr(object, name));
+      Owned real(need(PyObject_GenericGetAttr(object, name)));
+      return import(real.get(), sources_.of(Step::Member, outside->source, 0, name));
+    }
+    return bind(found, object, type, name);
+  }
+  if (PyObject* names = attributes_of(object)) {
+    if (PyObject* own = dict_get(names, name)) return Py_NewRef(own);
+  }
+  if (found != nullptr) return bind(found, object, type, name);
+  static PyObject* const fallback = interned("__getattr__");
+  if (PyObject* getter = _PyType_Lookup(type, fallback)) {
+    if (!PyFunction_Check(getter)) throw Break{"a __getattr__ that is no function"};
+    return call_nested(getter, {object, name});
+  }
+  Owned unexpected(PyObject_GenericGetAttr(object, name));
+  if (unexpected) throw Break{"an attribute that appeared"};
+  throw Raised{};
+}
+
+// What an attribute that was found in a class is for an object, or for the class where `object` is
+// null.
+PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, PyObject* name) {
+  const int source = sources_.of(Step::TypeLookup, pin(reinterpret_cast<PyObject*>(type)), 0, name);
+  const descrgetfunc get = Py_TYPE(found)->tp_descr_get;
+  if (get == nullptr) return import(found, source);
+  if (PyFunction_Check(found)) {
+    Owned function(import(found, source));
+    return object == nullptr ? function.release() : need(PyMethod_New(function.get(), object));
+  }
+  if (Py_IS_TYPE(found, &PyProperty_Type)) {
+    if (object == nullptr) return note_outside(found, source, true);
+    Owned getter(PyObject_GetAttrString(found, "fget"));
+    if (!getter || !PyFunction_Check(getter.get())) throw Break{"a property without a function"};
+    return call_nested(getter.get(), {object});
+  }
+  const bool is_wrapped =
+      Py_IS_TYPE(found, &PyStaticMethod_Type) || Py_IS_TYPE(found, &PyClassMethod_Type);
+  if (is_wrapped) {
+    Owned function(need(PyObject_GetAttrString(found, "__func__")));
+    Owned own(import(function.get(), pin(function.get())));
+    if (Py_IS_TYPE(found, &PyStaticMethod_Type)) return own.release();
+    return need(PyMethod_New(own.get(), reinterpret_cast<PyObject*>(type)));
+  }
+  // Functions of C, and descriptors of Python, whose frames come back through the hook.
+  const bool is_native = !(Py_TYPE(found)->tp_flags & Py_TPFLAGS_HEAPTYPE);
+  if (is_native && Py_IS_TYPE(found, &PyGetSetDescr_Type) && object != nullptr &&
+      find(object) != nullptr)
+    throw Break{"an attribute that C computes"};
+  if (!is_native) {
+    Owned descriptor(import(found, source));
+    if (is_opaque(descriptor.get())) throw Break{"a descriptor of C"};
+  }
+  return need(get(found, object, reinterpret_cast<PyObject*>(type)));
+}
+
+PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
+  check_class(type);
+  if (is_enum_class(type)) {
+    PyObject* member = need(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name));
+    keep(member);
+    return member;
+  }
+  PyObject* found = _PyType_Lookup(type, name);
+  PyObject* of_meta = _PyType_Lookup(Py_TYPE(type), name);
+  const bool is_meta = of_meta != nullptr && (found == nullptr || is_data_descriptor(of_meta));
+  if (is_meta || found == nullptr) {
+    if (Py_TYPE(type) != &PyType_Type && found == nullptr && of_meta == nullptr)
+      throw Break{"an attribute of a class that its class makes up"};
+    Owned value(need(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name)));
+    const bool is_shown = PyUnicode_Check(value.get()) || PyType_Check(value.get()) ||
+                          PyTuple_Check(value.get()) || PyCFunction_Check(value.get()) ||
+                          value.get() == Py_None;
+    if (!is_shown) throw Break{"an attribute of a class"};
+    return value.release();
+  }
+  return bind(found, nullptr, type, name);
+}
+
+PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
+  if (is_named(name, "__class__")) return Py_NewRef(recorder_.class_of(object));
+  if (!recorder_.is_tensor_value(object)) return need(PyObject_GetAttr(object, name));
+  int source = -1;
+  PyObject* real = recorder_.real_of(object, &source);
+  if (is_named(name, "grad")) {
+    if (real == nullptr) throw Break{"the gradient of a result"};
+    Owned grad(need(PyObject_GetAttr(real, name)));
+    return import(grad.get(), sources_.of(Step::Grad, source));
+  }
+  if (is_named(name, "grad_fn") || is_named(name, "__dict__"))
+    throw Break{"an attribute of a tensor that only a run tells"};
+  if (_PyType_Lookup(Py_TYPE(object), name) == nullptr && real != nullptr) {
+    Owned dict(PyObject_GenericGetDict(real, nullptr));
+    PyObject* own = dict ? PyDict_GetItemWithError(dict.get(), name) : nullptr;
+    if (own != nullptr)
+      return import(own, sources_.of(Step::Item, sources_.of(Step::InstanceDict, source), 0, name));
+    PyErr_Clear();
+    if (dict) check(Check::Kind::Absent, sources_.of(Step::InstanceDict, source), name);
+  }
+  return need(PyObject_GetAttr(object, name));
+}
+
+// `is_plain`: as object.__setattr__ does. A null value deletes.
+void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain) {
+  ++writes_;
+  if (recorder_.is_value(object)) throw Break{"a write to an attribute of a tensor"};
+  if (PyModule_CheckExact(object) || PyType_Check(object) || PyFunction_Check(object) ||
+      is_opaque(object))
+    throw Break{std::string("a write to an attribute of ") + Py_TYPE(object)->tp_name};
+  if (find(object) == nullptr) {
+    need(is_plain ? PyObject_GenericSetAttr(object, name, value)
+                  : PyObject_SetAttr(object, name, value));
+    return;
+  }
+  PyTypeObject* type = Py_TYPE(object);
+  check_class(type);
+  static PyObject* const setter_name = interned("__setattr__");
+  static PyObject* const deleter_name = interned("__delattr__");
+  PyObject* setter = _PyType_Lookup(type, value == nullptr ? deleter_name : setter_name);
+  if (!is_plain && setter != nullptr && PyFunction_Check(setter)) {
+    Owned done(value == nullptr ? call_nested(setter, {object, name})
+                                : call_nested(setter, {object, name, value}));
+    return;
+  }
+  PyObject* found = _PyType_Lookup(type, name);
+  if (found != nullptr && is_data_descriptor(found)) {
+    Owned method(Py_IS_TYPE(found, &PyProperty_Type)
+                     ? PyObject_GetAttrString(found, value == nullptr ? "fdel" : "fset")
+                     : nullptr);
+    if (!method || !PyFunction_Check(method.get())) {
+      PyErr_Clear();
+      throw Break{"a write to an attribute with a descriptor"};
+    }
+    Owned done(value == nullptr ? call_nested(method.get(), {object})
+                                : call_nested(method.get(), {object, value}));
+    return;
+  }
+  PyObject* names = attributes_of(object);
+  if (names == nullptr) throw Break{"a write to an attribute of an object without a __dict__"};
+  if (value != nullptr) {
+    dict_set(names, name, value);
+  } else if (!dict_delete(names, name)) {
+    PyErr_SetObject(PyExc_AttributeError, name);
+    throw Raised{};
+  }
+}
+
+}  // namespace taeda::dynamo

@@ -1,0 +1,211 @@
+// Capture: evaluates a program's instructions on stand-ins, so that what it does to tensors becomes
+// a graph and nothing of the program is changed.
+//
+// Note [Stand-ins]: an object of the program is *outside* and has a source. What capture puts on
+// the stack for it depends on its class:
+//   constants             themselves, with a guard on their value
+//   tensors               fake tensors, inputs of the graph
+//   numbers that change   symbolic numbers
+//   list, dict, set       a *twin*: an object of the same class that is filled when somebody looks
+//                         inside (of a dict, key by key) and compared with what it was at the end
+//   tuples, methods       new ones, of stand-ins
+//   instances             themselves; their attributes are those of a twin of their __dict__
+//   functions, classes    themselves, with a guard on what they do
+//   everything else       themselves; whatever asks something of them is a break
+// So identity holds among stand-ins as it does among the objects, C functions can be called on
+// them, and code that they call comes back through the hook. Everything else on the stack was made
+// by the captured program and dies with the capture; recipes (recipes.cpp) say how the compiled
+// region makes it again.
+//
+// Note [Breaks]: an instruction that cannot be captured throws Break. Its operands are put back and
+// nodes of the graph that it made are dropped; the region ends before it. In a frame that a C
+// function called, the call of that function is the break.
+#pragma once
+
+#include <Python.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "taeda/dynamo/capture/entry.h"
+#include "taeda/dynamo/capture/errors.h"
+#include "taeda/dynamo/capture/recorder.h"
+#include "taeda/dynamo/evaluator/regions.h"
+
+namespace taeda::dynamo {
+
+// Whether instances of a class have nothing in C but their __dict__ and slots.
+bool is_plain_instance(PyTypeObject* type);
+// Values that nothing can change: numbers, texts, dtypes, members of enumerations.
+bool is_immutable(PyObject* object);
+// functools.partial
+bool is_partial(PyObject* object);
+
+class Capture final : public Capturing {
+ public:
+  // `sources` are shared with the recorder, which adds the guards of tensors.
+  Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
+          const std::vector<const State*>& frames);
+  ~Capture() override;
+
+  Flow execute(State& state) override;
+  void begin_frame(State& state) override;
+  void end_frame(TaedaFrame* frame) override;
+  void break_call() override { is_broken_ = true; }
+  bool close(PyObject* value) override;
+  bool close(const std::vector<const State*>& frames) override;
+
+  // What was captured; null where it cannot be compiled.
+  std::unique_ptr<Entry> take_entry() { return std::move(entry_); }
+  // Why the region ended or was not compiled; empty where the frames returned.
+  const std::string& reason() const { return reason_; }
+  // A backend failed: its exception.
+  Owned take_failure() { return std::move(failure_); }
+
+ private:
+  friend class Recipes;
+
+  struct Twin {
+    PyObject* original = nullptr;  // kept by `held_`
+    int source = -1;
+    bool is_open = false;
+    Owned seen;     // of a dict: what was read, by key, as it was put into the twin
+    Owned missing;  // a set of keys that were not there, or were deleted
+    std::vector<PyObject*> snapshot;  // of a list or set: its items when it was opened
+  };
+  struct Outside {
+    int source = -1;
+    Twin* twin = nullptr;            // where the stand-in is one
+    PyObject* attributes = nullptr;  // the twin of its __dict__
+    bool is_opaque = false;
+    bool is_written = false;  // of a cell
+    Owned contents;           // of a cell that was written; null: emptied
+  };
+  struct Frame {
+    int number = 0;
+    std::vector<bool> is_unread;  // slots that still hold objects of the program
+  };
+
+  // ---- stand-ins (stand_ins.cpp) ----
+  // Each gives a new reference.
+  PyObject* import(PyObject* real, int source);
+  PyObject* import_tuple(PyObject* real, int source);
+  PyObject* make_twin(PyObject* real, int source);
+  PyObject* import_partial(PyObject* real, int source);
+  PyObject* note_outside(PyObject* real, int source, bool is_opaque = false);
+  Outside* find(PyObject* object);
+  Twin* twin_of(PyObject* object);
+  void keep(PyObject* object) { held_.emplace_back(Py_NewRef(object)); }
+  // Fills a twin. Others are left alone.
+  void open(PyObject* object);
+  void open_deep(PyObject* object, int depth = 0);
+  // The stand-in of a dict of the program that is not reached by a path of the program's own.
+  PyObject* pinned_dict(PyObject* dict, const std::string& name);
+  int pin(PyObject* object);
+  bool is_opaque(PyObject* object);
+  void check(Check::Kind kind, int source, PyObject* object = nullptr, int64_t number = 0);
+  void check_class(PyTypeObject* type);
+  // Items of dicts, twins among them. Borrowed; null where there is none.
+  PyObject* dict_get(PyObject* dict, PyObject* key);
+  bool dict_set(PyObject* dict, PyObject* key, PyObject* value);
+  bool dict_delete(PyObject* dict, PyObject* key);
+
+  // ---- attributes (attributes.cpp) ----
+  PyObject* attribute(PyObject* object, PyObject* name);
+  PyObject* instance_attribute(PyObject* object, PyObject* name);
+  PyObject* class_attribute(PyTypeObject* type, PyObject* name);
+  PyObject* tensor_attribute(PyObject* object, PyObject* name);
+  PyObject* bind(PyObject* found, PyObject* object, PyTypeObject* type, PyObject* name);
+  PyObject* attributes_of(PyObject* object);
+  void set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain = false);
+  // Calls a Python function for a C function's sake; its frame comes back through the hook.
+  PyObject* call_nested(PyObject* function, std::vector<PyObject*> arguments);
+
+  // ---- calls (calls.cpp) ----
+  struct Call {
+    PyObject* callable;
+    std::vector<PyObject*> values;  // borrowed; positional ones first
+    size_t positional;
+    PyObject* names;  // a tuple, or null
+  };
+  // The result, a new reference; null where a frame is entered.
+  PyObject* call(State& state, Call call);
+  PyObject* call_module(State& state, const Call& call);
+  PyObject* call_class(const Call& call);
+  PyObject* call_partial(State& state, const Call& call);
+  PyObject* call_native(const Call& call, CallKind kind);
+  PyObject* call_builtin(const Call& call, bool& is_known);
+  PyObject* call_operator(const Call& call);
+  bool enter(State& state, const Call& call);
+  CallKind kind_of(PyObject* callable, PyObject* self);
+
+  // ---- instructions (instructions.cpp) ----
+  using Handler = Flow (Capture::*)(State& state, int argument);
+  struct Way {
+    Handler handler = nullptr;
+    int operands = 0;  // of the plain handler: how many are looked into
+    bool writes = false;
+  };
+  static const std::array<Way, 256>& ways();
+  Flow dispatch(State& state);
+  Frame& frame_of(const State& state);
+  PyObject* read_slot(State& state, int slot);
+  Flow load_fast(State& state, int argument);
+  Flow load_fast_and_clear(State& state, int argument);
+  Flow load_fast_load_fast(State& state, int argument);
+  Flow store_fast(State& state, int argument);
+  Flow store_fast_load_fast(State& state, int argument);
+  Flow store_fast_store_fast(State& state, int argument);
+  Flow delete_fast(State& state, int argument);
+  Flow make_cell(State& state, int argument);
+  Flow copy_free_vars(State& state, int argument);
+  Flow load_deref(State& state, int argument);
+  Flow store_deref(State& state, int argument);
+  Flow delete_deref(State& state, int argument);
+  Flow load_global(State& state, int argument);
+  Flow store_global(State& state, int argument);
+  Flow delete_global(State& state, int argument);
+  Flow load_attr(State& state, int argument);
+  Flow load_method(State& state, int argument);
+  Flow store_attr(State& state, int argument);
+  Flow delete_attr(State& state, int argument);
+  Flow binary_subscr(State& state, int argument);
+  Flow store_subscr(State& state, int argument);
+  Flow delete_subscr(State& state, int argument);
+  Flow contains(State& state, int argument);
+  Flow call_instruction(State& state, int argument);
+  Flow call_kw(State& state, int argument);
+  Flow call_function_ex(State& state, int argument);
+  Flow import_name(State& state, int argument);
+  Flow return_generator(State& state, int argument);
+  Flow refuse(State& state, int argument);
+  Flow format_value(State& state, int argument);
+  Flow finish_call(State& state, PyObject** words, Call call);
+
+  bool finish(std::string reason, PyObject* value, const std::vector<const State*>* frames);
+
+  Sources& sources_;
+  GuardProgram& guards_;
+  Recorder& recorder_;
+  std::vector<Owned> held_;
+  std::vector<std::unique_ptr<Twin>> twins_;
+  std::unordered_map<PyObject*, Outside> outside_;      // by stand-in
+  std::unordered_map<PyObject*, PyObject*> stand_ins_;  // by object of the program; borrowed
+  std::unordered_map<TaedaFrame*, Frame> frames_;
+  std::unordered_set<PyTypeObject*> checked_classes_;
+  int64_t writes_ = 0;      // instructions so far that wrote to something
+  bool is_broken_ = false;  // in a frame that a C function called
+  bool is_abandoned_ = false;
+  bool had_grad_ = true;
+  std::string reason_;
+  std::unique_ptr<Entry> entry_;
+  Owned failure_;
+  Modes modes_;
+  PyObject* exception_state_ = nullptr;
+};
+
+}  // namespace taeda::dynamo

@@ -1,0 +1,212 @@
+#include "taeda/dynamo/capture/entry.h"
+
+#include "python/interop/tensor_object.h"
+#include "taeda/autograd/autocast.h"
+#include "taeda/autograd/variable.h"
+#include "taeda/fx/shared_inputs.h"
+
+namespace taeda::dynamo {
+
+Modes Modes::now() {
+  return {autograd::grad_enabled(),
+          is_inference_mode(),
+          {autocast::is_enabled(DeviceType::CPU), autocast::is_enabled(DeviceType::CUDA)},
+          taeda::default_dtype(),
+          {autocast::dtype_of(DeviceType::CPU), autocast::dtype_of(DeviceType::CUDA)}};
+}
+
+namespace {
+
+std::vector<std::vector<size_t>> shared_memories(const std::vector<PyObject*>& inputs) {
+  std::vector<dispatch::Value> values;
+  for (PyObject* input : inputs)
+    values.push_back(python::is_tensor(input) ? dispatch::Value(python::tensor_of(input))
+                                              : dispatch::Value());
+  std::vector<std::vector<size_t>> found;
+  for (const fx::SharedMemory& memory : fx::find_shared_memories(values))
+    found.push_back(memory.inputs);
+  return found;
+}
+
+}  // namespace
+
+bool Entry::takes(PyObject* const* const* slots, std::vector<PyObject*>& values,
+                  std::vector<Owned>& held, std::string* reason) const {
+  if (!(modes == Modes::now())) {
+    if (reason != nullptr) *reason = "grad mode, autocast or default dtype differ";
+    return false;
+  }
+  if (!guards.run(slots, values, held, reason)) return false;
+  if (!checks_memory) return true;
+  std::vector<PyObject*> given;
+  for (const int source : inputs) given.push_back(values[source]);
+  if (shared_memories(given) == shared) return true;
+  if (reason != nullptr) *reason = "inputs share memory in another way";
+  return false;
+}
+
+namespace {
+
+// Runs the steps in order.
+class Steps {
+ public:
+  Steps(const Entry& entry, const std::vector<PyObject*>& sources, PyObject* outputs)
+      : entry_(entry), sources_(sources), outputs_(outputs) {
+    values_.resize(entry.actions.size());
+  }
+
+  bool run() {
+    for (size_t i = 0; i < entry_.actions.size(); ++i)
+      if (!perform(entry_.actions[i], values_[i])) return false;
+    return true;
+  }
+  PyObject* value(int step) const { return values_[step].get(); }
+
+ private:
+  PyObject* part(const Action& action, size_t i) const { return value(action.parts[i]); }
+
+  bool perform(const Action& action, Owned& made) {
+    using Kind = Action::Kind;
+    const size_t count = action.parts.size();
+    PyObject* target = action.target < 0 ? nullptr : value(action.target);
+    switch (action.kind) {
+      case Kind::Constant: return take(made, Py_NewRef(action.object));
+      case Kind::Path: return take(made, Py_XNewRef(sources_[action.number]));
+      case Kind::Output: return take(made, PySequence_GetItem(outputs_, action.number));
+      case Kind::Tuple: return take(made, tuple(action));
+      case Kind::List: return take(made, PyList_New(0));
+      case Kind::FillList:
+        for (size_t i = 0; i < count; ++i)
+          if (PyList_Append(target, part(action, i)) < 0) return false;
+        return true;
+      case Kind::Dict:
+        return take(made, action.object == nullptr ? PyDict_New() : call(action.object, action));
+      case Kind::FillDict:
+        for (size_t i = 0; i < count; i += 2)
+          if (PyObject_SetItem(target, part(action, i), part(action, i + 1)) < 0) return false;
+        return true;
+      case Kind::Set: return take(made, PySet_New(nullptr));
+      case Kind::FillSet:
+        for (size_t i = 0; i < count; ++i)
+          if (PySet_Add(target, part(action, i)) < 0) return false;
+        return true;
+      case Kind::FrozenSet: {
+        Owned items(tuple(action));
+        return items && take(made, PyFrozenSet_New(items.get()));
+      }
+      case Kind::Slice:
+        return take(made, PySlice_New(part(action, 0), part(action, 1), part(action, 2)));
+      case Kind::Cell: return take(made, PyCell_New(nullptr));
+      case Kind::FillCell: return PyCell_Set(target, part(action, 0)) == 0;
+      case Kind::Function: return take(made, function(action));
+      case Kind::Method: return take(made, PyMethod_New(part(action, 0), part(action, 1)));
+      case Kind::Instance: {
+        auto* type = reinterpret_cast<PyTypeObject*>(action.object);
+        Owned nothing(PyTuple_New(0));
+        return nothing && take(made, PyBaseObject_Type.tp_new(type, nothing.get(), nullptr));
+      }
+      case Kind::FillInstance:
+        for (size_t i = 0; i < count; i += 2)
+          if (PyObject_GenericSetAttr(target, part(action, i), part(action, i + 1)) < 0)
+            return false;
+        return true;
+      case Kind::Call: return take(made, call(action.object, action));
+      case Kind::SetState: {
+        Owned done(PyObject_CallMethod(target, "__setstate__", "O", part(action, 0)));
+        return static_cast<bool>(done);
+      }
+      case Kind::WriteList: {
+        Owned items(tuple(action));
+        return items && PyList_SetSlice(target, 0, PyList_GET_SIZE(target), items.get()) == 0;
+      }
+      case Kind::WriteSet: {
+        if (PySet_Clear(target) < 0) return false;
+        for (size_t i = 0; i < count; ++i)
+          if (PySet_Add(target, part(action, i)) < 0) return false;
+        return true;
+      }
+      case Kind::WriteItem: return PyObject_SetItem(target, part(action, 0), part(action, 1)) == 0;
+      case Kind::DeleteItem: return PyObject_DelItem(target, part(action, 0)) == 0;
+      case Kind::WriteCell: return PyCell_Set(target, part(action, 0)) == 0;
+      case Kind::EmptyCell: return PyCell_Set(target, nullptr) == 0;
+      case Kind::SetGradMode: autograd::set_grad_enabled(action.number != 0); return true;
+    }
+    return false;
+  }
+
+  static bool take(Owned& made, PyObject* value) {
+    made = Owned(value);
+    return value != nullptr;
+  }
+
+  PyObject* tuple(const Action& action) const {
+    Owned items(PyTuple_New(static_cast<Py_ssize_t>(action.parts.size())));
+    if (!items) return nullptr;
+    for (size_t i = 0; i < action.parts.size(); ++i)
+      PyTuple_SET_ITEM(items.get(), i, Py_NewRef(part(action, i)));
+    if (action.object == nullptr) return items.release();
+    Owned arguments(PyTuple_Pack(1, items.get()));
+    if (!arguments) return nullptr;
+    // A class with a __new__ of its own (a named tuple) is not asked.
+    return PyTuple_Type.tp_new(reinterpret_cast<PyTypeObject*>(action.object), arguments.get(),
+                               nullptr);
+  }
+
+  PyObject* call(PyObject* callable, const Action& action) const {
+    std::vector<PyObject*> arguments;
+    for (const int step : action.parts) arguments.push_back(value(step));
+    return PyObject_Vectorcall(callable, arguments.data(), arguments.size(), nullptr);
+  }
+
+  // Parts: globals, name, then defaults, keyword defaults and closure, each None where there is
+  // none.
+  PyObject* function(const Action& action) const {
+    Owned made(PyFunction_New(action.object, part(action, 0)));
+    if (!made) return nullptr;
+    auto* fields = reinterpret_cast<PyFunctionObject*>(made.get());
+    const auto set = [&](PyObject*& field, size_t i) {
+      if (part(action, i) != Py_None) Py_XSETREF(field, Py_NewRef(part(action, i)));
+    };
+    set(fields->func_defaults, 2);
+    set(fields->func_kwdefaults, 3);
+    set(fields->func_closure, 4);
+    return made.release();
+  }
+
+  const Entry& entry_;
+  const std::vector<PyObject*>& sources_;
+  PyObject* outputs_;
+  std::vector<Owned> values_;
+};
+
+}  // namespace
+
+bool Entry::run(const std::vector<PyObject*>& borrowed, Ending& ending) const {
+  // The function may run for a while without the interpreter lock.
+  std::vector<Owned> held;
+  for (PyObject* value : borrowed) held.emplace_back(Py_XNewRef(value));
+  Owned outputs;
+  if (compiled) {
+    std::vector<PyObject*> arguments;
+    for (const int source : inputs) arguments.push_back(borrowed[source]);
+    outputs =
+        Owned(PyObject_Vectorcall(compiled.get(), arguments.data(), arguments.size(), nullptr));
+    if (!outputs) return false;
+  }
+  Steps steps(*this, borrowed, outputs.get());
+  if (!steps.run()) return false;
+  if (result >= 0) {
+    ending.value = Owned(Py_NewRef(steps.value(result)));
+    return true;
+  }
+  for (const FrameRecipe& frame : frames) {
+    std::vector<Owned> slots;
+    for (const int step : frame.slots)
+      slots.emplace_back(step < 0 ? nullptr : Py_NewRef(steps.value(step)));
+    ending.frames.emplace_back(Owned(Py_NewRef(steps.value(frame.function))), frame.code,
+                               std::move(slots), frame.now, frame.next);
+  }
+  return true;
+}
+
+}  // namespace taeda::dynamo

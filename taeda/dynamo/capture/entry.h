@@ -1,0 +1,91 @@
+// A captured region, compiled: guards, a function of tensors, and what is done with its results.
+#pragma once
+
+#include <Python.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "taeda/dynamo/capture/guards.h"
+#include "taeda/dynamo/evaluator/regions.h"
+
+namespace taeda::dynamo {
+
+// One step behind the compiled function: makes a value, or writes to an object of the program. The
+// value of a step is known by the step's number.
+struct Action {
+  enum class Kind : uint8_t {
+    Constant,      // `object`
+    Path,          // the value of a source, `number`
+    Output,        // of the compiled function, `number`
+    Tuple,         // of class `object`, where it is not null
+    List,          // empty; FillList gives it its items
+    FillList,      //
+    Dict,          // empty, made by calling `object` where it is not null
+    FillDict,      // keys and values in turn
+    Set,           //
+    FillSet,       //
+    FrozenSet,     //
+    Slice,         //
+    Cell,          // empty
+    FillCell,      //
+    Function,      // with the code `object`: globals, name, defaults, keyword defaults, closure
+    Method,        // function, object
+    Instance,      // of class `object`, without attributes
+    FillInstance,  // its __dict__ gets names and values in turn
+    Call,          // `object` called with the parts
+    SetState,      // __setstate__(part)
+    // Writes to objects of the program.
+    WriteList,    // all items
+    WriteSet,     //
+    WriteItem,    // of a dict: key, value
+    DeleteItem,   // key
+    WriteCell,    //
+    EmptyCell,    //
+    SetGradMode,  // `number`
+  };
+  Kind kind;
+  int target = -1;
+  std::vector<int> parts;
+  PyObject* object = nullptr;  // kept by the entry
+  int64_t number = 0;
+};
+
+struct FrameRecipe {
+  int function = -1;  // a step
+  PyCodeObject* code = nullptr;
+  std::vector<int> slots;  // steps; -1 for empty ones
+  const Instruction* now = nullptr;
+  const Instruction* next = nullptr;
+};
+
+// What the thread says about calls of operators.
+struct Modes {
+  bool has_grad, is_inference, casts[2];
+  DType default_dtype, cast_dtypes[2];
+  static Modes now();
+  bool operator==(const Modes&) const = default;
+};
+
+struct Entry {
+  GuardProgram guards;
+  Modes modes;
+  Owned compiled;
+  std::vector<int> inputs;  // sources
+  std::vector<Action> actions;
+  std::vector<Owned> kept;
+  int result = -1;  // a step; -1: frames go on
+  std::vector<FrameRecipe> frames;
+  std::string break_reason;
+  bool checks_memory = false;  // inputs share memory as they did
+  std::vector<std::vector<size_t>> shared;
+
+  // Whether the guards hold for these slots of frames.
+  bool takes(PyObject* const* const* frames, std::vector<PyObject*>& values,
+             std::vector<Owned>& held, std::string* reason = nullptr) const;
+  // Runs the function and the steps behind it; false with an error.
+  bool run(const std::vector<PyObject*>& values, Ending& ending) const;
+};
+
+}  // namespace taeda::dynamo

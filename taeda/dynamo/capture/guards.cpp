@@ -1,0 +1,209 @@
+#include "taeda/dynamo/capture/guards.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "python/interop/tensor_object.h"
+#include "taeda/autograd/variable.h"
+#include "taeda/base/str.h"
+
+namespace taeda::dynamo {
+
+bool (*is_plain_module_call)(PyObject* module) = nullptr;
+
+namespace {
+
+bool same_items(PyObject* a, PyObject* b) {
+  const Py_ssize_t count = PyTuple_GET_SIZE(a);
+  if (count != PyTuple_GET_SIZE(b)) return false;
+  for (Py_ssize_t i = 0; i < count; ++i)
+    if (!same_constant(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i))) return false;
+  return true;
+}
+
+bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+
+}  // namespace
+
+bool same_constant(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (Py_TYPE(a) != Py_TYPE(b)) return false;
+  if (PyFloat_CheckExact(a)) return same_bits(PyFloat_AS_DOUBLE(a), PyFloat_AS_DOUBLE(b));
+  if (PyTuple_Check(a)) return same_items(a, b);
+  const int equal = PyObject_RichCompareBool(a, b, Py_EQ);
+  if (equal < 0) PyErr_Clear();
+  return equal == 1;
+}
+
+bool TensorGuard::fits(PyObject* object) const {
+  if (Py_TYPE(object) != type) return false;
+  const Tensor& t = python::tensor_of(object);
+  if (t.dtype() != dtype || t.device() != device || t.layout() != layout ||
+      autograd::requires_grad(t) != requires_grad || t.is_conj() != is_conj ||
+      t.is_neg() != is_neg || t.is_inference() != is_inference || t.impl()->has_symbolic_sizes() ||
+      t.dim() != static_cast<int64_t>(sizes.size()))
+    return false;
+  const IntList own = t.sizes(), own_strides = t.strides();
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] >= 0 && sizes[d] != own[d]) return false;
+    // Where there is one element or none along a dimension its stride says nothing.
+    if (strides[d] >= 0 && strides[d] != own_strides[d]) return false;
+  }
+  return true;
+}
+
+std::string TensorGuard::difference(PyObject* object) const {
+  if (!python::is_tensor(object)) return str("expected a tensor, got ", Py_TYPE(object)->tp_name);
+  if (Py_TYPE(object) != type)
+    return str("expected type ", type->tp_name, ", got ", Py_TYPE(object)->tp_name);
+  const Tensor& t = python::tensor_of(object);
+  if (t.dtype() != dtype)
+    return str("dtype mismatch. expected ", dtype_name(dtype), ", actual ", dtype_name(t.dtype()));
+  if (t.device() != device)
+    return str("device mismatch. expected ", device, ", actual ", t.device());
+  if (autograd::requires_grad(t) != requires_grad)
+    return str("requires_grad mismatch. expected requires_grad=", requires_grad ? 1 : 0);
+  if (t.dim() != static_cast<int64_t>(sizes.size()))
+    return str("rank mismatch. expected ", sizes.size(), ", actual ", t.dim());
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] >= 0 && sizes[d] != t.sizes()[d])
+      return str("size mismatch at index ", d, ". expected ", sizes[d], ", actual ", t.sizes()[d]);
+    if (strides[d] >= 0 && strides[d] != t.strides()[d])
+      return str("stride mismatch at index ", d, ". expected ", strides[d], ", actual ",
+                 t.strides()[d]);
+  }
+  return "another tensor";
+}
+
+namespace {
+
+PyTypeObject* class_of(PyObject* object) {
+  return PyType_Check(object) ? reinterpret_cast<PyTypeObject*>(object) : Py_TYPE(object);
+}
+
+Py_ssize_t length_of(PyObject* object) {
+  if (PyList_Check(object)) return PyList_GET_SIZE(object);
+  if (PyTuple_Check(object)) return PyTuple_GET_SIZE(object);
+  if (PyDict_Check(object)) return PyDict_GET_SIZE(object);
+  if (PyAnySet_Check(object)) return PySet_GET_SIZE(object);
+  return -1;
+}
+
+bool has_keys(PyObject* dict, PyObject* keys) {
+  if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
+  Py_ssize_t position = 0, i = 0;
+  PyObject *key, *value;
+  while (PyDict_Next(dict, &position, &key, &value))
+    if (!same_constant(key, PyTuple_GET_ITEM(keys, i++))) return false;
+  return true;
+}
+
+bool lacks(PyObject* dict, PyObject* key) {
+  const int contains = PyDict_Check(dict) ? PyDict_Contains(dict, key) : 1;
+  if (contains < 0) PyErr_Clear();
+  return contains == 0;
+}
+
+}  // namespace
+
+bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& values) const {
+  PyObject* value = values[check.source];
+  using Kind = Check::Kind;
+  if (value == nullptr) return false;
+  switch (check.kind) {
+    case Kind::Is: return value == check.object;
+    case Kind::TypeIs: return reinterpret_cast<PyObject*>(Py_TYPE(value)) == check.object;
+    case Kind::TypeVersion: return class_of(value)->tp_version_tag == check.number;
+    case Kind::Equal: return same_constant(value, check.object);
+    case Kind::Length: return length_of(value) == check.number;
+    case Kind::Keys: return has_keys(value, check.object);
+    case Kind::Absent: return lacks(value, check.object);
+    case Kind::Same: return value == values[check.number];
+    case Kind::Distinct: return value != values[check.number];
+    case Kind::Code: return PyFunction_Check(value) && PyFunction_GET_CODE(value) == check.object;
+    case Kind::Tensor: return tensors[check.number].fits(value);
+    case Kind::PlainCall: return is_plain_module_call(value);
+  }
+  return false;
+}
+
+namespace {
+
+std::string shown(PyObject* object) {
+  if (object == nullptr) return "nothing";
+  Owned text(PyObject_Repr(object));
+  const char* bytes = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  if (bytes == nullptr) PyErr_Clear();
+  const std::string whole = bytes == nullptr ? Py_TYPE(object)->tp_name : bytes;
+  constexpr size_t kLongest = 120;
+  return whole.size() <= kLongest ? whole : whole.substr(0, kLongest) + "...";
+}
+
+}  // namespace
+
+std::string GuardProgram::explain(const Check& check, const std::vector<PyObject*>& values) const {
+  PyObject* value = values[check.source];
+  const std::string& path = texts[check.source];
+  using Kind = Check::Kind;
+  if (value == nullptr) return str(path, " is not there");
+  switch (check.kind) {
+    case Kind::Is: return str(path, " is ", shown(value), ", expected ", shown(check.object));
+    case Kind::TypeIs:
+      return str("type(", path, ") is ", Py_TYPE(value)->tp_name, ", expected ",
+                 reinterpret_cast<PyTypeObject*>(check.object)->tp_name);
+    case Kind::TypeVersion: return str("class ", class_of(value)->tp_name, " was changed");
+    case Kind::Equal: return str(path, " == ", shown(value), ", expected ", shown(check.object));
+    case Kind::Length:
+      return str("len(", path, ") == ", length_of(value), ", expected ", check.number);
+    case Kind::Keys: return str("keys of ", path, " differ from ", shown(check.object));
+    case Kind::Absent: return str(path, " has ", shown(check.object), ", which it had not");
+    case Kind::Same: return str(path, " is not ", texts[check.number], " any more");
+    case Kind::Distinct: return str(path, " is ", texts[check.number]);
+    case Kind::Code: return str(path, " is another function");
+    case Kind::Tensor: return str("tensor '", path, "' ", tensors[check.number].difference(value));
+    case Kind::PlainCall: return str(path, " has hooks, or another way to be called");
+  }
+  return path;
+}
+
+bool GuardProgram::run(PyObject* const* const* frames, std::vector<PyObject*>& values,
+                       std::vector<Owned>& held, std::string* reason) const {
+  values.assign(sources.size(), nullptr);
+  size_t next = 0;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const Source& source = sources[i];
+    if (source.step == Step::Local) {
+      values[i] = frames[source.frame][source.index];
+    } else if (source.parent < 0) {
+      values[i] = source.key;
+    } else if (values[source.parent] != nullptr) {
+      values[i] = follow(source, values[source.parent], held);
+    }
+    for (; next < checks.size() && checks[next].source == static_cast<int>(i); ++next) {
+      if (holds(checks[next], values)) continue;
+      if (reason != nullptr) *reason = explain(checks[next], values);
+      return false;
+    }
+  }
+  if (shaped.empty()) return true;
+  std::vector<int64_t> given;
+  for (const int source : shaped) {
+    PyObject* value = values[source];
+    if (value == nullptr) return false;
+    if (PyLong_Check(value)) {
+      int overflow = 0;
+      given.push_back(PyLong_AsLongLongAndOverflow(value, &overflow));
+      if (overflow != 0) return false;
+      continue;
+    }
+    const Tensor& t = python::tensor_of(value);
+    given.insert(given.end(), t.sizes().begin(), t.sizes().end());
+    given.insert(given.end(), t.strides().begin(), t.strides().end());
+    given.push_back(t.storage_offset());
+  }
+  const std::optional<size_t> failure = numbers.first_failure(given);
+  if (failure && reason != nullptr) *reason = numbers.texts()[*failure];
+  return !failure;
+}
+
+}  // namespace taeda::dynamo

@@ -1,0 +1,594 @@
+// The instructions of a capture: those that read or write objects of the program, and calls. All
+// others are the evaluator's own.
+#include <array>
+
+#include "taeda/autograd/grad_mode.h"
+#include "taeda/base/error.h"
+#include "taeda/dynamo/capture/capture.h"
+#include "taeda/dynamo/evaluator/handlers.h"
+#include "taeda/dynamo/evaluator/messages.h"
+
+namespace taeda::dynamo {
+
+using run::raise_name_error;
+using run::raise_unbound;
+
+const std::array<Capture::Way, 256>& Capture::ways() {
+  static const std::array<Way, 256> table = [] {
+    std::array<Way, 256> ways{};
+    const auto own = [&](const char* name, Handler handler) {
+      if (const int number = opcode_number(name); number >= 0) ways[number].handler = handler;
+    };
+    const auto looks = [&](const char* name, int operands, bool writes = false) {
+      const int number = opcode_number(name);
+      if (number < 0) return;
+      ways[number].operands = operands;
+      ways[number].writes = writes;
+    };
+    own("LOAD_FAST", &Capture::load_fast);
+    own("LOAD_FAST_CHECK", &Capture::load_fast);
+    own("LOAD_FAST_AND_CLEAR", &Capture::load_fast_and_clear);
+    own("LOAD_FAST_LOAD_FAST", &Capture::load_fast_load_fast);
+    own("STORE_FAST", &Capture::store_fast);
+    own("STORE_FAST_LOAD_FAST", &Capture::store_fast_load_fast);
+    own("STORE_FAST_STORE_FAST", &Capture::store_fast_store_fast);
+    own("DELETE_FAST", &Capture::delete_fast);
+    own("LOAD_CLOSURE", &Capture::load_fast);
+    own("MAKE_CELL", &Capture::make_cell);
+    own("COPY_FREE_VARS", &Capture::copy_free_vars);
+    own("LOAD_DEREF", &Capture::load_deref);
+    own("STORE_DEREF", &Capture::store_deref);
+    own("DELETE_DEREF", &Capture::delete_deref);
+    own("LOAD_GLOBAL", &Capture::load_global);
+    own("STORE_GLOBAL", &Capture::store_global);
+    own("DELETE_GLOBAL", &Capture::delete_global);
+    own("LOAD_ATTR", &Capture::load_attr);
+    own("LOAD_METHOD", &Capture::load_method);
+    own("STORE_ATTR", &Capture::store_attr);
+    own("DELETE_ATTR", &Capture::delete_attr);
+    own("BINARY_SUBSCR", &Capture::binary_subscr);
+    own("STORE_SUBSCR", &Capture::store_subscr);
+    own("DELETE_SUBSCR", &Capture::delete_subscr);
+    own("CONTAINS_OP", &Capture::contains);
+    own("CALL", &Capture::call_instruction);
+    own("CALL_KW", &Capture::call_kw);
+    own("CALL_FUNCTION_EX", &Capture::call_function_ex);
+    own("IMPORT_NAME", &Capture::import_name);
+    own("RETURN_GENERATOR", &Capture::return_generator);
+    own("FORMAT_VALUE", &Capture::format_value);
+    own("FORMAT_SIMPLE", &Capture::format_value);
+    own("FORMAT_WITH_SPEC", &Capture::format_value);
+    own("CONVERT_VALUE", &Capture::format_value);
+    for (const char* name : {"LOAD_NAME", "STORE_NAME", "DELETE_NAME", "LOAD_CLASSDEREF",
+                             "LOAD_LOCALS", "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_FROM_DICT_OR_DEREF",
+                             "LOAD_BUILD_CLASS", "SETUP_ANNOTATIONS", "GET_AWAITABLE", "GET_AITER",
+                             "GET_ANEXT", "END_ASYNC_FOR", "BEFORE_ASYNC_WITH"})
+      own(name, &Capture::refuse);
+    for (const char* name : {"UNARY_POSITIVE",
+                             "UNARY_NEGATIVE",
+                             "UNARY_NOT",
+                             "UNARY_INVERT",
+                             "TO_BOOL",
+                             "GET_ITER",
+                             "UNPACK_SEQUENCE",
+                             "UNPACK_EX",
+                             "GET_LEN",
+                             "MATCH_SEQUENCE",
+                             "MATCH_MAPPING",
+                             "LIST_EXTEND",
+                             "LIST_TO_TUPLE",
+                             "SET_UPDATE",
+                             "DICT_UPDATE",
+                             "DICT_MERGE",
+                             "FOR_ITER",
+                             "BEFORE_WITH",
+                             "GET_YIELD_FROM_ITER",
+                             "SEND",
+                             "JUMP_IF_FALSE_OR_POP",
+                             "JUMP_IF_TRUE_OR_POP",
+                             "POP_JUMP_FORWARD_IF_FALSE",
+                             "POP_JUMP_FORWARD_IF_TRUE",
+                             "POP_JUMP_BACKWARD_IF_FALSE",
+                             "POP_JUMP_BACKWARD_IF_TRUE",
+                             "POP_JUMP_IF_FALSE",
+                             "POP_JUMP_IF_TRUE",
+                             "CALL_INTRINSIC_1",
+                             "IMPORT_FROM",
+                             "LOAD_SUPER_ATTR"})
+      looks(name, 1);
+    for (const char* name : {"BINARY_OP", "COMPARE_OP", "MATCH_KEYS", "MATCH_CLASS"})
+      looks(name, 2);
+    looks("BINARY_SLICE", 3);
+    looks("STORE_SLICE", 4, true);
+    return ways;
+  }();
+  return table;
+}
+
+Capture::Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
+                 const std::vector<const State*>& frames)
+    : sources_(sources), guards_(guards), recorder_(recorder), modes_(Modes::now()) {
+  had_grad_ = autograd::grad_enabled();
+  exception_state_ = frames.back()->thread->exc_info->exc_value;
+  int number = 0;
+  for (const State* state : frames) {
+    Frame& frame = frames_[state->frame];
+    frame.number = number++;
+    frame.is_unread.assign(state->used(), true);
+  }
+}
+
+Capture::~Capture() { autograd::set_grad_enabled(had_grad_); }
+
+void Capture::begin_frame(State& state) { frames_[state.frame] = Frame{-1, {}}; }
+
+void Capture::end_frame(TaedaFrame* frame) { frames_.erase(frame); }
+
+Capture::Frame& Capture::frame_of(const State& state) { return frames_.at(state.frame); }
+
+Flow Capture::execute(State& state) {
+  PyObject** base = state.stack_base();
+  std::vector<Owned> operands;
+  for (PyObject** slot = base; slot < state.top; ++slot) operands.emplace_back(Py_XNewRef(*slot));
+  const size_t mark = recorder_.mark();
+  const int64_t writes = writes_;
+  PyObject* names = state.keyword_names;
+  Flow flow = Flow::Raise;
+  bool is_break = false;
+  try {
+    flow = dispatch(state);
+  } catch (const Break& reason) {
+    is_break = true;
+    reason_ = reason.reason;
+  } catch (const Abandoned& reason) {
+    is_break = is_abandoned_ = true;
+    reason_ = reason.reason;
+  } catch (const Raised&) {
+  } catch (const std::exception& error) {
+    is_break = is_abandoned_ = true;
+    reason_ = error.what();
+  }
+  if (!is_break && is_broken_) is_break = true;
+  if (!is_break && flow == Flow::Raise && PyErr_Occurred()) {
+    Owned raised(taeda_take_raised());
+    is_break = recorder_.is_data_dependent(raised.get());
+    if (is_break) reason_ = "a value that only data tells";
+    if (!is_break) taeda_set_raised(raised.release());
+  }
+  if (!is_break) return flow;
+  PyErr_Clear();
+  // What a C function did before its call broke cannot be taken back.
+  if (is_broken_ && writes_ != writes) is_abandoned_ = true;
+  is_broken_ = false;
+  recorder_.rewind(mark);
+  while (state.top > base) Py_XDECREF(state.pop());
+  for (Owned& operand : operands) state.push(operand.release());
+  state.keyword_names = names;
+  return Flow::Break;
+}
+
+// A handler of its own, or the evaluator's, with what it looks into opened.
+Flow Capture::dispatch(State& state) {
+  const Instruction& at = *state.now;
+  const Way& way = ways()[at.opcode];
+  Frame& frame = frame_of(state);
+  // Values on the stack at the region's beginning.
+  const auto locals = static_cast<size_t>(state.code->object->co_nlocalsplus);
+  for (size_t i = locals; i < frame.is_unread.size() && state.slots + i < state.top; ++i)
+    if (frame.is_unread[i]) Py_XDECREF(read_slot(state, static_cast<int>(i)));
+  if (frame.is_unread.size() > locals) frame.is_unread.resize(locals);
+  if (way.handler != nullptr) return (this->*way.handler)(state, at.argument);
+  if (at.handler == nullptr) throw Break{"instruction " + std::string(opcodes()[at.opcode].name)};
+  for (int i = 1; i <= way.operands && state.top - i >= state.stack_base(); ++i) {
+    PyObject* operand = state.peek(i);
+    if (operand == nullptr) continue;
+    if (is_opaque(operand))
+      throw Break{std::string("an operation on ") + Py_TYPE(operand)->tp_name};
+    open(operand);
+  }
+  if (way.writes) ++writes_;
+  return at.handler(state, at.argument);
+}
+
+Flow Capture::refuse(State& state, int) {
+  throw Break{"instruction " + std::string(opcodes()[state.now->opcode].name)};
+}
+
+// ---- locals ----
+
+// The value of a slot as a stand-in, a new reference; null where it is empty.
+PyObject* Capture::read_slot(State& state, int slot) {
+  Frame& frame = frame_of(state);
+  PyObject*& value = state.slots[slot];
+  if (static_cast<size_t>(slot) < frame.is_unread.size() && frame.is_unread[slot]) {
+    if (value == nullptr) {
+      frame.is_unread[slot] = false;
+      return nullptr;
+    }
+    PyCodeObject* code = state.code->object;
+    PyObject* name =
+        slot < code->co_nlocalsplus ? PyTuple_GET_ITEM(code->co_localsplusnames, slot) : nullptr;
+    Py_SETREF(value, import(value, sources_.local(frame.number, slot, name)));
+    frame_of(state).is_unread[slot] = false;
+  }
+  return Py_XNewRef(value);
+}
+
+Flow Capture::load_fast(State& state, int argument) {
+  PyObject* value = read_slot(state, argument);
+  if (value == nullptr) return raise_unbound(state, argument);
+  state.push(value);
+  return Flow::Next;
+}
+
+Flow Capture::load_fast_and_clear(State& state, int argument) {
+  state.push(read_slot(state, argument));
+  Py_CLEAR(state.slots[argument]);
+  return Flow::Next;
+}
+
+Flow Capture::load_fast_load_fast(State& state, int argument) {
+  state.push(read_slot(state, argument >> 4));
+  state.push(read_slot(state, argument & 15));
+  return Flow::Next;
+}
+
+Flow Capture::store_fast(State& state, int argument) {
+  Frame& frame = frame_of(state);
+  if (static_cast<size_t>(argument) < frame.is_unread.size()) frame.is_unread[argument] = false;
+  PyObject* old = state.slots[argument];
+  state.slots[argument] = state.pop();
+  Py_XDECREF(old);
+  return Flow::Next;
+}
+
+Flow Capture::store_fast_load_fast(State& state, int argument) {
+  store_fast(state, argument >> 4);
+  state.push(read_slot(state, argument & 15));
+  return Flow::Next;
+}
+
+Flow Capture::store_fast_store_fast(State& state, int argument) {
+  store_fast(state, argument >> 4);
+  return store_fast(state, argument & 15);
+}
+
+Flow Capture::delete_fast(State& state, int argument) {
+  if (Owned value{read_slot(state, argument)}; !value) return raise_unbound(state, argument);
+  Py_CLEAR(state.slots[argument]);
+  return Flow::Next;
+}
+
+// ---- cells ----
+
+Flow Capture::make_cell(State& state, int argument) {
+  Owned value(read_slot(state, argument));
+  PyObject* cell = need(PyCell_New(value.get()));
+  Py_XSETREF(state.slots[argument], cell);
+  return Flow::Next;
+}
+
+Flow Capture::copy_free_vars(State& state, int argument) {
+  PyFunctionObject* function = taeda_frame_function(state.frame);
+  auto* object = reinterpret_cast<PyObject*>(function);
+  PyObject** free = state.stack_base() - argument;
+  const bool is_first = frame_of(state).number == 0;
+  const Outside* outside = find(object);
+  for (int i = 0; i < argument; ++i) {
+    PyObject* cell = PyTuple_GET_ITEM(function->func_closure, i);
+    Frame& frame = frame_of(state);
+    const size_t slot = free + i - state.slots;
+    if (slot < frame.is_unread.size()) frame.is_unread[slot] = false;
+    if (outside == nullptr && !is_first) {
+      Py_XSETREF(free[i], Py_NewRef(cell));  // the capture made the function
+      continue;
+    }
+    const int source = outside != nullptr ? outside->source : pin(object);
+    Py_XSETREF(free[i], import(cell, sources_.of(Step::Closure, source, i)));
+  }
+  return Flow::Next;
+}
+
+Flow Capture::load_deref(State& state, int argument) {
+  Owned cell(read_slot(state, argument));
+  Outside* outside = find(cell.get());
+  if (outside == nullptr) {
+    PyObject* value = PyCell_Get(cell.get());
+    if (value == nullptr) return raise_unbound(state, argument);
+    state.push(value);
+    return Flow::Next;
+  }
+  if (!outside->is_written && !outside->contents) {
+    PyObject* real = PyCell_GET(cell.get());
+    if (real == nullptr) throw Break{"a variable without a value"};
+    const int source = sources_.of(Step::CellContents, outside->source);
+    Owned own(import(real, source));
+    find(cell.get())->contents = std::move(own);
+    outside = find(cell.get());
+  }
+  if (!outside->contents) return raise_unbound(state, argument);
+  state.push(Py_NewRef(outside->contents.get()));
+  return Flow::Next;
+}
+
+Flow Capture::store_deref(State& state, int argument) {
+  ++writes_;
+  Owned cell(read_slot(state, argument));
+  Owned value = state.take();
+  if (Outside* outside = find(cell.get())) {
+    outside->is_written = true;
+    outside->contents = std::move(value);
+  } else {
+    PyCell_Set(cell.get(), value.get());
+  }
+  return Flow::Next;
+}
+
+Flow Capture::delete_deref(State& state, int argument) {
+  ++writes_;
+  Owned cell(read_slot(state, argument));
+  if (find(cell.get()) != nullptr) throw Break{"a variable of another function is deleted"};
+  if (PyCell_GET(cell.get()) == nullptr) return raise_unbound(state, argument);
+  PyCell_Set(cell.get(), nullptr);
+  return Flow::Next;
+}
+
+// ---- names ----
+
+Flow Capture::load_global(State& state, int argument) {
+  PyObject* name = state.name(argument >> 1);
+  PyObject* globals = taeda_frame_globals(state.frame);
+  PyObject* builtins = taeda_frame_builtins(state.frame);
+  if (!PyDict_CheckExact(globals) || !PyDict_CheckExact(builtins))
+    throw Break{"names of a namespace of its own"};
+  PyObject* value = dict_get(pinned_dict(globals, "G"), name);
+  if (value == nullptr) value = dict_get(pinned_dict(builtins, "__builtins__"), name);
+  if (value == nullptr) return raise_name_error(name);
+  if (argument & 1) {
+    state.push_callable(Py_NewRef(value), nullptr);
+  } else {
+    state.push(Py_NewRef(value));
+  }
+  return Flow::Next;
+}
+
+Flow Capture::store_global(State& state, int argument) {
+  Owned value = state.take();
+  PyObject* globals = taeda_frame_globals(state.frame);
+  dict_set(pinned_dict(globals, "G"), state.name(argument), value.get());
+  return Flow::Next;
+}
+
+Flow Capture::delete_global(State& state, int argument) {
+  PyObject* globals = taeda_frame_globals(state.frame);
+  if (dict_delete(pinned_dict(globals, "G"), state.name(argument))) return Flow::Next;
+  return raise_name_error(state.name(argument));
+}
+
+Flow Capture::import_name(State& state, int argument) {
+  PyObject* modules = PyImport_GetModuleDict();
+  if (PyDict_GetItemWithError(modules, state.name(argument)) == nullptr)
+    throw Break{"an import of a module for the first time"};
+  const Flow flow = run::IMPORT_NAME_(state, argument);
+  if (flow == Flow::Next) {
+    PyObject* module = state.peek(1);
+    if (find(module) == nullptr) Py_DECREF(note_outside(module, pin(module)));
+  }
+  return flow;
+}
+
+// ---- attributes and items ----
+
+Flow Capture::load_attr(State& state, int argument) {
+#if PY_MINOR_VERSION >= 12
+  if (argument & 1) return load_method(state, argument >> 1);
+  argument >>= 1;
+#endif
+  Owned object = state.take();
+  state.push(attribute(object.get(), state.name(argument)));
+  return Flow::Next;
+}
+
+// Methods are bound; calls take them apart again.
+Flow Capture::load_method(State& state, int argument) {
+  Owned object = state.take();
+  PyObject* method = attribute(object.get(), state.name(argument));
+  state.push_callable(method, nullptr);
+  return Flow::Next;
+}
+
+Flow Capture::store_attr(State& state, int argument) {
+  Owned object = state.take();
+  Owned value = state.take();
+  set_attribute(object.get(), state.name(argument), value.get());
+  return Flow::Next;
+}
+
+Flow Capture::delete_attr(State& state, int argument) {
+  Owned object = state.take();
+  set_attribute(object.get(), state.name(argument), nullptr);
+  return Flow::Next;
+}
+
+Flow Capture::binary_subscr(State& state, int argument) {
+  Owned key = state.take();
+  Owned container = state.take();
+  Twin* twin = twin_of(container.get());
+  if (twin != nullptr && PyDict_Check(container.get()) && !recorder_.is_value(key.get())) {
+    PyObject* value = dict_get(container.get(), key.get());
+    if (value == nullptr) {
+      PyErr_SetObject(PyExc_KeyError, key.get());
+      return Flow::Raise;
+    }
+    state.push(Py_NewRef(value));
+    return Flow::Next;
+  }
+  if (is_opaque(container.get())) throw Break{"an item of an object that is not known"};
+  if (PyType_Check(container.get())) throw Break{"an item of a class"};
+  open(container.get());
+  open_deep(key.get());
+  state.push(container.release());
+  state.push(key.release());
+  return run::BINARY_SUBSCR_(state, argument);
+}
+
+Flow Capture::store_subscr(State& state, int argument) {
+  ++writes_;
+  PyObject* key = state.peek(1);
+  PyObject* container = state.peek(2);
+  if (is_opaque(container)) throw Break{"a write to an object that is not known"};
+  if (twin_of(container) != nullptr && PyDict_Check(container) && !recorder_.is_value(key)) {
+    dict_set(container, key, state.peek(3));
+    for (int i = 0; i < 3; ++i) Py_DECREF(state.pop());
+    return Flow::Next;
+  }
+  open(container);
+  open_deep(key);
+  open_deep(state.peek(3));
+  return run::STORE_SUBSCR_(state, argument);
+}
+
+Flow Capture::delete_subscr(State& state, int argument) {
+  ++writes_;
+  PyObject* key = state.peek(1);
+  PyObject* container = state.peek(2);
+  if (is_opaque(container)) throw Break{"a write to an object that is not known"};
+  if (twin_of(container) != nullptr && PyDict_Check(container)) {
+    if (!dict_delete(container, key)) {
+      PyErr_SetObject(PyExc_KeyError, key);
+      return Flow::Raise;
+    }
+    Py_DECREF(state.pop());
+    Py_DECREF(state.pop());
+    return Flow::Next;
+  }
+  open(container);
+  return run::DELETE_SUBSCR_(state, argument);
+}
+
+Flow Capture::contains(State& state, int argument) {
+  PyObject* container = state.peek(1);
+  PyObject* value = state.peek(2);
+  if (is_opaque(container)) throw Break{"a search in an object that is not known"};
+  if (twin_of(container) != nullptr && PyDict_Check(container) && !recorder_.is_value(value)) {
+    const bool is_there = dict_get(container, value) != nullptr;
+    Py_DECREF(state.pop());
+    Py_DECREF(state.pop());
+    state.push(PyBool_FromLong(is_there != (argument != 0)));
+    return Flow::Next;
+  }
+  open(container);
+  return run::CONTAINS_OP_(state, argument);
+}
+
+Flow Capture::format_value(State& state, int argument) {
+  PyObject* value = state.peek(1);
+  for (int i = 1; i <= 2 && state.top - i >= state.stack_base(); ++i) {
+    PyObject* part = state.peek(i);
+    if (part != nullptr && recorder_.is_tensor_value(part)) throw Break{"a tensor as a text"};
+  }
+  if (find(value) != nullptr && twin_of(value) == nullptr && !PyUnicode_Check(value) &&
+      !PyTuple_Check(value) && !recorder_.is_value(value))
+    throw Break{"an object as a text"};
+  open_deep(value);
+  return state.now->handler(state, argument);
+}
+
+// ---- calls ----
+
+Flow Capture::finish_call(State& state, PyObject** words, Call given) {
+  // The words stay on the stack until the call is made: it may be a break.
+  PyObject* result = call(state, std::move(given));
+  PyObject** top = state.top;
+  state.top = words;
+  for (PyObject** word = words; word < top; ++word) Py_XDECREF(*word);
+  if (result == nullptr) return Flow::Enter;
+  state.push(result);
+  return Flow::Next;
+}
+
+namespace {
+
+struct Words {
+  PyObject** first;
+  PyObject* callable;
+  PyObject** values;
+  size_t count;
+};
+
+Words words_of(State& state, int count) {
+  PyObject** words = state.top - count - 2;
+#if PY_MINOR_VERSION >= 13
+  const bool has_self = words[1] != nullptr;
+  PyObject* callable = words[0];
+  PyObject** values = has_self ? words + 1 : words + 2;
+#else
+  const bool has_self = words[0] != nullptr;
+  PyObject* callable = words[has_self ? 0 : 1];
+  PyObject** values = has_self ? words + 1 : words + 2;
+#endif
+  return {words, callable, values, static_cast<size_t>(count + (has_self ? 1 : 0))};
+}
+
+}  // namespace
+
+Flow Capture::call_instruction(State& state, int argument) {
+  PyObject* names = state.keyword_names;
+  const Words words = words_of(state, argument);
+  const size_t named = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+  Call call{words.callable, {words.values, words.values + words.count}, words.count - named, names};
+  const Flow flow = finish_call(state, words.first, std::move(call));
+  state.keyword_names = nullptr;
+  return flow;
+}
+
+Flow Capture::call_kw(State& state, int argument) {
+  Owned names = state.take();
+  const Words words = words_of(state, argument);
+  const size_t named = PyTuple_GET_SIZE(names.get());
+  Call call{
+      words.callable, {words.values, words.values + words.count}, words.count - named, names.get()};
+  return finish_call(state, words.first, std::move(call));
+}
+
+Flow Capture::call_function_ex(State& state, int argument) {
+  const bool has_keywords = argument & 1;
+  PyObject* keywords = has_keywords ? state.peek(1) : nullptr;
+  PyObject* values = state.peek(has_keywords ? 2 : 1);
+  PyObject** words = state.top - (has_keywords ? 4 : 3);
+#if PY_MINOR_VERSION >= 13
+  PyObject* callable = words[0];
+#else
+  PyObject* callable = words[1];
+#endif
+  if (is_opaque(values)) throw Break{"arguments that are not known"};
+  open(values);
+  Owned tuple(need(PySequence_Tuple(values)));
+  keep(tuple.get());
+  Call call{callable, {}, 0, nullptr};
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.get()); ++i)
+    call.values.push_back(PyTuple_GET_ITEM(tuple.get(), i));
+  call.positional = call.values.size();
+  Owned names;
+  if (keywords != nullptr) {
+    if (!PyDict_CheckExact(keywords)) throw Break{"keyword arguments that are no dict"};
+    open(keywords);
+    names = Owned(need(PyTuple_New(PyDict_GET_SIZE(keywords))));
+    Py_ssize_t position = 0, i = 0;
+    PyObject *key, *value;
+    while (PyDict_Next(keywords, &position, &key, &value)) {
+      PyTuple_SET_ITEM(names.get(), i++, Py_NewRef(key));
+      call.values.push_back(value);
+    }
+    if (i > 0) call.names = names.get();
+  }
+  return finish_call(state, words, std::move(call));
+}
+
+// A generator of a called function is made by CPython at once; its body comes back when it runs.
+Flow Capture::return_generator(State& state, int) {
+  if (frame_of(state).number == 0) throw Abandoned{"a generator function"};
+  return Flow::HandBack;
+}
+
+}  // namespace taeda::dynamo

@@ -1,0 +1,363 @@
+// The end of a capture: values of the captured world become steps that make them again from the
+// program's objects and the graph's results, and what was written becomes steps that write it.
+#include <algorithm>
+#include <unordered_map>
+
+#include "python/interop/sym_numbers.h"
+#include "taeda/autograd/grad_mode.h"
+#include "taeda/dynamo/capture/capture.h"
+
+namespace taeda::dynamo {
+
+class Recipes {
+ public:
+  Recipes(Capture& capture, Entry& entry) : capture_(capture), entry_(entry) {}
+
+  // The step that makes a value.
+  int value(PyObject* object) {
+    if (const auto known = steps_.find(object); known != steps_.end()) return known->second;
+    capture_.keep(object);
+    return make(object);
+  }
+
+  // Writes to objects of the program, in the order in which they were first looked into.
+  void writes() {
+    using Kind = Action::Kind;
+    for (size_t i = 0; i < capture_.twins_.size(); ++i) write_twin(*capture_.twins_[i]);
+    std::vector<std::pair<int, PyObject*>> cells;
+    for (auto& [object, outside] : capture_.outside_)
+      if (outside.is_written) cells.emplace_back(outside.source, object);
+    std::sort(cells.begin(), cells.end());
+    for (const auto& [source, object] : cells) {
+      PyObject* contents = capture_.find(object)->contents.get();
+      const int target = path(source);
+      if (contents == nullptr) {
+        add({.kind = Kind::EmptyCell, .target = target});
+      } else {
+        const int part = value(contents);
+        add({.kind = Kind::WriteCell, .target = target, .parts = {part}});
+      }
+    }
+    if (autograd::grad_enabled() != capture_.had_grad_)
+      add({.kind = Kind::SetGradMode, .number = autograd::grad_enabled()});
+  }
+
+ private:
+  int add(Action action) {
+    if (action.object != nullptr) entry_.kept.emplace_back(Py_NewRef(action.object));
+    entry_.actions.push_back(std::move(action));
+    return static_cast<int>(entry_.actions.size()) - 1;
+  }
+  int note(PyObject* object, int step) { return steps_[object] = step; }
+  int constant(PyObject* object) {
+    return note(object, add({.kind = Action::Kind::Constant, .object = object}));
+  }
+  int path(int source) { return add({.kind = Action::Kind::Path, .number = source}); }
+
+  static bool is_constant(PyObject* object) {
+    return (is_immutable(object) && !PySlice_Check(object)) || PyType_Check(object) ||
+           PyModule_Check(object) || PyCFunction_Check(object);
+  }
+
+  int make(PyObject* object) {
+    using Kind = Action::Kind;
+    const Capture::Outside* outside = capture_.find(object);
+    if (outside != nullptr) return note(object, path(outside->source));
+    if (capture_.recorder_.is_value(object))
+      return note(object, add({.kind = Kind::Output, .number = capture_.recorder_.output(object)}));
+    if (PyCFunction_Check(object)) return native_method(object);
+    if (is_constant(object)) return constant(object);
+    if (PyTuple_Check(object)) return tuple(object);
+    if (PyList_CheckExact(object)) {
+      const int made = note(object, add({.kind = Kind::List}));
+      Action fill{.kind = Kind::FillList, .target = made};
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(object); ++i)
+        fill.parts.push_back(value(PyList_GET_ITEM(object, i)));
+      add(std::move(fill));
+      return made;
+    }
+    if (PyDict_CheckExact(object)) {
+      const int made = note(object, add({.kind = Kind::Dict}));
+      fill_dict(Kind::FillDict, made, object);
+      return made;
+    }
+    if (PyAnySet_CheckExact(object)) {
+      const bool is_frozen = PyFrozenSet_CheckExact(object);
+      Action fill{.kind = is_frozen ? Kind::FrozenSet : Kind::FillSet};
+      if (!is_frozen) fill.target = note(object, add({.kind = Kind::Set}));
+      Owned items(need(PySequence_Tuple(object)));
+      capture_.keep(items.get());
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
+        fill.parts.push_back(value(PyTuple_GET_ITEM(items.get(), i)));
+      const int target = fill.target;
+      const int step = add(std::move(fill));
+      return is_frozen ? note(object, step) : target;
+    }
+    if (PySlice_Check(object)) {
+      const auto* slice = reinterpret_cast<PySliceObject*>(object);
+      Action action{.kind = Kind::Slice,
+                    .parts = {value(slice->start), value(slice->stop), value(slice->step)}};
+      return note(object, add(std::move(action)));
+    }
+    if (PyCell_Check(object)) {
+      const int made = note(object, add({.kind = Kind::Cell}));
+      if (PyObject* contents = PyCell_GET(object)) {
+        const int part = value(contents);
+        add({.kind = Kind::FillCell, .target = made, .parts = {part}});
+      }
+      return made;
+    }
+    if (PyMethod_Check(object)) {
+      const int function = value(PyMethod_GET_FUNCTION(object));
+      const int self = value(PyMethod_GET_SELF(object));
+      return note(object, add({.kind = Kind::Method, .parts = {function, self}}));
+    }
+    if (PyFunction_Check(object)) return function(object);
+    return other(object);
+  }
+
+  int tuple(PyObject* object) {
+    Action action{.kind = Action::Kind::Tuple};
+    if (!PyTuple_CheckExact(object)) action.object = reinterpret_cast<PyObject*>(Py_TYPE(object));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
+      action.parts.push_back(value(PyTuple_GET_ITEM(object, i)));
+    return note(object, add(std::move(action)));
+  }
+
+  void fill_dict(Action::Kind kind, int target, PyObject* dict) {
+    Action fill{.kind = kind, .target = target};
+    Py_ssize_t position = 0;
+    PyObject *key, *item;
+    while (PyDict_Next(dict, &position, &key, &item)) {
+      fill.parts.push_back(value(key));
+      fill.parts.push_back(value(item));
+    }
+    add(std::move(fill));
+  }
+
+  // A method of C bound to an object, as an attribute of it.
+  int native_method(PyObject* object) {
+    PyObject* self = PyCFunction_GET_SELF(object);
+    if (self == nullptr || PyModule_Check(self) || PyType_Check(self)) return constant(object);
+    static PyObject* const getattr = [] {
+      Owned module(PyImport_ImportModule("builtins"));
+      return PyObject_GetAttrString(module.get(), "getattr");
+    }();
+    Owned name(
+        need(PyUnicode_FromString(reinterpret_cast<PyCFunctionObject*>(object)->m_ml->ml_name)));
+    const int of = value(self);
+    const int named = constant(name.get());
+    return note(object, add({.kind = Action::Kind::Call, .parts = {of, named}, .object = getattr}));
+  }
+
+  int function(PyObject* object) {
+    auto* fields = reinterpret_cast<PyFunctionObject*>(object);
+    const auto part = [&](PyObject* field) { return value(field == nullptr ? Py_None : field); };
+    // Globals are the program's own.
+    const int globals = add({.kind = Action::Kind::Constant, .object = fields->func_globals});
+    Action action{.kind = Action::Kind::Function, .object = fields->func_code};
+    action.parts = {globals, part(fields->func_name), part(fields->func_defaults),
+                    part(fields->func_kwdefaults), part(fields->func_closure)};
+    return note(object, add(std::move(action)));
+  }
+
+  // Instances of classes of Python by their attributes; iterators of C by what they reduce to.
+  int other(PyObject* object) {
+    using Kind = Action::Kind;
+    PyTypeObject* type = Py_TYPE(object);
+    if (is_plain_instance(type)) {
+      const int made =
+          note(object, add({.kind = Kind::Instance, .object = reinterpret_cast<PyObject*>(type)}));
+      Owned dict(PyObject_GenericGetDict(object, nullptr));
+      if (!dict) PyErr_Clear();
+      capture_.keep(object);
+      if (dict) {
+        capture_.keep(dict.get());
+        fill_dict(Kind::FillInstance, made, dict.get());
+      }
+      return made;
+    }
+    if (is_partial(object)) {
+      Owned func(need(PyObject_GetAttrString(object, "func")));
+      Owned args(need(PyObject_GetAttrString(object, "args")));
+      Owned keywords(need(PyObject_GetAttrString(object, "keywords")));
+      if (PyDict_GET_SIZE(keywords.get()) == 0) {
+        Action call{.kind = Kind::Call,
+                    .parts = {value(func.get())},
+                    .object = reinterpret_cast<PyObject*>(type)};
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args.get()); ++i)
+          call.parts.push_back(value(PyTuple_GET_ITEM(args.get(), i)));
+        return note(object, add(std::move(call)));
+      }
+    }
+    if (!PyIter_Check(object) || PyGen_Check(object) || (type->tp_flags & Py_TPFLAGS_HEAPTYPE))
+      throw Abandoned{std::string("an object of class ") + type->tp_name +
+                      " lives on behind a break"};
+    Owned reduced(PyObject_CallMethod(object, "__reduce__", nullptr));
+    if (!reduced || !PyTuple_Check(reduced.get()) || PyTuple_GET_SIZE(reduced.get()) < 2) {
+      PyErr_Clear();
+      throw Abandoned{std::string("an object of class ") + type->tp_name +
+                      " lives on behind a break"};
+    }
+    capture_.keep(reduced.get());
+    PyObject* arguments = PyTuple_GET_ITEM(reduced.get(), 1);
+    Action call{.kind = Kind::Call, .object = PyTuple_GET_ITEM(reduced.get(), 0)};
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments); ++i)
+      call.parts.push_back(value(PyTuple_GET_ITEM(arguments, i)));
+    const int made = note(object, add(std::move(call)));
+    if (PyTuple_GET_SIZE(reduced.get()) > 2 && PyTuple_GET_ITEM(reduced.get(), 2) != Py_None) {
+      const int state = value(PyTuple_GET_ITEM(reduced.get(), 2));
+      add({.kind = Kind::SetState, .target = made, .parts = {state}});
+    }
+    return made;
+  }
+
+  void write_twin(Capture::Twin& twin) {
+    using Kind = Action::Kind;
+    PyObject* own = capture_.stand_ins_.at(twin.original);
+    if (PyList_Check(own)) {
+      if (!twin.is_open || has_items(own, twin.snapshot)) return;
+      Action write{.kind = Kind::WriteList, .target = path(twin.source)};
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(own); ++i)
+        write.parts.push_back(value(PyList_GET_ITEM(own, i)));
+      add(std::move(write));
+      return;
+    }
+    if (PySet_Check(own)) {
+      if (!twin.is_open) return;
+      bool is_same = PySet_GET_SIZE(own) == static_cast<Py_ssize_t>(twin.snapshot.size());
+      for (size_t i = 0; is_same && i < twin.snapshot.size(); ++i)
+        is_same = PySet_Contains(own, twin.snapshot[i]) == 1;
+      if (is_same) return;
+      Action write{.kind = Kind::WriteSet, .target = path(twin.source)};
+      Owned items(need(PySequence_Tuple(own)));
+      capture_.keep(items.get());
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
+        write.parts.push_back(value(PyTuple_GET_ITEM(items.get(), i)));
+      add(std::move(write));
+      return;
+    }
+    write_dict(twin, own);
+  }
+
+  static bool has_items(PyObject* list, const std::vector<PyObject*>& items) {
+    if (PyList_GET_SIZE(list) != static_cast<Py_ssize_t>(items.size())) return false;
+    for (size_t i = 0; i < items.size(); ++i)
+      if (PyList_GET_ITEM(list, i) != items[i]) return false;
+    return true;
+  }
+
+  // Keys that are gone, then keys whose values are others, in the order of the dict.
+  void write_dict(Capture::Twin& twin, PyObject* own) {
+    using Kind = Action::Kind;
+    int target = -1;
+    const auto to = [&] { return target >= 0 ? target : target = path(twin.source); };
+    Py_ssize_t position = 0;
+    PyObject *key, *item;
+    while (PyDict_Next(twin.seen.get(), &position, &key, &item)) {
+      if (PyDict_Contains(own, key) != 0) continue;
+      const int part = value(key);
+      add({.kind = Kind::DeleteItem, .target = to(), .parts = {part}});
+    }
+    position = 0;
+    while (PyDict_Next(own, &position, &key, &item)) {
+      if (PyDict_GetItemWithError(twin.seen.get(), key) == item) continue;
+      const int name = value(key), part = value(item);
+      add({.kind = Kind::WriteItem, .target = to(), .parts = {name, part}});
+    }
+  }
+
+  Capture& capture_;
+  Entry& entry_;
+  std::unordered_map<PyObject*, int> steps_;
+};
+
+bool Capture::close(PyObject* value) { return finish("", value, nullptr); }
+
+bool Capture::close(const std::vector<const State*>& frames) {
+  return finish(reason_, nullptr, &frames);
+}
+
+bool Capture::finish(std::string reason, PyObject* value, const std::vector<const State*>* frames) {
+  const bool has_grad = autograd::grad_enabled();
+  const auto restore = [&] { autograd::set_grad_enabled(had_grad_); };
+  if (is_abandoned_) {
+    restore();
+    return false;
+  }
+  auto entry = std::make_unique<Entry>();
+  try {
+    Recipes recipes(*this, *entry);
+    if (value != nullptr) {
+      entry->result = recipes.value(value);
+    } else {
+      if (frames->back()->thread->exc_info->exc_value != exception_state_)
+        throw Abandoned{"a break inside of a handler of exceptions"};
+      for (const State* state : *frames) {
+        FrameRecipe recipe;
+        recipe.code = state->code->object;
+        entry->kept.emplace_back(Py_NewRef(reinterpret_cast<PyObject*>(recipe.code)));
+        auto* function = reinterpret_cast<PyObject*>(taeda_frame_function(state->frame));
+        const Frame& frame = frames_.at(state->frame);
+        if (frame.number >= 0) {
+          keep(function);
+          entry->actions.push_back({.kind = Action::Kind::Constant, .object = function});
+          entry->kept.emplace_back(Py_NewRef(function));
+          recipe.function = static_cast<int>(entry->actions.size()) - 1;
+        } else {
+          recipe.function = recipes.value(function);
+        }
+        for (PyObject** slot = state->slots; slot < state->top; ++slot) {
+          const size_t i = slot - state->slots;
+          if (*slot == nullptr) {
+            recipe.slots.push_back(-1);
+          } else if (i < frame.is_unread.size() && frame.is_unread[i]) {
+            const int source = sources_.local(frame.number, static_cast<int>(i), nullptr);
+            entry->actions.push_back({.kind = Action::Kind::Path, .number = source});
+            recipe.slots.push_back(static_cast<int>(entry->actions.size()) - 1);
+          } else {
+            recipe.slots.push_back(recipes.value(*slot));
+          }
+        }
+        recipe.now = state->now;
+        recipe.next = state->next;
+        entry->frames.push_back(std::move(recipe));
+      }
+      entry->break_reason = reason;
+    }
+    recipes.writes();
+  } catch (const Break& problem) {
+    reason_ = problem.reason;
+    restore();
+    return false;
+  } catch (const Abandoned& problem) {
+    reason_ = problem.reason;
+    restore();
+    return false;
+  } catch (const Raised&) {
+    PyErr_Clear();
+    reason_ = "an error behind the last instruction";
+    restore();
+    return false;
+  }
+  restore();
+  (void)has_grad;
+  entry->modes = modes_;
+  Recorder::Compiled compiled = recorder_.compile(guards_);
+  if (compiled.is_raised) {
+    failure_ = Owned(taeda_take_raised());
+    return false;
+  }
+  entry->compiled = Owned(compiled.callable);
+  entry->inputs = std::move(compiled.inputs);
+  guards_.sources = sources_.all();
+  for (int i = 0; i < sources_.size(); ++i) guards_.texts.push_back(sources_.text(i));
+  for (Owned& object : sources_.take_kept()) guards_.kept.push_back(std::move(object));
+  std::stable_sort(guards_.checks.begin(), guards_.checks.end(),
+                   [](const Check& a, const Check& b) { return a.source < b.source; });
+  entry->guards = std::move(guards_);
+  entry_ = std::move(entry);
+  return true;
+}
+
+}  // namespace taeda::dynamo

@@ -1,0 +1,64 @@
+// What capture asks of whoever knows tensors: stand-ins, the graph that calls on them make, and its
+// compilation.
+#pragma once
+
+#include <Python.h>
+
+#include <string>
+#include <vector>
+
+#include "taeda/dynamo/capture/guards.h"
+
+namespace taeda::dynamo {
+
+// What calls of functions that are not entered do.
+enum class CallKind : uint8_t {
+  Unknown,   // anything: the call is a break
+  Pure,      // gives a result and does nothing else; runs Python code only through its arguments
+  Mutates,   // changes its first argument and nothing else
+  Operator,  // of tensors: a node of the graph
+  Entered,   // a Python function like those of programs
+  SetsMode,  // the grad mode
+  Constant,  // its result is taken for the same at every call
+};
+
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+
+  // The stand-in of a tensor of the program; its guards are added. A new reference.
+  virtual PyObject* import_tensor(PyObject* real, int source, const std::string& name) = 0;
+  // The same for a number; null where it is a constant of the graph.
+  virtual PyObject* import_number(PyObject* real, int source, const std::string& name) = 0;
+  // A tensor or a symbolic number of the graph.
+  virtual bool is_value(PyObject* object) const = 0;
+  virtual bool is_tensor_value(PyObject* object) const = 0;
+  // The class that the program sees.
+  virtual PyTypeObject* class_of(PyObject* value) const = 0;
+  // The tensor of the program that a stand-in is for, and its source; null for results.
+  virtual PyObject* real_of(PyObject* value, int* source) const = 0;
+  // Calls a function of tensors on stand-ins as one node. A new reference, or null with an error.
+  virtual PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) = 0;
+  // A call without result, in the graph's order.
+  virtual void note(PyObject* function, PyObject* args) = 0;
+  // Whether an exception says that data decides.
+  virtual bool is_data_dependent(PyObject* exception) const = 0;
+  virtual CallKind kind_of(PyObject* function) const = 0;
+
+  // Nodes so far; those made since are forgotten.
+  virtual size_t mark() const = 0;
+  virtual void rewind(size_t mark) = 0;
+
+  // The number of a value among the graph's results.
+  virtual int output(PyObject* value) = 0;
+  // Compiles the graph: a callable, null without one; with an error set on failure, which is the
+  // program's to see.
+  struct Compiled {
+    PyObject* callable = nullptr;  // a new reference; null for an empty graph
+    std::vector<int> inputs;       // sources
+    bool is_raised = false;
+  };
+  virtual Compiled compile(GuardProgram& guards) = 0;
+};
+
+}  // namespace taeda::dynamo

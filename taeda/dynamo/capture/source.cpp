@@ -1,0 +1,152 @@
+#include "taeda/dynamo/capture/source.h"
+
+#include "python/interop/tensor_object.h"
+#include "python/interop/wrap.h"
+#include "taeda/autograd/variable.h"
+
+namespace taeda::dynamo {
+
+namespace {
+
+std::string repr(PyObject* object) {
+  Owned text(PyObject_Repr(object));
+  const char* bytes = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  if (bytes == nullptr) PyErr_Clear();
+  return bytes == nullptr ? "?" : bytes;
+}
+
+std::string plain(PyObject* text) {
+  const char* bytes = PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : nullptr;
+  if (bytes == nullptr) PyErr_Clear();
+  return bytes == nullptr ? repr(text) : bytes;
+}
+
+}  // namespace
+
+int Sources::add(Source source, std::string name) {
+  const Key key{source.step, source.parent, source.index, source.frame, source.key};
+  const auto [found, is_new] = known_.try_emplace(key, size());
+  if (!is_new) return found->second;
+  if (source.key != nullptr) kept_.emplace_back(Py_NewRef(source.key));
+  all_.push_back(source);
+  names_.push_back(std::move(name));
+  return found->second;
+}
+
+int Sources::local(int frame, int slot, PyObject* name) {
+  std::string text = name == nullptr ? "stack" + std::to_string(slot) : plain(name);
+  return add({.step = Step::Local, .index = slot, .frame = frame}, "L['" + text + "']");
+}
+
+int Sources::pinned(PyObject* object, std::string name) {
+  return add({.step = Step::Pinned, .key = object}, std::move(name));
+}
+
+// Equal keys of a dict are one path, whatever objects they are.
+int Sources::of(Step step, int parent, int index, PyObject* key) {
+  const bool is_text = key != nullptr && (PyUnicode_CheckExact(key) || PyLong_CheckExact(key));
+  if (step == Step::Item && is_text) {
+    const auto [found, is_new] = items_.try_emplace({parent, repr(key)}, size());
+    if (!is_new) return found->second;
+  }
+  return add({.step = step, .parent = parent, .index = index, .key = key});
+}
+
+std::string Sources::text(int id) const {
+  const Source& source = all_[id];
+  const auto parent = [&] { return text(source.parent); };
+  switch (source.step) {
+    case Step::Local:
+    case Step::Pinned: return names_[id];
+    case Step::InstanceDict: return parent();
+    case Step::Item: {
+      if (all_[source.parent].step == Step::InstanceDict) return parent() + "." + plain(source.key);
+      return parent() + "[" + repr(source.key) + "]";
+    }
+    case Step::Index: return parent() + "[" + std::to_string(source.index) + "]";
+    case Step::Type: return "type(" + parent() + ")";
+    case Step::TypeLookup:
+    case Step::Member: return parent() + "." + plain(source.key);
+    case Step::CellContents: return parent() + ".cell_contents";
+    case Step::Closure: return parent() + ".__closure__[" + std::to_string(source.index) + "]";
+    case Step::Default: return parent() + ".__defaults__[" + std::to_string(source.index) + "]";
+    case Step::KeywordDefault: return parent() + ".__kwdefaults__[" + repr(source.key) + "]";
+    case Step::MethodFunction: return parent() + ".__func__";
+    case Step::MethodSelf: return parent() + ".__self__";
+    case Step::Grad: return parent() + ".grad";
+  }
+  return "?";
+}
+
+namespace {
+
+PyObject* item_of(PyObject* dict, PyObject* key) {
+  PyObject* value = PyDict_Check(dict) ? PyDict_GetItemWithError(dict, key) : nullptr;
+  if (value == nullptr && PyErr_Occurred()) PyErr_Clear();
+  return value;
+}
+
+PyObject* keep(PyObject* made, std::vector<Owned>& held) {
+  if (made == nullptr) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  held.emplace_back(made);
+  return made;
+}
+
+PyObject* item_of_sequence(PyObject* parent, int index) {
+  if (PyTuple_Check(parent))
+    return index < PyTuple_GET_SIZE(parent) ? PyTuple_GET_ITEM(parent, index) : nullptr;
+  if (!PyList_Check(parent) || index >= PyList_GET_SIZE(parent)) return nullptr;
+  return PyList_GET_ITEM(parent, index);
+}
+
+PyObject* grad_of(PyObject* parent, std::vector<Owned>& held) {
+  if (!python::is_tensor(parent)) return nullptr;
+  return keep(python::wrap(autograd::grad(python::tensor_of(parent))), held);
+}
+
+}  // namespace
+
+PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& held) {
+  const auto function = [&] { return reinterpret_cast<PyFunctionObject*>(parent); };
+  switch (source.step) {
+    case Step::Local: return nullptr;
+    case Step::Pinned: return source.key;
+    // The instance keeps its dict.
+    case Step::InstanceDict: {
+      Owned dict(PyObject_GenericGetDict(parent, nullptr));
+      if (!dict) PyErr_Clear();
+      return dict.get();
+    }
+    case Step::Item: return item_of(parent, source.key);
+    case Step::Index: return item_of_sequence(parent, source.index);
+    case Step::Type: return reinterpret_cast<PyObject*>(Py_TYPE(parent));
+    case Step::TypeLookup:
+      return PyType_Check(parent)
+                 ? _PyType_Lookup(reinterpret_cast<PyTypeObject*>(parent), source.key)
+                 : nullptr;
+    case Step::Member: return keep(PyObject_GenericGetAttr(parent, source.key), held);
+    case Step::CellContents: return PyCell_Check(parent) ? PyCell_GET(parent) : nullptr;
+    case Step::Closure: {
+      PyObject* cells = PyFunction_Check(parent) ? function()->func_closure : nullptr;
+      return cells == nullptr ? nullptr : item_of_sequence(cells, source.index);
+    }
+    case Step::Default: {
+      PyObject* values = PyFunction_Check(parent) ? function()->func_defaults : nullptr;
+      return values == nullptr ? nullptr : item_of_sequence(values, source.index);
+    }
+    case Step::KeywordDefault: {
+      PyObject* values = PyFunction_Check(parent) ? function()->func_kwdefaults : nullptr;
+      return values == nullptr ? nullptr : item_of(values, source.key);
+    }
+    case Step::MethodFunction:
+      return PyMethod_Check(parent) ? PyMethod_GET_FUNCTION(parent) : nullptr;
+    case Step::MethodSelf: return PyMethod_Check(parent) ? PyMethod_GET_SELF(parent) : nullptr;
+    case Step::Grad: return grad_of(parent, held);
+  }
+  return nullptr;
+}
+
+}  // namespace taeda::dynamo

@@ -1,0 +1,71 @@
+// Where the values of a program come from: paths that begin at a slot of a frame or at an object
+// that is kept, and lead through attributes, items and cells.
+#pragma once
+
+#include <Python.h>
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "taeda/dynamo/evaluator/owned.h"
+
+namespace taeda::dynamo {
+
+enum class Step : uint8_t {
+  Local,           // slot `index` of frame `frame`
+  Pinned,          // `key` itself
+  InstanceDict,    // the __dict__ of an instance
+  Item,            // of a dict, by key
+  Index,           // of a list or tuple
+  Type,            // of an object
+  TypeLookup,      // a name in the classes of a type
+  Member,          // a slot of a class with __slots__, by name
+  CellContents,    //
+  Closure,         // a cell of a function
+  Default,         // of a function's positional parameters
+  KeywordDefault,  // by name
+  MethodFunction,  // of a bound method
+  MethodSelf,      //
+  Grad,            // of a tensor
+};
+
+struct Source {
+  Step step = Step::Pinned;
+  int parent = -1;
+  int index = 0;
+  int frame = 0;
+  PyObject* key = nullptr;  // borrowed: `Sources` keeps it
+};
+
+// Each path once; parents come before what is read from them.
+class Sources {
+ public:
+  int local(int frame, int slot, PyObject* name);
+  int pinned(PyObject* object, std::string name);
+  int of(Step step, int parent, int index = 0, PyObject* key = nullptr);
+
+  const Source& operator[](int id) const { return all_[id]; }
+  int size() const { return static_cast<int>(all_.size()); }
+  const std::vector<Source>& all() const { return all_; }
+  // As PyTorch writes it: L['self']._modules['fc'].
+  std::string text(int id) const;
+  std::vector<Owned> take_kept() { return std::move(kept_); }
+
+ private:
+  using Key = std::tuple<Step, int, int, int, PyObject*>;
+  int add(Source source, std::string name = {});
+
+  std::vector<Source> all_;
+  std::vector<std::string> names_;  // of locals and pinned objects
+  std::map<Key, int> known_;
+  std::map<std::pair<int, std::string>, int> items_;  // of keys that are texts or numbers
+  std::vector<Owned> kept_;
+};
+
+// A value of a path from that of its parent, borrowed from it or put into `held`; null where there
+// is none. Runs no code of the program.
+PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& held);
+
+}  // namespace taeda::dynamo

@@ -1,0 +1,374 @@
+// Objects of the program and what stands for them during a capture; Note [Stand-ins].
+#include "python/interop/sym_numbers.h"
+#include "python/interop/tensor_object.h"
+#include "python/interop/types.h"
+#include "taeda/dynamo/capture/capture.h"
+
+namespace taeda::dynamo {
+
+namespace {
+
+// Values that nothing can change, compared by value.
+bool is_plain_constant(PyObject* object) {
+  return PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyUnicode_CheckExact(object) ||
+         PyBytes_CheckExact(object) || PyComplex_CheckExact(object) || PySlice_Check(object) ||
+         PyRange_Check(object) || PyCode_Check(object) || Py_IS_TYPE(object, python::device_type);
+}
+
+// Values that are compared by identity.
+bool is_singleton(PyObject* object) {
+  return object == Py_None || PyBool_Check(object) || object == Py_Ellipsis ||
+         object == Py_NotImplemented || Py_IS_TYPE(object, python::dtype_type) ||
+         Py_IS_TYPE(object, python::layout_type) || Py_IS_TYPE(object, python::memory_format_type);
+}
+
+bool is_native_function(PyObject* object) {
+  return PyCFunction_Check(object) || Py_IS_TYPE(object, &PyMethodDescr_Type) ||
+         Py_IS_TYPE(object, &PyWrapperDescr_Type) || Py_IS_TYPE(object, &PyClassMethodDescr_Type) ||
+         Py_IS_TYPE(object, &PyGetSetDescr_Type) || Py_IS_TYPE(object, &PyMemberDescr_Type);
+}
+
+bool is_enum_member(PyObject* object) {
+  static PyObject* const enum_type = [] {
+    Owned module(PyImport_ImportModule("enum"));
+    return module ? PyObject_GetAttrString(module.get(), "Enum") : nullptr;
+  }();
+  return enum_type != nullptr &&
+         PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(enum_type));
+}
+
+bool is_twinned(PyObject* object) {
+  return PyList_CheckExact(object) || PyDict_CheckExact(object) || PySet_CheckExact(object);
+}
+
+}  // namespace
+
+// A class statement gives its classes a managed __dict__, or slots; classes that C makes have
+// neither.
+bool is_plain_instance(PyTypeObject* type) {
+  for (; type != &PyBaseObject_Type; type = type->tp_base) {
+    if (type == nullptr || !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
+    if (!(type->tp_flags & Py_TPFLAGS_MANAGED_DICT) &&
+        reinterpret_cast<PyHeapTypeObject*>(type)->ht_slots == nullptr)
+      return false;
+  }
+  return true;
+}
+
+bool is_partial(PyObject* object) {
+  static PyObject* const type = [] {
+    Owned module(PyImport_ImportModule("functools"));
+    return module ? PyObject_GetAttrString(module.get(), "partial") : nullptr;
+  }();
+  return reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
+}
+
+bool is_immutable(PyObject* object) {
+  return is_plain_constant(object) || is_singleton(object) || is_enum_member(object);
+}
+
+Capture::Outside* Capture::find(PyObject* object) {
+  const auto found = outside_.find(object);
+  return found == outside_.end() ? nullptr : &found->second;
+}
+
+Capture::Twin* Capture::twin_of(PyObject* object) {
+  Outside* outside = find(object);
+  return outside == nullptr ? nullptr : outside->twin;
+}
+
+void Capture::check(Check::Kind kind, int source, PyObject* object, int64_t number) {
+  if (object != nullptr) guards_.kept.emplace_back(Py_NewRef(object));
+  guards_.checks.push_back({kind, source, object, number});
+}
+
+// Nobody changes the class: neither its methods nor those of its bases.
+void Capture::check_class(PyTypeObject* type) {
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || !checked_classes_.insert(type).second) return;
+  static PyObject* const any_name = PyUnicode_InternFromString("__init__");
+  _PyType_Lookup(type, any_name);  // gives the class a version
+  if (type->tp_version_tag == 0) throw Break{"a class without a version"};
+  check(Check::Kind::TypeVersion, pin(reinterpret_cast<PyObject*>(type)), nullptr,
+        type->tp_version_tag);
+}
+
+int Capture::pin(PyObject* object) {
+  const char* name = PyType_Check(object) ? reinterpret_cast<PyTypeObject*>(object)->tp_name
+                                          : Py_TYPE(object)->tp_name;
+  return sources_.pinned(object, name);
+}
+
+PyObject* Capture::note_outside(PyObject* real, int source, bool is_opaque) {
+  keep(real);
+  stand_ins_[real] = real;
+  Outside& outside = outside_[real];
+  outside.source = source;
+  outside.is_opaque = is_opaque;
+  return Py_NewRef(real);
+}
+
+// The stand-in of an object that was read at `source`, with the guards that make it stand for what
+// is there at other calls.
+PyObject* Capture::import(PyObject* real, int source) {
+  using Kind = Check::Kind;
+  if (is_singleton(real) || is_enum_member(real)) {
+    check(Kind::Is, source, real);
+    return Py_NewRef(real);
+  }
+  if (PyLong_CheckExact(real) || PyFloat_CheckExact(real)) {
+    if (PyObject* number = recorder_.import_number(real, source, sources_.text(source))) {
+      keep(number);
+      outside_[number].source = source;
+      return number;
+    }
+    if (PyErr_Occurred()) throw Raised{};
+  }
+  if (is_plain_constant(real)) {
+    check(Kind::Equal, source, real);
+    return Py_NewRef(real);
+  }
+  if (const auto known = stand_ins_.find(real); known != stand_ins_.end()) {
+    const int other = find(known->second)->source;
+    if (other != source) check(Kind::Same, source, nullptr, other);
+    return Py_NewRef(known->second);
+  }
+  if (PyType_Check(real) || PyModule_CheckExact(real) || is_native_function(real)) {
+    check(Kind::Is, source, real);
+    return note_outside(real, source);
+  }
+  if (PyFunction_Check(real)) {
+    check(Kind::Code, source, PyFunction_GET_CODE(real));
+    return note_outside(real, source);
+  }
+  if (python::is_tensor(real)) {
+    PyObject* fake = need(recorder_.import_tensor(real, source, sources_.text(source)));
+    keep(real);
+    keep(fake);
+    stand_ins_[real] = fake;
+    outside_[fake].source = source;
+    return fake;
+  }
+  if (PyTuple_Check(real)) return import_tuple(real, source);
+  if (is_twinned(real)) return make_twin(real, source);
+  if (is_partial(real)) return import_partial(real, source);
+  if (PyMethod_Check(real)) {
+    check(Kind::TypeIs, source, reinterpret_cast<PyObject*>(&PyMethod_Type));
+    Owned function(import(PyMethod_GET_FUNCTION(real), sources_.of(Step::MethodFunction, source)));
+    Owned self(import(PyMethod_GET_SELF(real), sources_.of(Step::MethodSelf, source)));
+    PyObject* method = need(PyMethod_New(function.get(), self.get()));
+    keep(real);
+    keep(method);
+    stand_ins_[real] = method;
+    outside_[method].source = source;
+    return method;
+  }
+  check(Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
+  if (PyCell_Check(real)) return note_outside(real, source);
+  if (!is_plain_instance(Py_TYPE(real))) return note_outside(real, source, /*is_opaque=*/true);
+  check_class(Py_TYPE(real));
+  return note_outside(real, source);
+}
+
+// Named tuples and Size keep their class. A tuple of constants is a constant.
+PyObject* Capture::import_tuple(PyObject* real, int source) {
+  check(Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
+  check(Check::Kind::Length, source, nullptr, PyTuple_GET_SIZE(real));
+  Owned items(need(PyTuple_New(PyTuple_GET_SIZE(real))));
+  bool is_same = true;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(real); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(real, i);
+    PyObject* own = import(item, sources_.of(Step::Index, source, static_cast<int>(i)));
+    is_same &= own == item;
+    PyTuple_SET_ITEM(items.get(), i, own);
+  }
+  PyObject* made = nullptr;
+  if (is_same) {
+    made = Py_NewRef(real);
+  } else if (PyTuple_CheckExact(real)) {
+    made = items.release();
+  } else {
+    Owned arguments(need(PyTuple_Pack(1, items.get())));
+    made = need(PyTuple_Type.tp_new(Py_TYPE(real), arguments.get(), nullptr));
+  }
+  keep(real);
+  keep(made);
+  stand_ins_[real] = made;
+  outside_[made].source = source;
+  return made;
+}
+
+// functools.partial: its function and arguments, in a new one.
+PyObject* Capture::import_partial(PyObject* real, int source) {
+  check(Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
+  std::vector<Owned> parts;
+  for (const char* text : {"func", "args", "keywords"}) {
+    Owned name(need(PyUnicode_InternFromString(text)));
+    Owned part(need(PyObject_GenericGetAttr(real, name.get())));
+    parts.emplace_back(import(part.get(), sources_.of(Step::Member, source, 0, name.get())));
+  }
+  open(parts[2].get());
+  Owned all(need(PyTuple_New(1 + PyTuple_GET_SIZE(parts[1].get()))));
+  PyTuple_SET_ITEM(all.get(), 0, Py_NewRef(parts[0].get()));
+  for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(all.get()); ++i)
+    PyTuple_SET_ITEM(all.get(), i, Py_NewRef(PyTuple_GET_ITEM(parts[1].get(), i - 1)));
+  PyObject* made =
+      need(PyObject_Call(reinterpret_cast<PyObject*>(Py_TYPE(real)), all.get(), parts[2].get()));
+  keep(real);
+  keep(made);
+  stand_ins_[real] = made;
+  outside_[made].source = source;
+  return made;
+}
+
+PyObject* Capture::make_twin(PyObject* real, int source) {
+  check(Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
+  PyObject* made = need(PyList_Check(real)   ? PyList_New(0)
+                        : PyDict_Check(real) ? PyDict_New()
+                                             : PySet_New(nullptr));
+  auto twin = std::make_unique<Twin>();
+  twin->original = real;
+  twin->source = source;
+  twin->seen = Owned(need(PyDict_New()));
+  twin->missing = Owned(need(PySet_New(nullptr)));
+  keep(real);
+  keep(made);
+  stand_ins_[real] = made;
+  Outside& outside = outside_[made];
+  outside.source = source;
+  outside.twin = twin.get();
+  twins_.push_back(std::move(twin));
+  return made;
+}
+
+PyObject* Capture::pinned_dict(PyObject* dict, const std::string& name) {
+  if (const auto known = stand_ins_.find(dict); known != stand_ins_.end()) return known->second;
+  Owned twin(make_twin(dict, sources_.pinned(dict, name)));
+  return twin.get();
+}
+
+bool Capture::is_opaque(PyObject* object) {
+  Outside* outside = find(object);
+  return outside != nullptr && outside->is_opaque;
+}
+
+void Capture::open(PyObject* object) {
+  Twin* twin = twin_of(object);
+  if (twin == nullptr || twin->is_open) return;
+  twin->is_open = true;
+  PyObject* real = twin->original;
+  if (PyList_Check(object)) {
+    check(Check::Kind::Length, twin->source, nullptr, PyList_GET_SIZE(real));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(real); ++i) {
+      Owned own(import(PyList_GET_ITEM(real, i),
+                       sources_.of(Step::Index, twin->source, static_cast<int>(i))));
+      need(PyList_Append(object, own.get()));
+      keep(own.get());
+      twin->snapshot.push_back(own.get());
+    }
+    return;
+  }
+  if (PySet_Check(object)) {
+    // Sets of constants alone; others stay closed.
+    Owned copy(need(PyFrozenSet_New(real)));
+    Owned items(need(PySequence_List(real)));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
+      PyObject* item = PyList_GET_ITEM(items.get(), i);
+      if (!is_plain_constant(item) && !is_singleton(item) && !PyType_Check(item))
+        throw Break{"a set of objects"};
+      need(PySet_Add(object, item));
+      keep(item);
+      twin->snapshot.push_back(item);
+    }
+    check(Check::Kind::Length, twin->source, nullptr, PySet_GET_SIZE(real));
+    check(Check::Kind::Equal, twin->source, real);
+    // The guard compares with what the set is now.
+    Owned now(need(PySet_New(real)));
+    guards_.checks.back().object = now.get();
+    guards_.kept.push_back(std::move(now));
+    return;
+  }
+  // What was written or deleted before stays as it is.
+  Owned keys(need(PyDict_New())), former(need(PyDict_Copy(object)));
+  Owned names(need(PySequence_Tuple(real)));
+  check(Check::Kind::Keys, twin->source, names.get());
+  PyDict_Clear(object);
+  Py_ssize_t position = 0;
+  PyObject *key, *value;
+  while (PyDict_Next(real, &position, &key, &value)) {
+    if (!is_plain_constant(key) && !is_singleton(key) && !PyType_Check(key) &&
+        !PyTuple_CheckExact(key))
+      throw Break{"a dict whose keys are objects"};
+    PyObject* known = PyDict_GetItemWithError(former.get(), key);
+    if (known != nullptr) {
+      need(PyDict_SetItem(object, key, known));
+      need(PyDict_DelItem(former.get(), key));
+      continue;
+    }
+    const int is_deleted = PySet_Contains(twin->missing.get(), key);
+    need(is_deleted);
+    if (is_deleted) continue;
+    Owned own(import(value, sources_.of(Step::Item, twin->source, 0, key)));
+    need(PyDict_SetItem(object, key, own.get()));
+    need(PyDict_SetItem(twin->seen.get(), key, own.get()));
+  }
+  need(PyDict_Update(object, former.get()));
+}
+
+void Capture::open_deep(PyObject* object, int depth) {
+  constexpr int kDeepest = 20;
+  if (depth > kDeepest) return;
+  open(object);
+  if (PyTuple_Check(object)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
+      open_deep(PyTuple_GET_ITEM(object, i), depth + 1);
+  } else if (PyList_CheckExact(object)) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(object); ++i)
+      open_deep(PyList_GET_ITEM(object, i), depth + 1);
+  } else if (PyDict_CheckExact(object)) {
+    Py_ssize_t position = 0;
+    PyObject *key, *value;
+    while (PyDict_Next(object, &position, &key, &value)) open_deep(value, depth + 1);
+  }
+}
+
+PyObject* Capture::dict_get(PyObject* dict, PyObject* key) {
+  PyObject* found = PyDict_GetItemWithError(dict, key);
+  if (found != nullptr) return found;
+  if (PyErr_Occurred()) throw Raised{};
+  Twin* twin = twin_of(dict);
+  if (twin == nullptr || twin->is_open) return nullptr;
+  const int is_missing = PySet_Contains(twin->missing.get(), key);
+  need(is_missing);
+  if (is_missing) return nullptr;
+  PyObject* real = PyDict_GetItemWithError(twin->original, key);
+  if (real == nullptr) {
+    if (PyErr_Occurred()) throw Raised{};
+    check(Check::Kind::Absent, twin->source, key);
+    need(PySet_Add(twin->missing.get(), key));
+    return nullptr;
+  }
+  Owned own(import(real, sources_.of(Step::Item, twin->source, 0, key)));
+  need(PyDict_SetItem(dict, key, own.get()));
+  need(PyDict_SetItem(twin->seen.get(), key, own.get()));
+  return own.get();
+}
+
+bool Capture::dict_set(PyObject* dict, PyObject* key, PyObject* value) {
+  ++writes_;
+  if (Twin* twin = twin_of(dict)) {
+    dict_get(dict, key);  // whether it is there tells where it goes
+    need(PySet_Discard(twin->missing.get(), key));
+  }
+  need(PyDict_SetItem(dict, key, value));
+  return true;
+}
+
+bool Capture::dict_delete(PyObject* dict, PyObject* key) {
+  ++writes_;
+  if (dict_get(dict, key) == nullptr) return false;
+  need(PyDict_DelItem(dict, key));
+  if (Twin* twin = twin_of(dict)) need(PySet_Add(twin->missing.get(), key));
+  return true;
+}
+
+}  // namespace taeda::dynamo

@@ -1,0 +1,71 @@
+"""Programs that are run plainly and compiled: how they are written down and compared."""
+
+import contextlib
+import copy
+import dataclasses
+import io
+import traceback
+import types
+
+from under_test import t
+
+CASES = []
+
+
+@dataclasses.dataclass
+class Case:
+    function: object
+    args: tuple
+    breaks: int  # at most, at the first call
+    compiles: int  # at most, in three calls
+
+    @property
+    def name(self):
+        return f"{self.function.__module__.split('.')[-1]}.{self.function.__name__}"
+
+
+def case(*args, breaks=0, compiles=None):
+    """Decorates a program: its arguments, and how often its capture may break."""
+
+    def note(function):
+        CASES.append(Case(function, args, breaks, compiles or 2 * breaks + 1))
+        return function
+
+    return note
+
+
+def outcome(function, args):
+    """The result of a call, what it printed and what became of its arguments; or its error."""
+    args = copy.deepcopy(args)
+    t.manual_seed(1)
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed):
+            result = function(*args)
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)]
+        return "raised", type(error).__name__, str(error), lines[-1], printed.getvalue(), args
+    return "gave", result, printed.getvalue(), args
+
+
+def is_same(a, b):
+    """Whether two outcomes are equal: classes, dtypes and values, bit for bit."""
+    if isinstance(a, t.Tensor):
+        return (
+            type(a) is type(b)
+            and a.dtype == b.dtype
+            and a.shape == b.shape
+            and a.requires_grad == b.requires_grad
+            and t.equal(t.nan_to_num(a.detach()), t.nan_to_num(b.detach()))
+        )
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(is_same, a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(is_same(a[key], b[key]) for key in a)
+    if isinstance(a, t.nn.Module):
+        return is_same(dict(a.state_dict()), dict(b.state_dict()))
+    if hasattr(a, "__dict__") and not isinstance(a, (type, types.FunctionType)):
+        return is_same(vars(a), vars(b))
+    return a == b or (a != a and b != b)
