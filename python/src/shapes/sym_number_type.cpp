@@ -10,6 +10,7 @@
 #include "python/interop/sym_numbers.h"
 #include "python/interop/wrap.h"
 #include "python/src/shapes/sym_types.h"
+#include "taeda/dynamo/evaluator/session.h"
 #include "taeda/fx/shapes/number_ops.h"
 
 namespace taeda::python {
@@ -147,7 +148,20 @@ PyObject* logical_not(PyObject* self) {
   return unary<[](fx::ExprPool& pool, const Expr* e) { return pool.logical_not(e); }>(self);
 }
 
-Py_hash_t no_hash(PyObject*) {
+// The number that a symbolic one is in this run, which is guarded on. A program that is captured
+// sees no symbols where numbers are shown or are keys.
+PyObject* to_plain(PyObject* self) {
+  if (is_symint(self)) return PyNumber_Index(self);
+  if (is_symfloat(self)) return to_plain_float(self);
+  const int truth = PyObject_IsTrue(self);
+  return truth < 0 ? nullptr : PyBool_FromLong(truth);
+}
+
+Py_hash_t no_hash(PyObject* self) {
+  if (dynamo::is_capturing()) {
+    const Ref plain(to_plain(self));
+    return plain ? PyObject_Hash(plain.get()) : -1;
+  }
   PyErr_SetString(PyExc_TypeError, "unhashable type: non-nested SymInt");
   return -1;
 }
@@ -159,6 +173,10 @@ Py_hash_t number_hash(PyObject* self) {
 }
 
 PyObject* repr(PyObject* self) {
+  if (dynamo::is_capturing()) {
+    const Ref plain(to_plain(self));
+    return plain ? PyObject_Repr(plain.get()) : nullptr;
+  }
   return guarded([&] { return wrap(sym_node_of(self)->text()); });
 }
 PyObject* get_node(PyObject* self, void*) { return wrap_sym_node(sym_node_of(self)); }

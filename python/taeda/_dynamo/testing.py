@@ -1,10 +1,25 @@
-"""PyTorch's path of backends that count: `taeda.compiler._testing`."""
+"""PyTorch's path of backends that count and of helpers of tests: `taeda.compiler._testing`."""
 
 from taeda._dynamo.utils import same
 from taeda.compiler._testing import (
+    AotEagerAndRecordGraphs,
     CompileCounter,
     CompileCounterWithBackend,
     EagerAndRecordGraphs,
+    normalize_gm,
+    rand_strided,
+    reduce_to_scalar_loss,
+    standard_test,
 )
 
-__all__ = ["CompileCounter", "CompileCounterWithBackend", "EagerAndRecordGraphs", "same"]
+__all__ = [
+    "AotEagerAndRecordGraphs",
+    "CompileCounter",
+    "CompileCounterWithBackend",
+    "EagerAndRecordGraphs",
+    "normalize_gm",
+    "rand_strided",
+    "reduce_to_scalar_loss",
+    "same",
+    "standard_test",
+]

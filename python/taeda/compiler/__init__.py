@@ -92,7 +92,7 @@ def wait():
 
 
 def reset():
-    """Forgets compiled programs: functions are captured again, and wait() knows later ones alone."""
+    """Forgets compiled programs: functions are captured again, and wait() knows later ones."""
     from taeda import _inductor
     from taeda.compiler._compile import _alive
 

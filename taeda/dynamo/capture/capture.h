@@ -96,6 +96,7 @@ class Capture final : public Capturing {
   PyObject* import_tuple(PyObject* real, int source);
   PyObject* make_twin(PyObject* real, int source);
   PyObject* import_partial(PyObject* real, int source);
+  PyObject* import_native_method(PyObject* real, int source);
   PyObject* note_outside(PyObject* real, int source, bool is_opaque = false);
   Outside* find(PyObject* object);
   Twin* twin_of(PyObject* object);

@@ -121,6 +121,10 @@ bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& value
     case Kind::Same: return value == values[check.number];
     case Kind::Distinct: return value != values[check.number];
     case Kind::Code: return PyFunction_Check(value) && PyFunction_GET_CODE(value) == check.object;
+    case Kind::Definition:
+      return PyCFunction_Check(value) &&
+             reinterpret_cast<int64_t>(reinterpret_cast<PyCFunctionObject*>(value)->m_ml) ==
+                 check.number;
     case Kind::Tensor: return tensors[check.number].fits(value);
     case Kind::PlainCall: return is_plain_module_call(value);
   }
@@ -159,7 +163,8 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
     case Kind::Absent: return str(path, " has ", shown(check.object), ", which it had not");
     case Kind::Same: return str(path, " is not ", texts[check.number], " any more");
     case Kind::Distinct: return str(path, " is ", texts[check.number]);
-    case Kind::Code: return str(path, " is another function");
+    case Kind::Code:
+    case Kind::Definition: return str(path, " is another function");
     case Kind::Tensor: return str("tensor '", path, "' ", tensors[check.number].difference(value));
     case Kind::PlainCall: return str(path, " has hooks, or another way to be called");
   }

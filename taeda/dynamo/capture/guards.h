@@ -42,6 +42,7 @@ struct Check {
     Same,         // the value of the path `number`
     Distinct,     // not the value of the path `number`
     Code,         // a function with this code
+    Definition,   // a method of C, by the address of its definition
     Tensor,       // tensors[number]
     PlainCall,    // a module whose call is a call of `forward`
   };

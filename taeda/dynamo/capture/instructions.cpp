@@ -2,6 +2,7 @@
 // others are the evaluator's own.
 #include <array>
 
+#include "python/interop/sym_numbers.h"
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/base/error.h"
 #include "taeda/dynamo/capture/capture.h"
@@ -482,11 +483,13 @@ Flow Capture::contains(State& state, int argument) {
 }
 
 Flow Capture::format_value(State& state, int argument) {
-  PyObject* value = state.peek(1);
   for (int i = 1; i <= 2 && state.top - i >= state.stack_base(); ++i) {
-    PyObject* part = state.peek(i);
+    PyObject*& part = state.peek(i);
+    if (part != nullptr && python::is_symint(part)) Py_SETREF(part, need(PyNumber_Index(part)));
+    if (part != nullptr && python::is_symfloat(part)) Py_SETREF(part, need(PyNumber_Float(part)));
     if (part != nullptr && recorder_.is_tensor_value(part)) throw Break{"a tensor as a text"};
   }
+  PyObject* value = state.peek(1);
   if (find(value) != nullptr && twin_of(value) == nullptr && !PyUnicode_Check(value) &&
       !PyTuple_Check(value) && !recorder_.is_value(value))
     throw Break{"an object as a text"};

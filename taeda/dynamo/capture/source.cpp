@@ -143,7 +143,9 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
     }
     case Step::MethodFunction:
       return PyMethod_Check(parent) ? PyMethod_GET_FUNCTION(parent) : nullptr;
-    case Step::MethodSelf: return PyMethod_Check(parent) ? PyMethod_GET_SELF(parent) : nullptr;
+    case Step::MethodSelf:
+      if (PyCFunction_Check(parent)) return PyCFunction_GET_SELF(parent);
+      return PyMethod_Check(parent) ? PyMethod_GET_SELF(parent) : nullptr;
     case Step::Grad: return grad_of(parent, held);
   }
   return nullptr;

@@ -37,6 +37,11 @@ bool is_enum_member(PyObject* object) {
          PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(enum_type));
 }
 
+bool is_bound_natively(PyObject* object) {
+  PyObject* self = PyCFunction_Check(object) ? PyCFunction_GET_SELF(object) : nullptr;
+  return self != nullptr && !PyModule_Check(self) && !PyType_Check(self);
+}
+
 bool is_twinned(PyObject* object) {
   return PyList_CheckExact(object) || PyDict_CheckExact(object) || PySet_CheckExact(object);
 }
@@ -132,6 +137,7 @@ PyObject* Capture::import(PyObject* real, int source) {
     if (other != source) check(Kind::Same, source, nullptr, other);
     return Py_NewRef(known->second);
   }
+  if (is_bound_natively(real)) return import_native_method(real, source);
   if (PyType_Check(real) || PyModule_CheckExact(real) || is_native_function(real)) {
     check(Kind::Is, source, real);
     return note_outside(real, source);
@@ -190,6 +196,20 @@ PyObject* Capture::import_tuple(PyObject* real, int source) {
     Owned arguments(need(PyTuple_Pack(1, items.get())));
     made = need(PyTuple_Type.tp_new(Py_TYPE(real), arguments.get(), nullptr));
   }
+  keep(real);
+  keep(made);
+  stand_ins_[real] = made;
+  outside_[made].source = source;
+  return made;
+}
+
+// A method of C bound to an object: the same of the object's stand-in.
+PyObject* Capture::import_native_method(PyObject* real, int source) {
+  const PyMethodDef* definition = reinterpret_cast<PyCFunctionObject*>(real)->m_ml;
+  check(Check::Kind::Definition, source, nullptr, reinterpret_cast<int64_t>(definition));
+  Owned self(import(PyCFunction_GET_SELF(real), sources_.of(Step::MethodSelf, source)));
+  if (is_opaque(self.get())) return note_outside(real, source, /*is_opaque=*/true);
+  PyObject* made = need(PyObject_GetAttrString(self.get(), definition->ml_name));
   keep(real);
   keep(made);
   stand_ins_[real] = made;
