@@ -123,6 +123,14 @@ bool is_plain_module_call(PyObject* module) {
   return is_plain;
 }
 
+void tables_of_plain_call(PyObject* module, std::vector<PyObject*>& tables) {
+  const Ref members(PyObject_GenericGetDict(module, nullptr));
+  for (PyObject* name : module_class->own_hooks)
+    tables.push_back(PyDict_GetItemWithError(members.get(), name));
+  for (PyObject* name : module_class->shared_hooks)
+    tables.push_back(PyDict_GetItemWithError(module_class->shared_tables, name));
+}
+
 PyMethodDef module_call_table[] = {
     {"_module_call", as_function(module_call), METH_FASTCALL,
      "_module_call(cls, tables) -> method\n\n"

@@ -332,7 +332,10 @@ class Writer:
 
     def comprehension(self):
         name = self.fresh("l")
-        self.emit(f"{name} = [{self.integer(1)} + c for c in range(3) if c != {self.integer(1)}]")
+        item = "hidden(c)" if self.random.random() < 0.2 else "c"
+        self.emit(
+            f"{name} = [{self.integer(1)} + {item} for c in range(3) if c != {self.integer(1)}]"
+        )
         self.lists.append(name)
 
     def new_box(self):

@@ -199,6 +199,8 @@ PyObject* wrap_compiled(std::shared_ptr<Compiled> compiled) {
   return object.release();
 }
 
+bool is_compiled_graph(PyObject* object) { return Py_IS_TYPE(object, compiled_type); }
+
 bool init_compiled_type(PyObject* module) {
   compiled_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   return compiled_type && PyModule_AddObjectRef(module, "CompiledGraph",

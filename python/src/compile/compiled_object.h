@@ -26,6 +26,7 @@ struct Compiled {
 };
 
 PyObject* wrap_compiled(std::shared_ptr<Compiled> compiled);
+bool is_compiled_graph(PyObject* object);
 bool init_compiled_type(PyObject* module);
 
 // A list with a dict per plan.

@@ -50,20 +50,21 @@ PyObject* call(PyObject* object, PyObject* const* argv, size_t nargsf, PyObject*
     auto* function = reinterpret_cast<PyFunctionObject*>(self->function);
     auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
     const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
-    bool is_failed = false;
+    bool is_failed = false, is_native = false;
     if (are_slots(code, count, names)) {
-      PyObject* result = self->regions->run_whole(code, argv, is_failed);
+      PyObject* result = self->regions->run_whole(code, argv, is_failed, is_native);
       if (result || is_failed) return result;
     } else {
       std::vector<PyObject*> slots(static_cast<size_t>(code->co_nlocalsplus), nullptr);
       const dynamo::Arguments arguments{argv, count, names};
       const bool is_bound = dynamo::bind_arguments(function, arguments, slots.data());
       PyObject* result =
-          is_bound ? self->regions->run_whole(code, slots.data(), is_failed) : nullptr;
+          is_bound ? self->regions->run_whole(code, slots.data(), is_failed, is_native) : nullptr;
       for (PyObject* slot : slots) Py_XDECREF(slot);
       if (!is_bound) PyErr_Clear();
       if (result || is_failed) return result;
     }
+    if (is_native) return PyObject_Vectorcall(self->function, argv, nargsf, names);
     return run_framed(self, argv, nargsf, names);
   });
 }
@@ -201,9 +202,14 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
+PyObject* compiled_function_of(PyObject* object) {
+  return Py_IS_TYPE(object, callable_type) ? as_callable(object)->function : nullptr;
+}
+
 bool init_dynamo(PyObject* module) {
   if (taeda_frames_begin() < 0) return false;
   dynamo::is_plain_module_call = is_plain_module_call;
+  dynamo::tables_of_plain_call = tables_of_plain_call;
   callable_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   return callable_type && init_recorder_mode(module) &&
          PyModule_AddFunctions(module, functions) == 0 &&

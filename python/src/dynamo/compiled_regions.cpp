@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "python/interop/errors.h"
+#include "python/src/compile/compiled_object.h"
 #include "taeda/base/str.h"
 
 namespace taeda::python {
@@ -74,7 +75,9 @@ class ActiveCapture final : public dynamo::Capturing {
   bool keep(bool is_made) {
     if (is_made) {
       std::unique_ptr<Entry> entry = capture_.take_entry();
-      if (recorder_.writes_inputs()) entry->checks_memory = true;
+      entry->checks_memory = recorder_.writes_inputs();
+      if (entry->checks_memory) entry->shared = recorder_.shared_memories();
+      entry->is_transactional = entry->compiled && is_compiled_graph(entry->compiled.get());
       region_.entries.push_back(std::move(entry));
       owner_.tell("graph", "", nullptr, 0);
       return true;
@@ -140,11 +143,16 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
   for (const State* state : frames) slots.push_back(state->slots);
   std::vector<PyObject*> values;
   std::vector<dynamo::Owned> held;
-  for (auto& entry : region.entries) {
+  for (size_t i = 0; i < region.entries.size(); ++i) {
+    // Others may compile, or forget, meanwhile.
+    const std::shared_ptr<const Entry> entry = region.entries[i];
     held.clear();
     if (!entry->takes(slots.data(), values, held)) continue;
-    const bool is_done = entry->run(values, ending);
-    return is_done ? RegionRun::Ran : RegionRun::Raised;
+    if (entry->run(values, ending)) return RegionRun::Ran;
+    if (!entry->is_transactional) return RegionRun::Raised;
+    // Nothing of the region happened: the program raises its error itself.
+    PyErr_Clear();
+    return RegionRun::Natively;
   }
   if (!region.entries.empty()) {
     std::string reason;
@@ -179,19 +187,25 @@ void CompiledRegions::give_up(const std::vector<const State*>& frames) {
   if (!error_) regions_[place_of(frames)].is_native = true;
 }
 
-PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots, bool& is_failed) {
-  is_failed = false;
+PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots,
+                                     bool& is_failed, bool& is_native) {
+  is_failed = is_native = false;
   const auto found = regions_.find({{code, 0}});
   if (found == regions_.end()) return nullptr;
   std::vector<PyObject*> values;
   std::vector<dynamo::Owned> held;
-  for (auto& entry : found->second.entries) {
+  const auto& entries = found->second.entries;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const std::shared_ptr<const Entry> entry = entries[i];
     held.clear();
     if (!entry->takes(&slots, values, held)) continue;
     if (entry->result < 0) return nullptr;
     Ending ending;
-    is_failed = !entry->run(values, ending);
-    return is_failed ? nullptr : ending.value.release();
+    if (entry->run(values, ending)) return ending.value.release();
+    is_failed = !entry->is_transactional;
+    is_native = !is_failed;
+    if (is_native) PyErr_Clear();
+    return nullptr;
   }
   return nullptr;
 }

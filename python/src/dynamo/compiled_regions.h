@@ -39,8 +39,9 @@ class CompiledRegions final : public dynamo::Regions {
   void give_up(const std::vector<const dynamo::State*>& frames) override;
 
   // A call that needs no frame: the arguments as the function's frame would hold them. Null
-  // without an error where none fits.
-  PyObject* run_whole(PyCodeObject* code, PyObject* const* slots, bool& is_failed);
+  // without an error where none fits, or where CPython is to run the call.
+  PyObject* run_whole(PyCodeObject* code, PyObject* const* slots, bool& is_failed,
+                      bool& is_native);
   void clear() { regions_.clear(); }
   // Entries so far.
   size_t num_entries() const;
@@ -48,7 +49,7 @@ class CompiledRegions final : public dynamo::Regions {
 
  private:
   struct Region {
-    std::vector<std::unique_ptr<dynamo::Entry>> entries;
+    std::vector<std::shared_ptr<const dynamo::Entry>> entries;
     bool is_native = false;
     History history;
   };

@@ -10,11 +10,13 @@
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/function_modes.h"
 #include "python/src/dispatch/overrides.h"
+#include "python/src/dynamo/compiled_callable.h"
 #include "python/src/fx/fx_fake.h"
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/base/str.h"
+#include "taeda/dynamo/capture/entry.h"
 #include "taeda/dynamo/capture/errors.h"
 #include "taeda/dynamo/evaluator/session.h"
 #include "taeda/fx/passes/dead_code.h"
@@ -301,6 +303,10 @@ PyObject* GraphRecorder::real_of(PyObject* value, int* source) const {
 
 CallKind GraphRecorder::kind_of(PyObject* function) const { return known_calls().of(function); }
 
+PyObject* GraphRecorder::function_of(PyObject* callable) const {
+  return compiled_function_of(callable);
+}
+
 bool GraphRecorder::is_data_dependent(PyObject* exception) const {
   const Natively natively(*this);
   static PyObject* const classes = attribute_of("taeda.compiler._capture", "DATA_DEPENDENT");
@@ -529,6 +535,12 @@ int GraphRecorder::output(PyObject* value) {
     outputs_.push_back(value);
   }
   return known->second;
+}
+
+std::vector<std::vector<size_t>> GraphRecorder::shared_memories() const {
+  std::vector<PyObject*> reals;
+  for (const Input& input : inputs_) reals.push_back(input.real.get());
+  return dynamo::shared_memories(reals);
 }
 
 bool GraphRecorder::writes_inputs() const {

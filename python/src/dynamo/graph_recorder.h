@@ -55,6 +55,9 @@ class GraphRecorder final : public dynamo::Recorder {
   void note(PyObject* function, PyObject* args) override;
   bool is_data_dependent(PyObject* exception) const override;
   dynamo::CallKind kind_of(PyObject* function) const override;
+  PyObject* function_of(PyObject* callable) const override;
+  // Which inputs share memory.
+  std::vector<std::vector<size_t>> shared_memories() const;
   size_t mark() const override { return graph_->size() - inputs_.size(); }
   void rewind(size_t mark) override;
   int output(PyObject* value) override;

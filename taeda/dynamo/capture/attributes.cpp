@@ -62,8 +62,15 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
   if (recorder_.is_value(object)) return tensor_attribute(object, name);
   if (PyModule_CheckExact(object)) {
     PyObject* names = attributes_of(object);
-    PyObject* found = names == nullptr ? nullptr : dict_get(names, name);
-    if (found != nullptr) return Py_NewRef(found);
+    // Packages make attributes when they are first asked for, and keep them.
+    PyObject* real = PyModule_GetDict(object);
+    const int is_there = PyDict_Contains(real, name);
+    need(is_there);
+    if (!is_there) {
+      const SessionScope natively(nullptr);
+      if (!Owned(PyObject_GetAttr(object, name))) throw Raised{};
+    }
+    if (PyObject* found = dict_get(names, name)) return Py_NewRef(found);
     throw Break{"an attribute that a module makes up"};
   }
   if (PyType_Check(object)) return class_attribute(reinterpret_cast<PyTypeObject*>(object), name);

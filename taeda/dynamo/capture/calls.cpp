@@ -308,6 +308,11 @@ PyObject* Capture::call(State& state, Call call) {
     call.callable = PyMethod_GET_FUNCTION(method);
     return this->call(state, std::move(call));
   }
+  if (PyObject* function = recorder_.function_of(call.callable)) {
+    if (find(function) == nullptr) Py_DECREF(note_outside(function, pin(function)));
+    call.callable = function;
+    return this->call(state, std::move(call));
+  }
   bool is_known = false;
   // Methods of C that are bound to their object.
   if (is_method_wrapper(call.callable)) {

@@ -109,6 +109,7 @@ class Capture final : public Capturing {
   int pin(PyObject* object);
   bool is_opaque(PyObject* object);
   void check(Check::Kind kind, int source, PyObject* object = nullptr, int64_t number = 0);
+  void check_pair(Check::Kind kind, int a, int b);
   void check_class(PyTypeObject* type);
   // Items of dicts, twins among them. Borrowed; null where there is none.
   PyObject* dict_get(PyObject* dict, PyObject* key);
@@ -150,6 +151,7 @@ class Capture final : public Capturing {
     Handler handler = nullptr;
     int operands = 0;  // of the plain handler: how many are looked into
     bool writes = false;
+    int below = 0;  // of a container that is built: how many new items lie on it
   };
   static const std::array<Way, 256>& ways();
   Flow dispatch(State& state);

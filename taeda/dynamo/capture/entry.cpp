@@ -1,5 +1,7 @@
 #include "taeda/dynamo/capture/entry.h"
 
+#include <algorithm>
+
 #include "python/interop/tensor_object.h"
 #include "taeda/autograd/autocast.h"
 #include "taeda/autograd/variable.h"
@@ -15,8 +17,6 @@ Modes Modes::now() {
           {autocast::dtype_of(DeviceType::CPU), autocast::dtype_of(DeviceType::CUDA)}};
 }
 
-namespace {
-
 std::vector<std::vector<size_t>> shared_memories(const std::vector<PyObject*>& inputs) {
   std::vector<dispatch::Value> values;
   for (PyObject* input : inputs)
@@ -27,8 +27,6 @@ std::vector<std::vector<size_t>> shared_memories(const std::vector<PyObject*>& i
     found.push_back(memory.inputs);
   return found;
 }
-
-}  // namespace
 
 bool Entry::takes(PyObject* const* const* slots, std::vector<PyObject*>& values,
                   std::vector<Owned>& held, std::string* reason) const {
@@ -181,10 +179,19 @@ class Steps {
 
 }  // namespace
 
+void Entry::note_needed() {
+  needed = inputs;
+  for (const Action& action : actions)
+    if (action.kind == Action::Kind::Path) needed.push_back(static_cast<int>(action.number));
+  std::sort(needed.begin(), needed.end());
+  needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
+}
+
 bool Entry::run(const std::vector<PyObject*>& borrowed, Ending& ending) const {
   // The function may run for a while without the interpreter lock.
   std::vector<Owned> held;
-  for (PyObject* value : borrowed) held.emplace_back(Py_XNewRef(value));
+  held.reserve(needed.size());
+  for (const int source : needed) held.emplace_back(Py_XNewRef(borrowed[source]));
   Owned outputs;
   if (compiled) {
     std::vector<PyObject*> arguments;

@@ -68,6 +68,9 @@ struct Modes {
   bool operator==(const Modes&) const = default;
 };
 
+// Which inputs look at the same memory, by their numbers.
+std::vector<std::vector<size_t>> shared_memories(const std::vector<PyObject*>& inputs);
+
 struct Entry {
   GuardProgram guards;
   Modes modes;
@@ -78,12 +81,16 @@ struct Entry {
   int result = -1;  // a step; -1: frames go on
   std::vector<FrameRecipe> frames;
   std::string break_reason;
+  bool is_transactional = false;  // the compiled function does all of its work, or nothing
   bool checks_memory = false;  // inputs share memory as they did
   std::vector<std::vector<size_t>> shared;
+  std::vector<int> needed;  // sources of inputs and steps
 
   // Whether the guards hold for these slots of frames.
   bool takes(PyObject* const* const* frames, std::vector<PyObject*>& values,
              std::vector<Owned>& held, std::string* reason = nullptr) const;
+  // Once inputs and steps are there.
+  void note_needed();
   // Runs the function and the steps behind it; false with an error.
   bool run(const std::vector<PyObject*>& values, Ending& ending) const;
 };

@@ -10,6 +10,7 @@
 namespace taeda::dynamo {
 
 bool (*is_plain_module_call)(PyObject* module) = nullptr;
+void (*tables_of_plain_call)(PyObject* module, std::vector<PyObject*>& tables) = nullptr;
 
 namespace {
 
@@ -171,25 +172,198 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
   return path;
 }
 
+namespace {
+
+uint64_t version_of(PyObject* dict) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+#pragma GCC diagnostic pop
+}
+
+// Whether the outcome of a check of a stable path follows from the versions of dicts.
+bool is_decided_by_dicts(Check::Kind kind, PyObject* value) {
+  using Kind = Check::Kind;
+  switch (kind) {
+    // An instance may be given another class.
+    case Kind::TypeIs: return !(Py_TYPE(value)->tp_flags & Py_TPFLAGS_HEAPTYPE);
+    case Kind::Is:
+    case Kind::Keys:
+    case Kind::Absent:
+    case Kind::Definition:
+    case Kind::PlainCall: return true;  // with its tables, which are looked at
+    case Kind::Equal: return !PyAnySet_Check(value);
+    case Kind::Length: return PyDict_Check(value) || PyTuple_Check(value);
+    default: return false;
+  }
+}
+
+}  // namespace
+
+// Stands for an object without keeping more alive than a constant; null where nothing does.
+static Owned token_of(PyObject* object) {
+  if (object == nullptr) return Owned();
+  if (object == Py_None || PyBool_Check(object) || PyLong_CheckExact(object) ||
+      PyFloat_CheckExact(object) || PyUnicode_CheckExact(object) || PyType_Check(object))
+    return Owned(Py_NewRef(object));
+  if (python::is_tensor(object) || !PyType_SUPPORTS_WEAKREFS(Py_TYPE(object))) return Owned();
+  Owned token(PyWeakref_NewRef(object, nullptr));
+  if (!token) PyErr_Clear();
+  return token;
+}
+
+static bool is_token_of(PyObject* token, PyObject* object) {
+  if (token == nullptr || object == nullptr) return false;
+  return token == object || (PyWeakref_CheckRefExact(token) && PyWeakref_GET_OBJECT(token) == object);
+}
+
+void GuardProgram::prepare() {
+  const size_t count = sources.size();
+  root_.assign(count, -1);
+  is_stable_.assign(count, false);
+  below_.assign(count, {});
+  first_check_.assign(count, {0, 0});
+  size_t next = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const Source& source = sources[i];
+    const int id = static_cast<int>(i);
+    if (source.step == Step::Local) {
+      root_[i] = id;
+      locals_.push_back(id);
+      is_stable_[i] = true;
+    } else if (source.parent < 0) {
+      is_stable_[i] = true;
+    } else {
+      root_[i] = root_[source.parent];
+      const bool is_kept = source.step == Step::InstanceDict || source.step == Step::Item ||
+                           source.step == Step::Type || source.step == Step::TypeLookup;
+      is_stable_[i] = is_stable_[source.parent] && is_kept;
+      if (!is_stable_[i]) unstable_.push_back(id);
+      if (is_stable_[i] && root_[i] >= 0) below_[root_[i]].push_back(id);
+    }
+    const size_t begin = next;
+    while (next < checks.size() && checks[next].source == id) ++next;
+    first_check_[i] = {static_cast<int>(begin), static_cast<int>(next)};
+  }
+}
+
+bool GuardProgram::follow_source(int id, PyObject* const* const* frames,
+                                 std::vector<PyObject*>& values, std::vector<Owned>& held) const {
+  const Source& source = sources[id];
+  if (source.step == Step::Local) {
+    values[id] = frames[source.frame][source.index];
+  } else if (source.parent < 0) {
+    values[id] = source.key;
+  } else {
+    PyObject* parent = values[source.parent];
+    values[id] = parent == nullptr ? nullptr : follow(source, parent, held);
+  }
+  return values[id] != nullptr;
+}
+
+bool GuardProgram::check_source(int id, const std::vector<PyObject*>& values) const {
+  const auto [begin, end] = first_check_[id];
+  for (int i = begin; i < end; ++i)
+    if (!holds(checks[i], values)) return false;
+  return true;
+}
+
+// Keeps what a run that passed has found.
+void GuardProgram::set_witness(const std::vector<PyObject*>& values) const {
+  Witness& witness = witness_;
+  witness.is_set = false;
+  witness.values = values;
+  witness.marks.clear();
+  witness.tokens.clear();
+  for (const int local : locals_) witness.tokens.push_back(token_of(values[local]));
+  witness.empty.clear();
+  always_.clear();
+  for (size_t i = 0; i < sources.size(); ++i) {
+    PyObject* value = values[i];
+    if (!is_stable_[i] || value == nullptr) continue;
+    const bool is_read = PyDict_Check(value);
+    if (is_read) {
+      const int owner = sources[i].step == Step::InstanceDict ? sources[i].parent : -1;
+      witness.marks.push_back({owner, root_[i], value, version_of(value)});
+    }
+    const auto [begin, end] = first_check_[i];
+    for (int c = begin; c < end; ++c) {
+      if (!is_decided_by_dicts(checks[c].kind, value)) always_.push_back(c);
+      if (checks[c].kind != Check::Kind::PlainCall) continue;
+      std::vector<PyObject*> tables;
+      tables_of_plain_call(value, tables);
+      for (PyObject* table : tables) witness.empty.emplace_back(root_[i], table);
+    }
+  }
+  std::sort(witness.empty.begin(), witness.empty.end());
+  witness.empty.erase(std::unique(witness.empty.begin(), witness.empty.end()),
+                      witness.empty.end());
+  witness.is_set = true;
+}
+
+bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyObject*>& values,
+                                std::vector<Owned>& held) const {
+  const Witness& witness = witness_;
+  values = witness.values;
+  // Slots that hold other objects now.
+  constexpr size_t kMost = 16;
+  int changed[kMost];
+  size_t num_changed = 0;
+  for (size_t i = 0; i < locals_.size(); ++i) {
+    const int local = locals_[i];
+    PyObject* now = frames[sources[local].frame][sources[local].index];
+    if (is_token_of(witness.tokens[i].get(), now)) continue;
+    if (num_changed == kMost) return false;
+    changed[num_changed++] = local;
+    values[local] = now;
+  }
+  const auto is_changed = [&](int local) {
+    return local >= 0 && std::find(changed, changed + num_changed, local) != changed + num_changed;
+  };
+  for (const Witness::Mark& mark : witness.marks) {
+    if (is_changed(mark.local)) continue;
+    if (mark.owner >= 0) {
+      PyObject** place = _PyObject_GetDictPtr(values[mark.owner]);
+      if (place == nullptr || *place != mark.dict) return false;
+    }
+    if (version_of(mark.dict) != mark.version) return false;
+  }
+  for (const auto& [local, table] : witness.empty)
+    if (!is_changed(local) && PyDict_GET_SIZE(table) != 0) return false;
+  for (size_t i = 0; i < num_changed; ++i) {
+    if (values[changed[i]] == nullptr || !check_source(changed[i], values)) return false;
+    for (const int id : below_[changed[i]])
+      if (!(follow_source(id, frames, values, held), check_source(id, values))) return false;
+  }
+  for (const int c : always_)
+    if (!is_changed(root_[checks[c].source]) && !holds(checks[c], values)) return false;
+  for (const int id : unstable_) {
+    follow_source(id, frames, values, held);
+    if (!check_source(id, values)) return false;
+  }
+  return check_numbers(values, nullptr);
+}
+
 bool GuardProgram::run(PyObject* const* const* frames, std::vector<PyObject*>& values,
                        std::vector<Owned>& held, std::string* reason) const {
+  if (witness_.is_set && reason == nullptr && pass_witness(frames, values, held)) return true;
+  held.clear();
   values.assign(sources.size(), nullptr);
-  size_t next = 0;
   for (size_t i = 0; i < sources.size(); ++i) {
-    const Source& source = sources[i];
-    if (source.step == Step::Local) {
-      values[i] = frames[source.frame][source.index];
-    } else if (source.parent < 0) {
-      values[i] = source.key;
-    } else if (values[source.parent] != nullptr) {
-      values[i] = follow(source, values[source.parent], held);
-    }
-    for (; next < checks.size() && checks[next].source == static_cast<int>(i); ++next) {
-      if (holds(checks[next], values)) continue;
-      if (reason != nullptr) *reason = explain(checks[next], values);
+    follow_source(static_cast<int>(i), frames, values, held);
+    const auto [begin, end] = first_check_[i];
+    for (int c = begin; c < end; ++c) {
+      if (holds(checks[c], values)) continue;
+      if (reason != nullptr) *reason = explain(checks[c], values);
       return false;
     }
   }
+  if (!check_numbers(values, reason)) return false;
+  set_witness(values);
+  return true;
+}
+
+bool GuardProgram::check_numbers(const std::vector<PyObject*>& values, std::string* reason) const {
   if (shaped.empty()) return true;
   std::vector<int64_t> given;
   for (const int source : shaped) {

@@ -69,17 +69,58 @@ class GuardProgram {
   fx::GuardSet numbers;
   IntrusivePtr<fx::ShapeEnv> env;
 
+  // Once everything above is there.
+  void prepare();
   // The values of all paths, borrowed; false where a check fails. `reason`, where it is asked for,
   // says which.
   bool run(PyObject* const* const* frames, std::vector<PyObject*>& values, std::vector<Owned>& held,
            std::string* reason = nullptr) const;
 
  private:
+  // Note [Witnesses]: dicts count their changes. A path that leads from a slot or a kept object
+  // through dicts alone is *stable*: while the slot holds the same object and no dict on the way
+  // was changed, its value is the same, and so is the outcome of checks of classes, constants and
+  // items. What was found at the last run that passed is kept as a witness, so that a run of a
+  // module with many parameters compares a number per dict, and looks at classes and tensors. It
+  // keeps no object of the program alive.
+  struct Witness {
+    struct Mark {
+      int owner;  // a path whose __dict__ it is; -1 for a dict itself
+      int local;  // where the path begins; -1 for kept objects
+      PyObject* dict;
+      uint64_t version;
+    };
+    bool is_set = false;
+    std::vector<PyObject*> values;  // alive while the versions hold
+    // By slot, in the order of locals_: the object, or a weak reference to it; null where it is
+    // neither a constant nor has weak references, and counts as another one at every run.
+    std::vector<Owned> tokens;
+    std::vector<Mark> marks;
+    std::vector<std::pair<int, PyObject*>> empty;  // dicts without items, by where they begin
+  };
+  bool pass_witness(PyObject* const* const* frames, std::vector<PyObject*>& values,
+                    std::vector<Owned>& held) const;
+  void set_witness(const std::vector<PyObject*>& values) const;
+  bool check_numbers(const std::vector<PyObject*>& values, std::string* reason) const;
+  bool follow_source(int id, PyObject* const* const* frames, std::vector<PyObject*>& values,
+                     std::vector<Owned>& held) const;
+  bool check_source(int id, const std::vector<PyObject*>& values) const;
+
+  std::vector<int> root_;                       // by path: the slot where it begins, or -1
+  std::vector<bool> is_stable_;                 // by path
+  std::vector<int> locals_, unstable_;          // paths
+  std::vector<std::vector<int>> below_;         // by slot: stable paths that begin there
+  std::vector<std::pair<int, int>> first_check_;  // by path: its checks
+  mutable std::vector<int> always_;             // checks of stable paths that no dict decides
+  mutable Witness witness_;
+
   bool holds(const Check& check, const std::vector<PyObject*>& values) const;
   std::string explain(const Check& check, const std::vector<PyObject*>& values) const;
 };
 
 // Whether calls of a module are calls of its `forward`; set by the bindings.
 extern bool (*is_plain_module_call)(PyObject* module);
+// The tables of hooks that are empty then; borrowed.
+extern void (*tables_of_plain_call)(PyObject* module, std::vector<PyObject*>& tables);
 
 }  // namespace taeda::dynamo

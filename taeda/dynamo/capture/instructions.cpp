@@ -99,6 +99,11 @@ const std::array<Capture::Way, 256>& Capture::ways() {
       looks(name, 1);
     for (const char* name : {"BINARY_OP", "COMPARE_OP", "MATCH_KEYS", "MATCH_CLASS"})
       looks(name, 2);
+    // Containers that are being built lie below their new items.
+    for (const char* name : {"LIST_APPEND", "SET_ADD", "LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE",
+                             "DICT_MERGE"})
+      if (const int number = opcode_number(name); number >= 0) ways[number].below = 1;
+    if (const int number = opcode_number("MAP_ADD"); number >= 0) ways[number].below = 2;
     looks("BINARY_SLICE", 3);
     looks("STORE_SLICE", 4, true);
     return ways;
@@ -187,7 +192,8 @@ Flow Capture::dispatch(State& state) {
       throw Break{std::string("an operation on ") + Py_TYPE(operand)->tp_name};
     open(operand);
   }
-  if (way.writes) ++writes_;
+  if (way.below > 0) open(state.peek(at.argument + way.below));
+  if (way.writes || way.below > 0) ++writes_;
   return at.handler(state, at.argument);
 }
 

@@ -23,7 +23,11 @@ class Recipes {
   // Writes to objects of the program, in the order in which they were first looked into.
   void writes() {
     using Kind = Action::Kind;
-    for (size_t i = 0; i < capture_.twins_.size(); ++i) write_twin(*capture_.twins_[i]);
+    for (size_t i = 0; i < capture_.twins_.size(); ++i) {
+      const size_t before = entry_.actions.size();
+      write_twin(*capture_.twins_[i]);
+      if (entry_.actions.size() != before) check_alone(*capture_.twins_[i]);
+    }
     std::vector<std::pair<int, PyObject*>> cells;
     for (auto& [object, outside] : capture_.outside_)
       if (outside.is_written) cells.emplace_back(outside.source, object);
@@ -76,8 +80,10 @@ class Recipes {
       add(std::move(fill));
       return made;
     }
-    if (PyDict_CheckExact(object)) {
-      const int made = note(object, add({.kind = Kind::Dict}));
+    if (PyDict_CheckExact(object) || PyODict_CheckExact(object)) {
+      Action dict{.kind = Kind::Dict};
+      if (PyODict_Check(object)) dict.object = reinterpret_cast<PyObject*>(&PyODict_Type);
+      const int made = note(object, add(std::move(dict)));
       fill_dict(Kind::FillDict, made, object);
       return made;
     }
@@ -126,11 +132,12 @@ class Recipes {
 
   void fill_dict(Action::Kind kind, int target, PyObject* dict) {
     Action fill{.kind = kind, .target = target};
-    Py_ssize_t position = 0;
-    PyObject *key, *item;
-    while (PyDict_Next(dict, &position, &key, &item)) {
+    Owned keys(need(PySequence_Tuple(dict)));
+    capture_.keep(keys.get());
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keys.get()); ++i) {
+      PyObject* key = PyTuple_GET_ITEM(keys.get(), i);
       fill.parts.push_back(value(key));
-      fill.parts.push_back(value(item));
+      fill.parts.push_back(value(need(PyDict_GetItemWithError(dict, key))));
     }
     add(std::move(fill));
   }
@@ -212,6 +219,16 @@ class Recipes {
     return made;
   }
 
+  // What is written to is none of the other objects that were read.
+  void check_alone(const Capture::Twin& written) {
+    for (const auto& other : capture_.twins_) {
+      if (other->original == written.original ||
+          Py_TYPE(other->original) != Py_TYPE(written.original))
+        continue;
+      capture_.check_pair(Check::Kind::Distinct, written.source, other->source);
+    }
+  }
+
   void write_twin(Capture::Twin& twin) {
     using Kind = Action::Kind;
     PyObject* own = capture_.stand_ins_.at(twin.original);
@@ -259,8 +276,11 @@ class Recipes {
       const int part = value(key);
       add({.kind = Kind::DeleteItem, .target = to(), .parts = {part}});
     }
-    position = 0;
-    while (PyDict_Next(own, &position, &key, &item)) {
+    Owned keys(need(PySequence_Tuple(own)));
+    capture_.keep(keys.get());
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keys.get()); ++i) {
+      key = PyTuple_GET_ITEM(keys.get(), i);
+      item = need(PyDict_GetItemWithError(own, key));
       if (PyDict_GetItemWithError(twin.seen.get(), key) == item) continue;
       const int name = value(key), part = value(item);
       add({.kind = Kind::WriteItem, .target = to(), .parts = {name, part}});
@@ -355,7 +375,9 @@ bool Capture::finish(std::string reason, PyObject* value, const std::vector<cons
   for (Owned& object : sources_.take_kept()) guards_.kept.push_back(std::move(object));
   std::stable_sort(guards_.checks.begin(), guards_.checks.end(),
                    [](const Check& a, const Check& b) { return a.source < b.source; });
+  guards_.prepare();
   entry->guards = std::move(guards_);
+  entry->note_needed();
   entry_ = std::move(entry);
   return true;
 }

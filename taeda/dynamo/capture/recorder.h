@@ -44,6 +44,8 @@ class Recorder {
   // Whether an exception says that data decides.
   virtual bool is_data_dependent(PyObject* exception) const = 0;
   virtual CallKind kind_of(PyObject* function) const = 0;
+  // The function that a callable compiles; null for others. Borrowed.
+  virtual PyObject* function_of(PyObject* callable) const = 0;
 
   // Nodes so far; those made since are forgotten.
   virtual size_t mark() const = 0;

@@ -1,4 +1,6 @@
 // Objects of the program and what stands for them during a capture; Note [Stand-ins].
+#include <algorithm>
+
 #include "python/interop/sym_numbers.h"
 #include "python/interop/tensor_object.h"
 #include "python/interop/types.h"
@@ -37,13 +39,19 @@ bool is_enum_member(PyObject* object) {
          PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(enum_type));
 }
 
+// Ordered dicts keep their order beside their items.
+void set_item(PyObject* dict, PyObject* key, PyObject* value) {
+  need(PyODict_Check(dict) ? PyODict_SetItem(dict, key, value) : PyDict_SetItem(dict, key, value));
+}
+
 bool is_bound_natively(PyObject* object) {
   PyObject* self = PyCFunction_Check(object) ? PyCFunction_GET_SELF(object) : nullptr;
   return self != nullptr && !PyModule_Check(self) && !PyType_Check(self);
 }
 
 bool is_twinned(PyObject* object) {
-  return PyList_CheckExact(object) || PyDict_CheckExact(object) || PySet_CheckExact(object);
+  return PyList_CheckExact(object) || PyDict_CheckExact(object) || PySet_CheckExact(object) ||
+         PyODict_CheckExact(object);
 }
 
 }  // namespace
@@ -85,6 +93,10 @@ Capture::Twin* Capture::twin_of(PyObject* object) {
 void Capture::check(Check::Kind kind, int source, PyObject* object, int64_t number) {
   if (object != nullptr) guards_.kept.emplace_back(Py_NewRef(object));
   guards_.checks.push_back({kind, source, object, number});
+}
+
+void Capture::check_pair(Check::Kind kind, int a, int b) {
+  check(kind, std::max(a, b), nullptr, std::min(a, b));
 }
 
 // Nobody changes the class: neither its methods nor those of its bases.
@@ -134,7 +146,7 @@ PyObject* Capture::import(PyObject* real, int source) {
   }
   if (const auto known = stand_ins_.find(real); known != stand_ins_.end()) {
     const int other = find(known->second)->source;
-    if (other != source) check(Kind::Same, source, nullptr, other);
+    if (other != source) check_pair(Kind::Same, source, other);
     return Py_NewRef(known->second);
   }
   if (is_bound_natively(real)) return import_native_method(real, source);
@@ -243,6 +255,7 @@ PyObject* Capture::import_partial(PyObject* real, int source) {
 PyObject* Capture::make_twin(PyObject* real, int source) {
   check(Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
   PyObject* made = need(PyList_Check(real)   ? PyList_New(0)
+                        : PyODict_Check(real) ? PyODict_New()
                         : PyDict_Check(real) ? PyDict_New()
                                              : PySet_New(nullptr));
   auto twin = std::make_unique<Twin>();
@@ -308,19 +321,20 @@ void Capture::open(PyObject* object) {
     return;
   }
   // What was written or deleted before stays as it is.
-  Owned keys(need(PyDict_New())), former(need(PyDict_Copy(object)));
+  Owned former(need(PyDict_New()));
+  need(PyDict_Update(former.get(), object));
   Owned names(need(PySequence_Tuple(real)));
   check(Check::Kind::Keys, twin->source, names.get());
-  PyDict_Clear(object);
-  Py_ssize_t position = 0;
-  PyObject *key, *value;
-  while (PyDict_Next(real, &position, &key, &value)) {
+  need(PyObject_CallMethod(object, "clear", nullptr));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i) {
+    PyObject* key = PyTuple_GET_ITEM(names.get(), i);
+    PyObject* value = need(PyDict_GetItemWithError(real, key));
     if (!is_plain_constant(key) && !is_singleton(key) && !PyType_Check(key) &&
         !PyTuple_CheckExact(key))
       throw Break{"a dict whose keys are objects"};
     PyObject* known = PyDict_GetItemWithError(former.get(), key);
     if (known != nullptr) {
-      need(PyDict_SetItem(object, key, known));
+      set_item(object, key, known);
       need(PyDict_DelItem(former.get(), key));
       continue;
     }
@@ -328,10 +342,12 @@ void Capture::open(PyObject* object) {
     need(is_deleted);
     if (is_deleted) continue;
     Owned own(import(value, sources_.of(Step::Item, twin->source, 0, key)));
-    need(PyDict_SetItem(object, key, own.get()));
+    set_item(object, key, own.get());
     need(PyDict_SetItem(twin->seen.get(), key, own.get()));
   }
-  need(PyDict_Update(object, former.get()));
+  Py_ssize_t position = 0;
+  PyObject *key, *value;
+  while (PyDict_Next(former.get(), &position, &key, &value)) set_item(object, key, value);
 }
 
 void Capture::open_deep(PyObject* object, int depth) {
@@ -368,7 +384,7 @@ PyObject* Capture::dict_get(PyObject* dict, PyObject* key) {
     return nullptr;
   }
   Owned own(import(real, sources_.of(Step::Item, twin->source, 0, key)));
-  need(PyDict_SetItem(dict, key, own.get()));
+  set_item(dict, key, own.get());
   need(PyDict_SetItem(twin->seen.get(), key, own.get()));
   return own.get();
 }
@@ -379,14 +395,14 @@ bool Capture::dict_set(PyObject* dict, PyObject* key, PyObject* value) {
     dict_get(dict, key);  // whether it is there tells where it goes
     need(PySet_Discard(twin->missing.get(), key));
   }
-  need(PyDict_SetItem(dict, key, value));
+  set_item(dict, key, value);
   return true;
 }
 
 bool Capture::dict_delete(PyObject* dict, PyObject* key) {
   ++writes_;
   if (dict_get(dict, key) == nullptr) return false;
-  need(PyDict_DelItem(dict, key));
+  need(PyODict_Check(dict) ? PyODict_DelItem(dict, key) : PyDict_DelItem(dict, key));
   if (Twin* twin = twin_of(dict)) need(PySet_Add(twin->missing.get(), key));
   return true;
 }
