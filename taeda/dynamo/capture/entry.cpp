@@ -183,6 +183,9 @@ void Entry::note_needed() {
   needed = inputs;
   for (const Action& action : actions)
     if (action.kind == Action::Kind::Path) needed.push_back(static_cast<int>(action.number));
+  for (const FrameRecipe& frame : frames)
+    for (const int step : frame.slots)
+      if (step < -1) needed.push_back(FrameRecipe::untouched(step));
   std::sort(needed.begin(), needed.end());
   needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
 }
@@ -209,7 +212,9 @@ bool Entry::run(const std::vector<PyObject*>& borrowed, Ending& ending) const {
   for (const FrameRecipe& frame : frames) {
     std::vector<Owned> slots;
     for (const int step : frame.slots)
-      slots.emplace_back(step < 0 ? nullptr : Py_NewRef(steps.value(step)));
+      slots.emplace_back(step >= 0    ? Py_NewRef(steps.value(step))
+                         : step == -1 ? nullptr
+                                      : Py_XNewRef(borrowed[FrameRecipe::untouched(step)]));
     ending.frames.emplace_back(Owned(Py_NewRef(steps.value(frame.function))), frame.code,
                                std::move(slots), frame.now, frame.next);
   }

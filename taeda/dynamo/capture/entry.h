@@ -55,7 +55,9 @@ struct Action {
 struct FrameRecipe {
   int function = -1;  // a step
   PyCodeObject* code = nullptr;
-  std::vector<int> slots;  // steps; -1 for empty ones
+  std::vector<int> slots;  // steps; -1 for empty ones, and untouched(source) for others
+  // A slot that the region leaves as it is, empty or not.
+  static int untouched(int source) { return -2 - source; }
   const Instruction* now = nullptr;
   const Instruction* next = nullptr;
 };

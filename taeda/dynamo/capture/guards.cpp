@@ -110,7 +110,8 @@ bool lacks(PyObject* dict, PyObject* key) {
 bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& values) const {
   PyObject* value = values[check.source];
   using Kind = Check::Kind;
-  if (value == nullptr) return false;
+  if (value == nullptr || check.kind == Kind::Unbound)
+    return value == nullptr && check.kind == Kind::Unbound;
   switch (check.kind) {
     case Kind::Is: return value == check.object;
     case Kind::TypeIs: return reinterpret_cast<PyObject*>(Py_TYPE(value)) == check.object;
@@ -128,6 +129,7 @@ bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& value
                  check.number;
     case Kind::Tensor: return tensors[check.number].fits(value);
     case Kind::PlainCall: return is_plain_module_call(value);
+    case Kind::Unbound: return false;
   }
   return false;
 }
@@ -168,6 +170,7 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
     case Kind::Definition: return str(path, " is another function");
     case Kind::Tensor: return str("tensor '", path, "' ", tensors[check.number].difference(value));
     case Kind::PlainCall: return str(path, " has hooks, or another way to be called");
+    case Kind::Unbound: return str(path, " has a value");
   }
   return path;
 }
@@ -312,6 +315,7 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
   for (size_t i = 0; i < locals_.size(); ++i) {
     const int local = locals_[i];
     PyObject* now = frames[sources[local].frame][sources[local].index];
+    if (now == nullptr && witness.values[local] == nullptr) continue;
     if (is_token_of(witness.tokens[i].get(), now)) continue;
     if (num_changed == kMost) return false;
     changed[num_changed++] = local;
@@ -331,7 +335,7 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
   for (const auto& [local, table] : witness.empty)
     if (!is_changed(local) && PyDict_GET_SIZE(table) != 0) return false;
   for (size_t i = 0; i < num_changed; ++i) {
-    if (values[changed[i]] == nullptr || !check_source(changed[i], values)) return false;
+    if (!check_source(changed[i], values)) return false;
     for (const int id : below_[changed[i]])
       if (!(follow_source(id, frames, values, held), check_source(id, values))) return false;
   }

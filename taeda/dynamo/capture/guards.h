@@ -45,6 +45,7 @@ struct Check {
     Definition,   // a method of C, by the address of its definition
     Tensor,       // tensors[number]
     PlainCall,    // a module whose call is a call of `forward`
+    Unbound,      // a slot without a value
   };
   Kind kind;
   int source;

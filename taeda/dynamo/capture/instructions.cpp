@@ -1,5 +1,6 @@
 // The instructions of a capture: those that read or write objects of the program, and calls. All
 // others are the evaluator's own.
+#include <algorithm>
 #include <array>
 
 #include "python/interop/sym_numbers.h"
@@ -121,6 +122,13 @@ Capture::Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
     Frame& frame = frames_[state->frame];
     frame.number = number++;
     frame.is_unread.assign(state->used(), true);
+    if (state->next != state->code->instructions.data()) continue;
+    // At the start of a function there is nothing but its arguments.
+    const PyCodeObject* code = state->code->object;
+    const int arguments = code->co_argcount + code->co_kwonlyargcount +
+                          ((code->co_flags & CO_VARARGS) != 0) +
+                          ((code->co_flags & CO_VARKEYWORDS) != 0);
+    std::fill(frame.is_unread.begin() + arguments, frame.is_unread.end(), false);
   }
 }
 
@@ -208,14 +216,16 @@ PyObject* Capture::read_slot(State& state, int slot) {
   Frame& frame = frame_of(state);
   PyObject*& value = state.slots[slot];
   if (static_cast<size_t>(slot) < frame.is_unread.size() && frame.is_unread[slot]) {
-    if (value == nullptr) {
-      frame.is_unread[slot] = false;
-      return nullptr;
-    }
     PyCodeObject* code = state.code->object;
-    PyObject* name =
-        slot < code->co_nlocalsplus ? PyTuple_GET_ITEM(code->co_localsplusnames, slot) : nullptr;
-    Py_SETREF(value, import(value, sources_.local(frame.number, slot, name)));
+    PyObject* name = slot < code->co_nlocalsplus
+                         ? PyTuple_GET_ITEM(code->co_localsplusnames, slot)
+                         : nullptr;
+    const int source = sources_.local(frame.number, slot, name);
+    if (value == nullptr) {
+      check(Check::Kind::Unbound, source);
+    } else {
+      Py_SETREF(value, import(value, source));
+    }
     frame_of(state).is_unread[slot] = false;
   }
   return Py_XNewRef(value);

@@ -329,12 +329,11 @@ bool Capture::finish(std::string reason, PyObject* value, const std::vector<cons
         }
         for (PyObject** slot = state->slots; slot < state->top; ++slot) {
           const size_t i = slot - state->slots;
-          if (*slot == nullptr) {
-            recipe.slots.push_back(-1);
-          } else if (i < frame.is_unread.size() && frame.is_unread[i]) {
+          if (i < frame.is_unread.size() && frame.is_unread[i]) {
             const int source = sources_.local(frame.number, static_cast<int>(i), nullptr);
-            entry->actions.push_back({.kind = Action::Kind::Path, .number = source});
-            recipe.slots.push_back(static_cast<int>(entry->actions.size()) - 1);
+            recipe.slots.push_back(FrameRecipe::untouched(source));
+          } else if (*slot == nullptr) {
+            recipe.slots.push_back(-1);
           } else {
             recipe.slots.push_back(recipes.value(*slot));
           }
