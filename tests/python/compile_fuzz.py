@@ -89,7 +89,7 @@ class Writer:
             lambda: f"{self.pick(self.dicts)}.get({r.choice(('1', repr('k')))}, 2)",
         ]
         if depth < 2:
-            sub = lambda: self.integer(depth + 1)  # noqa: E731
+            sub = lambda: self.integer(depth + 1)
             choices += [
                 lambda: f"({sub()} {r.choice('+-*')} {sub()})",
                 lambda: f"max({sub()}, {sub()})",
@@ -103,7 +103,9 @@ class Writer:
     def condition(self, depth=0):
         r = self.random
         choices = [
-            lambda: f"{self.integer(depth + 1)} {r.choice(('<', '>', '==', '!='))} {self.integer(depth + 1)}",
+            lambda: (
+                f"{self.integer(depth + 1)} {r.choice(('<', '>', '==', '!='))} {self.integer(depth + 1)}"
+            ),
             lambda: f"{self.pick(self.ints)} % 2 == 0",
             lambda: f"{self.pick(self.lists)}",
             lambda: f"1 in {self.pick(self.dicts)}",
@@ -123,7 +125,7 @@ class Writer:
             lambda: f"{self.pick(self.boxes)}.double",
         ]
         if depth < 3:
-            sub = lambda: self.tensor(depth + 1)  # noqa: E731
+            sub = lambda: self.tensor(depth + 1)
             choices += [
                 lambda: f"({sub()} {r.choice('+-*')} {sub()})",
                 lambda: f"({sub()} {r.choice('+-*')} {self.integer(1)})",

@@ -68,4 +68,7 @@ def is_same(a, b):
         return is_same(dict(a.state_dict()), dict(b.state_dict()))
     if hasattr(a, "__dict__") and not isinstance(a, (type, types.FunctionType)):
         return is_same(vars(a), vars(b))
+    names = getattr(type(a), "__slots__", ())
+    if names:
+        return all(is_same(getattr(a, name), getattr(b, name)) for name in names)
     return a == b or (a != a and b != b)

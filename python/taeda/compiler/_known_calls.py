@@ -5,12 +5,14 @@ arguments and nothing else, and methods of containers that change their containe
 Python functions are entered. A call of anything else is a break.
 """
 
+import _abc
 import builtins
 import collections
 import functools
 import itertools
 import math
 import operator
+import sys
 import types
 
 import taeda
@@ -116,6 +118,11 @@ def _pure():
             yield value
     for module in (math, operator, itertools):
         yield from _functions(module)
+    yield from (_abc._abc_instancecheck, _abc._abc_subclasscheck)
+    yield from (types.MethodType, types.SimpleNamespace)
+    generator = types.GeneratorType
+    yield from (generator.send, generator.throw, generator.close)
+    yield sys.exc_info
     yield type.__instancecheck__
     yield type.__subclasscheck__
     yield functools.reduce
@@ -143,6 +150,7 @@ def _pure():
 
 
 def _mutating():
+    yield collections._count_elements
     for kind in _CONTAINERS:
         for name, value in vars(kind).items():
             if callable(value) and name not in _READING_METHODS:

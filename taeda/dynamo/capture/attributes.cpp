@@ -24,6 +24,8 @@ bool finds_plainly(PyTypeObject* type) {
              reinterpret_cast<void*>(PyObject_GenericGetAttr);
 }
 
+}  // namespace
+
 bool is_enum_class(PyTypeObject* type) {
   static PyObject* const meta = [] {
     Owned module(PyImport_ImportModule("enum"));
@@ -31,8 +33,6 @@ bool is_enum_class(PyTypeObject* type) {
   }();
   return meta != nullptr && PyType_IsSubtype(Py_TYPE(type), reinterpret_cast<PyTypeObject*>(meta));
 }
-
-}  // namespace
 
 PyObject* Capture::call_nested(PyObject* function, std::vector<PyObject*> arguments) {
   if (PyFunction_Check(function) && recorder_.kind_of(function) == CallKind::Unknown)
@@ -75,24 +75,32 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
   }
   if (PyType_Check(object)) return class_attribute(reinterpret_cast<PyTypeObject*>(object), name);
   if (is_opaque(object)) throw Break{std::string("an attribute of ") + Py_TYPE(object)->tp_name};
-  if (PyFunction_Check(object)) {
-    if (is_named(name, "__name__") || is_named(name, "__qualname__") ||
-        is_named(name, "__module__") || is_named(name, "__doc__"))
-      return need(PyObject_GetAttr(object, name));
-    if (find(object) != nullptr) {
-      PyObject* names = attributes_of(object);
-      PyObject* found = names == nullptr ? nullptr : dict_get(names, name);
-      if (found != nullptr) return Py_NewRef(found);
-      throw Break{"an attribute of a function"};
-    }
-    return need(PyObject_GetAttr(object, name));
-  }
+  if (PyFunction_Check(object)) return function_attribute(object, name);
   if (!(Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
     if (twin_of(object) != nullptr && is_named(name, "__class__"))
       return Py_NewRef(Py_TYPE(object));
     return need(PyObject_GetAttr(object, name));
   }
   return instance_attribute(object, name);
+}
+
+PyObject* Capture::function_attribute(PyObject* object, PyObject* name) {
+  if (find(object) == nullptr) return need(PyObject_GetAttr(object, name));
+  if (is_named(name, "__dict__")) {
+    if (PyObject* names = attributes_of(object)) return Py_NewRef(names);
+  }
+  if (is_named(name, "__annotations__")) {
+    Owned annotations(need(PyObject_GetAttr(object, name)));
+    return Py_NewRef(pinned_dict(annotations.get(), "__annotations__"));
+  }
+  if (_PyType_Lookup(&PyFunction_Type, name) != nullptr) {
+    Owned value(need(PyObject_GetAttr(object, name)));
+    if (!is_immutable(value.get())) throw Break{"an attribute of a function"};
+    return value.release();
+  }
+  PyObject* names = attributes_of(object);
+  PyObject* found = names == nullptr ? nullptr : dict_get(names, name);
+  return found != nullptr ? Py_NewRef(found) : need(PyObject_GetAttr(object, name));
 }
 
 PyObject* Capture::instance_attribute(PyObject* object, PyObject* name) {
@@ -214,8 +222,8 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
 void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain) {
   ++writes_;
   if (recorder_.is_value(object)) throw Break{"a write to an attribute of a tensor"};
-  if (PyModule_CheckExact(object) || PyType_Check(object) || PyFunction_Check(object) ||
-      is_opaque(object))
+  if (PyModule_CheckExact(object) || PyType_Check(object) || is_opaque(object) ||
+      (PyFunction_Check(object) && find(object) != nullptr))
     throw Break{std::string("a write to an attribute of ") + Py_TYPE(object)->tp_name};
   if (find(object) == nullptr) {
     need(is_plain ? PyObject_GenericSetAttr(object, name, value)

@@ -375,6 +375,10 @@ PyObject* Capture::call(State& state, Call call) {
     default: break;
   }
   PyTypeObject* type = Py_TYPE(call.callable);
+  // What a pure class makes is pure: operator.itemgetter(1).
+  if (find(call.callable) == nullptr &&
+      recorder_.kind_of(reinterpret_cast<PyObject*>(type)) == CallKind::Pure)
+    return call_native(call, CallKind::Pure);
   if (!is_opaque(call.callable) && (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
     static PyObject* const name = PyUnicode_InternFromString("__call__");
     PyObject* found = _PyType_Lookup(type, name);

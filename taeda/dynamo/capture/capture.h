@@ -44,6 +44,7 @@ bool is_plain_instance(PyTypeObject* type);
 bool is_immutable(PyObject* object);
 // functools.partial
 bool is_partial(PyObject* object);
+bool is_enum_class(PyTypeObject* type);
 
 class Capture final : public Capturing {
  public:
@@ -75,6 +76,7 @@ class Capture final : public Capturing {
     bool is_open = false;
     Owned seen;     // of a dict: what was read, by key, as it was put into the twin
     Owned missing;  // a set of keys that were not there, or were deleted
+    Owned deleted;  // a set of keys that were deleted, and perhaps written again
     std::vector<PyObject*> snapshot;  // of a list or set: its items when it was opened
   };
   struct Outside {
@@ -120,6 +122,7 @@ class Capture final : public Capturing {
   PyObject* attribute(PyObject* object, PyObject* name);
   PyObject* instance_attribute(PyObject* object, PyObject* name);
   PyObject* class_attribute(PyTypeObject* type, PyObject* name);
+  PyObject* function_attribute(PyObject* object, PyObject* name);
   PyObject* tensor_attribute(PyObject* object, PyObject* name);
   PyObject* bind(PyObject* found, PyObject* object, PyTypeObject* type, PyObject* name);
   PyObject* attributes_of(PyObject* object);

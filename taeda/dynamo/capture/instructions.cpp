@@ -441,7 +441,17 @@ Flow Capture::binary_subscr(State& state, int argument) {
     return Flow::Next;
   }
   if (is_opaque(container.get())) throw Break{"an item of an object that is not known"};
-  if (PyType_Check(container.get())) throw Break{"an item of a class"};
+  if (PyType_Check(container.get())) {
+    // Members of enumerations; parameters of generic classes are made by Python code.
+    if (!is_enum_class(reinterpret_cast<PyTypeObject*>(container.get())))
+      throw Break{"an item of a class"};
+    check_class(reinterpret_cast<PyTypeObject*>(container.get()));
+    const SessionScope natively(nullptr);
+    PyObject* member = need(PyObject_GetItem(container.get(), key.get()));
+    keep(member);
+    state.push(member);
+    return Flow::Next;
+  }
   open(container.get());
   open_deep(key.get());
   state.push(container.release());

@@ -264,27 +264,50 @@ class Recipes {
     return true;
   }
 
-  // Keys that are gone, then keys whose values are others, in the order of the dict.
+  // Keys that are gone or moved, then keys whose values are others, in the order of the dict.
   void write_dict(Capture::Twin& twin, PyObject* own) {
     using Kind = Action::Kind;
     int target = -1;
     const auto to = [&] { return target >= 0 ? target : target = path(twin.source); };
+    Owned keys(need(PySequence_Tuple(own)));
+    capture_.keep(keys.get());
+    const bool is_moved = !keeps_order(twin, own, keys.get());
+    const auto is_new = [&](PyObject* key) {
+      return is_moved || PySet_Contains(twin.deleted.get(), key) != 0;
+    };
     Py_ssize_t position = 0;
     PyObject *key, *item;
     while (PyDict_Next(twin.seen.get(), &position, &key, &item)) {
-      if (PyDict_Contains(own, key) != 0) continue;
+      if (PyDict_Contains(own, key) != 0 && !is_new(key)) continue;
       const int part = value(key);
       add({.kind = Kind::DeleteItem, .target = to(), .parts = {part}});
     }
-    Owned keys(need(PySequence_Tuple(own)));
-    capture_.keep(keys.get());
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keys.get()); ++i) {
       key = PyTuple_GET_ITEM(keys.get(), i);
       item = need(PyDict_GetItemWithError(own, key));
-      if (PyDict_GetItemWithError(twin.seen.get(), key) == item) continue;
+      if (PyDict_GetItemWithError(twin.seen.get(), key) == item && !is_new(key)) continue;
       const int name = value(key), part = value(item);
       add({.kind = Kind::WriteItem, .target = to(), .parts = {name, part}});
     }
+  }
+
+  // Whether what is left of the original comes first and in its order. Of a dict that was not opened
+  // only single keys were touched, which `deleted` tells.
+  static bool keeps_order(const Capture::Twin& twin, PyObject* own, PyObject* keys) {
+    if (!twin.is_open) return true;
+    Owned originals(need(PySequence_Tuple(twin.original)));
+    Py_ssize_t next = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(originals.get()); ++i) {
+      PyObject* key = PyTuple_GET_ITEM(originals.get(), i);
+      if (PyDict_Contains(own, key) == 0 || PySet_Contains(twin.deleted.get(), key) != 0) continue;
+      // Keys that were deleted and written again are behind all others.
+      while (next < PyTuple_GET_SIZE(keys) &&
+             PySet_Contains(twin.deleted.get(), PyTuple_GET_ITEM(keys, next)) != 0)
+        ++next;
+      if (next >= PyTuple_GET_SIZE(keys) || !same_constant(PyTuple_GET_ITEM(keys, next++), key))
+        return false;
+    }
+    return true;
   }
 
   Capture& capture_;

@@ -263,6 +263,7 @@ PyObject* Capture::make_twin(PyObject* real, int source) {
   twin->source = source;
   twin->seen = Owned(need(PyDict_New()));
   twin->missing = Owned(need(PySet_New(nullptr)));
+  twin->deleted = Owned(need(PySet_New(nullptr)));
   keep(real);
   keep(made);
   stand_ins_[real] = made;
@@ -403,7 +404,10 @@ bool Capture::dict_delete(PyObject* dict, PyObject* key) {
   ++writes_;
   if (dict_get(dict, key) == nullptr) return false;
   need(PyODict_Check(dict) ? PyODict_DelItem(dict, key) : PyDict_DelItem(dict, key));
-  if (Twin* twin = twin_of(dict)) need(PySet_Add(twin->missing.get(), key));
+  if (Twin* twin = twin_of(dict)) {
+    need(PySet_Add(twin->missing.get(), key));
+    need(PySet_Add(twin->deleted.get(), key));
+  }
   return true;
 }
 
