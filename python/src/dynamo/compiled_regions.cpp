@@ -61,6 +61,7 @@ class ActiveCapture final : public dynamo::Capturing {
   void begin_frame(State& state) override { capture_.begin_frame(state); }
   void end_frame(TaedaFrame* frame) override { capture_.end_frame(frame); }
   void break_call() override { capture_.break_call(); }
+  void finish() override { capture_.finish(); }
   bool close(PyObject* value) override { return keep(capture_.close(value)); }
   bool close(const std::vector<const State*>& frames) override {
     if (owner_.options_.is_whole) {

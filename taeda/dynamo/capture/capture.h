@@ -57,6 +57,7 @@ class Capture final : public Capturing {
   void begin_frame(State& state) override;
   void end_frame(TaedaFrame* frame) override;
   void break_call() override { is_broken_ = true; }
+  void finish() override;
   bool close(PyObject* value) override;
   bool close(const std::vector<const State*>& frames) override;
 
@@ -192,7 +193,7 @@ class Capture final : public Capturing {
   Flow format_value(State& state, int argument);
   Flow finish_call(State& state, PyObject** words, Call call);
 
-  bool finish(std::string reason, PyObject* value, const std::vector<const State*>* frames);
+  bool make_entry(std::string reason, PyObject* value, const std::vector<const State*>* frames);
 
   Sources& sources_;
   GuardProgram& guards_;
@@ -203,6 +204,7 @@ class Capture final : public Capturing {
   std::unordered_map<PyObject*, PyObject*> stand_ins_;  // by object of the program; borrowed
   std::unordered_map<TaedaFrame*, Frame> frames_;
   std::unordered_set<PyTypeObject*> checked_classes_;
+  std::vector<Owned> generators_;  // weak references to those that began to run
   int64_t writes_ = 0;      // instructions so far that wrote to something
   bool is_broken_ = false;  // in a frame that a C function called
   bool is_abandoned_ = false;

@@ -134,9 +134,28 @@ Capture::Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
 
 Capture::~Capture() { autograd::set_grad_enabled(had_grad_); }
 
-void Capture::begin_frame(State& state) { frames_[state.frame] = Frame{-1, {}}; }
+void Capture::begin_frame(State& state) {
+  frames_[state.frame] = Frame{-1, {}};
+  if (!taeda_frame_is_generator(state.frame)) return;
+  Owned reference(PyWeakref_NewRef(taeda_frame_generator(state.frame), nullptr));
+  if (!reference) PyErr_Clear();
+  if (reference) generators_.push_back(std::move(reference));
+}
 
 void Capture::end_frame(TaedaFrame* frame) { frames_.erase(frame); }
+
+// A generator that is dropped runs its `finally`. One that the program would still have is kept for
+// good instead: what belongs to a capture must do nothing behind it.
+void Capture::finish() {
+  for (const Owned& reference : generators_) {
+    PyObject* generator = PyWeakref_GET_OBJECT(reference.get());
+    if (generator == Py_None) continue;
+    Owned frame(PyObject_GetAttrString(generator, "gi_frame"));
+    if (!frame) PyErr_Clear();
+    if (frame && frame.get() != Py_None) Py_INCREF(generator);
+  }
+  generators_.clear();
+}
 
 Capture::Frame& Capture::frame_of(const State& state) { return frames_.at(state.frame); }
 

@@ -315,13 +315,13 @@ class Recipes {
   std::unordered_map<PyObject*, int> steps_;
 };
 
-bool Capture::close(PyObject* value) { return finish("", value, nullptr); }
+bool Capture::close(PyObject* value) { return make_entry("", value, nullptr); }
 
 bool Capture::close(const std::vector<const State*>& frames) {
-  return finish(reason_, nullptr, &frames);
+  return make_entry(reason_, nullptr, &frames);
 }
 
-bool Capture::finish(std::string reason, PyObject* value, const std::vector<const State*>* frames) {
+bool Capture::make_entry(std::string reason, PyObject* value, const std::vector<const State*>* frames) {
   const bool has_grad = autograd::grad_enabled();
   const auto restore = [&] { autograd::set_grad_enabled(had_grad_); };
   if (is_abandoned_) {

@@ -160,6 +160,7 @@ class Evaluator {
   // The frames are as they were at the region's beginning; the region is found there now, or
   // nothing of it is compiled.
   void end_capture(bool is_compiled) {
+    capture_->finish();
     capture_ = session_.capturing = nullptr;
     PyErr_Clear();
     restore_segment();

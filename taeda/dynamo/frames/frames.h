@@ -35,6 +35,8 @@ PyObject** taeda_frame_slots(TaedaFrame* frame);
 // Whether somebody holds the frame object: then the frame's memory must stay where it is.
 int taeda_frame_is_exposed(TaedaFrame* frame);
 int taeda_frame_is_generator(TaedaFrame* frame);
+// The generator of a frame that is one's; borrowed.
+PyObject* taeda_frame_generator(TaedaFrame* frame);
 // Whether the frame has begun: tracebacks and sys._getframe skip one that still makes its cells.
 int taeda_frame_is_complete(TaedaFrame* frame);
 
