@@ -165,7 +165,9 @@ PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, P
   if (is_native && Py_IS_TYPE(found, &PyGetSetDescr_Type) && object != nullptr &&
       find(object) != nullptr)
     throw Break{"an attribute that C computes"};
-  if (!is_native) {
+  // Fields of named tuples read their tuple, which holds stand-ins.
+  const bool is_field = object != nullptr && PyTuple_Check(object);
+  if (!is_native && !is_field) {
     Owned descriptor(import(found, source));
     if (is_opaque(descriptor.get())) throw Break{"a descriptor of C"};
   }
