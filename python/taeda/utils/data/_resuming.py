@@ -1,0 +1,83 @@
+"""Where a DataLoader is inside an epoch, as a dict that a later program goes on from.
+
+The order of samples is not stored: it is drawn again from the random state that the epoch began
+with, and the indices of batches that were handed out are skipped. A stream that has `state_dict` and
+`load_state_dict` is asked for its place; any other is read again up to it.
+"""
+
+import contextlib
+from dataclasses import dataclass
+
+from taeda import _C
+from taeda.utils.data.dataset import IterableDataset
+
+__all__ = ["RandomStart", "ResumedState", "is_stateful", "nothing"]
+
+nothing = contextlib.nullcontext
+
+
+def is_stateful(dataset):
+    """Whether a stream can tell where it is."""
+    return isinstance(dataset, IterableDataset) and hasattr(dataset, "state_dict")
+
+
+@dataclass
+class RandomStart:
+    """The random states with which an epoch began: the default one, and the loader's own."""
+
+    default: object
+    generator: object
+
+    @classmethod
+    def now(cls, loader):
+        own = loader.generator
+        return cls(_C.default_generator.get_state(), None if own is None else own.get_state())
+
+    @contextlib.contextmanager
+    def in_force(self, loader):
+        """Puts the states back; afterwards the default one is what it was, for the rest of it is not
+        the loader's."""
+        before = _C.default_generator.get_state()
+        _C.default_generator.set_state(self.default)
+        if loader.generator is not None and self.generator is not None:
+            loader.generator.set_state(self.generator)
+        try:
+            yield
+        finally:
+            _C.default_generator.set_state(before)
+
+
+@dataclass
+class ResumedState:
+    """What `state_dict` gives, read again."""
+
+    num_yielded: int
+    random: RandomStart
+    dataset: dict | None
+    next_worker: int
+
+    @classmethod
+    def of(cls, state):
+        missing = _KEYS - set(state)
+        if missing:
+            raise KeyError(f"state of a DataLoader without {sorted(missing)}")
+        if state["random"] is None:  # between two epochs
+            return None
+        random = RandomStart(state["random"], state["generator"])
+        return cls(state["num_yielded"], random, state["dataset"], state["next_worker"])
+
+
+_KEYS = {"num_yielded", "random", "generator", "dataset", "next_worker"}
+
+
+def state_of(iterator):
+    """The state of an iterator; of None, or of one that is done, the beginning of an epoch."""
+    if iterator is None or iterator._has_ended:
+        return dict.fromkeys(_KEYS) | {"num_yielded": 0, "next_worker": 0}
+    return {
+        "num_yielded": iterator._num_yielded,
+        "random": iterator._random.default,
+        "generator": iterator._random.generator,
+        "dataset": iterator._dataset_states(),
+        "next_worker": getattr(iterator, "_next_worker", 0),
+    }
