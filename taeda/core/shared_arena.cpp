@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -166,9 +167,20 @@ Storage SharedArena::allocate(size_t nbytes) {
       std::make_unique<Memory>(IntrusivePtr<SharedArena>::share(this), header, nbytes));
 }
 
-int64_t SharedArena::send(const StorageImpl& storage) {
-  const auto* memory = dynamic_cast<Memory*>(SharedMemory::of(storage));
-  if (!memory || memory->arena() != this) return -1;
+int64_t SharedArena::send(const Storage& storage) {
+  auto* memory = dynamic_cast<Memory*>(SharedMemory::of(*storage));
+  if (!memory || memory->arena() != this) {
+    auto found = std::find_if(copied_.begin(), copied_.end(),
+                              [&](const auto& pair) { return pair.first == storage; });
+    if (found == copied_.end()) {
+      TAEDA_CHECK(storage->device().is_cpu(), "only storages on the CPU can be copied to an arena");
+      Storage block = allocate(storage->nbytes());
+      if (!block) return -1;
+      if (storage->nbytes() > 0) std::memcpy(block->data(), storage->data(), storage->nbytes());
+      found = copied_.emplace(copied_.end(), storage, std::move(block));
+    }
+    memory = static_cast<Memory*>(SharedMemory::of(*found->second));
+  }
   memory->header()->references.fetch_add(1, std::memory_order_relaxed);
   return reinterpret_cast<char*>(memory->header()) - base_;
 }
@@ -177,8 +189,22 @@ Storage SharedArena::receive(int64_t place, size_t nbytes) {
   TAEDA_CHECK(place >= 0 && place % kGranule == 0 && nbytes <= capacity_ &&
                   static_cast<size_t>(place) + sizeof(Header) + nbytes <= capacity_,
               "no block of shared memory: place ", place, ", ", nbytes, " bytes");
-  return shared_storage(std::make_unique<Memory>(IntrusivePtr<SharedArena>::share(this),
-                                                 header_at(static_cast<size_t>(place)), nbytes));
+  Header* header = header_at(static_cast<size_t>(place));
+  const std::lock_guard lock(mutex_);
+  if (const auto known = received_.find(place); known != received_.end()) {
+    if (Storage storage = known->second.lock()) {
+      header->references.fetch_sub(1, std::memory_order_relaxed);  // the storage has one already
+      return storage;
+    }
+  }
+  Storage storage = shared_storage(
+      std::make_unique<Memory>(IntrusivePtr<SharedArena>::share(this), header, nbytes));
+  received_[place] = WeakPtr<StorageImpl>(storage);
+  if (received_.size() > most_received_) {
+    std::erase_if(received_, [](const auto& item) { return !item.second.lock(); });
+    most_received_ = std::max<size_t>(64, 2 * received_.size());
+  }
+  return storage;
 }
 
 void SharedArena::trim() {

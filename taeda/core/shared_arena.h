@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "taeda/core/shared_memory.h"
 
@@ -28,9 +31,13 @@ class TAEDA_API SharedArena final : public RefCounted {
   // The writer: a storage of this size whose bytes are whatever was there; null where the arena is
   // full. Any thread may call it.
   Storage allocate(size_t nbytes);
-  // The place of a block for a message, with one more reference; -1 for storages of other memory.
-  int64_t send(const StorageImpl& storage);
-  // The reader: the storage of a block; the reference of the message becomes the storage's.
+  // The place of a storage for a message, with one more reference to its block. The bytes of other
+  // memory on the CPU are copied to a block, once per message; -1 where there is no room.
+  int64_t send(const Storage& storage);
+  // What is sent from now on belongs to another message.
+  void end_message() { copied_.clear(); }
+  // The reader: the storage of a block, the same one as long as it lives; the reference of the
+  // message becomes the storage's.
   Storage receive(int64_t place, size_t nbytes);
   // Gives the pages of blocks that nobody uses back to the system.
   void trim();
@@ -62,6 +69,9 @@ class TAEDA_API SharedArena final : public RefCounted {
   size_t end_ = 0;     // where untouched memory begins
   size_t cursor_ = 0;  // the place that is looked at next
   size_t free_bytes_ = 0;
+  std::vector<std::pair<Storage, Storage>> copied_;  // storages of other memory, and their blocks
+  std::unordered_map<int64_t, WeakPtr<StorageImpl>> received_;
+  size_t most_received_ = 64;  // places that are kept before those of storages gone are dropped
 };
 
 }  // namespace taeda

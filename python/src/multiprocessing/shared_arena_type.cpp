@@ -1,11 +1,18 @@
 // SharedArena: blocks of shared memory for a channel between two processes.
+#include <cstring>
 #include <new>
 
 #include "python/interop/errors.h"
+#include "python/interop/numbers.h"
+#include "python/interop/tensor_object.h"
+#include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/multiprocessing/storage_sharing.h"
 #include "python/src/tensor/storage_type.h"
+#include "taeda/autograd/guards.h"
+#include "taeda/autograd/variable.h"
 #include "taeda/core/shared_arena.h"
+#include "taeda/ops/functions.h"
 
 namespace taeda::python {
 
@@ -39,20 +46,104 @@ void dealloc(PyObject* self) {
 
 PyObject* fileno(PyObject* self, PyObject*) { return PyLong_FromLong(arena_of(self).descriptor()); }
 
-PyObject* allocate(PyObject* self, PyObject* o) {
+// What a message says of a tensor, before its sizes and strides.
+struct TensorHeader {
+  int64_t place, nbytes, offset;
+  uint8_t dtype, ndim, is_conj, is_neg, requires_grad;
+};
+
+PyObject* bytes_of(const Tensor& t, int64_t place) {
+  const TensorImpl& impl = *t.impl();
+  const TensorHeader header = {place,
+                               static_cast<int64_t>(t.storage()->nbytes()),
+                               impl.storage_offset(),
+                               static_cast<uint8_t>(t.dtype()),
+                               static_cast<uint8_t>(t.sizes().size()),
+                               t.is_conj(),
+                               t.is_neg(),
+                               autograd::requires_grad(t)};
+  const size_t dims = t.sizes().size() * sizeof(int64_t);
+  PyObject* bytes =
+      checked(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(sizeof header + 2 * dims)));
+  char* out = PyBytes_AS_STRING(bytes);
+  std::memcpy(out, &header, sizeof header);
+  std::memcpy(out + sizeof header, t.sizes().data(), dims);
+  std::memcpy(out + sizeof header + dims, t.strides().data(), dims);
+  return bytes;
+}
+
+// A tensor that is a small part of its storage goes alone.
+PyObject* send_tensor(PyObject* self, PyObject* o) {
   return guarded([&] {
-    const Py_ssize_t nbytes = PyLong_AsSsize_t(o);
-    if (nbytes == -1 && PyErr_Occurred()) throw_python_error();
-    TAEDA_CHECK_VALUE(nbytes >= 0, "expected a non-negative size, got ", int64_t{nbytes});
+    TAEDA_CHECK_TYPE(is_tensor(o), "expected a Tensor, got ", Py_TYPE(o)->tp_name);
+    const Tensor& t = tensor_of(o);
+    SharedArena& arena = arena_of(self);
+    const size_t own = static_cast<size_t>(t.numel()) * item_size(t.dtype());
+    if (2 * own >= t.storage()->nbytes()) {
+      const int64_t place = arena.send(t.storage());
+      return place < 0 ? Py_NewRef(Py_None) : bytes_of(t, place);
+    }
+    NoGradGuard no_grad;
+    Tensor alone = taeda::clone(t.detach(), MemoryFormat::Contiguous);
+    const int64_t place = arena.send(alone.storage());
+    if (place < 0) return Py_NewRef(Py_None);
+    if (autograd::requires_grad(t)) alone.requires_grad_(true);
+    return bytes_of(alone, place);
+  });
+}
+
+PyObject* receive_tensor(PyObject* self, PyObject* o) {
+  return guarded([&] {
+    TensorHeader header;
+    TAEDA_CHECK_TYPE(PyBytes_Check(o), "expected bytes, got ", Py_TYPE(o)->tp_name);
+    const auto size = static_cast<size_t>(PyBytes_GET_SIZE(o));
+    const char* in = PyBytes_AS_STRING(o);
+    TAEDA_CHECK(size >= sizeof header, "a message of ", size, " bytes is no tensor");
+    std::memcpy(&header, in, sizeof header);
+    const size_t dims = header.ndim * sizeof(int64_t);
+    TAEDA_CHECK(size == sizeof header + 2 * dims && header.dtype < kNumDTypes && header.nbytes >= 0,
+                "a message of ", size, " bytes is no tensor");
+    IntVec sizes(header.ndim), strides(header.ndim);
+    std::memcpy(sizes.data(), in + sizeof header, dims);
+    std::memcpy(strides.data(), in + sizeof header + dims, dims);
+    const Storage storage =
+        arena_of(self).receive(header.place, static_cast<size_t>(header.nbytes));
+    const auto dtype = static_cast<DType>(header.dtype);
+    TAEDA_CHECK(storage_bytes(sizes, strides, header.offset, dtype) <= header.nbytes,
+                "a tensor of a message reaches beyond its storage");
+    Tensor t(make_intrusive<TensorImpl>(storage, dtype, dense_keys(storage->device()), sizes));
+    t.impl()->set_geometry(sizes, strides, header.offset);
+    if (header.is_conj) t = taeda::conj(t);
+    if (header.is_neg) t = taeda::_neg_view(t);
+    if (header.requires_grad) t.requires_grad_(true);
+    return wrap(t);
+  });
+}
+
+// empty(size, dtype): None where the arena is full.
+PyObject* empty(PyObject* self, PyObject* args) {
+  PyObject *size = nullptr, *dtype_object = nullptr;
+  if (!PyArg_ParseTuple(args, "O!O:empty", &PyTuple_Type, &size, &dtype_object)) return nullptr;
+  return guarded([&] {
+    const DType dtype = to_dtype(dtype_object);
+    IntVec sizes(static_cast<size_t>(PyTuple_GET_SIZE(size)));
+    int64_t nbytes = static_cast<int64_t>(item_size(dtype));
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      sizes[i] = to_int64(PyTuple_GET_ITEM(size, static_cast<Py_ssize_t>(i)));
+      TAEDA_CHECK(sizes[i] >= 0 && !__builtin_mul_overflow(nbytes, sizes[i], &nbytes),
+                  "no size of a tensor: ", sizes);
+    }
     const Storage storage = arena_of(self).allocate(static_cast<size_t>(nbytes));
-    return storage ? wrap_storage(storage) : Py_NewRef(Py_None);
+    if (!storage) return Py_NewRef(Py_None);
+    return wrap(
+        Tensor(make_intrusive<TensorImpl>(storage, dtype, dense_keys(storage->device()), sizes)));
   });
 }
 
 PyObject* send(PyObject* self, PyObject* o) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(is_storage(o), "expected an UntypedStorage, got ", Py_TYPE(o)->tp_name);
-    const int64_t place = arena_of(self).send(*storage_of(o));
+    const int64_t place = arena_of(self).send(storage_of(o));
     return place < 0 ? Py_NewRef(Py_None) : wrap(place);
   });
 }
@@ -65,6 +156,11 @@ PyObject* receive(PyObject* self, PyObject* args) {
     TAEDA_CHECK_VALUE(nbytes >= 0, "expected a non-negative size, got ", int64_t{nbytes});
     return wrap_storage(arena_of(self).receive(place, static_cast<size_t>(nbytes)));
   });
+}
+
+PyObject* end_message(PyObject* self, PyObject*) {
+  arena_of(self).end_message();
+  Py_RETURN_NONE;
 }
 
 PyObject* trim(PyObject* self, PyObject*) {
@@ -80,9 +176,13 @@ PyObject* used_bytes(PyObject* self, PyObject*) {
 
 PyMethodDef methods[] = {
     {"fileno", fileno, METH_NOARGS, nullptr},
-    {"allocate", allocate, METH_O, "A storage over a block; None where the arena is full."},
-    {"send", send, METH_O, "The place of a storage's block for one message, or None."},
-    {"receive", receive, METH_VARARGS, "The storage over the block at a place."},
+    {"empty", empty, METH_VARARGS, "A tensor of a size and a dtype; None where the arena is full."},
+    {"send", send, METH_O, "The place of a storage for one message; None where there is no room."},
+    {"receive", receive, METH_VARARGS, "The storage at a place."},
+    {"send_tensor", send_tensor, METH_O,
+     "A tensor on the CPU as bytes for one message; None where there is no room."},
+    {"receive_tensor", receive_tensor, METH_O, "The tensor of such bytes."},
+    {"end_message", end_message, METH_NOARGS, "What is sent from now on belongs to another message."},
     {"trim", trim, METH_NOARGS, "Gives memory that nobody uses back to the system."},
     {"used_bytes", used_bytes, METH_NOARGS, nullptr},
     {}};

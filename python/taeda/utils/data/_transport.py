@@ -10,43 +10,37 @@ A tensor that is a small part of its storage is copied alone; tensors that share
 on the other side otherwise.
 """
 
+import functools
 import io
 import itertools
+import os
 import pickle
 from multiprocessing import reduction
 
 from taeda import _C
 from taeda._C._multiprocessing import SharedArena
-from taeda._storage_copy import tensor_over
 from taeda.multiprocessing import reductions
 from taeda.nn import Parameter
 from taeda.storage import TypedStorage
 
-__all__ = ["ArenaReader", "ArenaWriter", "empty_in"]
+__all__ = ["ArenaReader", "ArenaWriter"]
 
 _LARGEST_INLINE = 1 << 14
 _numbers = itertools.count()
 _readers = {}  # arenas of this process's workers, by number
 
 
-def _rebuild_block(number, place, nbytes):
+def _receive_storage(number, place, nbytes):
     return _readers[number].receive(place, nbytes)
 
 
-def _copy_to(storage, block):
-    nbytes = storage.nbytes()
-    whole = ((nbytes,), (1,), 0)
-    tensor_over(block, _C.uint8, *whole).copy_(tensor_over(storage, _C.uint8, *whole))
+def _receive_tensor(number, message):
+    return _readers[number].receive_tensor(message)
 
 
-def empty_in(arena, size, dtype):
-    """A tensor in an arena; None where it is full."""
-    stride, count = [], 1
-    for length in reversed(size):
-        stride.append(count)
-        count *= max(length, 1)
-    block = arena.allocate(count * dtype.itemsize)
-    return None if block is None else tensor_over(block, dtype, size, stride[::-1], 0)
+def _receive_parameter(number, message):
+    tensor = _readers[number].receive_tensor(message)
+    return Parameter(tensor.detach(), requires_grad=tensor.requires_grad)
 
 
 class ArenaReader:
@@ -94,8 +88,8 @@ class ArenaWriter:
         known = reduction.ForkingPickler(io.BytesIO()).dispatch_table
         return {
             **known,
-            _C.Tensor: self._reduce_tensor,
-            Parameter: self._reduce_tensor,
+            _C.Tensor: functools.partial(self._reduce_tensor, _receive_tensor),
+            Parameter: functools.partial(self._reduce_tensor, _receive_parameter),
             _C.UntypedStorage: self._reduce_storage,
             TypedStorage: reductions.reduce_typed_storage,
         }
@@ -106,58 +100,35 @@ class ArenaWriter:
             self._pickler = _BatchPickler(self._file, self._table())
         self._file.seek(0)
         self._file.truncate()
-        self._pickler.clear_memo()
         try:
             self._pickler.dump(value)
         finally:
             self._pickler.clear_memo()  # it holds what it wrote
+            self.arena.end_message()
         payload = self._file.getvalue()
         if len(payload) > _LARGEST_INLINE:
-            block = empty_in(self.arena, (len(payload),), _C.uint8)
-            if block is not None:
-                block.copy_(_C.frombuffer(bytearray(payload), dtype=_C.uint8))
-                place = self.arena.send(block.untyped_storage())
+            block = _C.frombuffer(bytearray(payload), dtype=_C.uint8)
+            place = self.arena.send(block.untyped_storage())
+            self.arena.end_message()
+            if place is not None:
                 return len(payload).to_bytes(8, "little"), place
         return payload, -1
 
     def _reduce_storage(self, storage):
-        place = self.arena.send(storage)
-        if place is None and storage.device.type == "cpu":
-            block = self.arena.allocate(storage.nbytes())
-            if block is not None:
-                _copy_to(storage, block)
-                place = self.arena.send(block)
+        place = self.arena.send(storage) if storage.device.type == "cpu" else None
         if place is None:  # no room, or not on the CPU
             return reductions.reduce_storage(storage)
-        return _rebuild_block, (self._number, place, storage.nbytes())
+        return _receive_storage, (self._number, place, storage.nbytes())
 
-    def _reduce_tensor(self, tensor):
+    def _reduce_tensor(self, receive, tensor):
         reductions.check_can_travel(tensor)
-        if tensor.device.type != "cpu":
+        message = self.arena.send_tensor(tensor) if tensor.device.type == "cpu" else None
+        if message is None:
             return reductions.reduce_tensor(tensor)
-        storage = tensor.untyped_storage()
-        if 2 * tensor.numel() * tensor.element_size() < storage.nbytes():
-            alone = empty_in(self.arena, tuple(tensor.size()), tensor.dtype)
-            if alone is not None:
-                alone.copy_(tensor.detach())
-                metadata = (*reductions.metadata_of(alone)[:-1], tensor.requires_grad)
-                place = self.arena.send(alone.untyped_storage())
-                nbytes = alone.untyped_storage().nbytes()
-                return _rebuild_alone, (type(tensor), self._number, place, nbytes, metadata)
-        return reductions.rebuild_tensor, (
-            type(tensor),
-            storage,
-            reductions.metadata_of(tensor),
-        )
-
-
-def _rebuild_alone(cls, number, place, nbytes, metadata):
-    return reductions.rebuild_tensor(cls, _rebuild_block(number, place, nbytes), metadata)
+        return receive, (self._number, message)
 
 
 def _open_writer(number, descriptor):
-    import os
-
     fd = descriptor.detach()
     try:
         return ArenaWriter(number, SharedArena(fd))

@@ -10,7 +10,6 @@ from taeda import _C
 from taeda._C import _multiprocessing
 from taeda._storage_copy import tensor_over
 from taeda.utils._exception_wrapper import ExceptionWrapper
-from taeda.utils.data._transport import empty_in
 from taeda.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
 
 # Kinds of frames: those of the main process, then those of a worker.
@@ -53,7 +52,7 @@ def get_worker_info():
 
 def empty_shared(size, dtype):
     """A tensor in shared memory, in the worker's arena where there is one."""
-    out = None if _arena is None else empty_in(_arena, size, dtype)
+    out = None if _arena is None else _arena.empty(size, dtype)
     if out is None:
         out = _C.empty(size, dtype=dtype)
         storage = _C.UntypedStorage._new_shared(out.untyped_storage().nbytes())
