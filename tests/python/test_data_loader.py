@@ -308,9 +308,12 @@ class TestBatches:
         ],
     )
     def test_tensors(self, make):
-        sent, got = make(), self.through_a_worker(make())
+        sent = make()
+        if NAME != "taeda" and (sent.is_conj() or sent.is_neg()):
+            pytest.skip("PyTorch forgets the bits of conjugate and negative views")
+        got = self.through_a_worker(make())
         assert got.dtype == sent.dtype and got.shape == sent.shape and t.equal(got, sent)
-        assert got.is_conj() == sent.is_conj() or NAME != "taeda"
+        assert got.is_conj() == sent.is_conj() and got.is_neg() == sent.is_neg()
 
     def test_leaves_and_parameters(self):
         leaf, parameter, fixed = self.through_a_worker(

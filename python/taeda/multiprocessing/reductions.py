@@ -13,6 +13,7 @@ from taeda import _C
 from taeda._C import _multiprocessing
 from taeda._C import _StorageWeakRef as StorageWeakRef
 from taeda._storage_copy import tensor_over
+from taeda.utils.hooks import warn_if_has_hooks
 
 __all__ = ["StorageWeakRef", "init_reductions", "reduce_storage", "reduce_tensor"]
 
@@ -142,6 +143,8 @@ def check_can_travel(tensor):
             "If you just want to transfer the data, call detach() on the tensor "
             "before serializing (e.g., putting it on the queue)."
         )
+    if tensor.requires_grad:
+        warn_if_has_hooks(tensor)
 
 
 def reduce_tensor(tensor):

@@ -143,7 +143,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _fill(self):
         resumed = self._resumed
         self._states = dict(resumed.dataset or {}) if resumed else {}
-        self._next_worker = resumed.next_worker % self._num_workers if resumed else 0
+        # Batches keep their workers, but for a stream that is read again from its beginning.
+        is_read_again = self._dataset_kind == _DatasetKind.Iterable and not self._states
+        goes_on = resumed and not is_read_again
+        self._next_worker = resumed.next_worker % self._num_workers if goes_on else 0
         self._turn = self._next_worker  # who gets the next task
         self._num_sent = self._num_received = 0
         self._owners = {}  # of batches under way or arrived, by number
