@@ -138,6 +138,16 @@ class TestMaps:
         assert [batch.item() for batch in loader] == list(range(2, 8))
         assert [batch.item() for batch in loader] == list(range(8))
 
+    @WORKERS
+    def test_after_a_break(self, workers):
+        loader = DataLoader(list(range(8)), num_workers=workers)
+        for batch in loader:
+            if batch.item() == 4:
+                break
+        assert loader.state_dict()["num_yielded"] == 5
+        loader.load_state_dict(loader.state_dict())
+        assert [batch.item() for batch in loader] == [5, 6, 7]
+
     def test_workers_that_stay(self):
         loader = DataLoader(list(range(9)), num_workers=2, persistent_workers=True)
         iterator = iter(loader)

@@ -1,10 +1,11 @@
 """Iterators of a DataLoader: what both kinds share, and the one that loads in this process."""
 
+import contextlib
 import itertools
 import warnings
 
 from taeda import accelerator
-from taeda.utils.data import _resuming
+from taeda.utils.data._resuming import Progress, RandomStart, is_stateful
 from taeda.utils.data._utils.pin_memory import pin_memory
 from taeda.utils.data._utils.worker import _DatasetKind
 from taeda.utils.data.sampler import random_seed
@@ -41,26 +42,22 @@ class _BaseDataLoaderIter:
 
     def _start_epoch(self, loader):
         """Draws what an epoch draws: seeds, and on resuming also the indices that are skipped."""
-        self._num_yielded = 0
         self._IterableDataset_len_called = loader._IterableDataset_len_called
-        self._has_ended = False
         self._resumed = resumed = loader._take_resumed_state()
-        self._random = _resuming.RandomStart.now(loader) if resumed is None else resumed.random
-        with self._random.in_force(loader) if resumed else _resuming.nothing():
+        random = RandomStart.now(loader) if resumed is None else resumed.random
+        self._progress = loader._progress = Progress(random)
+        with random.in_force(loader) if resumed else contextlib.nullcontext():
             self._sampler_iter = iter(self._index_sampler)
             if self._base_seed is None:
                 self._base_seed = random_seed(loader.generator)
             if resumed is not None:
-                if self._dataset_kind == _DatasetKind.Map:
-                    self._skip_indices(resumed.num_yielded)
-                self._draw_first()
+                self._skip_indices()
 
-    def _skip_indices(self, count):
-        for _ in itertools.islice(self._sampler_iter, count):
+    def _skip_indices(self):
+        if self._dataset_kind == _DatasetKind.Map:
+            self._progress.num_yielded = self._resumed.num_yielded
+        for _ in itertools.islice(self._sampler_iter, self._progress.num_yielded):
             pass
-        self._num_yielded = count
-
-    def _draw_first(self):
         # A sampler draws its order with its first index, and must do so here.
         first = list(itertools.islice(self._sampler_iter, 1))
         self._sampler_iter = itertools.chain(first, self._sampler_iter)
@@ -75,8 +72,7 @@ class _BaseDataLoaderIter:
                     self._next_data()
                 except StopIteration:
                     break
-        self._num_yielded = self._resumed.num_yielded
-        self._resumed = None
+        self._progress.num_yielded = self._resumed.num_yielded
 
     def _next_index(self):
         return next(self._sampler_iter)
@@ -88,13 +84,13 @@ class _BaseDataLoaderIter:
         try:
             data = self._next_data()
         except StopIteration:
-            self._has_ended = True
+            self._progress.has_ended = True
             raise
-        self._num_yielded += 1
+        self._progress.num_yielded += 1
         if (
             self._dataset_kind == _DatasetKind.Iterable
             and self._IterableDataset_len_called is not None
-            and self._num_yielded > self._IterableDataset_len_called
+            and self._progress.num_yielded > self._IterableDataset_len_called
         ):
             self._warn_of_length()
         return pin_memory(data) if self._pin_memory else data
@@ -103,7 +99,7 @@ class _BaseDataLoaderIter:
         text = (
             f"Length of IterableDataset {self._dataset} was reported to be "
             f"{self._IterableDataset_len_called}(when accessing len(dataloader)), but "
-            f"{self._num_yielded} samples have been fetched. "
+            f"{self._progress.num_yielded} samples have been fetched. "
         )
         if self._num_workers > 0:
             text += (
@@ -135,10 +131,9 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
             self._collate_fn,
             self._drop_last,
         )
+        if is_stateful(self._dataset):
+            self._progress.stream = self._dataset
         self._skip_batches()
 
     def _next_data(self):
         return self._dataset_fetcher.fetch(self._next_index())
-
-    def _dataset_states(self):
-        return {0: self._dataset.state_dict()} if _resuming.is_stateful(self._dataset) else None

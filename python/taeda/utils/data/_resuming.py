@@ -6,15 +6,12 @@ with, and the indices of batches that were handed out are skipped. A stream that
 """
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from taeda import _C
 from taeda.utils.data.dataset import IterableDataset
 
-__all__ = ["RandomStart", "ResumedState", "is_stateful", "nothing"]
-
-nothing = contextlib.nullcontext
-
+__all__ = ["BEGINNING", "Progress", "RandomStart", "ResumedState", "is_stateful"]
 
 def is_stateful(dataset):
     """Whether a stream can tell where it is."""
@@ -70,14 +67,31 @@ class ResumedState:
 _KEYS = {"num_yielded", "random", "generator", "dataset", "next_worker"}
 
 
-def state_of(iterator):
-    """The state of an iterator; of None, or of one that is done, the beginning of an epoch."""
-    if iterator is None or iterator._has_ended:
-        return dict.fromkeys(_KEYS) | {"num_yielded": 0, "next_worker": 0}
-    return {
-        "num_yielded": iterator._num_yielded,
-        "random": iterator._random.default,
-        "generator": iterator._random.generator,
-        "dataset": iterator._dataset_states(),
-        "next_worker": getattr(iterator, "_next_worker", 0),
-    }
+@dataclass
+class Progress:
+    """How far an iterator is. The loader holds it, so that it outlives the iterator."""
+
+    random: RandomStart
+    stream: object = None  # one that is read in this process and can tell where it is
+    num_yielded: int = 0
+    next_worker: int = 0
+    worker_states: dict = field(default_factory=dict)  # of streams in workers
+    has_ended: bool = False
+
+    def state_dict(self):
+        """After the last batch, the beginning of an epoch."""
+        if self.has_ended:
+            return BEGINNING.copy()
+        states = dict(self.worker_states) or None
+        if self.stream is not None:
+            states = {0: self.stream.state_dict()}
+        return {
+            "num_yielded": self.num_yielded,
+            "random": self.random.default,
+            "generator": self.random.generator,
+            "dataset": states,
+            "next_worker": self.next_worker,
+        }
+
+
+BEGINNING = dict.fromkeys(_KEYS) | {"num_yielded": 0, "next_worker": 0}

@@ -141,19 +141,19 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._fill()
 
     def _fill(self):
-        resumed = self._resumed
-        self._states = dict(resumed.dataset or {}) if resumed else {}
-        # Batches keep their workers, but for a stream that is read again from its beginning.
-        is_read_again = self._dataset_kind == _DatasetKind.Iterable and not self._states
-        goes_on = resumed and not is_read_again
-        self._next_worker = resumed.next_worker % self._num_workers if goes_on else 0
-        self._turn = self._next_worker  # who gets the next task
+        resumed, progress = self._resumed, self._progress
+        if resumed is not None:
+            progress.worker_states = dict(resumed.dataset or {})
+            # Batches keep their workers, but for a stream that is read again from its beginning.
+            if self._dataset_kind == _DatasetKind.Map or progress.worker_states:
+                progress.next_worker = resumed.next_worker % self._num_workers
+        self._turn = progress.next_worker  # who gets the next task
         self._num_sent = self._num_received = 0
         self._owners = {}  # of batches under way or arrived, by number
         self._arrived = {}
         for remote in self._remotes:
             remote.is_active, remote.num_tasks = True, 0
-            state = pickle.dumps(self._states.get(remote.id))
+            state = pickle.dumps(progress.worker_states.get(remote.id))
             remote.channel.send(NEW_EPOCH, self._epoch, state)
         for _ in range(self._prefetch_factor * self._num_workers):
             self._send_task()
@@ -220,13 +220,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if kind == ERROR:
             value.reraise()
         batch, state = value
-        self._next_worker = (remote.id + 1) % self._num_workers
+        self._progress.next_worker = (remote.id + 1) % self._num_workers
         if state is not None:
-            self._states[remote.id] = state
+            self._progress.worker_states[remote.id] = state
         return batch
-
-    def _dataset_states(self):
-        return dict(self._states) or None
 
     # Waiting.
 

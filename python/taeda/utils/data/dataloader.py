@@ -5,11 +5,10 @@ import math
 import multiprocessing
 import os
 import warnings
-import weakref
 from typing import Generic, TypeVar
 
-from taeda.utils.data import _resuming
 from taeda.utils.data._iterators import _BaseDataLoaderIter, _SingleProcessDataLoaderIter
+from taeda.utils.data._resuming import BEGINNING, ResumedState
 from taeda.utils.data._utils.collate import default_collate, default_convert
 from taeda.utils.data._utils.worker import _DatasetKind, get_worker_info
 from taeda.utils.data.dataset import IterableDataset
@@ -151,7 +150,7 @@ class DataLoader(Generic[T_co]):
 
         self._IterableDataset_len_called = None  # what __len__ said, to warn when it was wrong
         self._iterator = None  # of persistent workers
-        self._latest = None  # a weak reference to the iterator made last
+        self._progress = None  # of the iterator made last
         self._resumed_state = None
         self._is_initialized = True
         self.check_worker_number_rationality()
@@ -217,7 +216,6 @@ class DataLoader(Generic[T_co]):
         else:
             iterator = self._iterator
             iterator._reset(self)
-        self._latest = weakref.ref(iterator)
         return iterator
 
     def __len__(self):
@@ -233,11 +231,11 @@ class DataLoader(Generic[T_co]):
 
         It counts batches that were handed out, not those that workers have ready.
         """
-        return _resuming.state_of(self._latest() if self._latest else None)
+        return BEGINNING.copy() if self._progress is None else self._progress.state_dict()
 
     def load_state_dict(self, state_dict):
         """The next iteration begins where the state was taken."""
-        self._resumed_state = _resuming.ResumedState.of(state_dict)
+        self._resumed_state = ResumedState.of(state_dict)
 
     def _take_resumed_state(self):
         state, self._resumed_state = self._resumed_state, None

@@ -70,6 +70,14 @@ class ManagerWatchdog:
         return os.getppid() == self.manager_pid
 
 
+def _generate_state(base_seed, worker_id):
+    """The four words that seed NumPy in a worker."""
+    from numpy.random import SeedSequence
+
+    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    return SeedSequence(words).generate_state(4).tolist()
+
+
 def seed_everything(base_seed, worker_id):
     """Seeds of one worker: those of PyTorch for the same base seed."""
     seed = base_seed + worker_id
@@ -79,8 +87,7 @@ def seed_everything(base_seed, worker_id):
         import numpy
     except ImportError:
         return seed
-    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
-    numpy.random.seed(numpy.random.SeedSequence(words).generate_state(4))
+    numpy.random.seed(_generate_state(base_seed, worker_id))
     return seed
 
 
