@@ -36,7 +36,7 @@ def vector_and_label(t, count):
 def several_fields(t, count):
     rows = t.arange(16).repeat(count, 1)
     names = ("ids", "mask", "types", "labels")
-    return Samples(count, lambda i: {name: rows[i] for name in names})
+    return Samples(count, lambda i: dict.fromkeys(names, rows[i]))
 
 
 def picture(t, count):

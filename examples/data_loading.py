@@ -1,7 +1,7 @@
 """Trains on pictures that worker processes read and change, stops inside an epoch and goes on.
 
-The pictures are made by the program: folders of small PPM files, one folder per class. A second part
-shows processes that work on one tensor.
+The pictures are made by the program: folders of small PPM files, one folder per class. A second
+part shows processes that work on one tensor.
 """
 
 import argparse
@@ -10,13 +10,13 @@ import pickle
 import tempfile
 import time
 
+import taeda.multiprocessing as mp
+from taeda.utils.data import DataLoader, ImageFolder, random_split
 from terminal import Progress, print_table
 
 import taeda
-import taeda.multiprocessing as mp
 from taeda import nn, optim
 from taeda.nn import functional as F
-from taeda.utils.data import DataLoader, ImageFolder, random_split
 
 SIZE = 24
 
@@ -100,7 +100,7 @@ def accuracy(model, loader):
 
 
 def train_and_resume(pictures, options):
-    """Trains, writes a checkpoint in the middle of an epoch, and goes on from it in a new loader."""
+    """Trains; stores its place in the middle of an epoch and goes on from it in a new loader."""
     learned, tested = random_split(pictures, [0.8, 0.2])
 
     def make_loader():

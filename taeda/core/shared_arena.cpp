@@ -19,9 +19,9 @@ namespace taeda {
 
 namespace {
 
-constexpr size_t kGranule = 64;            // blocks and their bytes begin at multiples of it
+constexpr size_t kGranule = 64;                // blocks and their bytes begin at multiples of it
 constexpr size_t kSmallest = size_t{1} << 26;  // bytes that an arena must have
-constexpr int kLookedAt = 8;               // blocks per allocation: more than are made
+constexpr int kLookedAt = 8;                   // blocks per allocation: more than are made
 
 }  // namespace
 
@@ -60,23 +60,24 @@ IntrusivePtr<SharedArena> SharedArena::create() {
   for (size_t nbytes = round_up(os_physical_bytes(), os_page_bytes()); nbytes >= kSmallest;
        nbytes = round_up(nbytes / 2, os_page_bytes())) {
     if (ftruncate(descriptor, static_cast<off_t>(nbytes)) != 0) continue;
-    void* base = mmap(nullptr, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                      descriptor, 0);
+    void* base =
+        mmap(nullptr, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
     if (base == MAP_FAILED) continue;
     return IntrusivePtr<SharedArena>::steal(
         new SharedArena(descriptor, static_cast<char*>(base), nbytes));
   }
   const int error = errno;
   close(descriptor);
-  fail(ErrorKind::Runtime, "unable to mmap shared memory of ", kSmallest, " bytes: ",
-       std::strerror(error), " (", error, ")");
+  fail(ErrorKind::Runtime, "unable to mmap shared memory of ", kSmallest,
+       " bytes: ", std::strerror(error), " (", error, ")");
 }
 
 IntrusivePtr<SharedArena> SharedArena::open(int descriptor) {
   struct stat status = {};
   const int own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-  TAEDA_CHECK(own >= 0, "could not duplicate a shared memory file descriptor: ",
-              std::strerror(errno), " (", errno, ")");
+  TAEDA_CHECK(own >= 0,
+              "could not duplicate a shared memory file descriptor: ", std::strerror(errno), " (",
+              errno, ")");
   void* base = MAP_FAILED;
   if (fstat(own, &status) == 0)
     base = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ | PROT_WRITE,
@@ -142,7 +143,8 @@ SharedArena::Blocks::iterator SharedArena::find_room(size_t nbytes) {
 }
 
 Storage SharedArena::allocate(size_t nbytes) {
-  TAEDA_CHECK(nbytes <= os_largest_allocation(), "shared memory of ", nbytes, " bytes is too large");
+  TAEDA_CHECK(nbytes <= os_largest_allocation(), "shared memory of ", nbytes,
+              " bytes is too large");
   const size_t needed = sizeof(Header) + round_up(nbytes, kGranule);
   const std::lock_guard lock(mutex_);
   collect_some();

@@ -47,8 +47,8 @@ class OpenFile {
 
 size_t file_bytes(int descriptor) {
   struct stat status = {};
-  TAEDA_CHECK(fstat(descriptor, &status) == 0, "unable to read the size of shared memory: ",
-              std::strerror(errno));
+  TAEDA_CHECK(fstat(descriptor, &status) == 0,
+              "unable to read the size of shared memory: ", std::strerror(errno));
   return static_cast<size_t>(status.st_size);
 }
 
@@ -56,8 +56,8 @@ size_t file_bytes(int descriptor) {
 void* map_file(int descriptor, size_t nbytes) {
   if (nbytes == 0) return nullptr;
   void* data = mmap(nullptr, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-  TAEDA_CHECK(data != MAP_FAILED, "unable to mmap ", nbytes, " bytes of shared memory: ",
-              std::strerror(errno), " (", errno, ")");
+  TAEDA_CHECK(data != MAP_FAILED, "unable to mmap ", nbytes,
+              " bytes of shared memory: ", std::strerror(errno), " (", errno, ")");
   return data;
 }
 
@@ -165,7 +165,8 @@ Storage new_shared_storage(size_t nbytes, SharedMemory::Handle handle) {
 }
 
 void share_memory(StorageImpl& storage, SharedMemory::Handle handle) {
-  TAEDA_CHECK(storage.device().is_cpu(), "only storages on the CPU can be moved to shared memory: got ",
+  TAEDA_CHECK(storage.device().is_cpu(),
+              "only storages on the CPU can be moved to shared memory: got ",
               storage.device().text());
   if (is_shared_by(storage, handle)) return;
   const Storage moved = new_shared_storage(storage.nbytes(), handle);
@@ -183,8 +184,9 @@ int shared_descriptor(const StorageImpl& storage) {
 
 Storage open_shared_storage(int descriptor, size_t nbytes) {
   OpenFile file(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
-  TAEDA_CHECK(file.get() >= 0, "could not duplicate a shared memory file descriptor: ",
-              std::strerror(errno), " (", errno, ")");
+  TAEDA_CHECK(file.get() >= 0,
+              "could not duplicate a shared memory file descriptor: ", std::strerror(errno), " (",
+              errno, ")");
   const size_t there = file_bytes(file.get());
   TAEDA_CHECK(there >= nbytes, "shared memory has ", there, " bytes, expected ", nbytes);
   void* data = map_file(file.get(), nbytes);

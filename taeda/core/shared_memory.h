@@ -11,9 +11,9 @@ namespace taeda {
 
 // Note [Shared storages]: the memory of a shared storage is lent by an object of this class, known
 // again by the storage's deleter. It is never resized, and it lives as long as any process maps it.
-// A file without a name cannot be left behind. A name stays until the last reference to it goes: one
-// per storage and one per message under way, counted in the memory itself; names of a process that
-// died are removed by its guard (shared_names.h). A forked child sees the memory but holds no
+// A file without a name cannot be left behind. A name stays until the last reference to it goes:
+// one per storage and one per message under way, counted in the memory itself; names of a process
+// that died are removed by its guard (shared_names.h). A forked child sees the memory but holds no
 // reference, so what it drops does not count.
 class TAEDA_API SharedMemory {
  public:

@@ -19,8 +19,7 @@ namespace taeda {
 namespace {
 
 // Signals of a terminal end the process that it guards, not the guard.
-constexpr const char* kGuard =
-    "trap '' HUP INT QUIT TERM; read -r nothing; rm -f /dev/shm/\"$0\"*";
+constexpr const char* kGuard = "trap '' HUP INT QUIT TERM; read -r nothing; rm -f /dev/shm/\"$0\"*";
 
 struct Guard {
   std::mutex mutex;
@@ -60,8 +59,8 @@ void spawn_shell(const std::string& prefix, int input) {
                                 const_cast<char* const*>(arguments), environ);
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
-  TAEDA_CHECK(error == 0, "cannot start the guard of shared memory (/bin/sh): ",
-              std::strerror(error));
+  TAEDA_CHECK(error == 0,
+              "cannot start the guard of shared memory (/bin/sh): ", std::strerror(error));
 }
 
 void start(Guard& g) {
@@ -69,12 +68,12 @@ void start(Guard& g) {
       pthread_atfork([] { guard().mutex.lock(); }, [] { guard().mutex.unlock(); }, forget_in_child);
   TAEDA_CHECK(registered == 0, "cannot register the fork handler of shared memory");
   uint64_t random = 0;
-  TAEDA_CHECK(getrandom(&random, sizeof random, 0) == sizeof random, "getrandom failed: ",
-              std::strerror(errno));
+  TAEDA_CHECK(getrandom(&random, sizeof random, 0) == sizeof random,
+              "getrandom failed: ", std::strerror(errno));
   const std::string prefix = str("torch_", int64_t{getpid()}, "_", random, "_");
   int ends[2];
-  TAEDA_CHECK(pipe2(ends, O_CLOEXEC) == 0, "cannot make a pipe for shared memory: ",
-              std::strerror(errno));
+  TAEDA_CHECK(pipe2(ends, O_CLOEXEC) == 0,
+              "cannot make a pipe for shared memory: ", std::strerror(errno));
   try {
     spawn_shell(prefix, ends[0]);
   } catch (...) {

@@ -106,7 +106,11 @@ class TestSamplers:
         counts = collections.Counter(drawn)
         assert counts[0] == 0 and 2.5 < counts[2] / counts[1] < 3.6
         assert sorted(data.WeightedRandomSampler([1, 2, 3], 3, replacement=False)) == [0, 1, 2]
-        for bad in ({"num_samples": 0}, {"num_samples": True}, {"num_samples": 1, "replacement": 0}):
+        for bad in (
+            {"num_samples": 0},
+            {"num_samples": True},
+            {"num_samples": 1, "replacement": 0},
+        ):
             with pytest.raises(ValueError):
                 data.WeightedRandomSampler([1.0], **bad)
         with pytest.raises(ValueError, match="weights should be a 1d sequence"):
@@ -269,7 +273,9 @@ class TestImageFolder:
         path.parent.mkdir(parents=True, exist_ok=True)
         channels = 3 if magic == b"P6" else 1
         size = b"%d %d\n255\n" % (width, height)
-        path.write_bytes(magic + b"\n" + comment + size + bytes([value]) * width * height * channels)
+        path.write_bytes(
+            magic + b"\n" + comment + size + bytes([value]) * width * height * channels
+        )
 
     def test_classes_are_folders(self, tmp_path):
         self.write(tmp_path / "cat" / "deep" / "b.ppm", 3, 2, 9)
@@ -297,7 +303,14 @@ class TestImageFolder:
 
     @pytest.mark.parametrize(
         "content",
-        [b"", b"P6", b"P3 1 1 255\n0 0 0", b"P6 1 1 65535\n123456", b"P6 2 2 255\nabc", b"P6 x 1 255\n"],
+        [
+            b"",
+            b"P6",
+            b"P3 1 1 255\n0 0 0",
+            b"P6 1 1 65535\n123456",
+            b"P6 2 2 255\nabc",
+            b"P6 x 1 255\n",
+        ],
     )
     def test_files_that_are_no_pictures(self, tmp_path, content):
         path = tmp_path / "a" / "x.ppm"

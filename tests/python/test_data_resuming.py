@@ -3,8 +3,6 @@
 import pickle
 
 import pytest
-
-import taeda as t
 from taeda.utils.data import (
     DataLoader,
     IterableDataset,
@@ -12,6 +10,8 @@ from taeda.utils.data import (
     SubsetRandomSampler,
     get_worker_info,
 )
+
+import taeda as t
 
 
 class Stream(IterableDataset):
@@ -79,7 +79,7 @@ class TestMaps:
     @pytest.mark.parametrize("options", [{}, {"shuffle": True}])
     def test_go_on_in_order(self, workers, count, options):
         data = t.arange(40).split(1)
-        make = lambda: DataLoader(data, batch_size=4, num_workers=workers, **options)  # noqa: E731
+        make = lambda: DataLoader(data, batch_size=4, num_workers=workers, **options)
         whole, stitched = rest_after(make, count)
         assert stitched == whole
 
@@ -88,7 +88,7 @@ class TestMaps:
         "sampler",
         [
             lambda data: RandomSampler(data, replacement=True, num_samples=40),
-            lambda data: SubsetRandomSampler(range(0, 40)),
+            lambda data: SubsetRandomSampler(range(40)),
         ],
     )
     def test_with_samplers(self, workers, sampler):
@@ -192,7 +192,7 @@ class TestStreams:
     @WORKERS
     @COUNTS
     def test_are_read_again(self, workers, count):
-        make = lambda: DataLoader(Stream(40), batch_size=4, num_workers=workers)  # noqa: E731
+        make = lambda: DataLoader(Stream(40), batch_size=4, num_workers=workers)
         whole, stitched = rest_after(make, count)
         assert stitched == whole
 

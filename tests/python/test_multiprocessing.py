@@ -146,7 +146,9 @@ class TestQueues:
         queue.put([x, x.t()[1:], x.untyped_storage()])
         whole, part, storage = results.get()
         assert whole.untyped_storage()._cdata == x.untyped_storage()._cdata == storage._cdata
-        assert part.shape == (2, 2) and part.stride() == (1, 3) and part.tolist() == [[1, 4], [2, 5]]
+        assert (
+            part.shape == (2, 2) and part.stride() == (1, 3) and part.tolist() == [[1, 4], [2, 5]]
+        )
         queue.put(None)
         process.join(TIMEOUT)
         del whole, part, storage, x
@@ -263,7 +265,9 @@ class TestProcesses:
         assert caught.value.error_index == 1 and caught.value.error_pid > 0
 
     def test_that_exit(self, method):
-        with pytest.raises(mp.ProcessExitedException, match="process 1 terminated with exit code 3") as c:
+        with pytest.raises(
+            mp.ProcessExitedException, match="process 1 terminated with exit code 3"
+        ) as c:
             mp.start_processes(fail, args=("exit",), nprocs=2, start_method=method)
         assert c.value.exit_code == 3 and c.value.signal_name is None
 

@@ -63,8 +63,8 @@ PyObject* bytes_of(const Tensor& t, int64_t place) {
                                t.is_neg(),
                                autograd::requires_grad(t)};
   const size_t dims = t.sizes().size() * sizeof(int64_t);
-  PyObject* bytes =
-      checked(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(sizeof header + 2 * dims)));
+  PyObject* bytes = checked(
+      PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(sizeof header + 2 * dims)));
   char* out = PyBytes_AS_STRING(bytes);
   std::memcpy(out, &header, sizeof header);
   std::memcpy(out + sizeof header, t.sizes().data(), dims);
@@ -182,7 +182,8 @@ PyMethodDef methods[] = {
     {"send_tensor", send_tensor, METH_O,
      "A tensor on the CPU as bytes for one message; None where there is no room."},
     {"receive_tensor", receive_tensor, METH_O, "The tensor of such bytes."},
-    {"end_message", end_message, METH_NOARGS, "What is sent from now on belongs to another message."},
+    {"end_message", end_message, METH_NOARGS,
+     "What is sent from now on belongs to another message."},
     {"trim", trim, METH_NOARGS, "Gives memory that nobody uses back to the system."},
     {"used_bytes", used_bytes, METH_NOARGS, nullptr},
     {}};

@@ -44,7 +44,8 @@ PyObject* open_descriptor(PyObject*, PyObject* args) {
   int descriptor = -1;
   Py_ssize_t nbytes = 0;
   if (!PyArg_ParseTuple(args, "in:open_descriptor", &descriptor, &nbytes)) return nullptr;
-  return guarded([&] { return wrap_storage(open_shared_storage(descriptor, expect_size(nbytes))); });
+  return guarded(
+      [&] { return wrap_storage(open_shared_storage(descriptor, expect_size(nbytes))); });
 }
 
 PyObject* share_name(PyObject*, PyObject* o) {

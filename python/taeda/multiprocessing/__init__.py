@@ -1,7 +1,7 @@
 """Processes that see the same tensors: Python's multiprocessing, with tensors in shared memory.
 
-Everything that `multiprocessing` has is here too. What is sent through a queue, a pipe or a pool, or
-given to a process, moves to shared memory, and both sides see each other's writes.
+Everything that `multiprocessing` has is here too. What is sent through a queue, a pipe or a pool,
+or given to a process, moves to shared memory, and both sides see each other's writes.
 """
 
 import multiprocessing
@@ -36,8 +36,8 @@ __all__ = [
     "set_sharing_strategy",
     "spawn",
     "start_processes",
-    *multiprocessing.__all__,
 ]
+__all__ += multiprocessing.__all__
 
 _all_sharing_strategies = {"file_descriptor", "file_system"}
 _sharing_strategy = "file_descriptor"
@@ -58,8 +58,7 @@ def set_sharing_strategy(new_strategy):
     global _sharing_strategy
     if new_strategy not in _all_sharing_strategies:
         raise AssertionError(
-            f"invalid sharing strategy {new_strategy!r}, "
-            f"expected one of {_all_sharing_strategies}"
+            f"invalid sharing strategy {new_strategy!r}, expected one of {_all_sharing_strategies}"
         )
     _sharing_strategy = new_strategy
 

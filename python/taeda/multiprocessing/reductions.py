@@ -3,7 +3,6 @@
 Python's multiprocessing pickles with a ForkingPickler, and asks these functions what to write.
 """
 
-import multiprocessing.resource_sharer  # whole before any fork
 import os
 import threading
 from multiprocessing import reduction
@@ -86,9 +85,7 @@ def reduce_storage(storage):
 
     if storage.device.type != "cpu":
         kind = {"cuda": "CUDA"}.get(storage.device.type, storage.device.type)
-        raise RuntimeError(
-            f"Cannot pickle {kind} storage; try pickling a {kind} tensor instead"
-        )
+        raise RuntimeError(f"Cannot pickle {kind} storage; try pickling a {kind} tensor instead")
     if get_sharing_strategy() == "file_system":
         name, size = _multiprocessing.send_name(storage)
         shared_cache[name] = storage

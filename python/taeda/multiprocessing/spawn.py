@@ -32,7 +32,7 @@ _SECONDS_TO_END = 30
 log = logging.getLogger(__name__)
 
 
-class ProcessException(Exception):
+class ProcessException(Exception):  # noqa: N818 -- PyTorch's name
     """A process of start_processes failed: which one, counted from 0, and its process id."""
 
     __slots__ = ["error_index", "error_pid"]
@@ -155,9 +155,7 @@ class SpawnContext(ProcessContext):
     """The old name of ProcessContext."""
 
     def __init__(self, processes, error_files):
-        warnings.warn(
-            "SpawnContext is renamed to ProcessContext since 1.4 release.", stacklevel=2
-        )
+        warnings.warn("SpawnContext is renamed to ProcessContext since 1.4 release.", stacklevel=2)
         super().__init__(processes, error_files)
 
 

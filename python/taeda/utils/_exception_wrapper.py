@@ -26,7 +26,7 @@ class ExceptionWrapper:
         self.where = where
 
     def reraise(self):
-        """Raises an exception of the same type, or a RuntimeError where a message cannot make one."""
+        """Raises an exception of the same type, or a RuntimeError where a text cannot make one."""
         text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
         if getattr(self.exc_type, "message", None):
             raise self.exc_type(message=text)

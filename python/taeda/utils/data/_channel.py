@@ -1,7 +1,8 @@
 """Frames between the main process and a worker: two pipes, and what each side does with its ends.
 
-A frame is a header and a payload of bytes. The main process never waits for a pipe that is full: what
-does not fit is kept, and written when the worker has read. A worker's end is the end of its pipe.
+A frame is a header and a payload of bytes. The main process never waits for a pipe that is full:
+what does not fit is kept, and written when the worker has read. A worker's end is the end of its
+pipe.
 """
 
 import os
@@ -56,7 +57,7 @@ class MainEnd:
         self.flush()
 
     def flush(self):
-        """Writes what the pipe takes; a worker that is gone is noticed where its results are read."""
+        """Writes what the pipe takes; a worker that is gone is noticed where one reads."""
         try:
             while self._unsent:
                 written = os.write(self._writer.fileno(), self._unsent[0])
@@ -70,7 +71,7 @@ class MainEnd:
             self._unsent.clear()
 
     def receive(self):
-        """The frames that are here, (kind, number, payload) each; EOFError when the worker is gone."""
+        """The frames that are here: (kind, number, payload); EOFError when the worker is gone."""
         try:
             data = os.read(self._reader.fileno(), _READ_AT_ONCE)
         except BlockingIOError:
@@ -106,7 +107,7 @@ os.register_at_fork(after_in_child=_close_in_child)
 
 
 class WorkerEnd:
-    """Reads tasks and sends results; both calls wait. It travels to the worker with its arguments."""
+    """Reads tasks and sends results; both calls wait. It travels with a worker's arguments."""
 
     def __init__(self, reader, writer):
         self._reader, self._writer = reader, writer

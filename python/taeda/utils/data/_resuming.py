@@ -1,8 +1,8 @@
 """Where a DataLoader is inside an epoch, as a dict that a later program goes on from.
 
 The order of samples is not stored: it is drawn again from the random state that the epoch began
-with, and the indices of batches that were handed out are skipped. A stream that has `state_dict` and
-`load_state_dict` is asked for its place; any other is read again up to it.
+with, and the indices of batches that were handed out are skipped. A stream that has `state_dict`
+and `load_state_dict` is asked for its place; any other is read again up to it.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ from taeda import _C
 from taeda.utils.data.dataset import IterableDataset
 
 __all__ = ["BEGINNING", "Progress", "RandomStart", "ResumedState", "is_stateful"]
+
 
 def is_stateful(dataset):
     """Whether a stream can tell where it is."""
@@ -32,8 +33,8 @@ class RandomStart:
 
     @contextlib.contextmanager
     def in_force(self, loader):
-        """Puts the states back; afterwards the default one is what it was, for the rest of it is not
-        the loader's."""
+        """Puts the states back; afterwards the default one, which is not the loader's, is what it
+        was."""
         before = _C.default_generator.get_state()
         _C.default_generator.set_state(self.default)
         if loader.generator is not None and self.generator is not None:

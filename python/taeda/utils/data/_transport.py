@@ -2,9 +2,9 @@
 
 Note [Transport of batches]: each worker has an arena (taeda/core/shared_arena.h), one stretch of
 shared memory for all batches of its life. Tensors are collated into blocks of it, or copied there,
-and the pickle holds places of blocks; the main process makes tensors over the same memory. When they
-are gone the worker uses the blocks again. So a tensor costs no descriptor, no name, no system call
-and, once the arena is warm, no page fault. A pickle that is itself large lies in a block too.
+and the pickle holds places of blocks; the main process makes tensors over the same memory. When
+they are gone the worker uses the blocks again. So a tensor costs no descriptor, no name, no system
+call and, once the arena is warm, no page fault. A pickle that is itself large lies in a block too.
 
 A tensor that is a small part of its storage is copied alone; tensors that share a storage share it
 on the other side otherwise.

@@ -72,8 +72,7 @@ def _check_batches(batch_size, shuffle, sampler, batch_sampler, drop_last):
             )
     elif batch_size is None and drop_last:
         raise ValueError(
-            "batch_size=None option disables auto-batching "
-            "and is mutually exclusive with drop_last"
+            "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
         )
 
 
@@ -81,9 +80,10 @@ class DataLoader(Generic[T_co]):
     """An iterable of batches of a dataset.
 
     Samples are taken in the order of `sampler` (by default from first to last, or at random with
-    `shuffle`), `batch_size` at a time, and joined by `collate_fn`. With `num_workers` they are loaded
-    by so many processes, each `prefetch_factor` batches ahead; batches come in shared memory and, with
-    `in_order`, in the order of one process. `state_dict` and `load_state_dict` go on inside an epoch.
+    `shuffle`), `batch_size` at a time, and joined by `collate_fn`. With `num_workers` they are
+    loaded by so many processes, each `prefetch_factor` batches ahead; batches come in shared memory
+    and, with `in_order`, in the order of one process. `state_dict` and `load_state_dict` go on
+    inside an epoch.
     """
 
     _is_initialized = False

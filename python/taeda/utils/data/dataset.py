@@ -4,7 +4,8 @@ import bisect
 import itertools
 import math
 import warnings
-from typing import Generic, Iterable, TypeVar
+from collections.abc import Iterable
+from typing import Generic, TypeVar
 
 from taeda._C import default_generator, randperm
 

@@ -20,7 +20,7 @@ class DistributedSampler(Sampler):
     ):
         if num_replicas is None or rank is None:
             raise RuntimeError(
-                "Requires distributed package to be available; without it, say num_replicas and rank"
+                "Requires distributed package to be available; give num_replicas and rank"
             )
         if rank >= num_replicas or rank < 0:
             raise ValueError(

@@ -38,7 +38,7 @@ def read_netpbm(path):
 
 
 def read_image(path):
-    """A picture as a uint8 tensor of channels, rows and columns; all but PPM and PGM need Pillow."""
+    """A picture as a uint8 tensor of channels, rows, columns; all but PPM and PGM need Pillow."""
     if path.lower().endswith((".ppm", ".pgm")):
         return read_netpbm(path)
     try:
@@ -55,10 +55,10 @@ def read_image(path):
 
 
 class ImageFolder(Dataset):
-    """The pictures below `root`, which has one folder per class; a sample is a picture and its class.
+    """The pictures below `root`, in one folder per class; a sample is a picture and its class.
 
-    `classes` are the names of the folders in order of name, `class_to_idx` their numbers, `samples` the
-    paths with them. `loader` reads a path (by default to a uint8 tensor of channels, rows and
+    `classes` are the names of the folders in order of name, `class_to_idx` their numbers, `samples`
+    the paths with them. `loader` reads a path (by default to a uint8 tensor of channels, rows and
     columns); `transform` and `target_transform` are applied to the picture and to the number.
     """
 

@@ -1,4 +1,4 @@
-"""TokenFile: training text as a file of token numbers, of which a process reads only what it asks for."""
+"""TokenFile: training text as a file of token numbers, which is mapped and not read."""
 
 import mmap
 import os
@@ -12,9 +12,10 @@ __all__ = ["TokenFile"]
 class TokenFile(Dataset):
     """Windows of `block_size` tokens of a file, each with the window one token further on.
 
-    The file is nothing but numbers of one dtype, one after the other. It is mapped, so it may be larger
-    than memory, and worker processes share its pages. Window i begins at token i * `stride`, by
-    default with the end of the one before. A sample is two int64 tensors, `x` and the next tokens `y`.
+    The file is nothing but numbers of one dtype, one after the other. It is mapped, so it may be
+    larger than memory, and worker processes share its pages. Window i begins at token i * `stride`,
+    by default where the one before ends. A sample is two int64 tensors: the tokens, and those that
+    follow each of them.
     """
 
     def __init__(self, path, block_size, *, dtype=_C.uint16, stride=None):

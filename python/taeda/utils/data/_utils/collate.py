@@ -42,7 +42,7 @@ def _with_listed(original, made):
 
 
 def map_elements(container, function):
-    """A mapping or a sequence with `function` of each element; its class is kept where it can be."""
+    """A mapping or a sequence with `function` of each element, of the same class where it can."""
     if isinstance(container, collections.abc.Mapping):
         return _with_mapped(container, lambda key: function(container[key]))
     if isinstance(container, tuple) and hasattr(container, "_fields"):  # a named tuple

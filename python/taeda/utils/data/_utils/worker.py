@@ -178,7 +178,7 @@ class _Worker:
 
 
 def _worker_loop(work, channel, writer):
-    """The target of a worker process; it ends when the main process closes the channel or is gone."""
+    """The target of a worker process: it ends when the main process closes the channel or dies."""
     global _worker_info, _arena
     from taeda.utils.data._utils import MP_STATUS_CHECK_INTERVAL
 
