@@ -125,6 +125,7 @@ class TestAWorkerThatHangs:
         assert code == 0, err
         assert out == "RuntimeError DataLoader timed out after 1 seconds\n"
 
+    @pytest.mark.slow
     def test_that_ignores_the_request_to_end(self):
         fault = "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(1000)"
         code, out, err = run(load(fault, "num_workers=1, timeout=1"))

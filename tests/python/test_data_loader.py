@@ -414,5 +414,5 @@ class TestRefusals:
 
 def test_loading_says_nothing():
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         assert len(list(DataLoader(Squares(), num_workers=1))) == 20
