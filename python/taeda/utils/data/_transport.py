@@ -25,7 +25,7 @@ from taeda.storage import TypedStorage
 
 __all__ = ["ArenaReader", "ArenaWriter"]
 
-_LARGEST_INLINE = 1 << 14
+_LARGEST_INLINE = 1 << 12  # bytes: a pipe has room for the batches that a worker is ahead
 _numbers = itertools.count()
 _readers = {}  # arenas of this process's workers, by number
 

@@ -307,14 +307,18 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._is_shut_down = True
         for remote in self._remotes:
             remote.close()
+        self._join_workers()
+        for remote in self._remotes:
+            remote.process.terminate()
+        self._join_workers()
+        for remote in self._remotes:
+            remote.process.kill()
+        self._join_workers()
+
+    def _join_workers(self):
         deadline = time.monotonic() + _utils.MP_STATUS_CHECK_INTERVAL
-        for end in (lambda process: None, lambda p: p.terminate(), lambda p: p.kill()):
-            for remote in self._remotes:
-                if remote.process.is_alive():
-                    end(remote.process)
-            for remote in self._remotes:
-                remote.process.join(max(0.0, deadline - time.monotonic()))
-            deadline = time.monotonic() + _utils.MP_STATUS_CHECK_INTERVAL
+        for remote in self._remotes:
+            remote.process.join(max(0.0, deadline - time.monotonic()))
 
     def __del__(self):
         if not sys.is_finalizing():
