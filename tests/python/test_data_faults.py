@@ -71,6 +71,25 @@ for _ in range(2):
         assert run(body)[1] == "True\nTrue\n"
 
 
+    @pytest.mark.skipif(NAME != "taeda", reason="PyTorch's loader is of no more use")
+    def test_of_a_loader_that_keeps_them_is_replaced(self):
+        body = """
+class Data(Faulty):
+    def fault(self, i):
+        if i == 9 and not os.path.exists(path):
+            open(path, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+import tempfile
+path = tempfile.mktemp()
+loader = DataLoader(Data(), num_workers=2, persistent_workers=True)
+for _ in range(3):
+    try: print(len(list(loader)))
+    except RuntimeError as error: print("exited unexpectedly" in str(error))
+os.unlink(path)
+"""
+        assert run(body)[1] == "True\n40\n40\n"
+
+
 class TestAWorkerThatRaises:
     def test_has_its_traceback_in_the_message(self):
         _, out, _ = run(load("if i == 0: raise ValueError('bad row 0')"))

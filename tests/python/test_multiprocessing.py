@@ -199,6 +199,16 @@ class TestQueues:
         with pytest.raises(RuntimeError, match="Cowardly refusing to serialize non-leaf tensor"):
             mp.SimpleQueue().put(t.ones(2, requires_grad=True) * 2)
 
+    @pytest.mark.skipif(NAME != "taeda", reason="PyTorch sends what is inside")
+    def test_tensors_inside_a_transform(self):
+        def send(x):
+            mp.SimpleQueue().put(x)
+            return x
+
+        for transformed in (t.func.vmap(send), t.func.grad(lambda x: send(x).sum())):
+            with pytest.raises(RuntimeError, match="inside a function transform"):
+                transformed(t.ones(3))
+
     def test_many_tensors(self, strategy):
         queue = mp.SimpleQueue()
         for i in range(300):

@@ -50,6 +50,7 @@ PyObject* fileno(PyObject* self, PyObject*) { return PyLong_FromLong(arena_of(se
 struct TensorHeader {
   int64_t place, nbytes, offset;
   uint8_t dtype, ndim, is_conj, is_neg, requires_grad;
+  uint8_t unused[3] = {};
 };
 
 PyObject* bytes_of(const Tensor& t, int64_t place) {

@@ -133,6 +133,11 @@ def metadata_of(tensor):
 
 def check_can_travel(tensor):
     """A graph of derivatives stays in its process; leaves travel, with their requires_grad."""
+    if _C._wrapper_info(tensor) is not None:
+        raise RuntimeError(
+            "a tensor inside a function transform (vmap, grad, jvp) cannot be sent to another "
+            "process; send it before or after the transformed function"
+        )
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(
             "Cowardly refusing to serialize non-leaf tensor which requires_grad, "

@@ -134,8 +134,6 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _reset(self, loader):
         """A new epoch of workers that stay; what the last one left under way is thrown away."""
-        if self._failure is not None:
-            raise RuntimeError("the workers of this DataLoader have ended") from self._failure
         self._start_epoch(loader)
         self._epoch += 1
         self._fill()

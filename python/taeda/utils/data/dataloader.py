@@ -211,7 +211,7 @@ class DataLoader(Generic[T_co]):
     def __iter__(self):
         if not self.persistent_workers:
             iterator = self._get_iterator()
-        elif self._iterator is None:
+        elif self._iterator is None or self._iterator._is_shut_down:
             iterator = self._iterator = self._get_iterator()
         else:
             iterator = self._iterator
