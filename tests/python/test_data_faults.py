@@ -70,7 +70,6 @@ for _ in range(2):
 """
         assert run(body)[1] == "True\nTrue\n"
 
-
     @pytest.mark.skipif(NAME != "taeda", reason="PyTorch's loader is of no more use")
     def test_of_a_loader_that_keeps_them_is_replaced(self):
         body = """

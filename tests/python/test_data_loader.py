@@ -356,6 +356,29 @@ class TestBatches:
         got = self.through_a_worker(t.tensor([1, 2], dtype=t.uint8).untyped_storage())
         assert got.tolist() == [1, 2] and got.is_shared()
 
+    @pytest.mark.skipif(NAME != "taeda", reason="about the arenas of Taeda")
+    def test_an_arena_that_is_full(self):
+        from taeda.utils.data._transport import ArenaReader
+
+        class Full:
+            def send(self, storage):
+                return None
+
+            def send_tensor(self, tensor):
+                return None
+
+            def end_message(self):
+                pass
+
+        reader = ArenaReader()
+        writer = reader.writer()
+        writer.arena = Full()
+        sent = [t.arange(5), t.ones(2).untyped_storage(), "x" * 100_000]
+        numbers, storage, text = reader.load(*writer.dump(sent))
+        assert numbers.tolist() == [0, 1, 2, 3, 4] and numbers.is_shared()
+        assert storage.nbytes() == 8 and text == sent[2]
+        reader.close()
+
     def test_many_small_tensors(self):
         got = self.through_a_worker([t.tensor(i) for i in range(3000)])
         assert [int(x) for x in got] == list(range(3000))
