@@ -34,6 +34,8 @@ AREAS = (
     ("torch.nn.utils", "nn.utils"),
     ("torch.nn.utils.rnn", "nn.utils.rnn"),
     ("torch.optim", "optim"),
+    ("torch.utils.data", "utils.data"),
+    ("torch.multiprocessing", "multiprocessing"),
 )
 
 HEAD = """# Names
@@ -101,6 +103,8 @@ def signature(value):
 def _default(value):
     if inspect.isroutine(value) or inspect.isclass(value):
         return value.__name__
+    if type(value).__name__ == "Generator":
+        return "default_generator"  # its repr holds an address
     return repr(value).replace("taeda.", "torch.")
 
 

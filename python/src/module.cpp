@@ -24,6 +24,7 @@
 #include "python/src/generated.h"
 #include "python/src/module_call.h"
 #include "python/src/multi_head_attention.h"
+#include "python/src/multiprocessing/storage_sharing.h"
 #include "python/src/shapes/sym_types.h"
 #include "python/src/tensor/factories.h"
 #include "python/src/tensor/storage_type.h"
@@ -96,6 +97,14 @@ bool add_nn(PyObject* module) {
          add_functions(PyImport_AddModule("taeda._C._nn"), own_nn_functions);
 }
 
+const PyMethodDef* const multiprocessing_tables[] = {multiprocessing_table, nullptr};
+
+bool add_multiprocessing(PyObject* module) {
+  constexpr const char* kName = "taeda._C._multiprocessing";
+  return add_submodule(module, kName, multiprocessing_tables) &&
+         init_shared_arena_type(PyImport_AddModule(kName));
+}
+
 const PyMethodDef* const export_tables[] = {export_table, nullptr};
 
 bool fill(PyObject* module) {
@@ -115,7 +124,7 @@ bool fill(PyObject* module) {
          add_submodule(module, "taeda._C._aot", no_tables) &&
          add_submodule(module, "taeda._C._dynamo", no_tables) && fill_compilers() &&
          add_autograd_submodules(module) && init_weak_tensor_ref_type(module) &&
-         init_weak_storage_ref_type(module) &&
+         init_weak_storage_ref_type(module) && add_multiprocessing(module) &&
          PyModule_AddObjectRef(module, "_return_types", return_types_module()) == 0 &&
          init_script_object_type(module) && init_extension_api(module) && install_warnings() &&
          install_anomaly_hooks();

@@ -1,6 +1,6 @@
 """Methods of Tensor that are written in Python: printing, copying, pickling, NumPy's protocols."""
 
-from taeda import _C, _storage_copy, _value_functions
+from taeda import _C, _storage_copy, _storage_sharing, _value_functions
 from taeda.overrides import (
     _default_torch_function,
     handle_torch_function,
@@ -230,10 +230,18 @@ def _storage(self):
 
 
 def _is_shared(self):
-    """Whether other processes can reach the memory; none can as yet."""
+    """Whether the memory is shared memory, which other processes can see."""
     if has_torch_function_unary(self):
         return handle_torch_function(_C.Tensor.is_shared, (self,), self)
-    return False
+    return not self.is_meta and self.untyped_storage().is_shared()
+
+
+def _share_memory_(self):
+    """Moves the storage to shared memory, for all tensors over it; does nothing where it is."""
+    if has_torch_function_unary(self):
+        return handle_torch_function(_C.Tensor.share_memory_, (self,), self)
+    self.untyped_storage().share_memory_()
+    return self
 
 
 def _rdiv(self, other):
@@ -311,6 +319,7 @@ _METHODS = {
     "new": _new,
     "storage": _storage,
     "is_shared": _is_shared,
+    "share_memory_": _share_memory_,
     "nonzero": _nonzero,
     "norm": _value_functions.norm_method,
     "unique": _value_functions.unique_method,
@@ -326,6 +335,7 @@ _METHODS = {
 def _install(cls):
     """Adds the methods to the type, and to that of its memory."""
     _storage_copy.install(_C.UntypedStorage)
+    _storage_sharing.install(_C.UntypedStorage)
     cls.__torch_function__ = classmethod(_default_torch_function)
     cls.__torch_dispatch__ = _C._disabled_torch_dispatch_impl
     cls.__array_priority__ = 1000

@@ -2,5 +2,6 @@
 
 from taeda._type_info import element_size as _element_size
 from taeda.compiler import is_compiling
+from taeda.utils._exception_wrapper import ExceptionWrapper, KeyErrorMessage
 
-__all__ = ["_element_size", "is_compiling"]
+__all__ = ["ExceptionWrapper", "KeyErrorMessage", "_element_size", "is_compiling"]

@@ -77,6 +77,13 @@ class TypedStorage:
     def resize_(self, size):
         self._untyped_storage.resize_(size * self.element_size())
 
+    def is_shared(self):
+        return self._untyped_storage.is_shared()
+
+    def share_memory_(self):
+        self._untyped_storage.share_memory_()
+        return self
+
     def fill_(self, value):
         self._tensor().fill_(value)
         return self

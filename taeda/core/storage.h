@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "taeda/base/intrusive_ptr.h"
 #include "taeda/core/allocator.h"
@@ -42,6 +43,21 @@ class TAEDA_API StorageImpl final : public RefCounted {
   // Grows or shrinks, keeping the common prefix. A smaller storage keeps its memory, which tensors
   // may still reach; one of no bytes lets go of it, and TensorImpl::data notices.
   void resize(size_t nbytes);
+
+  // Who gives foreign memory back, and with what; null for memory of an allocator. Whoever lent the
+  // memory knows it again by them.
+  Deleter deleter() const { return deleter_; }
+  void* context() const { return context_; }
+  // Exchanges the memory of two storages, for every tensor over them.
+  void swap_memory(StorageImpl& other) {
+    std::swap(data_, other.data_);
+    std::swap(nbytes_, other.nbytes_);
+    std::swap(capacity_, other.capacity_);
+    std::swap(allocator_, other.allocator_);
+    std::swap(deleter_, other.deleter_);
+    std::swap(context_, other.context_);
+    std::swap(is_fixed_, other.is_fixed_);
+  }
 
   // Something that another layer keeps for as long as the storage lives; null until it is set.
   const IntrusivePtr<RefCounted>& companion() const { return companion_; }

@@ -222,3 +222,18 @@ def test_a_multi_hook_on_leaves_runs_under_grad():
     with t.autograd.graph.register_multi_grad_hook((a, b), lambda grads: seen.append(len(grads))):
         t.autograd.grad((a * b).sum(), (a, b))
     assert seen == [2]
+
+
+def test_hooks_of_a_tensor_can_be_listed():
+    a = leaf(2)
+    assert not a._backward_hooks
+    hooks = [lambda grad: None, lambda grad: grad]
+    handle, _ = map(a.register_hook, hooks)
+    assert list(a._backward_hooks.values()) == hooks
+    handle.remove()
+    assert list(a._backward_hooks.values()) == hooks[1:]
+    b, c = (a * 2).unbind()
+    c.register_hook(hooks[0])
+    assert not b._backward_hooks and list(c._backward_hooks.values()) == hooks[:1]
+    with pytest.raises(RuntimeError):
+        del a._backward_hooks

@@ -8,6 +8,7 @@
 #include "python/interop/gil.h"
 #include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
+#include "taeda/autograd/variable.h"
 
 namespace taeda::python {
 
@@ -156,6 +157,21 @@ autograd::PreHook pre_hook(PyObject* callable) { return PreCall{keep(callable)};
 autograd::PostHook post_hook(PyObject* callable) { return PostCall{keep(callable)}; }
 autograd::PostAccumulateHook post_accumulate_hook(PyObject* callable) {
   return PostAccumulateCall{keep(callable)};
+}
+
+PyObject* wrap_tensor_hooks(const Tensor& t) {
+  const auto* meta = autograd::meta_or_null(t.impl());
+  const auto node = autograd::grad_fn(t);
+  autograd::NodeHooks* hooks = node ? node->hooks() : meta ? meta->hooks.get() : nullptr;
+  Ref dict(checked(PyDict_New()));
+  if (hooks)
+    for (const auto& hook : hooks->copy_of(hooks->tensor)) {
+      const auto* call = hook.call.target<TensorCall>();
+      if (!call || (node && hook.input != autograd::output_nr(t))) continue;
+      const Ref id(checked(PyLong_FromUnsignedLongLong(hook.id)));
+      if (PyDict_SetItem(dict.get(), id.get(), call->kept.get()) < 0) throw_python_error();
+    }
+  return PyDict_GET_SIZE(dict.get()) ? dict.release() : Py_NewRef(Py_None);
 }
 
 int visit_hooks(const autograd::NodeHooks& hooks, visitproc visit, void* arg) {

@@ -4,6 +4,7 @@
 #include "python/interop/python.h"
 
 #include "taeda/autograd/node.h"
+#include "taeda/core/tensor.h"
 
 namespace taeda::python {
 
@@ -12,6 +13,9 @@ autograd::TensorHook tensor_hook(PyObject* callable);
 autograd::PreHook pre_hook(PyObject* callable);
 autograd::PostHook post_hook(PyObject* callable);
 autograd::PostAccumulateHook post_accumulate_hook(PyObject* callable);
+
+// The callables of a tensor's hooks by their ids, in order; None where it has none.
+PyObject* wrap_tensor_hooks(const Tensor& t);
 
 // For tp_traverse of the only owner of the hooks: shows their callables to the collector.
 int visit_hooks(const autograd::NodeHooks& hooks, visitproc visit, void* arg);

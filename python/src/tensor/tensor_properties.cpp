@@ -6,6 +6,7 @@
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "python/src/autograd/grad_fn_type.h"
+#include "python/src/autograd/hooks.h"
 #include "python/src/tensor/class_reads.h"
 #include "python/src/tensor/tensor_type.h"
 #include "taeda/autograd/grad_level.h"
@@ -204,6 +205,15 @@ PyObject* get_name(PyObject* self, void*) {
   const auto* meta = autograd::meta_or_null(tensor_of(self).impl());
   return meta && !meta->name.empty() ? wrap(meta->name) : Py_NewRef(Py_None);
 }
+
+PyObject* get_backward_hooks(PyObject* self, void*) {
+  return guarded([&] { return wrap_tensor_hooks(tensor_of(self)); });
+}
+int set_backward_hooks(PyObject*, PyObject* value, void*) {
+  if (!check_not_deleted(value, "_backward_hooks")) return -1;
+  set_error(PyExc_RuntimeError, "_backward_hooks cannot be assigned; use register_hook");
+  return -1;
+}
 }  // namespace
 
 PyGetSetDef tensor_properties[] = {
@@ -219,6 +229,7 @@ PyGetSetDef tensor_properties[] = {
      "The size of all elements in bytes.", nullptr},
     {"grad", get_grad, set_grad, "The gradient that backward has added up, or None.", nullptr},
     {"_grad", get_grad, set_grad, nullptr, nullptr},
+    {"_backward_hooks", get_backward_hooks, set_backward_hooks, nullptr, nullptr},
     {"grad_fn", get_grad_fn, nullptr,
      "The backward node that the tensor comes from; None for a leaf.", nullptr},
     {"_grad_fn", get_grad_fn, set_grad_fn, nullptr, nullptr},

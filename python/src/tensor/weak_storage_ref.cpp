@@ -49,6 +49,10 @@ void dealloc(PyObject* self) {
 }
 
 PyObject* expired(PyObject* self, PyObject*) { return wrap(!object_of(self)->storage.lock()); }
+PyObject* lock(PyObject* self, PyObject*) {
+  const Storage storage = object_of(self)->storage.lock();
+  return storage ? wrap_storage(storage) : Py_NewRef(Py_None);
+}
 PyObject* get_cdata(PyObject* self, void*) { return PyLong_FromVoidPtr(object_of(self)->address); }
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {
@@ -60,6 +64,9 @@ Py_hash_t hash(PyObject* self) { return _Py_HashPointer(object_of(self)->address
 PyMethodDef methods[] = {{"expired", expired, METH_NOARGS,
                           "expired() -> bool\n\n"
                           "Whether nobody holds the storage any more."},
+                         {"_lock", lock, METH_NOARGS,
+                          "_lock() -> UntypedStorage | None\n\n"
+                          "The storage; None when it is gone."},
                          {}};
 PyGetSetDef getters[] = {
     {"cdata", get_cdata, nullptr, "A number per storage, as UntypedStorage._cdata.", nullptr}, {}};

@@ -51,6 +51,18 @@ def unserializable_hook(f):
     return f
 
 
+def warn_if_has_hooks(tensor):
+    """Warns of hooks that are lost when a tensor is stored or sent, but for those marked so."""
+    for hook in (tensor._backward_hooks or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warn(
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, "
+                "you can decorate the function with @torch.utils.hooks.unserializable_hook to "
+                "suppress this warning",
+                stacklevel=2,
+            )
+
+
 class BackwardHookFunction(Function):
     """Passes tensors on; in the backward pass, gradients go through a function."""
 
