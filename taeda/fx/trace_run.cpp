@@ -128,7 +128,7 @@ void TraceRun::make_layers() {
   tracer_->opened = options_.opened;
   tracer_->decompose = options_.functionalizes ? options_.decompose : without_functions();
   tracer_->on_node = [this](Node& made) { note(made); };
-  if (options_.writes_asserts) {
+  if (options_.writes_asserts && fake_mode_->options().shape_env) {
     const IntrusivePtr<ShapeEnv>& env = fake_mode_->options().shape_env;
     next_.first_assert = told_ ? told_->first_assert : env->runtime_asserts().size();
     tracer_->write_asserts_of(env, next_.first_assert);

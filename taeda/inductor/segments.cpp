@@ -112,10 +112,11 @@ class Cutter {
 
   void cut() {
     Symbols known;
+    // The inputs of a run are its first slots.
+    for (const Node* node : graph_.placeholders()) slot_of_[node] = num_slots_++;
     for (const Node& node : graph_) {
       if (node.op() == fx::OpCode::Placeholder) {
         add_symbols(node.val(), known);
-        slot_of_[&node] = num_slots_++;
         note_symbols(node);
         continue;
       }
