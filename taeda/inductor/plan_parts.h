@@ -106,6 +106,7 @@ struct CompiledGraph::Parts {
   std::shared_ptr<const RunLayout> layout_of(const std::vector<int64_t>& symbols);
 
   // native_kernels.cpp
+  std::vector<CompilingUnit> units();
   void submit(CompilingUnit unit);
   void adopt();
   void take(CompilingUnit& unit);

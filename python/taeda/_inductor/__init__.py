@@ -22,7 +22,14 @@ from taeda.utils._config_module import inductor_config as config
 
 from . import _logs
 
-__all__ = ["CompiledModule", "compile", "compile_fx", "config"]
+__all__ = [
+    "CompiledModule",
+    "aoti_compile_and_package",
+    "aoti_load_package",
+    "compile",
+    "compile_fx",
+    "config",
+]
 
 NATIVE_MODES = ("background", "wait", "never", "only")
 
@@ -221,3 +228,32 @@ def compile(gm, example_inputs, *, native=None, check=False):
 
 
 compile_fx = compile
+
+
+def aoti_compile_and_package(
+    exported_program,
+    _deprecated_unused_args=None,
+    _deprecated_unused_kwargs=None,
+    *,
+    package_path=None,
+    inductor_configs=None,
+):
+    """Compiles an exported program into one file, a package; returns its path.
+
+    `aoti_load_package` runs it, and so does `taeda::load_package` of C++, with neither Python nor a
+    compiler.
+
+    package_path: a path that ends in .pt2, or a binary file; None makes a temporary one.
+    inductor_configs: settings of `config` for this compile; `aot_inductor.metadata` is kept in the
+    file.
+    """
+    from .package import compile_and_package
+
+    return compile_and_package(exported_program, package_path, inductor_configs)
+
+
+def aoti_load_package(path, run_single_threaded=False, device_index=-1):
+    """The program of a package: called with the arguments of the exported module."""
+    from .package import load_package
+
+    return load_package(path, run_single_threaded=run_single_threaded, device_index=device_index)
