@@ -196,6 +196,8 @@ std::optional<Values> TraceRun::keep_scope(bool is_enabled, const RegionValue& s
 RetraceOptions TraceRun::inner_options() const {
   RetraceOptions inner = options_;
   inner.fake_mode = fake_mode_;
+  inner.keeps_aliases = false;    // what a region gives are values
+  inner.stays_on_thread = false;  // regions are graphs, and this thread's tracer is ours
   inner.names.clear();
   inner.fakes.clear();
   return inner;

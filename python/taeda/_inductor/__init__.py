@@ -14,6 +14,7 @@ import weakref
 from operator import attrgetter
 
 from taeda import _C
+from taeda.fx.control_flow._regions import with_regions
 from taeda.fx.graph_module import GraphModule
 from taeda.fx.node import map_arg
 from taeda.utils import _pytree as pytree
@@ -41,9 +42,9 @@ def _is_strict():
     return os.environ.get("TAEDA_COMPILE_STRICT", "0") not in ("", "0")
 
 
-def _attributes(gm):
+def _attributes(gm, graph):
     """What the graph of a GraphModule reads by name."""
-    names = [node.target for node in gm.graph.find_nodes(op="get_attr")]
+    names = [node.target for node in graph.find_nodes(op="get_attr")]
     return {name: attrgetter(name)(gm) for name in names}
 
 
@@ -130,10 +131,11 @@ class CompiledModule:
         if form is None:
             _, self._structure = pytree.tree_flatten(result, is_leaf=lambda x: x is None)
         self._graph = gm.graph
+        graph = with_regions(gm)
         self._plan = _C._inductor.compile(
-            gm.graph,
+            graph,
             _placeholder_inputs(gm, example_inputs),
-            _attributes(gm),
+            _attributes(gm, graph),
             {
                 "form": form or "list",
                 "memory_budget": functorch_config.activation_memory_budget,

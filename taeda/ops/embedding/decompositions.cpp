@@ -21,9 +21,9 @@ Tensor range_of_classes(const Tensor& self) {
 }  // namespace
 
 TAEDA_DECOMPOSITION(one_hot, (const Tensor& self, int64_t num_classes)) {
-  const Tensor range =
-      num_classes < 0 ? range_of_classes(self)
-                      : taeda::arange(Scalar(num_classes), DType::Int64, {}, self.device());
+  const Tensor range = num_classes < 0
+                           ? range_of_classes(self)
+                           : taeda::arange(Scalar(num_classes), DType::Int64, {}, self.device());
   return taeda::eq(self.unsqueeze(-1), range).to(DType::Int64);
 }
 
