@@ -123,6 +123,21 @@ def test_exported_modules(pre_dispatch):
         assert t.equal(gm(*mod.parameters(), v)[0], mod(v)[0])
 
 
+def test_what_a_branch_computes_for_nothing_is_no_part_of_an_export():
+    class Wastes(t.nn.Module):
+        def forward(self, x):
+            def first(v):
+                unused = v + 4
+                unused.add_(5)
+                return v.cos()
+
+            return (cond(x.sum() > 0, first, lambda v: v.sin(), (x,)),)
+
+    gm, _ = aot_export_module(Wastes(), [t.ones(3)], trace_joint=False)
+    nodes = [n for n in gm.true_graph_0.graph.nodes if n.op == "call_function"]
+    assert [n.target for n in nodes] == [t.ops.aten.cos.default]
+
+
 def test_an_exported_joint_graph():
     class Loss(Branching):
         def forward(self, x):

@@ -11,6 +11,7 @@ from taeda.fx.aot.functions import _fake_mode_for
 from taeda.fx.control_flow._regions import with_submodules
 from taeda.fx.fake.modes import detect_fake_mode
 from taeda.fx.fake.tensors import FakeTensor
+from taeda.fx.graph import Graph
 from taeda.fx.graph_module import GraphModule
 from taeda.utils import _pytree as pytree
 from taeda.utils._config_module import functorch_config
@@ -256,12 +257,21 @@ def aot_export_module(
     check_written(leaves, written, trace_joint)
     if trace_joint:
         _finish_joint(graph, traced, tangents, gradients)
-    graph.eliminate_dead_code()
+    _drop_dead_code(graph)
     root = with_submodules(graph)
     for name, value in constants.items():
         setattr(root, name, value)
     signature = _signature(graph, traced, written, gradients if trace_joint else None)
     return GraphModule(root, graph, "<lambda>"), signature
+
+
+def _drop_dead_code(graph):
+    """Removes what nothing needs, in regions too."""
+    graph.eliminate_dead_code()
+    for node in graph.nodes:
+        for arg in node.args:
+            if isinstance(arg, Graph):
+                _drop_dead_code(arg)
 
 
 def _finish_joint(graph, traced, tangents, gradients):
