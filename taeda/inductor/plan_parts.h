@@ -33,10 +33,11 @@ struct PlanStep {
   mutable std::atomic<int64_t> nanoseconds{0};  // of timed runs
 };
 
-// Where a symbol's value comes from.
+// Where a symbol's value comes from: a number of an input that is scale * symbol + offset.
 struct SymbolBinding {
   size_t input;
   int dim;  // of the sizes; -1 for an integer itself
+  int64_t scale = 1, offset = 0;
 };
 
 struct ShapePrograms {

@@ -11,6 +11,7 @@
 #include "taeda/fx/regions.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
 #include "taeda/inductor/compile.h"
+#include "taeda/symbolic/polynomial.h"
 
 namespace taeda::inductor {
 
@@ -56,12 +57,14 @@ bool has_region(const Arg& arg) {
                                  [](const Arg& item) { return has_region(item); });
 }
 
-// Whether each symbol of the inputs is itself a size of one, or an input.
+// Whether the inputs tell each symbol that they mention, by a number such as s0 or 2*s0 + 1.
 bool tells_symbols(const fx::Graph& graph) {
   Symbols mentioned, told;
   const auto note = [&](const SymInt& v) {
     const fx::SymExprNode* node = v.is_symbolic() ? fx::SymExprNode::from(v.node()) : nullptr;
-    if (node && node->expr()->is_symbol()) told.insert(node->expr());
+    if (!node) return;
+    const symbolic::Affine form = symbolic::affine_of(node->env().pool(), node->expr());
+    if (form.form && form.form->is_symbol() && form.scale > 0) told.insert(form.form);
   };
   for (const Node* input : graph.placeholders()) {
     const Value val = input->val();

@@ -90,14 +90,24 @@ def test_regions_have_native_kernels():
     assert same(run(x.abs()), branch(x.abs())) and same(run(-x.abs()), branch(-x.abs()))
 
 
-def test_sizes_that_operands_do_not_tell():
-    def f(x):
-        return cond(x.sum() > 0, lambda v: v.sin() * 2, lambda v: v.cos(), (t.cat([x, x]),)) + 1
+def twice(x):
+    return cond(x.sum() > 0, lambda v: v.sin() * 2, lambda v: v.cos() + 1, (t.cat([x, x]),))
 
-    run = compiled(f, t.randn(4, 3))
-    for n in (4, 7):
-        x = t.randn(n, 3)
-        assert same(run(x), f(x))
+
+def flat(x):
+    return cond(x.sum() > 0, lambda v: v.sin() * 2, lambda v: v.cos() + 1, (x.reshape(-1),))
+
+
+# Sizes of operands that tell the symbols (2*s0), and that do not (s0*s1): such regions are
+# interpreted.
+@pytest.mark.parametrize(("program", "expected"), [(twice, 4), (flat, 1)])
+def test_sizes_of_operands(program, expected):
+    run = compiled(program, t.randn(4, 3))
+    assert sum(kernels(run)) == expected
+    for shape in ((4, 3), (7, 3), (2, 5)):
+        for sign in (1, -1):
+            x = t.rand(shape) * sign
+            assert same(run(x), program(x))
 
 
 def test_sizes_that_data_tells_inside():

@@ -90,11 +90,19 @@ def _examples(gm):
     return [node.meta.get("val") for node in gm.graph.find_nodes(op="placeholder")]
 
 
+def _mark_backward(graph):
+    for node in graph.nodes:
+        if node.op in ("call_function", "get_attr"):
+            node.meta["autograd_backward"] = True
+
+
 def _graph_compiler(compiler, name):
     """Takes a graph as C++ has it."""
 
     def compile_graph(graph, attributes):
         gm = _graph_module(graph, attributes)
+        if name == "backward":
+            _mark_backward(gm.graph)
         with _compiling(name), _use_lazy_graph_module(False):
             made = as_boxed(compiler(gm, _examples(gm)))
 
