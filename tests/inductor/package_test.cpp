@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <random>
+#include <thread>
 
 #include "taeda/autograd/variable.h"
 #include "taeda/export/size_symbols.h"
@@ -335,6 +337,53 @@ TEST(Package, MutatedFilesAreRefusedOrRun) {
     }
   }
   EXPECT_GT(refused, 200);
+}
+
+TEST(Package, SeveralThreadsRunAtOnce) {
+  const char* graph = R"(graph(x: f32[s0, 5]) {
+  sin: f32[s0, 5] = aten::sin(x)
+  mul: f32[s0, 5] = aten::mul.Tensor(sin, 3)
+  softmax: f32[s0, 5] = aten::softmax.int(mul, -1)
+  return (softmax,)
+}
+)";
+  Package package = loaded(
+      packed(program_of(graph, "softmax", {{"s0", {0, 90, 2}}}), {ones({4, 5}, DType::Float)}));
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (int64_t n = 2; n < 8; ++n)
+    threads.emplace_back([&, n] {
+      const Tensor x = full({n, 5}, Scalar(0.1 * static_cast<double>(n)), DType::Float);
+      const Tensor want = (x.sin() * 3).softmax(-1);
+      for (int i = 0; i < 50; ++i) wrong += !equal(package({x}).at(0), want);
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(package.interpreted_runs(), 0);
+}
+
+TEST(Package, KernelsOfRegionsArePartOfIt) {
+  const char* graph = R"(graph(x: f32[4]) {
+  sum_1: f32[] = aten::sum(x)
+  gt: b8[] = aten::gt.Scalar(sum_1, 0)
+  cond = higher_order::cond(gt, graph(a: f32[4]) {
+    sin: f32[4] = aten::sin(a)
+    mul: f32[4] = aten::mul.Tensor(sin, 2)
+    return (mul,)
+  }, graph(a: f32[4]) {
+    cos: f32[4] = aten::cos(a)
+    return (cos,)
+  }, (x,))
+  getitem: f32[4] = builtin::getitem(cond, 0)
+  return (getitem,)
+}
+)";
+  Package package = loaded(packed(program_of(graph, "getitem"), {ones({4}, DType::Float)}));
+  EXPECT_EQ(all_kernels(package), 3);
+  EXPECT_EQ(native_kernels(package), 3) << package.problem();
+  const Tensor x = ones({4}, DType::Float);
+  EXPECT_TRUE(equal(package({x}).at(0), x.sin() * 2));
+  EXPECT_TRUE(equal(package({x.neg()}).at(0), x.neg().cos()));
 }
 
 TEST(Package, ConstantsMayBeReplaced) {
