@@ -9,7 +9,6 @@
 #include "taeda/base/str.h"
 #include "taeda/fx/shared_inputs.h"
 #include "taeda/ops/functions.h"
-#include "taeda/ops/graph/operators.h"
 
 namespace taeda::aot {
 
@@ -120,13 +119,6 @@ class CompiledNode final : public autograd::CustomNode {
 // The tensor itself, or one that is no view: a result has memory of its own.
 Tensor own_tensor(const Tensor& t) { return t.impl()->view_base() ? autograd::detached(t) : t; }
 
-// Whether a graph states conditions on numbers that only data tells.
-bool has_asserts(const fx::Graph& graph) {
-  for (const fx::Node& node : graph)
-    if (node.target().op() == &ops::_assert_scalar) return true;
-  return false;
-}
-
 const auto read_none = [](const std::string& name) -> Value {
   throw_error(ErrorKind::Attribute, str("the graph's attribute ", name, " is not given"));
 };
@@ -140,6 +132,9 @@ class Compiler {
       : inputs_(inputs), options_(options), made_(std::make_shared<CompiledFunction>()) {
     trace_.decompose = options.decompose;
     trace_.keeps_aliases = true;
+    // What the program states of numbers that only data tells is checked when it runs.
+    trace_.writes_asserts = true;
+    trace_.writes_given_asserts = false;
     trace_.stays_on_thread = options.stays_on_thread;
     trace_.fake_mode = options.fake_mode;
     trace_.fakes = options.fakes;
@@ -214,7 +209,6 @@ std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph, const std::vec
   Compiler compiler(inputs, options);
   fx::RetraceOptions trace = compiler.options();
   trace.names.clear();  // those of the graph
-  trace.writes_asserts = !trace.differentiates && has_asserts(graph);
   return compiler.compile(fx::retrace(graph, inputs, trace, attributes), attributes);
 }
 

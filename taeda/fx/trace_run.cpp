@@ -126,6 +126,7 @@ void TraceRun::make_layers() {
   tracer_ = make_intrusive<Tracer>(make_intrusive<Graph>());
   tracer_->is_before_autograd = options_.is_before_autograd;
   tracer_->opened = options_.opened;
+  tracer_->skips_given_asserts = !options_.writes_given_asserts;
   tracer_->decompose = options_.functionalizes ? options_.decompose : without_functions();
   tracer_->on_node = [this](Node& made) { note(made); };
   if (options_.writes_asserts && fake_mode_->options().shape_env) {

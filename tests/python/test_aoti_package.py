@@ -300,6 +300,7 @@ def packed_mlp(tmp_path):
     return path, net(taeda.ones(3, 6)).double().sum().item()
 
 
+@pytest.mark.slow
 def test_the_example_runs_where_no_compiler_can_be_found(tmp_path):
     path, want = packed_mlp(tmp_path)
     source = (ROOT / "examples" / "cpp" / "run_package.cpp").read_text()
@@ -326,6 +327,7 @@ int main(int, char** argv) {
 """
 
 
+@pytest.mark.slow
 def test_pytorchs_loader(tmp_path):
     path, want = packed_mlp(tmp_path)
     printed = run_program(LOADER, tmp_path, str(path), with_torch_names=True)
