@@ -113,7 +113,7 @@ def test_sizes_below_zero_are_refused():
 
     compiled = aot_function(zeros, kernels)
     assert compiled(t.tensor(2)).shape == (2,)
-    with pytest.raises(RuntimeError, match="u1 >= 0|u0 >= 0"):
+    with pytest.raises(RuntimeError, match=r"u\d >= 0"):
         compiled(t.tensor(-1))
 
 
