@@ -2,8 +2,9 @@
 
 A folder may include itself, the folders of lower rows, the files directly in a folder above it, and
 what an arrow in the table's last column grants (`optim → nn; distributed → nn, optim, data`).
-The headers of programs that use the library, `taeda/taeda.h`, `taeda/compile.h`, `taeda/nn.h` and
-`taeda/optim.h`, may include every folder, and no source of the library includes them.
+The headers of programs that use the library, `taeda/taeda.h`, `taeda/compile.h`, `taeda/nn.h`,
+`taeda/optim.h` and `taeda/package.h`, may include every folder, and no source of the library
+includes them.
 
 Includes do not show what a file knows: sources of `taeda/ops`, generated ones too, neither say
 `cpu::` nor name a device otherwise (`is_cpu`, `is_cuda`, `DeviceType::CPU`, `kCPU`, and `Device()`,
@@ -32,7 +33,13 @@ OTHER_NAME = re.compile(
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 TABLE_SLOT = re.compile(r"\bslot_of\([^()]*\)")
 CPU_BY_DEFINITION = "PyTorch names the CPU"
-FRONT_DOORS = {"taeda/taeda.h", "taeda/compile.h", "taeda/nn.h", "taeda/optim.h"}
+FRONT_DOORS = {
+    "taeda/taeda.h",
+    "taeda/compile.h",
+    "taeda/nn.h",
+    "taeda/optim.h",
+    "taeda/package.h",
+}
 CHECKED_FOLDERS = ("taeda", "python/src", "python/interop")
 
 

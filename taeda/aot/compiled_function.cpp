@@ -132,6 +132,9 @@ class Compiler {
       : inputs_(inputs), options_(options), made_(std::make_shared<CompiledFunction>()) {
     trace_.decompose = options.decompose;
     trace_.keeps_aliases = true;
+    // What the program states of numbers that only data tells is checked when it runs.
+    trace_.writes_asserts = true;
+    trace_.writes_given_asserts = false;
     trace_.stays_on_thread = options.stays_on_thread;
     trace_.fake_mode = options.fake_mode;
     trace_.fakes = options.fakes;

@@ -221,6 +221,7 @@ class Partitioner {
 
   static constexpr int64_t kInputCost = 16;
   bool is_kept_input(const Node& node) const { return is_input(node) && !written_.count(&node); }
+  bool is_assertion(const Node& node) const { return node.target().op() == &ops::_assert_scalar; }
   bool is_random(const Node& node) const {
     const dispatch::Operator* op = node.target().op();
     return op && op->has(dispatch::Tag::NondeterministicSeeded);
@@ -370,7 +371,10 @@ class Partitioner {
     for (const Node* node : saved_) made.saved.push_back(all.place_of(*node));
     for (const size_t i : made.primal_inputs)
       made.primals.push_back(all.place_of(*placeholders_[i]));
-    copy_needed(order_, all.roots, graph, given);
+    std::vector<Arg> needed = all.roots;
+    for (const Node* node : order_)
+      if (is_assertion(*node) && is_before(*node)) needed.emplace_back(const_cast<Node*>(node));
+    copy_needed(order_, needed, graph, given);
     std::vector<Arg> out;
     for (size_t i = 0; i < all.roots.size(); ++i) {
       const Node* node = all.roots[i].node();

@@ -27,8 +27,13 @@ const Tensor& ExportedProgram::tensor(const std::string& name) const {
 
 std::vector<Value> ExportedProgram::run(const std::vector<Value>& inputs) {
   checks_.check(inputs);
-  const Value result = plan_.run(all_inputs(inputs));
-  const Value::List& values = *result.get<std::shared_ptr<Value::List>>();
+  return run_by(inputs, [&](std::vector<Value> all) {
+    return *plan_.run(std::move(all)).get<std::shared_ptr<Value::List>>();
+  });
+}
+
+std::vector<Value> ExportedProgram::run_by(const std::vector<Value>& inputs, Runner runner) {
+  const std::vector<Value> values = runner(all_inputs(inputs));
   std::vector<Value> results;
   for (size_t i = 0; i < values.size(); ++i) {
     const OutputSpec& spec = parts_.signature.outputs[i];

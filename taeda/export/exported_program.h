@@ -47,13 +47,20 @@ class TAEDA_API ExportedProgram {
   // RuntimeError for files that are damaged, truncated, of another format or a newer version.
   static ExportedProgram load(const std::string& path);
   static ExportedProgram load(std::unique_ptr<serialization::Source> source);
+  // From an archive that may hold other things beside it.
+  static ExportedProgram load(serialization::ZipReader& archive);
   void save(const std::string& path) const;
   void save(std::unique_ptr<serialization::Sink> sink) const;
+  // Adds its entries.
+  void save(serialization::ZipWriter& archive) const;
 
   // Checks the caller's inputs (input_checks.h), runs the graph, which may write to buffers and
   // inputs, writes back those new values of them that are results and gives the results, nested
   // ones flat, as the signature lists them. Gradients are recorded where the mode says so.
   std::vector<Value> run(const std::vector<Value>& inputs);
+  // The same by another form of the graph, on inputs that were checked.
+  using Runner = FunctionRef<std::vector<Value>(std::vector<Value> all_inputs)>;
+  std::vector<Value> run_by(const std::vector<Value>& inputs, Runner runner);
 
   const fx::Graph& graph() const { return *parts_.graph; }
   const Signature& signature() const { return parts_.signature; }
@@ -61,9 +68,10 @@ class TAEDA_API ExportedProgram {
   const InputChecks& checks() const { return checks_; }
   // A parameter, buffer or constant; KeyError for other names.
   const Tensor& tensor(const std::string& name) const;
+  // The inputs of the graph, given those of the caller.
+  std::vector<Value> all_inputs(const std::vector<Value>& inputs) const;
 
  private:
-  std::vector<Value> all_inputs(const std::vector<Value>& inputs) const;
   void write_back(const OutputSpec& spec, const Value& value, const std::vector<Value>& inputs);
 
   ProgramParts parts_;

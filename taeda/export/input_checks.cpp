@@ -1,6 +1,8 @@
 // Compares inputs with those that the program was made for, in one pass that binds symbols.
 #include "taeda/export/input_checks.h"
 
+#include <algorithm>
+
 #include "taeda/fx/text.h"
 #include "taeda/symbolic/parse.h"
 
@@ -148,6 +150,13 @@ InputChecks::Symbolic InputChecks::read(const std::string& text) {
   return {e, symbolic::affine_of(*pool_, e)};
 }
 
+InputChecks::Symbolic InputChecks::read_input(const SymInt& size) {
+  const Symbolic made = read(size.node()->text());
+  for (const symbolic::Expr* symbol : symbols_of(made.expr))
+    if (!std::ranges::count(symbols_, symbol)) symbols_.push_back(symbol);
+  return made;
+}
+
 InputChecks::InputChecks(const fx::Graph& graph, const Signature& signature)
     : pool_(std::make_shared<symbolic::ExprPool>()) {
   for (const auto& [name, range] : signature.ranges) ranges_.push_back({read(name).expr, range});
@@ -165,18 +174,18 @@ InputChecks::InputChecks(const fx::Graph& graph, const Signature& signature)
       const Tensor& t = val.get<Tensor>();
       Tensors expected{t.dtype(), t.device().type, {}};
       for (const SymInt& s : t.sym_sizes())
-        expected.sizes.push_back(s.is_symbolic() ? Size(read(s.node()->text())) : Size(s.word()));
+        expected.sizes.push_back(s.is_symbolic() ? Size(read_input(s)) : Size(s.word()));
       input.expected = std::move(expected);
     } else if (spec.argument == ArgumentKind::SymInt) {
       TAEDA_CHECK(val.is<SymInt>() && val.get<SymInt>().is_symbolic(), "the input ", spec.name,
                   " of the program is an integer whose symbol its graph does not tell");
-      input.expected = read(val.get<SymInt>().node()->text());
+      input.expected = read_input(val.get<SymInt>());
     }
     inputs_.push_back(std::move(input));
   }
 }
 
-void InputChecks::check(const std::vector<Value>& inputs) const {
+std::vector<int64_t> InputChecks::check(const std::vector<Value>& inputs) const {
   TAEDA_CHECK_TYPE(inputs.size() == inputs_.size(), "the program takes ", inputs_.size(),
                    " inputs, got ", inputs.size());
   Binding binding;
@@ -214,6 +223,9 @@ void InputChecks::check(const std::vector<Value>& inputs) const {
   binding.check_ranges(ranges_);
   binding.check_later();
   binding.check_conditions(conditions_);
+  std::vector<int64_t> values;
+  for (const symbolic::Expr* symbol : symbols_) values.push_back(binding.value_of(symbol));
+  return values;
 }
 
 }  // namespace taeda::exported

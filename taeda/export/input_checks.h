@@ -18,8 +18,11 @@ class TAEDA_API InputChecks {
 
   // AssertionError `Guard failed: x.size()[0] == 2` for the first condition that does not hold,
   // TypeError for another number of inputs. Device indices and strides are not compared. Threads
-  // may check at once.
-  void check(const std::vector<fx::Value>& inputs) const;
+  // may check at once. Gives the values of the symbols.
+  std::vector<int64_t> check(const std::vector<fx::Value>& inputs) const;
+
+  // The symbols of the inputs' sizes, in the order in which the inputs name them.
+  const std::vector<const symbolic::Expr*>& symbols() const { return symbols_; }
 
  private:
   // An expression of symbols, and its form where it is one of a single symbol: 8*s0 + 1.
@@ -48,12 +51,14 @@ class TAEDA_API InputChecks {
   struct Binding;
 
   Symbolic read(const std::string& text);
+  Symbolic read_input(const SymInt& size);  // notes its symbols
 
   // The symbols have no bounds here, so that every rule of simplification holds for any input.
   std::shared_ptr<symbolic::ExprPool> pool_;
   std::vector<Input> inputs_;
   std::vector<Range> ranges_;
   std::vector<Condition> conditions_;
+  std::vector<const symbolic::Expr*> symbols_;
 };
 
 }  // namespace taeda::exported

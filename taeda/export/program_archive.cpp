@@ -70,13 +70,17 @@ void ExportedProgram::save(const std::string& path) const {
 
 void ExportedProgram::save(std::unique_ptr<serialization::Sink> sink) const {
   ZipWriter archive(std::move(sink));
+  save(archive);
+  archive.finish();
+}
+
+void ExportedProgram::save(ZipWriter& archive) const {
   archive.add("format", str(kFormat, kFormatVersion));
   archive.add("graph", fx::to_text(*parts_.graph));
   archive.add("signature", to_text(parts_.signature));
   serialization::write_tensors(archive, named_tensors(parts_));
   for (const auto& [name, text] : parts_.notes) archive.add(str(kNotes, name), text);
   for (const auto& [name, text] : parts_.extra_files) archive.add(str(kExtra, name), text);
-  archive.finish();
 }
 
 ExportedProgram ExportedProgram::load(const std::string& path) {
@@ -85,6 +89,10 @@ ExportedProgram ExportedProgram::load(const std::string& path) {
 
 ExportedProgram ExportedProgram::load(std::unique_ptr<serialization::Source> source) {
   ZipReader archive(std::move(source));
+  return load(archive);
+}
+
+ExportedProgram ExportedProgram::load(ZipReader& archive) {
   check_format(archive);
   ProgramParts parts;
   parts.signature = parse_signature(archive.read_text("signature"));

@@ -1,6 +1,7 @@
 // Signatures to text and back.
 #include "taeda/export/signature.h"
 
+#include "taeda/export/dict_reader.h"
 #include "taeda/fx/text.h"
 
 namespace taeda::exported {
@@ -68,58 +69,6 @@ std::string lines(const char* key, const std::vector<T>& items) {
 }
 
 // ---- reading ----
-class DictReader {
- public:
-  DictReader(const Arg& arg, const char* what) : what_(what) {
-    dict_ = arg.compound();
-    check(dict_ && dict_->kind == Compound::Kind::Dict, "expected a dict");
-  }
-
-  const Arg* find(std::string_view key) const {
-    for (size_t i = 0; i < dict_->keys.size(); ++i) {
-      const Value& k = dict_->keys[i];
-      if (k.is<std::string>() && k.get<std::string>() == key) return &dict_->items[i];
-    }
-    return nullptr;
-  }
-  const Arg& get(std::string_view key) const {
-    const Arg* a = find(key);
-    check(a, key, " is missing");
-    return *a;
-  }
-  template <class T>
-  T value(std::string_view key) const {
-    const Arg& a = get(key);
-    check(a.is_constant() && a.constant().is<T>(), key, " is of the wrong type");
-    return a.constant().get<T>();
-  }
-  template <class T>
-  T value_or(std::string_view key, T otherwise) const {
-    return find(key) ? value<T>(key) : otherwise;
-  }
-  template <class Kind, size_t N>
-  Kind kind(std::string_view key, const char* const (&names)[N]) const {
-    const auto name = value<std::string>(key);
-    for (size_t i = 0; i < N; ++i)
-      if (name == names[i]) return static_cast<Kind>(i);
-    check(false, "unknown ", key, " ", name);
-    return Kind();
-  }
-  const std::vector<Arg>& list(std::string_view key) const {
-    const Compound* c = get(key).compound();
-    check(c && c->kind == Compound::Kind::List, key, " is no list");
-    return c->items;
-  }
-
- private:
-  template <class... Args>
-  void check(bool condition, const Args&... args) const {
-    if (!condition) fail(ErrorKind::Runtime, "cannot read ", what_, ": ", args...);
-  }
-  const Compound* dict_;
-  const char* what_;
-};
-
 InputSpec read_input(const Arg& arg) {
   const DictReader dict(arg, "an input of the signature");
   InputSpec spec;

@@ -402,11 +402,13 @@ namespace {
 SymInt unbacked_count(ShapeEnv& env, const UnknownCount& wanted) {
   if (wanted.most && !wanted.most->is_symbolic() && *wanted.most == SymInt(0)) return 0;
   const Expr* unknown = env.create_unbacked();
+  env.assert_given(true);
   env.check_is_size(unknown);
   const auto range = [&](const SymInt& n) { return env.facts().range(env.expr(n)); };
   const int64_t least = range(wanted.least).lo;
   const int64_t most = wanted.most ? range(*wanted.most).hi : IntRange::kMax;
   if (least > 0 || most != IntRange::kMax) env.constrain_range(unknown, {least, most});
+  env.assert_given(false);
   return env.symint(unknown);
 }
 

@@ -10,6 +10,7 @@
 #include "taeda/fx/bind.h"
 #include "taeda/fx/tracer.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/view/operators.h"
 
 namespace taeda::fx {
 namespace {
@@ -68,6 +69,16 @@ Tensor written_value(const Operator& op, const Tensor& self, const Stack& stack)
 // Whether copying `b` into `a` gives `b` itself: no conversion and no broadcast is needed.
 bool is_like(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.device() == b.device() && a.sym_sizes() == b.sym_sizes();
+}
+
+// Elements of memory from the first to the last one of a tensor.
+SymInt extent_of(const Tensor& t) {
+  SymInt last = 0;
+  for (size_t d = 0; d < t.sym_sizes().size(); ++d) {
+    if (t.sym_sizes()[d] == SymInt(0)) return 0;
+    last = last + (t.sym_sizes()[d] - SymInt(1)) * t.sym_strides()[d];
+  }
+  return last + SymInt(1);
 }
 
 // Results for which no copying operator exists: each is cloned by itself.
@@ -210,6 +221,40 @@ void FunctionalCalls::run_inplace(Operator& op, const Schema& schema, Stack& sta
   stack.assign(1, Value(self));
 }
 
+// Memory that suffices is looked at in another way. Otherwise the tensor, if it is the only one
+// there, becomes one of its own, whose first elements are those of the memory.
+void FunctionalCalls::run_resize(Operator& op, Stack& stack) {
+  const Tensor self = stack.at(0).get<Tensor>();
+  FunctionalState& state = state_to_write(op, self);
+  const Stack program = stack;
+  take_values(stack);
+  const Tensor before = synced(self, state);
+  const SymInt start = start_of(self, state);
+  const Tensor look = look_in_place(op, op, program, stack);
+  stack.assign(1, Value(self));
+  const SymIntList sizes = look.sym_sizes(), strides = look.sym_strides();
+  if (sizes == before.sym_sizes() && strides == before.sym_strides()) return;
+  const SymInt memory = start + extent_of(state.root->value);
+  if (look.impl()->sym_storage_offset() + extent_of(look) <= memory) {
+    const Stack args{Value(before), Value(std::vector<SymInt>(sizes.begin(), sizes.end())),
+                     Value(std::vector<SymInt>(strides.begin(), strides.end())),
+                     Value(before.impl()->sym_storage_offset())};
+    Stack call = args;
+    call_view(ops::as_strided, call, removes_views_);
+    replace(self, FunctionalState::of_view(call.at(0).get<Tensor>(), look, start, state,
+                                           {ops::as_strided, args, 0, 0}, removes_views_));
+    return;
+  }
+  TAEDA_CHECK(!state.is_view && is_alone(self, state),
+              "Attempted to resize a view tensor to a larger size. This is not allowed in the "
+              "functionalization pass");
+  const SymInt held = extent_of(before);
+  const Tensor line = taeda::as_strided(before, {held}, {SymInt(1)});
+  const Tensor more = taeda::empty({extent_of(look) - held}, before.dtype(), {}, before.device());
+  replace(self, FunctionalState::of_root(
+                    taeda::as_strided(taeda::cat({line, more}), sizes, strides, SymInt(0))));
+}
+
 void FunctionalCalls::run_out(Operator& op, const Schema& schema, Stack& stack) {
   Operator* functional = functional_of(op, schema, true);
   TAEDA_CHECK(functional, "functionalize: aten::", op.full_name(), " has no functional form");
@@ -296,6 +341,7 @@ void FunctionalCalls::run(Operator& op, Stack& stack) {
     for_each_tensor(v, [&](const Tensor& t) { is_of_program |= find(t) != nullptr; });
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const dispatch::Argument& a = schema.arguments[i];
+    if (&op == &ops::resize_ || &op == &ops::resize_as_) return run_resize(op, stack);
     if (a.is_written && !op.table) return run_on_copies(op, schema, stack);
     if (a.is_written)
       return a.is_kwarg_only ? run_out(op, schema, stack) : run_inplace(op, schema, stack);

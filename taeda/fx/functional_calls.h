@@ -71,6 +71,8 @@ class FunctionalCalls {
   virtual Tensor make(IntrusivePtr<FunctionalState> state, const Tensor* seen) = 0;
   // A tensor looks at its root in another way from now on.
   virtual void replace(const Tensor& t, IntrusivePtr<FunctionalState> state) = 0;
+  // Whether no other tensor of the program looks at its root.
+  virtual bool is_alone(const Tensor&, const FunctionalState&) { return false; }
   // Called where the value of a state is a new one.
   virtual void value_changed(const Tensor&, const FunctionalState&) {}
   // Tensors that look at memory as the results of a view do. `program` and `values`: the arguments.
@@ -88,6 +90,7 @@ class FunctionalCalls {
 
  private:
   void run_inplace(dispatch::Operator& op, const dispatch::Schema& schema, Stack& stack);
+  void run_resize(dispatch::Operator& op, Stack& stack);
   void run_out(dispatch::Operator& op, const dispatch::Schema& schema, Stack& stack);
   void run_on_copies(dispatch::Operator& op, const dispatch::Schema& schema, Stack& stack);
   void run_view(dispatch::Operator& op, size_t position, Stack& stack);

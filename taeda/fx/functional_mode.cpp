@@ -1,6 +1,8 @@
 // Keeps a value for each tensor of a program.
 #include "taeda/fx/functional_mode.h"
 
+#include <algorithm>
+
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/fx/bind.h"
@@ -85,7 +87,15 @@ Tensor FunctionalMode::make(IntrusivePtr<FunctionalState> state, const Tensor* s
 }
 
 void FunctionalMode::replace(const Tensor& t, IntrusivePtr<FunctionalState> state) {
+  if (!state->is_view) memories_.erase(t.storage().get());
   note(t, std::move(state));
+}
+
+bool FunctionalMode::is_alone(const Tensor& t, const FunctionalState& state) {
+  return std::none_of(tensors_.begin(), tensors_.end(), [&](const auto& entry) {
+    const Known& known = entry.second;
+    return known.state->root == state.root && entry.first != t.impl() && known.key.lock();
+  });
 }
 
 // ---- calls ----

@@ -51,6 +51,7 @@ class TAEDA_API FunctionalMode final : public dispatch::Mode, private Functional
   FunctionalState* find(const Tensor& t) override;
   Tensor make(IntrusivePtr<FunctionalState> state, const Tensor* seen) override;
   void replace(const Tensor& t, IntrusivePtr<FunctionalState> state) override;
+  bool is_alone(const Tensor& t, const FunctionalState& state) override;
   std::vector<Tensor> looks(dispatch::Operator& op, const Stack& program, const Stack& values,
                             size_t position) override;
   SymInt start_of(const Tensor& t, const FunctionalState& state) override;

@@ -52,7 +52,7 @@ namespace {
 
 class Preparation {
  public:
-  explicit Preparation(Plan::Parts& parts) : parts_(parts) {}
+  Preparation(Plan::Parts& parts, Plan::RegionMaker regions) : parts_(parts), regions_(regions) {}
 
   void run(const Graph& graph) {
     check_closed(graph);
@@ -108,9 +108,9 @@ class Preparation {
     return s;
   }
 
-  static Value fixed(const Arg& a) {
+  Value fixed(const Arg& a) {
     if (a.is_constant()) return a.constant();
-    if (Graph* g = a.region()) return region_value(IntrusivePtr<Graph>::share(g));
+    if (Graph* g = a.region()) return regions_(IntrusivePtr<Graph>::share(g));
     std::vector<Value> items;
     for (const Arg& item : a.compound()->items) items.push_back(fixed(item));
     return boxed_list(std::move(items));
@@ -133,6 +133,7 @@ class Preparation {
   }
 
   Plan::Parts& parts_;
+  Plan::RegionMaker regions_;
   std::unordered_map<const Node*, size_t> slots_;
 };
 
@@ -196,8 +197,10 @@ class Run {
 
 }  // namespace
 
-Plan::Plan(const Graph& graph) : parts_(std::make_unique<Parts>()) {
-  Preparation(*parts_).run(graph);
+Plan::Plan(const Graph& graph)
+    : Plan(graph, [](const IntrusivePtr<Graph>& region) { return region_value(region); }) {}
+Plan::Plan(const Graph& graph, RegionMaker regions) : parts_(std::make_unique<Parts>()) {
+  Preparation(*parts_, regions).run(graph);
 }
 Plan::~Plan() = default;
 Plan::Plan(Plan&&) noexcept = default;

@@ -13,6 +13,9 @@ using AttributeReader = FunctionRef<Value(const std::string& name)>;
 class TAEDA_API Plan {
  public:
   explicit Plan(const Graph& graph);
+  // `regions`: the values that stand for regions in calls (regions.h), instead of interpreted ones.
+  using RegionMaker = FunctionRef<Value(const IntrusivePtr<Graph>& region)>;
+  Plan(const Graph& graph, RegionMaker regions);
   ~Plan();
   Plan(Plan&&) noexcept;
 

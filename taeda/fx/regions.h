@@ -25,6 +25,9 @@ class TAEDA_API RegionValue final : public Opaque {
   // calls of that language in it. Without a graph it is an open function, which may refer to what
   // is around it.
   RegionValue(IntrusivePtr<Graph> graph, Function function, IntrusivePtr<Opaque> host);
+  // A graph that was compiled: `function` gives what it gives.
+  RegionValue(IntrusivePtr<Graph> graph, Function function)
+      : graph_(std::move(graph)), function_(std::move(function)) {}
   bool equals(const Opaque& other) const override { return this == &other; }
   size_t hash() const override { return std::hash<const void*>()(this); }
   std::string text() const override { return "region"; }

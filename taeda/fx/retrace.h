@@ -49,6 +49,7 @@ struct RetraceOptions {
   // as true while the program runs become assertions of the graph where `writes_asserts`.
   IntrusivePtr<FakeMode> fake_mode;
   bool writes_asserts = false;
+  bool writes_given_asserts = true;  // those that follow from how numbers are made, too
   // Fake tensors that inputs become, by number; undefined or missing ones are made. Inputs that
   // share memory which the program writes to have constant sizes.
   std::vector<Tensor> fakes;

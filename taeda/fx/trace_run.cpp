@@ -126,9 +126,10 @@ void TraceRun::make_layers() {
   tracer_ = make_intrusive<Tracer>(make_intrusive<Graph>());
   tracer_->is_before_autograd = options_.is_before_autograd;
   tracer_->opened = options_.opened;
+  tracer_->skips_given_asserts = !options_.writes_given_asserts;
   tracer_->decompose = options_.functionalizes ? options_.decompose : without_functions();
   tracer_->on_node = [this](Node& made) { note(made); };
-  if (options_.writes_asserts) {
+  if (options_.writes_asserts && fake_mode_->options().shape_env) {
     const IntrusivePtr<ShapeEnv>& env = fake_mode_->options().shape_env;
     next_.first_assert = told_ ? told_->first_assert : env->runtime_asserts().size();
     tracer_->write_asserts_of(env, next_.first_assert);
@@ -196,6 +197,8 @@ std::optional<Values> TraceRun::keep_scope(bool is_enabled, const RegionValue& s
 RetraceOptions TraceRun::inner_options() const {
   RetraceOptions inner = options_;
   inner.fake_mode = fake_mode_;
+  inner.keeps_aliases = false;    // what a region gives are values
+  inner.stays_on_thread = false;  // regions are graphs, and this thread's tracer is ours
   inner.names.clear();
   inner.fakes.clear();
   return inner;

@@ -123,6 +123,7 @@ void Tracer::take_settings(const Tracer& outer) {
   is_parameter = outer.is_parameter;
   on_node = outer.on_node;
   refuses_values = outer.refuses_values;
+  skips_given_asserts = outer.skips_given_asserts;
   is_before_autograd = outer.is_before_autograd;
   opened = outer.opened;
   records_modes = false;

@@ -82,6 +82,9 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   // the graph. Otherwise the number is that of the example.
   bool refuses_values = true;
 
+  // Whether assertions that follow from how numbers are made are left out.
+  bool skips_given_asserts = false;
+
   // Of a tracer before autograd: modes that the program sets are part of the graph.
   bool records_modes = true;
   // Of a tracer before autograd: inside autocast regions it sees what their casts leave, as other

@@ -237,6 +237,7 @@ void Tracer::write_asserts() {
   for (; num_seen_asserts_ < all.size(); ++num_seen_asserts_)
     unwritten_asserts_.push_back(all[num_seen_asserts_]);
   std::erase_if(unwritten_asserts_, [&](const RuntimeAssert& a) {
+    if (skips_given_asserts && a.is_given) return true;
     if (!can_write(a.condition, *asserted_)) return false;
     const Arg condition = expression_arg(a.condition, *asserted_);
     std::string message = str("Runtime assertion failed for expression ", text_of(a.condition));

@@ -7,6 +7,7 @@
 #include "taeda/base/str.h"
 #include "taeda/fx/retrace.h"
 #include "taeda/inductor/lower.h"
+#include "taeda/ops/counted.h"
 
 namespace taeda::inductor {
 
@@ -38,8 +39,27 @@ std::shared_ptr<CompiledGraph> compile(const fx::Graph& graph) {
   });
 }
 
+namespace {
+
+// Whether only data tells the sizes of the results. Such a call runs by itself, and checks its
+// arguments as in eager.
+bool asks_data(const dispatch::Operator& op, const dispatch::Stack& stack) {
+  const CountedRule* rule = find_counted_rule(op);
+  if (!rule) return false;
+  bool is_asked = false;
+  dispatch::Stack copy = stack;
+  (*rule)(copy, [&](const UnknownCount&) {
+    is_asked = true;
+    return SymInt(1);
+  });
+  return is_asked;
+}
+
+}  // namespace
+
 bool decompose_for_lowering(dispatch::Operator& op, dispatch::Stack& stack) {
-  return !has_lowering(op) && !stays_whole(op) && fx::decompose_to_core(op, stack);
+  return !has_lowering(op) && !stays_whole(op) && !asks_data(op, stack) &&
+         fx::decompose_to_core(op, stack);
 }
 
 }  // namespace taeda::inductor

@@ -23,28 +23,46 @@ void CompiledGraph::Parts::submit(CompilingUnit unit) {
   pending.push_back(std::move(unit));
 }
 
-void CompiledGraph::start_native() {
-  const std::lock_guard lock(parts_->native_mutex);
-  if (parts_->is_started) return;
-  parts_->is_started = true;
-  parts_->process = getpid();
-  // Equal kernels are compiled once; each source has a few, for compilers to work side by side.
+// Equal kernels are compiled once; each source has a few, for compilers to work side by side.
+std::vector<CompilingUnit> CompiledGraph::Parts::units() {
   std::map<std::string, std::pair<std::string, size_t>> known;  // by text: name and unit
-  std::vector<CompilingUnit> units;
-  for (PlanStep& step : parts_->steps) {
-    if (!step.kernel) continue;
+  std::vector<CompilingUnit> made;
+  for (PlanStep& step : steps) {
+    if (!step.kernel || step.kernel->is_native()) continue;
     const size_t unit = known.size() / kKernelsPerSource;
     const auto [entry, is_new] =
         known.try_emplace(step.kernel->key(), str("kernel", known.size()), unit);
     const auto& [name, place] = entry->second;
     if (is_new) {
-      if (place == units.size()) units.push_back({kernel::cpu_prelude(), {}, {}});
-      units[place].source += step.kernel->source(name);
+      if (place == made.size()) made.push_back({kernel::cpu_prelude(), {}, {}});
+      made[place].source += step.kernel->source(name);
     }
-    units[place].kernels.emplace_back(step.kernel.get(), name);
+    made[place].kernels.emplace_back(step.kernel.get(), name);
   }
-  for (CompilingUnit& unit : units) parts_->submit(std::move(unit));
+  return made;
+}
+
+void CompiledGraph::start_native() {
+  const std::lock_guard lock(parts_->native_mutex);
+  if (parts_->is_started) return;
+  parts_->is_started = true;
+  parts_->process = getpid();
+  for (CompilingUnit& unit : parts_->units()) parts_->submit(std::move(unit));
   parts_->num_pending.store(static_cast<int>(parts_->pending.size()), std::memory_order_release);
+}
+
+std::vector<std::string> CompiledGraph::native_sources() const {
+  const std::lock_guard lock(parts_->native_mutex);
+  std::vector<std::string> sources;
+  for (CompilingUnit& unit : parts_->units()) sources.push_back(std::move(unit.source));
+  return sources;
+}
+
+void CompiledGraph::take_native(FindModule find) {
+  const std::lock_guard lock(parts_->native_mutex);
+  for (CompilingUnit& unit : parts_->units())
+    if (const std::shared_ptr<kernel::NativeModule> module = find(unit.source))
+      for (auto& [step, name] : unit.kernels) step->set_native(module, name);
 }
 
 // Futures of the parent never become ready in a forked child.

@@ -98,16 +98,22 @@ void CompiledGraph::Parts::make_steps() {
   seconds.emplace_back("write", watch.lap());
 }
 
+// A number that is the symbol itself is preferred to one that it is a part of.
 void CompiledGraph::Parts::bind_symbols() {
   for (const Expr* symbol : program->symbols) {
     std::optional<SymbolBinding> found;
-    for (size_t i = 0; i < program->inputs.size() && !found; ++i) {
+    const auto look = [&](const Expr* number, size_t input, int dim) {
+      if (!number || (found && found->scale == 1 && found->offset == 0)) return;
+      const symbolic::Affine form = symbolic::affine_of(*program->pool, number);
+      if (form.form != symbol || form.scale <= 0) return;
+      if (!found || number == symbol) found = {input, dim, form.scale, form.offset};
+    };
+    for (size_t i = 0; i < program->inputs.size(); ++i) {
       const Program::Input& input = program->inputs[i];
-      if (input.number == symbol) found = SymbolBinding{i, -1};
+      look(input.number, i, -1);
       if (input.value < 0) continue;
       const Place& sizes = program->values[input.value].geometry.sizes;
-      for (size_t d = 0; d < sizes.size() && !found; ++d)
-        if (sizes[d] == symbol) found = SymbolBinding{i, static_cast<int>(d)};
+      for (size_t d = 0; d < sizes.size(); ++d) look(sizes[d], i, static_cast<int>(d));
     }
     TAEDA_CHECK_NOT_IMPLEMENTED(found, "no input has the size ", symbolic::text_of(symbol));
     bindings.push_back(*found);

@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "taeda/base/function_ref.h"
 #include "taeda/fx/compiler.h"
 #include "taeda/inductor/program.h"
+#include "taeda/kernel/native/module.h"
 
 namespace taeda::inductor {
 
@@ -68,6 +70,12 @@ class TAEDA_API CompiledGraph {
   void compile_native();
   // Throws where a kernel could not be compiled.
   void check_native() const;
+  // The sources that start_native() has compiled: a few kernels each.
+  std::vector<std::string> native_sources() const;
+  // Takes kernels from modules that were made of these sources before; `find` gives null for a
+  // source that has none, and its kernels stay as they are.
+  using FindModule = FunctionRef<std::shared_ptr<kernel::NativeModule>(const std::string& source)>;
+  void take_native(FindModule find);
 
   // From now on a kernel that is not native is an error of a run.
   void set_native_only();

@@ -33,10 +33,11 @@ struct PlanStep {
   mutable std::atomic<int64_t> nanoseconds{0};  // of timed runs
 };
 
-// Where a symbol's value comes from.
+// Where a symbol's value comes from: a number of an input that is scale * symbol + offset.
 struct SymbolBinding {
   size_t input;
   int dim;  // of the sizes; -1 for an integer itself
+  int64_t scale = 1, offset = 0;
 };
 
 struct ShapePrograms {
@@ -106,6 +107,7 @@ struct CompiledGraph::Parts {
   std::shared_ptr<const RunLayout> layout_of(const std::vector<int64_t>& symbols);
 
   // native_kernels.cpp
+  std::vector<CompilingUnit> units();
   void submit(CompilingUnit unit);
   void adopt();
   void take(CompilingUnit& unit);

@@ -172,9 +172,11 @@ void Run::take_inputs(const std::vector<Value>& inputs) {
   TAEDA_CHECK_TYPE(inputs.size() == program_.inputs.size(), "a compiled graph of ",
                    program_.inputs.size(), " inputs was given ", inputs.size());
   for (size_t s = 0; s < plan_.bindings.size(); ++s) {
-    const auto [input, dim] = plan_.bindings[s];
-    state_.symbols[s] =
+    const auto [input, dim, scale, offset] = plan_.bindings[s];
+    const int64_t number =
         dim < 0 ? inputs[input].to_int() : checked_input(inputs[input], input).sizes()[dim];
+    // Sizes that no value of the symbol gives are refused below, where sizes are compared.
+    state_.symbols[s] = (number - offset) / scale;
   }
   if (!state_.layout || state_.layout->symbols != state_.symbols)
     state_.layout = plan_.layout_of(state_.symbols);

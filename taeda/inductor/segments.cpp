@@ -6,9 +6,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "taeda/base/str.h"
 #include "taeda/fx/builtins.h"
+#include "taeda/fx/regions.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
 #include "taeda/inductor/compile.h"
+#include "taeda/symbolic/polynomial.h"
 
 namespace taeda::inductor {
 
@@ -52,6 +55,26 @@ bool has_region(const Arg& arg) {
   const fx::Compound* compound = arg.compound();
   return compound && std::any_of(compound->items.begin(), compound->items.end(),
                                  [](const Arg& item) { return has_region(item); });
+}
+
+// Whether the inputs tell each symbol that they mention, by a number such as s0 or 2*s0 + 1.
+bool tells_symbols(const fx::Graph& graph) {
+  Symbols mentioned, told;
+  const auto note = [&](const SymInt& v) {
+    const fx::SymExprNode* node = v.is_symbolic() ? fx::SymExprNode::from(v.node()) : nullptr;
+    if (!node) return;
+    const symbolic::Affine form = symbolic::affine_of(node->env().pool(), node->expr());
+    if (form.form && form.form->is_symbol() && form.scale > 0) told.insert(form.form);
+  };
+  for (const Node* input : graph.placeholders()) {
+    const Value val = input->val();
+    add_symbols(val, mentioned);
+    if (val.is<SymInt>()) note(val.get<SymInt>());
+    if (!val.is<Tensor>() || !val.get<Tensor>().defined()) continue;
+    for (const SymInt& size : val.get<Tensor>().sym_sizes()) note(size);
+  }
+  return std::all_of(mentioned.begin(), mentioned.end(),
+                     [&](const Expr* symbol) { return told.count(symbol) != 0; });
 }
 
 // A part of the graph, and where its values come from and go to: slots of a run.
@@ -112,10 +135,11 @@ class Cutter {
 
   void cut() {
     Symbols known;
+    // The inputs of a run are its first slots.
+    for (const Node* node : graph_.placeholders()) slot_of_[node] = num_slots_++;
     for (const Node& node : graph_) {
       if (node.op() == fx::OpCode::Placeholder) {
         add_symbols(node.val(), known);
-        slot_of_[&node] = num_slots_++;
         note_symbols(node);
         continue;
       }
@@ -287,7 +311,9 @@ class Cutter {
     const auto read = [constants](const std::string& name) { return constants->at(name); };
     for (Part& part : parts_) {
       if (part.is_apart) {
-        part.eager = std::make_shared<fx::Plan>(*part.graph);
+        part.eager = std::make_shared<fx::Plan>(
+            *part.graph,
+            [&](const IntrusivePtr<fx::Graph>& region) { return compiled_region(region, made); });
         for (const Node& node : *part.graph)
           if (node.op() == fx::OpCode::CallFunction) made.apart.push_back(node.target().text());
       } else {
@@ -312,6 +338,18 @@ class Cutter {
       return run_parts(parts, sources, num_slots, results, read, inputs);
     };
     return made;
+  }
+
+  // A region of which the operands do not tell all symbols is interpreted.
+  static Value compiled_region(const IntrusivePtr<fx::Graph>& region, Segments& made) {
+    if (!tells_symbols(*region)) return fx::region_value(region);
+    Segments inner = compile_segments(*region, [](const std::string& name) -> Value {
+      throw_error(ErrorKind::Attribute, str("a region reads the attribute ", name));
+    });
+    made.plans.insert(made.plans.end(), inner.plans.begin(), inner.plans.end());
+    made.apart.insert(made.apart.end(), inner.apart.begin(), inner.apart.end());
+    return Value(IntrusivePtr<dispatch::Opaque>(make_intrusive<fx::RegionValue>(
+        region, [run = std::move(inner.run)](fx::Values operands) { return run(operands); })));
   }
 
   template <class Read>

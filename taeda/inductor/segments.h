@@ -3,7 +3,8 @@
 // Note [Segments]: a plan knows all its sizes when it starts. An operator whose result has a size
 // that only data tells (nonzero), that gives a number (item) or that runs regions (cond) runs by
 // itself, as in eager; what lies between such operators are plans. Sizes that appear on the way are
-// inputs of the plans behind.
+// inputs of the plans behind. Regions are graphs like others: each is compiled, and the operator
+// calls its plans.
 //
 //   a = x * 2         plan(x) -> a
 //   n = nonzero(a)    apart
@@ -17,8 +18,8 @@ namespace taeda::inductor {
 
 // A compiled graph: its plans, and the function that runs them in order.
 struct Segments {
-  std::vector<std::shared_ptr<CompiledGraph>> plans;
-  std::vector<std::string> apart;  // operators that run by themselves
+  std::vector<std::shared_ptr<CompiledGraph>> plans;  // of regions, too
+  std::vector<std::string> apart;                     // operators that run by themselves
   fx::CompiledFn run;
 };
 

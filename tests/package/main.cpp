@@ -1,5 +1,5 @@
 // Uses the installed headers and library from outside the tree: values, errors, threads, and an
-// exported program that it writes to the path it is given.
+// exported program that it writes to the path it is given, and as a package to the second one.
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -9,6 +9,8 @@
 #include "taeda/export/exported_program.h"
 #include "taeda/export/size_symbols.h"
 #include "taeda/fx/text.h"
+#include "taeda/inductor/package.h"
+#include "taeda/ops/functions.h"
 
 // An exception thrown inside and caught outside needs the class's type information exported.
 static bool error_is_caught() {
@@ -28,7 +30,7 @@ static bool threads_visit_every_index() {
   return sum == 100000LL * 99999 / 2;
 }
 
-static bool program_is_written(const char* path) {
+static bool program_is_written(const char* path, const char* package) {
   namespace exported = taeda::exported;
   exported::SizeSymbols symbols;
   exported::ProgramParts parts;
@@ -36,13 +38,15 @@ static bool program_is_written(const char* path) {
       "graph(x: f32[s0, 3]) {\n  mul = aten::mul.Tensor(x, 2)\n  return (mul,)\n}\n", symbols);
   parts.signature.inputs.emplace_back().name = "x";
   parts.signature.outputs.emplace_back().name = "mul";
-  exported::ExportedProgram(std::move(parts)).save(path);
+  const exported::ExportedProgram program(std::move(parts));
+  program.save(path);
+  taeda::inductor::save_package(program, {taeda::ones({4, 3})}, package);
   return true;
 }
 
 int main(int argc, char** argv) {
-  const bool is_good =
-      error_is_caught() && threads_visit_every_index() && argc == 2 && program_is_written(argv[1]);
+  const bool is_good = error_is_caught() && threads_visit_every_index() && argc == 3 &&
+                       program_is_written(argv[1], argv[2]);
   std::puts(is_good ? "package: good" : "package: FAILED");
   return is_good ? 0 : 1;
 }

@@ -5,8 +5,11 @@ import subprocess
 from taeda.utils import _extension_toolchain as toolchain
 
 
-def run_program(source, folder, *arguments, with_torch_names=False):
-    """What a program prints. Its includes are Taeda's own, or PyTorch's names for them too."""
+def run_program(source, folder, *arguments, with_torch_names=False, environment=None):
+    """What a program prints. Its includes are Taeda's own, or PyTorch's names for them too.
+
+    environment: all variables that it sees; None: those of this process.
+    """
     (folder / "program.cpp").write_text(source)
     headers = toolchain.header_folders()
     if not with_torch_names:
@@ -27,6 +30,6 @@ def run_program(source, folder, *arguments, with_torch_names=False):
     built = subprocess.run(command, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     command = [str(folder / "program"), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

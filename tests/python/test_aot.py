@@ -407,13 +407,21 @@ def test_joint_graphs():
         return (x * w).sin()
 
     x, w = t.randn(3), t.randn(3, requires_grad=True)
-    joint = aot_export_joint_simple(f, [x, w], trace_joint=True)
+    joint = aot_export_joint_simple(lambda *args: (f(*args),), [x, w], trace_joint=True)
     out, grad = joint(x, w, t.ones(3))
     assert t.equal(out, f(x, w)) and t.equal(grad, t.autograd.grad(f(x, w).sum(), w)[0])
-    inference = aot_export_joint_simple(f, [x, w], trace_joint=False)
+    inference = aot_export_joint_simple(lambda *args: (f(*args),), [x, w], trace_joint=False)
     assert t.equal(inference(x, w)[0], f(x, w))
-    with pytest.raises(RuntimeError, match="does not support input mutations"):
-        aot_export_joint_simple(lambda v: v.mul_(2), [t.ones(2)], trace_joint=False)
+    refused = [
+        ("does not support input mutations", lambda v: (v.mul_(2) + 1,), [t.ones(2)]),
+        ("does not support outputs that alias inputs", lambda v: (v.view(-1),), [t.ones(2)]),
+        ("requires outputs to be a single list/tuple", t.sin, [t.ones(2)]),
+        ("requires individual inputs not to be pytrees", lambda v: (v[0] * 2,), [[t.ones(2)]]),
+        ("received a metadata mutation", lambda v: (v.t_() * 2,), [t.ones(2, 2)]),
+    ]
+    for message, function, args in refused:
+        with pytest.raises(RuntimeError, match=message):
+            aot_export_joint_simple(function, args, trace_joint=False)
 
 
 def test_counters():

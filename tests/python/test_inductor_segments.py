@@ -55,6 +55,68 @@ def test_sizes_that_only_data_tells(program, dynamic):
             assert t.equal(a, b)
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_number_that_is_a_size_of_another_input(dynamic):
+    def first_rows(x, n):
+        count = n.item()
+        t._check(count >= 0)
+        t._check(count <= x.shape[0])
+        return x.narrow(0, 0, count) * 2 + 1
+
+    mode = "symbolic" if dynamic else "fake"
+    x = t.randn(6, 2)
+    graph = make_fx(first_rows, tracing_mode=mode)(x, t.tensor(3))
+    compiled = compile(graph, [x, t.tensor(3)], native="never")
+    for count in (3, 5, 0):
+        assert t.equal(compiled(x, t.tensor(count)), first_rows(x, t.tensor(count)))
+
+
+def test_what_a_program_states_of_numbers_is_checked():
+    class FirstRows(t.nn.Module):
+        def forward(self, x, n):
+            count = n.item()
+            t._check(count <= x.shape[0])
+            return x.narrow(0, 0, count) * 2
+
+    x = t.randn(6, 2)
+    graph = t.export.export(FirstRows(), (x, t.tensor(3))).graph_module
+    compiled = compile(graph, [x, t.tensor(3)], native="never")
+    (got,) = compiled(x, t.tensor(4))
+    assert t.equal(got, x[:4] * 2)
+    with pytest.raises(RuntimeError, match="Runtime assertion failed"):
+        compiled(x, t.tensor(7))
+
+
+@pytest.mark.parametrize("needs_grad", [False, True])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_what_a_traced_program_states_is_checked(dynamic, needs_grad):
+    def first_rows(x, n):
+        count = n.item()
+        t._check(count >= 0)
+        t._check(count <= x.shape[0])
+        return x.narrow(0, 0, count) * 2
+
+    compiled = aot_function(first_rows, kernels, dynamic=dynamic)
+    x = t.randn(6, 2, requires_grad=needs_grad)
+    for count in (3, 6, 0):
+        assert t.equal(compiled(x, t.tensor(count)), first_rows(x, t.tensor(count)))
+    for count in (7, -1, 100000):
+        with pytest.raises(RuntimeError, match="Runtime assertion failed"):
+            compiled(x, t.tensor(count))
+
+
+def test_sizes_below_zero_are_refused():
+    def zeros(n):
+        count = n.item()
+        t._check(count >= 0)
+        return t.zeros(count) + 1
+
+    compiled = aot_function(zeros, kernels)
+    assert compiled(t.tensor(2)).shape == (2,)
+    with pytest.raises(RuntimeError, match=r"u\d >= 0"):
+        compiled(t.tensor(-1))
+
+
 def test_gradients_through_them():
     def f(x):
         return t.masked_select(x.sin(), x > 0).exp().sum()

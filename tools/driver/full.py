@@ -62,10 +62,12 @@ def check_package(build: Build) -> int:
     shutil.copytree(ROOT / "examples" / "cpp", source / "examples")
     programs = work / "build"
     build_program(source, programs, prefix)
-    model = work / "doubled.pt2"
-    check_call([programs / "package_test", model])
+    model, package = work / "doubled.pt2", work / "package.pt2"
+    check_call([programs / "package_test", model, package])
     expected = "input x: f32[s0, 3]\noutput f32[2, 3]: sum 12"
     check_printed([programs / "run_exported", model], expected)
+    expected = "1 of 1 kernels are native\n[3, 3]: sum 18"
+    check_printed([programs / "run_package", package], expected)
     for name, expected in PRINTED.items():
         check_printed([programs / name], expected)
     check_libtorch_app(work / "app", prefix)

@@ -63,14 +63,19 @@ fx::CompilerFn read_compiler(PyObject* o) {
   };
 }
 
-// cut(joint graph, attributes, number of inputs, number of values): forward and backward graph
+// cut(joint graph, attributes, number of values): forward and backward graph
 std::function<aot::Partition(const fx::Retraced&, size_t)> read_cut(PyObject* o) {
   if (!o) return nullptr;
   return [kept = keep_object(o)](const fx::Retraced& joint, size_t num_inputs) {
     const GilHold gil;
     const Ref copy(wrap_graph(fx::clone(*joint.graph)));
-    const Ref parts(checked(PyObject_CallFunction(kept.get(), "Onn", copy.get(),
-                                                  static_cast<Py_ssize_t>(num_inputs),
+    const Ref constants(checked(PyDict_New()));
+    for (const auto& [name, tensor] : joint.constants) {
+      const Ref value(checked(wrap(tensor)));
+      if (PyDict_SetItemString(constants.get(), name.c_str(), value.get()) < 0)
+        throw_python_error();
+    }
+    const Ref parts(checked(PyObject_CallFunction(kept.get(), "OOn", copy.get(), constants.get(),
                                                   static_cast<Py_ssize_t>(joint.num_values))));
     TAEDA_CHECK_TYPE(PyTuple_Check(parts.get()) && PyTuple_GET_SIZE(parts.get()) == 2 &&
                          is_fx_graph(PyTuple_GET_ITEM(parts.get(), 0)) &&

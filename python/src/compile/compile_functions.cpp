@@ -10,6 +10,7 @@
 #include "python/interop/wrap.h"
 #include "python/src/compile/aot_functions.h"
 #include "python/src/compile/compiled_object.h"
+#include "python/src/compile/package_functions.h"
 #include "python/src/fx/fx_fake.h"
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
@@ -237,7 +238,8 @@ PyMethodDef functions[] = {
 }  // namespace
 
 bool init_compiled_graph_type(PyObject* module) {
-  return init_compiled_type(module) && PyModule_AddFunctions(module, functions) == 0;
+  return init_compiled_type(module) && PyModule_AddFunctions(module, functions) == 0 &&
+         PyModule_AddFunctions(module, package_functions) == 0;
 }
 
 }  // namespace taeda::python

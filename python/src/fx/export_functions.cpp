@@ -1,7 +1,4 @@
 // taeda._C._export: validates, saves and loads exported programs, and checks their inputs.
-//
-// A program in Python is (graph, signature, state, examples, notes, extra): a Graph, the signature
-// as dicts and lists, {name: tensor}, [tensor], {name: str} and {name: bytes}.
 #include "python/src/fx/export_functions.h"
 
 #include "python/interop/errors.h"
@@ -13,12 +10,10 @@
 #include "taeda/fx/text.h"
 
 namespace taeda::python {
-namespace {
 
 using exported::ExportedProgram;
 using exported::ProgramParts;
 
-// Of bytes, or of a str as UTF-8; zeros inside stay.
 std::string bytes_of(PyObject* o) {
   Py_ssize_t size = 0;
   char* data = nullptr;
@@ -30,6 +25,8 @@ std::string bytes_of(PyObject* o) {
   if (!text) throw_python_error();
   return {text, static_cast<size_t>(size)};
 }
+
+namespace {
 
 // Calls f(name, value) for the items of a dict.
 template <class F>
@@ -45,7 +42,9 @@ const IntrusivePtr<fx::Graph>& graph_argument(PyObject* o) {
   return reinterpret_cast<GraphObject*>(o)->value;
 }
 
-ProgramParts read_parts(PyObject* const* args) {
+}  // namespace
+
+ProgramParts read_program(PyObject* const* args) {
   ProgramParts parts;
   parts.graph = graph_argument(args[0]);
   parts.signature = exported::read_signature(read_arg(args[1]));
@@ -64,13 +63,15 @@ ProgramParts read_parts(PyObject* const* args) {
   return parts;
 }
 
+namespace {
+
 // validate(graph, signature, state)
 PyObject* validate_program(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(nargs == 3, "validate takes a graph, a signature and tensors");
     const Ref none(PyDict_New()), empty(PyList_New(0));
     PyObject* all[] = {args[0], args[1], args[2], empty.get(), none.get(), none.get()};
-    exported::validate(read_parts(all));
+    exported::validate(read_program(all));
     return Py_NewRef(Py_None);
   });
 }
@@ -79,7 +80,7 @@ PyObject* validate_program(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
 PyObject* save(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
     TAEDA_CHECK_TYPE(nargs == 7, "save takes a path and the parts of a program");
-    const ExportedProgram program(read_parts(args + 1));
+    const ExportedProgram program(read_program(args + 1));
     if (args[0] != Py_None) {
       const std::string path = bytes_of(args[0]);
       const GilRelease blocking;

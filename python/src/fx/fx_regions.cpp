@@ -8,6 +8,7 @@
 #include "python/src/fx/fx_types.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/control_flow/operators.h"
+#include "taeda/fx/functional_mode.h"
 #include "taeda/fx/regions.h"
 
 namespace taeda::python {
@@ -89,6 +90,48 @@ PyObject* call_control_flow(PyObject*, PyObject* const* argv, Py_ssize_t nargs) 
   });
 }
 
+// ---- programs traced by C++ ----
+
+// A functional mode over a tracer: see Note [Layers of a trace] in fx/retrace.h.
+fx::Tracer* program_tracer() {
+  const dispatch::ModeStack& modes = dispatch::modes();
+  if (modes.size() < 2 || !dynamic_cast<fx::FunctionalMode*>(modes.back().get())) return nullptr;
+  return dynamic_cast<fx::Tracer*>(modes[modes.size() - 2].get());
+}
+
+// Without the two modes, until the end of the scope.
+class BelowProgram {
+ public:
+  BelowProgram() : functional_(dispatch::pop_mode()), tracer_(dispatch::pop_mode()) {}
+  ~BelowProgram() {
+    dispatch::push_mode(std::move(tracer_));
+    dispatch::push_mode(std::move(functional_));
+  }
+  BelowProgram(const BelowProgram&) = delete;
+
+ private:
+  IntrusivePtr<dispatch::Mode> functional_, tracer_;
+};
+
+// traces_program(): whether the innermost modes write down the values of a program
+PyObject* traces_program(PyObject*, PyObject*) {
+  return guarded([&] { return Py_NewRef(program_tracer() ? Py_True : Py_False); });
+}
+
+// call_below_program(tracer, function, args): calls it without these modes; the tracer gets the
+// settings of the one that is off
+PyObject* call_below_program(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 3 && find_tracer(argv[0]) && PyTuple_Check(argv[2]),
+                     "call_below_program takes a tracer, a function and a tuple of arguments");
+    const fx::Tracer* program = program_tracer();
+    TAEDA_CHECK(program, "no program is being traced");
+    find_tracer(argv[0])->take_settings(*program);
+    const BelowProgram below;
+    return checked(PyObject_Call(argv[1], argv[2], nullptr));
+  });
+}
+
 // check_mergeable(result of one branch, result of the other)
 PyObject* check_mergeable(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
@@ -99,6 +142,8 @@ PyObject* check_mergeable(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
 }
 
 PyMethodDef functions[] = {
+    {"traces_program", traces_program, METH_NOARGS, nullptr},
+    {"call_below_program", as_function(call_below_program), METH_FASTCALL, nullptr},
     {"check_mergeable", as_function(check_mergeable), METH_FASTCALL, nullptr},
     {"call_control_flow", as_function(call_control_flow), METH_FASTCALL,
      "call_control_flow(name, args): the results of control flow, see "

@@ -125,10 +125,35 @@ PyObject* trace(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   });
 }
 
+// trace_program(function, inputs, options): options are those of retrace, `names` and `fakes`; the
+// function takes and gives a list
+PyObject* trace_program(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 3 && PyCallable_Check(argv[0]),
+                     "trace_program takes a function, a list of inputs and a dict of options");
+    fx::RetraceOptions options = read_options(argv[2]);
+    options.stays_on_thread = true;
+    if (PyObject* names = option(argv[2], "names")) options.names = read_names(names);
+    if (PyObject* fakes = option(argv[2], "fakes"))
+      for (const fx::Value& v : read_values(fakes, "fakes is a list"))
+        options.fakes.push_back(v.is<Tensor>() ? v.get<Tensor>() : Tensor());
+    const auto program = [&](std::vector<fx::Value> values) {
+      const Ref list(wrap_list(values));
+      const Ref results(checked(PyObject_CallOneArg(argv[0], list.get())));
+      return fx::Value(std::make_shared<fx::Value::List>(
+          read_values(results.get(), "a traced function gives the list of its results")));
+    };
+    const auto inputs = read_values(argv[1], "the inputs of trace_program are a list");
+    return wrap_retraced(fx::trace(program, inputs, options));
+  });
+}
+
 PyMethodDef retrace_functions[] = {
     {"trace", as_function(trace), METH_FASTCALL,
      "trace(function, inputs, options): fills the graph of a tracer with what the function does on "
      "these inputs, under the modes of this thread; gives the constants by name."},
+    {"trace_program", as_function(trace_program), METH_FASTCALL,
+     "trace_program(function, inputs, options): what retrace gives, for a function of a list."},
     {"retrace", as_function(retrace), METH_FASTCALL,
      "retrace(graph, inputs, options): (graph, constants, written inputs, results with tangents, "
      "inputs with gradients); see taeda/fx/retrace.h."},

@@ -1,5 +1,6 @@
 """PyTorch's path of programs that are traced ahead of time: `taeda.fx.aot`."""
 
+from taeda.fx.aot.export import BackwardSignature, GraphSignature, aot_export_module
 from taeda.fx.aot.functions import (
     aot_function,
     aot_module,
@@ -11,7 +12,10 @@ from taeda.fx.aot.functions import (
 from taeda.fx.aot.joint import aot_export_joint_simple
 
 __all__ = [
+    "BackwardSignature",
+    "GraphSignature",
     "aot_export_joint_simple",
+    "aot_export_module",
     "aot_function",
     "aot_module",
     "aot_module_simplified",

@@ -15,6 +15,7 @@ from operator import attrgetter
 
 from taeda import _C
 from taeda.compiler._capture import make_fake_mode
+from taeda.fx.control_flow._regions import with_regions
 from taeda.fx.graph_module import GraphModule
 from taeda.fx.node import map_arg
 from taeda.utils import _pytree as pytree
@@ -23,7 +24,14 @@ from taeda.utils._config_module import inductor_config as config
 
 from . import _logs
 
-__all__ = ["CompiledModule", "compile", "compile_fx", "config"]
+__all__ = [
+    "CompiledModule",
+    "aoti_compile_and_package",
+    "aoti_load_package",
+    "compile",
+    "compile_fx",
+    "config",
+]
 
 NATIVE_MODES = ("background", "wait", "never", "only")
 
@@ -35,9 +43,9 @@ def _is_strict():
     return os.environ.get("TAEDA_COMPILE_STRICT", "0") not in ("", "0")
 
 
-def _attributes(gm):
+def _attributes(gm, graph):
     """What the graph of a GraphModule reads by name."""
-    names = [node.target for node in gm.graph.find_nodes(op="get_attr")]
+    names = [node.target for node in graph.find_nodes(op="get_attr")]
     return {name: attrgetter(name)(gm) for name in names}
 
 
@@ -139,10 +147,11 @@ class CompiledModule:
         structure = None
         if form is None:
             _, structure = pytree.tree_flatten(result, is_leaf=lambda x: x is None)
+        graph = with_regions(gm)
         plan = _C._inductor.compile(
-            gm.graph,
+            graph,
             _placeholder_inputs(gm, example_inputs),
-            _attributes(gm),
+            _attributes(gm, graph),
             _plan_options(form or "list"),
         )
         return cls(gm, plan, structure)
@@ -253,3 +262,32 @@ def compile_open(gm, example_inputs, *, native=None, check=False):
 
 
 compile_fx = compile
+
+
+def aoti_compile_and_package(
+    exported_program,
+    _deprecated_unused_args=None,
+    _deprecated_unused_kwargs=None,
+    *,
+    package_path=None,
+    inductor_configs=None,
+):
+    """Compiles an exported program into one file, a package; returns its path.
+
+    `aoti_load_package` runs it, and so does `taeda::load_package` of C++, with neither Python nor a
+    compiler.
+
+    package_path: a path that ends in .pt2, or a binary file; None makes a temporary one.
+    inductor_configs: settings of `config` for this compile; `aot_inductor.metadata` is kept in the
+    file.
+    """
+    from .package import compile_and_package
+
+    return compile_and_package(exported_program, package_path, inductor_configs)
+
+
+def aoti_load_package(path, run_single_threaded=False, device_index=-1):
+    """The program of a package: called with the arguments of the exported module."""
+    from .package import load_package
+
+    return load_package(path, run_single_threaded=run_single_threaded, device_index=device_index)

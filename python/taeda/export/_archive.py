@@ -33,17 +33,22 @@ def save(ep, f, *, extra_files=None, opset_version=None, pickle_protocol=2):
             "The 'ep' parameter must be an instance of 'ExportedProgram', got "
             f"'{type(ep).__name__}' instead."
         )
+    parts = archive_parts(ep, extra_files)
+    if isinstance(f, (str, os.PathLike)):
+        _C._export.save(os.fspath(f), *parts)
+    else:
+        f.write(_C._export.save(None, *parts))
+
+
+def archive_parts(ep, extra_files=None):
+    """The program as C++ takes it: graph, signature, tensors, examples, notes, extra files."""
     examples, notes = _notes(ep)
     extra = {
         name: text if isinstance(text, bytes) else text.encode()
         for name, text in (extra_files or {}).items()
     }
     graph = with_regions(ep.graph_module)
-    parts = (graph, ep._encoded_signature(), ep._all_tensors(), examples, notes, extra)
-    if isinstance(f, (str, os.PathLike)):
-        _C._export.save(os.fspath(f), *parts)
-    else:
-        f.write(_C._export.save(None, *parts))
+    return graph, ep._encoded_signature(), ep._all_tensors(), examples, notes, extra
 
 
 def load(f, *, extra_files=None, expected_opset_version=None):

@@ -106,6 +106,12 @@ inductor_config = ConfigModule(
     joint_custom_post_pass=None,
     post_grad_custom_pre_pass=None,
     post_grad_custom_post_pass=None,
+    **{
+        # Texts by name that a package keeps.
+        "aot_inductor.metadata": {},
+        # Refused: the argument package_path says where a package lies.
+        "aot_inductor.output_path": "",
+    },
     # Programs written for PyTorch set these; nothing depends on them here. Kernels are always kept
     # on disk, by their content.
     fx_graph_cache=True,

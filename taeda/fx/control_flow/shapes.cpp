@@ -33,8 +33,10 @@ IntrusivePtr<ShapeEnv> env_of(const Stack& args) {
 SymInt unknown(const Stack& args, IntRange range, bool is_size) {
   const IntrusivePtr<ShapeEnv> env = env_of(args);
   const Expr* symbol = env->create_unbacked();
+  env->assert_given(true);
   if (is_size) env->check_is_size(symbol);
   env->constrain_range(symbol, range);
+  env->assert_given(false);
   return env->symint(symbol);
 }
 

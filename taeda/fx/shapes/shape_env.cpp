@@ -242,7 +242,7 @@ bool ShapeEnv::expect_true(const Expr* condition, const std::string& message) {
     if (e->value.integer) record(e);
     return e->value.integer != 0;
   }
-  runtime_asserts_.push_back({e, message, location()});
+  runtime_asserts_.push_back({e, message, location(), num_given_ > 0});
   facts_.learn(e);
   return true;
 }

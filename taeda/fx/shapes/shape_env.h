@@ -52,6 +52,7 @@ struct RuntimeAssert {
   const Expr* condition;
   std::string message;
   std::string where;
+  bool is_given = false;  // it follows from how the number is made
 };
 
 // A question about an unbacked symbol that has no answer (PyTorch's GuardOnDataDependentSymNode).
@@ -170,6 +171,8 @@ class TAEDA_API ShapeEnv : public RefCounted {
   bool expect_true(const Expr* condition, const std::string& message = "");
   void constrain_range(const Expr* e, IntRange range);
   void check_is_size(const Expr* e);
+  // What is asserted within follows from how the numbers are made.
+  void assert_given(bool on) { num_given_ += on ? 1 : -1; }
 
   // ---- guards ----
   const std::vector<Guard>& guards() const { return guards_; }
@@ -219,7 +222,7 @@ class TAEDA_API ShapeEnv : public RefCounted {
   std::vector<Guard> guards_;
   std::vector<RuntimeAssert> runtime_asserts_;
   int num_backed_ = 0, num_unbacked_ = 0, num_floats_ = 0;
-  int num_suppressions_ = 0;
+  int num_suppressions_ = 0, num_given_ = 0;
   bool is_frozen_ = false;
 };
 

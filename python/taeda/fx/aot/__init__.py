@@ -14,6 +14,7 @@ from taeda.fx.aot.compilers import (
     print_compile,
     ts_compile,
 )
+from taeda.fx.aot.export import BackwardSignature, GraphSignature, aot_export_module
 from taeda.fx.aot.functions import (
     aot_function,
     aot_module,
@@ -26,7 +27,10 @@ from taeda.fx.aot.joint import aot_export_joint_simple
 from taeda.fx.aot.partitioners import default_partition, min_cut_rematerialization_partition
 
 __all__ = [
+    "BackwardSignature",
+    "GraphSignature",
     "aot_export_joint_simple",
+    "aot_export_module",
     "aot_function",
     "aot_module",
     "aot_module_simplified",

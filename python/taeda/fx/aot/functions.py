@@ -9,6 +9,7 @@ from taeda.compiler._counters import counters
 from taeda.func.modules import functional_call
 from taeda.fx._lazy_graph_module import _use_lazy_graph_module
 from taeda.fx.aot.partitioners import default_partition, min_cut_rematerialization_partition
+from taeda.fx.control_flow._regions import with_regions, with_submodules
 from taeda.fx.fake.tensors import FakeTensor, FakeTensorMode
 from taeda.fx.graph_module import GraphModule
 from taeda.utils import _pytree as pytree
@@ -79,7 +80,7 @@ def _compiling(name):
 
 
 def _graph_module(graph, attributes):
-    root = taeda.nn.Module()
+    root = with_submodules(graph)
     for name, value in attributes.items():
         setattr(root, name, value)
     return GraphModule(root, graph)
@@ -89,11 +90,19 @@ def _examples(gm):
     return [node.meta.get("val") for node in gm.graph.find_nodes(op="placeholder")]
 
 
+def _mark_backward(graph):
+    for node in graph.nodes:
+        if node.op in ("call_function", "get_attr"):
+            node.meta["autograd_backward"] = True
+
+
 def _graph_compiler(compiler, name):
     """Takes a graph as C++ has it."""
 
     def compile_graph(graph, attributes):
         gm = _graph_module(graph, attributes)
+        if name == "backward":
+            _mark_backward(gm.graph)
         with _compiling(name), _use_lazy_graph_module(False):
             made = as_boxed(compiler(gm, _examples(gm)))
 
@@ -111,10 +120,10 @@ def _cutter(partition_fn):
     if partition_fn in (default_partition, min_cut_rematerialization_partition):
         return None
 
-    def cut(graph, num_inputs, num_values):
-        gm = GraphModule(taeda.nn.Module(), graph)
+    def cut(graph, attributes, num_values):
+        gm = _graph_module(graph, attributes)
         forward, backward = partition_fn(gm, _examples(gm), num_fwd_outputs=num_values)
-        return forward.graph, backward.graph
+        return with_regions(forward), with_regions(backward)
 
     return cut
 

@@ -1,6 +1,7 @@
 """Cuts of joint graphs into a forward and a backward graph; the cut is C++ (`taeda/aot`)."""
 
 from taeda import _C
+from taeda.fx.control_flow._regions import with_regions, with_submodules
 from taeda.fx.graph_module import GraphModule
 from taeda.utils._config_module import functorch_config
 
@@ -15,9 +16,17 @@ def _cut(joint_module, num_fwd_outputs, recomputes):
     nodes = list(joint_module.graph.find_nodes(op="placeholder"))
     num_inputs = sum(not _is_tangent(node) for node in nodes)
     budget = functorch_config.activation_memory_budget
-    graph = joint_module.graph
+    graph = with_regions(joint_module)
     parts = _C._aot.partition(graph, num_inputs, num_fwd_outputs, recomputes, budget)
-    return tuple(GraphModule(joint_module, graph) for graph in parts)
+    return tuple(_part(joint_module, part) for part in parts)
+
+
+def _part(joint_module, graph):
+    names = [node.target for node in graph.find_nodes(op="get_attr")]
+    root = with_submodules(graph)
+    for name in names:
+        setattr(root, name, getattr(joint_module, name))
+    return GraphModule(root, graph)
 
 
 def default_partition(joint_module, _joint_inputs, *, num_fwd_outputs, **_):

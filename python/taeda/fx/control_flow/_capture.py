@@ -24,6 +24,7 @@ from taeda.fx.control_flow._lifting import (
     lifted_outside,
     stand_in,
     tracing,
+    tracing_of_program,
 )
 from taeda.fx.control_flow._regions import ClosedGraph
 from taeda.fx.graph_module import GraphModule
@@ -49,7 +50,7 @@ class ControlFlow(HigherOrderOperator):
     def is_captured(self):
         """Whether the innermost mode wants the operator as one call."""
         mode = _get_current_dispatch_mode()
-        return isinstance(mode, _fx.Tracer) or super().is_captured()
+        return isinstance(mode, _fx.Tracer) or _fx.traces_program() or super().is_captured()
 
     def dispatch(self, args, kwargs):
         mode = _get_current_dispatch_mode()
@@ -60,6 +61,10 @@ class ControlFlow(HigherOrderOperator):
             args = lifted_outside(mode, args)
             with _pop_mode_temporarily() as tracer:
                 args = self.closed(tracer, *args)
+            return _fx.call_control_flow(self._name, args)
+        if _fx.traces_program():
+            with tracing_of_program() as tracer:
+                args = _fx.call_below_program(tracer, self.closed, (tracer, *args))
             return _fx.call_control_flow(self._name, args)
         if super().is_captured():
             with _pop_mode_temporarily():

@@ -7,7 +7,8 @@ While a function is traced the transforms around the call are off. Three things 
 outside, and each is lifted where it is met:
 
 - tensors and sizes that a trace further out knows, by a dispatch mode before the function's own
-  tracer;
+  tracer; of a program that C++ traces (`taeda/fx/retrace.h`), every fake tensor that the function
+  did not make;
 - tensors of the transforms, replaced by plain ones that look like them (`_call_replacing`);
 - other tensors, constants of the graph, when it is complete (`_capture.py`).
 """
@@ -29,6 +30,7 @@ class _Enclosing(threading.local):
     def __init__(self):
         self.tracers = []
         self.lifting = []
+        self.programs = 0  # of C++, whose tracers are unknown here
 
 
 _enclosing = _Enclosing()
@@ -94,6 +96,10 @@ class Lifting(TorchDispatchMode):
             node = self._node_around(leaf)
             if node is not None:
                 self._add_input(leaf, leaf, node.meta)
+            elif _enclosing.programs and _C._fx.is_fake(leaf):
+                with _disable_current_modes():
+                    meta = {"val": self.tracer.example(leaf)}
+                self._add_input(leaf, leaf, meta)
         return leaf
 
     def _lift_symbols(self, number):
@@ -105,7 +111,8 @@ class Lifting(TorchDispatchMode):
             self._lift_integer(number)
 
     def _lift_integer(self, number):
-        if not self.tracer.knows(number) and any(t.knows(number) for t in self.outer):
+        is_around = _enclosing.programs > 0 or any(t.knows(number) for t in self.outer)
+        if not self.tracer.knows(number) and is_around:
             self._add_input(number, number, {"val": number})
 
     def _node_around(self, tensor):
@@ -145,6 +152,19 @@ def tracing(tracer):
         yield
     finally:
         _enclosing.tracers.pop()
+
+
+@contextlib.contextmanager
+def tracing_of_program():
+    """The same for a program that C++ traces; gives a tracer that stands for its own."""
+    from taeda.fx.graph import Graph
+    from taeda.fx.operator_trace import ProxyTorchDispatchMode
+
+    _enclosing.programs += 1
+    try:
+        yield ProxyTorchDispatchMode(Graph(), "fake")
+    finally:
+        _enclosing.programs -= 1
 
 
 def key_of(value):
