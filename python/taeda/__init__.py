@@ -156,6 +156,8 @@ _LAZY = {
     "printoptions": "_tensor_str",
     "from_dlpack": "utils.dlpack",
     "_register_device_module": "utils.backend_registration",
+    "load": "serialization",
+    "save": "serialization",
     "TypedStorage": "storage",
     "Storage": "_storage_types",
     "BFloat16Storage": "_storage_types",

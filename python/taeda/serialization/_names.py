@@ -1,0 +1,36 @@
+"""Names in files are PyTorch's: `torch.nn.Linear` in a pickle is `taeda.nn.Linear` here."""
+
+import sys
+
+import taeda
+from taeda import _C
+
+# Modules that PyTorch renamed.
+_MOVED = {"torch.tensor": "torch._tensor"}
+
+
+def to_file(name):
+    """The name that a file has for a module of Taeda's."""
+    is_own = name == "taeda" or name.startswith("taeda.")
+    return "torch" + name[len("taeda") :] if is_own else name
+
+
+def pickle_for_file(pickle):
+    """A pickle with PyTorch's names in place of Taeda's."""
+    return _C._move_pickle_globals(pickle, "taeda", "torch")
+
+
+def find_class(find, module, name):
+    """What `find(module, name)` finds under the names of this package.
+
+    Where `torch` is imported and is Taeda, its modules that lie outside the package count too.
+    """
+    module = _MOVED.get(module, module)
+    if module != "torch" and not module.startswith("torch."):
+        return find(module, name)
+    try:
+        return find("taeda" + module[len("torch") :], name)
+    except (AttributeError, ModuleNotFoundError):
+        if sys.modules.get("torch") is not taeda:
+            raise
+        return find(module, name)
