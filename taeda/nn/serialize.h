@@ -57,6 +57,9 @@ inline InputArchive& operator>>(InputArchive& archive, Tensor& tensor) {
 
 }  // namespace serialization
 
+using serialization::pickle_load;
+using serialization::pickle_save;
+
 template <class Value, class... To>
 void save(const Value& value, To&&... to) {
   serialization::OutputArchive archive;
