@@ -68,8 +68,7 @@ const PyMethodDef* const own_functions[] = {factory_table,
                                             attention_table,
                                             pickle_table,
                                             storage_file_table,
-                                            safetensors_table,
-                                            nullptr};
+                                            safetensors_table,  archive_table,   nullptr};
 const PyMethodDef* const no_tables[] = {nullptr};
 const PyMethodDef* const dispatch_tables[] = {
     dispatch_table,      boxed_call_table, library_table, decomposition_table,

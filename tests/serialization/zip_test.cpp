@@ -49,6 +49,28 @@ TEST(Crc32, KnownValues) {
   EXPECT_EQ(crc32(crc32(0, "1234", 4), "56789", 5), 0xCBF43926u);
 }
 
+// Bit by bit, as the polynomial says.
+uint32_t plain_crc32(const std::string& bytes) {
+  uint32_t c = ~0u;
+  for (const char b : bytes) {
+    c ^= static_cast<uint8_t>(b);
+    for (int bit = 0; bit < 8; ++bit) c = (c >> 1) ^ (c & 1 ? 0xEDB88320u : 0);
+  }
+  return ~c;
+}
+
+TEST(Crc32, EveryLengthAndPlace) {
+  std::mt19937 random(3);
+  std::string bytes(700, '\0');
+  for (char& b : bytes) b = static_cast<char>(random());
+  for (size_t size = 0; size < 600; ++size) {
+    const size_t at = size % 17;
+    EXPECT_EQ(crc32(0, bytes.data() + at, size), plain_crc32(bytes.substr(at, size))) << size;
+    const uint32_t first = crc32(0, bytes.data(), at);
+    EXPECT_EQ(crc32(first, bytes.data() + at, size), plain_crc32(bytes.substr(0, at + size)));
+  }
+}
+
 TEST(Utf8, TellsTextFromBytes) {
   for (const char* text : {"", "plain", "\u00e4\u677e\u660e", "\U0001F525"})
     EXPECT_TRUE(is_utf8(text));

@@ -6,6 +6,7 @@
 
 #include "python/interop/errors.h"
 #include "python/interop/numbers.h"
+#include "python/interop/text.h"
 
 namespace taeda::python {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 constexpr size_t kPiece = size_t{1} << 16;
 // One call moves at most this much: some file objects count in 32 bits.
 constexpr size_t kLargestCall = size_t{1} << 30;
+constexpr size_t kCopied = size_t{1} << 20;
 
 int64_t tell(PyObject* file) {
   const Ref position(checked(PyObject_CallMethod(file, "tell", nullptr)));
@@ -22,37 +24,70 @@ void seek(PyObject* file, int64_t offset, int whence = 0) {
   Ref(checked(PyObject_CallMethod(file, "seek", "Li", static_cast<long long>(offset), whence)));
 }
 
-// A view of memory for the time of one call; whoever keeps it gets a BufferError.
-class BorrowedView {
- public:
-  BorrowedView(void* data, size_t size, int flags)
-      : view_(checked(PyMemoryView_FromMemory(static_cast<char*>(data),
-                                              static_cast<Py_ssize_t>(size), flags))) {}
-  PyObject* get() const { return view_.get(); }
-  void release() { Ref(checked(PyObject_CallMethod(view_.get(), "release", nullptr))); }
+// Of module io: these keep no memory that they are given. Other objects get copies.
+bool is_plain_file(PyObject* file) {
+  const Ref module(
+      checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(file)), "__module__")));
+  return PyUnicode_Check(module.get()) && text_of(module.get()) == "_io";
+}
 
- private:
-  Ref view_;
-};
+Ref view_of(void* data, size_t size, int flags) {
+  return Ref(checked(
+      PyMemoryView_FromMemory(static_cast<char*>(data), static_cast<Py_ssize_t>(size), flags)));
+}
+
+size_t checked_count(int64_t count, size_t size, const char* what) {
+  TAEDA_CHECK(count >= 0 && static_cast<size_t>(count) <= size, what, " moved ", count,
+              " bytes of ", size);
+  return static_cast<size_t>(count);
+}
+
+size_t read_into(PyObject* file, void* into, size_t size) {
+  const auto call = [&](PyObject* buffer) {
+    const Ref count(checked(PyObject_CallMethod(file, "readinto", "O", buffer)));
+    return checked_count(count.get() == Py_None ? 0 : to_int64(count.get()), size, "readinto");
+  };
+  if (is_plain_file(file)) return call(view_of(into, size, PyBUF_WRITE).get());
+  size = std::min(size, kCopied);
+  const Ref copy(
+      checked(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size))));
+  const size_t n = call(copy.get());
+  TAEDA_CHECK(static_cast<size_t>(PyByteArray_GET_SIZE(copy.get())) >= n,
+              "readinto made its buffer smaller");
+  std::memcpy(into, PyByteArray_AS_STRING(copy.get()), n);
+  return n;
+}
 
 // How many bytes came; 0 at the end.
 size_t read_some(PyObject* file, void* into, size_t size) {
   size = std::min(size, kLargestCall);
-  if (PyObject_HasAttrString(file, "readinto")) {
-    BorrowedView view(into, size, PyBUF_WRITE);
-    const Ref count(checked(PyObject_CallMethod(file, "readinto", "O", view.get())));
-    view.release();
-    const int64_t n = count.get() == Py_None ? 0 : to_int64(count.get());
-    TAEDA_CHECK(n >= 0 && static_cast<size_t>(n) <= size, "readinto gave ", n, " bytes of ", size);
-    return static_cast<size_t>(n);
-  }
-  const Ref bytes(checked(PyObject_CallMethod(file, "read", "n", static_cast<Py_ssize_t>(size))));
+  if (PyObject_HasAttrString(file, "readinto")) return read_into(file, into, size);
+  const Ref bytes(
+      checked(PyObject_CallMethod(file, "read", "n", static_cast<Py_ssize_t>(size))));
   char* data = nullptr;
   Py_ssize_t n = 0;
   if (PyBytes_AsStringAndSize(bytes.get(), &data, &n) < 0) throw_python_error();
-  TAEDA_CHECK(static_cast<size_t>(n) <= size, "read gave ", n, " bytes of ", size);
-  std::memcpy(into, data, static_cast<size_t>(n));
+  std::memcpy(into, data, checked_count(n, size, "read"));
   return static_cast<size_t>(n);
+}
+
+// How many bytes were taken.
+size_t write_some(PyObject* file, const char* data, size_t size, bool is_plain) {
+  Ref written;
+  if (is_plain && size > kPiece) {
+    size = std::min(size, kLargestCall);
+    const Ref view = view_of(const_cast<char*>(data), size, PyBUF_READ);
+    written = Ref(checked(PyObject_CallMethod(file, "write", "O", view.get())));
+  } else {
+    size = std::min(size, kCopied);
+    written =
+        Ref(checked(PyObject_CallMethod(file, "write", "y#", data, static_cast<Py_ssize_t>(size))));
+  }
+  // Raw files take less than they are given; other objects may say nothing.
+  if (!PyLong_Check(written.get())) return size;
+  const size_t n = checked_count(to_int64(written.get()), size, "write");
+  TAEDA_CHECK(n > 0, "write took none of ", size, " bytes");
+  return n;
 }
 
 class ObjectSource final : public serialization::Source {
@@ -111,21 +146,9 @@ void read_exactly(PyObject* file, void* into, size_t size) {
 
 void write_all(PyObject* file, const void* data, size_t size) {
   const char* p = static_cast<const char*>(data);
+  const bool is_plain = is_plain_file(file);
   while (size > 0) {
-    const size_t piece = std::min(size, kLargestCall);
-    Ref written;
-    if (piece <= kPiece) {
-      written =
-          Ref(checked(PyObject_CallMethod(file, "write", "y#", p, static_cast<Py_ssize_t>(piece))));
-    } else {
-      BorrowedView view(const_cast<char*>(p), piece, PyBUF_READ);
-      written = Ref(checked(PyObject_CallMethod(file, "write", "O", view.get())));
-      view.release();
-    }
-    // Raw files write less than they are given; other objects may say nothing.
-    size_t n = piece;
-    if (PyLong_Check(written.get())) n = static_cast<size_t>(to_int64(written.get()));
-    TAEDA_CHECK(n > 0 && n <= piece, "write took ", n, " bytes of ", piece);
+    const size_t n = write_some(file, p, size, is_plain);
     p += n;
     size -= n;
   }

@@ -133,11 +133,11 @@ Ref PythonModel::list() const { return Ref(checked(PyList_New(0))); }
 Ref PythonModel::dict() const { return Ref(checked(PyDict_New())); }
 Ref PythonModel::set() const { return Ref(checked(PySet_New(nullptr))); }
 
-Ref PythonModel::long_integer(std::string_view bytes) const {
+Ref wrap_long(std::string_view bytes) {
   if (bytes.size() <= 8) {
     uint64_t value = !bytes.empty() && bytes.back() < 0 ? ~uint64_t{0} : 0;
     for (size_t i = bytes.size(); i-- > 0;) value = value << 8 | static_cast<uint8_t>(bytes[i]);
-    return integer(static_cast<int64_t>(value));
+    return Ref(checked(wrap(static_cast<int64_t>(value))));
   }
   const Ref from_bytes = attribute(reinterpret_cast<PyObject*>(&PyLong_Type), "from_bytes");
   const Ref arguments(checked(

@@ -10,6 +10,9 @@
 
 namespace taeda::python {
 
+// An int of little-endian bytes.
+Ref wrap_long(std::string_view bytes);
+
 // What may be loaded: the attributes of a Python object of taeda.serialization.
 struct PickleRules {
   explicit PickleRules(PyObject* rules);
@@ -37,7 +40,7 @@ class PythonModel {
   Ref none() const { return Ref::share(Py_None); }
   Ref boolean(bool b) const { return Ref::share(b ? Py_True : Py_False); }
   Ref integer(int64_t v) const;
-  Ref long_integer(std::string_view bytes) const;
+  Ref long_integer(std::string_view bytes) const { return wrap_long(bytes); }
   Ref real(double v) const;
   Ref text(std::string_view utf8) const;
   Ref byte_string(std::string_view bytes) const;

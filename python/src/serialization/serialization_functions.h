@@ -12,5 +12,6 @@ bool init_file_reader_type(PyObject* module);
 extern PyMethodDef pickle_table[];
 extern PyMethodDef storage_file_table[];
 extern PyMethodDef safetensors_table[];
+extern PyMethodDef archive_table[];
 
 }  // namespace taeda::python

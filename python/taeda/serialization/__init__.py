@@ -15,7 +15,7 @@ from taeda.serialization._files import (
     _open_zipfile_reader,
     _open_zipfile_writer,
 )
-from taeda.serialization._load import load
+from taeda.serialization._load import load, load_archive
 from taeda.serialization._locations import (
     default_restore_location,
     location_tag,
@@ -59,6 +59,7 @@ __all__ = [
     "get_safe_globals",
     "get_unsafe_globals_in_checkpoint",
     "load",
+    "load_archive",
     "location_tag",
     "register_package",
     "safe_globals",

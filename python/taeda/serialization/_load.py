@@ -6,6 +6,7 @@ import re
 import warnings
 
 import taeda
+from taeda import _C
 from taeda.serialization import _legacy, _zip
 from taeda.serialization._files import (
     _is_path,
@@ -59,6 +60,15 @@ def load(
             if not weights_only:
                 raise
             raise pickle.UnpicklingError(_advice(str(error))) from None
+
+
+def load_archive(f, *, mmap=False):
+    """The members of an archive that C++ wrote with `torch::save` or `taeda::save`, as dicts.
+
+    Modules inside are dicts inside. Files of `save` with plain containers are read as well; no
+    Python class is made, and nothing is called. `f` is a path or the bytes of a file.
+    """
+    return _C._load_archive(f, mmap)
 
 
 def _restriction(weights_only, pickle_module):

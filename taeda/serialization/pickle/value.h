@@ -62,6 +62,10 @@ class TAEDA_API PickleValue {
   bool to_bool() const { return get(PickleKind::Bool).integer != 0; }
   int64_t to_int() const;
   double to_double() const;  // of an Int too
+  Complex<double> to_complex() const {
+    const PickleNode& node = get(PickleKind::Complex);
+    return {node.real, node.imaginary};
+  }
   const std::string& to_text() const { return get(PickleKind::Text).text; }
   const std::string& to_bytes() const { return get(PickleKind::Bytes).text; }
   const Tensor& to_tensor() const { return get(PickleKind::Tensor).tensor; }
