@@ -11,6 +11,7 @@
 
 #include "taeda/nn/module_holder.h"
 #include "taeda/serialization/archive.h"
+#include "taeda/serialization/checkpoint.h"
 
 namespace taeda {
 namespace serialization {

@@ -27,8 +27,8 @@ class FieldWriter {
   }
   void operator()(const char* name, const std::tuple<double, double>& value) {
     using List = dispatch::Value::List;
-    archive_.write(name, dispatch::Value(std::make_shared<List>(
-                             List{std::get<0>(value), std::get<1>(value)})));
+    archive_.write(name, dispatch::Value(
+                             std::make_shared<List>(List{std::get<0>(value), std::get<1>(value)})));
   }
   template <class T>
   void operator()(const char* name, const std::optional<T>& value) {

@@ -34,8 +34,7 @@ Value boxed(const PickleValue& value, size_t depth = 0) {
     case PickleKind::List:
     case PickleKind::Tuple: {
       auto items = std::make_shared<Value::List>();
-      for (size_t i = 0; i < value.size(); ++i)
-        items->push_back(boxed(value.at(i), depth + 1));
+      for (size_t i = 0; i < value.size(); ++i) items->push_back(boxed(value.at(i), depth + 1));
       return items;
     }
     default:
@@ -44,9 +43,7 @@ Value boxed(const PickleValue& value, size_t depth = 0) {
   }
 }
 
-std::string streamed(std::istream& stream) {
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
+std::string streamed(std::istream& stream) { return {std::istreambuf_iterator<char>(stream), {}}; }
 
 }  // namespace
 
@@ -125,8 +122,8 @@ bool InputArchive::try_read(const std::string& key, InputArchive& nested) const 
     const std::string prefix = prefix_ + key + ".";
     bool has_any = false;
     for (size_t i = 0; i < members_->size() && !has_any; ++i)
-      has_any = members_->key(i).is(PickleKind::Text) &&
-                members_->key(i).to_text().starts_with(prefix);
+      has_any =
+          members_->key(i).is(PickleKind::Text) && members_->key(i).to_text().starts_with(prefix);
     if (!has_any) return false;
     nested.members_ = members_;
     nested.prefix_ = prefix;

@@ -1,5 +1,5 @@
-// CRC-32 (polynomial 0xEDB88320, reflected): by the processor's instructions where it has them, else
-// eight bytes per step through eight tables.
+// CRC-32 (polynomial 0xEDB88320, reflected): by the processor's instructions where it has them,
+// else eight bytes per step through eight tables.
 #include "taeda/serialization/crc32.h"
 
 #include <array>

@@ -14,27 +14,27 @@ constexpr std::string_view kRoot = "__torch__", kClass = "Module";
 constexpr std::string_view kNoConstants("\x80\x02).", 4);
 
 constexpr std::array<std::string_view, 35> kReserved = {
-    "False", "None",   "True",  "and",    "as",   "assert", "async",  "await",    "break",
-    "class", "continue", "def", "del",    "elif", "else",   "except", "finally",  "for",
-    "from",  "global", "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
-    "or",    "pass",   "raise", "return", "try",  "while",  "with",   "yield"};
+    "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+    "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+    "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+    "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
 
 bool is_identifier(std::string_view name) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
   };
   if (name.empty() || !is_letter(name[0])) return false;
-  const bool is_word = std::all_of(name.begin(), name.end(), [&](char c) {
-    return is_letter(c) || (c >= '0' && c <= '9');
-  });
+  const bool is_word = std::all_of(name.begin(), name.end(),
+                                   [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
   return is_word && std::find(kReserved.begin(), kReserved.end(), name) == kReserved.end();
 }
 
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
-    TAEDA_CHECK_VALUE(static_cast<unsigned char>(c) >= 0x20, "a name of an archive has a control "
-                                                             "character");
+    TAEDA_CHECK_VALUE(static_cast<unsigned char>(c) >= 0x20,
+                      "a name of an archive has a control "
+                      "character");
     if (c == '"' || c == '\\') out += '\\';
     out += c;
   }
@@ -107,11 +107,10 @@ void ScriptWriter::write_module(const OutputArchive& module, const std::string& 
     }
   }
   pickler_.close_object();
-  sources_[place] = {mangled.empty() ? str("code/", kRoot, ".py")
-                                     : str("code/", kRoot, "/", mangled, ".py"),
-                     str("class ", kClass, "(Module):\n  __parameters__ = [", parameters,
-                         "]\n  __buffers__ = [", buffers, "]\n",
-                         has_odd_names ? "  __annotations__ = []\n" : "", members)};
+  sources_[place] = {
+      mangled.empty() ? str("code/", kRoot, ".py") : str("code/", kRoot, "/", mangled, ".py"),
+      str("class ", kClass, "(Module):\n  __parameters__ = [", parameters, "]\n  __buffers__ = [",
+          buffers, "]\n", has_odd_names ? "  __annotations__ = []\n" : "", members)};
 }
 
 }  // namespace taeda::serialization

@@ -79,19 +79,21 @@ def test_the_same_file_but_for_ids(torch):
     assert places[0] == places[1]
 
 
-@pytest.mark.parametrize("kind", ["sparse_coo", "quantized"])
-def test_layouts_that_taeda_lacks(torch, kind):
+def lacking(torch):
     x = torch.eye(2)
-    value = (
-        x.to_sparse() if kind == "sparse_coo" else torch.quantize_per_tensor(x, 1, 0, torch.quint8)
-    )
-    buffer = io.BytesIO()
-    torch.save(value, buffer)
-    buffer.seek(0)
-    with pytest.raises(
-        (NotImplementedError, KeyError, Exception), match=r"sparse|quantized|quint8|QUInt8"
-    ):
-        taeda.load(buffer)
+    yield x.to_sparse(), "the file has a sparse tensor"
+    yield x.to_sparse_csr(), "the file has a sparse tensor"
+    yield torch.nested.nested_tensor([x[0], x[1, :1]]), "the file has a nested tensor"
+    yield torch.ones(2, dtype=torch.complex32), "the file needs torch.complex32"
+    yield torch.quantize_per_tensor(x, 1, 0, torch.quint8), "the file needs torch.QUInt8Storage"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_tensors_that_taeda_lacks(torch, weights_only):
+    for value, message in lacking(torch):
+        with pytest.raises(NotImplementedError, match=message):
+            through(value, torch, taeda, True, weights_only=weights_only)
 
 
 def test_safetensors(safetensors, torch, tmp_path):

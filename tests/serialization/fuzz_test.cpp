@@ -30,7 +30,9 @@ int64_t rounds() {
 
 // One to four changes of any kind.
 std::string mutated(std::string bytes, std::mt19937_64& random) {
-  const auto below = [&](size_t n) { return static_cast<size_t>(random() % std::max<size_t>(n, 1)); };
+  const auto below = [&](size_t n) {
+    return static_cast<size_t>(random() % std::max<size_t>(n, 1));
+  };
   for (size_t change = 0, count = 1 + below(4); change < count && !bytes.empty(); ++change) {
     const size_t at = below(bytes.size());
     switch (below(8)) {
@@ -90,43 +92,47 @@ TEST(Fuzz, Archives) { fuzz(sample_checkpoint(), &read_checkpoint, 1); }
 TEST(Fuzz, Streams) { fuzz(sample_stream(), &read_checkpoint, 2); }
 
 TEST(Fuzz, ScriptArchives) {
-  fuzz(sample_script_archive(),
-       [](const std::string& bytes) {
-         InputArchive archive;
-         archive.load_from(bytes.data(), bytes.size());
-         Tensor tensor;
-         archive.try_read("weight", tensor);
-         for (const std::string& key : archive.keys()) {
-           InputArchive nested;
-           if (archive.try_read(key, nested)) nested.keys();
-         }
-       },
-       3);
+  fuzz(
+      sample_script_archive(),
+      [](const std::string& bytes) {
+        InputArchive archive;
+        archive.load_from(bytes.data(), bytes.size());
+        Tensor tensor;
+        archive.try_read("weight", tensor);
+        for (const std::string& key : archive.keys()) {
+          InputArchive nested;
+          if (archive.try_read(key, nested)) nested.keys();
+        }
+      },
+      3);
 }
 
 // Only the pickle is damaged, and every checksum is right.
 TEST(Fuzz, PicklesInsideArchives) {
-  fuzz(sample_pickle(),
-       [](const std::string& pickle) { read_checkpoint(archive_around(pickle)); }, 4);
+  fuzz(
+      sample_pickle(), [](const std::string& pickle) { read_checkpoint(archive_around(pickle)); },
+      4);
 }
 
 TEST(Fuzz, NamesInPickles) {
-  fuzz(sample_pickle(),
-       [](const std::string& pickle) {
-         std::string bytes = pickle;
-         globals_in_pickle(bytes);
-         move_globals(bytes, "torch", "taeda");
-       },
-       5);
+  fuzz(
+      sample_pickle(),
+      [](const std::string& pickle) {
+        std::string bytes = pickle;
+        globals_in_pickle(bytes);
+        move_globals(bytes, "torch", "taeda");
+      },
+      5);
 }
 
 TEST(Fuzz, Safetensors) {
-  fuzz(sample_safetensors(),
-       [](const std::string& bytes) {
-         SafetensorsReader reader(open_memory_source(bytes));
-         for (const SafetensorsEntry& entry : reader.entries()) reader.read(entry);
-       },
-       6);
+  fuzz(
+      sample_safetensors(),
+      [](const std::string& bytes) {
+        SafetensorsReader reader(open_memory_source(bytes));
+        for (const SafetensorsEntry& entry : reader.entries()) reader.read(entry);
+      },
+      6);
 }
 
 }  // namespace

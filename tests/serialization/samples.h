@@ -18,9 +18,17 @@ inline Tensor sample_tensor() { return arange(12).to(DType::Float).view({3, 4});
 inline std::string sample_checkpoint() {
   using List = dispatch::Value::List;
   const Tensor base = sample_tensor();
-  const auto items = std::make_shared<List>(
-      List{base, base.select(0, 1), ones({2}, DType::UInt16), int64_t{5}, int64_t{1} << 40, 0.5,
-           true, {}, "text", std::vector<int64_t>{1, 2}, std::vector<Tensor>{base.t()}});
+  const auto items = std::make_shared<List>(List{base,
+                                                 base.select(0, 1),
+                                                 ones({2}, DType::UInt16),
+                                                 int64_t{5},
+                                                 int64_t{1} << 40,
+                                                 0.5,
+                                                 true,
+                                                 {},
+                                                 "text",
+                                                 std::vector<int64_t>{1, 2},
+                                                 std::vector<Tensor>{base.t()}});
   const std::vector<char> bytes = pickle_save(items);
   return {bytes.begin(), bytes.end()};
 }
@@ -73,8 +81,7 @@ inline std::string sample_stream() {
   // {"x": a tensor of 2 by 3 numbers over the storage "17"}
   out += start + "}" + text("x") + "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") +
          "ctorch\nFloatStorage\n" + text("17") + text("cpu") + "K\x06NtQ" +
-         std::string("K\x00(K\x02K\x03t(K\x03K\x01t\x89", 15) +
-         "ccollections\nOrderedDict\n)RtRs.";
+         std::string("K\x00(K\x02K\x03t(K\x03K\x01t\x89", 15) + "ccollections\nOrderedDict\n)RtRs.";
   out += start + "]" + text("17") + "a.";
   const int64_t count = 6;
   out.append(reinterpret_cast<const char*>(&count), sizeof count);
@@ -85,9 +92,10 @@ inline std::string sample_stream() {
 
 inline std::string sample_safetensors() {
   std::string out;
-  write_safetensors(*open_memory_sink(out),
-                    {{"weight", sample_tensor()}, {"flags", ones({3}, DType::Bool)}, {"n", ones({})}},
-                    {{"format", "pt"}});
+  write_safetensors(
+      *open_memory_sink(out),
+      {{"weight", sample_tensor()}, {"flags", ones({3}, DType::Bool)}, {"n", ones({})}},
+      {{"format", "pt"}});
   return out;
 }
 

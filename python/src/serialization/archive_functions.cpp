@@ -25,8 +25,8 @@ Ref wrap_items(const PickleValue& value, size_t depth) {
     if (PyList_Append(list.get(), item.get()) < 0) throw_python_error();
   }
   if (value.is(PickleKind::List)) return list;
-  return Ref(checked(value.is(PickleKind::Tuple) ? PyList_AsTuple(list.get())
-                                                 : PySet_New(list.get())));
+  return Ref(
+      checked(value.is(PickleKind::Tuple) ? PyList_AsTuple(list.get()) : PySet_New(list.get())));
 }
 
 Ref wrap_pairs(const PickleValue& value, size_t depth) {
@@ -48,13 +48,13 @@ Ref wrap_archive(const PickleValue& value, size_t depth) {
     case PickleKind::Float: return Ref(checked(wrap(value.to_double())));
     case PickleKind::LongInt: return wrap_long(value.long_bytes());
     case PickleKind::Complex:
-      return Ref(checked(PyComplex_FromDoubles(value.to_complex().real(),
-                                               value.to_complex().imag())));
+      return Ref(
+          checked(PyComplex_FromDoubles(value.to_complex().real(), value.to_complex().imag())));
     case PickleKind::Text: return Ref(checked(wrap(value.to_text())));
     case PickleKind::Bytes: {
       const std::string& bytes = value.to_bytes();
-      return Ref(checked(
-          PyBytes_FromStringAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size()))));
+      return Ref(
+          checked(PyBytes_FromStringAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size()))));
     }
     case PickleKind::Tensor: return Ref(checked(wrap(value.to_tensor())));
     case PickleKind::DType: return Ref(checked(wrap(value.to_dtype())));

@@ -49,8 +49,7 @@ size_t read_into(PyObject* file, void* into, size_t size) {
   };
   if (is_plain_file(file)) return call(view_of(into, size, PyBUF_WRITE).get());
   size = std::min(size, kCopied);
-  const Ref copy(
-      checked(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size))));
+  const Ref copy(checked(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size))));
   const size_t n = call(copy.get());
   TAEDA_CHECK(static_cast<size_t>(PyByteArray_GET_SIZE(copy.get())) >= n,
               "readinto made its buffer smaller");
@@ -62,8 +61,7 @@ size_t read_into(PyObject* file, void* into, size_t size) {
 size_t read_some(PyObject* file, void* into, size_t size) {
   size = std::min(size, kLargestCall);
   if (PyObject_HasAttrString(file, "readinto")) return read_into(file, into, size);
-  const Ref bytes(
-      checked(PyObject_CallMethod(file, "read", "n", static_cast<Py_ssize_t>(size))));
+  const Ref bytes(checked(PyObject_CallMethod(file, "read", "n", static_cast<Py_ssize_t>(size))));
   char* data = nullptr;
   Py_ssize_t n = 0;
   if (PyBytes_AsStringAndSize(bytes.get(), &data, &n) < 0) throw_python_error();

@@ -119,6 +119,7 @@ PickleRules::PickleRules(PyObject* rules)
       absent(attribute(rules, "absent")),
       set_tensor(attribute(rules, "set_tensor")),
       persistent_load(attribute(rules, "persistent_load")),
+      lacks(attribute(rules, "lacks")),
       encode(attribute(rules, "encode")),
       encoding(text_of(attribute(rules, "encoding").get())) {
   for (const Ref* dict : {&allowed, &user_allowed, &module_names, &global_names, &absent})
@@ -196,6 +197,10 @@ Ref PythonModel::global(std::string module, std::string name) const {
   for (const Ref* known : {&rules_.allowed, &rules_.user_allowed})
     if (PyObject* found = find(*known, path)) return Ref::share(found);
   if (PyObject* message = find(rules_.absent, path)) throw PickleError(text_of(message));
+  const Ref is_lacking(
+      checked(PyObject_CallFunction(rules_.lacks.get(), "ss", module.c_str(), name.c_str())));
+  TAEDA_CHECK_NOT_IMPLEMENTED(!PyObject_IsTrue(is_lacking.get()), "the file needs ", path,
+                              ", which Taeda does not have");
   fail_global(path);
 }
 

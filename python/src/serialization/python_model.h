@@ -24,8 +24,8 @@ struct PickleRules {
   Ref tensor_class, parameter_class, ordered_dict_class, counter_class;
   // {"module.name": message} of globals that a module not yet imported brings.
   Ref absent;
-  // Functions: a Tensor's state, and what a pickle keeps outside.
-  Ref set_tensor, persistent_load, encode;
+  // Functions: a Tensor's state, what a pickle keeps outside, and whether Taeda lacks a global.
+  Ref set_tensor, persistent_load, lacks, encode;
   std::string encoding;
 };
 

@@ -31,6 +31,15 @@ def find_class(find, module, name):
     try:
         return find("taeda" + module[len("torch") :], name)
     except (AttributeError, ModuleNotFoundError):
-        if sys.modules.get("torch") is not taeda:
-            raise
-        return find(module, name)
+        if sys.modules.get("torch") is taeda:
+            return find(module, name)
+        if lacks(module, name):
+            raise NotImplementedError(
+                f"the file needs {module}.{name}, which Taeda does not have"
+            ) from None
+        raise
+
+
+def lacks(module, name):
+    """Whether a dtype, a storage or a function of PyTorch's package itself is not in Taeda."""
+    return module == "torch" and name not in dir(taeda)

@@ -190,9 +190,8 @@ void Pickler::value(const dispatch::Value& v, bool requires_grad) {
   if (v.is<std::vector<double>>())
     return list("build_doublelist", v.get<std::vector<double>>(), [&](double d) { real(d); });
   if (v.is<std::vector<bool>>())
-    return list("build_boollist", v.get<std::vector<bool>>(), [&](bool b) {
-      op(code(b ? PickleOp::NewTrue : PickleOp::NewFalse));
-    });
+    return list("build_boollist", v.get<std::vector<bool>>(),
+                [&](bool b) { op(code(b ? PickleOp::NewTrue : PickleOp::NewFalse)); });
   if (v.is<std::vector<Tensor>>())
     return list("build_tensorlist", v.get<std::vector<Tensor>>(),
                 [&](const Tensor& t) { tensor(t, t.requires_grad()); });

@@ -22,8 +22,7 @@ std::optional<DType> dtype_of_name(std::string_view path) {
 }
 
 std::optional<DType> dtype_of_storage_name(std::string_view path) {
-  if (path == "torch.storage.UntypedStorage" || path == "torch.UntypedStorage")
-    return DType::UInt8;
+  if (path == "torch.storage.UntypedStorage" || path == "torch.UntypedStorage") return DType::UInt8;
   if (!path.starts_with(kPackage) || !path.ends_with(kStorage)) return std::nullopt;
   path.remove_prefix(kPackage.size());
   for (int i = 0; i < kNumDTypes; ++i) {

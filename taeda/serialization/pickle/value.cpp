@@ -4,10 +4,10 @@
 namespace taeda::serialization {
 
 std::string_view pickle_kind_name(PickleKind kind) {
-  constexpr std::string_view kNames[] = {
-      "None", "a bool",  "an int", "a long int", "a float",  "a complex", "a text",
-      "bytes", "a list", "a tuple", "a dict",    "a set",    "a tensor",  "a storage",
-      "a dtype", "a device", "a name", "an object"};
+  constexpr std::string_view kNames[] = {"None",      "a bool", "an int",   "a long int", "a float",
+                                         "a complex", "a text", "bytes",    "a list",     "a tuple",
+                                         "a dict",    "a set",  "a tensor", "a storage",  "a dtype",
+                                         "a device",  "a name", "an object"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -42,17 +42,20 @@ PickleValue PickleValue::at(size_t index) const {
 }
 
 PickleValue PickleValue::key(size_t index) const {
-  TAEDA_CHECK(has_pairs(), "the pickle has ", pickle_kind_name(kind()), " where a dict is expected");
+  TAEDA_CHECK(has_pairs(), "the pickle has ", pickle_kind_name(kind()),
+              " where a dict is expected");
   return item(2 * index);
 }
 
 PickleValue PickleValue::value(size_t index) const {
-  TAEDA_CHECK(has_pairs(), "the pickle has ", pickle_kind_name(kind()), " where a dict is expected");
+  TAEDA_CHECK(has_pairs(), "the pickle has ", pickle_kind_name(kind()),
+              " where a dict is expected");
   return item(2 * index + 1);
 }
 
 std::optional<PickleValue> PickleValue::find(std::string_view key) const {
-  TAEDA_CHECK(has_pairs(), "the pickle has ", pickle_kind_name(kind()), " where a dict is expected");
+  TAEDA_CHECK(has_pairs(), "the pickle has ", pickle_kind_name(kind()),
+              " where a dict is expected");
   // A key that is there twice counts as in Python: the last one.
   for (size_t i = size(); i-- > 0;) {
     const PickleNode* name = node_->items[2 * i];

@@ -79,8 +79,8 @@ class Rebuilder {
     std::vector<int64_t> out;
     for (const PickleNode* item : argument(i, PickleKind::Tuple)->items) {
       if (item->kind != PickleKind::Int)
-        throw PickleError(str("argument ", i, " of ", function_, " has ", shown_kind(item),
-                              ", expected ints"));
+        throw PickleError(
+            str("argument ", i, " of ", function_, " has ", shown_kind(item), ", expected ints"));
       out.push_back(item->integer);
     }
     return out;
@@ -144,8 +144,8 @@ class Rebuilder {
     PickleNode* out = model_.make_node(PickleKind::Device);
     out->device = Device::parse(argument(0, PickleKind::Text)->text);
     if (arguments_.size() > 1)
-      out->device = Device::parse(
-          str(out->device.text(), ":", argument(1, PickleKind::Int)->integer));
+      out->device =
+          Device::parse(str(out->device.text(), ":", argument(1, PickleKind::Int)->integer));
     return out;
   }
   PickleNode* dict() {
@@ -244,8 +244,10 @@ void ValueModel::extend(Object list, std::vector<Object> items, const char* what
 
 void ValueModel::set_items(Object dict, std::vector<Object> items, const char* op) {
   if (dict->kind != PickleKind::Dict)
-    throw PickleError(str("Can only ", op, " for dict, collections.OrderedDict, "
-                          "collections.Counter, but got ", shown_kind(dict)));
+    throw PickleError(str("Can only ", op,
+                          " for dict, collections.OrderedDict, "
+                          "collections.Counter, but got ",
+                          shown_kind(dict)));
   dict->items.insert(dict->items.end(), items.begin(), items.end());
 }
 
