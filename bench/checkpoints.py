@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checkpoints: saving, loading and mapping, beside a plain write and beside PyTorch.
 
-    ./run python bench/checkpoints.py [--megabytes 400] [--tensors 100] [--folder FOLDER] [--rounds 5]
+    ./run python bench/checkpoints.py [--megabytes 400] [--tensors 100] [--rounds 5] [--folder DIR]
 
 Milliseconds, the best of the rounds. `write` is the same bytes written by write(2) and brought to
 the disk by fsync; `save` ends when the file is on the disk, too (PyTorch's does not wait for the

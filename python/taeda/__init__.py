@@ -156,6 +156,7 @@ _LAZY = {
     "printoptions": "_tensor_str",
     "from_dlpack": "utils.dlpack",
     "_register_device_module": "utils.backend_registration",
+    "from_file": "_file_tensors",
     "load": "serialization",
     "save": "serialization",
     "TypedStorage": "storage",

@@ -7,6 +7,8 @@ import io
 import os
 import pathlib
 import pickle
+import struct
+import tarfile
 import warnings
 import zipfile
 
@@ -461,3 +463,50 @@ def test_a_folder_is_no_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         t.load(tmp_path / "absent.pt")
     assert os.listdir(tmp_path) == []
+
+
+def test_tensors_in_files(tmp_path):
+    path = str(tmp_path / "raw")
+    x = t.from_file(path, shared=True, size=3, dtype=t.int16)
+    x.copy_(t.tensor([1, 2, 3]))
+    assert pathlib.Path(path).read_bytes() == b"\1\0\2\0\3\0"
+    assert t.from_file(path, size=2, dtype=t.int16).tolist() == [1, 2]
+
+
+def tar_file(path, parts):
+    with tarfile.open(path, "w") as tar:
+        for name, data in parts.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+
+
+@only_taeda
+def test_the_first_files_of_pytorch(tmp_path):
+    """Tar archives of 2016, written here as PyTorch wrote them."""
+
+    def dumped(value):
+        return t._C._move_pickle_globals(pickle.dumps(value, 2), "taeda", "torch")
+
+    numbers = bytes(t.arange(6.0).untyped_storage().tolist())
+    storages = dumped(1) + dumped((11, "cpu", t.FloatStorage)) + struct.pack("<q", 6) + numbers
+    storages += dumped([(12, 11, 2, 3)])
+    geometry = struct.pack("<ii2q2qq", 2, 0, 2, 2, 3, 1, 1)
+    tensors = dumped(1) + dumped((21, 11, t.FloatTensor)) + geometry
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, obj):
+            return obj[1] if isinstance(obj, tuple) and obj[:1] == ("kept",) else None
+
+    buffer = io.BytesIO()
+    Pickler(buffer, 2).dump({"x": ("kept", "21"), "s": ("kept", "12")})
+    parts = {"storages": storages, "tensors": tensors, "pickle": buffer.getvalue()}
+    tar_file(tmp_path / "old.pt", parts)
+    loaded = t.load(tmp_path / "old.pt", weights_only=False)
+    assert loaded["x"].tolist() == [[1, 2], [4, 5]]
+    assert loaded["s"].tolist() == [2, 3, 4]
+    with pytest.raises(RuntimeError, match=r"files saved in the legacy \.tar format"):
+        t.load(tmp_path / "old.pt")
+    tar_file(tmp_path / "bad.pt", {**parts, "tensors": tensors[:-1] + b"\xff"})
+    with pytest.raises(RuntimeError, match="out of bounds for storage"):
+        t.load(tmp_path / "bad.pt", weights_only=False)
