@@ -92,6 +92,11 @@ def _rebuild_wrapper_subclass(
 
 
 def _rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad):
+    if not data.is_contiguous():
+        raise RuntimeError(
+            f"the file has a tensor of shape {tuple(data.shape)} and stride {data.stride()} for "
+            "another device, where one without gaps and repetitions is expected"
+        )
     return data.to(dtype=dtype, device=_restore_location(device)).requires_grad_(requires_grad)
 
 

@@ -119,6 +119,25 @@ REFUSED = {
     "persistent id of a text": (b"\x80\x02X\x01\0\0\0aQ.", "persistent_load id must be tuple or"),
     "persistent id of no storage": (b"\x80\x02K*\x85Q.", "but got <class 'int'>"),
 }
+CALLS = {
+    "a tensor's size": (
+        b"\x80\x02ctorch\nFloatTensor\nM\xff\xff\x85R.",
+        "with arguments is not loa",
+    ),
+    "a storage's size": (
+        b"\x80\x02ctorch.storage\nUntypedStorage\nM\xff\xff\x85\x81.",
+        "with arguments is not loaded",
+    ),
+    "an encoding": (
+        b"\x80\x02c_codecs\nencode\nX\1\0\0\0aX\4\0\0\0idna\x86R.",
+        "the encoding 'idna' is not loaded",
+    ),
+    "a call inside": (
+        b"\x80\x02ctorch._tensor\n_rebuild_from_type_v2\n(c__builtin__\nbytearray\n"
+        b"ctorch\nTensor\nM\xff\xff\x85}tR.",
+        "a tensor rebuilt by <class 'bytearray'> is not loaded",
+    ),
+}
 DAMAGED = {
     "empty stack": b"\x80\x02.",
     "nothing to put": b"\x80\x02q\0.",
@@ -133,6 +152,14 @@ DAMAGED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_instructions(name):
     pickled, message = REFUSED[name]
+    with pytest.raises(pickle.UnpicklingError, match=message):
+        load_pickle(pickled)
+
+
+@only_taeda
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_that_no_pickler_writes(name):
+    pickled, message = CALLS[name]
     with pytest.raises(pickle.UnpicklingError, match=message):
         load_pickle(pickled)
 

@@ -42,9 +42,24 @@ void translate(const PickleRules& rules, std::string& module, std::string& name)
   }
 }
 
-// bytearray(n) and encodings that compute: arguments of allowed functions that no pickler writes.
+bool is_in(const Ref& set, PyObject* o) {
+  const int found = PySet_Contains(set.get(), o);
+  if (found >= 0) return found > 0;
+  // What has no hash is no function or class.
+  PyErr_Clear();
+  return false;
+}
+
+// Arguments of allowed functions that no pickler writes: sizes to allocate, encodings that compute,
+// other functions to call.
 void check_arguments(const PickleRules& rules, PyObject* function, PyObject* arguments) {
   const Py_ssize_t n = PyTuple_GET_SIZE(arguments);
+  if (n > 0 && is_in(rules.without_arguments, function))
+    throw PickleError(str(shown(function, PyObject_Str), " with arguments is not loaded"));
+  if (n > 0 && function == rules.rebuild_from_type.get() &&
+      !is_in(rules.rebuilders, PyTuple_GET_ITEM(arguments, 0)))
+    throw PickleError(str("a tensor rebuilt by ",
+                          shown(PyTuple_GET_ITEM(arguments, 0), PyObject_Str), " is not loaded"));
   if (function == reinterpret_cast<PyObject*>(&PyByteArray_Type) && n > 0 &&
       PyIndex_Check(PyTuple_GET_ITEM(arguments, 0)))
     throw PickleError("bytearray of a number is not loaded: expected bytes or a str");
@@ -117,6 +132,9 @@ PickleRules::PickleRules(PyObject* rules)
       ordered_dict_class(attribute(rules, "ordered_dict_class")),
       counter_class(attribute(rules, "counter_class")),
       absent(attribute(rules, "absent")),
+      without_arguments(attribute(rules, "without_arguments")),
+      rebuild_from_type(attribute(rules, "rebuild_from_type")),
+      rebuilders(attribute(rules, "rebuilders")),
       set_tensor(attribute(rules, "set_tensor")),
       persistent_load(attribute(rules, "persistent_load")),
       lacks(attribute(rules, "lacks")),
@@ -124,8 +142,8 @@ PickleRules::PickleRules(PyObject* rules)
       encoding(text_of(attribute(rules, "encoding").get())) {
   for (const Ref* dict : {&allowed, &user_allowed, &module_names, &global_names, &absent})
     TAEDA_CHECK_TYPE(PyDict_Check(dict->get()), "the rules of a pickle: expected a dict");
-  TAEDA_CHECK_TYPE(PyAnySet_Check(callables.get()) && PyAnySet_Check(blocked_modules.get()),
-                   "the rules of a pickle: expected a set");
+  for (const Ref* set : {&callables, &blocked_modules, &without_arguments, &rebuilders})
+    TAEDA_CHECK_TYPE(PyAnySet_Check(set->get()), "the rules of a pickle: expected a set");
 }
 
 Ref PythonModel::integer(int64_t v) const { return Ref(checked(wrap(v))); }
@@ -204,13 +222,7 @@ Ref PythonModel::global(std::string module, std::string name) const {
   fail_global(path);
 }
 
-bool PythonModel::is_callable(PyObject* o) const {
-  const int found = PySet_Contains(rules_.callables.get(), o);
-  if (found >= 0) return found > 0;
-  // What has no hash is no function or class.
-  PyErr_Clear();
-  return false;
-}
+bool PythonModel::is_callable(PyObject* o) const { return is_in(rules_.callables, o); }
 
 Ref PythonModel::reduce(const Ref& function, const Ref& arguments) const {
   if (!is_callable(function.get())) {

@@ -24,6 +24,9 @@ struct PickleRules {
   Ref tensor_class, parameter_class, ordered_dict_class, counter_class;
   // {"module.name": message} of globals that a module not yet imported brings.
   Ref absent;
+  // Classes that are called without arguments, which could ask for memory; the function that calls
+  // another, and what it may call.
+  Ref without_arguments, rebuild_from_type, rebuilders;
   // Functions: a Tensor's state, what a pickle keeps outside, and whether Taeda lacks a global.
   Ref set_tensor, persistent_load, lacks, encode;
   std::string encoding;

@@ -139,6 +139,10 @@ class Rules:
     parameter_class = Parameter
     ordered_dict_class = OrderedDict
     counter_class = Counter
+    without_arguments = frozenset(
+        [taeda.Tensor, taeda.UntypedStorage, TypedStorage, *TENSOR_TYPES.values()]
+    )
+    rebuild_from_type = staticmethod(_rebuild_from_type_v2)
     set_tensor = staticmethod(_rebuild.set_tensor)
     encode = staticmethod(encode)
     lacks = staticmethod(lacks)
@@ -149,7 +153,9 @@ class Rules:
 
         self.allowed = names._get_allowed_globals()
         self.user_allowed = names._get_user_allowed_globals()
-        self.callables = {*_hashable(self.allowed), *_hashable(self.user_allowed)}
+        users = set(_hashable(self.user_allowed))
+        self.callables = users.union(_hashable(self.allowed))
+        self.rebuilders = users.union(_rebuild.FUNCTIONS)
         self.persistent_load = persistent_load
         self.encoding = encoding
 
