@@ -16,7 +16,7 @@ from taeda.serialization._persistence import (
     unpickler,
 )
 from taeda.serialization._safe_globals import Rules, refuse_persistent
-from taeda.serialization._settings import _serialization_tls
+from taeda.serialization._settings import _serialization_tls, mapped_locations
 from taeda.storage import TypedStorage
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
@@ -82,11 +82,8 @@ def load(f, map_location, pickle_module, **pickle_load_args):
     if version != PROTOCOL_VERSION:
         raise RuntimeError(f"Invalid protocol version: {version}")
     load_next()  # the system that wrote the file
-    _serialization_tls.map_location = map_location
-    try:
+    with mapped_locations(map_location):
         result = load_next(reader.persistent_load)
-    finally:
-        _serialization_tls.map_location = None
     reader.fill(load_next())
     return result
 

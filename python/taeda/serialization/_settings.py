@@ -3,6 +3,7 @@
 `taeda.utils.serialization.config` holds the values.
 """
 
+import contextlib
 import threading
 from enum import Enum
 from mmap import MAP_PRIVATE, MAP_SHARED
@@ -28,6 +29,17 @@ class _SerializationLocal(threading.local):
 
 
 _serialization_tls = _SerializationLocal()
+
+
+@contextlib.contextmanager
+def mapped_locations(map_location):
+    """A `with` block in which tensors without storages go where `load` was told to put them."""
+    before = _serialization_tls.map_location
+    _serialization_tls.map_location = map_location
+    try:
+        yield
+    finally:
+        _serialization_tls.map_location = before
 
 
 class LoadEndianness(Enum):

@@ -22,6 +22,7 @@ from taeda.serialization._settings import (
     _serialization_tls,
     get_default_load_endianness,
     get_default_mmap_options,
+    mapped_locations,
 )
 from taeda.storage import TypedStorage
 from taeda.utils.serialization import config
@@ -57,15 +58,12 @@ def load(zip_file, map_location, pickle_module, mapped_path=None, **pickle_load_
     """Reads an object; `pickle_module` is None where only weights may be loaded."""
     reader = _Reader(zip_file, map_location, mapped_path)
     pickle = zip_file.get_record("data.pkl")
-    _serialization_tls.map_location = map_location
-    try:
+    with mapped_locations(map_location):
         if pickle_module is None:
             rules = Rules(reader.persistent_load, pickle_load_args["encoding"])
             return _C._restricted_load(pickle, rules)
         file = io.BytesIO(pickle)
         return unpickler(pickle_module, file, reader.persistent_load, **pickle_load_args).load()
-    finally:
-        _serialization_tls.map_location = None
 
 
 class _Reader:
