@@ -15,7 +15,7 @@ namespace taeda::serialization {
 
 struct LoadOptions {
   // Where tensors go; where they were unless it is set.
-  std::optional<Device> device;
+  std::optional<Device> device = std::nullopt;
   // Memory of tensors of the CPU is the file's: bytes are read when they are used, and checksums of
   // tensors are not verified.
   bool is_mapped = false;
