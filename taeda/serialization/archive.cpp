@@ -48,8 +48,8 @@ std::string streamed(std::istream& stream) { return {std::istreambuf_iterator<ch
 }  // namespace
 
 void OutputArchive::add(Member member) {
-  for (const Member& other : members_)
-    TAEDA_CHECK(other.name != member.name, "an archive has the name '", member.name, "' already");
+  TAEDA_CHECK(names_.insert(member.name).second, "an archive has the name '", member.name,
+              "' already");
   members_.push_back(std::move(member));
 }
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "taeda/dispatch/value.h"
@@ -47,6 +48,7 @@ class TAEDA_API OutputArchive {
   void add(Member member);
 
   std::vector<Member> members_;
+  std::unordered_set<std::string> names_;
 };
 
 class TAEDA_API InputArchive {

@@ -73,6 +73,17 @@ def test_several_streams_in_one_file():
     assert [t.load(buffer).item() for _ in range(3)] == [0, 1, 2]
 
 
+def test_long_texts_of_streams():
+    value = {"text": "x" * 20_000_000, "keys": {f"k{i}": i for i in range(20_000)}}
+    buffer = io.BytesIO()
+    t.save([value, t.ones(2)], buffer, _use_new_zipfile_serialization=False)
+    buffer.write(b"after")
+    buffer.seek(0)
+    loaded, ones = t.load(buffer)
+    assert loaded == value and ones.tolist() == [1, 1]
+    assert buffer.read() == b"after"
+
+
 def test_records_of_an_archive(tmp_path):
     t.save({"a": t.zeros(3), "b": t.ones(2)}, tmp_path / "model.pt")
     with zipfile.ZipFile(tmp_path / "model.pt") as archive:

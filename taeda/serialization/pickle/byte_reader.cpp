@@ -10,13 +10,17 @@ ByteReader::~ByteReader() = default;
 void ByteReader::refill(std::string&) {}
 
 bool ByteReader::read_more() {
-  std::string next(rest_);
-  const size_t before = next.size();
-  refill(next);
-  if (next.size() == before) return false;
-  buffer_ = std::move(next);
-  rest_ = buffer_;
-  return true;
+  if (is_all_) return false;
+  // What was taken goes when it is more than what is left, so that every byte moves twice at most.
+  size_t taken = buffer_.size() - rest_.size();
+  if (taken >= rest_.size()) {
+    buffer_.erase(0, taken);
+    taken = 0;
+  }
+  const size_t before = buffer_.size();
+  refill(buffer_);
+  rest_ = std::string_view(buffer_).substr(taken);
+  return buffer_.size() > before;
 }
 
 std::string_view ByteReader::take(size_t n) {

@@ -27,7 +27,7 @@ class TAEDA_API PickleEndError final : public PickleError {
 class TAEDA_API ByteReader {
  public:
   ByteReader() = default;
-  explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
+  explicit ByteReader(std::string_view bytes) : rest_(bytes), is_all_(true) {}
   virtual ~ByteReader();
   ByteReader(const ByteReader&) = delete;
 
@@ -50,7 +50,8 @@ class TAEDA_API ByteReader {
   bool read_more();
 
   std::string buffer_;
-  std::string_view rest_;
+  std::string_view rest_;  // of the buffer, or of the bytes that were given
+  bool is_all_ = false;
   uint64_t position_ = 0;
 };
 
