@@ -5,7 +5,6 @@ docs/train_a_model.md explains the program part by part.
 
 import argparse
 import pathlib
-import pickle
 
 from loss_plot import save_plot
 from terminal import Progress, print_table
@@ -113,12 +112,12 @@ def accuracy(model, data):
 def save_checkpoint(path, **parts):
     """Writes the states of model, optimizer and scheduler, and of the random numbers."""
     states = {name: part.state_dict() for name, part in parts.items()}
-    path.write_bytes(pickle.dumps({**states, "random": taeda.get_rng_state()}))
+    taeda.save({**states, "random": taeda.get_rng_state()}, path)
 
 
 def load_checkpoint(path, **parts):
     """Reads what save_checkpoint wrote into objects of the same shapes."""
-    states = pickle.loads(path.read_bytes())
+    states = taeda.load(path)
     for name, part in parts.items():
         part.load_state_dict(states[name])
     taeda.set_rng_state(states["random"])
@@ -133,7 +132,7 @@ def run(name, model, make, steps, lr, folder):
     optimizer, scheduler, losses = fit(
         model, train, steps, lr, lambda step, loss: progress.update(step, f"loss {loss:.3f}")
     )
-    path = folder / f"{name.replace(' ', '_')}.pickle"
+    path = folder / f"{name.replace(' ', '_')}.pt"
     save_checkpoint(path, model=model, optimizer=optimizer, scheduler=scheduler)
     load_checkpoint(path, model=model)
     count = sum(parameter.numel() for parameter in model.parameters())

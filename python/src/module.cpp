@@ -25,6 +25,7 @@
 #include "python/src/module_call.h"
 #include "python/src/multi_head_attention.h"
 #include "python/src/multiprocessing/storage_sharing.h"
+#include "python/src/serialization/serialization_functions.h"
 #include "python/src/shapes/sym_types.h"
 #include "python/src/tensor/factories.h"
 #include "python/src/tensor/storage_type.h"
@@ -58,7 +59,8 @@ const PyMethodDef* const own_functions[] = {
     factory_table,      mode_table,      autograd_table,        interop_table,
     device_table,       transform_table, autocast_table,        dispatch_mode_table,
     control_flow_table, shape_table,     operator_handle_table, module_call_table,
-    attention_table,    nullptr};
+    attention_table,    pickle_table,    storage_file_table,    safetensors_table,
+    archive_table,      nullptr};
 const PyMethodDef* const no_tables[] = {nullptr};
 const PyMethodDef* const dispatch_tables[] = {
     dispatch_table,      boxed_call_table, library_table, decomposition_table,
@@ -125,6 +127,7 @@ bool fill(PyObject* module) {
          add_submodule(module, "taeda._C._dynamo", no_tables) && fill_compilers() &&
          add_autograd_submodules(module) && init_weak_tensor_ref_type(module) &&
          init_weak_storage_ref_type(module) && add_multiprocessing(module) &&
+         init_file_writer_type(module) && init_file_reader_type(module) &&
          PyModule_AddObjectRef(module, "_return_types", return_types_module()) == 0 &&
          init_script_object_type(module) && init_extension_api(module) && install_warnings() &&
          install_anomaly_hooks();

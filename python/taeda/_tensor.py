@@ -1,6 +1,14 @@
 """Methods of Tensor that are written in Python: printing, copying, pickling, NumPy's protocols."""
 
-from taeda import _C, _storage_copy, _storage_sharing, _value_functions
+from taeda import (
+    _C,
+    _rebuild,
+    _reduction,
+    _storage_copy,
+    _storage_files,
+    _storage_sharing,
+    _value_functions,
+)
 from taeda.overrides import (
     _default_torch_function,
     handle_torch_function,
@@ -27,37 +35,15 @@ def _format(self, format_spec):
     return object.__format__(self, format_spec)
 
 
-def _rebuild_tensor(data, dtype, geometry, flags, device, requires_grad):
-    """A tensor from the parts that `__reduce_ex__` stored; `data` is its storage, None on meta."""
-    size, stride, offset = geometry
-    if data is None:
-        tensor = _C.empty_strided(size, stride, dtype=dtype, device=device)
-    else:
-        storage = _C._tensor_from_bytes(data, _C.uint8, (len(data),), (1,)).untyped_storage()
-        tensor = _storage_copy.tensor_over(storage, dtype, size, stride, offset)
-        is_conj, is_neg = flags
-        tensor = tensor.conj().detach() if is_conj else tensor
-        tensor = tensor._neg_view().detach() if is_neg else tensor
-        tensor = tensor.to(device)
-    return tensor.requires_grad_() if requires_grad else tensor
-
-
-def _rebuild_subclass(cls, arguments, requires_grad, state):
-    """An instance of a subclass of Tensor with its attributes; `arguments` make its values."""
-    tensor = _C.Tensor._make_subclass(cls, _rebuild_tensor(*arguments, False), requires_grad)
-    tensor.__dict__.update(state)
-    return tensor
-
-
-def _rebuild_wrapper(cls, geometry, requires_grad, state):
-    """A wrapper subclass: no memory, but the attributes that hold its tensors."""
-    size, stride, offset, dtype, device = geometry
-    tensor = _C.Tensor._make_wrapper_subclass(
-        cls, size, stride, offset, None, dtype, device=device, requires_grad=requires_grad
-    )
-    for name, value in state.items():
-        setattr(tensor, name, value)
-    return tensor
+def _rebuild_from_type_v2(func, new_type, args, state):
+    """An instance of a subclass of Tensor, or a tensor with attributes; `func(*args)` makes it."""
+    tensor = func(*args)
+    if type(tensor) is not new_type:
+        tensor = tensor.as_subclass(new_type)
+    if new_type.__setstate__ is not _C.Tensor.__setstate__:
+        tensor.__setstate__(state)
+        return tensor
+    return _rebuild.set_object_state(tensor, state)
 
 
 def _state_of(tensor):
@@ -67,35 +53,22 @@ def _state_of(tensor):
     return {**tensor.__dict__, **in_slots}
 
 
-def _reduce_wrapper(self):
-    geometry = (
-        tuple(self.size()),
-        self.stride(),
-        self.storage_offset(),
-        self.dtype,
-        str(self.device),
-    )
-    return _rebuild_wrapper, (type(self), geometry, self.requires_grad, _state_of(self))
-
-
 def _reduce_ex(self, protocol):
+    state = _rebuild.get_object_state(self)
+    if type(self) is _C.Tensor and not state:
+        return _reduction.reduced(self)
     if has_torch_function_unary(self):
         return handle_torch_function(_C.Tensor.__reduce_ex__, (self,), self, protocol)
-    if _C._is_memoryless(self):
-        return _reduce_wrapper(self)
-    with _C._DisableTorchDispatch():
-        plain = self.detach() if self.is_meta else self.detach().cpu()
-    # A view stays one: the whole storage behind it is stored.
-    arguments = (
-        None if self.is_meta else bytes(plain.untyped_storage()),
-        self.dtype,
-        (tuple(plain.size()), plain.stride(), plain.storage_offset()),
-        (plain.is_conj(), plain.is_neg()),
-        str(self.device),
-    )
-    if type(self) is _C.Tensor and not self.__dict__:
-        return _rebuild_tensor, (*arguments, self.requires_grad)
-    return _rebuild_subclass, (type(self), arguments, self.requires_grad, dict(self.__dict__))
+    func, args = _reduction.reduced(self)
+    return _rebuild_from_type_v2, (func, type(self), args, state)
+
+
+def _setstate(self, state):
+    if has_torch_function_unary(self):
+        return handle_torch_function(_C.Tensor.__setstate__, (self,), self, state)
+    if not self.is_leaf:
+        raise RuntimeError("__setstate__ can be only called on leaf Tensors")
+    return _rebuild.set_state(self, state)
 
 
 def _deepcopy(self, memo):
@@ -125,7 +98,7 @@ def _deepcopy(self, memo):
         return result
     if self.grad is not None:
         result.grad = deepcopy(self.grad, memo)
-    for name, value in self.__dict__.items():
+    for name, value in _state_of(self).items():
         setattr(result, name, deepcopy(value, memo))
     return result
 
@@ -312,6 +285,7 @@ _METHODS = {
     "__repr__": _repr,
     "__format__": _format,
     "__reduce_ex__": _reduce_ex,
+    "__setstate__": _setstate,
     "__reversed__": _reversed,
     "__deepcopy__": _deepcopy,
     "__array_wrap__": _array_wrap,
@@ -336,6 +310,7 @@ def _install(cls):
     """Adds the methods to the type, and to that of its memory."""
     _storage_copy.install(_C.UntypedStorage)
     _storage_sharing.install(_C.UntypedStorage)
+    _storage_files.install(_C.UntypedStorage)
     cls.__torch_function__ = classmethod(_default_torch_function)
     cls.__torch_dispatch__ = _C._disabled_torch_dispatch_impl
     cls.__array_priority__ = 1000

@@ -1,20 +1,34 @@
 """TypedStorage: the memory behind a tensor read as numbers of one dtype."""
 
+import io
 import warnings
 
 from taeda import _C
 from taeda._C import UntypedStorage
-from taeda._tensor_types import new_of_dtype
+from taeda._tensor_types import NAMES, new_of_dtype
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
 _is_said = False
+_is_always_said = False
+
+
+def _get_always_warn_typed_storage_removal():
+    return _is_always_said
+
+
+def _set_always_warn_typed_storage_removal(always_warn):
+    """Whether the warning comes at every use."""
+    global _is_always_said
+    if not isinstance(always_warn, bool):
+        raise AssertionError(f"always_warn must be bool, got {type(always_warn)}")
+    _is_always_said = always_warn
 
 
 def warn_deprecated():
-    """Said once per process."""
+    """Said once per process, unless it is to be said always."""
     global _is_said
-    if not _is_said:
+    if not _is_said or _is_always_said:
         _is_said = True
         warnings.warn(
             "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will "
@@ -26,10 +40,49 @@ def warn_deprecated():
         )
 
 
+# The dtypes that have a storage type, which files name.
+_STORAGE_NAMES = {getattr(_C, name): f"{kind}Storage" for name, kind in NAMES.items()}
+_DTYPES = {name: dtype for dtype, name in _STORAGE_NAMES.items()}
+
+
+def has_storage_type(dtype):
+    """Whether files have a name for storages of this dtype; others are stored as bytes."""
+    return dtype in _STORAGE_NAMES
+
+
+def pickled_dtypes():
+    """Every dtype that a file may name."""
+    return {value for value in vars(_C).values() if isinstance(value, _C.dtype)}
+
+
+class StorageType:
+    """What a file names in place of a storage's class: FloatStorage and the like."""
+
+    def __init__(self, name):
+        self._dtype = _DTYPES[name]
+
+    @property
+    def dtype(self):
+        return self._dtype
+
+    def __str__(self):
+        return f"StorageType(dtype={self.dtype})"
+
+
+StorageType.__module__ = "taeda.serialization"
+
+
+def _load_from_bytes(b):
+    """A storage from what its `__reduce__` gave."""
+    from taeda.serialization import load
+
+    return load(io.BytesIO(b), weights_only=False)
+
+
 class TypedStorage:
     """An UntypedStorage read as numbers of a dtype: a given one, or one of a size or of data."""
 
-    def __init__(self, *args, wrap_storage=None, dtype=None, device=None):
+    def __init__(self, *args, wrap_storage=None, dtype=None, device=None, _internal=False):
         if wrap_storage is None:
             self.dtype = _C.get_default_dtype() if dtype is None else dtype
             numbers = new_of_dtype(self.dtype, args)
@@ -83,6 +136,53 @@ class TypedStorage:
     def share_memory_(self):
         self._untyped_storage.share_memory_()
         return self
+
+    def copy_(self, source, non_blocking=None):
+        self._tensor().copy_(source._tensor() if isinstance(source, TypedStorage) else source)
+        return self
+
+    def clone(self):
+        return self._of(self._untyped_storage.clone())
+
+    def cpu(self):
+        return self._of(self._untyped_storage.cpu())
+
+    def to(self, *, device, non_blocking=False):
+        return self._of(self._untyped_storage.to(device=device))
+
+    def _of(self, untyped):
+        return TypedStorage(wrap_storage=untyped, dtype=self.dtype, _internal=True)
+
+    @classmethod
+    def from_file(cls, filename, shared, size):
+        """The first `size` numbers of a file as memory; of a subclass such as FloatStorage."""
+        if cls is TypedStorage:
+            raise RuntimeError("from_file can only be called on derived classes")
+        untyped = UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize)
+        return TypedStorage(wrap_storage=untyped, dtype=cls.dtype, _internal=True)
+
+    def pickle_storage_type(self):
+        """The name that files have for a storage of this dtype."""
+        if self.dtype not in _STORAGE_NAMES:
+            raise KeyError(f"dtype {self.dtype} is not recognized")
+        return _STORAGE_NAMES[self.dtype]
+
+    _pickle_storage_type = pickle_storage_type
+
+    def __reduce__(self):
+        from taeda.serialization import save
+
+        buffer = io.BytesIO()
+        save(self, buffer, _use_new_zipfile_serialization=False)
+        return _load_from_bytes, (buffer.getvalue(),)
+
+    def __copy__(self):
+        return self.clone()
+
+    def __deepcopy__(self, memo):
+        from copy import deepcopy
+
+        return self._of(deepcopy(self._untyped_storage, memo))
 
     def fill_(self, value):
         self._tensor().fill_(value)

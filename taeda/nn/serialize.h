@@ -11,6 +11,7 @@
 
 #include "taeda/nn/module_holder.h"
 #include "taeda/serialization/archive.h"
+#include "taeda/serialization/checkpoint.h"
 
 namespace taeda {
 namespace serialization {
@@ -56,6 +57,9 @@ inline InputArchive& operator>>(InputArchive& archive, Tensor& tensor) {
 }
 
 }  // namespace serialization
+
+using serialization::pickle_load;
+using serialization::pickle_save;
 
 template <class Value, class... To>
 void save(const Value& value, To&&... to) {

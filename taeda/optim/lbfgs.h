@@ -31,10 +31,7 @@ class TAEDA_API LBFGSOptions : public OptionsOf<LBFGSOptions> {
     visit("tolerance_grad", tolerance_grad_);
     visit("tolerance_change", tolerance_change_);
     visit("history_size", history_size_);
-    // The one search there is, by whether it is used.
-    bool is_searching = line_search_fn_.has_value();
-    visit("line_search", is_searching);
-    line_search_fn_ = is_searching ? std::optional<std::string>("strong_wolfe") : std::nullopt;
+    visit("line_search_fn", line_search_fn_);
   }
 };
 

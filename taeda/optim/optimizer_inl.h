@@ -1,41 +1,41 @@
 // The bodies of the templates of optimizer.h.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <tuple>
 
 #include "taeda/autograd/guards.h"
+#include "taeda/core/constants.h"
+#include "taeda/ops/functions.h"
 #include "taeda/optim/optimizer.h"
 
 namespace taeda::optim {
 
-// Fields of options and states in archives. Numbers are written as they are; a tensor, a list of
-// tensors and an option may be missing.
+// Fields of options and states in archives, as PyTorch's C++ has them: an option that is not set is
+// None, a tensor that is not set is missing, tensors in a row are a list.
 class FieldWriter {
  public:
   explicit FieldWriter(serialization::OutputArchive& archive) : archive_(archive) {}
-  void operator()(const char* name, const int64_t& value) { archive_.write(name, value); }
-  void operator()(const char* name, const double& value) { archive_.write(name, value); }
-  void operator()(const char* name, const bool& value) {
-    archive_.write(name, static_cast<int64_t>(value));
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  void operator()(const char* name, const T& value) {
+    archive_.write(name, dispatch::Value(value));
   }
   void operator()(const char* name, const Tensor& value) {
-    if (value.defined()) archive_.write(name, value, /*is_buffer=*/true);
+    if (value.defined()) archive_.write(name, dispatch::Value(value));
   }
   void operator()(const char* name, const std::tuple<double, double>& value) {
-    archive_.write(name + std::string("0"), std::get<0>(value));
-    archive_.write(name + std::string("1"), std::get<1>(value));
+    using List = dispatch::Value::List;
+    archive_.write(name, dispatch::Value(
+                             std::make_shared<List>(List{std::get<0>(value), std::get<1>(value)})));
   }
-  void operator()(const char* name, const std::optional<int64_t>& value) {
-    if (value) archive_.write(name, *value);
+  template <class T>
+  void operator()(const char* name, const std::optional<T>& value) {
+    archive_.write(name, value ? dispatch::Value(*value) : dispatch::Value());
   }
-  template <class Items>
-    requires requires(const Items& items) { items.begin() != items.end(); }
-  void operator()(const char* name, const Items& items) {
-    int64_t i = 0;
-    serialization::OutputArchive nested;
-    for (const Tensor& item : items) nested.write(std::to_string(i++), item, /*is_buffer=*/true);
-    archive_.write(name, nested);
+  void operator()(const char* name, const std::deque<Tensor>& items) {
+    archive_.write(name, dispatch::Value(std::vector<Tensor>(items.begin(), items.end())));
   }
 
  private:
@@ -57,72 +57,96 @@ class FieldReader {
     archive_.try_read(name, value, /*is_buffer=*/true);
   }
   void operator()(const char* name, std::tuple<double, double>& value) {
-    archive_.read(name + std::string("0"), std::get<0>(value));
-    archive_.read(name + std::string("1"), std::get<1>(value));
+    const dispatch::Value::List items = list(name);
+    TAEDA_CHECK(items.size() == 2, "'", name, "' of the archive has ", items.size(),
+                " numbers, expected 2");
+    value = {items[0].to_double(), items[1].to_double()};
   }
-  void operator()(const char* name, std::optional<int64_t>& value) {
-    int64_t number = 0;
-    value = archive_.try_read(name, number) ? std::optional(number) : std::nullopt;
+  template <class T>
+  void operator()(const char* name, std::optional<T>& value) {
+    dispatch::Value read;
+    value.reset();
+    if (!archive_.try_read(name, read) || read.is_none()) return;
+    TAEDA_CHECK(read.is<T>(), "'", name, "' of the archive is ", read.kind_name());
+    value = read.get<T>();
   }
-  template <class Items>
-    requires requires(Items& items) { items.begin() != items.end(); }
-  void operator()(const char* name, Items& items) {
+  void operator()(const char* name, std::deque<Tensor>& items) {
     items.clear();
-    serialization::InputArchive nested;
-    if (!archive_.try_read(name, nested)) return;
-    for (int64_t i = 0;; ++i) {
-      Tensor item;
-      if (!nested.try_read(std::to_string(i), item, /*is_buffer=*/true)) break;
-      items.push_back(std::move(item));
-    }
+    for (const dispatch::Value& item : list(name)) items.push_back(item.toTensor());
   }
 
  private:
+  dispatch::Value::List list(const char* name) const {
+    using List = std::shared_ptr<dispatch::Value::List>;
+    dispatch::Value read;
+    archive_.read(name, read);
+    TAEDA_CHECK(read.is<List>(), "'", name, "' of the archive is ", read.kind_name(),
+                ", expected a list");
+    return *read.get<List>();
+  }
+
   const serialization::InputArchive& archive_;
 };
 
+// Note [Optimizers in archives]: the layout is that of PyTorch's C++. Parameters have numbers,
+// which stand for their addresses there; states lie below the numbers.
 template <class Options, class State>
 void OptimizerWith<Options, State>::save(serialization::OutputArchive& archive) const {
-  archive.write("groups", static_cast<int64_t>(param_groups().size()));
-  int64_t group_number = 0, number = 0;
+  using serialization::OutputArchive;
+  const auto count = [](size_t n) { return taeda::scalar_tensor(static_cast<int64_t>(n), kLong); };
+  OutputArchive states, groups;
+  groups.write("param_groups/size", count(param_groups().size()));
+  size_t group_number = 0, number = 0;
   for (const OptimizerParamGroup& group : param_groups()) {
-    serialization::OutputArchive options;
-    // Fields are named by one function for reading and writing.
-    const_cast<Options&>(static_cast<const Options&>(group.options())).each(FieldWriter(options));
-    options.write("params", static_cast<int64_t>(group.params().size()));
-    archive.write("group" + std::to_string(group_number++), options);
-    for (const Tensor& parameter : group.params()) {
-      const State* found = state_of(parameter);
-      const std::string key = "state" + std::to_string(number++);
+    OutputArchive group_archive, options;
+    group_archive.write("params/size", count(group.params().size()));
+    for (size_t i = 0; i < group.params().size(); ++i) {
+      const std::string key = std::to_string(++number);
+      group_archive.write(str("params/", i), dispatch::Value(key));
+      const State* found = state_of(group.params()[i]);
       if (!found) continue;
-      serialization::OutputArchive state;
+      OutputArchive state;
+      // Fields are named by one function for reading and writing.
       const_cast<State*>(found)->each(FieldWriter(state));
-      archive.write(key, state);
+      states.write(key, state);
     }
+    const_cast<Options&>(static_cast<const Options&>(group.options())).each(FieldWriter(options));
+    group_archive.write("options", options);
+    groups.write(str("param_groups/", group_number++), group_archive);
   }
+  archive.write("pytorch_version", dispatch::Value("1.5.0"));
+  archive.write("state", states);
+  archive.write("param_groups", groups);
 }
 
 template <class Options, class State>
 void OptimizerWith<Options, State>::load(serialization::InputArchive& archive) {
-  int64_t groups = 0, group_number = 0, number = 0;
-  archive.read("groups", groups);
-  TAEDA_CHECK(groups == static_cast<int64_t>(param_groups().size()),
+  using serialization::InputArchive;
+  InputArchive states, groups;
+  archive.read("state", states);
+  archive.read("param_groups", groups);
+  int64_t group_count = 0, group_number = 0;
+  groups.read("param_groups/size", group_count);
+  TAEDA_CHECK(group_count == static_cast<int64_t>(param_groups().size()),
               "loaded state dict has a different number of parameter groups");
   state().clear();
   for (OptimizerParamGroup& group : param_groups()) {
-    serialization::InputArchive options;
-    archive.read("group" + std::to_string(group_number++), options);
+    InputArchive group_archive, options;
+    groups.read(str("param_groups/", group_number++), group_archive);
     int64_t count = 0;
-    options.read("params", count);
+    group_archive.read("params/size", count);
     TAEDA_CHECK(count == static_cast<int64_t>(group.params().size()),
                 "loaded state dict contains a parameter group that has a different size than the "
                 "optimizer's parameter group");
+    group_archive.read("options", options);
     static_cast<Options&>(group.options()).each(FieldReader(options));
-    for (const Tensor& parameter : group.params()) {
-      serialization::InputArchive state;
-      if (archive.try_read("state" + std::to_string(number++), state)) {
-        made_state(parameter).each(FieldReader(state));
-      }
+    for (size_t i = 0; i < group.params().size(); ++i) {
+      dispatch::Value key;
+      group_archive.read(str("params/", i), key);
+      TAEDA_CHECK(key.isString(), "'params/", i, "' of the archive is ", key.kind_name());
+      InputArchive state;
+      if (states.try_read(key.toStringRef(), state))
+        made_state(group.params()[i]).each(FieldReader(state));
     }
   }
 }

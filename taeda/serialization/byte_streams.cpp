@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -24,31 +25,66 @@ namespace {
 // One system call moves at most this much; larger counts are cut short by the kernel anyway.
 constexpr size_t kLargestStep = size_t{1} << 30;
 
+// False with the reason in errno.
+bool write_all(int file, const void* data, size_t size) {
+  const char* p = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t n = ::write(file, p, size < kLargestStep ? size : kLargestStep);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    p += n;
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+// Pipes and devices: nothing to keep, nothing to rename.
+class DeviceSink final : public Sink {
+ public:
+  explicit DeviceSink(const std::string& path) : path_(path) {
+    file_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file_ < 0) fail_system("write", path_);
+  }
+  ~DeviceSink() override {
+    if (file_ >= 0) ::close(file_);
+  }
+  void write(const void* data, size_t size) override {
+    if (!write_all(file_, data, size)) fail_system("write", path_);
+  }
+  void finish() override {
+    if (::close(std::exchange(file_, -1)) != 0) fail_system("write", path_);
+  }
+
+ private:
+  std::string path_;
+  int file_ = -1;
+};
+
 class FileSink final : public Sink {
  public:
-  explicit FileSink(const std::string& path) : path_(resolved(path)) {
-    struct stat old;
-    const bool is_there = ::stat(path_.c_str(), &old) == 0;
-    TAEDA_CHECK(!is_there || S_ISREG(old.st_mode), "cannot write ", path_,
-                ": it is there and no regular file");
+  // `permissions` are those of the file that is replaced; 0 for none.
+  FileSink(const std::string& path, mode_t permissions) : path_(path) {
     open_temporary();
-    if (is_there && ::fchmod(file_, old.st_mode & 07777) != 0)
+    if (permissions != 0 && ::fchmod(file_, permissions) != 0)
       fail_and_remove("set the permissions of");
   }
   ~FileSink() override { discard(); }
 
   void write(const void* data, size_t size) override {
-    const char* p = static_cast<const char*>(data);
-    while (size > 0) {
-      const ssize_t n = ::write(file_, p, size < kLargestStep ? size : kLargestStep);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) fail_and_remove("write");
-      p += n;
-      size -= static_cast<size_t>(n);
-    }
+    if (!write_all(file_, data, size)) fail_and_remove("write");
+    has_hole_at_end_ = has_hole_at_end_ && size == 0;
+  }
+
+  void skip(uint64_t size) override {
+    if (::lseek(file_, static_cast<off_t>(size), SEEK_CUR) < 0) fail_and_remove("write");
+    has_hole_at_end_ = true;
   }
 
   void finish() override {
+    if (has_hole_at_end_) {
+      const off_t end = ::lseek(file_, 0, SEEK_CUR);
+      if (end < 0 || ::ftruncate(file_, end) != 0) fail_and_remove("write");
+    }
     if (::fsync(file_) != 0) fail_and_remove("write");
     const int file = std::exchange(file_, -1);
     if (::close(file) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
@@ -60,12 +96,6 @@ class FileSink final : public Sink {
   }
 
  private:
-  // A link's target is replaced, not the link.
-  static std::string resolved(const std::string& path) {
-    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
-                                                           &std::free);
-    return real ? std::string(real.get()) : path;
-  }
   void open_temporary() {
     static std::atomic<unsigned> count{0};
     do {
@@ -89,7 +119,15 @@ class FileSink final : public Sink {
 
   std::string path_, temporary_;
   int file_ = -1;
+  bool has_hole_at_end_ = false;
 };
+
+// A link's target is replaced, not the link.
+std::string resolved(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  return real ? std::string(real.get()) : path;
+}
 
 class FileSource final : public Source {
  public:
@@ -161,8 +199,19 @@ class MemorySource final : public Source {
 
 }  // namespace
 
+void Sink::skip(uint64_t size) {
+  static constexpr char kZeros[4096] = {};
+  for (; size > 0; size -= std::min<uint64_t>(size, sizeof kZeros))
+    write(kZeros, static_cast<size_t>(std::min<uint64_t>(size, sizeof kZeros)));
+}
+
 std::unique_ptr<Sink> open_file_sink(const std::string& path) {
-  return std::make_unique<FileSink>(path);
+  const std::string real = resolved(path);
+  struct stat old;
+  if (::stat(real.c_str(), &old) != 0) return std::make_unique<FileSink>(real, 0);
+  TAEDA_CHECK(!S_ISDIR(old.st_mode), "cannot write ", real, ": it is a folder");
+  if (!S_ISREG(old.st_mode)) return std::make_unique<DeviceSink>(real);
+  return std::make_unique<FileSink>(real, old.st_mode & 07777);
 }
 std::unique_ptr<Sink> open_memory_sink(std::string& out) {
   return std::make_unique<MemorySink>(out);

@@ -15,6 +15,8 @@ class TAEDA_API Sink {
  public:
   virtual ~Sink() = default;
   virtual void write(const void* data, size_t size) = 0;
+  // As many zeros; a file gets a hole.
+  virtual void skip(uint64_t size);
   // Everything was written; without it nothing of a file remains.
   virtual void finish() = 0;
 };
@@ -30,7 +32,8 @@ class TAEDA_API Source {
 };
 
 // Writes to a temporary file beside `path`; finish() makes it durable and gives it its name, so
-// that after a full disk or a killed process the old file is still there.
+// that after a full disk or a killed process the old file is still there. What is there and no
+// regular file (a pipe, a device) is written to as it is.
 TAEDA_API std::unique_ptr<Sink> open_file_sink(const std::string& path);
 // Appends to `out`, which must outlive the sink.
 TAEDA_API std::unique_ptr<Sink> open_memory_sink(std::string& out);

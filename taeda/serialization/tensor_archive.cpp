@@ -5,13 +5,13 @@
 #include <optional>
 
 #include "taeda/ops/functions.h"
+#include "taeda/serialization/geometry.h"
 
 namespace taeda::serialization {
 namespace {
 
 constexpr std::string_view kIndex = "tensors";
 constexpr std::string_view kTitle = "taeda tensors 1";
-constexpr size_t kMaxDims = 64;
 
 std::string data_name(size_t storage) { return str("data/", storage); }
 
@@ -140,33 +140,13 @@ class IndexReader {
     const std::string_view flags = field(text);
     check(flags == "-" || flags == "grad", "unknown flags ", flags);
     const Device device = Device::parse(std::string(field(text)));
-    check(sizes.size() == strides.size() && sizes.size() <= kMaxDims,
-          "sizes and strides do not fit each other");
     const Tensor bytes = storage_bytes(storage, device);
-    check_reach(sizes, strides, offset, type, bytes.nbytes());
+    const std::string problem =
+        geometry_problem(sizes, strides, offset, type, static_cast<uint64_t>(bytes.nbytes()));
+    check(problem.empty(), problem);
     auto impl = make_intrusive<TensorImpl>(bytes.storage(), type, dense_keys(bytes.device()));
     impl->set_geometry(sizes, strides, offset);
     return {std::string(text), Tensor(std::move(impl)), flags == "grad"};
-  }
-
-  // The elements must lie in the storage; in arithmetic that notices overflow.
-  void check_reach(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
-                   int64_t offset, DType type, int64_t available) const {
-    bool is_empty = false;
-    int64_t last = offset, count = 1, step = 0, bytes = 0;
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      is_empty = is_empty || sizes[i] == 0;
-      check(!__builtin_mul_overflow(count, std::max<int64_t>(sizes[i], 1), &count),
-            "the sizes are too large");
-      check(sizes[i] == 0 || (!__builtin_mul_overflow(sizes[i] - 1, strides[i], &step) &&
-                              !__builtin_add_overflow(last, step, &last)),
-            "the strides are too large");
-    }
-    check(!__builtin_mul_overflow(count, item_size(type), &bytes), "the sizes are too large");
-    if (is_empty) last = offset - 1;
-    check(!__builtin_add_overflow(last, 1, &last) &&
-              !__builtin_mul_overflow(last, item_size(type), &last) && last <= available,
-          "the tensor reaches beyond its storage of ", available, " bytes");
   }
 
   Tensor storage_bytes(int64_t number, Device device) {

@@ -13,6 +13,8 @@ namespace {
 
 // Deflate makes a byte of at most this many.
 constexpr uint64_t kLargestRatio = 1032;
+// A larger entry that shrank by more than this is a trap, no data.
+constexpr uint64_t kLargeEntry = uint64_t{1} << 30, kLargeRatio = 100;
 constexpr uint64_t kLargestComment = 0xFFFF;
 
 struct Directory {
@@ -65,16 +67,15 @@ class DirectoryReader {
     d.size = number_at<uint32_t>(record, 12);
     d.start = number_at<uint32_t>(record, 16);
     uint64_t end = position;
-    const bool is_wide = d.count == kLimit16 || d.size == kLimit32 || d.start == kLimit32;
-    if (is_wide && position >= kDirectoryLocator64Size) {
+    check(number_at<uint16_t>(record, 4) == 0 && number_at<uint16_t>(record, 6) == 0 &&
+              number_at<uint16_t>(record, 8) == d.count,
+          "archives in several parts are not supported");
+    // Some writers give the 64-bit records to every archive.
+    if (position >= kDirectoryLocator64Size) {
       const std::string locator =
           bytes(position - kDirectoryLocator64Size, kDirectoryLocator64Size);
       if (number_at<uint32_t>(locator, 0) == kDirectoryLocator64)
         d = read_end64(number_at<uint64_t>(locator, 8), end);
-    } else {
-      check(number_at<uint16_t>(record, 4) == 0 && number_at<uint16_t>(record, 6) == 0 &&
-                number_at<uint16_t>(record, 8) == d.count,
-            "archives in several parts are not supported");
     }
     check(d.start <= end && d.size == end - d.start,
           "its directory is not where it says: it is truncated or damaged");
@@ -133,6 +134,8 @@ class DirectoryReader {
           " bytes, more than the file has: it is truncated or damaged");
     check(e.is_deflated ? e.size / kLargestRatio <= e.stored_size : e.size == e.stored_size, name,
           " declares ", e.size, " bytes, which its ", e.stored_size, " stored ones cannot make");
+    check(e.size <= kLargeEntry || e.size / kLargeRatio <= e.stored_size, name, " declares ",
+          e.size, " bytes in ", e.stored_size, " stored ones, too much to be data");
     return e;
   }
 
@@ -226,7 +229,12 @@ void ZipReader::read(const ZipEntry& entry, void* into) {
   } else {
     source_->read(entry.data, into, entry.size);
   }
-  TAEDA_CHECK(crc32(0, into, entry.size) == entry.crc, "the checksum of ", entry.name, " in ",
+  check_sum(entry, into);
+}
+
+void ZipReader::check_sum(const ZipEntry& entry, const void* data) const {
+  if (entry.crc == 0) return;
+  TAEDA_CHECK(crc32(0, data, entry.size) == entry.crc, "the checksum of ", entry.name, " in ",
               name(), " is wrong: the file is damaged");
 }
 

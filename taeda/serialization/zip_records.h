@@ -13,6 +13,7 @@ constexpr uint32_t kDirectoryHeader = 0x02014b50;
 constexpr uint32_t kDirectoryEnd = 0x06054b50;
 constexpr uint32_t kDirectoryEnd64 = 0x06064b50;
 constexpr uint32_t kDirectoryLocator64 = 0x07064b50;
+constexpr uint32_t kDescriptor = 0x08074b50;
 
 constexpr uint64_t kLocalHeaderSize = 30;
 constexpr uint64_t kDirectoryHeaderSize = 46;
@@ -21,11 +22,12 @@ constexpr uint64_t kDirectoryEnd64Size = 56;
 constexpr uint64_t kDirectoryLocator64Size = 20;
 
 constexpr uint16_t kExtra64 = 1;            // the extra field with 64-bit sizes
-constexpr uint16_t kExtraPadding = 0xF1ED;  // one that readers pass over
-constexpr uint32_t kLimit32 = 0xFFFFFFFF;   // "see the 64-bit field"
+constexpr uint16_t kExtraPadding = 0x4246;  // "FB": one that readers pass over
+constexpr char kPaddingByte = 'Z';
+constexpr uint32_t kLimit32 = 0xFFFFFFFF;  // "see the 64-bit field"
 constexpr uint16_t kLimit16 = 0xFFFF;
 constexpr uint16_t kVersion = 20, kVersion64 = 45;
-constexpr uint16_t kFlagEncrypted = 1, kFlagUtf8 = 1 << 11;
+constexpr uint16_t kFlagEncrypted = 1, kFlagDescriptor = 1 << 3, kFlagUtf8 = 1 << 11;
 constexpr uint16_t kStored = 0, kDeflated = 8;
 // 1 January 1980: archives of equal contents are equal.
 constexpr uint16_t kTime = 0, kDate = (1 << 5) | 1;

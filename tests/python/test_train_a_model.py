@@ -28,7 +28,7 @@ def test_both_models_learn(tmp_path):
         assert float(last) < 0.7 * float(first) and float(accuracy) > 50
     assert "convolutional 100%" in done.stdout
     names = {path.name for path in tmp_path.iterdir()}
-    assert {"training_curves.svg", "training_curves.png", "transformer.pickle"} <= names
+    assert {"training_curves.svg", "training_curves.png", "transformer.pt"} <= names
 
 
 def test_the_page_has_the_parts_of_the_program():

@@ -49,6 +49,28 @@ TEST(Crc32, KnownValues) {
   EXPECT_EQ(crc32(crc32(0, "1234", 4), "56789", 5), 0xCBF43926u);
 }
 
+// Bit by bit, as the polynomial says.
+uint32_t plain_crc32(const std::string& bytes) {
+  uint32_t c = ~0u;
+  for (const char b : bytes) {
+    c ^= static_cast<uint8_t>(b);
+    for (int bit = 0; bit < 8; ++bit) c = (c >> 1) ^ (c & 1 ? 0xEDB88320u : 0);
+  }
+  return ~c;
+}
+
+TEST(Crc32, EveryLengthAndPlace) {
+  std::mt19937 random(3);
+  std::string bytes(700, '\0');
+  for (char& b : bytes) b = static_cast<char>(random());
+  for (size_t size = 0; size < 600; ++size) {
+    const size_t at = size % 17;
+    EXPECT_EQ(crc32(0, bytes.data() + at, size), plain_crc32(bytes.substr(at, size))) << size;
+    const uint32_t first = crc32(0, bytes.data(), at);
+    EXPECT_EQ(crc32(first, bytes.data() + at, size), plain_crc32(bytes.substr(0, at + size)));
+  }
+}
+
 TEST(Utf8, TellsTextFromBytes) {
   for (const char* text : {"", "plain", "\u00e4\u677e\u660e", "\U0001F525"})
     EXPECT_TRUE(is_utf8(text));
@@ -195,8 +217,56 @@ TEST(FileSink, SaysWhyItCannotWrite) {
   } catch (const Error& e) {
     EXPECT_STREQ(e.what(), "cannot write /nowhere/a.zip: No such file or directory");
   }
-  EXPECT_THROW(open_file_sink("/dev/null"), Error);
+  EXPECT_THROW(open_file_sink("/dev"), Error);
   EXPECT_THROW(open_file_source("/dev"), Error);
+}
+
+TEST(FileSink, WritesToDevicesAsTheyAre) {
+  auto nothing = open_file_sink("/dev/null");
+  nothing->write("abc", 3);
+  nothing->finish();
+  auto full = open_file_sink("/dev/full");
+  try {
+    full->write("abc", 3);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "cannot write /dev/full: No space left on device");
+  }
+}
+
+TEST(FileSink, GapsAreZeros) {
+  const Folder folder;
+  auto sink = open_file_sink(folder.file("a"));
+  sink->write("x", 1);
+  sink->skip(5000);
+  sink->finish();
+  std::ifstream file(folder.file("a"), std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  EXPECT_EQ(bytes, "x" + std::string(5000, '\0'));
+}
+
+TEST(Zip, GapsAndFilesWithoutChecksumsAreRead) {
+  std::string bytes;
+  ZipWriter writer(open_memory_sink(bytes), {.alignment = 4096, .has_checksums = false});
+  writer.add("a", "hello");
+  writer.add_gap("b", 100);
+  writer.finish();
+  ZipReader reader(open_memory_source(bytes));
+  EXPECT_EQ(reader.get("a").data % 4096, 0u);
+  EXPECT_EQ(reader.get("a").crc, 0u);
+  EXPECT_EQ(reader.read_text("a"), "hello");
+  EXPECT_EQ(reader.read_bytes("b"), std::string(100, '\0'));
+}
+
+TEST(Zip, PlacesOfEntriesCanBeComputed) {
+  const std::string bytes = archive_of({{"a", "hello"}, {"folder/b", std::string(100, 'x')}});
+  ZipReader reader(open_memory_source(bytes));
+  uint64_t header = 0;
+  for (const ZipEntry& e : reader.entries()) {
+    EXPECT_EQ(e.header, header);
+    EXPECT_EQ(e.data, ZipWriter::data_offset(header, e.name.size(), e.size, 64));
+    header = e.data + e.size + 16;
+  }
 }
 
 TEST(FileSink, ReplacesTheTargetOfALink) {

@@ -160,30 +160,6 @@ PyObject* to_dlpack(PyObject*, PyObject* o) {
 
 PyObject* is_tensor_function(PyObject*, PyObject* o) { return wrap(is_tensor(o)); }
 
-// _tensor_from_bytes(bytes, dtype, sizes, strides): rebuilds a pickled tensor; copies the bytes.
-PyObject* from_bytes(PyObject*, PyObject* args) {
-  Py_buffer bytes;
-  PyObject *dtype = nullptr, *sizes_object = nullptr, *strides_object = nullptr;
-  if (!PyArg_ParseTuple(args, "y*OO!O!:_tensor_from_bytes", &bytes, &dtype, &PyTuple_Type,
-                        &sizes_object, &PyTuple_Type, &strides_object))
-    return nullptr;
-  PyObject* result = guarded([&] {
-    IntVec sizes, strides;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sizes_object); ++i)
-      sizes.push_back(to_int64(PyTuple_GET_ITEM(sizes_object, i)));
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(strides_object); ++i)
-      strides.push_back(to_int64(PyTuple_GET_ITEM(strides_object, i)));
-    Tensor t = make_tensor_strided(sizes, strides, to_dtype(dtype), Device());
-    TAEDA_CHECK_VALUE(static_cast<size_t>(bytes.len) == t.storage()->nbytes(), "stored tensor has ",
-                      static_cast<int64_t>(bytes.len), " bytes, expected ",
-                      static_cast<int64_t>(t.storage()->nbytes()));
-    if (bytes.len) std::memcpy(t.data(), bytes.buf, static_cast<size_t>(bytes.len));
-    return wrap(t);
-  });
-  PyBuffer_Release(&bytes);
-  return result;
-}
-
 }  // namespace
 
 PyMethodDef factory_table[] = {
@@ -200,7 +176,6 @@ PyMethodDef factory_table[] = {
     {"is_tensor", is_tensor_function, METH_O,
      "is_tensor(obj) -> bool\n\n"
      "Whether an object is a Tensor."},
-    {"_tensor_from_bytes", from_bytes, METH_VARARGS, nullptr},
     {},
 };
 

@@ -10,7 +10,9 @@
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
 #include "python/interop/numbers.h"
+#include "python/interop/types.h"
 #include "python/interop/wrap.h"
+#include "taeda/core/storage_window.h"
 #include "taeda/dispatch/modes.h"
 
 namespace taeda::python {
@@ -69,6 +71,61 @@ bool is_storage(PyObject* o) { return Py_IS_TYPE(o, storage_type); }
 Storage& storage_of(PyObject* o) { return reinterpret_cast<StorageObject*>(o)->storage; }
 
 namespace {
+
+// ---- making: of a size, of numbers, of a part of another ----
+
+Storage sized_storage(int64_t nbytes, Device device) {
+  TAEDA_CHECK(nbytes >= 0, "Storage size must not be negative: got ", nbytes);
+  return make_tensor({nbytes}, DType::UInt8, device).storage();
+}
+
+Storage storage_of_numbers(PyObject* data, Device device) {
+  const Ref items(checked(PySequence_Fast(
+      data,
+      "torch.UntypedStorage() received an invalid combination of arguments: expected a size "
+      "or a sequence of bytes")));
+  TAEDA_CHECK_NOT_IMPLEMENTED(device.is_cpu(), "UntypedStorage: numbers go to the CPU, not to ",
+                              device.text());
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
+  Storage storage = sized_storage(n, device);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    const int64_t v = to_int64(PySequence_Fast_GET_ITEM(items.get(), i));
+    TAEDA_CHECK_VALUE(v >= 0 && v < 256, "a byte must be in range(0, 256): got ", v);
+    static_cast<uint8_t*>(storage->data())[i] = static_cast<uint8_t>(v);
+  }
+  return storage;
+}
+
+// UntypedStorage(), UntypedStorage(nbytes, *, device=None), UntypedStorage(bytes)
+PyObject* create_storage(PyTypeObject*, PyObject* args, PyObject* kwargs) {
+  PyObject *data = nullptr, *device_object = Py_None;
+  static const char* names[] = {"", "device", nullptr};
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O:UntypedStorage", const_cast<char**>(names),
+                                   &data, &device_object))
+    return nullptr;
+  return guarded([&] {
+    const Device device = device_object == Py_None ? Device() : to_device(device_object);
+    if (!data) return wrap_storage(sized_storage(0, device));
+    return wrap_storage(is_integer(data) ? sized_storage(to_int64(data), device)
+                                         : storage_of_numbers(data, device));
+  });
+}
+
+// A part, which shares the memory.
+PyObject* slice_storage(PyObject* self, PyObject* slice) {
+  Py_ssize_t start = 0, stop = 0, step = 0;
+  if (PySlice_Unpack(slice, &start, &stop, &step) < 0) return nullptr;
+  return guarded([&] {
+    const Storage& whole = storage_of(self);
+    TAEDA_CHECK(step == 1, "Trying to slice with a step of ", step,
+                ", but only a step of 1 is supported");
+    const Py_ssize_t n =
+        PySlice_AdjustIndices(static_cast<Py_ssize_t>(whole->nbytes()), &start, &stop, step);
+    return wrap_storage(storage_window(whole, static_cast<size_t>(start), static_cast<size_t>(n)));
+  });
+}
+
+// ---- the object ----
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
@@ -164,6 +221,15 @@ int set_byte(PyObject* self, Py_ssize_t i, PyObject* value) {
     return 0;
   });
 }
+PyObject* get_item(PyObject* self, PyObject* index) {
+  if (PySlice_Check(index)) return slice_storage(self, index);
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(is_integer(index), "can't index a torch.UntypedStorage with ",
+                     Py_TYPE(index)->tp_name);
+    const int64_t i = to_int64(index);
+    return get_byte(self, i < 0 ? i + length(self) : i);
+  });
+}
 PyObject* get_cdata(PyObject* self, void*) { return PyLong_FromVoidPtr(storage_of(self).get()); }
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {
@@ -213,6 +279,8 @@ PyType_Slot slots[] = {
     {Py_tp_repr, reinterpret_cast<void*>(repr)},
     {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
     {Py_tp_hash, reinterpret_cast<void*>(hash)},
+    {Py_tp_new, reinterpret_cast<void*>(create_storage)},
+    {Py_mp_subscript, reinterpret_cast<void*>(get_item)},
     {Py_sq_length, reinterpret_cast<void*>(length)},
     {Py_sq_item, reinterpret_cast<void*>(get_byte)},
     {Py_sq_ass_item, reinterpret_cast<void*>(set_byte)},
@@ -221,8 +289,7 @@ PyType_Slot slots[] = {
     {0, nullptr},
 };
 PyType_Spec spec = {"taeda.UntypedStorage", sizeof(StorageObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                    slots};
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
 
 }  // namespace
 

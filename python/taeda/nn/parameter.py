@@ -1,6 +1,9 @@
 """Parameters and buffers: the tensors that modules register, also before their sizes are known."""
 
+from collections import OrderedDict
+
 from taeda import _C
+from taeda._rebuild import _rebuild_parameter, _rebuild_parameter_with_state, get_object_state
 
 
 class _ParameterMeta(type(_C.Tensor)):
@@ -37,6 +40,13 @@ class Parameter(_C.Tensor, metaclass=_ParameterMeta):
 
     def __repr__(self):
         return "Parameter containing:\n" + super().__repr__()
+
+    def __reduce_ex__(self, protocol):
+        state = get_object_state(self)
+        hooks = OrderedDict()  # PyTorch's files have them, always empty
+        if not state:
+            return _rebuild_parameter, (self.data, self.requires_grad, hooks)
+        return _rebuild_parameter_with_state, (self.data, self.requires_grad, hooks, state)
 
 
 class _BufferMeta(type(_C.Tensor)):

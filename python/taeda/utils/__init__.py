@@ -25,7 +25,7 @@ cmake_prefix_path = os.path.join(os.path.dirname(_C.__file__), "share", "cmake")
 
 
 def __getattr__(name):
-    if name in ("checkpoint", "data", "flop_counter"):
+    if name in ("checkpoint", "data", "flop_counter", "safetensors", "serialization"):
         from importlib import import_module
 
         return import_module(f"taeda.utils.{name}")

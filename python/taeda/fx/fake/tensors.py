@@ -13,6 +13,7 @@ import weakref
 import taeda
 import taeda.overrides
 from taeda._C import _disabled_torch_function_impl, _fx
+from taeda._reduction import reduced_with_storage
 from taeda.fx.symbolic.inputs import DimDynamic
 from taeda.fx.symbolic.marks import marked_context, note_guesses
 from taeda.utils._config_module import functorch_config
@@ -142,6 +143,10 @@ class FakeTensor(taeda.Tensor):
         return fake
 
     def __reduce_ex__(self, protocol):
+        from taeda.serialization._settings import _serialization_tls as settings
+
+        if settings.skip_data and settings.materialize_fake_tensors:
+            return reduced_with_storage(self)
         raise UnsupportedFakeTensorException(
             "a fake tensor has no values to pickle; send its sizes, dtype and device instead"
         )
