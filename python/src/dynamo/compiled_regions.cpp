@@ -181,7 +181,12 @@ std::unique_ptr<dynamo::Capturing> CompiledRegions::capture(
     const std::vector<const State*>& frames) {
   for (const State* state : frames)
     codes_.push_back(Ref::share(reinterpret_cast<PyObject*>(state->code->object)));
-  return std::make_unique<ActiveCapture>(*this, regions_[place_of(frames)], frames);
+  try {
+    return std::make_unique<ActiveCapture>(*this, regions_[place_of(frames)], frames);
+  } catch (...) {
+    translate_exception();
+    return nullptr;
+  }
 }
 
 void CompiledRegions::give_up(const std::vector<const State*>& frames) {

@@ -201,7 +201,10 @@ bool Entry::run(const std::vector<PyObject*>& borrowed, Ending& ending) const {
     for (const int source : inputs) arguments.push_back(borrowed[source]);
     outputs =
         Owned(PyObject_Vectorcall(compiled.get(), arguments.data(), arguments.size(), nullptr));
-    if (!outputs) return false;
+    if (!outputs) {
+      autograd::set_grad_enabled(modes.has_grad);
+      return false;
+    }
   }
   Steps steps(*this, borrowed, outputs.get());
   if (!steps.run()) return false;

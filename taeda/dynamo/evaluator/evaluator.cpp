@@ -125,6 +125,10 @@ class Evaluator {
     begin_segment();
     captured_ = regions_->capture(frames());
     capture_ = session_.capturing = captured_.get();
+    if (capture_ != nullptr) return;
+    segment_.clear();
+    segment_exception_ = Owned();
+    unwind(Flow::Raise, state_.now->unit);
   }
 
   void take(Ending ending) {
@@ -162,7 +166,10 @@ class Evaluator {
   void end_capture(bool is_compiled) {
     capture_->finish();
     capture_ = session_.capturing = nullptr;
+    // What the program raises it raises again; an interruption comes once.
+    const bool is_interrupted = PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
     PyErr_Clear();
+    if (is_interrupted) PyErr_SetInterrupt();
     restore_segment();
     if (!is_compiled) regions_->give_up(frames());
     captured_.reset();

@@ -55,6 +55,7 @@ class Regions {
   virtual ~Regions() = default;
   // Runs the region that begins at these frames.
   virtual RegionRun run(const std::vector<const State*>& frames, Ending& ending) = 0;
+  // Null with an exception.
   virtual std::unique_ptr<Capturing> capture(const std::vector<const State*>& frames) = 0;
   // The region that was captured last is not compiled: from now on CPython runs the frames.
   virtual void give_up(const std::vector<const State*>& frames) = 0;

@@ -1,0 +1,225 @@
+"""Every change of what a compiled program read is noticed, and nothing is kept alive by guards."""
+
+import gc
+import importlib
+import math
+import weakref
+
+import pytest
+from compiled_case import is_same
+from under_test import NAME, t
+
+nn = importlib.import_module(f"{NAME}.nn")
+counters = importlib.import_module(f"{NAME}.compiler._counters").counters
+exc = importlib.import_module(f"{NAME}._dynamo.exc")
+
+X = t.linspace(-1, 1, 6).reshape(2, 3)
+
+
+def check_changes(function, changes, *args):
+    """The compiled function follows each change, at once and at the next call."""
+    compiled = t.compile(function, backend="eager")
+    for change in (lambda: None, *changes):
+        change()
+        for _ in range(2):
+            assert is_same(compiled(*args), function(*args))
+
+
+class Scaled(nn.Module):
+    def forward(self, x):
+        return x * 10
+
+
+def call(module, x):
+    return module(x)
+
+
+def model():
+    return nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 3), Scaled())
+
+
+MODULE_CHANGES = {
+    "values": lambda m: m[0].weight.data.mul_(2),
+    "parameter": lambda m: setattr(m[0], "weight", nn.Parameter(t.ones(3, 3))),
+    "parameter in its dict": lambda m: m[0]._parameters.update(bias=nn.Parameter(t.ones(3))),
+    "no parameter": lambda m: setattr(m[2], "bias", None),
+    "data of another shape": lambda m: (
+        setattr(m[0].weight, "data", t.ones(4, 3))
+        or setattr(m[0].bias, "data", t.ones(4))
+        or setattr(m[2].weight, "data", t.ones(3, 4))
+    ),
+    "requires_grad": lambda m: m.requires_grad_(False),
+    "child": lambda m: m.__setitem__(1, nn.Tanh()),
+    "more children": lambda m: m.append(Scaled()),
+    "mode": lambda m: m.eval(),
+    "hook": lambda m: m[0].register_forward_hook(lambda module, args, out: out + 1),
+    "hook of a container": lambda m: m.register_forward_pre_hook(lambda module, args: args),
+    "class of a child": lambda m: setattr(m[3], "__class__", nn.Identity),
+    "forward of an instance": lambda m: setattr(m[1], "forward", lambda x: x * 5),
+}
+
+
+@pytest.mark.parametrize("change", MODULE_CHANGES)
+def test_changes_of_modules_are_noticed(change):
+    m = model()
+    check_changes(call, [lambda: MODULE_CHANGES[change](m)], m, X)
+
+
+def test_methods_and_attributes_of_classes_are_watched():
+    class Base:
+        k = 1
+
+        def scale(self, x):
+            return x + self.k
+
+    class Derived(Base):
+        pass
+
+    o = Derived()
+    changes = [
+        lambda: setattr(Base, "k", 2),
+        lambda: setattr(Derived, "k", 3),
+        lambda: setattr(Base, "scale", lambda self, x: x * 7),
+        lambda: setattr(o, "scale", lambda x: x * 9),
+    ]
+    check_changes(lambda x: o.scale(x), changes, X)
+
+
+def test_items_of_containers_are_watched():
+    d = {"a": 1, "l": [1, 2, {"q": 3}]}
+    changes = [
+        lambda: d.update(a=2),
+        lambda: d["l"].append(5),
+        lambda: d["l"][2].update(q=9),
+        lambda: d.update(l=[1, 2, {"q": 1}]),
+        lambda: d.update(new=1),
+    ]
+    check_changes(lambda x, d: x * d["a"] + d["l"][2]["q"] + len(d["l"]) + len(d), changes, X, d)
+
+
+FACTOR = 5
+
+
+def times_factor(x):
+    return x * FACTOR
+
+
+def test_globals_closures_defaults_and_code_are_watched(monkeypatch):
+    import sys
+
+    here = sys.modules[__name__]
+    check_changes(times_factor, [lambda: monkeypatch.setattr(here, "FACTOR", 6)], X)
+    held, number = [3], 4
+
+    def inner(x, extra=[1]):  # noqa: B006
+        return x * held[0] + number + extra[0]
+
+    def change():
+        nonlocal number
+        held[0] += 1
+        number += 1
+
+    changes = [
+        change,
+        change,
+        lambda: inner.__defaults__[0].append(2),
+        lambda: inner.__defaults__[0].__setitem__(0, 8),
+        lambda: setattr(inner, "__defaults__", ([9],)),
+    ]
+    check_changes(inner, changes, X)
+
+    def helper(x):
+        return x + 1
+
+    other = (lambda x: x * 8).__code__
+    check_changes(lambda x: helper(x), [lambda: setattr(helper, "__code__", other)], X)
+    check_changes(
+        lambda x: x * math.floor(2.5), [lambda: monkeypatch.setattr(math, "floor", lambda v: 9)], X
+    )
+
+
+def test_functions_of_the_package_are_watched(monkeypatch):
+    compiled = t.compile(lambda x: t.relu(x), backend="eager")
+    assert t.equal(compiled(X), t.relu(X))
+    monkeypatch.setattr(t, "relu", lambda x: x * 4)
+    assert t.equal(compiled(X), X * 4)
+
+
+def test_numbers_that_change_compile_twice():
+    counters.clear()
+    compiled = t.compile(lambda x, n: x * n, backend="eager")
+    for n in (5, 2000, 3000, 7, -3) * 3:
+        assert t.equal(compiled(X, n), X * n)
+    assert counters["stats"]["unique_graphs"] == 2
+
+
+def test_sizes_that_change_compile_twice():
+    counters.clear()
+    compiled = t.compile(lambda x: x.reshape(-1).sum() + x.shape[0], backend="eager")
+    for rows in (2, 3, 4, 9, 2):
+        x = t.arange(rows * 3.0).reshape(rows, 3)
+        assert t.equal(compiled(x), x.reshape(-1).sum() + rows)
+    assert counters["stats"]["unique_graphs"] == 2
+
+
+def test_lists_that_become_one_are_noticed():
+    def grow(a, b):
+        a.append(1)
+        return len(b)
+
+    compiled = t.compile(grow, backend="eager")
+    assert compiled([], []) == 0
+    one = []
+    assert compiled(one, one) == 1 and one == [1]
+
+
+def test_inputs_that_become_one_are_noticed():
+    def write(a, b):
+        a.add_(1)
+        return a * b
+
+    compiled = t.compile(write, options={"native": "never"})
+    for make in (lambda a: (a, a.clone()), lambda a: (a, a), lambda a: (a, a[:])):
+        a, b = make(t.arange(3.0))
+        expected = write(*make(t.arange(3.0)))
+        assert t.equal(compiled(a, b), expected) and t.equal(a, t.arange(1.0, 4.0))
+
+
+def test_guards_keep_nothing_alive():
+    class Settings:
+        factor = 2
+
+    compiled = t.compile(lambda s, x: x * s.factor, backend="eager")
+    settings, x = Settings(), t.ones(3)
+    references = weakref.ref(settings), weakref.ref(x)
+    for _ in range(2):
+        compiled(settings, x)
+    del settings, x
+    gc.collect()
+    assert [reference() for reference in references] == [None, None]
+
+
+def test_the_limit_of_recompiles(recwarn):
+    config = importlib.import_module(f"{NAME}._dynamo").config
+    with config.patch(recompile_limit=2):
+        compiled = t.compile(lambda x, name: x + len(name), backend="eager")
+    for name in ("a", "bb", "ccc", "dddd"):
+        assert t.equal(compiled(X, name), X + len(name))
+    (warning,) = [w for w in recwarn if "taeda.compile" in str(w.message)]
+    assert "'name'" in str(warning.message) and compiled.num_entries == 2
+
+
+def test_stances():
+    compiler = importlib.import_module(f"{NAME}.compiler")
+    compiled = t.compile(lambda x: x + 1, backend="eager")
+    with compiler.set_stance("force_eager"):
+        compiled(X)
+        assert compiled.num_entries == 0
+    compiled(X)
+    with compiler.set_stance("eager_on_recompile"):
+        compiled(X.double())
+    assert compiled.num_entries == 1
+    with compiler.set_stance("fail_on_recompile"), pytest.raises(exc.RecompileError, match="dtype"):
+        compiled(X.double())
+    compiler.reset()
+    assert compiled.num_entries == 0 and t.equal(compiled(X), X + 1)

@@ -1,0 +1,252 @@
+"""Compiled programs as a whole: training, errors, threads, backends, random programs."""
+
+import contextlib
+import copy
+import importlib
+import threading
+
+import compile_fuzz
+import pytest
+from compiled_case import is_same
+from under_test import NAME, t
+
+nn = importlib.import_module(f"{NAME}.nn")
+F = importlib.import_module(f"{NAME}.nn.functional")
+compiler = importlib.import_module(f"{NAME}.compiler")
+counters = importlib.import_module(f"{NAME}.compiler._counters").counters
+dynamo = importlib.import_module(f"{NAME}._dynamo")
+
+INTERPRETED = {"options": {"native": "never"}}
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 16), nn.Linear(16, 4)
+        self.norm, self.drop = nn.BatchNorm1d(16), nn.Dropout(0.3)
+
+    def forward(self, x):
+        return self.last(self.drop(F.gelu(self.norm(self.first(x)))))
+
+
+def losses(model, parameters):
+    optimizer = t.optim.AdamW(parameters, lr=1e-2)
+    t.manual_seed(3)
+    found = []
+    for step in range(6):
+        rows = 6 + step % 3
+        x, y = t.randn(rows, 8), t.randint(0, 4, (rows,))
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        found.append(loss.item())
+    return found
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_training_gives_the_losses_of_eager(backend):
+    t.manual_seed(0)
+    model = Net()
+    twin = copy.deepcopy(model)
+    counters.clear()
+    options = INTERPRETED if backend == "inductor" else {}
+    compiled = t.compile(twin, backend=backend, **options)
+    assert losses(compiled, twin.parameters()) == losses(model, model.parameters())
+    assert is_same(dict(model.state_dict()), dict(twin.state_dict()))
+    assert counters["stats"]["unique_graphs"] == 2 and not counters["graph_break"]
+
+
+def test_a_decode_loop_compiles_twice():
+    def step(x, cache):
+        cache = t.cat([cache, x], 1)
+        return (cache * 2).sum(1), cache
+
+    counters.clear()
+    compiled = t.compile(step, **INTERPRETED)
+    cache = t.ones(1, 1, 4)
+    for _ in range(8):
+        x = t.ones(1, 1, 4)
+        expected = step(x, cache)
+        got = compiled(x, cache)
+        assert is_same(got, expected)
+        cache = got[1]
+    assert counters["stats"]["unique_graphs"] == 2
+
+
+def test_modules_stay_what_they_are():
+    model = Net()
+    compiled = t.compile(model, backend="eager")
+    assert isinstance(compiled, dynamo.OptimizedModule) and isinstance(compiled, nn.Module)
+    assert list(compiled.state_dict()) == ["_orig_mod." + name for name in model.state_dict()]
+    assert compiled.first is model.first
+    compiled.note = 5
+    assert model.note == 5
+    compiled.eval()
+    assert not model.training
+    again = copy.deepcopy(compiled)
+    x = t.randn(3, 8)
+    assert again._orig_mod is not model and is_same(again(x), compiled(x))
+    model.train()
+    model.compile(backend="eager")
+    t.manual_seed(1)
+    first = model(x)
+    t.manual_seed(1)
+    assert is_same(first, model._call_impl(x))
+
+
+def test_errors_are_the_programs_own():
+    def fails(x, i):
+        y = x * 2
+        return y[i], t.embedding(t.ones(3, 2), t.tensor([5]) + 0 * i)
+
+    compiled = t.compile(fails, **INTERPRETED)
+    for function in (fails, compiled):
+        with pytest.raises(IndexError) as caught:
+            function(t.ones(3), 1)
+        assert caught.traceback[-1].lineno + 1 == fails.__code__.co_firstlineno + 2
+
+
+def test_a_break_is_an_error_where_one_graph_is_asked_for():
+    def noisy(x):
+        y = x + 1
+        print("hello")
+        return y
+
+    with pytest.raises(dynamo.exc.Unsupported, match="call of print") as caught:
+        t.compile(noisy, backend="eager", fullgraph=True)(t.ones(2))
+    assert f"line {noisy.__code__.co_firstlineno + 2}, in noisy" in str(caught.value)
+
+
+def test_what_explain_tells(capsys):
+    def noisy(x):
+        y = x + 1
+        if y.sum() > 0:
+            y = y * 2
+        return y
+
+    told = dynamo.explain(noisy)(t.ones(2))
+    assert (told.graph_count, told.graph_break_count, told.op_count) == (2, 1, 4)
+    (reason,) = told.break_reasons
+    assert reason.source == "if y.sum() > 0:" and "taeda.where" in reason.remedy
+    assert "Graph Break Count: 1" in str(told) and "L['x']" in str(told)
+
+
+def test_generators_that_are_given_up_do_nothing():
+    log = []
+
+    @contextlib.contextmanager
+    def scope():
+        log.append("begin")
+        try:
+            yield
+        finally:
+            log.append("end")
+
+    def program(x):
+        with scope():
+            y = x + 1
+            print(end="")
+        return y * 2
+
+    compiled = t.compile(program, backend="eager")
+    for _ in range(3):
+        log.clear()
+        compiled(t.ones(2))
+        assert log == ["begin", "end"]
+
+
+def test_backends_of_programs():
+    seen = []
+
+    def backend(gm, example_inputs):
+        seen.append(([node.target for node in gm.graph.nodes], len(example_inputs)))
+        return gm.forward
+
+    compiled = t.compile(lambda x, y: (x + y).relu(), backend=backend)
+    assert t.equal(compiled(t.ones(2), t.ones(2)), t.full((2,), 2.0))
+    (targets, count) = seen[0]
+    assert targets[0] == "L_x_" and targets[3] == "relu" and count == 2
+
+    def raising(gm, example_inputs):
+        raise ValueError("no")
+
+    with pytest.raises(dynamo.exc.BackendCompilerFailed, match="ValueError: no"):
+        t.compile(lambda x: x + 1, backend=raising)(t.ones(2))
+    with pytest.raises(dynamo.exc.BackendCompilerFailed, match="gives a callable") as caught:
+        t.compile(lambda x: x + 1, backend=lambda gm, inputs: 5)(t.ones(2))
+    assert isinstance(caught.value.inner_exception, TypeError)
+    with pytest.raises(dynamo.exc.InvalidBackend, match="'nothing'"):
+        t.compile(lambda x: x, backend="nothing")
+    with pytest.raises(RuntimeError, match="Unexpected optimization option speed"):
+        t.compile(lambda x: x, options={"speed": 1})
+    with pytest.raises(RuntimeError, match="Unrecognized mode=fast"):
+        t.compile(lambda x: x, mode="fast")
+    assert "inductor" in compiler.list_backends() and "eager" not in compiler.list_backends()
+
+
+def test_threads_call_one_function():
+    compiled = t.compile(lambda x: (x * 2).relu() + x.shape[0], **INTERPRETED)
+    failures = []
+
+    def work(rows):
+        for _ in range(20):
+            x = t.ones(rows, 3)
+            if not t.equal(compiled(x), t.full((rows, 3), 2.0 + rows)):
+                failures.append(rows)
+
+    threads = [threading.Thread(target=work, args=(rows,)) for rows in (2, 3, 4, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_compiled_functions_inside_of_compiled_ones():
+    inner = t.compile(lambda x: x * 3, backend="eager")
+    counters.clear()
+    outer = t.compile(lambda x: inner(x) + inner(x + 1), backend="eager", fullgraph=True)
+    assert t.equal(outer(t.ones(2)), t.full((2,), 9.0))
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_marks_on_functions():
+    calls = []
+
+    @compiler.disable
+    def left_alone(x):
+        calls.append(type(x))
+        return x + 1
+
+    compiled = t.compile(lambda x: left_alone(x * 2) * 3, backend="eager")
+    assert t.equal(compiled(t.ones(2)), t.full((2,), 9.0))
+    assert calls == [t.Tensor]
+
+    @compiler.assume_constant_result
+    def settings():
+        calls.append("settings")
+        return 4
+
+    compiled = t.compile(lambda x: x * settings(), backend="eager", fullgraph=True)
+    assert t.equal(compiled(t.ones(2)), compiled(t.ones(2))) and calls.count("settings") == 1
+
+    def knows(x):
+        return x * 2 if compiler.is_compiling() else x
+
+    assert t.equal(t.compile(knows, backend="eager")(t.ones(2)), t.full((2,), 2.0))
+    assert t.equal(knows(t.ones(2)), t.ones(2))
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_random_programs(first):
+    found = {n: compile_fuzz.run((n, "eager"))[1] for n in range(first, first + 20)}
+    assert {n: text for n, text in found.items() if text} == {}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize("first", range(1000, 1500, 50))
+def test_more_random_programs(first, backend):
+    found = {n: compile_fuzz.run((n, backend))[1] for n in range(first, first + 50)}
+    assert {n: text for n, text in found.items() if text} == {}
