@@ -162,7 +162,10 @@ class StreamReader {
     const Device device = options_.device ? *options_.device : Device::parse(record.location);
     TAEDA_CHECK_NOT_IMPLEMENTED(device.is_cpu(), "files of the older format go to the CPU, not to ",
                                 device.text());
-    const Storage storage = cpu_storage(byte_size(record, source_->size(), source_->name()));
+    // All claims together: each byte of the file belongs to one storage.
+    const uint64_t nbytes = byte_size(record, source_->size() - claimed_, source_->name());
+    claimed_ += nbytes;
+    const Storage storage = cpu_storage(nbytes);
     storages_.emplace(record.key, Waiting{storage, record.numel});
     return storage;
   }
@@ -184,6 +187,7 @@ class StreamReader {
   SourceReader bytes_;
   const LoadOptions& options_;
   std::unordered_map<std::string, Waiting> storages_;
+  uint64_t claimed_ = 0;  // bytes of all storages
   size_t filled_ = 0;
 };
 

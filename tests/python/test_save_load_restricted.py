@@ -242,7 +242,16 @@ def CLAIMS():
         ),
         "memo": with_records(good, pickle=b"\x80\x02K\x01r\xff\xff\xff\xff0."),
         "stream": stream.replace(b"K\nNtq", huge + b"Ntq"),
+        "streams": _many_claims(),
     }
+
+
+def _many_claims():
+    """A stream of many storages that each claim most of the file."""
+    value = [t.zeros(1) for _ in range(20000)]
+    stream = saved(value, _use_new_zipfile_serialization=False)
+    most = b"J" + struct.pack("<i", len(stream) // 8)
+    return stream.replace(b"K\x01Nt", most + b"Nt")
 
 
 @only_taeda

@@ -117,10 +117,14 @@ class _Reader:
 
     def _new(self, dtype, numel, location):
         nbytes = numel * dtype.itemsize
-        if self.available is not None and not 0 <= nbytes <= self.available:
-            raise RuntimeError(
-                f"the file claims a storage of {nbytes} bytes, more than its {self.available}"
-            )
+        if self.available is not None:
+            # All claims together: each byte of the file belongs to one storage.
+            if not 0 <= nbytes <= self.available:
+                raise RuntimeError(
+                    f"the file claims a storage of {nbytes} bytes, more than the {self.available} "
+                    "that are left in it"
+                )
+            self.available -= nbytes
         if _C._fx.active_fake_mode() is not None:
             storage = taeda.UntypedStorage(nbytes, device="meta")
             storage._fake_device = location
