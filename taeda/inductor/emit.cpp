@@ -1,6 +1,8 @@
 // Definitions written into each other.
 #include "taeda/inductor/emit.h"
 
+#include <algorithm>
+
 #include "taeda/base/str.h"
 
 namespace taeda::inductor {
@@ -21,7 +23,12 @@ Sym InliningEmitter::read(const Definition& definition, const Place& place) {
     if (found != known_.end()) return Sym::from_id(found->second);
   }
   const std::optional<Sym> value = stored(definition, place);
-  if (!value) return compute(definition, place);
+  if (!value) {
+    begin_inline();
+    const Sym computed = compute(definition, place);
+    end_inline(definition, place);
+    return computed;
+  }
   known_[{definition.id, mask_, place}] = value->id;
   return *value;
 }
@@ -42,6 +49,18 @@ const Expr* InliningEmitter::indirect(Sym value, const Expr* extent, bool wraps)
   if (!symbol)
     symbol = graph().indirect(pool(), str("t", indirect_.size() - 1), index.id, extent, wraps);
   return symbol;
+}
+
+bool InliningEmitter::is_indirect(const Place& place) const {
+  const auto is_read = [&](const auto& self, const Expr* e) -> bool {
+    if (e->is_symbol())
+      return std::any_of(indirect_.begin(), indirect_.end(),
+                         [&](const auto& known) { return known.second == e; });
+    return std::any_of(e->args.begin(), e->args.end(),
+                       [&](const Expr* part) { return self(self, part); });
+  };
+  return !indirect_.empty() && std::any_of(place.begin(), place.end(),
+                                           [&](const Expr* e) { return is_read(is_read, e); });
 }
 
 Sym InliningEmitter::compute(const Definition& definition, const Place& place) {

@@ -23,6 +23,11 @@ class InliningEmitter : public kernel::Emitter {
   kernel::NodeId mask() const { return mask_; }
   // The element where it lies in memory; nothing where it is computed in place.
   virtual std::optional<kernel::Sym> stored(const Definition& definition, const Place& place) = 0;
+  // Around the value of a definition that is computed where it is read.
+  virtual void begin_inline() {}
+  virtual void end_inline(const Definition&, const Place&) {}
+  // Whether a place depends on an index that was read.
+  bool is_indirect(const Place& place) const;
 
  private:
   struct Key {

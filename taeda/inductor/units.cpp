@@ -51,6 +51,9 @@ class ReadCollector final : public InliningEmitter {
     if (streams_ && index % 2 == 0) streams_->push_back(index / 2);
     return leaf(type);
   }
+  // Definitions that are read at an index from memory and read no memory there themselves: nothing
+  // would check the index.
+  const std::vector<const Definition*>& unchecked() const { return unchecked_; }
   Cost cost() const {
     const int operations = graph_.size() - num_leaves_ + num_draws_ * kDearDraw;
     return {operations, static_cast<int>(reads_.size())};
@@ -63,6 +66,19 @@ class ReadCollector final : public InliningEmitter {
     return leaf(kernel::compute_type(definition.dtype));
   }
 
+  void begin_inline() override { open_.push_back({reads_.size(), unchecked_.size()}); }
+  void end_inline(const Definition& definition, const Place& place) override {
+    const auto [first_read, first_unchecked] = open_.back();
+    open_.pop_back();
+    if (!is_indirect(place)) return;
+    const bool is_checked =
+        std::any_of(reads_.begin() + static_cast<std::ptrdiff_t>(first_read), reads_.end(),
+                    [&](const Read& read) { return is_indirect(read.place); });
+    if (is_checked) return;
+    unchecked_.resize(first_unchecked);
+    unchecked_.push_back(&definition);
+  }
+
  private:
   Sym leaf(kernel::Type type) { return Sym::from_id(graph_.input(num_leaves_++, type)); }
 
@@ -71,6 +87,8 @@ class ReadCollector final : public InliningEmitter {
   std::vector<int>* streams_;
   kernel::ExprGraph graph_;
   int num_leaves_ = 0, num_draws_ = 0;
+  std::vector<std::pair<size_t, size_t>> open_;  // reads and unchecked ones before it
+  std::vector<const Definition*> unchecked_;
 };
 
 }  // namespace
@@ -136,9 +154,24 @@ class UnitFinder {
     Unit unit{Unit::Kind::Pointwise, &definition, nullptr, nullptr, {}, value ? value->name : ""};
     ReadCollector collector(program_, unit.reads, &unit.streams);
     collector.compute(definition, own_place(program_, definition.sizes));
+    if (!collector.unchecked().empty()) {
+      for (const Definition* unchecked : collector.unchecked()) store(*unchecked);
+      return visit(definition);
+    }
     const bool is_kept = is_root && value->is_kept;
     if (!is_kept && !is_dear(collector.cost(), unit.reads, value)) return;
     take_scan(unit);
+    require(unit.reads);
+    program_.unit_of_definition[definition.id] = static_cast<int>(program_.units.size());
+    program_.units.push_back(std::move(unit));
+  }
+
+  // Makes a unit of a definition that was none.
+  void store(const Definition& definition) {
+    const TensorValue* value = value_of_.at(definition.id);
+    Unit unit{Unit::Kind::Pointwise, &definition, nullptr, nullptr, {}, value->name};
+    ReadCollector collector(program_, unit.reads, &unit.streams);
+    collector.compute(definition, own_place(program_, definition.sizes));
     require(unit.reads);
     program_.unit_of_definition[definition.id] = static_cast<int>(program_.units.size());
     program_.units.push_back(std::move(unit));
@@ -162,9 +195,15 @@ class UnitFinder {
     if (unit.reduction) collect_values(*unit.reduction, unit);
   }
   void collect_values(const Reduction& reduction, Unit& unit) {
+    const size_t reads = unit.reads.size(), streams = unit.streams.size();
     ReadCollector collector(program_, unit.reads, &unit.streams);
     const kernel::BuilderScope scope(collector.graph(), kernel::Type::F32);
     reduction.values(collector, own_place(program_, reduction.sizes));
+    if (collector.unchecked().empty()) return;
+    for (const Definition* unchecked : collector.unchecked()) store(*unchecked);
+    unit.reads.resize(reads);
+    unit.streams.resize(streams);
+    collect_values(reduction, unit);
   }
 
   static bool is_dear(const Cost& cost, const std::vector<Read>& reads, const TensorValue* value) {

@@ -123,6 +123,7 @@ void CompiledRegions::tell(const char* what, const std::string& text, PyCodeObje
 }
 
 void CompiledRegions::fail_whole(const std::string& reason, PyCodeObject* code, int line) {
+  const dynamo::SessionScope natively(nullptr);
   Ref type(dynamo_error("Unsupported"));
   if (!type) PyErr_Clear();
   const std::string where = code

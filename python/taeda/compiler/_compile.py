@@ -39,10 +39,10 @@ def _graph_compiler(backend, options):
         )
         try:
             compiled = backend(gm, inputs, **options)
+            if not callable(compiled):
+                raise AssertionError("compiler_fn did not return callable")
         except Exception as error:
             raise BackendCompilerFailed(backend, error) from error
-        if not callable(compiled):
-            raise TypeError(f"a backend gives a callable, not {type(compiled).__name__}")
         made.append(compiled)
         # Plans are called without Python in between.
         return getattr(compiled, "_plan", compiled)
