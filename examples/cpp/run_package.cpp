@@ -33,7 +33,8 @@ int main(int argc, char** argv) {
       kernels += plan->report().kernels;
       native += plan->report().native;
     }
-    std::cout << native << " of " << kernels << " kernels are native" << model.problem() << "\n";
+    std::cout << native << " of " << kernels << " kernels are native\n";
+    if (!model.problem().empty()) std::cout << "why: " << model.problem() << "\n";
     for (const Tensor& result : model(ones_for(model)))
       std::cout << result.sizes() << ": sum " << result.to(taeda::kDouble).sum().item<double>()
                 << "\n";

@@ -105,6 +105,14 @@ def test_what_a_traced_program_states_is_checked(dynamic, needs_grad):
             compiled(x, t.tensor(count))
 
 
+def test_parts_at_places_from_data():
+    compiled = aot_function(t.tensor_split, kernels)
+    x = t.randn(6)
+    for places in ([2, 4], [0, 6], [5, 3]):
+        parts = compiled(x, t.tensor(places)), t.tensor_split(x, t.tensor(places))
+        assert all(t.equal(a, b) for a, b in zip(*parts, strict=True))
+
+
 def test_sizes_below_zero_are_refused():
     def zeros(n):
         count = n.item()

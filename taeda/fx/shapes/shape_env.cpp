@@ -133,6 +133,13 @@ const Expr* ShapeEnv::unbacked_of(const std::string& function, SymIntList of) {
   return known;
 }
 
+bool ShapeEnv::has_function_of(const Expr* e) const {
+  for (const Expr* symbol : symbols_of(e))
+    for (const auto& [function, number] : functions_)
+      if (number == symbol) return true;
+  return false;
+}
+
 const Expr* ShapeEnv::create_size(int64_t hint, const std::string& source, DimDynamic dynamic,
                                   DimConstraint constraint) {
   if (!settings_.is_backed_oblivious) return create_symbol(hint, source, dynamic, constraint);

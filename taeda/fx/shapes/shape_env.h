@@ -143,6 +143,8 @@ class TAEDA_API ShapeEnv : public RefCounted {
   static SymKind kind_of_name(std::string_view name);
   // The unbacked symbol of a function of these numbers, one for each set of them.
   const Expr* unbacked_of(const std::string& function, SymIntList of);
+  // Whether a number of that kind is part of an expression.
+  bool has_function_of(const Expr* e) const;
   struct Geometry {
     SymIntVec sizes, strides;
     SymInt offset;

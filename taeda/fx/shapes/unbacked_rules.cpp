@@ -40,14 +40,35 @@ bool likely_of(SymOp op, const SymInt& a, const SymInt& b) {
   return guess && guess->integer != 0;
 }
 
+// What rules expect of numbers that they made (the length of a slice) is given.
+class RuleNumbers {
+ public:
+  RuleNumbers(ShapeEnv& env, const Expr* e) : env_(env), is_given_(env.has_function_of(e)) {
+    if (is_given_) env_.assert_given(true);
+  }
+  ~RuleNumbers() {
+    if (is_given_) env_.assert_given(false);
+  }
+  RuleNumbers(const RuleNumbers&) = delete;
+
+ private:
+  ShapeEnv& env_;
+  bool is_given_;
+};
+
 bool expect_of(SymOp op, const SymInt& a, const SymInt& b) {
   const Relation r(op, a, b);
-  return r.env ? r.env->expect_true(r.condition) : holds(op, a, b);
+  if (!r.env) return holds(op, a, b);
+  const RuleNumbers own(*r.env, r.condition);
+  return r.env->expect_true(r.condition);
 }
 
 bool expect_size_of(const SymInt& a) {
   if (!expect_of(SymOp::Ge, a, 0)) return false;
-  if (const SymExprNode* node = node_of(a)) node->env().check_is_size(node->expr());
+  if (const SymExprNode* node = node_of(a)) {
+    const RuleNumbers own(node->env(), node->expr());
+    node->env().check_is_size(node->expr());
+  }
   return true;
 }
 
