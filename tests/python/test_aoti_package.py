@@ -11,6 +11,8 @@ import taeda
 from taeda import nn
 from taeda.export import Dim, export
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 DYNAMIC = {0: Dim("batch", max=64)}
 

@@ -8,6 +8,8 @@ import pytest
 from child_programs import Child, leaked_names, run
 from under_test import NAME
 
+pytestmark = pytest.mark.slow
+
 
 def load(fault, options="num_workers=2, batch_size=2", before=""):
     """A program that loads with a fault and prints the error."""

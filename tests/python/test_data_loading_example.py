@@ -5,6 +5,10 @@ import re
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "data_loading.py"
 
 

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from under_test import NAME, t
 
+pytestmark = pytest.mark.slow
+
 mp = __import__(f"{NAME}.multiprocessing", fromlist=["mp"])
 
 METHODS = pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])

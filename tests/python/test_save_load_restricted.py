@@ -204,6 +204,7 @@ def test_marks_alone_do_no_harm():
         load_pickle(b"\x80\x02" + b"(" * 10**6 + b".")
 
 
+@pytest.mark.slow
 @only_taeda
 def test_claims_are_not_believed():
     """Sizes that a file only claims cost no memory."""
@@ -306,6 +307,7 @@ def _with_name(path):
     return out.getvalue()
 
 
+@pytest.mark.slow
 @only_taeda
 def test_zip_bombs():
     out = io.BytesIO()

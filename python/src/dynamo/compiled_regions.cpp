@@ -194,8 +194,8 @@ void CompiledRegions::give_up(const std::vector<const State*>& frames) {
   if (!error_) regions_[place_of(frames)].is_native = true;
 }
 
-PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots,
-                                     bool& is_failed, bool& is_native) {
+PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots, bool& is_failed,
+                                     bool& is_native) {
   is_failed = is_native = false;
   const auto found = regions_.find({{code, 0}});
   if (found == regions_.end()) return nullptr;

@@ -40,8 +40,7 @@ class CompiledRegions final : public dynamo::Regions {
 
   // A call that needs no frame: the arguments as the function's frame would hold them. Null
   // without an error where none fits, or where CPython is to run the call.
-  PyObject* run_whole(PyCodeObject* code, PyObject* const* slots, bool& is_failed,
-                      bool& is_native);
+  PyObject* run_whole(PyCodeObject* code, PyObject* const* slots, bool& is_failed, bool& is_native);
   void clear() { regions_.clear(); }
   // Entries so far.
   size_t num_entries() const;

@@ -205,8 +205,8 @@ class Capture final : public Capturing {
   std::unordered_map<TaedaFrame*, Frame> frames_;
   std::unordered_set<PyTypeObject*> checked_classes_;
   std::vector<Owned> generators_;  // weak references to those that began to run
-  int64_t writes_ = 0;      // instructions so far that wrote to something
-  bool is_broken_ = false;  // in a frame that a C function called
+  int64_t writes_ = 0;             // instructions so far that wrote to something
+  bool is_broken_ = false;         // in a frame that a C function called
   bool is_abandoned_ = false;
   bool had_grad_ = true;
   std::string reason_;

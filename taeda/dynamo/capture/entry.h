@@ -84,7 +84,7 @@ struct Entry {
   std::vector<FrameRecipe> frames;
   std::string break_reason;
   bool is_transactional = false;  // the compiled function does all of its work, or nothing
-  bool checks_memory = false;  // inputs share memory as they did
+  bool checks_memory = false;     // inputs share memory as they did
   std::vector<std::vector<size_t>> shared;
   std::vector<int> needed;  // sources of inputs and steps
 

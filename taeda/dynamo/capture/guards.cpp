@@ -217,7 +217,8 @@ static Owned token_of(PyObject* object) {
 
 static bool is_token_of(PyObject* token, PyObject* object) {
   if (token == nullptr || object == nullptr) return false;
-  return token == object || (PyWeakref_CheckRefExact(token) && PyWeakref_GET_OBJECT(token) == object);
+  return token == object ||
+         (PyWeakref_CheckRefExact(token) && PyWeakref_GET_OBJECT(token) == object);
 }
 
 void GuardProgram::prepare() {
@@ -299,8 +300,7 @@ void GuardProgram::set_witness(const std::vector<PyObject*>& values) const {
     }
   }
   std::sort(witness.empty.begin(), witness.empty.end());
-  witness.empty.erase(std::unique(witness.empty.begin(), witness.empty.end()),
-                      witness.empty.end());
+  witness.empty.erase(std::unique(witness.empty.begin(), witness.empty.end()), witness.empty.end());
   witness.is_set = true;
 }
 

@@ -107,12 +107,12 @@ class GuardProgram {
                      std::vector<Owned>& held) const;
   bool check_source(int id, const std::vector<PyObject*>& values) const;
 
-  std::vector<int> root_;                       // by path: the slot where it begins, or -1
-  std::vector<bool> is_stable_;                 // by path
-  std::vector<int> locals_, unstable_;          // paths
-  std::vector<std::vector<int>> below_;         // by slot: stable paths that begin there
+  std::vector<int> root_;                         // by path: the slot where it begins, or -1
+  std::vector<bool> is_stable_;                   // by path
+  std::vector<int> locals_, unstable_;            // paths
+  std::vector<std::vector<int>> below_;           // by slot: stable paths that begin there
   std::vector<std::pair<int, int>> first_check_;  // by path: its checks
-  mutable std::vector<int> always_;             // checks of stable paths that no dict decides
+  mutable std::vector<int> always_;               // checks of stable paths that no dict decides
   mutable Witness witness_;
 
   bool holds(const Check& check, const std::vector<PyObject*>& values) const;

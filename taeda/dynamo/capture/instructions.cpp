@@ -101,8 +101,8 @@ const std::array<Capture::Way, 256>& Capture::ways() {
     for (const char* name : {"BINARY_OP", "COMPARE_OP", "MATCH_KEYS", "MATCH_CLASS"})
       looks(name, 2);
     // Containers that are being built lie below their new items.
-    for (const char* name : {"LIST_APPEND", "SET_ADD", "LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE",
-                             "DICT_MERGE"})
+    for (const char* name :
+         {"LIST_APPEND", "SET_ADD", "LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE"})
       if (const int number = opcode_number(name); number >= 0) ways[number].below = 1;
     if (const int number = opcode_number("MAP_ADD"); number >= 0) ways[number].below = 2;
     looks("BINARY_SLICE", 3);
@@ -236,9 +236,8 @@ PyObject* Capture::read_slot(State& state, int slot) {
   PyObject*& value = state.slots[slot];
   if (static_cast<size_t>(slot) < frame.is_unread.size() && frame.is_unread[slot]) {
     PyCodeObject* code = state.code->object;
-    PyObject* name = slot < code->co_nlocalsplus
-                         ? PyTuple_GET_ITEM(code->co_localsplusnames, slot)
-                         : nullptr;
+    PyObject* name =
+        slot < code->co_nlocalsplus ? PyTuple_GET_ITEM(code->co_localsplusnames, slot) : nullptr;
     const int source = sources_.local(frame.number, slot, name);
     if (value == nullptr) {
       check(Check::Kind::Unbound, source);

@@ -291,8 +291,8 @@ class Recipes {
     }
   }
 
-  // Whether what is left of the original comes first and in its order. Of a dict that was not opened
-  // only single keys were touched, which `deleted` tells.
+  // Whether what is left of the original comes first and in its order. Of a dict that was not
+  // opened only single keys were touched, which `deleted` tells.
   static bool keeps_order(const Capture::Twin& twin, PyObject* own, PyObject* keys) {
     if (!twin.is_open) return true;
     Owned originals(need(PySequence_Tuple(twin.original)));
@@ -321,7 +321,8 @@ bool Capture::close(const std::vector<const State*>& frames) {
   return make_entry(reason_, nullptr, &frames);
 }
 
-bool Capture::make_entry(std::string reason, PyObject* value, const std::vector<const State*>* frames) {
+bool Capture::make_entry(std::string reason, PyObject* value,
+                         const std::vector<const State*>* frames) {
   const bool has_grad = autograd::grad_enabled();
   const auto restore = [&] { autograd::set_grad_enabled(had_grad_); };
   if (is_abandoned_) {

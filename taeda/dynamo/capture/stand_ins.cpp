@@ -254,10 +254,10 @@ PyObject* Capture::import_partial(PyObject* real, int source) {
 
 PyObject* Capture::make_twin(PyObject* real, int source) {
   check(Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
-  PyObject* made = need(PyList_Check(real)   ? PyList_New(0)
+  PyObject* made = need(PyList_Check(real)    ? PyList_New(0)
                         : PyODict_Check(real) ? PyODict_New()
-                        : PyDict_Check(real) ? PyDict_New()
-                                             : PySet_New(nullptr));
+                        : PyDict_Check(real)  ? PyDict_New()
+                                              : PySet_New(nullptr));
   auto twin = std::make_unique<Twin>();
   twin->original = real;
   twin->source = source;
