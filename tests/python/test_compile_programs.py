@@ -273,3 +273,53 @@ def test_indices_into_values_without_memory_are_checked(name):
                 compiled(index)
         else:
             assert is_same(compiled(index), expected)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_gradients_behind_a_scope_without(backend):
+    w = t.ones(3, requires_grad=True)
+
+    def program(x):
+        with t.no_grad():
+            b = x * w
+            print(end="")
+            c = b * w
+        return c, w * 2
+
+    results = t.compile(program, backend=backend)(t.ones(3))
+    assert [result.requires_grad for result in results] == [False, True]
+
+    def inner(x):
+        with t.enable_grad():
+            return x * w
+
+    with t.no_grad():
+        assert t.compile(inner, backend=backend)(t.ones(3)).requires_grad
+
+
+def test_graphs_that_cannot_be_compiled_run_as_they_are(monkeypatch, recwarn):
+    def program(x, out):
+        return t.add(x, 1, out=out)
+
+    monkeypatch.setenv("TAEDA_COMPILE_STRICT", "0")
+    out = t.zeros(0)
+    t.compile(program, **INTERPRETED)(t.ones(3), out)
+    assert t.equal(out, t.full((3,), 2.0))
+    assert any("could not be compiled" in str(w.message) for w in recwarn)
+    monkeypatch.setenv("TAEDA_COMPILE_STRICT", "1")
+    with pytest.raises(dynamo.exc.BackendCompilerFailed):
+        t.compile(program, **INTERPRETED)(t.ones(3), t.zeros(0))
+
+
+def test_arguments_that_no_graph_holds_break():
+    generator = t.Generator().manual_seed(5)
+    compiled = t.compile(lambda x: t.rand(3, generator=generator) + x, backend="eager")
+    first = compiled(t.ones(3))
+    assert t.equal(first, t.rand(3, generator=t.Generator().manual_seed(5)) + 1)
+
+
+def test_inputs_with_gaps_of_several_sizes():
+    compiled = t.compile(lambda x: x * 2, **INTERPRETED)
+    for size in (8, 12, 20):
+        x = t.arange(float(size))[::2]
+        assert t.equal(compiled(x), x * 2)

@@ -59,6 +59,7 @@ class ActiveCapture final : public dynamo::Capturing {
     return flow;
   }
   void begin_frame(State& state) override { capture_.begin_frame(state); }
+  bool begin_call(State& state) override { return capture_.begin_call(state); }
   void end_frame(TaedaFrame* frame) override { capture_.end_frame(frame); }
   void break_call() override { capture_.break_call(); }
   void finish() override { capture_.finish(); }
@@ -77,7 +78,7 @@ class ActiveCapture final : public dynamo::Capturing {
     if (is_made) {
       std::unique_ptr<Entry> entry = capture_.take_entry();
       entry->checks_memory = recorder_.writes_inputs();
-      if (entry->checks_memory) entry->shared = recorder_.shared_memories();
+      if (entry->checks_memory) recorder_.note_memory(*entry);
       entry->is_transactional = entry->compiled && is_compiled_graph(entry->compiled.get());
       region_.entries.push_back(std::move(entry));
       owner_.tell("graph", "", nullptr, 0);

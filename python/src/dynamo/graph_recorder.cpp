@@ -16,6 +16,7 @@
 #include "python/src/fx/fx_types.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/base/str.h"
+#include "taeda/dynamo/capture/capture.h"
 #include "taeda/dynamo/capture/entry.h"
 #include "taeda/dynamo/capture/errors.h"
 #include "taeda/dynamo/evaluator/session.h"
@@ -208,13 +209,29 @@ std::vector<fx::DimDynamic> GraphRecorder::dims_of(const Tensor& t, PyObject* ob
   return dims;
 }
 
+// Whether the elements lie side by side, in whatever order of the dimensions: then strides are
+// expressions of sizes.
+static bool is_dense(const Tensor& t) {
+  std::vector<std::pair<int64_t, int64_t>> dims;
+  for (size_t d = 0; d < static_cast<size_t>(t.dim()); ++d)
+    if (t.sizes()[d] != 1) dims.emplace_back(t.strides()[d], t.sizes()[d]);
+  std::sort(dims.begin(), dims.end());
+  int64_t expected = 1;
+  for (const auto& [stride, size] : dims) {
+    if (stride != expected) return false;
+    expected *= size;
+  }
+  return true;
+}
+
 PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::string& name) {
   const Natively natively(*this);
   const Tensor& t = tensor_of(real);
   if (fx::is_fake(t) || t.impl()->has_symbolic_sizes()) throw Break{"a fake tensor of the program"};
   if (overrides(real)) throw Break{"a tensor of a class with __torch_function__"};
   if (t.layout() != Layout::Strided) throw Break{"a tensor that is not strided"};
-  const std::vector<fx::DimDynamic> dims = dims_of(t, real, name);
+  std::vector<fx::DimDynamic> dims = dims_of(t, real, name);
+  if (!is_dense(t)) std::fill(dims.begin(), dims.end(), fx::DimDynamic::Static);
   const bool is_static =
       std::all_of(dims.begin(), dims.end(), [](auto d) { return d == fx::DimDynamic::Static; });
   Tensor fake;
@@ -243,7 +260,7 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
       {dynamo::Check::Kind::Tensor, source, nullptr, static_cast<int64_t>(guards_.tensors.size())});
   guards_.tensors.push_back(std::move(guard));
   if (has_symbols) guards_.shaped.push_back(source);
-  tracer_->add_input(node_name(name), fake);
+  tracer_->add_input(unique_name(name), fake);
   Ref object(checked(wrap(fake)));
   input_of_[fake.impl()] = inputs_.size();
   Tensor example = fake.detach();
@@ -262,11 +279,14 @@ PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::st
   const auto [seen, is_new] = history_.ints.try_emplace(name, value);
   if (!is_new && seen->second != value) history_.changing[name] = true;
   if (!history_.changing.contains(name)) return nullptr;
-  const fx::Expr* symbol = env_->create_symbol(value, name, fx::DimDynamic::Duck, {},
-                                               {fx::IntRange::kMin, fx::IntRange::kMax});
+  // Symbols are 64 bits wide and are divided by without a check: others stay constants.
+  constexpr int64_t kLeast = 2, kMost = int64_t{1} << 20;
+  if (value < kLeast || value > kMost) return nullptr;
+  const fx::Expr* symbol =
+      env_->create_symbol(value, name, fx::DimDynamic::Dynamic, {}, {kLeast, kMost});
   if (symbol->is_constant()) return nullptr;
   const SymInt number = env_->symint(symbol);
-  tracer_->add_input(node_name(name), dispatch::Value(number));
+  tracer_->add_input(unique_name(name), dispatch::Value(number));
   guards_.checks.push_back(
       {dynamo::Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(&PyLong_Type), 0});
   guards_.shaped.push_back(source);
@@ -274,6 +294,13 @@ PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::st
   inputs_.push_back(
       {Tensor(), Ref::share(object.get()), Ref::share(object.get()), Ref::share(real), source, 0});
   return object.release();
+}
+
+// Inputs of a graph have names of their own.
+std::string GraphRecorder::unique_name(const std::string& source) {
+  std::string name = node_name(source);
+  for (int i = 1; !names_.insert(name).second; ++i) name = str(node_name(source), i);
+  return name;
 }
 
 bool GraphRecorder::is_tensor_value(PyObject* object) const {
@@ -391,6 +418,9 @@ Ref GraphRecorder::with_nodes(PyObject* value) {
               step = with_nodes(slice->step);
     return Ref(checked(PySlice_New(start.get(), stop.get(), step.get())));
   }
+  // Functions and classes are named where they are used.
+  if (!dynamo::is_immutable(value) && !PyType_Check(value) && !PyCallable_Check(value))
+    throw Break{str("an argument of class ", Py_TYPE(value)->tp_name, " in a graph")};
   return Ref::share(value);
 }
 
@@ -537,10 +567,11 @@ int GraphRecorder::output(PyObject* value) {
   return known->second;
 }
 
-std::vector<std::vector<size_t>> GraphRecorder::shared_memories() const {
+void GraphRecorder::note_memory(dynamo::Entry& entry) const {
   std::vector<PyObject*> reals;
   for (const Input& input : inputs_) reals.push_back(input.real.get());
-  return dynamo::shared_memories(reals);
+  entry.shared = dynamo::shared_memories(reals);
+  entry.places = dynamo::places_of(reals, entry.shared);
 }
 
 bool GraphRecorder::writes_inputs() const {

@@ -4,10 +4,12 @@
 #include "python/interop/python.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "taeda/dynamo/capture/entry.h"
 #include "taeda/dynamo/capture/recorder.h"
 #include "taeda/fx/fake.h"
 #include "taeda/fx/tracer.h"
@@ -56,8 +58,8 @@ class GraphRecorder final : public dynamo::Recorder {
   bool is_data_dependent(PyObject* exception) const override;
   dynamo::CallKind kind_of(PyObject* function) const override;
   PyObject* function_of(PyObject* callable) const override;
-  // Which inputs share memory.
-  std::vector<std::vector<size_t>> shared_memories() const;
+  // Which inputs share memory, and where they lie in it.
+  void note_memory(dynamo::Entry& entry) const;
   size_t mark() const override { return graph_->size() - inputs_.size(); }
   void rewind(size_t mark) override;
   int output(PyObject* value) override;
@@ -79,6 +81,7 @@ class GraphRecorder final : public dynamo::Recorder {
   };
   std::vector<fx::DimDynamic> dims_of(const Tensor& t, PyObject* object, const std::string& name);
   Ref with_nodes(PyObject* value);
+  std::string unique_name(const std::string& source);
   void record(PyObject* function, PyObject* args, PyObject* kwargs, PyObject* result);
   fx::Node& create(PyObject* function, PyObject* args, PyObject* kwargs);
 
@@ -99,6 +102,7 @@ class GraphRecorder final : public dynamo::Recorder {
   std::unordered_map<PyObject*, int> output_of_;
   Ref function_mode_;
   std::string break_reason_;
+  std::set<std::string> names_;
 };
 
 // The recorder that function modes tell of calls while a capture runs.

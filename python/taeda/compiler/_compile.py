@@ -2,13 +2,14 @@
 
 import functools
 import inspect
+import os
 import types
 import warnings
 import weakref
 
 import taeda
 from taeda import _C
-from taeda.compiler._backends import lookup_backend
+from taeda.compiler._backends import inductor, lookup_backend
 from taeda.compiler._counters import counters
 from taeda.compiler._errors import BackendCompilerFailed
 from taeda.fx.graph_module import GraphModule
@@ -18,6 +19,12 @@ __all__ = ["OptimizedModule", "compile", "compile_callable", "optimize", "optimi
 
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 _OPTIONS = {"native", "check"}
+
+
+def is_strict():
+    """Whether TAEDA_COMPILE_STRICT makes errors of what would run as it is."""
+    return os.environ.get("TAEDA_COMPILE_STRICT", "0") not in ("", "0")
+
 
 # Compiled callables that are alive, so that reset() finds them.
 _alive = weakref.WeakSet()
@@ -42,7 +49,16 @@ def _graph_compiler(backend, options):
             if not callable(compiled):
                 raise AssertionError("compiler_fn did not return callable")
         except Exception as error:
-            raise BackendCompilerFailed(backend, error) from error
+            if backend is not inductor or is_strict():
+                raise BackendCompilerFailed(backend, error) from error
+            # What the compiler lacks runs operator by operator.
+            counters["fallback"][f"{type(error).__name__}: {error}"] += 1
+            warnings.warn(
+                "taeda.compile: a graph is run as it is, because it could not be compiled: "
+                f"{type(error).__name__}: {error}",
+                stacklevel=2,
+            )
+            compiled = gm
         made.append(compiled)
         # Plans are called without Python in between.
         return getattr(compiled, "_plan", compiled)
@@ -117,9 +133,6 @@ class OptimizedModule(taeda.nn.Module):
     def _make(self):
         compiled = compile_callable(self._orig_mod, *self._arguments)
         object.__setattr__(self, "forward", compiled)
-
-    def __call__(self, *args, **kwargs):
-        return self.forward(*args, **kwargs)
 
     def __getattr__(self, name):
         if name == "_orig_mod":

@@ -80,6 +80,9 @@ _READING_METHODS = {
 # Methods of tensors that do more than a graph holds, or tell what only a run knows.
 _REFUSED_METHODS = {
     "__array__",
+    "_is_view",
+    "storage_offset",
+    "is_set_to",
     "__deepcopy__",
     "__dlpack__",
     "__format__",
@@ -211,5 +214,9 @@ def fill():
     """Tells the capture, once."""
     global _is_filled
     if not _is_filled:
+        # The capture looks into these; an import inside of it would let other threads run.
+        import taeda.compiler._capture
+        import taeda.compiler._errors  # noqa: F401
+
         _C._dynamo.set_known_calls(kinds())
         _is_filled = True

@@ -68,7 +68,12 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     need(is_there);
     if (!is_there) {
       const SessionScope natively(nullptr);
-      if (!Owned(PyObject_GetAttr(object, name))) throw Raised{};
+      if (!Owned(PyObject_GetAttr(object, name))) {
+        Owned raised(taeda_take_raised());
+        dict_get(names, name);  // which is guarded
+        taeda_set_raised(raised.release());
+        throw Raised{};
+      }
     }
     if (PyObject* found = dict_get(names, name)) return Py_NewRef(found);
     throw Break{"an attribute that a module makes up"};
@@ -96,7 +101,7 @@ PyObject* Capture::function_attribute(PyObject* object, PyObject* name) {
   if (_PyType_Lookup(&PyFunction_Type, name) != nullptr) {
     Owned value(need(PyObject_GetAttr(object, name)));
     if (!is_immutable(value.get())) throw Break{"an attribute of a function"};
-    return value.release();
+    return import(value.get(), sources_.of(Step::Member, find(object)->source, 0, name));
   }
   PyObject* names = attributes_of(object);
   PyObject* found = names == nullptr ? nullptr : dict_get(names, name);
@@ -117,7 +122,11 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name) {
   if (found != nullptr && is_data_descriptor(found)) {
     if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
       if (outside == nullptr) return need(PyObject_GenericGetAttr(object, name));
-      Owned real(need(PyObject_GenericGetAttr(object, name)));
+      Owned real(PyObject_GenericGetAttr(object, name));
+      if (!real) {
+        PyErr_Clear();
+        throw Break{"a slot without a value"};
+      }
       return import(real.get(), sources_.of(Step::Member, outside->source, 0, name));
     }
     return bind(found, object, type, name);
@@ -176,6 +185,7 @@ PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, P
 
 PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
   check_class(type);
+  check_class(Py_TYPE(type));
   if (is_enum_class(type)) {
     PyObject* member = need(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name));
     keep(member);
@@ -207,7 +217,8 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
     Owned grad(need(PyObject_GetAttr(real, name)));
     return import(grad.get(), sources_.of(Step::Grad, source));
   }
-  if (is_named(name, "grad_fn") || is_named(name, "__dict__"))
+  if (is_named(name, "grad_fn") || is_named(name, "__dict__") || is_named(name, "is_leaf") ||
+      is_named(name, "_version") || is_named(name, "_base") || is_named(name, "output_nr"))
     throw Break{"an attribute of a tensor that only a run tells"};
   if (_PyType_Lookup(Py_TYPE(object), name) == nullptr && real != nullptr) {
     Owned dict(PyObject_GenericGetDict(real, nullptr));

@@ -94,26 +94,7 @@ bool Capture::enter(State& state, const Call& call) {
   TaedaFrame* frame = frame_for_call(state.thread, function, arguments, state.frame, raised);
   if (raised) throw Raised{};
   if (frame == nullptr) return false;
-  if (Outside* outside = find(call.callable)) {
-    const int source = outside->source;
-    PyObject** slots = taeda_frame_slots(frame);
-    PyObject* defaults = function->func_defaults;
-    const int count = defaults == nullptr ? 0 : static_cast<int>(PyTuple_GET_SIZE(defaults));
-    for (int i = 0; i < count; ++i) {
-      PyObject*& slot = slots[code->co_argcount - count + i];
-      if (slot != PyTuple_GET_ITEM(defaults, i)) continue;
-      if (std::find(call.values.begin(), call.values.end(), slot) != call.values.end()) continue;
-      Py_SETREF(slot, import(slot, sources_.of(Step::Default, source, i)));
-    }
-    for (int i = 0; function->func_kwdefaults != nullptr && i < code->co_kwonlyargcount; ++i) {
-      PyObject*& slot = slots[code->co_argcount + i];
-      PyObject* name = PyTuple_GET_ITEM(code->co_localsplusnames, code->co_argcount + i);
-      if (slot == nullptr || slot != PyDict_GetItemWithError(function->func_kwdefaults, name))
-        continue;
-      if (std::find(call.values.begin(), call.values.end(), slot) != call.values.end()) continue;
-      Py_SETREF(slot, import(slot, sources_.of(Step::KeywordDefault, source, 0, name)));
-    }
-  }
+  import_defaults(frame);
   state.callee = frame;
   return true;
 }
@@ -367,6 +348,9 @@ PyObject* Capture::call(State& state, Call call) {
       Owned args(need(PyTuple_New(static_cast<Py_ssize_t>(call.positional))));
       for (size_t i = 0; i < call.positional; ++i)
         PyTuple_SET_ITEM(args.get(), i, Py_NewRef(call.values[i]));
+      // A graph without gradients stays without.
+      if (!modes_.has_grad && call.positional == 1 && call.values[0] == Py_True)
+        throw Break{"gradients are switched on where there were none"};
       ++writes_;
       recorder_.note(call.callable, args.get());
       return need(

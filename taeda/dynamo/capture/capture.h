@@ -55,6 +55,7 @@ class Capture final : public Capturing {
 
   Flow execute(State& state) override;
   void begin_frame(State& state) override;
+  bool begin_call(State& state) override;
   void end_frame(TaedaFrame* frame) override;
   void break_call() override { is_broken_ = true; }
   void finish() override;
@@ -184,6 +185,12 @@ class Capture final : public Capturing {
   Flow store_subscr(State& state, int argument);
   Flow delete_subscr(State& state, int argument);
   Flow contains(State& state, int argument);
+  Flow is_op(State& state, int argument);
+  Flow compare_op(State& state, int argument);
+  Flow make_function(State& state, int argument);
+  void check_distinct(PyObject* a, PyObject* b);
+  void import_defaults(TaedaFrame* frame);
+  bool is_made(PyObject* function) const { return made_functions_.contains(function); }
   Flow call_instruction(State& state, int argument);
   Flow call_kw(State& state, int argument);
   Flow call_function_ex(State& state, int argument);
@@ -204,9 +211,10 @@ class Capture final : public Capturing {
   std::unordered_map<PyObject*, PyObject*> stand_ins_;  // by object of the program; borrowed
   std::unordered_map<TaedaFrame*, Frame> frames_;
   std::unordered_set<PyTypeObject*> checked_classes_;
-  std::vector<Owned> generators_;  // weak references to those that began to run
-  int64_t writes_ = 0;             // instructions so far that wrote to something
-  bool is_broken_ = false;         // in a frame that a C function called
+  std::unordered_set<PyObject*> made_functions_;  // by the captured program; kept
+  std::vector<Owned> generators_;                 // weak references to those that began to run
+  int64_t writes_ = 0;                            // instructions so far that wrote to something
+  bool is_broken_ = false;                        // in a frame that a C function called
   bool is_abandoned_ = false;
   bool had_grad_ = true;
   std::string reason_;

@@ -28,6 +28,19 @@ std::vector<std::vector<size_t>> shared_memories(const std::vector<PyObject*>& i
   return found;
 }
 
+std::vector<std::vector<int64_t>> places_of(const std::vector<PyObject*>& inputs,
+                                            const std::vector<std::vector<size_t>>& shared) {
+  std::vector<std::vector<int64_t>> places;
+  for (const std::vector<size_t>& memory : shared)
+    for (const size_t i : memory) {
+      const Tensor& t = python::tensor_of(inputs[i]);
+      std::vector<int64_t>& place = places.emplace_back(t.sizes().begin(), t.sizes().end());
+      place.insert(place.end(), t.strides().begin(), t.strides().end());
+      place.push_back(t.storage_offset());
+    }
+  return places;
+}
+
 bool Entry::takes(PyObject* const* const* slots, std::vector<PyObject*>& values,
                   std::vector<Owned>& held, std::string* reason) const {
   if (!(modes == Modes::now())) {
@@ -38,7 +51,7 @@ bool Entry::takes(PyObject* const* const* slots, std::vector<PyObject*>& values,
   if (!checks_memory) return true;
   std::vector<PyObject*> given;
   for (const int source : inputs) given.push_back(values[source]);
-  if (shared_memories(given) == shared) return true;
+  if (shared_memories(given) == shared && places_of(given, shared) == places) return true;
   if (reason != nullptr) *reason = "inputs share memory in another way";
   return false;
 }

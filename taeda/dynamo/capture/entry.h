@@ -72,6 +72,9 @@ struct Modes {
 
 // Which inputs look at the same memory, by their numbers.
 std::vector<std::vector<size_t>> shared_memories(const std::vector<PyObject*>& inputs);
+// Where those that share memory lie in it.
+std::vector<std::vector<int64_t>> places_of(const std::vector<PyObject*>& inputs,
+                                            const std::vector<std::vector<size_t>>& shared);
 
 struct Entry {
   GuardProgram guards;
@@ -86,6 +89,8 @@ struct Entry {
   bool is_transactional = false;  // the compiled function does all of its work, or nothing
   bool checks_memory = false;     // inputs share memory as they did
   std::vector<std::vector<size_t>> shared;
+  std::vector<std::vector<int64_t>>
+      places;               // sizes, strides and offset of inputs that share memory
   std::vector<int> needed;  // sources of inputs and steps
 
   // Whether the guards hold for these slots of frames.

@@ -31,6 +31,16 @@ bool same_constant(PyObject* a, PyObject* b) {
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
   if (PyFloat_CheckExact(a)) return same_bits(PyFloat_AS_DOUBLE(a), PyFloat_AS_DOUBLE(b));
   if (PyTuple_Check(a)) return same_items(a, b);
+  if (PyComplex_CheckExact(a)) {
+    const Py_complex x = PyComplex_AsCComplex(a), y = PyComplex_AsCComplex(b);
+    return same_bits(x.real, y.real) && same_bits(x.imag, y.imag);
+  }
+  if (PySlice_Check(a)) {
+    const auto* x = reinterpret_cast<PySliceObject*>(a);
+    const auto* y = reinterpret_cast<PySliceObject*>(b);
+    return same_constant(x->start, y->start) && same_constant(x->stop, y->stop) &&
+           same_constant(x->step, y->step);
+  }
   const int equal = PyObject_RichCompareBool(a, b, Py_EQ);
   if (equal < 0) PyErr_Clear();
   return equal == 1;
@@ -91,6 +101,11 @@ Py_ssize_t length_of(PyObject* object) {
 }
 
 bool has_keys(PyObject* dict, PyObject* keys) {
+  if (PyAnySet_Check(dict)) {
+    Owned items(PySequence_Tuple(dict));
+    if (!items) PyErr_Clear();
+    return items && same_constant(items.get(), keys);
+  }
   if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
   Py_ssize_t position = 0, i = 0;
   PyObject *key, *value;
@@ -122,7 +137,9 @@ bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& value
     case Kind::Absent: return lacks(value, check.object);
     case Kind::Same: return value == values[check.number];
     case Kind::Distinct: return value != values[check.number];
-    case Kind::Code: return PyFunction_Check(value) && PyFunction_GET_CODE(value) == check.object;
+    case Kind::Code:
+      return PyFunction_Check(value) && PyFunction_GET_CODE(value) == check.object &&
+             reinterpret_cast<int64_t>(PyFunction_GET_GLOBALS(value)) == check.number;
     case Kind::Definition:
       return PyCFunction_Check(value) &&
              reinterpret_cast<int64_t>(reinterpret_cast<PyCFunctionObject*>(value)->m_ml) ==
@@ -184,14 +201,18 @@ uint64_t version_of(PyObject* dict) {
 #pragma GCC diagnostic pop
 }
 
+bool is_pair(const Check& check) {
+  return check.kind == Check::Kind::Same || check.kind == Check::Kind::Distinct;
+}
+
 // Whether the outcome of a check of a stable path follows from the versions of dicts.
 bool is_decided_by_dicts(Check::Kind kind, PyObject* value) {
   using Kind = Check::Kind;
   switch (kind) {
     // An instance may be given another class.
     case Kind::TypeIs: return !(Py_TYPE(value)->tp_flags & Py_TPFLAGS_HEAPTYPE);
+    case Kind::Keys: return PyDict_Check(value);
     case Kind::Is:
-    case Kind::Keys:
     case Kind::Absent:
     case Kind::Definition:
     case Kind::PlainCall: return true;  // with its tables, which are looked at
@@ -215,10 +236,12 @@ static Owned token_of(PyObject* object) {
   return token;
 }
 
+// A weak reference to an object that is gone gives None.
 static bool is_token_of(PyObject* token, PyObject* object) {
   if (token == nullptr || object == nullptr) return false;
-  return token == object ||
-         (PyWeakref_CheckRefExact(token) && PyWeakref_GET_OBJECT(token) == object);
+  if (token == object) return true;
+  return object != Py_None && PyWeakref_CheckRefExact(token) &&
+         PyWeakref_GET_OBJECT(token) == object;
 }
 
 void GuardProgram::prepare() {
@@ -268,7 +291,7 @@ bool GuardProgram::follow_source(int id, PyObject* const* const* frames,
 bool GuardProgram::check_source(int id, const std::vector<PyObject*>& values) const {
   const auto [begin, end] = first_check_[id];
   for (int i = begin; i < end; ++i)
-    if (!holds(checks[i], values)) return false;
+    if (!is_pair(checks[i]) && !holds(checks[i], values)) return false;
   return true;
 }
 
@@ -340,11 +363,15 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
       if (!(follow_source(id, frames, values, held), check_source(id, values))) return false;
   }
   for (const int c : always_)
-    if (!is_changed(root_[checks[c].source]) && !holds(checks[c], values)) return false;
+    if (!is_pair(checks[c]) && !is_changed(root_[checks[c].source]) && !holds(checks[c], values))
+      return false;
   for (const int id : unstable_) {
     follow_source(id, frames, values, held);
     if (!check_source(id, values)) return false;
   }
+  // Pairs of paths, once all have their values.
+  for (const Check& check : checks)
+    if (is_pair(check) && !holds(check, values)) return false;
   return check_numbers(values, nullptr);
 }
 

@@ -52,6 +52,9 @@ const std::array<Capture::Way, 256>& Capture::ways() {
     own("STORE_SUBSCR", &Capture::store_subscr);
     own("DELETE_SUBSCR", &Capture::delete_subscr);
     own("CONTAINS_OP", &Capture::contains);
+    own("IS_OP", &Capture::is_op);
+    own("COMPARE_OP", &Capture::compare_op);
+    own("MAKE_FUNCTION", &Capture::make_function);
     own("CALL", &Capture::call_instruction);
     own("CALL_KW", &Capture::call_kw);
     own("CALL_FUNCTION_EX", &Capture::call_function_ex);
@@ -98,8 +101,7 @@ const std::array<Capture::Way, 256>& Capture::ways() {
                              "IMPORT_FROM",
                              "LOAD_SUPER_ATTR"})
       looks(name, 1);
-    for (const char* name : {"BINARY_OP", "COMPARE_OP", "MATCH_KEYS", "MATCH_CLASS"})
-      looks(name, 2);
+    for (const char* name : {"BINARY_OP", "MATCH_KEYS", "MATCH_CLASS"}) looks(name, 2);
     // Containers that are being built lie below their new items.
     for (const char* name :
          {"LIST_APPEND", "SET_ADD", "LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE"})
@@ -140,6 +142,22 @@ void Capture::begin_frame(State& state) {
   Owned reference(PyWeakref_NewRef(taeda_frame_generator(state.frame), nullptr));
   if (!reference) PyErr_Clear();
   if (reference) generators_.push_back(std::move(reference));
+}
+
+bool Capture::begin_call(State& state) {
+  begin_frame(state);
+  if (state.next != state.code->instructions.data()) return true;  // a generator goes on
+  try {
+    import_defaults(state.frame);
+  } catch (const Break& reason) {
+    reason_ = reason.reason;
+    is_broken_ = true;
+    PyErr_SetString(PyExc_SystemError, "a captured call broke");
+    return false;
+  } catch (const Raised&) {
+    return false;
+  }
+  return true;
 }
 
 void Capture::end_frame(TaedaFrame* frame) { frames_.erase(frame); }
@@ -307,15 +325,14 @@ Flow Capture::copy_free_vars(State& state, int argument) {
   PyFunctionObject* function = taeda_frame_function(state.frame);
   auto* object = reinterpret_cast<PyObject*>(function);
   PyObject** free = state.stack_base() - argument;
-  const bool is_first = frame_of(state).number == 0;
   const Outside* outside = find(object);
   for (int i = 0; i < argument; ++i) {
     PyObject* cell = PyTuple_GET_ITEM(function->func_closure, i);
     Frame& frame = frame_of(state);
     const size_t slot = free + i - state.slots;
     if (slot < frame.is_unread.size()) frame.is_unread[slot] = false;
-    if (outside == nullptr && !is_first) {
-      Py_XSETREF(free[i], Py_NewRef(cell));  // the capture made the function
+    if (outside == nullptr && is_made(object)) {
+      Py_XSETREF(free[i], Py_NewRef(cell));
       continue;
     }
     const int source = outside != nullptr ? outside->source : pin(object);
@@ -524,6 +541,61 @@ Flow Capture::contains(State& state, int argument) {
   }
   open(container);
   return run::CONTAINS_OP_(state, argument);
+}
+
+// Two objects of the program that are two must stay two.
+void Capture::check_distinct(PyObject* a, PyObject* b) {
+  const Outside* one = find(a);
+  const Outside* other = find(b);
+  if (a != b && one != nullptr && other != nullptr && Py_TYPE(a) == Py_TYPE(b))
+    check_pair(Check::Kind::Distinct, one->source, other->source);
+}
+
+Flow Capture::is_op(State& state, int argument) {
+  check_distinct(state.peek(1), state.peek(2));
+  return run::IS_OP_(state, argument);
+}
+
+Flow Capture::compare_op(State& state, int argument) {
+  for (int i = 1; i <= 2; ++i) {
+    if (is_opaque(state.peek(i))) throw Break{"a comparison of objects that are not known"};
+    open_deep(state.peek(i));
+  }
+  check_distinct(state.peek(1), state.peek(2));
+  return run::COMPARE_OP_(state, argument);
+}
+
+Flow Capture::make_function(State& state, int argument) {
+  const Flow flow = run::MAKE_FUNCTION_(state, argument);
+  if (flow == Flow::Next) {
+    keep(state.peek(1));
+    made_functions_.insert(state.peek(1));
+  }
+  return flow;
+}
+
+// Defaults that a call filled in are the program's.
+void Capture::import_defaults(TaedaFrame* frame) {
+  PyFunctionObject* function = taeda_frame_function(frame);
+  auto* object = reinterpret_cast<PyObject*>(function);
+  if (is_made(object)) return;
+  const Outside* outside = find(object);
+  const int source = outside != nullptr ? outside->source : pin(object);
+  auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
+  PyObject** slots = taeda_frame_slots(frame);
+  PyObject* defaults = function->func_defaults;
+  const int count = defaults == nullptr ? 0 : static_cast<int>(PyTuple_GET_SIZE(defaults));
+  for (int i = 0; i < count; ++i) {
+    PyObject*& slot = slots[code->co_argcount - count + i];
+    if (slot != nullptr && slot == PyTuple_GET_ITEM(defaults, i))
+      Py_SETREF(slot, import(slot, sources_.of(Step::Default, source, i)));
+  }
+  for (int i = 0; function->func_kwdefaults != nullptr && i < code->co_kwonlyargcount; ++i) {
+    PyObject*& slot = slots[code->co_argcount + i];
+    PyObject* name = PyTuple_GET_ITEM(code->co_localsplusnames, code->co_argcount + i);
+    if (slot != nullptr && slot == PyDict_GetItemWithError(function->func_kwdefaults, name))
+      Py_SETREF(slot, import(slot, sources_.of(Step::KeywordDefault, source, 0, name)));
+  }
 }
 
 Flow Capture::format_value(State& state, int argument) {

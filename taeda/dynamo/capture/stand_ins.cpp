@@ -155,7 +155,9 @@ PyObject* Capture::import(PyObject* real, int source) {
     return note_outside(real, source);
   }
   if (PyFunction_Check(real)) {
-    check(Kind::Code, source, PyFunction_GET_CODE(real));
+    PyObject* globals = PyFunction_GET_GLOBALS(real);
+    guards_.kept.emplace_back(Py_NewRef(globals));
+    check(Kind::Code, source, PyFunction_GET_CODE(real), reinterpret_cast<int64_t>(globals));
     return note_outside(real, source);
   }
   if (python::is_tensor(real)) {
@@ -303,7 +305,6 @@ void Capture::open(PyObject* object) {
   }
   if (PySet_Check(object)) {
     // Sets of constants alone; others stay closed.
-    Owned copy(need(PyFrozenSet_New(real)));
     Owned items(need(PySequence_List(real)));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
       PyObject* item = PyList_GET_ITEM(items.get(), i);
@@ -313,12 +314,9 @@ void Capture::open(PyObject* object) {
       keep(item);
       twin->snapshot.push_back(item);
     }
-    check(Check::Kind::Length, twin->source, nullptr, PySet_GET_SIZE(real));
-    check(Check::Kind::Equal, twin->source, real);
-    // The guard compares with what the set is now.
-    Owned now(need(PySet_New(real)));
-    guards_.checks.back().object = now.get();
-    guards_.kept.push_back(std::move(now));
+    // In the order in which it is iterated.
+    Owned now(need(PySequence_Tuple(real)));
+    check(Check::Kind::Keys, twin->source, now.get());
     return;
   }
   // What was written or deleted before stays as it is.
@@ -334,6 +332,9 @@ void Capture::open(PyObject* object) {
         !PyTuple_CheckExact(key))
       throw Break{"a dict whose keys are objects"};
     PyObject* known = PyDict_GetItemWithError(former.get(), key);
+    const int is_moved = PySet_Contains(twin->deleted.get(), key);
+    need(is_moved);
+    if (is_moved) continue;  // behind all others, where it was written again
     if (known != nullptr) {
       set_item(object, key, known);
       need(PyDict_DelItem(former.get(), key));

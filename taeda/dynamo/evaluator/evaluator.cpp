@@ -37,7 +37,7 @@ class Evaluator {
       return nullptr;
     }
     load(frame);
-    if (is_nested_) capture_->begin_frame(state_);
+    if (is_nested_ && !capture_->begin_call(state_)) unwind(Flow::Raise, state_.now->unit);
     if (is_throwing) unwind(Flow::Raise, taeda_frame_thrown_at(frame));
     while (!is_done_) {
       if (at_boundary_) {

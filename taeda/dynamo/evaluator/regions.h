@@ -33,6 +33,9 @@ class Capturing {
   virtual Flow execute(State& state) = 0;
   // A frame that a C function called, or whose call was entered.
   virtual void begin_frame(State& state) = 0;
+  // The same for a frame that a C function called, before its first instruction; false with an
+  // exception.
+  virtual bool begin_call(State& state) = 0;
   // A break in a frame that a C function called: the call of that function is the break.
   virtual void break_call() = 0;
   virtual void end_frame(TaedaFrame* frame) = 0;

@@ -401,7 +401,7 @@ def loopbreak(x):
     return x
 
 
-@case(X, breaks=1)
+@case(X, breaks=2)
 def ctxbreak(x):
     with t.no_grad():
         y = x + 1
