@@ -1,5 +1,6 @@
 """Programs that are run plainly and compiled: how they are written down and compared."""
 
+import collections
 import contextlib
 import copy
 import dataclasses
@@ -60,7 +61,7 @@ def is_same(a, b):
         )
     if type(a) is not type(b):
         return False
-    if isinstance(a, (list, tuple)):
+    if isinstance(a, (list, tuple, collections.deque)):
         return len(a) == len(b) and all(map(is_same, a, b))
     if isinstance(a, dict):
         return list(a) == list(b) and all(is_same(a[key], b[key]) for key in a)

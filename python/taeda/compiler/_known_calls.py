@@ -46,7 +46,10 @@ _IMPURE_BUILTINS = {
     "property",
 }
 
-_IMMUTABLE_TYPES = (str, bytes, int, float, bool, complex, tuple, range, slice, frozenset, object)
+_IMMUTABLE_TYPES = (
+    *(str, bytes, int, float, bool, complex, tuple, range, slice, frozenset, object),
+    *(taeda.Size, taeda.SymInt, taeda.SymFloat, taeda.SymBool),
+)
 _CONTAINERS = (list, dict, set, collections.OrderedDict, collections.deque, collections.defaultdict)
 _READING_METHODS = {
     "copy",
@@ -125,7 +128,7 @@ def _pure():
     yield from (types.MethodType, types.SimpleNamespace)
     generator = types.GeneratorType
     yield from (generator.send, generator.throw, generator.close)
-    yield sys.exc_info
+    yield from (sys.exc_info, sys.intern, sys.getrecursionlimit)
     yield type.__instancecheck__
     yield type.__subclasscheck__
     yield functools.reduce

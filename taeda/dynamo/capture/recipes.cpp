@@ -1,6 +1,7 @@
 // The end of a capture: values of the captured world become steps that make them again from the
 // program's objects and the graph's results, and what was written becomes steps that write it.
 #include <algorithm>
+#include <string_view>
 #include <unordered_map>
 
 #include "python/interop/sym_numbers.h"
@@ -182,6 +183,25 @@ class Recipes {
         capture_.keep(dict.get());
         fill_dict(Kind::FillInstance, made, dict.get());
       }
+      return made;
+    }
+    if (std::string_view(type->tp_name) == "collections.deque") {
+      Owned items(need(PySequence_List(object)));
+      Owned longest(need(PyObject_GetAttrString(object, "maxlen")));
+      for (Owned* part : {&items, &longest}) capture_.keep(part->get());
+      const int list = value(items.get()), limit = value(longest.get());
+      return note(object, add({.kind = Kind::Call,
+                               .parts = {list, limit},
+                               .object = reinterpret_cast<PyObject*>(type)}));
+    }
+    if (std::string_view(type->tp_name) == "collections.defaultdict") {
+      Owned factory(need(PyObject_GetAttrString(object, "default_factory")));
+      capture_.keep(factory.get());
+      const int part = value(factory.get());
+      const int made = note(object, add({.kind = Kind::Dict,
+                                         .parts = {part},
+                                         .object = reinterpret_cast<PyObject*>(type)}));
+      fill_dict(Kind::FillDict, made, object);
       return made;
     }
     if (is_partial(object)) {

@@ -169,6 +169,19 @@ PyObject* Capture::import(PyObject* real, int source) {
     return fake;
   }
   if (PyTuple_Check(real)) return import_tuple(real, source);
+  if (PyFrozenSet_CheckExact(real)) {
+    Owned items(need(PySequence_Tuple(real)));
+    bool is_constant = true;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+      PyObject* item = PyTuple_GET_ITEM(items.get(), i);
+      is_constant &= is_immutable(item) || PyType_Check(item);
+    }
+    if (is_constant) {
+      check(Kind::TypeIs, source, reinterpret_cast<PyObject*>(&PyFrozenSet_Type));
+      check(Kind::Keys, source, items.get());
+      return note_outside(real, source);
+    }
+  }
   if (is_twinned(real)) return make_twin(real, source);
   if (is_partial(real)) return import_partial(real, source);
   if (PyMethod_Check(real)) {

@@ -670,3 +670,20 @@ def views_and_writes(x):
 @case(X, breaks=20)
 def deep_copy(x):
     return copy.deepcopy([1, [2]]), x
+
+
+NAMES = frozenset({"a", "b"})
+
+
+@case(X, frozenset({1, 2}))
+def frozen_sets(x, s):
+    return x * len(s), "a" in NAMES, sorted(s | {3})
+
+
+@case(X)
+def containers_as_results(x):
+    d = collections.defaultdict(list)
+    d["k"].append(x)
+    q = collections.deque([x, 1], maxlen=5)
+    q.append(x + 1)
+    return d, q, collections.OrderedDict(a=x), d["k"][0].shape.numel()
