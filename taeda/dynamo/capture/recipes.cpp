@@ -198,9 +198,9 @@ class Recipes {
       Owned factory(need(PyObject_GetAttrString(object, "default_factory")));
       capture_.keep(factory.get());
       const int part = value(factory.get());
-      const int made = note(object, add({.kind = Kind::Dict,
-                                         .parts = {part},
-                                         .object = reinterpret_cast<PyObject*>(type)}));
+      const int made = note(
+          object,
+          add({.kind = Kind::Dict, .parts = {part}, .object = reinterpret_cast<PyObject*>(type)}));
       fill_dict(Kind::FillDict, made, object);
       return made;
     }
