@@ -1,5 +1,7 @@
 """Random numbers of a test are the same whatever ran before it."""
 
+import gc
+
 import pytest
 
 import taeda
@@ -15,3 +17,9 @@ def same_random_numbers(request):
     if rng is not None:
         bits = rng.bit_generator
         bits.state = _first_states.setdefault(request.module.__name__, bits.state)
+
+
+def pytest_collection_finish():
+    """Tens of thousands of tests are objects: collections inside of tests do not look at them."""
+    gc.collect()
+    gc.freeze()

@@ -14,7 +14,7 @@ data = __import__(f"{NAME}.utils.data", fromlist=["data"])
 mp = __import__(f"{NAME}.multiprocessing", fromlist=["mp"])
 DataLoader, Dataset, IterableDataset = data.DataLoader, data.Dataset, data.IterableDataset
 
-pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:This DataLoader will create")]
 
 
 class Squares(Dataset):

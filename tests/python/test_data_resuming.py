@@ -13,6 +13,8 @@ from taeda.utils.data import (
 
 import taeda as t
 
+pytestmark = pytest.mark.slow
+
 
 class Stream(IterableDataset):
     """Numbers of a worker's share; how many were read is counted."""

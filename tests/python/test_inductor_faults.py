@@ -14,6 +14,8 @@ from test_inductor_tools import PROGRAM, run_program, script_compiler, traced
 import taeda as t
 import taeda.nn.functional as F
 
+pytestmark = pytest.mark.slow
+
 X = t.randn(6, 10)
 
 

@@ -11,7 +11,7 @@ import time
 import pytest
 from under_test import NAME, t
 
-pytestmark = pytest.mark.skipif(NAME != "taeda", reason="about Taeda's files")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(NAME != "taeda", reason="about Taeda's files")]
 
 FORMATS = [pytest.param(True, id="archive"), pytest.param(False, id="stream")]
 
