@@ -128,7 +128,7 @@ def _pure():
     yield from (types.MethodType, types.SimpleNamespace)
     generator = types.GeneratorType
     yield from (generator.send, generator.throw, generator.close)
-    yield from (sys.exc_info, sys.intern, sys.getrecursionlimit)
+    yield from (sys.exc_info, sys.exception, sys.intern, sys.getrecursionlimit)
     yield type.__instancecheck__
     yield type.__subclasscheck__
     yield functools.reduce

@@ -375,6 +375,9 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
   return check_numbers(values, nullptr);
 }
 
+// Since 3.13 attributes are written without a new version of their dict; 3.12 was not proved.
+constexpr bool kHasVersions = PY_VERSION_HEX < 0x030C0000;
+
 bool GuardProgram::run(PyObject* const* const* frames, std::vector<PyObject*>& values,
                        std::vector<Owned>& held, std::string* reason) const {
   if (witness_.is_set && reason == nullptr && pass_witness(frames, values, held)) return true;
@@ -390,7 +393,7 @@ bool GuardProgram::run(PyObject* const* const* frames, std::vector<PyObject*>& v
     }
   }
   if (!check_numbers(values, reason)) return false;
-  set_witness(values);
+  if (kHasVersions) set_witness(values);
   return true;
 }
 

@@ -83,7 +83,8 @@ class GuardProgram {
   // was changed, its value is the same, and so is the outcome of checks of classes, constants and
   // items. What was found at the last run that passed is kept as a witness, so that a run of a
   // module with many parameters compares a number per dict, and looks at classes and tensors. It
-  // keeps no object of the program alive.
+  // keeps no object of the program alive. Dicts of later CPythons than 3.11 do not count all
+  // changes.
   struct Witness {
     struct Mark {
       int owner;  // a path whose __dict__ it is; -1 for a dict itself
