@@ -107,6 +107,16 @@ class ActiveCapture final : public dynamo::Capturing {
   bool collects_;
 };
 
+std::shared_ptr<const Entry> CompiledRegions::Region::find(PyObject* const* const* slots,
+                                                           std::vector<PyObject*>& values,
+                                                           std::vector<dynamo::Owned>& held) const {
+  for (const auto& entry : entries) {
+    held.clear();
+    if (entry->takes(slots, values, held)) return entry;
+  }
+  return nullptr;
+}
+
 CompiledRegions::Place CompiledRegions::place_of(const std::vector<const State*>& frames) {
   Place place;
   for (const State* state : frames) place.emplace_back(state->code->object, state->next->start);
@@ -146,11 +156,7 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
   for (const State* state : frames) slots.push_back(state->slots);
   std::vector<PyObject*> values;
   std::vector<dynamo::Owned> held;
-  for (size_t i = 0; i < region.entries.size(); ++i) {
-    // Others may compile, or forget, meanwhile.
-    const std::shared_ptr<const Entry> entry = region.entries[i];
-    held.clear();
-    if (!entry->takes(slots.data(), values, held)) continue;
+  if (const auto entry = region.find(slots.data(), values, held)) {
     if (entry->run(values, ending)) return RegionRun::Ran;
     if (!entry->is_transactional) return RegionRun::Raised;
     // Nothing of the region happened: the program raises its error itself.
@@ -202,11 +208,7 @@ PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots,
   if (found == regions_.end()) return nullptr;
   std::vector<PyObject*> values;
   std::vector<dynamo::Owned> held;
-  const auto& entries = found->second.entries;
-  for (size_t i = 0; i < entries.size(); ++i) {
-    const std::shared_ptr<const Entry> entry = entries[i];
-    held.clear();
-    if (!entry->takes(&slots, values, held)) continue;
+  if (const auto entry = found->second.find(&slots, values, held)) {
     if (entry->result < 0) return nullptr;
     Ending ending;
     if (entry->run(values, ending)) return ending.value.release();

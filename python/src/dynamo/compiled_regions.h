@@ -51,6 +51,11 @@ class CompiledRegions final : public dynamo::Regions {
     std::vector<std::shared_ptr<const dynamo::Entry>> entries;
     bool is_native = false;
     History history;
+    // The one whose guards hold, with the values of its paths. Shared: others may compile, or
+    // forget, while it runs.
+    std::shared_ptr<const dynamo::Entry> find(PyObject* const* const* slots,
+                                              std::vector<PyObject*>& values,
+                                              std::vector<dynamo::Owned>& held) const;
   };
   using Place = std::vector<std::pair<PyCodeObject*, int>>;
   static Place place_of(const std::vector<const dynamo::State*>& frames);

@@ -245,9 +245,8 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   if (autograd::requires_grad(t) && !autograd::requires_grad(fake))
     autograd::set_requires_grad(fake, true);
   dynamo::TensorGuard guard{
-      Py_TYPE(real),     t.dtype(),  t.device(),       t.layout(), autograd::requires_grad(t),
-      t.is_conj(),       t.is_neg(), t.is_inference(), {},         {},
-      t.storage_offset()};
+      Py_TYPE(real), t.dtype(),  t.device(),       t.layout(), autograd::requires_grad(t),
+      t.is_conj(),   t.is_neg(), t.is_inference(), {},         {}};
   bool has_symbols = false;
   for (size_t d = 0; d < dims.size(); ++d) {
     const SymInt& size = fake.sym_sizes()[d];

@@ -2,13 +2,13 @@
 
 import functools
 import inspect
-import os
 import types
 import warnings
 import weakref
 
 import taeda
 from taeda import _C
+from taeda._inductor import _is_strict
 from taeda.compiler._backends import inductor, lookup_backend
 from taeda.compiler._counters import counters
 from taeda.compiler._errors import BackendCompilerFailed
@@ -19,11 +19,6 @@ __all__ = ["OptimizedModule", "compile", "compile_callable", "optimize", "optimi
 
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 _OPTIONS = {"native", "check"}
-
-
-def is_strict():
-    """Whether TAEDA_COMPILE_STRICT makes errors of what would run as it is."""
-    return os.environ.get("TAEDA_COMPILE_STRICT", "0") not in ("", "0")
 
 
 # Compiled callables that are alive, so that reset() finds them.
@@ -49,7 +44,7 @@ def _graph_compiler(backend, options):
             if not callable(compiled):
                 raise AssertionError("compiler_fn did not return callable")
         except Exception as error:
-            if backend is not inductor or is_strict():
+            if backend is not inductor or _is_strict():
                 raise BackendCompilerFailed(backend, error) from error
             # What the compiler lacks runs operator by operator.
             counters["fallback"][f"{type(error).__name__}: {error}"] += 1
@@ -121,7 +116,7 @@ def compile_callable(function, backend, options, fullgraph, dynamic, report=_not
 class OptimizedModule(taeda.nn.Module):
     """A module whose calls are compiled; everything else is that of the module it was made of."""
 
-    _opt_mod_attributes = {"_orig_mod", "_compiled", "forward", "_arguments"}
+    _opt_mod_attributes = {"_orig_mod", "forward", "_arguments"}
 
     def __init__(self, module, arguments):
         super().__init__()

@@ -72,17 +72,6 @@ bool is_made_plainly(PyTypeObject* type) {
 
 }  // namespace
 
-CallKind Capture::kind_of(PyObject* callable, PyObject* self) {
-  if (PyCFunction_Check(callable)) {
-    if (PyObject* descriptor = descriptor_of(callable)) {
-      const CallKind kind = recorder_.kind_of(descriptor);
-      if (kind != CallKind::Unknown) return kind;
-    }
-  }
-  (void)self;
-  return recorder_.kind_of(callable);
-}
-
 // Gives a call of a Python function its frame. Defaults that were filled in are the program's.
 bool Capture::enter(State& state, const Call& call) {
   auto* function = reinterpret_cast<PyFunctionObject*>(call.callable);
@@ -310,9 +299,9 @@ PyObject* Capture::call(State& state, Call call) {
     call.callable = descriptor;
     return this->call(state, std::move(call));
   }
-  if (PyCFunction_Check(call.callable)) {
-    PyObject* descriptor = descriptor_of(call.callable);
-    if (descriptor != nullptr && Py_IS_TYPE(descriptor, &PyMethodDescr_Type)) {
+  PyObject* descriptor = PyCFunction_Check(call.callable) ? descriptor_of(call.callable) : nullptr;
+  if (descriptor != nullptr) {
+    if (Py_IS_TYPE(descriptor, &PyMethodDescr_Type)) {
       call.values.insert(call.values.begin(), PyCFunction_GET_SELF(call.callable));
       ++call.positional;
       call.callable = descriptor;
@@ -340,7 +329,9 @@ PyObject* Capture::call(State& state, Call call) {
   }
   if (PyType_Check(call.callable)) return call_class(call);
   if (is_partial(call.callable)) return call_partial(state, call);
-  switch (const CallKind kind = kind_of(call.callable, nullptr)) {
+  CallKind kind = recorder_.kind_of(call.callable);
+  if (kind == CallKind::Unknown && descriptor != nullptr) kind = recorder_.kind_of(descriptor);
+  switch (kind) {
     case CallKind::Operator: return call_operator(call);
     case CallKind::Pure:
     case CallKind::Mutates: return call_native(call, kind);

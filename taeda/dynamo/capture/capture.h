@@ -101,6 +101,7 @@ class Capture final : public Capturing {
   PyObject* make_twin(PyObject* real, int source);
   PyObject* import_partial(PyObject* real, int source);
   PyObject* import_native_method(PyObject* real, int source);
+  PyObject* stand_for(PyObject* real, PyObject* made, int source);
   PyObject* note_outside(PyObject* real, int source, bool is_opaque = false);
   Outside* find(PyObject* object);
   Twin* twin_of(PyObject* object);
@@ -148,7 +149,6 @@ class Capture final : public Capturing {
   PyObject* call_builtin(const Call& call, bool& is_known);
   PyObject* call_operator(const Call& call);
   bool enter(State& state, const Call& call);
-  CallKind kind_of(PyObject* callable, PyObject* self);
 
   // ---- instructions (instructions.cpp) ----
   using Handler = Flow (Capture::*)(State& state, int argument);
@@ -200,7 +200,7 @@ class Capture final : public Capturing {
   Flow format_value(State& state, int argument);
   Flow finish_call(State& state, PyObject** words, Call call);
 
-  bool make_entry(std::string reason, PyObject* value, const std::vector<const State*>* frames);
+  bool make_entry(PyObject* value, const std::vector<const State*>* frames);
 
   Sources& sources_;
   GuardProgram& guards_;
@@ -216,7 +216,6 @@ class Capture final : public Capturing {
   int64_t writes_ = 0;                            // instructions so far that wrote to something
   bool is_broken_ = false;                        // in a frame that a C function called
   bool is_abandoned_ = false;
-  bool had_grad_ = true;
   std::string reason_;
   std::unique_ptr<Entry> entry_;
   Owned failure_;

@@ -85,7 +85,6 @@ struct Entry {
   std::vector<Owned> kept;
   int result = -1;  // a step; -1: frames go on
   std::vector<FrameRecipe> frames;
-  std::string break_reason;
   bool is_transactional = false;  // the compiled function does all of its work, or nothing
   bool checks_memory = false;     // inputs share memory as they did
   std::vector<std::vector<size_t>> shared;

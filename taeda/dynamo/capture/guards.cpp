@@ -57,7 +57,6 @@ bool TensorGuard::fits(PyObject* object) const {
   const IntList own = t.sizes(), own_strides = t.strides();
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] >= 0 && sizes[d] != own[d]) return false;
-    // Where there is one element or none along a dimension its stride says nothing.
     if (strides[d] >= 0 && strides[d] != own_strides[d]) return false;
   }
   return true;

@@ -23,7 +23,6 @@ struct TensorGuard {
   Layout layout;
   bool requires_grad, is_conj, is_neg, is_inference;
   IntVec sizes, strides;
-  int64_t offset;
 
   // Empty where the tensor fits, else what differs.
   std::string difference(PyObject* object) const;

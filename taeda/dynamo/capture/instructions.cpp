@@ -117,7 +117,6 @@ const std::array<Capture::Way, 256>& Capture::ways() {
 Capture::Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
                  const std::vector<const State*>& frames)
     : sources_(sources), guards_(guards), recorder_(recorder), modes_(Modes::now()) {
-  had_grad_ = autograd::grad_enabled();
   exception_state_ = frames.back()->thread->exc_info->exc_value;
   int number = 0;
   for (const State* state : frames) {
@@ -134,7 +133,7 @@ Capture::Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
   }
 }
 
-Capture::~Capture() { autograd::set_grad_enabled(had_grad_); }
+Capture::~Capture() { autograd::set_grad_enabled(modes_.has_grad); }
 
 void Capture::begin_frame(State& state) {
   frames_[state.frame] = Frame{-1, {}};

@@ -43,7 +43,7 @@ class Recipes {
         add({.kind = Kind::WriteCell, .target = target, .parts = {part}});
       }
     }
-    if (autograd::grad_enabled() != capture_.had_grad_)
+    if (autograd::grad_enabled() != capture_.modes_.has_grad)
       add({.kind = Kind::SetGradMode, .number = autograd::grad_enabled()});
   }
 
@@ -335,16 +335,14 @@ class Recipes {
   std::unordered_map<PyObject*, int> steps_;
 };
 
-bool Capture::close(PyObject* value) { return make_entry("", value, nullptr); }
+bool Capture::close(PyObject* value) { return make_entry(value, nullptr); }
 
 bool Capture::close(const std::vector<const State*>& frames) {
-  return make_entry(reason_, nullptr, &frames);
+  return make_entry(nullptr, &frames);
 }
 
-bool Capture::make_entry(std::string reason, PyObject* value,
-                         const std::vector<const State*>* frames) {
-  const bool has_grad = autograd::grad_enabled();
-  const auto restore = [&] { autograd::set_grad_enabled(had_grad_); };
+bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frames) {
+  const auto restore = [&] { autograd::set_grad_enabled(modes_.has_grad); };
   if (is_abandoned_) {
     restore();
     return false;
@@ -386,7 +384,6 @@ bool Capture::make_entry(std::string reason, PyObject* value,
         recipe.next = state->next;
         entry->frames.push_back(std::move(recipe));
       }
-      entry->break_reason = reason;
     }
     recipes.writes();
   } catch (const Break& problem) {
@@ -404,7 +401,6 @@ bool Capture::make_entry(std::string reason, PyObject* value,
     return false;
   }
   restore();
-  (void)has_grad;
   entry->modes = modes_;
   Recorder::Compiled compiled = recorder_.compile(guards_);
   if (compiled.is_raised) {

@@ -124,6 +124,15 @@ PyObject* Capture::note_outside(PyObject* real, int source, bool is_opaque) {
   return Py_NewRef(real);
 }
 
+// Another object stands for `real` from now on; its reference is passed through.
+PyObject* Capture::stand_for(PyObject* real, PyObject* made, int source) {
+  keep(real);
+  keep(made);
+  stand_ins_[real] = made;
+  outside_[made].source = source;
+  return made;
+}
+
 // The stand-in of an object that was read at `source`, with the guards that make it stand for what
 // is there at other calls.
 PyObject* Capture::import(PyObject* real, int source) {
@@ -162,11 +171,7 @@ PyObject* Capture::import(PyObject* real, int source) {
   }
   if (python::is_tensor(real)) {
     PyObject* fake = need(recorder_.import_tensor(real, source, sources_.text(source)));
-    keep(real);
-    keep(fake);
-    stand_ins_[real] = fake;
-    outside_[fake].source = source;
-    return fake;
+    return stand_for(real, fake, source);
   }
   if (PyTuple_Check(real)) return import_tuple(real, source);
   if (PyFrozenSet_CheckExact(real)) {
@@ -189,11 +194,7 @@ PyObject* Capture::import(PyObject* real, int source) {
     Owned function(import(PyMethod_GET_FUNCTION(real), sources_.of(Step::MethodFunction, source)));
     Owned self(import(PyMethod_GET_SELF(real), sources_.of(Step::MethodSelf, source)));
     PyObject* method = need(PyMethod_New(function.get(), self.get()));
-    keep(real);
-    keep(method);
-    stand_ins_[real] = method;
-    outside_[method].source = source;
-    return method;
+    return stand_for(real, method, source);
   }
   check(Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
   if (PyCell_Check(real)) return note_outside(real, source);
@@ -223,11 +224,7 @@ PyObject* Capture::import_tuple(PyObject* real, int source) {
     Owned arguments(need(PyTuple_Pack(1, items.get())));
     made = need(PyTuple_Type.tp_new(Py_TYPE(real), arguments.get(), nullptr));
   }
-  keep(real);
-  keep(made);
-  stand_ins_[real] = made;
-  outside_[made].source = source;
-  return made;
+  return stand_for(real, made, source);
 }
 
 // A method of C bound to an object: the same of the object's stand-in.
@@ -237,11 +234,7 @@ PyObject* Capture::import_native_method(PyObject* real, int source) {
   Owned self(import(PyCFunction_GET_SELF(real), sources_.of(Step::MethodSelf, source)));
   if (is_opaque(self.get())) return note_outside(real, source, /*is_opaque=*/true);
   PyObject* made = need(PyObject_GetAttrString(self.get(), definition->ml_name));
-  keep(real);
-  keep(made);
-  stand_ins_[real] = made;
-  outside_[made].source = source;
-  return made;
+  return stand_for(real, made, source);
 }
 
 // functools.partial: its function and arguments, in a new one.
@@ -260,11 +253,7 @@ PyObject* Capture::import_partial(PyObject* real, int source) {
     PyTuple_SET_ITEM(all.get(), i, Py_NewRef(PyTuple_GET_ITEM(parts[1].get(), i - 1)));
   PyObject* made =
       need(PyObject_Call(reinterpret_cast<PyObject*>(Py_TYPE(real)), all.get(), parts[2].get()));
-  keep(real);
-  keep(made);
-  stand_ins_[real] = made;
-  outside_[made].source = source;
-  return made;
+  return stand_for(real, made, source);
 }
 
 PyObject* Capture::make_twin(PyObject* real, int source) {
@@ -279,12 +268,8 @@ PyObject* Capture::make_twin(PyObject* real, int source) {
   twin->seen = Owned(need(PyDict_New()));
   twin->missing = Owned(need(PySet_New(nullptr)));
   twin->deleted = Owned(need(PySet_New(nullptr)));
-  keep(real);
-  keep(made);
-  stand_ins_[real] = made;
-  Outside& outside = outside_[made];
-  outside.source = source;
-  outside.twin = twin.get();
+  stand_for(real, made, source);
+  outside_[made].twin = twin.get();
   twins_.push_back(std::move(twin));
   return made;
 }
@@ -337,7 +322,7 @@ void Capture::open(PyObject* object) {
   need(PyDict_Update(former.get(), object));
   Owned names(need(PySequence_Tuple(real)));
   check(Check::Kind::Keys, twin->source, names.get());
-  need(PyObject_CallMethod(object, "clear", nullptr));
+  Owned cleared(need(PyObject_CallMethod(object, "clear", nullptr)));
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i) {
     PyObject* key = PyTuple_GET_ITEM(names.get(), i);
     PyObject* value = need(PyDict_GetItemWithError(real, key));
