@@ -4,7 +4,9 @@
 
 #include "python/interop/errors.h"
 #include "python/src/compile/compiled_object.h"
+#include "python/src/dispatch/overrides.h"
 #include "taeda/base/str.h"
+#include "taeda/dispatch/levels.h"
 
 namespace taeda::python {
 
@@ -14,6 +16,11 @@ using dynamo::RegionRun;
 using dynamo::State;
 
 Stance stance = Stance::Default;
+
+bool has_foreign_modes() {
+  return dispatch::num_levels() > 0 || is_function_mode_active() ||
+         override_state() != OverrideState::Enabled;
+}
 
 namespace {
 
@@ -150,6 +157,7 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
     taeda_set_raised(error_.release());
     return RegionRun::Raised;
   }
+  if (has_foreign_modes()) return RegionRun::Natively;
   Region& region = regions_[place_of(frames)];
   if (region.is_native) return RegionRun::Natively;
   std::vector<PyObject* const*> slots;

@@ -28,6 +28,9 @@ struct CompileOptions {
 enum class Stance : uint8_t { Default, ForceEager, EagerOnRecompile, FailOnRecompile };
 extern Stance stance;
 
+// The program's own function modes and transforms see calls as they are.
+bool has_foreign_modes();
+
 class CompiledRegions final : public dynamo::Regions {
  public:
   explicit CompiledRegions(CompileOptions options) : options_(std::move(options)) {}
