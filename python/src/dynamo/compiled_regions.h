@@ -62,7 +62,8 @@ class CompiledRegions final : public dynamo::Regions {
   };
   using Place = std::vector<std::pair<PyCodeObject*, int>>;
   static Place place_of(const std::vector<const dynamo::State*>& frames);
-  void tell(const char* what, const std::string& text, PyCodeObject* code, int line);
+  // Whether whoever is told wants an error.
+  bool tell(const char* what, const std::string& text, PyCodeObject* code, int line);
   void fail_whole(const std::string& reason, PyCodeObject* code, int line);
 
   friend class ActiveCapture;

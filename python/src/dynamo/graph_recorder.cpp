@@ -177,7 +177,9 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
       graph_(make_intrusive<fx::Graph>()),
       tracer_(make_intrusive<fx::Tracer>(graph_)) {
   static PyObject* const make_mode = attribute_of("taeda.compiler._capture", "make_fake_mode");
-  mode_object_ = Ref(checked(PyObject_CallNoArgs(make_mode)));
+  const Ref made(checked(PyObject_CallNoArgs(make_mode)));
+  mode_object_ = Ref::share(PyTuple_GetItem(made.get(), 0));
+  takes_numbers_ = PyTuple_GetItem(made.get(), 1) == Py_True;
   mode_ = read_fake_mode(mode_object_.get());
   env_ = mode_->options().shape_env;
   function_mode_ = Ref(checked(mode_type->tp_alloc(mode_type, 0)));
@@ -253,7 +255,13 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   if (is_static) {
     fake = mode_->from_tensor(t);
   } else {
-    const auto g = env_->create_geometry(t.sizes(), t.strides(), t.storage_offset(), name, dims);
+    // What the program marked must not become a constant.
+    std::vector<fx::DimConstraint> constraints(dims.size());
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (dims[d] == fx::DimDynamic::Dynamic)
+        constraints[d].kind = fx::DimConstraint::Kind::Relaxed;
+    const auto g = env_->create_geometry(t.sizes(), t.strides(), t.storage_offset(), name, dims,
+                                         constraints);
     fake = mode_->from_tensor(t, g.sizes, g.strides, g.offset);
     mode_->remember(t, fake);
   }
@@ -347,6 +355,10 @@ bool GraphRecorder::is_value(PyObject* object) const {
   return is_tensor_value(object) || is_symbolic(object);
 }
 
+bool GraphRecorder::requires_grad(PyObject* tensor) const {
+  return autograd::requires_grad(tensor_of(tensor));
+}
+
 PyTypeObject* GraphRecorder::class_of(PyObject* value) const {
   if (is_symint(value)) return &PyLong_Type;
   if (is_symfloat(value)) return &PyFloat_Type;
@@ -413,12 +425,31 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     has_real |= !is_of_graph(tensor_of(o));
   });
   if (has_real) throw Break{"a result that is no tensor of the graph"};
-  if (!has_tensors && !is_written) {
+  const bool is_unbacked = this->is_unbacked(result.get());
+  if (is_unbacked && !takes_numbers_) throw Break{"a value that only data tells"};
+  if (!has_tensors && !is_written && !is_unbacked) {
     if (result.get() == Py_None) throw Break{"a call for its effect"};
     return result.release();
   }
   if (!rehearsal_) record(function, args, kwargs, result.get());
   return result.release();
+}
+
+// Whether a number, or a size of a tensor, is known to data alone.
+bool GraphRecorder::is_unbacked(PyObject* value) const {
+  if (is_symbolic(value))
+    return !fx::SymExprNode::of(sym_node_of(value).get(), *env_).raw_expr()->has_hint;
+  if (is_tensor(value)) {
+    const Tensor& t = tensor_of(value);
+    if (!t.impl()->has_symbolic_sizes()) return false;
+    for (const SymInt& size : t.sym_sizes())
+      if (size.is_symbolic() && !env_->expr(size)->has_hint) return true;
+    return false;
+  }
+  if (!PyTuple_Check(value) && !PyList_Check(value)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i)
+    if (is_unbacked(PySequence_Fast_GET_ITEM(value, i))) return true;
+  return false;
 }
 
 // The same structure with nodes for tensors and symbolic numbers.
@@ -568,6 +599,8 @@ std::string user_line() {
 // Tensors of a result, alone or in lists and tuples; named results are tuples, too.
 static dispatch::Value results_of(PyObject* result) {
   if (is_tensor(result)) return dispatch::Value(tensor_of(result));
+  if (is_symint(result)) return dispatch::Value(SymInt(sym_node_of(result)));
+  if (is_symbolic(result)) return dispatch::Value(sym_node_of(result));
   if (!PyTuple_Check(result) && !PyList_Check(result)) return dispatch::Value();
   auto items = std::make_shared<dispatch::Value::List>();
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); ++i)

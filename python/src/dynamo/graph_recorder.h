@@ -58,6 +58,7 @@ class GraphRecorder final : public dynamo::Recorder {
   PyObject* import_number(PyObject* real, int source, const std::string& name) override;
   bool is_value(PyObject* object) const override;
   bool is_tensor_value(PyObject* object) const override;
+  bool requires_grad(PyObject* tensor) const override;
   PyTypeObject* class_of(PyObject* value) const override;
   PyObject* real_of(PyObject* value, int* source) const override;
   PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) override;
@@ -120,6 +121,8 @@ class GraphRecorder final : public dynamo::Recorder {
   std::unordered_map<PyObject*, fx::Node*> levels_;  // of function transforms; kept by `kept_`
   Ref function_mode_;
   std::string break_reason_;
+  bool takes_numbers_ = false;  // that only data tells, as values of the graph
+  bool is_unbacked(PyObject* value) const;
   struct Rehearsal {
     Ref args;
     std::unordered_set<const fx::Node*> known;

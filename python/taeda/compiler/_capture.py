@@ -10,6 +10,7 @@ from taeda.fx.fake.tensors import (
 from taeda.fx.graph_module import GraphModule
 from taeda.fx.symbolic.shape_env import ShapeEnv
 from taeda.nn import Module
+from taeda.utils._config_module import dynamo_config as config
 
 __all__ = ["DATA_DEPENDENT", "apply_function", "make_body", "make_fake_mode", "with_bodies"]
 
@@ -22,9 +23,16 @@ DATA_DEPENDENT = (
 
 
 def make_fake_mode():
-    """The mode of a graph that is captured: symbols for sizes, none for numbers from data."""
-    env = ShapeEnv(allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
-    return FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
+    """The mode of a graph that is captured, and whether the graph may hold numbers from data.
+
+    Functions may read such numbers inside; what they give to the program is a break without it.
+    """
+    env = ShapeEnv(
+        allow_scalar_outputs=True,
+        allow_dynamic_output_shape_ops=config.capture_dynamic_output_shape_ops,
+    )
+    mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
+    return mode, config.capture_scalar_outputs or config.capture_dynamic_output_shape_ops
 
 
 def with_bodies(graph, bodies):

@@ -59,7 +59,7 @@ def _graph_compiler(backend, options):
 
 
 def _note(what, text, file, line):
-    """Counts what a capture tells of itself."""
+    """Counts what a capture tells of itself; whether it is to be an error."""
     where = f"{file}:{line}" if file else ""
     if what == "break":
         counters["graph_break"][text] += 1
@@ -67,13 +67,17 @@ def _note(what, text, file, line):
         counters["given_up"][text] += 1
     elif what == "recompile":
         counters["recompile"][text] += 1
+        return config.error_on_recompile
     elif what == "limit":
         counters["recompile_limit"][text] += 1
+        if config.fail_on_recompile_limit_hit:
+            return True
         warnings.warn(
             f"taeda.compile: {where} was compiled {config.recompile_limit} times and runs as it is "
             f"from now on; the last guard that failed: {text}",
             stacklevel=2,
         )
+    return False
 
 
 def _trampoline(function, *args, **kwargs):

@@ -109,7 +109,6 @@ _REFUSED_METHODS = {
     "set_",
     "share_memory_",
     "storage",
-    "tolist",
     "untyped_storage",
 }
 
@@ -233,6 +232,7 @@ def kinds():
         table[kind.__enter__] = table[kind.__exit__] = LOCK
     table[taeda.nn.Module.__call__] = ENTERED
     table[taeda.compiler.graph_break] = UNKNOWN
+    table[collections.namedtuple] = CONSTANT
     table[_C._dynamo.is_capturing] = PURE
     table.update(_noted)
     return table

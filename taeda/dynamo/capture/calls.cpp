@@ -124,10 +124,14 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
       throw Break{"the address of an object in a container of the program"};
     open_deep(value);
   }
-  if (kind == CallKind::Mutates) {
+  if (kind == CallKind::Mutates && !call.values.empty()) {
     ++writes_;
-    if (!call.values.empty() && find(call.values[0]) != nullptr &&
-        twin_of(call.values[0]) == nullptr)
+    if (PyAnySet_Check(call.values[0]) && call.values.size() == 2) {
+      Owned members(need(PySequence_List(call.values[0])));
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(members.get()); ++i)
+        check_distinct(call.values[1], PyList_GET_ITEM(members.get(), i));
+    }
+    if (find(call.values[0]) != nullptr && twin_of(call.values[0]) == nullptr)
       throw Break{name_of(call.callable) + " writes to an object that is not known"};
   }
   return need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));

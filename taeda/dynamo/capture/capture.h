@@ -203,6 +203,8 @@ class Capture final : public Capturing {
   Flow contains(State& state, int argument);
   Flow is_op(State& state, int argument);
   Flow compare_op(State& state, int argument);
+  Flow build_set(State& state, int argument);
+  Flow build_map(State& state, int argument);
   Flow make_function(State& state, int argument);
   void check_distinct(PyObject* a, PyObject* b);
   void import_defaults(TaedaFrame* frame);

@@ -55,6 +55,8 @@ const std::array<Capture::Way, 256>& Capture::ways() {
     own("IS_OP", &Capture::is_op);
     own("COMPARE_OP", &Capture::compare_op);
     own("MAKE_FUNCTION", &Capture::make_function);
+    own("BUILD_SET", &Capture::build_set);
+    own("BUILD_MAP", &Capture::build_map);
     own("CALL", &Capture::call_instruction);
     own("CALL_KW", &Capture::call_kw);
     own("CALL_FUNCTION_EX", &Capture::call_function_ex);
@@ -541,6 +543,9 @@ Flow Capture::contains(State& state, int argument) {
     return Flow::Next;
   }
   open(container);
+  if (PyList_CheckExact(container) || PyTuple_CheckExact(container))
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(container); ++i)
+      check_distinct(value, PySequence_Fast_GET_ITEM(container, i));
   return run::CONTAINS_OP_(state, argument);
 }
 
@@ -564,6 +569,19 @@ Flow Capture::compare_op(State& state, int argument) {
   }
   check_distinct(state.peek(1), state.peek(2));
   return run::COMPARE_OP_(state, argument);
+}
+
+// Members of a set, and keys of a dict, that are two stay two.
+Flow Capture::build_set(State& state, int argument) {
+  for (int i = 1; i <= argument; ++i)
+    for (int j = i + 1; j <= argument; ++j) check_distinct(state.peek(i), state.peek(j));
+  return state.now->handler(state, argument);
+}
+
+Flow Capture::build_map(State& state, int argument) {
+  for (int i = 1; i <= argument; ++i)
+    for (int j = i + 1; j <= argument; ++j) check_distinct(state.peek(2 * i), state.peek(2 * j));
+  return state.now->handler(state, argument);
 }
 
 Flow Capture::make_function(State& state, int argument) {

@@ -66,7 +66,7 @@ bool is_twinned(PyObject* object) { return container_of(Py_TYPE(object)) != null
 
 // Keys that stand for themselves, in guards too.
 static bool is_known_key(PyObject* key) {
-  if (PyTuple_CheckExact(key)) {
+  if (PyTuple_Check(key)) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i)
       if (!is_known_key(PyTuple_GET_ITEM(key, i))) return false;
     return true;
