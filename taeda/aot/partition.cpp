@@ -227,12 +227,23 @@ class Partitioner {
     return op && op->has(dispatch::Tag::NondeterministicSeeded);
   }
 
+  // Random numbers are not drawn again, whoever asks for it.
+  bool is_asked_for(const std::unordered_set<std::string>& names, const Node& node) const {
+    return !names.empty() && !is_random(node) && names.count(node.name()) != 0;
+  }
+
   // Values of the forward side that the backward takes.
   void choose() {
-    saved_ = cut([this](const Node& node) { return !options_.recomputes || !is_cheap(node); });
+    saved_ = cut([this](const Node& node) {
+      if (is_asked_for(options_.computed_again, node)) return false;
+      if (is_asked_for(options_.computed_once, node)) return true;
+      return !options_.recomputes || !is_cheap(node);
+    });
     if (options_.recomputes && options_.memory_budget < 1) {
       const NodeSet kept = worth_keeping();
-      saved_ = cut([&](const Node& node) { return is_random(node) || kept.count(&node); });
+      saved_ = cut([&](const Node& node) {
+        return is_random(node) || is_asked_for(options_.computed_once, node) || kept.count(&node);
+      });
     }
     const NodeSet saved(saved_.begin(), saved_.end());
     for (const Node* node : reach(gradients_, saved))
@@ -282,7 +293,8 @@ class Partitioner {
       const int k = own->second;
       const bool is_front = is_input(*node) || needed_front_.count(node);
       const bool can_save =
-          is_number(*node) || (is_tensor(*node) && (is_front || options_.recomputes));
+          is_number(*node) || (is_tensor(*node) && (is_front || options_.recomputes) &&
+                               !is_asked_for(options_.computed_again, *node));
       // A size is better saved than the tensor that has it.
       const int64_t cost = is_number(*node)       ? 1
                            : is_kept_input(*node) ? kInputCost

@@ -17,6 +17,9 @@
 // backward unless its result is smaller than what it is made of.
 #pragma once
 
+#include <string>
+#include <unordered_set>
+
 #include "taeda/fx/retrace.h"
 
 namespace taeda::aot {
@@ -48,6 +51,8 @@ struct PartitionOptions {
   // The share of the bytes saved by the rule above that may be saved; below 1, products and
   // reductions are computed again as well, those first that cost least for their bytes.
   double memory_budget = 1;
+  // Nodes, by name, that are computed again whatever they cost, and nodes that are never.
+  std::unordered_set<std::string> computed_again, computed_once;
 };
 
 // `num_inputs`: placeholders of the joint graph before the tangents.
