@@ -242,6 +242,16 @@ def test_gradients(name):
         compiled.compile_native()
 
 
+def test_the_gradient_of_a_slice_to_the_end_of_a_size_with_an_offset():
+    def f(x):
+        return (x * x).unfold(0, 2, 1).flatten()[-1:].sum()
+
+    x, longer = t.randn(5, requires_grad=True), t.randn(9, requires_grad=True)
+    compiled = captured(f, [x])
+    for one in (x, longer):
+        assert t.equal(t.autograd.grad(compiled(one), one)[0], t.autograd.grad(f(one), one)[0])
+
+
 def test_backward_runs_again_and_frees():
     x = leaf(4, 4)
     y = captured(lambda x: (x.sin() * x).sum(), [x])(x)
