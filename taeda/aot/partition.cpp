@@ -45,6 +45,14 @@ bool is_number(const Node& node) {
   return val.is<SymInt>() || val.is<int64_t>();
 }
 
+// Whether a number is an expression of several.
+bool is_compound(const Node& node) {
+  const Value val = node.val();
+  if (!val.is<SymInt>() || !val.get<SymInt>().is_symbolic()) return false;
+  const fx::SymExprNode* number = fx::SymExprNode::from(val.get<SymInt>().node());
+  return number && !number->expr()->is_symbol();
+}
+
 // Whether a value is computed again as easily as it is read: pointwise operators, views, copies,
 // constants and arithmetic on sizes.
 bool is_cheap(const Node& node) {
@@ -295,8 +303,9 @@ class Partitioner {
       const bool can_save =
           is_number(*node) || (is_tensor(*node) && (is_front || options_.recomputes) &&
                                !is_asked_for(options_.computed_again, *node));
-      // A size is better saved than the tensor that has it.
-      const int64_t cost = is_number(*node)       ? 1
+      // A size is better saved than the tensor that has it, and s0 than s0 + s1, which does not
+      // tell what s1 is.
+      const int64_t cost = is_number(*node)       ? (is_compound(*node) ? kInputCost - 1 : 1)
                            : is_kept_input(*node) ? kInputCost
                                                   : kInputCost * bytes_of(node->val());
       cut.add_edge(2 * k, 2 * k + 1, can_save ? cost : MinCut::kUncut);

@@ -9,7 +9,8 @@
 //   }
 //
 // Note [What is saved]: the values between the two are a minimum cut: as few bytes as possible,
-// where values that are cheap to compute and fuse with their readers may be computed again.
+// where values that are cheap to compute and fuse with their readers may be computed again. Of
+// several such cuts it is the last, so that least is computed again.
 // Products, reductions, random numbers and everything that a library computes are never computed
 // twice, unless a budget of memory asks for it. Inputs of the forward cost nothing, since they are
 // alive anyway; those that the program writes to are copied. What only the backward reads, and no

@@ -262,6 +262,12 @@ def test_backward_runs_again_and_frees():
         t.autograd.grad(y, x)
 
 
+def test_of_equal_bytes_the_last_value_is_saved():
+    x, w, v = leaf(5, 4), leaf(4, 8), leaf(8, 3)
+    text = captured(lambda x, w, v: t.relu(x @ w) @ v, [x, w, v]).text()
+    assert "saved relu: 160 bytes" in text and "computed again" not in text
+
+
 def test_the_partition_names_what_is_saved():
     f, first, _ = TRAINING["mlp"]
     text = captured(f, first).text()
