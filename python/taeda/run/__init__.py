@@ -1,4 +1,4 @@
-"""Runs programs that say `import torch` with Taeda: `taeda run`, `python -m taeda.run`, `taeda shell`.
+"""Programs that say `import torch` run with Taeda: `taeda run`, `taeda shell`.
 
 Note [Answering torch]: a finder (`answer.py`) stands before all others. `torch.x` is the module
 object `taeda.x` under a second key of sys.modules, never a copy, and PyTorch's files are not looked

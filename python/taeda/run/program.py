@@ -45,15 +45,16 @@ def _script(path):
         main.__spec__, main.__loader__, main.__file__ = spec, spec.loader, spec.origin
         main.__package__ = ""
         return main, code
+    full_path = os.path.join(os.getcwd(), path)
     try:
-        with io.open_code(os.path.abspath(path)) as file:
+        with io.open_code(full_path) as file:
             source = file.read()
     except OSError as error:
-        text = f"can't open file {os.path.abspath(path)!r}: [Errno {error.errno}] {error.strerror}"
+        text = f"can't open file {full_path!r}: [Errno {error.errno}] {error.strerror}"
         raise ProgramError(text) from None
     _set_first_path(os.path.dirname(os.path.realpath(path)))
     main = _fresh_main()
-    main.__file__, main.__cached__ = os.path.abspath(path), None
+    main.__file__, main.__cached__ = full_path, None
     main.__loader__ = SourceFileLoader("__main__", main.__file__)
     if path.endswith(".pyc"):
         return main, importlib.machinery.SourcelessFileLoader("__main__", path).get_code("__main__")
