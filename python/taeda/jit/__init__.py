@@ -8,6 +8,7 @@ programs to files, `taeda.compile` makes them fast.
 import functools
 from typing import Any, Final, TypeVar
 
+from taeda.jit import annotations
 from taeda.nn import Module
 
 __all__ = [
@@ -88,6 +89,9 @@ def script_if_tracing(fn):
     return call
 
 
+_script_if_tracing = script_if_tracing
+
+
 def interface(obj):
     """The class itself."""
     return obj
@@ -106,6 +110,19 @@ def unused(fn):
 def ignore(drop=False, **kwargs):
     """The function itself; with arguments, what decorates one."""
     return drop if callable(drop) else lambda fn: fn
+
+
+def _overload_method(func):
+    """A form of a method that only a script would read."""
+    return func
+
+
+_overload = _overload_method
+
+
+def _get_tracing_state():
+    """The record that TorchScript makes; None."""
+    return None
 
 
 def annotate(the_type: type[_T], the_value: _T) -> _T:
