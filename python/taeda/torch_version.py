@@ -1,15 +1,12 @@
 """A version that compares with texts and tuples by its numbers."""
 
-import re
-
 __all__ = ["TorchVersion"]
 
-_FORM = re.compile(
+_FORM = (
     r"v?(?P<release>\d+(\.\d+)*)(?P<stage>[-_.]?(a|alpha|b|beta|c|rc|pre|preview|post|rev|r|dev)"
-    r"[-_.]?\d*)*(\+(?P<local>[a-z0-9]+([-_.][a-z0-9]+)*))?",
-    re.IGNORECASE,
+    r"[-_.]?\d*)*(\+(?P<local>[a-z0-9]+([-_.][a-z0-9]+)*))?"
 )
-_STAGE = re.compile(r"(alpha|beta|preview|post|rev|pre|dev|rc|a|b|c|r)[-_.]?(\d*)", re.IGNORECASE)
+_STAGE = r"(alpha|beta|preview|post|rev|pre|dev|rc|a|b|c|r)[-_.]?(\d*)"
 _RANKS = {"dev": -4, "a": -3, "b": -2, "rc": -1, "post": 1}
 _STAGE_NAMES = {
     "alpha": "a",
@@ -24,15 +21,17 @@ _STAGE_NAMES = {
 
 def _parse(text):
     """A key that orders versions: release, stage, local part; ValueError for another text."""
+    import re
+
     text = text.strip().lower()
-    form = _FORM.fullmatch(text)
+    form = re.fullmatch(_FORM, text)
     if form is None:
         raise ValueError(f"Invalid version: '{text}'")
     release = [int(n) for n in form["release"].split(".")]
     while len(release) > 1 and release[-1] == 0:
         release.pop()
     stages = []
-    for name, number in _STAGE.findall(text.partition("+")[0]):
+    for name, number in re.findall(_STAGE, text.partition("+")[0]):
         stages.append((_RANKS[_STAGE_NAMES.get(name, name)], int(number or 0)))
     local = []
     for part in re.split(r"[-_.]", form["local"]) if form["local"] else ():

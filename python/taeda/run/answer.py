@@ -1,18 +1,15 @@
 """Answers `import torch` with Taeda's modules; see Note [Answering torch].
 
-Nothing outside the standard library is imported here before `torch` is asked for: every child
-process of `taeda run` executes this file when it starts.
+Every child process of `taeda run` executes this file when it starts, so that it imports nothing
+that the interpreter has not loaded by itself.
 """
 
-import importlib
-import importlib.abc
-import importlib.metadata
-import importlib.util
 import os
 import sys
-from email.message import Message
+from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import ModuleType
+
+ModuleType = type(sys)
 
 # The version of PyTorch whose names and semantics Taeda has.
 PYTORCH_VERSION = "2.13.0"
@@ -49,7 +46,7 @@ def _adopt_package(package):
     """Gives what `import taeda` has loaded PyTorch's names and numbers."""
     package.__version__ = package.torch_version.TorchVersion(PYTORCH_VERSION)
     if "TAEDA_RANDOM_ENGINE" not in os.environ:
-        package.random.set_default_engine("mt19937")
+        package._C._set_default_engine("mt19937")
     for name, module in list(sys.modules.items()):
         if _is_own(name) and isinstance(module, ModuleType):
             sys.modules.setdefault(_torch_name(name), module)
@@ -73,7 +70,7 @@ class _OwnLoader(SourceFileLoader):
             _rename_classes(module)
 
 
-class _SecondName(importlib.abc.Loader):
+class _SecondName:
     """Hands out a module that is loaded; its spec stays that of its file."""
 
     def __init__(self, module):
@@ -86,27 +83,7 @@ class _SecondName(importlib.abc.Loader):
         module.__spec__ = self._spec
 
 
-class _Distribution(importlib.metadata.Distribution):
-    """What packages learn that ask for the installed version of PyTorch."""
-
-    @property
-    def metadata(self):
-        message = Message()
-        message["Metadata-Version"] = "2.1"
-        message["Name"], message["Version"] = "torch", PYTORCH_VERSION
-        message["Summary"] = "Taeda, which answers for PyTorch"
-        return message
-
-    def read_text(self, filename):
-        return {"METADATA": self.metadata.as_string(), "top_level.txt": "torch\nfunctorch\n"}.get(
-            filename
-        )
-
-    def locate_file(self, path):
-        return os.path.join(PACKAGES, path)
-
-
-class Finder(importlib.abc.MetaPathFinder):
+class Finder:
     """Finds `torch` and its modules, and Taeda's own, so that each has both names."""
 
     def find_spec(self, fullname, path=None, target=None):
@@ -129,7 +106,7 @@ class Finder(importlib.abc.MetaPathFinder):
         own = _own_name(fullname)
         try:
             if own is not None:
-                return importlib.import_module(own)
+                return import_module(own)
         except ModuleNotFoundError as error:
             if error.name is None or not (own == error.name or own.startswith(f"{error.name}.")):
                 raise
@@ -144,8 +121,11 @@ class Finder(importlib.abc.MetaPathFinder):
         )
 
     def find_distributions(self, context=None):
+        """PyTorch's, for packages that ask importlib.metadata for its version."""
         name = context.name if context is not None else None
-        return [_Distribution()] if name is None or name.lower() == "torch" else []
+        if name is not None and name.lower() != "torch":
+            return []
+        return [import_module("taeda.run.distribution").Distribution(PYTORCH_VERSION)]
 
 
 def install():

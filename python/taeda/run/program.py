@@ -1,13 +1,11 @@
 """Runs a script, a module or a line of code as `__main__`, as the interpreter itself does."""
 
-import importlib.util
 import io
 import os
-import signal
 import sys
-import zipimport
-from importlib.machinery import BuiltinImporter, SourceFileLoader
-from types import ModuleType
+from importlib.machinery import BuiltinImporter, SourceFileLoader, SourcelessFileLoader
+
+ModuleType = type(sys)
 
 
 class ProgramError(Exception):
@@ -30,16 +28,18 @@ def _set_first_path(entry):
 
 def _in_main_of(folder, path):
     """`__main__` of a folder or an archive, found by its loader."""
+    from importlib.util import find_spec
+
     sys.path.insert(0, path) if sys.flags.safe_path else _set_first_path(path)
     del sys.modules["__main__"]
-    spec = importlib.util.find_spec("__main__")
+    spec = find_spec("__main__")
     if spec is None or spec.loader is None:
         raise ProgramError(f"can't find '__main__' module in {folder!r}")
     return spec, spec.loader.get_code("__main__")
 
 
 def _script(path):
-    if os.path.isdir(path) or _is_archive(path):
+    if os.path.isdir(path) or (not path.endswith(".py") and _is_archive(path)):
         spec, code = _in_main_of(path, path)
         main = _fresh_main()
         main.__spec__, main.__loader__, main.__file__ = spec, spec.loader, spec.origin
@@ -57,11 +57,13 @@ def _script(path):
     main.__file__, main.__cached__ = full_path, None
     main.__loader__ = SourceFileLoader("__main__", main.__file__)
     if path.endswith(".pyc"):
-        return main, importlib.machinery.SourcelessFileLoader("__main__", path).get_code("__main__")
+        return main, SourcelessFileLoader("__main__", path).get_code("__main__")
     return main, compile(source, main.__file__, "exec", dont_inherit=True)
 
 
 def _is_archive(path):
+    import zipimport
+
     try:
         zipimport.zipimporter(path)
     except zipimport.ZipImportError:
@@ -70,12 +72,14 @@ def _is_archive(path):
 
 
 def _module(name):
+    from importlib.util import find_spec
+
     _set_first_path(os.getcwd())
     try:
-        spec = importlib.util.find_spec(name)
+        spec = find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
             package, name = name, f"{name}.__main__"
-            spec = importlib.util.find_spec(name)
+            spec = find_spec(name)
             if spec is None:
                 raise ProgramError(
                     f"No module named {name}; {package!r} is a package and cannot be directly "
@@ -126,6 +130,8 @@ def _report(error):
     sys.last_exc = error
     sys.excepthook(type(error), error, trace)
     if isinstance(error, KeyboardInterrupt):
+        import signal
+
         sys.stdout.flush()
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
