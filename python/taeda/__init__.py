@@ -273,6 +273,12 @@ _OF_EXTENSION = {
     "_IncludeDispatchKeyGuard": "library.keys.IncludeDispatchKey",
     "_dispatch_tls_local_exclude_set": "library.keys.excluded_keys",
     "_dispatch_tls_local_include_set": "library.keys.included_keys",
+    "_get_deterministic_fill_uninitialized_memory": (
+        "_settings._get_deterministic_fill_uninitialized_memory"
+    ),
+    "_set_deterministic_fill_uninitialized_memory": (
+        "_settings._set_deterministic_fill_uninitialized_memory"
+    ),
     "_get_tracing_state": "jit._get_tracing_state",
     "_jit_get_all_schemas": "_ops.all_schemas",
     "_log_api_usage_once": "_usage._log_api_usage_once",

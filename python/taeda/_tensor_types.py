@@ -91,6 +91,10 @@ def set_default_tensor_type(t):
         stacklevel=2,
     )
     named = TYPES.get(t.rpartition(".")[2]) if isinstance(t, str) else t
+    if getattr(named, "is_cuda", False) is True:
+        raise TypeError(
+            f"type torch.cuda.{named.__name__} not available. Torch not compiled with CUDA enabled."
+        )
     if named not in TYPES.values():
         raise TypeError(f"invalid type object: got {t!r}, expected a type like FloatTensor")
     _C.set_default_dtype(named.dtype)

@@ -24,7 +24,8 @@ def test_version_and_build():
 def test_libraries_that_are_not_used():
     backends = t.backends
     assert backends.cuda.is_built() is backends.mps.is_built() is False
-    assert backends.mps.is_macos_or_newer(13, 0) is False
+    with pytest.raises(RuntimeError, match="without MPS backend"):
+        backends.mps.is_macos_or_newer(13, 0)
     assert "none" in backends.quantized.supported_engines
     backends.quantized.engine = backends.quantized.engine
     with pytest.raises(RuntimeError, match="quantized engine"):

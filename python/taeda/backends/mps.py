@@ -14,8 +14,8 @@ def is_available():
 
 
 def is_macos_or_newer(major, minor):
-    """Whether this is macOS of at least this version."""
-    return False
+    """Whether this is macOS of at least this version; needs the kernels."""
+    raise RuntimeError("Cannot execute isOnMacOSorNewer() without MPS backend.")
 
 
 def is_macos13_or_newer(minor=0):

@@ -293,4 +293,13 @@ def _device_index(device):
     return 0 if device.index is None else device.index
 
 
+def __getattr__(name):
+    if name.endswith(("Tensor", "Storage")):
+        from taeda.cuda.types import TYPES
+
+        if name in TYPES:
+            return TYPES[name]
+    raise AttributeError(f"module 'taeda.cuda' has no attribute '{name}'")
+
+
 from taeda.cuda import amp, random, streams  # noqa: E402  isort: skip
