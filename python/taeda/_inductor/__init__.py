@@ -161,7 +161,8 @@ class CompiledModule:
         """Of a graph that calls functions of Python on fake tensors."""
         fakes = [fake for fake in example_inputs if isinstance(fake, _C.Tensor)]
         mode = _C._fx.fake_mode_of(fakes[0]) if fakes else make_fake_mode()
-        plan = _C._inductor.compile_open(gm.graph, example_inputs, mode, _plan_options("tuple"))
+        options = _plan_options("tuple")
+        plan = _C._inductor.compile_open(gm.graph, example_inputs, mode, options, gm)
         return cls(gm, plan)
 
     def __call__(self, *args):

@@ -13,6 +13,7 @@ import itertools
 import math
 import operator
 import sys
+import threading
 import types
 
 import taeda
@@ -20,7 +21,8 @@ from taeda import _C
 
 __all__ = ["CONSTANT", "OPERATOR", "UNKNOWN", "fill", "note"]
 
-UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT = range(7)
+UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
+FUNCTION, BODY, AS_OPERATOR, LOCK = range(8, 12)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -107,7 +109,6 @@ _REFUSED_METHODS = {
     "set_",
     "share_memory_",
     "storage",
-    "tolist",
     "untyped_storage",
 }
 
@@ -148,6 +149,12 @@ def _pure():
         _C.is_grad_enabled,
         _C.get_default_dtype,
         _C.is_inference_mode_enabled,
+        _C.is_autocast_enabled,
+        _C.get_autocast_dtype,
+        _C.is_autocast_cache_enabled,
+        _C._is_autocast_available,
+        _C._fx.active_tracer,
+        _C._saved_tensors_hooks_get_disabled_error_message,
         taeda.finfo,
         taeda.iinfo,
         taeda.device,
@@ -175,6 +182,26 @@ def _operators():
         if isinstance(value, types.BuiltinFunctionType) and hasattr(taeda.ops.aten, name):
             yield value
     yield from (taeda.tensor, taeda.as_tensor, taeda.asarray)
+    # The recorder's own function mode is none of the program's.
+    yield from (_C._has_torch_function, _C._has_torch_function_unary)
+    yield _C._has_torch_function_variadic
+    # Tensors inside of function transforms.
+    for name in ("wrap_grad", "track_grad", "wrap_batched", "unwrap_level", "unwrap_batched"):
+        yield getattr(_C, f"_{name}")
+    yield from (_C._make_dual, _C._unpack_dual)
+
+
+def _mode_setters():
+    for name in (
+        *("_set_grad_enabled", "_set_inference_mode", "_set_fwd_grad_enabled"),
+        *("set_autocast_enabled", "set_autocast_dtype", "set_autocast_cache_enabled"),
+        *("autocast_increment_nesting", "autocast_decrement_nesting", "clear_autocast_cache"),
+        *("_enter_grad", "_enter_jvp", "_exit_grad", "_enter_vmap", "_exit_vmap"),
+        *("_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable"),
+    ):
+        if hasattr(_C, name):
+            yield getattr(_C, name)
+    yield from (taeda.device.__enter__, taeda.device.__exit__)
 
 
 def kinds():
@@ -194,9 +221,18 @@ def kinds():
         function = getattr(_C.Tensor, name, None)
         if function is not None:
             table[function] = UNKNOWN
-    table[_C._set_grad_enabled] = SETS_MODE
+    for function in _mode_setters():
+        table[function] = SETS_MODE
+    table[_C._run_backward] = IN_TRANSFORM
+    table[vars(_C._FunctionBase)["apply"]] = FUNCTION
+    table[_C._dynamo.capture_body] = BODY
+    table[_C._dynamo.as_operator] = AS_OPERATOR
+    for lock in (threading.Lock, threading.RLock):
+        kind = type(lock())
+        table[kind.__enter__] = table[kind.__exit__] = LOCK
     table[taeda.nn.Module.__call__] = ENTERED
     table[taeda.compiler.graph_break] = UNKNOWN
+    table[collections.namedtuple] = CONSTANT
     table[_C._dynamo.is_capturing] = PURE
     table.update(_noted)
     return table
@@ -220,6 +256,9 @@ def fill():
         # The capture looks into these; an import inside of it would let other threads run.
         import taeda.compiler._capture
         import taeda.compiler._errors  # noqa: F401
+        from taeda.compiler._substitutes import SUBSTITUTES
 
         _C._dynamo.set_known_calls(kinds())
+        for function, substitute in SUBSTITUTES.items():
+            _C._dynamo.substitute(function, substitute)
         _is_filled = True

@@ -45,6 +45,11 @@ bool is_immutable(PyObject* object);
 // functools.partial
 bool is_partial(PyObject* object);
 bool is_enum_class(PyTypeObject* type);
+PyTypeObject* defaultdict_type();
+// Of a dict, in its order and as a tuple, whatever its class says.
+Owned keys_of(PyObject* dict);
+// Dicts that are read key by key.
+bool is_lazy_dict(PyObject* object);
 
 class Capture final : public Capturing {
  public:
@@ -99,6 +104,7 @@ class Capture final : public Capturing {
   PyObject* import(PyObject* real, int source);
   PyObject* import_tuple(PyObject* real, int source);
   PyObject* make_twin(PyObject* real, int source);
+  PyObject* make_container(PyObject* real, int source);
   PyObject* import_partial(PyObject* real, int source);
   PyObject* import_native_method(PyObject* real, int source);
   PyObject* stand_for(PyObject* real, PyObject* made, int source);
@@ -127,6 +133,7 @@ class Capture final : public Capturing {
   PyObject* class_attribute(PyTypeObject* type, PyObject* name);
   PyObject* function_attribute(PyObject* object, PyObject* name);
   PyObject* tensor_attribute(PyObject* object, PyObject* name);
+  PyObject* tensor_attributes_of(PyObject* object);
   PyObject* bind(PyObject* found, PyObject* object, PyTypeObject* type, PyObject* name);
   PyObject* attributes_of(PyObject* object);
   void set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain = false);
@@ -148,6 +155,15 @@ class Capture final : public Capturing {
   PyObject* call_native(const Call& call, CallKind kind);
   PyObject* call_builtin(const Call& call, bool& is_known);
   PyObject* call_operator(const Call& call);
+  PyObject* call_mode(const Call& call);
+  PyObject* call_function(const Call& call);
+  PyObject* call_body(const Call& call);
+  PyObject* call_as_operator(const Call& call);
+  PyObject* call_lock(const Call& call);
+  static Owned tuple_of(const Call& call);
+  // Whether a number is the address of a stand-in, which stands for no number of the program.
+  bool is_address(PyObject* number) const;
+  std::vector<const void*> pending_writes();
   bool enter(State& state, const Call& call);
 
   // ---- instructions (instructions.cpp) ----
@@ -187,6 +203,8 @@ class Capture final : public Capturing {
   Flow contains(State& state, int argument);
   Flow is_op(State& state, int argument);
   Flow compare_op(State& state, int argument);
+  Flow build_set(State& state, int argument);
+  Flow build_map(State& state, int argument);
   Flow make_function(State& state, int argument);
   void check_distinct(PyObject* a, PyObject* b);
   void import_defaults(TaedaFrame* frame);
@@ -197,6 +215,8 @@ class Capture final : public Capturing {
   Flow import_name(State& state, int argument);
   Flow return_generator(State& state, int argument);
   Flow refuse(State& state, int argument);
+  Flow before_with(State& state, int argument);
+  Flow with_except_start(State& state, int argument);
   Flow format_value(State& state, int argument);
   Flow finish_call(State& state, PyObject** words, Call call);
 
@@ -216,6 +236,8 @@ class Capture final : public Capturing {
   int64_t writes_ = 0;                            // instructions so far that wrote to something
   bool is_broken_ = false;                        // in a frame that a C function called
   bool is_abandoned_ = false;
+  int num_locks_ = 0;                    // held
+  std::unordered_set<void*> addresses_;  // that the program asked for by id()
   std::string reason_;
   std::unique_ptr<Entry> entry_;
   Owned failure_;

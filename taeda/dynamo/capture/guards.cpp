@@ -1,6 +1,7 @@
 #include "taeda/dynamo/capture/guards.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "python/interop/tensor_object.h"
@@ -96,6 +97,7 @@ Py_ssize_t length_of(PyObject* object) {
   if (PyTuple_Check(object)) return PyTuple_GET_SIZE(object);
   if (PyDict_Check(object)) return PyDict_GET_SIZE(object);
   if (PyAnySet_Check(object)) return PySet_GET_SIZE(object);
+  if (Py_IS_TYPE(object, deque_type())) return PySequence_Size(object);
   return -1;
 }
 
@@ -406,6 +408,10 @@ bool GuardProgram::check_numbers(const std::vector<PyObject*>& values, std::stri
       int overflow = 0;
       given.push_back(PyLong_AsLongLongAndOverflow(value, &overflow));
       if (overflow != 0) return false;
+      continue;
+    }
+    if (PyFloat_Check(value)) {
+      given.push_back(std::bit_cast<int64_t>(PyFloat_AS_DOUBLE(value)));
       continue;
     }
     const Tensor& t = python::tensor_of(value);

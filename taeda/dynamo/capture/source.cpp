@@ -121,7 +121,10 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
       return dict.get();
     }
     case Step::Item: return item_of(parent, source.key);
-    case Step::Index: return item_of_sequence(parent, source.index);
+    case Step::Index:
+      if (Py_IS_TYPE(parent, deque_type()))
+        return keep(PySequence_GetItem(parent, source.index), held);
+      return item_of_sequence(parent, source.index);
     case Step::Type: return reinterpret_cast<PyObject*>(Py_TYPE(parent));
     case Step::TypeLookup:
       return PyType_Check(parent)

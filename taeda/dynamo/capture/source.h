@@ -64,6 +64,9 @@ class Sources {
   std::vector<Owned> kept_;
 };
 
+// collections.deque
+PyTypeObject* deque_type();
+
 // A value of a path from that of its parent, borrowed from it or put into `held`; null where there
 // is none. Runs no code of the program.
 PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& held);

@@ -49,12 +49,64 @@ bool is_bound_natively(PyObject* object) {
   return self != nullptr && !PyModule_Check(self) && !PyType_Check(self);
 }
 
-bool is_twinned(PyObject* object) {
-  return PyList_CheckExact(object) || PyDict_CheckExact(object) || PySet_CheckExact(object) ||
-         PyODict_CheckExact(object);
+// A class statement whose instances have nothing in C but what this class has.
+bool is_derived(PyTypeObject* type, PyTypeObject* base) {
+  for (; type != base; type = type->tp_base) {
+    if (type == nullptr || !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
+    if (!(type->tp_flags & Py_TPFLAGS_MANAGED_DICT) && type->tp_dictoffset == 0 &&
+        reinterpret_cast<PyHeapTypeObject*>(type)->ht_slots == nullptr)
+      return false;
+  }
+  return true;
 }
 
+bool is_twinned(PyObject* object) { return container_of(Py_TYPE(object)) != nullptr; }
+
 }  // namespace
+
+// Keys that stand for themselves, in guards too.
+static bool is_known_key(PyObject* key) {
+  if (PyTuple_Check(key)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i)
+      if (!is_known_key(PyTuple_GET_ITEM(key, i))) return false;
+    return true;
+  }
+  return is_immutable(key) || PyType_Check(key) || PyFunction_Check(key) || is_native_function(key);
+}
+
+Owned keys_of(PyObject* dict) {
+  Owned keys(need(PyODict_Check(dict) ? PyODict_Type.tp_iter(dict) : PyDict_Keys(dict)));
+  return Owned(need(PySequence_Tuple(keys.get())));
+}
+
+bool is_lazy_dict(PyObject* object) {
+  return PyDict_CheckExact(object) || PyODict_CheckExact(object);
+}
+
+PyTypeObject* deque_type() {
+  static PyTypeObject* const type = [] {
+    Owned module(PyImport_ImportModule("collections"));
+    return reinterpret_cast<PyTypeObject*>(module ? PyObject_GetAttrString(module.get(), "deque")
+                                                  : nullptr);
+  }();
+  return type;
+}
+
+PyTypeObject* defaultdict_type() {
+  static PyTypeObject* const type = [] {
+    Owned module(PyImport_ImportModule("collections"));
+    return reinterpret_cast<PyTypeObject*>(
+        module ? PyObject_GetAttrString(module.get(), "defaultdict") : nullptr);
+  }();
+  return type;
+}
+
+PyTypeObject* container_of(PyTypeObject* type) {
+  for (PyTypeObject* base : {&PyList_Type, &PyODict_Type, &PyDict_Type, &PySet_Type})
+    if (is_derived(type, base)) return base;
+  if (type == deque_type() || type == defaultdict_type()) return type;
+  return nullptr;
+}
 
 // A class statement gives its classes a managed __dict__, or slots; classes that C makes have
 // neither.
@@ -179,7 +231,7 @@ PyObject* Capture::import(PyObject* real, int source) {
     bool is_constant = true;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
       PyObject* item = PyTuple_GET_ITEM(items.get(), i);
-      is_constant &= is_immutable(item) || PyType_Check(item);
+      is_constant &= is_known_key(item);
     }
     if (is_constant) {
       check(Kind::TypeIs, source, reinterpret_cast<PyObject*>(&PyFrozenSet_Type));
@@ -258,10 +310,9 @@ PyObject* Capture::import_partial(PyObject* real, int source) {
 
 PyObject* Capture::make_twin(PyObject* real, int source) {
   check(Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
-  PyObject* made = need(PyList_Check(real)    ? PyList_New(0)
-                        : PyODict_Check(real) ? PyODict_New()
-                        : PyDict_Check(real)  ? PyDict_New()
-                                              : PySet_New(nullptr));
+  PyTypeObject* type = Py_TYPE(real);
+  check_class(type);
+  PyObject* made = need(make_container(real, source));
   auto twin = std::make_unique<Twin>();
   twin->original = real;
   twin->source = source;
@@ -271,7 +322,28 @@ PyObject* Capture::make_twin(PyObject* real, int source) {
   stand_for(real, made, source);
   outside_[made].twin = twin.get();
   twins_.push_back(std::move(twin));
+  // Methods of other classes may read them as they like.
+  if (!is_lazy_dict(made) && !PyList_CheckExact(made) && !PySet_CheckExact(made)) open(made);
   return made;
+}
+
+// An empty container of the same class.
+PyObject* Capture::make_container(PyObject* real, int source) {
+  PyTypeObject* type = Py_TYPE(real);
+  const auto part = [&](const char* text) {
+    Owned name(need(PyUnicode_InternFromString(text)));
+    Owned value(need(PyObject_GenericGetAttr(real, name.get())));
+    return Owned(import(value.get(), sources_.of(Step::Member, source, 0, name.get())));
+  };
+  auto* callable = reinterpret_cast<PyObject*>(type);
+  if (type == defaultdict_type())
+    return PyObject_CallOneArg(callable, part("default_factory").get());
+  if (type == deque_type()) {
+    Owned nothing(need(PyTuple_New(0)));
+    return PyObject_CallFunctionObjArgs(callable, nothing.get(), part("maxlen").get(), nullptr);
+  }
+  Owned nothing(need(PyTuple_New(0)));
+  return container_of(type)->tp_new(type, nothing.get(), nullptr);
 }
 
 PyObject* Capture::pinned_dict(PyObject* dict, const std::string& name) {
@@ -290,12 +362,17 @@ void Capture::open(PyObject* object) {
   if (twin == nullptr || twin->is_open) return;
   twin->is_open = true;
   PyObject* real = twin->original;
-  if (PyList_Check(object)) {
-    check(Check::Kind::Length, twin->source, nullptr, PyList_GET_SIZE(real));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(real); ++i) {
-      Owned own(import(PyList_GET_ITEM(real, i),
+  const bool is_deque = Py_IS_TYPE(object, deque_type());
+  if (PyList_Check(object) || is_deque) {
+    Owned items(need(PySequence_List(real)));
+    check(Check::Kind::Length, twin->source, nullptr, PyList_GET_SIZE(items.get()));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
+      Owned own(import(PyList_GET_ITEM(items.get(), i),
                        sources_.of(Step::Index, twin->source, static_cast<int>(i))));
-      need(PyList_Append(object, own.get()));
+      if (is_deque)
+        Owned done(need(PyObject_CallMethod(object, "append", "(O)", own.get())));
+      else
+        need(PyList_Append(object, own.get()));
       keep(own.get());
       twin->snapshot.push_back(own.get());
     }
@@ -306,8 +383,7 @@ void Capture::open(PyObject* object) {
     Owned items(need(PySequence_List(real)));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
       PyObject* item = PyList_GET_ITEM(items.get(), i);
-      if (!is_plain_constant(item) && !is_singleton(item) && !PyType_Check(item))
-        throw Break{"a set of objects"};
+      if (!is_known_key(item)) throw Break{"a set of objects"};
       need(PySet_Add(object, item));
       keep(item);
       twin->snapshot.push_back(item);
@@ -320,15 +396,16 @@ void Capture::open(PyObject* object) {
   // What was written or deleted before stays as it is.
   Owned former(need(PyDict_New()));
   need(PyDict_Update(former.get(), object));
-  Owned names(need(PySequence_Tuple(real)));
+  Owned names = keys_of(real);
   check(Check::Kind::Keys, twin->source, names.get());
-  Owned cleared(need(PyObject_CallMethod(object, "clear", nullptr)));
+  if (PyODict_Check(object))
+    Owned cleared(need(PyObject_CallMethod(object, "clear", nullptr)));
+  else
+    PyDict_Clear(object);
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i) {
     PyObject* key = PyTuple_GET_ITEM(names.get(), i);
     PyObject* value = need(PyDict_GetItemWithError(real, key));
-    if (!is_plain_constant(key) && !is_singleton(key) && !PyType_Check(key) &&
-        !PyTuple_CheckExact(key))
-      throw Break{"a dict whose keys are objects"};
+    if (!is_known_key(key)) throw Break{"a dict whose keys are objects"};
     PyObject* known = PyDict_GetItemWithError(former.get(), key);
     const int is_moved = PySet_Contains(twin->deleted.get(), key);
     need(is_moved);
@@ -373,6 +450,7 @@ PyObject* Capture::dict_get(PyObject* dict, PyObject* key) {
   if (PyErr_Occurred()) throw Raised{};
   Twin* twin = twin_of(dict);
   if (twin == nullptr || twin->is_open) return nullptr;
+  if (!is_known_key(key) || is_address(key)) throw Break{"a dict whose keys are objects"};
   const int is_missing = PySet_Contains(twin->missing.get(), key);
   need(is_missing);
   if (is_missing) return nullptr;
