@@ -59,6 +59,15 @@ struct Steps<T, std::index_sequence<K...>> {
     else
       return V::load_tail(link->elements(line) + at, count);
   }
+  // The load that a chain begins with. It asks for a page further on, where the machine's own
+  // prefetching stops at the end of each.
+  template <ChainOperand kind, int64_t kItem>
+  static void load_first(const Link* link, int64_t line, int64_t at, int count, R<K>...) {
+    const char* ahead = link->start(line) + at * kItem + 4096;
+    for (int64_t i = 0; i < kRegisters * V::kWidth * kItem; i += 64) __builtin_prefetch(ahead + i);
+    return link[1].run(link + 1, line, at, count,
+                       load<kind>(link, line, at + K * V::kWidth, count).raw...);
+  }
   TD_FN static void store_one(T* p, V value, int count) {
     if (kRegisters > 1 || count == V::kWidth)
       value.store(p);
@@ -139,6 +148,12 @@ struct Steps<T, std::index_sequence<K...>> {
             &change<[](V a) { return V::from_raw(td_round_lanes<td_bfloat16>(a.raw)); }>);
     }
     t.template set_binary<[](V, V b) { return b; }>(ChainOp::Load);
+    if constexpr (kRegisters > 1) {
+      Run* loads = t.run[static_cast<int>(ChainOp::Load)];
+      loads[static_cast<int>(ChainOperand::Tile)] = &load_first<ChainOperand::Tile, sizeof(T)>;
+      if constexpr (sizeof(T) == 4)
+        loads[static_cast<int>(ChainOperand::BFloat16)] = &load_first<ChainOperand::BFloat16, 2>;
+    }
 #define TAEDA_STEP(id, call) t.template set_binary<[](V a, V b) { return call; }>(ChainOp::id);
     TAEDA_STEP(Add, a + b)
     TAEDA_STEP(Mul, a * b)
