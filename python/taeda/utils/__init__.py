@@ -24,8 +24,19 @@ __all__ = [
 cmake_prefix_path = os.path.join(os.path.dirname(_C.__file__), "share", "cmake")
 
 
+# Imported when they are asked for.
+_SUBMODULES = (
+    "checkpoint",
+    "data",
+    "deterministic",
+    "flop_counter",
+    "safetensors",
+    "serialization",
+)
+
+
 def __getattr__(name):
-    if name in ("checkpoint", "data", "flop_counter", "safetensors", "serialization"):
+    if name in _SUBMODULES:
         from importlib import import_module
 
         return import_module(f"taeda.utils.{name}")
