@@ -125,3 +125,24 @@ def test_scripts_stay_python():
 def test_types():
     assert isinstance(1.5, t.types.Number) and isinstance(True, t.types.Number)
     assert isinstance("cpu", t.types.Device)
+
+
+@pytest.mark.skipif(t.__name__ != "taeda", reason="the place of the function")
+def test_classes_of_tests_with_settings():
+    from types import SimpleNamespace
+    from unittest import TestCase
+
+    from taeda.testing.patched_classes import make_test_cls_with_patches
+
+    settings, seen = SimpleNamespace(depth=1), []
+
+    class Tests(TestCase):
+        limit = 3
+
+        def test_it(self):
+            seen.append((settings.depth, self.limit))
+
+    made = make_test_cls_with_patches(Tests, "Deep", "_deep", (settings, "depth", 2))
+    assert made.__name__ == "DeepTests" and not hasattr(made, "test_it")
+    made("test_it_deep").test_it_deep()
+    assert seen == [(2, 3)] and settings.depth == 1
