@@ -146,3 +146,31 @@ def test_classes_of_tests_with_settings():
     assert made.__name__ == "DeepTests" and not hasattr(made, "test_it")
     made("test_it_deep").test_it_deep()
     assert seen == [(2, 3)] and settings.depth == 1
+
+
+def test_modules_of_devices():
+    assert t.get_device_module("cpu") is t.get_device_module() is t.cpu
+    assert t.get_device_module("cuda:0") is t.get_device_module(t.device("cuda")) is t.cuda
+    with pytest.raises(RuntimeError, match="Device 'meta' does not have a corresponding module"):
+        t.get_device_module("meta")
+    with pytest.raises(RuntimeError, match="Invalid value of device '3'"):
+        t.get_device_module(3)
+
+
+def test_errors_of_devices():
+    assert issubclass(t.OutOfMemoryError, RuntimeError)
+    assert t.cuda.OutOfMemoryError is t.OutOfMemoryError
+    assert issubclass(t.AcceleratorError, RuntimeError)
+    assert str(t.OutOfMemoryError).endswith(f"{t.__name__}.OutOfMemoryError'>")
+
+
+def test_streams_of_the_cpu():
+    stream, event = t.cpu.Stream(), t.cpu.Event()
+    assert event.query() is True and event.record() is event.synchronize() is event.wait() is None
+    assert stream.wait_stream(t.cpu.current_stream()) is stream.record_event() is None
+    with t.cpu.stream(stream):
+        assert t.cpu.current_stream() is stream
+        with t.cpu.stream(None):
+            assert t.cpu.current_stream() is stream
+    assert t.cpu.current_stream() is not stream
+    assert t.cpu.set_device("cpu") is None
