@@ -1,4 +1,4 @@
-"""What tests of compiled programs compare with: counts that depend on settings, types of iterators."""
+"""What tests of compiled programs compare with: counts that depend on settings, types."""
 
 from taeda.utils._config_module import dynamo_config
 
