@@ -38,12 +38,14 @@ class Encoder(nn.Module):
             width, 4, 4 * width, dropout=0.1, activation="gelu", batch_first=True, norm_first=True
         )
         self.encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
-        self.head = nn.Linear(width, words)
+        self.bias = nn.Parameter(torch.zeros(words))
+        nn.init.normal_(self.words.weight, std=0.05)
+        nn.init.normal_(self.places.weight, std=0.05)
 
     def forward(self, tokens):
         places = self.places(torch.arange(tokens.size(1)))
         x = self.encoder(self.norm(self.words(tokens) + places))
-        return self.head(x)
+        return F.linear(x, self.words.weight, self.bias)  # the table of words answers, too
 
 
 def hidden(tokens, words, share=0.15):
@@ -68,7 +70,7 @@ def fill(model, words, row, gap):
 
 def main():
     sizes = {"batch": (24, 4), "length": (24, 12), "width": (96, 16), "layers": (2, 1)}
-    options = parse_options(__doc__, 500, 6, **sizes)
+    options = parse_options(__doc__, 800, 6, **sizes)
     prepare_folder(options.out)
     torch.manual_seed(options.seed)
     words, rows = read_words(PATH, options.length)

@@ -49,8 +49,8 @@ def demo(arguments: list[str]) -> int:
     # Options are those of the second program, which then runs alone.
     programs = [
         ("train_a_model.py", []),
-        ("char_gpt.py", ["--compare", "--compile"]),
-        ("vae.py", ["--compile"]),
+        ("char_gpt.py", ["--compare", "--compile", "--steps=500"]),
+        ("vae.py", ["--compile", "--steps=800"]),
     ]
     for name, options in [("char_gpt.py", arguments)] if arguments else programs:
         program = ROOT / "examples" / name
