@@ -260,8 +260,8 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
     for (size_t d = 0; d < dims.size(); ++d)
       if (dims[d] == fx::DimDynamic::Dynamic)
         constraints[d].kind = fx::DimConstraint::Kind::Relaxed;
-    const auto g = env_->create_geometry(t.sizes(), t.strides(), t.storage_offset(), name, dims,
-                                         constraints);
+    const auto g =
+        env_->create_geometry(t.sizes(), t.strides(), t.storage_offset(), name, dims, constraints);
     fake = mode_->from_tensor(t, g.sizes, g.strides, g.offset);
     mode_->remember(t, fake);
   }

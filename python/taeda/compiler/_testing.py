@@ -159,21 +159,21 @@ def unsupported(a, b):
     return a
 
 
-def expectedFailureDynamic(function):  # noqa: N802
+def expectedFailureDynamic(function):
     """Of tests that fail where all sizes are symbols; the others are as they are."""
     return function
 
 
-def skipIfNotPy311(function):  # noqa: N802
+def skipIfNotPy311(function):
     """Skips a test before Python 3.11."""
     return unittest.skipIf(sys.version_info < (3, 11), "needs Python 3.11")(function)
 
 
-def skipIfNotPy312(function):  # noqa: N802
+def skipIfNotPy312(function):
     """Skips a test before Python 3.12."""
     return unittest.skipIf(sys.version_info < (3, 12), "needs Python 3.12")(function)
 
 
-def skipIfPy312(function):  # noqa: N802
+def skipIfPy312(function):
     """Skips a test from Python 3.12 on."""
     return unittest.skipIf(sys.version_info >= (3, 12), "before Python 3.12")(function)
