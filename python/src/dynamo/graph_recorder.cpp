@@ -392,6 +392,15 @@ bool GraphRecorder::is_data_dependent(PyObject* exception) const {
   return is_one == 1 || !break_reason_.empty();
 }
 
+// Functions of the package that give None do nothing else.
+static bool is_of_package(PyObject* function) {
+  const Ref name(PyObject_GetAttrString(function, "__module__"));
+  if (!name) PyErr_Clear();
+  const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : "";
+  const std::string_view module(text);
+  return module.starts_with("taeda.nn") || module.starts_with("taeda._C._nn");
+}
+
 PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwargs) {
   std::vector<std::pair<Tensor, uint32_t>> versions;
   bool has_foreign = false;
@@ -425,10 +434,16 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     has_real |= !is_of_graph(tensor_of(o));
   });
   if (has_real) throw Break{"a result that is no tensor of the graph"};
+  // A graph without gradients stays without.
+  if (!starts_with_grad_ && autograd::grad_enabled() && dispatch::num_levels() == 0)
+    for_each_tensor(result.get(), [&](PyObject* o) {
+      if (autograd::requires_grad(tensor_of(o)))
+        throw Break{"gradients are switched on where there were none"};
+    });
   const bool is_unbacked = this->is_unbacked(result.get());
   if (is_unbacked && !takes_numbers_) throw Break{"a value that only data tells"};
   if (!has_tensors && !is_written && !is_unbacked) {
-    if (result.get() == Py_None) throw Break{"a call for its effect"};
+    if (result.get() == Py_None && !is_of_package(function)) throw Break{"a call for its effect"};
     return result.release();
   }
   if (!rehearsal_) record(function, args, kwargs, result.get());

@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "taeda/autograd/grad_mode.h"
 #include "taeda/dynamo/capture/entry.h"
 #include "taeda/dynamo/capture/recorder.h"
 #include "taeda/fx/fake.h"
@@ -64,6 +65,7 @@ class GraphRecorder final : public dynamo::Recorder {
   PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) override;
   void note(PyObject* function, PyObject* args, PyObject* result) override;
   bool is_data_dependent(PyObject* exception) const override;
+  const std::string& break_reason() const override { return break_reason_; }
   dynamo::CallKind kind_of(PyObject* function) const override;
   PyObject* function_of(PyObject* callable) const override;
   // Which inputs share memory, and where they lie in it.
@@ -121,6 +123,7 @@ class GraphRecorder final : public dynamo::Recorder {
   std::unordered_map<PyObject*, fx::Node*> levels_;  // of function transforms; kept by `kept_`
   Ref function_mode_;
   std::string break_reason_;
+  const bool starts_with_grad_ = autograd::grad_enabled();
   bool takes_numbers_ = false;  // that only data tells, as values of the graph
   bool is_unbacked(PyObject* value) const;
   struct Rehearsal {

@@ -163,7 +163,7 @@ class CompiledModule:
     def of_functions(cls, gm, example_inputs):
         """Of a graph that calls functions of Python on fake tensors."""
         fakes = [fake for fake in example_inputs if isinstance(fake, _C.Tensor)]
-        mode = _C._fx.fake_mode_of(fakes[0]) if fakes else make_fake_mode()
+        mode = _C._fx.fake_mode_of(fakes[0]) if fakes else make_fake_mode()[0]
         options = _plan_options("tuple")
         plan = _C._inductor.compile_open(gm.graph, example_inputs, mode, options, gm)
         return cls(gm, plan)

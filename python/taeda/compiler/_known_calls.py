@@ -17,12 +17,12 @@ import threading
 import types
 
 import taeda
-from taeda import _C
+from taeda import _C, _ops
 
 __all__ = ["CONSTANT", "OPERATOR", "UNKNOWN", "fill", "note"]
 
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
-FUNCTION, BODY, AS_OPERATOR, LOCK = range(8, 12)
+FUNCTION, BODY, AS_OPERATOR, LOCK, NAMESPACE, OPERATORS = range(8, 14)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -50,6 +50,7 @@ _IMPURE_BUILTINS = {
 
 _IMMUTABLE_TYPES = (
     *(str, bytes, int, float, bool, complex, tuple, range, slice, frozenset, object),
+    types.MappingProxyType,
     *(taeda.Size, taeda.SymInt, taeda.SymFloat, taeda.SymBool),
 )
 _CONTAINERS = (list, dict, set, collections.OrderedDict, collections.deque, collections.defaultdict)
@@ -126,7 +127,8 @@ def _pure():
     for module in (math, operator, itertools):
         yield from _functions(module)
     yield from (_abc._abc_instancecheck, _abc._abc_subclasscheck)
-    yield from (types.MethodType, types.SimpleNamespace)
+    yield from (types.MethodType, types.SimpleNamespace, types.MappingProxyType)
+    yield types.FunctionType.__get__
     generator = types.GeneratorType
     yield from (generator.send, generator.throw, generator.close)
     yield from (sys.exc_info, sys.exception, sys.intern, sys.getrecursionlimit)
@@ -181,7 +183,7 @@ def _operators():
     for name, value in vars(_C).items():
         if isinstance(value, types.BuiltinFunctionType) and hasattr(taeda.ops.aten, name):
             yield value
-    yield from (taeda.tensor, taeda.as_tensor, taeda.asarray)
+    yield from (taeda.tensor, taeda.as_tensor, taeda.asarray, taeda.broadcast_shapes)
     # The recorder's own function mode is none of the program's.
     yield from (_C._has_torch_function, _C._has_torch_function_unary)
     yield _C._has_torch_function_variadic
@@ -226,6 +228,8 @@ def kinds():
     table[_C._run_backward] = IN_TRANSFORM
     table[vars(_C._FunctionBase)["apply"]] = FUNCTION
     table[_C._dynamo.capture_body] = BODY
+    table[type(taeda.ops)] = table[type(taeda.ops.aten)] = NAMESPACE
+    table[_ops.OpOverloadPacket] = table[_ops.OpOverload] = OPERATORS
     table[_C._dynamo.as_operator] = AS_OPERATOR
     for lock in (threading.Lock, threading.RLock):
         kind = type(lock())

@@ -29,6 +29,17 @@ def _with_tensors(result, tensors):
     return tree_map(lambda value: next(rest) if isinstance(value, _Tensor) else value, result)
 
 
+@_substitute(taeda.compiler.is_dynamo_compiling)
+@_substitute(taeda.compiler.is_compiling)
+def _yes():
+    return True
+
+
+@_substitute(taeda.compiler.is_exporting)
+def _no():
+    return False
+
+
 _SETTINGS = ("context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
 
 
@@ -57,7 +68,7 @@ def _cond(pred, true_fn, false_fn, operands=()):
         return false_fn(*operands)
 
     first, first_taken, result = capture_body(both, tuple(operands), {})
-    second, second_taken, other_result = capture_body(other, tuple(operands), {})
+    second, second_taken, _ = capture_body(other, tuple(operands), {})
     tensors = as_operator(
         _call_cond, (pred, first, second, tuple(first_taken), tuple(second_taken)), {}
     )

@@ -25,8 +25,11 @@ cmake_prefix_path = os.path.join(os.path.dirname(_C.__file__), "share", "cmake")
 
 
 def __getattr__(name):
-    if name in ("checkpoint", "data", "flop_counter", "safetensors", "serialization"):
-        from importlib import import_module
+    from importlib import import_module
 
+    try:
         return import_module(f"taeda.utils.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"taeda.utils.{name}":
+            raise
     raise AttributeError(f"module 'taeda.utils' has no attribute '{name}'")

@@ -80,6 +80,12 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     throw Break{"an attribute that a module makes up"};
   }
   if (PyType_Check(object)) return class_attribute(reinterpret_cast<PyTypeObject*>(object), name);
+  if (is_operator(object)) {
+    const SessionScope natively(nullptr);
+    Owned found(need(PyObject_GetAttr(object, name)));
+    if (!is_immutable(found.get())) Py_DECREF(note_outside(found.get(), pin(found.get())));
+    return found.release();
+  }
   if (is_opaque(object)) throw Break{std::string("an attribute of ") + Py_TYPE(object)->tp_name};
   if (PyFunction_Check(object)) return function_attribute(object, name);
   if (!(Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
@@ -101,6 +107,10 @@ PyObject* Capture::function_attribute(PyObject* object, PyObject* name) {
   }
   if (_PyType_Lookup(&PyFunction_Type, name) != nullptr) {
     Owned value(need(PyObject_GetAttr(object, name)));
+    // Methods of functions, f.__get__
+    if (!is_immutable(value.get()) && _PyType_Lookup(&PyFunction_Type, name) != nullptr &&
+        Py_IS_TYPE(_PyType_Lookup(&PyFunction_Type, name), &PyWrapperDescr_Type))
+      return value.release();
     if (!is_immutable(value.get())) throw Break{"an attribute of a function"};
     return import(value.get(), sources_.of(Step::Member, find(object)->source, 0, name));
   }
@@ -215,8 +225,12 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   PyObject* real = recorder_.real_of(object, &source);
   if (is_named(name, "grad")) {
     if (real == nullptr) throw Break{"the gradient of a result"};
-    Owned grad(need(PyObject_GetAttr(real, name)));
-    return import(grad.get(), sources_.of(Step::Grad, source));
+    if (const auto written = grads_.find(object); written != grads_.end())
+      return Py_NewRef(written->second.get());
+    const int path = sources_.of(Step::Grad, source);
+    std::vector<Owned> held;
+    PyObject* grad = need(follow(sources_[path], real, held));
+    return import(grad, path);
   }
   const bool is_of_grad = is_named(name, "grad_fn") || is_named(name, "is_leaf");
   if (is_of_grad && !recorder_.requires_grad(object)) return need(PyObject_GetAttr(object, name));
@@ -244,6 +258,14 @@ PyObject* Capture::tensor_attributes_of(PyObject* object) {
 // `is_plain`: as object.__setattr__ does. A null value deletes.
 void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain) {
   ++writes_;
+  int source = -1;
+  if (is_named(name, "grad") && value != nullptr && recorder_.is_tensor_value(object) &&
+      recorder_.real_of(object, &source) != nullptr &&
+      (value == Py_None || recorder_.is_tensor_value(value))) {
+    keep(object);
+    grads_[object] = Owned(Py_NewRef(value));
+    return;
+  }
   if (recorder_.is_value(object)) {
     const bool is_own =
         recorder_.is_tensor_value(object) && _PyType_Lookup(Py_TYPE(object), name) == nullptr;

@@ -243,16 +243,8 @@ std::vector<const void*> Capture::pending_writes() {
 PyObject* Capture::call_mode(const Call& call) {
   if (call.names != nullptr) throw Break{"a mode that is set by keywords"};
   Owned args = tuple_of(call);
-  const Modes before = Modes::now();
   Owned result(
       need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, nullptr)));
-  const Modes after = Modes::now();
-  // A graph without gradients stays without.
-  if (!modes_.has_grad && !before.has_grad && after.has_grad &&
-      after.num_levels == before.num_levels) {
-    before.restore();
-    throw Break{"gradients are switched on where there were none"};
-  }
   ++writes_;
   recorder_.note(call.callable, args.get(), result.get());
   return result.release();
@@ -446,6 +438,12 @@ PyObject* Capture::call(State& state, Call call) {
     call.callable = function;
     return this->call(state, std::move(call));
   }
+  if (PyWeakref_CheckRefExact(call.callable) && call.values.empty()) {
+    const Outside* outside = find(call.callable);
+    PyObject* referent = PyWeakref_GET_OBJECT(call.callable);
+    if (outside == nullptr) return Py_NewRef(referent);
+    return import(referent, sources_.of(Step::Referent, outside->source));
+  }
   bool is_known = false;
   // Methods of C that are bound to their object.
   if (is_method_wrapper(call.callable)) {
@@ -511,6 +509,7 @@ PyObject* Capture::call(State& state, Call call) {
     default: break;
   }
   PyTypeObject* type = Py_TYPE(call.callable);
+  if (is_operator(call.callable)) return call_operator(call);
   // What a pure class makes is pure: operator.itemgetter(1).
   if (find(call.callable) == nullptr &&
       recorder_.kind_of(reinterpret_cast<PyObject*>(type)) == CallKind::Pure)

@@ -25,6 +25,7 @@
 #include <Python.h>
 
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -114,11 +115,14 @@ class Capture final : public Capturing {
   void keep(PyObject* object) { held_.emplace_back(Py_NewRef(object)); }
   // Fills a twin. Others are left alone.
   void open(PyObject* object);
+  void open_dict(Twin& twin, PyObject* object);
   void open_deep(PyObject* object, int depth = 0);
+  PyObject* real_key_of(PyObject* key, int* path);
   // The stand-in of a dict of the program that is not reached by a path of the program's own.
   PyObject* pinned_dict(PyObject* dict, const std::string& name);
   int pin(PyObject* object);
   bool is_opaque(PyObject* object);
+  bool is_operator(PyObject* object);
   void check(Check::Kind kind, int source, PyObject* object = nullptr, int64_t number = 0);
   void check_pair(Check::Kind kind, int a, int b);
   void check_class(PyTypeObject* type);
@@ -197,6 +201,7 @@ class Capture final : public Capturing {
   Flow load_method(State& state, int argument);
   Flow store_attr(State& state, int argument);
   Flow delete_attr(State& state, int argument);
+  bool is_key(PyObject* object);
   Flow binary_subscr(State& state, int argument);
   Flow store_subscr(State& state, int argument);
   Flow delete_subscr(State& state, int argument);
@@ -237,6 +242,7 @@ class Capture final : public Capturing {
   bool is_broken_ = false;                        // in a frame that a C function called
   bool is_abandoned_ = false;
   int num_locks_ = 0;                    // held
+  std::map<PyObject*, Owned> grads_;     // that the program gave to its tensors, by stand-in
   std::unordered_set<void*> addresses_;  // that the program asked for by id()
   std::string reason_;
   std::unique_ptr<Entry> entry_;

@@ -185,6 +185,7 @@ class Steps {
                                       : PyDict_DelItem(target, part(action, 0))) == 0;
       case Kind::WriteCell: return PyCell_Set(target, part(action, 0)) == 0;
       case Kind::EmptyCell: return PyCell_Set(target, nullptr) == 0;
+      case Kind::WriteGrad: return PyObject_SetAttrString(target, "grad", part(action, 0)) == 0;
       case Kind::SetModes: entry_.modes_after.restore(); return true;
     }
     return false;

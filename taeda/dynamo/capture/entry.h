@@ -43,6 +43,7 @@ struct Action {
     DeleteItem,  // key
     WriteCell,   //
     EmptyCell,   //
+    WriteGrad,   // of a tensor
     SetModes,    // those of the entry's end
   };
   Kind kind;

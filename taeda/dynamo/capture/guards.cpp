@@ -115,6 +115,14 @@ bool has_keys(PyObject* dict, PyObject* keys) {
   return true;
 }
 
+// By identity, as tensors and objects of most classes are found.
+PyObject* keyed_item(PyObject* dict, PyObject* key) {
+  if (dict == nullptr || key == nullptr || !PyDict_Check(dict)) return nullptr;
+  PyObject* value = PyDict_GetItemWithError(dict, key);
+  if (value == nullptr) PyErr_Clear();
+  return value;
+}
+
 bool lacks(PyObject* dict, PyObject* key) {
   const int contains = PyDict_Check(dict) ? PyDict_Contains(dict, key) : 1;
   if (contains < 0) PyErr_Clear();
@@ -136,6 +144,11 @@ bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& value
     case Kind::Length: return length_of(value) == check.number;
     case Kind::Keys: return has_keys(value, check.object);
     case Kind::Absent: return lacks(value, check.object);
+    case Kind::AbsentKey: {
+      PyObject* key = values[check.number & 0xFFFFFFFF];
+      PyObject* dict = values[check.number >> 32];
+      return key != nullptr && dict != nullptr && lacks(dict, key);
+    }
     case Kind::Same: return value == values[check.number];
     case Kind::Distinct: return value != values[check.number];
     case Kind::Code:
@@ -182,6 +195,8 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
       return str("len(", path, ") == ", length_of(value), ", expected ", check.number);
     case Kind::Keys: return str("keys of ", path, " differ from ", shown(check.object));
     case Kind::Absent: return str(path, " has ", shown(check.object), ", which it had not");
+    case Kind::AbsentKey:
+      return str(texts[check.number >> 32], " has ", path, ", which it had not");
     case Kind::Same: return str(path, " is not ", texts[check.number], " any more");
     case Kind::Distinct: return str(path, " is ", texts[check.number]);
     case Kind::Code:
@@ -203,7 +218,8 @@ uint64_t version_of(PyObject* dict) {
 }
 
 bool is_pair(const Check& check) {
-  return check.kind == Check::Kind::Same || check.kind == Check::Kind::Distinct;
+  return check.kind == Check::Kind::Same || check.kind == Check::Kind::Distinct ||
+         check.kind == Check::Kind::AbsentKey;
 }
 
 // Whether the outcome of a check of a stable path follows from the versions of dicts.
@@ -270,7 +286,8 @@ void GuardProgram::prepare() {
       if (is_stable_[i] && root_[i] >= 0) below_[root_[i]].push_back(id);
     }
     const size_t begin = next;
-    while (next < checks.size() && checks[next].source == id) ++next;
+    for (; next < checks.size() && checks[next].source == id; ++next)
+      if (is_pair(checks[next])) pairs_.push_back(static_cast<int>(next));
     first_check_[i] = {static_cast<int>(begin), static_cast<int>(next)};
   }
 }
@@ -284,7 +301,10 @@ bool GuardProgram::follow_source(int id, PyObject* const* const* frames,
     values[id] = source.key;
   } else {
     PyObject* parent = values[source.parent];
-    values[id] = parent == nullptr ? nullptr : follow(source, parent, held);
+    if (source.step == Step::KeyedItem)
+      values[id] = keyed_item(parent, values[source.index]);
+    else
+      values[id] = parent == nullptr ? nullptr : follow(source, parent, held);
   }
   return values[id] != nullptr;
 }
@@ -371,8 +391,8 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
     if (!check_source(id, values)) return false;
   }
   // Pairs of paths, once all have their values.
-  for (const Check& check : checks)
-    if (is_pair(check) && !holds(check, values)) return false;
+  for (const int c : pairs_)
+    if (!holds(checks[c], values)) return false;
   return check_numbers(values, nullptr);
 }
 

@@ -140,7 +140,8 @@ Capture::~Capture() { modes_.restore(); }
 
 void Capture::begin_frame(State& state) {
   frames_[state.frame] = Frame{-1, {}};
-  if (!taeda_frame_is_generator(state.frame)) return;
+  // One that is thrown into may be on its way out, past the end of its weak references.
+  if (!taeda_frame_is_generator(state.frame) || PyErr_Occurred()) return;
   Owned reference(PyWeakref_NewRef(taeda_frame_generator(state.frame), nullptr));
   if (!reference) PyErr_Clear();
   if (reference) generators_.push_back(std::move(reference));
@@ -205,7 +206,8 @@ Flow Capture::execute(State& state) {
   if (!is_break && flow == Flow::Raise && PyErr_Occurred()) {
     Owned raised(taeda_take_raised());
     is_break = recorder_.is_data_dependent(raised.get());
-    if (is_break) reason_ = "a value that only data tells";
+    if (is_break) reason_ = recorder_.break_reason();
+    if (is_break && reason_.empty()) reason_ = "a value that only data tells";
     if (!is_break) taeda_set_raised(raised.release());
   }
   if (!is_break) return flow;
@@ -464,12 +466,29 @@ Flow Capture::delete_attr(State& state, int argument) {
   return Flow::Next;
 }
 
+// Symbolic numbers are looked up as numbers; tensors by identity.
+bool Capture::is_key(PyObject* object) {
+  return !recorder_.is_value(object) || recorder_.is_tensor_value(object);
+}
+
 Flow Capture::binary_subscr(State& state, int argument) {
   Owned key = state.take();
   Owned container = state.take();
   Twin* twin = twin_of(container.get());
-  if (twin != nullptr && is_lazy_dict(container.get()) && !recorder_.is_value(key.get())) {
+  if (twin != nullptr && is_lazy_dict(container.get()) && is_key(key.get())) {
     PyObject* value = dict_get(container.get(), key.get());
+    Owned made;
+    if (value == nullptr && Py_IS_TYPE(container.get(), defaultdict_type())) {
+      Owned factory(need(PyObject_GetAttrString(container.get(), "default_factory")));
+      if (factory.get() != Py_None) {
+        const bool is_known =
+            PyFunction_Check(factory.get()) || recorder_.kind_of(factory.get()) == CallKind::Pure;
+        if (!is_known) throw Break{"a default dict of objects of C"};
+        made = Owned(need(PyObject_CallNoArgs(factory.get())));
+        value = made.get();
+        dict_set(container.get(), key.get(), value);
+      }
+    }
     if (value == nullptr) {
       PyErr_SetObject(PyExc_KeyError, key.get());
       return Flow::Raise;
@@ -501,7 +520,7 @@ Flow Capture::store_subscr(State& state, int argument) {
   PyObject* key = state.peek(1);
   PyObject* container = state.peek(2);
   if (is_opaque(container)) throw Break{"a write to an object that is not known"};
-  if (twin_of(container) != nullptr && is_lazy_dict(container) && !recorder_.is_value(key)) {
+  if (twin_of(container) != nullptr && is_lazy_dict(container) && is_key(key)) {
     dict_set(container, key, state.peek(3));
     for (int i = 0; i < 3; ++i) Py_DECREF(state.pop());
     return Flow::Next;
@@ -535,7 +554,7 @@ Flow Capture::contains(State& state, int argument) {
   PyObject* value = state.peek(2);
   if (is_opaque(container) || (is_address(value) && twin_of(container) != nullptr))
     throw Break{"a search in an object that is not known"};
-  if (twin_of(container) != nullptr && is_lazy_dict(container) && !recorder_.is_value(value)) {
+  if (twin_of(container) != nullptr && is_lazy_dict(container) && is_key(value)) {
     const bool is_there = dict_get(container, value) != nullptr;
     Py_DECREF(state.pop());
     Py_DECREF(state.pop());

@@ -43,6 +43,10 @@ class Recipes {
         add({.kind = Kind::WriteCell, .target = target, .parts = {part}});
       }
     }
+    for (const auto& [tensor, grad] : capture_.grads_) {
+      const int target = value(tensor), part = value(grad.get());
+      add({.kind = Kind::WriteGrad, .target = target, .parts = {part}});
+    }
     entry_.modes_after = Modes::now();
     if (entry_.modes_after != capture_.modes_) add({.kind = Kind::SetModes});
   }

@@ -25,6 +25,8 @@ enum class CallKind : uint8_t {
   Body,         // capture_body(function, args, kwargs): Recorder::cut of that call
   AsOperator,   // as_operator(function, args, kwargs): an operator whatever the function is
   Lock,         // __enter__ and __exit__ of locks
+  Namespace,    // a class whose instances hold operators by name
+  Operators,    // a class whose instances are operators
 };
 
 class Recorder {
@@ -50,6 +52,8 @@ class Recorder {
   virtual void note(PyObject* function, PyObject* args, PyObject* result) = 0;
   // Whether an exception says that data decides.
   virtual bool is_data_dependent(PyObject* exception) const = 0;
+  // Why a call that C made broke; empty where none did.
+  virtual const std::string& break_reason() const = 0;
   virtual CallKind kind_of(PyObject* function) const = 0;
   // The function that a callable compiles; null for others. Borrowed.
   virtual PyObject* function_of(PyObject* callable) const = 0;

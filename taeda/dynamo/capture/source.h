@@ -19,6 +19,7 @@ enum class Step : uint8_t {
   InstanceDict,    // the __dict__ of an instance
   Item,            // of a dict, by key
   Index,           // of a list or tuple
+  KeyedItem,       // of a dict, by the value of the path `index`
   Type,            // of an object
   TypeLookup,      // a name in the classes of a type
   Member,          // a slot of a class with __slots__, by name
@@ -29,6 +30,7 @@ enum class Step : uint8_t {
   MethodFunction,  // of a bound method
   MethodSelf,      //
   Grad,            // of a tensor
+  Referent,        // of a weak reference
 };
 
 struct Source {

@@ -80,7 +80,8 @@ Owned keys_of(PyObject* dict) {
 }
 
 bool is_lazy_dict(PyObject* object) {
-  return PyDict_CheckExact(object) || PyODict_CheckExact(object);
+  return PyDict_CheckExact(object) || PyODict_CheckExact(object) ||
+         Py_IS_TYPE(object, defaultdict_type());
 }
 
 PyTypeObject* deque_type() {
@@ -185,6 +186,12 @@ PyObject* Capture::stand_for(PyObject* real, PyObject* made, int source) {
   return made;
 }
 
+// taeda.ops, its namespaces, and operators.
+bool Capture::is_operator(PyObject* object) {
+  const CallKind kind = recorder_.kind_of(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+  return kind == CallKind::Namespace || kind == CallKind::Operators;
+}
+
 // The stand-in of an object that was read at `source`, with the guards that make it stand for what
 // is there at other calls.
 PyObject* Capture::import(PyObject* real, int source) {
@@ -209,6 +216,10 @@ PyObject* Capture::import(PyObject* real, int source) {
     const int other = find(known->second)->source;
     if (other != source) check_pair(Kind::Same, source, other);
     return Py_NewRef(known->second);
+  }
+  if (is_operator(real)) {
+    check(Kind::Is, source, real);
+    return note_outside(real, source);
   }
   if (is_bound_natively(real)) return import_native_method(real, source);
   if (PyType_Check(real) || PyModule_CheckExact(real) || is_native_function(real)) {
@@ -357,70 +368,84 @@ bool Capture::is_opaque(PyObject* object) {
   return outside != nullptr && outside->is_opaque;
 }
 
+// Everything is imported before the twin is touched: an import may be a break.
 void Capture::open(PyObject* object) {
   Twin* twin = twin_of(object);
   if (twin == nullptr || twin->is_open) return;
-  twin->is_open = true;
+  if (PyDict_Check(object)) return open_dict(*twin, object);
   PyObject* real = twin->original;
-  const bool is_deque = Py_IS_TYPE(object, deque_type());
-  if (PyList_Check(object) || is_deque) {
-    Owned items(need(PySequence_List(real)));
-    check(Check::Kind::Length, twin->source, nullptr, PyList_GET_SIZE(items.get()));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
-      Owned own(import(PyList_GET_ITEM(items.get(), i),
-                       sources_.of(Step::Index, twin->source, static_cast<int>(i))));
-      if (is_deque)
-        Owned done(need(PyObject_CallMethod(object, "append", "(O)", own.get())));
-      else
-        need(PyList_Append(object, own.get()));
-      keep(own.get());
-      twin->snapshot.push_back(own.get());
-    }
-    return;
-  }
-  if (PySet_Check(object)) {
+  Owned items(need(PySequence_Tuple(real)));
+  std::vector<Owned> own;
+  if (PyAnySet_Check(object)) {
     // Sets of constants alone; others stay closed.
-    Owned items(need(PySequence_List(real)));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
-      PyObject* item = PyList_GET_ITEM(items.get(), i);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+      PyObject* item = PyTuple_GET_ITEM(items.get(), i);
       if (!is_known_key(item)) throw Break{"a set of objects"};
-      need(PySet_Add(object, item));
-      keep(item);
-      twin->snapshot.push_back(item);
+      own.emplace_back(Py_NewRef(item));
     }
     // In the order in which it is iterated.
-    Owned now(need(PySequence_Tuple(real)));
-    check(Check::Kind::Keys, twin->source, now.get());
-    return;
+    check(Check::Kind::Keys, twin->source, items.get());
+  } else {
+    check(Check::Kind::Length, twin->source, nullptr, PyTuple_GET_SIZE(items.get()));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
+      own.emplace_back(import(PyTuple_GET_ITEM(items.get(), i),
+                              sources_.of(Step::Index, twin->source, static_cast<int>(i))));
   }
-  // What was written or deleted before stays as it is.
+  twin->is_open = true;
+  for (Owned& item : own) {
+    if (PyAnySet_Check(object)) {
+      need(PySet_Add(object, item.get()));
+    } else if (PyList_Check(object)) {
+      need(PyList_Append(object, item.get()));
+    } else {
+      Owned done(need(PyObject_CallMethod(object, "append", "(O)", item.get())));
+    }
+    keep(item.get());
+    twin->snapshot.push_back(item.get());
+  }
+}
+
+// What was written or deleted before stays as it is.
+void Capture::open_dict(Twin& twin, PyObject* object) {
+  Owned names = keys_of(twin.original);
+  std::vector<Owned> values;  // null: known, deleted or moved
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i) {
+    PyObject* key = PyTuple_GET_ITEM(names.get(), i);
+    if (!is_known_key(key)) throw Break{"a dict whose keys are objects"};
+    const int is_moved = PySet_Contains(twin.deleted.get(), key);
+    const int is_deleted = PySet_Contains(twin.missing.get(), key);
+    const int is_known = PyDict_Contains(object, key);
+    for (const int answer : {is_moved, is_deleted, is_known}) need(answer);
+    Owned& value = values.emplace_back();
+    if (is_moved || is_deleted || is_known) continue;
+    PyObject* real = need(PyDict_GetItemWithError(twin.original, key));
+    value = Owned(import(real, sources_.of(Step::Item, twin.source, 0, key)));
+  }
+  check(Check::Kind::Keys, twin.source, names.get());
+  twin.is_open = true;
   Owned former(need(PyDict_New()));
-  need(PyDict_Update(former.get(), object));
-  Owned names = keys_of(real);
-  check(Check::Kind::Keys, twin->source, names.get());
+  Owned written = keys_of(object);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(written.get()); ++i) {
+    PyObject* key = PyTuple_GET_ITEM(written.get(), i);
+    need(PyDict_SetItem(former.get(), key, need(PyDict_GetItemWithError(object, key))));
+  }
   if (PyODict_Check(object))
     Owned cleared(need(PyObject_CallMethod(object, "clear", nullptr)));
   else
     PyDict_Clear(object);
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i) {
     PyObject* key = PyTuple_GET_ITEM(names.get(), i);
-    PyObject* value = need(PyDict_GetItemWithError(real, key));
-    if (!is_known_key(key)) throw Break{"a dict whose keys are objects"};
-    PyObject* known = PyDict_GetItemWithError(former.get(), key);
-    const int is_moved = PySet_Contains(twin->deleted.get(), key);
-    need(is_moved);
-    if (is_moved) continue;  // behind all others, where it was written again
-    if (known != nullptr) {
-      set_item(object, key, known);
-      need(PyDict_DelItem(former.get(), key));
+    if (PyObject* value = values[static_cast<size_t>(i)].get()) {
+      set_item(object, key, value);
+      need(PyDict_SetItem(twin.seen.get(), key, value));
       continue;
     }
-    const int is_deleted = PySet_Contains(twin->missing.get(), key);
-    need(is_deleted);
-    if (is_deleted) continue;
-    Owned own(import(value, sources_.of(Step::Item, twin->source, 0, key)));
-    set_item(object, key, own.get());
-    need(PyDict_SetItem(twin->seen.get(), key, own.get()));
+    PyObject* known = PyDict_GetItemWithError(former.get(), key);
+    const int is_moved = PySet_Contains(twin.deleted.get(), key);
+    need(is_moved);
+    if (known == nullptr || is_moved) continue;  // behind all others, where it was written again
+    set_item(object, key, known);
+    need(PyDict_DelItem(former.get(), key));
   }
   Py_ssize_t position = 0;
   PyObject *key, *value;
@@ -444,24 +469,45 @@ void Capture::open_deep(PyObject* object, int depth) {
   }
 }
 
+// The object of the program that a key stands for, and its path; null where it is none.
+PyObject* Capture::real_key_of(PyObject* key, int* path) {
+  if (recorder_.is_value(key)) return recorder_.real_of(key, path);
+  const Outside* outside = find(key);
+  if (outside == nullptr || outside->twin != nullptr || PyTuple_Check(key)) return nullptr;
+  // Classes with a hash of their own would run code.
+  static PyObject* const hash = PyUnicode_InternFromString("__hash__");
+  if (_PyType_Lookup(Py_TYPE(key), hash) != _PyType_Lookup(&PyBaseObject_Type, hash))
+    return nullptr;
+  *path = outside->source;
+  return key;
+}
+
 PyObject* Capture::dict_get(PyObject* dict, PyObject* key) {
   PyObject* found = PyDict_GetItemWithError(dict, key);
   if (found != nullptr) return found;
   if (PyErr_Occurred()) throw Raised{};
   Twin* twin = twin_of(dict);
   if (twin == nullptr || twin->is_open) return nullptr;
-  if (!is_known_key(key) || is_address(key)) throw Break{"a dict whose keys are objects"};
   const int is_missing = PySet_Contains(twin->missing.get(), key);
   need(is_missing);
   if (is_missing) return nullptr;
-  PyObject* real = PyDict_GetItemWithError(twin->original, key);
+  // An object of the program as the key is known by its path.
+  int path = -1;
+  PyObject* real_key = is_known_key(key) && !is_address(key) ? key : real_key_of(key, &path);
+  if (real_key == nullptr) throw Break{"a dict whose keys are objects"};
+  PyObject* real = PyDict_GetItemWithError(twin->original, real_key);
   if (real == nullptr) {
     if (PyErr_Occurred()) throw Raised{};
-    check(Check::Kind::Absent, twin->source, key);
+    if (path >= 0)
+      check(Check::Kind::AbsentKey, std::max(twin->source, path), nullptr,
+            (static_cast<int64_t>(twin->source) << 32) | path);
+    else
+      check(Check::Kind::Absent, twin->source, key);
     need(PySet_Add(twin->missing.get(), key));
     return nullptr;
   }
-  Owned own(import(real, sources_.of(Step::Item, twin->source, 0, key)));
+  Owned own(import(real, path >= 0 ? sources_.of(Step::KeyedItem, twin->source, path)
+                                   : sources_.of(Step::Item, twin->source, 0, key)));
   set_item(dict, key, own.get());
   need(PyDict_SetItem(twin->seen.get(), key, own.get()));
   return own.get();

@@ -604,7 +604,7 @@ class Own:
 
     def __init__(self, v):
         self.v = v
-        type(self).count
+        self.count = type(self).count
 
     @property
     def double(self):
