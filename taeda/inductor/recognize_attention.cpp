@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <unordered_map>
 
 #include "taeda/autograd/grad_mode.h"
@@ -49,17 +50,25 @@ struct Scores {
   }
 };
 
-enum class Part : uint8_t { Product, Multiply, Divide, Add, Fill, Softmax };
+enum class Part : uint8_t { Product, Einsum, Multiply, Divide, Add, Fill, Softmax };
 
 const std::unordered_map<const Operator*, Part>& parts() {
   static const auto* const made = new std::unordered_map<const Operator*, Part>{
-      {&ops::matmul, Part::Product},          {&ops::bmm, Part::Product},
-      {&ops::mul_Tensor, Part::Multiply},     {&ops::mul_Scalar, Part::Multiply},
-      {&ops::mul__Tensor, Part::Multiply},    {&ops::div_Tensor, Part::Divide},
-      {&ops::div_Scalar, Part::Divide},       {&ops::div__Tensor, Part::Divide},
-      {&ops::add_Tensor, Part::Add},          {&ops::add__Tensor, Part::Add},
-      {&ops::masked_fill_Scalar, Part::Fill}, {&ops::masked_fill__Scalar, Part::Fill},
-      {&ops::softmax_int, Part::Softmax},     {&ops::_softmax, Part::Softmax},
+      {&ops::matmul, Part::Product},
+      {&ops::bmm, Part::Product},
+      {&ops::einsum, Part::Einsum},
+      {&ops::mul_Tensor, Part::Multiply},
+      {&ops::mul_Scalar, Part::Multiply},
+      {&ops::mul__Tensor, Part::Multiply},
+      {&ops::div_Tensor, Part::Divide},
+      {&ops::div_Scalar, Part::Divide},
+      {&ops::div__Tensor, Part::Divide},
+      {&ops::add_Tensor, Part::Add},
+      {&ops::add__Tensor, Part::Add},
+      {&ops::masked_fill_Scalar, Part::Fill},
+      {&ops::masked_fill__Scalar, Part::Fill},
+      {&ops::softmax_int, Part::Softmax},
+      {&ops::_softmax, Part::Softmax},
   };
   return *made;
 }
@@ -97,6 +106,48 @@ bool have_same_sizes(const Tensor& a, const Tensor& b, int64_t num_dims) {
   return true;
 }
 
+// The letters of an einsum that is a product of matrices: of the operands, of the result, of the
+// batch in the result's order, of rows, of what is summed over, and of columns.
+struct ProductLetters {
+  std::string first, second, out, batch, row, inner, column;
+};
+
+std::optional<ProductLetters> read_letters(std::string equation) {
+  std::erase(equation, ' ');
+  const size_t comma = equation.find(','), arrow = equation.find("->");
+  if (comma == std::string::npos || arrow == std::string::npos || comma > arrow)
+    return std::nullopt;
+  ProductLetters l;
+  l.first = equation.substr(0, comma);
+  l.second = equation.substr(comma + 1, arrow - comma - 1);
+  l.out = equation.substr(arrow + 2);
+  const auto has = [](const std::string& text, char c) { return text.find(c) != text.npos; };
+  for (const std::string* text : {&l.first, &l.second, &l.out})
+    for (size_t i = 0; i < text->size(); ++i) {
+      const char c = (*text)[i];
+      const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+      if (!is_letter || text->find(c, i + 1) != text->npos) return std::nullopt;
+    }
+  for (const char c : l.out) {
+    const bool in_first = has(l.first, c), in_second = has(l.second, c);
+    if (!in_first && !in_second) return std::nullopt;
+    (in_first && in_second ? l.batch : in_first ? l.row : l.column) += c;
+  }
+  for (const char c : l.first)
+    if (!has(l.out, c)) l.inner += c;
+  const bool is_product = l.row.size() == 1 && l.column.size() == 1 && l.inner.size() == 1 &&
+                          has(l.second, l.inner[0]) && l.second.size() == l.batch.size() + 2;
+  return is_product ? std::optional(l) : std::nullopt;
+}
+
+// A tensor whose dimensions have the letters `from`, in the order `to`.
+Tensor reordered(const Tensor& t, const std::string& from, const std::string& to) {
+  if (from == to) return t;
+  std::vector<int64_t> order;
+  for (const char c : to) order.push_back(static_cast<int64_t>(from.find(c)));
+  return t.permute(order);
+}
+
 class AttentionFinder final : public dispatch::Mode {
  public:
   AttentionFinder() { is_before_autograd = true; }
@@ -105,6 +156,7 @@ class AttentionFinder final : public dispatch::Mode {
     const auto found = parts().find(&op);
     if (found == parts().end()) return false;
     if (found->second == Part::Product) return take_product(op, stack);
+    if (found->second == Part::Einsum) return take_einsum(op, stack);
     const Scores* scores = find(stack.at(0));
     // A mask may stand first.
     if (!scores && found->second == Part::Add && &op == &ops::add_Tensor) {
@@ -175,7 +227,8 @@ class AttentionFinder final : public dispatch::Mode {
         next.is_softmax = true;
         return next;
       }
-      case Part::Product: break;
+      case Part::Product:
+      case Part::Einsum: break;
     }
     return std::nullopt;
   }
@@ -183,11 +236,37 @@ class AttentionFinder final : public dispatch::Mode {
   bool take_product(Operator& op, Stack& stack) {
     const Tensor first = stack.at(0).get<Tensor>(), second = stack.at(1).get<Tensor>();
     if (const Scores* scores = find(stack[0]); scores && scores->is_softmax)
-      if (const Tensor made = attention(*scores, second); made.defined()) {
-        stack.clear();
-        stack.emplace_back(made);
-        return true;
-      }
+      if (const Tensor made = attention(*scores, second); made.defined()) return give(made, stack);
+    return run_product(op, stack, first, second);
+  }
+  static bool give(const Tensor& made, Stack& stack) {
+    stack.clear();
+    stack.emplace_back(made);
+    return true;
+  }
+
+  // "bhqd,bhkd->bhqk" and "bhqk,bhkd->bhqd", whatever the letters and their order are.
+  bool take_einsum(Operator& op, Stack& stack) {
+    const std::optional<ProductLetters> letters = read_letters(stack.at(0).get<std::string>());
+    if (!letters || !stack.at(1).is<std::vector<Tensor>>()) return false;
+    const std::vector<Tensor> operands = stack.at(1).get<std::vector<Tensor>>();
+    const auto [first, second, out, batch, row, inner, column] = *letters;
+    if (operands.size() != 2 || operands[0].dim() != static_cast<int64_t>(first.size()) ||
+        operands[1].dim() != static_cast<int64_t>(second.size()))
+      return false;
+    const Scores* scores = find(Value(operands[0]));
+    if (scores && scores->is_softmax && first == batch + row + inner) {
+      const Tensor made =
+          attention(*scores, reordered(operands[1], second, batch + inner + column));
+      if (made.defined()) return give(reordered(made, batch + row + column, out), stack);
+    }
+    if (out != batch + row + column) return false;
+    return run_product(op, stack, reordered(operands[0], first, batch + row + inner),
+                       reordered(operands[1], second, batch + inner + column));
+  }
+
+  // The call, whose result may be scores of these operands.
+  bool run_product(Operator& op, Stack& stack, const Tensor& first, const Tensor& second) {
     const bool may_be_scores =
         first.dim() == second.dim() && (first.dim() == 3 || first.dim() == 4) &&
         first.dtype() == second.dtype() && have_same_sizes(first, second, first.dim() - 2);

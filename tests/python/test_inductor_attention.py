@@ -32,6 +32,14 @@ def spellings(mask, later):
         "filled_mask": lambda q, k, v: (q @ k.mT).masked_fill(later, -INF).softmax(-1) @ v,
         "in_place": lambda q, k, v: (q @ k.mT).mul_(0.3).add_(mask).softmax(-1) @ v,
         "filled_in_place": lambda q, k, v: (q @ k.mT).masked_fill_(later, -INF).softmax(-1) @ v,
+        "einsum": lambda q, k, v: t.einsum(
+            "bhij,bhjd->bhid", (t.einsum("bhid,bhjd->bhij", q, k) / 3).softmax(-1), v
+        ),
+        "einsum_of_heads_last": lambda q, k, v: t.einsum(
+            "bhqk, bkhd -> bqhd",
+            t.einsum("bqhd, bkhd -> bhqk", q.transpose(1, 2), k.transpose(1, 2)).softmax(-1),
+            v.transpose(1, 2),
+        ),
         "one_head": lambda q, k, v: (q[:, 0] @ k[:, 0].mT / 3).softmax(-1) @ v[:, 0],
         "one_head_bmm": lambda q, k, v: t.bmm(t.bmm(q[:, 0], k[:, 0].mT).softmax(-1), v[:, 0]),
         "one_head_masked": lambda q, k, v: (q[:, 0] @ k[:, 0].mT + mask).softmax(-1) @ v[:, 0],
@@ -49,6 +57,9 @@ OTHERS = {
     "other_dtype": lambda q, k, v: (q @ k.mT).softmax(-1, dtype=t.float64) @ v.double(),
     "shared_heads": lambda q, k, v: (q @ k[:, :1].mT).softmax(-1) @ v,
     "other_width": lambda q, k, v: (q @ k.mT).softmax(-1) @ v[..., :5],
+    "einsum_of_other_sums": lambda q, k, v: t.einsum(
+        "bhij,bhid->bhjd", t.einsum("bhid,bhjd->bhij", q, k).softmax(-1), v
+    ),
     "two_masks": lambda q, k, v: (q @ k.mT + MASK + MASK).softmax(-1) @ v,
 }
 
