@@ -9,7 +9,7 @@ taeda_split_isa_sources(taeda_sources taeda_isa_objects)
 
 # What runs once per module, file or kernel of a device.
 set(taeda_seldom_sources ${taeda_sources})
-list(FILTER taeda_seldom_sources INCLUDE REGEX "/taeda/(backends/lowered|export|nn)/.+\\.cpp$")
+list(FILTER taeda_seldom_sources INCLUDE REGEX "/taeda/(backends/lowered|data|export|nn)/.+\\.cpp$")
 list(REMOVE_ITEM taeda_sources ${taeda_seldom_sources})
 
 # Compiled with the light options: rules, nodes and entries of operators and what calls the CPU's

@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-PEERS = ("torch", "transformers", "safetensors")
+PEERS = ("torch", "transformers", "safetensors", "einops")
 
 
 def _imported(name):
@@ -27,7 +27,7 @@ def _fixture_of(name):
     return pytest.fixture(scope="session", name=name)(lambda: _imported(name))
 
 
-torch, transformers, safetensors = map(_fixture_of, PEERS)
+torch, transformers, safetensors, einops = map(_fixture_of, PEERS)
 
 
 @pytest.hookimpl(tryfirst=True)

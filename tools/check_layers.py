@@ -2,9 +2,9 @@
 
 A folder may include itself, the folders of lower rows, the files directly in a folder above it, and
 what an arrow in the table's last column grants (`optim → nn; distributed → nn, optim, data`).
-The headers of programs that use the library, `taeda/taeda.h`, `taeda/compile.h`, `taeda/nn.h`,
-`taeda/optim.h` and `taeda/package.h`, may include every folder, and no source of the library
-includes them.
+The headers of programs that use the library, `taeda/taeda.h`, `taeda/compile.h`, `taeda/data.h`,
+`taeda/nn.h`, `taeda/optim.h` and `taeda/package.h`, may include every folder, and no source of the
+library includes them.
 
 Includes do not show what a file knows: sources of `taeda/ops`, generated ones too, neither say
 `cpu::` nor name a device otherwise (`is_cpu`, `is_cuda`, `DeviceType::CPU`, `kCPU`, and `Device()`,
@@ -36,6 +36,7 @@ CPU_BY_DEFINITION = "PyTorch names the CPU"
 FRONT_DOORS = {
     "taeda/taeda.h",
     "taeda/compile.h",
+    "taeda/data.h",
     "taeda/nn.h",
     "taeda/optim.h",
     "taeda/package.h",

@@ -34,6 +34,7 @@ AREAS = (
     ("torch.nn.utils", "nn.utils"),
     ("torch.nn.utils.rnn", "nn.utils.rnn"),
     ("torch.optim", "optim"),
+    ("torch.distributions", "distributions"),
     ("torch.utils.data", "utils.data"),
     ("torch.multiprocessing", "multiprocessing"),
 )

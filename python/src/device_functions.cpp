@@ -87,6 +87,14 @@ PyObject* cpu_capability(PyObject*, PyObject*) {
 #endif
 }
 
+PyObject* compiler(PyObject*, PyObject*) {
+#if defined(__clang__)
+  return PyUnicode_FromString(__VERSION__);
+#else
+  return PyUnicode_FromString("GCC " __VERSION__);
+#endif
+}
+
 }  // namespace
 
 PyMethodDef device_table[] = {
@@ -102,6 +110,7 @@ PyMethodDef device_table[] = {
      "Calls that ran on the CPU for a device, by operator."},
     {"_get_cpu_capability", cpu_capability, METH_NOARGS,
      "The instruction set that CPU kernels were chosen for."},
+    {"_compiler", compiler, METH_NOARGS, "The compiler that this build was made with."},
     {"_registered_devices", registered, METH_NOARGS,
      "The names of the device types that have a device."},
     {},

@@ -234,7 +234,7 @@ _LAZY = {
 
 
 def __getattr__(name):
-    if name.startswith("__"):
+    if name.startswith("__") and name not in ("__config__", "__future__"):
         raise AttributeError(f"module 'taeda' has no attribute '{name}'")
     from importlib import import_module
 
@@ -273,7 +273,15 @@ _OF_EXTENSION = {
     "_IncludeDispatchKeyGuard": "library.keys.IncludeDispatchKey",
     "_dispatch_tls_local_exclude_set": "library.keys.excluded_keys",
     "_dispatch_tls_local_include_set": "library.keys.included_keys",
+    "_get_deterministic_fill_uninitialized_memory": (
+        "_settings._get_deterministic_fill_uninitialized_memory"
+    ),
+    "_set_deterministic_fill_uninitialized_memory": (
+        "_settings._set_deterministic_fill_uninitialized_memory"
+    ),
+    "_get_tracing_state": "jit._get_tracing_state",
     "_jit_get_all_schemas": "_ops.all_schemas",
+    "_log_api_usage_once": "_usage._log_api_usage_once",
     "_profiler.gather_traceback": "utils._traceback.gather_traceback",
     "_profiler.symbolize_tracebacks": "utils._traceback.symbolize_tracebacks",
 }

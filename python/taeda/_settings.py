@@ -58,6 +58,22 @@ def is_deterministic_algorithms_warn_only_enabled():
     return _C._get_determinism()[1]
 
 
+def _get_deterministic_fill_uninitialized_memory():
+    """What `utils.deterministic.fill_uninitialized_memory` reads."""
+    return _C._get_determinism()[2]
+
+
+def _set_deterministic_fill_uninitialized_memory(mode):
+    """What `utils.deterministic.fill_uninitialized_memory` sets."""
+    is_required, is_warning_enough, _ = _C._get_determinism()
+    if not isinstance(mode, bool):
+        raise TypeError(
+            "_set_deterministic_fill_uninitialized_memory(): argument must be bool, not "
+            + type(mode).__name__
+        )
+    _C._set_determinism(is_required, is_warning_enough, mode)
+
+
 def set_deterministic_debug_mode(debug_mode):
     """The same setting by number or name: 0 "default", 1 "warn", 2 "error"."""
     if not isinstance(debug_mode, (int, str)):

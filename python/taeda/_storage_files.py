@@ -20,6 +20,11 @@ def filename(self):
     return getattr(self, "_filename", None)
 
 
+def _check_has_bytes(self):
+    if self.device.type == "meta":
+        raise NotImplementedError("Cannot copy out of meta storage; no data!")
+
+
 def copy_(self, source, non_blocking=None):
     """Takes over the bytes of another storage of this size."""
     if source.nbytes() != self.nbytes():
@@ -27,6 +32,8 @@ def copy_(self, source, non_blocking=None):
             f"size does not match, self was {self.nbytes()} bytes but src was "
             f"{source.nbytes()} bytes"
         )
+    if self.device.type != "meta":
+        _check_has_bytes(source)
     _as_bytes(self).copy_(_as_bytes(source))
     return self
 
@@ -37,6 +44,7 @@ def to(self, *, device, non_blocking=False):
         device = _C.device(device)
     if self.device == device:
         return self
+    _check_has_bytes(self)
     return _as_bytes(self).to(device).untyped_storage()
 
 

@@ -34,10 +34,12 @@ class _StorageType(type):
     def dtype(cls):
         return _C.get_default_dtype() if cls._dtype is None else cls._dtype
 
+    is_cuda = is_sparse = False
+
     def __instancecheck__(cls, value):
         return isinstance(value, TypedStorage) and value.dtype == cls.dtype
 
-    def __call__(cls, *args, wrap_storage=None, **unknown):
+    def __call__(cls, *args, wrap_storage=None, _internal=False, **unknown):
         for name in unknown:
             raise RuntimeError(
                 f"{cls}.__new__{_FORMS}Keyword argument '{name}' cannot be specified"

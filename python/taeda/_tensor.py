@@ -2,6 +2,7 @@
 
 from taeda import (
     _C,
+    _element_functions,
     _rebuild,
     _reduction,
     _storage_copy,
@@ -176,7 +177,9 @@ def _type(self, dtype=None, non_blocking=False, **_):
         if named is None:
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = named
-    if dtype in TYPES.values():
+    if dtype is _C.Tensor:
+        dtype = _C.get_default_dtype()
+    elif dtype in TYPES.values():
         dtype = dtype.dtype
     elif not isinstance(dtype, _C.dtype):
         raise ValueError(f"invalid type: '{getattr(dtype, '__name__', dtype)}'")
@@ -200,6 +203,22 @@ def _storage(self):
 
     warn_deprecated()
     return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+
+def _typed_storage(self):
+    """The memory as numbers, without the warning."""
+    from taeda.storage import TypedStorage
+
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype, _internal=True)
+
+
+def _storage_type(self):
+    """FloatStorage or the like: the type that the memory's numbers have."""
+    if has_torch_function_unary(self):
+        return handle_torch_function(_C.Tensor.storage_type, (self,), self)
+    from taeda._storage_types import TYPES
+
+    return TYPES[self._typed_storage().pickle_storage_type()]
 
 
 def _is_shared(self):
@@ -292,6 +311,11 @@ _METHODS = {
     "type": _type,
     "new": _new,
     "storage": _storage,
+    "storage_type": _storage_type,
+    "_typed_storage": _typed_storage,
+    "apply_": _element_functions.apply_,
+    "map_": _element_functions.map_,
+    "map2_": _element_functions.map2_,
     "is_shared": _is_shared,
     "share_memory_": _share_memory_,
     "nonzero": _nonzero,

@@ -35,6 +35,8 @@ class _TensorType(type):
     def __init__(cls, name, dtype):
         super().__init__(name, (), {})
 
+    is_cuda = is_sparse = False
+
     def __instancecheck__(cls, value):
         return (
             isinstance(value, _C.Tensor) and value.dtype == cls.dtype and value.device.type == "cpu"
@@ -63,6 +65,8 @@ def new_of_dtype(dtype, args):
         if data.dtype != dtype:
             raise TypeError(f"expected a tensor of dtype {dtype}, got {data.dtype}")
         return data.detach()
+    if hasattr(data, "untyped") and not isinstance(data, _C.Tensor):
+        return _C.tensor(data, dtype=dtype)  # over the storage's memory
     if not hasattr(data, "__len__") or isinstance(data, (str, bytes)):
         raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
     return _converted(data, dtype)
@@ -87,6 +91,10 @@ def set_default_tensor_type(t):
         stacklevel=2,
     )
     named = TYPES.get(t.rpartition(".")[2]) if isinstance(t, str) else t
+    if getattr(named, "is_cuda", False) is True:
+        raise TypeError(
+            f"type torch.cuda.{named.__name__} not available. Torch not compiled with CUDA enabled."
+        )
     if named not in TYPES.values():
         raise TypeError(f"invalid type object: got {t!r}, expected a type like FloatTensor")
     _C.set_default_dtype(named.dtype)

@@ -40,6 +40,16 @@ def warn_deprecated():
         )
 
 
+def _dtype_to_storage_type_map():
+    """The names of storage types by dtype."""
+    return dict(_STORAGE_NAMES)
+
+
+def _storage_type_to_dtype_map():
+    """Dtypes by the names of their storage types."""
+    return dict(_DTYPES)
+
+
 # The dtypes that have a storage type, which files name.
 _STORAGE_NAMES = {getattr(_C, name): f"{kind}Storage" for name, kind in NAMES.items()}
 _DTYPES = {name: dtype for dtype, name in _STORAGE_NAMES.items()}
@@ -112,6 +122,14 @@ class TypedStorage:
     def _cdata(self):
         return self._untyped_storage._cdata
 
+    @property
+    def is_cuda(self):
+        return self.device.type == "cuda"
+
+    @property
+    def is_sparse(self):
+        return False
+
     def untyped(self):
         return self._untyped_storage
 
@@ -138,6 +156,8 @@ class TypedStorage:
         return self
 
     def copy_(self, source, non_blocking=None):
+        if source.device.type == "meta" and self.device.type != "meta":
+            raise NotImplementedError("Cannot copy out of meta storage; no data!")
         self._tensor().copy_(source._tensor() if isinstance(source, TypedStorage) else source)
         return self
 
@@ -150,8 +170,67 @@ class TypedStorage:
     def to(self, *, device, non_blocking=False):
         return self._of(self._untyped_storage.to(device=device))
 
+    def type(self, dtype=None, non_blocking=False):
+        """The name of the storage type; with a dtype or its storage type, the numbers in it."""
+        if dtype is None:
+            kind = self.pickle_storage_type()
+            device = "" if self.device.type == "cpu" else f"{self.device.type}."
+            return f"torch.{device}{kind}"
+        if isinstance(dtype, str):
+            dtype = _DTYPES[dtype.rpartition(".")[2]]
+        elif not isinstance(dtype, _C.dtype):
+            dtype = dtype.dtype
+        return self._to_dtype(dtype)
+
+    def _to_dtype(self, dtype):
+        if dtype == self.dtype:
+            return self
+        numbers = self._tensor().to(dtype)
+        return TypedStorage(wrap_storage=numbers.untyped_storage(), dtype=dtype, _internal=True)
+
     def _of(self, untyped):
         return TypedStorage(wrap_storage=untyped, dtype=self.dtype, _internal=True)
+
+    # The names that PyTorch's own code uses, which do not warn of the deprecation.
+
+    def _size(self):
+        return self.size()
+
+    def _nbytes(self):
+        return self.nbytes()
+
+    def _data_ptr(self):
+        return self.data_ptr()
+
+    def _element_size(self):
+        return self.element_size()
+
+    def _resize_(self, size):
+        self.resize_(size)
+
+    def _is_shared(self):
+        return self.is_shared()
+
+    def _share_memory_(self):
+        return self.share_memory_()
+
+    def _setitem(self, index, value):
+        self[index] = value
+
+    def _getitem(self, index):
+        return self[index]
+
+    def _deepcopy(self, memo):
+        return self.__deepcopy__(memo)
+
+    def _share_fd_cpu_(self):
+        return self._untyped_storage._share_fd_cpu_()
+
+    def _share_filename_cpu_(self):
+        return self._untyped_storage._share_filename_cpu_()
+
+    def _write_file(self, file, is_real_file, save_size, element_size):
+        self._untyped_storage._write_file(file, is_real_file, save_size, element_size)
 
     @classmethod
     def from_file(cls, filename, shared, size):
@@ -188,7 +267,12 @@ class TypedStorage:
         self._tensor().fill_(value)
         return self
 
+    def _check_readable(self):
+        if self.device.type == "meta":
+            raise NotImplementedError("Not available for 'meta' device: the storage has no memory")
+
     def tolist(self):
+        self._check_readable()
         return self._tensor().tolist()
 
     def __len__(self):
@@ -199,11 +283,13 @@ class TypedStorage:
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         if not isinstance(index, int):
             raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+        self._check_readable()
         return self._tensor()[index].item()
 
     def __setitem__(self, index, value):
         if not isinstance(index, (int, slice)):
             raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+        self._check_readable()
         self._tensor()[index] = value
 
     def __iter__(self):
@@ -221,3 +307,19 @@ class TypedStorage:
         numbers = "".join(f" {value}\n" for value in self)
         kind = f"dtype={self.dtype}, device={self.device}"
         return f"{numbers}[torch.storage.TypedStorage({kind}) of size {len(self)}]"
+
+
+def _cast_method(name, dtype):
+    def cast(self):
+        return self._to_dtype(dtype)
+
+    cast.__name__ = name
+    cast.__doc__ = f"The numbers as a storage of dtype {dtype}."
+    return cast
+
+
+for _dtype, _kind in _STORAGE_NAMES.items():
+    _method = {"ComplexFloat": "complex_float", "ComplexDouble": "complex_double"}.get(
+        _kind.removesuffix("Storage"), _kind.removesuffix("Storage").lower()
+    )
+    setattr(TypedStorage, _method, _cast_method(_method, _dtype))

@@ -26,9 +26,7 @@ Tensor laid_out(const Tensor& t, const SymIntVec& strides) {
   for (size_t d = 0; d < strides.size(); ++d)
     is_alike &= t.sym_sizes()[d] == SymInt(1) || t.sym_strides()[d] == strides[d];
   if (is_alike) return t;
-  const Tensor copy =
-      taeda::empty_strided(t.sym_sizes(), SymIntList(strides), t.dtype(), std::nullopt, t.device());
-  return copy.copy_(t);
+  return t.new_empty_strided(t.sym_sizes(), SymIntList(strides)).copy_(t);  // of the same class
 }
 
 // The history of a compiled program's results.

@@ -57,8 +57,17 @@ std::vector<bool> MinCut::run(int source, int sink) {
     while (push(source, sink) > 0) {
     }
   }
-  std::vector<bool> is_before(first_.size());
-  for (size_t v = 0; v < first_.size(); ++v) is_before[v] = level_[v] >= 0;
+  // What cannot reach the sink any more lies before the last of the minimum cuts.
+  std::vector<bool> is_before(first_.size(), true);
+  is_before[sink] = false;
+  std::vector<int> queue{sink};
+  for (size_t i = 0; i < queue.size(); ++i)
+    for (int e = first_[queue[i]]; e >= 0; e = edges_[e].next) {
+      const int from = edges_[e].to;
+      if (edges_[e ^ 1].capacity == 0 || !is_before[from]) continue;
+      is_before[from] = false;
+      queue.push_back(from);
+    }
   return is_before;
 }
 

@@ -15,7 +15,8 @@ class TAEDA_API MinCut {
 
   explicit MinCut(int num_vertices) : first_(static_cast<size_t>(num_vertices), -1) {}
   void add_edge(int from, int to, int64_t capacity);
-  // By vertex: whether it lies on the source's side.
+  // By vertex: whether it lies on the source's side. Of several minimum cuts it is the one nearest
+  // to the sink.
   std::vector<bool> run(int source, int sink);
 
  private:

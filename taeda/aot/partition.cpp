@@ -45,6 +45,14 @@ bool is_number(const Node& node) {
   return val.is<SymInt>() || val.is<int64_t>();
 }
 
+// Whether a number is an expression of several.
+bool is_compound(const Node& node) {
+  const Value val = node.val();
+  if (!val.is<SymInt>() || !val.get<SymInt>().is_symbolic()) return false;
+  const fx::SymExprNode* number = fx::SymExprNode::from(val.get<SymInt>().node());
+  return number && !number->expr()->is_symbol();
+}
+
 // Whether a value is computed again as easily as it is read: pointwise operators, views, copies,
 // constants and arithmetic on sizes.
 bool is_cheap(const Node& node) {
@@ -227,12 +235,23 @@ class Partitioner {
     return op && op->has(dispatch::Tag::NondeterministicSeeded);
   }
 
+  // Random numbers are not drawn again, whoever asks for it.
+  bool is_asked_for(const std::unordered_set<std::string>& names, const Node& node) const {
+    return !names.empty() && !is_random(node) && names.count(node.name()) != 0;
+  }
+
   // Values of the forward side that the backward takes.
   void choose() {
-    saved_ = cut([this](const Node& node) { return !options_.recomputes || !is_cheap(node); });
+    saved_ = cut([this](const Node& node) {
+      if (is_asked_for(options_.computed_again, node)) return false;
+      if (is_asked_for(options_.computed_once, node)) return true;
+      return !options_.recomputes || !is_cheap(node);
+    });
     if (options_.recomputes && options_.memory_budget < 1) {
       const NodeSet kept = worth_keeping();
-      saved_ = cut([&](const Node& node) { return is_random(node) || kept.count(&node); });
+      saved_ = cut([&](const Node& node) {
+        return is_random(node) || is_asked_for(options_.computed_once, node) || kept.count(&node);
+      });
     }
     const NodeSet saved(saved_.begin(), saved_.end());
     for (const Node* node : reach(gradients_, saved))
@@ -282,9 +301,11 @@ class Partitioner {
       const int k = own->second;
       const bool is_front = is_input(*node) || needed_front_.count(node);
       const bool can_save =
-          is_number(*node) || (is_tensor(*node) && (is_front || options_.recomputes));
-      // A size is better saved than the tensor that has it.
-      const int64_t cost = is_number(*node)       ? 1
+          is_number(*node) || (is_tensor(*node) && (is_front || options_.recomputes) &&
+                               !is_asked_for(options_.computed_again, *node));
+      // A size is better saved than the tensor that has it, and s0 than s0 + s1, which does not
+      // tell what s1 is.
+      const int64_t cost = is_number(*node)       ? (is_compound(*node) ? kInputCost - 1 : 1)
                            : is_kept_input(*node) ? kInputCost
                                                   : kInputCost * bytes_of(node->val());
       cut.add_edge(2 * k, 2 * k + 1, can_save ? cost : MinCut::kUncut);

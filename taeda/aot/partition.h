@@ -9,13 +9,17 @@
 //   }
 //
 // Note [What is saved]: the values between the two are a minimum cut: as few bytes as possible,
-// where values that are cheap to compute and fuse with their readers may be computed again.
+// where values that are cheap to compute and fuse with their readers may be computed again. Of
+// several such cuts it is the last, so that least is computed again.
 // Products, reductions, random numbers and everything that a library computes are never computed
 // twice, unless a budget of memory asks for it. Inputs of the forward cost nothing, since they are
 // alive anyway; those that the program writes to are copied. What only the backward reads, and no
 // tangent reaches, is what a checkpointed region computes for the second time: it stays in the
 // backward unless its result is smaller than what it is made of.
 #pragma once
+
+#include <string>
+#include <unordered_set>
 
 #include "taeda/fx/retrace.h"
 
@@ -48,6 +52,8 @@ struct PartitionOptions {
   // The share of the bytes saved by the rule above that may be saved; below 1, products and
   // reductions are computed again as well, those first that cost least for their bytes.
   double memory_budget = 1;
+  // Nodes, by name, that are computed again whatever they cost, and nodes that are never.
+  std::unordered_set<std::string> computed_again, computed_once;
 };
 
 // `num_inputs`: placeholders of the joint graph before the tangents.

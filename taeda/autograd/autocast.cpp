@@ -87,6 +87,7 @@ void set_cache_enabled(bool on) { state().is_cache_enabled = on; }
 void clear_cache() { cache().clear(); }
 int enter_region() { return ++state().depth; }
 int leave_region() { return --state().depth; }
+int region_depth() { return state().depth; }
 
 Region::Region(DeviceType device, bool enabled)
     : Region(device, dtype_of(device), enabled, autocast::is_cache_enabled()) {}

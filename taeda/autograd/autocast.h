@@ -32,6 +32,7 @@ TAEDA_API void clear_cache();
 // Regions the thread is in, after the call; whoever leaves the last one clears the cache.
 TAEDA_API int enter_region();
 TAEDA_API int leave_region();
+TAEDA_API int region_depth();
 
 // A region: everything the constructor sets is set back at the end of the scope.
 class TAEDA_API Region {

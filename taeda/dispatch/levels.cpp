@@ -14,7 +14,8 @@ namespace taeda::dispatch {
 namespace {
 
 LevelHandler handlers[4] = {};
-std::atomic<uint64_t> next_id{1};
+// No small number, of which Python has one object for all: captures know levels by their objects.
+std::atomic<uint64_t> next_id{1 << 10};
 
 // Ids of the thread's levels that keep composites.
 std::vector<uint64_t>& keeping() {

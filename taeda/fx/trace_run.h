@@ -65,7 +65,10 @@ class TraceRun {
    public:
     explicit InsideMode(TraceRun& trace)
         : mode_(dispatch::pop_mode()), below_(dispatch::kAboveHandlers) {
-      TAEDA_INTERNAL_CHECK(mode_.get() == trace.functional_.get(), "a mode was left behind");
+      if (mode_.get() == trace.functional_.get()) return;
+      dispatch::push_mode(std::move(mode_));
+      throw_error(ErrorKind::NotImplemented,
+                  "a program cannot be traced while a dispatch mode of its caller is active");
     }
     ~InsideMode() { dispatch::push_mode(std::move(mode_)); }
     InsideMode(const InsideMode&) = delete;

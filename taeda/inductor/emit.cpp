@@ -51,16 +51,26 @@ const Expr* InliningEmitter::indirect(Sym value, const Expr* extent, bool wraps)
   return symbol;
 }
 
-bool InliningEmitter::is_indirect(const Place& place) const {
-  const auto is_read = [&](const auto& self, const Expr* e) -> bool {
-    if (e->is_symbol())
-      return std::any_of(indirect_.begin(), indirect_.end(),
-                         [&](const auto& known) { return known.second == e; });
-    return std::any_of(e->args.begin(), e->args.end(),
-                       [&](const Expr* part) { return self(self, part); });
-  };
-  return !indirect_.empty() && std::any_of(place.begin(), place.end(),
-                                           [&](const Expr* e) { return is_read(is_read, e); });
+// The index of an array with one element, 1 for a zero: what finds indices out of range finds it.
+// Elements that nothing reads are zeros and divide nothing.
+Sym InliningEmitter::divisor(Sym value) {
+  const kernel::Type type = type_of(value);
+  const kernel::Node& node = graph().node(value.id);
+  if (node.op == kernel::Op::Constant && node.bits[0] != 0) return value;
+  NodeId is_bad = graph().apply(kernel::Op::Eq, value.id, constant(Scalar(0), type).id);
+  if (mask_ >= 0) is_bad = graph().apply(kernel::Op::And, mask_, is_bad);
+  const Expr* place =
+      indirect(cast(Sym::from_id(is_bad), kernel::Type::I64), pool().integer(1), false);
+  return Sym::from_id(graph().apply(kernel::Op::Add, value.id, index(place, type).id));
+}
+
+std::set<const Expr*> InliningEmitter::indirect_symbols(const Place& place) {
+  std::set<const Expr*> found;
+  if (indirect_.empty()) return found;
+  for (const Expr* at : place)
+    for (const Expr* symbol : symbolic::symbols_of(at))
+      if (graph().find_indirect(symbol)) found.insert(symbol);
+  return found;
 }
 
 Sym InliningEmitter::compute(const Definition& definition, const Place& place) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -15,6 +16,7 @@ class InliningEmitter : public kernel::Emitter {
   kernel::Sym read(const Definition& definition, const Place& place) final;
   kernel::Sym read_if(kernel::SymMask mask, const Definition& definition, const Place& place) final;
   const Expr* indirect(kernel::Sym value, const Expr* extent, bool wraps) final;
+  kernel::Sym divisor(kernel::Sym value) final;
   // Writes the value of a definition, and remembers it.
   kernel::Sym compute(const Definition& definition, const Place& place);
 
@@ -26,8 +28,8 @@ class InliningEmitter : public kernel::Emitter {
   // Around the value of a definition that is computed where it is read.
   virtual void begin_inline() {}
   virtual void end_inline(const Definition&, const Place&) {}
-  // Whether a place depends on an index that was read.
-  bool is_indirect(const Place& place) const;
+  // The indices that were read and that a place depends on.
+  std::set<const Expr*> indirect_symbols(const Place& place);
 
  private:
   struct Key {

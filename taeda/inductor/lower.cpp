@@ -498,10 +498,14 @@ void GraphLowering::take_pointwise(const lowered::PointwiseCall& call) {
     for (const Tensor& t : kept->inputs) inputs.push_back(&t);
     const lowered::PointwiseCall again{*kept->body, *kept->op, kept->common,
                                        kept->out,   inputs,    kept->scalars};
-    const auto input = [&](int i) {
+    const auto element = [&](int i) {
       const Definition* d = kept->definitions[i];
       if (d) return e.read(*d, broadcast_place(e.pool(), sizes, d->sizes, at));
       return e.constant(read_scalar(kept->inputs[i]), lowered::type_in(kept->inputs[i].dtype()));
+    };
+    const auto input = [&](int i) {
+      const bool divides = i == kept->body->divisor && is_integral(kept->common, true);
+      return divides ? e.divisor(e.cast(element(i), lowered::type_in(kept->common))) : element(i);
     };
     const auto number = [&](int i) {
       const kernel::Type type = lowered::type_in(kept->common);

@@ -98,6 +98,9 @@ class Run {
       : plan_(plan), program_(*plan.program), state_(state) {}
 
   void take_inputs(const std::vector<Value>& inputs);
+  // Whether a size is 0 that the trace took for a positive one: operators without a value for no
+  // elements then have an error of their own.
+  bool has_unforeseen_zero() const;
   void take_memory();
   // Reserves the random numbers of kernels behind a call; -1: of those behind none.
   void reserve_streams(int call);
@@ -204,6 +207,12 @@ void Run::take_inputs(const std::vector<Value>& inputs) {
                 program_.values[value].name, " has other sizes than when it was traced");
     hold(value, t);
   }
+}
+
+bool Run::has_unforeseen_zero() const {
+  for (size_t s = 0; s < state_.symbols.size(); ++s)
+    if (state_.symbols[s] == 0 && program_.symbols[s]->range.lo > 0) return true;
+  return false;
 }
 
 void Run::take_memory() {
@@ -371,6 +380,7 @@ std::vector<Value> CompiledGraph::run(const std::vector<Value>& inputs) {
     StateScope scope(plan);
     Run run(plan, scope.state());
     run.take_inputs(inputs);
+    if (run.has_unforeseen_zero()) return plan.eager(inputs);
     run.take_memory();
     run.reserve_streams(-1);
     if (run.run_steps()) return run.results();

@@ -66,17 +66,20 @@ class ReadCollector final : public InliningEmitter {
     return leaf(kernel::compute_type(definition.dtype));
   }
 
-  void begin_inline() override { open_.push_back({reads_.size(), unchecked_.size()}); }
+  void begin_inline() override { open_.push_back(unchecked_.size()); }
   void end_inline(const Definition& definition, const Place& place) override {
-    const auto [first_read, first_unchecked] = open_.back();
+    const size_t first_unchecked = open_.back();
     open_.pop_back();
-    if (!is_indirect(place)) return;
-    const bool is_checked =
-        std::any_of(reads_.begin() + static_cast<std::ptrdiff_t>(first_read), reads_.end(),
-                    [&](const Read& read) { return is_indirect(read.place); });
-    if (is_checked) return;
-    unchecked_.resize(first_unchecked);
-    unchecked_.push_back(&definition);
+    // What was read before is not read again, so any read at the index counts.
+    for (const Expr* symbol : indirect_symbols(place)) {
+      const bool is_checked = std::any_of(reads_.begin(), reads_.end(), [&](const Read& read) {
+        return indirect_symbols(read.place).count(symbol) != 0;
+      });
+      if (is_checked) continue;
+      unchecked_.resize(first_unchecked);
+      unchecked_.push_back(&definition);
+      return;
+    }
   }
 
  private:
@@ -87,7 +90,7 @@ class ReadCollector final : public InliningEmitter {
   std::vector<int>* streams_;
   kernel::ExprGraph graph_;
   int num_leaves_ = 0, num_draws_ = 0;
-  std::vector<std::pair<size_t, size_t>> open_;  // reads and unchecked ones before it
+  std::vector<size_t> open_;  // unchecked ones before it
   std::vector<const Definition*> unchecked_;
 };
 
@@ -118,8 +121,6 @@ namespace {
 class UnitFinder {
  public:
   explicit UnitFinder(Program& program) : program_(program) {
-    program_.unit_of_definition.assign(program_.definitions.size(), -1);
-    program_.unit_of_reduction.assign(program_.reductions.size(), -1);
     for (const TensorValue& value : program_.values)
       if (value.definition) value_of_[value.definition->id] = &value;
     for (const Call& call : program_.calls)
@@ -129,15 +130,28 @@ class UnitFinder {
       }
   }
 
+  // Units that were found before a definition turned out to be one do not know that they read it,
+  // so all are found again, until no such definition is left.
   void run() {
-    // Definitions are in an order in which they can be computed; a unit's reads are units by then.
-    for (const Definition& definition : program_.definitions) visit(definition);
-    for (const Call& call : program_.calls)
-      if (call.results.empty()) add_call(call);
+    do {
+      is_found_ = true;
+      find();
+    } while (!is_found_);
     drop_unread();
   }
 
  private:
+  void find() {
+    program_.units.clear();
+    program_.unit_of_definition.assign(program_.definitions.size(), -1);
+    program_.unit_of_reduction.assign(program_.reductions.size(), -1);
+    added_calls_.clear();
+    // Definitions are in an order in which they can be computed; a unit's reads are units by then.
+    for (const Definition& definition : program_.definitions) visit(definition);
+    for (const Call& call : program_.calls)
+      if (call.results.empty()) add_call(call);
+  }
+
   void visit(const Definition& definition) {
     const auto call = call_of_.find(definition.id);
     if (call != call_of_.end()) return add_call(*call->second);
@@ -154,11 +168,8 @@ class UnitFinder {
     Unit unit{Unit::Kind::Pointwise, &definition, nullptr, nullptr, {}, value ? value->name : ""};
     ReadCollector collector(program_, unit.reads, &unit.streams);
     collector.compute(definition, own_place(program_, definition.sizes));
-    if (!collector.unchecked().empty()) {
-      for (const Definition* unchecked : collector.unchecked()) store(*unchecked);
-      return visit(definition);
-    }
-    const bool is_kept = is_root && value->is_kept;
+    store(collector.unchecked());
+    const bool is_kept = (is_root && value->is_kept) || stored_.count(definition.id) != 0;
     if (!is_kept && !is_dear(collector.cost(), unit.reads, value)) return;
     take_scan(unit);
     require(unit.reads);
@@ -166,15 +177,10 @@ class UnitFinder {
     program_.units.push_back(std::move(unit));
   }
 
-  // Makes a unit of a definition that was none.
-  void store(const Definition& definition) {
-    const TensorValue* value = value_of_.at(definition.id);
-    Unit unit{Unit::Kind::Pointwise, &definition, nullptr, nullptr, {}, value->name};
-    ReadCollector collector(program_, unit.reads, &unit.streams);
-    collector.compute(definition, own_place(program_, definition.sizes));
-    require(unit.reads);
-    program_.unit_of_definition[definition.id] = static_cast<int>(program_.units.size());
-    program_.units.push_back(std::move(unit));
+  // Definitions that lie in memory when units are found again.
+  void store(const std::vector<const Definition*>& definitions) {
+    for (const Definition* definition : definitions) stored_.insert(definition->id);
+    is_found_ &= definitions.empty();
   }
 
   // A unit that reads a scan runs it: what the scan's values read takes the place of that read.
@@ -195,15 +201,10 @@ class UnitFinder {
     if (unit.reduction) collect_values(*unit.reduction, unit);
   }
   void collect_values(const Reduction& reduction, Unit& unit) {
-    const size_t reads = unit.reads.size(), streams = unit.streams.size();
     ReadCollector collector(program_, unit.reads, &unit.streams);
     const kernel::BuilderScope scope(collector.graph(), kernel::Type::F32);
     reduction.values(collector, own_place(program_, reduction.sizes));
-    if (collector.unchecked().empty()) return;
-    for (const Definition* unchecked : collector.unchecked()) store(*unchecked);
-    unit.reads.resize(reads);
-    unit.streams.resize(streams);
-    collect_values(reduction, unit);
+    store(collector.unchecked());
   }
 
   static bool is_dear(const Cost& cost, const std::vector<Read>& reads, const TensorValue* value) {
@@ -277,6 +278,8 @@ class UnitFinder {
   std::unordered_map<int, const TensorValue*> value_of_;
   std::unordered_map<int, const Call*> call_of_;
   std::unordered_set<const Call*> added_calls_;
+  std::unordered_set<int> stored_;  // definitions, by id
+  bool is_found_ = true;
 };
 
 }  // namespace

@@ -47,6 +47,8 @@ class TAEDA_API Emitter {
   // A place along a dimension that is read from memory. A value outside of 0 .. extent - 1 (where
   // it wraps, of -extent .. extent - 1) is an error of the run.
   virtual const Expr* indirect(Sym value, const Expr* extent, bool wraps) = 0;
+  // An integer to divide by, as it is. A zero is an error of the run.
+  virtual Sym divisor(Sym value) = 0;
 
   Type type_of(Sym value) { return graph().node(value.id).type; }
   Sym cast(Sym value, Type type) { return Sym::from_id(graph().cast(value.id, type)); }

@@ -16,7 +16,8 @@ from taeda.fx.aot import (
 )
 from taeda.utils import _pytree as pytree
 from taeda.utils._config_module import functorch_config
-from taeda.utils.checkpoint import checkpoint
+from taeda.utils.checkpoint import CheckpointPolicy, checkpoint
+from wrapped_tensor import Wrapped
 
 import taeda as t
 
@@ -360,6 +361,42 @@ def test_the_backward_is_compiled_when_it_runs():
     with t.no_grad():
         aot_function(t.sin, note)(x)
     assert len(compiled_graphs) == 3
+
+
+def test_a_tangent_of_another_class_and_layout_keeps_its_class():
+    def f(x):
+        return (x * 2).sin()
+
+    x = t.randn(3, 2, requires_grad=True)
+    y = aot_function(f, nop)(x)
+    tangent = Wrapped(t.ones(()).expand(3, 2))  # strides 0, where the trace had (2, 1)
+    (grad,) = t.autograd.grad(y, x, tangent)
+    assert type(grad) is Wrapped
+    assert t.equal(grad.inner, t.autograd.grad(f(x).sum(), x)[0])
+
+
+@pytest.mark.parametrize("is_again", [True, False])
+def test_a_program_says_what_is_computed_again(is_again):
+    policy = CheckpointPolicy.MUST_RECOMPUTE if is_again else CheckpointPolicy.MUST_SAVE
+    name = "mm" if is_again else "sin"  # without a word mm is saved, and sin is not
+    seen = []
+
+    def f(x, w):
+        return ((x @ w).sin() * (x * w).sin()).sum()
+
+    def cut(joint, inputs, **kwargs):
+        for node in joint.graph.find_nodes(op="call_function"):
+            if node.name == name:
+                node.meta["recompute"] = policy
+        forward, backward = min_cut_rematerialization_partition(joint, inputs, **kwargs)
+        seen.append([node.name for node in backward.graph.find_nodes(op="placeholder")])
+        return forward, backward
+
+    x, w = t.randn(3, 3, requires_grad=True), t.randn(3, 3, requires_grad=True)
+    got = t.autograd.grad(aot_function(f, nop, partition_fn=cut)(x, w), [x, w])
+    for a, b in zip(got, t.autograd.grad(f(x, w), [x, w]), strict=True):
+        assert t.equal(a, b)
+    assert (name in seen[0]) == (not is_again)
 
 
 @pytest.mark.parametrize("partition", [default_partition, min_cut_rematerialization_partition])

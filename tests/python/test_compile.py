@@ -7,7 +7,7 @@ import pytest
 from compiled_case import CASES, is_same, outcome
 from under_test import NAME, t
 
-for part in ("basics", "objects"):
+for part in ("basics", "objects", "scopes"):
     importlib.import_module(f"compiled_corpus.{part}")
 counters = importlib.import_module(f"{NAME}.compiler._counters").counters
 dynamo = importlib.import_module(f"{NAME}._dynamo")

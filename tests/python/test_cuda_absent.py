@@ -62,3 +62,16 @@ def test_switches_hold_what_is_set():
 
 def test_cpu_capability():
     assert t.backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2", "AVX512")
+
+
+def test_types_of_gpu_tensors():
+    message = "type torch.cuda.FloatTensor not available. Torch not compiled with CUDA enabled"
+    with pytest.raises(TypeError, match=message):
+        t.cuda.FloatTensor()
+    with pytest.raises(TypeError, match=message):
+        t.set_default_tensor_type(t.cuda.FloatTensor)
+    assert not isinstance(t.ones(1), t.cuda.FloatTensor)
+    with pytest.raises(RuntimeError, match="Not available for CUDA storage"):
+        t.cuda.ByteStorage.from_buffer()
+    with pytest.raises(AttributeError):
+        _ = t.cuda.NoTensor

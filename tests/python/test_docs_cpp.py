@@ -55,7 +55,8 @@ def test_the_training_page_runs(tmp_path):
 
 
 def test_the_training_program_learns(tmp_path):
-    (program,) = (s for s in snippets("docs/cpp_training.md") if "int main" in s)
+    program, data = (s for s in snippets("docs/cpp_training.md") if "int main" in s)
+    run_program("#undef NDEBUG\n" + data, tmp_path)
     losses = [float(line.split()[-1]) for line in run_program(program, tmp_path).splitlines()]
     assert len(losses) == 5 and losses[-1] < 0.1 * losses[0]
 

@@ -108,6 +108,81 @@ def test_an_index_out_of_range_raises_eagers_error():
         compiled.compile_native()
 
 
+DIVISIONS = {
+    "floor_divide": lambda x, y: (x * 3) // y + 1,
+    "remainder": lambda x, y: x % y * 2,
+    "fmod": lambda x, y: t.fmod(x, y) + 1,
+    "trunc": lambda x, y: t.div(x, y, rounding_mode="trunc"),
+    "sum": lambda x, y: (x // y).sum(),
+    "scan": lambda x, y: (x // y).cumsum(0),
+    "masked_read": lambda x, y: F.pad(t.cat([x // y, x]), (2, 3)),
+    "truth": lambda x, y: x // (y > 0),
+    "unread": lambda x, y: t.where(y > 0, x // y, x),
+}
+
+
+@pytest.mark.parametrize("dtype", [t.int64, t.int32, t.uint8])
+@pytest.mark.parametrize("name", DIVISIONS)
+def test_integers_divided_by_zero_raise_eagers_error(name, dtype):
+    f = DIVISIONS[name]
+    x, y = t.arange(40).to(dtype) % 9 + 1, t.arange(40).to(dtype) % 7 + 1
+    compiled = captured(f, [x, y])
+    zero = y.clone()
+    zero[38] = 0
+    assert same(compiled(x, y), f(x, y))
+    before = x.clone()
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        compiled(x, zero)
+    assert t.equal(x, before) and zero[38] == 0
+    assert same(compiled(x, y), f(x, y))
+    assert compiled.report()[0]["kernels"] == (name != "trunc")  # which is a call
+
+
+def test_native_kernels_find_zero_divisors():
+    def f(x, y):
+        return (x + 1) // y
+
+    x, y = t.arange(40), t.arange(40) + 1
+    compiled = captured(f, [x, y])
+    compiled.compile_native()
+    assert same(compiled(x, y), f(x, y))
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        compiled(x, y - 7)
+
+
+def test_a_constant_divisor_is_not_checked():
+    compiled = captured(lambda x: x // 3, [t.arange(4)])
+    assert "index " not in compiled.text()
+    never = captured(lambda x: x.to(t.int64) // 0, [t.ones(3)])
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        never(t.ones(3))
+
+
+@pytest.mark.parametrize("f", [lambda x: x.amax(0) + 1, lambda x: x.argmax(0), lambda x: x.max()])
+def test_no_elements_where_the_trace_had_some(f):
+    compiled, nothing = captured(f, [X]), t.zeros(0, 10)
+    with pytest.raises((IndexError, RuntimeError)) as eager:
+        f(nothing)
+    with pytest.raises(eager.type) as raised:
+        compiled(nothing)
+    assert str(raised.value) == str(eager.value)
+    assert same(compiled(LONGER), f(LONGER))
+
+
+def test_a_value_read_at_an_index_that_others_computed_in_place():
+    def f(x, i):
+        above = x + t.ones_like(x)
+        below = (above < x.half()).angle()
+        return above.nan_to_num(), below[i]
+
+    x, i = t.arange(5.0).reshape(5, 1, 1).requires_grad_(), t.tensor([4, 0, 1])
+    for a, b in zip(captured(f, [x, i])(x, i), f(x, i), strict=True):
+        assert same(a, b)
+    compiled = captured(lambda x, i: (x - x.sign())[i], [X, ROWS])
+    assert same(compiled(X, ROWS), (X - X.sign())[ROWS])
+    assert compiled.report()[0]["kernels"] == 1
+
+
 def test_inputs_of_another_kind_are_refused():
     compiled = captured(lambda x: x + 1, [X])
     with pytest.raises(RuntimeError, match="traced as a 2-dimensional one"):
@@ -167,6 +242,16 @@ def test_gradients(name):
         compiled.compile_native()
 
 
+def test_the_gradient_of_a_slice_to_the_end_of_a_size_with_an_offset():
+    def f(x):
+        return (x * x).unfold(0, 2, 1).flatten()[-1:].sum()
+
+    x, longer = t.randn(5, requires_grad=True), t.randn(9, requires_grad=True)
+    compiled = captured(f, [x])
+    for one in (x, longer):
+        assert t.equal(t.autograd.grad(compiled(one), one)[0], t.autograd.grad(f(one), one)[0])
+
+
 def test_backward_runs_again_and_frees():
     x = leaf(4, 4)
     y = captured(lambda x: (x.sin() * x).sum(), [x])(x)
@@ -175,6 +260,12 @@ def test_backward_runs_again_and_frees():
     assert same(first, second)
     with pytest.raises(RuntimeError, match="second time"):
         t.autograd.grad(y, x)
+
+
+def test_of_equal_bytes_the_last_value_is_saved():
+    x, w, v = leaf(5, 4), leaf(4, 8), leaf(8, 3)
+    text = captured(lambda x, w, v: t.relu(x @ w) @ v, [x, w, v]).text()
+    assert "saved relu: 160 bytes" in text and "computed again" not in text
 
 
 def test_the_partition_names_what_is_saved():

@@ -110,6 +110,16 @@ def test_a_cache_that_cannot_be_written(place):
     assert done.stdout == "1\n" and "[disk cache]" in done.stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_cache_of_another_owner_is_not_used(tmp_path):
+    variables = {"TAEDA_CACHE_DIR": str(tmp_path)}
+    assert run_program(WAITS, **variables).stdout == "1\n"
+    (entry,) = tmp_path.iterdir()
+    os.chown(entry, 12345, 12345)
+    again = run_program(WAITS, **variables)
+    assert again.stdout == "1\n" and "it belongs to user 12345" in again.stderr
+
+
 def test_processes_share_a_cache(tmp_path):
     variables = {**os.environ, "TAEDA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", WAITS]
@@ -264,3 +274,51 @@ def test_sums_over_nothing_beside_values_of_nothing():
         gm = t.fx.experimental.proxy_tensor.make_fx(f, tracing_mode=mode, pre_dispatch=True)(X)
         have = compile(gm, [X], native="never")(X)
         assert all(t.equal(a, b) for a, b in zip(f(X), have, strict=True))
+
+
+# ---- values ----
+EXTREMES = t.tensor([0.0, -0.0, float("nan"), float("inf"), -float("inf"), 3e38, -3e38, 1e-45, 1.0])
+VALUES = {
+    "chain": lambda x: (x * 2 - x).exp().log1p(),
+    "products": lambda x: x * 0 + x / x + x.reciprocal(),
+    "extremes": lambda x: (x.amax(), x.amin(), x.argmax(), x.argmin(), x.max(0)[1]),
+    "sums": lambda x: (x.sum(), x[3:].sum(), x.cumsum(0), x.prod(), x[5:].mean()),
+    "softmax": lambda x: (x.softmax(0), x[3:].log_softmax(0), x[5:].logsumexp(0)),
+    "comparisons": lambda x: (x < 0, x == x, t.maximum(x, x.flip(0)), x.clamp(-1, 1), x.sign()),
+    "casts": lambda x: (x.half(), x.bfloat16(), x.double(), x.bool(), x[5:7].half()),
+    "activations": lambda x: (F.gelu(x), F.silu(x), F.relu(x), F.softplus(x), x.tanh(), x.erf()),
+    "norms": lambda x: (F.layer_norm(x, (9,)), F.layer_norm(x[5:], (4,)), x[5:].var()),
+    "where": lambda x: (t.where(x.isnan(), 0, x), x.nan_to_num(), x.masked_fill(x > 0, -1)),
+}
+
+
+def bits(x):
+    """Results as a list of tensors in which numbers that are none are alike."""
+    leaves = x if isinstance(x, tuple) else (x,)
+    for r in leaves:
+        r = r.double() if r.is_floating_point() else r
+        yield r.dtype, t.where(r.isnan(), 7.25, r), r.isnan(), r.signbit() & ~r.isnan()
+
+
+@pytest.mark.parametrize("native", ["never", "wait"])
+@pytest.mark.parametrize("name", VALUES)
+def test_numbers_that_are_none_and_infinities(name, native):
+    f = VALUES[name]
+    compiled = compile(traced(f, EXTREMES), [EXTREMES], native=native)
+    for a, b in zip(bits(compiled(EXTREMES)), bits(f(EXTREMES)), strict=True):
+        assert a[0] == b[0] and all(t.equal(p, q) for p, q in zip(a[1:], b[1:], strict=True))
+
+
+@pytest.mark.full
+def test_more_elements_than_an_int_counts():
+    def f(x):
+        return (x + 1).sum(dtype=t.int64), (x * 2)[-3:] + 1, x.argmax()
+
+    compiled = compile(traced(f, t.zeros(6, dtype=t.uint8)), [t.zeros(6, dtype=t.uint8)])
+    x = t.zeros(2**31 + 5, dtype=t.uint8)
+    x[-2] = 9
+    total, end, at = compiled(x)
+    assert total == x.numel() + 9 and end.tolist() == [1, 19, 1] and at == x.numel() - 2
+    compiled.wait()
+    total, end, at = compiled(x)
+    assert total == x.numel() + 9 and end.tolist() == [1, 19, 1] and at == x.numel() - 2

@@ -210,3 +210,25 @@ def test_the_page(tmp_path):
     for part in ("Partition", "Forward", "Backward", "saved mm", "kernel0_0", "<rect", "gelu"):
         assert part in text
     assert "http" not in text.replace("http://www.w3.org", "")
+
+
+def test_a_backend_has_graphs_of_both_kinds_compiled():
+    from taeda._inductor import metrics
+    from taeda._inductor.compile_fx import compile_fx
+
+    def f(x):
+        return t.relu(x + 1) * 2
+
+    x = t.randn(5, requires_grad=True)
+    metrics.reset()
+    captured = t.compile(f, backend=compile_fx)
+    operators = compile_fx(make_fx(f, pre_dispatch=True)(x), [x])
+    for compiled in (captured, operators):
+        assert t.equal(compiled(x), f(x))
+        (grad,) = t.autograd.grad(compiled(x).sum(), x)
+        assert t.equal(grad, t.autograd.grad(f(x).sum(), x)[0])
+    assert metrics.generated_kernel_count == 4
+    metrics.reset()
+    assert metrics.generated_kernel_count == 0
+    with pytest.raises(AttributeError, match="no attribute 'num_bytes'"):
+        metrics.num_bytes  # noqa: B018

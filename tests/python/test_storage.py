@@ -189,3 +189,44 @@ class TestSet:
     def test_not_on_what_requires_gradients(self):
         with pytest.raises(RuntimeError):
             t.ones(2, requires_grad=True).set_(t.ones(2))
+
+
+@pytest.mark.parametrize("name", ["float32", "int64", "bfloat16", "complex64", "bool"])
+def test_tensors_over_a_storage(name):
+    dtype = getattr(t, name)
+    x = t.arange(4).to(dtype)
+    shared = t.tensor(x.untyped_storage(), dtype=dtype)
+    assert shared.equal(x) and shared.data_ptr() == x.data_ptr()
+    typed = x._typed_storage()
+    assert t.tensor(typed, dtype=dtype).data_ptr() == x.data_ptr()
+    other = t.float64 if dtype != t.float64 else t.float32
+    with pytest.raises(RuntimeError, match="Expected a Storage of type"):
+        t.tensor(typed, dtype=other)
+
+
+def test_casts_and_names_of_typed_storages():
+    storage = t.IntStorage([-1, 0, 3])
+    assert storage.type() == "torch.IntStorage" and storage.float().type() == "torch.FloatStorage"
+    assert storage.byte().tolist() == [255, 0, 3] and storage.double().dtype == t.float64
+    assert storage.type("torch.LongStorage").dtype == t.int64
+    assert t.ones(2).storage_type() == t.FloatStorage
+    assert t.storage._dtype_to_storage_type_map()[t.float16] == "HalfStorage"
+
+
+def test_storages_without_memory(tmp_path):
+    typed = t.TypedStorage([1, 2, 3], device="meta", dtype=t.float32)
+    untyped = t.UntypedStorage([1, 2, 3], device="meta")
+    assert typed.size() == untyped.size() == 3 and typed.nbytes() == 12
+    for storage in (typed, untyped):
+        with pytest.raises(NotImplementedError, match="Not available"):
+            storage[0]
+        with pytest.raises(NotImplementedError, match="Not available"):
+            storage.tolist()
+        with pytest.raises(NotImplementedError, match="Cannot copy out"):
+            storage.cpu()
+        with pytest.raises(RuntimeError, match="only available on CPU"):
+            storage.share_memory_()
+    with pytest.raises(NotImplementedError, match="Cannot copy out"):
+        t.TypedStorage([1, 2, 3], dtype=t.float32).copy_(typed)
+    with pytest.raises(NotImplementedError, match="Not available"):
+        t.UntypedStorage(0, device="meta")[0]

@@ -44,6 +44,8 @@ std::string patched(std::string bytes, const std::string& from, const std::strin
 }
 
 TEST(Crc32, KnownValues) {
+  EXPECT_EQ(crc32c(0, "123456789", 9), 0xE3069283u);
+  EXPECT_EQ(crc32c(crc32c(0, "1234", 4), "56789", 5), 0xE3069283u);
   EXPECT_EQ(crc32(0, "", 0), 0u);
   EXPECT_EQ(crc32(0, "123456789", 9), 0xCBF43926u);
   EXPECT_EQ(crc32(crc32(0, "1234", 4), "56789", 5), 0xCBF43926u);

@@ -319,7 +319,7 @@ def symbolic(records):
         mask = sum(1 << TYPES.index(t) for t in tile_types(r))
         text += (
             f"extern const SymbolicBody {table}_symbolic;\n"
-            f'const SymbolicBody {table}_symbolic{{"{label}", {mask}, &kernel::trace_body<bodies::{body}>}};\n'
+            f'const SymbolicBody {table}_symbolic{{"{label}", {mask}, &kernel::trace_body<bodies::{body}>, divisor_of<bodies::{body}>()}};\n'
         )
     return text + "\n}  // namespace taeda\n"
 

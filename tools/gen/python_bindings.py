@@ -56,6 +56,8 @@ LIST_GETTERS = {"int": "ints", "SymInt": "symints", "float": "numbers", "bool": 
 class Parameter:
     """One Python parameter: an argument of the schema, `out`, or `requires_grad`."""
 
+    is_shown = True
+
     def __init__(
         self,
         name,
@@ -129,6 +131,25 @@ def python_parameters(r, s, as_method):
     if r.data.get("factory"):
         out.append(Parameter("requires_grad", "bool", kw=True, default="False"))
     return out
+
+
+def deprecated_orders(r):
+    """The older forms of a call: the names of their positional parameters, in order."""
+    return [order.split(", ") for order in r.data.get("python", {}).get("deprecated", [])]
+
+
+def in_deprecated_order(params, order, as_method):
+    """The parameters of an older form, in which those of `order` are positional and needed."""
+    by_name = {p.name: p for p in params}
+    if as_method:
+        order = ["self", *(name for name in order if name != "self")]
+    positional = [by_name.pop(name) for name in order]
+    for p in positional:
+        p.kw, p.default = False, None
+    # What is not named keeps its default; texts of the form leave it out.
+    for p in by_name.values():
+        p.is_shown = p.argument is None
+    return positional + list(by_name.values())
 
 
 def value(p, i):
@@ -255,10 +276,15 @@ def binding(name, rows, as_method):
     kind = "method" if as_method else "function"
     ident = f"py_{kind}_{name}"
     arrays, signatures, cases = [], [], []
-    for i, (r, s) in enumerate(rows):
+    forms = [(r, s, None) for r, s in rows] + [
+        (r, s, order) for r, s in rows for order in deprecated_orders(r)
+    ]
+    for i, (r, s, order) in enumerate(forms):
         params = python_parameters(r, s, as_method)
+        if order is not None:
+            params = in_deprecated_order(params, order, as_method)
         code = ",\n    ".join(p.code() for p in params)
-        shown = [p for p in params if not (as_method and p.name == "self")]
+        shown = [p for p in params if p.is_shown and not (as_method and p.name == "self")]
         parts, starred = [], False
         for p in shown:
             if p.kw and not starred:
@@ -272,7 +298,8 @@ def binding(name, rows, as_method):
             if params
             else f"  static const Param* const params{i} = nullptr;"
         )
-        signatures.append(f"{{{quoted(text)}, params{i}, {len(params)}}}")
+        older = "" if order is None else ", true"
+        signatures.append(f"{{{quoted(text)}, params{i}, {len(params)}{older}}}")
         cases.append(case(r, s, params, i))
     owner = "self" if as_method else "module"
     text = f"PyObject* {ident}(PyObject* {owner}, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {{\n"
@@ -280,7 +307,7 @@ def binding(name, rows, as_method):
         "\n".join(arrays)
         + f"\n  static const Signature signatures[] = {{{', '.join(signatures)}}};\n"
     )
-    text += f'  Args a;\n  const int chosen = parse_{kind}("{name}", signatures, {len(rows)}, {owner}, args, nargs, kwnames, a);\n'
+    text += f'  Args a;\n  const int chosen = parse_{kind}("{name}", signatures, {len(forms)}, {owner}, args, nargs, kwnames, a);\n'
     text += "  if (chosen < 0) return a.overridden();\n  return guarded([&]() -> PyObject* {\n    switch (chosen) {\n"
     text += "".join(cases) + "    }\n    return nullptr;\n  });\n}\n\n"
     return ident, text

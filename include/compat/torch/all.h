@@ -4,6 +4,7 @@
 #include "ATen/core/op_registration/op_registration.h"
 #include "torch/autograd.h"
 #include "torch/cuda.h"
+#include "torch/data.h"
 #include "torch/library.h"
 #include "torch/nn.h"
 #include "torch/optim.h"

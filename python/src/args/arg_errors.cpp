@@ -8,6 +8,7 @@
 #include "python/interop/types.h"
 #include "python/src/args/arg_match.h"
 #include "python/src/dispatch/overrides.h"
+#include "taeda/base/log.h"
 
 namespace taeda::python {
 
@@ -164,7 +165,22 @@ std::string marked_arguments(const Call& call, const Signature& signature) {
 
 }  // namespace
 
+bool warn_deprecated(const Call& call, const Signature* signatures, int chosen) {
+  static bool is_told = false;
+  if (is_told && !is_warn_always_enabled()) return true;
+  is_told = true;
+  const auto shown = [&](const Signature& s) {
+    return str("\n\t", call.function, shown_signature(s, call.self));
+  };
+  std::string message =
+      str("This overload of ", call.function, " is deprecated:", shown(signatures[chosen]),
+          "\nConsider using one of the following signatures instead:");
+  for (int i = 0; !signatures[i].is_deprecated; ++i) message += shown(signatures[i]);
+  return PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) == 0;
+}
+
 void set_no_match_error(const Call& call, const Signature* signatures, int count) {
+  while (signatures[count - 1].is_deprecated) --count;
   const int num_given = static_cast<int>(call.nargs + call.num_keywords());
   const Signature* plausible = nullptr;
   int num_plausible = 0;

@@ -26,6 +26,8 @@ struct Call {
   Py_ssize_t num_keywords() const { return kwnames ? PyTuple_GET_SIZE(kwnames) : 0; }
 };
 // Sets the TypeError for a call that fits no signature.
+// Tells of an older form, once per process; false where that became an error.
+bool warn_deprecated(const Call& call, const Signature* signatures, int chosen);
 void set_no_match_error(const Call& call, const Signature* signatures, int count);
 
 }  // namespace taeda::python

@@ -121,6 +121,8 @@ class Matcher {
         out.override_ = call_override_of(call, out);
         return -1;
       }
+      if (__builtin_expect(signatures[i].is_deprecated, 0) && !warn_deprecated(call, signatures, i))
+        return -1;
       return i;
     }
     set_no_match_error(call, signatures, count);

@@ -65,6 +65,8 @@ struct Signature {
   const char* text;
   const Param* params;
   int count;
+  // An older form: taken with a warning, and left out of errors. Such ones come last.
+  bool is_deprecated = false;
 };
 
 using FloatVec = SmallVector<double, 4>;

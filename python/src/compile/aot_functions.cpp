@@ -170,19 +170,32 @@ PyType_Spec function_spec = {"taeda._C._aot.CompiledFunction", sizeof(FunctionOb
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                              function_slots};
 
-// partition(joint graph, number of inputs, number of values, recomputes, memory budget):
-// (forward, backward), where the forward returns everything that is saved
+std::unordered_set<std::string> read_names(PyObject* list) {
+  TAEDA_CHECK_TYPE(PyList_Check(list), "names of nodes are a list");
+  std::unordered_set<std::string> names;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    const char* name = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
+    if (!name) throw_python_error();
+    names.emplace(name);
+  }
+  return names;
+}
+
+// partition(joint graph, number of inputs, number of values, recomputes, memory budget, names that
+// are computed again, names that are computed once): (forward, backward), where the forward returns
+// everything that is saved
 PyObject* partition(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
-    TAEDA_CHECK_TYPE(nargs == 5 && is_fx_graph(argv[0]),
-                     "partition takes a graph, two numbers, a truth value and a budget");
+    TAEDA_CHECK_TYPE(nargs == 7 && is_fx_graph(argv[0]),
+                     "partition takes a graph, two numbers, a truth value, a budget and two lists");
     fx::Retraced joint;
     joint.graph = IntrusivePtr<fx::Graph>::share(&fx_graph_of(argv[0]));
     const size_t num_inputs = PyLong_AsSize_t(argv[1]);
     joint.num_values = PyLong_AsSize_t(argv[2]);
     if (PyErr_Occurred()) throw_python_error();
-    const aot::Partition parts =
-        aot::partition(joint, num_inputs, {argv[3] == Py_True, read_memory_budget(argv[4])});
+    const aot::Partition parts = aot::partition(joint, num_inputs,
+                                                {argv[3] == Py_True, read_memory_budget(argv[4]),
+                                                 read_names(argv[5]), read_names(argv[6])});
     const auto forward = aot::with_all_saved(parts);
     const Ref first(wrap_graph(forward)), second(wrap_graph(parts.backward));
     return checked(PyTuple_Pack(2, first.get(), second.get()));
@@ -193,7 +206,8 @@ PyMethodDef aot_functions[] = {
     {"compile", as_function(compile_program), METH_FASTCALL,
      "compile(program, inputs, options): a callable that takes the list of inputs."},
     {"partition", as_function(partition), METH_FASTCALL,
-     "partition(joint, inputs, values, recomputes, budget): the forward and the backward graph."},
+     "partition(joint, inputs, values, recomputes, budget, computed_again, computed_once): the "
+     "forward and the backward graph."},
     {},
 };
 

@@ -109,7 +109,8 @@ PyObject* compile(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
 // Runs a graph that calls functions of Python, node by node, on values that are being traced.
 class OpenGraph {
  public:
-  explicit OpenGraph(const fx::Graph& graph) : graph_(graph) {}
+  // `module` has what the graph reads as attributes.
+  OpenGraph(const fx::Graph& graph, PyObject* module) : graph_(graph), module_(module) {}
 
   std::vector<Value> operator()(const std::vector<Value>& inputs) {
     size_t next = 0;
@@ -122,6 +123,10 @@ class OpenGraph {
           const Ref results = value_of(node.args().at(0));
           return read_values(results.get(), "the results of a captured graph are a tuple");
         }
+        case fx::OpCode::GetAttr:
+          values_[&node] =
+              Ref(checked(PyObject_GetAttrString(module_, node.target().name()->c_str())));
+          break;
         default: values_[&node] = call(node);
       }
     }
@@ -180,22 +185,23 @@ class OpenGraph {
   }
 
   const fx::Graph& graph_;
+  PyObject* module_;
   std::unordered_map<const fx::Node*, Ref> values_;
 };
 
-// compile_open(graph, inputs, fake mode, options): a graph that calls functions of Python; the
-// inputs are fake tensors of the mode, or numbers
+// compile_open(graph, inputs, fake mode, options, module): a graph that calls functions of Python;
+// the inputs are fake tensors of the mode, or numbers
 PyObject* compile_open(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
-    TAEDA_CHECK_TYPE(nargs == 4 && is_fx_graph(argv[0]) && PyDict_Check(argv[3]),
-                     "compile_open takes a Graph, inputs, a fake mode and options");
+    TAEDA_CHECK_TYPE(nargs == 5 && is_fx_graph(argv[0]) && PyDict_Check(argv[3]),
+                     "compile_open takes a Graph, inputs, a fake mode, options and a module");
     auto made = std::make_shared<Compiled>();
     aot::AotOptions options = read_options(argv[3], made);
     options.fake_mode = read_fake_mode(argv[2]);
     options.stays_on_thread = true;
     const fx::Graph& graph = fx_graph_of(argv[0]);
     const auto program = [&](std::vector<Value> values) {
-      return Value(std::make_shared<Value::List>(OpenGraph(graph)(values)));
+      return Value(std::make_shared<Value::List>(OpenGraph(graph, argv[4])(values)));
     };
     const auto start = std::chrono::steady_clock::now();
     const auto function = aot::compile(
@@ -228,7 +234,8 @@ PyMethodDef functions[] = {
     {"compile", as_function(compile), METH_FASTCALL,
      "compile(graph, inputs, attributes, options): a callable that takes the inputs."},
     {"compile_open", as_function(compile_open), METH_FASTCALL,
-     "compile_open(graph, inputs, fake_mode, options): the same for a graph of Python functions."},
+     "compile_open(graph, inputs, fake_mode, options, module): the same for a graph of Python "
+     "functions, which reads attributes of the module."},
     {"cache_entries", cache_entries, METH_NOARGS,
      "The folder of compiled kernels, its limit, and its entries."},
     {"cache_clear", cache_clear, METH_NOARGS, "Removes all compiled kernels; returns how many."},

@@ -45,7 +45,7 @@ PyObject* run_framed(CallableObject* self, PyObject* const* argv, size_t nargsf,
 PyObject* call(PyObject* object, PyObject* const* argv, size_t nargsf, PyObject* names) {
   return guarded([&]() -> PyObject* {
     CallableObject* self = as_callable(object);
-    if (stance == Stance::ForceEager || dynamo::is_capturing())
+    if (stance == Stance::ForceEager || dynamo::is_capturing() || has_foreign_modes())
       return PyObject_Vectorcall(self->function, argv, nargsf, names);
     auto* function = reinterpret_cast<PyFunctionObject*>(self->function);
     auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
@@ -179,6 +179,20 @@ PyObject* set_known_calls(PyObject*, PyObject* kinds) {
   });
 }
 
+// substitute(function, with): captures enter another function in place of one
+PyObject* substitute(PyObject*, PyObject* args) {
+  PyObject *function = nullptr, *with = nullptr;
+  if (!PyArg_ParseTuple(args, "OO!", &function, &PyFunction_Type, &with)) return nullptr;
+  known_calls().substitute(function, with);
+  Py_RETURN_NONE;
+}
+
+// Functions that captures know; see CallKind.
+PyObject* only_captured(PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_RuntimeError, "this function is called by captured programs alone");
+  return nullptr;
+}
+
 PyObject* is_capturing(PyObject*, PyObject*) { return wrap(dynamo::is_capturing()); }
 
 // set_stance(number): the former one
@@ -194,6 +208,12 @@ PyObject* set_stance(PyObject*, PyObject* number) {
 
 PyMethodDef functions[] = {
     {"is_capturing", is_capturing, METH_NOARGS, "Whether the caller is being captured."},
+    {"substitute", substitute, METH_VARARGS,
+     "substitute(function, with): captures enter another function in place of one."},
+    {"capture_body", only_captured, METH_VARARGS,
+     "capture_body(function, args, kwargs): (a module, what it takes, the result)."},
+    {"as_operator", only_captured, METH_VARARGS,
+     "as_operator(function, args, kwargs): the call as one node of the graph."},
     {"set_stance", set_stance, METH_O, "set_stance(number): how compiled functions behave."},
     {"set_known_calls", set_known_calls, METH_O,
      "set_known_calls(kinds): what functions do that are not entered, by function."},

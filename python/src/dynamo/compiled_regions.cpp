@@ -4,7 +4,9 @@
 
 #include "python/interop/errors.h"
 #include "python/src/compile/compiled_object.h"
+#include "python/src/dispatch/overrides.h"
 #include "taeda/base/str.h"
+#include "taeda/dispatch/levels.h"
 
 namespace taeda::python {
 
@@ -14,6 +16,11 @@ using dynamo::RegionRun;
 using dynamo::State;
 
 Stance stance = Stance::Default;
+
+bool has_foreign_modes() {
+  return dispatch::num_levels() > 0 || is_function_mode_active() ||
+         override_state() != OverrideState::Enabled;
+}
 
 namespace {
 
@@ -123,14 +130,15 @@ CompiledRegions::Place CompiledRegions::place_of(const std::vector<const State*>
   return place;
 }
 
-void CompiledRegions::tell(const char* what, const std::string& text, PyCodeObject* code,
+bool CompiledRegions::tell(const char* what, const std::string& text, PyCodeObject* code,
                            int line) {
-  if (!options_.report) return;
+  if (!options_.report) return false;
   const std::string file = code ? text_of(code->co_filename) : "";
   const dynamo::SessionScope natively(nullptr);
   Ref done(
       PyObject_CallFunction(options_.report.get(), "sssi", what, text.c_str(), file.c_str(), line));
   if (!done) PyErr_WriteUnraisable(options_.report.get());
+  return done.get() == Py_True;
 }
 
 void CompiledRegions::fail_whole(const std::string& reason, PyCodeObject* code, int line) {
@@ -150,6 +158,7 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
     taeda_set_raised(error_.release());
     return RegionRun::Raised;
   }
+  if (has_foreign_modes()) return RegionRun::Natively;
   Region& region = regions_[place_of(frames)];
   if (region.is_native) return RegionRun::Natively;
   std::vector<PyObject* const*> slots;
@@ -169,18 +178,19 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
     region.entries.back()->takes(slots.data(), values, held, &reason);
     PyCodeObject* code = frames.front()->code->object;
     if (stance == Stance::EagerOnRecompile) return RegionRun::Natively;
-    if (stance == Stance::FailOnRecompile) {
-      Ref type(dynamo_error("RecompileError"));
+    const auto fail = [&](const char* error) {
+      Ref type(dynamo_error(error));
       PyErr_SetString(type ? type.get() : PyExc_RuntimeError,
                       str("a compiled function is compiled again: ", reason).c_str());
       return RegionRun::Raised;
-    }
+    };
+    if (stance == Stance::FailOnRecompile) return fail("RecompileError");
     if (region.entries.size() >= options_.recompile_limit) {
+      if (tell("limit", reason, code, code->co_firstlineno)) return fail("FailOnRecompileLimitHit");
       region.is_native = true;
-      tell("limit", reason, code, code->co_firstlineno);
       return RegionRun::Natively;
     }
-    tell("recompile", reason, code, code->co_firstlineno);
+    if (tell("recompile", reason, code, code->co_firstlineno)) return fail("RecompileError");
   }
   return RegionRun::Missing;
 }

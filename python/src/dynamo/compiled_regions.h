@@ -28,6 +28,9 @@ struct CompileOptions {
 enum class Stance : uint8_t { Default, ForceEager, EagerOnRecompile, FailOnRecompile };
 extern Stance stance;
 
+// The program's own function modes and transforms see calls as they are.
+bool has_foreign_modes();
+
 class CompiledRegions final : public dynamo::Regions {
  public:
   explicit CompiledRegions(CompileOptions options) : options_(std::move(options)) {}
@@ -59,7 +62,8 @@ class CompiledRegions final : public dynamo::Regions {
   };
   using Place = std::vector<std::pair<PyCodeObject*, int>>;
   static Place place_of(const std::vector<const dynamo::State*>& frames);
-  void tell(const char* what, const std::string& text, PyCodeObject* code, int line);
+  // Whether whoever is told wants an error.
+  bool tell(const char* what, const std::string& text, PyCodeObject* code, int line);
   void fail_whole(const std::string& reason, PyCodeObject* code, int line);
 
   friend class ActiveCapture;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstring>
+#include <functional>
+#include <unordered_set>
 
 #include "python/interop/errors.h"
 #include "python/interop/sym_numbers.h"
@@ -16,11 +19,13 @@
 #include "python/src/fx/fx_types.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/base/str.h"
+#include "taeda/dispatch/levels.h"
 #include "taeda/dynamo/capture/capture.h"
 #include "taeda/dynamo/capture/entry.h"
 #include "taeda/dynamo/capture/errors.h"
 #include "taeda/dynamo/evaluator/session.h"
 #include "taeda/fx/passes/dead_code.h"
+#include "taeda/fx/shapes/sym_expr_node.h"
 
 namespace taeda::python {
 
@@ -45,6 +50,15 @@ CallKind KnownCalls::of(PyObject* function) const {
   PyObject* names = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
   PyObject* is_disabled = names ? PyDict_GetItemWithError(names, mark) : nullptr;
   return is_disabled == Py_True ? CallKind::Unknown : CallKind::Entered;
+}
+
+void KnownCalls::substitute(PyObject* function, PyObject* with) {
+  if (substitutes_.insert_or_assign(function, Py_NewRef(with)).second) Py_INCREF(function);
+}
+
+PyObject* KnownCalls::substitute_of(PyObject* function) const {
+  const auto found = substitutes_.find(function);
+  return found == substitutes_.end() ? nullptr : found->second;
 }
 
 KnownCalls& known_calls() {
@@ -163,7 +177,9 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
       graph_(make_intrusive<fx::Graph>()),
       tracer_(make_intrusive<fx::Tracer>(graph_)) {
   static PyObject* const make_mode = attribute_of("taeda.compiler._capture", "make_fake_mode");
-  mode_object_ = Ref(checked(PyObject_CallNoArgs(make_mode)));
+  const Ref made(checked(PyObject_CallNoArgs(make_mode)));
+  mode_object_ = Ref::share(PyTuple_GetItem(made.get(), 0));
+  takes_numbers_ = PyTuple_GetItem(made.get(), 1) == Py_True;
   mode_ = read_fake_mode(mode_object_.get());
   env_ = mode_->options().shape_env;
   function_mode_ = Ref(checked(mode_type->tp_alloc(mode_type, 0)));
@@ -227,7 +243,8 @@ static bool is_dense(const Tensor& t) {
 PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::string& name) {
   const Natively natively(*this);
   const Tensor& t = tensor_of(real);
-  if (fx::is_fake(t) || t.impl()->has_symbolic_sizes()) throw Break{"a fake tensor of the program"};
+  if (fx::is_fake(t) || t.impl()->has_symbolic_sizes() || dispatch::wrapper_of(t))
+    throw Break{"a fake tensor of the program"};
   if (overrides(real)) throw Break{"a tensor of a class with __torch_function__"};
   if (t.layout() != Layout::Strided) throw Break{"a tensor that is not strided"};
   std::vector<fx::DimDynamic> dims = dims_of(t, real, name);
@@ -238,7 +255,13 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   if (is_static) {
     fake = mode_->from_tensor(t);
   } else {
-    const auto g = env_->create_geometry(t.sizes(), t.strides(), t.storage_offset(), name, dims);
+    // What the program marked must not become a constant.
+    std::vector<fx::DimConstraint> constraints(dims.size());
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (dims[d] == fx::DimDynamic::Dynamic)
+        constraints[d].kind = fx::DimConstraint::Kind::Relaxed;
+    const auto g =
+        env_->create_geometry(t.sizes(), t.strides(), t.storage_offset(), name, dims, constraints);
     fake = mode_->from_tensor(t, g.sizes, g.strides, g.offset);
     mode_->remember(t, fake);
   }
@@ -269,9 +292,33 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   return object.release();
 }
 
+PyObject* GraphRecorder::import_float(PyObject* real, int source, const std::string& name) {
+  const double value = PyFloat_AS_DOUBLE(real);
+  const auto [seen, is_new] = history_.floats.try_emplace(name, value);
+  if (!is_new && seen->second != value) history_.changing[name] = true;
+  // Those that decide much (none, all, no number) stay constants.
+  if (!history_.changing.contains(name) || !std::isfinite(value) || value == 0 || value == 1)
+    return nullptr;
+  Ref object(checked(wrap_number(env_, env_->create_float_symbol(value, name))));
+  const auto& node = sym_node_of(object.get());
+  return add_number(real, source, name, dispatch::Value(node), std::move(object));
+}
+
+PyObject* GraphRecorder::add_number(PyObject* real, int source, const std::string& name,
+                                    dispatch::Value value, Ref object) {
+  tracer_->add_input(unique_name(name), std::move(value));
+  guards_.checks.push_back(
+      {dynamo::Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)), 0});
+  guards_.shaped.push_back(source);
+  inputs_.push_back(
+      {Tensor(), Ref::share(object.get()), Ref::share(object.get()), Ref::share(real), source, 0});
+  return object.release();
+}
+
 PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::string& name) {
-  if (!PyLong_CheckExact(real) || dynamic_ == Dynamic::Never) return nullptr;
+  if (dynamic_ == Dynamic::Never) return nullptr;
   const Natively natively(*this);
+  if (PyFloat_CheckExact(real)) return import_float(real, source, name);
   int overflow = 0;
   const int64_t value = PyLong_AsLongLongAndOverflow(real, &overflow);
   if (overflow != 0) return nullptr;
@@ -285,14 +332,7 @@ PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::st
       env_->create_symbol(value, name, fx::DimDynamic::Dynamic, {}, {kLeast, kMost});
   if (symbol->is_constant()) return nullptr;
   const SymInt number = env_->symint(symbol);
-  tracer_->add_input(unique_name(name), dispatch::Value(number));
-  guards_.checks.push_back(
-      {dynamo::Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(&PyLong_Type), 0});
-  guards_.shaped.push_back(source);
-  Ref object(checked(wrap(number)));
-  inputs_.push_back(
-      {Tensor(), Ref::share(object.get()), Ref::share(object.get()), Ref::share(real), source, 0});
-  return object.release();
+  return add_number(real, source, name, dispatch::Value(number), Ref(checked(wrap(number))));
 }
 
 // Inputs of a graph have names of their own.
@@ -302,11 +342,21 @@ std::string GraphRecorder::unique_name(const std::string& source) {
   return name;
 }
 
+// A fake tensor, whatever levels of function transforms wrap it.
+static bool is_of_graph(const Tensor& t) {
+  const dispatch::LevelWrapper* wrapper = dispatch::wrapper_of(t);
+  return wrapper ? is_of_graph(Tensor(wrapper->value)) : fx::is_fake(t);
+}
+
 bool GraphRecorder::is_tensor_value(PyObject* object) const {
-  return is_tensor(object) && fx::is_fake(tensor_of(object));
+  return is_tensor(object) && is_of_graph(tensor_of(object));
 }
 bool GraphRecorder::is_value(PyObject* object) const {
   return is_tensor_value(object) || is_symbolic(object);
+}
+
+bool GraphRecorder::requires_grad(PyObject* tensor) const {
+  return autograd::requires_grad(tensor_of(tensor));
 }
 
 PyTypeObject* GraphRecorder::class_of(PyObject* value) const {
@@ -330,7 +380,8 @@ PyObject* GraphRecorder::real_of(PyObject* value, int* source) const {
 CallKind GraphRecorder::kind_of(PyObject* function) const { return known_calls().of(function); }
 
 PyObject* GraphRecorder::function_of(PyObject* callable) const {
-  return compiled_function_of(callable);
+  PyObject* substitute = known_calls().substitute_of(callable);
+  return substitute ? substitute : compiled_function_of(callable);
 }
 
 bool GraphRecorder::is_data_dependent(PyObject* exception) const {
@@ -341,17 +392,31 @@ bool GraphRecorder::is_data_dependent(PyObject* exception) const {
   return is_one == 1 || !break_reason_.empty();
 }
 
+// Functions of the package that give None do nothing else.
+static bool is_of_package(PyObject* function) {
+  const Ref name(PyObject_GetAttrString(function, "__module__"));
+  if (!name) PyErr_Clear();
+  const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : "";
+  const std::string_view module(text);
+  return module.starts_with("taeda.nn") || module.starts_with("taeda._C._nn");
+}
+
 PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwargs) {
   std::vector<std::pair<Tensor, uint32_t>> versions;
   bool has_foreign = false;
   const auto note_version = [&](PyObject* o) {
     const Tensor& t = tensor_of(o);
-    has_foreign |= !fx::is_fake(t);
+    has_foreign |= !is_of_graph(t);
     versions.emplace_back(t, t.impl()->version());
   };
   for_each_tensor(args, note_version);
   if (kwargs) for_each_tensor(kwargs, note_version);
   if (has_foreign) throw Break{"a tensor that is none of the graph's"};
+  if (rehearsal_) rehearse(args);
+  // A leaf that is made inside has no place in the gradients of a graph.
+  static PyObject* const leaf = PyUnicode_InternFromString("requires_grad");
+  if (kwargs && PyDict_GetItemWithError(kwargs, leaf) == Py_True)
+    throw Break{"a tensor that is made with requires_grad=True"};
   Ref result;
   {
     // What the function does inside is its own.
@@ -366,19 +431,49 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   bool has_tensors = false, has_real = false;
   for_each_tensor(result.get(), [&](PyObject* o) {
     has_tensors = true;
-    has_real |= !fx::is_fake(tensor_of(o));
+    has_real |= !is_of_graph(tensor_of(o));
   });
   if (has_real) throw Break{"a result that is no tensor of the graph"};
-  if (!has_tensors && !is_written) {
-    if (result.get() == Py_None) throw Break{"a call for its effect"};
+  // A graph without gradients stays without.
+  if (!starts_with_grad_ && autograd::grad_enabled() && dispatch::num_levels() == 0)
+    for_each_tensor(result.get(), [&](PyObject* o) {
+      if (autograd::requires_grad(tensor_of(o)))
+        throw Break{"gradients are switched on where there were none"};
+    });
+  const bool is_unbacked = this->is_unbacked(result.get());
+  if (is_unbacked && !takes_numbers_) throw Break{"a value that only data tells"};
+  if (!has_tensors && !is_written && !is_unbacked) {
+    if (result.get() == Py_None && !is_of_package(function)) throw Break{"a call for its effect"};
     return result.release();
   }
-  record(function, args, kwargs, result.get());
+  if (!rehearsal_) record(function, args, kwargs, result.get());
   return result.release();
+}
+
+// Whether a number, or a size of a tensor, is known to data alone.
+bool GraphRecorder::is_unbacked(PyObject* value) const {
+  if (is_symbolic(value))
+    return !fx::SymExprNode::of(sym_node_of(value).get(), *env_).raw_expr()->has_hint;
+  if (is_tensor(value)) {
+    const Tensor& t = tensor_of(value);
+    if (!t.impl()->has_symbolic_sizes()) return false;
+    for (const SymInt& size : t.sym_sizes())
+      if (size.is_symbolic() && !env_->expr(size)->has_hint) return true;
+    return false;
+  }
+  if (!PyTuple_Check(value) && !PyList_Check(value)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i)
+    if (is_unbacked(PySequence_Fast_GET_ITEM(value, i))) return true;
+  return false;
 }
 
 // The same structure with nodes for tensors and symbolic numbers.
 Ref GraphRecorder::with_nodes(PyObject* value) {
+  if (const auto level = levels_.find(value); level != levels_.end())
+    return Ref(wrap_node(*level->second));
+  if (const auto body = name_of_body_.find(value); body != name_of_body_.end())
+    return Ref(wrap_node(
+        graph_->create(fx::OpCode::GetAttr, fx::Target(body->second), {}, {}, body->second)));
   if (is_tensor(value)) {
     fx::Node* node = tracer_->node_of(tensor_of(value));
     if (!node) throw Break{"a tensor that is none of the graph's"};
@@ -519,6 +614,8 @@ std::string user_line() {
 // Tensors of a result, alone or in lists and tuples; named results are tuples, too.
 static dispatch::Value results_of(PyObject* result) {
   if (is_tensor(result)) return dispatch::Value(tensor_of(result));
+  if (is_symint(result)) return dispatch::Value(SymInt(sym_node_of(result)));
+  if (is_symbolic(result)) return dispatch::Value(sym_node_of(result));
   if (!PyTuple_Check(result) && !PyList_Check(result)) return dispatch::Value();
   auto items = std::make_shared<dispatch::Value::List>();
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); ++i)
@@ -541,20 +638,168 @@ void GraphRecorder::record(PyObject* function, PyObject* args, PyObject* kwargs,
   tracer_->track_results(node, results_of(result));
 }
 
-void GraphRecorder::note(PyObject* function, PyObject* args) {
+void GraphRecorder::note(PyObject* function, PyObject* args, PyObject* result) {
+  if (rehearsal_) return;
   const Natively natively(*this);
-  create(function, args, nullptr);
+  fx::Node& node = create(function, args, nullptr);
+  // Levels have other numbers at other runs.
+  constexpr long kSmallest = 1 << 10;
+  if (!PyLong_CheckExact(result) || PyLong_AsLong(result) < kSmallest) return;
+  kept_.push_back(Ref::share(result));
+  levels_[result] = &node;
+}
+
+std::vector<fx::Node*> GraphRecorder::since(size_t mark) const {
+  std::vector<fx::Node*> nodes;
+  const size_t count = this->mark() - mark;
+  for (fx::Node* node = graph_->last(); nodes.size() < count; node = node->prev())
+    if (node->op() != fx::OpCode::Placeholder) nodes.push_back(node);
+  return nodes;
 }
 
 // Inputs stay: their guards do.
 void GraphRecorder::rewind(size_t mark) {
   break_reason_.clear();
-  fx::Node* node = graph_->last();
-  while (this->mark() > mark && node != graph_->end_node()) {
-    fx::Node* former = node->prev();
-    if (node->op() != fx::OpCode::Placeholder) graph_->erase(*node);
-    node = former;
+  for (fx::Node* node : since(mark)) graph_->erase(*node);
+}
+
+// ---- functions that calls take ----
+
+namespace {
+
+void for_each_node(const fx::Arg& arg, const std::function<void(fx::Node&)>& visit) {
+  if (arg.is_node()) visit(*arg.node());
+  if (arg.is_node() || !arg.has_nodes()) return;
+  for (const fx::Arg& item : arg.compound()->items) for_each_node(item, visit);
+}
+
+void for_each_input(const fx::Node& node, const std::function<void(fx::Node&)>& visit) {
+  for (const fx::Arg& arg : node.args()) for_each_node(arg, visit);
+  for (const auto& [name, arg] : node.kwargs()) for_each_node(arg, visit);
+}
+
+}  // namespace
+
+void GraphRecorder::begin_rehearsal(PyObject* args) {
+  Rehearsal& rehearsal = rehearsal_.emplace();
+  rehearsal.args = Ref::share(args);
+  for_each_tensor(args,
+                  [&](PyObject* o) { rehearsal.known.insert(tracer_->node_of(tensor_of(o))); });
+  const auto expr_of = [&](PyObject* number) {
+    return fx::SymExprNode::of(sym_node_of(number).get(), *env_).raw_expr();
+  };
+  for (const Input& input : inputs_)
+    if (!input.fake.defined()) rehearsal.foreign.insert(expr_of(input.object.get()));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
+    PyObject* arg = PyTuple_GET_ITEM(args, i);
+    if (!is_symbolic(arg)) continue;
+    for (const fx::Expr* symbol : fx::symbols_of(expr_of(arg))) rehearsal.foreign.erase(symbol);
   }
+}
+
+bool GraphRecorder::end_rehearsal() {
+  const bool is_closed = rehearsal_->is_closed;
+  rehearsal_.reset();
+  return is_closed;
+}
+
+// What a call of a rehearsal takes.
+void GraphRecorder::rehearse(PyObject* args) {
+  for_each_tensor(args, [&](PyObject* o) {
+    const fx::Node* node = tracer_->node_of(tensor_of(o));
+    if (node && !rehearsal_->known.contains(node)) rehearsal_->is_closed = false;
+  });
+  PyObject* const* items = PySequence_Fast_ITEMS(args);
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(args); ++i) {
+    if (PyTuple_Check(items[i]) || PyList_Check(items[i])) rehearse(items[i]);
+    if (!is_symbolic(items[i])) continue;
+    const fx::Expr* e = fx::SymExprNode::of(sym_node_of(items[i]).get(), *env_).raw_expr();
+    for (const fx::Expr* symbol : fx::symbols_of(e))
+      if (rehearsal_->foreign.contains(symbol)) rehearsal_->is_closed = false;
+  }
+}
+
+bool GraphRecorder::run_backward(PyObject* results) {
+  static PyObject* const run = attribute_of("taeda._C", "_run_backward");
+  Ref roots(checked(PyList_New(0))), wanted(checked(PyList_New(0))), seeds(checked(PyList_New(0)));
+  const auto add = [](const Ref& list, PyObject* item) {
+    if (PyList_Append(list.get(), item) < 0) throw_python_error();
+  };
+  {
+    const Natively natively(*this);
+    const dispatch::ActiveMode active(*mode_);
+    static PyObject* const ones = attribute_of("taeda", "ones_like");
+    for_each_tensor(results, [&](PyObject* o) {
+      if (!autograd::requires_grad(tensor_of(o))) return;
+      add(roots, o);
+      add(seeds, Ref(checked(PyObject_CallOneArg(ones, o))).get());
+    });
+  }
+  for_each_tensor(rehearsal_->args.get(), [&](PyObject* o) {
+    if (autograd::requires_grad(tensor_of(o))) add(wanted, o);
+  });
+  if (PyList_GET_SIZE(roots.get()) == 0 || PyList_GET_SIZE(wanted.get()) == 0) return true;
+  const Ref given(checked(PyList_AsTuple(roots.get()))), seed(checked(PyList_AsTuple(seeds.get()))),
+      inputs(checked(PyList_AsTuple(wanted.get())));
+  const Ref gradients(PyObject_CallFunctionObjArgs(run, given.get(), seed.get(), Py_True, Py_False,
+                                                   inputs.get(), Py_True, Py_False, nullptr));
+  return static_cast<bool>(gradients);
+}
+
+bool GraphRecorder::is_in_transform(PyObject* args) const {
+  bool is_wrapped = dispatch::num_levels() > 0;
+  for_each_tensor(args, [&](PyObject* o) { is_wrapped |= !!dispatch::wrapper_of(tensor_of(o)); });
+  return is_wrapped;
+}
+
+// (graph module, what it takes, result): the nodes since the mark, with their outside as inputs.
+PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
+  const Natively natively(*this);
+  auto body = make_intrusive<fx::Graph>();
+  std::unordered_map<const fx::Node*, fx::Node*> own;
+  std::vector<fx::Node*> nodes = since(mark);
+  const std::unordered_set<const fx::Node*> inside(nodes.begin(), nodes.end());
+  Ref taken(checked(PyList_New(0)));
+  const auto take = [&](fx::Node& input) {
+    if (inside.contains(&input) || own.contains(&input)) return;
+    if (input.op() == fx::OpCode::GetAttr) {
+      own[&input] = &fx::copy_node(input, *body, [](fx::Node&) { return fx::Arg(); });
+      return;
+    }
+    if (input.val().is_none()) throw Break{"a level of a transform inside of a function"};
+    own[&input] = &body->placeholder(input.name());
+    own[&input]->set_val(input.val());
+    const Ref value(checked(wrap_any(input.val())));
+    if (PyList_Append(taken.get(), value.get()) < 0) throw_python_error();
+  };
+  const Ref results(checked(PyList_New(0)));
+  for_each_tensor(result, [&](PyObject* o) {
+    if (PyList_Append(results.get(), o) < 0) throw_python_error();
+  });
+  // Inputs come first.
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) for_each_input(**node, take);
+  for_each_tensor(results.get(), [&](PyObject* o) {
+    fx::Node* node = tracer_->node_of(tensor_of(o));
+    if (!node) throw Break{"a tensor that is none of the graph's"};
+    take(*node);
+  });
+  const auto mapped = [&](fx::Node& node) { return fx::Arg(*own.at(&node)); };
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
+    own[*node] = &fx::copy_node(**node, *body, mapped);
+  std::vector<fx::Arg> outputs;
+  for_each_tensor(results.get(),
+                  [&](PyObject* o) { outputs.push_back(mapped(*tracer_->node_of(tensor_of(o)))); });
+  body->output(fx::Arg::tuple(std::move(outputs)));
+  for (fx::Node* node : nodes) graph_->erase(*node);
+  if (!bodies_) bodies_ = Ref(checked(PyDict_New()));
+  static PyObject* const make = attribute_of("taeda.compiler._capture", "make_body");
+  const Ref graph(wrap_graph(body));
+  const Ref module(
+      checked(PyObject_CallFunctionObjArgs(make, graph.get(), bodies_.get(), nullptr)));
+  const std::string name = str("body_", PyDict_GET_SIZE(bodies_.get()));
+  if (PyDict_SetItemString(bodies_.get(), name.c_str(), module.get()) < 0) throw_python_error();
+  name_of_body_[module.get()] = name;
+  return checked(PyTuple_Pack(3, module.get(), taken.get(), result));
 }
 
 int GraphRecorder::output(PyObject* value) {
@@ -594,8 +839,8 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
         if (PyList_Append(fakes.get(), input.example.get()) < 0) throw_python_error();
       }
       const Ref graph(wrap_graph(graph_));
-      compiled.callable = checked(PyObject_CallFunctionObjArgs(compile_, graph.get(), fakes.get(),
-                                                               mode_object_.get(), nullptr));
+      compiled.callable = checked(PyObject_CallFunctionObjArgs(
+          compile_, graph.get(), fakes.get(), bodies_ ? bodies_.get() : Py_None, nullptr));
     }
     if (!guards.shaped.empty()) {
       std::vector<fx::GuardInput> numbers;
@@ -607,8 +852,9 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
           for (fx::GuardInput& number : fx::inputs_of(*env_, name, input->fake))
             numbers.push_back(std::move(number));
         } else {
-          const SymInt number(sym_node_of(input->object.get()));
-          numbers.push_back({name, env_->expr(number)});
+          numbers.push_back(
+              {name,
+               fx::SymExprNode::of(sym_node_of(input->object.get()).get(), *env_).raw_expr()});
         }
       }
       guards.numbers = env_->guard_set(std::move(numbers));

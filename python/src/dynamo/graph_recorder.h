@@ -4,11 +4,14 @@
 #include "python/interop/python.h"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
+#include "taeda/autograd/grad_mode.h"
 #include "taeda/dynamo/capture/entry.h"
 #include "taeda/dynamo/capture/recorder.h"
 #include "taeda/fx/fake.h"
@@ -22,10 +25,14 @@ class KnownCalls {
  public:
   void set(PyObject* function, dynamo::CallKind kind);
   dynamo::CallKind of(PyObject* function) const;
+  // Another function is entered instead; null without one. Borrowed.
+  void substitute(PyObject* function, PyObject* with);
+  PyObject* substitute_of(PyObject* function) const;
   bool empty() const { return kinds_.empty(); }
 
  private:
   std::unordered_map<PyObject*, dynamo::CallKind> kinds_;
+  std::unordered_map<PyObject*, PyObject*> substitutes_;
 };
 KnownCalls& known_calls();
 
@@ -34,6 +41,7 @@ KnownCalls& known_calls();
 struct History {
   std::map<std::string, std::vector<int64_t>> sizes;  // -1: known to change
   std::map<std::string, int64_t> ints;
+  std::map<std::string, double> floats;
   std::map<std::string, bool> changing;
 };
 
@@ -51,17 +59,24 @@ class GraphRecorder final : public dynamo::Recorder {
   PyObject* import_number(PyObject* real, int source, const std::string& name) override;
   bool is_value(PyObject* object) const override;
   bool is_tensor_value(PyObject* object) const override;
+  bool requires_grad(PyObject* tensor) const override;
   PyTypeObject* class_of(PyObject* value) const override;
   PyObject* real_of(PyObject* value, int* source) const override;
   PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) override;
-  void note(PyObject* function, PyObject* args) override;
+  void note(PyObject* function, PyObject* args, PyObject* result) override;
   bool is_data_dependent(PyObject* exception) const override;
+  const std::string& break_reason() const override { return break_reason_; }
   dynamo::CallKind kind_of(PyObject* function) const override;
   PyObject* function_of(PyObject* callable) const override;
   // Which inputs share memory, and where they lie in it.
   void note_memory(dynamo::Entry& entry) const;
   size_t mark() const override { return graph_->size() - inputs_.size(); }
   void rewind(size_t mark) override;
+  void begin_rehearsal(PyObject* args) override;
+  bool end_rehearsal() override;
+  bool run_backward(PyObject* results) override;
+  PyObject* cut(size_t mark, PyObject* result) override;
+  bool is_in_transform(PyObject* args) const override;
   int output(PyObject* value) override;
   Compiled compile(dynamo::GuardProgram& guards) override;
 
@@ -80,6 +95,11 @@ class GraphRecorder final : public dynamo::Recorder {
     uint32_t version = 0;
   };
   std::vector<fx::DimDynamic> dims_of(const Tensor& t, PyObject* object, const std::string& name);
+  PyObject* import_float(PyObject* real, int source, const std::string& name);
+  PyObject* add_number(PyObject* real, int source, const std::string& name, dispatch::Value value,
+                       Ref object);
+  // Nodes since a mark that are no inputs, the last first.
+  std::vector<fx::Node*> since(size_t mark) const;
   Ref with_nodes(PyObject* value);
   std::string unique_name(const std::string& source);
   void record(PyObject* function, PyObject* args, PyObject* kwargs, PyObject* result);
@@ -100,9 +120,23 @@ class GraphRecorder final : public dynamo::Recorder {
   std::vector<Ref> kept_;
   std::vector<PyObject*> outputs_;  // kept by `kept_`
   std::unordered_map<PyObject*, int> output_of_;
+  std::unordered_map<PyObject*, fx::Node*> levels_;  // of function transforms; kept by `kept_`
   Ref function_mode_;
   std::string break_reason_;
+  const bool starts_with_grad_ = autograd::grad_enabled();
+  bool takes_numbers_ = false;  // that only data tells, as values of the graph
+  bool is_unbacked(PyObject* value) const;
+  struct Rehearsal {
+    Ref args;
+    std::unordered_set<const fx::Node*> known;
+    std::unordered_set<const fx::Expr*> foreign;  // symbols
+    bool is_closed = true;
+  };
+  std::optional<Rehearsal> rehearsal_;
+  void rehearse(PyObject* args);
   std::set<std::string> names_;
+  Ref bodies_;  // functions that calls of the graph take, by name: graphs of their own
+  std::unordered_map<PyObject*, std::string> name_of_body_;
 };
 
 // The recorder that function modes tell of calls while a capture runs.

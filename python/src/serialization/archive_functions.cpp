@@ -1,4 +1,5 @@
-// taeda._C._load_archive: what C++ reads of a checkpoint, as Python's objects.
+// taeda._C._load_archive: what C++ reads of a checkpoint, as Python's objects; the checksum of
+// record files.
 #include <unordered_map>
 
 #include "python/interop/errors.h"
@@ -7,6 +8,7 @@
 #include "python/src/serialization/python_model.h"
 #include "python/src/serialization/serialization_functions.h"
 #include "taeda/serialization/checkpoint.h"
+#include "taeda/serialization/crc32.h"
 
 namespace taeda::python {
 namespace {
@@ -87,9 +89,19 @@ PyObject* load_archive(PyObject*, PyObject* args) {
   });
 }
 
+// _crc32c(bytes)
+PyObject* crc32c(PyObject*, PyObject* from) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(from, &view, PyBUF_SIMPLE) != 0) return nullptr;
+  const uint32_t sum = serialization::crc32c(0, view.buf, static_cast<size_t>(view.len));
+  PyBuffer_Release(&view);
+  return PyLong_FromUnsignedLong(sum);
+}
+
 }  // namespace
 
 PyMethodDef archive_table[] = {
+    {"_crc32c", crc32c, METH_O, nullptr},
     {"_load_archive", load_archive, METH_VARARGS, nullptr},
     {},
 };

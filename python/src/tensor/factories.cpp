@@ -11,6 +11,8 @@
 #include "python/src/args/arg_match.h"
 #include "python/src/args/args.h"
 #include "python/src/tensor/dlpack.h"
+#include "python/src/tensor/storage_type.h"
+#include "taeda/autograd/set_source.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/fx/fake.h"
 #include "taeda/fx/tracer.h"
@@ -42,6 +44,16 @@ void need_gradient(const Tensor& t) {
   autograd::set_requires_grad(t, true);
 }
 
+// The numbers of a storage, whose memory the tensor shares; an undefined one for other data.
+Tensor over_storage(PyObject* data, DType given) {
+  const DType dtype = given == DType::Undefined ? default_dtype() : given;
+  const Ref bytes = bytes_of_typed(data, dtype);
+  if (!bytes && !is_storage(data)) return Tensor();
+  const Storage& storage = storage_of(bytes ? bytes.get() : data);
+  Tensor t = make_tensor({0}, dtype, storage->device());
+  return autograd::set_to_storage(t, storage);
+}
+
 PyObject* tensor(PyObject* module, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
   Args args;
   if (parse_function("tensor", tensor_signature, 1, module, argv, nargs, kwnames, args) < 0)
@@ -57,6 +69,10 @@ PyObject* tensor(PyObject* module, PyObject* const* argv, Py_ssize_t nargs, PyOb
                      1) < 0)
       throw_python_error();
     check_options({}, args.boolean(3));
+    if (Tensor t = over_storage(data, args.dtype(1)); t.defined()) {
+      if (args.boolean(4)) need_gradient(t);
+      return wrap(t);
+    }
     Tensor t = lifted_from_data(data, args.dtype(1), args.device(2, default_device()));
     if (args.boolean(4)) need_gradient(t);
     return wrap(t);

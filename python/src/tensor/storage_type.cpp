@@ -10,6 +10,8 @@
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
 #include "python/interop/numbers.h"
+#include "python/interop/tensor_object.h"
+#include "python/interop/text.h"
 #include "python/interop/types.h"
 #include "python/interop/wrap.h"
 #include "taeda/core/storage_window.h"
@@ -84,10 +86,11 @@ Storage storage_of_numbers(PyObject* data, Device device) {
       data,
       "torch.UntypedStorage() received an invalid combination of arguments: expected a size "
       "or a sequence of bytes")));
-  TAEDA_CHECK_NOT_IMPLEMENTED(device.is_cpu(), "UntypedStorage: numbers go to the CPU, not to ",
-                              device.text());
+  TAEDA_CHECK_NOT_IMPLEMENTED(device.is_cpu() || device.is_meta(),
+                              "UntypedStorage: numbers go to the CPU, not to ", device.text());
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
   Storage storage = sized_storage(n, device);
+  if (device.is_meta()) return storage;
   for (Py_ssize_t i = 0; i < n; ++i) {
     const int64_t v = to_int64(PySequence_Fast_GET_ITEM(items.get(), i));
     TAEDA_CHECK_VALUE(v >= 0 && v < 256, "a byte must be in range(0, 256): got ", v);
@@ -176,7 +179,7 @@ PyObject* resize(PyObject* self, PyObject* nbytes_object) {
 // The storage, which must have memory on the CPU.
 const Storage& readable(PyObject* self) {
   const Storage& s = storage_of(self);
-  TAEDA_CHECK_NOT_IMPLEMENTED((s->data() && s->device().is_cpu()) || s->nbytes() == 0,
+  TAEDA_CHECK_NOT_IMPLEMENTED(s->device().is_cpu() && (s->data() || s->nbytes() == 0),
                               "Not available for '", device_type_name(s->device().type),
                               "' device: the storage has no memory here");
   return s;
@@ -312,6 +315,21 @@ PyObject* wrap_storage(const Tensor& t) {
   if (self && whole->has_symbolic_sizes())
     Py_XSETREF(reinterpret_cast<StorageObject*>(self)->symbolic_nbytes, wrap(reach_of(*whole)));
   return self;
+}
+
+Ref bytes_of_typed(PyObject* source, DType dtype) {
+  if (!source || is_tensor(source) || is_storage(source)) return Ref();
+  Ref bytes(PyObject_GetAttrString(source, "_untyped_storage"));
+  if (!bytes || !is_storage(bytes.get())) {
+    PyErr_Clear();
+    return Ref();
+  }
+  const Ref own(checked(PyObject_GetAttrString(source, "dtype")));
+  const Ref expected(checked(wrap(dtype)));
+  TAEDA_CHECK(own.get() == expected.get(), "Expected a Storage of type ", dtype,
+              " or an UntypedStorage, but got type ", shown(own.get(), PyObject_Str),
+              " for argument 1 'storage'");
+  return bytes;
 }
 
 bool init_storage_type(PyObject* module) {

@@ -13,6 +13,9 @@ PyObject* wrap_storage(const Tensor& t);
 bool is_storage(PyObject* o);
 // The storage of an object for which is_storage holds.
 Storage& storage_of(PyObject* o);
+// The bytes of a TypedStorage, a class of Python's, whose dtype must be `dtype`; null for anything
+// else.
+Ref bytes_of_typed(PyObject* source, DType dtype);
 bool init_storage_type(PyObject* module);
 
 }  // namespace taeda::python

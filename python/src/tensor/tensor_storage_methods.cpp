@@ -83,23 +83,6 @@ void set(Tensor& self, const SetArguments& given) {
   set_window(self, source.storage(), given);
 }
 
-// The bytes of a TypedStorage, a class of Python's, whose dtype must be the tensor's; null for
-// anything else.
-Ref bytes_of_typed(PyObject* source, DType dtype) {
-  if (!source || is_tensor(source) || is_storage(source)) return Ref();
-  Ref bytes(PyObject_GetAttrString(source, "_untyped_storage"));
-  if (!bytes || !is_storage(bytes.get())) {
-    PyErr_Clear();
-    return Ref();
-  }
-  const Ref own(checked(PyObject_GetAttrString(source, "dtype")));
-  const Ref expected(checked(wrap(dtype)));
-  TAEDA_CHECK(own.get() == expected.get(), "Expected a Storage of type ", dtype,
-              " or an UntypedStorage, but got type ", shown(own.get(), PyObject_Str),
-              " for argument 1 'storage'");
-  return bytes;
-}
-
 PyObject* tensor_set(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"source", "storage_offset", "size", "stride", nullptr};
   SetArguments given;

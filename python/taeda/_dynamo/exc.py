@@ -2,6 +2,7 @@
 
 from taeda.compiler._errors import (
     BackendCompilerFailed,
+    FailOnRecompileLimitHit,
     InternalTorchDynamoError,
     InvalidBackend,
     RecompileError,
@@ -15,6 +16,7 @@ from taeda.export._errors import UserError
 
 __all__ = [
     "BackendCompilerFailed",
+    "FailOnRecompileLimitHit",
     "InternalTorchDynamoError",
     "InvalidBackend",
     "RecompileError",

@@ -6,10 +6,16 @@ from taeda.compiler._testing import (
     CompileCounter,
     CompileCounterWithBackend,
     EagerAndRecordGraphs,
+    expectedFailureDynamic,
     normalize_gm,
     rand_strided,
     reduce_to_scalar_loss,
+    skipIfNotPy311,
+    skipIfNotPy312,
+    skipIfPy312,
     standard_test,
+    three,
+    unsupported,
 )
 
 __all__ = [
@@ -17,9 +23,15 @@ __all__ = [
     "CompileCounter",
     "CompileCounterWithBackend",
     "EagerAndRecordGraphs",
+    "expectedFailureDynamic",
     "normalize_gm",
     "rand_strided",
     "reduce_to_scalar_loss",
     "same",
+    "skipIfNotPy311",
+    "skipIfNotPy312",
+    "skipIfPy312",
     "standard_test",
+    "three",
+    "unsupported",
 ]

@@ -9,6 +9,7 @@ when it is there, and no bit changes.
 """
 
 import copy
+import itertools
 import os
 import weakref
 from operator import attrgetter
@@ -29,7 +30,6 @@ __all__ = [
     "aoti_compile_and_package",
     "aoti_load_package",
     "compile",
-    "compile_fx",
     "config",
 ]
 
@@ -37,6 +37,7 @@ NATIVE_MODES = ("background", "wait", "never", "only")
 
 # Compiled programs that are alive, for taeda.compiler.wait().
 _alive = weakref.WeakSet()
+_numbers = itertools.count()
 
 
 def _is_strict():
@@ -137,6 +138,7 @@ class CompiledModule:
         self._graph = gm.graph
         self._plan = plan
         self._structure = structure
+        self._number = next(_numbers)
         _alive.add(self)
 
     @classmethod
@@ -160,8 +162,9 @@ class CompiledModule:
     def of_functions(cls, gm, example_inputs):
         """Of a graph that calls functions of Python on fake tensors."""
         fakes = [fake for fake in example_inputs if isinstance(fake, _C.Tensor)]
-        mode = _C._fx.fake_mode_of(fakes[0]) if fakes else make_fake_mode()
-        plan = _C._inductor.compile_open(gm.graph, example_inputs, mode, _plan_options("tuple"))
+        mode = _C._fx.fake_mode_of(fakes[0]) if fakes else make_fake_mode()[0]
+        options = _plan_options("tuple")
+        plan = _C._inductor.compile_open(gm.graph, example_inputs, mode, options, gm)
         return cls(gm, plan)
 
     def __call__(self, *args):
@@ -261,9 +264,6 @@ def compile_open(gm, example_inputs, *, native=None, check=False):
     return _start(CompiledModule.of_functions, gm, example_inputs, native, check)
 
 
-compile_fx = compile
-
-
 def aoti_compile_and_package(
     exported_program,
     _deprecated_unused_args=None,
@@ -291,3 +291,6 @@ def aoti_load_package(path, run_single_threaded=False, device_index=-1):
     from .package import load_package
 
     return load_package(path, run_single_threaded=run_single_threaded, device_index=device_index)
+
+
+from . import compile_fx, metrics  # noqa: E402

@@ -20,7 +20,7 @@ class OptState(Enum):
     STEPPED = 2
 
 
-def _fresh_state():
+def _refresh_per_optimizer_state():
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
@@ -64,7 +64,7 @@ class GradScaler:
         # Made on the device of the first scaled tensor.
         self._scale = None
         self._growth_tracker = None
-        self._per_optimizer_states = defaultdict(_fresh_state)
+        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
     # ---- scaling ----
     def _scale_on(self, device):
@@ -204,7 +204,7 @@ class GradScaler:
                 self._backoff_factor,
                 self._growth_interval,
             )
-        self._per_optimizer_states = defaultdict(_fresh_state)
+        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
     def _set_scale(self, new_scale):
         if isinstance(new_scale, float):

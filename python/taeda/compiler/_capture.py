@@ -7,9 +7,12 @@ from taeda.fx.fake.tensors import (
     FakeTensorMode,
     UnsupportedFakeTensorException,
 )
+from taeda.fx.graph_module import GraphModule
 from taeda.fx.symbolic.shape_env import ShapeEnv
+from taeda.nn import Module
+from taeda.utils._config_module import dynamo_config as config
 
-__all__ = ["DATA_DEPENDENT", "make_fake_mode"]
+__all__ = ["DATA_DEPENDENT", "apply_function", "make_body", "make_fake_mode", "with_bodies"]
 
 DATA_DEPENDENT = (
     DataDependentOutputException,
@@ -20,6 +23,32 @@ DATA_DEPENDENT = (
 
 
 def make_fake_mode():
-    """The mode of a graph that is captured: symbols for sizes, none for numbers from data."""
-    env = ShapeEnv(allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
-    return FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
+    """The mode of a graph that is captured, and whether the graph may hold numbers from data.
+
+    Functions may read such numbers inside; what they give to the program is a break without it.
+    """
+    env = ShapeEnv(
+        allow_scalar_outputs=True,
+        allow_dynamic_output_shape_ops=config.capture_dynamic_output_shape_ops,
+    )
+    mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
+    return mode, config.capture_scalar_outputs or config.capture_dynamic_output_shape_ops
+
+
+def with_bodies(graph, bodies):
+    """A module that has the functions which a graph gives to its calls, and nothing else."""
+    root = Module()
+    names = {node.target for node in graph.nodes if node.op == "get_attr"}
+    for name in sorted(names):
+        root.add_module(name, bodies[name])
+    return root
+
+
+def make_body(graph, bodies):
+    """A function of tensors that was captured, as a module."""
+    return GraphModule(with_bodies(graph, bodies), graph)
+
+
+def apply_function(function, *args):
+    """The call of an autograd Function, as a node of a graph."""
+    return function.apply(*args)

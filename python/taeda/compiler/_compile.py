@@ -10,6 +10,7 @@ import taeda
 from taeda import _C
 from taeda._inductor import _is_strict
 from taeda.compiler._backends import inductor, lookup_backend
+from taeda.compiler._capture import with_bodies
 from taeda.compiler._counters import counters
 from taeda.compiler._errors import BackendCompilerFailed
 from taeda.fx.graph_module import GraphModule
@@ -25,16 +26,12 @@ _OPTIONS = {"native", "check"}
 _alive = weakref.WeakSet()
 
 
-class _Root(taeda.nn.Module):
-    """Holds nothing: tensors of the program are inputs of its graphs."""
-
-
 def _graph_compiler(backend, options):
     """What the capture calls with a graph."""
     made = []
 
-    def compile_graph(graph, inputs, fake_mode):
-        gm = GraphModule(_Root(), graph)
+    def compile_graph(graph, inputs, bodies):
+        gm = GraphModule(with_bodies(graph, bodies), graph)
         counters["stats"]["unique_graphs"] += 1
         counters["stats"]["calls_captured"] += sum(
             node.op in ("call_function", "call_method", "call_module") for node in graph.nodes
@@ -62,7 +59,7 @@ def _graph_compiler(backend, options):
 
 
 def _note(what, text, file, line):
-    """Counts what a capture tells of itself."""
+    """Counts what a capture tells of itself; whether it is to be an error."""
     where = f"{file}:{line}" if file else ""
     if what == "break":
         counters["graph_break"][text] += 1
@@ -70,13 +67,17 @@ def _note(what, text, file, line):
         counters["given_up"][text] += 1
     elif what == "recompile":
         counters["recompile"][text] += 1
+        return config.error_on_recompile
     elif what == "limit":
         counters["recompile_limit"][text] += 1
+        if config.fail_on_recompile_limit_hit:
+            return True
         warnings.warn(
             f"taeda.compile: {where} was compiled {config.recompile_limit} times and runs as it is "
             f"from now on; the last guard that failed: {text}",
             stacklevel=2,
         )
+    return False
 
 
 def _trampoline(function, *args, **kwargs):

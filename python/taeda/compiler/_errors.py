@@ -2,6 +2,7 @@
 
 __all__ = [
     "BackendCompilerFailed",
+    "FailOnRecompileLimitHit",
     "InternalTorchDynamoError",
     "InvalidBackend",
     "RecompileError",
@@ -51,6 +52,10 @@ class RecompileError(TorchDynamoException):
 
 class RecompileLimitExceeded(TorchDynamoException):
     """A place was compiled too often."""
+
+
+class FailOnRecompileLimitHit(TorchDynamoException):
+    """The same where `config.fail_on_recompile_limit_hit` is set."""
 
 
 class Unsupported(TorchDynamoException):

@@ -13,14 +13,16 @@ import itertools
 import math
 import operator
 import sys
+import threading
 import types
 
 import taeda
-from taeda import _C
+from taeda import _C, _ops
 
 __all__ = ["CONSTANT", "OPERATOR", "UNKNOWN", "fill", "note"]
 
-UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT = range(7)
+UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
+FUNCTION, BODY, AS_OPERATOR, LOCK, NAMESPACE, OPERATORS = range(8, 14)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -48,6 +50,7 @@ _IMPURE_BUILTINS = {
 
 _IMMUTABLE_TYPES = (
     *(str, bytes, int, float, bool, complex, tuple, range, slice, frozenset, object),
+    types.MappingProxyType,
     *(taeda.Size, taeda.SymInt, taeda.SymFloat, taeda.SymBool),
 )
 _CONTAINERS = (list, dict, set, collections.OrderedDict, collections.deque, collections.defaultdict)
@@ -107,7 +110,6 @@ _REFUSED_METHODS = {
     "set_",
     "share_memory_",
     "storage",
-    "tolist",
     "untyped_storage",
 }
 
@@ -125,7 +127,8 @@ def _pure():
     for module in (math, operator, itertools):
         yield from _functions(module)
     yield from (_abc._abc_instancecheck, _abc._abc_subclasscheck)
-    yield from (types.MethodType, types.SimpleNamespace)
+    yield from (types.MethodType, types.SimpleNamespace, types.MappingProxyType)
+    yield types.FunctionType.__get__
     generator = types.GeneratorType
     yield from (generator.send, generator.throw, generator.close)
     yield from (sys.exc_info, sys.exception, sys.intern, sys.getrecursionlimit)
@@ -148,6 +151,12 @@ def _pure():
         _C.is_grad_enabled,
         _C.get_default_dtype,
         _C.is_inference_mode_enabled,
+        _C.is_autocast_enabled,
+        _C.get_autocast_dtype,
+        _C.is_autocast_cache_enabled,
+        _C._is_autocast_available,
+        _C._fx.active_tracer,
+        _C._saved_tensors_hooks_get_disabled_error_message,
         taeda.finfo,
         taeda.iinfo,
         taeda.device,
@@ -174,7 +183,27 @@ def _operators():
     for name, value in vars(_C).items():
         if isinstance(value, types.BuiltinFunctionType) and hasattr(taeda.ops.aten, name):
             yield value
-    yield from (taeda.tensor, taeda.as_tensor, taeda.asarray)
+    yield from (taeda.tensor, taeda.as_tensor, taeda.asarray, taeda.broadcast_shapes)
+    # The recorder's own function mode is none of the program's.
+    yield from (_C._has_torch_function, _C._has_torch_function_unary)
+    yield _C._has_torch_function_variadic
+    # Tensors inside of function transforms.
+    for name in ("wrap_grad", "track_grad", "wrap_batched", "unwrap_level", "unwrap_batched"):
+        yield getattr(_C, f"_{name}")
+    yield from (_C._make_dual, _C._unpack_dual)
+
+
+def _mode_setters():
+    for name in (
+        *("_set_grad_enabled", "_set_inference_mode", "_set_fwd_grad_enabled"),
+        *("set_autocast_enabled", "set_autocast_dtype", "set_autocast_cache_enabled"),
+        *("autocast_increment_nesting", "autocast_decrement_nesting", "clear_autocast_cache"),
+        *("_enter_grad", "_enter_jvp", "_exit_grad", "_enter_vmap", "_exit_vmap"),
+        *("_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable"),
+    ):
+        if hasattr(_C, name):
+            yield getattr(_C, name)
+    yield from (taeda.device.__enter__, taeda.device.__exit__)
 
 
 def kinds():
@@ -194,9 +223,20 @@ def kinds():
         function = getattr(_C.Tensor, name, None)
         if function is not None:
             table[function] = UNKNOWN
-    table[_C._set_grad_enabled] = SETS_MODE
+    for function in _mode_setters():
+        table[function] = SETS_MODE
+    table[_C._run_backward] = IN_TRANSFORM
+    table[vars(_C._FunctionBase)["apply"]] = FUNCTION
+    table[_C._dynamo.capture_body] = BODY
+    table[type(taeda.ops)] = table[type(taeda.ops.aten)] = NAMESPACE
+    table[_ops.OpOverloadPacket] = table[_ops.OpOverload] = OPERATORS
+    table[_C._dynamo.as_operator] = AS_OPERATOR
+    for lock in (threading.Lock, threading.RLock):
+        kind = type(lock())
+        table[kind.__enter__] = table[kind.__exit__] = LOCK
     table[taeda.nn.Module.__call__] = ENTERED
     table[taeda.compiler.graph_break] = UNKNOWN
+    table[collections.namedtuple] = CONSTANT
     table[_C._dynamo.is_capturing] = PURE
     table.update(_noted)
     return table
@@ -220,6 +260,9 @@ def fill():
         # The capture looks into these; an import inside of it would let other threads run.
         import taeda.compiler._capture
         import taeda.compiler._errors  # noqa: F401
+        from taeda.compiler._substitutes import SUBSTITUTES
 
         _C._dynamo.set_known_calls(kinds())
+        for function, substitute in SUBSTITUTES.items():
+            _C._dynamo.substitute(function, substitute)
         _is_filled = True

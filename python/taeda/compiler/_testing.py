@@ -1,6 +1,8 @@
 """Backends that count what they get, for tests of programs that are captured."""
 
 import re
+import sys
+import unittest
 
 import taeda
 from taeda.compiler import reset
@@ -12,11 +14,19 @@ __all__ = [
     "CompileCounter",
     "CompileCounterWithBackend",
     "EagerAndRecordGraphs",
+    "expectedFailureDynamic",
     "normalize_gm",
     "rand_strided",
     "reduce_to_scalar_loss",
+    "skipIfNotPy311",
+    "skipIfNotPy312",
+    "skipIfPy312",
     "standard_test",
+    "three",
+    "unsupported",
 ]
+
+three = 3
 
 
 def _count_calls(gm):
@@ -141,3 +151,29 @@ def standard_test(
     self.assertEqual(counter.frame_count, expected_frame_count)
     if expected_ops is not None:
         self.assertEqual(counter.op_count, expected_ops)
+
+
+def unsupported(a, b):
+    """A function that captures leave alone."""
+    taeda.compiler.graph_break()
+    return a
+
+
+def expectedFailureDynamic(function):
+    """Of tests that fail where all sizes are symbols; the others are as they are."""
+    return function
+
+
+def skipIfNotPy311(function):
+    """Skips a test before Python 3.11."""
+    return unittest.skipIf(sys.version_info < (3, 11), "needs Python 3.11")(function)
+
+
+def skipIfNotPy312(function):
+    """Skips a test before Python 3.12."""
+    return unittest.skipIf(sys.version_info < (3, 12), "needs Python 3.12")(function)
+
+
+def skipIfPy312(function):
+    """Skips a test from Python 3.12 on."""
+    return unittest.skipIf(sys.version_info >= (3, 12), "before Python 3.12")(function)

@@ -7,11 +7,18 @@ as PyTorch's CPU-only build accepts them.
 from collections import OrderedDict
 
 import taeda
+from taeda.cuda.streams import CUDAGraph, Event, ExternalStream, Stream, StreamContext, graph
 
 __all__ = [
+    "CUDAGraph",
+    "Event",
+    "ExternalStream",
+    "Stream",
+    "StreamContext",
     "can_device_access_peer",
     "current_device",
     "current_stream",
+    "default_stream",
     "device",
     "device_count",
     "device_of",
@@ -20,14 +27,18 @@ __all__ = [
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "get_gencode_flags",
     "get_rng_state",
     "get_rng_state_all",
+    "graph",
     "init",
     "initial_seed",
     "ipc_collect",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
+    "is_tf32_supported",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
@@ -36,11 +47,14 @@ __all__ = [
     "memory_allocated",
     "memory_reserved",
     "memory_stats",
+    "reset_max_memory_allocated",
+    "reset_peak_memory_stats",
     "seed",
     "seed_all",
     "set_device",
     "set_rng_state",
     "set_rng_state_all",
+    "set_stream",
     "stream",
     "synchronize",
 ]
@@ -66,6 +80,21 @@ def is_initialized():
 def is_bf16_supported(including_emulation=True):
     """Whether the current CUDA device computes in bfloat16."""
     return False
+
+
+def is_tf32_supported():
+    """Whether the current CUDA device multiplies in TensorFloat-32."""
+    return False
+
+
+def is_current_stream_capturing():
+    """Whether the current stream records a graph."""
+    return False
+
+
+def get_gencode_flags():
+    """The compiler's options for the GPU architectures that this build has code for."""
+    return ""
 
 
 def get_arch_list():
@@ -96,6 +125,17 @@ def synchronize(device=None):
 def current_stream(device=None):
     """The stream that work on the device goes to."""
     init()
+
+
+def default_stream(device=None):
+    """The stream that work on the device goes to if no other is chosen."""
+    init()
+
+
+def set_stream(stream):
+    """Makes a stream the current one; None changes nothing."""
+    if stream is not None:
+        init()
 
 
 def get_device_name(device=None):
@@ -158,6 +198,14 @@ def memory_reserved(device=None):
 def max_memory_reserved(device=None):
     """The most bytes that the caching allocator held on the device."""
     return 0
+
+
+def reset_peak_memory_stats(device=None):
+    """Lets the peaks begin anew; there are none."""
+
+
+def reset_max_memory_allocated(device=None):
+    """Lets the peak of occupied bytes begin anew; there is none."""
 
 
 # Random numbers: seeds for no device are accepted.
@@ -228,18 +276,9 @@ class device_of(device):
         super().__init__(obj.get_device() if obj.is_cuda else -1)
 
 
-class stream:
+def stream(stream):
     """Makes a stream the current one inside a `with`; None changes nothing."""
-
-    def __init__(self, stream):
-        self.stream = stream
-
-    def __enter__(self):
-        if self.stream is not None:
-            init()
-
-    def __exit__(self, type, value, traceback):
-        return False
+    return StreamContext(stream)
 
 
 def _device_index(device):
@@ -254,4 +293,13 @@ def _device_index(device):
     return 0 if device.index is None else device.index
 
 
-from taeda.cuda import amp  # noqa: E402  isort: skip
+def __getattr__(name):
+    if name.endswith(("Tensor", "Storage")):
+        from taeda.cuda.types import TYPES
+
+        if name in TYPES:
+            return TYPES[name]
+    raise AttributeError(f"module 'taeda.cuda' has no attribute '{name}'")
+
+
+from taeda.cuda import amp, random, streams  # noqa: E402  isort: skip

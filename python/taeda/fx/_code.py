@@ -257,6 +257,10 @@ class Values:
             return f"[{', '.join(map(text, value))}]"
         if isinstance(value, dict):
             return "{" + ", ".join(f"{k!r}: {text(v)}" for k, v in value.items()) + "}"
+        if isinstance(value, type):
+            return self._known.add(type_repr(value), value)
+        if isinstance(value, types.FunctionType):
+            return self._known.add(value.__name__, value)
         if isinstance(value, slice):
             return f"slice({text(value.start)}, {text(value.stop)}, {text(value.step)})"
         if isinstance(value, taeda.Tensor):

@@ -4,6 +4,7 @@ import pickle
 import sys
 from pathlib import Path
 
+from taeda._own_names import own_module
 from taeda.fx._code import KNOWN_GLOBALS
 
 # Modules whose printed form is the expression that makes them again.
@@ -42,7 +43,7 @@ def import_block(table):
 
 
 def _is_printable(module):
-    return type(module).__name__ in _PRINTED and type(module).__module__.startswith("taeda.nn")
+    return type(module).__name__ in _PRINTED and own_module(type(module)).startswith("taeda.nn")
 
 
 def write_folder(module, folder, module_name):

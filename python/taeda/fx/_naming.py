@@ -8,6 +8,7 @@ import sys
 import types
 
 import taeda
+from taeda._own_names import own_module
 
 
 def qualified_name(func):
@@ -67,7 +68,7 @@ def type_repr(obj):
     if isinstance(obj, type) and not isinstance(obj, types.GenericAlias):
         if obj.__module__ == "builtins":
             return obj.__qualname__
-        return f"{obj.__module__}.{obj.__qualname__}"
+        return f"{own_module(obj)}.{obj.__qualname__}"
     if obj is ...:
         return "..."
     if isinstance(obj, types.FunctionType):

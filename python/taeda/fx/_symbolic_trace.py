@@ -7,6 +7,7 @@ from collections import OrderedDict
 from types import FunctionType
 
 import taeda
+from taeda._own_names import own_module
 from taeda.fx._concrete_args import PH, PHBase, PHWithMeta, RootArguments  # noqa: F401
 from taeda.fx._patching import (
     Patcher,
@@ -100,7 +101,7 @@ class Tracer(TracerBase):
     # ---- what subclasses override ----
     def is_leaf_module(self, m, module_qualified_name):
         """Whether calls of the module are one step: by default, modules of taeda.nn."""
-        return m.__module__.startswith("taeda.nn") and not isinstance(m, Sequential)
+        return own_module(type(m)).startswith("taeda.nn") and not isinstance(m, Sequential)
 
     def path_of_module(self, mod):
         """The dotted path of a module below the root."""

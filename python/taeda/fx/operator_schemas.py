@@ -5,6 +5,7 @@ import types
 from collections import namedtuple
 
 import taeda
+from taeda._own_names import own_module
 
 __all__ = [
     "ArgsKwargsPair",
@@ -211,7 +212,7 @@ def normalize_module(root, target, args, kwargs=None, normalize_to_only_use_kwar
             f"Tried to normalize arguments for module target {target} but root did not have that "
             "target!"
         ) from error
-    if not type(module).__module__.startswith("taeda.nn"):
+    if not own_module(type(module)).startswith("taeda.nn"):
         return None
     signature = inspect.signature(module.forward)
     return _normalized(signature, args, kwargs or {}, normalize_to_only_use_kwargs)

@@ -7,6 +7,7 @@ import textwrap
 from types import FunctionType
 
 import taeda
+from taeda._own_names import own_module
 from taeda.fx._symbolic_trace import Tracer
 from taeda.nn import Module
 
@@ -67,7 +68,7 @@ def _rewritten(root):
     module._modules = {name: child and _rewritten(child) for name, child in root._modules.items()}
     kind = type(root)
     forward = kind.forward
-    is_library = kind.__module__.startswith("taeda.nn")
+    is_library = own_module(kind).startswith("taeda.nn")
     if isinstance(forward, FunctionType) and not is_library and kind is not Module:
         members = {"forward": AST_Rewriter().rewrite(forward), "__module__": kind.__module__}
         module.__class__ = type(kind.__name__, (kind,), members)

@@ -5,13 +5,19 @@ import enum
 from taeda._C import _dispatch
 
 _BACKENDS = ("CPU", "CUDA", "Meta", "PrivateUse1", "PrivateUse2", "PrivateUse3")
+# Devices of PyTorch's that no build of Taeda has: their keys are in no set.
+_ABSENT = ("HPU", "IPU", "MPS", "MTIA", "XLA", "XPU")
 _LAYERS = ("BackendSelect", "Python", "Functionalize", "Negative", "Conjugate", "ADInplaceOrView")
 
 # By PyTorch's names.
 DispatchKey = enum.Enum(
     "DispatchKey",
     [
-        *(f"{layer}{backend}" for layer in ("", "Autograd", "Autocast") for backend in _BACKENDS),
+        *(
+            f"{layer}{backend}"
+            for layer in ("", "Autograd", "Autocast")
+            for backend in (*_BACKENDS, *_ABSENT)
+        ),
         *_LAYERS,
         "Autograd",
     ],
@@ -21,7 +27,8 @@ DispatchKey.__doc__ = "The layers of the dispatcher that kernels may be register
 
 
 def _bits_of(key):
-    return _dispatch.key_bits(key.name if isinstance(key, DispatchKey) else key)
+    name = key.name if isinstance(key, DispatchKey) else key
+    return 0 if name.endswith(_ABSENT) else _dispatch.key_bits(name)
 
 
 class DispatchKeySet:
@@ -34,7 +41,7 @@ class DispatchKeySet:
 
     def has(self, key):
         bits = _bits_of(key)
-        return self._bits & bits == bits
+        return bits != 0 and self._bits & bits == bits
 
     def raw_repr(self):
         return self._bits

@@ -1,6 +1,7 @@
 """Options of optimizers: their checks, and which form of a step they choose."""
 
 from taeda import _C
+from taeda.compiler import is_compiling
 
 # The dtypes in which one kernel for the whole step gives the values of one operator after another:
 # where every operator rounds to less than it computes in, the results would differ.
@@ -47,7 +48,9 @@ def check_steps(state_steps, name="state_steps"):
 
 
 def check_capturable(params, *scalars, names="params and state_steps"):
-    """Refuses a capturable step of tensors that are not on an accelerator."""
+    """Refuses a capturable step of tensors that are not on an accelerator; a compiled one is."""
+    if is_compiling():
+        return
     devices = _get_capturable_supported_devices()
     for row in zip(params, *scalars):
         types = {tensor.device.type for tensor in row}

@@ -3,6 +3,7 @@
 from functools import partial
 
 from taeda import _C
+from taeda.compiler import is_compiling
 from taeda.optim._rule import RuleOptimizer, column, count, decayed, refuse_scaling, run
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
@@ -156,6 +157,9 @@ def adam(
 ):
     """A step of Adam on lists of parameters, gradients and states, in place."""
     check_steps(state_steps)
+    # A captured step reads no number from its states, and is fused by the compiler.
+    if is_compiling() and grad_scale is None and found_inf is None:
+        fused = foreach = False
     if fused is None and foreach is None:
         has_tensors = isinstance(beta1, _C.Tensor) or isinstance(lr, _C.Tensor)
         if not has_tensors:
@@ -174,6 +178,7 @@ def adam(
         _fused(operator, [params, grads, *states, state_steps], settings, grad_scale, found_inf)
         return
     refuse_scaling(grad_scale, found_inf)
+    capturable = capturable or is_compiling()
     if capturable:
         check_capturable(params, state_steps)
     for name in ("lr", "beta1", "beta2"):

@@ -3,6 +3,7 @@
 from functools import partial
 
 from taeda import _C
+from taeda.compiler import is_compiling
 from taeda.optim._rule import RuleOptimizer, column, count, decayed, run
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
@@ -102,6 +103,7 @@ def asgd(
     """A step of ASGD on lists of parameters, gradients and states, in place."""
     if foreach is None:
         _, foreach = _default_to_fused_or_foreach(params, differentiable)
+    capturable = capturable or is_compiling()
     if capturable:
         names = "params, mus, etas, and state_steps"
         check_capturable(params, mus, etas, state_steps, names=names)

@@ -3,6 +3,7 @@
 from functools import partial
 
 from taeda import _C
+from taeda.compiler import is_compiling
 from taeda.optim._rule import RuleOptimizer, column, count, decayed, run
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
@@ -114,6 +115,7 @@ def nadam(
     check_steps(mu_products, "mu_products")
     if foreach is None:
         _, foreach = _default_to_fused_or_foreach(params, differentiable)
+    capturable = capturable or is_compiling()
     if capturable:
         names = "params, mu_products and state_steps"
         check_capturable(params, mu_products, state_steps, names=names)

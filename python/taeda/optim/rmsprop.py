@@ -3,6 +3,7 @@
 from functools import partial
 
 from taeda import _C
+from taeda.compiler import is_compiling
 from taeda.optim._rule import RuleOptimizer, column, count, decayed, run
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
@@ -108,6 +109,7 @@ def rmsprop(
     check_steps(state_steps)
     if foreach is None:
         _, foreach = _default_to_fused_or_foreach(params, differentiable)
+    capturable = capturable or is_compiling()
     if capturable:
         check_capturable(params, state_steps)
     rule = partial(

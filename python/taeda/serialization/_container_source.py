@@ -5,6 +5,7 @@ import inspect
 import warnings
 
 import taeda
+from taeda._own_names import own_module
 
 
 class SourceChangeWarning(Warning):
@@ -20,7 +21,7 @@ def _warn_of_absence(cls):
 
 
 def _is_own(cls):
-    return cls.__module__.partition(".")[0] == "taeda"
+    return own_module(cls).partition(".")[0] == "taeda"
 
 
 def source_of(cls):

@@ -67,6 +67,7 @@ def same(ref, res, *, tol=1e-4, equal_nan=False, exact_dtype=True):
         "check_dtype": exact_dtype,
         "check_layout": True,
         "check_stride": False,
+        "takes_all": True,
     }
     return _compare(res, ref, (), options) is None
 
@@ -108,6 +109,10 @@ def _compare_leaves(actual, expected, path, options):
         return _compare_numbers(actual, expected, path, options)
     if actual is None and expected is None:
         return None
+    if options.get("takes_all"):
+        is_equal = actual == expected
+        is_equal = bool(getattr(is_equal, "all", lambda: is_equal)())
+        return None if is_equal else _at(path, f"{actual!r} is not {expected!r}")
     raise TypeError(
         f"No comparison pair was able to handle inputs of type {type(actual)} and "
         f"{type(expected)}.{_item(path)}"

@@ -24,20 +24,12 @@ __all__ = [
 cmake_prefix_path = os.path.join(os.path.dirname(_C.__file__), "share", "cmake")
 
 
-# Imported when they are asked for.
-_SUBMODULES = (
-    "checkpoint",
-    "data",
-    "deterministic",
-    "flop_counter",
-    "safetensors",
-    "serialization",
-)
-
-
 def __getattr__(name):
-    if name in _SUBMODULES:
-        from importlib import import_module
+    from importlib import import_module
 
+    try:
         return import_module(f"taeda.utils.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"taeda.utils.{name}":
+            raise
     raise AttributeError(f"module 'taeda.utils' has no attribute '{name}'")

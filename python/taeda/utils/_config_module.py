@@ -111,9 +111,32 @@ inductor_config = ConfigModule(
         "aot_inductor.metadata": {},
         # Refused: the argument package_path says where a package lies.
         "aot_inductor.output_path": "",
+        # As those below.
+        "cpp.min_chunk_size": 512,
+        "cpp.threads": -1,
+        "cpp.enable_tiling_heuristics": True,
+        "triton.autotune_pointwise": True,
+        "triton.cudagraphs": False,
+        "triton.unique_kernel_names": True,
     },
     # Programs written for PyTorch set these; nothing depends on them here. Kernels are always kept
-    # on disk, by their content.
+    # on disk, by their content; indices are always checked; what has no lowering is always called;
+    # the numbers of random operators are always eager's.
+    cpu_backend="cpp",
+    debug=False,
+    debug_index_asserts=False,
+    implicit_fallbacks=True,
+    generate_intermediate_hooks=False,
+    fallback_random=False,
+    max_autotune=False,
+    max_autotune_gemm=False,
+    max_autotune_pointwise=False,
+    coordinate_descent_tuning=False,
+    epilogue_fusion=True,
+    pattern_matcher=True,
+    split_reductions=True,
+    unroll_reductions_threshold=8,
+    compile_threads=None,
     fx_graph_cache=True,
     fx_graph_remote_cache=False,
     force_disable_caches=False,

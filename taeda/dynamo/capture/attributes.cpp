@@ -49,7 +49,8 @@ PyObject* Capture::attributes_of(PyObject* object) {
     return dict.get();
   }
   if (outside->attributes != nullptr) return outside->attributes;
-  Owned dict(PyObject_GenericGetDict(object, nullptr));
+  PyObject* real = outside->twin != nullptr ? outside->twin->original : object;
+  Owned dict(PyObject_GenericGetDict(real, nullptr));
   if (!dict) {
     PyErr_Clear();
     return nullptr;
@@ -79,6 +80,12 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     throw Break{"an attribute that a module makes up"};
   }
   if (PyType_Check(object)) return class_attribute(reinterpret_cast<PyTypeObject*>(object), name);
+  if (is_operator(object)) {
+    const SessionScope natively(nullptr);
+    Owned found(need(PyObject_GetAttr(object, name)));
+    if (!is_immutable(found.get())) Py_DECREF(note_outside(found.get(), pin(found.get())));
+    return found.release();
+  }
   if (is_opaque(object)) throw Break{std::string("an attribute of ") + Py_TYPE(object)->tp_name};
   if (PyFunction_Check(object)) return function_attribute(object, name);
   if (!(Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
@@ -100,6 +107,10 @@ PyObject* Capture::function_attribute(PyObject* object, PyObject* name) {
   }
   if (_PyType_Lookup(&PyFunction_Type, name) != nullptr) {
     Owned value(need(PyObject_GetAttr(object, name)));
+    // Methods of functions, f.__get__
+    if (!is_immutable(value.get()) && _PyType_Lookup(&PyFunction_Type, name) != nullptr &&
+        Py_IS_TYPE(_PyType_Lookup(&PyFunction_Type, name), &PyWrapperDescr_Type))
+      return value.release();
     if (!is_immutable(value.get())) throw Break{"an attribute of a function"};
     return import(value.get(), sources_.of(Step::Member, find(object)->source, 0, name));
   }
@@ -172,7 +183,7 @@ PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, P
   // Functions of C, and descriptors of Python, whose frames come back through the hook.
   const bool is_native = !(Py_TYPE(found)->tp_flags & Py_TPFLAGS_HEAPTYPE);
   if (is_native && Py_IS_TYPE(found, &PyGetSetDescr_Type) && object != nullptr &&
-      find(object) != nullptr)
+      find(object) != nullptr && twin_of(object) == nullptr)
     throw Break{"an attribute that C computes"};
   // Fields of named tuples read their tuple, which holds stand-ins.
   const bool is_field = object != nullptr && PyTuple_Check(object);
@@ -214,27 +225,60 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   PyObject* real = recorder_.real_of(object, &source);
   if (is_named(name, "grad")) {
     if (real == nullptr) throw Break{"the gradient of a result"};
-    Owned grad(need(PyObject_GetAttr(real, name)));
-    return import(grad.get(), sources_.of(Step::Grad, source));
+    if (const auto written = grads_.find(object); written != grads_.end())
+      return Py_NewRef(written->second.get());
+    const int path = sources_.of(Step::Grad, source);
+    std::vector<Owned> held;
+    PyObject* grad = need(follow(sources_[path], real, held));
+    return import(grad, path);
   }
-  if (is_named(name, "grad_fn") || is_named(name, "__dict__") || is_named(name, "is_leaf") ||
-      is_named(name, "_version") || is_named(name, "_base") || is_named(name, "output_nr"))
+  const bool is_of_grad = is_named(name, "grad_fn") || is_named(name, "is_leaf");
+  if (is_of_grad && !recorder_.requires_grad(object)) return need(PyObject_GetAttr(object, name));
+  if (is_of_grad || is_named(name, "__dict__") || is_named(name, "_version") ||
+      is_named(name, "_base") || is_named(name, "output_nr"))
     throw Break{"an attribute of a tensor that only a run tells"};
-  if (_PyType_Lookup(Py_TYPE(object), name) == nullptr && real != nullptr) {
-    Owned dict(PyObject_GenericGetDict(real, nullptr));
-    PyObject* own = dict ? PyDict_GetItemWithError(dict.get(), name) : nullptr;
-    if (own != nullptr)
-      return import(own, sources_.of(Step::Item, sources_.of(Step::InstanceDict, source), 0, name));
-    PyErr_Clear();
-    if (dict) check(Check::Kind::Absent, sources_.of(Step::InstanceDict, source), name);
+  if (_PyType_Lookup(Py_TYPE(object), name) == nullptr) {
+    PyObject* names = tensor_attributes_of(object);
+    if (PyObject* own = names != nullptr ? dict_get(names, name) : nullptr) return Py_NewRef(own);
   }
   return need(PyObject_GetAttr(object, name));
+}
+
+// What a program gave a tensor as attributes: those of the program's tensor, or of a result.
+PyObject* Capture::tensor_attributes_of(PyObject* object) {
+  int source = -1;
+  PyObject* real = recorder_.real_of(object, &source);
+  Owned dict(PyObject_GenericGetDict(real != nullptr ? real : object, nullptr));
+  if (!dict) PyErr_Clear();
+  if (!dict || real == nullptr) return dict.get();
+  Owned twin(import(dict.get(), sources_.of(Step::InstanceDict, source)));
+  return twin.get();
 }
 
 // `is_plain`: as object.__setattr__ does. A null value deletes.
 void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain) {
   ++writes_;
-  if (recorder_.is_value(object)) throw Break{"a write to an attribute of a tensor"};
+  int source = -1;
+  if (is_named(name, "grad") && value != nullptr && recorder_.is_tensor_value(object) &&
+      recorder_.real_of(object, &source) != nullptr &&
+      (value == Py_None || recorder_.is_tensor_value(value))) {
+    keep(object);
+    grads_[object] = Owned(Py_NewRef(value));
+    return;
+  }
+  if (recorder_.is_value(object)) {
+    const bool is_own =
+        recorder_.is_tensor_value(object) && _PyType_Lookup(Py_TYPE(object), name) == nullptr;
+    PyObject* names = is_own ? tensor_attributes_of(object) : nullptr;
+    if (names == nullptr) throw Break{"a write to an attribute of a tensor"};
+    if (value != nullptr) {
+      dict_set(names, name, value);
+    } else if (!dict_delete(names, name)) {
+      PyErr_SetObject(PyExc_AttributeError, name);
+      throw Raised{};
+    }
+    return;
+  }
   if (PyModule_CheckExact(object) || PyType_Check(object) || is_opaque(object) ||
       (PyFunction_Check(object) && find(object) != nullptr))
     throw Break{std::string("a write to an attribute of ") + Py_TYPE(object)->tp_name};

@@ -40,6 +40,18 @@ PyObject* descriptor_of(PyObject* method) {
                             : nullptr;
 }
 
+// The function that functools.lru_cache wraps: without a memory the program gets equal results.
+PyObject* cached_function_of(PyObject* callable) {
+  static PyObject* const type = [] {
+    Owned module(PyImport_ImportModule("functools"));
+    return module ? PyObject_GetAttrString(module.get(), "_lru_cache_wrapper") : nullptr;
+  }();
+  if (reinterpret_cast<PyObject*>(Py_TYPE(callable)) != type) return nullptr;
+  Owned function(PyObject_GetAttrString(callable, "__wrapped__"));
+  if (!function) PyErr_Clear();
+  return function && PyFunction_Check(function.get()) ? function.get() : nullptr;
+}
+
 bool is_method_wrapper(PyObject* callable) {
   static PyTypeObject* const type = [] {
     Owned wrapper(PyObject_GetAttrString(Py_None, "__repr__"));
@@ -88,11 +100,16 @@ bool Capture::enter(State& state, const Call& call) {
   return true;
 }
 
-PyObject* Capture::call_operator(const Call& call) {
-  for (PyObject* value : call.values) open_deep(value);
+Owned Capture::tuple_of(const Call& call) {
   Owned args(need(PyTuple_New(static_cast<Py_ssize_t>(call.positional))));
   for (size_t i = 0; i < call.positional; ++i)
     PyTuple_SET_ITEM(args.get(), i, Py_NewRef(call.values[i]));
+  return args;
+}
+
+PyObject* Capture::call_operator(const Call& call) {
+  for (PyObject* value : call.values) open_deep(value);
+  Owned args = tuple_of(call);
   Owned kwargs(need(PyDict_New()));
   for (size_t i = call.positional; i < call.values.size(); ++i)
     need(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(call.names, i - call.positional),
@@ -103,15 +120,134 @@ PyObject* Capture::call_operator(const Call& call) {
 PyObject* Capture::call_native(const Call& call, CallKind kind) {
   for (PyObject* value : call.values) {
     if (is_opaque(value)) throw Break{name_of(call.callable) + " of an object that is not known"};
+    if (is_address(value) && twin_of(call.values[0]) != nullptr)
+      throw Break{"the address of an object in a container of the program"};
     open_deep(value);
   }
-  if (kind == CallKind::Mutates) {
+  if (kind == CallKind::Mutates && !call.values.empty()) {
     ++writes_;
-    if (!call.values.empty() && find(call.values[0]) != nullptr &&
-        twin_of(call.values[0]) == nullptr)
+    if (PyAnySet_Check(call.values[0]) && call.values.size() == 2) {
+      Owned members(need(PySequence_List(call.values[0])));
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(members.get()); ++i)
+        check_distinct(call.values[1], PyList_GET_ITEM(members.get(), i));
+    }
+    if (find(call.values[0]) != nullptr && twin_of(call.values[0]) == nullptr)
       throw Break{name_of(call.callable) + " writes to an object that is not known"};
   }
   return need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
+}
+
+// A Function of the program is a node as a whole. Its forward and backward run once for the sake of
+// guards on what they read; they may take tensors from their arguments alone.
+PyObject* Capture::call_function(const Call& call) {
+  if (call.names != nullptr) throw Break{"an autograd Function with keyword arguments"};
+  for (PyObject* value : call.values) open_deep(value);
+  PyObject* type = PyCFunction_GET_SELF(call.callable);
+  check_class(reinterpret_cast<PyTypeObject*>(type));
+  Owned args = tuple_of(call);
+  const std::vector<const void*> writes = pending_writes();
+  recorder_.begin_rehearsal(args.get());
+  Owned result(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, nullptr));
+  const bool has_gradient = result && !is_broken_ && recorder_.run_backward(result.get());
+  const bool is_closed = recorder_.end_rehearsal();
+  if (!has_gradient) throw Raised{};
+  if (pending_writes() != writes) throw Break{"an autograd Function that writes to the program"};
+  if (!is_closed) throw Break{"an autograd Function that reads tensors of the program"};
+  static PyObject* const apply = [] {
+    Owned module(PyImport_ImportModule("taeda.compiler._capture"));
+    return module ? PyObject_GetAttrString(module.get(), "apply_function") : nullptr;
+  }();
+  Call node{apply, call.values, call.positional + 1, nullptr};
+  node.values.insert(node.values.begin(), type);
+  return call_operator(node);
+}
+
+// capture_body(function, args, kwargs)
+PyObject* Capture::call_body(const Call& call) {
+  if (call.values.size() != 3) throw Break{"capture_body takes three arguments"};
+  const size_t mark = recorder_.mark();
+  const Modes modes = Modes::now();
+  const std::vector<const void*> writes = pending_writes();
+  open_deep(call.values[1]);
+  open(call.values[2]);
+  Owned result(need(PyObject_Call(call.values[0], call.values[1], call.values[2])));
+  if (is_broken_) return result.release();
+  if (pending_writes() != writes) throw Break{"a function that writes to the program"};
+  if (modes != Modes::now()) throw Break{"a function that sets modes"};
+  open_deep(result.get());
+  PyObject* body = need(recorder_.cut(mark, result.get()));
+  keep(body);
+  return body;
+}
+
+// as_operator(function, args, kwargs)
+PyObject* Capture::call_as_operator(const Call& call) {
+  if (call.values.size() != 3 || !PyTuple_Check(call.values[1]) || !PyDict_Check(call.values[2]))
+    throw Break{"as_operator takes a function, a tuple and a dict"};
+  open_deep(call.values[1]);
+  open_deep(call.values[2]);
+  return need(recorder_.call(call.values[0], call.values[1], call.values[2]));
+}
+
+// A lock is held while the capture runs what it guards; a region does not end inside.
+PyObject* Capture::call_lock(const Call& call) {
+  PyObject* result =
+      need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
+  const bool is_left = call.values.size() > 1;
+  num_locks_ += is_left ? -1 : 1;
+  return result;
+}
+
+bool Capture::is_address(PyObject* number) const {
+  if (addresses_.empty() || !PyLong_CheckExact(number)) return false;
+  void* address = PyLong_AsVoidPtr(number);
+  PyErr_Clear();
+  return addresses_.contains(address);
+}
+
+// What is written to objects of the program at the end, as it stands.
+std::vector<const void*> Capture::pending_writes() {
+  std::vector<const void*> writes;
+  for (const auto& twin : twins_) {
+    PyObject* own = stand_ins_.at(twin->original);
+    if (PyDict_Check(own)) {
+      Py_ssize_t position = 0;
+      PyObject *key, *value;
+      while (PyDict_Next(own, &position, &key, &value)) {
+        PyObject* seen = PyDict_GetItemWithError(twin->seen.get(), key);
+        if (seen != value) writes.insert(writes.end(), {own, key, value});
+      }
+      PyErr_Clear();
+      if (const Py_ssize_t count = PySet_GET_SIZE(twin->deleted.get()))
+        writes.push_back(reinterpret_cast<const void*>(count));
+      continue;
+    }
+    Owned items(need(PySequence_List(own)));
+    for (Py_ssize_t i = 0; twin->is_open && i < PyList_GET_SIZE(items.get()); ++i) {
+      PyObject* item = PyList_GET_ITEM(items.get(), i);
+      const bool is_known = static_cast<size_t>(i) < twin->snapshot.size() &&
+                            twin->snapshot[static_cast<size_t>(i)] == item;
+      if (!is_known) writes.insert(writes.end(), {own, item});
+    }
+    if (twin->is_open &&
+        PyList_GET_SIZE(items.get()) < static_cast<Py_ssize_t>(twin->snapshot.size()))
+      writes.push_back(own);
+  }
+  for (const auto& [object, outside] : outside_)
+    if (outside.is_written) writes.insert(writes.end(), {object, outside.contents.get()});
+  std::sort(writes.begin(), writes.end());
+  return writes;
+}
+
+// What a thread's modes become holds for the calls that follow, and in the graph from there on.
+PyObject* Capture::call_mode(const Call& call) {
+  if (call.names != nullptr) throw Break{"a mode that is set by keywords"};
+  Owned args = tuple_of(call);
+  Owned result(
+      need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, nullptr)));
+  ++writes_;
+  recorder_.note(call.callable, args.get(), result.get());
+  return result.release();
 }
 
 // Functions of C that ask the world of stand-ins something.
@@ -124,6 +260,7 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
   static PyObject* const len_ = builtin("len");
   static PyObject* const vars_ = builtin("vars");
   static PyObject* const callable_ = builtin("callable");
+  static PyObject* const id_ = builtin("id");
   static PyObject* const object_setattr =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__");
   static PyObject* const object_delattr =
@@ -181,6 +318,12 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
       need(is_one);
       return PyBool_FromLong(is_one);
     }
+    // Addresses of stand-ins tell objects apart while the capture lasts.
+    if (callable == id_ && count == 1) {
+      keep(values[0]);
+      addresses_.insert(values[0]);
+      return PyLong_FromVoidPtr(values[0]);
+    }
     if (callable == callable_ && count == 1) return PyBool_FromLong(PyCallable_Check(values[0]));
     if (callable == vars_ && count == 1 && !PyType_Check(values[0])) {
       if (PyObject* names = attributes_of(values[0])) return Py_NewRef(names);
@@ -235,6 +378,13 @@ PyObject* Capture::call_class(const Call& call) {
   if (kind == CallKind::Operator) return call_operator(call);
   if (kind == CallKind::Pure || is_exception_class(call.callable))
     return call_native(call, CallKind::Pure);
+  const auto is_constant = [](PyObject* value) { return is_immutable(value); };
+  if (is_enum_class(type) && std::all_of(call.values.begin(), call.values.end(), is_constant)) {
+    check_class(type);
+    const SessionScope natively(nullptr);
+    return need(
+        PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
+  }
   if (!is_made_plainly(type)) throw Break{"call of the class " + name_of(call.callable)};
   check_class(type);
   // Its __new__ and __init__ come back through the hook.
@@ -282,6 +432,17 @@ PyObject* Capture::call(State& state, Call call) {
     if (find(function) == nullptr) Py_DECREF(note_outside(function, pin(function)));
     call.callable = function;
     return this->call(state, std::move(call));
+  }
+  if (PyObject* function = cached_function_of(call.callable)) {
+    if (find(function) == nullptr) Py_DECREF(note_outside(function, pin(function)));
+    call.callable = function;
+    return this->call(state, std::move(call));
+  }
+  if (PyWeakref_CheckRefExact(call.callable) && call.values.empty()) {
+    const Outside* outside = find(call.callable);
+    PyObject* referent = PyWeakref_GET_OBJECT(call.callable);
+    if (outside == nullptr) return Py_NewRef(referent);
+    return import(referent, sources_.of(Step::Referent, outside->source));
   }
   bool is_known = false;
   // Methods of C that are bound to their object.
@@ -335,21 +496,20 @@ PyObject* Capture::call(State& state, Call call) {
     case CallKind::Operator: return call_operator(call);
     case CallKind::Pure:
     case CallKind::Mutates: return call_native(call, kind);
-    case CallKind::SetsMode: {
-      Owned args(need(PyTuple_New(static_cast<Py_ssize_t>(call.positional))));
-      for (size_t i = 0; i < call.positional; ++i)
-        PyTuple_SET_ITEM(args.get(), i, Py_NewRef(call.values[i]));
-      // A graph without gradients stays without.
-      if (!modes_.has_grad && call.positional == 1 && call.values[0] == Py_True)
-        throw Break{"gradients are switched on where there were none"};
-      ++writes_;
-      recorder_.note(call.callable, args.get());
-      return need(
-          PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
+    case CallKind::SetsMode: return call_mode(call);
+    case CallKind::InTransform: {
+      Owned args = tuple_of(call);
+      if (!recorder_.is_in_transform(args.get())) break;
+      return call_operator(call);
     }
+    case CallKind::Function: return call_function(call);
+    case CallKind::Body: return call_body(call);
+    case CallKind::AsOperator: return call_as_operator(call);
+    case CallKind::Lock: return call_lock(call);
     default: break;
   }
   PyTypeObject* type = Py_TYPE(call.callable);
+  if (is_operator(call.callable)) return call_operator(call);
   // What a pure class makes is pure: operator.itemgetter(1).
   if (find(call.callable) == nullptr &&
       recorder_.kind_of(reinterpret_cast<PyObject*>(type)) == CallKind::Pure)

@@ -25,6 +25,7 @@
 #include <Python.h>
 
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -45,6 +46,11 @@ bool is_immutable(PyObject* object);
 // functools.partial
 bool is_partial(PyObject* object);
 bool is_enum_class(PyTypeObject* type);
+PyTypeObject* defaultdict_type();
+// Of a dict, in its order and as a tuple, whatever its class says.
+Owned keys_of(PyObject* dict);
+// Dicts that are read key by key.
+bool is_lazy_dict(PyObject* object);
 
 class Capture final : public Capturing {
  public:
@@ -99,6 +105,7 @@ class Capture final : public Capturing {
   PyObject* import(PyObject* real, int source);
   PyObject* import_tuple(PyObject* real, int source);
   PyObject* make_twin(PyObject* real, int source);
+  PyObject* make_container(PyObject* real, int source);
   PyObject* import_partial(PyObject* real, int source);
   PyObject* import_native_method(PyObject* real, int source);
   PyObject* stand_for(PyObject* real, PyObject* made, int source);
@@ -108,11 +115,14 @@ class Capture final : public Capturing {
   void keep(PyObject* object) { held_.emplace_back(Py_NewRef(object)); }
   // Fills a twin. Others are left alone.
   void open(PyObject* object);
+  void open_dict(Twin& twin, PyObject* object);
   void open_deep(PyObject* object, int depth = 0);
+  PyObject* real_key_of(PyObject* key, int* path);
   // The stand-in of a dict of the program that is not reached by a path of the program's own.
   PyObject* pinned_dict(PyObject* dict, const std::string& name);
   int pin(PyObject* object);
   bool is_opaque(PyObject* object);
+  bool is_operator(PyObject* object);
   void check(Check::Kind kind, int source, PyObject* object = nullptr, int64_t number = 0);
   void check_pair(Check::Kind kind, int a, int b);
   void check_class(PyTypeObject* type);
@@ -127,6 +137,7 @@ class Capture final : public Capturing {
   PyObject* class_attribute(PyTypeObject* type, PyObject* name);
   PyObject* function_attribute(PyObject* object, PyObject* name);
   PyObject* tensor_attribute(PyObject* object, PyObject* name);
+  PyObject* tensor_attributes_of(PyObject* object);
   PyObject* bind(PyObject* found, PyObject* object, PyTypeObject* type, PyObject* name);
   PyObject* attributes_of(PyObject* object);
   void set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain = false);
@@ -148,6 +159,15 @@ class Capture final : public Capturing {
   PyObject* call_native(const Call& call, CallKind kind);
   PyObject* call_builtin(const Call& call, bool& is_known);
   PyObject* call_operator(const Call& call);
+  PyObject* call_mode(const Call& call);
+  PyObject* call_function(const Call& call);
+  PyObject* call_body(const Call& call);
+  PyObject* call_as_operator(const Call& call);
+  PyObject* call_lock(const Call& call);
+  static Owned tuple_of(const Call& call);
+  // Whether a number is the address of a stand-in, which stands for no number of the program.
+  bool is_address(PyObject* number) const;
+  std::vector<const void*> pending_writes();
   bool enter(State& state, const Call& call);
 
   // ---- instructions (instructions.cpp) ----
@@ -181,12 +201,15 @@ class Capture final : public Capturing {
   Flow load_method(State& state, int argument);
   Flow store_attr(State& state, int argument);
   Flow delete_attr(State& state, int argument);
+  bool is_key(PyObject* object);
   Flow binary_subscr(State& state, int argument);
   Flow store_subscr(State& state, int argument);
   Flow delete_subscr(State& state, int argument);
   Flow contains(State& state, int argument);
   Flow is_op(State& state, int argument);
   Flow compare_op(State& state, int argument);
+  Flow build_set(State& state, int argument);
+  Flow build_map(State& state, int argument);
   Flow make_function(State& state, int argument);
   void check_distinct(PyObject* a, PyObject* b);
   void import_defaults(TaedaFrame* frame);
@@ -197,6 +220,8 @@ class Capture final : public Capturing {
   Flow import_name(State& state, int argument);
   Flow return_generator(State& state, int argument);
   Flow refuse(State& state, int argument);
+  Flow before_with(State& state, int argument);
+  Flow with_except_start(State& state, int argument);
   Flow format_value(State& state, int argument);
   Flow finish_call(State& state, PyObject** words, Call call);
 
@@ -216,6 +241,9 @@ class Capture final : public Capturing {
   int64_t writes_ = 0;                            // instructions so far that wrote to something
   bool is_broken_ = false;                        // in a frame that a C function called
   bool is_abandoned_ = false;
+  int num_locks_ = 0;                    // held
+  std::map<PyObject*, Owned> grads_;     // that the program gave to its tensors, by stand-in
+  std::unordered_set<void*> addresses_;  // that the program asked for by id()
   std::string reason_;
   std::unique_ptr<Entry> entry_;
   Owned failure_;

@@ -4,7 +4,11 @@
 
 #include "python/interop/tensor_object.h"
 #include "taeda/autograd/autocast.h"
+#include "taeda/autograd/grad_level.h"
+#include "taeda/autograd/grad_mode.h"
+#include "taeda/autograd/saved_hooks.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/dispatch/levels.h"
 #include "taeda/fx/shared_inputs.h"
 
 namespace taeda::dynamo {
@@ -13,8 +17,36 @@ Modes Modes::now() {
   return {autograd::grad_enabled(),
           is_inference_mode(),
           {autocast::is_enabled(DeviceType::CPU), autocast::is_enabled(DeviceType::CUDA)},
+          autocast::is_cache_enabled(),
           taeda::default_dtype(),
-          {autocast::dtype_of(DeviceType::CPU), autocast::dtype_of(DeviceType::CUDA)}};
+          {autocast::dtype_of(DeviceType::CPU), autocast::dtype_of(DeviceType::CUDA)},
+          taeda::default_device(),
+          autocast::region_depth(),
+          dispatch::num_levels(),
+          autograd::saved_tensor_hooks_disabled()};
+}
+
+void Modes::restore() const {
+  if (*this == now()) return;
+  while (dispatch::num_levels() > num_levels) autograd::exit_level(dispatch::top_level().id);
+  set_inference_mode(is_inference);
+  autograd::set_grad_enabled(has_grad);
+  for (const auto& [i, device] : {std::pair(0, DeviceType::CPU), std::pair(1, DeviceType::CUDA)}) {
+    autocast::set_enabled(device, casts[i]);
+    autocast::set_dtype(device, cast_dtypes[i]);
+  }
+  autocast::set_cache_enabled(caches_casts);
+  while (autocast::region_depth() < cast_depth) autocast::enter_region();
+  while (autocast::region_depth() > cast_depth) autocast::leave_region();
+  // What was cast inside may be a stand-in.
+  autocast::clear_cache();
+  if (saved_hooks_refusal.empty()) {
+    autograd::enable_saved_tensor_hooks();
+  } else {
+    autograd::disable_saved_tensor_hooks(saved_hooks_refusal);
+  }
+  set_default_dtype(default_dtype);
+  set_default_device(default_device);
 }
 
 std::vector<std::vector<size_t>> shared_memories(const std::vector<PyObject*>& inputs) {
@@ -58,6 +90,11 @@ bool Entry::takes(PyObject* const* const* slots, std::vector<PyObject*>& values,
 
 namespace {
 
+// Without what a class of the program does at a write: that was captured.
+int set_item(PyObject* dict, PyObject* key, PyObject* value) {
+  return PyODict_Check(dict) ? PyODict_SetItem(dict, key, value) : PyDict_SetItem(dict, key, value);
+}
+
 // Runs the steps in order.
 class Steps {
  public:
@@ -94,7 +131,7 @@ class Steps {
         return take(made, action.object == nullptr ? PyDict_New() : call(action.object, action));
       case Kind::FillDict:
         for (size_t i = 0; i < count; i += 2)
-          if (PyObject_SetItem(target, part(action, i), part(action, i + 1)) < 0) return false;
+          if (set_item(target, part(action, i), part(action, i + 1)) < 0) return false;
         return true;
       case Kind::Set: return take(made, PySet_New(nullptr));
       case Kind::FillSet:
@@ -114,7 +151,9 @@ class Steps {
       case Kind::Instance: {
         auto* type = reinterpret_cast<PyTypeObject*>(action.object);
         Owned nothing(PyTuple_New(0));
-        return nothing && take(made, PyBaseObject_Type.tp_new(type, nothing.get(), nullptr));
+        PyTypeObject* base = container_of(type);
+        if (base == nullptr) base = &PyBaseObject_Type;
+        return nothing && take(made, base->tp_new(type, nothing.get(), nullptr));
       }
       case Kind::FillInstance:
         for (size_t i = 0; i < count; i += 2)
@@ -123,12 +162,16 @@ class Steps {
         return true;
       case Kind::Call: return take(made, call(action.object, action));
       case Kind::SetState: {
-        Owned done(PyObject_CallMethod(target, "__setstate__", "O", part(action, 0)));
+        Owned done(PyObject_CallMethod(target, "__setstate__", "(O)", part(action, 0)));
         return static_cast<bool>(done);
       }
       case Kind::WriteList: {
         Owned items(tuple(action));
-        return items && PyList_SetSlice(target, 0, PyList_GET_SIZE(target), items.get()) == 0;
+        if (!items || PyList_Check(target))
+          return items && PyList_SetSlice(target, 0, PyList_GET_SIZE(target), items.get()) == 0;
+        Owned cleared(PyObject_CallMethod(target, "clear", nullptr));
+        Owned filled(cleared ? PyObject_CallMethod(target, "extend", "(O)", items.get()) : nullptr);
+        return static_cast<bool>(filled);
       }
       case Kind::WriteSet: {
         if (PySet_Clear(target) < 0) return false;
@@ -136,11 +179,14 @@ class Steps {
           if (PySet_Add(target, part(action, i)) < 0) return false;
         return true;
       }
-      case Kind::WriteItem: return PyObject_SetItem(target, part(action, 0), part(action, 1)) == 0;
-      case Kind::DeleteItem: return PyObject_DelItem(target, part(action, 0)) == 0;
+      case Kind::WriteItem: return set_item(target, part(action, 0), part(action, 1)) == 0;
+      case Kind::DeleteItem:
+        return (PyODict_Check(target) ? PyODict_DelItem(target, part(action, 0))
+                                      : PyDict_DelItem(target, part(action, 0))) == 0;
       case Kind::WriteCell: return PyCell_Set(target, part(action, 0)) == 0;
       case Kind::EmptyCell: return PyCell_Set(target, nullptr) == 0;
-      case Kind::SetGradMode: autograd::set_grad_enabled(action.number != 0); return true;
+      case Kind::WriteGrad: return PyObject_SetAttrString(target, "grad", part(action, 0)) == 0;
+      case Kind::SetModes: entry_.modes_after.restore(); return true;
     }
     return false;
   }
@@ -215,7 +261,7 @@ bool Entry::run(const std::vector<PyObject*>& borrowed, Ending& ending) const {
     outputs =
         Owned(PyObject_Vectorcall(compiled.get(), arguments.data(), arguments.size(), nullptr));
     if (!outputs) {
-      autograd::set_grad_enabled(modes.has_grad);
+      modes.restore();
       return false;
     }
   }

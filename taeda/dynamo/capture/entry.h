@@ -37,13 +37,14 @@ struct Action {
     Call,          // `object` called with the parts
     SetState,      // __setstate__(part)
     // Writes to objects of the program.
-    WriteList,    // all items
-    WriteSet,     //
-    WriteItem,    // of a dict: key, value
-    DeleteItem,   // key
-    WriteCell,    //
-    EmptyCell,    //
-    SetGradMode,  // `number`
+    WriteList,   // all items
+    WriteSet,    //
+    WriteItem,   // of a dict: key, value
+    DeleteItem,  // key
+    WriteCell,   //
+    EmptyCell,   //
+    WriteGrad,   // of a tensor
+    SetModes,    // those of the entry's end
   };
   Kind kind;
   int target = -1;
@@ -62,11 +63,20 @@ struct FrameRecipe {
   const Instruction* next = nullptr;
 };
 
+// The class of C that a container is one of, or derived from by class statements; null for others.
+PyTypeObject* container_of(PyTypeObject* type);
+
 // What the thread says about calls of operators.
 struct Modes {
-  bool has_grad, is_inference, casts[2];
+  bool has_grad, is_inference, casts[2], caches_casts;
   DType default_dtype, cast_dtypes[2];
+  Device default_device;
+  int cast_depth;     // regions of autocast
+  size_t num_levels;  // of function transforms
+  std::string saved_hooks_refusal;
   static Modes now();
+  // Sets the thread back; levels of transforms that began since are ended.
+  void restore() const;
   bool operator==(const Modes&) const = default;
 };
 
@@ -78,7 +88,8 @@ std::vector<std::vector<int64_t>> places_of(const std::vector<PyObject*>& inputs
 
 struct Entry {
   GuardProgram guards;
-  Modes modes;
+  Modes modes;        // at the region's beginning
+  Modes modes_after;  // and at its end
   Owned compiled;
   std::vector<int> inputs;  // sources
   std::vector<Action> actions;

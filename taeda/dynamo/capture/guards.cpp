@@ -1,6 +1,7 @@
 #include "taeda/dynamo/capture/guards.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "python/interop/tensor_object.h"
@@ -96,6 +97,7 @@ Py_ssize_t length_of(PyObject* object) {
   if (PyTuple_Check(object)) return PyTuple_GET_SIZE(object);
   if (PyDict_Check(object)) return PyDict_GET_SIZE(object);
   if (PyAnySet_Check(object)) return PySet_GET_SIZE(object);
+  if (Py_IS_TYPE(object, deque_type())) return PySequence_Size(object);
   return -1;
 }
 
@@ -111,6 +113,14 @@ bool has_keys(PyObject* dict, PyObject* keys) {
   while (PyDict_Next(dict, &position, &key, &value))
     if (!same_constant(key, PyTuple_GET_ITEM(keys, i++))) return false;
   return true;
+}
+
+// By identity, as tensors and objects of most classes are found.
+PyObject* keyed_item(PyObject* dict, PyObject* key) {
+  if (dict == nullptr || key == nullptr || !PyDict_Check(dict)) return nullptr;
+  PyObject* value = PyDict_GetItemWithError(dict, key);
+  if (value == nullptr) PyErr_Clear();
+  return value;
 }
 
 bool lacks(PyObject* dict, PyObject* key) {
@@ -134,6 +144,11 @@ bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& value
     case Kind::Length: return length_of(value) == check.number;
     case Kind::Keys: return has_keys(value, check.object);
     case Kind::Absent: return lacks(value, check.object);
+    case Kind::AbsentKey: {
+      PyObject* key = values[check.number & 0xFFFFFFFF];
+      PyObject* dict = values[check.number >> 32];
+      return key != nullptr && dict != nullptr && lacks(dict, key);
+    }
     case Kind::Same: return value == values[check.number];
     case Kind::Distinct: return value != values[check.number];
     case Kind::Code:
@@ -180,6 +195,8 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
       return str("len(", path, ") == ", length_of(value), ", expected ", check.number);
     case Kind::Keys: return str("keys of ", path, " differ from ", shown(check.object));
     case Kind::Absent: return str(path, " has ", shown(check.object), ", which it had not");
+    case Kind::AbsentKey:
+      return str(texts[check.number >> 32], " has ", path, ", which it had not");
     case Kind::Same: return str(path, " is not ", texts[check.number], " any more");
     case Kind::Distinct: return str(path, " is ", texts[check.number]);
     case Kind::Code:
@@ -201,7 +218,8 @@ uint64_t version_of(PyObject* dict) {
 }
 
 bool is_pair(const Check& check) {
-  return check.kind == Check::Kind::Same || check.kind == Check::Kind::Distinct;
+  return check.kind == Check::Kind::Same || check.kind == Check::Kind::Distinct ||
+         check.kind == Check::Kind::AbsentKey;
 }
 
 // Whether the outcome of a check of a stable path follows from the versions of dicts.
@@ -268,7 +286,8 @@ void GuardProgram::prepare() {
       if (is_stable_[i] && root_[i] >= 0) below_[root_[i]].push_back(id);
     }
     const size_t begin = next;
-    while (next < checks.size() && checks[next].source == id) ++next;
+    for (; next < checks.size() && checks[next].source == id; ++next)
+      if (is_pair(checks[next])) pairs_.push_back(static_cast<int>(next));
     first_check_[i] = {static_cast<int>(begin), static_cast<int>(next)};
   }
 }
@@ -282,7 +301,10 @@ bool GuardProgram::follow_source(int id, PyObject* const* const* frames,
     values[id] = source.key;
   } else {
     PyObject* parent = values[source.parent];
-    values[id] = parent == nullptr ? nullptr : follow(source, parent, held);
+    if (source.step == Step::KeyedItem)
+      values[id] = keyed_item(parent, values[source.index]);
+    else
+      values[id] = parent == nullptr ? nullptr : follow(source, parent, held);
   }
   return values[id] != nullptr;
 }
@@ -369,8 +391,8 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
     if (!check_source(id, values)) return false;
   }
   // Pairs of paths, once all have their values.
-  for (const Check& check : checks)
-    if (is_pair(check) && !holds(check, values)) return false;
+  for (const int c : pairs_)
+    if (!holds(checks[c], values)) return false;
   return check_numbers(values, nullptr);
 }
 
@@ -406,6 +428,10 @@ bool GuardProgram::check_numbers(const std::vector<PyObject*>& values, std::stri
       int overflow = 0;
       given.push_back(PyLong_AsLongLongAndOverflow(value, &overflow));
       if (overflow != 0) return false;
+      continue;
+    }
+    if (PyFloat_Check(value)) {
+      given.push_back(std::bit_cast<int64_t>(PyFloat_AS_DOUBLE(value)));
       continue;
     }
     const Tensor& t = python::tensor_of(value);

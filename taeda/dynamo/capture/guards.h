@@ -38,6 +38,7 @@ struct Check {
     Length,       // of a list, tuple, dict or set
     Keys,         // of a dict, in order: `object` is a tuple
     Absent,       // a dict without the key `object`
+    AbsentKey,    // the same, two paths in `number`: dict and key
     Same,         // the value of the path `number`
     Distinct,     // not the value of the path `number`
     Code,         // a function with this code
@@ -113,6 +114,7 @@ class GuardProgram {
   std::vector<std::vector<int>> below_;           // by slot: stable paths that begin there
   std::vector<std::pair<int, int>> first_check_;  // by path: its checks
   mutable std::vector<int> always_;               // checks of stable paths that no dict decides
+  std::vector<int> pairs_;                        // checks of two paths
   mutable Witness witness_;
 
   bool holds(const Check& check, const std::vector<PyObject*>& values) const;

@@ -55,19 +55,23 @@ const std::array<Capture::Way, 256>& Capture::ways() {
     own("IS_OP", &Capture::is_op);
     own("COMPARE_OP", &Capture::compare_op);
     own("MAKE_FUNCTION", &Capture::make_function);
+    own("BUILD_SET", &Capture::build_set);
+    own("BUILD_MAP", &Capture::build_map);
     own("CALL", &Capture::call_instruction);
     own("CALL_KW", &Capture::call_kw);
     own("CALL_FUNCTION_EX", &Capture::call_function_ex);
     own("IMPORT_NAME", &Capture::import_name);
     own("RETURN_GENERATOR", &Capture::return_generator);
+    own("BEFORE_WITH", &Capture::before_with);
+    own("WITH_EXCEPT_START", &Capture::with_except_start);
     own("FORMAT_VALUE", &Capture::format_value);
     own("FORMAT_SIMPLE", &Capture::format_value);
     own("FORMAT_WITH_SPEC", &Capture::format_value);
     own("CONVERT_VALUE", &Capture::format_value);
-    for (const char* name : {"LOAD_NAME", "STORE_NAME", "DELETE_NAME", "LOAD_CLASSDEREF",
-                             "LOAD_LOCALS", "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_FROM_DICT_OR_DEREF",
-                             "LOAD_BUILD_CLASS", "SETUP_ANNOTATIONS", "GET_AWAITABLE", "GET_AITER",
-                             "GET_ANEXT", "END_ASYNC_FOR", "BEFORE_ASYNC_WITH"})
+    for (const char* name :
+         {"LOAD_NAME", "STORE_NAME", "DELETE_NAME", "LOAD_CLASSDEREF", "LOAD_LOCALS",
+          "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_FROM_DICT_OR_DEREF", "SETUP_ANNOTATIONS",
+          "GET_AWAITABLE", "GET_AITER", "GET_ANEXT", "END_ASYNC_FOR", "BEFORE_ASYNC_WITH"})
       own(name, &Capture::refuse);
     for (const char* name : {"UNARY_POSITIVE",
                              "UNARY_NEGATIVE",
@@ -86,7 +90,6 @@ const std::array<Capture::Way, 256>& Capture::ways() {
                              "DICT_UPDATE",
                              "DICT_MERGE",
                              "FOR_ITER",
-                             "BEFORE_WITH",
                              "GET_YIELD_FROM_ITER",
                              "SEND",
                              "JUMP_IF_FALSE_OR_POP",
@@ -133,11 +136,12 @@ Capture::Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
   }
 }
 
-Capture::~Capture() { autograd::set_grad_enabled(modes_.has_grad); }
+Capture::~Capture() { modes_.restore(); }
 
 void Capture::begin_frame(State& state) {
   frames_[state.frame] = Frame{-1, {}};
-  if (!taeda_frame_is_generator(state.frame)) return;
+  // One that is thrown into may be on its way out, past the end of its weak references.
+  if (!taeda_frame_is_generator(state.frame) || PyErr_Occurred()) return;
   Owned reference(PyWeakref_NewRef(taeda_frame_generator(state.frame), nullptr));
   if (!reference) PyErr_Clear();
   if (reference) generators_.push_back(std::move(reference));
@@ -202,7 +206,8 @@ Flow Capture::execute(State& state) {
   if (!is_break && flow == Flow::Raise && PyErr_Occurred()) {
     Owned raised(taeda_take_raised());
     is_break = recorder_.is_data_dependent(raised.get());
-    if (is_break) reason_ = "a value that only data tells";
+    if (is_break) reason_ = recorder_.break_reason();
+    if (is_break && reason_.empty()) reason_ = "a value that only data tells";
     if (!is_break) taeda_set_raised(raised.release());
   }
   if (!is_break) return flow;
@@ -461,12 +466,29 @@ Flow Capture::delete_attr(State& state, int argument) {
   return Flow::Next;
 }
 
+// Symbolic numbers are looked up as numbers; tensors by identity.
+bool Capture::is_key(PyObject* object) {
+  return !recorder_.is_value(object) || recorder_.is_tensor_value(object);
+}
+
 Flow Capture::binary_subscr(State& state, int argument) {
   Owned key = state.take();
   Owned container = state.take();
   Twin* twin = twin_of(container.get());
-  if (twin != nullptr && PyDict_Check(container.get()) && !recorder_.is_value(key.get())) {
+  if (twin != nullptr && is_lazy_dict(container.get()) && is_key(key.get())) {
     PyObject* value = dict_get(container.get(), key.get());
+    Owned made;
+    if (value == nullptr && Py_IS_TYPE(container.get(), defaultdict_type())) {
+      Owned factory(need(PyObject_GetAttrString(container.get(), "default_factory")));
+      if (factory.get() != Py_None) {
+        const bool is_known =
+            PyFunction_Check(factory.get()) || recorder_.kind_of(factory.get()) == CallKind::Pure;
+        if (!is_known) throw Break{"a default dict of objects of C"};
+        made = Owned(need(PyObject_CallNoArgs(factory.get())));
+        value = made.get();
+        dict_set(container.get(), key.get(), value);
+      }
+    }
     if (value == nullptr) {
       PyErr_SetObject(PyExc_KeyError, key.get());
       return Flow::Raise;
@@ -498,7 +520,7 @@ Flow Capture::store_subscr(State& state, int argument) {
   PyObject* key = state.peek(1);
   PyObject* container = state.peek(2);
   if (is_opaque(container)) throw Break{"a write to an object that is not known"};
-  if (twin_of(container) != nullptr && PyDict_Check(container) && !recorder_.is_value(key)) {
+  if (twin_of(container) != nullptr && is_lazy_dict(container) && is_key(key)) {
     dict_set(container, key, state.peek(3));
     for (int i = 0; i < 3; ++i) Py_DECREF(state.pop());
     return Flow::Next;
@@ -514,7 +536,7 @@ Flow Capture::delete_subscr(State& state, int argument) {
   PyObject* key = state.peek(1);
   PyObject* container = state.peek(2);
   if (is_opaque(container)) throw Break{"a write to an object that is not known"};
-  if (twin_of(container) != nullptr && PyDict_Check(container)) {
+  if (twin_of(container) != nullptr && is_lazy_dict(container)) {
     if (!dict_delete(container, key)) {
       PyErr_SetObject(PyExc_KeyError, key);
       return Flow::Raise;
@@ -530,8 +552,9 @@ Flow Capture::delete_subscr(State& state, int argument) {
 Flow Capture::contains(State& state, int argument) {
   PyObject* container = state.peek(1);
   PyObject* value = state.peek(2);
-  if (is_opaque(container)) throw Break{"a search in an object that is not known"};
-  if (twin_of(container) != nullptr && PyDict_Check(container) && !recorder_.is_value(value)) {
+  if (is_opaque(container) || (is_address(value) && twin_of(container) != nullptr))
+    throw Break{"a search in an object that is not known"};
+  if (twin_of(container) != nullptr && is_lazy_dict(container) && is_key(value)) {
     const bool is_there = dict_get(container, value) != nullptr;
     Py_DECREF(state.pop());
     Py_DECREF(state.pop());
@@ -539,6 +562,9 @@ Flow Capture::contains(State& state, int argument) {
     return Flow::Next;
   }
   open(container);
+  if (PyList_CheckExact(container) || PyTuple_CheckExact(container))
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(container); ++i)
+      check_distinct(value, PySequence_Fast_GET_ITEM(container, i));
   return run::CONTAINS_OP_(state, argument);
 }
 
@@ -562,6 +588,19 @@ Flow Capture::compare_op(State& state, int argument) {
   }
   check_distinct(state.peek(1), state.peek(2));
   return run::COMPARE_OP_(state, argument);
+}
+
+// Members of a set, and keys of a dict, that are two stay two.
+Flow Capture::build_set(State& state, int argument) {
+  for (int i = 1; i <= argument; ++i)
+    for (int j = i + 1; j <= argument; ++j) check_distinct(state.peek(i), state.peek(j));
+  return state.now->handler(state, argument);
+}
+
+Flow Capture::build_map(State& state, int argument) {
+  for (int i = 1; i <= argument; ++i)
+    for (int j = i + 1; j <= argument; ++j) check_distinct(state.peek(2 * i), state.peek(2 * j));
+  return state.now->handler(state, argument);
 }
 
 Flow Capture::make_function(State& state, int argument) {
@@ -701,6 +740,39 @@ Flow Capture::call_function_ex(State& state, int argument) {
     if (i > 0) call.names = names.get();
   }
   return finish_call(state, words, std::move(call));
+}
+
+// `with`: __exit__ stays below what __enter__ gives.
+Flow Capture::before_with(State& state, int argument) {
+  static PyObject* const enter_name = PyUnicode_InternFromString("__enter__");
+  static PyObject* const exit_name = PyUnicode_InternFromString("__exit__");
+  Owned manager(Py_NewRef(state.peek(1)));
+  PyTypeObject* type = Py_TYPE(manager.get());
+  PyObject* enter = _PyType_Lookup(type, enter_name);
+  PyObject* exit = _PyType_Lookup(type, exit_name);
+  if (enter == nullptr || exit == nullptr) return run::BEFORE_WITH_(state, argument);
+  if (is_opaque(manager.get()) && recorder_.kind_of(enter) != CallKind::Lock)
+    throw Break{std::string("a scope of ") + type->tp_name};
+  check_class(type);
+  Owned entering(bind(enter, manager.get(), type, enter_name));
+  Owned leaving(bind(exit, manager.get(), type, exit_name));
+  keep(entering.get());
+  Py_DECREF(state.pop());
+  state.push(leaving.release());
+  return finish_call(state, state.top, {entering.get(), {}, 0, nullptr});
+}
+
+// On the stack: __exit__, the raising unit, the exception before, the exception.
+Flow Capture::with_except_start(State& state, int) {
+  PyObject* exception = state.peek(1);
+  Owned traceback(PyException_GetTraceback(exception));
+  if (traceback) keep(traceback.get());
+  Call call{state.peek(4),
+            {reinterpret_cast<PyObject*>(Py_TYPE(exception)), exception,
+             traceback ? traceback.get() : Py_None},
+            3,
+            nullptr};
+  return finish_call(state, state.top, std::move(call));
 }
 
 // A generator of a called function is made by CPython at once; its body comes back when it runs.

@@ -43,8 +43,12 @@ class Recipes {
         add({.kind = Kind::WriteCell, .target = target, .parts = {part}});
       }
     }
-    if (autograd::grad_enabled() != capture_.modes_.has_grad)
-      add({.kind = Kind::SetGradMode, .number = autograd::grad_enabled()});
+    for (const auto& [tensor, grad] : capture_.grads_) {
+      const int target = value(tensor), part = value(grad.get());
+      add({.kind = Kind::WriteGrad, .target = target, .parts = {part}});
+    }
+    entry_.modes_after = Modes::now();
+    if (entry_.modes_after != capture_.modes_) add({.kind = Kind::SetModes});
   }
 
  private:
@@ -68,8 +72,9 @@ class Recipes {
     using Kind = Action::Kind;
     const Capture::Outside* outside = capture_.find(object);
     if (outside != nullptr) return note(object, path(outside->source));
-    if (capture_.recorder_.is_value(object))
-      return note(object, add({.kind = Kind::Output, .number = capture_.recorder_.output(object)}));
+    if (capture_.recorder_.is_value(object)) return output(object);
+    if (PyLong_CheckExact(object) && capture_.is_address(object))
+      throw Abandoned{"the address of an object of the capture"};
     if (PyCFunction_Check(object)) return native_method(object);
     if (is_constant(object)) return constant(object);
     if (PyTuple_Check(object)) return tuple(object);
@@ -123,6 +128,19 @@ class Recipes {
     return other(object);
   }
 
+  // A result of the graph, with the attributes that the program gave it.
+  int output(PyObject* object) {
+    const int made = note(
+        object, add({.kind = Action::Kind::Output, .number = capture_.recorder_.output(object)}));
+    Owned dict(capture_.recorder_.is_tensor_value(object) ? PyObject_GenericGetDict(object, nullptr)
+                                                          : nullptr);
+    if (!dict) PyErr_Clear();
+    if (!dict || PyDict_GET_SIZE(dict.get()) == 0) return made;
+    capture_.keep(dict.get());
+    fill_dict(Action::Kind::FillInstance, made, dict.get());
+    return made;
+  }
+
   int tuple(PyObject* object) {
     Action action{.kind = Action::Kind::Tuple};
     if (!PyTuple_CheckExact(object)) action.object = reinterpret_cast<PyObject*>(Py_TYPE(object));
@@ -133,7 +151,7 @@ class Recipes {
 
   void fill_dict(Action::Kind kind, int target, PyObject* dict) {
     Action fill{.kind = kind, .target = target};
-    Owned keys(need(PySequence_Tuple(dict)));
+    Owned keys = keys_of(dict);
     capture_.keep(keys.get());
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keys.get()); ++i) {
       PyObject* key = PyTuple_GET_ITEM(keys.get(), i);
@@ -141,6 +159,38 @@ class Recipes {
       fill.parts.push_back(value(need(PyDict_GetItemWithError(dict, key))));
     }
     add(std::move(fill));
+  }
+
+  void fill_container(int made, PyObject* object) {
+    if (PyDict_Check(object)) return fill_dict(Action::Kind::FillDict, made, object);
+    Owned items(need(PySequence_Tuple(object)));
+    capture_.keep(items.get());
+    Action fill{.kind = PySet_Check(object) ? Action::Kind::FillSet : Action::Kind::FillList,
+                .target = made};
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
+      fill.parts.push_back(value(PyTuple_GET_ITEM(items.get(), i)));
+    add(std::move(fill));
+  }
+
+  // Attributes that a class keeps in slots, where they have values.
+  void fill_slots(int target, PyObject* object) {
+    Action fill{.kind = Action::Kind::FillInstance, .target = target};
+    for (PyTypeObject* type = Py_TYPE(object); type->tp_flags & Py_TPFLAGS_HEAPTYPE;
+         type = type->tp_base) {
+      PyObject* slots = reinterpret_cast<PyHeapTypeObject*>(type)->ht_slots;
+      for (Py_ssize_t i = 0; slots != nullptr && i < PyTuple_GET_SIZE(slots); ++i) {
+        PyObject* name = PyTuple_GET_ITEM(slots, i);
+        Owned item(PyObject_GenericGetAttr(object, name));
+        if (!item) {
+          PyErr_Clear();
+          continue;
+        }
+        capture_.keep(item.get());
+        fill.parts.push_back(value(name));
+        fill.parts.push_back(value(item.get()));
+      }
+    }
+    if (!fill.parts.empty()) add(std::move(fill));
   }
 
   // A method of C bound to an object, as an attribute of it.
@@ -173,16 +223,20 @@ class Recipes {
   int other(PyObject* object) {
     using Kind = Action::Kind;
     PyTypeObject* type = Py_TYPE(object);
-    if (is_plain_instance(type)) {
+    PyTypeObject* base = container_of(type);
+    const bool is_container = base != nullptr && (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0;
+    if (is_plain_instance(type) || is_container) {
       const int made =
           note(object, add({.kind = Kind::Instance, .object = reinterpret_cast<PyObject*>(type)}));
+      capture_.keep(object);
+      if (is_container) fill_container(made, object);
       Owned dict(PyObject_GenericGetDict(object, nullptr));
       if (!dict) PyErr_Clear();
-      capture_.keep(object);
       if (dict) {
         capture_.keep(dict.get());
         fill_dict(Kind::FillInstance, made, dict.get());
       }
+      fill_slots(made, object);
       return made;
     }
     if (std::string_view(type->tp_name) == "collections.deque") {
@@ -252,11 +306,13 @@ class Recipes {
   void write_twin(Capture::Twin& twin) {
     using Kind = Action::Kind;
     PyObject* own = capture_.stand_ins_.at(twin.original);
-    if (PyList_Check(own)) {
-      if (!twin.is_open || has_items(own, twin.snapshot)) return;
+    if (PyList_Check(own) || Py_IS_TYPE(own, deque_type())) {
+      Owned items(need(PySequence_List(own)));
+      if (!twin.is_open || has_items(items.get(), twin.snapshot)) return;
+      capture_.keep(items.get());
       Action write{.kind = Kind::WriteList, .target = path(twin.source)};
-      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(own); ++i)
-        write.parts.push_back(value(PyList_GET_ITEM(own, i)));
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i)
+        write.parts.push_back(value(PyList_GET_ITEM(items.get(), i)));
       add(std::move(write));
       return;
     }
@@ -289,7 +345,7 @@ class Recipes {
     using Kind = Action::Kind;
     int target = -1;
     const auto to = [&] { return target >= 0 ? target : target = path(twin.source); };
-    Owned keys(need(PySequence_Tuple(own)));
+    Owned keys = keys_of(own);
     capture_.keep(keys.get());
     const bool is_moved = !keeps_order(twin, own, keys.get());
     const auto is_new = [&](PyObject* key) {
@@ -315,7 +371,7 @@ class Recipes {
   // opened only single keys were touched, which `deleted` tells.
   static bool keeps_order(const Capture::Twin& twin, PyObject* own, PyObject* keys) {
     if (!twin.is_open) return true;
-    Owned originals(need(PySequence_Tuple(twin.original)));
+    Owned originals = keys_of(twin.original);
     Py_ssize_t next = 0;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(originals.get()); ++i) {
       PyObject* key = PyTuple_GET_ITEM(originals.get(), i);
@@ -342,13 +398,16 @@ bool Capture::close(const std::vector<const State*>& frames) {
 }
 
 bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frames) {
-  const auto restore = [&] { autograd::set_grad_enabled(modes_.has_grad); };
+  const auto restore = [&] { modes_.restore(); };
   if (is_abandoned_) {
     restore();
     return false;
   }
   auto entry = std::make_unique<Entry>();
   try {
+    if (Modes::now().num_levels != modes_.num_levels)
+      throw Abandoned{"a break inside of a function transform"};
+    if (num_locks_ > 0) throw Abandoned{"a break while a lock is held"};
     Recipes recipes(*this, *entry);
     if (value != nullptr) {
       entry->result = recipes.value(value);

@@ -13,13 +13,20 @@ namespace taeda::dynamo {
 
 // What calls of functions that are not entered do.
 enum class CallKind : uint8_t {
-  Unknown,   // anything: the call is a break
-  Pure,      // gives a result and does nothing else; runs Python code only through its arguments
-  Mutates,   // changes its first argument and nothing else
-  Operator,  // of tensors: a node of the graph
-  Entered,   // a Python function like those of programs
-  SetsMode,  // the grad mode
-  Constant,  // its result is taken for the same at every call
+  Unknown,      // anything: the call is a break
+  Pure,         // gives a result and does nothing else; runs Python code only through its arguments
+  Mutates,      // changes its first argument and nothing else
+  Operator,     // of tensors: a node of the graph
+  Entered,      // a Python function like those of programs
+  SetsMode,     // of the thread: grad mode, autocast, levels of function transforms
+  Constant,     // its result is taken for the same at every call
+  InTransform,  // an operator, inside of function transforms alone
+  Function,     // `apply` of an autograd Function
+  Body,         // capture_body(function, args, kwargs): Recorder::cut of that call
+  AsOperator,   // as_operator(function, args, kwargs): an operator whatever the function is
+  Lock,         // __enter__ and __exit__ of locks
+  Namespace,    // a class whose instances hold operators by name
+  Operators,    // a class whose instances are operators
 };
 
 class Recorder {
@@ -33,16 +40,20 @@ class Recorder {
   // A tensor or a symbolic number of the graph.
   virtual bool is_value(PyObject* object) const = 0;
   virtual bool is_tensor_value(PyObject* object) const = 0;
+  virtual bool requires_grad(PyObject* tensor) const = 0;
   // The class that the program sees.
   virtual PyTypeObject* class_of(PyObject* value) const = 0;
   // The tensor of the program that a stand-in is for, and its source; null for results.
   virtual PyObject* real_of(PyObject* value, int* source) const = 0;
   // Calls a function of tensors on stand-ins as one node. A new reference, or null with an error.
   virtual PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) = 0;
-  // A call without result, in the graph's order.
-  virtual void note(PyObject* function, PyObject* args) = 0;
+  // A call that sets a mode, in the graph's order, and its result, by which later calls may name
+  // it.
+  virtual void note(PyObject* function, PyObject* args, PyObject* result) = 0;
   // Whether an exception says that data decides.
   virtual bool is_data_dependent(PyObject* exception) const = 0;
+  // Why a call that C made broke; empty where none did.
+  virtual const std::string& break_reason() const = 0;
   virtual CallKind kind_of(PyObject* function) const = 0;
   // The function that a callable compiles; null for others. Borrowed.
   virtual PyObject* function_of(PyObject* callable) const = 0;
@@ -50,6 +61,19 @@ class Recorder {
   // Nodes so far; those made since are forgotten.
   virtual size_t mark() const = 0;
   virtual void rewind(size_t mark) = 0;
+
+  // From here on calls make no nodes; the end tells whether they took tensors and numbers of the
+  // graph from these arguments alone.
+  virtual void begin_rehearsal(PyObject* args) = 0;
+  virtual bool end_rehearsal() = 0;
+  // Runs the derivative of results by the arguments of the rehearsal, as calls of the program;
+  // false with an error.
+  virtual bool run_backward(PyObject* results) = 0;
+  // Takes the nodes since the mark, which gave this result, out of the graph: (a function of the
+  // values that they take, these values, the result), a new reference.
+  virtual PyObject* cut(size_t mark, PyObject* result) = 0;
+  // Whether a function transform runs, or made one of the arguments.
+  virtual bool is_in_transform(PyObject* args) const = 0;
 
   // The number of a value among the graph's results.
   virtual int output(PyObject* value) = 0;

@@ -64,6 +64,7 @@ std::string Sources::text(int id) const {
       return parent() + "[" + repr(source.key) + "]";
     }
     case Step::Index: return parent() + "[" + std::to_string(source.index) + "]";
+    case Step::KeyedItem: return parent() + "[" + text(source.index) + "]";
     case Step::Type: return "type(" + parent() + ")";
     case Step::TypeLookup:
     case Step::Member: return parent() + "." + plain(source.key);
@@ -74,6 +75,7 @@ std::string Sources::text(int id) const {
     case Step::MethodFunction: return parent() + ".__func__";
     case Step::MethodSelf: return parent() + ".__self__";
     case Step::Grad: return parent() + ".grad";
+    case Step::Referent: return parent() + "()";
   }
   return "?";
 }
@@ -112,7 +114,8 @@ PyObject* grad_of(PyObject* parent, std::vector<Owned>& held) {
 PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& held) {
   const auto function = [&] { return reinterpret_cast<PyFunctionObject*>(parent); };
   switch (source.step) {
-    case Step::Local: return nullptr;
+    case Step::Local:
+    case Step::KeyedItem: return nullptr;
     case Step::Pinned: return source.key;
     // The instance keeps its dict.
     case Step::InstanceDict: {
@@ -121,7 +124,10 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
       return dict.get();
     }
     case Step::Item: return item_of(parent, source.key);
-    case Step::Index: return item_of_sequence(parent, source.index);
+    case Step::Index:
+      if (Py_IS_TYPE(parent, deque_type()))
+        return keep(PySequence_GetItem(parent, source.index), held);
+      return item_of_sequence(parent, source.index);
     case Step::Type: return reinterpret_cast<PyObject*>(Py_TYPE(parent));
     case Step::TypeLookup:
       return PyType_Check(parent)
@@ -147,6 +153,8 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
       if (PyCFunction_Check(parent)) return PyCFunction_GET_SELF(parent);
       return PyMethod_Check(parent) ? PyMethod_GET_SELF(parent) : nullptr;
     case Step::Grad: return grad_of(parent, held);
+    case Step::Referent:
+      return PyWeakref_CheckRefExact(parent) ? PyWeakref_GET_OBJECT(parent) : nullptr;
   }
   return nullptr;
 }

@@ -19,6 +19,7 @@ enum class Step : uint8_t {
   InstanceDict,    // the __dict__ of an instance
   Item,            // of a dict, by key
   Index,           // of a list or tuple
+  KeyedItem,       // of a dict, by the value of the path `index`
   Type,            // of an object
   TypeLookup,      // a name in the classes of a type
   Member,          // a slot of a class with __slots__, by name
@@ -29,6 +30,7 @@ enum class Step : uint8_t {
   MethodFunction,  // of a bound method
   MethodSelf,      //
   Grad,            // of a tensor
+  Referent,        // of a weak reference
 };
 
 struct Source {
@@ -63,6 +65,9 @@ class Sources {
   std::map<std::pair<int, std::string>, int> items_;  // of keys that are texts or numbers
   std::vector<Owned> kept_;
 };
+
+// collections.deque
+PyTypeObject* deque_type();
 
 // A value of a path from that of its parent, borrowed from it or put into `held`; null where there
 // is none. Runs no code of the program.

@@ -49,12 +49,65 @@ bool is_bound_natively(PyObject* object) {
   return self != nullptr && !PyModule_Check(self) && !PyType_Check(self);
 }
 
-bool is_twinned(PyObject* object) {
-  return PyList_CheckExact(object) || PyDict_CheckExact(object) || PySet_CheckExact(object) ||
-         PyODict_CheckExact(object);
+// A class statement whose instances have nothing in C but what this class has.
+bool is_derived(PyTypeObject* type, PyTypeObject* base) {
+  for (; type != base; type = type->tp_base) {
+    if (type == nullptr || !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
+    if (!(type->tp_flags & Py_TPFLAGS_MANAGED_DICT) && type->tp_dictoffset == 0 &&
+        reinterpret_cast<PyHeapTypeObject*>(type)->ht_slots == nullptr)
+      return false;
+  }
+  return true;
 }
 
+bool is_twinned(PyObject* object) { return container_of(Py_TYPE(object)) != nullptr; }
+
 }  // namespace
+
+// Keys that stand for themselves, in guards too.
+static bool is_known_key(PyObject* key) {
+  if (PyTuple_Check(key)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i)
+      if (!is_known_key(PyTuple_GET_ITEM(key, i))) return false;
+    return true;
+  }
+  return is_immutable(key) || PyType_Check(key) || PyFunction_Check(key) || is_native_function(key);
+}
+
+Owned keys_of(PyObject* dict) {
+  Owned keys(need(PyODict_Check(dict) ? PyODict_Type.tp_iter(dict) : PyDict_Keys(dict)));
+  return Owned(need(PySequence_Tuple(keys.get())));
+}
+
+bool is_lazy_dict(PyObject* object) {
+  return PyDict_CheckExact(object) || PyODict_CheckExact(object) ||
+         Py_IS_TYPE(object, defaultdict_type());
+}
+
+PyTypeObject* deque_type() {
+  static PyTypeObject* const type = [] {
+    Owned module(PyImport_ImportModule("collections"));
+    return reinterpret_cast<PyTypeObject*>(module ? PyObject_GetAttrString(module.get(), "deque")
+                                                  : nullptr);
+  }();
+  return type;
+}
+
+PyTypeObject* defaultdict_type() {
+  static PyTypeObject* const type = [] {
+    Owned module(PyImport_ImportModule("collections"));
+    return reinterpret_cast<PyTypeObject*>(
+        module ? PyObject_GetAttrString(module.get(), "defaultdict") : nullptr);
+  }();
+  return type;
+}
+
+PyTypeObject* container_of(PyTypeObject* type) {
+  for (PyTypeObject* base : {&PyList_Type, &PyODict_Type, &PyDict_Type, &PySet_Type})
+    if (is_derived(type, base)) return base;
+  if (type == deque_type() || type == defaultdict_type()) return type;
+  return nullptr;
+}
 
 // A class statement gives its classes a managed __dict__, or slots; classes that C makes have
 // neither.
@@ -133,6 +186,12 @@ PyObject* Capture::stand_for(PyObject* real, PyObject* made, int source) {
   return made;
 }
 
+// taeda.ops, its namespaces, and operators.
+bool Capture::is_operator(PyObject* object) {
+  const CallKind kind = recorder_.kind_of(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+  return kind == CallKind::Namespace || kind == CallKind::Operators;
+}
+
 // The stand-in of an object that was read at `source`, with the guards that make it stand for what
 // is there at other calls.
 PyObject* Capture::import(PyObject* real, int source) {
@@ -158,6 +217,10 @@ PyObject* Capture::import(PyObject* real, int source) {
     if (other != source) check_pair(Kind::Same, source, other);
     return Py_NewRef(known->second);
   }
+  if (is_operator(real)) {
+    check(Kind::Is, source, real);
+    return note_outside(real, source);
+  }
   if (is_bound_natively(real)) return import_native_method(real, source);
   if (PyType_Check(real) || PyModule_CheckExact(real) || is_native_function(real)) {
     check(Kind::Is, source, real);
@@ -179,7 +242,7 @@ PyObject* Capture::import(PyObject* real, int source) {
     bool is_constant = true;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
       PyObject* item = PyTuple_GET_ITEM(items.get(), i);
-      is_constant &= is_immutable(item) || PyType_Check(item);
+      is_constant &= is_known_key(item);
     }
     if (is_constant) {
       check(Kind::TypeIs, source, reinterpret_cast<PyObject*>(&PyFrozenSet_Type));
@@ -258,10 +321,9 @@ PyObject* Capture::import_partial(PyObject* real, int source) {
 
 PyObject* Capture::make_twin(PyObject* real, int source) {
   check(Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
-  PyObject* made = need(PyList_Check(real)    ? PyList_New(0)
-                        : PyODict_Check(real) ? PyODict_New()
-                        : PyDict_Check(real)  ? PyDict_New()
-                                              : PySet_New(nullptr));
+  PyTypeObject* type = Py_TYPE(real);
+  check_class(type);
+  PyObject* made = need(make_container(real, source));
   auto twin = std::make_unique<Twin>();
   twin->original = real;
   twin->source = source;
@@ -271,7 +333,28 @@ PyObject* Capture::make_twin(PyObject* real, int source) {
   stand_for(real, made, source);
   outside_[made].twin = twin.get();
   twins_.push_back(std::move(twin));
+  // Methods of other classes may read them as they like.
+  if (!is_lazy_dict(made) && !PyList_CheckExact(made) && !PySet_CheckExact(made)) open(made);
   return made;
+}
+
+// An empty container of the same class.
+PyObject* Capture::make_container(PyObject* real, int source) {
+  PyTypeObject* type = Py_TYPE(real);
+  const auto part = [&](const char* text) {
+    Owned name(need(PyUnicode_InternFromString(text)));
+    Owned value(need(PyObject_GenericGetAttr(real, name.get())));
+    return Owned(import(value.get(), sources_.of(Step::Member, source, 0, name.get())));
+  };
+  auto* callable = reinterpret_cast<PyObject*>(type);
+  if (type == defaultdict_type())
+    return PyObject_CallOneArg(callable, part("default_factory").get());
+  if (type == deque_type()) {
+    Owned nothing(need(PyTuple_New(0)));
+    return PyObject_CallFunctionObjArgs(callable, nothing.get(), part("maxlen").get(), nullptr);
+  }
+  Owned nothing(need(PyTuple_New(0)));
+  return container_of(type)->tp_new(type, nothing.get(), nullptr);
 }
 
 PyObject* Capture::pinned_dict(PyObject* dict, const std::string& name) {
@@ -285,65 +368,84 @@ bool Capture::is_opaque(PyObject* object) {
   return outside != nullptr && outside->is_opaque;
 }
 
+// Everything is imported before the twin is touched: an import may be a break.
 void Capture::open(PyObject* object) {
   Twin* twin = twin_of(object);
   if (twin == nullptr || twin->is_open) return;
-  twin->is_open = true;
+  if (PyDict_Check(object)) return open_dict(*twin, object);
   PyObject* real = twin->original;
-  if (PyList_Check(object)) {
-    check(Check::Kind::Length, twin->source, nullptr, PyList_GET_SIZE(real));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(real); ++i) {
-      Owned own(import(PyList_GET_ITEM(real, i),
-                       sources_.of(Step::Index, twin->source, static_cast<int>(i))));
-      need(PyList_Append(object, own.get()));
-      keep(own.get());
-      twin->snapshot.push_back(own.get());
-    }
-    return;
-  }
-  if (PySet_Check(object)) {
+  Owned items(need(PySequence_Tuple(real)));
+  std::vector<Owned> own;
+  if (PyAnySet_Check(object)) {
     // Sets of constants alone; others stay closed.
-    Owned items(need(PySequence_List(real)));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
-      PyObject* item = PyList_GET_ITEM(items.get(), i);
-      if (!is_plain_constant(item) && !is_singleton(item) && !PyType_Check(item))
-        throw Break{"a set of objects"};
-      need(PySet_Add(object, item));
-      keep(item);
-      twin->snapshot.push_back(item);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+      PyObject* item = PyTuple_GET_ITEM(items.get(), i);
+      if (!is_known_key(item)) throw Break{"a set of objects"};
+      own.emplace_back(Py_NewRef(item));
     }
     // In the order in which it is iterated.
-    Owned now(need(PySequence_Tuple(real)));
-    check(Check::Kind::Keys, twin->source, now.get());
-    return;
+    check(Check::Kind::Keys, twin->source, items.get());
+  } else {
+    check(Check::Kind::Length, twin->source, nullptr, PyTuple_GET_SIZE(items.get()));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
+      own.emplace_back(import(PyTuple_GET_ITEM(items.get(), i),
+                              sources_.of(Step::Index, twin->source, static_cast<int>(i))));
   }
-  // What was written or deleted before stays as it is.
-  Owned former(need(PyDict_New()));
-  need(PyDict_Update(former.get(), object));
-  Owned names(need(PySequence_Tuple(real)));
-  check(Check::Kind::Keys, twin->source, names.get());
-  Owned cleared(need(PyObject_CallMethod(object, "clear", nullptr)));
+  twin->is_open = true;
+  for (Owned& item : own) {
+    if (PyAnySet_Check(object)) {
+      need(PySet_Add(object, item.get()));
+    } else if (PyList_Check(object)) {
+      need(PyList_Append(object, item.get()));
+    } else {
+      Owned done(need(PyObject_CallMethod(object, "append", "(O)", item.get())));
+    }
+    keep(item.get());
+    twin->snapshot.push_back(item.get());
+  }
+}
+
+// What was written or deleted before stays as it is.
+void Capture::open_dict(Twin& twin, PyObject* object) {
+  Owned names = keys_of(twin.original);
+  std::vector<Owned> values;  // null: known, deleted or moved
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i) {
     PyObject* key = PyTuple_GET_ITEM(names.get(), i);
-    PyObject* value = need(PyDict_GetItemWithError(real, key));
-    if (!is_plain_constant(key) && !is_singleton(key) && !PyType_Check(key) &&
-        !PyTuple_CheckExact(key))
-      throw Break{"a dict whose keys are objects"};
-    PyObject* known = PyDict_GetItemWithError(former.get(), key);
-    const int is_moved = PySet_Contains(twin->deleted.get(), key);
-    need(is_moved);
-    if (is_moved) continue;  // behind all others, where it was written again
-    if (known != nullptr) {
-      set_item(object, key, known);
-      need(PyDict_DelItem(former.get(), key));
+    if (!is_known_key(key)) throw Break{"a dict whose keys are objects"};
+    const int is_moved = PySet_Contains(twin.deleted.get(), key);
+    const int is_deleted = PySet_Contains(twin.missing.get(), key);
+    const int is_known = PyDict_Contains(object, key);
+    for (const int answer : {is_moved, is_deleted, is_known}) need(answer);
+    Owned& value = values.emplace_back();
+    if (is_moved || is_deleted || is_known) continue;
+    PyObject* real = need(PyDict_GetItemWithError(twin.original, key));
+    value = Owned(import(real, sources_.of(Step::Item, twin.source, 0, key)));
+  }
+  check(Check::Kind::Keys, twin.source, names.get());
+  twin.is_open = true;
+  Owned former(need(PyDict_New()));
+  Owned written = keys_of(object);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(written.get()); ++i) {
+    PyObject* key = PyTuple_GET_ITEM(written.get(), i);
+    need(PyDict_SetItem(former.get(), key, need(PyDict_GetItemWithError(object, key))));
+  }
+  if (PyODict_Check(object))
+    Owned cleared(need(PyObject_CallMethod(object, "clear", nullptr)));
+  else
+    PyDict_Clear(object);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i) {
+    PyObject* key = PyTuple_GET_ITEM(names.get(), i);
+    if (PyObject* value = values[static_cast<size_t>(i)].get()) {
+      set_item(object, key, value);
+      need(PyDict_SetItem(twin.seen.get(), key, value));
       continue;
     }
-    const int is_deleted = PySet_Contains(twin->missing.get(), key);
-    need(is_deleted);
-    if (is_deleted) continue;
-    Owned own(import(value, sources_.of(Step::Item, twin->source, 0, key)));
-    set_item(object, key, own.get());
-    need(PyDict_SetItem(twin->seen.get(), key, own.get()));
+    PyObject* known = PyDict_GetItemWithError(former.get(), key);
+    const int is_moved = PySet_Contains(twin.deleted.get(), key);
+    need(is_moved);
+    if (known == nullptr || is_moved) continue;  // behind all others, where it was written again
+    set_item(object, key, known);
+    need(PyDict_DelItem(former.get(), key));
   }
   Py_ssize_t position = 0;
   PyObject *key, *value;
@@ -367,6 +469,19 @@ void Capture::open_deep(PyObject* object, int depth) {
   }
 }
 
+// The object of the program that a key stands for, and its path; null where it is none.
+PyObject* Capture::real_key_of(PyObject* key, int* path) {
+  if (recorder_.is_value(key)) return recorder_.real_of(key, path);
+  const Outside* outside = find(key);
+  if (outside == nullptr || outside->twin != nullptr || PyTuple_Check(key)) return nullptr;
+  // Classes with a hash of their own would run code.
+  static PyObject* const hash = PyUnicode_InternFromString("__hash__");
+  if (_PyType_Lookup(Py_TYPE(key), hash) != _PyType_Lookup(&PyBaseObject_Type, hash))
+    return nullptr;
+  *path = outside->source;
+  return key;
+}
+
 PyObject* Capture::dict_get(PyObject* dict, PyObject* key) {
   PyObject* found = PyDict_GetItemWithError(dict, key);
   if (found != nullptr) return found;
@@ -376,14 +491,23 @@ PyObject* Capture::dict_get(PyObject* dict, PyObject* key) {
   const int is_missing = PySet_Contains(twin->missing.get(), key);
   need(is_missing);
   if (is_missing) return nullptr;
-  PyObject* real = PyDict_GetItemWithError(twin->original, key);
+  // An object of the program as the key is known by its path.
+  int path = -1;
+  PyObject* real_key = is_known_key(key) && !is_address(key) ? key : real_key_of(key, &path);
+  if (real_key == nullptr) throw Break{"a dict whose keys are objects"};
+  PyObject* real = PyDict_GetItemWithError(twin->original, real_key);
   if (real == nullptr) {
     if (PyErr_Occurred()) throw Raised{};
-    check(Check::Kind::Absent, twin->source, key);
+    if (path >= 0)
+      check(Check::Kind::AbsentKey, std::max(twin->source, path), nullptr,
+            (static_cast<int64_t>(twin->source) << 32) | path);
+    else
+      check(Check::Kind::Absent, twin->source, key);
     need(PySet_Add(twin->missing.get(), key));
     return nullptr;
   }
-  Owned own(import(real, sources_.of(Step::Item, twin->source, 0, key)));
+  Owned own(import(real, path >= 0 ? sources_.of(Step::KeyedItem, twin->source, path)
+                                   : sources_.of(Step::Item, twin->source, 0, key)));
   set_item(dict, key, own.get());
   need(PyDict_SetItem(twin->seen.get(), key, own.get()));
   return own.get();

@@ -1,5 +1,6 @@
 // Turns the assumptions of a shape environment into checks of other inputs.
 #include <algorithm>
+#include <bit>
 
 #include "taeda/fx/shapes/shape_env.h"
 #include "taeda/symbolic/polynomial.h"
@@ -41,6 +42,16 @@ bool has_value(const Expr* e, const Assignment& assignment, int64_t value) {
     if (error.kind() != ErrorKind::ZeroDivision && error.kind() != ErrorKind::Overflow) throw;
     return false;
   }
+}
+
+bool is_float(const GuardInput& input) {
+  return input.expr->is_symbol() && input.expr->kind == SymKind::Float;
+}
+
+// Floats among the values of inputs are passed as their bits.
+bool has_float(const Expr* e, const Assignment& assignment, int64_t bits) {
+  const std::optional<ExprValue> value = evaluate(e, assignment);
+  return value && std::bit_cast<int64_t>(value->as_double()) == bits;
 }
 
 }  // namespace
@@ -94,7 +105,11 @@ std::vector<std::string> ShapeEnv::produce_guards(std::vector<GuardInput> inputs
 
 Assignment GuardSet::bind(const std::vector<int64_t>& values) const {
   Assignment result;
-  for (const Binding& b : bindings) result[b.symbol] = ExprValue::of(values.at(b.input));
+  for (const Binding& b : bindings) {
+    const int64_t value = values.at(b.input);
+    result[b.symbol] = is_float(inputs[b.input]) ? ExprValue::of(std::bit_cast<double>(value))
+                                                 : ExprValue::of(value);
+  }
   return result;
 }
 
@@ -103,7 +118,10 @@ std::optional<size_t> GuardSet::first_failure(const std::vector<int64_t>& values
   const Assignment assignment = bind(values);
   size_t at = 0;
   for (const Equality& q : equalities) {
-    if (!has_value(q.expected, assignment, values.at(q.input))) return at;
+    const int64_t value = values.at(q.input);
+    const bool holds = is_float(inputs[q.input]) ? has_float(q.expected, assignment, value)
+                                                 : has_value(q.expected, assignment, value);
+    if (!holds) return at;
     ++at;
   }
   for (const Expr* c : conditions) {

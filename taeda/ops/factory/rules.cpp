@@ -102,6 +102,10 @@ Tensor& empty_out(SymIntList size, std::optional<MemoryFormat> memory_format, Te
   resize_to(out, size);
   if (!strides.empty())
     out.impl()->set_sym_geometry(size, strides, out.impl()->sym_storage_offset());
+  if (determinism().fills_new_memory() && !out.impl()->has_symbolic_sizes()) {
+    const ExcludeKeys below(KeySet(Key::Autograd) | KeySet(Key::ADInplaceOrView));
+    out.fill_(unwritten_value(out.dtype()));
+  }
   return out;
 }
 

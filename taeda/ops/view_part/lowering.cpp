@@ -1,6 +1,8 @@
 // Parts of tensors, and tensors with a part replaced.
 #include "taeda/ops/view_part/lowerings.h"
 
+#include <limits>
+
 namespace taeda::lowering {
 
 void select_int(const Tensor& self, int64_t dim, SymInt index, const Tensor& out) {
@@ -26,6 +28,8 @@ struct Steps {
         const SymInt& by) {
     Lowering& l = Lowering::current();
     const auto clamped = [&size](SymInt at) {
+      // What formulas say for "to the end": no sum with a size may be formed of it.
+      if (!at.is_symbolic() && at.expect_int() == std::numeric_limits<int64_t>::max()) return size;
       if (at < SymInt(0)) at = at + size;
       if (at < SymInt(0)) at = SymInt(0);
       return at > size ? size : at;

@@ -3,6 +3,7 @@
 import inspect
 
 import taeda
+from taeda._own_names import own_module
 from taeda.fx.graph_module import _get_attr
 from taeda.fx.interpreter import Transformer
 from taeda.fx.operator_schemas import overloads_of
@@ -37,7 +38,7 @@ class AnnotateTypesWithSchema(Transformer):
         proxy = super().call_module(target, args, kwargs)
         if self.annotate_modules:
             module = self.fetch_attr(target)
-            is_ours = type(module).__module__.startswith("taeda.nn.modules")
+            is_ours = own_module(type(module)).startswith("taeda.nn.modules")
             _annotate(proxy, _returned(module.forward) or (taeda.Tensor if is_ours else None))
         return proxy
 

@@ -7,6 +7,9 @@ from warnings import warn
 from taeda import _C
 from taeda.compiler import is_compiling
 from taeda.nn.attention._block_mask import (
+    _DEFAULT_SPARSE_BLOCK_SIZE as _DEFAULT_SPARSE_BLOCK_SIZE,
+)
+from taeda.nn.attention._block_mask import (
     BlockMask,
     _sliced_mask_mod_error,
     create_block_mask,

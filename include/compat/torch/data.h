@@ -1,0 +1,5 @@
+// torch::data.
+#pragma once
+
+#include "taeda/data/data.h"
+#include "torch/types.h"

@@ -1,0 +1,5 @@
+// PyTorch's header of this name: torch::data::datasets.
+#pragma once
+
+#include "taeda/data/data.h"
+#include "torch/types.h"

@@ -1,0 +1,86 @@
+"""What captures enter in place of functions that take functions: each of these becomes a graph.
+
+`capture_body(function, args, kwargs)` gives a module, the tensors that it takes and the result of
+the call; `as_operator(function, args, kwargs)` makes a call one node of the graph.
+"""
+
+import taeda
+from taeda._C._dynamo import as_operator, capture_body
+from taeda.utils import checkpoint as checkpoints
+from taeda.utils._pytree import tree_map
+
+__all__ = ["SUBSTITUTES"]
+
+SUBSTITUTES = {}
+_Tensor = taeda.Tensor
+
+
+def _substitute(function):
+    def note(substitute):
+        SUBSTITUTES[function] = substitute
+        return substitute
+
+    return note
+
+
+def _with_tensors(result, tensors):
+    """The result of a body with these tensors in place of its own."""
+    rest = iter(tensors)
+    return tree_map(lambda value: next(rest) if isinstance(value, _Tensor) else value, result)
+
+
+@_substitute(taeda.compiler.is_dynamo_compiling)
+@_substitute(taeda.compiler.is_compiling)
+def _yes():
+    return True
+
+
+@_substitute(taeda.compiler.is_exporting)
+def _no():
+    return False
+
+
+_SETTINGS = ("context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
+
+
+@_substitute(checkpoints.checkpoint)
+def _checkpoint(function, *args, use_reentrant=None, **kwargs):
+    settings = {name: kwargs.pop(name) for name in _SETTINGS if name in kwargs}
+
+    def call(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    body, taken, result = capture_body(call, args, kwargs)
+    settings["use_reentrant"] = bool(use_reentrant)
+    tensors = as_operator(checkpoints.checkpoint, (body, *taken), settings)
+    return _with_tensors(result, tensors)
+
+
+@_substitute(taeda.cond)
+def _cond(pred, true_fn, false_fn, operands=()):
+    if not isinstance(pred, _Tensor):
+        return true_fn(*operands) if pred else false_fn(*operands)
+
+    def both(*operands):
+        return true_fn(*operands)
+
+    def other(*operands):
+        return false_fn(*operands)
+
+    first, first_taken, result = capture_body(both, tuple(operands), {})
+    second, second_taken, _ = capture_body(other, tuple(operands), {})
+    tensors = as_operator(
+        _call_cond, (pred, first, second, tuple(first_taken), tuple(second_taken)), {}
+    )
+    return _with_tensors(result, tensors)
+
+
+def _call_cond(pred, first, second, first_taken, second_taken):
+    """cond of two bodies that take different tensors."""
+    count = len(first_taken)
+    return taeda.cond(
+        pred,
+        lambda *all_taken: first(*all_taken[:count]),
+        lambda *all_taken: second(*all_taken[count:]),
+        (*first_taken, *second_taken),
+    )

@@ -1,0 +1,28 @@
+"""Times of statements: measured in blocks, with their spread, and side by side in a table."""
+
+from taeda.utils.benchmark._measurement import (
+    Measurement,
+    TaskSpec,
+    ordered_unique,
+    select_unit,
+    set_torch_threads,
+    trim_sigfig,
+    unit_to_english,
+)
+from taeda.utils.benchmark._table import Colorize, Compare
+from taeda.utils.benchmark._timer import Language, Timer, timer
+
+__all__ = [
+    "Colorize",
+    "Compare",
+    "Language",
+    "Measurement",
+    "TaskSpec",
+    "Timer",
+    "ordered_unique",
+    "select_unit",
+    "set_torch_threads",
+    "timer",
+    "trim_sigfig",
+    "unit_to_english",
+]

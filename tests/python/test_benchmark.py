@@ -1,0 +1,113 @@
+"""utils.benchmark: what a measurement says of its times, and tables of several."""
+
+import pytest
+from under_test import t
+
+benchmark = pytest.importorskip(f"{t.__name__}.utils.benchmark")
+Compare, Measurement, TaskSpec, Timer = (
+    benchmark.Compare,
+    benchmark.Measurement,
+    benchmark.TaskSpec,
+    benchmark.Timer,
+)
+
+
+def measured(times, number=1, **spec):
+    return Measurement(number, times, TaskSpec(**{"stmt": "x + y", "setup": "pass", **spec}))
+
+
+WIDE = measured(
+    [1e-6, 1.1e-6, 1.2e-6, 1.05e-6, 3e-6], label="add", sub_label="small", description="a"
+)
+NARROW = measured(
+    [2.3e-6, 2.2e-6, 2.25e-6, 2.21e-6, 2.2e-6], label="add", sub_label="small", description="bb"
+)
+LARGE = measured([7e-5] * 5, label="add", sub_label="large one", description="a")
+THREADS = measured([9e-6] * 5, label="add", sub_label="large one", description="a", num_threads=4)
+
+
+def test_statistics():
+    assert WIDE.median == pytest.approx(1.1e-6) and WIDE.mean == pytest.approx(1.47e-6)
+    assert WIDE.iqr == pytest.approx(1.5e-7)
+    assert WIDE.has_warnings and not NARROW.has_warnings
+    assert [m.significant_figures for m in (WIDE, NARROW, LARGE)] == [1, 1, 3]
+    assert measured([4.0, 2.0], number=2).times == [2.0, 1.0]
+    assert LARGE.num_threads == 1 and LARGE.sub_label == LARGE.as_row_name == "large one"
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = LARGE.nothing
+
+
+def test_printed_form():
+    assert "\n".join(repr(WIDE).splitlines()[1:]) == (
+        "add: small\n"
+        "a\n"
+        "  Median: 1.10 us\n"
+        "  IQR:    0.15 us (1.05 to 1.20)\n"
+        "  5 measurements, 1 runs per measurement, 1 thread\n"
+        "  WARNING: Interquartile range is 13.6% of the median measurement.\n"
+        "           This could indicate system fluctuation."
+    )
+    single = measured([1.0], number=10, stmt="a\nb", setup="c\nd", sub_label="q", num_threads=2)
+    assert "\n".join(repr(single).splitlines()[1:]) == (
+        "stmt: (q)\n  a\n  b\n\nsetup:\n  c\n  d\n\n  100.00 ms\n  1 measurement, 10 runs , 2 threads"
+    )
+
+
+def test_table():
+    table = Compare([WIDE, NARROW, LARGE, THREADS])
+    assert str(table) == (
+        "[------------ add -------------]\n"
+        "                 |   a    |   bb\n"
+        "1 threads: ---------------------\n"
+        "      small      |   1.1  |  2.2\n"
+        "      large one  |  70.0  |     \n"
+        "4 threads: ---------------------\n"
+        "      large one  |   9.0  |     \n"
+        "\n"
+        "Times are in microseconds (us).\n"
+    )
+    table.trim_significant_figures()
+    table.highlight_warnings()
+    assert "(! 14%)" in str(table) and "high variance" in str(table)
+    table.colorize()
+    assert "\033[92m" in str(table)
+    with pytest.raises(ValueError, match="Expected an instance of `Measurement`"):
+        table.extend_results([3])
+
+
+def test_merging():
+    (merged,) = Measurement.merge([measured([2.0], number=2), measured([3.0], number=1)])
+    assert merged.raw_times == [1.0, 3.0] and merged.number_per_run == 1
+
+
+def test_units():
+    assert benchmark.select_unit(5e-9) == ("ns", 1e-9)
+    assert benchmark.select_unit(2e-3) == ("ms", 1e-3)
+    assert benchmark.select_unit(30)[0] == "s"
+    assert benchmark.unit_to_english("us") == "microsecond"
+    assert benchmark.trim_sigfig(314.159, 2) == pytest.approx(310, rel=1e-6)
+    assert benchmark.ordered_unique([2, 1, 2]) == [2, 1]
+
+
+def test_timer():
+    threads = t.get_num_threads()
+    found = Timer("y = x + 1", globals={"x": t.ones(2)}, label="add").timeit(50)
+    assert found.number_per_run == 50 and len(found.raw_times) == 1 and found.median > 0
+    calls = []
+    found = Timer("torch.ones(2)").blocked_autorange(
+        lambda n, s: calls.append(n), min_run_time=0.01
+    )
+    assert len(calls) == len(found.raw_times) and sum(found.raw_times) >= 0.01
+    assert len(Timer("pass").adaptive_autorange(max_run_time=0.05).raw_times) >= 1
+    assert t.get_num_threads() == threads
+
+
+def test_timer_refusals():
+    with pytest.raises(ValueError, match="only a `str` stmt"):
+        Timer(lambda: 1)
+    with pytest.raises(ValueError, match="global_setup is C"):
+        Timer("1", global_setup="int x;")
+    with pytest.raises(ValueError, match="Invalid language"):
+        Timer("1", language="ada")
+    with pytest.raises(NotImplementedError, match="blocked_autorange"):
+        Timer("1").repeat()
