@@ -71,11 +71,13 @@ RowBuffer<T> row_buffer(int64_t n) {
 // A vector argument in compute type; null where it is absent.
 template <class T>
 struct RowParameter {
+  Tensor dense;  // which `data` may point into
   RowBuffer<T> own;
   const T* data = nullptr;
   RowParameter(const Tensor& t, int64_t n) {
     if (!t.defined()) return;
-    const NormRows<T> rows(t, t.dim());
+    dense = t.contiguous();
+    const NormRows<T> rows(dense, dense.dim());
     if (!rows.is_plain()) own = row_buffer<T>(n);
     data = rows.get(0, 0, n, own.get());
   }
