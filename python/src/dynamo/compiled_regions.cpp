@@ -7,6 +7,7 @@
 #include "python/src/dispatch/overrides.h"
 #include "taeda/base/str.h"
 #include "taeda/dispatch/levels.h"
+#include "taeda/dispatch/modes.h"
 
 namespace taeda::python {
 
@@ -18,7 +19,7 @@ using dynamo::State;
 Stance stance = Stance::Default;
 
 bool has_foreign_modes() {
-  return dispatch::num_levels() > 0 || is_function_mode_active() ||
+  return dispatch::num_levels() > 0 || !dispatch::modes().empty() || is_function_mode_active() ||
          override_state() != OverrideState::Enabled;
 }
 

@@ -360,6 +360,11 @@ bool GraphRecorder::requires_grad(PyObject* tensor) const {
   return autograd::requires_grad(tensor_of(tensor));
 }
 
+bool GraphRecorder::is_parameter(PyObject* tensor) const {
+  static PyObject* const parameter = attribute_of("taeda.nn", "Parameter");
+  return reinterpret_cast<PyObject*>(class_of(tensor)) == parameter;
+}
+
 PyTypeObject* GraphRecorder::class_of(PyObject* value) const {
   if (is_symint(value)) return &PyLong_Type;
   if (is_symfloat(value)) return &PyFloat_Type;

@@ -60,6 +60,7 @@ class GraphRecorder final : public dynamo::Recorder {
   bool is_value(PyObject* object) const override;
   bool is_tensor_value(PyObject* object) const override;
   bool requires_grad(PyObject* tensor) const override;
+  bool is_parameter(PyObject* tensor) const override;
   PyTypeObject* class_of(PyObject* value) const override;
   PyObject* real_of(PyObject* value, int* source) const override;
   PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) override;

@@ -239,7 +239,9 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
     return import(grad, path);
   }
   const bool is_of_grad = is_named(name, "grad_fn") || is_named(name, "is_leaf");
-  if (is_of_grad && !recorder_.requires_grad(object)) return need(PyObject_GetAttr(object, name));
+  // Parameters are leaves.
+  if (is_of_grad && (!recorder_.requires_grad(object) || recorder_.is_parameter(object)))
+    return need(PyObject_GetAttr(object, name));
   if (is_of_grad || is_named(name, "__dict__") || is_named(name, "_version") ||
       is_named(name, "_base") || is_named(name, "output_nr"))
     throw Break{"an attribute of a tensor that only a run tells"};

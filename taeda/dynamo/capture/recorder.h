@@ -42,6 +42,7 @@ class Recorder {
   virtual bool is_value(PyObject* object) const = 0;
   virtual bool is_tensor_value(PyObject* object) const = 0;
   virtual bool requires_grad(PyObject* tensor) const = 0;
+  virtual bool is_parameter(PyObject* tensor) const = 0;
   // The class that the program sees.
   virtual PyTypeObject* class_of(PyObject* value) const = 0;
   // The tensor of the program that a stand-in is for, and its source; null for results.
