@@ -316,7 +316,8 @@ PyObject* GraphRecorder::add_number(PyObject* real, int source, const std::strin
 }
 
 PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::string& name) {
-  if (dynamic_ == Dynamic::Never) return nullptr;
+  // What an autograd Function reads by itself is no input of its node.
+  if (dynamic_ == Dynamic::Never || rehearsal_) return nullptr;
   const Natively natively(*this);
   if (PyFloat_CheckExact(real)) return import_float(real, source, name);
   int overflow = 0;
@@ -401,7 +402,30 @@ static bool is_of_package(PyObject* function) {
   return module.starts_with("taeda.nn") || module.starts_with("taeda._C._nn");
 }
 
+namespace {
+
+// The first argument, or item of one, that is no tensor and answers calls itself; null for none.
+PyObject* handler_in(PyObject* args) {
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(args); ++i) {
+    PyObject* arg = PySequence_Fast_GET_ITEM(args, i);
+    if (is_tensor(arg)) continue;
+    if (overrides(arg)) return arg;
+    PyObject* inner = PyTuple_CheckExact(arg) || PyList_CheckExact(arg) ? handler_in(arg) : nullptr;
+    if (inner) return inner;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwargs) {
+  if (PyObject* handler = handler_in(args)) {
+    // Code of the program: what it calls comes back here.
+    const Ref types(checked(PyTuple_Pack(1, Py_TYPE(handler))));
+    const Ref none(checked(PyDict_New()));
+    return PyObject_CallMethod(reinterpret_cast<PyObject*>(Py_TYPE(handler)), "__torch_function__",
+                               "OOOO", function, types.get(), args, kwargs ? kwargs : none.get());
+  }
   std::vector<std::pair<Tensor, uint32_t>> versions;
   bool has_foreign = false;
   const auto note_version = [&](PyObject* o) {
@@ -433,6 +457,12 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     has_tensors = true;
     has_real |= !is_of_graph(tensor_of(o));
   });
+  // as_tensor of numbers
+  if (has_real && is_tensor(result.get()) && versions.empty()) {
+    const Natively natively(*this);
+    result = Ref(checked(wrap(mode_->from_tensor(tensor_of(result.get())))));
+    has_real = false;
+  }
   if (has_real) throw Break{"a result that is no tensor of the graph"};
   // A graph without gradients stays without.
   if (!starts_with_grad_ && autograd::grad_enabled() && dispatch::num_levels() == 0)
@@ -465,6 +495,13 @@ bool GraphRecorder::is_unbacked(PyObject* value) const {
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i)
     if (is_unbacked(PySequence_Fast_GET_ITEM(value, i))) return true;
   return false;
+}
+
+const fx::Node* GraphRecorder::node_of_number(PyObject* number) const {
+  const auto& node = sym_node_of(number);
+  const fx::Arg arg = is_symint(number) ? tracer_->arg_of(dispatch::Value(SymInt(node)))
+                                        : tracer_->arg_of(dispatch::Value(node));
+  return arg.is_node() ? arg.node() : nullptr;
 }
 
 // The same structure with nodes for tensors and symbolic numbers.
@@ -760,17 +797,28 @@ PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
   std::vector<fx::Node*> nodes = since(mark);
   const std::unordered_set<const fx::Node*> inside(nodes.begin(), nodes.end());
   Ref taken(checked(PyList_New(0)));
+  // What stands for nodes in the captured program.
+  std::unordered_map<const fx::Node*, PyObject*> objects;
+  const auto note_object = [&](PyObject* o) { objects[tracer_->node_of(tensor_of(o))] = o; };
+  for (const Ref& kept : kept_) for_each_tensor(kept.get(), note_object);
+  for (const Input& input : inputs_) {
+    PyObject* o = input.object.get();
+    if (input.fake.defined())
+      note_object(o);
+    else
+      objects[node_of_number(o)] = o;
+  }
   const auto take = [&](fx::Node& input) {
     if (inside.contains(&input) || own.contains(&input)) return;
     if (input.op() == fx::OpCode::GetAttr) {
       own[&input] = &fx::copy_node(input, *body, [](fx::Node&) { return fx::Arg(); });
       return;
     }
-    if (input.val().is_none()) throw Break{"a level of a transform inside of a function"};
+    const auto object = objects.find(&input);
+    if (object == objects.end()) throw Break{"a function that takes a part of a result"};
     own[&input] = &body->placeholder(input.name());
     own[&input]->set_val(input.val());
-    const Ref value(checked(wrap_any(input.val())));
-    if (PyList_Append(taken.get(), value.get()) < 0) throw_python_error();
+    if (PyList_Append(taken.get(), object->second) < 0) throw_python_error();
   };
   const Ref results(checked(PyList_New(0)));
   for_each_tensor(result, [&](PyObject* o) {
