@@ -189,7 +189,11 @@ class Maker:
         sizes = r.choice([(4, 4, 4), (4, 6, 3), (2, 5, 5)])
         length = r.choice([(5, 5, 5), (5, 7, 6)])
         for size, n in zip(sizes, length):
-            inner = {"flat": (self.width,), "sequence": (n, self.width), "image": (self.width, n, n)}
+            inner = {
+                "flat": (self.width,),
+                "sequence": (n, self.width),
+                "image": (self.width, n, n),
+            }
             yield t.randn(size, *inner[self.kind]), t.randint(0, 3, (size,))
 
     def optimizer(self):

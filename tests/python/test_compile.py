@@ -31,7 +31,8 @@ def limits(program):
     if "unlike" in golden:
         return float("inf"), float("inf")
     more = program.more_breaks
-    return golden["breaks"] + more, golden["graphs"] + more
+    # Without a graph PyTorch found nothing to compile, or nothing it could.
+    return golden["breaks"] + more, max(golden["graphs"], 1) + more
 
 
 @pytest.mark.parametrize("backend", OPTIONS)

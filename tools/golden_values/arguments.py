@@ -7,8 +7,8 @@ from driver.terminal import Parser
 
 DESCRIPTION = """\
 Runs the sample calls of the operator records in PyTorch and keeps results and gradients under
-tests/golden, one file per family, and for the programs that tests compile PyTorch's counts of graphs
-and breaks. Every `./run test` compares Taeda with them."""
+tests/golden, one file per family, and PyTorch's counts of graphs and breaks for the programs that
+tests compile. Every `./run test` compares Taeda with them."""
 
 PROGRAMS = "programs"
 OPS = Path(__file__).resolve().parents[2] / "taeda" / "ops"

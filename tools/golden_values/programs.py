@@ -1,7 +1,7 @@
 """The programs of tests/python/compiled_corpus, compiled by PyTorch: graphs and breaks of each.
 
     {"basics.loop": {"graphs": 1, "breaks": 0},
-     "control.for_else": {"graphs": 0, "breaks": 1, "unlike": "a frame is not compiled"}}
+     "scopes.warned": {"graphs": 0, "breaks": 1, "unlike": "a frame is not compiled"}}
 
 `unlike` says why a program's counts are no measure: PyTorch's result is not plain Python's, or
 PyTorch leaves a frame to the interpreter as a whole.
@@ -29,10 +29,10 @@ def counted(program, dynamo, counters):
     compiled = t.compile(program.function, backend="eager")
     same = all(is_same(outcome(compiled, program.args), expected) for _ in range(CALLS))
     frames = counters["frames"]
-    entry = {
-        "graphs": counters["stats"]["unique_graphs"],
-        "breaks": sum(counters["graph_break"].values()),
-    }
+    graphs = counters["stats"]["unique_graphs"]
+    # A branch on data is in no counter of breaks, though another graph begins behind it.
+    breaks = max(sum(counters["graph_break"].values()), graphs - 1)
+    entry = {"graphs": graphs, "breaks": breaks}
     if not same:
         entry["unlike"] = "the result is not plain Python's"
     elif frames["total"] > frames["ok"]:
@@ -54,7 +54,9 @@ def main():
         entries[program.name] = counted(program, dynamo, counters)
     lines = [f"{json.dumps(name)}: {json.dumps(entries[name])}" for name in sorted(entries)]
     PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    print(f"{len(entries)} programs, {sum('unlike' in e for e in entries.values())} without measure")
+    print(
+        f"{len(entries)} programs, {sum('unlike' in e for e in entries.values())} without measure"
+    )
 
 
 if __name__ == "__main__":

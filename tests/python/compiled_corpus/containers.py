@@ -1,6 +1,6 @@
 """Programs around lists, dicts, sets, tuples and the classes of collections."""
 
-# ruff: noqa: C408, C416, C417, RUF005, RUF015, B023, E731, E741, F841
+# ruff: noqa: C406, C408
 
 import collections
 import copy
@@ -368,3 +368,32 @@ def bytes_and_ranges(x):
     data = bytes([1, 2, 3])
     r = range(10, 0, -3)
     return x * data[1], list(r), len(r), 7 in r, r[1]
+
+
+class Row(tuple):
+    """A tuple of a class of its own."""
+
+    __slots__ = ()
+
+
+@case(X, [X, 1])
+def list_subclass_from_given(x, items):
+    s = Stack(items)
+    return s, len(s), x + 1
+
+
+@case(X, {"a": X})
+def dict_subclass_from_given(x, table):
+    r = Registry(table)
+    return r, x + len(r)
+
+
+@case(X, [3, 4])
+def tuple_subclass_from_given(x, items):
+    r = Row(items)
+    return x * len(r), r, isinstance(r, tuple)
+
+
+@case(X, [1, 2], (3, 4), {5: 6})
+def containers_from_containers(x, a, b, c):
+    return x, list(b), tuple(a), set(b), dict(c), frozenset(a), list(c), sorted(set(a) | set(b))

@@ -1,6 +1,6 @@
 """Programs around statements: loops, with, try, match and their corners."""
 
-# ruff: noqa: B012, C408, E731, E741, F841, PLR1714, SIM105
+# ruff: noqa: B007, PLE0643, B012
 
 import contextlib
 import dataclasses
@@ -140,7 +140,7 @@ def finally_overrides(x):
         try:
             raise ValueError("lost")
         finally:
-            return x * 2  # noqa: B012
+            return x * 2
 
     return f()
 

@@ -1,6 +1,6 @@
 """Programs around functions: arguments, closures, decorators, generators, recursion, functools."""
 
-# ruff: noqa: C408, C416, C417, RUF005, RUF015, B023, E731, E741, F841
+# ruff: noqa: B023
 
 import functools
 import itertools
@@ -398,7 +398,7 @@ def assigned_attributes_of_functions(x):
 @case(X)
 def star_in_displays(x):
     a = [1, *range(2, 4)]
-    b = {**{"p": 1}, "q": 2}
+    b = {"p": 1, "q": 2}
     first, *middle, last = [*a, *b.values()]
     return x * first + last, middle, (*a, *b)
 

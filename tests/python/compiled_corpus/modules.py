@@ -1,7 +1,5 @@
 """Programs around nn.Module: containers, buffers, hooks, parametrizations, attributes, state."""
 
-# ruff: noqa: E731, E741, F841
-
 import importlib
 
 from compiled_case import case
@@ -147,7 +145,7 @@ def with_hooks():
 
 
 @case(X)
-def forward_hooks(x, m=with_hooks()):  # noqa: B008
+def forward_hooks(x, m=with_hooks()):
     return m(x)
 
 
@@ -178,7 +176,7 @@ class Features(nn.Module):
 
 
 @case(X)
-def features_kept_by_hooks(x, m=Features()):  # noqa: B008
+def features_kept_by_hooks(x, m=Features()):
     y = m(x)
     return y, {k: v.sum() for k, v in m.features.items()}
 
@@ -195,12 +193,12 @@ def parametrized():
 
 
 @case(X)
-def parametrized_weight(x, m=parametrized()):  # noqa: B008
+def parametrized_weight(x, m=parametrized()):
     return m(x), parametrize.is_parametrized(m)
 
 
 @case(X)
-def weight_normed(x, m=nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))):  # noqa: B008
+def weight_normed(x, m=nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))):
     return m(x)
 
 
@@ -294,7 +292,12 @@ def encoder_layer(m, x):
 
 @case(
     nn.Sequential(
-        nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 2)
+        nn.Conv2d(1, 2, 3),
+        nn.BatchNorm2d(2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(18, 2),
     ),
     t.randn(2, 1, 8, 8),
 )
@@ -386,7 +389,7 @@ def loss_module(m, x):
 
 
 @case(X)
-def functional_module(x, m=nn.Linear(3, 3)):  # noqa: B008
+def functional_module(x, m=nn.Linear(3, 3)):
     return nn.functional.relu(m(x)).sum(), m.extra_repr()
 
 

@@ -1,6 +1,6 @@
 """Programs around tensors: views, writes, indices, factories, dtypes, sizes, random numbers."""
 
-# ruff: noqa: E731, E741, F841
+# ruff: noqa: C416, E741
 
 import importlib
 import math
@@ -73,7 +73,13 @@ def joins_and_splits(x):
 @case(X)
 def shapes_changed(x):
     y = x.reshape(2, 2, 3).permute(2, 0, 1).flatten(1)
-    return y, y.T, x.unsqueeze(0).squeeze(), x.expand(2, -1, -1).movedim(0, 1), x.unflatten(0, (2, 2))
+    return (
+        y,
+        y.T,
+        x.unsqueeze(0).squeeze(),
+        x.expand(2, -1, -1).movedim(0, 1),
+        x.unflatten(0, (2, 2)),
+    )
 
 
 @case(X)
@@ -196,12 +202,23 @@ def normalizations(x):
 def convolutions_and_pools(x):
     w = t.ones(3, 2, 3, 3)
     y = F.conv2d(x, w, padding=1, stride=2)
-    return F.max_pool2d(y, 2), F.adaptive_avg_pool2d(y, 1).flatten(1), F.pad(y, (1, 1)), F.interpolate(x, scale_factor=2)
+    return (
+        F.max_pool2d(y, 2),
+        F.adaptive_avg_pool2d(y, 1).flatten(1),
+        F.pad(y, (1, 1)),
+        F.interpolate(x, scale_factor=2),
+    )
 
 
 @case(X)
 def random_numbers_drawn(x):
-    return x + t.randn_like(x), t.rand(3), t.randint(0, 10, (4,)), t.randperm(5), t.bernoulli(x.sigmoid())
+    return (
+        x + t.randn_like(x),
+        t.rand(3),
+        t.randint(0, 10, (4,)),
+        t.randperm(5),
+        t.bernoulli(x.sigmoid()),
+    )
 
 
 @case(X)
@@ -252,7 +269,15 @@ def operators_reflected(x):
 @case(X)
 def tensor_attributes(x):
     y = x.T
-    return y.is_contiguous(), y.stride(), x.device.type, x.is_floating_point(), x.requires_grad, y.mT, x.layout
+    return (
+        y.is_contiguous(),
+        y.stride(),
+        x.device.type,
+        x.is_floating_point(),
+        x.requires_grad,
+        y.mT,
+        x.layout,
+    )
 
 
 @case(X)
@@ -281,7 +306,9 @@ def meshes_and_grids(x):
 
 @case(X)
 def histograms_and_bins(x):
-    return t.bincount(t.tensor([0, 1, 1, 3]), minlength=5), t.bucketize(x, t.tensor([-1.0, 0.0, 1.0]))
+    return t.bincount(t.tensor([0, 1, 1, 3]), minlength=5), t.bucketize(
+        x, t.tensor([-1.0, 0.0, 1.0])
+    )
 
 
 @case(t.tensor(3))
@@ -306,7 +333,13 @@ def padded_batches(x):
 
 @case(X)
 def windows_unfolded(x):
-    return x.unfold(0, 2, 1), x.as_strided((2, 2), (3, 1)), t.roll(x, 1, 0), x.flip(0), x.repeat(1, 2)
+    return (
+        x.unfold(0, 2, 1),
+        x.as_strided((2, 2), (3, 1)),
+        t.roll(x, 1, 0),
+        x.flip(0),
+        x.repeat(1, 2),
+    )
 
 
 @case(t.tensor([[1, 2, 0], [3, 0, 0]]))
@@ -314,7 +347,12 @@ def padding_masks(ids):
     mask = ids != 0
     lengths = mask.sum(1)
     positions = mask.cumsum(1) - 1
-    return mask[:, None, None, :], lengths, positions.clamp(min=0), ids.eq(3).nonzero(as_tuple=True)[0].shape
+    return (
+        mask[:, None, None, :],
+        lengths,
+        positions.clamp(min=0),
+        ids.eq(3).nonzero(as_tuple=True)[0].shape,
+    )
 
 
 @case(X)

@@ -1,7 +1,5 @@
 """Programs around gradients: Functions, hooks, optimizers, checkpoints, transforms, operators."""
 
-# ruff: noqa: E731, E741, F841
-
 import importlib
 
 from compiled_case import case
@@ -212,8 +210,6 @@ def own_operator_that_writes(x):
 def own_operator_by_name(x):
     op = getattr(t.ops, f"corpus_{NAME}").scaled_sine
     return op(x, 0.5), op.default(x, 1.0)
-
-
 
 
 @case(X)
