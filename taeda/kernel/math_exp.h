@@ -24,24 +24,15 @@ TD_FN F td_scale_biased(F x, typename td_traits<F>::I biased) {
   F b = td_from_bits((biased - half) << shift);
   return x * a * b;
 }
-// (1 + y) * 2^n, the same way; the sum rounds once, together with the first step.
-template <class F>
-TD_FN F td_scale_sum(F y, typename td_traits<F>::I biased) {
-  const int shift = td_is_single<F> ? 23 : 52;
-  typename td_traits<F>::I half = biased >> 1;
-  F a = td_from_bits(half << shift);
-  F b = td_from_bits((biased - half) << shift);
-  return td_fma(y, a, a) * b;
-}
 template <class F>
 TD_FN F td_scale2(F x, typename td_traits<F>::I n) {
   return td_scale_biased(x, n + td_ci<F>(254, 2046));
 }
 
-// x = n ln2 + r + c with |r| <= ln2/2 and c the rounding error of r; biased holds n.
+// x = n ln2 + r + c with |r| <= ln2/2 and c the rounding error of r; biased holds n, too.
 template <class F>
 struct td_exp_reduced {
-  F r, c;
+  F r, c, n;
   typename td_traits<F>::I biased;
 };
 template <class F>
@@ -52,7 +43,19 @@ TD_FN td_exp_reduced<F> td_exp_reduce(F x) {
   F high = td_fma(n, td_k<F>(-0x1.62e4p-1f, -0x1.62e42fefa4p-1), x);
   F low = td_k<F>(-0x1.7f7d1cp-20f, 0x1.8432a1b0e2634p-43);
   F r = td_fma(n, low, high);
-  return {r, td_fma(n, low, high - r), td_bits(t)};
+  return {r, td_fma(n, low, high - r), n, td_bits(t)};
+}
+// (1 + y) * 2^n in two steps; the sum rounds once, together with the first step.
+template <class F>
+TD_FN F td_scale_sum(F y, td_exp_reduced<F> d) {
+#if defined(TD_HAS_SCALE_FLOAT)
+  if constexpr (td_traits<F>::is_vector) return td_scale_float(y + td_k<F>(1.0f, 1.0), d.n);
+#endif
+  const int shift = td_is_single<F> ? 23 : 52;
+  typename td_traits<F>::I half = d.biased >> 1;
+  F a = td_from_bits(half << shift);
+  F b = td_from_bits((d.biased - half) << shift);
+  return td_fma(y, a, a) * b;
 }
 // Arguments outside give 0 or inf as well as their bounds do.
 template <class F>
@@ -86,7 +89,7 @@ template <class F>
 TD_FN F td_exp(F x) {
   td_exp_reduced<F> d = td_exp_reduce(td_exp_clamp(x));
   F y = td_fma(d.r * d.r, td_poly_exp(d.r), d.r);
-  return td_scale_sum(y, d.biased);
+  return td_scale_sum(y, d);
 }
 
 template <class F>
@@ -129,13 +132,28 @@ TD_FN td_pair<F> td_pair_divide(td_pair<F> n, td_pair<F> d) {
   return {q, rest * inverse};
 }
 
+// e^(2a) for 0 <= a; beyond the bound of a it is large enough for tanh.
+template <class F>
+TD_FN F td_exp_twice(F a) {
+  // The exponent of 2^n alone: n is small, so that one step scales.
+  const F magic = td_k<F>(0x1.8p23f + 127.0f, 0x1.8p52 + 1023.0);
+  a = td_min_second(td_k<F>(10.0f, 20.0), a);
+  F t = td_fma(a, td_k<F>(0x1.715476p+1f, 0x1.71547652b82fep+1), magic);
+  F n = t - magic;
+  F high = td_fma(n, td_k<F>(-0x1.62e4p-1f, -0x1.62e42fefa4p-1), a + a);
+  F r = td_fma(n, td_k<F>(-0x1.7f7d1cp-20f, 0x1.8432a1b0e2634p-43), high);
+  F y = td_fma(r * r, td_poly_exp(r), r);
+  F scale = td_from_bits(td_bits(t) << (td_is_single<F> ? 23 : 52));
+  return td_fma(y, scale, scale);
+}
+
 template <class F>
 TD_FN F td_tanh(F x) {
   typedef typename td_traits<F>::S S;
   F a = td_abs(x);
   F z = a * a;
   F small = td_fma(a * z, td_poly_tanh(z), a);
-  F large = S(1) - S(2) / (td_exp(a + a) + S(1));
+  F large = S(1) - S(2) / (td_exp_twice(a) + S(1));
   return td_copysign(a < S(0.5625) ? small : large, x);
 }
 

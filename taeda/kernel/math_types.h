@@ -222,13 +222,10 @@ TD_FN td_f32 td_trunc(td_f32 x) { return __builtin_ia32_roundps256(x, 11); }
 TD_FN td_f64 td_trunc(td_f64 x) { return __builtin_ia32_roundpd256(x, 11); }
 TD_FN td_f32 td_round(td_f32 x) { return __builtin_ia32_roundps256(x, 8); }
 TD_FN td_f64 td_round(td_f64 x) { return __builtin_ia32_roundpd256(x, 8); }
-// The second operand is the result where one is NaN.
-TD_FN td_f32 td_clamp(td_f32 x, td_f32 low, td_f32 high) {
-  return __builtin_ia32_minps256(high, __builtin_ia32_maxps256(low, x));
-}
-TD_FN td_f64 td_clamp(td_f64 x, td_f64 low, td_f64 high) {
-  return __builtin_ia32_minpd256(high, __builtin_ia32_maxpd256(low, x));
-}
+TD_FN td_f32 td_max_second(td_f32 a, td_f32 b) { return __builtin_ia32_maxps256(a, b); }
+TD_FN td_f64 td_max_second(td_f64 a, td_f64 b) { return __builtin_ia32_maxpd256(a, b); }
+TD_FN td_f32 td_min_second(td_f32 a, td_f32 b) { return __builtin_ia32_minps256(a, b); }
+TD_FN td_f64 td_min_second(td_f64 a, td_f64 b) { return __builtin_ia32_minpd256(a, b); }
 #  elif TAEDA_VEC_BYTES == 64 && defined(__AVX512F__) && !defined(__clang__)
 // The last argument 4 means "the rounding of the environment"; all lanes are active.
 TD_FN td_f32 td_fma(td_f32 a, td_f32 b, td_f32 c) {
@@ -247,6 +244,26 @@ TD_FN td_f32 td_trunc(td_f32 x) { return __builtin_ia32_rndscaleps_mask(x, 11, x
 TD_FN td_f64 td_trunc(td_f64 x) { return __builtin_ia32_rndscalepd_mask(x, 11, x, -1, 4); }
 TD_FN td_f32 td_round(td_f32 x) { return __builtin_ia32_rndscaleps_mask(x, 8, x, -1, 4); }
 TD_FN td_f64 td_round(td_f64 x) { return __builtin_ia32_rndscalepd_mask(x, 8, x, -1, 4); }
+// x * 2^n, rounded once.
+TD_FN td_f32 td_scale_float(td_f32 x, td_f32 n) {
+  return __builtin_ia32_scalefps512_mask(x, n, x, -1, 4);
+}
+TD_FN td_f64 td_scale_float(td_f64 x, td_f64 n) {
+  return __builtin_ia32_scalefpd512_mask(x, n, x, -1, 4);
+}
+#    define TD_HAS_SCALE_FLOAT
+TD_FN td_f32 td_max_second(td_f32 a, td_f32 b) {
+  return __builtin_ia32_maxps512_mask(a, b, a, -1, 4);
+}
+TD_FN td_f64 td_max_second(td_f64 a, td_f64 b) {
+  return __builtin_ia32_maxpd512_mask(a, b, a, -1, 4);
+}
+TD_FN td_f32 td_min_second(td_f32 a, td_f32 b) {
+  return __builtin_ia32_minps512_mask(a, b, a, -1, 4);
+}
+TD_FN td_f64 td_min_second(td_f64 a, td_f64 b) {
+  return __builtin_ia32_minpd512_mask(a, b, a, -1, 4);
+}
 #  else
 TD_FN td_f32 td_fma(td_f32 a, td_f32 b, td_f32 c) {
   td_f32 r;
@@ -318,22 +335,31 @@ TD_FN F td_trunc(F x) {
   return td_copysign(td_floor(td_abs(x)), x);
 }
 
+// The larger and the smaller number; b where they are equal or one is NaN. (An instruction of x86.)
+template <class F>
+TD_FN F td_max_second(F a, F b) {
+  return a > b ? a : b;
+}
+template <class F>
+TD_FN F td_min_second(F a, F b) {
+  return a < b ? a : b;
+}
 // maximum and minimum are NaN if either argument is, fmax and fmin only if both are.
 template <class F>
 TD_FN F td_maximum(F a, F b) {
-  return (a > b) | (a != a) ? a : b;
+  return a != a ? a : td_max_second(a, b);
 }
 template <class F>
 TD_FN F td_minimum(F a, F b) {
-  return (a < b) | (a != a) ? a : b;
+  return a != a ? a : td_min_second(a, b);
 }
 template <class F>
 TD_FN F td_fmax(F a, F b) {
-  return (a > b) | (b != b) ? a : b;
+  return b != b ? a : td_max_second(a, b);
 }
 template <class F>
 TD_FN F td_fmin(F a, F b) {
-  return (a < b) | (b != b) ? a : b;
+  return b != b ? a : td_min_second(a, b);
 }
 template <class F>
 TD_FN auto td_isnan(F x) {
@@ -351,8 +377,7 @@ TD_FN auto td_isfinite(F x) {
 // x between low and high, which are numbers; NaN passes.
 template <class F>
 TD_FN F td_clamp(F x, F low, F high) {
-  x = x < low ? low : x;
-  return x > high ? high : x;
+  return td_min_second(high, td_max_second(low, x));
 }
 
 // An unevaluated sum hi + lo, |lo| at most half an ulp of hi after normalization.

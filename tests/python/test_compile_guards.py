@@ -376,3 +376,131 @@ def test_order_of_sets_and_dicts():
         return list(vars(o))
 
     assert t.compile(move, backend="eager")(X) == ["v", "w", "u"] == list(vars(o))
+
+
+def test_dicts_keyed_by_tensors_follow_their_changes():
+    first, second = t.ones(3), t.full((3,), 2.0)
+    table = {first: t.ones(3) * 10}
+
+    def function(key):
+        return table[key] + 1 if key in table else key * 100
+
+    compiled = t.compile(function, backend="eager")
+    for key in (first, second, first):
+        assert is_same(compiled(key), function(key))
+    table[second] = t.ones(3) * 20
+    assert is_same(compiled(second), function(second))
+    del table[first]
+    assert is_same(compiled(first), function(first))
+
+
+def test_members_of_sets_stay_different_objects():
+    def function(a, b, c):
+        return a + len({a, b, c}) + (2 if any(a is item for item in [b, c]) else 0)
+
+    x, y, z = t.ones(2), t.zeros(2), t.full((2,), 5.0)
+    compiled = t.compile(function, backend="eager")
+    for args in ((x, y, z), (y, x, z), (x, x, x), (x, y, x), (z, y, x)):
+        assert is_same(compiled(*args), function(*args))
+
+
+def test_floats_that_change_become_symbols():
+    def function(x, rate):
+        return x * rate + (1 if rate > 0.5 else 0)
+
+    counters.clear()
+    compiled = t.compile(function, backend="eager")
+    for rate in (0.1, 0.2, 0.3, 0.25, 0.7, 0.8, math.inf, 0.9, -0.0, math.nan, 0.4):
+        assert is_same(compiled(X, rate), function(X, rate))
+    # The constant of the first call, and each side of the branch.
+    assert counters["stats"]["unique_graphs"] == 3
+
+
+MODES = {
+    "no_grad": t.no_grad,
+    "inference": t.inference_mode,
+    "autocast": lambda: t.autocast("cpu", dtype=t.bfloat16),
+    "default device": lambda: t.device("meta"),
+}
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_modes_around_a_call_are_noticed(name):
+    weight = nn.Parameter(t.ones(3, 3))
+
+    def function(x):
+        return x @ weight, t.zeros(2).device, t.is_grad_enabled()
+
+    compiled = t.compile(function, backend="eager")
+    for _ in range(2):
+        assert is_same(compiled(X), function(X))
+        with MODES[name]():
+            assert is_same(compiled(X), function(X))
+
+
+def test_a_break_inside_of_a_scope_keeps_the_scope(capsys):
+    def function(x):
+        with t.autocast("cpu", dtype=t.bfloat16):
+            y = x @ x.t()
+            print("here")
+            z = x @ x.t()
+        return y.dtype, z.dtype, (x @ x.t()).dtype, t.is_autocast_enabled("cpu")
+
+    compiled = t.compile(function, backend="eager")
+    for _ in range(3):
+        assert compiled(X) == function(X)
+    assert not t.is_autocast_enabled("cpu")
+
+
+def test_slots_of_objects_survive_a_break(capsys):
+    class Slotted:
+        __slots__ = ("a", "b", "unset")
+
+        def __init__(self, a):
+            self.a = a
+            self.b = [a]
+
+    def function(x):
+        made = Slotted(x + 1)
+        print("here")
+        return made.a * 2, made.b, hasattr(made, "unset")
+
+    assert is_same(t.compile(function, backend="eager")(X), function(X))
+
+
+def test_a_transform_that_breaks_runs_as_it_is(capsys):
+    def function(x):
+        return t.vmap(lambda row: print("row") or row * 2)(x) + 1
+
+    compiled = t.compile(function, backend="eager")
+    for _ in range(2):
+        assert is_same(compiled(X), function(X))
+
+
+def test_functions_of_autograd_that_read_the_program_are_followed():
+    scale = [2.0]
+
+    class Scale(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * scale[0]
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * scale[0] * 10
+
+    def function(x):
+        return Scale.apply(x).sum()
+
+    compiled = t.compile(function, backend="inductor", options={"native": "never"})
+    for value in (2.0, 3.0, 5.0):
+        scale[0] = value
+        x = X.clone().requires_grad_()
+        compiled(x).backward()
+        assert is_same(x.grad, t.full_like(X, value * 10))
+
+
+def test_a_compiled_function_inside_of_a_transform():
+    compiled = t.compile(lambda row: row * 2 + 1, backend="eager")
+    assert is_same(t.vmap(compiled)(X), X * 2 + 1)
+    assert is_same(t.func.grad(lambda x: compiled(x).sum())(X), t.full_like(X, 2))

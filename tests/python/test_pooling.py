@@ -264,3 +264,26 @@ def test_one_volume_is_no_batch_of_planes(layer):
     by = t.randn_like(outputs[0])
     grads = [t.autograd.grad(y, x, by)[0] for x, y in zip((rows, last), outputs)]
     assert t.allclose(*grads, atol=1e-6)
+
+
+@pytest.mark.parametrize("n, format", [(1, None), (2, None), (2, t.channels_last), (3, None)])
+def test_windows_without_elements(n, format):
+    """Taps of a dilated window may step over the whole input: no element has a share in it."""
+    x = t.arange(2.0 ** (n + 1)).reshape(1, 2, *[2] * n)
+    x = (x.contiguous(memory_format=format) if format else x).requires_grad_()
+    y, indices = MAXIMA[n](x, 2, 1, padding=1, dilation=3, return_indices=True)
+    assert y.flatten().tolist() == [-math.inf] * 2
+    assert indices.flatten().tolist() == [sum(2 * 2**d for d in range(n))] * 2
+    y.sum().backward()
+    assert not x.grad.any()
+
+
+def test_windows_without_elements_along_one_dimension():
+    x = t.arange(24.0).reshape(1, 1, 2, 3, 4).requires_grad_()
+    y, indices = F.max_pool3d(
+        x, (1, 2, 1), 1, padding=(0, 1, 0), dilation=(1, 4, 1), return_indices=True
+    )
+    assert y.shape == (1, 1, 2, 1, 4) and (y == -math.inf).all()
+    assert (indices >= 24).all()
+    y.sum().backward()
+    assert not x.grad.any()

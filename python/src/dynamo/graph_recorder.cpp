@@ -316,7 +316,8 @@ PyObject* GraphRecorder::add_number(PyObject* real, int source, const std::strin
 }
 
 PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::string& name) {
-  if (dynamic_ == Dynamic::Never) return nullptr;
+  // What an autograd Function reads by itself is no input of its node.
+  if (dynamic_ == Dynamic::Never || rehearsal_) return nullptr;
   const Natively natively(*this);
   if (PyFloat_CheckExact(real)) return import_float(real, source, name);
   int overflow = 0;
@@ -401,7 +402,30 @@ static bool is_of_package(PyObject* function) {
   return module.starts_with("taeda.nn") || module.starts_with("taeda._C._nn");
 }
 
+namespace {
+
+// The first argument, or item of one, that is no tensor and answers calls itself; null for none.
+PyObject* handler_in(PyObject* args) {
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(args); ++i) {
+    PyObject* arg = PySequence_Fast_GET_ITEM(args, i);
+    if (is_tensor(arg)) continue;
+    if (overrides(arg)) return arg;
+    PyObject* inner = PyTuple_CheckExact(arg) || PyList_CheckExact(arg) ? handler_in(arg) : nullptr;
+    if (inner) return inner;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwargs) {
+  if (PyObject* handler = handler_in(args)) {
+    // Code of the program: what it calls comes back here.
+    const Ref types(checked(PyTuple_Pack(1, Py_TYPE(handler))));
+    const Ref none(checked(PyDict_New()));
+    return PyObject_CallMethod(reinterpret_cast<PyObject*>(Py_TYPE(handler)), "__torch_function__",
+                               "OOOO", function, types.get(), args, kwargs ? kwargs : none.get());
+  }
   std::vector<std::pair<Tensor, uint32_t>> versions;
   bool has_foreign = false;
   const auto note_version = [&](PyObject* o) {

@@ -7,11 +7,13 @@ Python functions are entered. A call of anything else is a break.
 
 import _abc
 import builtins
+import cmath
 import collections
 import functools
 import itertools
 import math
 import operator
+import re
 import sys
 import threading
 import types
@@ -124,8 +126,15 @@ def _pure():
     for name, value in vars(builtins).items():
         if callable(value) and name not in _IMPURE_BUILTINS:
             yield value
-    for module in (math, operator, itertools):
+    for module in (math, cmath, operator, itertools):
         yield from _functions(module)
+    yield vars(itertools.chain)["from_iterable"]
+    yield from (vars(str)["maketrans"], vars(bytes)["maketrans"])
+    for kind in (re.Pattern, re.Match, type(taeda.float32)):
+        for name, value in vars(kind).items():
+            if callable(value) and name not in ("__setattr__", "__delattr__", "__reduce_ex__"):
+                yield value
+    yield from (taeda.promote_types, taeda.can_cast, taeda.is_tensor, taeda.is_floating_point)
     yield from (_abc._abc_instancecheck, _abc._abc_subclasscheck)
     yield from (types.MethodType, types.SimpleNamespace, types.MappingProxyType)
     yield types.FunctionType.__get__
@@ -166,6 +175,9 @@ def _pure():
 
 def _mutating():
     yield collections._count_elements
+    for kind in vars(builtins).values():
+        if isinstance(kind, type) and issubclass(kind, BaseException) and "__init__" in vars(kind):
+            yield kind.__init__
     for kind in _CONTAINERS:
         for name, value in vars(kind).items():
             if callable(value) and name not in _READING_METHODS:
@@ -184,6 +196,7 @@ def _operators():
         if isinstance(value, types.BuiltinFunctionType) and hasattr(taeda.ops.aten, name):
             yield value
     yield from (taeda.tensor, taeda.as_tensor, taeda.asarray, taeda.broadcast_shapes)
+    yield from (taeda.result_type, taeda.is_storage, taeda.numel)
     # The recorder's own function mode is none of the program's.
     yield from (_C._has_torch_function, _C._has_torch_function_unary)
     yield _C._has_torch_function_variadic

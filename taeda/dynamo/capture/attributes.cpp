@@ -67,9 +67,11 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     PyObject* real = PyModule_GetDict(object);
     const int is_there = PyDict_Contains(real, name);
     need(is_there);
+    Owned made;
     if (!is_there) {
       const SessionScope natively(nullptr);
-      if (!Owned(PyObject_GetAttr(object, name))) {
+      made = Owned(PyObject_GetAttr(object, name));
+      if (!made) {
         Owned raised(taeda_take_raised());
         dict_get(names, name);  // which is guarded
         taeda_set_raised(raised.release());
@@ -77,7 +79,11 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
       }
     }
     if (PyObject* found = dict_get(names, name)) return Py_NewRef(found);
-    throw Break{"an attribute that a module makes up"};
+    // Made anew at every look: functions and classes are taken for the same.
+    if (!made || !(PyCallable_Check(made.get()) || is_immutable(made.get())))
+      throw Break{"an attribute that a module makes up"};
+    if (!is_immutable(made.get())) Py_DECREF(note_outside(made.get(), pin(made.get())));
+    return made.release();
   }
   if (PyType_Check(object)) return class_attribute(reinterpret_cast<PyTypeObject*>(object), name);
   if (is_operator(object)) {
@@ -302,6 +308,15 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     Owned method(Py_IS_TYPE(found, &PyProperty_Type)
                      ? PyObject_GetAttrString(found, value == nullptr ? "fdel" : "fset")
                      : nullptr);
+    static PyObject* const set_name = interned("__set__");
+    PyObject* set = value == nullptr ? nullptr : _PyType_Lookup(Py_TYPE(found), set_name);
+    if (!method && set != nullptr && PyFunction_Check(set)) {
+      PyErr_Clear();
+      Owned descriptor(import(
+          found, sources_.of(Step::TypeLookup, pin(reinterpret_cast<PyObject*>(type)), 0, name)));
+      Owned done(call_nested(set, {descriptor.get(), object, value}));
+      return;
+    }
     if (!method || !PyFunction_Check(method.get())) {
       PyErr_Clear();
       throw Break{"a write to an attribute with a descriptor"};

@@ -42,6 +42,13 @@ bool same_constant(PyObject* a, PyObject* b) {
     return same_constant(x->start, y->start) && same_constant(x->stop, y->stop) &&
            same_constant(x->step, y->step);
   }
+  // Classes derived from these may have an __eq__ of their own.
+  if (PyUnicode_Check(a)) return PyUnicode_Compare(a, b) == 0;
+  if (PyFloat_Check(a)) return same_bits(PyFloat_AS_DOUBLE(a), PyFloat_AS_DOUBLE(b));
+  if (PyLong_Check(a)) {
+    Owned equal(PyLong_Type.tp_richcompare(a, b, Py_EQ));
+    return equal.get() == Py_True;
+  }
   const int equal = PyObject_RichCompareBool(a, b, Py_EQ);
   if (equal < 0) PyErr_Clear();
   return equal == 1;

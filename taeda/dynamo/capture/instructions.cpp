@@ -499,7 +499,9 @@ Flow Capture::binary_subscr(State& state, int argument) {
   if (is_opaque(container.get())) throw Break{"an item of an object that is not known"};
   if (PyType_Check(container.get())) {
     // Members of enumerations; parameters of generic classes are made by Python code.
-    if (!is_enum_class(reinterpret_cast<PyTypeObject*>(container.get())))
+    const bool is_native =
+        !(reinterpret_cast<PyTypeObject*>(container.get())->tp_flags & Py_TPFLAGS_HEAPTYPE);
+    if (!is_native && !is_enum_class(reinterpret_cast<PyTypeObject*>(container.get())))
       throw Break{"an item of a class"};
     check_class(reinterpret_cast<PyTypeObject*>(container.get()));
     const SessionScope natively(nullptr);

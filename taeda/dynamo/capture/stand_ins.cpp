@@ -17,11 +17,20 @@ bool is_plain_constant(PyObject* object) {
          PyRange_Check(object) || PyCode_Check(object) || Py_IS_TYPE(object, python::device_type);
 }
 
+bool is_pattern(PyObject* object) {
+  static PyObject* const type = [] {
+    Owned module(PyImport_ImportModule("re"));
+    return module ? PyObject_GetAttrString(module.get(), "Pattern") : nullptr;
+  }();
+  return reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
+}
+
 // Values that are compared by identity.
 bool is_singleton(PyObject* object) {
   return object == Py_None || PyBool_Check(object) || object == Py_Ellipsis ||
-         object == Py_NotImplemented || Py_IS_TYPE(object, python::dtype_type) ||
-         Py_IS_TYPE(object, python::layout_type) || Py_IS_TYPE(object, python::memory_format_type);
+         object == Py_NotImplemented || is_pattern(object) ||
+         Py_IS_TYPE(object, python::dtype_type) || Py_IS_TYPE(object, python::layout_type) ||
+         Py_IS_TYPE(object, python::memory_format_type);
 }
 
 bool is_native_function(PyObject* object) {
@@ -251,6 +260,12 @@ PyObject* Capture::import(PyObject* real, int source) {
     }
   }
   if (is_twinned(real)) return make_twin(real, source);
+  if (PyLong_Check(real) || PyFloat_Check(real) || PyUnicode_Check(real)) {
+    check(Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
+    check(Kind::Equal, source, real);
+    check_class(Py_TYPE(real));
+    return note_outside(real, source);
+  }
   if (is_partial(real)) return import_partial(real, source);
   if (PyMethod_Check(real)) {
     check(Kind::TypeIs, source, reinterpret_cast<PyObject*>(&PyMethod_Type));

@@ -44,6 +44,7 @@ enum class ChainOp : uint8_t {
 
 enum class ChainOperand : uint8_t { Tile, Uniform, BFloat16, Lanes };
 
+constexpr int kMaxChainSteps = 64;
 struct ChainStep {
   ChainOp op;
   ChainOperand kind;

@@ -242,8 +242,10 @@ void InterpretedLoop::run_tiles(Walk& walk, const LineBlock& block, int64_t begi
                                 int64_t end) const {
   for (const Member& member : members_) {
     member.unit->enter(walk, end - begin, block.lines);
-    for (int64_t at = begin; at < end; at += kTile)
-      run_tile(walk, *member.unit, block, at, std::min(kTile, end - at));
+    for (int64_t at = begin, n; at < end; at += n) {
+      n = std::min(member.unit->longest_tile(), end - at);
+      run_tile(walk, *member.unit, block, at, n);
+    }
   }
 }
 

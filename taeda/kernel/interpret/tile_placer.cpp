@@ -1,6 +1,8 @@
 // Gives the tiles of a unit room in scratch memory.
 #include "taeda/kernel/interpret/tile_placer.h"
 
+#include <algorithm>
+
 namespace taeda::kernel {
 
 size_t take_scratch(size_t& bytes, size_t count) {
@@ -12,6 +14,9 @@ size_t take_scratch(size_t& bytes, size_t count) {
 void TilePlacer::place() {
   spread_operands();
   place_tiles();
+  const auto chains = std::count_if(unit_.steps_.begin(), unit_.steps_.end(),
+                                    [](const TileStep& step) { return step.chain != nullptr; });
+  unit_.is_one_chain_ = !unit_.has_tiles_ && unit_.indirects_.empty() && chains == 1;
 }
 
 void TilePlacer::spread(int value) { values()[value].is_spread |= !values()[value].is_moving(); }

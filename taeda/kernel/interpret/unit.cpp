@@ -170,7 +170,7 @@ void Unit::run_primitive(Walk& walk, const ValuePlan& value, const TileRange& ra
 }
 
 void Unit::run_chain(Walk& walk, const TileStep& step, const TileRange& range, Tile out) const {
-  ChainStep steps[64];
+  ChainStep steps[kMaxChainSteps];
   int count = 0;
   auto add = [&](const ChainPart& part) {
     Tile operand{nullptr, 0};

@@ -195,6 +195,9 @@ class Unit {
   // Values that change with the loops around, for a block of lines and tiles of at most `longest`
   // elements.
   void enter(Walk& walk, int64_t longest, int64_t lines = 1) const;
+  // Elements of a line that a tile may have. Where one chain does all, from memory to memory, no
+  // tile has to stay in the caches.
+  int64_t longest_tile() const { return is_one_chain_ ? INT64_MAX : kTile; }
   // Lines that a tile of n elements per line may have.
   int64_t lines_at_once(int64_t n) const {
     return has_tiles_ ? std::max<int64_t>(1, kTile / n) : kMaxLines;
@@ -252,6 +255,7 @@ class Unit {
   std::vector<ReducePlan> reductions_, scans_;
   int along_ = -1, line_ = -1;  // the places of the axes
   bool has_tiles_ = false;      // in scratch memory
+  bool is_one_chain_ = false;   // beside it, loads that are memory
   size_t tiles_offset_ = 0, indices_offset_ = 0;
 };
 

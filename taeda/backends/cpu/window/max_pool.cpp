@@ -50,6 +50,10 @@ class MaxWindows {
   // Results of the rows from `first` to before `last`.
   void run(const WindowAxis (&axes)[3], int64_t first, int64_t last) const {
     Scratch s(in_, out_);
+    const bool has_empty = std::any_of(axes, axes + 3, [](const WindowAxis& axis) {
+      return std::any_of(axis.windows.begin(), axis.windows.end(),
+                         [](const Window& w) { return w.taps == 0; });
+    });
     for (int64_t r = first; r < last; ++r) {
       T* const to = write_.at(r * out_.width(), s.made.data());
       int64_t* const places = places_ + r * out_.width();
@@ -63,6 +67,7 @@ class MaxWindows {
       } else {
         channels(axes[2], s, to, places);
       }
+      if (has_empty) mark_empty(axes, r, places);
       write_.put(r * out_.width(), out_.width(), to);
     }
   }
@@ -95,13 +100,26 @@ class MaxWindows {
     }
   }
 
+  // A window without elements has the place that its first one would have, if that is behind the
+  // plane, and the end of the plane else: no gradient goes there.
+  void mark_empty(const WindowAxis (&axes)[3], int64_t r, int64_t* places) const {
+    const Window& wh = axes[1].windows[r % out_.size[1]];
+    const Window& wd = axes[0].windows[r / out_.size[1] % out_.size[0]];
+    const int64_t row = wd.first * in_.size[1] + wh.first, n = in_.inner;
+    for (int64_t o = 0; o < out_.size[2]; ++o) {
+      const Window& w = axes[2].windows[o];
+      if (wd.taps * wh.taps * w.taps > 0) continue;
+      const int64_t place = std::max(row * in_.size[2] + w.first, in_.plane() / n);
+      std::fill(places + o * n, places + (o + 1) * n, place);
+    }
+  }
+
   void across(const WindowAxis& axis, bool is_empty, const T* best, const Place<T>* at, T* to,
               int64_t* places) const {
     for (int64_t o = 0; o < out_.size[2]; ++o) {
       const Window& w = axis.windows[o];
       if (is_empty || w.taps == 0) {
         to[o] = kLowest<T>;
-        places[o] = w.first;
         continue;
       }
       T value = best[w.first];
@@ -132,7 +150,6 @@ class MaxWindows {
         }
       if (s.taps.empty()) {
         std::fill(to + o * n, to + (o + 1) * n, kLowest<T>);
-        std::fill(places + o * n, places + (o + 1) * n, w.first);
         continue;
       }
       rows_.greatest(to + o * n, s.at.data(), s.taps.data(), s.places.data(),
