@@ -6,6 +6,7 @@ import importlib
 import os
 import threading
 
+import compile_models
 import pytest
 from under_test import NAME, t
 
@@ -425,3 +426,19 @@ def test_calls_leave_nothing_behind(compiled):
         fast(x)
     gc.collect()
     assert len(gc.get_objects()) - before < 50
+
+
+@pytest.mark.parametrize("first", range(0, 40, 20))
+def test_random_models(first):
+    options = {"options": {"native": "never"}}
+    found = {n: compile_models.run((n, "inductor", options))[1] for n in range(first, first + 20)}
+    assert {n: text for n, text in found.items() if text} == {}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("native", ["never", "wait"])
+@pytest.mark.parametrize("first", range(1000, 1200, 20))
+def test_more_random_models(first, native):
+    options = {"options": {"native": native}}
+    found = {n: compile_models.run((n, "inductor", options))[1] for n in range(first, first + 20)}
+    assert {n: text for n, text in found.items() if text} == {}

@@ -183,7 +183,7 @@ def _(v: list):
     return 3
 
 
-@case(X)
+@case(X, more_breaks=1)  # call of the class ReferenceType
 def single_dispatch(x):
     return x * described(3) + described([1]) + described("a")
 
@@ -431,7 +431,7 @@ def global_functions_called_by_name(x):
     return globals()["halved"](x)
 
 
-@case(X)
+@case(X, more_breaks=1)  # call of locals
 def locals_read(x):
     a = 2
     names = locals()

@@ -104,7 +104,7 @@ def factories(x):
     return a @ b, t.empty(0).shape, x.new_tensor([1, 2]), x.new_full((2,), 3)
 
 
-@case(X)
+@case(X, more_breaks=1)  # a result that is no tensor of the graph
 def tensors_from_data(x):
     rows = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
     return x @ t.tensor(rows).T, t.tensor(3), t.as_tensor([1, 2]), t.tensor([True, False])
@@ -285,13 +285,13 @@ def broadcasts(x):
     return x + x[:1] * x[:, :1], t.broadcast_tensors(x[0], x)[0], t.broadcast_shapes((4, 1), (3,))
 
 
-@case(X)
+@case(X, more_breaks=3)  # call of Tensor.data_ptr
 def contiguity_kept(x):
     y = x.t().contiguous().view(-1)
     return y, x.t().reshape(-1), y.data_ptr() != x.data_ptr()
 
 
-@case(X)
+@case(X, more_breaks=1)  # call of Tensor.requires_grad_
 def detached_and_cloned(x):
     y = x.detach().clone().requires_grad_(False)
     y += 1
@@ -311,7 +311,7 @@ def histograms_and_bins(x):
     )
 
 
-@case(t.tensor(3))
+@case(t.tensor(3), more_breaks=1)  # a value that only data tells
 def scalar_tensor_as_index(n):
     x = t.arange(5)
     return x[n], x + n, n * 2
@@ -384,7 +384,7 @@ def tolist_of_sizes(x):
     return sizes, [p.sum() for p in parts]
 
 
-@case(t.tensor([3, 1]), breaks=1)
+@case(t.tensor([3, 1]), breaks=1, more_breaks=3)  # a value that only data tells
 def numbers_of_a_tensor(n):
     a, b = n.tolist()
     return t.ones(a, b)
