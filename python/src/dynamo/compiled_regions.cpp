@@ -241,7 +241,7 @@ std::string CompiledRegions::guards_text() const {
   for (const auto& [place, region] : regions_)
     for (const auto& entry : region.entries)
       for (const dynamo::Check& check : entry->guards.checks)
-        text += str(entry->guards.texts[check.source], " #", static_cast<int>(check.kind), "\n");
+        text += entry->guards.text(check) + "\n";
   return text;
 }
 

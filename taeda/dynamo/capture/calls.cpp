@@ -394,6 +394,9 @@ PyObject* Capture::call_class(const Call& call) {
       base != &PyList_Type && base != &PyLong_Type && base != &PyUnicode_Type &&
       base != reinterpret_cast<PyTypeObject*>(PyExc_Exception))
     throw Break{"call of the class " + name_of(call.callable)};
+  // What C copies is there.
+  if (base != &PyBaseObject_Type)
+    for (PyObject* value : call.values) open(value);
   return need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
 }
 
@@ -494,6 +497,13 @@ PyObject* Capture::call(State& state, Call call) {
   if (kind == CallKind::Unknown && descriptor != nullptr) kind = recorder_.kind_of(descriptor);
   switch (kind) {
     case CallKind::Operator: return call_operator(call);
+    case CallKind::Entered:
+      // Module.__call__(module, ...)
+      if (call.values.empty() || is_opaque(call.values[0])) break;
+      call.callable = call.values[0];
+      call.values.erase(call.values.begin());
+      --call.positional;
+      return call_module(state, call);
     case CallKind::Pure:
     case CallKind::Mutates: return call_native(call, kind);
     case CallKind::SetsMode: return call_mode(call);

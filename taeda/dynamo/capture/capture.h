@@ -129,6 +129,7 @@ class Capture final : public Capturing {
   // Items of dicts, twins among them. Borrowed; null where there is none.
   PyObject* dict_get(PyObject* dict, PyObject* key);
   bool dict_set(PyObject* dict, PyObject* key, PyObject* value);
+  void note_place(Twin& twin, PyObject* dict, PyObject* key);
   bool dict_delete(PyObject* dict, PyObject* key);
 
   // ---- attributes (attributes.cpp) ----

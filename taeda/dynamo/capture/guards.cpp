@@ -151,6 +151,7 @@ bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& value
     case Kind::Length: return length_of(value) == check.number;
     case Kind::Keys: return has_keys(value, check.object);
     case Kind::Absent: return lacks(value, check.object);
+    case Kind::Present: return PyDict_Check(value) && !lacks(value, check.object);
     case Kind::AbsentKey: {
       PyObject* key = values[check.number & 0xFFFFFFFF];
       PyObject* dict = values[check.number >> 32];
@@ -201,6 +202,7 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
     case Kind::Length:
       return str("len(", path, ") == ", length_of(value), ", expected ", check.number);
     case Kind::Keys: return str("keys of ", path, " differ from ", shown(check.object));
+    case Kind::Present: return str(path, " has no ", shown(check.object));
     case Kind::Absent: return str(path, " has ", shown(check.object), ", which it had not");
     case Kind::AbsentKey:
       return str(texts[check.number >> 32], " has ", path, ", which it had not");
@@ -211,6 +213,39 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
     case Kind::Tensor: return str("tensor '", path, "' ", tensors[check.number].difference(value));
     case Kind::PlainCall: return str(path, " has hooks, or another way to be called");
     case Kind::Unbound: return str(path, " has a value");
+  }
+  return path;
+}
+
+std::string GuardProgram::text(const Check& check) const {
+  const std::string& path = texts[check.source];
+  using Kind = Check::Kind;
+  switch (check.kind) {
+    case Kind::Is: return str(path, " is ", shown(check.object));
+    case Kind::TypeIs:
+      return str("type(", path, ") is ", reinterpret_cast<PyTypeObject*>(check.object)->tp_name);
+    case Kind::TypeVersion: return str(path, " is unchanged");
+    case Kind::Equal: return str(path, " == ", shown(check.object));
+    case Kind::Length: return str("len(", path, ") == ", check.number);
+    case Kind::Keys: return str("keys of ", path, " are ", shown(check.object));
+    case Kind::Absent: return str(shown(check.object), " not in ", path);
+    case Kind::Present: return str(shown(check.object), " in ", path);
+    case Kind::AbsentKey:
+      return str(texts[check.number & 0xFFFFFFFF], " not in ", texts[check.number >> 32]);
+    case Kind::Same: return str(path, " is ", texts[check.number]);
+    case Kind::Distinct: return str(path, " is not ", texts[check.number]);
+    case Kind::Code:
+    case Kind::Definition: return str(path, " is the same function");
+    case Kind::Tensor: {
+      const TensorGuard& guard = tensors[check.number];
+      std::string sizes;
+      for (const int64_t size : guard.sizes)
+        sizes += (sizes.empty() ? "" : ", ") + (size < 0 ? std::string("?") : str(size));
+      return str(path, ": ", dtype_name(guard.dtype), " tensor (", sizes, ") on ", guard.device,
+                 guard.requires_grad ? ", requires grad" : "");
+    }
+    case Kind::PlainCall: return str(path, " has no hooks");
+    case Kind::Unbound: return str(path, " has no value");
   }
   return path;
 }
@@ -237,6 +272,7 @@ bool is_decided_by_dicts(Check::Kind kind, PyObject* value) {
     case Kind::TypeIs: return !(Py_TYPE(value)->tp_flags & Py_TPFLAGS_HEAPTYPE);
     case Kind::Keys: return PyDict_Check(value);
     case Kind::Is:
+    case Kind::Present:
     case Kind::Absent:
     case Kind::Definition:
     case Kind::PlainCall: return true;  // with its tables, which are looked at

@@ -38,6 +38,7 @@ struct Check {
     Length,       // of a list, tuple, dict or set
     Keys,         // of a dict, in order: `object` is a tuple
     Absent,       // a dict without the key `object`
+    Present,      // a dict with it
     AbsentKey,    // the same, two paths in `number`: dict and key
     Same,         // the value of the path `number`
     Distinct,     // not the value of the path `number`
@@ -65,6 +66,8 @@ class GuardProgram {
   std::vector<Check> checks;       // by source, parents first
   std::vector<TensorGuard> tensors;
   std::vector<Owned> kept;
+  // What a check asks, for people.
+  std::string text(const Check& check) const;
   // Numbers that symbols stand for: sizes, strides and offset of tensors, and ints.
   std::vector<int> shaped;  // their sources
   fx::GuardSet numbers;

@@ -358,6 +358,18 @@ class Recipes {
       const int part = value(key);
       add({.kind = Kind::DeleteItem, .target = to(), .parts = {part}});
     }
+    // Those that were written without being read, and then deleted, one by one or by C.
+    Owned written = twin.is_open ? keys_of(twin.original)
+                                 : Owned(need(PySequence_Tuple(twin.deleted.get())));
+    capture_.keep(written.get());
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(written.get()); ++i) {
+      key = PyTuple_GET_ITEM(written.get(), i);
+      if (PyDict_Contains(twin.seen.get(), key) != 0 || PyDict_Contains(twin.original, key) != 1 ||
+          (PyDict_Contains(own, key) != 0 && !is_new(key)))
+        continue;
+      const int part = value(key);
+      add({.kind = Kind::DeleteItem, .target = to(), .parts = {part}});
+    }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keys.get()); ++i) {
       key = PyTuple_GET_ITEM(keys.get(), i);
       item = need(PyDict_GetItemWithError(own, key));

@@ -528,10 +528,24 @@ PyObject* Capture::dict_get(PyObject* dict, PyObject* key) {
   return own.get();
 }
 
+// Of a key that is written: whether it is there tells where it goes; its value does not matter.
+void Capture::note_place(Twin& twin, PyObject* dict, PyObject* key) {
+  if (!is_known_key(key) || is_address(key)) {
+    dict_get(dict, key);
+    return;
+  }
+  const int is_known = PyDict_Contains(dict, key);
+  const int is_missing = PySet_Contains(twin.missing.get(), key);
+  const int is_there = PyDict_Contains(twin.original, key);
+  for (const int answer : {is_known, is_missing, is_there}) need(answer);
+  if (twin.is_open || is_known || is_missing) return;
+  check(is_there ? Check::Kind::Present : Check::Kind::Absent, twin.source, key);
+}
+
 bool Capture::dict_set(PyObject* dict, PyObject* key, PyObject* value) {
   ++writes_;
   if (Twin* twin = twin_of(dict)) {
-    dict_get(dict, key);  // whether it is there tells where it goes
+    note_place(*twin, dict, key);
     need(PySet_Discard(twin->missing.get(), key));
   }
   set_item(dict, key, value);
