@@ -4,6 +4,7 @@ import contextlib
 import copy
 import importlib
 import threading
+import warnings
 
 import compile_fuzz
 import pytest
@@ -323,3 +324,34 @@ def test_inputs_with_gaps_of_several_sizes():
     for size in (8, 12, 20):
         x = t.arange(float(size))[::2]
         assert t.equal(compiled(x), x * 2)
+
+
+def test_warnings_are_told_at_every_call():
+    def function(x):
+        warnings.warn(f"rows: {x.shape[0]}", stacklevel=2)
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+        return x + 1
+
+    def heard(called):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            called(t.ones(2))
+        return [(str(w.message), w.category, w.filename, w.lineno) for w in told]
+
+    compiled = t.compile(function, backend="eager", fullgraph=True)
+    for _ in range(2):
+        assert heard(compiled) == heard(function)
+
+
+@pytest.mark.parametrize("kind", [list, dict, set, tuple], ids=lambda kind: kind.__name__)
+def test_classes_derived_from_containers_are_made_of_what_is_given(kind):
+    class Own(kind):
+        pass
+
+    def function(given, x):
+        made = Own(given)
+        return made, type(made).__name__, x + len(made)
+
+    given = kind({"a": 1, "b": 2})
+    expected = function(given, t.ones(2))
+    assert is_same(t.compile(function, backend="eager")(given, t.ones(2)), expected)

@@ -457,6 +457,12 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     has_tensors = true;
     has_real |= !is_of_graph(tensor_of(o));
   });
+  // as_tensor of numbers
+  if (has_real && is_tensor(result.get()) && versions.empty()) {
+    const Natively natively(*this);
+    result = Ref(checked(wrap(mode_->from_tensor(tensor_of(result.get())))));
+    has_real = false;
+  }
   if (has_real) throw Break{"a result that is no tensor of the graph"};
   // A graph without gradients stays without.
   if (!starts_with_grad_ && autograd::grad_enabled() && dispatch::num_levels() == 0)

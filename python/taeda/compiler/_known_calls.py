@@ -17,6 +17,7 @@ import re
 import sys
 import threading
 import types
+import warnings
 
 import taeda
 from taeda import _C, _ops
@@ -24,7 +25,7 @@ from taeda import _C, _ops
 __all__ = ["CONSTANT", "OPERATOR", "UNKNOWN", "fill", "note"]
 
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
-FUNCTION, BODY, AS_OPERATOR, LOCK, NAMESPACE, OPERATORS = range(8, 14)
+FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -241,6 +242,7 @@ def kinds():
     table[_C._run_backward] = IN_TRANSFORM
     table[vars(_C._FunctionBase)["apply"]] = FUNCTION
     table[_C._dynamo.capture_body] = BODY
+    table[warnings.warn] = WARNS
     table[type(taeda.ops)] = table[type(taeda.ops.aten)] = NAMESPACE
     table[_ops.OpOverloadPacket] = table[_ops.OpOverload] = OPERATORS
     table[_C._dynamo.as_operator] = AS_OPERATOR

@@ -189,6 +189,54 @@ PyObject* Capture::call_as_operator(const Call& call) {
   return need(recorder_.call(call.values[0], call.values[1], call.values[2]));
 }
 
+// warnings.warn(message, category=None, stacklevel=1): behind the graph, as warn_explicit of the
+// line that the stack of frames tells now.
+PyObject* Capture::call_warn(const Call& call) {
+  static PyObject* const warn_explicit = [] {
+    Owned module(PyImport_ImportModule("warnings"));
+    return module ? PyObject_GetAttrString(module.get(), "warn_explicit") : nullptr;
+  }();
+  PyObject* given[3] = {nullptr, nullptr, nullptr};
+  static const char* const names[] = {"message", "category", "stacklevel"};
+  if (call.positional > 3) throw Break{"call of warn"};
+  for (size_t i = 0; i < call.positional; ++i) given[i] = call.values[i];
+  for (size_t i = call.positional; i < call.values.size(); ++i) {
+    PyObject* name = PyTuple_GET_ITEM(call.names, i - call.positional);
+    const auto known = std::find_if(std::begin(names), std::end(names), [&](const char* text) {
+      return PyUnicode_CompareWithASCIIString(name, text) == 0;
+    });
+    if (known == std::end(names)) throw Break{"call of warn"};
+    given[known - std::begin(names)] = call.values[i];
+  }
+  const bool is_plain = given[0] != nullptr && PyUnicode_CheckExact(given[0]) &&
+                        (given[1] == nullptr || given[1] == Py_None || PyType_Check(given[1])) &&
+                        (given[2] == nullptr || PyLong_CheckExact(given[2]));
+  if (!is_plain) throw Break{"call of warn"};
+  PyObject* category = given[1] == nullptr || given[1] == Py_None ? PyExc_UserWarning : given[1];
+  const long level = given[2] == nullptr ? 1 : PyLong_AsLong(given[2]);
+  Owned frame(Py_XNewRef(reinterpret_cast<PyObject*>(PyEval_GetFrame())));
+  for (long i = 1; i < level && frame; ++i)
+    frame = Owned(reinterpret_cast<PyObject*>(
+        PyFrame_GetBack(reinterpret_cast<PyFrameObject*>(frame.get()))));
+  if (!frame) throw Break{"call of warn"};
+  auto* place = reinterpret_cast<PyFrameObject*>(frame.get());
+  Owned code(reinterpret_cast<PyObject*>(PyFrame_GetCode(place)));
+  Owned globals(need(PyObject_GetAttrString(frame.get(), "f_globals")));
+  Owned line(need(PyLong_FromLong(PyFrame_GetLineNumber(place))));
+  Owned registry_name(need(PyUnicode_InternFromString("__warningregistry__")));
+  Owned empty(need(PyDict_New()));
+  PyObject* registry = need(PyDict_SetDefault(globals.get(), registry_name.get(), empty.get()));
+  PyObject* module = PyDict_GetItemString(globals.get(), "__name__");
+  ++writes_;
+  Deferred& told = deferred_.emplace_back();
+  told.callable = warn_explicit;
+  PyObject* file = reinterpret_cast<PyCodeObject*>(code.get())->co_filename;
+  for (PyObject* part :
+       {given[0], category, file, line.get(), module == nullptr ? Py_None : module, registry})
+    told.constants.emplace_back(Py_NewRef(part));
+  return Py_NewRef(Py_None);
+}
+
 // A lock is held while the capture runs what it guards; a region does not end inside.
 PyObject* Capture::call_lock(const Call& call) {
   PyObject* result =
@@ -516,6 +564,7 @@ PyObject* Capture::call(State& state, Call call) {
     case CallKind::Body: return call_body(call);
     case CallKind::AsOperator: return call_as_operator(call);
     case CallKind::Lock: return call_lock(call);
+    case CallKind::Warns: return call_warn(call);
     default: break;
   }
   PyTypeObject* type = Py_TYPE(call.callable);

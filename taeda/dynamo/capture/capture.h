@@ -165,6 +165,7 @@ class Capture final : public Capturing {
   PyObject* call_body(const Call& call);
   PyObject* call_as_operator(const Call& call);
   PyObject* call_lock(const Call& call);
+  PyObject* call_warn(const Call& call);
   static Owned tuple_of(const Call& call);
   // Whether a number is the address of a stand-in, which stands for no number of the program.
   bool is_address(PyObject* number) const;
@@ -242,7 +243,12 @@ class Capture final : public Capturing {
   int64_t writes_ = 0;                            // instructions so far that wrote to something
   bool is_broken_ = false;                        // in a frame that a C function called
   bool is_abandoned_ = false;
-  int num_locks_ = 0;                    // held
+  int num_locks_ = 0;  // held
+  struct Deferred {
+    PyObject* callable;
+    std::vector<Owned> constants;
+  };
+  std::vector<Deferred> deferred_;       // calls for their effect, in their order
   std::map<PyObject*, Owned> grads_;     // that the program gave to its tensors, by stand-in
   std::unordered_set<void*> addresses_;  // that the program asked for by id()
   std::string reason_;

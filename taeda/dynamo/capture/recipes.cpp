@@ -43,6 +43,12 @@ class Recipes {
         add({.kind = Kind::WriteCell, .target = target, .parts = {part}});
       }
     }
+    for (const Capture::Deferred& told : capture_.deferred_) {
+      Action call{.kind = Kind::Call, .object = told.callable};
+      for (const Owned& part : told.constants)
+        call.parts.push_back(add({.kind = Kind::Constant, .object = part.get()}));
+      add(std::move(call));
+    }
     for (const auto& [tensor, grad] : capture_.grads_) {
       const int target = value(tensor), part = value(grad.get());
       add({.kind = Kind::WriteGrad, .target = target, .parts = {part}});
@@ -359,8 +365,8 @@ class Recipes {
       add({.kind = Kind::DeleteItem, .target = to(), .parts = {part}});
     }
     // Those that were written without being read, and then deleted, one by one or by C.
-    Owned written = twin.is_open ? keys_of(twin.original)
-                                 : Owned(need(PySequence_Tuple(twin.deleted.get())));
+    Owned written =
+        twin.is_open ? keys_of(twin.original) : Owned(need(PySequence_Tuple(twin.deleted.get())));
     capture_.keep(written.get());
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(written.get()); ++i) {
       key = PyTuple_GET_ITEM(written.get(), i);

@@ -25,6 +25,7 @@ enum class CallKind : uint8_t {
   Body,         // capture_body(function, args, kwargs): Recorder::cut of that call
   AsOperator,   // as_operator(function, args, kwargs): an operator whatever the function is
   Lock,         // __enter__ and __exit__ of locks
+  Warns,        // warnings.warn: told at the region's end
   Namespace,    // a class whose instances hold operators by name
   Operators,    // a class whose instances are operators
 };
