@@ -23,8 +23,8 @@ GOLDEN = Path(__file__).parents[1] / "golden/programs.json"
 def counted(program):
     """What becomes of a program in three calls."""
     t.compiler.reset()
-    counters.clear()
     expected = outcome(program.function, program.args)
+    counters.clear()
     compiled = t.compile(program.function, backend="eager")
     same = all(is_same(outcome(compiled, program.args), expected) for _ in range(3))
     entry = {
@@ -37,6 +37,13 @@ def counted(program):
     elif counters["given_up"]:
         entry["unlike"] = "a frame is not compiled"
     return entry
+
+
+def note_what_is_not_compiled(entries, others):
+    """A program without a graph, where the other compiler has one, is not compiled."""
+    for name, entry in entries.items():
+        if not entry["graphs"] and others.get(name, entry)["graphs"]:
+            entry.setdefault("unlike", "no frame is compiled")
 
 
 def row(title, entries):
@@ -55,12 +62,14 @@ def main(parts):
     programs = load(parts or None)
     begin = time.process_time()
     found = {program.name: counted(program) for program in programs}
+    note_what_is_not_compiled(found, golden)
     for name, entry in found.items():
         other = golden.get(name, {"graphs": 0, "breaks": 0})
         is_measure = "unlike" not in other
         more = entry["breaks"] > other["breaks"] or entry["graphs"] > max(other["graphs"], 1)
         if "unlike" in entry or (is_measure and more):
             print(f"{name}: {entry}, PyTorch's {other}")
+    note_what_is_not_compiled(golden, found)
     print(f"\n{time.process_time() - begin:.1f} seconds of processor time")
     print("         programs no break  breaks  wrong  not compiled")
     print(row(NAME, found.values()))

@@ -43,8 +43,8 @@ def is_compiled_by_pytorch(program):
 @pytest.mark.parametrize("backend", OPTIONS)
 @pytest.mark.parametrize("program", CASES, ids=lambda program: program.name)
 def test_programs_give_what_they_give_plainly(program, backend):
-    counters.clear()
     expected = outcome(program.function, program.args)
+    counters.clear()
     compiled = t.compile(program.function, backend=backend, **OPTIONS[backend])
     for _ in range(3):
         assert is_same(outcome(compiled, program.args), expected)
