@@ -55,9 +55,8 @@ def main():
         entries[program.name] = counted(program, dynamo, counters)
     lines = [f"{json.dumps(name)}: {json.dumps(entries[name])}" for name in sorted(entries)]
     PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    print(
-        f"{len(entries)} programs, {sum('unlike' in e for e in entries.values())} without measure"
-    )
+    unlike = sum("unlike" in entry for entry in entries.values())
+    print(f"{len(entries)} programs, {unlike} of them no measure")
 
 
 if __name__ == "__main__":
