@@ -3,8 +3,8 @@
 import itertools
 import math
 import pathlib
-import struct
-import zlib
+
+from pictures import write_png
 
 WIDTH, HEIGHT = 720, 448
 LEFT, RIGHT, TOP, BOTTOM = 64, 24, 60, 52
@@ -136,14 +136,7 @@ class PngCanvas:
                 self._blend(px, py, color, max(wide, 0) * max(high, 0))
 
     def save(self, path):
-        header = struct.pack(">IIBBBBB", WIDTH, HEIGHT, 8, 2, 0, 0, 0)
-        rows = zlib.compress(b"".join(b"\0" + row for row in self.pixels), 9)
-        chunks = ((b"IHDR", header), (b"IDAT", rows), (b"IEND", b""))
-        path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks))
-
-
-def _chunk(name, data):
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        write_png(path, WIDTH, HEIGHT, self.pixels)
 
 
 def _hex(color):

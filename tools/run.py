@@ -46,12 +46,16 @@ OWN_HELP = {"demo", "python", "parity", "golden"}
 def demo(arguments: list[str]) -> int:
     build = Build()
     build.run(*PACKAGE)
-    # Options are those of the last program, which then runs alone.
-    names = ("char_transformer.py",) if arguments else ("train_a_model.py", "char_transformer.py")
-    for name in names:
+    # Options are those of the second program, which then runs alone.
+    programs = [
+        ("train_a_model.py", []),
+        ("char_gpt.py", ["--compare", "--compile", "--steps=500"]),
+        ("vae.py", ["--compile", "--steps=800"]),
+    ]
+    for name, options in [("char_gpt.py", arguments)] if arguments else programs:
         program = ROOT / "examples" / name
-        say(f"Running {program.relative_to(ROOT)}")
-        check_call([VENV_PYTHON, program, *arguments], env=build.python_env())
+        say(f"Running {shlex.join([str(program.relative_to(ROOT)), *options])}")
+        check_call([VENV_PYTHON, program, *options], env=build.python_env())
     return 0
 
 

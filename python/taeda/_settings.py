@@ -133,6 +133,8 @@ def set_num_interop_threads(n):
         raise RuntimeError(f"set_num_interop_threads expects an int, but got {type(n).__name__}")
     if n <= 0:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
+    if n >= 2**63:
+        raise ValueError("Overflow when unpacking long long")
     if _num_interop_threads is not None:
         raise RuntimeError(
             "Error: cannot set number of interop threads after parallel work has started or "

@@ -129,6 +129,7 @@ class Compiler {
   Compiler(const std::vector<Value>& inputs, const AotOptions& options)
       : inputs_(inputs), options_(options), made_(std::make_shared<CompiledFunction>()) {
     trace_.decompose = options.decompose;
+    trace_.make_watcher = options.make_watcher;
     trace_.keeps_aliases = true;
     // What the program states of numbers that only data tells is checked when it runs.
     trace_.writes_asserts = true;

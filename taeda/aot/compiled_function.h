@@ -16,6 +16,8 @@ struct AotOptions {
   fx::CompilerFn forward, backward;
   fx::CompilerFn inference;  // of programs without gradients; null: `forward`
   std::function<bool(dispatch::Operator&, dispatch::Stack&)> decompose;
+  // Of traces: see fx::RetraceOptions.
+  std::function<IntrusivePtr<dispatch::Mode>()> make_watcher;
   std::function<void(fx::Graph& joint)> on_joint;  // changes the joint graph before it is cut
   PartitionOptions partition;
   // Cuts joint graphs instead of `partition`.

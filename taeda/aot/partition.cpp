@@ -53,6 +53,13 @@ bool is_compound(const Node& node) {
   return number && !number->expr()->is_symbol();
 }
 
+bool is_view(const Node& node) {
+  const dispatch::Operator* op = node.target().op();
+  if (!op) return false;
+  const dispatch::Schema& schema = fx::schema_of(*op);
+  return !schema.returns.empty() && !schema.returns[0].alias.empty();
+}
+
 // Whether a value is computed again as easily as it is read: pointwise operators, views, copies,
 // constants and arithmetic on sizes.
 bool is_cheap(const Node& node) {
@@ -60,13 +67,10 @@ bool is_cheap(const Node& node) {
   if (is_number(node) || node.target().builtin()) return true;
   const dispatch::Operator* op = node.target().op();
   if (!op || op->has(dispatch::Tag::NondeterministicSeeded)) return false;
-  if (op->has(dispatch::Tag::Pointwise)) return true;
+  if (op->has(dispatch::Tag::Pointwise) || is_view(node)) return true;
   const dispatch::Schema& schema = fx::schema_of(*op);
-  const bool is_view = !schema.returns.empty() && !schema.returns[0].alias.empty();
-  const bool takes_tensors =
-      std::any_of(schema.arguments.begin(), schema.arguments.end(),
-                  [](const dispatch::Argument& a) { return a.type.base == "Tensor"; });
-  return is_view || !takes_tensors;
+  return std::none_of(schema.arguments.begin(), schema.arguments.end(),
+                      [](const dispatch::Argument& a) { return a.type.base == "Tensor"; });
 }
 
 // Everything that the roots are computed from, themselves included; the walk ends at `given`.
@@ -235,6 +239,18 @@ class Partitioner {
     return op && op->has(dispatch::Tag::NondeterministicSeeded);
   }
 
+  // Whether the forward writes the value to memory anyway: the result of a call or a reduction, or
+  // an operand of one. Of equal bytes it is better saved than one that would be written for it.
+  bool lies_in_memory(const Node& node) const {
+    if (!is_cheap(node)) return true;
+    const auto& users = node.users().list();
+    return std::any_of(users.begin(), users.end(), [&](const Node* user) {
+      if (user->op() == fx::OpCode::Output) return true;
+      if (!needed_front_.count(user)) return false;
+      return is_view(*user) ? lies_in_memory(*user) : !is_cheap(*user);
+    });
+  }
+
   // Random numbers are not drawn again, whoever asks for it.
   bool is_asked_for(const std::unordered_set<std::string>& names, const Node& node) const {
     return !names.empty() && !is_random(node) && names.count(node.name()) != 0;
@@ -307,7 +323,8 @@ class Partitioner {
       // tell what s1 is.
       const int64_t cost = is_number(*node)       ? (is_compound(*node) ? kInputCost - 1 : 1)
                            : is_kept_input(*node) ? kInputCost
-                                                  : kInputCost * bytes_of(node->val());
+                                                  : kInputCost * bytes_of(node->val()) +
+                                                        (lies_in_memory(*node) ? 0 : 1);
       cut.add_edge(2 * k, 2 * k + 1, can_save ? cost : MinCut::kUncut);
       if (is_input(*node) || ((is_front || is_random(*node)) && is_fixed(*node)))
         cut.add_edge(source, 2 * k, MinCut::kUncut);

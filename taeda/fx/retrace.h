@@ -45,6 +45,8 @@ struct RetraceOptions {
   // Modes, transform levels and the grad mode of this thread act on the program. Otherwise none of
   // them sees the trace.
   bool stays_on_thread = false;
+  // Makes a mode before autograd that sees the program's calls first; null: none does.
+  std::function<IntrusivePtr<dispatch::Mode>()> make_watcher;
   // Null: that of the fake inputs, or a new one, if inputs are made fake. Conditions that it takes
   // as true while the program runs become assertions of the graph where `writes_asserts`.
   IntrusivePtr<FakeMode> fake_mode;

@@ -152,7 +152,13 @@ std::optional<Retraced> TraceRun::run(Program program) {
   std::vector<Value> results;
   {
     std::optional<Active> active(std::in_place, *this);
-    append_leaves(program(inputs_), results);
+    {
+      const IntrusivePtr<dispatch::Mode> watcher =
+          options_.make_watcher ? options_.make_watcher() : nullptr;
+      std::optional<dispatch::ActiveMode> watching;
+      if (watcher) watching.emplace(*watcher);
+      append_leaves(program(inputs_), results);
+    }
     origins_.leave_forward();
     if (!functional_) active.reset();
     if (!finish(results)) return std::nullopt;
@@ -201,6 +207,7 @@ RetraceOptions TraceRun::inner_options() const {
   inner.stays_on_thread = false;  // regions are graphs, and this thread's tracer is ours
   inner.names.clear();
   inner.fakes.clear();
+  inner.make_watcher = nullptr;
   return inner;
 }
 

@@ -340,6 +340,7 @@ NodeId ExprGraph::simplify(Op op, NodeId a, NodeId b, NodeId c) {
       if (is_constant(a, 1.0)) return b;
       break;
     case Op::Div:
+    case Op::Pow:
       if (is_constant(b, 1.0)) return a;
       break;
     case Op::Neg:

@@ -68,6 +68,7 @@ TEST(Expr, OnlyBitExactSimplification) {
   ExprGraph graph;
   NodeId x = graph.input(0, Type::F32);
   EXPECT_EQ(graph.apply(Op::Mul, x, graph.constant(1, Type::F32)), x);
+  EXPECT_EQ(graph.apply(Op::Pow, x, graph.constant(1, Type::F32)), x);
   EXPECT_EQ(graph.apply(Op::Add, x, graph.constant(-0.0, Type::F32)), x);
   EXPECT_NE(graph.apply(Op::Add, x, graph.constant(0.0, Type::F32)), x);
   EXPECT_NE(graph.apply(Op::Mul, x, graph.constant(0.0, Type::F32)),

@@ -26,7 +26,6 @@ def test_libraries_that_are_not_used():
     assert backends.cuda.is_built() is backends.mps.is_built() is False
     with pytest.raises(RuntimeError, match="without MPS backend"):
         backends.mps.is_macos_or_newer(13, 0)
-    assert "none" in backends.quantized.supported_engines
     backends.quantized.engine = backends.quantized.engine
     with pytest.raises(RuntimeError, match="quantized engine"):
         backends.quantized.engine = "nothing"
@@ -39,6 +38,7 @@ def test_libraries_that_are_not_used():
 
 @pytest.mark.skipif(t.__name__ != "taeda", reason="what this build does not have")
 def test_libraries_of_this_build():
+    assert t.backends.quantized.supported_engines == ["none"]
     for name in ("mkl", "mkldnn", "nnpack", "kleidiai", "cusparselt", "opt_einsum"):
         assert getattr(t.backends, name).is_available() is False
     with (
@@ -125,3 +125,52 @@ def test_scripts_stay_python():
 def test_types():
     assert isinstance(1.5, t.types.Number) and isinstance(True, t.types.Number)
     assert isinstance("cpu", t.types.Device)
+
+
+@pytest.mark.skipif(t.__name__ != "taeda", reason="the place of the function")
+def test_classes_of_tests_with_settings():
+    from types import SimpleNamespace
+    from unittest import TestCase
+
+    from taeda.testing.patched_classes import make_test_cls_with_patches
+
+    settings, seen = SimpleNamespace(depth=1), []
+
+    class Tests(TestCase):
+        limit = 3
+
+        def test_it(self):
+            seen.append((settings.depth, self.limit))
+
+    made = make_test_cls_with_patches(Tests, "Deep", "_deep", (settings, "depth", 2))
+    assert made.__name__ == "DeepTests" and not hasattr(made, "test_it")
+    made("test_it_deep").test_it_deep()
+    assert seen == [(2, 3)] and settings.depth == 1
+
+
+def test_modules_of_devices():
+    assert t.get_device_module("cpu") is t.get_device_module() is t.cpu
+    assert t.get_device_module("cuda:0") is t.get_device_module(t.device("cuda")) is t.cuda
+    with pytest.raises(RuntimeError, match="Device 'meta' does not have a corresponding module"):
+        t.get_device_module("meta")
+    with pytest.raises(RuntimeError, match="Invalid value of device '3'"):
+        t.get_device_module(3)
+
+
+def test_errors_of_devices():
+    assert issubclass(t.OutOfMemoryError, RuntimeError)
+    assert t.cuda.OutOfMemoryError is t.OutOfMemoryError
+    assert issubclass(t.AcceleratorError, RuntimeError)
+    assert str(t.OutOfMemoryError).endswith(f"{t.__name__}.OutOfMemoryError'>")
+
+
+def test_streams_of_the_cpu():
+    stream, event = t.cpu.Stream(), t.cpu.Event()
+    assert event.query() is True and event.record() is event.synchronize() is event.wait() is None
+    assert stream.wait_stream(t.cpu.current_stream()) is stream.record_event() is None
+    with t.cpu.stream(stream):
+        assert t.cpu.current_stream() is stream
+        with t.cpu.stream(None):
+            assert t.cpu.current_stream() is stream
+    assert t.cpu.current_stream() is not stream
+    assert t.cpu.set_device("cpu") is None

@@ -32,15 +32,28 @@ int main() {
 """
 
 
-def test_kernels_of_the_page_read_back_as_they_are(tmp_path):
-    page = (ROOT / "docs/kernel_ir.md").read_text()
-    kernels = re.findall(r"^```kernel\n(.*?)^```", page, re.S | re.M)
-    assert len(kernels) >= 5
+def kernels_of(page):
+    text = (ROOT / "docs" / page).read_text()
+    return re.findall(r"^```kernel\n(.*?)^```", text, re.S | re.M)
+
+
+@pytest.mark.parametrize("page, least", [("kernel_ir.md", 5), ("kernel_examples.md", 11)])
+def test_kernels_of_the_page_read_back_as_they_are(page, least, tmp_path):
+    kernels = kernels_of(page)
+    assert len(kernels) >= least
     for i, text in enumerate(kernels):
         (tmp_path / f"{i}.kernel").write_text(text)
     run_program(
         READER.replace("COUNT", str(len(kernels))).replace("FOLDER", str(tmp_path)), tmp_path
     )
+
+
+def test_examples_are_those_of_the_tests():
+    tested = (ROOT / "tests/kernel/kernels.h").read_text()
+    shown = [text for text in kernels_of("kernel_examples.md") if "buffer b0" not in text]
+    assert len(shown) == 9
+    for text in shown:
+        assert f'R"({text})"' in tested
 
 
 def test_the_program_prints_what_the_page_says(tmp_path):

@@ -15,6 +15,7 @@
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
 #include "taeda/aot/compiled_function.h"
+#include "taeda/inductor/recognize_attention.h"
 #include "taeda/inductor/segments.h"
 #include "taeda/kernel/native/disk_cache.h"
 
@@ -50,6 +51,7 @@ aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& m
   made->form = read_form(PyDict_GetItemString(given, "form"));
   aot::AotOptions options;
   options.decompose = inductor::decompose_for_lowering;
+  if (is_set(given, "matches_patterns")) options.make_watcher = inductor::make_attention_finder;
   options.partition.memory_budget =
       read_memory_budget(PyDict_GetItemString(given, "memory_budget"));
   options.on_joint = read_pass(option(given, "on_joint"));

@@ -187,9 +187,14 @@ PyObject* substitute(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-// Functions that captures know; see CallKind.
-PyObject* only_captured(PyObject*, PyObject*) {
-  PyErr_SetString(PyExc_RuntimeError, "this function is called by captured programs alone");
+// Functions that captures know; see CallKind. Two of them: functions of C are equal where their
+// code is.
+PyObject* capture_body(PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_RuntimeError, "capture_body is called by captured programs alone");
+  return nullptr;
+}
+PyObject* as_operator(PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_RuntimeError, "as_operator is called by captured programs alone");
   return nullptr;
 }
 
@@ -210,9 +215,9 @@ PyMethodDef functions[] = {
     {"is_capturing", is_capturing, METH_NOARGS, "Whether the caller is being captured."},
     {"substitute", substitute, METH_VARARGS,
      "substitute(function, with): captures enter another function in place of one."},
-    {"capture_body", only_captured, METH_VARARGS,
+    {"capture_body", capture_body, METH_VARARGS,
      "capture_body(function, args, kwargs): (a module, what it takes, the result)."},
-    {"as_operator", only_captured, METH_VARARGS,
+    {"as_operator", as_operator, METH_VARARGS,
      "as_operator(function, args, kwargs): the call as one node of the graph."},
     {"set_stance", set_stance, METH_O, "set_stance(number): how compiled functions behave."},
     {"set_known_calls", set_known_calls, METH_O,

@@ -69,6 +69,12 @@ class ActiveCapture final : public dynamo::Capturing {
   bool begin_call(State& state) override { return capture_.begin_call(state); }
   void end_frame(TaedaFrame* frame) override { capture_.end_frame(frame); }
   void break_call() override { capture_.break_call(); }
+  void note_raised() override {
+    dynamo::Owned error(taeda_take_raised());
+    const std::string kind = error ? Py_TYPE(error.get())->tp_name : "an error";
+    owner_.tell("given up", "the program raises " + kind, nullptr, 0);
+    taeda_set_raised(error.release());
+  }
   void finish() override { capture_.finish(); }
   bool close(PyObject* value) override { return keep(capture_.close(value)); }
   bool close(const std::vector<const State*>& frames) override {

@@ -497,6 +497,13 @@ bool GraphRecorder::is_unbacked(PyObject* value) const {
   return false;
 }
 
+const fx::Node* GraphRecorder::node_of_number(PyObject* number) const {
+  const auto& node = sym_node_of(number);
+  const fx::Arg arg = is_symint(number) ? tracer_->arg_of(dispatch::Value(SymInt(node)))
+                                        : tracer_->arg_of(dispatch::Value(node));
+  return arg.is_node() ? arg.node() : nullptr;
+}
+
 // The same structure with nodes for tensors and symbolic numbers.
 Ref GraphRecorder::with_nodes(PyObject* value) {
   if (const auto level = levels_.find(value); level != levels_.end())
@@ -790,17 +797,28 @@ PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
   std::vector<fx::Node*> nodes = since(mark);
   const std::unordered_set<const fx::Node*> inside(nodes.begin(), nodes.end());
   Ref taken(checked(PyList_New(0)));
+  // What stands for nodes in the captured program.
+  std::unordered_map<const fx::Node*, PyObject*> objects;
+  const auto note_object = [&](PyObject* o) { objects[tracer_->node_of(tensor_of(o))] = o; };
+  for (const Ref& kept : kept_) for_each_tensor(kept.get(), note_object);
+  for (const Input& input : inputs_) {
+    PyObject* o = input.object.get();
+    if (input.fake.defined())
+      note_object(o);
+    else
+      objects[node_of_number(o)] = o;
+  }
   const auto take = [&](fx::Node& input) {
     if (inside.contains(&input) || own.contains(&input)) return;
     if (input.op() == fx::OpCode::GetAttr) {
       own[&input] = &fx::copy_node(input, *body, [](fx::Node&) { return fx::Arg(); });
       return;
     }
-    if (input.val().is_none()) throw Break{"a level of a transform inside of a function"};
+    const auto object = objects.find(&input);
+    if (object == objects.end()) throw Break{"a function that takes a part of a result"};
     own[&input] = &body->placeholder(input.name());
     own[&input]->set_val(input.val());
-    const Ref value(checked(wrap_any(input.val())));
-    if (PyList_Append(taken.get(), value.get()) < 0) throw_python_error();
+    if (PyList_Append(taken.get(), object->second) < 0) throw_python_error();
   };
   const Ref results(checked(PyList_New(0)));
   for_each_tensor(result, [&](PyObject* o) {

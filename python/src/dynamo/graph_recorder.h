@@ -100,6 +100,7 @@ class GraphRecorder final : public dynamo::Recorder {
                        Ref object);
   // Nodes since a mark that are no inputs, the last first.
   std::vector<fx::Node*> since(size_t mark) const;
+  const fx::Node* node_of_number(PyObject* number) const;
   Ref with_nodes(PyObject* value);
   std::string unique_name(const std::string& source);
   void record(PyObject* function, PyObject* args, PyObject* kwargs, PyObject* result);

@@ -17,6 +17,7 @@ from taeda.compiler._testing import (
     three,
     unsupported,
 )
+from taeda.testing.patched_classes import make_test_cls_with_patches
 
 __all__ = [
     "AotEagerAndRecordGraphs",
@@ -24,6 +25,7 @@ __all__ = [
     "CompileCounterWithBackend",
     "EagerAndRecordGraphs",
     "expectedFailureDynamic",
+    "make_test_cls_with_patches",
     "normalize_gm",
     "rand_strided",
     "reduce_to_scalar_loss",

@@ -4,7 +4,7 @@ from taeda.backends._compiled import is_compile_supported
 from taeda.compiler._counters import counters
 from taeda.fx.fake.modes import detect_fake_mode
 from taeda.testing._comparison import same
-from taeda.utils._config_module import dynamo_config as _config
+from taeda.testing.expected_counts import ifdynstaticdefault, range_iterator
 
 __all__ = [
     "counters",
@@ -14,10 +14,3 @@ __all__ = [
     "range_iterator",
     "same",
 ]
-
-range_iterator = type(iter(range(0)))
-
-
-def ifdynstaticdefault(count1, count2):
-    """The first where sizes are constants until they change, the second otherwise."""
-    return count1 if _config.assume_static_by_default else count2

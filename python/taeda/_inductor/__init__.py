@@ -127,6 +127,7 @@ def _plan_options(form):
     return {
         "form": form,
         "memory_budget": functorch_config.activation_memory_budget,
+        "matches_patterns": config.pattern_matcher,
         **_passes(),
     }
 

@@ -9,9 +9,14 @@ from taeda.cpu.memory import (
     memory_stats,
     reset_peak_memory_stats,
 )
+from taeda.cpu.streams import Event, Stream, StreamContext, current_stream, stream
 
 __all__ = [
+    "Event",
+    "Stream",
+    "StreamContext",
     "current_device",
+    "current_stream",
     "device_count",
     "empty_cache",
     "is_available",
@@ -22,6 +27,8 @@ __all__ = [
     "memory_reserved",
     "memory_stats",
     "reset_peak_memory_stats",
+    "set_device",
+    "stream",
     "synchronize",
 ]
 
@@ -44,6 +51,10 @@ def device_count():
 def current_device():
     """The name of the current device."""
     return "cpu"
+
+
+def set_device(device):
+    """Changes nothing: there is one CPU."""
 
 
 def synchronize(device=None):

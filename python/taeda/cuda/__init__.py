@@ -7,12 +7,15 @@ as PyTorch's CPU-only build accepts them.
 from collections import OrderedDict
 
 import taeda
+from taeda._errors import AcceleratorError, OutOfMemoryError
 from taeda.cuda.streams import CUDAGraph, Event, ExternalStream, Stream, StreamContext, graph
 
 __all__ = [
+    "AcceleratorError",
     "CUDAGraph",
     "Event",
     "ExternalStream",
+    "OutOfMemoryError",
     "Stream",
     "StreamContext",
     "can_device_access_peer",

@@ -99,6 +99,8 @@ inductor_config = ConfigModule(
     "Settings of the compiler of graphs, read when a graph is compiled.",
     # When kernels are compiled: "background", "wait", "never" or "only".
     native="background",
+    # Attention that a program spells out becomes attention in one pass, which rounds differently.
+    pattern_matcher=True,
     # Functions of a taeda.fx.Graph, which they change: of the graph as it is given, of the joint
     # graph before it is cut, and of each graph before it is lowered.
     pre_grad_custom_pass=None,
@@ -133,7 +135,6 @@ inductor_config = ConfigModule(
     max_autotune_pointwise=False,
     coordinate_descent_tuning=False,
     epilogue_fusion=True,
-    pattern_matcher=True,
     split_reductions=True,
     unroll_reductions_threshold=8,
     compile_threads=None,

@@ -26,6 +26,21 @@ def _register_device_module(device_type, module):
     sys.modules[f"taeda.{name}"] = module
 
 
+def get_device_module(device=None):
+    """The module of a device: `taeda.cuda` for "cuda:0"; without one, that of the CPU."""
+    import taeda
+
+    if not isinstance(device, (str, taeda.device)) and device is not None:
+        raise RuntimeError(f"Invalid value of device '{device}', expect torch.device, str, or None")
+    name = "cpu" if device is None else taeda.device(device).type
+    module = getattr(taeda, name, None)
+    if module is None:
+        raise RuntimeError(
+            f"Device '{name}' does not have a corresponding module registered as 'torch.{name}'."
+        )
+    return module
+
+
 def generate_methods_for_privateuse1_backend(
     for_tensor=True,
     for_module=True,

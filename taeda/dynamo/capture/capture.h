@@ -64,6 +64,7 @@ class Capture final : public Capturing {
   bool begin_call(State& state) override;
   void end_frame(TaedaFrame* frame) override;
   void break_call() override { is_broken_ = true; }
+  void note_raised() override {}
   void finish() override;
   bool close(PyObject* value) override;
   bool close(const std::vector<const State*>& frames) override;

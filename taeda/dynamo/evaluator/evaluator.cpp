@@ -228,7 +228,10 @@ class Evaluator {
       state_.keyword_names = nullptr;
       if (flow == Flow::Raise) add_traceback();
       if (const ExceptionEntry* entry = state_.code->handler_of(unit)) return handle(*entry);
-      if (is_last_captured()) return end_capture(false);
+      if (is_last_captured()) {
+        capture_->note_raised();
+        return end_capture(false);
+      }
       cut_stack(0);
       if (!end_frame()) return finish(nullptr);
     }

@@ -39,6 +39,8 @@ class Capturing {
   // A break in a frame that a C function called: the call of that function is the break.
   virtual void break_call() = 0;
   virtual void end_frame(TaedaFrame* frame) = 0;
+  // The program raises out of its frames, which it will do again by itself.
+  virtual void note_raised() = 0;
   // Before the captured world is taken apart.
   virtual void finish() = 0;
   // The end of the region, in the world of stand-ins. False: it cannot be compiled.

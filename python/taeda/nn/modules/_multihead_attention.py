@@ -234,5 +234,8 @@ def why_not_fused(tensors):
 
 def _turned(query, key, value):
     """(length, batch, features) of each; one tensor given twice stays one."""
-    turned = {id(tensor): tensor.transpose(1, 0) for tensor in (query, key, value)}
-    return turned[id(query)], turned[id(key)], turned[id(value)]
+    turned_query = query.transpose(1, 0)
+    turned_key = turned_query if key is query else key.transpose(1, 0)
+    if value is query:
+        return turned_query, turned_key, turned_query
+    return turned_query, turned_key, turned_key if value is key else value.transpose(1, 0)

@@ -14,19 +14,21 @@
 namespace taeda::cpu {
 
 // The trailing `ndim` dimensions of a tensor as rows in compute type T, in place where memory
-// allows it.
+// allows it. Rows whose neighbours lie apart are copied at once, by blocks: one by one they would
+// take a line of the cache per element.
 template <class T>
 class NormRows {
  public:
-  NormRows(const Tensor& t, int64_t ndim)
-      : shape_(t, trailing(t, ndim), true, {}),
-        source_(tile_source(t.dtype(), compute_type(DTypeOf<T>::value))),
-        base_(static_cast<const char*>(t.data())),
-        is_plain_(t.dtype() == DTypeOf<T>::value && t.is_contiguous()),
+  NormRows(const Tensor& given, int64_t ndim)
+      : tensor_(has_dense_rows(given) ? given : given.contiguous()),
+        shape_(tensor_, trailing(tensor_, ndim), true, {}),
+        source_(tile_source(tensor_.dtype(), compute_type(DTypeOf<T>::value))),
+        base_(static_cast<const char*>(tensor_.data())),
+        is_plain_(tensor_.dtype() == DTypeOf<T>::value && tensor_.is_contiguous()),
         length_(shape_.num_reduced) {
     // Rows in logical order: kept dimensions must not be sorted by stride.
-    for (int64_t d = t.dim() - ndim - 1; d >= 0; --d)
-      outer_.push_back({t.sizes()[d], t.strides()[d] * t.element_size()});
+    for (int64_t d = tensor_.dim() - ndim - 1; d >= 0; --d)
+      outer_.push_back({tensor_.sizes()[d], tensor_.strides()[d] * tensor_.element_size()});
   }
   int64_t length() const { return length_; }
   int64_t count() const { return shape_.num_outputs; }
@@ -44,9 +46,13 @@ class NormRows {
   }
 
  private:
+  static bool has_dense_rows(const Tensor& t) {
+    return t.dim() == 0 || t.strides().back() <= 1 || t.sizes().back() == 1;
+  }
   static uint64_t trailing(const Tensor& t, int64_t ndim) {
     return ((uint64_t{1} << ndim) - 1) << (t.dim() - ndim);
   }
+  Tensor tensor_;
   ReduceShape shape_;
   TileSource source_;
   const char* base_;
@@ -65,11 +71,13 @@ RowBuffer<T> row_buffer(int64_t n) {
 // A vector argument in compute type; null where it is absent.
 template <class T>
 struct RowParameter {
+  Tensor dense;  // which `data` may point into
   RowBuffer<T> own;
   const T* data = nullptr;
   RowParameter(const Tensor& t, int64_t n) {
     if (!t.defined()) return;
-    const NormRows<T> rows(t, t.dim());
+    dense = t.contiguous();
+    const NormRows<T> rows(dense, dense.dim());
     if (!rows.is_plain()) own = row_buffer<T>(n);
     data = rows.get(0, 0, n, own.get());
   }

@@ -1,0 +1,320 @@
+// Noting scores, and the product that ends attention.
+#include "taeda/inductor/recognize_attention.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <unordered_map>
+
+#include "taeda/autograd/grad_mode.h"
+#include "taeda/dispatch/dispatcher.h"
+#include "taeda/fx/shapes/sym_expr_node.h"
+#include "taeda/ops/attention/functions.h"
+#include "taeda/ops/functions.h"
+#include "taeda/ops/normalization/operators.h"
+#include "taeda/ops/operators.h"
+
+namespace taeda::inductor {
+
+using dispatch::Operator;
+using dispatch::Stack;
+using dispatch::Value;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Keys from which on the gradient in one pass, which computes scores again, is the faster one.
+constexpr int64_t kLongRow = 1024;
+
+// A tensor, and the state in which it was read.
+struct Operand {
+  Tensor tensor;
+  uint32_t version = 0;
+
+  Operand() = default;
+  explicit Operand(const Tensor& t) : tensor(t), version(t.version()) {}
+  bool is_unchanged() const { return !tensor.defined() || tensor.version() == version; }
+};
+
+// How scores, or their softmax, came about.
+struct Scores {
+  Operand result, query, transposed_key;
+  double scale = 1;
+  Operand mask;          // added, or true where -inf is filled in
+  bool is_fill = false;  // which of the two
+  bool is_softmax = false;
+
+  bool is_unchanged() const {
+    return result.is_unchanged() && query.is_unchanged() && transposed_key.is_unchanged() &&
+           mask.is_unchanged();
+  }
+};
+
+enum class Part : uint8_t { Product, Einsum, Multiply, Divide, Add, Fill, Softmax };
+
+const std::unordered_map<const Operator*, Part>& parts() {
+  static const auto* const made = new std::unordered_map<const Operator*, Part>{
+      {&ops::matmul, Part::Product},
+      {&ops::bmm, Part::Product},
+      {&ops::einsum, Part::Einsum},
+      {&ops::mul_Tensor, Part::Multiply},
+      {&ops::mul_Scalar, Part::Multiply},
+      {&ops::mul__Tensor, Part::Multiply},
+      {&ops::div_Tensor, Part::Divide},
+      {&ops::div_Scalar, Part::Divide},
+      {&ops::div__Tensor, Part::Divide},
+      {&ops::add_Tensor, Part::Add},
+      {&ops::add__Tensor, Part::Add},
+      {&ops::masked_fill_Scalar, Part::Fill},
+      {&ops::masked_fill__Scalar, Part::Fill},
+      {&ops::softmax_int, Part::Softmax},
+      {&ops::_softmax, Part::Softmax},
+  };
+  return *made;
+}
+
+// A number of the program; nothing where it is a tensor or depends on sizes.
+std::optional<double> number_in(const Value& v) {
+  if (v.is<int64_t>() || v.is<double>()) return v.to_double();
+  if (!v.is<Tensor>() || !v.get<Tensor>().defined()) return std::nullopt;
+  const Tensor& t = v.get<Tensor>();
+  if (!t.impl()->is_wrapped_number() || is_complex(t.dtype())) return std::nullopt;
+  const Scalar number = read_scalar(t);
+  if (number.is_symbolic()) return std::nullopt;
+  return number.to_double();
+}
+
+// Whether two sizes are equal without a condition on any of them.
+bool are_same(const SymInt& a, const SymInt& b) {
+  if (!a.is_symbolic() || !b.is_symbolic())
+    return !a.is_symbolic() && !b.is_symbolic() && a.expect_int() == b.expect_int();
+  const fx::SymExprNode *x = fx::SymExprNode::from(a.node()), *y = fx::SymExprNode::from(b.node());
+  return x && y && x->expr() == y->expr();
+}
+
+// The value of a size in the run that was traced; 0 where it has none.
+int64_t likely(const SymInt& size) {
+  if (!size.is_symbolic()) return size.expect_int();
+  const fx::SymExprNode* node = fx::SymExprNode::from(size.node());
+  return node && node->expr()->has_hint ? node->expr()->value.integer : 0;
+}
+
+bool have_same_sizes(const Tensor& a, const Tensor& b, int64_t num_dims) {
+  if (a.dim() < num_dims || b.dim() < num_dims) return false;
+  for (int64_t d = 0; d < num_dims; ++d)
+    if (!are_same(a.sym_size(d), b.sym_size(d))) return false;
+  return true;
+}
+
+// The letters of an einsum that is a product of matrices: of the operands, of the result, of the
+// batch in the result's order, of rows, of what is summed over, and of columns.
+struct ProductLetters {
+  std::string first, second, out, batch, row, inner, column;
+};
+
+std::optional<ProductLetters> read_letters(std::string equation) {
+  std::erase(equation, ' ');
+  const size_t comma = equation.find(','), arrow = equation.find("->");
+  if (comma == std::string::npos || arrow == std::string::npos || comma > arrow)
+    return std::nullopt;
+  ProductLetters l;
+  l.first = equation.substr(0, comma);
+  l.second = equation.substr(comma + 1, arrow - comma - 1);
+  l.out = equation.substr(arrow + 2);
+  const auto has = [](const std::string& text, char c) { return text.find(c) != text.npos; };
+  for (const std::string* text : {&l.first, &l.second, &l.out})
+    for (size_t i = 0; i < text->size(); ++i) {
+      const char c = (*text)[i];
+      const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+      if (!is_letter || text->find(c, i + 1) != text->npos) return std::nullopt;
+    }
+  for (const char c : l.out) {
+    const bool in_first = has(l.first, c), in_second = has(l.second, c);
+    if (!in_first && !in_second) return std::nullopt;
+    (in_first && in_second ? l.batch : in_first ? l.row : l.column) += c;
+  }
+  for (const char c : l.first)
+    if (!has(l.out, c)) l.inner += c;
+  const bool is_product = l.row.size() == 1 && l.column.size() == 1 && l.inner.size() == 1 &&
+                          has(l.second, l.inner[0]) && l.second.size() == l.batch.size() + 2;
+  return is_product ? std::optional(l) : std::nullopt;
+}
+
+// A tensor whose dimensions have the letters `from`, in the order `to`.
+Tensor reordered(const Tensor& t, const std::string& from, const std::string& to) {
+  if (from == to) return t;
+  std::vector<int64_t> order;
+  for (const char c : to) order.push_back(static_cast<int64_t>(from.find(c)));
+  return t.permute(order);
+}
+
+class AttentionFinder final : public dispatch::Mode {
+ public:
+  AttentionFinder() { is_before_autograd = true; }
+
+  bool offer_early(Operator& op, Stack& stack) override {
+    const auto found = parts().find(&op);
+    if (found == parts().end()) return false;
+    if (found->second == Part::Product) return take_product(op, stack);
+    if (found->second == Part::Einsum) return take_einsum(op, stack);
+    const Scores* scores = find(stack.at(0));
+    // A mask may stand first.
+    if (!scores && found->second == Part::Add && &op == &ops::add_Tensor) {
+      scores = find(stack.at(1));
+      if (scores) std::swap(stack[0], stack[1]);
+    }
+    if (!scores || scores->is_softmax) return false;
+    std::optional<Scores> next = followed(*scores, found->second, op, stack);
+    if (!next) return false;
+    dispatch::call_boxed(op, stack);
+    note(std::move(*next), stack.at(0).get<Tensor>());
+    return true;
+  }
+  // What is left below autograd is not its concern.
+  bool offer(Operator& op, Stack& stack) override {
+    run(op, stack);
+    return true;
+  }
+  void run(Operator& op, Stack& stack) override { dispatch::call_boxed(op, stack); }
+
+ private:
+  const Scores* find(const Value& v) const {
+    if (!v.is<Tensor>() || !v.get<Tensor>().defined()) return nullptr;
+    const auto found = known_.find(v.get<Tensor>().impl());
+    return found == known_.end() || !found->second.is_unchanged() ? nullptr : &found->second;
+  }
+  void note(Scores scores, const Tensor& result) {
+    // Scores that a mask makes larger are those of another attention.
+    const bool is_alike = scores.result.tensor.dim() == result.dim() &&
+                          have_same_sizes(scores.result.tensor, result, result.dim()) &&
+                          scores.result.tensor.dtype() == result.dtype();
+    if (!is_alike) return;
+    scores.result = Operand(result);
+    known_[result.impl()] = std::move(scores);
+  }
+
+  // The scores behind another step; nothing where attention has no such step.
+  static std::optional<Scores> followed(const Scores& scores, Part part, Operator& op,
+                                        const Stack& stack) {
+    Scores next = scores;
+    switch (part) {
+      case Part::Multiply:
+      case Part::Divide: {
+        const std::optional<double> by = number_in(stack.at(1));
+        if (!by || *by == 0 || scores.mask.tensor.defined()) return std::nullopt;
+        next.scale = part == Part::Multiply ? scores.scale * *by : scores.scale / *by;
+        return next;
+      }
+      case Part::Add: {
+        const bool is_tensor = stack.at(1).is<Tensor>() && stack.at(1).get<Tensor>().defined() &&
+                               !stack.at(1).get<Tensor>().impl()->is_wrapped_number();
+        if (!is_tensor || scores.mask.tensor.defined() || number_in(stack.at(2)) != 1.0)
+          return std::nullopt;
+        next.mask = Operand(stack.at(1).get<Tensor>());
+        return next;
+      }
+      case Part::Fill:
+        if (scores.mask.tensor.defined() || number_in(stack.at(2)) != -kInfinity)
+          return std::nullopt;
+        next.mask = Operand(stack.at(1).get<Tensor>());
+        next.is_fill = true;
+        return next;
+      case Part::Softmax: {
+        const int64_t dim = stack.at(1).to_int();
+        const bool keeps_dtype = &op == &ops::softmax_int ? stack.at(2).is_none() : true;
+        if ((dim != -1 && dim != scores.result.tensor.dim() - 1) || !keeps_dtype)
+          return std::nullopt;
+        next.is_softmax = true;
+        return next;
+      }
+      case Part::Product:
+      case Part::Einsum: break;
+    }
+    return std::nullopt;
+  }
+
+  bool take_product(Operator& op, Stack& stack) {
+    const Tensor first = stack.at(0).get<Tensor>(), second = stack.at(1).get<Tensor>();
+    if (const Scores* scores = find(stack[0]); scores && scores->is_softmax)
+      if (const Tensor made = attention(*scores, second); made.defined()) return give(made, stack);
+    return run_product(op, stack, first, second);
+  }
+  static bool give(const Tensor& made, Stack& stack) {
+    stack.clear();
+    stack.emplace_back(made);
+    return true;
+  }
+
+  // "bhqd,bhkd->bhqk" and "bhqk,bhkd->bhqd", whatever the letters and their order are.
+  bool take_einsum(Operator& op, Stack& stack) {
+    const std::optional<ProductLetters> letters = read_letters(stack.at(0).get<std::string>());
+    if (!letters || !stack.at(1).is<std::vector<Tensor>>()) return false;
+    const std::vector<Tensor> operands = stack.at(1).get<std::vector<Tensor>>();
+    const auto [first, second, out, batch, row, inner, column] = *letters;
+    if (operands.size() != 2 || operands[0].dim() != static_cast<int64_t>(first.size()) ||
+        operands[1].dim() != static_cast<int64_t>(second.size()))
+      return false;
+    const Scores* scores = find(Value(operands[0]));
+    if (scores && scores->is_softmax && first == batch + row + inner) {
+      const Tensor made =
+          attention(*scores, reordered(operands[1], second, batch + inner + column));
+      if (made.defined()) return give(reordered(made, batch + row + column, out), stack);
+    }
+    if (out != batch + row + column) return false;
+    return run_product(op, stack, reordered(operands[0], first, batch + row + inner),
+                       reordered(operands[1], second, batch + inner + column));
+  }
+
+  // The call, whose result may be scores of these operands.
+  bool run_product(Operator& op, Stack& stack, const Tensor& first, const Tensor& second) {
+    const bool may_be_scores =
+        first.dim() == second.dim() && (first.dim() == 3 || first.dim() == 4) &&
+        first.dtype() == second.dtype() && have_same_sizes(first, second, first.dim() - 2);
+    if (!may_be_scores) return false;
+    Scores scores;
+    scores.query = Operand(first);
+    scores.transposed_key = Operand(second);
+    dispatch::call_boxed(op, stack);
+    const Tensor& result = stack.at(0).get<Tensor>();
+    scores.result = Operand(result);
+    known_[result.impl()] = std::move(scores);
+    return true;
+  }
+
+  // Undefined where attention in one pass does not take the operands.
+  static Tensor attention(const Scores& scores, const Tensor& given) {
+    const int64_t dim = scores.query.tensor.dim();
+    if (given.dim() != dim || !have_same_sizes(scores.query.tensor, given, dim - 2)) return {};
+    const bool is_recorded =
+        autograd::grad_enabled() && (scores.result.tensor.requires_grad() || given.requires_grad());
+    if (is_recorded && likely(given.sym_size(-2)) < kLongRow) return {};
+    // Heads are the second of four dimensions.
+    const auto with_heads = [dim](const Tensor& t) { return dim == 4 ? t : t.unsqueeze(1); };
+    const Tensor query = with_heads(scores.query.tensor), value = with_heads(given),
+                 key = with_heads(scores.transposed_key.tensor.transpose(-2, -1));
+    Tensor mask, is_left_out;
+    if (scores.mask.tensor.defined()) {
+      Tensor seen = scores.mask.tensor;
+      if (dim == 3 && seen.dim() == 3) seen = seen.unsqueeze(1);
+      while (seen.dim() < 4) seen = seen.unsqueeze(0);
+      if (!scores.is_fill && seen.dtype() != query.dtype()) return {};
+      mask = scores.is_fill ? seen.to(query.dtype()).masked_fill(seen, Scalar(-kInfinity)) : seen;
+      is_left_out = (scores.is_fill ? seen : seen.eq(Scalar(-kInfinity))).all(-1, true);
+    }
+    constexpr int64_t kOnePass = 1;
+    if (_fused_sdp_choice(query, key, value, mask, 0, false, scores.scale) != kOnePass) return {};
+    Tensor made = std::get<0>(_scaled_dot_product_flash_attention_for_cpu(
+        query, key, value, 0, false, mask, scores.scale));
+    if (is_left_out.defined())
+      made = made.masked_fill(is_left_out, Scalar(std::numeric_limits<double>::quiet_NaN()));
+    return dim == 4 ? made : made.squeeze(1);
+  }
+
+  std::unordered_map<const TensorImpl*, Scores> known_;
+};
+
+}  // namespace
+
+IntrusivePtr<dispatch::Mode> make_attention_finder() { return make_intrusive<AttentionFinder>(); }
+
+}  // namespace taeda::inductor
