@@ -46,8 +46,9 @@ def test_programs_give_what_they_give_plainly(program, backend):
     expected = outcome(program.function, program.args)
     counters.clear()
     compiled = t.compile(program.function, backend=backend, **OPTIONS[backend])
+    is_rounded = backend == "inductor" and program.is_fused
     for _ in range(3):
-        assert is_same(outcome(compiled, program.args), expected)
+        assert is_same(outcome(compiled, program.args), expected, is_rounded)
     breaks, graphs = limits(program)
     assert sum(counters["graph_break"].values()) <= breaks, dict(counters["graph_break"])
     assert counters["stats"]["unique_graphs"] <= graphs
