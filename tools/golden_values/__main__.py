@@ -1,12 +1,13 @@
 """Makes the golden values: PyTorch's results and gradients on the records' samples."""
 
+import subprocess
 import sys
 
 import record_calls
 
 import taeda
 from golden_values import peer, store
-from golden_values.arguments import parse
+from golden_values.arguments import PROGRAMS, parse
 from golden_values.evaluate import DTYPES
 
 
@@ -33,6 +34,11 @@ def entry_of(call):
 
 def main(arguments):
     chosen = parse(arguments).family
+    if not chosen or PROGRAMS in chosen:
+        # A process of its own: the tests' module under test is chosen at its import.
+        subprocess.run([sys.executable, "-m", "golden_values.programs"], check=True)
+    if chosen == [PROGRAMS]:
+        return 0
     records = [r for r in record_calls.records().values() if not chosen or r.family in chosen]
     families = {}
     for record in records:

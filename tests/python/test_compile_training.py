@@ -1,0 +1,447 @@
+"""taeda.compile in training: losses and parameters of eager runs, and how often is compiled."""
+
+import copy
+import gc
+import importlib
+import os
+import threading
+
+import compile_models
+import pytest
+from under_test import NAME, t
+
+nn = importlib.import_module(f"{NAME}.nn")
+F = importlib.import_module(f"{NAME}.nn.functional")
+func = importlib.import_module(f"{NAME}.func")
+optim = importlib.import_module(f"{NAME}.optim")
+checkpoint = importlib.import_module(f"{NAME}.utils.checkpoint").checkpoint
+counters = importlib.import_module(f"{NAME}._dynamo.utils").counters
+
+OPTIONS = {"eager": {}, "inductor": {"options": {"native": "never"}}}
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    monkeypatch.setenv("TAEDA_COMPILE_STRICT", os.environ.get("TAEDA_COMPILE_STRICT", "1"))
+    t.compiler.reset()
+    counters.clear()
+
+
+@pytest.fixture(params=OPTIONS)
+def compiled(request):
+    """Compiles with one of the backends."""
+
+    def compile_with(program, **options):
+        return t.compile(program, backend=request.param, **OPTIONS[request.param], **options)
+
+    return compile_with
+
+
+class Net(nn.Module):
+    def __init__(self, dropout=0.0, is_checkpointed=False):
+        super().__init__()
+        self.a = nn.Linear(8, 16)
+        self.b = nn.Linear(16, 16)
+        self.c = nn.Linear(16, 4)
+        self.norm = nn.LayerNorm(16)
+        self.dropout = nn.Dropout(dropout)
+        self.is_checkpointed = is_checkpointed
+
+    def forward(self, x):
+        h = F.gelu(self.a(x))
+        if self.is_checkpointed:
+            h = h + checkpoint(self.b, self.norm(h), use_reentrant=False)
+        else:
+            h = h + self.b(self.norm(h))
+        return self.c(self.dropout(h))
+
+
+def batches(sizes):
+    """Inputs and targets, the same for the same sizes."""
+    generator = t.Generator()
+    generator.manual_seed(0)
+    for size in sizes:
+        x = t.randn(size, 8, generator=generator)
+        yield x, t.randint(0, 4, (size,), generator=generator)
+
+
+def train(model, forward, sizes=(8,) * 4, *, amp=False, scaled=False, accumulate=1, clip=None,
+          scheduled=False, make=optim.AdamW, compile_step=None):  # fmt: skip
+    """Losses of a training, in the way of a user's script."""
+    t.manual_seed(1)
+    optimizer = make(model.parameters(), lr=0.01)
+    scheduler = optim.lr_scheduler.StepLR(optimizer, 1, 0.5) if scheduled else None
+    scaler = t.amp.GradScaler("cpu", enabled=scaled)
+    step = compile_step(optimizer.step) if compile_step else lambda: scaler.step(optimizer)
+    losses = []
+    for number, (x, y) in enumerate(batches(sizes), start=1):
+        with t.autocast("cpu", dtype=t.bfloat16, enabled=amp):
+            loss = F.cross_entropy(forward(x), y)
+        scaler.scale(loss / accumulate).backward()
+        losses.append(loss.item())
+        if number % accumulate:
+            continue
+        if clip:
+            nn.utils.clip_grad_norm_(model.parameters(), clip)
+        step()
+        scaler.update()
+        if scheduler:
+            scheduler.step()
+        optimizer.zero_grad()
+    return losses
+
+
+def assert_trains_alike(compiled, net=None, **options):
+    """Trains a model eagerly and a copy compiled; gives the number of graphs."""
+    t.manual_seed(0)
+    plain = Net(**(net or {}))
+    other = copy.deepcopy(plain)
+    expected = train(plain, plain, **options)
+    if step := options.pop("step", None):
+        options["compile_step"] = step
+    got = train(other, compiled(other), **options)
+    assert got == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    for p, q in zip(plain.parameters(), other.parameters()):
+        t.testing.assert_close(p, q, rtol=1e-3, atol=1e-4)
+    assert not counters["graph_break"], dict(counters["graph_break"])
+    return counters["stats"]["unique_graphs"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"amp": True},
+        {"scaled": True},
+        {"accumulate": 2},
+        {"clip": 0.5},
+        {"scheduled": True},
+        {"net": {"is_checkpointed": True}},
+        {"net": {"dropout": 0.5}},
+        {"amp": True, "scaled": True, "accumulate": 2, "clip": 1.0, "scheduled": True},
+    ],
+    ids=lambda options: "+".join(options) or "plain",
+)
+def test_losses_are_those_of_eager_runs(compiled, options):
+    assert assert_trains_alike(compiled, **options) == 1
+
+
+def test_sizes_of_batches_compile_twice(compiled):
+    assert assert_trains_alike(compiled, sizes=(8, 5, 7, 3, 9, 8, 2, 6, 11)) == 2
+
+
+OPTIMIZERS = {
+    name: getattr(optim, name)
+    for name in dir(optim)
+    if isinstance(getattr(optim, name), type)
+    and issubclass(getattr(optim, name), optim.Optimizer)
+    and name not in ("Optimizer", "LBFGS", "SparseAdam")  # a closure; sparse gradients
+}
+
+# Their steps make partial functions, which live on across a break: the frame runs as it is.
+NOT_COMPILED = ("Adafactor", "Adagrad")
+
+
+def stepped(name, options, compile_step, steps=4):
+    """Parameters after some steps with given gradients."""
+    t.manual_seed(0)
+    params = [nn.Parameter(t.randn(4, 3)), nn.Parameter(t.randn(5, 2))]
+    optimizer = OPTIMIZERS[name](params, lr=0.01, **options)
+    step = compile_step(optimizer.step)
+    for _ in range(steps):
+        for p in params:
+            p.grad = t.randn(p.shape)
+        step()
+    return params
+
+
+@pytest.mark.parametrize("foreach", [False, True])
+@pytest.mark.parametrize("name", sorted(OPTIMIZERS))
+def test_compiled_steps_of_optimizers(compiled, name, foreach):
+    options = {"foreach": foreach} if name not in ("Adafactor", "Muon") else {}
+    expected = stepped(name, options, lambda step: step)
+    got = stepped(name, options, compiled)
+    for p, q in zip(expected, got):
+        t.testing.assert_close(p, q, rtol=1e-4, atol=1e-5)
+    assert name in NOT_COMPILED or not counters["given_up"], dict(counters["given_up"])
+
+
+def test_a_schedule_of_rates_compiles_no_step_again(compiled):
+    t.manual_seed(0)
+    params = [nn.Parameter(t.randn(4, 3))]
+    optimizer = optim.SGD(params, lr=t.tensor(0.1), momentum=0.9)
+    scheduler = optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    step = compiled(optimizer.step)
+    graphs = []
+    for _ in range(6):
+        params[0].grad = t.ones(4, 3)
+        step()
+        scheduler.step()
+        graphs.append(counters["stats"]["unique_graphs"])
+    assert graphs[2] == graphs[-1], dict(counters["recompile"])
+
+
+def test_a_whole_step_is_compiled(compiled):
+    def made():
+        t.manual_seed(0)
+        model = Net()
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step
+
+    plain, other = made(), compiled(made())
+    for x, y in batches((8,) * 4):
+        t.testing.assert_close(other(x, y), plain(x, y), rtol=1e-4, atol=1e-5)
+
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(20, 16)
+        self.qkv = nn.Linear(16, 48)
+        self.out = nn.Linear(16, 20)
+
+    def forward(self, token, cache):
+        h = self.embed(token)
+        q, k, v = self.qkv(h).chunk(3, -1)
+        if cache is not None:
+            k, v = t.cat([cache[0], k], 1), t.cat([cache[1], v], 1)
+        mixed = F.scaled_dot_product_attention(q[:, None], k[:, None], v[:, None])[:, 0]
+        return self.out(h + mixed)[:, -1].argmax(-1, keepdim=True), (k, v)
+
+
+def test_a_growing_cache_compiles_three_graphs(compiled):
+    """One without a cache, one for its first length, one for all lengths."""
+    t.manual_seed(0)
+    model = Decoder().eval()
+
+    def decoded(step):
+        token, cache, out = t.tensor([[1]]), None, []
+        with t.no_grad():
+            for _ in range(20):
+                token, cache = step(token, cache)
+                out.append(token.item())
+        return out
+
+    assert decoded(compiled(model)) == decoded(model)
+    assert counters["stats"]["unique_graphs"] <= 3, dict(counters["recompile"])
+
+
+@pytest.mark.parametrize("sizes", [(5, 6, 7, 8, 9), (1, 4, 3, 12, 7)])
+def test_lengths_of_sequences(compiled, sizes):
+    t.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+    model = nn.TransformerEncoder(layer, 1)
+    fast = compiled(model)
+    for size in sizes:
+        x = t.randn(2, size, 16)
+        t.testing.assert_close(fast(x), model(x), rtol=1e-4, atol=1e-5)
+    assert counters["stats"]["unique_graphs"] <= 2 + (1 in sizes)
+
+
+def test_sizes_of_images_and_running_statistics(compiled):
+    t.manual_seed(0)
+    plain = nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 2)
+    )  # fmt: skip
+    other = copy.deepcopy(plain)
+    fast = compiled(other)
+    for batch, size in ((2, 8), (3, 9), (4, 12), (5, 10)):
+        x = t.randn(batch, 3, size, size)
+        a, b = plain(x), fast(x)
+        t.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+        a.sum().backward()
+        b.sum().backward()
+    t.testing.assert_close(plain[1].running_mean, other[1].running_mean)
+    t.testing.assert_close(plain[0].weight.grad, other[0].weight.grad, rtol=1e-3, atol=1e-4)
+    assert counters["stats"]["unique_graphs"] <= 2
+
+
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (lambda: nn.LSTM(4, 8, 2, batch_first=True), (2, 5, 4)),
+        (lambda: nn.GRU(4, 8, batch_first=True, bidirectional=True), (2, 5, 4)),
+        (lambda: nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True), (2, 5, 4)),
+        (lambda: nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)), (2, 4)),
+        (lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(4, 4)).eval(), (2, 4)),
+    ],
+    ids=["lstm", "gru", "transformer", "weight_norm", "spectral_norm"],
+)
+def test_layers_and_their_gradients(compiled, make, shape):
+    t.manual_seed(0)
+    plain = make()
+    other = copy.deepcopy(plain)
+    fast = compiled(other)
+    x = t.randn(shape)
+    first = lambda out: out[0] if isinstance(out, tuple) else out
+    a, b = first(plain(x)), first(fast(x))
+    t.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+    a.square().sum().backward()
+    b.square().sum().backward()
+    for p, q in zip(plain.parameters(), other.parameters()):
+        t.testing.assert_close(p.grad, q.grad, rtol=1e-3, atol=1e-4)
+
+
+def test_hooks_of_modules(compiled):
+    model, seen = Net(), []
+    model.a.register_forward_hook(lambda module, args, out: out * 2)
+    model.b.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+    model.b.register_full_backward_hook(lambda module, down, up: seen.append(up[0].shape))
+    x = t.randn(2, 8)
+    fast = compiled(model)
+    t.testing.assert_close(fast(x), model(x), rtol=1e-4, atol=1e-5)
+    fast(x).sum().backward()
+    assert seen == [(2, 16)]
+
+
+def test_hooks_of_parameters(compiled):
+    model, seen = Net(), []
+    model.a.weight.register_hook(lambda grad: seen.append("grad"))
+    model.a.weight.register_post_accumulate_grad_hook(lambda p: seen.append("accumulated"))
+    compiled(model)(t.randn(2, 8)).sum().backward()
+    assert seen == ["grad", "accumulated"]
+
+
+def test_frozen_parameters(compiled):
+    model = Net()
+    fast = compiled(model)
+    model.a.requires_grad_(False)
+    fast(t.randn(2, 8)).sum().backward()
+    assert model.a.weight.grad is None and model.b.weight.grad is not None
+    model.a.requires_grad_(True)
+    fast(t.randn(2, 8)).sum().backward()
+    assert model.a.weight.grad is not None
+
+
+def test_replaced_parameters_and_modules(compiled):
+    model = Net()
+    fast = compiled(model)
+    x = t.randn(2, 8)
+    fast(x)
+    model.a = nn.Linear(8, 16)
+    t.testing.assert_close(fast(x), model(x), rtol=1e-4, atol=1e-5)
+    model.b.weight = nn.Parameter(t.zeros(16, 16))
+    t.testing.assert_close(fast(x), model(x), rtol=1e-4, atol=1e-5)
+    model.load_state_dict(Net().state_dict())
+    t.testing.assert_close(fast(x), model(x), rtol=1e-4, atol=1e-5)
+
+
+def test_state_that_forward_writes(compiled):
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("seen", t.zeros(()))
+            self.calls = 0
+
+        def forward(self, x):
+            self.seen += 1
+            self.calls += 1
+            return x * self.seen + self.calls
+
+    plain, other = Counting(), Counting()
+    fast = compiled(other)
+    for _ in range(6):
+        assert t.equal(plain(t.ones(2)), fast(t.ones(2)))
+    assert plain.calls == other.calls and t.equal(plain.seen, other.seen)
+    assert counters["stats"]["unique_graphs"] <= 4, dict(counters["recompile"])
+
+
+def test_gradients_of_gradients():
+    """Of the eager backend: graphs with their own gradients have no second ones, in PyTorch too."""
+    x = t.randn(3, requires_grad=True)
+    fast = t.compile(lambda v: (v**3).sum(), backend="eager")
+    (first,) = t.autograd.grad(fast(x), x, create_graph=True)
+    (second,) = t.autograd.grad(first.sum(), x)
+    t.testing.assert_close(second, 6 * x)
+
+
+def test_gradients_per_sample(compiled):
+    model = Net()
+    params = {name: p.detach() for name, p in model.named_parameters()}
+
+    def loss(p, x, y):
+        return F.cross_entropy(func.functional_call(model, p, (x[None],)), y[None])
+
+    per_sample = func.vmap(func.grad(loss), (None, 0, 0))
+    x, y = next(batches((3,)))
+    expected, got = per_sample(params, x, y), compiled(per_sample)(params, x, y)
+    for name in expected:
+        t.testing.assert_close(got[name], expected[name], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("values", [(0.1, 0.2, 0.3, 0.05, 0.7), (3, 4, 5, 6, 9)], ids=str)
+def test_numbers_that_change(compiled, values):
+    def scaled(x, by):
+        return x - by * x * 2
+
+    fast = compiled(scaled)
+    x = t.randn(4)
+    for value in values:
+        t.testing.assert_close(fast(x, value), scaled(x, value))
+    assert counters["stats"]["unique_graphs"] <= 2, dict(counters["recompile"])
+
+
+def test_threads_train_one_compiled_model(compiled):
+    model = Net()
+    fast = compiled(model)
+    x = t.randn(2, 8)
+    expected = model(x).detach()
+    found = [None] * 4
+
+    def work(i):
+        found[i] = all(t.allclose(fast(x), expected, atol=1e-5) for _ in range(20))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(found)
+
+
+def test_models_that_are_dropped_are_freed(compiled):
+    weak = importlib.import_module("weakref")
+    model = Net()
+    fast = compiled(model)
+    fast(t.randn(2, 8)).sum().backward()
+    seen = weak.ref(model.a.weight)
+    del model, fast
+    gc.collect()
+    assert seen() is None
+
+
+def test_calls_leave_nothing_behind(compiled):
+    fast = compiled(lambda x: (x + 1).relu())
+    x = t.randn(10)
+    for _ in range(100):
+        fast(x)
+    gc.collect()
+    before = len(gc.get_objects())
+    for _ in range(1000):
+        fast(x)
+    gc.collect()
+    assert len(gc.get_objects()) - before < 50
+
+
+@pytest.mark.parametrize("first", range(0, 40, 20))
+def test_random_models(first):
+    options = {"options": {"native": "never"}}
+    found = {n: compile_models.run((n, "inductor", options))[1] for n in range(first, first + 20)}
+    assert {n: text for n, text in found.items() if text} == {}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("native", ["never", "wait"])
+@pytest.mark.parametrize("first", range(1000, 1200, 20))
+def test_more_random_models(first, native):
+    options = {"options": {"native": native}}
+    found = {n: compile_models.run((n, "inductor", options))[1] for n in range(first, first + 20)}
+    assert {n: text for n, text in found.items() if text} == {}
