@@ -207,6 +207,8 @@ def _storage(self):
 
 def _typed_storage(self):
     """The memory as numbers, without the warning."""
+    if has_torch_function_unary(self):
+        return handle_torch_function(_C.Tensor._typed_storage, (self,), self)
     from taeda.storage import TypedStorage
 
     return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype, _internal=True)

@@ -1,6 +1,9 @@
 // Regions between Python and C++, and calls of control flow with them.
 #include "python/src/fx/fx_regions.h"
 
+#include <optional>
+#include <vector>
+
 #include "python/interop/errors.h"
 #include "python/interop/gil.h"
 #include "python/interop/tensor_object.h"
@@ -92,25 +95,37 @@ PyObject* call_control_flow(PyObject*, PyObject* const* argv, Py_ssize_t nargs) 
 
 // ---- programs traced by C++ ----
 
-// A functional mode over a tracer: see Note [Layers of a trace] in fx/retrace.h.
-fx::Tracer* program_tracer() {
+// A functional mode over a tracer, perhaps below modes that look on: see Note [Layers of a trace]
+// in fx/retrace.h. Where the two begin; nothing where there are none.
+std::optional<size_t> program_modes() {
   const dispatch::ModeStack& modes = dispatch::modes();
-  if (modes.size() < 2 || !dynamic_cast<fx::FunctionalMode*>(modes.back().get())) return nullptr;
-  return dynamic_cast<fx::Tracer*>(modes[modes.size() - 2].get());
+  size_t i = modes.size();
+  while (i > 0 && modes[i - 1]->is_before_autograd &&
+         !dynamic_cast<fx::FunctionalMode*>(modes[i - 1].get()))
+    --i;
+  const bool is_traced = i >= 2 && dynamic_cast<fx::FunctionalMode*>(modes[i - 1].get()) &&
+                         dynamic_cast<fx::Tracer*>(modes[i - 2].get());
+  return is_traced ? std::optional(i - 2) : std::nullopt;
 }
 
-// Without the two modes, until the end of the scope.
+fx::Tracer* program_tracer() {
+  const std::optional<size_t> first = program_modes();
+  return first ? dynamic_cast<fx::Tracer*>(dispatch::modes()[*first].get()) : nullptr;
+}
+
+// Without these modes, until the end of the scope.
 class BelowProgram {
  public:
-  BelowProgram() : functional_(dispatch::pop_mode()), tracer_(dispatch::pop_mode()) {}
+  explicit BelowProgram(size_t first) {
+    while (dispatch::modes().size() > first) taken_.push_back(dispatch::pop_mode());
+  }
   ~BelowProgram() {
-    dispatch::push_mode(std::move(tracer_));
-    dispatch::push_mode(std::move(functional_));
+    for (; !taken_.empty(); taken_.pop_back()) dispatch::push_mode(std::move(taken_.back()));
   }
   BelowProgram(const BelowProgram&) = delete;
 
  private:
-  IntrusivePtr<dispatch::Mode> functional_, tracer_;
+  std::vector<IntrusivePtr<dispatch::Mode>> taken_;
 };
 
 // traces_program(): whether the innermost modes write down the values of a program
@@ -127,7 +142,7 @@ PyObject* call_below_program(PyObject*, PyObject* const* argv, Py_ssize_t nargs)
     const fx::Tracer* program = program_tracer();
     TAEDA_CHECK(program, "no program is being traced");
     find_tracer(argv[0])->take_settings(*program);
-    const BelowProgram below;
+    const BelowProgram below(*program_modes());
     return checked(PyObject_Call(argv[1], argv[2], nullptr));
   });
 }
