@@ -11,8 +11,25 @@
 
 namespace taeda::inductor {
 
+namespace {
+
+// Memory of plans is the CPU's.
+void check_device(const fx::Graph& graph) {
+  for (const fx::Node& node : graph) {
+    const Value val = node.val();
+    if (!val.is<Tensor>() || !val.get<Tensor>().defined()) continue;
+    const Device device = val.get<Tensor>().device();
+    if (device.type() != DeviceType::CPU)
+      throw_error(ErrorKind::NotImplemented,
+                  str("a graph with a tensor on ", device, " (", node.name(), ") is not compiled"));
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<CompiledGraph> compile(const fx::Graph& graph, fx::AttributeReader attributes) {
   fx::check_closed(graph);
+  check_device(graph);
   auto plan = std::make_shared<fx::Plan>(graph);
   std::map<std::string, Value> constants;
   for (const fx::Node* node : graph.find(fx::OpCode::GetAttr))

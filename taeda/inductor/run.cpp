@@ -369,6 +369,8 @@ std::vector<Value> CompiledGraph::run(const std::vector<Value>& inputs) {
   Parts& plan = *parts_;
   if (plan.num_pending.load(std::memory_order_acquire) > 0) plan.adopt();
   const autograd::NoGrad no_grad;
+  // Casts are part of the graph.
+  const ExcludeKeys without_casts(Key::Autocast);
   // Fake tensors, transforms and tensors of other classes have operators of their own.
   if (!std::all_of(inputs.begin(), inputs.end(), has_memory)) return plan.eager(inputs);
   // Kernels draw from counters, which another engine has not.

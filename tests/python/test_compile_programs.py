@@ -1,5 +1,6 @@
 """Compiled programs as a whole: training, errors, threads, backends, random programs."""
 
+import collections
 import contextlib
 import copy
 import importlib
@@ -13,6 +14,7 @@ from under_test import NAME, t
 
 nn = importlib.import_module(f"{NAME}.nn")
 F = importlib.import_module(f"{NAME}.nn.functional")
+checkpoint = importlib.import_module(f"{NAME}.utils.checkpoint").checkpoint
 compiler = importlib.import_module(f"{NAME}.compiler")
 counters = importlib.import_module(f"{NAME}.compiler._counters").counters
 dynamo = importlib.import_module(f"{NAME}._dynamo")
@@ -355,3 +357,111 @@ def test_classes_derived_from_containers_are_made_of_what_is_given(kind):
     given = kind({"a": 1, "b": 2})
     expected = function(given, t.ones(2))
     assert is_same(t.compile(function, backend="eager")(given, t.ones(2)), expected)
+
+
+BACKENDS = {"eager": {}, "inductor": INTERPRETED}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_casts_switched_off_inside_of_autocast(backend):
+    def function(x):
+        y = x @ x
+        with t.autocast("cpu", enabled=False):
+            z = x @ x
+        return y, z
+
+    compiled = t.compile(function, backend=backend, **BACKENDS[backend])
+    x = t.randn(4, 4)
+    with t.autocast("cpu", dtype=t.bfloat16):
+        for _ in range(2):
+            assert is_same(compiled(x), function(x))
+
+
+def test_a_break_while_a_lock_is_held(capsys):
+    lock = threading.Lock()
+
+    def function(x):
+        with lock:
+            y = x + 1
+            print("held", lock.locked())
+            return y * 2
+
+    compiled = t.compile(function, backend="eager")
+    for _ in range(2):
+        assert is_same(compiled(t.ones(2)), function(t.ones(2)))
+    assert not lock.locked()
+
+
+def test_functions_given_to_checkpoint_that_write_to_the_program():
+    log = []
+
+    def body(x):
+        log.append(len(log))
+        return x.sin()
+
+    def function(x):
+        return checkpoint(body, x, use_reentrant=False).sum()
+
+    compiled = t.compile(function, backend="eager")
+    for count in (1, 2, 3):
+        compiled(t.ones(2))
+        assert log == list(range(count))
+
+
+def test_autograd_functions_that_write_to_the_program():
+    log = []
+
+    class Noted(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            log.append("forward")
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            log.append("backward")
+            return grad * 2
+
+    compiled = t.compile(lambda x: Noted.apply(x).sum(), backend="eager")
+    for count in (1, 2, 3):
+        compiled(t.ones(2, requires_grad=True)).backward()
+        assert log == ["forward", "backward"] * count
+
+
+def test_warnings_that_are_errors_are_handled():
+    def function(x):
+        try:
+            warnings.warn("bad", stacklevel=1)
+        except UserWarning:
+            return x - 1
+        return x + 1
+
+    compiled = t.compile(function, backend="eager")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert is_same(compiled(t.ones(2)), t.zeros(2))
+
+
+def test_global_hooks_see_modules_of_the_program_alone():
+    seen = []
+    handle = nn.modules.module.register_module_forward_hook(
+        lambda module, args, out: seen.append(type(module).__name__)
+    )
+    try:
+        model = nn.Linear(2, 2)
+        t.compile(lambda x: model(x), backend="eager")(t.ones(1, 2))
+        assert seen == ["Linear"]
+    finally:
+        handle.remove()
+
+
+def test_the_order_of_ordered_dicts_is_guarded():
+    def function(d, x):
+        return x * next(iter(d.values()))
+
+    d = collections.OrderedDict(a=2.0, b=3.0)
+    compiled = t.compile(function, backend="eager")
+    for _ in range(3):
+        assert is_same(compiled(d, t.ones(2)), function(d, t.ones(2)))
+        d.move_to_end("a")
+        assert is_same(compiled(d, t.ones(2)), function(d, t.ones(2)))

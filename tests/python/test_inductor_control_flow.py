@@ -1,5 +1,7 @@
 """Control flow in graphs that are compiled: regions have plans of their own."""
 
+import gc
+
 import pytest
 from taeda._inductor import compile
 from taeda.fx.aot import aot_function
@@ -145,3 +147,14 @@ def test_errors_inside():
     with pytest.raises(IndexError, match="out of bounds"):
         run(x, t.tensor([1, 4]))
     assert same(run(-x, t.tensor([1, 4])), f(-x, t.tensor([1, 4])))
+
+
+def test_metadata_survives_collections():
+    thresholds = gc.get_threshold()
+    try:
+        for first in range(1, 60):
+            gc.set_threshold(first, 5, 5)
+            graph = make_fx(identity, tracing_mode="symbolic")(t.randn(5, 3)).graph
+            assert all("val" in node.meta for node in graph.find_nodes(op="placeholder"))
+    finally:
+        gc.set_threshold(*thresholds)

@@ -385,9 +385,16 @@ PyObject* GraphRecorder::real_of(PyObject* value, int* source) const {
 
 CallKind GraphRecorder::kind_of(PyObject* function) const { return known_calls().of(function); }
 
+PyObject* GraphRecorder::substitute_of(PyObject* callable) const {
+  return known_calls().substitute_of(callable);
+}
+
 PyObject* GraphRecorder::function_of(PyObject* callable) const {
-  PyObject* substitute = known_calls().substitute_of(callable);
-  return substitute ? substitute : compiled_function_of(callable);
+  return compiled_function_of(callable);
+}
+
+void GraphRecorder::record_call(PyObject* function, PyObject* args, PyObject* result) {
+  record(function, args, nullptr, result);
 }
 
 bool GraphRecorder::is_data_dependent(PyObject* exception) const {

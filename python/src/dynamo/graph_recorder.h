@@ -64,10 +64,12 @@ class GraphRecorder final : public dynamo::Recorder {
   PyTypeObject* class_of(PyObject* value) const override;
   PyObject* real_of(PyObject* value, int* source) const override;
   PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) override;
+  void record_call(PyObject* function, PyObject* args, PyObject* result) override;
   void note(PyObject* function, PyObject* args, PyObject* result) override;
   bool is_data_dependent(PyObject* exception) const override;
   const std::string& break_reason() const override { return break_reason_; }
   dynamo::CallKind kind_of(PyObject* function) const override;
+  PyObject* substitute_of(PyObject* callable) const override;
   PyObject* function_of(PyObject* callable) const override;
   // Which inputs share memory, and where they lie in it.
   void note_memory(dynamo::Entry& entry) const;

@@ -93,7 +93,10 @@ void hand_over(fx::Node& node) {
 int node_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(node_object(self)->graph);
-  return node_object(self)->node ? visit_meta(*node_object(self)->node, visit, arg) : 0;
+  fx::Node* node = node_object(self)->node;
+  // The metadata of a graph that C++ holds too outlives this object.
+  if (!node || (node->graph() && node->graph()->use_count() > 1)) return 0;
+  return visit_meta(*node, visit, arg);
 }
 
 int node_clear(PyObject* self) {

@@ -59,7 +59,7 @@ def list_backends(exclude_tags=_EXPERIMENTAL):
 @register_backend(tags=("debug",))
 def eager(gm, example_inputs, **_):
     """The captured graph as it is."""
-    return gm
+    return gm.forward
 
 
 def _aot(partition_name):

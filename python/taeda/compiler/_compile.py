@@ -50,7 +50,7 @@ def _graph_compiler(backend, options):
                 f"{type(error).__name__}: {error}",
                 stacklevel=2,
             )
-            compiled = gm
+            compiled = gm.forward
         made.append(compiled)
         # Plans are called without Python in between.
         return getattr(compiled, "_plan", compiled)

@@ -52,6 +52,21 @@ PyObject* cached_function_of(PyObject* callable) {
   return function && PyFunction_Check(function.get()) ? function.get() : nullptr;
 }
 
+// Whether a filter of the process makes errors of warnings.
+bool are_warnings_errors() {
+  static PyObject* const module = PyImport_ImportModule("warnings");
+  Owned filters(PyObject_GetAttrString(module, "filters"));
+  if (!filters || !PyList_Check(filters.get())) throw Raised{};
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(filters.get()); ++i) {
+    PyObject* filter = PyList_GET_ITEM(filters.get(), i);
+    PyObject* action = PyTuple_Check(filter) ? PyTuple_GET_ITEM(filter, 0) : nullptr;
+    if (action != nullptr && PyUnicode_Check(action) &&
+        PyUnicode_CompareWithASCIIString(action, "error") == 0)
+      return true;
+  }
+  return false;
+}
+
 bool is_method_wrapper(PyObject* callable) {
   static PyTypeObject* const type = [] {
     Owned wrapper(PyObject_GetAttrString(Py_None, "__repr__"));
@@ -151,15 +166,20 @@ PyObject* Capture::call_function(const Call& call) {
   const bool has_gradient = result && !is_broken_ && recorder_.run_backward(result.get());
   const bool is_closed = recorder_.end_rehearsal();
   if (!has_gradient) throw Raised{};
-  if (pending_writes() != writes) throw Break{"an autograd Function that writes to the program"};
+  // What was written cannot be taken back.
+  if (pending_writes() != writes)
+    throw Abandoned{"an autograd Function that writes to the program"};
   if (!is_closed) throw Break{"an autograd Function that reads tensors of the program"};
   static PyObject* const apply = [] {
     Owned module(PyImport_ImportModule("taeda.compiler._capture"));
     return module ? PyObject_GetAttrString(module.get(), "apply_function") : nullptr;
   }();
-  Call node{apply, call.values, call.positional + 1, nullptr};
-  node.values.insert(node.values.begin(), type);
-  return call_operator(node);
+  Owned named(need(PyTuple_New(static_cast<Py_ssize_t>(call.positional) + 1)));
+  PyTuple_SET_ITEM(named.get(), 0, Py_NewRef(type));
+  for (size_t i = 0; i < call.positional; ++i)
+    PyTuple_SET_ITEM(named.get(), i + 1, Py_NewRef(call.values[i]));
+  recorder_.record_call(apply, named.get(), result.get());
+  return result.release();
 }
 
 // capture_body(function, args, kwargs)
@@ -172,7 +192,7 @@ PyObject* Capture::call_body(const Call& call) {
   open(call.values[2]);
   Owned result(need(PyObject_Call(call.values[0], call.values[1], call.values[2])));
   if (is_broken_) return result.release();
-  if (pending_writes() != writes) throw Break{"a function that writes to the program"};
+  if (pending_writes() != writes) throw Abandoned{"a function that writes to the program"};
   if (modes != Modes::now()) throw Break{"a function that sets modes"};
   open_deep(result.get());
   PyObject* body = need(recorder_.cut(mark, result.get()));
@@ -212,6 +232,7 @@ PyObject* Capture::call_warn(const Call& call) {
                         (given[1] == nullptr || given[1] == Py_None || PyType_Check(given[1])) &&
                         (given[2] == nullptr || PyLong_CheckExact(given[2]));
   if (!is_plain) throw Break{"call of warn"};
+  if (are_warnings_errors()) throw Break{"a warning that may be an error"};
   PyObject* category = given[1] == nullptr || given[1] == Py_None ? PyExc_UserWarning : given[1];
   const long level = given[2] == nullptr ? 1 : PyLong_AsLong(given[2]);
   Owned frame(Py_XNewRef(reinterpret_cast<PyObject*>(PyEval_GetFrame())));
@@ -241,8 +262,11 @@ PyObject* Capture::call_warn(const Call& call) {
 PyObject* Capture::call_lock(const Call& call) {
   PyObject* result =
       need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
-  const bool is_left = call.values.size() > 1;
-  num_locks_ += is_left ? -1 : 1;
+  if (call.values.size() > 1) {
+    locks_.pop_back();
+  } else {
+    locks_.emplace_back(Py_NewRef(call.values[0]));
+  }
   return result;
 }
 
@@ -479,6 +503,9 @@ PyObject* Capture::call(State& state, Call call) {
     call.callable = PyMethod_GET_FUNCTION(method);
     return this->call(state, std::move(call));
   }
+  // Their breaks are breaks of the call.
+  if (PyObject* substitute = recorder_.substitute_of(call.callable))
+    return need(PyObject_Vectorcall(substitute, call.values.data(), call.positional, call.names));
   if (PyObject* function = recorder_.function_of(call.callable)) {
     if (find(function) == nullptr) Py_DECREF(note_outside(function, pin(function)));
     call.callable = function;

@@ -244,7 +244,7 @@ class Capture final : public Capturing {
   int64_t writes_ = 0;                            // instructions so far that wrote to something
   bool is_broken_ = false;                        // in a frame that a C function called
   bool is_abandoned_ = false;
-  int num_locks_ = 0;  // held
+  std::vector<Owned> locks_;  // held
   struct Deferred {
     PyObject* callable;
     std::vector<Owned> constants;

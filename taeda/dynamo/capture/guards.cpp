@@ -115,6 +115,12 @@ bool has_keys(PyObject* dict, PyObject* keys) {
     return items && same_constant(items.get(), keys);
   }
   if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
+  if (PyODict_Check(dict)) {
+    Owned order(PyODict_Type.tp_iter(dict));
+    Owned items(order ? PySequence_Tuple(order.get()) : nullptr);
+    if (!items) PyErr_Clear();
+    return items && same_constant(items.get(), keys);
+  }
   Py_ssize_t position = 0, i = 0;
   PyObject *key, *value;
   while (PyDict_Next(dict, &position, &key, &value))
@@ -270,7 +276,7 @@ bool is_decided_by_dicts(Check::Kind kind, PyObject* value) {
   switch (kind) {
     // An instance may be given another class.
     case Kind::TypeIs: return !(Py_TYPE(value)->tp_flags & Py_TPFLAGS_HEAPTYPE);
-    case Kind::Keys: return PyDict_Check(value);
+    case Kind::Keys: return PyDict_Check(value) && !PyODict_Check(value);
     case Kind::Is:
     case Kind::Present:
     case Kind::Absent:

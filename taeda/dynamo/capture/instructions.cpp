@@ -136,7 +136,13 @@ Capture::Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
   }
 }
 
-Capture::~Capture() { modes_.restore(); }
+Capture::~Capture() {
+  modes_.restore();
+  for (Owned& lock : locks_) {
+    Owned released(PyObject_CallMethod(lock.get(), "release", nullptr));
+    if (!released) PyErr_Clear();
+  }
+}
 
 void Capture::begin_frame(State& state) {
   frames_[state.frame] = Frame{-1, {}};

@@ -425,7 +425,7 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
   try {
     if (Modes::now().num_levels != modes_.num_levels)
       throw Abandoned{"a break inside of a function transform"};
-    if (num_locks_ > 0) throw Abandoned{"a break while a lock is held"};
+    if (!locks_.empty()) throw Abandoned{"a break while a lock is held"};
     Recipes recipes(*this, *entry);
     if (value != nullptr) {
       entry->result = recipes.value(value);

@@ -49,6 +49,8 @@ class Recorder {
   virtual PyObject* real_of(PyObject* value, int* source) const = 0;
   // Calls a function of tensors on stand-ins as one node. A new reference, or null with an error.
   virtual PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) = 0;
+  // A call that was made already, as one node.
+  virtual void record_call(PyObject* function, PyObject* args, PyObject* result) = 0;
   // A call that sets a mode, in the graph's order, and its result, by which later calls may name
   // it.
   virtual void note(PyObject* function, PyObject* args, PyObject* result) = 0;
@@ -57,6 +59,8 @@ class Recorder {
   // Why a call that C made broke; empty where none did.
   virtual const std::string& break_reason() const = 0;
   virtual CallKind kind_of(PyObject* function) const = 0;
+  // The function of Python that is captured in place of one; null for others. Borrowed.
+  virtual PyObject* substitute_of(PyObject* callable) const = 0;
   // The function that a callable compiles; null for others. Borrowed.
   virtual PyObject* function_of(PyObject* callable) const = 0;
 
