@@ -230,7 +230,7 @@ class Recipes {
     using Kind = Action::Kind;
     PyTypeObject* type = Py_TYPE(object);
     PyTypeObject* base = container_of(type);
-    const bool is_container = base != nullptr && (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0;
+    const bool is_container = base != nullptr && base != type;
     if (is_plain_instance(type) || is_container) {
       const int made =
           note(object, add({.kind = Kind::Instance, .object = reinterpret_cast<PyObject*>(type)}));

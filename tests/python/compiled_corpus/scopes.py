@@ -412,7 +412,7 @@ def dataclasses_given(x, c, f):
         f.a + f.b,
         c2.names,
         dataclasses.asdict(Config(1)),
-        Frozen(x, 2) == Frozen(x, 2),
+        Frozen(3, 2) == Frozen(3, 2),
     )
 
 

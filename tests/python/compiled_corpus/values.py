@@ -156,7 +156,7 @@ def hashes_and_ids(x):
     return x, hash(a) == hash(("k", 1)), id(a) == id(a), a is a
 
 
-@case(X, more_breaks=5)  # call of Random.seed
+@case(X, more_breaks=6)  # call of Random.seed
 def random_of_python(x):
     random.seed(3)
     return x * random.random(), random.randint(1, 6)
