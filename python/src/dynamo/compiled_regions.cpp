@@ -5,6 +5,7 @@
 #include "python/interop/errors.h"
 #include "python/src/compile/compiled_object.h"
 #include "python/src/dispatch/overrides.h"
+#include "taeda/autograd/forward.h"
 #include "taeda/base/str.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/dispatch/modes.h"
@@ -20,7 +21,7 @@ Stance stance = Stance::Default;
 
 bool has_foreign_modes() {
   return dispatch::num_levels() > 0 || !dispatch::modes().empty() || is_function_mode_active() ||
-         override_state() != OverrideState::Enabled;
+         override_state() != OverrideState::Enabled || autograd::current_dual_level() >= 0;
 }
 
 namespace {
@@ -93,7 +94,9 @@ class ActiveCapture final : public dynamo::Capturing {
       std::unique_ptr<Entry> entry = capture_.take_entry();
       entry->checks_memory = recorder_.writes_inputs();
       if (entry->checks_memory) recorder_.note_memory(*entry);
-      entry->is_transactional = entry->compiled && is_compiled_graph(entry->compiled.get());
+      // A graph that writes to nothing may be run again, by the program itself.
+      entry->is_transactional = entry->compiled && (is_compiled_graph(entry->compiled.get()) ||
+                                                    !recorder_.writes_inputs());
       region_.entries.push_back(std::move(entry));
       owner_.tell("graph", "", nullptr, 0);
       return true;

@@ -247,6 +247,7 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
     throw Break{"a fake tensor of the program"};
   if (overrides(real)) throw Break{"a tensor of a class with __torch_function__"};
   if (t.layout() != Layout::Strided) throw Break{"a tensor that is not strided"};
+  if (t.is_conj() || t.is_neg()) throw Break{"a tensor whose values are still to be turned"};
   std::vector<fx::DimDynamic> dims = dims_of(t, real, name);
   if (!is_dense(t)) std::fill(dims.begin(), dims.end(), fx::DimDynamic::Static);
   const bool is_static =

@@ -230,6 +230,9 @@ def compile(
     if inspect.isclass(model):
         model.__call__ = compile_callable(model.__call__, *arguments)
         return model
+    if isinstance(model, types.MethodType):
+        inner = getattr(model.__func__, "_torchdynamo_orig_callable", model.__func__)
+        return compile_callable(types.MethodType(inner, model.__self__), *arguments)
     return compile_callable(getattr(model, "_torchdynamo_orig_callable", model), *arguments)
 
 

@@ -89,6 +89,9 @@ _READING_METHODS = {
 # Methods of tensors that do more than a graph holds, or tell what only a run knows.
 _REFUSED_METHODS = {
     "__array__",
+    "apply_",
+    "map2_",
+    "map_",
     "_is_view",
     "storage_offset",
     "is_set_to",
@@ -190,8 +193,9 @@ def _operators():
 
     for functions in get_overridable_functions().values():
         yield from functions
-    for name in dir(_C._nn):
-        yield getattr(_C._nn, name)
+    for module in (_C._nn, _C._special, _C._linalg):
+        for name in dir(module):
+            yield getattr(module, name)
     # Factories, which no argument overrides.
     for name, value in vars(_C).items():
         if isinstance(value, types.BuiltinFunctionType) and hasattr(taeda.ops.aten, name):

@@ -52,7 +52,8 @@ PyObject* cached_function_of(PyObject* callable) {
   return function && PyFunction_Check(function.get()) ? function.get() : nullptr;
 }
 
-// Whether a filter of the process makes errors of warnings.
+}  // namespace
+
 bool are_warnings_errors() {
   static PyObject* const module = PyImport_ImportModule("warnings");
   Owned filters(PyObject_GetAttrString(module, "filters"));
@@ -66,6 +67,8 @@ bool are_warnings_errors() {
   }
   return false;
 }
+
+namespace {
 
 bool is_method_wrapper(PyObject* callable) {
   static PyTypeObject* const type = [] {
@@ -333,6 +336,7 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
   static PyObject* const vars_ = builtin("vars");
   static PyObject* const callable_ = builtin("callable");
   static PyObject* const id_ = builtin("id");
+  static PyObject* const round_ = builtin("round");
   static PyObject* const object_setattr =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__");
   static PyObject* const object_delattr =
@@ -378,10 +382,20 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
           recorder_.is_value(values[0]) ? recorder_.class_of(values[0]) : Py_TYPE(values[0]);
       return Py_NewRef(type);
     }
+    if (callable == round_ && count == 2 && python::is_symbolic(values[0]))
+      throw Break{"round of a symbol"};
     if (callable == isinstance_ && count == 2 && recorder_.is_value(values[0])) {
       const int is_one = PyObject_IsSubclass(
           reinterpret_cast<PyObject*>(recorder_.class_of(values[0])), values[1]);
       need(is_one);
+      // FloatTensor and the like ask for the dtype.
+      if (is_one == 0 && recorder_.is_tensor_value(values[0]) && PyType_Check(values[1]) &&
+          Py_TYPE(values[1]) != &PyType_Type) {
+        const SessionScope natively(nullptr);
+        const int is_kind = PyObject_IsInstance(values[0], values[1]);
+        need(is_kind);
+        return PyBool_FromLong(is_kind);
+      }
       return PyBool_FromLong(is_one);
     }
     if (callable == isinstance_ && count == 2 && is_opaque(values[0])) {

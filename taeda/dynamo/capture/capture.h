@@ -221,8 +221,11 @@ class Capture final : public Capturing {
   Flow call_kw(State& state, int argument);
   Flow call_function_ex(State& state, int argument);
   Flow import_name(State& state, int argument);
+  Flow import_from(State& state, int argument);
   Flow return_generator(State& state, int argument);
   Flow refuse(State& state, int argument);
+  Flow match_class(State& state, int argument);
+  void check_arithmetic(State& state, int operation);
   Flow before_with(State& state, int argument);
   Flow with_except_start(State& state, int argument);
   Flow format_value(State& state, int argument);
@@ -242,6 +245,7 @@ class Capture final : public Capturing {
   std::unordered_set<PyObject*> made_functions_;  // by the captured program; kept
   std::vector<Owned> generators_;                 // weak references to those that began to run
   int64_t writes_ = 0;                            // instructions so far that wrote to something
+  int64_t num_frames_ended_ = 0;                  // of those that were entered or called by C
   bool is_broken_ = false;                        // in a frame that a C function called
   bool is_abandoned_ = false;
   std::vector<Owned> locks_;  // held

@@ -79,6 +79,10 @@ bool Entry::takes(PyObject* const* const* slots, std::vector<PyObject*>& values,
     if (reason != nullptr) *reason = "grad mode, autocast or default dtype differ";
     return false;
   }
+  if (warns && are_warnings_errors()) {
+    if (reason != nullptr) *reason = "warnings are errors";
+    return false;
+  }
   if (!guards.run(slots, values, held, reason)) return false;
   if (!checks_memory) return true;
   std::vector<PyObject*> given;

@@ -66,6 +66,9 @@ struct FrameRecipe {
 // The class of C that a container is one of, or derived from by class statements; null for others.
 PyTypeObject* container_of(PyTypeObject* type);
 
+// Whether a filter of the process makes errors of warnings.
+bool are_warnings_errors();
+
 // What the thread says about calls of operators.
 struct Modes {
   bool has_grad, is_inference, casts[2], caches_casts;
@@ -98,6 +101,7 @@ struct Entry {
   std::vector<FrameRecipe> frames;
   bool is_transactional = false;  // the compiled function does all of its work, or nothing
   bool checks_memory = false;     // inputs share memory as they did
+  bool warns = false;             // tells warnings, which are no errors
   std::vector<std::vector<size_t>> shared;
   std::vector<std::vector<int64_t>>
       places;               // sizes, strides and offset of inputs that share memory

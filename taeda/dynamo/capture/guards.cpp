@@ -328,8 +328,9 @@ void GuardProgram::prepare() {
       is_stable_[i] = true;
     } else {
       root_[i] = root_[source.parent];
+      // What a class holds may go with a change of the class, which no dict tells.
       const bool is_kept = source.step == Step::InstanceDict || source.step == Step::Item ||
-                           source.step == Step::Type || source.step == Step::TypeLookup;
+                           source.step == Step::Type;
       is_stable_[i] = is_stable_[source.parent] && is_kept;
       if (!is_stable_[i]) unstable_.push_back(id);
       if (is_stable_[i] && root_[i] >= 0) below_[root_[i]].push_back(id);

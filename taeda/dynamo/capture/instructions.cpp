@@ -61,6 +61,7 @@ const std::array<Capture::Way, 256>& Capture::ways() {
     own("CALL_KW", &Capture::call_kw);
     own("CALL_FUNCTION_EX", &Capture::call_function_ex);
     own("IMPORT_NAME", &Capture::import_name);
+    own("IMPORT_FROM", &Capture::import_from);
     own("RETURN_GENERATOR", &Capture::return_generator);
     own("BEFORE_WITH", &Capture::before_with);
     own("WITH_EXCEPT_START", &Capture::with_except_start);
@@ -101,10 +102,10 @@ const std::array<Capture::Way, 256>& Capture::ways() {
                              "POP_JUMP_IF_FALSE",
                              "POP_JUMP_IF_TRUE",
                              "CALL_INTRINSIC_1",
-                             "IMPORT_FROM",
                              "LOAD_SUPER_ATTR"})
       looks(name, 1);
-    for (const char* name : {"BINARY_OP", "MATCH_KEYS", "MATCH_CLASS"}) looks(name, 2);
+    for (const char* name : {"BINARY_OP", "MATCH_KEYS"}) looks(name, 2);
+    own("MATCH_CLASS", &Capture::match_class);
     // Containers that are being built lie below their new items.
     for (const char* name :
          {"LIST_APPEND", "SET_ADD", "LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE"})
@@ -169,7 +170,10 @@ bool Capture::begin_call(State& state) {
   return true;
 }
 
-void Capture::end_frame(TaedaFrame* frame) { frames_.erase(frame); }
+void Capture::end_frame(TaedaFrame* frame) {
+  frames_.erase(frame);
+  ++num_frames_ended_;
+}
 
 // A generator that is dropped runs its `finally`. One that the program would still have is kept for
 // good instead: what belongs to a capture must do nothing behind it.
@@ -186,12 +190,23 @@ void Capture::finish() {
 
 Capture::Frame& Capture::frame_of(const State& state) { return frames_.at(state.frame); }
 
+// A symbolic number, or a list or tuple with one.
+static bool has_symbols(PyObject* object) {
+  if (object == nullptr) return false;
+  if (python::is_symbolic(object)) return true;
+  if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
+    if (has_symbols(PySequence_Fast_GET_ITEM(object, i))) return true;
+  return false;
+}
+
 Flow Capture::execute(State& state) {
   PyObject** base = state.stack_base();
   std::vector<Owned> operands;
   for (PyObject** slot = base; slot < state.top; ++slot) operands.emplace_back(Py_XNewRef(*slot));
   const size_t mark = recorder_.mark();
   const int64_t writes = writes_;
+  const int64_t frames_ended = num_frames_ended_;
   PyObject* names = state.keyword_names;
   Flow flow = Flow::Raise;
   bool is_break = false;
@@ -209,6 +224,13 @@ Flow Capture::execute(State& state) {
     reason_ = error.what();
   }
   if (!is_break && is_broken_) is_break = true;
+  // Symbols are refused where the numbers that they stand for are not: the program tries itself.
+  if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended &&
+      std::any_of(operands.begin(), operands.end(),
+                  [](const Owned& o) { return has_symbols(o.get()); })) {
+    is_break = true;
+    reason_ = "an operation that symbols do not have";
+  }
   if (!is_break && flow == Flow::Raise && PyErr_Occurred()) {
     Owned raised(taeda_take_raised());
     is_break = recorder_.is_data_dependent(raised.get());
@@ -230,6 +252,7 @@ Flow Capture::execute(State& state) {
 
 // A handler of its own, or the evaluator's, with what it looks into opened.
 Flow Capture::dispatch(State& state) {
+  static const int binary_op = opcode_number("BINARY_OP");
   const Instruction& at = *state.now;
   const Way& way = ways()[at.opcode];
   Frame& frame = frame_of(state);
@@ -247,9 +270,29 @@ Flow Capture::dispatch(State& state) {
       throw Break{std::string("an operation on ") + Py_TYPE(operand)->tp_name};
     open(operand);
   }
+  if (at.opcode == binary_op) check_arithmetic(state, at.argument);
   if (way.below > 0) open(state.peek(at.argument + way.below));
   if (way.writes || way.below > 0) ++writes_;
   return at.handler(state, at.argument);
+}
+
+// Powers of floats may be complex or too large, and divisors zero: that is guarded.
+void Capture::check_arithmetic(State& state, int operation) {
+  // The operations of BINARY_OP, the same in 3.11 to 3.13; in-place ones come behind the others.
+  constexpr int kFloorDivide = 2, kRemainder = 6, kPower = 8, kTrueDivide = 11, kCount = 13;
+  const int plain = operation % kCount;
+  PyObject*& right = state.peek(1);
+  PyObject*& left = state.peek(2);
+  const bool is_power = plain == kPower;
+  if (is_power && (python::is_symfloat(left) || python::is_symfloat(right))) {
+    for (PyObject** operand : {&left, &right}) {
+      if (python::is_symfloat(*operand)) Py_SETREF(*operand, need(PyNumber_Float(*operand)));
+      if (python::is_symint(*operand)) Py_SETREF(*operand, need(PyNumber_Index(*operand)));
+    }
+  }
+  const bool divides = plain == kTrueDivide || plain == kFloorDivide || plain == kRemainder;
+  if (divides && python::is_symbolic(right) && !recorder_.is_tensor_value(left))
+    need(PyObject_IsTrue(right));
 }
 
 Flow Capture::refuse(State& state, int) {
@@ -437,6 +480,20 @@ Flow Capture::import_name(State& state, int argument) {
     if (find(module) == nullptr) Py_DECREF(note_outside(module, pin(module)));
   }
   return flow;
+}
+
+// `from module import name`: an attribute that is read.
+Flow Capture::import_from(State& state, int argument) {
+  PyObject* module = state.peek(1);
+  if (!PyModule_CheckExact(module)) throw Break{"an import from an object that is no module"};
+  try {
+    state.push(attribute(module, state.name(argument)));
+  } catch (const Raised&) {
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw;
+    PyErr_Clear();
+    throw Break{"an import of a name that is not there"};
+  }
+  return Flow::Next;
 }
 
 // ---- attributes and items ----
@@ -657,6 +714,55 @@ Flow Capture::format_value(State& state, int argument) {
     throw Break{"an object as a text"};
   open_deep(value);
   return state.now->handler(state, argument);
+}
+
+// A class pattern reads attributes as the program does; what the evaluator would refuse is a break.
+Flow Capture::match_class(State& state, int argument) {
+  PyObject* names = state.peek(1);
+  PyObject* type = state.peek(2);
+  Owned subject(Py_NewRef(state.peek(3)));
+  if (!PyType_Check(type) || is_opaque(subject.get())) throw Break{"a class pattern"};
+  PyTypeObject* own = recorder_.is_value(subject.get()) ? recorder_.class_of(subject.get())
+                                                        : Py_TYPE(subject.get());
+  if (Py_TYPE(type) != &PyType_Type) throw Break{"a class pattern of a class with its own class"};
+  check_class(reinterpret_cast<PyTypeObject*>(type));
+  Owned values;
+  if (PyType_IsSubtype(own, reinterpret_cast<PyTypeObject*>(type))) {
+    values = Owned(need(PyList_New(0)));
+    std::vector<PyObject*> wanted;
+    Owned positions;
+    if (argument > 0) {
+      positions = Owned(PyObject_GetAttrString(type, "__match_args__"));
+      if (!positions) PyErr_Clear();
+      const bool is_itself =
+          !positions && argument == 1 &&
+          PyType_HasFeature(reinterpret_cast<PyTypeObject*>(type), _Py_TPFLAGS_MATCH_SELF);
+      const bool is_known = positions && PyTuple_CheckExact(positions.get()) &&
+                            PyTuple_GET_SIZE(positions.get()) >= argument;
+      if (!is_itself && !is_known) throw Break{"a class pattern"};
+      if (is_itself) need(PyList_Append(values.get(), subject.get()));
+      for (int i = 0; is_known && i < argument; ++i)
+        wanted.push_back(PyTuple_GET_ITEM(positions.get(), i));
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i)
+      wanted.push_back(PyTuple_GET_ITEM(names, i));
+    for (PyObject* name : wanted) {
+      Owned value;
+      try {
+        value = Owned(attribute(subject.get(), name));
+      } catch (const Raised&) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw;
+        PyErr_Clear();
+        values = Owned();
+        break;
+      }
+      need(PyList_Append(values.get(), value.get()));
+    }
+  }
+  PyObject* result = values ? need(PyList_AsTuple(values.get())) : Py_NewRef(Py_None);
+  for (int i = 0; i < 3; ++i) Py_DECREF(state.pop());
+  state.push(result);
+  return Flow::Next;
 }
 
 // ---- calls ----

@@ -43,6 +43,7 @@ class Recipes {
         add({.kind = Kind::WriteCell, .target = target, .parts = {part}});
       }
     }
+    entry_.warns = !capture_.deferred_.empty();
     for (const Capture::Deferred& told : capture_.deferred_) {
       Action call{.kind = Kind::Call, .object = told.callable};
       for (const Owned& part : told.constants)

@@ -365,8 +365,12 @@ PyObject* Capture::make_container(PyObject* real, int source) {
   if (type == defaultdict_type())
     return PyObject_CallOneArg(callable, part("default_factory").get());
   if (type == deque_type()) {
+    // No symbol: C reads it.
+    Owned name(need(PyUnicode_InternFromString("maxlen")));
+    Owned longest(need(PyObject_GenericGetAttr(real, name.get())));
+    check(Check::Kind::Equal, sources_.of(Step::Member, source, 0, name.get()), longest.get());
     Owned nothing(need(PyTuple_New(0)));
-    return PyObject_CallFunctionObjArgs(callable, nothing.get(), part("maxlen").get(), nullptr);
+    return PyObject_CallFunctionObjArgs(callable, nothing.get(), longest.get(), nullptr);
   }
   Owned nothing(need(PyTuple_New(0)));
   return container_of(type)->tp_new(type, nothing.get(), nullptr);

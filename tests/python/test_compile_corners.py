@@ -1,0 +1,189 @@
+"""Corners of captured programs: patterns, symbols that Python refuses, imports, classes that change."""
+
+import collections
+import dataclasses
+import sys
+import types
+import warnings
+
+import pytest
+from compiled_case import is_same, outcome
+from under_test import t
+
+X = t.linspace(-1, 1, 6).reshape(2, 3)
+BACKENDS = {"eager": {}, "inductor": {"options": {"native": "never"}}}
+
+
+def check(function, *calls, backend="eager"):
+    """Each call compiled as plainly, twice."""
+    compiled = t.compile(function, backend=backend, **BACKENDS[backend])
+    for args in calls:
+        for _ in range(2):
+            assert is_same(outcome(compiled, args), outcome(function, args))
+
+
+@dataclasses.dataclass
+class Point:
+    a: object
+    b: object = 0
+
+
+class Slotted:
+    __slots__ = ("a",)
+
+    def __init__(self, a):
+        self.a = a
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_class_patterns_are_guarded(backend):
+    def function(x, p):
+        match p:
+            case Point(a, b=int(b)) if b > 3:
+                return x * a + b
+            case Point(a="relu"):
+                return x.relu()
+            case Point(a, b):
+                return x - a * b
+            case Slotted(a=k) | types.SimpleNamespace(a=k):
+                return x + k
+            case [Point(a), *_]:
+                return x * a * 100
+            case int(n):
+                return x * n
+            case _:
+                return x
+
+    points = (Point(2, 3), Point(2, 5), Point(4, 5), Point("relu"), Point(7, 1))
+    others = (Slotted(1.5), Slotted(2.5), types.SimpleNamespace(a=3), [Point(3)], [Point(4)], None)
+    numbers = (2, 3, 4, 5)
+    check(function, *((X, p) for p in (*points, *others, *numbers)), backend=backend)
+
+
+REFUSED = {
+    "inverted": lambda n: ~n,
+    "modular power": lambda n: pow(n, 2, 5),
+    "complex": lambda n: n + 1j,
+    "formatted": lambda n: f"{n:>3}" + f"{n:>4}",
+    "longest": lambda n: collections.deque([1, 2, 3, 4], maxlen=n),
+    "index": lambda n: t.arange(12)[[n, 1]],
+    "rounded": lambda n: round(n, -1),
+    "ratio": lambda n: 1 / (n - 3),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_symbols_do_not_have(name):
+    operation = REFUSED[name]
+
+    def function(x, n):
+        try:
+            result = operation(n)
+        except Exception as error:
+            result = type(error).__name__
+        return x * 2, result
+
+    check(function, *((X, n) for n in (2, 3, 4, 7)))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_powers_of_floats_that_change(backend):
+    def function(x, n):
+        try:
+            result = n**0.5
+        except (OverflowError, ZeroDivisionError):
+            result = 0.0
+        return x * 2, result
+
+    check(function, *((X, n) for n in (2.5, 3.5, -1.5, 4.5)), backend=backend)
+
+
+def test_names_that_a_function_imports(monkeypatch):
+    module = types.ModuleType("compiled_corner")
+    module.number, module.function = 2, lambda x: x * 3
+    monkeypatch.setitem(sys.modules, "compiled_corner", module)
+
+    def function(x):
+        from compiled_corner import function, number
+
+        return function(x) * number
+
+    compiled = t.compile(function, backend="eager")
+    for number in (2, 3, 5):
+        module.number = number
+        assert is_same(compiled(X), function(X))
+    module.function = lambda x: x - 1
+    assert is_same(compiled(X), function(X))
+
+
+def test_objects_of_classes_that_are_replaced():
+    class Held:
+        def __init__(self, value):
+            self.value = value
+
+    class Owner:
+        held = Held(1)
+
+    def function(owner, x):
+        return x * owner.held.value
+
+    owner = Owner()
+    compiled = t.compile(function, backend="eager")
+    for value in range(2, 8):
+        assert is_same(compiled(owner, X), function(owner, X))
+        Owner.held = Held(value)
+        assert is_same(compiled(owner, X), function(owner, X))
+
+
+def test_tensors_whose_values_are_still_to_be_turned():
+    z = t.complex(X, X + 1)
+    for given in (z.conj(), z.conj().imag):
+        check(lambda x: x * 2, (given,), (given.resolve_conj().resolve_neg(),), backend="inductor")
+
+
+def test_errors_of_a_running_graph_are_the_programs():
+    def function(log, x, i):
+        log.append("a")
+        try:
+            y = x[i]
+        except IndexError:
+            y = x.sum()
+        return y
+
+    check(function, *(([], t.ones(2), t.tensor([i])) for i in (0, 1, 7)))
+
+
+def test_classes_of_tensors_by_dtype():
+    check(lambda x: (isinstance(x, t.FloatTensor), isinstance(x, t.DoubleTensor), x + 1), (X,))
+
+
+def test_tangents_run_as_they_are():
+    compiled = t.compile(lambda x: x * x, options={"native": "never"})
+    with t.autograd.forward_ad.dual_level():
+        dual = t.autograd.forward_ad.make_dual(X, t.ones_like(X))
+        tangent = t.autograd.forward_ad.unpack_dual(compiled(dual)).tangent
+        assert is_same(tangent, 2 * X)
+
+
+def test_methods_that_are_compiled_already():
+    class Model:
+        @t.compile(backend="eager")
+        def call(self, x):
+            return x + 1
+
+    assert is_same(t.compile(Model().call, backend="eager")(X), X + 1)
+
+
+def test_warnings_become_errors_behind_a_capture():
+    def function(x):
+        try:
+            warnings.warn("bad", stacklevel=1)
+        except UserWarning:
+            return x - 1
+        return x + 1
+
+    compiled = t.compile(function, backend="eager")
+    for action in ("ignore", "error", "ignore"):
+        with warnings.catch_warnings():
+            warnings.simplefilter(action)
+            assert is_same(compiled(X), function(X))
