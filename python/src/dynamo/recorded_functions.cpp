@@ -1,0 +1,169 @@
+// Functions that calls of a graph take: rehearsals of autograd Functions, and bodies that become
+// graphs of their own.
+#include <functional>
+#include <unordered_set>
+
+#include "python/interop/sym_numbers.h"
+#include "python/interop/wrap.h"
+#include "python/src/dynamo/recorder_parts.h"
+#include "python/src/fx/fx_regions.h"
+#include "python/src/fx/fx_types.h"
+#include "taeda/autograd/variable.h"
+#include "taeda/base/str.h"
+#include "taeda/dispatch/levels.h"
+#include "taeda/dynamo/capture/errors.h"
+#include "taeda/fx/shapes/sym_expr_node.h"
+
+namespace taeda::python {
+
+using dynamo::Break;
+
+namespace {
+
+void for_each_node(const fx::Arg& arg, const std::function<void(fx::Node&)>& visit) {
+  if (arg.is_node()) visit(*arg.node());
+  if (arg.is_node() || !arg.has_nodes()) return;
+  for (const fx::Arg& item : arg.compound()->items) for_each_node(item, visit);
+}
+
+void for_each_input(const fx::Node& node, const std::function<void(fx::Node&)>& visit) {
+  for (const fx::Arg& arg : node.args()) for_each_node(arg, visit);
+  for (const auto& [name, arg] : node.kwargs()) for_each_node(arg, visit);
+}
+
+}  // namespace
+
+void GraphRecorder::begin_rehearsal(PyObject* args) {
+  Rehearsal& rehearsal = rehearsal_.emplace();
+  rehearsal.args = Ref::share(args);
+  for_each_tensor(args,
+                  [&](PyObject* o) { rehearsal.known.insert(tracer_->node_of(tensor_of(o))); });
+  const auto expr_of = [&](PyObject* number) {
+    return fx::SymExprNode::of(sym_node_of(number).get(), *env_).raw_expr();
+  };
+  for (const Input& input : inputs_)
+    if (!input.fake.defined()) rehearsal.foreign.insert(expr_of(input.object.get()));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
+    PyObject* arg = PyTuple_GET_ITEM(args, i);
+    if (!is_symbolic(arg)) continue;
+    for (const fx::Expr* symbol : fx::symbols_of(expr_of(arg))) rehearsal.foreign.erase(symbol);
+  }
+}
+
+bool GraphRecorder::end_rehearsal() {
+  const bool is_closed = rehearsal_->is_closed;
+  rehearsal_.reset();
+  return is_closed;
+}
+
+// What a call of a rehearsal takes.
+void GraphRecorder::rehearse(PyObject* args) {
+  for_each_tensor(args, [&](PyObject* o) {
+    const fx::Node* node = tracer_->node_of(tensor_of(o));
+    if (node && !rehearsal_->known.contains(node)) rehearsal_->is_closed = false;
+  });
+  PyObject* const* items = PySequence_Fast_ITEMS(args);
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(args); ++i) {
+    if (PyTuple_Check(items[i]) || PyList_Check(items[i])) rehearse(items[i]);
+    if (!is_symbolic(items[i])) continue;
+    const fx::Expr* e = fx::SymExprNode::of(sym_node_of(items[i]).get(), *env_).raw_expr();
+    for (const fx::Expr* symbol : fx::symbols_of(e))
+      if (rehearsal_->foreign.contains(symbol)) rehearsal_->is_closed = false;
+  }
+}
+
+bool GraphRecorder::run_backward(PyObject* results) {
+  static PyObject* const run = attribute_of("taeda._C", "_run_backward");
+  Ref roots(checked(PyList_New(0))), wanted(checked(PyList_New(0))), seeds(checked(PyList_New(0)));
+  const auto add = [](const Ref& list, PyObject* item) {
+    if (PyList_Append(list.get(), item) < 0) throw_python_error();
+  };
+  {
+    const Natively natively(*this);
+    const dispatch::ActiveMode active(*mode_);
+    static PyObject* const ones = attribute_of("taeda", "ones_like");
+    for_each_tensor(results, [&](PyObject* o) {
+      if (!autograd::requires_grad(tensor_of(o))) return;
+      add(roots, o);
+      add(seeds, Ref(checked(PyObject_CallOneArg(ones, o))).get());
+    });
+  }
+  for_each_tensor(rehearsal_->args.get(), [&](PyObject* o) {
+    if (autograd::requires_grad(tensor_of(o))) add(wanted, o);
+  });
+  if (PyList_GET_SIZE(roots.get()) == 0 || PyList_GET_SIZE(wanted.get()) == 0) return true;
+  const Ref given(checked(PyList_AsTuple(roots.get()))), seed(checked(PyList_AsTuple(seeds.get()))),
+      inputs(checked(PyList_AsTuple(wanted.get())));
+  const Ref gradients(PyObject_CallFunctionObjArgs(run, given.get(), seed.get(), Py_True, Py_False,
+                                                   inputs.get(), Py_True, Py_False, nullptr));
+  return static_cast<bool>(gradients);
+}
+
+bool GraphRecorder::is_in_transform(PyObject* args) const {
+  bool is_wrapped = dispatch::num_levels() > 0;
+  for_each_tensor(args, [&](PyObject* o) { is_wrapped |= !!dispatch::wrapper_of(tensor_of(o)); });
+  return is_wrapped;
+}
+
+// (graph module, what it takes, result): the nodes since the mark, with their outside as inputs.
+PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
+  const Natively natively(*this);
+  auto body = make_intrusive<fx::Graph>();
+  std::unordered_map<const fx::Node*, fx::Node*> own;
+  std::vector<fx::Node*> nodes = since(mark);
+  const std::unordered_set<const fx::Node*> inside(nodes.begin(), nodes.end());
+  Ref taken(checked(PyList_New(0)));
+  // What stands for nodes in the captured program.
+  std::unordered_map<const fx::Node*, PyObject*> objects;
+  const auto note_object = [&](PyObject* o) { objects[tracer_->node_of(tensor_of(o))] = o; };
+  for (const Ref& kept : kept_) for_each_tensor(kept.get(), note_object);
+  for (const Input& input : inputs_) {
+    PyObject* o = input.object.get();
+    if (input.fake.defined())
+      note_object(o);
+    else
+      objects[node_of_number(o)] = o;
+  }
+  const auto take = [&](fx::Node& input) {
+    if (inside.contains(&input) || own.contains(&input)) return;
+    if (input.op() == fx::OpCode::GetAttr) {
+      own[&input] = &fx::copy_node(input, *body, [](fx::Node&) { return fx::Arg(); });
+      return;
+    }
+    const auto object = objects.find(&input);
+    if (object == objects.end()) throw Break{"a function that takes a part of a result"};
+    own[&input] = &body->placeholder(input.name());
+    own[&input]->set_val(input.val());
+    if (PyList_Append(taken.get(), object->second) < 0) throw_python_error();
+  };
+  const Ref results(checked(PyList_New(0)));
+  for_each_tensor(result, [&](PyObject* o) {
+    if (PyList_Append(results.get(), o) < 0) throw_python_error();
+  });
+  // Inputs come first.
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) for_each_input(**node, take);
+  for_each_tensor(results.get(), [&](PyObject* o) {
+    fx::Node* node = tracer_->node_of(tensor_of(o));
+    if (!node) throw Break{"a tensor that is none of the graph's"};
+    take(*node);
+  });
+  const auto mapped = [&](fx::Node& node) { return fx::Arg(*own.at(&node)); };
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
+    own[*node] = &fx::copy_node(**node, *body, mapped);
+  std::vector<fx::Arg> outputs;
+  for_each_tensor(results.get(),
+                  [&](PyObject* o) { outputs.push_back(mapped(*tracer_->node_of(tensor_of(o)))); });
+  body->output(fx::Arg::tuple(std::move(outputs)));
+  for (fx::Node* node : nodes) graph_->erase(*node);
+  if (!bodies_) bodies_ = Ref(checked(PyDict_New()));
+  static PyObject* const make = attribute_of("taeda.compiler._capture", "make_body");
+  const Ref graph(wrap_graph(body));
+  const Ref module(
+      checked(PyObject_CallFunctionObjArgs(make, graph.get(), bodies_.get(), nullptr)));
+  const std::string name = str("body_", PyDict_GET_SIZE(bodies_.get()));
+  if (PyDict_SetItemString(bodies_.get(), name.c_str(), module.get()) < 0) throw_python_error();
+  name_of_body_[module.get()] = name;
+  return checked(PyTuple_Pack(3, module.get(), taken.get(), result));
+}
+
+}  // namespace taeda::python

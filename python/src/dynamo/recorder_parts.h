@@ -1,0 +1,50 @@
+// What the files of the recorder share.
+#pragma once
+
+#include <optional>
+
+#include "python/interop/errors.h"
+#include "python/interop/tensor_object.h"
+#include "python/src/dispatch/function_modes.h"
+#include "python/src/dispatch/overrides.h"
+#include "python/src/dynamo/graph_recorder.h"
+#include "taeda/dynamo/evaluator/session.h"
+
+namespace taeda::python {
+
+// A new reference.
+inline PyObject* attribute_of(const char* module, const char* name) {
+  Ref loaded(checked(PyImport_ImportModule(module)));
+  return checked(PyObject_GetAttrString(loaded.get(), name));
+}
+
+// Tensors in a value, and in lists, tuples and dicts in it.
+template <class Visit>
+void for_each_tensor(PyObject* value, const Visit& visit) {
+  if (is_tensor(value)) {
+    visit(value);
+  } else if (PyTuple_Check(value) || PyList_Check(value)) {
+    const Py_ssize_t count = PySequence_Fast_GET_SIZE(value);
+    for (Py_ssize_t i = 0; i < count; ++i)
+      for_each_tensor(PySequence_Fast_GET_ITEM(value, i), visit);
+  } else if (PyDict_Check(value)) {
+    Py_ssize_t position = 0;
+    PyObject *key, *item;
+    while (PyDict_Next(value, &position, &key, &item)) for_each_tensor(item, visit);
+  }
+}
+
+// Python code that belongs to the recorder, not to the program: neither captured nor recorded.
+class GraphRecorder::Natively {
+ public:
+  explicit Natively(const GraphRecorder& recorder) : scope_(nullptr) {
+    if (is_function_mode_active() && innermost_function_mode() == recorder.function_mode_.get())
+      aside_.emplace();
+  }
+
+ private:
+  dynamo::SessionScope scope_;
+  std::optional<SetAsideFunctionMode> aside_;
+};
+
+}  // namespace taeda::python
