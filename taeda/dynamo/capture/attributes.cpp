@@ -27,10 +27,7 @@ bool finds_plainly(PyTypeObject* type) {
 }  // namespace
 
 bool is_enum_class(PyTypeObject* type) {
-  static PyObject* const meta = [] {
-    Owned module(PyImport_ImportModule("enum"));
-    return module ? PyObject_GetAttrString(module.get(), "EnumMeta") : nullptr;
-  }();
+  static PyObject* const meta = imported("enum", "EnumMeta");
   return meta != nullptr && PyType_IsSubtype(Py_TYPE(type), reinterpret_cast<PyTypeObject*>(meta));
 }
 

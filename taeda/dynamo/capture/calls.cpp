@@ -42,10 +42,7 @@ PyObject* descriptor_of(PyObject* method) {
 
 // The function that functools.lru_cache wraps: without a memory the program gets equal results.
 PyObject* cached_function_of(PyObject* callable) {
-  static PyObject* const type = [] {
-    Owned module(PyImport_ImportModule("functools"));
-    return module ? PyObject_GetAttrString(module.get(), "_lru_cache_wrapper") : nullptr;
-  }();
+  static PyObject* const type = imported("functools", "_lru_cache_wrapper");
   if (reinterpret_cast<PyObject*>(Py_TYPE(callable)) != type) return nullptr;
   Owned function(PyObject_GetAttrString(callable, "__wrapped__"));
   if (!function) PyErr_Clear();
@@ -55,9 +52,12 @@ PyObject* cached_function_of(PyObject* callable) {
 }  // namespace
 
 bool are_warnings_errors() {
-  static PyObject* const module = PyImport_ImportModule("warnings");
-  Owned filters(PyObject_GetAttrString(module, "filters"));
-  if (!filters || !PyList_Check(filters.get())) throw Raised{};
+  // Calls ask, too, where no capture takes an exception: what is not known may be an error.
+  Owned filters(imported("warnings", "filters"));
+  if (!filters || !PyList_Check(filters.get())) {
+    PyErr_Clear();
+    return true;
+  }
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(filters.get()); ++i) {
     PyObject* filter = PyList_GET_ITEM(filters.get(), i);
     PyObject* action = PyTuple_Check(filter) ? PyTuple_GET_ITEM(filter, 0) : nullptr;
@@ -173,15 +173,10 @@ PyObject* Capture::call_function(const Call& call) {
   if (pending_writes() != writes)
     throw Abandoned{"an autograd Function that writes to the program"};
   if (!is_closed) throw Break{"an autograd Function that reads tensors of the program"};
-  static PyObject* const apply = [] {
-    Owned module(PyImport_ImportModule("taeda.compiler._capture"));
-    return module ? PyObject_GetAttrString(module.get(), "apply_function") : nullptr;
-  }();
-  Owned named(need(PyTuple_New(static_cast<Py_ssize_t>(call.positional) + 1)));
-  PyTuple_SET_ITEM(named.get(), 0, Py_NewRef(type));
-  for (size_t i = 0; i < call.positional; ++i)
-    PyTuple_SET_ITEM(named.get(), i + 1, Py_NewRef(call.values[i]));
-  recorder_.record_call(apply, named.get(), result.get());
+  static PyObject* const apply = imported("taeda.compiler._capture", "apply_function");
+  Call node{apply, call.values, call.positional + 1, nullptr};
+  node.values.insert(node.values.begin(), type);
+  recorder_.record_call(apply, tuple_of(node).get(), result.get());
   return result.release();
 }
 
@@ -215,10 +210,7 @@ PyObject* Capture::call_as_operator(const Call& call) {
 // warnings.warn(message, category=None, stacklevel=1): behind the graph, as warn_explicit of the
 // line that the stack of frames tells now.
 PyObject* Capture::call_warn(const Call& call) {
-  static PyObject* const warn_explicit = [] {
-    Owned module(PyImport_ImportModule("warnings"));
-    return module ? PyObject_GetAttrString(module.get(), "warn_explicit") : nullptr;
-  }();
+  static PyObject* const warn_explicit = imported("warnings", "warn_explicit");
   PyObject* given[3] = {nullptr, nullptr, nullptr};
   static const char* const names[] = {"message", "category", "stacklevel"};
   if (call.positional > 3) throw Break{"call of warn"};
@@ -520,12 +512,8 @@ PyObject* Capture::call(State& state, Call call) {
   // Their breaks are breaks of the call.
   if (PyObject* substitute = recorder_.substitute_of(call.callable))
     return need(PyObject_Vectorcall(substitute, call.values.data(), call.positional, call.names));
-  if (PyObject* function = recorder_.function_of(call.callable)) {
-    if (find(function) == nullptr) Py_DECREF(note_outside(function, pin(function)));
-    call.callable = function;
-    return this->call(state, std::move(call));
-  }
-  if (PyObject* function = cached_function_of(call.callable)) {
+  PyObject* inner = recorder_.function_of(call.callable);
+  if (PyObject* function = inner != nullptr ? inner : cached_function_of(call.callable)) {
     if (find(function) == nullptr) Py_DECREF(note_outside(function, pin(function)));
     call.callable = function;
     return this->call(state, std::move(call));

@@ -94,11 +94,6 @@ bool Entry::takes(PyObject* const* const* slots, std::vector<PyObject*>& values,
 
 namespace {
 
-// Without what a class of the program does at a write: that was captured.
-int set_item(PyObject* dict, PyObject* key, PyObject* value) {
-  return PyODict_Check(dict) ? PyODict_SetItem(dict, key, value) : PyDict_SetItem(dict, key, value);
-}
-
 // Runs the steps in order.
 class Steps {
  public:
@@ -135,7 +130,7 @@ class Steps {
         return take(made, action.object == nullptr ? PyDict_New() : call(action.object, action));
       case Kind::FillDict:
         for (size_t i = 0; i < count; i += 2)
-          if (set_item(target, part(action, i), part(action, i + 1)) < 0) return false;
+          if (set_dict_item(target, part(action, i), part(action, i + 1)) < 0) return false;
         return true;
       case Kind::Set: return take(made, PySet_New(nullptr));
       case Kind::FillSet:
@@ -183,10 +178,8 @@ class Steps {
           if (PySet_Add(target, part(action, i)) < 0) return false;
         return true;
       }
-      case Kind::WriteItem: return set_item(target, part(action, 0), part(action, 1)) == 0;
-      case Kind::DeleteItem:
-        return (PyODict_Check(target) ? PyODict_DelItem(target, part(action, 0))
-                                      : PyDict_DelItem(target, part(action, 0))) == 0;
+      case Kind::WriteItem: return set_dict_item(target, part(action, 0), part(action, 1)) == 0;
+      case Kind::DeleteItem: return delete_dict_item(target, part(action, 0)) == 0;
       case Kind::WriteCell: return PyCell_Set(target, part(action, 0)) == 0;
       case Kind::EmptyCell: return PyCell_Set(target, nullptr) == 0;
       case Kind::WriteGrad: return PyObject_SetAttrString(target, "grad", part(action, 0)) == 0;

@@ -1,7 +1,6 @@
 // The end of a capture: values of the captured world become steps that make them again from the
 // program's objects and the graph's results, and what was written becomes steps that write it.
 #include <algorithm>
-#include <string_view>
 #include <unordered_map>
 
 #include "python/interop/sym_numbers.h"
@@ -204,10 +203,7 @@ class Recipes {
   int native_method(PyObject* object) {
     PyObject* self = PyCFunction_GET_SELF(object);
     if (self == nullptr || PyModule_Check(self) || PyType_Check(self)) return constant(object);
-    static PyObject* const getattr = [] {
-      Owned module(PyImport_ImportModule("builtins"));
-      return PyObject_GetAttrString(module.get(), "getattr");
-    }();
+    static PyObject* const getattr = imported("builtins", "getattr");
     Owned name(
         need(PyUnicode_FromString(reinterpret_cast<PyCFunctionObject*>(object)->m_ml->ml_name)));
     const int of = value(self);
@@ -246,7 +242,7 @@ class Recipes {
       fill_slots(made, object);
       return made;
     }
-    if (std::string_view(type->tp_name) == "collections.deque") {
+    if (type == deque_type()) {
       Owned items(need(PySequence_List(object)));
       Owned longest(need(PyObject_GetAttrString(object, "maxlen")));
       for (Owned* part : {&items, &longest}) capture_.keep(part->get());
@@ -255,7 +251,7 @@ class Recipes {
                                .parts = {list, limit},
                                .object = reinterpret_cast<PyObject*>(type)}));
     }
-    if (std::string_view(type->tp_name) == "collections.defaultdict") {
+    if (type == defaultdict_type()) {
       Owned factory(need(PyObject_GetAttrString(object, "default_factory")));
       capture_.keep(factory.get());
       const int part = value(factory.get());

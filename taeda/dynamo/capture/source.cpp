@@ -23,6 +23,19 @@ std::string plain(PyObject* text) {
 
 }  // namespace
 
+PyObject* imported(const char* module, const char* name) {
+  Owned loaded(PyImport_ImportModule(module));
+  return loaded ? PyObject_GetAttrString(loaded.get(), name) : nullptr;
+}
+
+int set_dict_item(PyObject* dict, PyObject* key, PyObject* value) {
+  return PyODict_Check(dict) ? PyODict_SetItem(dict, key, value) : PyDict_SetItem(dict, key, value);
+}
+
+int delete_dict_item(PyObject* dict, PyObject* key) {
+  return PyODict_Check(dict) ? PyODict_DelItem(dict, key) : PyDict_DelItem(dict, key);
+}
+
 int Sources::add(Source source, std::string name) {
   const Key key{source.step, source.parent, source.index, source.frame, source.key};
   const auto [found, is_new] = known_.try_emplace(key, size());

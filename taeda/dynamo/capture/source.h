@@ -66,8 +66,17 @@ class Sources {
   std::vector<Owned> kept_;
 };
 
+// A name of a module of the standard library or of the package, looked up once per place that asks;
+// the process keeps it. Null with an error where there is none.
+PyObject* imported(const char* module, const char* name);
+
 // collections.deque
 PyTypeObject* deque_type();
+
+// Writes to dicts and ordered dicts, which keep their order beside their items, without what a
+// class of the program does at a write.
+int set_dict_item(PyObject* dict, PyObject* key, PyObject* value);
+int delete_dict_item(PyObject* dict, PyObject* key);
 
 // A value of a path from that of its parent, borrowed from it or put into `held`; null where there
 // is none. Runs no code of the program.

@@ -18,10 +18,7 @@ bool is_plain_constant(PyObject* object) {
 }
 
 bool is_pattern(PyObject* object) {
-  static PyObject* const type = [] {
-    Owned module(PyImport_ImportModule("re"));
-    return module ? PyObject_GetAttrString(module.get(), "Pattern") : nullptr;
-  }();
+  static PyObject* const type = imported("re", "Pattern");
   return reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
 }
 
@@ -40,17 +37,9 @@ bool is_native_function(PyObject* object) {
 }
 
 bool is_enum_member(PyObject* object) {
-  static PyObject* const enum_type = [] {
-    Owned module(PyImport_ImportModule("enum"));
-    return module ? PyObject_GetAttrString(module.get(), "Enum") : nullptr;
-  }();
+  static PyObject* const enum_type = imported("enum", "Enum");
   return enum_type != nullptr &&
          PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(enum_type));
-}
-
-// Ordered dicts keep their order beside their items.
-void set_item(PyObject* dict, PyObject* key, PyObject* value) {
-  need(PyODict_Check(dict) ? PyODict_SetItem(dict, key, value) : PyDict_SetItem(dict, key, value));
 }
 
 bool is_bound_natively(PyObject* object) {
@@ -103,11 +92,8 @@ PyTypeObject* deque_type() {
 }
 
 PyTypeObject* defaultdict_type() {
-  static PyTypeObject* const type = [] {
-    Owned module(PyImport_ImportModule("collections"));
-    return reinterpret_cast<PyTypeObject*>(
-        module ? PyObject_GetAttrString(module.get(), "defaultdict") : nullptr);
-  }();
+  static PyTypeObject* const type =
+      reinterpret_cast<PyTypeObject*>(imported("collections", "defaultdict"));
   return type;
 }
 
@@ -131,10 +117,7 @@ bool is_plain_instance(PyTypeObject* type) {
 }
 
 bool is_partial(PyObject* object) {
-  static PyObject* const type = [] {
-    Owned module(PyImport_ImportModule("functools"));
-    return module ? PyObject_GetAttrString(module.get(), "partial") : nullptr;
-  }();
+  static PyObject* const type = imported("functools", "partial");
   return reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
 }
 
@@ -455,7 +438,7 @@ void Capture::open_dict(Twin& twin, PyObject* object) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i) {
     PyObject* key = PyTuple_GET_ITEM(names.get(), i);
     if (PyObject* value = values[static_cast<size_t>(i)].get()) {
-      set_item(object, key, value);
+      need(set_dict_item(object, key, value));
       need(PyDict_SetItem(twin.seen.get(), key, value));
       continue;
     }
@@ -463,12 +446,13 @@ void Capture::open_dict(Twin& twin, PyObject* object) {
     const int is_moved = PySet_Contains(twin.deleted.get(), key);
     need(is_moved);
     if (known == nullptr || is_moved) continue;  // behind all others, where it was written again
-    set_item(object, key, known);
+    need(set_dict_item(object, key, known));
     need(PyDict_DelItem(former.get(), key));
   }
   Py_ssize_t position = 0;
   PyObject *key, *value;
-  while (PyDict_Next(former.get(), &position, &key, &value)) set_item(object, key, value);
+  while (PyDict_Next(former.get(), &position, &key, &value))
+    need(set_dict_item(object, key, value));
 }
 
 void Capture::open_deep(PyObject* object, int depth) {
@@ -527,7 +511,7 @@ PyObject* Capture::dict_get(PyObject* dict, PyObject* key) {
   }
   Owned own(import(real, path >= 0 ? sources_.of(Step::KeyedItem, twin->source, path)
                                    : sources_.of(Step::Item, twin->source, 0, key)));
-  set_item(dict, key, own.get());
+  need(set_dict_item(dict, key, own.get()));
   need(PyDict_SetItem(twin->seen.get(), key, own.get()));
   return own.get();
 }
@@ -552,14 +536,14 @@ bool Capture::dict_set(PyObject* dict, PyObject* key, PyObject* value) {
     note_place(*twin, dict, key);
     need(PySet_Discard(twin->missing.get(), key));
   }
-  set_item(dict, key, value);
+  need(set_dict_item(dict, key, value));
   return true;
 }
 
 bool Capture::dict_delete(PyObject* dict, PyObject* key) {
   ++writes_;
   if (dict_get(dict, key) == nullptr) return false;
-  need(PyODict_Check(dict) ? PyODict_DelItem(dict, key) : PyDict_DelItem(dict, key));
+  need(delete_dict_item(dict, key));
   if (Twin* twin = twin_of(dict)) {
     need(PySet_Add(twin->missing.get(), key));
     need(PySet_Add(twin->deleted.get(), key));
