@@ -12,7 +12,14 @@ from taeda.fx.symbolic.shape_env import ShapeEnv
 from taeda.nn import Module
 from taeda.utils._config_module import dynamo_config as config
 
-__all__ = ["DATA_DEPENDENT", "apply_function", "make_body", "make_fake_mode", "with_bodies"]
+__all__ = [
+    "DATA_DEPENDENT",
+    "apply_function",
+    "make_body",
+    "make_fake_mode",
+    "on_plain_tensors",
+    "with_bodies",
+]
 
 DATA_DEPENDENT = (
     DataDependentOutputException,
@@ -52,3 +59,13 @@ def make_body(graph, bodies):
 def apply_function(function, *args):
     """The call of an autograd Function, as a node of a graph."""
     return function.apply(*args)
+
+
+def on_plain_tensors(function):
+    """The function of a graph that holds what classes of tensors do: it does not ask them again."""
+
+    def run(*args):
+        with _C.DisableTorchFunctionSubclass():
+            return function(*args)
+
+    return run

@@ -20,12 +20,12 @@ import types
 import warnings
 
 import taeda
-from taeda import _C, _ops
+from taeda import _C, _ops, overrides
 
 __all__ = ["CONSTANT", "OPERATOR", "UNKNOWN", "fill", "note"]
 
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
-FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
+FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS, FUNCTION_MODE, SUBCLASS = range(8, 17)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -147,6 +147,8 @@ def _pure():
     yield from (sys.exc_info, sys.exception, sys.intern, sys.getrecursionlimit)
     yield type.__instancecheck__
     yield type.__subclasscheck__
+    for guard in (_C.DisableTorchFunctionSubclass, _C.DisableTorchFunction):
+        yield from (guard, guard.__enter__, guard.__exit__)
     yield functools.reduce
     yield functools.partial
     yield collections.OrderedDict
@@ -170,6 +172,8 @@ def _pure():
         _C._is_autocast_available,
         _C._fx.active_tracer,
         _C._saved_tensors_hooks_get_disabled_error_message,
+        _C._is_torch_function_enabled,
+        _C._is_torch_function_all_disabled,
         taeda.finfo,
         taeda.iinfo,
         taeda.device,
@@ -250,12 +254,14 @@ def kinds():
     table[type(taeda.ops)] = table[type(taeda.ops.aten)] = NAMESPACE
     table[_ops.OpOverloadPacket] = table[_ops.OpOverload] = OPERATORS
     table[_C._dynamo.as_operator] = AS_OPERATOR
+    table[_C._push_on_torch_function_stack] = table[_C._pop_torch_function_stack] = FUNCTION_MODE
+    table[_C.Tensor.as_subclass] = SUBCLASS
     for lock in (threading.Lock, threading.RLock):
         kind = type(lock())
         table[kind.__enter__] = table[kind.__exit__] = LOCK
     table[taeda.nn.Module.__call__] = ENTERED
     table[taeda.compiler.graph_break] = UNKNOWN
-    table[collections.namedtuple] = CONSTANT
+    table[collections.namedtuple] = table[overrides._keeps_class] = CONSTANT
     table[_C._dynamo.is_capturing] = PURE
     table.update(_noted)
     return table

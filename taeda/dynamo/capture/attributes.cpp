@@ -242,7 +242,13 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   if (is_of_grad || is_named(name, "__dict__") || is_named(name, "_version") ||
       is_named(name, "_base") || is_named(name, "output_nr"))
     throw Break{"an attribute of a tensor that only a run tells"};
-  if (_PyType_Lookup(Py_TYPE(object), name) == nullptr) {
+  PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
+  if (found != nullptr && recorder_.is_subclass(object)) {
+    // What the program's class says.
+    PyObject* plain = _PyType_Lookup(recorder_.plain_class(), name);
+    if (found != plain) return bind(found, object, Py_TYPE(object), name);
+  }
+  if (found == nullptr) {
     PyObject* names = tensor_attributes_of(object);
     if (PyObject* own = names != nullptr ? dict_get(names, name) : nullptr) return Py_NewRef(own);
   }

@@ -167,6 +167,8 @@ class Capture final : public Capturing {
   PyObject* call_as_operator(const Call& call);
   PyObject* call_lock(const Call& call);
   PyObject* call_warn(const Call& call);
+  PyObject* call_function_mode(const Call& call);
+  PyObject* call_subclass(const Call& call);
   static Owned tuple_of(const Call& call);
   // Whether a number is the address of a stand-in, which stands for no number of the program.
   bool is_address(PyObject* number) const;
@@ -260,6 +262,7 @@ class Capture final : public Capturing {
   std::unique_ptr<Entry> entry_;
   Owned failure_;
   Modes modes_;
+  const Overrides overrides_;
   PyObject* exception_state_ = nullptr;
 };
 

@@ -184,6 +184,9 @@ class Steps {
       case Kind::EmptyCell: return PyCell_Set(target, nullptr) == 0;
       case Kind::WriteGrad: return PyObject_SetAttrString(target, "grad", part(action, 0)) == 0;
       case Kind::SetModes: entry_.modes_after.restore(); return true;
+      case Kind::SetHandled:
+        Py_XSETREF(PyThreadState_Get()->exc_info->exc_value, Py_NewRef(part(action, 0)));
+        return true;
     }
     return false;
   }

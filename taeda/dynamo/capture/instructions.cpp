@@ -120,7 +120,7 @@ const std::array<Capture::Way, 256>& Capture::ways() {
 
 Capture::Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
                  const std::vector<const State*>& frames)
-    : sources_(sources), guards_(guards), recorder_(recorder), modes_(Modes::now()) {
+    : sources_(sources), guards_(guards), recorder_(recorder), modes_(Modes::now()), overrides_(recorder.overrides()) {
   exception_state_ = frames.back()->thread->exc_info->exc_value;
   int number = 0;
   for (const State* state : frames) {
@@ -139,6 +139,7 @@ Capture::Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
 
 Capture::~Capture() {
   modes_.restore();
+  recorder_.restore(overrides_);
   for (Owned& lock : locks_) {
     Owned released(PyObject_CallMethod(lock.get(), "release", nullptr));
     if (!released) PyErr_Clear();
@@ -207,6 +208,7 @@ Flow Capture::execute(State& state) {
   const size_t mark = recorder_.mark();
   const int64_t writes = writes_;
   const int64_t frames_ended = num_frames_ended_;
+  const Overrides overrides = recorder_.overrides();
   PyObject* names = state.keyword_names;
   Flow flow = Flow::Raise;
   bool is_break = false;
@@ -244,6 +246,7 @@ Flow Capture::execute(State& state) {
   if (is_broken_ && writes_ != writes) is_abandoned_ = true;
   is_broken_ = false;
   recorder_.rewind(mark);
+  recorder_.restore(overrides);
   while (state.top > base) Py_XDECREF(state.pop());
   for (Owned& operand : operands) state.push(operand.release());
   state.keyword_names = names;

@@ -57,6 +57,29 @@ class Recipes {
     if (entry_.modes_after != capture_.modes_) add({.kind = Kind::SetModes});
   }
 
+  // A handler that began before the region ended in it, or the other way round: of the latter the
+  // exception is the capture's own.
+  void handled(PyObject* exception) {
+    if (exception == capture_.exception_state_) return;
+    if (exception == nullptr) exception = Py_None;
+    if (exception != Py_None && capture_.find(exception) == nullptr)
+      throw Abandoned{"a break inside of a handler of exceptions"};
+    const int part = value(exception);
+    add({.kind = Action::Kind::SetHandled, .parts = {part}});
+  }
+
+  // Function modes that the program began and did not end.
+  void function_modes() {
+    const Overrides now = capture_.recorder_.overrides();
+    if (now.state != capture_.overrides_.state)
+      throw Abandoned{"a break where classes of tensors are not asked"};
+    static PyObject* const push = imported("taeda._C", "_push_on_torch_function_stack");
+    for (PyObject* mode : now.modes) {
+      const int part = value(mode);
+      add({.kind = Action::Kind::Call, .parts = {part}, .object = push});
+    }
+  }
+
  private:
   int add(Action action) {
     if (action.object != nullptr) entry_.kept.emplace_back(Py_NewRef(action.object));
@@ -136,8 +159,14 @@ class Recipes {
 
   // A result of the graph, with the attributes that the program gave it.
   int output(PyObject* object) {
-    const int made = note(
-        object, add({.kind = Action::Kind::Output, .number = capture_.recorder_.output(object)}));
+    int made = add({.kind = Action::Kind::Output, .number = capture_.recorder_.output(object)});
+    if (capture_.recorder_.is_subclass(object)) {
+      static PyObject* const as_subclass =
+          PyObject_GetAttrString(imported("taeda._C", "Tensor"), "as_subclass");
+      const int type = constant(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+      made = add({.kind = Action::Kind::Call, .parts = {made, type}, .object = as_subclass});
+    }
+    note(object, made);
     Owned dict(capture_.recorder_.is_tensor_value(object) ? PyObject_GenericGetDict(object, nullptr)
                                                           : nullptr);
     if (!dict) PyErr_Clear();
@@ -413,7 +442,10 @@ bool Capture::close(const std::vector<const State*>& frames) {
 }
 
 bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frames) {
-  const auto restore = [&] { modes_.restore(); };
+  const auto restore = [&] {
+    modes_.restore();
+    recorder_.restore(overrides_);
+  };
   if (is_abandoned_) {
     restore();
     return false;
@@ -427,8 +459,6 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
     if (value != nullptr) {
       entry->result = recipes.value(value);
     } else {
-      if (frames->back()->thread->exc_info->exc_value != exception_state_)
-        throw Abandoned{"a break inside of a handler of exceptions"};
       for (const State* state : *frames) {
         FrameRecipe recipe;
         recipe.code = state->code->object;
@@ -460,6 +490,8 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
       }
     }
     recipes.writes();
+    recipes.handled(PyThreadState_Get()->exc_info->exc_value);
+    recipes.function_modes();
   } catch (const Break& problem) {
     reason_ = problem.reason;
     restore();
