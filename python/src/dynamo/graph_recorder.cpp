@@ -366,8 +366,11 @@ bool GraphRecorder::is_data_dependent(PyObject* exception) const {
   return is_one == 1 || !break_reason_.empty();
 }
 
-// Functions of the package that give None do nothing else.
+// Functions of the package and reads of attributes that give None do nothing else.
 static bool is_of_package(PyObject* function) {
+  const Ref owner(PyObject_GetAttrString(function, "__self__"));
+  if (!owner) PyErr_Clear();
+  if (owner && Py_IS_TYPE(owner.get(), &PyGetSetDescr_Type)) return true;
   const Ref name(PyObject_GetAttrString(function, "__module__"));
   if (!name) PyErr_Clear();
   const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : "";
@@ -500,6 +503,11 @@ Ref GraphRecorder::with_nodes(PyObject* value) {
               step = with_nodes(slice->step);
     return Ref(checked(PySlice_New(start.get(), stop.get(), step.get())));
   }
+  // Classes derived from numbers and texts mean the same to a graph.
+  if (PyLong_Check(value) && !PyBool_Check(value) && !PyLong_CheckExact(value))
+    return Ref(checked(PyLong_Type.tp_as_number->nb_int(value)));
+  if (PyFloat_Check(value) && !PyFloat_CheckExact(value))
+    return Ref(checked(PyFloat_FromDouble(PyFloat_AS_DOUBLE(value))));
   // Functions and classes are named where they are used.
   if (!dynamo::is_immutable(value) && !PyType_Check(value) && !PyCallable_Check(value))
     throw Break{str("an argument of class ", Py_TYPE(value)->tp_name, " in a graph")};

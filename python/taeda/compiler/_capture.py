@@ -15,6 +15,7 @@ from taeda.utils._config_module import dynamo_config as config
 __all__ = [
     "DATA_DEPENDENT",
     "apply_function",
+    "make_exception",
     "make_body",
     "make_fake_mode",
     "on_plain_tensors",
@@ -69,3 +70,11 @@ def on_plain_tensors(function):
             return function(*args)
 
     return run
+
+
+def make_exception(kind, args, attributes):
+    """An exception as a program made it; `__init__` of its class ran at capture."""
+    made = kind.__new__(kind, *args)
+    made.args = args
+    vars(made).update(attributes)
+    return made

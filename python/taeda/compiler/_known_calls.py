@@ -25,7 +25,7 @@ from taeda import _C, _ops, overrides
 __all__ = ["CONSTANT", "OPERATOR", "UNKNOWN", "fill", "note"]
 
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
-FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS, FUNCTION_MODE, SUBCLASS = range(8, 17)
+FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS, FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD = range(8, 18)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -256,6 +256,7 @@ def kinds():
     table[_C._dynamo.as_operator] = AS_OPERATOR
     table[_C._push_on_torch_function_stack] = table[_C._pop_torch_function_stack] = FUNCTION_MODE
     table[_C.Tensor.as_subclass] = SUBCLASS
+    table[_C.Tensor.requires_grad_] = REQUIRES_GRAD
     for lock in (threading.Lock, threading.RLock):
         kind = type(lock())
         table[kind.__enter__] = table[kind.__exit__] = LOCK

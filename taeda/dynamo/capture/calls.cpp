@@ -354,6 +354,8 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__");
   static PyObject* const object_delattr =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__delattr__");
+  static PyObject* const object_getattribute =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__getattribute__");
   static PyObject* const dict_get_ =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyDict_Type), "get");
   PyObject* callable = call.callable;
@@ -370,6 +372,10 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
         return Py_NewRef(values[2]);
       }
     }
+    if (callable == object_getattribute && count == 2 && PyUnicode_Check(values[1]) &&
+        (Py_TYPE(values[0])->tp_flags & Py_TPFLAGS_HEAPTYPE) && !PyType_Check(values[0]) &&
+        !recorder_.is_value(values[0]) && !is_opaque(values[0]))
+      return instance_attribute(values[0], values[1], /*is_plain=*/true);
     if (callable == hasattr_ && count == 2 && PyUnicode_Check(values[1])) {
       try {
         Owned found(attribute(values[0], values[1]));
@@ -622,6 +628,15 @@ PyObject* Capture::call(State& state, Call call) {
     case CallKind::Warns: return call_warn(call);
     case CallKind::FunctionMode: return call_function_mode(call);
     case CallKind::Subclass: return call_subclass(call);
+    case CallKind::RequiresGrad: {
+      // What is so already stays so; leaves of the graph's own are a break.
+      const bool is_known = call.values.size() <= 2 && !call.values.empty() &&
+                            recorder_.is_tensor_value(call.values[0]) &&
+                            (call.values.size() == 1 || PyBool_Check(call.values[1]));
+      const bool wanted = call.values.size() < 2 || call.values[1] == Py_True;
+      if (!is_known || recorder_.requires_grad(call.values[0]) != wanted) break;
+      return Py_NewRef(call.values[0]);
+    }
     default: break;
   }
   PyTypeObject* type = Py_TYPE(call.callable);

@@ -212,7 +212,9 @@ Flow Capture::execute(State& state) {
   PyObject* names = state.keyword_names;
   Flow flow = Flow::Raise;
   bool is_break = false;
+  const int64_t number = ++num_executed_;
   try {
+    if (number == break_at_) throw Break{break_reason_};
     flow = dispatch(state);
   } catch (const Break& reason) {
     is_break = true;
@@ -238,6 +240,7 @@ Flow Capture::execute(State& state) {
     is_break = recorder_.is_data_dependent(raised.get());
     if (is_break) reason_ = recorder_.break_reason();
     if (is_break && reason_.empty()) reason_ = "a value that only data tells";
+    if (!is_break && raised_at_.try_emplace(raised.get(), number).second) keep(raised.get());
     if (!is_break) taeda_set_raised(raised.release());
   }
   if (!is_break) return flow;
@@ -251,6 +254,14 @@ Flow Capture::execute(State& state) {
   for (Owned& operand : operands) state.push(operand.release());
   state.keyword_names = names;
   return Flow::Break;
+}
+
+int64_t Capture::raised_at() const {
+  Owned raised(taeda_take_raised());
+  const auto known = raised_at_.find(raised.get());
+  const int64_t number = known == raised_at_.end() ? 0 : known->second;
+  if (raised) taeda_set_raised(raised.release());
+  return number;
 }
 
 // A handler of its own, or the evaluator's, with what it looks into opened.

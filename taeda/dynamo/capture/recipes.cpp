@@ -251,6 +251,25 @@ class Recipes {
     return note(object, add(std::move(action)));
   }
 
+  // One that was made and not raised yet.
+  int exception(PyObject* object) {
+    const auto* fields = reinterpret_cast<PyBaseExceptionObject*>(object);
+    const PyTypeObject* base = Py_TYPE(object);
+    while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
+    if (fields->traceback != nullptr || fields->cause != nullptr || fields->context != nullptr ||
+        base->tp_basicsize != sizeof(PyBaseExceptionObject))
+      throw Abandoned{std::string("an object of class ") + Py_TYPE(object)->tp_name +
+                      " lives on behind a break"};
+    static PyObject* const make = imported("taeda.compiler._capture", "make_exception");
+    Owned names(fields->dict != nullptr ? Py_NewRef(fields->dict) : need(PyDict_New()));
+    capture_.keep(names.get());
+    const int type = constant(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+    const int args = value(fields->args), attributes = value(names.get());
+    return note(object, add({.kind = Action::Kind::Call,
+                             .parts = {type, args, attributes},
+                             .object = make}));
+  }
+
   // Instances of classes of Python by their attributes; iterators of C by what they reduce to.
   int other(PyObject* object) {
     using Kind = Action::Kind;
@@ -290,6 +309,7 @@ class Recipes {
       fill_dict(Kind::FillDict, made, object);
       return made;
     }
+    if (PyExceptionInstance_Check(object)) return exception(object);
     if (is_partial(object)) {
       Owned func(need(PyObject_GetAttrString(object, "func")));
       Owned args(need(PyObject_GetAttrString(object, "args")));

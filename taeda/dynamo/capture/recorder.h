@@ -30,6 +30,7 @@ enum class CallKind : uint8_t {
   Operators,    // a class whose instances are operators
   FunctionMode, // puts a mode of the program on the thread's stack, or takes it off
   Subclass,     // Tensor.as_subclass(tensor, class): the same value
+  RequiresGrad, // Tensor.requires_grad_
 };
 
 // What a thread asks before it calls an operator.
