@@ -427,8 +427,12 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   const bool is_unbacked = this->is_unbacked(result.get());
   if (is_unbacked && !takes_numbers_) throw Break{"a value that only data tells"};
   if (!has_tensors && !is_written && !is_unbacked) {
-    if (result.get() == Py_None && !is_of_package(function)) throw Break{"a call for its effect"};
-    return result.release();
+    const bool is_operator = kind_of(reinterpret_cast<PyObject*>(Py_TYPE(function))) ==
+                             CallKind::Operators;
+    if (result.get() != Py_None || (is_of_package(function) && !is_operator))
+      return result.release();
+    // Operators that give nothing are there for their effect.
+    if (!is_operator) throw Break{"a call for its effect"};
   }
   if (!rehearsal_) record(function, args, kwargs, result.get());
   return result.release();
