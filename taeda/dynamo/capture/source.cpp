@@ -89,6 +89,7 @@ std::string Sources::text(int id) const {
     case Step::MethodSelf: return parent() + ".__self__";
     case Step::Grad: return parent() + ".grad";
     case Step::Referent: return parent() + "()";
+    case Step::Handled: return "sys.exception()";
   }
   return "?";
 }
@@ -129,6 +130,7 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
   switch (source.step) {
     case Step::Local:
     case Step::KeyedItem: return nullptr;
+    case Step::Handled: return PyThreadState_Get()->exc_info->exc_value;
     case Step::Pinned: return source.key;
     // The instance keeps its dict.
     case Step::InstanceDict: {
