@@ -28,9 +28,9 @@ enum class CallKind : uint8_t {
   Warns,        // warnings.warn: told at the region's end
   Namespace,    // a class whose instances hold operators by name
   Operators,    // a class whose instances are operators
-  FunctionMode, // puts a mode of the program on the thread's stack, or takes it off
-  Subclass,     // Tensor.as_subclass(tensor, class): the same value
-  RequiresGrad, // Tensor.requires_grad_
+  FunctionMode,  // puts a mode of the program on the thread's stack, or takes it off
+  Subclass,      // Tensor.as_subclass(tensor, class): the same value
+  RequiresGrad,  // Tensor.requires_grad_
 };
 
 // What a thread asks before it calls an operator.
@@ -51,6 +51,8 @@ class Recorder {
   // A tensor or a symbolic number of the graph.
   virtual bool is_value(PyObject* object) const = 0;
   virtual bool is_tensor_value(PyObject* object) const = 0;
+  // A number that only data tells, or a tensor of such a size.
+  virtual bool is_unbacked(PyObject* value) const = 0;
   virtual bool requires_grad(PyObject* tensor) const = 0;
   virtual bool is_parameter(PyObject* tensor) const = 0;
   // The class that the program sees.
@@ -64,6 +66,9 @@ class Recorder {
   virtual void restore(const Overrides& overrides) = 0;
   // The tensor of the program that a stand-in is for, and its source; null for results.
   virtual PyObject* real_of(PyObject* value, int* source) const = 0;
+  // Whether writes to these sources are done when the compiled region runs; -1 with an error where
+  // the program must not have them.
+  virtual int replays_writes(const std::vector<int>& sources) const = 0;
   // Calls a function of tensors on stand-ins as one node. A new reference, or null with an error.
   virtual PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) = 0;
   // A call that was made already, as one node.
