@@ -87,6 +87,7 @@ class GraphRecorder final : public dynamo::Recorder {
   bool run_backward(PyObject* results) override;
   PyObject* cut(size_t mark, PyObject* result) override;
   bool is_in_transform(PyObject* args) const override;
+  size_t num_levels() const override;
   int output(PyObject* value) override;
   Compiled compile(dynamo::GuardProgram& guards) override;
 

@@ -25,18 +25,7 @@ from taeda import _C, _ops, overrides
 __all__ = ["CONSTANT", "OPERATOR", "UNKNOWN", "fill", "note"]
 
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
-(
-    FUNCTION,
-    BODY,
-    AS_OPERATOR,
-    LOCK,
-    WARNS,
-    NAMESPACE,
-    OPERATORS,
-    FUNCTION_MODE,
-    SUBCLASS,
-    REQUIRES_GRAD,
-) = range(8, 18)
+FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS, FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK = range(8, 19)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -269,6 +258,7 @@ def kinds():
     table[_C._push_on_torch_function_stack] = table[_C._pop_torch_function_stack] = FUNCTION_MODE
     table[_C.Tensor.as_subclass] = SUBCLASS
     table[_C.Tensor.requires_grad_] = REQUIRES_GRAD
+    table[_C.Tensor.register_hook] = HOOK
     for lock in (threading.Lock, threading.RLock):
         kind = type(lock())
         table[kind.__enter__] = table[kind.__exit__] = LOCK

@@ -1,5 +1,7 @@
 // Attributes of stand-ins: found as objects find them, with guards on every place that was looked
 // at. Properties and __getattr__ are called; their frames come back through the hook.
+#include <structmember.h>
+
 #include "taeda/dynamo/capture/capture.h"
 
 namespace taeda::dynamo {
@@ -70,7 +72,9 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
       made = Owned(PyObject_GetAttr(object, name));
       if (!made) {
         Owned raised(taeda_take_raised());
+        static PyObject* const maker = interned("__getattr__");
         dict_get(names, name);  // which is guarded
+        dict_get(names, maker);
         taeda_set_raised(raised.release());
         throw Raised{};
       }
@@ -151,10 +155,15 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   if (found != nullptr && is_data_descriptor(found)) {
     if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
       if (outside == nullptr) return need(PyObject_GenericGetAttr(object, name));
+      if (const auto written = members_.find({object, name}); written != members_.end()) {
+        if (written->second) return Py_NewRef(written->second.get());
+        PyErr_SetObject(PyExc_AttributeError, name);
+        throw Raised{};
+      }
       Owned real(PyObject_GenericGetAttr(object, name));
       if (!real) {
-        PyErr_Clear();
-        throw Break{"a slot without a value"};
+        check(Check::Kind::NoMember, outside->source, name);
+        throw Raised{};
       }
       return import(real.get(), sources_.of(Step::Member, outside->source, 0, name));
     }
@@ -336,6 +345,16 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
       Owned descriptor(import(
           found, sources_.of(Step::TypeLookup, pin(reinterpret_cast<PyObject*>(type)), 0, name)));
       Owned done(call_nested(set, {descriptor.get(), object, value}));
+      return;
+    }
+    if (Py_IS_TYPE(found, &PyMemberDescr_Type) &&
+        reinterpret_cast<PyMemberDescrObject*>(found)->d_member->type == T_OBJECT_EX) {
+      PyErr_Clear();
+      keep(object);
+      keep(name);
+      // A slot without a value cannot be deleted.
+      if (value == nullptr) Owned had(instance_attribute(object, name));
+      members_[{object, name}] = Owned(Py_XNewRef(value));
       return;
     }
     if (!method || !PyFunction_Check(method.get())) {

@@ -68,6 +68,15 @@ class Recipes {
       const int target = value(tensor), part = value(grad.get());
       add({.kind = Kind::WriteGrad, .target = target, .parts = {part}});
     }
+    auto* base = reinterpret_cast<PyObject*>(&PyBaseObject_Type);
+    static PyObject* const setattr = PyObject_GetAttrString(base, "__setattr__");
+    static PyObject* const delattr = PyObject_GetAttrString(base, "__delattr__");
+    for (const auto& [place, written] : capture_.members_) {
+      const int target = value(place.first), name = value(place.second);
+      Action write{.kind = Kind::Call, .parts = {target, name}, .object = written ? setattr : delattr};
+      if (written) write.parts.push_back(value(written.get()));
+      add(std::move(write));
+    }
     entry_.modes_after = Modes::now();
     if (entry_.modes_after != capture_.modes_) add({.kind = Kind::SetModes});
     return true;
@@ -78,8 +87,11 @@ class Recipes {
   void handled(PyObject* exception) {
     if (exception == capture_.exception_state_) return;
     if (exception == nullptr) exception = Py_None;
-    if (exception != Py_None && capture_.find(exception) == nullptr)
-      throw Abandoned{"a break inside of a handler of exceptions"};
+    if (exception != Py_None && capture_.find(exception) == nullptr) {
+      const auto raised = capture_.raised_at_.find(exception);
+      throw Abandoned{"a break inside of a handler of exceptions",
+                      raised == capture_.raised_at_.end() ? Abandoned::kNowhere : raised->second};
+    }
     const int part = value(exception);
     add({.kind = Action::Kind::SetHandled, .parts = {part}});
   }
@@ -273,9 +285,12 @@ class Recipes {
     const PyTypeObject* base = Py_TYPE(object);
     while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
     if (fields->traceback != nullptr || fields->cause != nullptr || fields->context != nullptr ||
-        base->tp_basicsize != sizeof(PyBaseExceptionObject))
+        base->tp_basicsize != sizeof(PyBaseExceptionObject)) {
+      const auto raised = capture_.raised_at_.find(object);
       throw Abandoned{std::string("an object of class ") + Py_TYPE(object)->tp_name +
-                      " lives on behind a break"};
+                          " lives on behind a break",
+                      raised == capture_.raised_at_.end() ? Abandoned::kNowhere : raised->second};
+    }
     static PyObject* const make = imported("taeda.compiler._capture", "make_exception");
     Owned names(fields->dict != nullptr ? Py_NewRef(fields->dict) : need(PyDict_New()));
     capture_.keep(names.get());
@@ -339,9 +354,12 @@ class Recipes {
         return note(object, add(std::move(call)));
       }
     }
-    if (!PyIter_Check(object) || PyGen_Check(object) || (type->tp_flags & Py_TPFLAGS_HEAPTYPE))
+    if (!PyIter_Check(object) || PyGen_Check(object) || (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+      const auto made = capture_.made_at_.find(object);
       throw Abandoned{std::string("an object of class ") + type->tp_name +
-                      " lives on behind a break"};
+                          " lives on behind a break",
+                      made == capture_.made_at_.end() ? Abandoned::kNowhere : made->second};
+    }
     Owned reduced(PyObject_CallMethod(object, "__reduce__", nullptr));
     if (!reduced || !PyTuple_Check(reduced.get()) || PyTuple_GET_SIZE(reduced.get()) < 2) {
       PyErr_Clear();
@@ -489,8 +507,8 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
   auto entry = std::make_unique<Entry>();
   try {
     if (Modes::now().num_levels != modes_.num_levels)
-      throw Abandoned{"a break inside of a function transform"};
-    if (!locks_.empty()) throw Abandoned{"a break while a lock is held"};
+      throw Abandoned{"a break inside of a function transform", scope_began_at_};
+    if (!locks_.empty()) throw Abandoned{"a break while a lock is held", scope_began_at_};
     Recipes recipes(*this, *entry);
     if (value != nullptr) {
       entry->result = recipes.value(value);
@@ -538,6 +556,7 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
     return false;
   } catch (const Abandoned& problem) {
     reason_ = problem.reason;
+    ends_at_ = problem.ends_at;
     restore();
     return false;
   } catch (const Raised&) {

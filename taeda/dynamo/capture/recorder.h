@@ -28,9 +28,10 @@ enum class CallKind : uint8_t {
   Warns,        // warnings.warn: told at the region's end
   Namespace,    // a class whose instances hold operators by name
   Operators,    // a class whose instances are operators
-  FunctionMode,  // puts a mode of the program on the thread's stack, or takes it off
-  Subclass,      // Tensor.as_subclass(tensor, class): the same value
-  RequiresGrad,  // Tensor.requires_grad_
+  FunctionMode, // puts a mode of the program on the thread's stack, or takes it off
+  Subclass,     // Tensor.as_subclass(tensor, class): the same value
+  RequiresGrad, // Tensor.requires_grad_
+  Hook,         // Tensor.register_hook
 };
 
 // What a thread asks before it calls an operator.
@@ -102,6 +103,7 @@ class Recorder {
   virtual PyObject* cut(size_t mark, PyObject* result) = 0;
   // Whether a function transform runs, or made one of the arguments.
   virtual bool is_in_transform(PyObject* args) const = 0;
+  virtual size_t num_levels() const = 0;  // of function transforms
 
   // The number of a value among the graph's results.
   virtual int output(PyObject* value) = 0;
