@@ -1,6 +1,6 @@
 """PyTorch's path of the capture of frames and of marks: `taeda.compiler`, `taeda.fx.symbolic`."""
 
-from taeda._dynamo import backends, decorators, exc, source, testing, utils
+from taeda._dynamo import backends, decorators, device_interface, exc, source, testing, utils
 from taeda.compiler import (
     _disallow_in_graph as disallow_in_graph,
 )
@@ -26,6 +26,7 @@ __all__ = [
     "backends",
     "config",
     "decorators",
+    "device_interface",
     "disable",
     "disallow_in_graph",
     "exc",

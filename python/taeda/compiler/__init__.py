@@ -4,11 +4,13 @@ import contextlib
 import threading
 
 from taeda import _C
+from taeda.utils._config_module import compiler_config as config
 
 __all__ = [
     "allow_in_graph",
     "assume_constant_result",
     "compile",
+    "config",
     "cudagraph_mark_step_begin",
     "disable",
     "explain",

@@ -1,5 +1,8 @@
 """What the capture of frames asks of Python: fake modes, and errors by which data decides."""
 
+import re
+import warnings
+
 from taeda import _C
 from taeda.fx.fake.tensors import (
     DataDependentOutputException,
@@ -10,15 +13,17 @@ from taeda.fx.fake.tensors import (
 from taeda.fx.graph_module import GraphModule
 from taeda.fx.symbolic.shape_env import ShapeEnv
 from taeda.nn import Module
+from taeda.utils._config_module import compiler_config
 from taeda.utils._config_module import dynamo_config as config
 
 __all__ = [
     "DATA_DEPENDENT",
     "apply_function",
-    "make_exception",
     "make_body",
+    "make_exception",
     "make_fake_mode",
     "on_plain_tensors",
+    "replays_writes",
     "with_bodies",
 ]
 
@@ -30,8 +35,19 @@ DATA_DEPENDENT = (
 )
 
 
+def _changing_sources():
+    """A pattern of what `taeda.compiler.config.dynamic_sources` names; None without names.
+
+    A name is the text of a source or a pattern of such texts.
+    """
+    names = [name.strip() for name in compiler_config.dynamic_sources.split(",")]
+    parts = [part for name in names if name for part in (re.escape(name), name)]
+    return re.compile("|".join(f"(?:{part})" for part in parts)) if parts else None
+
+
 def make_fake_mode():
-    """The mode of a graph that is captured, and whether the graph may hold numbers from data.
+    """The mode of a graph that is captured; whether the graph may hold numbers from data; a pattern
+    of the sources whose sizes and numbers are symbols.
 
     Functions may read such numbers inside; what they give to the program is a break without it.
     """
@@ -40,7 +56,21 @@ def make_fake_mode():
         allow_dynamic_output_shape_ops=config.capture_dynamic_output_shape_ops,
     )
     mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
-    return mode, config.capture_scalar_outputs or config.capture_dynamic_output_shape_ops
+    takes_numbers = config.capture_scalar_outputs or config.capture_dynamic_output_shape_ops
+    return mode, takes_numbers, _changing_sources()
+
+
+def replays_writes(sources):
+    """Whether a program's writes to its objects are done when the compiled region runs."""
+    if config.side_effect_replay_policy in ("warn", "error"):
+        text = (
+            "While compiling, we found certain side effects happened in the model.forward. Here "
+            f"are the list of potential sources you can double check: {sources}"
+        )
+        if config.side_effect_replay_policy == "error":
+            raise RuntimeError(text)
+        warnings.warn(text, stacklevel=2)
+    return config.replay_side_effects
 
 
 def with_bodies(graph, bodies):

@@ -1,7 +1,9 @@
 """taeda.compile: functions and modules that are captured as they are called, and compiled."""
 
+import collections
 import functools
 import inspect
+import re
 import types
 import warnings
 import weakref
@@ -13,6 +15,7 @@ from taeda.compiler._backends import inductor, lookup_backend
 from taeda.compiler._capture import with_bodies
 from taeda.compiler._counters import counters
 from taeda.compiler._errors import BackendCompilerFailed
+from taeda.compiler._metrics import measured
 from taeda.fx.graph_module import GraphModule
 from taeda.utils._config_module import dynamo_config as config
 
@@ -33,15 +36,17 @@ def _graph_compiler(backend, options):
     def compile_graph(graph, inputs, bodies):
         gm = GraphModule(with_bodies(graph, bodies), graph)
         counters["stats"]["unique_graphs"] += 1
-        counters["stats"]["calls_captured"] += sum(
+        num_calls = sum(
             node.op in ("call_function", "call_method", "call_module") for node in graph.nodes
         )
+        counters["stats"]["calls_captured"] += num_calls
         try:
-            compiled = backend(gm, inputs, **options)
-            if not callable(compiled):
-                raise AssertionError("compiler_fn did not return callable")
+            with measured(num_calls, len(inputs)):
+                compiled = backend(gm, inputs, **options)
+                if not callable(compiled):
+                    raise AssertionError("compiler_fn did not return callable")
         except Exception as error:
-            if backend is not inductor or _is_strict():
+            if (backend is not inductor or _is_strict()) and not config.suppress_errors:
                 raise BackendCompilerFailed(backend, error) from error
             # What the compiler lacks runs operator by operator.
             counters["fallback"][f"{type(error).__name__}: {error}"] += 1
@@ -221,8 +226,10 @@ def compile(
     options = _read_options(mode, options)
     if disable or config.disable:
         return model
-    function = lookup_backend(backend)
-    arguments = (function, options, fullgraph, dynamic)
+    return _compile_model(model, (lookup_backend(backend), options, fullgraph, dynamic))
+
+
+def _compile_model(model, arguments):
     if isinstance(model, OptimizedModule):
         return model
     if isinstance(model, taeda.nn.Module):
@@ -236,11 +243,38 @@ def compile(
     return compile_callable(getattr(model, "_torchdynamo_orig_callable", model), *arguments)
 
 
-def optimize(backend="inductor", *, nopython=False, dynamic=None, disable=False, **_):
-    """A decorator that compiles; PyTorch's older name."""
-    return lambda model: compile(
-        model, backend=backend, fullgraph=nopython, dynamic=dynamic, disable=disable
-    )
+GuardFail = collections.namedtuple("GuardFail", ["reason", "orig_code"])
+
+
+class _TellingFailures:
+    """A report that also tells a function of the program which guard failed.
+
+    The reason names locals of the program as it does: x, where guards say L['x'].
+    """
+
+    def __init__(self, model, guard_fail_fn):
+        self._code = getattr(model, "__code__", None)
+        self._guard_fail_fn = guard_fail_fn
+
+    def __call__(self, what, text, file, line):
+        if what == "recompile":
+            self._guard_fail_fn(GuardFail(re.sub(r"L\['(\w+)'\]", r"\1", text), self._code))
+        return _note(what, text, file, line)
+
+
+def optimize(
+    backend="inductor", *, nopython=False, dynamic=None, disable=False, guard_fail_fn=None, **_
+):
+    """A decorator that compiles; PyTorch's older name.
+
+    guard_fail_fn: called with a GuardFail when a function is compiled again.
+    """
+    if guard_fail_fn is None or disable or config.disable:
+        return lambda model: compile(
+            model, backend=backend, fullgraph=nopython, dynamic=dynamic, disable=disable
+        )
+    own = (lookup_backend(backend), {}, nopython, dynamic)
+    return lambda model: _compile_model(model, (*own, _TellingFailures(model, guard_fail_fn)))
 
 
 def optimize_assert(backend, *, dynamic=None, **_):

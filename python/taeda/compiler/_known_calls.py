@@ -160,7 +160,7 @@ def _pure():
                 yield value
     for kind in _CONTAINERS:
         for name, value in vars(kind).items():
-            if name in _READING_METHODS:
+            if name in _READING_METHODS or name == "__new__":
                 yield value
     yield from (
         _C.is_grad_enabled,
@@ -172,6 +172,7 @@ def _pure():
         _C._is_autocast_available,
         _C._fx.active_tracer,
         _C._saved_tensors_hooks_get_disabled_error_message,
+        _C._get_determinism,
         _C._is_torch_function_enabled,
         _C._is_torch_function_all_disabled,
         taeda.finfo,
@@ -188,7 +189,7 @@ def _mutating():
             yield kind.__init__
     for kind in _CONTAINERS:
         for name, value in vars(kind).items():
-            if callable(value) and name not in _READING_METHODS:
+            if callable(value) and name not in _READING_METHODS and name != "__new__":
                 yield value
 
 
@@ -221,7 +222,7 @@ def _mode_setters():
         *("set_autocast_enabled", "set_autocast_dtype", "set_autocast_cache_enabled"),
         *("autocast_increment_nesting", "autocast_decrement_nesting", "clear_autocast_cache"),
         *("_enter_grad", "_enter_jvp", "_exit_grad", "_enter_vmap", "_exit_vmap"),
-        *("_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable"),
+        *("_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable", "_set_determinism"),
     ):
         if hasattr(_C, name):
             yield getattr(_C, name)
@@ -264,7 +265,7 @@ def kinds():
     table[taeda.nn.Module.__call__] = ENTERED
     table[taeda.compiler.graph_break] = UNKNOWN
     table[collections.namedtuple] = table[overrides._keeps_class] = CONSTANT
-    table[_C._dynamo.is_capturing] = PURE
+    table[_C._dynamo.is_capturing] = table[_C._dynamo.is_unbacked] = PURE
     table.update(_noted)
     return table
 
@@ -287,9 +288,10 @@ def fill():
         # The capture looks into these; an import inside of it would let other threads run.
         import taeda.compiler._capture
         import taeda.compiler._errors  # noqa: F401
-        from taeda.compiler._substitutes import SUBSTITUTES
+        from taeda.compiler import _substitutes, _value_substitutes
 
         _C._dynamo.set_known_calls(kinds())
-        for function, substitute in SUBSTITUTES.items():
-            _C._dynamo.substitute(function, substitute)
+        for module in (_substitutes, _value_substitutes):
+            for function, substitute in module.SUBSTITUTES.items():
+                _C._dynamo.substitute(function, substitute)
         _is_filled = True

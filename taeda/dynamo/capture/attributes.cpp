@@ -238,7 +238,7 @@ PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
     Owned value(need(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name)));
     const bool is_shown = PyUnicode_Check(value.get()) || PyType_Check(value.get()) ||
                           PyTuple_Check(value.get()) || PyCFunction_Check(value.get()) ||
-                          value.get() == Py_None;
+                          Py_IS_TYPE(value.get(), &PyMethodDescr_Type) || value.get() == Py_None;
     if (!is_shown) throw Break{"an attribute of a class"};
     return value.release();
   }
@@ -251,9 +251,9 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   int source = -1;
   PyObject* real = recorder_.real_of(object, &source);
   if (is_named(name, "grad")) {
-    if (real == nullptr) throw Break{"the gradient of a result"};
     if (const auto written = grads_.find(object); written != grads_.end())
       return Py_NewRef(written->second.get());
+    if (real == nullptr) throw Break{"the gradient of a result"};
     const int path = sources_.of(Step::Grad, source);
     std::vector<Owned> held;
     PyObject* grad = need(follow(sources_[path], real, held));
@@ -261,8 +261,11 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   }
   const bool is_of_grad = is_named(name, "grad_fn") || is_named(name, "is_leaf");
   // Parameters are leaves.
-  if (is_of_grad && (!recorder_.requires_grad(object) || recorder_.is_parameter(object) || real == nullptr))
+  if (is_of_grad &&
+      (!recorder_.requires_grad(object) || recorder_.is_parameter(object) || real == nullptr)) {
+    if (!recorder_.requires_grad(object) && is_named(name, "grad_fn")) return Py_NewRef(Py_None);
     return need(PyObject_GetAttr(object, name));
+  }
   if (is_of_grad || is_named(name, "__dict__") || is_named(name, "_version") ||
       is_named(name, "_base") || is_named(name, "output_nr"))
     throw Break{"an attribute of a tensor that only a run tells"};
@@ -293,9 +296,7 @@ PyObject* Capture::tensor_attributes_of(PyObject* object) {
 // `is_plain`: as object.__setattr__ does. A null value deletes.
 void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain) {
   ++writes_;
-  int source = -1;
   if (is_named(name, "grad") && value != nullptr && recorder_.is_tensor_value(object) &&
-      recorder_.real_of(object, &source) != nullptr &&
       (value == Py_None || recorder_.is_tensor_value(value))) {
     keep(object);
     grads_[object] = Owned(Py_NewRef(value));

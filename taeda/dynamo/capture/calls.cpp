@@ -271,8 +271,7 @@ PyObject* Capture::call_function_mode(const Call& call) {
   }
   if (call.values.empty() && recorder_.overrides().modes.empty())
     throw Break{"a function mode that others began"};
-  return need(
-      PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
+  return need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
 }
 
 // Tensor.register_hook(tensor, function): of a result of the graph, a node. The function runs once
@@ -397,6 +396,8 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
   static PyObject* const callable_ = builtin("callable");
   static PyObject* const id_ = builtin("id");
   static PyObject* const round_ = builtin("round");
+  static PyObject* const eval_ = builtin("eval");
+  static PyObject* const literal_eval = imported("ast", "literal_eval");
   static PyObject* const object_setattr =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__");
   static PyObject* const object_delattr =
@@ -469,6 +470,26 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
           PyObject_IsSubclass(reinterpret_cast<PyObject*>(Py_TYPE(values[0])), values[1]);
       need(is_one);
       return PyBool_FromLong(is_one);
+    }
+    // The truth of a number that only data tells is another such value.
+    if (callable == reinterpret_cast<PyObject*>(&PyBool_Type) && count == 1 &&
+        python::is_symbolic(values[0]) && recorder_.is_unbacked(values[0])) {
+      if (python::is_symbool(values[0])) return Py_NewRef(values[0]);
+      Owned zero(need(PyLong_FromLong(0)));
+      return PyObject_RichCompare(values[0], zero.get(), Py_NE);
+    }
+    // Of a text that is a constant of Python, or an error in it.
+    if (callable == eval_ && count == 1 && PyUnicode_CheckExact(values[0])) {
+      const SessionScope natively(nullptr);
+      const char* text = PyUnicode_AsUTF8(values[0]);
+      Owned code(
+          need(text == nullptr ? nullptr : Py_CompileString(text, "<string>", Py_eval_input)));
+      PyObject* value = PyObject_CallOneArg(literal_eval, values[0]);
+      if (value == nullptr) {
+        PyErr_Clear();
+        throw Break{"Failed to trace builtin operator eval: its text is no constant"};
+      }
+      return value;
     }
     // Addresses of stand-ins tell objects apart while the capture lasts.
     if (callable == id_ && count == 1) {
@@ -582,6 +603,16 @@ PyObject* Capture::call_partial(State& state, const Call& given) {
   return call(state, std::move(inner));
 }
 
+// What is entered for a method of C, where its object is one that Python code can read.
+PyObject* Capture::method_substitute_of(const Call& call) {
+  if (!Py_IS_TYPE(call.callable, &PyMethodDescr_Type) || call.values.empty()) return nullptr;
+  PyObject* substitute = recorder_.substitute_of(call.callable);
+  if (substitute == nullptr) return nullptr;
+  PyTypeObject* type = Py_TYPE(call.values[0]);
+  const bool is_read = is_plain_instance(type) || container_of(type) != nullptr;
+  return is_read && !is_opaque(call.values[0]) ? substitute : nullptr;
+}
+
 // locals(): variables that have values. Before 3.13 a frame has one dict for all calls.
 PyObject* Capture::locals_of(State& state) {
   if (taeda_frame_namespace(state.frame) != nullptr) throw Break{"names of a class or a module"};
@@ -613,7 +644,8 @@ PyObject* Capture::call(State& state, Call call) {
     return this->call(state, std::move(call));
   }
   // Their breaks are breaks of the call.
-  if (PyObject* substitute = recorder_.substitute_of(call.callable))
+  PyObject* substitute = recorder_.substitute_of(call.callable);
+  if (substitute != nullptr && !Py_IS_TYPE(call.callable, &PyMethodDescr_Type))
     return need(PyObject_Vectorcall(substitute, call.values.data(), call.positional, call.names));
   PyObject* inner = recorder_.function_of(call.callable);
   if (PyObject* function = inner != nullptr ? inner : cached_function_of(call.callable)) {
@@ -658,6 +690,8 @@ PyObject* Capture::call(State& state, Call call) {
   }
   static PyObject* const locals_ = builtin("locals");
   if (call.callable == locals_ && call.values.empty()) return locals_of(state);
+  if (PyObject* own = method_substitute_of(call))
+    return need(PyObject_Vectorcall(own, call.values.data(), call.positional, call.names));
   if (PyObject* result = call_builtin(call, is_known); is_known) return need(result);
   if (PyFunction_Check(call.callable)) {
     switch (recorder_.kind_of(call.callable)) {

@@ -177,6 +177,7 @@ class Capture final : public Capturing {
   PyObject* call_body(const Call& call);
   PyObject* call_as_operator(const Call& call);
   PyObject* call_lock(const Call& call);
+  PyObject* method_substitute_of(const Call& call);
   PyObject* call_warn(const Call& call);
   PyObject* call_function_mode(const Call& call);
   PyObject* call_subclass(const Call& call);
@@ -265,8 +266,8 @@ class Capture final : public Capturing {
   int64_t num_frames_ended_ = 0;                  // of those that were entered or called by C
   bool is_broken_ = false;                        // in a frame that a C function called
   bool is_abandoned_ = false;
-  int64_t num_executed_ = 0;                            // instructions
-  int64_t break_at_ = 0;                                // one of them
+  int64_t num_executed_ = 0;  // instructions
+  int64_t break_at_ = 0;      // one of them
   std::string break_reason_;
   int64_t ends_at_ = 0;
   int64_t last_generator_at_ = 0;                             // where one was made last

@@ -20,13 +20,19 @@ class Recipes {
     return make(object);
   }
 
-  // Writes to objects of the program, in the order in which they were first looked into.
-  void writes() {
+  // Writes to objects of the program, in the order in which they were first looked into; false with
+  // an error where there must be none.
+  bool writes() {
     using Kind = Action::Kind;
+    const size_t first = entry_.actions.size();
+    const auto steps = steps_;
+    std::vector<int> written;
     for (size_t i = 0; i < capture_.twins_.size(); ++i) {
       const size_t before = entry_.actions.size();
       write_twin(*capture_.twins_[i]);
-      if (entry_.actions.size() != before) check_alone(*capture_.twins_[i]);
+      if (entry_.actions.size() == before) continue;
+      check_alone(*capture_.twins_[i]);
+      written.push_back(capture_.twins_[i]->source);
     }
     std::vector<std::pair<int, PyObject*>> cells;
     for (auto& [object, outside] : capture_.outside_)
@@ -35,11 +41,20 @@ class Recipes {
     for (const auto& [source, object] : cells) {
       PyObject* contents = capture_.find(object)->contents.get();
       const int target = path(source);
+      written.push_back(source);
       if (contents == nullptr) {
         add({.kind = Kind::EmptyCell, .target = target});
       } else {
         const int part = value(contents);
         add({.kind = Kind::WriteCell, .target = target, .parts = {part}});
+      }
+    }
+    if (!written.empty()) {
+      const int is_replayed = capture_.recorder_.replays_writes(written);
+      if (is_replayed < 0) return false;
+      if (is_replayed == 0) {
+        entry_.actions.resize(first);
+        steps_ = steps;
       }
     }
     entry_.warns = !capture_.deferred_.empty();
@@ -64,6 +79,7 @@ class Recipes {
     }
     entry_.modes_after = Modes::now();
     if (entry_.modes_after != capture_.modes_) add({.kind = Kind::SetModes});
+    return true;
   }
 
   // A handler that began before the region ended in it, or the other way round: of the latter the
@@ -280,9 +296,9 @@ class Recipes {
     capture_.keep(names.get());
     const int type = constant(reinterpret_cast<PyObject*>(Py_TYPE(object)));
     const int args = value(fields->args), attributes = value(names.get());
-    return note(object, add({.kind = Action::Kind::Call,
-                             .parts = {type, args, attributes},
-                             .object = make}));
+    return note(
+        object,
+        add({.kind = Action::Kind::Call, .parts = {type, args, attributes}, .object = make}));
   }
 
   // Instances of classes of Python by their attributes; iterators of C by what they reduce to.
@@ -527,7 +543,11 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
         entry->frames.push_back(std::move(recipe));
       }
     }
-    recipes.writes();
+    if (!recipes.writes()) {
+      failure_ = Owned(taeda_take_raised());
+      restore();
+      return false;
+    }
     recipes.handled(PyThreadState_Get()->exc_info->exc_value);
     recipes.function_modes();
   } catch (const Break& problem) {

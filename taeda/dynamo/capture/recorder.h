@@ -52,6 +52,8 @@ class Recorder {
   // A tensor or a symbolic number of the graph.
   virtual bool is_value(PyObject* object) const = 0;
   virtual bool is_tensor_value(PyObject* object) const = 0;
+  // A number that only data tells, or a tensor of such a size.
+  virtual bool is_unbacked(PyObject* value) const = 0;
   virtual bool requires_grad(PyObject* tensor) const = 0;
   virtual bool is_parameter(PyObject* tensor) const = 0;
   // The class that the program sees.
@@ -65,6 +67,9 @@ class Recorder {
   virtual void restore(const Overrides& overrides) = 0;
   // The tensor of the program that a stand-in is for, and its source; null for results.
   virtual PyObject* real_of(PyObject* value, int* source) const = 0;
+  // Whether writes to these sources are done when the compiled region runs; -1 with an error where
+  // the program must not have them.
+  virtual int replays_writes(const std::vector<int>& sources) const = 0;
   // Calls a function of tensors on stand-ins as one node. A new reference, or null with an error.
   virtual PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) = 0;
   // A call that was made already, as one node.
