@@ -147,6 +147,7 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
   const Ref made(checked(PyObject_CallNoArgs(make_mode)));
   mode_object_ = Ref::share(PyTuple_GetItem(made.get(), 0));
   takes_numbers_ = PyTuple_GetItem(made.get(), 1) == Py_True;
+  is_dynamic_ = Ref::share(PyTuple_GetItem(made.get(), 2));
   mode_ = read_fake_mode(mode_object_.get());
   env_ = mode_->options().shape_env;
   function_mode_ = Ref(checked(mode_type->tp_alloc(mode_type, 0)));
@@ -183,6 +184,10 @@ std::vector<fx::DimDynamic> GraphRecorder::dims_of(const Tensor& t, PyObject* ob
   if (dynamic_ == Dynamic::WhereChanged)
     for (size_t d = 0; d < rank; ++d)
       if (seen[d] == -1) dims[d] = DimDynamic::Duck;
+  if (is_dynamic_.get() != Py_None) {
+    const Ref named(checked(PyObject_CallFunction(is_dynamic_.get(), "s", name.c_str())));
+    if (named.get() == Py_True) std::fill(dims.begin(), dims.end(), DimDynamic::Duck);
+  }
   Ref marked(PyObject_GetAttrString(object, "_dynamo_dynamic_indices"));
   if (!marked) PyErr_Clear();
   for (size_t d = 0; marked && dynamic_ != Dynamic::Never && d < rank; ++d) {
@@ -687,6 +692,12 @@ int GraphRecorder::output(PyObject* value) {
     outputs_.push_back(value);
   }
   return known->second;
+}
+
+PyObject* GraphRecorder::real_at(int source) const {
+  const auto input = std::find_if(inputs_.begin(), inputs_.end(),
+                                  [&](const Input& i) { return i.source == source; });
+  return input == inputs_.end() ? nullptr : input->real.get();
 }
 
 void GraphRecorder::note_memory(dynamo::Entry& entry) const {

@@ -71,6 +71,8 @@ class GraphRecorder final : public dynamo::Recorder {
   dynamo::CallKind kind_of(PyObject* function) const override;
   PyObject* substitute_of(PyObject* callable) const override;
   PyObject* function_of(PyObject* callable) const override;
+  // The tensor or number of the program at a source; null where it is no input. Borrowed.
+  PyObject* real_at(int source) const;
   // Which inputs share memory, and where they lie in it.
   void note_memory(dynamo::Entry& entry) const;
   size_t mark() const override { return graph_->size() - inputs_.size(); }
@@ -129,6 +131,7 @@ class GraphRecorder final : public dynamo::Recorder {
   std::string break_reason_;
   const bool starts_with_grad_ = autograd::grad_enabled();
   bool takes_numbers_ = false;  // that only data tells, as values of the graph
+  Ref is_dynamic_;              // of the text of a source: its sizes are symbols; None: none is
   bool is_unbacked(PyObject* value) const;
   struct Rehearsal {
     Ref args;

@@ -1,5 +1,7 @@
 """What the capture of frames asks of Python: fake modes, and errors by which data decides."""
 
+import re
+
 from taeda import _C
 from taeda.fx.fake.tensors import (
     DataDependentOutputException,
@@ -8,8 +10,10 @@ from taeda.fx.fake.tensors import (
     UnsupportedFakeTensorException,
 )
 from taeda.fx.graph_module import GraphModule
+from taeda.fx.node import map_arg
 from taeda.fx.symbolic.shape_env import ShapeEnv
 from taeda.nn import Module
+from taeda.utils._config_module import compiler_config
 from taeda.utils._config_module import dynamo_config as config
 
 __all__ = ["DATA_DEPENDENT", "apply_function", "make_body", "make_fake_mode", "with_bodies"]
@@ -23,7 +27,8 @@ DATA_DEPENDENT = (
 
 
 def make_fake_mode():
-    """The mode of a graph that is captured, and whether the graph may hold numbers from data.
+    """The mode of a graph that is captured, whether the graph may hold numbers from data, and a
+    function of sources whose sizes are symbols from the first capture on.
 
     Functions may read such numbers inside; what they give to the program is a break without it.
     """
@@ -32,7 +37,24 @@ def make_fake_mode():
         allow_dynamic_output_shape_ops=config.capture_dynamic_output_shape_ops,
     )
     mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
-    return mode, config.capture_scalar_outputs or config.capture_dynamic_output_shape_ops
+    takes_numbers = config.capture_scalar_outputs or config.capture_dynamic_output_shape_ops
+    return mode, takes_numbers, _named_sources()
+
+
+def _named_sources():
+    """Whether a source is one of compiler.config.dynamic_sources; None where there are none."""
+    patterns = [text.strip() for text in compiler_config.dynamic_sources.split(",")]
+    patterns = [text for text in patterns if text]
+    if not patterns:
+        return None
+    return lambda name: any(name == text or _matches(text, name) for text in patterns)
+
+
+def _matches(pattern, name):
+    try:
+        return re.match(pattern, name) is not None
+    except re.error:
+        return False
 
 
 def with_bodies(graph, bodies):
@@ -44,8 +66,45 @@ def with_bodies(graph, bodies):
     return root
 
 
+def _do_the_same(one, other):
+    """Whether two graphs hold the same calls on their inputs."""
+    if len(one.nodes) != len(other.nodes):
+        return False
+    node_of = {}
+    for a, b in zip(one.nodes, other.nodes, strict=True):
+        node_of[a] = b
+        is_input = a.op == "placeholder"
+        if a.op != b.op or (not is_input and a.target is not b.target and a.target != b.target):
+            return False
+        args, kwargs = map_arg((a.args, a.kwargs), node_of.__getitem__)
+        if is_input and _kind(a) != _kind(b):
+            return False
+        if not is_input and not (_are_equal(args, b.args) and _are_equal(kwargs, b.kwargs)):
+            return False
+    return True
+
+
+def _kind(node):
+    """What is known of an input."""
+    value = node.meta.get("val")
+    if not isinstance(value, _C.Tensor):
+        return str(value)
+    return value.dtype, value.device, [str(size) for size in value.shape], value.requires_grad
+
+
+def _are_equal(a, b):
+    if isinstance(a, (tuple, list)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(_are_equal, a, b))
+    if isinstance(a, dict):
+        return type(a) is type(b) and list(a) == list(b) and all(_are_equal(a[k], b[k]) for k in a)
+    return a is b or (type(a) is type(b) and not isinstance(a, _C.Tensor) and repr(a) == repr(b))
+
+
 def make_body(graph, bodies):
-    """A function of tensors that was captured, as a module."""
+    """A function of tensors that was captured, as a module; an equal one that is there already."""
+    for module in bodies.values():
+        if _do_the_same(graph, module.graph):
+            return module
     return GraphModule(with_bodies(graph, bodies), graph)
 
 

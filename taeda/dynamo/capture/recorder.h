@@ -28,6 +28,7 @@ enum class CallKind : uint8_t {
   Warns,        // warnings.warn: told at the region's end
   Namespace,    // a class whose instances hold operators by name
   Operators,    // a class whose instances are operators
+  SetsOwnMode,  // of captures: no node of the graph
 };
 
 class Recorder {
