@@ -102,7 +102,9 @@ class ActiveCapture final : public dynamo::Capturing {
         recorder_(sources_, guards_, region.history, owner.options_.dynamic,
                   owner.options_.compile.get()),
         capture_(sources_, guards_, recorder_, frames),
-        collects_(PyGC_Disable() == 1) {}
+        collects_(PyGC_Disable() == 1) {
+    capture_.break_at(region.break_at, region.break_reason);
+  }
   ~ActiveCapture() override {
     is_provisional = false;
     if (collects_) PyGC_Enable();
@@ -124,8 +126,18 @@ class ActiveCapture final : public dynamo::Capturing {
   void note_raised() override {
     dynamo::Owned error(taeda_take_raised());
     const std::string kind = error ? Py_TYPE(error.get())->tp_name : "an error";
+    taeda_set_raised(error.release());
+    const int64_t number = capture_.raised_at();
+    if (number > 0 && region_.break_at == 0 && !owner_.options_.is_whole) {
+      region_.break_at = number;
+      region_.break_reason = "the program raises " + kind;
+      region_.is_tried_again = true;
+      return;
+    }
+    error = dynamo::Owned(taeda_take_raised());
     owner_.tell("given up", "the program raises " + kind, nullptr, 0);
     taeda_set_raised(error.release());
+    region_.note_failure();
   }
   void finish() override { capture_.finish(); }
   bool close(PyObject* value) override { return keep(capture_.close(value)); }
@@ -149,6 +161,7 @@ class ActiveCapture final : public dynamo::Capturing {
                                                     !recorder_.writes_inputs());
       if (owner_.options_.filter && !owner_.filter(*entry, recorder_)) return false;
       region_.entries.push_back(std::move(entry));
+      region_.break_at = 0;
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start_;
       owner_.tell("graph", std::to_string(taken.count()), first_code_, first_line_);
       return true;
@@ -159,6 +172,7 @@ class ActiveCapture final : public dynamo::Capturing {
       owner_.fail_whole(capture_.reason(), code_, line_);
     } else {
       owner_.tell("given up", capture_.reason(), code_, line_, instruction_);
+      if (region_.break_at > 0) region_.note_failure();
     }
     return false;
   }
@@ -287,7 +301,7 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
   }
   if (has_foreign_modes()) return RegionRun::Natively;
   Region& region = regions_[place_of(frames)];
-  if (region.is_native) return RegionRun::Natively;
+  if (std::exchange(region.is_skipped, false) || region.is_native) return RegionRun::Natively;
   if (region.is_provisional && !region.entries.empty() && !std::exchange(region.is_fresh, false)) {
     region.entries.clear();
     region.is_provisional = false;
@@ -361,7 +375,17 @@ std::unique_ptr<dynamo::Capturing> CompiledRegions::capture(
 }
 
 void CompiledRegions::give_up(const std::vector<const State*>& frames) {
-  if (!error_) regions_[place_of(frames)].is_native = true;
+  Region& region = regions_[place_of(frames)];
+  const bool is_tried_again = std::exchange(region.is_tried_again, false);
+  if (!error_ && !is_tried_again && !region.is_skipped) region.is_native = true;
+}
+
+// A program that raises with these arguments may do well with others.
+void CompiledRegions::Region::note_failure() {
+  constexpr int kMost = 8;
+  break_at = 0;
+  is_skipped = true;
+  is_native = ++num_raised >= kMost;
 }
 
 PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots, bool& is_failed,

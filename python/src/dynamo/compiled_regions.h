@@ -74,6 +74,13 @@ class CompiledRegions final : public dynamo::Regions {
     bool is_provisional = false;  // its version is to be compiled again at the call after
     bool is_fresh = false;        // and did not run yet
     History history;
+    // The program raised while it was captured: the next capture ends before the instruction that
+    // did. Where that cannot be compiled CPython runs the frames once.
+    int64_t break_at = 0;
+    std::string break_reason;
+    bool is_tried_again = false, is_skipped = false;
+    int num_raised = 0;
+    void note_failure();
     // The one whose guards hold, with the values of its paths. Shared: others may compile, or
     // forget, while it runs.
     std::shared_ptr<const dynamo::Entry> find(PyObject* const* const* slots,

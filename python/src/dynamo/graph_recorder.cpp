@@ -87,7 +87,7 @@ PyObject* take_call(PyObject* self, PyObject* const* argv, Py_ssize_t nargs) {
   if (!args) return nullptr;
   PyObject* kwargs = nargs > 3 && argv[3] != Py_None ? argv[3] : nullptr;
   try {
-    return recorder->call(argv[0], args.get(), kwargs);
+    return recorder->take(argv[0], args.get(), kwargs);
   } catch (const Break& reason) {
     PyErr_SetString(PyExc_SystemError, reason.reason.c_str());
     recorder->note_break(reason.reason);
@@ -105,15 +105,6 @@ PyMethodDef mode_methods[] = {
 PyType_Slot mode_slots[] = {{Py_tp_methods, mode_methods}, {0, nullptr}};
 PyType_Spec mode_spec = {"taeda._C._dynamo.RecordingMode", sizeof(ModeObject), 0,
                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, mode_slots};
-
-void push_function_mode(PyObject* mode) {
-  static PyObject* const push = attribute_of("taeda._C", "_push_on_torch_function_stack");
-  Ref done(checked(PyObject_CallOneArg(push, mode)));
-}
-void pop_function_mode() {
-  static PyObject* const pop = attribute_of("taeda._C", "_pop_torch_function_stack");
-  Ref done(checked(PyObject_CallNoArgs(pop)));
-}
 
 // L['self']._modules['fc'] as the name of a node: L_self_modules_fc_
 std::string node_name(const std::string& source) {
@@ -217,7 +208,6 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   const Tensor& t = tensor_of(real);
   if (fx::is_fake(t) || t.impl()->has_symbolic_sizes() || dispatch::wrapper_of(t))
     throw Break{"a fake tensor of the program"};
-  if (overrides(real)) throw Break{"a tensor of a class with __torch_function__"};
   if (t.layout() != Layout::Strided) throw Break{"a tensor that is not strided"};
   if (t.is_conj() || t.is_neg()) throw Break{"a tensor whose values are still to be turned"};
   std::vector<fx::DimDynamic> dims = dims_of(t, real, name);
@@ -256,7 +246,9 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   guards_.tensors.push_back(std::move(guard));
   if (has_symbols) guards_.shaped.push_back(source);
   tracer_->add_input(unique_name(name), fake);
-  Ref object(checked(wrap(fake)));
+  const bool is_subclass = class_overrides(real);
+  has_subclasses_ |= is_subclass;
+  Ref object(checked(is_subclass ? tensor_object(Py_TYPE(real), fake) : wrap(fake)));
   input_of_[fake.impl()] = inputs_.size();
   Tensor example = fake.detach();
   autograd::set_requires_grad(example, autograd::requires_grad(t));
@@ -343,7 +335,8 @@ PyTypeObject* GraphRecorder::class_of(PyObject* value) const {
   if (is_symfloat(value)) return &PyFloat_Type;
   if (is_symbool(value)) return &PyBool_Type;
   const auto input = input_of_.find(tensor_of(value).impl());
-  return input == input_of_.end() ? tensor_type : Py_TYPE(inputs_[input->second].real.get());
+  if (input != input_of_.end()) return Py_TYPE(inputs_[input->second].real.get());
+  return is_subclass(value) ? Py_TYPE(value) : tensor_type;
 }
 
 PyObject* GraphRecorder::real_of(PyObject* value, int* source) const {
@@ -378,8 +371,11 @@ bool GraphRecorder::is_data_dependent(PyObject* exception) const {
   return is_one == 1 || !break_reason_.empty();
 }
 
-// Functions of the package that give None do nothing else.
+// Functions of the package and reads of attributes that give None do nothing else.
 static bool is_of_package(PyObject* function) {
+  const Ref owner(PyObject_GetAttrString(function, "__self__"));
+  if (!owner) PyErr_Clear();
+  if (owner && Py_IS_TYPE(owner.get(), &PyGetSetDescr_Type)) return true;
   const Ref name(PyObject_GetAttrString(function, "__module__"));
   if (!name) PyErr_Clear();
   const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : "";
@@ -387,30 +383,8 @@ static bool is_of_package(PyObject* function) {
   return module.starts_with("taeda.nn") || module.starts_with("taeda._C._nn");
 }
 
-namespace {
-
-// The first argument, or item of one, that is no tensor and answers calls itself; null for none.
-PyObject* handler_in(PyObject* args) {
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(args); ++i) {
-    PyObject* arg = PySequence_Fast_GET_ITEM(args, i);
-    if (is_tensor(arg)) continue;
-    if (overrides(arg)) return arg;
-    PyObject* inner = PyTuple_CheckExact(arg) || PyList_CheckExact(arg) ? handler_in(arg) : nullptr;
-    if (inner) return inner;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
 PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwargs) {
-  if (PyObject* handler = handler_in(args)) {
-    // Code of the program: what it calls comes back here.
-    const Ref types(checked(PyTuple_Pack(1, Py_TYPE(handler))));
-    const Ref none(checked(PyDict_New()));
-    return PyObject_CallMethod(reinterpret_cast<PyObject*>(Py_TYPE(handler)), "__torch_function__",
-                               "OOOO", function, types.get(), args, kwargs ? kwargs : none.get());
-  }
+  if (Ref answer; ask_overrides(function, args, kwargs, answer)) return answer.release();
   std::vector<std::pair<Tensor, uint32_t>> versions;
   bool has_foreign = false;
   const auto note_version = [&](PyObject* o) {
@@ -458,8 +432,12 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   const bool is_unbacked = this->is_unbacked(result.get());
   if (is_unbacked && !takes_numbers_) throw Break{"a value that only data tells"};
   if (!has_tensors && !is_written && !is_unbacked) {
-    if (result.get() == Py_None && !is_of_package(function)) throw Break{"a call for its effect"};
-    return result.release();
+    const bool is_operator = kind_of(reinterpret_cast<PyObject*>(Py_TYPE(function))) ==
+                             CallKind::Operators;
+    if (result.get() != Py_None || (is_of_package(function) && !is_operator))
+      return result.release();
+    // Operators that give nothing are there for their effect.
+    if (!is_operator) throw Break{"a call for its effect"};
   }
   if (!rehearsal_) record(function, args, kwargs, result.get());
   return result.release();
@@ -534,6 +512,11 @@ Ref GraphRecorder::with_nodes(PyObject* value) {
               step = with_nodes(slice->step);
     return Ref(checked(PySlice_New(start.get(), stop.get(), step.get())));
   }
+  // Classes derived from numbers and texts mean the same to a graph.
+  if (PyLong_Check(value) && !PyBool_Check(value) && !PyLong_CheckExact(value))
+    return Ref(checked(PyLong_Type.tp_as_number->nb_int(value)));
+  if (PyFloat_Check(value) && !PyFloat_CheckExact(value))
+    return Ref(checked(PyFloat_FromDouble(PyFloat_AS_DOUBLE(value))));
   // Functions and classes are named where they are used.
   if (!dynamo::is_immutable(value) && !PyType_Check(value) && !PyCallable_Check(value))
     throw Break{str("an argument of class ", Py_TYPE(value)->tp_name, " in a graph")};
@@ -730,6 +713,11 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
       const Ref graph(wrap_graph(graph_));
       compiled.callable = checked(PyObject_CallFunctionObjArgs(
           compile_, graph.get(), fakes.get(), bodies_ ? bodies_.get() : Py_None, nullptr));
+      if (has_subclasses_) {
+        static PyObject* const wrapped = attribute_of("taeda.compiler._capture", "on_plain_tensors");
+        const Ref inner(compiled.callable);
+        compiled.callable = checked(PyObject_CallOneArg(wrapped, inner.get()));
+      }
     }
     if (!guards.shaped.empty()) {
       std::vector<fx::GuardInput> numbers;

@@ -62,6 +62,11 @@ class GraphRecorder final : public dynamo::Recorder {
   bool requires_grad(PyObject* tensor) const override;
   bool is_parameter(PyObject* tensor) const override;
   PyTypeObject* class_of(PyObject* value) const override;
+  bool is_subclass(PyObject* value) const override;
+  PyObject* make_subclass(PyObject* tensor, PyObject* type) override;
+  PyTypeObject* plain_class() const override;
+  dynamo::Overrides overrides() const override;
+  void restore(const dynamo::Overrides& overrides) override;
   PyObject* real_of(PyObject* value, int* source) const override;
   PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) override;
   void record_call(PyObject* function, PyObject* args, PyObject* result) override;
@@ -85,6 +90,8 @@ class GraphRecorder final : public dynamo::Recorder {
   int output(PyObject* value) override;
   Compiled compile(dynamo::GuardProgram& guards) override;
 
+  // A call that C made while the recorder's mode is set aside.
+  PyObject* take(PyObject* function, PyObject* args, PyObject* kwargs);
   // A call that C made breaks: its error says so.
   void note_break(std::string reason) { break_reason_ = std::move(reason); }
   bool writes_inputs() const;
@@ -128,6 +135,10 @@ class GraphRecorder final : public dynamo::Recorder {
   std::unordered_map<PyObject*, int> output_of_;
   std::unordered_map<PyObject*, fx::Node*> levels_;  // of function transforms; kept by `kept_`
   Ref function_mode_;
+  bool is_aside_ = false;        // the mode, while it answers
+  bool has_subclasses_ = false;  // among the inputs
+  class ModeInPlace;
+  bool ask_overrides(PyObject* function, PyObject* args, PyObject* kwargs, Ref& answer);
   std::string break_reason_;
   const bool starts_with_grad_ = autograd::grad_enabled();
   bool takes_numbers_ = false;  // that only data tells, as values of the graph

@@ -16,7 +16,15 @@ from taeda.nn import Module
 from taeda.utils._config_module import compiler_config
 from taeda.utils._config_module import dynamo_config as config
 
-__all__ = ["DATA_DEPENDENT", "apply_function", "make_body", "make_fake_mode", "with_bodies"]
+__all__ = [
+    "DATA_DEPENDENT",
+    "apply_function",
+    "make_exception",
+    "make_body",
+    "make_fake_mode",
+    "on_plain_tensors",
+    "with_bodies",
+]
 
 DATA_DEPENDENT = (
     DataDependentOutputException,
@@ -111,3 +119,21 @@ def make_body(graph, bodies):
 def apply_function(function, *args):
     """The call of an autograd Function, as a node of a graph."""
     return function.apply(*args)
+
+
+def on_plain_tensors(function):
+    """The function of a graph that holds what classes of tensors do: it does not ask them again."""
+
+    def run(*args):
+        with _C.DisableTorchFunctionSubclass():
+            return function(*args)
+
+    return run
+
+
+def make_exception(kind, args, attributes):
+    """An exception as a program made it; `__init__` of its class ran at capture."""
+    made = kind.__new__(kind, *args)
+    made.args = args
+    vars(made).update(attributes)
+    return made

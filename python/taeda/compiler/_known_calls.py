@@ -20,7 +20,7 @@ import types
 import warnings
 
 import taeda
-from taeda import _C, _ops
+from taeda import _C, _ops, overrides
 
 __all__ = [
     "CONSTANT",
@@ -34,7 +34,8 @@ __all__ = [
 ]
 
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
-FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS, SETS_OWN_MODE = range(8, 16)
+FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
+FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, SETS_OWN_MODE = range(15, 19)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -156,6 +157,8 @@ def _pure():
     yield from (sys.exc_info, sys.exception, sys.intern, sys.getrecursionlimit)
     yield type.__instancecheck__
     yield type.__subclasscheck__
+    for guard in (_C.DisableTorchFunctionSubclass, _C.DisableTorchFunction):
+        yield from (guard, guard.__enter__, guard.__exit__)
     yield functools.reduce
     yield functools.partial
     yield collections.OrderedDict
@@ -179,6 +182,8 @@ def _pure():
         _C._is_autocast_available,
         _C._fx.active_tracer,
         _C._saved_tensors_hooks_get_disabled_error_message,
+        _C._is_torch_function_enabled,
+        _C._is_torch_function_all_disabled,
         taeda.finfo,
         taeda.iinfo,
         taeda.device,
@@ -259,6 +264,9 @@ def kinds():
     table[type(taeda.ops)] = table[type(taeda.ops.aten)] = NAMESPACE
     table[_ops.OpOverloadPacket] = table[_ops.OpOverload] = OPERATORS
     table[_C._dynamo.as_operator] = AS_OPERATOR
+    table[_C._push_on_torch_function_stack] = table[_C._pop_torch_function_stack] = FUNCTION_MODE
+    table[_C.Tensor.as_subclass] = SUBCLASS
+    table[_C.Tensor.requires_grad_] = REQUIRES_GRAD
     for lock in (threading.Lock, threading.RLock):
         kind = type(lock())
         table[kind.__enter__] = table[kind.__exit__] = LOCK
@@ -268,7 +276,7 @@ def kinds():
     for function in (taeda.compiler.graph_break, _marks.skip_frame, _marks.step_unsupported):
         table[function] = UNKNOWN
     table[_C._dynamo.set_fails_at_breaks] = SETS_OWN_MODE
-    table[collections.namedtuple] = CONSTANT
+    table[collections.namedtuple] = table[overrides._keeps_class] = CONSTANT
     table[_C._dynamo.is_capturing] = PURE
     table.update(_noted)
     return table

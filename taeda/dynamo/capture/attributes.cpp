@@ -122,10 +122,25 @@ PyObject* Capture::function_attribute(PyObject* object, PyObject* name) {
   return found != nullptr ? Py_NewRef(found) : need(PyObject_GetAttr(object, name));
 }
 
-PyObject* Capture::instance_attribute(PyObject* object, PyObject* name) {
+// `is_plain`: as object.__getattribute__ does.
+PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_plain) {
   PyTypeObject* type = Py_TYPE(object);
-  if (!finds_plainly(type)) throw Break{"a class with a __getattribute__ of its own"};
   check_class(type);
+  if (!is_plain && !finds_plainly(type)) {
+    static PyObject* const getter_name = interned("__getattribute__");
+    PyObject* getter = _PyType_Lookup(type, getter_name);
+    if (getter == nullptr || !PyFunction_Check(getter))
+      throw Break{"a class with a __getattribute__ of its own"};
+    try {
+      return call_nested(getter, {object, name});
+    } catch (const Raised&) {
+      static PyObject* const fallback_name = interned("__getattr__");
+      PyObject* fallback = _PyType_Lookup(type, fallback_name);
+      if (!PyErr_ExceptionMatches(PyExc_AttributeError) || fallback == nullptr || is_broken_) throw;
+      PyErr_Clear();
+      return call_nested(fallback, {object, name});
+    }
+  }
   if (is_named(name, "__class__")) return Py_NewRef(type);
   Outside* outside = find(object);
   if (is_named(name, "__dict__")) {
@@ -150,7 +165,7 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name) {
   }
   if (found != nullptr) return bind(found, object, type, name);
   static PyObject* const fallback = interned("__getattr__");
-  if (PyObject* getter = _PyType_Lookup(type, fallback)) {
+  if (PyObject* getter = is_plain ? nullptr : _PyType_Lookup(type, fallback)) {
     if (!PyFunction_Check(getter)) throw Break{"a __getattr__ that is no function"};
     return call_nested(getter, {object, name});
   }
@@ -237,12 +252,18 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   }
   const bool is_of_grad = is_named(name, "grad_fn") || is_named(name, "is_leaf");
   // Parameters are leaves.
-  if (is_of_grad && (!recorder_.requires_grad(object) || recorder_.is_parameter(object)))
+  if (is_of_grad && (!recorder_.requires_grad(object) || recorder_.is_parameter(object) || real == nullptr))
     return need(PyObject_GetAttr(object, name));
   if (is_of_grad || is_named(name, "__dict__") || is_named(name, "_version") ||
       is_named(name, "_base") || is_named(name, "output_nr"))
     throw Break{"an attribute of a tensor that only a run tells"};
-  if (_PyType_Lookup(Py_TYPE(object), name) == nullptr) {
+  PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
+  if (found != nullptr && recorder_.is_subclass(object)) {
+    // What the program's class says.
+    PyObject* plain = _PyType_Lookup(recorder_.plain_class(), name);
+    if (found != plain) return bind(found, object, Py_TYPE(object), name);
+  }
+  if (found == nullptr) {
     PyObject* names = tensor_attributes_of(object);
     if (PyObject* own = names != nullptr ? dict_get(names, name) : nullptr) return Py_NewRef(own);
   }

@@ -253,6 +253,27 @@ PyObject* Capture::call_warn(const Call& call) {
   return Py_NewRef(Py_None);
 }
 
+// Calls go to the program's mode from here on, and what it calls comes back: the graph holds that.
+PyObject* Capture::call_function_mode(const Call& call) {
+  for (PyObject* mode : call.values) {
+    if (is_opaque(mode)) throw Break{"a function mode of C"};
+    keep(mode);
+  }
+  if (call.values.empty() && recorder_.overrides().modes.empty())
+    throw Break{"a function mode that others began"};
+  return need(
+      PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
+}
+
+PyObject* Capture::call_subclass(const Call& call) {
+  const auto& values = call.values;
+  const bool is_known = values.size() == 2 && call.names == nullptr && PyType_Check(values[1]) &&
+                        recorder_.is_tensor_value(values[0]);
+  if (!is_known) throw Break{"call of " + name_of(call.callable)};
+  check_class(reinterpret_cast<PyTypeObject*>(values[1]));
+  return need(recorder_.make_subclass(values[0], values[1]));
+}
+
 // A lock is held while the capture runs what it guards; a region does not end inside.
 PyObject* Capture::call_lock(const Call& call) {
   PyObject* result =
@@ -334,6 +355,8 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__");
   static PyObject* const object_delattr =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__delattr__");
+  static PyObject* const object_getattribute =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__getattribute__");
   static PyObject* const dict_get_ =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyDict_Type), "get");
   PyObject* callable = call.callable;
@@ -350,6 +373,10 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
         return Py_NewRef(values[2]);
       }
     }
+    if (callable == object_getattribute && count == 2 && PyUnicode_Check(values[1]) &&
+        (Py_TYPE(values[0])->tp_flags & Py_TPFLAGS_HEAPTYPE) && !PyType_Check(values[0]) &&
+        !recorder_.is_value(values[0]) && !is_opaque(values[0]))
+      return instance_attribute(values[0], values[1], /*is_plain=*/true);
     if (callable == hasattr_ && count == 2 && PyUnicode_Check(values[1])) {
       try {
         Owned found(attribute(values[0], values[1]));
@@ -530,6 +557,11 @@ PyObject* Capture::call(State& state, Call call) {
   if (is_method_wrapper(call.callable)) {
     Owned self(need(PyObject_GetAttrString(call.callable, "__self__")));
     Owned name(need(PyObject_GetAttrString(call.callable, "__name__")));
+    // Tensor.shape.__get__, which handlers of the program are given.
+    if (Py_IS_TYPE(self.get(), &PyGetSetDescr_Type) && !call.values.empty() &&
+        recorder_.is_tensor_value(call.values[0]) &&
+        PyUnicode_CompareWithASCIIString(name.get(), "__get__") == 0)
+      return attribute(call.values[0], PyDescr_NAME(self.get()));
     PyObject* descriptor = _PyType_Lookup(Py_TYPE(self.get()), name.get());
     Owned owner(need(PyObject_GetAttrString(call.callable, "__objclass__")));
     PyObject* own = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(owner.get()), name.get());
@@ -596,6 +628,17 @@ PyObject* Capture::call(State& state, Call call) {
     case CallKind::AsOperator: return call_as_operator(call);
     case CallKind::Lock: return call_lock(call);
     case CallKind::Warns: return call_warn(call);
+    case CallKind::FunctionMode: return call_function_mode(call);
+    case CallKind::Subclass: return call_subclass(call);
+    case CallKind::RequiresGrad: {
+      // What is so already stays so; leaves of the graph's own are a break.
+      const bool is_known = call.values.size() <= 2 && !call.values.empty() &&
+                            recorder_.is_tensor_value(call.values[0]) &&
+                            (call.values.size() == 1 || PyBool_Check(call.values[1]));
+      const bool wanted = call.values.size() < 2 || call.values[1] == Py_True;
+      if (!is_known || recorder_.requires_grad(call.values[0]) != wanted) break;
+      return Py_NewRef(call.values[0]);
+    }
     default: break;
   }
   PyTypeObject* type = Py_TYPE(call.callable);

@@ -71,6 +71,14 @@ class Capture final : public Capturing {
 
   // What was captured; null where it cannot be compiled.
   std::unique_ptr<Entry> take_entry() { return std::move(entry_); }
+  // Ends the region before the instruction of this number, at which an earlier capture of the same
+  // program raised; 0 for none.
+  void break_at(int64_t number, std::string reason) {
+    break_at_ = number;
+    break_reason_ = std::move(reason);
+  }
+  // The number of the instruction that first raised the exception at hand; 0 where none did.
+  int64_t raised_at() const;
   // Why the region ended or was not compiled; empty where the frames returned.
   const std::string& reason() const { return reason_; }
   // A backend failed: its exception.
@@ -135,7 +143,7 @@ class Capture final : public Capturing {
 
   // ---- attributes (attributes.cpp) ----
   PyObject* attribute(PyObject* object, PyObject* name);
-  PyObject* instance_attribute(PyObject* object, PyObject* name);
+  PyObject* instance_attribute(PyObject* object, PyObject* name, bool is_plain = false);
   PyObject* class_attribute(PyTypeObject* type, PyObject* name);
   PyObject* function_attribute(PyObject* object, PyObject* name);
   PyObject* tensor_attribute(PyObject* object, PyObject* name);
@@ -167,6 +175,8 @@ class Capture final : public Capturing {
   PyObject* call_as_operator(const Call& call);
   PyObject* call_lock(const Call& call);
   PyObject* call_warn(const Call& call);
+  PyObject* call_function_mode(const Call& call);
+  PyObject* call_subclass(const Call& call);
   static Owned tuple_of(const Call& call);
   // Whether a number is the address of a stand-in, which stands for no number of the program.
   bool is_address(PyObject* number) const;
@@ -248,6 +258,10 @@ class Capture final : public Capturing {
   int64_t num_frames_ended_ = 0;                  // of those that were entered or called by C
   bool is_broken_ = false;                        // in a frame that a C function called
   bool is_abandoned_ = false;
+  int64_t num_executed_ = 0;                            // instructions
+  int64_t break_at_ = 0;                                // one of them
+  std::string break_reason_;
+  std::unordered_map<PyObject*, int64_t> raised_at_;    // by exception; kept
   std::vector<Owned> locks_;  // held
   struct Deferred {
     PyObject* callable;
@@ -260,6 +274,7 @@ class Capture final : public Capturing {
   std::unique_ptr<Entry> entry_;
   Owned failure_;
   Modes modes_;
+  const Overrides overrides_;
   PyObject* exception_state_ = nullptr;
 };
 

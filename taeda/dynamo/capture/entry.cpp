@@ -208,6 +208,9 @@ class Steps {
       case Kind::EmptyCell: return PyCell_Set(target, nullptr) == 0;
       case Kind::WriteGrad: return PyObject_SetAttrString(target, "grad", part(action, 0)) == 0;
       case Kind::SetModes: entry_.modes_after.restore(); return true;
+      case Kind::SetHandled:
+        Py_XSETREF(PyThreadState_Get()->exc_info->exc_value, Py_NewRef(part(action, 0)));
+        return true;
     }
     return false;
   }
@@ -259,6 +262,27 @@ class Steps {
 
 }  // namespace
 
+namespace {
+
+// References to many values at once.
+class HeldMany {
+ public:
+  HeldMany(const std::vector<int>& which, const std::vector<PyObject*>& values) {
+    held_.reserve(which.size());
+    for (const int i : which) held_.push_back(Py_XNewRef(values[i]));
+  }
+  ~HeldMany() {
+    if (is_finalizing()) return;
+    for (PyObject* object : held_) Py_XDECREF(object);
+  }
+  HeldMany(const HeldMany&) = delete;
+
+ private:
+  std::vector<PyObject*> held_;
+};
+
+}  // namespace
+
 void Entry::note_needed() {
   needed = inputs;
   for (const Action& action : actions)
@@ -272,12 +296,11 @@ void Entry::note_needed() {
 
 bool Entry::run(const std::vector<PyObject*>& borrowed, Ending& ending) const {
   // The function may run for a while without the interpreter lock.
-  std::vector<Owned> held;
-  held.reserve(needed.size());
-  for (const int source : needed) held.emplace_back(Py_XNewRef(borrowed[source]));
+  const HeldMany held(needed, borrowed);
   Owned outputs;
   if (compiled) {
     std::vector<PyObject*> arguments;
+    arguments.reserve(inputs.size());
     for (const int source : inputs) arguments.push_back(borrowed[source]);
     outputs =
         Owned(PyObject_Vectorcall(compiled.get(), arguments.data(), arguments.size(), nullptr));

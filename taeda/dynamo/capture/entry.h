@@ -45,6 +45,7 @@ struct Action {
     EmptyCell,   //
     WriteGrad,   // of a tensor
     SetModes,    // those of the entry's end
+    SetHandled,  // the exception that the thread handles: part, or None
   };
   Kind kind;
   int target = -1;

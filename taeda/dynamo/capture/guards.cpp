@@ -70,6 +70,43 @@ bool TensorGuard::fits(PyObject* object) const {
   return true;
 }
 
+bool FlatTensor::describes(const TensorGuard& guard) {
+  const auto is_symbol = [](int64_t v) { return v < 0; };
+  return guard.sizes.size() <= kDims && guard.layout == Layout::Strided && !guard.is_conj &&
+         !guard.is_neg && !guard.is_inference &&
+         std::none_of(guard.sizes.begin(), guard.sizes.end(), is_symbol) &&
+         std::none_of(guard.strides.begin(), guard.strides.end(), is_symbol);
+}
+
+FlatTensor::FlatTensor(PyObject* tensor, const TensorGuard& guard)
+    : object(tensor),
+      impl(python::tensor_of(tensor).impl()),
+      type(guard.type),
+      dtype(guard.dtype),
+      device(guard.device),
+      ndim(static_cast<uint8_t>(guard.sizes.size())),
+      requires_grad(guard.requires_grad),
+      sizes{},
+      strides{} {
+  std::copy(guard.sizes.begin(), guard.sizes.end(), sizes);
+  std::copy(guard.strides.begin(), guard.strides.end(), strides);
+}
+
+// False also where the object has another tensor by now: a run of all checks tells more.
+inline bool FlatTensor::fits() const {
+  const Tensor& t = python::tensor_of(object);
+  if (Py_TYPE(object) != type || t.impl() != impl) return false;
+  const bool is_like = impl->dtype() == dtype && impl->dim() == ndim && impl->device() == device &&
+                       !impl->has_symbolic_sizes() && !impl->is_conj() && !impl->is_neg() &&
+                       !impl->is_inference() && autograd::requires_grad(t) == requires_grad;
+  if (!is_like) return false;
+  const int64_t* own = impl->sizes().data();
+  const int64_t* own_strides = impl->strides().data();
+  for (size_t d = 0; d < ndim; ++d)
+    if (sizes[d] != own[d] || strides[d] != own_strides[d]) return false;
+  return true;
+}
+
 std::string TensorGuard::difference(PyObject* object) const {
   if (!python::is_tensor(object)) return str("expected a tensor, got ", Py_TYPE(object)->tp_name);
   if (Py_TYPE(object) != type)
@@ -407,35 +444,54 @@ bool GuardProgram::check_source(int id, const std::vector<PyObject*>& values) co
   return true;
 }
 
+GuardProgram::Witness::Part& GuardProgram::Witness::below(int local) {
+  for (Part& part : parts)
+    if (part.local == local) return part;
+  parts.emplace_back().local = local;
+  return parts.back();
+}
+
 // Keeps what a run that passed has found.
 void GuardProgram::set_witness(const std::vector<PyObject*>& values) const {
   Witness& witness = witness_;
   witness.is_set = false;
   witness.values = values;
-  witness.marks.clear();
+  witness.parts.clear();
   witness.tokens.clear();
   for (const int local : locals_) witness.tokens.push_back(token_of(values[local]));
-  witness.empty.clear();
-  always_.clear();
+  std::vector<std::pair<PyTypeObject*, int>> classes;  // with the slot below which they are checked
   for (size_t i = 0; i < sources.size(); ++i) {
     PyObject* value = values[i];
     if (!is_stable_[i] || value == nullptr) continue;
-    const bool is_read = PyDict_Check(value);
-    if (is_read) {
-      const int owner = sources[i].step == Step::InstanceDict ? sources[i].parent : -1;
-      witness.marks.push_back({owner, root_[i], value, version_of(value)});
+    Witness::Part& part = witness.below(root_[i]);
+    if (PyDict_Check(value)) {
+      // Its owner lives while what leads there holds.
+      const bool is_owned = sources[i].step == Step::InstanceDict;
+      PyObject** place = is_owned ? _PyObject_GetDictPtr(values[sources[i].parent]) : nullptr;
+      if (is_owned && place == nullptr) return;
+      part.marks.push_back({place, value, version_of(value)});
     }
     const auto [begin, end] = first_check_[i];
     for (int c = begin; c < end; ++c) {
-      if (!is_decided_by_dicts(checks[c].kind, value)) always_.push_back(c);
-      if (checks[c].kind != Check::Kind::PlainCall) continue;
-      std::vector<PyObject*> tables;
-      tables_of_plain_call(value, tables);
-      for (PyObject* table : tables) witness.empty.emplace_back(root_[i], table);
+      const Check& check = checks[c];
+      if (check.kind == Check::Kind::Tensor && FlatTensor::describes(tensors[check.number])) {
+        part.tensors.emplace_back(value, tensors[check.number]);
+        continue;
+      }
+      // A class is looked at once; that objects have it is a check of its own.
+      if (check.kind == Check::Kind::TypeVersion) {
+        const std::pair one(class_of(value), root_[i]);
+        if (std::find(classes.begin(), classes.end(), one) != classes.end()) continue;
+        classes.push_back(one);
+      }
+      if (!is_pair(check) && !is_decided_by_dicts(check.kind, value)) part.checks.push_back(c);
+      if (check.kind == Check::Kind::PlainCall) tables_of_plain_call(value, part.empty);
     }
   }
-  std::sort(witness.empty.begin(), witness.empty.end());
-  witness.empty.erase(std::unique(witness.empty.begin(), witness.empty.end()), witness.empty.end());
+  for (Witness::Part& part : witness.parts) {
+    std::sort(part.empty.begin(), part.empty.end());
+    part.empty.erase(std::unique(part.empty.begin(), part.empty.end()), part.empty.end());
+  }
   witness.is_set = true;
 }
 
@@ -456,27 +512,33 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
     changed[num_changed++] = local;
     values[local] = now;
   }
-  const auto is_changed = [&](int local) {
-    return local >= 0 && std::find(changed, changed + num_changed, local) != changed + num_changed;
+  const auto is_changed = [&](const Witness::Part& part) {
+    return std::find(changed, changed + num_changed, part.local) != changed + num_changed;
   };
-  for (const Witness::Mark& mark : witness.marks) {
-    if (is_changed(mark.local)) continue;
-    if (mark.owner >= 0) {
-      PyObject** place = _PyObject_GetDictPtr(values[mark.owner]);
-      if (place == nullptr || *place != mark.dict) return false;
+  for (const Witness::Part& part : witness.parts) {
+    if (is_changed(part)) continue;
+    for (const Witness::Mark& mark : part.marks) {
+      if (mark.place != nullptr && *mark.place != mark.dict) return false;
+      if (version_of(mark.dict) != mark.version) return false;
     }
-    if (version_of(mark.dict) != mark.version) return false;
   }
-  for (const auto& [local, table] : witness.empty)
-    if (!is_changed(local) && PyDict_GET_SIZE(table) != 0) return false;
+  for (const Witness::Part& part : witness.parts) {
+    if (is_changed(part)) continue;
+    for (PyObject* table : part.empty)
+      if (PyDict_GET_SIZE(table) != 0) return false;
+    for (const FlatTensor& tensor : part.tensors)
+      if (!tensor.fits()) return false;
+  }
   for (size_t i = 0; i < num_changed; ++i) {
     if (!check_source(changed[i], values)) return false;
     for (const int id : below_[changed[i]])
       if (!(follow_source(id, frames, values, held), check_source(id, values))) return false;
   }
-  for (const int c : always_)
-    if (!is_pair(checks[c]) && !is_changed(root_[checks[c].source]) && !holds(checks[c], values))
-      return false;
+  for (const Witness::Part& part : witness.parts) {
+    if (is_changed(part)) continue;
+    for (const int c : part.checks)
+      if (!holds(checks[c], values)) return false;
+  }
   for (const int id : unstable_) {
     follow_source(id, frames, values, held);
     if (!check_source(id, values)) return false;
@@ -487,8 +549,8 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
   return check_numbers(values, nullptr);
 }
 
-// Since 3.13 attributes are written without a new version of their dict; 3.12 was not proved.
-constexpr bool kHasVersions = PY_VERSION_HEX < 0x030C0000;
+// Since 3.13 attributes are written without a new version of their dict.
+constexpr bool kHasVersions = PY_VERSION_HEX < 0x030D0000;
 
 bool GuardProgram::follow_all(PyObject* const* const* frames, std::vector<PyObject*>& values,
                               std::vector<Owned>& held) const {

@@ -29,6 +29,23 @@ struct TensorGuard {
   bool fits(PyObject* object) const;
 };
 
+// The guard of a tensor of at most two dimensions without symbols, as a cache line.
+struct alignas(64) FlatTensor {
+  static constexpr size_t kDims = 2;
+  PyObject* object;  // alive while the versions hold
+  const TensorImpl* impl;
+  PyTypeObject* type;
+  DType dtype;
+  Device device;
+  uint8_t ndim;
+  bool requires_grad;
+  int64_t sizes[kDims], strides[kDims];
+
+  FlatTensor(PyObject* tensor, const TensorGuard& guard);
+  bool fits() const;
+  static bool describes(const TensorGuard& guard);
+};
+
 struct Check {
   enum class Kind : uint8_t {
     Is,           // this object
@@ -99,18 +116,25 @@ class GuardProgram {
   // changes.
   struct Witness {
     struct Mark {
-      int owner;  // a path whose __dict__ it is; -1 for a dict itself
-      int local;  // where the path begins; -1 for kept objects
+      PyObject** place;  // where its owner has it; null for a dict that is no __dict__
       PyObject* dict;
       uint64_t version;
+    };
+    // What was found below one slot, or below kept objects.
+    struct Part {
+      int local = -1;
+      std::vector<Mark> marks;       // parents first
+      std::vector<PyObject*> empty;  // dicts without items
+      std::vector<FlatTensor> tensors;
+      std::vector<int> checks;  // others that no dict decides
     };
     bool is_set = false;
     std::vector<PyObject*> values;  // alive while the versions hold
     // By slot, in the order of locals_: the object, or a weak reference to it; null where it is
     // neither a constant nor has weak references, and counts as another one at every run.
     std::vector<Owned> tokens;
-    std::vector<Mark> marks;
-    std::vector<std::pair<int, PyObject*>> empty;  // dicts without items, by where they begin
+    std::vector<Part> parts;
+    Part& below(int local);
   };
   bool pass_witness(PyObject* const* const* frames, std::vector<PyObject*>& values,
                     std::vector<Owned>& held) const;
@@ -126,7 +150,6 @@ class GuardProgram {
   std::vector<int> locals_, unstable_;            // paths
   std::vector<std::vector<int>> below_;           // by slot: stable paths that begin there
   std::vector<std::pair<int, int>> first_check_;  // by path: its checks
-  mutable std::vector<int> always_;               // checks of stable paths that no dict decides
   std::vector<int> pairs_;                        // checks of two paths
   mutable Witness witness_;
 

@@ -120,7 +120,7 @@ const std::array<Capture::Way, 256>& Capture::ways() {
 
 Capture::Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
                  const std::vector<const State*>& frames)
-    : sources_(sources), guards_(guards), recorder_(recorder), modes_(Modes::now()) {
+    : sources_(sources), guards_(guards), recorder_(recorder), modes_(Modes::now()), overrides_(recorder.overrides()) {
   exception_state_ = frames.back()->thread->exc_info->exc_value;
   int number = 0;
   for (const State* state : frames) {
@@ -139,6 +139,7 @@ Capture::Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
 
 Capture::~Capture() {
   modes_.restore();
+  recorder_.restore(overrides_);
   for (Owned& lock : locks_) {
     Owned released(PyObject_CallMethod(lock.get(), "release", nullptr));
     if (!released) PyErr_Clear();
@@ -207,10 +208,13 @@ Flow Capture::execute(State& state) {
   const size_t mark = recorder_.mark();
   const int64_t writes = writes_;
   const int64_t frames_ended = num_frames_ended_;
+  const Overrides overrides = recorder_.overrides();
   PyObject* names = state.keyword_names;
   Flow flow = Flow::Raise;
   bool is_break = false;
+  const int64_t number = ++num_executed_;
   try {
+    if (number == break_at_) throw Break{break_reason_};
     flow = dispatch(state);
   } catch (const Break& reason) {
     is_break = true;
@@ -236,6 +240,7 @@ Flow Capture::execute(State& state) {
     is_break = recorder_.is_data_dependent(raised.get());
     if (is_break) reason_ = recorder_.break_reason();
     if (is_break && reason_.empty()) reason_ = "a value that only data tells";
+    if (!is_break && raised_at_.try_emplace(raised.get(), number).second) keep(raised.get());
     if (!is_break) taeda_set_raised(raised.release());
   }
   if (!is_break) return flow;
@@ -244,10 +249,19 @@ Flow Capture::execute(State& state) {
   if (is_broken_ && writes_ != writes) is_abandoned_ = true;
   is_broken_ = false;
   recorder_.rewind(mark);
+  recorder_.restore(overrides);
   while (state.top > base) Py_XDECREF(state.pop());
   for (Owned& operand : operands) state.push(operand.release());
   state.keyword_names = names;
   return Flow::Break;
+}
+
+int64_t Capture::raised_at() const {
+  Owned raised(taeda_take_raised());
+  const auto known = raised_at_.find(raised.get());
+  const int64_t number = known == raised_at_.end() ? 0 : known->second;
+  if (raised) taeda_set_raised(raised.release());
+  return number;
 }
 
 // A handler of its own, or the evaluator's, with what it looks into opened.

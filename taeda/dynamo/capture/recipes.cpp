@@ -57,6 +57,29 @@ class Recipes {
     if (entry_.modes_after != capture_.modes_) add({.kind = Kind::SetModes});
   }
 
+  // A handler that began before the region ended in it, or the other way round: of the latter the
+  // exception is the capture's own.
+  void handled(PyObject* exception) {
+    if (exception == capture_.exception_state_) return;
+    if (exception == nullptr) exception = Py_None;
+    if (exception != Py_None && capture_.find(exception) == nullptr)
+      throw Abandoned{"a break inside of a handler of exceptions"};
+    const int part = value(exception);
+    add({.kind = Action::Kind::SetHandled, .parts = {part}});
+  }
+
+  // Function modes that the program began and did not end.
+  void function_modes() {
+    const Overrides now = capture_.recorder_.overrides();
+    if (now.state != capture_.overrides_.state)
+      throw Abandoned{"a break where classes of tensors are not asked"};
+    static PyObject* const push = imported("taeda._C", "_push_on_torch_function_stack");
+    for (PyObject* mode : now.modes) {
+      const int part = value(mode);
+      add({.kind = Action::Kind::Call, .parts = {part}, .object = push});
+    }
+  }
+
  private:
   int add(Action action) {
     if (action.object != nullptr) entry_.kept.emplace_back(Py_NewRef(action.object));
@@ -136,8 +159,14 @@ class Recipes {
 
   // A result of the graph, with the attributes that the program gave it.
   int output(PyObject* object) {
-    const int made = note(
-        object, add({.kind = Action::Kind::Output, .number = capture_.recorder_.output(object)}));
+    int made = add({.kind = Action::Kind::Output, .number = capture_.recorder_.output(object)});
+    if (capture_.recorder_.is_subclass(object)) {
+      static PyObject* const as_subclass =
+          PyObject_GetAttrString(imported("taeda._C", "Tensor"), "as_subclass");
+      const int type = constant(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+      made = add({.kind = Action::Kind::Call, .parts = {made, type}, .object = as_subclass});
+    }
+    note(object, made);
     Owned dict(capture_.recorder_.is_tensor_value(object) ? PyObject_GenericGetDict(object, nullptr)
                                                           : nullptr);
     if (!dict) PyErr_Clear();
@@ -222,6 +251,25 @@ class Recipes {
     return note(object, add(std::move(action)));
   }
 
+  // One that was made and not raised yet.
+  int exception(PyObject* object) {
+    const auto* fields = reinterpret_cast<PyBaseExceptionObject*>(object);
+    const PyTypeObject* base = Py_TYPE(object);
+    while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
+    if (fields->traceback != nullptr || fields->cause != nullptr || fields->context != nullptr ||
+        base->tp_basicsize != sizeof(PyBaseExceptionObject))
+      throw Abandoned{std::string("an object of class ") + Py_TYPE(object)->tp_name +
+                      " lives on behind a break"};
+    static PyObject* const make = imported("taeda.compiler._capture", "make_exception");
+    Owned names(fields->dict != nullptr ? Py_NewRef(fields->dict) : need(PyDict_New()));
+    capture_.keep(names.get());
+    const int type = constant(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+    const int args = value(fields->args), attributes = value(names.get());
+    return note(object, add({.kind = Action::Kind::Call,
+                             .parts = {type, args, attributes},
+                             .object = make}));
+  }
+
   // Instances of classes of Python by their attributes; iterators of C by what they reduce to.
   int other(PyObject* object) {
     using Kind = Action::Kind;
@@ -261,6 +309,7 @@ class Recipes {
       fill_dict(Kind::FillDict, made, object);
       return made;
     }
+    if (PyExceptionInstance_Check(object)) return exception(object);
     if (is_partial(object)) {
       Owned func(need(PyObject_GetAttrString(object, "func")));
       Owned args(need(PyObject_GetAttrString(object, "args")));
@@ -413,7 +462,10 @@ bool Capture::close(const std::vector<const State*>& frames) {
 }
 
 bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frames) {
-  const auto restore = [&] { modes_.restore(); };
+  const auto restore = [&] {
+    modes_.restore();
+    recorder_.restore(overrides_);
+  };
   if (is_abandoned_) {
     restore();
     return false;
@@ -427,8 +479,6 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
     if (value != nullptr) {
       entry->result = recipes.value(value);
     } else {
-      if (frames->back()->thread->exc_info->exc_value != exception_state_)
-        throw Abandoned{"a break inside of a handler of exceptions"};
       for (const State* state : *frames) {
         FrameRecipe recipe;
         recipe.code = state->code->object;
@@ -460,6 +510,8 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
       }
     }
     recipes.writes();
+    recipes.handled(PyThreadState_Get()->exc_info->exc_value);
+    recipes.function_modes();
   } catch (const Break& problem) {
     reason_ = problem.reason;
     restore();

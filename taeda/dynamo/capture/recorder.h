@@ -28,7 +28,17 @@ enum class CallKind : uint8_t {
   Warns,        // warnings.warn: told at the region's end
   Namespace,    // a class whose instances hold operators by name
   Operators,    // a class whose instances are operators
+  FunctionMode, // puts a mode of the program on the thread's stack, or takes it off
+  Subclass,     // Tensor.as_subclass(tensor, class): the same value
+  RequiresGrad, // Tensor.requires_grad_
   SetsOwnMode,  // of captures: no node of the graph
+};
+
+// What a thread asks before it calls an operator.
+struct Overrides {
+  std::vector<PyObject*> modes;  // of the program, the outermost first; borrowed
+  int state = 0;                 // whether classes and modes are asked at all
+  bool operator==(const Overrides&) const = default;
 };
 
 class Recorder {
@@ -46,6 +56,13 @@ class Recorder {
   virtual bool is_parameter(PyObject* tensor) const = 0;
   // The class that the program sees.
   virtual PyTypeObject* class_of(PyObject* value) const = 0;
+  // Whether that is a class of the program with a __torch_function__, which calls go to.
+  virtual bool is_subclass(PyObject* value) const = 0;
+  // The same value as an object of such a class. A new reference.
+  virtual PyObject* make_subclass(PyObject* tensor, PyObject* type) = 0;
+  virtual PyTypeObject* plain_class() const = 0;  // of tensors
+  virtual Overrides overrides() const = 0;
+  virtual void restore(const Overrides& overrides) = 0;
   // The tensor of the program that a stand-in is for, and its source; null for results.
   virtual PyObject* real_of(PyObject* value, int* source) const = 0;
   // Calls a function of tensors on stand-ins as one node. A new reference, or null with an error.
