@@ -181,7 +181,8 @@ class Partitioner {
       if (is_input(*node)) continue;
       if (!is_before(*node)) return;
       const dispatch::Operator* op = node->target().op();
-      if (op && !is_assertion(*node) && dispatch::call_form(*op).returns.empty()) effects_.push_back(node);
+      if (op && !is_assertion(*node) && dispatch::call_form(*op).returns.empty())
+        effects_.push_back(node);
     }
   }
 

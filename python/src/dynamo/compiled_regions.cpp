@@ -417,7 +417,7 @@ Ref CompiledRegions::guards() const {
   Ref all(checked(PyList_New(0)));
   for (const auto& [place, region] : regions_)
     for (const auto& entry : region.entries) {
-      const auto& [code, unit] = place.front();
+      const auto& [code, unit] = place.back();
       const Ref found = guards_of(*entry, [](int) -> PyObject* { return nullptr; });
       const Ref one(checked(Py_BuildValue("(OiO)", code->co_filename,
                                           PyCode_Addr2Line(code, 2 * unit), found.get())));

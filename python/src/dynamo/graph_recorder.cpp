@@ -432,8 +432,8 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   const bool is_unbacked = this->is_unbacked(result.get());
   if (is_unbacked && !takes_numbers_) throw Break{"a value that only data tells"};
   if (!has_tensors && !is_written && !is_unbacked) {
-    const bool is_operator = kind_of(reinterpret_cast<PyObject*>(Py_TYPE(function))) ==
-                             CallKind::Operators;
+    const bool is_operator =
+        kind_of(reinterpret_cast<PyObject*>(Py_TYPE(function))) == CallKind::Operators;
     if (result.get() != Py_None || (is_of_package(function) && !is_operator))
       return result.release();
     // Operators that give nothing are there for their effect.
@@ -603,15 +603,41 @@ fx::Node& GraphRecorder::create(PyObject* function, PyObject* args, PyObject* kw
 
 namespace {
 
-// Where the program is, as a line of a traceback.
+// The folder of the package, with a slash behind it.
+const std::string& package_folder() {
+  static const std::string* const folder = [] {
+    const Ref file(attribute_of("taeda", "__file__"));
+    const std::string path = text_or_empty(file.get());
+    return new std::string(path.substr(0, path.rfind('/') + 1));
+  }();
+  return *folder;
+}
+
+Ref code_of(const Ref& frame) {
+  return Ref(
+      reinterpret_cast<PyObject*>(PyFrame_GetCode(reinterpret_cast<PyFrameObject*>(frame.get()))));
+}
+
+// Where the program is, as a line of a traceback: the innermost frame outside of the package.
 std::string user_line() {
-  PyFrameObject* frame = PyEval_GetFrame();
+  const auto object = [](PyFrameObject* frame) { return reinterpret_cast<PyObject*>(frame); };
+  Ref frame = Ref::share(object(PyEval_GetFrame()));
   if (!frame) return "";
-  PyCodeObject* code = PyFrame_GetCode(frame);
-  const std::string text = str("  File \"", text_or_empty(code->co_filename), "\", line ",
-                               PyFrame_GetLineNumber(frame), ", in ", text_or_empty(code->co_name));
-  Py_DECREF(code);
-  return text;
+  const std::string& package = package_folder();
+  const auto file_of = [](const Ref& code) {
+    return text_or_empty(reinterpret_cast<PyCodeObject*>(code.get())->co_filename);
+  };
+  Ref shown = Ref::share(frame.get());
+  Ref code = code_of(frame);
+  while (frame && std::strncmp(file_of(code_of(frame)), package.c_str(), package.size()) == 0)
+    frame = Ref(object(PyFrame_GetBack(reinterpret_cast<PyFrameObject*>(frame.get()))));
+  if (frame) {
+    code = code_of(frame);
+    shown = std::move(frame);
+  }
+  return str("  File \"", file_of(code), "\", line ",
+             PyFrame_GetLineNumber(reinterpret_cast<PyFrameObject*>(shown.get())), ", in ",
+             text_or_empty(reinterpret_cast<PyCodeObject*>(code.get())->co_name));
 }
 
 }  // namespace
@@ -714,7 +740,8 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
       compiled.callable = checked(PyObject_CallFunctionObjArgs(
           compile_, graph.get(), fakes.get(), bodies_ ? bodies_.get() : Py_None, nullptr));
       if (has_subclasses_) {
-        static PyObject* const wrapped = attribute_of("taeda.compiler._capture", "on_plain_tensors");
+        static PyObject* const wrapped =
+            attribute_of("taeda.compiler._capture", "on_plain_tensors");
         const Ref inner(compiled.callable);
         compiled.callable = checked(PyObject_CallOneArg(wrapped, inner.get()));
       }

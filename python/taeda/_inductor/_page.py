@@ -12,7 +12,7 @@ td, th { border-bottom: 1px solid #ddd; padding: .25em .7em; text-align: left;
   vertical-align: top; }
 td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .bar { background: #6a8caf; height: .8em; } code { font-size: 13px; }
-details { margin: .3em 0; } summary { cursor: pointer; }
+details { margin: .3em 0; } td details { margin: 0; } summary { cursor: pointer; }
 rect { stroke: #fff; stroke-width: .5; } text { font: 11px system-ui, sans-serif; }
 """
 

@@ -19,8 +19,8 @@ from taeda.utils._config_module import dynamo_config as config
 __all__ = [
     "DATA_DEPENDENT",
     "apply_function",
-    "make_exception",
     "make_body",
+    "make_exception",
     "make_fake_mode",
     "on_plain_tensors",
     "with_bodies",

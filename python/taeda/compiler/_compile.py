@@ -32,6 +32,7 @@ __all__ = [
     "forget_all",
     "optimize",
     "optimize_assert",
+    "trampoline",
 ]
 
 # Compiled callables that are alive, so that reset() finds them.
@@ -149,7 +150,8 @@ def _dynamic(dynamic):
     return dynamic
 
 
-def _trampoline(function, *args, **kwargs):
+def trampoline(function, *args, **kwargs):
+    """The function of callables that are no functions of Python."""
     return function(*args, **kwargs)
 
 
@@ -172,7 +174,7 @@ def compile_callable(function, context):
         _alive.add(inner)
         return types.MethodType(inner, function.__self__)
     if not isinstance(function, types.FunctionType):
-        inner = _C._dynamo.CompiledCallable(_trampoline, settings)
+        inner = _C._dynamo.CompiledCallable(trampoline, settings)
         _alive.add(inner)
         return functools.partial(inner, function)
     made = _C._dynamo.CompiledCallable(function, settings)

@@ -3,10 +3,11 @@
 import collections
 import dataclasses
 import linecache
+import re
 import time
 import traceback
 
-from taeda.compiler._compile import CompileContext, compile_callable
+from taeda.compiler._compile import CompileContext, compile_callable, trampoline
 from taeda.compiler._guards import read_guards
 from taeda.compiler._marks import innermost_fn
 from taeda.compiler._remedies import remedy_of
@@ -76,9 +77,12 @@ class ExplainOutput:
     def kernel_lines(self):
         """(graph, step, values, lines of the program): each step of the compiled graphs."""
         for number, compiled in enumerate(self.kernels):
-            for report in [] if isinstance(compiled, str) else compiled.report():
+            reports = [] if isinstance(compiled, str) else compiled.report()
+            parts = ("",) if len(reports) == 1 else ("forward ", "backward ")
+            for part, report in zip(parts, reports, strict=False):
                 for step in report["steps"]:
-                    yield number, step["name"], step["values"], step["lines"]
+                    lines = [_with_source(line) for line in step["lines"]]
+                    yield number, part + step["name"], step["values"], lines
 
     def __str__(self):
         lines = [
@@ -168,10 +172,30 @@ def _is_call(node):
     return node.op in ("call_function", "call_method", "call_module")
 
 
-def _regions_of(compiled):
+_PLACE = re.compile(r'File "(.+)", line (\d+), in (.+)')
+
+
+def _with_source(line):
+    """A line of a traceback as file:line with the program's text."""
+    found = _PLACE.match(line)
+    if found is None:
+        return line
+    source = linecache.getline(found[1], int(found[2])).strip()
+    return f"{found[1]}:{found[2]}" + (f": {source}" if source else "")
+
+
+def _regions_of(compiled, target):
     """(place, guards) of each compiled version."""
     inner = getattr(compiled, "func", getattr(compiled, "__func__", compiled))
-    return [(f"{file}:{line}", read_guards(rows)) for file, line, rows in inner.guards]
+    regions = []
+    for file, line, rows in inner.guards:
+        if inner.function is trampoline and file == trampoline.__code__.co_filename:
+            # The call of a module or object begins with its own code.
+            call = getattr(target, "forward", type(target).__call__)
+            code = getattr(call, "__code__", trampoline.__code__)
+            file, line = code.co_filename, code.co_firstlineno
+        regions.append((f"{file}:{line}", read_guards(rows)))
+    return regions
 
 
 def _times(seconds):
@@ -184,7 +208,8 @@ def explain(f, *extra_args, **extra_kwargs):
     def inner(*args, **kwargs):
         told = _Explained()
         context = CompileContext(told.compile_graph, report=told.report)
-        compiled = compile_callable(_target(f), context)
+        target = _target(f)
+        compiled = compile_callable(target, context)
         start = time.perf_counter()
         compiled(*args, **kwargs)
         whole = time.perf_counter() - start
@@ -193,7 +218,7 @@ def explain(f, *extra_args, **extra_kwargs):
             "compile": told.compiled,
             "run": max(whole - told.captured, 0.0),
         }
-        regions = _regions_of(compiled)
+        regions = _regions_of(compiled, target)
         ops = [[node.target for node in gm.graph.nodes if _is_call(node)] for gm in told.graphs]
         return ExplainOutput(
             graphs=told.graphs,

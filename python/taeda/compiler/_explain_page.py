@@ -66,6 +66,13 @@ def _time(seconds):
     return _table(["stage", "time", "share"], rows)
 
 
+def _order(item):
+    """By file, then by the number of the line."""
+    file, _, rest = item[0].partition(":")
+    number = rest.partition(":")[0]
+    return file, int(number) if number.isdigit() else 0
+
+
 def _lines_of(output):
     """The program's lines that kernels come from, each with its kernels."""
     by_line = {}
@@ -76,7 +83,7 @@ def _lines_of(output):
         return "<p>No kernels.</p>"
     rows = [
         (_code(line), "<br>".join(escape(kernel) for kernel in kernels))
-        for line, kernels in by_line.items()
+        for line, kernels in sorted(by_line.items(), key=_order)
     ]
     return _table(["line of the program", "kernels and calls"], rows)
 

@@ -252,7 +252,8 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   }
   const bool is_of_grad = is_named(name, "grad_fn") || is_named(name, "is_leaf");
   // Parameters are leaves.
-  if (is_of_grad && (!recorder_.requires_grad(object) || recorder_.is_parameter(object) || real == nullptr))
+  if (is_of_grad &&
+      (!recorder_.requires_grad(object) || recorder_.is_parameter(object) || real == nullptr))
     return need(PyObject_GetAttr(object, name));
   if (is_of_grad || is_named(name, "__dict__") || is_named(name, "_version") ||
       is_named(name, "_base") || is_named(name, "output_nr"))

@@ -261,8 +261,7 @@ PyObject* Capture::call_function_mode(const Call& call) {
   }
   if (call.values.empty() && recorder_.overrides().modes.empty())
     throw Break{"a function mode that others began"};
-  return need(
-      PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
+  return need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
 }
 
 PyObject* Capture::call_subclass(const Call& call) {

@@ -258,11 +258,11 @@ class Capture final : public Capturing {
   int64_t num_frames_ended_ = 0;                  // of those that were entered or called by C
   bool is_broken_ = false;                        // in a frame that a C function called
   bool is_abandoned_ = false;
-  int64_t num_executed_ = 0;                            // instructions
-  int64_t break_at_ = 0;                                // one of them
+  int64_t num_executed_ = 0;  // instructions
+  int64_t break_at_ = 0;      // one of them
   std::string break_reason_;
-  std::unordered_map<PyObject*, int64_t> raised_at_;    // by exception; kept
-  std::vector<Owned> locks_;  // held
+  std::unordered_map<PyObject*, int64_t> raised_at_;  // by exception; kept
+  std::vector<Owned> locks_;                          // held
   struct Deferred {
     PyObject* callable;
     std::vector<Owned> constants;

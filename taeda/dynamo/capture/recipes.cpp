@@ -265,9 +265,9 @@ class Recipes {
     capture_.keep(names.get());
     const int type = constant(reinterpret_cast<PyObject*>(Py_TYPE(object)));
     const int args = value(fields->args), attributes = value(names.get());
-    return note(object, add({.kind = Action::Kind::Call,
-                             .parts = {type, args, attributes},
-                             .object = make}));
+    return note(
+        object,
+        add({.kind = Action::Kind::Call, .parts = {type, args, attributes}, .object = make}));
   }
 
   // Instances of classes of Python by their attributes; iterators of C by what they reduce to.
