@@ -97,7 +97,7 @@ def _kind(node):
     value = node.meta.get("val")
     if not isinstance(value, _C.Tensor):
         return str(value)
-    return value.dtype, value.device, [str(size) for size in value.shape], value.requires_grad
+    return value.dtype, value.device, [str(size) for size in value.shape]
 
 
 def _are_equal(a, b):
