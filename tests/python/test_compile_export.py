@@ -83,6 +83,11 @@ def test_writes_to_tensors_stay_in_the_graph():
     assert t.equal(gm(y), t.full((3,), 4.0)) and t.equal(y, t.full((3,), 2.0))
 
 
+def test_arguments_that_were_equal_need_not_be():
+    gm, _ = dynamo.export(lambda x, y: x - y)(X, X)
+    assert t.equal(gm(X, X * 3), X - X * 3)
+
+
 def test_a_program_without_operations():
     gm, _ = dynamo.export(lambda x, y: (y, x, 7))(X, X + 1)
     a, b = t.ones(1), t.ones(2)

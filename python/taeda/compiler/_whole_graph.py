@@ -80,6 +80,18 @@ def _set(module, name, value):
     setattr(module.get_submodule(path) if path else module, last, value)
 
 
+def _apart(values):
+    """The values, each tensor an object of its own: arguments of later calls need not be equal."""
+    seen, apart = set(), []
+    for value in values:
+        if isinstance(value, _Tensor) and id(value) in seen:
+            with taeda.no_grad():
+                value = value.detach().requires_grad_(value.requires_grad)
+        seen.add(id(value))
+        apart.append(value)
+    return apart
+
+
 def _index(values, wanted):
     return next((i for i, value in enumerate(values) if value is wanted), None)
 
@@ -93,6 +105,8 @@ def capture_whole(function, args, kwargs, dynamic=None, module=None):
     kept, guards = _Run(), []
     context = CompileContext(kept, fullgraph=True, dynamic=dynamic, guard_export_fn=guards.extend)
     flat, in_spec = pytree.tree_flatten((args, kwargs))
+    flat = _apart(flat)
+    args, kwargs = pytree.tree_unflatten(flat, in_spec)
     state = _state_of(module)
     result = compile_callable(function, context)(*args, **kwargs)
     now = _state_of(module)
