@@ -15,6 +15,7 @@
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
 #include "taeda/aot/compiled_function.h"
+#include "taeda/fx/trace_run.h"
 #include "taeda/inductor/recognize_attention.h"
 #include "taeda/inductor/segments.h"
 #include "taeda/kernel/native/disk_cache.h"
@@ -131,7 +132,7 @@ class OpenGraph {
           values_[&node] =
               Ref(checked(PyObject_GetAttrString(module_, node.target().name()->c_str())));
           break;
-        default: values_[&node] = call(node);
+        default: fx::note_origin(node); values_[&node] = call(node);
       }
     }
     return {};
@@ -234,7 +235,48 @@ PyObject* cache_clear(PyObject*, PyObject*) {
   return guarded([&] { return wrap(kernel::DiskCache::from_environment()->clear()); });
 }
 
+// cache_content(name): (key, blob), or None
+PyObject* cache_content(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) throw_python_error();
+    const auto found = kernel::DiskCache::from_environment()->content(text);
+    if (!found) Py_RETURN_NONE;
+    return checked(Py_BuildValue("(y#y#)", found->key.data(),
+                                 static_cast<Py_ssize_t>(found->key.size()), found->blob.data(),
+                                 static_cast<Py_ssize_t>(found->blob.size())));
+  });
+}
+
+// cache_store(key, blob)
+PyObject* cache_store(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    Py_buffer key, blob;
+    if (!PyArg_ParseTuple(args, "y*y*", &key, &blob)) throw_python_error();
+    const std::string_view texts[] = {
+        {static_cast<char*>(key.buf), static_cast<size_t>(key.len)},
+        {static_cast<char*>(blob.buf), static_cast<size_t>(blob.len)}};
+    kernel::DiskCache::shared().store(texts[0], texts[1]);
+    PyBuffer_Release(&key);
+    PyBuffer_Release(&blob);
+    Py_RETURN_NONE;
+  });
+}
+
+// cache_uses(): (hits, misses) of this process
+PyObject* cache_uses(PyObject*, PyObject*) {
+  return guarded([&] {
+    const kernel::DiskCache& cache = kernel::DiskCache::shared();
+    return checked(Py_BuildValue("(LL)", static_cast<long long>(cache.hits()),
+                                 static_cast<long long>(cache.misses())));
+  });
+}
+
 PyMethodDef functions[] = {
+    {"cache_content", cache_content, METH_O,
+     "cache_content(name): the key and the blob of an entry; None where there is none."},
+    {"cache_store", cache_store, METH_VARARGS, "cache_store(key, blob): adds an entry."},
+    {"cache_uses", cache_uses, METH_NOARGS, "How often this process found an entry, and how not."},
     {"compile", as_function(compile), METH_FASTCALL,
      "compile(graph, inputs, attributes, options): a callable that takes the inputs."},
     {"compile_open", as_function(compile_open), METH_FASTCALL,

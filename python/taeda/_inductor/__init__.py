@@ -32,6 +32,8 @@ __all__ = [
     "aoti_load_package",
     "compile",
     "config",
+    "list_mode_options",
+    "list_options",
 ]
 
 NATIVE_MODES = ("background", "wait", "never", "only")
@@ -128,7 +130,7 @@ def _plan_options(form):
     return {
         "form": form,
         "memory_budget": functorch_config.activation_memory_budget,
-        "matches_patterns": config.pattern_matcher,
+        "matches_patterns": config.pattern_matcher and not config.exact,
         "backward_scope": backward_scope(),
         **_passes(),
     }
@@ -225,6 +227,7 @@ class CompiledModule:
 
 def _start(make, gm, example_inputs, native, check):
     native = config.native if native is None else native
+    check = config.check if check is None else check
     if native not in NATIVE_MODES:
         names = ", ".join(f'"{mode}"' for mode in NATIVE_MODES[:-1])
         raise ValueError(f'native is {names} or "{NATIVE_MODES[-1]}", not {native!r}')
@@ -243,7 +246,7 @@ def _start(make, gm, example_inputs, native, check):
     return compiled
 
 
-def compile(gm, example_inputs, *, native=None, check=False):
+def compile(gm, example_inputs, *, native=None, check=None):
     """Compiles a GraphModule of operators for inputs like these.
 
     Sizes that are symbolic in the graph stay so. Inputs that require gradients have them: the
@@ -259,7 +262,7 @@ def compile(gm, example_inputs, *, native=None, check=False):
     return _start(CompiledModule.of_operators, gm, example_inputs, native, check)
 
 
-def compile_open(gm, example_inputs, *, native=None, check=False):
+def compile_open(gm, example_inputs, *, native=None, check=None):
     """The same for a graph that calls functions of Python, with fake tensors as examples.
 
     Results are a tuple.
@@ -295,5 +298,7 @@ def aoti_load_package(path, run_single_threaded=False, device_index=-1):
 
     return load_package(path, run_single_threaded=run_single_threaded, device_index=device_index)
 
+
+from taeda.compiler._options import list_mode_options, list_options  # noqa: E402
 
 from . import compile_fx, metrics  # noqa: E402

@@ -71,9 +71,10 @@ std::string Sources::text(int id) const {
   switch (source.step) {
     case Step::Local:
     case Step::Pinned: return names_[id];
-    case Step::InstanceDict: return parent();
+    case Step::InstanceDict: return parent() + ".__dict__";
     case Step::Item: {
-      if (all_[source.parent].step == Step::InstanceDict) return parent() + "." + plain(source.key);
+      const Source& dict = all_[source.parent];
+      if (dict.step == Step::InstanceDict) return text(dict.parent) + "." + plain(source.key);
       return parent() + "[" + repr(source.key) + "]";
     }
     case Step::Index: return parent() + "[" + std::to_string(source.index) + "]";
