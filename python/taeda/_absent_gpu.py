@@ -69,7 +69,7 @@ def memory_stats_as_nested_dict(device=None):
     return {}
 
 
-def memory_snapshot(mempool_id=None):
+def memory_snapshot(mempool_id=None, include_traces=True):
     """The allocator's blocks; there are none."""
     return []
 

@@ -1,7 +1,9 @@
 """Modules beside tensors: versions, the build, switches of libraries, GPUs that are not there."""
 
+import importlib
+
 import pytest
-from under_test import t
+from under_test import NAME, t
 
 
 def test_versions_compare_by_number():
@@ -234,3 +236,32 @@ def test_streams_of_the_cpu():
             assert t.cpu.current_stream() is stream
     assert t.cpu.current_stream() is not stream
     assert t.cpu.set_device("cpu") is None
+
+
+def test_what_a_report_tells_of_the_machine():
+    collected = importlib.import_module(f"{t.__name__}.utils.collect_env")
+    info = collected.get_env_info()
+    assert info.torch_version == str(t.__version__) and info.is_cuda_available in (False, "False")
+    text = collected.pretty_str(info)
+    for title in ("PyTorch version: ", "OS: ", "GCC version: ", "Python platform: "):
+        assert title in text
+    assert any(name.startswith("numpy==") for name in info.pip_packages) or NAME != "taeda"
+
+
+@pytest.mark.skipif(NAME != "taeda", reason="PyTorch says other words")
+def test_what_cannot_be_found_out_is_said(monkeypatch):
+    collected = importlib.import_module("taeda.utils.collect_env")
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("TAEDA_COMPILE_TIMEOUT", "7")
+    text = collected.get_pretty_env_info()
+    assert "GCC version: Could not collect" in text and "\n  TAEDA_COMPILE_TIMEOUT=7" in text
+
+
+def test_modules_that_objects_say():
+    def function():
+        pass
+
+    t.utils.set_module(function, "elsewhere")
+    assert function.__module__ == "elsewhere"
+    with pytest.raises(TypeError, match="should be a string"):
+        t.utils.set_module(function, 3)
