@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from child_programs import listen_to_interrupts
 
 RUN = [sys.executable, "-m", "taeda.run"]
 
@@ -312,7 +313,11 @@ sys.excepthook = lambda *error: print("hook", error[0].__name__)
 def test_an_interrupt_ends_it_as_it_ends_python(script):
     path = script("import time, torch\nprint('ready', flush=True)\ntime.sleep(60)")
     process = subprocess.Popen(
-        [*RUN, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*RUN, path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=listen_to_interrupts,
     )
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
