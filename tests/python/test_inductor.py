@@ -189,6 +189,22 @@ def test_an_empty_part_of_a_flipped_dimension():
     assert compiled(x).shape == (0,)
 
 
+def test_planes_behind_a_convolution_are_one_axis():
+    # Strides of its result count sizes as at least 1, which is no matter for an index.
+    def f(x, w, b):
+        y = F.conv2d(x, w, stride=2)
+        return F.relu(y + b[:, None, None]), y.sum((0, 2, 3))
+
+    inputs = [t.randn(2, 3, 13, 13), t.randn(5, 3, 3, 3), t.randn(5)]
+    compiled = captured(f, inputs)
+    loops = [line for line in compiled.text().splitlines() if line.lstrip().startswith("loop")]
+    assert [line.count("<") for line in loops] == [1, 2]  # channels; images and places
+    longer = [t.randn(3, 3, 21, 21), *inputs[1:]]
+    for given in (inputs, longer):
+        for a, b in zip(compiled(*given), f(*given), strict=True):
+            assert same(a, b)
+
+
 def test_inputs_of_another_kind_are_refused():
     compiled = captured(lambda x: x + 1, [X])
     with pytest.raises(RuntimeError, match="traced as a 2-dimensional one"):
