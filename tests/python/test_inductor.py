@@ -150,6 +150,15 @@ def test_native_kernels_find_zero_divisors():
         compiled(x, y - 7)
 
 
+def test_a_choice_between_constant_masks_compiles():
+    def f(x):
+        return t.diagonal_scatter(t.full_like(x, True), t.zeros_like(x.diagonal()))
+
+    x = t.zeros(7, 16, dtype=t.bool)
+    compiled = compile(make_fx(f, tracing_mode="symbolic")(x), [x], native="only", check=True)
+    assert same(compiled(x), f(x))
+
+
 def test_a_constant_divisor_is_not_checked():
     compiled = captured(lambda x: x // 3, [t.arange(4)])
     assert "index " not in compiled.text()

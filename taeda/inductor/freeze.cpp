@@ -1,0 +1,218 @@
+// Cutting off what frozen inputs tell, and keeping it.
+#include "taeda/inductor/freeze.h"
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "taeda/base/str.h"
+#include "taeda/inductor/plan_parts.h"
+
+namespace taeda::inductor {
+
+using fx::Arg;
+using fx::Node;
+
+namespace {
+
+bool holds_tensor(const Value& v) { return v.is<Tensor>() && v.get<Tensor>().defined(); }
+bool holds_integer(const Value& v) { return v.is<SymInt>() || v.is<int64_t>(); }
+
+// The parts of a graph that is cut.
+struct Cut {
+  IntrusivePtr<fx::Graph> once, rest;
+  std::vector<size_t> inputs;           // of `once`, among those of the graph
+  std::vector<const Node*> attributes;  // that `once` reads
+  size_t num_kept = 0;                  // results of `once`, the last inputs of `rest`
+};
+
+class FrozenCutter {
+ public:
+  FrozenCutter(const fx::Graph& graph, const std::vector<bool>& is_frozen) : graph_(graph) {
+    const std::vector<Node*> placeholders = graph.placeholders();
+    for (size_t i = 0; i < placeholders.size(); ++i)
+      if (i < is_frozen.size() && is_frozen[i] && holds_tensor(placeholders[i]->val()))
+        frozen_.insert(placeholders[i]);
+    for (const Node& node : graph)
+      if (is_told(node)) frozen_.insert(&node);
+  }
+
+  // Nothing where frozen inputs tell nothing that is worth keeping.
+  std::optional<Cut> run() {
+    find_kept();
+    if (kept_.empty()) return std::nullopt;
+    Cut cut;
+    write_once(cut);
+    write_rest(cut);
+    cut.num_kept = kept_.size();
+    if (!tells_symbols(*cut.once)) return std::nullopt;
+    return cut;
+  }
+
+ private:
+  bool is_told(const Node& node) const {
+    if (node.op() == fx::OpCode::GetAttr) return holds_tensor(node.val());
+    if (node.op() != fx::OpCode::CallFunction || node.is_impure()) return false;
+    if (!holds_tensor(node.val()) && !holds_integer(node.val())) return false;
+    const dispatch::Operator* op = node.target().op();
+    if (op && op->has(dispatch::Tag::NondeterministicSeeded)) return false;
+    const auto& inputs = node.inputs().list();
+    return !inputs.empty() && std::all_of(inputs.begin(), inputs.end(), [&](const Node* input) {
+      return frozen_.count(input) != 0;
+    });
+  }
+
+  // Tensors that are told and that something else reads.
+  void find_kept() {
+    std::unordered_set<const Node*> seen;
+    for (const Node& node : graph_) {
+      if (frozen_.count(&node) || node.op() == fx::OpCode::Placeholder) continue;
+      for (const Node* input : node.inputs().list()) keep_under(*input, seen);
+    }
+  }
+  void keep_under(const Node& node, std::unordered_set<const Node*>& seen) {
+    if (!frozen_.count(&node) || node.op() != fx::OpCode::CallFunction) return;
+    if (!seen.insert(&node).second) return;
+    if (holds_tensor(node.val())) {
+      kept_.push_back(&node);
+      return;
+    }
+    // A size is computed again.
+    for (const Node* input : node.inputs().list()) keep_under(*input, seen);
+  }
+
+  void write_once(Cut& cut) {
+    cut.once = make_intrusive<fx::Graph>();
+    fx::NodeMap map;
+    const std::vector<Node*> placeholders = graph_.placeholders();
+    for (size_t i = 0; i < placeholders.size(); ++i) {
+      if (!frozen_.count(placeholders[i])) continue;
+      cut.inputs.push_back(i);
+      map[placeholders[i]] = copied(*placeholders[i], *cut.once, map);
+    }
+    for (const Node& node : graph_) {
+      if (!frozen_.count(&node) || node.op() == fx::OpCode::Placeholder) continue;
+      if (node.op() == fx::OpCode::GetAttr) cut.attributes.push_back(&node);
+      map[&node] = copied(node, *cut.once, map);
+    }
+    std::vector<Arg> results;
+    for (const Node* node : kept_) results.push_back(map.at(node));
+    cut.once->output(Arg::tuple(std::move(results)));
+  }
+
+  void write_rest(Cut& cut) {
+    cut.rest = make_intrusive<fx::Graph>();
+    fx::NodeMap map;
+    for (const Node* node : graph_.placeholders()) map[node] = copied(*node, *cut.rest, map);
+    for (const Node* node : kept_) {
+      Node& input = cut.rest->placeholder(str("frozen_", node->name()));
+      input.copy_meta(*node);
+      map[node] = Arg(input);
+    }
+    for (const Node& node : graph_) {
+      if (map.count(&node)) continue;
+      const bool is_left_out = frozen_.count(&node) && node.op() == fx::OpCode::CallFunction;
+      if (!is_left_out || holds_integer(node.val())) map_with_inputs(node, *cut.rest, map);
+    }
+  }
+  // Sizes of what is told lie behind nodes that the rest does not have.
+  void map_with_inputs(const Node& node, fx::Graph& to, fx::NodeMap& map) {
+    for (const Node* input : node.inputs().list())
+      if (!map.count(input)) map_with_inputs(*input, to, map);
+    map[&node] = copied(node, to, map);
+  }
+
+  static Arg copied(const Node& node, fx::Graph& to, const fx::NodeMap& map) {
+    return Arg(fx::copy_node(node, to, [&](Node& n) { return map.at(&n); }));
+  }
+
+  const fx::Graph& graph_;
+  std::unordered_set<const Node*> frozen_;  // inputs, and what they tell
+  std::vector<const Node*> kept_;
+};
+
+// A tensor in the state in which it was read.
+struct ReadState {
+  Tensor tensor;
+  const void* data;
+  uint32_t version;
+
+  explicit ReadState(const Tensor& t) : tensor(t), data(t.data()), version(t.version()) {}
+  bool is_of(const Tensor& t) const {
+    return t.impl() == tensor.impl() && t.data() == data && t.version() == version;
+  }
+};
+
+struct KeptResults {
+  std::vector<ReadState> sources;
+  std::vector<Value> results;
+};
+
+// Results for frozen inputs, shared by threads.
+class Keeper {
+ public:
+  Keeper(fx::CompiledFn once, std::vector<size_t> inputs, std::vector<Tensor> attributes)
+      : once_(std::move(once)), inputs_(std::move(inputs)), attributes_(std::move(attributes)) {}
+
+  std::vector<Value> results(const std::vector<Value>& all) {
+    std::vector<Tensor> sources = attributes_;
+    std::vector<Value> given;
+    for (const size_t i : inputs_) {
+      given.push_back(all.at(i));
+      sources.push_back(given.back().get<Tensor>());
+    }
+    if (!std::all_of(sources.begin(), sources.end(), counts_writes)) return once_(given);
+    const std::lock_guard lock(mutex_);
+    if (!kept_ || !is_kept_for(sources)) {
+      auto made = std::make_shared<KeptResults>();
+      for (const Tensor& t : sources) made->sources.emplace_back(t);
+      made->results = once_(given);
+      kept_ = std::move(made);
+    }
+    return kept_->results;
+  }
+
+ private:
+  static bool counts_writes(const Tensor& t) {
+    return has_memory(Value(t)) && t.impl()->has_version_counter();
+  }
+  bool is_kept_for(const std::vector<Tensor>& sources) const {
+    for (size_t i = 0; i < sources.size(); ++i)
+      if (!kept_->sources[i].is_of(sources[i])) return false;
+    return true;
+  }
+
+  fx::CompiledFn once_;
+  std::vector<size_t> inputs_;
+  std::vector<Tensor> attributes_;
+  std::mutex mutex_;
+  std::shared_ptr<const KeptResults> kept_;
+};
+
+}  // namespace
+
+Segments compile_frozen(const fx::Graph& graph, fx::AttributeReader attributes,
+                        const std::vector<bool>& is_frozen) {
+  const std::optional<Cut> cut = FrozenCutter(graph, is_frozen).run();
+  if (!cut) return compile_segments(graph, attributes);
+  Segments once = compile_segments(*cut->once, attributes);
+  Segments rest = compile_segments(*cut->rest, attributes);
+  std::vector<Tensor> read;
+  for (const Node* node : cut->attributes)
+    read.push_back(attributes(*node->target().name()).get<Tensor>());
+  auto keeper = std::make_shared<Keeper>(std::move(once.run), cut->inputs, std::move(read));
+  Segments made;
+  for (const Segments* part : {&once, &rest}) {
+    made.plans.insert(made.plans.end(), part->plans.begin(), part->plans.end());
+    made.apart.insert(made.apart.end(), part->apart.begin(), part->apart.end());
+  }
+  made.run = [keeper, run = std::move(rest.run)](const std::vector<Value>& inputs) {
+    std::vector<Value> all = inputs;
+    for (Value& kept : keeper->results(inputs)) all.push_back(std::move(kept));
+    return run(all);
+  };
+  return made;
+}
+
+}  // namespace taeda::inductor
