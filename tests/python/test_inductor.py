@@ -283,6 +283,19 @@ def test_the_gradient_of_a_slice_to_the_end_of_a_size_with_an_offset():
         assert t.equal(t.autograd.grad(compiled(one), one)[0], t.autograd.grad(f(one), one)[0])
 
 
+def test_a_conjugate_that_the_backward_gets():
+    def f(x, y):
+        return x.repeat_interleave(2, -2).conj() * y
+
+    x = t.randn(7, 3, dtype=t.complex64).requires_grad_()
+    y = t.randn(3, dtype=t.float64).requires_grad_()
+    compiled = captured(f, [x, y])
+    grad = t.randn(14, 3, dtype=t.complex128)
+    got = t.autograd.grad(compiled(x, y), [x, y], grad)
+    for a, b in zip(got, t.autograd.grad(f(x, y), [x, y], grad), strict=True):
+        assert same(a, b)
+
+
 def test_backward_runs_again_and_frees():
     x = leaf(4, 4)
     y = captured(lambda x: (x.sin() * x).sum(), [x])(x)
