@@ -7,7 +7,11 @@
 #include <unordered_set>
 
 #include "taeda/base/str.h"
+#include "taeda/fx/bind.h"
 #include "taeda/inductor/plan_parts.h"
+#include "taeda/ops/convolution/operators.h"
+#include "taeda/ops/functions.h"
+#include "taeda/ops/operators.h"
 
 namespace taeda::inductor {
 
@@ -29,13 +33,16 @@ struct Cut {
 
 class FrozenCutter {
  public:
-  FrozenCutter(const fx::Graph& graph, const std::vector<bool>& is_frozen) : graph_(graph) {
+  FrozenCutter(const fx::Graph& graph, const FreezeOptions& options) : graph_(graph) {
     const std::vector<Node*> placeholders = graph.placeholders();
-    for (size_t i = 0; i < placeholders.size(); ++i)
-      if (i < is_frozen.size() && is_frozen[i] && holds_tensor(placeholders[i]->val()))
+    const size_t count = std::min(placeholders.size(), options.is_frozen.size());
+    for (size_t i = 0; i < count; ++i)
+      if (options.is_frozen[i] && holds_tensor(placeholders[i]->val()))
         frozen_.insert(placeholders[i]);
-    for (const Node& node : graph)
+    for (const Node& node : graph) {
       if (is_told(node)) frozen_.insert(&node);
+      if (options.lays_out_filters) find_filters(node);
+    }
   }
 
   // Nothing where frozen inputs tell nothing that is worth keeping.
@@ -63,6 +70,29 @@ class FrozenCutter {
     });
   }
 
+  // Filters that only convolutions read.
+  void find_filters(const Node& node) {
+    if (node.target().op() != &ops::convolution || frozen_.count(&node)) return;
+    const Node* const filters = node.args().at(1).node();
+    const bool is_transposed = fx::bind_to_schema(node).at(6).constant().get<bool>();
+    if (is_transposed || !filters || !frozen_.count(filters)) return;
+    const auto& users = filters->users().list();
+    const bool is_alone = std::all_of(users.begin(), users.end(), [](const Node* user) {
+      return user->target().op() == &ops::convolution;
+    });
+    const int64_t dim = filters->val().get<Tensor>().dim();
+    if (is_alone && (dim == 4 || dim == 5)) filters_.insert(filters);
+  }
+  static MemoryFormat format_of(const Node& filters) {
+    const bool is_flat = filters.val().get<Tensor>().dim() == 4;
+    return is_flat ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+  }
+  // A value as it is kept.
+  Value kept_value(const Node& node) const {
+    const Tensor value = node.val().get<Tensor>();
+    return filters_.count(&node) ? value.clone(format_of(node)) : value;
+  }
+
   // Tensors that are told and that something else reads.
   void find_kept() {
     std::unordered_set<const Node*> seen;
@@ -72,7 +102,8 @@ class FrozenCutter {
     }
   }
   void keep_under(const Node& node, std::unordered_set<const Node*>& seen) {
-    if (!frozen_.count(&node) || node.op() != fx::OpCode::CallFunction) return;
+    if (!frozen_.count(&node)) return;
+    if (node.op() != fx::OpCode::CallFunction && !filters_.count(&node)) return;
     if (!seen.insert(&node).second) return;
     if (holds_tensor(node.val())) {
       kept_.push_back(&node);
@@ -97,7 +128,14 @@ class FrozenCutter {
       map[&node] = copied(node, *cut.once, map);
     }
     std::vector<Arg> results;
-    for (const Node* node : kept_) results.push_back(map.at(node));
+    for (const Node* node : kept_) {
+      results.push_back(map.at(node));
+      if (!filters_.count(node)) continue;
+      const Arg format{Value(format_of(*node))};
+      Node& copy = cut.once->call(ops::clone, {map.at(node)}, {{"memory_format", format}});
+      copy.set_val(kept_value(*node));
+      results.back() = Arg(copy);
+    }
     cut.once->output(Arg::tuple(std::move(results)));
   }
 
@@ -108,6 +146,7 @@ class FrozenCutter {
     for (const Node* node : kept_) {
       Node& input = cut.rest->placeholder(str("frozen_", node->name()));
       input.copy_meta(*node);
+      input.set_val(kept_value(*node));
       map[node] = Arg(input);
     }
     for (const Node& node : graph_) {
@@ -128,7 +167,8 @@ class FrozenCutter {
   }
 
   const fx::Graph& graph_;
-  std::unordered_set<const Node*> frozen_;  // inputs, and what they tell
+  std::unordered_set<const Node*> frozen_;   // inputs, and what they tell
+  std::unordered_set<const Node*> filters_;  // that are laid out anew
   std::vector<const Node*> kept_;
 };
 
@@ -193,8 +233,8 @@ class Keeper {
 }  // namespace
 
 Segments compile_frozen(const fx::Graph& graph, fx::AttributeReader attributes,
-                        const std::vector<bool>& is_frozen) {
-  const std::optional<Cut> cut = FrozenCutter(graph, is_frozen).run();
+                        const FreezeOptions& options) {
+  const std::optional<Cut> cut = FrozenCutter(graph, options).run();
   if (!cut) return compile_segments(graph, attributes);
   Segments once = compile_segments(*cut->once, attributes);
   Segments rest = compile_segments(*cut->rest, attributes);

@@ -206,14 +206,61 @@ def test_other_norms_stay(change):
             y, *state, model.norm.weight, model.norm.bias, training=model.norm.training
         )
 
-    compiled = captured(f, [IMAGES], "real")
+    with config.patch(layout_optimization=False):
+        compiled = captured(f, [IMAGES], "real")
     with t.no_grad():
         assert t.equal(compiled(IMAGES), f(IMAGES))
 
 
 def test_patterns_that_round_differently_can_be_left_out():
     model = Block(True, True).eval()
-    with config.patch(pattern_matcher=False):
+    with config.patch(pattern_matcher=False, layout_optimization=False):
         compiled = captured(model.forward, [IMAGES], "real")
     with t.no_grad():
         assert t.equal(compiled(IMAGES), model(IMAGES))
+
+
+# ---- layouts ----
+
+
+def make_layers():
+    layers = [t.nn.Conv2d(3, 8, 3, padding=1), t.nn.ReLU(), t.nn.Conv2d(8, 6, 1), t.nn.Tanh()]
+    return t.nn.Sequential(*layers, t.nn.MaxPool2d(2), t.nn.Conv2d(6, 4, 3, groups=2))
+
+
+def test_values_between_convolutions_have_channels_innermost():
+    model = make_layers()
+    compiled = captured(model.forward, [IMAGES], "real")
+    with t.no_grad():
+        got, want = compiled(IMAGES), model(IMAGES)
+        assert t.allclose(got, want, atol=1e-5) and got.stride() == want.stride()
+    calls = compiled.text().split("call convolution")
+    assert len(calls) == 4
+    assert "i1_8 < 8 vector\n" in calls[1] and "i1_6 < 6 vector\n" in calls[2]
+    with config.patch(layout_optimization=False):
+        as_traced = captured(model.forward, [IMAGES], "real").text().split("call convolution")
+    assert "i1_8 < 8 vector\n" not in as_traced[1]
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda y: y.view(2, -1) * 2,
+        lambda y: y.transpose(1, 2)[0].exp(),
+        lambda y: y,
+        lambda y: y[:, 1:3].contiguous().view(-1),
+        lambda y: (y.sum((0, 2, 3)), y[..., 0], y + 1),
+    ],
+)
+def test_strides_that_others_see_stay(look):
+    model = make_layers()
+
+    def f(x):
+        return look(model(x))
+
+    compiled = captured(f, [IMAGES], "real")
+    with t.no_grad():
+        got, want = compiled(IMAGES), f(IMAGES)
+    got, want = (v if isinstance(v, tuple) else (v,) for v in (got, want))
+    for a, b in zip(got, want, strict=True):
+        assert t.allclose(a, b, atol=1e-5) and a.stride() == b.stride()

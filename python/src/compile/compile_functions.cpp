@@ -47,14 +47,15 @@ std::function<void(fx::Graph&)> read_pass(PyObject* o) {
 }
 
 // Which inputs are frozen, by place; nothing where the program has no such option.
-std::optional<std::vector<bool>> read_frozen(PyObject* given) {
+std::optional<inductor::FreezeOptions> read_frozen(PyObject* given) {
   PyObject* const list = option(given, "frozen");
   if (!list) return std::nullopt;
-  std::vector<bool> is_frozen;
+  inductor::FreezeOptions options;
+  options.lays_out_filters = is_set(given, "lays_out_filters");
   const Ref items(checked(PySequence_Fast(list, "the frozen inputs are a list")));
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
-    is_frozen.push_back(PySequence_Fast_GET_ITEM(items.get(), i) == Py_True);
-  return is_frozen;
+    options.is_frozen.push_back(PySequence_Fast_GET_ITEM(items.get(), i) == Py_True);
+  return options;
 }
 
 // Options are `form` of results, `memory_budget`, `frozen` inputs, `on_joint` and `on_graph`, which
@@ -76,14 +77,14 @@ aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& m
   options.on_joint = read_pass(option(given, "on_joint"));
   const std::weak_ptr<Compiled> owner = made;
   const auto on_graph = read_pass(option(given, "on_graph"));
-  const auto compiler = [owner, on_graph](const std::optional<std::vector<bool>>& is_frozen) {
-    return [owner, on_graph, is_frozen](const fx::Graph& whole, fx::AttributeReader read) {
+  const auto compiler = [owner, on_graph](const std::optional<inductor::FreezeOptions>& frozen) {
+    return [owner, on_graph, frozen](const fx::Graph& whole, fx::AttributeReader read) {
       const auto start = std::chrono::steady_clock::now();
       const IntrusivePtr<fx::Graph> changed = on_graph ? fx::clone(whole) : nullptr;
       if (changed) on_graph(*changed);
       const fx::Graph& graph = changed ? *changed : whole;
-      inductor::Segments made = is_frozen ? inductor::compile_frozen(graph, read, *is_frozen)
-                                          : inductor::compile_segments(graph, read);
+      inductor::Segments made = frozen ? inductor::compile_frozen(graph, read, *frozen)
+                                       : inductor::compile_segments(graph, read);
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
       if (const auto all = owner.lock()) {
         all->plan_seconds += spent.count();

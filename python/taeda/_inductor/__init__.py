@@ -142,6 +142,7 @@ def _plan_options(form, gm, example_inputs):
     return {
         "form": form,
         "frozen": _frozen(gm, example_inputs),
+        "lays_out_filters": config.layout_optimization,
         "memory_budget": functorch_config.activation_memory_budget,
         "matches_patterns": config.pattern_matcher,
         **_passes(),
