@@ -263,8 +263,8 @@ Flow Capture::execute(State& state) {
     return flow;
   }
   PyErr_Clear();
-  // What a C function did before its call broke cannot be taken back.
-  if (is_broken_ && writes_ != writes) {
+  // What was done before the break cannot be taken back.
+  if (writes_ != writes && (is_broken_ || num_frames_ended_ != frames_ended)) {
     is_abandoned_ = true;
     ends_at_ = number;
   }

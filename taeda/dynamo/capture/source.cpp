@@ -23,8 +23,16 @@ std::string plain(PyObject* text) {
 
 }  // namespace
 
+// PyImport_ImportModule asks the builtins of the frame that runs, which a program may have replaced.
+PyObject* imported_module(const char* name) {
+  Owned text(PyUnicode_InternFromString(name));
+  Owned all(text ? Py_BuildValue("(s)", "*") : nullptr);
+  if (!all) return nullptr;
+  return PyImport_ImportModuleLevelObject(text.get(), nullptr, nullptr, all.get(), 0);
+}
+
 PyObject* imported(const char* module, const char* name) {
-  Owned loaded(PyImport_ImportModule(module));
+  Owned loaded(imported_module(module));
   return loaded ? PyObject_GetAttrString(loaded.get(), name) : nullptr;
 }
 

@@ -70,6 +70,8 @@ class Sources {
 // A name of a module of the standard library or of the package, looked up once per place that asks;
 // the process keeps it. Null with an error where there is none.
 PyObject* imported(const char* module, const char* name);
+// A new reference.
+PyObject* imported_module(const char* name);
 
 // collections.deque
 PyTypeObject* deque_type();
