@@ -123,6 +123,10 @@ def get_default_nowrap_functions():
     return _nowrap
 
 
+def _keeps_class(func):
+    return func in get_default_nowrap_functions()
+
+
 def _convert(value, cls):
     """The value, tensors in it as instances of `cls`."""
     if isinstance(value, _C.Tensor):
@@ -139,7 +143,7 @@ def _default_torch_function(cls, func, types, args=(), kwargs=None):
         return NotImplemented
     with _C.DisableTorchFunctionSubclass():
         result = func(*args, **(kwargs or {}))
-        if cls is _C.Tensor or func in get_default_nowrap_functions():
+        if cls is _C.Tensor or _keeps_class(func):
             return result
         return _convert(result, cls)
 

@@ -8,8 +8,10 @@
 
 #include "taeda/aot/min_cut.h"
 #include "taeda/base/str.h"
+#include "taeda/dispatch/call_form.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/builtins.h"
+#include "taeda/fx/effects.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
 #include "taeda/ops/operators.h"
 
@@ -155,7 +157,10 @@ class Partitioner {
         if (behind_.count(input)) behind_.insert(&node);
       order_.push_back(&node);
     }
-    needed_front_ = reach(results_, NodeSet());
+    find_effects();
+    std::vector<Arg> roots = results_;
+    for (const Node* node : effects_) roots.emplace_back(const_cast<Node*>(node));
+    needed_front_ = reach(roots, NodeSet());
     reuse_draws();
     needed_back_ = reach(gradients_, NodeSet());
     // Elements of a tuple that the forward computes are there with it.
@@ -168,6 +173,19 @@ class Partitioner {
       }
     for (const Arg& gradient : gradients_)
       if (const Node* node = gradient.node()) is_gradient_.insert(node);
+  }
+
+  // Operators of the forward that give nothing, or are there for their effect; what the backward does begins with the first node
+  // that a tangent reaches.
+  void find_effects() {
+    for (const Node* node : order_) {
+      if (is_input(*node)) continue;
+      if (!is_before(*node)) return;
+      const dispatch::Operator* op = node->target().op();
+      if (!op || is_assertion(*node)) continue;
+      if (dispatch::call_form(*op).returns.empty() || fx::is_effectful(*op))
+        effects_.push_back(node);
+    }
   }
 
   // A checkpointed region that is computed again draws the numbers that it drew before: its draws
@@ -410,6 +428,7 @@ class Partitioner {
     for (const size_t i : made.primal_inputs)
       made.primals.push_back(all.place_of(*placeholders_[i]));
     std::vector<Arg> needed = all.roots;
+    for (const Node* node : effects_) needed.emplace_back(const_cast<Node*>(node));
     for (const Node* node : order_)
       if (is_assertion(*node) && is_before(*node)) needed.emplace_back(const_cast<Node*>(node));
     copy_needed(order_, needed, graph, given);
@@ -481,6 +500,7 @@ class Partitioner {
   std::vector<Node*> placeholders_;
   std::vector<const Node*> order_;
   std::vector<Arg> results_, gradients_;
+  std::vector<const Node*> effects_;
   NodeSet behind_, needed_back_, needed_front_, is_gradient_, again_, written_;
   std::vector<const Node*> saved_;
 };

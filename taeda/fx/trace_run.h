@@ -1,6 +1,7 @@
 // One run of a program under the layers of a trace.
 #pragma once
 
+#include "taeda/autograd/node.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/fx/functional_mode.h"
 #include "taeda/fx/mode_order.h"
@@ -22,6 +23,10 @@ class Origins {
   const Node* now_ = nullptr;
   std::vector<std::pair<uint64_t, const Node*>> starts_;
 };
+
+// The program that this thread traces runs this node of a graph of its own now: what is recorded
+// has its place in the program. Does nothing where no program is being traced.
+TAEDA_API void note_origin(const Node& node);
 
 // Inputs whose memory is one value while the program runs, and where the assertions of the trace
 // begin in its environment.

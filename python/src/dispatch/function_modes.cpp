@@ -36,6 +36,9 @@ bool is_function_mode_active() {
   return num_function_modes && !modes.empty() && override_state() != OverrideState::AllDisabled;
 }
 PyObject* innermost_function_mode() { return modes.back(); }
+const std::vector<PyObject*>& function_modes() { return modes; }
+void push_function_mode(PyObject* mode) { push(Py_NewRef(mode)); }
+void pop_function_mode() { Py_DECREF(pop()); }
 PyObject* disabled_hook() { return disabled_function; }
 
 SetAsideFunctionMode::SetAsideFunctionMode() : mode_(pop()) {}

@@ -4,10 +4,16 @@
 
 #include "python/interop/python.h"
 
+#include <vector>
+
 namespace taeda::python {
 
 // Borrowed; valid while is_function_mode_active().
 PyObject* innermost_function_mode();
+// All of this thread, the outermost first; borrowed.
+const std::vector<PyObject*>& function_modes();
+void push_function_mode(PyObject* mode);
+void pop_function_mode();
 
 // Takes the innermost mode off the stack for a scope and puts it back.
 class SetAsideFunctionMode {

@@ -18,6 +18,7 @@
 #include "python/src/fx/fx_fake.h"
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
+#include "taeda/autograd/saved_hooks.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/base/str.h"
 #include "taeda/dispatch/levels.h"
@@ -25,6 +26,7 @@
 #include "taeda/dynamo/capture/entry.h"
 #include "taeda/dynamo/capture/errors.h"
 #include "taeda/dynamo/evaluator/session.h"
+#include "taeda/fx/input_history.h"
 #include "taeda/fx/passes/dead_code.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
 
@@ -87,7 +89,7 @@ PyObject* take_call(PyObject* self, PyObject* const* argv, Py_ssize_t nargs) {
   if (!args) return nullptr;
   PyObject* kwargs = nargs > 3 && argv[3] != Py_None ? argv[3] : nullptr;
   try {
-    return recorder->call(argv[0], args.get(), kwargs);
+    return recorder->take(argv[0], args.get(), kwargs);
   } catch (const Break& reason) {
     PyErr_SetString(PyExc_SystemError, reason.reason.c_str());
     recorder->note_break(reason.reason);
@@ -105,15 +107,6 @@ PyMethodDef mode_methods[] = {
 PyType_Slot mode_slots[] = {{Py_tp_methods, mode_methods}, {0, nullptr}};
 PyType_Spec mode_spec = {"taeda._C._dynamo.RecordingMode", sizeof(ModeObject), 0,
                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, mode_slots};
-
-void push_function_mode(PyObject* mode) {
-  static PyObject* const push = attribute_of("taeda._C", "_push_on_torch_function_stack");
-  Ref done(checked(PyObject_CallOneArg(push, mode)));
-}
-void pop_function_mode() {
-  static PyObject* const pop = attribute_of("taeda._C", "_pop_torch_function_stack");
-  Ref done(checked(PyObject_CallNoArgs(pop)));
-}
 
 // L['self']._modules['fc'] as the name of a node: L_self_modules_fc_
 std::string node_name(const std::string& source) {
@@ -147,6 +140,7 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
   const Ref made(checked(PyObject_CallNoArgs(make_mode)));
   mode_object_ = Ref::share(PyTuple_GetItem(made.get(), 0));
   takes_numbers_ = PyTuple_GetItem(made.get(), 1) == Py_True;
+  changing_sources_ = Ref::share(PyTuple_GetItem(made.get(), 2));
   mode_ = read_fake_mode(mode_object_.get());
   env_ = mode_->options().shape_env;
   function_mode_ = Ref(checked(mode_type->tp_alloc(mode_type, 0)));
@@ -161,12 +155,20 @@ GraphRecorder::~GraphRecorder() {
 
 // ---- inputs ----
 
+bool GraphRecorder::is_told_to_change(const std::string& name) const {
+  if (changing_sources_.get() == Py_None) return false;
+  const Ref found(
+      checked(PyObject_CallMethod(changing_sources_.get(), "fullmatch", "s", name.c_str())));
+  return found.get() != Py_None;
+}
+
 std::vector<fx::DimDynamic> GraphRecorder::dims_of(const Tensor& t, PyObject* object,
                                                    const std::string& name) {
   using fx::DimDynamic;
   const auto rank = static_cast<size_t>(t.dim());
   std::vector<DimDynamic> dims(rank,
                                dynamic_ == Dynamic::Always ? DimDynamic::Duck : DimDynamic::Static);
+  if (is_told_to_change(name)) return std::vector<DimDynamic>(rank, DimDynamic::Duck);
   // Parameters have the sizes they have.
   static PyObject* const parameter = attribute_of("taeda.nn", "Parameter");
   const int is_parameter = PyObject_IsInstance(object, parameter);
@@ -183,12 +185,18 @@ std::vector<fx::DimDynamic> GraphRecorder::dims_of(const Tensor& t, PyObject* ob
   if (dynamic_ == Dynamic::WhereChanged)
     for (size_t d = 0; d < rank; ++d)
       if (seen[d] == -1) dims[d] = DimDynamic::Duck;
-  Ref marked(PyObject_GetAttrString(object, "_dynamo_dynamic_indices"));
-  if (!marked) PyErr_Clear();
-  for (size_t d = 0; marked && dynamic_ != Dynamic::Never && d < rank; ++d) {
-    Ref index(checked(PyLong_FromSize_t(d)));
-    if (PySequence_Contains(marked.get(), index.get()) == 1) dims[d] = DimDynamic::Dynamic;
-  }
+  const auto mark = [&](const char* attribute, DimDynamic kind) {
+    Ref marked(PyObject_GetAttrString(object, attribute));
+    if (!marked) PyErr_Clear();
+    for (size_t d = 0; marked && d < rank; ++d) {
+      Ref index(checked(PyLong_FromSize_t(d)));
+      if (PySequence_Contains(marked.get(), index.get()) == 1) dims[d] = kind;
+    }
+  };
+  // A compiled program that gave the tensor says that these sizes change.
+  if (dynamic_ == Dynamic::WhereChanged)
+    mark("_dynamo_propagated_dynamic_indices", DimDynamic::Duck);
+  if (dynamic_ != Dynamic::Never) mark("_dynamo_dynamic_indices", DimDynamic::Dynamic);
   return dims;
 }
 
@@ -212,7 +220,6 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   const Tensor& t = tensor_of(real);
   if (fx::is_fake(t) || t.impl()->has_symbolic_sizes() || dispatch::wrapper_of(t))
     throw Break{"a fake tensor of the program"};
-  if (overrides(real)) throw Break{"a tensor of a class with __torch_function__"};
   if (t.layout() != Layout::Strided) throw Break{"a tensor that is not strided"};
   if (t.is_conj() || t.is_neg()) throw Break{"a tensor whose values are still to be turned"};
   std::vector<fx::DimDynamic> dims = dims_of(t, real, name);
@@ -235,6 +242,7 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   }
   if (autograd::requires_grad(t) && !autograd::requires_grad(fake))
     autograd::set_requires_grad(fake, true);
+  fx::match_history(fake, t);  // what has a history may be written to
   dynamo::TensorGuard guard{
       Py_TYPE(real), t.dtype(),  t.device(),       t.layout(), autograd::requires_grad(t),
       t.is_conj(),   t.is_neg(), t.is_inference(), {},         {}};
@@ -251,10 +259,13 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   guards_.tensors.push_back(std::move(guard));
   if (has_symbols) guards_.shaped.push_back(source);
   tracer_->add_input(unique_name(name), fake);
-  Ref object(checked(wrap(fake)));
+  const bool is_subclass = class_overrides(real);
+  has_subclasses_ |= is_subclass;
+  Ref object(checked(is_subclass ? tensor_object(Py_TYPE(real), fake) : wrap(fake)));
   input_of_[fake.impl()] = inputs_.size();
   Tensor example = fake.detach();
   autograd::set_requires_grad(example, autograd::requires_grad(t));
+  fx::match_history(example, t);
   inputs_.push_back({fake, Ref::share(object.get()), Ref(checked(wrap(example))), Ref::share(real),
                      source, fake.impl()->version()});
   return object.release();
@@ -285,8 +296,13 @@ PyObject* GraphRecorder::add_number(PyObject* real, int source, const std::strin
 
 PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::string& name) {
   // What an autograd Function reads by itself is no input of its node.
-  if (dynamic_ == Dynamic::Never || rehearsal_) return nullptr;
+  if (rehearsal_) return nullptr;
   const Natively natively(*this);
+  if (is_told_to_change(name)) {
+    history_.changing[name] = true;
+  } else if (dynamic_ == Dynamic::Never) {
+    return nullptr;
+  }
   if (PyFloat_CheckExact(real)) return import_float(real, source, name);
   int overflow = 0;
   const int64_t value = PyLong_AsLongLongAndOverflow(real, &overflow);
@@ -338,7 +354,8 @@ PyTypeObject* GraphRecorder::class_of(PyObject* value) const {
   if (is_symfloat(value)) return &PyFloat_Type;
   if (is_symbool(value)) return &PyBool_Type;
   const auto input = input_of_.find(tensor_of(value).impl());
-  return input == input_of_.end() ? tensor_type : Py_TYPE(inputs_[input->second].real.get());
+  if (input != input_of_.end()) return Py_TYPE(inputs_[input->second].real.get());
+  return is_subclass(value) ? Py_TYPE(value) : tensor_type;
 }
 
 PyObject* GraphRecorder::real_of(PyObject* value, int* source) const {
@@ -373,8 +390,11 @@ bool GraphRecorder::is_data_dependent(PyObject* exception) const {
   return is_one == 1 || !break_reason_.empty();
 }
 
-// Functions of the package that give None do nothing else.
+// Functions of the package and reads of attributes that give None do nothing else.
 static bool is_of_package(PyObject* function) {
+  const Ref owner(PyObject_GetAttrString(function, "__self__"));
+  if (!owner) PyErr_Clear();
+  if (owner && Py_IS_TYPE(owner.get(), &PyGetSetDescr_Type)) return true;
   const Ref name(PyObject_GetAttrString(function, "__module__"));
   if (!name) PyErr_Clear();
   const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : "";
@@ -382,30 +402,19 @@ static bool is_of_package(PyObject* function) {
   return module.starts_with("taeda.nn") || module.starts_with("taeda._C._nn");
 }
 
-namespace {
-
-// The first argument, or item of one, that is no tensor and answers calls itself; null for none.
-PyObject* handler_in(PyObject* args) {
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(args); ++i) {
-    PyObject* arg = PySequence_Fast_GET_ITEM(args, i);
-    if (is_tensor(arg)) continue;
-    if (overrides(arg)) return arg;
-    PyObject* inner = PyTuple_CheckExact(arg) || PyList_CheckExact(arg) ? handler_in(arg) : nullptr;
-    if (inner) return inner;
-  }
-  return nullptr;
+// A function that may be called for its effect: one that the program allowed in graphs, or that a
+// substitute calls.
+static bool may_have_effects(PyObject* function) {
+  if (!PyFunction_Check(function)) return false;
+  const Ref name(PyObject_GetAttrString(function, "__module__"));
+  if (!name) PyErr_Clear();
+  const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : "";
+  const std::string_view module(text);
+  return !module.starts_with("taeda.") || module == "taeda.compiler._value_substitutes";
 }
 
-}  // namespace
-
 PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwargs) {
-  if (PyObject* handler = handler_in(args)) {
-    // Code of the program: what it calls comes back here.
-    const Ref types(checked(PyTuple_Pack(1, Py_TYPE(handler))));
-    const Ref none(checked(PyDict_New()));
-    return PyObject_CallMethod(reinterpret_cast<PyObject*>(Py_TYPE(handler)), "__torch_function__",
-                               "OOOO", function, types.get(), args, kwargs ? kwargs : none.get());
-  }
+  if (Ref answer; ask_overrides(function, args, kwargs, answer)) return answer.release();
   std::vector<std::pair<Tensor, uint32_t>> versions;
   bool has_foreign = false;
   const auto note_version = [&](PyObject* o) {
@@ -421,11 +430,15 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   static PyObject* const leaf = PyUnicode_InternFromString("requires_grad");
   if (kwargs && PyDict_GetItemWithError(kwargs, leaf) == Py_True)
     throw Break{"a tensor that is made with requires_grad=True"};
+  // What such a function states about numbers must not make a constant of its condition.
+  const bool has_effects = may_have_effects(function);
+  const Ref stated = has_effects && !rehearsal_ ? with_nodes_natively(args) : Ref();
   Ref result;
   {
     // What the function does inside is its own.
     const Natively natively(*this);
     const dispatch::ActiveMode active(*mode_);
+    const autograd::WithoutSavedTensorHooks unseen;
     result = Ref(PyObject_Call(function, args, kwargs));
   }
   if (!result) return nullptr;
@@ -453,10 +466,14 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   const bool is_unbacked = this->is_unbacked(result.get());
   if (is_unbacked && !takes_numbers_) throw Break{"a value that only data tells"};
   if (!has_tensors && !is_written && !is_unbacked) {
-    if (result.get() == Py_None && !is_of_package(function)) throw Break{"a call for its effect"};
-    return result.release();
+    const bool is_operator =
+        kind_of(reinterpret_cast<PyObject*>(Py_TYPE(function))) == CallKind::Operators;
+    if (result.get() != Py_None || (is_of_package(function) && !is_operator))
+      return result.release();
+    // Operators that give nothing are there for their effect.
+    if (!is_operator && !has_effects) throw Break{"a call for its effect"};
   }
-  if (!rehearsal_) record(function, args, kwargs, result.get());
+  if (!rehearsal_) record(function, stated ? stated.get() : args, kwargs, result.get());
   return result.release();
 }
 
@@ -477,6 +494,18 @@ bool GraphRecorder::is_unbacked(PyObject* value) const {
   return false;
 }
 
+int GraphRecorder::replays_writes(const std::vector<int>& sources) const {
+  const Natively natively(*this);
+  static PyObject* const ask = attribute_of("taeda.compiler._capture", "replays_writes");
+  const Ref names(PyList_New(0));
+  for (const int source : sources) {
+    const Ref name(PyUnicode_FromString(sources_.text(source).c_str()));
+    if (!name || PyList_Append(names.get(), name.get()) < 0) return -1;
+  }
+  const Ref is_done(PyObject_CallOneArg(ask, names.get()));
+  return is_done ? is_done.get() == Py_True : -1;
+}
+
 const fx::Node* GraphRecorder::node_of_number(PyObject* number) const {
   const auto& node = sym_node_of(number);
   const fx::Arg arg = is_symint(number) ? tracer_->arg_of(dispatch::Value(SymInt(node)))
@@ -484,8 +513,50 @@ const fx::Node* GraphRecorder::node_of_number(PyObject* number) const {
   return arg.is_node() ? arg.node() : nullptr;
 }
 
+// Classes derived from numbers and texts mean the same to a graph. Null for other values.
+static Ref plain_constant(PyObject* value) {
+  if (PyLong_Check(value) && !PyBool_Check(value) && !PyLong_CheckExact(value))
+    return Ref(checked(PyLong_Type.tp_as_number->nb_int(value)));
+  if (PyFloat_Check(value) && !PyFloat_CheckExact(value))
+    return Ref(checked(PyFloat_FromDouble(PyFloat_AS_DOUBLE(value))));
+  if (PyUnicode_Check(value) && !PyUnicode_CheckExact(value))
+    return Ref(checked(PyUnicode_FromObject(value)));
+  return Ref();
+}
+
+// Instances of frozen data classes are made by the graph, of their fields.
+Ref GraphRecorder::node_of_fields(PyObject* value) {
+  static PyObject* const params_name = PyUnicode_InternFromString("__dataclass_params__");
+  static PyObject* const fields = attribute_of("dataclasses", "fields");
+  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(value));
+  PyObject* params = _PyType_Lookup(Py_TYPE(value), params_name);
+  const Ref is_frozen(params ? checked(PyObject_GetAttrString(params, "frozen")) : nullptr);
+  if (is_frozen.get() != Py_True) return Ref();
+  const Natively natively(*this);
+  const Ref all(checked(PyObject_CallOneArg(fields, value)));
+  const Ref given(checked(PyDict_New()));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.get()); ++i) {
+    PyObject* field = PyTuple_GET_ITEM(all.get(), i);
+    const Ref is_given(checked(PyObject_GetAttrString(field, "init")));
+    if (is_given.get() != Py_True) continue;
+    const Ref name(checked(PyObject_GetAttrString(field, "name")));
+    const Ref item(checked(PyObject_GetAttr(value, name.get())));
+    if (PyDict_SetItem(given.get(), name.get(), with_nodes(item.get()).get()) < 0)
+      throw_python_error();
+  }
+  const fx::Target target = read_target(fx::OpCode::CallFunction, type);
+  return Ref(wrap_node(graph_->create(fx::OpCode::CallFunction, target, {},
+                                      read_kwargs(given.get()), name_for_target(target))));
+}
+
 // The same structure with nodes for tensors and symbolic numbers.
+Ref GraphRecorder::with_nodes_natively(PyObject* value) {
+  const Natively natively(*this);
+  return with_nodes(value);
+}
+
 Ref GraphRecorder::with_nodes(PyObject* value) {
+  if (is_fx_node(value)) return Ref::share(value);
   if (const auto level = levels_.find(value); level != levels_.end())
     return Ref(wrap_node(*level->second));
   if (const auto body = name_of_body_.find(value); body != name_of_body_.end())
@@ -529,8 +600,11 @@ Ref GraphRecorder::with_nodes(PyObject* value) {
               step = with_nodes(slice->step);
     return Ref(checked(PySlice_New(start.get(), stop.get(), step.get())));
   }
+  if (Ref plain = plain_constant(value)) return plain;
+  if (dynamo::is_immutable(value)) return Ref::share(value);
+  if (Ref made = node_of_fields(value)) return made;
   // Functions and classes are named where they are used.
-  if (!dynamo::is_immutable(value) && !PyType_Check(value) && !PyCallable_Check(value))
+  if (!PyType_Check(value) && !PyCallable_Check(value))
     throw Break{str("an argument of class ", Py_TYPE(value)->tp_name, " in a graph")};
   return Ref::share(value);
 }
@@ -615,15 +689,41 @@ fx::Node& GraphRecorder::create(PyObject* function, PyObject* args, PyObject* kw
 
 namespace {
 
-// Where the program is, as a line of a traceback.
+// The folder of the package, with a slash behind it.
+const std::string& package_folder() {
+  static const std::string* const folder = [] {
+    const Ref file(attribute_of("taeda", "__file__"));
+    const std::string path = text_or_empty(file.get());
+    return new std::string(path.substr(0, path.rfind('/') + 1));
+  }();
+  return *folder;
+}
+
+Ref code_of(const Ref& frame) {
+  return Ref(
+      reinterpret_cast<PyObject*>(PyFrame_GetCode(reinterpret_cast<PyFrameObject*>(frame.get()))));
+}
+
+// Where the program is, as a line of a traceback: the innermost frame outside of the package.
 std::string user_line() {
-  PyFrameObject* frame = PyEval_GetFrame();
+  const auto object = [](PyFrameObject* frame) { return reinterpret_cast<PyObject*>(frame); };
+  Ref frame = Ref::share(object(PyEval_GetFrame()));
   if (!frame) return "";
-  PyCodeObject* code = PyFrame_GetCode(frame);
-  const std::string text = str("  File \"", text_or_empty(code->co_filename), "\", line ",
-                               PyFrame_GetLineNumber(frame), ", in ", text_or_empty(code->co_name));
-  Py_DECREF(code);
-  return text;
+  const std::string& package = package_folder();
+  const auto file_of = [](const Ref& code) {
+    return text_or_empty(reinterpret_cast<PyCodeObject*>(code.get())->co_filename);
+  };
+  Ref shown = Ref::share(frame.get());
+  Ref code = code_of(frame);
+  while (frame && std::strncmp(file_of(code_of(frame)), package.c_str(), package.size()) == 0)
+    frame = Ref(object(PyFrame_GetBack(reinterpret_cast<PyFrameObject*>(frame.get()))));
+  if (frame) {
+    code = code_of(frame);
+    shown = std::move(frame);
+  }
+  return str("  File \"", file_of(code), "\", line ",
+             PyFrame_GetLineNumber(reinterpret_cast<PyFrameObject*>(shown.get())), ", in ",
+             text_or_empty(reinterpret_cast<PyCodeObject*>(code.get())->co_name));
 }
 
 }  // namespace
@@ -689,6 +789,12 @@ int GraphRecorder::output(PyObject* value) {
   return known->second;
 }
 
+PyObject* GraphRecorder::real_at(int source) const {
+  const auto input = std::find_if(inputs_.begin(), inputs_.end(),
+                                  [&](const Input& i) { return i.source == source; });
+  return input == inputs_.end() ? nullptr : input->real.get();
+}
+
 void GraphRecorder::note_memory(dynamo::Entry& entry) const {
   std::vector<PyObject*> reals;
   for (const Input& input : inputs_) reals.push_back(input.real.get());
@@ -719,6 +825,12 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
       const Ref graph(wrap_graph(graph_));
       compiled.callable = checked(PyObject_CallFunctionObjArgs(
           compile_, graph.get(), fakes.get(), bodies_ ? bodies_.get() : Py_None, nullptr));
+      if (has_subclasses_) {
+        static PyObject* const wrapped =
+            attribute_of("taeda.compiler._capture", "on_plain_tensors");
+        const Ref inner(compiled.callable);
+        compiled.callable = checked(PyObject_CallOneArg(wrapped, inner.get()));
+      }
     }
     if (!guards.shaped.empty()) {
       std::vector<fx::GuardInput> numbers;

@@ -59,9 +59,16 @@ class GraphRecorder final : public dynamo::Recorder {
   PyObject* import_number(PyObject* real, int source, const std::string& name) override;
   bool is_value(PyObject* object) const override;
   bool is_tensor_value(PyObject* object) const override;
+  bool is_unbacked(PyObject* value) const override;
+  int replays_writes(const std::vector<int>& sources) const override;
   bool requires_grad(PyObject* tensor) const override;
   bool is_parameter(PyObject* tensor) const override;
   PyTypeObject* class_of(PyObject* value) const override;
+  bool is_subclass(PyObject* value) const override;
+  PyObject* make_subclass(PyObject* tensor, PyObject* type) override;
+  PyTypeObject* plain_class() const override;
+  dynamo::Overrides overrides() const override;
+  void restore(const dynamo::Overrides& overrides) override;
   PyObject* real_of(PyObject* value, int* source) const override;
   PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) override;
   void record_call(PyObject* function, PyObject* args, PyObject* result) override;
@@ -71,6 +78,8 @@ class GraphRecorder final : public dynamo::Recorder {
   dynamo::CallKind kind_of(PyObject* function) const override;
   PyObject* substitute_of(PyObject* callable) const override;
   PyObject* function_of(PyObject* callable) const override;
+  // The tensor or number of the program at a source; null where it is no input. Borrowed.
+  PyObject* real_at(int source) const;
   // Which inputs share memory, and where they lie in it.
   void note_memory(dynamo::Entry& entry) const;
   size_t mark() const override { return graph_->size() - inputs_.size(); }
@@ -80,9 +89,12 @@ class GraphRecorder final : public dynamo::Recorder {
   bool run_backward(PyObject* results) override;
   PyObject* cut(size_t mark, PyObject* result) override;
   bool is_in_transform(PyObject* args) const override;
+  size_t num_levels() const override;
   int output(PyObject* value) override;
   Compiled compile(dynamo::GuardProgram& guards) override;
 
+  // A call that C made while the recorder's mode is set aside.
+  PyObject* take(PyObject* function, PyObject* args, PyObject* kwargs);
   // A call that C made breaks: its error says so.
   void note_break(std::string reason) { break_reason_ = std::move(reason); }
   bool writes_inputs() const;
@@ -105,6 +117,8 @@ class GraphRecorder final : public dynamo::Recorder {
   std::vector<fx::Node*> since(size_t mark) const;
   const fx::Node* node_of_number(PyObject* number) const;
   Ref with_nodes(PyObject* value);
+  Ref with_nodes_natively(PyObject* value);
+  Ref node_of_fields(PyObject* value);
   std::string unique_name(const std::string& source);
   void record(PyObject* function, PyObject* args, PyObject* kwargs, PyObject* result);
   fx::Node& create(PyObject* function, PyObject* args, PyObject* kwargs);
@@ -126,10 +140,15 @@ class GraphRecorder final : public dynamo::Recorder {
   std::unordered_map<PyObject*, int> output_of_;
   std::unordered_map<PyObject*, fx::Node*> levels_;  // of function transforms; kept by `kept_`
   Ref function_mode_;
+  bool is_aside_ = false;        // the mode, while it answers
+  bool has_subclasses_ = false;  // among the inputs
+  class ModeInPlace;
+  bool ask_overrides(PyObject* function, PyObject* args, PyObject* kwargs, Ref& answer);
   std::string break_reason_;
   const bool starts_with_grad_ = autograd::grad_enabled();
   bool takes_numbers_ = false;  // that only data tells, as values of the graph
-  bool is_unbacked(PyObject* value) const;
+  Ref changing_sources_;        // a pattern of the names of inputs that change; None: of none
+  bool is_told_to_change(const std::string& name) const;
   struct Rehearsal {
     Ref args;
     std::unordered_set<const fx::Node*> known;

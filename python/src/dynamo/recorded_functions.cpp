@@ -99,6 +99,8 @@ bool GraphRecorder::run_backward(PyObject* results) {
   return static_cast<bool>(gradients);
 }
 
+size_t GraphRecorder::num_levels() const { return dispatch::num_levels(); }
+
 bool GraphRecorder::is_in_transform(PyObject* args) const {
   bool is_wrapped = dispatch::num_levels() > 0;
   for_each_tensor(args, [&](PyObject* o) { is_wrapped |= !!dispatch::wrapper_of(tensor_of(o)); });
@@ -160,9 +162,12 @@ PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
   const Ref graph(wrap_graph(body));
   const Ref module(
       checked(PyObject_CallFunctionObjArgs(make, graph.get(), bodies_.get(), nullptr)));
-  const std::string name = str("body_", PyDict_GET_SIZE(bodies_.get()));
-  if (PyDict_SetItemString(bodies_.get(), name.c_str(), module.get()) < 0) throw_python_error();
-  name_of_body_[module.get()] = name;
+  // An equal function that was cut before stands for this one, too.
+  if (!name_of_body_.contains(module.get())) {
+    const std::string name = str("body_", PyDict_GET_SIZE(bodies_.get()));
+    if (PyDict_SetItemString(bodies_.get(), name.c_str(), module.get()) < 0) throw_python_error();
+    name_of_body_[module.get()] = name;
+  }
   return checked(PyTuple_Pack(3, module.get(), taken.get(), result));
 }
 

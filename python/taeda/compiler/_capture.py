@@ -1,5 +1,8 @@
 """What the capture of frames asks of Python: fake modes, and errors by which data decides."""
 
+import re
+import warnings
+
 from taeda import _C
 from taeda.fx.fake.tensors import (
     DataDependentOutputException,
@@ -8,11 +11,22 @@ from taeda.fx.fake.tensors import (
     UnsupportedFakeTensorException,
 )
 from taeda.fx.graph_module import GraphModule
+from taeda.fx.node import map_arg
 from taeda.fx.symbolic.shape_env import ShapeEnv
 from taeda.nn import Module
+from taeda.utils._config_module import compiler_config
 from taeda.utils._config_module import dynamo_config as config
 
-__all__ = ["DATA_DEPENDENT", "apply_function", "make_body", "make_fake_mode", "with_bodies"]
+__all__ = [
+    "DATA_DEPENDENT",
+    "apply_function",
+    "make_body",
+    "make_exception",
+    "make_fake_mode",
+    "on_plain_tensors",
+    "replays_writes",
+    "with_bodies",
+]
 
 DATA_DEPENDENT = (
     DataDependentOutputException,
@@ -22,8 +36,19 @@ DATA_DEPENDENT = (
 )
 
 
+def _changing_sources():
+    """A pattern of what `taeda.compiler.config.dynamic_sources` names; None without names.
+
+    A name is the text of a source or a pattern of such texts.
+    """
+    names = [name.strip() for name in compiler_config.dynamic_sources.split(",")]
+    parts = [part for name in names if name for part in (re.escape(name), name)]
+    return re.compile("|".join(f"(?:{part})" for part in parts)) if parts else None
+
+
 def make_fake_mode():
-    """The mode of a graph that is captured, and whether the graph may hold numbers from data.
+    """The mode of a graph that is captured; whether the graph may hold numbers from data; a pattern
+    of the sources whose sizes and numbers are symbols.
 
     Functions may read such numbers inside; what they give to the program is a break without it.
     """
@@ -32,7 +57,21 @@ def make_fake_mode():
         allow_dynamic_output_shape_ops=config.capture_dynamic_output_shape_ops,
     )
     mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
-    return mode, config.capture_scalar_outputs or config.capture_dynamic_output_shape_ops
+    takes_numbers = config.capture_scalar_outputs or config.capture_dynamic_output_shape_ops
+    return mode, takes_numbers, _changing_sources()
+
+
+def replays_writes(sources):
+    """Whether a program's writes to its objects are done when the compiled region runs."""
+    if config.side_effect_replay_policy in ("warn", "error"):
+        text = (
+            "While compiling, we found certain side effects happened in the model.forward. Here "
+            f"are the list of potential sources you can double check: {sources}"
+        )
+        if config.side_effect_replay_policy == "error":
+            raise RuntimeError(text)
+        warnings.warn(text, stacklevel=2)
+    return config.replay_side_effects
 
 
 def with_bodies(graph, bodies):
@@ -44,11 +83,66 @@ def with_bodies(graph, bodies):
     return root
 
 
+def _do_the_same(one, other):
+    """Whether two graphs hold the same calls on their inputs."""
+    if len(one.nodes) != len(other.nodes):
+        return False
+    node_of = {}
+    for a, b in zip(one.nodes, other.nodes, strict=True):
+        node_of[a] = b
+        is_input = a.op == "placeholder"
+        if a.op != b.op or (not is_input and a.target is not b.target and a.target != b.target):
+            return False
+        args, kwargs = map_arg((a.args, a.kwargs), node_of.__getitem__)
+        if is_input and _kind(a) != _kind(b):
+            return False
+        if not is_input and not (_are_equal(args, b.args) and _are_equal(kwargs, b.kwargs)):
+            return False
+    return True
+
+
+def _kind(node):
+    """What is known of an input."""
+    value = node.meta.get("val")
+    if not isinstance(value, _C.Tensor):
+        return str(value)
+    return value.dtype, value.device, [str(size) for size in value.shape]
+
+
+def _are_equal(a, b):
+    if isinstance(a, (tuple, list)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(_are_equal, a, b))
+    if isinstance(a, dict):
+        return type(a) is type(b) and list(a) == list(b) and all(_are_equal(a[k], b[k]) for k in a)
+    return a is b or (type(a) is type(b) and not isinstance(a, _C.Tensor) and repr(a) == repr(b))
+
+
 def make_body(graph, bodies):
-    """A function of tensors that was captured, as a module."""
+    """A function of tensors that was captured, as a module; an equal one that is there already."""
+    for module in bodies.values():
+        if _do_the_same(graph, module.graph):
+            return module
     return GraphModule(with_bodies(graph, bodies), graph)
 
 
 def apply_function(function, *args):
     """The call of an autograd Function, as a node of a graph."""
     return function.apply(*args)
+
+
+def on_plain_tensors(function):
+    """The function of a graph that holds what classes of tensors do: it does not ask them again."""
+
+    def run(*args):
+        with _C.DisableTorchFunctionSubclass():
+            return function(*args)
+
+    return run
+
+
+def make_exception(kind, args, attributes):
+    """An exception as a program made it; `__init__` of its class ran at capture."""
+    made = kind.__new__(kind, *args)
+    made.args = args
+    vars(made).update(attributes)
+    return made

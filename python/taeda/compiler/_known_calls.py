@@ -20,12 +20,22 @@ import types
 import warnings
 
 import taeda
-from taeda import _C, _ops
+from taeda import _C, _ops, overrides
 
-__all__ = ["CONSTANT", "OPERATOR", "UNKNOWN", "fill", "note"]
+__all__ = [
+    "CONSTANT",
+    "OPERATOR",
+    "PURE",
+    "UNKNOWN",
+    "fill",
+    "is_operator",
+    "note",
+    "note_substitute",
+]
 
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
 FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
+FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE = range(15, 20)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -147,6 +157,8 @@ def _pure():
     yield from (sys.exc_info, sys.exception, sys.intern, sys.getrecursionlimit)
     yield type.__instancecheck__
     yield type.__subclasscheck__
+    for guard in (_C.DisableTorchFunctionSubclass, _C.DisableTorchFunction):
+        yield from (guard, guard.__enter__, guard.__exit__)
     yield functools.reduce
     yield functools.partial
     yield collections.OrderedDict
@@ -158,7 +170,7 @@ def _pure():
                 yield value
     for kind in _CONTAINERS:
         for name, value in vars(kind).items():
-            if name in _READING_METHODS:
+            if name in _READING_METHODS or name == "__new__":
                 yield value
     yield from (
         _C.is_grad_enabled,
@@ -170,6 +182,9 @@ def _pure():
         _C._is_autocast_available,
         _C._fx.active_tracer,
         _C._saved_tensors_hooks_get_disabled_error_message,
+        _C._get_determinism,
+        _C._is_torch_function_enabled,
+        _C._is_torch_function_all_disabled,
         taeda.finfo,
         taeda.iinfo,
         taeda.device,
@@ -184,7 +199,7 @@ def _mutating():
             yield kind.__init__
     for kind in _CONTAINERS:
         for name, value in vars(kind).items():
-            if callable(value) and name not in _READING_METHODS:
+            if callable(value) and name not in _READING_METHODS and name != "__new__":
                 yield value
 
 
@@ -217,7 +232,7 @@ def _mode_setters():
         *("set_autocast_enabled", "set_autocast_dtype", "set_autocast_cache_enabled"),
         *("autocast_increment_nesting", "autocast_decrement_nesting", "clear_autocast_cache"),
         *("_enter_grad", "_enter_jvp", "_exit_grad", "_enter_vmap", "_exit_vmap"),
-        *("_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable"),
+        *("_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable", "_set_determinism"),
     ):
         if hasattr(_C, name):
             yield getattr(_C, name)
@@ -250,19 +265,29 @@ def kinds():
     table[type(taeda.ops)] = table[type(taeda.ops.aten)] = NAMESPACE
     table[_ops.OpOverloadPacket] = table[_ops.OpOverload] = OPERATORS
     table[_C._dynamo.as_operator] = AS_OPERATOR
+    table[_C._push_on_torch_function_stack] = table[_C._pop_torch_function_stack] = FUNCTION_MODE
+    table[_C.Tensor.as_subclass] = SUBCLASS
+    table[_C.Tensor.requires_grad_] = REQUIRES_GRAD
+    table[_C.Tensor.register_hook] = HOOK
     for lock in (threading.Lock, threading.RLock):
         kind = type(lock())
         table[kind.__enter__] = table[kind.__exit__] = LOCK
     table[taeda.nn.Module.__call__] = ENTERED
-    table[taeda.compiler.graph_break] = UNKNOWN
-    table[collections.namedtuple] = CONSTANT
-    table[_C._dynamo.is_capturing] = PURE
+    from taeda.compiler import _marks
+
+    for function in (taeda.compiler.graph_break, _marks.skip_frame, _marks.step_unsupported):
+        table[function] = UNKNOWN
+    table[_C._dynamo.set_fails_at_breaks] = SETS_OWN_MODE
+    table[collections.namedtuple] = table[overrides._keeps_class] = CONSTANT
+    table[_C._dynamo.is_capturing] = table[_C._dynamo.is_unbacked] = PURE
     table.update(_noted)
     return table
 
 
 _is_filled = False
 _noted = {}
+_substitutes = {}
+_operators_of_package = None
 
 
 def note(function, kind):
@@ -272,6 +297,28 @@ def note(function, kind):
         _C._dynamo.set_known_calls({function: kind})
 
 
+def note_substitute(function, substitute):
+    """Captures enter another function in place of one; whether it had none so far."""
+    from taeda.compiler._substitutes import SUBSTITUTES
+
+    if function in _substitutes or function in SUBSTITUTES:
+        return False
+    _substitutes[function] = substitute
+    _C._dynamo.substitute(function, substitute)
+    return True
+
+
+def is_operator(function):
+    """Whether calls of a function are nodes of graphs."""
+    global _operators_of_package
+    if _operators_of_package is None:
+        _operators_of_package = {id(one): one for one in _operators()}
+    is_named = isinstance(function, (_ops.OpOverloadPacket, _ops.OpOverload))
+    if function in _noted:
+        return _noted[function] == OPERATOR
+    return is_named or id(function) in _operators_of_package
+
+
 def fill():
     """Tells the capture, once."""
     global _is_filled
@@ -279,9 +326,10 @@ def fill():
         # The capture looks into these; an import inside of it would let other threads run.
         import taeda.compiler._capture
         import taeda.compiler._errors  # noqa: F401
-        from taeda.compiler._substitutes import SUBSTITUTES
+        from taeda.compiler import _substitutes, _value_substitutes
 
         _C._dynamo.set_known_calls(kinds())
-        for function, substitute in SUBSTITUTES.items():
-            _C._dynamo.substitute(function, substitute)
+        for module in (_substitutes, _value_substitutes):
+            for function, substitute in module.SUBSTITUTES.items():
+                _C._dynamo.substitute(function, substitute)
         _is_filled = True

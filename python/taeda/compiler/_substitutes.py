@@ -1,15 +1,19 @@
-"""What captures enter in place of functions that take functions: each of these becomes a graph.
+"""What captures enter in place of functions that they cannot look into.
 
+Functions that take functions: each of these becomes a graph.
 `capture_body(function, args, kwargs)` gives a module, the tensors that it takes and the result of
 the call; `as_operator(function, args, kwargs)` makes a call one node of the graph.
 """
 
+import contextlib
+
 import taeda
+import taeda.library
 from taeda._C._dynamo import as_operator, capture_body
 from taeda.utils import checkpoint as checkpoints
 from taeda.utils._pytree import tree_map
 
-__all__ = ["SUBSTITUTES"]
+__all__ = ["SUBSTITUTES", "with_tensors"]
 
 SUBSTITUTES = {}
 _Tensor = taeda.Tensor
@@ -23,7 +27,7 @@ def _substitute(function):
     return note
 
 
-def _with_tensors(result, tensors):
+def with_tensors(result, tensors):
     """The result of a body with these tensors in place of its own."""
     rest = iter(tensors)
     return tree_map(lambda value: next(rest) if isinstance(value, _Tensor) else value, result)
@@ -40,6 +44,44 @@ def _no():
     return False
 
 
+# ---- random state ----
+
+_library = taeda.library.Library("taeda", "FRAGMENT")
+_DRAWS = (taeda.Tag.nondeterministic_seeded,)
+_library.define("get_rng_state() -> Tensor", tags=_DRAWS)
+_library.define("set_rng_state(Tensor state) -> ()", tags=_DRAWS)
+_library.impl("get_rng_state", taeda.get_rng_state, "CompositeExplicitAutograd")
+_library.impl("set_rng_state", taeda.set_rng_state, "CompositeExplicitAutograd")
+
+
+@taeda.library.register_fake("taeda::get_rng_state", lib=_library)
+def _state_without_values():
+    return taeda.empty(taeda.get_rng_state().numel(), dtype=taeda.uint8)
+
+
+@taeda.library.register_fake("taeda::set_rng_state", lib=_library)
+def _nothing(state):
+    return None
+
+
+@_substitute(taeda.get_rng_state)
+def _get_rng_state():
+    return taeda.ops.taeda.get_rng_state()
+
+
+@_substitute(taeda.set_rng_state)
+def _set_rng_state(new_state):
+    taeda.ops.taeda.set_rng_state(new_state)
+
+
+@_substitute(taeda._C._DisableTorchDispatch)
+def _without_modes():
+    """A program that is captured has no dispatch modes."""
+    return contextlib.nullcontext()
+
+
+# ---- functions of functions ----
+
 _SETTINGS = ("context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
 
 
@@ -53,7 +95,7 @@ def _checkpoint(function, *args, use_reentrant=None, **kwargs):
     body, taken, result = capture_body(call, args, kwargs)
     settings["use_reentrant"] = bool(use_reentrant)
     tensors = as_operator(checkpoints.checkpoint, (body, *taken), settings)
-    return _with_tensors(result, tensors)
+    return with_tensors(result, tensors)
 
 
 @_substitute(taeda.cond)
@@ -72,7 +114,7 @@ def _cond(pred, true_fn, false_fn, operands=()):
     tensors = as_operator(
         _call_cond, (pred, first, second, tuple(first_taken), tuple(second_taken)), {}
     )
-    return _with_tensors(result, tensors)
+    return with_tensors(result, tensors)
 
 
 def _call_cond(pred, first, second, first_taken, second_taken):

@@ -8,26 +8,36 @@
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/saved_hooks.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/core/determinism.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/fx/shared_inputs.h"
 
 namespace taeda::dynamo {
+
+bool& fails_at_breaks() {
+  thread_local bool is_set = false;
+  return is_set;
+}
 
 Modes Modes::now() {
   return {autograd::grad_enabled(),
           is_inference_mode(),
           {autocast::is_enabled(DeviceType::CPU), autocast::is_enabled(DeviceType::CUDA)},
           autocast::is_cache_enabled(),
+          {taeda::determinism().is_required, taeda::determinism().is_warning_enough,
+           taeda::determinism().fills_memory},
           taeda::default_dtype(),
           {autocast::dtype_of(DeviceType::CPU), autocast::dtype_of(DeviceType::CUDA)},
           taeda::default_device(),
           autocast::region_depth(),
           dispatch::num_levels(),
-          autograd::saved_tensor_hooks_disabled()};
+          autograd::saved_tensor_hooks_disabled(),
+          dynamo::fails_at_breaks()};
 }
 
 void Modes::restore() const {
   if (*this == now()) return;
+  dynamo::fails_at_breaks() = fails_at_breaks;
   while (dispatch::num_levels() > num_levels) autograd::exit_level(dispatch::top_level().id);
   set_inference_mode(is_inference);
   autograd::set_grad_enabled(has_grad);
@@ -45,6 +55,9 @@ void Modes::restore() const {
   } else {
     autograd::disable_saved_tensor_hooks(saved_hooks_refusal);
   }
+  taeda::determinism().is_required = determinism[0];
+  taeda::determinism().is_warning_enough = determinism[1];
+  taeda::determinism().fills_memory = determinism[2];
   set_default_dtype(default_dtype);
   set_default_device(default_device);
 }
@@ -75,8 +88,8 @@ std::vector<std::vector<int64_t>> places_of(const std::vector<PyObject*>& inputs
 
 bool Entry::takes(PyObject* const* const* slots, std::vector<PyObject*>& values,
                   std::vector<Owned>& held, std::string* reason) const {
-  if (!(modes == Modes::now())) {
-    if (reason != nullptr) *reason = "grad mode, autocast or default dtype differ";
+  if (checks_modes && !(modes == Modes::now())) {
+    if (reason != nullptr) *reason = "grad mode, autocast, determinism or default dtype differ";
     return false;
   }
   if (warns && are_warnings_errors()) {
@@ -84,12 +97,29 @@ bool Entry::takes(PyObject* const* const* slots, std::vector<PyObject*>& values,
     return false;
   }
   if (!guards.run(slots, values, held, reason)) return false;
+  if (is_filtered && !has_needed(values)) {
+    if (reason != nullptr) *reason = "an input is not there";
+    return false;
+  }
   if (!checks_memory) return true;
   std::vector<PyObject*> given;
   for (const int source : inputs) given.push_back(values[source]);
   if (shared_memories(given) == shared && places_of(given, shared) == places) return true;
   if (reason != nullptr) *reason = "inputs share memory in another way";
   return false;
+}
+
+bool Entry::fits(PyObject* const* const* slots, std::vector<PyObject*>& values,
+                 std::vector<Owned>& held) const {
+  return guards.follow_all(slots, values, held) && has_needed(values);
+}
+
+bool Entry::has_needed(const std::vector<PyObject*>& values) const {
+  const auto is_there = [&](int64_t source) { return values[source] != nullptr; };
+  return std::all_of(inputs.begin(), inputs.end(), is_there) &&
+         std::all_of(actions.begin(), actions.end(), [&](const Action& action) {
+           return action.kind != Action::Kind::Path || is_there(action.number);
+         });
 }
 
 namespace {
@@ -184,6 +214,9 @@ class Steps {
       case Kind::EmptyCell: return PyCell_Set(target, nullptr) == 0;
       case Kind::WriteGrad: return PyObject_SetAttrString(target, "grad", part(action, 0)) == 0;
       case Kind::SetModes: entry_.modes_after.restore(); return true;
+      case Kind::SetHandled:
+        Py_XSETREF(PyThreadState_Get()->exc_info->exc_value, Py_NewRef(part(action, 0)));
+        return true;
     }
     return false;
   }
@@ -235,6 +268,27 @@ class Steps {
 
 }  // namespace
 
+namespace {
+
+// References to many values at once.
+class HeldMany {
+ public:
+  HeldMany(const std::vector<int>& which, const std::vector<PyObject*>& values) {
+    held_.reserve(which.size());
+    for (const int i : which) held_.push_back(Py_XNewRef(values[i]));
+  }
+  ~HeldMany() {
+    if (is_finalizing()) return;
+    for (PyObject* object : held_) Py_XDECREF(object);
+  }
+  HeldMany(const HeldMany&) = delete;
+
+ private:
+  std::vector<PyObject*> held_;
+};
+
+}  // namespace
+
 void Entry::note_needed() {
   needed = inputs;
   for (const Action& action : actions)
@@ -248,12 +302,11 @@ void Entry::note_needed() {
 
 bool Entry::run(const std::vector<PyObject*>& borrowed, Ending& ending) const {
   // The function may run for a while without the interpreter lock.
-  std::vector<Owned> held;
-  held.reserve(needed.size());
-  for (const int source : needed) held.emplace_back(Py_XNewRef(borrowed[source]));
+  const HeldMany held(needed, borrowed);
   Owned outputs;
   if (compiled) {
     std::vector<PyObject*> arguments;
+    arguments.reserve(inputs.size());
     for (const int source : inputs) arguments.push_back(borrowed[source]);
     outputs =
         Owned(PyObject_Vectorcall(compiled.get(), arguments.data(), arguments.size(), nullptr));

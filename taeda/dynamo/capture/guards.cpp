@@ -1,5 +1,7 @@
 #include "taeda/dynamo/capture/guards.h"
 
+#include <structmember.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -26,6 +28,13 @@ bool same_items(PyObject* a, PyObject* b) {
 bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
 }  // namespace
+
+Owned abc_token() {
+  static PyObject* const ask = imported("_abc", "get_cache_token");
+  Owned token(ask == nullptr ? nullptr : PyObject_CallNoArgs(ask));
+  if (!token) PyErr_Clear();
+  return token;
+}
 
 bool same_constant(PyObject* a, PyObject* b) {
   if (a == b) return true;
@@ -70,6 +79,43 @@ bool TensorGuard::fits(PyObject* object) const {
   return true;
 }
 
+bool FlatTensor::describes(const TensorGuard& guard) {
+  const auto is_symbol = [](int64_t v) { return v < 0; };
+  return guard.sizes.size() <= kDims && guard.layout == Layout::Strided && !guard.is_conj &&
+         !guard.is_neg && !guard.is_inference &&
+         std::none_of(guard.sizes.begin(), guard.sizes.end(), is_symbol) &&
+         std::none_of(guard.strides.begin(), guard.strides.end(), is_symbol);
+}
+
+FlatTensor::FlatTensor(PyObject* tensor, const TensorGuard& guard)
+    : object(tensor),
+      impl(python::tensor_of(tensor).impl()),
+      type(guard.type),
+      dtype(guard.dtype),
+      device(guard.device),
+      ndim(static_cast<uint8_t>(guard.sizes.size())),
+      requires_grad(guard.requires_grad),
+      sizes{},
+      strides{} {
+  std::copy(guard.sizes.begin(), guard.sizes.end(), sizes);
+  std::copy(guard.strides.begin(), guard.strides.end(), strides);
+}
+
+// False also where the object has another tensor by now: a run of all checks tells more.
+inline bool FlatTensor::fits() const {
+  const Tensor& t = python::tensor_of(object);
+  if (Py_TYPE(object) != type || t.impl() != impl) return false;
+  const bool is_like = impl->dtype() == dtype && impl->dim() == ndim && impl->device() == device &&
+                       !impl->has_symbolic_sizes() && !impl->is_conj() && !impl->is_neg() &&
+                       !impl->is_inference() && autograd::requires_grad(t) == requires_grad;
+  if (!is_like) return false;
+  const int64_t* own = impl->sizes().data();
+  const int64_t* own_strides = impl->strides().data();
+  for (size_t d = 0; d < ndim; ++d)
+    if (sizes[d] != own[d] || strides[d] != own_strides[d]) return false;
+  return true;
+}
+
 std::string TensorGuard::difference(PyObject* object) const {
   if (!python::is_tensor(object)) return str("expected a tensor, got ", Py_TYPE(object)->tp_name);
   if (Py_TYPE(object) != type)
@@ -97,6 +143,20 @@ namespace {
 
 PyTypeObject* class_of(PyObject* object) {
   return PyType_Check(object) ? reinterpret_cast<PyTypeObject*>(object) : Py_TYPE(object);
+}
+
+bool has_member(PyObject* object, PyObject* name) {
+  PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
+  if (found == nullptr || !Py_IS_TYPE(found, &PyMemberDescr_Type)) return true;
+  const auto* member = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
+  PyObject* const* place =
+      reinterpret_cast<PyObject* const*>(reinterpret_cast<const char*>(object) + member->offset);
+  return *place != nullptr;
+}
+
+bool is_abc_token(PyObject* token) {
+  Owned now = abc_token();
+  return now && same_constant(now.get(), token);
 }
 
 Py_ssize_t length_of(PyObject* object) {
@@ -163,6 +223,8 @@ bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& value
       PyObject* dict = values[check.number >> 32];
       return key != nullptr && dict != nullptr && lacks(dict, key);
     }
+    case Kind::NoMember: return !has_member(value, check.object);
+    case Kind::AbcToken: return is_abc_token(check.object);
     case Kind::Same: return value == values[check.number];
     case Kind::Distinct: return value != values[check.number];
     case Kind::Code:
@@ -212,6 +274,8 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
     case Kind::Absent: return str(path, " has ", shown(check.object), ", which it had not");
     case Kind::AbsentKey:
       return str(texts[check.number >> 32], " has ", path, ", which it had not");
+    case Kind::NoMember: return str(path, " has ", shown(check.object), ", which it had not");
+    case Kind::AbcToken: return "a class was registered with an abstract class";
     case Kind::Same: return str(path, " is not ", texts[check.number], " any more");
     case Kind::Distinct: return str(path, " is ", texts[check.number]);
     case Kind::Code:
@@ -221,6 +285,29 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
     case Kind::Unbound: return str(path, " has a value");
   }
   return path;
+}
+
+const char* GuardProgram::name_of(Check::Kind kind) {
+  using Kind = Check::Kind;
+  switch (kind) {
+    case Kind::Is: return "ID_MATCH";
+    case Kind::TypeIs: return "TYPE_MATCH";
+    case Kind::TypeVersion: return "CLASS_MATCH";
+    case Kind::Equal: return "CONSTANT_MATCH";
+    case Kind::Length: return "SEQUENCE_LENGTH";
+    case Kind::Keys: return "DICT_KEYS_MATCH";
+    case Kind::Absent:
+    case Kind::Present:
+    case Kind::AbsentKey: return "DICT_CONTAINS";
+    case Kind::Same:
+    case Kind::Distinct: return "DUPLICATE_INPUT";
+    case Kind::Code: return "CLOSURE_MATCH";
+    case Kind::Definition: return "BUILTIN_MATCH";
+    case Kind::Tensor: return "TENSOR_MATCH";
+    case Kind::PlainCall: return "EMPTY_NN_MODULE_HOOKS_DICT";
+    case Kind::Unbound: return "NOT_PRESENT_IN_GENERIC_DICT";
+  }
+  return "";
 }
 
 std::string GuardProgram::text(const Check& check) const {
@@ -238,6 +325,8 @@ std::string GuardProgram::text(const Check& check) const {
     case Kind::Present: return str(shown(check.object), " in ", path);
     case Kind::AbsentKey:
       return str(texts[check.number & 0xFFFFFFFF], " not in ", texts[check.number >> 32]);
+    case Kind::NoMember: return str(path, " has no ", shown(check.object));
+    case Kind::AbcToken: return "no class was registered with an abstract class";
     case Kind::Same: return str(path, " is ", texts[check.number]);
     case Kind::Distinct: return str(path, " is not ", texts[check.number]);
     case Kind::Code:
@@ -312,6 +401,10 @@ static bool is_token_of(PyObject* token, PyObject* object) {
 
 void GuardProgram::prepare() {
   const size_t count = sources.size();
+  locals_.clear();
+  unstable_.clear();
+  pairs_.clear();
+  witness_.is_set = false;
   root_.assign(count, -1);
   is_stable_.assign(count, false);
   below_.assign(count, {});
@@ -342,6 +435,20 @@ void GuardProgram::prepare() {
   }
 }
 
+void GuardProgram::keep_only(const std::vector<bool>& wanted, bool keeps_numbers) {
+  std::vector<Check> kept_checks;
+  ranks_.assign(shaped.size(), -1);
+  for (size_t i = 0; i < checks.size(); ++i) {
+    const auto place = std::find(shaped.begin(), shaped.end(), checks[i].source);
+    if (checks[i].kind == Check::Kind::Tensor && place != shaped.end())
+      ranks_[place - shaped.begin()] = static_cast<int64_t>(tensors[checks[i].number].sizes.size());
+    if (wanted[i]) kept_checks.push_back(checks[i]);
+  }
+  checks = std::move(kept_checks);
+  if (!keeps_numbers) shaped.clear();
+  prepare();
+}
+
 bool GuardProgram::follow_source(int id, PyObject* const* const* frames,
                                  std::vector<PyObject*>& values, std::vector<Owned>& held) const {
   const Source& source = sources[id];
@@ -366,35 +473,54 @@ bool GuardProgram::check_source(int id, const std::vector<PyObject*>& values) co
   return true;
 }
 
+GuardProgram::Witness::Part& GuardProgram::Witness::below(int local) {
+  for (Part& part : parts)
+    if (part.local == local) return part;
+  parts.emplace_back().local = local;
+  return parts.back();
+}
+
 // Keeps what a run that passed has found.
 void GuardProgram::set_witness(const std::vector<PyObject*>& values) const {
   Witness& witness = witness_;
   witness.is_set = false;
   witness.values = values;
-  witness.marks.clear();
+  witness.parts.clear();
   witness.tokens.clear();
   for (const int local : locals_) witness.tokens.push_back(token_of(values[local]));
-  witness.empty.clear();
-  always_.clear();
+  std::vector<std::pair<PyTypeObject*, int>> classes;  // with the slot below which they are checked
   for (size_t i = 0; i < sources.size(); ++i) {
     PyObject* value = values[i];
     if (!is_stable_[i] || value == nullptr) continue;
-    const bool is_read = PyDict_Check(value);
-    if (is_read) {
-      const int owner = sources[i].step == Step::InstanceDict ? sources[i].parent : -1;
-      witness.marks.push_back({owner, root_[i], value, version_of(value)});
+    Witness::Part& part = witness.below(root_[i]);
+    if (PyDict_Check(value)) {
+      // Its owner lives while what leads there holds.
+      const bool is_owned = sources[i].step == Step::InstanceDict;
+      PyObject** place = is_owned ? _PyObject_GetDictPtr(values[sources[i].parent]) : nullptr;
+      if (is_owned && place == nullptr) return;
+      part.marks.push_back({place, value, version_of(value)});
     }
     const auto [begin, end] = first_check_[i];
     for (int c = begin; c < end; ++c) {
-      if (!is_decided_by_dicts(checks[c].kind, value)) always_.push_back(c);
-      if (checks[c].kind != Check::Kind::PlainCall) continue;
-      std::vector<PyObject*> tables;
-      tables_of_plain_call(value, tables);
-      for (PyObject* table : tables) witness.empty.emplace_back(root_[i], table);
+      const Check& check = checks[c];
+      if (check.kind == Check::Kind::Tensor && FlatTensor::describes(tensors[check.number])) {
+        part.tensors.emplace_back(value, tensors[check.number]);
+        continue;
+      }
+      // A class is looked at once; that objects have it is a check of its own.
+      if (check.kind == Check::Kind::TypeVersion) {
+        const std::pair one(class_of(value), root_[i]);
+        if (std::find(classes.begin(), classes.end(), one) != classes.end()) continue;
+        classes.push_back(one);
+      }
+      if (!is_pair(check) && !is_decided_by_dicts(check.kind, value)) part.checks.push_back(c);
+      if (check.kind == Check::Kind::PlainCall) tables_of_plain_call(value, part.empty);
     }
   }
-  std::sort(witness.empty.begin(), witness.empty.end());
-  witness.empty.erase(std::unique(witness.empty.begin(), witness.empty.end()), witness.empty.end());
+  for (Witness::Part& part : witness.parts) {
+    std::sort(part.empty.begin(), part.empty.end());
+    part.empty.erase(std::unique(part.empty.begin(), part.empty.end()), part.empty.end());
+  }
   witness.is_set = true;
 }
 
@@ -415,27 +541,33 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
     changed[num_changed++] = local;
     values[local] = now;
   }
-  const auto is_changed = [&](int local) {
-    return local >= 0 && std::find(changed, changed + num_changed, local) != changed + num_changed;
+  const auto is_changed = [&](const Witness::Part& part) {
+    return std::find(changed, changed + num_changed, part.local) != changed + num_changed;
   };
-  for (const Witness::Mark& mark : witness.marks) {
-    if (is_changed(mark.local)) continue;
-    if (mark.owner >= 0) {
-      PyObject** place = _PyObject_GetDictPtr(values[mark.owner]);
-      if (place == nullptr || *place != mark.dict) return false;
+  for (const Witness::Part& part : witness.parts) {
+    if (is_changed(part)) continue;
+    for (const Witness::Mark& mark : part.marks) {
+      if (mark.place != nullptr && *mark.place != mark.dict) return false;
+      if (version_of(mark.dict) != mark.version) return false;
     }
-    if (version_of(mark.dict) != mark.version) return false;
   }
-  for (const auto& [local, table] : witness.empty)
-    if (!is_changed(local) && PyDict_GET_SIZE(table) != 0) return false;
+  for (const Witness::Part& part : witness.parts) {
+    if (is_changed(part)) continue;
+    for (PyObject* table : part.empty)
+      if (PyDict_GET_SIZE(table) != 0) return false;
+    for (const FlatTensor& tensor : part.tensors)
+      if (!tensor.fits()) return false;
+  }
   for (size_t i = 0; i < num_changed; ++i) {
     if (!check_source(changed[i], values)) return false;
     for (const int id : below_[changed[i]])
       if (!(follow_source(id, frames, values, held), check_source(id, values))) return false;
   }
-  for (const int c : always_)
-    if (!is_pair(checks[c]) && !is_changed(root_[checks[c].source]) && !holds(checks[c], values))
-      return false;
+  for (const Witness::Part& part : witness.parts) {
+    if (is_changed(part)) continue;
+    for (const int c : part.checks)
+      if (!holds(checks[c], values)) return false;
+  }
   for (const int id : unstable_) {
     follow_source(id, frames, values, held);
     if (!check_source(id, values)) return false;
@@ -446,8 +578,19 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
   return check_numbers(values, nullptr);
 }
 
-// Since 3.13 attributes are written without a new version of their dict; 3.12 was not proved.
-constexpr bool kHasVersions = PY_VERSION_HEX < 0x030C0000;
+// Since 3.13 attributes are written without a new version of their dict.
+constexpr bool kHasVersions = PY_VERSION_HEX < 0x030D0000;
+
+bool GuardProgram::follow_all(PyObject* const* const* frames, std::vector<PyObject*>& values,
+                              std::vector<Owned>& held) const {
+  held.clear();
+  values.assign(sources.size(), nullptr);
+  for (size_t i = 0; i < sources.size(); ++i)
+    follow_source(static_cast<int>(i), frames, values, held);
+  for (const Check& check : checks)
+    if (check.kind == Check::Kind::Tensor && !holds(check, values)) return false;
+  return check_numbers(values, nullptr);
+}
 
 bool GuardProgram::run(PyObject* const* const* frames, std::vector<PyObject*>& values,
                        std::vector<Owned>& held, std::string* reason) const {
@@ -468,12 +611,19 @@ bool GuardProgram::run(PyObject* const* const* frames, std::vector<PyObject*>& v
   return true;
 }
 
+// Whether a value is a tensor of this rank, or a number where that is -1.
+static bool has_rank(PyObject* value, int64_t rank) {
+  if (rank < 0) return PyLong_Check(value) || PyFloat_Check(value);
+  return python::is_tensor(value) && python::tensor_of(value).dim() == rank;
+}
+
 bool GuardProgram::check_numbers(const std::vector<PyObject*>& values, std::string* reason) const {
   if (shaped.empty()) return true;
   std::vector<int64_t> given;
-  for (const int source : shaped) {
-    PyObject* value = values[source];
+  for (size_t i = 0; i < shaped.size(); ++i) {
+    PyObject* value = values[shaped[i]];
     if (value == nullptr) return false;
+    if (!ranks_.empty() && !has_rank(value, ranks_[i])) return false;
     if (PyLong_Check(value)) {
       int overflow = 0;
       given.push_back(PyLong_AsLongLongAndOverflow(value, &overflow));

@@ -29,6 +29,23 @@ struct TensorGuard {
   bool fits(PyObject* object) const;
 };
 
+// The guard of a tensor of at most two dimensions without symbols, as a cache line.
+struct alignas(64) FlatTensor {
+  static constexpr size_t kDims = 2;
+  PyObject* object;  // alive while the versions hold
+  const TensorImpl* impl;
+  PyTypeObject* type;
+  DType dtype;
+  Device device;
+  uint8_t ndim;
+  bool requires_grad;
+  int64_t sizes[kDims], strides[kDims];
+
+  FlatTensor(PyObject* tensor, const TensorGuard& guard);
+  bool fits() const;
+  static bool describes(const TensorGuard& guard);
+};
+
 struct Check {
   enum class Kind : uint8_t {
     Is,           // this object
@@ -47,6 +64,8 @@ struct Check {
     Tensor,       // tensors[number]
     PlainCall,    // a module whose call is a call of `forward`
     Unbound,      // a slot without a value
+    NoMember,     // an object whose slot `object` of its class has no value
+    AbcToken,     // no class was registered with an abstract one since `object`
   };
   Kind kind;
   int source;
@@ -54,6 +73,8 @@ struct Check {
   int64_t number = 0;
 };
 
+// Changes with every class that is registered with an abstract one.
+Owned abc_token();
 // Whether two constants have one class and one value; NaN is itself, and -0.0 is not 0.0.
 bool same_constant(PyObject* a, PyObject* b);
 
@@ -73,12 +94,21 @@ class GuardProgram {
   fx::GuardSet numbers;
   IntrusivePtr<fx::ShapeEnv> env;
 
+  // PyTorch's name of a kind.
+  static const char* name_of(Check::Kind kind);
+
   // Once everything above is there.
   void prepare();
+  // Forgets the checks, and what is asked of numbers, that are not wanted. What they guarded is
+  // taken for the same from then on.
+  void keep_only(const std::vector<bool>& wanted, bool keeps_numbers);
   // The values of all paths, borrowed; false where a check fails. `reason`, where it is asked for,
   // says which.
   bool run(PyObject* const* const* frames, std::vector<PyObject*>& values, std::vector<Owned>& held,
            std::string* reason = nullptr) const;
+  // The same where checks of tensors and numbers alone decide.
+  bool follow_all(PyObject* const* const* frames, std::vector<PyObject*>& values,
+                  std::vector<Owned>& held) const;
 
  private:
   // Note [Witnesses]: dicts count their changes. A path that leads from a slot or a kept object
@@ -90,18 +120,25 @@ class GuardProgram {
   // changes.
   struct Witness {
     struct Mark {
-      int owner;  // a path whose __dict__ it is; -1 for a dict itself
-      int local;  // where the path begins; -1 for kept objects
+      PyObject** place;  // where its owner has it; null for a dict that is no __dict__
       PyObject* dict;
       uint64_t version;
+    };
+    // What was found below one slot, or below kept objects.
+    struct Part {
+      int local = -1;
+      std::vector<Mark> marks;       // parents first
+      std::vector<PyObject*> empty;  // dicts without items
+      std::vector<FlatTensor> tensors;
+      std::vector<int> checks;  // others that no dict decides
     };
     bool is_set = false;
     std::vector<PyObject*> values;  // alive while the versions hold
     // By slot, in the order of locals_: the object, or a weak reference to it; null where it is
     // neither a constant nor has weak references, and counts as another one at every run.
     std::vector<Owned> tokens;
-    std::vector<Mark> marks;
-    std::vector<std::pair<int, PyObject*>> empty;  // dicts without items, by where they begin
+    std::vector<Part> parts;
+    Part& below(int local);
   };
   bool pass_witness(PyObject* const* const* frames, std::vector<PyObject*>& values,
                     std::vector<Owned>& held) const;
@@ -111,12 +148,12 @@ class GuardProgram {
                      std::vector<Owned>& held) const;
   bool check_source(int id, const std::vector<PyObject*>& values) const;
 
+  std::vector<int64_t> ranks_;                    // by shaped path, where checks were taken away
   std::vector<int> root_;                         // by path: the slot where it begins, or -1
   std::vector<bool> is_stable_;                   // by path
   std::vector<int> locals_, unstable_;            // paths
   std::vector<std::vector<int>> below_;           // by slot: stable paths that begin there
   std::vector<std::pair<int, int>> first_check_;  // by path: its checks
-  mutable std::vector<int> always_;               // checks of stable paths that no dict decides
   std::vector<int> pairs_;                        // checks of two paths
   mutable Witness witness_;
 

@@ -20,13 +20,19 @@ class Recipes {
     return make(object);
   }
 
-  // Writes to objects of the program, in the order in which they were first looked into.
-  void writes() {
+  // Writes to objects of the program, in the order in which they were first looked into; false with
+  // an error where there must be none.
+  bool writes() {
     using Kind = Action::Kind;
+    const size_t first = entry_.actions.size();
+    const auto steps = steps_;
+    std::vector<int> written;
     for (size_t i = 0; i < capture_.twins_.size(); ++i) {
       const size_t before = entry_.actions.size();
       write_twin(*capture_.twins_[i]);
-      if (entry_.actions.size() != before) check_alone(*capture_.twins_[i]);
+      if (entry_.actions.size() == before) continue;
+      check_alone(*capture_.twins_[i]);
+      written.push_back(capture_.twins_[i]->source);
     }
     std::vector<std::pair<int, PyObject*>> cells;
     for (auto& [object, outside] : capture_.outside_)
@@ -35,11 +41,20 @@ class Recipes {
     for (const auto& [source, object] : cells) {
       PyObject* contents = capture_.find(object)->contents.get();
       const int target = path(source);
+      written.push_back(source);
       if (contents == nullptr) {
         add({.kind = Kind::EmptyCell, .target = target});
       } else {
         const int part = value(contents);
         add({.kind = Kind::WriteCell, .target = target, .parts = {part}});
+      }
+    }
+    if (!written.empty()) {
+      const int is_replayed = capture_.recorder_.replays_writes(written);
+      if (is_replayed < 0) return false;
+      if (is_replayed == 0) {
+        entry_.actions.resize(first);
+        steps_ = steps;
       }
     }
     entry_.warns = !capture_.deferred_.empty();
@@ -53,8 +68,44 @@ class Recipes {
       const int target = value(tensor), part = value(grad.get());
       add({.kind = Kind::WriteGrad, .target = target, .parts = {part}});
     }
+    auto* base = reinterpret_cast<PyObject*>(&PyBaseObject_Type);
+    static PyObject* const setattr = PyObject_GetAttrString(base, "__setattr__");
+    static PyObject* const delattr = PyObject_GetAttrString(base, "__delattr__");
+    for (const auto& [place, written] : capture_.members_) {
+      const int target = value(place.first), name = value(place.second);
+      Action write{.kind = Kind::Call, .parts = {target, name}, .object = written ? setattr : delattr};
+      if (written) write.parts.push_back(value(written.get()));
+      add(std::move(write));
+    }
     entry_.modes_after = Modes::now();
     if (entry_.modes_after != capture_.modes_) add({.kind = Kind::SetModes});
+    return true;
+  }
+
+  // A handler that began before the region ended in it, or the other way round: of the latter the
+  // exception is the capture's own.
+  void handled(PyObject* exception) {
+    if (exception == capture_.exception_state_) return;
+    if (exception == nullptr) exception = Py_None;
+    if (exception != Py_None && capture_.find(exception) == nullptr) {
+      const auto raised = capture_.raised_at_.find(exception);
+      throw Abandoned{"a break inside of a handler of exceptions",
+                      raised == capture_.raised_at_.end() ? Abandoned::kNowhere : raised->second};
+    }
+    const int part = value(exception);
+    add({.kind = Action::Kind::SetHandled, .parts = {part}});
+  }
+
+  // Function modes that the program began and did not end.
+  void function_modes() {
+    const Overrides now = capture_.recorder_.overrides();
+    if (now.state != capture_.overrides_.state)
+      throw Abandoned{"a break where classes of tensors are not asked"};
+    static PyObject* const push = imported("taeda._C", "_push_on_torch_function_stack");
+    for (PyObject* mode : now.modes) {
+      const int part = value(mode);
+      add({.kind = Action::Kind::Call, .parts = {part}, .object = push});
+    }
   }
 
  private:
@@ -136,8 +187,14 @@ class Recipes {
 
   // A result of the graph, with the attributes that the program gave it.
   int output(PyObject* object) {
-    const int made = note(
-        object, add({.kind = Action::Kind::Output, .number = capture_.recorder_.output(object)}));
+    int made = add({.kind = Action::Kind::Output, .number = capture_.recorder_.output(object)});
+    if (capture_.recorder_.is_subclass(object)) {
+      static PyObject* const as_subclass =
+          PyObject_GetAttrString(imported("taeda._C", "Tensor"), "as_subclass");
+      const int type = constant(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+      made = add({.kind = Action::Kind::Call, .parts = {made, type}, .object = as_subclass});
+    }
+    note(object, made);
     Owned dict(capture_.recorder_.is_tensor_value(object) ? PyObject_GenericGetDict(object, nullptr)
                                                           : nullptr);
     if (!dict) PyErr_Clear();
@@ -222,6 +279,28 @@ class Recipes {
     return note(object, add(std::move(action)));
   }
 
+  // One that was made and not raised yet.
+  int exception(PyObject* object) {
+    const auto* fields = reinterpret_cast<PyBaseExceptionObject*>(object);
+    const PyTypeObject* base = Py_TYPE(object);
+    while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
+    if (fields->traceback != nullptr || fields->cause != nullptr || fields->context != nullptr ||
+        base->tp_basicsize != sizeof(PyBaseExceptionObject)) {
+      const auto raised = capture_.raised_at_.find(object);
+      throw Abandoned{std::string("an object of class ") + Py_TYPE(object)->tp_name +
+                          " lives on behind a break",
+                      raised == capture_.raised_at_.end() ? Abandoned::kNowhere : raised->second};
+    }
+    static PyObject* const make = imported("taeda.compiler._capture", "make_exception");
+    Owned names(fields->dict != nullptr ? Py_NewRef(fields->dict) : need(PyDict_New()));
+    capture_.keep(names.get());
+    const int type = constant(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+    const int args = value(fields->args), attributes = value(names.get());
+    return note(
+        object,
+        add({.kind = Action::Kind::Call, .parts = {type, args, attributes}, .object = make}));
+  }
+
   // Instances of classes of Python by their attributes; iterators of C by what they reduce to.
   int other(PyObject* object) {
     using Kind = Action::Kind;
@@ -261,6 +340,7 @@ class Recipes {
       fill_dict(Kind::FillDict, made, object);
       return made;
     }
+    if (PyExceptionInstance_Check(object)) return exception(object);
     if (is_partial(object)) {
       Owned func(need(PyObject_GetAttrString(object, "func")));
       Owned args(need(PyObject_GetAttrString(object, "args")));
@@ -274,9 +354,12 @@ class Recipes {
         return note(object, add(std::move(call)));
       }
     }
-    if (!PyIter_Check(object) || PyGen_Check(object) || (type->tp_flags & Py_TPFLAGS_HEAPTYPE))
+    if (!PyIter_Check(object) || PyGen_Check(object) || (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+      const auto made = capture_.made_at_.find(object);
       throw Abandoned{std::string("an object of class ") + type->tp_name +
-                      " lives on behind a break"};
+                          " lives on behind a break",
+                      made == capture_.made_at_.end() ? Abandoned::kNowhere : made->second};
+    }
     Owned reduced(PyObject_CallMethod(object, "__reduce__", nullptr));
     if (!reduced || !PyTuple_Check(reduced.get()) || PyTuple_GET_SIZE(reduced.get()) < 2) {
       PyErr_Clear();
@@ -413,7 +496,10 @@ bool Capture::close(const std::vector<const State*>& frames) {
 }
 
 bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frames) {
-  const auto restore = [&] { modes_.restore(); };
+  const auto restore = [&] {
+    modes_.restore();
+    recorder_.restore(overrides_);
+  };
   if (is_abandoned_) {
     restore();
     return false;
@@ -421,14 +507,12 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
   auto entry = std::make_unique<Entry>();
   try {
     if (Modes::now().num_levels != modes_.num_levels)
-      throw Abandoned{"a break inside of a function transform"};
-    if (!locks_.empty()) throw Abandoned{"a break while a lock is held"};
+      throw Abandoned{"a break inside of a function transform", scope_began_at_};
+    if (!locks_.empty()) throw Abandoned{"a break while a lock is held", scope_began_at_};
     Recipes recipes(*this, *entry);
     if (value != nullptr) {
       entry->result = recipes.value(value);
     } else {
-      if (frames->back()->thread->exc_info->exc_value != exception_state_)
-        throw Abandoned{"a break inside of a handler of exceptions"};
       for (const State* state : *frames) {
         FrameRecipe recipe;
         recipe.code = state->code->object;
@@ -459,13 +543,20 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
         entry->frames.push_back(std::move(recipe));
       }
     }
-    recipes.writes();
+    if (!recipes.writes()) {
+      failure_ = Owned(taeda_take_raised());
+      restore();
+      return false;
+    }
+    recipes.handled(PyThreadState_Get()->exc_info->exc_value);
+    recipes.function_modes();
   } catch (const Break& problem) {
     reason_ = problem.reason;
     restore();
     return false;
   } catch (const Abandoned& problem) {
     reason_ = problem.reason;
+    ends_at_ = problem.ends_at;
     restore();
     return false;
   } catch (const Raised&) {

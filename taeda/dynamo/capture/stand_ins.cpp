@@ -226,6 +226,7 @@ PyObject* Capture::import(PyObject* real, int source) {
   }
   if (python::is_tensor(real)) {
     PyObject* fake = need(recorder_.import_tensor(real, source, sources_.text(source)));
+    if (recorder_.is_subclass(fake)) check_class(Py_TYPE(real));
     return stand_for(real, fake, source);
   }
   if (PyTuple_Check(real)) return import_tuple(real, source);
