@@ -288,9 +288,7 @@ COUNTS = {
     "cumsum_gradient": ([(1,), (2,)],),
     "cummax": ([(2,)],),
     "logcumsumexp": ([(1,)],),
-    "max_pool": (
-        [(1, "max_pool2d_with_indices"), (1, "max_pool2d_with_indices_backward")],
-    ),
+    "max_pool": ([(1, "max_pool2d_with_indices"), (1, "max_pool2d_with_indices_backward")],),
     "max_pool_by_ones": ([(1,), (1, "max_pool2d_with_indices_backward")],),
     "stack_of_permuted": ([(1,), (0,)],),
     "max_pool_of_whole_windows": ([(1,)],),
