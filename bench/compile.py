@@ -9,9 +9,9 @@ partition), the first call, the time until all kernels are native and the calls 
 a call of eager operators, and the peak of the process's memory. `chain` reuses every value, 200
 deep, and stays interpreted; `deep` has 2,000 layers and `half` 1,000: linear stages take twice as
 long for twice the layers.
-With --peers the same by torch.compile, whose trace and stages are part of the first call. --where says
-how long the kernels of a call take, and each operator that is called; --freeze freezes the networks' parameters
-where there are no gradients.
+With --peers the same by torch.compile, whose trace and stages are part of the first call.
+--where says how long the kernels of a call take, and each operator that is called; --freeze freezes
+the networks' parameters where there are no gradients.
 """
 
 import argparse

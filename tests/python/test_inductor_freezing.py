@@ -1,6 +1,7 @@
 """What parameters and buffers alone tell is computed once, and again when one of them is written."""
 
 import threading
+import time
 
 import pytest
 from taeda._inductor import compile, config
@@ -43,6 +44,17 @@ def test_frozen_values_are_computed_once():
         once, rest = compiled.report()
         assert (once["kernels"], rest["called"]) == (1, ["mm"])
         assert seconds(once) == 0 and seconds(rest) > 0
+
+
+def test_kernels_of_frozen_values_become_native():
+    with config.patch(native="background"):
+        compiled = captured(unit_rows, [X, W])
+    with t.no_grad():
+        compiled(X, W)
+    end = time.monotonic() + 60
+    while any(plan["native"] < plan["kernels"] for plan in compiled.report()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 WRITES = {
