@@ -106,6 +106,21 @@ def test_attributes_are_frozen():
         assert t.equal(compiled(X), f(X))
 
 
+@pytest.mark.parametrize("look", [lambda w: w, lambda w: w.t(), lambda w: w[1:, 0]])
+def test_results_may_be_written_to(look):
+    def f(x, w):
+        double = w * 2
+        return x @ double, look(double), look(w.exp())
+
+    compiled = captured(f, [X, W])
+    with t.no_grad():
+        for _ in range(3):
+            got = compiled(X, W)
+            assert all(t.equal(a, b) for a, b in zip(got, f(X, W), strict=True))
+            for result in got:
+                result.zero_()
+
+
 def test_random_numbers_are_drawn_in_each_run():
     def f(x, w):
         return x @ F.dropout(w, 0.5)
