@@ -6,6 +6,7 @@ import dataclasses
 import pytest
 from taeda._dynamo.testing import CompileCounter
 from taeda._dynamo.utils import clear_compilation_metrics, get_compilation_metrics
+from taeda.fx.experimental.symbolic_shapes import ShapeEnv
 
 import taeda as t
 
@@ -270,10 +271,11 @@ def test_writes_to_an_input_with_a_history(backend):
 
 def test_fakes_of_results_are_no_leaves():
     x = t.ones(3, requires_grad=True)
-    mode = t._subclasses.FakeTensorMode()
-    leaf, result = mode.from_tensor(x), mode.from_tensor(x * 2)
-    assert leaf.is_leaf and not result.is_leaf and result.requires_grad
-    result.add_(1)
+    for env in (None, ShapeEnv()):
+        mode = t._subclasses.FakeTensorMode(shape_env=env)
+        leaf, result = mode.from_tensor(x), mode.from_tensor(x * 2)
+        assert leaf.is_leaf and not result.is_leaf and result.requires_grad
+        result.add_(1)
 
 
 def test_detached_in_place():

@@ -25,7 +25,19 @@ from taeda import _C, _ops, overrides
 __all__ = ["CONSTANT", "OPERATOR", "UNKNOWN", "fill", "note"]
 
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
-FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS, FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK = range(8, 19)
+(
+    FUNCTION,
+    BODY,
+    AS_OPERATOR,
+    LOCK,
+    WARNS,
+    NAMESPACE,
+    OPERATORS,
+    FUNCTION_MODE,
+    SUBCLASS,
+    REQUIRES_GRAD,
+    HOOK,
+) = range(8, 19)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {

@@ -148,6 +148,8 @@ class Compiled:
     """
 
     def __init__(self, function, leaves, compilers, dynamic=False):
+        from taeda._functorch import aot_autograd
+
         self._is_input = [isinstance(leaf, taeda.Tensor) for leaf in leaves]
         self._constants = [leaf for leaf, is_input in zip(leaves, self._is_input) if not is_input]
         mode = _fake_mode_for(leaves, dynamic)
@@ -160,7 +162,8 @@ class Compiled:
                 [next(values if is_input else constants) for is_input in self._is_input]
             )
 
-        options = {"fake_mode": mode, "fakes": fakes, **compilers}
+        number = next(aot_autograd.AOT_COUNTER)
+        options = {"fake_mode": mode, "fakes": fakes, "number": number, **compilers}
         counters["aot_autograd"]["total"] += 1
         self.compiled = _C._aot.compile(program, inputs, options)
         counters["aot_autograd"]["ok"] += 1
