@@ -348,3 +348,46 @@ def test_guard_failures_are_told():
     (failure,) = told
     assert failure.reason == "tensor 'x' size mismatch at index 0. expected 2, actual 5"
     assert failure.orig_code is function.__code__
+
+
+class Described:
+    scale = 3
+    sizes = [1, 2]
+
+    def double(self, x):
+        return x * 2
+
+
+def test_names_of_a_class():
+    def function(x, described):
+        names = type(described).__dict__
+        names["sizes"].append(len(names["sizes"]))
+        factor = names["scale"] if "scale" in names and "other" not in names else 1
+        return names["double"](described, x) * factor + len(vars(Described).get("sizes"))
+
+    x, described = t.ones(2), Described()
+    compiled = whole(function)
+    for count in (3, 4):
+        assert t.equal(compiled(x, described), x * 6 + count)
+        assert len(Described.sizes) == count
+    Described.scale = 5
+    assert t.equal(compiled(x, described), x * 10 + 5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_parameters_of_distributions_are_checked(backend):
+    distributions = t.distributions
+
+    def function(mean, scale):
+        normal = distributions.Normal(mean, scale)
+        return distributions.Independent(normal, 1).log_prob(mean)
+
+    mean, scale = t.randn(3, 4), t.ones(3, 4)
+    compiled = whole(function, backend)
+    assert t.allclose(compiled(mean, scale), function(mean, scale))
+    for arguments in ((mean, -scale), (mean * float("nan"), scale)):
+        with pytest.raises(ValueError) as plain:
+            function(*arguments)
+        with pytest.raises(ValueError) as own:
+            compiled(*arguments)
+        assert str(own.value) == str(plain.value)

@@ -69,7 +69,13 @@ def _reduce_ex(self, protocol):
 
 
 def _text_of(message):
-    return None if message is None else str(message())
+    """The text of a failure; None where it may be made of data.
+
+    A graph that fails is run again by the program itself, which has its own text.
+    """
+    if message is None or message.__closure__ is not None:
+        return None
+    return str(message())
 
 
 def _check_condition(error_type, cond, text):

@@ -221,9 +221,28 @@ PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, P
   return need(get(found, object, reinterpret_cast<PyObject*>(type)));
 }
 
+// __dict__ of a class: a view of a dict with stand-ins. The class does not change.
+PyObject* Capture::names_of_class(PyTypeObject* type) {
+  auto* object = reinterpret_cast<PyObject*>(type);
+  Owned shown(need(PyObject_GetAttrString(object, "__dict__")));
+  Owned items(need(PyMapping_Items(shown.get())));
+  Owned names(need(PyDict_New()));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
+    PyObject* item = PyList_GET_ITEM(items.get(), i);
+    PyObject* key = PyTuple_GET_ITEM(item, 0);
+    Owned value(
+        import(PyTuple_GET_ITEM(item, 1), sources_.of(Step::TypeLookup, pin(object), 0, key)));
+    need(PyDict_SetItem(names.get(), key, value.get()));
+  }
+  return need(PyDictProxy_New(names.get()));
+}
+
 PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
   check_class(type);
   check_class(Py_TYPE(type));
+  if (is_named(name, "__dict__") &&
+      _PyType_Lookup(Py_TYPE(type), name) == _PyType_Lookup(&PyType_Type, name))
+    return names_of_class(type);
   if (is_enum_class(type)) {
     PyObject* member = need(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name));
     keep(member);
