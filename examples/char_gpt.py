@@ -2,7 +2,8 @@
 
 Blocks of causal self-attention and a feed-forward layer, AdamW with a warm-up and a cosine, a
 checkpoint that is saved and loaded into a new model, which writes the sample. With --compare it
-times steps as they are and compiled before the training.
+times steps as they are and compiled before the training, and writes a page about the compiled
+program. With --exact every loss is that of a run that is not compiled, bit for bit.
 """
 
 import math
@@ -124,6 +125,17 @@ def compare(model, train, options, count=20):
         first, *later = (1000 * seconds for seconds in speed.times)
         rows.append((name, f"{first:.0f} ms", f"{sorted(later)[len(later) // 2]:.2f} ms"))
     print_table(("forward and backward", "first call", "later calls"), rows)
+    explain = getattr(torch.compiler, "explain", None)
+    if explain is not None:
+        told = explain(model.loss)(*batches[0])
+        kernels = sum(report["kernels"] for plan in told.kernels for report in plan.report())
+        calls = sum(report["calls"] for plan in told.kernels for report in plan.report())
+        path = options.out / "char_gpt_compiled.html"
+        told.html(path)
+        print(
+            f"{told.graph_count} graph, {told.graph_break_count} breaks; forward and backward: "
+            f"{kernels} kernels, {calls} library calls; what became of it: {path}"
+        )
     print()
 
 
@@ -134,6 +146,7 @@ def made(text, options):
 def main():
     sizes = {"batch": (16, 4), "length": (64, 16), "width": (64, 16), "heads": (4, 2)}
     more = {"layers": (2, 1), "characters": (400, 20), "lr": (5e-3, 5e-3), "compare": False}
+    more["exact"] = False
     options = parse_options(__doc__, 900, 8, **sizes, **more)
     prepare_folder(options.out)
     torch.manual_seed(options.seed)
@@ -144,7 +157,9 @@ def main():
     print(f"{len(train) + len(held_out):,} characters of {len(text)} kinds; {count:,} parameters")
     if options.compare:
         compare(model, train, options)
-    loss_of = torch.compile(model.loss) if options.compile else model.loss
+    loss_of = model.loss
+    if options.compile or options.exact:
+        loss_of = torch.compile(loss_of, options={"exact": True} if options.exact else None)
     optimizer = torch.optim.AdamW(
         model.parameters(), options.lr, betas=(0.9, 0.98), weight_decay=0.1
     )

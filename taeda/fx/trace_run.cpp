@@ -2,6 +2,7 @@
 #include "taeda/fx/trace_run.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "taeda/autograd/engine.h"
 #include "taeda/autograd/grad_mode.h"
@@ -103,6 +104,23 @@ const Node* Origins::now() const {
   return later == starts_.begin() ? nullptr : std::prev(later)->second;
 }
 
+namespace {
+
+// Those of the program that this thread traces.
+thread_local Origins* running_origins = nullptr;
+
+struct RunningOrigins {
+  explicit RunningOrigins(Origins& origins) : before(std::exchange(running_origins, &origins)) {}
+  ~RunningOrigins() { running_origins = before; }
+  Origins* before;
+};
+
+}  // namespace
+
+void note_origin(const Node& node) {
+  if (running_origins) running_origins->enter(node);
+}
+
 // ---- layers ----
 
 TraceRun::TraceRun(const std::vector<Value>& inputs, const RetraceOptions& options,
@@ -157,6 +175,7 @@ std::optional<Retraced> TraceRun::run(Program program) {
           options_.make_watcher ? options_.make_watcher() : nullptr;
       std::optional<dispatch::ActiveMode> watching;
       if (watcher) watching.emplace(*watcher);
+      const RunningOrigins running(origins_);
       append_leaves(program(inputs_), results);
     }
     origins_.leave_forward();

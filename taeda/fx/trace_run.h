@@ -24,6 +24,10 @@ class Origins {
   std::vector<std::pair<uint64_t, const Node*>> starts_;
 };
 
+// The program that this thread traces runs this node of a graph of its own now: what is recorded
+// has its place in the program. Does nothing where no program is being traced.
+TAEDA_API void note_origin(const Node& node);
+
 // Inputs whose memory is one value while the program runs, and where the assertions of the trace
 // begin in its environment.
 struct SharedRun {

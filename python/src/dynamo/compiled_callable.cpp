@@ -3,6 +3,8 @@
 
 #include <structmember.h>
 
+#include <utility>
+
 #include "python/interop/errors.h"
 #include "python/interop/options.h"
 #include "python/interop/sym_numbers.h"
@@ -47,7 +49,8 @@ PyObject* run_framed(CallableObject* self, PyObject* const* argv, size_t nargsf,
 PyObject* call(PyObject* object, PyObject* const* argv, size_t nargsf, PyObject* names) {
   return guarded([&]() -> PyObject* {
     CallableObject* self = as_callable(object);
-    if (stance == Stance::ForceEager || dynamo::is_capturing() || has_foreign_modes())
+    if (stance == Stance::ForceEager || is_disabled || dynamo::is_capturing() ||
+        has_foreign_modes())
       return PyObject_Vectorcall(self->function, argv, nargsf, names);
     auto* function = reinterpret_cast<PyFunctionObject*>(self->function);
     auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
@@ -81,6 +84,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
     options.compile = Ref::share(option(given, "compile"));
     TAEDA_CHECK_TYPE(options.compile, "compile is a function of a graph");
     options.report = Ref::share(option(given, "report"));
+    options.filter = Ref::share(option(given, "filter"));
     options.is_whole = is_set(given, "fullgraph");
     if (PyObject* dynamic = option(given, "dynamic"))
       options.dynamic = PyObject_IsTrue(dynamic) == 1 ? Dynamic::Always : Dynamic::Never;
@@ -128,7 +132,7 @@ PyObject* num_entries(PyObject* object, void*) {
   return PyLong_FromSize_t(as_callable(object)->regions->num_entries());
 }
 PyObject* guards(PyObject* object, void*) {
-  return guarded([&] { return checked(wrap(as_callable(object)->regions->guards_text())); });
+  return guarded([&] { return as_callable(object)->regions->guards().release(); });
 }
 
 PyObject* forget(PyObject* object, PyObject*) {
@@ -143,7 +147,9 @@ PyMethodDef methods[] = {
 PyGetSetDef properties[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {"num_entries", num_entries, nullptr, "Regions that were compiled.", nullptr},
-    {"guards", guards, nullptr, "The guards of all regions, a line each.", nullptr},
+    {"guards", guards, nullptr,
+     "By compiled version: file, line, and guards as (kind, name, text, sources, object).",
+     nullptr},
     {},
 };
 PyMemberDef members[] = {
@@ -219,7 +225,30 @@ PyObject* set_stance(PyObject*, PyObject* number) {
   });
 }
 
+// Each gives the former value.
+PyObject* set_flag(bool& flag, PyObject* value) {
+  return guarded([&] {
+    const int given = PyObject_IsTrue(value);
+    if (given < 0) throw_python_error();
+    return wrap(std::exchange(flag, given == 1));
+  });
+}
+PyObject* set_skips_guards(PyObject*, PyObject* value) { return set_flag(skips_guards, value); }
+PyObject* set_disabled(PyObject*, PyObject* value) { return set_flag(is_disabled, value); }
+PyObject* set_fails_at_breaks(PyObject*, PyObject* value) {
+  return set_flag(dynamo::fails_at_breaks(), value);
+}
+PyObject* compiles_provisionally(PyObject*, PyObject*) { return wrap(is_provisional); }
+
 PyMethodDef functions[] = {
+    {"set_skips_guards", set_skips_guards, METH_O,
+     "set_skips_guards(on): versions that are alone are taken by the guards of tensors."},
+    {"set_disabled", set_disabled, METH_O,
+     "set_disabled(on): this thread runs compiled functions as they are."},
+    {"set_fails_at_breaks", set_fails_at_breaks, METH_O,
+     "set_fails_at_breaks(on): a break is an error, in this thread."},
+    {"compiles_provisionally", compiles_provisionally, METH_NOARGS,
+     "Whether what is compiled now will be compiled again at the next call."},
     {"is_capturing", is_capturing, METH_NOARGS, "Whether the caller is being captured."},
     {"is_unbacked", is_unbacked, METH_O, "Whether it is a number that only data tells."},
     {"substitute", substitute, METH_VARARGS,

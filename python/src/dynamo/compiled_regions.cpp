@@ -1,6 +1,7 @@
 #include "python/src/dynamo/compiled_regions.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "python/interop/errors.h"
@@ -19,6 +20,9 @@ using dynamo::RegionRun;
 using dynamo::State;
 
 Stance stance = Stance::Default;
+bool skips_guards = false;
+thread_local bool is_disabled = false;
+thread_local bool is_provisional = false;
 
 bool has_foreign_modes() {
   return dispatch::num_levels() > 0 || !dispatch::modes().empty() || is_function_mode_active() ||
@@ -29,8 +33,48 @@ namespace {
 
 PyObject* dynamo_error(const char* name) {
   const dynamo::SessionScope natively(nullptr);
-  Ref module(PyImport_ImportModule("taeda._dynamo.exc"));
+  Ref module(PyImport_ImportModule("taeda.compiler._errors"));
   return module ? PyObject_GetAttrString(module.get(), name) : nullptr;
+}
+
+std::string instruction_name(const State& state) {
+  return std::string(dynamo::opcodes()[state.now->opcode & 0xFF].name);
+}
+
+// (kind, name, text, sources, object): what a check asks, by which path, and of what. The sources
+// are the path's own and those that it leads through; the object is None where there is none to
+// show. `real` gives the value at a path, or null.
+template <class Real>
+Ref described(const dynamo::GuardProgram& guards, const dynamo::Check& check, const Real& real) {
+  PyObject* object = check.kind == dynamo::Check::Kind::Tensor ? real(check.source) : check.object;
+  Ref sources(checked(PyList_New(0)));
+  for (int source = check.source; source >= 0; source = guards.sources[source].parent) {
+    const Ref number(checked(PyLong_FromLong(source)));
+    if (PyList_Append(sources.get(), number.get()) < 0) throw_python_error();
+  }
+  return Ref(checked(Py_BuildValue("(sssOO)", dynamo::GuardProgram::name_of(check.kind),
+                                   guards.texts[check.source].c_str(), guards.text(check).c_str(),
+                                   sources.get(), object ? object : Py_None)));
+}
+
+// Those of an entry, in the order of its checks; then those of numbers and of modes, one each.
+template <class Real>
+Ref guards_of(const Entry& entry, const Real& real) {
+  Ref all(checked(PyList_New(0)));
+  const auto add = [&](const Ref& one) {
+    if (PyList_Append(all.get(), one.get()) < 0) throw_python_error();
+  };
+  for (const dynamo::Check& check : entry.guards.checks) add(described(entry.guards, check, real));
+  std::string numbers;
+  if (!entry.guards.shaped.empty())
+    for (const std::string& text : entry.guards.numbers.texts())
+      numbers += (numbers.empty() ? "" : "; ") + text;
+  add(Ref(checked(Py_BuildValue("(sss[]O)", "SHAPE_ENV", "", numbers.c_str(), Py_None))));
+  const char* modes = entry.checks_modes ? "grad mode, inference mode, autocast, default dtype and "
+                                           "device are those of the capture"
+                                         : "";
+  add(Ref(checked(Py_BuildValue("(sss[]O)", "GLOBAL_STATE", "", modes, Py_None))));
+  return all;
 }
 
 int line_of(const State& state) {
@@ -50,8 +94,11 @@ class ActiveCapture final : public dynamo::Capturing {
  public:
   ActiveCapture(CompiledRegions& owner, CompiledRegions::Region& region,
                 const std::vector<const State*>& frames)
-      : owner_(owner),
+      : ended_{owner},
+        owner_(owner),
         region_(region),
+        first_code_(frames.front()->code->object),
+        first_line_(PyCode_Addr2Line(first_code_, 2 * frames.front()->next->unit)),
         recorder_(sources_, guards_, region.history, owner.options_.dynamic,
                   owner.options_.compile.get()),
         capture_(sources_, guards_, recorder_, frames),
@@ -59,6 +106,7 @@ class ActiveCapture final : public dynamo::Capturing {
     capture_.break_at(region.break_at, region.break_reason);
   }
   ~ActiveCapture() override {
+    is_provisional = false;
     if (collects_) PyGC_Enable();
   }
 
@@ -67,6 +115,7 @@ class ActiveCapture final : public dynamo::Capturing {
     if (flow == dynamo::Flow::Break) {
       code_ = state.code->object;
       line_ = line_of(state);
+      instruction_ = instruction_name(state);
     }
     return flow;
   }
@@ -91,14 +140,15 @@ class ActiveCapture final : public dynamo::Capturing {
     return !(!is_made && ends_earlier()) && keep(is_made);
   }
   bool close(const std::vector<const State*>& frames) override {
-    if (owner_.options_.is_whole) {
-      owner_.fail_whole(capture_.reason(), code_, line_);
+    const std::string reason = capture_.reason();
+    if (owner_.options_.is_whole || dynamo::fails_at_breaks()) {
+      owner_.tell("break", reason, code_, line_, instruction_);
+      owner_.fail_whole(reason, code_, line_);
       return false;
     }
-    const std::string reason = capture_.reason();
     const bool is_made = capture_.close(frames);
     if (!is_made && ends_earlier()) return false;
-    owner_.tell("break", reason, code_, line_);
+    owner_.tell("break", reason, code_, line_, instruction_);
     return keep(is_made);
   }
 
@@ -122,9 +172,11 @@ class ActiveCapture final : public dynamo::Capturing {
       // A graph that writes to nothing may be run again, by the program itself.
       entry->is_transactional = entry->compiled && (is_compiled_graph(entry->compiled.get()) ||
                                                     !recorder_.writes_inputs());
+      if (owner_.options_.filter && !owner_.filter(*entry, recorder_)) return false;
       region_.entries.push_back(std::move(entry));
       region_.break_at = 0;
-      owner_.tell("graph", "", nullptr, 0);
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start_;
+      owner_.tell("graph", std::to_string(taken.count()), first_code_, first_line_);
       return true;
     }
     if (dynamo::Owned failure = capture_.take_failure()) {
@@ -132,20 +184,34 @@ class ActiveCapture final : public dynamo::Capturing {
     } else if (owner_.options_.is_whole && !owner_.error_) {
       owner_.fail_whole(capture_.reason(), code_, line_);
     } else {
-      owner_.tell("given up", capture_.reason(), code_, line_);
+      owner_.tell("given up", capture_.reason(), code_, line_, instruction_);
       if (region_.break_at > 0) region_.note_failure();
     }
     return false;
   }
 
+  // Tells of the end, when the program's world is back.
+  struct Ended {
+    CompiledRegions& owner;
+    ~Ended() {
+      PyObject* raised = PyErr_Occurred() ? taeda_take_raised() : nullptr;
+      owner.tell("end", "", nullptr, 0);
+      if (raised) taeda_set_raised(raised);
+    }
+  };
+  Ended ended_;
   CompiledRegions& owner_;
   CompiledRegions::Region& region_;
+  PyCodeObject* first_code_;
+  int first_line_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   dynamo::Sources sources_;
   dynamo::GuardProgram guards_;
   GraphRecorder recorder_;
   dynamo::Capture capture_;
   PyCodeObject* code_ = nullptr;
   int line_ = 0;
+  std::string instruction_;
   // Objects that have nothing to do with the program end at other times: their code is none of
   // its.
   bool collects_;
@@ -154,6 +220,8 @@ class ActiveCapture final : public dynamo::Capturing {
 std::shared_ptr<const Entry> CompiledRegions::Region::find(PyObject* const* const* slots,
                                                            std::vector<PyObject*>& values,
                                                            std::vector<dynamo::Owned>& held) const {
+  if (skips_guards && entries.size() == 1)
+    return entries.front()->fits(slots, values, held) ? entries.front() : nullptr;
   for (const auto& entry : entries) {
     held.clear();
     if (entry->takes(slots, values, held)) return entry;
@@ -167,27 +235,76 @@ CompiledRegions::Place CompiledRegions::place_of(const std::vector<const State*>
   return place;
 }
 
-bool CompiledRegions::tell(const char* what, const std::string& text, PyCodeObject* code,
-                           int line) {
+bool CompiledRegions::tell(const char* what, const std::string& text, PyCodeObject* code, int line,
+                           const std::string& instruction) {
   if (!options_.report) return false;
   const std::string file = code ? text_of(code->co_filename) : "";
   const dynamo::SessionScope natively(nullptr);
-  Ref done(
-      PyObject_CallFunction(options_.report.get(), "sssi", what, text.c_str(), file.c_str(), line));
+  Ref done(PyObject_CallFunction(options_.report.get(), "sssisO", what, text.c_str(), file.c_str(),
+                                 line, instruction.c_str(),
+                                 code ? reinterpret_cast<PyObject*>(code) : Py_None));
   if (!done) PyErr_WriteUnraisable(options_.report.get());
   return done.get() == Py_True;
 }
 
 void CompiledRegions::fail_whole(const std::string& reason, PyCodeObject* code, int line) {
   const dynamo::SessionScope natively(nullptr);
-  Ref type(dynamo_error("Unsupported"));
-  if (!type) PyErr_Clear();
-  const std::string where = code
-                                ? str("\n\nfrom user code:\n   File \"", text_of(code->co_filename),
-                                      "\", line ", line, ", in ", text_of(code->co_name))
-                                : "";
-  error_ = Ref(
-      PyObject_CallFunction(type ? type.get() : PyExc_RuntimeError, "s", (reason + where).c_str()));
+  Ref make(dynamo_error("unsupported"));
+  if (make)
+    error_ = Ref(PyObject_CallFunction(make.get(), "sOiO", reason.c_str(),
+                                       code ? code->co_filename : Py_None, line,
+                                       code ? code->co_name : Py_None));
+  if (error_) return;
+  PyErr_Clear();
+  error_ = Ref(PyObject_CallFunction(PyExc_RuntimeError, "s", reason.c_str()));
+}
+
+bool CompiledRegions::filter(Entry& entry, const GraphRecorder& recorder) {
+  const dynamo::SessionScope natively(nullptr);
+  const size_t count = entry.guards.checks.size();
+  try {
+    const Ref given = guards_of(entry, [&](int source) { return recorder.real_at(source); });
+    const Ref answer(checked(PyObject_CallOneArg(options_.filter.get(), given.get())));
+    const Ref flags(checked(PySequence_List(answer.get())));
+    TAEDA_CHECK(PyList_GET_SIZE(flags.get()) == static_cast<Py_ssize_t>(count + 2),
+                "guard_filter_fn gives a bool per guard: got ", PyList_GET_SIZE(flags.get()),
+                ", expected ", count + 2);
+    std::vector<bool> wanted;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(flags.get()); ++i) {
+      const int is_wanted = PyObject_IsTrue(PyList_GET_ITEM(flags.get(), i));
+      if (is_wanted < 0) throw_python_error();
+      wanted.push_back(is_wanted == 1);
+    }
+    if (std::find(wanted.begin(), wanted.end(), false) == wanted.end()) return true;
+    entry.checks_modes = wanted[count + 1];
+    entry.guards.keep_only(wanted, wanted[count]);
+    entry.is_filtered = true;
+    return true;
+  } catch (...) {
+    translate_exception();
+    error_ = Ref(taeda_take_raised());
+    return false;
+  }
+}
+
+// Sizes of arguments before anything is compiled: those that differ at the next call are symbols.
+void CompiledRegions::note_sizes(const State& frame, History& history) {
+  const auto note = [&](const std::string& name, PyObject* value) {
+    if (!is_tensor(value)) return;
+    const IntList sizes = tensor_of(value).sizes();
+    history.sizes[name].assign(sizes.begin(), sizes.end());
+  };
+  PyCodeObject* code = frame.code->object;
+  const int count = code->co_argcount + code->co_kwonlyargcount +
+                    ((code->co_flags & CO_VARARGS) != 0) + ((code->co_flags & CO_VARKEYWORDS) != 0);
+  for (int i = 0; i < count; ++i) {
+    PyObject* value = frame.slots[i];
+    if (!value) continue;
+    const std::string name = "L['" + text_of(PyTuple_GET_ITEM(code->co_localsplusnames, i)) + "']";
+    note(name, value);
+    for (Py_ssize_t j = 0; PyTuple_Check(value) && j < PyTuple_GET_SIZE(value); ++j)
+      note(str(name, "[", j, "]"), PyTuple_GET_ITEM(value, j));
+  }
 }
 
 RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& ending) {
@@ -198,6 +315,11 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
   if (has_foreign_modes()) return RegionRun::Natively;
   Region& region = regions_[place_of(frames)];
   if (std::exchange(region.is_skipped, false) || region.is_native) return RegionRun::Natively;
+  if (region.is_provisional && !region.entries.empty() && !std::exchange(region.is_fresh, false)) {
+    region.entries.clear();
+    region.is_provisional = false;
+    region.is_seen = true;
+  }
   std::vector<PyObject* const*> slots;
   for (const State* state : frames) slots.push_back(state->slots);
   std::vector<PyObject*> values;
@@ -209,25 +331,41 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
     PyErr_Clear();
     return RegionRun::Natively;
   }
+  PyCodeObject* code = frames.front()->code->object;
+  std::string reason;
+  const auto fail = [&](const char* error, const std::string& text) {
+    Ref type(dynamo_error(error));
+    PyErr_SetString(type ? type.get() : PyExc_RuntimeError,
+                    (text + (reason.empty() ? "" : ": " + reason)).c_str());
+    return RegionRun::Raised;
+  };
+  if (stance == Stance::EagerOnRecompile) return RegionRun::Natively;
   if (!region.entries.empty()) {
-    std::string reason;
     held.clear();
     region.entries.back()->takes(slots.data(), values, held, &reason);
-    PyCodeObject* code = frames.front()->code->object;
-    if (stance == Stance::EagerOnRecompile) return RegionRun::Natively;
-    const auto fail = [&](const char* error) {
-      Ref type(dynamo_error(error));
-      PyErr_SetString(type ? type.get() : PyExc_RuntimeError,
-                      str("a compiled function is compiled again: ", reason).c_str());
-      return RegionRun::Raised;
-    };
-    if (stance == Stance::FailOnRecompile) return fail("RecompileError");
+  }
+  if (stance == Stance::FailOnRecompile)
+    return fail(
+        "RecompileError",
+        str("Detected recompile when torch.compile stance is 'fail_on_recompile'. filename: "
+            "'",
+            text_of(code->co_filename), "', function name: '", text_of(code->co_name),
+            "', line number: ", code->co_firstlineno,
+            region.entries.empty() ? "" : "\na compiled function is compiled again"));
+  if (stance == Stance::EagerThenCompile && region.entries.empty() && !region.is_seen) {
+    region.is_seen = true;
+    note_sizes(*frames.front(), region.history);
+    return RegionRun::Natively;
+  }
+  if (!region.entries.empty()) {
+    const std::string again = "a compiled function is compiled again";
     if (region.entries.size() >= options_.recompile_limit) {
-      if (tell("limit", reason, code, code->co_firstlineno)) return fail("FailOnRecompileLimitHit");
+      if (tell("limit", reason, code, code->co_firstlineno))
+        return fail("FailOnRecompileLimitHit", again);
       region.is_native = true;
       return RegionRun::Natively;
     }
-    if (tell("recompile", reason, code, code->co_firstlineno)) return fail("RecompileError");
+    if (tell("recompile", reason, code, code->co_firstlineno)) return fail("RecompileError", again);
   }
   return RegionRun::Missing;
 }
@@ -236,10 +374,15 @@ std::unique_ptr<dynamo::Capturing> CompiledRegions::capture(
     const std::vector<const State*>& frames) {
   for (const State* state : frames)
     codes_.push_back(Ref::share(reinterpret_cast<PyObject*>(state->code->object)));
+  tell("begin", "", frames.front()->code->object, frames.front()->code->object->co_firstlineno);
+  Region& region = regions_[place_of(frames)];
+  is_provisional = region.is_provisional = region.is_fresh =
+      stance == Stance::AotEagerThenCompile && region.entries.empty() && !region.is_seen;
   try {
-    return std::make_unique<ActiveCapture>(*this, regions_[place_of(frames)], frames);
+    return std::make_unique<ActiveCapture>(*this, region, frames);
   } catch (...) {
     translate_exception();
+    is_provisional = false;
     return nullptr;
   }
 }
@@ -262,7 +405,7 @@ PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots,
                                      bool& is_native) {
   is_failed = is_native = false;
   const auto found = regions_.find({{code, 0}});
-  if (found == regions_.end()) return nullptr;
+  if (found == regions_.end() || found->second.is_provisional) return nullptr;
   std::vector<PyObject*> values;
   std::vector<dynamo::Owned> held;
   if (const auto entry = found->second.find(&slots, values, held)) {
@@ -283,13 +426,17 @@ size_t CompiledRegions::num_entries() const {
   return count;
 }
 
-std::string CompiledRegions::guards_text() const {
-  std::string text;
+Ref CompiledRegions::guards() const {
+  Ref all(checked(PyList_New(0)));
   for (const auto& [place, region] : regions_)
-    for (const auto& entry : region.entries)
-      for (const dynamo::Check& check : entry->guards.checks)
-        text += entry->guards.text(check) + "\n";
-  return text;
+    for (const auto& entry : region.entries) {
+      const auto& [code, unit] = place.back();
+      const Ref found = guards_of(*entry, [](int) -> PyObject* { return nullptr; });
+      const Ref one(checked(Py_BuildValue("(OiO)", code->co_filename,
+                                          PyCode_Addr2Line(code, 2 * unit), found.get())));
+      if (PyList_Append(all.get(), one.get()) < 0) throw_python_error();
+    }
+  return all;
 }
 
 }  // namespace taeda::python

@@ -18,15 +18,31 @@ namespace taeda::python {
 
 struct CompileOptions {
   Ref compile;  // (graph, inputs, fake mode): a callable
-  Ref report;   // (what, text, file, line): told of breaks, recompiles and regions given up
+  // (what, text, file, line, instruction, code): told of captures that begin and end, of graphs
+  // with their seconds, breaks, recompiles and regions given up.
+  Ref report;
+  Ref filter;  // of guards, as guards_of() gives them: a list of those to keep, as bools
   Dynamic dynamic = Dynamic::WhereChanged;
   bool is_whole = false;  // a break is an error
   size_t recompile_limit = 8;
 };
 
 // What compiled functions do where no version fits; PyTorch's names.
-enum class Stance : uint8_t { Default, ForceEager, EagerOnRecompile, FailOnRecompile };
+enum class Stance : uint8_t {
+  Default,
+  ForceEager,
+  EagerOnRecompile,
+  FailOnRecompile,
+  EagerThenCompile,
+  AotEagerThenCompile,
+};
 extern Stance stance;
+// A version that is alone is taken by the guards of its tensors.
+extern bool skips_guards;
+// This thread runs compiled functions as they are.
+extern thread_local bool is_disabled;
+// This thread compiles what will be compiled again at the next call.
+extern thread_local bool is_provisional;
 
 // The program's own function modes and transforms see calls as they are.
 bool has_foreign_modes();
@@ -47,12 +63,16 @@ class CompiledRegions final : public dynamo::Regions {
   void clear() { regions_.clear(); }
   // Entries so far.
   size_t num_entries() const;
-  std::string guards_text() const;
+  // By version: (file, line, guards).
+  Ref guards() const;
 
  private:
   struct Region {
     std::vector<std::shared_ptr<const dynamo::Entry>> entries;
     bool is_native = false;
+    bool is_seen = false;         // ran as it is, to be compiled at the next call
+    bool is_provisional = false;  // its version is to be compiled again at the call after
+    bool is_fresh = false;        // and did not run yet
     History history;
     // The program raised while it was captured: the next capture ends before the instruction that
     // did. Where that cannot be compiled CPython runs the frames once.
@@ -70,7 +90,11 @@ class CompiledRegions final : public dynamo::Regions {
   using Place = std::vector<std::pair<PyCodeObject*, int>>;
   static Place place_of(const std::vector<const dynamo::State*>& frames);
   // Whether whoever is told wants an error.
-  bool tell(const char* what, const std::string& text, PyCodeObject* code, int line);
+  bool tell(const char* what, const std::string& text, PyCodeObject* code, int line,
+            const std::string& instruction = "");
+  static void note_sizes(const dynamo::State& frame, History& history);
+  // Takes away guards that the program does not want; false with an error.
+  bool filter(dynamo::Entry& entry, const GraphRecorder& recorder);
   void fail_whole(const std::string& reason, PyCodeObject* code, int line);
 
   friend class ActiveCapture;

@@ -689,15 +689,41 @@ fx::Node& GraphRecorder::create(PyObject* function, PyObject* args, PyObject* kw
 
 namespace {
 
-// Where the program is, as a line of a traceback.
+// The folder of the package, with a slash behind it.
+const std::string& package_folder() {
+  static const std::string* const folder = [] {
+    const Ref file(attribute_of("taeda", "__file__"));
+    const std::string path = text_or_empty(file.get());
+    return new std::string(path.substr(0, path.rfind('/') + 1));
+  }();
+  return *folder;
+}
+
+Ref code_of(const Ref& frame) {
+  return Ref(
+      reinterpret_cast<PyObject*>(PyFrame_GetCode(reinterpret_cast<PyFrameObject*>(frame.get()))));
+}
+
+// Where the program is, as a line of a traceback: the innermost frame outside of the package.
 std::string user_line() {
-  PyFrameObject* frame = PyEval_GetFrame();
+  const auto object = [](PyFrameObject* frame) { return reinterpret_cast<PyObject*>(frame); };
+  Ref frame = Ref::share(object(PyEval_GetFrame()));
   if (!frame) return "";
-  PyCodeObject* code = PyFrame_GetCode(frame);
-  const std::string text = str("  File \"", text_or_empty(code->co_filename), "\", line ",
-                               PyFrame_GetLineNumber(frame), ", in ", text_or_empty(code->co_name));
-  Py_DECREF(code);
-  return text;
+  const std::string& package = package_folder();
+  const auto file_of = [](const Ref& code) {
+    return text_or_empty(reinterpret_cast<PyCodeObject*>(code.get())->co_filename);
+  };
+  Ref shown = Ref::share(frame.get());
+  Ref code = code_of(frame);
+  while (frame && std::strncmp(file_of(code_of(frame)), package.c_str(), package.size()) == 0)
+    frame = Ref(object(PyFrame_GetBack(reinterpret_cast<PyFrameObject*>(frame.get()))));
+  if (frame) {
+    code = code_of(frame);
+    shown = std::move(frame);
+  }
+  return str("  File \"", file_of(code), "\", line ",
+             PyFrame_GetLineNumber(reinterpret_cast<PyFrameObject*>(shown.get())), ", in ",
+             text_or_empty(reinterpret_cast<PyCodeObject*>(code.get())->co_name));
 }
 
 }  // namespace
@@ -761,6 +787,12 @@ int GraphRecorder::output(PyObject* value) {
     outputs_.push_back(value);
   }
   return known->second;
+}
+
+PyObject* GraphRecorder::real_at(int source) const {
+  const auto input = std::find_if(inputs_.begin(), inputs_.end(),
+                                  [&](const Input& i) { return i.source == source; });
+  return input == inputs_.end() ? nullptr : input->real.get();
 }
 
 void GraphRecorder::note_memory(dynamo::Entry& entry) const {

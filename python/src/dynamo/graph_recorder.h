@@ -78,6 +78,8 @@ class GraphRecorder final : public dynamo::Recorder {
   dynamo::CallKind kind_of(PyObject* function) const override;
   PyObject* substitute_of(PyObject* callable) const override;
   PyObject* function_of(PyObject* callable) const override;
+  // The tensor or number of the program at a source; null where it is no input. Borrowed.
+  PyObject* real_at(int source) const;
   // Which inputs share memory, and where they lie in it.
   void note_memory(dynamo::Entry& entry) const;
   size_t mark() const override { return graph_->size() - inputs_.size(); }

@@ -162,9 +162,12 @@ PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
   const Ref graph(wrap_graph(body));
   const Ref module(
       checked(PyObject_CallFunctionObjArgs(make, graph.get(), bodies_.get(), nullptr)));
-  const std::string name = str("body_", PyDict_GET_SIZE(bodies_.get()));
-  if (PyDict_SetItemString(bodies_.get(), name.c_str(), module.get()) < 0) throw_python_error();
-  name_of_body_[module.get()] = name;
+  // An equal function that was cut before stands for this one, too.
+  if (!name_of_body_.contains(module.get())) {
+    const std::string name = str("body_", PyDict_GET_SIZE(bodies_.get()));
+    if (PyDict_SetItemString(bodies_.get(), name.c_str(), module.get()) < 0) throw_python_error();
+    name_of_body_[module.get()] = name;
+  }
   return checked(PyTuple_Pack(3, module.get(), taken.get(), result));
 }
 

@@ -5,9 +5,9 @@
 #include "python/interop/wrap.h"
 #include "python/src/dynamo/recorder_parts.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/dispatch/modes.h"
 #include "taeda/dynamo/capture/errors.h"
 #include "taeda/fx/fake.h"
-#include "taeda/dispatch/modes.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::python {
@@ -19,7 +19,8 @@ using dynamo::Overrides;
 // answers.
 class GraphRecorder::ModeInPlace {
  public:
-  explicit ModeInPlace(GraphRecorder& recorder) : recorder_(recorder), was_aside_(recorder.is_aside_) {
+  explicit ModeInPlace(GraphRecorder& recorder)
+      : recorder_(recorder), was_aside_(recorder.is_aside_) {
     if (was_aside_) push_function_mode(recorder.function_mode_.get());
     recorder.is_aside_ = false;
   }
@@ -56,10 +57,9 @@ void add_overriding(PyObject* value, Overloaded& overloaded) {
 
 // _has_torch_function(...): asked of the program's objects alone.
 bool asks_for_overrides(PyObject* function) {
-  static PyObject* const functions[] = {
-      attribute_of("taeda._C", "_has_torch_function"),
-      attribute_of("taeda._C", "_has_torch_function_unary"),
-      attribute_of("taeda._C", "_has_torch_function_variadic")};
+  static PyObject* const functions[] = {attribute_of("taeda._C", "_has_torch_function"),
+                                        attribute_of("taeda._C", "_has_torch_function_unary"),
+                                        attribute_of("taeda._C", "_has_torch_function_variadic")};
   for (PyObject* known : functions)
     if (function == known) return true;
   return false;
@@ -83,8 +83,8 @@ bool GraphRecorder::ask_overrides(PyObject* function, PyObject* args, PyObject* 
     answer = Ref(PyObject_Call(function, args, kwargs));
     return true;
   }
-  const bool has_mode = is_function_mode_active() && !is_aside_ &&
-                        innermost_function_mode() != function_mode_.get();
+  const bool has_mode =
+      is_function_mode_active() && !is_aside_ && innermost_function_mode() != function_mode_.get();
   Overloaded overloaded;
   add_overriding(args, overloaded);
   PyObject *name = nullptr, *value = nullptr;

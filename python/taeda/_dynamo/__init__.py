@@ -1,50 +1,98 @@
 """PyTorch's path of the capture of frames and of marks: `taeda.compiler`, `taeda.fx.symbolic`."""
 
-from taeda._dynamo import backends, decorators, device_interface, exc, source, testing, utils
-from taeda.compiler import (
-    _disallow_in_graph as disallow_in_graph,
+from taeda._dynamo import (
+    backends,
+    callback,
+    decorators,
+    device_interface,
+    eval_frame,
+    exc,
+    guards,
+    source,
+    testing,
+    types,
+    utils,
 )
-from taeda.compiler import (
+from taeda._dynamo.decorators import (
+    allow_c_slot,
     allow_in_graph,
     assume_constant_result,
     disable,
+    disable_nested_graph_breaks,
+    disallow_in_graph,
+    dont_skip_tracing,
+    error_on_graph_break,
+    forbid_in_graph,
     graph_break,
-    is_compiling,
-    reset,
+    is_dynamo_disable_recursive,
+    mark_dynamic,
+    mark_static,
+    mark_static_address,
+    mark_unbacked,
+    maybe_mark_dynamic,
+    nonstrict_trace,
+    override_cudagraphs,
+    override_optimization_hint,
+    patch_dynamo_config,
+    run,
+    set_stance,
+    skip,
+    skip_frame,
+    step_unsupported,
+    substitute_in_graph,
 )
+from taeda._dynamo.eval_frame import OptimizedModule, explain, export, optimize, optimize_assert
+from taeda.compiler import is_compiling, reset
 from taeda.compiler._backends import list_backends, lookup_backend, register_backend
-from taeda.compiler._compile import OptimizedModule, optimize, optimize_assert
-from taeda.compiler._explain import explain
-from taeda.fx.symbolic.marks import mark_dynamic, mark_static, mark_unbacked, maybe_mark_dynamic
-from taeda.fx.symbolic.numbers import override_optimization_hint
 from taeda.utils._config_module import dynamo_config as config
 
 __all__ = [
     "OptimizedModule",
+    "allow_c_slot",
     "allow_in_graph",
     "assume_constant_result",
     "backends",
+    "callback",
     "config",
     "decorators",
     "device_interface",
     "disable",
+    "disable_nested_graph_breaks",
     "disallow_in_graph",
+    "dont_skip_tracing",
+    "error_on_graph_break",
+    "eval_frame",
     "exc",
     "explain",
+    "export",
+    "forbid_in_graph",
     "graph_break",
+    "guards",
     "is_compiling",
+    "is_dynamo_disable_recursive",
     "list_backends",
     "lookup_backend",
     "mark_dynamic",
     "mark_static",
+    "mark_static_address",
     "mark_unbacked",
     "maybe_mark_dynamic",
+    "nonstrict_trace",
     "optimize",
     "optimize_assert",
+    "override_cudagraphs",
     "override_optimization_hint",
+    "patch_dynamo_config",
     "register_backend",
     "reset",
+    "run",
+    "set_stance",
+    "skip",
+    "skip_frame",
     "source",
+    "step_unsupported",
+    "substitute_in_graph",
     "testing",
+    "types",
     "utils",
 ]

@@ -4,27 +4,28 @@ from html import escape
 
 from ._report import size_text
 
-_STYLE = """
+STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 72em; padding: 0 1em; }
 pre { background: #f4f4f2; padding: .8em; overflow-x: auto; font-size: 13px; line-height: 1.35; }
 table { border-collapse: collapse; font-size: 14px; }
 td, th { border-bottom: 1px solid #ddd; padding: .25em .7em; text-align: left;
   vertical-align: top; }
 td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-details { margin: .3em 0; } summary { cursor: pointer; }
+.bar { background: #6a8caf; height: .8em; } code { font-size: 13px; }
+details { margin: .3em 0; } td details { margin: 0; } summary { cursor: pointer; }
 rect { stroke: #fff; stroke-width: .5; } text { font: 11px system-ui, sans-serif; }
 """
 
 
-def _pre(text):
+def pre(text):
     return f"<pre>{escape(text)}</pre>"
 
 
-def _folded(title, text):
-    return f"<details><summary>{escape(title)}</summary>{_pre(text)}</details>"
+def folded(title, text):
+    return f"<details><summary>{escape(title)}</summary>{pre(text)}</details>"
 
 
-def _steps(report):
+def steps_table(report):
     rows = []
     for number, step in enumerate(report["steps"]):
         form = "" if step["kind"] == "call" else "native" if step["native"] else "interpreted"
@@ -34,7 +35,7 @@ def _steps(report):
         cells = "".join(f'<td class="n">{size_text(n)}</td>' for n in numbers)
         rows.append(
             f'<tr><td class="n">{number}</td><td>{escape(step["name"])}</td><td>{form}</td>'
-            f"<td>{_folded(', '.join(step['values']), nodes)}</td>{cells}"
+            f"<td>{folded(', '.join(step['values']), nodes)}</td>{cells}"
             f'<td class="n">{time}</td></tr>'
         )
     head = ["step", "runs", "form", "gives", "read", "written", "saved by fusion", "µs"]
@@ -46,7 +47,7 @@ def _color(number):
     return f"hsl({number * 137 % 360} 45% 68%)"
 
 
-def _memory(report, width=900, height=320):
+def memory_picture(report, width=900, height=320):
     """The arena as a picture: steps to the right, offsets downwards."""
     slots, total = report["arena"], report["arena_bytes"]
     note = (
@@ -75,7 +76,7 @@ def _memory(report, width=900, height=320):
     return note + picture
 
 
-def _stages(report):
+def stages_table(report):
     rows = "".join(
         f'<tr><td>{escape(stage)}</td><td class="n">{seconds * 1e3:.2f} ms</td></tr>'
         for stage, seconds in report["seconds"].items()
@@ -83,7 +84,7 @@ def _stages(report):
     return f"<table>{rows}</table>"
 
 
-def _summary(report):
+def summary(report):
     text = (
         f"{report['kernels']} kernels, {report['native']} of them native; "
         f"{len(report['library_calls'])} library calls, {len(report['fallbacks'])} fallbacks; "
@@ -97,24 +98,39 @@ def _summary(report):
     )
 
 
-def page_of(compiled):
-    """The text of the page."""
+def parts_of(compiled, level=2):
+    """What the page tells of each plan, under headings of a level."""
     reports = compiled.report()
     names = ["Inference"] if len(reports) == 1 else ["Forward", "Backward"]
-    body = ["<h1>A compiled program</h1>", "<h2>Graph</h2>", _pre(str(compiled._graph))]
-    if compiled._plan.partition():
-        body += ["<h2>Partition</h2>", _pre(compiled._plan.partition())]
     sources, texts = compiled._plan.sources(), compiled._plan.texts()
+    body = []
+
+    def head(text, below=0):
+        return f"<h{level + below}>{text}</h{level + below}>"
+
     for name, report, source, text in zip(names, reports, sources, texts, strict=True):
-        body += [f"<h2>{name}</h2>", _summary(report)]
-        body += ["<h3>Steps</h3>", _steps(report), "<h3>Memory</h3>", _memory(report)]
-        body += ["<h3>Time of the compiler</h3>", _stages(report)]
-        body += [_folded("Kernels as C++", source), _folded("Kernels before printing", text)]
+        body += [head(name), summary(report)]
+        body += [head("Steps", 1), steps_table(report), head("Memory", 1), memory_picture(report)]
+        body += [head("Time of the compiler", 1), stages_table(report)]
+        body += [folded("Kernels as C++", source), folded("Kernels before printing", text)]
+    return body
+
+
+def page(title, body):
+    """A page of parts, with everything that it needs inside."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f"<title>A compiled program</title><style>{_STYLE}</style></head>"
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>"
         f"<body>{''.join(body)}</body></html>\n"
     )
+
+
+def page_of(compiled):
+    """The text of the page."""
+    body = ["<h1>A compiled program</h1>", "<h2>Graph</h2>", pre(str(compiled._graph))]
+    if compiled._plan.partition():
+        body += ["<h2>Partition</h2>", pre(compiled._plan.partition())]
+    return page("A compiled program", body + parts_of(compiled))
 
 
 def write_page(compiled, path):

@@ -20,7 +20,7 @@ def _calls_operators(graph):
     return True
 
 
-def compile_fx(model_, example_inputs_, *, native=None, check=False):
+def compile_fx(model_, example_inputs_, *, native=None, check=None):
     """Compiles a GraphModule for inputs like these: a function of the same inputs.
 
     The graph calls operators, or functions of Python on fake tensors, as a captured one does.

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 
 from taeda import _C
 from taeda.utils._config_module import compiler_config as config
@@ -14,28 +15,62 @@ __all__ = [
     "cudagraph_mark_step_begin",
     "disable",
     "explain",
+    "get_default_backend",
     "is_compiling",
     "is_dynamo_compiling",
     "is_exporting",
+    "keep_portable_guards_unsafe",
+    "keep_tensor_guards_unsafe",
     "list_backends",
+    "load_cache_artifacts",
+    "nested_compile_region",
     "reset",
+    "save_cache_artifacts",
+    "set_default_backend",
+    "set_enable_guard_collectives",
     "set_stance",
+    "skip_all_guards_unsafe",
+    "skip_guard_on_all_nn_modules_unsafe",
+    "skip_guard_on_globals_unsafe",
+    "skip_guard_on_inbuilt_nn_modules_unsafe",
+    "substitute_in_graph",
     "wait",
 ]
 
-_LAZY = {
-    "compile": "_compile",
-    "explain": "_explain",
-    "list_backends": "_backends",
+_PARTS = {
+    "_artifacts": ("load_cache_artifacts", "save_cache_artifacts"),
+    "_backends": ("get_default_backend", "list_backends", "set_default_backend"),
+    "_compile": ("compile",),
+    "_explain": ("explain",),
+    "_guards": (
+        "keep_portable_guards_unsafe",
+        "keep_tensor_guards_unsafe",
+        "skip_all_guards_unsafe",
+        "skip_guard_on_all_nn_modules_unsafe",
+        "skip_guard_on_globals_unsafe",
+        "skip_guard_on_inbuilt_nn_modules_unsafe",
+    ),
+    "_marks": ("allow_in_graph", "assume_constant_result", "substitute_in_graph"),
+    "_regions": ("nested_compile_region",),
+    "_stance": ("set_stance",),
 }
+_LAZY = {name: part for part, names in _PARTS.items() for name in names}
 
 
 def __getattr__(name):
-    if name not in _LAZY:
-        raise AttributeError(f"module 'taeda.compiler' has no attribute '{name}'")
     from importlib import import_module
 
+    if name not in _LAZY:
+        raise AttributeError(f"module 'taeda.compiler' has no attribute '{name}'")
     return getattr(import_module(f"taeda.compiler.{_LAZY[name]}"), name)
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})
+
+
+# What was used in a folder since then may have been used by this process.
+_process_start = time.time() - 1
 
 
 class _Now(threading.local):
@@ -72,14 +107,15 @@ def is_compiling():
     return is_exporting() or is_dynamo_compiling()
 
 
-def disable(fn=None, recursive=True, *, reason=None, wrapping=True):
-    """Marks a function: compilers call it as it is. Also a decorator, with or without arguments."""
-    if fn is None:
-        return lambda function: disable(function, recursive, reason=reason)
-    target = getattr(fn, "__func__", fn)
-    target._torchdynamo_disable = True
-    target._torchdynamo_disable_msg = reason
-    return fn
+def disable(fn=None, recursive=True, *, reason=None):
+    """A function that compilers call as it is; also a decorator, with or without arguments.
+
+    Functions that were compiled run as they are inside, too, unless `recursive` is False. `reason`
+    is for readers.
+    """
+    from taeda.compiler._marks import disable
+
+    return disable(fn, recursive, reason=reason)
 
 
 def wait():
@@ -96,37 +132,10 @@ def wait():
 def reset():
     """Forgets compiled programs: functions are captured again, and wait() knows later ones."""
     from taeda import _inductor
-    from taeda.compiler._compile import _alive
+    from taeda.compiler._compile import forget_all
 
-    for callable_ in list(_alive):
-        callable_.clear()
+    forget_all()
     _inductor._alive.clear()
-
-
-def allow_in_graph(fn):
-    """Calls of the function are one node of a graph, whatever is inside."""
-    from taeda.compiler._known_calls import OPERATOR, note
-
-    for function in fn if isinstance(fn, (list, tuple)) else [fn]:
-        note(function, OPERATOR)
-    return fn
-
-
-def _disallow_in_graph(fn):
-    """Calls of the function are breaks."""
-    from taeda.compiler._known_calls import UNKNOWN, note
-
-    for function in fn if isinstance(fn, (list, tuple)) else [fn]:
-        note(function, UNKNOWN)
-    return fn
-
-
-def assume_constant_result(fn):
-    """The function is called when a program is captured; its result is a constant of the graph."""
-    from taeda.compiler._known_calls import CONSTANT, note
-
-    note(fn, CONSTANT)
-    return fn
 
 
 def graph_break(msg=""):
@@ -137,41 +146,9 @@ def cudagraph_mark_step_begin():
     """The beginning of a step, where memory of the former may be used again; nothing to do here."""
 
 
-class set_stance:
-    """How compiled functions behave from now on, or in a `with`.
-
-    "default"; "force_eager": they run as they are; "eager_on_recompile": so do calls that no
-    compiled version fits; "fail_on_recompile": those are an error.
-    """
-
-    _STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
-
-    def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
-        if stance not in self._STANCES:
-            raise RuntimeError(f"invalid torch.compile stance {stance!r}")
-        self._stance = self._STANCES.index(stance)
-        self._before = _C._dynamo.set_stance(self._stance)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        _C._dynamo.set_stance(self._before)
-
-    def __call__(self, function):
-        import functools
-
-        _C._dynamo.set_stance(self._before)
-
-        @functools.wraps(function)
-        def inside(*args, **kwargs):
-            before = _C._dynamo.set_stance(self._stance)
-            try:
-                return function(*args, **kwargs)
-            finally:
-                _C._dynamo.set_stance(before)
-
-        return inside
+def set_enable_guard_collectives(enabled):
+    """Whether processes agree on what they compile; there is one here. Returns the former value."""
+    return False
 
 
 _disable_dynamo = disable

@@ -3,12 +3,30 @@
 A program may register its own, or pass a function.
 """
 
+import functools
 import importlib.metadata
 
-__all__ = ["list_backends", "lookup_backend", "register_backend"]
+__all__ = [
+    "aot_autograd",
+    "aot_eager",
+    "aot_eager_decomp_partition",
+    "eager",
+    "fake_tensor_unsupported",
+    "get_default_backend",
+    "inductor",
+    "list_backends",
+    "lookup_backend",
+    "register_backend",
+    "register_debug_backend",
+    "register_experimental_backend",
+    "set_default_backend",
+]
 
 _backends = {}
 _EXPERIMENTAL = ("debug", "experimental")
+# Groups of entry points in which packages name their backends.
+_GROUPS = ("torch_dynamo_backends", "taeda_dynamo_backends")
+_default = "inductor"
 
 
 def register_backend(compiler_fn=None, name=None, tags=()):
@@ -25,9 +43,26 @@ def register_backend(compiler_fn=None, name=None, tags=()):
     return compiler_fn
 
 
+register_debug_backend = functools.partial(register_backend, tags=("debug",))
+register_experimental_backend = functools.partial(register_backend, tags=("experimental",))
+
+
+def set_default_backend(backend):
+    """The backend of taeda.compile where a program names none; None is "inductor"."""
+    global _default
+    if backend is not None and not isinstance(backend, str) and not callable(backend):
+        raise TypeError(f"backend must be a string or callable, got {type(backend)}")
+    _default = "inductor" if backend is None else backend
+
+
+def get_default_backend():
+    """The backend of taeda.compile where a program names none."""
+    return _default
+
+
 def _entry_points():
-    points = importlib.metadata.entry_points(group="torch_dynamo_backends")
-    return {point.name: point for point in points}
+    groups = [importlib.metadata.entry_points(group=group) for group in _GROUPS]
+    return {point.name: point for points in groups for point in points}
 
 
 def lookup_backend(compiler_fn):
@@ -43,10 +78,7 @@ def lookup_backend(compiler_fn):
         return register_backend(points[compiler_fn].load(), name=compiler_fn)
     from taeda.compiler._errors import InvalidBackend
 
-    raise InvalidBackend(
-        f"Invalid backend: {compiler_fn!r}, see `torch._dynamo.list_backends()` for available "
-        "backends."
-    )
+    raise InvalidBackend(compiler_fn)
 
 
 def list_backends(exclude_tags=_EXPERIMENTAL):
@@ -62,30 +94,46 @@ def eager(gm, example_inputs, **_):
     return gm.forward
 
 
-def _aot(partition_name):
+def aot_autograd(*, fw_compiler, bw_compiler=None, **settings):
+    """A backend that gets graphs of operators: the forward's and the backward's.
+
+    Settings are those of aot_module_simplified: partition_fn, decompositions and others.
+    """
+    from taeda.fx.aot.functions import aot_module_simplified
+
     def backend(gm, example_inputs, **_):
-        from taeda.fx.aot import partitioners
-        from taeda.fx.aot.functions import aot_module_simplified
-
-        def as_it_is(graph, _examples):
-            return graph
-
         return aot_module_simplified(
-            gm, example_inputs, as_it_is, partition_fn=getattr(partitioners, partition_name)
+            gm, example_inputs, fw_compiler, bw_compiler or fw_compiler, **settings
         )
 
     return backend
 
 
-register_backend(_aot("default_partition"), "aot_eager", ("debug",))
-register_backend(
-    _aot("min_cut_rematerialization_partition"), "aot_eager_decomp_partition", ("debug",)
+def fake_tensor_unsupported(fn):
+    """Of backends that need values: here as they are, since examples of inputs have none."""
+    return fn
+
+
+def _aot(partition_name):
+    def backend(gm, example_inputs, **_):
+        from taeda.fx.aot import partitioners
+
+        partition = getattr(partitioners, partition_name)
+        run = aot_autograd(fw_compiler=lambda graph, _examples: graph, partition_fn=partition)
+        return run(gm, example_inputs)
+
+    return backend
+
+
+aot_eager = register_debug_backend(_aot("default_partition"), "aot_eager")
+aot_eager_decomp_partition = register_debug_backend(
+    _aot("min_cut_rematerialization_partition"), "aot_eager_decomp_partition"
 )
 
 
 @register_backend
-def inductor(gm, example_inputs, **options):
+def inductor(gm, example_inputs, mode=None, options=None):
     """Kernels and library calls that run from C++."""
-    from taeda import _inductor
+    from taeda.compiler._options import InductorBackend
 
-    return _inductor.compile_open(gm, example_inputs, **options)
+    return InductorBackend(mode, options)(gm, example_inputs)

@@ -11,6 +11,7 @@ from taeda.fx.fake.tensors import (
     UnsupportedFakeTensorException,
 )
 from taeda.fx.graph_module import GraphModule
+from taeda.fx.node import map_arg
 from taeda.fx.symbolic.shape_env import ShapeEnv
 from taeda.nn import Module
 from taeda.utils._config_module import compiler_config
@@ -82,8 +83,45 @@ def with_bodies(graph, bodies):
     return root
 
 
+def _do_the_same(one, other):
+    """Whether two graphs hold the same calls on their inputs."""
+    if len(one.nodes) != len(other.nodes):
+        return False
+    node_of = {}
+    for a, b in zip(one.nodes, other.nodes, strict=True):
+        node_of[a] = b
+        is_input = a.op == "placeholder"
+        if a.op != b.op or (not is_input and a.target is not b.target and a.target != b.target):
+            return False
+        args, kwargs = map_arg((a.args, a.kwargs), node_of.__getitem__)
+        if is_input and _kind(a) != _kind(b):
+            return False
+        if not is_input and not (_are_equal(args, b.args) and _are_equal(kwargs, b.kwargs)):
+            return False
+    return True
+
+
+def _kind(node):
+    """What is known of an input."""
+    value = node.meta.get("val")
+    if not isinstance(value, _C.Tensor):
+        return str(value)
+    return value.dtype, value.device, [str(size) for size in value.shape]
+
+
+def _are_equal(a, b):
+    if isinstance(a, (tuple, list)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(_are_equal, a, b))
+    if isinstance(a, dict):
+        return type(a) is type(b) and list(a) == list(b) and all(_are_equal(a[k], b[k]) for k in a)
+    return a is b or (type(a) is type(b) and not isinstance(a, _C.Tensor) and repr(a) == repr(b))
+
+
 def make_body(graph, bodies):
-    """A function of tensors that was captured, as a module."""
+    """A function of tensors that was captured, as a module; an equal one that is there already."""
+    for module in bodies.values():
+        if _do_the_same(graph, module.graph):
+            return module
     return GraphModule(with_bodies(graph, bodies), graph)
 
 

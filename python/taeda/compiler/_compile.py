@@ -1,52 +1,99 @@
 """taeda.compile: functions and modules that are captured as they are called, and compiled."""
 
-import collections
+import dataclasses
 import functools
 import inspect
+import itertools
 import re
 import types
+import typing
 import warnings
 import weakref
 
 import taeda
 from taeda import _C
 from taeda._inductor import _is_strict
-from taeda.compiler._backends import inductor, lookup_backend
+from taeda.compiler._backends import get_default_backend, inductor, lookup_backend
+from taeda.compiler._callbacks import CallbackArgs, CallbackTrigger, callback_handler
 from taeda.compiler._capture import with_bodies
-from taeda.compiler._counters import counters
+from taeda.compiler._counters import counters, keep_reason
 from taeda.compiler._errors import BackendCompilerFailed
+from taeda.compiler._guards import GuardFail, as_filter
 from taeda.compiler._metrics import measured
+from taeda.compiler._module import OptimizedModule
+from taeda.compiler._options import InductorBackend, NamedBackend
+from taeda.compiler._stance import forced_backend
 from taeda.fx.graph_module import GraphModule
 from taeda.utils._config_module import dynamo_config as config
 
-__all__ = ["OptimizedModule", "compile", "compile_callable", "optimize", "optimize_assert"]
-
-_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-_OPTIONS = {"native", "check"}
-
+__all__ = [
+    "CompileContext",
+    "OptimizedModule",
+    "compile",
+    "compile_callable",
+    "forget_all",
+    "optimize",
+    "optimize_assert",
+    "trampoline",
+]
 
 # Compiled callables that are alive, so that reset() finds them.
 _alive = weakref.WeakSet()
+_compile_ids = itertools.count()
 
 
-def _graph_compiler(backend, options):
+@dataclasses.dataclass
+class CompileContext:
+    """How a function is compiled: the arguments of taeda.compile, read and checked."""
+
+    backend: typing.Callable
+    fullgraph: bool = False
+    dynamic: bool | None = None
+    recompile_limit: int | None = None
+    guard_filter_fn: typing.Callable | None = None
+    guard_export_fn: typing.Callable | None = None
+    guard_fail_fn: typing.Callable | None = None
+    error_on_graph_break: bool | None = None
+    # Told of captures in place of counters.
+    report: typing.Callable | None = None
+
+    @property
+    def compiler_config(self):
+        """The settings of the backend that differ from its defaults; None where there are none."""
+        return getattr(self.backend, "config", None)
+
+
+def _count(gm):
+    num_calls = sum(
+        node.op in ("call_function", "call_method", "call_module") for node in gm.graph.nodes
+    )
+    counters["stats"]["unique_graphs"] += 1
+    counters["stats"]["calls_captured"] += num_calls
+    return num_calls
+
+
+def _is_inductor(backend):
+    return backend is inductor or isinstance(backend, InductorBackend)
+
+
+def _graph_compiler(context):
     """What the capture calls with a graph."""
-    made = []
+    made = []  # lives as long as the function, so that wait() finds what was compiled for it
 
     def compile_graph(graph, inputs, bodies):
         gm = GraphModule(with_bodies(graph, bodies), graph)
-        counters["stats"]["unique_graphs"] += 1
-        num_calls = sum(
-            node.op in ("call_function", "call_method", "call_module") for node in graph.nodes
-        )
-        counters["stats"]["calls_captured"] += num_calls
+        num_calls = _count(gm)
+        backend = forced_backend() or context.backend
+        if _C._dynamo.compiles_provisionally():
+            backend = lookup_backend("aot_eager")
         try:
             with measured(num_calls, len(inputs)):
-                compiled = backend(gm, inputs, **options)
+                compiled = backend(gm, inputs)
                 if not callable(compiled):
                     raise AssertionError("compiler_fn did not return callable")
         except Exception as error:
-            if (backend is not inductor or _is_strict()) and not config.suppress_errors:
+            is_optional = _is_inductor(backend) and not _is_strict()
+            if not is_optional and not config.suppress_errors:
                 raise BackendCompilerFailed(backend, error) from error
             # What the compiler lacks runs operator by operator.
             counters["fallback"][f"{type(error).__name__}: {error}"] += 1
@@ -63,130 +110,121 @@ def _graph_compiler(backend, options):
     return compile_graph
 
 
-def _note(what, text, file, line):
+def _tell_callbacks(what):
+    """Calls the program's functions for the beginning and the end of a compilation."""
+    args = CallbackArgs(CallbackTrigger.DYNAMO, f"{next(_compile_ids)}/0")
+    (callback_handler.begin if what == "begin" else callback_handler.end)(args)
+
+
+def _counting(context, limit):
     """Counts what a capture tells of itself; whether it is to be an error."""
-    where = f"{file}:{line}" if file else ""
-    if what == "break":
-        counters["graph_break"][text] += 1
-    elif what == "given up":
-        counters["given_up"][text] += 1
-    elif what == "recompile":
-        counters["recompile"][text] += 1
-        return config.error_on_recompile
-    elif what == "limit":
-        counters["recompile_limit"][text] += 1
-        if config.fail_on_recompile_limit_hit:
-            return True
-        warnings.warn(
-            f"taeda.compile: {where} was compiled {config.recompile_limit} times and runs as it is "
-            f"from now on; the last guard that failed: {text}",
-            stacklevel=2,
-        )
-    return False
+
+    def note(what, text, file, line, instruction, code):
+        if what in ("begin", "end"):
+            _tell_callbacks(what)
+        elif what == "break":
+            counters["graph_break"][text] += 1
+            keep_reason(text, file, line)
+        elif what == "given up":
+            counters["given_up"][text] += 1
+        elif what == "recompile":
+            counters["recompile"][text] += 1
+            if context.guard_fail_fn is not None:
+                # Locals of the program as it names them: x, where guards say L['x'].
+                context.guard_fail_fn(GuardFail(re.sub(r"L\['(\w+)'\]", r"\1", text), code))
+            return config.error_on_recompile
+        elif what == "limit":
+            counters["recompile_limit"][text] += 1
+            if config.fail_on_recompile_limit_hit or context.fullgraph:
+                return True
+            warnings.warn(
+                f"taeda.compile: {file}:{line} was compiled {limit} times and runs as it is "
+                f"from now on; the last guard that failed: {text}",
+                stacklevel=2,
+            )
+        return False
+
+    return note
 
 
-def _trampoline(function, *args, **kwargs):
+def _dynamic(dynamic):
+    """Whether sizes are symbols: always, never, or (None) where they changed."""
+    if dynamic is None and not config.assume_static_by_default:
+        return True
+    if dynamic is None and not (config.automatic_dynamic_shapes and config.dynamic_shapes):
+        return False
+    return dynamic
+
+
+def trampoline(function, *args, **kwargs):
+    """The function of callables that are no functions of Python."""
     return function(*args, **kwargs)
 
 
-def compile_callable(function, backend, options, fullgraph, dynamic, report=_note):
+def compile_callable(function, context):
     """A callable that captures and compiles a function as it is called."""
     from taeda.compiler._known_calls import fill
 
     fill()
+    limit = context.recompile_limit or config.recompile_limit
     settings = {
-        "compile": _graph_compiler(backend, options),
-        "report": report,
-        "fullgraph": fullgraph,
-        "dynamic": dynamic,
-        "recompile_limit": config.recompile_limit,
+        "compile": _graph_compiler(context),
+        "report": context.report or _counting(context, limit),
+        "filter": as_filter(context.guard_filter_fn, context.guard_export_fn),
+        "fullgraph": context.fullgraph,
+        "dynamic": _dynamic(context.dynamic),
+        "recompile_limit": limit,
     }
     if isinstance(function, types.MethodType):
         inner = _C._dynamo.CompiledCallable(function.__func__, settings)
-        made = types.MethodType(inner, function.__self__)
         _alive.add(inner)
-        return made
-    if isinstance(function, types.FunctionType):
-        made = _C._dynamo.CompiledCallable(function, settings)
-    else:
-        inner = _C._dynamo.CompiledCallable(_trampoline, settings)
+        return types.MethodType(inner, function.__self__)
+    if not isinstance(function, types.FunctionType):
+        inner = _C._dynamo.CompiledCallable(trampoline, settings)
         _alive.add(inner)
-        made = functools.partial(inner, function)
-        return made
+        return functools.partial(inner, function)
+    made = _C._dynamo.CompiledCallable(function, settings)
     functools.update_wrapper(made, function)
     made._torchdynamo_orig_callable = function
+    made.get_compiler_config = lambda: context.compiler_config
     _alive.add(made)
     return made
 
 
-class OptimizedModule(taeda.nn.Module):
-    """A module whose calls are compiled; everything else is that of the module it was made of."""
-
-    _opt_mod_attributes = {"_orig_mod", "forward", "_arguments"}
-
-    def __init__(self, module, arguments):
-        super().__init__()
-        self._modules["_orig_mod"] = module
-        object.__setattr__(self, "_arguments", arguments)
-        self._make()
-        self.training = module.training
-
-    def _make(self):
-        compiled = compile_callable(self._orig_mod, *self._arguments)
-        object.__setattr__(self, "forward", compiled)
-
-    def __getattr__(self, name):
-        if name == "_orig_mod":
-            return self._modules["_orig_mod"]
-        return getattr(self._orig_mod, name)
-
-    def __setattr__(self, name, value):
-        if name in type(self)._opt_mod_attributes or name == "training":
-            super().__setattr__(name, value)
-            if name == "training":
-                self._orig_mod.training = value
-            return
-        setattr(self._orig_mod, name, value)
-
-    def __delattr__(self, name):
-        if name in type(self)._opt_mod_attributes:
-            return super().__delattr__(name)
-        return delattr(self._orig_mod, name)
-
-    def __len__(self):
-        return len(self._orig_mod)
-
-    def __dir__(self):
-        return [*super().__dir__(), *dir(self._orig_mod)]
-
-    def __reduce__(self):
-        return _remake_module, (self._orig_mod, self._arguments)
-
-    def __deepcopy__(self, memo):
-        import copy
-
-        return OptimizedModule(copy.deepcopy(self._orig_mod, memo), self._arguments)
+def forget_all():
+    """Forgets what was compiled: functions are captured again."""
+    for callable_ in list(_alive):
+        callable_.clear()
 
 
-def _remake_module(module, arguments):
-    return OptimizedModule(module, arguments)
-
-
-def _read_options(mode, options):
+def _read_backend(backend, mode, options):
+    """The backend with its settings, and the filter of guards among the options."""
     if mode is not None and options is not None:
         raise RuntimeError(
             "Either mode or options can be specified, but both can't be specified at the same time."
         )
-    if mode is not None and mode not in _MODES:
-        names = ", ".join(_MODES)
-        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {names}")
     options = dict(options or {})
-    for name in options:
-        if name not in _OPTIONS:
-            raise RuntimeError(
-                f"Unexpected optimization option {name}, known options are {sorted(_OPTIONS)}"
-            )
-    return options
+    guard_filter_fn = options.pop("guard_filter_fn", None)
+    backend = get_default_backend() if backend is None else backend
+    if isinstance(backend, (InductorBackend, NamedBackend)):
+        return backend, guard_filter_fn
+    function = lookup_backend(backend)
+    make = InductorBackend if function is inductor else functools.partial(NamedBackend, function)
+    return make(mode, options), guard_filter_fn
+
+
+def _compiled(model, context):
+    if isinstance(model, OptimizedModule):
+        model = model._orig_mod
+    if isinstance(model, taeda.nn.Module):
+        return OptimizedModule(model, context)
+    if inspect.isclass(model):
+        model.__call__ = compile_callable(model.__call__, context)
+        return model
+    if isinstance(model, types.MethodType):
+        inner = getattr(model.__func__, "_torchdynamo_orig_callable", model.__func__)
+        return compile_callable(types.MethodType(inner, model.__self__), context)
+    return compile_callable(getattr(model, "_torchdynamo_orig_callable", model), context)
 
 
 def compile(
@@ -194,20 +232,27 @@ def compile(
     *,
     fullgraph=False,
     dynamic=None,
-    backend="inductor",
+    backend=None,
     mode=None,
     options=None,
+    name=None,
     disable=False,
+    recompile_limit=None,
+    isolate_recompiles=False,
 ):
     """Compiles a function or a module: it is captured when it is called, and runs as kernels.
 
     model: what is compiled; without it the result is a decorator.
     fullgraph: a part that cannot be captured is an error instead of being run as it is.
     dynamic: sizes are symbols from the first call (True) or never (False); None: those that change.
-    backend: a name (taeda.compiler.list_backends()), or a function of a GraphModule and inputs.
+    backend: a name (taeda.compiler.list_backends()), or a function of a GraphModule and inputs;
+    None: what taeda.compiler.set_default_backend() says, "inductor" at first.
     mode: "default", "reduce-overhead", "max-autotune" or "max-autotune-no-cudagraphs".
-    options: of the backend.
+    options: of the backend (taeda._inductor.list_options()), and guard_filter_fn.
+    name: for people.
     disable: gives the model back as it is.
+    recompile_limit: in place of taeda._dynamo.config.recompile_limit.
+    isolate_recompiles: accepted; versions always belong to one compiled function.
     """
     if model is None:
         return lambda model: compile(
@@ -217,66 +262,96 @@ def compile(
             backend=backend,
             mode=mode,
             options=options,
+            name=name,
             disable=disable,
+            recompile_limit=recompile_limit,
+            isolate_recompiles=isolate_recompiles,
         )
     if not callable(model):
         raise RuntimeError(
             f"taeda.compile takes a function or a module, not {type(model).__name__}"
         )
-    options = _read_options(mode, options)
+    function, guard_filter_fn = _read_backend(backend, mode, options)
     if disable or config.disable:
         return model
-    return _compile_model(model, (lookup_backend(backend), options, fullgraph, dynamic))
-
-
-def _compile_model(model, arguments):
-    if isinstance(model, OptimizedModule):
+    if taeda.compiler.is_exporting():
+        warnings.warn(
+            "taeda.compile is ignored when called inside taeda.export region", stacklevel=2
+        )
         return model
-    if isinstance(model, taeda.nn.Module):
-        return OptimizedModule(model, arguments)
-    if inspect.isclass(model):
-        model.__call__ = compile_callable(model.__call__, *arguments)
-        return model
-    if isinstance(model, types.MethodType):
-        inner = getattr(model.__func__, "_torchdynamo_orig_callable", model.__func__)
-        return compile_callable(types.MethodType(inner, model.__self__), *arguments)
-    return compile_callable(getattr(model, "_torchdynamo_orig_callable", model), *arguments)
+    if recompile_limit is not None and recompile_limit < 1:
+        raise ValueError(f"recompile_limit is at least 1, not {recompile_limit}")
+    context = CompileContext(
+        function,
+        fullgraph=fullgraph,
+        dynamic=dynamic,
+        recompile_limit=recompile_limit,
+        guard_filter_fn=guard_filter_fn,
+    )
+    return _compiled(model, context)
 
 
-GuardFail = collections.namedtuple("GuardFail", ["reason", "orig_code"])
+class OptimizeContext:
+    """What `optimize` gives: a decorator that compiles."""
 
+    def __init__(self, context):
+        self._context = context
 
-class _TellingFailures:
-    """A report that also tells a function of the program which guard failed.
+    def __call__(self, fn):
+        if self._context is None:
+            return fn
+        made = _compiled(fn, self._context)
+        if self._context.error_on_graph_break is None:
+            return made
+        from taeda.compiler._marks import error_on_graph_break
 
-    The reason names locals of the program as it does: x, where guards say L['x'].
-    """
+        return error_on_graph_break(self._context.error_on_graph_break)(made)
 
-    def __init__(self, model, guard_fail_fn):
-        self._code = getattr(model, "__code__", None)
-        self._guard_fail_fn = guard_fail_fn
+    def __enter__(self):
+        raise RuntimeError(
+            "torch._dynamo.optimize(...) is used with a context manager. Please use "
+            "taeda.compile, or the result of optimize(...) as a decorator."
+        )
 
-    def __call__(self, what, text, file, line):
-        if what == "recompile":
-            self._guard_fail_fn(GuardFail(re.sub(r"L\['(\w+)'\]", r"\1", text), self._code))
-        return _note(what, text, file, line)
+    def __exit__(self, *_):
+        pass
 
 
 def optimize(
-    backend="inductor", *, nopython=False, dynamic=None, disable=False, guard_fail_fn=None, **_
+    backend="inductor",
+    *,
+    nopython=False,
+    error_on_graph_break=None,
+    guard_export_fn=None,
+    guard_fail_fn=None,
+    guard_filter_fn=None,
+    disable=False,
+    dynamic=None,
+    recompile_limit=None,
+    isolate_recompiles=False,
 ):
-    """A decorator that compiles; PyTorch's older name.
+    """A decorator that compiles, with functions that are told of guards.
 
-    guard_fail_fn: called with a GuardFail when a function is compiled again.
+    guard_export_fn gets the guards of each compiled version, guard_fail_fn a `GuardFail` at each
+    recompile, guard_filter_fn says which guards are kept.
     """
-    if guard_fail_fn is None or disable or config.disable:
-        return lambda model: compile(
-            model, backend=backend, fullgraph=nopython, dynamic=dynamic, disable=disable
+    if disable or config.disable:
+        return OptimizeContext(None)
+    function, _ = _read_backend(backend, None, None)
+    return OptimizeContext(
+        CompileContext(
+            function,
+            fullgraph=nopython,
+            dynamic=dynamic,
+            recompile_limit=recompile_limit,
+            guard_filter_fn=guard_filter_fn,
+            guard_export_fn=guard_export_fn,
+            guard_fail_fn=guard_fail_fn,
+            error_on_graph_break=error_on_graph_break,
         )
-    own = (lookup_backend(backend), {}, nopython, dynamic)
-    return lambda model: _compile_model(model, (*own, _TellingFailures(model, guard_fail_fn)))
+    )
 
 
-def optimize_assert(backend, *, dynamic=None, **_):
+def optimize_assert(backend, *, dynamic=None, **hooks):
     """The same for functions of one graph."""
-    return optimize(backend, nopython=True, dynamic=dynamic)
+    return optimize(backend, nopython=True, dynamic=dynamic, **hooks)

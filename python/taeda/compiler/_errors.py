@@ -1,5 +1,7 @@
 """What goes wrong in the capture and compilation of programs."""
 
+import linecache
+
 __all__ = [
     "BackendCompilerFailed",
     "FailOnRecompileLimitHit",
@@ -11,6 +13,7 @@ __all__ = [
     "TorchDynamoException",
     "TorchRuntimeError",
     "Unsupported",
+    "unsupported",
 ]
 
 
@@ -28,6 +31,12 @@ class ResetRequired(TorchDynamoException):
 
 class InvalidBackend(TorchDynamoException):
     """There is no backend of that name."""
+
+    def __init__(self, name):
+        super().__init__(
+            f"Invalid backend: {name!r}, see `torch._dynamo.list_backends()` for available "
+            "backends."
+        )
 
 
 class BackendCompilerFailed(TorchDynamoException):
@@ -64,3 +73,17 @@ class Unsupported(TorchDynamoException):
     def __init__(self, msg, *, case_name=None):
         super().__init__(msg)
         self.msg = msg
+
+
+def unsupported(reason, file=None, line=0, name=None):
+    """The error of a break: its cause, what to do about it, and the program's line."""
+    from taeda.compiler._remedies import remedy_of
+
+    text = reason
+    if remedy := remedy_of(reason):
+        text += f"\n  Hint: {remedy}"
+    if file is not None:
+        source = linecache.getline(file, line).strip()
+        text += f'\n\nfrom user code:\n   File "{file}", line {line}, in {name}'
+        text += f"\n    {source}" if source else ""
+    return Unsupported(text)

@@ -1,18 +1,18 @@
-"""What became of a program: graphs, breaks with their places, guards and recompiles."""
+"""What became of a program: graphs, breaks, guards, recompiles, kernels and where the time went."""
 
+import collections
 import dataclasses
 import linecache
+import re
+import time
+import traceback
 
-from taeda.compiler._compile import compile_callable
+from taeda.compiler._compile import CompileContext, compile_callable, trampoline
+from taeda.compiler._guards import read_guards
+from taeda.compiler._marks import innermost_fn
+from taeda.compiler._remedies import remedy_of
 
 __all__ = ["ExplainOutput", "GraphBreakReason", "explain"]
-
-_REMEDIES = (
-    ("call of print", "print behind the compiled function, or accept the break"),
-    ("only data tells", "use taeda.where or taeda.cond, or keep the value a tensor"),
-    ("left alone", "the function is marked with taeda.compiler.disable"),
-    ("as a text", "format the tensor behind the compiled function"),
-)
 
 
 @dataclasses.dataclass
@@ -22,10 +22,14 @@ class GraphBreakReason:
     reason: str
     file: str
     line: int
+    function: str = ""
+    instruction: str = ""
+    graph_break: bool = True
 
     @property
     def user_stack(self):
-        return [f"{self.file}:{self.line}"]
+        """The frame of the program, as tracebacks have it."""
+        return [traceback.FrameSummary(self.file, self.line, self.function, line=self.source)]
 
     @property
     def source(self):
@@ -35,11 +39,16 @@ class GraphBreakReason:
     @property
     def remedy(self):
         """What a program can do about it; empty where nothing is known."""
-        return next((text for part, text in _REMEDIES if part in self.reason), "")
+        return remedy_of(self.reason)
 
     def __str__(self):
-        text = f"{self.file}:{self.line}: {self.reason}\n      {self.source}"
-        return text + (f"\n      remedy: {self.remedy}" if self.remedy else "")
+        lines = [f"Reason: {self.reason}", "User Stack:"]
+        lines += [f"  {frame}" for frame in self.user_stack]
+        if self.source:
+            lines.append(f"Line: {self.source}")
+        if self.remedy:
+            lines.append(f"Remedy: {self.remedy}")
+        return "\n".join(lines)
 
 
 @dataclasses.dataclass
@@ -51,10 +60,29 @@ class ExplainOutput:
     graph_break_count: int
     break_reasons: list
     op_count: int
-    ops_per_graph: list
-    out_guards: list
-    recompiles: list
-    compile_times: str = ""
+    ops_per_graph: list | None = None
+    out_guards: list | None = None
+    compile_times: str | None = None
+    # Versions that no longer fitted: the guard that failed, with both values.
+    recompiles: list = dataclasses.field(default_factory=list)
+    # Instructions that ran as they are, by name; how often captures ended at them.
+    natively: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    # Guards by region: (place, guards).
+    guards_by_region: list = dataclasses.field(default_factory=list)
+    # By graph: what the compiler of graphs made of it, or the text of its error.
+    kernels: list = dataclasses.field(default_factory=list)
+    # By stage.
+    seconds: dict = dataclasses.field(default_factory=dict)
+
+    def kernel_lines(self):
+        """(graph, step, values, lines of the program): each step of the compiled graphs."""
+        for number, compiled in enumerate(self.kernels):
+            reports = [] if isinstance(compiled, str) else compiled.report()
+            parts = ("",) if len(reports) == 1 else ("forward ", "backward ")
+            for part, report in zip(parts, reports, strict=False):
+                for step in report["steps"]:
+                    lines = [_with_source(line) for line in step["lines"]]
+                    yield number, part + step["name"], step["values"], lines
 
     def __str__(self):
         lines = [
@@ -63,53 +91,155 @@ class ExplainOutput:
             f"Op Count: {self.op_count}",
             "Break Reasons:",
         ]
-        lines += [f"  Break Reason {i + 1}:\n    {r}" for i, r in enumerate(self.break_reasons)]
+        for i, reason in enumerate(self.break_reasons):
+            lines.append(f"  Break Reason {i + 1}:")
+            lines += [f"    {line}" for line in str(reason).splitlines()]
+        if self.ops_per_graph is not None:
+            lines.append("Ops per Graph:")
+            for i, ops in enumerate(self.ops_per_graph):
+                lines.append(f"  Ops {i + 1}:")
+                lines += [f"    {op}" for op in ops]
+        if self.out_guards is not None:
+            lines.append("Out Guards:")
+            for i, guard in enumerate(self.out_guards):
+                lines += [f"  Guard {i + 1}:", f"    {guard}"]
         lines += ["Recompiles:", *(f"  {text}" for text in self.recompiles)]
-        lines.append("Ops per Graph:")
-        for i, ops in enumerate(self.ops_per_graph):
-            lines.append(f"  Ops {i + 1}:")
-            lines += [f"    {op}" for op in ops]
-        lines += ["Out Guards:", *(f"  {guard}" for guard in self.out_guards)]
+        lines.append("Run natively:")
+        lines += [f"  {name}: {count}" for name, count in self.natively.most_common()]
+        lines.append("Kernels:")
+        lines += self._kernel_text()
+        if self.compile_times is not None:
+            lines.append(f"Compile Times: {self.compile_times}")
         return "\n".join(lines)
+
+    def _kernel_text(self):
+        lines, known = [], None
+        for number, name, values, places in self.kernel_lines():
+            if number != known:
+                lines.append(f"  Graph {number + 1}:")
+                known = number
+            lines.append(f"    {name} gives {', '.join(values)}")
+            lines += [f"      {place}" for place in places]
+        return lines
+
+    def html(self, path):
+        """Writes everything to one page, which needs no other file."""
+        from taeda.compiler._explain_page import page_of
+
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(page_of(self))
+
+
+class _Explained:
+    """Collects what a capture tells while a program runs once."""
+
+    def __init__(self):
+        self.graphs, self.kernels, self.breaks, self.recompiles = [], [], [], []
+        self.natively = collections.Counter()
+        self.captured = self.compiled = 0.0
+
+    def compile_graph(self, gm, inputs):
+        """A backend: the compiler of graphs, with interpreted kernels; what it lacks runs as is."""
+        from taeda import _inductor
+
+        start = time.perf_counter()
+        self.graphs.append(gm)
+        try:
+            compiled = _inductor.compile_open(gm, inputs, native="never").time()
+            self.kernels.append(compiled)
+            return compiled
+        except Exception as error:
+            self.kernels.append(f"{type(error).__name__}: {error}")
+            return gm.forward
+        finally:
+            self.compiled += time.perf_counter() - start
+
+    def report(self, what, text, file, line, instruction, code):
+        """What a capture tells of itself."""
+        if what in ("break", "given up"):
+            name = code.co_name if code else ""
+            self.breaks.append(GraphBreakReason(text, file, line, name, instruction))
+            if instruction:
+                self.natively[instruction] += 1
+        elif what in ("recompile", "limit"):
+            self.recompiles.append(f"{file}:{line}: {text}")
+        elif what == "graph":
+            self.captured += float(text)
+        return False
 
 
 def _is_call(node):
     return node.op in ("call_function", "call_method", "call_module")
 
 
+_PLACE = re.compile(r'File "(.+)", line (\d+), in (.+)')
+
+
+def _with_source(line):
+    """A line of a traceback as file:line with the program's text."""
+    found = _PLACE.match(line)
+    if found is None:
+        return line
+    source = linecache.getline(found[1], int(found[2])).strip()
+    return f"{found[1]}:{found[2]}" + (f": {source}" if source else "")
+
+
+def _regions_of(compiled, target):
+    """(place, guards) of each compiled version."""
+    inner = getattr(compiled, "func", getattr(compiled, "__func__", compiled))
+    regions = []
+    for file, line, rows in inner.guards:
+        if inner.function is trampoline and file == trampoline.__code__.co_filename:
+            # The call of a module or object begins with its own code.
+            call = getattr(target, "forward", type(target).__call__)
+            code = getattr(call, "__code__", trampoline.__code__)
+            file, line = code.co_filename, code.co_firstlineno
+        regions.append((f"{file}:{line}", read_guards(rows)))
+    return regions
+
+
+def _times(seconds):
+    return ", ".join(f"{stage} {value * 1e3:.2f} ms" for stage, value in seconds.items())
+
+
 def explain(f, *extra_args, **extra_kwargs):
-    """explain(f)(*args): calls the function once and tells how it was captured."""
+    """explain(f)(*args): calls the function once and tells how it was captured and compiled."""
 
     def inner(*args, **kwargs):
-        graphs, breaks, recompiles = [], [], []
-
-        def collect(gm, _inputs):
-            graphs.append(gm)
-            return gm
-
-        def report(what, text, file, line):
-            if what in ("break", "given up"):
-                breaks.append(GraphBreakReason(text, file, line))
-            elif what in ("recompile", "limit"):
-                recompiles.append(f"{file}:{line}: {text}")
-
-        compiled = compile_callable(f, collect, {}, False, None, report=report)
+        told = _Explained()
+        context = CompileContext(told.compile_graph, report=told.report)
+        target = _target(f)
+        compiled = compile_callable(target, context)
+        start = time.perf_counter()
         compiled(*args, **kwargs)
-        ops = [[node.target for node in gm.graph.nodes if _is_call(node)] for gm in graphs]
+        whole = time.perf_counter() - start
+        seconds = {
+            "capture": max(told.captured - told.compiled, 0.0),
+            "compile": told.compiled,
+            "run": max(whole - told.captured, 0.0),
+        }
+        regions = _regions_of(compiled, target)
+        ops = [[node.target for node in gm.graph.nodes if _is_call(node)] for gm in told.graphs]
         return ExplainOutput(
-            graphs=graphs,
-            graph_count=len(graphs),
-            graph_break_count=len(breaks),
-            break_reasons=breaks,
+            graphs=told.graphs,
+            graph_count=len(told.graphs),
+            graph_break_count=len(told.breaks),
+            break_reasons=told.breaks,
             op_count=sum(map(len, ops)),
             ops_per_graph=ops,
-            out_guards=_guards(compiled),
-            recompiles=recompiles,
+            out_guards=[guard for _, guards in regions for guard in guards],
+            compile_times=_times(seconds),
+            recompiles=told.recompiles,
+            natively=told.natively,
+            guards_by_region=regions,
+            kernels=told.kernels,
+            seconds=seconds,
         )
 
     return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
 
 
-def _guards(compiled):
-    inner = getattr(compiled, "func", getattr(compiled, "__func__", compiled))
-    return inner.guards.splitlines()
+def _target(f):
+    from taeda.compiler._module import OptimizedModule
+
+    return f._orig_mod if isinstance(f, OptimizedModule) else innermost_fn(f)

@@ -22,22 +22,20 @@ import warnings
 import taeda
 from taeda import _C, _ops, overrides
 
-__all__ = ["CONSTANT", "OPERATOR", "UNKNOWN", "fill", "note"]
+__all__ = [
+    "CONSTANT",
+    "OPERATOR",
+    "PURE",
+    "UNKNOWN",
+    "fill",
+    "is_operator",
+    "note",
+    "note_substitute",
+]
 
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
-(
-    FUNCTION,
-    BODY,
-    AS_OPERATOR,
-    LOCK,
-    WARNS,
-    NAMESPACE,
-    OPERATORS,
-    FUNCTION_MODE,
-    SUBCLASS,
-    REQUIRES_GRAD,
-    HOOK,
-) = range(8, 19)
+FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
+FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE = range(15, 20)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -275,7 +273,11 @@ def kinds():
         kind = type(lock())
         table[kind.__enter__] = table[kind.__exit__] = LOCK
     table[taeda.nn.Module.__call__] = ENTERED
-    table[taeda.compiler.graph_break] = UNKNOWN
+    from taeda.compiler import _marks
+
+    for function in (taeda.compiler.graph_break, _marks.skip_frame, _marks.step_unsupported):
+        table[function] = UNKNOWN
+    table[_C._dynamo.set_fails_at_breaks] = SETS_OWN_MODE
     table[collections.namedtuple] = table[overrides._keeps_class] = CONSTANT
     table[_C._dynamo.is_capturing] = table[_C._dynamo.is_unbacked] = PURE
     table.update(_noted)
@@ -284,6 +286,8 @@ def kinds():
 
 _is_filled = False
 _noted = {}
+_substitutes = {}
+_operators_of_package = None
 
 
 def note(function, kind):
@@ -291,6 +295,28 @@ def note(function, kind):
     _noted[function] = kind
     if _is_filled:
         _C._dynamo.set_known_calls({function: kind})
+
+
+def note_substitute(function, substitute):
+    """Captures enter another function in place of one; whether it had none so far."""
+    from taeda.compiler._substitutes import SUBSTITUTES
+
+    if function in _substitutes or function in SUBSTITUTES:
+        return False
+    _substitutes[function] = substitute
+    _C._dynamo.substitute(function, substitute)
+    return True
+
+
+def is_operator(function):
+    """Whether calls of a function are nodes of graphs."""
+    global _operators_of_package
+    if _operators_of_package is None:
+        _operators_of_package = {id(one): one for one in _operators()}
+    is_named = isinstance(function, (_ops.OpOverloadPacket, _ops.OpOverload))
+    if function in _noted:
+        return _noted[function] == OPERATOR
+    return is_named or id(function) in _operators_of_package
 
 
 def fill():

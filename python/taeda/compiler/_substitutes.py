@@ -13,7 +13,7 @@ from taeda._C._dynamo import as_operator, capture_body
 from taeda.utils import checkpoint as checkpoints
 from taeda.utils._pytree import tree_map
 
-__all__ = ["SUBSTITUTES"]
+__all__ = ["SUBSTITUTES", "with_tensors"]
 
 SUBSTITUTES = {}
 _Tensor = taeda.Tensor
@@ -27,7 +27,7 @@ def _substitute(function):
     return note
 
 
-def _with_tensors(result, tensors):
+def with_tensors(result, tensors):
     """The result of a body with these tensors in place of its own."""
     rest = iter(tensors)
     return tree_map(lambda value: next(rest) if isinstance(value, _Tensor) else value, result)
@@ -95,7 +95,7 @@ def _checkpoint(function, *args, use_reentrant=None, **kwargs):
     body, taken, result = capture_body(call, args, kwargs)
     settings["use_reentrant"] = bool(use_reentrant)
     tensors = as_operator(checkpoints.checkpoint, (body, *taken), settings)
-    return _with_tensors(result, tensors)
+    return with_tensors(result, tensors)
 
 
 @_substitute(taeda.cond)
@@ -114,7 +114,7 @@ def _cond(pred, true_fn, false_fn, operands=()):
     tensors = as_operator(
         _call_cond, (pred, first, second, tuple(first_taken), tuple(second_taken)), {}
     )
-    return _with_tensors(result, tensors)
+    return with_tensors(result, tensors)
 
 
 def _call_cond(pred, first, second, first_taken, second_taken):

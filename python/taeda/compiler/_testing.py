@@ -14,16 +14,20 @@ __all__ = [
     "CompileCounter",
     "CompileCounterWithBackend",
     "EagerAndRecordGraphs",
+    "expectedFailureCodegenDynamic",
     "expectedFailureDynamic",
+    "expectedFailureDynamicWrapper",
     "normalize_gm",
     "rand_strided",
     "reduce_to_scalar_loss",
     "skipIfNotPy311",
     "skipIfNotPy312",
+    "skipIfOnlyNotPy312",
     "skipIfPy312",
     "standard_test",
     "three",
     "unsupported",
+    "xfailIfPy312",
 ]
 
 three = 3
@@ -159,9 +163,18 @@ def unsupported(a, b):
     return a
 
 
-def expectedFailureDynamic(function):
-    """Of tests that fail where all sizes are symbols; the others are as they are."""
-    return function
+def _marked(name):
+    def mark(function):
+        setattr(function, name, True)
+        return function
+
+    return mark
+
+
+# Of tests that fail where all sizes are symbols; who makes such tests looks at the mark.
+expectedFailureDynamic = _marked("_expected_failure_dynamic")
+expectedFailureCodegenDynamic = _marked("_expected_failure_codegen_dynamic")
+expectedFailureDynamicWrapper = _marked("_expected_failure_dynamic_wrapper")
 
 
 def skipIfNotPy311(function):
@@ -177,3 +190,13 @@ def skipIfNotPy312(function):
 def skipIfPy312(function):
     """Skips a test from Python 3.12 on."""
     return unittest.skipIf(sys.version_info >= (3, 12), "before Python 3.12")(function)
+
+
+def skipIfOnlyNotPy312(function):
+    """Skips a test on every Python but 3.12."""
+    return unittest.skipIf(sys.version_info[:2] != (3, 12), "needs Python 3.12")(function)
+
+
+def xfailIfPy312(function):
+    """A test that fails from Python 3.12 on."""
+    return unittest.expectedFailure(function) if sys.version_info >= (3, 12) else function

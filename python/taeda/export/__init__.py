@@ -76,7 +76,9 @@ def export(
     args: a tuple of positional arguments; kwargs: a dict of the others. Tensors in nested
     containers are inputs of the program; numbers and strings are fixed unless `dynamic_shapes`
     says that an integer is dynamic.
-    strict: accepted; tracing runs the Python code either way.
+    strict: the program's bytecode is captured as one graph first (see docs/compile.md), so that
+    whatever a graph cannot hold is an error that names its line; without it, the Python code runs.
+    Calls of submodules are not told apart then.
     preserve_module_call_signature: paths of submodules that `unflatten` calls as forward did.
     prefer_deferred_runtime_asserts_over_guards: a program that does not work for all sizes of a
     range is not refused; calls check whether it does for theirs.
@@ -91,10 +93,17 @@ def export(
                 f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}."
             )
         mod = _FunctionModule(mod)
+    kwargs = dict(kwargs or {})
+    if strict:
+        from taeda.compiler._export import strict_module
+
+        captured = strict_module(mod, args, kwargs)
+        # Who asks for the calls of submodules gets the trace of the program itself.
+        mod = mod if preserve_module_call_signature else captured
     program = _export_module(
         mod,
         args,
-        dict(kwargs or {}),
+        kwargs,
         dynamic_shapes,
         preserve_module_call_signature,
         prefer_deferred_runtime_asserts_over_guards,

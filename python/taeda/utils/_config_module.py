@@ -23,20 +23,31 @@ __all__ = [
 class ConfigModule(types.ModuleType):
     """A module of settings: names that it has not are refused."""
 
-    def __init__(self, name, doc, **defaults):
+    def __init__(self, name, doc, aliases=None, **defaults):
         super().__init__(name, doc)
         self.__dict__.update(defaults)
         self.__dict__["_defaults"] = defaults
+        # Settings that are another's: from name to (module, name).
+        self.__dict__["_aliases"] = aliases or {}
         sys.modules[name] = self
 
+    def __getattr__(self, name):
+        if name not in self.__dict__.get("_aliases", ()):
+            raise AttributeError(f"{self.__name__}.{name} does not exist")
+        module, own = self._aliases[name]
+        return getattr(module or self, own)
+
     def __setattr__(self, name, value):
+        if name in self._aliases:
+            module, own = self._aliases[name]
+            return setattr(module or self, own, value)
         if name not in self._defaults and not name.startswith("__"):
             raise AttributeError(f"{self.__name__}.{name} does not exist")
         super().__setattr__(name, value)
 
     def get_config_copy(self):
         """The settings as a dict."""
-        return {name: getattr(self, name) for name in self._defaults}
+        return {name: getattr(self, name) for name in (*self._defaults, *self._aliases)}
 
     shallow_copy_dict = get_config_copy
 
@@ -54,7 +65,8 @@ class ConfigModule(types.ModuleType):
             settings = {arg1: arg2}
         else:
             settings = kwargs if arg1 is None else dict(arg1)
-        unknown = [name for name in settings if name not in self._defaults]
+        known = {*self._defaults, *self._aliases}
+        unknown = [name for name in settings if name not in known]
         if unknown:
             raise AttributeError(f"{self.__name__}.{unknown[0]} does not exist")
         return self._patched(settings)
@@ -102,8 +114,17 @@ inductor_config = ConfigModule(
     "Settings of the compiler of graphs, read when a graph is compiled.",
     # When kernels are compiled: "background", "wait", "never" or "only".
     native="background",
+    # Each kernel runs interpreted and native, and differing bits are an error.
+    check=False,
+    # Every number is eager's, bit for bit: nothing that rounds otherwise is used.
+    exact=False,
     # Attention that a program spells out becomes attention in one pass, which rounds differently.
     pattern_matcher=True,
+    # Without gradients, what a program computes from parameters and buffers alone is computed once
+    # and kept until one of them is written to; norms become part of the convolutions before them.
+    freezing=False,
+    # Frozen filters have channels innermost, and so have the values around their convolutions.
+    layout_optimization=True,
     # Functions of a taeda.fx.Graph, which they change: of the graph as it is given, of the joint
     # graph before it is cut, and of each graph before it is lowered.
     pre_grad_custom_pass=None,
@@ -146,19 +167,23 @@ inductor_config = ConfigModule(
     force_disable_caches=False,
 )
 
-compiler_config = ConfigModule(
-    "taeda.compiler.config",
-    "Settings of taeda.compile, read when a function is compiled.",
-    # Names of inputs, or patterns of names, with commas between: "L['x'], L['self'].*". They are
-    # symbols, or have symbols as sizes, from the first call on, whatever else is said.
-    dynamic_sources="",
-)
-
 dynamo_config = ConfigModule(
     "taeda._dynamo.config",
     "Settings of the capture of frames, read when a function is compiled.",
+    aliases={
+        "cache_size_limit": (None, "recompile_limit"),
+        "accumulated_cache_size_limit": (None, "accumulated_recompile_limit"),
+        "fail_on_cache_limit_hit": (None, "fail_on_recompile_limit_hit"),
+        "skip_code_recursive_on_cache_limit_hit": (
+            None,
+            "skip_code_recursive_on_recompile_limit_hit",
+        ),
+    },
     # How often one place of a program is compiled before it runs as it is.
     recompile_limit=8,
+    # Reaching that limit is an error; so is every recompile.
+    fail_on_recompile_limit_hit=False,
+    error_on_recompile=False,
     # taeda.compile gives back what it gets.
     disable=False,
     # Whether what a program writes to its objects is written when a compiled region runs; and what
@@ -167,21 +192,22 @@ dynamo_config = ConfigModule(
     side_effect_replay_policy="info",
     # A graph that a backend fails to compile runs as it is, with a warning.
     suppress_errors=False,
-    # Programs written for PyTorch set these; nothing depends on them here.
-    verbose=False,
+    # Sizes are constants at first; False: symbols from the first call on.
     assume_static_by_default=True,
+    # Sizes that changed become symbols.
     automatic_dynamic_shapes=True,
-    specialize_int=False,
-    specialize_float=False,
     dynamic_shapes=True,
+    # Numbers and sizes that only data tells are values of the graph instead of breaks.
     capture_scalar_outputs=False,
     capture_dynamic_output_shape_ops=False,
+    # Programs written for PyTorch set these; nothing depends on them here.
+    verbose=False,
+    specialize_int=False,
+    specialize_float=False,
     inline_inbuilt_nn_modules=True,
     guard_nn_modules=True,
-    error_on_recompile=False,
     accumulated_recompile_limit=256,
-    fail_on_recompile_limit_hit=False,
-    cache_size_limit=8,
+    skip_code_recursive_on_recompile_limit_hit=True,
     allow_rnn=True,
     raise_on_ctx_manager_usage=True,
     reorderable_logging_functions=set(),
@@ -203,6 +229,142 @@ dynamo_config = ConfigModule(
     repro_after=None,
     repro_level=2,
     numpy_default_float="float64",
+    numpy_default_complex="complex128",
+    numpy_default_int="int64",
+    log_file_name=None,
+    verify_correctness=False,
+    leaf_function_validate_outputs=False,
+    leaf_function_check_escaped_gradients=False,
+    generate_pycode=False,
+    use_lazy_graph_module=True,
+    automatic_dynamic_shapes_mark_as="dynamic",
+    automatic_dynamic_exclusion_guard=False,
+    automatic_dynamic_local_pgo=True,
+    automatic_dynamic_remote_pgo=None,
+    log_graph_in_out_metadata=False,
+    allow_ignore_mark_dynamic=False,
+    guard_nn_modules_using_dict_tags=True,
+    prepare_freezing=False,
+    traceable_tensor_subclasses=set(),
+    nontraceable_tensor_subclasses=set(),
+    replay_record_enabled=False,
+    rewrite_assert_with_torch_assert=True,
+    cprofile=False,
+    dynamo_profiler=False,
+    skipfiles_inline_module_allowlist={},
+    allowed_functions_module_string_ignorelist=set(),
+    repro_forward_only=False,
+    repro_tolerance=1e-3,
+    repro_ignore_non_fp=False,
+    same_two_models_use_fp64=True,
+    prefer_deferred_runtime_asserts_over_guards=False,
+    force_unspec_int_unbacked_size_like_on_torchrec_kjt=False,
+    do_not_emit_runtime_asserts=False,
+    skip_torchrec=True,
+    dont_skip_tracing=False,
+    optimize_ddp_lazy_compile=False,
+    use_lamba_guard_for_object_aliasing=True,
+    skip_fsdp_guards=True,
+    skip_nnmodule_hook_guards=True,
+    skip_no_tensor_aliasing_guards_on_parameters=True,
+    skip_tensor_guards_with_matching_dict_tags=True,
+    skip_guards_on_constant_func_defaults=False,
+    use_recursive_dict_tags_for_guards=False,
+    max_saved_pointers_for_recursive_dict_tags_check=256,
+    raise_on_unsafe_aot_autograd=False,
+    error_on_nested_jit_trace=True,
+    force_compile_during_fx_trace=False,
+    capture_sparse_compute=True,
+    report_guard_failures=True,
+    trace_numpy=True,
+    trace_autograd_ops=False,
+    use_numpy_random_stream=False,
+    enable_cpp_guard_manager=True,
+    enable_cpp_symbolic_shape_guards=False,
+    enable_cpp_framelocals_guard_eval=True,
+    enable_trace_unittest=False,
+    enable_trace_load_build_class=False,
+    error_on_dynamo_callback_in_fullgraph_compiled_code=False,
+    install_free_tensors_for_export=True,
+    use_graph_deduplication=False,
+    track_nodes_for_deduplication=False,
+    graph_deduplication_lint=False,
+    issue_3_13_0_warning=True,
+    allow_empty_graphs=False,
+    debug_force_nested_calls=False,
+    debug_force_graph_break_on_leaf_return=False,
+    debug_disable_compile_counter=False,
+    debug_backend_override="",
+    debug_inductor_config_override="",
+    debug_dynamo_config_override="",
+    record_compile_time_instruction_count=False,
+    debug_dir_root="torch_compile_debug",
+    cudagraph_backend_keep_input_mutation=False,
+    cudagraph_backend_support_input_mutation=False,
+    only_allow_pt2_compliant_ops=False,
+    capture_autograd_function=True,
+    capture_profiler_record_function=False,
+    ignore_logging_functions=set(),
+    fake_tensor_cache_enabled=True,
+    fake_tensor_cache_crosscheck_enabled=False,
+    fake_tensor_disable_inference_mode=True,
+    caching_precompile=False,
+    strict_precompile=False,
+    compiled_autograd=False,
+    compiled_autograd_kwargs_override={},
+    enable_dynamo_decompositions=True,
+    graph_break_on_nn_param_ctor=True,
+    inline_torch_dispatch_torch_compile=True,
+    skip_fwd_side_effects_in_bwd_under_checkpoint=False,
+    enable_compiler_collectives=False,
+    enable_p2p_compilation=False,
+    pt2_compile_id_prefix=None,
+    run_gc_after_compile=True,
+    constant_fold_autograd_profiler_enabled=False,
+    wrap_top_frame=False,
+    record_runtime_overhead=True,
+    enable_aot_compile=True,
+    enable_invoke_subgraph_regional_compile=False,
+    inline_invoke_subgraph=False,
+    inline_single_use_invoke_subgraph=True,
+    invalidate_compile_context_weakrefs=None,
+)
+
+compiler_config = ConfigModule(
+    "taeda.compiler.config",
+    "Settings of taeda.compile; those that taeda._dynamo.config has, too, are the same.",
+    aliases={
+        name: (dynamo_config, name)
+        for name in (
+            "dynamic_shapes",
+            "assume_static_by_default",
+            "automatic_dynamic_shapes",
+            "recompile_limit",
+            "accumulated_recompile_limit",
+            "verbose",
+            "capture_scalar_outputs",
+            "capture_dynamic_output_shape_ops",
+            "log_file_name",
+            "fail_on_recompile_limit_hit",
+            "allow_unspec_int_on_nn_module",
+            "skip_tensor_guards_with_matching_dict_tags",
+            "enable_cpp_symbolic_shape_guards",
+            "wrap_top_frame",
+            "reorderable_logging_functions",
+        )
+    },
+    # Names of inputs, or patterns of names, with commas between: "L['x'], L['self'].*". They are
+    # symbols, or have symbols as sizes, from the first call on, whatever else is said.
+    dynamic_sources="",
+    # Programs written for PyTorch set these; nothing depends on them here.
+    job_id=None,
+    pgo_extra_read_key=None,
+    pgo_extra_write_key=None,
+    cache_key_tag="",
+    force_disable_caches=False,
+    dynamic_values="",
+    unbacked_sources="",
+    force_cudagraph_gc=False,
 )
 
 shapes_config = ConfigModule(

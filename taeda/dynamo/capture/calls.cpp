@@ -380,7 +380,8 @@ PyObject* Capture::call_mode(const Call& call) {
   Owned result(
       need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, nullptr)));
   ++writes_;
-  recorder_.note(call.callable, args.get(), result.get());
+  if (recorder_.kind_of(call.callable) == CallKind::SetsMode)
+    recorder_.note(call.callable, args.get(), result.get());
   return result.release();
 }
 
@@ -736,7 +737,8 @@ PyObject* Capture::call(State& state, Call call) {
       return call_module(state, call);
     case CallKind::Pure:
     case CallKind::Mutates: return call_native(call, kind);
-    case CallKind::SetsMode: return call_mode(call);
+    case CallKind::SetsMode:
+    case CallKind::SetsOwnMode: return call_mode(call);
     case CallKind::InTransform: {
       Owned args = tuple_of(call);
       if (!recorder_.is_in_transform(args.get())) break;

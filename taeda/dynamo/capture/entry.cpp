@@ -14,6 +14,11 @@
 
 namespace taeda::dynamo {
 
+bool& fails_at_breaks() {
+  thread_local bool is_set = false;
+  return is_set;
+}
+
 Modes Modes::now() {
   return {autograd::grad_enabled(),
           is_inference_mode(),
@@ -26,11 +31,13 @@ Modes Modes::now() {
           taeda::default_device(),
           autocast::region_depth(),
           dispatch::num_levels(),
-          autograd::saved_tensor_hooks_disabled()};
+          autograd::saved_tensor_hooks_disabled(),
+          dynamo::fails_at_breaks()};
 }
 
 void Modes::restore() const {
   if (*this == now()) return;
+  dynamo::fails_at_breaks() = fails_at_breaks;
   while (dispatch::num_levels() > num_levels) autograd::exit_level(dispatch::top_level().id);
   set_inference_mode(is_inference);
   autograd::set_grad_enabled(has_grad);
@@ -81,7 +88,7 @@ std::vector<std::vector<int64_t>> places_of(const std::vector<PyObject*>& inputs
 
 bool Entry::takes(PyObject* const* const* slots, std::vector<PyObject*>& values,
                   std::vector<Owned>& held, std::string* reason) const {
-  if (!(modes == Modes::now())) {
+  if (checks_modes && !(modes == Modes::now())) {
     if (reason != nullptr) *reason = "grad mode, autocast, determinism or default dtype differ";
     return false;
   }
@@ -90,12 +97,29 @@ bool Entry::takes(PyObject* const* const* slots, std::vector<PyObject*>& values,
     return false;
   }
   if (!guards.run(slots, values, held, reason)) return false;
+  if (is_filtered && !has_needed(values)) {
+    if (reason != nullptr) *reason = "an input is not there";
+    return false;
+  }
   if (!checks_memory) return true;
   std::vector<PyObject*> given;
   for (const int source : inputs) given.push_back(values[source]);
   if (shared_memories(given) == shared && places_of(given, shared) == places) return true;
   if (reason != nullptr) *reason = "inputs share memory in another way";
   return false;
+}
+
+bool Entry::fits(PyObject* const* const* slots, std::vector<PyObject*>& values,
+                 std::vector<Owned>& held) const {
+  return guards.follow_all(slots, values, held) && has_needed(values);
+}
+
+bool Entry::has_needed(const std::vector<PyObject*>& values) const {
+  const auto is_there = [&](int64_t source) { return values[source] != nullptr; };
+  return std::all_of(inputs.begin(), inputs.end(), is_there) &&
+         std::all_of(actions.begin(), actions.end(), [&](const Action& action) {
+           return action.kind != Action::Kind::Path || is_there(action.number);
+         });
 }
 
 namespace {

@@ -70,6 +70,9 @@ PyTypeObject* container_of(PyTypeObject* type);
 // Whether a filter of the process makes errors of warnings.
 bool are_warnings_errors();
 
+// Whether a break is an error where this thread captures now, as the program may say anywhere.
+bool& fails_at_breaks();
+
 // What the thread says about calls of operators.
 struct Modes {
   bool has_grad, is_inference, casts[2], caches_casts;
@@ -79,6 +82,7 @@ struct Modes {
   int cast_depth;     // regions of autocast
   size_t num_levels;  // of function transforms
   std::string saved_hooks_refusal;
+  bool fails_at_breaks;  // see fails_at_breaks()
   static Modes now();
   // Sets the thread back; levels of transforms that began since are ended.
   void restore() const;
@@ -104,6 +108,8 @@ struct Entry {
   bool is_transactional = false;  // the compiled function does all of its work, or nothing
   bool checks_memory = false;     // inputs share memory as they did
   bool warns = false;             // tells warnings, which are no errors
+  bool checks_modes = true;       // those of the beginning are guards
+  bool is_filtered = false;       // guards were taken away: inputs may be missing
   std::vector<std::vector<size_t>> shared;
   std::vector<std::vector<int64_t>>
       places;               // sizes, strides and offset of inputs that share memory
@@ -112,10 +118,16 @@ struct Entry {
   // Whether the guards hold for these slots of frames.
   bool takes(PyObject* const* const* frames, std::vector<PyObject*>& values,
              std::vector<Owned>& held, std::string* reason = nullptr) const;
+  // The same by the guards of tensors alone.
+  bool fits(PyObject* const* const* frames, std::vector<PyObject*>& values,
+            std::vector<Owned>& held) const;
   // Once inputs and steps are there.
   void note_needed();
   // Runs the function and the steps behind it; false with an error.
   bool run(const std::vector<PyObject*>& values, Ending& ending) const;
+
+ private:
+  bool has_needed(const std::vector<PyObject*>& values) const;
 };
 
 }  // namespace taeda::dynamo

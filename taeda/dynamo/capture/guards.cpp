@@ -287,6 +287,29 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
   return path;
 }
 
+const char* GuardProgram::name_of(Check::Kind kind) {
+  using Kind = Check::Kind;
+  switch (kind) {
+    case Kind::Is: return "ID_MATCH";
+    case Kind::TypeIs: return "TYPE_MATCH";
+    case Kind::TypeVersion: return "CLASS_MATCH";
+    case Kind::Equal: return "CONSTANT_MATCH";
+    case Kind::Length: return "SEQUENCE_LENGTH";
+    case Kind::Keys: return "DICT_KEYS_MATCH";
+    case Kind::Absent:
+    case Kind::Present:
+    case Kind::AbsentKey: return "DICT_CONTAINS";
+    case Kind::Same:
+    case Kind::Distinct: return "DUPLICATE_INPUT";
+    case Kind::Code: return "CLOSURE_MATCH";
+    case Kind::Definition: return "BUILTIN_MATCH";
+    case Kind::Tensor: return "TENSOR_MATCH";
+    case Kind::PlainCall: return "EMPTY_NN_MODULE_HOOKS_DICT";
+    case Kind::Unbound: return "NOT_PRESENT_IN_GENERIC_DICT";
+  }
+  return "";
+}
+
 std::string GuardProgram::text(const Check& check) const {
   const std::string& path = texts[check.source];
   using Kind = Check::Kind;
@@ -378,6 +401,10 @@ static bool is_token_of(PyObject* token, PyObject* object) {
 
 void GuardProgram::prepare() {
   const size_t count = sources.size();
+  locals_.clear();
+  unstable_.clear();
+  pairs_.clear();
+  witness_.is_set = false;
   root_.assign(count, -1);
   is_stable_.assign(count, false);
   below_.assign(count, {});
@@ -406,6 +433,20 @@ void GuardProgram::prepare() {
       if (is_pair(checks[next])) pairs_.push_back(static_cast<int>(next));
     first_check_[i] = {static_cast<int>(begin), static_cast<int>(next)};
   }
+}
+
+void GuardProgram::keep_only(const std::vector<bool>& wanted, bool keeps_numbers) {
+  std::vector<Check> kept_checks;
+  ranks_.assign(shaped.size(), -1);
+  for (size_t i = 0; i < checks.size(); ++i) {
+    const auto place = std::find(shaped.begin(), shaped.end(), checks[i].source);
+    if (checks[i].kind == Check::Kind::Tensor && place != shaped.end())
+      ranks_[place - shaped.begin()] = static_cast<int64_t>(tensors[checks[i].number].sizes.size());
+    if (wanted[i]) kept_checks.push_back(checks[i]);
+  }
+  checks = std::move(kept_checks);
+  if (!keeps_numbers) shaped.clear();
+  prepare();
 }
 
 bool GuardProgram::follow_source(int id, PyObject* const* const* frames,
@@ -540,6 +581,17 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
 // Since 3.13 attributes are written without a new version of their dict.
 constexpr bool kHasVersions = PY_VERSION_HEX < 0x030D0000;
 
+bool GuardProgram::follow_all(PyObject* const* const* frames, std::vector<PyObject*>& values,
+                              std::vector<Owned>& held) const {
+  held.clear();
+  values.assign(sources.size(), nullptr);
+  for (size_t i = 0; i < sources.size(); ++i)
+    follow_source(static_cast<int>(i), frames, values, held);
+  for (const Check& check : checks)
+    if (check.kind == Check::Kind::Tensor && !holds(check, values)) return false;
+  return check_numbers(values, nullptr);
+}
+
 bool GuardProgram::run(PyObject* const* const* frames, std::vector<PyObject*>& values,
                        std::vector<Owned>& held, std::string* reason) const {
   if (witness_.is_set && reason == nullptr && pass_witness(frames, values, held)) return true;
@@ -559,12 +611,19 @@ bool GuardProgram::run(PyObject* const* const* frames, std::vector<PyObject*>& v
   return true;
 }
 
+// Whether a value is a tensor of this rank, or a number where that is -1.
+static bool has_rank(PyObject* value, int64_t rank) {
+  if (rank < 0) return PyLong_Check(value) || PyFloat_Check(value);
+  return python::is_tensor(value) && python::tensor_of(value).dim() == rank;
+}
+
 bool GuardProgram::check_numbers(const std::vector<PyObject*>& values, std::string* reason) const {
   if (shaped.empty()) return true;
   std::vector<int64_t> given;
-  for (const int source : shaped) {
-    PyObject* value = values[source];
+  for (size_t i = 0; i < shaped.size(); ++i) {
+    PyObject* value = values[shaped[i]];
     if (value == nullptr) return false;
+    if (!ranks_.empty() && !has_rank(value, ranks_[i])) return false;
     if (PyLong_Check(value)) {
       int overflow = 0;
       given.push_back(PyLong_AsLongLongAndOverflow(value, &overflow));

@@ -94,12 +94,21 @@ class GuardProgram {
   fx::GuardSet numbers;
   IntrusivePtr<fx::ShapeEnv> env;
 
+  // PyTorch's name of a kind.
+  static const char* name_of(Check::Kind kind);
+
   // Once everything above is there.
   void prepare();
+  // Forgets the checks, and what is asked of numbers, that are not wanted. What they guarded is
+  // taken for the same from then on.
+  void keep_only(const std::vector<bool>& wanted, bool keeps_numbers);
   // The values of all paths, borrowed; false where a check fails. `reason`, where it is asked for,
   // says which.
   bool run(PyObject* const* const* frames, std::vector<PyObject*>& values, std::vector<Owned>& held,
            std::string* reason = nullptr) const;
+  // The same where checks of tensors and numbers alone decide.
+  bool follow_all(PyObject* const* const* frames, std::vector<PyObject*>& values,
+                  std::vector<Owned>& held) const;
 
  private:
   // Note [Witnesses]: dicts count their changes. A path that leads from a slot or a kept object
@@ -139,6 +148,7 @@ class GuardProgram {
                      std::vector<Owned>& held) const;
   bool check_source(int id, const std::vector<PyObject*>& values) const;
 
+  std::vector<int64_t> ranks_;                    // by shaped path, where checks were taken away
   std::vector<int> root_;                         // by path: the slot where it begins, or -1
   std::vector<bool> is_stable_;                   // by path
   std::vector<int> locals_, unstable_;            // paths

@@ -121,8 +121,16 @@ const std::array<Capture::Way, 256>& Capture::ways() {
 
 Capture::Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
                  const std::vector<const State*>& frames)
-    : sources_(sources), guards_(guards), recorder_(recorder), modes_(Modes::now()), overrides_(recorder.overrides()) {
+    : sources_(sources),
+      guards_(guards),
+      recorder_(recorder),
+      modes_(Modes::now()),
+      overrides_(recorder.overrides()) {
   exception_state_ = frames.back()->thread->exc_info->exc_value;
+  if (exception_state_ != nullptr && exception_state_ != Py_None) {
+    const int source = sources_.of(Step::Handled, sources_.pinned(Py_None, "thread"));
+    Py_DECREF(note_outside(exception_state_, source, /*is_opaque=*/true));
+  }
   int number = 0;
   for (const State* state : frames) {
     Frame& frame = frames_[state->frame];

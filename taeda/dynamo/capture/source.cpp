@@ -71,9 +71,10 @@ std::string Sources::text(int id) const {
   switch (source.step) {
     case Step::Local:
     case Step::Pinned: return names_[id];
-    case Step::InstanceDict: return parent();
+    case Step::InstanceDict: return parent() + ".__dict__";
     case Step::Item: {
-      if (all_[source.parent].step == Step::InstanceDict) return parent() + "." + plain(source.key);
+      const Source& dict = all_[source.parent];
+      if (dict.step == Step::InstanceDict) return text(dict.parent) + "." + plain(source.key);
       return parent() + "[" + repr(source.key) + "]";
     }
     case Step::Index: return parent() + "[" + std::to_string(source.index) + "]";
@@ -89,6 +90,7 @@ std::string Sources::text(int id) const {
     case Step::MethodSelf: return parent() + ".__self__";
     case Step::Grad: return parent() + ".grad";
     case Step::Referent: return parent() + "()";
+    case Step::Handled: return "sys.exception()";
   }
   return "?";
 }
@@ -129,6 +131,7 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
   switch (source.step) {
     case Step::Local:
     case Step::KeyedItem: return nullptr;
+    case Step::Handled: return PyThreadState_Get()->exc_info->exc_value;
     case Step::Pinned: return source.key;
     // The instance keeps its dict.
     case Step::InstanceDict: {

@@ -31,6 +31,7 @@ enum class Step : uint8_t {
   MethodSelf,      //
   Grad,            // of a tensor
   Referent,        // of a weak reference
+  Handled,         // the exception that the thread handles
 };
 
 struct Source {

@@ -138,6 +138,19 @@ std::vector<DiskCache::Entry> DiskCache::entries() {
   return all;
 }
 
+std::optional<DiskCache::Content> DiskCache::content(const std::string& name) {
+  const Descriptor folder = open_folder(false);
+  if (!folder || name.find('/') != std::string::npos) return std::nullopt;
+  const Descriptor file(
+      openat(folder.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  Content found;
+  if (!file || !trust_problem(file.get(), false).empty() ||
+      !read_key(file.get(), found.key).empty() || entry_name(found.key) != name ||
+      !read_entry(file.get(), found.key, found.blob).empty())
+    return std::nullopt;
+  return found;
+}
+
 int64_t DiskCache::clear() {
   const Descriptor folder = open_folder(false);
   if (!folder) return 0;

@@ -53,6 +53,11 @@ class TAEDA_API DiskCache {
   };
   // Those that were not used for longest first. None where the folder cannot be used.
   std::vector<Entry> entries();
+  // What an entry of this name holds; nothing where it cannot be used, or is damaged.
+  struct Content {
+    std::string key, blob;
+  };
+  std::optional<Content> content(const std::string& name);
   // Removes all entries and abandoned files; returns how many entries. Processes that use the
   // folder at the same time find nothing, or store anew.
   int64_t clear();

@@ -102,6 +102,21 @@ std::string read_entry(int file, std::string_view key, std::string& blob) {
   return content == key ? "" : "it belongs to another key";
 }
 
+std::string read_key(int file, std::string& key) {
+  struct stat info;
+  Header header;
+  if (fstat(file, &info) != 0) return error_text(errno);
+  const auto size = static_cast<uint64_t>(info.st_size);
+  if (size < sizeof header) return "it is too short";
+  if (const int error = read_all(file, reinterpret_cast<char*>(&header), sizeof header))
+    return error_text(error);
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return "it is no entry of a cache";
+  if (header.key_size > size - sizeof header) return "it is too short";
+  key.assign(header.key_size, '\0');
+  if (const int error = read_all(file, key.data(), key.size())) return error_text(error);
+  return lseek(file, 0, SEEK_SET) == 0 ? "" : error_text(errno);
+}
+
 int write_entry(int folder, std::string_view key, std::string_view blob) {
   const std::string temporary = temporary_name();
   Descriptor file(openat(folder, temporary.c_str(),

@@ -19,6 +19,10 @@ int64_t entry_size(std::string_view key, std::string_view blob);
 // Reads the blob of `key`. Returns an empty text, or what is wrong with the file.
 std::string read_entry(int file, std::string_view key, std::string& blob);
 
+// Reads the key of an entry, and leaves the file at its beginning. Returns an empty text, or what
+// is wrong with the file.
+std::string read_key(int file, std::string& key);
+
 // Writes a temporary file and gives it its name; returns 0 or the error.
 int write_entry(int folder, std::string_view key, std::string_view blob);
 

@@ -1,0 +1,104 @@
+"""Modes and options of the backend inductor, as settings of the compiler of graphs."""
+
+from taeda.utils._config_module import inductor_config as config
+
+__all__ = ["InductorBackend", "NamedBackend", "list_mode_options", "list_options"]
+
+# PyTorch's settings by mode. On the CPU a run allocates nothing but its arena and results, and
+# kernels have one form: none of these changes what is compiled.
+_MODES = {
+    "default": {},
+    "reduce-overhead": {"triton.cudagraphs": True},
+    "max-autotune-no-cudagraphs": {"max_autotune": True, "coordinate_descent_tuning": True},
+    "max-autotune": {
+        "max_autotune": True,
+        "triton.cudagraphs": True,
+        "coordinate_descent_tuning": True,
+    },
+}
+
+
+def list_mode_options(mode=None, dynamic=None):
+    """The settings that a mode of taeda.compile stands for; by mode without one."""
+    if not mode:
+        return {name: dict(options) for name, options in _MODES.items()}
+    if mode not in _MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
+    return dict(_MODES[mode])
+
+
+def list_options():
+    """The names of settings that `options` of taeda.compile may hold."""
+    return list(config.get_config_copy())
+
+
+def _checked(options):
+    known = config.get_config_copy()
+    checked = {}
+    for name, value in options.items():
+        attribute = name.replace("-", "_")
+        if attribute not in known:
+            raise RuntimeError(
+                f"Unexpected optimization option {name}, known options are {list(known)}"
+            )
+        default = known[attribute]
+        if default is not None and not isinstance(value, type(default)):
+            raise RuntimeError(
+                f"Unexpected type of attr {name}, got {type(value).__name__} should be "
+                f"{type(default).__name__}"
+            )
+        checked[attribute] = value
+    return checked
+
+
+class InductorBackend:
+    """The backend inductor under settings of its own."""
+
+    compiler_name = "inductor"
+    __name__ = "inductor"
+
+    def __init__(self, mode=None, options=None):
+        self.config = {**list_mode_options(mode or "default"), **_checked(options or {})}
+
+    def __eq__(self, other):
+        return isinstance(other, InductorBackend) and self.config == other.config
+
+    def __hash__(self):
+        return hash(tuple(sorted(self.config)))
+
+    def __call__(self, gm, example_inputs):
+        from taeda import _inductor
+
+        with config.patch(self.config):
+            return _inductor.compile_open(gm, example_inputs)
+
+
+class NamedBackend:
+    """Any other backend, with the mode and the options that are not its defaults."""
+
+    def __init__(self, function, mode=None, options=None):
+        self.compiler_fn = function
+        self.compiler_name = self.__name__ = getattr(function, "__name__", str(function))
+        self.kwargs = {}
+        if mode and mode != "default":
+            self.kwargs["mode"] = mode
+        if options:
+            self.kwargs["options"] = options
+
+    def __eq__(self, other):
+        return (
+            isinstance(other, NamedBackend)
+            and self.compiler_fn == other.compiler_fn
+            and self.kwargs == other.kwargs
+        )
+
+    def __hash__(self):
+        return hash(self.compiler_name)
+
+    def __call__(self, gm, example_inputs):
+        return self.compiler_fn(gm, example_inputs, **self.kwargs)
+
+    def reset(self):
+        """Lets the backend forget what it knows of graphs."""
+        if hasattr(self.compiler_fn, "reset"):
+            self.compiler_fn.reset()

@@ -1,0 +1,30 @@
+"""What a program can do about a break, by its cause."""
+
+__all__ = ["remedy_of"]
+
+_REMEDIES = (
+    ("call of print", "print behind the compiled function, or accept the break"),
+    ("only data tells", "use taeda.where or taeda.cond, or keep the value a tensor"),
+    ("left alone", "the function is marked with taeda.compiler.disable"),
+    ("as a text", "format the tensor behind the compiled function"),
+    ("call of graph_break", "the program asks for this break"),
+    ("logging", "log behind the compiled function"),
+    ("numpy", "use functions of tensors, or make the call an operator of its own (custom_op)"),
+    (
+        "call of ",
+        "make the function an operator (taeda.library.custom_op), call it behind the compiled "
+        "function, or name a function that captures enter (taeda.compiler.substitute_in_graph)",
+    ),
+    ("__torch_function__", "call the function with plain tensors"),
+    ("first import", "import the module before the compiled function is called"),
+    ("hooks", "register hooks before the compiled function is called"),
+    ("generator", "consume the generator before the break, or make a list of it"),
+    ("handler of exceptions", "move the break out of the except block"),
+    ("not strided", "compile the part that works on dense tensors"),
+)
+
+
+def remedy_of(reason):
+    """A sentence; empty where nothing is known."""
+    lower = reason.lower()
+    return next((text for part, text in _REMEDIES if part in lower), "")

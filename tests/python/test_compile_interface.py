@@ -1,0 +1,666 @@
+"""The interface of taeda.compile: stances, marks, filters of guards, callbacks, modes, options."""
+
+import contextlib
+import importlib
+import importlib.metadata
+import types
+
+import pytest
+from under_test import NAME, t
+
+nn = importlib.import_module(f"{NAME}.nn")
+dynamo = importlib.import_module(f"{NAME}._dynamo")
+inductor = importlib.import_module(f"{NAME}._inductor")
+callback = importlib.import_module(f"{NAME}._dynamo.callback")
+counters = importlib.import_module(f"{NAME}._dynamo.utils").counters
+CompileCounter = importlib.import_module(f"{NAME}._dynamo.testing").CompileCounter
+compiler = t.compiler
+
+pytestmark = pytest.mark.skipif(NAME != "taeda", reason="asks for Taeda's own answers, too")
+
+X = t.ones(2, 3)
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    counters.clear()
+    yield
+    compiler.set_stance("default")
+    dynamo.reset()
+
+
+# ---- stances ----
+
+
+def test_a_stance_that_there_is_not():
+    with pytest.raises(RuntimeError, match=r"invalid torch\.compile stance 'lazy'"):
+        compiler.set_stance("lazy")
+    with pytest.raises(RuntimeError, match="non-default stance cannot have force_backend set"):
+        compiler.set_stance("force_eager", force_backend="eager")
+
+
+def test_eager_on_recompile_compiles_nothing():
+    count = CompileCounter()
+    f = t.compile(lambda x: x + 1, backend=count)
+    with compiler.set_stance("eager_on_recompile"):
+        assert t.equal(f(X), X + 1) and count.frame_count == 0
+    f(X)
+    with compiler.set_stance("eager_on_recompile"):
+        f(t.ones(5))
+        f(X)
+    assert count.frame_count == 1
+
+
+def test_fail_on_recompile_names_the_function():
+    def grown(x):
+        return x * 2
+
+    f = t.compile(grown, backend="eager", dynamic=False)
+    f(X)
+    with compiler.set_stance("fail_on_recompile"):
+        f(X)
+        with pytest.raises(RuntimeError, match=r"Detected recompile when torch\.compile stance is"):
+            f(t.ones(7))
+        with pytest.raises(RuntimeError, match=r"(?s)function name: 'grown'.*compiled again") as e:
+            f(t.ones(4, 3))
+    assert "expected 2, actual 4" in str(e.value)
+
+
+def test_eager_then_compile_learns_sizes():
+    count = CompileCounter()
+    f = t.compile(lambda x: x * 2, backend=count)
+    with compiler.set_stance("eager_then_compile"):
+        for size, graphs in ((3, 0), (5, 1), (7, 1), (3, 1)):
+            assert t.equal(f(t.ones(size)), t.full((size,), 2.0))
+            assert count.frame_count == graphs
+
+
+def test_aot_eager_then_compile_uses_the_backend_at_the_second_call():
+    count = CompileCounter()
+    f = t.compile(lambda x: x * 2, backend=count)
+    with compiler.set_stance("aot_eager_then_compile"):
+        for size, graphs in ((3, 0), (5, 1), (7, 1), (3, 1)):
+            assert t.equal(f(t.ones(size)), t.full((size,), 2.0))
+            assert count.frame_count == graphs
+
+
+def test_a_stance_as_decorator_and_forced_backends():
+    own, forced = CompileCounter(), CompileCounter()
+    f = t.compile(lambda x: x - 1, backend=own)
+
+    @compiler.set_stance("force_eager")
+    def eagerly():
+        return f(X)
+
+    assert t.equal(eagerly(), X - 1) and own.frame_count == 0
+    with compiler.set_stance(force_backend=forced):
+        f(X)
+    f(X)
+    assert (own.frame_count, forced.frame_count) == (1, 1)
+
+
+def test_skipped_guards_still_look_at_tensors():
+    class Scale(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.by = 2
+
+        def forward(self, x):
+            return x * self.by
+
+    model = Scale()
+    f = t.compile(model, backend="eager", dynamic=False)
+    f(X)
+    model.by = 3
+    with compiler.set_stance(skip_guard_eval_unsafe=True):
+        assert t.equal(f(X), X * 2)  # the program answers for it
+        assert t.equal(f(t.ones(5)), t.full((5,), 3.0))
+    assert t.equal(f(X), X * 3)
+
+
+# ---- guards ----
+
+
+def scaled(by):
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(3, 3)
+            self.by = by
+
+        def forward(self, x):
+            return self.linear(x) * self.by
+
+    return Scaled()
+
+
+def test_a_filter_sees_every_guard():
+    seen = []
+
+    def keep(entries):
+        seen.extend(entries)
+        return [True] * len(entries)
+
+    model = scaled(2)
+    f = t.compile(model, backend="eager", options={"guard_filter_fn": keep})
+    f(X)
+    by_type = {entry.guard_type for entry in seen}
+    assert {"TENSOR_MATCH", "CONSTANT_MATCH", "TYPE_MATCH", "SHAPE_ENV", "GLOBAL_STATE"} <= by_type
+    (weight,) = [entry for entry in seen if entry.value is model.linear.weight]
+    assert weight.has_value and "weight" in weight.name and not weight.is_global
+    assert weight.orig_guard.source.is_unspecialized_builtin_nn_module()
+    (number,) = [e for e in seen if e.guard_type == "CONSTANT_MATCH" and e.name.endswith(".by")]
+    assert number.value == 2 and number.orig_guard.source.is_unspecialized_nn_module()
+    assert not number.orig_guard.source.is_unspecialized_builtin_nn_module()
+    assert number.orig_guard.text.endswith(".by == 2")
+
+
+@pytest.mark.parametrize(
+    "name, notices_by, notices_size",
+    [
+        ("skip_all_guards_unsafe", False, False),
+        ("skip_guard_on_all_nn_modules_unsafe", False, True),
+        ("skip_guard_on_inbuilt_nn_modules_unsafe", True, True),
+        ("skip_guard_on_globals_unsafe", True, True),
+        ("keep_tensor_guards_unsafe", False, True),
+        ("keep_portable_guards_unsafe", False, True),
+    ],
+)
+def test_filters_drop_what_they_say(name, notices_by, notices_size):
+    count = CompileCounter()
+    model = scaled(2)
+    keep = getattr(compiler, name)
+    f = t.compile(model, backend=count, dynamic=False, options={"guard_filter_fn": keep})
+    f(X)
+    model.by = 3
+    is_new = t.equal(f(X), model(X))
+    assert is_new == notices_by and count.frame_count == 1 + notices_by
+    before = count.frame_count
+    assert f(t.ones(4, 3)).shape == (4, 3)
+    assert count.frame_count == before + notices_size
+
+
+def test_without_guards_nonsense_is_an_error_and_no_crash():
+    f = t.compile(
+        lambda x: x.relu() + 1, options={"guard_filter_fn": compiler.skip_all_guards_unsafe}
+    )
+    f(X)
+    for value in (None, "text", t.ones(2, 3, dtype=t.int64), t.ones(7), t.ones(0)):
+        with contextlib.suppress(TypeError, RuntimeError, AttributeError, ValueError):
+            f(value)
+
+
+def test_filters_of_the_wrong_length_or_kind():
+    f = t.compile(lambda x: x + 1, backend="eager", options={"guard_filter_fn": lambda g: [True]})
+    with pytest.raises(RuntimeError, match="a bool per guard: got 1, expected"):
+        f(X)
+
+    def fails(entries):
+        raise KeyError("mine")
+
+    f = t.compile(lambda x: x + 1, backend="eager", options={"guard_filter_fn": fails})
+    with pytest.raises(KeyError, match="mine"):
+        f(X)
+
+
+def test_hooks_of_optimize():
+    exported, failed = [], []
+
+    def double(x):
+        return x * 2
+
+    f = dynamo.optimize("eager", guard_export_fn=exported.append, guard_fail_fn=failed.append)(
+        double
+    )
+    f(X)
+    f(t.ones(5, 3))
+    assert len(exported) == 2 and any(g.name == "L['x']" for g in exported[0])
+    (failure,) = failed
+    assert failure.orig_code is double.__code__ and "expected 2, actual 5" in failure.reason
+    used = pytest.raises(RuntimeError, match="is used with a context manager")
+    with used, dynamo.optimize("eager"):
+        pass
+
+
+# ---- callbacks ----
+
+
+def test_callbacks_around_compilations():
+    log = []
+    handler = callback.callback_handler
+
+    @callback.on_compile_start
+    def begin(args):
+        log.append(("begin", args.callback_trigger.name))
+
+    @callback.on_compile_end
+    def end(args):
+        log.append(("end", args.callback_trigger.name))
+
+    try:
+        f = t.compile(lambda x: x + 1, backend="eager")
+        f(X)
+        f(X)
+        assert log == [("begin", "DYNAMO"), ("end", "DYNAMO")]
+        log.clear()
+
+        def fails(gm, inputs):
+            raise ValueError("no")
+
+        with pytest.raises(dynamo.exc.BackendCompilerFailed):
+            t.compile(lambda x: x + 1, backend=fails)(X)
+        assert [what for what, _ in log] == ["begin", "end"]
+    finally:
+        handler.clear()
+    assert not handler.start_callbacks and not handler.end_callbacks
+
+
+# ---- marks ----
+
+
+def test_disable_wraps_and_reaches_inside():
+    count = CompileCounter()
+    inner = t.compile(lambda x: x + 1, backend=count)
+
+    def outer(x):
+        return inner(x) * 2
+
+    off = dynamo.disable(outer, reason="slow")
+    assert off is not outer and off.__name__ == "outer"
+    assert off._torchdynamo_disable_msg == "slow" and dynamo.is_dynamo_disable_recursive(off)
+    assert t.equal(off(X), (X + 1) * 2) and count.frame_count == 0
+    inner(X)
+    assert count.frame_count == 1  # the scope is over
+    near = dynamo.disable(outer, recursive=False)
+    assert dynamo.is_dynamo_disable_recursive(near) is False
+    near(X)
+    assert dynamo.is_dynamo_disable_recursive(outer) is None
+    with pytest.raises(AssertionError, match="fn must be callable"):
+        dynamo.disable(3)
+
+
+def test_disabled_modules_and_classes():
+    model = nn.Linear(3, 3)
+    off = compiler.disable(model)
+    assert t.equal(off(X), model(X)) and next(iter(off.state_dict())) == "_orig_mod.weight"
+
+    @compiler.disable
+    class Left(nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    count = CompileCounter()
+    left = Left()
+    f = t.compile(lambda x: left(x * 2) * 3, backend=count)
+    assert t.equal(f(X), X * 9) and count.frame_count == 2
+
+
+def test_run_uses_what_is_there():
+    count = CompileCounter()
+    f = t.compile(lambda x: x + 1, backend=count)
+    only = dynamo.run(f)
+    only(X)
+    assert count.frame_count == 0
+    f(X)
+    only(X)
+    only(t.ones(9))
+    assert count.frame_count == 1
+
+
+def test_disallow_in_graph_wants_operators():
+    def plain(x):
+        return x
+
+    with pytest.raises(RuntimeError, match="already allowed callable"):
+        dynamo.disallow_in_graph(plain)
+    with pytest.raises(AssertionError, match="expects a callable"):
+        dynamo.allow_in_graph(3)
+    count = CompileCounter()
+    dynamo.disallow_in_graph(t.special.ndtri)
+    try:
+        f = t.compile(lambda x: t.special.ndtri(x * 0.5) + 1, backend=count)
+        f(X)
+        assert count.frame_count == 2
+    finally:
+        dynamo.allow_in_graph(t.special.ndtri)
+
+
+def test_forbidden_functions_break():
+    @dynamo.forbid_in_graph
+    def only_outside(x):
+        return x + 1
+
+    assert only_outside._dynamo_forbidden
+    count = CompileCounter()
+    f = t.compile(lambda x: only_outside(x * 2) * 3, backend=count)
+    assert t.equal(f(X), X * 9) and count.frame_count == 2
+
+
+def test_substitutes_are_entered():
+    def original(x, scale=2):
+        raise AssertionError("captures enter the other")
+
+    with pytest.raises(TypeError, match="Signature mismatch"):
+
+        @compiler.substitute_in_graph(original)
+        def wrong(x, factor):
+            return x
+
+    @compiler.substitute_in_graph(original)
+    def traced(x, scale=2):
+        return x * scale
+
+    f = t.compile(lambda x: original(x, 3), backend="eager", fullgraph=True)
+    assert t.equal(f(X), X * 3)
+    with pytest.raises(ValueError, match="Duplicate"):
+        compiler.substitute_in_graph(original)(traced)
+    with pytest.raises(TypeError, match="expects a function"):
+        compiler.substitute_in_graph(3)
+
+
+def test_nonstrict_trace_is_one_node():
+    @dynamo.nonstrict_trace
+    def several(x):
+        return (x + 1) * 2 - 3
+
+    graphs = []
+
+    def keep(gm, inputs):
+        graphs.append([n.target for n in gm.graph.nodes if n.op.startswith("call")])
+        return gm.forward
+
+    f = t.compile(lambda x: several(x).relu(), backend=keep)
+    assert t.equal(f(X), several(X).relu())
+    assert len(graphs) == 1 and len(graphs[0]) == 2
+
+
+def breaks(x):
+    y = x + 1
+    dynamo.graph_break()
+    return y * 2
+
+
+def test_errors_at_breaks_around_and_inside():
+    f = t.compile(breaks, backend="eager")
+    refused = pytest.raises(dynamo.exc.Unsupported, match="graph_break")
+    with dynamo.error_on_graph_break(True), refused:
+        f(X)
+    f = t.compile(breaks, backend="eager")
+    assert t.equal(f(X), (X + 1) * 2)
+
+    @dynamo.error_on_graph_break(True)
+    def inner(x):
+        return breaks(x)
+
+    def outer(x, strict):
+        return inner(x) if strict else breaks(x)
+
+    g = t.compile(outer, backend="eager")
+    assert t.equal(g(X, False), (X + 1) * 2)
+    with pytest.raises(dynamo.exc.Unsupported, match="graph_break"):
+        t.compile(outer, backend="eager")(X, True)
+
+    def relaxed(x):
+        with dynamo.error_on_graph_break(False):
+            x = breaks(x)
+        return x + 1
+
+    with dynamo.error_on_graph_break(True):
+        assert t.equal(t.compile(relaxed, backend="eager")(X), (X + 1) * 2 + 1)
+        with pytest.raises(dynamo.exc.Unsupported):
+            t.compile(breaks, backend="eager")(X)
+    assert t.equal(t.compile(breaks, backend="eager")(X), (X + 1) * 2)
+
+
+def test_an_error_at_a_break_shows_line_and_hint():
+    with pytest.raises(dynamo.exc.Unsupported) as caught:
+        t.compile(breaks, backend="eager", fullgraph=True)(X)
+    text = str(caught.value)
+    assert "Hint: " in text and "in breaks" in text and "    dynamo.graph_break()" in text
+
+
+def test_patches_of_the_config():
+    with pytest.raises(ValueError, match="does not support patching config recompile_limit"):
+        dynamo.patch_dynamo_config(recompile_limit=3)
+    with pytest.raises(ValueError, match="non-safe-constant value"):
+        dynamo.patch_dynamo_config(verbose=[])
+
+    def item(x):
+        return x * x.sum().item()
+
+    @dynamo.patch_dynamo_config(capture_scalar_outputs=True)
+    def patched(x):
+        return t.compile(item, backend="eager", fullgraph=True)(x)
+
+    assert t.equal(patched(X), X * 6)
+    assert not dynamo.config.capture_scalar_outputs
+    with dynamo.dont_skip_tracing():
+        assert dynamo.config.dont_skip_tracing
+    assert not dynamo.config.dont_skip_tracing
+    with dynamo.override_cudagraphs(fwd=False):
+        pass
+
+
+def test_marks_of_addresses():
+    x = t.ones(2)
+    dynamo.mark_static_address(x, guard=True)
+    assert x._dynamo_static_input_type == "guarded"
+    with pytest.raises(TypeError, match="expects a tensor"):
+        dynamo.mark_static_address(3)
+
+
+# ---- configs ----
+
+
+def test_two_configs_and_their_aliases():
+    config = compiler.config
+    with config.patch(recompile_limit=3):
+        assert dynamo.config.recompile_limit == dynamo.config.cache_size_limit == 3
+    dynamo.config.cache_size_limit = 5
+    assert config.recompile_limit == 5
+    dynamo.config.recompile_limit = 8
+    with pytest.raises(AttributeError, match="does not exist"):
+        config.nonsense = 1
+    with pytest.raises(AttributeError, match="does not exist"):
+        dynamo.config.nonsense  # noqa: B018
+
+
+def test_dynamic_sources_are_symbols_at_once():
+    count = CompileCounter()
+    f = t.compile(lambda x, y: x.sum() + y.sum(), backend=count)
+    with compiler.config.patch(dynamic_sources="L['x']"):
+        f(t.ones(4), t.ones(2))
+        f(t.ones(6), t.ones(2))
+        assert count.frame_count == 1
+        f(t.ones(6), t.ones(3))
+        assert count.frame_count == 2
+
+
+@pytest.mark.parametrize(
+    "settings, graphs",
+    [
+        ({}, 2),
+        ({"assume_static_by_default": False}, 1),
+        ({"automatic_dynamic_shapes": False}, 3),
+    ],
+)
+def test_settings_of_sizes(settings, graphs):
+    count = CompileCounter()
+    with dynamo.config.patch(settings):
+        f = t.compile(lambda x: x + 1, backend=count)
+        for size in (3, 5, 7):
+            f(t.ones(size))
+    assert count.frame_count == graphs
+
+
+def test_limits_of_recompiles():
+    count = CompileCounter()
+    f = t.compile(lambda x, name: x + len(name), backend=count, recompile_limit=2)
+    with pytest.warns(UserWarning, match="compiled 2 times"):
+        for name in "abc":
+            f(X, name * 3 + name)
+    whole = t.compile(lambda x, n: x + len(n), backend="eager", fullgraph=True, recompile_limit=1)
+    whole(X, "a")
+    with pytest.raises(dynamo.exc.FailOnRecompileLimitHit):
+        whole(X, "b")
+    with pytest.raises(ValueError, match="at least 1"):
+        t.compile(lambda x: x, recompile_limit=0)
+
+
+def test_suppressed_errors_of_backends():
+    def fails(gm, inputs):
+        raise ValueError("no")
+
+    warned = pytest.warns(UserWarning, match="ValueError: no")
+    with dynamo.config.patch(suppress_errors=True), warned:
+        assert t.equal(t.compile(lambda x: x + 1, backend=fails)(X), X + 1)
+
+
+# ---- modes, options, backends ----
+
+
+def test_modes_and_options_by_name():
+    modes = inductor.list_mode_options()
+    assert list(modes) == [
+        "default",
+        "reduce-overhead",
+        "max-autotune-no-cudagraphs",
+        "max-autotune",
+    ]
+    assert inductor.list_mode_options("reduce-overhead") == {"triton.cudagraphs": True}
+    assert "pattern_matcher" in inductor.list_options()
+    for mode in modes:
+        f = t.compile(lambda x: x.relu() + 1, mode=mode)
+        assert t.equal(f(X), X + 1) and f.get_compiler_config() == modes[mode]
+    with pytest.raises(RuntimeError, match="Unrecognized mode=fast, should be one of: default, "):
+        t.compile(lambda x: x, mode="fast")
+    with pytest.raises(RuntimeError, match="Unexpected optimization option nonsense, known"):
+        t.compile(lambda x: x, options={"nonsense": 1})
+    with pytest.raises(RuntimeError, match="attr max_autotune, got str should be bool"):
+        t.compile(lambda x: x, options={"max_autotune": "yes"})
+    with pytest.raises(RuntimeError, match="both can't be specified"):
+        t.compile(lambda x: x, mode="default", options={})
+
+
+def test_options_hold_for_their_function_alone():
+    f = t.compile(lambda x: x.relu() + 1, options={"native": "never", "max-autotune": True})
+    assert t.equal(f(X), X + 1)
+    assert f.get_compiler_config() == {"native": "never", "max_autotune": True}
+    assert inductor.config.native == "background"
+
+
+def test_other_backends_get_mode_and_options():
+    seen = []
+
+    def backend(gm, inputs, mode=None, options=None):
+        seen.append((mode, options))
+        return gm.forward
+
+    t.compile(lambda x: x + 1, backend=backend)(X)
+    t.compile(lambda x: x + 1, backend=backend, mode="mine")(X)
+    t.compile(lambda x: x + 1, backend=backend, options={"mine": 1})(X)
+    assert seen == [(None, None), ("mine", None), (None, {"mine": 1})]
+
+
+@pytest.mark.parametrize("group", ["torch_dynamo_backends", "taeda_dynamo_backends"])
+def test_backends_of_other_packages(monkeypatch, group):
+    count = CompileCounter()
+    name = f"backend_of_{group}"
+    point = types.SimpleNamespace(name=name, load=lambda: count)
+
+    def entry_points(group=None, wanted=group):
+        return [point] if group == wanted else []
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+    assert name in compiler.list_backends()
+    t.compile(lambda x: x + 1, backend=name)(X)
+    assert count.frame_count == 1
+
+
+def test_the_default_backend():
+    count = CompileCounter()
+    assert compiler.get_default_backend() == "inductor"
+    compiler.set_default_backend(count)
+    try:
+        t.compile(lambda x: x + 1)(X)
+        assert count.frame_count == 1
+    finally:
+        compiler.set_default_backend(None)
+    with pytest.raises(TypeError, match="must be a string or callable"):
+        compiler.set_default_backend(3)
+    with pytest.raises(dynamo.exc.InvalidBackend, match="Invalid backend: 'nobody'"):
+        t.compile(lambda x: x, backend="nobody")
+
+
+def test_backends_of_operators():
+    graphs = []
+    common = importlib.import_module(f"{NAME}._dynamo.backends.common")
+
+    def keep(gm, inputs):
+        graphs.append([str(n.target) for n in gm.graph.nodes if n.op == "call_function"])
+        return gm.forward
+
+    f = t.compile(lambda x: (x * 2).relu().sum(), backend=common.aot_autograd(fw_compiler=keep))
+    x = X.clone().requires_grad_()
+    f(x).backward()
+    assert t.equal(x.grad, t.full((2, 3), 2.0))
+    assert len(graphs) == 2 and all("aten." in name for names in graphs for name in names)
+
+
+# ---- regions ----
+
+
+def test_equal_regions_share_one_function():
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(3, 3)
+
+        @compiler.nested_compile_region
+        def forward(self, x):
+            return self.linear(x).relu() + x
+
+    model = nn.Sequential(Layer(), Layer(), Layer())
+    graphs = []
+
+    def keep(gm, inputs):
+        graphs.append(gm)
+        return gm.forward
+
+    expected = model(X)
+    assert t.equal(t.compile(model, backend=keep, fullgraph=True)(X), expected)
+    (gm,) = graphs
+    calls = [n for n in gm.graph.nodes if n.op == "call_function"]
+    assert [n.target.__name__ for n in calls] == ["invoke_subgraph", "getitem"] * 3
+    assert len(list(gm.children())) == 1
+    compiled = t.compile(model, fullgraph=True)
+    out = compiled(X)
+    assert t.allclose(out, expected, atol=1e-6)
+    out.sum().backward()
+    grads = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    model(X).sum().backward()
+    assert all(t.allclose(g, p.grad) for g, p in zip(grads, model.parameters(), strict=True))
+
+
+def test_regions_that_differ_are_two():
+    @compiler.nested_compile_region
+    def scale(x, by):
+        return (x * by, by)
+
+    graphs = []
+
+    def keep(gm, inputs):
+        graphs.append(gm)
+        return gm.forward
+
+    def program(x):
+        a, b = scale(x, 2)
+        c, d = scale(a, 3)
+        return c + b + d + scale(x, 2)[0]
+
+    f = t.compile(program, backend=keep, fullgraph=True)
+    assert t.equal(f(X), program(X))
+    assert len(list(graphs[0].children())) == 2
+    with pytest.raises(TypeError, match="takes a function"):
+        compiler.nested_compile_region(3)
