@@ -391,3 +391,42 @@ def test_parameters_of_distributions_are_checked(backend):
         with pytest.raises(ValueError) as own:
             compiled(*arguments)
         assert str(own.value) == str(plain.value)
+
+
+class Meta(type):
+    offset = 1
+
+    def __getattr__(cls, name):
+        return len(name) + cls.offset
+
+    @property
+    def count(cls):
+        return cls.scale * 2
+
+
+class Made(metaclass=Meta):
+    scale = 3
+
+
+class Getter:
+    def __init__(self, value):
+        self.value = value
+
+    def __call__(self, owner):
+        return self.value + owner.own
+
+
+class Owner:
+    own = 2
+    sum = property(Getter(5))
+
+
+def test_attributes_that_metaclasses_and_objects_compute():
+    def function(x, owner):
+        return x + Made.scale + Made.dynamic + Made.count + owner.sum
+
+    x, compiled = t.zeros(1), whole(function)
+    assert compiled(x, Owner()).item() == 3 + 8 + 6 + 7
+    Made.scale = 4
+    Owner.sum.fget.value = 1
+    assert compiled(x, Owner()).item() == function(x, Owner()).item() == 4 + 8 + 8 + 3
