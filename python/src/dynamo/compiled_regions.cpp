@@ -7,6 +7,7 @@
 #include "python/interop/errors.h"
 #include "python/src/compile/compiled_object.h"
 #include "python/src/dispatch/overrides.h"
+#include "python/src/dynamo/recorder_parts.h"
 #include "taeda/autograd/forward.h"
 #include "taeda/base/str.h"
 #include "taeda/dispatch/levels.h"
@@ -260,7 +261,7 @@ void CompiledRegions::fail_whole(const std::string& reason, PyCodeObject* code, 
 }
 
 bool CompiledRegions::filter(Entry& entry, const GraphRecorder& recorder) {
-  const dynamo::SessionScope natively(nullptr);
+  const GraphRecorder::Natively natively(recorder);
   const size_t count = entry.guards.checks.size();
   try {
     const Ref given = guards_of(entry, [&](int source) { return recorder.real_at(source); });
