@@ -290,7 +290,11 @@ std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs
     const ExcludeKeys cast_already(Key::Autocast);
     return forward_(inputs);
   }();
-  for (size_t i = 0; i < changing_values_.size(); ++i) tell_sizes(values[i], changing_values_[i]);
+  // Of what is saved, hooks alone see something.
+  const bool tells_saved = autograd::default_saved_tensor_hooks() != nullptr;
+  const size_t num_told = parts_ && !tells_saved ? parts_->num_values : changing_values_.size();
+  for (size_t i = 0; i < std::min(num_told, changing_values_.size()); ++i)
+    tell_sizes(values[i], changing_values_[i]);
   if (parts_) values = record(inputs, std::move(values));
   if (!epilogue_) return values;
   std::vector<Value> all = inputs;
@@ -330,10 +334,11 @@ std::vector<Value> CompiledFunction::record(const std::vector<Value>& inputs,
     const auto place = [&](const Saved& s) {
       return s.kind == Saved::Kind::Input ? inputs[s.number] : all[s.number];
     };
+    const bool tells_saved = autograd::default_saved_tensor_hooks() != nullptr;
     std::vector<Value> to_save, primals;
     for (const Saved& saved : parts_->saved) {
       to_save.push_back(place(saved));
-      if (saved.kind == Saved::Kind::Input && !changing_inputs_.empty())
+      if (saved.kind == Saved::Kind::Input && tells_saved && !changing_inputs_.empty())
         tell_sizes(to_save.back(), changing_inputs_[saved.number]);
     }
     for (const Saved& saved : parts_->primals) primals.push_back(place(saved));

@@ -20,7 +20,8 @@ struct AotOptions {
   std::function<IntrusivePtr<dispatch::Mode>()> make_watcher;
   std::function<std::shared_ptr<void>()> backward_scope;
   std::function<void(fx::Graph& joint)> on_joint;  // changes the joint graph before it is cut
-  // Told at each run of values and saved tensors of which sizes are symbols, by dimension.
+  // Told at each run of values of which sizes are symbols, by dimension, and of such saved tensors
+  // where hooks see them.
   std::function<void(const Tensor& t, const std::vector<int64_t>& dims)> on_changing_sizes;
   PartitionOptions partition;
   // Cuts joint graphs instead of `partition`.
