@@ -276,6 +276,7 @@ class Cutter {
     for (const Node& node : graph) {
       const Value val = node.val();
       if (val.is<SymInt>()) look(val.get<SymInt>());
+      if (val.is<IntrusivePtr<SymNode>>()) look(SymInt(val.get<IntrusivePtr<SymNode>>()));
       dispatch::for_each_tensor(val, [&](const Tensor& t) {
         if (!t.defined()) return;
         for (const SymInt& size : t.sym_sizes()) look(size);
