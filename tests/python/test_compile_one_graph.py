@@ -53,6 +53,24 @@ def test_checks_of_data_are_made_at_every_call(name, backend):
     assert str(own.value) == str(plain.value)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_failed_checks_behind_writes(backend):
+    def function(x):
+        x.add_(1)
+        t._check_value((x > 0).all().item(), lambda: "all are positive")
+        x.mul_(2)
+        return x * 2
+
+    with t._dynamo.config.patch(capture_scalar_outputs=True):
+        compiled = whole(function, backend)
+        assert compiled(t.ones(2)).tolist() == [8, 8]
+        for _ in range(2):
+            x = t.full((2,), -3.0)
+            with pytest.raises(ValueError, match="all are positive"):
+                compiled(x)
+            assert x.tolist() == [-2, -2]
+
+
 def test_truth_of_a_number_from_data_is_a_result():
     with t._dynamo.config.patch(capture_scalar_outputs=True):
         compiled = whole(lambda x: bool(x.item()))

@@ -78,6 +78,11 @@ Ref guards_of(const Entry& entry, const Real& real) {
   return all;
 }
 
+// Programs traced ahead of time write to their inputs when everything is computed.
+bool does_all_or_nothing(PyObject* compiled) {
+  return is_compiled_graph(compiled) || PyObject_HasAttrString(compiled, "_writes_last");
+}
+
 int line_of(const State& state) {
   return PyCode_Addr2Line(state.code->object, 2 * state.now->unit);
 }
@@ -171,7 +176,7 @@ class ActiveCapture final : public dynamo::Capturing {
       entry->checks_memory = recorder_.writes_inputs();
       if (entry->checks_memory) recorder_.note_memory(*entry);
       // A graph that writes to nothing may be run again, by the program itself.
-      entry->is_transactional = entry->compiled && (is_compiled_graph(entry->compiled.get()) ||
+      entry->is_transactional = entry->compiled && (does_all_or_nothing(entry->compiled.get()) ||
                                                     !recorder_.writes_inputs());
       if (owner_.options_.filter && !owner_.filter(*entry, recorder_)) return false;
       region_.entries.push_back(std::move(entry));

@@ -259,7 +259,7 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   guards_.tensors.push_back(std::move(guard));
   if (has_symbols) guards_.shaped.push_back(source);
   tracer_->add_input(unique_name(name), fake);
-  const bool is_subclass = class_overrides(real);
+  const bool is_subclass = python::overrides(real);
   has_subclasses_ |= is_subclass;
   Ref object(checked(is_subclass ? tensor_object(Py_TYPE(real), fake) : wrap(fake)));
   input_of_[fake.impl()] = inputs_.size();

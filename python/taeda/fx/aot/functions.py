@@ -316,6 +316,8 @@ def aot_module_simplified(
         leaves = [*_state(mod).values(), *runtime_args]
         return pytree.tree_unflatten(compiled(leaves), out_spec)
 
+    # A capture may have the program itself run again what failed.
+    forward._writes_last = True
     forward.zero_grad = mod.zero_grad
     forward.named_parameters = mod.named_parameters
     forward.named_buffers = mod.named_buffers
