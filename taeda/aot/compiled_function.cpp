@@ -118,6 +118,10 @@ class CompiledNode final : public autograd::CustomNode {
 // The tensor itself, or one that is no view: a result has memory of its own.
 Tensor own_tensor(const Tensor& t) { return t.impl()->view_base() ? autograd::detached(t) : t; }
 
+bool is_same_tensor(const Value& a, const Value& b) {
+  return is_tensor(a) && is_tensor(b) && a.get<Tensor>().is_same(b.get<Tensor>());
+}
+
 const auto read_none = [](const std::string& name) -> Value {
   throw_error(ErrorKind::Attribute, str("the graph's attribute ", name, " is not given"));
 };
@@ -157,6 +161,7 @@ class Compiler {
     const fx::Retraced& t = made_->traced_;
     if (t.epilogue) made_->epilogue_.emplace(*t.epilogue);
     made_->is_sharing_ = !t.written.empty() && !fx::find_shared_memories(inputs_).empty();
+    if (t.epilogue) note_duplicates();
     keep_attributes(read);
     const auto attribute = [&](const std::string& name) { return made_->attributes_.at(name); };
     note_changing_sizes(*t.graph);
@@ -198,6 +203,14 @@ class Compiler {
     for (size_t d = 0; d < sizes.size(); ++d)
       if (sizes[d].is_symbolic()) dims.push_back(static_cast<int64_t>(d));
     return dims;
+  }
+  void note_duplicates() {
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      for (size_t j = 0; j < i; ++j) {
+        if (!is_same_tensor(inputs_[i], inputs_[j])) continue;
+        made_->duplicates_.emplace_back(i, j);
+        break;
+      }
   }
   void note_changing_sizes(const fx::Graph& graph) {
     if (!options_.on_changing_sizes) return;
@@ -259,14 +272,29 @@ void CompiledFunction::check_apart(const std::vector<Value>& inputs) const {
                   "not");
 }
 
+void CompiledFunction::check_duplicates(const std::vector<Value>& inputs) const {
+  for (const auto& [i, j] : duplicates_)
+    TAEDA_CHECK_KIND(ErrorKind::Assertion, is_same_tensor(inputs.at(i), inputs.at(j)),
+                     "At compilation time, graph ", options_.number,
+                     " was compiled under the assumption that input ", i,
+                     " would be a duplicate of input ", j,
+                     ", but at runtime this was not the case.  This indicates a guard bug in "
+                     "AOTAutograd or Dynamo, please file a bug to PyTorch.");
+}
+
 std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs) {
   check_apart(inputs);
+  check_duplicates(inputs);
   std::vector<Value> values = [&] {
     const autograd::NoGrad unrecorded;
     const ExcludeKeys cast_already(Key::Autocast);
     return forward_(inputs);
   }();
-  for (size_t i = 0; i < changing_values_.size(); ++i) tell_sizes(values[i], changing_values_[i]);
+  // Of what is saved, hooks alone see something.
+  const bool tells_saved = autograd::default_saved_tensor_hooks() != nullptr;
+  const size_t num_told = parts_ && !tells_saved ? parts_->num_values : changing_values_.size();
+  for (size_t i = 0; i < std::min(num_told, changing_values_.size()); ++i)
+    tell_sizes(values[i], changing_values_[i]);
   if (parts_) values = record(inputs, std::move(values));
   if (!epilogue_) return values;
   std::vector<Value> all = inputs;
@@ -306,10 +334,11 @@ std::vector<Value> CompiledFunction::record(const std::vector<Value>& inputs,
     const auto place = [&](const Saved& s) {
       return s.kind == Saved::Kind::Input ? inputs[s.number] : all[s.number];
     };
+    const bool tells_saved = autograd::default_saved_tensor_hooks() != nullptr;
     std::vector<Value> to_save, primals;
     for (const Saved& saved : parts_->saved) {
       to_save.push_back(place(saved));
-      if (saved.kind == Saved::Kind::Input && !changing_inputs_.empty())
+      if (saved.kind == Saved::Kind::Input && tells_saved && !changing_inputs_.empty())
         tell_sizes(to_save.back(), changing_inputs_[saved.number]);
     }
     for (const Saved& saved : parts_->primals) primals.push_back(place(saved));

@@ -20,7 +20,8 @@ struct AotOptions {
   std::function<IntrusivePtr<dispatch::Mode>()> make_watcher;
   std::function<std::shared_ptr<void>()> backward_scope;
   std::function<void(fx::Graph& joint)> on_joint;  // changes the joint graph before it is cut
-  // Told at each run of values and saved tensors of which sizes are symbols, by dimension.
+  // Told at each run of values of which sizes are symbols, by dimension, and of such saved tensors
+  // where hooks see them.
   std::function<void(const Tensor& t, const std::vector<int64_t>& dims)> on_changing_sizes;
   PartitionOptions partition;
   // Cuts joint graphs instead of `partition`.
@@ -31,6 +32,7 @@ struct AotOptions {
   bool stays_on_thread = false;
   IntrusivePtr<fx::FakeMode> fake_mode;  // null: that of the inputs, or a new one
   std::vector<Tensor> fakes;             // as fx::RetraceOptions has them
+  int64_t number = 0;                    // of the program, for messages
 };
 
 class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledFunction> {
@@ -57,6 +59,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   std::vector<Value> record(const std::vector<Value>& inputs, std::vector<Value> values);
   std::vector<Tensor> by_input(const std::vector<Value>& results) const;
   void check_apart(const std::vector<Value>& inputs) const;
+  void check_duplicates(const std::vector<Value>& inputs) const;
   const fx::CompiledFn& backward() const;
   void tell_sizes(const Value& value, const std::vector<int64_t>& dims) const;
 
@@ -68,6 +71,9 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   size_t num_inputs_ = 0;
   // Dimensions whose sizes are symbols, of inputs and of what the forward gives.
   std::vector<std::vector<int64_t>> changing_inputs_, changing_values_;
+  // Inputs that were the same tensor as one before, with that one, if the program does something to
+  // its inputs or gives views of them.
+  std::vector<std::pair<size_t, size_t>> duplicates_;
   bool is_sharing_ = false;  // inputs share memory that the program writes to
   // For gradients of gradients.
   AotOptions options_;

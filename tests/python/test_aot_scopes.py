@@ -191,3 +191,48 @@ def test_paths_of_pytorch_are_there():
     is_constructor = t._subclasses.fake_tensor._is_tensor_constructor
     aten = t.ops.aten
     assert is_constructor(aten.ones.default) and not is_constructor(aten.sin.default)
+
+
+def test_programs_for_one_tensor_twice_refuse_two():
+    def function(x, y):
+        x.unsqueeze_(0)
+        y.unsqueeze_(0)
+        return x + y
+
+    def tensor():
+        return t.randn(3, requires_grad=True).clone()
+
+    compiled, x = aot_function(function, nop), tensor()
+    assert compiled(x, x).shape == x.shape == (1, 1, 3)
+    x, y = tensor(), tensor()
+    with pytest.raises(AssertionError, match="that input 1 would be a duplicate of input 0"):
+        compiled(x, y)
+    assert x.shape == y.shape == (3,)
+    plain = aot_function(lambda x, y: x * y, nop)
+    assert t.equal(plain(x, x), x * x) and t.equal(plain(x, y), x * y)
+
+
+def test_columns_of_a_matrix_are_no_shared_memory():
+    graphs = []
+
+    def compiler(gm, inputs):
+        graphs.append(str(gm.graph))
+        return make_boxed_func(gm.forward)
+
+    def function(a, b):
+        a.mul_(3)
+        b.mul_(2)
+        return a + b
+
+    results = []
+    for run in (function, aot_function(function, compiler)):
+        x = t.arange(16.0).reshape(4, 4)
+        results.append((run(x[:, :2], x[:, 2:]), x))
+    assert t.equal(results[0][0], results[1][0]) and t.equal(results[0][1], results[1][1])
+    assert "zeros" not in graphs[0]  # no value that stands for the memory of both
+    overlapping = aot_function(function, compiler)
+    x = t.arange(16.0).reshape(4, 4)
+    overlapping(x[:, :3], x[:, 1:])
+    plain = t.arange(16.0).reshape(4, 4)
+    function(plain[:, :3], plain[:, 1:])
+    assert t.equal(x, plain)

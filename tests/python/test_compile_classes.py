@@ -21,9 +21,7 @@ def compiled(request):
     """compile() by each backend, without what was compiled before."""
     t._dynamo.reset()
     counters.clear()
-    return lambda f, **more: t.compile(
-        f, backend=request.param, **BACKENDS[request.param], **more
-    )
+    return lambda f, **more: t.compile(f, backend=request.param, **BACKENDS[request.param], **more)
 
 
 def shown(value):

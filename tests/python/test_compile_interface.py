@@ -155,6 +155,23 @@ def test_a_filter_sees_every_guard():
     assert number.orig_guard.text.endswith(".by == 2")
 
 
+def test_a_filter_reads_names_and_values_as_the_program_does():
+    seen = {}
+
+    def keep(entries):
+        seen.update({entry.name: repr(entry.value) for entry in entries})
+        return [not (entry.name == "y" and entry.value is None) for entry in entries]
+
+    @t.compile(backend="eager", options={"guard_filter_fn": keep})
+    def f(x, y):
+        return x + 1 if y is None else x + y
+
+    assert t.equal(f(X, None), X + 1)
+    assert seen["x"] == repr(X)
+    with compiler.set_stance("fail_on_recompile"):
+        assert t.equal(f(X, t.ones(3)), X + 1)
+
+
 @pytest.mark.parametrize(
     "name, notices_by, notices_size",
     [

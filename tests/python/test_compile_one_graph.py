@@ -6,6 +6,7 @@ import dataclasses
 import pytest
 from taeda._dynamo.testing import CompileCounter
 from taeda._dynamo.utils import clear_compilation_metrics, get_compilation_metrics
+from taeda.fx.experimental.symbolic_shapes import ShapeEnv
 
 import taeda as t
 
@@ -50,6 +51,24 @@ def test_checks_of_data_are_made_at_every_call(name, backend):
         with pytest.raises(plain.type) as own:
             compiled(-x)
     assert str(own.value) == str(plain.value)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_failed_checks_behind_writes(backend):
+    def function(x):
+        x.add_(1)
+        t._check_value((x > 0).all().item(), lambda: "all are positive")
+        x.mul_(2)
+        return x * 2
+
+    with t._dynamo.config.patch(capture_scalar_outputs=True):
+        compiled = whole(function, backend)
+        assert compiled(t.ones(2)).tolist() == [8, 8]
+        for _ in range(2):
+            x = t.full((2,), -3.0)
+            with pytest.raises(ValueError, match="all are positive"):
+                compiled(x)
+            assert x.tolist() == [-2, -2]
 
 
 def test_truth_of_a_number_from_data_is_a_result():
@@ -270,10 +289,11 @@ def test_writes_to_an_input_with_a_history(backend):
 
 def test_fakes_of_results_are_no_leaves():
     x = t.ones(3, requires_grad=True)
-    mode = t._subclasses.FakeTensorMode()
-    leaf, result = mode.from_tensor(x), mode.from_tensor(x * 2)
-    assert leaf.is_leaf and not result.is_leaf and result.requires_grad
-    result.add_(1)
+    for env in (None, ShapeEnv()):
+        mode = t._subclasses.FakeTensorMode(shape_env=env)
+        leaf, result = mode.from_tensor(x), mode.from_tensor(x * 2)
+        assert leaf.is_leaf and not result.is_leaf and result.requires_grad
+        result.add_(1)
 
 
 def test_detached_in_place():
@@ -346,3 +366,85 @@ def test_guard_failures_are_told():
     (failure,) = told
     assert failure.reason == "tensor 'x' size mismatch at index 0. expected 2, actual 5"
     assert failure.orig_code is function.__code__
+
+
+class Described:
+    scale = 3
+    sizes = [1, 2]
+
+    def double(self, x):
+        return x * 2
+
+
+def test_names_of_a_class():
+    def function(x, described):
+        names = type(described).__dict__
+        names["sizes"].append(len(names["sizes"]))
+        factor = names["scale"] if "scale" in names and "other" not in names else 1
+        return names["double"](described, x) * factor + len(vars(Described).get("sizes"))
+
+    x, described = t.ones(2), Described()
+    compiled = whole(function)
+    for count in (3, 4):
+        assert t.equal(compiled(x, described), x * 6 + count)
+        assert len(Described.sizes) == count
+    Described.scale = 5
+    assert t.equal(compiled(x, described), x * 10 + 5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_parameters_of_distributions_are_checked(backend):
+    distributions = t.distributions
+
+    def function(mean, scale):
+        normal = distributions.Normal(mean, scale)
+        return distributions.Independent(normal, 1).log_prob(mean)
+
+    mean, scale = t.randn(3, 4), t.ones(3, 4)
+    compiled = whole(function, backend)
+    assert t.allclose(compiled(mean, scale), function(mean, scale))
+    for arguments in ((mean, -scale), (mean * float("nan"), scale)):
+        with pytest.raises(ValueError) as plain:
+            function(*arguments)
+        with pytest.raises(ValueError) as own:
+            compiled(*arguments)
+        assert str(own.value) == str(plain.value)
+
+
+class Meta(type):
+    offset = 1
+
+    def __getattr__(cls, name):
+        return len(name) + cls.offset
+
+    @property
+    def count(cls):
+        return cls.scale * 2
+
+
+class Made(metaclass=Meta):
+    scale = 3
+
+
+class Getter:
+    def __init__(self, value):
+        self.value = value
+
+    def __call__(self, owner):
+        return self.value + owner.own
+
+
+class Owner:
+    own = 2
+    sum = property(Getter(5))
+
+
+def test_attributes_that_metaclasses_and_objects_compute():
+    def function(x, owner):
+        return x + Made.scale + Made.dynamic + Made.count + owner.sum
+
+    x, compiled = t.zeros(1), whole(function)
+    assert compiled(x, Owner()).item() == 3 + 8 + 6 + 7
+    Made.scale = 4
+    Owner.sum.fget.value = 1
+    assert compiled(x, Owner()).item() == function(x, Owner()).item() == 4 + 8 + 8 + 3

@@ -19,8 +19,17 @@ pt-x\td\topen: a message
 
 def test_the_share_leaves_out_what_is_to_come():
     assert made.row(GROUP, made.read_reasons(REASONS)) == (
-        "| pt-x | 10 | 6 | 1 | 1 | 0 | 1 | 1 | 75 % |"
+        "| pt-x | 10 | 6 | 1 | 1 | 0 | 0 | 1 | 1 | 75 % |"
     )
+
+
+def test_tests_under_another_name_count_where_they_pass():
+    reasons = made.read_reasons(REASONS.replace("open: a message", "another name: of the package"))
+    assert made.row(GROUP, reasons) == "| pt-x | 10 | 6 | 1 | 1 | 1 | 0 | 1 | 0 | 88 % |"
+    made.check_renamed([{"id": "pt-x", "passed": 1, "failures": {}}], reasons)
+    for renamed in ([], [{"id": "pt-x", "passed": 0, "failures": {"d": "E"}}]):
+        with pytest.raises(SystemExit, match="not all of the tests under another name"):
+            made.check_renamed(renamed, reasons)
 
 
 def test_every_test_has_its_line():

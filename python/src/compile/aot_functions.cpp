@@ -100,6 +100,7 @@ aot::AotOptions read_options(PyObject* o) {
     options.partition.memory_budget = read_memory_budget(budget);
   if (PyObject* table = option(o, "decompositions")) options.decompose = DecompositionTable(table);
   options.fake_mode = read_fake_mode(option(o, "fake_mode"));
+  if (PyObject* number = option(o, "number")) options.number = PyLong_AsLongLong(number);
   if (PyObject* fakes = option(o, "fakes"))
     for (const Value& v : read_values(fakes, "fakes is a list"))
       options.fakes.push_back(v.is<Tensor>() ? v.get<Tensor>() : Tensor());

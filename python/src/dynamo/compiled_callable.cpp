@@ -8,6 +8,7 @@
 #include "python/interop/errors.h"
 #include "python/interop/options.h"
 #include "python/interop/sym_numbers.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
 #include "python/src/dynamo/compiled_regions.h"
 #include "python/src/module_call.h"
@@ -208,6 +209,16 @@ PyObject* as_operator(PyObject*, PyObject*) {
 
 PyObject* is_capturing(PyObject*, PyObject*) { return wrap(dynamo::is_capturing()); }
 
+// A tensor, or a list or tuple that has one somewhere inside.
+bool has_tensor(PyObject* data) {
+  if (is_tensor(data)) return true;
+  if (!PyList_Check(data) && !PyTuple_Check(data)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(data); ++i)
+    if (has_tensor(PySequence_Fast_GET_ITEM(data, i))) return true;
+  return false;
+}
+PyObject* holds_tensor(PyObject*, PyObject* data) { return wrap(has_tensor(data)); }
+
 PyObject* is_unbacked(PyObject*, PyObject* number) {
   const fx::SymExprNode* node =
       is_symbolic(number) ? fx::SymExprNode::from(sym_node_of(number).get()) : nullptr;
@@ -250,6 +261,7 @@ PyMethodDef functions[] = {
     {"compiles_provisionally", compiles_provisionally, METH_NOARGS,
      "Whether what is compiled now will be compiled again at the next call."},
     {"is_capturing", is_capturing, METH_NOARGS, "Whether the caller is being captured."},
+    {"holds_tensor", holds_tensor, METH_O, "Whether it is, or nested lists have, a tensor."},
     {"is_unbacked", is_unbacked, METH_O, "Whether it is a number that only data tells."},
     {"substitute", substitute, METH_VARARGS,
      "substitute(function, with): captures enter another function in place of one."},

@@ -7,6 +7,7 @@
 #include "python/interop/errors.h"
 #include "python/src/compile/compiled_object.h"
 #include "python/src/dispatch/overrides.h"
+#include "python/src/dynamo/recorder_parts.h"
 #include "taeda/autograd/forward.h"
 #include "taeda/base/str.h"
 #include "taeda/core/generator.h"
@@ -76,6 +77,11 @@ Ref guards_of(const Entry& entry, const Real& real) {
                                          : "";
   add(Ref(checked(Py_BuildValue("(sss[]O)", "GLOBAL_STATE", "", modes, Py_None))));
   return all;
+}
+
+// Programs traced ahead of time write to their inputs when everything is computed.
+bool does_all_or_nothing(PyObject* compiled) {
+  return is_compiled_graph(compiled) || PyObject_HasAttrString(compiled, "_writes_last");
 }
 
 int line_of(const State& state) {
@@ -189,7 +195,7 @@ class ActiveCapture final : public dynamo::Capturing {
       entry->checks_memory = recorder_.writes_inputs();
       if (entry->checks_memory) recorder_.note_memory(*entry);
       // A graph that writes to nothing may be run again, by the program itself.
-      entry->is_transactional = entry->compiled && (is_compiled_graph(entry->compiled.get()) ||
+      entry->is_transactional = entry->compiled && (does_all_or_nothing(entry->compiled.get()) ||
                                                     !recorder_.writes_inputs());
       if (owner_.options_.filter && !owner_.filter(*entry, recorder_)) return false;
       region_.entries.push_back(std::move(entry));
@@ -279,7 +285,7 @@ void CompiledRegions::fail_whole(const std::string& reason, PyCodeObject* code, 
 }
 
 bool CompiledRegions::filter(Entry& entry, const GraphRecorder& recorder) {
-  const dynamo::SessionScope natively(nullptr);
+  const GraphRecorder::Natively natively(recorder);
   const size_t count = entry.guards.checks.size();
   try {
     const Ref given = guards_of(entry, [&](int source) { return recorder.real_at(source); });

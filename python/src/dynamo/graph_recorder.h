@@ -50,6 +50,8 @@ enum class Dynamic : uint8_t { WhereChanged, Always, Never };
 
 class GraphRecorder final : public dynamo::Recorder {
  public:
+  // A scope in which Python code of others runs as it does without a capture.
+  class Natively;
   // `compile(graph, inputs, fake mode)` gives a callable; borrowed.
   GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& guards, History& history,
                 Dynamic dynamic, PyObject* compile);
@@ -101,7 +103,6 @@ class GraphRecorder final : public dynamo::Recorder {
   bool writes_inputs() const;
 
  private:
-  class Natively;
   struct Input {
     Tensor fake;  // undefined for numbers
     Ref object;   // the stand-in

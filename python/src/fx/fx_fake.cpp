@@ -94,6 +94,7 @@ PyObject* from_tensor_sized(PyObject* self, PyObject* const* args, Py_ssize_t na
     const Tensor& real = expect_tensor(args[0], "the first argument");
     const SymIntVec sizes = read_sizes(args[1]), strides = read_sizes(args[2]);
     const Tensor fake = mode(self).from_tensor(real, sizes, strides, to_symint(args[3]));
+    fx::match_history(fake, real);
     mode(self).remember(real, fake);
     return wrap(fake);
   });

@@ -1,5 +1,7 @@
 """PyTorch's path of programs that are traced ahead of time: `taeda.fx.aot`."""
 
+import itertools
+
 from taeda.fx.aot.compilers import SerializableAOTDispatchCompiler
 from taeda.fx.aot.export import BackwardSignature, GraphSignature, aot_export_module
 from taeda.fx.aot.functions import (
@@ -12,7 +14,11 @@ from taeda.fx.aot.functions import (
 )
 from taeda.fx.aot.joint import aot_export_joint_simple
 
+# Numbers of compiled programs, in their order.
+AOT_COUNTER = itertools.count()
+
 __all__ = [
+    "AOT_COUNTER",
     "BackwardSignature",
     "GraphSignature",
     "SerializableAOTDispatchCompiler",

@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import inspect
 import itertools
-import re
 import types
 import typing
 import warnings
@@ -18,7 +17,7 @@ from taeda.compiler._callbacks import CallbackArgs, CallbackTrigger, callback_ha
 from taeda.compiler._capture import with_bodies
 from taeda.compiler._counters import counters, keep_reason
 from taeda.compiler._errors import BackendCompilerFailed
-from taeda.compiler._guards import GuardFail, as_filter
+from taeda.compiler._guards import GuardFail, as_filter, without_scope
 from taeda.compiler._metrics import measured
 from taeda.compiler._module import OptimizedModule
 from taeda.compiler._options import InductorBackend, NamedBackend
@@ -131,7 +130,7 @@ def _counting(context, limit):
             counters["recompile"][text] += 1
             if context.guard_fail_fn is not None:
                 # Locals of the program as it names them: x, where guards say L['x'].
-                context.guard_fail_fn(GuardFail(re.sub(r"L\['(\w+)'\]", r"\1", text), code))
+                context.guard_fail_fn(GuardFail(without_scope(text), code))
             return config.error_on_recompile
         elif what == "limit":
             counters["recompile_limit"][text] += 1

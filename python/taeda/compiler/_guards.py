@@ -1,6 +1,7 @@
 """Guards of compiled functions for people and for filters: what is checked before a call."""
 
 import dataclasses
+import re
 import typing
 
 from taeda.nn import Module, Parameter
@@ -89,6 +90,11 @@ class GuardFilterEntry:
     orig_guard: Guard
 
 
+def without_scope(name):
+    """The name of a source as the program writes it: x, where guards have L['x']."""
+    return re.sub(r"L\['(\w+)'\]", r"\1", name)
+
+
 # Kinds whose object is the value that the program had.
 _OF_VALUES = ("TENSOR_MATCH", "CONSTANT_MATCH", "ID_MATCH")
 
@@ -112,7 +118,7 @@ def _entries(rows):
         path = GuardPath(name, not modules.isdisjoint(sources), not own.isdisjoint(sources))
         has_value = kind in _OF_VALUES and value is not None
         yield GuardFilterEntry(
-            name=name,
+            name=without_scope(name),
             has_value=has_value,
             value=value if has_value else None,
             guard_type=kind,

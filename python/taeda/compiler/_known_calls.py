@@ -279,7 +279,8 @@ def kinds():
         table[function] = UNKNOWN
     table[_C._dynamo.set_fails_at_breaks] = SETS_OWN_MODE
     table[collections.namedtuple] = table[overrides._keeps_class] = CONSTANT
-    table[_C._dynamo.is_capturing] = table[_C._dynamo.is_unbacked] = PURE
+    for name in ("is_capturing", "is_unbacked", "holds_tensor"):
+        table[getattr(_C._dynamo, name)] = PURE
     table.update(_noted)
     return table
 

@@ -7,7 +7,7 @@ import copyreg
 
 import taeda
 from taeda import _sym
-from taeda._C._dynamo import as_operator, is_unbacked
+from taeda._C._dynamo import as_operator, holds_tensor, is_unbacked
 from taeda._sym import _raise_unless
 
 __all__ = ["SUBSTITUTES"]
@@ -69,7 +69,13 @@ def _reduce_ex(self, protocol):
 
 
 def _text_of(message):
-    return None if message is None else str(message())
+    """The text of a failure; None where it may be made of data.
+
+    A graph that fails is run again by the program itself, which has its own text.
+    """
+    if message is None or message.__closure__ is not None:
+        return None
+    return str(message())
 
 
 def _check_condition(error_type, cond, text):
@@ -101,12 +107,6 @@ def _check_tensor_all(cond, message=None):
 # ---- tensors of lists ----
 
 
-def _has_tensor(data):
-    if isinstance(data, _Tensor):
-        return True
-    return isinstance(data, (list, tuple)) and any(_has_tensor(item) for item in data)
-
-
 def _stacked(data):
     """A list of numbers and tensors of one element as a tensor."""
     if isinstance(data, _Tensor):
@@ -119,6 +119,6 @@ def _stacked(data):
 @substitute(taeda.tensor)
 def _make_tensor(data, **kwargs):
     others = set(kwargs) - {"dtype", "device"}
-    if others or isinstance(data, _Tensor) or not _has_tensor(data):
+    if others or isinstance(data, _Tensor) or not holds_tensor(data):
         return as_operator(taeda.tensor, (data,), kwargs)
     return _stacked(data).to(**kwargs) if kwargs else _stacked(data)

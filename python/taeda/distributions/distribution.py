@@ -53,14 +53,16 @@ class Distribution:
             ):
                 continue  # follows from another parameter
             value = getattr(self, name)
-            if not constraint.check(value).all():
-                raise ValueError(
-                    f"Expected parameter {name} "
-                    f"({type(value).__name__} of shape {tuple(value.shape)}) "
-                    f"of distribution {self!r} "
-                    f"to satisfy the constraint {constraint!r}, "
-                    f"but found invalid values:\n{value}"
-                )
+            taeda._check_tensor_all_with(
+                ValueError, constraint.check(value), self._parameter_text(name, value, constraint)
+            )
+
+    def _parameter_text(self, name, value, constraint):
+        return lambda: (
+            f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) "
+            f"of distribution {self!r} to satisfy the constraint {constraint!r}, "
+            f"but found invalid values:\n{value}"
+        )
 
     def _set_parameters(self, validate_args, **parameters):
         """Keeps parameters as tensors of one shape, the batch's."""
@@ -202,14 +204,15 @@ class Distribution:
                 stacklevel=3,
             )
             return
-        if not support.check(value).all():
-            raise ValueError(
-                "Expected value argument "
-                f"({type(value).__name__} of shape {tuple(value.shape)}) "
-                f"to be within the support ({support!r}) "
-                f"of the distribution {self!r}, "
+        taeda._check_tensor_all_with(
+            ValueError,
+            support.check(value),
+            lambda: (
+                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) "
+                f"to be within the support ({support!r}) of the distribution {self!r}, "
                 f"but found invalid values:\n{value}"
-            )
+            ),
+        )
 
     def _checked(self, value):
         """The value, which must lie in the support where values are checked."""

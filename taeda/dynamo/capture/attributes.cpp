@@ -183,6 +183,20 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   throw Raised{};
 }
 
+// The getter of a property: a function, or an object of the program that is called.
+PyObject* Capture::call_getter(PyObject* getter, PyObject* object) {
+  if (getter != nullptr && PyFunction_Check(getter)) return call_nested(getter, {object});
+  static PyObject* const call_name = interned("__call__");
+  PyTypeObject* type = getter == nullptr ? nullptr : Py_TYPE(getter);
+  const bool is_plain = type != nullptr && is_plain_instance(type);
+  PyObject* function = is_plain ? _PyType_Lookup(type, call_name) : nullptr;
+  if (function == nullptr || !PyFunction_Check(function))
+    throw Break{"a property without a function"};
+  check_class(type);
+  Owned own(import(getter, pin(getter)));
+  return call_nested(function, {own.get(), object});
+}
+
 // What an attribute that was found in a class is for an object, or for the class where `object` is
 // null.
 PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, PyObject* name) {
@@ -196,8 +210,7 @@ PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, P
   if (Py_IS_TYPE(found, &PyProperty_Type)) {
     if (object == nullptr) return note_outside(found, source, true);
     Owned getter(PyObject_GetAttrString(found, "fget"));
-    if (!getter || !PyFunction_Check(getter.get())) throw Break{"a property without a function"};
-    return call_nested(getter.get(), {object});
+    return call_getter(getter.get(), object);
   }
   const bool is_wrapped =
       Py_IS_TYPE(found, &PyStaticMethod_Type) || Py_IS_TYPE(found, &PyClassMethod_Type);
@@ -221,9 +234,28 @@ PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, P
   return need(get(found, object, reinterpret_cast<PyObject*>(type)));
 }
 
+// __dict__ of a class: a view of a dict with stand-ins. The class does not change.
+PyObject* Capture::names_of_class(PyTypeObject* type) {
+  auto* object = reinterpret_cast<PyObject*>(type);
+  Owned shown(need(PyObject_GetAttrString(object, "__dict__")));
+  Owned items(need(PyMapping_Items(shown.get())));
+  Owned names(need(PyDict_New()));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
+    PyObject* item = PyList_GET_ITEM(items.get(), i);
+    PyObject* key = PyTuple_GET_ITEM(item, 0);
+    Owned value(
+        import(PyTuple_GET_ITEM(item, 1), sources_.of(Step::TypeLookup, pin(object), 0, key)));
+    need(PyDict_SetItem(names.get(), key, value.get()));
+  }
+  return need(PyDictProxy_New(names.get()));
+}
+
 PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
   check_class(type);
   check_class(Py_TYPE(type));
+  if (is_named(name, "__dict__") &&
+      _PyType_Lookup(Py_TYPE(type), name) == _PyType_Lookup(&PyType_Type, name))
+    return names_of_class(type);
   if (is_enum_class(type)) {
     PyObject* member = need(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name));
     keep(member);
@@ -233,8 +265,19 @@ PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
   PyObject* of_meta = _PyType_Lookup(Py_TYPE(type), name);
   const bool is_meta = of_meta != nullptr && (found == nullptr || is_data_descriptor(of_meta));
   if (is_meta || found == nullptr) {
-    if (Py_TYPE(type) != &PyType_Type && found == nullptr && of_meta == nullptr)
-      throw Break{"an attribute of a class that its class makes up"};
+    auto* object = reinterpret_cast<PyObject*>(type);
+    // What a class statement of the metaclass holds.
+    if (of_meta != nullptr &&
+        (Py_IS_TYPE(of_meta, &PyProperty_Type) || PyFunction_Check(of_meta) ||
+         Py_TYPE(of_meta)->tp_descr_get == nullptr))
+      return bind(of_meta, object, Py_TYPE(type), name);
+    if (Py_TYPE(type) != &PyType_Type && found == nullptr && of_meta == nullptr) {
+      static PyObject* const fallback = interned("__getattr__");
+      PyObject* getter = _PyType_Lookup(Py_TYPE(type), fallback);
+      if (getter == nullptr || !PyFunction_Check(getter))
+        throw Break{"an attribute of a class that its class makes up"};
+      return call_nested(getter, {object, name});
+    }
     Owned value(need(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name)));
     const bool is_shown = PyUnicode_Check(value.get()) || PyType_Check(value.get()) ||
                           PyTuple_Check(value.get()) || PyCFunction_Check(value.get()) ||

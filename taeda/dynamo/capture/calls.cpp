@@ -508,7 +508,11 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
       return PyLong_FromVoidPtr(values[0]);
     }
     if (callable == callable_ && count == 1) return PyBool_FromLong(PyCallable_Check(values[0]));
-    if (callable == vars_ && count == 1 && !PyType_Check(values[0])) {
+    if (callable == vars_ && count == 1 && PyType_Check(values[0])) {
+      static PyObject* const dict_name = PyUnicode_InternFromString("__dict__");
+      return attribute(values[0], dict_name);
+    }
+    if (callable == vars_ && count == 1) {
       if (PyObject* names = attributes_of(values[0])) return Py_NewRef(names);
     }
     if (callable == len_ && count == 1) {

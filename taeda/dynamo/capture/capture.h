@@ -148,6 +148,8 @@ class Capture final : public Capturing {
   PyObject* attribute(PyObject* object, PyObject* name);
   PyObject* instance_attribute(PyObject* object, PyObject* name, bool is_plain = false);
   PyObject* class_attribute(PyTypeObject* type, PyObject* name);
+  PyObject* names_of_class(PyTypeObject* type);
+  PyObject* call_getter(PyObject* getter, PyObject* object);
   PyObject* function_attribute(PyObject* object, PyObject* name);
   PyObject* tensor_attribute(PyObject* object, PyObject* name);
   PyObject* tensor_attributes_of(PyObject* object);

@@ -148,6 +148,8 @@ class Compiled:
     """
 
     def __init__(self, function, leaves, compilers, dynamic=False):
+        from taeda._functorch import aot_autograd
+
         self._is_tensor = [isinstance(leaf, taeda.Tensor) for leaf in leaves]
         # Numbers that change are symbols here.
         self._is_input = [
@@ -165,7 +167,8 @@ class Compiled:
                 [next(values if is_input else constants) for is_input in self._is_input]
             )
 
-        options = {"fake_mode": mode, "fakes": fakes, **compilers}
+        number = next(aot_autograd.AOT_COUNTER)
+        options = {"fake_mode": mode, "fakes": fakes, "number": number, **compilers}
         counters["aot_autograd"]["total"] += 1
         self.compiled = _C._aot.compile(program, inputs, options)
         counters["aot_autograd"]["ok"] += 1
@@ -318,6 +321,8 @@ def aot_module_simplified(
         leaves = [*_state(mod).values(), *runtime_args]
         return pytree.tree_unflatten(compiled(leaves), out_spec)
 
+    # A capture may have the program itself run again what failed.
+    forward._writes_last = True
     forward.zero_grad = mod.zero_grad
     forward.named_parameters = mod.named_parameters
     forward.named_buffers = mod.named_buffers
