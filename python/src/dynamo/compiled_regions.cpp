@@ -268,7 +268,11 @@ bool CompiledRegions::tell(const char* what, const std::string& text, PyCodeObje
   Ref done(PyObject_CallFunction(options_.report.get(), "sssisO", what, text.c_str(), file.c_str(),
                                  line, instruction.c_str(),
                                  code ? reinterpret_cast<PyObject*>(code) : Py_None));
-  if (!done) PyErr_WriteUnraisable(options_.report.get());
+  if (!done && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+    PyErr_Clear();
+    PyErr_SetInterrupt();
+  }
+  if (!done && PyErr_Occurred()) PyErr_WriteUnraisable(options_.report.get());
   return done.get() == Py_True;
 }
 

@@ -304,7 +304,11 @@ class Statements:
         text = self.values.text
         if getattr(target, "__module__", None) == "_operator" and not node.kwargs:
             if target in _SIGNS:
-                return f"{result} = {_SIGNS[target].format(*map(text, args))}"
+                operands = [text(arg) for arg in args]
+                # A power binds closer than the sign of its base.
+                if target is operator.pow and operands[0].startswith("-"):
+                    operands[0] = f"({operands[0]})"
+                return f"{result} = {_SIGNS[target].format(*operands)}"
             if target in _INPLACE_SIGNS:
                 statement = _INPLACE_SIGNS[target].format(*map(text, args))
                 return f"{statement};  {result} = {text(args[0])}"

@@ -1,6 +1,7 @@
 // Calls: Python functions are entered, functions of tensors become nodes, functions of C that are
 // known to do nothing else run on stand-ins; everything else is a break.
 #include <algorithm>
+#include <string_view>
 
 #include "python/interop/sym_numbers.h"
 #include "taeda/autograd/grad_mode.h"
@@ -16,6 +17,23 @@ PyObject* builtin(const char* name) {
   PyObject* found = PyObject_GetAttrString(builtins, name);
   Py_XDECREF(found);  // the module keeps it
   return found;
+}
+
+// Functions that see what stands for a number, where C calls them: map(type, numbers).
+bool asks_for_classes(PyObject* object) {
+  static PyObject* const isinstance_ = builtin("isinstance");
+  static PyObject* const id_ = builtin("id");
+  return object == reinterpret_cast<PyObject*>(&PyType_Type) || object == isinstance_ ||
+         object == id_;
+}
+
+// Functions and classes of C that call one of their arguments.
+bool is_iterated(PyObject* callable) {
+  static PyObject* const known[] = {builtin("map"),    builtin("filter"),
+                                    builtin("sorted"), builtin("min"),
+                                    builtin("max"),    imported("itertools", "starmap"),
+                                    imported("itertools", "groupby")};
+  return std::find(std::begin(known), std::end(known), callable) != std::end(known);
 }
 
 // The attribute of a class that a bound method of C belongs to.
@@ -90,6 +108,19 @@ const PyFunctionObject* fields_of(PyObject* function) {
   return reinterpret_cast<PyFunctionObject*>(function);
 }
 
+// __instancecheck__ of a class of classes that the program wrote; null for others. Borrowed.
+PyObject* own_instance_check(PyObject* type) {
+  if (!PyType_Check(type) || Py_TYPE(type) == &PyType_Type) return nullptr;
+  static PyObject* const name = PyUnicode_InternFromString("__instancecheck__");
+  PyObject* found = _PyType_Lookup(Py_TYPE(type), name);
+  if (found == nullptr || !PyFunction_Check(found)) return nullptr;
+  PyObject* module = PyDict_GetItemString(PyFunction_GET_GLOBALS(found), "__name__");
+  const char* text = module != nullptr ? PyUnicode_AsUTF8(module) : nullptr;
+  const std::string_view place(text != nullptr ? text : "");
+  const bool is_known = place.starts_with("taeda") || place == "abc" || place == "typing";
+  return is_known ? nullptr : found;
+}
+
 bool is_exception_class(PyObject* callable) {
   return PyType_Check(callable) &&
          PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(callable),
@@ -156,6 +187,8 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
   }
   for (PyObject* value : call.values) {
     if (is_opaque(value)) throw Break{name_of(call.callable) + " of an object that is not known"};
+    if (asks_for_classes(value) && is_iterated(call.callable))
+      throw Break{"an iterator of C that asks for classes"};
     if (is_address(value) && twin_of(call.values[0]) != nullptr)
       throw Break{"the address of an object in a container of the program"};
     open_deep(value);
@@ -462,6 +495,11 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
     if (callable == round_ && count == 2 && python::is_symbolic(values[0]))
       throw Break{"round of a symbol"};
     if (callable == isinstance_ && count == 2 && recorder_.is_value(values[0])) {
+      if (PyObject* asked = own_instance_check(values[1])) {
+        check_class(Py_TYPE(values[1]));
+        Owned answer(call_nested(asked, {values[1], values[0]}));
+        return PyBool_FromLong(PyObject_IsTrue(answer.get()));
+      }
       const int is_one = PyObject_IsSubclass(
           reinterpret_cast<PyObject*>(recorder_.class_of(values[0])), values[1]);
       need(is_one);
