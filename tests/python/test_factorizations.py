@@ -222,3 +222,20 @@ def test_mapped_solutions(in_dims):
         for i in range(4)
     ]
     assert t.allclose(mapped, t.stack(rows))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        t.geqrf,
+        t.linalg.qr,
+        t.linalg.lu_factor_ex,
+        t.linalg.matrix_exp,
+        lambda x: t.linalg.householder_product(x, x),
+        lambda x: t.linalg.solve(x, x),
+        lambda x: t.linalg.solve_triangular(x, x, upper=True),
+    ],
+)
+def test_a_batch_of_vectors_is_no_matrix(function):
+    with pytest.raises(RuntimeError, match="at least 2 dimensions|2 or more dimensions"):
+        t.vmap(function)(t.ones(2, 2))

@@ -24,18 +24,45 @@ struct Aligned {
   }
 };
 
+// Before the batch is in front: with it a vector would pass for a matrix.
+void check_matrix(const Batched& x, const char* op, const char* name = "A") {
+  TAEDA_CHECK(x.rank() >= 2, op, ": The input tensor ", name, " must have at least 2 dimensions.");
+}
+
 // Results that are empty because they are not asked for have no batch.
 Batched batched_if(bool has_batch, const Tensor& t) { return {t, has_batch ? 0 : -1}; }
 
 }  // namespace
 
+std::tuple<Batched, Batched> geqrf(const Batched& self) {
+  TAEDA_CHECK(self.rank() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
+  const auto [a, tau] = taeda::geqrf(self.front());
+  return {Batched(a, 0), Batched(tau, 0)};
+}
+
+Batched linalg_householder_product(const Batched& input, const Batched& tau) {
+  TAEDA_CHECK(input.rank() >= 2,
+              "torch.linalg.householder_product: input must have at least 2 dimensions.");
+  const SymInt& size = batch_context().size;
+  return {taeda::linalg_householder_product(input.front_expanded(size), tau.front_expanded(size)),
+          0};
+}
+
+Batched linalg_matrix_exp(const Batched& self) {
+  check_matrix(self, "linalg.matrix_exp");
+  return {taeda::linalg_matrix_exp(self.front()), 0};
+}
+
 std::tuple<Batched, Batched> linalg_qr(const Batched& A, std::string_view mode) {
+  check_matrix(A, "linalg.qr");
   const auto [q, r] = taeda::linalg_qr(A.front(), mode);
   return {batched_if(QrMode(mode).has_q, q), Batched(r, 0)};
 }
 
 Batched linalg_solve_triangular(const Batched& self, const Batched& B, bool upper, bool left,
                                 bool unitriangular) {
+  check_matrix(self, "linalg.solve_triangular");
+  check_matrix(B, "linalg.solve_triangular", "B");
   const Aligned both(self, B);
   return {taeda::linalg_solve_triangular(both.a, both.b, upper, left, unitriangular), 0};
 }
@@ -43,12 +70,14 @@ Batched linalg_solve_triangular(const Batched& self, const Batched& B, bool uppe
 // An error is found in the results, where the number of the example is not one of the program's.
 std::tuple<Batched, Batched, Batched> linalg_lu_factor_ex(const Batched& A, bool pivot,
                                                           bool check_errors) {
+  check_matrix(A, "torch.lu_factor");
   const auto [factors, pivots, info] = taeda::linalg_lu_factor_ex(A.front(), pivot, check_errors);
   return {Batched(factors, 0), Batched(pivots, 0), Batched(info, 0)};
 }
 
 std::tuple<Batched, Batched, Batched> lu_unpack(const Batched& LU_data, const Batched& LU_pivots,
                                                 bool unpack_data, bool unpack_pivots) {
+  check_matrix(LU_data, "torch.lu_unpack", "LU_data");
   const SymInt& size = batch_context().size;
   const auto [p, l, u] = taeda::lu_unpack(
       LU_data.front_expanded(size), LU_pivots.front_expanded(size), unpack_data, unpack_pivots);
@@ -57,6 +86,11 @@ std::tuple<Batched, Batched, Batched> lu_unpack(const Batched& LU_data, const Ba
 
 Batched linalg_lu_solve(const Batched& LU, const Batched& pivots, const Batched& B, bool left,
                         bool adjoint) {
+  check_matrix(LU, "linalg.lu_solve", "LU");
+  check_matrix(B, "linalg.lu_solve", "B");
+  TAEDA_CHECK(pivots.rank() == LU.rank() - 1,
+              "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the "
+              "matrix");
   const SymInt& size = batch_context().size;
   const bool are_factors_batched = LU.is_batched() || pivots.is_batched();
   const int64_t rank = std::max(LU.rank(), B.rank());
@@ -73,6 +107,7 @@ Batched linalg_lu_solve(const Batched& LU, const Batched& pivots, const Batched&
 
 std::tuple<Batched, Batched, Batched, Batched> _linalg_solve_ex(const Batched& A, const Batched& B,
                                                                 bool left, bool check_errors) {
+  check_matrix(A, "linalg.solve");
   const SymInt& size = batch_context().size;
   const Tensor matrices = A.front_expanded(size), sides = B.front_expanded(size);
   // The same of one example: whether its right side is a vector per matrix.
