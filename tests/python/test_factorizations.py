@@ -237,5 +237,5 @@ def test_mapped_solutions(in_dims):
     ],
 )
 def test_a_batch_of_vectors_is_no_matrix(function):
-    with pytest.raises(RuntimeError, match="at least 2 dimensions|2 or more dimensions"):
+    with pytest.raises(RuntimeError, match=r"at least 2 dimensions|2 or more dimensions"):
         t.vmap(function)(t.ones(2, 2))
