@@ -4,6 +4,7 @@
 #include <new>
 
 #include "python/interop/gil.h"
+#include "taeda/base/linalg_error.h"
 #include "taeda/fx/shapes/shape_env.h"
 
 namespace taeda::python {
@@ -45,6 +46,16 @@ bool set_symbolic_error(const Error& e) {
   return true;
 }
 
+// Sets the class that Python's side keeps for factorizations; false for errors of other kinds.
+bool set_linalg_error(const Error& e) {
+  if (!dynamic_cast<const LinAlgError*>(&e)) return false;
+  const Ref errors(PyImport_ImportModule("taeda._errors"));
+  if (!errors) return true;
+  const Ref type(PyObject_GetAttrString(errors.get(), "LinAlgError"));
+  if (type) set_error(type.get(), e.what());
+  return true;
+}
+
 // The pending error as an exception with its traceback; nothing is pending afterwards.
 PyObject* take_exception() {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
@@ -76,7 +87,7 @@ void translate_exception() {
   } catch (const PythonError& e) {
     e.restore();
   } catch (const Error& e) {
-    if (set_symbolic_error(e)) return;
+    if (set_symbolic_error(e) || set_linalg_error(e)) return;
     set_error(exception_type(e.kind()), e.what());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();

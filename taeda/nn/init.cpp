@@ -6,6 +6,7 @@
 
 #include "taeda/autograd/guards.h"
 #include "taeda/base/error.h"
+#include "taeda/ops/factorizations/functions.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::nn::init {
@@ -91,6 +92,19 @@ Tensor kaiming_normal_(Tensor tensor, double a, FanModeType mode, NonlinearityTy
 Tensor kaiming_uniform_(Tensor tensor, double a, FanModeType mode, NonlinearityType nonlinearity) {
   const double bound = bound_of(kaiming_std(tensor, a, mode, nonlinearity));
   return uniform_(std::move(tensor), -bound, bound);
+}
+
+Tensor orthogonal_(Tensor tensor, double gain) {
+  const NoGradGuard no_grad;
+  TAEDA_CHECK(tensor.dim() >= 2, "Only tensors with 2 or more dimensions are supported");
+  if (tensor.numel() == 0) return tensor;
+  const int64_t rows = tensor.size(0), columns = tensor.numel() / rows;
+  const Tensor drawn = taeda::randn({rows, columns}, tensor.dtype(), {}, tensor.device());
+  const bool is_wide = rows < columns;
+  const auto [q, r] = taeda::linalg_qr(is_wide ? drawn.t() : drawn);
+  const Tensor signed_q = q * r.diagonal().sign();  // uniform over all such matrices
+  tensor.copy_((is_wide ? signed_q.t() : signed_q).reshape(tensor.sym_sizes())).mul_(Scalar(gain));
+  return tensor;
 }
 
 Tensor sparse_(Tensor tensor, double sparsity, double std) {

@@ -28,6 +28,8 @@ TAEDA_API Tensor kaiming_normal_(Tensor tensor, double a = 0, FanModeType mode =
                                  NonlinearityType nonlinearity = kLeakyReLU);
 TAEDA_API Tensor kaiming_uniform_(Tensor tensor, double a = 0, FanModeType mode = kFanIn,
                                   NonlinearityType nonlinearity = kLeakyReLU);
+// A matrix with orthonormal rows or columns, times gain; further dimensions count as columns.
+TAEDA_API Tensor orthogonal_(Tensor tensor, double gain = 1);
 // A matrix whose columns each have round(sparsity * rows) zeros at random places.
 TAEDA_API Tensor sparse_(Tensor tensor, double sparsity, double std = 0.01);
 TAEDA_API Tensor xavier_normal_(Tensor tensor, double gain = 1);

@@ -316,6 +316,8 @@ TEST(Init, FansAndBounds) {
   EXPECT_NEAR(init::calculate_gain(kTanh), 5.0 / 3, 1e-12);
   const Tensor matrix = init::sparse_(taeda::empty({10, 3}), 0.5);
   EXPECT_EQ(matrix.eq(0).sum().item<int64_t>(), 15);
+  const Tensor rows = init::orthogonal_(taeda::empty({3, 2, 4}), 2).reshape({3, 8});
+  EXPECT_TRUE(taeda::allclose(rows.mm(rows.t()), taeda::eye(3) * 4, 1e-4, 1e-5));
   init::dirac_(weight);
   EXPECT_EQ(weight.sum().item<double>(), 4);
   EXPECT_EQ(weight[2][2][1].item<double>(), 1);

@@ -21,7 +21,10 @@ REFUSES_HALVES |= {"cdist", "_cdist_forward", "_cdist_backward"}
 REFUSES_HALVES |= {"pdist", "_pdist_forward", "_pdist_backward"}
 REFUSES_HALVES |= {"quantile", "quantile.scalar", "nanquantile", "nanquantile.scalar"}
 REFUSES_HALVES |= {"special_zeta", "special_zeta.self_scalar", "special_zeta.other_scalar"}
-REFUSES_HALVES.add("linalg_vander")
+REFUSES_HALVES |= {"linalg_vander", "geqrf", "orgqr", "linalg_householder_product"}
+REFUSES_HALVES |= {"qr", "linalg_qr", "linalg_solve_triangular", "linalg_lu_factor"}
+REFUSES_HALVES |= {"linalg_lu_factor_ex", "linalg_lu_solve", "_linalg_solve_ex"}
+REFUSES_HALVES |= {"linalg_solve_ex", "linalg_solve"}
 FAMILIES_WITHOUT_HALVES = ("bessel", "error_functions", "polynomials")
 REFUSES_HALVES |= {
     key for key, r in record_calls.records().items() if r.family in FAMILIES_WITHOUT_HALVES

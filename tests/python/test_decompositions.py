@@ -45,7 +45,7 @@ EXACT += ("rand_like", "randn_like", "floor_divide", "_div_floor", "_div_trunc",
 # Strided arguments: the parts' results follow them otherwise than the operator's do.
 OTHER_STRIDES = {"leaky_relu_backward", "masked_fill", "index_copy", "index_add"}
 OTHER_STRIDES |= {"_softmax_backward_data", "_log_softmax_backward_data"}
-OTHER_STRIDES |= {"_fused_cross_entropy_backward"}
+OTHER_STRIDES |= {"_fused_cross_entropy_backward", "linalg_householder_product", "orgqr"}
 # Of a total weight that is a list of one number, which the operator takes.
 NO_LISTS = {"nll_loss_backward", "nll_loss2d_backward"}
 

@@ -205,7 +205,7 @@ def result(r, s, call):
     if named:
         fields = ", ".join(f'"{x.name}"' for x in s.returns)
         return (
-            f'static PyTypeObject* const type = named_result_type("{r.python_name}", {{{fields}}});\n'
+            f'static PyTypeObject* const type = named_result_type("{r.schema.name}", {{{fields}}});\n'
             f"        return wrap_named(type, {call});"
         )
     return f"return wrap({call});"

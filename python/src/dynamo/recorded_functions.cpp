@@ -133,10 +133,14 @@ PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
       return;
     }
     const auto object = objects.find(&input);
-    if (object == objects.end()) throw Break{"a function that takes a part of a result"};
+    const dispatch::Value val = input.val();
+    const bool is_size = object == objects.end() && val.is<SymInt>();
+    if (object == objects.end() && !is_size)
+      throw Break{"a function that takes a part of a result"};
+    const Ref given(is_size ? wrap(val.get<SymInt>()) : Py_NewRef(object->second));
     own[&input] = &body->placeholder(input.name());
-    own[&input]->set_val(input.val());
-    if (PyList_Append(taken.get(), object->second) < 0) throw_python_error();
+    own[&input]->set_val(val);
+    if (!given || PyList_Append(taken.get(), given.get()) < 0) throw_python_error();
   };
   const Ref results(checked(PyList_New(0)));
   for_each_tensor(result, [&](PyObject* o) {

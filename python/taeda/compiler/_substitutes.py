@@ -11,6 +11,9 @@ import operator
 import taeda
 import taeda.library
 from taeda._C._dynamo import as_operator, capture_body
+from taeda.fx.control_flow.streamed_attention import streamed_attention
+from taeda.nn.attention import flex_attention as flex
+from taeda.nn.attention._streamed import Blocks
 from taeda.utils import checkpoint as checkpoints
 from taeda.utils._pytree import tree_map
 
@@ -140,3 +143,50 @@ def _call_cond(pred, first, second, first_taken, second_taken):
         lambda *all_taken: second(*all_taken[count:]),
         (*first_taken, *second_taken),
     )
+
+
+@_substitute(flex.flex_attention)
+def _flex_attention(
+    query,
+    key,
+    value,
+    score_mod=None,
+    block_mask=None,
+    scale=None,
+    enable_gqa=False,
+    return_lse=False,
+    kernel_options=None,
+    *,
+    return_aux=None,
+):
+    flex.check_call(query, key, value, block_mask, enable_gqa, return_lse, return_aux)
+    blocks = Blocks(query, key, value, score_mod, block_mask, scale)
+    full, full_taken, _ = capture_body(blocks.full_step, blocks.places, {})
+    cut, cut_taken, _ = capture_body(blocks.cut_step, blocks.places, {})
+    results = as_operator(
+        _call_streamed,
+        (
+            (full, tuple(full_taken), blocks.roles_of(full_taken)),
+            (cut, tuple(cut_taken), blocks.roles_of(cut_taken)),
+            *blocks.arguments(),
+        ),
+        {},
+    )
+    return flex.chosen_results(*results, return_lse, return_aux)
+
+
+def _call_streamed(full, cut, operands, places, lists, settings):
+    """Streamed attention with bodies that take places, by number, and other tensors, by -1."""
+    others, steps = [], []
+    for body, taken, roles in (full, cut):
+        steps.append(_placed(body, roles, len(places) + len(others)))
+        others += [tensor for tensor, role in zip(taken, roles) if role < 0]
+    return streamed_attention(*steps, operands, places, tuple(others), lists, settings)
+
+
+def _placed(body, roles, first):
+    def step(*given):
+        rest = iter(given[first:])
+        return body(*(next(rest) if role < 0 else given[role] for role in roles))
+
+    return step

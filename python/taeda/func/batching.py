@@ -194,10 +194,20 @@ def _run_in_chunks(func, size, dims, leaves, spec, out_dims, randomness, kwargs,
     return _join(pieces, out_dims, func)
 
 
+def _flat_dims(in_dims, args):
+    """The dimension of each argument where these are tensors alone: nothing to flatten."""
+    if not args or not all(type(a) is _Tensor for a in args):
+        return None
+    if type(in_dims) is int:
+        return (in_dims,) * len(args)
+    is_flat = type(in_dims) is tuple and len(in_dims) == len(args)
+    return in_dims if is_flat and all(d is None or type(d) is int for d in in_dims) else None
+
+
 def vmap_impl(func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs):
-    if type(in_dims) is int and args and all(type(a) is _Tensor for a in args):
-        # Tensors only, all mapped over the same dimension: nothing to flatten.
-        dims = [_check_dim(func, in_dims, a, in_dims) for a in args]
+    given = _flat_dims(in_dims, args)
+    if given is not None:
+        dims = [_check_dim(func, in_dims, a, dim) for a, dim in zip(args, given)]
         size, leaves, spec = _batch_size(dims, args), args, None
     else:
         size, dims, leaves, spec = _process_inputs(in_dims, args, func)

@@ -5,9 +5,8 @@ from functools import wraps
 from warnings import warn
 
 from taeda import _C
+from taeda._C import _linalg
 from taeda.autograd.grad_mode import no_grad
-from taeda.nn._operators import _C as _operators
-from taeda.nn._operators import name_missing_operators
 from taeda.overrides import handle_torch_function, has_torch_function_variadic
 
 # The gain of each function; leaky_relu's depends on its slope.
@@ -240,7 +239,7 @@ def orthogonal_(tensor, gain=1, generator=None):
     drawn.normal_(0, 1, generator=generator)
     is_wide = rows < drawn.size(1)
     with no_grad():
-        q, r = _operators.linalg_qr(drawn.t() if is_wide else drawn)
+        q, r = _linalg.qr(drawn.t() if is_wide else drawn)
         q = q * r.diagonal().sign()  # uniform over all such matrices
         tensor.copy_((q.t() if is_wide else q).reshape(tensor.shape)).mul_(gain)
     return tensor
@@ -288,4 +287,3 @@ kaiming_uniform = _deprecated(kaiming_uniform_)
 kaiming_normal = _deprecated(kaiming_normal_)
 orthogonal = _deprecated(orthogonal_)
 sparse = _deprecated(sparse_)
-name_missing_operators(globals())

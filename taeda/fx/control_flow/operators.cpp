@@ -18,7 +18,7 @@ struct Entry {
   const ControlFlow* flow;
   Operator* op;
 };
-using Entries = std::array<Entry, 7>;
+using Entries = std::array<Entry, 9>;
 const Entries& entries();
 
 std::vector<Tensor> tensors_on(const Stack& stack) {
@@ -123,6 +123,8 @@ const Entries& entries() {
                            Entry{&kScan, define(kScan)},
                            Entry{&kMap, define(kMap)},
                            Entry{&kAssociativeScan, define(kAssociativeScan)},
+                           Entry{&kStreamedAttention, define(kStreamedAttention)},
+                           Entry{&kStreamedAttentionBackward, define(kStreamedAttentionBackward)},
                            Entry{&kKeptLoop, define(kKeptLoop)}};
   return all;
 }

@@ -6,6 +6,7 @@
 //   higher_order::scan(region, carried, xs, others): the last carries, then stacked results
 //   higher_order::map_impl(region, xs, others)
 //   higher_order::associative_scan(region, xs, others)
+//   higher_order::streamed_attention(two regions of a step, operands ...): streamed_attention.cpp
 //
 // Note [Control flow]: where values are at hand and nothing traces, and wherever its functions are
 // open, a call is the operators inside: autograd, levels and modes see those. Under a tracer or on
@@ -63,6 +64,7 @@ TAEDA_API void rewrite_regions(const ControlFlow& flow, Stack& args, const Retra
 
 // ---- the operators ----
 extern const ControlFlow kCond, kWhileLoop, kWhileLoopStackOutput, kScan, kMap, kAssociativeScan;
+extern const ControlFlow kStreamedAttention, kStreamedAttentionBackward;
 // Between autograd's levels only: a while_loop that also gives the number of its steps and what
 // each of them started from, in stacks with a row more than steps. No mode sees it: below the last
 // level it is a while_loop_stack_output and the rows of that.

@@ -128,6 +128,8 @@ Values take_duals(const Values& found, size_t& at, size_t count) {
 Values run_with_tangents(Operator& op, const ControlFlow& flow, const Stack& args) {
   if (&flow == &kAssociativeScan)
     return combine_in_parts(region(args[0]), items(args[1]), items(args[2]));
+  TAEDA_CHECK_NOT_IMPLEMENTED(&flow != &kStreamedAttention && &flow != &kStreamedAttentionBackward,
+                              "forward mode of ", op.full_name(), " is not implemented");
   Stack doubled = args;
   std::vector<Values> lists;
   size_t num_regions = 0;

@@ -81,12 +81,7 @@ def flex_attention(
     written for one score. A query that the mask closes gives zeros. `kernel_options` are hints
     for compiled kernels.
     """
-    _check_shapes(query, key, value, block_mask, enable_gqa)
-    if return_lse and return_aux is not None:
-        raise ValueError(
-            "Cannot specify both return_lse and return_aux. return_lse is deprecated, please use "
-            "return_aux=AuxRequest(lse=True) instead."
-        )
+    check_call(query, key, value, block_mask, enable_gqa, return_lse, return_aux)
     if return_lse:
         _warn_once(
             "return_lse is deprecated and will be removed in v2.10. Please use "
@@ -106,9 +101,16 @@ def flex_attention(
     # A closed query has no weights: exp of minus infinity, not of a difference of infinities.
     weights = _C.exp(scores - lse.masked_fill(lse == float("-inf"), 0.0).unsqueeze(-1))
     output = (weights.to(value.dtype) @ _for_heads(value, query, enable_gqa)).to(query.dtype)
+    has_most = return_aux is not None and return_aux.max_scores
+    most = scores.amax(dim=-1) if has_most else None
+    return chosen_results(output, lse, most, return_lse, return_aux)
+
+
+def chosen_results(output, lse, most, return_lse, return_aux):
+    """What a call asks for, of all that was computed."""
     if return_aux is not None:
-        most = scores.amax(dim=-1) if return_aux.max_scores else None
-        return output, AuxOutput(lse if return_aux.lse else None, most)
+        chosen = AuxOutput(lse if return_aux.lse else None, most if return_aux.max_scores else None)
+        return output, chosen
     return (output, lse) if return_lse else output
 
 
@@ -132,6 +134,16 @@ def _scores(query, key, score_mod, block_mask, scale, enable_gqa):
         is_open = over_places(block_mask.mask_mod)(*places)
         scores = scores.masked_fill(~is_open, float("-inf"))
     return scores
+
+
+def check_call(query, key, value, block_mask, enable_gqa, return_lse, return_aux):
+    """Raises what a wrong call of flex_attention raises."""
+    _check_shapes(query, key, value, block_mask, enable_gqa)
+    if return_lse and return_aux is not None:
+        raise ValueError(
+            "Cannot specify both return_lse and return_aux. return_lse is deprecated, please use "
+            "return_aux=AuxRequest(lse=True) instead."
+        )
 
 
 def _check_shapes(query, key, value, block_mask, enable_gqa):

@@ -3,10 +3,9 @@
 from enum import Enum, auto
 
 from taeda import _C
+from taeda._C import _linalg
 from taeda._type_info import finfo
 from taeda.autograd.grad_mode import no_grad
-from taeda.nn._operators import _C as _operators
-from taeda.nn._operators import name_missing_operators
 from taeda.nn.modules.module import Module
 
 
@@ -28,8 +27,8 @@ def _is_orthogonal(matrix):
 
 def _make_orthogonal(matrix):
     """An orthogonal matrix that spans what the columns span."""
-    factors, tau = _operators.geqrf(matrix)
-    result = _operators.linalg_householder_product(factors, tau)
+    factors, tau = _C.geqrf(matrix)
+    result = _linalg.householder_product(factors, tau)
     return result * factors.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
 
 
@@ -63,7 +62,7 @@ class _Orthogonal(Module):
         """A product of reflections, one per column."""
         vectors = X.tril(diagonal=-1)
         tau = 2.0 / (1.0 + (vectors * vectors).sum(dim=-2))
-        result = _operators.linalg_householder_product(vectors, tau)
+        result = _linalg.householder_product(vectors, tau)
         return result * X.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
 
     def _rotated(self, X):
@@ -75,10 +74,10 @@ class _Orthogonal(Module):
             X = _C.cat([X, zeros], dim=-1)
         skew = X - X.mH
         if self.orthogonal_map == _OrthMaps.matrix_exp:
-            result = _operators.matrix_exp(skew)
+            result = _C.matrix_exp(skew)
         else:
             identity = _C.eye(rows, dtype=skew.dtype, device=skew.device)
-            result = _operators.linalg_solve(identity - skew / 2, identity + skew / 2)
+            result = _linalg.solve(identity - skew / 2, identity + skew / 2)
         return result[..., :columns]
 
     def right_inverse(self, Q):
@@ -100,7 +99,7 @@ class _Orthogonal(Module):
                     "It is not possible to assign to the matrix exponential or the Cayley "
                     "parametrizations when use_trivialization=False."
                 )
-            factors, tau = _operators.geqrf(matrix)
+            factors, tau = _C.geqrf(matrix)
             signs = factors.diagonal(dim1=-2, dim2=-1)
             signs.sign_()
             signs[tau == 0.0] *= -1
@@ -114,6 +113,3 @@ class _Orthogonal(Module):
         shape = (*matrix.shape[:-2], rows, rows - columns)
         more = _C.randn(*shape, dtype=matrix.dtype, device=matrix.device)
         return _make_orthogonal(_C.cat([matrix, more], dim=-1))
-
-
-name_missing_operators(globals())
