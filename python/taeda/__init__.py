@@ -210,6 +210,7 @@ _LAZY = {
     "_check_is_size": "_sym",
     "_check_not_implemented": "_sym",
     "_check_tensor_all": "_sym",
+    "_check_tensor_all_with": "_sym",
     "_check_type": "_sym",
     "_check_value": "_sym",
     "_check_with": "_sym",

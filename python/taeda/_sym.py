@@ -101,7 +101,7 @@ def _text(message, fallback):
     return str(message())
 
 
-def _check_with(error_type, cond, message):
+def _raise_unless(error_type, cond, message):
     if isinstance(cond, SymBool):
         from taeda.fx.symbolic.numbers import expect_true
 
@@ -118,6 +118,11 @@ def _check_with(error_type, cond, message):
             "If so, please report an enhancement request to PyTorch.)",
         )
     )
+
+
+def _check_with(error_type, cond, message=None):
+    """`_check` that raises this error."""
+    _raise_unless(error_type, cond, message)
 
 
 def _check(cond, message=None):
@@ -176,8 +181,13 @@ def _check_is_size(i, message=None, *, max=None):
         i.node.shape_env._check_is_size(i)
 
 
-def _check_tensor_all(cond, message=None):
-    """Raises RuntimeError unless every element of the boolean tensor holds."""
+def _check_tensor_all_with(error_type, cond, message=None):
+    """Raises the error unless every element of the boolean tensor holds."""
     if not isinstance(cond, Tensor):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
-    _check(bool(cond.all()), message)
+    _check_with(error_type, cond.all().item(), message)
+
+
+def _check_tensor_all(cond, message=None):
+    """Raises RuntimeError unless every element of the boolean tensor holds."""
+    _check_tensor_all_with(RuntimeError, cond, message)

@@ -5,6 +5,7 @@
 
 #include "taeda/autograd/custom_function.h"
 #include "taeda/autograd/grad_mode.h"
+#include "taeda/autograd/saved_hooks.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/base/str.h"
 #include "taeda/fx/shared_inputs.h"
@@ -130,6 +131,7 @@ class Compiler {
       : inputs_(inputs), options_(options), made_(std::make_shared<CompiledFunction>()) {
     trace_.decompose = options.decompose;
     trace_.make_watcher = options.make_watcher;
+    trace_.backward_scope = options.backward_scope;
     trace_.keeps_aliases = true;
     // What the program states of numbers that only data tells is checked when it runs.
     trace_.writes_asserts = true;
@@ -157,6 +159,7 @@ class Compiler {
     made_->is_sharing_ = !t.written.empty() && !fx::find_shared_memories(inputs_).empty();
     keep_attributes(read);
     const auto attribute = [&](const std::string& name) { return made_->attributes_.at(name); };
+    note_changing_sizes(*t.graph);
     if (!trace_.differentiates) {
       made_->forward_ =
           (options_.inference ? options_.inference : options_.forward)(*t.graph, attribute);
@@ -165,6 +168,7 @@ class Compiler {
     if (options_.on_joint) options_.on_joint(*t.graph);
     made_->parts_ = options_.cut ? options_.cut(t, inputs_.size())
                                  : partition(t, inputs_.size(), options_.partition);
+    note_changing_sizes(*made_->parts_->forward);
     compile_forward(attribute);
     if (!options_.compiles_backward_late) made_->backward();
     return made_;
@@ -187,6 +191,24 @@ class Compiler {
       return kept;
     };
   }
+  static std::vector<int64_t> changing_sizes(const Value& value) {
+    std::vector<int64_t> dims;
+    if (!is_tensor(value)) return dims;
+    const SymIntList sizes = value.get<Tensor>().sym_sizes();
+    for (size_t d = 0; d < sizes.size(); ++d)
+      if (sizes[d].is_symbolic()) dims.push_back(static_cast<int64_t>(d));
+    return dims;
+  }
+  void note_changing_sizes(const fx::Graph& graph) {
+    if (!options_.on_changing_sizes) return;
+    made_->changing_inputs_.clear();
+    made_->changing_values_.clear();
+    for (const fx::Node* node : graph.placeholders())
+      made_->changing_inputs_.push_back(changing_sizes(node->val()));
+    for (const fx::Arg& result : graph.output_node()->args().at(0).compound()->items)
+      made_->changing_values_.push_back(result.node() ? changing_sizes(result.node()->val())
+                                                      : std::vector<int64_t>());
+  }
   void keep_attributes(fx::AttributeReader read) {
     for (const auto& [name, t] : made_->traced_.constants) made_->attributes_[name] = Value(t);
     for (const fx::Node& node : *made_->traced_.graph) {
@@ -208,6 +230,7 @@ std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph, const std::vec
   Compiler compiler(inputs, options);
   fx::RetraceOptions trace = compiler.options();
   trace.names.clear();  // those of the graph
+  const autograd::WithoutSavedTensorHooks unseen;
   return compiler.compile(fx::retrace(graph, inputs, trace, attributes), attributes);
 }
 
@@ -219,6 +242,7 @@ std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph, const std::vec
 std::shared_ptr<CompiledFunction> compile(fx::Program program, const std::vector<Value>& inputs,
                                           const AotOptions& options) {
   Compiler compiler(inputs, options);
+  const autograd::WithoutSavedTensorHooks unseen;
   return compiler.compile(fx::trace(program, inputs, compiler.options()), read_none);
 }
 
@@ -239,8 +263,10 @@ std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs
   check_apart(inputs);
   std::vector<Value> values = [&] {
     const autograd::NoGrad unrecorded;
+    const ExcludeKeys cast_already(Key::Autocast);
     return forward_(inputs);
   }();
+  for (size_t i = 0; i < changing_values_.size(); ++i) tell_sizes(values[i], changing_values_[i]);
   if (parts_) values = record(inputs, std::move(values));
   if (!epilogue_) return values;
   std::vector<Value> all = inputs;
@@ -248,6 +274,10 @@ std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs
              std::make_move_iterator(values.end()));
   const Value results = epilogue_->run(std::move(all));
   return *results.get<std::shared_ptr<Value::List>>();
+}
+
+void CompiledFunction::tell_sizes(const Value& value, const std::vector<int64_t>& dims) const {
+  if (!dims.empty() && is_tensor(value)) options_.on_changing_sizes(value.get<Tensor>(), dims);
 }
 
 // The values with histories; what is saved goes to their node.
@@ -277,7 +307,11 @@ std::vector<Value> CompiledFunction::record(const std::vector<Value>& inputs,
       return s.kind == Saved::Kind::Input ? inputs[s.number] : all[s.number];
     };
     std::vector<Value> to_save, primals;
-    for (const Saved& saved : parts_->saved) to_save.push_back(place(saved));
+    for (const Saved& saved : parts_->saved) {
+      to_save.push_back(place(saved));
+      if (saved.kind == Saved::Kind::Input && !changing_inputs_.empty())
+        tell_sizes(to_save.back(), changing_inputs_[saved.number]);
+    }
     for (const Saved& saved : parts_->primals) primals.push_back(place(saved));
     std::vector<Tensor> written;
     for (const size_t i : traced_.written_back) written.push_back(inputs[i].get<Tensor>());
@@ -307,8 +341,10 @@ std::vector<Tensor> CompiledFunction::run_backward(const std::vector<Value>& sav
                                                    const std::vector<Tensor>& written) const {
   std::vector<Value> inputs = saved;
   for (const size_t i : traced_.tangents) inputs.push_back(grads.at(i));
+  const fx::CompiledFn& run = backward();
   const autograd::NoGrad unrecorded;
-  const std::vector<Value> results = backward()(inputs);
+  const ExcludeKeys cast_already(Key::Autocast);
+  const std::vector<Value> results = run(inputs);
   for (size_t i = 0; i < written.size(); ++i)
     written[i].copy_(results.at(traced_.gradients.size() + i).get<Tensor>());
   return by_input(results);

@@ -18,7 +18,10 @@ struct AotOptions {
   std::function<bool(dispatch::Operator&, dispatch::Stack&)> decompose;
   // Of traces: see fx::RetraceOptions.
   std::function<IntrusivePtr<dispatch::Mode>()> make_watcher;
+  std::function<std::shared_ptr<void>()> backward_scope;
   std::function<void(fx::Graph& joint)> on_joint;  // changes the joint graph before it is cut
+  // Told at each run of values and saved tensors of which sizes are symbols, by dimension.
+  std::function<void(const Tensor& t, const std::vector<int64_t>& dims)> on_changing_sizes;
   PartitionOptions partition;
   // Cuts joint graphs instead of `partition`.
   std::function<Partition(const fx::Retraced& joint, size_t num_inputs)> cut;
@@ -55,6 +58,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   std::vector<Tensor> by_input(const std::vector<Value>& results) const;
   void check_apart(const std::vector<Value>& inputs) const;
   const fx::CompiledFn& backward() const;
+  void tell_sizes(const Value& value, const std::vector<int64_t>& dims) const;
 
   fx::Retraced traced_;
   std::optional<Partition> parts_;
@@ -62,6 +66,8 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   fx::CompiledFn forward_;
   mutable fx::CompiledFn backward_;  // compiled when it runs first
   size_t num_inputs_ = 0;
+  // Dimensions whose sizes are symbols, of inputs and of what the forward gives.
+  std::vector<std::vector<int64_t>> changing_inputs_, changing_values_;
   bool is_sharing_ = false;  // inputs share memory that the program writes to
   // For gradients of gradients.
   AotOptions options_;

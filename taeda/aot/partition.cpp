@@ -11,6 +11,7 @@
 #include "taeda/dispatch/call_form.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/builtins.h"
+#include "taeda/fx/effects.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
 #include "taeda/ops/operators.h"
 
@@ -174,14 +175,15 @@ class Partitioner {
       if (const Node* node = gradient.node()) is_gradient_.insert(node);
   }
 
-  // Operators of the forward that give nothing; what the backward does begins with the first node
+  // Operators of the forward that give nothing, or are there for their effect; what the backward does begins with the first node
   // that a tangent reaches.
   void find_effects() {
     for (const Node* node : order_) {
       if (is_input(*node)) continue;
       if (!is_before(*node)) return;
       const dispatch::Operator* op = node->target().op();
-      if (op && !is_assertion(*node) && dispatch::call_form(*op).returns.empty())
+      if (!op || is_assertion(*node)) continue;
+      if (dispatch::call_form(*op).returns.empty() || fx::is_effectful(*op))
         effects_.push_back(node);
     }
   }

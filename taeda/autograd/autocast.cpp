@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "taeda/autograd/variable.h"
+#include "taeda/dispatch/dispatcher.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::autocast {
@@ -58,6 +59,36 @@ Tensor cast_of_weight(DType to, const Tensor& t) {
   }
   return entry.cast;
 }
+
+// The device of the first tensor: of a fake one, that which it stands for.
+DeviceType shown_device(const dispatch::Stack& stack) {
+  DeviceType device = DeviceType::Meta;
+  for (const dispatch::Value& v : stack)
+    dispatch::for_each_tensor(v, [&](const Tensor& t) {
+      if (device == DeviceType::Meta && t.defined()) device = t.device().type;
+    });
+  return device;
+}
+
+// Operators with an Autocast kernel for other devices alone: on fake tensors that of the device
+// they stand for runs, elsewhere none.
+void run_without_kernel(const dispatch::Operator& op, KeySet keys, dispatch::Stack& stack, void*) {
+  auto& callee = const_cast<dispatch::Operator&>(op);
+  const DeviceType device = shown_device(stack);
+  if (keys.backend() == DeviceType::Meta && is_enabled(device)) {
+    const int slot = slot_of(Key::Autocast, device);
+    if (dispatch::has_registered_kernel(op, slot)) {
+      const dispatch::BoxedKernel kernel = dispatch::current_kernel(callee, slot);
+      return kernel.fn(op, keys, stack, kernel.context);
+    }
+  }
+  callee.call_boxed(callee, keys & KeySet::below(Key::Autocast), stack);
+}
+
+const bool is_fallback_registered =
+    (dispatch::set_builtin_fallback(Key::Autocast, {&run_without_kernel, nullptr},
+                                    "autocast of another device"),
+     true);
 
 }  // namespace
 

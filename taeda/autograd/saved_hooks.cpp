@@ -38,6 +38,10 @@ SavedTensorHooksScope::~SavedTensorHooksScope() {
   const auto inner = std::exchange(stack.pairs, std::move(outer_));  // freed with the stack whole
 }
 
+WithoutSavedTensorHooks::WithoutSavedTensorHooks() {
+  while (!stack.pairs.empty()) pop_saved_tensor_hooks();
+}
+
 void disable_saved_tensor_hooks(std::string message) {
   TAEDA_CHECK(stack.pairs.empty(), message);
   stack.disabled = std::move(message);

@@ -36,6 +36,14 @@ class TAEDA_API SavedTensorHooksScope {
  private:
   std::vector<IntrusivePtr<SavedTensorHooks>> outer_;
 };
+// A scope without the caller's hooks: they get what a run saves, nothing that a trace does.
+class TAEDA_API WithoutSavedTensorHooks {
+ public:
+  WithoutSavedTensorHooks();
+
+ private:
+  SavedTensorHooksScope outer_;
+};
 // While disabled, pushing raises `message`; disabling raises it where hooks are active already.
 TAEDA_API void disable_saved_tensor_hooks(std::string message);
 TAEDA_API void enable_saved_tensor_hooks();

@@ -3,6 +3,7 @@
 
 #include "taeda/fx/bind.h"
 #include "taeda/fx/builtins.h"
+#include "taeda/fx/effects.h"
 #include "taeda/fx/graph.h"
 
 namespace taeda::fx {
@@ -30,7 +31,8 @@ void release_later(IntrusivePtr<Node> a, IntrusivePtr<Node> b) {
 
 bool writes_or_draws(const dispatch::Operator& op) {
   const dispatch::CallForm& form = call_form(op);
-  return op.has(dispatch::Tag::NondeterministicSeeded) || form.writes || form.returns.empty();
+  return op.has(dispatch::Tag::NondeterministicSeeded) || form.writes || form.returns.empty() ||
+         is_effectful(op);
 }
 
 }  // namespace

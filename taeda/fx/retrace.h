@@ -33,6 +33,9 @@ struct RetraceOptions {
   // The graph gives values alone; an epilogue makes them what the program gives (epilogue.h).
   // Otherwise results that share memory with inputs or each other are values like others.
   bool keeps_aliases = false;
+  // Made before gradients are traced and held until they are: modes of the backward alone. Null: it
+  // has those of the forward.
+  std::function<std::shared_ptr<void>()> backward_scope;
   // The trace stands before autograd, autocast and the bodies of composites but those `opened`.
   bool is_before_autograd = false;
   std::unordered_set<const dispatch::Operator*> opened;

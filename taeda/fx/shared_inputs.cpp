@@ -2,6 +2,7 @@
 #include "taeda/fx/shared_inputs.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "taeda/autograd/variable.h"
@@ -54,6 +55,41 @@ void add(std::vector<SharedMemory>& memories, size_t input, const Tensor& t) {
   memories.push_back(std::move(joined));
 }
 
+// Where the elements of a tensor lie in rows of `row` elements, if each of its rows stays within
+// one: from `first`, less than `row`, on.
+struct Columns {
+  int64_t first = 0, count = 0;
+};
+std::optional<Columns> columns_of(const Tensor& t, int64_t row) {
+  Columns columns{t.storage_offset() % row, 1};
+  for (size_t d = 0; d < static_cast<size_t>(t.dim()); ++d)
+    if (t.strides()[d] % row != 0) columns.count += (t.sizes()[d] - 1) * t.strides()[d];
+  return columns.first + columns.count <= row ? std::optional(columns) : std::nullopt;
+}
+
+// Whether two tensors of one storage surely share no element although they lie in one range:
+// columns of a matrix.
+bool are_columns_apart(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || a.impl()->has_symbolic_sizes() || b.impl()->has_symbolic_sizes())
+    return false;
+  const auto longest = [](const Tensor& t) {
+    return t.dim() == 0 ? int64_t{0} : *std::max_element(t.strides().begin(), t.strides().end());
+  };
+  const int64_t row = longest(a);
+  if (row < 2 || row != longest(b)) return false;
+  const auto of_a = columns_of(a, row), of_b = columns_of(b, row);
+  return of_a && of_b &&
+         (of_a->first + of_a->count <= of_b->first || of_b->first + of_b->count <= of_a->first);
+}
+
+bool are_all_apart(const SharedMemory& memory, const std::vector<Value>& inputs) {
+  for (size_t i = 0; i < memory.inputs.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (!are_columns_apart(tensor(inputs, memory.inputs[i]), tensor(inputs, memory.inputs[j])))
+        return false;
+  return true;
+}
+
 void find_families(SharedMemory& memory, const std::vector<Value>& inputs) {
   for (const size_t i : memory.inputs) {
     const TensorImpl* base = base_of(tensor(inputs, i));
@@ -104,7 +140,7 @@ std::vector<SharedMemory> find_shared_memories(const std::vector<Value>& inputs)
   std::vector<SharedMemory> found;
   for (std::vector<SharedMemory>& memories : storages)
     for (SharedMemory& memory : memories) {
-      if (memory.inputs.size() == 1) continue;
+      if (memory.inputs.size() == 1 || are_all_apart(memory, inputs)) continue;
       find_families(memory, inputs);
       find_whole(memory, inputs);
       found.push_back(std::move(memory));

@@ -3,28 +3,13 @@
 
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/fx/input_history.h"
 #include "taeda/fx/mode_order.h"
 #include "taeda/fx/trace_run.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::fx {
 namespace {
-
-// The history of an input that is no leaf: it passes gradients on.
-class InputNode final : public autograd::Node {
- public:
-  const char* name() const override { return "Input"; }
-  void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override {
-    grad_inputs[0] = grads[0];
-  }
-};
-
-// Gives the tensor a history, so that it may be written to; gradients go to the leaf.
-void pass_to(const Tensor& t, const Tensor& leaf) {
-  auto node = make_intrusive<InputNode>();
-  node->set_next_edges({autograd::gradient_edge(leaf)});
-  autograd::set_history(t, std::move(node));
-}
 
 bool is_symbolic(const Value& v) {
   return (v.is<SymInt>() && v.get<SymInt>().is_symbolic()) || v.is<IntrusivePtr<SymNode>>();
@@ -106,7 +91,7 @@ Tensor TraceRun::with_history(const Tensor& seen, const Tensor& value, const Ten
     return taeda::alias(seen);
   }
   const Tensor inner = shown(value);
-  pass_to(inner, seen);
+  pass_gradients_to(inner, seen);
   return inner;
 }
 
@@ -154,7 +139,7 @@ Tensor TraceRun::base_of_family(const Tensor& own, const SharedMemory& memory,
     if (autograd::requires_grad(given(i))) source.inputs.push_back(i);
   if (!family.is_leaf) source.leaf = fake_like(own);
   autograd::set_requires_grad(source.leaf, true);
-  if (!family.is_leaf) pass_to(own, source.leaf);
+  if (!family.is_leaf) pass_gradients_to(own, source.leaf);
   sources_.push_back(std::move(source));
   return own;
 }

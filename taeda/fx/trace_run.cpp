@@ -370,6 +370,7 @@ void TraceRun::differentiate(const std::vector<Tensor>& given) {
   for (const Value& v : inputs_)
     writes.push_back(is_tensor(v) ? functional_->num_writes(v.get<Tensor>()) : 0);
   if (!roots.empty() && !wanted.empty()) {
+    const auto scope = options_.backward_scope ? options_.backward_scope() : nullptr;
     const auto found = autograd::run_backward(roots, tangents, false, false, wanted, true, false);
     for (size_t i = 0; i < found.size(); ++i) split(sources_[i], found[i], by_input);
   }

@@ -1,6 +1,7 @@
 // One run of a program under the layers of a trace.
 #pragma once
 
+#include "taeda/autograd/node.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/fx/functional_mode.h"
 #include "taeda/fx/mode_order.h"

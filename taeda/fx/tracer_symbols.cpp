@@ -124,8 +124,11 @@ bool Tracer::knows(const SymNode& number) const {
 }
 
 bool Tracer::can_write(const Expr* e, ShapeEnv& env) const {
-  return for_all_symbols(
-      e, [&](const Expr* symbol) { return is_readable(symbol) || multiple_of(symbol, env); });
+  // A truth value of data is known as a whole: u0 == 1.
+  if (e->is_constant() || is_readable(e)) return true;
+  if (e->is_symbol()) return multiple_of(e, env) != nullptr;
+  return std::all_of(e->args.begin(), e->args.end(),
+                     [&](const Expr* part) { return can_write(part, env); });
 }
 
 // Records the symbolic number that a node computes.

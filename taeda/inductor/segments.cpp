@@ -124,6 +124,9 @@ class Cutter {
   static bool runs_apart(const Node& node, const Symbols& known) {
     for (const Arg& arg : node.args())
       if (has_region(arg)) return true;
+    // What the program states of such a number is checked on the number itself.
+    const dispatch::Operator* op = node.target().op();
+    if (op && op->has(dispatch::Tag::DataDependentOutput)) return true;
     const Value val = node.val();
     if (is_number(val) && !is_integer(val)) return true;
     if (val.is_none() && node.is_impure()) return true;

@@ -2,13 +2,14 @@
 
 import collections
 import dataclasses
+import subprocess
 import sys
 import types
 import warnings
 
 import pytest
 from compiled_case import is_same, outcome
-from under_test import t
+from under_test import NAME, t
 
 X = t.linspace(-1, 1, 6).reshape(2, 3)
 BACKENDS = {"eager": {}, "inductor": {"options": {"native": "never"}}}
@@ -187,3 +188,15 @@ def test_warnings_become_errors_behind_a_capture():
         with warnings.catch_warnings():
             warnings.simplefilter(action)
             assert is_same(compiled(X), function(X))
+
+
+def test_the_first_program_of_a_process_makes_a_named_tuple():
+    """Frames of named tuples have no builtins, which an import inside of them would ask for."""
+    program = (
+        f"import collections, {NAME} as t\n"
+        "Pair = collections.namedtuple('Pair', 'a b')\n"
+        "f = t.compile(lambda x: Pair(x + 1, 2), backend='eager', fullgraph=True)\n"
+        "assert f(t.ones(2)).b == 2 and t.equal(f(t.ones(2)).a, t.full((2,), 2.0))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

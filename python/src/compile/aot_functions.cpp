@@ -93,6 +93,8 @@ aot::AotOptions read_options(PyObject* o) {
   options.inference = read_compiler(option(o, "inference"));
   TAEDA_CHECK_TYPE(options.forward && options.backward, "forward and backward are compilers");
   options.cut = read_cut(option(o, "cut"));
+  options.backward_scope = read_scope(option(o, "backward_scope"));
+  options.on_changing_sizes = mark_changing_sizes;
   options.partition.recomputes = is_set(o, "recomputes");
   if (PyObject* budget = option(o, "memory_budget"))
     options.partition.memory_budget = read_memory_budget(budget);
@@ -212,6 +214,32 @@ PyMethodDef aot_functions[] = {
 };
 
 }  // namespace
+
+void mark_changing_sizes(const Tensor& t, const std::vector<int64_t>& dims) {
+  static PyObject* const name =
+      checked(PyUnicode_InternFromString("_dynamo_propagated_dynamic_indices"));
+  const GilHold gil;
+  const Ref marks(checked(PySet_New(nullptr)));
+  for (const int64_t d : dims) {
+    const Ref index(checked(PyLong_FromLongLong(d)));
+    if (PySet_Add(marks.get(), index.get()) < 0) throw_python_error();
+  }
+  const Ref object(checked(wrap(t)));
+  if (PyObject_SetAttr(object.get(), name, marks.get()) < 0) throw_python_error();
+}
+
+std::function<std::shared_ptr<void>()> read_scope(PyObject* o) {
+  if (!o) return nullptr;
+  return [kept = keep_object(o)] {
+    const GilHold gil;
+    const Ref leave(checked(PyObject_CallNoArgs(kept.get())));
+    return std::shared_ptr<void>(nullptr, [left = keep_object(leave.get())](void*) {
+      const GilHold held;
+      const Ref done(PyObject_CallNoArgs(left.get()));
+      if (!done) PyErr_WriteUnraisable(left.get());
+    });
+  };
+}
 
 double read_memory_budget(PyObject* o) {
   const double budget = PyFloat_AsDouble(o);

@@ -55,6 +55,8 @@ aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& m
   if (is_set(given, "matches_patterns")) options.make_watcher = inductor::make_attention_finder;
   options.partition.memory_budget =
       read_memory_budget(PyDict_GetItemString(given, "memory_budget"));
+  options.backward_scope = read_scope(option(given, "backward_scope"));
+  options.on_changing_sizes = mark_changing_sizes;
   options.on_joint = read_pass(option(given, "on_joint"));
   const std::weak_ptr<Compiled> owner = made;
   const auto on_graph = read_pass(option(given, "on_graph"));

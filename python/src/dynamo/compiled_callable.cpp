@@ -7,11 +7,13 @@
 
 #include "python/interop/errors.h"
 #include "python/interop/options.h"
+#include "python/interop/sym_numbers.h"
 #include "python/interop/wrap.h"
 #include "python/src/dynamo/compiled_regions.h"
 #include "python/src/module_call.h"
 #include "taeda/dynamo/evaluator/arguments.h"
 #include "taeda/dynamo/evaluator/session.h"
+#include "taeda/fx/shapes/sym_expr_node.h"
 
 namespace taeda::python {
 
@@ -206,6 +208,12 @@ PyObject* as_operator(PyObject*, PyObject*) {
 
 PyObject* is_capturing(PyObject*, PyObject*) { return wrap(dynamo::is_capturing()); }
 
+PyObject* is_unbacked(PyObject*, PyObject* number) {
+  const fx::SymExprNode* node =
+      is_symbolic(number) ? fx::SymExprNode::from(sym_node_of(number).get()) : nullptr;
+  return wrap(node && !node->raw_expr()->has_hint);
+}
+
 // set_stance(number): the former one
 PyObject* set_stance(PyObject*, PyObject* number) {
   return guarded([&] {
@@ -242,6 +250,7 @@ PyMethodDef functions[] = {
     {"compiles_provisionally", compiles_provisionally, METH_NOARGS,
      "Whether what is compiled now will be compiled again at the next call."},
     {"is_capturing", is_capturing, METH_NOARGS, "Whether the caller is being captured."},
+    {"is_unbacked", is_unbacked, METH_O, "Whether it is a number that only data tells."},
     {"substitute", substitute, METH_VARARGS,
      "substitute(function, with): captures enter another function in place of one."},
     {"capture_body", capture_body, METH_VARARGS,

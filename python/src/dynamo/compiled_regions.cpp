@@ -33,7 +33,7 @@ namespace {
 
 PyObject* dynamo_error(const char* name) {
   const dynamo::SessionScope natively(nullptr);
-  Ref module(PyImport_ImportModule("taeda.compiler._errors"));
+  Ref module(dynamo::import_module("taeda.compiler._errors"));
   return module ? PyObject_GetAttrString(module.get(), name) : nullptr;
 }
 
@@ -127,30 +127,43 @@ class ActiveCapture final : public dynamo::Capturing {
     dynamo::Owned error(taeda_take_raised());
     const std::string kind = error ? Py_TYPE(error.get())->tp_name : "an error";
     taeda_set_raised(error.release());
-    const int64_t number = capture_.raised_at();
-    if (number > 0 && region_.break_at == 0 && !owner_.options_.is_whole) {
-      region_.break_at = number;
-      region_.break_reason = "the program raises " + kind;
-      region_.is_tried_again = true;
-      return;
-    }
+    capture_.end_at_raised("the program raises " + kind);
+    if (ends_earlier()) return;
     error = dynamo::Owned(taeda_take_raised());
-    owner_.tell("given up", "the program raises " + kind, nullptr, 0);
+    owner_.tell("given up", capture_.reason(), nullptr, 0);
     taeda_set_raised(error.release());
     region_.note_failure();
   }
   void finish() override { capture_.finish(); }
-  bool close(PyObject* value) override { return keep(capture_.close(value)); }
+  bool close(PyObject* value) override {
+    const bool is_made = capture_.close(value);
+    return !(!is_made && ends_earlier()) && keep(is_made);
+  }
   bool close(const std::vector<const State*>& frames) override {
-    owner_.tell("break", capture_.reason(), code_, line_, instruction_);
     if (owner_.options_.is_whole || dynamo::fails_at_breaks()) {
+      owner_.tell("break", capture_.reason(), code_, line_, instruction_);
       owner_.fail_whole(capture_.reason(), code_, line_);
       return false;
     }
-    return keep(capture_.close(frames));
+    const std::string reason = capture_.reason();
+    const bool is_made = capture_.close(frames);
+    if (!is_made && ends_earlier()) return false;
+    owner_.tell("break", reason, code_, line_, instruction_);
+    return keep(is_made);
   }
 
  private:
+  // Whether the region is captured again, up to where it can be compiled.
+  bool ends_earlier() {
+    const int64_t number = capture_.ends_at();
+    const bool is_earlier = region_.break_at == 0 || number < region_.break_at;
+    if (number <= 0 || !is_earlier || owner_.options_.is_whole) return false;
+    region_.break_at = number;
+    region_.break_reason = capture_.reason();
+    region_.is_tried_again = true;
+    return true;
+  }
+
   bool keep(bool is_made) {
     if (is_made) {
       std::unique_ptr<Entry> entry = capture_.take_entry();

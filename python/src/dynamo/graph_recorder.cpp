@@ -18,6 +18,7 @@
 #include "python/src/fx/fx_fake.h"
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
+#include "taeda/autograd/saved_hooks.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/base/str.h"
 #include "taeda/dispatch/levels.h"
@@ -25,6 +26,7 @@
 #include "taeda/dynamo/capture/entry.h"
 #include "taeda/dynamo/capture/errors.h"
 #include "taeda/dynamo/evaluator/session.h"
+#include "taeda/fx/input_history.h"
 #include "taeda/fx/passes/dead_code.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
 
@@ -138,7 +140,7 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
   const Ref made(checked(PyObject_CallNoArgs(make_mode)));
   mode_object_ = Ref::share(PyTuple_GetItem(made.get(), 0));
   takes_numbers_ = PyTuple_GetItem(made.get(), 1) == Py_True;
-  is_dynamic_ = Ref::share(PyTuple_GetItem(made.get(), 2));
+  changing_sources_ = Ref::share(PyTuple_GetItem(made.get(), 2));
   mode_ = read_fake_mode(mode_object_.get());
   env_ = mode_->options().shape_env;
   function_mode_ = Ref(checked(mode_type->tp_alloc(mode_type, 0)));
@@ -153,12 +155,20 @@ GraphRecorder::~GraphRecorder() {
 
 // ---- inputs ----
 
+bool GraphRecorder::is_told_to_change(const std::string& name) const {
+  if (changing_sources_.get() == Py_None) return false;
+  const Ref found(
+      checked(PyObject_CallMethod(changing_sources_.get(), "fullmatch", "s", name.c_str())));
+  return found.get() != Py_None;
+}
+
 std::vector<fx::DimDynamic> GraphRecorder::dims_of(const Tensor& t, PyObject* object,
                                                    const std::string& name) {
   using fx::DimDynamic;
   const auto rank = static_cast<size_t>(t.dim());
   std::vector<DimDynamic> dims(rank,
                                dynamic_ == Dynamic::Always ? DimDynamic::Duck : DimDynamic::Static);
+  if (is_told_to_change(name)) return std::vector<DimDynamic>(rank, DimDynamic::Duck);
   // Parameters have the sizes they have.
   static PyObject* const parameter = attribute_of("taeda.nn", "Parameter");
   const int is_parameter = PyObject_IsInstance(object, parameter);
@@ -175,16 +185,18 @@ std::vector<fx::DimDynamic> GraphRecorder::dims_of(const Tensor& t, PyObject* ob
   if (dynamic_ == Dynamic::WhereChanged)
     for (size_t d = 0; d < rank; ++d)
       if (seen[d] == -1) dims[d] = DimDynamic::Duck;
-  if (is_dynamic_.get() != Py_None) {
-    const Ref named(checked(PyObject_CallFunction(is_dynamic_.get(), "s", name.c_str())));
-    if (named.get() == Py_True) std::fill(dims.begin(), dims.end(), DimDynamic::Duck);
-  }
-  Ref marked(PyObject_GetAttrString(object, "_dynamo_dynamic_indices"));
-  if (!marked) PyErr_Clear();
-  for (size_t d = 0; marked && dynamic_ != Dynamic::Never && d < rank; ++d) {
-    Ref index(checked(PyLong_FromSize_t(d)));
-    if (PySequence_Contains(marked.get(), index.get()) == 1) dims[d] = DimDynamic::Dynamic;
-  }
+  const auto mark = [&](const char* attribute, DimDynamic kind) {
+    Ref marked(PyObject_GetAttrString(object, attribute));
+    if (!marked) PyErr_Clear();
+    for (size_t d = 0; marked && d < rank; ++d) {
+      Ref index(checked(PyLong_FromSize_t(d)));
+      if (PySequence_Contains(marked.get(), index.get()) == 1) dims[d] = kind;
+    }
+  };
+  // A compiled program that gave the tensor says that these sizes change.
+  if (dynamic_ == Dynamic::WhereChanged)
+    mark("_dynamo_propagated_dynamic_indices", DimDynamic::Duck);
+  if (dynamic_ != Dynamic::Never) mark("_dynamo_dynamic_indices", DimDynamic::Dynamic);
   return dims;
 }
 
@@ -230,6 +242,7 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   }
   if (autograd::requires_grad(t) && !autograd::requires_grad(fake))
     autograd::set_requires_grad(fake, true);
+  fx::match_history(fake, t);  // what has a history may be written to
   dynamo::TensorGuard guard{
       Py_TYPE(real), t.dtype(),  t.device(),       t.layout(), autograd::requires_grad(t),
       t.is_conj(),   t.is_neg(), t.is_inference(), {},         {}};
@@ -252,6 +265,7 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   input_of_[fake.impl()] = inputs_.size();
   Tensor example = fake.detach();
   autograd::set_requires_grad(example, autograd::requires_grad(t));
+  fx::match_history(example, t);
   inputs_.push_back({fake, Ref::share(object.get()), Ref(checked(wrap(example))), Ref::share(real),
                      source, fake.impl()->version()});
   return object.release();
@@ -282,8 +296,13 @@ PyObject* GraphRecorder::add_number(PyObject* real, int source, const std::strin
 
 PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::string& name) {
   // What an autograd Function reads by itself is no input of its node.
-  if (dynamic_ == Dynamic::Never || rehearsal_) return nullptr;
+  if (rehearsal_) return nullptr;
   const Natively natively(*this);
+  if (is_told_to_change(name)) {
+    history_.changing[name] = true;
+  } else if (dynamic_ == Dynamic::Never) {
+    return nullptr;
+  }
   if (PyFloat_CheckExact(real)) return import_float(real, source, name);
   int overflow = 0;
   const int64_t value = PyLong_AsLongLongAndOverflow(real, &overflow);
@@ -383,6 +402,17 @@ static bool is_of_package(PyObject* function) {
   return module.starts_with("taeda.nn") || module.starts_with("taeda._C._nn");
 }
 
+// A function that may be called for its effect: one that the program allowed in graphs, or that a
+// substitute calls.
+static bool may_have_effects(PyObject* function) {
+  if (!PyFunction_Check(function)) return false;
+  const Ref name(PyObject_GetAttrString(function, "__module__"));
+  if (!name) PyErr_Clear();
+  const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : "";
+  const std::string_view module(text);
+  return !module.starts_with("taeda.") || module == "taeda.compiler._value_substitutes";
+}
+
 PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwargs) {
   if (Ref answer; ask_overrides(function, args, kwargs, answer)) return answer.release();
   std::vector<std::pair<Tensor, uint32_t>> versions;
@@ -400,11 +430,15 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   static PyObject* const leaf = PyUnicode_InternFromString("requires_grad");
   if (kwargs && PyDict_GetItemWithError(kwargs, leaf) == Py_True)
     throw Break{"a tensor that is made with requires_grad=True"};
+  // What such a function states about numbers must not make a constant of its condition.
+  const bool has_effects = may_have_effects(function);
+  const Ref stated = has_effects && !rehearsal_ ? with_nodes_natively(args) : Ref();
   Ref result;
   {
     // What the function does inside is its own.
     const Natively natively(*this);
     const dispatch::ActiveMode active(*mode_);
+    const autograd::WithoutSavedTensorHooks unseen;
     result = Ref(PyObject_Call(function, args, kwargs));
   }
   if (!result) return nullptr;
@@ -437,9 +471,9 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     if (result.get() != Py_None || (is_of_package(function) && !is_operator))
       return result.release();
     // Operators that give nothing are there for their effect.
-    if (!is_operator) throw Break{"a call for its effect"};
+    if (!is_operator && !has_effects) throw Break{"a call for its effect"};
   }
-  if (!rehearsal_) record(function, args, kwargs, result.get());
+  if (!rehearsal_) record(function, stated ? stated.get() : args, kwargs, result.get());
   return result.release();
 }
 
@@ -460,6 +494,18 @@ bool GraphRecorder::is_unbacked(PyObject* value) const {
   return false;
 }
 
+int GraphRecorder::replays_writes(const std::vector<int>& sources) const {
+  const Natively natively(*this);
+  static PyObject* const ask = attribute_of("taeda.compiler._capture", "replays_writes");
+  const Ref names(PyList_New(0));
+  for (const int source : sources) {
+    const Ref name(PyUnicode_FromString(sources_.text(source).c_str()));
+    if (!name || PyList_Append(names.get(), name.get()) < 0) return -1;
+  }
+  const Ref is_done(PyObject_CallOneArg(ask, names.get()));
+  return is_done ? is_done.get() == Py_True : -1;
+}
+
 const fx::Node* GraphRecorder::node_of_number(PyObject* number) const {
   const auto& node = sym_node_of(number);
   const fx::Arg arg = is_symint(number) ? tracer_->arg_of(dispatch::Value(SymInt(node)))
@@ -467,8 +513,50 @@ const fx::Node* GraphRecorder::node_of_number(PyObject* number) const {
   return arg.is_node() ? arg.node() : nullptr;
 }
 
+// Classes derived from numbers and texts mean the same to a graph. Null for other values.
+static Ref plain_constant(PyObject* value) {
+  if (PyLong_Check(value) && !PyBool_Check(value) && !PyLong_CheckExact(value))
+    return Ref(checked(PyLong_Type.tp_as_number->nb_int(value)));
+  if (PyFloat_Check(value) && !PyFloat_CheckExact(value))
+    return Ref(checked(PyFloat_FromDouble(PyFloat_AS_DOUBLE(value))));
+  if (PyUnicode_Check(value) && !PyUnicode_CheckExact(value))
+    return Ref(checked(PyUnicode_FromObject(value)));
+  return Ref();
+}
+
+// Instances of frozen data classes are made by the graph, of their fields.
+Ref GraphRecorder::node_of_fields(PyObject* value) {
+  static PyObject* const params_name = PyUnicode_InternFromString("__dataclass_params__");
+  static PyObject* const fields = attribute_of("dataclasses", "fields");
+  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(value));
+  PyObject* params = _PyType_Lookup(Py_TYPE(value), params_name);
+  const Ref is_frozen(params ? checked(PyObject_GetAttrString(params, "frozen")) : nullptr);
+  if (is_frozen.get() != Py_True) return Ref();
+  const Natively natively(*this);
+  const Ref all(checked(PyObject_CallOneArg(fields, value)));
+  const Ref given(checked(PyDict_New()));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.get()); ++i) {
+    PyObject* field = PyTuple_GET_ITEM(all.get(), i);
+    const Ref is_given(checked(PyObject_GetAttrString(field, "init")));
+    if (is_given.get() != Py_True) continue;
+    const Ref name(checked(PyObject_GetAttrString(field, "name")));
+    const Ref item(checked(PyObject_GetAttr(value, name.get())));
+    if (PyDict_SetItem(given.get(), name.get(), with_nodes(item.get()).get()) < 0)
+      throw_python_error();
+  }
+  const fx::Target target = read_target(fx::OpCode::CallFunction, type);
+  return Ref(wrap_node(graph_->create(fx::OpCode::CallFunction, target, {},
+                                      read_kwargs(given.get()), name_for_target(target))));
+}
+
 // The same structure with nodes for tensors and symbolic numbers.
+Ref GraphRecorder::with_nodes_natively(PyObject* value) {
+  const Natively natively(*this);
+  return with_nodes(value);
+}
+
 Ref GraphRecorder::with_nodes(PyObject* value) {
+  if (is_fx_node(value)) return Ref::share(value);
   if (const auto level = levels_.find(value); level != levels_.end())
     return Ref(wrap_node(*level->second));
   if (const auto body = name_of_body_.find(value); body != name_of_body_.end())
@@ -512,13 +600,11 @@ Ref GraphRecorder::with_nodes(PyObject* value) {
               step = with_nodes(slice->step);
     return Ref(checked(PySlice_New(start.get(), stop.get(), step.get())));
   }
-  // Classes derived from numbers and texts mean the same to a graph.
-  if (PyLong_Check(value) && !PyBool_Check(value) && !PyLong_CheckExact(value))
-    return Ref(checked(PyLong_Type.tp_as_number->nb_int(value)));
-  if (PyFloat_Check(value) && !PyFloat_CheckExact(value))
-    return Ref(checked(PyFloat_FromDouble(PyFloat_AS_DOUBLE(value))));
+  if (Ref plain = plain_constant(value)) return plain;
+  if (dynamo::is_immutable(value)) return Ref::share(value);
+  if (Ref made = node_of_fields(value)) return made;
   // Functions and classes are named where they are used.
-  if (!dynamo::is_immutable(value) && !PyType_Check(value) && !PyCallable_Check(value))
+  if (!PyType_Check(value) && !PyCallable_Check(value))
     throw Break{str("an argument of class ", Py_TYPE(value)->tp_name, " in a graph")};
   return Ref::share(value);
 }
@@ -528,7 +614,7 @@ namespace {
 // The function of `operator` that a method of numbers is, and whether it takes its operands the
 // other way round; null for other methods.
 PyObject* operator_of(const char* method, bool& is_swapped) {
-  static PyObject* const module = PyImport_ImportModule("operator");
+  static PyObject* const module = dynamo::import_module("operator");
   const size_t length = std::strlen(method);
   if (length < 5 || method[0] != '_' || method[1] != '_') return nullptr;
   std::string name(method + 2, length - 4);

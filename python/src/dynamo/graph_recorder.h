@@ -59,6 +59,8 @@ class GraphRecorder final : public dynamo::Recorder {
   PyObject* import_number(PyObject* real, int source, const std::string& name) override;
   bool is_value(PyObject* object) const override;
   bool is_tensor_value(PyObject* object) const override;
+  bool is_unbacked(PyObject* value) const override;
+  int replays_writes(const std::vector<int>& sources) const override;
   bool requires_grad(PyObject* tensor) const override;
   bool is_parameter(PyObject* tensor) const override;
   PyTypeObject* class_of(PyObject* value) const override;
@@ -87,6 +89,7 @@ class GraphRecorder final : public dynamo::Recorder {
   bool run_backward(PyObject* results) override;
   PyObject* cut(size_t mark, PyObject* result) override;
   bool is_in_transform(PyObject* args) const override;
+  size_t num_levels() const override;
   int output(PyObject* value) override;
   Compiled compile(dynamo::GuardProgram& guards) override;
 
@@ -114,6 +117,8 @@ class GraphRecorder final : public dynamo::Recorder {
   std::vector<fx::Node*> since(size_t mark) const;
   const fx::Node* node_of_number(PyObject* number) const;
   Ref with_nodes(PyObject* value);
+  Ref with_nodes_natively(PyObject* value);
+  Ref node_of_fields(PyObject* value);
   std::string unique_name(const std::string& source);
   void record(PyObject* function, PyObject* args, PyObject* kwargs, PyObject* result);
   fx::Node& create(PyObject* function, PyObject* args, PyObject* kwargs);
@@ -142,8 +147,8 @@ class GraphRecorder final : public dynamo::Recorder {
   std::string break_reason_;
   const bool starts_with_grad_ = autograd::grad_enabled();
   bool takes_numbers_ = false;  // that only data tells, as values of the graph
-  Ref is_dynamic_;              // of the text of a source: its sizes are symbols; None: none is
-  bool is_unbacked(PyObject* value) const;
+  Ref changing_sources_;        // a pattern of the names of inputs that change; None: of none
+  bool is_told_to_change(const std::string& name) const;
   struct Rehearsal {
     Ref args;
     std::unordered_set<const fx::Node*> known;

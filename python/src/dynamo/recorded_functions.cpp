@@ -99,6 +99,8 @@ bool GraphRecorder::run_backward(PyObject* results) {
   return static_cast<bool>(gradients);
 }
 
+size_t GraphRecorder::num_levels() const { return dispatch::num_levels(); }
+
 bool GraphRecorder::is_in_transform(PyObject* args) const {
   bool is_wrapped = dispatch::num_levels() > 0;
   for_each_tensor(args, [&](PyObject* o) { is_wrapped |= !!dispatch::wrapper_of(tensor_of(o)); });

@@ -14,7 +14,7 @@ namespace taeda::python {
 
 // A new reference.
 inline PyObject* attribute_of(const char* module, const char* name) {
-  Ref loaded(checked(PyImport_ImportModule(module)));
+  Ref loaded(checked(dynamo::import_module(module)));
   return checked(PyObject_GetAttrString(loaded.get(), name));
 }
 

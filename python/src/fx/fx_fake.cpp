@@ -14,6 +14,7 @@
 #include "python/src/dispatch/overloads.h"
 #include "python/src/shapes/sym_types.h"
 #include "python/src/tensor/storage_type.h"
+#include "taeda/fx/input_history.h"
 
 namespace taeda::python {
 
@@ -72,8 +73,12 @@ PyObject* configure(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
 }
 
 PyObject* from_tensor(PyObject* self, PyObject* o) {
-  return guarded(
-      [&] { return wrap(mode(self).from_tensor(expect_tensor(o, "from_tensor's argument"))); });
+  return guarded([&] {
+    const Tensor& real = expect_tensor(o, "from_tensor's argument");
+    const Tensor fake = mode(self).from_tensor(real);
+    fx::match_history(fake, real);
+    return wrap(fake);
+  });
 }
 SymIntVec read_sizes(PyObject* o) {
   const Ref items(checked(PySequence_Fast(o, "expected a list of sizes")));

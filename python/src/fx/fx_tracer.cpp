@@ -6,12 +6,14 @@
 #include "python/interop/text.h"
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/native_mode.h"
+#include "python/src/dispatch/overloads.h"
 #include "python/src/fx/decomposition_table.h"
 #include "python/src/fx/fx_fake.h"
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
 #include "python/src/shapes/sym_types.h"
 #include "taeda/fx/builtins.h"
+#include "taeda/fx/effects.h"
 #include "taeda/fx/tracer.h"
 
 namespace taeda::python {
@@ -243,7 +245,24 @@ PyGetSetDef properties[] = {
     flag<&fx::Tracer::refuses_values>("refuses_values"),
     {},
 };
-PyMethodDef tracer_functions[] = {{"active_tracer", active, METH_NOARGS, nullptr}, {}};
+PyObject* set_effectful(PyObject*, PyObject* args) {
+  PyObject* overload = nullptr;
+  int on = 0;
+  if (!PyArg_ParseTuple(args, "Op", &overload, &on)) return nullptr;
+  return guarded([&] {
+    const dispatch::Operator* op = operator_of_overload(overload);
+    TAEDA_CHECK_TYPE(op, "set_effectful takes an operator and a truth value");
+    fx::set_effectful(*op, on != 0);
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyMethodDef tracer_functions[] = {
+    {"active_tracer", active, METH_NOARGS, nullptr},
+    {"set_effectful", set_effectful, METH_VARARGS,
+     "set_effectful(overload, on): whether calls stay although nobody uses their results."},
+    {},
+};
 
 }  // namespace
 

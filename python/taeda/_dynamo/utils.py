@@ -2,6 +2,12 @@
 
 from taeda.backends._compiled import is_compile_supported
 from taeda.compiler._counters import counters, graph_break_reasons
+from taeda.compiler._instruction_source import get_instruction_source_311
+from taeda.compiler._metrics import (
+    CompilationMetrics,
+    clear_compilation_metrics,
+    get_compilation_metrics,
+)
 from taeda.compiler._testing_results import (
     clone_input,
     clone_inputs,
@@ -16,6 +22,8 @@ from taeda.testing._comparison import same
 from taeda.testing.expected_counts import ifdynstaticdefault, range_iterator
 
 __all__ = [
+    "CompilationMetrics",
+    "clear_compilation_metrics",
     "clone_input",
     "clone_inputs",
     "clone_tensor",
@@ -23,6 +31,8 @@ __all__ = [
     "counters",
     "detect_fake_mode",
     "disable_cache_limit",
+    "get_compilation_metrics",
+    "get_instruction_source_311",
     "graph_break_reasons",
     "ifdynstaticdefault",
     "is_compile_supported",

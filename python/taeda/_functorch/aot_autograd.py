@@ -1,5 +1,6 @@
 """PyTorch's path of programs that are traced ahead of time: `taeda.fx.aot`."""
 
+from taeda.fx.aot.compilers import SerializableAOTDispatchCompiler
 from taeda.fx.aot.export import BackwardSignature, GraphSignature, aot_export_module
 from taeda.fx.aot.functions import (
     aot_function,
@@ -14,6 +15,7 @@ from taeda.fx.aot.joint import aot_export_joint_simple
 __all__ = [
     "BackwardSignature",
     "GraphSignature",
+    "SerializableAOTDispatchCompiler",
     "aot_export_joint_simple",
     "aot_export_module",
     "aot_function",

@@ -15,6 +15,7 @@ import weakref
 from operator import attrgetter
 
 from taeda import _C
+from taeda.amp._backward_scope import backward_scope
 from taeda.compiler._capture import make_fake_mode
 from taeda.fx.control_flow._regions import with_regions
 from taeda.fx.graph_module import GraphModule
@@ -130,6 +131,7 @@ def _plan_options(form):
         "form": form,
         "memory_budget": functorch_config.activation_memory_budget,
         "matches_patterns": config.pattern_matcher and not config.exact,
+        "backward_scope": backward_scope(),
         **_passes(),
     }
 

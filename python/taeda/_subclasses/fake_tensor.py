@@ -8,6 +8,7 @@ from taeda.fx.fake.modes import (
     unset_fake_temporarily,
 )
 from taeda.fx.fake.operator_kinds import found_set
+from taeda.fx.fake.operator_kinds import is_tensor_constructor as _is_tensor_constructor
 from taeda.fx.fake.tensors import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -34,6 +35,7 @@ __all__ = [
     "UnsupportedFakeTensorException",
     "UnsupportedMutationAliasingException",
     "UnsupportedOperatorException",
+    "_is_tensor_constructor",
     "get_plain_tensors",
     "in_kernel_invocation_manager",
     "is_fake",

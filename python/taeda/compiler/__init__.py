@@ -5,6 +5,7 @@ import threading
 import time
 
 from taeda import _C
+from taeda.utils._config_module import compiler_config as config
 
 __all__ = [
     "allow_in_graph",
@@ -34,6 +35,7 @@ __all__ = [
     "skip_guard_on_inbuilt_nn_modules_unsafe",
     "substitute_in_graph",
     "wait",
+    "wrap_numpy",
 ]
 
 _PARTS = {
@@ -50,6 +52,7 @@ _PARTS = {
         "skip_guard_on_inbuilt_nn_modules_unsafe",
     ),
     "_marks": ("allow_in_graph", "assume_constant_result", "substitute_in_graph"),
+    "_numpy": ("wrap_numpy",),
     "_regions": ("nested_compile_region",),
     "_stance": ("set_stance",),
 }
@@ -59,10 +62,6 @@ _LAZY = {name: part for part, names in _PARTS.items() for name in names}
 def __getattr__(name):
     from importlib import import_module
 
-    if name == "config":
-        from taeda.utils._config_module import compiler_config
-
-        return compiler_config
     if name not in _LAZY:
         raise AttributeError(f"module 'taeda.compiler' has no attribute '{name}'")
     return getattr(import_module(f"taeda.compiler.{_LAZY[name]}"), name)

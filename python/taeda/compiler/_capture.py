@@ -1,6 +1,7 @@
 """What the capture of frames asks of Python: fake modes, and errors by which data decides."""
 
 import re
+import warnings
 
 from taeda import _C
 from taeda.fx.fake.tensors import (
@@ -23,6 +24,7 @@ __all__ = [
     "make_exception",
     "make_fake_mode",
     "on_plain_tensors",
+    "replays_writes",
     "with_bodies",
 ]
 
@@ -34,9 +36,19 @@ DATA_DEPENDENT = (
 )
 
 
+def _changing_sources():
+    """A pattern of what `taeda.compiler.config.dynamic_sources` names; None without names.
+
+    A name is the text of a source or a pattern of such texts.
+    """
+    names = [name.strip() for name in compiler_config.dynamic_sources.split(",")]
+    parts = [part for name in names if name for part in (re.escape(name), name)]
+    return re.compile("|".join(f"(?:{part})" for part in parts)) if parts else None
+
+
 def make_fake_mode():
-    """The mode of a graph that is captured, whether the graph may hold numbers from data, and a
-    function of sources whose sizes are symbols from the first capture on.
+    """The mode of a graph that is captured; whether the graph may hold numbers from data; a pattern
+    of the sources whose sizes and numbers are symbols.
 
     Functions may read such numbers inside; what they give to the program is a break without it.
     """
@@ -46,23 +58,20 @@ def make_fake_mode():
     )
     mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
     takes_numbers = config.capture_scalar_outputs or config.capture_dynamic_output_shape_ops
-    return mode, takes_numbers, _named_sources()
+    return mode, takes_numbers, _changing_sources()
 
 
-def _named_sources():
-    """Whether a source is one of compiler.config.dynamic_sources; None where there are none."""
-    patterns = [text.strip() for text in compiler_config.dynamic_sources.split(",")]
-    patterns = [text for text in patterns if text]
-    if not patterns:
-        return None
-    return lambda name: any(name == text or _matches(text, name) for text in patterns)
-
-
-def _matches(pattern, name):
-    try:
-        return re.match(pattern, name) is not None
-    except re.error:
-        return False
+def replays_writes(sources):
+    """Whether a program's writes to its objects are done when the compiled region runs."""
+    if config.side_effect_replay_policy in ("warn", "error"):
+        text = (
+            "While compiling, we found certain side effects happened in the model.forward. Here "
+            f"are the list of potential sources you can double check: {sources}"
+        )
+        if config.side_effect_replay_policy == "error":
+            raise RuntimeError(text)
+        warnings.warn(text, stacklevel=2)
+    return config.replay_side_effects
 
 
 def with_bodies(graph, bodies):

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import inspect
 import itertools
+import re
 import types
 import typing
 import warnings
@@ -18,6 +19,7 @@ from taeda.compiler._capture import with_bodies
 from taeda.compiler._counters import counters, keep_reason
 from taeda.compiler._errors import BackendCompilerFailed
 from taeda.compiler._guards import GuardFail, as_filter
+from taeda.compiler._metrics import measured
 from taeda.compiler._module import OptimizedModule
 from taeda.compiler._options import InductorBackend, NamedBackend
 from taeda.compiler._stance import forced_backend
@@ -63,9 +65,11 @@ class CompileContext:
 
 def _count(gm):
     counters["stats"]["unique_graphs"] += 1
-    counters["stats"]["calls_captured"] += sum(
+    num_calls = sum(
         node.op in ("call_function", "call_method", "call_module") for node in gm.graph.nodes
     )
+    counters["stats"]["calls_captured"] += num_calls
+    return num_calls
 
 
 def _is_inductor(backend):
@@ -78,14 +82,15 @@ def _graph_compiler(context):
 
     def compile_graph(graph, inputs, bodies):
         gm = GraphModule(with_bodies(graph, bodies), graph)
-        _count(gm)
+        num_calls = _count(gm)
         backend = forced_backend() or context.backend
         if _C._dynamo.compiles_provisionally():
             backend = lookup_backend("aot_eager")
         try:
-            compiled = backend(gm, inputs)
-            if not callable(compiled):
-                raise AssertionError("compiler_fn did not return callable")
+            with measured(num_calls, len(inputs)):
+                compiled = backend(gm, inputs)
+                if not callable(compiled):
+                    raise AssertionError("compiler_fn did not return callable")
         except Exception as error:
             is_optional = _is_inductor(backend) and not _is_strict()
             if not is_optional and not config.suppress_errors:
@@ -125,7 +130,9 @@ def _counting(context, limit):
         elif what == "recompile":
             counters["recompile"][text] += 1
             if context.guard_fail_fn is not None:
-                context.guard_fail_fn(GuardFail(text, code))
+                # Locals by the names that the program gave them.
+                reason = re.sub(r"L\['(\w+)'\]", r"\1", text)
+                context.guard_fail_fn(GuardFail(reason, code))
             return config.error_on_recompile
         elif what == "limit":
             counters["recompile_limit"][text] += 1

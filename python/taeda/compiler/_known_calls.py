@@ -35,7 +35,7 @@ __all__ = [
 
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
 FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
-FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, SETS_OWN_MODE = range(15, 19)
+FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE = range(15, 20)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -170,7 +170,7 @@ def _pure():
                 yield value
     for kind in _CONTAINERS:
         for name, value in vars(kind).items():
-            if name in _READING_METHODS:
+            if name in _READING_METHODS or name == "__new__":
                 yield value
     yield from (
         _C.is_grad_enabled,
@@ -182,6 +182,7 @@ def _pure():
         _C._is_autocast_available,
         _C._fx.active_tracer,
         _C._saved_tensors_hooks_get_disabled_error_message,
+        _C._get_determinism,
         _C._is_torch_function_enabled,
         _C._is_torch_function_all_disabled,
         taeda.finfo,
@@ -198,7 +199,7 @@ def _mutating():
             yield kind.__init__
     for kind in _CONTAINERS:
         for name, value in vars(kind).items():
-            if callable(value) and name not in _READING_METHODS:
+            if callable(value) and name not in _READING_METHODS and name != "__new__":
                 yield value
 
 
@@ -231,7 +232,7 @@ def _mode_setters():
         *("set_autocast_enabled", "set_autocast_dtype", "set_autocast_cache_enabled"),
         *("autocast_increment_nesting", "autocast_decrement_nesting", "clear_autocast_cache"),
         *("_enter_grad", "_enter_jvp", "_exit_grad", "_enter_vmap", "_exit_vmap"),
-        *("_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable"),
+        *("_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable", "_set_determinism"),
     ):
         if hasattr(_C, name):
             yield getattr(_C, name)
@@ -267,6 +268,7 @@ def kinds():
     table[_C._push_on_torch_function_stack] = table[_C._pop_torch_function_stack] = FUNCTION_MODE
     table[_C.Tensor.as_subclass] = SUBCLASS
     table[_C.Tensor.requires_grad_] = REQUIRES_GRAD
+    table[_C.Tensor.register_hook] = HOOK
     for lock in (threading.Lock, threading.RLock):
         kind = type(lock())
         table[kind.__enter__] = table[kind.__exit__] = LOCK
@@ -277,7 +279,7 @@ def kinds():
         table[function] = UNKNOWN
     table[_C._dynamo.set_fails_at_breaks] = SETS_OWN_MODE
     table[collections.namedtuple] = table[overrides._keeps_class] = CONSTANT
-    table[_C._dynamo.is_capturing] = PURE
+    table[_C._dynamo.is_capturing] = table[_C._dynamo.is_unbacked] = PURE
     table.update(_noted)
     return table
 
@@ -324,9 +326,10 @@ def fill():
         # The capture looks into these; an import inside of it would let other threads run.
         import taeda.compiler._capture
         import taeda.compiler._errors  # noqa: F401
-        from taeda.compiler._substitutes import SUBSTITUTES
+        from taeda.compiler import _substitutes, _value_substitutes
 
         _C._dynamo.set_known_calls(kinds())
-        for function, substitute in SUBSTITUTES.items():
-            _C._dynamo.substitute(function, substitute)
+        for module in (_substitutes, _value_substitutes):
+            for function, substitute in module.SUBSTITUTES.items():
+                _C._dynamo.substitute(function, substitute)
         _is_filled = True

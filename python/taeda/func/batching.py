@@ -226,3 +226,17 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         return vmap_impl(func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs)
 
     return wrapped
+
+
+def chunk_vmap(func, in_dims=0, out_dims=0, randomness="error", chunks=2):
+    """`vmap` of a batch in this many pieces."""
+    _check_randomness(randomness)
+    _check_out_dims(out_dims, func)
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        size = _process_inputs(in_dims, args, func)[0]
+        chunk_size = -(-size // chunks)
+        return vmap_impl(func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs)
+
+    return wrapped

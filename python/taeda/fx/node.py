@@ -51,6 +51,8 @@ _side_effectful_functions = {
 def has_side_effect(fn):
     """Marks a function: dead code elimination keeps its calls. Also a decorator."""
     _side_effectful_functions.add(fn)
+    if isinstance(fn, taeda._ops.OpOverload):
+        taeda._C._fx.set_effectful(fn, True)
     return fn
 
 

@@ -90,13 +90,15 @@ functorch_config = ConfigModule(
     fake_tensor_prefer_device_type=None,
     # The share, from 0 to 1, of what a backward would have saved that may be saved.
     activation_memory_budget=1.0,
+    # Autocast while gradients are traced: "same_as_forward", "off", or a list of arguments of
+    # taeda.autocast, as dicts.
+    backward_pass_autocast="same_as_forward",
     # Programs written for PyTorch set these; nothing depends on them here. Views are always
     # replayed, tangents always have the strides of their outputs, checks are always made.
     debug_assert=False,
     view_replay_for_aliased_outputs=True,
     guess_tangent_strides_as_outputs=True,
     disable_guess_zero_tangent_for_mutated_input_subclass=False,
-    backward_pass_autocast="same_as_forward",
     enable_autograd_cache=False,
     saved_tensors_hooks_filtering_mode="donated",
     donated_buffer=True,
@@ -179,6 +181,10 @@ dynamo_config = ConfigModule(
     error_on_recompile=False,
     # taeda.compile gives back what it gets.
     disable=False,
+    # Whether what a program writes to its objects is written when a compiled region runs; and what
+    # such writes are while it is captured: "silent", "info", "warn" or "error".
+    replay_side_effects=True,
+    side_effect_replay_policy="info",
     # A graph that a backend fails at runs as it is, with a warning.
     suppress_errors=False,
     # Sizes are constants at first; False: symbols from the first call on.
@@ -205,7 +211,6 @@ dynamo_config = ConfigModule(
     force_parameter_static_shapes=True,
     force_nn_module_property_static_shapes=True,
     allow_unspec_int_on_nn_module=False,
-    replay_side_effects=True,
     enable_trace_contextlib=True,
     enable_faithful_generator_behavior=True,
     install_free_tensors=False,
@@ -226,7 +231,6 @@ dynamo_config = ConfigModule(
     leaf_function_validate_outputs=False,
     leaf_function_check_escaped_gradients=False,
     generate_pycode=False,
-    side_effect_replay_policy="info",
     use_lazy_graph_module=True,
     automatic_dynamic_shapes_mark_as="dynamic",
     automatic_dynamic_exclusion_guard=False,
@@ -344,8 +348,8 @@ compiler_config = ConfigModule(
             "reorderable_logging_functions",
         )
     },
-    # Sources of tensors whose sizes are symbols from the first call on: "L['x'],L['args'][0]", or
-    # regular expressions.
+    # Names of inputs, or patterns of names, with commas between: "L['x'], L['self'].*". They are
+    # symbols, or have symbols as sizes, from the first call on, whatever else is said.
     dynamic_sources="",
     # Programs written for PyTorch set these; nothing depends on them here.
     job_id=None,

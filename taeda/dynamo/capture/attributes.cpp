@@ -1,5 +1,7 @@
 // Attributes of stand-ins: found as objects find them, with guards on every place that was looked
 // at. Properties and __getattr__ are called; their frames come back through the hook.
+#include <structmember.h>
+
 #include "taeda/dynamo/capture/capture.h"
 
 namespace taeda::dynamo {
@@ -70,7 +72,9 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
       made = Owned(PyObject_GetAttr(object, name));
       if (!made) {
         Owned raised(taeda_take_raised());
+        static PyObject* const maker = interned("__getattr__");
         dict_get(names, name);  // which is guarded
+        dict_get(names, maker);
         taeda_set_raised(raised.release());
         throw Raised{};
       }
@@ -151,10 +155,15 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   if (found != nullptr && is_data_descriptor(found)) {
     if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
       if (outside == nullptr) return need(PyObject_GenericGetAttr(object, name));
+      if (const auto written = members_.find({object, name}); written != members_.end()) {
+        if (written->second) return Py_NewRef(written->second.get());
+        PyErr_SetObject(PyExc_AttributeError, name);
+        throw Raised{};
+      }
       Owned real(PyObject_GenericGetAttr(object, name));
       if (!real) {
-        PyErr_Clear();
-        throw Break{"a slot without a value"};
+        check(Check::Kind::NoMember, outside->source, name);
+        throw Raised{};
       }
       return import(real.get(), sources_.of(Step::Member, outside->source, 0, name));
     }
@@ -229,7 +238,7 @@ PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
     Owned value(need(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name)));
     const bool is_shown = PyUnicode_Check(value.get()) || PyType_Check(value.get()) ||
                           PyTuple_Check(value.get()) || PyCFunction_Check(value.get()) ||
-                          value.get() == Py_None;
+                          Py_IS_TYPE(value.get(), &PyMethodDescr_Type) || value.get() == Py_None;
     if (!is_shown) throw Break{"an attribute of a class"};
     return value.release();
   }
@@ -242,9 +251,9 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   int source = -1;
   PyObject* real = recorder_.real_of(object, &source);
   if (is_named(name, "grad")) {
-    if (real == nullptr) throw Break{"the gradient of a result"};
     if (const auto written = grads_.find(object); written != grads_.end())
       return Py_NewRef(written->second.get());
+    if (real == nullptr) throw Break{"the gradient of a result"};
     const int path = sources_.of(Step::Grad, source);
     std::vector<Owned> held;
     PyObject* grad = need(follow(sources_[path], real, held));
@@ -253,8 +262,10 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   const bool is_of_grad = is_named(name, "grad_fn") || is_named(name, "is_leaf");
   // Parameters are leaves.
   if (is_of_grad &&
-      (!recorder_.requires_grad(object) || recorder_.is_parameter(object) || real == nullptr))
+      (!recorder_.requires_grad(object) || recorder_.is_parameter(object) || real == nullptr)) {
+    if (!recorder_.requires_grad(object) && is_named(name, "grad_fn")) return Py_NewRef(Py_None);
     return need(PyObject_GetAttr(object, name));
+  }
   if (is_of_grad || is_named(name, "__dict__") || is_named(name, "_version") ||
       is_named(name, "_base") || is_named(name, "output_nr"))
     throw Break{"an attribute of a tensor that only a run tells"};
@@ -285,9 +296,7 @@ PyObject* Capture::tensor_attributes_of(PyObject* object) {
 // `is_plain`: as object.__setattr__ does. A null value deletes.
 void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain) {
   ++writes_;
-  int source = -1;
   if (is_named(name, "grad") && value != nullptr && recorder_.is_tensor_value(object) &&
-      recorder_.real_of(object, &source) != nullptr &&
       (value == Py_None || recorder_.is_tensor_value(value))) {
     keep(object);
     grads_[object] = Owned(Py_NewRef(value));
@@ -336,6 +345,16 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
       Owned descriptor(import(
           found, sources_.of(Step::TypeLookup, pin(reinterpret_cast<PyObject*>(type)), 0, name)));
       Owned done(call_nested(set, {descriptor.get(), object, value}));
+      return;
+    }
+    if (Py_IS_TYPE(found, &PyMemberDescr_Type) &&
+        reinterpret_cast<PyMemberDescrObject*>(found)->d_member->type == T_OBJECT_EX) {
+      PyErr_Clear();
+      keep(object);
+      keep(name);
+      // A slot without a value cannot be deleted.
+      if (value == nullptr) Owned had(instance_attribute(object, name));
+      members_[{object, name}] = Owned(Py_XNewRef(value));
       return;
     }
     if (!method || !PyFunction_Check(method.get())) {

@@ -11,6 +11,7 @@ Flow Capture::finish_call(State& state, PyObject** words, Call given) {
   state.top = words;
   for (PyObject** word = words; word < top; ++word) Py_XDECREF(*word);
   if (result == nullptr) return Flow::Enter;
+  if (!is_immutable(result) && !recorder_.is_value(result)) made_at_[result] = num_executed_;
   state.push(result);
   return Flow::Next;
 }
@@ -129,6 +130,7 @@ Flow Capture::with_except_start(State& state, int) {
 // A generator of a called function is made by CPython at once; its body comes back when it runs.
 Flow Capture::return_generator(State& state, int) {
   if (frame_of(state).number == 0) throw Abandoned{"a generator function"};
+  last_generator_at_ = num_executed_;
   return Flow::HandBack;
 }
 }  // namespace taeda::dynamo

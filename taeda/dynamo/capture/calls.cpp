@@ -12,7 +12,7 @@ namespace taeda::dynamo {
 namespace {
 
 PyObject* builtin(const char* name) {
-  static PyObject* const builtins = PyImport_ImportModule("builtins");
+  static PyObject* const builtins = import_module("builtins");
   PyObject* found = PyObject_GetAttrString(builtins, name);
   Py_XDECREF(found);  // the module keeps it
   return found;
@@ -86,6 +86,10 @@ std::string name_of(PyObject* callable) {
   return bytes == nullptr ? Py_TYPE(callable)->tp_name : bytes;
 }
 
+const PyFunctionObject* fields_of(PyObject* function) {
+  return reinterpret_cast<PyFunctionObject*>(function);
+}
+
 bool is_exception_class(PyObject* callable) {
   return PyType_Check(callable) &&
          PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(callable),
@@ -136,6 +140,12 @@ PyObject* Capture::call_operator(const Call& call) {
 }
 
 PyObject* Capture::call_native(const Call& call, CallKind kind) {
+  static PyObject* const instance_check = imported("_abc", "_abc_instancecheck");
+  static PyObject* const subclass_check = imported("_abc", "_abc_subclasscheck");
+  if (call.callable == instance_check || call.callable == subclass_check) {
+    Owned token = abc_token();
+    check(Check::Kind::AbcToken, pin(call.callable), token.get());
+  }
   for (PyObject* value : call.values) {
     if (is_opaque(value)) throw Break{name_of(call.callable) + " of an object that is not known"};
     if (is_address(value) && twin_of(call.values[0]) != nullptr)
@@ -171,7 +181,7 @@ PyObject* Capture::call_function(const Call& call) {
   if (!has_gradient) throw Raised{};
   // What was written cannot be taken back.
   if (pending_writes() != writes)
-    throw Abandoned{"an autograd Function that writes to the program"};
+    throw Abandoned{"an autograd Function that writes to the program", Abandoned::kHere};
   if (!is_closed) throw Break{"an autograd Function that reads tensors of the program"};
   static PyObject* const apply = imported("taeda.compiler._capture", "apply_function");
   Call node{apply, call.values, call.positional + 1, nullptr};
@@ -190,7 +200,7 @@ PyObject* Capture::call_body(const Call& call) {
   open(call.values[2]);
   Owned result(need(PyObject_Call(call.values[0], call.values[1], call.values[2])));
   if (is_broken_) return result.release();
-  if (pending_writes() != writes) throw Abandoned{"a function that writes to the program"};
+  if (pending_writes() != writes) throw Abandoned{"a function that writes to the program", Abandoned::kHere};
   if (modes != Modes::now()) throw Break{"a function that sets modes"};
   open_deep(result.get());
   PyObject* body = need(recorder_.cut(mark, result.get()));
@@ -264,6 +274,38 @@ PyObject* Capture::call_function_mode(const Call& call) {
   return need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
 }
 
+// Tensor.register_hook(tensor, function): of a result of the graph, a node. The function runs once
+// for the sake of guards on what it reads.
+PyObject* Capture::call_hook(const Call& call) {
+  int source = -1;
+  const auto& values = call.values;
+  const bool is_known = values.size() == 2 && call.names == nullptr &&
+                        recorder_.is_tensor_value(values[0]) && PyFunction_Check(values[1]) &&
+                        recorder_.real_of(values[0], &source) == nullptr &&
+                        recorder_.requires_grad(values[0]);
+  if (!is_known) throw Break{"call of " + name_of(call.callable)};
+  const PyFunctionObject* hook = fields_of(values[1]);
+  if (find(values[1]) == nullptr && (hook->func_closure != nullptr || hook->func_defaults != nullptr ||
+                                     hook->func_kwdefaults != nullptr))
+    throw Break{"a hook that holds values of the captured program"};
+  static PyObject* const ones_like = imported("taeda", "ones_like");
+  const std::vector<const void*> writes = pending_writes();
+  Owned tensor(need(PyTuple_Pack(1, values[0])));
+  recorder_.begin_rehearsal(tensor.get());
+  Owned gradient(recorder_.call(ones_like, tensor.get(), nullptr));
+  Owned result(gradient ? PyObject_CallOneArg(values[1], gradient.get()) : nullptr);
+  const bool is_closed = recorder_.end_rehearsal();
+  if (!result) throw Raised{};
+  if (is_broken_) return result.release();
+  if (pending_writes() != writes)
+    throw Abandoned{"a hook that writes to the program", Abandoned::kHere};
+  if (!is_closed) throw Break{"a hook that reads tensors of the program"};
+  recorder_.record_call(call.callable, tuple_of(call).get(), Py_None);
+  // The handle is the graph's own.
+  static char handle;
+  return need(PyCapsule_New(&handle, nullptr, nullptr));
+}
+
 PyObject* Capture::call_subclass(const Call& call) {
   const auto& values = call.values;
   const bool is_known = values.size() == 2 && call.names == nullptr && PyType_Check(values[1]) &&
@@ -275,9 +317,12 @@ PyObject* Capture::call_subclass(const Call& call) {
 
 // A lock is held while the capture runs what it guards; a region does not end inside.
 PyObject* Capture::call_lock(const Call& call) {
+  const bool is_left = call.values.size() > 1;
+  if (is_left && (locks_.empty() || locks_.back().get() != call.values[0]))
+    throw Break{"a lock that the program took before"};
   PyObject* result =
       need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
-  if (call.values.size() > 1) {
+  if (is_left) {
     locks_.pop_back();
   } else {
     locks_.emplace_back(Py_NewRef(call.values[0]));
@@ -323,6 +368,8 @@ std::vector<const void*> Capture::pending_writes() {
   for (const auto& [object, outside] : outside_)
     if (outside.is_written) writes.insert(writes.end(), {object, outside.contents.get()});
   std::sort(writes.begin(), writes.end());
+  for (const auto& [place, written] : members_)
+    writes.insert(writes.end(), {place.first, place.second, written.get()});
   return writes;
 }
 
@@ -350,6 +397,8 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
   static PyObject* const callable_ = builtin("callable");
   static PyObject* const id_ = builtin("id");
   static PyObject* const round_ = builtin("round");
+  static PyObject* const eval_ = builtin("eval");
+  static PyObject* const literal_eval = imported("ast", "literal_eval");
   static PyObject* const object_setattr =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__");
   static PyObject* const object_delattr =
@@ -423,6 +472,26 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
       need(is_one);
       return PyBool_FromLong(is_one);
     }
+    // The truth of a number that only data tells is another such value.
+    if (callable == reinterpret_cast<PyObject*>(&PyBool_Type) && count == 1 &&
+        python::is_symbolic(values[0]) && recorder_.is_unbacked(values[0])) {
+      if (python::is_symbool(values[0])) return Py_NewRef(values[0]);
+      Owned zero(need(PyLong_FromLong(0)));
+      return PyObject_RichCompare(values[0], zero.get(), Py_NE);
+    }
+    // Of a text that is a constant of Python, or an error in it.
+    if (callable == eval_ && count == 1 && PyUnicode_CheckExact(values[0])) {
+      const SessionScope natively(nullptr);
+      const char* text = PyUnicode_AsUTF8(values[0]);
+      Owned code(
+          need(text == nullptr ? nullptr : Py_CompileString(text, "<string>", Py_eval_input)));
+      PyObject* value = PyObject_CallOneArg(literal_eval, values[0]);
+      if (value == nullptr) {
+        PyErr_Clear();
+        throw Break{"Failed to trace builtin operator eval: its text is no constant"};
+      }
+      return value;
+    }
     // Addresses of stand-ins tell objects apart while the capture lasts.
     if (callable == id_ && count == 1) {
       keep(values[0]);
@@ -461,7 +530,14 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
 PyObject* Capture::call_module(State& state, const Call& module_call) {
   PyObject* module = module_call.callable;
   const Outside* outside = find(module);
-  const bool is_plain = is_plain_module_call(module);
+  bool is_plain = is_plain_module_call(module);
+  // Hooks that the captured program added.
+  std::vector<PyObject*> tables;
+  if (is_plain) tables_of_plain_call(module, tables);
+  for (PyObject* table : tables) {
+    const auto own = stand_ins_.find(table);
+    is_plain &= own == stand_ins_.end() || PyDict_GET_SIZE(own->second) == 0;
+  }
   if (outside != nullptr) {
     if (!is_plain)
       check(Check::Kind::TypeIs, outside->source, reinterpret_cast<PyObject*>(Py_TYPE(module)));
@@ -528,6 +604,38 @@ PyObject* Capture::call_partial(State& state, const Call& given) {
   return call(state, std::move(inner));
 }
 
+// What is entered for a method of C, where its object is one that Python code can read.
+PyObject* Capture::method_substitute_of(const Call& call) {
+  if (!Py_IS_TYPE(call.callable, &PyMethodDescr_Type) || call.values.empty()) return nullptr;
+  PyObject* substitute = recorder_.substitute_of(call.callable);
+  if (substitute == nullptr) return nullptr;
+  PyTypeObject* type = Py_TYPE(call.values[0]);
+  const bool is_read = is_plain_instance(type) || container_of(type) != nullptr;
+  return is_read && !is_opaque(call.values[0]) ? substitute : nullptr;
+}
+
+// locals(): variables that have values. Before 3.13 a frame has one dict for all calls.
+PyObject* Capture::locals_of(State& state) {
+  if (taeda_frame_namespace(state.frame) != nullptr) throw Break{"names of a class or a module"};
+  Owned& kept = frame_of(state).locals;
+  if (!kept || PY_MINOR_VERSION >= 13) kept = Owned(need(PyDict_New()));
+  const PyCodeObject* code = state.code->object;
+  // CO_FAST_CELL and CO_FAST_FREE, the same in 3.11 to 3.13: variables that functions share.
+  constexpr char kIsShared = static_cast<char>(0xC0);
+  const char* kinds = PyBytes_AS_STRING(code->co_localspluskinds);
+  Owned names(Py_NewRef(kept.get()));
+  for (int i = 0; i < code->co_nlocalsplus; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(code->co_localsplusnames, i);
+    Owned value(read_slot(state, i));
+    if (value && PyCell_Check(value.get()) && (kinds[i] & kIsShared)) value = Owned(cell_contents(value.get()));
+    if (value)
+      need(PyDict_SetItem(names.get(), name, value.get()));
+    else if (PyDict_Contains(names.get(), name) == 1)
+      need(PyDict_DelItem(names.get(), name));
+  }
+  return names.release();
+}
+
 PyObject* Capture::call(State& state, Call call) {
   if (PyMethod_Check(call.callable)) {
     PyObject* method = call.callable;
@@ -537,7 +645,8 @@ PyObject* Capture::call(State& state, Call call) {
     return this->call(state, std::move(call));
   }
   // Their breaks are breaks of the call.
-  if (PyObject* substitute = recorder_.substitute_of(call.callable))
+  PyObject* substitute = recorder_.substitute_of(call.callable);
+  if (substitute != nullptr && !Py_IS_TYPE(call.callable, &PyMethodDescr_Type))
     return need(PyObject_Vectorcall(substitute, call.values.data(), call.positional, call.names));
   PyObject* inner = recorder_.function_of(call.callable);
   if (PyObject* function = inner != nullptr ? inner : cached_function_of(call.callable)) {
@@ -580,12 +689,21 @@ PyObject* Capture::call(State& state, Call call) {
       call.callable = descriptor;
     }
   }
+  static PyObject* const locals_ = builtin("locals");
+  if (call.callable == locals_ && call.values.empty()) return locals_of(state);
+  if (PyObject* own = method_substitute_of(call))
+    return need(PyObject_Vectorcall(own, call.values.data(), call.positional, call.names));
   if (PyObject* result = call_builtin(call, is_known); is_known) return need(result);
   if (PyFunction_Check(call.callable)) {
     switch (recorder_.kind_of(call.callable)) {
       case CallKind::Operator: return call_operator(call);
       case CallKind::Entered:
         if (!is_plain_function(call.callable)) break;
+        // Methods of objects of C read what C keeps.
+        if (!call.values.empty() && is_opaque(call.values[0]) &&
+            _PyType_Lookup(Py_TYPE(call.values[0]), fields_of(call.callable)->func_name) ==
+                call.callable)
+          break;
         if (enter(state, call)) return nullptr;
         // Arguments that do not fit: CPython says why.
         return call_native(call, CallKind::Pure);
@@ -629,6 +747,7 @@ PyObject* Capture::call(State& state, Call call) {
     case CallKind::Warns: return call_warn(call);
     case CallKind::FunctionMode: return call_function_mode(call);
     case CallKind::Subclass: return call_subclass(call);
+    case CallKind::Hook: return call_hook(call);
     case CallKind::RequiresGrad: {
       // What is so already stays so; leaves of the graph's own are a break.
       const bool is_known = call.values.size() <= 2 && !call.values.empty() &&

@@ -77,8 +77,10 @@ class Capture final : public Capturing {
     break_at_ = number;
     break_reason_ = std::move(reason);
   }
-  // The number of the instruction that first raised the exception at hand; 0 where none did.
-  int64_t raised_at() const;
+  // The exception at hand leaves the program: the region should have ended before it was raised.
+  void end_at_raised(std::string reason);
+  // Where the region should have ended, so that it could be compiled; 0 where that is not known.
+  int64_t ends_at() const { return ends_at_; }
   // Why the region ended or was not compiled; empty where the frames returned.
   const std::string& reason() const { return reason_; }
   // A backend failed: its exception.
@@ -107,6 +109,7 @@ class Capture final : public Capturing {
   struct Frame {
     int number = 0;
     std::vector<bool> is_unread;  // slots that still hold objects of the program
+    Owned locals;                 // the dict of locals()
   };
 
   // ---- stand-ins (stand_ins.cpp) ----
@@ -174,14 +177,17 @@ class Capture final : public Capturing {
   PyObject* call_body(const Call& call);
   PyObject* call_as_operator(const Call& call);
   PyObject* call_lock(const Call& call);
+  PyObject* method_substitute_of(const Call& call);
   PyObject* call_warn(const Call& call);
   PyObject* call_function_mode(const Call& call);
   PyObject* call_subclass(const Call& call);
+  PyObject* call_hook(const Call& call);
   static Owned tuple_of(const Call& call);
   // Whether a number is the address of a stand-in, which stands for no number of the program.
   bool is_address(PyObject* number) const;
   std::vector<const void*> pending_writes();
   bool enter(State& state, const Call& call);
+  PyObject* locals_of(State& state);
 
   // ---- instructions (instructions.cpp) ----
   using Handler = Flow (Capture::*)(State& state, int argument);
@@ -205,6 +211,8 @@ class Capture final : public Capturing {
   Flow make_cell(State& state, int argument);
   Flow copy_free_vars(State& state, int argument);
   Flow load_deref(State& state, int argument);
+  // A new reference; null where it is empty.
+  PyObject* cell_contents(PyObject* cell);
   Flow store_deref(State& state, int argument);
   Flow delete_deref(State& state, int argument);
   Flow load_global(State& state, int argument);
@@ -261,14 +269,21 @@ class Capture final : public Capturing {
   int64_t num_executed_ = 0;  // instructions
   int64_t break_at_ = 0;      // one of them
   std::string break_reason_;
-  std::unordered_map<PyObject*, int64_t> raised_at_;  // by exception; kept
-  std::vector<Owned> locks_;                          // held
+  int64_t ends_at_ = 0;
+  int64_t last_generator_at_ = 0;                             // where one was made last
+  // What calls gave, by address: the last one.
+  std::unordered_map<PyObject*, int64_t> made_at_;
+  int64_t scope_began_at_ = 0;  // of locks and function transforms
+  std::unordered_map<PyObject*, int64_t> raised_at_;    // by exception; kept
+  std::vector<Owned> locks_;  // held
   struct Deferred {
     PyObject* callable;
     std::vector<Owned> constants;
   };
   std::vector<Deferred> deferred_;       // calls for their effect, in their order
   std::map<PyObject*, Owned> grads_;     // that the program gave to its tensors, by stand-in
+  // What was written to slots of classes, by object and name; null: deleted.
+  std::map<std::pair<PyObject*, PyObject*>, Owned> members_;
   std::unordered_set<void*> addresses_;  // that the program asked for by id()
   std::string reason_;
   std::unique_ptr<Entry> entry_;

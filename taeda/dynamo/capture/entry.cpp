@@ -8,6 +8,7 @@
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/saved_hooks.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/core/determinism.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/fx/shared_inputs.h"
 
@@ -23,6 +24,8 @@ Modes Modes::now() {
           is_inference_mode(),
           {autocast::is_enabled(DeviceType::CPU), autocast::is_enabled(DeviceType::CUDA)},
           autocast::is_cache_enabled(),
+          {taeda::determinism().is_required, taeda::determinism().is_warning_enough,
+           taeda::determinism().fills_memory},
           taeda::default_dtype(),
           {autocast::dtype_of(DeviceType::CPU), autocast::dtype_of(DeviceType::CUDA)},
           taeda::default_device(),
@@ -52,6 +55,9 @@ void Modes::restore() const {
   } else {
     autograd::disable_saved_tensor_hooks(saved_hooks_refusal);
   }
+  taeda::determinism().is_required = determinism[0];
+  taeda::determinism().is_warning_enough = determinism[1];
+  taeda::determinism().fills_memory = determinism[2];
   set_default_dtype(default_dtype);
   set_default_device(default_device);
 }
@@ -83,7 +89,7 @@ std::vector<std::vector<int64_t>> places_of(const std::vector<PyObject*>& inputs
 bool Entry::takes(PyObject* const* const* slots, std::vector<PyObject*>& values,
                   std::vector<Owned>& held, std::string* reason) const {
   if (checks_modes && !(modes == Modes::now())) {
-    if (reason != nullptr) *reason = "grad mode, autocast or default dtype differ";
+    if (reason != nullptr) *reason = "grad mode, autocast, determinism or default dtype differ";
     return false;
   }
   if (warns && are_warnings_errors()) {

@@ -3,6 +3,7 @@
 
 #include <Python.h>
 
+#include <cstdint>
 #include <string>
 
 namespace taeda::dynamo {
@@ -13,9 +14,12 @@ struct Break {
 };
 // A Python exception is set.
 struct Raised {};
-// The region is not compiled at all.
+// The region is not compiled at all. Where it could end before an instruction it is captured again
+// up to there.
 struct Abandoned {
+  static constexpr int64_t kNowhere = 0, kHere = -1;
   std::string reason;
+  int64_t ends_at = kNowhere;  // the number of an instruction
 };
 
 inline PyObject* need(PyObject* object) {

@@ -1,5 +1,7 @@
 #include "taeda/dynamo/capture/guards.h"
 
+#include <structmember.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -26,6 +28,13 @@ bool same_items(PyObject* a, PyObject* b) {
 bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
 }  // namespace
+
+Owned abc_token() {
+  static PyObject* const ask = imported("_abc", "get_cache_token");
+  Owned token(ask == nullptr ? nullptr : PyObject_CallNoArgs(ask));
+  if (!token) PyErr_Clear();
+  return token;
+}
 
 bool same_constant(PyObject* a, PyObject* b) {
   if (a == b) return true;
@@ -136,6 +145,20 @@ PyTypeObject* class_of(PyObject* object) {
   return PyType_Check(object) ? reinterpret_cast<PyTypeObject*>(object) : Py_TYPE(object);
 }
 
+bool has_member(PyObject* object, PyObject* name) {
+  PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
+  if (found == nullptr || !Py_IS_TYPE(found, &PyMemberDescr_Type)) return true;
+  const auto* member = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
+  PyObject* const* place =
+      reinterpret_cast<PyObject* const*>(reinterpret_cast<const char*>(object) + member->offset);
+  return *place != nullptr;
+}
+
+bool is_abc_token(PyObject* token) {
+  Owned now = abc_token();
+  return now && same_constant(now.get(), token);
+}
+
 Py_ssize_t length_of(PyObject* object) {
   if (PyList_Check(object)) return PyList_GET_SIZE(object);
   if (PyTuple_Check(object)) return PyTuple_GET_SIZE(object);
@@ -200,6 +223,8 @@ bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& value
       PyObject* dict = values[check.number >> 32];
       return key != nullptr && dict != nullptr && lacks(dict, key);
     }
+    case Kind::NoMember: return !has_member(value, check.object);
+    case Kind::AbcToken: return is_abc_token(check.object);
     case Kind::Same: return value == values[check.number];
     case Kind::Distinct: return value != values[check.number];
     case Kind::Code:
@@ -249,6 +274,8 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
     case Kind::Absent: return str(path, " has ", shown(check.object), ", which it had not");
     case Kind::AbsentKey:
       return str(texts[check.number >> 32], " has ", path, ", which it had not");
+    case Kind::NoMember: return str(path, " has ", shown(check.object), ", which it had not");
+    case Kind::AbcToken: return "a class was registered with an abstract class";
     case Kind::Same: return str(path, " is not ", texts[check.number], " any more");
     case Kind::Distinct: return str(path, " is ", texts[check.number]);
     case Kind::Code:
@@ -298,6 +325,8 @@ std::string GuardProgram::text(const Check& check) const {
     case Kind::Present: return str(shown(check.object), " in ", path);
     case Kind::AbsentKey:
       return str(texts[check.number & 0xFFFFFFFF], " not in ", texts[check.number >> 32]);
+    case Kind::NoMember: return str(path, " has no ", shown(check.object));
+    case Kind::AbcToken: return "no class was registered with an abstract class";
     case Kind::Same: return str(path, " is ", texts[check.number]);
     case Kind::Distinct: return str(path, " is not ", texts[check.number]);
     case Kind::Code:

@@ -64,6 +64,8 @@ struct Check {
     Tensor,       // tensors[number]
     PlainCall,    // a module whose call is a call of `forward`
     Unbound,      // a slot without a value
+    NoMember,     // an object whose slot `object` of its class has no value
+    AbcToken,     // no class was registered with an abstract one since `object`
   };
   Kind kind;
   int source;
@@ -71,6 +73,8 @@ struct Check {
   int64_t number = 0;
 };
 
+// Changes with every class that is registered with an abstract one.
+Owned abc_token();
 // Whether two constants have one class and one value; NaN is itself, and -0.0 is not 0.0.
 bool same_constant(PyObject* a, PyObject* b);
 

@@ -2,6 +2,7 @@
 // call_instructions.cpp. All others are the evaluator's own.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "python/interop/sym_numbers.h"
 #include "taeda/autograd/grad_mode.h"
@@ -126,6 +127,10 @@ Capture::Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
       modes_(Modes::now()),
       overrides_(recorder.overrides()) {
   exception_state_ = frames.back()->thread->exc_info->exc_value;
+  if (exception_state_ != nullptr && exception_state_ != Py_None) {
+    const int source = sources_.of(Step::Handled, sources_.pinned(Py_None, "thread"));
+    Py_DECREF(note_outside(exception_state_, source, /*is_opaque=*/true));
+  }
   int number = 0;
   for (const State* state : frames) {
     Frame& frame = frames_[state->frame];
@@ -151,7 +156,7 @@ Capture::~Capture() {
 }
 
 void Capture::begin_frame(State& state) {
-  frames_[state.frame] = Frame{-1, {}};
+  frames_[state.frame] = Frame{-1, {}, {}};
   // One that is thrown into may be on its way out, past the end of its weak references.
   if (!taeda_frame_is_generator(state.frame) || PyErr_Occurred()) return;
   Owned reference(PyWeakref_NewRef(taeda_frame_generator(state.frame), nullptr));
@@ -217,15 +222,19 @@ Flow Capture::execute(State& state) {
   Flow flow = Flow::Raise;
   bool is_break = false;
   const int64_t number = ++num_executed_;
+  if (last_generator_at_ > 0 && state.top > base && state.peek(1) != nullptr &&
+      PyGen_CheckExact(state.peek(1)))
+    made_at_[state.peek(1)] = std::exchange(last_generator_at_, 0);
   try {
     if (number == break_at_) throw Break{break_reason_};
     flow = dispatch(state);
   } catch (const Break& reason) {
     is_break = true;
     reason_ = reason.reason;
-  } catch (const Abandoned& reason) {
+  } catch (const Abandoned& problem) {
     is_break = is_abandoned_ = true;
-    reason_ = reason.reason;
+    reason_ = problem.reason;
+    ends_at_ = problem.ends_at == Abandoned::kHere ? number : problem.ends_at;
   } catch (const Raised&) {
   } catch (const std::exception& error) {
     is_break = is_abandoned_ = true;
@@ -247,10 +256,18 @@ Flow Capture::execute(State& state) {
     if (!is_break && raised_at_.try_emplace(raised.get(), number).second) keep(raised.get());
     if (!is_break) taeda_set_raised(raised.release());
   }
-  if (!is_break) return flow;
+  if (!is_break) {
+    const bool is_in_scope = !locks_.empty() || recorder_.num_levels() != modes_.num_levels;
+    if (!is_in_scope) scope_began_at_ = 0;
+    if (is_in_scope && scope_began_at_ == 0) scope_began_at_ = number;
+    return flow;
+  }
   PyErr_Clear();
   // What a C function did before its call broke cannot be taken back.
-  if (is_broken_ && writes_ != writes) is_abandoned_ = true;
+  if (is_broken_ && writes_ != writes) {
+    is_abandoned_ = true;
+    ends_at_ = number;
+  }
   is_broken_ = false;
   recorder_.rewind(mark);
   recorder_.restore(overrides);
@@ -260,12 +277,12 @@ Flow Capture::execute(State& state) {
   return Flow::Break;
 }
 
-int64_t Capture::raised_at() const {
+void Capture::end_at_raised(std::string reason) {
   Owned raised(taeda_take_raised());
   const auto known = raised_at_.find(raised.get());
-  const int64_t number = known == raised_at_.end() ? 0 : known->second;
+  ends_at_ = known == raised_at_.end() ? 0 : known->second;
+  reason_ = std::move(reason);
   if (raised) taeda_set_raised(raised.release());
-  return number;
 }
 
 // A handler of its own, or the evaluator's, with what it looks into opened.
@@ -414,24 +431,24 @@ Flow Capture::copy_free_vars(State& state, int argument) {
 
 Flow Capture::load_deref(State& state, int argument) {
   Owned cell(read_slot(state, argument));
-  Outside* outside = find(cell.get());
-  if (outside == nullptr) {
-    PyObject* value = PyCell_Get(cell.get());
-    if (value == nullptr) return raise_unbound(state, argument);
-    state.push(value);
-    return Flow::Next;
-  }
+  PyObject* value = cell_contents(cell.get());
+  if (value == nullptr) return raise_unbound(state, argument);
+  state.push(value);
+  return Flow::Next;
+}
+
+PyObject* Capture::cell_contents(PyObject* cell) {
+  Outside* outside = find(cell);
+  if (outside == nullptr) return PyCell_Get(cell);
   if (!outside->is_written && !outside->contents) {
-    PyObject* real = PyCell_GET(cell.get());
+    PyObject* real = PyCell_GET(cell);
     if (real == nullptr) throw Break{"a variable without a value"};
     const int source = sources_.of(Step::CellContents, outside->source);
     Owned own(import(real, source));
-    find(cell.get())->contents = std::move(own);
-    outside = find(cell.get());
+    find(cell)->contents = std::move(own);
+    outside = find(cell);
   }
-  if (!outside->contents) return raise_unbound(state, argument);
-  state.push(Py_NewRef(outside->contents.get()));
-  return Flow::Next;
+  return Py_XNewRef(outside->contents.get());
 }
 
 Flow Capture::store_deref(State& state, int argument) {

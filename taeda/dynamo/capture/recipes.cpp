@@ -20,13 +20,19 @@ class Recipes {
     return make(object);
   }
 
-  // Writes to objects of the program, in the order in which they were first looked into.
-  void writes() {
+  // Writes to objects of the program, in the order in which they were first looked into; false with
+  // an error where there must be none.
+  bool writes() {
     using Kind = Action::Kind;
+    const size_t first = entry_.actions.size();
+    const auto steps = steps_;
+    std::vector<int> written;
     for (size_t i = 0; i < capture_.twins_.size(); ++i) {
       const size_t before = entry_.actions.size();
       write_twin(*capture_.twins_[i]);
-      if (entry_.actions.size() != before) check_alone(*capture_.twins_[i]);
+      if (entry_.actions.size() == before) continue;
+      check_alone(*capture_.twins_[i]);
+      written.push_back(capture_.twins_[i]->source);
     }
     std::vector<std::pair<int, PyObject*>> cells;
     for (auto& [object, outside] : capture_.outside_)
@@ -35,11 +41,20 @@ class Recipes {
     for (const auto& [source, object] : cells) {
       PyObject* contents = capture_.find(object)->contents.get();
       const int target = path(source);
+      written.push_back(source);
       if (contents == nullptr) {
         add({.kind = Kind::EmptyCell, .target = target});
       } else {
         const int part = value(contents);
         add({.kind = Kind::WriteCell, .target = target, .parts = {part}});
+      }
+    }
+    if (!written.empty()) {
+      const int is_replayed = capture_.recorder_.replays_writes(written);
+      if (is_replayed < 0) return false;
+      if (is_replayed == 0) {
+        entry_.actions.resize(first);
+        steps_ = steps;
       }
     }
     entry_.warns = !capture_.deferred_.empty();
@@ -53,8 +68,18 @@ class Recipes {
       const int target = value(tensor), part = value(grad.get());
       add({.kind = Kind::WriteGrad, .target = target, .parts = {part}});
     }
+    auto* base = reinterpret_cast<PyObject*>(&PyBaseObject_Type);
+    static PyObject* const setattr = PyObject_GetAttrString(base, "__setattr__");
+    static PyObject* const delattr = PyObject_GetAttrString(base, "__delattr__");
+    for (const auto& [place, written] : capture_.members_) {
+      const int target = value(place.first), name = value(place.second);
+      Action write{.kind = Kind::Call, .parts = {target, name}, .object = written ? setattr : delattr};
+      if (written) write.parts.push_back(value(written.get()));
+      add(std::move(write));
+    }
     entry_.modes_after = Modes::now();
     if (entry_.modes_after != capture_.modes_) add({.kind = Kind::SetModes});
+    return true;
   }
 
   // A handler that began before the region ended in it, or the other way round: of the latter the
@@ -62,8 +87,11 @@ class Recipes {
   void handled(PyObject* exception) {
     if (exception == capture_.exception_state_) return;
     if (exception == nullptr) exception = Py_None;
-    if (exception != Py_None && capture_.find(exception) == nullptr)
-      throw Abandoned{"a break inside of a handler of exceptions"};
+    if (exception != Py_None && capture_.find(exception) == nullptr) {
+      const auto raised = capture_.raised_at_.find(exception);
+      throw Abandoned{"a break inside of a handler of exceptions",
+                      raised == capture_.raised_at_.end() ? Abandoned::kNowhere : raised->second};
+    }
     const int part = value(exception);
     add({.kind = Action::Kind::SetHandled, .parts = {part}});
   }
@@ -257,9 +285,12 @@ class Recipes {
     const PyTypeObject* base = Py_TYPE(object);
     while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
     if (fields->traceback != nullptr || fields->cause != nullptr || fields->context != nullptr ||
-        base->tp_basicsize != sizeof(PyBaseExceptionObject))
+        base->tp_basicsize != sizeof(PyBaseExceptionObject)) {
+      const auto raised = capture_.raised_at_.find(object);
       throw Abandoned{std::string("an object of class ") + Py_TYPE(object)->tp_name +
-                      " lives on behind a break"};
+                          " lives on behind a break",
+                      raised == capture_.raised_at_.end() ? Abandoned::kNowhere : raised->second};
+    }
     static PyObject* const make = imported("taeda.compiler._capture", "make_exception");
     Owned names(fields->dict != nullptr ? Py_NewRef(fields->dict) : need(PyDict_New()));
     capture_.keep(names.get());
@@ -323,9 +354,12 @@ class Recipes {
         return note(object, add(std::move(call)));
       }
     }
-    if (!PyIter_Check(object) || PyGen_Check(object) || (type->tp_flags & Py_TPFLAGS_HEAPTYPE))
+    if (!PyIter_Check(object) || PyGen_Check(object) || (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+      const auto made = capture_.made_at_.find(object);
       throw Abandoned{std::string("an object of class ") + type->tp_name +
-                      " lives on behind a break"};
+                          " lives on behind a break",
+                      made == capture_.made_at_.end() ? Abandoned::kNowhere : made->second};
+    }
     Owned reduced(PyObject_CallMethod(object, "__reduce__", nullptr));
     if (!reduced || !PyTuple_Check(reduced.get()) || PyTuple_GET_SIZE(reduced.get()) < 2) {
       PyErr_Clear();
@@ -473,8 +507,8 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
   auto entry = std::make_unique<Entry>();
   try {
     if (Modes::now().num_levels != modes_.num_levels)
-      throw Abandoned{"a break inside of a function transform"};
-    if (!locks_.empty()) throw Abandoned{"a break while a lock is held"};
+      throw Abandoned{"a break inside of a function transform", scope_began_at_};
+    if (!locks_.empty()) throw Abandoned{"a break while a lock is held", scope_began_at_};
     Recipes recipes(*this, *entry);
     if (value != nullptr) {
       entry->result = recipes.value(value);
@@ -509,7 +543,11 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
         entry->frames.push_back(std::move(recipe));
       }
     }
-    recipes.writes();
+    if (!recipes.writes()) {
+      failure_ = Owned(taeda_take_raised());
+      restore();
+      return false;
+    }
     recipes.handled(PyThreadState_Get()->exc_info->exc_value);
     recipes.function_modes();
   } catch (const Break& problem) {
@@ -518,6 +556,7 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
     return false;
   } catch (const Abandoned& problem) {
     reason_ = problem.reason;
+    ends_at_ = problem.ends_at;
     restore();
     return false;
   } catch (const Raised&) {

@@ -28,10 +28,11 @@ enum class CallKind : uint8_t {
   Warns,        // warnings.warn: told at the region's end
   Namespace,    // a class whose instances hold operators by name
   Operators,    // a class whose instances are operators
-  FunctionMode,  // puts a mode of the program on the thread's stack, or takes it off
-  Subclass,      // Tensor.as_subclass(tensor, class): the same value
-  RequiresGrad,  // Tensor.requires_grad_
-  SetsOwnMode,   // of captures: no node of the graph
+  FunctionMode, // puts a mode of the program on the thread's stack, or takes it off
+  Subclass,     // Tensor.as_subclass(tensor, class): the same value
+  RequiresGrad, // Tensor.requires_grad_
+  Hook,         // Tensor.register_hook
+  SetsOwnMode,  // of captures: no node of the graph
 };
 
 // What a thread asks before it calls an operator.
@@ -52,6 +53,8 @@ class Recorder {
   // A tensor or a symbolic number of the graph.
   virtual bool is_value(PyObject* object) const = 0;
   virtual bool is_tensor_value(PyObject* object) const = 0;
+  // A number that only data tells, or a tensor of such a size.
+  virtual bool is_unbacked(PyObject* value) const = 0;
   virtual bool requires_grad(PyObject* tensor) const = 0;
   virtual bool is_parameter(PyObject* tensor) const = 0;
   // The class that the program sees.
@@ -65,6 +68,9 @@ class Recorder {
   virtual void restore(const Overrides& overrides) = 0;
   // The tensor of the program that a stand-in is for, and its source; null for results.
   virtual PyObject* real_of(PyObject* value, int* source) const = 0;
+  // Whether writes to these sources are done when the compiled region runs; -1 with an error where
+  // the program must not have them.
+  virtual int replays_writes(const std::vector<int>& sources) const = 0;
   // Calls a function of tensors on stand-ins as one node. A new reference, or null with an error.
   virtual PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) = 0;
   // A call that was made already, as one node.
@@ -98,6 +104,7 @@ class Recorder {
   virtual PyObject* cut(size_t mark, PyObject* result) = 0;
   // Whether a function transform runs, or made one of the arguments.
   virtual bool is_in_transform(PyObject* args) const = 0;
+  virtual size_t num_levels() const = 0;  // of function transforms
 
   // The number of a value among the graph's results.
   virtual int output(PyObject* value) = 0;

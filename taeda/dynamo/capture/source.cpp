@@ -23,8 +23,18 @@ std::string plain(PyObject* text) {
 
 }  // namespace
 
+PyObject* import_module(const char* name) {
+  Owned text(PyUnicode_FromString(name));
+  if (!text) return nullptr;
+  if (PyObject* loaded = PyImport_GetModule(text.get())) return loaded;
+  if (PyErr_Occurred()) return nullptr;
+  // With something to take from it, the import gives the innermost module.
+  Owned wanted(Py_BuildValue("(s)", "__name__"));
+  return wanted ? PyImport_ImportModuleLevel(name, nullptr, nullptr, wanted.get(), 0) : nullptr;
+}
+
 PyObject* imported(const char* module, const char* name) {
-  Owned loaded(PyImport_ImportModule(module));
+  Owned loaded(import_module(module));
   return loaded ? PyObject_GetAttrString(loaded.get(), name) : nullptr;
 }
 
@@ -90,6 +100,7 @@ std::string Sources::text(int id) const {
     case Step::MethodSelf: return parent() + ".__self__";
     case Step::Grad: return parent() + ".grad";
     case Step::Referent: return parent() + "()";
+    case Step::Handled: return "sys.exception()";
   }
   return "?";
 }
@@ -130,6 +141,7 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
   switch (source.step) {
     case Step::Local:
     case Step::KeyedItem: return nullptr;
+    case Step::Handled: return PyThreadState_Get()->exc_info->exc_value;
     case Step::Pinned: return source.key;
     // The instance keeps its dict.
     case Step::InstanceDict: {

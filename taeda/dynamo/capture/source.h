@@ -31,6 +31,7 @@ enum class Step : uint8_t {
   MethodSelf,      //
   Grad,            // of a tensor
   Referent,        // of a weak reference
+  Handled,         // the exception that the thread handles
 };
 
 struct Source {
@@ -65,6 +66,10 @@ class Sources {
   std::map<std::pair<int, std::string>, int> items_;  // of keys that are texts or numbers
   std::vector<Owned> kept_;
 };
+
+// A module by its whole name, whatever frame runs: PyImport_ImportModule asks the builtins of the
+// running frame, and those of named tuples have none. A new reference; null with an error.
+PyObject* import_module(const char* name);
 
 // A name of a module of the standard library or of the package, looked up once per place that asks;
 // the process keeps it. Null with an error where there is none.

@@ -84,7 +84,7 @@ bool is_lazy_dict(PyObject* object) {
 
 PyTypeObject* deque_type() {
   static PyTypeObject* const type = [] {
-    Owned module(PyImport_ImportModule("collections"));
+    Owned module(import_module("collections"));
     return reinterpret_cast<PyTypeObject*>(module ? PyObject_GetAttrString(module.get(), "deque")
                                                   : nullptr);
   }();

@@ -236,7 +236,7 @@ class Recorder:
         return super().__getattribute__(name)
 
 
-@case(X, Recorder(), more_breaks=2)  # a class with a __getattribute__ of its own
+@case(X, Recorder())
 def every_attribute_read(x, r):
     return x * r.value + r.secret
 
@@ -532,7 +532,7 @@ class Number(int):
         return self * 2
 
 
-@case(X, Text("a"), Number(3), more_breaks=1)  # an argument of class Number in a graph
+@case(X, Text("a"), Number(3))
 def subclasses_of_builtins(x, s, n):
     return x * n.double() + n, s.shout(), isinstance(n, int)
 
@@ -544,7 +544,7 @@ class Guarded:
         self.a = a
 
 
-@case(X, Guarded(2), more_breaks=2)  # a slot without a value
+@case(X, Guarded(2))
 def slots_unset(x, g):
     unset = hasattr(g, "b")
     g.b = x

@@ -204,7 +204,7 @@ def own_exception_class(x):
         return x * error.code, str(error), error.details
 
 
-@case(X, more_breaks=1)  # nothing is compiled
+@case(X)
 def own_exception_escapes(x):
     y = x + 1
     if y.dim() == 2:

@@ -431,7 +431,7 @@ def global_functions_called_by_name(x):
     return globals()["halved"](x)
 
 
-@case(X, more_breaks=1)  # call of locals
+@case(X)
 def locals_read(x):
     a = 2
     names = locals()

@@ -291,7 +291,7 @@ def contiguity_kept(x):
     return y, x.t().reshape(-1), y.data_ptr() != x.data_ptr()
 
 
-@case(X, more_breaks=1)  # call of Tensor.requires_grad_
+@case(X)
 def detached_and_cloned(x):
     y = x.detach().clone().requires_grad_(False)
     y += 1

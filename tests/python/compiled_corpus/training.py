@@ -255,14 +255,14 @@ def clipped_by_norm(grads):
     return [g * factor for g in grads], total
 
 
-@case(X, W, [], more_breaks=1)  # call of Tensor.register_hook
+@case(X, W, [])
 def tensor_hook_inside(x, w, log):
     y = x @ w
     y.register_hook(lambda g: g * 2)
     return y.sum()
 
 
-@case(X, W, more_breaks=2)  # an attribute of a tensor that only a run tells
+@case(X, W)
 def retained_gradient(x, w):
     y = x @ w
     z = y.relu()
@@ -295,7 +295,7 @@ class Scaled(t.Tensor):
     """A subclass whose operators are the plain ones."""
 
 
-@case(X, more_breaks=14)  # call of Tensor.as_subclass
+@case(X)
 def subclass_made(x):
     y = x.as_subclass(Scaled) * 2 + 1
     return y, type(y).__name__
@@ -323,7 +323,7 @@ class Doubles(importlib.import_module(f"{NAME}.overrides").TorchFunctionMode):
         return out * 2 if function is t.sin else out
 
 
-@case(X, more_breaks=1)  # call of _push_on_torch_function_stack
+@case(X)
 def function_mode(x):
     with Doubles():
         y = t.sin(x)
@@ -347,7 +347,7 @@ def object_with_handler(x):
     return t.add(Wrapper(x), 1).value
 
 
-@case(X, more_breaks=2)  # an attribute of taeda.Generator
+@case(X)
 def random_state_kept(x):
     state = t.get_rng_state()
     a = t.rand(2)

@@ -6,6 +6,7 @@ from taeda.fx.aot.functions import aot_function, aot_module, make_boxed_func
 from taeda.fx.aot.partitioners import min_cut_rematerialization_partition
 
 __all__ = [
+    "SerializableAOTDispatchCompiler",
     "compiled_function",
     "compiled_module",
     "default_decompositions",
@@ -16,6 +17,22 @@ __all__ = [
     "print_compile",
     "ts_compile",
 ]
+
+
+class SerializableAOTDispatchCompiler:
+    """A compiler that says of which class its results are."""
+
+    def __init__(self, output_code_ty, compiler_fn):
+        self.output_code_ty = output_code_ty
+        self.compiler_fn = compiler_fn
+
+    def __call__(self, gm, example_inputs):
+        compiled = self.compiler_fn(gm, example_inputs)
+        if not isinstance(compiled, self.output_code_ty):
+            raise AssertionError(
+                f"expected the compiler to give {self.output_code_ty}, got {type(compiled)}"
+            )
+        return compiled
 
 
 def nop(fx_g, _):

@@ -5,6 +5,7 @@ import threading
 
 import taeda
 from taeda import _C
+from taeda.amp._backward_scope import backward_scope
 from taeda.compiler._counters import counters
 from taeda.func.modules import functional_call
 from taeda.fx._lazy_graph_module import _use_lazy_graph_module
@@ -198,6 +199,7 @@ def compiler_options(
         "backward": _graph_compiler(bw_compiler or fw_compiler, "backward"),
         "inference": _graph_compiler(inference_compiler or fw_compiler, "inference"),
         "cut": _cutter(partition_fn),
+        "backward_scope": backward_scope(),
         "recomputes": partition_fn is min_cut_rematerialization_partition,
         "memory_budget": functorch_config.activation_memory_budget,
         "decompositions": decompositions,

@@ -3,7 +3,13 @@
 from taeda._ops import Tag, all_overloads
 from taeda._schema_types import DeviceObjType, OptionalType, TensorType
 
-__all__ = ["device_not_kwarg_ops", "found_set", "get_fast_op_impls", "like_tensor_constructors"]
+__all__ = [
+    "device_not_kwarg_ops",
+    "found_set",
+    "get_fast_op_impls",
+    "is_tensor_constructor",
+    "like_tensor_constructors",
+]
 
 _DEVICE = OptionalType(DeviceObjType.get())
 _OPTIONS = {"dtype", "layout", "device", "pin_memory"}
@@ -21,6 +27,14 @@ def device_not_kwarg_ops():
         if _holds_tensor(op._schema)
         and any(a.type.isSubtypeOf(_DEVICE) and not a.kwarg_only for a in op._schema.arguments)
     }
+
+
+def is_tensor_constructor(op):
+    """Whether an operator makes one tensor and takes none."""
+    schema = op._schema
+    if any(TensorType.text in argument.type for argument in schema.arguments):
+        return False
+    return len(schema.returns) == 1 and schema.returns[0].type == TensorType.text
 
 
 def like_tensor_constructors():

@@ -336,6 +336,11 @@ class ShapeEnv(_fx.ShapeEnv):
             [v for a in args for _, v in numbers_of(a, "")]
         )
 
+    @property
+    def should_record_events(self):
+        """Whether what is asked of it is written down, to be done again: never."""
+        return False
+
     def check_equal(self, other):
         """Whether both have the same guards; raises otherwise."""
         if self.format_guards() != other.format_guards():

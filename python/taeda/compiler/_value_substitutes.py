@@ -1,0 +1,124 @@
+"""What captures enter in place of checks, copies of objects and tensors of lists.
+
+The functions themselves ask data, or are C: these spell out the same as calls that a graph holds.
+"""
+
+import copyreg
+
+import taeda
+from taeda import _sym
+from taeda._C._dynamo import as_operator, is_unbacked
+from taeda._sym import _raise_unless
+
+__all__ = ["SUBSTITUTES"]
+
+SUBSTITUTES = {}
+_Tensor = taeda.Tensor
+
+
+def substitute(function):
+    def note(own):
+        SUBSTITUTES[function] = own
+        return own
+
+    return note
+
+
+# ---- copies ----
+
+
+def _attributes_of_slots(object_):
+    """Those that a class keeps in slots, by name."""
+    found = {}
+    for kind in type(object_).__mro__:
+        slots = getattr(kind, "__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            is_private = name.startswith("__") and not name.endswith("__")
+            full = f"_{kind.__name__.lstrip('_')}{name}" if is_private else name
+            if name not in ("__dict__", "__weakref__") and hasattr(object_, full):
+                found[full] = getattr(object_, full)
+    return found
+
+
+@substitute(object.__reduce_ex__)
+def _reduce_ex(self, protocol):
+    kind = type(self)
+    if kind.__reduce__ is not object.__reduce__:
+        return self.__reduce__()
+    if protocol < 2:
+        return copyreg.__reduce_ex__(self, protocol)
+    if hasattr(kind, "__getnewargs_ex__"):
+        args, kwargs = self.__getnewargs_ex__()
+        make, args = copyreg.__newobj_ex__, (kind, args, kwargs)
+    else:
+        args = self.__getnewargs__() if hasattr(kind, "__getnewargs__") else ()
+        make, args = copyreg.__newobj__, (kind, *args)
+    if kind.__getstate__ is not object.__getstate__:
+        state = self.__getstate__()
+    else:
+        state = dict(self.__dict__) if getattr(self, "__dict__", None) else None
+        slots = _attributes_of_slots(self)
+        if slots:
+            state = (state, slots)
+    items = iter(self) if isinstance(self, list) else None
+    pairs = iter(self.items()) if isinstance(self, dict) else None
+    return make, args, state, items, pairs
+
+
+# ---- checks of data ----
+
+
+def _text_of(message):
+    return None if message is None else str(message())
+
+
+def _check_condition(error_type, cond, text):
+    _raise_unless(error_type, cond, None if text is None else lambda: text)
+
+
+@substitute(_sym._check_with)
+def _check_with(error_type, cond, message=None):
+    if is_unbacked(cond):
+        as_operator(_check_condition, (error_type, cond, _text_of(message)), {})
+    else:
+        _raise_unless(error_type, cond, message)
+
+
+def _check_all(error_type, cond, text):
+    taeda._check_tensor_all_with(error_type, cond, None if text is None else lambda: text)
+
+
+@substitute(taeda._check_tensor_all_with)
+def _check_tensor_all_with(error_type, cond, message=None):
+    as_operator(_check_all, (error_type, cond, _text_of(message)), {})
+
+
+@substitute(taeda._check_tensor_all)
+def _check_tensor_all(cond, message=None):
+    _check_tensor_all_with(RuntimeError, cond, message)
+
+
+# ---- tensors of lists ----
+
+
+def _has_tensor(data):
+    if isinstance(data, _Tensor):
+        return True
+    return isinstance(data, (list, tuple)) and any(_has_tensor(item) for item in data)
+
+
+def _stacked(data):
+    """A list of numbers and tensors of one element as a tensor."""
+    if isinstance(data, _Tensor):
+        return data.detach().reshape(())
+    if isinstance(data, (list, tuple)):
+        return taeda.stack([_stacked(item) for item in data])
+    return taeda.scalar_tensor(data, dtype=taeda.result_type(data, data))
+
+
+@substitute(taeda.tensor)
+def _make_tensor(data, **kwargs):
+    others = set(kwargs) - {"dtype", "device"}
+    if others or isinstance(data, _Tensor) or not _has_tensor(data):
+        return as_operator(taeda.tensor, (data,), kwargs)
+    return _stacked(data).to(**kwargs) if kwargs else _stacked(data)

@@ -1,0 +1,193 @@
+"""Modes and marks around programs traced ahead of time: autocast, sizes that change, effects."""
+
+import importlib
+
+import pytest
+from taeda._functorch.aot_autograd import SerializableAOTDispatchCompiler
+from taeda._higher_order_ops.effects import _register_effectful_op
+from taeda._inductor.codecache import FxGraphCache, compiled_fx_graph_hash
+from taeda._inductor.output_code import MockFXGraphCacheOutput
+from taeda._library.effects import EffectType
+from taeda.fx.aot import aot_function, make_boxed_func, min_cut_rematerialization_partition, nop
+from taeda.fx.experimental.proxy_tensor import make_fx
+from taeda.utils._config_module import functorch_config
+
+import taeda as t
+
+MARK = "_dynamo_propagated_dynamic_indices"
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    t.compiler.reset()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_autocast_of_the_caller_does_not_cast_twice(backend):
+    def function(x, w):
+        with t.autocast("cpu", enabled=False):
+            return x @ w
+
+    x, w = t.randn(4, 4), t.randn(4, 4, requires_grad=True)
+    compiled = t.compile(function, backend=backend)
+    for _ in range(2):
+        with t.autocast("cpu"), functorch_config.patch(backward_pass_autocast="off"):
+            out = compiled(x, w)
+        (grad,) = t.autograd.grad(out.sum(), w)
+        assert out.dtype == t.float32 and t.equal(out, function(x, w))
+        assert t.equal(grad, t.autograd.grad(function(x, w).sum(), w)[0])
+
+
+AUTOCAST_OF_BACKWARD = {
+    "same_as_forward": t.float32,
+    "off": t.float32,
+    (("device_type", "cpu"),): t.bfloat16,
+}
+
+
+@pytest.mark.parametrize("setting", AUTOCAST_OF_BACKWARD)
+def test_autocast_while_gradients_are_traced(setting):
+    seen = []
+
+    class Product(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x @ x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            product = grad @ x.mT
+            seen.append(product.dtype)
+            return product.float()
+
+    given = setting if isinstance(setting, str) else [dict(setting)]
+    x = t.randn(3, 3, requires_grad=True)
+    with functorch_config.patch(backward_pass_autocast=given):
+        out = aot_function(Product.apply, nop)(x)
+    assert out.dtype == t.float32 and seen == [AUTOCAST_OF_BACKWARD[setting]]
+    assert not t.is_autocast_enabled("cpu")
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_results_of_changing_sizes_say_so(backend):
+    def matmul(x, y):
+        return t.matmul(x, y)
+
+    compiled = t.compile(matmul, backend=backend)
+    assert not hasattr(compiled(t.randn(10, 10), t.randn(10, 10)), MARK)
+    out = compiled(t.randn(20, 20), t.randn(20, 20))
+    assert getattr(out, MARK) == {0, 1}
+    graphs = []
+
+    def show(gm, inputs):
+        graphs.append(inputs)
+        return gm.forward
+
+    then = t.compile(lambda z: z * 2, backend=show)
+    assert t.equal(then(out), out * 2)
+    assert all(isinstance(n, t.SymInt) for n in graphs[0][0].shape)
+    then(compiled(t.randn(30, 30), t.randn(30, 30)))
+    assert len(graphs) == 1
+
+
+def test_saved_tensors_of_changing_sizes_say_so():
+    packed = []
+
+    def pack(x):
+        packed.append(hasattr(x, MARK))
+        return x
+
+    compiled = t.compile(lambda x, y: (x @ y) @ y, backend="aot_eager")
+    for size, is_marked in ((10, False), (20, True)):
+        packed.clear()
+        x, y = (t.randn(size, size, requires_grad=True) for _ in range(2))
+        with t.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+            compiled(x, y)
+        assert packed and set(packed) == {is_marked}
+
+
+def test_truth_values_of_data_are_asserted():
+    def function(x):
+        t._check((x > 0).all().item())
+        return x + 1
+
+    compiled = aot_function(function, nop)
+    x = t.tensor([1.0, 2.0])
+    assert t.equal(compiled(x), x + 1)
+    with pytest.raises(RuntimeError, match="Runtime assertion failed for expression Eq"):
+        compiled(-x)
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_calls_of_operators_with_effects_stay(backend, requires_grad):
+    log = []
+
+    @t.library.custom_op("test_aot_scopes::note", mutates_args=())
+    def note(s: str, x: t.Tensor) -> t.Tensor:
+        log.append(s)
+        return t.zeros(1)
+
+    @note.register_fake
+    def _(s, x):
+        return t.zeros(1)
+
+    def function(x):
+        t.ops.test_aot_scopes.note("seen", x)
+        return x + x
+
+    x = t.ones(3, requires_grad=requires_grad)
+    handle = _register_effectful_op(note, EffectType.ORDERED)
+    assert t.equal(t.compile(function, backend=backend, fullgraph=True)(x), x + x)
+    assert log == ["seen"]
+    handle.destroy()
+    t.compiler.reset()
+    t.compile(function, backend="inductor", fullgraph=True)(x)  # which computes what is used
+    assert log == ["seen"]
+
+
+def test_hash_of_a_graph_is_its_content():
+    def key(function, *inputs):
+        return compiled_fx_graph_hash(make_fx(function)(*inputs), inputs, {}, [])[0]
+
+    x, constant = t.ones(3), t.arange(3.0)
+    assert key(lambda x: x.sin(), x) == key(lambda x: t.sin(x), x * 2)
+    others = [
+        key(lambda x: x.cos(), x),
+        key(lambda x: x.sin(), t.ones(4)),
+        key(lambda x: x + constant, x),
+        key(lambda x: x + (constant + 1), x),
+    ]
+    assert len({key(lambda x: x.sin(), x), *others}) == 5
+    key, lines = compiled_fx_graph_hash(make_fx(t.sin)(x), [x], {}, [])
+    assert any("aten.sin" in line for line in lines)
+    assert FxGraphCache.load_with_key(key, lines, [x], True, None, False, {})[0] is None
+
+
+def test_compilers_say_what_they_give():
+    def compiler(gm, inputs):
+        return MockFXGraphCacheOutput(make_boxed_func(gm.forward))
+
+    x = t.randn(3, requires_grad=True)
+    own = SerializableAOTDispatchCompiler(MockFXGraphCacheOutput, compiler)
+    aot_function(t.sin, own, partition_fn=min_cut_rematerialization_partition)(x).sum().backward()
+    assert t.allclose(x.grad, x.detach().cos())
+    with pytest.raises(AssertionError, match="expected the compiler to give"):
+        aot_function(t.sin, SerializableAOTDispatchCompiler(MockFXGraphCacheOutput, nop))(x)
+
+
+def test_paths_of_pytorch_are_there():
+    control_flow = importlib.import_module("taeda.functorch.experimental.control_flow")
+    experimental = importlib.import_module("taeda.functorch.experimental")
+    assert control_flow.cond is t.cond
+    x = t.randn(5, 2)
+    assert t.allclose(experimental.chunk_vmap(t.sum, chunks=2)(x), x.sum(1))
+    interface = t._dynamo.device_interface.get_interface_for_device("cpu")
+    assert interface.is_available() and interface.is_dtype_supported(t.bfloat16)
+    with pytest.raises(NotImplementedError, match="No interface for device"):
+        t._dynamo.device_interface.get_interface_for_device("meta")
+    is_constructor = t._subclasses.fake_tensor._is_tensor_constructor
+    aten = t.ops.aten
+    assert is_constructor(aten.ones.default) and not is_constructor(aten.sin.default)

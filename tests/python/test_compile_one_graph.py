@@ -1,0 +1,348 @@
+"""Programs that are one graph: checks of data, copies of objects, settings, numbers of classes."""
+
+import copy
+import dataclasses
+
+import pytest
+from taeda._dynamo.testing import CompileCounter
+from taeda._dynamo.utils import clear_compilation_metrics, get_compilation_metrics
+
+import taeda as t
+
+BACKENDS = ("eager", "aot_eager", "inductor")
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    t.compiler.reset()
+    yield
+    t.use_deterministic_algorithms(False)
+
+
+def whole(function, backend="eager", **options):
+    return t.compile(function, backend=backend, fullgraph=True, **options)
+
+
+CHECKS = {
+    "count": lambda x: t._check((x > 0).sum().item() > 1),
+    "equal": lambda x: t._check((x > 0).sum().item() == 3),
+    "number": lambda x: t._check(x.sum().item() > 0.0),
+    "truth": lambda x: t._check((x > 0).all().item(), lambda: "all are positive"),
+    "value": lambda x: t._check_value((x > 0).all().item(), lambda: "all are positive"),
+    "tensor": lambda x: t._check_tensor_all(x > 0, lambda: "all are positive"),
+    "tensor with": lambda x: t._check_tensor_all_with(IndexError, x > 0),
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", CHECKS)
+def test_checks_of_data_are_made_at_every_call(name, backend):
+    def function(x):
+        CHECKS[name](x)
+        return x + 1
+
+    x = t.tensor([1.0, 2.0, 3.0])
+    with t._dynamo.config.patch(capture_scalar_outputs=True):
+        compiled = whole(function, backend)
+        assert t.equal(compiled(x), x + 1)
+        with pytest.raises(Exception) as plain:
+            function(-x)
+        with pytest.raises(plain.type) as own:
+            compiled(-x)
+    assert str(own.value) == str(plain.value)
+
+
+def test_truth_of_a_number_from_data_is_a_result():
+    with t._dynamo.config.patch(capture_scalar_outputs=True):
+        compiled = whole(lambda x: bool(x.item()))
+        assert [compiled(t.tensor([n])) for n in (0, 1, 5)] == [False, True, True]
+
+
+def test_eval_of_constants():
+    def function(x):
+        try:
+            eval("1+")
+        except SyntaxError as error:
+            return x + eval("(1, 2)")[1], error.filename
+        return x
+
+    x = t.ones(3)
+    result, where = whole(function)(x)
+    assert t.equal(result, x + 2) and where == "<string>"
+    with pytest.raises(t._dynamo.exc.Unsupported, match="Failed to trace builtin operator"):
+        whole(lambda x: x + eval("len([1])"))(x)
+
+
+def test_gradient_and_attribute_of_a_result():
+    def function(x):
+        y = x + 10
+        y.grad = x
+        y.note = 42
+        return y, y.grad + 1
+
+    x = t.ones(5)
+    y, more = whole(function)(x)
+    assert t.equal(y.grad, x) and y.note == 42 and t.equal(more, x + 1)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_tensor_of_a_list_of_tensors(backend):
+    def function(x):
+        return t.tensor([[x, 3], [x * 2, 1]], dtype=t.float64), t.tensor([x, x])
+
+    x = t.tensor(20)
+    for own, plain in zip(whole(function, backend)(x), function(x), strict=True):
+        assert t.equal(own, plain) and own.dtype == plain.dtype and not own.requires_grad
+
+
+class Config:
+    def __init__(self):
+        self.sizes = [1, 2, 3]
+        self.mapping = {"a": 10}
+
+
+class Slotted:
+    __slots__ = ("__hidden", "a")
+
+    def __init__(self):
+        self.a, self.__hidden = [1], 2
+
+    def hidden(self):
+        return self.__hidden
+
+
+class Reduced:
+    def __init__(self, n):
+        self.n = n
+
+    def __reduce__(self):
+        return Reduced, (self.n + 1,)
+
+
+class Items(list):
+    pass
+
+
+def test_copies_of_objects():
+    def function(x, config, slotted, reduced):
+        deep, shallow = copy.deepcopy(config), copy.copy(config)
+        deep.sizes[0], deep.mapping["a"] = 99, 77
+        items = copy.copy(Items([x, x + 1]))
+        other = copy.deepcopy(slotted)
+        other.a.append(5)
+        number = copy.copy(reduced).n
+        return x + deep.sizes[0] + number + other.hidden(), deep, shallow, items, other
+
+    x, config, slotted = t.ones(2), Config(), Slotted()
+    result, deep, shallow, items, other = whole(function)(x, config, slotted, Reduced(4))
+    assert t.equal(result, x + 99 + 5 + 2)
+    assert (deep.sizes, deep.mapping, config.sizes) == ([99, 2, 3], {"a": 77}, [1, 2, 3])
+    assert type(deep) is Config and shallow.sizes is config.sizes
+    assert type(items) is Items and t.equal(items[1], x + 1)
+    assert type(other) is Slotted and (other.a, slotted.a) == ([1, 5], [1])
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    x: t.Tensor
+    y: t.Tensor
+    scale: int = dataclasses.field(kw_only=True)
+
+
+@t.compiler.allow_in_graph
+def scaled_sum(pair):
+    return (pair.x + pair.y) * pair.scale
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_frozen_data_classes_go_into_allowed_functions(backend):
+    x = t.ones(2)
+    compiled = whole(lambda x, y: scaled_sum(Pair(x, y, scale=3)), backend)
+    assert t.equal(compiled(x, x * 2), x * 9)
+
+
+class Number(int):
+    def __eq__(self, other):
+        raise RuntimeError("a guard asks no method of the program")
+
+    __hash__ = int.__hash__
+
+
+def test_numbers_of_a_class_of_the_program_are_constants():
+    counter = CompileCounter()
+    compiled = whole(lambda x, n: x + n, counter)
+    found = [compiled(t.tensor(1), Number(n)).item() for n in (5, 10, 5)]
+    assert found == [6, 11, 6] and counter.frame_count == 2
+
+
+def test_determinism_is_set_and_guarded():
+    seen = []
+
+    @t.compiler.allow_in_graph
+    def look():
+        seen.append(t.are_deterministic_algorithms_enabled())
+
+    counter = CompileCounter()
+
+    def function(x):
+        before = t.are_deterministic_algorithms_enabled()
+        t.use_deterministic_algorithms(True, warn_only=True)
+        look()
+        t.use_deterministic_algorithms(False, warn_only=True)
+        return x + 1, before
+
+    compiled = whole(function, counter)
+    for _ in range(2):
+        t.use_deterministic_algorithms(False)
+        assert compiled(t.ones(2))[1] is False
+        assert t.is_deterministic_algorithms_warn_only_enabled()
+        assert not t.are_deterministic_algorithms_enabled() and seen.pop()
+    assert counter.frame_count == 1
+    t.use_deterministic_algorithms(True)
+    assert compiled(t.ones(2))[1] is True and counter.frame_count == 2
+
+
+def test_allowed_functions_may_be_called_for_their_effect():
+    calls = []
+
+    @t.compiler.allow_in_graph
+    def note(x):
+        calls.append(tuple(x.shape))
+
+    def function(x):
+        note(x)
+        return x * 2
+
+    compiled = whole(function)
+    compiled(t.ones(3))
+    count = len(calls)
+    compiled(t.ones(3))
+    assert len(calls) == count + 1
+
+
+def test_dynamic_sources():
+    counter = CompileCounter()
+    with t.compiler.config.patch(dynamic_sources="L\\['x.*'\\], L['y']"):
+        compiled = t.compile(lambda x1, y: x1 * y, dynamic=False, backend=counter)
+        assert [compiled(n, t.ones(n)).tolist() for n in (2, 3)] == [[2, 2], [3, 3, 3]]
+    assert counter.frame_count == 1
+    with pytest.raises(AttributeError):
+        t.compiler.config.nothing = 1
+
+
+def test_errors_of_backends_are_suppressed_and_measured():
+    def broken(gm, inputs):
+        raise RuntimeError("broken backend")
+
+    clear_compilation_metrics()
+    compiled = t.compile(lambda x: x.sin(), backend=broken)
+    x = t.ones(2)
+    with t._dynamo.config.patch(suppress_errors=True), pytest.warns(UserWarning, match="broken"):
+        assert t.equal(compiled(x), x.sin())
+    (metrics,) = get_compilation_metrics()
+    assert metrics.fail_reason == "RuntimeError: broken backend"
+    assert (metrics.graph_op_count, metrics.graph_input_count) == (1, 1)
+    assert metrics.dynamo_time_before_restart_s > 0
+    t.compiler.reset()
+    with pytest.raises(t._dynamo.exc.BackendCompilerFailed):
+        compiled(x)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_writes_to_an_input_with_a_history(backend):
+    def function(x, y):
+        x.add_(y)
+        return x.view(-1), x * 2
+
+    results = []
+    for run in (function, whole(function, backend)):
+        leaf, y = t.ones(2, 3, requires_grad=True), t.full((2, 3), 2.0, requires_grad=True)
+        x = leaf * 3
+        view, twice = run(x, y)
+        (view.sum() + (twice * x).sum()).backward()
+        assert view._base is not None
+        results.append((x.detach(), view.detach(), twice.detach(), leaf.grad, y.grad))
+    for plain, own in zip(*results, strict=True):
+        assert t.equal(plain, own)
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        t.compile(function, backend=backend)(t.ones(2, 3, requires_grad=True), t.ones(2, 3))
+
+
+def test_fakes_of_results_are_no_leaves():
+    x = t.ones(3, requires_grad=True)
+    mode = t._subclasses.FakeTensorMode()
+    leaf, result = mode.from_tensor(x), mode.from_tensor(x * 2)
+    assert leaf.is_leaf and not result.is_leaf and result.requires_grad
+    result.add_(1)
+
+
+def test_detached_in_place():
+    def function(x):
+        y = x * 2
+        y.detach_()
+        return y + 1, y.requires_grad, y.grad_fn is None
+
+    x = t.randn(3, requires_grad=True)
+    own, plain = whole(function)(x), function(x)
+    assert t.equal(own[0], plain[0]) and own[1:] == plain[1:] == (False, True)
+
+
+def test_hooks_on_saved_tensors_see_no_fakes():
+    packed = []
+
+    def pack(x):
+        packed.append(type(x).__name__)
+        return x
+
+    x = t.randn(3, requires_grad=True)
+    for backend in BACKENDS:
+        t.compiler.reset()
+        with t.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+            out = t.compile(lambda x: (x.sin() * x).exp(), backend=backend)(x)
+        assert packed and "FakeTensor" not in packed
+        assert t.allclose(
+            t.autograd.grad(out.sum(), x)[0], t.autograd.grad((x.sin() * x).exp().sum(), x)[0]
+        )
+        packed.clear()
+
+
+class Counter:
+    def __init__(self):
+        self.count = 0
+
+
+def count_and_double(counter, x):
+    counter.count += 1
+    return x * 2
+
+
+def test_writes_to_objects_may_be_left_out_or_refused():
+    x, config = t.ones(2), t._dynamo.config
+    for settings, expected in (({}, 1), ({"replay_side_effects": False}, 0)):
+        counter = Counter()
+        with config.patch(**settings):
+            assert t.equal(whole(count_and_double)(counter, x), x * 2)
+        assert counter.count == expected
+    is_told = pytest.warns(UserWarning, match=r"found certain side effects.*counter")
+    with config.patch(side_effect_replay_policy="warn"), is_told:
+        whole(count_and_double)(Counter(), x)
+    is_refused = pytest.raises(RuntimeError, match="found certain side effects")
+    with config.patch(side_effect_replay_policy="error"):
+        with is_refused:
+            whole(count_and_double)(Counter(), x)
+        y = t.ones(2)
+        assert t.equal(whole(lambda y: y.add_(1))(y), x + 1)  # tensors are the graph's
+
+
+def test_guard_failures_are_told():
+    told = []
+
+    def function(x, y):
+        return x * y if x.shape[0] < 4 else x + y
+
+    compiled = t._dynamo.optimize("eager", nopython=True, guard_fail_fn=told.append)(function)
+    for size in (2, 5):
+        compiled(t.ones(size), t.ones(size))
+    (failure,) = told
+    assert failure.reason == "tensor 'x' size mismatch at index 0. expected 2, actual 5"
+    assert failure.orig_code is function.__code__
