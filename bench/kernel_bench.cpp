@@ -140,10 +140,11 @@ kernel::Kernel scheduled(const std::string& text) {
   return kernel;
 }
 
-// Indices of the first axis.
+// Indices of a launch.
 int64_t extent_of(const kernel::Kernel& kernel, const int64_t* params) {
   using symbolic::ExprValue;
-  const kernel::Expr* extent = std::get<kernel::Loop>(kernel.steps[0]).axes[0].extent;
+  const kernel::Expr* extent =
+      kernel::launch_extent(kernel, std::get<kernel::Loop>(kernel.steps[0]));
   return symbolic::evaluate(extent, {{kernel.params[0], ExprValue::of(params[0])},
                                      {kernel.params[1], ExprValue::of(params[1])}})
       ->integer;

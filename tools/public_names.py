@@ -37,6 +37,17 @@ AREAS = (
     ("torch.distributions", "distributions"),
     ("torch.utils.data", "utils.data"),
     ("torch.multiprocessing", "multiprocessing"),
+    ("torch.serialization", "serialization"),
+    ("torch.testing", "testing"),
+    ("torch.utils.benchmark", "utils.benchmark"),
+    ("torch.hub", "hub"),
+    ("torch.futures", "futures"),
+    ("torch.quasirandom", "quasirandom"),
+    ("torch.accelerator", "accelerator"),
+    ("torch.backends.cuda", "backends.cuda"),
+    ("torch.cuda", "cuda"),
+    ("torch.xpu", "xpu"),
+    ("torch.mps", "mps"),
 )
 
 HEAD = """# Names

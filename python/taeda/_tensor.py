@@ -3,6 +3,7 @@
 from taeda import (
     _C,
     _element_functions,
+    _pinned_memory,
     _rebuild,
     _reduction,
     _storage_copy,
@@ -320,6 +321,7 @@ _METHODS = {
     "map2_": _element_functions.map2_,
     "is_shared": _is_shared,
     "share_memory_": _share_memory_,
+    "pin_memory": _pinned_memory.pin_tensor,
     "nonzero": _nonzero,
     "norm": _value_functions.norm_method,
     "unique": _value_functions.unique_method,
@@ -337,6 +339,7 @@ def _install(cls):
     _storage_copy.install(_C.UntypedStorage)
     _storage_sharing.install(_C.UntypedStorage)
     _storage_files.install(_C.UntypedStorage)
+    _pinned_memory.install(_C.UntypedStorage)
     cls.__torch_function__ = classmethod(_default_torch_function)
     cls.__torch_dispatch__ = _C._disabled_torch_dispatch_impl
     cls.__array_priority__ = 1000

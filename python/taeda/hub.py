@@ -132,7 +132,7 @@ def list(
     github,
     force_reload=False,
     skip_validation=False,
-    trust_repo=None,
+    trust_repo="check",
     verbose=True,
     *,
     source="github",
@@ -145,7 +145,7 @@ def list(
 
 
 def help(
-    github, model, force_reload=False, skip_validation=False, trust_repo=None, *, source="github"
+    github, model, force_reload=False, skip_validation=False, trust_repo="check", *, source="github"
 ):
     """The docstring of a function that a hubconf.py offers."""
     folder = _folder_of(github, source)
@@ -158,7 +158,7 @@ def load(
     model,
     *args,
     source="github",
-    trust_repo=None,
+    trust_repo="check",
     force_reload=False,
     verbose=True,
     skip_validation=False,

@@ -1,14 +1,19 @@
 """Apple's GPUs as a build without them shows them: programs that ask first run unchanged."""
 
 __all__ = [
+    "Event",
+    "compile_shader",
     "current_allocated_memory",
     "device_count",
     "driver_allocated_memory",
     "empty_cache",
+    "get_rng_state",
     "is_available",
     "manual_seed",
     "recommended_max_memory",
     "seed",
+    "set_per_process_memory_fraction",
+    "set_rng_state",
     "synchronize",
 ]
 
@@ -50,6 +55,37 @@ def driver_allocated_memory():
 def recommended_max_memory():
     """Bytes that the process should not go beyond."""
     _refuse("getRecommendedMaxMemory")
+
+
+def set_per_process_memory_fraction(fraction):
+    """Limits the memory of the process to a part of what is recommended."""
+    if not isinstance(fraction, float):
+        raise TypeError("Invalid type for fraction argument, must be `float`")
+    if not 0 <= fraction <= 2:
+        raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~2")
+    _refuse("setMemoryFraction")
+
+
+def compile_shader(source):
+    """Functions of Metal from their source."""
+    raise RuntimeError("MPS is not available")
+
+
+class Event:
+    """A mark in the GPU's work, to wait for or to take times between."""
+
+    def __init__(self, enable_timing=False):
+        _refuse("acquireEvent")
+
+
+def get_rng_state(device="mps"):
+    """The state of the GPU's generator."""
+    _refuse("getDefaultGenerator")
+
+
+def set_rng_state(new_state, device="mps"):
+    """Sets the state of the GPU's generator."""
+    _refuse("getDefaultGenerator")
 
 
 def manual_seed(seed):

@@ -151,6 +151,12 @@ class TypedStorage:
     def is_shared(self):
         return self._untyped_storage.is_shared()
 
+    def is_pinned(self, device=None):
+        return self._untyped_storage.is_pinned(device)
+
+    def pin_memory(self, device=None):
+        return self._of(self._untyped_storage.pin_memory(device))
+
     def share_memory_(self):
         self._untyped_storage.share_memory_()
         return self

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "taeda/data/data_loader.h"
+#include "taeda/data/datasets/chunk.h"
 #include "taeda/data/datasets/dataset.h"
 #include "taeda/data/datasets/mnist.h"
 #include "taeda/data/datasets/shared.h"

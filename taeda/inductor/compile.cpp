@@ -6,6 +6,7 @@
 
 #include "taeda/base/str.h"
 #include "taeda/fx/retrace.h"
+#include "taeda/inductor/layout.h"
 #include "taeda/inductor/lower.h"
 #include "taeda/ops/counted.h"
 
@@ -44,6 +45,7 @@ std::shared_ptr<CompiledGraph> compile(const fx::Graph& graph, fx::AttributeRead
   };
   const auto start = std::chrono::steady_clock::now();
   std::unique_ptr<Program> program = lower(graph, attributes);
+  choose_layouts(*program);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   return std::make_shared<CompiledGraph>(
       std::move(program), std::move(eager), graph,

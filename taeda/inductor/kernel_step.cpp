@@ -25,7 +25,7 @@ namespace {
 // Elements that a thread is worth.
 constexpr int64_t kGrainElements = 32768;
 
-// Elements that one index of the first axis stands for.
+// Elements that one index of the axes before `first_axis` stands for.
 const Expr* work_of(symbolic::ExprPool& pool, const kernel::Loop& loop, size_t first_axis) {
   const Expr* axes = pool.integer(1);
   for (size_t i = first_axis; i < loop.axes.size(); ++i) {
@@ -104,8 +104,9 @@ KernelStep::KernelStep(GroupKernel made, const std::vector<const Expr*>& symbols
   text_ = kernel::dump(k);
   for (const kernel::Step& step : k.steps)
     if (const auto* loop = std::get_if<kernel::Loop>(&step))
-      loops_.push_back({program_of(loop->axes[0].extent, symbols),
-                        program_of(work_of(*k.pool, *loop, 1), symbols), can_split(*loop)});
+      loops_.push_back({program_of(kernel::launch_extent(k, *loop), symbols),
+                        program_of(work_of(*k.pool, *loop, kernel::num_launched(*loop)), symbols),
+                        can_split(*loop)});
   for (const Expr* size : lift_sizes(k)) params_.push_back(program_of(size, symbols));
   key_ = kernel::dump(k);
   interpreter_ = std::make_unique<kernel::TileInterpreter>(k);

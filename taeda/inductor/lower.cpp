@@ -244,7 +244,12 @@ void GraphLowering::add_given(const Tensor& fake, const Node& node, Memory::Kind
   const int index = add_value(fake, node);
   program_->values[index].root = index;  // inputs that share memory come one by one
   read_from_memory(index);
-  TensorValue& value = program_->values[index];
+  // Of a flagged one, what lies in memory is given; the value itself is computed from it.
+  const bool is_flagged = fake.is_conj() || fake.is_neg();
+  const int root = is_flagged ? static_cast<int>(program_->values.size()) - 1 : index;
+  program_->values[index].root = program_->values[root].root = root;
+  keep(root);
+  TensorValue& value = program_->values[root];
   value.geometry.memory = static_cast<int>(program_->memories.size());
   program_->memories.push_back({kind, number, fake.dtype(), extent_of(pool(), value.geometry)});
 }

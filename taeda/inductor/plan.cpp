@@ -8,6 +8,7 @@
 #include "taeda/fx/bind.h"
 #include "taeda/inductor/plan_parts.h"
 #include "taeda/inductor/units.h"
+#include "taeda/symbolic/polynomial.h"
 
 namespace taeda::inductor {
 

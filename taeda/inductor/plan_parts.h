@@ -115,6 +115,9 @@ struct CompiledGraph::Parts {
   void submit_again_after_fork();
 };
 
+// Whether the elements of an input are those of its memory, up to a conjugate or a sign.
+bool has_memory(const Value& given);
+
 // Whether TAEDA_COMPILE_STRICT is set: what is slower than it should be is an error.
 bool is_strict();
 

@@ -29,12 +29,6 @@ constexpr KeySet kTracking = KeySet(Key::Autograd) | KeySet(Key::ADInplaceOrView
 constexpr KeySet kLazyValues = KeySet(Key::Conjugate) | KeySet(Key::Negative);
 constexpr KeySet kPlain = KeySet(Key::Dense) | KeySet(DeviceType::CPU);
 
-// Whether the elements of an input are those of its memory, up to a conjugate or a sign.
-bool has_memory(const Value& given) {
-  if (!given.is<Tensor>() || !given.get<Tensor>().defined()) return true;
-  return given.get<Tensor>().keys() - kTracking - kLazyValues == kPlain;
-}
-
 // Equal bits, or two numbers that are none: which of several a machine gives is not defined.
 template <class Bits>
 bool same_floats(const char* a, const char* b, size_t bytes, Bits infinity) {
@@ -364,6 +358,11 @@ std::vector<Value> Run::results() {
 }
 
 }  // namespace
+
+bool has_memory(const Value& given) {
+  if (!given.is<Tensor>() || !given.get<Tensor>().defined()) return true;
+  return given.get<Tensor>().keys() - kTracking - kLazyValues == kPlain;
+}
 
 std::vector<Value> CompiledGraph::run(const std::vector<Value>& inputs) {
   Parts& plan = *parts_;

@@ -57,28 +57,8 @@ bool has_region(const Arg& arg) {
                                  [](const Arg& item) { return has_region(item); });
 }
 
-// Whether the inputs tell each symbol that they mention, by a number such as s0 or 2*s0 + 1.
-bool tells_symbols(const fx::Graph& graph) {
-  Symbols mentioned, told;
-  const auto note = [&](const SymInt& v) {
-    const fx::SymExprNode* node = v.is_symbolic() ? fx::SymExprNode::from(v.node()) : nullptr;
-    if (!node) return;
-    const symbolic::Affine form = symbolic::affine_of(node->env().pool(), node->expr());
-    if (form.form && form.form->is_symbol() && form.scale > 0) told.insert(form.form);
-  };
-  for (const Node* input : graph.placeholders()) {
-    const Value val = input->val();
-    add_symbols(val, mentioned);
-    if (val.is<SymInt>()) note(val.get<SymInt>());
-    if (!val.is<Tensor>() || !val.get<Tensor>().defined()) continue;
-    for (const SymInt& size : val.get<Tensor>().sym_sizes()) note(size);
-  }
-  return std::all_of(mentioned.begin(), mentioned.end(),
-                     [&](const Expr* symbol) { return told.count(symbol) != 0; });
-}
-
 // A part of the graph, and where its values come from and go to: slots of a run.
-struct Part {
+struct Segment {
   IntrusivePtr<fx::Graph> graph;
   bool is_apart = false;
   std::vector<size_t> inputs, outputs;
@@ -224,7 +204,7 @@ class Cutter {
 
   // ---- graphs of the parts ----
   struct Writing {
-    Part part;
+    Segment part;
     fx::NodeMap map;
     std::unordered_set<const Node*> own;
   };
@@ -296,6 +276,7 @@ class Cutter {
     for (const Node& node : graph) {
       const Value val = node.val();
       if (val.is<SymInt>()) look(val.get<SymInt>());
+      if (val.is<IntrusivePtr<SymNode>>()) look(SymInt(val.get<IntrusivePtr<SymNode>>()));
       dispatch::for_each_tensor(val, [&](const Tensor& t) {
         if (!t.defined()) return;
         for (const SymInt& size : t.sym_sizes()) look(size);
@@ -312,7 +293,7 @@ class Cutter {
     for (const Node* node : graph_.find(fx::OpCode::GetAttr))
       (*constants)[*node->target().name()] = attributes_(*node->target().name());
     const auto read = [constants](const std::string& name) { return constants->at(name); };
-    for (Part& part : parts_) {
+    for (Segment& part : parts_) {
       if (part.is_apart) {
         part.eager = std::make_shared<fx::Plan>(
             *part.graph,
@@ -357,7 +338,7 @@ class Cutter {
 
   template <class Read>
   static std::vector<Value> run_parts(
-      const std::vector<Part>& parts, const std::vector<SymbolSource>& sources, size_t num_slots,
+      const std::vector<Segment>& parts, const std::vector<SymbolSource>& sources, size_t num_slots,
       const std::vector<std::pair<std::optional<size_t>, Value>>& results, const Read& read,
       const std::vector<Value>& inputs) {
     std::vector<Value> slots(num_slots);
@@ -376,7 +357,7 @@ class Cutter {
       }
     };
     tell();
-    for (const Part& part : parts) {
+    for (const Segment& part : parts) {
       std::vector<Value> given;
       for (const size_t slot : part.inputs) given.push_back(slots[slot]);
       std::vector<Value> made;
@@ -402,11 +383,30 @@ class Cutter {
   std::unordered_map<const Expr*, size_t> symbol_slot_;
   std::vector<SymbolSource> sources_;
   std::vector<std::vector<const Node*>> is_given_;  // by part
-  std::vector<Part> parts_;
+  std::vector<Segment> parts_;
   size_t num_slots_ = 0;
 };
 
 }  // namespace
+
+bool tells_symbols(const fx::Graph& graph) {
+  Symbols mentioned, told;
+  const auto note = [&](const SymInt& v) {
+    const fx::SymExprNode* node = v.is_symbolic() ? fx::SymExprNode::from(v.node()) : nullptr;
+    if (!node) return;
+    const symbolic::Affine form = symbolic::affine_of(node->env().pool(), node->expr());
+    if (form.form && form.form->is_symbol() && form.scale > 0) told.insert(form.form);
+  };
+  for (const Node* input : graph.placeholders()) {
+    const Value val = input->val();
+    add_symbols(val, mentioned);
+    if (val.is<SymInt>()) note(val.get<SymInt>());
+    if (!val.is<Tensor>() || !val.get<Tensor>().defined()) continue;
+    for (const SymInt& size : val.get<Tensor>().sym_sizes()) note(size);
+  }
+  return std::all_of(mentioned.begin(), mentioned.end(),
+                     [&](const Expr* symbol) { return told.count(symbol) != 0; });
+}
 
 Segments compile_segments(const fx::Graph& graph, fx::AttributeReader attributes) {
   Cutter cutter(graph, attributes);

@@ -120,8 +120,17 @@ class KernelWriter final : public InliningEmitter {
   const Expr* linear(const Geometry& g, const Place& place) {
     const Expr* at = g.offset;
     for (size_t d = 0; d < place.size(); ++d)
-      at = pool().add(at, pool().mul(g.strides[d], place[d]));
+      at = pool().add(at, pool().mul(stride(g, d), place[d]));
     return merged_quotients(pool(), at);
+  }
+  // Strides of a dense tensor count a size as at least 1. Where a size is 0 there is no element to
+  // find, so indices count the size itself, and axes behind each other are one.
+  const Expr* stride(const Geometry& g, size_t d) {
+    symbolic::Replacements sizes;
+    for (const Expr* size : g.sizes)
+      if (size->range.lo < 1)
+        sizes[pool().make(symbolic::ExprOp::Max, size, pool().integer(1))] = size;
+    return sizes.empty() ? g.strides[d] : symbolic::substitute(pool(), g.strides[d], sizes);
   }
 
   // Values per row first, then one loop over the row.

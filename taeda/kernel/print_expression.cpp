@@ -159,6 +159,9 @@ std::string operation_text(const ExprGraph& graph, const Node& node, Lanes lanes
   if (node.op == Op::Constant) return broadcast(scalar_constant(node), node.type, lanes);
   if (node.op == Op::Cast) return cast_text(graph.node(node.args[0]).type, node, lanes, arg(0));
   std::string form = op_form(node.op);
+  // Masks in vectors are chosen by their bits: g++ 12 crashes on a choice between constant ones.
+  if (node.op == Op::Where && node.type == Type::Mask && lanes != Lanes::One)
+    return str("(", arg(0), " & ", arg(1), ") | (~", arg(0), " & ", arg(2), ")");
   if (node.op == Op::Where) return str(arg(0), " ? ", arg(1), " : ", arg(2));
   int arity = op_arity(node.op);
   if (form[0] != 't') {

@@ -67,7 +67,13 @@ class CpuKernelPrinter {
     std::string text, close;
     for (size_t i = 0; i < loop.axes.size(); ++i) {
       const Axis& axis = loop.axes[i];
-      const auto [first, last] = bounds(axis, is_outermost && i == 0);
+      if (is_outermost && i == 0 && num_launched(loop) == 2) {
+        text += launched_rows(loop, indent);
+        close = str(indent, "}\n");
+        indent += "  ";
+        continue;
+      }
+      const auto [first, last] = bounds(loop, i, is_outermost);
       Place place{axis.var};
       if (axis.binding == Binding::Vector && !around.is_wide()) place.lanes = lanes_of(loop);
       if (place.is_wide()) return text + vector_loop(loop, place, first, last, indent) + close;
@@ -81,10 +87,22 @@ class CpuKernelPrinter {
     return text + print_steps(loop.steps, around, indent) + close;
   }
 
-  // The range of an axis; the launch gives that of the first one.
-  static std::pair<std::string, std::string> bounds(const Axis& axis, bool is_launched) {
-    return is_launched ? std::pair<std::string, std::string>("begin", "end")
-                       : std::pair("0", index(axis.extent));
+  // The range of an axis; the launch gives that of the first one, or of the second one in a row of
+  // the first.
+  static std::pair<std::string, std::string> bounds(const Loop& loop, size_t i, bool is_outermost) {
+    using Range = std::pair<std::string, std::string>;
+    if (!is_outermost || i + 1 != num_launched(loop)) return Range("0", index(loop.axes[i].extent));
+    return i == 0 ? Range("begin", "end") : Range("row_begin", "row_end");
+  }
+
+  // The first of two axes that are launched as one.
+  static std::string launched_rows(const Loop& loop, const std::string& indent) {
+    const std::string var = name(loop.axes[0].var), row = index(loop.axes[1].extent);
+    return str(indent, "if (begin >= end) return;\n", indent, "for (td_long ", var, " = begin / ",
+               row, "; ", var, " * ", row, " < end; ++", var, ") {\n", indent,
+               "  const td_long row = ", var, " * ", row, ";\n", indent,
+               "  const td_long row_begin = begin > row ? begin - row : 0;\n", indent,
+               "  const td_long row_end = end - row < ", row, " ? end - row : ", row, ";\n");
   }
 
   static std::string for_text(const Axis& axis, const std::string& first, const std::string& last,
@@ -100,7 +118,14 @@ class CpuKernelPrinter {
     std::vector<std::string> lengths;
     for (size_t i = 0; i < loop.axes.size(); ++i) {
       const Axis& axis = loop.axes[i];
-      const auto [first, last] = bounds(axis, is_outermost && i == 0);
+      if (is_outermost && i == 0 && num_launched(loop) == 2) {
+        text += launched_rows(loop, indent);
+        lengths.emplace_back();
+        close = str(indent, "}\n");
+        indent += "  ";
+        continue;
+      }
+      const auto [first, last] = bounds(loop, i, is_outermost);
       const bool is_block = i + 2 >= loop.axes.size();
       text += is_block ? str(indent, "{\n", indent, "  const td_long ", name(axis.var), " = ",
                              first, ";\n", indent, "  (void)", name(axis.var), ";\n")
@@ -277,20 +302,52 @@ class CpuKernelPrinter {
   // Vectors along the last axis of a reduction: they must fit the lanes of its tree.
   Lanes reduced_lanes(const Loop& loop, const Reduce& reduce,
                       const std::vector<const Store*>& stores, const Place& place) const {
-    const bool is_vector =
-        !place.is_wide() && loop.axes.back().binding == Binding::Vector && loop.axes.size() == 1;
-    if (!is_vector) return Lanes::One;
+    const bool is_vector = !place.is_wide() && loop.axes.back().binding == Binding::Vector;
+    if (!is_vector || (loop.axes.size() > 1 && !has_lanes_in_memory(*reduce.body)))
+      return Lanes::One;
     const Lanes lanes = common_lanes(body_lanes(*reduce.body),
                                      widest_lanes(kernel_.values, roots_with(reduce, stores)));
     return lanes == Lanes::Mixed && reduce.body->lanes() < 16 ? Lanes::One : lanes;
   }
 
-  // A function of the elements of a reduction, lifted.
+  // A function of the elements of a reduction, lifted. Several axes are gone through by runs of the
+  // last one; a vector that a run cuts is put together from `one` by `one`.
   std::string lambda(const std::string& called, const Loop& loop, const Reduce& reduce,
                      const std::vector<const Store*>& stores, const std::string& body,
-                     const Place& place, const std::string& indent) {
-    return str(indent, "const auto ", called, " = [&](td_long at) {\n",
-               element_text(loop, reduce, stores, body, place, indent + "  "), indent, "};\n");
+                     const Place& place, const std::string& indent, const std::string& one = "") {
+    const std::string run = "run_" + called, extent = index(loop.axes.back().extent);
+    std::string text;
+    if (loop.axes.size() > 1) text += str(indent, "td_run ", run, "{", extent, "};\n");
+    text += str(indent, "const auto ", called, " = [&](td_long at) {\n",
+                axes_text(loop, run, indent + "  "));
+    if (loop.axes.size() > 1 && !one.empty())
+      text += str(indent, "  if (", name(loop.axes.back().var), " + ", lane_count(place.lanes),
+                  " > ", extent, ") return td_gather_states<", body, ">(", one, ", at);\n");
+    return str(text, element_text(reduce, stores, body, place, indent + "  "), indent, "};\n");
+  }
+
+  // The axes of a reduction from the row-major index `at`.
+  static std::string axes_text(const Loop& loop, const std::string& run,
+                               const std::string& indent) {
+    const size_t last = loop.axes.size() - 1;
+    std::string text;
+    const auto define = [&](size_t i, const std::string& value) {
+      const std::string var = name(loop.axes[i].var);
+      text += str(indent, "const td_long ", var, " = ", value, ";\n", indent, "(void)", var, ";\n");
+    };
+    if (last == 0) {
+      define(0, "at");
+      return text;
+    }
+    text += str(indent, run, ".go_to(at);\n");
+    define(last, str("at - ", run, ".start"));
+    if (last > 1) text += str(indent, "td_long rest = ", run, ".number;\n");
+    for (size_t i = last; i-- > 0;) {
+      const std::string extent = index(loop.axes[i].extent);
+      define(i, last == 1 ? run + ".number" : i ? "rest % " + extent : "rest");
+      if (i) text += str(indent, "rest /= ", extent, ";\n");
+    }
+    return text;
   }
 
   // The elements as a source of the tree, then the results as states.
@@ -312,7 +369,7 @@ class CpuKernelPrinter {
       const Place along{loop.axes.back().var, reduced_lanes(loop, reduce, stores, place)};
       if (along.is_wide()) {
         wide = bodies_.name(*reduce.body, along.lanes);
-        text += lambda("wide" + number, loop, reduce, stores, wide, along, indent);
+        text += lambda("wide" + number, loop, reduce, stores, wide, along, indent, one);
         source = str("td_wide_source<decltype(", one, "), decltype(wide", number, ")>{", one,
                      ", wide", number, "}");
       }
@@ -344,19 +401,11 @@ class CpuKernelPrinter {
                "td_tree_columns<", body, ">(trees", number, ", ", length, sources, ");\n", results);
   }
 
-  // One lifted element: the axes from the row-major index `at`, the values, then the state.
-  std::string element_text(const Loop& loop, const Reduce& reduce,
-                           const std::vector<const Store*>& stores, const std::string& body,
-                           const Place& place, const std::string& indent) {
-    std::string text;
-    for (size_t i = loop.axes.size(); i-- > 0;) {
-      const std::string var = name(loop.axes[i].var), extent = index(loop.axes[i].extent);
-      text += str(indent, "const td_long ", var, " = ", i ? "at % " + extent : "at", ";\n", indent,
-                  "(void)", var, ";\n");
-      if (i) text += str(indent, "at /= ", extent, ";\n");
-    }
+  // One lifted element where its axes are known: the values, then the state.
+  std::string element_text(const Reduce& reduce, const std::vector<const Store*>& stores,
+                           const std::string& body, const Place& place, const std::string& indent) {
     const Values values = values_.define(roots_with(reduce, stores), place, indent);
-    text += values.text;
+    std::string text = values.text;
     for (const Store* store : stores) text += values_.store(values, *store, indent);
     text += indent + "return " + body + (reduce.part == Part::Combining ? "::S{" : "::lift(");
     for (size_t i = 0; i < reduce.values.size(); ++i)

@@ -1,6 +1,8 @@
 // A body as a struct: its states, identity, lift, combine, and a function per result.
 #include "taeda/kernel/print_reduce_body.h"
 
+#include <algorithm>
+
 #include "taeda/base/str.h"
 
 namespace taeda::kernel {
@@ -31,6 +33,11 @@ Lanes body_lanes(const ReduceBody& body) {
   roots.insert(roots.end(), body.lift.begin(), body.lift.end());
   roots.insert(roots.end(), body.finish.begin(), body.finish.end());
   return widest_lanes(body.graph, roots);
+}
+
+bool has_lanes_in_memory(const ReduceBody& body) {
+  return std::find(body.state_types.begin(), body.state_types.end(), Type::Mask) ==
+         body.state_types.end();
 }
 
 std::string ReduceBodyPrinter::lanewise(const ReduceBody& body, Lanes lanes) {
@@ -79,7 +86,13 @@ std::string ReduceBodyPrinter::lane_function(const ReduceBody& body) {
       str("  TD_MEMBER_FN static ", one, "::S lane(const S& s, int i) {\n    return {");
   for (size_t i = 0; i < body.state_types.size(); ++i)
     text += str(i ? ", " : "", "s.p", i, "[i]", body.state_types[i] == Type::Mask ? " != 0" : "");
-  return text + "};\n  }\n";
+  text += "};\n  }\n";
+  if (!has_lanes_in_memory(body)) return text;
+  text += str("  TD_MEMBER_FN static void set_lane(S& s, int i, const ", one, "::S& x) {\n");
+  for (size_t i = 0; i < body.state_types.size(); ++i)
+    text += str("    __builtin_memcpy((char*)&s.p", i, " + i * sizeof(x.p", i, "), &x.p", i,
+                ", sizeof(x.p", i, "));\n");
+  return text + "  }\n";
 }
 
 }  // namespace taeda::kernel

@@ -11,6 +11,8 @@ namespace taeda::kernel {
 
 // The lanes in which a body can be printed.
 Lanes body_lanes(const ReduceBody& body);
+// Whether the lanes of its vectors lie in memory as its scalars do.
+bool has_lanes_in_memory(const ReduceBody& body);
 
 // Prints each body once per form; the text stands before the functions that use it.
 class ReduceBodyPrinter {

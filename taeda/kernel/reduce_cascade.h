@@ -16,6 +16,24 @@ TD_FN typename Body::S td_combine_blocks(const Source& source, td_long n) {
   return cascade.finish();
 }
 
+// Where the elements of a reduction over several axes are: in the run `number` of the last axis,
+// whose first element is `start`.
+struct td_run {
+  td_long extent, number = 0, start = 0;
+  TD_MEMBER_FN void go_to(td_long at) {
+    if (at >= start && at - start < extent) return;
+    number = at / extent;
+    start = number * extent;
+  }
+};
+// The states of neighbours that are lifted one by one.
+template <class Wide, class One>
+TD_FN typename Wide::S td_gather_states(const One& one, td_long at) {
+  typename Wide::S states = Wide::identity();
+  for (int i = 0; i < Wide::kWidth; ++i) Wide::set_lane(states, i, one(at + i));
+  return states;
+}
+
 // Several reductions over the same elements in turn: memory is read along its rows. Each source
 // gives the element i of its reductions.
 template <class Body, class... One>

@@ -30,7 +30,7 @@ Slot slot(T value) {
   return s;
 }
 
-// Runs every loop of a kernel over its whole first axis, printed where there is a module of it.
+// Runs every loop of a kernel in one launch, printed where there is a module of it.
 void run(const Kernel& kernel, const NativeModule* module, const std::vector<char*>& buffers,
          const std::vector<int64_t>& params, const std::vector<Slot>& numbers) {
   int64_t error[2] = {};
@@ -42,7 +42,7 @@ void run(const Kernel& kernel, const NativeModule* module, const std::vector<cha
   for (const Step& step : kernel.steps) {
     const auto* one = std::get_if<Loop>(&step);
     if (!one) continue;
-    const int64_t end = symbolic::evaluate(one->axes[0].extent, values)->integer;
+    const int64_t end = symbolic::evaluate(launch_extent(kernel, *one), values)->integer;
     if (module)
       module->function<StageFn>(str(kernel.name, "_", loop))(buffers.data(), params.data(),
                                                              numbers.data(), error, 0, end);

@@ -317,13 +317,16 @@ Buffers run(const Kernel& kernel, const NativeModule* module, const Case& one, B
   alignas(16) char scalars[16] = {};
   scalars[0] = 3;
   const auto& loop = std::get<Loop>(kernel.steps[0]);
-  const int64_t extent = value_of(kernel, loop.axes[0].extent, one.sizes);
-  if (!module) {
-    TileInterpreter(kernel).run(0, {ptrs.data(), one.sizes.data(), scalars, error}, 0, extent);
-    return memory;
-  }
-  module->function<StageFn>(kernel.name + "_0")(ptrs.data(), one.sizes.data(), scalars, error, 0,
-                                                extent);
+  const int64_t extent = value_of(kernel, launch_extent(kernel, loop), one.sizes);
+  const TileInterpreter interpreter(kernel);
+  // In two parts, as threads would share it out.
+  for (const auto& [begin, end] :
+       {std::pair(int64_t{0}, extent / 3), std::pair(extent / 3, extent)})
+    if (!module)
+      interpreter.run(0, {ptrs.data(), one.sizes.data(), scalars, error}, begin, end);
+    else
+      module->function<StageFn>(kernel.name + "_0")(ptrs.data(), one.sizes.data(), scalars, error,
+                                                    begin, end);
   return memory;
 }
 

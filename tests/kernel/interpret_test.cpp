@@ -64,14 +64,14 @@ struct Memory {
   }
 };
 
-// All loops of a kernel, the first axis in two parts.
+// All loops of a kernel, the launch in two parts.
 void run_loops(const Kernel& kernel, const std::vector<int64_t>& params,
                FunctionRef<void(int loop, int64_t begin, int64_t end)> run) {
   int number = 0;
   for (const Step& step : kernel.steps) {
     const auto* loop = std::get_if<Loop>(&step);
     if (!loop) continue;
-    const int64_t extent = value_of(kernel, loop->axes[0].extent, params);
+    const int64_t extent = value_of(kernel, launch_extent(kernel, *loop), params);
     run(number, 0, extent / 3);
     run(number, extent / 3, extent);
     ++number;
@@ -80,9 +80,10 @@ void run_loops(const Kernel& kernel, const std::vector<int64_t>& params,
 
 TEST(Interpreter, ReturnsTheBitsOfPrintedKernels) {
   const char* texts[] = {
-      kMixed,     kRowSum,    kColumnSum,     kSoftmax,      kLayerNorm,         kArgMax,
-      kCumsum,    kGather,    kSwapPairs,     kLogCumsumExp, kLayerNormBackward, kIndexAdd,
-      kCastChain, kTranspose, kColumnSoftmax, kSwap,         kRowRange,          kCenterAll};
+      kMixed,      kRowSum,    kColumnSum,     kSoftmax,      kLayerNorm,         kArgMax,
+      kCumsum,     kGather,    kSwapPairs,     kLogCumsumExp, kLayerNormBackward, kIndexAdd,
+      kCastChain,  kTranspose, kColumnSoftmax, kSwap,         kRowRange,          kCenterAll,
+      kChannelSums};
   std::string unit = cpu_prelude();
   for (const char* text : texts) unit += print_cpu_kernel(parse_kernel(text));
   const auto module = compile(unit);

@@ -40,7 +40,7 @@ const NativeModule& library() {
     std::string unit = cpu_prelude();
     for (const char* text : {kMixed, kRowSum, kColumnSum, kSoftmax, kLayerNorm, kLayerNormBackward,
                              kArgMax, kCumsum, kLogCumsumExp, kGather, kIndexAdd, kSwapPairs,
-                             kCastChain, kTranspose, kColumnSoftmax, kSwap}) {
+                             kCastChain, kTranspose, kColumnSoftmax, kSwap, kChannelSums}) {
       unit += print_cpu_kernel(parse_kernel(text));
       unit += print_cpu_kernel(parse_kernel(without_vectors(text)));
     }
@@ -77,6 +77,21 @@ bool is_equal(const std::vector<T>& a, const std::vector<T>& b) {
 }
 
 constexpr int64_t kWidths[] = {1, 7, 16, 33, 4096, 4097, 9001};
+
+// Rows of 5 and 23 elements cut vectors everywhere; the sums have the bits of the serial form.
+TEST(PrintKernel, ReducesSeveralAxesInVectors) {
+  const std::string text = print_cpu_kernel(parse_kernel(kChannelSums));
+  EXPECT_NE(text.find("td_wide_source"), text.npos) << text;
+  std::mt19937 random(3);
+  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>(700, 23), {9, 5}, {2, 1200}}) {
+    std::vector<float> x(3 * rows * columns), y(x.size()), sums(3), serial(3);
+    for (float& value : x) value = static_cast<float>(random() % 2000) / 999 - 1;
+    run("channel_sums_0", {y.data(), sums.data(), x.data()}, {rows, columns}, 3);
+    run("channel_sums_serial_0", {y.data(), serial.data(), x.data()}, {rows, columns}, 3);
+    EXPECT_EQ(sums, serial) << rows << " x " << columns;
+    EXPECT_EQ(y[y.size() - 1], x.back() * x.back());
+  }
+}
 
 TEST(PrintKernel, BroadcastAndTransposedOperands) {
   const int64_t rows = 5, columns = 37;

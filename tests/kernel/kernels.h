@@ -261,6 +261,21 @@ inline constexpr const char* kRowRange = R"(kernel row_range(rows, columns)
       store y[columns*i + j] = %7 if %8
 )";
 
+// A sum over two axes that do not follow each other in memory, and what is stored on the way.
+inline constexpr const char* kChannelSums = R"(kernel channel_sums(rows, columns)
+  buffer y float32[3*rows*columns]
+  buffer sums float32[3]
+  buffer x float32[3*rows*columns]
+  value %0 = load x[3*columns*i + columns*c + j] : f32
+  value %1 = mul %0 %0 : f32
+  value %2 = state 0 : f32
+  loop c < 3 parallel
+    loop i < rows reduced, j < columns reduced vector
+      store y[3*columns*i + columns*c + j] = %1
+      reduce sum(%1) over i, j -> 0
+    store sums[c] = %2
+)";
+
 // One state for all rows.
 inline constexpr const char* kCenterAll = R"(kernel center_all(rows, columns)
   buffer y float32[rows*columns]

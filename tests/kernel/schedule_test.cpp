@@ -96,8 +96,9 @@ TEST(Schedule, TheUsualOneOnTheCpu) {
     store y[ij] = %0
 )");
   // A tile of the transposed operand, then blocks of rows.
-  EXPECT_EQ(loops(kMixed),
-            R"(  loop i_outer < ((rows + 63)//64) parallel, j_outer < ((columns + 255)//256)
+  EXPECT_EQ(
+      loops(kMixed),
+      R"(  loop i_outer < ((rows + 63)//64) parallel, j_outer < ((columns + 255)//256) parallel
     loop j_inner < Min(256, columns - 256*j_outer), i_inner < Min(64, rows - 64*i_outer)
       store w_tile[j_inner + 256*i_inner] = %0
     loop i_inner < Min(64, rows - 64*i_outer), j_inner < Min(256, columns - 256*j_outer) vector
@@ -324,7 +325,7 @@ TEST(Schedule, ScheduledKernelsComputeTheSame) {
     kernel.name = "mixed" + std::to_string(number++);
     rewrite(kernel);
     unit += print_cpu_kernel(kernel);
-    const Expr* extent = std::get<Loop>(kernel.steps[0]).axes[0].extent;
+    const Expr* extent = launch_extent(kernel, std::get<Loop>(kernel.steps[0]));
     extents.push_back(
         symbolic::evaluate(extent, {{kernel.params[0], symbolic::ExprValue::of(rows)},
                                     {kernel.params[1], symbolic::ExprValue::of(columns)}})

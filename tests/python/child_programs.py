@@ -27,6 +27,11 @@ class Faulty(Dataset):
 """
 
 
+def listen_to_interrupts():
+    """In a child before it begins: a shell lets what it starts in the background ignore them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Child:
     """A program with a mark in its environment, which its own children inherit."""
 
@@ -40,6 +45,7 @@ class Child:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=listen_to_interrupts,
             **options,
         )
 

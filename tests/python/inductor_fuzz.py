@@ -343,10 +343,13 @@ def compare(program, f, compiled, inputs, label, eager_inputs=None):
             return f"{label}: {name} requires a gradient: eager {a.requires_grad}"
     if len(want_grads) != len(have_grads):
         return f"{label}: eager has {len(want_grads)} gradients, compiled {len(have_grads)}"
-    # A gradient that comes through a result which is an input itself, or a view of one, is added to
-    # the sum of all the others; in eager each is added by itself.
-    shares = {r.untyped_storage().data_ptr() for r in want if r.requires_grad}
-    adds_otherwise = any(x.untyped_storage().data_ptr() in shares for x in eager_inputs or inputs)
+    # A gradient that comes through a result which is an input itself, or a view of one, or which
+    # shares memory with another result, is added to the sum of all the others; in eager each is
+    # added by itself.
+    shares = [r.untyped_storage().data_ptr() for r in want if r.requires_grad]
+    adds_otherwise = len(set(shares)) < len(shares) or any(
+        x.untyped_storage().data_ptr() in shares for x in eager_inputs or inputs
+    )
     for number, (a, b) in enumerate(zip(want_grads, have_grads, strict=True)):
         # Gradients follow the layout of those that were traced.
         if not same(a, b, is_loose or adds_otherwise, has_layout=False):

@@ -1,7 +1,9 @@
 """Modules beside tensors: versions, the build, switches of libraries, GPUs that are not there."""
 
+import importlib
+
 import pytest
-from under_test import t
+from under_test import NAME, t
 
 
 def test_versions_compare_by_number():
@@ -55,7 +57,10 @@ def test_no_accelerator():
     for call in (
         accelerator.synchronize,
         accelerator.current_device_index,
+        accelerator.current_device_idx,
         accelerator.memory_stats,
+        accelerator.memory.empty_host_cache,
+        accelerator.Graph,
     ):
         with pytest.raises(RuntimeError, match="none is available"):
             call()
@@ -76,8 +81,65 @@ def test_gpus_that_are_not_there():
     with pytest.raises(AssertionError, match="not compiled with XPU"):
         t.xpu.synchronize()
     assert t.mps.is_available() is False
-    with pytest.raises(RuntimeError, match="without MPS backend"):
-        t.mps.empty_cache()
+    for call in (t.mps.empty_cache, t.mps.get_rng_state):
+        with pytest.raises(RuntimeError, match="without MPS backend"):
+            call()
+    with pytest.raises(TypeError, match="must be `float`"):
+        t.mps.set_per_process_memory_fraction(1)
+
+
+@pytest.mark.parametrize(("kind", "title"), [("cuda", "CUDA"), ("xpu", "XPU")])
+def test_both_kinds_of_absent_gpus_answer_alike(kind, title):
+    gpu = getattr(t, kind)
+    assert gpu.device_count() == gpu.max_memory_reserved() == 0
+    assert gpu.is_available() is gpu.is_initialized() is gpu.is_tf32_supported() is False
+    assert gpu.get_arch_list() == gpu.get_rng_state_all() == [] and gpu.default_generators == ()
+    assert gpu.memory_stats_as_nested_dict() == {} and gpu.get_gencode_flags() == ""
+    for call in (
+        gpu.init,
+        gpu.current_device,
+        gpu.mem_get_info,
+        gpu.initial_seed,
+        gpu.get_per_process_memory_fraction,
+        lambda: gpu.set_per_process_memory_fraction(0.5),
+        lambda: gpu.can_device_access_peer(0, 1),
+    ):
+        with pytest.raises(AssertionError, match=f"Torch not compiled with {title} enabled"):
+            call()
+    for made in ("Event", "MemPool", f"{title}Graph"):
+        with pytest.raises(RuntimeError, match=f"dummy base class {made}"):
+            getattr(gpu, made)()
+    if t.__name__ == "taeda":  # PyTorch's for Intel raise here
+        with gpu.device(-1), gpu.device(None), gpu.device_of(t.zeros(1)):
+            pass
+    with gpu.stream(None):
+        pass
+    with pytest.raises(ValueError, match=f"Expected a {kind} device"):
+        gpu.device("cpu")
+    assert issubclass(gpu.device_of, gpu.device) and gpu.current_device.__name__ == "current_device"
+
+
+def test_marks_for_profilers_need_cuda():
+    for call in (lambda: t.cuda.nvtx.range_push("a"), lambda: t.cuda.nvtx.mark("a")):
+        with pytest.raises(RuntimeError, match="NVTX functions not installed"):
+            call()
+    with pytest.raises(RuntimeError, match="NVTX"), t.cuda.nvtx.range("part {}", 1):
+        pass
+
+
+def test_paths_of_cuda():
+    assert t.cuda.memory.memory_allocated is t.cuda.memory_allocated
+    assert t.cuda.graphs.CUDAGraph is t.cuda.CUDAGraph
+    assert t.cuda.memory_cached() == t.cuda.max_memory_cached() == 0
+
+
+def test_switches_of_attention():
+    cuda = t.backends.cuda
+    assert cuda.fp16_bf16_reduction_math_sdp_allowed() is False
+    cuda.allow_fp16_bf16_reduction_math_sdp(True)
+    assert cuda.fp16_bf16_reduction_math_sdp_allowed() is True
+    cuda.allow_fp16_bf16_reduction_math_sdp(False)
+    assert cuda.is_flash_attention_available() is cuda.is_ck_sdpa_available() is False
 
 
 @pytest.mark.skipif(t.__name__ != "taeda", reason="this build has no distribution")
@@ -174,3 +236,32 @@ def test_streams_of_the_cpu():
             assert t.cpu.current_stream() is stream
     assert t.cpu.current_stream() is not stream
     assert t.cpu.set_device("cpu") is None
+
+
+def test_what_a_report_tells_of_the_machine():
+    collected = importlib.import_module(f"{t.__name__}.utils.collect_env")
+    info = collected.get_env_info()
+    assert info.torch_version == str(t.__version__) and info.is_cuda_available in (False, "False")
+    text = collected.pretty_str(info)
+    for title in ("PyTorch version: ", "OS: ", "GCC version: ", "Python platform: "):
+        assert title in text
+    assert any(name.startswith("numpy==") for name in info.pip_packages) or NAME != "taeda"
+
+
+@pytest.mark.skipif(NAME != "taeda", reason="PyTorch says other words")
+def test_what_cannot_be_found_out_is_said(monkeypatch):
+    collected = importlib.import_module("taeda.utils.collect_env")
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("TAEDA_COMPILE_TIMEOUT", "7")
+    text = collected.get_pretty_env_info()
+    assert "GCC version: Could not collect" in text and "\n  TAEDA_COMPILE_TIMEOUT=7" in text
+
+
+def test_modules_that_objects_say():
+    def function():
+        pass
+
+    t.utils.set_module(function, "elsewhere")
+    assert function.__module__ == "elsewhere"
+    with pytest.raises(TypeError, match="should be a string"):
+        t.utils.set_module(function, 3)

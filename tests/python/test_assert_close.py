@@ -85,3 +85,12 @@ def test_same_may_overlook_dtypes_and_nan():
     assert not same(one, two, equal_nan=True)
     assert same(one, two, equal_nan=True, exact_dtype=False)
     assert not same(one, two, exact_dtype=False)
+
+
+def test_the_older_form():
+    with pytest.warns(FutureWarning, match="assert_allclose"):
+        t.testing.assert_allclose(t.tensor([1.0, float("nan")]), [1.00005, float("nan")])
+    with pytest.warns(FutureWarning), pytest.raises(AssertionError, match="not close"):
+        t.testing.assert_allclose(t.ones(2), t.tensor([1.0, 1.001], dtype=t.float64))
+    with pytest.warns(FutureWarning), pytest.raises(AssertionError, match=r"^mine$"):
+        t.testing.assert_allclose([1, 2], [1, 3], msg="mine")

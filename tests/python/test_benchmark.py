@@ -111,3 +111,121 @@ def test_timer_refusals():
         Timer("1", language="ada")
     with pytest.raises(NotImplementedError, match="blocked_autorange"):
         Timer("1").repeat()
+
+
+FuzzedParameter, FuzzedTensor, Fuzzer = (
+    benchmark.FuzzedParameter,
+    benchmark.FuzzedTensor,
+    benchmark.Fuzzer,
+)
+
+
+def fuzzer(**options):
+    return Fuzzer(
+        [
+            FuzzedParameter("rows", 1, 64, "uniform"),
+            [FuzzedParameter("columns", 4, 1024, "loguniform")],
+            FuzzedParameter("scale", 0.5, 2, "uniform"),
+            FuzzedParameter("step", 1, 3, "uniform", strict=True),
+        ],
+        [
+            FuzzedTensor(
+                "x",
+                ("rows", "columns"),
+                steps=("step", 2),
+                max_elements=5000,
+                probability_contiguous=0.3,
+            ),
+            [FuzzedTensor("i", (4, "rows"), dtype=t.int16)],
+        ],
+        **options,
+    )
+
+
+def test_fuzzed_sizes_are_those_of_the_seed():
+    found = list(fuzzer(seed=7).take(3))
+    assert [(p["rows"], p["columns"], p["step"]) for _, _, p in found] == [
+        (26, 23, 1),
+        (43, 17, 1),
+        (56, 19, 1),
+    ]
+    tensors, properties, parameters = found[0]
+    assert parameters["scale"] == pytest.approx(1.9673343456178736)
+    assert tensors["x"].shape == (26, 23) and tensors["x"].stride() == (1, 52)
+    assert tensors["i"].dtype == t.int16 and tensors["i"].min() >= 1
+    assert list(properties["x"]["order"]) == [1, 0] and properties["x"]["numel"] == 26 * 23
+    assert properties["x"]["steps"] == (1, 2) and not properties["x"]["is_contiguous"]
+
+
+def test_fuzzed_tensors_meet_their_bounds():
+    few = fuzzer(seed=1, constraints=[lambda params: params["rows"] > 32])
+    for tensors, _, parameters in few.take(20):
+        assert tensors["x"].numel() <= 5000 and parameters["rows"] > 32
+    assert 0 < few.rejection_rate < 1
+    impossible = Fuzzer(
+        [FuzzedParameter("n", 1, 3, "uniform")],
+        [FuzzedTensor("x", ("n",), min_elements=9)],
+        seed=1,
+    )
+    with pytest.raises(ValueError, match="Failed to generate a set of valid parameters"):
+        next(impossible.take(1))
+
+
+def test_fuzzed_dimensions():
+    made = Fuzzer(
+        [FuzzedParameter("dim", 1, 4, "uniform"), FuzzedParameter("n", 2, 5, "uniform")],
+        [FuzzedTensor("x", ("n", 3), dim_parameter="dim")],
+        seed=2,
+    )
+    for tensors, _, params in made.take(10):
+        assert tensors["x"].shape == ((params["n"], 3, 1, 1)[: params["dim"]])
+
+
+@pytest.mark.skipif(t.__name__ != "taeda", reason="PyTorch refuses probabilities that sum to one")
+def test_fuzzed_choices_and_aliases():
+    alias = benchmark.ParameterAlias
+    made = Fuzzer(
+        [
+            FuzzedParameter("x", 2, 9, "uniform"),
+            FuzzedParameter("y", distribution={1: 0.5, alias("x"): 0.5}),
+        ],
+        [FuzzedTensor("a", ("x",)), FuzzedTensor("b", ("y",))],
+        seed=3,
+    )
+    sizes = [(t["a"].shape[0], t["b"].shape[0]) for t, _, _ in made.take(20)]
+    assert all(y in (1, x) for x, y in sizes) and len({y == 1 for _, y in sizes}) == 2
+    circle = FuzzedParameter("x", distribution={alias("y"): 1.0})
+    back = FuzzedParameter("y", distribution={alias("x"): 1.0})
+    with pytest.raises(ValueError, match="ParameterAlias cycle detected"):
+        next(Fuzzer([circle, back], []).take(1))
+    for distribution, message in (
+        ({1: -0.5, 2: 1.5}, "cannot be negative"),
+        ({1: 0.5}, "not normalized"),
+        ("normal", "Unknown distribution: normal"),
+    ):
+        with pytest.raises(AssertionError, match=message):
+            FuzzedParameter("x", distribution=distribution)
+
+
+def test_fuzzed_names_are_names_of_one_thing():
+    with pytest.raises(ValueError, match="Duplicate names in parameters and tensors"):
+        Fuzzer([FuzzedParameter("x", 1, 2, "uniform")], [FuzzedTensor("x", ("x",))])
+
+
+@pytest.mark.slow
+def test_statements_of_cpp(tmp_path, monkeypatch):
+    monkeypatch.setenv("TAEDA_EXTENSIONS_DIR", str(tmp_path))
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
+    timed = Timer(
+        "counter += x.sum().item<int64_t>(); std::this_thread::sleep_for(wait);",
+        "auto x = torch::ones({3}); int64_t counter = 0; std::chrono::milliseconds wait(2);",
+        "#include <thread>",
+        language="c++",
+    )
+    assert 2e-3 <= timed.timeit(5).median < 1
+    with pytest.raises(RuntimeError, match="no_such_name"):
+        Timer("no_such_name();", language="cpp").timeit(1)
+    with pytest.raises(ValueError, match="C\\+\\+ timing does not support globals"):
+        Timer("x;", globals={"x": 1}, language=benchmark.Language.CPP)
+    with pytest.raises(ValueError, match="global_setup is C\\+\\+ only"):
+        Timer("x", global_setup="int x;")

@@ -34,3 +34,14 @@ def test_snippets_run(page, tmp_path):
         [sys.executable, "-c", "\n".join(snippets)], cwd=folder, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_the_readme_trains(tmp_path):
+    (program,) = re.findall(r"^```python\n(.*?)^```", PAGES[0].read_text(), re.S | re.M)
+    found = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True
+    )
+    lines = found.stdout.splitlines()
+    assert [line.split(":")[0] for line in lines[:-1]] == ["epoch 9", "epoch 19", "epoch 29"]
+    assert float(lines[2].split()[-1]) < 1e-3 and lines[-1] == "torch.Size([512, 2])"
+    assert (tmp_path / "model.pt").exists()

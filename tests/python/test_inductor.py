@@ -150,6 +150,15 @@ def test_native_kernels_find_zero_divisors():
         compiled(x, y - 7)
 
 
+def test_a_choice_between_constant_masks_compiles():
+    def f(x):
+        return t.diagonal_scatter(t.full_like(x, True), t.zeros_like(x.diagonal()))
+
+    x = t.zeros(7, 16, dtype=t.bool)
+    compiled = compile(make_fx(f, tracing_mode="symbolic")(x), [x], native="only", check=True)
+    assert same(compiled(x), f(x))
+
+
 def test_a_constant_divisor_is_not_checked():
     compiled = captured(lambda x: x // 3, [t.arange(4)])
     assert "index " not in compiled.text()
@@ -187,6 +196,22 @@ def test_an_empty_part_of_a_flipped_dimension():
     x = t.randn(1)
     compiled = compile(make_fx(lambda x: x.flip(0)[1:] * 2)(x), [x], native="never")
     assert compiled(x).shape == (0,)
+
+
+def test_planes_behind_a_convolution_are_one_axis():
+    # Strides of its result count sizes as at least 1, which is no matter for an index.
+    def f(x, w, b):
+        y = F.conv2d(x, w, stride=2)
+        return F.relu(y + b[:, None, None]), y.sum((0, 2, 3))
+
+    inputs = [t.randn(2, 3, 13, 13), t.randn(5, 3, 3, 3), t.randn(5)]
+    compiled = captured(f, inputs)
+    loops = [line for line in compiled.text().splitlines() if line.lstrip().startswith("loop")]
+    assert [line.count("<") for line in loops] == [1, 2]  # channels; images and places
+    longer = [t.randn(3, 3, 21, 21), *inputs[1:]]
+    for given in (inputs, longer):
+        for a, b in zip(compiled(*given), f(*given), strict=True):
+            assert same(a, b)
 
 
 def test_inputs_of_another_kind_are_refused():
@@ -256,6 +281,19 @@ def test_the_gradient_of_a_slice_to_the_end_of_a_size_with_an_offset():
     compiled = captured(f, [x])
     for one in (x, longer):
         assert t.equal(t.autograd.grad(compiled(one), one)[0], t.autograd.grad(f(one), one)[0])
+
+
+def test_a_conjugate_that_the_backward_gets():
+    def f(x, y):
+        return x.repeat_interleave(2, -2).conj() * y
+
+    x = t.randn(7, 3, dtype=t.complex64).requires_grad_()
+    y = t.randn(3, dtype=t.float64).requires_grad_()
+    compiled = captured(f, [x, y])
+    grad = t.randn(14, 3, dtype=t.complex128)
+    got = t.autograd.grad(compiled(x, y), [x, y], grad)
+    for a, b in zip(got, t.autograd.grad(f(x, y), [x, y], grad), strict=True):
+        assert same(a, b)
 
 
 def test_backward_runs_again_and_frees():

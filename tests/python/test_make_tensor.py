@@ -55,3 +55,9 @@ def test_refusals():
         make_tensor(2, dtype=t.uint8, device="cpu", low=-9, high=-3)
     with pytest.warns(FutureWarning, match="low==high"):
         assert make_tensor(2, low=1, high=1, **options).tolist() == [1.0, 1.0]
+
+
+def test_the_least_integer_is_a_bound():
+    limits = t.iinfo(t.int64)
+    x = t.testing.make_tensor(1000, dtype=t.int64, device="cpu", low=limits.min, high=limits.max)
+    assert x.min() < -(2**62) and x.max() > 2**62

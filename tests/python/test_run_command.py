@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from child_programs import listen_to_interrupts
 
 RUN = [sys.executable, "-m", "taeda.run"]
 
@@ -199,12 +200,18 @@ def test_the_engine_of_random_numbers_can_be_chosen():
         ("import torch; torch.no_such_name", "has no attribute 'no_such_name'"),
         ("from torch import no_such_name", "ImportError: cannot import name 'no_such_name'"),
         ("from torch.nn import no_such_name", "ImportError: cannot import name 'no_such_name'"),
+        ("import torch; torch.nn.no_such_name", "has no attribute 'no_such_name'"),
+        ("from torch.onnx import export", "ModuleNotFoundError: No module named 'torch.onnx'"),
+        ("import torch.utils.no_such_name", "No module named 'torch.utils.no_such_name'"),
+        ("import torch; torch.ones(1).no_such_name()", "no attribute 'no_such_name'"),
+        ("import torch; torch.ops.aten.no_such_name", "has no attribute 'no_such_name'"),
     ],
 )
 def test_a_missing_piece_is_named_in_one_line(statement, line):
     found = run("-c", statement)
     assert found.returncode == 1
     assert line in found.stderr.strip().splitlines()[-1]
+    assert found.stderr.count("Error: ") == 1  # no chain of causes before it
 
 
 # The program's surroundings.
@@ -306,7 +313,11 @@ sys.excepthook = lambda *error: print("hook", error[0].__name__)
 def test_an_interrupt_ends_it_as_it_ends_python(script):
     path = script("import time, torch\nprint('ready', flush=True)\ntime.sleep(60)")
     process = subprocess.Popen(
-        [*RUN, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*RUN, path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=listen_to_interrupts,
     )
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)

@@ -48,6 +48,56 @@ def test_a_full_disk_leaves_the_old_file(is_archive, tmp_path):
     assert t.load(path).tolist() == [0, 1, 2]
 
 
+ON_A_SMALL_DISK = ("unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=1m none "$0" && exec "$@"')
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A command that sees a disk of one megabyte at a folder, which is given with it."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = [*ON_A_SMALL_DISK, str(disk)]
+    try:
+        allowed = subprocess.run([*command, "true"], capture_output=True).returncode == 0
+    except FileNotFoundError:
+        allowed = False
+    if not allowed:
+        pytest.skip("mounting needs a user namespace, which this machine does not give")
+    return command, disk
+
+
+@pytest.mark.parametrize("form", ["archive", "stream", "safetensors"])
+def test_a_disk_that_is_really_full(form, small_disk):
+    command, disk = small_disk
+    code = """
+        import os, sys, taeda as t
+        from taeda.utils import safetensors
+        form, folder = sys.argv[1:]
+        path = os.path.join(folder, "a." + form)
+        def save(x):
+            if form == "safetensors":
+                return safetensors.save_file({"x": x}, path)
+            t.save({"x": x}, path, _use_new_zipfile_serialization=form == "archive")
+        def load():
+            return t.load(path)["x"]
+        save(t.arange(1000))
+        for i in range(3):
+            try:
+                save(t.zeros(10**6))
+                print("no error")
+            except (RuntimeError, OSError) as error:
+                print("No space left on device" in str(error))
+            print(os.listdir(folder) == [os.path.basename(path)], load().equal(t.arange(1000)))
+        save(t.arange(2000))  # there is room again for what fits
+        print(load().numel())
+    """
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [*command, sys.executable, "-c", textwrap.dedent(code), form, str(disk)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["True", "True", "True"] * 3 + ["2000"]
+
+
 def test_devices_are_written_to_as_they_are():
     with pytest.raises(RuntimeError, match="cannot write /dev/full: No space left on device"):
         t.save(t.zeros(10**5), "/dev/full")

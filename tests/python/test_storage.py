@@ -230,3 +230,17 @@ def test_storages_without_memory(tmp_path):
         t.TypedStorage([1, 2, 3], dtype=t.float32).copy_(typed)
     with pytest.raises(NotImplementedError, match="Not available"):
         t.UntypedStorage(0, device="meta")[0]
+
+
+def test_memory_is_not_pinned_without_an_accelerator():
+    if t.accelerator.is_available():
+        pytest.skip("there is one")
+    x = t.ones(2)
+    for owner in (x, x.untyped_storage(), x.storage(), t.nn.Parameter(x)):
+        assert owner.is_pinned() is False
+        with pytest.raises(RuntimeError, match="when none is available"):
+            owner.pin_memory()
+    with pytest.raises(RuntimeError, match="when none is available"):
+        t.utils.data._utils.pin_memory.pin_memory({"a": [x]})
+    with pytest.raises(RuntimeError, match="cannot pin"):
+        t.ones(2, device="meta").pin_memory()

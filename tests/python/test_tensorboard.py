@@ -109,8 +109,15 @@ def test_histograms(writer):
     assert len(seen["fewer"][7][0]) < len(seen["default"][7][0])
     with pytest.raises(ValueError, match="has no element"):
         writer.add_histogram("x", t.empty(0))
-    with pytest.raises(ValueError, match="it can be 'tensorflow'"):
-        writer.add_histogram("x", values, bins="doane")
+    with pytest.raises(ValueError, match="is not a valid estimator"):
+        writer.add_histogram("x", values, bins="nonsense")
+
+
+def test_histograms_by_a_rule_of_numpy(writer):
+    writer.add_histogram("x", t.arange(100.0), bins="sturges")
+    seen = fields(written(writer)["x"][0][1][5][0])
+    assert doubles(seen[6][0]) == [99 / 8 * i for i in range(9)]  # 1 + log2(100) bins
+    assert doubles(seen[7][0]) == [0, 13, 12, 13, 12, 12, 13, 12, 13]
 
 
 def test_raw_histograms(writer):
@@ -147,6 +154,237 @@ def test_batches_of_images_are_a_grid(writer):
     (height, width, _), rows = image_of(writer, "grid")
     assert (height, width) == (4, 8)
     assert rows[0][::3] == list(range(8)) and rows[2][::3] == [8] + [0] * 7
+
+
+def test_pictures_in_another_size(writer):
+    from taeda.utils.tensorboard import summary
+
+    value = fields(fields(summary.image("x", t.ones(3, 4, 6), 0.5, "CHW"))[1][0])
+    message = fields(value[4][0])
+    assert [message[i][0] for i in (1, 2, 3)] == [4, 6, 3]
+    assert pixels(message[4][0]) == (3, 2, 3, [[255] * 9] * 2)
+
+
+def test_boxes_are_drawn(writer):
+    writer.add_image_with_boxes("boxes", t.zeros(3, 8, 10), t.tensor([[2.0, 3.0, 7.0, 6.0]]))
+    (height, width, _), rows = image_of(writer, "boxes")
+    assert (height, width) == (8, 10)
+    reds = ["".join("#" if row[3 * x] else "." for x in range(10)) for row in rows]
+    assert reds == [
+        "..........",
+        "..........",
+        ".#######..",
+        ".#######..",
+        ".##...##..",
+        ".#######..",
+        ".#######..",
+        "..........",
+    ]
+    assert all(row[1::3] == row[2::3] == [0] * 10 for row in rows)
+
+
+def test_boxes_beyond_the_picture_are_cut_off(writer):
+    writer.add_image_with_boxes("box", t.zeros(1, 4, 4), t.tensor([[-5, -5, 20, 20]]))
+    assert image_of(writer, "box")[0] == (4, 4, 3)
+    writer.add_image_with_boxes("none", t.zeros(1, 4, 4), t.zeros(0, 4), labels=["lost"])
+    assert image_of(writer, "none")[1] == [[0] * 12] * 4
+
+
+def test_labels_of_boxes(writer):
+    picture, box = t.zeros(3, 40, 60), t.tensor([[10, 25, 50, 35]])
+    try:
+        import PIL  # noqa: F401
+    except ImportError:
+        with pytest.raises(ImportError, match="Pillow"):
+            writer.add_image_with_boxes("x", picture, box, labels="cat")
+        return
+    writer.add_image_with_boxes("with", picture, box, labels="cat")
+    writer.add_image_with_boxes("without", picture, box)
+    assert image_of(writer, "with") != image_of(writer, "without")
+
+
+def unpacked(content):
+    """The bytes that LZW with codes of 9 to 12 bits was made of."""
+    bits, count, width = int.from_bytes(content, "little"), 0, 9
+    table, previous, result = None, None, b""
+    while True:
+        code = bits >> count & (1 << width) - 1
+        count += width
+        if code == 257:
+            return result
+        if code == 256:
+            table, previous, width = {i: bytes([i]) for i in range(256)}, None, 9
+            continue
+        if previous is not None and len(table) < 4096 - 2:
+            start = table.get(code, previous)
+            table[len(table) + 2] = previous + start[:1]
+        previous = table[code]
+        result += previous
+        width = min(max((len(table) + 2).bit_length(), 9), 12)
+
+
+def frames_of(gif):
+    """(width, height, [colors of the pixels of each frame])"""
+    assert gif[:6] == b"GIF89a" and gif[-1:] == b"\x3b"
+    width, height, flags = struct.unpack_from("<HHB", gif, 6)
+    place = 13 + 3 * (2 << (flags & 7))
+    palette = [gif[13 + 3 * i : 16 + 3 * i] for i in range(256)]
+    frames = []
+    while gif[place] != 0x3B:
+        is_image = gif[place] == 0x2C
+        place += 11 if is_image else 2
+        content = b""
+        while size := gif[place]:
+            content += gif[place + 1 : place + 1 + size]
+            place += 1 + size
+        place += 1
+        if is_image:
+            frames.append([palette[i] for i in unpacked(content)])
+    return width, height, frames
+
+
+def test_videos(writer):
+    video = t.zeros(3, 2, 1, 2, 3)  # three of two frames, in two rows of two
+    video[1, 0] = 1
+    video[2, 1] = 0.5
+    writer.add_video("film", video, 4, fps=5)
+    ((step, value),) = written(writer)["film"]
+    message = fields(value[4][0])
+    assert step == 4 and [message[i][0] for i in (1, 2, 3)] == [4, 6, 3]
+    width, height, frames = frames_of(message[4][0])
+    black, grey, white = b"\0\0\0", b"\x7f\x7f\x7f", b"\xff\xff\xff"
+    assert (width, height) == (6, 4) and len(frames) == 2
+    assert frames[0] == [*[black] * 3, *[white] * 3] * 2 + [black] * 12
+    assert frames[1] == [black] * 12 + [*[grey] * 3, *[black] * 3] * 2
+    with pytest.raises(ValueError, match=r"expected \(N, T, C, H, W\)"):
+        writer.add_video("film", t.zeros(2, 3, 4, 5))
+
+
+def test_videos_of_many_colors(writer):
+    video = t.randint(0, 256, (1, 2, 3, 60, 90), dtype=t.uint8)
+    writer.add_video("film", video)
+    _, _, frames = frames_of(fields(written(writer)["film"][0][1][4][0])[4][0])
+    for frame, drawn in zip(video[0], frames):
+        expected = frame.permute(1, 2, 0).flatten().int()
+        found = t.tensor(list(b"".join(drawn)), dtype=t.int32)
+        assert (expected - found).abs().max() <= 26  # half a level of six
+
+
+def test_bodies(writer):
+    corners = t.tensor([[[1.0, 1, 1], [-1, -1, 1], [1, -1, -1]]])
+    colors, faces = t.tensor([[[255, 0, 0]] * 3]), t.tensor([[[0, 1, 2]]])
+    writer.add_mesh("body", corners, colors, faces, {"camera": {"cls": "Perspective"}}, 3)
+    seen = {}
+    for _, event in events(writer.log_dir) if writer.flush() is None else ():
+        for summary in event.get(5, []):
+            for value in map(fields, fields(summary)[1]):
+                seen[value[1][0].decode()] = value
+    assert list(seen) == ["body_VERTEX", "body_FACE", "body_COLOR"]
+    vertex = seen["body_VERTEX"]
+    tensor, plugin = fields(vertex[8][0]), fields(fields(vertex[9][0])[1][0])
+    assert floats(tensor[5][0]) == corners.flatten().tolist()
+    assert [fields(dim)[1][0] for dim in fields(tensor[2][0])[2]] == [1, 3, 3]
+    assert plugin[1] == [b"mesh"]
+    content = fields(plugin[2][0])
+    assert content[2] == [b"body"] and content[3] == [1] and content[7] == [2 + 4 + 8]
+    assert content[5] == [b'{"camera": {"cls": "Perspective"}}'] and content[6] == [b"\1\3\3"]
+    writer.add_mesh("cloud", corners)
+    with pytest.raises(ValueError, match=r"expected \(batch, count, 3\): got \(3, 3\)"):
+        writer.add_mesh("bad", corners[0])
+
+
+def test_points_for_the_projector(writer):
+    points = t.tensor([[0.5, 1.0], [2.0, -3.0], [0.0, 0.25]])
+    pictures = t.arange(3.0).view(3, 1, 1, 1).expand(3, 1, 2, 1) / 2
+    writer.add_embedding(points, ["a", "b", 3], pictures, 7, 'sp"it/ze')
+    folder = writer.log_dir / "00007" / 'sp"it%2fze'
+    assert (folder / "tensors.tsv").read_text() == "0.5\t1.0\n2.0\t-3.0\n0.0\t0.25\n"
+    assert (folder / "metadata.tsv").read_text() == "a\nb\n3\n"
+    width, height, channels, rows = pixels((folder / "sprite.png").read_bytes())
+    assert (width, height, channels) == (2, 4, 3)
+    assert [row[::3] for row in rows] == [[0, 127], [0, 127], [255, 0], [255, 0]]
+    writer.add_embedding(points, [[1, 2], [3, 4], [5, 6]], metadata_header=["x", "y"])
+    second = (writer.log_dir / "00000" / "default" / "metadata.tsv").read_text()
+    assert second == "x\ty\n1\t2\n3\t4\n5\t6\n"
+    assert (writer.log_dir / "projector_config.pbtxt").read_text() == (
+        "embeddings {\n"
+        '  tensor_name: "sp\\"it/ze:00007"\n'
+        '  metadata_path: "00007/sp\\"it%2fze/metadata.tsv"\n'
+        "  sprite {\n"
+        '    image_path: "00007/sp\\"it%2fze/sprite.png"\n'
+        "    single_image_dim: 1\n"
+        "    single_image_dim: 2\n"
+        "  }\n"
+        '  tensor_path: "00007/sp\\"it%2fze/tensors.tsv"\n'
+        "}\n"
+        "embeddings {\n"
+        '  tensor_name: "default:00000"\n'
+        '  metadata_path: "00000/default/metadata.tsv"\n'
+        '  tensor_path: "00000/default/tensors.tsv"\n'
+        "}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"mat": t.ones(3)}, "mat should be 2D"),
+        ({"mat": t.ones(3, 2), "metadata": ["a"]}, "#labels should equal"),
+        ({"mat": t.ones(3, 2), "label_img": t.ones(2, 3, 4, 4)}, "#images should equal"),
+        (
+            {"mat": t.ones(1, 2), "metadata": [[1, 2]], "metadata_header": ["x"]},
+            "len of header must be equal",
+        ),
+    ],
+)
+def test_points_that_do_not_fit(writer, arguments, message):
+    with pytest.raises(AssertionError, match=message):
+        writer.add_embedding(**arguments)
+
+
+def onnx_file():
+    """A model of ONNX: y = Gemm(x, w) with two attributes."""
+    from taeda.utils.tensorboard import _protobuf as proto
+
+    def value(name, *sizes):
+        dims = b"".join(proto.data(1, proto.integer(1, size)) for size in sizes)
+        tensor = proto.integer(1, 1) + proto.data(2, dims)
+        return proto.text(1, name) + proto.data(2, proto.data(1, tensor))
+
+    attributes = (
+        proto.text(1, "alpha") + proto.single(2, 0.5),
+        proto.text(1, "axes") + proto.integers(8, [1, -1]),
+        proto.text(1, "mode") + proto.text(4, "linear"),
+    )
+    node = proto.text(1, "x") + proto.text(1, "w") + proto.text(2, "y") + proto.text(4, "Gemm")
+    node += b"".join(proto.data(5, attribute) for attribute in attributes)
+    graph = proto.data(1, node) + proto.text(2, "g")
+    graph += proto.data(11, value("x", 2, 3)) + proto.data(12, value("y", 2))
+    return proto.integer(1, 8) + proto.data(7, graph)
+
+
+def test_graphs_of_onnx(writer, tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(onnx_file())
+    writer.add_onnx_graph(path)
+    writer.flush()
+    (graph,) = (event[4][0] for _, event in events(writer.log_dir) if 4 in event)
+    nodes = [fields(node) for node in fields(graph)[1]]
+    assert [(node[1][0], node[2][0]) for node in nodes] == [
+        (b"x", b"Variable"),
+        (b"y", b"Variable"),
+        (b"y", b"Gemm"),
+    ]
+    assert nodes[2][3] == [b"x", b"w"]
+    assert b"alpha = 0.5, axes = [1, -1], mode = linear" in nodes[2][5][0]
+
+
+def test_damaged_files_of_onnx(writer, tmp_path):
+    path, whole = tmp_path / "model.onnx", onnx_file()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=r"damaged|cut off|has no graph"):
+            writer.add_onnx_graph(path)
 
 
 def test_texts(writer):

@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from parity.ahead import AheadOfTime
+from parity.captured import Captured
 from parity.bridge import Bridge
 from parity.comparison import Comparison, dtype_name, tensors_in
 from parity.report import Row, Tally, is_missing, one_line
@@ -105,7 +106,7 @@ def calls_to_compare(
         if hasattr(owner, "reset"):
             owner.reset()
             break
-    compiled = taeda.compile(function, fullgraph=True)
+    compiled = Captured(taeda, function, has_values)
     yield "result", compiled
     wait = getattr(getattr(taeda, "compiler", None), "wait", None)
     if wait is not None:

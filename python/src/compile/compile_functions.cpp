@@ -16,6 +16,8 @@
 #include "python/src/fx/fx_types.h"
 #include "taeda/aot/compiled_function.h"
 #include "taeda/fx/trace_run.h"
+#include "taeda/inductor/fold_norms.h"
+#include "taeda/inductor/freeze.h"
 #include "taeda/inductor/recognize_attention.h"
 #include "taeda/inductor/segments.h"
 #include "taeda/kernel/native/disk_cache.h"
@@ -45,14 +47,32 @@ std::function<void(fx::Graph&)> read_pass(PyObject* o) {
   };
 }
 
-// Options are `form` of results, `memory_budget`, `on_joint` and `on_graph`, which change the joint
-// graph and each graph that is lowered. Gradients of gradients are compiled later, so the plans are
-// noted only while `made` lives.
+// Which inputs are frozen, by place; nothing where the program has no such option.
+std::optional<inductor::FreezeOptions> read_frozen(PyObject* given) {
+  PyObject* const list = option(given, "frozen");
+  if (!list) return std::nullopt;
+  inductor::FreezeOptions options;
+  options.lays_out_filters = is_set(given, "lays_out_filters");
+  const Ref items(checked(PySequence_Fast(list, "the frozen inputs are a list")));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+    options.is_frozen.push_back(PySequence_Fast_GET_ITEM(items.get(), i) == Py_True);
+  return options;
+}
+
+// Options are `form` of results, `memory_budget`, `frozen` inputs, `on_joint` and `on_graph`, which
+// change the joint graph and each graph that is lowered. Gradients of gradients are compiled later,
+// so the plans are noted only while `made` lives.
 aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& made) {
   made->form = read_form(PyDict_GetItemString(given, "form"));
   aot::AotOptions options;
   options.decompose = inductor::decompose_for_lowering;
-  if (is_set(given, "matches_patterns")) options.make_watcher = inductor::make_attention_finder;
+  const bool matches_patterns = is_set(given, "matches_patterns");
+  if (matches_patterns) options.make_watcher = inductor::make_attention_finder;
+  const auto frozen = read_frozen(given);
+  if (matches_patterns && frozen)
+    options.make_watcher = [] {
+      return inductor::make_norm_folder(inductor::make_attention_finder());
+    };
   options.partition.memory_budget =
       read_memory_budget(PyDict_GetItemString(given, "memory_budget"));
   options.backward_scope = read_scope(option(given, "backward_scope"));
@@ -60,23 +80,27 @@ aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& m
   options.on_joint = read_pass(option(given, "on_joint"));
   const std::weak_ptr<Compiled> owner = made;
   const auto on_graph = read_pass(option(given, "on_graph"));
-  options.forward =
-      options.backward = [owner, on_graph](const fx::Graph& whole, fx::AttributeReader read) {
-        const auto start = std::chrono::steady_clock::now();
-        const IntrusivePtr<fx::Graph> changed = on_graph ? fx::clone(whole) : nullptr;
-        if (changed) on_graph(*changed);
-        const fx::Graph& graph = changed ? *changed : whole;
-        inductor::Segments made = inductor::compile_segments(graph, read);
-        const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-        if (const auto all = owner.lock()) {
-          all->plan_seconds += spent.count();
-          for (const auto& plan : made.plans) {
-            all->is_short &= plan->num_steps() <= kShortPlan;
-            all->plans.push_back(plan);
-          }
+  const auto compiler = [owner, on_graph](const std::optional<inductor::FreezeOptions>& frozen) {
+    return [owner, on_graph, frozen](const fx::Graph& whole, fx::AttributeReader read) {
+      const auto start = std::chrono::steady_clock::now();
+      const IntrusivePtr<fx::Graph> changed = on_graph ? fx::clone(whole) : nullptr;
+      if (changed) on_graph(*changed);
+      const fx::Graph& graph = changed ? *changed : whole;
+      inductor::Segments made = frozen ? inductor::compile_frozen(graph, read, *frozen)
+                                       : inductor::compile_segments(graph, read);
+      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+      if (const auto all = owner.lock()) {
+        all->plan_seconds += spent.count();
+        for (const auto& plan : made.plans) {
+          all->is_short &= plan->num_steps() <= kShortPlan;
+          all->plans.push_back(plan);
         }
-        return std::move(made.run);
-      };
+      }
+      return std::move(made.run);
+    };
+  };
+  options.forward = options.backward = compiler(std::nullopt);
+  if (frozen) options.inference = compiler(frozen);
   return options;
 }
 

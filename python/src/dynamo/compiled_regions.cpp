@@ -140,12 +140,12 @@ class ActiveCapture final : public dynamo::Capturing {
     return !(!is_made && ends_earlier()) && keep(is_made);
   }
   bool close(const std::vector<const State*>& frames) override {
+    const std::string reason = capture_.reason();
     if (owner_.options_.is_whole || dynamo::fails_at_breaks()) {
-      owner_.tell("break", capture_.reason(), code_, line_, instruction_);
-      owner_.fail_whole(capture_.reason(), code_, line_);
+      owner_.tell("break", reason, code_, line_, instruction_);
+      owner_.fail_whole(reason, code_, line_);
       return false;
     }
-    const std::string reason = capture_.reason();
     const bool is_made = capture_.close(frames);
     if (!is_made && ends_earlier()) return false;
     owner_.tell("break", reason, code_, line_, instruction_);

@@ -20,6 +20,7 @@ from taeda.compiler._capture import make_fake_mode
 from taeda.fx.control_flow._regions import with_regions
 from taeda.fx.graph_module import GraphModule
 from taeda.fx.node import map_arg
+from taeda.nn.parameter import Buffer, Parameter
 from taeda.utils import _pytree as pytree
 from taeda.utils._config_module import functorch_config
 from taeda.utils._config_module import inductor_config as config
@@ -126,9 +127,25 @@ def _passes():
     }
 
 
-def _plan_options(form):
+def _frozen(gm, example_inputs):
+    """Which inputs are parameters or buffers, where config.freezing holds; None elsewhere."""
+    if not config.freezing or _C.is_grad_enabled():
+        return None
+    # A captured graph has fake tensors for them, and names inputs by where they come from.
+    nodes = gm.graph.find_nodes(op="placeholder")
+    return [
+        isinstance(given, (Parameter, Buffer))
+        or "_parameters_" in node.name
+        or "_buffers_" in node.name
+        for node, given in zip(nodes, example_inputs, strict=True)
+    ]
+
+
+def _plan_options(form, gm, example_inputs):
     return {
         "form": form,
+        "frozen": _frozen(gm, example_inputs),
+        "lays_out_filters": config.layout_optimization,
         "memory_budget": functorch_config.activation_memory_budget,
         "matches_patterns": config.pattern_matcher and not config.exact,
         "backward_scope": backward_scope(),
@@ -159,7 +176,7 @@ class CompiledModule:
             graph,
             _placeholder_inputs(gm, example_inputs),
             _attributes(gm, graph),
-            _plan_options(form or "list"),
+            _plan_options(form or "list", gm, example_inputs),
         )
         return cls(gm, plan, structure)
 
@@ -168,7 +185,7 @@ class CompiledModule:
         """Of a graph that calls functions of Python on fake tensors."""
         fakes = [fake for fake in example_inputs if isinstance(fake, _C.Tensor)]
         mode = _C._fx.fake_mode_of(fakes[0]) if fakes else make_fake_mode()[0]
-        options = _plan_options("tuple")
+        options = _plan_options("tuple", gm, example_inputs)
         plan = _C._inductor.compile_open(gm.graph, example_inputs, mode, options, gm)
         return cls(gm, plan)
 

@@ -9,13 +9,17 @@ from warnings import warn
 from taeda import _C, _settings
 
 __all__ = [
+    "allow_fp16_bf16_reduction_math_sdp",
     "cudnn_sdp_enabled",
     "enable_cudnn_sdp",
     "enable_flash_sdp",
     "enable_math_sdp",
     "enable_mem_efficient_sdp",
     "flash_sdp_enabled",
+    "fp16_bf16_reduction_math_sdp_allowed",
     "is_built",
+    "is_ck_sdpa_available",
+    "is_flash_attention_available",
     "math_sdp_enabled",
     "matmul",
     "mem_efficient_sdp_enabled",
@@ -84,6 +88,30 @@ def cudnn_sdp_enabled():
 def enable_cudnn_sdp(enabled):
     """Sets what cudnn_sdp_enabled tells."""
     _C._set_sdp_use_cudnn(enabled)
+
+
+_is_half_reduction_allowed = False
+
+
+def fp16_bf16_reduction_math_sdp_allowed():
+    """Whether attention that is composed may add halves as halves; no device here does."""
+    return _is_half_reduction_allowed
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled):
+    """Sets what fp16_bf16_reduction_math_sdp_allowed tells."""
+    global _is_half_reduction_allowed
+    _is_half_reduction_allowed = enabled
+
+
+def is_flash_attention_available():
+    """Whether this build has PyTorch's kernel of that name for CUDA."""
+    return False
+
+
+def is_ck_sdpa_available():
+    """Whether this build has AMD's kernels of attention."""
+    return False
 
 
 def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):

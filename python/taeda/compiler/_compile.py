@@ -64,10 +64,10 @@ class CompileContext:
 
 
 def _count(gm):
-    counters["stats"]["unique_graphs"] += 1
     num_calls = sum(
         node.op in ("call_function", "call_method", "call_module") for node in gm.graph.nodes
     )
+    counters["stats"]["unique_graphs"] += 1
     counters["stats"]["calls_captured"] += num_calls
     return num_calls
 
@@ -130,9 +130,8 @@ def _counting(context, limit):
         elif what == "recompile":
             counters["recompile"][text] += 1
             if context.guard_fail_fn is not None:
-                # Locals by the names that the program gave them.
-                reason = re.sub(r"L\['(\w+)'\]", r"\1", text)
-                context.guard_fail_fn(GuardFail(reason, code))
+                # Locals of the program as it names them: x, where guards say L['x'].
+                context.guard_fail_fn(GuardFail(re.sub(r"L\['(\w+)'\]", r"\1", text), code))
             return config.error_on_recompile
         elif what == "limit":
             counters["recompile_limit"][text] += 1

@@ -6,6 +6,7 @@ the call; `as_operator(function, args, kwargs)` makes a call one node of the gra
 """
 
 import contextlib
+import operator
 
 import taeda
 import taeda.library
@@ -50,8 +51,14 @@ _library = taeda.library.Library("taeda", "FRAGMENT")
 _DRAWS = (taeda.Tag.nondeterministic_seeded,)
 _library.define("get_rng_state() -> Tensor", tags=_DRAWS)
 _library.define("set_rng_state(Tensor state) -> ()", tags=_DRAWS)
+_library.define("manual_seed(int seed) -> ()", tags=_DRAWS)
 _library.impl("get_rng_state", taeda.get_rng_state, "CompositeExplicitAutograd")
 _library.impl("set_rng_state", taeda.set_rng_state, "CompositeExplicitAutograd")
+
+
+@taeda.library.impl(_library, "manual_seed", "CompositeExplicitAutograd")
+def _seed(seed):
+    taeda.manual_seed(seed)
 
 
 @taeda.library.register_fake("taeda::get_rng_state", lib=_library)
@@ -59,6 +66,7 @@ def _state_without_values():
     return taeda.empty(taeda.get_rng_state().numel(), dtype=taeda.uint8)
 
 
+@taeda.library.register_fake("taeda::manual_seed", lib=_library)
 @taeda.library.register_fake("taeda::set_rng_state", lib=_library)
 def _nothing(state):
     return None
@@ -72,6 +80,12 @@ def _get_rng_state():
 @_substitute(taeda.set_rng_state)
 def _set_rng_state(new_state):
     taeda.ops.taeda.set_rng_state(new_state)
+
+
+@_substitute(taeda.manual_seed)
+def _manual_seed(seed):
+    taeda.ops.taeda.manual_seed(operator.index(seed))
+    return taeda.default_generator
 
 
 @_substitute(taeda._C._DisableTorchDispatch)

@@ -1,39 +1,77 @@
-"""CUDA as a build without it shows it: nothing is available, and what needs a GPU says so.
+"""CUDA as a build without it shows it: nothing is available, and what needs a GPU says so."""
 
-Programs that ask before they use a GPU run unchanged; seeds and caches of no device are accepted,
-as PyTorch's CPU-only build accepts them.
-"""
-
-from collections import OrderedDict
-
-import taeda
+from taeda._absent_gpu import (
+    DeviceScope,
+    default_generators,
+    device_count,
+    empty_cache,
+    get_arch_list,
+    get_gencode_flags,
+    get_rng_state_all,
+    is_available,
+    is_bf16_supported,
+    is_current_stream_capturing,
+    is_initialized,
+    is_tf32_supported,
+    manual_seed,
+    manual_seed_all,
+    max_memory_allocated,
+    max_memory_reserved,
+    memory_allocated,
+    memory_reserved,
+    memory_snapshot,
+    memory_stats,
+    memory_stats_as_nested_dict,
+    reset_accumulated_memory_stats,
+    reset_peak_memory_stats,
+    seed,
+    seed_all,
+)
 from taeda._errors import AcceleratorError, OutOfMemoryError
 from taeda.cuda.streams import CUDAGraph, Event, ExternalStream, Stream, StreamContext, graph
+from taeda.cuda.streams import absent as _absent
 
 __all__ = [
     "AcceleratorError",
     "CUDAGraph",
     "Event",
     "ExternalStream",
+    "MemPool",
     "OutOfMemoryError",
     "Stream",
     "StreamContext",
+    "caching_allocator_alloc",
+    "caching_allocator_delete",
     "can_device_access_peer",
+    "change_current_allocator",
+    "clock_rate",
+    "cudart",
+    "current_blas_handle",
     "current_device",
+    "current_solver_handle",
     "current_stream",
+    "default_generators",
     "default_stream",
     "device",
     "device_count",
+    "device_memory_used",
     "device_of",
     "empty_cache",
+    "get_allocator_backend",
     "get_arch_list",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
     "get_gencode_flags",
+    "get_per_process_memory_fraction",
     "get_rng_state",
     "get_rng_state_all",
+    "get_stream_from_external",
+    "get_sync_debug_mode",
     "graph",
+    "graph_pool_handle",
+    "host_memory_stats",
+    "host_memory_stats_as_nested_dict",
     "init",
     "initial_seed",
     "ipc_collect",
@@ -42,214 +80,150 @@ __all__ = [
     "is_current_stream_capturing",
     "is_initialized",
     "is_tf32_supported",
+    "list_gpu_processes",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
+    "max_memory_cached",
     "max_memory_reserved",
     "mem_get_info",
     "memory_allocated",
+    "memory_cached",
     "memory_reserved",
+    "memory_snapshot",
     "memory_stats",
+    "memory_stats_as_nested_dict",
+    "memory_summary",
+    "memory_usage",
+    "power_draw",
+    "reset_accumulated_host_memory_stats",
+    "reset_accumulated_memory_stats",
     "reset_max_memory_allocated",
+    "reset_max_memory_cached",
+    "reset_peak_host_memory_stats",
     "reset_peak_memory_stats",
     "seed",
     "seed_all",
     "set_device",
+    "set_per_process_memory_fraction",
     "set_rng_state",
     "set_rng_state_all",
     "set_stream",
+    "set_sync_debug_mode",
     "stream",
     "synchronize",
+    "temperature",
+    "utilization",
 ]
 
-default_generators = ()
-
-
-def is_available():
-    """Whether there is a CUDA device; a build without CUDA has none."""
-    return False
-
-
-def device_count():
-    """The number of CUDA devices."""
-    return 0
-
-
-def is_initialized():
-    """Whether CUDA has been initialized."""
-    return False
-
-
-def is_bf16_supported(including_emulation=True):
-    """Whether the current CUDA device computes in bfloat16."""
-    return False
-
-
-def is_tf32_supported():
-    """Whether the current CUDA device multiplies in TensorFloat-32."""
-    return False
-
-
-def is_current_stream_capturing():
-    """Whether the current stream records a graph."""
-    return False
-
-
-def get_gencode_flags():
-    """The compiler's options for the GPU architectures that this build has code for."""
-    return ""
-
-
-def get_arch_list():
-    """The GPU architectures this build has code for."""
-    return []
+MemPool = _absent.placeholder("MemPool", "Memory that belongs together.")
+has_half, has_magma = True, False
 
 
 def init():
     """Initializes CUDA; raises AssertionError in a build without it."""
-    raise AssertionError("Torch not compiled with CUDA enabled")
+    _absent.refuse()
 
 
-def current_device():
-    """The index of the current device."""
-    init()
+(
+    caching_allocator_alloc,
+    caching_allocator_delete,
+    can_device_access_peer,
+    change_current_allocator,
+    clock_rate,
+    cudart,
+    current_blas_handle,
+    current_device,
+    current_solver_handle,
+    current_stream,
+    default_stream,
+    device_memory_used,
+    get_allocator_backend,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    get_per_process_memory_fraction,
+    get_rng_state,
+    get_stream_from_external,
+    get_sync_debug_mode,
+    graph_pool_handle,
+    initial_seed,
+    ipc_collect,
+    list_gpu_processes,
+    make_graphed_callables,
+    mem_get_info,
+    memory_summary,
+    memory_usage,
+    power_draw,
+    set_device,
+    set_per_process_memory_fraction,
+    set_rng_state,
+    set_sync_debug_mode,
+    synchronize,
+    temperature,
+    utilization,
+) = _absent.refusals(
+    "caching_allocator_alloc",
+    "caching_allocator_delete",
+    "can_device_access_peer",
+    "change_current_allocator",
+    "clock_rate",
+    "cudart",
+    "current_blas_handle",
+    "current_device",
+    "current_solver_handle",
+    "current_stream",
+    "default_stream",
+    "device_memory_used",
+    "get_allocator_backend",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "get_per_process_memory_fraction",
+    "get_rng_state",
+    "get_stream_from_external",
+    "get_sync_debug_mode",
+    "graph_pool_handle",
+    "initial_seed",
+    "ipc_collect",
+    "list_gpu_processes",
+    "make_graphed_callables",
+    "mem_get_info",
+    "memory_summary",
+    "memory_usage",
+    "power_draw",
+    "set_device",
+    "set_per_process_memory_fraction",
+    "set_rng_state",
+    "set_sync_debug_mode",
+    "synchronize",
+    "temperature",
+    "utilization",
+)
 
 
-def set_device(device):
-    """Makes a device the current one."""
-    init()
+# Older names, and memory of the host that copies go through.
+max_memory_cached, memory_cached = max_memory_reserved, memory_reserved
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
-def synchronize(device=None):
-    """Waits for everything the device has been given to do."""
-    init()
+def host_memory_stats():
+    """Statistics of pinned memory; empty before CUDA is initialized."""
+    return memory_stats()
 
 
-def current_stream(device=None):
-    """The stream that work on the device goes to."""
-    init()
+def host_memory_stats_as_nested_dict():
+    """Statistics of pinned memory by kind; empty before CUDA is initialized."""
+    return {}
 
 
-def default_stream(device=None):
-    """The stream that work on the device goes to if no other is chosen."""
-    init()
+def reset_accumulated_host_memory_stats():
+    """Lets the sums of pinned memory begin anew; there are none."""
 
 
-def set_stream(stream):
-    """Makes a stream the current one; None changes nothing."""
-    if stream is not None:
-        init()
-
-
-def get_device_name(device=None):
-    """The device's name."""
-    init()
-
-
-def get_device_capability(device=None):
-    """The device's major and minor compute capability."""
-    init()
-
-
-def get_device_properties(device=None):
-    """The device's name, memory and processors."""
-    init()
-
-
-def can_device_access_peer(device, peer_device):
-    """Whether a device can read the memory of another one."""
-    init()
-
-
-def mem_get_info(device=None):
-    """The device's free and total bytes."""
-    init()
-
-
-def ipc_collect():
-    """Frees memory that other processes have handed back."""
-    init()
-
-
-# Statistics and caches of devices that are not there: zeros, and nothing to do.
-
-
-def empty_cache():
-    """Returns cached memory to the devices; there is none."""
-
-
-def memory_stats(device=None):
-    """The allocator's statistics; empty before CUDA is initialized."""
-    return OrderedDict()
-
-
-def memory_allocated(device=None):
-    """Bytes that tensors occupy on the device."""
-    return 0
-
-
-def max_memory_allocated(device=None):
-    """The most bytes that tensors occupied on the device."""
-    return 0
-
-
-def memory_reserved(device=None):
-    """Bytes that the caching allocator holds on the device."""
-    return 0
-
-
-def max_memory_reserved(device=None):
-    """The most bytes that the caching allocator held on the device."""
-    return 0
-
-
-def reset_peak_memory_stats(device=None):
-    """Lets the peaks begin anew; there are none."""
-
-
-def reset_max_memory_allocated(device=None):
-    """Lets the peak of occupied bytes begin anew; there is none."""
-
-
-# Random numbers: seeds for no device are accepted.
-
-
-def manual_seed(seed):
-    """Seeds the current device's generator."""
-    int(seed)
-
-
-def manual_seed_all(seed):
-    """Seeds the generators of all devices."""
-    int(seed)
-
-
-def seed():
-    """Seeds the current device's generator with a random number."""
-
-
-def seed_all():
-    """Seeds the generators of all devices with random numbers."""
-
-
-def initial_seed():
-    """The seed of the current device's generator."""
-    init()
-
-
-def get_rng_state(device="cuda"):
-    """The state of the device's generator."""
-    init()
-
-
-def get_rng_state_all():
-    """The states of the generators of all devices."""
-    return []
-
-
-def set_rng_state(new_state, device="cuda"):
-    """Sets the state of the device's generator."""
-    init()
+def reset_peak_host_memory_stats():
+    """Lets the peaks of pinned memory begin anew; there are none."""
 
 
 def set_rng_state_all(new_states):
@@ -258,18 +232,10 @@ def set_rng_state_all(new_states):
         set_rng_state(state)
 
 
-class device:
+class device(DeviceScope):
     """Makes a device the current one inside a `with`; a negative index changes nothing."""
 
-    def __init__(self, device):
-        self.idx = _device_index(device)
-
-    def __enter__(self):
-        if self.idx >= 0:
-            raise RuntimeError("PyTorch was compiled without CUDA support")
-
-    def __exit__(self, type, value, traceback):
-        return False
+    gpu = _absent
 
 
 class device_of(device):
@@ -279,21 +245,15 @@ class device_of(device):
         super().__init__(obj.get_device() if obj.is_cuda else -1)
 
 
+def set_stream(stream):
+    """Makes a stream the current one; None changes nothing."""
+    if stream is not None:
+        init()
+
+
 def stream(stream):
     """Makes a stream the current one inside a `with`; None changes nothing."""
     return StreamContext(stream)
-
-
-def _device_index(device):
-    if device is None:
-        return -1
-    if isinstance(device, int):
-        return device
-    if isinstance(device, str):
-        device = taeda.device(device)
-    if device.type != "cuda":
-        raise ValueError(f"Expected a cuda device, but got: {device}")
-    return 0 if device.index is None else device.index
 
 
 def __getattr__(name):
@@ -305,4 +265,4 @@ def __getattr__(name):
     raise AttributeError(f"module 'taeda.cuda' has no attribute '{name}'")
 
 
-from taeda.cuda import amp, random, streams  # noqa: E402  isort: skip
+from taeda.cuda import amp, graphs, memory, nvtx, random, streams  # noqa: E402  isort: skip

@@ -3,32 +3,17 @@
 import math
 
 import taeda
-from taeda.distributions import constraints
-from taeda.distributions.distribution import Distribution
+from taeda.distributions._location_scale import LocationScale
 
 __all__ = ["Cauchy"]
 
 
-class Cauchy(Distribution):
+class Cauchy(LocationScale):
     """Median `loc`, half width at half height `scale`; it has no mean."""
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc, scale, validate_args=None):
-        self._set_parameters(validate_args, loc=loc, scale=scale)
-
-    def expand(self, batch_shape, _instance=None):
-        return self._expand_parameters(Cauchy, batch_shape, _instance)
 
     @property
     def mean(self):
         return taeda.full_like(self.loc, math.nan)
-
-    @property
-    def mode(self):
-        return self.loc
 
     @property
     def variance(self):
@@ -37,9 +22,6 @@ class Cauchy(Distribution):
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
         return self.loc + self.loc.new_empty(shape).cauchy_() * self.scale
-
-    def _deviation(self, value):
-        return (self._checked(value) - self.loc) / self.scale
 
     def log_prob(self, value):
         return -math.log(math.pi) - self.scale.log() - (self._deviation(value) ** 2).log1p()

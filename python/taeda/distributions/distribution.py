@@ -77,6 +77,11 @@ class Distribution:
                 setattr(new, name, getattr(self, name).expand(batch_shape))
         return self._finish_expanding(new, batch_shape)
 
+    def _library_class(self):
+        """The class of this package that the object is of; a user's class may derive from it."""
+        package = Distribution.__module__.rpartition(".")[0]
+        return next(cls for cls in type(self).__mro__ if cls.__module__.startswith(package))
+
     def _finish_expanding(self, new, batch_shape):
         Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
         new._validate_args = self._validate_args

@@ -1,31 +1,16 @@
 """The Laplace distribution: exponential to both sides."""
 
 import taeda
-from taeda.distributions import constraints
-from taeda.distributions.distribution import Distribution
+from taeda.distributions._location_scale import LocationScale
 
 __all__ = ["Laplace"]
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     """Mean `loc`, mean distance from it `scale`."""
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc, scale, validate_args=None):
-        self._set_parameters(validate_args, loc=loc, scale=scale)
-
-    def expand(self, batch_shape, _instance=None):
-        return self._expand_parameters(Laplace, batch_shape, _instance)
 
     @property
     def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
         return self.loc
 
     @property

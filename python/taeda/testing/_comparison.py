@@ -2,6 +2,7 @@
 
 import collections.abc
 import numbers
+import warnings
 
 import taeda
 
@@ -13,6 +14,13 @@ _TOLERANCES = {
     taeda.float64: (1e-7, 1e-7),
     taeda.complex64: (1.3e-6, 1e-5),
     taeda.complex128: (1e-7, 1e-7),
+}
+
+# Those of assert_allclose.
+_WIDER_TOLERANCES = {
+    taeda.float16: (1e-3, 1e-3),
+    taeda.float32: (1e-4, 1e-5),
+    taeda.float64: (1e-5, 1e-8),
 }
 
 
@@ -55,6 +63,32 @@ def assert_close(
     if msg is not None:
         problem = msg(problem) if callable(msg) else msg
     raise AssertionError(problem)
+
+
+def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
+    """The older form of `assert_close`: wider tolerances, dtypes may differ, NaNs are equal."""
+    warnings.warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a "
+        "future release. Please use `torch.testing.assert_close()` instead. You can find detailed "
+        "upgrade instructions in https://github.com/pytorch/pytorch/issues/61844.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    if not isinstance(actual, taeda.Tensor):
+        actual = taeda.tensor(actual)
+    if not isinstance(expected, taeda.Tensor):
+        expected = taeda.tensor(expected, dtype=actual.dtype)
+    if rtol is None and atol is None:
+        rtol, atol = _tolerance(actual.dtype, expected.dtype, table=_WIDER_TOLERANCES)
+    assert_close(
+        actual,
+        expected,
+        rtol=rtol,
+        atol=atol,
+        equal_nan=equal_nan,
+        check_dtype=False,
+        msg=msg or None,
+    )
 
 
 def same(ref, res, *, tol=1e-4, equal_nan=False, exact_dtype=True):
@@ -198,8 +232,8 @@ def _compare_tensors(actual, expected, path, options):
     return _at(path, _mismatch(actual, expected, ~close, rtol, atol))
 
 
-def _tolerance(*dtypes):
-    pairs = [_TOLERANCES.get(dtype, (0.0, 0.0)) for dtype in dtypes]
+def _tolerance(*dtypes, table=_TOLERANCES):
+    pairs = [table.get(dtype, (0.0, 0.0)) for dtype in dtypes]
     return max(rtol for rtol, _ in pairs), max(atol for _, atol in pairs)
 
 

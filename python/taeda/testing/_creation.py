@@ -18,7 +18,7 @@ def _limits(dtype):
         return 0, 2
     if dtype.is_floating_point or dtype.is_complex:
         return taeda.finfo(dtype).min, taeda.finfo(dtype).max
-    # randint takes int64 bounds, so that it never draws the largest int64.
+    # Bounds are of int64, so that its largest number is never drawn.
     info = taeda.iinfo(dtype)
     return info.min, info.max + (dtype is not taeda.int64)
 
@@ -98,7 +98,8 @@ def make_tensor(
         shape = (*shape[:-1], 2 * shape[-1])
     low, high = _interval(dtype, low, high)
     if not is_float:
-        made = taeda.randint(low, high, shape, dtype=dtype, device=device)
+        # randint's numbers, also from the least int64, which no size can be.
+        made = taeda.empty(shape, dtype=dtype, device=device).random_(low, high)
     elif dtype in _SMALL_FLOATS:
         made = _uniform(shape, taeda.float32, device, low, high).to(dtype)
     elif dtype in _RANDOM_FLOATS or dtype.is_complex:

@@ -17,11 +17,19 @@ __all__ = [
     "cmake_prefix_path",
     "generate_methods_for_privateuse1_backend",
     "rename_privateuse1_backend",
+    "set_module",
     "swap_tensors",
 ]
 
 # What CMAKE_PREFIX_PATH wants for find_package(Torch), in projects written for PyTorch.
 cmake_prefix_path = os.path.join(os.path.dirname(_C.__file__), "share", "cmake")
+
+
+def set_module(obj, mod):
+    """Sets the module that an object says it is of."""
+    if not isinstance(mod, str):
+        raise TypeError("The mod argument should be a string")
+    obj.__module__ = mod
 
 
 def __getattr__(name):

@@ -120,6 +120,11 @@ inductor_config = ConfigModule(
     exact=False,
     # Attention that a program spells out becomes attention in one pass, which rounds differently.
     pattern_matcher=True,
+    # Without gradients, what a program computes from parameters and buffers alone is computed once
+    # and kept until one of them is written to; norms become part of the convolutions before them.
+    freezing=False,
+    # Frozen filters have channels innermost, and so have the values around their convolutions.
+    layout_optimization=True,
     # Functions of a taeda.fx.Graph, which they change: of the graph as it is given, of the joint
     # graph before it is cut, and of each graph before it is lowered.
     pre_grad_custom_pass=None,

@@ -110,7 +110,7 @@ std::string printed(std::string_view dialect, Kernel& kernel, CompiledKernel& co
       stage.grid = one.shape;
       stage.state_bytes = one.state_bytes;
     } else {
-      stage.extent = programs_of(kernel, {loop->axes[0].extent});
+      stage.extent = programs_of(kernel, {kernel::launch_extent(kernel, *loop)});
     }
     compiled.stages.push_back(std::move(stage));
   }

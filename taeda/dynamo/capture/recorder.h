@@ -28,11 +28,11 @@ enum class CallKind : uint8_t {
   Warns,        // warnings.warn: told at the region's end
   Namespace,    // a class whose instances hold operators by name
   Operators,    // a class whose instances are operators
-  FunctionMode, // puts a mode of the program on the thread's stack, or takes it off
-  Subclass,     // Tensor.as_subclass(tensor, class): the same value
-  RequiresGrad, // Tensor.requires_grad_
-  Hook,         // Tensor.register_hook
-  SetsOwnMode,  // of captures: no node of the graph
+  FunctionMode,  // puts a mode of the program on the thread's stack, or takes it off
+  Subclass,      // Tensor.as_subclass(tensor, class): the same value
+  RequiresGrad,  // Tensor.requires_grad_
+  Hook,          // Tensor.register_hook
+  SetsOwnMode,   // of captures: no node of the graph
 };
 
 // What a thread asks before it calls an operator.

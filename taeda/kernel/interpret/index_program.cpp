@@ -2,6 +2,8 @@
 #include "taeda/kernel/interpret/index_program.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 #include "taeda/base/error.h"
 #include "taeda/kernel/math.h"
@@ -15,6 +17,9 @@ namespace {
 
 constexpr size_t kMaxDepth = 64;
 
+int64_t bits(double v) { return std::bit_cast<int64_t>(v); }
+double number(int64_t v) { return std::bit_cast<double>(v); }
+
 int64_t apply(ExprOp op, int64_t a, int64_t b) {
   switch (op) {
     case ExprOp::Add:
@@ -26,7 +31,27 @@ int64_t apply(ExprOp op, int64_t a, int64_t b) {
     case ExprOp::FloorDiv: return td_div_floor(a, b);
     case ExprOp::Mod: return td_remainder(a, b);
     case ExprOp::Min: return std::min(a, b);
+    case ExprOp::BitAnd: return a & b;
+    case ExprOp::BitOr: return a | b;
+    case ExprOp::BitXor: return a ^ b;
+    // Floats are their bits.
+    case ExprOp::IntTrueDiv: return bits(static_cast<double>(a) / static_cast<double>(b));
+    case ExprOp::FloatAdd: return bits(number(a) + number(b));
+    case ExprOp::FloatSub: return bits(number(a) - number(b));
+    case ExprOp::FloatMul: return bits(number(a) * number(b));
+    case ExprOp::FloatDiv: return bits(number(a) / number(b));
     default: return std::max(a, b);
+  }
+}
+
+int64_t apply(ExprOp op, int64_t a) {
+  switch (op) {
+    case ExprOp::ToFloat: return bits(static_cast<double>(a));
+    case ExprOp::Sqrt: return bits(std::sqrt(number(a)));
+    case ExprOp::FloorToInt: return static_cast<int64_t>(std::floor(number(a)));
+    case ExprOp::CeilToInt: return static_cast<int64_t>(std::ceil(number(a)));
+    case ExprOp::RoundToInt: return static_cast<int64_t>(std::nearbyint(number(a)));
+    default: return static_cast<int64_t>(number(a));  // TruncToInt
   }
 }
 
@@ -82,8 +107,13 @@ bool IndexProgram::add_terms(const Expr* e, FunctionRef<int(const Expr*)> place_
 
 void IndexProgram::add(const Expr* e, FunctionRef<int(const Expr*)> place_of) {
   switch (e->op) {
-    case ExprOp::Constant: steps_.push_back({e->op, e->value.integer}); return;
-    case ExprOp::Symbol: steps_.push_back({e->op, place_of(e)}); return;
+    case ExprOp::Constant:
+      steps_.push_back({e->op, e->kind == SymKind::Float ? bits(e->value.number) : e->value.integer});
+      return;
+    case ExprOp::Symbol:
+      TAEDA_CHECK_VALUE(e->kind == SymKind::Int, "[kernel] an index of ", symbolic::text_of(e));
+      steps_.push_back({e->op, place_of(e)});
+      return;
     case ExprOp::Add:
     case ExprOp::Mul:
     case ExprOp::Pow:
@@ -92,11 +122,28 @@ void IndexProgram::add(const Expr* e, FunctionRef<int(const Expr*)> place_of) {
     case ExprOp::Mod:
     case ExprOp::Min:
     case ExprOp::Max:
+    case ExprOp::BitAnd:
+    case ExprOp::BitOr:
+    case ExprOp::BitXor:
+    case ExprOp::IntTrueDiv:
+    case ExprOp::FloatAdd:
+    case ExprOp::FloatSub:
+    case ExprOp::FloatMul:
+    case ExprOp::FloatDiv:
       // Two operands at a time: few values wait, however long a sum is.
       for (size_t i = 0; i < e->args.size(); ++i) {
         add(e->args[i], place_of);
         if (i > 0) steps_.push_back({e->op, 2});
       }
+      return;
+    case ExprOp::ToFloat:
+    case ExprOp::Sqrt:
+    case ExprOp::FloorToInt:
+    case ExprOp::CeilToInt:
+    case ExprOp::RoundToInt:
+    case ExprOp::TruncToInt:
+      add(e->args[0], place_of);
+      steps_.push_back({e->op, 1});
       return;
     default:
       fail(ErrorKind::Value, "[kernel] no index can be computed from ", symbolic::text_of(e));
@@ -126,6 +173,7 @@ int64_t IndexProgram::run_steps(const int64_t* symbols) const {
     } else {
       depth -= static_cast<size_t>(step.value);
       int64_t value = stack[depth];
+      if (step.value == 1) value = apply(step.op, value);
       for (int64_t i = 1; i < step.value; ++i) value = apply(step.op, value, stack[depth + i]);
       stack[depth++] = value;
     }

@@ -34,7 +34,7 @@ class TAEDA_API TileInterpreter {
   TileInterpreter(TileInterpreter&&) noexcept;
 
   int num_loops() const { return static_cast<int>(loops_.size()); }
-  // Indices begin .. end of the first axis of an outermost loop. Thread-safe.
+  // Indices begin .. end of the launch of an outermost loop. Thread-safe.
   void run(int loop, const LaunchArguments& arguments, int64_t begin, int64_t end) const;
 
  private:

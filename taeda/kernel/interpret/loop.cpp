@@ -36,7 +36,7 @@ void collect_states(const Loop& loop, std::set<int>& states) {
 
 // ---- plans ----
 InterpretedLoop::InterpretedLoop(PlanContext& context, const Loop& loop, const LoopPlace& around)
-    : is_reduced_(loop.axes[0].role == Role::Reduced) {
+    : is_reduced_(loop.axes[0].role == Role::Reduced), has_two_launched_(num_launched(loop) == 2) {
   for (const Axis& axis : loop.axes) {
     vars_.push_back(context.places.of(axis.var));
     extents_.push_back(context.places.program(axis.extent));
@@ -128,6 +128,16 @@ void InterpretedLoop::prepare(Walk& walk) const {
 }
 
 // ---- walks ----
+void InterpretedLoop::run(Walk& walk, int64_t begin, int64_t end) const {
+  if (!has_two_launched_) return walk_axes(walk, 0, begin, end);
+  if (begin >= end) return;
+  const int64_t row = extent(walk, 1);
+  for (int64_t at = begin / row; at * row < end; ++at) {
+    walk.symbols[vars_[0]] = at;
+    walk_axes(walk, 1, std::max<int64_t>(begin - at * row, 0), std::min(end - at * row, row));
+  }
+}
+
 void InterpretedLoop::run_whole(Walk& walk) const { walk_axes(walk, 0, 0, extent(walk, 0)); }
 
 void InterpretedLoop::walk_axes(Walk& walk, size_t depth, int64_t begin, int64_t end) const {

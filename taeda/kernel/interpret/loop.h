@@ -30,8 +30,8 @@ class InterpretedLoop {
  public:
   InterpretedLoop(PlanContext& context, const Loop& loop, const LoopPlace& place);
 
-  // The given range of the first axis.
-  void run(Walk& walk, int64_t begin, int64_t end) const { walk_axes(walk, 0, begin, end); }
+  // The given range of a launch.
+  void run(Walk& walk, int64_t begin, int64_t end) const;
   // Constants, and the runs of reductions.
   void prepare(Walk& walk) const;
 
@@ -86,6 +86,7 @@ class InterpretedLoop {
   Form form_ = Form::Points;
   bool is_reduced_ = false;
   bool has_lines_ = false;  // the axis before the last one is run in blocks
+  bool has_two_launched_ = false;
   std::vector<int> vars_;
   std::vector<IndexProgram> extents_;
   std::vector<bool> is_steady_;  // the extent does not move with the axis before

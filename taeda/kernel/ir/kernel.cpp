@@ -74,6 +74,16 @@ std::vector<Type> state_types(const Reduce& reduce) {
   return reduce.part == Part::Partial ? reduce.body->state_types : reduce.body->result_types;
 }
 
+size_t num_launched(const Loop& loop) {
+  const bool has_two = loop.axes.size() > 1 && loop.axes[1].binding == Binding::Parallel;
+  return has_two ? 2 : 1;
+}
+
+const Expr* launch_extent(const Kernel& kernel, const Loop& loop) {
+  const Expr* first = loop.axes[0].extent;
+  return num_launched(loop) == 1 ? first : kernel.pool->mul(first, loop.axes[1].extent);
+}
+
 const Expr* stride_of(ExprPool& pool, const Expr* at, const Expr* var) {
   const Expr* next = symbolic::substitute(pool, at, {{var, pool.add(var, pool.integer(1))}});
   const Expr* step = pool.subtract(next, at);

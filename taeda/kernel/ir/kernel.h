@@ -33,7 +33,8 @@ using symbolic::ExprPool;
 // What a loop over an axis does with its elements: stores one result for each, combines them, or
 // combines them and keeps every intermediate result.
 enum class Role : uint8_t { Kept, Reduced, Scanned };
-// How the axis is run. Block and Thread are grids of devices; Parallel is split by the launch.
+// How the axis is run. Block and Thread are grids of devices; Parallel is split by the launch: the
+// first axis of an outermost loop, or the first two as one.
 enum class Binding : uint8_t { Serial, Parallel, Vector, Block, Thread, Unroll };
 
 struct Axis {
@@ -140,6 +141,10 @@ TAEDA_API const char* store_mode_name(StoreMode mode);
 TAEDA_API std::vector<NodeId> roots_of(const Kernel& kernel, const Step& step);
 // The results' types of a reduction or scan, in the order of its states.
 TAEDA_API std::vector<Type> state_types(const Reduce& reduce);
+// The axes that the launch of an outermost loop goes through: 1, or 2 where both are parallel.
+TAEDA_API size_t num_launched(const Loop& loop);
+// How many indices these axes have; those of a launch count the last of them fastest.
+TAEDA_API const Expr* launch_extent(const Kernel& kernel, const Loop& loop);
 // The step by which an index moves with a symbol, where it moves evenly; null elsewhere.
 TAEDA_API const Expr* stride_of(ExprPool& pool, const Expr* at, const Expr* var);
 

@@ -12,6 +12,7 @@
 #include "taeda/base/error.h"
 #include "taeda/base/str.h"
 #include "taeda/kernel/ir/kernel.h"
+#include "taeda/kernel/ir/rewrite.h"
 #include "taeda/symbolic/polynomial.h"
 
 namespace taeda::kernel {
@@ -206,7 +207,10 @@ class Verifier {
     const std::string& name = axis.var->name;
     switch (axis.binding) {
       case Binding::Parallel:
-        check(is_outermost && i == 0, "axis ", name, " is parallel inside of another axis");
+        check(is_outermost && i <= 1 && loop.axes[0].binding == Binding::Parallel, "axis ", name,
+              " is parallel inside of another axis");
+        check(i == 0 || is_of_params(kernel_, axis.extent), "axis ", name,
+              " is parallel, and its extent moves with ", loop.axes[0].var->name);
         check(axis.role == Role::Kept, "axis ", name, " is ", role_name(axis.role),
               " and parallel; split it into partial results");
         break;

@@ -329,6 +329,16 @@ void lead_with_a_long_axis(Kernel& kernel, Loop& loop) {
   reorder_axes(kernel, loop, order);
 }
 
+// Where the first axis may be too short for all threads, they share out the second one as well.
+void launch_two_axes(const Kernel& kernel, Loop& loop) {
+  if (loop.axes.size() < 2 || loop.axes[0].binding != Binding::Parallel) return;
+  const Expr* extent = loop.axes[0].extent;
+  if (extent->is_constant() && extent->value.integer >= kEnoughParts) return;
+  const bool is_block = is_leaf(loop) && loop.axes.size() < 4 && find_transposition(kernel, loop);
+  if (is_block || loop.axes[1].binding != Binding::Serial) return;
+  if (is_of_params(kernel, loop.axes[1].extent)) loop.axes[1].binding = Binding::Parallel;
+}
+
 // Whether memory has the store's value as it is.
 bool is_exact(const Kernel& kernel, const Store& store) {
   return store.mask < 0 && store.mode == StoreMode::Write &&
@@ -407,6 +417,7 @@ void schedule_for_cpu(Kernel& kernel) {
     lead_with_a_long_axis(kernel, *loop);
     if (loop->axes.size() > 1 || loop->axes[0].binding == Binding::Serial)
       loop->axes[0].binding = Binding::Parallel;
+    launch_two_axes(kernel, *loop);
   }
   verify(kernel);
 }

@@ -1,5 +1,6 @@
 """Times of statements: measured in blocks, with their spread, and side by side in a table."""
 
+from taeda.utils.benchmark._fuzzer import FuzzedParameter, FuzzedTensor, Fuzzer, ParameterAlias
 from taeda.utils.benchmark._measurement import (
     Measurement,
     TaskSpec,
@@ -15,8 +16,12 @@ from taeda.utils.benchmark._timer import Language, Timer, timer
 __all__ = [
     "Colorize",
     "Compare",
+    "FuzzedParameter",
+    "FuzzedTensor",
+    "Fuzzer",
     "Language",
     "Measurement",
+    "ParameterAlias",
     "TaskSpec",
     "Timer",
     "ordered_unique",

@@ -6,6 +6,7 @@ import textwrap
 import timeit
 
 import taeda
+from taeda.utils.benchmark._cpp_statement import CppStatement
 from taeda.utils.benchmark._measurement import Measurement, TaskSpec, set_torch_threads
 
 _LARGEST_BLOCK = 2**31 - 1
@@ -31,9 +32,10 @@ def _tidy(code):
 
 
 class Timer:
-    """Measures a Python statement on one thread, or on `num_threads`.
+    """Measures a statement on one thread, or on `num_threads`.
 
-    The names `torch` and `taeda` are there beside `globals`. Statements of C++ are not measured.
+    Statements of Python find `torch` and `taeda` beside `globals`. Those of C++ (`language="c++"`)
+    are compiled with the system's compiler; `global_setup` stands before the function.
     """
 
     _timer_cls = timeit.Timer
@@ -54,18 +56,22 @@ class Timer:
     ):
         if not isinstance(stmt, str):
             raise ValueError("Currently only a `str` stmt is supported.")
-        if language in (Language.CPP, "cpp", "c++"):
-            raise NotImplementedError("Timer measures statements of Python, not of C++")
-        if language not in (Language.PYTHON, "py", "python"):
+        is_cpp = language in (Language.CPP, "cpp", "c++")
+        if not is_cpp and language not in (Language.PYTHON, "py", "python"):
             raise ValueError(f"Invalid language `{language}`.")
-        if global_setup:
+        if global_setup and not is_cpp:
             raise ValueError(
                 f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply "
                 "be moved to `setup`."
             )
-        names = {"torch": taeda, "taeda": taeda, **(globals or {})}
+        if is_cpp and setup == "pass":
+            setup = ""
         stmt, setup = _tidy(stmt), _tidy(setup)
-        self._timer = self._timer_cls(stmt=stmt, setup=setup, timer=timer, globals=names)
+        if is_cpp:
+            self._timer = CppStatement(stmt, setup, global_setup, globals)
+        else:
+            names = {"torch": taeda, "taeda": taeda, **(globals or {})}
+            self._timer = self._timer_cls(stmt=stmt, setup=setup, timer=timer, globals=names)
         self._task_spec = TaskSpec(
             stmt, setup, global_setup, label, sub_label, description, env, num_threads
         )

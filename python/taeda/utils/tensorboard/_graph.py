@@ -2,7 +2,7 @@
 
 import taeda
 from taeda.utils.tensorboard import _protobuf as proto
-from taeda.utils.tensorboard.summary import shape_message
+from taeda.utils.tensorboard._values import shape_message
 
 
 def _scope(node):

@@ -5,8 +5,18 @@ import struct
 import wave
 
 import taeda
-from taeda.utils.tensorboard import _png
 from taeda.utils.tensorboard import _protobuf as proto
+from taeda.utils.tensorboard._mesh import mesh
+from taeda.utils.tensorboard._pictures import image, image_boxes, video
+from taeda.utils.tensorboard._values import (
+    DOUBLE,
+    FLOAT,
+    STRING,
+    as_tensor,
+    metadata,
+    tensor_message,
+    value_message,
+)
 
 __all__ = [
     "audio",
@@ -15,19 +25,21 @@ __all__ = [
     "histogram_raw",
     "hparams",
     "image",
+    "image_boxes",
     "make_histogram",
+    "mesh",
     "pr_curve",
     "pr_curve_raw",
     "scalar",
     "tensor_proto",
     "text",
+    "video",
 ]
 
-_FLOAT, _DOUBLE, _STRING = 1, 2, 7  # of DataType
 # dtype: DataType, field of the values, how they are written, what is read instead of a tensor's own
 _TENSOR_FIELDS = {
-    taeda.float32: (_FLOAT, 5, proto.singles),
-    taeda.float64: (_DOUBLE, 6, proto.doubles),
+    taeda.float32: (FLOAT, 5, proto.singles),
+    taeda.float64: (DOUBLE, 6, proto.doubles),
     taeda.int32: (3, 7, proto.integers),
     taeda.uint8: (4, 7, proto.integers),
     taeda.int16: (5, 7, proto.integers),
@@ -35,34 +47,6 @@ _TENSOR_FIELDS = {
     taeda.int64: (9, 10, proto.integers),
     taeda.bool: (10, 11, proto.integers),
 }
-
-
-def as_tensor(value):
-    """A tensor, an array, a number or a list, without its history and on the CPU."""
-    if isinstance(value, float):
-        return taeda.tensor(value, dtype=taeda.float64)
-    return taeda.as_tensor(value).detach().cpu()
-
-
-def _value(tag, *fields):
-    """A summary of one value."""
-    return proto.data(1, proto.text(1, tag) + b"".join(fields))
-
-
-def _metadata(plugin, content=b""):
-    """Which part of TensorBoard shows a value."""
-    plugin_data = proto.text(1, plugin) + (proto.data(2, content) if content else b"")
-    return proto.data(9, proto.data(1, plugin_data))
-
-
-def shape_message(sizes):
-    return b"".join(proto.data(2, proto.integer(1, size)) for size in sizes)
-
-
-def _tensor(dtype, sizes, values):
-    """A TensorProto as the value of a summary."""
-    shape = b"" if sizes is None else proto.data(2, shape_message(sizes))
-    return proto.data(8, proto.integer(1, dtype) + shape + values)
 
 
 def scalar(name, tensor, collections=None, new_style=False, double_precision=False):
@@ -74,12 +58,12 @@ def scalar(name, tensor, collections=None, new_style=False, double_precision=Fal
         )
     number = float(value)
     if not new_style:
-        return _value(name, proto.single(2, number))
+        return value_message(name, proto.single(2, number))
     if double_precision:
-        written = _tensor(_DOUBLE, None, proto.doubles(6, [number]))
+        written = tensor_message(DOUBLE, None, proto.doubles(6, [number]))
     else:
-        written = _tensor(_FLOAT, None, proto.singles(5, [number]))
-    return _value(name, written, _metadata("scalars"))
+        written = tensor_message(FLOAT, None, proto.singles(5, [number]))
+    return value_message(name, written, metadata("scalars"))
 
 
 def tensor_proto(tag, tensor):
@@ -89,7 +73,7 @@ def tensor_proto(tag, tensor):
         raise ValueError(f"{tag} has unsupported tensor dtype {tensor.dtype}")
     dtype, field, write = _TENSOR_FIELDS[tensor.dtype]
     values = write(field, as_tensor(tensor).flatten().tolist())
-    return _value(tag, _metadata("tensor"), _tensor(dtype, tensor.shape, values))
+    return value_message(tag, metadata("tensor"), tensor_message(dtype, tensor.shape, values))
 
 
 def histogram_raw(name, min, max, num, sum, sum_squares, bucket_limits, bucket_counts):
@@ -97,7 +81,7 @@ def histogram_raw(name, min, max, num, sum, sum_squares, bucket_limits, bucket_c
     fields = [proto.double(i + 1, float(number)) for i, number in enumerate(numbers)]
     fields.append(proto.doubles(6, list(map(float, bucket_limits))))
     fields.append(proto.doubles(7, list(map(float, bucket_counts))))
-    return _value(name, proto.data(5, b"".join(fields)))
+    return value_message(name, proto.data(5, b"".join(fields)))
 
 
 def _counted(values, limits):
@@ -109,9 +93,16 @@ def _counted(values, limits):
 
 
 def make_histogram(values, bins, max_bins=None):
-    """(limits, counts) of a flat tensor; `bins` are limits, or a number of equal bins."""
+    """(limits, counts) of a flat tensor.
+
+    `bins` are limits, a number of equal bins, or the name of one of NumPy's rules for limits.
+    """
     if values.numel() == 0:
         raise ValueError("The input has no element.")
+    if isinstance(bins, str):
+        from numpy import histogram_bin_edges
+
+        bins = histogram_bin_edges(values.numpy(), bins)
     if isinstance(bins, int):
         low, high = values.min().item(), values.max().item()
         if low == high:
@@ -140,52 +131,6 @@ def histogram(name, values, bins, max_bins=None):
     return histogram_raw(name, *moments, limits, counts)
 
 
-def _grid(images, columns=8):
-    """Images (N, C, H, W) side by side, eight in a row."""
-    count, channels, height, width = images.shape
-    columns = min(columns, count)
-    rows = -(-count // columns)
-    padded = images.new_zeros(rows * columns, channels, height, width)
-    padded[:count] = images
-    grid = padded.view(rows, columns, channels, height, width).permute(2, 0, 3, 1, 4)
-    return grid.reshape(channels, rows * height, columns * width)
-
-
-def _as_rows(tensor, dataformats):
-    """An image of any format as (height, width, channels)."""
-    letters = dataformats.upper()
-    if len(set(letters)) != len(letters):
-        raise AssertionError(
-            f"You can not use the same dimension shorthand twice. input_format: {dataformats}"
-        )
-    if tensor.dim() != len(letters):
-        raise AssertionError(
-            "size of input tensor and input format are different. "
-            f"tensor shape: {tuple(tensor.shape)}, input_format: {dataformats}"
-        )
-    wanted = {4: "NCHW", 3: "HWC", 2: "HW"}.get(len(letters), "")
-    if set(letters) != set(wanted):
-        raise AssertionError(f"input_format must have the letters of {wanted}: {dataformats}")
-    tensor = tensor.permute([letters.index(letter) for letter in wanted])
-    if len(letters) == 4:
-        tensor = _grid(tensor).permute(1, 2, 0)
-    elif len(letters) == 2:
-        tensor = tensor.unsqueeze(-1)
-    return tensor.expand(-1, -1, 3) if tensor.shape[-1] == 1 else tensor
-
-
-def image(tag, tensor, rescale=1, dataformats="NCHW"):
-    """Bytes as they are, other numbers from 0 to 1."""
-    tensor = as_tensor(tensor)
-    scale = 1 if tensor.dtype == taeda.uint8 else 255
-    pixels = _as_rows(tensor, dataformats).float().mul(scale).clamp(0, 255).to(taeda.uint8)
-    height, width, channels = pixels.shape
-    numbers = (height, width, channels)
-    fields = [proto.integer(i + 1, number) for i, number in enumerate(numbers)]
-    fields.append(proto.data(4, _png.encoded(pixels)))
-    return _value(tag, proto.data(4, b"".join(fields)))
-
-
 def audio(tag, tensor, sample_rate=44100):
     """Mono sound of numbers from -1 to 1."""
     sound = as_tensor(tensor).squeeze()
@@ -205,21 +150,21 @@ def audio(tag, tensor, sample_rate=44100):
         proto.data(4, file.getvalue()),
         proto.text(5, "audio/wav"),
     )
-    return _value(tag, proto.data(6, b"".join(fields)))
+    return value_message(tag, proto.data(6, b"".join(fields)))
 
 
 def text(tag, text):
     """Markdown."""
-    written = _tensor(_STRING, [1], proto.data(8, text.encode()))
-    return _value(f"{tag}/text_summary", _metadata("text"), written)
+    written = tensor_message(STRING, [1], proto.data(8, text.encode()))
+    return value_message(f"{tag}/text_summary", metadata("text"), written)
 
 
 def pr_curve_raw(tag, tp, fp, tn, fn, precision, recall, num_thresholds=127, weights=None):
     rows = [as_tensor(row).float().tolist() for row in (tp, fp, tn, fn, precision, recall)]
     count = min(num_thresholds, 127)
     values = proto.singles(5, [number for row in rows for number in row])
-    written = _tensor(_FLOAT, [6, len(rows[0])], values)
-    return _value(tag, _metadata("pr_curves", proto.integer(2, count)), written)
+    written = tensor_message(FLOAT, [6, len(rows[0])], values)
+    return value_message(tag, metadata("pr_curves", proto.integer(2, count)), written)
 
 
 def pr_curve(tag, labels, predictions, num_thresholds=127, weights=None):
@@ -256,8 +201,8 @@ def custom_scalars(layout):
                 content = proto.data(2, b"".join(proto.text(1, tag) for tag in tags))
             written += proto.data(2, proto.text(1, title) + content)
         categories.append(proto.data(2, written))
-    tensor = _tensor(_STRING, [], proto.data(8, b"".join(categories)))
-    return _value("custom_scalars__config__", tensor, _metadata("custom_scalars"))
+    tensor = tensor_message(STRING, [], proto.data(8, b"".join(categories)))
+    return value_message("custom_scalars__config__", tensor, metadata("custom_scalars"))
 
 
 def _hparam(name, value):
@@ -306,7 +251,7 @@ def hparams(hparam_dict=None, metric_dict=None, hparam_domain_discrete=None):
     success = proto.integer(1, 1)
 
     def session(tag, field, content):
-        return _value(f"_hparams_/{tag}", _metadata("hparams", proto.data(field, content)))
+        return value_message(f"_hparams_/{tag}", metadata("hparams", proto.data(field, content)))
 
     return (
         session("experiment", 2, experiment),

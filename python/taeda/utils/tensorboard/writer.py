@@ -102,6 +102,7 @@ class SummaryWriter:
         self.filename_suffix = filename_suffix
         self.file_writer = self.all_writers = None
         self.default_bins = _default_bins()
+        self._embeddings = []
         self._get_file_writer()
 
     def _new_writer(self, folder):
@@ -176,12 +177,7 @@ class SummaryWriter:
     def add_histogram(
         self, tag, values, global_step=None, bins="tensorflow", walltime=None, max_bins=None
     ):
-        if isinstance(bins, str):
-            if bins != "tensorflow":
-                raise ValueError(
-                    f"[add_histogram] bins is {bins!r}: it can be 'tensorflow', a number of bins, "
-                    "or their limits"
-                )
+        if isinstance(bins, str) and bins == "tensorflow":
             bins = self.default_bins
         self._add(summary.histogram(tag, values, bins, max_bins), global_step, walltime)
 
@@ -211,6 +207,28 @@ class SummaryWriter:
     def add_images(self, tag, img_tensor, global_step=None, walltime=None, dataformats="NCHW"):
         self._add(summary.image(tag, img_tensor, dataformats=dataformats), global_step, walltime)
 
+    def add_image_with_boxes(
+        self,
+        tag,
+        img_tensor,
+        box_tensor,
+        global_step=None,
+        walltime=None,
+        rescale=1,
+        dataformats="CHW",
+        labels=None,
+    ):
+        """A picture with boxes (left, top, right, bottom) on it."""
+        labels = [labels] if isinstance(labels, str) else labels
+        if labels is not None and len(labels) != len(box_tensor):
+            labels = None
+        written = summary.image_boxes(tag, img_tensor, box_tensor, rescale, dataformats, labels)
+        self._add(written, global_step, walltime)
+
+    def add_video(self, tag, vid_tensor, global_step=None, fps=4, walltime=None):
+        """Videos (N, T, C, H, W) as a moving picture."""
+        self._add(summary.video(tag, vid_tensor, fps), global_step, walltime)
+
     def add_figure(self, tag, figure, global_step=None, close=True, walltime=None):
         """Figures of matplotlib, drawn by their canvases."""
         figures = figure if isinstance(figure, list) else [figure]
@@ -238,6 +256,45 @@ class SummaryWriter:
         if input_to_model is None:
             raise ValueError("[add_graph] input_to_model is None: the model is traced with it")
         self._get_file_writer().add_graph(graph_def(model, input_to_model))
+
+    def add_onnx_graph(self, prototxt):
+        """The graph of a file of ONNX."""
+        from taeda.utils.tensorboard._onnx_graph import load_onnx_graph
+
+        self._get_file_writer().add_graph(load_onnx_graph(prototxt))
+
+    def add_embedding(
+        self,
+        mat,
+        metadata=None,
+        label_img=None,
+        global_step=None,
+        tag="default",
+        metadata_header=None,
+    ):
+        """Points of many dimensions for the projector, with labels and pictures."""
+        from taeda.utils.tensorboard import _embedding
+
+        folder = self._get_file_writer().get_logdir()
+        info = _embedding.write(
+            folder, mat, metadata, label_img, global_step or 0, tag, metadata_header
+        )
+        self._embeddings.append(info)
+        _embedding.write_config(folder, self._embeddings)
+
+    def add_mesh(
+        self,
+        tag,
+        vertices,
+        colors=None,
+        faces=None,
+        config_dict=None,
+        global_step=None,
+        walltime=None,
+    ):
+        """A body of triangles, or a cloud of points: (batch, count, 3) each."""
+        written = summary.mesh(tag, vertices, colors, faces, config_dict)
+        self._add(written, global_step, walltime)
 
     def add_pr_curve(
         self,

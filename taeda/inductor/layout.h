@@ -1,0 +1,21 @@
+// How values lie in memory that a convolution reads or gives.
+//
+//   y = convolution(x, weight)      weight has its channels innermost, so y comes like that;
+//   z = relu(y)                     y and z lie with channels innermost as well
+//   convolution(z, ...)
+//
+// Note [Layouts]: a convolution gives its result with channels innermost where its filters lie so,
+// whatever was traced: filters that are frozen are laid out for the library once (freeze.cpp). What
+// it gives then stays as it comes, and a kernel writes what it reads in the same order, unless
+// others know the value by strides: results of the plan, inputs, and values with views. Those are
+// copied when they come, so that a wrong guess costs time alone.
+#pragma once
+
+#include "taeda/inductor/program.h"
+
+namespace taeda::inductor {
+
+// Changes strides of values that have no memory yet.
+void choose_layouts(Program& program);
+
+}  // namespace taeda::inductor
