@@ -200,3 +200,34 @@ def test_the_first_program_of_a_process_makes_a_named_tuple():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def breaks(v):
+    print(end="")
+    return v * 2
+
+
+def of_map(x):
+    return list(map(breaks, [x, x + 1, x + 2]))
+
+
+def of_kept_map(x):
+    items = map(breaks, [x, x + 1])
+    return [next(items), *items]
+
+
+def of_loop(x):
+    return [v + 1 for v in map(breaks, (x, x + 1))]
+
+
+def of_zip(x):
+    return dict(zip("ab", map(breaks, [x, x + 1]), strict=True))
+
+
+def of_sum(x):
+    return sum(map(breaks, [x, x + 1]), start=x)
+
+
+@pytest.mark.parametrize("program", [of_map, of_kept_map, of_loop, of_zip, of_sum])
+def test_iterators_lose_nothing_at_a_break(program):
+    check(program, (X,), (X + 1,))
