@@ -2,6 +2,7 @@
 """The cost of compiling: each case in two processes, the second with a warm cache.
 
     ./run python bench/compile.py [--cases two,mlp] [--phases infer,train] [--peers] [--batch 1]
+                                  [--where] [--freeze]
 
 Milliseconds: trace (make_fx), stages of the compiler (cut: tracing again with gradients, and the
 partition), the first call, the time until all kernels are native and the calls in it, a call then,
@@ -9,6 +10,8 @@ a call of eager operators, and the peak of the process's memory. `chain` reuses 
 deep, and stays interpreted; `deep` has 2,000 layers and `half` 1,000: linear stages take twice as
 long for twice the layers.
 With --peers the same by torch.compile, whose trace and stages are part of the first call.
+--where says how long the kernels of a call take, and each operator that is called; --freeze freezes
+the networks' parameters where there are no gradients.
 """
 
 import argparse
@@ -105,8 +108,22 @@ def is_settled(compiled):
     return all(r["native"] == r["kernels"] or r["problem"] for r in compiled.report())
 
 
-def measure_taeda(name, phase, batch):
-    from taeda._inductor import compile
+def where(compiled, step, runs=5):
+    """Milliseconds of a call by what they are spent on, the largest first."""
+    compiled.time()
+    for _ in range(runs):
+        step()
+    spent = {}
+    for report in compiled.report():
+        for one in report["steps"]:
+            name = "kernels" if one["kind"] == "kernel" else one["name"]
+            spent[name] = spent.get(name, 0) + 1e3 * one["seconds"]
+    compiled.time(False)
+    return dict(sorted(spent.items(), key=lambda item: -item[1]))
+
+
+def measure_taeda(name, phase, batch, freeze=False):
+    from taeda._inductor import compile, config
     from taeda.fx.experimental.proxy_tensor import make_fx
 
     import taeda as T
@@ -115,6 +132,10 @@ def measure_taeda(name, phase, batch):
     f, inputs, is_trained = case(T, name, batch)
     if phase == "train":
         inputs = [x.requires_grad_(y) for x, y in zip(inputs, is_trained, strict=True)]
+    if freeze and phase == "infer":
+        T.set_grad_enabled(False)
+        config.freezing = True
+        inputs = [inputs[0], *(T.nn.Parameter(x, requires_grad=False) for x in inputs[1:])]
     row = {}
     start = now_ms()
     gm = make_fx(f, tracing_mode="symbolic", pre_dispatch=True)(*inputs)
@@ -142,11 +163,12 @@ def measure_taeda(name, phase, batch):
     row["fallbacks"] = sorted({x for r in reports for x in r["fallbacks"]})
     row["steady"] = best(step)
     row["peak"] = peak_mib()
+    row["where"] = where(compiled, step)
     row["eager"] = best(step_of(f, inputs, phase))
     return row
 
 
-def measure_torch(name, phase, batch):
+def measure_torch(name, phase, batch, freeze=False):
     import torch as T
 
     T.manual_seed(0)
@@ -166,7 +188,7 @@ def measure_torch(name, phase, batch):
 def worker(options):
     measure = measure_taeda if options.worker == "taeda" else measure_torch
     try:
-        row = measure(options.cases, options.phases, options.batch)
+        row = measure(options.cases, options.phases, options.batch, options.freeze)
     except NotImplementedError as error:
         row = {"refused": str(error)}
     print(json.dumps(row))
@@ -177,6 +199,8 @@ def run_worker(framework, name, phase, options, cache):
     command += ["--cases", name, "--phases", phase]
     if options.batch:
         command += ["--batch", str(options.batch)]
+    if options.freeze:
+        command.append("--freeze")
     caches = {"TAEDA_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": cache}
     done = subprocess.run(
         command, env={**os.environ, **caches}, capture_output=True, text=True, timeout=1200
@@ -203,6 +227,8 @@ def main():
     parser.add_argument("--phases", default="infer,train")
     parser.add_argument("--batch", type=int, default=0, help="of the networks; 0: their own")
     parser.add_argument("--peers", action="store_true", help="PyTorch's compiler as well")
+    parser.add_argument("--where", action="store_true", help="what the time of a call goes to")
+    parser.add_argument("--freeze", action="store_true", help="frozen parameters in inference")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
@@ -224,6 +250,9 @@ def main():
                         else run_worker(framework, name, phase, options, cache)
                     )
                 print(f"{name + ' ' + phase:<17}{framework:<7}{shown(row, warm)}", flush=True)
+                if options.where and "where" in row:
+                    spent = [f"{name} {ms:.2f}" for name, ms in row["where"].items()]
+                    print(f"{'':<24}where: {', '.join(spent)}")
                 if row.get("fallbacks"):
                     print(f"{'':<24}fallbacks: {', '.join(row['fallbacks'])}")
 

@@ -35,6 +35,9 @@ class FrozenCutter {
  public:
   FrozenCutter(const fx::Graph& graph, const FreezeOptions& options) : graph_(graph) {
     const std::vector<Node*> placeholders = graph.placeholders();
+    fx::for_each_node(graph.output_node()->args().at(0), [&](Node& node) {
+      if (holds_tensor(node.val())) given_.insert(storage_of(node));
+    });
     const size_t count = std::min(placeholders.size(), options.is_frozen.size());
     for (size_t i = 0; i < count; ++i)
       if (options.is_frozen[i] && holds_tensor(placeholders[i]->val()))
@@ -58,10 +61,16 @@ class FrozenCutter {
   }
 
  private:
+  static const void* storage_of(const Node& node) {
+    return node.val().get<Tensor>().storage().get();
+  }
+
   bool is_told(const Node& node) const {
     if (node.op() == fx::OpCode::GetAttr) return holds_tensor(node.val());
     if (node.op() != fx::OpCode::CallFunction || node.is_impure()) return false;
     if (!holds_tensor(node.val()) && !holds_integer(node.val())) return false;
+    // The program's results may be written to; what is kept may not.
+    if (holds_tensor(node.val()) && given_.count(storage_of(node))) return false;
     const dispatch::Operator* op = node.target().op();
     if (op && op->has(dispatch::Tag::NondeterministicSeeded)) return false;
     const auto& inputs = node.inputs().list();
@@ -167,6 +176,7 @@ class FrozenCutter {
   }
 
   const fx::Graph& graph_;
+  std::unordered_set<const void*> given_;    // storages of results
   std::unordered_set<const Node*> frozen_;   // inputs, and what they tell
   std::unordered_set<const Node*> filters_;  // that are laid out anew
   std::vector<const Node*> kept_;
@@ -187,6 +197,11 @@ struct ReadState {
 struct KeptResults {
   std::vector<ReadState> sources;
   std::vector<Value> results;
+
+  bool is_for(const std::vector<Tensor>& now) const {
+    return std::equal(sources.begin(), sources.end(), now.begin(), now.end(),
+                      [](const ReadState& state, const Tensor& t) { return state.is_of(t); });
+  }
 };
 
 // Results for frozen inputs, shared by threads.
@@ -203,24 +218,23 @@ class Keeper {
       sources.push_back(given.back().get<Tensor>());
     }
     if (!std::all_of(sources.begin(), sources.end(), counts_writes)) return once_(given);
-    const std::lock_guard lock(mutex_);
-    if (!kept_ || !is_kept_for(sources)) {
-      auto made = std::make_shared<KeptResults>();
-      for (const Tensor& t : sources) made->sources.emplace_back(t);
-      made->results = once_(given);
-      kept_ = std::move(made);
+    {
+      const std::lock_guard lock(mutex_);
+      if (kept_ && kept_->is_for(sources)) return kept_->results;
     }
-    return kept_->results;
+    // Versions are those before the run, so that a write meanwhile is noticed. Threads that come
+    // here together compute the same; a lock would wait for whatever the plan calls.
+    auto made = std::make_shared<KeptResults>();
+    for (const Tensor& t : sources) made->sources.emplace_back(t);
+    made->results = once_(given);
+    const std::lock_guard lock(mutex_);
+    kept_ = made;
+    return made->results;
   }
 
  private:
   static bool counts_writes(const Tensor& t) {
     return has_memory(Value(t)) && t.impl()->has_version_counter();
-  }
-  bool is_kept_for(const std::vector<Tensor>& sources) const {
-    for (size_t i = 0; i < sources.size(); ++i)
-      if (!kept_->sources[i].is_of(sources[i])) return false;
-    return true;
   }
 
   fx::CompiledFn once_;

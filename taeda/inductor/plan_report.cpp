@@ -122,6 +122,7 @@ void add_call_bytes(const std::vector<CallArgument>& arguments, const Program& p
 
 PlanReport CompiledGraph::report() const {
   Parts& plan = *parts_;
+  plan.adopt();  // a plan of frozen inputs may not run again
   const Program& program = *plan.program;
   std::shared_ptr<const RunLayout> layout;
   {

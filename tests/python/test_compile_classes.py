@@ -1,6 +1,7 @@
 """Classes of tensors, function modes, hooks, slots and random state inside of captured programs."""
 
 import abc
+import subprocess
 import sys
 import threading
 
@@ -12,6 +13,7 @@ X = t.arange(6.0).reshape(2, 3)
 counters = t._dynamo.utils.counters
 BACKENDS = {"eager": {}, "inductor": {"options": {"native": "never"}}}
 Mode = t.overrides.TorchFunctionMode
+LOG = []
 
 
 @pytest.fixture(params=BACKENDS)
@@ -128,6 +130,55 @@ def test_writes_to_an_object_of_a_class(compiled):
         assert shown(whole(X.clone())) == shown(function(X.clone()))
 
 
+class Other(t.Tensor):
+    """A class that Noting does not know."""
+
+
+class Noting(t.Tensor):
+    """A class that notes what it is asked."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        LOG.append(function.__name__)
+        return super().__torch_function__(function, types, args, kwargs or {})
+
+
+def test_a_handler_that_declines_is_asked_once(compiled):
+    def function(x, y):
+        try:
+            return x + y
+        except TypeError:
+            return x.as_subclass(t.Tensor)
+
+    whole = compiled(function)
+    args = X.as_subclass(Noting), X.as_subclass(Other)
+    for _ in range(2):
+        outcomes = []
+        for program in (function, whole):
+            LOG.clear()
+            result = program(*args)
+            outcomes.append((list(LOG), shown(result)))
+        assert outcomes[0] == outcomes[1]
+
+
+def test_classes_that_are_not_asked(compiled):
+    def function(x):
+        with t._C.DisableTorchFunctionSubclass():
+            y = x + 1
+        z = x + 2
+        with t._C.DisableTorchFunction():
+            w = x + 3
+        return y, z, w
+
+    whole = compiled(function)
+    x = X.as_subclass(Noting)
+    for _ in range(2):
+        LOG.clear()
+        got = whole(x)
+        assert LOG == ["add"]
+        assert shown(got) == shown(function(x))
+
+
 # ---- modes ----
 
 
@@ -195,7 +246,6 @@ def test_a_mode_of_the_caller_sees_the_program():
 # ---- hooks ----
 
 FACTOR = 3
-LOG = []
 
 
 def doubled(g):
@@ -342,6 +392,52 @@ def test_handlers_with_breaks_leave_no_exception_behind(compiled):
             assert shown(whole(X)) == shown(program(X))
             assert sys.exc_info() == (None, None, None)
     assert not counters["given_up"]
+
+
+@pytest.mark.parametrize("has_pre_hook", [False, True])
+def test_backward_hooks_of_modules(compiled, has_pre_hook):
+    linear = t.nn.Linear(3, 2)
+    linear.register_full_backward_hook(lambda m, gi, go: (LOG.append("hook"), (gi[0] * 2,))[1])
+    if has_pre_hook:
+        linear.register_full_backward_pre_hook(lambda m, go: LOG.append("pre"))
+
+    def function(x):
+        return linear(x * 1) * 2
+
+    def outcome(f):
+        x = X.clone().requires_grad_()
+        LOG.clear()
+        f(x).sum().backward()
+        return x.grad.tolist(), list(LOG)
+
+    whole = compiled(function)
+    for _ in range(3):
+        assert outcome(whole) == outcome(function)
+
+
+def test_an_error_inside_a_graph_leaves_nothing_behind():
+    total, log = t.zeros(3), []
+
+    def function(x, i):
+        a = t.rand(2)
+        total.add_(1)
+        try:
+            y = x[i]
+        except IndexError:
+            y = x.sum()
+            log.append("caught")
+        return y, a, t.rand(2)
+
+    t._dynamo.reset()
+    whole = t.compile(function, options={"native": "never"})
+    results = []
+    for f in (function, whole):
+        total.zero_()
+        log.clear()
+        t.manual_seed(3)
+        f(X, t.tensor([1]))
+        results.append((shown(f(X, t.tensor([7]))), total.tolist(), list(log), t.rand(1).tolist()))
+    assert results[0] == results[1]
 
 
 LOCK = threading.Lock()
@@ -538,3 +634,45 @@ def test_forked_randomness_with_gradients(compiled):
     for _ in range(2):
         assert drawn(outside) == drawn(plainly)
     assert drawn(function)
+
+
+# ---- what a review found ----
+
+FIRST_CAPTURE = """
+import collections
+import importlib
+t = importlib.import_module({name!r})
+Pair = collections.namedtuple("Pair", "a b")
+
+def function(x):
+    pair = Pair(1, 2)
+    return x * pair.b
+
+print(t.compile(function, backend="eager")(t.ones(2)).tolist())
+"""
+
+
+def test_a_program_without_builtins_may_be_the_first():
+    code = FIRST_CAPTURE.format(name=t.__name__)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[2.0, 2.0]\n", done.stderr
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "aot_eager_decomp_partition"])
+def test_numbers_that_change_with_other_backends(backend):
+    t._dynamo.reset()
+    whole = t.compile(lambda x, n: x * n + 1, backend=backend, fullgraph=True)
+    x = X.clone().requires_grad_()
+    for n in (2, 3, 4, 2.5, 3.5, 4.5):
+        got = whole(x, n)
+        assert t.equal(got, X * n + 1)
+        assert t.equal(t.autograd.grad(got.sum(), x)[0], t.full_like(X, n))
+
+
+def test_a_method_of_tensors_that_is_replaced_is_noticed(compiled, monkeypatch):
+    whole = compiled(lambda x: x.sin() * 2)
+    assert t.equal(whole(X), X.sin() * 2)
+    monkeypatch.setattr(t.Tensor, "sin", lambda self: self.cos())
+    assert t.equal(whole(X), X.cos() * 2)
+    monkeypatch.undo()
+    assert t.equal(whole(X), X.sin() * 2)

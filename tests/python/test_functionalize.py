@@ -342,3 +342,12 @@ def test_memory_of_another_dtype_is_refused():
 
     with pytest.raises(NotImplementedError, match="a view of int32 of a tensor of float32"):
         functionalize(f)(taeda.ones(4))
+
+
+def test_a_part_without_elements_is_written():
+    def f(x):
+        y = x.clone()
+        y.chunk(2, 1)[-1].sub_(1)
+        return y + 1
+
+    assert functionalize(f)(taeda.randn(5, 0)).shape == (5, 0)

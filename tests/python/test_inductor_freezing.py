@@ -1,6 +1,7 @@
 """What parameters and buffers alone tell is computed once, and again when one of them is written."""
 
 import threading
+import time
 
 import pytest
 from taeda._inductor import compile, config
@@ -43,6 +44,17 @@ def test_frozen_values_are_computed_once():
         once, rest = compiled.report()
         assert (once["kernels"], rest["called"]) == (1, ["mm"])
         assert seconds(once) == 0 and seconds(rest) > 0
+
+
+def test_kernels_of_frozen_values_become_native():
+    with config.patch(native="background"):
+        compiled = captured(unit_rows, [X, W])
+    with t.no_grad():
+        compiled(X, W)
+    end = time.monotonic() + 60
+    while any(plan["native"] < plan["kernels"] for plan in compiled.report()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 WRITES = {
@@ -92,6 +104,21 @@ def test_attributes_are_frozen():
         assert t.equal(compiled(X), f(X))
         layer.weight.add_(1)
         assert t.equal(compiled(X), f(X))
+
+
+@pytest.mark.parametrize("look", [lambda w: w, lambda w: w.t(), lambda w: w[1:, 0]])
+def test_results_may_be_written_to(look):
+    def f(x, w):
+        double = w * 2
+        return x @ double, look(double), look(w.exp())
+
+    compiled = captured(f, [X, W])
+    with t.no_grad():
+        for _ in range(3):
+            got = compiled(X, W)
+            assert all(t.equal(a, b) for a, b in zip(got, f(X, W), strict=True))
+            for result in got:
+                result.zero_()
 
 
 def test_random_numbers_are_drawn_in_each_run():

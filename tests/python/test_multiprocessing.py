@@ -315,7 +315,18 @@ def test_exceptions_have_pickles():
     assert (again.msg, again.error_index, again.exit_code) == ("why", 1, 3)
 
 
-def test_a_child_ends_with_its_parent():
+@pytest.mark.parametrize(
+    "interrupts",
+    [
+        signal.SIG_DFL,
+        pytest.param(
+            signal.SIG_IGN,
+            id="ignored",
+            marks=pytest.mark.skipif(NAME != "taeda", reason="PyTorch's child lives on"),
+        ),
+    ],
+)
+def test_a_child_ends_with_its_parent(interrupts):
     code = f"""
 import os, time
 import {NAME}.multiprocessing as mp
@@ -326,7 +337,13 @@ if __name__ == "__main__":
     print(context.pids()[0], flush=True)
     os.kill(os.getpid(), 9)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, interrupts),
+    )
     pid = int(done.stdout)
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline and _is_running(pid):

@@ -9,6 +9,7 @@
 #include "python/src/dispatch/overrides.h"
 #include "taeda/autograd/forward.h"
 #include "taeda/base/str.h"
+#include "taeda/core/generator.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/dispatch/modes.h"
 
@@ -33,7 +34,7 @@ namespace {
 
 PyObject* dynamo_error(const char* name) {
   const dynamo::SessionScope natively(nullptr);
-  Ref module(dynamo::import_module("taeda.compiler._errors"));
+  Ref module(dynamo::imported_module("taeda.compiler._errors"));
   return module ? PyObject_GetAttrString(module.get(), name) : nullptr;
 }
 
@@ -86,6 +87,24 @@ std::string text_of(PyObject* o) {
   if (!text) PyErr_Clear();
   return text ? text : "?";
 }
+
+}  // namespace
+
+namespace {
+
+// The random numbers of a region that is not done after all.
+class RandomStream {
+ public:
+  explicit RandomStream(const Entry& entry) {
+    if (entry.is_transactional) state_ = default_cpu_generator().get_state();
+  }
+  void restore() const {
+    if (state_) default_cpu_generator().set_state(*state_);
+  }
+
+ private:
+  std::optional<GeneratorImpl::State> state_;
+};
 
 }  // namespace
 
@@ -325,10 +344,12 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
   std::vector<PyObject*> values;
   std::vector<dynamo::Owned> held;
   if (const auto entry = region.find(slots.data(), values, held)) {
+    const RandomStream stream(*entry);
     if (entry->run(values, ending)) return RegionRun::Ran;
     if (!entry->is_transactional) return RegionRun::Raised;
     // Nothing of the region happened: the program raises its error itself.
     PyErr_Clear();
+    stream.restore();
     return RegionRun::Natively;
   }
   PyCodeObject* code = frames.front()->code->object;
@@ -411,10 +432,14 @@ PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots,
   if (const auto entry = found->second.find(&slots, values, held)) {
     if (entry->result < 0) return nullptr;
     Ending ending;
+    const RandomStream stream(*entry);
     if (entry->run(values, ending)) return ending.value.release();
     is_failed = !entry->is_transactional;
     is_native = !is_failed;
-    if (is_native) PyErr_Clear();
+    if (is_native) {
+      PyErr_Clear();
+      stream.restore();
+    }
     return nullptr;
   }
   return nullptr;

@@ -259,7 +259,7 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   guards_.tensors.push_back(std::move(guard));
   if (has_symbols) guards_.shaped.push_back(source);
   tracer_->add_input(unique_name(name), fake);
-  const bool is_subclass = class_overrides(real);
+  const bool is_subclass = is_of_asked_class(real);
   has_subclasses_ |= is_subclass;
   Ref object(checked(is_subclass ? tensor_object(Py_TYPE(real), fake) : wrap(fake)));
   input_of_[fake.impl()] = inputs_.size();
@@ -614,7 +614,7 @@ namespace {
 // The function of `operator` that a method of numbers is, and whether it takes its operands the
 // other way round; null for other methods.
 PyObject* operator_of(const char* method, bool& is_swapped) {
-  static PyObject* const module = dynamo::import_module("operator");
+  static PyObject* const module = dynamo::imported_module("operator");
   const size_t length = std::strlen(method);
   if (length < 5 || method[0] != '_' || method[1] != '_') return nullptr;
   std::string name(method + 2, length - 4);

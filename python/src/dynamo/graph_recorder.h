@@ -65,6 +65,7 @@ class GraphRecorder final : public dynamo::Recorder {
   bool is_parameter(PyObject* tensor) const override;
   PyTypeObject* class_of(PyObject* value) const override;
   bool is_subclass(PyObject* value) const override;
+  bool gets_class(PyObject* value) const override;
   PyObject* make_subclass(PyObject* tensor, PyObject* type) override;
   PyTypeObject* plain_class() const override;
   dynamo::Overrides overrides() const override;
@@ -142,6 +143,7 @@ class GraphRecorder final : public dynamo::Recorder {
   Ref function_mode_;
   bool is_aside_ = false;        // the mode, while it answers
   bool has_subclasses_ = false;  // among the inputs
+  std::unordered_set<const TensorImpl*> made_plain_;  // of objects of other classes
   class ModeInPlace;
   bool ask_overrides(PyObject* function, PyObject* args, PyObject* kwargs, Ref& answer);
   std::string break_reason_;

@@ -106,12 +106,11 @@ bool GraphRecorder::ask_overrides(PyObject* function, PyObject* args, PyObject* 
 }
 
 bool GraphRecorder::is_subclass(PyObject* value) const {
-  if (!is_tensor_value(value)) return false;
-  const auto state = override_state();
-  set_override_state(OverrideState::Enabled);
-  const bool is_one = python::overrides(value);
-  set_override_state(state);
-  return is_one;
+  return is_tensor_value(value) && is_of_asked_class(value);
+}
+
+bool GraphRecorder::gets_class(PyObject* value) const {
+  return is_subclass(value) || (is_tensor(value) && made_plain_.contains(tensor_of(value).impl()));
 }
 
 PyTypeObject* GraphRecorder::plain_class() const { return tensor_type; }
@@ -130,6 +129,7 @@ PyObject* GraphRecorder::make_subclass(PyObject* tensor, PyObject* type) {
   }
   Ref made(checked(cls == tensor_type ? wrap(alias) : tensor_object(cls, alias)));
   tracer_->track(alias, *node);
+  if (cls == tensor_type) made_plain_.insert(alias.impl());
   kept_.push_back(Ref::share(made.get()));
   return made.release();
 }

@@ -8,14 +8,24 @@
 #include "python/src/dispatch/function_modes.h"
 #include "python/src/dispatch/overrides.h"
 #include "python/src/dynamo/graph_recorder.h"
+#include "taeda/dynamo/capture/source.h"
 #include "taeda/dynamo/evaluator/session.h"
 
 namespace taeda::python {
 
 // A new reference.
 inline PyObject* attribute_of(const char* module, const char* name) {
-  Ref loaded(checked(dynamo::import_module(module)));
+  Ref loaded(checked(dynamo::imported_module(module)));
   return checked(PyObject_GetAttrString(loaded.get(), name));
+}
+
+// Whether a tensor is of a class that answers calls, whether or not this thread asks classes now.
+inline bool is_of_asked_class(PyObject* tensor) {
+  const OverrideState state = override_state();
+  set_override_state(OverrideState::Enabled);
+  const bool is_one = overrides(tensor);
+  set_override_state(state);
+  return is_one;
 }
 
 // Tensors in a value, and in lists, tuples and dicts in it.

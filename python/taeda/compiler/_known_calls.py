@@ -157,8 +157,8 @@ def _pure():
     yield from (sys.exc_info, sys.exception, sys.intern, sys.getrecursionlimit)
     yield type.__instancecheck__
     yield type.__subclasscheck__
-    for guard in (_C.DisableTorchFunctionSubclass, _C.DisableTorchFunction):
-        yield from (guard, guard.__enter__, guard.__exit__)
+    guard = _C.DisableTorchFunctionSubclass
+    yield from (guard, guard.__enter__, guard.__exit__)
     yield functools.reduce
     yield functools.partial
     yield collections.OrderedDict

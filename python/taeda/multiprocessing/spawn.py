@@ -66,8 +66,21 @@ class ProcessExitedException(ProcessException):
         return type(self), arguments
 
 
+def _end_with_parent():
+    """Has this process interrupted when its parent ends, also where it has just ended.
+
+    A shell lets what it starts in the background ignore interrupts: then it is terminated.
+    """
+    is_ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    ending = signal.SIGTERM if is_ignored else signal.SIGINT
+    _multiprocessing.set_parent_death_signal(ending)
+    parent = multiprocessing.parent_process()
+    if parent is not None and not parent.is_alive():
+        os.kill(os.getpid(), ending)
+
+
 def _run(fn, i, args, error_file):
-    _multiprocessing.set_parent_death_signal(signal.SIGINT)
+    _end_with_parent()
     try:
         fn(i, *args)
     except KeyboardInterrupt:

@@ -30,6 +30,8 @@ class ConfigModule(types.ModuleType):
         # Settings that are another's: from name to (module, name).
         self.__dict__["_aliases"] = aliases or {}
         sys.modules[name] = self
+        if "torch" in sys.modules and sys.modules["torch"] is sys.modules.get("taeda"):
+            sys.modules["torch" + name[len("taeda") :]] = self  # `taeda run` answers for both
 
     def __getattr__(self, name):
         if name not in self.__dict__.get("_aliases", ()):

@@ -251,6 +251,8 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   int source = -1;
   PyObject* real = recorder_.real_of(object, &source);
   if (is_named(name, "grad")) {
+    if (recorder_.is_subclass(object) || !recorder_.overrides().modes.empty())
+      throw Break{"the gradient of a tensor whose class or mode is asked"};
     if (const auto written = grads_.find(object); written != grads_.end())
       return Py_NewRef(written->second.get());
     if (real == nullptr) throw Break{"the gradient of a result"};

@@ -12,7 +12,7 @@ namespace taeda::dynamo {
 namespace {
 
 PyObject* builtin(const char* name) {
-  static PyObject* const builtins = import_module("builtins");
+  static PyObject* const builtins = imported_module("builtins");
   PyObject* found = PyObject_GetAttrString(builtins, name);
   Py_XDECREF(found);  // the module keeps it
   return found;
@@ -129,6 +129,14 @@ Owned Capture::tuple_of(const Call& call) {
   return args;
 }
 
+// A function of the captured program that holds stand-ins: no node may keep it.
+bool Capture::holds_values(PyObject* object) const {
+  if (!PyFunction_Check(object) || !is_made(object)) return false;
+  const PyFunctionObject* fields = fields_of(object);
+  return fields->func_closure != nullptr || fields->func_defaults != nullptr ||
+         fields->func_kwdefaults != nullptr;
+}
+
 PyObject* Capture::call_operator(const Call& call) {
   for (PyObject* value : call.values) open_deep(value);
   Owned args = tuple_of(call);
@@ -169,7 +177,10 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
 // guards on what they read; they may take tensors from their arguments alone.
 PyObject* Capture::call_function(const Call& call) {
   if (call.names != nullptr) throw Break{"an autograd Function with keyword arguments"};
-  for (PyObject* value : call.values) open_deep(value);
+  for (PyObject* value : call.values) {
+    if (holds_values(value)) throw Break{"an autograd Function that takes a function made inside"};
+    open_deep(value);
+  }
   PyObject* type = PyCFunction_GET_SELF(call.callable);
   check_class(reinterpret_cast<PyTypeObject*>(type));
   Owned args = tuple_of(call);
@@ -284,9 +295,7 @@ PyObject* Capture::call_hook(const Call& call) {
                         recorder_.real_of(values[0], &source) == nullptr &&
                         recorder_.requires_grad(values[0]);
   if (!is_known) throw Break{"call of " + name_of(call.callable)};
-  const PyFunctionObject* hook = fields_of(values[1]);
-  if (find(values[1]) == nullptr && (hook->func_closure != nullptr || hook->func_defaults != nullptr ||
-                                     hook->func_kwdefaults != nullptr))
+  if (holds_values(values[1]))
     throw Break{"a hook that holds values of the captured program"};
   static PyObject* const ones_like = imported("taeda", "ones_like");
   const std::vector<const void*> writes = pending_writes();

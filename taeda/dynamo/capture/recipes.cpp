@@ -188,10 +188,10 @@ class Recipes {
   // A result of the graph, with the attributes that the program gave it.
   int output(PyObject* object) {
     int made = add({.kind = Action::Kind::Output, .number = capture_.recorder_.output(object)});
-    if (capture_.recorder_.is_subclass(object)) {
+    if (capture_.recorder_.gets_class(object)) {
       static PyObject* const as_subclass =
           PyObject_GetAttrString(imported("taeda._C", "Tensor"), "as_subclass");
-      const int type = constant(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+      const int type = constant(reinterpret_cast<PyObject*>(capture_.recorder_.class_of(object)));
       made = add({.kind = Action::Kind::Call, .parts = {made, type}, .object = as_subclass});
     }
     note(object, made);

@@ -61,6 +61,9 @@ class Recorder {
   virtual PyTypeObject* class_of(PyObject* value) const = 0;
   // Whether that is a class of the program with a __torch_function__, which calls go to.
   virtual bool is_subclass(PyObject* value) const = 0;
+  // Whether a result gets its class behind the graph: one of such a class, or a plain tensor that
+  // was made of one.
+  virtual bool gets_class(PyObject* value) const = 0;
   // The same value as an object of such a class. A new reference.
   virtual PyObject* make_subclass(PyObject* tensor, PyObject* type) = 0;
   virtual PyTypeObject* plain_class() const = 0;  // of tensors

@@ -23,18 +23,16 @@ std::string plain(PyObject* text) {
 
 }  // namespace
 
-PyObject* import_module(const char* name) {
-  Owned text(PyUnicode_FromString(name));
-  if (!text) return nullptr;
-  if (PyObject* loaded = PyImport_GetModule(text.get())) return loaded;
-  if (PyErr_Occurred()) return nullptr;
-  // With something to take from it, the import gives the innermost module.
-  Owned wanted(Py_BuildValue("(s)", "__name__"));
-  return wanted ? PyImport_ImportModuleLevel(name, nullptr, nullptr, wanted.get(), 0) : nullptr;
+// PyImport_ImportModule asks the builtins of the frame that runs, which a program may have replaced.
+PyObject* imported_module(const char* name) {
+  Owned text(PyUnicode_InternFromString(name));
+  Owned all(text ? Py_BuildValue("(s)", "*") : nullptr);
+  if (!all) return nullptr;
+  return PyImport_ImportModuleLevelObject(text.get(), nullptr, nullptr, all.get(), 0);
 }
 
 PyObject* imported(const char* module, const char* name) {
-  Owned loaded(import_module(module));
+  Owned loaded(imported_module(module));
   return loaded ? PyObject_GetAttrString(loaded.get(), name) : nullptr;
 }
 

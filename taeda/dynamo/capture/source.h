@@ -67,13 +67,11 @@ class Sources {
   std::vector<Owned> kept_;
 };
 
-// A module by its whole name, whatever frame runs: PyImport_ImportModule asks the builtins of the
-// running frame, and those of named tuples have none. A new reference; null with an error.
-PyObject* import_module(const char* name);
-
 // A name of a module of the standard library or of the package, looked up once per place that asks;
 // the process keeps it. Null with an error where there is none.
 PyObject* imported(const char* module, const char* name);
+// A new reference.
+PyObject* imported_module(const char* name);
 
 // collections.deque
 PyTypeObject* deque_type();

@@ -84,7 +84,7 @@ bool is_lazy_dict(PyObject* object) {
 
 PyTypeObject* deque_type() {
   static PyTypeObject* const type = [] {
-    Owned module(import_module("collections"));
+    Owned module(imported_module("collections"));
     return reinterpret_cast<PyTypeObject*>(module ? PyObject_GetAttrString(module.get(), "deque")
                                                   : nullptr);
   }();
@@ -226,7 +226,7 @@ PyObject* Capture::import(PyObject* real, int source) {
   }
   if (python::is_tensor(real)) {
     PyObject* fake = need(recorder_.import_tensor(real, source, sources_.text(source)));
-    if (recorder_.is_subclass(fake)) check_class(Py_TYPE(real));
+    check_class(Py_TYPE(real));  // and with it Tensor
     return stand_for(real, fake, source);
   }
   if (PyTuple_Check(real)) return import_tuple(real, source);

@@ -78,7 +78,9 @@ struct Windows {
   // Whether vectors read the taps of neighbouring windows as they lie, or windows do not overlap.
   bool is_dense_or_apart() const { return w.stride == 1 || w.kernel <= w.stride; }
   bool is_dense() const { return h.dilation == 1 && w.dilation == 1; }
-  bool has_few_windows() const { return is_dense() && h.covers() * w.covers() <= kMostTaps; }
+  // Whether an element belongs to one window at most. The gradient of windows that overlap would
+  // look at each of them for each element, lane by lane; eager kernels go through windows.
+  bool is_apart() const { return is_dense() && h.kernel <= h.stride && w.kernel <= w.stride; }
 
   // Calls each(kh, kw, element, is inside) for the taps of a result, rows first.
   template <class Each>
@@ -243,7 +245,7 @@ void max_pool2d_with_indices_backward(const Tensor& grad_output, const Tensor& s
                                       const Tensor& out) {
   const PoolWindow window = pool_window("max_pool2d", 2, kernel_size, stride, padding, dilation);
   const Windows windows(window, self, grad_output, ceil_mode);
-  if (!windows.has_few_windows()) return;
+  if (!windows.is_apart()) return;
   Lowering& l = Lowering::current();
   const Definition &grad = l.of(grad_output), &places = l.of(indices);
   l.define(out, [windows, &grad, &places](Emitter& e, const Place& at) {
@@ -274,7 +276,7 @@ void avg_pool2d_backward(const Tensor& grad_output, const Tensor& self, IntList 
   const PoolWindow window = pool_window("avg_pool2d", 2, kernel_size, stride, padding);
   const MeanWindows means{Windows(window, self, grad_output, ceil_mode), count_include_pad,
                           divisor_override};
-  if (means.windows.has_few_windows()) means.define_backward(grad_output, out);
+  if (means.windows.is_apart()) means.define_backward(grad_output, out);
 }
 
 void _adaptive_avg_pool2d(const Tensor& self, SymIntList, const Tensor& out) {
@@ -285,7 +287,7 @@ void _adaptive_avg_pool2d(const Tensor& self, SymIntList, const Tensor& out) {
 void _adaptive_avg_pool2d_backward(const Tensor& grad_output, const Tensor& self,
                                    const Tensor& out) {
   const std::optional<MeanWindows> means = even_windows(self, grad_output);
-  if (means && means->windows.has_few_windows()) means->define_backward(grad_output, out);
+  if (means && means->windows.is_apart()) means->define_backward(grad_output, out);
 }
 
 }  // namespace taeda::lowering

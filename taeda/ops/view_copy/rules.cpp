@@ -3,6 +3,7 @@
 
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/view/gradients.h"
 
 namespace taeda::impl {
 namespace {
@@ -61,17 +62,6 @@ std::vector<Tensor> split_with_sizes_copy(const Tensor& self, SymIntList split_s
   return own(self.split_with_sizes(split_sizes, dim));
 }
 
-namespace {
-
-// How many elements of the storage a view needs, from the storage's start on.
-SymInt reach(SymIntList sizes, SymIntList strides, const SymInt& offset) {
-  SymInt last = offset + SymInt(1);
-  for (size_t i = 0; i < sizes.size(); ++i) last += (sizes[i] - SymInt(1)) * strides[i];
-  return last;
-}
-
-}  // namespace
-
 // The copy has the strides and the offset of `self`, which the view's own count on.
 Tensor as_strided_scatter(const Tensor& self, const Tensor& src, SymIntList size, SymIntList stride,
                           std::optional<SymInt> storage_offset) {
@@ -82,8 +72,9 @@ Tensor as_strided_scatter(const Tensor& self, const Tensor& src, SymIntList size
   const SymInt offset = storage_offset.value_or(own_offset);
   TAEDA_CHECK(offset.is_symbolic() || (offset.word() >= 0 && offset.word() <= INT64_MAX / 4),
               "Tensor: invalid storage offset ", offset);
-  const SymInt count = sym_max(
-      sym_max(reach(own_sizes, own_strides, own_offset), reach(size, stride, offset)), SymInt(0));
+  const SymInt count = sym_max(sym_max(gradients::storage_reach(own_sizes, own_strides, own_offset),
+                                       gradients::storage_reach(size, stride, offset)),
+                               SymInt(0));
   Tensor memory = self.as_strided({count}, {SymInt(1)}, SymInt(0)).clone();
   // Under vmap the copy is batched where `src` alone is.
   if (dispatch::wrapper_of(src) && !dispatch::wrapper_of(self))

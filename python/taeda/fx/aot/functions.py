@@ -148,7 +148,12 @@ class Compiled:
     """
 
     def __init__(self, function, leaves, compilers, dynamic=False):
-        self._is_input = [isinstance(leaf, taeda.Tensor) for leaf in leaves]
+        self._is_tensor = [isinstance(leaf, taeda.Tensor) for leaf in leaves]
+        # Numbers that change are symbols here.
+        self._is_input = [
+            is_tensor or isinstance(leaf, (taeda.SymInt, taeda.SymFloat, taeda.SymBool))
+            for leaf, is_tensor in zip(leaves, self._is_tensor)
+        ]
         self._constants = [leaf for leaf, is_input in zip(leaves, self._is_input) if not is_input]
         mode = _fake_mode_for(leaves, dynamic)
         inputs = self._given(leaves)
@@ -170,7 +175,7 @@ class Compiled:
 
     def __call__(self, leaves):
         """The leaves of the results."""
-        if [isinstance(leaf, taeda.Tensor) for leaf in leaves] != self._is_input:
+        if [isinstance(leaf, taeda.Tensor) for leaf in leaves] != self._is_tensor:
             raise RuntimeError("the program was compiled for tensors at other places")
         others = [leaf for leaf, is_input in zip(leaves, self._is_input) if not is_input]
         for was, now in zip(self._constants, others):
@@ -181,7 +186,7 @@ class Compiled:
 
 def _fake(leaf, source, mode):
     """The tensor with symbols for sizes; None where its own are constants."""
-    if isinstance(leaf, FakeTensor) or mode.static_shapes:
+    if isinstance(leaf, FakeTensor) or mode.static_shapes or not isinstance(leaf, taeda.Tensor):
         return None
     return mode.from_tensor(leaf, source=source)
 
