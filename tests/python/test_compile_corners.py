@@ -2,13 +2,14 @@
 
 import collections
 import dataclasses
+import subprocess
 import sys
 import types
 import warnings
 
 import pytest
 from compiled_case import is_same, outcome
-from under_test import t
+from under_test import NAME, t
 
 X = t.linspace(-1, 1, 6).reshape(2, 3)
 BACKENDS = {"eager": {}, "inductor": {"options": {"native": "never"}}}
@@ -187,3 +188,46 @@ def test_warnings_become_errors_behind_a_capture():
         with warnings.catch_warnings():
             warnings.simplefilter(action)
             assert is_same(compiled(X), function(X))
+
+
+def test_the_first_program_of_a_process_makes_a_named_tuple():
+    """Frames of named tuples have no builtins, which an import inside of them would ask for."""
+    program = (
+        f"import collections, {NAME} as t\n"
+        "Pair = collections.namedtuple('Pair', 'a b')\n"
+        "f = t.compile(lambda x: Pair(x + 1, 2), backend='eager', fullgraph=True)\n"
+        "assert f(t.ones(2)).b == 2 and t.equal(f(t.ones(2)).a, t.full((2,), 2.0))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def breaks(v):
+    print(end="")
+    return v * 2
+
+
+def of_map(x):
+    return list(map(breaks, [x, x + 1, x + 2]))
+
+
+def of_kept_map(x):
+    items = map(breaks, [x, x + 1])
+    return [next(items), *items]
+
+
+def of_loop(x):
+    return [v + 1 for v in map(breaks, (x, x + 1))]
+
+
+def of_zip(x):
+    return dict(zip("ab", map(breaks, [x, x + 1]), strict=True))
+
+
+def of_sum(x):
+    return sum(map(breaks, [x, x + 1]), start=x)
+
+
+@pytest.mark.parametrize("program", [of_map, of_kept_map, of_loop, of_zip, of_sum])
+def test_iterators_lose_nothing_at_a_break(program):
+    check(program, (X,), (X + 1,))

@@ -44,7 +44,9 @@ def test_breaks_have_place_cause_and_remedy(told):
     assert second.line == line(3) and "taeda.where" in second.remedy
     (frame,) = first.user_stack
     assert (frame.filename, frame.lineno, frame.line) == (__file__, line(2), first.source)
-    assert first.instruction.startswith("CALL") and second.instruction.startswith("POP_JUMP")
+    assert first.instruction.startswith("CALL")
+    # Later versions of CPython make the truth value in an instruction of its own.
+    assert second.instruction.startswith(("POP_JUMP", "TO_BOOL", "COMPARE_OP"))
     assert sum(told.natively.values()) == 2
 
 

@@ -681,3 +681,70 @@ def test_regions_that_differ_are_two():
     assert len(list(graphs[0].children())) == 2
     with pytest.raises(TypeError, match="takes a function"):
         compiler.nested_compile_region(3)
+
+
+def test_functions_of_arrays_take_tensors():
+    numpy = pytest.importorskip("numpy")
+
+    @compiler.wrap_numpy
+    def outer(a, b):
+        return {"outer": numpy.multiply.outer(a, b), "sum": a.sum(), "n": 3}
+
+    def program(x):
+        return outer(x * 2, x)["outer"] + 1
+
+    out = outer(t.ones(2), t.ones(3))
+    assert out["outer"].shape == (2, 3) and out["sum"].item() == 2 and out["n"] == 3
+    x = t.tensor([1.0, 2.0])
+    assert t.equal(t.compile(program, backend="eager")(x), program(x))
+
+
+# ---- names ----
+
+# What PyTorch 2.13 lists in torch.compiler and torch._dynamo, less what is absent by choice:
+# programs compiled ahead of time (load_compiled_function), the debugger of bytecode and records of
+# captures (bytecode_debugger, replay), contexts of recompiles and the recursion limit of C.
+_OF_COMPILER = """
+    compile config assume_constant_result reset allow_in_graph substitute_in_graph list_backends
+    disable set_default_backend get_default_backend set_stance set_enable_guard_collectives
+    cudagraph_mark_step_begin wrap_numpy is_compiling is_dynamo_compiling is_exporting
+    save_cache_artifacts load_cache_artifacts keep_portable_guards_unsafe
+    skip_guard_on_inbuilt_nn_modules_unsafe skip_guard_on_all_nn_modules_unsafe
+    keep_tensor_guards_unsafe skip_guard_on_globals_unsafe skip_all_guards_unsafe
+    nested_compile_region
+"""
+_OF_DYNAMO = """
+    allow_c_slot allow_in_graph assume_constant_result config disable disable_nested_graph_breaks
+    disallow_in_graph dont_skip_tracing error_on_graph_break explain export forbid_in_graph
+    graph_break is_compiling is_dynamo_disable_recursive list_backends lookup_backend mark_dynamic
+    mark_static mark_static_address mark_unbacked maybe_mark_dynamic nonstrict_trace optimize
+    optimize_assert override_cudagraphs override_optimization_hint patch_dynamo_config
+    register_backend reset run set_stance skip_frame step_unsupported substitute_in_graph
+    OptimizedModule callback
+"""
+
+
+@pytest.mark.parametrize("module, names", [(compiler, _OF_COMPILER), (dynamo, _OF_DYNAMO)])
+def test_pytorchs_names_are_there(module, names):
+    absent = [name for name in names.split() if not hasattr(module, name)]
+    assert absent == [] and set(names.split()) <= set(dir(module))
+
+
+def test_results_of_training_for_tests():
+    testing = importlib.import_module(f"{NAME}._dynamo.testing")
+    model = nn.Linear(3, 3)
+    compiled = t.compile(model, backend="eager")
+    results = []
+    for one in (model, compiled):
+        model.zero_grad()
+        x = testing.clone_me(X.requires_grad_())
+        out = one(x)
+        loss = testing.reduce_to_scalar_loss(out)
+        assert testing.requires_bwd_pass(out) and not testing.requires_bwd_pass([None, 3])
+        loss.backward()
+        results.append(testing.collect_results(one, out.detach(), loss.detach(), [x]))
+        results[-1][2] = {name: grad.clone() for name, grad in results[-1][2].items()}
+    X.requires_grad_(False)
+    assert testing.same(results[0], results[1])
+    result, graphs, forward, backward = testing.extract_graph(lambda x: x.relu(), X)
+    assert t.equal(result, X) and len(graphs) == 1 and len(forward) == 1 and backward == []

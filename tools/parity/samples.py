@@ -6,8 +6,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from parity.ahead import AheadOfTime
-from parity.captured import Captured
 from parity.bridge import Bridge
+from parity.captured import Captured
 from parity.comparison import Comparison, dtype_name, tensors_in
 from parity.report import Row, Tally, is_missing, one_line
 

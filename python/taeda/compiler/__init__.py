@@ -35,6 +35,7 @@ __all__ = [
     "skip_guard_on_inbuilt_nn_modules_unsafe",
     "substitute_in_graph",
     "wait",
+    "wrap_numpy",
 ]
 
 _PARTS = {
@@ -51,6 +52,7 @@ _PARTS = {
         "skip_guard_on_inbuilt_nn_modules_unsafe",
     ),
     "_marks": ("allow_in_graph", "assume_constant_result", "substitute_in_graph"),
+    "_numpy": ("wrap_numpy",),
     "_regions": ("nested_compile_region",),
     "_stance": ("set_stance",),
 }

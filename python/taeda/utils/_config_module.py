@@ -192,7 +192,7 @@ dynamo_config = ConfigModule(
     # such writes are while it is captured: "silent", "info", "warn" or "error".
     replay_side_effects=True,
     side_effect_replay_policy="info",
-    # A graph that a backend fails to compile runs as it is, with a warning.
+    # A graph that a backend fails at runs as it is, with a warning.
     suppress_errors=False,
     # Sizes are constants at first; False: symbols from the first call on.
     assume_static_by_default=True,

@@ -263,8 +263,11 @@ Flow Capture::execute(State& state) {
     return flow;
   }
   PyErr_Clear();
-  // What was done before the break cannot be taken back.
-  if (writes_ != writes && (is_broken_ || num_frames_ended_ != frames_ended)) {
+  // What was done before the break cannot be taken back: writes, and items that a C function took
+  // from an iterator (list(map(f, items)), where f breaks).
+  const auto is_iterator = [](const Owned& o) { return o && PyIter_Check(o.get()); };
+  const bool has_written = writes_ != writes && (is_broken_ || num_frames_ended_ != frames_ended);
+  if (has_written || (is_broken_ && std::any_of(operands.begin(), operands.end(), is_iterator))) {
     is_abandoned_ = true;
     ends_at_ = number;
   }
