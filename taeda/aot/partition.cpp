@@ -175,8 +175,8 @@ class Partitioner {
       if (const Node* node = gradient.node()) is_gradient_.insert(node);
   }
 
-  // Operators of the forward that give nothing, or are there for their effect; what the backward does begins with the first node
-  // that a tangent reaches.
+  // Operators of the forward that give nothing, or are there for their effect; what the backward
+  // does begins with the first node that a tangent reaches.
   void find_effects() {
     for (const Node* node : order_) {
       if (is_input(*node)) continue;

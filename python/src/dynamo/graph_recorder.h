@@ -142,8 +142,8 @@ class GraphRecorder final : public dynamo::Recorder {
   std::unordered_map<PyObject*, int> output_of_;
   std::unordered_map<PyObject*, fx::Node*> levels_;  // of function transforms; kept by `kept_`
   Ref function_mode_;
-  bool is_aside_ = false;        // the mode, while it answers
-  bool has_subclasses_ = false;  // among the inputs
+  bool is_aside_ = false;                             // the mode, while it answers
+  bool has_subclasses_ = false;                       // among the inputs
   std::unordered_set<const TensorImpl*> made_plain_;  // of objects of other classes
   class ModeInPlace;
   bool ask_overrides(PyObject* function, PyObject* args, PyObject* kwargs, Ref& answer);

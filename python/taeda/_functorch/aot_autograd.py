@@ -1,10 +1,9 @@
 """PyTorch's path of programs that are traced ahead of time: `taeda.fx.aot`."""
 
-import itertools
-
 from taeda.fx.aot.compilers import SerializableAOTDispatchCompiler
 from taeda.fx.aot.export import BackwardSignature, GraphSignature, aot_export_module
 from taeda.fx.aot.functions import (
+    AOT_COUNTER,
     aot_function,
     aot_module,
     aot_module_simplified,
@@ -13,9 +12,6 @@ from taeda.fx.aot.functions import (
     make_boxed_func,
 )
 from taeda.fx.aot.joint import aot_export_joint_simple
-
-# Numbers of compiled programs, in their order.
-AOT_COUNTER = itertools.count()
 
 __all__ = [
     "AOT_COUNTER",

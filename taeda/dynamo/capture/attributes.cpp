@@ -267,9 +267,8 @@ PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
   if (is_meta || found == nullptr) {
     auto* object = reinterpret_cast<PyObject*>(type);
     // What a class statement of the metaclass holds.
-    if (of_meta != nullptr &&
-        (Py_IS_TYPE(of_meta, &PyProperty_Type) || PyFunction_Check(of_meta) ||
-         Py_TYPE(of_meta)->tp_descr_get == nullptr))
+    if (of_meta != nullptr && (Py_IS_TYPE(of_meta, &PyProperty_Type) || PyFunction_Check(of_meta) ||
+                               Py_TYPE(of_meta)->tp_descr_get == nullptr))
       return bind(of_meta, object, Py_TYPE(type), name);
     if (Py_TYPE(type) != &PyType_Type && found == nullptr && of_meta == nullptr) {
       static PyObject* const fallback = interned("__getattr__");

@@ -1,4 +1,4 @@
-// The instructions of a capture that call: calls, `with`, generators.
+// The instructions of a capture that call: calls, `with`, generators, class patterns.
 #include "taeda/dynamo/capture/capture.h"
 #include "taeda/dynamo/evaluator/handlers.h"
 
@@ -133,4 +133,54 @@ Flow Capture::return_generator(State& state, int) {
   last_generator_at_ = num_executed_;
   return Flow::HandBack;
 }
+
+// A class pattern reads attributes as the program does; what the evaluator would refuse is a break.
+Flow Capture::match_class(State& state, int argument) {
+  PyObject* names = state.peek(1);
+  PyObject* type = state.peek(2);
+  Owned subject(Py_NewRef(state.peek(3)));
+  if (!PyType_Check(type) || is_opaque(subject.get())) throw Break{"a class pattern"};
+  PyTypeObject* own = recorder_.is_value(subject.get()) ? recorder_.class_of(subject.get())
+                                                        : Py_TYPE(subject.get());
+  if (Py_TYPE(type) != &PyType_Type) throw Break{"a class pattern of a class with its own class"};
+  check_class(reinterpret_cast<PyTypeObject*>(type));
+  Owned values;
+  if (PyType_IsSubtype(own, reinterpret_cast<PyTypeObject*>(type))) {
+    values = Owned(need(PyList_New(0)));
+    std::vector<PyObject*> wanted;
+    Owned positions;
+    if (argument > 0) {
+      positions = Owned(PyObject_GetAttrString(type, "__match_args__"));
+      if (!positions) PyErr_Clear();
+      const bool is_itself =
+          !positions && argument == 1 &&
+          PyType_HasFeature(reinterpret_cast<PyTypeObject*>(type), _Py_TPFLAGS_MATCH_SELF);
+      const bool is_known = positions && PyTuple_CheckExact(positions.get()) &&
+                            PyTuple_GET_SIZE(positions.get()) >= argument;
+      if (!is_itself && !is_known) throw Break{"a class pattern"};
+      if (is_itself) need(PyList_Append(values.get(), subject.get()));
+      for (int i = 0; is_known && i < argument; ++i)
+        wanted.push_back(PyTuple_GET_ITEM(positions.get(), i));
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i)
+      wanted.push_back(PyTuple_GET_ITEM(names, i));
+    for (PyObject* name : wanted) {
+      Owned value;
+      try {
+        value = Owned(attribute(subject.get(), name));
+      } catch (const Raised&) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw;
+        PyErr_Clear();
+        values = Owned();
+        break;
+      }
+      need(PyList_Append(values.get(), value.get()));
+    }
+  }
+  PyObject* result = values ? need(PyList_AsTuple(values.get())) : Py_NewRef(Py_None);
+  for (int i = 0; i < 3; ++i) Py_DECREF(state.pop());
+  state.push(result);
+  return Flow::Next;
+}
+
 }  // namespace taeda::dynamo

@@ -29,9 +29,12 @@ bool asks_for_classes(PyObject* object) {
 
 // Functions and classes of C that call one of their arguments.
 bool is_iterated(PyObject* callable) {
-  static PyObject* const known[] = {builtin("map"),    builtin("filter"),
-                                    builtin("sorted"), builtin("min"),
-                                    builtin("max"),    imported("itertools", "starmap"),
+  static PyObject* const known[] = {builtin("map"),
+                                    builtin("filter"),
+                                    builtin("sorted"),
+                                    builtin("min"),
+                                    builtin("max"),
+                                    imported("itertools", "starmap"),
                                     imported("itertools", "groupby")};
   return std::find(std::begin(known), std::end(known), callable) != std::end(known);
 }
@@ -96,14 +99,6 @@ bool is_method_wrapper(PyObject* callable) {
   return Py_IS_TYPE(callable, type);
 }
 
-std::string name_of(PyObject* callable) {
-  Owned text(PyObject_GetAttrString(callable, "__qualname__"));
-  if (!text) PyErr_Clear();
-  const char* bytes = text && PyUnicode_Check(text.get()) ? PyUnicode_AsUTF8(text.get()) : nullptr;
-  if (bytes == nullptr) PyErr_Clear();
-  return bytes == nullptr ? Py_TYPE(callable)->tp_name : bytes;
-}
-
 const PyFunctionObject* fields_of(PyObject* function) {
   return reinterpret_cast<PyFunctionObject*>(function);
 }
@@ -136,6 +131,14 @@ bool is_made_plainly(PyTypeObject* type) {
 }
 
 }  // namespace
+
+std::string name_of(PyObject* callable) {
+  Owned text(PyObject_GetAttrString(callable, "__qualname__"));
+  if (!text) PyErr_Clear();
+  const char* bytes = text && PyUnicode_Check(text.get()) ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  if (bytes == nullptr) PyErr_Clear();
+  return bytes == nullptr ? Py_TYPE(callable)->tp_name : bytes;
+}
 
 // Gives a call of a Python function its frame. Defaults that were filled in are the program's.
 bool Capture::enter(State& state, const Call& call) {
@@ -204,172 +207,6 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
       throw Break{name_of(call.callable) + " writes to an object that is not known"};
   }
   return need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
-}
-
-// A Function of the program is a node as a whole. Its forward and backward run once for the sake of
-// guards on what they read; they may take tensors from their arguments alone.
-PyObject* Capture::call_function(const Call& call) {
-  if (call.names != nullptr) throw Break{"an autograd Function with keyword arguments"};
-  for (PyObject* value : call.values) {
-    if (holds_values(value)) throw Break{"an autograd Function that takes a function made inside"};
-    open_deep(value);
-  }
-  PyObject* type = PyCFunction_GET_SELF(call.callable);
-  check_class(reinterpret_cast<PyTypeObject*>(type));
-  Owned args = tuple_of(call);
-  const std::vector<const void*> writes = pending_writes();
-  recorder_.begin_rehearsal(args.get());
-  Owned result(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, nullptr));
-  const bool has_gradient = result && !is_broken_ && recorder_.run_backward(result.get());
-  const bool is_closed = recorder_.end_rehearsal();
-  if (!has_gradient) throw Raised{};
-  // What was written cannot be taken back.
-  if (pending_writes() != writes)
-    throw Abandoned{"an autograd Function that writes to the program", Abandoned::kHere};
-  if (!is_closed) throw Break{"an autograd Function that reads tensors of the program"};
-  static PyObject* const apply = imported("taeda.compiler._capture", "apply_function");
-  Call node{apply, call.values, call.positional + 1, nullptr};
-  node.values.insert(node.values.begin(), type);
-  recorder_.record_call(apply, tuple_of(node).get(), result.get());
-  return result.release();
-}
-
-// capture_body(function, args, kwargs)
-PyObject* Capture::call_body(const Call& call) {
-  if (call.values.size() != 3) throw Break{"capture_body takes three arguments"};
-  const size_t mark = recorder_.mark();
-  const Modes modes = Modes::now();
-  const std::vector<const void*> writes = pending_writes();
-  open_deep(call.values[1]);
-  open(call.values[2]);
-  Owned result(need(PyObject_Call(call.values[0], call.values[1], call.values[2])));
-  if (is_broken_) return result.release();
-  if (pending_writes() != writes) throw Abandoned{"a function that writes to the program", Abandoned::kHere};
-  if (modes != Modes::now()) throw Break{"a function that sets modes"};
-  open_deep(result.get());
-  PyObject* body = need(recorder_.cut(mark, result.get()));
-  keep(body);
-  return body;
-}
-
-// as_operator(function, args, kwargs)
-PyObject* Capture::call_as_operator(const Call& call) {
-  if (call.values.size() != 3 || !PyTuple_Check(call.values[1]) || !PyDict_Check(call.values[2]))
-    throw Break{"as_operator takes a function, a tuple and a dict"};
-  open_deep(call.values[1]);
-  open_deep(call.values[2]);
-  return need(recorder_.call(call.values[0], call.values[1], call.values[2]));
-}
-
-// warnings.warn(message, category=None, stacklevel=1): behind the graph, as warn_explicit of the
-// line that the stack of frames tells now.
-PyObject* Capture::call_warn(const Call& call) {
-  static PyObject* const warn_explicit = imported("warnings", "warn_explicit");
-  PyObject* given[3] = {nullptr, nullptr, nullptr};
-  static const char* const names[] = {"message", "category", "stacklevel"};
-  if (call.positional > 3) throw Break{"call of warn"};
-  for (size_t i = 0; i < call.positional; ++i) given[i] = call.values[i];
-  for (size_t i = call.positional; i < call.values.size(); ++i) {
-    PyObject* name = PyTuple_GET_ITEM(call.names, i - call.positional);
-    const auto known = std::find_if(std::begin(names), std::end(names), [&](const char* text) {
-      return PyUnicode_CompareWithASCIIString(name, text) == 0;
-    });
-    if (known == std::end(names)) throw Break{"call of warn"};
-    given[known - std::begin(names)] = call.values[i];
-  }
-  const bool is_plain = given[0] != nullptr && PyUnicode_CheckExact(given[0]) &&
-                        (given[1] == nullptr || given[1] == Py_None || PyType_Check(given[1])) &&
-                        (given[2] == nullptr || PyLong_CheckExact(given[2]));
-  if (!is_plain) throw Break{"call of warn"};
-  if (are_warnings_errors()) throw Break{"a warning that may be an error"};
-  PyObject* category = given[1] == nullptr || given[1] == Py_None ? PyExc_UserWarning : given[1];
-  const long level = given[2] == nullptr ? 1 : PyLong_AsLong(given[2]);
-  Owned frame(Py_XNewRef(reinterpret_cast<PyObject*>(PyEval_GetFrame())));
-  for (long i = 1; i < level && frame; ++i)
-    frame = Owned(reinterpret_cast<PyObject*>(
-        PyFrame_GetBack(reinterpret_cast<PyFrameObject*>(frame.get()))));
-  if (!frame) throw Break{"call of warn"};
-  auto* place = reinterpret_cast<PyFrameObject*>(frame.get());
-  Owned code(reinterpret_cast<PyObject*>(PyFrame_GetCode(place)));
-  Owned globals(need(PyObject_GetAttrString(frame.get(), "f_globals")));
-  Owned line(need(PyLong_FromLong(PyFrame_GetLineNumber(place))));
-  Owned registry_name(need(PyUnicode_InternFromString("__warningregistry__")));
-  Owned empty(need(PyDict_New()));
-  PyObject* registry = need(PyDict_SetDefault(globals.get(), registry_name.get(), empty.get()));
-  PyObject* module = PyDict_GetItemString(globals.get(), "__name__");
-  ++writes_;
-  Deferred& told = deferred_.emplace_back();
-  told.callable = warn_explicit;
-  PyObject* file = reinterpret_cast<PyCodeObject*>(code.get())->co_filename;
-  for (PyObject* part :
-       {given[0], category, file, line.get(), module == nullptr ? Py_None : module, registry})
-    told.constants.emplace_back(Py_NewRef(part));
-  return Py_NewRef(Py_None);
-}
-
-// Calls go to the program's mode from here on, and what it calls comes back: the graph holds that.
-PyObject* Capture::call_function_mode(const Call& call) {
-  for (PyObject* mode : call.values) {
-    if (is_opaque(mode)) throw Break{"a function mode of C"};
-    keep(mode);
-  }
-  if (call.values.empty() && recorder_.overrides().modes.empty())
-    throw Break{"a function mode that others began"};
-  return need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
-}
-
-// Tensor.register_hook(tensor, function): of a result of the graph, a node. The function runs once
-// for the sake of guards on what it reads.
-PyObject* Capture::call_hook(const Call& call) {
-  int source = -1;
-  const auto& values = call.values;
-  const bool is_known = values.size() == 2 && call.names == nullptr &&
-                        recorder_.is_tensor_value(values[0]) && PyFunction_Check(values[1]) &&
-                        recorder_.real_of(values[0], &source) == nullptr &&
-                        recorder_.requires_grad(values[0]);
-  if (!is_known) throw Break{"call of " + name_of(call.callable)};
-  if (holds_values(values[1]))
-    throw Break{"a hook that holds values of the captured program"};
-  static PyObject* const ones_like = imported("taeda", "ones_like");
-  const std::vector<const void*> writes = pending_writes();
-  Owned tensor(need(PyTuple_Pack(1, values[0])));
-  recorder_.begin_rehearsal(tensor.get());
-  Owned gradient(recorder_.call(ones_like, tensor.get(), nullptr));
-  Owned result(gradient ? PyObject_CallOneArg(values[1], gradient.get()) : nullptr);
-  const bool is_closed = recorder_.end_rehearsal();
-  if (!result) throw Raised{};
-  if (is_broken_) return result.release();
-  if (pending_writes() != writes)
-    throw Abandoned{"a hook that writes to the program", Abandoned::kHere};
-  if (!is_closed) throw Break{"a hook that reads tensors of the program"};
-  recorder_.record_call(call.callable, tuple_of(call).get(), Py_None);
-  // The handle is the graph's own.
-  static char handle;
-  return need(PyCapsule_New(&handle, nullptr, nullptr));
-}
-
-PyObject* Capture::call_subclass(const Call& call) {
-  const auto& values = call.values;
-  const bool is_known = values.size() == 2 && call.names == nullptr && PyType_Check(values[1]) &&
-                        recorder_.is_tensor_value(values[0]);
-  if (!is_known) throw Break{"call of " + name_of(call.callable)};
-  check_class(reinterpret_cast<PyTypeObject*>(values[1]));
-  return need(recorder_.make_subclass(values[0], values[1]));
-}
-
-// A lock is held while the capture runs what it guards; a region does not end inside.
-PyObject* Capture::call_lock(const Call& call) {
-  const bool is_left = call.values.size() > 1;
-  if (is_left && (locks_.empty() || locks_.back().get() != call.values[0]))
-    throw Break{"a lock that the program took before"};
-  PyObject* result =
-      need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
-  if (is_left) {
-    locks_.pop_back();
-  } else {
-    locks_.emplace_back(Py_NewRef(call.values[0]));
-  }
-  return result;
 }
 
 bool Capture::is_address(PyObject* number) const {
@@ -678,7 +515,8 @@ PyObject* Capture::locals_of(State& state) {
   for (int i = 0; i < code->co_nlocalsplus; ++i) {
     PyObject* name = PyTuple_GET_ITEM(code->co_localsplusnames, i);
     Owned value(read_slot(state, i));
-    if (value && PyCell_Check(value.get()) && (kinds[i] & kIsShared)) value = Owned(cell_contents(value.get()));
+    if (value && PyCell_Check(value.get()) && (kinds[i] & kIsShared))
+      value = Owned(cell_contents(value.get()));
     if (value)
       need(PyDict_SetItem(names.get(), name, value.get()));
     else if (PyDict_Contains(names.get(), name) == 1)

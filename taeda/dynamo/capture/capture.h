@@ -45,6 +45,8 @@ bool is_plain_instance(PyTypeObject* type);
 bool is_immutable(PyObject* object);
 // functools.partial
 bool is_partial(PyObject* object);
+// Of a function or class, as people know it.
+std::string name_of(PyObject* callable);
 bool is_enum_class(PyTypeObject* type);
 PyTypeObject* defaultdict_type();
 // Of a dict, in its order and as a tuple, whatever its class says.
@@ -273,18 +275,18 @@ class Capture final : public Capturing {
   int64_t break_at_ = 0;      // one of them
   std::string break_reason_;
   int64_t ends_at_ = 0;
-  int64_t last_generator_at_ = 0;                             // where one was made last
+  int64_t last_generator_at_ = 0;  // where one was made last
   // What calls gave, by address: the last one.
   std::unordered_map<PyObject*, int64_t> made_at_;
-  int64_t scope_began_at_ = 0;  // of locks and function transforms
-  std::unordered_map<PyObject*, int64_t> raised_at_;    // by exception; kept
-  std::vector<Owned> locks_;  // held
+  int64_t scope_began_at_ = 0;                        // of locks and function transforms
+  std::unordered_map<PyObject*, int64_t> raised_at_;  // by exception; kept
+  std::vector<Owned> locks_;                          // held
   struct Deferred {
     PyObject* callable;
     std::vector<Owned> constants;
   };
-  std::vector<Deferred> deferred_;       // calls for their effect, in their order
-  std::map<PyObject*, Owned> grads_;     // that the program gave to its tensors, by stand-in
+  std::vector<Deferred> deferred_;    // calls for their effect, in their order
+  std::map<PyObject*, Owned> grads_;  // that the program gave to its tensors, by stand-in
   // What was written to slots of classes, by object and name; null: deleted.
   std::map<std::pair<PyObject*, PyObject*>, Owned> members_;
   std::unordered_set<void*> addresses_;  // that the program asked for by id()

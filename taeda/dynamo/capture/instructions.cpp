@@ -1,5 +1,5 @@
-// The instructions of a capture that read or write objects of the program; calls and scopes are in
-// call_instructions.cpp. All others are the evaluator's own.
+// The instructions of a capture that read or write objects of the program; calls, scopes and
+// patterns are in call_instructions.cpp. All others are the evaluator's own.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -752,55 +752,6 @@ Flow Capture::format_value(State& state, int argument) {
     throw Break{"an object as a text"};
   open_deep(value);
   return state.now->handler(state, argument);
-}
-
-// A class pattern reads attributes as the program does; what the evaluator would refuse is a break.
-Flow Capture::match_class(State& state, int argument) {
-  PyObject* names = state.peek(1);
-  PyObject* type = state.peek(2);
-  Owned subject(Py_NewRef(state.peek(3)));
-  if (!PyType_Check(type) || is_opaque(subject.get())) throw Break{"a class pattern"};
-  PyTypeObject* own = recorder_.is_value(subject.get()) ? recorder_.class_of(subject.get())
-                                                        : Py_TYPE(subject.get());
-  if (Py_TYPE(type) != &PyType_Type) throw Break{"a class pattern of a class with its own class"};
-  check_class(reinterpret_cast<PyTypeObject*>(type));
-  Owned values;
-  if (PyType_IsSubtype(own, reinterpret_cast<PyTypeObject*>(type))) {
-    values = Owned(need(PyList_New(0)));
-    std::vector<PyObject*> wanted;
-    Owned positions;
-    if (argument > 0) {
-      positions = Owned(PyObject_GetAttrString(type, "__match_args__"));
-      if (!positions) PyErr_Clear();
-      const bool is_itself =
-          !positions && argument == 1 &&
-          PyType_HasFeature(reinterpret_cast<PyTypeObject*>(type), _Py_TPFLAGS_MATCH_SELF);
-      const bool is_known = positions && PyTuple_CheckExact(positions.get()) &&
-                            PyTuple_GET_SIZE(positions.get()) >= argument;
-      if (!is_itself && !is_known) throw Break{"a class pattern"};
-      if (is_itself) need(PyList_Append(values.get(), subject.get()));
-      for (int i = 0; is_known && i < argument; ++i)
-        wanted.push_back(PyTuple_GET_ITEM(positions.get(), i));
-    }
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i)
-      wanted.push_back(PyTuple_GET_ITEM(names, i));
-    for (PyObject* name : wanted) {
-      Owned value;
-      try {
-        value = Owned(attribute(subject.get(), name));
-      } catch (const Raised&) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw;
-        PyErr_Clear();
-        values = Owned();
-        break;
-      }
-      need(PyList_Append(values.get(), value.get()));
-    }
-  }
-  PyObject* result = values ? need(PyList_AsTuple(values.get())) : Py_NewRef(Py_None);
-  for (int i = 0; i < 3; ++i) Py_DECREF(state.pop());
-  state.push(result);
-  return Flow::Next;
 }
 
 }  // namespace taeda::dynamo

@@ -73,7 +73,8 @@ class Recipes {
     static PyObject* const delattr = PyObject_GetAttrString(base, "__delattr__");
     for (const auto& [place, written] : capture_.members_) {
       const int target = value(place.first), name = value(place.second);
-      Action write{.kind = Kind::Call, .parts = {target, name}, .object = written ? setattr : delattr};
+      Action write{
+          .kind = Kind::Call, .parts = {target, name}, .object = written ? setattr : delattr};
       if (written) write.parts.push_back(value(written.get()));
       add(std::move(write));
     }
@@ -356,9 +357,9 @@ class Recipes {
     }
     if (!PyIter_Check(object) || PyGen_Check(object) || (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
       const auto made = capture_.made_at_.find(object);
-      throw Abandoned{std::string("an object of class ") + type->tp_name +
-                          " lives on behind a break",
-                      made == capture_.made_at_.end() ? Abandoned::kNowhere : made->second};
+      throw Abandoned{
+          std::string("an object of class ") + type->tp_name + " lives on behind a break",
+          made == capture_.made_at_.end() ? Abandoned::kNowhere : made->second};
     }
     Owned reduced(PyObject_CallMethod(object, "__reduce__", nullptr));
     if (!reduced || !PyTuple_Check(reduced.get()) || PyTuple_GET_SIZE(reduced.get()) < 2) {

@@ -23,7 +23,8 @@ std::string plain(PyObject* text) {
 
 }  // namespace
 
-// PyImport_ImportModule asks the builtins of the frame that runs, which a program may have replaced.
+// PyImport_ImportModule asks the builtins of the frame that runs, which a program may have
+// replaced.
 PyObject* imported_module(const char* name) {
   Owned text(PyUnicode_InternFromString(name));
   Owned all(text ? Py_BuildValue("(s)", "*") : nullptr);

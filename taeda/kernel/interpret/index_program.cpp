@@ -108,7 +108,8 @@ bool IndexProgram::add_terms(const Expr* e, FunctionRef<int(const Expr*)> place_
 void IndexProgram::add(const Expr* e, FunctionRef<int(const Expr*)> place_of) {
   switch (e->op) {
     case ExprOp::Constant:
-      steps_.push_back({e->op, e->kind == SymKind::Float ? bits(e->value.number) : e->value.integer});
+      steps_.push_back(
+          {e->op, e->kind == SymKind::Float ? bits(e->value.number) : e->value.integer});
       return;
     case ExprOp::Symbol:
       TAEDA_CHECK_VALUE(e->kind == SymKind::Int, "[kernel] an index of ", symbolic::text_of(e));

@@ -1,6 +1,7 @@
 """Functions and modules that are traced at their first call and compiled, with their gradients."""
 
 import contextlib
+import itertools
 import threading
 
 import taeda
@@ -17,6 +18,7 @@ from taeda.utils import _pytree as pytree
 from taeda.utils._config_module import functorch_config
 
 __all__ = [
+    "AOT_COUNTER",
     "aot_function",
     "aot_module",
     "aot_module_simplified",
@@ -25,6 +27,9 @@ __all__ = [
     "make_boxed_func",
 ]
 
+
+# Numbers of compiled programs, in their order.
+AOT_COUNTER = itertools.count()
 
 # ---- functions that take the list of their arguments ----
 

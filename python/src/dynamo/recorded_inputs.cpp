@@ -1,0 +1,208 @@
+// Inputs of a recorded graph: tensors and numbers of the program, with their guards.
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "python/interop/sym_numbers.h"
+#include "python/interop/wrap.h"
+#include "python/src/dynamo/recorder_parts.h"
+#include "python/src/fx/fx_fake.h"
+#include "taeda/autograd/variable.h"
+#include "taeda/base/str.h"
+#include "taeda/dispatch/levels.h"
+#include "taeda/dynamo/capture/errors.h"
+#include "taeda/fx/input_history.h"
+#include "taeda/fx/shapes/sym_expr_node.h"
+
+namespace taeda::python {
+
+using dynamo::Break;
+
+namespace {
+
+// L['self']._modules['fc'] as the name of a node: L_self_modules_fc_
+std::string node_name(const std::string& source) {
+  std::string name;
+  for (const char c : source) {
+    const bool is_word = std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    if (is_word && !(c == '_' && !name.empty() && name.back() == '_')) name += c;
+    if (!is_word && !name.empty() && name.back() != '_') name += '_';
+  }
+  return name;
+}
+
+}  // namespace
+
+bool GraphRecorder::is_told_to_change(const std::string& name) const {
+  if (changing_sources_.get() == Py_None) return false;
+  const Ref found(
+      checked(PyObject_CallMethod(changing_sources_.get(), "fullmatch", "s", name.c_str())));
+  return found.get() != Py_None;
+}
+
+std::vector<fx::DimDynamic> GraphRecorder::dims_of(const Tensor& t, PyObject* object,
+                                                   const std::string& name) {
+  using fx::DimDynamic;
+  const auto rank = static_cast<size_t>(t.dim());
+  std::vector<DimDynamic> dims(rank,
+                               dynamic_ == Dynamic::Always ? DimDynamic::Duck : DimDynamic::Static);
+  if (is_told_to_change(name)) return std::vector<DimDynamic>(rank, DimDynamic::Duck);
+  // Parameters have the sizes they have.
+  static PyObject* const parameter = attribute_of("taeda.nn", "Parameter");
+  const int is_parameter = PyObject_IsInstance(object, parameter);
+  if (is_parameter < 0) throw_python_error();
+  if (is_parameter) return std::vector<DimDynamic>(rank, DimDynamic::Static);
+  std::vector<int64_t>& seen = history_.sizes[name];
+  const bool is_first = seen.empty() && rank > 0;
+  if (is_first || seen.size() != rank) {
+    seen.assign(t.sizes().begin(), t.sizes().end());
+  } else {
+    for (size_t d = 0; d < rank; ++d)
+      if (seen[d] != t.sizes()[d]) seen[d] = -1;
+  }
+  if (dynamic_ == Dynamic::WhereChanged)
+    for (size_t d = 0; d < rank; ++d)
+      if (seen[d] == -1) dims[d] = DimDynamic::Duck;
+  const auto mark = [&](const char* attribute, DimDynamic kind) {
+    Ref marked(PyObject_GetAttrString(object, attribute));
+    if (!marked) PyErr_Clear();
+    for (size_t d = 0; marked && d < rank; ++d) {
+      Ref index(checked(PyLong_FromSize_t(d)));
+      if (PySequence_Contains(marked.get(), index.get()) == 1) dims[d] = kind;
+    }
+  };
+  // A compiled program that gave the tensor says that these sizes change.
+  if (dynamic_ == Dynamic::WhereChanged)
+    mark("_dynamo_propagated_dynamic_indices", DimDynamic::Duck);
+  if (dynamic_ != Dynamic::Never) mark("_dynamo_dynamic_indices", DimDynamic::Dynamic);
+  return dims;
+}
+
+// Whether the elements lie side by side, in whatever order of the dimensions: then strides are
+// expressions of sizes.
+static bool is_dense(const Tensor& t) {
+  std::vector<std::pair<int64_t, int64_t>> dims;
+  for (size_t d = 0; d < static_cast<size_t>(t.dim()); ++d)
+    if (t.sizes()[d] != 1) dims.emplace_back(t.strides()[d], t.sizes()[d]);
+  std::sort(dims.begin(), dims.end());
+  int64_t expected = 1;
+  for (const auto& [stride, size] : dims) {
+    if (stride != expected) return false;
+    expected *= size;
+  }
+  return true;
+}
+
+PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::string& name) {
+  const Natively natively(*this);
+  const Tensor& t = tensor_of(real);
+  if (fx::is_fake(t) || t.impl()->has_symbolic_sizes() || dispatch::wrapper_of(t))
+    throw Break{"a fake tensor of the program"};
+  if (t.layout() != Layout::Strided) throw Break{"a tensor that is not strided"};
+  if (t.is_conj() || t.is_neg()) throw Break{"a tensor whose values are still to be turned"};
+  std::vector<fx::DimDynamic> dims = dims_of(t, real, name);
+  if (!is_dense(t)) std::fill(dims.begin(), dims.end(), fx::DimDynamic::Static);
+  const bool is_static =
+      std::all_of(dims.begin(), dims.end(), [](auto d) { return d == fx::DimDynamic::Static; });
+  Tensor fake;
+  if (is_static) {
+    fake = mode_->from_tensor(t);
+  } else {
+    // What the program marked must not become a constant.
+    std::vector<fx::DimConstraint> constraints(dims.size());
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (dims[d] == fx::DimDynamic::Dynamic)
+        constraints[d].kind = fx::DimConstraint::Kind::Relaxed;
+    const auto g =
+        env_->create_geometry(t.sizes(), t.strides(), t.storage_offset(), name, dims, constraints);
+    fake = mode_->from_tensor(t, g.sizes, g.strides, g.offset);
+    mode_->remember(t, fake);
+  }
+  if (autograd::requires_grad(t) && !autograd::requires_grad(fake))
+    autograd::set_requires_grad(fake, true);
+  fx::match_history(fake, t);  // what has a history may be written to
+  dynamo::TensorGuard guard{
+      Py_TYPE(real), t.dtype(),  t.device(),       t.layout(), autograd::requires_grad(t),
+      t.is_conj(),   t.is_neg(), t.is_inference(), {},         {}};
+  bool has_symbols = false;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const SymInt& size = fake.sym_sizes()[d];
+    const SymInt& stride = fake.sym_strides()[d];
+    has_symbols |= size.is_symbolic() || stride.is_symbolic();
+    guard.sizes.push_back(size.is_symbolic() ? -1 : t.sizes()[d]);
+    guard.strides.push_back(stride.is_symbolic() ? -1 : t.strides()[d]);
+  }
+  guards_.checks.push_back(
+      {dynamo::Check::Kind::Tensor, source, nullptr, static_cast<int64_t>(guards_.tensors.size())});
+  guards_.tensors.push_back(std::move(guard));
+  if (has_symbols) guards_.shaped.push_back(source);
+  tracer_->add_input(unique_name(name), fake);
+  const bool is_subclass = is_of_asked_class(real);
+  has_subclasses_ |= is_subclass;
+  Ref object(checked(is_subclass ? tensor_object(Py_TYPE(real), fake) : wrap(fake)));
+  input_of_[fake.impl()] = inputs_.size();
+  Tensor example = fake.detach();
+  autograd::set_requires_grad(example, autograd::requires_grad(t));
+  fx::match_history(example, t);
+  inputs_.push_back({fake, Ref::share(object.get()), Ref(checked(wrap(example))), Ref::share(real),
+                     source, fake.impl()->version()});
+  return object.release();
+}
+
+PyObject* GraphRecorder::import_float(PyObject* real, int source, const std::string& name) {
+  const double value = PyFloat_AS_DOUBLE(real);
+  const auto [seen, is_new] = history_.floats.try_emplace(name, value);
+  if (!is_new && seen->second != value) history_.changing[name] = true;
+  // Those that decide much (none, all, no number) stay constants.
+  if (!history_.changing.contains(name) || !std::isfinite(value) || value == 0 || value == 1)
+    return nullptr;
+  Ref object(checked(wrap_number(env_, env_->create_float_symbol(value, name))));
+  const auto& node = sym_node_of(object.get());
+  return add_number(real, source, name, dispatch::Value(node), std::move(object));
+}
+
+PyObject* GraphRecorder::add_number(PyObject* real, int source, const std::string& name,
+                                    dispatch::Value value, Ref object) {
+  tracer_->add_input(unique_name(name), std::move(value));
+  guards_.checks.push_back(
+      {dynamo::Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)), 0});
+  guards_.shaped.push_back(source);
+  inputs_.push_back(
+      {Tensor(), Ref::share(object.get()), Ref::share(object.get()), Ref::share(real), source, 0});
+  return object.release();
+}
+
+PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::string& name) {
+  // What an autograd Function reads by itself is no input of its node.
+  if (rehearsal_) return nullptr;
+  const Natively natively(*this);
+  if (is_told_to_change(name)) {
+    history_.changing[name] = true;
+  } else if (dynamic_ == Dynamic::Never) {
+    return nullptr;
+  }
+  if (PyFloat_CheckExact(real)) return import_float(real, source, name);
+  int overflow = 0;
+  const int64_t value = PyLong_AsLongLongAndOverflow(real, &overflow);
+  if (overflow != 0) return nullptr;
+  const auto [seen, is_new] = history_.ints.try_emplace(name, value);
+  if (!is_new && seen->second != value) history_.changing[name] = true;
+  if (!history_.changing.contains(name)) return nullptr;
+  // Symbols are 64 bits wide and are divided by without a check: others stay constants.
+  constexpr int64_t kLeast = 2, kMost = int64_t{1} << 20;
+  if (value < kLeast || value > kMost) return nullptr;
+  const fx::Expr* symbol =
+      env_->create_symbol(value, name, fx::DimDynamic::Dynamic, {}, {kLeast, kMost});
+  if (symbol->is_constant()) return nullptr;
+  const SymInt number = env_->symint(symbol);
+  return add_number(real, source, name, dispatch::Value(number), Ref(checked(wrap(number))));
+}
+
+// Inputs of a graph have names of their own.
+std::string GraphRecorder::unique_name(const std::string& source) {
+  std::string name = node_name(source);
+  for (int i = 1; !names_.insert(name).second; ++i) name = str(node_name(source), i);
+  return name;
+}
+
+}  // namespace taeda::python
