@@ -707,3 +707,16 @@ def test_a_class_of_classes_that_answers_isinstance(compiled):
     assert t.equal(whole(X), X - 1)
     Own.answer = True
     assert t.equal(whole(X), X + 1)
+
+
+def test_values_that_are_asked_of_a_tensor_run_as_they_are(compiled):
+    def function(x):
+        try:
+            numbers = x.tolist()
+        except Exception:
+            numbers = "handled"
+        return x + 1, numbers
+
+    whole = compiled(function)
+    for _ in range(2):
+        assert shown(whole(X)) == shown(function(X))

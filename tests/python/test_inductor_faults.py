@@ -135,6 +135,8 @@ def test_an_interrupt_ends_the_wait_and_nothing_else(tmp_path):
     program = (
         PROGRAM
         + """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
 compiled = compile(gm, [x])
 print("ready", flush=True)
 try:

@@ -9,9 +9,11 @@ from parity.ahead import AheadOfTime
 
 
 class Captured(AheadOfTime):
-    """A function compiled whole. One that seeds the random stream itself is compared with eager,
-    whose numbers are not PyTorch's.
+    """A function compiled whole, numbers and sizes that only data tells included. One that seeds
+    the random stream itself is compared with eager, whose numbers are not PyTorch's.
     """
+
+    settings = {"capture_scalar_outputs": True, "capture_dynamic_output_shape_ops": True}
 
     def __init__(self, taeda: ModuleType, function: Callable, has_values: bool) -> None:
         super().__init__(taeda, function, has_values=has_values)
@@ -24,7 +26,8 @@ class Captured(AheadOfTime):
             with self.taeda.no_grad():
                 want = self.function(*own_args, **own_kwargs)
             self.draws |= seeded.called
-        got = self.compiled(*args, **kwargs)
+        with self.taeda._dynamo.config.patch(self.settings):
+            got = self.compiled(*args, **kwargs)
         if self.draws and self.has_values:
             self.check_bits(want, got)
         return got

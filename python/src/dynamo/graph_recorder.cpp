@@ -197,12 +197,21 @@ void GraphRecorder::record_call(PyObject* function, PyObject* args, PyObject* re
   record(function, args, nullptr, result);
 }
 
+// Values were asked of a tensor that has none: with those of the program the call does well.
+static bool asks_for_values(PyObject* exception) {
+  if (!PyErr_GivenExceptionMatches(exception, PyExc_NotImplementedError)) return false;
+  const Ref text(PyObject_Str(exception));
+  if (!text) PyErr_Clear();
+  const char* message = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  return message && std::strstr(message, "Cannot copy out of meta tensor");
+}
+
 bool GraphRecorder::is_data_dependent(PyObject* exception) const {
   const Natively natively(*this);
   static PyObject* const classes = attribute_of("taeda.compiler._capture", "DATA_DEPENDENT");
   const int is_one = PyObject_IsInstance(exception, classes);
   if (is_one < 0) PyErr_Clear();
-  return is_one == 1 || !break_reason_.empty();
+  return is_one == 1 || !break_reason_.empty() || asks_for_values(exception);
 }
 
 // Functions of the package and reads of attributes that give None do nothing else.
