@@ -3,6 +3,7 @@
 #include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/dynamo/evaluator/session.h"
 
 namespace taeda::dynamo {
 
@@ -24,10 +25,14 @@ std::string plain(PyObject* text) {
 }  // namespace
 
 // PyImport_ImportModule asks the builtins of the frame that runs, which a program may have
-// replaced.
+// replaced; and imports run code, which is none of the program's.
 PyObject* imported_module(const char* name) {
   Owned text(PyUnicode_InternFromString(name));
-  Owned all(text ? Py_BuildValue("(s)", "*") : nullptr);
+  if (!text) return nullptr;
+  if (PyObject* known = PyImport_GetModule(text.get())) return known;
+  if (PyErr_Occurred()) return nullptr;
+  const SessionScope natively(nullptr);
+  Owned all(Py_BuildValue("(s)", "*"));
   if (!all) return nullptr;
   return PyImport_ImportModuleLevelObject(text.get(), nullptr, nullptr, all.get(), 0);
 }
