@@ -16,8 +16,8 @@ pytestmark = pytest.mark.skipif(NAME != "taeda", reason="the pages are about Tae
 
 
 def marked(page):
-    """A page whose snippets call a C++ compiler takes half a minute."""
-    marks = [pytest.mark.slow] if page.stem == "custom_operators_cpp" else []
+    """Pages whose snippets call a C++ compiler, or train, take ten seconds and more."""
+    marks = [pytest.mark.slow] if page.stem in ("custom_operators_cpp", "train_a_model") else []
     return pytest.param(page, marks=marks, id=page.stem)
 
 
