@@ -6,6 +6,7 @@ A program is made from its number, so a number that differs can be looked at wit
 """
 
 import argparse
+import concurrent.futures
 import copy
 import multiprocessing
 import random
@@ -452,8 +453,10 @@ def main():
         return 0
     jobs = [(options.first + i, options.backend) for i in range(options.count)]
     failures = 0
-    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
-        for number, found in pool.imap(run, jobs, chunksize=16):
+    # Unlike a Pool, which waits for good, an executor raises where a process died.
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(options.jobs, context) as pool:
+        for number, found in pool.map(run, jobs, chunksize=16):
             if found is not None:
                 failures += 1
                 print(f"program {number}: {found}", flush=True)

@@ -7,6 +7,7 @@ A model is made from its number, so a number that differs can be looked at with 
 """
 
 import argparse
+import concurrent.futures
 import copy
 import importlib
 import multiprocessing
@@ -268,8 +269,10 @@ def main():
         return 0
     jobs = [(given.first + i, given.backend, options) for i in range(given.count)]
     failures = 0
-    with multiprocessing.get_context("spawn").Pool(given.jobs) as pool:
-        for number, found in pool.imap(run, jobs, chunksize=8):
+    # Unlike a Pool, which waits for good, an executor raises where a process died.
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(given.jobs, context) as pool:
+        for number, found in pool.map(run, jobs, chunksize=8):
             if found is not None:
                 failures += 1
                 print(f"model {number}: {found}", flush=True)

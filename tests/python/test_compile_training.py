@@ -4,6 +4,8 @@ import copy
 import gc
 import importlib
 import os
+import subprocess
+import sys
 import threading
 
 import compile_models
@@ -436,6 +438,15 @@ def test_random_models(first):
     options = {"options": {"native": "never"}}
     found = {n: compile_models.run((n, "inductor", options))[1] for n in range(first, first + 20)}
     assert {n: text for n, text in found.items() if text} == {}
+
+
+def test_python_memory_is_asked_for_under_the_lock():
+    """Python's checked allocator stops a program that calls it without the lock."""
+    command = [sys.executable, compile_models.__file__, "--show", "5000"]
+    environment = {**os.environ, "PYTHONMALLOC": "debug"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines()[-1] == "None", done.stdout[-2000:]
 
 
 @pytest.mark.full

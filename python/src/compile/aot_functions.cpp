@@ -217,9 +217,9 @@ PyMethodDef aot_functions[] = {
 }  // namespace
 
 void mark_changing_sizes(const Tensor& t, const std::vector<int64_t>& dims) {
+  const GilHold gil;
   static PyObject* const name =
       checked(PyUnicode_InternFromString("_dynamo_propagated_dynamic_indices"));
-  const GilHold gil;
   const Ref marks(checked(PySet_New(nullptr)));
   for (const int64_t d : dims) {
     const Ref index(checked(PyLong_FromLongLong(d)));
