@@ -347,19 +347,12 @@ std::string GuardProgram::text(const Check& check) const {
 
 namespace {
 
-uint64_t version_of(PyObject* dict) {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
-#pragma GCC diagnostic pop
-}
-
 bool is_pair(const Check& check) {
   return check.kind == Check::Kind::Same || check.kind == Check::Kind::Distinct ||
          check.kind == Check::Kind::AbsentKey;
 }
 
-// Whether the outcome of a check of a stable path follows from the versions of dicts.
+// Whether the outcome of a check of a stable path follows from unchanged dicts.
 bool is_decided_by_dicts(Check::Kind kind, PyObject* value) {
   using Kind = Check::Kind;
   switch (kind) {
@@ -498,7 +491,9 @@ void GuardProgram::set_witness(const std::vector<PyObject*>& values) const {
       const bool is_owned = sources[i].step == Step::InstanceDict;
       PyObject** place = is_owned ? _PyObject_GetDictPtr(values[sources[i].parent]) : nullptr;
       if (is_owned && place == nullptr) return;
-      part.marks.push_back({place, value, version_of(value)});
+      std::optional<DictMark> mark = DictMark::of(value);
+      if (!mark) return;
+      part.marks.push_back({place, std::move(*mark)});
     }
     const auto [begin, end] = first_check_[i];
     for (int c = begin; c < end; ++c) {
@@ -547,8 +542,8 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
   for (const Witness::Part& part : witness.parts) {
     if (is_changed(part)) continue;
     for (const Witness::Mark& mark : part.marks) {
-      if (mark.place != nullptr && *mark.place != mark.dict) return false;
-      if (version_of(mark.dict) != mark.version) return false;
+      if (mark.place != nullptr && *mark.place != mark.dict.dict()) return false;
+      if (!mark.dict.is_unchanged()) return false;
     }
   }
   for (const Witness::Part& part : witness.parts) {
@@ -578,9 +573,6 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
   return check_numbers(values, nullptr);
 }
 
-// Since 3.13 attributes are written without a new version of their dict.
-constexpr bool kHasVersions = PY_VERSION_HEX < 0x030D0000;
-
 bool GuardProgram::follow_all(PyObject* const* const* frames, std::vector<PyObject*>& values,
                               std::vector<Owned>& held) const {
   held.clear();
@@ -607,7 +599,7 @@ bool GuardProgram::run(PyObject* const* const* frames, std::vector<PyObject*>& v
     }
   }
   if (!check_numbers(values, reason)) return false;
-  if (kHasVersions) set_witness(values);
+  set_witness(values);
   return true;
 }
 

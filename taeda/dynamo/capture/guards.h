@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "taeda/core/tensor.h"
+#include "taeda/dynamo/capture/dict_mark.h"
 #include "taeda/dynamo/capture/source.h"
 #include "taeda/fx/shapes/shape_env.h"
 
@@ -32,7 +33,7 @@ struct TensorGuard {
 // The guard of a tensor of at most two dimensions without symbols, as a cache line.
 struct alignas(64) FlatTensor {
   static constexpr size_t kDims = 2;
-  PyObject* object;  // alive while the versions hold
+  PyObject* object;  // alive while the marks hold
   const TensorImpl* impl;
   PyTypeObject* type;
   DType dtype;
@@ -111,18 +112,16 @@ class GuardProgram {
                   std::vector<Owned>& held) const;
 
  private:
-  // Note [Witnesses]: dicts count their changes. A path that leads from a slot or a kept object
-  // through dicts alone is *stable*: while the slot holds the same object and no dict on the way
-  // was changed, its value is the same, and so is the outcome of checks of classes, constants and
-  // items. What was found at the last run that passed is kept as a witness, so that a run of a
-  // module with many parameters compares a number per dict, and looks at classes and tensors. It
-  // keeps no object of the program alive. Dicts of later CPythons than 3.11 do not count all
-  // changes.
+  // Note [Witnesses]: of a dict it is known whether it was changed (Note [Marks of dicts]). A path
+  // that leads from a slot or a kept object through dicts alone is *stable*: while the slot holds
+  // the same object and no dict on the way was changed, its value is the same, and so is the
+  // outcome of checks of classes, constants and items. What was found at the last run that passed
+  // is kept as a witness, so that a run of a module with many parameters looks at a mark per dict,
+  // at classes and at tensors. It keeps no object of the program alive.
   struct Witness {
     struct Mark {
       PyObject** place;  // where its owner has it; null for a dict that is no __dict__
-      PyObject* dict;
-      uint64_t version;
+      DictMark dict;
     };
     // What was found below one slot, or below kept objects.
     struct Part {
@@ -133,7 +132,7 @@ class GuardProgram {
       std::vector<int> checks;  // others that no dict decides
     };
     bool is_set = false;
-    std::vector<PyObject*> values;  // alive while the versions hold
+    std::vector<PyObject*> values;  // alive while the marks hold
     // By slot, in the order of locals_: the object, or a weak reference to it; null where it is
     // neither a constant nor has weak references, and counts as another one at every run.
     std::vector<Owned> tokens;
