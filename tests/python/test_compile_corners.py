@@ -231,3 +231,72 @@ def of_sum(x):
 @pytest.mark.parametrize("program", [of_map, of_kept_map, of_loop, of_zip, of_sum])
 def test_iterators_lose_nothing_at_a_break(program):
     check(program, (X,), (X + 1,))
+
+
+def count_of_graphs(program, calls, backend="eager"):
+    """How many graphs the calls took, whose results were compared."""
+    graphs = []
+
+    def counting(gm, inputs):
+        graphs.append(gm)
+        return t._dynamo.lookup_backend(backend)(gm, inputs)
+
+    fast = t.compile(program, backend=counting)
+    for args in calls:
+        assert is_same(outcome(program, args), outcome(fast, args))
+    return len(graphs)
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize("least", [min, max])
+def test_the_least_and_the_largest_are_expressions(least, backend):
+    def of_two(x, n):
+        return x[: least(n, 4)] * 2
+
+    def of_many(a, b, c):
+        n = max(x.shape[0] for x in (a, b, c))
+        return [t.nn.functional.pad(x, (0, n - x.shape[0])) for x in (a, b, c)]
+
+    x = t.arange(9.0)
+    assert count_of_graphs(of_two, [(x, n) for n in (3, 5, 7, 2, 4, 9, 6)], backend) == 2
+    sizes = [(2, 3, 4), (5, 4, 2), (3, 7, 5), (4, 6, 8), (6, 6, 6)]
+    assert count_of_graphs(of_many, [tuple(map(t.ones, s)) for s in sizes], backend) == 2
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_integers_that_change_have_any_sign(backend):
+    def program(x, n):
+        return x * n + n // 3 + n % 5, x.roll(n) if n > 0 else x
+
+    x = t.arange(6.0)
+    # The first, one symbol for each side of the question, and 0 and 1 where no other fits.
+    assert count_of_graphs(program, [(x, n) for n in (4, 9, 1, 3, 2**20 + 7)], backend) == 2
+    assert count_of_graphs(program, [(x, n) for n in (-4, -9, 0, -1, -(2**20))], backend) == 2
+
+
+def test_divisors_of_any_sign():
+    def program(x, n):
+        return x + 7 // n + 7 % n
+
+    calls = [(t.ones(2), n) for n in (3, -2, -3, 5, 0, 1, -1)]
+    assert count_of_graphs(program, calls) == 2
+
+
+def test_properties_of_a_derived_class():
+    class counted(property):
+        def __init__(self, getter):
+            super().__init__(getter)
+            self.note = "counted"
+
+    class Scale:
+        by = 2
+
+        @counted
+        def double(self):
+            return self.by * 2
+
+    scale = Scale()
+    fast = t.compile(lambda x: x * scale.double, backend="eager", fullgraph=True)
+    assert fast(t.ones(1)).item() == 4
+    Scale.by = 3
+    assert fast(t.ones(1)).item() == 6

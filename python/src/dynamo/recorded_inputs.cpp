@@ -188,8 +188,9 @@ PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::st
   const auto [seen, is_new] = history_.ints.try_emplace(name, value);
   if (!is_new && seen->second != value) history_.changing[name] = true;
   if (!history_.changing.contains(name)) return nullptr;
-  // Symbols are 64 bits wide and are divided by without a check: others stay constants.
-  constexpr int64_t kLeast = 2, kMost = int64_t{1} << 20;
+  // Products of two fit in 64 bits; larger numbers stay constants, as do 0 and 1, which decide
+  // much.
+  constexpr int64_t kMost = int64_t{1} << 31, kLeast = -kMost;
   if (value < kLeast || value > kMost) return nullptr;
   const fx::Expr* symbol =
       env_->create_symbol(value, name, fx::DimDynamic::Dynamic, {}, {kLeast, kMost});

@@ -12,6 +12,13 @@ PyObject* interned(const char* text) { return PyUnicode_InternFromString(text); 
 
 bool is_data_descriptor(PyObject* found) { return Py_TYPE(found)->tp_descr_set != nullptr; }
 
+// Also of a class derived from property that reads as it does.
+bool is_property(PyObject* found) {
+  return PyType_IsSubtype(Py_TYPE(found), &PyProperty_Type) &&
+         Py_TYPE(found)->tp_descr_get == PyProperty_Type.tp_descr_get &&
+         Py_TYPE(found)->tp_descr_set == PyProperty_Type.tp_descr_set;
+}
+
 bool is_named(PyObject* name, const char* text) {
   return PyUnicode_CompareWithASCIIString(name, text) == 0;
 }
@@ -207,7 +214,7 @@ PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, P
     Owned function(import(found, source));
     return object == nullptr ? function.release() : need(PyMethod_New(function.get(), object));
   }
-  if (Py_IS_TYPE(found, &PyProperty_Type)) {
+  if (is_property(found)) {
     if (object == nullptr) return note_outside(found, source, true);
     Owned getter(PyObject_GetAttrString(found, "fget"));
     return call_getter(getter.get(), object);
@@ -267,7 +274,7 @@ PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
   if (is_meta || found == nullptr) {
     auto* object = reinterpret_cast<PyObject*>(type);
     // What a class statement of the metaclass holds.
-    if (of_meta != nullptr && (Py_IS_TYPE(of_meta, &PyProperty_Type) || PyFunction_Check(of_meta) ||
+    if (of_meta != nullptr && (is_property(of_meta) || PyFunction_Check(of_meta) ||
                                Py_TYPE(of_meta)->tp_descr_get == nullptr))
       return bind(of_meta, object, Py_TYPE(type), name);
     if (Py_TYPE(type) != &PyType_Type && found == nullptr && of_meta == nullptr) {
@@ -379,7 +386,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
   }
   PyObject* found = _PyType_Lookup(type, name);
   if (found != nullptr && is_data_descriptor(found)) {
-    Owned method(Py_IS_TYPE(found, &PyProperty_Type)
+    Owned method(is_property(found)
                      ? PyObject_GetAttrString(found, value == nullptr ? "fdel" : "fset")
                      : nullptr);
     static PyObject* const set_name = interned("__set__");

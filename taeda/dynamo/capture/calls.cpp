@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "python/interop/sym_numbers.h"
+#include "python/interop/wrap.h"
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/dynamo/capture/capture.h"
 #include "taeda/dynamo/evaluator/arguments.h"
@@ -181,6 +182,36 @@ PyObject* Capture::call_operator(const Call& call) {
   return need(recorder_.call(call.callable, args.get(), kwargs.get()));
 }
 
+// The least or largest of integers some of which are symbols: an expression of them, where C would
+// compare, and every outcome be a guard. Null for other calls.
+PyObject* Capture::call_extreme(const Call& call) {
+  static PyObject* const least = builtin("min");
+  static PyObject* const largest = builtin("max");
+  if ((call.callable != least && call.callable != largest) || call.names != nullptr) return nullptr;
+  std::vector<PyObject*> values = call.values;
+  Owned made;
+  if (values.size() == 1) {
+    if (PyGen_CheckExact(values[0])) {
+      made = Owned(need(PySequence_List(values[0])));
+      if (is_broken_) return made.release();
+    }
+    PyObject* sequence = made ? made.get() : values[0];
+    if (!PyList_CheckExact(sequence) && !PyTuple_CheckExact(sequence)) return nullptr;
+    PyObject** items = PySequence_Fast_ITEMS(sequence);
+    values.assign(items, items + PySequence_Fast_GET_SIZE(sequence));
+  }
+  const auto is_integer = [](PyObject* o) { return PyLong_CheckExact(o) || python::is_symint(o); };
+  if (!std::all_of(values.begin(), values.end(), is_integer) ||
+      std::none_of(values.begin(), values.end(), python::is_symint))
+    return made ? need(PyObject_CallOneArg(call.callable, made.get())) : nullptr;
+  SymInt result = python::to_symint(values[0]);
+  for (size_t i = 1; i < values.size(); ++i) {
+    const SymInt next = python::to_symint(values[i]);
+    result = call.callable == least ? sym_min(result, next) : sym_max(result, next);
+  }
+  return need(python::wrap(result));
+}
+
 PyObject* Capture::call_native(const Call& call, CallKind kind) {
   static PyObject* const instance_check = imported("_abc", "_abc_instancecheck");
   static PyObject* const subclass_check = imported("_abc", "_abc_subclasscheck");
@@ -196,6 +227,7 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
       throw Break{"the address of an object in a container of the program"};
     open_deep(value);
   }
+  if (PyObject* extreme = call_extreme(call)) return extreme;
   if (kind == CallKind::Mutates && !call.values.empty()) {
     ++writes_;
     if (PyAnySet_Check(call.values[0]) && call.values.size() == 2) {

@@ -1,4 +1,6 @@
 // Shape rules of borders, and the modes of `pad`.
+#include <algorithm>
+
 #include "taeda/ops/functions.h"
 #include "taeda/ops/padding/declarations.h"
 #include "taeda/ops/padding/functions.h"
@@ -125,9 +127,12 @@ OutSpec constant_pad_nd_spec(const Tensor& self, SymIntList pad, const Scalar&) 
                 " resulted in a negative output size, which is invalid. Check dimension ", d,
                 " of your input.");
   }
+  OutSpec spec = bordered_spec(self, sizes);
+  // Of a contiguous tensor the strides are the same either way: whether a symbol is 0 is not asked.
+  const auto is_symbol = [](const SymInt& p) { return p.is_symbolic(); };
+  if (std::any_of(pad.begin(), pad.end(), is_symbol) && self.is_contiguous()) return spec;
   bool has_border = false;
   for (const SymInt& p : pad) has_border |= p > SymInt(0);
-  OutSpec spec = bordered_spec(self, sizes);
   if (has_border) return spec;
   // A copy of a part keeps the order of its memory.
   const Tensor* const inputs[] = {&self};
