@@ -21,6 +21,7 @@ PATHS = (
     "_guards.py",
     "_higher_order_ops",
     "_library",
+    "_logging",
     "_prims.py",
     "_prims_common.py",
     "_subclasses",

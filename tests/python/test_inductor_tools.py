@@ -165,7 +165,7 @@ def test_logs_print_kernels(monkeypatch, capsys):
 
 def test_logs_of_no_stage_are_an_error(monkeypatch):
     monkeypatch.setenv("TAEDA_LOGS", "aot,fussion")
-    with pytest.raises(ValueError, match="no stage 'fussion'; there are aot, fusion, code"):
+    with pytest.raises(ValueError, match=r"no stage 'fussion'; there are .*aot, fusion, code"):
         compile(traced(lambda x: x * 2, X), [X], native="never")
     monkeypatch.setenv("TAEDA_LOGS", "")
     compile(traced(lambda x: x * 2, X), [X], native="never")

@@ -203,12 +203,19 @@ static void put_tensor_meta(PyObject* dict, bool requires_grad) {
   if (PyDict_SetItemString(dict, "tensor_meta", meta.get()) < 0) throw_python_error();
 }
 
+// A capture keeps the place in a file; who looks at it wants the line of code.
+static void put_stack_trace(PyObject* dict, const std::string& trace) {
+  const Ref module(checked(PyImport_ImportModule("taeda.fx._user_frames")));
+  const Ref text(checked(PyObject_CallMethod(module.get(), "with_code", "s", trace.c_str())));
+  if (PyDict_SetItemString(dict, "stack_trace", text.get()) < 0) throw_python_error();
+}
+
 PyObject* meta_dict(fx::Node& node) {
   if (const PythonMeta* meta = python_meta(node)) return meta->dict();
   const Ref dict(checked(PyDict_New()));
   const fx::NodeMeta& known = node.meta();
   if (!known.val.is_none()) put(dict.get(), "val", known.val);
-  if (!known.stack_trace.empty()) put(dict.get(), "stack_trace", fx::Value(known.stack_trace));
+  if (!known.stack_trace.empty()) put_stack_trace(dict.get(), known.stack_trace);
   for (const auto& [key, value] : known.others) {
     if (key == "tensor_meta" && value.is<bool>())
       put_tensor_meta(dict.get(), value.get<bool>());

@@ -22,6 +22,7 @@ from taeda.fx.graph_module import GraphModule
 from taeda.fx.node import map_arg
 from taeda.nn.parameter import Buffer, Parameter
 from taeda.utils import _pytree as pytree
+from taeda.utils._compile_logs import wanted
 from taeda.utils._config_module import functorch_config
 from taeda.utils._config_module import inductor_config as config
 
@@ -248,7 +249,7 @@ def _start(make, gm, example_inputs, native, check):
     if native not in NATIVE_MODES:
         names = ", ".join(f'"{mode}"' for mode in NATIVE_MODES[:-1])
         raise ValueError(f'native is {names} or "{NATIVE_MODES[-1]}", not {native!r}')
-    logs = _logs.wanted()
+    logs = wanted()
     compiled = make(gm, list(example_inputs))
     if check:
         compiled.check()

@@ -1,21 +1,6 @@
-"""TAEDA_LOGS: which stages of the compiler are printed."""
+"""Prints stages of the compiler, as the logs that are wanted say."""
 
-import os
 import sys
-
-# By name: what it prints for a compiled program, from its reports.
-NAMES = ("aot", "fusion", "code", "memory", "timing")
-
-
-def wanted():
-    """The names in TAEDA_LOGS, in the order of the stages; "all" for each."""
-    names = [name.strip() for name in os.environ.get("TAEDA_LOGS", "").split(",") if name.strip()]
-    unknown = sorted({name for name in names if name != "all"} - set(NAMES))
-    if unknown:
-        raise ValueError(
-            f"TAEDA_LOGS has no stage {unknown[0]!r}; there are {', '.join(NAMES)}, and all"
-        )
-    return [name for name in NAMES if name in names or "all" in names]
 
 
 def show(compiled, names, file=None):

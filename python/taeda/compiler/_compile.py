@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import inspect
 import itertools
+import linecache
 import types
 import typing
 import warnings
@@ -23,6 +24,7 @@ from taeda.compiler._module import OptimizedModule
 from taeda.compiler._options import InductorBackend, NamedBackend
 from taeda.compiler._stance import forced_backend
 from taeda.fx.graph_module import GraphModule
+from taeda.utils._compile_logs import is_wanted, print_log
 from taeda.utils._config_module import dynamo_config as config
 
 __all__ = [
@@ -71,8 +73,40 @@ def _count(gm):
     return num_calls
 
 
+def _print_graph(gm):
+    if is_wanted("graph"):
+        print_log("graph", f"captured\n{gm.graph}")
+    if is_wanted("graph_code"):
+        print_log("graph_code", f"captured\n{gm.print_readable(print_output=False)}")
+
+
+def _print_event(what, text, file, line, code):
+    """Prints what a capture tells of itself, where that is wanted."""
+    if what == "break" and is_wanted("graph_breaks"):
+        source = linecache.getline(file, line).strip()
+        print_log("graph_breaks", f"{file}:{line}: {text}\n    {source}")
+    elif what in ("recompile", "limit") and is_wanted("recompiles"):
+        name = code.co_name if code is not None else "?"
+        print_log("recompiles", f"{file}:{line}: {name} is compiled again, because of {text}")
+
+
+def _print_guards(regions, file, line):
+    """Prints the guards of the program that was compiled last, which begins at a line."""
+    here = [guards for at_file, at_line, guards in regions if (at_file, at_line) == (file, line)]
+    for guards in here[-1:]:
+        lines = [f"    {text}" for _, _, text, *_ in guards if text]
+        print_log("guards", "\n".join([f"{file}:{line}", *lines]))
+
+
 def _is_inductor(backend):
     return backend is inductor or isinstance(backend, InductorBackend)
+
+
+def _name_values(gm):
+    """Backends written for captured graphs look for values under PyTorch's name."""
+    for node in gm.graph.nodes:
+        if "val" in node.meta:
+            node.meta["example_value"] = node.meta["val"]
 
 
 def _graph_compiler(context):
@@ -82,10 +116,13 @@ def _graph_compiler(context):
     def compile_graph(graph, inputs, bodies):
         gm = GraphModule(with_bodies(graph, bodies), graph)
         num_calls = _count(gm)
+        _print_graph(gm)
         backend = forced_backend() or context.backend
         if _C._dynamo.compiles_provisionally():
             backend = lookup_backend("aot_eager")
         try:
+            if getattr(backend, "__module__", None) != inductor.__module__:
+                _name_values(gm)
             with measured(num_calls, len(inputs)):
                 compiled = backend(gm, inputs)
                 if not callable(compiled):
@@ -115,10 +152,16 @@ def _tell_callbacks(what):
     (callback_handler.begin if what == "begin" else callback_handler.end)(args)
 
 
-def _counting(context, limit):
-    """Counts what a capture tells of itself; whether it is to be an error."""
+def _counting(context, limit, made):
+    """Counts what a capture tells of itself; whether it is to be an error.
+
+    `made` will hold a weak reference to the callable.
+    """
 
     def note(what, text, file, line, instruction, code):
+        _print_event(what, text, file, line, code)
+        if what == "graph" and is_wanted("guards"):
+            _print_guards(made[0]().guards, file, line)
         if what in ("begin", "end"):
             _tell_callbacks(what)
         elif what == "break":
@@ -166,27 +209,28 @@ def compile_callable(function, context):
 
     fill()
     limit = context.recompile_limit or config.recompile_limit
+    made_as = []
     settings = {
         "compile": _graph_compiler(context),
-        "report": context.report or _counting(context, limit),
+        "report": context.report or _counting(context, limit, made_as),
         "filter": as_filter(context.guard_filter_fn, context.guard_export_fn),
         "fullgraph": context.fullgraph,
         "dynamic": _dynamic(context.dynamic),
         "recompile_limit": limit,
     }
-    if isinstance(function, types.MethodType):
-        inner = _C._dynamo.CompiledCallable(function.__func__, settings)
-        _alive.add(inner)
-        return types.MethodType(inner, function.__self__)
-    if not isinstance(function, types.FunctionType):
-        inner = _C._dynamo.CompiledCallable(trampoline, settings)
-        _alive.add(inner)
-        return functools.partial(inner, function)
-    made = _C._dynamo.CompiledCallable(function, settings)
+    is_method = isinstance(function, types.MethodType)
+    is_function = isinstance(function, types.FunctionType)
+    plain = function.__func__ if is_method else function if is_function else trampoline
+    made = _C._dynamo.CompiledCallable(plain, settings)
+    made_as.append(weakref.ref(made))
+    _alive.add(made)
+    if is_method:
+        return types.MethodType(made, function.__self__)
+    if not is_function:
+        return functools.partial(made, function)
     functools.update_wrapper(made, function)
     made._torchdynamo_orig_callable = function
     made.get_compiler_config = lambda: context.compiler_config
-    _alive.add(made)
     return made
 
 

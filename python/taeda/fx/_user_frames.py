@@ -3,6 +3,7 @@
 import dis
 import linecache
 import pathlib
+import re
 
 _PACKAGE = f"{pathlib.Path(__file__).parent}/"
 
@@ -74,3 +75,13 @@ def user_stack(frame):
         f'  File "{file}", line {line}, in {name}\n    {linecache.getline(file, line).strip()}'
         for file, line, name in reversed(entries)
     ).strip()
+
+
+_PLACE = re.compile(r' *File "(.+)", line (\d+), in .+')
+
+
+def with_code(trace):
+    """A stack trace with the code of a last line that has none: captures keep places alone."""
+    found = _PLACE.fullmatch(trace.rpartition("\n")[2])
+    code = linecache.getline(found[1], int(found[2])).strip() if found else ""
+    return f"{trace}\n    {code}\n" if code else trace
