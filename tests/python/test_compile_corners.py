@@ -2,6 +2,8 @@
 
 import collections
 import dataclasses
+import functools
+import inspect
 import subprocess
 import sys
 import types
@@ -300,3 +302,102 @@ def test_properties_of_a_derived_class():
     assert fast(t.ones(1)).item() == 4
     Scale.by = 3
     assert fast(t.ones(1)).item() == 6
+
+
+class Mapped:
+    """Reads its attributes by other names, as configurations do."""
+
+    names = {"width": "hidden_size"}
+
+    def __init__(self):
+        self.hidden_size = 3
+
+    def __getattribute__(self, key):
+        if key != "names" and key in super().__getattribute__("names"):
+            key = super().__getattribute__("names")[key]
+        return super().__getattribute__(key)
+
+
+@dataclasses.dataclass
+class Output(collections.OrderedDict):
+    """Results by name and by place, without those that are None."""
+
+    logits: object = None
+    loss: object = None
+    states: tuple = None
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value is not None:
+                self[field.name] = value
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+        super().__setattr__(key, value)
+
+    def __getitem__(self, key):
+        return dict(self.items())[key] if isinstance(key, str) else tuple(self.values())[key]
+
+
+def test_attributes_that_a_getattribute_does_not_have():
+    mapped = Mapped()
+
+    def program(x):
+        absent = getattr(mapped, "absent", None) is None and not hasattr(mapped, "absent")
+        return x * mapped.width + (1 if absent else 0)
+
+    fast = t.compile(program, backend="eager", fullgraph=True)
+    assert fast(t.ones(2)).tolist() == [4, 4]
+    assert t._dynamo.explain(program)(t.ones(2)).graph_count == 1
+    mapped.hidden_size = 5
+    assert fast(t.ones(2)).tolist() == [6, 6]
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_results_of_a_class_derived_from_ordered_dict(backend):
+    def program(x, has_loss):
+        inner = Output(logits=x * 2, states=(x, x + 1))
+        return inner, Output(logits=inner[0] + 1, loss=inner["logits"].sum() if has_loss else None)
+
+    fast = t.compile(program, backend=backend, fullgraph=True)
+    for has_loss in (False, True):
+        got, expected = fast(t.ones(2), has_loss), program(t.ones(2), has_loss)
+        for one, other in zip(got, expected):
+            assert (
+                type(one) is Output
+                and list(one) == list(other)
+                and vars(one).keys() == vars(other).keys()
+            )
+            assert t.equal(one.logits, other.logits) and one.logits is one["logits"] is one[0]
+            assert (one.loss is None) == (other.loss is None)
+
+
+def test_a_partial_with_keywords_lives_on_behind_a_break():
+    def scaled(x, by, plus):
+        return x * by + plus
+
+    def program(x):
+        chosen = functools.partial(scaled, by=3, plus=x)
+        t._dynamo.graph_break()
+        return chosen(x), chosen.keywords["by"], chosen.args
+
+    assert is_same(
+        outcome(program, (t.ones(2),)), outcome(t.compile(program, backend="eager"), (t.ones(2),))
+    )
+
+
+def test_what_a_function_takes():
+    def inner(x, by=2, *, plus=1):
+        return x * by + plus
+
+    def program(x, function):
+        code = function.__code__
+        names = inspect.signature(function).parameters
+        return (
+            function(x) * len(names) + code.co_varnames.index("by") + (1 if "plus" in names else 0)
+        )
+
+    fast = t.compile(program, backend="eager", fullgraph=True)
+    assert t.equal(fast(t.ones(2), inner), program(t.ones(2), inner))
+    assert t._dynamo.explain(program)(t.ones(2), inner).graph_count == 1

@@ -1,5 +1,6 @@
 """What the capture of frames asks of Python: fake modes, and errors by which data decides."""
 
+import functools
 import re
 import warnings
 
@@ -23,6 +24,7 @@ __all__ = [
     "make_body",
     "make_exception",
     "make_fake_mode",
+    "make_partial",
     "on_plain_tensors",
     "replays_writes",
     "with_bodies",
@@ -138,6 +140,10 @@ def on_plain_tensors(function):
             return function(*args)
 
     return run
+
+
+def make_partial(function, args, keywords):
+    return functools.partial(function, *args, **keywords)
 
 
 def make_exception(kind, args, attributes):

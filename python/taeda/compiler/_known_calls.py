@@ -10,6 +10,7 @@ import builtins
 import cmath
 import collections
 import functools
+import inspect
 import itertools
 import math
 import operator
@@ -279,6 +280,7 @@ def kinds():
         table[function] = UNKNOWN
     table[_C._dynamo.set_fails_at_breaks] = SETS_OWN_MODE
     table[collections.namedtuple] = table[overrides._keeps_class] = CONSTANT
+    table[inspect.signature] = CONSTANT
     for name in ("is_capturing", "is_unbacked", "holds_tensor"):
         table[getattr(_C._dynamo, name)] = PURE
     table.update(_noted)

@@ -125,6 +125,7 @@ PyObject* Capture::function_attribute(PyObject* object, PyObject* name) {
     if (!is_immutable(value.get()) && _PyType_Lookup(&PyFunction_Type, name) != nullptr &&
         Py_IS_TYPE(_PyType_Lookup(&PyFunction_Type, name), &PyWrapperDescr_Type))
       return value.release();
+    if (PyCode_Check(value.get())) return value.release();  // functions are known by their code
     if (!is_immutable(value.get())) throw Break{"an attribute of a function"};
     return import(value.get(), sources_.of(Step::Member, find(object)->source, 0, name));
   }
@@ -142,11 +143,12 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
     PyObject* getter = _PyType_Lookup(type, getter_name);
     if (getter == nullptr || !PyFunction_Check(getter))
       throw Break{"a class with a __getattribute__ of its own"};
+    // Looked for now: under an exception a lookup finds nothing, and clears it.
+    static PyObject* const fallback_name = interned("__getattr__");
+    PyObject* fallback = _PyType_Lookup(type, fallback_name);
     try {
       return call_nested(getter, {object, name});
     } catch (const Raised&) {
-      static PyObject* const fallback_name = interned("__getattr__");
-      PyObject* fallback = _PyType_Lookup(type, fallback_name);
       if (!PyErr_ExceptionMatches(PyExc_AttributeError) || fallback == nullptr || is_broken_) throw;
       PyErr_Clear();
       return call_nested(fallback, {object, name});

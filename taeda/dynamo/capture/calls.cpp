@@ -492,8 +492,8 @@ PyObject* Capture::call_class(const Call& call) {
   const PyTypeObject* base = type;
   while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
   if (base != &PyBaseObject_Type && base != &PyTuple_Type && base != &PyDict_Type &&
-      base != &PyList_Type && base != &PyLong_Type && base != &PyUnicode_Type &&
-      base != reinterpret_cast<PyTypeObject*>(PyExc_Exception))
+      base != &PyODict_Type && base != &PyList_Type && base != &PyLong_Type &&
+      base != &PyUnicode_Type && base != reinterpret_cast<PyTypeObject*>(PyExc_Exception))
     throw Break{"call of the class " + name_of(call.callable)};
   // What C copies is there.
   if (base != &PyBaseObject_Type)

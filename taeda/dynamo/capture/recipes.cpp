@@ -346,14 +346,10 @@ class Recipes {
       Owned func(need(PyObject_GetAttrString(object, "func")));
       Owned args(need(PyObject_GetAttrString(object, "args")));
       Owned keywords(need(PyObject_GetAttrString(object, "keywords")));
-      if (PyDict_GET_SIZE(keywords.get()) == 0) {
-        Action call{.kind = Kind::Call,
-                    .parts = {value(func.get())},
-                    .object = reinterpret_cast<PyObject*>(type)};
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args.get()); ++i)
-          call.parts.push_back(value(PyTuple_GET_ITEM(args.get(), i)));
-        return note(object, add(std::move(call)));
-      }
+      static PyObject* const make = imported("taeda.compiler._capture", "make_partial");
+      for (Owned* part : {&func, &args, &keywords}) capture_.keep(part->get());
+      const int of = value(func.get()), given = value(args.get()), named = value(keywords.get());
+      return note(object, add({.kind = Kind::Call, .parts = {of, given, named}, .object = make}));
     }
     if (!PyIter_Check(object) || PyGen_Check(object) || (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
       const auto made = capture_.made_at_.find(object);

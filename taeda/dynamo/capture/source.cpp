@@ -42,6 +42,16 @@ PyObject* imported(const char* module, const char* name) {
   return loaded ? PyObject_GetAttrString(loaded.get(), name) : nullptr;
 }
 
+PyObject* viewed_mapping(PyObject* object) {
+  if (!Py_IS_TYPE(object, &PyDictProxy_Type)) return nullptr;
+  // CPython shows the layout to nobody; it is the same in all versions.
+  struct Proxy {
+    PyObject_HEAD PyObject* mapping;
+  };
+  PyObject* mapping = reinterpret_cast<Proxy*>(object)->mapping;
+  return PyDict_CheckExact(mapping) || PyODict_CheckExact(mapping) ? mapping : nullptr;
+}
+
 int set_dict_item(PyObject* dict, PyObject* key, PyObject* value) {
   return PyODict_Check(dict) ? PyODict_SetItem(dict, key, value) : PyDict_SetItem(dict, key, value);
 }
@@ -104,6 +114,7 @@ std::string Sources::text(int id) const {
     case Step::MethodSelf: return parent() + ".__self__";
     case Step::Grad: return parent() + ".grad";
     case Step::Referent: return parent() + "()";
+    case Step::Viewed: return parent() + ".copy()";
     case Step::Handled: return "sys.exception()";
   }
   return "?";
@@ -185,6 +196,7 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
     case Step::Grad: return grad_of(parent, held);
     case Step::Referent:
       return PyWeakref_CheckRefExact(parent) ? PyWeakref_GET_OBJECT(parent) : nullptr;
+    case Step::Viewed: return viewed_mapping(parent);
   }
   return nullptr;
 }

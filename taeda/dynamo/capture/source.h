@@ -31,6 +31,7 @@ enum class Step : uint8_t {
   MethodSelf,      //
   Grad,            // of a tensor
   Referent,        // of a weak reference
+  Viewed,          // the mapping of a types.MappingProxyType
   Handled,         // the exception that the thread handles
 };
 
@@ -80,6 +81,9 @@ PyTypeObject* deque_type();
 // class of the program does at a write.
 int set_dict_item(PyObject* dict, PyObject* key, PyObject* value);
 int delete_dict_item(PyObject* dict, PyObject* key);
+
+// The dict that a types.MappingProxyType shows, borrowed; null for other objects and mappings.
+PyObject* viewed_mapping(PyObject* object);
 
 // A value of a path from that of its parent, borrowed from it or put into `held`; null where there
 // is none. Runs no code of the program.

@@ -258,6 +258,12 @@ PyObject* Capture::import(PyObject* real, int source) {
     PyObject* method = need(PyMethod_New(function.get(), self.get()));
     return stand_for(real, method, source);
   }
+  if (PyObject* mapping = viewed_mapping(real)) {
+    check(Kind::TypeIs, source, reinterpret_cast<PyObject*>(&PyDictProxy_Type));
+    Owned dict(import(mapping, sources_.of(Step::Viewed, source)));
+    open(dict.get());
+    return stand_for(real, need(PyDictProxy_New(dict.get())), source);
+  }
   check(Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
   if (PyCell_Check(real)) return note_outside(real, source);
   if (!is_plain_instance(Py_TYPE(real))) return note_outside(real, source, /*is_opaque=*/true);

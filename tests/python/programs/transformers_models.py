@@ -1,11 +1,13 @@
 """Models of transformers with random weights, under whatever `import torch` gives.
 
-    python transformers_models.py <folder> [model...]
+    [COMPILED=backend] python transformers_models.py <folder> [model...]
 
 Writes <model>.npz for each: outputs, the gradients of all parameters, tokens that were generated.
-Saves the model, loads it again and asserts that its outputs are the same.
+Saves the model, loads it again and asserts that its outputs are the same. With COMPILED the model
+is compiled by a backend; breaks of its graphs are printed.
 """
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -130,6 +132,9 @@ def tensors_of(prefix, value):
 def run(name):
     torch.manual_seed(0)
     model, inputs, prompt = MODELS[name]()
+    backend = os.environ.get("COMPILED")
+    if backend:
+        model.compile(backend=backend)
     model.train()
     trained = model(**inputs)
     model.eval()
@@ -144,6 +149,11 @@ def run(name):
         found["beams"] = model.generate(prompt, max_new_tokens=6, num_beams=3, do_sample=False)
         torch.manual_seed(1)
         found["sampled"] = model.generate(prompt, max_new_tokens=6, do_sample=True, top_k=20)
+    if backend:
+        from torch._dynamo.utils import counters
+
+        print(name, counters["stats"]["unique_graphs"], *counters["graph_break"], sep="; ")
+        counters.clear()
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         again = type(model).from_pretrained(folder).eval()
