@@ -105,16 +105,21 @@ void CompiledGraph::Parts::bind_symbols() {
     std::optional<SymbolBinding> found;
     const auto look = [&](const Expr* number, size_t input, int dim) {
       if (!number || (found && found->scale == 1 && found->offset == 0)) return;
+      if (number->kind == SymKind::Float) {
+        if (number == symbol) found = {input, dim, 1, 0};
+        return;
+      }
       const symbolic::Affine form = symbolic::affine_of(*program->pool, number);
       if (form.form != symbol || form.scale <= 0) return;
       if (!found || number == symbol) found = {input, dim, form.scale, form.offset};
     };
     for (size_t i = 0; i < program->inputs.size(); ++i) {
       const Program::Input& input = program->inputs[i];
-      look(input.number, i, -1);
+      look(input.number, i, SymbolBinding::kItself);
       if (input.value < 0) continue;
       const Place& sizes = program->values[input.value].geometry.sizes;
       for (size_t d = 0; d < sizes.size(); ++d) look(sizes[d], i, static_cast<int>(d));
+      look(program->values[input.value].geometry.offset, i, SymbolBinding::kOffset);
     }
     TAEDA_CHECK_NOT_IMPLEMENTED(found, "no input has the size ", symbolic::text_of(symbol));
     bindings.push_back(*found);

@@ -36,7 +36,8 @@ struct PlanStep {
 // Where a symbol's value comes from: a number of an input that is scale * symbol + offset.
 struct SymbolBinding {
   size_t input;
-  int dim;  // of the sizes; -1 for an integer itself
+  static constexpr int kItself = -1, kOffset = -2;
+  int dim;  // of the sizes; kItself for an integer, kOffset for the tensor's place in its storage
   int64_t scale = 1, offset = 0;
 };
 

@@ -4,6 +4,7 @@
 // the plan keeps for its next run; as many states exist as runs were under way at once. So a run
 // allocates its arena and its outputs, and calls allocate what they return.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "taeda/autograd/grad_mode.h"
@@ -170,8 +171,16 @@ void Run::take_inputs(const std::vector<Value>& inputs) {
                    program_.inputs.size(), " inputs was given ", inputs.size());
   for (size_t s = 0; s < plan_.bindings.size(); ++s) {
     const auto [input, dim, scale, offset] = plan_.bindings[s];
-    const int64_t number =
-        dim < 0 ? inputs[input].to_int() : checked_input(inputs[input], input).sizes()[dim];
+    if (program_.symbols[s]->kind == SymKind::Float) {
+      state_.symbols[s] = std::bit_cast<int64_t>(inputs[input].to_double());
+      continue;
+    }
+    const auto number_of = [&, input = input, dim = dim] {
+      if (dim == SymbolBinding::kItself) return inputs[input].to_int();
+      const Tensor& t = checked_input(inputs[input], input);
+      return dim == SymbolBinding::kOffset ? t.storage_offset() : t.sizes()[dim];
+    };
+    const int64_t number = number_of();
     // Sizes that no value of the symbol gives are refused below, where sizes are compared.
     state_.symbols[s] = (number - offset) / scale;
   }
@@ -205,7 +214,9 @@ void Run::take_inputs(const std::vector<Value>& inputs) {
 
 bool Run::has_unforeseen_zero() const {
   for (size_t s = 0; s < state_.symbols.size(); ++s)
-    if (state_.symbols[s] == 0 && program_.symbols[s]->range.lo > 0) return true;
+    if (state_.symbols[s] == 0 && program_.symbols[s]->kind != SymKind::Float &&
+        program_.symbols[s]->range.lo > 0)
+      return true;
   return false;
 }
 
@@ -253,7 +264,8 @@ Tensor Run::tensor_of(int index) {
 
 Value Run::argument(const CallArgument& given) {
   if (given.tensor >= 0) return tensor_of(given.tensor);
-  if (given.number) return plan_.call_numbers.at(given.number)(state_.symbols.data());
+  if (given.number)
+    return number_value(given.number, plan_.call_numbers.at(given.number)(state_.symbols.data()));
   if (!given.is_list) return given.constant;
   auto list = std::make_shared<Value::List>();
   for (const CallArgument& item : given.list) list->push_back(argument(item));
@@ -350,7 +362,7 @@ std::vector<Value> Run::results() {
     if (result.value >= 0)
       all.push_back(tensor_of(result.value));
     else if (result.number)
-      all.push_back(state_.layout->numbers[i]);
+      all.push_back(number_value(result.number, state_.layout->numbers[i]));
     else
       all.push_back(result.constant);
   }
