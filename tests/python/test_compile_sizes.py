@@ -113,6 +113,33 @@ def test_a_write_into_an_input_with_gaps():
         assert whole[:, -1].eq(1).all()
 
 
+NUMBERS = [
+    ("a factor", lambda x, n: x * n),
+    ("the start of a slice", lambda x, n: x[n : n + 3] * 2),
+    ("an index", lambda x, n: x[n] * 2),
+    ("a position in a cache", lambda x, n: x.index_fill(0, taeda.tensor([0]), 0.5)[: n + 1].sum(0)),
+]
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize("function", [n[1] for n in NUMBERS], ids=[n[0] for n in NUMBERS])
+def test_numbers_that_begin_at_zero(function, backend):
+    counter = CompileCounterWithBackend(backend)
+    compiled = taeda.compile(function, backend=counter)
+    x = taeda.randn(9, 2)
+    for n in range(5):
+        taeda.testing.assert_close(compiled(x, n), function(x, n))
+    assert counter.frame_count == 2
+
+
+def test_floats_that_pass_one():
+    counter = CompileCounterWithBackend("inductor")
+    compiled = taeda.compile(lambda x, f: x * f, backend=counter)
+    for f in (0.5, 1.0, 1.5, 0.0, 2.0):
+        assert compiled(taeda.ones(2), f).tolist() == [f, f]
+    assert counter.frame_count == 2
+
+
 def test_no_root_of_a_negative_number():
     compiled = taeda.compile(lambda x, n: x * math.sqrt(n), backend="eager")
     for n in (4, 9, 16):

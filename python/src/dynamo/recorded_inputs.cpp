@@ -157,9 +157,7 @@ PyObject* GraphRecorder::import_float(PyObject* real, int source, const std::str
   const double value = PyFloat_AS_DOUBLE(real);
   const auto [seen, is_new] = history_.floats.try_emplace(name, value);
   if (!is_new && seen->second != value) history_.changing[name] = true;
-  // Those that decide much (none, all, no number) stay constants.
-  if (!history_.changing.contains(name) || !std::isfinite(value) || value == 0 || value == 1)
-    return nullptr;
+  if (!history_.changing.contains(name) || !std::isfinite(value)) return nullptr;
   Ref object(checked(wrap_number(env_, env_->create_float_symbol(value, name))));
   const auto& node = sym_node_of(object.get());
   return add_number(real, source, name, dispatch::Value(node), std::move(object));
@@ -192,13 +190,11 @@ PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::st
   const auto [seen, is_new] = history_.ints.try_emplace(name, value);
   if (!is_new && seen->second != value) history_.changing[name] = true;
   if (!history_.changing.contains(name)) return nullptr;
-  // Products of two fit in 64 bits; larger numbers stay constants, as do 0 and 1, which decide
-  // much.
+  // Products of two fit in 64 bits; larger numbers stay constants.
   constexpr int64_t kMost = int64_t{1} << 31, kLeast = -kMost;
   if (value < kLeast || value > kMost) return nullptr;
   const fx::Expr* symbol =
       env_->create_symbol(value, name, fx::DimDynamic::Dynamic, {}, {kLeast, kMost});
-  if (symbol->is_constant()) return nullptr;
   const SymInt number = env_->symint(symbol);
   return add_number(real, source, name, dispatch::Value(number), Ref(checked(wrap(number))));
 }

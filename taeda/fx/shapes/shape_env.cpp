@@ -33,8 +33,10 @@ const Expr* ShapeEnv::create_symbol(int64_t hint, const std::string& source, Dim
     if (constraint.kind == DimConstraint::Kind::Strict) constrain_range(u, constraint.range);
     return u;
   }
-  if (settings_.specialize_zero_one && range.lo >= 0) range.lo = std::max<int64_t>(range.lo, 2);
-  const bool is_special = settings_.specialize_zero_one && (hint == 0 || hint == 1);
+  // Sizes 0 and 1 decide much; a number that may be negative is no size.
+  const bool is_size = range.lo >= 0;
+  const bool is_special = settings_.specialize_zero_one && is_size && (hint == 0 || hint == 1);
+  if (settings_.specialize_zero_one && is_size) range.lo = std::max<int64_t>(range.lo, 2);
   if (constraint.kind == DimConstraint::Kind::Strict) {
     if (!constraint.range.has(hint))
       throw ConstraintViolation(str(hint, " not in range [", constraint.range.lo, ", ",
