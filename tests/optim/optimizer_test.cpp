@@ -53,6 +53,7 @@ TEST(Optimizer, TheFirstStepOfAdamIsTheRate) {
 TEST(Optimizer, AdagradDividesByTheSum) {
   Tensor w = weight(1);
   Adagrad adagrad({w}, AdagradOptions(0.1).lr_decay(1).eps(0));
+  EXPECT_DOUBLE_EQ(adagrad.state_of(w)->sum().item<double>(), 0);
   give_gradient(w, 3);
   adagrad.step();
   EXPECT_NEAR(w.item<double>(), 0.9, 1e-12);
