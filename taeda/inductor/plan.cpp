@@ -99,22 +99,34 @@ void CompiledGraph::Parts::make_steps() {
   seconds.emplace_back("write", watch.lap());
 }
 
-// A number that is the symbol itself is preferred to one that it is a part of.
+// A number that is the symbol itself is preferred to one that it is a part of, and sizes are to
+// strides and storage offsets, which no check compares.
 void CompiledGraph::Parts::bind_symbols() {
+  using Part = SymbolBinding::Part;
   for (const Expr* symbol : program->symbols) {
     std::optional<SymbolBinding> found;
-    const auto look = [&](const Expr* number, size_t input, int dim) {
+    const auto look = [&](const Expr* number, size_t input, Part part, size_t dim) {
       if (!number || (found && found->scale == 1 && found->offset == 0)) return;
       const symbolic::Affine form = symbolic::affine_of(*program->pool, number);
       if (form.form != symbol || form.scale <= 0) return;
-      if (!found || number == symbol) found = {input, dim, form.scale, form.offset};
+      if (!found || number == symbol) found = {input, part, dim, form.scale, form.offset};
+    };
+    const auto look_at_all = [&](const Place& numbers, size_t input, Part part) {
+      for (size_t d = 0; d < numbers.size(); ++d) look(numbers[d], input, part, d);
+    };
+    const auto geometry_of = [&](size_t i) -> const Geometry* {
+      const int value = program->inputs[i].value;
+      return value < 0 ? nullptr : &program->values[value].geometry;
     };
     for (size_t i = 0; i < program->inputs.size(); ++i) {
-      const Program::Input& input = program->inputs[i];
-      look(input.number, i, -1);
-      if (input.value < 0) continue;
-      const Place& sizes = program->values[input.value].geometry.sizes;
-      for (size_t d = 0; d < sizes.size(); ++d) look(sizes[d], i, static_cast<int>(d));
+      look(program->inputs[i].number, i, Part::Itself, 0);
+      if (const Geometry* g = geometry_of(i)) look_at_all(g->sizes, i, Part::Size);
+    }
+    for (size_t i = 0; !found && i < program->inputs.size(); ++i) {
+      const Geometry* g = geometry_of(i);
+      if (!g) continue;
+      look_at_all(g->strides, i, Part::Stride);
+      look(g->offset, i, Part::StorageOffset, 0);
     }
     TAEDA_CHECK_NOT_IMPLEMENTED(found, "no input has the size ", symbolic::text_of(symbol));
     bindings.push_back(*found);

@@ -35,8 +35,10 @@ struct PlanStep {
 
 // Where a symbol's value comes from: a number of an input that is scale * symbol + offset.
 struct SymbolBinding {
+  enum class Part : uint8_t { Itself, Size, Stride, StorageOffset };
   size_t input;
-  int dim;  // of the sizes; -1 for an integer itself
+  Part part;
+  size_t dim;  // of a size or a stride
   int64_t scale = 1, offset = 0;
 };
 
