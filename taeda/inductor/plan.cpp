@@ -100,35 +100,32 @@ void CompiledGraph::Parts::make_steps() {
 }
 
 // A number that is the symbol itself is preferred to one that it is a part of, and sizes are to
-// strides and storage offsets, which no check compares.
+// strides and offsets, which may differ from those that were traced.
 void CompiledGraph::Parts::bind_symbols() {
-  using Part = SymbolBinding::Part;
   for (const Expr* symbol : program->symbols) {
+    using Of = SymbolBinding::Of;
     std::optional<SymbolBinding> found;
-    const auto look = [&](const Expr* number, size_t input, Part part, size_t dim) {
+    const auto look = [&](const Expr* number, size_t input, Of of, size_t dim) {
       if (!number || (found && found->scale == 1 && found->offset == 0)) return;
       const symbolic::Affine form = symbolic::affine_of(*program->pool, number);
       if (form.form != symbol || form.scale <= 0) return;
-      if (!found || number == symbol) found = {input, part, dim, form.scale, form.offset};
-    };
-    const auto look_at_all = [&](const Place& numbers, size_t input, Part part) {
-      for (size_t d = 0; d < numbers.size(); ++d) look(numbers[d], input, part, d);
-    };
-    const auto geometry_of = [&](size_t i) -> const Geometry* {
-      const int value = program->inputs[i].value;
-      return value < 0 ? nullptr : &program->values[value].geometry;
+      if (!found || number == symbol)
+        found = {input, of, static_cast<int>(dim), form.scale, form.offset};
     };
     for (size_t i = 0; i < program->inputs.size(); ++i) {
-      look(program->inputs[i].number, i, Part::Itself, 0);
-      if (const Geometry* g = geometry_of(i)) look_at_all(g->sizes, i, Part::Size);
+      const Program::Input& input = program->inputs[i];
+      look(input.number, i, Of::Number, 0);
+      if (input.value < 0) continue;
+      const Geometry& g = program->values[input.value].geometry;
+      for (size_t d = 0; d < g.sizes.size(); ++d) look(g.sizes[d], i, Of::Size, d);
     }
     for (size_t i = 0; !found && i < program->inputs.size(); ++i) {
-      const Geometry* g = geometry_of(i);
-      if (!g) continue;
-      look_at_all(g->strides, i, Part::Stride);
-      look(g->offset, i, Part::StorageOffset, 0);
+      if (program->inputs[i].value < 0) continue;
+      const Geometry& g = program->values[program->inputs[i].value].geometry;
+      for (size_t d = 0; d < g.strides.size(); ++d) look(g.strides[d], i, Of::Stride, d);
+      look(g.offset, i, Of::Offset, 0);
     }
-    TAEDA_CHECK_NOT_IMPLEMENTED(found, "no input has the size ", symbolic::text_of(symbol));
+    TAEDA_CHECK_NOT_IMPLEMENTED(found, "no input tells the number ", symbolic::text_of(symbol));
     bindings.push_back(*found);
   }
 }

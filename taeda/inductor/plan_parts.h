@@ -35,10 +35,10 @@ struct PlanStep {
 
 // Where a symbol's value comes from: a number of an input that is scale * symbol + offset.
 struct SymbolBinding {
-  enum class Part : uint8_t { Itself, Size, Stride, StorageOffset };
+  enum class Of : uint8_t { Number, Size, Stride, Offset };
   size_t input;
-  Part part;
-  size_t dim;  // of a size or a stride
+  Of of;
+  int dim = 0;  // of a size or stride
   int64_t scale = 1, offset = 0;
 };
 

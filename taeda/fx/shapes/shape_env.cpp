@@ -152,13 +152,14 @@ const Expr* ShapeEnv::create_size(int64_t hint, const std::string& source, DimDy
 
 ShapeEnv::Geometry ShapeEnv::create_geometry(IntList sizes, IntList strides, int64_t offset,
                                              const std::string& source, Span<DimDynamic> dynamic,
-                                             Span<DimConstraint> constraints) {
+                                             Span<DimConstraint> constraints, bool strides_change) {
   const size_t ndim = sizes.size();
   std::vector<const Expr*> size(ndim), stride(ndim, nullptr);
-  bool is_static = true;
+  bool is_static = !strides_change, is_duck = false;
   for (size_t i = 0; i < ndim; ++i) {
     const DimDynamic how = dynamic.empty() ? DimDynamic::Duck : dynamic[i];
     is_static &= how == DimDynamic::Static;
+    is_duck |= how == DimDynamic::Duck;
     size[i] = create_size(sizes[i], str(source, ".size()[", i, "]"), how,
                           constraints.empty() ? DimConstraint{} : constraints[i]);
   }
@@ -169,7 +170,9 @@ ShapeEnv::Geometry ShapeEnv::create_geometry(IntList sizes, IntList strides, int
     return std::pair(strides[a], b) < std::pair(strides[b], a);
   });
   std::map<int64_t, const Expr*> products{{0, pool_.integer(0)}, {1, pool_.integer(1)}};
-  const DimDynamic how = is_static ? DimDynamic::Static : DimDynamic::Duck;
+  const DimDynamic how = is_static ? DimDynamic::Static
+                         : is_duck ? DimDynamic::Duck
+                                   : DimDynamic::Dynamic;
   for (size_t i : order) {
     auto it = products.find(strides[i]);
     stride[i] = it != products.end()
