@@ -99,29 +99,37 @@ void CompiledGraph::Parts::make_steps() {
   seconds.emplace_back("write", watch.lap());
 }
 
-// A number that is the symbol itself is preferred to one that it is a part of.
+// A number that is the symbol itself is preferred to one that it is a part of, and sizes are to
+// strides and offsets, which may differ from those that were traced.
 void CompiledGraph::Parts::bind_symbols() {
   for (const Expr* symbol : program->symbols) {
+    using Of = SymbolBinding::Of;
     std::optional<SymbolBinding> found;
-    const auto look = [&](const Expr* number, size_t input, int dim) {
+    const auto look = [&](const Expr* number, size_t input, Of of, size_t dim) {
       if (!number || (found && found->scale == 1 && found->offset == 0)) return;
       if (number->kind == SymKind::Float) {
-        if (number == symbol) found = {input, dim, 1, 0};
+        if (number == symbol) found = {input, of, 0, 1, 0};
         return;
       }
       const symbolic::Affine form = symbolic::affine_of(*program->pool, number);
       if (form.form != symbol || form.scale <= 0) return;
-      if (!found || number == symbol) found = {input, dim, form.scale, form.offset};
+      if (!found || number == symbol)
+        found = {input, of, static_cast<int>(dim), form.scale, form.offset};
     };
     for (size_t i = 0; i < program->inputs.size(); ++i) {
       const Program::Input& input = program->inputs[i];
-      look(input.number, i, SymbolBinding::kItself);
+      look(input.number, i, Of::Number, 0);
       if (input.value < 0) continue;
-      const Place& sizes = program->values[input.value].geometry.sizes;
-      for (size_t d = 0; d < sizes.size(); ++d) look(sizes[d], i, static_cast<int>(d));
-      look(program->values[input.value].geometry.offset, i, SymbolBinding::kOffset);
+      const Geometry& g = program->values[input.value].geometry;
+      for (size_t d = 0; d < g.sizes.size(); ++d) look(g.sizes[d], i, Of::Size, d);
     }
-    TAEDA_CHECK_NOT_IMPLEMENTED(found, "no input has the size ", symbolic::text_of(symbol));
+    for (size_t i = 0; !found && i < program->inputs.size(); ++i) {
+      if (program->inputs[i].value < 0) continue;
+      const Geometry& g = program->values[program->inputs[i].value].geometry;
+      for (size_t d = 0; d < g.strides.size(); ++d) look(g.strides[d], i, Of::Stride, d);
+      look(g.offset, i, Of::Offset, 0);
+    }
+    TAEDA_CHECK_NOT_IMPLEMENTED(found, "no input tells the number ", symbolic::text_of(symbol));
     bindings.push_back(*found);
   }
 }

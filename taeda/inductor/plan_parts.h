@@ -35,9 +35,10 @@ struct PlanStep {
 
 // Where a symbol's value comes from: a number of an input that is scale * symbol + offset.
 struct SymbolBinding {
+  enum class Of : uint8_t { Number, Size, Stride, Offset };
   size_t input;
-  static constexpr int kItself = -1, kOffset = -2;
-  int dim;  // of the sizes; kItself for an integer, kOffset for the tensor's place in its storage
+  Of of;
+  int dim = 0;  // of a size or stride
   int64_t scale = 1, offset = 0;
 };
 

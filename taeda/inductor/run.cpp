@@ -105,6 +105,7 @@ class Run {
 
  private:
   const Tensor& checked_input(const Value& given, size_t i) const;
+  int64_t number_of(const SymbolBinding& binding, const Value& input) const;
   // Puts a tensor into the memory of a value, in the layout that was traced.
   void hold(int value, Tensor t);
   Tensor tensor_of(int value);
@@ -166,23 +167,28 @@ void Run::hold(int value, Tensor t) {
   state_.holders[memory] = std::move(t);
 }
 
+int64_t Run::number_of(const SymbolBinding& binding, const Value& input) const {
+  if (binding.of == SymbolBinding::Of::Number) return input.to_int();
+  const Tensor& t = checked_input(input, binding.input);
+  switch (binding.of) {
+    case SymbolBinding::Of::Size: return t.sizes()[binding.dim];
+    case SymbolBinding::Of::Stride: return t.strides()[binding.dim];
+    default: return t.storage_offset();
+  }
+}
+
 void Run::take_inputs(const std::vector<Value>& inputs) {
   TAEDA_CHECK_TYPE(inputs.size() == program_.inputs.size(), "a compiled graph of ",
                    program_.inputs.size(), " inputs was given ", inputs.size());
   for (size_t s = 0; s < plan_.bindings.size(); ++s) {
-    const auto [input, dim, scale, offset] = plan_.bindings[s];
+    const SymbolBinding& binding = plan_.bindings[s];
     if (program_.symbols[s]->kind == SymKind::Float) {
-      state_.symbols[s] = std::bit_cast<int64_t>(inputs[input].to_double());
+      state_.symbols[s] = std::bit_cast<int64_t>(inputs[binding.input].to_double());
       continue;
     }
-    const auto number_of = [&, input = input, dim = dim] {
-      if (dim == SymbolBinding::kItself) return inputs[input].to_int();
-      const Tensor& t = checked_input(inputs[input], input);
-      return dim == SymbolBinding::kOffset ? t.storage_offset() : t.sizes()[dim];
-    };
-    const int64_t number = number_of();
     // Sizes that no value of the symbol gives are refused below, where sizes are compared.
-    state_.symbols[s] = (number - offset) / scale;
+    state_.symbols[s] =
+        (number_of(binding, inputs[binding.input]) - binding.offset) / binding.scale;
   }
   if (!state_.layout || state_.layout->symbols != state_.symbols)
     state_.layout = plan_.layout_of(state_.symbols);

@@ -9,6 +9,7 @@
 #include "python/src/dispatch/overrides.h"
 #include "python/src/dynamo/recorder_parts.h"
 #include "taeda/autograd/forward.h"
+#include "taeda/autograd/saved_hooks.h"
 #include "taeda/base/str.h"
 #include "taeda/core/generator.h"
 #include "taeda/dispatch/levels.h"
@@ -32,6 +33,12 @@ bool has_foreign_modes() {
 }
 
 namespace {
+
+// Whether a region that raised may be run again as it is written. Hooks of saved tensors have seen
+// a part of it, and an exception of theirs, such as the end of a recomputation, is no error of it.
+bool is_repeatable(const Entry& entry) {
+  return entry.is_transactional && !autograd::default_saved_tensor_hooks();
+}
 
 PyObject* dynamo_error(const char* name) {
   const dynamo::SessionScope natively(nullptr);
@@ -371,7 +378,7 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
   if (const auto entry = region.find(slots.data(), values, held)) {
     const RandomStream stream(*entry, values);
     if (entry->run(values, ending)) return RegionRun::Ran;
-    if (!entry->is_transactional) return RegionRun::Raised;
+    if (!is_repeatable(*entry)) return RegionRun::Raised;
     // Nothing of the region happened: the program raises its error itself.
     PyErr_Clear();
     stream.restore();
@@ -459,7 +466,7 @@ PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots,
     Ending ending;
     const RandomStream stream(*entry, values);
     if (entry->run(values, ending)) return ending.value.release();
-    is_failed = !entry->is_transactional;
+    is_failed = !is_repeatable(*entry);
     is_native = !is_failed;
     if (is_native) {
       PyErr_Clear();
