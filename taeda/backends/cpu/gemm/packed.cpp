@@ -198,6 +198,17 @@ struct Sums {
 };
 constexpr int64_t kMaxSumRows = 2048;
 
+// Columns that are finished at a time: their elements stay in the cache next to the core's own
+// until the caller has seen them.
+constexpr int64_t kFinishBytes = 128 << 10;
+
+template <class T>
+int64_t finished_cols(const Kernels<T>& kernels, const Product<T>& p, int64_t rows, int64_t cols) {
+  if (!p.finish.block) return cols;
+  const int64_t fitting = kFinishBytes / (rows * static_cast<int64_t>(sizeof(T)));
+  return std::max<int64_t>(fitting / kernels.nr, 1) * kernels.nr;
+}
+
 // One depth block of the packed operands for one task of the grid. `p` is the chunk of the product,
 // `q` where in the chunk the block starts, `first_q` where in the whole depth the chunk does, and
 // `k` the whole depth.
@@ -209,23 +220,26 @@ void run_task(const Kernels<T>& kernels, const Packed<T>& a, const Packed<T>& b,
   const int64_t all_rows = std::min(grid.rows, p.m - i0), cols = std::min(grid.cols, p.n - j);
   const int64_t mc = balanced(all_rows, kernels.mc, kernels.mr);
   const int64_t depth = a.block_depth(q);
+  const bool is_first = first_q + q == 0, is_last = first_q + q + depth == k;
   for (int64_t i = i0; i < i0 + all_rows; i += mc) {
     const int64_t rows = std::min(mc, i0 + all_rows - i);
-    const Product<T> block = p.block(i, rows, j, cols);
-    // Tasks and row blocks start at tiles, and each row of sums is whole panels wide, so tiles over
-    // the edge overwrite only memory outside every block.
-    const Panels<T> panels{a.at(i, q),
-                           b.at(j, q),
-                           depth,
-                           first_q + q == 0,
-                           first_q + q + depth == k,
-                           sums.data ? sums.data + i * sums.row_stride + j : nullptr,
-                           sums.row_stride};
-    run_tiles(kernels, panels, rows, cols, p.alpha, p.beta, block.c, block.bias);
-    if (!panels.is_last) continue;
-    if (sums.data)
-      kernels.store(rows, cols, panels.sums, sums.row_stride, p.alpha, p.beta, block.c, block.bias);
-    block.finish(rows, cols);
+    const int64_t width = is_last ? finished_cols(kernels, p, rows, cols) : cols;
+    for (int64_t s = j; s < j + cols; s += width) {
+      const int64_t strip = std::min(width, j + cols - s);
+      const Product<T> block = p.block(i, rows, s, strip);
+      // Tasks, row blocks and strips start at tiles, and each row of sums is whole panels wide, so
+      // tiles over the edge overwrite only memory outside every block.
+      const Panels<T> panels{
+          a.at(i, q),     b.at(s, q), depth,
+          is_first,       is_last,    sums.data ? sums.data + i * sums.row_stride + s : nullptr,
+          sums.row_stride};
+      run_tiles(kernels, panels, rows, strip, p.alpha, p.beta, block.c, block.bias);
+      if (!is_last) continue;
+      if (sums.data)
+        kernels.store(rows, strip, panels.sums, sums.row_stride, p.alpha, p.beta, block.c,
+                      block.bias);
+      block.finish(rows, strip);
+    }
   }
 }
 
