@@ -132,21 +132,25 @@ void CompiledGraph::Parts::make_steps() {
 // A number that is the symbol itself is preferred to one that it is a part of.
 void CompiledGraph::Parts::bind_symbols() {
   for (const Expr* symbol : program->symbols) {
+    using Of = SymbolBinding::Of;
     std::optional<SymbolBinding> found;
-    const auto look = [&](const Expr* number, size_t input, int dim) {
+    const auto look = [&](const Expr* number, size_t input, Of of, size_t dim) {
       if (!number || (found && found->scale == 1 && found->offset == 0)) return;
       const symbolic::Affine form = symbolic::affine_of(*program->pool, number);
       if (form.form != symbol || form.scale <= 0) return;
-      if (!found || number == symbol) found = {input, dim, form.scale, form.offset};
+      if (!found || number == symbol)
+        found = {input, of, static_cast<int>(dim), form.scale, form.offset};
     };
     for (size_t i = 0; i < program->inputs.size(); ++i) {
       const Program::Input& input = program->inputs[i];
-      look(input.number, i, -1);
+      look(input.number, i, Of::Number, 0);
       if (input.value < 0) continue;
-      const Place& sizes = program->values[input.value].geometry.sizes;
-      for (size_t d = 0; d < sizes.size(); ++d) look(sizes[d], i, static_cast<int>(d));
+      const Geometry& g = program->values[input.value].geometry;
+      for (size_t d = 0; d < g.sizes.size(); ++d) look(g.sizes[d], i, Of::Size, d);
+      for (size_t d = 0; d < g.strides.size(); ++d) look(g.strides[d], i, Of::Stride, d);
+      look(g.offset, i, Of::Offset, 0);
     }
-    TAEDA_CHECK_NOT_IMPLEMENTED(found, "no input has the size ", symbolic::text_of(symbol));
+    TAEDA_CHECK_NOT_IMPLEMENTED(found, "no input tells the number ", symbolic::text_of(symbol));
     bindings.push_back(*found);
   }
 }

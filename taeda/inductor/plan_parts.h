@@ -57,8 +57,10 @@ struct PlanStep {
 
 // Where a symbol's value comes from: a number of an input that is scale * symbol + offset.
 struct SymbolBinding {
+  enum class Of : uint8_t { Number, Size, Stride, Offset };
   size_t input;
-  int dim;  // of the sizes; -1 for an integer itself
+  Of of;
+  int dim = 0;  // of a size or stride
   int64_t scale = 1, offset = 0;
 };
 

@@ -107,6 +107,7 @@ class Run {
 
  private:
   const Tensor& checked_input(const Value& given, size_t i) const;
+  int64_t number_of(const SymbolBinding& binding, const Value& input) const;
   // Puts a tensor into the memory of a value, in the layout that was traced.
   void hold(int value, Tensor t);
   Tensor tensor_of(int value);
@@ -177,15 +178,24 @@ void Run::hold(int value, Tensor t) {
   state_.holders[memory] = std::move(t);
 }
 
+int64_t Run::number_of(const SymbolBinding& binding, const Value& input) const {
+  if (binding.of == SymbolBinding::Of::Number) return input.to_int();
+  const Tensor& t = checked_input(input, binding.input);
+  switch (binding.of) {
+    case SymbolBinding::Of::Size: return t.sizes()[binding.dim];
+    case SymbolBinding::Of::Stride: return t.strides()[binding.dim];
+    default: return t.storage_offset();
+  }
+}
+
 void Run::take_inputs(const std::vector<Value>& inputs) {
   TAEDA_CHECK_TYPE(inputs.size() == program_.inputs.size(), "a compiled graph of ",
                    program_.inputs.size(), " inputs was given ", inputs.size());
   for (size_t s = 0; s < plan_.bindings.size(); ++s) {
-    const auto [input, dim, scale, offset] = plan_.bindings[s];
-    const int64_t number =
-        dim < 0 ? inputs[input].to_int() : checked_input(inputs[input], input).sizes()[dim];
+    const SymbolBinding& binding = plan_.bindings[s];
     // Sizes that no value of the symbol gives are refused below, where sizes are compared.
-    state_.symbols[s] = (number - offset) / scale;
+    state_.symbols[s] =
+        (number_of(binding, inputs[binding.input]) - binding.offset) / binding.scale;
   }
   if (!state_.layout || state_.layout->symbols != state_.symbols)
     state_.layout = plan_.layout_of(state_.symbols);

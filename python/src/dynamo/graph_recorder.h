@@ -39,7 +39,7 @@ KnownCalls& known_calls();
 // Sizes and numbers of inputs at earlier captures of a region: what differs from one to the next
 // becomes a symbol.
 struct History {
-  std::map<std::string, std::vector<int64_t>> sizes;  // -1: known to change
+  std::map<std::string, std::vector<int64_t>> sizes, strides;  // -1: known to change
   std::map<std::string, int64_t> ints;
   std::map<std::string, double> floats;
   std::map<std::string, bool> changing;
@@ -111,7 +111,13 @@ class GraphRecorder final : public dynamo::Recorder {
     int source;
     uint32_t version = 0;
   };
-  std::vector<fx::DimDynamic> dims_of(const Tensor& t, PyObject* object, const std::string& name);
+  // What of an input's geometry is a symbol.
+  struct Changes {
+    std::vector<fx::DimDynamic> dims;
+    std::vector<bool> is_marked;  // by the program: must not become a constant
+    bool strides = false;         // those that follow from no sizes
+  };
+  Changes changes_of(const Tensor& t, PyObject* object, const std::string& name);
   PyObject* import_float(PyObject* real, int source, const std::string& name);
   PyObject* add_number(PyObject* real, int source, const std::string& name, dispatch::Value value,
                        Ref object);

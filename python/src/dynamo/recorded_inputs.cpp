@@ -40,57 +40,62 @@ bool GraphRecorder::is_told_to_change(const std::string& name) const {
   return found.get() != Py_None;
 }
 
-std::vector<fx::DimDynamic> GraphRecorder::dims_of(const Tensor& t, PyObject* object,
-                                                   const std::string& name) {
+// Remembers the numbers of an input; -1 stands for those that were others before.
+static const std::vector<int64_t>& compare(std::vector<int64_t>& seen, IntList now) {
+  if (seen.size() != now.size()) {
+    seen.assign(now.begin(), now.end());
+  } else {
+    for (size_t d = 0; d < now.size(); ++d)
+      if (seen[d] != now[d]) seen[d] = -1;
+  }
+  return seen;
+}
+
+GraphRecorder::Changes GraphRecorder::changes_of(const Tensor& t, PyObject* object,
+                                                 const std::string& name) {
   using fx::DimDynamic;
   const auto rank = static_cast<size_t>(t.dim());
-  std::vector<DimDynamic> dims(rank,
-                               dynamic_ == Dynamic::Always ? DimDynamic::Duck : DimDynamic::Static);
-  if (is_told_to_change(name)) return std::vector<DimDynamic>(rank, DimDynamic::Duck);
+  // Sizes that are equal by chance stay apart, except where all sizes are symbols from the start.
+  Changes changes{std::vector<DimDynamic>(
+                      rank, dynamic_ == Dynamic::Always ? DimDynamic::Duck : DimDynamic::Static),
+                  std::vector<bool>(rank, false)};
+  std::vector<DimDynamic>& dims = changes.dims;
+  if (is_told_to_change(name)) {
+    dims.assign(rank, DimDynamic::Dynamic);
+    return changes;
+  }
   // Parameters have the sizes they have.
   static PyObject* const parameter = attribute_of("taeda.nn", "Parameter");
   const int is_parameter = PyObject_IsInstance(object, parameter);
   if (is_parameter < 0) throw_python_error();
-  if (is_parameter) return std::vector<DimDynamic>(rank, DimDynamic::Static);
-  std::vector<int64_t>& seen = history_.sizes[name];
-  const bool is_first = seen.empty() && rank > 0;
-  if (is_first || seen.size() != rank) {
-    seen.assign(t.sizes().begin(), t.sizes().end());
-  } else {
-    for (size_t d = 0; d < rank; ++d)
-      if (seen[d] != t.sizes()[d]) seen[d] = -1;
+  if (is_parameter) {
+    dims.assign(rank, DimDynamic::Static);
+    return changes;
   }
+  const std::vector<int64_t>& sizes = compare(history_.sizes[name], t.sizes());
+  const std::vector<int64_t>& strides = compare(history_.strides[name], t.strides());
   if (dynamic_ == Dynamic::WhereChanged)
-    for (size_t d = 0; d < rank; ++d)
-      if (seen[d] == -1) dims[d] = DimDynamic::Duck;
-  const auto mark = [&](const char* attribute, DimDynamic kind) {
-    Ref marked(PyObject_GetAttrString(object, attribute));
-    if (!marked) PyErr_Clear();
-    for (size_t d = 0; marked && d < rank; ++d) {
+    for (size_t d = 0; d < rank; ++d) {
+      if (sizes[d] == -1) dims[d] = DimDynamic::Dynamic;
+      changes.strides |= strides[d] == -1;
+    }
+  const auto marked = [&](const char* attribute, FunctionRef<void(size_t)> use) {
+    Ref indices(PyObject_GetAttrString(object, attribute));
+    if (!indices) PyErr_Clear();
+    for (size_t d = 0; indices && d < rank; ++d) {
       Ref index(checked(PyLong_FromSize_t(d)));
-      if (PySequence_Contains(marked.get(), index.get()) == 1) dims[d] = kind;
+      if (PySequence_Contains(indices.get(), index.get()) == 1) use(d);
     }
   };
   // A compiled program that gave the tensor says that these sizes change.
   if (dynamic_ == Dynamic::WhereChanged)
-    mark("_dynamo_propagated_dynamic_indices", DimDynamic::Duck);
-  if (dynamic_ != Dynamic::Never) mark("_dynamo_dynamic_indices", DimDynamic::Dynamic);
-  return dims;
-}
-
-// Whether the elements lie side by side, in whatever order of the dimensions: then strides are
-// expressions of sizes.
-static bool is_dense(const Tensor& t) {
-  std::vector<std::pair<int64_t, int64_t>> dims;
-  for (size_t d = 0; d < static_cast<size_t>(t.dim()); ++d)
-    if (t.sizes()[d] != 1) dims.emplace_back(t.strides()[d], t.sizes()[d]);
-  std::sort(dims.begin(), dims.end());
-  int64_t expected = 1;
-  for (const auto& [stride, size] : dims) {
-    if (stride != expected) return false;
-    expected *= size;
-  }
-  return true;
+    marked("_dynamo_propagated_dynamic_indices", [&](size_t d) { dims[d] = DimDynamic::Dynamic; });
+  if (dynamic_ != Dynamic::Never)
+    marked("_dynamo_dynamic_indices", [&](size_t d) {
+      dims[d] = DimDynamic::Dynamic;
+      changes.is_marked[d] = true;
+    });
+  return changes;
 }
 
 PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::string& name) {
@@ -100,21 +105,20 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
     throw Break{"a fake tensor of the program"};
   if (t.layout() != Layout::Strided) throw Break{"a tensor that is not strided"};
   if (t.is_conj() || t.is_neg()) throw Break{"a tensor whose values are still to be turned"};
-  std::vector<fx::DimDynamic> dims = dims_of(t, real, name);
-  if (!is_dense(t)) std::fill(dims.begin(), dims.end(), fx::DimDynamic::Static);
-  const bool is_static =
-      std::all_of(dims.begin(), dims.end(), [](auto d) { return d == fx::DimDynamic::Static; });
+  const Changes changes = changes_of(t, real, name);
+  const std::vector<fx::DimDynamic>& dims = changes.dims;
+  const bool is_static = !changes.strides && std::all_of(dims.begin(), dims.end(), [](auto d) {
+    return d == fx::DimDynamic::Static;
+  });
   Tensor fake;
   if (is_static) {
     fake = mode_->from_tensor(t);
   } else {
-    // What the program marked must not become a constant.
     std::vector<fx::DimConstraint> constraints(dims.size());
     for (size_t d = 0; d < dims.size(); ++d)
-      if (dims[d] == fx::DimDynamic::Dynamic)
-        constraints[d].kind = fx::DimConstraint::Kind::Relaxed;
-    const auto g =
-        env_->create_geometry(t.sizes(), t.strides(), t.storage_offset(), name, dims, constraints);
+      if (changes.is_marked[d]) constraints[d].kind = fx::DimConstraint::Kind::Relaxed;
+    const auto g = env_->create_geometry(t.sizes(), t.strides(), t.storage_offset(), name, dims,
+                                         constraints, changes.strides);
     fake = mode_->from_tensor(t, g.sizes, g.strides, g.offset);
     mode_->remember(t, fake);
   }
@@ -153,9 +157,7 @@ PyObject* GraphRecorder::import_float(PyObject* real, int source, const std::str
   const double value = PyFloat_AS_DOUBLE(real);
   const auto [seen, is_new] = history_.floats.try_emplace(name, value);
   if (!is_new && seen->second != value) history_.changing[name] = true;
-  // Those that decide much (none, all, no number) stay constants.
-  if (!history_.changing.contains(name) || !std::isfinite(value) || value == 0 || value == 1)
-    return nullptr;
+  if (!history_.changing.contains(name) || !std::isfinite(value)) return nullptr;
   Ref object(checked(wrap_number(env_, env_->create_float_symbol(value, name))));
   const auto& node = sym_node_of(object.get());
   return add_number(real, source, name, dispatch::Value(node), std::move(object));
@@ -188,13 +190,11 @@ PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::st
   const auto [seen, is_new] = history_.ints.try_emplace(name, value);
   if (!is_new && seen->second != value) history_.changing[name] = true;
   if (!history_.changing.contains(name)) return nullptr;
-  // Products of two fit in 64 bits; larger numbers stay constants, as do 0 and 1, which decide
-  // much.
+  // Products of two fit in 64 bits; larger numbers stay constants.
   constexpr int64_t kMost = int64_t{1} << 31, kLeast = -kMost;
   if (value < kLeast || value > kMost) return nullptr;
   const fx::Expr* symbol =
       env_->create_symbol(value, name, fx::DimDynamic::Dynamic, {}, {kLeast, kMost});
-  if (symbol->is_constant()) return nullptr;
   const SymInt number = env_->symint(symbol);
   return add_number(real, source, name, dispatch::Value(number), Ref(checked(wrap(number))));
 }

@@ -212,6 +212,22 @@ PyObject* Capture::call_extreme(const Call& call) {
   return need(python::wrap(result));
 }
 
+// math.sqrt of a symbol is an expression, where C would ask for its value. Null for other calls.
+PyObject* Capture::call_root(const Call& call) {
+  static PyObject* const root = imported("math", "sqrt");
+  if (call.callable != root || call.names != nullptr || call.values.size() != 1) return nullptr;
+  PyObject* of = call.values[0];
+  if (!python::is_symint(of) && !python::is_symfloat(of)) return nullptr;
+  Owned zero(need(PyLong_FromLong(0)));
+  // Of less than zero there is none: C says so.
+  const int has_root = PyObject_RichCompareBool(of, zero.get(), Py_GE);
+  if (has_root <= 0) return has_root < 0 ? need(nullptr) : nullptr;
+  static PyObject* const operation = imported("taeda._C._fx", "_sym_operation");
+  static PyObject* const name = PyUnicode_InternFromString("sqrt");
+  const SessionScope natively(nullptr);
+  return need(PyObject_CallFunctionObjArgs(operation, name, of, nullptr));
+}
+
 PyObject* Capture::call_native(const Call& call, CallKind kind) {
   static PyObject* const instance_check = imported("_abc", "_abc_instancecheck");
   static PyObject* const subclass_check = imported("_abc", "_abc_subclasscheck");
@@ -228,6 +244,7 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
     open_deep(value);
   }
   if (PyObject* extreme = call_extreme(call)) return extreme;
+  if (PyObject* found = call_root(call)) return found;
   if (kind == CallKind::Mutates && !call.values.empty()) {
     ++writes_;
     if (PyAnySet_Check(call.values[0]) && call.values.size() == 2) {
@@ -435,12 +452,16 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
       PyObject* found = dict_get(values[0], values[1]);
       return Py_NewRef(found != nullptr ? found : count == 3 ? values[2] : Py_None);
     }
-    // A symbolic number is the number it stands for.
-    if (count == 1 &&
-        ((callable == reinterpret_cast<PyObject*>(&PyLong_Type) && python::is_symint(values[0])) ||
-         (callable == reinterpret_cast<PyObject*>(&PyFloat_Type) &&
-          python::is_symfloat(values[0]))))
-      return Py_NewRef(values[0]);
+    // A symbolic number is the number it stands for, and one of the other kind an expression of it.
+    if (count == 1 && (python::is_symint(values[0]) || python::is_symfloat(values[0]))) {
+      const bool is_integer = python::is_symint(values[0]);
+      if (callable == reinterpret_cast<PyObject*>(&PyLong_Type))
+        return is_integer ? Py_NewRef(values[0])
+                          : PyObject_CallMethod(values[0], "__sym_int__", nullptr);
+      if (callable == reinterpret_cast<PyObject*>(&PyFloat_Type))
+        return is_integer ? PyObject_CallMethod(values[0], "__sym_float__", nullptr)
+                          : Py_NewRef(values[0]);
+    }
   }
   is_known = false;
   return nullptr;

@@ -175,6 +175,7 @@ class Capture final : public Capturing {
   PyObject* call_partial(State& state, const Call& call);
   PyObject* call_native(const Call& call, CallKind kind);
   PyObject* call_extreme(const Call& call);
+  PyObject* call_root(const Call& call);
   PyObject* call_builtin(const Call& call, bool& is_known);
   PyObject* call_operator(const Call& call);
   PyObject* call_mode(const Call& call);

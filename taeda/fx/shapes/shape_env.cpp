@@ -33,8 +33,10 @@ const Expr* ShapeEnv::create_symbol(int64_t hint, const std::string& source, Dim
     if (constraint.kind == DimConstraint::Kind::Strict) constrain_range(u, constraint.range);
     return u;
   }
-  if (settings_.specialize_zero_one && range.lo >= 0) range.lo = std::max<int64_t>(range.lo, 2);
-  const bool is_special = settings_.specialize_zero_one && (hint == 0 || hint == 1);
+  // Sizes 0 and 1 decide much; a number that may be negative is no size.
+  const bool is_size = range.lo >= 0;
+  const bool is_special = settings_.specialize_zero_one && is_size && (hint == 0 || hint == 1);
+  if (settings_.specialize_zero_one && is_size) range.lo = std::max<int64_t>(range.lo, 2);
   if (constraint.kind == DimConstraint::Kind::Strict) {
     if (!constraint.range.has(hint))
       throw ConstraintViolation(str(hint, " not in range [", constraint.range.lo, ", ",
@@ -152,13 +154,14 @@ const Expr* ShapeEnv::create_size(int64_t hint, const std::string& source, DimDy
 
 ShapeEnv::Geometry ShapeEnv::create_geometry(IntList sizes, IntList strides, int64_t offset,
                                              const std::string& source, Span<DimDynamic> dynamic,
-                                             Span<DimConstraint> constraints) {
+                                             Span<DimConstraint> constraints, bool strides_change) {
   const size_t ndim = sizes.size();
   std::vector<const Expr*> size(ndim), stride(ndim, nullptr);
-  bool is_static = true;
+  bool is_static = !strides_change, is_duck = false;
   for (size_t i = 0; i < ndim; ++i) {
     const DimDynamic how = dynamic.empty() ? DimDynamic::Duck : dynamic[i];
     is_static &= how == DimDynamic::Static;
+    is_duck |= how == DimDynamic::Duck;
     size[i] = create_size(sizes[i], str(source, ".size()[", i, "]"), how,
                           constraints.empty() ? DimConstraint{} : constraints[i]);
   }
@@ -169,7 +172,9 @@ ShapeEnv::Geometry ShapeEnv::create_geometry(IntList sizes, IntList strides, int
     return std::pair(strides[a], b) < std::pair(strides[b], a);
   });
   std::map<int64_t, const Expr*> products{{0, pool_.integer(0)}, {1, pool_.integer(1)}};
-  const DimDynamic how = is_static ? DimDynamic::Static : DimDynamic::Duck;
+  const DimDynamic how = is_static ? DimDynamic::Static
+                         : is_duck ? DimDynamic::Duck
+                                   : DimDynamic::Dynamic;
   for (size_t i : order) {
     auto it = products.find(strides[i]);
     stride[i] = it != products.end()

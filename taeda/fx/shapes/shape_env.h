@@ -149,10 +149,11 @@ class TAEDA_API ShapeEnv : public RefCounted {
     SymIntVec sizes, strides;
     SymInt offset;
   };
-  // Symbols for sizes; strides and offset are expressions of the sizes where they agree.
+  // Symbols for sizes; strides and offset are expressions of the sizes where they agree. Strides
+  // that agree with none are symbols where a size is one, and where `strides_change`.
   Geometry create_geometry(IntList sizes, IntList strides, int64_t offset,
                            const std::string& source, Span<DimDynamic> dynamic = {},
-                           Span<DimConstraint> constraints = {});
+                           Span<DimConstraint> constraints = {}, bool strides_change = false);
   // The number as an operand of shape rules; plain where the expression is a constant.
   SymInt symint(const Expr* e);
   const Expr* expr(const SymInt& v);

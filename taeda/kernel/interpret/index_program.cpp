@@ -40,6 +40,7 @@ int64_t apply(ExprOp op, int64_t a, int64_t b) {
     case ExprOp::FloatSub: return bits(number(a) - number(b));
     case ExprOp::FloatMul: return bits(number(a) * number(b));
     case ExprOp::FloatDiv: return bits(number(a) / number(b));
+    case ExprOp::FloatPow: return bits(std::pow(number(a), number(b)));
     default: return std::max(a, b);
   }
 }
@@ -131,6 +132,7 @@ void IndexProgram::add(const Expr* e, FunctionRef<int(const Expr*)> place_of) {
     case ExprOp::FloatSub:
     case ExprOp::FloatMul:
     case ExprOp::FloatDiv:
+    case ExprOp::FloatPow:
       // Two operands at a time: few values wait, however long a sum is.
       for (size_t i = 0; i < e->args.size(); ++i) {
         add(e->args[i], place_of);

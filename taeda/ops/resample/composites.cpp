@@ -9,10 +9,17 @@
 namespace taeda::impl {
 namespace {
 
-// A size times a factor, rounded down; symbolic where the factor is a whole number.
+// A size times a factor, rounded down; symbolic where the factor is a quotient by a power of two,
+// with which no product of sizes is rounded.
 SymInt scaled_size(const SymInt& size, double factor) {
-  if (size.is_symbolic() && std::floor(factor) == factor)
-    return size * SymInt(Scalar(factor).to_int());
+  constexpr double kMost = 1024, kParts = 1024;
+  if (size.is_symbolic() && std::abs(factor) <= kMost &&
+      std::floor(factor * kParts) == factor * kParts) {
+    int64_t parts = 1;
+    while (std::floor(factor * static_cast<double>(parts)) != factor * static_cast<double>(parts))
+      parts *= 2;
+    return size * SymInt(static_cast<int64_t>(factor * static_cast<double>(parts))) / SymInt(parts);
+  }
   return SymInt(Scalar(std::floor(static_cast<double>(size.expect_int()) * factor)).to_int());
 }
 

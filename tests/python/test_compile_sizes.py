@@ -1,0 +1,148 @@
+"""Sizes, strides and numbers made of them that change between calls: one graph more, no further one."""
+
+import math
+
+import pytest
+from taeda._dynamo.testing import CompileCounterWithBackend
+
+import taeda
+
+SIZES = (5, 7, 9, 12)
+
+
+def slices(n):
+    return (taeda.randn(4, n)[:, :-1],)
+
+
+def shifted(n):
+    tokens = taeda.randn(4, n)
+    return tokens[:, :-1], tokens[:, 1:]
+
+
+def columns(n):
+    return (taeda.randn(n, 8)[:, :6],)
+
+
+def steps(n):
+    return (taeda.randn(n, 2 * n)[::2, 1::2],)
+
+
+def expanded(n):
+    return (taeda.randn(1, n).expand(4, n),)
+
+
+def rows(n):
+    return (taeda.randn(n, 4),)
+
+
+def squares(n):
+    return (taeda.randn(n * n, 4),)
+
+
+def pictures(n):
+    return (taeda.randn(n % 3 + 1, n, n, 2),)
+
+
+def signals(n):
+    return (taeda.randn(1, 2, n),)
+
+
+def wide_rows(n):
+    """The same sizes, further apart."""
+    return (taeda.randn(4, n)[:, :3],)
+
+
+def windows(x):
+    batch, height, width = x.shape[0], x.shape[1], x.shape[2]
+    parts = x.view(batch * height, width, -1)
+    return parts.view(int(parts.shape[0] / (height * 2 / 2)), height, width, -1) + 1
+
+
+PROGRAMS = [
+    ("a slice", slices, lambda x: x.sin() + 1),
+    ("a text and what follows", shifted, lambda x, y: x.sin() * y),
+    ("columns", columns, lambda x: taeda.nn.functional.layer_norm(x, (6,))),
+    ("steps", steps, lambda x: x.sin().t().flatten().cumsum(0)),
+    ("expanded", expanded, lambda x: x * 2),
+    ("strides alone", wide_rows, lambda x: x.exp().sum(1)),
+    ("equal sizes", lambda n: (taeda.randn(n, n + (n > 7)),), lambda x: x.cos()),
+    ("a truncated product", rows, lambda x: x[: int(x.shape[0] * 0.5)] * 2),
+    ("a truncated quotient", pictures, windows),
+    ("rounded", rows, lambda x: x[: round(x.shape[0] * 0.6)] * 2),
+    ("a power", squares, lambda x: x.reshape(int(x.shape[0] ** 0.5), -1) + 1),
+    ("a root", squares, lambda x: x.reshape(int(math.sqrt(x.shape[0])), -1) + 1),
+    ("a scale", rows, lambda x: x / math.sqrt(x.shape[0])),
+    ("a float", rows, lambda x: x * float(x.shape[0])),
+    ("resampled", signals, lambda x: taeda.nn.functional.interpolate(x, scale_factor=1.5)),
+]
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize(
+    ("inputs", "function"), [p[1:] for p in PROGRAMS], ids=[p[0] for p in PROGRAMS]
+)
+def test_two_graphs_for_all_sizes(inputs, function, backend):
+    counter = CompileCounterWithBackend(backend)
+    compiled = taeda.compile(function, backend=counter)
+    for n in SIZES:
+        given = inputs(n)
+        taeda.testing.assert_close(compiled(*given), function(*given))
+    # Sizes of the first call are constants; the picture's batch and its sides change one by one.
+    assert counter.frame_count <= (3 if inputs is pictures else 2)
+
+
+@pytest.mark.parametrize("inputs", [slices, columns, steps, expanded, wide_rows])
+def test_gradients_of_inputs_with_gaps(inputs):
+    compiled = taeda.compile(lambda x: (x.sin() * x).sum(0))
+    for n in SIZES:
+        (given,) = inputs(n)
+        given.requires_grad_()
+        wanted = taeda.autograd.grad((given.sin() * given).sum(), given)[0]
+        got = taeda.autograd.grad(compiled(given).sum(), given)[0]
+        taeda.testing.assert_close(got, wanted)
+
+
+def test_a_write_into_an_input_with_gaps():
+    compiled = taeda.compile(lambda x: x.mul_(2))
+    for n in SIZES:
+        whole = taeda.ones(4, n)
+        part = whole[:, 1:-1]
+        assert compiled(part) is part
+        assert part.eq(2).all()
+        assert whole[:, 0].eq(1).all()
+        assert whole[:, -1].eq(1).all()
+
+
+NUMBERS = [
+    ("a factor", lambda x, n: x * n),
+    ("the start of a slice", lambda x, n: x[n : n + 3] * 2),
+    ("an index", lambda x, n: x[n] * 2),
+    ("a position in a cache", lambda x, n: x.index_fill(0, taeda.tensor([0]), 0.5)[: n + 1].sum(0)),
+]
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize("function", [n[1] for n in NUMBERS], ids=[n[0] for n in NUMBERS])
+def test_numbers_that_begin_at_zero(function, backend):
+    counter = CompileCounterWithBackend(backend)
+    compiled = taeda.compile(function, backend=counter)
+    x = taeda.randn(9, 2)
+    for n in range(5):
+        taeda.testing.assert_close(compiled(x, n), function(x, n))
+    assert counter.frame_count == 2
+
+
+def test_floats_that_pass_one():
+    counter = CompileCounterWithBackend("inductor")
+    compiled = taeda.compile(lambda x, f: x * f, backend=counter)
+    for f in (0.5, 1.0, 1.5, 0.0, 2.0):
+        assert compiled(taeda.ones(2), f).tolist() == [f, f]
+    assert counter.frame_count == 2
+
+
+def test_no_root_of_a_negative_number():
+    compiled = taeda.compile(lambda x, n: x * math.sqrt(n), backend="eager")
+    for n in (4, 9, 16):
+        assert compiled(taeda.ones(2), n).tolist() == [math.sqrt(n)] * 2
+    with pytest.raises(ValueError, match="math domain error"):
+        compiled(taeda.ones(2), -4)
