@@ -12,6 +12,7 @@
 #include "taeda/fx/builtins.h"
 #include "taeda/fx/fake.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
+#include "taeda/inductor/freeze.h"
 #include "taeda/inductor/numbers.h"
 #include "taeda/inductor/sizes.h"
 #include "taeda/ops/functions.h"
@@ -254,7 +255,8 @@ void GraphLowering::add_given(const Tensor& fake, const Node& node, Memory::Kind
   keep(root);
   TensorValue& value = program_->values[root];
   value.geometry.memory = static_cast<int>(program_->memories.size());
-  program_->memories.push_back({kind, number, fake.dtype(), extent_of(pool(), value.geometry)});
+  program_->memories.push_back({kind, number, fake.dtype(), extent_of(pool(), value.geometry),
+                                !node.meta_value(kFrozenKey).is_none()});
 }
 
 // ---- nodes ----

@@ -26,7 +26,8 @@ struct Memory {
   Kind kind;
   int number = 0;  // of an input, or of a constant
   DType dtype;
-  const Expr* numel;  // elements from its start to its end
+  const Expr* numel;       // elements from its start to its end
+  bool is_frozen = false;  // given, and the same in most runs: Note [Frozen inputs]
 };
 
 // How the elements of a tensor lie in memory.
@@ -99,6 +100,7 @@ struct Unit {
   std::vector<Read> reads;
   std::string name;               // of the graph's node
   std::vector<int> streams = {};  // that it draws from
+  bool is_cheap = false;          // computing it again costs no more than reading it
 };
 
 struct Program {

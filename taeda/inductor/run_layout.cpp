@@ -48,7 +48,8 @@ std::shared_ptr<const RunLayout> make_layout(const CompiledGraph::Parts& plan,
   }
   made->arena = lay_out(lifetimes);
   for (const PlanStep& step : plan.steps) {
-    made->launches.push_back(step.kernel ? step.kernel->launch(symbols) : KernelLaunch());
+    // Kernels that finish blocks are launched by their product.
+    made->launches.push_back(step.call ? KernelLaunch() : step.kernel->launch(symbols));
     auto& arguments = made->arguments.emplace_back();
     if (!step.call) continue;
     const std::vector<CallArgument>& given = step.call->call->arguments;
