@@ -9,6 +9,7 @@
 #include "taeda/base/str.h"
 #include "taeda/fx/bind.h"
 #include "taeda/inductor/plan_parts.h"
+#include "taeda/inductor/read_state.h"
 #include "taeda/ops/convolution/operators.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/operators.h"
@@ -48,13 +49,14 @@ class FrozenCutter {
     }
   }
 
-  // Nothing where frozen inputs tell nothing that is worth keeping.
+  // Nothing where the frozen inputs' sizes are not told by themselves. Without `once` where they
+  // tell nothing that is worth keeping.
   std::optional<Cut> run() {
     find_kept();
-    if (kept_.empty()) return std::nullopt;
     Cut cut;
-    write_once(cut);
     write_rest(cut);
+    if (kept_.empty()) return cut;
+    write_once(cut);
     cut.num_kept = kept_.size();
     if (!tells_symbols(*cut.once)) return std::nullopt;
     return cut;
@@ -151,15 +153,24 @@ class FrozenCutter {
   void write_rest(Cut& cut) {
     cut.rest = make_intrusive<fx::Graph>();
     fx::NodeMap map;
-    for (const Node* node : graph_.placeholders()) map[node] = copied(*node, *cut.rest, map);
+    for (const Node* node : graph_.placeholders()) {
+      map[node] = copied(*node, *cut.rest, map);
+      if (frozen_.count(node)) mark_frozen(*map[node].node());
+    }
     for (const Node* node : kept_) {
       Node& input = cut.rest->placeholder(str("frozen_", node->name()));
       input.copy_meta(*node);
       input.set_val(kept_value(*node));
+      mark_frozen(input);
       map[node] = Arg(input);
     }
     for (const Node& node : graph_) {
       if (map.count(&node)) continue;
+      if (node.op() == fx::OpCode::GetAttr) {
+        map[&node] = copied(node, *cut.rest, map);
+        mark_frozen(*map[&node].node());
+        continue;
+      }
       const bool is_left_out = frozen_.count(&node) && node.op() == fx::OpCode::CallFunction;
       if (!is_left_out || holds_integer(node.val())) map_with_inputs(node, *cut.rest, map);
     }
@@ -171,6 +182,7 @@ class FrozenCutter {
     map[&node] = copied(node, to, map);
   }
 
+  static void mark_frozen(Node& node) { node.set_meta_value(kFrozenKey, Value(true)); }
   static Arg copied(const Node& node, fx::Graph& to, const fx::NodeMap& map) {
     return Arg(fx::copy_node(node, to, [&](Node& n) { return map.at(&n); }));
   }
@@ -180,18 +192,6 @@ class FrozenCutter {
   std::unordered_set<const Node*> frozen_;   // inputs, and what they tell
   std::unordered_set<const Node*> filters_;  // that are laid out anew
   std::vector<const Node*> kept_;
-};
-
-// A tensor in the state in which it was read.
-struct ReadState {
-  Tensor tensor;
-  const void* data;
-  uint32_t version;
-
-  explicit ReadState(const Tensor& t) : tensor(t), data(t.data()), version(t.version()) {}
-  bool is_of(const Tensor& t) const {
-    return t.impl() == tensor.impl() && t.data() == data && t.version() == version;
-  }
 };
 
 struct KeptResults {
@@ -250,6 +250,7 @@ Segments compile_frozen(const fx::Graph& graph, fx::AttributeReader attributes,
                         const FreezeOptions& options) {
   const std::optional<Cut> cut = FrozenCutter(graph, options).run();
   if (!cut) return compile_segments(graph, attributes);
+  if (!cut->once) return compile_segments(*cut->rest, attributes);
   Segments once = compile_segments(*cut->once, attributes);
   Segments rest = compile_segments(*cut->rest, attributes);
   std::vector<Tensor> read;

@@ -16,6 +16,9 @@
 
 namespace taeda::inductor {
 
+// The key under which nodes of frozen inputs and attributes have a value.
+constexpr const char* kFrozenKey = "frozen";
+
 struct FreezeOptions {
   std::vector<bool> is_frozen;  // by placeholder; further ones are not
   bool lays_out_filters = false;

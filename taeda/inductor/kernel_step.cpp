@@ -148,6 +148,26 @@ bool KernelStep::run_as(bool is_native, char* const* memories, const KernelLaunc
                   numbers);
 }
 
+bool KernelStep::run_block(bool may_be_native, char* const* memories, const int64_t* symbols,
+                           const RunNumber* numbers, void* to) const {
+  const Native* native = may_be_native ? native_.load(std::memory_order_acquire) : nullptr;
+  SmallVector<char*, 16> buffers;
+  for (int memory : memories_)
+    buffers.push_back(to && memory == written_[0] ? static_cast<char*>(to) : memories[memory]);
+  SmallVector<int64_t, 16> params;
+  for (const IndexProgram& param : params_) params.push_back(param(symbols));
+  int64_t error[2] = {0, 0};
+  for (size_t i = 0; i < loops_.size(); ++i) {
+    const int64_t extent = loops_[i].extent(symbols);
+    if (native)
+      native->functions[i](buffers.data(), params.data(), numbers, error, 0, extent);
+    else
+      interpreter_->run(static_cast<int>(i), {buffers.data(), params.data(), numbers, error}, 0,
+                        extent);
+  }
+  return error[0] == 0;
+}
+
 bool KernelStep::run_form(const Native* native, char* const* memories, const KernelLaunch& launch,
                           const RunNumber* numbers) const {
   SmallVector<char*, 16> buffers;

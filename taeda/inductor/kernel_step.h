@@ -46,6 +46,11 @@ class KernelStep {
   // Both forms on memory of their own kind; `is_native` says which.
   bool run_as(bool is_native, char* const* memories, const KernelLaunch& launch,
               const RunNumber* numbers) const;
+  // The same on this thread alone, for symbols that change from block to block: those of the
+  // program, then those of the block (Note [Finished blocks]). `to`, where it is not null, is where
+  // the kernel writes, in place of its memory.
+  bool run_block(bool may_be_native, char* const* memories, const int64_t* symbols,
+                 const RunNumber* numbers, void* to = nullptr) const;
 
   // The kernel, scheduled, over the sizes of the program.
   const std::string& text() const { return text_; }

@@ -27,18 +27,18 @@ void CompiledGraph::Parts::submit(CompilingUnit unit) {
 std::vector<CompilingUnit> CompiledGraph::Parts::units() {
   std::map<std::string, std::pair<std::string, size_t>> known;  // by text: name and unit
   std::vector<CompilingUnit> made;
-  for (PlanStep& step : steps) {
-    if (!step.kernel || step.kernel->is_native()) continue;
+  const auto add = [&](KernelStep& kernel) {
+    if (kernel.is_native()) return;
     const size_t unit = known.size() / kKernelsPerSource;
-    const auto [entry, is_new] =
-        known.try_emplace(step.kernel->key(), str("kernel", known.size()), unit);
+    const auto [entry, is_new] = known.try_emplace(kernel.key(), str("kernel", known.size()), unit);
     const auto& [name, place] = entry->second;
     if (is_new) {
       if (place == made.size()) made.push_back({kernel::cpu_prelude(), {}, {}});
-      made[place].source += step.kernel->source(name);
+      made[place].source += kernel.source(name);
     }
-    made[place].kernels.emplace_back(step.kernel.get(), name);
-  }
+    made[place].kernels.emplace_back(&kernel, name);
+  };
+  for (const PlanStep& step : steps) step.for_each_kernel(add);
   return made;
 }
 

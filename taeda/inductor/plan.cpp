@@ -7,6 +7,7 @@
 
 #include "taeda/fx/bind.h"
 #include "taeda/inductor/plan_parts.h"
+#include "taeda/inductor/product_blocks.h"
 #include "taeda/inductor/units.h"
 #include "taeda/symbolic/polynomial.h"
 
@@ -71,30 +72,59 @@ class Stopwatch {
 
 }  // namespace
 
+CallStep CompiledGraph::Parts::call_step(const Unit& unit, const Group& group) const {
+  const Call& call = *unit.call;
+  CallStep step{&call, number_of(*program, call), unit.name, &fx::schema_of(*call.op), {}};
+  for (const CallArgument& argument : call.arguments)
+    step.has_tensor.push_back(holds_tensor(argument));
+  const cpu::ProductOperator* product = product_of(*program, call);
+  if (!product) return step;
+  const TensorValue& second = program->values[call.arguments.at(product->second).tensor];
+  const int memory = second.geometry.memory;
+  if (product->may_be_packed && program->memories[memory].is_frozen)
+    step.weights = std::make_unique<PackedWeights>(memory);
+  if (group.product >= 0 || !group.operands.empty() || step.weights) step.product = product;
+  return step;
+}
+
 void CompiledGraph::Parts::make_steps() {
   Stopwatch watch;
   find_units(*program);
   seconds.emplace_back("units", watch.lap());
   groups = fuse(*program);
+  attach_to_products(*program, groups);
   seconds.emplace_back("fuse", watch.lap());
   assign_memory(*program, groups);
+  share_result_memory(*program, groups);
   drop_empty(*program, groups);
   const auto add_memory = [this](DType dtype, const Expr* numel) {
     program->memories.push_back({Memory::Kind::Temporary, 0, dtype, numel});
     return static_cast<int>(program->memories.size()) - 1;
   };
+  std::vector<const Expr*> block_sizes = program->symbols;
+  for (const Expr* symbol : block_symbols(*program->pool)) block_sizes.push_back(symbol);
+  const auto block_kernel = [&](const Group& group) {
+    return std::make_unique<KernelStep>(write_block_kernel(*program, group), block_sizes,
+                                        add_memory);
+  };
   for (const Group& group : groups) {
     PlanStep& step = steps.emplace_back();
-    const Unit& first = program->units[group.units[0].unit];
+    const bool has_product = group.product >= 0;
+    const Unit& first = program->units[has_product ? group.product : group.units[0].unit];
     if (first.kind == Unit::Kind::Call) {
-      step.call = CallStep{
-          first.call, number_of(*program, *first.call), &fx::schema_of(*first.call->op), {}};
-      for (const CallArgument& argument : first.call->arguments)
-        step.call->has_tensor.push_back(holds_tensor(argument));
-    } else {
-      step.kernel = std::make_unique<KernelStep>(write_kernel(*program, group, "kernel"),
-                                                 program->symbols, add_memory);
+      step.call = call_step(first, group);
+      for (const Group& operand : group.operands) {
+        const int value = first.call->arguments[operand.argument].tensor;
+        step.operands.push_back({block_kernel(operand), value,
+                                 program->values[value].geometry.memory, operand.is_by_columns,
+                                 operand.argument == step.call->product->second});
+      }
+      if (!has_product) continue;
     }
+    step.kernel = has_product
+                      ? block_kernel(group)
+                      : std::make_unique<KernelStep>(write_kernel(*program, group, "kernel"),
+                                                     program->symbols, add_memory);
   }
   seconds.emplace_back("write", watch.lap());
 }
@@ -107,6 +137,10 @@ void CompiledGraph::Parts::bind_symbols() {
     std::optional<SymbolBinding> found;
     const auto look = [&](const Expr* number, size_t input, Of of, size_t dim) {
       if (!number || (found && found->scale == 1 && found->offset == 0)) return;
+      if (number->kind == SymKind::Float) {
+        if (number == symbol) found = {input, of, 0, 1, 0};
+        return;
+      }
       const symbolic::Affine form = symbolic::affine_of(*program->pool, number);
       if (form.form != symbol || form.scale <= 0) return;
       if (!found || number == symbol)
@@ -169,10 +203,10 @@ void CompiledGraph::Parts::find_lifetimes() {
   };
   const auto memory_of = [&](int value) { return program->values[value].geometry.memory; };
   for (size_t s = 0; s < steps.size(); ++s) {
-    if (steps[s].kernel) {
-      for (int memory : steps[s].kernel->memories()) touch(memory, s);
-      continue;
-    }
+    steps[s].for_each_kernel([&](const KernelStep& kernel) {
+      for (int memory : kernel.memories()) touch(memory, s);
+    });
+    if (!steps[s].call) continue;
     for_each_argument(steps[s].call->call->arguments, [&](const CallArgument& a) {
       if (a.tensor >= 0) touch(memory_of(a.tensor), s);
       if (a.number) call_numbers[a.number] = program_of(a.number, program->symbols);

@@ -8,8 +8,10 @@
 #include <mutex>
 #include <optional>
 
+#include "taeda/backends/cpu/gemm/products.h"
 #include "taeda/dispatch/schema.h"
 #include "taeda/inductor/kernel_step.h"
+#include "taeda/inductor/packed_weights.h"
 #include "taeda/inductor/plan.h"
 #include "taeda/inductor/run_layout.h"
 
@@ -17,20 +19,40 @@ namespace taeda::inductor {
 
 struct CallStep {
   const Call* call;
-  int number;  // among the calls of the program
+  int number;        // among the calls of the program
+  std::string name;  // of its node
   const dispatch::Schema* schema;
   // By argument: whether a tensor is part of it. Others are the same in all runs of one layout.
   std::vector<bool> has_tensor;
+  // Where a plan runs the product itself, in place of the operator.
+  const cpu::ProductOperator* product = nullptr;
+  std::unique_ptr<PackedWeights> weights;
 };
 
+// The kernel of an operand that is computed where a product packs it: Note [Filled blocks].
+struct OperandStep {
+  std::unique_ptr<KernelStep> kernel;
+  int value, memory;
+  bool is_by_columns, is_second;
+};
+
+// A kernel, a call, or a product whose blocks the kernel finishes: Note [Finished blocks].
 struct PlanStep {
   std::unique_ptr<KernelStep> kernel;
   std::optional<CallStep> call;
+  std::vector<OperandStep> operands;
   std::vector<int> dying;  // memories of calls that nothing reads after it
   // For people: names of results, of the nodes inside of it, and lines of the program.
   std::vector<std::string> values, nodes, lines;
   std::vector<const Expr*> unwritten;           // bytes that fusion keeps out of memory
   mutable std::atomic<int64_t> nanoseconds{0};  // of timed runs
+
+  // Those of operands first.
+  template <class F>
+  void for_each_kernel(F&& f) const {
+    for (const OperandStep& operand : operands) f(*operand.kernel);
+    if (kernel) f(*kernel);
+  }
 };
 
 // Where a symbol's value comes from: a number of an input that is scale * symbol + offset.
@@ -97,6 +119,7 @@ struct CompiledGraph::Parts {
 
   // plan.cpp
   void make_steps();
+  CallStep call_step(const Unit& unit, const Group& group) const;
   void bind_symbols();
   void make_shapes();
   void find_lifetimes();
@@ -104,6 +127,7 @@ struct CompiledGraph::Parts {
 
   // plan_report.cpp
   void note_origins(const fx::Graph& graph);
+  void note_product(const Group& group, PlanStep& step);
 
   // run_layout.cpp
   std::shared_ptr<const RunLayout> layout_of(const std::vector<int64_t>& symbols);

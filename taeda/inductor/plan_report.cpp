@@ -36,6 +36,18 @@ const Expr* bytes_of(symbolic::ExprPool& pool, const TensorValue& value) {
 
 }  // namespace
 
+// A product whose blocks the step finishes: they are read in the cache, and where another value
+// takes their memory, written nowhere else.
+void CompiledGraph::Parts::note_product(const Group& group, PlanStep& step) {
+  const Call& call = *program->units[group.product].call;
+  const TensorValue& result = program->values[call.results[0]];
+  if (!group.is_in_place) step.values.insert(step.values.begin(), call.node->name());
+  step.nodes.push_back(str(call.node->name(), " = ", call.op->full_name()));
+  if (std::string line = line_of(*call.node); !line.empty()) step.lines.push_back(std::move(line));
+  step.unwritten.push_back(program->pool->mul(bytes_of(*program->pool, result),
+                                              program->pool->integer(group.is_in_place ? 2 : 1)));
+}
+
 // Nodes whose values are computed where they are read belong to each kernel that reads them.
 void CompiledGraph::Parts::note_origins(const fx::Graph& graph) {
   std::unordered_map<std::string, const Node*> nodes;
@@ -62,21 +74,33 @@ void CompiledGraph::Parts::note_origins(const fx::Graph& graph) {
         step.values.push_back(unit.name);
       visit(unit.name);
     }
-    while (!open.empty()) {
-      const Node* node = open.back();
-      open.pop_back();
-      const dispatch::Operator* op = node->target().op();
-      step.nodes.push_back(op ? str(node->name(), " = ", op->full_name()) : node->name());
-      if (std::string line = line_of(*node); !line.empty()) step.lines.push_back(std::move(line));
-      if (!stored.count(node->name()) && values.count(node->name())) {
-        const auto uses = static_cast<int64_t>(node->users().size());
-        step.unwritten.push_back(program->pool->mul(bytes_of(*program->pool, *values[node->name()]),
-                                                    program->pool->integer(1 + uses)));
+    // Notes open nodes, and where they are computed, what is computed inside of them.
+    const auto follow = [&](bool is_computed) {
+      while (!open.empty()) {
+        const Node* node = open.back();
+        open.pop_back();
+        const dispatch::Operator* op = node->target().op();
+        step.nodes.push_back(op ? str(node->name(), " = ", op->full_name()) : node->name());
+        if (std::string line = line_of(*node); !line.empty()) step.lines.push_back(std::move(line));
+        if (!stored.count(node->name()) && values.count(node->name())) {
+          const auto uses = static_cast<int64_t>(node->users().size());
+          step.unwritten.push_back(program->pool->mul(
+              bytes_of(*program->pool, *values[node->name()]), program->pool->integer(1 + uses)));
+        }
+        if (!is_computed) continue;
+        for (const Node* input : node->inputs().list())
+          if (input->op() == fx::OpCode::CallFunction && !stored.count(input->name()))
+            visit(input->name());
       }
-      if (step.call) break;
-      for (const Node* input : node->inputs().list())
-        if (input->op() == fx::OpCode::CallFunction && !stored.count(input->name()))
-          visit(input->name());
+    };
+    follow(step.kernel != nullptr);
+    if (groups[s].product >= 0) note_product(groups[s], step);
+    for (const Group& operand : groups[s].operands) {
+      const std::string& name = program->units[operand.units[0].unit].name;
+      step.unwritten.push_back(program->pool->mul(bytes_of(*program->pool, *values.at(name)),
+                                                  program->pool->integer(2)));
+      visit(name);
+      follow(true);
     }
     std::reverse(step.nodes.begin(), step.nodes.end());
     std::sort(step.lines.begin(), step.lines.end());
@@ -140,30 +164,49 @@ PlanReport CompiledGraph::report() const {
   const int64_t runs = std::max<int64_t>(plan.timed_runs.load(), 1);
   for (const PlanStep& step : plan.steps) {
     StepReport& one = report.steps.emplace_back();
-    one.is_kernel = step.kernel != nullptr;
+    one.is_kernel = !step.call;
     one.values = step.values;
     one.nodes = step.nodes;
     one.lines = step.lines;
     one.seconds = static_cast<double>(step.nanoseconds.load()) * 1e-9 / static_cast<double>(runs);
     for (const Expr* e : step.unwritten)
       one.bytes_saved += program_of(e, program.symbols)(layout->symbols.data());
-    if (step.kernel) {
-      one.name = str("kernel", report.kernels++);
-      one.is_native = step.kernel->is_native();
-      report.native += one.is_native;
-      const std::vector<int>& written = step.kernel->written();
-      for (const int memory : step.kernel->memories())
-        (std::find(written.begin(), written.end(), memory) == written.end() ? one.bytes_read
-                                                                            : one.bytes_written) +=
-            bytes[memory];
-    } else {
+    std::unordered_set<int> in_cache;  // memories whose blocks a product has in the cache
+    if (step.call) {
       ++report.calls;
       one.name = step.call->call->op->full_name();
       report.called.push_back(one.name);
+      if (step.call->weights) one.packed_bytes = step.call->weights->bytes();
       add_call_bytes(step.call->call->arguments, program, bytes, one.bytes_read);
-      for (const int result : step.call->call->results)
-        one.bytes_written += bytes[program.values[result].geometry.memory];
+      for (const int result : step.call->call->results) {
+        const int memory = program.values[result].geometry.memory;
+        one.bytes_written += bytes[memory];
+        in_cache.insert(memory);
+      }
     }
+    for (const OperandStep& operand : step.operands) {
+      one.bytes_read -= bytes[operand.memory];
+      in_cache.insert(operand.memory);
+      one.prologues.push_back(
+          str("kernel", report.kernels + static_cast<int>(one.prologues.size())));
+    }
+    if (step.kernel)
+      (step.call ? one.epilogue : one.name) =
+          str("kernel", report.kernels + static_cast<int>(one.prologues.size()));
+    one.is_native = true;
+    step.for_each_kernel([&](const KernelStep& kernel) {
+      ++report.kernels;
+      report.native += kernel.is_native();
+      one.is_native &= kernel.is_native();
+      const std::vector<int>& written = kernel.written();
+      for (const int memory : kernel.memories()) {
+        if (in_cache.count(memory)) continue;
+        (std::find(written.begin(), written.end(), memory) == written.end() ? one.bytes_read
+                                                                            : one.bytes_written) +=
+            bytes[memory];
+      }
+    });
+    one.is_native &= step.kernel || !step.operands.empty();
   }
   const std::vector<std::string> names = memory_names(program);
   for (size_t i = 0; i < plan.temporaries.size(); ++i) {
@@ -184,15 +227,20 @@ PlanReport CompiledGraph::report() const {
 namespace {
 
 std::string call_text(const PlanStep& step) {
-  return str("call ", step.call->call->op->full_name(), " (", step.values.at(0), ")\n\n");
+  return str("call ", step.call->call->op->full_name(), " (", step.call->name, ")",
+             step.kernel ? ", its blocks finished by\n" : "\n\n");
 }
 
 }  // namespace
 
 std::string CompiledGraph::text() const {
   std::string text;
-  for (const PlanStep& step : parts_->steps)
-    text += step.kernel ? step.kernel->text() + "\n" : call_text(step);
+  for (const PlanStep& step : parts_->steps) {
+    for (const OperandStep& operand : step.operands)
+      text += "operand, filled where it is packed, by\n" + operand.kernel->text() + "\n";
+    if (step.call) text += call_text(step);
+    if (step.kernel) text += step.kernel->text() + "\n";
+  }
   return text;
 }
 
@@ -201,13 +249,12 @@ std::string CompiledGraph::source() const {
   std::string text;
   int number = 0;
   for (const PlanStep& step : parts_->steps) {
-    if (!step.kernel) {
-      text += "// " + call_text(step);
-      continue;
-    }
+    if (step.call) text += "// " + call_text(step);
+    if (!step.kernel && step.operands.empty()) continue;
     for (const std::string& node : step.nodes) text += "// " + node + "\n";
     for (const std::string& line : step.lines) text += "// " + line + "\n";
-    text += step.kernel->source(str("kernel", number++)) + "\n";
+    step.for_each_kernel(
+        [&](KernelStep& kernel) { text += kernel.source(str("kernel", number++)) + "\n"; });
   }
   return text;
 }

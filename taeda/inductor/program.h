@@ -26,7 +26,8 @@ struct Memory {
   Kind kind;
   int number = 0;  // of an input, or of a constant
   DType dtype;
-  const Expr* numel;  // elements from its start to its end
+  const Expr* numel;       // elements from its start to its end
+  bool is_frozen = false;  // given, and the same in most runs: Note [Frozen inputs]
 };
 
 // How the elements of a tensor lie in memory.
@@ -99,6 +100,7 @@ struct Unit {
   std::vector<Read> reads;
   std::string name;               // of the graph's node
   std::vector<int> streams = {};  // that it draws from
+  bool is_cheap = false;          // computing it again costs no more than reading it
 };
 
 struct Program {
@@ -123,14 +125,14 @@ struct Program {
   struct Input {
     Tensor fake;                   // undefined for numbers
     int value = -1;                // of tensors
-    const Expr* number = nullptr;  // of integers
+    const Expr* number = nullptr;  // of integers and floats
     bool is_float = false;         // a number, which kernels read from memory
   };
   std::vector<Input> inputs;
   std::vector<Tensor> constants;
   struct Result {
     int value = -1;                // a tensor
-    const Expr* number = nullptr;  // an integer that sizes tell
+    const Expr* number = nullptr;  // one that sizes and numbers tell
     dispatch::Value constant;
   };
   std::vector<Result> results;

@@ -4,10 +4,14 @@
 // the plan keeps for its next run; as many states exist as runs were under way at once. So a run
 // allocates its arena and its outputs, and calls allocate what they return.
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
+#include <exception>
 
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/base/env.h"
+#include "taeda/base/parallel.h"
 #include "taeda/core/generator.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/bind.h"
@@ -109,7 +113,16 @@ class Run {
   void hold(int value, Tensor t);
   Tensor tensor_of(int value);
   Value argument(const CallArgument& given);
+  // Puts the arguments of a call on the stack.
+  void push_arguments(size_t step);
   void run_call(size_t step);
+  void check_form(const KernelStep& kernel) const;
+  // A product, with the kernels that fill and finish its blocks.
+  bool run_product(size_t step, bool may_be_native);
+  bool run_block(const KernelStep& kernel, bool may_be_native, std::array<int64_t, 4> block,
+                 void* to = nullptr) const;
+  // Writes an operand to its memory.
+  bool write_operand(const OperandStep& operand, bool may_be_native) const;
   bool run_kernel(size_t step);
   bool run_both_forms(size_t step);
 
@@ -181,6 +194,10 @@ void Run::take_inputs(const std::vector<Value>& inputs) {
                    program_.inputs.size(), " inputs was given ", inputs.size());
   for (size_t s = 0; s < plan_.bindings.size(); ++s) {
     const SymbolBinding& binding = plan_.bindings[s];
+    if (program_.symbols[s]->kind == SymKind::Float) {
+      state_.symbols[s] = std::bit_cast<int64_t>(inputs[binding.input].to_double());
+      continue;
+    }
     // Sizes that no value of the symbol gives are refused below, where sizes are compared.
     state_.symbols[s] =
         (number_of(binding, inputs[binding.input]) - binding.offset) / binding.scale;
@@ -215,7 +232,9 @@ void Run::take_inputs(const std::vector<Value>& inputs) {
 
 bool Run::has_unforeseen_zero() const {
   for (size_t s = 0; s < state_.symbols.size(); ++s)
-    if (state_.symbols[s] == 0 && program_.symbols[s]->range.lo > 0) return true;
+    if (state_.symbols[s] == 0 && program_.symbols[s]->kind != SymKind::Float &&
+        program_.symbols[s]->range.lo > 0)
+      return true;
   return false;
 }
 
@@ -263,14 +282,15 @@ Tensor Run::tensor_of(int index) {
 
 Value Run::argument(const CallArgument& given) {
   if (given.tensor >= 0) return tensor_of(given.tensor);
-  if (given.number) return plan_.call_numbers.at(given.number)(state_.symbols.data());
+  if (given.number)
+    return number_value(given.number, plan_.call_numbers.at(given.number)(state_.symbols.data()));
   if (!given.is_list) return given.constant;
   auto list = std::make_shared<Value::List>();
   for (const CallArgument& item : given.list) list->push_back(argument(item));
   return list;
 }
 
-void Run::run_call(size_t index) {
+void Run::push_arguments(size_t index) {
   const CallStep& step = *plan_.steps[index].call;
   dispatch::Stack& stack = state_.stack;
   stack.clear();
@@ -282,6 +302,12 @@ void Run::run_call(size_t index) {
           fx::coerce(argument(step.call->arguments[i]), step.schema->arguments[i].type));
     else
       stack.push_back(state_.layout->arguments[index][i]);
+}
+
+void Run::run_call(size_t index) {
+  const CallStep& step = *plan_.steps[index].call;
+  dispatch::Stack& stack = state_.stack;
+  push_arguments(index);
   dispatch::call_boxed(*step.call->op, stack);
   size_t next = 0;
   for (const Value& v : stack)
@@ -296,41 +322,162 @@ void Run::run_call(size_t index) {
   if (step.call->draws) reserve_streams(step.number);
 }
 
-bool Run::run_kernel(size_t index) {
-  const KernelStep& kernel = *plan_.steps[index].kernel;
+// The first exception of some threads.
+class FirstError {
+ public:
+  template <class F>
+  void guard(F&& f) {
+    try {
+      f();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+    }
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr error_;
+};
+
+bool Run::run_block(const KernelStep& kernel, bool may_be_native, std::array<int64_t, 4> block,
+                    void* to) const {
+  SmallVector<int64_t, 16> symbols;
+  for (const int64_t symbol : state_.symbols) symbols.push_back(symbol);
+  for (const int64_t number : block) symbols.push_back(number);
+  return kernel.run_block(may_be_native, state_.memories.data(), symbols.data(),
+                          state_.numbers.data(), to);
+}
+
+bool Run::write_operand(const OperandStep& operand, bool may_be_native) const {
+  constexpr int64_t kGrainElements = 32768;
+  const TensorShape& shape = state_.layout->shapes[operand.value];
+  const int64_t rows = shape.sizes[0], cols = shape.sizes[1];
+  const int64_t lines = operand.is_by_columns ? cols : rows;
+  const int64_t length = operand.is_by_columns ? rows : cols;
+  char* const start = state_.memories[operand.memory];
+  std::atomic<bool> is_good{true};
+  parallel_for(0, lines, std::max<int64_t>(kGrainElements / std::max<int64_t>(length, 1), 1),
+               [&](int64_t first, int64_t last) {
+                 const std::array<int64_t, 4> block =
+                     operand.is_by_columns ? std::array<int64_t, 4>{0, rows, first, last - first}
+                                           : std::array<int64_t, 4>{first, last - first, 0, cols};
+                 char* to = start + first * length * item_size(shape.dtype);
+                 if (!run_block(*operand.kernel, may_be_native, block, to)) is_good = false;
+               });
+  return is_good;
+}
+
+bool Run::run_product(size_t index, bool may_be_native) {
+  const PlanStep& step = plan_.steps[index];
+  step.for_each_kernel([&](const KernelStep& kernel) { check_form(kernel); });
+  push_arguments(index);
+  const int result = step.call->call->results[0];
+  const TensorShape& shape = state_.layout->shapes[result];
+  if (program_.memories[shape.memory].kind == Memory::Kind::Called)
+    hold(result,
+         make_tensor_strided(shape.sizes, shape.strides, shape.dtype, Device(DeviceType::CPU)));
+  Tensor out = tensor_of(result);
+  std::atomic<bool> is_good{true};
+  FirstError error;
+  // Blocks come from threads of the product, which must not end early.
+  const auto run = [&](const KernelStep& kernel, std::array<int64_t, 4> block, void* to) {
+    error.guard([&] {
+      if (!run_block(kernel, may_be_native, block, to)) is_good = false;
+    });
+  };
+  const auto finish = [&](int64_t row, int64_t rows, int64_t col, int64_t cols) {
+    run(*step.kernel, {row, rows, col, cols}, nullptr);
+  };
+  const cpu::FinishBlock finish_block(finish);
+  cpu::ProductOptions options;
+  if (step.kernel) options.finish = &finish_block;
+
+  const auto filler = [&](const OperandStep& operand) {
+    return [&run, &operand](int64_t row, int64_t rows, int64_t col, int64_t cols, void* to) {
+      run(*operand.kernel, {row, rows, col, cols}, to);
+    };
+  };
+  using Filler = decltype(filler(step.operands[0]));
+  std::array<std::optional<Filler>, 2> fillers;
+  std::array<std::optional<cpu::FillBlock>, 2> fills;
+  for (const OperandStep& operand : step.operands) {
+    const IntVec& sizes = state_.layout->shapes[operand.value].sizes;
+    const int64_t depth = sizes[operand.is_second ? 0 : 1];
+    if (!cpu::packs_operands(shape.dtype, shape.sizes[0], shape.sizes[1], depth)) {
+      if (!write_operand(operand, may_be_native)) return false;
+      continue;
+    }
+    fillers[operand.is_second].emplace(filler(operand));
+    fills[operand.is_second].emplace(
+        cpu::FillBlock{*fillers[operand.is_second], operand.is_by_columns});
+    (operand.is_second ? options.fill_b : options.fill_a) = &*fills[operand.is_second];
+  }
+
+  std::shared_ptr<cpu::PackedMatrix> panels;
+  if (PackedWeights* weights = step.call->weights.get())
+    panels = weights->panels_of(state_.holders[weights->memory()]);
+  options.packed = panels.get();
+  step.call->product->run(state_.stack, out, options);
+  state_.stack.clear();
+  error.rethrow();
+  return is_good;
+}
+
+void Run::check_form(const KernelStep& kernel) const {
   TAEDA_CHECK(!plan_.needs_native.load(std::memory_order_relaxed) || kernel.is_native(),
               "a kernel of this plan is not compiled, and the plan runs native kernels only",
               plan_.problem.empty() ? "" : ": ", plan_.problem);
+}
+
+bool Run::run_kernel(size_t index) {
+  const KernelStep& kernel = *plan_.steps[index].kernel;
+  check_form(kernel);
   return kernel.run(state_.memories.data(), state_.layout->launches[index], state_.numbers.data());
 }
 
-// Compares what both forms of a kernel write.
+// Compares what both forms of a step's kernels write.
 bool Run::run_both_forms(size_t index) {
-  const KernelStep& kernel = *plan_.steps[index].kernel;
+  const PlanStep& step = plan_.steps[index];
   const auto run = [&](bool is_native) {
-    return kernel.run_as(is_native, state_.memories.data(), state_.layout->launches[index],
-                         state_.numbers.data());
+    if (step.call) return run_product(index, is_native);
+    return step.kernel->run_as(is_native, state_.memories.data(), state_.layout->launches[index],
+                               state_.numbers.data());
   };
   const bool is_good = run(false);
-  if (!kernel.is_native()) return is_good;
+  bool is_native = true;
+  std::string text;
+  step.for_each_kernel([&](const KernelStep& kernel) {
+    is_native &= kernel.is_native();
+    text += kernel.text();
+  });
+  if (!is_native) return is_good;
+  std::vector<int> written;
+  if (step.kernel)
+    written = step.kernel->written();
+  else
+    written = {program_.values[step.call->call->results[0]].geometry.memory};
   const auto bytes_of = [&](int memory) {
     return static_cast<size_t>(state_.layout->numels[memory] *
                                item_size(program_.memories[memory].dtype));
   };
   std::vector<std::vector<char>> interpreted;
-  for (const int memory : kernel.written()) {
+  for (const int memory : written) {
     const char* at = state_.memories[memory];
     interpreted.emplace_back(at, at + bytes_of(memory));
   }
   TAEDA_CHECK(run(true) == is_good, "a native kernel found an index out of range where the ",
-              "interpreted one did not, or the other way round:\n", kernel.text());
+              "interpreted one did not, or the other way round:\n", text);
   if (!is_good) return false;
   for (size_t i = 0; i < interpreted.size(); ++i) {
-    const int memory = kernel.written()[i];
+    const int memory = written[i];
     TAEDA_CHECK(same_elements(state_.memories[memory], interpreted[i].data(), interpreted[i].size(),
                               program_.memories[memory].dtype),
                 "native and interpreted kernels differ in what they write to memory ", memory, " (",
-                program_.memories[memory].dtype, "):\n", kernel.text());
+                program_.memories[memory].dtype, "):\n", text);
   }
   return true;
 }
@@ -341,10 +488,16 @@ bool Run::run_steps() {
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     const PlanStep& step = plan_.steps[i];
     const auto start = is_timed ? Clock::now() : Clock::time_point();
-    if (step.call)
+    bool is_good = true;
+    if (is_checked && (step.kernel || !step.operands.empty()))
+      is_good = run_both_forms(i);
+    else if (step.call && step.call->product)
+      is_good = run_product(i, true);
+    else if (step.call)
       run_call(i);
-    else if (!(is_checked ? run_both_forms(i) : run_kernel(i)))
-      return false;
+    else
+      is_good = run_kernel(i);
+    if (!is_good) return false;
     for (const int memory : step.dying) state_.holders[memory].reset();
     if (is_timed) step.nanoseconds += (Clock::now() - start).count();
   }
@@ -360,7 +513,7 @@ std::vector<Value> Run::results() {
     if (result.value >= 0)
       all.push_back(tensor_of(result.value));
     else if (result.number)
-      all.push_back(state_.layout->numbers[i]);
+      all.push_back(number_value(result.number, state_.layout->numbers[i]));
     else
       all.push_back(result.constant);
   }

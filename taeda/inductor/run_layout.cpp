@@ -23,7 +23,7 @@ TensorShape evaluate(const ShapePrograms& shape, const TensorValue& value, const
 
 Value number_argument(const CallArgument& given, const CompiledGraph::Parts& plan,
                       const int64_t* symbols) {
-  if (given.number) return plan.call_numbers.at(given.number)(symbols);
+  if (given.number) return number_value(given.number, plan.call_numbers.at(given.number)(symbols));
   if (!given.is_list) return given.constant;
   auto list = std::make_shared<Value::List>();
   for (const CallArgument& item : given.list) list->push_back(number_argument(item, plan, symbols));
@@ -48,7 +48,8 @@ std::shared_ptr<const RunLayout> make_layout(const CompiledGraph::Parts& plan,
   }
   made->arena = lay_out(lifetimes);
   for (const PlanStep& step : plan.steps) {
-    made->launches.push_back(step.kernel ? step.kernel->launch(symbols) : KernelLaunch());
+    // Kernels that finish blocks are launched by their product.
+    made->launches.push_back(step.call ? KernelLaunch() : step.kernel->launch(symbols));
     auto& arguments = made->arguments.emplace_back();
     if (!step.call) continue;
     const std::vector<CallArgument>& given = step.call->call->arguments;

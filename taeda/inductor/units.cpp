@@ -6,6 +6,7 @@
 
 #include "taeda/base/str.h"
 #include "taeda/inductor/emit.h"
+#include "taeda/kernel/schedule/schedule.h"
 
 namespace taeda::inductor {
 
@@ -54,6 +55,14 @@ class ReadCollector final : public InliningEmitter {
   // Definitions that are read at an index from memory and read no memory there themselves: nothing
   // would check the index.
   const std::vector<const Definition*>& unchecked() const { return unchecked_; }
+  // A few operations of a cycle each, on no more elements than one of memory.
+  bool is_cheap() const {
+    constexpr int kMostNodes = 12;
+    if (graph_.size() > kMostNodes || num_draws_ > 0) return false;
+    for (int i = 0; i < graph_.size(); ++i)
+      if (kernel::is_dear(graph_.node(i).op)) return false;
+    return true;
+  }
   Cost cost() const {
     const int operations = graph_.size() - num_leaves_ + num_draws_ * kDearDraw;
     return {operations, static_cast<int>(reads_.size())};
@@ -171,6 +180,7 @@ class UnitFinder {
     store(collector.unchecked());
     const bool is_kept = (is_root && value->is_kept) || stored_.count(definition.id) != 0;
     if (!is_kept && !is_dear(collector.cost(), unit.reads, value)) return;
+    unit.is_cheap = collector.is_cheap();
     take_scan(unit);
     require(unit.reads);
     program_.unit_of_definition[definition.id] = static_cast<int>(program_.units.size());

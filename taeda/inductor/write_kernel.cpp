@@ -20,6 +20,26 @@ using kernel::Sym;
 
 namespace {
 
+// Strides of a dense tensor count a size as at least 1. Where a size is 0 there is no element to
+// find, so indices count the size itself, and axes behind each other are one.
+const Expr* index_stride(symbolic::ExprPool& pool, const Geometry& g, size_t d) {
+  symbolic::Replacements sizes;
+  for (const Expr* size : g.sizes)
+    if (size->range.lo < 1) sizes[pool.make(symbolic::ExprOp::Max, size, pool.integer(1))] = size;
+  return sizes.empty() ? g.strides[d] : symbolic::substitute(pool, g.strides[d], sizes);
+}
+
+}  // namespace
+
+const Expr* element_index(symbolic::ExprPool& pool, const Geometry& g, const Place& place) {
+  const Expr* at = g.offset;
+  for (size_t d = 0; d < place.size(); ++d)
+    at = pool.add(at, pool.mul(index_stride(pool, g, d), place[d]));
+  return merged_quotients(pool, at);
+}
+
+namespace {
+
 class KernelWriter final : public InliningEmitter {
  public:
   KernelWriter(const Program& program, const Group& group, const std::string& name)
@@ -63,9 +83,10 @@ class KernelWriter final : public InliningEmitter {
     const Geometry& g = program_.geometry[definition.id];
     if (definition.value && program_.unit_of_definition[definition.id] < 0) return std::nullopt;
     const int buffer = buffer_of(g.memory, definition.dtype);
-    if (mask() < 0) return Sym::from_id(made_.kernel.load(buffer, linear(g, place)));
+    if (mask() < 0) return Sym::from_id(made_.kernel.load(buffer, element_index(pool(), g, place)));
     const Sym zero = constant(Scalar(0), kernel::compute_type(definition.dtype));
-    return Sym::from_id(made_.kernel.load(buffer, linear(g, place), mask(), zero.id));
+    return Sym::from_id(
+        made_.kernel.load(buffer, element_index(pool(), g, place), mask(), zero.id));
   }
 
  private:
@@ -115,22 +136,6 @@ class KernelWriter final : public InliningEmitter {
       numel = pool().floor_div(pool().mul(numel, pool().integer(item_size(m.dtype))),
                                pool().integer(item_size(dtype)));
     return made_.kernel.add_buffer({str("b", made_.memories.size() - 1), dtype, numel});
-  }
-
-  const Expr* linear(const Geometry& g, const Place& place) {
-    const Expr* at = g.offset;
-    for (size_t d = 0; d < place.size(); ++d)
-      at = pool().add(at, pool().mul(stride(g, d), place[d]));
-    return merged_quotients(pool(), at);
-  }
-  // Strides of a dense tensor count a size as at least 1. Where a size is 0 there is no element to
-  // find, so indices count the size itself, and axes behind each other are one.
-  const Expr* stride(const Geometry& g, size_t d) {
-    symbolic::Replacements sizes;
-    for (const Expr* size : g.sizes)
-      if (size->range.lo < 1)
-        sizes[pool().make(symbolic::ExprOp::Max, size, pool().integer(1))] = size;
-    return sizes.empty() ? g.strides[d] : symbolic::substitute(pool(), g.strides[d], sizes);
   }
 
   // Values per row first, then one loop over the row.
@@ -190,7 +195,8 @@ class KernelWriter final : public InliningEmitter {
                    std::vector<kernel::Step>& steps) {
     const Sym value = compute(definition, at);
     const Geometry& g = program_.geometry[definition.id];
-    if (g.memory >= 0) steps.push_back(kernel::Store{buffer_of(g.memory), linear(g, at), value.id});
+    if (g.memory >= 0)
+      steps.push_back(kernel::Store{buffer_of(g.memory), element_index(pool(), g, at), value.id});
   }
 
   void write_reduce(const Reduction& reduction, const Place& at, const std::vector<Axis>& axes,

@@ -5,6 +5,9 @@
 
 namespace taeda::inductor {
 
+// Where in its memory the element at a place lies.
+const Expr* element_index(symbolic::ExprPool& pool, const Geometry& g, const Place& place);
+
 struct GroupKernel {
   kernel::Kernel kernel;
   std::vector<int> memories;  // of the program, in the order of the kernel's buffers

@@ -108,6 +108,24 @@ def test_an_index_out_of_range_raises_eagers_error():
         compiled.compile_native()
 
 
+@pytest.mark.parametrize("bad", [[0, 4], [-1, 2]])
+def test_a_class_out_of_range_raises_eagers_error(bad):
+    def f(i):
+        return F.one_hot(i, 4).float() * 2
+
+    good = t.tensor([3, 0])
+    compiled = captured(f, [good])
+    with pytest.raises(RuntimeError, match="Class values must be") as eager:
+        f(t.tensor(bad))
+    for _ in range(2):
+        with pytest.raises(RuntimeError) as raised:
+            compiled(t.tensor(bad))
+        assert str(raised.value) == str(eager.value)
+        assert same(compiled(good), f(good))
+        compiled.compile_native()
+    assert compiled.report()[0]["kernels"] == 1
+
+
 DIVISIONS = {
     "floor_divide": lambda x, y: (x * 3) // y + 1,
     "remainder": lambda x, y: x % y * 2,

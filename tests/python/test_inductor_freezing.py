@@ -291,3 +291,75 @@ def test_strides_that_others_see_stay(look):
     got, want = (v if isinstance(v, tuple) else (v,) for v in (got, want))
     for a, b in zip(got, want, strict=True):
         assert t.allclose(a, b, atol=1e-5) and a.stride() == b.stride()
+
+
+# ---- packed weights ----
+def layer(x, w, b):
+    return F.gelu(F.linear(x, w, b))
+
+
+def packed(compiled):
+    return [step["packed_bytes"] for step in compiled.report()[-1]["steps"]]
+
+
+@pytest.mark.parametrize("dtype", [t.float32, t.float64, t.bfloat16])
+def test_weights_are_packed_once(dtype):
+    w = t.nn.Parameter((t.randn(700, 1100) / 30).to(dtype))
+    b = t.nn.Parameter(t.randn(700).to(dtype))
+    compiled = captured(layer, [t.randn(20, 1100).to(dtype), w, b])
+    item = 8 if dtype == t.float64 else 4
+    with t.no_grad():
+        for rows in (1, 5):
+            x = t.randn(rows, 1100).to(dtype)
+            assert t.equal(compiled(x, w, b), layer(x, w, b))
+        assert packed(compiled) == [0]  # few rows read the weight as it lies
+        for rows in (20, 9, 70, 300):
+            x = t.randn(rows, 1100).to(dtype)
+            assert t.equal(compiled(x, w, b), layer(x, w, b))
+            assert 0 <= packed(compiled)[0] - 700 * 1100 * item < 64 * 1100 * item
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_to_a_packed_weight_is_noticed(name):
+    w, x = t.nn.Parameter(t.randn(90, 80)), t.randn(100, 90)
+    compiled = captured(lambda x, w: x @ w, [x, w])
+    with t.no_grad():
+        before = compiled(x, w)
+        assert packed(compiled)[0] > 0
+        WRITES[name](w)
+        after = compiled(x, w)
+        assert t.equal(after, x @ w) and not t.equal(after, before)
+        other = t.nn.Parameter(t.randn(90, 80))
+        assert t.equal(compiled(x, other), x @ other)
+        with t.inference_mode():
+            other = t.randn(90, 80)
+            for _ in range(2):
+                assert t.equal(compiled(x, other), x @ other)
+                other.add_(1)
+
+
+def test_weights_that_are_not_frozen_are_not_packed():
+    x, w = t.randn(100, 90), t.randn(90, 80)
+    compiled = captured(lambda x, w: x @ w, [x, w])
+    assert t.equal(compiled(x, w), x @ w) and packed(compiled) == [0]
+
+
+def test_threads_share_packed_weights():
+    w = t.nn.Parameter(t.randn(120, 90))
+    compiled = captured(lambda x, w: F.relu(x @ w), [t.randn(64, 120), w])
+    inputs = [t.randn(rows, 120) for rows in range(60, 90)]
+    with t.no_grad():
+        want = [F.relu(x @ w) for x in inputs]
+    got = [None] * len(inputs)
+
+    def work(first):
+        with t.no_grad():
+            for i in range(first, len(inputs), 3):
+                got[i] = compiled(inputs[i], w)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(t.equal(a, b) for a, b in zip(want, got, strict=True))

@@ -28,13 +28,15 @@ def folded(title, text):
 def steps_table(report):
     rows = []
     for number, step in enumerate(report["steps"]):
-        form = "" if step["kind"] == "call" else "native" if step["native"] else "interpreted"
+        has_kernel = step["kind"] == "kernel" or step["epilogue"] or step["prologues"]
+        form = "" if not has_kernel else "native" if step["native"] else "interpreted"
+        name = " + ".join(filter(None, [*step["prologues"], step["name"], step["epilogue"]]))
         nodes = "\n".join(step["nodes"] + step["lines"])
         time = f"{step['seconds'] * 1e6:.1f}" if step["seconds"] else ""
         numbers = [step["bytes_read"], step["bytes_written"], step["bytes_saved"]]
         cells = "".join(f'<td class="n">{size_text(n)}</td>' for n in numbers)
         rows.append(
-            f'<tr><td class="n">{number}</td><td>{escape(step["name"])}</td><td>{form}</td>'
+            f'<tr><td class="n">{number}</td><td>{escape(name)}</td><td>{form}</td>'
             f"<td>{folded(', '.join(step['values']), nodes)}</td>{cells}"
             f'<td class="n">{time}</td></tr>'
         )

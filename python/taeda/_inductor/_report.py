@@ -39,15 +39,18 @@ def fusion_text(report):
     lines = []
     for number, step in enumerate(report["steps"]):
         moved = f"{size_text(step['bytes_read'])} read, {size_text(step['bytes_written'])} written"
-        if step["kind"] == "call":
-            lines.append(
-                f"{number}: call {step['name']} gives {', '.join(step['values'])}; {moved}"
-            )
+        made = f"gives {', '.join(step['values'])}; {moved}"
+        if step["packed_bytes"]:
+            made += f", {size_text(step['packed_bytes'])} kept in panels"
+        name = step["name"] if step["kind"] == "kernel" else f"call {step['name']}"
+        if step["prologues"]:
+            name += f", operands by {', '.join(step['prologues'])},"
+        if step["epilogue"]:
+            name += f", finished by {step['epilogue']},"
+        if step["kind"] == "call" and not step["prologues"] and not step["epilogue"]:
+            lines.append(f"{number}: {name} {made}")
             continue
-        lines.append(
-            f"{number}: {step['name']} gives {', '.join(step['values'])}; {moved}, "
-            f"{size_text(step['bytes_saved'])} saved"
-        )
+        lines.append(f"{number}: {name} {made}, {size_text(step['bytes_saved'])} saved")
         lines += [f"     {node}" for node in step["nodes"]]
     return "\n".join(lines) + "\n"
 

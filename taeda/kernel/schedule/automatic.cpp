@@ -48,9 +48,6 @@ bool is_direct(const Kernel& kernel, const Expr* at) {
   });
 }
 
-// Operations that cost more than a load and a store.
-bool is_dear(Op op) { return op == Op::Pow || op == Op::Atan2 || op == Op::Div || op >= Op::Sqrt; }
-
 // The values along an axis with a dear operation in them.
 std::set<NodeId> dear_values(const Kernel& kernel, const std::vector<NodeId>& order,
                              const Expr* var) {

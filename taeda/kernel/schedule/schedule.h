@@ -14,6 +14,11 @@
 
 namespace taeda::kernel {
 
+// Whether an operation costs more than a load and a store.
+inline bool is_dear(Op op) {
+  return op == Op::Pow || op == Op::Atan2 || op == Op::Div || op >= Op::Sqrt;
+}
+
 // The first loop, outermost first, with an axis of that name; ValueError where there is none.
 TAEDA_API Loop& loop_of(Kernel& kernel, const std::string& axis);
 

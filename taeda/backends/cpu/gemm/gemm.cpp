@@ -54,7 +54,8 @@ void scale_output(const Kernels<T>& kernels, const gemm_kernels::Product<T>& p) 
 template <class T>
 gemm_kernels::Product<T> transposed(const gemm_kernels::Product<T>& p) {
   const auto flip = [](auto m) { return decltype(m){m.data, m.col_stride, m.row_stride}; };
-  return {p.n, p.m, p.k, p.alpha, flip(p.b), flip(p.a), p.beta, flip(p.c), nullptr};
+  gemm_kernels::Finish finish{p.finish.block, p.finish.col, p.finish.row, !p.finish.is_transposed};
+  return {p.n, p.m, p.k, p.alpha, flip(p.b), flip(p.a), p.beta, flip(p.c), nullptr, finish};
 }
 
 // Products of at most this many multiply-adds skip packing where B's rows are contiguous.
@@ -84,18 +85,42 @@ bool unpacked_product(const Kernels<T>& kernels, const gemm_kernels::Product<T>&
   }
 }
 
+// Products that finish no block before all are final; false, having done nothing, for others.
+template <class T>
+bool whole_product(const Kernels<T>& kernels, const gemm_kernels::Product<T>& p) {
+  if (p.k <= 0 || p.alpha == gemm_kernels::AccOf<T>(0)) {
+    scale_output(kernels, p);
+    return true;
+  }
+  if ((p.m == 1 || p.n == 1) && gemm_kernels::matvec_product(kernels, p)) return true;
+  return unpacked_product(kernels, p) || gemm_kernels::thin_product(kernels, p) ||
+         gemm_kernels::library_product(p);
+}
+
+// Elements of C that are worth a thread, where all are final.
+constexpr int64_t kFinishElements = 32768;
+
+template <class T>
+void finish_all(const gemm_kernels::Product<T>& p) {
+  if (!p.finish.block) return;
+  // Along the longer side, so that every thread has a part.
+  const bool by_rows = p.m >= p.n;
+  const int64_t lines = by_rows ? p.m : p.n, length = by_rows ? p.n : p.m;
+  parallel_for(0, lines, std::max<int64_t>(kFinishElements / length, 1), [&](int64_t a, int64_t b) {
+    const auto part = by_rows ? p.block(a, b - a, 0, p.n) : p.block(0, p.m, a, b - a);
+    part.finish(part.m, part.n);
+  });
+}
+
 template <class T>
 void run(const gemm_kernels::Product<T>& p) {
   if (p.m <= 0 || p.n <= 0) return;
   const Kernels<T>& kernels = gemm_kernels::kernels().get<T>();
-  if (p.k <= 0 || p.alpha == gemm_kernels::AccOf<T>(0)) return scale_output(kernels, p);
-  if ((p.m == 1 || p.n == 1) && gemm_kernels::matvec_product(kernels, p)) return;
-  if (unpacked_product(kernels, p)) return;
-  if (gemm_kernels::thin_product(kernels, p)) return;
-  if (gemm_kernels::library_product(p)) return;
+  if (p.fill_a.block || p.fill_b.block) return gemm_kernels::packed_product(kernels, p);
+  if (whole_product(kernels, p)) return finish_all(p);
   if (!p.bias && (p.n <= gemm_kernels::kThinRows || (p.c.col_stride != 1 && p.c.row_stride == 1))) {
     const gemm_kernels::Product<T> flipped = transposed(p);
-    if (gemm_kernels::thin_product(kernels, flipped)) return;
+    if (gemm_kernels::thin_product(kernels, flipped)) return finish_all(p);
     if (p.c.col_stride != 1) return gemm_kernels::packed_product(kernels, flipped);
   }
   gemm_kernels::packed_product(kernels, p);
@@ -104,7 +129,8 @@ void run(const gemm_kernels::Product<T>& p) {
 template <class T>
 gemm_kernels::Product<ComputedAs<T>> product_of(int64_t m, int64_t n, int64_t k, ScalarOf<T> alpha,
                                                 Matrix<const T> a, Matrix<const T> b,
-                                                ScalarOf<T> beta, Matrix<T> c, const T* bias) {
+                                                ScalarOf<T> beta, Matrix<T> c, const T* bias,
+                                                const ProductOptions& options) {
   using Acc = gemm_kernels::AccOf<ComputedAs<T>>;
   return {m,
           n,
@@ -114,7 +140,21 @@ gemm_kernels::Product<ComputedAs<T>> product_of(int64_t m, int64_t n, int64_t k,
           computed(b),
           static_cast<Acc>(beta),
           computed(c),
-          reinterpret_cast<const ComputedAs<T>*>(bias)};
+          reinterpret_cast<const ComputedAs<T>*>(bias),
+          {options.finish},
+          {options.packed, k, n},
+          {options.fill_a},
+          {options.fill_b}};
+}
+
+// Whether a product whose operands may lie in any way packs them.
+template <class T>
+bool surely_packs(int64_t m, int64_t n, int64_t k) {
+  constexpr int64_t kThin = gemm_kernels::kThinRows;
+  const bool is_small = std::is_floating_point_v<T> && k <= gemm_kernels::kUnpackedMaxDepth &&
+                        m <= kUnpackedWork && n <= kUnpackedWork && m * n * k <= kUnpackedWork;
+  return k > 0 && m > kThin && n > kThin && !is_small &&
+         !gemm_kernels::library_is_gainful<T>(m, n, k);
 }
 
 // Multiply-adds of one task of a batch.
@@ -124,15 +164,21 @@ constexpr int64_t kBatchWork = 65536;
 
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, ScalarOf<T> alpha, Matrix<const T> a, Matrix<const T> b,
-          ScalarOf<T> beta, Matrix<T> c, const T* bias) {
-  run(product_of(m, n, k, alpha, a, b, beta, c, bias));
+          ScalarOf<T> beta, Matrix<T> c, const T* bias, const ProductOptions& options) {
+  run(product_of(m, n, k, alpha, a, b, beta, c, bias, options));
+}
+
+template <class T>
+bool packs_operands(int64_t m, int64_t n, int64_t k) {
+  return surely_packs<ComputedAs<T>>(m, n, k);
 }
 
 template <class T>
 void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, ScalarOf<T> alpha,
                   Matrix<const T> a, int64_t a_batch_stride, Matrix<const T> b,
-                  int64_t b_batch_stride, ScalarOf<T> beta, Matrix<T> c, int64_t c_batch_stride) {
-  const auto all = product_of<T>(m, n, k, alpha, a, b, beta, c, nullptr);
+                  int64_t b_batch_stride, ScalarOf<T> beta, Matrix<T> c, int64_t c_batch_stride,
+                  const FinishBlock* finish) {
+  const auto all = product_of<T>(m, n, k, alpha, a, b, beta, c, nullptr, {finish});
   if (batch <= 0 || m <= 0 || n <= 0) return;
   if (b_batch_stride == 0 && a_batch_stride == m * a.row_stride &&
       c_batch_stride == m * c.row_stride) {
@@ -145,6 +191,7 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, ScalarOf<T> al
     p.a.data += i * a_batch_stride;
     p.b.data += i * b_batch_stride;
     p.c.data += i * c_batch_stride;
+    p.finish.row = i * m;
     run(p);
   };
   // A few large products split better inside than between each other.
@@ -161,10 +208,12 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, ScalarOf<T> al
 
 #define TAEDA_GEMM_INSTANTIATE(T)                                                             \
   template TAEDA_API void gemm<T>(int64_t, int64_t, int64_t, ScalarOf<T>, Matrix<const T>,    \
-                                  Matrix<const T>, ScalarOf<T>, Matrix<T>, const T*);         \
+                                  Matrix<const T>, ScalarOf<T>, Matrix<T>, const T*,          \
+                                  const ProductOptions&);                                     \
+  template TAEDA_API bool packs_operands<T>(int64_t, int64_t, int64_t);                       \
   template TAEDA_API void gemm_batched<T>(int64_t, int64_t, int64_t, int64_t, ScalarOf<T>,    \
                                           Matrix<const T>, int64_t, Matrix<const T>, int64_t, \
-                                          ScalarOf<T>, Matrix<T>, int64_t);
+                                          ScalarOf<T>, Matrix<T>, int64_t, const FinishBlock*);
 TAEDA_GEMM_INSTANTIATE(float)
 TAEDA_GEMM_INSTANTIATE(double)
 TAEDA_GEMM_INSTANTIATE(Half)

@@ -6,9 +6,12 @@
 
 #include "taeda/base/complex.h"
 #include "taeda/base/export.h"
+#include "taeda/base/function_ref.h"
 #include "taeda/base/half.h"
 
 namespace taeda::cpu {
+
+class PackedMatrix;
 
 // A view of a matrix: element (i, j) lies at data[i * row_stride + j * col_stride]. Strides count
 // elements and are arbitrary: transposed, sliced, negative, or 0 where an operand is expanded.
@@ -34,6 +37,31 @@ struct ScalarOfElement<BFloat16> {
 template <class T>
 using ScalarOf = typename ScalarOfElement<T>::type;
 
+// What is done to a block of C as soon as its elements are final, while they lie in the cache: rows
+// [row, row + rows), columns [col, col + cols). Blocks are disjoint and cover C; several threads
+// call it at once, inside of parallel regions. It must not throw.
+using FinishBlock = FunctionRef<void(int64_t row, int64_t rows, int64_t col, int64_t cols)>;
+
+// Writes a block of an operand where it is packed, in place of reading a matrix: a dense matrix of
+// the operand's elements, one row after another, or one column. Several threads call it at once, a
+// block may be asked for more than once. It must not throw.
+struct FillBlock {
+  FunctionRef<void(int64_t row, int64_t rows, int64_t col, int64_t cols, void* to)> write;
+  bool is_by_columns = false;
+};
+
+// What a product does beside multiplying; null for none of it.
+struct ProductOptions {
+  const FinishBlock* finish = nullptr;  // may read C and change it
+  PackedMatrix* packed = nullptr;       // keeps B for all products that are given it
+  // Give the operands, whose matrices are not read then; only where packs_operands().
+  const FillBlock *fill_a = nullptr, *fill_b = nullptr;
+};
+
+// Whether a product of these sizes, into a C of dense rows, reads its operands by packing them.
+template <class T>
+TAEDA_API bool packs_operands(int64_t m, int64_t n, int64_t k);
+
 // C[m,n] = beta * C + alpha * A[m,k] * B[k,n] + bias, where bias has n contiguous elements or is
 // null.
 //
@@ -46,13 +74,15 @@ using ScalarOf = typename ScalarOfElement<T>::type;
 // cannot grow.
 template <class T>
 TAEDA_API void gemm(int64_t m, int64_t n, int64_t k, ScalarOf<T> alpha, Matrix<const T> a,
-                    Matrix<const T> b, ScalarOf<T> beta, Matrix<T> c, const T* bias = nullptr);
+                    Matrix<const T> b, ScalarOf<T> beta, Matrix<T> c, const T* bias = nullptr,
+                    const ProductOptions& options = {});
 
 // The same product for every index of a batch; a batch stride of 0 shares an operand (never C).
+// `finish` counts rows through all matrices of the batch.
 template <class T>
 TAEDA_API void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, ScalarOf<T> alpha,
                             Matrix<const T> a, int64_t a_batch_stride, Matrix<const T> b,
                             int64_t b_batch_stride, ScalarOf<T> beta, Matrix<T> c,
-                            int64_t c_batch_stride);
+                            int64_t c_batch_stride, const FinishBlock* finish = nullptr);
 
 }  // namespace taeda::cpu

@@ -46,12 +46,12 @@ double least_work() {
 // Whether oneDNN is the faster one for this product, or was asked for. Large float products, whose
 // packing hides behind their tiles, stay here: README.md has the figures.
 template <class T>
-bool is_gainful(const Product<T>& p) {
+bool is_gainful(int64_t m, int64_t n, int64_t k) {
   static const double least = least_work<T>();
-  const double work = static_cast<double>(p.m) * p.n * p.k;
+  const double work = static_cast<double>(m) * n * k;
   if (work < least) return false;
   if (!std::is_same_v<T, float> || onednn::request().path) return true;
-  return work < 1024.0 * 1024 * 1024 || std::min({p.m, p.n, p.k}) < 512;
+  return work < 1024.0 * 1024 * 1024 || std::min({m, n, k}) < 512;
 }
 
 // Everything a primitive is made for.
@@ -142,7 +142,7 @@ bool is_plain(Matrix<const T> m, int64_t rows, int64_t cols) {
 
 template <class T>
 bool library_product(const Product<T>& p) {
-  if (!is_gainful(p)) return false;
+  if (!is_gainful<T>(p.m, p.n, p.k)) return false;
   if (p.alpha != 1 || p.beta != 0 || p.c.col_stride != 1 || p.c.row_stride < p.n ||
       !is_plain(p.a, p.m, p.k) || !is_plain(p.b, p.k, p.n))
     return false;
@@ -158,8 +158,17 @@ bool library_product(const Product<T>& p) {
   return is_done;
 }
 
-template bool library_product(const Product<float>&);
-template bool library_product(const Product<Half>&);
-template bool library_product(const Product<BFloat16>&);
+template <class T>
+bool library_is_gainful(int64_t m, int64_t n, int64_t k) {
+  return is_gainful<T>(m, n, k) && onednn::is_usable();
+}
+
+#define TAEDA_LIBRARY_INSTANTIATE(T)                \
+  template bool library_product(const Product<T>&); \
+  template bool library_is_gainful<T>(int64_t, int64_t, int64_t);
+TAEDA_LIBRARY_INSTANTIATE(float)
+TAEDA_LIBRARY_INSTANTIATE(Half)
+TAEDA_LIBRARY_INSTANTIATE(BFloat16)
+#undef TAEDA_LIBRARY_INSTANTIATE
 
 }  // namespace taeda::cpu::gemm_kernels

@@ -19,6 +19,15 @@ constexpr bool kHasLibrary =
 template <class T>
 bool library_product(const Product<T>& product);
 
+// Whether that may be so for a product of these sizes.
+template <class T>
+bool library_is_gainful(int64_t m, int64_t n, int64_t k);
+
+template <class T>
+  requires(!kHasLibrary<T>)
+bool library_is_gainful(int64_t, int64_t, int64_t) {
+  return false;
+}
 template <class T>
   requires(!kHasLibrary<T>)
 bool library_product(const Product<T>&) {

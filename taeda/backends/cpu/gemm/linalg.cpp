@@ -5,9 +5,11 @@
 
 #include "taeda/backends/cpu/convert_declarations.h"
 #include "taeda/backends/cpu/gemm/gemm.h"
+#include "taeda/backends/cpu/gemm/products.h"
 #include "taeda/backends/cpu/linalg_declarations.h"
 #include "taeda/base/parallel.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/linalg/operators.h"
 
 namespace taeda::cpu {
 namespace {
@@ -55,12 +57,13 @@ struct Product {
   Operand a, b, c;
   Scalar alpha = 1, beta = 0;
   const void* bias = nullptr;
+  ProductOptions options = {};
 
   void run() const {
     visit_product_dtype(dtype, op, [&](auto tag) {
       using T = decltype(tag);
       gemm<T>(m, n, k, alpha.to<ScalarOf<T>>(), a.as<const T>(), b.as<const T>(),
-              beta.to<ScalarOf<T>>(), c.as<T>(), static_cast<const T*>(bias));
+              beta.to<ScalarOf<T>>(), c.as<T>(), static_cast<const T*>(bias), options);
     });
   }
 };
@@ -114,8 +117,12 @@ void run_batches(const Product& p, const BatchDims& dims) {
         at_b += x * dims[d].b;
         at_c += x * dims[d].c;
       }
+      const auto numbered = [&](int64_t row, int64_t rows, int64_t col, int64_t cols) {
+        (*p.options.finish)(i* p.m + row, rows, col, cols);
+      };
+      const FinishBlock finish(numbered);
       gemm<T>(p.m, p.n, p.k, alpha, p.a.as<const T>(at_a), p.b.as<const T>(at_b), beta,
-              p.c.as<T>(at_c));
+              p.c.as<T>(at_c), nullptr, {p.options.finish ? &finish : nullptr});
     }
   };
   const double work =
@@ -128,7 +135,7 @@ void run_batches(const Product& p, const BatchDims& dims) {
 
 // out = beta * out + alpha * (a @ b) over broadcast batches.
 void multiply(const char* op, const Tensor& a, const Tensor& b, const Scalar& alpha,
-              const Scalar& beta, const Tensor& out) {
+              const Scalar& beta, const Tensor& out, const ProductOptions& options = {}) {
   const Product p{op,
                   out.dtype(),
                   out.sizes()[out.dim() - 2],
@@ -138,7 +145,9 @@ void multiply(const char* op, const Tensor& a, const Tensor& b, const Scalar& al
                   b,
                   out,
                   alpha,
-                  beta};
+                  beta,
+                  nullptr,
+                  options};
   if (out.dim() == 2) return p.run();
   visit_product_dtype(p.dtype, op, [&](auto tag) {
     using T = decltype(tag);
@@ -147,7 +156,8 @@ void multiply(const char* op, const Tensor& a, const Tensor& b, const Scalar& al
     if (dims.size() > 1) return run_batches<T>(p, dims);
     const BatchDim d = dims.empty() ? BatchDim{1, 0, 0, 0} : dims[0];
     gemm_batched<T>(d.size, p.m, p.n, p.k, alpha.to<ScalarOf<T>>(), p.a.as<const T>(), d.a,
-                    p.b.as<const T>(), d.b, beta.to<ScalarOf<T>>(), p.c.as<T>(), d.c);
+                    p.b.as<const T>(), d.b, beta.to<ScalarOf<T>>(), p.c.as<T>(), d.c,
+                    options.finish);
   });
 }
 
@@ -175,10 +185,13 @@ bool load_input(const Tensor& self, const Scalar& beta, Tensor& out) {
   return true;
 }
 
-// A row that GEMM adds to every row of the result.
-bool is_bias_row(const Tensor& self, const Tensor& out) {
+// A row that GEMM can add to every row of the result.
+bool fits_bias_row(const Tensor& self, const Tensor& out) {
   return self.dim() == 1 && self.sizes()[0] == out.sizes()[out.dim() - 1] &&
-         (self.strides()[0] == 1 || self.sizes()[0] == 1) && !may_overlap(out, self);
+         (self.strides()[0] == 1 || self.sizes()[0] == 1);
+}
+bool is_bias_row(const Tensor& self, const Tensor& out) {
+  return fits_bias_row(self, out) && !may_overlap(out, self);
 }
 
 // PyTorch multiplies float8 matrices by way of float.
@@ -215,23 +228,34 @@ void _batched_matmul(const Tensor& self, const Tensor& other, Tensor& out) {
                 [&](const Tensor& a, const Tensor& b) { multiply("bmm", a, b, 1, 0, out); });
 }
 
+namespace {
+
+// out = alpha * (a @ b) + bias, a row.
+void multiply_add_row(const Tensor& bias, const Tensor& a, const Tensor& b, const Scalar& alpha,
+                      const Tensor& out, const ProductOptions& options = {}) {
+  Product{"addmm_impl_cpu_",
+          out.dtype(),
+          out.sizes()[0],
+          out.sizes()[1],
+          a.sizes()[1],
+          a,
+          b,
+          out,
+          alpha,
+          0,
+          bias.data(),
+          options}
+      .run();
+}
+
+}  // namespace
+
 void addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
            const Scalar& alpha, Tensor& out) {
   check_product_dtype(out.dtype(), "addmm_impl_cpu_");
   with_separate(out, mat1, mat2, [&](const Tensor& a, const Tensor& b) {
-    if (is_bias_row(self, out) && beta.equals(1) && !is_float8(out.dtype())) {
-      Product p{"addmm_impl_cpu_",
-                out.dtype(),
-                out.sizes()[0],
-                out.sizes()[1],
-                a.sizes()[1],
-                a,
-                b,
-                out,
-                alpha};
-      p.bias = self.data();
-      return p.run();
-    }
+    if (is_bias_row(self, out) && beta.equals(1) && !is_float8(out.dtype()))
+      return multiply_add_row(self, a, b, alpha, out);
     const Scalar kept = load_input(self, beta, out) ? beta : Scalar(0);
     if (!multiply_float8(a, b, alpha, kept, out))
       multiply("addmm_impl_cpu_", a, b, alpha, kept, out);
@@ -397,6 +421,45 @@ void linear(const Tensor& input, const Tensor& weight, const Tensor& bias, Tenso
     Tensor column = out.unsqueeze(-1);
     linear_matrix(a, b.unsqueeze(0), bias, column);
   });
+}
+
+// ---- products of plans ----
+namespace {
+
+void run_plain(const dispatch::Stack& arguments, Tensor& out, const ProductOptions& options) {
+  multiply("bmm", arguments[0].get<Tensor>(), arguments[1].get<Tensor>(), 1, 0, out, options);
+}
+
+void run_sum(const dispatch::Stack& arguments, Tensor& out, const ProductOptions& options) {
+  const Tensor &self = arguments[0].get<Tensor>(), &a = arguments[1].get<Tensor>(),
+               &b = arguments[2].get<Tensor>();
+  const Scalar beta = arguments[3].to_scalar(), alpha = arguments[4].to_scalar();
+  if (out.dim() == 2 && fits_bias_row(self, out) && beta.equals(1))
+    return multiply_add_row(self, a, b, alpha, out, options);
+  const Scalar kept = load_input(self, beta, out) ? beta : Scalar(0);
+  multiply("baddbmm", a, b, alpha, kept, out, options);
+}
+
+constexpr ProductOperator kProducts[] = {
+    {&ops::mm, run_plain, 1, true},
+    {&ops::bmm, run_plain, 1, false},
+    {&ops::addmm, run_sum, 2, true},
+    {&ops::baddbmm, run_sum, 2, false},
+};
+
+}  // namespace
+
+bool packs_operands(DType dtype, int64_t m, int64_t n, int64_t k) {
+  bool packs = false;
+  visit_product_dtype(dtype, "mm",
+                      [&](auto tag) { packs = packs_operands<decltype(tag)>(m, n, k); });
+  return packs;
+}
+
+const ProductOperator* find_product(const dispatch::Operator& op) {
+  for (const ProductOperator& product : kProducts)
+    if (product.op == &op) return &product;
+  return nullptr;
 }
 
 }  // namespace taeda::cpu

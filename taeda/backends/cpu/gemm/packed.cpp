@@ -77,13 +77,18 @@ void run_tiles(const Kernels<T>& kernels, const Panels<T>& panels, int64_t rows,
 template <class T>
 struct Packed {
   Matrix<const T> from;  // element (lane, step of depth)
+  Fill fill;             // in place of `from`, as matrix (lane, step) or (step, lane)
+  bool are_lanes_rows;
   int64_t lanes, depth, kc;
   int width;
   PartOf<T>* data;
+  // Where the panels are those of a larger operand: its lanes, and the first one of the part.
+  int64_t all_lanes = lanes, first_lane = 0;
 
   // The panels from `lane` on, a multiple of the width, in the depth block that starts at `q`.
   PartOf<T>* at(int64_t lane, int64_t q) const {
-    return data + q * packed_size<T>(lanes, width) + lane * block_depth(q) * kParts<T>;
+    return data + q * packed_size<T>(all_lanes, width) +
+           (first_lane + lane) * block_depth(q) * kParts<T>;
   }
   int64_t block_depth(int64_t q) const { return std::min(kc, depth - q); }
 
@@ -91,14 +96,29 @@ struct Packed {
   int64_t units() const { return ceil_div(lanes, unit_lanes()); }
   void pack(const Kernels<T>& kernels, int64_t unit, int64_t q) const {
     const int64_t lane = unit * unit_lanes();
-    kernels.pack(std::min(unit_lanes(), lanes - lane), block_depth(q),
-                 from.data + lane * from.row_stride + q * from.col_stride, from.row_stride,
-                 from.col_stride, width, at(lane, q));
+    const int64_t count = std::min(unit_lanes(), lanes - lane), steps = block_depth(q);
+    const Matrix<const T> block =
+        fill.block ? filled(lane, count, q, steps)
+                   : Matrix<const T>{from.data + lane * from.row_stride + q * from.col_stride,
+                                     from.row_stride, from.col_stride};
+    kernels.pack(count, steps, block.data, block.row_stride, block.col_stride, width, at(lane, q));
   }
 
  private:
   // Adjacent lanes are read in runs of some panels; lanes along the depth need no neighbours.
   int64_t unit_lanes() const { return (from.row_stride == 1 ? 4 : 2) * width; }
+
+  // A block of lanes as the caller writes it, in memory of this thread.
+  Matrix<const T> filled(int64_t lane, int64_t count, int64_t q, int64_t steps) const {
+    T* to = scratch_array<T>(Scratch::Filled, count * steps);
+    const Fill at = are_lanes_rows ? fill.from(lane, q) : fill.from(q, lane);
+    if (are_lanes_rows)
+      fill.block->write(at.row, count, at.col, steps, to);
+    else
+      fill.block->write(at.row, steps, at.col, count, to);
+    const bool is_lane_dense = are_lanes_rows == fill.block->is_by_columns;
+    return is_lane_dense ? Matrix<const T>{to, 1, count} : Matrix<const T>{to, steps, 1};
+  }
 };
 
 // Calls body(task) for every task, on `threads` threads that take the next task when they are done
@@ -178,6 +198,17 @@ struct Sums {
 };
 constexpr int64_t kMaxSumRows = 2048;
 
+// Columns that are finished at a time: their elements stay in the cache next to the core's own
+// until the caller has seen them.
+constexpr int64_t kFinishBytes = 128 << 10;
+
+template <class T>
+int64_t finished_cols(const Kernels<T>& kernels, const Product<T>& p, int64_t rows, int64_t cols) {
+  if (!p.finish.block) return cols;
+  const int64_t fitting = kFinishBytes / (rows * static_cast<int64_t>(sizeof(T)));
+  return std::max<int64_t>(fitting / kernels.nr, 1) * kernels.nr;
+}
+
 // One depth block of the packed operands for one task of the grid. `p` is the chunk of the product,
 // `q` where in the chunk the block starts, `first_q` where in the whole depth the chunk does, and
 // `k` the whole depth.
@@ -189,21 +220,26 @@ void run_task(const Kernels<T>& kernels, const Packed<T>& a, const Packed<T>& b,
   const int64_t all_rows = std::min(grid.rows, p.m - i0), cols = std::min(grid.cols, p.n - j);
   const int64_t mc = balanced(all_rows, kernels.mc, kernels.mr);
   const int64_t depth = a.block_depth(q);
+  const bool is_first = first_q + q == 0, is_last = first_q + q + depth == k;
   for (int64_t i = i0; i < i0 + all_rows; i += mc) {
     const int64_t rows = std::min(mc, i0 + all_rows - i);
-    const Product<T> block = p.block(i, rows, j, cols);
-    // Tasks and row blocks start at tiles, and each row of sums is whole panels wide, so tiles over
-    // the edge overwrite only memory outside every block.
-    const Panels<T> panels{a.at(i, q),
-                           b.at(j, q),
-                           depth,
-                           first_q + q == 0,
-                           first_q + q + depth == k,
-                           sums.data ? sums.data + i * sums.row_stride + j : nullptr,
-                           sums.row_stride};
-    run_tiles(kernels, panels, rows, cols, p.alpha, p.beta, block.c, block.bias);
-    if (sums.data && panels.is_last)
-      kernels.store(rows, cols, panels.sums, sums.row_stride, p.alpha, p.beta, block.c, block.bias);
+    const int64_t width = is_last ? finished_cols(kernels, p, rows, cols) : cols;
+    for (int64_t s = j; s < j + cols; s += width) {
+      const int64_t strip = std::min(width, j + cols - s);
+      const Product<T> block = p.block(i, rows, s, strip);
+      // Tasks, row blocks and strips start at tiles, and each row of sums is whole panels wide, so
+      // tiles over the edge overwrite only memory outside every block.
+      const Panels<T> panels{
+          a.at(i, q),     b.at(s, q), depth,
+          is_first,       is_last,    sums.data ? sums.data + i * sums.row_stride + s : nullptr,
+          sums.row_stride};
+      run_tiles(kernels, panels, rows, strip, p.alpha, p.beta, block.c, block.bias);
+      if (!is_last) continue;
+      if (sums.data)
+        kernels.store(rows, strip, panels.sums, sums.row_stride, p.alpha, p.beta, block.c,
+                      block.bias);
+      block.finish(rows, strip);
+    }
   }
 }
 
@@ -274,6 +310,25 @@ void run_schedule(const Schedule& schedule, int64_t threads,
   });
 }
 
+// All panels of a B that is kept. Rows of B are where a product has them, so `p` may be a block.
+template <class T>
+PartOf<T>* kept_panels(const Kernels<T>& kernels, const Product<T>& p, int64_t kc) {
+  const KeptPanels& kept = p.kept_b;
+  const int64_t parts = packed_size<T>(kept.lanes, kernels.nr) * kept.depth;
+  const void* data =
+      kept.matrix->panels(parts * static_cast<int64_t>(sizeof(PartOf<T>)), [&](void* made) {
+        const Matrix<const T> lanes{p.b.data - kept.col * p.b.col_stride, p.b.col_stride,
+                                    p.b.row_stride};
+        const Packed<T> all{lanes,      {}, false,      kept.lanes,
+                            kept.depth, kc, kernels.nr, static_cast<PartOf<T>*>(made)};
+        const int64_t units = all.units(), blocks = ceil_div(kept.depth, kc);
+        parallel_for(0, units * blocks, 1, [&](int64_t first, int64_t last) {
+          for (int64_t i = first; i < last; ++i) all.pack(kernels, i % units, i / units * kc);
+        });
+      });
+  return static_cast<PartOf<T>*>(const_cast<void*>(data));
+}
+
 // The product on `threads` threads, which meet after each chunk.
 template <class T>
 void run_product(const Kernels<T>& kernels, const Product<T>& p, int64_t threads) {
@@ -288,7 +343,10 @@ void run_product(const Kernels<T>& kernels, const Product<T>& p, int64_t threads
   }
   const Chunk chunk = choose_chunk(kernels, p, kc, threads);
   Part* a_data = scratch_array<Part>(Scratch::PanelA, packed_size<T>(chunk.rows, mr) * chunk.depth);
-  Part* b_data = scratch_array<Part>(Scratch::PanelB, packed_size<T>(chunk.cols, nr) * chunk.depth);
+  const KeptPanels& kept = p.kept_b;
+  Part* b_data = kept.matrix ? kept_panels(kernels, p, kc)
+                             : scratch_array<Part>(Scratch::PanelB,
+                                                   packed_size<T>(chunk.cols, nr) * chunk.depth);
   Sums<T> sums;
   if (needs_sums) {
     sums.row_stride = round_up(chunk.cols, nr);
@@ -300,12 +358,17 @@ void run_product(const Kernels<T>& kernels, const Product<T>& p, int64_t threads
         Product<T> part =
             p.block(i, std::min(chunk.rows, p.m - i), j, std::min(chunk.cols, p.n - j));
         part.k = std::min(chunk.depth, p.k - q);
-        part.a.data += q * p.a.col_stride;
-        part.b.data += q * p.b.row_stride;
-        const Packed<T> a{part.a, part.m, part.k, kc, mr, a_data};
+        if (!p.fill_a.block) part.a.data += q * p.a.col_stride;
+        if (!p.fill_b.block) part.b.data += q * p.b.row_stride;
+        const Packed<T> a{part.a, part.fill_a.from(0, q), true, part.m, part.k, kc, mr, a_data};
         const Matrix<const T> b_lanes{part.b.data, part.b.col_stride, part.b.row_stride};
-        const Packed<T> b{b_lanes, part.n, part.k, kc, nr, b_data};
-        const int64_t b_units = i == 0 ? b.units() : 0;  // packed once for all rows
+        Packed<T> b{b_lanes, part.fill_b.from(q, 0), false, part.n, part.k, kc, nr, b_data};
+        if (kept.matrix) {
+          b.all_lanes = kept.lanes;
+          b.first_lane = kept.col + j;
+          b.data += q * packed_size<T>(kept.lanes, nr);
+        }
+        const int64_t b_units = i == 0 && !kept.matrix ? b.units() : 0;  // once for all rows
         const Grid grid =
             choose_grid(kernels, threads > 1 ? kTasksPerThread * threads : 1, part.m, part.n);
         Sums<T> waiting = sums;
@@ -328,6 +391,8 @@ void run_product(const Kernels<T>& kernels, const Product<T>& p, int64_t threads
 template <class T>
 void packed_product(const Kernels<T>& kernels, const Product<T>& p) {
   const int64_t threads = useful_threads(p);
+  // All threads make the panels, before each is at a task of its own.
+  if (p.kept_b.matrix) kept_panels(kernels, p, balanced(p.k, kernels.kc, 1));
   if (threads <= 1 || static_cast<double>(p.m) * p.n * p.k >= kWorkToShare * threads)
     return run_product(kernels, p, threads);
   const Grid grid = choose_grid(kernels, threads, p.m, p.n);

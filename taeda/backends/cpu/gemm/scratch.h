@@ -5,7 +5,7 @@
 
 namespace taeda::cpu {
 
-enum class Scratch { PanelA, PanelB, Sums, Vector, Filters, Patches, kCount };
+enum class Scratch { PanelA, PanelB, Sums, Vector, Filled, Filters, Patches, kCount };
 
 // At least `bytes` of memory aligned to 64, the calling thread's own, valid until its next request
 // for the same slot. Contents are undefined. Throws OutOfMemory.

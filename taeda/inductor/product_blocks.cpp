@@ -1,0 +1,273 @@
+// Finding groups that run inside of products, and their kernels.
+#include "taeda/inductor/product_blocks.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "taeda/inductor/domain.h"
+#include "taeda/inductor/merge_quotients.h"
+#include "taeda/inductor/units.h"
+#include "taeda/kernel/ir/rewrite.h"
+
+namespace taeda::inductor {
+
+const cpu::ProductOperator* product_of(const Program& program, const Call& call) {
+  const cpu::ProductOperator* product = cpu::find_product(*call.op);
+  if (!product) return nullptr;
+  // Conjugates and negatives are resolved by the operator itself.
+  const auto is_plain = [&](int value) {
+    const Tensor& fake = program.values[value].fake;
+    return !fake.is_conj() && !fake.is_neg() && !is_float8(fake.dtype());
+  };
+  for (const CallArgument& a : call.arguments)
+    if (a.tensor >= 0 && !is_plain(a.tensor)) return nullptr;
+  return is_plain(call.results.at(0)) ? product : nullptr;
+}
+
+namespace {
+
+class Attacher {
+ public:
+  Attacher(const Program& program, std::vector<Group>& groups)
+      : program_(program),
+        groups_(groups),
+        readers_(program.units.size()),
+        group_of_(program.units.size(), -1) {
+    for (const TensorValue& value : program.values)
+      if (value.definition) values_[value.definition->id] = &value;
+    for (size_t g = 0; g < groups.size(); ++g)
+      for (const GroupUnit& member : groups[g].units) {
+        note_reads(program.units[member.unit], g);
+        group_of_[member.unit] = static_cast<int>(g);
+      }
+    for (const Program::Result& result : program.results)
+      if (result.value >= 0) results_.insert(unit_of(result.value));
+  }
+
+  void run() {
+    std::vector<size_t> hosts(groups_.size());  // by group of a product: the one it runs with
+    for (size_t c = 0; c < groups_.size(); ++c) {
+      hosts[c] = c;
+      const int unit = groups_[c].units[0].unit;
+      if (!product_at(c) || readers_[unit].empty()) continue;
+      // Groups before the first reader do not need the product, so it may run with it.
+      const size_t reader = readers_[unit].front();
+      if (attach(unit, groups_[reader])) hosts[c] = reader;
+    }
+    std::vector<bool> is_gone(groups_.size());
+    for (size_t c = 0; c < groups_.size(); ++c) {
+      if (is_gone[c] || !product_at(c)) continue;
+      take_operands(*program_.units[groups_[c].units[0].unit].call, c, groups_[hosts[c]], is_gone);
+      is_gone[c] = hosts[c] != c;
+    }
+    size_t c = 0;
+    std::erase_if(groups_, [&](const Group&) { return is_gone[c++]; });
+  }
+
+ private:
+  // The unit that computes the memory of a value; -1 for what is there from the start.
+  int unit_of(int value) const {
+    const TensorValue& root = program_.values[program_.values[value].root];
+    return program_.unit_of_definition[root.definition->id];
+  }
+
+  bool product_at(size_t g) const {
+    const Call* call = program_.units[groups_[g].units[0].unit].call;
+    return call && product_of(program_, *call);
+  }
+
+  void note_reads(const Unit& unit, size_t g) {
+    const auto note = [&](int from) {
+      if (from >= 0 && (readers_[from].empty() || readers_[from].back() != g))
+        readers_[from].push_back(g);
+    };
+    for (const Read& read : unit.reads)
+      if (read.definition) note(program_.unit_of_definition[read.definition->id]);
+    const auto note_arguments = [&](auto& self, const std::vector<CallArgument>& all) -> void {
+      for (const CallArgument& argument : all) {
+        if (argument.tensor >= 0) note(unit_of(argument.tensor));
+        self(self, argument.list);
+      }
+    };
+    if (unit.call) note_arguments(note_arguments, unit.call->arguments);
+  }
+
+  bool attach(int product, Group& group) {
+    if (group.product >= 0 || group.has_rows) return false;
+    for (const DomainAxis& axis : group.axes)
+      if (axis.extent->is_constant(0)) return false;
+    for (const GroupUnit& member : group.units)
+      if (program_.units[member.unit].kind != Unit::Kind::Pointwise) return false;
+    const TensorValue& result = program_.values[program_.units[product].call->results[0]];
+    int next = 0;
+    const std::optional<Fit> fitted =
+        fit(*program_.pool, group.axes, result.geometry.sizes, 0, false, next);
+    if (!fitted || !fitted->replaced.empty()) return false;
+    const Expr* own = element_index(*program_.pool, result.geometry, fitted->at);
+    for (const GroupUnit& member : group.units)
+      if (!reads_in_place(program_.units[member.unit], member, product, own)) return false;
+    group.product = product;
+    group.element = own;
+    group.is_only_reader = readers_[product].size() == 1 && results_.count(product) == 0;
+    for (const Expr* symbol : symbolic::symbols_of(fitted->at.back()))
+      group.columns.push_back(symbol);
+    return true;
+  }
+
+  // Moves groups that compute operands of the call `c` to its host.
+  void take_operands(const Call& call, size_t c, Group& host, std::vector<bool>& is_gone) {
+    const cpu::ProductOperator& product = *product_of(program_, call);
+    if (!product.may_be_packed) return;
+    for (const int argument : {product.second - 1, product.second}) {
+      const int value = call.arguments.at(argument).tensor;
+      const int unit = unit_of(value);
+      if (unit < 0 || group_of_[unit] < 0 || !is_read_once(call, value, unit, c)) continue;
+      const auto from = static_cast<size_t>(group_of_[unit]);
+      Group& group = groups_[from];
+      if (group.units.size() != 1 || group.product >= 0 || !program_.units[unit].is_cheap) continue;
+      if (program_.units[unit].kind != Unit::Kind::Pointwise || !lies_dense(value, group)) continue;
+      group.argument = argument;
+      host.operands.push_back(std::move(group));
+      is_gone[from] = true;
+      group_of_[unit] = -1;
+    }
+  }
+  // Whether one argument of the call is all that reads the unit.
+  bool is_read_once(const Call& call, int value, int unit, size_t c) const {
+    if (readers_[unit].size() != 1 || readers_[unit][0] != c || results_.count(unit)) return false;
+    const int root = program_.values[value].root;
+    return std::count_if(call.arguments.begin(), call.arguments.end(), [&](const CallArgument& a) {
+             return a.tensor >= 0 && program_.values[a.tensor].root == root;
+           }) == 1;
+  }
+  // Whether the operand is a matrix without gaps, the root's or its transpose. Says how it lies.
+  bool lies_dense(int value, Group& group) const {
+    symbolic::ExprPool& pool = *program_.pool;
+    const Geometry& seen = program_.values[value].geometry;
+    const Geometry& root = program_.values[program_.values[value].root].geometry;
+    for (const DomainAxis& axis : group.axes)
+      if (axis.extent->is_constant(0)) return false;
+    if (seen.sizes.size() != 2 || root.sizes.size() != 2) return false;
+    const Expr *x = own_variable(pool, 0), *y = own_variable(pool, 1);
+    const Expr* at = element_index(pool, seen, {x, y});
+    const bool is_same = at == element_index(pool, root, {x, y});
+    if (!is_same && at != element_index(pool, root, {y, x})) return false;
+    if (at == pool.add(pool.mul(seen.sizes[0], y), x))
+      group.is_by_columns = true;
+    else if (at != pool.add(pool.mul(seen.sizes[1], x), y))
+      return false;
+    for (const Expr* symbol : symbolic::symbols_of(group.units[0].at[is_same ? 1 : 0]))
+      group.columns.push_back(symbol);
+    return true;
+  }
+
+  // Whether each element is read where the group computes the element of the same place.
+  bool reads_in_place(const Unit& unit, const GroupUnit& member, int product, const Expr* own) {
+    symbolic::ExprPool& pool = *program_.pool;
+    symbolic::Replacements to_axes;
+    for (size_t d = 0; d < member.at.size(); ++d) to_axes[own_variable(pool, d)] = member.at[d];
+    for (const Read& read : unit.reads) {
+      if (!read.definition || program_.unit_of_definition[read.definition->id] != product) continue;
+      const TensorValue& seen = *values_.at(read.definition->id);
+      if (seen.fake.dtype() != program_.values[seen.root].fake.dtype()) return false;
+      Place at;
+      for (const Expr* e : read.place) at.push_back(symbolic::substitute(pool, e, to_axes));
+      if (element_index(pool, seen.geometry, at) != own) return false;
+    }
+    return true;
+  }
+
+  const Program& program_;
+  std::vector<Group>& groups_;
+  std::unordered_map<int, const TensorValue*> values_;  // by definition
+  std::vector<std::vector<size_t>> readers_;            // by unit: groups, the first one first
+  std::vector<int> group_of_;                           // by unit
+  std::unordered_set<int> results_;                     // units
+};
+
+}  // namespace
+
+void attach_to_products(const Program& program, std::vector<Group>& groups) {
+  Attacher(program, groups).run();
+}
+
+void share_result_memory(Program& program, std::vector<Group>& groups) {
+  std::unordered_map<int, std::vector<TensorValue*>> by_root;
+  for (TensorValue& value : program.values) by_root[value.root].push_back(&value);
+  for (Group& group : groups) {
+    if (group.product < 0 || !group.is_only_reader) continue;
+    const int result = program.units[group.product].call->results[0];
+    const DType dtype = program.values[result].fake.dtype();
+    for (const GroupUnit& member : group.units) {
+      const Geometry& g = program.geometry[program.units[member.unit].definition->id];
+      if (g.memory < 0 || program.memories[g.memory].dtype != dtype) continue;
+      if (element_index(*program.pool, g, member.at) != group.element) continue;
+      group.is_in_place = true;
+      const int memory = g.memory;
+      for (TensorValue* value : by_root[result]) {
+        value->geometry.memory = memory;
+        if (!value->definition->value) program.geometry[value->definition->id].memory = memory;
+      }
+      break;
+    }
+  }
+}
+
+std::vector<const Expr*> block_symbols(symbolic::ExprPool& pool) {
+  constexpr int64_t kMax = symbolic::IntRange::kMax;
+  std::vector<const Expr*> made;
+  for (const char* name : {"block_row", "block_rows", "block_col", "block_cols"})
+    made.push_back(pool.symbol(name, SymKind::Int, {0, kMax}, {}));
+  return made;
+}
+
+GroupKernel write_block_kernel(const Program& program, const Group& group) {
+  GroupKernel made = write_kernel(program, group, "kernel");
+  kernel::Kernel& kernel = made.kernel;
+  symbolic::ExprPool& pool = *kernel.pool;
+  const std::vector<const Expr*> block = block_symbols(pool);
+  kernel.params.insert(kernel.params.end(), block.begin(), block.end());
+  auto& loop = std::get<kernel::Loop>(kernel.steps.at(0));
+  symbolic::Replacements replaced;
+  std::vector<kernel::Axis> rows, columns;
+  for (const kernel::Axis& axis : loop.axes) {
+    const bool is_column =
+        std::find(group.columns.begin(), group.columns.end(), axis.var) != group.columns.end();
+    if (axis.extent->is_constant(1))
+      replaced[axis.var] = pool.integer(0);
+    else
+      (is_column ? columns : rows).push_back(axis);
+  }
+  // The axes of one side are digits of the index along it. A side of one element has no axis.
+  loop.axes.clear();
+  const auto add_side = [&](const std::vector<kernel::Axis>& axes, const char* name, int first) {
+    if (axes.empty()) return pool.integer(0);
+    const Expr* var = kernel::fresh_axis(kernel, name);
+    const Expr* at = pool.add(block[first], var);
+    for (size_t i = axes.size(); i-- > 0;) {
+      replaced[axes[i].var] = i == 0 ? at : pool.modulo(at, axes[i].extent);
+      if (i > 0) at = pool.floor_div(at, axes[i].extent);
+    }
+    loop.axes.push_back({var, block[first + 1], kernel::Role::Kept});
+    return var;
+  };
+  const Expr* row = add_side(rows, "i_row", 0);
+  const Expr* column = add_side(columns, "i_column", 2);
+  if (loop.axes.empty())
+    loop.axes.push_back({kernel::fresh_axis(kernel, "i_one"), pool.integer(1), kernel::Role::Kept});
+  kernel::rewrite_indices(kernel, loop.steps, [&](const Expr* at) {
+    return merged_quotients(pool, symbolic::substitute(pool, at, replaced));
+  });
+  if (group.argument >= 0) {
+    // A block of an operand lies by itself.
+    const Expr* at = group.is_by_columns ? pool.add(pool.mul(column, block[1]), row)
+                                         : pool.add(pool.mul(row, block[3]), column);
+    for (kernel::Step& step : loop.steps)
+      if (auto* store = std::get_if<kernel::Store>(&step)) store->at = at;
+  }
+  kernel::verify(kernel);
+  return made;
+}
+
+}  // namespace taeda::inductor

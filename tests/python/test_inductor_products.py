@@ -1,0 +1,421 @@
+"""Work on the result of a product runs on its blocks, with the bits that it has by itself."""
+
+import pytest
+from taeda._inductor import compile
+from taeda.fx.experimental.proxy_tensor import make_fx
+
+import taeda as t
+import taeda.nn.functional as F
+
+
+def captured(f, inputs, mode="symbolic", **options):
+    gm = make_fx(f, tracing_mode=mode, pre_dispatch=True)(*inputs)
+    return compile(gm, inputs, **({"native": "never"} | options))
+
+
+def as_list(result):
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def same(a, b):
+    is_alike = a.dtype == b.dtype and a.shape == b.shape and a.stride() == b.stride()
+    return is_alike and t.equal(a, b)
+
+
+def steps(compiled, plan=0):
+    """What runs: ("kernel0", "mm", "kernel1") for a product with kernels on its blocks."""
+    return [
+        (*step["prologues"], step["name"], *filter(None, [step["epilogue"]]))
+        if step["prologues"] or step["epilogue"]
+        else step["name"]
+        for step in compiled.report()[plan]["steps"]
+    ]
+
+
+def filled(*sizes, dtype=t.float32):
+    return (t.randn(*sizes) / 4).to(dtype)
+
+
+# Sizes of x and w by the way in which a product goes: one row, few rows, small, packed by one
+# thread, packed in several depth blocks, and of more columns than rows.
+SIZES = {
+    "row": ((1, 40), (40, 70)),
+    "column": ((70, 40), (40, 1)),
+    "thin": ((5, 90), (90, 130)),
+    "small": ((9, 12), (12, 10)),
+    "packed": ((130, 70), (70, 90)),
+    "deep": ((70, 1500), (1500, 65)),
+    "wide": ((33, 40), (40, 700)),
+    "threads": ((300, 300), (300, 500)),
+    "empty": ((0, 6), (6, 4)),
+    "without terms": ((5, 0), (0, 4)),
+}
+
+EPILOGUES = {
+    "relu": lambda x, w, r, b: t.relu(x @ w),
+    "bias and gelu": lambda x, w, r, b: F.gelu(t.addmm(b, x, w)),
+    "tanh gelu of a scaled sum": lambda x, w, r, b: F.gelu(
+        t.addmm(r, x, w, beta=0.5, alpha=2.0), approximate="tanh"
+    ),
+    "residual": lambda x, w, r, b: r + t.addmm(b, x, w) * 0.5,
+    "mask": lambda x, w, r, b: t.where(r > 0, x @ w, 0.0) / 0.9,
+    "silu": lambda x, w, r, b: F.silu(x @ w) * b,
+    "double": lambda x, w, r, b: (x @ w).double().sin(),
+    "half": lambda x, w, r, b: (x @ w + b).tanh().bfloat16(),
+}
+
+
+def operands(sizes, dtype=t.float32):
+    (m, k), (_, n) = sizes
+    return [filled(*size, dtype=dtype) for size in ((m, k), (k, n), (m, n), (n,))]
+
+
+@pytest.mark.parametrize("name", EPILOGUES)
+def test_work_on_a_product_runs_on_its_blocks(name):
+    f = EPILOGUES[name]
+    traced = captured(f, operands(SIZES["packed"]))
+    (step,) = steps(traced)
+    assert step == (step[0], "kernel0") and step[0] in ("mm", "addmm"), traced.text()
+    for _ in range(2):
+        for sizes in SIZES.values():
+            inputs = operands(sizes)
+            assert same(traced(*inputs), f(*inputs)), (sizes, traced.text())
+        traced.compile_native()
+
+
+@pytest.mark.parametrize("dtype", [t.float64, t.bfloat16, t.float16])
+@pytest.mark.parametrize("name", ["bias and gelu", "residual"])
+def test_dtypes(name, dtype):
+    f = EPILOGUES[name]
+    traced = captured(f, operands(SIZES["packed"], dtype))
+    assert steps(traced) == [("addmm", "kernel0")]
+    for _ in range(2):
+        for sizes in SIZES.values():
+            inputs = operands(sizes, dtype)
+            assert same(traced(*inputs), f(*inputs)), sizes
+        traced.compile_native()
+
+
+def test_integers_and_complex_numbers():
+    for dtype in (t.int32, t.complex64):
+        inputs = [(t.randn(*s) * 5).to(dtype) for s in ((70, 80), (80, 75))]
+        traced = captured(lambda x, w: (x @ w) * 3 + 1, inputs)
+        assert steps(traced) == [("mm", "kernel0")]
+        assert same(traced(*inputs), inputs[0] @ inputs[1] * 3 + 1)
+
+
+def test_constant_sizes_of_one():
+    for sizes in (((1, 5), (5, 7)), ((7, 5), (5, 1)), ((1, 5), (5, 1)), ((7, 1), (1, 6))):
+        inputs = operands(sizes)
+        traced = captured(EPILOGUES["residual"], inputs, mode="real")
+        assert steps(traced) == [("addmm", "kernel0")]
+        assert same(traced(*inputs), EPILOGUES["residual"](*inputs))
+
+
+BATCHES = {
+    "bmm": (lambda a, b: F.relu(t.bmm(a, b)) + 1, "bmm"),
+    "baddbmm": (lambda a, b: t.baddbmm(a[:, :, :1], a, b, beta=0.3, alpha=2.0).tanh(), "baddbmm"),
+    "heads": (lambda a, b: (a[None] @ b[None]).sin(), "bmm"),
+}
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_batches(name):
+    f, called = BATCHES[name]
+    sizes = [(3, 20, 9), (3, 9, 14)], [(5, 80, 70), (5, 70, 96)], [(2, 1, 300), (2, 300, 40)]
+    compiled = captured(f, [filled(*s) for s in sizes[0]])
+    assert steps(compiled) == [(called, "kernel0")], compiled.text()
+    for _ in range(2):
+        for pair in sizes:
+            inputs = [filled(*s) for s in pair]
+            assert same(compiled(*inputs), f(*inputs))
+        compiled.compile_native()
+
+
+def test_rows_of_several_dimensions():
+    def f(x, w, b, r):
+        return F.gelu(F.linear(x, w, b)) + r
+
+    compiled = None
+    for rows in ((4, 6), (9, 33)):
+        inputs = [filled(*rows, 20), filled(50, 20), filled(50), filled(*rows, 50)]
+        compiled = compiled or captured(f, inputs)
+        assert steps(compiled) == [("addmm", "kernel0")], compiled.text()
+        for _ in range(2):
+            assert same(compiled(*inputs), f(*inputs))
+            compiled.compile_native()
+
+
+def test_transposed_operands_and_results():
+    def f(x, w, r):
+        return (x.t() @ w.t()).exp() + r.t()
+
+    inputs = [filled(80, 70), filled(90, 80), filled(90, 70)]
+    for mode in ("real", "symbolic"):
+        compiled = captured(f, inputs, mode=mode)
+        assert steps(compiled) == [("mm", "kernel0")]
+        for _ in range(2):
+            assert same(compiled(*inputs), f(*inputs))
+            compiled.compile_native()
+
+
+def test_a_chain_of_layers():
+    def f(x, u, v, w):
+        return t.tanh(F.gelu(F.relu(x @ u) @ v) @ w)
+
+    inputs = [filled(100, 64), filled(64, 128), filled(128, 96), filled(96, 32)]
+    compiled = captured(f, inputs)
+    assert steps(compiled) == [("mm", f"kernel{i}") for i in range(3)]
+    assert same(compiled(*inputs), f(*inputs))
+    compiled.compile_native()
+    assert same(compiled(*inputs), f(*inputs))
+
+
+def test_the_last_of_two_products_is_finished():
+    def f(x, u, v):
+        return F.silu(x @ u) * (x @ v)
+
+    inputs = [filled(90, 64), filled(64, 80), filled(64, 80)]
+    compiled = captured(f, inputs)
+    assert steps(compiled) == ["mm", ("mm", "kernel0")]
+    assert same(compiled(*inputs), f(*inputs))
+
+
+def test_a_product_that_others_need_is_kept():
+    def f(x, w):
+        p = x @ w
+        return F.relu(p), p, p.sum(0)
+
+    inputs = [filled(90, 64), filled(64, 80)]
+    compiled = captured(f, inputs)
+    assert ("mm", "kernel0") in steps(compiled) or "kernel0" in steps(compiled)
+    for a, b in zip(compiled(*inputs), f(*inputs), strict=True):
+        assert same(a, b)
+
+
+APART = {
+    "elsewhere": lambda x, w: (x @ w).flip(0).exp(),
+    "reduced": lambda x, w: F.softmax(x @ w, -1),
+    "a part": lambda x, w: (x @ w)[1:].exp(),
+    "transposed": lambda x, w: ((x @ w).t() + 1).contiguous(),
+    "its own rows": lambda x, w: (lambda p: p + p[0])(x @ w),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_work_that_reads_other_elements_waits_for_the_product(name):
+    inputs = [filled(70, 64), filled(64, 70)]
+    compiled = captured(APART[name], inputs)
+    assert all(isinstance(step, str) for step in steps(compiled)), compiled.text()
+    assert same(compiled(*inputs), APART[name](*inputs))
+
+
+def test_dropout_draws_eagers_numbers():
+    def f(x, w):
+        return F.dropout(F.relu(x @ w), 0.3, True)
+
+    inputs = [filled(90, 64), filled(64, 80)]
+    compiled = captured(f, inputs)
+    assert steps(compiled) == [("mm", "kernel0")]
+    for _ in range(2):
+        t.manual_seed(7)
+        want = f(*inputs)
+        after = t.get_rng_state()
+        t.manual_seed(7)
+        assert same(compiled(*inputs), want) and t.equal(t.get_rng_state(), after)
+        compiled.compile_native()
+
+
+def test_a_residual_that_is_written():
+    def f(x, w, r):
+        r.add_(x @ w)
+        return F.relu(r)
+
+    x, w = filled(90, 64), filled(64, 80)
+    ours, eager = filled(90, 80), None
+    eager = ours.clone()
+    compiled = captured(f, [x, w, ours.clone()])
+    assert any(isinstance(step, tuple) for step in steps(compiled))
+    for _ in range(3):
+        assert same(compiled(x, w, ours), f(x, w, eager))
+        assert t.equal(ours, eager)
+
+
+def test_operands_that_are_one_tensor():
+    def f(x, w, r):
+        return F.gelu(x @ w) + r
+
+    square = filled(80, 80)
+    compiled = captured(f, [filled(80, 80), filled(80, 80), filled(80, 80)])
+    for _ in range(2):
+        assert same(compiled(square, square, square), f(square, square, square))
+        assert same(compiled(square, square.t(), square.t()), f(square, square.t(), square.t()))
+        compiled.compile_native()
+
+
+def test_an_index_out_of_range_inside():
+    def f(x, w, table, i):
+        return (x @ w) + table[i]
+
+    inputs = [filled(70, 64), filled(64, 80), filled(9, 80), t.randint(0, 9, (70,))]
+    compiled = captured(f, inputs)
+    assert steps(compiled) == [("mm", "kernel0")]
+    bad = t.full((70,), 9)
+    with pytest.raises(IndexError) as eager:
+        f(*inputs[:3], bad)
+    for _ in range(2):
+        with pytest.raises(IndexError) as raised:
+            compiled(*inputs[:3], bad)
+        assert str(raised.value) == str(eager.value)
+        assert same(compiled(*inputs), f(*inputs))
+        compiled.compile_native()
+
+
+def test_both_forms_are_compared():
+    f, inputs = EPILOGUES["bias and gelu"], operands(SIZES["packed"])
+    compiled = captured(f, inputs, native="wait", check=True)
+    assert same(compiled(*inputs), f(*inputs))
+
+
+def test_training_keeps_what_the_backward_needs():
+    def f(x, w, b, u, v):
+        return (F.gelu(F.silu(F.linear(x, w, b)) @ u) @ v).square().mean()
+
+    def leaves(rows):
+        sizes = (rows, 64), (128, 64), (128,), (128, 70), (70, 40)
+        return [filled(*s).requires_grad_() for s in sizes]
+
+    compiled = captured(f, leaves(96))
+    assert steps(compiled)[:2] == [("addmm", "kernel0"), ("mm", "kernel1")]
+    assert any(isinstance(step, tuple) for step in steps(compiled, 1)), compiled.text()
+    for _ in range(2):
+        for rows in (96, 300, 5):
+            inputs = leaves(rows)
+            have = t.autograd.grad(compiled(*inputs), inputs)
+            want = t.autograd.grad(f(*inputs), inputs)
+            assert all(same(a, b) for a, b in zip(have, want, strict=True))
+        compiled.compile_native()
+
+
+def test_threads_give_the_same_bits():
+    f, inputs = EPILOGUES["residual"], operands(SIZES["threads"])
+    compiled = captured(f, inputs)
+    count = t.get_num_threads()
+    try:
+        for threads in (1, 2, 3):
+            t.set_num_threads(threads)
+            assert same(compiled(*inputs), f(*inputs))
+    finally:
+        t.set_num_threads(count)
+
+
+def test_reports_say_what_a_product_saves():
+    inputs = [filled(64, 32), filled(32, 48)]
+    size = 64 * 48 * 4
+    compiled = captured(lambda x, w: F.relu(x @ w), inputs, mode="real")
+    (report,) = compiled.report()
+    (step,) = report["steps"]
+    assert (report["kernels"], report["library_calls"]) == (1, ["mm"])
+    assert step["kind"] == "call" and step["nodes"] == ["mm = mm", "relu = relu"]
+    assert step["bytes_saved"] == 2 * size  # the product is neither written nor read
+    assert (step["bytes_read"], step["bytes_written"]) == ((64 + 48) * 32 * 4, size)
+    text = compiled.text()
+    assert "call mm (mm), its blocks finished by" in text and "block_row" in text
+    kept = captured(lambda x, w: ((x @ w), F.relu(x @ w)), inputs, mode="real")
+    assert kept.report()[0]["steps"][0]["bytes_written"] >= size
+
+
+# ---- operands ----
+def quantized(rows, cols):
+    return t.randint(-128, 128, (rows, cols), dtype=t.int8)
+
+
+OPERANDS = {
+    "cast of the first": (lambda x, w: x.float() @ w, ("kernel0", "mm"), t.bfloat16, t.float32),
+    "cast of the second": (lambda x, w: x @ w.float(), ("kernel0", "mm"), t.float32, t.float16),
+    "both": (
+        lambda x, w: x.float() @ (w.float() - 3) * 2,
+        ("kernel0", "kernel1", "mm", "kernel2"),
+        t.bfloat16,
+        t.int8,
+    ),
+    "to a half type": (
+        lambda x, w: x.bfloat16() @ w.bfloat16(),
+        ("kernel0", "kernel1", "mm"),
+        t.float32,
+        t.float32,
+    ),
+    "transposed before": (lambda x, w: x @ (w * 2).t().t(), ("kernel0", "mm"), None, None),
+}
+
+
+@pytest.mark.parametrize("name", OPERANDS)
+def test_operands_are_computed_where_they_are_packed(name):
+    f, expected, first, second = OPERANDS[name]
+
+    def inputs(sizes):
+        (m, k), (_, n) = sizes
+        x, w = filled(m, k), filled(k, n)
+        return [x.to(first or t.float32), (w * 50 if second == t.int8 else w).to(second or w.dtype)]
+
+    compiled = captured(f, inputs(SIZES["packed"]))
+    assert steps(compiled) == [expected], compiled.text()
+    for _ in range(2):
+        for sizes in SIZES.values():
+            given = inputs(sizes)
+            assert same(compiled(*given), f(*given)), (sizes, compiled.text())
+        compiled.compile_native()
+
+
+def test_a_dequantized_weight():
+    def f(x, w, scale, b):
+        return F.relu(F.linear(x, w.float() * scale[:, None], b))
+
+    compiled = None
+    for m, k, n in ((90, 70, 80), (300, 1500, 200), (4, 50, 60), (1, 50, 60)):
+        inputs = [filled(m, k), quantized(n, k), filled(n).abs(), filled(n)]
+        compiled = compiled or captured(f, inputs)
+        assert steps(compiled) == [("kernel0", "addmm", "kernel1")], compiled.text()
+        for _ in range(2):
+            assert same(compiled(*inputs), f(*inputs))
+            compiled.compile_native()
+    checked = captured(f, inputs, native="wait", check=True)
+    assert same(checked(*inputs), f(*inputs))
+
+
+WRITTEN = {
+    "dear": lambda x, w: x @ w.exp(),
+    "read by others": lambda x, w: (x @ (w * 2), w * 2),
+    "both operands": lambda x, w: (lambda y: y @ y)(w * 2),
+    "batches": lambda x, w: x[None] @ (w * 2)[None],
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_other_operands_are_written(name):
+    inputs = [filled(90, 90), filled(90, 90)]
+    compiled = captured(WRITTEN[name], inputs)
+    assert all(isinstance(step, str) for step in steps(compiled)), compiled.text()
+    for a, b in zip(as_list(compiled(*inputs)), as_list(WRITTEN[name](*inputs)), strict=True):
+        assert same(a, b)
+
+
+def test_an_index_out_of_range_in_an_operand():
+    def f(x, table, i):
+        return x @ table[i]
+
+    inputs = [filled(90, 70), filled(9, 80), t.randint(0, 9, (70,))]
+    compiled = captured(f, inputs)
+    assert steps(compiled) == [("kernel0", "mm")]
+    with pytest.raises(IndexError, match="out of"):
+        compiled(*inputs[:2], t.full((70,), 9))
+    assert same(compiled(*inputs), f(*inputs))
+
+
+def test_reports_say_what_an_operand_saves():
+    inputs = [filled(64, 100), filled(100, 48, dtype=t.bfloat16)]
+    compiled = captured(lambda x, w: x @ w.float(), inputs, mode="real")
+    (step,) = compiled.report()[0]["steps"]
+    assert step["prologues"] == ["kernel0"] and step["nodes"] == ["_to_copy = _to_copy", "mm = mm"]
+    assert step["bytes_saved"] == 2 * 100 * 48 * 4
+    assert step["bytes_read"] == 64 * 100 * 4 + 100 * 48 * 2
